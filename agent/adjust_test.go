@@ -19,16 +19,16 @@ import (
 // for calls to come, does not count for the new one.
 func TestAnApprovalIsNotOfTheAdjustedTool(t *testing.T) {
 	ctx := t.Context()
-	asks := mustLoad(t, rego.Options{Deadline: time.Minute, Modules: map[string]string{"p.rego": "package remit\nask contains \"look\"\n"}})
+	asks := mustLoad(t, rego.Options{Timeout: time.Minute, Modules: map[string]string{"p.rego": "package remit\nask contains \"look\"\n"}})
 	var said []string
 	was := lamp(t, &said, "1", "a", "old")
-	is, err := was.Adjust([]byte(`[{"op":"replace","path":"/description","value":"new"}]`))
+	is, err := was.Patch([]byte(`[{"op":"replace","path":"/description","value":"new"}]`))
 	is = mustTool(t, is, err)
-	rt := newRuntime(t, agent.Policy(asks), agent.Wait(), agent.Tools(was))
+	rt := newRuntime(t, agent.Policy(asks), agent.SuspendForApproval(), agent.Tools(was))
 	tx := begin(t, newSession(t, rt))
 	out, err := tx.Invoke(ctx, "lamp", "x")
 	require.ErrorIs(t, err, tool.ErrPending)
-	_, err = rt.Remember(ctx, agent.Reply{Call: out.Call, Approved: true, By: "kim"}, ctxperm.Remember{Always: true})
+	_, err = rt.RememberApproval(ctx, agent.Answer{Call: out.Call, Approved: true, By: "kim"}, ctxperm.RememberScope{Always: true})
 	require.NoError(t, err)
 	require.NoError(t, rt.SetTools(is))
 	_, err = tx.Resume(ctx, out.Call)
@@ -50,7 +50,7 @@ func TestAnAdjustedToolKeepsWithin(t *testing.T) {
 	require.NoError(t, err)
 	was, ok := all.Get("file_write")
 	require.True(t, ok)
-	is, err := was.Adjust([]byte(`[{"op":"replace","path":"/needs","value":[
+	is, err := was.Patch([]byte(`[{"op":"replace","path":"/needs","value":[
 		{"action":"write","resource":"file://workspace/docs/**"}]}]`))
 	is = mustTool(t, is, err)
 	rt := newRuntime(t, agent.Policy(allowAll()), agent.Tools(is), agent.Root("workspace", dir))

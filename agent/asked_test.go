@@ -21,7 +21,7 @@ import (
 func computing(t *testing.T, access func() []perm.ResourceAccess) tool.Tool {
 	tl, err := tool.FromSpec(tool.Spec{
 		Name: "compute", EffectClass: effect.Reversible, Confinement: tool.Handles, Needs: anyWrite(),
-		Access: func(json.RawMessage) ([]perm.ResourceAccess, error) { return access(), nil },
+		AccessFor: func(json.RawMessage) ([]perm.ResourceAccess, error) { return access(), nil },
 		Execute: func(context.Context, ctxperm.ToolContext, json.RawMessage) (tool.Result, error) {
 			return tool.Text("ok"), nil
 		},
@@ -42,8 +42,8 @@ func asks(dynamic bool) perm.Engine {
 // TestAnswerIsBoundToTheAccesses: two asks that differ in nothing but what would
 // be touched are two asks.
 func TestAnswerIsBoundToTheAccesses(t *testing.T) {
-	ask := func(names ...string) (asked ctxperm.Ask) {
-		approve := agent.Approve(ctxperm.ApproverFunc(func(_ context.Context, a ctxperm.Ask) (ctxperm.Answer, error) {
+	ask := func(names ...string) (asked ctxperm.ApprovalRequest) {
+		approve := agent.Approver(ctxperm.ApproverFunc(func(_ context.Context, a ctxperm.ApprovalRequest) (ctxperm.Answer, error) {
 			asked = a
 			return ctxperm.Approve("boss"), nil
 		}))
@@ -53,7 +53,7 @@ func TestAnswerIsBoundToTheAccesses(t *testing.T) {
 			}
 			return all
 		})
-		rt := newRuntime(t, agent.On(hosttest.New(1)), agent.Tools(tl), agent.Policy(asks(false)), approve)
+		rt := newRuntime(t, agent.Host(hosttest.New(1)), agent.Tools(tl), agent.Policy(asks(false)), approve)
 		out, err := begin(t, newSession(t, rt)).Invoke(t.Context(), "compute", "in")
 		require.NoError(t, err)
 		_, c, err := revert.LoadCall(t.Context(), rt.Journal(), out.Call)

@@ -10,8 +10,8 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// Ask is one call of a batch: a tool's name and what Txn.Invoke takes as input.
-type Ask struct {
+// BatchCall is one call of a batch: a tool's name and what Txn.Invoke takes as input.
+type BatchCall struct {
 	Tool  string
 	Input any
 	ID    string // the host's own id, see WithCallID; optional
@@ -26,7 +26,7 @@ type Ask struct {
 //
 // Calls of one batch run in no particular order, so they should not need one
 // another, nor write the same file.
-func (tx *Txn) InvokeAll(ctx context.Context, batch []Ask) []tool.Outcome {
+func (tx *Txn) InvokeAll(ctx context.Context, batch []BatchCall) []tool.Outcome {
 	outcomes, calls := make([]tool.Outcome, len(batch)), make([]tool.Request, len(batch))
 	if len(batch) == 0 {
 		return outcomes
@@ -35,7 +35,7 @@ func (tx *Txn) InvokeAll(ctx context.Context, batch []Ask) []tool.Outcome {
 	for i, ask := range batch {
 		calls[i] = tool.Request{Tool: ask.Tool, Input: ask.Input, Batch: perm.BatchFacts{Index: i, Count: len(batch)}, Turn: turn}
 	}
-	ended := tx.line.Around(ctx, calls)
+	ended := tx.line.BeginBatch(ctx, calls)
 	var all sync.WaitGroup
 	for i, ask := range batch {
 		all.Go(func() {
@@ -50,7 +50,7 @@ func (tx *Txn) InvokeAll(ctx context.Context, batch []Ask) []tool.Outcome {
 // invoke runs one call, or answers one that the host named before.
 func (tx *Txn) invoke(ctx context.Context, req tool.Request, given string, named bool) (tool.Outcome, error) {
 	if named {
-		return tx.once(ctx, req, given)
+		return tx.runOnce(ctx, req, given)
 	}
 	return tx.run(ctx, req)
 }

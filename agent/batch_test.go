@@ -31,9 +31,9 @@ func TestBatchHasIndependentVerdicts(t *testing.T) {
 	dir := t.TempDir()
 	rt := newRuntime(t, agent.Tools(files.Tools()...), agent.Root("workspace", dir), agent.Policy(even()))
 	tx := begin(t, newSession(t, rt))
-	var batch []agent.Ask
+	var batch []agent.BatchCall
 	for i := range 5 {
-		batch = append(batch, agent.Ask{Tool: "file_write", Input: tool.Args{"path": fmt.Sprintf("%d.txt", i), "content": "x"}})
+		batch = append(batch, agent.BatchCall{Tool: "file_write", Input: tool.Args{"path": fmt.Sprintf("%d.txt", i), "content": "x"}})
 	}
 	batch[4].Tool = "file_wirte"
 
@@ -73,9 +73,9 @@ func TestBatchRunsAtOnce(t *testing.T) {
 	}, tool.Pure())
 	rt := newRuntime(t, agent.Tools(mustTool(t, meet, err)), agent.Policy(allowAll()))
 	tx := begin(t, newSession(t, rt))
-	batch := make([]agent.Ask, n)
+	batch := make([]agent.BatchCall, n)
 	for i := range batch {
-		batch[i] = agent.Ask{Tool: "meet", Input: fmt.Sprint(i)}
+		batch[i] = agent.BatchCall{Tool: "meet", Input: fmt.Sprint(i)}
 	}
 	for i, o := range tx.InvokeAll(context.Background(), batch) {
 		require.NoError(t, o.Err(), "a call that waits for the others ends only where all run at once")
@@ -98,14 +98,14 @@ func TestBatchOutlivesAPanicAndEndsWithItsCaller(t *testing.T) {
 	}, tool.Pure())
 	rt := newRuntime(t, agent.Tools(mustTool(t, wild, err)), agent.Policy(allowAll()))
 	tx := begin(t, newSession(t, rt))
-	outcomes := tx.InvokeAll(context.Background(), []agent.Ask{{Tool: "wild", Input: "panic"}, {Tool: "wild", Input: "fine"}})
+	outcomes := tx.InvokeAll(context.Background(), []agent.BatchCall{{Tool: "wild", Input: "panic"}, {Tool: "wild", Input: "fine"}})
 	require.Error(t, outcomes[0].Err())
 	require.NoError(t, outcomes[1].Err())
 
-	outcomes = tx.InvokeAll(ctx, []agent.Ask{{Tool: "wild", Input: "wait"}})
+	outcomes = tx.InvokeAll(ctx, []agent.BatchCall{{Tool: "wild", Input: "wait"}})
 	require.ErrorIs(t, outcomes[0].Err(), tool.ErrCancelled)
 	require.NoError(t, tx.Commit(context.Background()))
-	outcomes = tx.InvokeAll(context.Background(), []agent.Ask{{Tool: "wild", Input: "late"}, {Tool: "wild", Input: "late"}})
+	outcomes = tx.InvokeAll(context.Background(), []agent.BatchCall{{Tool: "wild", Input: "late"}, {Tool: "wild", Input: "late"}})
 	for _, o := range outcomes {
 		require.ErrorIs(t, o.Err(), tool.ErrInvalid, "the transaction has ended")
 	}

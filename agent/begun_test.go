@@ -73,7 +73,7 @@ func TestBegun(t *testing.T) {
 	reads, err := tool.FromSpec(spec)
 	require.NoError(t, err)
 	var atBarrier []kind.Kind
-	listen := agent.WithBegun(func(id string, k func(context.Context) error, n func(context.Context, string, any) error) {
+	listen := agent.OnStart(func(id string, k func(context.Context) error, n func(context.Context, string, any) error) {
 		call, note = id, n
 		keep = func(ctx context.Context) error {
 			err := k(ctx)
@@ -96,6 +96,6 @@ func TestBegun(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, map[string]json.RawMessage{"seen": json.RawMessage("1")}, c.Notes)
 
-	_, err = s.Call(t.Context(), "plain", json.RawMessage(`"x"`), agent.WithBegun(func(string, func(context.Context) error, func(context.Context, string, any) error) { panic("listener") }))
+	_, err = s.Call(t.Context(), "plain", json.RawMessage(`"x"`), agent.OnStart(func(string, func(context.Context) error, func(context.Context, string, any) error) { panic("listener") }))
 	require.NoError(t, err, "a listener that panics is no reason to fail")
 }

@@ -36,7 +36,7 @@ func BenchmarkPureCall(b *testing.B) {
 		text += fmt.Sprintf("deny contains \"rule %d\" if input.tool.name == \"other_%d\"\n", i, i)
 	}
 	text += "allow contains \"pure\" if input.call.effect_class == \"pure\"\n"
-	e, err := rego.New(rego.Options{Deadline: time.Minute, Modules: map[string]string{"p.rego": text}})
+	e, err := rego.New(rego.Options{Timeout: time.Minute, Modules: map[string]string{"p.rego": text}})
 	require.NoError(b, err)
 	tl, err := tool.CreateTyped("look", "", nil, func(context.Context, ctxperm.ToolContext, eight) (int, error) { return 1, nil }, tool.Pure())
 	require.NoError(b, err)

@@ -28,7 +28,7 @@ func TestABudgetIsNotSpentTwice(t *testing.T) {
 		<-release
 		return in, nil
 	}, tool.Pure())
-	e := mustLoad(t, rego.Options{Deadline: time.Minute, Modules: map[string]string{"p.rego": `package remit
+	e := mustLoad(t, rego.Options{Timeout: time.Minute, Modules: map[string]string{"p.rego": `package remit
 spent := object.get(input.session.tools, [input.tool.name, "run"], 0) + object.get(input.session.tools, [input.tool.name, "in_flight"], 0)
 deny contains "the budget is spent" if spent >= 3
 allow contains "the rest" if true`}})

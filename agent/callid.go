@@ -24,7 +24,7 @@ type callConfig struct {
 	named    bool
 	progress func(tool.Progress)
 	begun    func(call string, keep func(context.Context) error, note func(ctx context.Context, key string, value any) error)
-	asked    func(ctx context.Context, ask ctxperm.Ask)
+	asked    func(ctx context.Context, ask ctxperm.ApprovalRequest)
 }
 
 func configured(opts []CallOption) (c callConfig) {
@@ -34,24 +34,24 @@ func configured(opts []CallOption) (c callConfig) {
 	return c
 }
 
-// WithProgress listens to what the call reports, beside OnProgress, which listens to all calls. It is called on the
+// OnCallProgress listens to what the call reports, beside OnProgress, which listens to all calls. It is called on the
 // call's own goroutine and should return at once. A call that is answered from the journal reports nothing.
-func WithProgress(listen func(tool.Progress)) CallOption {
+func OnCallProgress(listen func(tool.Progress)) CallOption {
 	return func(c *callConfig) { c.progress = listen }
 }
 
-// WithBegun listens to the moment at which the code of the call is about to run, and is told the call's id. It is called on the
+// OnStart listens to the moment at which the code of the call is about to run, and is told the call's id. It is called on the
 // call's own goroutine and should return at once. Keep makes it durable that the call has begun, which else comes to the journal
 // with the first change, or with the end: from then on the journal knows the call, whatever becomes of this process. Note notes
 // something of the call, as ctxperm.ToolContext.Note does for its tool. Both can be called at any time, and fail once the code has ended.
-func WithBegun(listen func(call string, keep func(context.Context) error, note func(ctx context.Context, key string, value any) error)) CallOption {
+func OnStart(listen func(call string, keep func(context.Context) error, note func(ctx context.Context, key string, value any) error)) CallOption {
 	return func(c *callConfig) { c.begun = listen }
 }
 
 // WithAsked listens to questions with which the call waits while it runs: those of a call that may have had an effect, in a runtime
 // with Wait. The question is on the journal by then, and Runtime.Answer answers it; see tool.Limits.Answer for how long. Listen is
 // called on a goroutine of its own, and its context ends when the call waits no more.
-func WithAsked(listen func(ctx context.Context, ask ctxperm.Ask)) CallOption {
+func WithAsked(listen func(ctx context.Context, ask ctxperm.ApprovalRequest)) CallOption {
 	return func(c *callConfig) { c.asked = listen }
 }
 
@@ -72,8 +72,8 @@ func (s *Session) CallID(given string) string {
 	return "c_" + strings.TrimPrefix(string(sum), "sha256:")[:32]
 }
 
-// once runs a call that the host named, unless it ran before.
-func (tx *Txn) once(ctx context.Context, req tool.Request, given string) (tool.Outcome, error) {
+// runOnce runs a call that the host named, unless it ran before.
+func (tx *Txn) runOnce(ctx context.Context, req tool.Request, given string) (tool.Outcome, error) {
 	if given == "" || len(given) > 256 || !utf8.ValidString(given) || strings.ContainsRune(given, 0) {
 		err := errors.New("a call id has 1 to 256 bytes of valid UTF-8")
 		return tx.refused(req.Tool, tool.StatusInvalid, err), fmt.Errorf("%w: %w", tool.ErrInvalid, err)
@@ -92,7 +92,7 @@ func (tx *Txn) once(ctx context.Context, req tool.Request, given string) (tool.O
 		if err := tx.s.rt.journal.Append(ctx, journal.Batch{Durable: true}); err != nil {
 			return tx.refused(req.Tool, tool.StatusUnknown, err), fmt.Errorf("%w: the journal could not be written: %w", tool.ErrUnknown, err)
 		}
-		out := tx.line.Recorded(c, req)
+		out := tx.line.RecordedOutcome(c, req)
 		return out, out.Err()
 	case !errors.Is(err, journal.ErrNotFound):
 		// Whether it ran cannot be told, so it does not run.
@@ -101,25 +101,25 @@ func (tx *Txn) once(ctx context.Context, req tool.Request, given string) (tool.O
 	return tx.run(ctx, req)
 }
 
-// named lets one call of each id be in flight.
-type named struct {
+// callIDLocks lets one call of each id be in flight.
+type callIDLocks struct {
 	mu    sync.Mutex // never held across a wait
-	calls map[string]*waiting
+	calls map[string]*callIDWaiter
 }
 
-type waiting struct {
+type callIDWaiter struct {
 	lock *host.Lock
 	n    int // callers that hold or wait for it
 }
 
-func (n *named) enter(ctx context.Context, h host.Host, id string) (leave func(), err error) {
+func (n *callIDLocks) enter(ctx context.Context, h host.Host, id string) (leave func(), err error) {
 	n.mu.Lock()
 	if n.calls == nil {
-		n.calls = map[string]*waiting{}
+		n.calls = map[string]*callIDWaiter{}
 	}
 	w, ok := n.calls[id]
 	if !ok {
-		w = &waiting{lock: host.NewLock(h, "session.call")}
+		w = &callIDWaiter{lock: host.NewLock(h, "session.call")}
 		n.calls[id] = w
 	}
 	w.n++
@@ -134,7 +134,7 @@ func (n *named) enter(ctx context.Context, h host.Host, id string) (leave func()
 	}, nil
 }
 
-func (n *named) drop(id string, w *waiting) {
+func (n *callIDLocks) drop(id string, w *callIDWaiter) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if w.n--; w.n == 0 {

@@ -60,7 +60,7 @@ func TestSameCallIDIsTheSameCall(t *testing.T) {
 		return perm.NewDecision(effect, perm.Details{Revision: "r1", Reasons: []perm.Reason{{Set: "deny", Text: "by what it says", At: "p.rego:1"}}}), nil
 	})
 	rt := newRuntime(t, agent.Tools(oddities(t, ran)...), agent.Tools(files.Tools()...), agent.Root("workspace", t.TempDir()),
-		agent.Policy(engine), agent.Wait())
+		agent.Policy(engine), agent.SuspendForApproval())
 	s := newSession(t, rt)
 	cases := []struct {
 		tool  string
@@ -118,7 +118,7 @@ func TestCallIDTellsThatItWasTakenBack(t *testing.T) {
 	require.NoError(t, err)
 	again, err := begin(t, s).Invoke(ctx, "file_write", write, agent.WithCallID("1"))
 	require.NoError(t, err, "that is how it ended")
-	require.Equal(t, "all", again.TakenBack)
+	require.Equal(t, "all", again.Reverted)
 	fresh, err := begin(t, newSession(t, rt)).Invoke(ctx, "file_write", write, agent.WithCallID("1"))
 	require.NoError(t, err)
 	require.NotEqual(t, again.Call, fresh.Call, "ids are a session's own")

@@ -10,13 +10,13 @@ import (
 	"github.com/remit-dev/remit/perm"
 )
 
-// ShownTo says who a session's tools and results are shown to, which the host program vouches for. Tools that are not for
+// ClientProfile says who a session's tools and results are shown to, which the host program vouches for. Tools that are not for
 // that are neither listed nor run; policies read it as input.session.client. A confidence that is not between 0 and 1000
 // counts as none. Without it the session sees only tools that ask for nothing.
 //
 // A session that was handed a grant inherits it. Where it says its own, its selection lies within what its parent had, what
 // was switched off stays off, and its confidence is at most the parent's.
-func ShownTo(c perm.ClientFacts) SessionOption {
+func ClientProfile(c perm.ClientFacts) SessionOption {
 	return func(s *sessionConfig) { s.client = &c }
 }
 
@@ -28,9 +28,9 @@ func shownTo(given *perm.ClientFacts, from *Session) (c perm.ClientFacts, record
 	case from != nil:
 		c = from.client
 	}
-	c.Capabilities, c.Selected, c.Off = slices.Clone(c.Capabilities), slices.Clone(c.Selected), slices.Clone(c.Off)
-	if c.Confidence < 0 || c.Confidence > 1000 {
-		c.Confidence = 0
+	c.Capabilities, c.Selected, c.Disabled = slices.Clone(c.Capabilities), slices.Clone(c.Selected), slices.Clone(c.Disabled)
+	if c.ProviderTrust < 0 || c.ProviderTrust > 1000 {
+		c.ProviderTrust = 0
 	}
 	if given != nil && from != nil {
 		within(&c, from.client)
@@ -46,10 +46,10 @@ func shownTo(given *perm.ClientFacts, from *Session) (c perm.ClientFacts, record
 
 // within keeps a client to no more than another.
 func within(c *perm.ClientFacts, most perm.ClientFacts) {
-	c.Confidence = min(c.Confidence, most.Confidence)
-	for _, off := range most.Off {
-		if !slices.Contains(c.Off, off) {
-			c.Off = append(c.Off, off)
+	c.ProviderTrust = min(c.ProviderTrust, most.ProviderTrust)
+	for _, off := range most.Disabled {
+		if !slices.Contains(c.Disabled, off) {
+			c.Disabled = append(c.Disabled, off)
 		}
 	}
 	switch {

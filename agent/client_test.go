@@ -27,8 +27,8 @@ func shelf(t *testing.T, ran *[]string) []tool.Tool {
 		"plain": {}, "grouped": {Tags: []string{"office"}},
 		"chatty":    {Display: tool.Display{Surfaces: []string{"chat", "voice"}}},
 		"seeing":    {Capabilities: []string{"vision", "long_context"}},
-		"trusting":  {Confidence: 700},
-		"demanding": {Confidence: 1000, Tags: []string{"office"}},
+		"trusting":  {MinProviderTrust: 700},
+		"demanding": {MinProviderTrust: 1000, Tags: []string{"office"}},
 	} {
 		s.Name, s.EffectClass = name, effect.Pure
 		s.Execute = func(context.Context, ctxperm.ToolContext, json.RawMessage) (tool.Result, error) {
@@ -56,21 +56,21 @@ func TestSessionsSeeTheToolsThatAreForThem(t *testing.T) {
 		{"another surface", perm.ClientFacts{Surface: "Chat"}, []string{"grouped", "plain"}},
 		{"one capability", perm.ClientFacts{Capabilities: []string{"vision"}}, []string{"grouped", "plain"}},
 		{"all capabilities", perm.ClientFacts{Capabilities: []string{"long_context", "vision", "x"}}, []string{"grouped", "plain", "seeing"}},
-		{"confidence", perm.ClientFacts{Confidence: 700}, []string{"grouped", "plain", "trusting"}},
-		{"less confidence", perm.ClientFacts{Confidence: 699}, []string{"grouped", "plain"}},
-		{"all confidence", perm.ClientFacts{Confidence: 1000}, []string{"demanding", "grouped", "plain", "trusting"}},
-		{"too much of it is none", perm.ClientFacts{Confidence: 1001}, []string{"grouped", "plain"}},
-		{"less than none is none", perm.ClientFacts{Confidence: -1}, []string{"grouped", "plain"}},
-		{"a group is off", perm.ClientFacts{Off: []string{"office"}, Confidence: 1000}, []string{"plain", "trusting"}},
-		{"a tool is off", perm.ClientFacts{Off: []string{"plain"}}, []string{"grouped"}},
+		{"confidence", perm.ClientFacts{ProviderTrust: 700}, []string{"grouped", "plain", "trusting"}},
+		{"less confidence", perm.ClientFacts{ProviderTrust: 699}, []string{"grouped", "plain"}},
+		{"all confidence", perm.ClientFacts{ProviderTrust: 1000}, []string{"demanding", "grouped", "plain", "trusting"}},
+		{"too much of it is none", perm.ClientFacts{ProviderTrust: 1001}, []string{"grouped", "plain"}},
+		{"less than none is none", perm.ClientFacts{ProviderTrust: -1}, []string{"grouped", "plain"}},
+		{"a group is off", perm.ClientFacts{Disabled: []string{"office"}, ProviderTrust: 1000}, []string{"plain", "trusting"}},
+		{"a tool is off", perm.ClientFacts{Disabled: []string{"plain"}}, []string{"grouped"}},
 		{"one is selected", perm.ClientFacts{Selected: []string{"plain"}}, []string{"plain"}},
-		{"a group is selected", perm.ClientFacts{Selected: []string{"office"}, Confidence: 1000}, []string{"demanding", "grouped"}},
-		{"off wins", perm.ClientFacts{Selected: []string{"office"}, Off: []string{"grouped"}}, nil},
+		{"a group is selected", perm.ClientFacts{Selected: []string{"office"}, ProviderTrust: 1000}, []string{"demanding", "grouped"}},
+		{"off wins", perm.ClientFacts{Selected: []string{"office"}, Disabled: []string{"grouped"}}, nil},
 		{"none is selected", perm.ClientFacts{Selected: []string{}}, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			ran = nil
-			s := newSession(t, rt, agent.ShownTo(tt.client))
+			s := newSession(t, rt, agent.ClientProfile(tt.client))
 			tools, err := s.Tools(ctx)
 			require.NoError(t, err)
 			var sees []string
@@ -133,18 +133,18 @@ func TestClientOutlivesItsProcessAndNarrows(t *testing.T) {
 		}
 		return names
 	}
-	most := perm.ClientFacts{Surface: "chat", Confidence: 800, Selected: []string{"office", "trusting", "chatty"}, Off: []string{"grouped"}}
+	most := perm.ClientFacts{Surface: "chat", ProviderTrust: 800, Selected: []string{"office", "trusting", "chatty"}, Disabled: []string{"grouped"}}
 	life(func(rt *agent.Runtime) {
-		s := newSession(t, rt, agent.ShownTo(most))
+		s := newSession(t, rt, agent.ClientProfile(most))
 		require.Equal(t, []string{"chatty", "trusting"}, sees(s))
 		token = s.Token()
-		child, err := s.Hand(ctx, perm.Principal{ID: "helper"})
+		child, err := s.Delegate(ctx, perm.Principal{ID: "helper"})
 		require.NoError(t, err)
 		require.Equal(t, []string{"chatty", "trusting"}, sees(child))
-		more, err := s.Hand(ctx, perm.Principal{ID: "climber"}, agent.ShownTo(perm.ClientFacts{Confidence: 1000, Selected: []string{"demanding", "office", "trusting"}}))
+		more, err := s.Delegate(ctx, perm.Principal{ID: "climber"}, agent.ClientProfile(perm.ClientFacts{ProviderTrust: 1000, Selected: []string{"demanding", "office", "trusting"}}))
 		require.NoError(t, err)
 		require.Equal(t, []string{"trusting"}, sees(more))
-		all, err := s.Hand(ctx, perm.Principal{ID: "all"}, agent.ShownTo(perm.ClientFacts{Confidence: 1000}))
+		all, err := s.Delegate(ctx, perm.Principal{ID: "all"}, agent.ClientProfile(perm.ClientFacts{ProviderTrust: 1000}))
 		require.NoError(t, err)
 		require.Equal(t, []string{"trusting"}, sees(all))
 		handed = child.Token()
@@ -161,7 +161,7 @@ func TestClientOutlivesItsProcessAndNarrows(t *testing.T) {
 // An administrator's minimum is a rule. It holds also for a session of which nobody has said anything.
 func TestPolicyReadsTheClient(t *testing.T) {
 	ctx := context.Background()
-	e := mustLoad(t, rego.Options{Deadline: time.Minute, Modules: map[string]string{"p.rego": `package remit
+	e := mustLoad(t, rego.Options{Timeout: time.Minute, Modules: map[string]string{"p.rego": `package remit
 allow contains "everything"
 deny contains "the provider is not trusted enough" if input.session.client.confidence < 900
 hide contains "the provider is not trusted enough" if input.session.client.confidence < 900
@@ -177,12 +177,12 @@ deny contains "nothing was chosen" if not input.session.client.selected
 		want error
 	}{
 		{nil, "plain", tool.ErrDenied},
-		{[]agent.SessionOption{agent.ShownTo(perm.ClientFacts{Confidence: 899, Selected: []string{"plain"}})}, "plain", tool.ErrDenied},
-		{[]agent.SessionOption{agent.ShownTo(perm.ClientFacts{Confidence: 900, Selected: []string{"plain"}})}, "plain", nil},
-		{[]agent.SessionOption{agent.ShownTo(perm.ClientFacts{Confidence: 900})}, "plain", tool.ErrDenied},
-		{[]agent.SessionOption{agent.ShownTo(perm.ClientFacts{Confidence: 950, Surface: "voice", Selected: []string{"plain"}})}, "plain", tool.ErrDenied},
-		{[]agent.SessionOption{agent.ShownTo(perm.ClientFacts{Confidence: 1000, Selected: []string{"demanding"}})}, "demanding", tool.ErrDenied},
-		{[]agent.SessionOption{agent.ShownTo(perm.ClientFacts{Confidence: 1000, Selected: []string{"trusting"}})}, "trusting", nil},
+		{[]agent.SessionOption{agent.ClientProfile(perm.ClientFacts{ProviderTrust: 899, Selected: []string{"plain"}})}, "plain", tool.ErrDenied},
+		{[]agent.SessionOption{agent.ClientProfile(perm.ClientFacts{ProviderTrust: 900, Selected: []string{"plain"}})}, "plain", nil},
+		{[]agent.SessionOption{agent.ClientProfile(perm.ClientFacts{ProviderTrust: 900})}, "plain", tool.ErrDenied},
+		{[]agent.SessionOption{agent.ClientProfile(perm.ClientFacts{ProviderTrust: 950, Surface: "voice", Selected: []string{"plain"}})}, "plain", tool.ErrDenied},
+		{[]agent.SessionOption{agent.ClientProfile(perm.ClientFacts{ProviderTrust: 1000, Selected: []string{"demanding"}})}, "demanding", tool.ErrDenied},
+		{[]agent.SessionOption{agent.ClientProfile(perm.ClientFacts{ProviderTrust: 1000, Selected: []string{"trusting"}})}, "trusting", nil},
 	} {
 		s := newSession(t, rt, tt.opts...)
 		_, err := begin(t, s).Invoke(ctx, tt.name, "x")
@@ -214,7 +214,7 @@ func TestACallThatWaitsIsNotReleasedPastItsSession(t *testing.T) {
 		return perm.NewDecision(perm.Hold, perm.Details{Reasons: []perm.Reason{{Text: "later"}}}), nil
 	})
 	rt := newRuntime(t, agent.Tools(letter("chat", "voice")), agent.Policy(later))
-	tx := begin(t, newSession(t, rt, agent.ShownTo(perm.ClientFacts{Surface: "voice"})))
+	tx := begin(t, newSession(t, rt, agent.ClientProfile(perm.ClientFacts{Surface: "voice"})))
 	_, err := tx.Invoke(ctx, "letter", "x")
 	require.NoError(t, err)
 	require.NoError(t, rt.SetTools(letter("chat")))

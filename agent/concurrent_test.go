@@ -70,7 +70,7 @@ func TestRevertWaitsForCallsInFlight(t *testing.T) {
 					rep, err := back(t.Context(), rt, s, tx)
 					require.NoError(t, err)
 					require.True(t, called.Load())
-					require.Equal(t, revert.RevertedState, rep.State)
+					require.Equal(t, revert.TxnReverted, rep.State)
 					require.Len(t, rep.Items, 1)
 					reverted.Store(true)
 				}()
@@ -90,7 +90,7 @@ func TestRevertWaitsForCallsInFlight(t *testing.T) {
 func TestSecondReverterIsTurnedAway(t *testing.T) {
 	returned := atomic.Int32{}
 	there, release := make(chan struct{}, 1), make(chan struct{})
-	tl, err := tool.CreateWith("pay", "", nil, returns("ok", nil), tool.Effect(effect.Compensable), tool.Undone("1", func(context.Context, tool.RevertContext) error {
+	tl, err := tool.CreateWith("pay", "", nil, returns("ok", nil), tool.Effect(effect.Compensable), tool.RevertWith("1", func(context.Context, tool.RevertContext) error {
 		returned.Add(1)
 		there <- struct{}{}
 		<-release
@@ -139,7 +139,7 @@ func (j together) Append(ctx context.Context, b journal.Batch) error {
 func TestSecondProcessIsTurnedAway(t *testing.T) {
 	returned := atomic.Int32{}
 	release := make(chan struct{})
-	tl, err := tool.CreateWith("pay", "", nil, returns("ok", nil), tool.Effect(effect.Compensable), tool.Undone("1", func(context.Context, tool.RevertContext) error {
+	tl, err := tool.CreateWith("pay", "", nil, returns("ok", nil), tool.Effect(effect.Compensable), tool.RevertWith("1", func(context.Context, tool.RevertContext) error {
 		returned.Add(1)
 		<-release
 		return nil
@@ -194,7 +194,7 @@ func TestChangeIsRecordedBeforeItsCallEnds(t *testing.T) {
 			p, err := ctxperm.Authorize(ctx, tc, perm.Access(perm.Write, "file://workspace/a.txt"))
 			require.NoError(t, err)
 			go func() {
-				_, err := p.Intend(ctx, []effect.Change{{Scheme: "x", Resource: "file://workspace/a.txt", Kind: "write", Pre: "a", Post: "b"}})
+				_, err := p.RecordChange(ctx, []effect.Change{{Scheme: "x", Resource: "file://workspace/a.txt", Kind: "write", Pre: "a", Post: "b"}})
 				intended <- err
 			}()
 			<-there
@@ -202,7 +202,7 @@ func TestChangeIsRecordedBeforeItsCallEnds(t *testing.T) {
 			return "ok", nil
 		}
 		tl, err := tool.CreateWith("put", "", anyWrite(), run, confined()...)
-		rt := newRuntime(t, agent.On(h), agent.Tools(mustTool(t, tl, err)), agent.Policy(allowAll()))
+		rt := newRuntime(t, agent.Host(h), agent.Tools(mustTool(t, tl, err)), agent.Policy(allowAll()))
 		tx := begin(t, newSession(t, rt))
 		ended := make(chan error, 1)
 		go func() {
@@ -292,12 +292,12 @@ func TestLaterWriterWaits(t *testing.T) {
 	close(release)
 	out := <-first
 	require.Equal(t, tool.StatusFailed, out.Status, "%+v", out.Error)
-	require.Equal(t, "all", out.TakenBack)
+	require.Equal(t, "all", out.Reverted)
 	require.Equal(t, tool.StatusDone, (<-second).Status)
 	require.Equal(t, "second", content(t, dir, "a.txt"))
 	rep, err := tx.Revert(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, revert.RevertedState, rep.State)
+	require.Equal(t, revert.TxnReverted, rep.State)
 	require.Equal(t, before, tree(t, dir))
 }
 
@@ -338,7 +338,7 @@ func TestParallelCallsOnFewFiles(t *testing.T) {
 					return
 				}
 				require.Equal(t, tool.StatusFailed, out.Status, "%+v", out.Error)
-				require.Contains(t, []string{"", "all"}, out.TakenBack)
+				require.Contains(t, []string{"", "all"}, out.Reverted)
 			})
 		}
 		all.Wait()

@@ -63,7 +63,7 @@ func TestEnsureSeesWhatEveryToolWrote(t *testing.T) {
 			put("site.ini", good)
 			put("other.txt", bad)
 			put("sub/in.ini", bad)
-			rt := newRuntime(t, agent.Tools(files.Tools()...), agent.Root("workspace", dir), agent.Policy(mustLoad(t, rego.Options{Deadline: time.Minute, Modules: map[string]string{"p.rego": keepsLine}})))
+			rt := newRuntime(t, agent.Tools(files.Tools()...), agent.Root("workspace", dir), agent.Policy(mustLoad(t, rego.Options{Timeout: time.Minute, Modules: map[string]string{"p.rego": keepsLine}})))
 			out, err := begin(t, newSession(t, rt)).Invoke(t.Context(), tt.tool, tt.args)
 			if tt.ok {
 				require.NoError(t, err, out.Text)
@@ -71,7 +71,7 @@ func TestEnsureSeesWhatEveryToolWrote(t *testing.T) {
 			}
 			require.ErrorIs(t, err, tool.ErrVerifyFailed, out.Text)
 			require.Contains(t, out.Error.Why, "a config file keeps its line (p.rego:3)")
-			require.Equal(t, "all", out.TakenBack)
+			require.Equal(t, "all", out.Reverted)
 			text, err := os.ReadFile(filepath.Join(dir, "site.ini"))
 			require.NoError(t, err)
 			require.Equal(t, good, string(text))
@@ -145,7 +145,7 @@ func TestContentIsOfTheCall(t *testing.T) {
 	for _, tl := range files.Tools() {
 		if tl.Name() == "file_write" {
 			var err error
-			write, err = tl.With(func(s *tool.Spec) {
+			write, err = tl.Modify(func(s *tool.Spec) {
 				s.Verify = verify.Verifier(func(context.Context, verify.Subject) verify.Verdict {
 					if err := os.WriteFile(filepath.Join(dir, "a.txt"), []byte("theirs"), 0o600); err != nil {
 						return verify.Unclear(err.Error())
@@ -168,7 +168,7 @@ func TestContentIsOfTheCall(t *testing.T) {
 func TestContentIsNotWrittenDown(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "site.ini"), []byte("Maintained by: us\ncanary = 1\nx = 1\n"), 0o600))
-	rt := newRuntime(t, agent.Tools(files.Tools()...), agent.Root("workspace", dir), agent.Policy(mustLoad(t, rego.Options{Deadline: time.Minute, Modules: map[string]string{"p.rego": keepsLine}})))
+	rt := newRuntime(t, agent.Tools(files.Tools()...), agent.Root("workspace", dir), agent.Policy(mustLoad(t, rego.Options{Timeout: time.Minute, Modules: map[string]string{"p.rego": keepsLine}})))
 	tx := begin(t, newSession(t, rt))
 	_, err := tx.Invoke(t.Context(), "file_edit", tool.Args{"path": "site.ini", "old": "x = 1", "new": "x = 2"})
 	require.NoError(t, err)

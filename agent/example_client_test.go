@@ -12,14 +12,14 @@ import (
 )
 
 // A tool that wants the model's provider to be trusted is neither listed nor run where it is not.
-func ExampleShownTo() {
+func ExampleClientProfile() {
 	ctx := context.Background()
 	read := func(_ context.Context, in string) (string, error) { return "the letter of " + in, nil }
 	letter, err := tool.Create("letter", "Reads a letter.", read, tool.Pure())
 	if err != nil {
 		panic(err)
 	}
-	if letter, err = letter.With(func(s *tool.Spec) { s.Confidence = 700 }); err != nil {
+	if letter, err = letter.Modify(func(s *tool.Spec) { s.MinProviderTrust = 700 }); err != nil {
 		panic(err)
 	}
 	rt, err := agent.New(agent.Tools(letter), agent.Log(slog.New(slog.DiscardHandler)))
@@ -28,7 +28,7 @@ func ExampleShownTo() {
 	}
 	defer func() { _ = rt.Close() }()
 	for _, confidence := range []int{600, 700} {
-		s, err := rt.Session(ctx, perm.Principal{ID: "clerk"}, agent.ShownTo(perm.ClientFacts{Confidence: confidence}))
+		s, err := rt.Session(ctx, perm.Principal{ID: "clerk"}, agent.ClientProfile(perm.ClientFacts{ProviderTrust: confidence}))
 		if err != nil {
 			panic(err)
 		}

@@ -33,7 +33,7 @@ func ExampleGiven() {
 		panic(err)
 	}
 	defer func() { _ = rt.Close() }()
-	s, err := rt.Session(ctx, perm.Principal{ID: "reader"}, agent.Given("What does https://example.com/news say?"))
+	s, err := rt.Session(ctx, perm.Principal{ID: "reader"}, agent.UserURLs("What does https://example.com/news say?"))
 	if err != nil {
 		panic(err)
 	}
@@ -50,14 +50,14 @@ func ExampleGiven() {
 }
 
 // Each user closes their own tickets, and is offered no others.
-func ExampleTailor() {
+func ExampleCustomizeTool() {
 	ctx := context.Background()
 	tickets := map[string][]string{"ann": {"A-1", "A-2"}}
 	closing, err := tool.Create("close_ticket", "Closes a ticket.", func(_ context.Context, in string) (string, error) { return "closed " + in, nil }, tool.Pure())
 	if err != nil {
 		panic(err)
 	}
-	rt, err := agent.New(agent.Tools(closing), agent.Log(slog.New(slog.DiscardHandler)), agent.Tailor("close_ticket",
+	rt, err := agent.New(agent.Tools(closing), agent.Log(slog.New(slog.DiscardHandler)), agent.CustomizeTool("close_ticket",
 		func(who perm.Principal, _ perm.SessionFacts, of tool.Spec) (tool.Spec, error) {
 			mine, ok := tickets[who.ID]
 			if !ok {
@@ -80,7 +80,7 @@ func ExampleTailor() {
 		if err != nil {
 			panic(err)
 		}
-		why, err := s.Why(ctx, "close_ticket")
+		why, err := s.ToolHiddenReason(ctx, "close_ticket")
 		fmt.Println(len(tools), why, err)
 	}
 	// Output:

@@ -36,7 +36,7 @@ func ExampleLoop() {
 	}
 	loop := agent.Loop{
 		Adapter: adapter,
-		Next: func(_ context.Context, p agent.Prompt) (json.RawMessage, error) {
+		CallModel: func(_ context.Context, p agent.ModelRequest) (json.RawMessage, error) {
 			if len(p.Messages) == 1 {
 				return json.RawMessage(`{"role":"assistant","content":[{"type":"tool_use","id":"t1","name":"upper","input":{"input":"hi"}}],"stop_reason":"tool_use"}`), nil
 			}

@@ -105,7 +105,7 @@ func ExampleSession_Revert_state() {
 
 // A sub-agent gets a part of what its parent holds. Policies see the chain of who handed it
 // on; its transaction is inside the parent's, and goes with it; and so does its grant.
-func ExampleSession_Hand() {
+func ExampleSession_Delegate() {
 	ctx := context.Background()
 	note, err := tool.Stateful("note", "Keep a note.", nil,
 		func(context.Context, ctxperm.ToolContext) (string, error) { return "", nil },
@@ -133,12 +133,12 @@ func ExampleSession_Hand() {
 	if err != nil {
 		panic(err)
 	}
-	child, err := parent.Hand(ctx, perm.Principal{ID: "helper"}, agent.Grant(perm.Access(perm.Call, "tool://note")))
+	child, err := parent.Delegate(ctx, perm.Principal{ID: "helper"}, agent.Grant(perm.Access(perm.Call, "tool://note")))
 	if err != nil {
 		panic(err)
 	}
 	_, err = parent.Update(ctx, func(tx *agent.Txn) error {
-		err := tx.Within(ctx, child, func(in *agent.Txn) error {
+		err := tx.UpdateNested(ctx, child, func(in *agent.Txn) error {
 			if _, err := in.Invoke(ctx, "note", "mine"); err != nil {
 				return err
 			}

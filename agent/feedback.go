@@ -32,7 +32,7 @@ func (rt *Runtime) Feedback(ctx context.Context, f provenance.Feedback) (provena
 func (s *Session) Feedback(ctx context.Context, call string, verdict provenance.Rating, note string) (provenance.Feedback, error) {
 	asked, ok, err := s.rt.first(ctx, journal.Query{Call: call})
 	if err == nil && (!ok || asked.Session != s.id) { // also one of a transaction that is the parent's
-		err = s.notIts(call)
+		err = s.errForeignTxn(call)
 	}
 	if err != nil {
 		return provenance.Feedback{}, err
@@ -61,9 +61,9 @@ func (rt *Runtime) feedback(ctx context.Context, c *revert.Call, f provenance.Fe
 	if err != nil {
 		return provenance.Feedback{}, err
 	}
-	f.Tool, f.Digest, f.Call, f.Own = c.Tool.Name, c.Tool.Digest, c.Ref.Call, f.By == who.ID
+	f.Tool, f.Digest, f.Call, f.BySelf = c.Tool.Name, c.Tool.Digest, c.Ref.Call, f.By == who.ID
 	body := &record.Feedback{Feedback: f}
-	if err := rt.answer(ctx, c.Session, revert.Line{Txn: c.Ref.Txn, Call: c.Ref.Call, Body: body}); err != nil {
+	if err := rt.answer(ctx, c.Session, revert.CallRecord{Txn: c.Ref.Txn, Call: c.Ref.Call, Body: body}); err != nil {
 		return provenance.Feedback{}, err
 	}
 	return body.Feedback, nil

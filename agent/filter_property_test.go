@@ -65,7 +65,7 @@ func worded(v string) tool.Result {
 // filter makes filter i of a world.
 func (tr *trace) filter(t *rapid.T, i int, h habit) tool.Filter {
 	f := tool.Filter{Name: fmt.Sprint("f", i)}
-	f.Before = func(ctx context.Context, c *tool.Filtered) error {
+	f.Before = func(ctx context.Context, c *tool.FilterCall) error {
 		tr.note(c.Call(), fmt.Sprint("before ", i))
 		if _, _, err := revert.LoadCall(ctx, tr.journal, c.Call()); !errors.Is(err, journal.ErrNotFound) {
 			tr.say("filter %d was asked when the journal knew the call", i)
@@ -95,7 +95,7 @@ func (tr *trace) filter(t *rapid.T, i int, h habit) tool.Filter {
 		}
 		return nil
 	}
-	f.After = func(_ context.Context, c *tool.Filtered, r tool.Result) (tool.Result, error) {
+	f.After = func(_ context.Context, c *tool.FilterCall, r tool.Result) (tool.Result, error) {
 		tr.note(c.Call(), fmt.Sprint("after ", i))
 		switch h.after {
 		case "change":
@@ -113,7 +113,7 @@ func (tr *trace) filter(t *rapid.T, i int, h habit) tool.Filter {
 		}
 		return r, nil
 	}
-	f.Ended = func(ctx context.Context, c *tool.Filtered, o tool.Outcome) {
+	f.Ended = func(ctx context.Context, c *tool.FilterCall, o tool.Outcome) {
 		tr.note(c.Call(), fmt.Sprint("ended ", i))
 		tr.checkTold(ctx, i, c, o)
 		o.Output = append(o.Output[:0], "spoiled"...) // it is a copy
@@ -125,7 +125,7 @@ func (tr *trace) filter(t *rapid.T, i int, h habit) tool.Filter {
 }
 
 // checkTold holds what an Ended is told against the journal: it is there already.
-func (tr *trace) checkTold(ctx context.Context, i int, c *tool.Filtered, o tool.Outcome) {
+func (tr *trace) checkTold(ctx context.Context, i int, c *tool.FilterCall, o tool.Outcome) {
 	_, rec, err := revert.LoadCall(ctx, tr.journal, c.Call())
 	switch {
 	case err != nil:
@@ -250,8 +250,8 @@ func TestFiltersKeepTheLine(t *testing.T) {
 		habits := rapid.SliceOfN(rapid.Custom(func(r *rapid.T) habit {
 			return habit{befores.Draw(r, "before"), afters.Draw(r, "after"), pick("", "panic").Draw(r, "ended")}
 		}), 0, 4).Draw(rt, "filters")
-		asks := rapid.SliceOfN(rapid.Custom(func(r *rapid.T) agent.Ask {
-			return agent.Ask{Tool: pick("echo", "put").Draw(r, "tool"), Input: tool.Args{"v": pick("alpha", "beta", "forbidden", "fail").Draw(r, "in")}}
+		asks := rapid.SliceOfN(rapid.Custom(func(r *rapid.T) agent.BatchCall {
+			return agent.BatchCall{Tool: pick("echo", "put").Draw(r, "tool"), Input: tool.Args{"v": pick("alpha", "beta", "forbidden", "fail").Draw(r, "in")}}
 		}), 1, 4).Draw(rt, "calls")
 		newFiltered(t, rt, habits).check(asks)
 	})
@@ -283,7 +283,7 @@ func newFiltered(t *testing.T, rt *rapid.T, habits []habit) *filteredWorld {
 		return perm.NewDecision(effect, perm.Details{Revision: "r1", Reasons: []perm.Reason{{Text: "so it is"}}}), nil
 	})
 	var err error
-	w.rt, err = agent.New(quiet(), agent.On(w.host), agent.Tools(w.tool(t, "echo"), w.tool(t, "put")), agent.Policy(engine), agent.Journal(w.tr.journal), agent.Filters(filters...))
+	w.rt, err = agent.New(quiet(), agent.Host(w.host), agent.Tools(w.tool(t, "echo"), w.tool(t, "put")), agent.Policy(engine), agent.Journal(w.tr.journal), agent.Filters(filters...))
 	require.NoError(rt, err)
 	w.s, err = w.rt.Session(context.Background(), perm.Principal{ID: "coder"})
 	require.NoError(rt, err)
@@ -330,7 +330,7 @@ func (w *filteredWorld) tool(t *testing.T, name string) tool.Tool {
 	return tl
 }
 
-func (w *filteredWorld) check(asks []agent.Ask) {
+func (w *filteredWorld) check(asks []agent.BatchCall) {
 	ctx := context.Background()
 	tx, err := w.s.Begin(ctx)
 	require.NoError(w, err)
@@ -362,16 +362,16 @@ func (w *filteredWorld) check(asks []agent.Ask) {
 }
 
 // one holds an outcome against the model and the journal.
-func (w *filteredWorld) one(ask agent.Ask, o tool.Outcome, want words) {
+func (w *filteredWorld) one(ask agent.BatchCall, o tool.Outcome, want words) {
 	require.Equal(w, want.status, o.Status, "%+v", o.Error)
 	require.Equal(w, want.stage, o.Stage)
 	require.Equal(w, want.filter, o.Filter)
 	require.Equal(w, want.entered, w.tr.entered[o.Call], "the code is entered once, or not at all")
 	require.Equal(w, want.hooks, w.tr.hooks[o.Call])
-	require.Equal(w, strings.Join(unique(want.ends), "; "), o.Ends)
+	require.Equal(w, strings.Join(unique(want.ends), "; "), o.EndLoop)
 	if len(w.habits) > 0 && len(want.hooks) > 0 {
 		told := w.tr.told[o.Call]
-		told.Undo, o.Undo = nil, nil
+		told.RevertResults, o.RevertResults = nil, nil
 		require.Equal(w, told, o, "what the filters were told is what was returned")
 	}
 	_, c, err := revert.LoadCall(context.Background(), w.tr.journal, o.Call)
@@ -393,7 +393,7 @@ func (w *filteredWorld) one(ask agent.Ask, o tool.Outcome, want words) {
 	require.Empty(w, o.Result)
 }
 
-func (w *filteredWorld) done(ask agent.Ask, o tool.Outcome, c *revert.Call, want words) {
+func (w *filteredWorld) done(ask agent.BatchCall, o tool.Outcome, c *revert.Call, want words) {
 	require.Equal(w, want.to, said(w, o.Result))
 	require.Equal(w, want.filter, c.Started.AnsweredBy)
 	require.Equal(w, want.final, inputOf(w, c.Started.Input))
@@ -411,7 +411,7 @@ func (w *filteredWorld) done(ask agent.Ask, o tool.Outcome, c *revert.Call, want
 	if want.filter != "" {
 		require.Equal(w, effect.Pure, c.Class(), "an answer claims no effect")
 		require.Empty(w, o.Changes)
-		require.False(w, c.Left())
+		require.False(w, c.HasEffects())
 	}
 }
 
@@ -424,7 +424,7 @@ func said(t interface{ FailNow() }, r tool.Result) string {
 }
 
 // replays asks for each call again by its id: the same outcome, and nobody is asked.
-func (w *filteredWorld) replays(tx *agent.Txn, asks []agent.Ask, outcomes []tool.Outcome) {
+func (w *filteredWorld) replays(tx *agent.Txn, asks []agent.BatchCall, outcomes []tool.Outcome) {
 	before := fmt.Sprint(w.tr.hooks)
 	for i, ask := range asks {
 		again, _ := tx.Invoke(context.Background(), ask.Tool, ask.Input, agent.WithCallID(ask.ID))

@@ -19,7 +19,7 @@ import (
 )
 
 func TestBadFilters(t *testing.T) {
-	none := func(context.Context, *tool.Filtered) error { return nil }
+	none := func(context.Context, *tool.FilterCall) error { return nil }
 	for says, filters := range map[string][]tool.Filter{
 		"a name is":         {{Before: none}},
 		"has no hook":       {{Name: "idle"}},
@@ -42,13 +42,13 @@ func sender(t *testing.T, sent *[]string) tool.Tool {
 // TestFiltersOfHeldCalls: a held call is filtered when it is held, and again when it is
 // released; then it can be refused, which leaves it in the queue, and nothing else.
 func TestFiltersOfHeldCalls(t *testing.T) {
-	ctx, seen, sent, react := context.Background(), []string{}, []string{}, func(*tool.Filtered) error { return nil }
+	ctx, seen, sent, react := context.Background(), []string{}, []string{}, func(*tool.FilterCall) error { return nil }
 	hold := perm.EngineFunc(func(context.Context, perm.Request) (perm.Decision, error) {
 		return perm.NewDecision(perm.Hold, perm.Details{}), nil
 	})
 	f := tool.Filter{
 		Name: "watch",
-		Before: func(_ context.Context, f *tool.Filtered) error {
+		Before: func(_ context.Context, f *tool.FilterCall) error {
 			if !f.Released() {
 				f.Replace("to all")
 				return nil
@@ -56,21 +56,21 @@ func TestFiltersOfHeldCalls(t *testing.T) {
 			seen = append(seen, "released with "+string(f.Input())+" after "+f.Decision().Effect)
 			return react(f)
 		},
-		After: func(_ context.Context, _ *tool.Filtered, r tool.Result) (tool.Result, error) {
+		After: func(_ context.Context, _ *tool.FilterCall, r tool.Result) (tool.Result, error) {
 			r.Text += ", as the filter saw"
 			return r, nil
 		},
-		Ended: func(_ context.Context, _ *tool.Filtered, o tool.Outcome) { seen = append(seen, string(o.Status)) },
+		Ended: func(_ context.Context, _ *tool.FilterCall, o tool.Outcome) { seen = append(seen, string(o.Status)) },
 	}
 	rt := newRuntime(t, agent.Tools(sender(t, &sent)), agent.Policy(hold), agent.Filters(f))
 	tx := begin(t, newSession(t, rt))
 	held, err := tx.Invoke(ctx, "send", "to one")
 	require.NoError(t, err)
 	require.Equal(t, tool.StatusHeld, held.Status)
-	for says, r := range map[string]func(*tool.Filtered) error{
-		"not now":            func(*tool.Filtered) error { return errors.New("not now") },
-		"cannot be answered": func(f *tool.Filtered) error { f.Answer(tool.Text("x")); return nil },
-		"it panicked":        func(*tool.Filtered) error { panic("no") },
+	for says, r := range map[string]func(*tool.FilterCall) error{
+		"not now":            func(*tool.FilterCall) error { return errors.New("not now") },
+		"cannot be answered": func(f *tool.FilterCall) error { f.Answer(tool.Text("x")); return nil },
+		"it panicked":        func(*tool.FilterCall) error { panic("no") },
 	} {
 		react = r
 		err := tx.Commit(ctx)
@@ -79,7 +79,7 @@ func TestFiltersOfHeldCalls(t *testing.T) {
 		require.ErrorContains(t, err, says)
 		require.Empty(t, sent)
 	}
-	react = func(*tool.Filtered) error { return nil }
+	react = func(*tool.FilterCall) error { return nil }
 	require.NoError(t, tx.Commit(ctx))
 	require.Equal(t, []string{"to all"}, sent)
 	last := tx.Released()[3]
@@ -97,7 +97,7 @@ func TestFiltersOfHeldCalls(t *testing.T) {
 // would change it each time, in another process.
 func TestReplacedBeforeItWaited(t *testing.T) {
 	ctx, st, sent := context.Background(), newStore(), []string{}
-	more := tool.Filter{Name: "more", Before: func(_ context.Context, f *tool.Filtered) error {
+	more := tool.Filter{Name: "more", Before: func(_ context.Context, f *tool.FilterCall) error {
 		var in string
 		if err := json.Unmarshal(f.Input(), &in); err != nil {
 			return err
@@ -113,7 +113,7 @@ func TestReplacedBeforeItWaited(t *testing.T) {
 	})
 	life := func(filters ...tool.Filter) (*agent.Runtime, func()) {
 		j := st.open(nil)
-		rt, err := agent.New(quiet(), agent.Tools(sender(t, &sent)), agent.Policy(asksOnceReplaced), agent.Wait(), agent.Journal(j), agent.Filters(filters...))
+		rt, err := agent.New(quiet(), agent.Tools(sender(t, &sent)), agent.Policy(asksOnceReplaced), agent.SuspendForApproval(), agent.Journal(j), agent.Filters(filters...))
 		require.NoError(t, err)
 		return rt, func() { require.NoError(t, errors.Join(rt.Close(), j.Close())) }
 	}
@@ -124,8 +124,8 @@ func TestReplacedBeforeItWaited(t *testing.T) {
 	end()
 	rt, end = life(more)
 	defer end()
-	require.NoError(t, rt.Answer(ctx, agent.Reply{Call: asked.Call, Approved: true, By: "boss"}))
-	tx, err := rt.Open(ctx, tx.ID())
+	require.NoError(t, rt.Answer(ctx, agent.Answer{Call: asked.Call, Approved: true, By: "boss"}))
+	tx, err := rt.ResumeTxn(ctx, tx.ID())
 	require.NoError(t, err)
 	out, err := tx.Resume(ctx, asked.Call)
 	require.NoError(t, err)
@@ -149,7 +149,7 @@ func TestJournalFailsAroundFilters(t *testing.T) {
 			st, sent := newStore(), []string{}
 			j := st.open(fails)
 			f := tool.Filter{
-				Name: "f", Before: func(_ context.Context, f *tool.Filtered) error {
+				Name: "f", Before: func(_ context.Context, f *tool.FilterCall) error {
 					switch how {
 					case "answer":
 						f.Answer(tool.Text("from the filter"))
@@ -158,7 +158,7 @@ func TestJournalFailsAroundFilters(t *testing.T) {
 					}
 					return nil
 				},
-				After: func(_ context.Context, _ *tool.Filtered, r tool.Result) (tool.Result, error) {
+				After: func(_ context.Context, _ *tool.FilterCall, r tool.Result) (tool.Result, error) {
 					if how == "refuse" {
 						return r, errors.New("no")
 					}
@@ -209,15 +209,15 @@ func TestPolicyRedactsWhatFiltersDeliver(t *testing.T) {
 	look, err := tool.Create("look", "", func(context.Context, string) (string, error) { return "fine", nil }, tool.Pure())
 	e := mustLoad(t, rego.Options{Modules: map[string]string{"p.rego": "package remit\nredact contains \"/args\" if true\nallow contains \"all\" if true"}})
 	leak := tool.Filter{
-		Name: "leak", Before: func(_ context.Context, f *tool.Filtered) error {
-			shown = string(f.Shown())
+		Name: "leak", Before: func(_ context.Context, f *tool.FilterCall) error {
+			shown = string(f.RedactedInput())
 			f.EndLoop("seen " + string(f.Input()))
 			return nil
 		},
-		After: func(_ context.Context, f *tool.Filtered, _ tool.Result) (tool.Result, error) {
+		After: func(_ context.Context, f *tool.FilterCall, _ tool.Result) (tool.Result, error) {
 			return tool.Text("it was " + string(f.Input())), nil
 		},
-		Ended: func(_ context.Context, _ *tool.Filtered, o tool.Outcome) { shown += o.Text },
+		Ended: func(_ context.Context, _ *tool.FilterCall, o tool.Outcome) { shown += o.Text },
 	}
 	rt := newRuntime(t, agent.Tools(mustTool(t, look, err)), agent.Policy(e), agent.Filters(leak))
 	out, err := begin(t, newSession(t, rt)).Invoke(ctx, "look", "hunter2hunter2")
@@ -238,7 +238,7 @@ func TestFiltersSeeBatches(t *testing.T) {
 	look, err := tool.Create("look", "", func(_ context.Context, in string) (string, error) { return in, nil }, tool.Pure())
 	f := tool.Filter{
 		Name: "batches",
-		Batch: func(_ context.Context, b *tool.Batch) error {
+		Batch: func(_ context.Context, b *tool.FilterBatch) error {
 			seen = append(seen, "begins")
 			if b.Turn() != 1 || len(b.Calls()) != 2 {
 				return errors.New("not the batch that was made")
@@ -248,14 +248,14 @@ func TestFiltersSeeBatches(t *testing.T) {
 			}
 			return nil
 		},
-		Before: func(_ context.Context, f *tool.Filtered) error {
-			index, count := f.Place()
+		Before: func(_ context.Context, f *tool.FilterCall) error {
+			index, count := f.BatchPosition()
 			if f.Turn() > 0 && (count != 2 || index > 1) {
 				return errors.New("not its place")
 			}
 			return nil
 		},
-		BatchEnded: func(_ context.Context, _ *tool.Batch, outcomes []tool.Outcome) {
+		BatchEnded: func(_ context.Context, _ *tool.FilterBatch, outcomes []tool.Outcome) {
 			for _, o := range outcomes {
 				seen = append(seen, string(o.Status))
 			}
@@ -268,7 +268,7 @@ func TestFiltersSeeBatches(t *testing.T) {
 		tx := begin(t, newSession(t, rt))
 		_, err := tx.Invoke(ctx, "look", "alone")
 		require.NoError(t, err)
-		outcomes := tx.InvokeAll(ctx, []agent.Ask{{Tool: "look", Input: "a"}, {Tool: "look", Input: 5}})
+		outcomes := tx.InvokeAll(ctx, []agent.BatchCall{{Tool: "look", Input: "a"}, {Tool: "look", Input: 5}})
 		want := tool.StatusDone
 		if refuse != "" {
 			want = tool.StatusDenied
@@ -295,8 +295,8 @@ func TestValuesGoOn(t *testing.T) {
 		word, _ := ctx.Value(key{}).(string)
 		return word, ctx.Err()
 	}, tool.Pure())
-	f := tool.Filter{Name: "f", Before: func(_ context.Context, f *tool.Filtered) error {
-		f.Within(context.WithValue(context.Background(), key{}, "inner"))
+	f := tool.Filter{Name: "f", Before: func(_ context.Context, f *tool.FilterCall) error {
+		f.SetContext(context.WithValue(context.Background(), key{}, "inner"))
 		return nil
 	}}
 	rt := newRuntime(t, agent.Tools(mustTool(t, look, err)), agent.Policy(allowAll()), agent.Filters(f))

@@ -21,15 +21,15 @@ import (
 // those. What comes after that counts as not given.
 const mostGiven = 1 << 14
 
-// Given says which URLs whoever is behind the session named, for policies that let calls go only where the model was sent: all that stand in
-// the texts, such as a prompt. Session.Give says it of what comes later.
-func Given(texts ...string) SessionOption {
+// UserURLs says which URLs whoever is behind the session named, for policies that let calls go only where the model was sent: all that stand in
+// the texts, such as a prompt. Session.AddUserURLs says it of what comes later.
+func UserURLs(texts ...string) SessionOption {
 	return func(c *sessionConfig) { c.given = append(c.given, texts...) }
 }
 
-// Give says which URLs whoever is behind the session named since: all that stand in the texts. Of each the journal keeps a digest. What a
+// AddUserURLs says which URLs whoever is behind the session named since: all that stand in the texts. Of each the journal keeps a digest. What a
 // result of a call names needs no Give. It is for the words of people: what the model wrote is not given by anybody.
-func (s *Session) Give(ctx context.Context, texts ...string) error {
+func (s *Session) AddUserURLs(ctx context.Context, texts ...string) error {
 	body := &record.Given{}
 	named := map[string]bool{}
 	for _, text := range texts {
@@ -50,16 +50,16 @@ func (s *Session) Give(ctx context.Context, texts ...string) error {
 	}
 	// No barrier: what is lost of it counts as not given.
 	rec := revert.NewRecorder(s.rt.journal, s.rt.host, s.id)
-	if err := rec.Write(ctx, revert.Write{Lines: []revert.Line{{Body: body}}}); err != nil {
+	if err := rec.Write(ctx, revert.Write{Records: []revert.CallRecord{{Body: body}}}); err != nil {
 		return fmt.Errorf("agent: give: %w", err)
 	}
 	return nil
 }
 
-// given is which URLs a session and those that it was handed on to were given: they speak to one another, so what one of them was given all
+// userURLs is which URLs a session and those that it was handed on to were given: they speak to one another, so what one of them was given all
 // were. It is a fold of their records, of which it reads what came since it last looked, so that it is the same in every process, and forgets what
 // is erased. It keeps digests alone.
-type given struct {
+type userURLs struct {
 	journal journal.Journal
 	first   string // session
 
@@ -72,8 +72,8 @@ type given struct {
 	full   bool                       // own does not hold all that was written
 }
 
-func newGiven(j journal.Journal, session string) *given {
-	return &given{
+func newGiven(j journal.Journal, session string) *userURLs {
+	return &userURLs{
 		journal: j, first: session, family: map[string]bool{session: true},
 		urls: map[string]string{}, own: map[string]bool{}, named: map[string]map[string]bool{},
 	}
@@ -81,16 +81,16 @@ func newGiven(j journal.Journal, session string) *given {
 
 // digests are of a canonical URL, and of what a permission would be about. They are of the family alone, so that nobody learns from one what others were
 // given.
-func (g *given) digests(url string) [2]string {
+func (g *userURLs) digests(url string) [2]string {
 	return [2]string{g.digest("url", url), g.digest("resource", link.Resource(url))}
 }
 
-func (g *given) digest(what, text string) string {
+func (g *userURLs) digest(what, text string) string {
 	return string(canon.Sum("remit/given/v1", []byte(g.first), []byte(what), []byte(text)))
 }
 
 // look reads what came since, and returns what tells of a URL, or of a resource, whether it was given.
-func (g *given) look(ctx context.Context) (has func(text string, resource bool) bool, err error) {
+func (g *userURLs) look(ctx context.Context) (has func(text string, resource bool) bool, err error) {
 	after, err := g.from(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("which URLs the session was given: %w", err)
@@ -110,7 +110,7 @@ func (g *given) look(ctx context.Context) (has func(text string, resource bool) 
 }
 
 // from is how far the journal was read; what is older than the session is none of its.
-func (g *given) from(ctx context.Context) (after int64, err error) {
+func (g *userURLs) from(ctx context.Context) (after int64, err error) {
 	g.mu.Lock()
 	after = g.pos
 	g.mu.Unlock()
@@ -126,7 +126,7 @@ func (g *given) from(ctx context.Context) (after int64, err error) {
 	return after, nil
 }
 
-func (g *given) has(text string, resource bool) bool {
+func (g *userURLs) has(text string, resource bool) bool {
 	what := "url"
 	if resource {
 		what = "resource"
@@ -139,7 +139,7 @@ func (g *given) has(text string, resource bool) bool {
 }
 
 // note takes an entry in, once.
-func (g *given) note(e record.Entry) error {
+func (g *userURLs) note(e record.Entry) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if e.Pos <= g.pos {
@@ -159,7 +159,7 @@ func (g *given) note(e record.Entry) error {
 }
 
 // record is called with the lock.
-func (g *given) record(call string, body record.Body) {
+func (g *userURLs) record(call string, body record.Body) {
 	switch b := body.(type) {
 	case *record.Handed:
 		g.family[b.To] = true
@@ -185,7 +185,7 @@ func (g *given) record(call string, body record.Body) {
 }
 
 // started notes what a call names, and what of that it may have written where a later call finds it.
-func (g *given) started(call string, b *record.Started) {
+func (g *userURLs) started(call string, b *record.Started) {
 	names := map[string]bool{}
 	for text := range link.Texts(b.Input) {
 		for url := range link.Written(text) {
@@ -209,7 +209,7 @@ func (g *given) started(call string, b *record.Started) {
 }
 
 // result adds what the result of a call names that the call did not, as it was delivered.
-func (g *given) result(call string, b *record.Done) {
+func (g *userURLs) result(call string, b *record.Done) {
 	output := b.Output
 	if b.Delivered != nil {
 		output = b.Delivered
@@ -230,7 +230,7 @@ func (g *given) result(call string, b *record.Done) {
 	}
 }
 
-func (g *given) add(digest, call string) {
+func (g *userURLs) add(digest, call string) {
 	_, known := g.urls[digest]
 	switch {
 	case known && call != "", !known && len(g.urls) >= 2*mostGiven:
@@ -239,7 +239,7 @@ func (g *given) add(digest, call string) {
 	}
 }
 
-func (g *given) forget(call string) {
+func (g *userURLs) forget(call string) {
 	for digest, by := range g.urls {
 		if by == call {
 			delete(g.urls, digest)
@@ -284,6 +284,6 @@ func shownTexts(r tool.Result) iter.Seq[string] {
 }
 
 // Given looks which URLs the session was given.
-func (c *counts) Given(ctx context.Context) (has func(text string, resource bool) bool, err error) {
+func (c *txnFacts) Given(ctx context.Context) (has func(text string, resource bool) bool, err error) {
 	return c.session.standing.given.look(ctx)
 }

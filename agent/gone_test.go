@@ -62,13 +62,13 @@ func TestVerifyAfterUndo(t *testing.T) {
 			require.Equal(t, tt.verdict, c.Undo.Verified.Verdict)
 			if tt.want == effect.Restored {
 				require.NoError(t, err)
-				require.Equal(t, revert.RevertedState, txn.State())
+				require.Equal(t, revert.TxnReverted, txn.State())
 				return
 			}
-			require.ErrorIs(t, err, agent.ErrPartial)
+			require.ErrorIs(t, err, agent.ErrPartialRevert)
 			require.Contains(t, rep.Items[0].Why, "its Verify still finds the effect")
 			require.Contains(t, rep.Items[0].Why, tt.answer.Findings()[0])
-			require.Equal(t, revert.RevertedPartial, txn.State())
+			require.Equal(t, revert.TxnRevertedPartial, txn.State())
 			answer = verify.Absent()
 			_, err = s.Revert(t.Context(), tx.ID())
 			require.NoError(t, err)

@@ -42,8 +42,8 @@ func Except(accesses ...perm.ResourceAccess) SessionOption {
 	return func(c *sessionConfig) { c.except = append(c.except, accesses...) }
 }
 
-// Until lets a session's grant expire.
-func Until(t time.Time) SessionOption {
+// Expires lets a session's grant expire.
+func Expires(t time.Time) SessionOption {
 	return func(c *sessionConfig) {
 		if c.expires = t.UTC(); t.IsZero() {
 			c.wrong = errors.New("the time of Until is zero")
@@ -51,9 +51,9 @@ func Until(t time.Time) SessionOption {
 	}
 }
 
-// Uses lets only so many calls start under a session's grant, and under all that
+// MaxUses lets only so many calls start under a session's grant, and under all that
 // it is handed on as, together.
-func Uses(n int) SessionOption {
+func MaxUses(n int) SessionOption {
 	return func(c *sessionConfig) {
 		if c.uses = n; n < 1 {
 			c.wrong = fmt.Errorf("a grant for %d calls is none", n)
@@ -90,10 +90,10 @@ func (rt *Runtime) Session(ctx context.Context, p perm.Principal, opts ...Sessio
 	return s, s.open(ctx, all, nil, opts)
 }
 
-// Hand hands some of the session's grant on, to the session of a sub-agent: never
+// Delegate hands some of the session's grant on, to the session of a sub-agent: never
 // more than this session holds, for no longer, and gone with it. Policies see in
 // the principal's chain who handed it on. The principal's own chain must be empty.
-func (s *Session) Hand(ctx context.Context, to perm.Principal, opts ...SessionOption) (*Session, error) {
+func (s *Session) Delegate(ctx context.Context, to perm.Principal, opts ...SessionOption) (*Session, error) {
 	switch {
 	case to.ID == "":
 		return nil, errors.New("agent: a session needs a principal with an id")
@@ -111,7 +111,7 @@ func (s *Session) Hand(ctx context.Context, to perm.Principal, opts ...SessionOp
 	// Last, and with a barrier: before it the new session is known to nobody, and
 	// without it its uses would not be found from here.
 	rec := revert.NewRecorder(s.rt.journal, s.rt.host, s.id)
-	w := revert.Write{Lines: []revert.Line{{Body: &record.Handed{To: child.id}}}, Durable: true}
+	w := revert.Write{Records: []revert.CallRecord{{Body: &record.Handed{To: child.id}}}, Durable: true}
 	if err := rec.Write(ctx, w); err != nil {
 		return nil, fmt.Errorf("agent: hand on: %w", err)
 	}
@@ -140,21 +140,21 @@ func (s *Session) open(ctx context.Context, set perm.Set, from *Session, opts []
 	token, digest := s.rt.token(s.id)
 	s.token = func() string { return token }
 	body.Token, body.Expires, body.Uses = digest, c.expires, c.uses
-	var above *standing
+	var above *sessionState
 	if from != nil {
 		body.Parent, above = from.id, from.standing
 	}
-	s.standing = s.rt.standings.keep(s.id, s.rt.standing(s.id, body, set, above, 0))
+	s.standing = s.rt.standings.keep(s.id, s.rt.newSessionState(s.id, body, set, above, 0))
 	// No barrier: the first durable record of the session makes it durable too.
 	rec := revert.NewRecorder(s.rt.journal, s.rt.host, s.id)
-	lines := []revert.Line{{Body: body}}
+	lines := []revert.CallRecord{{Body: body}}
 	if from != nil { // it begins with what that one tells it
 		lines = append(lines, s.standing.inherit()...)
 	}
-	if err := rec.Write(ctx, revert.Write{Lines: lines}); err != nil {
+	if err := rec.Write(ctx, revert.Write{Records: lines}); err != nil {
 		return fmt.Errorf("agent: session: %w", err)
 	}
-	return s.Give(ctx, c.given...)
+	return s.AddUserURLs(ctx, c.given...)
 }
 
 // Allows reports whether the session holds one exact access at all. Whether a
@@ -177,7 +177,7 @@ func (rt *Runtime) Revoke(ctx context.Context, id, by, why string) error {
 	if st := rt.standings.get(id); st != nil {
 		st.grant.Revoke(line.NewKey(), wordsOf(body)) // first: it must not outlast a journal that fails
 	}
-	w := revert.Write{Lines: []revert.Line{{Body: body}}, Durable: true}
+	w := revert.Write{Records: []revert.CallRecord{{Body: body}}, Durable: true}
 	return revert.NewRecorder(rt.journal, rt.host, session).Write(ctx, w)
 }
 

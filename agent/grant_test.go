@@ -42,7 +42,7 @@ func newOffice(t *testing.T, tools ...tool.Tool) *office {
 func (o *office) open() (*agent.Runtime, func()) {
 	j, err := sqlite.Open(context.Background(), o.state)
 	require.NoError(o.t, err)
-	rt, err := agent.New(quiet(), agent.On(o.host), agent.Tools(o.tools...), agent.Policy(o.engine), agent.Journal(j), agent.Root("workspace", o.dir), agent.Wait())
+	rt, err := agent.New(quiet(), agent.Host(o.host), agent.Tools(o.tools...), agent.Policy(o.engine), agent.Journal(j), agent.Root("workspace", o.dir), agent.SuspendForApproval())
 	require.NoError(o.t, err)
 	var once sync.Once
 	end := func() {
@@ -56,7 +56,7 @@ func (o *office) open() (*agent.Runtime, func()) {
 }
 
 func hand(t *testing.T, s *agent.Session, opts ...agent.SessionOption) *agent.Session {
-	child, err := s.Hand(context.Background(), perm.Principal{ID: "helper"}, opts...)
+	child, err := s.Delegate(context.Background(), perm.Principal{ID: "helper"}, opts...)
 	require.NoError(t, err)
 	return child
 }
@@ -77,13 +77,13 @@ func TestGrantsEnd(t *testing.T) {
 	}{
 		"expired": {
 			func(o *office) []agent.SessionOption {
-				return []agent.SessionOption{agent.Until(o.host.Now().Add(time.Hour))}
+				return []agent.SessionOption{agent.Expires(o.host.Now().Add(time.Hour))}
 			},
 			func(o *office, _ *agent.Runtime, _, _ *agent.Session, _ *agent.Txn) { o.host.Advance(time.Hour) },
 			"expired at",
 		},
 		"used up": {
-			func(*office) []agent.SessionOption { return []agent.SessionOption{agent.Uses(2)} },
+			func(*office) []agent.SessionOption { return []agent.SessionOption{agent.MaxUses(2)} },
 			func(o *office, _ *agent.Runtime, _, _ *agent.Session, tx *agent.Txn) {
 				_, err := tx.Invoke(ctx, "file_read", tool.Args{"path": "../a.txt"})
 				require.ErrorIs(o.t, err, tool.ErrInvalid, "what did not start is no use")
@@ -127,7 +127,7 @@ func TestGrantsEnd(t *testing.T) {
 				err := reads(ctx, tx)
 				require.ErrorIs(t, err, tool.ErrDenied)
 				require.ErrorContains(t, err, test.says)
-				_, err = child.Hand(ctx, perm.Principal{ID: "third"})
+				_, err = child.Delegate(ctx, perm.Principal{ID: "third"})
 				if name != "used up" {
 					require.ErrorIs(t, err, ctxperm.ErrDenied)
 				}
@@ -186,7 +186,7 @@ func TestRevokedInsideACall(t *testing.T) {
 				if next != nil {
 					seen = next(tc, fs)
 				} else {
-					_, seen = p.Intend(ctx, []effect.Change{{Scheme: "x", Resource: b, Kind: "write", Pre: "a", Post: "b"}})
+					_, seen = p.RecordChange(ctx, []effect.Change{{Scheme: "x", Resource: b, Kind: "write", Pre: "a", Post: "b"}})
 				}
 				return "all is well", nil
 			}, confined()...)
@@ -198,7 +198,7 @@ func TestRevokedInsideACall(t *testing.T) {
 			require.ErrorIs(t, seen, ctxperm.ErrDenied)
 			require.ErrorIs(t, err, tool.ErrDenied)
 			require.ErrorContains(t, err, "revoked by boss: stop")
-			require.Equal(t, "all", out.TakenBack)
+			require.Equal(t, "all", out.Reverted)
 			require.Equal(t, before, tree(t, o.dir))
 		})
 	}
@@ -270,8 +270,8 @@ func TestHandingOnNeverWidens(t *testing.T) {
 func TestUsesAreNotSpentTwice(t *testing.T) {
 	o := newOffice(t)
 	rt, _ := o.open()
-	parent := hand(t, newSession(t, rt), agent.Uses(3))
-	txns := []*agent.Txn{begin(t, parent), begin(t, hand(t, parent)), begin(t, hand(t, parent, agent.Uses(2)))}
+	parent := hand(t, newSession(t, rt), agent.MaxUses(3))
+	txns := []*agent.Txn{begin(t, parent), begin(t, hand(t, parent)), begin(t, hand(t, parent, agent.MaxUses(2)))}
 	var mu sync.Mutex
 	var all sync.WaitGroup
 	done := 0
@@ -292,18 +292,18 @@ func TestGrantsThatAreNone(t *testing.T) {
 	rt := newRuntime(t, agent.Tools(files.Tools()...), agent.Policy(allowAll()), agent.Root("workspace", workspace(t)))
 	s := newSession(t, rt)
 	for says, opt := range map[string]agent.SessionOption{
-		"a grant for 0 calls is none": agent.Uses(0),
-		"the time of Until is zero":   agent.Until(time.Time{}),
+		"a grant for 0 calls is none": agent.MaxUses(0),
+		"the time of Until is zero":   agent.Expires(time.Time{}),
 		"unknown action":              agent.Except(perm.Access("own", "file://workspace/**")),
 	} {
-		_, err := s.Hand(t.Context(), perm.Principal{ID: "x"}, opt)
+		_, err := s.Delegate(t.Context(), perm.Principal{ID: "x"}, opt)
 		require.ErrorContains(t, err, says)
 		_, err = rt.Session(t.Context(), perm.Principal{ID: "x"}, opt)
 		require.ErrorContains(t, err, says)
 	}
-	_, err := s.Hand(t.Context(), perm.Principal{})
+	_, err := s.Delegate(t.Context(), perm.Principal{})
 	require.ErrorContains(t, err, "a principal with an id")
-	_, err = s.Hand(t.Context(), perm.Principal{ID: "x", Chain: []string{"boss"}})
+	_, err = s.Delegate(t.Context(), perm.Principal{ID: "x", Chain: []string{"boss"}})
 	require.ErrorContains(t, err, "the chain of a principal is made of")
 	require.ErrorIs(t, rt.Revoke(t.Context(), "s_nobody", "boss", ""), journal.ErrNotFound)
 	require.ErrorIs(t, rt.Revoke(t.Context(), s.ID(), "", ""), tool.ErrInvalid)

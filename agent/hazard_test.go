@@ -67,8 +67,8 @@ func TestLateToolIsNotProvenAbsent(t *testing.T) {
 		require.ErrorIs(t, err, tool.ErrUnknown)
 		require.Equal(t, tool.StatusUnknown, out.Status)
 		rep, err := tx.Revert(t.Context())
-		require.ErrorIs(t, err, agent.ErrPartial)
-		require.Equal(t, revert.RevertedPartial, rep.State)
+		require.ErrorIs(t, err, agent.ErrPartialRevert)
+		require.Equal(t, revert.TxnRevertedPartial, rep.State)
 	})
 }
 
@@ -109,14 +109,14 @@ func TestCallEndsThoughAPermitStaysOpen(t *testing.T) {
 					return then(ctx, tc, in)
 				}
 				tl, err := tool.CreateWith("leak", "", anyWrite(), run, confined()...)
-				rt := newRuntime(t, agent.Tools(mustTool(t, tl, err)), agent.Policy(allowAll()), agent.Limits(tool.Limits{Grace: time.Minute}))
+				rt := newRuntime(t, agent.Tools(mustTool(t, tl, err)), agent.Policy(allowAll()), agent.Limits(tool.Limits{GracePeriod: time.Minute}))
 				tx := begin(t, newSession(t, rt))
 				began := time.Now()
 				out, err := tx.Invoke(t.Context(), "leak", "in")
 				require.ErrorIs(t, err, tool.ErrUnknown)
 				require.Equal(t, tool.StatusUnknown, out.Status)
 				require.Equal(t, time.Minute, time.Since(began))
-				_, err = kept.Intend(t.Context(), []effect.Change{{Resource: "file://workspace/a.txt"}})
+				_, err = kept.RecordChange(t.Context(), []effect.Change{{Resource: "file://workspace/a.txt"}})
 				require.ErrorIs(t, err, ctxperm.ErrClosed, "it reaches nothing any more")
 				txn, err := revert.Load(t.Context(), rt.Journal(), tx.ID())
 				require.NoError(t, err)
@@ -137,7 +137,7 @@ func TestCommitWaitsForWhatGoesOn(t *testing.T) {
 			return "ok", err
 		}
 		tl, err := tool.CreateWith("leak", "", anyWrite(), run, confined()...)
-		rt := newRuntime(t, agent.Tools(mustTool(t, tl, err)), agent.Policy(allowAll()), agent.Limits(tool.Limits{Grace: time.Minute}))
+		rt := newRuntime(t, agent.Tools(mustTool(t, tl, err)), agent.Policy(allowAll()), agent.Limits(tool.Limits{GracePeriod: time.Minute}))
 		tx := begin(t, newSession(t, rt))
 		_, err = tx.Invoke(t.Context(), "leak", "in")
 		require.ErrorIs(t, err, tool.ErrUnknown)
@@ -158,15 +158,15 @@ func TestVerifyThatIgnoresItsTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
 		defer close(release)
-		tl, err := tool.CreateWith("probe", "", nil, returns("ok", nil), tool.Pure(), tool.Verified(func(context.Context, verify.Subject) verify.Verdict {
+		tl, err := tool.CreateWith("probe", "", nil, returns("ok", nil), tool.Pure(), tool.VerifyWith(func(context.Context, verify.Subject) verify.Verdict {
 			<-release
 			return verify.Applied()
 		}))
-		rt := newRuntime(t, agent.Tools(mustTool(t, tl, err)), agent.Policy(allowAll()), agent.Limits(tool.Limits{Verify: time.Minute}))
+		rt := newRuntime(t, agent.Tools(mustTool(t, tl, err)), agent.Policy(allowAll()), agent.Limits(tool.Limits{VerifyTimeout: time.Minute}))
 		began := time.Now()
 		out, err := begin(t, newSession(t, rt)).Invoke(t.Context(), "probe", "in")
 		require.ErrorIs(t, err, tool.ErrVerifyFailed)
-		require.Equal(t, "cannot_tell", out.Verdict.Is)
+		require.Equal(t, "cannot_tell", out.Verdict.Presence)
 		require.Equal(t, time.Minute, time.Since(began))
 	})
 }
@@ -175,17 +175,17 @@ func TestRevertThatIgnoresItsTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
 		defer close(release)
-		tl, err := tool.CreateWith("pay", "", nil, returns("ok", nil), tool.Effect(effect.Compensable), tool.Undone("1", func(context.Context, tool.RevertContext) error {
+		tl, err := tool.CreateWith("pay", "", nil, returns("ok", nil), tool.Effect(effect.Compensable), tool.RevertWith("1", func(context.Context, tool.RevertContext) error {
 			<-release
 			return nil
 		}))
-		rt := newRuntime(t, agent.Tools(mustTool(t, tl, err)), agent.Policy(allowAll()), agent.Limits(tool.Limits{Undo: time.Minute}))
+		rt := newRuntime(t, agent.Tools(mustTool(t, tl, err)), agent.Policy(allowAll()), agent.Limits(tool.Limits{RevertTimeout: time.Minute}))
 		tx := begin(t, newSession(t, rt))
 		_, err = tx.Invoke(t.Context(), "pay", "in")
 		require.NoError(t, err)
 		began := time.Now()
 		rep, err := tx.Revert(t.Context())
-		require.ErrorIs(t, err, agent.ErrPartial)
+		require.ErrorIs(t, err, agent.ErrPartialRevert)
 		require.Len(t, rep.Items, 1)
 		require.Equal(t, effect.Unknown, rep.Items[0].Outcome)
 		require.Equal(t, time.Minute, time.Since(began))
@@ -202,7 +202,7 @@ func TestMadeUpToolName(t *testing.T) {
 		require.ErrorIs(t, err, tool.ErrInvalid)
 		invoke(t, tx, "file_read", tool.Args{"path": "a.txt"})
 	}
-	var counted map[string]perm.ToolTally
+	var counted map[string]perm.ToolCounts
 	engine := perm.EngineFunc(func(_ context.Context, r perm.Request) (perm.Decision, error) {
 		counted = r.Session.Tools
 		return perm.NewDecision(perm.Allow, perm.Details{}), nil
@@ -214,7 +214,7 @@ func TestMadeUpToolName(t *testing.T) {
 	require.ErrorIs(t, err, tool.ErrInvalid)
 	invoke(t, tx, "file_read", tool.Args{"path": "a.txt"})
 	require.Len(t, counted, 1)
-	require.Equal(t, perm.Tally{Run: 1}, counted["file_read"].Tally)
+	require.Equal(t, perm.Counts{Run: 1}, counted["file_read"].Counts)
 }
 
 // TestShownIsWhatWasJournaled: neither the tool nor its Verify can change what a
@@ -253,10 +253,10 @@ func TestShownIsWhatWasJournaled(t *testing.T) {
 // at the call's resources, and what it finds decides.
 func TestVerifyProvesWithTheWorld(t *testing.T) {
 	look := func(ctx context.Context, s verify.Subject) verify.Verdict {
-		if s.World == nil {
+		if s.Resources == nil {
 			return verify.Unclear("no world")
 		}
-		switch version, err := s.World.Version(ctx, "file://workspace/fresh.txt"); {
+		switch version, err := s.Resources.Version(ctx, "file://workspace/fresh.txt"); {
 		case err != nil:
 			return verify.Unclear(err.Error())
 		case version == "absent":
@@ -275,7 +275,7 @@ func TestVerifyProvesWithTheWorld(t *testing.T) {
 				return "", errors.New("boom")
 			}
 			needs := []perm.ResourceAccess{perm.Access(perm.Write, "file://workspace/fresh.txt")}
-			tl, err := tool.CreateWith("put", "", needs, run, tool.Effect(effect.Pivot), tool.Verified(look))
+			tl, err := tool.CreateWith("put", "", needs, run, tool.Effect(effect.Pivot), tool.VerifyWith(look))
 			rt := newRuntime(t, agent.Tools(mustTool(t, tl, err)), agent.Policy(allowAll()), agent.Root("workspace", dir))
 			out, err := begin(t, newSession(t, rt)).Invoke(t.Context(), "put", "in")
 			require.Error(t, err)
@@ -332,7 +332,7 @@ func TestCreateRaceIsLostWithoutEffect(t *testing.T) {
 				return os.WriteFile(filepath.Join(dir, name), []byte("theirs"), 0o640)
 			}
 			tl, err := tool.CreateWith("put", "", anyWrite(), puts(name, returns("ok", nil)), confined()...)
-			rt := newRuntime(t, agent.On(h), agent.Tools(mustTool(t, tl, err)), agent.Policy(allowAll()), agent.Root("workspace", dir))
+			rt := newRuntime(t, agent.Host(h), agent.Tools(mustTool(t, tl, err)), agent.Policy(allowAll()), agent.Root("workspace", dir))
 			tx := begin(t, newSession(t, rt))
 			out, err := tx.Invoke(t.Context(), "put", "ours")
 			require.ErrorIs(t, err, tool.ErrFailed, "%+v", out.Error)

@@ -92,11 +92,11 @@ func (w inner) has(t *testing.T, names ...string) {
 // heard is an approver that notes what it is asked, and says yes.
 type heard struct {
 	mu   sync.Mutex
-	asks []ctxperm.Ask
-	say  func(ctx context.Context, a ctxperm.Ask) (ctxperm.Answer, error)
+	asks []ctxperm.ApprovalRequest
+	say  func(ctx context.Context, a ctxperm.ApprovalRequest) (ctxperm.Answer, error)
 }
 
-func (h *heard) Approve(ctx context.Context, a ctxperm.Ask) (ctxperm.Answer, error) {
+func (h *heard) Approve(ctx context.Context, a ctxperm.ApprovalRequest) (ctxperm.Answer, error) {
 	h.mu.Lock()
 	h.asks = append(h.asks, a)
 	h.mu.Unlock()
@@ -116,7 +116,7 @@ func TestAskedInside(t *testing.T) {
 	boss := &heard{}
 	w := newInner(t, func(ctx context.Context, _ ctxperm.ToolContext, f *files.Files) error {
 		return errors.Join(putNew(ctx, f, "d"), putNew(ctx, f, "e"))
-	}, nil, agent.Approve(boss))
+	}, nil, agent.Approver(boss))
 	tx := w.begin(t)
 	o, err := tx.Invoke(t.Context(), "one", "")
 	require.NoError(t, err, o.Text)
@@ -154,7 +154,7 @@ func TestAskedOnce(t *testing.T) {
 		}
 		_, err := f.ReadFile(ctx, "b")
 		return err
-	}, nil, agent.Approve(boss))
+	}, nil, agent.Approver(boss))
 	o, err := w.begin(t).Invoke(t.Context(), "one", "")
 	require.NoError(t, err, o.Text)
 	require.Len(t, boss.asks, 1)
@@ -166,30 +166,32 @@ func TestAskedOnce(t *testing.T) {
 func TestRefusedInside(t *testing.T) {
 	for _, tt := range []struct {
 		name string
-		say  func(ctx context.Context, a ctxperm.Ask) (ctxperm.Answer, error)
+		say  func(ctx context.Context, a ctxperm.ApprovalRequest) (ctxperm.Answer, error)
 		why  string
 	}{
-		{"refused", func(context.Context, ctxperm.Ask) (ctxperm.Answer, error) {
-			return ctxperm.Refuse("boss", "not this one"), nil
+		{"refused", func(context.Context, ctxperm.ApprovalRequest) (ctxperm.Answer, error) {
+			return ctxperm.Deny("boss", "not this one"), nil
 		}, "refused by boss: not this one"},
-		{"no answer", func(context.Context, ctxperm.Ask) (ctxperm.Answer, error) { return ctxperm.Answer{}, nil }, "refused by the approver"},
-		{"error", func(context.Context, ctxperm.Ask) (ctxperm.Answer, error) {
+		{"no answer", func(context.Context, ctxperm.ApprovalRequest) (ctxperm.Answer, error) { return ctxperm.Answer{}, nil }, "refused by the approver"},
+		{"error", func(context.Context, ctxperm.ApprovalRequest) (ctxperm.Answer, error) {
 			return ctxperm.Answer{}, errors.New("no line")
 		}, "the approver did not answer: no line"},
-		{"panic", func(context.Context, ctxperm.Ask) (ctxperm.Answer, error) { panic("boss") }, "the approver panicked (string)"},
-		{"by the one who asks", func(context.Context, ctxperm.Ask) (ctxperm.Answer, error) { return ctxperm.Approve("coder"), nil }, "the one who asks cannot be the one who approves"},
-		{"deaf", func(context.Context, ctxperm.Ask) (ctxperm.Answer, error) {
+		{"panic", func(context.Context, ctxperm.ApprovalRequest) (ctxperm.Answer, error) { panic("boss") }, "the approver panicked (string)"},
+		{"by the one who asks", func(context.Context, ctxperm.ApprovalRequest) (ctxperm.Answer, error) {
+			return ctxperm.Approve("coder"), nil
+		}, "the one who asks cannot be the one who approves"},
+		{"deaf", func(context.Context, ctxperm.ApprovalRequest) (ctxperm.Answer, error) {
 			time.Sleep(time.Hour)
 			return ctxperm.Approve("boss"), nil
 		}, "did not answer in time"},
-		{"too late", func(ctx context.Context, _ ctxperm.Ask) (ctxperm.Answer, error) {
+		{"too late", func(ctx context.Context, _ ctxperm.ApprovalRequest) (ctxperm.Answer, error) {
 			<-ctx.Done()
 			return ctxperm.Approve("boss"), nil
 		}, "did not answer in time"},
 	} {
 		t.Run(tt.name, inBubble(func(t *testing.T) {
 			boss := &heard{}
-			boss.say = func(ctx context.Context, a ctxperm.Ask) (ctxperm.Answer, error) {
+			boss.say = func(ctx context.Context, a ctxperm.ApprovalRequest) (ctxperm.Answer, error) {
 				if len(boss.asks) == 1 {
 					return ctxperm.Approve("boss"), nil
 				}
@@ -201,12 +203,12 @@ func TestRefusedInside(t *testing.T) {
 				}
 				_ = putNew(ctx, f, "e") // whatever the tool makes of it
 				return nil
-			}, nil, agent.Approve(boss))
+			}, nil, agent.Approver(boss))
 			o, err := w.begin(t).Invoke(t.Context(), "one", "")
 			require.ErrorIs(t, err, tool.ErrDenied, o.Text)
 			require.Equal(t, "approver", o.Stage)
 			require.Contains(t, o.Error.Why, tt.why)
-			require.Equal(t, "all", o.TakenBack)
+			require.Equal(t, "all", o.Reverted)
 			w.has(t, "a", "b", "c")
 			c := w.call(t, o.Call)
 			require.Equal(t, "file://workspace/e", c.Failed.Access.Resource)
@@ -236,14 +238,16 @@ func TestNobodyToAsk(t *testing.T) {
 // TestLooksElsewhere: a person who said no to a look leaves it to the tool what it does
 // without.
 func TestLooksElsewhere(t *testing.T) {
-	boss := &heard{say: func(context.Context, ctxperm.Ask) (ctxperm.Answer, error) { return ctxperm.Refuse("boss", "no"), nil }}
+	boss := &heard{say: func(context.Context, ctxperm.ApprovalRequest) (ctxperm.Answer, error) {
+		return ctxperm.Deny("boss", "no"), nil
+	}}
 	w := newInner(t, func(ctx context.Context, _ ctxperm.ToolContext, f *files.Files) error {
 		_, err := f.ReadFile(ctx, "a")
 		if !errors.Is(err, ctxperm.ErrDenied) {
 			return errors.New("it was not refused")
 		}
 		return nil
-	}, nil, agent.Approve(boss))
+	}, nil, agent.Approver(boss))
 	o, err := w.begin(t).Invoke(t.Context(), "one", "")
 	require.NoError(t, err, o.Text)
 }
@@ -258,7 +262,7 @@ func inBubble(test func(t *testing.T)) func(t *testing.T) {
 func TestTimeStandsStill(t *testing.T) {
 	for _, works := range []time.Duration{2 * time.Second, 4 * time.Second} {
 		t.Run(works.String(), inBubble(func(t *testing.T) {
-			boss := &heard{say: func(context.Context, ctxperm.Ask) (ctxperm.Answer, error) {
+			boss := &heard{say: func(context.Context, ctxperm.ApprovalRequest) (ctxperm.Answer, error) {
 				time.Sleep(4 * time.Second)
 				return ctxperm.Approve("boss"), nil
 			}}
@@ -275,7 +279,7 @@ func TestTimeStandsStill(t *testing.T) {
 					}
 				}
 				return nil
-			}, []tool.Option{func(s *tool.Spec) { s.Hints.Timeout = 5 * time.Second }}, agent.Approve(boss))
+			}, []tool.Option{func(s *tool.Spec) { s.Hints.Timeout = 5 * time.Second }}, agent.Approver(boss))
 			began := time.Now()
 			o, err := w.begin(t).Invoke(t.Context(), "one", "")
 			if works == 2*time.Second { // in all 4 of its own, and 8 of the person's
@@ -294,12 +298,12 @@ func TestTimeStandsStill(t *testing.T) {
 // denied; nothing of it is left.
 func TestCancelledWhileAsked(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	boss := &heard{say: func(ctx context.Context, _ ctxperm.Ask) (ctxperm.Answer, error) {
+	boss := &heard{say: func(ctx context.Context, _ ctxperm.ApprovalRequest) (ctxperm.Answer, error) {
 		cancel()
 		<-ctx.Done()
 		return ctxperm.Answer{}, ctx.Err()
 	}}
-	w := newInner(t, func(ctx context.Context, _ ctxperm.ToolContext, f *files.Files) error { return putNew(ctx, f, "d") }, nil, agent.Approve(boss))
+	w := newInner(t, func(ctx context.Context, _ ctxperm.ToolContext, f *files.Files) error { return putNew(ctx, f, "d") }, nil, agent.Approver(boss))
 	o, err := w.begin(t).Invoke(ctx, "one", "")
 	require.ErrorIs(t, err, tool.ErrCancelled, o.Text)
 	w.has(t, "a", "b", "c")
@@ -309,11 +313,11 @@ func TestCancelledWhileAsked(t *testing.T) {
 // an access that both want once.
 func TestTwoAskAtOnce(t *testing.T) {
 	at := make(chan struct{}, 1)
-	boss := &heard{say: func(context.Context, ctxperm.Ask) (ctxperm.Answer, error) {
+	boss := &heard{say: func(context.Context, ctxperm.ApprovalRequest) (ctxperm.Answer, error) {
 		select {
 		case at <- struct{}{}:
 		default:
-			return ctxperm.Refuse("boss", "two at once"), nil
+			return ctxperm.Deny("boss", "two at once"), nil
 		}
 		defer func() { <-at }()
 		return ctxperm.Approve("boss"), nil
@@ -326,7 +330,7 @@ func TestTwoAskAtOnce(t *testing.T) {
 		}
 		all.Wait()
 		return errors.Join(errs...)
-	}, nil, agent.Approve(boss))
+	}, nil, agent.Approver(boss))
 	o, err := w.begin(t).Invoke(t.Context(), "one", "")
 	require.NoError(t, err, o.Text)
 	require.Len(t, boss.asks, 2)
@@ -336,8 +340,8 @@ func TestTwoAskAtOnce(t *testing.T) {
 // TestRememberedInside: what was approved of calls to come counts for what they ask for
 // while they run, and for nothing else.
 func TestRememberedInside(t *testing.T) {
-	boss := &heard{say: func(context.Context, ctxperm.Ask) (ctxperm.Answer, error) {
-		return ctxperm.ApproveAnd("boss", ctxperm.Remember{}), nil
+	boss := &heard{say: func(context.Context, ctxperm.ApprovalRequest) (ctxperm.Answer, error) {
+		return ctxperm.ApproveAndRemember("boss", ctxperm.RememberScope{}), nil
 	}}
 	names := []string{"a", "b"}
 	w := newInner(t, func(ctx context.Context, tc ctxperm.ToolContext, _ *files.Files) error {
@@ -348,7 +352,7 @@ func TestRememberedInside(t *testing.T) {
 		p, err := ctxperm.Authorize(ctx, tc, all...)
 		p.End()
 		return err
-	}, nil, agent.Approve(boss))
+	}, nil, agent.Approver(boss))
 	for _, more := range []string{"", "c"} {
 		if more != "" {
 			names = append(names, more)

@@ -67,12 +67,12 @@ func kill() {
 func TestKilledWhileItAsks(t *testing.T) {
 	ctx := context.Background()
 	if dir := os.Getenv(askingKilledIn); dir != "" {
-		opts := []agent.Option{agent.Approve(ctxperm.ApproverFunc(func(context.Context, ctxperm.Ask) (ctxperm.Answer, error) {
+		opts := []agent.Option{agent.Approver(ctxperm.ApproverFunc(func(context.Context, ctxperm.ApprovalRequest) (ctxperm.Answer, error) {
 			kill()
 			return ctxperm.Answer{}, nil
 		}))}
 		if os.Getenv(askingKilledHow) != "approver" {
-			opts = []agent.Option{agent.Wait()}
+			opts = []agent.Option{agent.SuspendForApproval()}
 		}
 		rt, _ := mortal(t, dir, func(ctx context.Context, f *files.Files) error {
 			if os.Getenv(askingKilledHow) != "before a change" {
@@ -86,7 +86,7 @@ func TestKilledWhileItAsks(t *testing.T) {
 		require.NoError(t, err)
 		tx, err := s.Begin(ctx)
 		require.NoError(t, err)
-		_, err = tx.Invoke(ctx, "one", "", agent.WithAsked(func(context.Context, ctxperm.Ask) { kill() }))
+		_, err = tx.Invoke(ctx, "one", "", agent.WithAsked(func(context.Context, ctxperm.ApprovalRequest) { kill() }))
 		require.ErrorIs(t, err, tool.ErrPending)
 		kill()
 	}
@@ -103,7 +103,7 @@ func TestKilledWhileItAsks(t *testing.T) {
 			require.Equal(t, -1, ended.ExitCode(), "%s", out)
 			require.NoFileExists(t, filepath.Join(ws, "e"))
 
-			rt, end := mortal(t, dir, func(ctx context.Context, f *files.Files) error { return putNew(ctx, f, "e") }, agent.Wait())
+			rt, end := mortal(t, dir, func(ctx context.Context, f *files.Files) error { return putNew(ctx, f, "e") }, agent.SuspendForApproval())
 			defer end()
 			_, err = rt.Recover(ctx)
 			require.NoError(t, err)
@@ -115,7 +115,7 @@ func TestKilledWhileItAsks(t *testing.T) {
 			_, c, err := revert.LoadCall(ctx, rt.Journal(), call)
 			require.NoError(t, err)
 			require.Equal(t, phase, c.Phase)
-			reply := agent.Reply{Call: call, Approved: true, By: "boss"}
+			reply := agent.Answer{Call: call, Approved: true, By: "boss"}
 			if phase != revert.PhasePending {
 				require.False(t, c.Waits())
 				require.Error(t, rt.Answer(ctx, reply), "it waits for nobody")
@@ -126,7 +126,7 @@ func TestKilledWhileItAsks(t *testing.T) {
 				return
 			}
 			require.NoError(t, rt.Answer(ctx, reply))
-			tx, err := rt.Open(ctx, txn)
+			tx, err := rt.ResumeTxn(ctx, txn)
 			require.NoError(t, err)
 			o, err := tx.Resume(ctx, call)
 			require.NoError(t, err, o.Text)
@@ -144,7 +144,7 @@ func TestAnswerToTheDead(t *testing.T) {
 	cmd := exec.Command(os.Args[0], "-test.run=^TestKilledWhileItAsks$")
 	cmd.Env = append(os.Environ(), askingKilledIn+"="+dir, askingKilledHow+"=after a change")
 	require.Error(t, cmd.Run())
-	rt, end := mortal(t, dir, func(context.Context, *files.Files) error { return nil }, agent.Wait())
+	rt, end := mortal(t, dir, func(context.Context, *files.Files) error { return nil }, agent.SuspendForApproval())
 	defer end()
 	call := ""
 	for e, err := range rt.Journal().Entries(t.Context(), journal.Query{Kinds: []kind.Kind{kind.Asked}, Limit: 1}) {
@@ -155,7 +155,7 @@ func TestAnswerToTheDead(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, c.Waits())
 	require.True(t, time.Now().Before(c.Asked.Expires))
-	err = rt.Answer(t.Context(), agent.Reply{Call: call, Approved: true, By: "boss", Question: c.Asked.Digest})
+	err = rt.Answer(t.Context(), agent.Answer{Call: call, Approved: true, By: "boss", RequestDigest: c.Asked.Digest})
 	require.ErrorIs(t, err, tool.ErrInvalid)
 	require.ErrorContains(t, err, "its process is gone")
 }
@@ -164,10 +164,12 @@ func TestAnswerToTheDead(t *testing.T) {
 // the helper nor by who handed the grant on, and within that grant.
 func TestAskedForAHelper(t *testing.T) {
 	by := ""
-	boss := &heard{say: func(context.Context, ctxperm.Ask) (ctxperm.Answer, error) { return ctxperm.Approve(by), nil }}
+	boss := &heard{say: func(context.Context, ctxperm.ApprovalRequest) (ctxperm.Answer, error) {
+		return ctxperm.Approve(by), nil
+	}}
 	name := "d"
-	w := newInner(t, func(ctx context.Context, _ ctxperm.ToolContext, f *files.Files) error { return putNew(ctx, f, name) }, nil, agent.Approve(boss))
-	helper, err := w.s.Hand(t.Context(), perm.Principal{ID: "helper"}, agent.Grant(perm.Access(perm.Call, "tool://one"), perm.Access(perm.Write, "file://workspace/d")))
+	w := newInner(t, func(ctx context.Context, _ ctxperm.ToolContext, f *files.Files) error { return putNew(ctx, f, name) }, nil, agent.Approver(boss))
+	helper, err := w.s.Delegate(t.Context(), perm.Principal{ID: "helper"}, agent.Grant(perm.Access(perm.Call, "tool://one"), perm.Access(perm.Write, "file://workspace/d")))
 	require.NoError(t, err)
 	tx, err := helper.Begin(t.Context())
 	require.NoError(t, err)

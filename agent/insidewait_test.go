@@ -23,7 +23,7 @@ import (
 // says answers what a call waits with.
 func (w inner) says(t *testing.T, call string, approved bool) {
 	t.Helper()
-	require.NoError(t, w.rt.Answer(t.Context(), agent.Reply{Call: call, Approved: approved, By: "boss", Why: "as it is", Question: w.call(t, call).Asked.Digest}))
+	require.NoError(t, w.rt.Answer(t.Context(), agent.Answer{Call: call, Approved: approved, By: "boss", Why: "as it is", RequestDigest: w.call(t, call).Asked.Digest}))
 }
 
 // TestWaitsInside: a call that has had no effect waits, and runs again once what it asked
@@ -41,7 +41,7 @@ func TestWaitsInside(t *testing.T) {
 		}
 		p.End()
 		return errors.Join(putNew(ctx, f, "d"), putNew(ctx, f, "e"))
-	}, nil, agent.Wait())
+	}, nil, agent.SuspendForApproval())
 	tx := w.begin(t)
 	o, err := tx.Invoke(t.Context(), "one", "")
 	require.ErrorIs(t, err, tool.ErrPending, o.Text)
@@ -90,7 +90,7 @@ func TestWaitsInsideInVain(t *testing.T) {
 		w := newInner(t, func(ctx context.Context, _ ctxperm.ToolContext, f *files.Files) error {
 			runs++
 			return putNew(ctx, f, "d")
-		}, nil, agent.Wait(), agent.Policy(engine))
+		}, nil, agent.SuspendForApproval(), agent.Policy(engine))
 		tx := w.begin(t)
 		o, err := tx.Invoke(t.Context(), "one", "")
 		require.ErrorIs(t, err, tool.ErrPending, o.Text)
@@ -125,14 +125,14 @@ func TestRefusedQuestion(t *testing.T) {
 				return perm.NewDecision(perm.Allow, perm.Details{Reasons: []perm.Reason{{Text: "all", At: "p.rego:3", Set: "allow"}}, Revision: "r1"}), nil
 			})
 			var told []perm.DecisionRecord
-			ear := tool.Filter{Name: "ear", Denied: func(_ context.Context, f *tool.Filtered, _ tool.Outcome) { told = append(told, f.Decision()) }}
+			ear := tool.Filter{Name: "ear", Denied: func(_ context.Context, f *tool.FilterCall, _ tool.Outcome) { told = append(told, f.Decision()) }}
 			w := newInner(t, func(ctx context.Context, tc ctxperm.ToolContext, _ *files.Files) error {
 				p, err := ctxperm.Authorize(ctx, tc, perm.Access(perm.Write, "file://workspace/d"), perm.Access(perm.Delete, "file://workspace/e"))
 				if err == nil {
 					p.End()
 				}
 				return err
-			}, nil, agent.Wait(), agent.Policy(engine), agent.Filters(ear))
+			}, nil, agent.SuspendForApproval(), agent.Policy(engine), agent.Filters(ear))
 			tx := w.begin(t)
 			o, err := tx.Invoke(t.Context(), "one", "")
 			require.ErrorIs(t, err, tool.ErrPending, o.Text)
@@ -157,22 +157,22 @@ func TestRefusedQuestion(t *testing.T) {
 // the journal, and goes on by itself.
 func TestWaitsWhileItRuns(t *testing.T) {
 	for name, tt := range map[string]struct {
-		reply agent.Reply
+		reply agent.Answer
 		want  []string
 		why   string
 	}{
-		"approved": {agent.Reply{Approved: true, By: "boss"}, []string{"a", "b", "c", "d", "e"}, ""},
-		"refused":  {agent.Reply{By: "boss", Why: "not this one"}, []string{"a", "b", "c"}, "refused by boss: not this one"},
+		"approved": {agent.Answer{Approved: true, By: "boss"}, []string{"a", "b", "c", "d", "e"}, ""},
+		"refused":  {agent.Answer{By: "boss", Why: "not this one"}, []string{"a", "b", "c"}, "refused by boss: not this one"},
 	} {
 		t.Run(name, inBubble(func(t *testing.T) {
 			w := newInner(t, func(ctx context.Context, _ ctxperm.ToolContext, f *files.Files) error {
 				return errors.Join(putNew(ctx, f, "d"), putNew(ctx, f, "e"))
-			}, []tool.Option{func(s *tool.Spec) { s.Hints.Timeout = time.Minute }}, agent.Wait(), agent.Policy(perm.EngineFunc(func(ctx context.Context, r perm.Request) (perm.Decision, error) {
+			}, []tool.Option{func(s *tool.Spec) { s.Hints.Timeout = time.Minute }}, agent.SuspendForApproval(), agent.Policy(perm.EngineFunc(func(ctx context.Context, r perm.Request) (perm.Decision, error) {
 				r.Access.Dynamic = r.Access.Dynamic && r.Access.Resource.Path == "e"
 				return asksInside(ctx, r)
 			})))
-			var heard []ctxperm.Ask
-			o, err := w.begin(t).Invoke(t.Context(), "one", "", agent.WithAsked(func(_ context.Context, ask ctxperm.Ask) {
+			var heard []ctxperm.ApprovalRequest
+			o, err := w.begin(t).Invoke(t.Context(), "one", "", agent.WithAsked(func(_ context.Context, ask ctxperm.ApprovalRequest) {
 				heard = append(heard, ask)
 				time.Sleep(50 * time.Second)
 				w.has(t, "a", "b", "c", "d")
@@ -180,11 +180,11 @@ func TestWaitsWhileItRuns(t *testing.T) {
 				require.Equal(t, revert.PhaseStarted, c.Phase)
 				require.True(t, c.Waits())
 				require.Equal(t, ask.Digest, c.Asked.Digest)
-				for _, bad := range []agent.Reply{{Approved: true, By: "coder"}, {Approved: true, By: "boss", Question: "sha256:other"}} {
+				for _, bad := range []agent.Answer{{Approved: true, By: "coder"}, {Approved: true, By: "boss", RequestDigest: "sha256:other"}} {
 					bad.Call = ask.Call
 					require.Error(t, w.rt.Answer(t.Context(), bad))
 				}
-				tt.reply.Call, tt.reply.Question = ask.Call, ask.Digest
+				tt.reply.Call, tt.reply.RequestDigest = ask.Call, ask.Digest
 				require.NoError(t, w.rt.Answer(t.Context(), tt.reply))
 				require.ErrorIs(t, w.rt.Answer(t.Context(), tt.reply), tool.ErrInvalid, "it is answered")
 			}))
@@ -197,7 +197,7 @@ func TestWaitsWhileItRuns(t *testing.T) {
 			if tt.why != "" {
 				require.ErrorIs(t, err, tool.ErrDenied)
 				require.Contains(t, o.Error.Why, tt.why)
-				require.Equal(t, "all", o.TakenBack)
+				require.Equal(t, "all", o.Reverted)
 				require.Empty(t, c.Approvals)
 				return
 			}
@@ -218,7 +218,7 @@ func TestNobodyAnswersInTime(t *testing.T) {
 				return "", tool.NoEffect(err)
 			})
 			require.NoError(t, err)
-			rt, err := agent.New(agent.Tools(trusted), agent.Root("workspace", t.TempDir()), agent.Wait(), agent.Log(slog.New(slog.DiscardHandler)), agent.Policy(perm.EngineFunc(asksInside)), agent.Limits(tool.Limits{Answer: time.Minute}))
+			rt, err := agent.New(agent.Tools(trusted), agent.Root("workspace", t.TempDir()), agent.SuspendForApproval(), agent.Log(slog.New(slog.DiscardHandler)), agent.Policy(perm.EngineFunc(asksInside)), agent.Limits(tool.Limits{Answer: time.Minute}))
 			require.NoError(t, err)
 			defer func() { require.NoError(t, rt.Close()) }()
 			s, err := rt.Session(t.Context(), perm.Principal{ID: "coder"})
@@ -228,7 +228,7 @@ func TestNobodyAnswersInTime(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			began := time.Now()
-			o, err := tx.Invoke(ctx, "mine", "", agent.WithAsked(func(waiting context.Context, _ ctxperm.Ask) {
+			o, err := tx.Invoke(ctx, "mine", "", agent.WithAsked(func(waiting context.Context, _ ctxperm.ApprovalRequest) {
 				if cancels {
 					cancel()
 				}
@@ -241,7 +241,7 @@ func TestNobodyAnswersInTime(t *testing.T) {
 			require.ErrorIs(t, err, tool.ErrDenied, o.Text)
 			require.Contains(t, o.Error.Why, "nobody answered within 1m0s")
 			require.Equal(t, time.Minute, time.Since(began))
-			require.ErrorIs(t, rt.Answer(t.Context(), agent.Reply{Call: o.Call, Approved: true, By: "boss"}), tool.ErrInvalid, "it waits no more")
+			require.ErrorIs(t, rt.Answer(t.Context(), agent.Answer{Call: o.Call, Approved: true, By: "boss"}), tool.ErrInvalid, "it waits no more")
 		}))
 	}
 }
@@ -266,12 +266,12 @@ func TestWhatIsSaidInsideLasts(t *testing.T) {
 		defer p.End()
 		require.Equal(t, kind.Approved, j.lasting()[len(j.lasting())-1])
 		return nil
-	}, nil, agent.Wait(), agent.Journal(j), asksForE)
-	o, err := w.begin(t).Invoke(t.Context(), "one", "", agent.WithAsked(func(_ context.Context, ask ctxperm.Ask) {
+	}, nil, agent.SuspendForApproval(), agent.Journal(j), asksForE)
+	o, err := w.begin(t).Invoke(t.Context(), "one", "", agent.WithAsked(func(_ context.Context, ask ctxperm.ApprovalRequest) {
 		if last := j.lasting(); last[len(last)-1] != kind.Asked {
 			t.Errorf("the question is not there for good: %v", last)
 		}
-		if err := w.rt.Answer(t.Context(), agent.Reply{Call: ask.Call, Approved: true, By: "boss", Question: ask.Digest}); err != nil {
+		if err := w.rt.Answer(t.Context(), agent.Answer{Call: ask.Call, Approved: true, By: "boss", RequestDigest: ask.Digest}); err != nil {
 			t.Error(err)
 		}
 	}))

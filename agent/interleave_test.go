@@ -182,7 +182,7 @@ func TestInterleavedCalls(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			steps := &stepper{}
 			h := hosttest.New(seed)
-			rt := filesOn(t, dir, agent.On(h), agent.Tools(put(t)))
+			rt := filesOn(t, dir, agent.Host(h), agent.Tools(put(t)))
 			s := newSession(t, rt)
 			tx := begin(t, s)
 			h.OnPoint = steps.point
@@ -202,7 +202,7 @@ func TestInterleavedCalls(t *testing.T) {
 					if err != nil {
 						require.Equal(t, tool.StatusFailed, out.Status, "seed %d: %+v", seed, out)
 						require.Contains(t, out.Error.Why, "waits for this one")
-						require.Contains(t, []string{"", "all"}, out.TakenBack)
+						require.Contains(t, []string{"", "all"}, out.Reverted)
 					}
 				})
 			}
@@ -224,7 +224,7 @@ func TestInterleavedCalls(t *testing.T) {
 				first := order[r.IntN(len(order))]
 				gone = onTopOf(order, first)
 				shared += len(gone) - 1
-				rep, err := s.Undo(t.Context(), first.id, revert.Undoing{})
+				rep, err := s.Undo(t.Context(), first.id, revert.Options{})
 				require.NoError(t, err, "seed %d: %+v", seed, rep)
 			}
 			require.Equal(t, model(before, order, gone), texts(t, dir), "seed %d, without %v", seed, gone)

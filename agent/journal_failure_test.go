@@ -122,7 +122,7 @@ func (b *till) tool(t *testing.T) tool.Tool {
 		defer b.mu.Unlock()
 		b.booked[tc.Call().Key]++
 		return "paid", nil
-	}, tool.Effect(effect.Compensable), tool.Undone("1", func(_ context.Context, rc tool.RevertContext) error {
+	}, tool.Effect(effect.Compensable), tool.RevertWith("1", func(_ context.Context, rc tool.RevertContext) error {
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		b.given[rc.Key] = append(b.given[rc.Key], rc.UndoKey)
@@ -177,7 +177,7 @@ func work(t *testing.T, s *agent.Session, j journal.Journal, commit bool) (txn s
 	loaded, lerr := revert.Load(ctx, j, tx.ID())
 	if err == nil {
 		require.NoError(t, lerr)
-		require.NotEqual(t, revert.Open, loaded.State())
+		require.NotEqual(t, revert.TxnOpen, loaded.State())
 	}
 	return tx.ID()
 }
@@ -229,7 +229,7 @@ func sweep(t *testing.T, n int, commit, stuck bool) (hit bool) {
 	}
 	rep, err := next.Revert(ctx, id)
 	if err != nil {
-		require.ErrorIs(t, err, agent.ErrPartial, at)
+		require.ErrorIs(t, err, agent.ErrPartialRevert, at)
 	}
 	require.Equal(t, before, tree(t, dir), "%s: %+v", at, rep)
 	open, err := s.mem.Unfinished(ctx)
@@ -237,7 +237,7 @@ func sweep(t *testing.T, n int, commit, stuck bool) (hit bool) {
 	require.Empty(t, open, at)
 	for key, times := range b.booked {
 		require.Equal(t, 1, times, at)
-		require.False(t, rep.State == revert.RevertedState && b.given[key] == nil, "%s: %+v", at, rep)
+		require.False(t, rep.State == revert.TxnReverted && b.given[key] == nil, "%s: %+v", at, rep)
 	}
 	for key, keys := range b.given {
 		require.Contains(t, b.booked, key, at)
@@ -256,12 +256,12 @@ func TestRecordThatIsMissing(t *testing.T) {
 		kind kind.Kind
 		want revert.TxnState
 	}{
-		{"result, confined", puts("a.txt", returns("ok", nil)), confined(), kind.Done, revert.RevertedState},
-		{"result, trusted", returns("ok", nil), []tool.Option{tool.Effect(effect.Pivot)}, kind.Done, revert.RevertedPartial},
-		{"failure, confined", puts("a.txt", returns("", errors.New("boom"))), confined(), kind.Failed, revert.RevertedState},
-		{"failure, trusted", returns("", tool.NoEffect(errors.New("boom"))), []tool.Option{tool.Effect(effect.Pivot)}, kind.Failed, revert.RevertedPartial},
-		{"verdict", puts("a.txt", returns("ok", nil)), append(confined(), says(verify.Applied())), kind.Verified, revert.RevertedState},
-		{"start", returns("ok", nil), []tool.Option{tool.Effect(effect.Pivot)}, kind.Started, revert.RevertedState},
+		{"result, confined", puts("a.txt", returns("ok", nil)), confined(), kind.Done, revert.TxnReverted},
+		{"result, trusted", returns("ok", nil), []tool.Option{tool.Effect(effect.Pivot)}, kind.Done, revert.TxnRevertedPartial},
+		{"failure, confined", puts("a.txt", returns("", errors.New("boom"))), confined(), kind.Failed, revert.TxnReverted},
+		{"failure, trusted", returns("", tool.NoEffect(errors.New("boom"))), []tool.Option{tool.Effect(effect.Pivot)}, kind.Failed, revert.TxnRevertedPartial},
+		{"verdict", puts("a.txt", returns("ok", nil)), append(confined(), says(verify.Applied())), kind.Verified, revert.TxnReverted},
+		{"start", returns("ok", nil), []tool.Option{tool.Effect(effect.Pivot)}, kind.Started, revert.TxnReverted},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			ctx, dir := t.Context(), workspace(t)
@@ -275,11 +275,11 @@ func TestRecordThatIsMissing(t *testing.T) {
 			require.Error(t, err)
 			for range 2 { // the journal works again, and that changes nothing
 				_, err = tx.Invoke(ctx, "probe", "in")
-				require.ErrorIs(t, err, agent.ErrEnded)
+				require.ErrorIs(t, err, agent.ErrTxnEnded)
 				_, err = tx.RevertTo(ctx, "here")
-				require.ErrorIs(t, err, agent.ErrEnded)
-				require.ErrorIs(t, tx.Savepoint(ctx, "there"), agent.ErrEnded)
-				require.ErrorIs(t, tx.Commit(ctx), agent.ErrEnded)
+				require.ErrorIs(t, err, agent.ErrTxnEnded)
+				require.ErrorIs(t, tx.Savepoint(ctx, "there"), agent.ErrTxnEnded)
+				require.ErrorIs(t, tx.Commit(ctx), agent.ErrTxnEnded)
 			}
 			rep, _ := tx.Revert(ctx)
 			require.Equal(t, tc.want, rep.State, "%+v", rep)
@@ -301,8 +301,8 @@ func TestRevertThatStoppedHalfWay(t *testing.T) {
 	require.ErrorIs(t, err, errDisk)
 	require.False(t, rep.Complete())
 	_, err = tx.Invoke(ctx, "file_read", tool.Args{"path": "a.txt"})
-	require.ErrorIs(t, err, agent.ErrEnded)
-	require.ErrorIs(t, tx.Commit(ctx), agent.ErrEnded)
+	require.ErrorIs(t, err, agent.ErrTxnEnded)
+	require.ErrorIs(t, tx.Commit(ctx), agent.ErrTxnEnded)
 	_, err = tx.Revert(ctx)
 	require.NoError(t, err)
 	require.Equal(t, before, tree(t, dir))

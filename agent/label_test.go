@@ -29,7 +29,7 @@ const allowsAll = "package remit\nallow contains \"everything\" if true\n"
 
 // flowing is the flow policy beside one that allows everything.
 func flowing(t *testing.T) perm.Engine {
-	e, err := rego.New(rego.Options{Deadline: time.Minute, Sources: []rego.Source{
+	e, err := rego.New(rego.Options{Timeout: time.Minute, Sources: []rego.Source{
 		{FS: fstest.MapFS{"all.rego": {Data: []byte(allowsAll)}}},
 		{FS: policies.Flow(), Prefix: policies.Prefix},
 	}})
@@ -75,7 +75,7 @@ func TestNothingPrivateLeavesAfterUntrustedContent(t *testing.T) {
 
 func TestADeniedCallEarnsNoLabel(t *testing.T) {
 	ctx := context.Background()
-	e := mustLoad(t, rego.Options{Deadline: time.Minute, Modules: map[string]string{"p.rego": `package remit
+	e := mustLoad(t, rego.Options{Timeout: time.Minute, Modules: map[string]string{"p.rego": `package remit
 label contains "seen" if input.call.args == "look"
 deny contains "not yet" if input.call.args == "look"
 deny contains "it has seen" if "seen" in input.session.labels
@@ -106,7 +106,7 @@ func TestLabelOfADynamicAccess(t *testing.T) {
 			}
 			return "", second
 		}, tool.Pure())
-	e := mustLoad(t, rego.Options{Deadline: time.Minute, Modules: map[string]string{"p.rego": `package remit
+	e := mustLoad(t, rego.Options{Timeout: time.Minute, Modules: map[string]string{"p.rego": `package remit
 label contains "seen" if { input.access.action == "read"; input.access.resource.name == "a" }
 deny contains "it has seen" if { "seen" in input.session.labels; input.access.resource.name == "b" }
 allow contains "the rest" if true`}})
@@ -125,7 +125,7 @@ func TestLabelsSurviveTheProcess(t *testing.T) {
 		j, err := sqlite.Open(ctx, state)
 		require.NoError(t, err)
 		rt, err := agent.New(quiet(), agent.Tools(messenger(t)...), agent.Policy(mustLoad(t, rego.Options{
-			Deadline: time.Minute, Modules: map[string]string{"p.rego": `package remit
+			Timeout: time.Minute, Modules: map[string]string{"p.rego": `package remit
 label contains "seen" if input.tool.name == "fetch"
 deny contains "it has seen" if { "seen" in input.session.labels; input.tool.name == "send" }
 allow contains "the rest" if true`},
@@ -137,7 +137,7 @@ allow contains "the rest" if true`},
 			_, err = tx.Invoke(ctx, "fetch", "")
 			require.NoError(t, err)
 		} else {
-			tx, err := rt.Open(ctx, txn)
+			tx, err := rt.ResumeTxn(ctx, txn)
 			require.NoError(t, err)
 			_, err = tx.Invoke(ctx, "send", "x")
 			require.ErrorIs(t, err, tool.ErrDenied)
@@ -152,7 +152,7 @@ allow contains "the rest" if true`},
 func TestALabelThatCannotBeKeptRefuses(t *testing.T) {
 	ctx := context.Background()
 	j := &labelless{Journal: journal.Memory()}
-	e := mustLoad(t, rego.Options{Deadline: time.Minute, Modules: map[string]string{"p.rego": `package remit
+	e := mustLoad(t, rego.Options{Timeout: time.Minute, Modules: map[string]string{"p.rego": `package remit
 label contains "seen" if input.tool.name == "fetch"
 allow contains "the rest" if true`}})
 	rt := newRuntime(t, agent.Tools(messenger(t)...), agent.Policy(e), agent.Journal(j))

@@ -60,7 +60,7 @@ func TestLargeInputsAndOutputs(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, j.Close()) })
 	e := mustLoad(t, rego.Options{Modules: map[string]string{"p.rego": "package remit\nallow contains \"pure\" if input.call.effect_class == \"pure\"\n"}})
-	rt := newRuntime(t, agent.Tools(echo, shout, roar, list, tower), agent.Policy(e), agent.Journal(j), agent.Limits(tool.Limits{Input: 64 * kib, Output: 128 * kib}))
+	rt := newRuntime(t, agent.Tools(echo, shout, roar, list, tower), agent.Policy(e), agent.Journal(j), agent.Limits(tool.Limits{MaxInput: 64 * kib, MaxOutput: 128 * kib}))
 	tx := begin(t, newSession(t, rt))
 	grows := `{"of":[` + strings.Repeat("1e38,", 4*kib) + `1]}` // 5 bytes that are 39 in canonical form
 	for _, tc := range []struct {
@@ -95,22 +95,22 @@ func TestLargeInputsAndOutputs(t *testing.T) {
 	require.Len(t, all.Calls, 13)
 	require.Len(t, all.Calls[10].Done.Output, 128*kib-100+len(`{"text":""}`))
 
-	_, err = agent.New(quiet(), agent.Limits(tool.Limits{Depth: 121}))
+	_, err = agent.New(quiet(), agent.Limits(tool.Limits{MaxDepth: 121}))
 	require.ErrorContains(t, err, "121 levels; at most 120")
-	for _, l := range []tool.Limits{{Input: 49 * mib}, {Output: 49 * mib}} {
+	for _, l := range []tool.Limits{{MaxInput: 49 * mib}, {MaxOutput: 49 * mib}} {
 		_, err := agent.New(quiet(), agent.Limits(l))
 		require.ErrorContains(t, err, "51380224 bytes; at most 50331648 can be kept in a record")
 	}
 	// A record holds the largest input, and the largest output, that there can be.
 	usual := tool.Limits{}.WithDefaults()
-	require.LessOrEqual(t, max(usual.Input, usual.Output)+8*mib, canon.DefaultLimits().Bytes)
+	require.LessOrEqual(t, max(usual.MaxInput, usual.MaxOutput)+8*mib, canon.DefaultLimits().Bytes)
 	if !sample.Whole() {
 		return
 	}
-	for _, most := range []tool.Limits{{}, {Input: 48 * mib, Output: 48 * mib}} {
+	for _, most := range []tool.Limits{{}, {MaxInput: 48 * mib, MaxOutput: 48 * mib}} {
 		rt = newRuntime(t, agent.Tools(echo), agent.Policy(e), agent.Limits(most))
 		tx = begin(t, newSession(t, rt))
-		_, err = tx.Invoke(ctx, "echo", strings.Repeat("y", most.WithDefaults().Input-100))
+		_, err = tx.Invoke(ctx, "echo", strings.Repeat("y", most.WithDefaults().MaxInput-100))
 		require.NoError(t, err)
 		require.NoError(t, tx.Commit(ctx))
 	}
@@ -127,7 +127,7 @@ func TestReasonsMadeOfWhatIsAsked(t *testing.T) {
 		Input: json.RawMessage(`{"type":"object","properties":{"of":{"type":"array","items":{"type":"string"}}},"additionalProperties":false}`),
 	})
 	require.NoError(t, err)
-	e := mustLoad(t, rego.Options{Deadline: time.Minute, Modules: map[string]string{"p.rego": `package remit
+	e := mustLoad(t, rego.Options{Timeout: time.Minute, Modules: map[string]string{"p.rego": `package remit
 deny contains sprintf("not %s", [x]) if some x in input.call.args.of
 hint contains x if some x in input.call.args.of
 `}})
@@ -145,5 +145,5 @@ hint contains x if some x in input.call.args.of
 	require.Less(t, len(out.Decision.Reasons[0].Text), 17<<10)
 	_, err = tx.Invoke(ctx, "talk", tool.Args{"of": []string{}})
 	require.ErrorIs(t, err, tool.ErrDenied, "the transaction goes on")
-	require.NotErrorIs(t, err, agent.ErrEnded)
+	require.NotErrorIs(t, err, agent.ErrTxnEnded)
 }

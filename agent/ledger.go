@@ -26,7 +26,7 @@ type ledger struct {
 	mu      sync.Mutex // never held across a wait
 	pos     int64
 	owners  map[string]string             // who a session counts for, by session
-	tallies map[string]*tally             // by owner
+	tallies map[string]*sessionCounters   // by owner
 	calls   map[string]string             // owners of the calls that have not ended
 	erased  map[string]bool               // calls of which it read no more than that they were erased
 	awaited map[string]*perm.SessionFacts // what had been counted before a call; nil: its start was not read yet
@@ -34,7 +34,7 @@ type ledger struct {
 
 func newLedger(rt *Runtime, txn string) *ledger {
 	return &ledger{
-		rt: rt, txn: txn, owners: map[string]string{}, tallies: map[string]*tally{}, calls: map[string]string{}, erased: map[string]bool{},
+		rt: rt, txn: txn, owners: map[string]string{}, tallies: map[string]*sessionCounters{}, calls: map[string]string{}, erased: map[string]bool{},
 		awaited: map[string]*perm.SessionFacts{},
 	}
 }
@@ -154,11 +154,13 @@ func (l *ledger) record(rec record.Record) error {
 	return nil
 }
 
-func lineOf(rec record.Record) []revert.Line { return []revert.Line{{Call: rec.Call, Body: rec.Body}} }
+func lineOf(rec record.Record) []revert.CallRecord {
+	return []revert.CallRecord{{Call: rec.Call, Body: rec.Body}}
+}
 
 // begins returns the tally that a call which begins counts in, and keeps what it held before for whoever waits for that. It is called
 // with the lock.
-func (l *ledger) begins(rec record.Record) *tally {
+func (l *ledger) begins(rec record.Record) *sessionCounters {
 	owner := l.owners[rec.Session]
 	t := l.of(owner)
 	if _, again := l.calls[rec.Call]; again {
@@ -189,7 +191,7 @@ func (l *ledger) ends(rec record.Record, s tool.Status) {
 }
 
 // of is called with the lock.
-func (l *ledger) of(owner string) *tally {
+func (l *ledger) of(owner string) *sessionCounters {
 	t, ok := l.tallies[owner]
 	if !ok {
 		t = newTally(l.rt.host, l.rt.tools.Load)
@@ -199,7 +201,7 @@ func (l *ledger) of(owner string) *tally {
 }
 
 // ledgerOf returns the ledger of a scope, and who the session's calls count for in it.
-func (c *counts) ledgerOf(per string) (l *ledger, owner string) {
+func (c *txnFacts) ledgerOf(per string) (l *ledger, owner string) {
 	if per == perm.PerPrincipal {
 		rt := c.session.rt
 		rt.exchange.Lock()
@@ -221,13 +223,13 @@ func (c *counts) ledgerOf(per string) (l *ledger, owner string) {
 }
 
 // Spent returns what the calls of a scope came to, as the journal is now.
-func (c *counts) Spent(ctx context.Context, per string) (perm.SessionFacts, error) {
+func (c *txnFacts) Spent(ctx context.Context, per string) (perm.SessionFacts, error) {
 	l, owner := c.ledgerOf(per)
 	return l.spent(ctx, owner)
 }
 
 // Charge has write put the start of a call on the journal, and returns for each scope what its calls had come to before that record.
-func (c *counts) Charge(ctx context.Context, call string, per []string, write func() error) ([]perm.SessionFacts, error) {
+func (c *txnFacts) Charge(ctx context.Context, call string, per []string, write func() error) ([]perm.SessionFacts, error) {
 	before := make([]perm.SessionFacts, len(per))
 	for i, one := range per {
 		inner := write

@@ -53,7 +53,7 @@ func places(t *testing.T, h *hosttest.Host, state string, n int) (all []*agent.R
 }
 
 func place(t *testing.T, h *hosttest.Host, j journal.Journal) *agent.Runtime {
-	e := mustLoad(t, rego.Options{Deadline: time.Minute, Modules: map[string]string{"p.rego": shared}})
+	e := mustLoad(t, rego.Options{Timeout: time.Minute, Modules: map[string]string{"p.rego": shared}})
 	counted := func(name string, class effect.Class) tool.Tool {
 		tl, err := tool.FromSpec(tool.Spec{
 			Name: name, EffectClass: class, Destination: tool.NoDestination,
@@ -63,7 +63,7 @@ func place(t *testing.T, h *hosttest.Host, j journal.Journal) *agent.Runtime {
 		})
 		return mustTool(t, tl, err)
 	}
-	rt, err := agent.New(quiet(), agent.On(h), agent.Tools(payTool(t), counted("once", effect.Pure), counted("hourly", effect.Pure), counted("send", effect.Deferrable)), agent.Policy(e), agent.Journal(j))
+	rt, err := agent.New(quiet(), agent.Host(h), agent.Tools(payTool(t), counted("once", effect.Pure), counted("hourly", effect.Pure), counted("send", effect.Deferrable)), agent.Policy(e), agent.Journal(j))
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, rt.Close()) })
 	return rt
@@ -119,7 +119,7 @@ func TestBudgetOfATransaction(t *testing.T) {
 	s := newSession(t, rt)
 	for range 2 {
 		tx := begin(t, s)
-		inner, err := tx.Nest(t.Context(), s)
+		inner, err := tx.BeginNested(t.Context(), s)
 		require.NoError(t, err)
 		for _, in := range []*agent.Txn{tx, inner, inner} {
 			_, err := in.Invoke(t.Context(), "once", "")
@@ -237,7 +237,7 @@ func TestLimitOfARunningCall(t *testing.T) {
 		}, tool.Effect(effect.Reversible), tool.Confined(tool.Handles))
 		return mustTool(t, tl, err)
 	}
-	e := mustLoad(t, rego.Options{Deadline: time.Minute, Modules: map[string]string{"p.rego": shared}})
+	e := mustLoad(t, rego.Options{Timeout: time.Minute, Modules: map[string]string{"p.rego": shared}})
 	rt := newRuntime(t, agent.Tools(writes("late"), writes("both")), agent.Root("workspace", t.TempDir()), agent.Policy(e))
 	tx := begin(t, newSession(t, rt))
 	out, err := tx.Invoke(t.Context(), "late", "a")

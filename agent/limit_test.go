@@ -31,8 +31,8 @@ func TestBudgetsHoldAcrossRacesAndRestarts(t *testing.T) {
 	open := func() (*agent.Runtime, func()) {
 		j, err := sqlite.Open(ctx, state)
 		require.NoError(t, err)
-		e := mustLoad(t, rego.Options{Deadline: time.Minute, Modules: map[string]string{"p.rego": budgets}})
-		rt, err := agent.New(quiet(), agent.On(h), agent.Tools(payTool(t)), agent.Policy(e), agent.Journal(j))
+		e := mustLoad(t, rego.Options{Timeout: time.Minute, Modules: map[string]string{"p.rego": budgets}})
+		rt, err := agent.New(quiet(), agent.Host(h), agent.Tools(payTool(t)), agent.Policy(e), agent.Journal(j))
 		require.NoError(t, err)
 		return rt, func() {
 			require.NoError(t, rt.Close())
@@ -77,7 +77,7 @@ func TestBudgetsHoldAcrossRacesAndRestarts(t *testing.T) {
 
 	rt, end = open()
 	defer end()
-	tx, err := rt.Open(ctx, id)
+	tx, err := rt.ResumeTxn(ctx, id)
 	require.NoError(t, err)
 	require.ErrorContains(t, pay(tx, "0.01"), "has 0 left")
 	h.Advance(2 * time.Hour)

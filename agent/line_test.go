@@ -43,7 +43,7 @@ func panics(context.Context, ctxperm.ToolContext, string) (string, error) { pani
 func timeout(s *tool.Spec) { s.Hints.Timeout = time.Millisecond }
 
 func says(v verify.Verdict) tool.Option {
-	return tool.Verified(func(context.Context, verify.Subject) verify.Verdict { return v })
+	return tool.VerifyWith(func(context.Context, verify.Subject) verify.Verdict { return v })
 }
 
 // TestOutcomes is the table outcome x effect class x confinement: the same
@@ -86,7 +86,7 @@ func TestOutcomes(t *testing.T) {
 		{"timeout that the tool ignores", ignoresItsTime(release), []tool.Option{pure, timeout}, tool.StatusTimeout, tool.ErrTimeout},
 		{"does not verify", returns("ok", nil), []tool.Option{pivot, says(verify.Absent("not there"))}, tool.StatusVerifyFailed, tool.ErrVerifyFailed},
 		{"cannot tell, but declares to", returns("ok", nil), []tool.Option{pivot, says(verify.Unclear())}, tool.StatusVerifyFailed, tool.ErrVerifyFailed},
-		{"panicking Verify", returns("ok", nil), []tool.Option{pure, tool.Verified(func(context.Context, verify.Subject) verify.Verdict { panic("no") })}, tool.StatusVerifyFailed, tool.ErrVerifyFailed},
+		{"panicking Verify", returns("ok", nil), []tool.Option{pure, tool.VerifyWith(func(context.Context, verify.Subject) verify.Verdict { panic("no") })}, tool.StatusVerifyFailed, tool.ErrVerifyFailed},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			tl, err := tool.CreateWith("probe", "", nil, tc.run, tc.opts...)
@@ -159,7 +159,7 @@ func TestDeniedNeverEntersExecute(t *testing.T) {
 		{"unknown requirement", []agent.Option{agent.Policy(decide(perm.Allow, perm.Details{Requires: []perm.Reason{{Text: "luck"}}}))}, nil, "policy"},
 		{"grant", []agent.Option{agent.Policy(allowAll())}, []agent.SessionOption{agent.Grant()}, "grant"},
 		{"ask without an approver", []agent.Option{agent.Policy(decide(perm.Ask, perm.Details{}))}, nil, "approver"},
-		{"ask, zero answer", []agent.Option{agent.Policy(decide(perm.Ask, perm.Details{})), agent.Approve(ctxperm.ApproverFunc(nil))}, nil, "approver"},
+		{"ask, zero answer", []agent.Option{agent.Policy(decide(perm.Ask, perm.Details{})), agent.Approver(ctxperm.ApproverFunc(nil))}, nil, "approver"},
 		{"ask, approved by who asks", []agent.Option{agent.Policy(decide(perm.Ask, perm.Details{})), approver(ctxperm.Approve("coder"), nil)}, nil, "approver"},
 		{"ask, approved with an error", []agent.Option{agent.Policy(decide(perm.Ask, perm.Details{})), approver(ctxperm.Approve("boss"), errors.New("late"))}, nil, "approver"},
 	} {
@@ -199,7 +199,7 @@ func TestDeniedNeverEntersExecute(t *testing.T) {
 }
 
 func approver(a ctxperm.Answer, err error) agent.Option {
-	return agent.Approve(ctxperm.ApproverFunc(func(context.Context, ctxperm.Ask) (ctxperm.Answer, error) { return a, err }))
+	return agent.Approver(ctxperm.ApproverFunc(func(context.Context, ctxperm.ApprovalRequest) (ctxperm.Answer, error) { return a, err }))
 }
 
 func TestInvalidIsRefusedBeforePolicy(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 // policy does not hide, by name. A call of a hidden tool is decided like any
 // other. With an error, those that could not be decided about are missing.
 func (s *Session) Tools(ctx context.Context) ([]tool.Tool, error) {
-	return newTxn(s, revert.NewRecorder(s.rt.journal, s.rt.host, s.id), nil).line.Listed(ctx)
+	return newTxn(s, revert.NewRecorder(s.rt.journal, s.rt.host, s.id), nil).line.VisibleTools(ctx)
 }
 
 // Usage returns what the tools that Tools returns say of how to use them, for the
@@ -26,10 +26,10 @@ func (s *Session) Usage(ctx context.Context) (string, error) {
 	return r.Usage(), err
 }
 
-// Foresee says what a call of a tool with an input would meet as things are now: perm.Deny also where the session is not shown the tool,
+// PreviewDecision says what a call of a tool with an input would meet as things are now: perm.Deny also where the session is not shown the tool,
 // or the policy hides this call of it. It makes no call and leaves no record, and it is no promise: a call is decided when it is made.
-func (s *Session) Foresee(ctx context.Context, name string, input any) (perm.Effect, error) {
-	return newTxn(s, revert.NewRecorder(s.rt.journal, s.rt.host, s.id), nil).line.Foresee(ctx, name, input)
+func (s *Session) PreviewDecision(ctx context.Context, name string, input any) (perm.Effect, error) {
+	return newTxn(s, revert.NewRecorder(s.rt.journal, s.rt.host, s.id), nil).line.PreviewDecision(ctx, name, input)
 }
 
 // Tool finds the tool that a call by this name, or name@version, asks for in the session, as it is made for that; also one that is

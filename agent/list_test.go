@@ -15,7 +15,7 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-func named(tools []tool.Tool) (names []string) {
+func callIDLocks(tools []tool.Tool) (names []string) {
 	for _, t := range tools {
 		names = append(names, t.Name())
 	}
@@ -24,7 +24,7 @@ func named(tools []tool.Tool) (names []string) {
 
 func TestHiddenToolsAreNotListedAndStillDecided(t *testing.T) {
 	ctx := context.Background()
-	e := mustLoad(t, rego.Options{Deadline: time.Minute, Modules: map[string]string{"p.rego": `package remit
+	e := mustLoad(t, rego.Options{Timeout: time.Minute, Modules: map[string]string{"p.rego": `package remit
 hide contains "nobody sends before reading" if {
 	input.tool.name == "send"
 	object.get(input.session.tools, ["fetch", "run"], 0) == 0
@@ -35,7 +35,7 @@ allow contains "everything" if true`}})
 	s := newSession(t, rt)
 	shown, err := s.Tools(ctx)
 	require.NoError(t, err)
-	require.Equal(t, []string{"fetch"}, named(shown))
+	require.Equal(t, []string{"fetch"}, callIDLocks(shown))
 	tx := begin(t, s)
 	_, err = tx.Invoke(ctx, "send", "hidden is not forbidden")
 	require.NoError(t, err)
@@ -43,7 +43,7 @@ allow contains "everything" if true`}})
 	require.NoError(t, err)
 	shown, err = s.Tools(ctx)
 	require.NoError(t, err)
-	require.Equal(t, []string{"fetch", "send"}, named(shown))
+	require.Equal(t, []string{"fetch", "send"}, callIDLocks(shown))
 }
 
 func TestAToolThatCannotBeDecidedAboutIsNotListed(t *testing.T) {
@@ -57,26 +57,26 @@ func TestAToolThatCannotBeDecidedAboutIsNotListed(t *testing.T) {
 	shown, err := s.Tools(context.Background())
 	require.ErrorContains(t, err, "tool send")
 	require.ErrorContains(t, err, "out of order")
-	require.Equal(t, []string{"fetch"}, named(shown))
+	require.Equal(t, []string{"fetch"}, callIDLocks(shown))
 }
 
 // TestForesee: what a call would meet is told by its input, as the call itself would be decided, and nothing is recorded.
 func TestForesee(t *testing.T) {
 	ctx := context.Background()
-	e := mustLoad(t, rego.Options{Deadline: time.Minute, Modules: map[string]string{"p.rego": `package remit
+	e := mustLoad(t, rego.Options{Timeout: time.Minute, Modules: map[string]string{"p.rego": `package remit
 hide contains "kept quiet" if input.call.args == "hidden"
 hide contains "not when a call runs" if input.purpose != "list"
 deny contains "no" if input.call.args == "denied"
 ask contains "well" if input.call.args == "asked"
 allow contains "fine" if input.call.args in {"allowed", "hidden"}`}})
-	rt := newRuntime(t, agent.Tools(messenger(t)...), agent.Policy(e), agent.Wait())
+	rt := newRuntime(t, agent.Tools(messenger(t)...), agent.Policy(e), agent.SuspendForApproval())
 	s := newSession(t, rt)
 	for input, want := range map[any]perm.Effect{"allowed": perm.Allow, "asked": perm.Ask, "denied": perm.Deny, "hidden": perm.Deny, "of no rule": perm.Deny, 7: perm.Deny} {
-		got, err := s.Foresee(ctx, "fetch", input)
+		got, err := s.PreviewDecision(ctx, "fetch", input)
 		require.NoError(t, err)
 		require.Equal(t, want, got, "%v", input)
 	}
-	got, err := s.Foresee(ctx, "nothing", "allowed")
+	got, err := s.PreviewDecision(ctx, "nothing", "allowed")
 	require.NoError(t, err)
 	require.Equal(t, perm.Deny, got)
 	for entry, err := range rt.Journal().Entries(ctx, journal.Query{Session: s.ID()}) {
@@ -91,13 +91,13 @@ allow contains "fine" if input.call.args in {"allowed", "hidden"}`}})
 		}
 		return perm.NewDecision(perm.Allow, perm.Details{}), nil
 	})
-	got, err = newSession(t, newRuntime(t, agent.Tools(messenger(t)...), agent.Policy(engine))).Foresee(ctx, "fetch", "x")
+	got, err = newSession(t, newRuntime(t, agent.Tools(messenger(t)...), agent.Policy(engine))).PreviewDecision(ctx, "fetch", "x")
 	require.ErrorContains(t, err, "out of order")
 	require.Equal(t, perm.Deny, got)
 
-	off, err := rt.Session(ctx, perm.Principal{ID: "coder"}, agent.ShownTo(perm.ClientFacts{Off: []string{"fetch"}}))
+	off, err := rt.Session(ctx, perm.Principal{ID: "coder"}, agent.ClientProfile(perm.ClientFacts{Disabled: []string{"fetch"}}))
 	require.NoError(t, err)
-	got, err = off.Foresee(ctx, "fetch", "allowed")
+	got, err = off.PreviewDecision(ctx, "fetch", "allowed")
 	require.NoError(t, err)
 	require.Equal(t, perm.Deny, got, "the session does not see it")
 }

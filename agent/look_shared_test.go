@@ -56,7 +56,7 @@ func TestRevocationsAreLookedForTogether(t *testing.T) {
 	}
 	h, here := hosttest.New(1), make(chan struct{}, 100)
 	j := &slowLooks{Journal: open()}
-	s := newSession(t, newRuntime(t, agent.Journal(j), agent.On(h)))
+	s := newSession(t, newRuntime(t, agent.Journal(j), agent.Host(h)))
 	begin(t, s) // and the session is on the journal
 	h.OnPoint = func(id string) error {
 		if id == "register.look" {

@@ -22,7 +22,7 @@ func TestUndoOfHandlesIsVerified(t *testing.T) {
 	hidden := "an effect outside"
 	sly, err := tool.CreateWith("sly", "", anyWrite(), puts("a.txt", func(context.Context, ctxperm.ToolContext, string) (string, error) {
 		return "", nil
-	}), append(confined(), tool.Verified(func(context.Context, verify.Subject) verify.Verdict {
+	}), append(confined(), tool.VerifyWith(func(context.Context, verify.Subject) verify.Verdict {
 		if hidden != "" {
 			return verify.Applied(hidden)
 		}
@@ -38,7 +38,7 @@ func TestUndoOfHandlesIsVerified(t *testing.T) {
 	require.NoError(t, tx.Commit(t.Context()))
 
 	rep, err := s.Revert(t.Context(), tx.ID())
-	require.ErrorIs(t, err, agent.ErrPartial)
+	require.ErrorIs(t, err, agent.ErrPartialRevert)
 	require.Equal(t, before, tree(t, dir))
 	left := rep.NotUndone()
 	require.Len(t, left, 1)
@@ -46,11 +46,11 @@ func TestUndoOfHandlesIsVerified(t *testing.T) {
 	require.Equal(t, "each resource is as it was, but its Verify still finds the effect (applied): an effect outside", left[0].Why)
 	txn, c, err := revert.LoadCall(t.Context(), rt.Journal(), out.Call)
 	require.NoError(t, err)
-	require.Equal(t, revert.RevertedPartial, txn.State())
+	require.Equal(t, revert.TxnRevertedPartial, txn.State())
 	require.False(t, c.Undo.Verified.OK)
 
 	rep, err = s.Revert(t.Context(), tx.ID())
-	require.ErrorIs(t, err, agent.ErrPartial, "nothing is left to be done, and still it is not undone")
+	require.ErrorIs(t, err, agent.ErrPartialRevert, "nothing is left to be done, and still it is not undone")
 	require.Len(t, rep.NotUndone(), 1)
 
 	hidden = ""
@@ -59,7 +59,7 @@ func TestUndoOfHandlesIsVerified(t *testing.T) {
 	require.Empty(t, rep.NotUndone())
 	txn, c, err = revert.LoadCall(t.Context(), rt.Journal(), out.Call)
 	require.NoError(t, err)
-	require.Equal(t, revert.RevertedState, txn.State())
+	require.Equal(t, revert.TxnReverted, txn.State())
 	require.True(t, c.Undo.Verified.OK)
 }
 

@@ -14,12 +14,12 @@ import (
 
 // How a loop ends other than with an answer; errors.Is tells them apart.
 var (
-	// ErrLimit: a limit of the loop is used up. The model was told, and answered without tools where it could.
-	ErrLimit = errors.New("a limit of the conversation is used up")
-	// ErrChoice: the model did not make the choice of tools that was asked for, corrected as often as is allowed.
-	ErrChoice = errors.New("the model did not call as it was asked to")
-	// ErrTurn: the model's last turn was not complete and asks for no call that could be answered.
-	ErrTurn = errors.New("the turn of the model is not complete")
+	// ErrLoopLimit: a limit of the loop is used up. The model was told, and answered without tools where it could.
+	ErrLoopLimit = errors.New("a limit of the conversation is used up")
+	// ErrToolChoice: the model did not make the choice of tools that was asked for, corrected as often as is allowed.
+	ErrToolChoice = errors.New("the model did not call as it was asked to")
+	// ErrIncompleteTurn: the model's last turn was not complete and asks for no call that could be answered.
+	ErrIncompleteTurn = errors.New("the turn of the model is not complete")
 )
 
 // Loop runs the tool calls that a model asks for, until it asks for none. It calls no model itself, and every call that it
@@ -27,55 +27,55 @@ var (
 type Loop struct {
 	// Adapter speaks the provider's format and knows the tools that the model is offered.
 	Adapter wire.Adapter
-	// Next asks the model: it sends the messages, with the members of the request that are about tools, and returns the whole
+	// CallModel asks the model: it sends the messages, with the members of the request that are about tools, and returns the whole
 	// body of the response.
-	Next func(ctx context.Context, p Prompt) (response json.RawMessage, err error)
-	// Keep makes the conversation durable: before the calls of a turn run, and after they were answered. With it a process
+	CallModel func(ctx context.Context, p ModelRequest) (response json.RawMessage, err error)
+	// Save makes the conversation durable: before the calls of a turn run, and after they were answered. With it a process
 	// that dies goes on where it was, and nothing is done twice. An error ends the run before anything else happens. It may be
 	// nil.
-	Keep func(ctx context.Context, c Conversation) error
-	// Answered is told of each turn's calls, and how they ended, before the model is. It may be nil.
-	Answered func(calls []wire.Call, outcomes []tool.Outcome)
+	Save func(ctx context.Context, c Conversation) error
+	// OnResults is told of each turn's calls, and how they ended, before the model is. It may be nil.
+	OnResults func(calls []wire.Call, outcomes []tool.Outcome)
 
-	// Choice is what is asked of the model: Required until it has made the call, None and Single in each turn. The loop holds
+	// ToolChoice is what is asked of the model: Required until it has made the call, None and Single in each turn. The loop holds
 	// the model to it, also where the format has no word for it.
-	Choice wire.Choice
-	// Corrections is how often a model that did not make the choice, or whose call the provider could not read, is told so; 0
+	ToolChoice wire.ToolChoice
+	// MaxCorrections is how often a model that did not make the choice, or whose call the provider could not read, is told so; 0
 	// is twice, and less is never.
-	Corrections int
-	Order       Order
-	Limits      LoopLimits
+	MaxCorrections int
+	Order          Concurrency
+	Limits         LoopLimits
 }
 
-// Order says which calls of one turn run at once.
-type Order uint8
+// Concurrency says which calls of one turn run at once.
+type Concurrency uint8
 
 // The orders.
 const (
-	// ReadsTogether runs calls that only read at once where they follow each other, and those whose tools are declared
+	// ConcurrentReads runs calls that only read at once where they follow each other, and those whose tools are declared
 	// Concurrent; every other call runs alone, in its place.
-	ReadsTogether Order = iota
-	// InSequence runs one call after the other.
-	InSequence
-	// AllTogether runs the calls of a turn as Txn.InvokeAll does.
-	AllTogether
+	ConcurrentReads Concurrency = iota
+	// Sequential runs one call after the other.
+	Sequential
+	// FullyConcurrent runs the calls of a turn as Txn.InvokeAll does.
+	FullyConcurrent
 )
 
 // LoopLimits bound a conversation, and each turn of it. A zero field takes its default. What was used is kept in the
 // Conversation.
 type LoopLimits struct {
-	Turns int           // of the model; default 64
-	Calls int           // that are run; default 1000
-	Bytes int           // of results; default 8 MiB
-	Time  time.Duration // in Run, without the time between runs; looked at before calls run; default 1 hour
+	MaxTurns int           // of the model; default 64
+	MaxCalls int           // that are run; default 1000
+	MaxBytes int           // of results; default 8 MiB
+	Timeout  time.Duration // in Run, without the time between runs; looked at before calls run; default 1 hour
 
-	TurnCalls int           // of one turn; default 64
-	TurnBytes int           // of the results of one turn: what is longer is cut, and says so; default 1 MiB
-	TurnTime  time.Duration // of the calls of one turn; default 10 minutes
+	MaxTurnCalls int           // of one turn; default 64
+	MaxTurnBytes int           // of the results of one turn: what is longer is cut, and says so; default 1 MiB
+	TurnTimeout  time.Duration // of the calls of one turn; default 10 minutes
 }
 
-// Prompt is what a model is asked.
-type Prompt struct {
+// ModelRequest is what a model is asked.
+type ModelRequest struct {
 	Messages []json.RawMessage          // the history, to be sent as it is
 	Tools    map[string]json.RawMessage // members of the request's body; see wire.Adapter.Request
 }
@@ -112,7 +112,7 @@ type Conversation struct {
 // done is not done again, because each call is named by the conversation, its turn and what it asks for.
 //
 // A call that waits for approval ends the run with tool.ErrPending, before the model is answered and before the calls that
-// come after it. Once somebody has answered it, Run goes on in the same transaction, which Runtime.Open finds.
+// come after it. Once somebody has answered it, Run goes on in the same transaction, which Runtime.ResumeTxn finds.
 //
 // What is wrong with a call is for the model to correct, as is a denial: neither ends the run.
 func (l Loop) Run(ctx context.Context, tx *Txn, c Conversation) (Conversation, error) {
@@ -147,9 +147,9 @@ func (r *loopRun) begin() error {
 	switch {
 	case r.tx == nil:
 		return errors.New("there is no transaction to run calls in")
-	case r.Next == nil:
+	case r.CallModel == nil:
 		return errors.New("Next is missing: the loop calls no model itself")
-	case r.Order > AllTogether:
+	case r.Order > FullyConcurrent:
 		return fmt.Errorf("unknown order %d; valid are ReadsTogether, InSequence, AllTogether", r.Order)
 	case len(r.c.Messages) == 0:
 		return errors.New("the conversation has no messages; it begins with what the user says")
@@ -162,12 +162,12 @@ func (r *loopRun) begin() error {
 	if err := r.Limits.check(); err != nil {
 		return err
 	}
-	if _, err := r.request(r.Choice); err != nil {
+	if _, err := r.request(r.ToolChoice); err != nil {
 		return err
 	}
 	r.Limits = r.Limits.withDefaults()
-	if r.Corrections == 0 {
-		r.Corrections = 2
+	if r.MaxCorrections == 0 {
+		r.MaxCorrections = 2
 	}
 	if r.c.ID == "" {
 		r.c.ID = host.NewID(r.host(), "conv_")
@@ -210,7 +210,7 @@ func (r *loopRun) ask(ctx context.Context) error {
 	if err := r.host().Point(ctx, "loop.next"); err != nil {
 		return err
 	}
-	response, err := r.Next(ctx, Prompt{Messages: cloneMessages(r.c.Messages), Tools: tools})
+	response, err := r.CallModel(ctx, ModelRequest{Messages: cloneMessages(r.c.Messages), Tools: tools})
 	if err != nil {
 		return fmt.Errorf("the model was not heard: %w", err)
 	}
@@ -227,12 +227,12 @@ func (r *loopRun) keep(ctx context.Context) error {
 	now := r.host().Now()
 	r.c.Time += max(0, now.Sub(r.since)) // the clock may jump
 	r.since = now
-	if r.Keep == nil {
+	if r.Save == nil {
 		return nil
 	}
 	kept := r.c
 	kept.Messages = cloneMessages(r.c.Messages)
-	if err := r.Keep(ctx, kept); err != nil {
+	if err := r.Save(ctx, kept); err != nil {
 		return fmt.Errorf("the conversation could not be kept: %w", err)
 	}
 	return nil

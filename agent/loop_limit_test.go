@@ -25,18 +25,18 @@ func TestLoopLimits(t *testing.T) {
 		ran    int
 		notice string
 	}{
-		{"turns", agent.LoopLimits{Turns: 2}, 4, "the limit of 2 turns is reached"},
-		{"calls", agent.LoopLimits{Calls: 3}, 3, "the limit of 3 calls is reached"},
-		{"bytes", agent.LoopLimits{Bytes: 80}, 4, "the limit of 80 bytes of results is reached"},
-		{"time", agent.LoopLimits{Time: time.Minute}, 2, "the time limit of 1m0s is reached"},
+		{"turns", agent.LoopLimits{MaxTurns: 2}, 4, "the limit of 2 turns is reached"},
+		{"calls", agent.LoopLimits{MaxCalls: 3}, 3, "the limit of 3 calls is reached"},
+		{"bytes", agent.LoopLimits{MaxBytes: 80}, 4, "the limit of 80 bytes of results is reached"},
+		{"time", agent.LoopLimits{Timeout: time.Minute}, 2, "the time limit of 1m0s is reached"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			formats(t, func(t *testing.T, f wire.Format) {
 				for _, obeys := range []bool{true, false} {
 					h := hosttest.New(1)
-					b := newLoopBench(t, f, endless, agent.On(h))
-					next := b.loop.Next
-					b.loop.Next = func(ctx context.Context, p agent.Prompt) (json.RawMessage, error) {
+					b := newLoopBench(t, f, endless, agent.Host(h))
+					next := b.loop.CallModel
+					b.loop.CallModel = func(ctx context.Context, p agent.ModelRequest) (json.RawMessage, error) {
 						if obeys && len(p.Messages) > 1 && strings.Contains(string(p.Messages[len(p.Messages)-1]), "No further call is run") {
 							answer, err := scripted.New(string(f), spoken("That is all I know."))
 							require.NoError(t, err)
@@ -51,7 +51,7 @@ func TestLoopLimits(t *testing.T) {
 					}
 					b.loop.Limits = tt.limits
 					c, err := b.run(context.Background())
-					require.ErrorIs(t, err, agent.ErrLimit)
+					require.ErrorIs(t, err, agent.ErrLoopLimit)
 					require.ErrorContains(t, err, tt.notice)
 					require.Equal(t, tt.notice, c.Stopped)
 					require.Len(t, b.ran, tt.ran)
@@ -70,7 +70,7 @@ func TestLoopLimits(t *testing.T) {
 func TestLoopLimitsAreInclusive(t *testing.T) {
 	one := call("look", `{"n":1}`)
 	b := newLoopBench(t, wire.Anthropic, []scripted.Turn{spoken("", one, one), spoken("", one, one), spoken("Done.")})
-	b.loop.Limits = agent.LoopLimits{Turns: 2, Calls: 4, TurnCalls: 2}
+	b.loop.Limits = agent.LoopLimits{MaxTurns: 2, MaxCalls: 4, MaxTurnCalls: 2}
 	c, err := b.run(context.Background())
 	require.NoError(t, err)
 	require.Empty(t, c.Stopped)
@@ -81,7 +81,7 @@ func TestLoopLimitsOfATurn(t *testing.T) {
 	one := call("look", `{"n":1}`)
 	formats(t, func(t *testing.T, f wire.Format) {
 		b := newLoopBench(t, f, []scripted.Turn{spoken("", one, one, one), spoken("", one), spoken("Done.")})
-		b.loop.Limits = agent.LoopLimits{TurnCalls: 2, TurnBytes: 30}
+		b.loop.Limits = agent.LoopLimits{MaxTurnCalls: 2, MaxTurnBytes: 30}
 		_, err := b.run(context.Background())
 		require.NoError(t, err, "it ends nothing")
 		require.Len(t, b.ran, 3)
@@ -92,11 +92,11 @@ func TestLoopLimitsOfATurn(t *testing.T) {
 		require.True(t, told[2].Failed)
 	})
 	b := newLoopBench(t, wire.Anthropic, []scripted.Turn{spoken("", one), spoken("Done.")})
-	b.loop.Limits = agent.LoopLimits{TurnTime: time.Nanosecond}
+	b.loop.Limits = agent.LoopLimits{TurnTimeout: time.Nanosecond}
 	_, err := b.run(context.Background())
 	require.NoError(t, err)
 	require.True(t, b.model.Told()[0].Failed)
-	for _, l := range []agent.LoopLimits{{Turns: -1}, {Calls: -1}, {Bytes: -1}, {Time: -1}, {TurnCalls: -1}, {TurnBytes: -1}, {TurnTime: -1}} {
+	for _, l := range []agent.LoopLimits{{MaxTurns: -1}, {MaxCalls: -1}, {MaxBytes: -1}, {Timeout: -1}, {MaxTurnCalls: -1}, {MaxTurnBytes: -1}, {TurnTimeout: -1}} {
 		b.loop.Limits = l
 		_, err := b.run(context.Background())
 		require.ErrorContains(t, err, "is negative")
@@ -108,28 +108,28 @@ func TestLoopChoice(t *testing.T) {
 	done := spoken("Done.")
 	for _, tt := range []struct {
 		name   string
-		choice wire.Choice
+		choice wire.ToolChoice
 		script []scripted.Turn
 		ran    int
 		err    error
 	}{
-		{"required", wire.Choice{Mode: wire.Required}, []scripted.Turn{spoken("No."), spoken("", look), done}, 1, nil},
-		{"required, a bad call", wire.Choice{Mode: wire.Required}, []scripted.Turn{spoken("", bad), spoken("", look), done}, 1, nil},
-		{"required, never", wire.Choice{Mode: wire.Required}, []scripted.Turn{spoken("No."), spoken("No."), spoken("No.")}, 0, agent.ErrChoice},
-		{"required, bad for ever", wire.Choice{Mode: wire.Required}, []scripted.Turn{spoken("", bad), spoken("", bad), spoken("", bad)}, 0, agent.ErrChoice},
-		{"one", wire.Choice{Mode: wire.Required, Tool: "write"}, []scripted.Turn{spoken("", look, write), spoken("", look), done}, 2, nil},
-		{"one, another", wire.Choice{Mode: wire.Required, Tool: "write"}, []scripted.Turn{spoken("", look), spoken("", write), done}, 1, nil},
-		{"one, never", wire.Choice{Mode: wire.Required, Tool: "write"}, []scripted.Turn{spoken("", look), spoken("No."), spoken("", look)}, 0, agent.ErrChoice},
-		{"none", wire.Choice{Mode: wire.None}, []scripted.Turn{done}, 0, nil},
-		{"none, called", wire.Choice{Mode: wire.None}, []scripted.Turn{spoken("", look), done}, 0, nil},
-		{"none, always", wire.Choice{Mode: wire.None}, []scripted.Turn{spoken("", look), spoken("", look), spoken("", look)}, 0, agent.ErrChoice},
-		{"auto", wire.Choice{Mode: wire.Auto}, []scripted.Turn{spoken("", look), done}, 1, nil},
-		{"single", wire.Choice{Single: true}, []scripted.Turn{spoken("", look, write), spoken("", write), done}, 2, nil},
+		{"required", wire.ToolChoice{Mode: wire.Required}, []scripted.Turn{spoken("No."), spoken("", look), done}, 1, nil},
+		{"required, a bad call", wire.ToolChoice{Mode: wire.Required}, []scripted.Turn{spoken("", bad), spoken("", look), done}, 1, nil},
+		{"required, never", wire.ToolChoice{Mode: wire.Required}, []scripted.Turn{spoken("No."), spoken("No."), spoken("No.")}, 0, agent.ErrToolChoice},
+		{"required, bad for ever", wire.ToolChoice{Mode: wire.Required}, []scripted.Turn{spoken("", bad), spoken("", bad), spoken("", bad)}, 0, agent.ErrToolChoice},
+		{"one", wire.ToolChoice{Mode: wire.Required, Tool: "write"}, []scripted.Turn{spoken("", look, write), spoken("", look), done}, 2, nil},
+		{"one, another", wire.ToolChoice{Mode: wire.Required, Tool: "write"}, []scripted.Turn{spoken("", look), spoken("", write), done}, 1, nil},
+		{"one, never", wire.ToolChoice{Mode: wire.Required, Tool: "write"}, []scripted.Turn{spoken("", look), spoken("No."), spoken("", look)}, 0, agent.ErrToolChoice},
+		{"none", wire.ToolChoice{Mode: wire.None}, []scripted.Turn{done}, 0, nil},
+		{"none, called", wire.ToolChoice{Mode: wire.None}, []scripted.Turn{spoken("", look), done}, 0, nil},
+		{"none, always", wire.ToolChoice{Mode: wire.None}, []scripted.Turn{spoken("", look), spoken("", look), spoken("", look)}, 0, agent.ErrToolChoice},
+		{"auto", wire.ToolChoice{Mode: wire.Auto}, []scripted.Turn{spoken("", look), done}, 1, nil},
+		{"single", wire.ToolChoice{Single: true}, []scripted.Turn{spoken("", look, write), spoken("", write), done}, 2, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			formats(t, func(t *testing.T, f wire.Format) {
 				b := newLoopBench(t, f, tt.script)
-				b.loop.Choice = tt.choice
+				b.loop.ToolChoice = tt.choice
 				c, err := b.run(context.Background())
 				if tt.err == nil {
 					require.NoError(t, err)
@@ -149,17 +149,19 @@ func TestLoopRefusesWhatItCannotDo(t *testing.T) {
 	b := newLoopBench(t, wire.Anthropic, []scripted.Turn{spoken("Done.")})
 	tx := begin(t, b.s)
 	for want, change := range map[string]func(*agent.Loop, *agent.Conversation){
-		"Next is missing":         func(l *agent.Loop, _ *agent.Conversation) { l.Next = nil },
-		"unknown order":           func(l *agent.Loop, _ *agent.Conversation) { l.Order = 9 },
-		"no messages":             func(_ *agent.Loop, c *agent.Conversation) { c.Messages = nil },
-		"in the format gemini":    func(_ *agent.Loop, c *agent.Conversation) { c.Format = wire.Gemini },
-		"zero Adapter":            func(l *agent.Loop, _ *agent.Conversation) { l.Adapter = wire.Adapter{} },
-		"which is not offered":    func(l *agent.Loop, _ *agent.Conversation) { l.Choice = wire.Choice{Mode: wire.Required, Tool: "rm"} },
-		"unknown mode":            func(l *agent.Loop, _ *agent.Conversation) { l.Choice.Mode = "maybe" },
-		"no turn of the format":   func(l *agent.Loop, _ *agent.Conversation) { l.Next = overloaded },
-		"the model was not heard": func(l *agent.Loop, _ *agent.Conversation) { l.Next = deaf },
-		"could not be kept":       func(l *agent.Loop, _ *agent.Conversation) { l.Keep = forgets },
-		"the turn was cut short":  func(l *agent.Loop, _ *agent.Conversation) { l.Next = cutShort },
+		"Next is missing":      func(l *agent.Loop, _ *agent.Conversation) { l.CallModel = nil },
+		"unknown order":        func(l *agent.Loop, _ *agent.Conversation) { l.Order = 9 },
+		"no messages":          func(_ *agent.Loop, c *agent.Conversation) { c.Messages = nil },
+		"in the format gemini": func(_ *agent.Loop, c *agent.Conversation) { c.Format = wire.Gemini },
+		"zero Adapter":         func(l *agent.Loop, _ *agent.Conversation) { l.Adapter = wire.Adapter{} },
+		"which is not offered": func(l *agent.Loop, _ *agent.Conversation) {
+			l.ToolChoice = wire.ToolChoice{Mode: wire.Required, Tool: "rm"}
+		},
+		"unknown mode":            func(l *agent.Loop, _ *agent.Conversation) { l.ToolChoice.Mode = "maybe" },
+		"no turn of the format":   func(l *agent.Loop, _ *agent.Conversation) { l.CallModel = overloaded },
+		"the model was not heard": func(l *agent.Loop, _ *agent.Conversation) { l.CallModel = deaf },
+		"could not be kept":       func(l *agent.Loop, _ *agent.Conversation) { l.Save = forgets },
+		"the turn was cut short":  func(l *agent.Loop, _ *agent.Conversation) { l.CallModel = cutShort },
 	} {
 		l, c := b.loop, b.user()
 		change(&l, &c)
@@ -171,15 +173,17 @@ func TestLoopRefusesWhatItCannotDo(t *testing.T) {
 	require.Empty(t, b.ran)
 }
 
-func overloaded(context.Context, agent.Prompt) (json.RawMessage, error) {
+func overloaded(context.Context, agent.ModelRequest) (json.RawMessage, error) {
 	return json.RawMessage(`{"type":"error","error":{"type":"overloaded_error"}}`), nil
 }
 
-func deaf(context.Context, agent.Prompt) (json.RawMessage, error) { return nil, errors.New("no route") }
+func deaf(context.Context, agent.ModelRequest) (json.RawMessage, error) {
+	return nil, errors.New("no route")
+}
 
 func forgets(context.Context, agent.Conversation) error { return errors.New("the disk is full") }
 
-func cutShort(context.Context, agent.Prompt) (json.RawMessage, error) {
+func cutShort(context.Context, agent.ModelRequest) (json.RawMessage, error) {
 	return json.RawMessage(`{"role":"assistant","content":[{"type":"text","text":"And so"}],"stop_reason":"max_tokens"}`), nil
 }
 
@@ -190,24 +194,26 @@ func TestLoopGoesOnWithAPausedTurn(t *testing.T) {
 		`{"role":"assistant","content":[{"type":"server_tool_use","id":"s1","name":"web_search","input":{}}],"stop_reason":"pause_turn"}`,
 		`{"role":"assistant","content":[{"type":"text","text":"Found."}],"stop_reason":"end_turn"}`,
 	}
-	b.loop.Next = func(_ context.Context, p agent.Prompt) (json.RawMessage, error) {
+	b.loop.CallModel = func(_ context.Context, p agent.ModelRequest) (json.RawMessage, error) {
 		r := replies[len(p.Messages)-1]
 		return json.RawMessage(r), nil
 	}
 	c, err := b.run(context.Background())
 	require.NoError(t, err)
 	require.Len(t, c.Messages, 3)
-	b.loop.Next = func(context.Context, agent.Prompt) (json.RawMessage, error) { return json.RawMessage(replies[0]), nil }
-	b.loop.Limits.Turns = 3
+	b.loop.CallModel = func(context.Context, agent.ModelRequest) (json.RawMessage, error) {
+		return json.RawMessage(replies[0]), nil
+	}
+	b.loop.Limits.MaxTurns = 3
 	_, err = b.run(context.Background())
-	require.ErrorIs(t, err, agent.ErrLimit)
+	require.ErrorIs(t, err, agent.ErrLoopLimit)
 }
 
 func TestLoopHasAnUnreadableCallTriedAgain(t *testing.T) {
 	b := newLoopBench(t, wire.Gemini, nil)
 	bad := `{"candidates":[{"finishReason":"MALFORMED_FUNCTION_CALL","index":0}]}`
 	good := `{"candidates":[{"content":{"role":"model","parts":[{"text":"Done."}]},"finishReason":"STOP"}]}`
-	b.loop.Next = func(_ context.Context, p agent.Prompt) (json.RawMessage, error) {
+	b.loop.CallModel = func(_ context.Context, p agent.ModelRequest) (json.RawMessage, error) {
 		if len(p.Messages) == 1 {
 			return json.RawMessage(bad), nil
 		}
@@ -217,7 +223,7 @@ func TestLoopHasAnUnreadableCallTriedAgain(t *testing.T) {
 	}
 	_, err := b.run(context.Background())
 	require.NoError(t, err)
-	b.loop.Next = func(context.Context, agent.Prompt) (json.RawMessage, error) { return json.RawMessage(bad), nil }
+	b.loop.CallModel = func(context.Context, agent.ModelRequest) (json.RawMessage, error) { return json.RawMessage(bad), nil }
 	_, err = b.run(context.Background())
-	require.ErrorIs(t, err, agent.ErrTurn)
+	require.ErrorIs(t, err, agent.ErrIncompleteTurn)
 }

@@ -79,7 +79,7 @@ func newLoopBench(t *testing.T, f wire.Format, script []scripted.Turn, opts ...a
 	var err error
 	b.model, err = scripted.New(string(f), script...)
 	require.NoError(t, err)
-	b.rt = newRuntime(t, append([]agent.Option{agent.Tools(b.tools()...), agent.Policy(perm.EngineFunc(byTags)), agent.Wait()}, opts...)...)
+	b.rt = newRuntime(t, append([]agent.Option{agent.Tools(b.tools()...), agent.Policy(perm.EngineFunc(byTags)), agent.SuspendForApproval()}, opts...)...)
 	b.s = newSession(t, b.rt)
 	tools, err := b.s.Tools(context.Background())
 	require.NoError(t, err)
@@ -87,16 +87,16 @@ func newLoopBench(t *testing.T, f wire.Format, script []scripted.Turn, opts ...a
 	require.NoError(t, err)
 	b.loop = agent.Loop{
 		Adapter: a,
-		Next: func(_ context.Context, p agent.Prompt) (json.RawMessage, error) {
+		CallModel: func(_ context.Context, p agent.ModelRequest) (json.RawMessage, error) {
 			body, err := b.model.Body(p.Messages, p.Tools)
 			require.NoError(t, err)
 			return b.model.Answer(body)
 		},
-		Keep: func(_ context.Context, c agent.Conversation) error {
+		Save: func(_ context.Context, c agent.Conversation) error {
 			b.kept = append(b.kept, c)
 			return nil
 		},
-		Answered: func(_ []wire.Call, outcomes []tool.Outcome) {
+		OnResults: func(_ []wire.Call, outcomes []tool.Outcome) {
 			for _, o := range outcomes {
 				b.told = append(b.told, o.Status)
 			}
@@ -177,8 +177,8 @@ func TestLoopAnswersBadIDs(t *testing.T) {
 			final, err := answer.Answer(body)
 			require.NoError(t, err)
 			replies := []json.RawMessage{turn, final}
-			var sent agent.Prompt
-			b.loop.Next = func(_ context.Context, p agent.Prompt) (json.RawMessage, error) {
+			var sent agent.ModelRequest
+			b.loop.CallModel = func(_ context.Context, p agent.ModelRequest) (json.RawMessage, error) {
 				sent = p
 				r := replies[0]
 				replies = replies[1:]
@@ -239,7 +239,7 @@ func TestLoopWaitsForApproval(t *testing.T) {
 		raw, err := json.Marshal(again)
 		require.NoError(t, err)
 		require.NoError(t, json.Unmarshal(raw, &stored))
-		require.NoError(t, b.rt.Answer(ctx, agent.Reply{Call: c.Waiting[0], Approved: true, By: "boss"}))
+		require.NoError(t, b.rt.Answer(ctx, agent.Answer{Call: c.Waiting[0], Approved: true, By: "boss"}))
 		_, err = b.loop.Run(ctx, tx, stored)
 		require.NoError(t, err)
 		require.Equal(t, []string{`write {"n":1}`, `ask {"n":2}`, `write {"n":3}`}, b.ran)
@@ -254,7 +254,7 @@ func TestLoopTellsOfARefusedApproval(t *testing.T) {
 	tx := begin(t, b.s)
 	c, err := b.loop.Run(ctx, tx, b.user())
 	require.ErrorIs(t, err, tool.ErrPending)
-	require.NoError(t, b.rt.Answer(ctx, agent.Reply{Call: c.Waiting[0], By: "boss", Why: "not today"}))
+	require.NoError(t, b.rt.Answer(ctx, agent.Answer{Call: c.Waiting[0], By: "boss", Why: "not today"}))
 	_, err = b.loop.Run(ctx, tx, c)
 	require.NoError(t, err)
 	require.Empty(t, b.ran)
@@ -274,9 +274,9 @@ func TestLoopRepeatsNothing(t *testing.T) {
 				died := errors.New("died")
 				other := call("write", `{"n":1}`)
 				other.ID = "another"
-				b.loop.Answered = nil
-				keep, first := b.loop.Keep, true
-				b.loop.Keep = func(ctx context.Context, c agent.Conversation) error {
+				b.loop.OnResults = nil
+				keep, first := b.loop.Save, true
+				b.loop.Save = func(ctx context.Context, c agent.Conversation) error {
 					if !c.Open && first { // the results are on the journal, and nobody was told
 						first = false
 						return died
@@ -316,9 +316,9 @@ func TestLoopTellsOfWhatWasTakenBack(t *testing.T) {
 	require.ErrorIs(t, err, tool.ErrPending)
 	txn, err := revert.Load(ctx, b.rt.Journal(), tx.ID())
 	require.NoError(t, err)
-	_, err = tx.Undo(ctx, revert.Undoing{Calls: []string{txn.Calls[0].Ref.Call}})
-	require.ErrorIs(t, err, agent.ErrPartial, "a call without a way back")
-	require.NoError(t, b.rt.Answer(ctx, agent.Reply{Call: c.Waiting[0], Approved: true, By: "boss"}))
+	_, err = tx.Undo(ctx, revert.Options{Calls: []string{txn.Calls[0].Ref.Call}})
+	require.ErrorIs(t, err, agent.ErrPartialRevert, "a call without a way back")
+	require.NoError(t, b.rt.Answer(ctx, agent.Answer{Call: c.Waiting[0], Approved: true, By: "boss"}))
 	_, err = b.loop.Run(ctx, tx, c)
 	require.NoError(t, err)
 	require.Equal(t, []tool.Status{tool.StatusUnknown, tool.StatusDone}, b.told)
@@ -327,12 +327,12 @@ func TestLoopTellsOfWhatWasTakenBack(t *testing.T) {
 func TestLoopOrder(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
-		order agent.Order
+		order agent.Concurrency
 		most  int // calls at once
 	}{
-		{"reads together", agent.ReadsTogether, 3},
-		{"in sequence", agent.InSequence, 1},
-		{"all together", agent.AllTogether, 6},
+		{"reads together", agent.ConcurrentReads, 3},
+		{"in sequence", agent.Sequential, 1},
+		{"all together", agent.FullyConcurrent, 6},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			b := newLoopBench(t, wire.Anthropic, []scripted.Turn{
@@ -363,7 +363,7 @@ func TestLoopOrder(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, tt.most, most)
 			require.Equal(t, 6, len(b.ran))
-			if tt.order != agent.AllTogether {
+			if tt.order != agent.FullyConcurrent {
 				require.Equal(t, []string{`write {"n":4}`, `write {"n":5}`, `look {"n":6}`}, b.ran[3:])
 			}
 			for i, told := range b.model.Told() {
@@ -388,7 +388,7 @@ func TestLoopEndsWithItsContext(t *testing.T) {
 	require.Len(t, b.ran, 2)
 	require.Equal(t, 2, len(b.model.Told()))
 
-	b.loop.Next = func(ctx context.Context, _ agent.Prompt) (json.RawMessage, error) { return nil, ctx.Err() }
+	b.loop.CallModel = func(ctx context.Context, _ agent.ModelRequest) (json.RawMessage, error) { return nil, ctx.Err() }
 	_, err = b.loop.Run(ctx, tx, b.user())
 	require.ErrorIs(t, err, context.Canceled)
 }

@@ -26,7 +26,7 @@ func (r *loopRun) runCalls(ctx context.Context, calls []wire.Call, outcomes []to
 			run = append(run, i)
 		}
 	}
-	limit := min(r.Limits.TurnTime, r.Limits.Time-r.c.Time)
+	limit := min(r.Limits.TurnTimeout, r.Limits.Timeout-r.c.Time)
 	inside, cancel := r.host().WithTimeout(ctx, max(1, limit), tool.ErrTimeout)
 	defer cancel()
 	r.c.Waiting = nil
@@ -41,7 +41,7 @@ func (r *loopRun) runCalls(ctx context.Context, calls []wire.Call, outcomes []to
 			if outcomes[i].Status == tool.StatusPending {
 				r.c.Waiting = append(r.c.Waiting, outcomes[i].Call)
 			}
-			ends = cmp.Or(ends, outcomes[i].Ends)
+			ends = cmp.Or(ends, outcomes[i].EndLoop)
 		}
 		if len(r.c.Waiting) > 0 {
 			return ran, "", r.waiting(ctx)
@@ -52,12 +52,12 @@ func (r *loopRun) runCalls(ctx context.Context, calls []wire.Call, outcomes []to
 }
 
 // batch makes the requests of a turn, in whichever groups they run, and shows them to the filters as one batch.
-func (r *loopRun) batch(ctx context.Context, asks []Ask, run []int) (batch map[int]tool.Request, ended func([]tool.Outcome)) {
+func (r *loopRun) batch(ctx context.Context, asks []BatchCall, run []int) (batch map[int]tool.Request, ended func([]tool.Outcome)) {
 	turn, calls := r.tx.s.standing.nextTurn(), make([]tool.Request, len(run))
 	for n, i := range run {
 		calls[n] = tool.Request{Tool: asks[i].Tool, Input: asks[i].Input, Batch: perm.BatchFacts{Index: i, Count: len(asks)}, Turn: turn}
 	}
-	tell := r.tx.line.Around(ctx, calls)
+	tell := r.tx.line.BeginBatch(ctx, calls)
 	batch = make(map[int]tool.Request, len(run))
 	for n, i := range run {
 		batch[i] = calls[n]
@@ -72,7 +72,7 @@ func (r *loopRun) batch(ctx context.Context, asks []Ask, run []int) (batch map[i
 }
 
 // together runs one group of calls.
-func (r *loopRun) together(ctx context.Context, batch map[int]tool.Request, asks []Ask, group []int, outcomes []tool.Outcome) {
+func (r *loopRun) together(ctx context.Context, batch map[int]tool.Request, asks []BatchCall, group []int, outcomes []tool.Outcome) {
 	var all sync.WaitGroup
 	for _, i := range group {
 		all.Go(func() { outcomes[i] = r.one(ctx, asks[i], batch[i]) })
@@ -81,7 +81,7 @@ func (r *loopRun) together(ctx context.Context, batch map[int]tool.Request, asks
 }
 
 // one runs a call, or goes on with one that waited.
-func (r *loopRun) one(ctx context.Context, ask Ask, call tool.Request) tool.Outcome {
+func (r *loopRun) one(ctx context.Context, ask BatchCall, call tool.Request) tool.Outcome {
 	if r.resumed {
 		_, c, err := revert.LoadCall(ctx, r.tx.s.rt.journal, r.tx.s.CallID(ask.ID))
 		if err == nil && c.Phase == revert.PhasePending {
@@ -95,12 +95,12 @@ func (r *loopRun) one(ctx context.Context, ask Ask, call tool.Request) tool.Outc
 
 // asItStands is the outcome of a call as it stands now: one that the journal answers may have been taken back since.
 func asItStands(out tool.Outcome) tool.Outcome {
-	if !out.Status.OK() || out.TakenBack == "" {
+	if !out.Status.OK() || out.Reverted == "" {
 		return out
 	}
 	out.Output, out.Result, out.Status = []byte("null"), tool.Result{}, tool.StatusUnknown
 	out.Text = "It was done, and not all of it could be taken back since. Look at the state first."
-	if out.TakenBack == "all" {
+	if out.Reverted == "all" {
 		out.Status, out.Text = tool.StatusCancelled, "It was done, and has been taken back since: nothing of it is left."
 	}
 	out.Error = &tool.Problem{What: "the call was taken back", Why: out.Text}
@@ -109,8 +109,8 @@ func asItStands(out tool.Outcome) tool.Outcome {
 
 // asks names each call by its conversation, its turn and what it asks for, so that one that is asked for again after the
 // process died is the same call, whatever id the provider gives it then. Providers give ids again, too, or none.
-func (r *loopRun) asks(calls []wire.Call) []Ask {
-	asks, seen := make([]Ask, len(calls)), map[string]int{}
+func (r *loopRun) asks(calls []wire.Call) []BatchCall {
+	asks, seen := make([]BatchCall, len(calls)), map[string]int{}
 	for i, c := range calls {
 		if c.Problem != nil {
 			continue
@@ -121,20 +121,20 @@ func (r *loopRun) asks(calls []wire.Call) []Ask {
 		}
 		turn := []byte(strconv.Itoa(r.c.Turns))
 		same := string(canon.Sum("remit/loop-call/v1", []byte(r.c.ID), turn, []byte(c.Name), input))
-		asks[i] = Ask{Tool: c.Name, Input: c.Input, ID: fmt.Sprintf("loop %s %d", same, seen[same])}
+		asks[i] = BatchCall{Tool: c.Name, Input: c.Input, ID: fmt.Sprintf("loop %s %d", same, seen[same])}
 		seen[same]++
 	}
 	return asks
 }
 
 // groups splits calls into those that run at once, in the order of the turn.
-func (r *loopRun) groups(asks []Ask, run []int) (groups [][]int) {
-	if r.Order == AllTogether && len(run) > 0 {
+func (r *loopRun) groups(asks []BatchCall, run []int) (groups [][]int) {
+	if r.Order == FullyConcurrent && len(run) > 0 {
 		return [][]int{run}
 	}
 	joins := false // the last group takes more
 	for _, i := range run {
-		free := r.Order == ReadsTogether && r.independent(asks[i])
+		free := r.Order == ConcurrentReads && r.independent(asks[i])
 		if free && joins {
 			groups[len(groups)-1] = append(groups[len(groups)-1], i)
 			continue
@@ -145,7 +145,7 @@ func (r *loopRun) groups(asks []Ask, run []int) (groups [][]int) {
 }
 
 // independent reports whether a call needs no other of its turn.
-func (r *loopRun) independent(ask Ask) bool {
+func (r *loopRun) independent(ask BatchCall) bool {
 	t, ok := r.tx.s.tools().Get(ask.Tool)
 	if !ok {
 		return false

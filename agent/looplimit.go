@@ -10,8 +10,8 @@ import (
 
 func (l LoopLimits) check() error {
 	for name, n := range map[string]int64{
-		"Turns": int64(l.Turns), "Calls": int64(l.Calls), "Bytes": int64(l.Bytes), "Time": int64(l.Time),
-		"TurnCalls": int64(l.TurnCalls), "TurnBytes": int64(l.TurnBytes), "TurnTime": int64(l.TurnTime),
+		"Turns": int64(l.MaxTurns), "Calls": int64(l.MaxCalls), "Bytes": int64(l.MaxBytes), "Time": int64(l.Timeout),
+		"TurnCalls": int64(l.MaxTurnCalls), "TurnBytes": int64(l.MaxTurnBytes), "TurnTime": int64(l.TurnTimeout),
 	} {
 		if n < 0 {
 			return fmt.Errorf("LoopLimits.%s is negative; 0 is the default", name)
@@ -26,23 +26,23 @@ func (l LoopLimits) withDefaults() LoopLimits {
 			*n = v
 		}
 	}
-	set(&l.Turns, 64)
-	set(&l.Calls, 1000)
-	set(&l.Bytes, 8<<20)
-	set(&l.TurnCalls, 64)
-	set(&l.TurnBytes, 1<<20)
-	if l.Time == 0 {
-		l.Time = time.Hour
+	set(&l.MaxTurns, 64)
+	set(&l.MaxCalls, 1000)
+	set(&l.MaxBytes, 8<<20)
+	set(&l.MaxTurnCalls, 64)
+	set(&l.MaxTurnBytes, 1<<20)
+	if l.Timeout == 0 {
+		l.Timeout = time.Hour
 	}
-	if l.TurnTime == 0 {
-		l.TurnTime = 10 * time.Minute
+	if l.TurnTimeout == 0 {
+		l.TurnTimeout = 10 * time.Minute
 	}
 	return l
 }
 
 // cut keeps what the model is shown of a turn's results within the limits. The journal has all of it.
 func (r *loopRun) cut(outcomes []tool.Outcome) {
-	left := min(r.Limits.TurnBytes, max(0, r.Limits.Bytes-r.c.Bytes))
+	left := min(r.Limits.MaxTurnBytes, max(0, r.Limits.MaxBytes-r.c.Bytes))
 	for i := range outcomes {
 		if n := sizeOf(outcomes[i]); n > left && outcomes[i].Status == tool.StatusDone {
 			outcomes[i] = shortened(outcomes[i], n, left)

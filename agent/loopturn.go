@@ -12,21 +12,21 @@ import (
 )
 
 // choice is what is asked of the model for its next turn.
-func (r *loopRun) choice() wire.Choice {
+func (r *loopRun) choice() wire.ToolChoice {
 	switch {
 	case r.c.Stopped != "":
-		return wire.Choice{Mode: wire.None}
-	case r.Choice.Mode == wire.Required && r.c.Chosen:
-		return wire.Choice{Single: r.Choice.Single}
+		return wire.ToolChoice{Mode: wire.None}
+	case r.ToolChoice.Mode == wire.Required && r.c.Chosen:
+		return wire.ToolChoice{Single: r.ToolChoice.Single}
 	default:
-		return r.Choice
+		return r.ToolChoice
 	}
 }
 
 // request says a choice as far as the format can. The loop holds the model to the rest itself.
-func (r *loopRun) request(c wire.Choice) (map[string]json.RawMessage, error) {
+func (r *loopRun) request(c wire.ToolChoice) (map[string]json.RawMessage, error) {
 	tools, err := r.Adapter.Request(c)
-	if !errors.Is(err, wire.ErrChoice) {
+	if !errors.Is(err, wire.ErrToolChoice) {
 		return tools, err
 	}
 	if c.Single {
@@ -36,29 +36,29 @@ func (r *loopRun) request(c wire.Choice) (map[string]json.RawMessage, error) {
 	if c.Mode == wire.None && r.Adapter.Format() != wire.Bedrock { // which wants to know what its history speaks of
 		return map[string]json.RawMessage{}, nil
 	}
-	return r.Adapter.Request(wire.Choice{})
+	return r.Adapter.Request(wire.ToolChoice{})
 }
 
 // silent ends a turn that calls nothing: it is the answer, or it is to be corrected.
 func (r *loopRun) silent(ctx context.Context, turn wire.Turn) (over bool, err error) {
 	owed := r.choice()
 	switch {
-	case turn.Paused && r.c.Turns > r.Limits.Turns:
-		r.c.Stopped = fmt.Sprintf("the limit of %d turns", r.Limits.Turns)
-		return false, errors.Join(r.close(ctx, turn, nil), fmt.Errorf("%s: %w", r.c.Stopped, ErrLimit))
+	case turn.Paused && r.c.Turns > r.Limits.MaxTurns:
+		r.c.Stopped = fmt.Sprintf("the limit of %d turns", r.Limits.MaxTurns)
+		return false, errors.Join(r.close(ctx, turn, nil), fmt.Errorf("%s: %w", r.c.Stopped, ErrLoopLimit))
 	case turn.Paused:
 		return false, r.close(ctx, turn, nil)
 	case turn.Malformed:
-		return false, r.correct(ctx, turn, "Your last call could not be read, and nothing of it was run. Send it again, with arguments that are valid JSON.", ErrTurn)
+		return false, r.correct(ctx, turn, "Your last call could not be read, and nothing of it was run. Send it again, with arguments that are valid JSON.", ErrIncompleteTurn)
 	case !turn.Complete:
 		r.c.Stopped = "the turn was cut short, or ended for a reason that nobody here knows"
-		return false, errors.Join(r.close(ctx, turn, nil), fmt.Errorf("%s: %w", r.c.Stopped, ErrTurn))
+		return false, errors.Join(r.close(ctx, turn, nil), fmt.Errorf("%s: %w", r.c.Stopped, ErrIncompleteTurn))
 	case r.c.Stopped != "":
-		return false, errors.Join(r.close(ctx, turn, nil), fmt.Errorf("%s; the model has answered without further calls: %w", r.c.Stopped, ErrLimit))
+		return false, errors.Join(r.close(ctx, turn, nil), fmt.Errorf("%s; the model has answered without further calls: %w", r.c.Stopped, ErrLoopLimit))
 	case owed.Tool != "":
-		return false, r.correct(ctx, turn, fmt.Sprintf("Call the tool %q now. That is required before anything else.", owed.Tool), ErrChoice)
+		return false, r.correct(ctx, turn, fmt.Sprintf("Call the tool %q now. That is required before anything else.", owed.Tool), ErrToolChoice)
 	case owed.Mode == wire.Required:
-		return false, r.correct(ctx, turn, "Call a tool now. At least one call is required before you answer.", ErrChoice)
+		return false, r.correct(ctx, turn, "Call a tool now. At least one call is required before you answer.", ErrToolChoice)
 	}
 	r.c.Answered = len(r.c.Messages) + len(turn.Messages)
 	return true, r.close(ctx, turn, nil)
@@ -66,11 +66,11 @@ func (r *loopRun) silent(ctx context.Context, turn wire.Turn) (over bool, err er
 
 // correct tells the model what was wrong with a turn that has no calls, so often and no more.
 func (r *loopRun) correct(ctx context.Context, turn wire.Turn, text string, why error) error {
-	if r.c.Corrected >= r.Corrections {
+	if r.c.Corrected >= r.MaxCorrections {
 		r.c.Stopped = "the model was corrected as often as is allowed"
 		return errors.Join(r.close(ctx, turn, nil), fmt.Errorf("after %d corrections: %w", r.c.Corrected, why))
 	}
-	answers, err := r.Adapter.Say(nil, text)
+	answers, err := r.Adapter.UserMessage(nil, text)
 	if err != nil {
 		return err
 	}
@@ -94,8 +94,8 @@ func (r *loopRun) answer(ctx context.Context, turn wire.Turn) (over bool, err er
 		}
 	}
 	r.cut(outcomes)
-	if r.Answered != nil {
-		r.Answered(calls, outcomes)
+	if r.OnResults != nil {
+		r.OnResults(calls, outcomes)
 	}
 	answers, err := r.Adapter.Results(calls, outcomes)
 	if err != nil {
@@ -111,10 +111,10 @@ func (r *loopRun) answer(ctx context.Context, turn wire.Turn) (over bool, err er
 	}
 	switch {
 	case stopped != "":
-		return false, fmt.Errorf("%s; the model calls on all the same: %w", stopped, ErrLimit)
-	case !obeyed && r.c.Corrected > r.Corrections:
+		return false, fmt.Errorf("%s; the model calls on all the same: %w", stopped, ErrLoopLimit)
+	case !obeyed && r.c.Corrected > r.MaxCorrections:
 		r.c.Stopped = "the model was corrected as often as is allowed"
-		return false, fmt.Errorf("after %d corrections: %w", max(0, r.Corrections), ErrChoice)
+		return false, fmt.Errorf("after %d corrections: %w", max(0, r.MaxCorrections), ErrToolChoice)
 	case ends != "":
 		r.c.Stopped = ends
 		return true, nil
@@ -125,13 +125,13 @@ func (r *loopRun) answer(ctx context.Context, turn wire.Turn) (over bool, err er
 // obeyed reports whether a turn with calls is one that the choice allows.
 func (r *loopRun) obeyed(calls []wire.Call, refused []bool) bool {
 	switch {
-	case r.Choice.Mode == wire.None:
+	case r.ToolChoice.Mode == wire.None:
 		return false
-	case r.Choice.Mode != wire.Required || r.c.Chosen:
+	case r.ToolChoice.Mode != wire.Required || r.c.Chosen:
 		return true
 	}
 	for i, c := range calls {
-		if c.Problem == nil && !refused[i] && (r.Choice.Tool == "" || r.Choice.Tool == c.Name) {
+		if c.Problem == nil && !refused[i] && (r.ToolChoice.Tool == "" || r.ToolChoice.Tool == c.Name) {
 			return true
 		}
 	}
@@ -141,7 +141,7 @@ func (r *loopRun) obeyed(calls []wire.Call, refused []bool) bool {
 // withhold says which calls are not run, and answers them.
 func (r *loopRun) withhold(calls []wire.Call, outcomes []tool.Outcome) (refused []bool) {
 	refused = make([]bool, len(calls))
-	left := r.Limits.Calls - r.c.Calls
+	left := r.Limits.MaxCalls - r.c.Calls
 	valid := 0
 	for i, c := range calls {
 		if c.Problem != nil {
@@ -160,7 +160,7 @@ func (r *loopRun) withhold(calls []wire.Call, outcomes []tool.Outcome) (refused 
 		if over {
 			text += " No further call is run. Answer with what you have."
 		}
-		outcomes[i] = c.Withheld(why, text)
+		outcomes[i] = c.NotRun(why, text)
 	}
 	return refused
 }
@@ -171,19 +171,19 @@ func (r *loopRun) notRun(c wire.Call, n, left int) (why string, over bool) {
 	switch owed := r.choice(); {
 	case r.c.Stopped != "":
 		return r.c.Stopped, true
-	case r.Choice.Mode == wire.None:
+	case r.ToolChoice.Mode == wire.None:
 		return "no tool may be called here; answer in words", false
-	case r.c.Turns > l.Turns:
-		return fmt.Sprintf("the limit of %d turns is reached", l.Turns), true
-	case r.c.Time >= l.Time:
-		return fmt.Sprintf("the time limit of %s is reached", l.Time), true
-	case r.c.Bytes >= l.Bytes:
-		return fmt.Sprintf("the limit of %d bytes of results is reached", l.Bytes), true
+	case r.c.Turns > l.MaxTurns:
+		return fmt.Sprintf("the limit of %d turns is reached", l.MaxTurns), true
+	case r.c.Time >= l.Timeout:
+		return fmt.Sprintf("the time limit of %s is reached", l.Timeout), true
+	case r.c.Bytes >= l.MaxBytes:
+		return fmt.Sprintf("the limit of %d bytes of results is reached", l.MaxBytes), true
 	case n >= left:
-		return fmt.Sprintf("the limit of %d calls is reached", l.Calls), true
-	case n >= l.TurnCalls:
-		return fmt.Sprintf("at most %d calls are run in one turn; call again in the next, if it is still needed", l.TurnCalls), false
-	case r.Choice.Single && n >= 1:
+		return fmt.Sprintf("the limit of %d calls is reached", l.MaxCalls), true
+	case n >= l.MaxTurnCalls:
+		return fmt.Sprintf("at most %d calls are run in one turn; call again in the next, if it is still needed", l.MaxTurnCalls), false
+	case r.ToolChoice.Single && n >= 1:
 		return "one call at a time is run; call again in the next turn, if it is still needed", false
 	case owed.Tool != "" && owed.Tool != c.Name:
 		return fmt.Sprintf("the tool %q is to be called first", owed.Tool), false

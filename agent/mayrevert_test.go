@@ -43,17 +43,17 @@ func TestMayRevert(t *testing.T) {
 		{name: "denied", effect: perm.Deny, why: "the policy does not let coder take call CALL back: a.txt is kept; a person can take it back: remit revert CALL"},
 		{name: "nobody to ask", effect: perm.Ask, why: "a person decides whether call CALL is taken back, and a revert waits for no answer: this takes call CALL back; a.txt is kept; a person can take it back: remit revert CALL"},
 		{name: "approved", effect: perm.Ask, answer: to(ctxperm.Approve("boss")), back: true},
-		{name: "refused", effect: perm.Ask, answer: to(ctxperm.Refuse("boss", "not now")), why: "refused by boss: not now"},
+		{name: "refused", effect: perm.Ask, answer: to(ctxperm.Deny("boss", "not now")), why: "refused by boss: not now"},
 		{name: "by itself", effect: perm.Ask, answer: to(ctxperm.Approve("coder")), why: "the one who asks cannot be the one who approves"},
 		{name: "no answer of the policy", effect: perm.Allow, failure: errors.New("broken"), why: "could not be asked whether coder may take call CALL back: broken"},
 	} {
 		for _, open := range []bool{true, false} {
 			t.Run(tt.name+map[bool]string{true: ", open", false: ", committed"}[open], func(t *testing.T) {
 				ctx, dir := t.Context(), workspace(t)
-				before, asked := tree(t, dir), []ctxperm.Ask{}
+				before, asked := tree(t, dir), []ctxperm.ApprovalRequest{}
 				opts := []agent.Option{agent.Tools(files.Tools()...), agent.Root("workspace", dir), agent.Policy(aboutReverts(tt.effect, tt.failure))}
 				if tt.answer != nil {
-					opts = append(opts, agent.Approve(ctxperm.ApproverFunc(func(_ context.Context, a ctxperm.Ask) (ctxperm.Answer, error) {
+					opts = append(opts, agent.Approver(ctxperm.ApproverFunc(func(_ context.Context, a ctxperm.ApprovalRequest) (ctxperm.Answer, error) {
 						asked = append(asked, a)
 						return *tt.answer, nil
 					})))
@@ -66,7 +66,7 @@ func TestMayRevert(t *testing.T) {
 				if !open {
 					require.NoError(t, tx.Commit(ctx))
 				}
-				how := revert.Undoing{Permit: s.MayRevert}
+				how := revert.Options{Permit: s.MayRevert}
 
 				rep, err := s.Preview(ctx, tx.ID(), how)
 				require.NoError(t, err)
@@ -86,7 +86,7 @@ func TestMayRevert(t *testing.T) {
 					require.Equal(t, before, tree(t, dir))
 					return
 				}
-				require.ErrorIs(t, err, agent.ErrPartial)
+				require.ErrorIs(t, err, agent.ErrPartialRevert)
 				left, err := os.ReadFile(filepath.Join(dir, "a.txt"))
 				require.NoError(t, err)
 				require.Equal(t, "tighter", string(left))
@@ -129,8 +129,8 @@ func TestMayRevertBelow(t *testing.T) {
 	invoke(t, tx, "file_write", tool.Args{"path": "a.txt", "content": "first"})
 	second := invoke(t, tx, "file_write", tool.Args{"path": "a.txt", "content": "second"}).Call
 	require.NoError(t, tx.Commit(ctx))
-	rep, err := s.Undo(ctx, tx.ID(), revert.Undoing{Permit: s.MayRevert})
-	require.ErrorIs(t, err, agent.ErrPartial)
+	rep, err := s.Undo(ctx, tx.ID(), revert.Options{Permit: s.MayRevert})
+	require.ErrorIs(t, err, agent.ErrPartialRevert)
 	require.Len(t, rep.Items, 2)
 	require.Equal(t, second, rep.Items[0].Call)
 	require.Equal(t, effect.Conflict, rep.Items[1].Outcome)
@@ -145,7 +145,7 @@ func TestMayRevertBelow(t *testing.T) {
 func TestMayRevertOf(t *testing.T) {
 	ctx, dir, n := t.Context(), workspace(t), 0
 	var about []string
-	mixed, err := tool.CreateWith("mixed", "", anyWrite(), puts("a.txt", returns("ok", nil)), tool.Effect(effect.Reversible), tool.Confined(tool.Trusted), counted(&n))
+	mixed, err := tool.CreateWith("mixed", "", anyWrite(), puts("a.txt", returns("ok", nil)), tool.Effect(effect.Reversible), tool.Confined(tool.Trusted), reservedCall(&n))
 	e := perm.EngineFunc(func(_ context.Context, r perm.Request) (perm.Decision, error) {
 		if r.Purpose == perm.PurposeRevert {
 			about = append(about, string(r.Access.Action)+" "+r.Access.Resource.Text+" by "+r.Tool.Name+" "+r.Call.EffectClass+" "+r.Tool.Confinement)
@@ -168,7 +168,7 @@ func TestMayRevertOf(t *testing.T) {
 		_, err := tx.Invoke(ctx, tt.name, tt.input)
 		require.NoError(t, err)
 		require.NoError(t, tx.Commit(ctx))
-		_, err = s.Undo(ctx, tx.ID(), revert.Undoing{Permit: s.MayRevert})
+		_, err = s.Undo(ctx, tx.ID(), revert.Options{Permit: s.MayRevert})
 		require.NoError(t, err)
 		require.Equal(t, tt.want, about, tt.name)
 	}
@@ -179,20 +179,20 @@ func TestMayRevertOf(t *testing.T) {
 func TestMayRevertNothing(t *testing.T) {
 	ctx, dir, asked := t.Context(), workspace(t), 0
 	rt := newRuntime(t, agent.Tools(files.Tools()...), agent.Root("workspace", dir), agent.Policy(aboutReverts(perm.Ask, nil)),
-		agent.Approve(ctxperm.ApproverFunc(func(context.Context, ctxperm.Ask) (ctxperm.Answer, error) {
+		agent.Approver(ctxperm.ApproverFunc(func(context.Context, ctxperm.ApprovalRequest) (ctxperm.Answer, error) {
 			asked++
-			return ctxperm.Refuse("boss", ""), nil
+			return ctxperm.Deny("boss", ""), nil
 		})))
 	s := newSession(t, rt)
 	tx := begin(t, s)
 	invoke(t, tx, "file_write", tool.Args{"path": "a.txt", "content": "tighter"})
 	require.NoError(t, tx.Commit(ctx))
-	rep, err := s.Undo(ctx, tx.ID(), revert.Undoing{Permit: s.MayRevert})
-	require.ErrorIs(t, err, agent.ErrPartial)
+	rep, err := s.Undo(ctx, tx.ID(), revert.Options{Permit: s.MayRevert})
+	require.ErrorIs(t, err, agent.ErrPartialRevert)
 	require.Len(t, rep.Items, 1)
 	require.Equal(t, effect.Failed, rep.Items[0].Outcome)
 	require.Empty(t, rep.Undo)
-	require.Equal(t, revert.CommittedState, rep.State)
+	require.Equal(t, revert.TxnCommitted, rep.State)
 	require.Equal(t, 1, asked)
 	invoke(t, begin(t, s), "file_write", tool.Args{"path": "a.txt", "content": "again"}) // nothing holds it
 }

@@ -69,7 +69,7 @@ func (rt *Runtime) atHand(ctx context.Context, txn string, calls []string) error
 	}
 	var lost []record.Root
 	for _, c := range t.Calls {
-		if len(calls) > 0 && !slices.Contains(calls, c.Ref.Call) || !c.Left() && c.Undo == nil {
+		if len(calls) > 0 && !slices.Contains(calls, c.Ref.Call) || !c.HasEffects() && c.Undo == nil {
 			continue
 		}
 		in, only := lostOf(c, missing)

@@ -14,18 +14,18 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// ErrNestOpen says that a transaction inside this one has neither joined it nor
+// ErrNestedOpen says that a transaction inside this one has neither joined it nor
 // been taken back.
-var ErrNestOpen = errors.New("a transaction inside it is open")
+var ErrNestedOpen = errors.New("a transaction inside it is open")
 
-// nests are the open transactions inside one.
-type nests struct {
+// nestedTxns are the open transactions inside one.
+type nestedTxns struct {
 	mu     sync.Mutex // never held across a wait
 	open   []*Txn
 	closed bool // no other may begin
 }
 
-func (n *nests) add(tx *Txn) bool {
+func (n *nestedTxns) add(tx *Txn) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.closed {
@@ -35,13 +35,13 @@ func (n *nests) add(tx *Txn) bool {
 	return true
 }
 
-func (n *nests) drop(tx *Txn) {
+func (n *nestedTxns) drop(tx *Txn) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.open = slices.DeleteFunc(n.open, func(o *Txn) bool { return o == tx })
 }
 
-func (n *nests) list() []*Txn {
+func (n *nestedTxns) list() []*Txn {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return slices.Clone(n.open)
@@ -49,7 +49,7 @@ func (n *nests) list() []*Txn {
 
 // close lets no other begin. Unless all is set it does so only where none is
 // open.
-func (n *nests) close(all bool) bool {
+func (n *nestedTxns) close(all bool) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if len(n.open) > 0 && !all {
@@ -59,22 +59,22 @@ func (n *nests) close(all bool) bool {
 	return true
 }
 
-func (n *nests) reopen() {
+func (n *nestedTxns) reopen() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.closed = false
 }
 
-// Nest begins a transaction inside this one, for calls of a session: this one, or
+// BeginNested begins a transaction inside this one, for calls of a session: this one, or
 // one that it was handed on to, whose principal and grant they have. What it does
 // is taken back alone by Revert, or stays as part of this transaction by Commit;
 // taking this one back takes it along, whether it has ended or not. A crash leaves
-// it open inside an open transaction: Runtime.Open finds it again, see Nests.
+// it open inside an open transaction: Runtime.ResumeTxn finds it again, see Nests.
 //
 // A call may begin one while it runs, and must end it before it returns. Its
 // effects are no secret from calls beside it: what they put on top of them is a
 // conflict when it is taken back.
-func (tx *Txn) Nest(ctx context.Context, s *Session) (*Txn, error) {
+func (tx *Txn) BeginNested(ctx context.Context, s *Session) (*Txn, error) {
 	if !tx.s.above(s) {
 		return nil, fmt.Errorf("the session is neither that of transaction %s nor was handed on from it: %w", tx.ID(), tool.ErrInvalid)
 	}
@@ -83,22 +83,22 @@ func (tx *Txn) Nest(ctx context.Context, s *Session) (*Txn, error) {
 	}
 	in := tx.inside(s, host.NewID(s.rt.host, "n_"))
 	if !tx.nests.add(in) {
-		return nil, fmt.Errorf("transaction %s: %w", tx.ID(), ErrEnded)
+		return nil, fmt.Errorf("transaction %s: %w", tx.ID(), ErrTxnEnded)
 	}
 	// No barrier: the first durable record of its calls makes it durable too.
 	body := &record.Nested{ID: in.nest, In: tx.nest, Session: s.id}
-	if err := tx.rec.Write(ctx, revert.Write{Lines: []revert.Line{{Body: body}}}); err != nil {
+	if err := tx.rec.Write(ctx, revert.Write{Records: []revert.CallRecord{{Body: body}}}); err != nil {
 		tx.nests.drop(in)
 		return nil, fmt.Errorf("nest: %w", err)
 	}
 	return in, nil
 }
 
-// Within runs fn in a transaction inside this one, as Session.Update does: it stays
+// UpdateNested runs fn in a transaction inside this one, as Session.Update does: it stays
 // where fn returns nil, is taken back where fn returns an error or panics, and is
 // left open where the error is tool.ErrPending.
-func (tx *Txn) Within(ctx context.Context, s *Session, fn func(tx *Txn) error) error {
-	in, err := tx.Nest(ctx, s)
+func (tx *Txn) UpdateNested(ctx context.Context, s *Session, fn func(tx *Txn) error) error {
+	in, err := tx.BeginNested(ctx, s)
 	if err != nil {
 		return err
 	}
@@ -106,12 +106,12 @@ func (tx *Txn) Within(ctx context.Context, s *Session, fn func(tx *Txn) error) e
 	return err
 }
 
-// Nests lists the open transactions inside this one, oldest first.
-func (tx *Txn) Nests() []*Txn { return tx.nests.list() }
+// Nested lists the open transactions inside this one, oldest first.
+func (tx *Txn) Nested() []*Txn { return tx.nests.list() }
 
-// NestID names a transaction that is inside another; ID names the whole. It is
+// NestedID names a transaction that is inside another; ID names the whole. It is
 // empty for one that is not.
-func (tx *Txn) NestID() string { return tx.nest }
+func (tx *Txn) NestedID() string { return tx.nest }
 
 // above reports whether a session is s, or holds what s handed on.
 func (s *Session) above(other *Session) bool {
@@ -132,13 +132,13 @@ func (tx *Txn) inside(s *Session, nest string) *Txn {
 	return makeTxn(s, rec, s.roots, tx, nest)
 }
 
-// join makes the calls of a nested transaction those of what it is in.
-func (tx *Txn) join(ctx context.Context) error {
-	return tx.alone(ctx, func() error {
+// commitNested makes the calls of a nested transaction those of what it is in.
+func (tx *Txn) commitNested(ctx context.Context) error {
+	return tx.exclusive(ctx, func() error {
 		if err := tx.usable(); err != nil {
 			return err
 		}
-		return tx.quiet(func() error {
+		return tx.whileIdle(func() error {
 			t, err := revert.Load(ctx, tx.s.rt.journal, tx.ID())
 			if err != nil {
 				return err
@@ -150,7 +150,7 @@ func (tx *Txn) join(ctx context.Context) error {
 			}
 			// No barrier: until the whole commits it can be taken back either way.
 			body := &record.NestEnded{ID: tx.nest}
-			if err := tx.rec.Write(ctx, revert.Write{Lines: []revert.Line{{Body: body}}}); err != nil {
+			if err := tx.rec.Write(ctx, revert.Write{Records: []revert.CallRecord{{Body: body}}}); err != nil {
 				return err
 			}
 			tx.end()
@@ -159,11 +159,11 @@ func (tx *Txn) join(ctx context.Context) error {
 	})
 }
 
-// unnest takes a nested transaction back, alone.
-func (tx *Txn) unnest(ctx context.Context) (rep revert.Report, err error) {
-	err = tx.alone(ctx, func() error {
+// revertNested takes a nested transaction back, alone.
+func (tx *Txn) revertNested(ctx context.Context) (rep revert.Report, err error) {
+	err = tx.exclusive(ctx, func() error {
 		tx.going = true
-		if err := tx.shut(ctx); err != nil {
+		if err := tx.closeNested(ctx); err != nil {
 			return err
 		}
 		leave, err := tx.turns(ctx)
@@ -171,7 +171,7 @@ func (tx *Txn) unnest(ctx context.Context) (rep revert.Report, err error) {
 			return err
 		}
 		defer leave()
-		rep, err = tx.s.rt.reverter.RevertNest(context.WithoutCancel(ctx), tx.ID(), tx.nest)
+		rep, err = tx.s.rt.reverter.RevertNested(context.WithoutCancel(ctx), tx.ID(), tx.nest)
 		if err == nil {
 			tx.end()
 		}
@@ -187,14 +187,14 @@ func (tx *Txn) turns(ctx context.Context) (leave func(), err error) {
 	if err != nil {
 		return nil, err
 	}
-	return tx.line.Turns(ctx, tx.nest, t.NestTouched(tx.nest, state.SchemeName))
+	return tx.line.LockResources(ctx, tx.nest, t.NestedResources(tx.nest, state.SchemeName))
 }
 
-// quiet runs fn while nothing is open inside the transaction, and keeps it so
+// whileIdle runs fn while nothing is open inside the transaction, and keeps it so
 // where fn ends the transaction. It is called under turn.
-func (tx *Txn) quiet(fn func() error) error {
+func (tx *Txn) whileIdle(fn func() error) error {
 	if !tx.nests.close(false) {
-		return fmt.Errorf("transaction %s: %w: commit or revert it first", tx.ID(), ErrNestOpen)
+		return fmt.Errorf("transaction %s: %w: commit or revert it first", tx.ID(), ErrNestedOpen)
 	}
 	err := fn()
 	if !tx.ended && !tx.outbox.begun {
@@ -203,9 +203,9 @@ func (tx *Txn) quiet(fn func() error) error {
 	return err
 }
 
-// shut ends what is open inside a transaction that is taken back: their calls in
+// closeNested ends what is open inside a transaction that is taken back: their calls in
 // flight are waited for, and later ones refused. It is called under turn.
-func (tx *Txn) shut(ctx context.Context) error {
+func (tx *Txn) closeNested(ctx context.Context) error {
 	tx.nests.close(true)
 	for _, in := range tx.nests.list() {
 		leave, err := in.turn.alone(ctx)
@@ -213,7 +213,7 @@ func (tx *Txn) shut(ctx context.Context) error {
 			return err
 		}
 		in.ended = true
-		err = in.shut(ctx)
+		err = in.closeNested(ctx)
 		leave()
 		if err != nil {
 			return err
@@ -246,12 +246,12 @@ func (tx *Txn) holder(nest string) (*Txn, bool) {
 
 // renest finds again what was open inside a transaction when its process ended.
 func (tx *Txn) renest(ctx context.Context, t *revert.Txn) error {
-	for _, n := range t.Nests {
+	for _, n := range t.Nested {
 		in, ok := tx.holder(n.In)
 		if n.Ended || !ok {
 			continue
 		}
-		s, _, err := tx.s.rt.again(ctx, n.Session)
+		s, _, err := tx.s.rt.sessionByID(ctx, n.Session)
 		if err != nil {
 			return err
 		}

@@ -20,7 +20,7 @@ import (
 )
 
 func nest(t *testing.T, tx *agent.Txn, s *agent.Session) *agent.Txn {
-	in, err := tx.Nest(context.Background(), s)
+	in, err := tx.BeginNested(context.Background(), s)
 	require.NoError(t, err)
 	return in
 }
@@ -82,13 +82,13 @@ func TestNestedTransactions(t *testing.T) {
 						id := root.ID()
 						end()
 						rt, end = o.open()
-						tx, err := rt.Open(ctx, id)
+						tx, err := rt.ResumeTxn(ctx, id)
 						require.NoError(t, err)
 						root, open[0], sessions[0] = tx, tx, mustResume(t, rt, sessions[0])
 						for i := 1; i < len(open); i++ {
-							inner := open[i-1].Nests()
+							inner := open[i-1].Nested()
 							require.Len(t, inner, 1)
-							require.Equal(t, open[i].NestID(), inner[0].NestID())
+							require.Equal(t, open[i].NestedID(), inner[0].NestedID())
 							open[i], sessions[i] = inner[0], mustResume(t, rt, sessions[i])
 						}
 					}
@@ -153,36 +153,36 @@ func TestNestsAreBounded(t *testing.T) {
 	call := saves(t, tx, "b.txt", "1")
 	helper := hand(t, s, agent.Grant(perm.Access(perm.Write, "file://workspace/c.txt"), perm.Access(perm.Call, "tool://file_write")))
 	in := nest(t, tx, helper)
-	require.ErrorIs(t, tx.Commit(ctx), agent.ErrNestOpen)
+	require.ErrorIs(t, tx.Commit(ctx), agent.ErrNestedOpen)
 	_, err := tx.RevertTo(ctx, "a")
-	require.ErrorIs(t, err, agent.ErrNestOpen)
-	_, err = tx.Undo(ctx, revert.Undoing{Calls: []string{call.Call}})
-	require.ErrorIs(t, err, agent.ErrNestOpen)
+	require.ErrorIs(t, err, agent.ErrNestedOpen)
+	_, err = tx.Undo(ctx, revert.Options{Calls: []string{call.Call}})
+	require.ErrorIs(t, err, agent.ErrNestedOpen)
 	require.ErrorIs(t, in.Savepoint(ctx, "b"), tool.ErrInvalid)
 	_, err = in.RevertTo(ctx, "a")
 	require.ErrorIs(t, err, tool.ErrInvalid)
-	_, err = in.Undo(ctx, revert.Undoing{})
+	_, err = in.Undo(ctx, revert.Options{})
 	require.ErrorIs(t, err, tool.ErrInvalid)
-	_, err = tx.Nest(ctx, newSession(t, rt))
+	_, err = tx.BeginNested(ctx, newSession(t, rt))
 	require.ErrorIs(t, err, tool.ErrInvalid, "a stranger's session")
-	_, err = in.Nest(ctx, s)
+	_, err = in.BeginNested(ctx, s)
 	require.ErrorIs(t, err, tool.ErrInvalid, "nor the one above: that would widen")
 	_, err = in.Invoke(ctx, "file_write", tool.Args{"path": "d.txt", "content": "x"})
 	require.ErrorIs(t, err, tool.ErrDenied, "its own grant counts")
 	saves(t, in, "c.txt", "2")
 	require.Equal(t, tx.ID(), in.ID())
 	require.NoError(t, in.Commit(ctx))
-	require.ErrorIs(t, in.Commit(ctx), agent.ErrEnded)
+	require.ErrorIs(t, in.Commit(ctx), agent.ErrTxnEnded)
 	_, err = in.Invoke(ctx, "file_write", tool.Args{"path": "c.txt", "content": "3"})
-	require.ErrorIs(t, err, agent.ErrEnded)
+	require.ErrorIs(t, err, agent.ErrTxnEnded)
 	late := nest(t, tx, helper)
 	saves(t, late, "c.txt", "4")
 	_, err = tx.Revert(ctx)
 	require.NoError(t, err)
 	_, err = late.Invoke(ctx, "file_write", tool.Args{"path": "c.txt", "content": "5"})
-	require.ErrorIs(t, err, agent.ErrEnded)
-	_, err = tx.Nest(ctx, helper)
-	require.ErrorIs(t, err, agent.ErrEnded)
+	require.ErrorIs(t, err, agent.ErrTxnEnded)
+	_, err = tx.BeginNested(ctx, helper)
+	require.ErrorIs(t, err, agent.ErrTxnEnded)
 	require.NotContains(t, tree(t, o.dir), "c.txt")
 	fsckClean(t, rt)
 }
@@ -200,7 +200,7 @@ func TestNestBeneathAnotherCall(t *testing.T) {
 	saves(t, in, "d.txt", "1")
 	saves(t, tx, "c.txt", "2")
 	rep, err := in.Revert(ctx)
-	require.ErrorIs(t, err, agent.ErrPartial)
+	require.ErrorIs(t, err, agent.ErrPartialRevert)
 	require.Len(t, rep.NotUndone(), 1)
 	require.Contains(t, tree(t, o.dir)["c.txt"], " 2")
 	require.NotContains(t, tree(t, o.dir), "d.txt")
@@ -217,11 +217,11 @@ func TestSubAgentInsideACall(t *testing.T) {
 	var tx *agent.Txn
 	var s *agent.Session
 	delegate, err := tool.CreateWith("delegate", "", nil, func(ctx context.Context, _ ctxperm.ToolContext, in string) (string, error) {
-		child, err := s.Hand(ctx, perm.Principal{ID: in})
+		child, err := s.Delegate(ctx, perm.Principal{ID: in})
 		if err != nil {
 			return "", err
 		}
-		err = tx.Within(ctx, child, func(tx *agent.Txn) error {
+		err = tx.UpdateNested(ctx, child, func(tx *agent.Txn) error {
 			for i := range 3 {
 				if _, err := tx.Invoke(ctx, "file_write", tool.Args{"path": fmt.Sprint(in, i), "content": "x"}); err != nil {
 					return err
@@ -245,7 +245,7 @@ func TestSubAgentInsideACall(t *testing.T) {
 		})
 	}
 	all.Wait()
-	require.Empty(t, tx.Nests())
+	require.Empty(t, tx.Nested())
 	require.NoError(t, tx.Commit(ctx))
 	got := tree(t, o.dir)
 	for i := range 8 {
@@ -268,27 +268,27 @@ func TestPendingInsideANest(t *testing.T) {
 	rt, end := o.open()
 	s := newSession(t, rt)
 	tx := begin(t, s)
-	err := tx.Within(ctx, hand(t, s), func(tx *agent.Txn) error {
+	err := tx.UpdateNested(ctx, hand(t, s), func(tx *agent.Txn) error {
 		_, err := tx.Invoke(ctx, "file_write", tool.Args{"path": "c.txt", "content": "1"})
 		return err
 	})
 	require.ErrorIs(t, err, tool.ErrPending)
-	require.Len(t, tx.Nests(), 1)
-	require.ErrorIs(t, tx.Nests()[0].Commit(ctx), tool.ErrPending)
+	require.Len(t, tx.Nested(), 1)
+	require.ErrorIs(t, tx.Nested()[0].Commit(ctx), tool.ErrPending)
 	id := tx.ID()
 	end()
 
 	rt, _ = o.open()
-	tx, err = rt.Open(ctx, id)
+	tx, err = rt.ResumeTxn(ctx, id)
 	require.NoError(t, err)
 	loaded, err := revert.Load(ctx, rt.Journal(), id)
 	require.NoError(t, err)
 	call := loaded.Calls[0].Ref.Call
-	require.NoError(t, rt.Answer(ctx, agent.Reply{Call: call, Approved: true, By: "boss"}))
+	require.NoError(t, rt.Answer(ctx, agent.Answer{Call: call, Approved: true, By: "boss"}))
 	out, err := tx.Resume(ctx, call)
 	require.NoError(t, err)
 	require.Equal(t, tool.StatusDone, out.Status)
-	in := tx.Nests()[0]
+	in := tx.Nested()[0]
 	_, err = in.Revert(ctx)
 	require.NoError(t, err)
 	require.NotContains(t, tree(t, o.dir), "c.txt", "it is part of what it was asked in")
@@ -323,16 +323,16 @@ func TestNestIsTakenBackAcrossCrashes(t *testing.T) {
 		_, err := in.Revert(ctx)
 		o.host.OnPoint = nil
 		require.Equal(t, over, err != nil)
-		id, nestID := tx.ID(), in.NestID()
+		id, nestID := tx.ID(), in.NestedID()
 		end()
 
 		rt, end = o.open()
 		_, err = rt.Recover(ctx)
 		require.NoError(t, err)
-		tx, err = rt.Open(ctx, id)
+		tx, err = rt.ResumeTxn(ctx, id)
 		require.NoError(t, err)
-		if left := tx.Nests(); len(left) > 0 {
-			require.Equal(t, nestID, left[0].NestID())
+		if left := tx.Nested(); len(left) > 0 {
+			require.Equal(t, nestID, left[0].NestedID())
 			_, err = left[0].Revert(ctx)
 			require.NoError(t, err, at)
 		}

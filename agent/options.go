@@ -30,11 +30,11 @@ type config struct {
 	drivers  []any
 	log      *slog.Logger
 	limits   tool.Limits
-	abandon  Abandoned
+	abandon  AbandonedAction
 	progress func(tool.Progress)
-	waiting  func(ctxperm.Ask)
+	waiting  func(ctxperm.ApprovalRequest)
 	filters  []tool.Filter
-	tailored map[string]Cut
+	tailored map[string]ToolCustomizer
 }
 
 type rootConfig struct {
@@ -93,18 +93,18 @@ func Policy(e perm.Engine) Option {
 	}
 }
 
-// Approve is who is asked where the policy asks; without one an ask is denied.
-func Approve(a ctxperm.Approver) Option {
+// Approver is who is asked where the policy asks; without one an ask is denied.
+func Approver(a ctxperm.Approver) Option {
 	return func(c *config) error {
 		c.approver = a
 		return nil
 	}
 }
 
-// Wait lets calls wait for approval where the policy asks and no approver is
+// SuspendForApproval lets calls wait for approval where the policy asks and no approver is
 // given: they end pending, with their question on the journal, and go on by
 // Txn.Resume once Runtime.Answer was called, in this process or another.
-func Wait() Option {
+func SuspendForApproval() Option {
 	return func(c *config) error {
 		c.wait = true
 		return nil
@@ -165,7 +165,7 @@ func Limits(l tool.Limits) Option {
 // OnWaiting listens to questions that wait on the journal: each call that a person
 // elsewhere has to approve, once its question is durable. It is called on the calls'
 // own goroutines, several at once, and should return at once.
-func OnWaiting(listen func(ctxperm.Ask)) Option {
+func OnWaiting(listen func(ctxperm.ApprovalRequest)) Option {
 	return func(c *config) error {
 		c.waiting = listen
 		return nil
@@ -201,23 +201,23 @@ func Filters(filters ...tool.Filter) Option {
 	}
 }
 
-// Abandoned is what becomes of an open transaction whose process is gone. The
+// AbandonedAction is what becomes of an open transaction whose process is gone. The
 // zero Abandoned keeps it.
-type Abandoned uint8
+type AbandonedAction uint8
 
 // What Runtime.Recover does with an abandoned transaction.
 const (
-	Keep   Abandoned = iota // it stays open, with its claims, until somebody reverts it
-	Revert                  // it is taken back
+	LeaveOpen       AbandonedAction = iota // it stays open, with its claims, until somebody reverts it
+	RevertAbandoned                        // it is taken back
 )
 
 // OnAbandoned says what Runtime.Recover does with open transactions whose
 // process is gone, once it has settled their calls; the default is Keep. One with
 // a call that waits for approval is kept in either case: it has not been given
 // up.
-func OnAbandoned(a Abandoned) Option {
+func OnAbandoned(a AbandonedAction) Option {
 	return func(c *config) error {
-		if a > Revert {
+		if a > RevertAbandoned {
 			return errors.New("OnAbandoned takes Keep or Revert")
 		}
 		c.abandon = a
@@ -225,9 +225,9 @@ func OnAbandoned(a Abandoned) Option {
 	}
 }
 
-// On runs everything on a given world instead of the real one. Only this module
+// Host runs everything on a given world instead of the real one. Only this module
 // can make one: it is the seam for simulation and for tests.
-func On(h host.Host) Option {
+func Host(h host.Host) Option {
 	return func(c *config) error {
 		c.host = h
 		return nil

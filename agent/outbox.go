@@ -54,7 +54,7 @@ func (tx *Txn) reopenOutbox(t *revert.Txn) {
 	for _, c := range t.Calls {
 		if c.Held != nil {
 			tx.outbox.some.Store(true)
-			tx.outbox.sent = tx.outbox.sent || c.Left()
+			tx.outbox.sent = tx.outbox.sent || c.HasEffects()
 		}
 	}
 }
@@ -70,7 +70,7 @@ func (tx *Txn) release(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	queue := t.Queue()
+	queue := t.HeldCalls()
 	if len(queue) == 0 {
 		return nil
 	}
@@ -79,7 +79,7 @@ func (tx *Txn) release(ctx context.Context) error {
 	tx.outbox.begun = true
 	if !t.Committing {
 		// No barrier: that of the first release carries it, and nothing happens before.
-		if err := tx.rec.Write(ctx, revert.Write{Lines: []revert.Line{{Body: &record.Committing{}}}}); err != nil {
+		if err := tx.rec.Write(ctx, revert.Write{Records: []revert.CallRecord{{Body: &record.Committing{}}}}); err != nil {
 			return err
 		}
 	}
@@ -113,7 +113,7 @@ func (tx *Txn) releaseOne(ctx context.Context, c *revert.Call) error {
 		tx.outbox.sent = true
 		return nil
 	case tool.StatusUnknown, tool.StatusVerifyFailed:
-		tx.outbox.sent = tx.outbox.sent || out.TakenBack != "all"
+		tx.outbox.sent = tx.outbox.sent || out.Reverted != "all"
 	default: // it is known to have had no effect
 	}
 	return fmt.Errorf("%w: %w", ErrNotReleased, out.Err())
@@ -121,11 +121,11 @@ func (tx *Txn) releaseOne(ctx context.Context, c *revert.Call) error {
 
 // lineOf finds the line of a held call: its session may be one that this one was
 // handed on to, with a grant of its own.
-func (tx *Txn) lineOf(ctx context.Context, c *revert.Call) (*tool.Line, error) {
+func (tx *Txn) lineOf(ctx context.Context, c *revert.Call) (*tool.Pipeline, error) {
 	if c.Session == tx.s.id {
 		return tx.line, nil
 	}
-	s, _, err := tx.s.rt.again(ctx, c.Session)
+	s, _, err := tx.s.rt.sessionByID(ctx, c.Session)
 	if err != nil {
 		return nil, err
 	}
@@ -135,16 +135,16 @@ func (tx *Txn) lineOf(ctx context.Context, c *revert.Call) (*tool.Line, error) {
 // dropped gives back what a held call had reserved.
 func (rt *Runtime) dropped(session, call string) {
 	if st := rt.standings.get(session); st != nil {
-		st.tally.records(rt.host.Now(), []revert.Line{{Call: call, Body: &record.Dropped{}}})
+		st.tally.records(rt.host.Now(), []revert.CallRecord{{Call: call, Body: &record.Dropped{}}})
 	}
 }
 
 // queue counts a call that is held: it is in flight until its transaction ends, and
 // what it adds to sums is reserved. It is called with the lock.
-func (t *tally) queue(call string, b *record.Held) {
+func (t *sessionCounters) queue(call string, b *record.Held) {
 	c := t.calls[call]
 	if c == nil {
-		c = &counted{tool: b.Tool.Name, sums: amounts(b.Counts), stands: true}
+		c = &reservedCall{tool: b.Tool.Name, sums: amounts(b.Counts), stands: true}
 		tc := t.of(b.Tool.Name)
 		tc.name(maps.Keys(c.sums))
 		tc.reserve(c.sums, 1)
@@ -155,7 +155,7 @@ func (t *tally) queue(call string, b *record.Held) {
 
 // unqueue counts a call that will not be released any more: as what its last
 // attempt came to, and not at all where there was none. It is called with the lock.
-func (t *tally) unqueue(call string) {
+func (t *sessionCounters) unqueue(call string) {
 	c := t.calls[call]
 	switch {
 	case c == nil || !c.queued:
@@ -169,6 +169,6 @@ func (t *tally) unqueue(call string) {
 
 // requeue notes an attempt without effect: the call waits again, and is counted
 // when it ends.
-func (c *counted) requeue(s tool.Status, at time.Time, spent bool) {
+func (c *reservedCall) requeue(s tool.Status, at time.Time, spent bool) {
 	c.tried, c.at, c.start, c.spent = s, at, time.Time{}, c.spent || spent
 }

@@ -44,7 +44,7 @@ func TestHeldCallsAreCountedOnce(t *testing.T) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			r, h, ctx := rand.New(rand.NewPCG(seed, 5)), hosttest.New(seed), context.Background()
 			var ends []error
-			rt := newRuntime(t, agent.On(h), agent.Tools(wires(t, &ends)), agent.Policy(holdAll()))
+			rt := newRuntime(t, agent.Host(h), agent.Tools(wires(t, &ends)), agent.Policy(holdAll()))
 			s := newSession(t, rt)
 			spent, run, failed := new(big.Rat), 0, 0
 			held := map[string]*big.Rat{}
@@ -77,7 +77,7 @@ func TestHeldCallsAreCountedOnce(t *testing.T) {
 					look("held")
 				}
 				if len(ids) > 0 && r.IntN(3) == 0 {
-					_, err := s.Undo(ctx, ids[0], revert.Undoing{})
+					_, err := s.Undo(ctx, ids[0], revert.Options{})
 					require.NoError(t, err)
 					delete(held, ids[0])
 					look("dropped")
@@ -88,7 +88,7 @@ func TestHeldCallsAreCountedOnce(t *testing.T) {
 				for n := 0; ; n++ {
 					if r.IntN(6) == 0 || n > 9 {
 						_, err := tx.Revert(ctx)
-						require.True(t, err == nil || errors.Is(err, agent.ErrPartial), "%v", err)
+						require.True(t, err == nil || errors.Is(err, agent.ErrPartialRevert), "%v", err)
 						for _, id := range ids {
 							if _, waits := held[id]; waits && tried[id] {
 								failed++ // what it was tried for counts, and adds nothing
@@ -152,7 +152,7 @@ func TestBudgetsCountWhatIsHeld(t *testing.T) {
 	_, err := tx.Invoke(t.Context(), "wire", tool.Args{"amount": 5})
 	require.ErrorIs(t, err, tool.ErrDenied)
 	require.ErrorContains(t, err, "has 4 left")
-	_, err = s.Undo(t.Context(), first.Call, revert.Undoing{})
+	_, err = s.Undo(t.Context(), first.Call, revert.Options{})
 	require.NoError(t, err)
 	holds(t, tx, "wire", tool.Args{"amount": 10})
 	ends = []error{tool.NoEffect(errors.New("no")), nil}

@@ -39,7 +39,7 @@ func TestInterleavedHolds(t *testing.T) {
 				}
 				return nil
 			}}
-			rt := newRuntime(t, agent.On(h), agent.Tools(p.mail(t)), agent.Policy(holdAll()))
+			rt := newRuntime(t, agent.Host(h), agent.Tools(p.mail(t)), agent.Policy(holdAll()))
 			s := newSession(t, rt)
 			tx := begin(t, s)
 			first := holds(t, tx, "mail", "m0")
@@ -55,7 +55,7 @@ func TestInterleavedHolds(t *testing.T) {
 					defer mu.Unlock()
 					sure[text] = out.Status == tool.StatusHeld
 					if err != nil { // the end was faster
-						require.True(t, errors.Is(err, agent.ErrEnded) || errors.Is(err, agent.ErrNotReleased), "%v", err)
+						require.True(t, errors.Is(err, agent.ErrTxnEnded) || errors.Is(err, agent.ErrNotReleased), "%v", err)
 					}
 				})
 			}
@@ -66,15 +66,15 @@ func TestInterleavedHolds(t *testing.T) {
 					mu.Lock()
 					defer mu.Unlock()
 					committed = committed || err == nil
-					require.True(t, err == nil || errors.Is(err, agent.ErrEnded) || errors.Is(err, agent.ErrNotReleased), "%v", err)
+					require.True(t, err == nil || errors.Is(err, agent.ErrTxnEnded) || errors.Is(err, agent.ErrNotReleased), "%v", err)
 				})
 			}
 			if r.IntN(2) == 0 {
 				all.Go(func() {
-					rep, err := tx.Undo(t.Context(), revert.Undoing{Calls: []string{first.Call}})
+					rep, err := tx.Undo(t.Context(), revert.Options{Calls: []string{first.Call}})
 					mu.Lock()
 					defer mu.Unlock()
-					back["m0"] = err == nil && len(rep.Items) == 1 && rep.Items[0].Does == revert.DoesDrop
+					back["m0"] = err == nil && len(rep.Items) == 1 && rep.Items[0].Action == revert.ActionDrop
 				})
 			}
 			if r.IntN(3) == 0 {
@@ -82,7 +82,7 @@ func TestInterleavedHolds(t *testing.T) {
 					_, err := tx.Revert(t.Context())
 					mu.Lock()
 					defer mu.Unlock()
-					reverted = err == nil || errors.Is(err, agent.ErrPartial)
+					reverted = err == nil || errors.Is(err, agent.ErrPartialRevert)
 				})
 			}
 			require.Greater(t, steps.run(r), 5)
@@ -94,7 +94,7 @@ func TestInterleavedHolds(t *testing.T) {
 			}
 			txn := loadTxn(t, rt, tx.ID())
 			ends[txn.State()]++
-			require.Equal(t, committed, txn.State() == revert.CommittedState, "seed %d", seed)
+			require.Equal(t, committed, txn.State() == revert.TxnCommitted, "seed %d", seed)
 			calls := slices.Clone(txn.Calls)
 			slices.SortFunc(calls, func(a, b *revert.Call) int { return a.Held.Sequence - b.Held.Sequence })
 			var want []string
@@ -117,8 +117,8 @@ func TestInterleavedHolds(t *testing.T) {
 		})
 	}
 	t.Logf("%v, %d dropped, %d commits went on", ends, dropped, failed)
-	require.Positive(t, ends[revert.CommittedState])
-	require.Positive(t, ends[revert.RevertedState]+ends[revert.RevertedPartial])
+	require.Positive(t, ends[revert.TxnCommitted])
+	require.Positive(t, ends[revert.TxnReverted]+ends[revert.TxnRevertedPartial])
 	require.Positive(t, dropped)
 	require.Positive(t, failed)
 }

@@ -211,7 +211,7 @@ func (m *mailroom) process() {
 		m.left = m.r.IntN(160)
 	}
 	m.j = m.store.open(func(journal.Batch) bool { return m.dead })
-	rt, err := agent.New(quiet(), agent.On(m.host), agent.Journal(cached{m.j, m}), agent.Policy(holdAll()), agent.Tools(m.tools...), agent.Root("workspace", m.dir))
+	rt, err := agent.New(quiet(), agent.Host(m.host), agent.Journal(cached{m.j, m}), agent.Policy(holdAll()), agent.Tools(m.tools...), agent.Root("workspace", m.dir))
 	require.NoError(m.t, err)
 	m.rt = rt
 }
@@ -238,15 +238,15 @@ func (m *mailroom) recovered() *revert.Txn {
 			}
 			continue
 		}
-		tx, err := m.rt.Open(m.t.Context(), m.txn)
+		tx, err := m.rt.ResumeTxn(m.t.Context(), m.txn)
 		if err != nil {
 			require.True(m.t, m.dead, "%s: %v", m.at, err)
 			continue
 		}
-		for len(tx.Nests()) > 0 {
-			in := tx.Nests()[0]
-			for len(in.Nests()) > 0 {
-				in = in.Nests()[0]
+		for len(tx.Nested()) > 0 {
+			in := tx.Nested()[0]
+			for len(in.Nested()) > 0 {
+				in = in.Nested()[0]
 			}
 			if err = in.Commit(m.t.Context()); err != nil {
 				break
@@ -268,7 +268,7 @@ func (m *mailroom) revert(back func() (revert.Report, error)) bool {
 		return false
 	}
 	if err != nil {
-		require.ErrorIs(m.t, err, agent.ErrPartial, m.at)
+		require.ErrorIs(m.t, err, agent.ErrPartialRevert, m.at)
 	}
 	return true
 }
@@ -306,13 +306,13 @@ func (m *mailroom) build(s *agent.Session) bool {
 		case r == 7 && len(open) < 4:
 			who := s
 			if m.r.IntN(2) == 0 {
-				child, err := s.Hand(ctx, perm.Principal{ID: "helper"})
+				child, err := s.Delegate(ctx, perm.Principal{ID: "helper"})
 				if err != nil {
 					break
 				}
 				who = child
 			}
-			if in, err := top.Nest(ctx, who); err == nil {
+			if in, err := top.BeginNested(ctx, who); err == nil {
 				open = append(open, in)
 			}
 		case r == 8 && len(open) > 1:
@@ -338,7 +338,7 @@ func (m *mailroom) build(s *agent.Session) bool {
 			one := m.letters[m.r.IntN(len(m.letters))]
 			if one.sure && !one.maybe {
 				drop(func(l *mailed) bool { return l == one }, func() error {
-					_, err := m.tx.Undo(ctx, revert.Undoing{Calls: []string{one.call}})
+					_, err := m.tx.Undo(ctx, revert.Options{Calls: []string{one.call}})
 					return err
 				})
 			}
@@ -412,10 +412,10 @@ func (m *mailroom) unstick() {
 	switch m.r.IntN(4) {
 	case 0:
 		l.maybe = true
-		_, _ = m.rt.Undo(m.t.Context(), last.Call, revert.Undoing{})
+		_, _ = m.rt.Undo(m.t.Context(), last.Call, revert.Options{})
 	case 1:
 		if last.Status == tool.StatusUnknown {
-			err := m.rt.Decide(m.t.Context(), last.Call, record.Decided{Applied: m.effects[l.text] > 0, By: "boss", Why: "looked"})
+			err := m.rt.ResolveUnknown(m.t.Context(), last.Call, record.Decided{Applied: m.effects[l.text] > 0, By: "boss", Why: "looked"})
 			require.True(m.t, err == nil || m.dead, "%s: %v", m.at, err)
 		}
 	}
@@ -483,7 +483,7 @@ func (m *mailroom) judge() revert.TxnState {
 		}
 	}
 	require.Equal(m.t, want, first, m.at)
-	if txn.State() == revert.RevertedState {
+	if txn.State() == revert.TxnReverted {
 		require.Empty(m.t, m.got, "%s: nothing was left", m.at)
 	}
 	return txn.State()
@@ -526,9 +526,9 @@ func TestHeldCallsThroughCrashes(t *testing.T) {
 		require.NoError(t, m.rt.Close())
 	}
 	t.Logf("%v, %d deaths, %d batches lost, %d arrivals, %d dropped", states, deaths, lost, arrived, dropped)
-	require.Positive(t, states[revert.CommittedState])
-	require.Positive(t, states[revert.RevertedState])
-	require.Positive(t, states[revert.RevertedPartial])
+	require.Positive(t, states[revert.TxnCommitted])
+	require.Positive(t, states[revert.TxnReverted])
+	require.Positive(t, states[revert.TxnRevertedPartial])
 	require.Greater(t, deaths, int(seeds)/2)
 	require.Positive(t, lost)
 	require.Greater(t, dropped, int(seeds)/2)

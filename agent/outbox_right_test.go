@@ -53,7 +53,7 @@ func TestReleaseUnderAGrantThatEnded(t *testing.T) {
 	c, _ := loadTxn(t, rt, tx.ID()).Call(out.Call)
 	require.Equal(t, "not_started", c.Failed.Proof)
 	require.Equal(t, child.ID(), c.Session)
-	require.True(t, c.Queued())
+	require.True(t, c.IsHeld())
 	rep, err := tx.Revert(t.Context())
 	require.NoError(t, err)
 	require.True(t, rep.Complete())
@@ -84,7 +84,7 @@ func TestHeldCallsOfAnotherSession(t *testing.T) {
 	id := tx.ID()
 	end()
 	rt, _ = o.open() // in another process
-	tx, err := rt.Open(t.Context(), id)
+	tx, err := rt.ResumeTxn(t.Context(), id)
 	require.NoError(t, err)
 	require.NoError(t, tx.Commit(t.Context()))
 	require.Equal(t, []string{"coder", "helper", "coder"}, who)
@@ -103,7 +103,7 @@ func TestUsesAreTakenWhenHeld(t *testing.T) {
 	}}
 	o := branch(t, p)
 	rt, end := o.open()
-	child := hand(t, newSession(t, rt), agent.Uses(2))
+	child := hand(t, newSession(t, rt), agent.MaxUses(2))
 	tx := begin(t, child)
 	holds(t, tx, "mail", "one")
 	holds(t, tx, "mail", "two")
@@ -114,7 +114,7 @@ func TestUsesAreTakenWhenHeld(t *testing.T) {
 	id, token := tx.ID(), child.Token()
 	end()
 	rt, _ = o.open()
-	tx, err = rt.Open(t.Context(), id)
+	tx, err = rt.ResumeTxn(t.Context(), id)
 	require.NoError(t, err)
 	down = false
 	require.NoError(t, tx.Commit(t.Context()))
@@ -132,7 +132,7 @@ func TestReleaseByAnotherTool(t *testing.T) {
 	p := &post{}
 	moves := func(s *tool.Spec) {
 		s.Needs = anyWrite()
-		s.Access = func(json.RawMessage) ([]perm.ResourceAccess, error) {
+		s.AccessFor = func(json.RawMessage) ([]perm.ResourceAccess, error) {
 			name := "a"
 			if elsewhere {
 				name = "b"
@@ -142,7 +142,7 @@ func TestReleaseByAnotherTool(t *testing.T) {
 	}
 	stubborn := func(s *tool.Spec) {
 		moves(s)
-		s.Access = func(json.RawMessage) ([]perm.ResourceAccess, error) {
+		s.AccessFor = func(json.RawMessage) ([]perm.ResourceAccess, error) {
 			if elsewhere {
 				return nil, errors.New("not today")
 			}
@@ -173,7 +173,7 @@ func TestReleaseByAnotherTool(t *testing.T) {
 				o.tools = nil
 			}
 			rt, end = o.open()
-			again, err := rt.Open(t.Context(), tx.ID())
+			again, err := rt.ResumeTxn(t.Context(), tx.ID())
 			require.NoError(t, err)
 			err = again.Commit(t.Context())
 			require.ErrorIs(t, err, agent.ErrNotReleased)
@@ -181,12 +181,12 @@ func TestReleaseByAnotherTool(t *testing.T) {
 			require.ErrorContains(t, err, tt.says)
 			require.Contains(t, again.Released()[0].Text, "still queued")
 			require.Empty(t, p.got)
-			require.Len(t, loadTxn(t, rt, tx.ID()).Queue(), 1)
+			require.Len(t, loadTxn(t, rt, tx.ID()).HeldCalls(), 1)
 			end()
 			elsewhere = false
 			o.tools = []tool.Tool{p.mail(t, tt.first)}
 			rt, _ = o.open()
-			again, err = rt.Open(t.Context(), tx.ID())
+			again, err = rt.ResumeTxn(t.Context(), tx.ID())
 			require.NoError(t, err)
 			require.NoError(t, again.Commit(t.Context()), "by the tool that it was")
 			require.Equal(t, held.Call, again.Released()[0].Call)
@@ -211,12 +211,12 @@ func TestDoubtfulReleaseByAnotherTool(t *testing.T) {
 	end()
 	o.tools = nil
 	rt, _ = o.open()
-	again, err := rt.Open(t.Context(), tx.ID())
+	again, err := rt.ResumeTxn(t.Context(), tx.ID())
 	require.NoError(t, err)
 	require.ErrorIs(t, again.Commit(t.Context()), tool.ErrUnknown)
 	require.Equal(t, revert.PhaseUnknown, loadTxn(t, rt, tx.ID()).Calls[0].Phase)
 	rep, err := again.Revert(t.Context())
-	require.ErrorIs(t, err, agent.ErrPartial)
+	require.ErrorIs(t, err, agent.ErrPartialRevert)
 	require.Len(t, rep.Items, 1)
 	require.Equal(t, effect.Unknown, rep.Items[0].Outcome)
 	fsckClean(t, rt)
@@ -236,7 +236,7 @@ func TestPolicyIsNotAskedAgain(t *testing.T) {
 		return perm.NewDecision(perm.Allow, perm.Details{}), nil
 	})
 	rt, _ = o.open()
-	again, err := rt.Open(t.Context(), tx.ID())
+	again, err := rt.ResumeTxn(t.Context(), tx.ID())
 	require.NoError(t, err)
 	require.NoError(t, again.Commit(t.Context()))
 	require.Equal(t, []string{"one"}, p.texts())
@@ -245,12 +245,12 @@ func TestPolicyIsNotAskedAgain(t *testing.T) {
 // TestTermsOfAHeldCall: what the policy attached to the right that it gave is there
 // when the call runs, also in another process.
 func TestTermsOfAHeldCall(t *testing.T) {
-	var got line.Terms
+	var got line.Obligations
 	p := &post{}
 	mail := p.mail(t, func(s *tool.Spec) {
 		s.Verify = func(context.Context, verify.Subject) verify.Verdict { return verify.Applied() }
 		s.Execute = func(_ context.Context, tc ctxperm.ToolContext, _ json.RawMessage) (tool.Result, error) {
-			got = tc.Line(line.NewKey()).Terms()
+			got = tc.CallState(line.NewKey()).Terms()
 			return tool.Text("sent"), nil
 		}
 	})
@@ -263,10 +263,10 @@ func TestTermsOfAHeldCall(t *testing.T) {
 	holds(t, tx, "mail", "one")
 	end()
 	rt, _ = o.open()
-	again, err := rt.Open(t.Context(), tx.ID())
+	again, err := rt.ResumeTxn(t.Context(), tx.ID())
 	require.NoError(t, err)
 	require.NoError(t, again.Commit(t.Context()))
-	require.Equal(t, line.Terms{Masks: []string{"file://workspace/.env"}, Requires: []string{"verify"}}, got)
+	require.Equal(t, line.Obligations{Masks: []string{"file://workspace/.env"}, Requires: []string{"verify"}}, got)
 }
 
 // TestRedactedCallsCannotBeHeld: what is not kept cannot be sent later. What is
@@ -319,7 +319,7 @@ func TestHeldCallsByTheirID(t *testing.T) {
 	require.Equal(t, "hold", again.Decision.Effect)
 	require.Equal(t, tool.StatusInvalid, ask(tx, "sent", "another").Status)
 	dropped := ask(tx, "dropped", "dropped")
-	_, err := s.Undo(t.Context(), dropped.Call, revert.Undoing{})
+	_, err := s.Undo(t.Context(), dropped.Call, revert.Options{})
 	require.NoError(t, err)
 	ask(tx, "lost", "lost")
 	require.ErrorIs(t, tx.Commit(t.Context()), tool.ErrUnknown)
@@ -347,7 +347,7 @@ func TestHeldCallThatCouldNotBeStarted(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, rt.Revoke(t.Context(), child.ID(), "boss", "enough"))
 	require.ErrorIs(t, tx.Commit(t.Context()), tool.ErrDenied)
-	rep, err := rt.Undo(t.Context(), out.Call, revert.Undoing{})
+	rep, err := rt.Undo(t.Context(), out.Call, revert.Options{})
 	require.NoError(t, err)
 	require.True(t, rep.Complete())
 	require.NoError(t, tx.Commit(t.Context()), "nothing is left to release")
@@ -365,16 +365,16 @@ func TestTwoWhoCommit(t *testing.T) {
 	tx := begin(t, newSession(t, rt))
 	holds(t, tx, "mail", "one")
 	other, _ := o.open()
-	_, err := other.Open(ctx, tx.ID())
+	_, err := other.ResumeTxn(ctx, tx.ID())
 	require.ErrorIs(t, err, revert.ErrBusy)
 	end()
 	third, _ := o.open()
-	one, err := other.Open(ctx, tx.ID())
+	one, err := other.ResumeTxn(ctx, tx.ID())
 	require.NoError(t, err)
-	_, err = third.Open(ctx, tx.ID())
+	_, err = third.ResumeTxn(ctx, tx.ID())
 	require.ErrorIs(t, err, revert.ErrBusy)
 	require.NoError(t, one.Commit(ctx))
-	require.ErrorIs(t, one.Commit(ctx), agent.ErrEnded)
+	require.ErrorIs(t, one.Commit(ctx), agent.ErrTxnEnded)
 	require.Equal(t, []string{"one"}, p.texts())
 }
 
@@ -394,13 +394,13 @@ func TestAbandonedCommits(t *testing.T) {
 	j, err := sqlite.Open(ctx, o.state)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, j.Close()) }()
-	rt = newRuntime(t, agent.Journal(j), agent.Policy(holdAll()), agent.Tools(o.tools...), agent.Root("workspace", o.dir), agent.OnAbandoned(agent.Revert))
+	rt = newRuntime(t, agent.Journal(j), agent.Policy(holdAll()), agent.Tools(o.tools...), agent.Root("workspace", o.dir), agent.OnAbandoned(agent.RevertAbandoned))
 	rec, err := rt.Recover(ctx)
 	require.NoError(t, err)
 	require.Equal(t, []string{decided.ID()}, rec.Committing)
 	require.Len(t, rec.Reverted, 1)
 	require.Equal(t, held.ID(), rec.Reverted[0].Txn)
-	require.Equal(t, revert.Open, loadTxn(t, rt, decided.ID()).State())
+	require.Equal(t, revert.TxnOpen, loadTxn(t, rt, decided.ID()).State())
 }
 
 // TestHeldRecordThatIsMissing: where the journal could not take it, the call is not
@@ -423,7 +423,7 @@ func TestHeldRecordThatIsMissing(t *testing.T) {
 			out, err := tx.Invoke(t.Context(), "mail", "one")
 			if tt.kind == kind.Held {
 				require.Equal(t, tool.StatusFailed, out.Status)
-				require.ErrorIs(t, tx.Commit(t.Context()), agent.ErrEnded)
+				require.ErrorIs(t, tx.Commit(t.Context()), agent.ErrTxnEnded)
 				return
 			}
 			require.NoError(t, err)
@@ -437,7 +437,7 @@ func TestHeldRecordThatIsMissing(t *testing.T) {
 				require.NoError(t, tx.Commit(t.Context()))
 				require.Equal(t, []string{"one"}, p.texts())
 			default: // the journal is behind the world
-				require.ErrorIs(t, tx.Commit(t.Context()), agent.ErrEnded)
+				require.ErrorIs(t, tx.Commit(t.Context()), agent.ErrTxnEnded)
 				require.Len(t, p.got, map[kind.Kind]int{kind.Done: 1, kind.Verified: 1}[tt.kind])
 			}
 			require.NoError(t, j.Close())

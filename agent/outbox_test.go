@@ -129,8 +129,8 @@ func TestHeldUntilCommit(t *testing.T) {
 	}
 	require.Empty(t, p.got)
 	txn := loadTxn(t, rt, tx.ID())
-	require.Equal(t, revert.Open, txn.State())
-	queue := txn.Queue()
+	require.Equal(t, revert.TxnOpen, txn.State())
+	queue := txn.HeldCalls()
 	require.Len(t, queue, 3)
 	require.Equal(t, revert.PhaseHeld, queue[0].Phase)
 	require.Empty(t, txn.InFlight())
@@ -146,20 +146,20 @@ func TestHeldUntilCommit(t *testing.T) {
 		require.Equal(t, queue[i].Held.Key, p.got[i].key)
 	}
 	txn = loadTxn(t, rt, tx.ID())
-	require.Equal(t, revert.CommittedState, txn.State())
-	require.Empty(t, txn.Queue())
+	require.Equal(t, revert.TxnCommitted, txn.State())
+	require.Empty(t, txn.HeldCalls())
 	for _, c := range txn.Calls {
 		require.Equal(t, revert.PhaseDone, c.Phase)
 		require.Equal(t, c.Held.Started, *c.Started, "it started as it was held")
 	}
-	require.ErrorIs(t, tx.Commit(t.Context()), agent.ErrEnded)
+	require.ErrorIs(t, tx.Commit(t.Context()), agent.ErrTxnEnded)
 	require.Len(t, p.got, 3)
 	fsckClean(t, rt)
 
 	// What was released has no way back, and the report says so of each.
 	rep, err := s.Revert(t.Context(), tx.ID())
-	require.ErrorIs(t, err, agent.ErrPartial)
-	require.Equal(t, revert.RevertedPartial, rep.State)
+	require.ErrorIs(t, err, agent.ErrPartialRevert)
+	require.Equal(t, revert.TxnRevertedPartial, rep.State)
 	require.Len(t, rep.NotUndone(), 3)
 	require.Contains(t, rep.NotUndone()[1].Why, "pivot call without a way back")
 	fsckClean(t, rt)
@@ -229,16 +229,16 @@ func TestRevertDropsHeldCalls(t *testing.T) {
 	tx := begin(t, s)
 	saves(t, tx, "new.txt", "x")
 	one := holds(t, tx, "mail", "one")
-	preview, err := s.Preview(t.Context(), tx.ID(), revert.Undoing{})
+	preview, err := s.Preview(t.Context(), tx.ID(), revert.Options{})
 	require.NoError(t, err)
 	require.Len(t, preview.Items, 2)
 	require.Equal(t, one.Call, preview.Items[0].Call)
 	require.Equal(t, effect.Already, preview.Items[0].Outcome)
-	require.Equal(t, revert.DoesDrop, preview.Items[0].Does)
+	require.Equal(t, revert.ActionDrop, preview.Items[0].Action)
 	require.Contains(t, preview.Items[0].Why, "never ran")
 	rep, err := tx.Revert(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, revert.RevertedState, rep.State)
+	require.Equal(t, revert.TxnReverted, rep.State)
 	require.Equal(t, preview.Items[0], rep.Items[0])
 	require.Equal(t, before, tree(t, dir))
 	require.Empty(t, p.got)
@@ -272,7 +272,7 @@ func TestSavepointDropsWhatCameAfter(t *testing.T) {
 	rep, err := goes.Revert(t.Context())
 	require.NoError(t, err)
 	require.Len(t, rep.Items, 2)
-	rep, err = s.Undo(t.Context(), single.Call, revert.Undoing{})
+	rep, err = s.Undo(t.Context(), single.Call, revert.Options{})
 	require.NoError(t, err)
 	require.Equal(t, effect.Already, rep.Items[0].Outcome)
 	holds(t, tx, "mail", "last")
@@ -314,15 +314,15 @@ func TestReleaseThatFails(t *testing.T) {
 	require.Contains(t, out.Error.Why, "the server is down")
 	require.Contains(t, out.Error.Fix, "or revert the call, which takes it out of the queue")
 	txn := loadTxn(t, rt, tx.ID())
-	require.Equal(t, revert.Open, txn.State())
+	require.Equal(t, revert.TxnOpen, txn.State())
 	require.True(t, txn.Committing)
-	require.Len(t, txn.Queue(), 2)
+	require.Len(t, txn.HeldCalls(), 2)
 	fsckClean(t, rt)
 
 	_, err = tx.Invoke(t.Context(), "mail", "four")
 	require.ErrorIs(t, err, agent.ErrNotReleased)
 	require.ErrorIs(t, tx.Savepoint(t.Context(), "x"), agent.ErrNotReleased)
-	_, err = tx.Nest(t.Context(), s)
+	_, err = tx.BeginNested(t.Context(), s)
 	require.Error(t, err)
 
 	require.ErrorIs(t, tx.Commit(t.Context()), tool.ErrFailed, "it is tried again")
@@ -332,7 +332,7 @@ func TestReleaseThatFails(t *testing.T) {
 	for key, n := range p.keys() {
 		require.Equal(t, 1, n, key)
 	}
-	require.Equal(t, revert.CommittedState, loadTxn(t, rt, tx.ID()).State())
+	require.Equal(t, revert.TxnCommitted, loadTxn(t, rt, tx.ID()).State())
 	fsckClean(t, rt)
 }
 
@@ -358,14 +358,14 @@ func TestGivingUpOnARelease(t *testing.T) {
 		require.ErrorIs(t, tx.Commit(t.Context()), agent.ErrNotReleased)
 		if whole {
 			rep, err := tx.Revert(t.Context())
-			require.ErrorIs(t, err, agent.ErrPartial)
-			require.Equal(t, revert.RevertedPartial, rep.State)
+			require.ErrorIs(t, err, agent.ErrPartialRevert)
+			require.Equal(t, revert.TxnRevertedPartial, rep.State)
 			require.Len(t, rep.NotUndone(), 1)
 			require.Equal(t, sent.Call, rep.NotUndone()[0].Call)
 			require.Equal(t, before, tree(t, dir))
 			require.Equal(t, []string{"one"}, p.texts())
 		} else {
-			rep, err := s.Undo(t.Context(), stuck.Call, revert.Undoing{})
+			rep, err := s.Undo(t.Context(), stuck.Call, revert.Options{})
 			require.NoError(t, err)
 			require.Contains(t, rep.Items[0].Why, "has had no effect")
 			require.NoError(t, tx.Commit(t.Context()))
@@ -404,7 +404,7 @@ func TestUnknownRelease(t *testing.T) {
 		lost = false
 		require.NoError(t, tx.Commit(t.Context()))
 		txn := loadTxn(t, rt, tx.ID())
-		require.Equal(t, revert.CommittedState, txn.State())
+		require.Equal(t, revert.TxnCommitted, txn.State())
 		if idempotent {
 			require.Equal(t, []string{"one", "two", "two", "three"}, p.texts())
 			require.Len(t, p.keys(), 3, "the same key again")
@@ -432,7 +432,7 @@ func TestSettledRelease(t *testing.T) {
 		tx := begin(t, newSession(t, rt))
 		out := holds(t, tx, "mail", "one")
 		require.ErrorIs(t, tx.Commit(t.Context()), tool.ErrUnknown)
-		require.NoError(t, rt.Decide(t.Context(), out.Call, record.Decided{Applied: applied, By: "boss", Why: "looked"}))
+		require.NoError(t, rt.ResolveUnknown(t.Context(), out.Call, record.Decided{Applied: applied, By: "boss", Why: "looked"}))
 		broken = false
 		require.NoError(t, tx.Commit(t.Context()))
 		require.Len(t, p.got, map[bool]int{true: 1, false: 2}[applied])
@@ -466,17 +466,17 @@ func TestUpdateWithHeldCalls(t *testing.T) {
 			switch name {
 			case "none":
 				require.NoError(t, err)
-				require.Equal(t, revert.CommittedState, txn.State())
+				require.Equal(t, revert.TxnCommitted, txn.State())
 			case "first":
 				require.ErrorIs(t, err, agent.ErrNotReleased)
-				require.Equal(t, revert.RevertedState, txn.State())
+				require.Equal(t, revert.TxnReverted, txn.State())
 				require.Equal(t, before, tree(t, dir))
 				require.Empty(t, p.got)
 			case "second":
 				require.ErrorIs(t, err, agent.ErrNotReleased)
-				require.Equal(t, revert.Open, txn.State())
+				require.Equal(t, revert.TxnOpen, txn.State())
 				bad = ""
-				tx, err := rt.Open(t.Context(), id)
+				tx, err := rt.ResumeTxn(t.Context(), id)
 				require.NoError(t, err)
 				require.NoError(t, tx.Commit(t.Context()))
 				require.Equal(t, []string{"one", "two"}, p.texts())
@@ -496,20 +496,20 @@ func TestAskAndHoldCompose(t *testing.T) {
 		p := &post{}
 		opt := approver(ctxperm.Approve("boss"), nil)
 		if waits {
-			opt = agent.Wait()
+			opt = agent.SuspendForApproval()
 		}
 		rt := newRuntime(t, agent.Tools(p.mail(t)), agent.Policy(engine), opt)
 		tx := begin(t, newSession(t, rt))
 		out, err := tx.Invoke(t.Context(), "mail", "one")
 		if waits {
 			require.ErrorIs(t, err, tool.ErrPending)
-			require.NoError(t, rt.Answer(t.Context(), agent.Reply{Call: out.Call, Approved: true, By: "boss", Why: "fine"}))
+			require.NoError(t, rt.Answer(t.Context(), agent.Answer{Call: out.Call, Approved: true, By: "boss", Why: "fine"}))
 			out, err = tx.Resume(t.Context(), out.Call)
 		}
 		require.NoError(t, err)
 		require.Equal(t, tool.StatusHeld, out.Status)
 		require.Empty(t, p.got)
-		queue := loadTxn(t, rt, tx.ID()).Queue()
+		queue := loadTxn(t, rt, tx.ID()).HeldCalls()
 		require.Len(t, queue, 1)
 		require.Equal(t, "boss", queue[0].Held.Approval.By)
 		require.NoError(t, tx.Commit(t.Context()))

@@ -39,9 +39,9 @@ func (o *overheard) Entries(ctx context.Context, q journal.Query) iter.Seq2[reco
 	return o.Journal.Entries(ctx, q)
 }
 
-func (o *overheard) Open(ctx context.Context, ref effect.BlobRef) (io.ReadCloser, error) {
+func (o *overheard) OpenContent(ctx context.Context, ref effect.BlobRef) (io.ReadCloser, error) {
 	o.note("content")
-	return o.Journal.Open(ctx, ref)
+	return o.Journal.OpenContent(ctx, ref)
 }
 
 func (o *overheard) Unfinished(ctx context.Context) ([]journal.Ownership, error) {
@@ -60,21 +60,21 @@ func TestAnothersID(t *testing.T) {
 	inOpen := invoke(t, open, "file_write", tool.Args{"path": "a.txt", "content": "theirs"}).Call
 	ended, err := theirs.Call(ctx, "file_write", tool.Args{"path": "b.txt", "content": strings.Repeat("theirs", 100)})
 	require.NoError(t, err)
-	undone, err := theirs.Undo(ctx, ended.Txn, revert.Undoing{})
+	undone, err := theirs.Undo(ctx, ended.Txn, revert.Options{})
 	require.NoError(t, err)
 
 	ways := []struct {
 		name  string
 		about func(s *agent.Session, id string) error
 	}{
-		{"Undo", func(s *agent.Session, id string) error { _, err := s.Undo(ctx, id, revert.Undoing{}); return err }},
+		{"Undo", func(s *agent.Session, id string) error { _, err := s.Undo(ctx, id, revert.Options{}); return err }},
 		{"Revert", func(s *agent.Session, id string) error { _, err := s.Revert(ctx, id); return err }},
-		{"Preview", func(s *agent.Session, id string) error { _, err := s.Preview(ctx, id, revert.Undoing{}); return err }},
+		{"Preview", func(s *agent.Session, id string) error { _, err := s.Preview(ctx, id, revert.Options{}); return err }},
 		{"Redo", func(s *agent.Session, id string) error { _, err := s.Redo(ctx, id); return err }},
-		{"Open", func(s *agent.Session, id string) error { _, err := s.Open(ctx, id); return err }},
+		{"Open", func(s *agent.Session, id string) error { _, err := s.ResumeTxn(ctx, id); return err }},
 		{"Outcome", func(s *agent.Session, id string) error { _, err := s.Outcome(ctx, id); return err }},
 		{"Diff", func(s *agent.Session, id string) error { _, err := s.Diff(ctx, id); return err }},
-		{"Find", func(s *agent.Session, id string) error { _, err := s.Find(ctx, id); return err }},
+		{"Find", func(s *agent.Session, id string) error { _, err := s.FindTxn(ctx, id); return err }},
 		{"Feedback", func(s *agent.Session, id string) error {
 			_, err := s.Feedback(ctx, id, provenance.Good, "")
 			return err
@@ -105,7 +105,7 @@ func TestAnothersID(t *testing.T) {
 			}
 		})
 	}
-	txn, err := theirs.Find(ctx, inOpen)
+	txn, err := theirs.FindTxn(ctx, inOpen)
 	require.NoError(t, err)
 	require.Equal(t, open.ID(), txn)
 }

@@ -22,12 +22,12 @@ func TestOwn(t *testing.T) {
 	out, err := tx.Invoke(t.Context(), "file_write", tool.Args{"path": "a.txt", "content": "hi"})
 	require.NoError(t, err)
 
-	same, err := mine.Open(t.Context(), tx.ID())
+	same, err := mine.ResumeTxn(t.Context(), tx.ID())
 	require.NoError(t, err)
 	require.Same(t, tx, same)
-	_, err = theirs.Open(t.Context(), tx.ID())
+	_, err = theirs.ResumeTxn(t.Context(), tx.ID())
 	require.ErrorIs(t, err, journal.ErrNotFound)
-	_, err = mine.Open(t.Context(), "t_none")
+	_, err = mine.ResumeTxn(t.Context(), "t_none")
 	require.ErrorIs(t, err, journal.ErrNotFound)
 
 	told, err := mine.Outcome(t.Context(), out.Call)
@@ -38,6 +38,6 @@ func TestOwn(t *testing.T) {
 	_, err = theirs.Outcome(t.Context(), out.Call)
 	require.ErrorIs(t, err, journal.ErrNotFound)
 	require.NoError(t, tx.Commit(t.Context()))
-	_, err = mine.Open(t.Context(), tx.ID())
+	_, err = mine.ResumeTxn(t.Context(), tx.ID())
 	require.Error(t, err)
 }

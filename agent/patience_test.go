@@ -50,7 +50,7 @@ func TestSecondWriterWaits(t *testing.T) {
 			before := tree(t, dir)
 			synctest.Test(t, func(t *testing.T) {
 				rt := filesOn(t, dir)
-				s := newSession(t, rt, agent.Patience(time.Minute))
+				s := newSession(t, rt, agent.ClaimTimeout(time.Minute))
 				first, second := begin(t, s), begin(t, s)
 				invoke(t, first, "file_edit", tool.Args{"path": "a.txt", "old": "alpha", "new": "alpha, first"})
 				var out tool.Outcome
@@ -84,7 +84,7 @@ func TestSecondWriterWaits(t *testing.T) {
 func TestPatienceEnds(t *testing.T) {
 	dir := workspace(t)
 	synctest.Test(t, func(t *testing.T) {
-		rt := filesOn(t, dir, agent.Limits(tool.Limits{Claim: time.Minute}))
+		rt := filesOn(t, dir, agent.Limits(tool.Limits{ClaimTimeout: time.Minute}))
 		first, second := begin(t, newSession(t, rt)), begin(t, newSession(t, rt))
 		invoke(t, first, "file_write", tool.Args{"path": "a.txt", "content": "first"})
 		start := time.Now()
@@ -112,7 +112,7 @@ func TestWaitsInACircle(t *testing.T) {
 	dir := workspace(t)
 	synctest.Test(t, func(t *testing.T) {
 		rt := filesOn(t, dir)
-		s := newSession(t, rt, agent.Patience(time.Hour))
+		s := newSession(t, rt, agent.ClaimTimeout(time.Hour))
 		first, second := begin(t, s), begin(t, s)
 		invoke(t, first, "file_write", tool.Args{"path": "a.txt", "content": "first"})
 		invoke(t, second, "file_write", tool.Args{"path": "b.txt", "content": "second"})
@@ -154,7 +154,7 @@ func TestWaitsForAnotherProcess(t *testing.T) {
 		}
 		return nil
 	}
-	second := begin(t, newSession(t, filesOn(t, dir, agent.Journal(two), agent.On(h)), agent.Patience(time.Minute)))
+	second := begin(t, newSession(t, filesOn(t, dir, agent.Journal(two), agent.Host(h)), agent.ClaimTimeout(time.Minute)))
 	done := make(chan error, 1)
 	go func() {
 		_, err := second.Invoke(ctx, "file_write", tool.Args{"path": "a.txt", "content": "second"})

@@ -50,8 +50,8 @@ func (d *desk) life(policy, description string, fn func(rt *agent.Runtime)) {
 	ctx := context.Background()
 	j, err := sqlite.Open(ctx, d.state)
 	require.NoError(d.t, err)
-	e := mustLoad(d.t, rego.Options{Deadline: time.Minute, Modules: map[string]string{"p.rego": policy}})
-	rt, err := agent.New(quiet(), agent.Tools(d.send(description)), agent.Policy(e), agent.Journal(j), agent.Wait(), agent.On(d.host))
+	e := mustLoad(d.t, rego.Options{Timeout: time.Minute, Modules: map[string]string{"p.rego": policy}})
+	rt, err := agent.New(quiet(), agent.Tools(d.send(description)), agent.Policy(e), agent.Journal(j), agent.SuspendForApproval(), agent.Host(d.host))
 	require.NoError(d.t, err)
 	fn(rt)
 	require.NoError(d.t, rt.Close())
@@ -80,7 +80,7 @@ func (d *desk) ask() (txn, call string) {
 // resume goes on in a new life and commits.
 func (d *desk) resume(policy, description, txn, call string) (out tool.Outcome) {
 	d.life(policy, description, func(rt *agent.Runtime) {
-		tx, err := rt.Open(context.Background(), txn)
+		tx, err := rt.ResumeTxn(context.Background(), txn)
 		require.NoError(d.t, err)
 		out, err = tx.Resume(context.Background(), call)
 		require.Equal(d.t, out.Status.OK(), err == nil)
@@ -90,7 +90,7 @@ func (d *desk) resume(policy, description, txn, call string) (out tool.Outcome) 
 
 func (d *desk) answer(call string, approved bool, by string) (err error) {
 	d.life(asksForPivots, "v1", func(rt *agent.Runtime) {
-		err = rt.Answer(context.Background(), agent.Reply{Call: call, Approved: approved, By: by, Why: "because"})
+		err = rt.Answer(context.Background(), agent.Answer{Call: call, Approved: approved, By: by, Why: "because"})
 	})
 	return err
 }
@@ -102,8 +102,8 @@ func (d *desk) approveBeside(txn, call, by string) {
 	require.NoError(d.t, err)
 	t, c, err := revert.LoadCall(ctx, j, call)
 	require.NoError(d.t, err)
-	line := revert.Line{Txn: txn, Call: call, Body: &record.Answered{Approved: true, By: by, Digest: c.Asked.Digest}}
-	require.NoError(d.t, revert.NewRecorder(j, d.host, t.Session).Write(ctx, revert.Write{Lines: []revert.Line{line}, Durable: true}))
+	line := revert.CallRecord{Txn: txn, Call: call, Body: &record.Answered{Approved: true, By: by, Digest: c.Asked.Digest}}
+	require.NoError(d.t, revert.NewRecorder(j, d.host, t.Session).Write(ctx, revert.Write{Records: []revert.CallRecord{line}, Durable: true}))
 	require.NoError(d.t, j.Close())
 }
 
@@ -217,7 +217,7 @@ func TestAnswerToAnotherQuestion(t *testing.T) {
 		require.NoError(t, err)
 		forged := &record.Answered{Approved: true, By: "boss", Digest: "sha256:0000"}
 		rec := revert.NewRecorder(rt.Journal(), d.host, c.Session)
-		require.NoError(t, rec.Write(ctx, revert.Write{Lines: []revert.Line{{Txn: txn, Call: call, Body: forged}}, Durable: true}))
+		require.NoError(t, rec.Write(ctx, revert.Write{Records: []revert.CallRecord{{Txn: txn, Call: call, Body: forged}}, Durable: true}))
 	})
 	out := d.resume(asksForPivots, "v1", txn, call)
 	require.Equal(t, tool.StatusDenied, out.Status)
@@ -233,9 +233,9 @@ func TestOpenAgain(t *testing.T) {
 	txn, call := d.ask()
 	require.NoError(t, d.answer(call, true, "boss"))
 	d.life("package remit\nask contains \"x\" if input.principal.id == \"coder\"\n", "v1", func(rt *agent.Runtime) {
-		tx, err := rt.Open(ctx, txn)
+		tx, err := rt.ResumeTxn(ctx, txn)
 		require.NoError(t, err)
-		same, err := rt.Open(ctx, txn)
+		same, err := rt.ResumeTxn(ctx, txn)
 		require.NoError(t, err)
 		require.Same(t, tx, same)
 		require.NoError(t, tx.Savepoint(ctx, "here"))
@@ -244,7 +244,7 @@ func TestOpenAgain(t *testing.T) {
 		require.NotEqual(t, call, out.Call)
 		_, err = tx.Revert(ctx)
 		require.NoError(t, err)
-		_, err = rt.Open(ctx, txn)
+		_, err = rt.ResumeTxn(ctx, txn)
 		require.ErrorIs(t, err, journal.ErrNotOwner)
 	})
 	require.Zero(t, d.sent)
@@ -254,9 +254,9 @@ func TestOpenAgain(t *testing.T) {
 		rt := newRuntime(t, agent.Tools(d.send("v1")), agent.Policy(allowAll()), agent.Journal(j))
 		tx := begin(t, newSession(t, rt, agent.Grant()))
 		other := newRuntime(t, agent.Tools(d.send("v1")), agent.Policy(allowAll()), agent.Journal(j))
-		_, err := other.Open(ctx, tx.ID())
+		_, err := other.ResumeTxn(ctx, tx.ID())
 		require.ErrorIs(t, err, revert.ErrBusy, "its process lives")
-		again, err := rt.Open(ctx, tx.ID())
+		again, err := rt.ResumeTxn(ctx, tx.ID())
 		require.NoError(t, err)
 		_, err = again.Invoke(ctx, "send", "x")
 		require.ErrorIs(t, err, tool.ErrDenied)
@@ -270,7 +270,7 @@ func TestResumedWithoutItsTool(t *testing.T) {
 	look, err := tool.Create("look", "", func(_ context.Context, in string) (string, error) { return in, nil }, tool.Pure())
 	life := func(tools ...tool.Tool) (*agent.Runtime, func()) {
 		j := st.open(nil)
-		rt, err := agent.New(quiet(), agent.Tools(tools...), agent.Policy(asks(false)), agent.Wait(), agent.Journal(j))
+		rt, err := agent.New(quiet(), agent.Tools(tools...), agent.Policy(asks(false)), agent.SuspendForApproval(), agent.Journal(j))
 		require.NoError(t, err)
 		return rt, func() { require.NoError(t, errors.Join(rt.Close(), j.Close())) }
 	}
@@ -282,9 +282,9 @@ func TestResumedWithoutItsTool(t *testing.T) {
 	for _, tools := range [][]tool.Tool{nil, {look}} {
 		rt, end := life(tools...)
 		if len(tools) == 0 {
-			require.NoError(t, rt.Answer(ctx, agent.Reply{Call: asked.Call, Approved: true, By: "boss"}))
+			require.NoError(t, rt.Answer(ctx, agent.Answer{Call: asked.Call, Approved: true, By: "boss"}))
 		}
-		tx, err := rt.Open(ctx, tx.ID())
+		tx, err := rt.ResumeTxn(ctx, tx.ID())
 		require.NoError(t, err)
 		out, err := tx.Resume(ctx, asked.Call)
 		if len(tools) == 0 {

@@ -66,7 +66,7 @@ func TestFolderOfTheRecord(t *testing.T) {
 				t.Cleanup(func() { require.NoError(t, j.Close()) })
 				return j
 			}
-			first := newRuntime(t, agent.Tools(files.Tools()...), agent.Root("workspace", dir), agent.Journal(open()), agent.On(mounted{hosttest.New(1), tc.then}))
+			first := newRuntime(t, agent.Tools(files.Tools()...), agent.Root("workspace", dir), agent.Journal(open()), agent.Host(mounted{hosttest.New(1), tc.then}))
 			id, err := newSession(t, first).Update(ctx, func(tx *agent.Txn) error {
 				_, err := tx.Invoke(ctx, "file_write", tool.Args{"path": "a.txt", "content": "hi"})
 				return err
@@ -79,7 +79,7 @@ func TestFolderOfTheRecord(t *testing.T) {
 				require.NoError(t, os.Rename(dir, filepath.Join(place, "moved")))
 				place = filepath.Join(place, "moved")
 			}
-			again := newRuntime(t, agent.Root("workspace", place), agent.Journal(open()), agent.On(mounted{hosttest.New(2), tc.now}))
+			again := newRuntime(t, agent.Root("workspace", place), agent.Journal(open()), agent.Host(mounted{hosttest.New(2), tc.now}))
 			rep, err := again.Revert(ctx, id)
 			if tc.same {
 				require.NoError(t, err)
@@ -92,7 +92,7 @@ func TestFolderOfTheRecord(t *testing.T) {
 			require.Equal(t, "workspace", lost.Roots[0].Name)
 			after, err := revert.Load(ctx, again.Journal(), id)
 			require.NoError(t, err)
-			require.Equal(t, revert.CommittedState, after.State(), "nothing was written")
+			require.Equal(t, revert.TxnCommitted, after.State(), "nothing was written")
 			require.FileExists(t, filepath.Join(place, "a.txt"))
 		})
 	}
@@ -126,14 +126,14 @@ func TestFolderThatSomebodyNames(t *testing.T) {
 
 	again := newRuntime(t, agent.MovedRoot("workspace", copied), agent.Journal(open()))
 	named := []revert.NamedRoot{{Root: "workspace", Path: copied, Was: dir}}
-	rep, err := again.Preview(ctx, id, revert.Undoing{})
+	rep, err := again.Preview(ctx, id, revert.Options{})
 	require.NoError(t, err)
 	require.Equal(t, named, rep.Named)
 	d, err := again.Diff(ctx, id)
 	require.NoError(t, err)
 	require.Len(t, d.Deltas, 2)
 	rep, err = again.Revert(ctx, id)
-	require.ErrorIs(t, err, agent.ErrPartial)
+	require.ErrorIs(t, err, agent.ErrPartialRevert)
 	require.Equal(t, named, rep.Named)
 	require.Equal(t, "file://workspace/b.txt", rep.NotUndone()[0].Resource)
 	require.Equal(t, effect.Conflict, rep.NotUndone()[0].Outcome)
@@ -179,7 +179,7 @@ func TestRecoverInTheNamedFolder(t *testing.T) {
 	j, err = sqlite.Open(ctx, state)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, j.Close()) })
-	again := newRuntime(t, agent.MovedRoot("workspace", copied), agent.Journal(j), agent.OnAbandoned(agent.Revert))
+	again := newRuntime(t, agent.MovedRoot("workspace", copied), agent.Journal(j), agent.OnAbandoned(agent.RevertAbandoned))
 	rec, err := again.Recover(ctx)
 	require.NoError(t, err)
 	require.Len(t, rec.Reverted, 1)
@@ -219,9 +219,9 @@ func TestCopiedState(t *testing.T) {
 	real, err := filepath.EvalSymlinks(state)
 	require.NoError(t, err)
 	require.Equal(t, real, lost.State.Path)
-	_, err = again.Open(ctx, id)
+	_, err = again.ResumeTxn(ctx, id)
 	require.ErrorAs(t, err, &lost)
-	_, err = again.Preview(ctx, id, revert.Undoing{})
+	_, err = again.Preview(ctx, id, revert.Options{})
 	require.ErrorAs(t, err, &lost)
 	require.FileExists(t, filepath.Join(dir, "a.txt"))
 

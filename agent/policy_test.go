@@ -21,7 +21,7 @@ import (
 const allowEverything = "package remit\nallow contains \"everything\"\n"
 
 func load(t *testing.T, text string) (*rego.Engine, error) {
-	return rego.New(rego.Options{Modules: map[string]string{"policy.rego": text}, Deadline: time.Minute})
+	return rego.New(rego.Options{Modules: map[string]string{"policy.rego": text}, Timeout: time.Minute})
 }
 
 func mustLoad(t *testing.T, o rego.Options) *rego.Engine {
@@ -79,16 +79,16 @@ func TestBadPolicyAtRunTime(t *testing.T) {
 		engine rego.Options
 		ctx    func() context.Context
 	}{
-		{"built-in error", rego.Options{Deadline: time.Minute, Modules: map[string]string{
+		{"built-in error", rego.Options{Timeout: time.Minute, Modules: map[string]string{
 			"p.rego": allowEverything + "deny contains \"bad\" if to_number(input.principal.id) > 1\n",
 		}}, context.Background},
-		{"deadline", rego.Options{Deadline: time.Millisecond, Modules: map[string]string{"p.rego": slow}}, context.Background},
-		{"cancelled before", rego.Options{Deadline: time.Minute, Modules: map[string]string{"p.rego": allowEverything}}, func() context.Context {
+		{"deadline", rego.Options{Timeout: time.Millisecond, Modules: map[string]string{"p.rego": slow}}, context.Background},
+		{"cancelled before", rego.Options{Timeout: time.Minute, Modules: map[string]string{"p.rego": allowEverything}}, func() context.Context {
 			ctx, cancel := context.WithCancel(context.Background())
 			cancel()
 			return ctx
 		}},
-		{"conflicting values", rego.Options{Deadline: time.Minute, Modules: map[string]string{
+		{"conflicting values", rego.Options{Timeout: time.Minute, Modules: map[string]string{
 			"p.rego": allowEverything + "f(x) := 1 if x\nf(x) := 2 if x\ndeny contains \"no\" if f(true) == 3\n",
 		}}, context.Background},
 	} {
@@ -100,7 +100,7 @@ func TestBadPolicyAtRunTime(t *testing.T) {
 		})
 	}
 	t.Run("missing", func(t *testing.T) {
-		out, there := writes(t, context.Background(), &rego.Live{})
+		out, there := writes(t, context.Background(), &rego.SwappableEngine{})
 		require.Equal(t, tool.StatusDenied, out.Status)
 		require.False(t, there)
 	})
@@ -109,8 +109,8 @@ func TestBadPolicyAtRunTime(t *testing.T) {
 // TestReloadInFlight swaps an allowing and a denying policy while calls run:
 // each call is decided by one of them, wholly, and a denied one has no effect.
 func TestReloadInFlight(t *testing.T) {
-	allow := mustLoad(t, rego.Options{Deadline: time.Minute, Modules: map[string]string{"p.rego": allowEverything}})
-	deny := mustLoad(t, rego.Options{Deadline: time.Minute, Modules: map[string]string{"p.rego": allowEverything + "deny contains \"closed\"\n"}})
+	allow := mustLoad(t, rego.Options{Timeout: time.Minute, Modules: map[string]string{"p.rego": allowEverything}})
+	deny := mustLoad(t, rego.Options{Timeout: time.Minute, Modules: map[string]string{"p.rego": allowEverything + "deny contains \"closed\"\n"}})
 	live := rego.NewLive(allow)
 	dir := t.TempDir()
 	rt := newRuntime(t, agent.Tools(files.Tools()...), agent.Root("workspace", dir), agent.Policy(live))

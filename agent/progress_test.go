@@ -44,7 +44,7 @@ func TestProgress(t *testing.T) {
 
 	told = nil
 	var mine []tool.Progress
-	_, err = tx.Invoke(t.Context(), "slow", "x", agent.WithProgress(func(p tool.Progress) { mine = append(mine, p) }))
+	_, err = tx.Invoke(t.Context(), "slow", "x", agent.OnCallProgress(func(p tool.Progress) { mine = append(mine, p) }))
 	require.NoError(t, err)
 	require.Len(t, mine, 2, "whoever asked about this call")
 	require.Equal(t, told, mine, "beside whoever listens to all")

@@ -23,12 +23,12 @@ func TestErrorOfAnyBytes(t *testing.T) {
 	odd := "caf\xe9 " + strings.Repeat("é", 1<<20)
 	opts := []tool.Option{
 		tool.Effect(effect.Compensable),
-		tool.Undone("1", func(context.Context, tool.RevertContext) error { return errors.New(odd) }),
+		tool.RevertWith("1", func(context.Context, tool.RevertContext) error { return errors.New(odd) }),
 	}
 	fails, err := tool.Create("fails", "", func(context.Context, string) (string, error) { return "", tool.NoEffect(errors.New(odd)) }, opts...)
 	fails = mustTool(t, fails, err)
 	lies, err := tool.Create("lies", "", func(context.Context, string) (string, error) { return "done", nil },
-		append(opts, tool.Verified(func(context.Context, verify.Subject) verify.Verdict { return verify.Partial(odd) }))...)
+		append(opts, tool.VerifyWith(func(context.Context, verify.Subject) verify.Verdict { return verify.Partial(odd) }))...)
 	lies = mustTool(t, lies, err)
 	rt := newRuntime(t, agent.Tools(fails, lies), agent.Policy(allowAll()))
 	tx := begin(t, newSession(t, rt))
@@ -44,7 +44,7 @@ func TestErrorOfAnyBytes(t *testing.T) {
 		if c.Failed != nil {
 			require.Equal(t, c.Failed.Why, out.Error.Why)
 		}
-		for _, res := range out.Undo {
+		for _, res := range out.RevertResults {
 			require.True(t, utf8.ValidString(res.Why))
 		}
 	}

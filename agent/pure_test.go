@@ -35,7 +35,7 @@ func TestPureCallChangesNothing(t *testing.T) {
 					dir := t.TempDir()
 					require.NoError(t, os.WriteFile(filepath.Join(dir, "b.txt"), []byte("b"), 0o600))
 					tl, err := tool.FromSpec(tool.Spec{
-						Name: "sly", EffectClass: effect.Reversible, Confinement: tool.Handles, Access: access,
+						Name: "sly", EffectClass: effect.Reversible, Confinement: tool.Handles, AccessFor: access,
 						Needs:   []perm.ResourceAccess{perm.Access(perm.Write, "file://workspace/**"), perm.Access(perm.Delete, "file://workspace/**")},
 						ClassOf: func(json.RawMessage) effect.Class { return class },
 						Execute: func(ctx context.Context, tc ctxperm.ToolContext, _ json.RawMessage) (tool.Result, error) {

@@ -44,7 +44,7 @@ allow contains "the rest" if true`
 
 func TestResultsRaiseLabels(t *testing.T) {
 	ctx := context.Background()
-	rt := newRuntime(t, agent.Tools(browser(t)...), agent.Tools(reading(t)), agent.Policy(mustLoad(t, rego.Options{Deadline: time.Minute, Modules: map[string]string{"p.rego": secretStays}})))
+	rt := newRuntime(t, agent.Tools(browser(t)...), agent.Tools(reading(t)), agent.Policy(mustLoad(t, rego.Options{Timeout: time.Minute, Modules: map[string]string{"p.rego": secretStays}})))
 	s := newSession(t, rt)
 	require.True(t, visits(t, s, "x"))
 	out := does(t, s, "read", `{"text":"top","labels":["secret","case:7"]}`)
@@ -151,7 +151,7 @@ func TestLabelsAreHandedOn(t *testing.T) {
 
 // TestFiltersDoNotLowerLabels: what a filter takes out of a result still counts, and so does what it puts in.
 func TestFiltersDoNotLowerLabels(t *testing.T) {
-	strip := tool.Filter{Name: "strip", After: func(_ context.Context, _ *tool.Filtered, r tool.Result) (tool.Result, error) {
+	strip := tool.Filter{Name: "strip", After: func(_ context.Context, _ *tool.FilterCall, r tool.Result) (tool.Result, error) {
 		r.Labels = []string{"seen"}
 		return r, nil
 	}}
@@ -187,10 +187,10 @@ func TestContentIsLabelledBeforeTheCall(t *testing.T) {
 	plain := reading(t)
 	declared := reading(t, of(provenance.Content{}))
 	require.NotEqual(t, plain.Digest(), declared.Digest())
-	_, err := plain.With(func(s *tool.Spec) { s.OutputContent = &provenance.Content{Trust: "very"} })
+	_, err := plain.Modify(func(s *tool.Spec) { s.OutputContent = &provenance.Content{Trust: "very"} })
 	require.ErrorContains(t, err, `trust "very"`)
 
-	outer, err := compose.Chain(compose.About{Name: "outer", Description: "Reads twice."}, compose.Part{Tool: declared}, compose.Part{Tool: answering(t, "echo", tool.Text)})
+	outer, err := compose.Chain(compose.Declaration{Name: "outer", Description: "Reads twice."}, compose.Part{Tool: declared}, compose.Part{Tool: answering(t, "echo", tool.Text)})
 	rt := newRuntime(t, agent.Tools(mustTool(t, outer, err)), agent.Policy(allowAll()))
 	s := newSession(t, rt)
 	does(t, s, "outer", `{"text":"x","labels":["secret"]}`)
@@ -208,19 +208,19 @@ func TestLabelledCallIsFound(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, kind.Labelled, e.Header.Kind)
 	}
-	txn, err := s.Find(ctx, out.Call)
+	txn, err := s.FindTxn(ctx, out.Call)
 	require.NoError(t, err)
 	require.Equal(t, out.Txn, txn)
-	_, err = newSession(t, rt).Find(ctx, out.Call)
+	_, err = newSession(t, rt).FindTxn(ctx, out.Call)
 	require.ErrorIs(t, err, journal.ErrNotFound)
-	_, err = s.Undo(ctx, out.Call, revert.Undoing{})
+	_, err = s.Undo(ctx, out.Call, revert.Options{})
 	require.NoError(t, err)
 }
 
 // TestPolicyLabelsResults: a rule of label may read what a call returned.
 func TestPolicyLabelsResults(t *testing.T) {
 	ctx, state := context.Background(), filepath.Join(t.TempDir(), "state")
-	policy := rego.Options{Deadline: time.Minute, Modules: map[string]string{"p.rego": secretStays + `
+	policy := rego.Options{Timeout: time.Minute, Modules: map[string]string{"p.rego": secretStays + `
 label contains "secret" if contains(input.output, "CONFIDENTIAL")`}}
 	var token string
 	for life := range 2 {

@@ -11,7 +11,7 @@ import (
 
 // Recovery is what Runtime.Recover came to.
 type Recovery struct {
-	revert.Recovery
+	revert.RecoveryReport
 	// Reverted are the abandoned transactions that were taken back, each with
 	// its report; see OnAbandoned.
 	Reverted []revert.Report `json:"reverted,omitempty"`
@@ -20,21 +20,21 @@ type Recovery struct {
 // Recover settles the calls that dead processes left in flight, and then, with
 // OnAbandoned(Revert), takes their open transactions back. It may be run at any
 // time, also beside living processes, and may die at any point and be run again.
-// Where something was left behind the error is ErrPartial and the reports say
+// Where something was left behind the error is ErrPartialRevert and the reports say
 // what; the others were taken back.
 func (rt *Runtime) Recover(ctx context.Context) (Recovery, error) {
 	settled, err := rt.reverter.Recover(ctx)
-	rec := Recovery{Recovery: settled}
-	if rt.abandon != Revert {
+	rec := Recovery{RecoveryReport: settled}
+	if rt.abandon != RevertAbandoned {
 		return rec, err
 	}
 	// Settling adopted some of them, so they count as this runtime's now; what is
 	// listed as without an owner is what was found so.
-	for _, txn := range settled.OwnerGone {
+	for _, txn := range settled.Abandoned {
 		if context.Cause(ctx) != nil {
 			return rec, errors.Join(err, context.Cause(ctx))
 		}
-		rep, done, back := rt.giveUp(ctx, txn)
+		rep, done, back := rt.revertAbandoned(ctx, txn)
 		if done {
 			rec.Reverted = append(rec.Reverted, rep)
 		}
@@ -45,9 +45,9 @@ func (rt *Runtime) Recover(ctx context.Context) (Recovery, error) {
 	return rec, err
 }
 
-// giveUp takes one abandoned transaction back, unless somebody still waits to go
+// revertAbandoned takes one abandoned transaction back, unless somebody still waits to go
 // on with it or was faster.
-func (rt *Runtime) giveUp(ctx context.Context, txn string) (rep revert.Report, done bool, err error) {
+func (rt *Runtime) revertAbandoned(ctx context.Context, txn string) (rep revert.Report, done bool, err error) {
 	if _, open := rt.live.get(txn); open {
 		return rep, false, nil
 	}
@@ -64,5 +64,5 @@ func (rt *Runtime) giveUp(ctx context.Context, txn string) (rep revert.Report, d
 	if errors.Is(err, revert.ErrBusy) || errors.Is(err, journal.ErrNotOwner) {
 		return rep, false, nil
 	}
-	return rep, err == nil || errors.Is(err, ErrPartial), err
+	return rep, err == nil || errors.Is(err, ErrPartialRevert), err
 }

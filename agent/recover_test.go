@@ -29,7 +29,7 @@ func abandoned(t *testing.T, dir, state string) (wrote, waits string) {
 	})
 	j, err := sqlite.Open(ctx, state)
 	require.NoError(t, err)
-	rt, err := agent.New(quiet(), agent.Tools(files.Tools()...), agent.Root("workspace", dir), agent.Policy(asks), agent.Journal(j), agent.Wait())
+	rt, err := agent.New(quiet(), agent.Tools(files.Tools()...), agent.Root("workspace", dir), agent.Policy(asks), agent.Journal(j), agent.SuspendForApproval())
 	require.NoError(t, err)
 	s := newSession(t, rt)
 	one, two := begin(t, s), begin(t, s)
@@ -45,7 +45,7 @@ func abandoned(t *testing.T, dir, state string) (wrote, waits string) {
 }
 
 func TestOnAbandoned(t *testing.T) {
-	for name, on := range map[string]agent.Abandoned{"keep": agent.Keep, "revert": agent.Revert} {
+	for name, on := range map[string]agent.AbandonedAction{"keep": agent.LeaveOpen, "revert": agent.RevertAbandoned} {
 		t.Run(name, func(t *testing.T) {
 			ctx, dir, state := context.Background(), t.TempDir(), filepath.Join(t.TempDir(), "state")
 			require.NoError(t, os.WriteFile(filepath.Join(dir, "a.txt"), []byte("old"), 0o600))
@@ -61,7 +61,7 @@ func TestOnAbandoned(t *testing.T) {
 			require.NoError(t, err)
 			rec, err := rt.Recover(ctx)
 			require.NoError(t, err)
-			require.ElementsMatch(t, []string{wrote, waits}, rec.OwnerGone)
+			require.ElementsMatch(t, []string{wrote, waits}, rec.Abandoned)
 
 			open, err := j.Unfinished(ctx)
 			require.NoError(t, err)
@@ -72,7 +72,7 @@ func TestOnAbandoned(t *testing.T) {
 			now := tree(t, dir)
 			require.Contains(t, now, "mine.txt")
 			require.Contains(t, now, "b.txt", "a transaction that waits for approval is not given up")
-			if on == agent.Keep {
+			if on == agent.LeaveOpen {
 				require.Empty(t, rec.Reverted)
 				require.ElementsMatch(t, []string{wrote, waits, mine.ID()}, left)
 				require.NotEqual(t, before["a.txt"], now["a.txt"])
@@ -80,7 +80,7 @@ func TestOnAbandoned(t *testing.T) {
 			}
 			require.Len(t, rec.Reverted, 1)
 			require.Equal(t, wrote, rec.Reverted[0].Txn)
-			require.Equal(t, revert.RevertedState, rec.Reverted[0].State)
+			require.Equal(t, revert.TxnReverted, rec.Reverted[0].State)
 			require.ElementsMatch(t, []string{waits, mine.ID()}, left)
 			require.Equal(t, before["a.txt"], now["a.txt"])
 			rec, err = rt.Recover(ctx)
@@ -99,9 +99,9 @@ func TestAbandonedIsTakenBackAsFarAsItCan(t *testing.T) {
 	j, err := sqlite.Open(ctx, state)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, j.Close()) }()
-	rt := newRuntime(t, agent.Tools(files.Tools()...), agent.Root("workspace", dir), agent.Policy(allowAll()), agent.Journal(j), agent.OnAbandoned(agent.Revert))
+	rt := newRuntime(t, agent.Tools(files.Tools()...), agent.Root("workspace", dir), agent.Policy(allowAll()), agent.Journal(j), agent.OnAbandoned(agent.RevertAbandoned))
 	rec, err := rt.Recover(ctx)
-	require.ErrorIs(t, err, agent.ErrPartial)
+	require.ErrorIs(t, err, agent.ErrPartialRevert)
 	require.Len(t, rec.Reverted, 1)
 	require.Equal(t, wrote, rec.Reverted[0].Txn)
 	require.Len(t, rec.Reverted[0].NotUndone(), 1)

@@ -105,14 +105,14 @@ func TestWhatIsRedactedIsNowhere(t *testing.T) {
 	j, err := sqlite.Open(ctx, dir)
 	require.NoError(t, err)
 	var saw []string
-	var asks []ctxperm.Ask
-	approver := ctxperm.ApproverFunc(func(_ context.Context, a ctxperm.Ask) (ctxperm.Answer, error) {
+	var asks []ctxperm.ApprovalRequest
+	approver := ctxperm.ApproverFunc(func(_ context.Context, a ctxperm.ApprovalRequest) (ctxperm.Answer, error) {
 		asks = append(asks, a)
 		return ctxperm.Approve("boss"), nil
 	})
-	e := mustLoad(t, rego.Options{Deadline: time.Minute, Modules: map[string]string{"p.rego": secretive}})
+	e := mustLoad(t, rego.Options{Timeout: time.Minute, Modules: map[string]string{"p.rego": secretive}})
 	var reported strings.Builder
-	rt := newRuntime(t, agent.Journal(j), agent.Tools(talker(t, &saw)...), agent.Policy(e), agent.Approve(approver),
+	rt := newRuntime(t, agent.Journal(j), agent.Tools(talker(t, &saw)...), agent.Policy(e), agent.Approver(approver),
 		agent.OnProgress(func(p tool.Progress) { reported.WriteString(p.Message) }))
 	tx := begin(t, newSession(t, rt))
 	in := tool.Args{"token": secret, "n": 7}
@@ -156,9 +156,9 @@ func TestWhatIsRedactedIsNowhere(t *testing.T) {
 // and not when it has to be taken back.
 func TestARedactedCallThatMustBeKeptIsRefused(t *testing.T) {
 	ctx := context.Background()
-	e := mustLoad(t, rego.Options{Deadline: time.Minute, Modules: map[string]string{"p.rego": secretive}})
+	e := mustLoad(t, rego.Options{Timeout: time.Minute, Modules: map[string]string{"p.rego": secretive}})
 	var saw []string
-	rt := newRuntime(t, agent.Tools(talker(t, &saw)...), agent.Policy(e), agent.Wait())
+	rt := newRuntime(t, agent.Tools(talker(t, &saw)...), agent.Policy(e), agent.SuspendForApproval())
 	tx := begin(t, newSession(t, rt))
 	out, err := tx.Invoke(ctx, "asked", tool.Args{"token": secret})
 	require.ErrorIs(t, err, tool.ErrDenied)
@@ -206,7 +206,7 @@ func TestARefusedCallIsRedactedToo(t *testing.T) {
 // The id that a host gave answers again with what was shown before.
 func TestARedactedCallIsAnsweredAgain(t *testing.T) {
 	ctx := context.Background()
-	e := mustLoad(t, rego.Options{Deadline: time.Minute, Modules: map[string]string{"p.rego": secretive}})
+	e := mustLoad(t, rego.Options{Timeout: time.Minute, Modules: map[string]string{"p.rego": secretive}})
 	var saw []string
 	rt := newRuntime(t, agent.Tools(talker(t, &saw)...), agent.Policy(e))
 	tx := begin(t, newSession(t, rt))

@@ -13,10 +13,10 @@ import (
 	"github.com/remit-dev/remit/revert/record"
 )
 
-// register is what the journal says of grants that are not of one session alone:
+// grantRegistry is what the journal says of grants that are not of one session alone:
 // what was revoked and which approvals are remembered, here or by another process.
 // It reads what came since it last looked.
-type register struct {
+type grantRegistry struct {
 	journal journal.Journal
 	turn    *host.Lock   // of looks
 	begun   atomic.Int64 // so many looks
@@ -24,13 +24,13 @@ type register struct {
 
 	mu      sync.Mutex // never held across a wait
 	pos     int64
-	revoked map[string]string // why, in words
-	kept    []remembered      // in the order of the journal
+	revoked map[string]string    // why, in words
+	kept    []rememberedApproval // in the order of the journal
 }
 
 // look reads on. Of those who come while somebody looks, one looks again for all of them: what there was when they came is seen by
 // a look that began later.
-func (r *register) look(ctx context.Context) error {
+func (r *grantRegistry) look(ctx context.Context) error {
 	before := r.begun.Load()
 	if err := r.turn.Lock(ctx); err != nil {
 		return err
@@ -47,7 +47,7 @@ func (r *register) look(ctx context.Context) error {
 	return nil
 }
 
-func (r *register) read(ctx context.Context) error {
+func (r *grantRegistry) read(ctx context.Context) error {
 	r.mu.Lock()
 	after := r.pos
 	r.mu.Unlock()
@@ -66,7 +66,7 @@ func (r *register) read(ctx context.Context) error {
 }
 
 // note takes a record in, once.
-func (r *register) note(pos int64, rec record.Record) {
+func (r *grantRegistry) note(pos int64, rec record.Record) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if pos <= r.pos {
@@ -82,7 +82,7 @@ func (r *register) note(pos int64, rec record.Record) {
 			r.revoked[b.Grant] = wordsOf(b)
 		}
 	case *record.Remembered:
-		r.kept = append(r.kept, remembered{Remembered: b, session: rec.Session})
+		r.kept = append(r.kept, rememberedApproval{Remembered: b, session: rec.Session})
 	}
 }
 
@@ -94,7 +94,7 @@ func wordsOf(b *record.Revoked) string {
 }
 
 // gone looks whether a grant was revoked.
-func (r *register) gone(ctx context.Context, id string) (revoked bool, why string, err error) {
+func (r *grantRegistry) gone(ctx context.Context, id string) (revoked bool, why string, err error) {
 	if err := r.look(ctx); err != nil {
 		return false, "", err
 	}
@@ -105,13 +105,13 @@ func (r *register) gone(ctx context.Context, id string) (revoked bool, why strin
 }
 
 // standing lists the remembered approvals that nobody has revoked, newest first.
-func (r *register) standing(ctx context.Context) ([]remembered, error) {
+func (r *grantRegistry) standing(ctx context.Context) ([]rememberedApproval, error) {
 	if err := r.look(ctx); err != nil {
 		return nil, err
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	var out []remembered
+	var out []rememberedApproval
 	for _, k := range slices.Backward(r.kept) {
 		if _, gone := r.revoked[k.ID]; !gone {
 			out = append(out, k)
@@ -121,7 +121,7 @@ func (r *register) standing(ctx context.Context) ([]remembered, error) {
 }
 
 // of finds the session in whose stream a remembered approval stands.
-func (r *register) of(ctx context.Context, id string) (session string, err error) {
+func (r *grantRegistry) of(ctx context.Context, id string) (session string, err error) {
 	if err := r.look(ctx); err != nil {
 		return "", err
 	}

@@ -20,16 +20,16 @@ import (
 // rememberFor is how long an approval is remembered where nobody says.
 const rememberFor = 24 * time.Hour
 
-// remembered is an approval for calls to come, and the session that it was given
+// rememberedApproval is an approval for calls to come, and the session that it was given
 // in.
-type remembered struct {
+type rememberedApproval struct {
 	*record.Remembered
 	session string
 }
 
 // remembering makes what is granted beyond the call that was asked about: never
 // more than was asked about.
-func (rt *Runtime) remembering(ask ctxperm.Ask, ref record.ToolRef, input, by string, r ctxperm.Remember) (*record.Remembered, error) {
+func (rt *Runtime) remembering(ask ctxperm.ApprovalRequest, ref record.ToolRef, input, by string, r ctxperm.RememberScope) (*record.Remembered, error) {
 	asked, err := perm.NewSet(ask.Accesses...)
 	if err != nil {
 		return nil, fmt.Errorf("what was asked about: %w", err)
@@ -67,7 +67,7 @@ func (rt *Runtime) remembering(ask ctxperm.Ask, ref record.ToolRef, input, by st
 }
 
 // answers reports whether a remembered approval stands for an answer.
-func (k remembered) answers(ask ctxperm.Ask, input string, now time.Time) bool {
+func (k rememberedApproval) answers(ask ctxperm.ApprovalRequest, input string, now time.Time) bool {
 	if !now.Before(k.Expires) || (!k.Always && k.session != ask.Session) ||
 		k.Tool.Name != ask.Tool || k.Tool.Digest != ask.ToolDigest || k.Tool.Settings != ask.Settings ||
 		k.Principal != ask.Principal.ID || !slices.Equal(k.Chain, ask.Principal.Chain) ||
@@ -83,19 +83,19 @@ func (k remembered) answers(ask ctxperm.Ask, input string, now time.Time) bool {
 	return err == nil && !slices.ContainsFunc(ask.Accesses, func(a perm.ResourceAccess) bool { return !set.Allows(a) })
 }
 
-func (k remembered) accesses() (out []perm.ResourceAccess) {
+func (k rememberedApproval) accesses() (out []perm.ResourceAccess) {
 	for _, a := range k.Access {
 		out = append(out, perm.ResourceAccess{Action: perm.Action(a.Action), Resource: a.Resource, Method: a.Method})
 	}
 	return out
 }
 
-// memory is what a session's calls are approved by, beside somebody who is asked.
-// It makes a Memory of tool.Parts.
-type memory struct{ s *Session }
+// approvalStore is what a session's calls are approved by, beside somebody who is asked.
+// It makes a Memory of tool.PipelineConfig.
+type approvalStore struct{ s *Session }
 
 // Recall finds the newest approval that stands for an answer.
-func (m memory) Recall(ctx context.Context, ask ctxperm.Ask, input string) (*record.Approval, error) {
+func (m approvalStore) Recall(ctx context.Context, ask ctxperm.ApprovalRequest, input string) (*record.Approval, error) {
 	all, err := m.s.rt.register.standing(ctx)
 	if err != nil {
 		return nil, err
@@ -109,12 +109,12 @@ func (m memory) Recall(ctx context.Context, ask ctxperm.Ask, input string) (*rec
 }
 
 // Keep writes an approval for calls to come down.
-func (m memory) Keep(ctx context.Context, ask ctxperm.Ask, ref record.ToolRef, input, by string, r ctxperm.Remember) error {
+func (m approvalStore) Keep(ctx context.Context, ask ctxperm.ApprovalRequest, ref record.ToolRef, input, by string, r ctxperm.RememberScope) error {
 	body, err := m.s.rt.remembering(ask, ref, input, by, r)
 	if err != nil {
 		return err
 	}
-	return m.s.rt.answer(ctx, m.s.id, revert.Line{Body: body})
+	return m.s.rt.answer(ctx, m.s.id, revert.CallRecord{Body: body})
 }
 
 // GrantInfo is a grant as people see it.
@@ -166,7 +166,7 @@ func (rt *Runtime) Grants(ctx context.Context) ([]GrantInfo, error) {
 func (rt *Runtime) grantInfo(ctx context.Context, rec record.Record) (info GrantInfo, shown bool, err error) {
 	switch b := rec.Body.(type) {
 	case *record.Remembered:
-		k := remembered{Remembered: b}
+		k := rememberedApproval{Remembered: b}
 		info = GrantInfo{
 			ID: b.ID, Kind: "remembered", Principal: b.Principal, Tool: b.Tool.Name, Accesses: k.accesses(), SameInput: b.InputDigest != "",
 			From: b.From.Call, By: b.By, Why: b.Why, Expires: b.Expires,
@@ -178,7 +178,7 @@ func (rt *Runtime) grantInfo(ctx context.Context, rec record.Record) (info Grant
 		if b.Parent == "" && b.Uses == 0 && b.Expires.IsZero() {
 			return info, false, nil
 		}
-		s, _, err := rt.again(ctx, rec.Session)
+		s, _, err := rt.sessionByID(ctx, rec.Session)
 		if err != nil {
 			return info, false, err
 		}

@@ -23,16 +23,16 @@ allow contains "reading" if input.access.action in {"read", "list"}
 
 func asksOffice(t *testing.T) *office {
 	o := newOffice(t, payTool(t))
-	o.engine = mustLoad(t, rego.Options{Deadline: time.Minute, Modules: map[string]string{"p.rego": asksAll}})
+	o.engine = mustLoad(t, rego.Options{Timeout: time.Minute, Modules: map[string]string{"p.rego": asksAll}})
 	return o
 }
 
-func write(path, content string) agent.Ask {
-	return agent.Ask{Tool: "file_write", Input: tool.Args{"path": path, "content": content}}
+func write(path, content string) agent.BatchCall {
+	return agent.BatchCall{Tool: "file_write", Input: tool.Args{"path": path, "content": content}}
 }
 
-func pay(amount int) agent.Ask {
-	return agent.Ask{Tool: "pay", Input: tool.Args{"amount": amount, "how": "ok"}}
+func pay(amount int) agent.BatchCall {
+	return agent.BatchCall{Tool: "pay", Input: tool.Args{"amount": amount, "how": "ok"}}
 }
 
 // TestRememberedApprovals: what is remembered of one approval answers for exactly
@@ -41,9 +41,9 @@ func TestRememberedApprovals(t *testing.T) {
 	ctx := context.Background()
 	anything := perm.Access(perm.Write, "file://workspace/a.txt")
 	for name, test := range map[string]struct {
-		asked  agent.Ask
-		how    ctxperm.Remember
-		later  agent.Ask
+		asked  agent.BatchCall
+		how    ctxperm.RememberScope
+		later  agent.BatchCall
 		by     perm.Principal
 		after  time.Duration
 		other  bool // in another session
@@ -52,19 +52,19 @@ func TestRememberedApprovals(t *testing.T) {
 	}{
 		"the same":                       {asked: write("a.txt", "1"), later: write("a.txt", "1"), runs: true},
 		"other content":                  {asked: write("a.txt", "1"), later: write("a.txt", "2"), runs: true},
-		"narrowed to what it was":        {asked: write("a.txt", "1"), how: ctxperm.Remember{Accesses: []perm.ResourceAccess{anything}}, later: write("a.txt", "2"), runs: true},
-		"other content, same input":      {asked: write("a.txt", "1"), how: ctxperm.Remember{SameInput: true}, later: write("a.txt", "2")},
+		"narrowed to what it was":        {asked: write("a.txt", "1"), how: ctxperm.RememberScope{Accesses: []perm.ResourceAccess{anything}}, later: write("a.txt", "2"), runs: true},
+		"other content, same input":      {asked: write("a.txt", "1"), how: ctxperm.RememberScope{SameInput: true}, later: write("a.txt", "2")},
 		"another file":                   {asked: write("a.txt", "1"), later: write("b.txt", "1")},
 		"another reason":                 {asked: write("a.txt", "1"), later: write("a.txt", "123456")},
 		"fewer reasons":                  {asked: write("a.txt", "123456"), later: write("a.txt", "1"), runs: true},
-		"another tool":                   {asked: write("a.txt", "1"), later: agent.Ask{Tool: "file_edit", Input: tool.Args{"path": "a.txt", "old": "a", "new": "b"}}},
-		"just in time":                   {asked: write("a.txt", "1"), how: ctxperm.Remember{For: time.Hour}, later: write("a.txt", "2"), after: 59 * time.Minute, runs: true},
-		"too late":                       {asked: write("a.txt", "1"), how: ctxperm.Remember{For: time.Hour}, later: write("a.txt", "2"), after: time.Hour},
+		"another tool":                   {asked: write("a.txt", "1"), later: agent.BatchCall{Tool: "file_edit", Input: tool.Args{"path": "a.txt", "old": "a", "new": "b"}}},
+		"just in time":                   {asked: write("a.txt", "1"), how: ctxperm.RememberScope{For: time.Hour}, later: write("a.txt", "2"), after: 59 * time.Minute, runs: true},
+		"too late":                       {asked: write("a.txt", "1"), how: ctxperm.RememberScope{For: time.Hour}, later: write("a.txt", "2"), after: time.Hour},
 		"a day later":                    {asked: write("a.txt", "1"), later: write("a.txt", "2"), after: 24 * time.Hour},
 		"another session":                {asked: write("a.txt", "1"), later: write("a.txt", "2"), other: true},
-		"another session, always":        {asked: write("a.txt", "1"), how: ctxperm.Remember{Always: true}, later: write("a.txt", "2"), other: true, runs: true},
-		"another principal, always":      {asked: write("a.txt", "1"), how: ctxperm.Remember{Always: true}, later: write("a.txt", "2"), other: true, by: perm.Principal{ID: "painter"}},
-		"handed on to the same, always":  {asked: write("a.txt", "1"), how: ctxperm.Remember{Always: true}, later: write("a.txt", "2"), handed: true},
+		"another session, always":        {asked: write("a.txt", "1"), how: ctxperm.RememberScope{Always: true}, later: write("a.txt", "2"), other: true, runs: true},
+		"another principal, always":      {asked: write("a.txt", "1"), how: ctxperm.RememberScope{Always: true}, later: write("a.txt", "2"), other: true, by: perm.Principal{ID: "painter"}},
+		"handed on to the same, always":  {asked: write("a.txt", "1"), how: ctxperm.RememberScope{Always: true}, later: write("a.txt", "2"), handed: true},
 		"no access but the call":         {asked: pay(1), later: pay(1), runs: true},
 		"no access but the call, higher": {asked: pay(1), later: pay(2)},
 	} {
@@ -76,7 +76,7 @@ func TestRememberedApprovals(t *testing.T) {
 				tx := begin(t, s)
 				out, err := tx.Invoke(ctx, test.asked.Tool, test.asked.Input)
 				require.ErrorIs(t, err, tool.ErrPending)
-				id, err := rt.Remember(ctx, agent.Reply{Call: out.Call, Approved: true, By: "boss", Why: "fine"}, test.how)
+				id, err := rt.RememberApproval(ctx, agent.Answer{Call: out.Call, Approved: true, By: "boss", Why: "fine"}, test.how)
 				require.NoError(t, err)
 				_, err = tx.Resume(ctx, out.Call)
 				require.NoError(t, err)
@@ -97,7 +97,7 @@ func TestRememberedApprovals(t *testing.T) {
 				case test.other:
 					s, err = rt.Session(ctx, who)
 				case test.handed:
-					s, err = s.Hand(ctx, who)
+					s, err = s.Delegate(ctx, who)
 				}
 				require.NoError(t, err)
 				tx = begin(t, s)
@@ -135,23 +135,23 @@ func TestRememberedForNobody(t *testing.T) {
 	}
 	call := ask()
 	for _, by := range []string{"helper", "lead"} {
-		_, err := rt.Remember(ctx, agent.Reply{Call: call, Approved: true, By: by}, ctxperm.Remember{})
+		_, err := rt.RememberApproval(ctx, agent.Answer{Call: call, Approved: true, By: by}, ctxperm.RememberScope{})
 		require.ErrorIs(t, err, tool.ErrDenied, by)
-		require.ErrorIs(t, rt.Answer(ctx, agent.Reply{Call: call, Approved: true, By: by}), tool.ErrDenied, by)
+		require.ErrorIs(t, rt.Answer(ctx, agent.Answer{Call: call, Approved: true, By: by}), tool.ErrDenied, by)
 	}
-	wider := ctxperm.Remember{Accesses: []perm.ResourceAccess{perm.Access(perm.Write, "file://workspace/**")}}
-	_, err = rt.Remember(ctx, agent.Reply{Call: call, Approved: true, By: "boss"}, wider)
+	wider := ctxperm.RememberScope{Accesses: []perm.ResourceAccess{perm.Access(perm.Write, "file://workspace/**")}}
+	_, err = rt.RememberApproval(ctx, agent.Answer{Call: call, Approved: true, By: "boss"}, wider)
 	require.ErrorContains(t, err, "is more than was asked about")
-	_, err = rt.Remember(ctx, agent.Reply{Call: call, Approved: true, By: "boss"}, ctxperm.Remember{For: -1})
+	_, err = rt.RememberApproval(ctx, agent.Answer{Call: call, Approved: true, By: "boss"}, ctxperm.RememberScope{For: -1})
 	require.ErrorIs(t, err, tool.ErrInvalid)
-	_, err = rt.Remember(ctx, agent.Reply{Call: call, Approved: true, By: ""}, ctxperm.Remember{})
+	_, err = rt.RememberApproval(ctx, agent.Answer{Call: call, Approved: true, By: ""}, ctxperm.RememberScope{})
 	require.ErrorIs(t, err, tool.ErrInvalid)
 	out, _ := tx.Resume(ctx, call)
 	require.Equal(t, tool.StatusPending, out.Status, "none of these was an answer")
 
 	refused, kept := ask(), ask()
-	require.NoError(t, rt.Answer(ctx, agent.Reply{Call: refused, Approved: false, By: "boss", Why: "not this one"}))
-	_, err = rt.Remember(ctx, agent.Reply{Call: kept, Approved: true, By: "boss"}, ctxperm.Remember{})
+	require.NoError(t, rt.Answer(ctx, agent.Answer{Call: refused, Approved: false, By: "boss", Why: "not this one"}))
+	_, err = rt.RememberApproval(ctx, agent.Answer{Call: kept, Approved: true, By: "boss"}, ctxperm.RememberScope{})
 	require.NoError(t, err)
 	_, err = tx.Resume(ctx, refused)
 	require.ErrorContains(t, err, "not this one")
@@ -165,10 +165,10 @@ func TestRememberedForNobody(t *testing.T) {
 // TestApproverRemembers: also one who answers at once can say so.
 func TestApproverRemembers(t *testing.T) {
 	ctx, n := context.Background(), 0
-	e := mustLoad(t, rego.Options{Deadline: time.Minute, Modules: map[string]string{"p.rego": asksAll}})
-	rt := newRuntime(t, agent.Tools(payTool(t)), agent.Policy(e), agent.Approve(ctxperm.ApproverFunc(func(context.Context, ctxperm.Ask) (ctxperm.Answer, error) {
+	e := mustLoad(t, rego.Options{Timeout: time.Minute, Modules: map[string]string{"p.rego": asksAll}})
+	rt := newRuntime(t, agent.Tools(payTool(t)), agent.Policy(e), agent.Approver(ctxperm.ApproverFunc(func(context.Context, ctxperm.ApprovalRequest) (ctxperm.Answer, error) {
 		n++
-		return ctxperm.ApproveAnd("boss", ctxperm.Remember{}), nil
+		return ctxperm.ApproveAndRemember("boss", ctxperm.RememberScope{}), nil
 	})))
 	tx := begin(t, newSession(t, rt))
 	for _, amount := range []int{1, 1, 2, 1} {
@@ -176,6 +176,6 @@ func TestApproverRemembers(t *testing.T) {
 		require.NoError(t, err)
 	}
 	require.Equal(t, 2, n)
-	_, ok := ctxperm.ApproveAnd("", ctxperm.Remember{}).Remembered()
+	_, ok := ctxperm.ApproveAndRemember("", ctxperm.RememberScope{}).Remembered()
 	require.False(t, ok, "nobody approved")
 }

@@ -16,38 +16,38 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// Reply is what somebody says to a call that waits. Without Approved it is a
+// Answer is what somebody says to a call that waits. Without Approved it is a
 // refusal.
-type Reply struct {
+type Answer struct {
 	Call     string
 	Approved bool
 	By       string // who says it
 	Why      string // may be empty
-	// Question is the digest of what the call asked (record.Asked) when By looked at
+	// RequestDigest is the digest of what the call asked (record.Asked) when By looked at
 	// it, and refused where it asks something else by now. Whoever approves what a
 	// program wants to change must have looked, and name it; else it may be empty.
-	Question string
+	RequestDigest string
 }
 
 // Answer approves or refuses a call that waits. Anybody but the principal who
 // asked may answer. The call goes on by Txn.Resume, which looks at the newest
 // answer once more; one that still runs goes on by itself.
-func (rt *Runtime) Answer(ctx context.Context, r Reply) error {
+func (rt *Runtime) Answer(ctx context.Context, r Answer) error {
 	t, c, _, err := rt.waiting(ctx, r)
 	if err != nil {
 		return err
 	}
-	return rt.answer(ctx, t.Session, revert.Line{Txn: t.ID, Call: r.Call, Body: r.record(c)})
+	return rt.answer(ctx, t.Session, revert.CallRecord{Txn: t.ID, Call: r.Call, Body: r.record(c)})
 }
 
-func (r Reply) record(c *revert.Call) *record.Answered {
+func (r Answer) record(c *revert.Call) *record.Answered {
 	return &record.Answered{Approved: r.Approved, By: r.By, Why: r.Why, Digest: c.Asked.Digest}
 }
 
-// Remember approves a call that waits, as Answer does, and calls to come as how
+// RememberApproval approves a call that waits, as Answer does, and calls to come as how
 // says. It returns the id of what it granted, which Revoke takes away. A refusal
 // is not remembered: tool.ErrInvalid.
-func (rt *Runtime) Remember(ctx context.Context, r Reply, how ctxperm.Remember) (id string, err error) {
+func (rt *Runtime) RememberApproval(ctx context.Context, r Answer, how ctxperm.RememberScope) (id string, err error) {
 	if !r.Approved {
 		return "", fmt.Errorf("call %s: only an approval is remembered: %w", r.Call, tool.ErrInvalid)
 	}
@@ -59,7 +59,7 @@ func (rt *Runtime) Remember(ctx context.Context, r Reply, how ctxperm.Remember) 
 	if err := canon.Decode(c.Asked.Decision, &d); err != nil {
 		return "", fmt.Errorf("what call %s was asked about cannot be read: %w", r.Call, err)
 	}
-	ask := ctxperm.Ask{Call: r.Call, Txn: t.ID, Session: t.Session, Principal: who, Reasons: d.Reasons}
+	ask := ctxperm.ApprovalRequest{Call: r.Call, Txn: t.ID, Session: t.Session, Principal: who, Reasons: d.Reasons}
 	for _, a := range c.Asked.Access {
 		ask.Accesses = append(ask.Accesses, perm.ResourceAccess{Action: perm.Action(a.Action), Resource: a.Resource, Method: a.Method})
 	}
@@ -68,11 +68,11 @@ func (rt *Runtime) Remember(ctx context.Context, r Reply, how ctxperm.Remember) 
 		return "", err
 	}
 	grant.Why = r.Why
-	return grant.ID, rt.answer(ctx, t.Session, revert.Line{Txn: t.ID, Call: r.Call, Body: r.record(c)}, revert.Line{Body: grant})
+	return grant.ID, rt.answer(ctx, t.Session, revert.CallRecord{Txn: t.ID, Call: r.Call, Body: r.record(c)}, revert.CallRecord{Body: grant})
 }
 
 // waiting finds a call that the reply may be given to.
-func (rt *Runtime) waiting(ctx context.Context, r Reply) (t *revert.Txn, c *revert.Call, who perm.Principal, err error) {
+func (rt *Runtime) waiting(ctx context.Context, r Answer) (t *revert.Txn, c *revert.Call, who perm.Principal, err error) {
 	call, by := r.Call, r.By
 	if t, c, err = revert.LoadCall(ctx, rt.journal, call); err != nil {
 		return t, c, who, err
@@ -106,24 +106,24 @@ func (rt *Runtime) waiting(ctx context.Context, r Reply) (t *revert.Txn, c *reve
 }
 
 // fits reports whether the reply is given to the question that is asked.
-func (r Reply) fits(asked *record.Asked) error {
+func (r Answer) fits(asked *record.Asked) error {
 	switch {
-	case r.Question != "" && r.Question != asked.Digest:
+	case r.RequestDigest != "" && r.RequestDigest != asked.Digest:
 		return fmt.Errorf("call %s asks something else by now: look at it again: %w", r.Call, tool.ErrInvalid)
-	case r.Question == "" && r.Approved && asked.Purpose != "":
+	case r.RequestDigest == "" && r.Approved && asked.Purpose != "":
 		return fmt.Errorf("call %s waits with what it wants to change: the person who approves that names the question that they looked at: %w", r.Call, tool.ErrInvalid)
 	}
 	return nil
 }
 
 // answer is not fenced: whoever answers does not own the transaction.
-func (rt *Runtime) answer(ctx context.Context, session string, lines ...revert.Line) error {
-	return revert.NewRecorder(rt.journal, rt.host, session).Write(ctx, revert.Write{Lines: lines, Durable: true})
+func (rt *Runtime) answer(ctx context.Context, session string, lines ...revert.CallRecord) error {
+	return revert.NewRecorder(rt.journal, rt.host, session).Write(ctx, revert.Write{Records: lines, Durable: true})
 }
 
-// Decide writes down what a person says of a call whose outcome is unknown; see
+// ResolveUnknown writes down what a person says of a call whose outcome is unknown; see
 // revert.Reverter. The principal who asked for the call cannot say it.
-func (rt *Runtime) Decide(ctx context.Context, call string, d record.Decided) error {
+func (rt *Runtime) ResolveUnknown(ctx context.Context, call string, d record.Decided) error {
 	t, _, err := revert.LoadCall(ctx, rt.journal, call)
 	if err != nil {
 		return err
@@ -135,13 +135,13 @@ func (rt *Runtime) Decide(ctx context.Context, call string, d record.Decided) er
 	case d.By == who.ID:
 		return fmt.Errorf("%q asked for the call, so somebody else must say what became of it: %w", d.By, tool.ErrDenied)
 	}
-	return rt.reverter.Decide(ctx, call, d)
+	return rt.reverter.ResolveUnknown(ctx, call, d)
 }
 
-// Open finds an open transaction again: one of this runtime, or one whose
+// ResumeTxn finds an open transaction again: one of this runtime, or one whose
 // process is gone, with the principal, the roots and the grant that its session
 // had, as far as the tools here still need it.
-func (rt *Runtime) Open(ctx context.Context, txn string) (*Txn, error) {
+func (rt *Runtime) ResumeTxn(ctx context.Context, txn string) (*Txn, error) {
 	if tx, ok := rt.live.get(txn); ok {
 		return tx, nil
 	}
@@ -150,12 +150,12 @@ func (rt *Runtime) Open(ctx context.Context, txn string) (*Txn, error) {
 		err = rt.inCopy(ctx, t)
 	}
 	if err == nil {
-		t, err = rt.reverter.Adopt(ctx, txn)
+		t, err = rt.reverter.TakeOwnership(ctx, txn)
 	}
 	if err != nil {
 		return nil, err
 	}
-	s, _, err := rt.again(ctx, t.Session)
+	s, _, err := rt.sessionByID(ctx, t.Session)
 	if err != nil {
 		return nil, err
 	}
@@ -182,8 +182,8 @@ func (rt *Runtime) Open(ctx context.Context, txn string) (*Txn, error) {
 
 // Resume lets a pending call go on: approved, it runs; refused, expired or no
 // longer what was asked, it ends denied; without an answer it is still pending.
-// It runs once, whatever else is resumed. Of the options only WithProgress,
-// WithBegun and WithAsked count.
+// It runs once, whatever else is resumed. Of the options only OnCallProgress,
+// OnStart and WithAsked count.
 func (tx *Txn) Resume(ctx context.Context, call string, opts ...CallOption) (tool.Outcome, error) {
 	leave, err := tx.turn.alone(ctx) // two resumes of one call must not both find it pending
 	if err != nil {
@@ -209,7 +209,7 @@ func (tx *Txn) Resume(ctx context.Context, call string, opts ...CallOption) (too
 		return in.Resume(ctx, call, opts...)
 	}
 	how := configured(opts)
-	out := tx.line.Resume(ctx, c, tool.Request{Turn: tx.s.standing.turn(), Progress: how.progress, Begun: how.begun, Asked: how.asked})
+	out := tx.line.Resume(ctx, c, tool.Request{Turn: tx.s.standing.turn(), Progress: how.progress, OnStart: how.begun, Asked: how.asked})
 	tx.noticeHeld(out)
 	return out, out.Err()
 }
@@ -224,7 +224,7 @@ func (rt *Runtime) principalOf(ctx context.Context, id string) (who perm.Princip
 }
 
 // recount rebuilds a session's labels and counts from the journal.
-func (rt *Runtime) recount(ctx context.Context, id string, t *tally) error {
+func (rt *Runtime) recount(ctx context.Context, id string, t *sessionCounters) error {
 	kinds := []kind.Kind{
 		kind.Labelled, kind.Held, kind.Dropped, kind.Started, kind.Invalid, kind.Denied,
 		kind.Done, kind.Failed, kind.Unknown, kind.Verified, kind.Erased,
@@ -247,7 +247,7 @@ func (rt *Runtime) recount(ctx context.Context, id string, t *tally) error {
 			}
 			erased[rec.Call] = true
 		}
-		t.records(rec.At, []revert.Line{{Call: rec.Call, Body: rec.Body}})
+		t.records(rec.At, []revert.CallRecord{{Call: rec.Call, Body: rec.Body}})
 	}
 	t.settle()
 	return nil

@@ -15,9 +15,9 @@ import (
 // could not be dropped, and the next round tries again. Default: nothing is dropped.
 func (rt *Runtime) Retain(keep revert.Retention) error {
 	switch {
-	case keep.Keep < 0 || keep.Last < 0:
+	case keep.MaxAge < 0 || keep.KeepLast < 0:
 		return errors.New("agent: retention: Keep and Last must not be negative")
-	case keep.Dry:
+	case keep.DryRun:
 		return errors.New("agent: retention: Dry drops nothing; call Prune for it")
 	}
 	rt.exchange.Lock()
@@ -54,7 +54,7 @@ func (rt *Runtime) retain(keep revert.Retention) *retention {
 	ctx, stop := context.WithCancel(context.Background())
 	r := &retention{
 		rt: rt, by: rt.reverter.Retain(keep), stop: stop, ended: make(chan struct{}),
-		every: min(max(keep.Keep/8, retainOften), retainRare),
+		every: min(max(keep.MaxAge/8, retainOften), retainRare),
 	}
 	go r.loop(ctx)
 	return r

@@ -50,11 +50,11 @@ type collecting struct {
 
 var errAway = errors.New("the disk is away")
 
-func (c collecting) Collect(ctx context.Context, gone []effect.BlobRef) (journal.Collected, error) {
+func (c collecting) CollectGarbage(ctx context.Context, gone []effect.BlobRef) (journal.GCReport, error) {
 	if c.fails.Load() {
-		return journal.Collected{}, errAway
+		return journal.GCReport{}, errAway
 	}
-	return c.Journal.Collect(ctx, gone)
+	return c.Journal.CollectGarbage(ctx, gone)
 }
 
 // TestRetain: an open runtime drops what is past retention, says once why it could
@@ -65,7 +65,7 @@ func TestRetain(t *testing.T) {
 	var failing atomic.Bool
 	failing.Store(true)
 	j := collecting{journal.Memory(), &failing}
-	rt, err := agent.New(agent.Journal(j), agent.On(h), agent.Log(slog.New(slog.NewTextHandler(&said, nil))))
+	rt, err := agent.New(agent.Journal(j), agent.Host(h), agent.Log(slog.New(slog.NewTextHandler(&said, nil))))
 	require.NoError(t, err)
 	require.NoError(t, rt.Retain(revert.Retention{}))
 	require.ErrorContains(t, rt.Retain(revert.Retention{}), "it was begun before")
@@ -93,10 +93,10 @@ func TestRetain(t *testing.T) {
 func TestRetainRefuses(t *testing.T) {
 	rt, err := agent.New(agent.Journal(journal.Memory()))
 	require.NoError(t, err)
-	for _, keep := range []revert.Retention{{Keep: -1}, {Last: -1}, {Dry: true}} {
+	for _, keep := range []revert.Retention{{MaxAge: -1}, {KeepLast: -1}, {DryRun: true}} {
 		require.ErrorContains(t, rt.Retain(keep), "agent: retention: ")
 	}
-	require.NoError(t, rt.Retain(revert.Retention{Keep: 240 * time.Hour}))
+	require.NoError(t, rt.Retain(revert.Retention{MaxAge: 240 * time.Hour}))
 	require.NoError(t, rt.Close(), "it ends while it waits")
 	require.ErrorIs(t, rt.Retain(revert.Retention{}), agent.ErrClosed)
 }
@@ -104,8 +104,8 @@ func TestRetainRefuses(t *testing.T) {
 // oneCall is a committed transaction of one call.
 func oneCall(j journal.Journal) revert.Write {
 	return revert.Write{
-		Take: journal.Take{To: journal.Ownership{Txn: "t", Owner: j.Owner()}}, End: true, Durable: true,
-		Lines: []revert.Line{
+		Take: journal.OwnerChange{To: journal.Ownership{Txn: "t", Owner: j.Owner()}}, End: true, Durable: true,
+		Records: []revert.CallRecord{
 			{Body: &record.Begun{Owner: j.Owner()}},
 			{Call: "c", Body: &record.Started{Sequence: 1, Key: "k", Tool: record.ToolRef{Name: "tool"}, Input: json.RawMessage("{}"), Class: effect.Pure, Decision: json.RawMessage("{}")}},
 			{Call: "c", Body: &record.Done{Output: json.RawMessage("{}")}},

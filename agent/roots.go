@@ -145,24 +145,24 @@ func holds(parent, dir string) (bool, error) {
 // ways finds the means to take back the calls of a session: the tools and roots
 // of this runtime, and for a session of another process the folders that its
 // record names, if they are still the same ones.
-func (rt *Runtime) ways(ctx context.Context, session string) (revert.Ways, error) {
+func (rt *Runtime) ways(ctx context.Context, session string) (revert.Environment, error) {
 	if err := rt.inCopy(ctx, &revert.Txn{Session: session}); err != nil {
-		return revert.Ways{}, err
+		return revert.Environment{}, err
 	}
 	open, err := rt.rootsOf(ctx, session)
 	if err != nil {
-		return revert.Ways{}, err
+		return revert.Environment{}, err
 	}
 	lookup := func(name string) (disk.Root, bool) {
 		r, ok := open[name]
 		return r, ok
 	}
-	l := tool.Parts{
+	l := tool.PipelineConfig{
 		Key: line.NewKey(), Host: rt.host, Tools: rt.Tools, Roots: open, Drivers: rt.drivers, Limits: rt.limits, World: rt.world(open), Waits: &rt.waits,
 		Recorder: revert.NewRecorder(rt.journal, rt.host, session),
-	}.Line()
+	}.Pipeline()
 	schemes := append([]revert.Scheme{files.Scheme(lookup, rt.host), state.Scheme(rt.journal)}, rt.schemes...)
-	return revert.Ways{World: worldOf(open), Schemes: schemes, Undoer: l, Prober: l, Still: l.Still}, nil
+	return revert.Environment{Namespace: worldOf(open), Schemes: schemes, Undoer: l, Prober: l, WaitIdle: l.WaitCallIdle}, nil
 }
 
 // worldOf names the folders that resources of a session lie in.
@@ -275,21 +275,21 @@ func (rt *Runtime) sameRoot(mine root, rec record.Root, here bool) (disk.Root, b
 	return rt.others.keep(rec.Path, open), true
 }
 
-// kept are folders of other sessions that were opened to take their calls back.
-type kept struct {
+// foreignRoots are folders of other sessions that were opened to take their calls back.
+type foreignRoots struct {
 	mu   sync.Mutex // never held across a wait
 	open map[string]disk.Root
 	all  []disk.Root
 }
 
-func (k *kept) get(path string) (disk.Root, bool) {
+func (k *foreignRoots) get(path string) (disk.Root, bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	r, ok := k.open[path]
 	return r, ok
 }
 
-func (k *kept) keep(path string, r disk.Root) disk.Root {
+func (k *foreignRoots) keep(path string, r disk.Root) disk.Root {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.open == nil {
@@ -299,7 +299,7 @@ func (k *kept) keep(path string, r disk.Root) disk.Root {
 	return r
 }
 
-func (k *kept) close() error {
+func (k *foreignRoots) close() error {
 	k.mu.Lock()
 	all := k.all
 	k.all, k.open = nil, nil

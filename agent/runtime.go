@@ -32,25 +32,25 @@ type Runtime struct {
 	engine    perm.Engine
 	approver  ctxperm.Approver
 	wait      bool
-	asker     json.RawMessage   // this process, as calls that wait record it
-	onWaiting func(ctxperm.Ask) // told of them; nil: nobody
+	asker     json.RawMessage               // this process, as calls that wait record it
+	onWaiting func(ctxperm.ApprovalRequest) // told of them; nil: nobody
 	journal   journal.Journal
 	schemes   []revert.Scheme
 	drivers   []any // ctxperm.Driver each
 	roots     roots
-	others    kept
+	others    foreignRoots
 	log       *slog.Logger
 	limits    tool.Limits
 	reverter  *revert.Reverter
-	live      live
-	named     named
-	register  register
-	standings standings
-	abandon   Abandoned
-	waits     line.Waits
+	live      openTxns
+	named     callIDLocks
+	register  grantRegistry
+	standings sessionStates
+	abandon   AbandonedAction
+	waits     line.WaitGraph
 	progress  func(tool.Progress)
 	filters   []tool.Filter
-	tailored  map[string]Cut // by name, or name@version
+	tailored  map[string]ToolCustomizer // by name, or name@version
 	state     stateFolder
 	closed    atomic.Bool
 	ledger    *ledger    // of principals, under exchange; nil: no budget asked for it
@@ -101,7 +101,7 @@ func New(opts ...Option) (*Runtime, error) {
 		rt.asker = host.Asker(rt.host)
 	}
 	rt.register.journal, rt.register.turn = rt.journal, host.NewLock(rt.host, "register.look")
-	rt.reverter = &revert.Reverter{Journal: rt.journal, Host: rt.host, Ways: rt.ways, Named: rt.otherFolders, Dropped: rt.dropped}
+	rt.reverter = &revert.Reverter{Journal: rt.journal, Host: rt.host, EnvironmentFor: rt.ways, Named: rt.otherFolders, OnDrop: rt.dropped}
 	return rt, nil
 }
 
@@ -148,7 +148,7 @@ func (rt *Runtime) SetTools(tools ...tool.Tool) error {
 	}
 	rt.exchange.Lock()
 	defer rt.exchange.Unlock()
-	r = r.After(rt.Tools())
+	r = r.Replacing(rt.Tools())
 	rt.tools.Store(&r)
 	return nil
 }
@@ -194,14 +194,14 @@ func (rt *Runtime) Load(ctx context.Context, txn string) (*revert.Txn, error) {
 
 // Revert takes a transaction of any session back: an open one of this runtime,
 // once its calls in flight have ended; an open one whose owner is gone; or one
-// that has committed. A report that is not complete comes with ErrPartial.
+// that has committed. A report that is not complete comes with ErrPartialRevert.
 func (rt *Runtime) Revert(ctx context.Context, txn string) (revert.Report, error) {
-	return rt.Undo(ctx, txn, revert.Undoing{})
+	return rt.Undo(ctx, txn, revert.Options{})
 }
 
 // Undo takes a transaction, or a call, of any session back as how says; id names
-// either. A report that is not complete comes with ErrPartial.
-func (rt *Runtime) Undo(ctx context.Context, id string, how revert.Undoing) (revert.Report, error) {
+// either. A report that is not complete comes with ErrPartialRevert.
+func (rt *Runtime) Undo(ctx context.Context, id string, how revert.Options) (revert.Report, error) {
 	txn := id
 	if t, c, err := revert.LoadCall(ctx, rt.journal, id); err == nil {
 		txn, how.Calls = t.ID, []string{c.Ref.Call}
@@ -218,7 +218,7 @@ func (rt *Runtime) Undo(ctx context.Context, id string, how revert.Undoing) (rev
 
 // reported is a report that names the folders which only MovedRoot vouches for.
 func (rt *Runtime) reported(ctx context.Context, rep revert.Report, err error) (revert.Report, error) {
-	if rep.Txn == "" || err != nil && !errors.Is(err, ErrPartial) {
+	if rep.Txn == "" || err != nil && !errors.Is(err, ErrPartialRevert) {
 		return rep, err
 	}
 	t, failed := revert.Load(ctx, rt.journal, rep.Txn)
@@ -234,7 +234,7 @@ func (rt *Runtime) reported(ctx context.Context, rep revert.Report, err error) (
 
 // Preview says what Undo would do as things stand, and writes nothing: one item
 // for each resource. It has no error for what could not be taken back.
-func (rt *Runtime) Preview(ctx context.Context, id string, how revert.Undoing) (revert.Report, error) {
+func (rt *Runtime) Preview(ctx context.Context, id string, how revert.Options) (revert.Report, error) {
 	txn := id
 	if t, c, err := revert.LoadCall(ctx, rt.journal, id); err == nil {
 		txn, how.Calls = t.ID, []string{c.Ref.Call}

@@ -29,7 +29,7 @@ func TestReasonsOfDenials(t *testing.T) {
 	}, tool.Pure())
 	rt := newRuntime(t, agent.Tools(append(files.Tools(), mustTool(t, shut, err))...), agent.Policy(allowAll()), agent.Root("workspace", workspace(t)))
 	tx := begin(t, newSession(t, rt, agent.Grant(perm.Access(perm.Call, "tool://pay"), perm.Access(perm.Read, "file://workspace/**"))))
-	for says, call := range map[string]agent.Ask{
+	for says, call := range map[string]agent.BatchCall{
 		"Denied: the shop is shut until Monday. ":                                {Tool: "pay", Input: "ten", ID: "1"},
 		"Denied: the session was not granted to write file://workspace/‹path›. ": {Tool: "file_write", Input: tool.Args{"path": "notes.txt", "content": "x"}, ID: "2"},
 	} {
@@ -54,7 +54,7 @@ func TestSensitiveInErrors(t *testing.T) {
 		return "", tool.NoEffect(fmt.Errorf("no user %s with password %q", in.User, in.Password))
 	}, tool.Pure())
 	require.NoError(t, err)
-	login, err = login.With(func(s *tool.Spec) { s.Hints.Sensitive = []string{"password"} })
+	login, err = login.Modify(func(s *tool.Spec) { s.Hints.Sensitive = []string{"password"} })
 	require.NoError(t, err)
 	var said []string
 	rt := newRuntime(t, agent.Tools(login), agent.Policy(allowAll()), agent.OnProgress(func(p tool.Progress) { said = append(said, p.Message) }))
@@ -80,15 +80,15 @@ func TestDeniedIsHeard(t *testing.T) {
 		}
 		return perm.NewDecision(perm.Allow, perm.Details{}), nil
 	})
-	strict := tool.Filter{Name: "strict", Before: func(_ context.Context, f *tool.Filtered) error {
+	strict := tool.Filter{Name: "strict", Before: func(_ context.Context, f *tool.FilterCall) error {
 		if strings.Contains(string(f.Input()), "not") {
 			return errors.New("not now")
 		}
 		return nil
 	}}
-	ear := tool.Filter{Name: "ear", Denied: func(_ context.Context, f *tool.Filtered, o tool.Outcome) {
+	ear := tool.Filter{Name: "ear", Denied: func(_ context.Context, f *tool.FilterCall, o tool.Outcome) {
 		heard = append(heard, fmt.Sprintf("%s %s of %s for %s: %s by %s", f.Tool().Name(), f.Input(), f.Principal().ID, f.Session()[:2], f.Decision().Effect, o.Stage))
-	}, Ended: func(_ context.Context, f *tool.Filtered, o tool.Outcome) {
+	}, Ended: func(_ context.Context, f *tool.FilterCall, o tool.Outcome) {
 		heard = append(heard, fmt.Sprintf("%s %s: %s", f.Tool().Name(), f.Input(), o.Status))
 	}}
 	var text bytes.Buffer

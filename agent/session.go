@@ -19,10 +19,10 @@ import (
 
 // The conditions of transactions that errors.Is tells apart.
 var (
-	// ErrEnded: the transaction has committed or was reverted.
-	ErrEnded = errors.New("the transaction has ended")
-	// ErrPartial: a revert left something behind; its report lists it.
-	ErrPartial = errors.New("not everything was taken back")
+	// ErrTxnEnded: the transaction has committed or was reverted.
+	ErrTxnEnded = errors.New("the transaction has ended")
+	// ErrPartialRevert: a revert left something behind; its report lists it.
+	ErrPartialRevert = errors.New("not everything was taken back")
 	// ErrNotReleased: the commit of a transaction has begun, and a call that it was
 	// to release did not end done; see Txn.Commit.
 	ErrNotReleased = errors.New("a held call was not released")
@@ -38,8 +38,8 @@ type Session struct {
 	principal perm.Principal
 	client    perm.ClientFacts
 	limits    tool.Limits
-	roots     folders
-	standing  *standing
+	roots     rootsByName
+	standing  *sessionState
 	token     func() string // nil: not known; a function, so that printing a session shows nothing
 }
 
@@ -87,7 +87,7 @@ func (s *Session) Stands(ctx context.Context) error {
 
 // Update runs fn in a transaction: committed when fn returns nil, reverted when
 // it returns an error or panics, and left open when the error is
-// tool.ErrPending: Runtime.Open finds it again. It is reverted where a held call
+// tool.ErrPending: Runtime.ResumeTxn finds it again. It is reverted where a held call
 // could not be released, unless another one has been: then it is left open too, with
 // ErrNotReleased. The id is returned in each case. The error joins fn's with what
 // the revert left behind.
@@ -134,15 +134,15 @@ func (tx *Txn) manage(ctx context.Context, fn func(tx *Txn) error) (id string, e
 }
 
 // Revert takes back a transaction of this session, also after it committed. A
-// report that is not complete comes with ErrPartial.
+// report that is not complete comes with ErrPartialRevert.
 func (s *Session) Revert(ctx context.Context, txn string) (revert.Report, error) {
-	return s.Undo(ctx, txn, revert.Undoing{})
+	return s.Undo(ctx, txn, revert.Options{})
 }
 
 // Undo takes back a transaction of this session, or a call of one, as how says;
 // see Runtime.Undo.
-func (s *Session) Undo(ctx context.Context, id string, how revert.Undoing) (revert.Report, error) {
-	if _, err := s.Find(ctx, id); err != nil {
+func (s *Session) Undo(ctx context.Context, id string, how revert.Options) (revert.Report, error) {
+	if _, err := s.FindTxn(ctx, id); err != nil {
 		return revert.Report{}, err
 	}
 	how.By = cmp.Or(how.By, s.principal.ID)
@@ -150,54 +150,54 @@ func (s *Session) Undo(ctx context.Context, id string, how revert.Undoing) (reve
 }
 
 // Preview says what Undo would do, and writes nothing; see Runtime.Preview.
-func (s *Session) Preview(ctx context.Context, id string, how revert.Undoing) (revert.Report, error) {
-	if _, err := s.Find(ctx, id); err != nil {
+func (s *Session) Preview(ctx context.Context, id string, how revert.Options) (revert.Report, error) {
+	if _, err := s.FindTxn(ctx, id); err != nil {
 		return revert.Report{}, err
 	}
 	return s.rt.Preview(ctx, id, how)
 }
 
 // MayRevert has the policy decide, with purpose revert, whether the session's principal may have a call of this session taken back. A host
-// program that lets an agent do so by itself passes it as revert.Undoing.Permit. Where the policy asks for a person, the approver is asked if
+// program that lets an agent do so by itself passes it as revert.Options.Permit. Where the policy asks for a person, the approver is asked if
 // asking is set; without one, and with any other answer than yes, it is refused.
 func (s *Session) MayRevert(ctx context.Context, c revert.Call, asking bool) error {
 	if c.Session != s.id {
 		return fmt.Errorf("call %s is of another session", c.Ref.Call)
 	}
-	counts := &counts{session: s, txn: c.Ref.Txn}
+	counts := &txnFacts{session: s, txn: c.Ref.Txn}
 	if c.Started != nil {
 		counts.seq = c.Started.Sequence
 	}
-	return tool.Parts{
+	return tool.PipelineConfig{
 		Key: line.NewKey(), Host: s.rt.host, Tools: s.tools, Engine: s.rt.engine, Approver: s.rt.approver, Principal: s.principal, Client: s.client,
-		Recorder: revert.NewRecorder(s.rt.journal, s.rt.host, s.id).In(c.Ref.Txn), Facts: counts, Memory: memory{s}, Limits: s.limits,
-	}.Line().MayRevert(ctx, c, asking)
+		Recorder: revert.NewRecorder(s.rt.journal, s.rt.host, s.id).In(c.Ref.Txn), Facts: counts, Memory: approvalStore{s}, Limits: s.limits,
+	}.Pipeline().MayRevert(ctx, c, asking)
 }
 
 // Redo brings back a transaction of this session that was taken back; see
 // Runtime.Redo.
 func (s *Session) Redo(ctx context.Context, txn string) (revert.Report, error) {
-	if _, err := s.Find(ctx, txn); err != nil {
+	if _, err := s.FindTxn(ctx, txn); err != nil {
 		return revert.Report{}, err
 	}
 	return s.rt.Redo(ctx, txn, s.principal.ID)
 }
 
-// Open finds an open transaction of this session again; see Runtime.Open.
-func (s *Session) Open(ctx context.Context, txn string) (*Txn, error) {
+// ResumeTxn finds an open transaction of this session again; see Runtime.ResumeTxn.
+func (s *Session) ResumeTxn(ctx context.Context, txn string) (*Txn, error) {
 	if tx, ok := s.rt.live.get(txn); ok && tx.s.id == s.id {
 		return tx, nil
 	}
-	if _, err := s.Find(ctx, txn); err != nil {
+	if _, err := s.FindTxn(ctx, txn); err != nil {
 		return nil, err
 	}
-	return s.rt.Open(ctx, txn)
+	return s.rt.ResumeTxn(ctx, txn)
 }
 
 // Outcome returns what a call of this session came to, as the journal tells it: what Invoke answers for a call id that
 // was used before.
 func (s *Session) Outcome(ctx context.Context, call string) (tool.Outcome, error) {
-	if _, err := s.Find(ctx, call); err != nil {
+	if _, err := s.FindTxn(ctx, call); err != nil {
 		return tool.Outcome{}, err
 	}
 	t, c, err := revert.LoadCall(ctx, s.rt.journal, call)
@@ -207,9 +207,9 @@ func (s *Session) Outcome(ctx context.Context, call string) (tool.Outcome, error
 	return newTxn(s, revert.NewRecorder(s.rt.journal, s.rt.host, s.id).In(t.ID), nil).line.Outcome(c), nil
 }
 
-// Find returns the transaction of this session that an id names: its own id, or that of a call of it. What is another
+// FindTxn returns the transaction of this session that an id names: its own id, or that of a call of it. What is another
 // session's is not read: nobody learns more of it, nor later, than of what never was (journal.ErrNotFound).
-func (s *Session) Find(ctx context.Context, id string) (txn string, err error) {
+func (s *Session) FindTxn(ctx context.Context, id string) (txn string, err error) {
 	txn = id
 	// That a result raises labels is of the session, and may be the first that the journal has of a call.
 	ofTxn := slices.DeleteFunc(kind.All(), func(k kind.Kind) bool { return k == kind.Labelled })
@@ -222,7 +222,7 @@ func (s *Session) Find(ctx context.Context, id string) (txn string, err error) {
 	}
 	began, ok, err := s.rt.first(ctx, journal.Query{Txn: txn})
 	if err == nil && (!ok || began.Session != s.id) {
-		err = s.notIts(id)
+		err = s.errForeignTxn(id)
 	}
 	if err != nil {
 		return "", err
@@ -230,7 +230,7 @@ func (s *Session) Find(ctx context.Context, id string) (txn string, err error) {
 	return txn, nil
 }
 
-func (s *Session) notIts(id string) error {
+func (s *Session) errForeignTxn(id string) error {
 	return fmt.Errorf("transaction or call %s of this session: %w", id, journal.ErrNotFound)
 }
 
@@ -248,7 +248,7 @@ func (rt *Runtime) first(ctx context.Context, q journal.Query) (h record.Header,
 
 func partial(rep revert.Report, err error) error {
 	if err == nil && !rep.Complete() {
-		return fmt.Errorf("%w: %d of %d", ErrPartial, len(rep.NotUndone()), len(rep.Items))
+		return fmt.Errorf("%w: %d of %d", ErrPartialRevert, len(rep.NotUndone()), len(rep.Items))
 	}
 	return err
 }

@@ -21,46 +21,46 @@ import (
 	"github.com/remit-dev/remit/revert/record"
 )
 
-// standing is what all Session values of one session share in this process: its
+// sessionState is what all Session values of one session share in this process: its
 // counts and its grant.
-type standing struct {
-	tally *tally
+type sessionState struct {
+	tally *sessionCounters
 	grant ctxperm.Grant
-	given *given
-	from  *standing // of the session that handed the grant on; kept, so that its uses are counted once
+	given *userURLs
+	from  *sessionState // of the session that handed the grant on; kept, so that its uses are counted once
 
 	properties sync.Map     // for filters
 	requests   atomic.Int64 // batches, and calls of their own, so far
 }
 
 // nextTurn numbers a request of the session.
-func (st *standing) nextTurn() int { return int(st.requests.Add(1)) - 1 }
+func (st *sessionState) nextTurn() int { return int(st.requests.Add(1)) - 1 }
 
 // turn is the number of the newest request.
-func (st *standing) turn() int { return max(int(st.requests.Load())-1, 0) }
+func (st *sessionState) turn() int { return max(int(st.requests.Load())-1, 0) }
 
-// standings finds them again for as long as somebody uses them. After that the
+// sessionStates finds them again for as long as somebody uses them. After that the
 // journal tells the same.
-type standings struct {
+type sessionStates struct {
 	mu sync.Mutex // never held across a wait
-	of map[string]weak.Pointer[standing]
+	of map[string]weak.Pointer[sessionState]
 }
 
-func (s *standings) get(id string) *standing {
+func (s *sessionStates) get(id string) *sessionState {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.of[id].Value()
 }
 
 // keep returns the one that is there already, or else st.
-func (s *standings) keep(id string, st *standing) *standing {
+func (s *sessionStates) keep(id string, st *sessionState) *sessionState {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if there := s.of[id].Value(); there != nil {
 		return there
 	}
 	if s.of == nil {
-		s.of = map[string]weak.Pointer[standing]{}
+		s.of = map[string]weak.Pointer[sessionState]{}
 	}
 	for old, p := range s.of {
 		if p.Value() == nil {
@@ -71,37 +71,37 @@ func (s *standings) keep(id string, st *standing) *standing {
 	return st
 }
 
-// standing makes what a session stands on. Used is how many of its uses are
+// newSessionState makes what a session stands on. Used is how many of its uses are
 // spent.
-func (rt *Runtime) standing(id string, body *record.Session, set perm.Set, from *standing, used int) *standing {
+func (rt *Runtime) newSessionState(id string, body *record.Session, set perm.Set, from *sessionState, used int) *sessionState {
 	c := ctxperm.GrantConfig{ID: id, Set: set, Expires: body.Expires, Uses: body.Uses, Used: used, Now: rt.host.Now}
 	if from != nil {
-		c.From = from.grant
+		c.Parent = from.grant
 	}
 	if body.Parent != "" || body.Uses > 0 || !body.Expires.IsZero() {
-		c.Look = rt.register.gone
+		c.CheckRevoked = rt.register.gone
 	}
 	urls := newGiven(rt.journal, id)
 	if from != nil {
 		urls = from.given
 	}
-	return &standing{tally: newTally(rt.host, rt.tools.Load), grant: ctxperm.NewGrant(line.NewKey(), c), given: urls, from: from}
+	return &sessionState{tally: newTally(rt.host, rt.tools.Load), grant: ctxperm.NewGrant(line.NewKey(), c), given: urls, from: from}
 }
 
 // inherit gives a session that was handed on the labels and requirements of the one that it comes from, as they are now, and
 // returns the record of it; none where there are none.
-func (st *standing) inherit() []revert.Line {
+func (st *sessionState) inherit() []revert.CallRecord {
 	labels, requires := st.from.tally.raised()
 	if len(labels)+len(requires) == 0 {
 		return nil
 	}
 	st.tally.label(labels, requires)
-	return []revert.Line{{Body: &record.Labelled{Labels: labels, Requires: requires}}}
+	return []revert.CallRecord{{Body: &record.Labelled{Labels: labels, Requires: requires}}}
 }
 
-// again finds a session by its id: what this process knows of it, or else what
+// sessionByID finds a session by its id: what this process knows of it, or else what
 // the journal says, with no more than the tools here still need.
-func (rt *Runtime) again(ctx context.Context, id string) (*Session, *record.Session, error) {
+func (rt *Runtime) sessionByID(ctx context.Context, id string) (*Session, *record.Session, error) {
 	body, err := rt.recordOf(ctx, id)
 	if err != nil {
 		return nil, nil, err
@@ -130,7 +130,7 @@ func (rt *Runtime) again(ctx context.Context, id string) (*Session, *record.Sess
 	return s, body, nil
 }
 
-func (rt *Runtime) restore(ctx context.Context, id string, body *record.Session) (*standing, error) {
+func (rt *Runtime) restore(ctx context.Context, id string, body *record.Session) (*sessionState, error) {
 	var set perm.Set
 	if err := canon.Decode(body.Grant, &set); err != nil {
 		return nil, fmt.Errorf("session %s: grant: %w", id, err)
@@ -139,9 +139,9 @@ func (rt *Runtime) restore(ctx context.Context, id string, body *record.Session)
 	if err != nil {
 		return nil, err
 	}
-	var from *standing
+	var from *sessionState
 	if body.Parent != "" {
-		parent, _, err := rt.again(ctx, body.Parent)
+		parent, _, err := rt.sessionByID(ctx, body.Parent)
 		if err != nil {
 			return nil, err
 		}
@@ -153,7 +153,7 @@ func (rt *Runtime) restore(ctx context.Context, id string, body *record.Session)
 			return nil, err
 		}
 	}
-	st := rt.standing(id, body, set.Narrow(have), from, used)
+	st := rt.newSessionState(id, body, set.Narrow(have), from, used)
 	revoked, why, err := rt.register.gone(ctx, id)
 	if err != nil {
 		return nil, err
@@ -223,8 +223,8 @@ func (rt *Runtime) recordOf(ctx context.Context, id string) (*record.Session, er
 	return nil, fmt.Errorf("session %s: %w", id, journal.ErrNotFound)
 }
 
-// ErrNoSession says that nothing on the journal is resumed by this token.
-var ErrNoSession = errors.New("no session is resumed by this token")
+// ErrUnknownToken says that nothing on the journal is resumed by this token.
+var ErrUnknownToken = errors.New("no session is resumed by this token")
 
 // token makes what resumes a session, and the digest of it that is recorded.
 func (rt *Runtime) token(id string) (token, digest string) {
@@ -259,19 +259,19 @@ func (rt *Runtime) ResumeSession(ctx context.Context, token string, opts ...Sess
 	body, err := rt.recordOf(ctx, id)
 	switch {
 	case errors.Is(err, journal.ErrNotFound):
-		return nil, ErrNoSession
+		return nil, ErrUnknownToken
 	case err != nil:
 		return nil, fmt.Errorf("agent: session: %w", err)
 	case body.Token == "" || subtle.ConstantTimeCompare([]byte(body.Token), []byte(tokenDigest(token))) != 1:
-		return nil, ErrNoSession
+		return nil, ErrUnknownToken
 	}
-	if err := rt.elsewhere(ctx, id); err != nil {
+	if err := rt.checkNotOpenElsewhere(ctx, id); err != nil {
 		return nil, fmt.Errorf("agent: %w", err)
 	}
 	if named, err := rt.otherFolders(ctx, id); err != nil || len(named) > 0 {
 		return nil, errors.Join(fmt.Errorf("agent: session %s began in another folder: %w", id, revert.ErrAway), err)
 	}
-	s, _, err := rt.again(ctx, id)
+	s, _, err := rt.sessionByID(ctx, id)
 	if err != nil {
 		return nil, fmt.Errorf("agent: %w", err)
 	}
@@ -281,12 +281,12 @@ func (rt *Runtime) ResumeSession(ctx context.Context, token string, opts ...Sess
 	}
 	s.limits = c.limits
 	s.token = func() string { return token }
-	return s, s.Give(ctx, c.given...)
+	return s, s.AddUserURLs(ctx, c.given...)
 }
 
-// elsewhere refuses a session of which another living process has a transaction
+// checkNotOpenElsewhere refuses a session of which another living process has a transaction
 // open: it would count on its own.
-func (rt *Runtime) elsewhere(ctx context.Context, id string) error {
+func (rt *Runtime) checkNotOpenElsewhere(ctx context.Context, id string) error {
 	open, err := rt.journal.Unfinished(ctx)
 	if err != nil {
 		return err
@@ -313,5 +313,5 @@ func (rt *Runtime) elsewhere(ctx context.Context, id string) error {
 	return nil
 }
 
-// folders are the roots that a session's transactions see.
-type folders = map[string]disk.Root
+// rootsByName are the roots that a session's transactions see.
+type rootsByName = map[string]disk.Root

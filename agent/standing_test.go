@@ -39,10 +39,10 @@ func TestSessionsGoOn(t *testing.T) {
 
 	again, err := other.ResumeSession(ctx, token)
 	require.NoError(t, err)
-	require.Equal(t, want.Tools["file_read"].Tally, agent.FactsAt(again, o.host.Now()).Tools["file_read"].Tally)
+	require.Equal(t, want.Tools["file_read"].Counts, agent.FactsAt(again, o.host.Now()).Tools["file_read"].Counts)
 	require.Equal(t, s.Principal(), again.Principal())
 	require.Equal(t, token, again.Token())
-	back, err := other.Open(ctx, open.ID())
+	back, err := other.ResumeTxn(ctx, open.ID())
 	require.NoError(t, err)
 	require.NoError(t, reads(ctx, back))
 	require.Equal(t, 3, agent.FactsAt(again, o.host.Now()).Tools["file_read"].Run, "also through a transaction that was found again")
@@ -58,7 +58,7 @@ func TestTokensAreNotGuessed(t *testing.T) {
 	flipped := token[:len(token)-1] + map[bool]string{true: "1", false: "0"}[last == "0"]
 	for _, bad := range []string{"", ".", s.ID(), s.ID() + ".", flipped, token + "0", "s_other" + token[len(s.ID()):]} {
 		_, err := rt.ResumeSession(ctx, bad)
-		require.ErrorIs(t, err, agent.ErrNoSession, bad)
+		require.ErrorIs(t, err, agent.ErrUnknownToken, bad)
 	}
 	tx := begin(t, s)
 	require.NoError(t, reads(ctx, tx))

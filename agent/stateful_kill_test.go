@@ -31,7 +31,7 @@ const killedIn = "REMIT_STATE_KILLED_IN"
 func stateRuntime(t *testing.T, dir string) (*agent.Runtime, func()) {
 	j, err := sqlite.Open(context.Background(), filepath.Join(dir, "journal"))
 	require.NoError(t, err)
-	rt, err := agent.New(quiet(), agent.Tools(remembering(t, "todo", nil)), agent.Root("workspace", filepath.Join(dir, "work")), agent.Journal(j), agent.OnAbandoned(agent.Revert))
+	rt, err := agent.New(quiet(), agent.Tools(remembering(t, "todo", nil)), agent.Root("workspace", filepath.Join(dir, "work")), agent.Journal(j), agent.OnAbandoned(agent.RevertAbandoned))
 	require.NoError(t, err)
 	return rt, func() {
 		require.NoError(t, rt.Close())
@@ -57,7 +57,7 @@ func TestStateAfterAKill(t *testing.T) {
 		s, err := rt.ResumeSession(t.Context(), token)
 		require.NoError(t, err)
 		var now list
-		if held := kept(t, rt, s, "todo"); held != "nothing" {
+		if held := foreignRoots(t, rt, s, "todo"); held != "nothing" {
 			require.NoError(t, canon.Decode([]byte(held), &now))
 		}
 		require.Equal(t, strings.Join(now.Items, " "), onTheDisk(t, dir), "killed after %d", len(told))
@@ -146,12 +146,12 @@ func TestErasureOfAState(t *testing.T) {
 		require.NoError(t, err)
 		last = id
 	}
-	was := kept(t, rt, s, "todo")
+	was := foreignRoots(t, rt, s, "todo")
 	back := &revert.Reverter{Journal: rt.Journal(), Host: host.Real()}
 	for range 2 {
 		_, err := back.Prune(ctx, revert.Retention{})
 		require.NoError(t, err)
-		require.Equal(t, was, kept(t, rt, s, "todo"))
+		require.Equal(t, was, foreignRoots(t, rt, s, "todo"))
 		fsckClean(t, rt)
 	}
 	_, err := s.Revert(ctx, last)
@@ -169,8 +169,8 @@ func TestErasureOfAState(t *testing.T) {
 	require.NoError(t, err)
 	_, err = back.Erase(ctx, txn.Calls[0].Ref.Call, record.Erased{By: "kim", Why: "asked"})
 	require.NoError(t, err)
-	require.Equal(t, "nothing", kept(t, rt, s, "todo"))
+	require.Equal(t, "nothing", foreignRoots(t, rt, s, "todo"))
 	fsckClean(t, rt)
 	adds(t, begin(t, s), "todo", "anew")
-	require.Equal(t, `{"calls":1,"items":["anew"]}`, kept(t, rt, s, "todo"))
+	require.Equal(t, `{"calls":1,"items":["anew"]}`, foreignRoots(t, rt, s, "todo"))
 }

@@ -83,13 +83,13 @@ func onDisk(t *testing.T, dir string) journal.Journal {
 	return j
 }
 
-func kept(t *testing.T, rt *agent.Runtime, s *agent.Session, name string) string {
+func foreignRoots(t *testing.T, rt *agent.Runtime, s *agent.Session, name string) string {
 	now, err := state.Newest(context.Background(), rt.Journal(), s.ID(), name)
 	require.NoError(t, err)
 	if now.Content == nil {
 		return "nothing"
 	}
-	r, err := rt.Journal().Open(context.Background(), *now.Content)
+	r, err := rt.Journal().OpenContent(context.Background(), *now.Content)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, r.Close()) }()
 	raw, err := io.ReadAll(r)
@@ -109,22 +109,22 @@ func TestStateGoesWithItsCalls(t *testing.T) {
 	begun := 0
 	rt := newRuntime(t, agent.Tools(remembering(t, "todo", &begun)), agent.Root("workspace", t.TempDir()), agent.Journal(onDisk(t, t.TempDir())))
 	s := newSession(t, rt)
-	require.Equal(t, "nothing", kept(t, rt, s, "todo"))
+	require.Equal(t, "nothing", foreignRoots(t, rt, s, "todo"))
 
 	tx := begin(t, s)
 	adds(t, tx, "todo", "a")
 	require.NoError(t, tx.Savepoint(ctx, "p"))
 	adds(t, tx, "todo", "b")
-	require.Equal(t, `{"calls":2,"items":["a","b"]}`, kept(t, rt, s, "todo"))
+	require.Equal(t, `{"calls":2,"items":["a","b"]}`, foreignRoots(t, rt, s, "todo"))
 	rep, err := tx.RevertTo(ctx, "p")
 	require.NoError(t, err, "%+v", rep)
-	require.Equal(t, `{"calls":1,"items":["a"]}`, kept(t, rt, s, "todo"))
+	require.Equal(t, `{"calls":1,"items":["a"]}`, foreignRoots(t, rt, s, "todo"))
 
 	in := nest(t, tx, s)
 	adds(t, in, "todo", "c")
 	_, err = in.Revert(ctx)
 	require.NoError(t, err)
-	require.Equal(t, `{"calls":1,"items":["a"]}`, kept(t, rt, s, "todo"))
+	require.Equal(t, `{"calls":1,"items":["a"]}`, foreignRoots(t, rt, s, "todo"))
 	require.NoError(t, tx.Commit(ctx))
 
 	second, err := s.Update(ctx, func(tx *agent.Txn) error {
@@ -133,18 +133,18 @@ func TestStateGoesWithItsCalls(t *testing.T) {
 	})
 	require.NoError(t, err)
 	rep, err = s.Revert(ctx, tx.ID())
-	require.ErrorIs(t, err, agent.ErrPartial, "a later call changed it on top")
+	require.ErrorIs(t, err, agent.ErrPartialRevert, "a later call changed it on top")
 	require.Equal(t, effect.Conflict, rep.Items[0].Outcome)
 	require.Contains(t, rep.Items[0].Why, "changed it after this one")
 	_, err = s.Revert(ctx, second)
 	require.NoError(t, err)
-	require.Equal(t, `{"calls":1,"items":["a"]}`, kept(t, rt, s, "todo"))
+	require.Equal(t, `{"calls":1,"items":["a"]}`, foreignRoots(t, rt, s, "todo"))
 	_, err = s.Redo(ctx, second)
 	require.NoError(t, err)
-	require.Equal(t, `{"calls":2,"items":["a","d"]}`, kept(t, rt, s, "todo"))
-	_, err = s.Undo(ctx, tx.ID(), revert.Undoing{Cascade: true})
+	require.Equal(t, `{"calls":2,"items":["a","d"]}`, foreignRoots(t, rt, s, "todo"))
+	_, err = s.Undo(ctx, tx.ID(), revert.Options{Cascade: true})
 	require.NoError(t, err)
-	require.Equal(t, "nothing", kept(t, rt, s, "todo"))
+	require.Equal(t, "nothing", foreignRoots(t, rt, s, "todo"))
 	require.Equal(t, 1, begun)
 	adds(t, begin(t, s), "todo", "e")
 	require.Equal(t, 2, begun, "there was none any more")
@@ -166,16 +166,16 @@ func TestStateOfAFailedCall(t *testing.T) {
 	s := newSession(t, rt)
 	tx := begin(t, s)
 	adds(t, tx, "todo", "a!")
-	was, before := kept(t, rt, s, "todo"), tree(t, dir)
+	was, before := foreignRoots(t, rt, s, "todo"), tree(t, dir)
 	for _, in := range []item{{"x!", "error"}, {"x!", "panic"}, {"x!", "isError"}, {"denied", ""}} {
 		out, err := tx.Invoke(ctx, "todo", tool.Args{"text": in.Text, "fail": in.Fail})
 		require.Error(t, err)
 		require.Contains(t, []tool.Status{tool.StatusFailed, tool.StatusDenied}, out.Status, "%+v", out)
-		require.Equal(t, was, kept(t, rt, s, "todo"))
+		require.Equal(t, was, foreignRoots(t, rt, s, "todo"))
 		require.Equal(t, before, tree(t, dir), "what it did besides is gone too")
 	}
 	adds(t, tx, "todo", "b")
-	require.Equal(t, `{"calls":2,"items":["a!","b"]}`, kept(t, rt, s, "todo"))
+	require.Equal(t, `{"calls":2,"items":["a!","b"]}`, foreignRoots(t, rt, s, "todo"))
 }
 
 // TestStateBelongsToASession that is resumed by its token; another one has its own.
@@ -206,14 +206,14 @@ func TestStateBelongsToASession(t *testing.T) {
 	rt, end = open()
 	defer end()
 	stranger := newSession(t, rt)
-	require.Equal(t, "nothing", kept(t, rt, stranger, "todo"))
+	require.Equal(t, "nothing", foreignRoots(t, rt, stranger, "todo"))
 	s, err = rt.ResumeSession(ctx, token)
 	require.NoError(t, err)
 	adds(t, begin(t, s), "todo", "c")
-	require.Equal(t, `{"calls":2,"items":["a","c"]}`, kept(t, rt, s, "todo"))
-	require.Equal(t, `{"calls":1,"items":["b"]}`, kept(t, rt, s, "other"))
+	require.Equal(t, `{"calls":2,"items":["a","c"]}`, foreignRoots(t, rt, s, "todo"))
+	require.Equal(t, `{"calls":1,"items":["b"]}`, foreignRoots(t, rt, s, "other"))
 	adds(t, begin(t, stranger), "todo", "z")
-	require.Equal(t, `{"calls":1,"items":["z"]}`, kept(t, rt, stranger, "todo"))
+	require.Equal(t, `{"calls":1,"items":["z"]}`, foreignRoots(t, rt, stranger, "todo"))
 }
 
 // TestCallsOnAStateComeOneAfterTheOther in a transaction and those inside it; another
@@ -232,7 +232,7 @@ func TestCallsOnAStateComeOneAfterTheOther(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	require.Contains(t, kept(t, rt, s, "todo"), `"calls":24`)
+	require.Contains(t, foreignRoots(t, rt, s, "todo"), `"calls":24`)
 
 	beside := begin(t, s)
 	adds(t, beside, "other", "free")
@@ -244,7 +244,7 @@ func TestCallsOnAStateComeOneAfterTheOther(t *testing.T) {
 	}
 	require.NoError(t, tx.Commit(ctx))
 	adds(t, beside, "todo", "y")
-	require.Contains(t, kept(t, rt, s, "todo"), `"calls":25`)
+	require.Contains(t, foreignRoots(t, rt, s, "todo"), `"calls":25`)
 }
 
 // TestStateThatStaysAsItIs: a call that leaves the state as it was has changed nothing.
@@ -277,11 +277,11 @@ func TestStateUnderOtherSettings(t *testing.T) {
 		return seen{}, nil
 	}
 	add := func(_ context.Context, tc ctxperm.ToolContext, _ item, was seen) (listed, seen, error) {
-		was.By = append(was.By, string(tc.Line(line.NewKey()).Config().Settings))
+		was.By = append(was.By, string(tc.CallState(line.NewKey()).Config().Settings))
 		return listed{}, was, nil
 	}
 	tl, err := tool.Stateful("sees", "Remembers its settings.", nil, none, add, tool.Effect(effect.Reversible), tool.Confined(tool.Handles))
-	tl, err = mustTool(t, tl, err).With(func(s *tool.Spec) { s.Settings = tool.Params{{Name: "of", Type: "string", Required: true}} })
+	tl, err = mustTool(t, tl, err).Modify(func(s *tool.Spec) { s.Settings = tool.Params{{Name: "of", Type: "string", Required: true}} })
 	tl = mustTool(t, tl, err)
 	with := func(of string) tool.Tool {
 		c, _, err := tl.Configure(ctx, []byte(`{"of":"`+of+`"}`))
@@ -295,7 +295,7 @@ func TestStateUnderOtherSettings(t *testing.T) {
 	require.NoError(t, rt.SetTools(with("b")))
 	adds(t, tx, "sees", "x")
 	require.Equal(t, 1, begun)
-	require.JSONEq(t, `{"By":["{\"of\":\"a\"}","{\"of\":\"b\"}"]}`, kept(t, rt, s, "sees"))
+	require.JSONEq(t, `{"By":["{\"of\":\"a\"}","{\"of\":\"b\"}"]}`, foreignRoots(t, rt, s, "sees"))
 }
 
 // TestStateBeyondTheLimits fails its call, and leaves the state as it was.
@@ -314,10 +314,10 @@ func TestStateBeyondTheLimits(t *testing.T) {
 	s := newSession(t, rt)
 	tx := begin(t, s)
 	adds(t, tx, "digs", strings.Repeat("x", 50))
-	was := kept(t, rt, s, "digs")
+	was := foreignRoots(t, rt, s, "digs")
 	out, err := tx.Invoke(t.Context(), "digs", tool.Args{"text": strings.Repeat("x", 100)})
 	require.ErrorIs(t, err, tool.ErrFailed)
 	require.Contains(t, out.Error.Why, "the state that the call left: invalid JSON")
-	require.Equal(t, was, kept(t, rt, s, "digs"))
+	require.Equal(t, was, foreignRoots(t, rt, s, "digs"))
 	adds(t, tx, "digs", "x")
 }

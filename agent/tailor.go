@@ -10,16 +10,16 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// Cut makes the declaration of a tool for one session: who asks, what is known of the session (id, labels, requirements, client), and the
+// ToolCustomizer makes the declaration of a tool for one session: who asks, what is known of the session (id, labels, requirements, client), and the
 // tool as it is for all. It only computes, is asked at each listing and each call, and is safe for concurrent use.
-type Cut func(who perm.Principal, session perm.SessionFacts, of tool.Spec) (tool.Spec, error)
+type ToolCustomizer func(who perm.Principal, session perm.SessionFacts, of tool.Spec) (tool.Spec, error)
 
-// Tailor makes a tool of the runtime anew for each request of a session: an enumeration of what this user has, a description of what
+// CustomizeTool makes a tool of the runtime anew for each request of a session: an enumeration of what this user has, a description of what
 // there is now. Approvals, remembered ones, held calls and grades count for the digest that they were given for, as ever; what the session's grant does not
 // hold its calls do not get. Name, version, undo version and whether there is a Revert stay: so calls that were made before are
 // undone, whatever the function returns by then, or where it fails. A function that fails or panics leaves the tool without an offer: it is not listed, a call of
-// it is invalid, and Session.Why says why.
-func Tailor(name string, cut Cut) Option {
+// it is invalid, and Session.ToolHiddenReason says why.
+func CustomizeTool(name string, cut ToolCustomizer) Option {
 	return func(c *config) error {
 		switch _, twice := c.tailored[name]; {
 		case cut == nil:
@@ -27,7 +27,7 @@ func Tailor(name string, cut Cut) Option {
 		case twice:
 			return fmt.Errorf("tool %q is tailored twice", name)
 		case c.tailored == nil:
-			c.tailored = map[string]Cut{}
+			c.tailored = map[string]ToolCustomizer{}
 		}
 		c.tailored[name] = cut
 		return nil
@@ -71,8 +71,8 @@ func (s *Session) tools() tool.Registry {
 }
 
 // cutOf is what tailors a tool: by its name and version, and the newest by its name alone.
-func (rt *Runtime) cutOf(t tool.Tool, newest bool) Cut {
-	if cut := rt.tailored[t.Ask()]; cut != nil {
+func (rt *Runtime) cutOf(t tool.Tool, newest bool) ToolCustomizer {
+	if cut := rt.tailored[t.QualifiedName()]; cut != nil {
 		return cut
 	}
 	if newest {
@@ -82,17 +82,17 @@ func (rt *Runtime) cutOf(t tool.Tool, newest bool) Cut {
 }
 
 // tailor makes a tool for this session. One that cannot be made is not offered, and says why.
-func (s *Session) tailor(t tool.Tool, cut Cut) tool.Tool {
+func (s *Session) tailor(t tool.Tool, cut ToolCustomizer) tool.Tool {
 	labels, requires := s.standing.tally.raised()
 	client := s.client
 	made, err := cutFrom(t, cut, s.Principal(), perm.SessionFacts{ID: s.id, Labels: labels, Requires: requires, Client: &client})
 	if err != nil {
-		return t.Unconfigured("it could not be made for this session: " + err.Error())
+		return t.WithoutSettings("it could not be made for this session: " + err.Error())
 	}
 	return made
 }
 
-func cutFrom(t tool.Tool, cut Cut, who perm.Principal, facts perm.SessionFacts) (made tool.Tool, err error) {
+func cutFrom(t tool.Tool, cut ToolCustomizer, who perm.Principal, facts perm.SessionFacts) (made tool.Tool, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			made, err = tool.Tool{}, fmt.Errorf("the function that makes it panicked (%T)", p)
@@ -110,24 +110,24 @@ func cutFrom(t tool.Tool, cut Cut, who perm.Principal, facts perm.SessionFacts) 
 	case spec.Settings != nil:
 		return tool.Tool{}, errors.New("it would have settings")
 	}
-	return t.With(func(s *tool.Spec) { *s = spec })
+	return t.Modify(func(s *tool.Spec) { *s = spec })
 }
 
-// Why says why the session is not offered a tool, by its name or name@version; "" where it is. An error says that there is no such tool,
+// ToolHiddenReason says why the session is not offered a tool, by its name or name@version; "" where it is. An error says that there is no such tool,
 // or that the policy could not be asked.
-func (s *Session) Why(ctx context.Context, name string) (string, error) {
+func (s *Session) ToolHiddenReason(ctx context.Context, name string) (string, error) {
 	tools := s.tools()
 	t, err := tools.Find(name)
 	if err != nil {
 		return "", err
 	}
-	if why := t.NotConfigured(); why != "" {
+	if why := t.NotConfiguredReason(); why != "" {
 		return why, nil
 	}
-	if why := t.Unseen(s.client); why != "" {
+	if why := t.HiddenReason(s.client); why != "" {
 		return why, nil
 	}
-	if newest, _ := tools.Get(t.Name()); newest.Ask() != t.Ask() {
+	if newest, _ := tools.Get(t.Name()); newest.QualifiedName() != t.QualifiedName() {
 		return "there is a newer version; a call may name it", nil
 	}
 	shown, err := s.Tools(ctx)

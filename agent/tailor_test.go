@@ -44,7 +44,7 @@ func closer(t *testing.T, closed map[string]bool) tool.Tool {
 }
 
 // only narrows the tool to the tickets of whoever asks.
-func only(tickets map[string][]string) agent.Cut {
+func only(tickets map[string][]string) agent.ToolCustomizer {
 	return func(who perm.Principal, _ perm.SessionFacts, of tool.Spec) (tool.Spec, error) {
 		mine, ok := tickets[who.ID]
 		if !ok {
@@ -63,7 +63,7 @@ func TestToolsAreTailored(t *testing.T) {
 	ctx, closed := context.Background(), map[string]bool{}
 	base := closer(t, closed)
 	rt := newRuntime(t, agent.Tools(base), agent.Policy(allowAll()),
-		agent.Tailor("close_ticket", only(map[string][]string{"ann": {"A-1", "A-2"}, "bob": {"B-1"}, "panics": {}})))
+		agent.CustomizeTool("close_ticket", only(map[string][]string{"ann": {"A-1", "A-2"}, "bob": {"B-1"}, "panics": {}})))
 	open := func(id string) *agent.Session {
 		s, err := rt.Session(ctx, perm.Principal{ID: id})
 		require.NoError(t, err)
@@ -102,7 +102,7 @@ func TestToolsAreTailored(t *testing.T) {
 
 func why(t *testing.T, s *agent.Session, name string) string {
 	t.Helper()
-	text, err := s.Why(context.Background(), name)
+	text, err := s.ToolHiddenReason(context.Background(), name)
 	require.NoError(t, err)
 	return text
 }
@@ -110,7 +110,7 @@ func why(t *testing.T, s *agent.Session, name string) string {
 func TestWhatCannotBeTailored(t *testing.T) {
 	ctx := context.Background()
 	base := closer(t, map[string]bool{})
-	cut := func(change func(*tool.Spec)) agent.Cut {
+	cut := func(change func(*tool.Spec)) agent.ToolCustomizer {
 		return func(_ perm.Principal, _ perm.SessionFacts, of tool.Spec) (tool.Spec, error) {
 			change(&of)
 			return of, nil
@@ -125,17 +125,17 @@ func TestWhatCannotBeTailored(t *testing.T) {
 		"input schema":               func(s *tool.Spec) { s.Input = json.RawMessage(`{"type":7}`) },
 		"it could not be made for t": func(s *tool.Spec) { s.Execute = nil },
 	} {
-		rt := newRuntime(t, agent.Tools(base), agent.Policy(allowAll()), agent.Tailor("close_ticket", cut(change)))
+		rt := newRuntime(t, agent.Tools(base), agent.Policy(allowAll()), agent.CustomizeTool("close_ticket", cut(change)))
 		s := newSession(t, rt)
 		require.Contains(t, why(t, s, "close_ticket"), says)
-		_, err := s.Why(ctx, "nothing")
+		_, err := s.ToolHiddenReason(ctx, "nothing")
 		require.ErrorContains(t, err, `no tool "nothing"`)
 	}
 	same := cut(func(*tool.Spec) {})
 	for says, opts := range map[string][]agent.Option{
-		`no tool "nothing"`:          {agent.Tailor("nothing", same)},
-		`"close_ticket" is tailored`: {agent.Tailor("close_ticket", same), agent.Tailor("close_ticket", same)},
-		"is nil":                     {agent.Tailor("close_ticket", nil)},
+		`no tool "nothing"`:          {agent.CustomizeTool("nothing", same)},
+		`"close_ticket" is tailored`: {agent.CustomizeTool("close_ticket", same), agent.CustomizeTool("close_ticket", same)},
+		"is nil":                     {agent.CustomizeTool("close_ticket", nil)},
 	} {
 		_, err := agent.New(append(opts, quiet(), agent.Tools(base))...)
 		require.ErrorContains(t, err, says)
@@ -149,7 +149,7 @@ func TestCallsOfATailoredToolAreUndone(t *testing.T) {
 	for life, tickets := range []map[string][]string{{"coder": {"A-1"}}, {}} {
 		j, err := sqlite.Open(ctx, state)
 		require.NoError(t, err)
-		rt, err := agent.New(quiet(), agent.Tools(closer(t, closed)), agent.Policy(allowAll()), agent.Journal(j), agent.Tailor("close_ticket", only(tickets)))
+		rt, err := agent.New(quiet(), agent.Tools(closer(t, closed)), agent.Policy(allowAll()), agent.Journal(j), agent.CustomizeTool("close_ticket", only(tickets)))
 		require.NoError(t, err)
 		if life == 0 {
 			txn, err = newSession(t, rt).Update(ctx, func(tx *agent.Txn) error {
@@ -171,13 +171,13 @@ func TestCallsOfATailoredToolAreUndone(t *testing.T) {
 // TestAnApprovalIsOfTheTailoredTool: what was asked about another declaration does not go on.
 func TestAnApprovalIsOfTheTailoredTool(t *testing.T) {
 	ctx, tickets := context.Background(), map[string][]string{"coder": {"A-1"}}
-	e := mustLoad(t, rego.Options{Deadline: time.Minute, Modules: map[string]string{"p.rego": "package remit\nask contains \"a person looks\" if input.purpose == \"run\""}})
-	rt := newRuntime(t, agent.Tools(closer(t, map[string]bool{})), agent.Policy(e), agent.Wait(), agent.Tailor("close_ticket", only(tickets)))
+	e := mustLoad(t, rego.Options{Timeout: time.Minute, Modules: map[string]string{"p.rego": "package remit\nask contains \"a person looks\" if input.purpose == \"run\""}})
+	rt := newRuntime(t, agent.Tools(closer(t, map[string]bool{})), agent.Policy(e), agent.SuspendForApproval(), agent.CustomizeTool("close_ticket", only(tickets)))
 	tx := begin(t, newSession(t, rt))
 	ask := func() string {
 		out, err := tx.Invoke(ctx, "close_ticket", "A-1")
 		require.ErrorIs(t, err, tool.ErrPending)
-		require.NoError(t, rt.Answer(ctx, agent.Reply{Call: out.Call, Approved: true, By: "kim"}))
+		require.NoError(t, rt.Answer(ctx, agent.Answer{Call: out.Call, Approved: true, By: "kim"}))
 		return out.Call
 	}
 	first := ask()
@@ -198,8 +198,8 @@ func TestTailoringSeesTheSession(t *testing.T) {
 		of.Description = s.Client.Surface + " " + strings.Join(s.Labels, ",")
 		return of, nil
 	}
-	rt := newRuntime(t, agent.Tools(of("one"), of("two")), agent.Policy(allowAll()), agent.Tailor("read", cut))
-	s := newSession(t, rt, agent.ShownTo(perm.ClientFacts{Surface: "chat"}))
+	rt := newRuntime(t, agent.Tools(of("one"), of("two")), agent.Policy(allowAll()), agent.CustomizeTool("read", cut))
+	s := newSession(t, rt, agent.ClientProfile(perm.ClientFacts{Surface: "chat"}))
 	described := func() string {
 		tools, err := s.Tools(context.Background())
 		require.NoError(t, err)

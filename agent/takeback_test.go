@@ -34,9 +34,9 @@ func committed(t *testing.T, s *agent.Session, name string) (txn string) {
 	return id
 }
 
-// counted is a Revert that counts how often it ran.
-func counted(n *int) tool.Option {
-	return tool.Undone("1", func(context.Context, tool.RevertContext) error {
+// reservedCall is a Revert that counts how often it ran.
+func reservedCall(n *int) tool.Option {
+	return tool.RevertWith("1", func(context.Context, tool.RevertContext) error {
 		*n++
 		return nil
 	})
@@ -55,26 +55,26 @@ func TestRevertWhereTheToolIsMissing(t *testing.T) {
 		t.Run(string(confinement), func(t *testing.T) {
 			ctx, dir, n := t.Context(), workspace(t), 0
 			before := tree(t, dir)
-			tl, err := tool.CreateWith("mixed", "", anyWrite(), puts("a.txt", returns("ok", nil)), tool.Effect(effect.Reversible), tool.Confined(confinement), counted(&n))
+			tl, err := tool.CreateWith("mixed", "", anyWrite(), puts("a.txt", returns("ok", nil)), tool.Effect(effect.Reversible), tool.Confined(confinement), reservedCall(&n))
 			rt := newRuntime(t, agent.Tools(mustTool(t, tl, err)), agent.Root("workspace", dir), agent.Policy(allowAll()))
 			id := committed(t, newSession(t, rt), "mixed")
 
 			bare := newRuntime(t, agent.Root("workspace", dir), agent.Journal(rt.Journal()))
 			for range 2 {
 				rep, err := bare.Revert(ctx, id)
-				require.ErrorIs(t, err, agent.ErrPartial)
-				require.Equal(t, revert.RevertedPartial, rep.State)
+				require.ErrorIs(t, err, agent.ErrPartialRevert)
+				require.Equal(t, revert.TxnRevertedPartial, rep.State)
 				require.Len(t, rep.NotUndone(), 1)
 				require.Equal(t, "tool://mixed", rep.NotUndone()[0].Resource)
 				require.Equal(t, effect.Failed, rep.NotUndone()[0].Outcome)
-				require.Equal(t, revert.RevertedPartial, stateOf(t, rt.Journal(), id))
+				require.Equal(t, revert.TxnRevertedPartial, stateOf(t, rt.Journal(), id))
 				require.Equal(t, before, tree(t, dir), "what its handles did is undone")
 			}
 			rep, err := rt.Revert(ctx, id)
 			require.NoError(t, err)
 			require.True(t, rep.Complete())
 			require.Equal(t, 1, n)
-			require.Equal(t, revert.RevertedState, stateOf(t, rt.Journal(), id))
+			require.Equal(t, revert.TxnReverted, stateOf(t, rt.Journal(), id))
 		})
 	}
 }
@@ -86,7 +86,7 @@ func TestRevertOfACallWithoutChanges(t *testing.T) {
 		return "ok", tc.Note(ctx, "id", "ch_1")
 	}
 	tl, err := tool.CreateWith("pay", "", nil, note, tool.Effect(effect.Compensable), tool.Confined(tool.Handles),
-		tool.Undone("1", func(_ context.Context, rc tool.RevertContext) error {
+		tool.RevertWith("1", func(_ context.Context, rc tool.RevertContext) error {
 			noted = string(rc.Notes["id"])
 			return nil
 		}))
@@ -119,22 +119,22 @@ func TestRevertByTheNameOfTheUndo(t *testing.T) {
 	require.Equal(t, before, tree(t, dir))
 
 	_, err = rt.Revert(ctx, undo)
-	require.ErrorIs(t, err, revert.ErrUndo)
+	require.ErrorIs(t, err, revert.ErrIsRevertTxn)
 	require.Equal(t, before, tree(t, dir))
-	require.Equal(t, revert.RevertedState, stateOf(t, rt.Journal(), id))
+	require.Equal(t, revert.TxnReverted, stateOf(t, rt.Journal(), id))
 }
 
 // TestRetriedRevertDoesNotRunTheToolAgain: what an earlier attempt took back is
 // not taken back twice because something else stood in its way.
 func TestRetriedRevertDoesNotRunTheToolAgain(t *testing.T) {
 	ctx, dir, n := t.Context(), workspace(t), 0
-	tl, err := tool.CreateWith("mixed", "", anyWrite(), puts("a.txt", returns("ok", nil)), tool.Effect(effect.Compensable), counted(&n))
+	tl, err := tool.CreateWith("mixed", "", anyWrite(), puts("a.txt", returns("ok", nil)), tool.Effect(effect.Compensable), reservedCall(&n))
 	rt := newRuntime(t, agent.Tools(mustTool(t, tl, err)), agent.Root("workspace", dir), agent.Policy(allowAll()))
 	id := committed(t, newSession(t, rt), "mixed")
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "a.txt"), []byte("theirs"), 0o640))
 	for range 2 {
 		rep, err := rt.Revert(ctx, id)
-		require.ErrorIs(t, err, agent.ErrPartial)
+		require.ErrorIs(t, err, agent.ErrPartialRevert)
 		require.Equal(t, "file://workspace/a.txt", rep.NotUndone()[0].Resource)
 		require.Equal(t, 1, n)
 	}
@@ -158,14 +158,14 @@ func TestRevertThatDiesInItsOwnChange(t *testing.T) {
 			}
 			return nil
 		}
-		tl, err := tool.CreateWith("pay", "", anyWrite(), returns("ok", nil), tool.Effect(effect.Compensable), tool.Undone("1", func(ctx context.Context, rc tool.RevertContext) error {
+		tl, err := tool.CreateWith("pay", "", anyWrite(), returns("ok", nil), tool.Effect(effect.Compensable), tool.RevertWith("1", func(ctx context.Context, rc tool.RevertContext) error {
 			f, err := handle.Open(rc.ToolContext(), "workspace")
 			if err != nil {
 				return err
 			}
 			return f.Write(ctx, "log.txt", []byte("refunded"), handle.WriteOptions{})
 		}))
-		rt := newRuntime(t, agent.On(h), agent.Tools(mustTool(t, tl, err)), agent.Root("workspace", dir), agent.Policy(allowAll()))
+		rt := newRuntime(t, agent.Host(h), agent.Tools(mustTool(t, tl, err)), agent.Root("workspace", dir), agent.Policy(allowAll()))
 		s := newSession(t, rt)
 		id := committed(t, s, "pay")
 		armed.Store(true)
@@ -191,7 +191,7 @@ func TestRevertThatDiesInItsOwnChange(t *testing.T) {
 func TestCancelledRevert(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	n := 0
-	tl, err := tool.CreateWith("pay", "", nil, returns("ok", nil), tool.Effect(effect.Compensable), tool.Undone("1", func(ctx context.Context, _ tool.RevertContext) error {
+	tl, err := tool.CreateWith("pay", "", nil, returns("ok", nil), tool.Effect(effect.Compensable), tool.RevertWith("1", func(ctx context.Context, _ tool.RevertContext) error {
 		n++
 		cancel()
 		return ctx.Err()
@@ -210,7 +210,7 @@ func TestCancelledRevert(t *testing.T) {
 	require.Equal(t, 1, n)
 	txn, err := revert.Load(t.Context(), rt.Journal(), tx.ID())
 	require.NoError(t, err)
-	require.True(t, txn.Calls[1].Undone(), "what was begun is finished")
+	require.True(t, txn.Calls[1].IsReverted(), "what was begun is finished")
 	require.Nil(t, txn.Calls[0].Undo)
 	rep, err = s.Revert(t.Context(), tx.ID())
 	require.NoError(t, err)
@@ -291,7 +291,7 @@ func TestUpdateThatIsLeft(t *testing.T) {
 		})
 	}()
 	<-left
-	require.Equal(t, revert.RevertedState, stateOf(t, rt.Journal(), id))
+	require.Equal(t, revert.TxnReverted, stateOf(t, rt.Journal(), id))
 	require.Equal(t, before, tree(t, dir))
 
 	ctx, cancel := context.WithCancel(t.Context())
@@ -301,5 +301,5 @@ func TestUpdateThatIsLeft(t *testing.T) {
 		return nil
 	})
 	require.NoError(t, err)
-	require.Equal(t, revert.CommittedState, stateOf(t, rt.Journal(), id))
+	require.Equal(t, revert.TxnCommitted, stateOf(t, rt.Journal(), id))
 }

@@ -19,25 +19,25 @@ import (
 // recentCalls is how many calls policies can look back on.
 const recentCalls = 32
 
-// tally is what a session has done so far. It is a fold of the session's records:
+// sessionCounters is what a session has done so far. It is a fold of the session's records:
 // the ones that its own calls write, as they are written, or the ones of the
 // journal. Both come to the same.
-type tally struct {
+type sessionCounters struct {
 	host     host.Host
 	registry func() *tool.Registry
 
 	mu       sync.Mutex // never held across a wait
-	tools    map[string]*toolCount
-	calls    map[string]*counted // by call id: in flight, or without a last word
-	recent   []happened
+	tools    map[string]*toolCounters
+	calls    map[string]*reservedCall // by call id: in flight, or without a last word
+	recent   []endedCall
 	labels   []string // sorted
 	requires []string // of each call, by results; sorted
 
 	declared *tool.Registry // whose sums are among the tools
 }
 
-// counted is a call that has not been added to the counts.
-type counted struct {
+// reservedCall is a call that has not been added to the counts.
+type reservedCall struct {
 	tool   string
 	sums   map[string]canon.Amount
 	flying bool // of this process
@@ -50,8 +50,8 @@ type counted struct {
 	spent  bool        // its sums stay, whatever became of it
 }
 
-// happened is a call that has ended.
-type happened struct {
+// endedCall is a call that has ended.
+type endedCall struct {
 	at     time.Time
 	call   string
 	tool   string
@@ -60,7 +60,7 @@ type happened struct {
 
 // order is by time. Two calls that ended at once stand in the order of their ids,
 // here and wherever the records are read.
-func order(a, b happened) int {
+func order(a, b endedCall) int {
 	if c := a.at.Compare(b.at); c != 0 {
 		return c
 	}
@@ -71,13 +71,13 @@ func order(a, b happened) int {
 }
 
 // newTally makes one for the tools that there are at any time.
-func newTally(h host.Host, registry func() *tool.Registry) *tally {
-	return &tally{host: h, registry: registry, tools: map[string]*toolCount{}, calls: map[string]*counted{}}
+func newTally(h host.Host, registry func() *tool.Registry) *sessionCounters {
+	return &sessionCounters{host: h, registry: registry, tools: map[string]*toolCounters{}, calls: map[string]*reservedCall{}}
 }
 
 // declare takes in the sums that tools declare, so that a policy finds a zero where
 // nothing was counted. It is called with the lock.
-func (t *tally) declare() {
+func (t *sessionCounters) declare() {
 	now := t.registry()
 	if now == t.declared {
 		return
@@ -92,27 +92,27 @@ func (t *tally) declare() {
 	}
 }
 
-func (t *tally) of(name string) *toolCount {
+func (t *sessionCounters) of(name string) *toolCounters {
 	c, ok := t.tools[name]
 	if !ok {
-		c = &toolCount{reserved: map[string]canon.Amount{}}
+		c = &toolCounters{reserved: map[string]canon.Amount{}}
 		t.tools[name] = c
 	}
 	return c
 }
 
-func (t *tally) facts(id string) perm.SessionFacts {
+func (t *sessionCounters) facts(id string) perm.SessionFacts {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.held(id, t.host.Now())
 }
 
 // held is called with the lock.
-func (t *tally) held(id string, now time.Time) perm.SessionFacts {
+func (t *sessionCounters) held(id string, now time.Time) perm.SessionFacts {
 	t.declare()
 	f := perm.SessionFacts{
 		ID: id, Labels: append([]string{}, t.labels...), Requires: slices.Clone(t.requires),
-		Tools: make(map[string]perm.ToolTally, len(t.tools)), Recent: make([]perm.RecentCall, len(t.recent)),
+		Tools: make(map[string]perm.ToolCounts, len(t.tools)), Recent: make([]perm.RecentCall, len(t.recent)),
 	}
 	for name, c := range t.tools {
 		f.Tools[name] = c.facts(now)
@@ -125,7 +125,7 @@ func (t *tally) held(id string, now time.Time) perm.SessionFacts {
 
 // reserve counts a call as in flight, and what it would add to sums as added, and
 // returns the facts as they were before it, in one step.
-func (t *tally) reserve(id, call, name string, sums map[string]json.Number) perm.SessionFacts {
+func (t *sessionCounters) reserve(id, call, name string, sums map[string]json.Number) perm.SessionFacts {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	tc := t.of(name)
@@ -134,7 +134,7 @@ func (t *tally) reserve(id, call, name string, sums map[string]json.Number) perm
 		if c != nil { // a filter replaced the input: the call is counted with that one
 			t.unreserve(c)
 		}
-		c = &counted{tool: name, sums: amounts(sums)}
+		c = &reservedCall{tool: name, sums: amounts(sums)}
 	}
 	tc.name(maps.Keys(c.sums))
 	t.unreserve(c) // one that was held sees the session without itself
@@ -145,7 +145,7 @@ func (t *tally) reserve(id, call, name string, sums map[string]json.Number) perm
 }
 
 // unreserve is called with the lock.
-func (t *tally) unreserve(c *counted) {
+func (t *sessionCounters) unreserve(c *reservedCall) {
 	if c.stands {
 		t.tools[c.tool].reserve(c.sums, -1)
 		c.stands = false
@@ -154,7 +154,7 @@ func (t *tally) unreserve(c *counted) {
 
 // release counts a call as what it came to, in one step with its being in flight
 // no more. What the journal could not take is counted as what its caller was told.
-func (t *tally) release(call string, s tool.Status) {
+func (t *sessionCounters) release(call string, s tool.Status) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	c, ok := t.calls[call]
@@ -180,7 +180,7 @@ func (t *tally) release(call string, s tool.Status) {
 }
 
 // records folds what was written of the session's calls.
-func (t *tally) records(at time.Time, lines []revert.Line) {
+func (t *sessionCounters) records(at time.Time, lines []revert.CallRecord) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, l := range lines {
@@ -189,7 +189,7 @@ func (t *tally) records(at time.Time, lines []revert.Line) {
 }
 
 // record is called with the lock.
-func (t *tally) record(call string, at time.Time, body record.Body) {
+func (t *sessionCounters) record(call string, at time.Time, body record.Body) {
 	c := t.calls[call]
 	switch b := body.(type) {
 	case *record.Labelled:
@@ -203,7 +203,7 @@ func (t *tally) record(call string, at time.Time, body record.Body) {
 		return
 	case *record.Started:
 		if c == nil {
-			c = &counted{tool: b.Tool.Name, sums: amounts(b.Counts)}
+			c = &reservedCall{tool: b.Tool.Name, sums: amounts(b.Counts)}
 			t.calls[call] = c
 		}
 		c.start = at
@@ -229,7 +229,7 @@ func (t *tally) record(call string, at time.Time, body record.Body) {
 			t.refused(call, b.Tool, s, b.Ended)
 			return
 		default:
-			c = &counted{tool: b.Tool.Name, sums: amounts(b.Counts)}
+			c = &reservedCall{tool: b.Tool.Name, sums: amounts(b.Counts)}
 			t.calls[call] = c
 			c.end(s, b.Ended, b.Spent)
 		}
@@ -246,20 +246,20 @@ func (t *tally) record(call string, at time.Time, body record.Body) {
 	}
 }
 
-func (c *counted) end(s tool.Status, at time.Time, spent bool) {
+func (c *reservedCall) end(s tool.Status, at time.Time, spent bool) {
 	if c != nil { // else it was counted before, as unknown
 		c.status, c.at, c.spent = s, at, spent
 	}
 }
 
 // refused counts a call whose code was never entered.
-func (t *tally) refused(call string, ref record.ToolRef, s tool.Status, at time.Time) {
+func (t *sessionCounters) refused(call string, ref record.ToolRef, s tool.Status, at time.Time) {
 	if ref.Digest == "" {
 		return
 	}
 	c, ok := t.calls[call]
 	if !ok {
-		c = &counted{tool: ref.Name}
+		c = &reservedCall{tool: ref.Name}
 		t.calls[call] = c
 	}
 	c.end(s, at, false)
@@ -269,7 +269,7 @@ func (t *tally) refused(call string, ref record.ToolRef, s tool.Status, at time.
 }
 
 // settle ends the reading of a journal. What has no end there cannot be told.
-func (t *tally) settle() {
+func (t *sessionCounters) settle() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, id := range slices.Sorted(maps.Keys(t.calls)) {
@@ -285,10 +285,10 @@ func (t *tally) settle() {
 }
 
 // commit is called with the lock.
-func (t *tally) commit(call string) {
+func (t *sessionCounters) commit(call string) {
 	c := t.calls[call]
 	t.unreserve(c)
-	h := happened{at: c.at, call: call, tool: c.tool, status: c.status}
+	h := endedCall{at: c.at, call: call, tool: c.tool, status: c.status}
 	t.of(c.tool).add(h, c, t.host.Now())
 	t.drop(call)
 	at, _ := slices.BinarySearchFunc(t.recent, h, order)
@@ -299,14 +299,14 @@ func (t *tally) commit(call string) {
 }
 
 // counting reports whether a call is in flight or waits.
-func (t *tally) counting(call string) bool {
+func (t *sessionCounters) counting(call string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.calls[call] != nil
 }
 
 // drop forgets a call, and a tool that nothing is known of but that call.
-func (t *tally) drop(call string) {
+func (t *sessionCounters) drop(call string) {
 	t.unreserve(t.calls[call])
 	name := t.calls[call].tool
 	delete(t.calls, call)
@@ -316,7 +316,7 @@ func (t *tally) drop(call string) {
 }
 
 // label adds labels and requirements, which are never taken away, and returns the new ones.
-func (t *tally) label(labels, requires []string) (freshLabels, freshRequires []string) {
+func (t *sessionCounters) label(labels, requires []string) (freshLabels, freshRequires []string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return add(&t.labels, labels), add(&t.requires, requires)
@@ -348,17 +348,17 @@ func amounts(sums map[string]json.Number) map[string]canon.Amount {
 }
 
 // raised are the labels of the session, and what each of its calls must have.
-func (t *tally) raised() (labels, requires []string) {
+func (t *sessionCounters) raised() (labels, requires []string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return append([]string{}, t.labels...), slices.Clone(t.requires)
 }
 
-// counts are the facts of one transaction. It makes a tool.Facts.
-type counts struct {
+// txnFacts are the facts of one transaction. It makes a tool.CounterStore.
+type txnFacts struct {
 	session *Session
 	txn     string
-	up      *counts // of the transaction that this one is in; nil: none
+	up      *txnFacts // of the transaction that this one is in; nil: none
 
 	mu     sync.Mutex // never held across a wait
 	seq    int
@@ -366,15 +366,15 @@ type counts struct {
 }
 
 // Session returns the session's facts for a policy.
-func (c *counts) Session() perm.SessionFacts { return c.session.standing.tally.facts(c.session.id) }
+func (c *txnFacts) Session() perm.SessionFacts { return c.session.standing.tally.facts(c.session.id) }
 
 // Labels returns the session's labels, and what each of its calls must have.
-func (c *counts) Labels() (labels, requires []string) {
+func (c *txnFacts) Labels() (labels, requires []string) {
 	return c.session.standing.tally.raised()
 }
 
 // Txn returns the transaction's facts for a policy.
-func (c *counts) Txn() perm.TxnFacts {
+func (c *txnFacts) Txn() perm.TxnFacts {
 	if c.up != nil {
 		f := c.up.Txn()
 		f.Depth++
@@ -386,7 +386,7 @@ func (c *counts) Txn() perm.TxnFacts {
 }
 
 // Next reserves a sequence number.
-func (c *counts) Next() int {
+func (c *txnFacts) Next() int {
 	if c.up != nil {
 		return c.up.Next()
 	}
@@ -397,14 +397,14 @@ func (c *counts) Next() int {
 }
 
 // Label gives the session labels and requirements.
-func (c *counts) Label(labels, requires []string) (freshLabels, freshRequires []string) {
+func (c *txnFacts) Label(labels, requires []string) (freshLabels, freshRequires []string) {
 	return c.session.standing.tally.label(labels, requires)
 }
 
 // Reserve counts a call as in flight, and returns the session's facts without it.
-func (c *counts) Reserve(call, name string, sums map[string]json.Number) perm.SessionFacts {
+func (c *txnFacts) Reserve(call, name string, sums map[string]json.Number) perm.SessionFacts {
 	return c.session.standing.tally.reserve(c.session.id, call, name, sums)
 }
 
 // Release ends what Reserve began.
-func (c *counts) Release(call string, s tool.Status) { c.session.standing.tally.release(call, s) }
+func (c *txnFacts) Release(call string, s tool.Status) { c.session.standing.tally.release(call, s) }

@@ -85,7 +85,7 @@ func TestCountsAreThoseOfTheJournal(t *testing.T) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			r, h, ctx := rand.New(rand.NewPCG(seed, 1)), hosttest.New(seed), context.Background()
 			look, err := tool.Create("look", "", func(_ context.Context, in string) (string, error) { return in, nil }, tool.Pure())
-			rt := newRuntime(t, agent.On(h), agent.Tools(payTool(t), mustTool(t, look, err)), agent.Policy(decides()), agent.Wait())
+			rt := newRuntime(t, agent.Host(h), agent.Tools(payTool(t), mustTool(t, look, err)), agent.Policy(decides()), agent.SuspendForApproval())
 			s := newSession(t, rt)
 			tx, spent := begin(t, s), new(big.Rat)
 			var pending []string
@@ -106,17 +106,17 @@ func TestCountsAreThoseOfTheJournal(t *testing.T) {
 				}
 			}
 			for range 60 {
-				var batch []agent.Ask
+				var batch []agent.BatchCall
 				var cost []string
 				for range 1 + r.IntN(4) {
 					how := []string{"ok", "fail", "nothing", "panic", "deny", "ask", "wrong", "bad", "look"}[r.IntN(9)]
 					amount := fmt.Sprintf("%d.%02d", r.IntN(50), r.IntN(100))
-					ask := agent.Ask{Tool: "pay", Input: tool.Args{"amount": json.Number(amount), "how": how}}
+					ask := agent.BatchCall{Tool: "pay", Input: tool.Args{"amount": json.Number(amount), "how": how}}
 					switch how {
 					case "bad":
 						ask.Input = tool.Args{"amount": "-1"}
 					case "look":
-						ask, amount = agent.Ask{Tool: "look", Input: "x"}, "0"
+						ask, amount = agent.BatchCall{Tool: "look", Input: "x"}, "0"
 					}
 					batch, cost = append(batch, ask), append(cost, amount)
 				}
@@ -125,7 +125,7 @@ func TestCountsAreThoseOfTheJournal(t *testing.T) {
 				}
 				h.Advance([]time.Duration{0, time.Second, 25 * time.Second, 11 * time.Minute, 5 * time.Hour}[r.IntN(5)])
 				if len(pending) > 0 && r.IntN(2) == 0 {
-					_ = rt.Answer(ctx, agent.Reply{Call: pending[0], Approved: r.IntN(2) == 0, By: "boss"})
+					_ = rt.Answer(ctx, agent.Answer{Call: pending[0], Approved: r.IntN(2) == 0, By: "boss"})
 					o, _ := tx.Resume(ctx, pending[0])
 					pending = pending[1:]
 					a, _ := rt.AmountOf(ctx, o.Call)
@@ -138,7 +138,7 @@ func TestCountsAreThoseOfTheJournal(t *testing.T) {
 						if _, err := rt.Erase(ctx, call, "boss", "a test"); err == nil {
 							erased++
 						} else {
-							require.ErrorIs(t, err, revert.ErrNotOver)
+							require.ErrorIs(t, err, revert.ErrNotEnded)
 						}
 					}
 					calls = nil
@@ -166,11 +166,11 @@ func TestCountsAreThoseOfTheJournal(t *testing.T) {
 // policy finds zeros where nothing was counted.
 func TestWindowsForget(t *testing.T) {
 	h, ctx := hosttest.New(1), context.Background()
-	rt := newRuntime(t, agent.On(h), agent.Tools(payTool(t)), agent.Policy(decides()))
+	rt := newRuntime(t, agent.Host(h), agent.Tools(payTool(t)), agent.Policy(decides()))
 	s := newSession(t, rt)
 	spend := func() (out [4]string) {
 		c := agent.FactsAt(s, h.Now()).Tools["pay"]
-		for i, tally := range []perm.Tally{c.Windows["1m"], c.Windows["1h"], c.Windows["24h"], c.Tally} {
+		for i, tally := range []perm.Counts{c.Windows["1m"], c.Windows["1h"], c.Windows["24h"], c.Counts} {
 			out[i] = fmt.Sprintf("%d %s", tally.Run, tally.Sums["spend"])
 		}
 		return out
@@ -190,7 +190,7 @@ func TestWindowsForget(t *testing.T) {
 	h.Advance(time.Hour)
 	require.Equal(t, [4]string{"0 0", "0 0", "2 0.2000001", "3 0.3000001"}, spend())
 	_, err := tx.Revert(ctx)
-	require.ErrorIs(t, err, agent.ErrPartial)
+	require.ErrorIs(t, err, agent.ErrPartialRevert)
 	require.Equal(t, [4]string{"0 0", "0 0", "2 0.2000001", "3 0.3000001"}, spend(), "what was spent is not given back")
 }
 

@@ -22,18 +22,18 @@ import (
 type Txn struct {
 	s       *Session
 	rec     revert.Recorder
-	line    *tool.Line
-	turn    *turn
-	counts  *counts
+	line    *tool.Pipeline
+	turn    *txnLock
+	counts  *txnFacts
 	managed bool
 	ended   bool // under turn
 	going   bool // being taken back, under turn: nothing else can be done with it any more
 	marks   []string
 	outbox  outbox
 
-	nests nests  // open ones inside it
-	up    *Txn   // that it is in; nil: none
-	nest  string // its name in there
+	nests nestedTxns // open ones inside it
+	up    *Txn       // that it is in; nil: none
+	nest  string     // its name in there
 }
 
 func newTxn(s *Session, rec revert.Recorder, open map[string]disk.Root) *Txn {
@@ -42,18 +42,18 @@ func newTxn(s *Session, rec revert.Recorder, open map[string]disk.Root) *Txn {
 
 func makeTxn(s *Session, rec revert.Recorder, open map[string]disk.Root, up *Txn, nest string) *Txn {
 	rec = rec.Watched(s.standing.tally.records)
-	tx := &Txn{s: s, rec: rec, turn: newTurn(s.rt.host), counts: &counts{session: s, txn: rec.Txn()}, up: up, nest: nest}
-	var beside *tool.Line
+	tx := &Txn{s: s, rec: rec, turn: newTurn(s.rt.host), counts: &txnFacts{session: s, txn: rec.Txn()}, up: up, nest: nest}
+	var beside *tool.Pipeline
 	if up != nil {
 		beside, tx.counts.up = up.line, up.counts
 	}
-	tx.line = tool.Parts{
+	tx.line = tool.PipelineConfig{
 		Nest: nest, Beside: beside,
 		Key: line.NewKey(), Host: s.rt.host, Tools: s.tools, Engine: s.rt.engine, Approver: s.rt.approver, Wait: s.rt.wait, Waiting: s.rt.onWaiting, Asker: s.rt.asker,
 		Grant: s.standing.grant, Principal: s.principal, Client: s.client, Recorder: rec, Reverter: s.rt.reverter, Roots: open, Drivers: s.rt.drivers,
-		World: s.rt.world(open), Facts: tx.counts, Memory: memory{s}, Limits: s.limits, Waits: &s.rt.waits, Progress: s.rt.progress,
+		World: s.rt.world(open), Facts: tx.counts, Memory: approvalStore{s}, Limits: s.limits, Waits: &s.rt.waits, Progress: s.rt.progress,
 		Filters: s.rt.filters, Properties: &s.standing.properties, Panicked: s.rt.panicked,
-	}.Line()
+	}.Pipeline()
 	return tx
 }
 
@@ -66,7 +66,7 @@ func (tx *Txn) ID() string { return tx.rec.Txn() }
 // errors.Is: tool.ErrDenied, tool.ErrInvalid, tool.ErrFailed, tool.ErrUnknown...
 func (tx *Txn) Invoke(ctx context.Context, name string, input any, opts ...CallOption) (tool.Outcome, error) {
 	c := configured(opts)
-	return tx.invoke(ctx, tool.Request{Tool: name, Input: input, Turn: tx.s.standing.nextTurn(), Progress: c.progress, Begun: c.begun, Asked: c.asked}, c.given, c.named)
+	return tx.invoke(ctx, tool.Request{Tool: name, Input: input, Turn: tx.s.standing.nextTurn(), Progress: c.progress, OnStart: c.begun, Asked: c.asked}, c.given, c.named)
 }
 
 // refused is the outcome of a call that no line ever saw.
@@ -81,11 +81,11 @@ func (tx *Txn) refused(name string, s tool.Status, why error) tool.Outcome {
 func (tx *Txn) usable() error {
 	switch {
 	case tx.ended:
-		return fmt.Errorf("transaction %s: %w", tx.ID(), ErrEnded)
+		return fmt.Errorf("transaction %s: %w", tx.ID(), ErrTxnEnded)
 	case tx.going:
-		return fmt.Errorf("transaction %s is being taken back and can only be reverted: %w", tx.ID(), ErrEnded)
-	case tx.line.Broken():
-		return fmt.Errorf("the journal does not hold all that transaction %s did, so it can only be reverted: %w", tx.ID(), ErrEnded)
+		return fmt.Errorf("transaction %s is being taken back and can only be reverted: %w", tx.ID(), ErrTxnEnded)
+	case tx.line.JournalFailed():
+		return fmt.Errorf("the journal does not hold all that transaction %s did, so it can only be reverted: %w", tx.ID(), ErrTxnEnded)
 	case tx.root().outbox.begun:
 		return fmt.Errorf("the commit of transaction %s has begun, and it takes no more calls; commit it again, or revert it: %w", tx.ID(), ErrNotReleased)
 	}
@@ -94,14 +94,14 @@ func (tx *Txn) usable() error {
 
 // Savepoint names this point, for RevertTo. Setting a name again moves it.
 func (tx *Txn) Savepoint(ctx context.Context, name string) error {
-	return tx.alone(ctx, func() error {
+	return tx.exclusive(ctx, func() error {
 		if err := cmp.Or(tx.whole("a savepoint"), tx.usable()); err != nil {
 			return err
 		}
 		if name == "" || len(name) > 64 {
 			return fmt.Errorf("a savepoint's name has 1 to 64 characters: %w", tool.ErrInvalid)
 		}
-		if err := tx.rec.Write(ctx, revert.Write{Lines: []revert.Line{{Body: &record.Savepoint{Name: name}}}}); err != nil {
+		if err := tx.rec.Write(ctx, revert.Write{Records: []revert.CallRecord{{Body: &record.Savepoint{Name: name}}}}); err != nil {
 			return err
 		}
 		tx.marks = append(tx.marks, name)
@@ -110,16 +110,16 @@ func (tx *Txn) Savepoint(ctx context.Context, name string) error {
 }
 
 // RevertTo takes back what was done after a savepoint; the transaction stays
-// open. A report that is not complete comes with ErrPartial.
+// open. A report that is not complete comes with ErrPartialRevert.
 func (tx *Txn) RevertTo(ctx context.Context, name string) (rep revert.Report, err error) {
-	err = tx.alone(ctx, func() error {
+	err = tx.exclusive(ctx, func() error {
 		if err := cmp.Or(tx.whole("a savepoint"), tx.usable()); err != nil {
 			return err
 		}
 		if !slices.Contains(tx.marks, name) {
 			return fmt.Errorf("there is no savepoint %q; there is %s: %w", name, listed(tx.marks), tool.ErrInvalid)
 		}
-		err := tx.quiet(func() (err error) {
+		err := tx.whileIdle(func() (err error) {
 			rep, err = tx.s.rt.reverter.RevertTo(context.WithoutCancel(ctx), tx.ID(), name, tx.s.principal.ID)
 			return err
 		})
@@ -147,7 +147,7 @@ func (tx *Txn) Commit(ctx context.Context) error {
 }
 
 // Revert takes the whole transaction back and ends it. A report that is not
-// complete comes with ErrPartial.
+// complete comes with ErrPartialRevert.
 func (tx *Txn) Revert(ctx context.Context) (revert.Report, error) {
 	if tx.managed {
 		return revert.Report{}, ErrManaged
@@ -158,14 +158,14 @@ func (tx *Txn) Revert(ctx context.Context) (revert.Report, error) {
 // Undo takes the transaction back as how says. Where how names calls it takes back
 // only those, with what lies on them, and the transaction stays open. Where how
 // names nobody the session's principal asks. A report that is not complete comes
-// with ErrPartial.
-func (tx *Txn) Undo(ctx context.Context, how revert.Undoing) (rep revert.Report, err error) {
+// with ErrPartialRevert.
+func (tx *Txn) Undo(ctx context.Context, how revert.Options) (rep revert.Report, err error) {
 	whole := len(how.Calls) == 0
 	how.By = cmp.Or(how.By, tx.s.principal.ID)
 	if whole && tx.managed {
 		return revert.Report{}, ErrManaged
 	}
-	err = tx.alone(ctx, func() error {
+	err = tx.exclusive(ctx, func() error {
 		if err := tx.whole("taking calls back"); err != nil {
 			return err
 		}
@@ -174,11 +174,11 @@ func (tx *Txn) Undo(ctx context.Context, how revert.Undoing) (rep revert.Report,
 			return err
 		}
 		if !whole {
-			err := tx.quiet(back)
+			err := tx.whileIdle(back)
 			return partial(rep, err)
 		}
 		tx.going = true
-		if err := tx.shut(ctx); err != nil {
+		if err := tx.closeNested(ctx); err != nil {
 			return err
 		}
 		err := back()
@@ -192,16 +192,16 @@ func (tx *Txn) Undo(ctx context.Context, how revert.Undoing) (rep revert.Report,
 
 func (tx *Txn) commit(ctx context.Context) error {
 	if tx.up != nil {
-		return tx.join(ctx)
+		return tx.commitNested(ctx)
 	}
-	return tx.alone(ctx, func() error {
+	return tx.exclusive(ctx, func() error {
 		if err := tx.usable(); err != nil && !errors.Is(err, ErrNotReleased) {
 			return err
 		}
 		// Who takes the transaction back then may be another process, which knows
 		// nothing of what is still going on in this one.
-		return tx.quiet(func() error {
-			if err := tx.line.Quiet(ctx); err != nil {
+		return tx.whileIdle(func() error {
+			if err := tx.line.WaitIdle(ctx); err != nil {
 				return fmt.Errorf("%w; commit again, or revert", err)
 			}
 			if err := tx.release(ctx); err != nil {
@@ -218,15 +218,15 @@ func (tx *Txn) commit(ctx context.Context) error {
 
 func (tx *Txn) revert(ctx context.Context) (rep revert.Report, err error) {
 	if tx.up != nil {
-		return tx.unnest(ctx)
+		return tx.revertNested(ctx)
 	}
-	err = tx.alone(ctx, func() error {
+	err = tx.exclusive(ctx, func() error {
 		// Taking back is not given up half-way because its caller went away.
 		tx.going = true
-		if err := tx.shut(ctx); err != nil {
+		if err := tx.closeNested(ctx); err != nil {
 			return err
 		}
-		rep, err = tx.s.rt.reverter.Abort(context.WithoutCancel(ctx), tx.ID(), revert.Undoing{By: tx.s.principal.ID})
+		rep, err = tx.s.rt.reverter.Abort(context.WithoutCancel(ctx), tx.ID(), revert.Options{By: tx.s.principal.ID})
 		if err == nil {
 			tx.end()
 		}
@@ -244,15 +244,15 @@ func (tx *Txn) end() {
 	tx.s.rt.live.drop(tx.ID())
 }
 
-// alone runs fn with no call in flight.
-func (tx *Txn) alone(ctx context.Context, fn func() error) error {
+// exclusive runs fn with no call in flight.
+func (tx *Txn) exclusive(ctx context.Context, fn func() error) error {
 	leave, err := tx.turn.alone(ctx)
 	if err != nil {
 		return err
 	}
 	defer leave()
 	if tx.ended {
-		return fmt.Errorf("transaction %s: %w", tx.ID(), ErrEnded)
+		return fmt.Errorf("transaction %s: %w", tx.ID(), ErrTxnEnded)
 	}
 	return fn()
 }
@@ -273,13 +273,13 @@ func listed(marks []string) string {
 	return strings.Join(marks, ", ")
 }
 
-// live are the transactions that this runtime began and that have not ended.
-type live struct {
+// openTxns are the transactions that this runtime began and that have not ended.
+type openTxns struct {
 	mu  sync.Mutex // never held across a wait
 	txn map[string]*Txn
 }
 
-func (l *live) add(tx *Txn) {
+func (l *openTxns) add(tx *Txn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.txn == nil {
@@ -288,14 +288,14 @@ func (l *live) add(tx *Txn) {
 	l.txn[tx.ID()] = tx
 }
 
-func (l *live) get(id string) (*Txn, bool) {
+func (l *openTxns) get(id string) (*Txn, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	tx, ok := l.txn[id]
 	return tx, ok
 }
 
-func (l *live) drop(id string) {
+func (l *openTxns) drop(id string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.txn, id)
@@ -304,20 +304,20 @@ func (l *live) drop(id string) {
 // width is how many calls of one transaction run at once at most.
 const width = 64
 
-// turn lets many calls run, or one end of the transaction, never both. It is
+// txnLock lets many calls run, or one end of the transaction, never both. It is
 // made of locks that wait with a context, so that nobody is stuck behind a call
 // that does not return.
-type turn struct {
+type txnLock struct {
 	entry *host.Lock // taken to be alone, and for a moment to share
 	slots chan struct{}
 	host  host.Host
 }
 
-func newTurn(h host.Host) *turn {
-	return &turn{entry: host.NewLock(h, "txn.turn"), slots: make(chan struct{}, width), host: h}
+func newTurn(h host.Host) *txnLock {
+	return &txnLock{entry: host.NewLock(h, "txn.turn"), slots: make(chan struct{}, width), host: h}
 }
 
-func (t *turn) share(ctx context.Context) (func(), error) {
+func (t *txnLock) share(ctx context.Context) (func(), error) {
 	if err := t.entry.Lock(ctx); err != nil {
 		return nil, err
 	}
@@ -328,7 +328,7 @@ func (t *turn) share(ctx context.Context) (func(), error) {
 	return func() { <-t.slots }, nil
 }
 
-func (t *turn) alone(ctx context.Context) (func(), error) {
+func (t *txnLock) alone(ctx context.Context) (func(), error) {
 	if err := t.entry.Lock(ctx); err != nil {
 		return nil, err
 	}
@@ -345,7 +345,7 @@ func (t *turn) alone(ctx context.Context) (func(), error) {
 	}, nil
 }
 
-func (t *turn) take(ctx context.Context) error {
+func (t *txnLock) take(ctx context.Context) error {
 	if err := t.host.Point(ctx, "txn.slot"); err != nil {
 		return err
 	}
@@ -357,7 +357,7 @@ func (t *turn) take(ctx context.Context) error {
 	}
 }
 
-func (t *turn) give(n int) {
+func (t *txnLock) give(n int) {
 	for range n {
 		<-t.slots
 	}

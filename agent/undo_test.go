@@ -56,7 +56,7 @@ func TestEveryWayBack(t *testing.T) {
 			change(t, tx)
 			rep, err := tx.Revert(ctx)
 			require.NoError(t, err)
-			require.Equal(t, revert.RevertedState, rep.State)
+			require.Equal(t, revert.TxnReverted, rep.State)
 		},
 		"revert after commit": func(t *testing.T, _ *agent.Runtime, s *agent.Session) {
 			tx := begin(t, s)
@@ -89,7 +89,7 @@ func TestEveryWayBack(t *testing.T) {
 			change(t, tx)
 			rep, err := tx.RevertTo(ctx, "start")
 			require.NoError(t, err)
-			require.Equal(t, revert.Open, rep.State)
+			require.Equal(t, revert.TxnOpen, rep.State)
 			require.NoError(t, tx.Commit(ctx))
 		},
 		"by another runtime on the same journal": func(t *testing.T, rt *agent.Runtime, s *agent.Session) {
@@ -133,7 +133,7 @@ func TestUndoOfTheUndo(t *testing.T) {
 		require.Equal(t, before, tree(t, dir))
 		rep, err := s.Redo(ctx, tx.ID())
 		require.NoError(t, err)
-		require.Equal(t, revert.CommittedState, rep.State)
+		require.Equal(t, revert.TxnCommitted, rep.State)
 		require.Equal(t, changed, tree(t, dir), "content, modes and times are those that the transaction left")
 	}
 }
@@ -150,8 +150,8 @@ func TestForeignChangeSurvivesRevert(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "b.txt"), []byte("theirs"), 0o640))
 
 	rep, err := s.Revert(ctx, tx.ID())
-	require.ErrorIs(t, err, agent.ErrPartial)
-	require.Equal(t, revert.RevertedPartial, rep.State)
+	require.ErrorIs(t, err, agent.ErrPartialRevert)
+	require.Equal(t, revert.TxnRevertedPartial, rep.State)
 	require.Len(t, rep.NotUndone(), 1)
 	left := rep.NotUndone()[0]
 	require.Equal(t, "file://workspace/b.txt", left.Resource)
@@ -227,7 +227,7 @@ func TestFailedCallIsTakenBack(t *testing.T) {
 			out, err := tx.Invoke(ctx, "halfway", "x")
 			require.Error(t, err)
 			require.Equal(t, tc.want, out.Status, "%+v", out.Error)
-			require.Equal(t, "all", out.TakenBack)
+			require.Equal(t, "all", out.Reverted)
 			require.Equal(t, before, tree(t, dir))
 			require.NoError(t, tx.Commit(ctx))
 			rep, err := rt.Revert(ctx, tx.ID())
@@ -256,7 +256,7 @@ func TestParallelCalls(t *testing.T) {
 	require.Len(t, rep.Items, 20)
 	require.Equal(t, before, tree(t, dir))
 	_, err = tx.Invoke(ctx, "file_read", tool.Args{"path": "a.txt"})
-	require.ErrorIs(t, err, agent.ErrEnded)
+	require.ErrorIs(t, err, agent.ErrTxnEnded)
 }
 
 func TestStateInsideARootIsRefused(t *testing.T) {

@@ -25,7 +25,7 @@ func TestUntrustedContentAsks(t *testing.T) {
 		"untrusted": {[]rego.Source{{FS: policies.Workspace(), Prefix: policies.Prefix}, {FS: policies.Untrusted(), Prefix: policies.Prefix}}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			e := mustLoad(t, rego.Options{Deadline: time.Minute, Sources: tt.sources})
+			e := mustLoad(t, rego.Options{Timeout: time.Minute, Sources: tt.sources})
 			rt := newRuntime(t, agent.Tools(messenger(t)...), agent.Tools(files.Tools()...), agent.Root("workspace", t.TempDir()), agent.Policy(e))
 			tx := begin(t, newSession(t, rt))
 			call := func(name string, in any) error {

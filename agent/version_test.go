@@ -23,7 +23,7 @@ func lamp(t *testing.T, said *[]string, version, undo, description string) tool.
 	tl, err := tool.Create("lamp", description, func(_ context.Context, in string) (string, error) {
 		*said = append(*said, "run "+version+" "+in)
 		return version, nil
-	}, tool.Effect(effect.Compensable), tool.Undone(undo, func(_ context.Context, rc tool.RevertContext) error {
+	}, tool.Effect(effect.Compensable), tool.RevertWith(undo, func(_ context.Context, rc tool.RevertContext) error {
 		*said = append(*said, "undo "+version+" "+description)
 		return nil
 	}), func(s *tool.Spec) { s.Version = version })
@@ -41,7 +41,7 @@ func TestVersionsSideBySide(t *testing.T) {
 	shown, err := s.Tools(ctx)
 	require.NoError(t, err)
 	require.Len(t, shown, 1)
-	require.Equal(t, "lamp@1.10.0", shown[0].Ask())
+	require.Equal(t, "lamp@1.10.0", shown[0].QualifiedName())
 	tx := begin(t, s)
 	for _, name := range []string{"lamp", "lamp@1.9.0", "lamp@0.1.0"} {
 		out, err := tx.Invoke(ctx, name, name)
@@ -63,7 +63,7 @@ func TestVersionsSideBySide(t *testing.T) {
 func TestPolicyNamesAVersion(t *testing.T) {
 	ctx := context.Background()
 	var said []string
-	e := mustLoad(t, rego.Options{Deadline: time.Minute, Modules: map[string]string{"p.rego": `package remit
+	e := mustLoad(t, rego.Options{Timeout: time.Minute, Modules: map[string]string{"p.rego": `package remit
 allow contains "the one that was looked at" if { input.tool.name == "lamp"; input.tool.version == "1.0.0" }`}})
 	rt := newRuntime(t, agent.Policy(e), agent.Tools(lamp(t, &said, "1.0.0", "a", "old"), lamp(t, &said, "2.0.0", "a", "new")))
 	tx := begin(t, newSession(t, rt))
@@ -136,7 +136,7 @@ func TestAWithheldToolTakesNobodysPlace(t *testing.T) {
 	tx := begin(t, newSession(t, rt))
 	_, err := tx.Invoke(ctx, "lamp", "x")
 	require.NoError(t, err)
-	other, err := lamp(t, &said, "1", "a", "new").With(func(s *tool.Spec) { s.Withheld = "nobody has looked at it" })
+	other, err := lamp(t, &said, "1", "a", "new").Modify(func(s *tool.Spec) { s.DisabledReason = "nobody has looked at it" })
 	require.NoError(t, err)
 	require.NoError(t, rt.SetTools(other))
 	require.NoError(t, rt.SetTools())
@@ -170,15 +170,15 @@ func TestARunningCallKeepsItsTool(t *testing.T) {
 // come, does not count for a tool that has changed since.
 func TestAnApprovalIsOfOneDeclaration(t *testing.T) {
 	ctx := context.Background()
-	asks := mustLoad(t, rego.Options{Deadline: time.Minute, Modules: map[string]string{"p.rego": "package remit\nask contains \"look\"\n"}})
+	asks := mustLoad(t, rego.Options{Timeout: time.Minute, Modules: map[string]string{"p.rego": "package remit\nask contains \"look\"\n"}})
 	for name, change := range map[string]string{"as it was": "old", "another description": "new"} {
 		t.Run(name, func(t *testing.T) {
 			var said []string
-			rt := newRuntime(t, agent.Policy(asks), agent.Wait(), agent.Tools(lamp(t, &said, "1", "a", "old")))
+			rt := newRuntime(t, agent.Policy(asks), agent.SuspendForApproval(), agent.Tools(lamp(t, &said, "1", "a", "old")))
 			tx := begin(t, newSession(t, rt))
 			out, err := tx.Invoke(ctx, "lamp", "x")
 			require.ErrorIs(t, err, tool.ErrPending)
-			_, err = rt.Remember(ctx, agent.Reply{Call: out.Call, Approved: true, By: "kim"}, ctxperm.Remember{Always: true})
+			_, err = rt.RememberApproval(ctx, agent.Answer{Call: out.Call, Approved: true, By: "kim"}, ctxperm.RememberScope{Always: true})
 			require.NoError(t, err)
 			require.NoError(t, rt.SetTools(lamp(t, &said, "1", "a", change)))
 			same := change == "old"

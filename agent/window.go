@@ -24,34 +24,34 @@ var windows = []struct {
 // that a clock that is set back finds them.
 const keptFor = 48 * time.Hour
 
-// toolCount is what one tool has done in a session. The mark behind each call is
+// toolCounters is what one tool has done in a session. The mark behind each call is
 // the counts up to it, so that a window is a difference of two.
-type toolCount struct {
+type toolCounters struct {
 	declared bool // the tool declares counters
 	known    bool // a call of it has ended
 	flying   int
 	reserved map[string]canon.Amount // sums of the calls in flight; holds every name
-	before   mark                    // calls that are remembered no more
-	marks    []mark                  // ordered by time
+	before   counterSnapshot         // calls that are remembered no more
+	marks    []counterSnapshot       // ordered by time
 
-	built perm.ToolTally // what facts last returned, not to be changed
-	from  time.Time      // it holds from here
-	until time.Time      // to before here; zero: it does not hold
+	built perm.ToolCounts // what facts last returned, not to be changed
+	from  time.Time       // it holds from here
+	until time.Time       // to before here; zero: it does not hold
 }
 
-// mark is the counts of the session up to one call and with it.
-type mark struct {
-	call                happened
+// counterSnapshot is the counts of the session up to one call and with it.
+type counterSnapshot struct {
+	call                endedCall
 	run, denied, failed int
 	sums                map[string]canon.Amount // nil: none was ever raised
 }
 
-func (c *toolCount) empty() bool {
+func (c *toolCounters) empty() bool {
 	return !c.declared && !c.known && c.flying == 0
 }
 
 // name makes sums known, with nothing in them.
-func (c *toolCount) name(names iter.Seq[string]) {
+func (c *toolCounters) name(names iter.Seq[string]) {
 	for n := range names {
 		if _, ok := c.reserved[n]; !ok {
 			c.reserved[n] = canon.Amount{}
@@ -60,7 +60,7 @@ func (c *toolCount) name(names iter.Seq[string]) {
 	}
 }
 
-func (c *toolCount) reserve(sums map[string]canon.Amount, n int) {
+func (c *toolCounters) reserve(sums map[string]canon.Amount, n int) {
 	c.flying += n
 	for name, a := range sums {
 		if n < 0 {
@@ -73,12 +73,12 @@ func (c *toolCount) reserve(sums map[string]canon.Amount, n int) {
 }
 
 // add counts a call that has ended.
-func (c *toolCount) add(h happened, from *counted, now time.Time) {
+func (c *toolCounters) add(h endedCall, from *reservedCall, now time.Time) {
 	c.name(maps.Keys(from.sums))
 	c.until = time.Time{}
 	c.known = true
 	at := sort.Search(len(c.marks), func(i int) bool { return order(c.marks[i].call, h) > 0 })
-	c.marks = slices.Insert(c.marks, at, mark{})
+	c.marks = slices.Insert(c.marks, at, counterSnapshot{})
 	c.marks[at] = c.last(at).raised(h, from)
 	c.marks[at].call = h
 	for i := at + 1; i < len(c.marks); i++ {
@@ -92,7 +92,7 @@ func (c *toolCount) add(h happened, from *counted, now time.Time) {
 }
 
 // last is the mark before the one at i.
-func (c *toolCount) last(i int) mark {
+func (c *toolCounters) last(i int) counterSnapshot {
 	if i == 0 {
 		return c.before
 	}
@@ -100,7 +100,7 @@ func (c *toolCount) last(i int) mark {
 }
 
 // raised is m with a call that stands at it or before it.
-func (m mark) raised(h happened, from *counted) mark {
+func (m counterSnapshot) raised(h endedCall, from *reservedCall) counterSnapshot {
 	switch h.status {
 	case tool.StatusDone, tool.StatusHeld:
 		m.run++
@@ -123,12 +123,12 @@ func (m mark) raised(h happened, from *counted) mark {
 }
 
 // facts are the counts at a time. Calls in flight are part of every window.
-func (c *toolCount) facts(now time.Time) perm.ToolTally {
+func (c *toolCounters) facts(now time.Time) perm.ToolCounts {
 	if !c.until.IsZero() && !now.Before(c.from) && now.Before(c.until) {
 		return c.built
 	}
 	end := c.last(len(c.marks))
-	c.built = perm.ToolTally{Tally: c.since(end, mark{}), Windows: make(map[string]perm.Tally, len(windows))}
+	c.built = perm.ToolCounts{Counts: c.since(end, counterSnapshot{}), Windows: make(map[string]perm.Counts, len(windows))}
 	c.from, c.until = now, now.Add(time.Hour)
 	for _, w := range windows {
 		first := sort.Search(len(c.marks), func(i int) bool { return c.marks[i].call.at.After(now.Add(-w.span)) })
@@ -143,8 +143,8 @@ func (c *toolCount) facts(now time.Time) perm.ToolTally {
 }
 
 // since is what came after a mark, with what is in flight.
-func (c *toolCount) since(end, start mark) perm.Tally {
-	t := perm.Tally{
+func (c *toolCounters) since(end, start counterSnapshot) perm.Counts {
+	t := perm.Counts{
 		Run: end.run - start.run, Denied: end.denied - start.denied, Failed: end.failed - start.failed, InFlight: c.flying,
 	}
 	if len(c.reserved) > 0 {

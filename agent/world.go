@@ -18,19 +18,19 @@ import (
 
 // world makes what a verifier sees of a call: the files of its roots, and the
 // versions of what schemes other than files changed.
-func (rt *Runtime) world(open map[string]disk.Root) func([]perm.ResourceAccess, []effect.Change) verify.World {
+func (rt *Runtime) world(open map[string]disk.Root) func([]perm.ResourceAccess, []effect.Change) verify.ResourceView {
 	lookup := func(name string) (disk.Root, bool) {
 		r, ok := open[name]
 		return r, ok
 	}
-	return func(accesses []perm.ResourceAccess, changes []effect.Change) verify.World {
+	return func(accesses []perm.ResourceAccess, changes []effect.Change) verify.ResourceView {
 		var resources []string
 		for _, a := range accesses {
 			resources = append(resources, a.Resource)
 		}
-		w := &world{World: rt.widened(files.World(lookup, rt.host, rt.journal, resources, changes), changes), changes: changes, atomic: map[string]revert.Atomic{}}
+		w := &fileView{ResourceView: rt.widened(files.NewView(lookup, rt.host, rt.journal, resources, changes), changes), changes: changes, atomic: map[string]revert.AtomicScheme{}}
 		for _, s := range rt.schemes {
-			if a, ok := s.(revert.Atomic); ok {
+			if a, ok := s.(revert.AtomicScheme); ok {
 				for _, c := range changes {
 					if c.Scheme == a.Name() {
 						w.atomic[c.Resource] = a
@@ -42,11 +42,11 @@ func (rt *Runtime) world(open map[string]disk.Root) func([]perm.ResourceAccess, 
 	}
 }
 
-// world looks at files by name, and at what Atomic schemes changed by the changes.
-type world struct {
-	verify.World
+// fileView looks at files by name, and at what Atomic schemes changed by the changes.
+type fileView struct {
+	verify.ResourceView
 	changes []effect.Change
-	atomic  map[string]revert.Atomic // that changed a resource
+	atomic  map[string]revert.AtomicScheme // that changed a resource
 
 	mu   sync.Mutex // never held across a wait
 	seen map[string]string
@@ -57,7 +57,7 @@ var errNoContent = errors.New("what is not a file has no content to read, only a
 
 // Version tells the version that is there now. The first question about a scheme
 // looks at all that the call changed of it, once.
-func (w *world) Version(ctx context.Context, resource string) (string, error) {
+func (w *fileView) Version(ctx context.Context, resource string) (string, error) {
 	w.mu.Lock()
 	version, ok := w.seen[resource]
 	w.mu.Unlock()
@@ -66,7 +66,7 @@ func (w *world) Version(ctx context.Context, resource string) (string, error) {
 	}
 	a := w.atomic[resource]
 	if a == nil {
-		return w.World.Version(ctx, resource)
+		return w.ResourceView.Version(ctx, resource)
 	}
 	own := slices.DeleteFunc(slices.Clone(w.changes), func(c effect.Change) bool { return c.Scheme != a.Name() })
 	versions, err := a.Versions(ctx, own)
@@ -88,17 +88,17 @@ func (w *world) Version(ctx context.Context, resource string) (string, error) {
 }
 
 // Open reads a file.
-func (w *world) Open(ctx context.Context, resource string) (io.ReadCloser, error) {
+func (w *fileView) Open(ctx context.Context, resource string) (io.ReadCloser, error) {
 	if w.atomic[resource] != nil {
 		return nil, errNoContent
 	}
-	return w.World.Open(ctx, resource)
+	return w.ResourceView.Open(ctx, resource)
 }
 
 // Before reads a file as it was.
-func (w *world) Before(ctx context.Context, resource string) (io.ReadCloser, error) {
+func (w *fileView) Before(ctx context.Context, resource string) (io.ReadCloser, error) {
 	if w.atomic[resource] != nil {
 		return nil, errors.Join(errNoContent, fs.ErrInvalid)
 	}
-	return w.World.Before(ctx, resource)
+	return w.ResourceView.Before(ctx, resource)
 }

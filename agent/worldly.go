@@ -13,23 +13,23 @@ import (
 	"github.com/remit-dev/remit/verify"
 )
 
-// worldly is a driver whose handles change what a verifier can look at.
-type worldly interface {
+// viewProvider is a driver whose handles change what a verifier can look at.
+type viewProvider interface {
 	Kinds() []perm.Kind
-	World(k line.Key, changes []effect.Change) verify.World
+	World(k line.ModuleKey, changes []effect.Change) verify.ResourceView
 }
 
-// worlds are those of files and of drivers, by the kind of a resource.
-type worlds struct {
-	verify.World
+// viewsByKind are those of files and of drivers, by the kind of a resource.
+type viewsByKind struct {
+	verify.ResourceView
 
-	of map[string]verify.World
+	of map[string]verify.ResourceView
 }
 
-func (rt *Runtime) widened(w verify.World, changes []effect.Change) verify.World {
-	all := worlds{World: w, of: map[string]verify.World{}}
+func (rt *Runtime) widened(w verify.ResourceView, changes []effect.Change) verify.ResourceView {
+	all := viewsByKind{ResourceView: w, of: map[string]verify.ResourceView{}}
 	for _, d := range rt.drivers {
-		driver, ok := d.(worldly)
+		driver, ok := d.(viewProvider)
 		if !ok {
 			continue
 		}
@@ -49,25 +49,25 @@ func (rt *Runtime) widened(w verify.World, changes []effect.Change) verify.World
 	return all
 }
 
-func (w worlds) at(resource string) verify.World {
+func (w viewsByKind) at(resource string) verify.ResourceView {
 	kind, _, _ := strings.Cut(resource, "://")
 	if own, ok := w.of[kind]; ok {
 		return own
 	}
-	return w.World
+	return w.ResourceView
 }
 
 // Version looks in the world of the resource's kind.
-func (w worlds) Version(ctx context.Context, resource string) (string, error) {
+func (w viewsByKind) Version(ctx context.Context, resource string) (string, error) {
 	return w.at(resource).Version(ctx, resource)
 }
 
 // Open reads in the world of the resource's kind.
-func (w worlds) Open(ctx context.Context, resource string) (io.ReadCloser, error) {
+func (w viewsByKind) Open(ctx context.Context, resource string) (io.ReadCloser, error) {
 	return w.at(resource).Open(ctx, resource)
 }
 
 // Before reads in the world of the resource's kind.
-func (w worlds) Before(ctx context.Context, resource string) (io.ReadCloser, error) {
+func (w viewsByKind) Before(ctx context.Context, resource string) (io.ReadCloser, error) {
 	return w.at(resource).Before(ctx, resource)
 }

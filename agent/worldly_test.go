@@ -25,7 +25,7 @@ type elsewhere struct{ name string }
 
 func (elsewhere) Schemes() []revert.Scheme { return nil }
 func (elsewhere) Kinds() []perm.Kind       { return []perm.Kind{perm.KindHTTPS} }
-func (e elsewhere) World(k line.Key, _ []effect.Change) verify.World {
+func (e elsewhere) World(k line.ModuleKey, _ []effect.Change) verify.ResourceView {
 	if !k.Valid() {
 		return nil
 	}
@@ -66,17 +66,17 @@ func TestWorldsOfDrivers(t *testing.T) {
 		},
 		Verify: func(ctx context.Context, s verify.Subject) verify.Verdict {
 			looks++
-			version, err := s.World.Version(ctx, "https://a.example/x")
+			version, err := s.Resources.Version(ctx, "https://a.example/x")
 			require.NoError(t, err)
 			require.Equal(t, "first", version)
-			r, err := s.World.Open(ctx, "https://a.example/x")
+			r, err := s.Resources.Open(ctx, "https://a.example/x")
 			require.NoError(t, err)
 			text, err := io.ReadAll(r)
 			require.NoError(t, err)
 			require.Equal(t, "first", string(text))
-			_, err = s.World.Before(ctx, "https://a.example/x")
+			_, err = s.Resources.Before(ctx, "https://a.example/x")
 			require.ErrorContains(t, err, "not kept by first")
-			_, err = s.World.Version(ctx, "file://workspace/x")
+			_, err = s.Resources.Version(ctx, "file://workspace/x")
 			require.Error(t, err, "the call named no file")
 			return verify.Applied()
 		},

@@ -71,7 +71,7 @@ func arguments(turn int) map[string]any {
 }
 
 func remitCall(memo int) (func(int) error, error) {
-	e, err := rego.New(rego.Options{Modules: map[string]string{"p.rego": pureRules(100)}, Memo: memo, Deadline: time.Minute})
+	e, err := rego.New(rego.Options{Modules: map[string]string{"p.rego": pureRules(100)}, CacheSize: memo, Timeout: time.Minute})
 	if err != nil {
 		return nil, err
 	}

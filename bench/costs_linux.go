@@ -90,7 +90,7 @@ func (o cost) measure(dir, shim string, rounds int) (times, error) {
 		return nil, err
 	}
 	all := rego.Source{FS: fstest.MapFS{"all.rego": {Data: []byte("package remit\n\nallow contains \"everything\"\n")}}}
-	e, err := rego.New(rego.Options{Sources: []rego.Source{all}, Deadline: time.Minute})
+	e, err := rego.New(rego.Options{Sources: []rego.Source{all}, Timeout: time.Minute})
 	if err != nil {
 		return nil, err
 	}
@@ -146,7 +146,7 @@ func (o cost) once(rt *agent.Runtime, dir, work string) (map[string]float64, err
 		}},
 		{"undo", func() error {
 			report, err := s.Revert(ctx, tx.ID())
-			if err == nil && report.State != revert.RevertedState {
+			if err == nil && report.State != revert.TxnReverted {
 				err = fmt.Errorf("%w: the undo is %s", errAnswer, report.State)
 			}
 			return err

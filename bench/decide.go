@@ -108,7 +108,7 @@ func cedarText(n int, rule string) string {
 var errAnswer = errors.New("the answer is not the one that the rules give")
 
 func regoOp(n, memo int) (func(int) error, error) {
-	e, err := rego.New(rego.Options{Modules: map[string]string{"p.rego": regoRules(n)}, Memo: memo, Deadline: time.Minute})
+	e, err := rego.New(rego.Options{Modules: map[string]string{"p.rego": regoRules(n)}, CacheSize: memo, Timeout: time.Minute})
 	if err != nil {
 		return nil, err
 	}

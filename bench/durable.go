@@ -70,7 +70,7 @@ func keyed(journal agent.Option, each int) (func(caller int) error, error) {
 		return nil, err
 	}
 	rules := map[string]string{"p.rego": "package remit\n\nallow contains \"it keeps texts\" if input.tool.name == \"put\"\n"}
-	e, err := rego.New(rego.Options{Modules: rules, Deadline: time.Minute})
+	e, err := rego.New(rego.Options{Modules: rules, Timeout: time.Minute})
 	if err != nil {
 		return nil, err
 	}
@@ -119,7 +119,7 @@ func putTool() (tool.Tool, error) {
 		delete(effects, rc.Key)
 		return nil
 	}
-	return tool.CreateWith("put", "Keeps a text.", nil, put, tool.Effect(effect.Compensable), tool.Undone("1", undo))
+	return tool.CreateWith("put", "Keeps a text.", nil, put, tool.Effect(effect.Compensable), tool.RevertWith("1", undo))
 }
 
 // renewed is an operation that is set up anew after so many times.

@@ -147,11 +147,11 @@ func remitGateway(ctx context.Context, dir string, writes bool) error {
 	if err != nil {
 		return err
 	}
-	c, err := gateway.Read("gateway.json", config, os.LookupEnv)
+	c, err := gateway.ParseConfig("gateway.json", config, os.LookupEnv)
 	if err != nil {
 		return err
 	}
-	g, err := gateway.Open(ctx, c, gateway.Options{State: filepath.Join(dir, "mcp"), Loose: true})
+	g, err := gateway.Open(ctx, c, gateway.Options{State: filepath.Join(dir, "mcp"), SkipInputValidation: true})
 	if err != nil {
 		return err
 	}
@@ -161,7 +161,7 @@ func remitGateway(ctx context.Context, dir string, writes bool) error {
 	if err != nil {
 		return err
 	}
-	o := rego.Options{Modules: map[string]string{"shelf.rego": shelfRules}, Deadline: time.Minute}
+	o := rego.Options{Modules: map[string]string{"shelf.rego": shelfRules}, Timeout: time.Minute}
 	if !writes { // where somebody would be asked
 		o.Sources = []rego.Source{{FS: policies.Workspace(), Prefix: policies.Prefix, NoTests: true}}
 	}
@@ -169,11 +169,11 @@ func remitGateway(ctx context.Context, dir string, writes bool) error {
 	if err != nil {
 		return err
 	}
-	rt, err := agent.New(agent.Tools(g.Tools()...), agent.Policy(e), agent.Journal(j), agent.Wait())
+	rt, err := agent.New(agent.Tools(g.Tools()...), agent.Policy(e), agent.Journal(j), agent.SuspendForApproval())
 	if err != nil {
 		return err
 	}
-	s, err := rt.Session(ctx, perm.Principal{ID: "agent"}, agent.ShownTo(perm.ClientFacts{Surface: mcp.Surface}))
+	s, err := rt.Session(ctx, perm.Principal{ID: "agent"}, agent.ClientProfile(perm.ClientFacts{Surface: mcp.Surface}))
 	if err != nil {
 		return err
 	}

@@ -106,8 +106,8 @@ func recovered(dir string) error {
 		return err
 	}
 	rec, err := rt.Recover(context.Background())
-	if err == nil && len(rec.OwnerGone) != many {
-		err = fmt.Errorf("%w: %d transactions without an owner", errAnswer, len(rec.OwnerGone))
+	if err == nil && len(rec.Abandoned) != many {
+		err = fmt.Errorf("%w: %d transactions without an owner", errAnswer, len(rec.Abandoned))
 	}
 	if err != nil {
 		return err

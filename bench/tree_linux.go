@@ -102,11 +102,11 @@ func inTree(dir, shim string, n int, way treeWay) (op func(int) error, end func(
 	if err != nil {
 		return nil, nil, err
 	}
-	e, err := rego.New(rego.Options{Sources: []rego.Source{way.policy}, Deadline: time.Minute})
+	e, err := rego.New(rego.Options{Sources: []rego.Source{way.policy}, Timeout: time.Minute})
 	if err != nil {
 		return nil, nil, err
 	}
-	d, err := handle.New(handle.Config{Shim: shim, Copies: way.copies, Scratch: filepath.Join(dir, "scratch")})
+	d, err := handle.New(handle.Config{Shim: shim, UseCopies: way.copies, Scratch: filepath.Join(dir, "scratch")})
 	if err != nil {
 		return nil, nil, err
 	}

@@ -58,7 +58,7 @@ func remitWrite(dir string) (op func(int) error, end func() error, err error) {
 		return nil, nil, err
 	}
 	e, err := rego.New(rego.Options{
-		Sources: []rego.Source{{FS: policies.Workspace(), Prefix: policies.Prefix}}, Deadline: time.Minute,
+		Sources: []rego.Source{{FS: policies.Workspace(), Prefix: policies.Prefix}}, Timeout: time.Minute,
 	})
 	if err != nil {
 		return nil, nil, err

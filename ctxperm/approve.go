@@ -8,9 +8,9 @@ import (
 	"github.com/remit-dev/remit/perm"
 )
 
-// Ask is a suspended decision: what somebody is asked to allow. It is complete:
+// ApprovalRequest is a suspended decision: what somebody is asked to allow. It is complete:
 // nothing that will run is left out or shortened.
-type Ask struct {
+type ApprovalRequest struct {
 	Call       string
 	Txn        string
 	Session    string
@@ -34,41 +34,41 @@ type Ask struct {
 type Answer struct {
 	approved bool
 	by, why  string
-	remember *Remember
+	remember *RememberScope
 }
 
 // Approve allows the call once. By names who answered; an empty name refuses.
 func Approve(by string) Answer { return Answer{approved: by != "", by: by} }
 
-// Remember says for which calls to come an approval holds, too: of the same tool,
+// RememberScope says for which calls to come an approval holds, too: of the same tool,
 // for the same principal, asked about for no other reason, with accesses that were
 // asked about. The zero Remember is for the session and a day.
-type Remember struct {
+type RememberScope struct {
 	Always    bool                  // in every session of the principal, not only in the one that asks
 	For       time.Duration         // how long; 0: a day
 	Accesses  []perm.ResourceAccess // fewer than were asked about; empty: these
 	SameInput bool                  // only with the same input; always so for a call without an access of its own
 }
 
-// ApproveAnd allows the call, and calls to come as r says. It is narrowed to what
+// ApproveAndRemember allows the call, and calls to come as r says. It is narrowed to what
 // was asked about, expires, and can be revoked; where it cannot be written down it
 // allows the call alone.
-func ApproveAnd(by string, r Remember) Answer {
+func ApproveAndRemember(by string, r RememberScope) Answer {
 	a := Approve(by)
 	a.remember = &r
 	return a
 }
 
 // Remembered returns for which calls to come the answer holds.
-func (a Answer) Remembered() (r Remember, ok bool) {
+func (a Answer) Remembered() (r RememberScope, ok bool) {
 	if a.remember == nil || !a.approved {
-		return Remember{}, false
+		return RememberScope{}, false
 	}
 	return *a.remember, true
 }
 
-// Refuse says no, and why.
-func Refuse(by, why string) Answer { return Answer{by: by, why: why} }
+// Deny says no, and why.
+func Deny(by, why string) Answer { return Answer{by: by, why: why} }
 
 // Approved reports whether the answer allows the call.
 func (a Answer) Approved() bool { return a.approved }
@@ -83,14 +83,14 @@ func (a Answer) Why() string { return a.why }
 // in time, refuses. The requesting principal's own id is not accepted as the
 // one who answers. Implementations are safe for concurrent use.
 type Approver interface {
-	Approve(ctx context.Context, a Ask) (Answer, error)
+	Approve(ctx context.Context, a ApprovalRequest) (Answer, error)
 }
 
 // ApproverFunc is a function as an Approver; a nil one refuses.
-type ApproverFunc func(ctx context.Context, a Ask) (Answer, error)
+type ApproverFunc func(ctx context.Context, a ApprovalRequest) (Answer, error)
 
 // Approve calls f.
-func (f ApproverFunc) Approve(ctx context.Context, a Ask) (Answer, error) {
+func (f ApproverFunc) Approve(ctx context.Context, a ApprovalRequest) (Answer, error) {
 	if f == nil {
 		return Answer{}, nil
 	}

@@ -71,8 +71,8 @@ func (tc ToolContext) Progress(done, total float64, message string) {
 	}
 }
 
-// Line opens the inside for packages of this module.
-func (tc ToolContext) Line(k line.Key) *line.Call {
+// CallState opens the inside for packages of this module.
+func (tc ToolContext) CallState(k line.ModuleKey) *line.Call {
 	if !k.Valid() {
 		return nil
 	}

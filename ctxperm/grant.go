@@ -23,11 +23,11 @@ type GrantConfig struct {
 	Expires time.Time // zero: it does not
 	Uses    int       // calls that may start under it; 0: any number
 	Used    int       // calls that did
-	From    Grant     // what it was handed on from; zero: a root
+	Parent  Grant     // what it was handed on from; zero: a root
 	Now     func() time.Time
-	// Look asks whether somebody elsewhere has revoked the grant, and why. An
+	// CheckRevoked asks whether somebody elsewhere has revoked the grant, and why. An
 	// error refuses. Nil: nobody could.
-	Look func(ctx context.Context, id string) (revoked bool, why string, err error)
+	CheckRevoked func(ctx context.Context, id string) (revoked bool, why string, err error)
 }
 
 type grant struct {
@@ -40,7 +40,7 @@ type grant struct {
 
 // NewGrant makes a grant, or the zero Grant for a key that this module did not
 // make. One that was handed on holds no more than what it came from.
-func NewGrant(k line.Key, c GrantConfig) Grant {
+func NewGrant(k line.ModuleKey, c GrantConfig) Grant {
 	if !k.Valid() || c.Now == nil {
 		return Grant{}
 	}
@@ -58,7 +58,7 @@ func (g Grant) ID() string {
 // Allows reports whether the grant holds one exact access. It says nothing of
 // whether the grant still stands; see Check.
 func (g Grant) Allows(a perm.ResourceAccess) bool {
-	for at := g.g; at != nil; at = at.From.g {
+	for at := g.g; at != nil; at = at.Parent.g {
 		if !at.Set.Allows(a) {
 			return false
 		}
@@ -80,7 +80,7 @@ func (g Grant) Check(ctx context.Context) error {
 	if g.g == nil {
 		return fmt.Errorf("%w: nothing was granted", ErrDenied)
 	}
-	for at := g.g; at != nil; at = at.From.g {
+	for at := g.g; at != nil; at = at.Parent.g {
 		if err := at.check(ctx); err != nil {
 			return err
 		}
@@ -97,10 +97,10 @@ func (g *grant) check(ctx context.Context) error {
 		return fmt.Errorf("%w: the grant of session %s was revoked %s", ErrDenied, g.ID, revoked)
 	case !g.Expires.IsZero() && !g.Now().Before(g.Expires):
 		return fmt.Errorf("%w: the grant of session %s expired at %s", ErrDenied, g.ID, g.Expires.UTC().Format(time.RFC3339))
-	case g.Look == nil:
+	case g.CheckRevoked == nil:
 		return nil
 	}
-	gone, why, err := g.Look(ctx, g.ID)
+	gone, why, err := g.CheckRevoked(ctx, g.ID)
 	if err != nil {
 		return fmt.Errorf("%w: whether the grant of session %s still stands cannot be told: %w", ErrDenied, g.ID, err)
 	}
@@ -120,7 +120,7 @@ func (g *grant) revoke(why string) {
 }
 
 // Revoke ends the grant in this process, with all that were handed on from it.
-func (g Grant) Revoke(k line.Key, why string) {
+func (g Grant) Revoke(k line.ModuleKey, why string) {
 	if k.Valid() && g.g != nil {
 		g.g.revoke(why)
 	}
@@ -128,7 +128,7 @@ func (g Grant) Revoke(k line.Key, why string) {
 
 // Bounded reports whether only so many calls may start under the grant, or under one that it came from.
 func (g Grant) Bounded() bool {
-	for at := g.g; at != nil; at = at.From.g {
+	for at := g.g; at != nil; at = at.Parent.g {
 		if at.Uses > 0 {
 			return true
 		}
@@ -152,7 +152,7 @@ func (g Grant) Use(ctx context.Context) (back func(), err error) {
 		}
 		taken = nil
 	}
-	for at := g.g; at != nil; at = at.From.g {
+	for at := g.g; at != nil; at = at.Parent.g {
 		at.mu.Lock()
 		over := at.Uses > 0 && at.used >= at.Uses
 		if !over {

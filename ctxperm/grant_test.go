@@ -27,7 +27,7 @@ func TestGrantsThatNobodyGave(t *testing.T) {
 	clockless := all
 	clockless.Now = nil
 	for name, g := range map[string]ctxperm.Grant{
-		"zero": {}, "forged": ctxperm.NewGrant(line.Key{}, all), "without a clock": ctxperm.NewGrant(line.NewKey(), clockless),
+		"zero": {}, "forged": ctxperm.NewGrant(line.ModuleKey{}, all), "without a clock": ctxperm.NewGrant(line.NewKey(), clockless),
 	} {
 		t.Run(name, func(t *testing.T) {
 			require.False(t, g.Allows(perm.Access(perm.Write, file)))
@@ -60,16 +60,16 @@ func TestGrantEndsWithWhatItCameFrom(t *testing.T) {
 			_, err := a.Use(t.Context())
 			require.NoError(t, err)
 		}, "is used up: it was for 2 calls"},
-		"cannot be told": {ctxperm.GrantConfig{Look: func(context.Context, string) (bool, string, error) { return false, "", errors.New("no disk") }}, ctxperm.GrantConfig{}, func(ctxperm.Grant, ctxperm.Grant) {}, "cannot be told: no disk"},
+		"cannot be told": {ctxperm.GrantConfig{CheckRevoked: func(context.Context, string) (bool, string, error) { return false, "", errors.New("no disk") }}, ctxperm.GrantConfig{}, func(ctxperm.Grant, ctxperm.Grant) {}, "cannot be told: no disk"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			test.above.ID, test.above.Set = "s_above", setOf(t, perm.Access(perm.Read, file))
 			above := build(test.above)
-			test.below.ID, test.below.Set, test.below.From = "s_below", both, above
+			test.below.ID, test.below.Set, test.below.Parent = "s_below", both, above
 			below := build(test.below)
 			require.True(t, below.Allows(perm.Access(perm.Read, file)))
 			require.False(t, below.Allows(perm.Access(perm.Write, file)), "whatever it says it holds")
-			if test.above.Look == nil {
+			if test.above.CheckRevoked == nil {
 				back, err := below.Use(t.Context())
 				require.NoError(t, err, "the control")
 				back()
@@ -83,7 +83,7 @@ func TestGrantEndsWithWhatItCameFrom(t *testing.T) {
 	}
 	g := build(ctxperm.GrantConfig{ID: "s", Set: both})
 	require.Equal(t, "s", g.ID())
-	g.Revoke(line.Key{}, "by a stranger")
+	g.Revoke(line.ModuleKey{}, "by a stranger")
 	require.NoError(t, g.Check(t.Context()), "only this module revokes")
 }
 
@@ -99,7 +99,7 @@ func TestToolContextsThatNobodyGave(t *testing.T) {
 			_, err := ctxperm.Authorize(t.Context(), tc, perm.Access(perm.Write, file))
 			require.ErrorIs(t, err, ctxperm.ErrClosed)
 			require.ErrorIs(t, tc.Note(t.Context(), "k", 1), ctxperm.ErrClosed)
-			require.Nil(t, tc.Line(line.Key{}), "nor does a key that nobody made open it")
+			require.Nil(t, tc.CallState(line.ModuleKey{}), "nor does a key that nobody made open it")
 			tc.Progress(1, 2, "")
 		})
 	}

@@ -46,9 +46,9 @@ func Authorize(ctx context.Context, tc ToolContext, accesses ...perm.ResourceAcc
 	return Permit{op: op, accesses: slices.Clone(accesses)}, nil
 }
 
-// PermitOf makes a permit for accesses that were decided in another way: as what a
+// NewPermit makes a permit for accesses that were decided in another way: as what a
 // program wants to change. Only this module can.
-func PermitOf(k line.Key, op *line.Op, accesses ...perm.ResourceAccess) Permit {
+func NewPermit(k line.ModuleKey, op *line.Op, accesses ...perm.ResourceAccess) Permit {
 	if !k.Valid() {
 		return Permit{}
 	}
@@ -64,11 +64,11 @@ func (p Permit) Covers(a perm.ResourceAccess) bool {
 	return p.op.Call() != nil && slices.Contains(p.accesses, a)
 }
 
-// Intend makes changes durable before their effects begin and returns them with
+// RecordChange makes changes durable before their effects begin and returns them with
 // their numbers. Each resource must be one that the permit was given for, with
 // an action that changes something, and no other open transaction may hold it
 // (journal.ErrClaimed). After an error no effect may happen.
-func (p Permit) Intend(ctx context.Context, changes []effect.Change, blobs ...journal.Blob) ([]effect.Change, error) {
+func (p Permit) RecordChange(ctx context.Context, changes []effect.Change, blobs ...journal.Blob) ([]effect.Change, error) {
 	call, leave, err := p.op.Hold() // so that the call does not end between the check and the record
 	if err != nil {
 		return nil, err
@@ -87,14 +87,14 @@ func (p Permit) Intend(ctx context.Context, changes []effect.Change, blobs ...jo
 	return call.Intend(ctx, changes, blobs)
 }
 
-// Turn waits until no other call of the transaction changes a resource, and
+// LockResource waits until no other call of the transaction changes a resource, and
 // keeps it so until the call has ended; other operations of this call come after
 // the permit has. So what a handle reads of it is what its change starts from, and
 // what Verify looks at is what the change left. Taking the same resource twice
 // waits for itself; two calls that would wait for each other do not: one is
 // refused. Where the runtime has patience, another transaction that holds the
 // resource is waited for too, and it is claimed from here on.
-func (p Permit) Turn(ctx context.Context, resource string) error {
+func (p Permit) LockResource(ctx context.Context, resource string) error {
 	call := p.op.Call()
 	if call == nil {
 		return ErrClosed
@@ -122,26 +122,26 @@ func (p Permit) Claim(ctx context.Context, resource string) error {
 	return call.Claim(ctx, resource)
 }
 
-// Keep takes content in that a change's way back needs; pass the blob to the
+// StoreContent takes content in that a change's way back needs; pass the blob to the
 // Intend whose change names it.
-func (p Permit) Keep(ctx context.Context, r io.Reader) (journal.Blob, error) {
+func (p Permit) StoreContent(ctx context.Context, r io.Reader) (journal.Blob, error) {
 	call := p.op.Call()
 	if call == nil {
 		return journal.Blob{}, ErrClosed
 	}
-	return call.Config().Recorder.Journal().Keep(ctx, r)
+	return call.Config().Recorder.Journal().StoreContent(ctx, r)
 }
 
-// Landed notes the version that a change really left: one that Intend did not
+// RecordVersions notes the version that a change really left: one that Intend did not
 // know, or the version from before where the change came to nothing.
-func (p Permit) Landed(n int, post effect.Token) {
+func (p Permit) RecordVersions(n int, post effect.Token) {
 	if call := p.op.Call(); call != nil {
 		call.Landed(n, post)
 	}
 }
 
-// Line opens the inside for packages of this module.
-func (p Permit) Line(k line.Key) *line.Call {
+// CallState opens the inside for packages of this module.
+func (p Permit) CallState(k line.ModuleKey) *line.Call {
 	if !k.Valid() {
 		return nil
 	}

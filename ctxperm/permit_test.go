@@ -24,15 +24,15 @@ const file = "file://workspace/a.txt"
 // transaction is one that has begun, with calls that share its turns.
 type transaction struct {
 	rec   revert.Recorder
-	turns *line.Turns
-	gate  line.Gate
+	turns *line.ResourceLocks
+	gate  line.AuthorizeFunc
 }
 
 func begin(t *testing.T, h *hosttest.Host) *transaction {
 	j := journal.Memory()
 	rec := revert.NewRecorder(j, h, "s_1").In("t_1")
 	own := journal.Ownership{Txn: "t_1", Owner: j.Owner()}
-	require.NoError(t, rec.Write(t.Context(), revert.Write{Lines: []revert.Line{{Body: &record.Begun{Owner: own.Owner}}}, Take: journal.Take{To: own}}))
+	require.NoError(t, rec.Write(t.Context(), revert.Write{Records: []revert.CallRecord{{Body: &record.Begun{Owner: own.Owner}}}, Take: journal.OwnerChange{To: own}}))
 	return &transaction{rec: rec, turns: line.NewTurns(h), gate: func(context.Context, perm.ResourceAccess) (line.Ruling, error) { return line.Ruling{}, nil }}
 }
 
@@ -65,20 +65,20 @@ func TestZeroPermitReachesNothing(t *testing.T) {
 	over.End()
 	op, err := x.call("c_2").Enter(t.Context())
 	require.NoError(t, err)
-	made := ctxperm.PermitOf(line.NewKey(), op, perm.Access(perm.Write, file))
+	made := ctxperm.NewPermit(line.NewKey(), op, perm.Access(perm.Write, file))
 	require.True(t, made.Covers(perm.Access(perm.Write, file)), "the control")
-	forged := ctxperm.PermitOf(line.Key{}, op, perm.Access(perm.Write, file))
+	forged := ctxperm.NewPermit(line.ModuleKey{}, op, perm.Access(perm.Write, file))
 	for name, p := range map[string]ctxperm.Permit{"zero": {}, "ended": over, "forged": forged} {
 		t.Run(name, func(t *testing.T) {
 			p.End()
 			require.False(t, p.Covers(perm.Access(perm.Write, file)))
-			_, err := p.Intend(t.Context(), changeOf(file))
+			_, err := p.RecordChange(t.Context(), changeOf(file))
 			require.ErrorIs(t, err, ctxperm.ErrClosed)
-			_, err = p.Keep(t.Context(), strings.NewReader("x"))
+			_, err = p.StoreContent(t.Context(), strings.NewReader("x"))
 			require.ErrorIs(t, err, ctxperm.ErrClosed)
 			require.ErrorIs(t, p.Claim(t.Context(), file), ctxperm.ErrClosed)
-			require.ErrorIs(t, p.Turn(t.Context(), file), ctxperm.ErrClosed)
-			require.Nil(t, p.Line(line.NewKey()))
+			require.ErrorIs(t, p.LockResource(t.Context(), file), ctxperm.ErrClosed)
+			require.Nil(t, p.CallState(line.NewKey()))
 		})
 	}
 }
@@ -99,21 +99,21 @@ func TestPermitIsForItsAccesses(t *testing.T) {
 		{"its own", writing, file, nil},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			_, err := tc.p.Intend(t.Context(), changeOf(tc.resource))
+			_, err := tc.p.RecordChange(t.Context(), changeOf(tc.resource))
 			require.ErrorIs(t, err, tc.want)
 			require.ErrorIs(t, tc.p.Claim(t.Context(), tc.resource), tc.want)
 		})
 	}
 	require.True(t, reading.Covers(perm.Access(perm.Read, file)))
 	require.False(t, reading.Covers(perm.Access(perm.Write, file)))
-	require.Nil(t, writing.Line(line.Key{}), "a key that nobody made opens nothing")
+	require.Nil(t, writing.CallState(line.ModuleKey{}), "a key that nobody made opens nothing")
 }
 
 // TestDecidingThatEndsBadly leaves no operation behind that the call would wait
 // for.
 func TestDecidingThatEndsBadly(t *testing.T) {
 	refused, access := errors.New("no"), perm.Access(perm.Write, file)
-	for name, gate := range map[string]line.Gate{
+	for name, gate := range map[string]line.AuthorizeFunc{
 		"error": func(context.Context, perm.ResourceAccess) (line.Ruling, error) { return line.Ruling{}, refused },
 		"panic": func(context.Context, perm.ResourceAccess) (line.Ruling, error) { panic(refused) },
 	} {
@@ -140,7 +140,7 @@ func TestDecidingThatEndsBadly(t *testing.T) {
 func TestEndDoesNotOvertakeARecord(t *testing.T) {
 	for name, record := range map[string]func(context.Context, ctxperm.Permit) error{
 		"intend": func(ctx context.Context, p ctxperm.Permit) error {
-			_, err := p.Intend(ctx, changeOf(file))
+			_, err := p.RecordChange(ctx, changeOf(file))
 			return err
 		},
 		"claim": func(ctx context.Context, p ctxperm.Permit) error { return p.Claim(ctx, file) },
@@ -182,12 +182,12 @@ func TestTurnLastsAsLongAsItsCall(t *testing.T) {
 		x := begin(t, hosttest.New(1))
 		one := x.call("c_1")
 		first, again, second := permit(t, one, perm.Write), permit(t, one, perm.Write), permit(t, x.call("c_2"), perm.Write)
-		require.NoError(t, first.Turn(t.Context(), file))
-		require.NoError(t, second.Turn(t.Context(), file+"x"))
+		require.NoError(t, first.LockResource(t.Context(), file))
+		require.NoError(t, second.LockResource(t.Context(), file+"x"))
 		taken := make(chan error, 1)
-		go func() { taken <- second.Turn(t.Context(), file) }()
+		go func() { taken <- second.LockResource(t.Context(), file) }()
 		own := make(chan error, 1)
-		go func() { own <- again.Turn(t.Context(), file) }()
+		go func() { own <- again.LockResource(t.Context(), file) }()
 		synctest.Wait()
 		require.Empty(t, own)
 		first.End()
@@ -200,7 +200,7 @@ func TestTurnLastsAsLongAsItsCall(t *testing.T) {
 		second.End()
 		x.turns.Leave("c_2")
 		third := permit(t, x.call("c_3"), perm.Write)
-		require.NoError(t, third.Turn(t.Context(), file))
+		require.NoError(t, third.LockResource(t.Context(), file))
 		third.End()
 	})
 }
@@ -212,14 +212,14 @@ func TestWhatAToolSees(t *testing.T) {
 	require.Equal(t, ctxperm.Call{}, none.Call())
 	require.ErrorIs(t, none.Note(t.Context(), "id", 1), ctxperm.ErrClosed)
 	none.Progress(1, 2, "nobody is there")
-	require.Nil(t, none.Line(line.Key{}))
+	require.Nil(t, none.CallState(line.ModuleKey{}))
 
 	x := begin(t, hosttest.New(1))
 	live := x.call("c_1")
 	tc := ctxperm.New(live)
 	tc.Progress(1, 2, "half")
-	require.Nil(t, tc.Line(line.Key{}), "a key that was not made here")
-	require.Same(t, live, tc.Line(line.NewKey()))
+	require.Nil(t, tc.CallState(line.ModuleKey{}), "a key that was not made here")
+	require.Same(t, live, tc.CallState(line.NewKey()))
 	call := tc.Call()
 	require.Equal(t, []string{"c_1", "k", "test", "t_1", "s_1"}, []string{call.ID, call.Key, call.Tool, call.Txn, call.Session})
 	require.ErrorContains(t, tc.Note(t.Context(), "id", func() {}), "json")
@@ -231,17 +231,17 @@ func TestAnswers(t *testing.T) {
 	require.True(t, ctxperm.Approve("kim").Approved())
 	require.False(t, ctxperm.Approve("").Approved())
 	require.False(t, ctxperm.Answer{}.Approved())
-	no := ctxperm.Refuse("kim", "not today")
+	no := ctxperm.Deny("kim", "not today")
 	require.False(t, no.Approved())
 	require.Equal(t, "kim", no.By())
 	require.Equal(t, "not today", no.Why())
 
-	said, err := ctxperm.ApproverFunc(func(context.Context, ctxperm.Ask) (ctxperm.Answer, error) {
+	said, err := ctxperm.ApproverFunc(func(context.Context, ctxperm.ApprovalRequest) (ctxperm.Answer, error) {
 		return ctxperm.Approve("kim"), nil
-	}).Approve(t.Context(), ctxperm.Ask{})
+	}).Approve(t.Context(), ctxperm.ApprovalRequest{})
 	require.NoError(t, err)
 	require.True(t, said.Approved())
-	said, _ = ctxperm.ApproverFunc(nil).Approve(t.Context(), ctxperm.Ask{})
+	said, _ = ctxperm.ApproverFunc(nil).Approve(t.Context(), ctxperm.ApprovalRequest{})
 	require.False(t, said.Approved())
 	_, remembered := said.Remembered()
 	require.False(t, remembered, "a refusal is no standing grant")

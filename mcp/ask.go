@@ -20,25 +20,25 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// OnAsk is who is asked where the policy asks. Whoever it is, the question is on the journal, and the answer too.
-type OnAsk uint8
+// ApprovalMode is who is asked where the policy asks. Whoever it is, the question is on the journal, and the answer too.
+type ApprovalMode uint8
 
-// Who is asked. The runtime has agent.Wait, or else a call that must be approved is denied.
+// Who is asked. The runtime has agent.SuspendForApproval, or else a call that must be approved is denied.
 const (
-	// AskClient asks the person at the client, where the client can ask one. The client vouches for that: what runs the
+	// ApproveAtClient asks the person at the client, where the client can ask one. The client vouches for that: what runs the
 	// agent may as well be made to approve by itself.
-	AskClient OnAsk = iota
-	// AskElsewhere lets the call wait until somebody answers by agent.Runtime.Answer, such as by remit approve.
-	AskElsewhere
+	ApproveAtClient ApprovalMode = iota
+	// ApproveOutOfBand lets the call wait until somebody answers by agent.Runtime.Answer, such as by remit approve.
+	ApproveOutOfBand
 )
 
-// question is what a call waits with.
-type question struct {
+// approvalRequest is what a call waits with.
+type approvalRequest struct {
 	txn  *revert.Txn
 	call *revert.Call
 }
 
-func (s *Server) question(ctx context.Context, id string) (*question, error) {
+func (s *Server) question(ctx context.Context, id string) (*approvalRequest, error) {
 	t, c, err := revert.LoadCall(ctx, s.rt.Journal(), id)
 	if err != nil {
 		return nil, err
@@ -46,10 +46,10 @@ func (s *Server) question(ctx context.Context, id string) (*question, error) {
 	if c.Asked == nil {
 		return nil, fmt.Errorf("call %s asked nothing", id)
 	}
-	return &question{t, c}, nil
+	return &approvalRequest{t, c}, nil
 }
 
-func (q *question) waits() bool {
+func (q *approvalRequest) waits() bool {
 	return q.call.Phase == revert.PhasePending && q.txn.End == "" && !q.txn.Aborting
 }
 
@@ -64,7 +64,7 @@ const (
 const maxShown = 8 << 10
 
 // form is the question as a person reads it. Out is the outcome of the call, whose input is without what must not be shown.
-func (q *question) form(out tool.Outcome) *sdk.ElicitParams {
+func (q *approvalRequest) form(out tool.Outcome) *sdk.ElicitParams {
 	var text strings.Builder
 	fmt.Fprintf(&text, "The agent asks to run %s.\n", q.call.Tool.Name)
 	for _, a := range q.call.Asked.Access {
@@ -108,13 +108,13 @@ func shownInput(in []byte) string {
 const mostAsked = 4
 
 // ask answers for a call that waits, by what its client can do.
-func (c *call) ask(ctx context.Context, tx *agent.Txn, alone bool, out tool.Outcome) (*object, error) {
+func (c *call) ask(ctx context.Context, tx *agent.Txn, alone bool, out tool.Outcome) (*wireResult, error) {
 	q, err := c.s.question(ctx, out.Call)
 	if err != nil {
 		c.s.opts.Log.Warn("what a call asks cannot be read", "call", out.Call, "error", err)
 		return c.result(out), nil
 	}
-	c.st.wait(waiting{txn: q.txn.ID, call: out.Call, tool: q.call.Tool.Name, input: string(q.call.Asked.Input), alone: alone})
+	c.st.addPending(pendingApproval{txn: q.txn.ID, call: out.Call, tool: q.call.Tool.Name, input: string(q.call.Asked.Input), alone: alone})
 	switch elicits := c.elicits(); {
 	case c.mayTask && (c.alwaysTask() || !elicits):
 		return c.created(q), nil
@@ -130,11 +130,11 @@ func (c *call) ask(ctx context.Context, tx *agent.Txn, alone bool, out tool.Outc
 // elicits reports whether the person at the client is asked.
 func (c *call) elicits() bool {
 	can := c.caps
-	return c.s.opts.OnAsk == AskClient && can != nil && elicits(can.Elicitation, false)
+	return c.s.opts.OnAsk == ApproveAtClient && can != nil && elicits(can.Elicitation, false)
 }
 
 // inputRequired asks in the result: the client repeats the call with the answer.
-func (c *call) inputRequired(q *question, alone bool, out tool.Outcome) (*object, error) {
+func (c *call) inputRequired(q *approvalRequest, alone bool, out tool.Outcome) (*wireResult, error) {
 	state, err := c.s.sealer.seal(q.claimOf(alone))
 	if err != nil {
 		return nil, err
@@ -150,7 +150,7 @@ func (c *call) inputRequired(q *question, alone bool, out tool.Outcome) (*object
 }
 
 // elicit asks while the request goes on.
-func (c *call) elicit(ctx context.Context, tx *agent.Txn, alone bool, q *question, out tool.Outcome) (*object, error) {
+func (c *call) elicit(ctx context.Context, tx *agent.Txn, alone bool, q *approvalRequest, out tool.Outcome) (*wireResult, error) {
 	asking, cancel := context.WithDeadline(ctx, q.call.Asked.Expires)
 	defer cancel()
 	said, err := c.req.Session.Elicit(asking, q.form(out))
@@ -169,7 +169,7 @@ func (c *call) elicit(ctx context.Context, tx *agent.Txn, alone bool, q *questio
 
 // askInside asks what a call waits with that runs. The question is on the journal, where others can answer it too. Its key is one that
 // no client knows before it is asked: answers that a request brings along are for nothing that was not shown.
-func (c *call) askInside(ctx context.Context, asked ctxperm.Ask) {
+func (c *call) askInside(ctx context.Context, asked ctxperm.ApprovalRequest) {
 	if !c.elicits() || ask.Of(ctx) == nil {
 		return
 	}
@@ -177,7 +177,7 @@ func (c *call) askInside(ctx context.Context, asked ctxperm.Ask) {
 	var said sdk.InputResponseMap
 	key := keyApproval + "-" + rand.Text()
 	if err == nil {
-		said, err = Client{c}.Ask(ctx, sdk.InputRequestMap{key: q.form(tool.Outcome{Input: asked.Input})})
+		said, err = Client{c}.Request(ctx, sdk.InputRequestMap{key: q.form(tool.Outcome{Input: asked.Input})})
 	}
 	if err == nil {
 		answer, _ := said[key].(*sdk.ElicitResult)
@@ -189,15 +189,15 @@ func (c *call) askInside(ctx context.Context, asked ctxperm.Ask) {
 }
 
 // redeem takes the answer that comes with a repeated call, if the call is the one that asked and still asks the same.
-func (c *call) redeem(ctx context.Context) (*object, error) {
-	held, err := c.s.sealer.open(c.req.Params.RequestState, c.st.in.ID(), time.Now())
+func (c *call) redeem(ctx context.Context) (*wireResult, error) {
+	held, err := c.s.sealer.open(c.req.Params.RequestState, c.st.session.ID(), time.Now())
 	switch {
 	case errors.Is(err, errClaim):
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: err.Error()}
 	case err != nil:
 		return c.refused(err), nil
 	}
-	done, ok := c.st.deal(held.Call)
+	done, ok := c.st.lockAnswer(held.Call)
 	if !ok {
 		return c.refused(errors.New("an answer to this call is being taken already")), nil
 	}
@@ -209,12 +209,12 @@ func (c *call) redeem(ctx context.Context) (*object, error) {
 	case held != q.claimOf(held.Alone) || !c.isOf(q):
 		return c.refused(errClaim), nil
 	}
-	tx, err := c.st.in.Open(ctx, held.Txn)
+	tx, err := c.st.session.ResumeTxn(ctx, held.Txn)
 	if err != nil {
 		return c.refused(fmt.Errorf("the transaction of the call is not open any more: %w", err)), nil
 	}
 	said, _ := c.req.Params.InputResponses[keyApproval].(*sdk.ElicitResult)
-	if c.s.opts.OnAsk != AskClient {
+	if c.s.opts.OnAsk != ApproveAtClient {
 		said = nil // it was asked before the server was started anew, and is not whom to ask any more
 	}
 	if _, err := c.take(ctx, q, said); err != nil {
@@ -228,19 +228,19 @@ func (c *call) redeem(ctx context.Context) (*object, error) {
 }
 
 // isOf reports whether the request is the one that the question was asked for: its tool, as it is now, and its arguments.
-func (c *call) isOf(q *question) bool {
-	full, err := c.tool.Complete(c.input)
+func (c *call) isOf(q *approvalRequest) bool {
+	full, err := c.tool.NormalizeInput(c.input)
 	return err == nil && c.tool.Name() == q.call.Tool.Name && c.tool.Digest() == q.call.Asked.Tool.Digest && string(full) == string(q.call.Asked.Input)
 }
 
 // answered reports whether the question, as it is asked now, has an answer.
-func (q *question) answered() bool {
+func (q *approvalRequest) answered() bool {
 	return q.call.Answered != nil && q.call.Asked != nil && q.call.Answered.Digest == q.call.Asked.Digest
 }
 
 // take writes down what somebody said; false where they said nothing. Somebody may have answered meanwhile, elsewhere: that
 // counts then.
-func (c *call) take(ctx context.Context, q *question, said *sdk.ElicitResult) (answered bool, err error) {
+func (c *call) take(ctx context.Context, q *approvalRequest, said *sdk.ElicitResult) (answered bool, err error) {
 	if q.answered() {
 		return true, nil
 	}
@@ -249,8 +249,8 @@ func (c *call) take(ctx context.Context, q *question, said *sdk.ElicitResult) (a
 	}
 	approve, _ := said.Content[keyApprove].(bool)
 	why, _ := said.Content[keyWhy].(string)
-	err = c.s.rt.Answer(context.WithoutCancel(ctx), agent.Reply{
-		Call: q.call.Ref.Call, Approved: said.Action == "accept" && approve, By: c.person(), Why: canon.Printable(why, 1<<10), Question: q.call.Asked.Digest,
+	err = c.s.rt.Answer(context.WithoutCancel(ctx), agent.Answer{
+		Call: q.call.Ref.Call, Approved: said.Action == "accept" && approve, By: c.person(), Why: canon.Printable(why, 1<<10), RequestDigest: q.call.Asked.Digest,
 	})
 	if now, lost := c.s.question(ctx, q.call.Ref.Call); err != nil && lost == nil && now.answered() {
 		return true, nil // another person refused it while this one was asked

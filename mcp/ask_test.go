@@ -29,7 +29,7 @@ type office struct {
 
 func newOffice(t *testing.T, opts mcp.Options, more ...agent.Option) *office {
 	o := &office{}
-	engine, err := rego.New(rego.Options{Deadline: time.Minute, Modules: map[string]string{"p.rego": asksForSend}})
+	engine, err := rego.New(rego.Options{Timeout: time.Minute, Modules: map[string]string{"p.rego": asksForSend}})
 	require.NoError(t, err)
 	send, err := tool.Create("send", "Send a letter.", func(context.Context, string) (string, error) {
 		o.sent.Add(1)
@@ -38,7 +38,7 @@ func newOffice(t *testing.T, opts mcp.Options, more ...agent.Option) *office {
 	require.NoError(t, err)
 	secret, err := tool.Create("secret", "", func(context.Context, string) (string, error) { return "", nil }, tool.Pure())
 	require.NoError(t, err)
-	o.house = newHouse(t, opts, append([]agent.Option{agent.Wait(), agent.Policy(engine), agent.Tools(send, secret)}, more...)...)
+	o.house = newHouse(t, opts, append([]agent.Option{agent.SuspendForApproval(), agent.Policy(engine), agent.Tools(send, secret)}, more...)...)
 	return o
 }
 
@@ -61,7 +61,7 @@ func yes() *sdk.ElicitResult {
 
 // TestElicit: the person at the client is asked, in the way of each revision, and what they say counts.
 func TestElicit(t *testing.T) {
-	eras(t, func(t *testing.T, revision string) {
+	routeByRevision(t, func(t *testing.T, revision string) {
 		for _, tt := range []struct {
 			name   string
 			said   *sdk.ElicitResult
@@ -100,14 +100,14 @@ func TestElicit(t *testing.T) {
 // TestWaitElsewhere: without somebody to ask at the client the call waits, is not asked about twice, and goes on once
 // somebody has answered.
 func TestWaitElsewhere(t *testing.T) {
-	eras(t, func(t *testing.T, revision string) {
+	routeByRevision(t, func(t *testing.T, revision string) {
 		for _, opts := range []struct {
 			name string
 			of   mcp.Options
 			by   *sdk.ClientOptions
 		}{
 			{"the client cannot ask", mcp.Options{}, nil},
-			{"it is not to", mcp.Options{OnAsk: mcp.AskElsewhere}, answers(&[]string{}, yes())},
+			{"it is not to", mcp.Options{OnAsk: mcp.ApproveOutOfBand}, answers(&[]string{}, yes())},
 		} {
 			t.Run(opts.name, func(t *testing.T) {
 				o := newOffice(t, opts.of)
@@ -125,14 +125,14 @@ func TestWaitElsewhere(t *testing.T) {
 				other := o.call(cs, "send", tool.Args{"input": "another"})
 				require.NotEqual(t, id, other.Meta["remit.dev/call"])
 
-				require.NoError(t, o.rt.Answer(t.Context(), agent.Reply{Call: id, Approved: true, By: "boss"}))
+				require.NoError(t, o.rt.Answer(t.Context(), agent.Answer{Call: id, Approved: true, By: "boss"}))
 				r = o.call(cs, "send", letter)
 				require.Equal(t, "done", r.Meta["remit.dev/status"], textOf(t, r))
 				require.Equal(t, id, r.Meta["remit.dev/call"])
 				require.EqualValues(t, 1, o.sent.Load())
 				stands, err := revert.Load(t.Context(), o.rt.Journal(), remitMeta(r, "txn"))
 				require.NoError(t, err)
-				require.Equal(t, revert.CommittedState, stands.State(), "its transaction was its own")
+				require.Equal(t, revert.TxnCommitted, stands.State(), "its transaction was its own")
 				require.NotEqual(t, id, o.call(cs, "send", letter).Meta["remit.dev/call"], "a new call is a new question")
 			})
 		}
@@ -146,7 +146,7 @@ func TestWaitInTransaction(t *testing.T) {
 	txn := said[txnSaid](t, o.call(cs, "txn_begin", nil).StructuredContent).Txn
 	id := remitMeta(o.call(cs, "send", letter, "remit.dev/txn", txn), "call")
 	require.NotEqual(t, id, o.call(cs, "send", letter).Meta["remit.dev/call"], "without the transaction it is another call")
-	require.NoError(t, o.rt.Answer(t.Context(), agent.Reply{Call: id, Approved: true, By: "boss"}))
+	require.NoError(t, o.rt.Answer(t.Context(), agent.Answer{Call: id, Approved: true, By: "boss"}))
 	require.Equal(t, "done", o.call(cs, "send", letter, "remit.dev/txn", txn).Meta["remit.dev/status"])
 	require.Equal(t, "open", said[txnSaid](t, o.call(cs, "txn_status", tool.Args{"txn": txn}).StructuredContent).State)
 }
@@ -157,7 +157,7 @@ func TestWaitWithCallID(t *testing.T) {
 	cs := o.client(modern, nil)
 	id := remitMeta(o.call(cs, "send", letter, "remit.dev/call-id", "k"), "call")
 	require.Equal(t, id, o.call(cs, "send", letter, "remit.dev/call-id", "k").Meta["remit.dev/call"])
-	require.NoError(t, o.rt.Answer(t.Context(), agent.Reply{Call: id, Approved: true, By: "boss"}))
+	require.NoError(t, o.rt.Answer(t.Context(), agent.Answer{Call: id, Approved: true, By: "boss"}))
 	r := o.call(cs, "send", letter, "remit.dev/call-id", "k")
 	require.Equal(t, "done", r.Meta["remit.dev/status"])
 	require.Equal(t, "done", o.call(cs, "send", letter, "remit.dev/call-id", "k").Meta["remit.dev/status"])
@@ -172,7 +172,7 @@ func TestWaitAfterRestart(t *testing.T) {
 	var err error
 	o.srv, err = mcp.New(o.rt, mcp.Options{})
 	require.NoError(t, err)
-	require.NoError(t, o.rt.Answer(t.Context(), agent.Reply{Call: id, Approved: true, By: "boss"}))
+	require.NoError(t, o.rt.Answer(t.Context(), agent.Answer{Call: id, Approved: true, By: "boss"}))
 	r := o.call(o.clientOf(modern, nil, in), "send", letter)
 	require.Equal(t, id, r.Meta["remit.dev/call"])
 	require.Equal(t, "done", r.Meta["remit.dev/status"])
@@ -180,7 +180,7 @@ func TestWaitAfterRestart(t *testing.T) {
 
 // TestHidden: a call of a tool that is hidden is answered as one of a tool that is not there.
 func TestHidden(t *testing.T) {
-	eras(t, func(t *testing.T, revision string) {
+	routeByRevision(t, func(t *testing.T, revision string) {
 		o := newOffice(t, mcp.Options{})
 		cs := o.client(revision, nil)
 		list, err := cs.ListTools(t.Context(), nil)

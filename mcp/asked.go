@@ -12,17 +12,17 @@ import (
 // mayBeAsked reports whether the client is one that can be asked, by this tool.
 func (c *call) mayBeAsked() bool {
 	return c.caps != nil && (c.caps.Elicitation != nil || c.caps.Sampling != nil || c.caps.RootsV2 != nil) &&
-		(c.s.asker == nil || c.s.asker.MayAsk(c.tool, c.caps))
+		(c.s.asker == nil || c.s.asker.MayRequestClient(c.tool, c.caps))
 }
 
-// atOnce asks a client of an older revision, whose request goes on meanwhile.
-type atOnce struct{ c *call }
+// directRequester asks a client of an older revision, whose request goes on meanwhile.
+type directRequester struct{ c *call }
 
-// Can is what the client says that it can.
-func (a atOnce) Can() *sdk.ClientCapabilities { return a.c.caps }
+// Capabilities is what the client says that it can.
+func (a directRequester) Capabilities() *sdk.ClientCapabilities { return a.c.caps }
 
-// Ask asks one after the other.
-func (a atOnce) Ask(ctx context.Context, what sdk.InputRequestMap) (sdk.InputResponseMap, error) {
+// Request asks one after the other.
+func (a directRequester) Request(ctx context.Context, what sdk.InputRequestMap) (sdk.InputResponseMap, error) {
 	out := sdk.InputResponseMap{}
 	for _, key := range slices.Sorted(maps.Keys(what)) {
 		var err error

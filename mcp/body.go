@@ -14,13 +14,13 @@ import (
 // smallBody is what a body may have without being counted: those are as many as there may be requests.
 const smallBody = 64 << 10
 
-// room is how many bytes of larger bodies may be in memory, in all or of one session. Whoever is over it waits for a while.
-type room struct{ *semaphore.Weighted }
+// byteQuota is how many bytes of larger bodies may be in memory, in all or of one session. Whoever is over it waits for a while.
+type byteQuota struct{ *semaphore.Weighted }
 
-func newRoom(bytes int64) room { return room{semaphore.NewWeighted(bytes)} }
+func newByteQuota(bytes int64) byteQuota { return byteQuota{semaphore.NewWeighted(bytes)} }
 
 // share is the part of the room that one session has: two of the largest bodies.
-func (o HTTPOptions) share() int64 { return min(2*o.Body, o.Bodies) }
+func (o HTTPOptions) share() int64 { return min(2*o.MaxBody, o.MaxBufferedBodies) }
 
 var (
 	errLarge = errors.New("the request is too large")
@@ -28,8 +28,8 @@ var (
 	errFull  = errors.New("too many large requests at once")
 )
 
-// whole reads the body, which is bounded in size and time, before anybody acts on it. Done gives its room back.
-func (d *door) whole(w http.ResponseWriter, r *http.Request, st *seat) (body []byte, done func(), ok bool) {
+// readBody reads the body, which is bounded in size and time, before anybody acts on it. Done gives its room back.
+func (d *httpHandler) readBody(w http.ResponseWriter, r *http.Request, st *clientSession) (body []byte, done func(), ok bool) {
 	body, done, err := d.body(w, r, st)
 	switch {
 	case err == nil:
@@ -57,22 +57,22 @@ func (d *door) whole(w http.ResponseWriter, r *http.Request, st *seat) (body []b
 	return nil, nil, false
 }
 
-func (d *door) body(w http.ResponseWriter, r *http.Request, st *seat) (body []byte, done func(), err error) {
-	if r.ContentLength > d.opts.Body {
+func (d *httpHandler) body(w http.ResponseWriter, r *http.Request, st *clientSession) (body []byte, done func(), err error) {
+	if r.ContentLength > d.opts.MaxBody {
 		return nil, nil, errLarge // it says so itself
 	}
 	read := func(into *bytes.Buffer, most int64) error {
 		// Set for each part: a server that somebody else runs has no deadline, and waiting for room is not the client's fault.
-		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(d.opts.Reading))
+		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(d.opts.ReadTimeout))
 		_, err := io.Copy(into, io.LimitReader(r.Body, most))
 		return err
 	}
 	var b bytes.Buffer
 	b.Grow(int(min(max(r.ContentLength, 0), smallBody)) + bytes.MinRead)
-	if err := read(&b, min(smallBody, d.opts.Body)+1); err != nil {
+	if err := read(&b, min(smallBody, d.opts.MaxBody)+1); err != nil {
 		return nil, nil, errLate
 	}
-	if int64(b.Len()) > d.opts.Body {
+	if int64(b.Len()) > d.opts.MaxBody {
 		return nil, nil, errLarge
 	}
 	if b.Len() <= smallBody {
@@ -80,7 +80,7 @@ func (d *door) body(w http.ResponseWriter, r *http.Request, st *seat) (body []by
 	}
 	size := r.ContentLength
 	if size < 0 {
-		size = d.opts.Body
+		size = d.opts.MaxBody
 	}
 	if done, err = d.reserve(r.Context(), st, size); err != nil {
 		return nil, nil, err
@@ -89,7 +89,7 @@ func (d *door) body(w http.ResponseWriter, r *http.Request, st *seat) (body []by
 	switch err = read(&b, size+1-int64(b.Len())); {
 	case err != nil:
 		err = errLate
-	case int64(b.Len()) > d.opts.Body:
+	case int64(b.Len()) > d.opts.MaxBody:
 		err = errLarge
 	default:
 		return b.Bytes(), done, nil
@@ -99,10 +99,10 @@ func (d *door) body(w http.ResponseWriter, r *http.Request, st *seat) (body []by
 }
 
 // reserve takes room for a body, first that of its session, so that one session cannot have others wait.
-func (d *door) reserve(ctx context.Context, st *seat, size int64) (done func(), err error) {
-	ctx, cancel := context.WithTimeout(ctx, d.opts.Reading)
+func (d *httpHandler) reserve(ctx context.Context, st *clientSession, size int64) (done func(), err error) {
+	ctx, cancel := context.WithTimeout(ctx, d.opts.ReadTimeout)
 	defer cancel()
-	own := st.large(d.opts.share())
+	own := st.bodyQuotaFor(d.opts.share())
 	if own.Acquire(ctx, size) != nil {
 		return nil, errFull
 	}

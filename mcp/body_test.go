@@ -26,7 +26,7 @@ func TestHTTPLargeBodies(t *testing.T) {
 	require.NoError(t, err)
 	h := newHouse(t, mcp.Options{}, agent.Tools(waits))
 	const body = 256 << 10
-	url := h.serve(mcp.HTTPOptions{Body: body, Bodies: 3 * body, Reading: 50 * time.Millisecond})
+	url := h.serve(mcp.HTTPOptions{MaxBody: body, MaxBufferedBodies: 3 * body, ReadTimeout: 50 * time.Millisecond})
 	first, second := h.session("first").Token(), h.session("second").Token()
 	large := `{"input":"` + strings.Repeat("x", body-1000) + `"}`
 	chunked := func(req *http.Request) *http.Request {

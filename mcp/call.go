@@ -27,35 +27,35 @@ const (
 // call is one tools/call.
 type call struct {
 	s        *Server
-	st       *seat
+	st       *clientSession
 	req      *sdk.CallToolRequest // nil for one that goes on without a request
 	caps     *sdk.ClientCapabilities
 	client   *sdk.Implementation
 	tool     tool.Tool
 	input    json.RawMessage
 	revision string
-	txn      string     // named by the request, or the session's current one
-	named    string     // by the caller
-	mayTask  bool       // the request may be answered with a task
-	begun    *beginning // of one that may become one; nil: nobody wants to know
+	txn      string       // named by the request, or the session's current one
+	named    string       // by the caller
+	mayTask  bool         // the request may be answered with a task
+	begun    *startSignal // of one that may become one; nil: nobody wants to know
 	slot     *raw.Slot
-	report   *reporter
-	voice    *voice
+	report   *progressSender
+	voice    *logSender
 	asked    int // how often somebody was asked in this request
 }
 
 // callTool answers tools/call.
-func (s *Server) callTool(ctx context.Context, req *sdk.CallToolRequest) (*object, error) {
+func (s *Server) callTool(ctx context.Context, req *sdk.CallToolRequest) (*wireResult, error) {
 	return s.callFor(ctx, req, true)
 }
 
-func (s *Server) newCall(st *seat, req *sdk.CallToolRequest) *call {
+func (s *Server) newCall(st *clientSession, req *sdk.CallToolRequest) *call {
 	return &call{s: s, st: st, req: req, caps: req.ClientCapabilities(), client: req.ClientInfo(), revision: req.ProtocolVersion(), slot: &raw.Slot{}}
 }
 
 // callFor answers a request by a call, or, where the request is one that may be, and the client knows tasks, with a task.
-func (s *Server) callFor(ctx context.Context, req *sdk.CallToolRequest, task bool) (*object, error) {
-	st, err := s.seatOf(ctx, req.Extra)
+func (s *Server) callFor(ctx context.Context, req *sdk.CallToolRequest, task bool) (*wireResult, error) {
+	st, err := s.clientSessionOf(ctx, req.Extra)
 	if err != nil {
 		return nil, err
 	}
@@ -63,18 +63,18 @@ func (s *Server) callFor(ctx context.Context, req *sdk.CallToolRequest, task boo
 }
 
 // serve finds the tool, and answers with what comes of the call.
-func (c *call) serve(ctx context.Context, task bool) (r *object, err error) {
+func (c *call) serve(ctx context.Context, task bool) (r *wireResult, err error) {
 	s, st, req := c.s, c.st, c.req
-	c.mayTask = task && c.knowsTasks()
+	c.mayTask = task && c.clientSupportsTasks()
 	if t, ok := s.transactionTool(req.Params.Name); ok {
-		leave, err := st.enter(ctx)
+		leave, err := st.acquireCallSlot(ctx)
 		if err != nil {
 			return nil, err
 		}
 		defer leave()
 		return t.run(ctx, c)
 	}
-	c.tool, err = s.called(ctx, st.in, req.Params.Name)
+	c.tool, err = s.called(ctx, st.session, req.Params.Name)
 	var absent *absentError
 	if errors.As(err, &absent) {
 		return c.refused(absent), nil
@@ -86,13 +86,13 @@ func (c *call) serve(ctx context.Context, task bool) (r *object, err error) {
 		if c.hidden(ctx) {
 			return nil, unknownTool(req.Params.Name)
 		}
-		return nil, lacksTasks()
+		return nil, errTasksUnsupported()
 	}
 	return c.begin(ctx)
 }
 
 // begin runs the call, or goes on with it.
-func (c *call) begin(ctx context.Context) (*object, error) {
+func (c *call) begin(ctx context.Context) (*wireResult, error) {
 	st, req := c.st, c.req
 	if err := c.read(); err != nil {
 		return c.refused(err), nil
@@ -101,34 +101,34 @@ func (c *call) begin(ctx context.Context) (*object, error) {
 	if held, ok := c.goesOnWith(); ok {
 		return c.goOn(ctx, held)
 	}
-	if r, ok := c.again(); ok {
+	if r, ok := c.existingTask(); ok {
 		return r, nil
 	}
-	leave, err := st.enter(ctx)
+	leave, err := st.acquireCallSlot(ctx)
 	if err != nil {
 		return nil, err
 	}
-	c.voice = &voice{}
-	c.voice.turnTo(ctx, req)
-	ctx = ask.WithLog(ctx, ask.Log{Session: st.in.ID(), Level: c.level(), Say: c.voice.say})
+	c.voice = &logSender{}
+	c.voice.attach(ctx, req)
+	ctx = ask.WithLog(ctx, ask.Log{Session: st.session.ID(), Level: c.level(), Say: c.voice.say})
 	asks := c.mayBeAsked() || c.elicits() // by the tool, or for what the call waits with while it runs
 	if c.mayTask || asks && c.revision >= stateless {
-		return c.converse(ctx, leave)
+		return c.runAsync(ctx, leave)
 	}
 	defer leave()
 	if asks {
-		ctx = ask.With(ctx, atOnce{c})
+		ctx = ask.With(ctx, directRequester{c})
 	}
 	return c.run(ctx)
 }
 
 // run answers the call, and tells the client of its request how far it is.
-func (c *call) run(ctx context.Context) (*object, error) {
+func (c *call) run(ctx context.Context) (*wireResult, error) {
 	c.report = newReporter(ctx, c.req)
-	return c.heard(ctx)
+	return c.runCaptured(ctx)
 }
 
-func (c *call) heard(ctx context.Context) (*object, error) {
+func (c *call) runCaptured(ctx context.Context) (*wireResult, error) {
 	ctx, c.slot = raw.With(ctx)
 	defer c.report.flush()
 	return c.answer(ctx)
@@ -165,11 +165,11 @@ func textIn(meta sdk.Meta, key string) (string, error) {
 }
 
 // answer runs the call, or goes on with one that waits, and answers with what came of it.
-func (c *call) answer(ctx context.Context) (*object, error) {
+func (c *call) answer(ctx context.Context) (*wireResult, error) {
 	if c.req.Params.RequestState != "" {
 		return c.redeem(ctx)
 	}
-	if w, ok := c.st.waitsFor(c.tool, c.input, c.txn); ok && c.named == "" {
+	if w, ok := c.st.matchPending(c.tool, c.input, c.txn); ok && c.named == "" {
 		return c.resume(ctx, w)
 	}
 	opts := c.listeners()
@@ -177,21 +177,21 @@ func (c *call) answer(ctx context.Context) (*object, error) {
 		opts = append(opts, agent.WithCallID(c.named))
 	}
 	if c.txn != "" {
-		tx, err := c.st.in.Open(ctx, c.txn)
+		tx, err := c.st.session.ResumeTxn(ctx, c.txn)
 		if err != nil {
 			return c.refused(c.closed(err)), nil
 		}
-		out, _ := tx.Invoke(ctx, c.tool.Ask(), c.input, opts...)
-		if w, ok := c.st.waitingCall(out.Call); ok && c.named != "" {
+		out, _ := tx.Invoke(ctx, c.tool.QualifiedName(), c.input, opts...)
+		if w, ok := c.st.pendingCall(out.Call); ok && c.named != "" {
 			return c.resume(ctx, w)
 		}
 		return c.finish(ctx, tx, false, out)
 	}
-	if !c.st.room(c.s.opts.Txns) {
+	if !c.st.hasTxnCapacity(c.s.opts.MaxTxnsPerSession) {
 		return c.refused(errTooMany), nil
 	}
-	out, err := c.st.in.Call(ctx, c.tool.Ask(), c.input, opts...)
-	if w, ok := c.st.waitingCall(out.Call); ok && c.named != "" {
+	out, err := c.st.session.Call(ctx, c.tool.QualifiedName(), c.input, opts...)
+	if w, ok := c.st.pendingCall(out.Call); ok && c.named != "" {
 		return c.resume(ctx, w)
 	}
 	return c.finishAlone(ctx, out, err)
@@ -199,30 +199,30 @@ func (c *call) answer(ctx context.Context) (*object, error) {
 
 // finishAlone answers with the outcome of a call that was a transaction by itself, which has ended, or is open where the call
 // waits.
-func (c *call) finishAlone(ctx context.Context, out tool.Outcome, err error) (*object, error) {
+func (c *call) finishAlone(ctx context.Context, out tool.Outcome, err error) (*wireResult, error) {
 	switch {
 	case out.Status == tool.StatusPending:
-		tx, err := c.st.in.Open(ctx, out.Txn)
+		tx, err := c.st.session.ResumeTxn(ctx, out.Txn)
 		if err != nil {
 			return c.refused(fmt.Errorf("the transaction of the call that waits is not open any more: %w", err)), nil
 		}
-		c.st.opened(out.Txn)
+		c.st.txnOpened(out.Txn)
 		return c.ask(ctx, tx, true, out)
 	case out.Status.OK() && err != nil:
 		return c.uncommitted(out, err), nil
 	case err != nil && err.Error() != out.Err().Error(): // there is more to it than how the call ended
 		c.s.opts.Log.Warn("a call that did not end well was not all taken back", "txn", out.Txn, "error", err)
 	}
-	return c.told(ctx, out)
+	return c.endedResult(ctx, out)
 }
 
 // listeners hear of the call while it runs.
 func (c *call) listeners() []agent.CallOption {
 	opts := []agent.CallOption{c.report.option(), agent.WithAsked(c.askInside)}
 	if c.begun != nil {
-		opts = append(opts, agent.WithBegun(func(call string, keep func(context.Context) error, note raw.Note) {
+		opts = append(opts, agent.OnStart(func(call string, keep func(context.Context) error, note raw.Note) {
 			c.slot.Last(note)
-			c.begun.hear(call, keep)
+			c.begun.set(call, keep)
 		}))
 	}
 	return opts
@@ -230,7 +230,7 @@ func (c *call) listeners() []agent.CallOption {
 
 // closed is why a transaction cannot be gone on with, in words that are the same for one of somebody else and for none.
 func (c *call) closed(err error) error {
-	if errors.Is(err, agent.ErrEnded) || errors.Is(err, journal.ErrNotFound) || errors.Is(err, journal.ErrNotOwner) {
+	if errors.Is(err, agent.ErrTxnEnded) || errors.Is(err, journal.ErrNotFound) || errors.Is(err, journal.ErrNotOwner) {
 		c.st.lost(c.txn)
 	}
 	c.s.opts.Log.Debug("a call named a transaction that it cannot be in", "txn", c.txn, "error", err)
@@ -238,10 +238,10 @@ func (c *call) closed(err error) error {
 }
 
 // resume goes on with a call that waited.
-func (c *call) resume(ctx context.Context, w waiting) (*object, error) {
-	tx, err := c.st.in.Open(ctx, w.txn)
+func (c *call) resume(ctx context.Context, w pendingApproval) (*wireResult, error) {
+	tx, err := c.st.session.ResumeTxn(ctx, w.txn)
 	if err != nil {
-		c.st.ended(w.txn)
+		c.st.txnEnded(w.txn)
 		return c.refused(fmt.Errorf("the transaction of the call that waited is not open any more: %w", err)), nil
 	}
 	out, _ := tx.Resume(ctx, w.call, c.listeners()...)
@@ -249,21 +249,21 @@ func (c *call) resume(ctx context.Context, w waiting) (*object, error) {
 }
 
 // finish answers with an outcome, and ends the transaction of a call that has one for itself.
-func (c *call) finish(ctx context.Context, tx *agent.Txn, alone bool, out tool.Outcome) (*object, error) {
+func (c *call) finish(ctx context.Context, tx *agent.Txn, alone bool, out tool.Outcome) (*wireResult, error) {
 	if out.Status == tool.StatusPending {
 		return c.ask(ctx, tx, alone, out)
 	}
-	c.st.goesOn(out.Call)
+	c.st.removePending(out.Call)
 	if alone {
 		if err := c.end(ctx, tx, out.Status); err != nil {
 			return c.uncommitted(out, err), nil
 		}
 	}
-	return c.told(ctx, out)
+	return c.endedResult(ctx, out)
 }
 
-// told is the result of a call that has ended.
-func (c *call) told(ctx context.Context, out tool.Outcome) (*object, error) {
+// endedResult is the result of a call that has ended.
+func (c *call) endedResult(ctx context.Context, out tool.Outcome) (*wireResult, error) {
 	if (out.Status == tool.StatusDenied || out.Status == tool.StatusInvalid || out.Stage == "policy") && c.hidden(ctx) {
 		return nil, unknownTool(c.nameAsked())
 	}
@@ -284,7 +284,7 @@ func (c *call) nameAsked() string {
 // end ends a transaction that holds one call alone. What it did not commit is taken back.
 func (c *call) end(ctx context.Context, tx *agent.Txn, s tool.Status) error {
 	ctx = context.WithoutCancel(ctx)
-	defer c.st.ended(tx.ID())
+	defer c.st.txnEnded(tx.ID())
 	if s.OK() {
 		return tx.Commit(ctx)
 	}
@@ -296,7 +296,7 @@ func (c *call) end(ctx context.Context, tx *agent.Txn, s tool.Status) error {
 
 // hidden reports whether the session is not shown the tool: a refusal must not tell that it is there.
 func (c *call) hidden(ctx context.Context) bool {
-	shown, _ := c.st.in.Tools(context.WithoutCancel(ctx)) // those that could not be decided about are missing
+	shown, _ := c.st.session.Tools(context.WithoutCancel(ctx)) // those that could not be decided about are missing
 	return !slices.ContainsFunc(shown, func(t tool.Tool) bool { return t.Name() == c.tool.Name() })
 }
 
@@ -324,13 +324,13 @@ func (s *Server) called(ctx context.Context, in *agent.Session, name string) (to
 func (s *Server) known(in *agent.Session, name string) (tool.Tool, error) {
 	asked, known := name, false
 	if s.opts.Mirror != nil {
-		if other, ok := s.opts.Mirror.Called(name); ok {
+		if other, ok := s.opts.Mirror.UpstreamTool(name); ok {
 			asked, known = other, true
 		}
 	}
 	t, ok := in.Tool(asked)
 	if ok && !known && s.opts.Mirror != nil {
-		_, mirrored := s.opts.Mirror.Listed(t)
+		_, mirrored := s.opts.Mirror.UpstreamDefinition(t)
 		ok = !mirrored // it has one name here, and that is another one
 	}
 	if !ok {

@@ -115,7 +115,7 @@ func TestRequestState(t *testing.T) {
 				tl, _ := o.rt.Tools().Get(name)
 				if name == "send" {
 					var err error
-					tl, err = tl.With(func(s *tool.Spec) { s.Description = "Send all letters." })
+					tl, err = tl.Modify(func(s *tool.Spec) { s.Description = "Send all letters." })
 					require.NoError(o.t, err)
 				}
 				others = append(others, tl)
@@ -149,7 +149,7 @@ func TestRequestStateWithoutAnswer(t *testing.T) {
 // TestRequestStateLate: an answer after its time does nothing, and the call is denied for good.
 func TestRequestStateLate(t *testing.T) {
 	clock := hosttest.New(1)
-	o := newOffice(t, mcp.Options{}, agent.On(clock), agent.Limits(tool.Limits{Asked: time.Minute}))
+	o := newOffice(t, mcp.Options{}, agent.Host(clock), agent.Limits(tool.Limits{ApprovalTimeout: time.Minute}))
 	cs := o.client(modern, asks())
 	state := o.ask(cs)
 	clock.Advance(time.Minute)
@@ -196,7 +196,7 @@ func TestRequestStateOfAnEarlierQuestion(t *testing.T) {
 	again := *c.Asked
 	again.During, again.Purpose, again.Preview, again.Digest = true, "apply", "all of it", "sha256:another"
 	rec := revert.NewRecorder(o.rt.Journal(), host.Real(), in.ID())
-	require.NoError(t, rec.Write(t.Context(), revert.Write{Lines: []revert.Line{{Txn: remitMeta(r, "txn"), Call: call, Body: &again}}, Durable: true}))
+	require.NoError(t, rec.Write(t.Context(), revert.Write{Records: []revert.CallRecord{{Txn: remitMeta(r, "txn"), Call: call, Body: &again}}, Durable: true}))
 
 	r = o.retry(cs, "send", letter, r.RequestState, yes())
 	require.True(t, r.IsError)
@@ -233,7 +233,7 @@ func TestAskedElsewhereByNow(t *testing.T) {
 	in := o.session("coder")
 	state := o.ask(o.clientOf(modern, asks(), in))
 	var err error
-	o.srv, err = mcp.New(o.rt, mcp.Options{Key: key, OnAsk: mcp.AskElsewhere})
+	o.srv, err = mcp.New(o.rt, mcp.Options{Key: key, OnAsk: mcp.ApproveOutOfBand})
 	require.NoError(t, err)
 	r := o.retry(o.clientOf(modern, asks(), in), "send", letter, state, yes())
 	require.Equal(t, "pending", r.Meta["remit.dev/status"])
@@ -242,7 +242,7 @@ func TestAskedElsewhereByNow(t *testing.T) {
 
 // TestTailored: a tool that is made for the session is listed, asked about and run as it is made.
 func TestTailored(t *testing.T) {
-	o := newOffice(t, mcp.Options{}, agent.Tailor("send", func(who perm.Principal, _ perm.SessionFacts, of tool.Spec) (tool.Spec, error) {
+	o := newOffice(t, mcp.Options{}, agent.CustomizeTool("send", func(who perm.Principal, _ perm.SessionFacts, of tool.Spec) (tool.Spec, error) {
 		of.Description = "Send a letter in the name of " + who.ID + "."
 		return of, nil
 	}))

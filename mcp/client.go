@@ -30,8 +30,8 @@ func ClientOf(ctx context.Context) (Client, bool) {
 	return Client{c}, ok
 }
 
-// Can returns what the client says that it can. It is not to be changed.
-func (cl Client) Can() *sdk.ClientCapabilities {
+// Capabilities returns what the client says that it can. It is not to be changed.
+func (cl Client) Capabilities() *sdk.ClientCapabilities {
 	if cl.c == nil || cl.c.caps == nil {
 		return &sdk.ClientCapabilities{}
 	}
@@ -41,13 +41,13 @@ func (cl Client) Can() *sdk.ClientCapabilities {
 // mostRepeated is how often a client is asked the same that did not answer it.
 const mostRepeated = 8
 
-// Ask asks the client all that is in a map at once, and returns what it answered, by the same keys: what a person fills in
+// Request asks the client all that is in a map at once, and returns what it answered, by the same keys: what a person fills in
 // (*sdk.ElicitParams, answered by an *sdk.ElicitResult), what its model says (*sdk.CreateMessageWithToolsParams, by an
 // *sdk.CreateMessageWithToolsResult), its roots (*sdk.ListRootsParams, by an *sdk.ListRootsResult). The time of the call goes on
 // meanwhile. What is filled in fits the schema that was asked for; a client that answers with something else is asked again. Where
 // the client cannot do what is asked of it, nobody is asked; a call that fails then is answered with that, as the protocol has it.
 // Ctx is the context that the tool was given.
-func (cl Client) Ask(ctx context.Context, what sdk.InputRequestMap) (sdk.InputResponseMap, error) {
+func (cl Client) Request(ctx context.Context, what sdk.InputRequestMap) (sdk.InputResponseMap, error) {
 	if cl.c == nil {
 		return nil, errors.New("mcp: there is no client to ask")
 	}
@@ -60,7 +60,7 @@ func (cl Client) Ask(ctx context.Context, what sdk.InputRequestMap) (sdk.InputRe
 	}
 	left, answers := maps.Clone(what), sdk.InputResponseMap{}
 	for range mostRepeated {
-		said, err := ask.Of(ctx).Ask(ctx, left)
+		said, err := ask.Of(ctx).Request(ctx, left)
 		if err != nil {
 			return nil, err
 		}
@@ -79,7 +79,7 @@ func (cl Client) Ask(ctx context.Context, what sdk.InputRequestMap) (sdk.InputRe
 
 // lacks says what the client cannot of what it is to be asked.
 func (cl Client) lacks(ctx context.Context, what sdk.InputRequestMap) error {
-	can, needs := cl.Can(), map[string]any{}
+	can, needs := cl.Capabilities(), map[string]any{}
 	for key, q := range what {
 		switch q := q.(type) {
 		case *sdk.ElicitParams:
@@ -176,13 +176,13 @@ func (cl Client) Log(p *sdk.LoggingMessageParams) {
 	}
 }
 
-// voice sends messages on the request that is served: a call goes on with another one after each question.
-type voice struct {
+// logSender sends messages on the request that is served: a call goes on with another one after each question.
+type logSender struct {
 	mu   sync.Mutex                      // never held across a wait
 	send func(*sdk.LoggingMessageParams) // nil: nobody listens
 }
 
-func (v *voice) turnTo(ctx context.Context, req *sdk.CallToolRequest) {
+func (v *logSender) attach(ctx context.Context, req *sdk.CallToolRequest) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.send = nil
@@ -191,7 +191,7 @@ func (v *voice) turnTo(ctx context.Context, req *sdk.CallToolRequest) {
 	}
 }
 
-func (v *voice) say(p *sdk.LoggingMessageParams) {
+func (v *logSender) say(p *sdk.LoggingMessageParams) {
 	v.mu.Lock()
 	send := v.send
 	v.mu.Unlock()

@@ -48,13 +48,13 @@ func nameForm() *sdk.ElicitParams {
 
 // TestClientAsk: a tool asks the person, the model and for the roots, more than once, and is answered by its own client.
 func TestClientAsk(t *testing.T) {
-	eras(t, func(t *testing.T, revision string) {
+	routeByRevision(t, func(t *testing.T, revision string) {
 		h := newInquirer(t, func(ctx context.Context, client mcp.Client) (string, error) {
-			first, err := client.Ask(ctx, sdk.InputRequestMap{"who": nameForm(), "where": &sdk.ListRootsParams{}})
+			first, err := client.Request(ctx, sdk.InputRequestMap{"who": nameForm(), "where": &sdk.ListRootsParams{}})
 			if err != nil {
 				return "", err
 			}
-			second, err := client.Ask(ctx, sdk.InputRequestMap{"what": &sdk.CreateMessageWithToolsParams{MaxTokens: 1, Messages: []*sdk.SamplingMessageV2{{Role: "user", Content: []sdk.Content{&sdk.TextContent{Text: "?"}}}}}})
+			second, err := client.Request(ctx, sdk.InputRequestMap{"what": &sdk.CreateMessageWithToolsParams{MaxTokens: 1, Messages: []*sdk.SamplingMessageV2{{Role: "user", Content: []sdk.Content{&sdk.TextContent{Text: "?"}}}}}})
 			if err != nil {
 				return "", err
 			}
@@ -91,7 +91,7 @@ func TestClientAsk(t *testing.T) {
 // count.
 func TestClientAskAgain(t *testing.T) {
 	h := newInquirer(t, func(ctx context.Context, client mcp.Client) (string, error) {
-		said, err := client.Ask(ctx, sdk.InputRequestMap{"who": nameForm()})
+		said, err := client.Request(ctx, sdk.InputRequestMap{"who": nameForm()})
 		if err != nil {
 			return "", err
 		}
@@ -130,9 +130,9 @@ func TestClientAskAgain(t *testing.T) {
 // TestClientLacks: a client is not asked for what it did not say that it can. A call that fails for this is answered with what it
 // needs, in the revision that has words for it.
 func TestClientLacks(t *testing.T) {
-	eras(t, func(t *testing.T, revision string) {
+	routeByRevision(t, func(t *testing.T, revision string) {
 		h := newInquirer(t, func(ctx context.Context, client mcp.Client) (string, error) {
-			_, err := client.Ask(ctx, sdk.InputRequestMap{"who": nameForm(), "what": &sdk.CreateMessageWithToolsParams{}})
+			_, err := client.Request(ctx, sdk.InputRequestMap{"who": nameForm(), "what": &sdk.CreateMessageWithToolsParams{}})
 			return "", err
 		})
 		cs := h.client(revision, nil)
@@ -165,7 +165,7 @@ func TestClientLacksPages(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := newInquirer(t, func(ctx context.Context, client mcp.Client) (string, error) {
-				_, err := client.Ask(ctx, sdk.InputRequestMap{"who": tt.what})
+				_, err := client.Request(ctx, sdk.InputRequestMap{"who": tt.what})
 				return "done", err
 			})
 			cs := h.client(modern, &sdk.ClientOptions{
@@ -213,9 +213,9 @@ func TestClientLog(t *testing.T) {
 func TestClientOfNobody(t *testing.T) {
 	client, ok := mcp.ClientOf(t.Context())
 	require.False(t, ok)
-	require.Nil(t, client.Can().Elicitation)
+	require.Nil(t, client.Capabilities().Elicitation)
 	client.Log(&sdk.LoggingMessageParams{})
-	_, err := client.Ask(t.Context(), nil)
+	_, err := client.Request(t.Context(), nil)
 	require.ErrorContains(t, err, "no client")
 }
 
@@ -223,7 +223,7 @@ func TestClientOfNobody(t *testing.T) {
 // have given it.
 func TestClientAskOfAnother(t *testing.T) {
 	h := newInquirer(t, func(ctx context.Context, client mcp.Client) (string, error) {
-		said, err := client.Ask(ctx, sdk.InputRequestMap{"who": nameForm()})
+		said, err := client.Request(ctx, sdk.InputRequestMap{"who": nameForm()})
 		if err != nil {
 			return "", err
 		}

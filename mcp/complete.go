@@ -13,8 +13,8 @@ import (
 const mostCompleted = 100
 
 // complete answers completion/complete for the arguments of prompts and resources: with the values that the tool's schema lists.
-func (s *Server) complete(ctx context.Context, req *sdk.CompleteRequest) (*object, error) {
-	st, err := s.seatOf(ctx, req.Extra)
+func (s *Server) complete(ctx context.Context, req *sdk.CompleteRequest) (*wireResult, error) {
+	st, err := s.clientSessionOf(ctx, req.Extra)
 	if err != nil {
 		return nil, err
 	}
@@ -22,7 +22,7 @@ func (s *Server) complete(ctx context.Context, req *sdk.CompleteRequest) (*objec
 	if !ok {
 		return s.completeElsewhere(ctx, st, req)
 	}
-	t, shown := s.tools(ctx, st.in)[name]
+	t, shown := s.tools(ctx, st.session)[name]
 	if !shown {
 		return s.completeElsewhere(ctx, st, req)
 	}

@@ -12,15 +12,15 @@ import (
 // longest: most clients go without a word.
 const connections = 16
 
-// connection is one of an older revision, which stays.
-type connection struct {
+// legacyConn is one of an older revision, which stays.
+type legacyConn struct {
 	c    *sdk.ServerSession
 	runs int // requests
 }
 
 // join counts a connection that stays among those of its session, until it ends.
-func (s *Server) join(st *seat, c *sdk.ServerSession) error {
-	over, ok := st.join(c, connections)
+func (s *Server) join(st *clientSession, c *sdk.ServerSession) error {
+	over, ok := st.addConnection(c, connections)
 	if !ok {
 		return errors.New("the session has as many connections as it may, and each is at something")
 	}
@@ -31,7 +31,7 @@ func (s *Server) join(st *seat, c *sdk.ServerSession) error {
 	go func() {
 		defer gone()
 		_ = c.Wait()
-		st.part(c)
+		st.removeConnection(c)
 	}()
 	return nil
 }
@@ -41,45 +41,45 @@ func (s *Server) uses(ctx context.Context, extra *sdk.RequestExtra, c *sdk.Serve
 	if extra == nil || extra.TokenInfo == nil {
 		return func() {}
 	}
-	st, err := s.seatOf(ctx, extra)
-	if err != nil || !st.uses(c, 1) {
+	st, err := s.clientSessionOf(ctx, extra)
+	if err != nil || !st.touchConnection(c, 1) {
 		return func() {} // who it is will be asked
 	}
-	return func() { st.uses(c, -1) }
+	return func() { st.touchConnection(c, -1) }
 }
 
-// join counts a connection in. Over is the one that it takes the place of.
-func (st *seat) join(c *sdk.ServerSession, most int) (over *sdk.ServerSession, ok bool) {
+// addConnection counts a connection in. Over is the one that it takes the place of.
+func (st *clientSession) addConnection(c *sdk.ServerSession, most int) (over *sdk.ServerSession, ok bool) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	if len(st.joined) >= most {
-		i := slices.IndexFunc(st.joined, func(j connection) bool { return j.runs == 0 })
+	if len(st.connections) >= most {
+		i := slices.IndexFunc(st.connections, func(j legacyConn) bool { return j.runs == 0 })
 		if i < 0 {
 			return nil, false
 		}
-		over = st.joined[i].c
-		st.joined = slices.Delete(st.joined, i, i+1)
+		over = st.connections[i].c
+		st.connections = slices.Delete(st.connections, i, i+1)
 	}
-	st.joined = append(st.joined, connection{c: c})
+	st.connections = append(st.connections, legacyConn{c: c})
 	return over, true
 }
 
-func (st *seat) part(c *sdk.ServerSession) {
+func (st *clientSession) removeConnection(c *sdk.ServerSession) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	st.joined = slices.DeleteFunc(st.joined, func(j connection) bool { return j.c == c })
+	st.connections = slices.DeleteFunc(st.connections, func(j legacyConn) bool { return j.c == c })
 }
 
-// uses counts the requests of a connection; the one that was used last stands last.
-func (st *seat) uses(c *sdk.ServerSession, by int) bool {
+// touchConnection counts the requests of a connection; the one that was used last stands last.
+func (st *clientSession) touchConnection(c *sdk.ServerSession, by int) bool {
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	i := slices.IndexFunc(st.joined, func(j connection) bool { return j.c == c })
+	i := slices.IndexFunc(st.connections, func(j legacyConn) bool { return j.c == c })
 	if i < 0 {
 		return false
 	}
-	j := st.joined[i]
+	j := st.connections[i]
 	j.runs += by
-	st.joined = append(slices.Delete(st.joined, i, i+1), j)
+	st.connections = append(slices.Delete(st.connections, i, i+1), j)
 	return true
 }

@@ -22,14 +22,14 @@ const (
 	markParting = "remit.dev/current-ends"
 )
 
-// current is the transaction of calls that name none. The zero current is none.
-type current struct {
+// currentTxn is the transaction of calls that name none. The zero current is none.
+type currentTxn struct {
 	txn  string
 	gone bool // somebody else ended it
 }
 
 // err says why calls that name no transaction do not run.
-func (c current) err() error {
+func (c currentTxn) err() error {
 	if !c.gone {
 		return nil
 	}
@@ -40,11 +40,11 @@ func (c current) err() error {
 func isCurrent(t *revert.Txn) bool { return marked(t, markCurrent) }
 
 func marked(t *revert.Txn, name string) bool {
-	return slices.ContainsFunc(t.Savepoints, func(m revert.Mark) bool { return m.Name == name })
+	return slices.ContainsFunc(t.Savepoints, func(m revert.Savepoint) bool { return m.Name == name })
 }
 
 // currentOf finds the transaction of a session that was begun last as the current one.
-func currentOf(ctx context.Context, j journal.Journal, session string) (c current, err error) {
+func currentOf(ctx context.Context, j journal.Journal, session string) (c currentTxn, err error) {
 	defer func() {
 		if err != nil {
 			err = fmt.Errorf("mcp: the current transaction of session %s: %w", session, err)
@@ -66,7 +66,7 @@ func currentOf(ctx context.Context, j journal.Journal, session string) (c curren
 			return c, err
 		}
 		if open := t.End == "" && !t.Aborting; open || !marked(t, markParting) {
-			return current{txn: t.ID, gone: !open}, nil
+			return currentTxn{txn: t.ID, gone: !open}, nil
 		}
 		break
 	}
@@ -81,49 +81,49 @@ func (c *call) makeCurrent(ctx context.Context, tx *agent.Txn) error {
 	if err := c.s.rt.Journal().Append(ctx, journal.Batch{Durable: true}); err != nil {
 		return fmt.Errorf("the journal could not be written: %w", err)
 	}
-	c.st.setCurrent(current{txn: tx.ID()})
+	c.st.setCurrent(currentTxn{txn: tx.ID()})
 	return nil
 }
 
-// parts notes that the client itself ends its current transaction. It is ended also where that cannot be written: then the
+// recordCurrentEnd notes that the client itself ends its current transaction. It is ended also where that cannot be written: then the
 // client is told once more.
-func (c *call) parts(ctx context.Context, txn string) {
+func (c *call) recordCurrentEnd(ctx context.Context, txn string) {
 	if c.st.currentTxn().txn != txn {
 		return
 	}
-	if tx, err := c.st.in.Open(ctx, txn); err == nil {
+	if tx, err := c.st.session.ResumeTxn(ctx, txn); err == nil {
 		_ = tx.Savepoint(context.WithoutCancel(ctx), markParting)
 	}
 }
 
-func (st *seat) setCurrent(c current) {
+func (st *clientSession) setCurrent(c currentTxn) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	st.current = c
-	st.open[c.txn] = true
+	st.openTxns[c.txn] = true
 }
 
-func (st *seat) currentTxn() current {
+func (st *clientSession) currentTxn() currentTxn {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	return st.current
 }
 
 // lost notes that a transaction is not open, which its client may still believe.
-func (st *seat) lost(txn string) {
+func (st *clientSession) lost(txn string) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	st.forget(txn)
+	st.removeTxn(txn)
 	if st.current.txn == txn {
 		st.current.gone = true
 	}
 }
 
 // told notes that the client knows how a transaction stands.
-func (st *seat) told(txn string) {
+func (st *clientSession) told(txn string) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	if st.current.txn == txn && st.current.gone {
-		st.current = current{}
+		st.current = currentTxn{}
 	}
 }

@@ -61,7 +61,7 @@ func began(t *testing.T, r *sdk.CallToolResult) string {
 // calls in that, whichever of its requests began first; and no second one can be begun beside it.
 func TestCurrentTransactionAmongMany(t *testing.T) {
 	j := &gated{Journal: journal.Memory()}
-	h := newHouse(t, mcp.Options{Sessions: 1, Txns: 2}, agent.Journal(j))
+	h := newHouse(t, mcp.Options{MaxSessions: 1, MaxTxnsPerSession: 2}, agent.Journal(j))
 	url := h.serve(mcp.HTTPOptions{})
 	mine, other := h.session("coder").Token(), h.session("other").Token()
 	call := func(token, name, args string) *sdk.CallToolResult {

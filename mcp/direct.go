@@ -18,8 +18,8 @@ import (
 // and reads it three times; here it is read once and answered by the same callTool. What is not written in the one plain way is
 // left to the SDK, whose answer is the one that counts: where both would answer, they answer alike.
 
-// directCall is such a request.
-type directCall struct {
+// fastCall is such a request.
+type fastCall struct {
 	Version string         `json:"jsonrpc"`
 	ID      jsontext.Value `json:"id"`
 	Method  string         `json:"method"`
@@ -37,17 +37,17 @@ const methodCall = "tools/call"
 // What a request says in _meta that needs the SDK: it wants to be told something before its answer.
 var wantsMore = []string{"progressToken", sdk.MetaKeyLogLevel}
 
-// direct answers a request if it is a plain call; false: nothing was done.
-func (s *Server) direct(w http.ResponseWriter, r *http.Request, st *seat, body []byte) bool {
+// serveFast answers a request if it is a plain call; false: nothing was done.
+func (s *Server) serveFast(w http.ResponseWriter, r *http.Request, st *clientSession, body []byte) bool {
 	if r.Method != http.MethodPost || !plainHeaders(r.Header) {
 		return false
 	}
-	var m directCall
+	var m fastCall
 	// A member that is written twice, or that the struct does not have, makes it another kind of request.
 	if wire.Unmarshal(body, &m, wire.RejectUnknownMembers(true)) != nil || !m.plain(r.Header) {
 		return false
 	}
-	caps, client := st.introduced(m.Params.Meta[sdk.MetaKeyClientCapabilities], m.Params.Meta[sdk.MetaKeyClientInfo])
+	caps, client := st.readClientInfo(m.Params.Meta[sdk.MetaKeyClientCapabilities], m.Params.Meta[sdk.MetaKeyClientInfo])
 	if _, says := m.Params.Meta[sdk.MetaKeyClientInfo]; caps == nil || client == nil && says {
 		return false // the SDK says what is wrong with it
 	}
@@ -65,8 +65,8 @@ func (s *Server) direct(w http.ResponseWriter, r *http.Request, st *seat, body [
 	return true
 }
 
-// introduction is what a client says of itself with each request, mostly the same, and what it comes to.
-type introduction struct {
+// clientInfo is what a client says of itself with each request, mostly the same, and what it comes to.
+type clientInfo struct {
 	said   string
 	caps   *sdk.ClientCapabilities // nil: it is not valid
 	client *sdk.Implementation
@@ -75,8 +75,8 @@ type introduction struct {
 // mostSaid bounds what is remembered for each session.
 const mostSaid = 4 << 10
 
-// introduced reads what a client says of itself, or remembers it from the last request. It is the SDK that reads it.
-func (st *seat) introduced(caps, client jsontext.Value) (*sdk.ClientCapabilities, *sdk.Implementation) {
+// readClientInfo reads what a client says of itself, or remembers it from the last request. It is the SDK that reads it.
+func (st *clientSession) readClientInfo(caps, client jsontext.Value) (*sdk.ClientCapabilities, *sdk.Implementation) {
 	said := string(caps) + " " + string(client)
 	if last := st.introduction.Load(); last != nil && last.said == said {
 		return last.caps, last.client
@@ -90,7 +90,7 @@ func (st *seat) introduced(caps, client jsontext.Value) (*sdk.ClientCapabilities
 		}
 	}
 	req := &sdk.CallToolRequest{Params: &sdk.CallToolParamsRaw{Meta: meta}}
-	now := &introduction{said: said, caps: req.ClientCapabilities(), client: req.ClientInfo()}
+	now := &clientInfo{said: said, caps: req.ClientCapabilities(), client: req.ClientInfo()}
 	if len(said) <= mostSaid {
 		st.introduction.Store(now)
 	}
@@ -125,7 +125,7 @@ func plainHeaders(h http.Header) bool {
 	return len(h["Mcp-Name"]) == 1 && len(h["Mcp-Session-Id"]) == 0 && len(h["Last-Event-Id"]) == 0
 }
 
-func (m *directCall) plain(h http.Header) bool {
+func (m *fastCall) plain(h http.Header) bool {
 	if m.Version != "2.0" || m.Method != methodCall || m.Params.Name == "" || m.Params.Name != h["Mcp-Name"][0] || !plainID(m.ID) {
 		return false
 	}
@@ -147,12 +147,12 @@ func plainID(id jsontext.Value) bool {
 }
 
 // info is what the SDK is told of who asks.
-func (st *seat) info() *auth.TokenInfo {
-	return &auth.TokenInfo{UserID: st.in.ID(), Extra: map[string]any{tokenSeat: st}}
+func (st *clientSession) info() *auth.TokenInfo {
+	return &auth.TokenInfo{UserID: st.session.ID(), Extra: map[string]any{tokenSeat: st}}
 }
 
 // tell answers a request.
-func (s *Server) tell(w http.ResponseWriter, id jsontext.Value, result *object, err error) {
+func (s *Server) tell(w http.ResponseWriter, id jsontext.Value, result *wireResult, err error) {
 	member, status := "result", http.StatusOK
 	var data []byte
 	if err == nil {
@@ -175,7 +175,7 @@ func (s *Server) tell(w http.ResponseWriter, id jsontext.Value, result *object, 
 }
 
 // sign puts into a result of the newest revision whose it is.
-func (s *Server) sign(o *object) {
+func (s *Server) sign(o *wireResult) {
 	if _, ok := o.Meta[sdk.MetaKeyServerInfo]; !ok {
 		o.note(sdk.MetaKeyServerInfo, s.about)
 	}

@@ -8,6 +8,6 @@
 // One client, over standard input and output or in memory:
 //
 //	srv, err := mcp.New(rt, mcp.Options{})
-//	s, err := rt.Session(ctx, perm.Principal{ID: "coder"}, agent.ShownTo(perm.ClientFacts{Surface: mcp.Surface}))
+//	s, err := rt.Session(ctx, perm.Principal{ID: "coder"}, agent.ClientProfile(perm.ClientFacts{Surface: mcp.Surface}))
 //	err = srv.Run(ctx, &sdk.StdioTransport{}, s)
 package mcp

@@ -115,7 +115,7 @@ func TestEndedSession(t *testing.T) {
 		why string
 	}{
 		"revoked": {nil, func(s *agent.Session) { require.NoError(t, h.rt.Revoke(t.Context(), s.ID(), "ana", "lost laptop")) }, "was revoked by ana"},
-		"expired": {[]agent.SessionOption{agent.Until(time.Now().Add(-time.Hour))}, func(*agent.Session) {}, "expired at"},
+		"expired": {[]agent.SessionOption{agent.Expires(time.Now().Add(-time.Hour))}, func(*agent.Session) {}, "expired at"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, err := h.rt.Session(t.Context(), perm.Principal{ID: "coder"}, tt.how...)

@@ -18,29 +18,29 @@ import (
 // A call becomes a task when it lasts, or at once where its tool is one of Options.Tasks. Its client is given the task when the
 // journal has for good that the call has begun, and not before.
 
-// beginning is what is known of a call from the moment on at which its code is about to run.
-type beginning struct {
-	yes  chan struct{} // closed then
-	once sync.Once
-	call string
-	keep func(context.Context) error
+// startSignal is what is known of a call from the moment on at which its code is about to run.
+type startSignal struct {
+	started chan struct{} // closed then
+	once    sync.Once
+	call    string
+	keep    func(context.Context) error
 }
 
-func (b *beginning) hear(call string, keep func(context.Context) error) {
+func (b *startSignal) set(call string, keep func(context.Context) error) {
 	b.once.Do(func() {
 		b.call, b.keep = call, keep
-		close(b.yes)
+		close(b.started)
 	})
 }
 
-// errand is what there is of a talk as a task. It is under the talk's mutex.
-type errand struct {
-	done bool
-	is   *question // the call, as it was when it became one; nil: it is none
-	at   time.Time // of the last change
-	news chan struct{}
-	end  time.Time // when it is stopped
-	late *time.Timer
+// taskState is what there is of a talk as a task. It is under the talk's mutex.
+type taskState struct {
+	done     bool
+	origin   *approvalRequest // the call, as it was when it became one; nil: it is none
+	at       time.Time        // of the last change
+	changes  chan struct{}
+	deadline time.Time // when it is stopped
+	timer    *time.Timer
 }
 
 // lookAgain is how long a call that cannot be a task yet waits, such as until another one has ended.
@@ -52,13 +52,13 @@ var (
 	errOverdue   = errors.New("the call ran for as long as a task may")
 )
 
-// knowsTasks reports whether the client does.
-func (c *call) knowsTasks() bool {
+// clientSupportsTasks reports whether the client does.
+func (c *call) clientSupportsTasks() bool {
 	return c.revision >= stateless && c.caps != nil && c.caps.Extensions[tasksExtension] != nil
 }
 
-// lacksTasks is the answer to who asks for what only a client that knows tasks can have.
-func lacksTasks() error {
+// errTasksUnsupported is the answer to who asks for what only a client that knows tasks can have.
+func errTasksUnsupported() error {
 	data, err := json.Marshal(map[string]any{"requiredCapabilities": map[string]any{"extensions": map[string]any{tasksExtension: struct{}{}}}})
 	if err != nil {
 		return err
@@ -72,21 +72,21 @@ func lacksTasks() error {
 // alwaysTask reports whether each call of the tool is a task.
 func (c *call) alwaysTask() bool { return slices.Contains(c.s.opts.Tasks, c.tool.Name()) }
 
-// again is the answer to a call that the client names and that is a task already.
-func (c *call) again() (*object, bool) {
+// existingTask is the answer to a call that the client names and that is a task already.
+func (c *call) existingTask() (*wireResult, bool) {
 	if !c.mayTask || c.named == "" {
 		return nil, false
 	}
-	t, ok := c.s.runs.task(c.st.in.CallID(c.named))
+	t, ok := c.s.runs.task(c.st.session.CallID(c.named))
 	if !ok || t.c.tool.Digest() != c.tool.Digest() || string(t.c.input) != string(c.input) {
 		return nil, false
 	}
-	return c.created(t.is), true
+	return c.created(t.origin), true
 }
 
-// goApart makes the call a task and returns what the client is told. It is nil as long as the call cannot be one: it has ended, or
+// convertToTask makes the call a task and returns what the client is told. It is nil as long as the call cannot be one: it has ended, or
 // there are as many as may run.
-func (t *talk) goApart(ctx context.Context) *object {
+func (t *asyncCall) convertToTask(ctx context.Context) *wireResult {
 	if err := t.c.begun.keep(ctx); err != nil {
 		return nil
 	}
@@ -95,60 +95,60 @@ func (t *talk) goApart(ctx context.Context) *object {
 		t.c.s.opts.Log.Warn("a call cannot become a task", "call", t.c.begun.call, "error", err)
 		return nil
 	}
-	if !t.become(q) {
+	if !t.tryConvert(q) {
 		return nil
 	}
-	t.c.report.turnTo(context.Background(), nil) // nobody is told of progress
-	t.c.voice.turnTo(context.Background(), nil)
+	t.c.report.attach(context.Background(), nil) // nobody is told of progress
+	t.c.voice.attach(context.Background(), nil)
 	return t.c.created(q)
 }
 
-// become makes the call a task, if it runs still and one more may.
-func (t *talk) become(q *question) bool {
+// tryConvert makes the call a task, if it runs still and one more may.
+func (t *asyncCall) tryConvert(q *approvalRequest) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	opts := &t.c.s.opts
-	if t.done || !t.st.count(&t.st.tasks, 1, opts.TasksAtOnce) {
+	if t.done || !t.st.adjustCount(&t.st.tasks, 1, opts.MaxTasksPerSession) {
 		return false
 	}
-	t.is, t.at = q, time.Now()
-	t.end = t.at.Add(opts.TaskTime)
-	t.late = time.AfterFunc(opts.TaskTime, func() { t.stop(errOverdue) })
+	t.origin, t.at = q, time.Now()
+	t.deadline = t.at.Add(opts.TaskTimeout)
+	t.timer = time.AfterFunc(opts.TaskTimeout, func() { t.stop(errOverdue) })
 	t.c.s.runs.name(q.call.Ref.Call, t)
 	close(t.apart)
 	return true
 }
 
-// over is called where the call has ended, before anybody is told of it.
-func (t *talk) over() {
+// finishTask is called where the call has ended, before anybody is told of it.
+func (t *asyncCall) finishTask() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.done, t.open = true, nil
-	if t.is == nil {
+	if t.origin == nil {
 		return
 	}
-	t.late.Stop()
-	t.st.count(&t.st.tasks, -1, 0)
-	t.st.keep(t.is.call.Ref.Call, t.c.slot)
+	t.timer.Stop()
+	t.st.adjustCount(&t.st.tasks, -1, 0)
+	t.st.storeRawResult(t.origin.call.Ref.Call, t.c.slot)
 	t.change()
 }
 
 // change tells whoever waits for something to change; the caller holds the mutex.
-func (t *talk) change() {
+func (t *asyncCall) change() {
 	t.at = time.Now()
-	close(t.news)
-	t.news = make(chan struct{})
+	close(t.changes)
+	t.changes = make(chan struct{})
 }
 
 // changed is closed when something has. Asks says whether the client is asked by now.
-func (t *talk) changed() (news <-chan struct{}, asks bool) {
+func (t *asyncCall) changed() (news <-chan struct{}, asks bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.news, t.open != nil
+	return t.changes, t.open != nil
 }
 
 // answer is that of a call that ended while its request attended it. Of a tool whose calls are tasks it is one all the same.
-func (t *talk) answer(ctx context.Context, may bool) (*object, error) {
+func (t *asyncCall) answer(ctx context.Context, may bool) (*wireResult, error) {
 	if !may || !t.c.alwaysTask() {
 		return t.r, t.err
 	}
@@ -163,12 +163,12 @@ func (t *talk) answer(ctx context.Context, may bool) (*object, error) {
 	if err != nil {
 		return t.r, t.err // it never came to the journal
 	}
-	t.st.keep(id, t.c.slot)
+	t.st.storeRawResult(id, t.c.slot)
 	return t.c.created(q), nil
 }
 
-// put asks the client of a task, which sees the question when it looks.
-func (t *talk) put(q *asking) {
+// addRequest asks the client of a task, which sees the question when it looks.
+func (t *asyncCall) addRequest(q *clientRequest) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	q.said = sdk.InputResponseMap{}
@@ -180,7 +180,7 @@ func (t *talk) put(q *asking) {
 func wireKey(key string, round int) string { return fmt.Sprintf("%s-%d", key, round) }
 
 // asked are the questions that are open. The caller holds the mutex.
-func (t *talk) asked() sdk.InputRequestMap {
+func (t *asyncCall) asked() sdk.InputRequestMap {
 	if t.open == nil {
 		return nil
 	}
@@ -193,8 +193,8 @@ func (t *talk) asked() sdk.InputRequestMap {
 	return left
 }
 
-// say takes answers to questions that are open; others count for nothing. The call goes on when all are answered.
-func (t *talk) say(said map[string]json.RawMessage) error {
+// acceptInput takes answers to questions that are open; others count for nothing. The call goes on when all are answered.
+func (t *asyncCall) acceptInput(said map[string]json.RawMessage) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	q := t.open

@@ -53,7 +53,7 @@ func newWorkbench(t *testing.T, opts mcp.Options, more ...agent.Option) *workben
 		}
 	}
 	then := func(ctx context.Context, tc ctxperm.ToolContext, in json.RawMessage) (tool.Result, error) {
-		heard, err := asksClient(sdk.InputRequestMap{"a": question()})(ctx, tc, in)
+		heard, err := asksClient(sdk.InputRequestMap{"a": approvalRequest()})(ctx, tc, in)
 		if err == nil {
 			_, err = wait(ctx, tc, in)
 		}
@@ -76,15 +76,15 @@ func newWorkbench(t *testing.T, opts mcp.Options, more ...agent.Option) *workben
 		b.made(t, "roots", effect.Pure, asksClient(sdk.InputRequestMap{"roots": &sdk.ListRootsParams{}})),
 		b.made(t, "sureroots", effect.Pure, asksClient(sdk.InputRequestMap{"roots": &sdk.ListRootsParams{}})),
 		b.made(t, "forms", effect.Pure, asksClient(
-			sdk.InputRequestMap{"a": question(), "b": question()}, sdk.InputRequestMap{"a": question()},
+			sdk.InputRequestMap{"a": approvalRequest(), "b": approvalRequest()}, sdk.InputRequestMap{"a": approvalRequest()},
 		)),
 	}
-	engine, err := rego.New(rego.Options{Deadline: time.Minute, Modules: map[string]string{"p.rego": asksForSure}})
+	engine, err := rego.New(rego.Options{Timeout: time.Minute, Modules: map[string]string{"p.rego": asksForSure}})
 	require.NoError(t, err)
 	if opts.TaskAfter == 0 {
 		opts.TaskAfter = time.Millisecond
 	}
-	b.house = newHouse(t, opts, append([]agent.Option{agent.Wait(), agent.Policy(engine), agent.Tools(all...)}, more...)...)
+	b.house = newHouse(t, opts, append([]agent.Option{agent.SuspendForApproval(), agent.Policy(engine), agent.Tools(all...)}, more...)...)
 	b.url = b.serve(mcp.HTTPOptions{})
 	return b
 }
@@ -98,7 +98,7 @@ func (b *workbench) made(t *testing.T, name string, class effect.Class, run tool
 	return made
 }
 
-func question() *sdk.ElicitParams {
+func approvalRequest() *sdk.ElicitParams {
 	return &sdk.ElicitParams{Mode: "form", Message: "Well?", RequestedSchema: map[string]any{
 		"type": "object", "properties": map[string]any{"x": map[string]any{"type": "string"}}, "required": []string{"x"},
 	}}
@@ -110,7 +110,7 @@ func asksClient(rounds ...sdk.InputRequestMap) tool.Execute {
 		client, _ := mcp.ClientOf(ctx)
 		text := ""
 		for _, round := range rounds {
-			said, err := client.Ask(ctx, round)
+			said, err := client.Request(ctx, round)
 			if err != nil {
 				return tool.Result{}, err
 			}
@@ -155,7 +155,7 @@ func TestTaskOfALastingCall(t *testing.T) {
 	require.Equal(t, is, c.get(id))
 	txn, err := revert.Load(t.Context(), b.rt.Journal(), call.Ref.Txn)
 	require.NoError(t, err)
-	require.Equal(t, revert.CommittedState, txn.State())
+	require.Equal(t, revert.TxnCommitted, txn.State())
 	c.cancel(id)
 	require.Equal(t, is, c.get(id), "what has ended is not cancelled")
 
@@ -403,7 +403,7 @@ func TestTaskApprovedByItsClient(t *testing.T) {
 
 // TestTaskOverdue: a task that runs for too long is stopped, and says why.
 func TestTaskOverdue(t *testing.T) {
-	b := newWorkbench(t, mcp.Options{TaskTime: 10 * time.Millisecond})
+	b := newWorkbench(t, mcp.Options{TaskTimeout: 10 * time.Millisecond})
 	c := b.as("coder", knowsTasks)
 	is := c.until(c.task("slow", label("one")), wireTask.over)
 	require.Equal(t, "cancelled", is.Status)
@@ -416,7 +416,7 @@ func TestTaskOverdue(t *testing.T) {
 
 // TestTasksAtOnce: more calls of a session than may run as tasks are waited for, until one has ended. Another session has its own.
 func TestTasksAtOnce(t *testing.T) {
-	b := newWorkbench(t, mcp.Options{TasksAtOnce: 1})
+	b := newWorkbench(t, mcp.Options{MaxTasksPerSession: 1})
 	c := b.as("coder", knowsTasks)
 	first := c.task("slow", label("one"))
 	<-b.entered
@@ -481,6 +481,6 @@ func TestTaskCancelRaces(t *testing.T) {
 		require.NoError(t, err)
 		txn, err := revert.Load(t.Context(), b.rt.Journal(), call.Ref.Txn)
 		require.NoError(t, err)
-		require.Equal(t, map[string]revert.TxnState{"completed": revert.CommittedState, "cancelled": revert.RevertedState}[is.Status], txn.State())
+		require.Equal(t, map[string]revert.TxnState{"completed": revert.TxnCommitted, "cancelled": revert.TxnReverted}[is.Status], txn.State())
 	}
 }

@@ -32,7 +32,7 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
-	s, err := rt.Session(ctx, perm.Principal{ID: "coder"}, agent.ShownTo(perm.ClientFacts{Surface: mcp.Surface}))
+	s, err := rt.Session(ctx, perm.Principal{ID: "coder"}, agent.ClientProfile(perm.ClientFacts{Surface: mcp.Surface}))
 	if err != nil {
 		panic(err)
 	}

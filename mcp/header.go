@@ -26,15 +26,15 @@ const (
 	encodedEnd    = "?="
 )
 
-// repeated is what a schema says of the headers of its arguments.
-type repeated struct {
-	Header     string              `json:"x-mcp-header"`
-	Properties map[string]repeated `json:"properties"`
+// headerParams is what a schema says of the headers of its arguments.
+type headerParams struct {
+	Header     string                  `json:"x-mcp-header"`
+	Properties map[string]headerParams `json:"properties"`
 }
 
 // headersFit compares the headers of a call with its arguments, where the tool wants that and the session is shown it. What is
 // wrong with it otherwise is told by whoever answers it.
-func (s *Server) headersFit(r *http.Request, st *seat, body []byte) *jsonrpc.Error {
+func (s *Server) headersFit(r *http.Request, st *clientSession, body []byte) *jsonrpc.Error {
 	name := r.Header.Get("Mcp-Name")
 	if strings.HasPrefix(r.Header.Get("Mcp-Method"), "tasks/") {
 		return taskNamed(name, body)
@@ -42,13 +42,13 @@ func (s *Server) headersFit(r *http.Request, st *seat, body []byte) *jsonrpc.Err
 	if r.Header.Get("Mcp-Method") != "tools/call" || r.Header.Get("MCP-Protocol-Version") < stateless {
 		return nil
 	}
-	t, err := s.called(r.Context(), st.in, name)
+	t, err := s.called(r.Context(), st.session, name)
 	if err != nil {
 		return nil
 	}
 	schema, _ := inputSchema(t)
 	if s.opts.Mirror != nil {
-		if object, ok := s.opts.Mirror.Listed(t); ok {
+		if object, ok := s.opts.Mirror.UpstreamDefinition(t); ok {
 			if !bytes.Contains(object, []byte(headerKeyword)) {
 				return nil
 			}
@@ -59,11 +59,11 @@ func (s *Server) headersFit(r *http.Request, st *seat, body []byte) *jsonrpc.Err
 			schema = listed.InputSchema
 		}
 	}
-	var says repeated
+	var says headerParams
 	if !bytes.Contains(schema, []byte(headerKeyword)) || json.Unmarshal(schema, &says) != nil {
 		return nil
 	}
-	if _, shown := s.tools(r.Context(), st.in)[t.Name()]; !shown {
+	if _, shown := s.tools(r.Context(), st.session)[t.Name()]; !shown {
 		return nil
 	}
 	var m struct {
@@ -95,7 +95,7 @@ func taskNamed(name string, body []byte) *jsonrpc.Error {
 	return &jsonrpc.Error{Code: sdk.CodeHeaderMismatch, Message: "header Mcp-Name is not the taskId of the request"}
 }
 
-func (r repeated) fit(header http.Header, args canon.Value, path string) error {
+func (r headerParams) fit(header http.Header, args canon.Value, path string) error {
 	for name, p := range r.Properties {
 		value, there := args.Get(name)
 		if len(p.Properties) > 0 {

@@ -28,7 +28,7 @@ func TestHintsAreListed(t *testing.T) {
 		},
 	})
 	require.NoError(t, err)
-	eras(t, func(t *testing.T, revision string) {
+	routeByRevision(t, func(t *testing.T, revision string) {
 		cs := newHouse(t, mcp.Options{}, agent.Tools(page)).client(revision, nil)
 		list, err := cs.ListTools(t.Context(), nil)
 		require.NoError(t, err)

@@ -24,8 +24,8 @@ const (
 	legacy = "2025-11-25"
 )
 
-// eras runs a test once for each.
-func eras(t *testing.T, fn func(t *testing.T, revision string)) {
+// routeByRevision runs a test once for each.
+func routeByRevision(t *testing.T, fn func(t *testing.T, revision string)) {
 	for _, revision := range []string{modern, legacy} {
 		t.Run(revision, func(t *testing.T) { fn(t, revision) })
 	}
@@ -56,7 +56,7 @@ func newHouse(t *testing.T, opts mcp.Options, more ...agent.Option) *house {
 }
 
 func (h *house) session(id string) *agent.Session {
-	s, err := h.rt.Session(h.t.Context(), perm.Principal{ID: id}, agent.ShownTo(perm.ClientFacts{Surface: mcp.Surface}))
+	s, err := h.rt.Session(h.t.Context(), perm.Principal{ID: id}, agent.ClientProfile(perm.ClientFacts{Surface: mcp.Surface}))
 	require.NoError(h.t, err)
 	return s
 }

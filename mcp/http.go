@@ -35,26 +35,26 @@ type HTTPOptions struct {
 	// Origins are the origins of web pages that may call, such as https://example.com, beside the server's own.
 	Origins []string
 
-	Body     int64         // bytes of a request; default 4 MiB
-	Bodies   int64         // of requests over 64 KiB at once, in all; default 64 MiB. One session has room for two of the largest
-	Reading  time.Duration // how long a request may take to arrive; default 10 seconds
-	Requests int           // in all at once, streams included; default 16,384. More are refused
-	OfOne    int           // requests of one session at once, streams included; default 128. More are refused
-	Idle     time.Duration // after which a connection of an older revision that sends nothing ends; default 30 minutes
+	MaxBody               int64         // bytes of a request; default 4 MiB
+	MaxBufferedBodies     int64         // of requests over 64 KiB at once, in all; default 64 MiB. One session has room for two of the largest
+	ReadTimeout           time.Duration // how long a request may take to arrive; default 10 seconds
+	MaxRequests           int           // in all at once, streams included; default 16,384. More are refused
+	MaxRequestsPerSession int           // requests of one session at once, streams included; default 128. More are refused
+	IdleTimeout           time.Duration // after which a connection of an older revision that sends nothing ends; default 30 minutes
 }
 
 func (o HTTPOptions) withDefaults() HTTPOptions {
-	if o.Body <= 0 {
-		o.Body = 4 << 20
+	if o.MaxBody <= 0 {
+		o.MaxBody = 4 << 20
 	}
-	if o.Bodies <= 0 {
-		o.Bodies = 64 << 20
+	if o.MaxBufferedBodies <= 0 {
+		o.MaxBufferedBodies = 64 << 20
 	}
-	o.Bodies = max(o.Bodies, o.Body)
+	o.MaxBufferedBodies = max(o.MaxBufferedBodies, o.MaxBody)
 	for _, d := range []struct {
 		of       *time.Duration
 		standard time.Duration
-	}{{&o.Reading, 10 * time.Second}, {&o.Idle, 30 * time.Minute}} {
+	}{{&o.ReadTimeout, 10 * time.Second}, {&o.IdleTimeout, 30 * time.Minute}} {
 		if *d.of <= 0 {
 			*d.of = d.standard
 		}
@@ -62,7 +62,7 @@ func (o HTTPOptions) withDefaults() HTTPOptions {
 	for _, n := range []struct {
 		of       *int
 		standard int
-	}{{&o.Requests, 16384}, {&o.OfOne, 128}} {
+	}{{&o.MaxRequests, 16384}, {&o.MaxRequestsPerSession, 128}} {
 		if *n.of <= 0 {
 			*n.of = n.standard
 		}
@@ -70,13 +70,13 @@ func (o HTTPOptions) withDefaults() HTTPOptions {
 	return o
 }
 
-// door is what every request comes through.
-type door struct {
+// httpHandler is what every request comes through.
+type httpHandler struct {
 	s     *Server
 	opts  HTTPOptions
 	cross *http.CrossOriginProtection
 	slots chan struct{}
-	room  room
+	room  byteQuota
 	next  http.Handler
 }
 
@@ -85,7 +85,7 @@ type door struct {
 // Authorization: Bearer.
 func (s *Server) Handler(opts HTTPOptions) (http.Handler, error) {
 	opts = opts.withDefaults()
-	d := &door{s: s, opts: opts, cross: http.NewCrossOriginProtection(), slots: make(chan struct{}, opts.Requests), room: newRoom(opts.Bodies)}
+	d := &httpHandler{s: s, opts: opts, cross: http.NewCrossOriginProtection(), slots: make(chan struct{}, opts.MaxRequests), room: newByteQuota(opts.MaxBufferedBodies)}
 	for _, origin := range opts.Origins {
 		if err := d.cross.AddTrustedOrigin(origin); err != nil {
 			return nil, fmt.Errorf("mcp: origin: %w", err)
@@ -93,29 +93,29 @@ func (s *Server) Handler(opts HTTPOptions) (http.Handler, error) {
 	}
 	get := func(*http.Request) *sdk.Server { return s.sdk }
 	each := sdk.NewStreamableHTTPHandler(get, &sdk.StreamableHTTPOptions{
-		Stateless: true, PropagateRequestCancellation: true, MaxRequestBodyBytes: opts.Body,
+		Stateless: true, PropagateRequestCancellation: true, MaxRequestBodyBytes: opts.MaxBody,
 		DisableLocalhostProtection: true, // the door looks at the name itself, also behind a proxy
 	})
 	kept := sdk.NewStreamableHTTPHandler(get, &sdk.StreamableHTTPOptions{
-		SessionTimeout: opts.Idle, MaxRequestBodyBytes: opts.Body, DisableLocalhostProtection: true,
+		SessionTimeout: opts.IdleTimeout, MaxRequestBodyBytes: opts.MaxBody, DisableLocalhostProtection: true,
 	})
 	// That an Mcp-Session-Id is used by the bearer who began it alone, the SDK sees to by the TokenInfo.
-	d.next = auth.RequireBearerToken(tokenInfo, &auth.RequireBearerTokenOptions{AllowMissingExpiration: true})(eras(each, kept))
+	d.next = auth.RequireBearerToken(tokenInfo, &auth.RequireBearerTokenOptions{AllowMissingExpiration: true})(routeByRevision(each, kept))
 	return d, nil
 }
 
-func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if !d.addressed(r.Host) {
+func (d *httpHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if !d.checkHost(r.Host) {
 		http.Error(w, "this server is not reached by that name", http.StatusForbidden)
 		return
 	}
-	if d.cross.Check(r) != nil || !d.from(r) {
+	if d.cross.Check(r) != nil || !d.checkOrigin(r) {
 		http.Error(w, "web pages of that origin may not call", http.StatusForbidden)
 		return
 	}
 	st, err := d.s.standing(r)
 	switch {
-	case errors.Is(err, agent.ErrNoSession):
+	case errors.Is(err, agent.ErrUnknownToken):
 		challenge := "Bearer"
 		if r.Header.Get("Authorization") != "" {
 			challenge += ` error="invalid_token"`
@@ -137,7 +137,7 @@ func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer d.s.seats.leave(st)
-	leave, ok := d.enter(st)
+	leave, ok := d.admit(st)
 	if !ok {
 		w.Header().Set("Retry-After", "1")
 		http.Error(w, "too many requests at once", http.StatusTooManyRequests)
@@ -147,17 +147,17 @@ func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if answered(r) {
 		defer d.s.traffic.enter()()
 	}
-	body, done, ok := d.whole(w, r, st)
+	body, done, ok := d.readBody(w, r, st)
 	if !ok {
 		return
 	}
 	defer done()
-	if d.s.direct(w, r, st, body) {
+	if d.s.serveFast(w, r, st, body) {
 		return
 	}
 	w, r, end := streams(w, r, body)
 	defer end()
-	d.next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), provenKey{}, st)))
+	d.next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), authKey{}, st)))
 }
 
 // answered reports whether a request ends by itself: a stream of what may happen does not.
@@ -165,31 +165,31 @@ func answered(r *http.Request) bool {
 	return r.Method == http.MethodPost && r.Header.Get("Mcp-Method") != methodListen
 }
 
-// enter takes a request of a session in, if there is room.
-func (d *door) enter(st *seat) (leave func(), ok bool) {
+// admit takes a request of a session in, if there is room.
+func (d *httpHandler) admit(st *clientSession) (leave func(), ok bool) {
 	select {
 	case d.slots <- struct{}{}:
 	default:
 		return nil, false
 	}
-	if !st.come(d.opts.OfOne) {
+	if !st.acquireRequest(d.opts.MaxRequestsPerSession) {
 		<-d.slots
 		return nil, false
 	}
 	return func() {
-		st.leave()
+		st.releaseRequest()
 		<-d.slots
 	}, true
 }
 
-// addressed reports whether a Host header names this server.
-func (d *door) addressed(host string) bool {
+// checkHost reports whether a Host header names this server.
+func (d *httpHandler) checkHost(host string) bool {
 	name, ok := hostname(host)
 	return ok && (isLoopback(name) || slices.ContainsFunc(d.opts.Hosts, func(h string) bool { return strings.EqualFold(h, name) }))
 }
 
-// from looks at the origin of a web page also where the method should change nothing. Programs send none.
-func (d *door) from(r *http.Request) bool {
+// checkOrigin looks at the origin of a web page also where the method should change nothing. Programs send none.
+func (d *httpHandler) checkOrigin(r *http.Request) bool {
 	for _, name := range []string{"Origin", "Sec-Fetch-Site"} {
 		if len(r.Header.Values(name)) > 1 { // of which only the first is looked at
 			return false
@@ -230,30 +230,30 @@ func isLoopback(name string) bool {
 }
 
 // standing is prove for a session whose grant stands. That it was revoked, by whomever, or has expired, is tool.ErrDenied.
-func (s *Server) standing(r *http.Request) (*seat, error) {
-	st, err := s.prove(r)
+func (s *Server) standing(r *http.Request) (*clientSession, error) {
+	st, err := s.authenticate(r)
 	if err != nil {
 		return nil, err
 	}
-	if err := st.in.Stands(r.Context()); err != nil {
+	if err := st.session.Stands(r.Context()); err != nil {
 		s.seats.leave(st)
 		return nil, err
 	}
 	return st, nil
 }
 
-// prove finds the session whose token a request brings. Its seat is taken until the request leaves it.
-func (s *Server) prove(r *http.Request) (*seat, error) {
+// authenticate finds the session whose token a request brings. Its seat is taken until the request leaves it.
+func (s *Server) authenticate(r *http.Request) (*clientSession, error) {
 	fields := strings.Fields(r.Header.Get("Authorization"))
 	if len(r.Header.Values("Authorization")) != 1 || len(fields) != 2 || !strings.EqualFold(fields[0], "bearer") {
-		return nil, agent.ErrNoSession
+		return nil, agent.ErrUnknownToken
 	}
 	digest := sha256.Sum256([]byte(fields[1]))
 	id, _, _ := strings.Cut(fields[1], ".")
 	if st, ok := s.seats.take(id); ok {
 		if subtle.ConstantTimeCompare(st.token[:], digest[:]) != 1 {
 			s.seats.leave(st)
-			return nil, agent.ErrNoSession
+			return nil, agent.ErrUnknownToken
 		}
 		return st, nil
 	}
@@ -261,7 +261,7 @@ func (s *Server) prove(r *http.Request) (*seat, error) {
 	if err != nil {
 		return nil, err
 	}
-	st, err := s.newSeat(r.Context(), in)
+	st, err := s.newClientSession(r.Context(), in)
 	if err != nil {
 		return nil, err
 	}
@@ -269,23 +269,23 @@ func (s *Server) prove(r *http.Request) (*seat, error) {
 	return s.seats.add(st), nil
 }
 
-type provenKey struct{}
+type authKey struct{}
 
 // tokenInfo is what the SDK knows of who asks.
 func tokenInfo(ctx context.Context, _ string, _ *http.Request) (*auth.TokenInfo, error) {
-	st, ok := ctx.Value(provenKey{}).(*seat)
+	st, ok := ctx.Value(authKey{}).(*clientSession)
 	if !ok {
 		return nil, auth.ErrInvalidToken
 	}
 	info := st.info()
-	info.Extra[tokenLine] = ctx.Value(lineKey{})
+	info.Extra[tokenLine] = ctx.Value(notifierKey{})
 	return info, nil
 }
 
-// eras sends a request to the handler of the revisions that it can be of.
-func eras(each, kept http.Handler) http.Handler {
+// routeByRevision sends a request to the handler of the revisions that it can be of.
+func routeByRevision(each, kept http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if ofOlder(r) {
+		if isLegacyRequest(r) {
 			kept.ServeHTTP(w, r)
 			return
 		}
@@ -293,8 +293,8 @@ func eras(each, kept http.Handler) http.Handler {
 	})
 }
 
-// ofOlder reports whether a request is of a revision that keeps a connection. What says nothing at all is.
-func ofOlder(r *http.Request) bool {
+// isLegacyRequest reports whether a request is of a revision that keeps a connection. What says nothing at all is.
+func isLegacyRequest(r *http.Request) bool {
 	version := r.Header.Get("MCP-Protocol-Version")
 	switch {
 	case r.Method != http.MethodPost, r.Header.Get("Mcp-Session-Id") != "":

@@ -66,7 +66,7 @@ func (h *house) dial(url, revision, token string, opts *sdk.ClientOptions) *sdk.
 
 // TestHTTP: both ways to talk on one URL, each request in the session that its token proves.
 func TestHTTP(t *testing.T) {
-	eras(t, func(t *testing.T, revision string) {
+	routeByRevision(t, func(t *testing.T, revision string) {
 		h := newHouse(t, mcp.Options{})
 		url := h.serve(mcp.HTTPOptions{})
 		in := h.session("coder")
@@ -83,7 +83,7 @@ func TestHTTP(t *testing.T) {
 
 // TestHTTPAsk: the person at the client is asked, over HTTP too.
 func TestHTTPAsk(t *testing.T) {
-	eras(t, func(t *testing.T, revision string) {
+	routeByRevision(t, func(t *testing.T, revision string) {
 		o := newOffice(t, mcp.Options{})
 		url := o.serve(mcp.HTTPOptions{})
 		var asked []string
@@ -96,7 +96,7 @@ func TestHTTPAsk(t *testing.T) {
 
 // TestHTTPToolsChanged: clients over HTTP are told on the channel that they opened.
 func TestHTTPToolsChanged(t *testing.T) {
-	eras(t, func(t *testing.T, revision string) {
+	routeByRevision(t, func(t *testing.T, revision string) {
 		h := newHouse(t, mcp.Options{})
 		url := h.serve(mcp.HTTPOptions{})
 		told := make(chan struct{}, 8)
@@ -206,7 +206,7 @@ const initialize = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"pro
 // TestHTTPDoor: who may not come in, and how they are told.
 func TestHTTPDoor(t *testing.T) {
 	h := newHouse(t, mcp.Options{})
-	url := h.serve(mcp.HTTPOptions{Body: 64 << 10, Hosts: []string{"remit.example"}, Origins: []string{"https://page.example"}})
+	url := h.serve(mcp.HTTPOptions{MaxBody: 64 << 10, Hosts: []string{"remit.example"}, Origins: []string{"https://page.example"}})
 	in := h.session("coder")
 	token := in.Token()
 	id, secret, _ := strings.Cut(token, ".")
@@ -361,7 +361,7 @@ func TestHTTPManyRequests(t *testing.T) {
 	}, tool.Pure())
 	require.NoError(t, err)
 	h := newHouse(t, mcp.Options{}, agent.Tools(waits))
-	url := h.serve(mcp.HTTPOptions{OfOne: 2})
+	url := h.serve(mcp.HTTPOptions{MaxRequestsPerSession: 2})
 	token := h.session("coder").Token()
 	codes := make(chan int, 2)
 	for range 2 {
@@ -388,7 +388,7 @@ func TestHTTPManyRequests(t *testing.T) {
 // TestHTTPSlow: who does not finish its request is not waited for, and holds nobody up.
 func TestHTTPSlow(t *testing.T) {
 	h := newHouse(t, mcp.Options{})
-	url := h.serve(mcp.HTTPOptions{Reading: 50 * time.Millisecond, OfOne: 1})
+	url := h.serve(mcp.HTTPOptions{ReadTimeout: 50 * time.Millisecond, MaxRequestsPerSession: 1})
 	token := h.session("coder").Token()
 	for _, tt := range []struct{ name, sent, want string }{
 		{"headers", "POST /mcp HTTP/1.1\r\nHost: localhost\r\nX-A: ", ""},
@@ -414,7 +414,7 @@ func TestHTTPSlow(t *testing.T) {
 
 // TestHTTPRestart: a token is good for as long as its session, whoever serves it, and whatever is in memory.
 func TestHTTPRestart(t *testing.T) {
-	h := newHouse(t, mcp.Options{Sessions: 1})
+	h := newHouse(t, mcp.Options{MaxSessions: 1})
 	url := h.serve(mcp.HTTPOptions{})
 	var tokens []string
 	for i := range 3 {
@@ -436,7 +436,7 @@ func TestHTTPRestart(t *testing.T) {
 
 // TestHTTPEnd: what runs when the server ends is waited for, and streams are ended.
 func TestHTTPEnd(t *testing.T) {
-	eras(t, func(t *testing.T, revision string) {
+	routeByRevision(t, func(t *testing.T, revision string) {
 		runs, release := make(chan struct{}), make(chan struct{})
 		waits, err := tool.Create("waits", "", func(context.Context, string) (string, error) {
 			close(runs)

@@ -33,13 +33,13 @@ func newLate(t *testing.T) *house {
 		return "used", tool.NoEffect(err)
 	}, tool.Effect(effect.Pivot))
 	require.NoError(t, err)
-	return newHouse(t, mcp.Options{}, agent.Wait(), agent.Policy(perm.EngineFunc(asksInside)), agent.Tools(late))
+	return newHouse(t, mcp.Options{}, agent.SuspendForApproval(), agent.Policy(perm.EngineFunc(asksInside)), agent.Tools(late))
 }
 
 // TestElicitInside: the person at the client is asked about what a running call asks for, in the way of each revision, and what they
 // say counts.
 func TestElicitInside(t *testing.T) {
-	eras(t, func(t *testing.T, revision string) {
+	routeByRevision(t, func(t *testing.T, revision string) {
 		for name, tt := range map[string]struct {
 			said   *sdk.ElicitResult
 			status string

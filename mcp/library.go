@@ -13,98 +13,98 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// Offer is a resource, a template of resources or a prompt of another server: as it is listed, and by which call of a tool of the
+// CatalogEntry is a resource, a template of resources or a prompt of another server: as it is listed, and by which call of a tool of the
 // runtime it is read. What that call returns is the result as the other server wrote it.
-type Offer = offer.Offer
+type CatalogEntry = offer.Offer
 
-// Offers are those of all servers. A list that is nil means that no server has such things.
-type Offers = offer.All
+// CatalogEntries are those of all servers. A list that is nil means that no server has such things.
+type CatalogEntries = offer.All
 
-// Library is a Mirror whose servers have resources and prompts, too. Each is there for those sessions alone that the policy would let
+// Catalog is a Mirror whose servers have resources and prompts, too. Each is there for those sessions alone that the policy would let
 // read it. It is safe for concurrent use.
-type Library interface {
+type Catalog interface {
 	Mirror
-	// Offers lists what there is, under the names that clients know.
-	Offers() Offers
+	// Entries lists what there is, under the names that clients know.
+	Entries() CatalogEntries
 	// Resource returns what reads a resource, listed or not; false where no server has it.
-	Resource(uri string) (Offer, bool)
+	Resource(uri string) (CatalogEntry, bool)
 	// Prompt returns what reads a prompt with some arguments.
-	Prompt(name string, arguments map[string]string) (Offer, bool)
+	Prompt(name string, arguments map[string]string) (CatalogEntry, bool)
 	// Completion returns what completes an argument of a prompt or a resource; false where nobody does.
-	Completion(p *sdk.CompleteParams) (Offer, bool)
+	Completion(p *sdk.CompleteParams) (CatalogEntry, bool)
 	// Subscribe has ResourceChanged be called when a resource changes, until end is called. An error that is a *jsonrpc.Error of
 	// jsonrpc.CodeMethodNotFound says that its server tells nobody.
 	Subscribe(ctx context.Context, uri string) (end func(), err error)
 }
 
-// OffersChanged tells clients that the resources and prompts of the Library are others by now.
-func (s *Server) OffersChanged() {
+// CatalogChanged tells clients that the resources and prompts of the Library are others by now.
+func (s *Server) CatalogChanged() {
 	s.standForResources()
 	s.standForPrompts()
 }
 
-func (s *Server) borrowed() Offers {
+func (s *Server) catalogEntries() CatalogEntries {
 	if s.library == nil {
-		return Offers{}
+		return CatalogEntries{}
 	}
-	return s.library.Offers()
+	return s.library.Entries()
 }
 
-// inside reports whether a tool is none for clients: they read what it stands for.
-func (s *Server) inside(t tool.Tool) bool {
+// isInternalTool reports whether a tool is none for clients: they read what it stands for.
+func (s *Server) isInternalTool(t tool.Tool) bool {
 	if s.opts.Mirror == nil {
 		return false
 	}
-	object, mirrored := s.opts.Mirror.Listed(t)
+	object, mirrored := s.opts.Mirror.UpstreamDefinition(t)
 	return mirrored && object == nil
 }
 
-// visible are the offers that a session could have read, and that no other thing has the name of.
-func (s *Server) visible(ctx context.Context, in *agent.Session, offers []Offer, taken []listed) (list []listed) {
+// visibleEntries are the offers that a session could have read, and that no other thing has the name of.
+func (s *Server) visibleEntries(ctx context.Context, in *agent.Session, offers []CatalogEntry, taken []listItem) (list []listItem) {
 	for _, o := range offers {
-		if slices.ContainsFunc(taken, func(l listed) bool { return l.name == o.Name }) {
+		if slices.ContainsFunc(taken, func(l listItem) bool { return l.name == o.Name }) {
 			continue
 		}
-		if s.foreseen(ctx, in, o) != perm.Deny {
-			list = append(list, listed{name: o.Name, object: o.Object})
+		if s.previewRead(ctx, in, o) != perm.Deny {
+			list = append(list, listItem{name: o.Name, object: o.Object})
 		}
 	}
 	return list
 }
 
-// foreseen is what a read would meet now.
-func (s *Server) foreseen(ctx context.Context, in *agent.Session, o Offer) perm.Effect {
-	e, err := in.Foresee(ctx, o.Tool, o.Input)
+// previewRead is what a read would meet now.
+func (s *Server) previewRead(ctx context.Context, in *agent.Session, o CatalogEntry) perm.Effect {
+	e, err := in.PreviewDecision(ctx, o.Tool, o.Input)
 	if err != nil {
 		s.opts.Log.Warn("something that another server has is not shown", "tool", o.Tool, "error", err)
 	}
 	return e
 }
 
-// lent finds a resource of another server that the session may see.
-func (s *Server) lent(ctx context.Context, in *agent.Session, uri string) (Offer, bool) {
+// upstreamResource finds a resource of another server that the session may see.
+func (s *Server) upstreamResource(ctx context.Context, in *agent.Session, uri string) (CatalogEntry, bool) {
 	if s.library == nil {
-		return Offer{}, false
+		return CatalogEntry{}, false
 	}
 	o, ok := s.library.Resource(uri)
-	return o, ok && s.foreseen(ctx, in, o) != perm.Deny
+	return o, ok && s.previewRead(ctx, in, o) != perm.Deny
 }
 
-func (s *Server) lentPrompt(ctx context.Context, in *agent.Session, name string, arguments map[string]string) (Offer, bool) {
+func (s *Server) upstreamPrompt(ctx context.Context, in *agent.Session, name string, arguments map[string]string) (CatalogEntry, bool) {
 	if s.library == nil {
-		return Offer{}, false
+		return CatalogEntry{}, false
 	}
 	o, ok := s.library.Prompt(name, arguments)
-	return o, ok && s.foreseen(ctx, in, o) != perm.Deny
+	return o, ok && s.previewRead(ctx, in, o) != perm.Deny
 }
 
-// lend answers by what another server says.
-func (s *Server) lend(ctx context.Context, req *sdk.CallToolRequest, by Offer) (*object, error) {
-	st, err := s.seatOf(ctx, req.Extra)
+// upstreamResult answers by what another server says.
+func (s *Server) upstreamResult(ctx context.Context, req *sdk.CallToolRequest, by CatalogEntry) (*wireResult, error) {
+	st, err := s.clientSessionOf(ctx, req.Extra)
 	if err != nil {
 		return nil, err
 	}
-	t, ok := st.in.Tool(by.Tool)
+	t, ok := st.session.Tool(by.Tool)
 	if !ok {
 		return nil, sdk.ResourceNotFoundError(by.Name)
 	}
@@ -119,8 +119,8 @@ func (s *Server) lend(ctx context.Context, req *sdk.CallToolRequest, by Offer) (
 }
 
 // read answers resources/read by what another server says. For how long that holds is its own word; for whom is not.
-func (s *Server) read(ctx context.Context, req *sdk.CallToolRequest, by Offer) (*object, error) {
-	o, err := s.lend(ctx, req, by)
+func (s *Server) read(ctx context.Context, req *sdk.CallToolRequest, by CatalogEntry) (*wireResult, error) {
+	o, err := s.upstreamResult(ctx, req, by)
 	if err != nil || o.asks() {
 		return o, err
 	}
@@ -133,7 +133,7 @@ func (s *Server) read(ctx context.Context, req *sdk.CallToolRequest, by Offer) (
 
 // completeElsewhere answers completion/complete by what another server says. Nobody is asked for each letter: where the policy would
 // have somebody asked, there are no values.
-func (s *Server) completeElsewhere(ctx context.Context, st *seat, req *sdk.CompleteRequest) (*object, error) {
+func (s *Server) completeElsewhere(ctx context.Context, st *clientSession, req *sdk.CompleteRequest) (*wireResult, error) {
 	if s.library == nil {
 		return nil, errReference
 	}
@@ -141,7 +141,7 @@ func (s *Server) completeElsewhere(ctx context.Context, st *seat, req *sdk.Compl
 	if !ok {
 		return nil, errReference
 	}
-	switch s.foreseen(ctx, st.in, by) {
+	switch s.previewRead(ctx, st.session, by) {
 	case perm.Allow:
 	case perm.Ask:
 		o := newObject(req.ProtocolVersion())
@@ -150,5 +150,5 @@ func (s *Server) completeElsewhere(ctx context.Context, st *seat, req *sdk.Compl
 	default:
 		return nil, errReference
 	}
-	return s.lend(ctx, &sdk.CallToolRequest{Session: req.Session, Extra: req.Extra, Params: &sdk.CallToolParamsRaw{Meta: req.Params.Meta}}, by)
+	return s.upstreamResult(ctx, &sdk.CallToolRequest{Session: req.Session, Extra: req.Extra, Params: &sdk.CallToolParamsRaw{Meta: req.Params.Meta}}, by)
 }

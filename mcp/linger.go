@@ -9,27 +9,29 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// lingering is a transport whose client may stop writing before it has its answers, as in a pipe: what it asked is answered
+// drainTransport is a transport whose client may stop writing before it has its answers, as in a pipe: what it asked is answered
 // before its connection counts as ended.
-type lingering struct {
+type drainTransport struct {
 	sdk.Transport
 	c sdk.Connection
 }
 
 // Connect connects.
-func (t *lingering) Connect(ctx context.Context) (sdk.Connection, error) {
+func (t *drainTransport) Connect(ctx context.Context) (sdk.Connection, error) {
 	c, err := t.Transport.Connect(ctx)
 	if err != nil {
 		return nil, err
 	}
 	t.c = c
-	return &lingeringConn{Connection: c, asked: map[jsonrpc.ID]bool{}, none: make(chan struct{}, 1)}, nil
+	return &drainConn{Connection: c, asked: map[jsonrpc.ID]bool{}, none: make(chan struct{}, 1)}, nil
 }
 
 // tell tells the client something, beside the SDK.
-func (t *lingering) tell(ctx context.Context, m *jsonrpc.Request) error { return t.c.Write(ctx, m) }
+func (t *drainTransport) tell(ctx context.Context, m *jsonrpc.Request) error {
+	return t.c.Write(ctx, m)
+}
 
-type lingeringConn struct {
+type drainConn struct {
 	sdk.Connection
 	mu    sync.Mutex // never held across a wait
 	asked map[jsonrpc.ID]bool
@@ -37,7 +39,7 @@ type lingeringConn struct {
 }
 
 // Read reads the next message, and the end when what was asked is answered, or after a while.
-func (c *lingeringConn) Read(ctx context.Context) (jsonrpc.Message, error) {
+func (c *drainConn) Read(ctx context.Context) (jsonrpc.Message, error) {
 	m, err := c.Connection.Read(ctx)
 	r, ok := m.(*jsonrpc.Request)
 	if ok && err == nil && r.Method == methodListen {
@@ -65,14 +67,14 @@ func (c *lingeringConn) Read(ctx context.Context) (jsonrpc.Message, error) {
 	return nil, err
 }
 
-func (c *lingeringConn) open() bool {
+func (c *drainConn) open() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return len(c.asked) > 0
 }
 
 // Write writes a message; an answer is one when it is written.
-func (c *lingeringConn) Write(ctx context.Context, m jsonrpc.Message) error {
+func (c *drainConn) Write(ctx context.Context, m jsonrpc.Message) error {
 	err := c.Connection.Write(ctx, m)
 	if r, ok := m.(*jsonrpc.Response); ok {
 		c.mu.Lock()

@@ -24,13 +24,13 @@ const pageSize = 500
 const freshMillis = 1000
 
 // listTools answers tools/list: what the policy does not hide from the session, by name.
-func (s *Server) listTools(ctx context.Context, req *sdk.ListToolsRequest) (*object, error) {
-	st, err := s.seatOf(ctx, req.Extra)
+func (s *Server) listTools(ctx context.Context, req *sdk.ListToolsRequest) (*wireResult, error) {
+	st, err := s.clientSessionOf(ctx, req.Extra)
 	if err != nil {
 		return nil, err
 	}
 	s.awaitNew(ctx)
-	shown, err := s.shown(ctx, st.in)
+	shown, err := s.shown(ctx, st.session)
 	if err != nil {
 		return nil, err
 	}
@@ -49,7 +49,7 @@ func (s *Server) awaitNew(ctx context.Context) {
 }
 
 // pageOf answers with a page of a list.
-func pageOf(revision, member string, list []listed, after string) (*object, error) {
+func pageOf(revision, member string, list []listItem, after string) (*wireResult, error) {
 	page, next, ok := pageAfter(list, after)
 	if !ok {
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "the cursor is none that this server gave"}
@@ -68,19 +68,19 @@ func pageOf(revision, member string, list []listed, after string) (*object, erro
 	return o, nil
 }
 
-// listed is one tool, resource or prompt as it is listed.
-type listed struct {
+// listItem is one tool, resource or prompt as it is listed.
+type listItem struct {
 	name   string
 	object json.RawMessage
 }
 
 // shown are the tools that a session sees, in a stable order.
-func (s *Server) shown(ctx context.Context, in *agent.Session) ([]listed, error) {
+func (s *Server) shown(ctx context.Context, in *agent.Session) ([]listItem, error) {
 	tools, err := in.Tools(ctx)
 	if err != nil {
 		s.opts.Log.Warn("some tools are not listed", "error", err)
 	}
-	list := make([]listed, 0, len(tools)+len(s.own))
+	list := make([]listItem, 0, len(tools)+len(s.own))
 	for _, t := range s.own {
 		l, err := t.listed()
 		if err != nil {
@@ -92,7 +92,7 @@ func (s *Server) shown(ctx context.Context, in *agent.Session) ([]listed, error)
 		if _, own := s.transactionTool(t.Name()); own {
 			continue // a name that is taken
 		}
-		if s.inside(t) {
+		if s.isInternalTool(t) {
 			continue
 		}
 		l, err := s.describe(t)
@@ -101,12 +101,12 @@ func (s *Server) shown(ctx context.Context, in *agent.Session) ([]listed, error)
 		}
 		list = append(list, l)
 	}
-	slices.SortStableFunc(list, func(a, b listed) int { return strings.Compare(a.name, b.name) })
+	slices.SortStableFunc(list, func(a, b listItem) int { return strings.Compare(a.name, b.name) })
 	return list, nil
 }
 
 // pageAfter is the page of a list that begins after a name.
-func pageAfter(list []listed, after string) (page []listed, next string, ok bool) {
+func pageAfter(list []listItem, after string) (page []listItem, next string, ok bool) {
 	if after != "" {
 		at := -1
 		for i, l := range list {
@@ -126,22 +126,22 @@ func pageAfter(list []listed, after string) (page []listed, next string, ok bool
 }
 
 // describe is a tool as the protocol lists it.
-func (s *Server) describe(t tool.Tool) (listed, error) {
+func (s *Server) describe(t tool.Tool) (listItem, error) {
 	if s.opts.Mirror != nil {
-		if object, ok := s.opts.Mirror.Listed(t); ok {
+		if object, ok := s.opts.Mirror.UpstreamDefinition(t); ok {
 			var named struct {
 				Name string `json:"name"`
 			}
 			if err := json.Unmarshal(object, &named); err != nil {
-				return listed{}, fmt.Errorf("mcp: how tool %s is listed: %w", t.Name(), err)
+				return listItem{}, fmt.Errorf("mcp: how tool %s is listed: %w", t.Name(), err)
 			}
-			return listed{name: named.Name, object: object}, nil
+			return listItem{name: named.Name, object: object}, nil
 		}
 	}
 	spec := t.Spec()
 	schema, _ := inputSchema(t)
 	d := sdk.Tool{
-		Name: t.Name(), Title: spec.Display.Names["en"], Description: t.ForModel(), InputSchema: schema,
+		Name: t.Name(), Title: spec.Display.Names["en"], Description: t.ModelDescription(), InputSchema: schema,
 		Annotations: annotations(t),
 	}
 	if len(spec.Output) > 0 {
@@ -157,9 +157,9 @@ func (s *Server) describe(t tool.Tool) (listed, error) {
 	}
 	object, err := json.Marshal(d)
 	if err != nil {
-		return listed{}, fmt.Errorf("mcp: how tool %s is listed: %w", t.Name(), err)
+		return listItem{}, fmt.Errorf("mcp: how tool %s is listed: %w", t.Name(), err)
 	}
-	return listed{name: t.Name(), object: object}, nil
+	return listItem{name: t.Name(), object: object}, nil
 }
 
 // noted is metadata with one more member.

@@ -14,7 +14,7 @@ import (
 
 // TestList: the tools by name, each with its schema and what it declares as hints, for this session alone.
 func TestList(t *testing.T) {
-	eras(t, func(t *testing.T, revision string) {
+	routeByRevision(t, func(t *testing.T, revision string) {
 		h := newHouse(t, mcp.Options{})
 		r, err := h.client(revision, nil).ListTools(t.Context(), nil)
 		require.NoError(t, err)
@@ -45,7 +45,7 @@ func TestList(t *testing.T) {
 
 // TestToolsChanged: clients are told, and find the new list.
 func TestToolsChanged(t *testing.T) {
-	eras(t, func(t *testing.T, revision string) {
+	routeByRevision(t, func(t *testing.T, revision string) {
 		h := newHouse(t, mcp.Options{NoTransactions: true})
 		told := make(chan struct{}, 8)
 		cs := h.client(revision, &sdk.ClientOptions{ToolListChangedHandler: func(context.Context, *sdk.ToolListChangedRequest) { told <- struct{}{} }})

@@ -27,10 +27,10 @@ const (
 	mostListened    = 16                       // tasks of one stream
 )
 
-// listening is one stream on which a client is told of tasks.
-type listening struct {
+// taskStream is one stream on which a client is told of tasks.
+type taskStream struct {
 	c       *call
-	line    line
+	line    notifier
 	ids     []string // of tasks of the session
 	session *sdk.ServerSession
 	all     sync.WaitGroup
@@ -41,8 +41,8 @@ type listenKey struct{}
 // mayListen refuses to tell of tasks whoever does not know them, and of too many.
 func mayListen(c *call, ids []string) error {
 	switch {
-	case len(ids) > 0 && !c.knowsTasks():
-		return lacksTasks()
+	case len(ids) > 0 && !c.clientSupportsTasks():
+		return errTasksUnsupported()
 	case len(ids) > mostListened:
 		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("taskIds has %d tasks; one stream tells of at most %d", len(ids), mostListened)}
 	}
@@ -50,17 +50,17 @@ func mayListen(c *call, ids []string) error {
 }
 
 // listens finds the tasks that a request wants to hear of. It is nil where there are none.
-func (s *Server) listens(ctx context.Context, req *sdk.SubscriptionsListenRequest) (*listening, error) {
+func (s *Server) listens(ctx context.Context, req *sdk.SubscriptionsListenRequest) (*taskStream, error) {
 	wanted, _ := req.Params.Meta[metaListenTasks].([]any)
 	if len(wanted) == 0 {
 		return nil, nil
 	}
-	st, err := s.seatOf(ctx, req.Extra)
+	st, err := s.clientSessionOf(ctx, req.Extra)
 	if err != nil {
 		return nil, err
 	}
 	c := &call{s: s, st: st, caps: req.ClientCapabilities(), client: req.ClientInfo(), revision: req.ProtocolVersion(), slot: &raw.Slot{}}
-	l := &listening{c: c, session: req.Session}
+	l := &taskStream{c: c, session: req.Session}
 	var ids []string
 	for _, one := range wanted {
 		id, _ := one.(string)
@@ -69,7 +69,7 @@ func (s *Server) listens(ctx context.Context, req *sdk.SubscriptionsListenReques
 	if err := mayListen(c, ids); err != nil {
 		return nil, err
 	}
-	if l.line = lineOf(ctx, req.Extra); l.line == nil {
+	if l.line = notifierOf(ctx, req.Extra); l.line == nil {
 		return nil, nil
 	}
 	for _, id := range slices.Compact(slices.Sorted(slices.Values(ids))) {
@@ -81,7 +81,7 @@ func (s *Server) listens(ctx context.Context, req *sdk.SubscriptionsListenReques
 }
 
 // attend has the SDK do its part of the request, and keeps it for as long as the client listens.
-func (l *listening) attend(ctx context.Context, req sdk.Request, next sdk.MethodHandler) (sdk.Result, error) {
+func (l *taskStream) attend(ctx context.Context, req sdk.Request, next sdk.MethodHandler) (sdk.Result, error) {
 	ctx, stop := context.WithCancel(context.WithValue(ctx, listenKey{}, l))
 	defer l.all.Wait()
 	defer stop()
@@ -92,8 +92,8 @@ func (l *listening) attend(ctx context.Context, req sdk.Request, next sdk.Method
 	return r, err
 }
 
-// acknowledged is what the server agreed to, with what the SDK does not know.
-type acknowledged struct {
+// listenAck is what the server agreed to, with what the SDK does not know.
+type listenAck struct {
 	sdk.ParamsBase
 	Notifications struct {
 		sdk.NotificationSubscriptions
@@ -104,12 +104,12 @@ type acknowledged struct {
 // send adds the tasks to what a stream is acknowledged with, after which they are told of.
 func (s *Server) send(next sdk.MethodHandler) sdk.MethodHandler {
 	return func(ctx context.Context, method string, req sdk.Request) (sdk.Result, error) {
-		l, listens := ctx.Value(listenKey{}).(*listening)
+		l, listens := ctx.Value(listenKey{}).(*taskStream)
 		p, acks := req.GetParams().(*sdk.SubscriptionsAcknowledgedParams)
 		if !listens || !acks || len(l.ids) == 0 {
 			return next(ctx, method, req)
 		}
-		ack := &acknowledged{ParamsBase: sdk.ParamsBase{Meta: p.Meta}}
+		ack := &listenAck{ParamsBase: sdk.ParamsBase{Meta: p.Meta}}
 		ack.Notifications.NotificationSubscriptions, ack.Notifications.TaskIDs = p.Notifications, l.ids
 		r, err := next(ctx, method, &sdk.ServerRequest[sdk.Params]{Session: l.session, Params: ack})
 		if err == nil {
@@ -122,8 +122,8 @@ func (s *Server) send(next sdk.MethodHandler) sdk.MethodHandler {
 }
 
 // follow tells how a task stands, as tasks/get would, now and whenever it stands otherwise, until it has ended.
-func (l *listening) follow(ctx context.Context, id string, subscription any) {
-	poll := time.NewTicker(l.c.s.opts.TaskPoll) // for what happens elsewhere
+func (l *taskStream) follow(ctx context.Context, id string, subscription any) {
+	poll := time.NewTicker(l.c.s.opts.TaskPollInterval) // for what happens elsewhere
 	defer poll.Stop()
 	told := ""
 	for {
@@ -159,19 +159,19 @@ func (l *listening) follow(ctx context.Context, id string, subscription any) {
 }
 
 // stands is what of a task a client is told of when it changes.
-func (o *object) stands() string {
+func (o *wireResult) stands() string {
 	var asked map[string]json.RawMessage
 	_ = json.Unmarshal(o.members["inputRequests"], &asked) // which was made here
 	return unquoted(o.members["status"]) + " " + strings.Join(slices.Sorted(maps.Keys(asked)), " ")
 }
 
 // ended reports whether a task has.
-func (o *object) ended() bool {
+func (o *wireResult) ended() bool {
 	return slices.Contains([]string{taskCompleted, taskFailed, taskCancelled}, unquoted(o.members["status"]))
 }
 
 // notification tells of a task what tasks/get does.
-func (o *object) notification(subscription any) *jsonrpc.Request {
+func (o *wireResult) notification(subscription any) *jsonrpc.Request {
 	all := maps.Clone(o.members)
 	delete(all, "resultType")
 	meta := maps.Clone(o.Meta)
@@ -179,7 +179,7 @@ func (o *object) notification(subscription any) *jsonrpc.Request {
 		meta = sdk.Meta{}
 	}
 	meta[sdk.MetaKeySubscriptionID] = subscription
-	params, err := json.Marshal(&object{members: all, ResultBase: sdk.ResultBase{Meta: meta}})
+	params, err := json.Marshal(&wireResult{members: all, ResultBase: sdk.ResultBase{Meta: meta}})
 	if err != nil {
 		panic(fmt.Sprintf("mcp: a task: %v", err)) // of members that were made here
 	}

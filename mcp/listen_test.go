@@ -105,7 +105,7 @@ func TestTaskNotifications(t *testing.T) {
 
 // TestTaskNotificationFromElsewhere: who answers a call that waits may be another process; a client that listens is told.
 func TestTaskNotificationFromElsewhere(t *testing.T) {
-	b := newWorkbench(t, mcp.Options{OnAsk: mcp.AskElsewhere})
+	b := newWorkbench(t, mcp.Options{OnAsk: mcp.ApproveOutOfBand})
 	c := b.as("coder", knowsBoth)
 	id := c.task("sure", label("one"))
 	next := c.listen(map[string]any{"taskIds": []string{id}})
@@ -113,7 +113,7 @@ func TestTaskNotificationFromElsewhere(t *testing.T) {
 	n := next()
 	require.Equal(t, "working", n.Params.Status)
 	require.Equal(t, "waits for approval by a person", n.Params.StatusMessage)
-	require.NoError(t, b.rt.Answer(t.Context(), agent.Reply{Call: id, By: "boss"}))
+	require.NoError(t, b.rt.Answer(t.Context(), agent.Answer{Call: id, By: "boss"}))
 	n = next()
 	require.Equal(t, "completed", n.Params.Status)
 	require.True(t, n.Params.Result.IsError, "it was refused")

@@ -25,11 +25,11 @@ import (
 // mirror has one tool of another server.
 type mirror struct{ object string }
 
-func (m mirror) Listed(t tool.Tool) (json.RawMessage, bool) {
+func (m mirror) UpstreamDefinition(t tool.Tool) (json.RawMessage, bool) {
 	return json.RawMessage(m.object), t.Name() == "far_echo"
 }
 
-func (m mirror) Called(name string) (string, bool) { return "far_echo", name == "Far__Echo.It" }
+func (m mirror) UpstreamTool(name string) (string, bool) { return "far_echo", name == "Far__Echo.It" }
 
 // echo answers with the result object that is its input, as another server wrote it.
 func echo(t *testing.T) tool.Tool {
@@ -52,7 +52,7 @@ func echo(t *testing.T) tool.Tool {
 
 // TestMirror: a tool of another server is listed, called and answered as there, but for its name.
 func TestMirror(t *testing.T) {
-	eras(t, func(t *testing.T, revision string) {
+	routeByRevision(t, func(t *testing.T, revision string) {
 		m := mirror{`{"name":"Far__Echo.It","title":"Echo","inputSchema":{"type":"object","x-own":1},"annotations":{"readOnlyHint":true},"_meta":{"a":1}}`}
 		h := newHouse(t, mcp.Options{Mirror: m, NoTransactions: true}, agent.Tools(echo(t)))
 		cs := h.client(revision, nil)
@@ -88,18 +88,18 @@ type late struct {
 	there *atomic.Bool
 }
 
-func (l late) Listed(t tool.Tool) (json.RawMessage, bool) {
+func (l late) UpstreamDefinition(t tool.Tool) (json.RawMessage, bool) {
 	if !l.there.Load() {
 		return nil, false
 	}
-	return l.mirror.Listed(t)
+	return l.mirror.UpstreamDefinition(t)
 }
 
-func (l late) Called(name string) (string, bool) {
+func (l late) UpstreamTool(name string) (string, bool) {
 	if !l.there.Load() {
 		return "", false
 	}
-	return l.mirror.Called(name)
+	return l.mirror.UpstreamTool(name)
 }
 
 func (l late) AwaitNew(context.Context) { l.there.Store(true) }
@@ -114,7 +114,7 @@ func (l late) AwaitTool(_ context.Context, name string) error {
 
 // TestAwaiter: a list and a call wait for a server that has not answered yet, and the error of a call says why the server is not there.
 func TestAwaiter(t *testing.T) {
-	eras(t, func(t *testing.T, revision string) {
+	routeByRevision(t, func(t *testing.T, revision string) {
 		m := late{mirror{`{"name":"Far__Echo.It","inputSchema":{"type":"object"}}`}, &atomic.Bool{}}
 		h := newHouse(t, mcp.Options{Mirror: m, NoTransactions: true}, agent.Tools(echo(t)))
 		cs := h.client(revision, nil)
@@ -134,7 +134,7 @@ func TestAwaiter(t *testing.T) {
 
 // TestMirrorHidden: what the policy hides of a call is in no error of another server either.
 func TestMirrorHidden(t *testing.T) {
-	engine, err := rego.New(rego.Options{Deadline: time.Minute, Modules: map[string]string{"p.rego": "package remit\nallow contains \"all\"\nredact contains \"/output/structuredContent\"\n"}})
+	engine, err := rego.New(rego.Options{Timeout: time.Minute, Modules: map[string]string{"p.rego": "package remit\nallow contains \"all\"\nredact contains \"/output/structuredContent\"\n"}})
 	require.NoError(t, err)
 	h := newHouse(t, mcp.Options{Mirror: mirror{`{"name":"Far__Echo.It","inputSchema":{"type":"object"}}`}}, agent.Tools(echo(t)), agent.Policy(engine))
 	r := h.call(h.client(modern, nil), "Far__Echo.It", tool.Args{"result": `{"content":[],"structuredContent":{"pin":"1234567"},"isError":true}`})

@@ -8,9 +8,9 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// object is a result as it goes over the wire: what the SDK's own types cannot say, such as members of another server's
+// wireResult is a result as it goes over the wire: what the SDK's own types cannot say, such as members of another server's
 // result, it can.
-type object struct {
+type wireResult struct {
 	sdk.ResultBase
 	members map[string]json.RawMessage
 }
@@ -19,8 +19,8 @@ type object struct {
 const stateless = "2026-07-28"
 
 // newObject makes a complete result in the words of a revision.
-func newObject(revision string) *object {
-	o := &object{members: map[string]json.RawMessage{}}
+func newObject(revision string) *wireResult {
+	o := &wireResult{members: map[string]json.RawMessage{}}
 	if revision >= stateless {
 		o.members["resultType"] = json.RawMessage(`"complete"`)
 	}
@@ -28,7 +28,7 @@ func newObject(revision string) *object {
 }
 
 // set gives the object a member. What it is given is made here, of values that JSON can say.
-func (o *object) set(name string, value any) {
+func (o *wireResult) set(name string, value any) {
 	data, err := json.Marshal(value)
 	if err != nil {
 		panic(fmt.Sprintf("mcp: member %s: %v", name, err))
@@ -37,7 +37,7 @@ func (o *object) set(name string, value any) {
 }
 
 // note puts a value into _meta.
-func (o *object) note(key string, value any) {
+func (o *wireResult) note(key string, value any) {
 	if o.Meta == nil {
 		o.Meta = sdk.Meta{}
 	}
@@ -45,7 +45,7 @@ func (o *object) note(key string, value any) {
 }
 
 // MarshalJSON writes the members, and _meta where there is something in it.
-func (o *object) MarshalJSON() ([]byte, error) {
+func (o *wireResult) MarshalJSON() ([]byte, error) {
 	all := maps.Clone(o.members)
 	if len(o.Meta) > 0 {
 		meta, err := json.Marshal(o.Meta)

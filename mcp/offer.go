@@ -39,8 +39,8 @@ type Prompt struct {
 	Input       tool.Args
 }
 
-// offers are the resources and prompts of a server. They are replaced, never changed.
-type offers struct {
+// resourceSet are the resources and prompts of a server. They are replaced, never changed.
+type resourceSet struct {
 	resources atomic.Pointer[[]resource]
 	prompts   atomic.Pointer[[]Prompt]
 }
@@ -220,7 +220,7 @@ func value(a argument, text string) any {
 
 // serves reports whether there is anything that a method is about.
 func (s *Server) serves(method string) bool {
-	others := s.borrowed()
+	others := s.catalogEntries()
 	resources := len(load(&s.offers.resources)) > 0 || others.Resources != nil || others.Templates != nil
 	prompts := len(load(&s.offers.prompts)) > 0 || others.Prompts != nil
 	switch {
@@ -246,17 +246,17 @@ func (s *Server) maySubscribe(ctx context.Context, extra *sdk.RequestExtra, uris
 	if len(uris) == 0 {
 		return nil
 	}
-	st, err := s.seatOf(ctx, extra)
+	st, err := s.clientSessionOf(ctx, extra)
 	if err != nil {
 		return err
 	}
-	shown := s.tools(ctx, st.in)
+	shown := s.tools(ctx, st.session)
 	for _, uri := range uris {
 		r, _, ok := s.resource(uri)
 		if _, sees := shown[r.Tool]; ok && sees {
 			continue
 		}
-		if _, ok := s.lent(ctx, st.in, uri); !ok {
+		if _, ok := s.upstreamResource(ctx, st.session, uri); !ok {
 			return sdk.ResourceNotFoundError(uri)
 		}
 	}

@@ -44,7 +44,7 @@ func newLibrary(t *testing.T, more ...tool.Tool) *office {
 
 // TestResources: what a session may see is listed and read, and a read is a call like any.
 func TestResources(t *testing.T) {
-	eras(t, func(t *testing.T, revision string) {
+	routeByRevision(t, func(t *testing.T, revision string) {
 		o := newLibrary(t)
 		cs := o.client(revision, nil)
 		list, err := cs.ListResources(t.Context(), nil)
@@ -75,7 +75,7 @@ func TestResources(t *testing.T) {
 
 // TestResourcesRefused: what a session does not see is not there for it, and what does not end well is an error that says why.
 func TestResourcesRefused(t *testing.T) {
-	eras(t, func(t *testing.T, revision string) {
+	routeByRevision(t, func(t *testing.T, revision string) {
 		o := newLibrary(t)
 		cs := o.client(revision, nil)
 		for _, tt := range []struct {
@@ -106,7 +106,7 @@ func TestResourcesRefused(t *testing.T) {
 
 // TestResourcesAsk: a read that the policy asks about is asked about as a call is.
 func TestResourcesAsk(t *testing.T) {
-	eras(t, func(t *testing.T, revision string) {
+	routeByRevision(t, func(t *testing.T, revision string) {
 		o := newLibrary(t)
 		var asked []string
 		cs := o.client(revision, answers(&asked, yes()))
@@ -124,7 +124,7 @@ func TestPrompts(t *testing.T) {
 		return mcp.Result("hello", &sdk.GetPromptResult{Description: "own words", Messages: []*sdk.PromptMessage{{Role: "assistant", Content: &sdk.TextContent{Text: "hello"}}}})
 	}})
 	require.NoError(t, err)
-	eras(t, func(t *testing.T, revision string) {
+	routeByRevision(t, func(t *testing.T, revision string) {
 		o := newLibrary(t, own)
 		cs := o.client(revision, nil)
 		list, err := cs.ListPrompts(t.Context(), nil)
@@ -158,7 +158,7 @@ func TestPrompts(t *testing.T) {
 
 // TestComplete: an argument is completed with what its tool takes, for those who see the tool.
 func TestComplete(t *testing.T) {
-	eras(t, func(t *testing.T, revision string) {
+	routeByRevision(t, func(t *testing.T, revision string) {
 		o := newLibrary(t)
 		cs := o.client(revision, nil)
 		for _, ref := range []*sdk.CompleteReference{
@@ -180,7 +180,7 @@ func TestComplete(t *testing.T) {
 
 // TestOffersNone: a server that offers nothing says so.
 func TestOffersNone(t *testing.T) {
-	eras(t, func(t *testing.T, revision string) {
+	routeByRevision(t, func(t *testing.T, revision string) {
 		o := newLibrary(t)
 		caps := func() *sdk.ServerCapabilities { return o.client(revision, nil).InitializeResult().Capabilities }
 		with := caps()

@@ -14,8 +14,8 @@ import (
 // apart is how long one report of progress is at least behind the one before it. The last one is told in any case.
 const apart = 20 * time.Millisecond
 
-// reporter tells a client how far its call is. A nil one tells nobody.
-type reporter struct {
+// progressSender tells a client how far its call is. A nil one tells nobody.
+type progressSender struct {
 	sending sync.Mutex                              // held while a report is written, which whoever comes meanwhile does not wait for
 	send    func(p *sdk.ProgressNotificationParams) // nil: nobody wants to hear it now
 
@@ -27,17 +27,17 @@ type reporter struct {
 }
 
 // newReporter reports to the client of a request that asked for it.
-func newReporter(ctx context.Context, req *sdk.CallToolRequest) *reporter {
+func newReporter(ctx context.Context, req *sdk.CallToolRequest) *progressSender {
 	if req.Params.GetProgressToken() == nil {
 		return nil
 	}
-	r := &reporter{told: -1}
-	r.turnTo(ctx, req)
+	r := &progressSender{told: -1}
+	r.attach(ctx, req)
 	return r
 }
 
-// turnTo reports to the client of another request, if that asked for it. A request that is nil asks for nothing.
-func (r *reporter) turnTo(ctx context.Context, req *sdk.CallToolRequest) {
+// attach reports to the client of another request, if that asked for it. A request that is nil asks for nothing.
+func (r *progressSender) attach(ctx context.Context, req *sdk.CallToolRequest) {
 	r.sending.Lock()
 	defer r.sending.Unlock()
 	r.mu.Lock()
@@ -52,21 +52,21 @@ func (r *reporter) turnTo(ctx context.Context, req *sdk.CallToolRequest) {
 	}
 }
 
-func (r *reporter) option() agent.CallOption {
+func (r *progressSender) option() agent.CallOption {
 	if r == nil {
-		return agent.WithProgress(nil)
+		return agent.OnCallProgress(nil)
 	}
-	return agent.WithProgress(r.hear)
+	return agent.OnCallProgress(r.hear)
 }
 
 // hear is called on the call's own goroutine.
-func (r *reporter) hear(p tool.Progress) {
+func (r *progressSender) hear(p tool.Progress) {
 	if r.note(p) {
 		r.tell()
 	}
 }
 
-func (r *reporter) note(p tool.Progress) (now bool) {
+func (r *progressSender) note(p tool.Progress) (now bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if p.Done <= r.told {
@@ -76,7 +76,7 @@ func (r *reporter) note(p tool.Progress) (now bool) {
 	return time.Since(r.at) >= apart
 }
 
-func (r *reporter) tell() {
+func (r *progressSender) tell() {
 	if !r.sending.TryLock() {
 		return
 	}
@@ -85,7 +85,7 @@ func (r *reporter) tell() {
 }
 
 // pass sends the newest report; whoever calls it holds r.sending.
-func (r *reporter) pass() {
+func (r *progressSender) pass() {
 	if r.send == nil {
 		return
 	}
@@ -94,7 +94,7 @@ func (r *reporter) pass() {
 	}
 }
 
-func (r *reporter) take() *sdk.ProgressNotificationParams {
+func (r *progressSender) take() *sdk.ProgressNotificationParams {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	p := r.newest
@@ -106,7 +106,7 @@ func (r *reporter) take() *sdk.ProgressNotificationParams {
 }
 
 // flush tells what was heard last and not told yet.
-func (r *reporter) flush() {
+func (r *progressSender) flush() {
 	if r == nil {
 		return
 	}

@@ -18,7 +18,7 @@ import (
 
 // TestProgress: who asks for it is told how far its own call is, always further, and of the last step in any case.
 func TestProgress(t *testing.T) {
-	eras(t, func(t *testing.T, revision string) {
+	routeByRevision(t, func(t *testing.T, revision string) {
 		steps, err := tool.CreateWith("steps", "", nil, func(_ context.Context, tc ctxperm.ToolContext, in string) (string, error) {
 			for _, done := range []float64{1, 2, 2, 1, 3} {
 				tc.Progress(done, 3, in)
@@ -56,7 +56,7 @@ func TestProgress(t *testing.T) {
 
 // TestCancel: a client that gives up ends its call.
 func TestCancel(t *testing.T) {
-	eras(t, func(t *testing.T, revision string) {
+	routeByRevision(t, func(t *testing.T, revision string) {
 		runs, ended := make(chan struct{}), make(chan error, 1)
 		waits, err := tool.Create("waits", "", func(ctx context.Context, _ string) (string, error) {
 			close(runs)
@@ -82,7 +82,7 @@ func TestCancel(t *testing.T) {
 
 // TestTrace: what a request belongs to, the call's code sees.
 func TestTrace(t *testing.T) {
-	eras(t, func(t *testing.T, revision string) {
+	routeByRevision(t, func(t *testing.T, revision string) {
 		traced, err := tool.Create("traced", "", func(ctx context.Context, _ string) (string, error) {
 			meta := map[string]any{}
 			trace.Into(ctx, meta)
@@ -98,7 +98,7 @@ func TestTrace(t *testing.T) {
 
 // TestContent: what a tool returns, by its kind.
 func TestContent(t *testing.T) {
-	eras(t, func(t *testing.T, revision string) {
+	routeByRevision(t, func(t *testing.T, revision string) {
 		type sum struct {
 			Sum int `json:"sum"`
 		}

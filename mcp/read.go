@@ -32,17 +32,17 @@ func Result(text string, r sdk.Result) (tool.Result, error) {
 const codeRefused = -32000
 
 // listResources answers resources/list and resources/templates/list: those whose tool the session is shown.
-func (s *Server) listResources(ctx context.Context, extra *sdk.RequestExtra, revision, cursor string, several bool) (*object, error) {
-	st, err := s.seatOf(ctx, extra)
+func (s *Server) listResources(ctx context.Context, extra *sdk.RequestExtra, revision, cursor string, several bool) (*wireResult, error) {
+	st, err := s.clientSessionOf(ctx, extra)
 	if err != nil {
 		return nil, err
 	}
 	s.awaitNew(ctx)
-	var list []listed
+	var list []listItem
 	var shown map[string]tool.Tool
 	own := load(&s.offers.resources)
 	if len(own) > 0 {
-		shown = s.tools(ctx, st.in)
+		shown = s.tools(ctx, st.session)
 	}
 	for _, r := range own {
 		if _, ok := shown[r.Tool]; !ok || r.several() != several {
@@ -56,27 +56,27 @@ func (s *Server) listResources(ctx context.Context, extra *sdk.RequestExtra, rev
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, listed{name: r.URI, object: object})
+		list = append(list, listItem{name: r.URI, object: object})
 	}
-	others := s.borrowed()
+	others := s.catalogEntries()
 	if several {
-		return pageOf(revision, "resourceTemplates", append(list, s.visible(ctx, st.in, others.Templates, list)...), cursor)
+		return pageOf(revision, "resourceTemplates", append(list, s.visibleEntries(ctx, st.session, others.Templates, list)...), cursor)
 	}
-	return pageOf(revision, "resources", append(list, s.visible(ctx, st.in, others.Resources, list)...), cursor)
+	return pageOf(revision, "resources", append(list, s.visibleEntries(ctx, st.session, others.Resources, list)...), cursor)
 }
 
 // listPrompts answers prompts/list: those whose tool the session is shown.
-func (s *Server) listPrompts(ctx context.Context, req *sdk.ListPromptsRequest) (*object, error) {
-	st, err := s.seatOf(ctx, req.Extra)
+func (s *Server) listPrompts(ctx context.Context, req *sdk.ListPromptsRequest) (*wireResult, error) {
+	st, err := s.clientSessionOf(ctx, req.Extra)
 	if err != nil {
 		return nil, err
 	}
 	s.awaitNew(ctx)
-	var list []listed
+	var list []listItem
 	var shown map[string]tool.Tool
 	own := load(&s.offers.prompts)
 	if len(own) > 0 {
-		shown = s.tools(ctx, st.in)
+		shown = s.tools(ctx, st.session)
 	}
 	for _, p := range own {
 		t, ok := shown[p.Tool]
@@ -96,9 +96,9 @@ func (s *Server) listPrompts(ctx context.Context, req *sdk.ListPromptsRequest) (
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, listed{name: p.Name, object: object})
+		list = append(list, listItem{name: p.Name, object: object})
 	}
-	list = append(list, s.visible(ctx, st.in, s.borrowed().Prompts, list)...)
+	list = append(list, s.visibleEntries(ctx, st.session, s.catalogEntries().Prompts, list)...)
 	return pageOf(req.ProtocolVersion(), "prompts", list, cursorOf(req.Params))
 }
 
@@ -122,8 +122,8 @@ func cursorOf(params any) string {
 }
 
 // readResource answers resources/read by a call.
-func (s *Server) readResource(ctx context.Context, req *sdk.ReadResourceRequest) (*object, error) {
-	st, err := s.seatOf(ctx, req.Extra)
+func (s *Server) readResource(ctx context.Context, req *sdk.ReadResourceRequest) (*wireResult, error) {
+	st, err := s.clientSessionOf(ctx, req.Extra)
 	if err != nil {
 		return nil, err
 	}
@@ -131,13 +131,13 @@ func (s *Server) readResource(ctx context.Context, req *sdk.ReadResourceRequest)
 	r, said, ok := s.resource(p.URI)
 	t, shown := tool.Tool{}, false
 	if ok {
-		t, shown = s.tools(ctx, st.in)[r.Tool]
+		t, shown = s.tools(ctx, st.session)[r.Tool]
 	}
 	call := &sdk.CallToolRequest{Session: req.Session, Extra: req.Extra, Params: &sdk.CallToolParamsRaw{
 		Meta: p.Meta, Name: r.Tool, InputResponses: p.InputResponses, RequestState: p.RequestState,
 	}}
 	if !ok || !shown {
-		other, there := s.lent(ctx, st.in, p.URI)
+		other, there := s.upstreamResource(ctx, st.session, p.URI)
 		if !there {
 			return nil, sdk.ResourceNotFoundError(p.URI)
 		}
@@ -164,8 +164,8 @@ func (s *Server) readResource(ctx context.Context, req *sdk.ReadResourceRequest)
 }
 
 // getPrompt answers prompts/get by a call.
-func (s *Server) getPrompt(ctx context.Context, req *sdk.GetPromptRequest) (*object, error) {
-	st, err := s.seatOf(ctx, req.Extra)
+func (s *Server) getPrompt(ctx context.Context, req *sdk.GetPromptRequest) (*wireResult, error) {
+	st, err := s.clientSessionOf(ctx, req.Extra)
 	if err != nil {
 		return nil, err
 	}
@@ -173,17 +173,17 @@ func (s *Server) getPrompt(ctx context.Context, req *sdk.GetPromptRequest) (*obj
 	prompt, ok := s.prompt(p.Name)
 	t, shown := tool.Tool{}, false
 	if ok {
-		t, shown = s.tools(ctx, st.in)[prompt.Tool]
+		t, shown = s.tools(ctx, st.session)[prompt.Tool]
 	}
 	call := &sdk.CallToolRequest{Session: req.Session, Extra: req.Extra, Params: &sdk.CallToolParamsRaw{
 		Meta: p.Meta, Name: prompt.Tool, InputResponses: p.InputResponses, RequestState: p.RequestState,
 	}}
 	if !ok || !shown {
-		other, there := s.lentPrompt(ctx, st.in, p.Name, p.Arguments)
+		other, there := s.upstreamPrompt(ctx, st.session, p.Name, p.Arguments)
 		if !there {
 			return nil, unknownPrompt(p.Name)
 		}
-		return s.lend(ctx, call, other)
+		return s.upstreamResult(ctx, call, other)
 	}
 	if call.Params.Arguments, err = filled(t, prompt.Input, p.Arguments); err != nil {
 		return nil, err
@@ -211,7 +211,7 @@ func unknownPrompt(name string) error {
 }
 
 // answerBy is what a call of a tool comes to, for a request that is answered by one. Where it does not end well that is an error.
-func (s *Server) answerBy(ctx context.Context, req *sdk.CallToolRequest) (*object, error) {
+func (s *Server) answerBy(ctx context.Context, req *sdk.CallToolRequest) (*wireResult, error) {
 	o, err := s.callFor(ctx, req, false)
 	if err != nil {
 		return nil, err
@@ -220,7 +220,7 @@ func (s *Server) answerBy(ctx context.Context, req *sdk.CallToolRequest) (*objec
 }
 
 // done is the result of a call that answers a request which is none of a tool.
-func done(o *object) (*object, error) {
+func done(o *wireResult) (*wireResult, error) {
 	if _, is := o.members["isError"]; is {
 		data, err := json.Marshal(o.Meta)
 		if err != nil {
@@ -237,13 +237,13 @@ func done(o *object) (*object, error) {
 }
 
 // asks reports whether the result asks its client for something.
-func (o *object) asks() bool { return string(o.members["resultType"]) == `"input_required"` }
+func (o *wireResult) asks() bool { return string(o.members["resultType"]) == `"input_required"` }
 
 // block is one block of content.
 type block map[string]json.RawMessage
 
 // content takes the blocks out of a result.
-func (o *object) content() (all []block) {
+func (o *wireResult) content() (all []block) {
 	_ = json.Unmarshal(o.members["content"], &all) // which was made here, or is none
 	delete(o.members, "content")
 	return all

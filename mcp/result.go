@@ -28,8 +28,8 @@ const (
 	metaOutcome = "remit.dev/outcome" // of a call that did not end done: why, for programs
 )
 
-// detail is what a program is told of a call that did not end done. It never holds the values of arguments.
-type detail struct {
+// outcomeDetail is what a program is told of a call that did not end done. It never holds the values of arguments.
+type outcomeDetail struct {
 	Status      tool.Status   `json:"status"`
 	Stage       string        `json:"stage,omitempty"`
 	Error       *tool.Problem `json:"error,omitempty"`
@@ -41,14 +41,14 @@ type detail struct {
 }
 
 // result is the result of tools/call that an outcome becomes.
-func (c *call) result(o tool.Outcome) *object {
+func (c *call) result(o tool.Outcome) *wireResult {
 	r := newObject(c.revision)
 	switch {
 	case o.Status == tool.StatusDone && raw.Is(o.Result):
 		r.take(c.slot.Original(o.Result))
 	case o.Status == tool.StatusDone:
 		c.content(r, o)
-	case (o.Status == tool.StatusFailed || o.Status == tool.StatusUnknown) && !o.Veiled && saysError(c.slot.Left()):
+	case (o.Status == tool.StatusFailed || o.Status == tool.StatusUnknown) && !o.Redacted && saysError(c.slot.Left()):
 		r.take(c.slot.Left())
 	default:
 		r.set("content", []sdk.Content{&sdk.TextContent{Text: words(o)}})
@@ -73,7 +73,7 @@ func (c *call) result(o tool.Outcome) *object {
 // outcome is on the journal all the same.
 func (c *call) refusal(o tool.Outcome) error {
 	said := c.slot.Refusal()
-	if said == nil || o.Veiled || (o.Status != tool.StatusFailed && o.Status != tool.StatusUnknown) {
+	if said == nil || o.Redacted || (o.Status != tool.StatusFailed && o.Status != tool.StatusUnknown) {
 		return nil
 	}
 	return said
@@ -91,8 +91,8 @@ func words(o tool.Outcome) string {
 	return "It is not known how this call ended. Do not repeat it; look at the state first."
 }
 
-func details(o tool.Outcome) detail {
-	d := detail{Status: o.Status, Stage: o.Stage, Error: o.Error, EffectClass: o.EffectClass, Filter: o.Filter, TakenBack: o.TakenBack}
+func details(o tool.Outcome) outcomeDetail {
+	d := outcomeDetail{Status: o.Status, Stage: o.Stage, Error: o.Error, EffectClass: o.EffectClass, Filter: o.Filter, TakenBack: o.Reverted}
 	if o.Decision != nil {
 		d.Reasons, d.Revision = o.Decision.Reasons, o.Decision.Revision
 	}
@@ -100,7 +100,7 @@ func details(o tool.Outcome) detail {
 }
 
 // content is what a call that was done returns.
-func (c *call) content(r *object, o tool.Outcome) {
+func (c *call) content(r *wireResult, o tool.Outcome) {
 	var content []sdk.Content
 	if o.Result.Text != "" || o.Result.JSON != nil || len(o.Result.Parts) == 0 {
 		text := &sdk.TextContent{Text: strings.ToValidUTF8(o.Text, "\uFFFD")}
@@ -135,7 +135,7 @@ func partOf(p tool.Part) sdk.Content {
 
 // take makes the members of another server's result those of this one. What it is by the revision that the client speaks
 // stays, and its _meta is kept.
-func (r *object) take(result json.RawMessage) {
+func (r *wireResult) take(result json.RawMessage) {
 	var members map[string]json.RawMessage
 	if wire.Unmarshal(result, &members) != nil {
 		return
@@ -160,7 +160,7 @@ func saysError(result json.RawMessage) bool {
 }
 
 // refused is the result of a call that the runtime never saw.
-func (c *call) refused(why error) *object {
+func (c *call) refused(why error) *wireResult {
 	return c.result(tool.Outcome{
 		Tool: c.tool.Name(), Status: tool.StatusInvalid,
 		Error: &tool.Problem{What: "the call did not begin", Why: why.Error()},
@@ -169,7 +169,7 @@ func (c *call) refused(why error) *object {
 }
 
 // uncommitted is the result of a call that was done in a transaction which could not be committed.
-func (c *call) uncommitted(o tool.Outcome, why error) *object {
+func (c *call) uncommitted(o tool.Outcome, why error) *wireResult {
 	o.Status = tool.StatusUnknown
 	o.Error = &tool.Problem{What: "the transaction of the call could not be committed", Why: why.Error()}
 	o.Text = "The call ran, and its transaction could not be committed. Do not repeat it; look at the state first."

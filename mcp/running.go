@@ -7,33 +7,33 @@ import (
 	"sync"
 )
 
-// running is a call that goes on though no request waits for it.
-type running struct {
+// backgroundCall is a call that goes on though no request waits for it.
+type backgroundCall struct {
 	id    string
-	st    *seat
+	st    *clientSession
 	stop  context.CancelCauseFunc
 	ended chan struct{}
-	talk  *talk
+	talk  *asyncCall
 	call  string // of a task; under the mutex of the runs
 }
 
-// runs are those of one server.
-type runs struct {
+// backgroundCalls are those of one server.
+type backgroundCalls struct {
 	mu  sync.Mutex // never held across a wait
-	all map[string]*running
+	all map[string]*backgroundCall
 
-	tasks map[string]*talk // by call
+	tasks map[string]*asyncCall // by call
 }
 
 var errGone = errors.New("the client has gone")
 
 // begin runs what is of a seat, apart from the request that begins it.
-func (r *runs) begin(ctx context.Context, one *running, run func(ctx context.Context)) {
+func (r *backgroundCalls) begin(ctx context.Context, one *backgroundCall, run func(ctx context.Context)) {
 	going, stop := context.WithCancelCause(context.WithoutCancel(ctx))
 	one.stop, one.ended = stop, make(chan struct{})
 	r.mu.Lock()
 	if r.all == nil {
-		r.all = map[string]*running{}
+		r.all = map[string]*backgroundCall{}
 	}
 	r.all[one.id] = one
 	r.mu.Unlock()
@@ -54,7 +54,7 @@ func deepen() byte {
 	return room[rand.IntN(len(room))]
 }
 
-func (r *runs) remove(id string) {
+func (r *backgroundCalls) remove(id string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	one := r.all[id]
@@ -65,35 +65,35 @@ func (r *runs) remove(id string) {
 }
 
 // name makes a call that runs known as a task.
-func (r *runs) name(call string, t *talk) {
+func (r *backgroundCalls) name(call string, t *asyncCall) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.tasks == nil {
-		r.tasks = map[string]*talk{}
+		r.tasks = map[string]*asyncCall{}
 	}
 	t.call, r.tasks[call] = call, t
 }
 
 // task finds a task that runs. Whoever asks knows whose it is.
-func (r *runs) task(call string) (*talk, bool) {
+func (r *backgroundCalls) task(call string) (*asyncCall, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	t, ok := r.tasks[call]
 	return t, ok
 }
 
-func (r *runs) find(id string, st *seat) (*running, bool) {
+func (r *backgroundCalls) find(id string, st *clientSession) (*backgroundCall, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	one, ok := r.all[id]
-	if !ok || one.st.in.ID() != st.in.ID() {
+	if !ok || one.st.session.ID() != st.session.ID() {
 		return nil, false
 	}
 	return one, true
 }
 
 // end ends those of one seat, or, where it is nil, all.
-func (r *runs) end(ctx context.Context, of *seat) {
+func (r *backgroundCalls) end(ctx context.Context, of *clientSession) {
 	for _, one := range r.of(of) {
 		one.stop(errGone)
 		select {
@@ -103,7 +103,7 @@ func (r *runs) end(ctx context.Context, of *seat) {
 	}
 }
 
-func (r *runs) of(st *seat) (some []*running) {
+func (r *backgroundCalls) of(st *clientSession) (some []*backgroundCall) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, one := range r.all {

@@ -15,9 +15,9 @@ import (
 	"github.com/remit-dev/remit/perm"
 )
 
-// claim is what a client carries from a question to its answer. It grants nothing: it says which call the answer is for, and
+// requestState is what a client carries from a question to its answer. It grants nothing: it says which call the answer is for, and
 // what that asked, and every field is compared with the call as it is by then.
-type claim struct {
+type requestState struct {
 	V        int    `json:"v"`
 	Session  string `json:"session"`
 	Txn      string `json:"txn"`
@@ -39,41 +39,41 @@ const claimVersion = 1
 var errClaim = errors.New("the request state is none that this server gave for this call, or it was changed")
 
 // claimOf is what is carried for a question.
-func (q *question) claimOf(alone bool) claim {
+func (q *approvalRequest) claimOf(alone bool) requestState {
 	var d perm.DecisionRecord
 	_ = json.Unmarshal(q.call.Asked.Decision, &d) // the digest of the question holds the revision too
-	return claim{
+	return requestState{
 		V: claimVersion, Session: q.txn.Session, Txn: q.txn.ID, Call: q.call.Ref.Call, Question: q.call.Asked.Digest,
 		Tool: q.call.Asked.Tool.Digest, Input: q.call.Asked.InputDigest, Revision: d.Revision, Alone: alone, Expires: q.call.Asked.Expires.UnixMilli(),
 	}
 }
 
-// sealer keeps claims from being read and changed on their way.
-type sealer struct{ aead cipher.AEAD }
+// stateSealer keeps claims from being read and changed on their way.
+type stateSealer struct{ aead cipher.AEAD }
 
 // newSealer makes one of a secret; nil: of one that is gone with the process.
-func newSealer(secret []byte) (sealer, error) {
+func newSealer(secret []byte) (stateSealer, error) {
 	if secret == nil {
 		secret = make([]byte, 32)
 		_, _ = rand.Read(secret) // it never fails
 	}
 	if len(secret) < 16 {
-		return sealer{}, fmt.Errorf("mcp: the key has %d bytes, and at least 16 are needed", len(secret))
+		return stateSealer{}, fmt.Errorf("mcp: the key has %d bytes, and at least 16 are needed", len(secret))
 	}
 	key, err := hkdf.Key(sha256.New, secret, nil, "remit/mcp/request-state/v1", 32)
 	if err != nil {
-		return sealer{}, err
+		return stateSealer{}, err
 	}
 	block, err := aes.NewCipher(key)
 	if err != nil {
-		return sealer{}, err
+		return stateSealer{}, err
 	}
 	aead, err := cipher.NewGCMWithRandomNonce(block)
-	return sealer{aead}, err
+	return stateSealer{aead}, err
 }
 
 // seal makes a text of a claim that only this server reads, and only for its session.
-func (s sealer) seal(c claim) (string, error) {
+func (s stateSealer) seal(c requestState) (string, error) {
 	plain, err := json.Marshal(c)
 	if err != nil {
 		return "", err
@@ -82,17 +82,17 @@ func (s sealer) seal(c claim) (string, error) {
 }
 
 // open reads a text that a session brings.
-func (s sealer) open(text, session string, now time.Time) (c claim, err error) {
+func (s stateSealer) open(text, session string, now time.Time) (c requestState, err error) {
 	sealed, err := base64.RawURLEncoding.DecodeString(text)
 	if err != nil || base64.RawURLEncoding.EncodeToString(sealed) != text { // which passes over line breaks
 		return c, errClaim
 	}
 	plain, err := s.aead.Open(nil, nil, sealed, []byte(session))
 	if err != nil || json.Unmarshal(plain, &c) != nil || c.V != claimVersion || c.Session != session {
-		return claim{}, errClaim
+		return requestState{}, errClaim
 	}
 	if now.UnixMilli() > c.Expires {
-		return claim{}, errors.New("the time to answer is up; repeat the call without a request state to be asked again")
+		return requestState{}, errors.New("the time to answer is up; repeat the call without a request state to be asked again")
 	}
 	return c, nil
 }

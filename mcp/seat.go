@@ -19,42 +19,42 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// seat is a session that clients act in, with what the server knows of it beside the journal. All of it but what is going
+// clientSession is a session that clients act in, with what the server knows of it beside the journal. All of it but what is going
 // on right now is found again on the journal.
-type seat struct {
-	in    *agent.Session
-	users int               // of seats, whose lock it is under
-	token [sha256.Size]byte // digest of what proves the session; zero: it needs no proof, its client is the only one
-	slots chan struct{}     // of calls that run
+type clientSession struct {
+	session   *agent.Session
+	refs      int               // of seats, whose lock it is under
+	token     [sha256.Size]byte // digest of what proves the session; zero: it needs no proof, its client is the only one
+	callSlots chan struct{}     // of calls that run
 
-	introduction atomic.Pointer[introduction] // of the client that spoke last; nil: none did
+	introduction atomic.Pointer[clientInfo] // of the client that spoke last; nil: none did
 
-	mu      sync.Mutex // never held across a wait
-	open    map[string]bool
-	current current
-	waits   []waiting
-	dealt   map[string]bool // calls whose answer is being taken right now
-	rests   *lru.Cache[string, *raw.Slot]
-	tasks   int          // calls that run as tasks
-	here    int          // requests over HTTP
-	bodies  room         // of its large requests over HTTP
-	joined  []connection // that stay, of the older revisions, the one used last at the end
+	mu           sync.Mutex // never held across a wait
+	openTxns     map[string]bool
+	current      currentTxn
+	pending      []pendingApproval
+	answering    map[string]bool // calls whose answer is being taken right now
+	rawResults   *lru.Cache[string, *raw.Slot]
+	tasks        int          // calls that run as tasks
+	httpRequests int          // requests over HTTP
+	bodyQuota    byteQuota    // of its large requests over HTTP
+	connections  []legacyConn // that stay, of the older revisions, the one used last at the end
 }
 
-// waiting is a call of the session that waits for approval.
-type waiting struct {
+// pendingApproval is a call of the session that waits for approval.
+type pendingApproval struct {
 	txn, call, tool, input string // the input is canonical
 	alone                  bool   // its transaction is of the call, and ends with it
 }
 
-func (s *Server) newSeat(ctx context.Context, in *agent.Session) (*seat, error) {
-	st := &seat{in: in, slots: make(chan struct{}, s.opts.Calls), open: map[string]bool{}, dealt: map[string]bool{}}
+func (s *Server) newClientSession(ctx context.Context, in *agent.Session) (*clientSession, error) {
+	st := &clientSession{session: in, callSlots: make(chan struct{}, s.opts.MaxCallsPerSession), openTxns: map[string]bool{}, answering: map[string]bool{}}
 	var err error
-	if st.rests, err = lru.New[string, *raw.Slot](restsKept); err != nil {
+	if st.rawResults, err = lru.New[string, *raw.Slot](restsKept); err != nil {
 		return nil, err
 	}
 	j := s.rt.Journal()
-	for e, err := range j.Entries(ctx, journal.Query{Session: in.ID(), Kinds: []kind.Kind{kind.Asked}, Newest: true, Limit: s.opts.Txns}) {
+	for e, err := range j.Entries(ctx, journal.Query{Session: in.ID(), Kinds: []kind.Kind{kind.Asked}, Newest: true, Limit: s.opts.MaxTxnsPerSession}) {
 		if err != nil {
 			return nil, fmt.Errorf("mcp: what session %s waits for: %w", in.ID(), err)
 		}
@@ -64,21 +64,21 @@ func (s *Server) newSeat(ctx context.Context, in *agent.Session) (*seat, error) 
 		}
 		if c.Phase == revert.PhasePending && t.End == "" && !t.Aborting {
 			// A transaction of one call is of the call: nobody who began it by hand is told that it ends.
-			st.open[t.ID] = true
-			st.wait(waiting{txn: t.ID, call: c.Ref.Call, tool: c.Tool.Name, input: string(c.Asked.Input), alone: len(t.Calls) == 1 && !isCurrent(t)})
+			st.openTxns[t.ID] = true
+			st.addPending(pendingApproval{txn: t.ID, call: c.Ref.Call, tool: c.Tool.Name, input: string(c.Asked.Input), alone: len(t.Calls) == 1 && !isCurrent(t)})
 		}
 	}
 	if st.current, err = currentOf(ctx, j, in.ID()); st.current.txn != "" && !st.current.gone {
-		st.open[st.current.txn] = true
+		st.openTxns[st.current.txn] = true
 	}
 	return st, err
 }
 
-// keeps reports whether anything is open that is of this seat.
-func (st *seat) keeps() bool {
+// hasOpenTxn reports whether anything is open that is of this seat.
+func (st *clientSession) hasOpenTxn() bool {
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	return len(st.open) > 0 || st.current.txn != ""
+	return len(st.openTxns) > 0 || st.current.txn != ""
 }
 
 // What tasks left of another server's words, and the journal does not keep, is kept for a while: of so many, of so many bytes.
@@ -87,40 +87,42 @@ const (
 	restMost  = 64 << 10
 )
 
-func (st *seat) keep(call string, slot *raw.Slot) {
+func (st *clientSession) storeRawResult(call string, slot *raw.Slot) {
 	if left := slot.Left(); slot.Refusal() == nil && len(left) > 0 && len(left) <= restMost {
-		st.rests.Add(call, slot)
+		st.rawResults.Add(call, slot)
 	}
 }
 
-func (st *seat) left(call string) (*raw.Slot, bool) { return st.rests.Get(call) }
+func (st *clientSession) rawResult(call string) (*raw.Slot, bool) { return st.rawResults.Get(call) }
 
-// enter waits until one more call of the session may run.
-func (st *seat) enter(ctx context.Context) (leave func(), err error) {
+// acquireCallSlot waits until one more call of the session may run.
+func (st *clientSession) acquireCallSlot(ctx context.Context) (leave func(), err error) {
 	select {
-	case st.slots <- struct{}{}:
-		return func() { <-st.slots }, nil
+	case st.callSlots <- struct{}{}:
+		return func() { <-st.callSlots }, nil
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
 }
 
-// large is the room of the session's large requests.
-func (st *seat) large(share int64) room {
+// bodyQuotaFor is the room of the session's large requests.
+func (st *clientSession) bodyQuotaFor(share int64) byteQuota {
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	if st.bodies.Weighted == nil {
-		st.bodies = newRoom(share)
+	if st.bodyQuota.Weighted == nil {
+		st.bodyQuota = newByteQuota(share)
 	}
-	return st.bodies
+	return st.bodyQuota
 }
 
-// come counts a request in, if there is room for one more.
-func (st *seat) come(most int) bool { return st.count(&st.here, 1, most) }
+// acquireRequest counts a request in, if there is room for one more.
+func (st *clientSession) acquireRequest(most int) bool {
+	return st.adjustCount(&st.httpRequests, 1, most)
+}
 
-func (st *seat) leave() { st.count(&st.here, -1, 0) }
+func (st *clientSession) releaseRequest() { st.adjustCount(&st.httpRequests, -1, 0) }
 
-func (st *seat) count(of *int, by, most int) bool {
+func (st *clientSession) adjustCount(of *int, by, most int) bool {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	if by > 0 && *of+by > most {
@@ -133,103 +135,103 @@ func (st *seat) count(of *int, by, most int) bool {
 var errTooMany = errors.New("the session has as many transactions open as it may; commit or revert some")
 
 // begin begins a transaction of the session.
-func (st *seat) begin(ctx context.Context, most int) (*agent.Txn, error) {
-	if !st.room(most) {
+func (st *clientSession) begin(ctx context.Context, most int) (*agent.Txn, error) {
+	if !st.hasTxnCapacity(most) {
 		return nil, errTooMany
 	}
-	tx, err := st.in.Begin(ctx)
+	tx, err := st.session.Begin(ctx)
 	if err != nil {
 		return nil, err
 	}
-	st.opened(tx.ID())
+	st.txnOpened(tx.ID())
 	return tx, nil
 }
 
-// opened notes that a transaction is open.
-func (st *seat) opened(txn string) {
+// txnOpened notes that a transaction is open.
+func (st *clientSession) txnOpened(txn string) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	st.open[txn] = true
+	st.openTxns[txn] = true
 }
 
-// room reports whether one more may be.
-func (st *seat) room(most int) bool {
+// hasTxnCapacity reports whether one more may be.
+func (st *clientSession) hasTxnCapacity(most int) bool {
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	return len(st.open) < most
+	return len(st.openTxns) < most
 }
 
-// ended notes that a transaction has ended.
-func (st *seat) ended(txn string) {
+// txnEnded notes that a transaction has ended.
+func (st *clientSession) txnEnded(txn string) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	st.forget(txn)
+	st.removeTxn(txn)
 	if st.current.txn == txn {
-		st.current = current{}
+		st.current = currentTxn{}
 	}
 }
 
-func (st *seat) forget(txn string) {
-	delete(st.open, txn)
-	st.waits = slices.DeleteFunc(st.waits, func(w waiting) bool { return w.txn == txn })
+func (st *clientSession) removeTxn(txn string) {
+	delete(st.openTxns, txn)
+	st.pending = slices.DeleteFunc(st.pending, func(w pendingApproval) bool { return w.txn == txn })
 }
 
-// waitingCall finds what is known of a call that waits.
-func (st *seat) waitingCall(call string) (waiting, bool) {
+// pendingCall finds what is known of a call that waits.
+func (st *clientSession) pendingCall(call string) (pendingApproval, bool) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	i := slices.IndexFunc(st.waits, func(w waiting) bool { return w.call == call })
+	i := slices.IndexFunc(st.pending, func(w pendingApproval) bool { return w.call == call })
 	if i < 0 {
-		return waiting{}, false
+		return pendingApproval{}, false
 	}
-	return st.waits[i], true
+	return st.pending[i], true
 }
 
-// wait notes that a call waits; again is no matter.
-func (st *seat) wait(w waiting) {
+// addPending notes that a call waits; again is no matter.
+func (st *clientSession) addPending(w pendingApproval) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	st.waits = slices.DeleteFunc(st.waits, func(other waiting) bool { return other.call == w.call })
-	st.waits = append(st.waits, w)
+	st.pending = slices.DeleteFunc(st.pending, func(other pendingApproval) bool { return other.call == w.call })
+	st.pending = append(st.pending, w)
 }
 
-// goesOn forgets that a call waits.
-func (st *seat) goesOn(call string) {
+// removePending forgets that a call waits.
+func (st *clientSession) removePending(call string) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	st.waits = slices.DeleteFunc(st.waits, func(w waiting) bool { return w.call == call })
+	st.pending = slices.DeleteFunc(st.pending, func(w pendingApproval) bool { return w.call == call })
 }
 
-// waitsFor finds the call that a repetition means: of the same tool with the same input, in the same transaction or in none.
-func (st *seat) waitsFor(t tool.Tool, input []byte, txn string) (waiting, bool) {
+// matchPending finds the call that a repetition means: of the same tool with the same input, in the same transaction or in none.
+func (st *clientSession) matchPending(t tool.Tool, input []byte, txn string) (pendingApproval, bool) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	if len(st.waits) == 0 {
-		return waiting{}, false
+	if len(st.pending) == 0 {
+		return pendingApproval{}, false
 	}
-	full, err := t.Complete(input)
+	full, err := t.NormalizeInput(input)
 	if err != nil {
-		return waiting{}, false
+		return pendingApproval{}, false
 	}
-	for _, w := range st.waits {
+	for _, w := range st.pending {
 		if w.tool == t.Name() && w.input == string(full) && (w.txn == txn || (txn == "" && w.alone)) {
 			return w, true
 		}
 	}
-	return waiting{}, false
+	return pendingApproval{}, false
 }
 
-// deal lets one at a time take the answer to a call.
-func (st *seat) deal(call string) (done func(), ok bool) {
+// lockAnswer lets one at a time take the answer to a call.
+func (st *clientSession) lockAnswer(call string) (done func(), ok bool) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	if st.dealt[call] {
+	if st.answering[call] {
 		return nil, false
 	}
-	st.dealt[call] = true
+	st.answering[call] = true
 	return func() {
 		st.mu.Lock()
 		defer st.mu.Unlock()
-		delete(st.dealt, call)
+		delete(st.answering, call)
 	}, true
 }

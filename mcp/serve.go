@@ -25,7 +25,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener, opts HTTPOptions) er
 	mux := http.NewServeMux()
 	mux.Handle("/mcp", handler)
 	srv := &http.Server{
-		Handler: mux, ReadHeaderTimeout: opts.Reading, ReadTimeout: opts.Reading, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 32 << 10,
+		Handler: mux, ReadHeaderTimeout: opts.ReadTimeout, ReadTimeout: opts.ReadTimeout, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 32 << 10,
 		ErrorLog:    log.New(io.Discard, "", 0), // of connections that break, which is nothing to do about
 		BaseContext: func(net.Listener) context.Context { return context.WithoutCancel(ctx) },
 	}
@@ -69,21 +69,21 @@ func (s *Server) end(ctx context.Context, srv *http.Server) error {
 	return srv.Close()
 }
 
-// traffic counts requests that are to be answered.
-type traffic struct {
+// requestCounter counts requests that are to be answered.
+type requestCounter struct {
 	mu   sync.Mutex // never held across a wait
 	n    int
 	none chan struct{} // closed when there is none; nil: nobody waits for that
 }
 
-func (t *traffic) enter() (leave func()) {
+func (t *requestCounter) enter() (leave func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.n++
 	return t.leave
 }
 
-func (t *traffic) leave() {
+func (t *requestCounter) leave() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.n--; t.n == 0 && t.none != nil {
@@ -93,7 +93,7 @@ func (t *traffic) leave() {
 }
 
 // quiet is closed as soon as there is none.
-func (t *traffic) quiet() <-chan struct{} {
+func (t *requestCounter) quiet() <-chan struct{} {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	c := make(chan struct{})

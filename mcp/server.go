@@ -29,22 +29,22 @@ type Options struct {
 	// NoTransactions leaves the tools txn_begin, txn_commit, txn_preview, txn_revert and txn_status out. Else these
 	// names are theirs, and a tool of the runtime that has one is not served.
 	NoTransactions bool
-	OnAsk          OnAsk
+	OnAsk          ApprovalMode
 	// Key seals what a client carries from a question to its answer: at least 16 random bytes, secret and the same
 	// after a restart; nil: random, so that questions from before a restart are asked again.
 	Key []byte
 
-	Sessions int // that are kept in memory, the last used ones of those that have nothing open; default 4,096
-	Calls    int // of one session at once, others wait; default 64
-	Txns     int // that one session may have open; default 64
+	MaxSessions        int // that are kept in memory, the last used ones of those that have nothing open; default 4,096
+	MaxCallsPerSession int // of one session at once, others wait; default 64
+	MaxTxnsPerSession  int // that one session may have open; default 64
 
 	// Tasks are tools whose calls are tasks of the Tasks extension from the start; a client that does not know tasks cannot call
 	// them. Calls of other tools are, too, where they last and their client knows tasks.
-	Tasks       []string
-	TaskAfter   time.Duration // how long a call may last before it goes on as a task; default 5 seconds
-	TaskTime    time.Duration // how long it may run as one, within the time that its tool has; default 1 hour
-	TaskPoll    time.Duration // how often clients are told to ask how one stands; default 2 seconds
-	TasksAtOnce int           // that one session may have running, others are waited for; default 16
+	Tasks              []string
+	TaskAfter          time.Duration // how long a call may last before it goes on as a task; default 5 seconds
+	TaskTimeout        time.Duration // how long it may run as one, within the time that its tool has; default 1 hour
+	TaskPollInterval   time.Duration // how often clients are told to ask how one stands; default 2 seconds
+	MaxTasksPerSession int           // that one session may have running, others are waited for; default 16
 
 	Mirror Mirror       // of tools that stand for those of other servers, such as a gateway.Gateway; a Library where they have more; nil: there are none
 	Log    *slog.Logger // default: nothing is logged
@@ -54,7 +54,7 @@ func (o Options) withDefaults() (Options, error) {
 	for _, n := range []struct {
 		of       *int
 		standard int
-	}{{&o.Sessions, 4096}, {&o.Calls, 64}, {&o.Txns, 64}, {&o.TasksAtOnce, 16}} {
+	}{{&o.MaxSessions, 4096}, {&o.MaxCallsPerSession, 64}, {&o.MaxTxnsPerSession, 64}, {&o.MaxTasksPerSession, 16}} {
 		if *n.of < 0 {
 			return o, errors.New("mcp: a limit is negative; 0 is the default")
 		}
@@ -65,7 +65,7 @@ func (o Options) withDefaults() (Options, error) {
 	for _, d := range []struct {
 		of       *time.Duration
 		standard time.Duration
-	}{{&o.TaskAfter, 5 * time.Second}, {&o.TaskTime, time.Hour}, {&o.TaskPoll, 2 * time.Second}} {
+	}{{&o.TaskAfter, 5 * time.Second}, {&o.TaskTimeout, time.Hour}, {&o.TaskPollInterval, 2 * time.Second}} {
 		if *d.of < 0 {
 			return o, errors.New("mcp: a time is negative; 0 is the default")
 		}
@@ -85,20 +85,20 @@ func (o Options) withDefaults() (Options, error) {
 // Mirror knows which tools of the runtime stand for tools of other servers, and how those look. It is safe for
 // concurrent use. Package gateway has one.
 type Mirror interface {
-	// Listed returns how a tool is listed: a Tool object of the protocol, with the name that clients know it by, or nil where it is
+	// UpstreamDefinition returns how a tool is listed: a Tool object of the protocol, with the name that clients know it by, or nil where it is
 	// none for clients, because it stands for what they read in other ways. It is false for a tool that stands for no other.
-	Listed(t tool.Tool) (object json.RawMessage, ok bool)
-	// Called returns the name of the runtime's tool that clients know by a name; false where it knows none.
-	Called(name string) (tool string, ok bool)
+	UpstreamDefinition(t tool.Tool) (object json.RawMessage, ok bool)
+	// UpstreamTool returns the name of the runtime's tool that clients know by a name; false where it knows none.
+	UpstreamTool(name string) (tool string, ok bool)
 }
 
-// Asker is a Mirror that knows what other servers may ask. A call in which nobody can be asked is answered with less work.
-type Asker interface {
+// ClientRequester is a Mirror that knows what other servers may ask. A call in which nobody can be asked is answered with less work.
+type ClientRequester interface {
 	Mirror
 
-	// MayAsk reports whether a tool may ask the client of a call for something that such a client can. It is true for a tool that stands
+	// MayRequestClient reports whether a tool may ask the client of a call for something that such a client can. It is true for a tool that stands
 	// for no other.
-	MayAsk(t tool.Tool, can *sdk.ClientCapabilities) bool
+	MayRequestClient(t tool.Tool, can *sdk.ClientCapabilities) bool
 }
 
 // Awaiter is a Mirror whose servers may not have answered yet.
@@ -119,15 +119,15 @@ type Server struct {
 	sdk    *sdk.Server
 	about  *sdk.Implementation // which server this is
 	own    []transactionTool
-	sealer sealer
-	seats  *seats
+	sealer stateSealer
+	seats  *clientSessions
 
-	library Library // nil: there is none
-	asker   Asker   // nil: any tool may ask
-	offers  offers
-	traffic traffic
-	runs    runs
-	ties    ties
+	library Catalog         // nil: there is none
+	asker   ClientRequester // nil: any tool may ask
+	offers  resourceSet
+	traffic requestCounter
+	runs    backgroundCalls
+	ties    legacyConnStates
 }
 
 // New makes a server of a runtime's tools. It opens nothing and starts nothing.
@@ -143,7 +143,7 @@ func New(rt *agent.Runtime, opts Options) (*Server, error) {
 	if s.sealer, err = newSealer(opts.Key); err != nil {
 		return nil, err
 	}
-	if s.seats, err = newSeats(opts.Sessions); err != nil {
+	if s.seats, err = newSeats(opts.MaxSessions); err != nil {
 		return nil, err
 	}
 	if !opts.NoTransactions {
@@ -164,9 +164,9 @@ func New(rt *agent.Runtime, opts Options) (*Server, error) {
 	}
 	s.sdk.AddReceivingMiddleware(panics.Middleware(opts.Log), s.receive)
 	s.sdk.AddSendingMiddleware(s.send)
-	s.library, _ = opts.Mirror.(Library)
-	s.asker, _ = opts.Mirror.(Asker)
-	s.OffersChanged()
+	s.library, _ = opts.Mirror.(Catalog)
+	s.asker, _ = opts.Mirror.(ClientRequester)
+	s.CatalogChanged()
 	return s, nil
 }
 
@@ -212,7 +212,7 @@ func (s *Server) receive(next sdk.MethodHandler) sdk.MethodHandler {
 }
 
 // answer answers a request, if it is one that depends on the session.
-func (s *Server) answer(ctx context.Context, method string, req sdk.Request) (r *object, answered bool, err error) {
+func (s *Server) answer(ctx context.Context, method string, req sdk.Request) (r *wireResult, answered bool, err error) {
 	if !s.serves(method) {
 		return nil, false, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: fmt.Sprintf("method not found: %q", method)}
 	}
@@ -233,7 +233,7 @@ func (s *Server) answer(ctx context.Context, method string, req sdk.Request) (r 
 		s.unsubscribes(req)
 		return nil, false, nil
 	case *sdk.ServerRequest[*sdk.SetLoggingLevelParams]:
-		s.ties.with(req.Session, func(t *tie) { t.level = req.Params.Level })
+		s.ties.with(req.Session, func(t *legacyConnState) { t.level = req.Params.Level })
 		return nil, false, nil
 	case *sdk.ListPromptsRequest:
 		r, err = s.listPrompts(ctx, req)
@@ -256,7 +256,7 @@ func (s *Server) connects(ctx context.Context, req *sdk.ServerRequest[*sdk.Initi
 	if req.Extra == nil || req.Extra.TokenInfo == nil {
 		return nil
 	}
-	st, err := s.seatOf(ctx, req.Extra)
+	st, err := s.clientSessionOf(ctx, req.Extra)
 	if err != nil {
 		return err
 	}
@@ -268,7 +268,7 @@ func (s *Server) Run(ctx context.Context, t sdk.Transport, in *agent.Session) er
 	if in == nil {
 		return errors.New("mcp: the session is nil")
 	}
-	st, err := s.newSeat(ctx, in)
+	st, err := s.newClientSession(ctx, in)
 	if err != nil {
 		return err
 	}
@@ -277,13 +277,13 @@ func (s *Server) Run(ctx context.Context, t sdk.Transport, in *agent.Session) er
 		defer cancel()
 		s.runs.end(over, st)
 	}()
-	return s.sdk.Run(context.WithValue(ctx, seatKey{}, st), t)
+	return s.sdk.Run(context.WithValue(ctx, clientSessionKey{}, st), t)
 }
 
 // RunIO is Run over a pair of streams, one message a line, such as the standard ones of a process.
 func (s *Server) RunIO(ctx context.Context, in io.ReadCloser, out io.WriteCloser, who *agent.Session) error {
-	l := &lingering{Transport: &sdk.IOTransport{Reader: in, Writer: out}}
-	err := s.Run(context.WithValue(ctx, lineKey{}, line(l)), l, who)
+	l := &drainTransport{Transport: &sdk.IOTransport{Reader: in, Writer: out}}
+	err := s.Run(context.WithValue(ctx, notifierKey{}, notifier(l)), l, who)
 	if errors.Is(err, io.EOF) {
 		return nil // it went away
 	}
@@ -298,18 +298,18 @@ func (s *Server) ToolsChanged() {
 	})
 }
 
-type seatKey struct{}
+type clientSessionKey struct{}
 
-// seatOf is who the client of a request acts as: by what the request itself proves, or, for the one client of Run, by the
+// clientSessionOf is who the client of a request acts as: by what the request itself proves, or, for the one client of Run, by the
 // connection.
-func (s *Server) seatOf(ctx context.Context, extra *sdk.RequestExtra) (*seat, error) {
+func (s *Server) clientSessionOf(ctx context.Context, extra *sdk.RequestExtra) (*clientSession, error) {
 	if extra != nil && extra.TokenInfo != nil {
-		if st, ok := extra.TokenInfo.Extra[tokenSeat].(*seat); ok && st != nil {
+		if st, ok := extra.TokenInfo.Extra[tokenSeat].(*clientSession); ok && st != nil {
 			return st, nil
 		}
 		return nil, errNoSession
 	}
-	if st, ok := ctx.Value(seatKey{}).(*seat); ok && st != nil {
+	if st, ok := ctx.Value(clientSessionKey{}).(*clientSession); ok && st != nil {
 		return st, nil
 	}
 	return nil, errNoSession

@@ -15,22 +15,22 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// line is a way to tell a client what the SDK has no words for.
-type line interface {
+// notifier is a way to tell a client what the SDK has no words for.
+type notifier interface {
 	tell(ctx context.Context, m *jsonrpc.Request) error
 }
 
-type lineKey struct{}
+type notifierKey struct{}
 
 const tokenLine = "line"
 
-// lineOf is that of a request; nil: there is none.
-func lineOf(ctx context.Context, extra *sdk.RequestExtra) line {
+// notifierOf is that of a request; nil: there is none.
+func notifierOf(ctx context.Context, extra *sdk.RequestExtra) notifier {
 	if extra != nil && extra.TokenInfo != nil {
-		l, _ := extra.TokenInfo.Extra[tokenLine].(line)
+		l, _ := extra.TokenInfo.Extra[tokenLine].(notifier)
 		return l
 	}
-	l, _ := ctx.Value(lineKey{}).(line)
+	l, _ := ctx.Value(notifierKey{}).(notifier)
 	return l
 }
 
@@ -97,7 +97,7 @@ func streams(w http.ResponseWriter, r *http.Request, body []byte) (http.Response
 	}
 	body = listenWithTasks(body)
 	s := &stream{ResponseWriter: w}
-	r = r.WithContext(context.WithValue(r.Context(), lineKey{}, s))
+	r = r.WithContext(context.WithValue(r.Context(), notifierKey{}, s))
 	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
 	return s, r, s.end
 }

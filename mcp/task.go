@@ -45,7 +45,7 @@ type taskRequest = sdk.ServerRequest[*taskParams]
 // addTasks registers the methods. They are answered by receive, which knows who asks.
 func (s *Server) addTasks() error {
 	for _, method := range []string{"tasks/get", "tasks/update", "tasks/cancel"} {
-		err := sdk.AddReceivingCustomMethod(s.sdk, method, func(context.Context, *sdk.ServerSession, *taskParams) (*object, error) {
+		err := sdk.AddReceivingCustomMethod(s.sdk, method, func(context.Context, *sdk.ServerSession, *taskParams) (*wireResult, error) {
 			return nil, errElsewhere
 		})
 		if err != nil {
@@ -56,8 +56,8 @@ func (s *Server) addTasks() error {
 }
 
 // tasks answers the methods of the extension.
-func (s *Server) tasks(ctx context.Context, method string, req *taskRequest) (*object, error) {
-	st, err := s.seatOf(ctx, req.Extra)
+func (s *Server) tasks(ctx context.Context, method string, req *taskRequest) (*wireResult, error) {
+	st, err := s.clientSessionOf(ctx, req.Extra)
 	if err != nil {
 		return nil, err
 	}
@@ -65,8 +65,8 @@ func (s *Server) tasks(ctx context.Context, method string, req *taskRequest) (*o
 		return nil, unknownTask("")
 	}
 	c := &call{s: s, st: st, caps: req.ClientCapabilities(), client: req.ClientInfo(), revision: req.ProtocolVersion(), slot: &raw.Slot{}}
-	if !c.knowsTasks() {
-		return nil, lacksTasks()
+	if !c.clientSupportsTasks() {
+		return nil, errTasksUnsupported()
 	}
 	id := req.Params.TaskID
 	switch q, err := s.recorded(ctx, id, st); {
@@ -93,25 +93,25 @@ func unknownTask(id string) error {
 }
 
 // recorded finds a call of a session on the journal.
-func (s *Server) recorded(ctx context.Context, id string, st *seat) (*question, error) {
-	if _, err := st.in.Find(ctx, id); err != nil {
+func (s *Server) recorded(ctx context.Context, id string, st *clientSession) (*approvalRequest, error) {
+	if _, err := st.session.FindTxn(ctx, id); err != nil {
 		return nil, err
 	}
 	t, c, err := revert.LoadCall(ctx, s.rt.Journal(), id)
 	if err != nil {
 		return nil, err
 	}
-	return &question{t, c}, nil
+	return &approvalRequest{t, c}, nil
 }
 
 // created is the answer to tools/call of a call that is a task.
-func (c *call) created(q *question) *object {
+func (c *call) created(q *approvalRequest) *wireResult {
 	r := newObject(c.revision)
 	status, until := taskWorking, time.Time{}
 	if q.waits() {
 		until = q.call.Asked.Expires
 	} else if t, ok := c.s.runs.task(q.call.Ref.Call); ok {
-		until = t.end
+		until = t.deadline
 	}
 	c.describeTask(r, q.call, status, until)
 	r.set("resultType", "task")
@@ -128,7 +128,7 @@ func (c *call) created(q *question) *object {
 const waitsFor = "waits for approval by a person"
 
 // describeTask says what a task is. Until is when it will have ended by itself; zero: it has.
-func (c *call) describeTask(r *object, of *revert.Call, status string, until time.Time) {
+func (c *call) describeTask(r *wireResult, of *revert.Call, status string, until time.Time) {
 	r.set("taskId", of.Ref.Call)
 	r.set("status", status)
 	r.set("createdAt", of.Began.UTC().Format(time.RFC3339Nano))
@@ -142,12 +142,12 @@ func (c *call) describeTask(r *object, of *revert.Call, status string, until tim
 		if !until.IsZero() {
 			r.set("ttlMs", max(until.Sub(of.Began).Milliseconds(), 1))
 		}
-		r.set("pollIntervalMs", c.s.opts.TaskPoll.Milliseconds())
+		r.set("pollIntervalMs", c.s.opts.TaskPollInterval.Milliseconds())
 	}
 }
 
 // describe says how a task stands that runs here.
-func (c *call) describe(t *talk) *object {
+func (c *call) describe(t *asyncCall) *wireResult {
 	r := newObject(c.revision)
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -156,7 +156,7 @@ func (c *call) describe(t *talk) *object {
 	if len(asked) > 0 {
 		status = taskAsks
 	}
-	c.describeTask(r, t.is.call, status, t.end)
+	c.describeTask(r, t.origin.call, status, t.deadline)
 	r.set("lastUpdatedAt", t.at.UTC().Format(time.RFC3339Nano))
 	if len(asked) > 0 {
 		r.set("inputRequests", asked)
@@ -165,13 +165,13 @@ func (c *call) describe(t *talk) *object {
 }
 
 // getTask says how a task stands, and lets a call go on that was answered meanwhile.
-func (c *call) getTask(ctx context.Context, q *question) (*object, error) {
+func (c *call) getTask(ctx context.Context, q *approvalRequest) (*wireResult, error) {
 	if t, ok := c.running(q); ok {
 		return c.describe(t), nil
 	}
 	id := q.call.Ref.Call
 	if q.waits() && (q.call.Answered != nil || time.Now().After(q.call.Asked.Expires)) {
-		if t := c.letGoOn(ctx, q); t != nil {
+		if t := c.resumeApproved(ctx, q); t != nil {
 			t.settle(ctx)
 			if t, ok := c.running(q); ok {
 				return c.describe(t), nil
@@ -183,15 +183,15 @@ func (c *call) getTask(ctx context.Context, q *question) (*object, error) {
 	if err != nil {
 		return nil, err
 	}
-	out, err := c.st.in.Outcome(ctx, id)
+	out, err := c.st.session.Outcome(ctx, id)
 	if err != nil {
 		return nil, err
 	}
-	return c.standing(ctx, q, out)
+	return c.taskStatus(ctx, q, out)
 }
 
 // running finds the task, where it runs here.
-func (c *call) running(q *question) (*talk, bool) {
+func (c *call) running(q *approvalRequest) (*asyncCall, bool) {
 	t, ok := c.s.runs.task(q.call.Ref.Call)
 	if !ok {
 		return nil, false
@@ -204,8 +204,8 @@ func (c *call) running(q *question) (*talk, bool) {
 	}
 }
 
-// standing says how a task stands by the journal.
-func (c *call) standing(ctx context.Context, q *question, out tool.Outcome) (*object, error) {
+// taskStatus says how a task stands by the journal.
+func (c *call) taskStatus(ctx context.Context, q *approvalRequest, out tool.Outcome) (*wireResult, error) {
 	r := newObject(c.revision)
 	switch {
 	case q.waits() && c.elicits():
@@ -225,26 +225,26 @@ func (c *call) standing(ctx context.Context, q *question, out tool.Outcome) (*ob
 			r.set("statusMessage", out.Error.Why)
 		}
 	default:
-		return r, c.over(ctx, r, q, out)
+		return r, c.hasEnded(ctx, r, q, out)
 	}
 	return r, nil
 }
 
-// over is a task whose call has ended.
-func (c *call) over(ctx context.Context, r *object, q *question, out tool.Outcome) error {
-	if t, ok := c.st.in.Tool(q.call.Tool.Name); ok {
+// hasEnded is a task whose call has ended.
+func (c *call) hasEnded(ctx context.Context, r *wireResult, q *approvalRequest, out tool.Outcome) error {
+	if t, ok := c.st.session.Tool(q.call.Tool.Name); ok {
 		c.tool = t
 	}
 	c.slot = raw.Kept(q.call.Notes)
-	if slot, ok := c.st.left(q.call.Ref.Call); ok {
+	if slot, ok := c.st.rawResult(q.call.Ref.Call); ok {
 		c.slot = slot
 	}
-	result, err := c.told(ctx, out)
+	result, err := c.endedResult(ctx, out)
 	var refusal *jsonrpc.Error
 	switch {
 	case err == nil:
 		c.describeTask(r, q.call, taskCompleted, time.Time{})
-		if out.Status == tool.StatusDone && out.TakenBack != "" {
+		if out.Status == tool.StatusDone && out.Reverted != "" {
 			undone(result, out)
 		}
 		r.set("result", result)
@@ -259,9 +259,9 @@ func (c *call) over(ctx context.Context, r *object, q *question, out tool.Outcom
 }
 
 // undone says of a result that what it tells of is not there any more: whoever reads it late would build on it.
-func undone(result *object, out tool.Outcome) {
+func undone(result *wireResult, out tool.Outcome) {
 	text := "The call was done, and has been taken back since."
-	if out.TakenBack != "all" {
+	if out.Reverted != "all" {
 		text = "The call was done, and has been taken back since, but not all of it."
 	}
 	result.set("content", []sdk.Content{&sdk.TextContent{Text: text}})
@@ -271,33 +271,33 @@ func undone(result *object, out tool.Outcome) {
 }
 
 // lives reports whether the process that began a call may still be at it.
-func (c *call) lives(ctx context.Context, q *question) bool {
+func (c *call) lives(ctx context.Context, q *approvalRequest) bool {
 	alive, err := c.s.rt.Journal().Alive(ctx, q.txn.Owner)
 	return err != nil || alive
 }
 
-// letGoOn runs a call that was answered. Of two that ask at once one finds it running; nil: it cannot run now.
-func (c *call) letGoOn(ctx context.Context, q *question) *talk {
+// resumeApproved runs a call that was answered. Of two that ask at once one finds it running; nil: it cannot run now.
+func (c *call) resumeApproved(ctx context.Context, q *approvalRequest) *asyncCall {
 	id := q.call.Ref.Call
-	done, dealt := c.st.deal(id)
+	done, dealt := c.st.lockAnswer(id)
 	if !dealt {
 		t, _ := c.s.runs.task(id)
 		return t
 	}
 	apart := *c
-	apart.voice = &voice{}
-	t := newTalk(&apart)
-	if !t.become(q) {
+	apart.voice = &logSender{}
+	t := newAsyncCall(&apart)
+	if !t.tryConvert(q) {
 		done()
 		return nil
 	}
 	ctx = context.WithValue(ctx, clientKey{}, &apart)
 	gone := c.s.seats.stay(c.st)
-	c.s.runs.begin(ctx, t.running, func(ctx context.Context) {
+	c.s.runs.begin(ctx, t.backgroundCall, func(ctx context.Context) {
 		defer gone()
 		defer done()
-		defer t.over()
-		if err := apart.goesOnApart(ask.With(ctx, t), q); err != nil {
+		defer t.finishTask()
+		if err := apart.resumeInBackground(ask.With(ctx, t), q); err != nil {
 			c.s.opts.Log.Warn("a call that was answered did not go on", "call", id, "error", err)
 		}
 	})
@@ -305,8 +305,8 @@ func (c *call) letGoOn(ctx context.Context, q *question) *talk {
 }
 
 // settle waits for the end of a call, or for what it asks, as long as its client would before it looks again.
-func (t *talk) settle(ctx context.Context) {
-	poll := time.NewTimer(t.c.s.opts.TaskPoll)
+func (t *asyncCall) settle(ctx context.Context) {
+	poll := time.NewTimer(t.c.s.opts.TaskPollInterval)
 	defer poll.Stop()
 	news, asks := t.changed()
 	if asks {
@@ -320,20 +320,20 @@ func (t *talk) settle(ctx context.Context) {
 	}
 }
 
-// goesOnApart is the rest of a call that was answered.
-func (c *call) goesOnApart(ctx context.Context, q *question) error {
+// resumeInBackground is the rest of a call that was answered.
+func (c *call) resumeInBackground(ctx context.Context, q *approvalRequest) error {
 	id := q.call.Ref.Call
-	tx, err := c.st.in.Open(ctx, q.txn.ID)
+	tx, err := c.st.session.ResumeTxn(ctx, q.txn.ID)
 	if err != nil {
 		return err
 	}
-	w, _ := c.st.waitingCall(id)
+	w, _ := c.st.pendingCall(id)
 	ctx, c.slot = raw.With(ctx)
-	out, _ := tx.Resume(ctx, id, agent.WithBegun(func(_ string, _ func(context.Context) error, note raw.Note) { c.slot.Last(note) }))
+	out, _ := tx.Resume(ctx, id, agent.OnStart(func(_ string, _ func(context.Context) error, note raw.Note) { c.slot.Last(note) }))
 	if out.Status == tool.StatusPending {
 		return nil
 	}
-	c.st.goesOn(id)
+	c.st.removePending(id)
 	if w.alone {
 		return c.end(ctx, tx, out.Status)
 	}
@@ -341,15 +341,15 @@ func (c *call) goesOnApart(ctx context.Context, q *question) error {
 }
 
 // key is what a client knows the question by: another question has another one.
-func (q *question) key() string {
+func (q *approvalRequest) key() string {
 	digest := q.call.Asked.Digest
 	return keyApproval + "-" + digest[max(0, len(digest)-16):]
 }
 
 // updateTask takes what the client answers. What nobody asked counts for nothing.
-func (c *call) updateTask(ctx context.Context, q *question, said map[string]json.RawMessage) error {
+func (c *call) updateTask(ctx context.Context, q *approvalRequest, said map[string]json.RawMessage) error {
 	if t, ok := c.running(q); ok {
-		return t.say(said)
+		return t.acceptInput(said)
 	}
 	if !q.waits() || !c.elicits() || said[q.key()] == nil {
 		return nil
@@ -363,23 +363,23 @@ func (c *call) updateTask(ctx context.Context, q *question, said map[string]json
 		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "the answer does not count: " + err.Error()}
 	}
 	if answered {
-		c.letGoOn(ctx, q)
+		c.resumeApproved(ctx, q)
 	}
 	return nil
 }
 
 // cancelTask stops a call that runs, and takes the transaction of one that waits by itself back, with nothing in it.
-func (c *call) cancelTask(ctx context.Context, q *question) {
+func (c *call) cancelTask(ctx context.Context, q *approvalRequest) {
 	if t, ok := c.running(q); ok {
 		t.stop(errCancelled)
 		return
 	}
-	if w, _ := c.st.waitingCall(q.call.Ref.Call); !w.alone || !q.waits() {
+	if w, _ := c.st.pendingCall(q.call.Ref.Call); !w.alone || !q.waits() {
 		return
 	}
-	if _, err := c.st.in.Revert(context.WithoutCancel(ctx), q.txn.ID); err != nil {
+	if _, err := c.st.session.Revert(context.WithoutCancel(ctx), q.txn.ID); err != nil {
 		c.s.opts.Log.Warn("a task that was cancelled was not taken back", "call", q.call.Ref.Call, "error", err)
 		return
 	}
-	c.st.ended(q.txn.ID)
+	c.st.txnEnded(q.txn.ID)
 }

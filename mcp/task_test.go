@@ -79,10 +79,10 @@ func TestTask(t *testing.T) {
 		sent   int64
 	}{
 		{"approved", func(o *office, id string, _ func(string, *taskParams) (*taskResult, error)) {
-			require.NoError(o.t, o.rt.Answer(o.t.Context(), agent.Reply{Call: id, Approved: true, By: "boss"}))
+			require.NoError(o.t, o.rt.Answer(o.t.Context(), agent.Answer{Call: id, Approved: true, By: "boss"}))
 		}, "completed", false, 1},
 		{"refused", func(o *office, id string, _ func(string, *taskParams) (*taskResult, error)) {
-			require.NoError(o.t, o.rt.Answer(o.t.Context(), agent.Reply{Call: id, By: "boss"}))
+			require.NoError(o.t, o.rt.Answer(o.t.Context(), agent.Answer{Call: id, By: "boss"}))
 		}, "completed", true, 0},
 		{"not answered", func(*office, string, func(string, *taskParams) (*taskResult, error)) {}, "working", false, 0},
 		{"cancelled", func(o *office, id string, ask func(string, *taskParams) (*taskResult, error)) {
@@ -119,7 +119,7 @@ func TestTask(t *testing.T) {
 			require.NoError(t, err)
 			stands, err := revert.Load(t.Context(), o.rt.Journal(), c.Ref.Txn)
 			require.NoError(t, err)
-			require.Equal(t, tt.status == "working", stands.State() == revert.Open)
+			require.Equal(t, tt.status == "working", stands.State() == revert.TxnOpen)
 		})
 	}
 }
@@ -152,14 +152,14 @@ func TestTaskCancelledWhileItRuns(t *testing.T) {
 			}
 			slow, err = tool.FromSpec(spec)
 			require.NoError(t, err)
-			engine, err := rego.New(rego.Options{Deadline: time.Minute, Modules: map[string]string{"p.rego": `package remit
+			engine, err := rego.New(rego.Options{Timeout: time.Minute, Modules: map[string]string{"p.rego": `package remit
 				ask contains "slow" if input.tool.name == "slow"`}})
 			require.NoError(t, err)
-			o := &office{house: newHouse(t, mcp.Options{}, agent.Wait(), agent.Policy(engine), agent.Tools(slow))}
+			o := &office{house: newHouse(t, mcp.Options{}, agent.SuspendForApproval(), agent.Policy(engine), agent.Tools(slow))}
 			ask := o.taskClient(o.session("coder"))
 			made, err := ask("tools/call", &taskParams{Name: "slow", Arguments: json.RawMessage(`{"input":"x"}`)})
 			require.NoError(t, err)
-			require.NoError(t, o.rt.Answer(t.Context(), agent.Reply{Call: made.TaskID, Approved: true, By: "boss"}))
+			require.NoError(t, o.rt.Answer(t.Context(), agent.Answer{Call: made.TaskID, Approved: true, By: "boss"}))
 			first := make(chan *taskResult, 1)
 			go func() {
 				r, err := ask("tasks/get", &taskParams{TaskID: made.TaskID})

@@ -51,20 +51,20 @@ func serveTasks(dir string, recover bool) (err error) {
 	if err != nil {
 		return err
 	}
-	engine, err := rego.New(rego.Options{Deadline: time.Minute, Modules: map[string]string{"p.rego": asksForSure}})
+	engine, err := rego.New(rego.Options{Timeout: time.Minute, Modules: map[string]string{"p.rego": asksForSure}})
 	if err != nil {
 		return err
 	}
 	workspace := filepath.Join(dir, "workspace")
 	rt, err := agent.New(
-		agent.Tools(tools...), agent.Journal(journal), agent.Policy(engine), agent.Wait(), agent.OnAbandoned(agent.Revert),
+		agent.Tools(tools...), agent.Journal(journal), agent.Policy(engine), agent.SuspendForApproval(), agent.OnAbandoned(agent.RevertAbandoned),
 		agent.Root("workspace", workspace), agent.Log(slog.New(slog.DiscardHandler)),
 	)
 	if err != nil {
 		return err
 	}
 	if recover {
-		if _, err := rt.Recover(ctx); err != nil && !errors.Is(err, agent.ErrPartial) {
+		if _, err := rt.Recover(ctx); err != nil && !errors.Is(err, agent.ErrPartialRevert) {
 			return err
 		}
 	}
@@ -74,7 +74,7 @@ func serveTasks(dir string, recover bool) (err error) {
 	}
 	token := os.Getenv("TASK_TOKEN")
 	if token == "" {
-		s, err := rt.Session(ctx, perm.Principal{ID: "coder"}, agent.ShownTo(perm.ClientFacts{Surface: mcp.Surface}))
+		s, err := rt.Session(ctx, perm.Principal{ID: "coder"}, agent.ClientProfile(perm.ClientFacts{Surface: mcp.Surface}))
 		if err != nil {
 			return err
 		}

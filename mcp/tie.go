@@ -10,31 +10,31 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// tie is what a connection of an older revision has said that holds until it ends.
-type tie struct {
+// legacyConnState is what a connection of an older revision has said that holds until it ends.
+type legacyConnState struct {
 	level   sdk.LoggingLevel // of what it wants to be logged; empty: nothing
 	watched map[string]func()
 }
 
-// ties are those of one server, by connection.
-type ties struct {
+// legacyConnStates are those of one server, by connection.
+type legacyConnStates struct {
 	mu  sync.Mutex // never held across a wait
-	all map[*sdk.ServerSession]*tie
+	all map[*sdk.ServerSession]*legacyConnState
 }
 
 // mostWatched is how many resources of other servers one connection may be told of.
 const mostWatched = 1000
 
 // with changes what holds for a connection.
-func (t *ties) with(c *sdk.ServerSession, change func(*tie)) {
+func (t *legacyConnStates) with(c *sdk.ServerSession, change func(*legacyConnState)) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	one, there := t.all[c]
 	if !there {
 		if t.all == nil {
-			t.all = map[*sdk.ServerSession]*tie{}
+			t.all = map[*sdk.ServerSession]*legacyConnState{}
 		}
-		one = &tie{watched: map[string]func(){}}
+		one = &legacyConnState{watched: map[string]func(){}}
 		t.all[c] = one
 		go func() {
 			_ = c.Wait()
@@ -45,7 +45,7 @@ func (t *ties) with(c *sdk.ServerSession, change func(*tie)) {
 }
 
 // cut forgets a connection.
-func (t *ties) cut(c *sdk.ServerSession) {
+func (t *legacyConnStates) cut(c *sdk.ServerSession) {
 	t.mu.Lock()
 	one := t.all[c]
 	delete(t.all, c)
@@ -87,7 +87,7 @@ func (s *Server) subscribes(ctx context.Context, req *sdk.SubscribeRequest) erro
 		return err
 	}
 	full := false
-	s.ties.with(req.Session, func(t *tie) { full = len(t.watched) >= mostWatched })
+	s.ties.with(req.Session, func(t *legacyConnState) { full = len(t.watched) >= mostWatched })
 	if full {
 		return fmt.Errorf("mcp: a connection is told of at most %d resources", mostWatched)
 	}
@@ -96,7 +96,7 @@ func (s *Server) subscribes(ctx context.Context, req *sdk.SubscribeRequest) erro
 		return err
 	}
 	var before func()
-	s.ties.with(req.Session, func(t *tie) { before, t.watched[req.Params.URI] = t.watched[req.Params.URI], end })
+	s.ties.with(req.Session, func(t *legacyConnState) { before, t.watched[req.Params.URI] = t.watched[req.Params.URI], end })
 	if before != nil {
 		before()
 	}
@@ -105,7 +105,7 @@ func (s *Server) subscribes(ctx context.Context, req *sdk.SubscribeRequest) erro
 
 func (s *Server) unsubscribes(req *sdk.UnsubscribeRequest) {
 	var end func()
-	s.ties.with(req.Session, func(t *tie) {
+	s.ties.with(req.Session, func(t *legacyConnState) {
 		end = t.watched[req.Params.URI]
 		delete(t.watched, req.Params.URI)
 	})

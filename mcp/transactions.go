@@ -81,9 +81,9 @@ func mustSchema(properties string) *schema.Schema {
 }
 
 // listed is the tool as it is listed.
-func (t transactionTool) listed() (listed, error) {
+func (t transactionTool) listed() (listItem, error) {
 	object, err := json.Marshal(sdk.Tool{Name: t.name, Title: t.hints.Title, Description: t.description, InputSchema: json.RawMessage(t.input.Canonical()), Annotations: &t.hints})
-	return listed{t.name, object}, err
+	return listItem{t.name, object}, err
 }
 
 // transactionTool finds one by its name.
@@ -96,7 +96,7 @@ func (s *Server) transactionTool(name string) (t transactionTool, ok bool) {
 }
 
 // run answers a call of the tool. It is no call of the runtime, and has no outcome: an error says what to do.
-func (t transactionTool) run(ctx context.Context, c *call) (*object, error) {
+func (t transactionTool) run(ctx context.Context, c *call) (*wireResult, error) {
 	var in txnInput
 	err := t.read(c.req.Params.Arguments, &in)
 	var value any
@@ -140,8 +140,8 @@ func (t transactionTool) read(args json.RawMessage, into *txnInput) error {
 	return nil
 }
 
-// begun is what txn_begin answers.
-type begun struct {
+// beginResult is what txn_begin answers.
+type beginResult struct {
 	Txn     string          `json:"txn"`
 	State   revert.TxnState `json:"state"`
 	Current bool            `json:"current"`
@@ -149,7 +149,7 @@ type begun struct {
 
 func beginTxn(ctx context.Context, c *call, in txnInput) (any, error) {
 	if in.Current {
-		done, ok := c.st.deal(markCurrent)
+		done, ok := c.st.lockAnswer(markCurrent)
 		if !ok {
 			return nil, errors.New("another current transaction is being begun; there is one at a time")
 		}
@@ -161,7 +161,7 @@ func beginTxn(ctx context.Context, c *call, in txnInput) (any, error) {
 	case in.Current && now.txn != "":
 		return nil, fmt.Errorf("transaction %s is the current one already; commit or revert it first, or begin this one without current", now.txn)
 	}
-	tx, err := c.st.begin(ctx, c.s.opts.Txns)
+	tx, err := c.st.begin(ctx, c.s.opts.MaxTxnsPerSession)
 	if err != nil {
 		return nil, err
 	}
@@ -170,37 +170,37 @@ func beginTxn(ctx context.Context, c *call, in txnInput) (any, error) {
 			return nil, errors.Join(err, c.end(ctx, tx, tool.StatusInvalid))
 		}
 	}
-	return begun{tx.ID(), revert.Open, in.Current}, nil
+	return beginResult{tx.ID(), revert.TxnOpen, in.Current}, nil
 }
 
-// committed is what txn_commit answers.
-type committed struct {
+// commitResult is what txn_commit answers.
+type commitResult struct {
 	Txn      string          `json:"txn"`
 	State    revert.TxnState `json:"state"`
-	Released []detail        `json:"released,omitempty"` // of the calls that were held
+	Released []outcomeDetail `json:"released,omitempty"` // of the calls that were held
 }
 
 func commitTxn(ctx context.Context, c *call, in txnInput) (any, error) {
-	id, err := c.meant(in)
+	id, err := c.targetTxn(in)
 	if err != nil {
 		return nil, err
 	}
-	tx, err := c.st.in.Open(ctx, id)
+	tx, err := c.st.session.ResumeTxn(ctx, id)
 	if err != nil {
 		return nil, c.unknownTxn(id, err)
 	}
-	c.parts(ctx, id)
+	c.recordCurrentEnd(ctx, id)
 	err = tx.Commit(context.WithoutCancel(ctx))
-	answer := committed{Txn: id, State: revert.CommittedState}
+	answer := commitResult{Txn: id, State: revert.TxnCommitted}
 	for _, out := range tx.Released() {
 		answer.Released = append(answer.Released, details(out))
 	}
 	switch {
 	case err == nil:
-		c.st.ended(id)
+		c.st.txnEnded(id)
 		return answer, nil
 	case errors.Is(err, agent.ErrNotReleased):
-		answer.State = revert.Open
+		answer.State = revert.TxnOpen
 		return answer, err
 	}
 	return nil, err
@@ -209,36 +209,38 @@ func commitTxn(ctx context.Context, c *call, in txnInput) (any, error) {
 // revertTxn takes nothing of other transactions along, which may be another session's: what lies on it is a conflict. An agent asks, so the
 // policy decides.
 func revertTxn(ctx context.Context, c *call, in txnInput) (any, error) {
-	id, err := c.taken(in)
+	id, err := c.revertTarget(in)
 	if err != nil {
 		return nil, err
 	}
-	c.parts(ctx, id)
-	permit := func(_ context.Context, of revert.Call, asking bool) error { return c.st.in.MayRevert(ctx, of, asking) } // until the client leaves
-	rep, err := c.st.in.Undo(context.WithoutCancel(ctx), id, revert.Undoing{Permit: permit})
-	if err != nil && !errors.Is(err, agent.ErrPartial) {
+	c.recordCurrentEnd(ctx, id)
+	permit := func(_ context.Context, of revert.Call, asking bool) error {
+		return c.st.session.MayRevert(ctx, of, asking)
+	} // until the client leaves
+	rep, err := c.st.session.Undo(context.WithoutCancel(ctx), id, revert.Options{Permit: permit})
+	if err != nil && !errors.Is(err, agent.ErrPartialRevert) {
 		return nil, c.unknownTxn(id, err)
 	}
-	if rep.State != revert.Open {
-		c.st.ended(rep.Txn)
+	if rep.State != revert.TxnOpen {
+		c.st.txnEnded(rep.Txn)
 	}
 	return rep, err
 }
 
 func previewTxn(ctx context.Context, c *call, in txnInput) (any, error) {
-	id, err := c.taken(in)
+	id, err := c.revertTarget(in)
 	if err != nil {
 		return nil, err
 	}
-	rep, err := c.st.in.Preview(ctx, id, revert.Undoing{Permit: c.st.in.MayRevert})
+	rep, err := c.st.session.Preview(ctx, id, revert.Options{Permit: c.st.session.MayRevert})
 	if err != nil {
 		return nil, c.unknownTxn(id, err)
 	}
 	return rep, nil
 }
 
-// meant is the transaction that the arguments name, or the current one.
-func (c *call) meant(in txnInput) (string, error) {
+// targetTxn is the transaction that the arguments name, or the current one.
+func (c *call) targetTxn(in txnInput) (string, error) {
 	if in.Txn != "" {
 		return in.Txn, nil
 	}
@@ -248,15 +250,15 @@ func (c *call) meant(in txnInput) (string, error) {
 	return "", errors.New(`the session has no current transaction; name one in "txn"`)
 }
 
-// taken is what is to be taken back.
-func (c *call) taken(in txnInput) (string, error) {
+// revertTarget is what is to be taken back.
+func (c *call) revertTarget(in txnInput) (string, error) {
 	switch {
 	case in.Txn != "" && in.Call != "":
 		return "", errors.New(`name a transaction in "txn", or a call in "call", and not both`)
 	case in.Call != "":
 		return in.Call, nil
 	}
-	return c.meant(in)
+	return c.targetTxn(in)
 }
 
 // unknownTxn is the error about an id. For one of another session it is the same as for none.
@@ -267,25 +269,25 @@ func (c *call) unknownTxn(id string, err error) error {
 	return err
 }
 
-// stand is how a transaction stands.
-type stand struct {
+// txnState is how a transaction stands.
+type txnState struct {
 	Txn   string          `json:"txn"`
 	State revert.TxnState `json:"state"`
-	Calls []standCall     `json:"calls"`
+	Calls []txnCallState  `json:"calls"`
 }
 
-type standCall struct {
+type txnCallState struct {
 	Call   string       `json:"call"`
 	Tool   string       `json:"tool"`
 	Phase  revert.Phase `json:"phase"`
 	Undone bool         `json:"undone,omitempty"`
 }
 
-// stands is a page of a list.
-type stands struct {
-	Txns    []stand `json:"txns"`
-	Page    int     `json:"page"`
-	HasMore bool    `json:"has_more"`
+// txnStatePage is a page of a list.
+type txnStatePage struct {
+	Txns    []txnState `json:"txns"`
+	Page    int        `json:"page"`
+	HasMore bool       `json:"has_more"`
 }
 
 // perPage is how many transactions a page has.
@@ -294,7 +296,7 @@ const perPage = 20
 func txnStatus(ctx context.Context, c *call, in txnInput) (any, error) {
 	j := c.s.rt.Journal()
 	if in.Txn != "" {
-		if _, err := c.st.in.Find(ctx, in.Txn); err != nil {
+		if _, err := c.st.session.FindTxn(ctx, in.Txn); err != nil {
 			return nil, c.unknownTxn(in.Txn, err)
 		}
 		t, err := revert.Load(ctx, j, in.Txn)
@@ -304,9 +306,9 @@ func txnStatus(ctx context.Context, c *call, in txnInput) (any, error) {
 		c.st.told(t.ID)
 		return standOf(t), nil
 	}
-	page := stands{Txns: []stand{}, Page: max(in.Page, 1)}
+	page := txnStatePage{Txns: []txnState{}, Page: max(in.Page, 1)}
 	n := 0
-	for e, err := range j.Entries(ctx, journal.Query{Session: c.st.in.ID(), Kinds: []kind.Kind{kind.Begun}, Newest: true, Limit: page.Page*perPage + 1}) {
+	for e, err := range j.Entries(ctx, journal.Query{Session: c.st.session.ID(), Kinds: []kind.Kind{kind.Begun}, Newest: true, Limit: page.Page*perPage + 1}) {
 		if err != nil {
 			return nil, err
 		}
@@ -326,10 +328,10 @@ func txnStatus(ctx context.Context, c *call, in txnInput) (any, error) {
 	return page, nil
 }
 
-func standOf(t *revert.Txn) stand {
-	s := stand{Txn: t.ID, State: t.State(), Calls: []standCall{}}
+func standOf(t *revert.Txn) txnState {
+	s := txnState{Txn: t.ID, State: t.State(), Calls: []txnCallState{}}
 	for _, c := range t.Calls {
-		s.Calls = append(s.Calls, standCall{c.Ref.Call, c.Tool.Name, c.Phase, c.Undone()})
+		s.Calls = append(s.Calls, txnCallState{c.Ref.Call, c.Tool.Name, c.Phase, c.IsReverted()})
 	}
 	return s
 }

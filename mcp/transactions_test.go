@@ -37,7 +37,7 @@ func write(path, content string) tool.Args { return tool.Args{"path": path, "con
 
 // TestTransaction: calls that name a transaction are kept or taken back together.
 func TestTransaction(t *testing.T) {
-	eras(t, func(t *testing.T, revision string) {
+	routeByRevision(t, func(t *testing.T, revision string) {
 		h := newHouse(t, mcp.Options{})
 		cs := h.client(revision, nil)
 		begin := func(args tool.Args) string {
@@ -75,7 +75,7 @@ func TestTransaction(t *testing.T) {
 
 // TestCurrentTransaction: one that is current has all calls that name none, until it ends.
 func TestCurrentTransaction(t *testing.T) {
-	eras(t, func(t *testing.T, revision string) {
+	routeByRevision(t, func(t *testing.T, revision string) {
 		h := newHouse(t, mcp.Options{})
 		cs := h.client(revision, nil)
 		r := h.call(cs, "txn_revert", nil)
@@ -172,7 +172,7 @@ func TestStatus(t *testing.T) {
 
 // TestOthersTransaction: what another session did is not there, whatever it is asked by.
 func TestOthersTransaction(t *testing.T) {
-	eras(t, func(t *testing.T, revision string) {
+	routeByRevision(t, func(t *testing.T, revision string) {
 		h := newHouse(t, mcp.Options{})
 		theirs := h.clientOf(revision, nil, h.session("theirs"))
 		mine := h.clientOf(revision, nil, h.session("mine"))
@@ -219,7 +219,7 @@ func TestCallID(t *testing.T) {
 
 // TestManyTransactions: a session cannot hold any number open.
 func TestManyTransactions(t *testing.T) {
-	h := newHouse(t, mcp.Options{Txns: 2})
+	h := newHouse(t, mcp.Options{MaxTxnsPerSession: 2})
 	cs := h.client(modern, nil)
 	txn := said[txnSaid](t, h.call(cs, "txn_begin", nil).StructuredContent).Txn
 	h.call(cs, "txn_begin", nil)

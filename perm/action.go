@@ -8,26 +8,26 @@ type Action string
 // The actions. A move is Delete of one resource and Write of another; an HTTP
 // POST is Connect with its method in the access; DDL is Write on the database.
 const (
-	Read    Action = "read"    // look at the content of a resource
-	List    Action = "list"    // look at the names below a resource
-	Write   Action = "write"   // create or change a resource
-	Delete  Action = "delete"  // remove a resource
-	Execute Action = "execute" // run a program
-	Connect Action = "connect" // talk to a network service
-	Use     Action = "use"     // use a secret without seeing it
-	Call    Action = "call"    // call a tool as such
-	Inquire Action = "ask"     // have the client of a call ask a person or its model
+	Read      Action = "read"    // look at the content of a resource
+	List      Action = "list"    // look at the names below a resource
+	Write     Action = "write"   // create or change a resource
+	Delete    Action = "delete"  // remove a resource
+	Execute   Action = "execute" // run a program
+	Connect   Action = "connect" // talk to a network service
+	Use       Action = "use"     // use a secret without seeing it
+	Call      Action = "call"    // call a tool as such
+	AskClient Action = "ask"     // have the client of a call ask a person or its model
 )
 
 // actions lists every action, in the order in which documents name them.
 func actions() []Action {
-	return []Action{Read, List, Write, Delete, Execute, Connect, Use, Call, Inquire}
+	return []Action{Read, List, Write, Delete, Execute, Connect, Use, Call, AskClient}
 }
 
 // Valid reports whether a is one of the actions of this package.
 func (a Action) Valid() bool {
 	switch a {
-	case Read, List, Write, Delete, Execute, Connect, Use, Call, Inquire:
+	case Read, List, Write, Delete, Execute, Connect, Use, Call, AskClient:
 		return true
 	default:
 		return false
@@ -36,7 +36,7 @@ func (a Action) Valid() bool {
 
 // Observes reports whether a only looks: it changes nothing that an undo would
 // have to take back.
-func (a Action) Observes() bool { return a == Read || a == List || a == Inquire }
+func (a Action) Observes() bool { return a == Read || a == List || a == AskClient }
 
 // Changes reports whether a changes a resource: a call without effects does not do it.
 func (a Action) Changes() bool { return a == Write || a == Delete }

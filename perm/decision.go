@@ -43,16 +43,16 @@ type Reason struct {
 
 // Details is what an engine says beside the effect.
 type Details struct {
-	Reasons  []Reason // why this effect; never empty for a decision of an engine
-	Hints    []string // texts for the model: what is allowed instead
-	Requires []Reason // verify, revert, sandbox, preview: unmet = denied; Text is the requirement
-	Ensures  []Reason // broken postconditions, only for purpose verify
-	Hides    []Reason // why the tool is not listed, only for purpose list
-	Labels   []string // labels that the session gets
-	Redact   []string // JSON pointers into {"args": …, "output": …} of what is neither logged nor shown
-	Masks    []string // what a sandboxed program does not see; one that is not a Mask = denied
-	Limits   []Limit  // budgets that the call must fit into; over one = denied
-	Revision string   // digest of the policies that decided
+	Reasons              []Reason // why this effect; never empty for a decision of an engine
+	Hints                []string // texts for the model: what is allowed instead
+	Requires             []Reason // verify, revert, sandbox, preview: unmet = denied; Text is the requirement
+	FailedPostconditions []Reason // broken postconditions, only for purpose verify
+	HideReasons          []Reason // why the tool is not listed, only for purpose list
+	Labels               []string // labels that the session gets
+	Redact               []string // JSON pointers into {"args": …, "output": …} of what is neither logged nor shown
+	Masks                []string // what a sandboxed program does not see; one that is not a Mask = denied
+	Limits               []Limit  // budgets that the call must fit into; over one = denied
+	Revision             string   // digest of the policies that decided
 }
 
 // Decision is an effect with its reasons. It cannot be changed after it was
@@ -138,7 +138,7 @@ func (d Decision) Record() DecisionRecord {
 func (d Details) clone() Details {
 	return Details{
 		Reasons: slices.Clone(d.Reasons), Hints: slices.Clone(d.Hints),
-		Requires: slices.Clone(d.Requires), Ensures: slices.Clone(d.Ensures), Hides: slices.Clone(d.Hides),
+		Requires: slices.Clone(d.Requires), FailedPostconditions: slices.Clone(d.FailedPostconditions), HideReasons: slices.Clone(d.HideReasons),
 		Labels: slices.Clone(d.Labels), Redact: slices.Clone(d.Redact),
 		Masks: slices.Clone(d.Masks), Limits: slices.Clone(d.Limits), Revision: d.Revision,
 	}

@@ -33,13 +33,13 @@ func TestDecisionZeroDenies(t *testing.T) {
 func TestDecisionKeepsCopies(t *testing.T) {
 	made := perm.Details{
 		Reasons: []perm.Reason{{Text: "r", At: "p.rego:1", Set: "allow"}}, Requires: []perm.Reason{{Text: "verify"}},
-		Ensures: []perm.Reason{{Text: "e"}}, Hides: []perm.Reason{{Text: "h"}}, Hints: []string{"hint"}, Labels: []string{"l"},
+		FailedPostconditions: []perm.Reason{{Text: "e"}}, HideReasons: []perm.Reason{{Text: "h"}}, Hints: []string{"hint"}, Labels: []string{"l"},
 		Redact: []string{"/args/x"}, Masks: []string{"file://ws/**"}, Revision: "sha256:1",
 	}
 	d := perm.NewDecision(perm.Allow, made)
 	want := d.Details()
 	spoil := func(x perm.Details) {
-		x.Reasons[0].Text, x.Requires[0].Text, x.Ensures[0].Text, x.Hides[0].Text = "", "", "", ""
+		x.Reasons[0].Text, x.Requires[0].Text, x.FailedPostconditions[0].Text, x.HideReasons[0].Text = "", "", "", ""
 		x.Hints[0], x.Labels[0], x.Redact[0], x.Masks[0] = "", "", "", ""
 	}
 	spoil(made)
@@ -70,7 +70,7 @@ func TestActions(t *testing.T) {
 		var back perm.Action
 		require.NoError(t, back.UnmarshalText([]byte(a)))
 		require.Equal(t, a, back)
-		require.Equal(t, a == perm.Read || a == perm.List || a == perm.Inquire, a.Observes())
+		require.Equal(t, a == perm.Read || a == perm.List || a == perm.AskClient, a.Observes())
 	}
 	require.Equal(t, "unknown action; valid are [read list write delete execute connect use call ask]", new(perm.Action).UnmarshalText([]byte("look")).Error())
 	require.False(t, perm.Action("").Valid())

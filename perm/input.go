@@ -29,7 +29,7 @@ func (r Request) Filled() Request {
 		r.Principal.Kind = "agent"
 	}
 	if r.Session.Tools == nil {
-		r.Session.Tools = map[string]ToolTally{}
+		r.Session.Tools = map[string]ToolCounts{}
 	}
 	if r.Session.Recent == nil {
 		r.Session.Recent = []RecentCall{}
@@ -38,7 +38,7 @@ func (r Request) Filled() Request {
 	r.Session.Labels = orEmpty(r.Session.Labels)
 	if r.Session.Client != nil {
 		c := *r.Session.Client
-		c.Capabilities, c.Off = orEmpty(c.Capabilities), orEmpty(c.Off)
+		c.Capabilities, c.Disabled = orEmpty(c.Capabilities), orEmpty(c.Disabled)
 		r.Session.Client = &c
 	}
 	r.Tool.Tags = orEmpty(r.Tool.Tags)

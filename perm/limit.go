@@ -92,7 +92,7 @@ func (l Limit) spent(facts SessionFacts, tool string) canon.Amount {
 		if i > 0 && (name == tool || slices.Contains(l.Tools[:i-1], name)) {
 			continue // counted before
 		}
-		t := facts.Tools[name].Tally
+		t := facts.Tools[name].Counts
 		if l.Window != "" {
 			t = facts.Tools[name].Windows[l.Window]
 		}

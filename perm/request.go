@@ -39,10 +39,10 @@ type SessionFacts struct {
 	ID     string   `json:"id"`
 	Labels []string `json:"labels"`
 	// Requires is what results have raised: each call must have it, as if the policy required it. It is never lowered.
-	Requires []string             `json:"requires,omitempty"`
-	Tools    map[string]ToolTally `json:"tools"`            // by tool name
-	Recent   []RecentCall         `json:"recent"`           // the last 32 calls, oldest first
-	Client   *ClientFacts         `json:"client,omitempty"` // always there when a runtime asks
+	Requires []string              `json:"requires,omitempty"`
+	Tools    map[string]ToolCounts `json:"tools"`            // by tool name
+	Recent   []RecentCall          `json:"recent"`           // the last 32 calls, oldest first
+	Client   *ClientFacts          `json:"client,omitempty"` // always there when a runtime asks
 }
 
 // ClientFacts is who a session's tools and results are shown to; the host program vouches for it. The zero value is the
@@ -51,22 +51,22 @@ type ClientFacts struct {
 	Surface      string   `json:"surface"`      // the kind of session, in words of the host, such as terminal or chat
 	Model        string   `json:"model"`        // its name
 	Capabilities []string `json:"capabilities"` // of the model, such as vision or long_context
-	// Confidence is how far the provider of the model is trusted with what tools return, in thousandths: 0 is not at all, and
+	// ProviderTrust is how far the provider of the model is trusted with what tools return, in thousandths: 0 is not at all, and
 	// counts also where nobody has said a valid number; 1000 is wholly.
-	Confidence int `json:"confidence"`
+	ProviderTrust int `json:"confidence"`
 	// Selected are the names and tags of the tools that the user has switched on; nil: nobody was asked, and all are.
 	Selected []string `json:"selected,omitzero"`
-	Off      []string `json:"off"` // names and tags of tools that are switched off
+	Disabled []string `json:"off"` // names and tags of tools that are switched off
 }
 
-// ToolTally counts the calls of one tool in a session.
-type ToolTally struct {
-	Tally
-	Windows map[string]Tally `json:"windows,omitempty"` // "1m", "1h", "24h"
+// ToolCounts counts the calls of one tool in a session.
+type ToolCounts struct {
+	Counts
+	Windows map[string]Counts `json:"windows,omitempty"` // "1m", "1h", "24h"
 }
 
-// Tally is one set of counts and named sums.
-type Tally struct {
+// Counts is one set of counts and named sums.
+type Counts struct {
 	Run      int                    `json:"run"`
 	Denied   int                    `json:"denied"`
 	Failed   int                    `json:"failed"`
@@ -158,8 +158,8 @@ type CallFacts struct {
 // URLFacts is a URL that a call names. It was given where whoever is behind the session named it, or a result of a call of the session
 // that did not merely repeat what a call had named.
 type URLFacts struct {
-	URL   string `json:"url"` // canonical, as far as it is a URL; else as it stands there, cut
-	Given bool   `json:"given"`
+	URL          string `json:"url"` // canonical, as far as it is a URL; else as it stands there, cut
+	UserProvided bool   `json:"given"`
 }
 
 // BatchFacts is the place of a call among those asked for together.
@@ -170,12 +170,12 @@ type BatchFacts struct {
 
 // AccessFacts is the one access that this request is about.
 type AccessFacts struct {
-	Action   Action        `json:"action"`
-	Resource ResourceFacts `json:"resource"`
-	Method   string        `json:"method,omitempty"` // HTTP method of a connect
-	Dynamic  bool          `json:"dynamic"`          // asked for while the tool runs
-	Given    *bool         `json:"given,omitempty"`  // of a connect to a URL: one was given that leads there, whatever its query; nil: nobody looked
-	Git      *GitFacts     `json:"git,omitempty"`    // purpose apply, of programs and file tools: the change makes git run code later; nil: git runs nothing by it
+	Action       Action        `json:"action"`
+	Resource     ResourceFacts `json:"resource"`
+	Method       string        `json:"method,omitempty"` // HTTP method of a connect
+	Dynamic      bool          `json:"dynamic"`          // asked for while the tool runs
+	UserProvided *bool         `json:"given,omitempty"`  // of a connect to a URL: one was given that leads there, whatever its query; nil: nobody looked
+	Git          *GitFacts     `json:"git,omitempty"`    // purpose apply, of programs and file tools: the change makes git run code later; nil: git runs nothing by it
 }
 
 // GitFacts describes a change of a program or a file tool that makes git run code

@@ -21,7 +21,7 @@ import (
 // load makes an engine of packs. A patient deadline: the machine may be busy.
 func load(t *testing.T, packs ...fs.FS) *rego.Engine {
 	t.Helper()
-	o := rego.Options{Deadline: time.Minute}
+	o := rego.Options{Timeout: time.Minute}
 	for _, pack := range packs {
 		o.Sources = append(o.Sources, rego.Source{FS: pack, Prefix: policies.Prefix})
 	}
@@ -59,7 +59,7 @@ func TestPacksPassTheirTests(t *testing.T) {
 			require.GreaterOrEqual(t, len(report.Results), 4)
 			uncovered := slices.DeleteFunc(report.Uncovered, func(at string) bool { return strings.HasPrefix(at, "builtin:nothing.rego") })
 			require.Empty(t, uncovered, "lines of the pack that no test reaches")
-			for _, n := range e.Slow() {
+			for _, n := range e.SlowRules() {
 				t.Log(n.At, n.Text)
 			}
 		})

@@ -37,5 +37,5 @@ type Feedback struct {
 	Verdict Rating `json:"verdict"`
 	Note    string `json:"note,omitempty"`
 	By      string `json:"by"`
-	Own     bool   `json:"own,omitempty"` // who says it asked for the call
+	BySelf  bool   `json:"own,omitempty"` // who says it asked for the call
 }

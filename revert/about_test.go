@@ -54,9 +54,9 @@ func TestUndoReadsWhatItIsAbout(t *testing.T) {
 			txns = append(txns, rec.Txn())
 		}
 		read := 0
-		whole := &revert.Reverter{Journal: everything{l.reverter.Journal, &read}, Host: l.reverter.Host, Ways: l.reverter.Ways, Dropped: l.reverter.Dropped}
+		whole := &revert.Reverter{Journal: everything{l.reverter.Journal, &read}, Host: l.reverter.Host, EnvironmentFor: l.reverter.EnvironmentFor, OnDrop: l.reverter.OnDrop}
 		for _, txn := range txns {
-			for _, how := range []revert.Undoing{{}, {Cascade: true}} {
+			for _, how := range []revert.Options{{}, {Cascade: true}} {
 				want, err := whole.Preview(t.Context(), txn, how)
 				require.NoError(t, err)
 				got, err := l.reverter.Preview(t.Context(), txn, how)
@@ -81,7 +81,7 @@ func TestUndoDoesNotReadWhatItIsNotAbout(t *testing.T) {
 	}
 	counting := &counted{Journal: l.reverter.Journal}
 	l.reverter.Journal = counting
-	rep, err := l.reverter.Undo(t.Context(), first.Txn(), revert.Undoing{Cascade: true})
+	rep, err := l.reverter.Undo(t.Context(), first.Txn(), revert.Options{Cascade: true})
 	require.NoError(t, err)
 	require.True(t, rep.Complete())
 	require.Zero(t, counting.others, "changes of others that were read")

@@ -8,36 +8,36 @@ import (
 	"github.com/remit-dev/remit/revert/journal"
 )
 
-// Atomic is what a Scheme can also be whose resources change in transactions of
+// AtomicScheme is what a Scheme can also be whose resources change in transactions of
 // their own, such as the rows of a database. Nothing of it is ever half-done, so
 // that Settle only looks.
-type Atomic interface {
+type AtomicScheme interface {
 	Scheme
-	// Took reports whether the changes of a call took effect, whatever became of
+	// TookEffect reports whether the changes of a call took effect, whatever became of
 	// the resources since. It is not known where nothing tells any more. An error
 	// says that it cannot be told yet.
-	Took(ctx context.Context, changes []effect.Change) (took, known bool, err error)
+	TookEffect(ctx context.Context, changes []effect.Change) (took, known bool, err error)
 	// Versions looks at many resources at once: one token for each change.
 	Versions(ctx context.Context, changes []effect.Change) ([]effect.Token, error)
 	// ApplyAll does planned steps together, by the rules of Apply: one result for
 	// each.
-	ApplyAll(ctx context.Context, steps []effect.Step, keep journal.Keeper) []effect.Result
+	ApplyAll(ctx context.Context, steps []effect.Step, keep journal.ContentStore) []effect.Result
 }
 
-// grouped is a Scheme that does many steps at less cost than one by one.
-type grouped interface {
+// batchScheme is a Scheme that does many steps at less cost than one by one.
+type batchScheme interface {
 	Scheme
-	ApplyAll(ctx context.Context, steps []effect.Step, keep journal.Keeper) []effect.Result
+	ApplyAll(ctx context.Context, steps []effect.Step, keep journal.ContentStore) []effect.Result
 }
 
 // applySteps does the steps of a call in their order, those of a grouped scheme all
 // at the place of the first one.
-func (r *Reverter) applySteps(ctx context.Context, w Ways, steps []effect.Step) []effect.Result {
+func (r *Reverter) applySteps(ctx context.Context, w Environment, steps []effect.Step) []effect.Result {
 	out := make([]effect.Result, len(steps))
 	done := map[string]bool{}
 	for i, s := range steps {
 		scheme, _ := w.scheme(s.Change.Scheme)
-		g, together := scheme.(grouped)
+		g, together := scheme.(batchScheme)
 		switch {
 		case !together || s.Plan != effect.Restored:
 			out[i] = r.applyStep(ctx, w, s)
@@ -49,7 +49,7 @@ func (r *Reverter) applySteps(ctx context.Context, w Ways, steps []effect.Step) 
 	return out
 }
 
-func (r *Reverter) applyGroup(ctx context.Context, g grouped, steps []effect.Step, out []effect.Result) {
+func (r *Reverter) applyGroup(ctx context.Context, g batchScheme, steps []effect.Step, out []effect.Result) {
 	var own []effect.Step
 	var at []int
 	for i, s := range steps {
@@ -76,14 +76,14 @@ func (r *Reverter) applyGroup(ctx context.Context, g grouped, steps []effect.Ste
 
 // took reports whether a call whose changes are all of Atomic schemes took effect as
 // a whole.
-func (w Ways) took(ctx context.Context, c *Call) (took, known bool, err error) {
+func (w Environment) took(ctx context.Context, c *Call) (took, known bool, err error) {
 	for _, name := range schemesOf(c.Changes) {
 		s, _ := w.scheme(name)
-		a, atomic := s.(Atomic)
+		a, atomic := s.(AtomicScheme)
 		if !atomic {
 			return false, false, nil
 		}
-		took, known, err = a.Took(ctx, changesOf(c.Changes, name))
+		took, known, err = a.TookEffect(ctx, changesOf(c.Changes, name))
 		if err != nil || !known {
 			return false, false, err
 		}

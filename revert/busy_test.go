@@ -17,11 +17,11 @@ import (
 // wants.
 type undoWith func(ctx context.Context) error
 
-func (undoWith) CanUndo(_ context.Context, c revert.Call) (bool, string) {
+func (undoWith) CanRevert(_ context.Context, c revert.Call) (bool, string) {
 	return c.Class() == effect.Compensable, "its changes are all it did"
 }
 
-func (u undoWith) Undo(ctx context.Context, _ revert.Recorder, _ revert.Call, _, _ string) error {
+func (u undoWith) RevertCall(ctx context.Context, _ revert.Recorder, _ revert.Call, _, _ string) error {
 	return u(ctx)
 }
 
@@ -43,7 +43,7 @@ func paid(ctx context.Context, p *process) (txn string, err error) {
 // here and in other processes, by the transaction's name and by the undo's.
 func TestOneReverterAtATime(t *testing.T) {
 	ctx := t.Context()
-	open, w, n := journal.Shared(), &world{before()}, 0
+	open, w, n := journal.SharedMemory(), &world{before()}, 0
 	p, q := newProcess(open, w, 1), newProcess(open, w, 2)
 	id, err := paid(ctx, p)
 	require.NoError(t, err)
@@ -68,7 +68,7 @@ func TestOneReverterAtATime(t *testing.T) {
 	require.Equal(t, before(), w.values)
 	for _, other := range []*process{p, q} {
 		_, err = other.reverter.Revert(ctx, rep.Undo)
-		require.ErrorIs(t, err, revert.ErrUndo)
+		require.ErrorIs(t, err, revert.ErrIsRevertTxn)
 		rep, err := other.reverter.Revert(ctx, id)
 		require.NoError(t, err)
 		require.Empty(t, rep.Items)
@@ -78,7 +78,7 @@ func TestOneReverterAtATime(t *testing.T) {
 // TestOfTwoThatBeginOneDoes: also where both have seen that nobody else did.
 func TestOfTwoThatBeginOneDoes(t *testing.T) {
 	ctx := t.Context()
-	open, w, n := journal.Shared(), &world{before()}, 0
+	open, w, n := journal.SharedMemory(), &world{before()}, 0
 	p, q := newProcess(open, w, 1), newProcess(open, w, 2)
 	id, err := paid(ctx, p)
 	require.NoError(t, err)
@@ -114,7 +114,7 @@ func TestOfTwoThatBeginOneDoes(t *testing.T) {
 func TestOfTwoThatTakeOverOneDoes(t *testing.T) {
 	ctx := t.Context()
 	for name, committed := range map[string]bool{"a transaction": false, "an undo": true} {
-		open, w := journal.Shared(), &world{before()}
+		open, w := journal.SharedMemory(), &world{before()}
 		dead, p, q := newProcess(open, w, 1), newProcess(open, w, 2), newProcess(open, w, 3)
 		rec, err := dead.begin(ctx)
 		require.NoError(t, err)
@@ -146,7 +146,7 @@ func TestOfTwoThatTakeOverOneDoes(t *testing.T) {
 // by whoever knows that none of its calls runs.
 func TestOpenTransactionIsItsOwners(t *testing.T) {
 	ctx := t.Context()
-	open, w := journal.Shared(), &world{before()}
+	open, w := journal.SharedMemory(), &world{before()}
 	p, q := newProcess(open, w, 1), newProcess(open, w, 2)
 	rec, err := p.begin(ctx)
 	require.NoError(t, err)
@@ -154,13 +154,13 @@ func TestOpenTransactionIsItsOwners(t *testing.T) {
 	require.NoError(t, err)
 	_, err = p.reverter.Revert(ctx, rec.Txn())
 	require.ErrorIs(t, err, revert.ErrBusy)
-	_, err = q.reverter.Abort(ctx, rec.Txn(), revert.Undoing{})
+	_, err = q.reverter.Abort(ctx, rec.Txn(), revert.Options{})
 	require.ErrorIs(t, err, journal.ErrNotOwner)
 	require.Equal(t, "7", w.values["a"])
-	_, err = p.reverter.Abort(ctx, rec.Txn(), revert.Undoing{})
+	_, err = p.reverter.Abort(ctx, rec.Txn(), revert.Options{})
 	require.NoError(t, err)
 	require.Equal(t, before(), w.values)
-	_, err = p.reverter.Abort(ctx, rec.Txn(), revert.Undoing{})
+	_, err = p.reverter.Abort(ctx, rec.Txn(), revert.Options{})
 	require.ErrorIs(t, err, journal.ErrNotOwner)
 }
 
@@ -171,7 +171,7 @@ func TestUndoDiesAtEveryPoint(t *testing.T) {
 	ctx := t.Context()
 	returns := undoWith(func(context.Context) error { return nil })
 	run := func(first, second int) (points int) {
-		open, w := journal.Shared(), &world{before()}
+		open, w := journal.SharedMemory(), &world{before()}
 		p := newProcess(open, w, 1)
 		p.undoer = returns
 		id, err := paid(ctx, p)
@@ -221,12 +221,12 @@ func TestUndoDiesAtEveryPoint(t *testing.T) {
 // sense keeps no other from being looked at.
 func TestRecoverGoesOnPastWhatItCannotRead(t *testing.T) {
 	ctx := t.Context()
-	open, w := journal.Shared(), &world{before()}
+	open, w := journal.SharedMemory(), &world{before()}
 	p := newProcess(open, w, 1)
 	bad, err := p.begin(ctx)
 	require.NoError(t, err)
-	done := revert.Line{Call: "c_never", Body: &record.Done{Output: json.RawMessage("null")}}
-	require.NoError(t, bad.Write(ctx, revert.Write{Lines: []revert.Line{done}, Durable: true}))
+	done := revert.CallRecord{Call: "c_never", Body: &record.Done{Output: json.RawMessage("null")}}
+	require.NoError(t, bad.Write(ctx, revert.Write{Records: []revert.CallRecord{done}, Durable: true}))
 	good, err := p.begin(ctx)
 	require.NoError(t, err)
 	p.host.OnPoint = func(point string) error {
@@ -242,13 +242,13 @@ func TestRecoverGoesOnPastWhatItCannotRead(t *testing.T) {
 	q := newProcess(open, w, 2)
 	found, err := q.reverter.Recover(ctx)
 	require.ErrorIs(t, err, record.ErrDamaged)
-	require.Equal(t, []string{bad.Txn(), good.Txn()}, found.OwnerGone)
+	require.Equal(t, []string{bad.Txn(), good.Txn()}, found.Abandoned)
 	require.Len(t, found.Failed, 1)
 	require.Equal(t, bad.Txn(), found.Failed[0].Txn)
 	require.NotEmpty(t, found.Failed[0].Why)
 	require.Len(t, found.Settled, 1)
 	require.Equal(t, good.Txn(), found.Settled[0].Txn)
-	require.Equal(t, revert.PhaseFailed, found.Settled[0].As)
+	require.Equal(t, revert.PhaseFailed, found.Settled[0].Outcome)
 }
 
 // TestUndoOfACallWithoutAnEnd: a transaction that ended although the end of one
@@ -257,7 +257,7 @@ func TestRecoverGoesOnPastWhatItCannotRead(t *testing.T) {
 func TestUndoOfACallWithoutAnEnd(t *testing.T) {
 	ctx := t.Context()
 	for n := range 16 {
-		open, w := journal.Shared(), &world{before()}
+		open, w := journal.SharedMemory(), &world{before()}
 		p := newProcess(open, w, 1)
 		rec, err := p.begin(ctx)
 		require.NoError(t, err)
@@ -282,7 +282,7 @@ func TestUndoOfACallWithoutAnEnd(t *testing.T) {
 			require.NoError(t, err, "killed at point %d", n)
 			rep, err := q.reverter.Revert(ctx, rec.Txn())
 			require.NoError(t, err, "killed at point %d", n)
-			require.Equal(t, revert.RevertedPartial, rep.State)
+			require.Equal(t, revert.TxnRevertedPartial, rep.State)
 			txn, err := revert.Load(ctx, q.journal, rec.Txn())
 			require.NoError(t, err, "killed at point %d", n)
 			for _, undo := range txn.UndoneBy {
@@ -297,5 +297,5 @@ func TestUndoOfACallWithoutAnEnd(t *testing.T) {
 
 func TestReportWithoutAStateIsNotComplete(t *testing.T) {
 	require.False(t, revert.Report{}.Complete())
-	require.True(t, revert.Report{State: revert.RevertedState}.Complete())
+	require.True(t, revert.Report{State: revert.TxnReverted}.Complete())
 }

@@ -11,18 +11,18 @@ import (
 	"github.com/remit-dev/remit/revert/record"
 )
 
-// ErrNoDoubt is returned where somebody would say what became of a call whose
+// ErrOutcomeKnown is returned where somebody would say what became of a call whose
 // outcome is known, or can be found out.
-var ErrNoDoubt = errors.New("nobody needs to say what became of it")
+var ErrOutcomeKnown = errors.New("nobody needs to say what became of it")
 
-// Decide writes down what a person says of a call whose outcome is unknown: that
+// ResolveUnknown writes down what a person says of a call whose outcome is unknown: that
 // its effect is there, or that it is not. From then on it counts as done, and can
 // be taken back like any other, or as failed without effect. A call that could act
 // only through handles is not asked about: the versions tell what it did, unless the
 // last attempt to take it back found that they do not. One that
 // a dead process left behind and that no tool here can look at is unknown from now
 // on, and decided in the same step.
-func (r *Reverter) Decide(ctx context.Context, call string, d record.Decided) error {
+func (r *Reverter) ResolveUnknown(ctx context.Context, call string, d record.Decided) error {
 	if d.By == "" || d.Why == "" {
 		return errors.New("a decision names who makes it, and what they looked at")
 	}
@@ -32,16 +32,16 @@ func (r *Reverter) Decide(ctx context.Context, call string, d record.Decided) er
 	}
 	switch {
 	case c.Confined() && (c.Phase == PhaseUnknown && !c.untold() || c.Phase == PhaseStarted):
-		return fmt.Errorf("call %s: %w: the versions of what it touched tell; recover, and revert its transaction", call, ErrNoDoubt)
+		return fmt.Errorf("call %s: %w: the versions of what it touched tell; recover, and revert its transaction", call, ErrOutcomeKnown)
 	case c.Phase == PhaseStarted:
 		return r.decideAbandoned(ctx, t, c, &d)
 	case c.Phase != PhaseUnknown:
-		return fmt.Errorf("call %s: %w: it is %s", call, ErrNoDoubt, c.Phase)
+		return fmt.Errorf("call %s: %w: it is %s", call, ErrOutcomeKnown, c.Phase)
 	}
 	// Not fenced: whoever decides does not own the transaction, which may have
 	// ended. It is durable before anybody acts on it.
 	//mutant:barrier
-	return r.recorder(t).Write(ctx, Write{Lines: []Line{{Txn: t.ID, Call: call, Body: &d}}, Durable: true})
+	return r.recorder(t).Write(ctx, Write{Records: []CallRecord{{Txn: t.ID, Call: call, Body: &d}}, Durable: true})
 }
 
 // untold reports whether the last attempt to take a call back found a change whose
@@ -68,6 +68,6 @@ func (r *Reverter) decideAbandoned(ctx context.Context, t *Txn, c *Call, d *reco
 	unknown := &record.Unknown{Status: "unknown", Why: "its process died"}
 	return r.recorder(t).In(t.ID).Write(ctx, Write{
 		//mutant:barrier
-		Lines: []Line{{Call: c.Ref.Call, Body: unknown}, {Call: c.Ref.Call, Body: d}}, Durable: true,
+		Records: []CallRecord{{Call: c.Ref.Call, Body: unknown}, {Call: c.Ref.Call, Body: d}}, Durable: true,
 	})
 }

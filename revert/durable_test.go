@@ -45,7 +45,7 @@ func TestDurable(t *testing.T) {
 
 // foundDone is what somebody asks for who has nothing left to do.
 func foundDone() []scenario {
-	all := revert.Undoing{}
+	all := revert.Options{}
 	after := func(do ...request) func(*lab) {
 		return func(l *lab) {
 			l.ids["t"] = l.worked()

@@ -158,28 +158,28 @@ func (t *Txn) abandon(link string) {
 // endAway ends an open transaction whose owner is gone, so that it can be taken back in
 // folders that a person named. Nothing of it is taken back by this: what became of its
 // calls in flight only the recorded folders tell.
-func (r *Reverter) endAway(ctx context.Context, t *Txn, how Undoing) (items []Item, err error) {
+func (r *Reverter) endAway(ctx context.Context, t *Txn, how Options) (items []ResourceResult, err error) {
 	if len(how.Calls) > 0 {
-		return nil, fmt.Errorf("transaction %s has not ended, so that only all of it can be taken back in another folder: %w", t.ID, ErrNotOver)
+		return nil, fmt.Errorf("transaction %s has not ended, so that only all of it can be taken back in another folder: %w", t.ID, ErrNotEnded)
 	}
 	if t, err = r.adopt(ctx, t); err != nil {
 		return nil, err
 	}
 	rec := r.recorder(t).In(t.ID)
-	if items, err = r.drop(ctx, t, t.Queue(), how.drop("abort")); err != nil {
+	if items, err = r.drop(ctx, t, t.HeldCalls(), how.drop("abort")); err != nil {
 		return items, err
 	}
 	//mutant:none the undo that follows begins with a durable record, which makes this one durable too
 	w := Write{Durable: true, End: true}
 	for _, c := range t.Calls {
 		if c.Phase == PhaseStarted {
-			w.Lines = append(w.Lines, Line{Call: c.Ref.Call, Body: &record.Unknown{Status: "unknown", Why: "its process died, and its folder was not there to look at"}})
+			w.Records = append(w.Records, CallRecord{Call: c.Ref.Call, Body: &record.Unknown{Status: "unknown", Why: "its process died, and its folder was not there to look at"}})
 		}
 	}
 	if !t.Aborting {
-		w.Lines = append(w.Lines, Line{Body: &record.Aborting{Why: "revert"}})
+		w.Records = append(w.Records, CallRecord{Body: &record.Aborting{Why: "revert"}})
 	}
-	w.Lines = append(w.Lines, Line{Body: &record.Aborted{}})
+	w.Records = append(w.Records, CallRecord{Body: &record.Aborted{}})
 	return items, rec.Write(ctx, w)
 }
 
@@ -193,7 +193,7 @@ func (t *Txn) giveUp() {
 }
 
 // undoAway takes an open transaction back in folders that a person named.
-func (r *Reverter) undoAway(ctx context.Context, t *Txn, how Undoing) (Report, error) {
+func (r *Reverter) undoAway(ctx context.Context, t *Txn, how Options) (Report, error) {
 	dropped, err := r.endAway(ctx, t, how)
 	rep := Report{Txn: t.ID, Items: dropped}
 	if err == nil {
@@ -209,7 +209,9 @@ func (r *Reverter) undoAway(ctx context.Context, t *Txn, how Undoing) (Report, e
 
 // leftAway reports whether the transaction is read for folders that a person named, and
 // something of it may be left there.
-func (t *Txn) leftAway() bool { return len(t.Named) > 0 && len(t.Left())+len(t.InFlight()) > 0 }
+func (t *Txn) leftAway() bool {
+	return len(t.Named) > 0 && len(t.EffectiveCalls())+len(t.InFlight()) > 0
+}
 
 // notHere is the error where an undo of this transaction worked in other folders.
 func (t *Txn) notHere(undo string) error {

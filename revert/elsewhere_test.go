@@ -47,10 +47,10 @@ func (p *places) in(w *world) *process {
 
 // newPlaces has a transaction with one call that set a to 2 and b to 1.
 func newPlaces(t *testing.T) (*places, string) {
-	p := &places{t: t, open: journal.Shared(), recorded: &world{map[string]string{"a": "1"}}, copy: &world{}}
+	p := &places{t: t, open: journal.SharedMemory(), recorded: &world{map[string]string{"a": "1"}}, copy: &world{}}
 	first := p.in(p.recorded)
 	session := &record.Session{Principal: json.RawMessage(`{}`), Grant: json.RawMessage(`{}`), Roots: folder("ws")}
-	require.NoError(t, revert.NewRecorder(first.journal, first.host, "s_1").Write(t.Context(), revert.Write{Lines: []revert.Line{{Body: session}}, Durable: true}))
+	require.NoError(t, revert.NewRecorder(first.journal, first.host, "s_1").Write(t.Context(), revert.Write{Records: []revert.CallRecord{{Body: session}}, Durable: true}))
 	rec, err := first.begin(t.Context())
 	require.NoError(t, err)
 	_, err = first.call(t.Context(), rec, put(write{"a", 2}, write{"b", 1}))
@@ -75,11 +75,11 @@ func TestEachFolderByItself(t *testing.T) {
 	p, id := newPlaces(t)
 	rep, err := p.in(p.copy).reverter.Revert(ctx, id)
 	require.NoError(t, err)
-	require.Equal(t, revert.RevertedState, rep.State)
+	require.Equal(t, revert.TxnReverted, rep.State)
 	require.Equal(t, placeBefore, p.copy.values)
 	require.Equal(t, placeAfter, p.recorded.values)
-	require.Equal(t, revert.CommittedState, p.state(p.recorded, id))
-	require.Equal(t, revert.RevertedState, p.state(p.copy, id))
+	require.Equal(t, revert.TxnCommitted, p.state(p.recorded, id))
+	require.Equal(t, revert.TxnReverted, p.state(p.copy, id))
 
 	plain, err := revert.Load(ctx, p.last.journal, id)
 	require.NoError(t, err)
@@ -104,8 +104,8 @@ func TestEachFolderByItself(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, placeAfter, p.copy.values)
 	require.Equal(t, placeBefore, p.recorded.values)
-	require.Equal(t, revert.CommittedState, p.state(p.copy, id))
-	require.Equal(t, revert.RevertedState, p.state(p.recorded, id))
+	require.Equal(t, revert.TxnCommitted, p.state(p.copy, id))
+	require.Equal(t, revert.TxnReverted, p.state(p.recorded, id))
 	_, err = revert.Fsck(ctx, p.last.journal, revert.FsckOptions{})
 	require.NoError(t, err)
 }
@@ -155,7 +155,7 @@ func TestUndoThatDiedInACopy(t *testing.T) {
 				require.NoError(t, err)
 				require.Equal(t, placeBefore, p.copy.values)
 			}
-			require.Equal(t, revert.RevertedState, p.state(p.copy, id))
+			require.Equal(t, revert.TxnReverted, p.state(p.copy, id))
 			_, err = revert.Fsck(ctx, p.last.journal, revert.FsckOptions{})
 			require.NoError(t, err)
 		}
@@ -216,23 +216,23 @@ func TestOpenTransactionInACopy(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, settled.Failed, 1)
 	require.Contains(t, settled.Failed[0].Why, "another folder is at hand")
-	_, err = there.reverter.Adopt(ctx, rec.Txn())
+	_, err = there.reverter.TakeOwnership(ctx, rec.Txn())
 	require.ErrorIs(t, err, revert.ErrAway)
-	_, err = there.reverter.Undo(ctx, first, revert.Undoing{})
-	require.ErrorIs(t, err, revert.ErrNotOver)
-	rep, err := there.reverter.Preview(ctx, rec.Txn(), revert.Undoing{})
+	_, err = there.reverter.Undo(ctx, first, revert.Options{})
+	require.ErrorIs(t, err, revert.ErrNotEnded)
+	rep, err := there.reverter.Preview(ctx, rec.Txn(), revert.Options{})
 	require.NoError(t, err)
 	require.True(t, rep.Complete(), "%+v", rep)
 	rep, err = there.reverter.Revert(ctx, rec.Txn())
 	require.NoError(t, err)
-	require.Equal(t, revert.RevertedState, rep.State)
+	require.Equal(t, revert.TxnReverted, rep.State)
 	require.Equal(t, placeAfter, p.copy.values)
 	require.Equal(t, left, p.recorded.values)
 
-	require.Equal(t, revert.RevertedPartial, p.state(p.recorded, rec.Txn()))
+	require.Equal(t, revert.TxnRevertedPartial, p.state(p.recorded, rec.Txn()))
 	rep, err = p.last.reverter.Revert(ctx, rec.Txn())
 	require.NoError(t, err)
-	require.Equal(t, revert.RevertedState, rep.State)
+	require.Equal(t, revert.TxnReverted, rep.State)
 	require.Equal(t, placeAfter, p.recorded.values)
 	_, err = revert.Fsck(ctx, p.last.journal, revert.FsckOptions{})
 	require.NoError(t, err)
@@ -251,12 +251,12 @@ func TestHeldCallsInACopy(t *testing.T) {
 	require.NoError(t, err)
 	_, err = dying.call(ctx, rec, put(write{"a", 3}))
 	require.NoError(t, err)
-	require.NoError(t, rec.Write(ctx, revert.Write{Lines: []revert.Line{{Call: "c_held", Body: heldCall()}, {Body: &record.Aborting{Why: "revert"}}}, Durable: true}))
+	require.NoError(t, rec.Write(ctx, revert.Write{Records: []revert.CallRecord{{Call: "c_held", Body: heldCall()}, {Body: &record.Aborting{Why: "revert"}}}, Durable: true}))
 	p.copy.values = maps.Clone(p.recorded.values)
 	rep, err := p.in(p.copy).reverter.Revert(ctx, rec.Txn())
 	require.NoError(t, err)
 	require.Len(t, rep.Items, 2)
-	require.Equal(t, revert.DoesDrop, rep.Items[0].Does)
+	require.Equal(t, revert.ActionDrop, rep.Items[0].Action)
 	require.Equal(t, placeAfter, p.copy.values)
 }
 
@@ -275,7 +275,7 @@ func TestJournalThatFailsInACopy(t *testing.T) {
 			require.NoError(t, err)
 			_, err = dying.call(ctx, rec, put(write{"a", 3}))
 			require.NoError(t, err)
-			require.NoError(t, rec.Write(ctx, revert.Write{Lines: []revert.Line{{Call: "c_held", Body: heldCall()}}, Durable: true}))
+			require.NoError(t, rec.Write(ctx, revert.Write{Records: []revert.CallRecord{{Call: "c_held", Body: heldCall()}}, Durable: true}))
 			p.copy.values = map[string]string{"a": "3", "b": "1"}
 
 			there := p.in(p.copy)
@@ -330,7 +330,7 @@ func TestLaterCallInTheRecordedFolder(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, rep.Complete(), "%+v", rep)
 	require.Equal(t, placeAfter, p.copy.values)
-	foreseen, err := p.last.reverter.Preview(ctx, id, revert.Undoing{})
+	foreseen, err := p.last.reverter.Preview(ctx, id, revert.Options{})
 	require.NoError(t, err)
 	require.True(t, foreseen.Complete(), "%+v", foreseen)
 	require.Empty(t, foreseen.Dependents)
@@ -353,7 +353,7 @@ func TestLaterCallInTheRecordedFolder(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, map[string]effect.Outcome{"a": effect.Conflict, "b": effect.Restored}, outcomes(rep.Items))
 	require.Contains(t, rep.NotUndone()[0].Why, "of transaction "+top+" changed it after this one")
-	rep, err = p.last.reverter.Undo(ctx, id, revert.Undoing{Cascade: true})
+	rep, err = p.last.reverter.Undo(ctx, id, revert.Options{Cascade: true})
 	require.NoError(t, err)
 	require.True(t, rep.Complete(), "%+v", rep)
 	require.Equal(t, placeBefore, p.copy.values)
@@ -362,7 +362,7 @@ func TestLaterCallInTheRecordedFolder(t *testing.T) {
 		require.NoError(t, err)
 	}
 	require.Equal(t, p.recorded.values, p.copy.values)
-	_, err = p.last.reverter.Undo(ctx, id, revert.Undoing{Force: "me"})
+	_, err = p.last.reverter.Undo(ctx, id, revert.Options{Force: "me"})
 	require.NoError(t, err)
 	require.Equal(t, placeBefore, p.copy.values)
 	rep, err = p.last.reverter.Redo(ctx, id, "me")

@@ -12,9 +12,9 @@ import (
 	"github.com/remit-dev/remit/revert/record"
 )
 
-// ErrNotOver is returned where records are needed as they are: their transaction
+// ErrNotEnded is returned where records are needed as they are: their transaction
 // has not ended, or nobody knows yet what became of a call.
-var ErrNotOver = errors.New("it is not over")
+var ErrNotEnded = errors.New("it is not over")
 
 // The causes of an erasure.
 const (
@@ -22,13 +22,13 @@ const (
 	eraseRetention = "retention"
 )
 
-// Erasure is what erasing a call came to.
-type Erasure struct {
+// EraseReport is what erasing a call came to.
+type EraseReport struct {
 	Txn     string           `json:"txn"`
 	Call    string           `json:"call"`
 	Records int              `json:"records"`          // calls and takings back whose records were erased; 0: they were before
 	Shared  []effect.BlobRef `json:"shared,omitempty"` // content that other calls name as well, and that is kept
-	journal.Collected
+	journal.GCReport
 }
 
 // Erase destroys what the records of one call hold, and those of each taking back
@@ -37,18 +37,18 @@ type Erasure struct {
 // checkable, also by a head kept elsewhere. What the call did can then neither be
 // taken back nor brought back. Its transaction must have ended. An erasure whose
 // process died is finished by erasing again.
-func (r *Reverter) Erase(ctx context.Context, call string, b record.Erased) (Erasure, error) {
+func (r *Reverter) Erase(ctx context.Context, call string, b record.Erased) (EraseReport, error) {
 	t, c, err := LoadCall(ctx, r.Journal, call)
 	if err != nil {
-		return Erasure{}, err
+		return EraseReport{}, err
 	}
 	if b.By == "" || b.Why == "" {
-		return Erasure{}, errors.New("an erasure names who asks for it, and why")
+		return EraseReport{}, errors.New("an erasure names who asks for it, and why")
 	}
-	out := Erasure{Txn: t.ID, Call: c.Ref.Call}
+	out := EraseReport{Txn: t.ID, Call: c.Ref.Call}
 	var refs []effect.BlobRef
 	for c.hasRecords() { // again, where somebody took it back or brought it back after it was read
-		e := &erasing{cause: eraseAsked, by: b.By, why: b.Why}
+		e := &eraseStep{cause: eraseAsked, by: b.By, why: b.Why}
 		if err := r.eraseCall(ctx, e, t, c); err != nil {
 			return out, err
 		}
@@ -58,7 +58,7 @@ func (r *Reverter) Erase(ctx context.Context, call string, b record.Erased) (Era
 			return out, err
 		}
 	}
-	if out.Collected, err = r.collect(ctx, refs); err != nil {
+	if out.GCReport, err = r.collect(ctx, refs); err != nil {
 		return out, err
 	}
 	out.Shared, err = r.stillThere(ctx, refs)
@@ -68,15 +68,15 @@ func (r *Reverter) Erase(ctx context.Context, call string, b record.Erased) (Era
 // collect drops the content that no record names any more, once that is durable: a power
 // cut must not bring back a record whose content is gone, also not one that another
 // process erased which died before its barrier.
-func (r *Reverter) collect(ctx context.Context, gone []effect.BlobRef) (journal.Collected, error) {
+func (r *Reverter) collect(ctx context.Context, gone []effect.BlobRef) (journal.GCReport, error) {
 	if err := r.barrier(ctx); err != nil {
-		return journal.Collected{}, err
+		return journal.GCReport{}, err
 	}
-	return r.Journal.Collect(ctx, gone)
+	return r.Journal.CollectGarbage(ctx, gone)
 }
 
 // eraseCall erases the records of one call that are there.
-func (r *Reverter) eraseCall(ctx context.Context, e *erasing, t *Txn, c *Call) error {
+func (r *Reverter) eraseCall(ctx context.Context, e *eraseStep, t *Txn, c *Call) error {
 	if err := c.over(t); err != nil {
 		return fmt.Errorf("call %s: %w", c.Ref.Call, err)
 	}
@@ -102,31 +102,31 @@ func (c *Call) needed() bool { return c.Phase != PhaseErased || len(c.tries) > 0
 func (c *Call) over(t *Txn) error {
 	switch {
 	case t.End == "":
-		return fmt.Errorf("its transaction %s has not ended: commit or revert it first: %w", t.ID, ErrNotOver)
+		return fmt.Errorf("its transaction %s has not ended: commit or revert it first: %w", t.ID, ErrNotEnded)
 	case c.Phase == PhaseStarted, c.Phase == PhaseUnknown && !c.Confined():
-		return fmt.Errorf("nobody knows what became of it; say that first: %w", ErrNotOver)
+		return fmt.Errorf("nobody knows what became of it; say that first: %w", ErrNotEnded)
 	}
 	return nil
 }
 
-// erasing is what one step erases.
-type erasing struct {
+// eraseStep is what one step erases.
+type eraseStep struct {
 	cause, by, why string
 	session        string // that the lines are filed under; none: that of whoever writes them
-	lines          []Line
+	lines          []CallRecord
 	calls          []string
 	refs           []effect.BlobRef
 }
 
 // add adds the records of a call, or of a taking back of one, in one stream.
-func (e *erasing) add(txn, call string, b *record.Erased) {
+func (e *eraseStep) add(txn, call string, b *record.Erased) {
 	b.Cause, b.By, b.Why = e.cause, e.by, e.why
-	e.lines = append(e.lines, Line{Session: e.session, Txn: txn, Call: call, Body: b})
+	e.lines = append(e.lines, CallRecord{Session: e.session, Txn: txn, Call: call, Body: b})
 	e.calls = append(e.calls, call)
 }
 
 // names adds the content that a record names.
-func (e *erasing) names(refs []effect.BlobRef) {
+func (e *eraseStep) names(refs []effect.BlobRef) {
 	for _, ref := range refs {
 		if !slices.Contains(e.refs, ref) {
 			e.refs = append(e.refs, ref)
@@ -136,7 +136,7 @@ func (e *erasing) names(refs []effect.BlobRef) {
 
 // addCall adds what there is of a call and of each taking back of it, in whichever
 // stream.
-func (e *erasing) addCall(t *Txn, c *Call) {
+func (e *eraseStep) addCall(t *Txn, c *Call) {
 	if c.Phase != PhaseErased {
 		e.addOwn(t, c)
 	} else if redone := c.redoneLast(); redone || len(c.Feedback) > 0 {
@@ -156,14 +156,14 @@ func (e *erasing) addCall(t *Txn, c *Call) {
 }
 
 func (c *Call) redoneLast() bool {
-	here := slices.DeleteFunc(slices.Clone(c.tries), func(u *Undo) bool { return u.away })
+	here := slices.DeleteFunc(slices.Clone(c.tries), func(u *Reversal) bool { return u.away })
 	n := len(here)
 	return n > 0 && here[n-1].Reverting.Cause == CauseRedo
 }
 
 // addOwn adds the records of a call itself.
-func (e *erasing) addOwn(t *Txn, c *Call) {
-	b := &record.Erased{Tool: c.Tool, As: string(c.Phase), Left: c.Left(), Ended: c.Ended}
+func (e *eraseStep) addOwn(t *Txn, c *Call) {
+	b := &record.Erased{Tool: c.Tool, As: string(c.Phase), Left: c.HasEffects(), Ended: c.Ended}
 	b.Status, b.Spent = c.lastWord()
 	switch {
 	case c.Started != nil:
@@ -183,14 +183,14 @@ func (e *erasing) addOwn(t *Txn, c *Call) {
 
 // writeErased erases in one step, for which it holds the transactions: nobody can
 // take them back or bring them back meanwhile. What makes it durable is collect.
-func (r *Reverter) writeErased(ctx context.Context, e *erasing, session string, subjects []string, group map[string]*Txn) error {
+func (r *Reverter) writeErased(ctx context.Context, e *eraseStep, session string, subjects []string, group map[string]*Txn) error {
 	for _, t := range group {
 		if t.End == "" {
 			return fmt.Errorf("transaction %s works on it: %w", t.ID, ErrBusy)
 		}
 	}
 	own := journal.Ownership{Txn: host.NewID(r.Host, "e_"), Owner: r.Journal.Owner()}
-	w := Write{Lines: e.lines, Erase: e.calls, Take: journal.Take{To: own}, End: true}
+	w := Write{Records: e.lines, Erase: e.calls, Take: journal.OwnerChange{To: own}, End: true}
 	for _, id := range subjects {
 		//mutant:lease
 		w.Claims = append(w.Claims, "txn:"+id)
@@ -225,7 +225,7 @@ func (r *Reverter) grouped(ctx context.Context, t *Txn) (map[string]*Txn, error)
 // stillThere lists the content that was not dropped.
 func (r *Reverter) stillThere(ctx context.Context, refs []effect.BlobRef) (there []effect.BlobRef, err error) {
 	for _, ref := range refs {
-		content, err := r.Journal.Open(ctx, ref)
+		content, err := r.Journal.OpenContent(ctx, ref)
 		if errors.Is(err, journal.ErrNotFound) {
 			continue
 		}

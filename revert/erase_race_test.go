@@ -37,16 +37,16 @@ func TestErasedBesideOthers(t *testing.T) {
 	acts["feedback"] = func(p *process, txn, call string) error {
 		rec := revert.NewRecorder(p.journal, p.host, "s_1")
 		said := &record.Feedback{Feedback: provenance.Feedback{Tool: "put", Call: call, Verdict: provenance.Bad, Note: "a name", By: "kim"}}
-		return rec.Write(t.Context(), revert.Write{Lines: []revert.Line{{Txn: txn, Call: call, Body: said}}, Durable: true})
+		return rec.Write(t.Context(), revert.Write{Records: []revert.CallRecord{{Txn: txn, Call: call, Body: said}}, Durable: true})
 	}
 	for _, first := range []string{"erase", "prune"} {
 		for other := range acts {
 			for undone, name := range map[bool]string{true: "that was taken back", false: "as it was left"} {
 				t.Run(first+" beside "+other+" of one "+name, func(t *testing.T) {
-					store := journal.Shared()
+					store := journal.SharedMemory()
 					p, q := newProcess(store, &world{before()}, 1), newProcess(store, nil, 2)
 					q.world = p.world
-					q.reverter = &revert.Reverter{Journal: q.journal, Host: q.host, Ways: p.reverter.Ways}
+					q.reverter = &revert.Reverter{Journal: q.journal, Host: q.host, EnvironmentFor: p.reverter.EnvironmentFor}
 					txn := p.one(t, "a", 1)
 					if undone {
 						require.NoError(t, acts["revert"](p, txn, ""))
@@ -76,7 +76,7 @@ func TestErasedBesideOthers(t *testing.T) {
 					got, err = revert.Load(t.Context(), p.journal, txn)
 					require.NoError(t, err)
 					if p.world.values["a"] != before()["a"] {
-						require.NotEqual(t, revert.RevertedState, got.State())
+						require.NotEqual(t, revert.TxnReverted, got.State())
 					}
 				})
 			}
@@ -87,12 +87,12 @@ func TestErasedBesideOthers(t *testing.T) {
 // TestJudgedAfterAnErasure: somebody who had read the call before it was erased says
 // afterwards what they think of it. Erasing again destroys that, too.
 func TestJudgedAfterAnErasure(t *testing.T) {
-	p := newProcess(journal.Shared(), &world{before()}, 1)
+	p := newProcess(journal.SharedMemory(), &world{before()}, 1)
 	txn := p.one(t, "a", 1)
 	got, err := revert.Load(t.Context(), p.journal, txn)
 	require.NoError(t, err)
 	call := got.Calls[0].Ref.Call
-	erase := func(by string) revert.Erasure {
+	erase := func(by string) revert.EraseReport {
 		done, err := p.reverter.Erase(t.Context(), call, record.Erased{By: by, Why: "x"})
 		require.NoError(t, err)
 		return done
@@ -101,7 +101,7 @@ func TestJudgedAfterAnErasure(t *testing.T) {
 	require.Zero(t, erase("ada").Records)
 	said := &record.Feedback{Feedback: provenance.Feedback{Tool: "put", Call: call, Verdict: provenance.Bad, Note: "a name \xff", By: "kim"}}
 	rec := revert.NewRecorder(p.journal, p.host, "s_1")
-	require.NoError(t, rec.Write(t.Context(), revert.Write{Lines: []revert.Line{{Txn: txn, Call: call, Body: said}}, Durable: true}))
+	require.NoError(t, rec.Write(t.Context(), revert.Write{Records: []revert.CallRecord{{Txn: txn, Call: call, Body: said}}, Durable: true}))
 	_, c, err := revert.LoadCall(t.Context(), p.journal, call)
 	require.NoError(t, err)
 	require.Equal(t, "a name %FF", c.Feedback[0].Note)

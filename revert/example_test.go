@@ -14,16 +14,16 @@ import (
 // journal finds it: also after the process that began it was killed.
 func Example() {
 	ctx := context.Background()
-	open := journal.Shared()
+	open := journal.SharedMemory()
 	mine := open()
 	rec := revert.NewRecorder(mine, host.Real(), "s_1").In("t_1")
 	for _, w := range []revert.Write{
 		{
-			Take:  journal.Take{To: journal.Ownership{Txn: "t_1", Owner: mine.Owner()}},
-			Lines: []revert.Line{{Body: &record.Begun{Owner: mine.Owner()}}},
+			Take:    journal.OwnerChange{To: journal.Ownership{Txn: "t_1", Owner: mine.Owner()}},
+			Records: []revert.CallRecord{{Body: &record.Begun{Owner: mine.Owner()}}},
 		},
-		{Lines: []revert.Line{{Call: "c_1", Body: &record.Invalid{Tool: record.ToolRef{Name: "file_write"}, Why: "path: missing"}}}},
-		{Lines: []revert.Line{{Body: &record.Committed{}}}, End: true, Durable: true},
+		{Records: []revert.CallRecord{{Call: "c_1", Body: &record.Invalid{Tool: record.ToolRef{Name: "file_write"}, Why: "path: missing"}}}},
+		{Records: []revert.CallRecord{{Body: &record.Committed{}}}, End: true, Durable: true},
 	} {
 		if err := rec.Write(ctx, w); err != nil {
 			panic(err)

@@ -15,7 +15,7 @@ import (
 	"github.com/remit-dev/remit/revert/record"
 )
 
-func undo(id string, how revert.Undoing) request {
+func undo(id string, how revert.Options) request {
 	return func(ctx context.Context, l *lab) asked { return told(l.reverter.Undo(ctx, l.ids[id], how)) }
 }
 
@@ -23,14 +23,14 @@ func redo(id string) request {
 	return func(ctx context.Context, l *lab) asked { return told(l.reverter.Redo(ctx, l.ids[id], "kim")) }
 }
 
-func preview(id string, how revert.Undoing) request {
+func preview(id string, how revert.Options) request {
 	return func(ctx context.Context, l *lab) asked { return told(l.reverter.Preview(ctx, l.ids[id], how)) }
 }
 
 // adopt makes the transaction the process's own before it goes on.
 func adopt(then request) request {
 	return func(ctx context.Context, l *lab) asked {
-		if _, err := l.reverter.Adopt(ctx, l.ids["t"]); err != nil {
+		if _, err := l.reverter.TakeOwnership(ctx, l.ids["t"]); err != nil {
 			return asked{err: err}
 		}
 		return then(ctx, l)
@@ -53,7 +53,7 @@ func recovered(ctx context.Context, l *lab) asked {
 	found, err := l.reverter.Recover(ctx)
 	var a asked
 	for _, s := range found.Settled {
-		if a.items = append(a.items, s.Items...); s.As == revert.PhaseUnknown {
+		if a.items = append(a.items, s.Items...); s.Outcome == revert.PhaseUnknown {
 			a.items = append(a.items, effect.Result{Resource: s.Call, Outcome: effect.Unknown, Why: s.Why})
 		}
 	}
@@ -76,12 +76,12 @@ func undoings() []scenario {
 		committed(l)
 		l.shelf.values["a"] = "theirs"
 	}
-	all, forced := revert.Undoing{}, revert.Undoing{Force: "kim"}
-	cascade := revert.Undoing{Cascade: true}
+	all, forced := revert.Options{}, revert.Options{Force: "kim"}
+	cascade := revert.Options{Cascade: true}
 	others := each(undo("top", all), undo("middle", all))
-	second := func(do func(revert.Undoing) request) request {
+	second := func(do func(revert.Options) request) request {
 		return func(ctx context.Context, l *lab) asked {
-			return do(revert.Undoing{Calls: []string{l.ids["second"]}})(ctx, l)
+			return do(revert.Options{Calls: []string{l.ids["second"]}})(ctx, l)
 		}
 	}
 	return []scenario{
@@ -138,31 +138,31 @@ func redoings() []scenario {
 		}, do: redo("t")},
 		{name: "redo of several", prepare: func(l *lab) {
 			stacked(l)
-			rep, err := l.reverter.Undo(l.t.Context(), l.ids["t"], revert.Undoing{Cascade: true})
+			rep, err := l.reverter.Undo(l.t.Context(), l.ids["t"], revert.Options{Cascade: true})
 			require.NoError(l.t, err)
 			l.ids["undo"] = rep.Undo
 		}, do: redo("undo")},
 		{name: "redo that another process began", prepare: begunRedo, do: redo("t")},
-		{name: "redo after an undo that did not end", prepare: begun(undo("t", revert.Undoing{}), 9), do: redo("t")},
+		{name: "redo after an undo that did not end", prepare: begun(undo("t", revert.Options{}), 9), do: redo("t")},
 	}
 }
 
 func endings() []scenario {
 	return []scenario{
-		{name: "recover", prepare: left, do: recovered, finish: each(decided, undo("t", revert.Undoing{}))},
-		{name: "recover an undo", prepare: begun(undo("t", revert.Undoing{}), 9), do: recovered, finish: undo("t", revert.Undoing{})},
+		{name: "recover", prepare: left, do: recovered, finish: each(decided, undo("t", revert.Options{}))},
+		{name: "recover an undo", prepare: begun(undo("t", revert.Options{}), 9), do: recovered, finish: undo("t", revert.Options{})},
 		{name: "recover a redo", prepare: begunRedo, do: recovered, finish: redo("t")},
 		{name: "say what became of a call", prepare: doubtful, do: decide("doubtful")},
 		{name: "say what became of a call that was left", prepare: booked, do: decide("left")},
 		{name: "erase", prepare: redone, do: erase, finish: erase},
 		{name: "prune", prepare: redone, do: prune(revert.Retention{}), finish: prune(revert.Retention{})},
-		{name: "prune all but the newest", prepare: redone, do: prune(revert.Retention{Keep: time.Second, Last: 1})},
-		{name: "see what can be pruned", prepare: redone, do: prune(revert.Retention{Dry: true})},
+		{name: "prune all but the newest", prepare: redone, do: prune(revert.Retention{MaxAge: time.Second, KeepLast: 1})},
+		{name: "see what can be pruned", prepare: redone, do: prune(revert.Retention{DryRun: true})},
 		{name: "check", prepare: checked, do: check},
 		{name: "list content", prepare: redone, do: func(ctx context.Context, l *lab) asked {
 			return asked{err: journal.Blobs(ctx, l.journal, 0, func(int64, effect.BlobRef) error { return nil })}
 		}},
-		{name: "adopt", prepare: left, do: adopt(unknowns), finish: each(decided, aborted(revert.Undoing{}))},
+		{name: "adopt", prepare: left, do: adopt(unknowns), finish: each(decided, aborted(revert.Options{}))},
 	}
 }
 
@@ -201,7 +201,7 @@ func committing(l *lab) {
 	l.line(rec, l.ids["second"], done())
 	l.release(rec, l.ids["third"])
 	l.till.booked["key-"+l.ids["third"]] = true
-	require.Equal(l.t, last, l.load(l.ids["t"]).Queue()[0].Ref.Call)
+	require.Equal(l.t, last, l.load(l.ids["t"]).HeldCalls()[0].Ref.Call)
 }
 
 // stacked commits three transactions, each on top of the one before.
@@ -247,7 +247,7 @@ func (l *lab) goesWrong(do request, step int) {
 
 func stackedAndBegun(l *lab) {
 	stacked(l)
-	l.dies(undo("top", revert.Undoing{}), 2)
+	l.dies(undo("top", revert.Options{}), 2)
 }
 
 func begunRedo(l *lab) {
@@ -270,7 +270,7 @@ func left(l *lab) {
 	l.till.booked["key-"+paid] = true
 }
 
-func aborted(how revert.Undoing) request {
+func aborted(how revert.Options) request {
 	return func(ctx context.Context, l *lab) asked {
 		rep, err := l.reverter.Abort(ctx, l.ids["t"], how)
 		if errors.Is(err, journal.ErrNotOwner) { // it has ended
@@ -285,7 +285,7 @@ func toSavepoint(ctx context.Context, l *lab) asked {
 }
 
 func outOfNest(ctx context.Context, l *lab) asked {
-	return told(l.reverter.RevertNest(ctx, l.ids["t"], "n_1"))
+	return told(l.reverter.RevertNested(ctx, l.ids["t"], "n_1"))
 }
 
 // unknowns lists the calls of which nobody can tell what became of them.
@@ -307,8 +307,8 @@ func decided(ctx context.Context, l *lab) asked {
 	a := unknowns(ctx, l)
 	for _, i := range a.items {
 		there := l.till.booked["key-"+i.Resource] && !l.till.given["key-"+i.Resource]
-		err := l.reverter.Decide(ctx, i.Resource, record.Decided{Applied: there, By: "kim", Why: "looked"})
-		if err != nil && !errors.Is(err, revert.ErrNoDoubt) { // of those the versions tell
+		err := l.reverter.ResolveUnknown(ctx, i.Resource, record.Decided{Applied: there, By: "kim", Why: "looked"})
+		if err != nil && !errors.Is(err, revert.ErrOutcomeKnown) { // of those the versions tell
 			return asked{err: err}
 		}
 	}
@@ -318,7 +318,7 @@ func decided(ctx context.Context, l *lab) asked {
 // redone has what was taken back, brought back and taken back again, and more.
 func redone(l *lab) {
 	begunRedo(l)
-	for _, do := range []request{redo("t"), undo("t", revert.Undoing{})} {
+	for _, do := range []request{redo("t"), undo("t", revert.Options{})} {
 		require.NoError(l.t, do(l.t.Context(), l).err)
 	}
 	stacked(l)
@@ -342,8 +342,8 @@ func booked(l *lab) {
 
 func decide(id string) request {
 	return func(ctx context.Context, l *lab) asked {
-		err := l.reverter.Decide(ctx, l.ids[id], record.Decided{Applied: true, By: "kim", Why: "looked"})
-		if errors.Is(err, revert.ErrNoDoubt) { // it was said, and only the answer was lost
+		err := l.reverter.ResolveUnknown(ctx, l.ids[id], record.Decided{Applied: true, By: "kim", Why: "looked"})
+		if errors.Is(err, revert.ErrOutcomeKnown) { // it was said, and only the answer was lost
 			err = nil
 		}
 		return asked{err: err}
@@ -365,7 +365,7 @@ func prune(keep revert.Retention) request {
 // checked has a journal with something in each place that a check looks at.
 func checked(l *lab) {
 	l.ids["t"] = l.worked()
-	require.NoError(l.t, undo("t", revert.Undoing{})(l.t.Context(), l).err)
+	require.NoError(l.t, undo("t", revert.Options{})(l.t.Context(), l).err)
 	require.NoError(l.t, erase(l.t.Context(), l).err)
 	var err error
 	l.head, err = l.journal.Head(l.t.Context())
@@ -386,13 +386,13 @@ func check(ctx context.Context, l *lab) asked {
 func outOfNestOr(ctx context.Context, l *lab) asked {
 	a := outOfNest(ctx, l)
 	if errors.Is(a.err, journal.ErrNotFound) {
-		return aborted(revert.Undoing{Calls: []string{l.ids["nested"]}})(ctx, l)
+		return aborted(revert.Options{Calls: []string{l.ids["nested"]}})(ctx, l)
 	}
 	return a
 }
 
 func oneCall(ctx context.Context, l *lab) asked {
 	rec := revert.NewRecorder(l.journal, l.host, "s_1").In(l.ids["t"])
-	items, err := l.reverter.TakeBack(ctx, rec, l.ids["second"], "verify_failed")
+	items, err := l.reverter.RevertCall(ctx, rec, l.ids["second"], "verify_failed")
 	return asked{items: items, err: err}
 }

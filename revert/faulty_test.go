@@ -120,16 +120,16 @@ func (f *faulty) Hashes(ctx context.Context, at []int64) (h []tlog.Hash, err err
 	return h, f.try("read hashes", func() error { h, err = f.Journal.Hashes(ctx, at); return err })
 }
 
-func (f *faulty) Keep(ctx context.Context, r io.Reader) (b journal.Blob, err error) {
-	return b, f.try("keep", func() error { b, err = f.Journal.Keep(ctx, r); return err })
+func (f *faulty) StoreContent(ctx context.Context, r io.Reader) (b journal.Blob, err error) {
+	return b, f.try("keep", func() error { b, err = f.Journal.StoreContent(ctx, r); return err })
 }
 
-func (f *faulty) Collect(ctx context.Context, gone []effect.BlobRef) (c journal.Collected, err error) {
-	return c, f.try("collect", func() error { c, err = f.Journal.Collect(ctx, gone); return err })
+func (f *faulty) CollectGarbage(ctx context.Context, gone []effect.BlobRef) (c journal.GCReport, err error) {
+	return c, f.try("collect", func() error { c, err = f.Journal.CollectGarbage(ctx, gone); return err })
 }
 
-func (f *faulty) Open(ctx context.Context, ref effect.BlobRef) (content io.ReadCloser, err error) {
-	err = f.try("open", func() error { content, err = f.Journal.Open(ctx, ref); return err })
+func (f *faulty) OpenContent(ctx context.Context, ref effect.BlobRef) (content io.ReadCloser, err error) {
+	err = f.try("open", func() error { content, err = f.Journal.OpenContent(ctx, ref); return err })
 	if err != nil {
 		return nil, err
 	}
@@ -159,7 +159,7 @@ type till struct{ booked, given map[string]bool }
 
 func newTill() *till { return &till{map[string]bool{}, map[string]bool{}} }
 
-func (f faultyTools) CanUndo(_ context.Context, c revert.Call) (ok bool, why string) {
+func (f faultyTools) CanRevert(_ context.Context, c revert.Call) (ok bool, why string) {
 	if c.Class() != effect.Compensable {
 		return false, "its changes are all it did"
 	}
@@ -167,9 +167,9 @@ func (f faultyTools) CanUndo(_ context.Context, c revert.Call) (ok bool, why str
 	return err == nil, fmt.Sprint(err)
 }
 
-func (f faultyTools) Undo(_ context.Context, _ revert.Recorder, c revert.Call, _, key string) error {
+func (f faultyTools) RevertCall(_ context.Context, _ revert.Recorder, c revert.Call, _, key string) error {
 	return f.try("give back", func() error {
-		if key != revert.UndoKey(c.Started.Key) {
+		if key != revert.RevertKey(c.Started.Key) {
 			return errors.New("under another key")
 		}
 		f.till.given[c.Started.Key] = true
@@ -181,7 +181,7 @@ func (f faultyTools) Probe(_ context.Context, c revert.Call) (v record.Verified,
 	return v, f.try("verify", func() error { v = f.look(c); return nil })
 }
 
-func (f faultyTools) Gone(_ context.Context, c revert.Call) record.Verified {
+func (f faultyTools) ProbeReverted(_ context.Context, c revert.Call) record.Verified {
 	if err := f.try("verify that it is gone", func() error { return nil }); err != nil {
 		return record.Verified{Verdict: string(revert.CannotTell), Findings: []string{err.Error()}}
 	}

@@ -11,17 +11,17 @@ import (
 	"github.com/remit-dev/remit/revert/record"
 )
 
-// Finder is what a Scheme can also be whose handle keeps how resources were while somebody else acts for a call, and
+// ChangeFinder is what a Scheme can also be whose handle keeps how resources were while somebody else acts for a call, and
 // tells what was changed only afterwards.
-type Finder interface {
+type ChangeFinder interface {
 	Scheme
 	// Find looks what a call changed whose process died before it was told, by what the call noted. It returns nothing
 	// for a call that noted nothing, or that had told everything.
-	Find(ctx context.Context, c Call, keep journal.Keeper) (Found, error)
+	Find(ctx context.Context, c Call, keep journal.ContentStore) (DiscoveredChanges, error)
 }
 
-// Found is what a Finder found.
-type Found struct {
+// DiscoveredChanges is what a Finder found.
+type DiscoveredChanges struct {
 	Changes []effect.Change // their effects are there; the call has not told them
 	Blobs   []journal.Blob
 	Lost    string // why something cannot be told any more; empty: that is all
@@ -30,11 +30,11 @@ type Found struct {
 
 // discover adds what only the world tells of an interrupted call to its records. What it finds is not the call's for sure: others
 // may have been at it since. So nothing is taken back by itself, and it takes a person to do so.
-func (r *Reverter) discover(ctx context.Context, w Ways, rec Recorder, c *Call, s Settled) (_ Settled, over bool, err error) {
-	var all Found
+func (r *Reverter) discover(ctx context.Context, w Environment, rec Recorder, c *Call, s RecoveredCall) (_ RecoveredCall, over bool, err error) {
+	var all DiscoveredChanges
 	var releases []func()
 	for _, scheme := range w.Schemes {
-		f, ok := scheme.(Finder)
+		f, ok := scheme.(ChangeFinder)
 		if !ok {
 			continue
 		}
@@ -63,7 +63,7 @@ func (r *Reverter) discover(ctx context.Context, w Ways, rec Recorder, c *Call, 
 }
 
 // doubt ends a call with what was found of it, in one step.
-func (r *Reverter) doubt(ctx context.Context, rec Recorder, c *Call, s Settled, found Found) (Settled, error) {
+func (r *Reverter) doubt(ctx context.Context, rec Recorder, c *Call, s RecoveredCall, found DiscoveredChanges) (RecoveredCall, error) {
 	why := "its process died while somebody acted for it"
 	if n := len(found.Changes); n > 0 {
 		why += fmt.Sprintf(", and %d files are not as they were before, some of which others may have changed since: look at them; taking the call back brings back what was there before", n)
@@ -71,16 +71,16 @@ func (r *Reverter) doubt(ctx context.Context, rec Recorder, c *Call, s Settled, 
 	if found.Lost != "" {
 		why += "; " + found.Lost
 	}
-	s.As, s.Why = PhaseUnknown, why
+	s.Outcome, s.Why = PhaseUnknown, why
 	//mutant:barrier
 	write := Write{Blobs: found.Blobs, Durable: true}
 	for i, ch := range found.Changes {
 		ch.N = len(c.Changes) + i + 1
-		write.Lines = append(write.Lines, Line{Call: c.Ref.Call, Body: &record.Changed{Change: ch}})
+		write.Records = append(write.Records, CallRecord{Call: c.Ref.Call, Body: &record.Changed{Change: ch}})
 		//mutant:lease
 		write.Claims = append(write.Claims, ch.Resource)
 	}
-	write.Lines = append(write.Lines, Line{Call: c.Ref.Call, Body: &record.Unknown{Status: "unknown", Why: why}})
+	write.Records = append(write.Records, CallRecord{Call: c.Ref.Call, Body: &record.Unknown{Status: "unknown", Why: why}})
 	for {
 		err := rec.Write(ctx, write)
 		var held *journal.ClaimedError

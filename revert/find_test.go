@@ -30,7 +30,7 @@ type seeker struct {
 
 func (*seeker) Name() string { return "sought" }
 
-func (s *seeker) Find(ctx context.Context, c revert.Call, keep journal.Keeper) (f revert.Found, err error) {
+func (s *seeker) Find(ctx context.Context, c revert.Call, keep journal.ContentStore) (f revert.DiscoveredChanges, err error) {
 	if c.Notes["kept"] == nil || s.err != nil {
 		return f, s.err
 	}
@@ -64,8 +64,8 @@ func token(value any) effect.Token {
 // seeking gives the lab one more kind of resource.
 func (l *lab) seeking(s *seeker) {
 	s.lab = l
-	ways := l.reverter.Ways
-	l.reverter.Ways = func(ctx context.Context, session string) (revert.Ways, error) {
+	ways := l.reverter.EnvironmentFor
+	l.reverter.EnvironmentFor = func(ctx context.Context, session string) (revert.Environment, error) {
 		w, err := ways(ctx, session)
 		w.Schemes = append(w.Schemes, s)
 		return w, err
@@ -89,7 +89,7 @@ func TestFind(t *testing.T) {
 		s.pending = store.Pending
 		return l, rec.Txn(), id
 	}
-	recover1 := func(l *lab) revert.Settled {
+	recover1 := func(l *lab) revert.RecoveredCall {
 		rec, err := l.reverter.Recover(t.Context())
 		require.NoError(t, err)
 		require.Len(t, rec.Settled, 1)
@@ -101,7 +101,7 @@ func TestFind(t *testing.T) {
 	other := l.txn()
 	l.must(other, revert.Write{Claims: []string{"z"}})
 	got := recover1(l)
-	require.Equal(t, revert.PhaseUnknown, got.As)
+	require.Equal(t, revert.PhaseUnknown, got.Outcome)
 	require.Contains(t, got.Why, "2 files are not as they were before")
 	require.Equal(t, 1, s.released)
 	require.EqualValues(t, "v:acted", l.shelf.token("a"))
@@ -121,12 +121,12 @@ func TestFind(t *testing.T) {
 	s = &seeker{lost: "the copy is gone"}
 	l, _, _ = begin(s)
 	got = recover1(l)
-	require.Equal(t, revert.PhaseUnknown, got.As)
+	require.Equal(t, revert.PhaseUnknown, got.Outcome)
 	require.Contains(t, got.Why, "the copy is gone")
 
 	s = &seeker{}
 	l, _, _ = begin(s)
-	require.Equal(t, revert.PhaseFailed, recover1(l).As)
+	require.Equal(t, revert.PhaseFailed, recover1(l).Outcome)
 	require.Equal(t, 1, s.released)
 
 	s = &seeker{found: map[string]any{"a": "old"}, err: errors.New("not now")}
@@ -136,5 +136,5 @@ func TestFind(t *testing.T) {
 	require.Equal(t, revert.PhaseStarted, l.call(id).Phase)
 	require.Zero(t, s.released)
 	s.err = nil
-	require.Equal(t, revert.PhaseUnknown, recover1(l).As)
+	require.Equal(t, revert.PhaseUnknown, recover1(l).Outcome)
 }

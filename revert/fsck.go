@@ -87,8 +87,8 @@ type fsck struct {
 	grown  journal.Tree // from the leaves
 	broken bool         // grown stopped growing
 
-	whole *recent          // blobs that were found good
-	begun *recent          // transactions whose stream begins as it should
+	whole *recentSet       // blobs that were found good
+	begun *recentSet       // transactions whose stream begins as it should
 	open  map[string]int64 // position of begun of those that have no end
 }
 
@@ -209,7 +209,7 @@ func (f *fsck) entry(ctx context.Context, e record.Entry) error {
 }
 
 func (f *fsck) blob(ctx context.Context, ref effect.BlobRef) error {
-	content, err := f.journal.Open(ctx, ref)
+	content, err := f.journal.OpenContent(ctx, ref)
 	if err != nil {
 		return err
 	}

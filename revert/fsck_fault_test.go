@@ -18,14 +18,14 @@ func TestCheckThatCannotReadAll(t *testing.T) {
 	for name, spoil := range map[string]func(l *lab){
 		"no beginning": func(l *lab) {
 			rec := revert.NewRecorder(l.journal, l.host, "s_1")
-			l.must(rec, revert.Write{Lines: []revert.Line{{Txn: "t_lost", Call: "c_1", Body: &record.Invalid{Why: "x"}}}})
+			l.must(rec, revert.Write{Records: []revert.CallRecord{{Txn: "t_lost", Call: "c_1", Body: &record.Invalid{Why: "x"}}}})
 		},
 		"held for ended": func(l *lab) { l.must(l.txn(), revert.Write{End: true}) },
 		"held for open":  func(l *lab) { l.line(l.txn(), "", &record.Committed{}) },
 		"works on what is not there": func(l *lab) {
 			rec := revert.NewRecorder(l.journal, l.host, "s_1").In("t_undo")
 			own := journal.Ownership{Txn: rec.Txn(), Owner: l.journal.Owner()}
-			l.must(rec, revert.Write{Take: journal.Take{To: own}, Lines: []revert.Line{{Body: &record.Begun{Owner: own.Owner, Undoes: "t_lost"}}}})
+			l.must(rec, revert.Write{Take: journal.OwnerChange{To: own}, Records: []revert.CallRecord{{Body: &record.Begun{Owner: own.Owner, Undoes: "t_lost"}}}})
 		},
 		"content that is not there": func(l *lab) {
 			rec := l.txn()

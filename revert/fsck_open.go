@@ -59,16 +59,16 @@ func (f *fsck) owned(ctx context.Context, own journal.Ownership) error {
 	return err
 }
 
-// recent remembers some of what was added, at least the newest.
-type recent struct{ new, old map[string]bool }
+// recentSet remembers some of what was added, at least the newest.
+type recentSet struct{ new, old map[string]bool }
 
 const recentMax = 4096
 
-func newRecent() *recent { return &recent{new: map[string]bool{}} }
+func newRecent() *recentSet { return &recentSet{new: map[string]bool{}} }
 
-func (r *recent) has(s string) bool { return r.new[s] || r.old[s] }
+func (r *recentSet) has(s string) bool { return r.new[s] || r.old[s] }
 
-func (r *recent) add(s string) {
+func (r *recentSet) add(s string) {
 	if len(r.new) == recentMax {
 		r.new, r.old = map[string]bool{}, r.new
 	}

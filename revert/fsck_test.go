@@ -128,7 +128,7 @@ func TestCheckBesideOthers(t *testing.T) {
 	l.worked()
 	early := lying{Journal: l.journal, head: func(h journal.Head) (journal.Head, error) {
 		rec := revert.NewRecorder(l.journal, l.host, "s_1")
-		l.must(rec, revert.Write{Lines: []revert.Line{{Txn: "t_lost", Call: "c_1", Body: &record.Invalid{Why: "x"}}}})
+		l.must(rec, revert.Write{Records: []revert.CallRecord{{Txn: "t_lost", Call: "c_1", Body: &record.Invalid{Why: "x"}}}})
 		return h, nil
 	}}
 	found, err := l.check(early, journal.Head{})
@@ -171,13 +171,13 @@ func TestCheckNamesTheOldestFirst(t *testing.T) {
 	}
 }
 
-// grouped is a journal that finds the entries of a transaction at once.
-type grouped struct {
+// batchScheme is a journal that finds the entries of a transaction at once.
+type batchScheme struct {
 	journal.Journal
 	txns map[string][]record.Entry
 }
 
-func (g grouped) Entries(ctx context.Context, q journal.Query) iter.Seq2[record.Entry, error] {
+func (g batchScheme) Entries(ctx context.Context, q journal.Query) iter.Seq2[record.Entry, error] {
 	if q.Txn == "" {
 		return g.Journal.Entries(ctx, q)
 	}
@@ -197,8 +197,8 @@ func TestCheckOfManyTransactions(t *testing.T) {
 		t.Skip("one goroutine, and many records")
 	}
 	const many = 2 * 4096
-	store := journal.Shared()
-	j := grouped{store(), map[string][]record.Entry{}}
+	store := journal.SharedMemory()
+	j := batchScheme{store(), map[string][]record.Entry{}}
 	var batch journal.Batch
 	add := func(txn string, b record.Body, k kind.Kind) {
 		e, err := record.Seal(record.Record{Header: record.Header{Kind: k, Txn: txn, At: time.Unix(0, 0)}, Body: b}, make([]byte, record.SaltSize))
@@ -239,7 +239,7 @@ func TestARecordOfANewerRemitInAJournal(t *testing.T) {
 	require.Contains(t, found[len(found)-1], "version 2")
 	_, err = revert.Load(t.Context(), l.journal, rec.Txn())
 	require.ErrorContains(t, err, "use a newer one")
-	_, err = l.journal.Collect(t.Context(), nil)
+	_, err = l.journal.CollectGarbage(t.Context(), nil)
 	require.ErrorContains(t, err, "use a newer one", "nobody knows what content it names")
 	err = journal.Blobs(t.Context(), l.journal, 0, func(int64, effect.BlobRef) error { return nil })
 	require.ErrorContains(t, err, "use a newer one")

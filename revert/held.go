@@ -10,10 +10,10 @@ import (
 	"github.com/remit-dev/remit/revert/record"
 )
 
-// Queued reports whether the commit is to release the call: it was not released
+// IsHeld reports whether the commit is to release the call: it was not released
 // yet; or was, without any effect; or with an outcome that nobody knows, and its
 // tool says that the same key has no second effect.
-func (c *Call) Queued() bool {
+func (c *Call) IsHeld() bool {
 	return c.waits() || (c.Held != nil && c.Dropped == nil && c.Phase == PhaseUnknown && c.Held.Idempotent && !c.landed())
 }
 
@@ -34,12 +34,12 @@ func (c *Call) waits() bool {
 // knew it as unknown, went on.
 func (c *Call) forgotten() bool { return c.waits() && c.Decided == nil }
 
-// Queue lists the calls that the commit is to release, in the order in which it
+// HeldCalls lists the calls that the commit is to release, in the order in which it
 // does: that in which they were held.
-func (t *Txn) Queue() []*Call {
+func (t *Txn) HeldCalls() []*Call {
 	var queue []*Call
 	for _, c := range t.Calls {
-		if t.End == "" && c.Queued() {
+		if t.End == "" && c.IsHeld() {
 			queue = append(queue, c)
 		}
 	}
@@ -52,7 +52,7 @@ func (t *Txn) applyHeld(c *Call, r record.Record) error {
 	_, again := r.Body.(*record.Started)
 	// A person may say that a call was applied at the moment in which it is sent
 	// again: the tool has one effect for both.
-	if again = again && c.Decided != nil && c.Held.Idempotent; !c.Queued() && !again {
+	if again = again && c.Decided != nil && c.Held.Idempotent; !c.IsHeld() && !again {
 		return fmt.Errorf("%s of call %s, which was held and ended as %s", r.Kind, r.Call, c.Phase)
 	}
 	switch b := r.Body.(type) {
@@ -129,37 +129,37 @@ func (t *Txn) nothingHeld() error {
 	return nil
 }
 
-func (u Undoing) drop(cause string) record.Dropped {
+func (u Options) drop(cause string) record.Dropped {
 	return record.Dropped{Cause: cause, By: cmp.Or(u.Force, u.By)}
 }
 
 // drop lets held calls go that will not be released: nothing has happened, so there
 // is nothing to take back. It is durable before what they came with is taken back:
 // no later commit may release them without it.
-func (r *Reverter) drop(ctx context.Context, t *Txn, calls []*Call, why record.Dropped) ([]Item, error) {
-	items := []Item{}
+func (r *Reverter) drop(ctx context.Context, t *Txn, calls []*Call, why record.Dropped) ([]ResourceResult, error) {
+	items := []ResourceResult{}
 	for _, c := range calls {
 		// In the stream of the call's own session, whose counts it gives back.
 		rec := NewRecorder(r.Journal, r.Host, c.Session).In(t.ID)
 		//mutant:barrier
-		if err := rec.Write(ctx, Write{Lines: []Line{{Call: c.Ref.Call, Body: &why}}, Durable: true}); err != nil {
+		if err := rec.Write(ctx, Write{Records: []CallRecord{{Call: c.Ref.Call, Body: &why}}, Durable: true}); err != nil {
 			return items, fmt.Errorf("call %s could not be dropped: %w", c.Ref.Call, err)
 		}
-		if r.Dropped != nil {
-			r.Dropped(c.Session, c.Ref.Call)
+		if r.OnDrop != nil {
+			r.OnDrop(c.Session, c.Ref.Call)
 		}
-		if !c.Left() { // else it is an item of its own: nobody knows what became of it
+		if !c.HasEffects() { // else it is an item of its own: nobody knows what became of it
 			items = append(items, c.droppedItem())
 		}
 	}
 	return items, nil
 }
 
-func (c *Call) droppedItem() Item {
+func (c *Call) droppedItem() ResourceResult {
 	why := "it was held until the commit and never ran"
 	if c.Phase == PhaseFailed {
 		why = "it was held until the commit, and has had no effect"
 	}
 	res := effect.Result{Resource: c.toolResource(), Outcome: effect.Already, Why: why}
-	return Item{Call: c.Ref.Call, Tool: c.Tool.Name, Does: DoesDrop, Result: res}
+	return ResourceResult{Call: c.Ref.Call, Tool: c.Tool.Name, Action: ActionDrop, Result: res}
 }

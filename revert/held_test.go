@@ -94,14 +94,14 @@ func TestQueue(t *testing.T) {
 	l.line(rec, "c_asked", late)
 	last := l.queue(rec, func(h *record.Held) { h.Idempotent = true })
 	ids := func() (ids []string) {
-		for _, c := range l.load(rec.Txn()).Queue() {
+		for _, c := range l.load(rec.Txn()).HeldCalls() {
 			ids = append(ids, c.Ref.Call)
 		}
 		return ids
 	}
 	require.Equal(t, []string{first, "c_asked", last}, ids())
 	require.Equal(t, effect.Deferrable, l.call(first).Class())
-	require.False(t, l.call(first).Left())
+	require.False(t, l.call(first).HasEffects())
 	require.False(t, l.call(first).Confined())
 	l.line(rec, "", &record.Committing{})
 	l.release(rec, first)
@@ -112,7 +112,7 @@ func TestQueue(t *testing.T) {
 	l.release(rec, first)
 	l.line(rec, first, &record.Unknown{Status: "unknown", Why: "lost"})
 	require.Equal(t, []string{"c_asked", last}, ids())
-	require.True(t, l.call(first).Left())
+	require.True(t, l.call(first).HasEffects())
 	l.line(rec, first, &record.Decided{By: "kim", Why: "not there"})
 	require.Equal(t, []string{first, "c_asked", last}, ids(), "somebody says that it had no effect")
 	l.release(rec, first)
@@ -127,7 +127,7 @@ func TestQueue(t *testing.T) {
 	l.line(rec, last, done())
 	l.end(rec)
 	require.Empty(t, ids())
-	require.Equal(t, revert.CommittedState, l.load(rec.Txn()).State())
+	require.Equal(t, revert.TxnCommitted, l.load(rec.Txn()).State())
 }
 
 // TestWhatIsSentAgain: a release of unknown outcome whose tool has one effect for a
@@ -145,7 +145,7 @@ func TestWhatIsSentAgain(t *testing.T) {
 		l.release(rec, id)
 		l.line(rec, id, &record.Changed{Change: effect.Change{N: 1, Scheme: "kv", Resource: "a", Kind: "post", Pre: tt.pre, Post: tt.post}})
 		l.line(rec, id, &record.Unknown{Status: "unknown", Why: "lost"})
-		require.Equal(t, tt.again, l.call(id).Queued(), "%+v", tt)
+		require.Equal(t, tt.again, l.call(id).IsHeld(), "%+v", tt)
 	}
 }
 
@@ -171,8 +171,8 @@ func TestAnswersAndReleasesThatMeet(t *testing.T) {
 			l.line(rec, next, done())
 			l.end(rec)
 			txn := l.load(rec.Txn())
-			require.Equal(t, revert.CommittedState, txn.State())
-			require.Empty(t, txn.Queue())
+			require.Equal(t, revert.TxnCommitted, txn.State())
+			require.Empty(t, txn.HeldCalls())
 			l.situation()
 		}
 	}
@@ -201,12 +201,12 @@ func TestRecoveryOfARelease(t *testing.T) {
 			found, err := l.reverter.Recover(t.Context())
 			require.NoError(t, err)
 			require.Equal(t, []string{rec.Txn()}, found.Committing)
-			require.Equal(t, found.OwnerGone, found.Committing)
+			require.Equal(t, found.Abandoned, found.Committing)
 			require.Equal(t, tt.want, l.call(id).Phase)
-			require.Equal(t, tt.queued, len(l.load(rec.Txn()).Queue()) == 1)
-			_, err = l.reverter.Adopt(t.Context(), rec.Txn())
+			require.Equal(t, tt.queued, len(l.load(rec.Txn()).HeldCalls()) == 1)
+			_, err = l.reverter.TakeOwnership(t.Context(), rec.Txn())
 			require.NoError(t, err)
-			rep, err := l.reverter.Abort(t.Context(), rec.Txn(), revert.Undoing{})
+			rep, err := l.reverter.Abort(t.Context(), rec.Txn(), revert.Options{})
 			require.NoError(t, err)
 			require.Equal(t, tt.want == revert.PhaseFailed, rep.Complete())
 			require.Len(t, rep.Items, 1)
@@ -221,20 +221,20 @@ func TestRecoveryOfARelease(t *testing.T) {
 func TestReportsOfHeldCalls(t *testing.T) {
 	l := newLab(t)
 	var told []string
-	l.reverter.Dropped = func(session, call string) { told = append(told, session+" "+call) }
+	l.reverter.OnDrop = func(session, call string) { told = append(told, session+" "+call) }
 	rec := l.txn()
 	kept, named, failed := l.queue(rec), l.queue(rec), l.queue(rec)
 	named, failed = failed, named
-	preview, err := l.reverter.Preview(t.Context(), rec.Txn(), revert.Undoing{Calls: []string{named}})
+	preview, err := l.reverter.Preview(t.Context(), rec.Txn(), revert.Options{Calls: []string{named}})
 	require.NoError(t, err)
-	rep, err := l.reverter.Abort(t.Context(), rec.Txn(), revert.Undoing{Calls: []string{named}, By: "kim"})
+	rep, err := l.reverter.Abort(t.Context(), rec.Txn(), revert.Options{Calls: []string{named}, By: "kim"})
 	require.NoError(t, err)
 	require.Equal(t, preview.Items, rep.Items)
-	require.Equal(t, []revert.Item{{
-		Call: named, Tool: "send", Does: revert.DoesDrop,
+	require.Equal(t, []revert.ResourceResult{{
+		Call: named, Tool: "send", Action: revert.ActionDrop,
 		Result: effect.Result{Resource: "tool://send", Outcome: effect.Already, Why: "it was held until the commit and never ran"},
 	}}, rep.Items)
-	require.Equal(t, revert.Open, rep.State)
+	require.Equal(t, revert.TxnOpen, rep.State)
 	require.Equal(t, "kim", l.call(named).Dropped.By)
 	l.line(rec, "", &record.Committing{})
 	l.release(rec, kept)
@@ -243,11 +243,11 @@ func TestReportsOfHeldCalls(t *testing.T) {
 	l.line(rec, failed, &record.Failed{Status: "failed", Why: "x", Proof: "no_effect"})
 	_, err = l.reverter.RevertTo(t.Context(), rec.Txn(), "here", "kim")
 	require.ErrorIs(t, err, journal.ErrNotFound)
-	preview, err = l.reverter.Preview(t.Context(), rec.Txn(), revert.Undoing{})
+	preview, err = l.reverter.Preview(t.Context(), rec.Txn(), revert.Options{})
 	require.NoError(t, err)
-	rep, err = l.reverter.Abort(t.Context(), rec.Txn(), revert.Undoing{})
+	rep, err = l.reverter.Abort(t.Context(), rec.Txn(), revert.Options{})
 	require.NoError(t, err)
-	require.Equal(t, revert.RevertedPartial, rep.State)
+	require.Equal(t, revert.TxnRevertedPartial, rep.State)
 	require.Equal(t, preview.Items, rep.Items)
 	require.Equal(t, "it was held until the commit, and has had no effect", rep.Items[0].Why)
 	require.Equal(t, kept, rep.NotUndone()[0].Call)
@@ -271,8 +271,8 @@ func TestErasedHeldCalls(t *testing.T) {
 	rec := l.txn()
 	gone, sent := l.queue(rec), l.queue(rec)
 	_, err := l.reverter.Erase(t.Context(), gone, record.Erased{By: "kim", Why: "asked for"})
-	require.ErrorIs(t, err, revert.ErrNotOver)
-	_, err = l.reverter.Abort(t.Context(), rec.Txn(), revert.Undoing{Calls: []string{gone}})
+	require.ErrorIs(t, err, revert.ErrNotEnded)
+	_, err = l.reverter.Abort(t.Context(), rec.Txn(), revert.Options{Calls: []string{gone}})
 	require.NoError(t, err)
 	l.line(rec, "", &record.Committing{})
 	l.release(rec, sent)
@@ -285,14 +285,14 @@ func TestErasedHeldCalls(t *testing.T) {
 	require.Equal(t, string(revert.PhaseDropped), l.call(gone).Erased.As)
 	require.Empty(t, l.call(gone).Erased.Status)
 	require.Equal(t, effect.Deferrable, l.call(gone).Class())
-	require.False(t, l.call(gone).Left())
+	require.False(t, l.call(gone).HasEffects())
 	require.Equal(t, "done", l.call(sent).Erased.Status)
-	require.True(t, l.call(sent).Left())
+	require.True(t, l.call(sent).HasEffects())
 	l.situation()
 
 	other := l.txn()
 	l.queue(other)
-	_, err = l.reverter.Abort(t.Context(), other.Txn(), revert.Undoing{})
+	_, err = l.reverter.Abort(t.Context(), other.Txn(), revert.Options{})
 	require.NoError(t, err)
 	require.Equal(t, 1, l.prune(t, revert.Retention{}).Txns)
 	l.situation()

@@ -30,7 +30,7 @@ type lab struct {
 	head   journal.Head      // of the journal, at some moment
 }
 
-func newLab(t *testing.T) *lab { return newLabOn(t, journal.Shared()) }
+func newLab(t *testing.T) *lab { return newLabOn(t, journal.SharedMemory()) }
 
 func newLabOn(t *testing.T, open func() journal.Journal) *lab {
 	l := &lab{t: t, open: open, shelf: newShelf(), till: newTill(), table: newTable(), ids: map[string]string{}}
@@ -48,9 +48,9 @@ func (l *lab) next() {
 	l.faults = f
 	l.process = newProcess(func() journal.Journal { return &faulty{l.open(), f} }, &l.shelf.world, l.lives)
 	tools, schemes := faultyTools{f, l.till}, []revert.Scheme{faultyShelf{l.shelf, f}, faultyTable{l.table, f, "rows"}}
-	l.reverter.Ways = func(_ context.Context, session string) (w revert.Ways, err error) {
+	l.reverter.EnvironmentFor = func(_ context.Context, session string) (w revert.Environment, err error) {
 		return w, f.try("find the ways", func() error {
-			w = revert.Ways{World: session, Schemes: schemes, Undoer: tools, Prober: tools}
+			w = revert.Environment{Namespace: session, Schemes: schemes, Undoer: tools, Prober: tools}
 			return nil
 		})
 	}
@@ -70,7 +70,7 @@ func (l *lab) must(rec revert.Recorder, w revert.Write) {
 func (l *lab) line(rec revert.Recorder, call string, bodies ...record.Body) {
 	var w revert.Write
 	for _, b := range bodies {
-		w.Lines = append(w.Lines, revert.Line{Call: call, Body: b})
+		w.Records = append(w.Records, revert.CallRecord{Call: call, Body: b})
 	}
 	l.must(rec, w)
 }
@@ -112,7 +112,7 @@ func (l *lab) start(rec revert.Recorder, s *record.Started, writes ...write) str
 		ch := shelf.change(i+1, x.key, "write", l.shelf.token(x.key), post, will, nil)
 		var w way
 		require.NoError(l.t, json.Unmarshal(ch.Inverse, &w))
-		l.must(rec, revert.Write{Lines: []revert.Line{{Call: id, Body: &record.Changed{Change: ch}}}, Blobs: blobs, Claims: []string{x.key}})
+		l.must(rec, revert.Write{Records: []revert.CallRecord{{Call: id, Body: &record.Changed{Change: ch}}}, Blobs: blobs, Claims: []string{x.key}})
 		l.shelf.set(x.key, post)
 	}
 	return id
@@ -178,7 +178,7 @@ func (l *lab) situation() situation {
 		}
 		says := string(txn.State())
 		for _, c := range txn.Calls {
-			if c.Left() { // of what is gone it does not matter how it had ended
+			if c.HasEffects() { // of what is gone it does not matter how it had ended
 				says += fmt.Sprintf(" %s:%s", c.Ref.Call, c.Phase)
 			}
 		}

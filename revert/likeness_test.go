@@ -63,7 +63,7 @@ func likeness(t *testing.T, seed uint64) {
 	}
 	for range 2 { // what a base was missing for comes back in the second round, and goes
 		for _, id := range slices.Backward(a.txns) {
-			_, err := a.reverter.Undo(t.Context(), id, revert.Undoing{})
+			_, err := a.reverter.Undo(t.Context(), id, revert.Options{})
 			require.NoError(t, err)
 		}
 	}
@@ -127,7 +127,7 @@ func (a *alike) write() {
 func (a *alike) end() {
 	switch {
 	case a.nest != "" && a.rng.IntN(2) == 0:
-		_, err := a.reverter.RevertNest(a.t.Context(), a.open.Txn(), a.nest)
+		_, err := a.reverter.RevertNested(a.t.Context(), a.open.Txn(), a.nest)
 		require.NoError(a.t, err)
 		a.say("revert nest %s", a.nest)
 		a.nest = ""
@@ -141,7 +141,7 @@ func (a *alike) end() {
 }
 
 func (a *alike) abort() {
-	rep, err := a.reverter.Abort(a.t.Context(), a.open.Txn(), revert.Undoing{})
+	rep, err := a.reverter.Abort(a.t.Context(), a.open.Txn(), revert.Options{})
 	require.NoError(a.t, err)
 	require.True(a.t, rep.Complete(), "%+v", rep)
 	a.say("abort %s", a.open.Txn())
@@ -154,7 +154,7 @@ func (a *alike) back() {
 	if id == a.open.Txn() {
 		return
 	}
-	how := revert.Undoing{Cascade: a.rng.IntN(2) == 0}
+	how := revert.Options{Cascade: a.rng.IntN(2) == 0}
 	if i := slices.IndexFunc(a.wrote, func(w wrote) bool { return w.txn == id }); i >= 0 && a.rng.IntN(3) == 0 {
 		how.Calls = []string{a.wrote[i].call}
 	}
@@ -192,7 +192,7 @@ func (a *alike) mortal(what string, do func() (revert.Report, error)) {
 	require.NoError(a.t, err)
 	a.say("recover: %+v", found.Settled)
 	if a.open.Txn() != "" {
-		rep, err := a.reverter.Undo(ctx, a.open.Txn(), revert.Undoing{})
+		rep, err := a.reverter.Undo(ctx, a.open.Txn(), revert.Options{})
 		require.NoError(a.t, err)
 		a.say("undo of what was open: %v", rep.State)
 		a.over()
@@ -208,7 +208,7 @@ func (a *alike) asTheJournalSays() {
 		}
 		c, ok := txns[w.txn].Call(w.call)
 		require.True(a.t, ok)
-		if !c.Left() {
+		if !c.HasEffects() {
 			continue
 		}
 		delete(want, w.key)

@@ -33,7 +33,7 @@ func (r *Reverter) unfinished(ctx context.Context, t *Txn) (rec Recorder, found 
 	}
 	rec = r.recorder(last).In(last.ID)
 	if t.notHere(last.ID) != nil { // what it left half done is not at hand, and is found there
-		return Recorder{}, nil, rec.Write(ctx, Write{Lines: []Line{{Body: &record.Committed{}}}, End: true})
+		return Recorder{}, nil, rec.Write(ctx, Write{Records: []CallRecord{{Body: &record.Committed{}}}, End: true})
 	}
 	return rec, last, nil
 }
@@ -47,9 +47,9 @@ func (r *Reverter) beginLink(ctx context.Context, t *Txn, b *record.Begun) (Reco
 	// found again, and the claim keeps a second one away that was begun by a
 	// process which has not seen this one. It needs no barrier of its own: the first
 	// plan of a call comes with one, before anything is done.
-	w := Write{Lines: []Line{{Body: b}}, Take: journal.Take{To: journal.Ownership{Txn: id, Owner: b.Owner}}}
+	w := Write{Records: []CallRecord{{Body: b}}, Take: journal.OwnerChange{To: journal.Ownership{Txn: id, Owner: b.Owner}}}
 	for _, subject := range append([]string{t.ID}, b.Also...) {
-		w.Lines = append(w.Lines, Line{Txn: subject, Body: &record.UndoneBy{Txn: id}})
+		w.Records = append(w.Records, CallRecord{Txn: subject, Body: &record.UndoneBy{Txn: id}})
 		//mutant:lease
 		w.Claims = append(w.Claims, "txn:"+subject)
 	}
@@ -74,7 +74,7 @@ func (r *Reverter) endLink(ctx context.Context, rec Recorder, link, t *Txn) (*Tx
 			return t, err
 		}
 	}
-	if err := rec.Write(ctx, Write{Lines: []Line{{Body: &record.Committed{}}}, End: true}); err != nil {
+	if err := rec.Write(ctx, Write{Records: []CallRecord{{Body: &record.Committed{}}}, End: true}); err != nil {
 		return t, err
 	}
 	return r.Load(ctx, t.ID)

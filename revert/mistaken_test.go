@@ -33,15 +33,15 @@ func TestOwnerTakenForDeadWritesOnce(t *testing.T) {
 	rec := l.txn()
 	call := l.start(rec, handled(), write{"a", 7})
 	j := &mistaken{Journal: l.open(), last: func() { l.line(rec, call, done()) }}
-	r := &revert.Reverter{Journal: j, Host: l.reverter.Host, Ways: l.reverter.Ways}
+	r := &revert.Reverter{Journal: j, Host: l.reverter.Host, EnvironmentFor: l.reverter.EnvironmentFor}
 	found, err := r.Recover(t.Context())
 	require.NoError(t, err)
 	require.Empty(t, found.Settled, "it had ended")
-	require.Equal(t, []string{rec.Txn()}, found.OwnerGone)
+	require.Equal(t, []string{rec.Txn()}, found.Abandoned)
 	txn, err := revert.Load(t.Context(), j, rec.Txn())
 	require.NoError(t, err)
 	require.Equal(t, revert.PhaseDone, txn.Calls[0].Phase)
-	require.ErrorIs(t, rec.Write(t.Context(), revert.Write{Lines: []revert.Line{{Call: call, Body: done()}}}), journal.ErrNotOwner)
+	require.ErrorIs(t, rec.Write(t.Context(), revert.Write{Records: []revert.CallRecord{{Call: call, Body: done()}}}), journal.ErrNotOwner)
 }
 
 // TestOwnerTakenForDeadByItself: a process that its journal takes for dead does not take
@@ -50,12 +50,12 @@ func TestOwnerTakenForDeadByItself(t *testing.T) {
 	l := newLab(t)
 	rec := l.txn()
 	call := l.start(rec, handled(), write{"a", 7})
-	r := &revert.Reverter{Journal: nobodyLives{l.reverter.Journal}, Host: l.reverter.Host, Ways: l.reverter.Ways}
+	r := &revert.Reverter{Journal: nobodyLives{l.reverter.Journal}, Host: l.reverter.Host, EnvironmentFor: l.reverter.EnvironmentFor}
 	found, err := r.Recover(t.Context())
 	require.NoError(t, err)
-	require.Empty(t, found.OwnerGone)
+	require.Empty(t, found.Abandoned)
 	require.Equal(t, 1, found.Alive)
-	_, err = r.Undo(t.Context(), rec.Txn(), revert.Undoing{})
+	_, err = r.Undo(t.Context(), rec.Txn(), revert.Options{})
 	require.ErrorIs(t, err, revert.ErrBusy)
 	l.line(rec, call, done())
 	l.end(rec)
@@ -74,10 +74,10 @@ func TestNotBesideWhatGoesOn(t *testing.T) {
 	rec := l.txn()
 	id := l.put(rec, write{"a", 7})
 	dies := l.start(rec, handled(), write{"b", 7})
-	ways, goes := l.reverter.Ways, true
-	l.reverter.Ways = func(ctx context.Context, session string) (revert.Ways, error) {
+	ways, goes := l.reverter.EnvironmentFor, true
+	l.reverter.EnvironmentFor = func(ctx context.Context, session string) (revert.Environment, error) {
 		w, err := ways(ctx, session)
-		w.Still = func(_ context.Context, call string) error {
+		w.WaitIdle = func(_ context.Context, call string) error {
 			if goes {
 				return errFault
 			}
@@ -85,16 +85,16 @@ func TestNotBesideWhatGoesOn(t *testing.T) {
 		}
 		return w, err
 	}
-	_, err := l.reverter.Abort(t.Context(), rec.Txn(), revert.Undoing{})
+	_, err := l.reverter.Abort(t.Context(), rec.Txn(), revert.Options{})
 	require.ErrorIs(t, err, errFault, "of the call that has no end")
 	require.Equal(t, "7", l.shelf.values["b"])
 	l.line(rec, dies, done())
-	rep, err := l.reverter.Abort(t.Context(), rec.Txn(), revert.Undoing{Calls: []string{id}})
+	rep, err := l.reverter.Abort(t.Context(), rec.Txn(), revert.Options{Calls: []string{id}})
 	require.NoError(t, err)
 	require.Equal(t, effect.Failed, rep.Items[0].Outcome)
 	require.Equal(t, "7", l.shelf.values["a"])
 	goes = false
-	rep, err = l.reverter.Abort(t.Context(), rec.Txn(), revert.Undoing{})
+	rep, err = l.reverter.Abort(t.Context(), rec.Txn(), revert.Options{})
 	require.NoError(t, err)
 	require.True(t, rep.Complete())
 	require.Equal(t, "1", l.shelf.values["a"])

@@ -9,10 +9,10 @@ import (
 	"github.com/remit-dev/remit/revert/record"
 )
 
-// Nest is a transaction inside another: calls that are taken back alone, or stay
+// NestedTxn is a transaction inside another: calls that are taken back alone, or stay
 // as calls of what they are in. It is no stream of its own, has no owner and no
 // claims: whoever owns the whole owns it.
-type Nest struct {
+type NestedTxn struct {
 	record.Nested
 	Ended    bool
 	Reverted bool
@@ -25,7 +25,7 @@ func (t *Txn) nest(b *record.Nested) error {
 	if in, known := t.nested(b.In); b.In != "" && (!known || in.Ended) {
 		return fmt.Errorf("nested transaction %s began in %s, which is not open", b.ID, b.In)
 	}
-	t.Nests = append(t.Nests, Nest{Nested: *b})
+	t.Nested = append(t.Nested, NestedTxn{Nested: *b})
 	return nil
 }
 
@@ -38,12 +38,12 @@ func (t *Txn) endNest(b *record.NestEnded) error {
 	return nil
 }
 
-func (t *Txn) nested(id string) (*Nest, bool) {
-	i := slices.IndexFunc(t.Nests, func(n Nest) bool { return n.ID == id })
+func (t *Txn) nested(id string) (*NestedTxn, bool) {
+	i := slices.IndexFunc(t.Nested, func(n NestedTxn) bool { return n.ID == id })
 	if i < 0 {
 		return nil, false
 	}
-	return &t.Nests[i], true
+	return &t.Nested[i], true
 }
 
 // inNest reports whether a call is in a nested transaction, or in one inside it.
@@ -61,10 +61,10 @@ func (t *Txn) inNest(c *Call, id string) bool {
 	return false
 }
 
-// RevertNest takes a nested transaction back, with those inside it, and nothing
+// RevertNested takes a nested transaction back, with those inside it, and nothing
 // else: what calls outside it have put on top of it since is a conflict. None of
 // its own calls may be in flight; others may.
-func (r *Reverter) RevertNest(ctx context.Context, id, nest string) (Report, error) {
+func (r *Reverter) RevertNested(ctx context.Context, id, nest string) (Report, error) {
 	t, err := r.Load(ctx, id)
 	if err != nil {
 		return Report{}, err
@@ -74,30 +74,30 @@ func (r *Reverter) RevertNest(ctx context.Context, id, nest string) (Report, err
 	}
 	rec := r.recorder(t).In(t.ID)
 	outside := func(c *Call) bool { return !t.inNest(c, nest) }
-	dropped, err := r.drop(ctx, t, slices.DeleteFunc(t.Queue(), outside), record.Dropped{Cause: "nest"})
-	rep := Report{Txn: id, State: Open, Items: dropped}
+	dropped, err := r.drop(ctx, t, slices.DeleteFunc(t.HeldCalls(), outside), record.Dropped{Cause: "nest"})
+	rep := Report{Txn: id, State: TxnOpen, Items: dropped}
 	if err != nil {
 		return rep, err
 	}
-	inside := slices.DeleteFunc(t.Left(), outside)
-	items, err := r.takeBack(ctx, rec, inside, manner{cause: "nest", upon: t.upon(inside)})
+	inside := slices.DeleteFunc(t.EffectiveCalls(), outside)
+	items, err := r.takeBack(ctx, rec, inside, revertMode{cause: "nest", upon: t.upon(inside)})
 	rep.Items = append(rep.Items, items...)
 	if err != nil {
 		return rep, err
 	}
 	var w Write
-	for _, n := range slices.Backward(t.Nests) { // what is inside goes first
+	for _, n := range slices.Backward(t.Nested) { // what is inside goes first
 		if !n.Ended && t.within(n, nest) {
-			w.Lines = append(w.Lines, Line{Body: &record.NestEnded{ID: n.ID, Reverted: true, Complete: rep.Complete()}})
+			w.Records = append(w.Records, CallRecord{Body: &record.NestEnded{ID: n.ID, Reverted: true, Complete: rep.Complete()}})
 		}
 	}
 	w.Durable = true
 	return rep, rec.Write(ctx, w)
 }
 
-// NestTouched lists what the calls of a nested transaction, or of one inside it, changed by
+// NestedResources lists what the calls of a nested transaction, or of one inside it, changed by
 // one scheme, in order of the text.
-func (t *Txn) NestTouched(nest, scheme string) (resources []string) {
+func (t *Txn) NestedResources(nest, scheme string) (resources []string) {
 	for _, c := range t.Calls {
 		for _, ch := range c.Changes {
 			if ch.Scheme == scheme && t.inNest(c, nest) {
@@ -122,7 +122,7 @@ func (c *Call) nest() string {
 }
 
 // within reports whether a nested transaction is another one, or inside it.
-func (t *Txn) within(n Nest, id string) bool {
+func (t *Txn) within(n NestedTxn, id string) bool {
 	for {
 		if n.ID == id {
 			return true

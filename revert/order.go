@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// later says which calls lie on top of which: a call lies on another that it
+// dependencyGraph says which calls lie on top of which: a call lies on another that it
 // changed a resource after, the same one or one above or below it, such as a folder
 // and a file in it.
-type later map[*Call]map[*Call]bool
+type dependencyGraph map[*Call]map[*Call]bool
 
 // onTop compares the changes of calls.
-func onTop(calls []*Call) later {
+func onTop(calls []*Call) dependencyGraph {
 	type touch struct {
 		call *Call
 		at   int64
@@ -23,7 +23,7 @@ func onTop(calls []*Call) later {
 			touched[ch.Resource] = append(touched[ch.Resource], touch{c, c.at[i]})
 		}
 	}
-	over := later{}
+	over := dependencyGraph{}
 	relate := func(a, b touch) {
 		switch {
 		case a.call == b.call:
@@ -39,7 +39,7 @@ func onTop(calls []*Call) later {
 				relate(a, b)
 			}
 		}
-		for above := range Above(resource) {
+		for above := range Ancestors(resource) {
 			for _, a := range here {
 				for _, b := range touched[above] {
 					relate(a, b)
@@ -50,17 +50,17 @@ func onTop(calls []*Call) later {
 	return over
 }
 
-func (l later) add(upper, lower *Call) {
+func (l dependencyGraph) add(upper, lower *Call) {
 	if l[upper] == nil {
 		l[upper] = map[*Call]bool{}
 	}
 	l[upper][lower] = true
 }
 
-// Above lists what a resource lies below, nearest first: all that its text
+// Ancestors lists what a resource lies below, nearest first: all that its text
 // continues after a slash. It orders effects and lets writers wait for one
 // another; it never decides what may be touched.
-func Above(resource string) iter.Seq[string] {
+func Ancestors(resource string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		start := strings.Index(resource, "://") + len("://")
 		for i := len(resource) - 1; i > start; i-- {

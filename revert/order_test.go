@@ -17,7 +17,7 @@ import (
 func TestUndoOrder(t *testing.T) {
 	resources := []string{"file://w/a", "file://w/d", "file://w/d/b", "file://w/d/b/c", "file://w/dd"}
 	related := func(a, b string) bool {
-		return a == b || slices.Contains(slices.Collect(Above(a)), b) || slices.Contains(slices.Collect(Above(b)), a)
+		return a == b || slices.Contains(slices.Collect(Ancestors(a)), b) || slices.Contains(slices.Collect(Ancestors(b)), a)
 	}
 	moved := 0
 	for seed := range uint64(2000) {
@@ -61,9 +61,9 @@ func TestUndoOrderOfACircle(t *testing.T) {
 }
 
 func TestAbove(t *testing.T) {
-	require.Equal(t, []string{"file://w/a/b", "file://w/a", "file://w"}, slices.Collect(Above("file://w/a/b/c")))
-	require.Empty(t, slices.Collect(Above("exec://git")))
-	for range Above("file://w/a/b/c") {
+	require.Equal(t, []string{"file://w/a/b", "file://w/a", "file://w"}, slices.Collect(Ancestors("file://w/a/b/c")))
+	require.Empty(t, slices.Collect(Ancestors("exec://git")))
+	for range Ancestors("file://w/a/b/c") {
 		break
 	}
 }

@@ -22,7 +22,7 @@ var ErrInFlight = errors.New("calls of it have no end yet; recover first")
 // journal is written. There is one item for each resource, and for each call with
 // effects outside handles; what would be restored or is already is so as things
 // stand now. The report's State is the transaction's present one.
-func (r *Reverter) Preview(ctx context.Context, id string, how Undoing) (Report, error) {
+func (r *Reverter) Preview(ctx context.Context, id string, how Options) (Report, error) {
 	t, how, err := r.find(ctx, id, how)
 	if err != nil {
 		return Report{}, err
@@ -39,10 +39,10 @@ func (r *Reverter) Preview(ctx context.Context, id string, how Undoing) (Report,
 	m := how.manner("undo")
 	m.upon = s.upon
 	m = m.begun()
-	rep := Report{Txn: t.ID, State: t.State(), Items: []Item{}, Dependents: s.dependents(t, how)}
+	rep := Report{Txn: t.ID, State: t.State(), Items: []ResourceResult{}, Dependents: s.dependents(t, how)}
 	if t.End == "" {
-		for _, c := range t.Queue() {
-			if !c.Left() && (len(how.Calls) == 0 || slices.Contains(how.Calls, c.Ref.Call)) {
+		for _, c := range t.HeldCalls() {
+			if !c.HasEffects() && (len(how.Calls) == 0 || slices.Contains(how.Calls, c.Ref.Call)) {
 				rep.Items = append(rep.Items, c.droppedItem())
 			}
 		}
@@ -70,7 +70,7 @@ func (r *Reverter) Preview(ctx context.Context, id string, how Undoing) (Report,
 
 func (r *Report) add(t *Txn, c *Call, results ...effect.Result) {
 	for _, res := range results {
-		item := Item{Call: c.Ref.Call, Tool: c.Tool.Name, Result: res}
+		item := ResourceResult{Call: c.Ref.Call, Tool: c.Tool.Name, Result: res}
 		if c.Ref.Txn != t.ID {
 			item.Txn = c.Ref.Txn
 		}
@@ -81,25 +81,25 @@ func (r *Report) add(t *Txn, c *Call, results ...effect.Result) {
 // preview plans all changes of several calls at once: a resource is judged by what
 // would be left of it when the calls on top are gone. All are of one world, so the
 // ways of the transaction will do.
-func (r *Reverter) preview(ctx context.Context, calls []*Call, m manner, t *Txn, rep *Report) error {
-	w, err := r.Ways(ctx, t.Session)
+func (r *Reverter) preview(ctx context.Context, calls []*Call, m revertMode, t *Txn, rep *Report) error {
+	w, err := r.EnvironmentFor(ctx, t.Session)
 	if err != nil {
 		return err
 	}
-	var made []placed
+	var made []positionedChange
 	for _, c := range calls {
 		rep.add(t, c, c.foreseen(ctx, w)...)
 		for _, ch := range c.remaining() {
-			made = append(made, placed{ch, c, c.at[ch.N-1]})
+			made = append(made, positionedChange{ch, c, c.at[ch.N-1]})
 		}
 	}
-	slices.SortFunc(made, func(a, b placed) int { return cmp.Compare(a.at, b.at) })
+	slices.SortFunc(made, func(a, b positionedChange) int { return cmp.Compare(a.at, b.at) })
 	changes := make([]effect.Change, len(made))
 	for i := range made {
 		changes[i] = made[i].change
 		changes[i].N = i + 1
 	}
-	steps, _, err := r.plan(ctx, w, changes, m, looking{r.Journal})
+	steps, _, err := r.plan(ctx, w, changes, m, readOnlyJournal{r.Journal})
 	if err != nil {
 		return err
 	}
@@ -108,24 +108,24 @@ func (r *Reverter) preview(ctx context.Context, calls []*Call, m manner, t *Txn,
 		n := len(rep.Items)
 		rep.add(t, last, effect.Result{Resource: s.Change.Resource, Outcome: s.Plan, Now: s.Change.Pre, Forced: s.Forced, Why: s.Why})
 		if s.Plan == effect.Restored {
-			rep.Items[n].Does = s.Change.Kind
+			rep.Items[n].Action = s.Change.Kind
 		}
 	}
 	return nil
 }
 
-// placed is a change with its call and its position on the journal.
-type placed struct {
+// positionedChange is a change with its call and its position on the journal.
+type positionedChange struct {
 	change effect.Change
 	call   *Call
 	at     int64
 }
 
 // foreseen says what would become of a call's effects outside handles.
-func (c *Call) foreseen(ctx context.Context, w Ways) []effect.Result {
+func (c *Call) foreseen(ctx context.Context, w Environment) []effect.Result {
 	can, why := false, "no tools are at hand"
 	if w.Undoer != nil {
-		can, why = w.Undoer.CanUndo(ctx, *c)
+		can, why = w.Undoer.CanRevert(ctx, *c)
 	}
 	outcome, needed := c.outsideWay(can)
 	if !needed {
@@ -142,11 +142,11 @@ func (c *Call) foreseen(ctx context.Context, w Ways) []effect.Result {
 	return []effect.Result{res}
 }
 
-// looking is a journal that keeps nothing.
-type looking struct{ journal.Journal }
+// readOnlyJournal is a journal that keeps nothing.
+type readOnlyJournal struct{ journal.Journal }
 
-// Keep reads the content for its digest.
-func (l looking) Keep(_ context.Context, r io.Reader) (journal.Blob, error) {
+// StoreContent reads the content for its digest.
+func (l readOnlyJournal) StoreContent(_ context.Context, r io.Reader) (journal.Blob, error) {
 	h := canon.NewHash() // as a journal that keeps it: content with zeros has a digest of its own
 	if _, err := sparse.Copy(h, r, make([]byte, journal.InlineMax)); err != nil {
 		return journal.Blob{}, err

@@ -19,25 +19,25 @@ const (
 // clock that jumps makes nothing old, and a journal that nobody writes to keeps
 // what it has.
 type Retention struct {
-	Keep time.Duration // transactions that ended so long ago, or longer
-	Last int           // but never the newest so many that ended
-	Dry  bool          // only say what would go
+	MaxAge   time.Duration // transactions that ended so long ago, or longer
+	KeepLast int           // but never the newest so many that ended
+	DryRun   bool          // only say what would go
 }
 
-// Pruned is what Prune came to.
-type Pruned struct {
-	Txns    int    `json:"txns"`              // that can no longer be taken back or brought back
-	Calls   int    `json:"calls"`             // whose records were erased, takings back among them
-	Kept    []Old  `json:"kept"`              // past retention, and kept all the same
-	Content int64  `json:"content"`           // bytes of content that they named, some of which others may name too
-	Blobs   int64  `json:"blobs"`             // contents that were dropped
-	Freed   int64  `json:"freed"`             // bytes by which the store is smaller
-	Size    int64  `json:"size"`              // of everything that is left; 0: it was only looked
-	Waiting string `json:"waiting,omitempty"` // see Collected
+// PruneReport is what Prune came to.
+type PruneReport struct {
+	Txns    int        `json:"txns"`              // that can no longer be taken back or brought back
+	Calls   int        `json:"calls"`             // whose records were erased, takings back among them
+	Kept    []StaleTxn `json:"kept"`              // past retention, and kept all the same
+	Content int64      `json:"content"`           // bytes of content that they named, some of which others may name too
+	Blobs   int64      `json:"blobs"`             // contents that were dropped
+	Freed   int64      `json:"freed"`             // bytes by which the store is smaller
+	Size    int64      `json:"size"`              // of everything that is left; 0: it was only looked
+	Waiting string     `json:"waiting,omitempty"` // see Collected
 }
 
-// Old is a transaction that is past retention and needs somebody to look at it.
-type Old struct {
+// StaleTxn is a transaction that is past retention and needs somebody to look at it.
+type StaleTxn struct {
 	Txn string `json:"txn"`
 	Why string `json:"why"`
 }
@@ -49,13 +49,13 @@ type Old struct {
 // although it was taken back, or that has a call of unknown outcome; nor of one
 // that is linked with such a one. Each transaction goes in one step with those
 // that took it back. A prune whose process died is finished by the next.
-func (r *Reverter) Prune(ctx context.Context, keep Retention) (Pruned, error) {
+func (r *Reverter) Prune(ctx context.Context, keep Retention) (PruneReport, error) {
 	return r.Retain(keep).Run(ctx)
 }
 
 // mayGo loads a transaction with those that are linked with it. It returns them if
 // all of them may go, and reports whether they may go later; out is told why.
-func (r *Reverter) mayGo(ctx context.Context, id string, limit int64, out *Pruned) (p part, waits bool, err error) {
+func (r *Reverter) mayGo(ctx context.Context, id string, limit int64, out *PruneReport) (p part, waits bool, err error) {
 	t, err := r.Load(ctx, id)
 	switch {
 	case err != nil || t.Undoes+t.Redoes != "":
@@ -96,7 +96,7 @@ func (t *Txn) mustStay(limit int64) (late bool, why string) {
 	switch {
 	case t.End == "":
 		return false, "transaction " + t.ID + " has not ended"
-	case t.State() == RevertedPartial:
+	case t.State() == TxnRevertedPartial:
 		return false, "transaction " + t.ID + " was not wholly taken back"
 	}
 	for _, c := range t.Calls {
@@ -107,8 +107,8 @@ func (t *Txn) mustStay(limit int64) (late bool, why string) {
 	return t.ended > limit, ""
 }
 
-func (p *Pruned) keep(txn, why string) {
-	if !slices.ContainsFunc(p.Kept, func(o Old) bool { return o.Why == why }) {
-		p.Kept = append(p.Kept, Old{Txn: txn, Why: why})
+func (p *PruneReport) keep(txn, why string) {
+	if !slices.ContainsFunc(p.Kept, func(o StaleTxn) bool { return o.Why == why }) {
+		p.Kept = append(p.Kept, StaleTxn{Txn: txn, Why: why})
 	}
 }

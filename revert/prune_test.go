@@ -25,7 +25,7 @@ func (p *process) one(t *testing.T, key string, value any) string {
 	return rec.Txn()
 }
 
-func (p *process) prune(t *testing.T, keep revert.Retention) revert.Pruned {
+func (p *process) prune(t *testing.T, keep revert.Retention) revert.PruneReport {
 	t.Helper()
 	done, err := p.reverter.Prune(t.Context(), keep)
 	require.NoError(t, err)
@@ -43,41 +43,41 @@ func (p *process) pruned(t *testing.T, txn string) bool {
 
 // TestRetentionIsJournalTime: a clock that jumps makes nothing old.
 func TestRetentionIsJournalTime(t *testing.T) {
-	p := newProcess(journal.Shared(), &world{before()}, 1)
+	p := newProcess(journal.SharedMemory(), &world{before()}, 1)
 	first := p.one(t, "a", 1)
 	p.host.Advance(400 * day) // nobody wrote for so long, or the clock jumped
 	second := p.one(t, "a", 2)
 	p.host.Advance(-800 * day)
 	p.one(t, "a", 3)
-	require.Zero(t, p.prune(t, revert.Retention{Keep: 2 * day}).Txns)
+	require.Zero(t, p.prune(t, revert.Retention{MaxAge: 2 * day}).Txns)
 	p.host.Advance(day)
 	p.one(t, "a", 4)
-	require.Equal(t, 1, p.prune(t, revert.Retention{Keep: 2 * day}).Txns, "two days on which something was written")
+	require.Equal(t, 1, p.prune(t, revert.Retention{MaxAge: 2 * day}).Txns, "two days on which something was written")
 	require.True(t, p.pruned(t, first))
 	require.False(t, p.pruned(t, second), "the step back counts as nothing")
-	require.Zero(t, p.prune(t, revert.Retention{Keep: 2 * day}).Txns, "twice is once")
+	require.Zero(t, p.prune(t, revert.Retention{MaxAge: 2 * day}).Txns, "twice is once")
 
-	_, err := p.reverter.Undo(t.Context(), first, revert.Undoing{})
+	_, err := p.reverter.Undo(t.Context(), first, revert.Options{})
 	require.ErrorIs(t, err, record.ErrErased)
 	_, err = p.reverter.Redo(t.Context(), first, "")
 	require.ErrorIs(t, err, record.ErrErased)
 	got, err := revert.Load(t.Context(), p.journal, first)
 	require.NoError(t, err)
-	require.Equal(t, revert.CommittedState, got.State(), "an attempt that could do nothing says nothing else")
+	require.Equal(t, revert.TxnCommitted, got.State(), "an attempt that could do nothing says nothing else")
 	require.Empty(t, got.UndoneBy)
 }
 
 // TestWhatBelongsTogetherIsPrunedTogether: a transaction with its undo and its
 // redo, and only when all of them are old.
 func TestWhatBelongsTogetherIsPrunedTogether(t *testing.T) {
-	p := newProcess(journal.Shared(), &world{before()}, 1)
+	p := newProcess(journal.SharedMemory(), &world{before()}, 1)
 	first := p.one(t, "a", 1)
 	p.host.Advance(day)
 	second := p.one(t, "b", 1)
 	p.host.Advance(day)
 	_, err := p.reverter.Revert(t.Context(), first)
 	require.NoError(t, err)
-	done := p.prune(t, revert.Retention{Keep: day})
+	done := p.prune(t, revert.Retention{MaxAge: day})
 	require.Equal(t, 1, done.Txns)
 	require.True(t, p.pruned(t, second))
 	require.False(t, p.pruned(t, first), "it was taken back just now, and that can be brought back")
@@ -89,7 +89,7 @@ func TestWhatBelongsTogetherIsPrunedTogether(t *testing.T) {
 
 // TestPruneKeepsWhatSomebodyMustLookAt also shows that it is told once.
 func TestPruneKeepsWhatSomebodyMustLookAt(t *testing.T) {
-	p := newProcess(journal.Shared(), &world{before()}, 1)
+	p := newProcess(journal.SharedMemory(), &world{before()}, 1)
 	open, err := p.begin(t.Context())
 	require.NoError(t, err)
 	_, err = p.call(t.Context(), open, put(write{"a", 1}))
@@ -98,10 +98,10 @@ func TestPruneKeepsWhatSomebodyMustLookAt(t *testing.T) {
 	p.world.set("b", "v:foreign")
 	rep, err := p.reverter.Revert(t.Context(), partial)
 	require.NoError(t, err)
-	require.Equal(t, revert.RevertedPartial, rep.State)
+	require.Equal(t, revert.TxnRevertedPartial, rep.State)
 	unknown, err := p.begin(t.Context())
 	require.NoError(t, err)
-	require.NoError(t, unknown.Write(t.Context(), revert.Write{Lines: []revert.Line{
+	require.NoError(t, unknown.Write(t.Context(), revert.Write{Records: []revert.CallRecord{
 		{Call: "c_u", Body: &record.Started{Sequence: 1, Key: "k", Tool: record.ToolRef{Name: "send"}, Class: effect.Pivot, Input: []byte("{}"), Decision: []byte("{}")}},
 		{Call: "c_u", Body: &record.Unknown{Status: "unknown", Why: "lost"}},
 	}}))
@@ -110,8 +110,8 @@ func TestPruneKeepsWhatSomebodyMustLookAt(t *testing.T) {
 	require.Zero(t, done.Txns)
 	require.Len(t, done.Kept, 3)
 	_, err = p.reverter.Erase(t.Context(), "c_u", record.Erased{By: "kim", Why: "x"})
-	require.ErrorIs(t, err, revert.ErrNotOver)
-	require.NoError(t, p.reverter.Decide(t.Context(), "c_u", record.Decided{Applied: true, By: "kim", Why: "looked"}))
+	require.ErrorIs(t, err, revert.ErrNotEnded)
+	require.NoError(t, p.reverter.ResolveUnknown(t.Context(), "c_u", record.Decided{Applied: true, By: "kim", Why: "looked"}))
 	require.Equal(t, 1, p.prune(t, revert.Retention{}).Txns)
 }
 
@@ -119,7 +119,7 @@ func TestPruneKeepsWhatSomebodyMustLookAt(t *testing.T) {
 // either whole or gone, and the next prune comes to the same.
 func TestPruneDiesAnywhere(t *testing.T) {
 	make := func() (*process, func() journal.Journal, []string) {
-		store := journal.Shared()
+		store := journal.SharedMemory()
 		p := newProcess(store, &world{before()}, 1)
 		var txns []string
 		for n := range 3 * revert.BatchCalls {
@@ -151,7 +151,7 @@ func TestPruneDiesAnywhere(t *testing.T) {
 // TestNothingIsErasedWhileSomebodyTakesItBack: the claim of an undo stands in the
 // way, and the erasure leaves no trace.
 func TestNothingIsErasedWhileSomebodyTakesItBack(t *testing.T) {
-	store := journal.Shared()
+	store := journal.SharedMemory()
 	p := newProcess(store, &world{before()}, 1)
 	txn := p.one(t, "a", 1)
 	got, err := revert.Load(t.Context(), p.journal, txn)

@@ -17,7 +17,7 @@ type Recorder struct {
 	host    host.Host
 	session string
 	txn     string
-	watch   func(at time.Time, lines []Line)
+	watch   func(at time.Time, lines []CallRecord)
 	stream  *stream // of a transaction that was begun here; nil: what it did is not known
 }
 
@@ -35,7 +35,7 @@ func (r Recorder) In(txn string) Recorder {
 
 // Watched returns a recorder that tells watch, unless nil, each batch of lines once
 // the journal has taken it.
-func (r Recorder) Watched(watch func(at time.Time, lines []Line)) Recorder {
+func (r Recorder) Watched(watch func(at time.Time, lines []CallRecord)) Recorder {
 	r.watch = watch
 	return r
 }
@@ -52,8 +52,8 @@ func (r Recorder) Session() string { return r.session }
 // Txn names the transaction, "" for a session's own stream.
 func (r Recorder) Txn() string { return r.txn }
 
-// Line is one record to be written.
-type Line struct {
+// CallRecord is one record to be written.
+type CallRecord struct {
 	Call    string // "" for records of the transaction itself
 	Txn     string // another stream than the recorder's, for links between transactions
 	Session string // another session than the recorder's, where a step is about several
@@ -62,11 +62,11 @@ type Line struct {
 
 // Write is what one step makes durable together.
 type Write struct {
-	Lines   []Line
+	Records []CallRecord
 	Blobs   []journal.Blob
 	Claims  []string
 	Erase   []string // see Batch
-	Take    journal.Take
+	Take    journal.OwnerChange
 	End     bool
 	Durable bool
 }
@@ -81,7 +81,7 @@ func (r Recorder) Write(ctx context.Context, w Write) error {
 		batch.Fence = journal.Ownership{Txn: r.txn, Owner: r.journal.Owner()}
 	}
 	now, kinds := r.host.Now(), ""
-	for _, l := range w.Lines {
+	for _, l := range w.Records {
 		e, err := r.seal(l, record.Header{Kind: record.KindOf(l.Body), Session: r.session, Txn: r.txn, Call: l.Call, At: now})
 		if err != nil {
 			return err
@@ -94,12 +94,12 @@ func (r Recorder) Write(ctx context.Context, w Write) error {
 	r.stream.note(w)
 	var err error
 	if r.stream.keepsBack() {
-		err = r.stream.append(ctx, r, batch, kinds, w.Durable || w.End || len(w.Lines) == 0 || !onlyReads(w))
+		err = r.stream.append(ctx, r, batch, kinds, w.Durable || w.End || len(w.Records) == 0 || !onlyReads(w))
 	} else {
 		err = r.append(ctx, batch, kinds)
 	}
 	if err == nil && r.watch != nil {
-		r.watch(now, w.Lines)
+		r.watch(now, w.Records)
 	}
 	return err
 }
@@ -111,7 +111,7 @@ func (r Recorder) append(ctx context.Context, b journal.Batch, kinds string) err
 	return r.journal.Append(ctx, b)
 }
 
-func (r Recorder) seal(l Line, h record.Header) (record.Entry, error) {
+func (r Recorder) seal(l CallRecord, h record.Header) (record.Entry, error) {
 	if l.Txn != "" {
 		h.Txn = l.Txn
 	}

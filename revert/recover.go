@@ -11,33 +11,33 @@ import (
 	"github.com/remit-dev/remit/revert/record"
 )
 
-// Settled is what recovery found out about one call that a dead process left in
+// RecoveredCall is what recovery found out about one call that a dead process left in
 // flight.
-type Settled struct {
-	Txn   string          `json:"txn"`
-	Call  string          `json:"call"`
-	Tool  string          `json:"tool"`
-	As    Phase           `json:"as"`             // done, failed, unknown
-	Why   string          `json:"why"`            // how it could be told
-	Undo  bool            `json:"undo,omitempty"` // a revert or a redo of it was interrupted, and is finished now
-	Items []effect.Result `json:"items,omitempty"`
+type RecoveredCall struct {
+	Txn     string          `json:"txn"`
+	Call    string          `json:"call"`
+	Tool    string          `json:"tool"`
+	Outcome Phase           `json:"as"`             // done, failed, unknown
+	Why     string          `json:"why"`            // how it could be told
+	Undo    bool            `json:"undo,omitempty"` // a revert or a redo of it was interrupted, and is finished now
+	Items   []effect.Result `json:"items,omitempty"`
 }
 
-// Recovery is what recovering a journal came to.
-type Recovery struct {
-	Settled []Settled `json:"settled"`
+// RecoveryReport is what recovering a journal came to.
+type RecoveryReport struct {
+	Settled []RecoveredCall `json:"settled"`
 	// Finished lists the undos and redos whose process died and that are closed now:
 	// recovery finished the calls that they had begun, and nothing else was left to do.
 	Finished []Finished `json:"finished,omitempty"`
-	// OwnerGone lists the unfinished transactions whose owner is gone, oldest
+	// Abandoned lists the unfinished transactions whose owner is gone, oldest
 	// first. They stay open, with their claims, until somebody reverts them.
-	OwnerGone []string `json:"owner_gone"`
+	Abandoned []string `json:"owner_gone"`
 	// Committing are those of them whose commit had begun: what they hold is
 	// released when it goes on, and dropped when they are reverted.
 	Committing []string `json:"committing,omitempty"`
 	// Failed lists what could not be settled here, such as a call whose tool
 	// another program has; the rest was.
-	Failed []Unsettled `json:"failed,omitempty"`
+	Failed []UnrecoveredTxn `json:"failed,omitempty"`
 	// Alive counts unfinished transactions that belong to living processes.
 	Alive int `json:"alive"`
 }
@@ -50,8 +50,8 @@ type Finished struct {
 	State  TxnState `json:"state"`            // of that transaction, afterwards
 }
 
-// Unsettled is a transaction that recovery could not look at.
-type Unsettled struct {
+// UnrecoveredTxn is a transaction that recovery could not look at.
+type UnrecoveredTxn struct {
 	Txn string `json:"txn"`
 	Why string `json:"why"`
 }
@@ -60,8 +60,8 @@ type Unsettled struct {
 // or a redo had begun to do to a call. An undo or a redo that then has nothing left to do it
 // closes. It begins no revert and no redo. It may die at any point and be run again.
 // Transactions of living owners are left alone.
-func (r *Reverter) Recover(ctx context.Context) (Recovery, error) {
-	rec := Recovery{Settled: []Settled{}, OwnerGone: []string{}}
+func (r *Reverter) Recover(ctx context.Context) (RecoveryReport, error) {
+	rec := RecoveryReport{Settled: []RecoveredCall{}, Abandoned: []string{}}
 	open, err := r.Journal.Unfinished(ctx)
 	if err != nil {
 		return rec, err
@@ -87,15 +87,15 @@ func (r *Reverter) Recover(ctx context.Context) (Recovery, error) {
 		if finished != nil {
 			rec.Finished = append(rec.Finished, *finished)
 		} else {
-			rec.OwnerGone = append(rec.OwnerGone, o.Txn)
+			rec.Abandoned = append(rec.Abandoned, o.Txn)
 		}
 		if committing {
 			rec.Committing = append(rec.Committing, o.Txn)
 		}
 		rec.Settled = append(rec.Settled, settled...)
 		if err != nil && !errors.Is(err, journal.ErrNotOwner) && !errors.Is(err, ErrBusy) {
-			rec.Failed = append(rec.Failed, Unsettled{Txn: o.Txn, Why: err.Error()})
-			if errors.Is(err, ErrNoTool) || errors.Is(err, ErrAway) {
+			rec.Failed = append(rec.Failed, UnrecoveredTxn{Txn: o.Txn, Why: err.Error()})
+			if errors.Is(err, ErrToolNotFound) || errors.Is(err, ErrAway) {
 				continue
 			}
 			failed = errors.Join(failed, fmt.Errorf("recover transaction %s: %w", o.Txn, err))
@@ -124,7 +124,7 @@ func (r *Reverter) lives(ctx context.Context, owner string) (bool, error) {
 	return r.Journal.Alive(ctx, owner)
 }
 
-func (r *Reverter) recoverTxn(ctx context.Context, id string) (settled []Settled, committing bool, err error) {
+func (r *Reverter) recoverTxn(ctx context.Context, id string) (settled []RecoveredCall, committing bool, err error) {
 	t, err := r.Load(ctx, id)
 	if err != nil {
 		return nil, false, err
@@ -191,7 +191,7 @@ func (r *Reverter) closeLink(ctx context.Context, id string) (*Finished, error) 
 		return nil, err
 	}
 	//mutant:none without it the link is closed again by the next recovery
-	if err := r.recorder(t).In(id).Write(ctx, Write{Lines: []Line{{Body: &record.Committed{}}}, End: true, Durable: true}); err != nil {
+	if err := r.recorder(t).In(id).Write(ctx, Write{Records: []CallRecord{{Body: &record.Committed{}}}, End: true, Durable: true}); err != nil {
 		return nil, err
 	}
 	about, err := r.Load(ctx, t.Undoes+t.Redoes)
@@ -208,7 +208,7 @@ func (r *Reverter) nothingLeft(ctx context.Context, link *Txn) (bool, error) {
 		if err != nil {
 			return false, err
 		}
-		todo := t.Left()
+		todo := t.EffectiveCalls()
 		if link.Redoes != "" {
 			todo = t.undone(link.Only)
 		}
@@ -223,7 +223,7 @@ func (r *Reverter) nothingLeft(ctx context.Context, link *Txn) (bool, error) {
 // takes back or brings back.
 func (t *Txn) subjects() []string {
 	if about := t.Undoes + t.Redoes; about != "" {
-		return append([]string{about}, t.Also...)
+		return append([]string{about}, t.AlsoReverts...)
 	}
 	return []string{t.ID}
 }
@@ -242,9 +242,9 @@ func (r *Reverter) settleCalls(ctx context.Context, rec Recorder, t *Txn) error 
 	return err
 }
 
-func (r *Reverter) settle(ctx context.Context, rec Recorder, t *Txn) ([]Settled, error) {
-	var out []Settled
-	w, err := r.Ways(ctx, t.Session)
+func (r *Reverter) settle(ctx context.Context, rec Recorder, t *Txn) ([]RecoveredCall, error) {
+	var out []RecoveredCall
+	w, err := r.EnvironmentFor(ctx, t.Session)
 	if err != nil {
 		return nil, err
 	}
@@ -254,7 +254,7 @@ func (r *Reverter) settle(ctx context.Context, rec Recorder, t *Txn) ([]Settled,
 			continue // its transaction has ended; nothing can be added to it
 		}
 		s, err := r.settleCall(ctx, w, rec, c, t)
-		if errors.Is(err, ErrNoTool) {
+		if errors.Is(err, ErrToolNotFound) {
 			waiting = errors.Join(waiting, fmt.Errorf("call %s: %w", c.Ref.Call, err))
 			continue
 		}
@@ -270,8 +270,8 @@ func (r *Reverter) settle(ctx context.Context, rec Recorder, t *Txn) ([]Settled,
 // that was begun is finished; what only the world tells is found; no version changed means no effect; the tool's
 // own Verify is asked; what a confined call left half done is taken back;
 // anything else is unknown, and is neither repeated nor undone.
-func (r *Reverter) settleCall(ctx context.Context, w Ways, rec Recorder, c *Call, t *Txn) (Settled, error) {
-	s := Settled{Txn: c.Ref.Txn, Call: c.Ref.Call, Tool: c.Tool.Name}
+func (r *Reverter) settleCall(ctx context.Context, w Environment, rec Recorder, c *Call, t *Txn) (RecoveredCall, error) {
+	s := RecoveredCall{Txn: c.Ref.Txn, Call: c.Ref.Call, Tool: c.Tool.Name}
 	if err := w.still(ctx, c); err != nil {
 		return s, err
 	}
@@ -280,9 +280,9 @@ func (r *Reverter) settleCall(ctx context.Context, w Ways, rec Recorder, c *Call
 		if err != nil {
 			return s, err
 		}
-		m := manner{by: c.Redo.Reverting.By, upon: beside.upon(c, nil)}
+		m := revertMode{by: c.Redo.Reverting.By, upon: beside.upon(c, nil)}
 		results, _, err := r.redoCall(ctx, w, rec, c, t.limit, m)
-		s.Undo, s.Items, s.As, s.Why = true, results, c.Phase, "a redo of it was interrupted; recover finished the redo"
+		s.Undo, s.Items, s.Outcome, s.Why = true, results, c.Phase, "a redo of it was interrupted; recover finished the redo"
 		return s, err
 	}
 	if c.Undo != nil && c.Undo.Reverted == nil {
@@ -336,13 +336,13 @@ func (r *Reverter) settleCall(ctx context.Context, w Ways, rec Recorder, c *Call
 }
 
 // found ends a call whose effect, or a part of it, is there.
-func (r *Reverter) found(ctx context.Context, w Ways, rec Recorder, c *Call, s Settled, looked record.Verified) (Settled, error) {
-	s.As, s.Why = PhaseDone, "its effect is "+looked.Verdict
+func (r *Reverter) found(ctx context.Context, w Environment, rec Recorder, c *Call, s RecoveredCall, looked record.Verified) (RecoveredCall, error) {
+	s.Outcome, s.Why = PhaseDone, "its effect is "+looked.Verdict
 	looked.Phase, looked.OK = "recovery", Finding(looked.Verdict) == Applied
 	if !looked.OK {
 		looked.Why = "only a part of the effect is there"
 	}
-	return s, rec.Write(ctx, Write{Lines: []Line{
+	return s, rec.Write(ctx, Write{Records: []CallRecord{
 		{Call: c.Ref.Call, Body: &record.Done{Recovered: true, Output: []byte("null"), Posts: w.posts(ctx, c)}},
 		{Call: c.Ref.Call, Body: &looked},
 		//mutant:barrier
@@ -351,7 +351,7 @@ func (r *Reverter) found(ctx context.Context, w Ways, rec Recorder, c *Call, s S
 
 // posts are the versions that only the answers to an interrupted call would have
 // told: those that are there now, since its Verify says that they are its own.
-func (w Ways) posts(ctx context.Context, c *Call) (posts []record.Post) {
+func (w Environment) posts(ctx context.Context, c *Call) (posts []record.Post) {
 	for _, ch := range c.Changes {
 		s, ok := w.scheme(ch.Scheme)
 		if !ok || ch.Post.Known() {
@@ -364,11 +364,11 @@ func (w Ways) posts(ctx context.Context, c *Call) (posts []record.Post) {
 	return posts
 }
 
-func (r *Reverter) finishUndo(ctx context.Context, w Ways, rec Recorder, c *Call, s Settled, m manner) (Settled, error) {
+func (r *Reverter) finishUndo(ctx context.Context, w Environment, rec Recorder, c *Call, s RecoveredCall, m revertMode) (RecoveredCall, error) {
 	was := c.Undo.Reverting // whose it stays: what a person asked for can be redone
 	m.cause, m.by = was.Cause, was.By
 	results, _, err := r.takeBackCall(ctx, w, rec, c, m)
-	s.Undo, s.Items, s.As, s.Why = true, results, c.Phase, "a revert of it was interrupted; recover finished the revert"
+	s.Undo, s.Items, s.Outcome, s.Why = true, results, c.Phase, "a revert of it was interrupted; recover finished the revert"
 	if err != nil || c.Phase != PhaseStarted {
 		return s, err
 	}
@@ -377,8 +377,8 @@ func (r *Reverter) finishUndo(ctx context.Context, w Ways, rec Recorder, c *Call
 
 // withdraw takes a confined call back that died half-way: its changes are all
 // it did, and nobody has seen a result.
-func (r *Reverter) withdraw(ctx context.Context, w Ways, rec Recorder, c *Call, s Settled) (Settled, error) {
-	results, _, err := r.takeBackCall(ctx, w, rec, c, manner{cause: "recovery"})
+func (r *Reverter) withdraw(ctx context.Context, w Environment, rec Recorder, c *Call, s RecoveredCall) (RecoveredCall, error) {
+	results, _, err := r.takeBackCall(ctx, w, rec, c, revertMode{cause: "recovery"})
 	if err != nil {
 		return s, err
 	}
@@ -386,9 +386,9 @@ func (r *Reverter) withdraw(ctx context.Context, w Ways, rec Recorder, c *Call, 
 	return r.endWithdrawn(ctx, rec, c, s, results)
 }
 
-func (r *Reverter) endWithdrawn(ctx context.Context, rec Recorder, c *Call, s Settled, results []effect.Result) (Settled, error) {
+func (r *Reverter) endWithdrawn(ctx context.Context, rec Recorder, c *Call, s RecoveredCall, results []effect.Result) (RecoveredCall, error) {
 	//mutant:check
-	if TakenBack(results) != "all" {
+	if RevertSummary(results) != "all" {
 		return r.end(ctx, rec, c, s, &record.Unknown{Status: "unknown", Why: "its process died half-way and not all of it could be taken back"})
 	}
 	return r.end(ctx, rec, c, s, &record.Failed{Status: "failed", Why: "its process died half-way; what it had done was taken back", Proof: "taken_back"})
@@ -396,7 +396,7 @@ func (r *Reverter) endWithdrawn(ctx context.Context, rec Recorder, c *Call, s Se
 
 // untouched settles each change, newest first, and reports whether every
 // resource is then as it was before the call.
-func (w Ways) untouched(ctx context.Context, c *Call) (bool, error) {
+func (w Environment) untouched(ctx context.Context, c *Call) (bool, error) {
 	now, before := map[string]effect.Token{}, map[string]effect.Token{}
 	for _, ch := range slices.Backward(c.Changes) {
 		before[ch.Resource], now[ch.Resource] = ch.Pre, ""
@@ -420,13 +420,13 @@ func (w Ways) untouched(ctx context.Context, c *Call) (bool, error) {
 
 // probe asks the tool. A tool that is not at hand leaves an unconfined call as it
 // is: what is written now could not be corrected by the program that has it.
-func (w Ways) probe(ctx context.Context, c *Call) (record.Verified, string, error) {
+func (w Environment) probe(ctx context.Context, c *Call) (record.Verified, string, error) {
 	if w.Prober == nil {
 		return record.Verified{}, "nothing can tell whether its effect is there", nil
 	}
 	looked, err := w.Prober.Probe(ctx, *c)
 	switch {
-	case errors.Is(err, ErrNoTool) && !c.Confined():
+	case errors.Is(err, ErrToolNotFound) && !c.Confined():
 		return record.Verified{}, "", fmt.Errorf("tool %s: %w; recover in the program that has it", c.Tool.Name, err)
 	case err != nil:
 		return record.Verified{}, "the check whether its effect is there failed: " + err.Error(), nil
@@ -434,14 +434,14 @@ func (w Ways) probe(ctx context.Context, c *Call) (record.Verified, string, erro
 	return looked, "its Verify cannot tell whether its effect is there", nil
 }
 
-func (r *Reverter) end(ctx context.Context, rec Recorder, c *Call, s Settled, b record.Body) (Settled, error) {
-	lines := []Line{{Call: c.Ref.Call, Body: b}}
+func (r *Reverter) end(ctx context.Context, rec Recorder, c *Call, s RecoveredCall, b record.Body) (RecoveredCall, error) {
+	lines := []CallRecord{{Call: c.Ref.Call, Body: b}}
 	switch e := b.(type) {
 	case *record.Failed:
-		s.As, s.Why = PhaseFailed, e.Why
+		s.Outcome, s.Why = PhaseFailed, e.Why
 	case *record.Unknown:
-		s.As, s.Why = PhaseUnknown, e.Why
+		s.Outcome, s.Why = PhaseUnknown, e.Why
 	}
 	//mutant:barrier
-	return s, rec.Write(ctx, Write{Lines: lines, Durable: true})
+	return s, rec.Write(ctx, Write{Records: lines, Durable: true})
 }

@@ -38,7 +38,7 @@ func (r *Reverter) Redo(ctx context.Context, id, by string) (Report, error) {
 	going := false
 	for _, s := range subjects {
 		if s.End == "" {
-			return Report{}, fmt.Errorf("transaction %s has not ended, so that nothing of it was taken back: %w", s.ID, ErrNotOver)
+			return Report{}, fmt.Errorf("transaction %s has not ended, so that nothing of it was taken back: %w", s.ID, ErrNotEnded)
 		}
 		link, found, err := r.unfinished(ctx, s)
 		switch {
@@ -66,7 +66,7 @@ func (r *Reverter) redoable(ctx context.Context, id string) (subjects []*Txn, on
 	ids := []string{id}
 	if about := t.Undoes + t.Redoes; about != "" {
 		if t.Undoes == "" {
-			return nil, "", fmt.Errorf("transaction %s worked on %s: %w", id, about, ErrUndo)
+			return nil, "", fmt.Errorf("transaction %s worked on %s: %w", id, about, ErrIsRevertTxn)
 		}
 		only, ids = id, t.subjects()
 	}
@@ -80,7 +80,7 @@ func (r *Reverter) redoable(ctx context.Context, id string) (subjects []*Txn, on
 		}
 		for _, c := range s.Calls {
 			if later := c.takenAfter(only); only != "" && later != "" {
-				return nil, "", fmt.Errorf("after %s call %s was taken back by %s too, so that one has to go first: %w", only, c.Ref.Call, later, ErrUndo)
+				return nil, "", fmt.Errorf("after %s call %s was taken back by %s too, so that one has to go first: %w", only, c.Ref.Call, later, ErrIsRevertTxn)
 			}
 		}
 		subjects = append(subjects, s)
@@ -89,7 +89,7 @@ func (r *Reverter) redoable(ctx context.Context, id string) (subjects []*Txn, on
 }
 
 func (r *Reverter) redo(ctx context.Context, subjects []*Txn, only string, rec Recorder, by string, going bool) (Report, error) {
-	rep := Report{Txn: subjects[0].ID, Items: []Item{}}
+	rep := Report{Txn: subjects[0].ID, Items: []ResourceResult{}}
 	if err := r.again(ctx, subjects); err != nil {
 		return rep, err
 	}
@@ -127,7 +127,7 @@ func (r *Reverter) redo(ctx context.Context, subjects []*Txn, only string, rec R
 		}
 	}
 	// Earlier transactions first: what lies on them began later.
-	m := manner{cause: CauseRedo, by: by, kept: map[string]string{}}
+	m := revertMode{cause: CauseRedo, by: by, kept: map[string]string{}}
 	ordered := slices.SortedStableFunc(slices.Values(subjects), func(a, b *Txn) int { return a.Began.Compare(b.Began) })
 	come := map[record.CallRef]bool{}
 	for _, s := range ordered {
@@ -141,7 +141,7 @@ func (r *Reverter) redo(ctx context.Context, subjects []*Txn, only string, rec R
 		}
 	}
 	//mutant:barrier
-	if err := rec.Write(ctx, Write{Lines: []Line{{Body: &record.Committed{}}}, End: true, Durable: true}); err != nil {
+	if err := rec.Write(ctx, Write{Records: []CallRecord{{Body: &record.Committed{}}}, End: true, Durable: true}); err != nil {
 		return rep, err
 	}
 	rep.Undo = rec.Txn()
@@ -156,7 +156,7 @@ func (r *Reverter) redo(ctx context.Context, subjects []*Txn, only string, rec R
 // undo or a redo would stay open.
 func (r *Reverter) reachable(ctx context.Context, txns ...*Txn) error {
 	for _, t := range txns {
-		if _, err := r.Ways(ctx, t.Session); err != nil {
+		if _, err := r.EnvironmentFor(ctx, t.Session); err != nil {
 			return err
 		}
 	}
@@ -175,8 +175,8 @@ func (r *Reverter) again(ctx context.Context, txns []*Txn) error {
 	return nil
 }
 
-func (r *Reverter) redoCalls(ctx context.Context, t *Txn, come map[record.CallRef]bool, only string, rec Recorder, m manner, rep *Report) error {
-	w, err := r.Ways(ctx, t.Session)
+func (r *Reverter) redoCalls(ctx context.Context, t *Txn, come map[record.CallRef]bool, only string, rec Recorder, m revertMode, rep *Report) error {
+	w, err := r.EnvironmentFor(ctx, t.Session)
 	if err != nil {
 		return err
 	}
@@ -197,7 +197,7 @@ func (r *Reverter) redoCalls(ctx context.Context, t *Txn, come map[record.CallRe
 		m.keep(c, results)
 		first := len(rep.Items)
 		for _, res := range results {
-			item := Item{Call: c.Ref.Call, Tool: c.Tool.Name, Result: res}
+			item := ResourceResult{Call: c.Ref.Call, Tool: c.Tool.Name, Result: res}
 			if t.ID != rep.Txn {
 				item.Txn = t.ID
 			}
@@ -210,7 +210,7 @@ func (r *Reverter) redoCalls(ctx context.Context, t *Txn, come map[record.CallRe
 
 // redoCall takes the undo of one call back. The order of writes is that of
 // takeBackCall, and so is what a crash does to it.
-func (r *Reverter) redoCall(ctx context.Context, w Ways, rec Recorder, c *Call, only string, m manner) ([]effect.Result, []effect.Step, error) {
+func (r *Reverter) redoCall(ctx context.Context, w Environment, rec Recorder, c *Call, only string, m revertMode) ([]effect.Result, []effect.Step, error) {
 	ctx = context.WithoutCancel(ctx)
 	if err := w.settleTries(ctx, c); err != nil {
 		return nil, nil, err
@@ -223,7 +223,7 @@ func (r *Reverter) redoCall(ctx context.Context, w Ways, rec Recorder, c *Call, 
 	if c.Redo != nil {
 		id = c.Redo.Call
 	}
-	key := UndoKey(c.Undo.Reverting.Key)
+	key := RevertKey(c.Undo.Reverting.Key)
 	reverting := &record.Reverting{Of: c.Ref, Key: key, Cause: CauseRedo, By: m.by, Steps: steps}
 	if err := r.writeReverting(ctx, rec, id, reverting, blobs); err != nil {
 		return nil, nil, err
@@ -235,9 +235,9 @@ func (r *Reverter) redoCall(ctx context.Context, w Ways, rec Recorder, c *Call, 
 	applied := r.applySteps(ctx, w, reverting.Steps)
 	lines := r.states(w, c, reverting.Steps, applied)
 	results = append(results, applied...)
-	lines = append(lines, Line{Call: id, Body: &record.Reverted{Of: c.Ref, Results: results, Complete: TakenBack(results) == "all"}})
+	lines = append(lines, CallRecord{Call: id, Body: &record.Reverted{Of: c.Ref, Results: results, Complete: RevertSummary(results) == "all"}})
 	//mutant:barrier
-	return results, reverting.Steps, rec.Write(ctx, Write{Lines: lines, Durable: true})
+	return results, reverting.Steps, rec.Write(ctx, Write{Records: lines, Durable: true})
 }
 
 // taken lists the changes with which a call was taken back, in all attempts, and
@@ -282,7 +282,7 @@ func (c *Call) taken(only string) []effect.Change {
 func (c *Call) broughtBack(b *record.Reverted, only string) {
 	c.Redo = nil
 	if b.Complete || c.Undo == nil {
-		rest := slices.DeleteFunc(c.attempts(), func(u *Undo) bool { return u.redoneBy(only) || u.byPerson() && u.tookNothing() })
+		rest := slices.DeleteFunc(c.attempts(), func(u *Reversal) bool { return u.redoneBy(only) || u.byPerson() && u.tookNothing() })
 		c.Undo, c.earlier = nil, rest
 		if n := len(rest); n > 0 {
 			c.Undo, c.earlier = rest[n-1], rest[:n-1]
@@ -308,7 +308,7 @@ func (c *Call) broughtBack(b *record.Reverted, only string) {
 // wrong there, before it changed them or after. They may be there, and can be taken
 // back; and may be not, and can still be brought back. The versions tell when it is
 // asked for.
-func (u *Undo) doubting(doubt map[string]bool) *Undo {
+func (u *Reversal) doubting(doubt map[string]bool) *Reversal {
 	u.doubt = maps.Clone(u.doubt)
 	for _, s := range u.Reverting.Steps {
 		if resource := s.Change.Resource; doubt[resource] {
@@ -341,7 +341,7 @@ func (c *Call) endDoubt(b *record.Reverted) {
 
 // without is an undo that did not touch some resources. It completes nothing then, also
 // if an earlier one had taken those back.
-func (u *Undo) without(again map[string]bool) *Undo {
+func (u *Reversal) without(again map[string]bool) *Reversal {
 	rest := *u
 	rest.Reverting.Steps = slices.DeleteFunc(slices.Clone(u.Reverting.Steps), func(s effect.Step) bool { return again[s.Change.Resource] })
 	if u.Reverted != nil && slices.Contains(slices.Collect(maps.Values(again)), true) {
@@ -354,7 +354,7 @@ func (u *Undo) without(again map[string]bool) *Undo {
 }
 
 // attempts lists all takings back of the call, oldest first.
-func (c *Call) attempts() []*Undo {
+func (c *Call) attempts() []*Reversal {
 	if c.Undo == nil {
 		return slices.Clone(c.earlier)
 	}
@@ -385,12 +385,12 @@ func (t *Txn) undone(only string) []*Call {
 
 // byPerson reports whether somebody asked for the transaction to be undone:
 // anything else belongs to what the transaction did.
-func (u *Undo) byPerson() bool {
+func (u *Reversal) byPerson() bool {
 	return u.Reverting.Cause == "abort" || u.Reverting.Cause == "undo"
 }
 
 // redoneBy reports whether a redo brings back what this undo took: one of all that
 // somebody asked for, or of only one undo transaction.
-func (u *Undo) redoneBy(only string) bool {
+func (u *Reversal) redoneBy(only string) bool {
 	return u.byPerson() && (only == "" || u.Txn == only)
 }

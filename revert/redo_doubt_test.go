@@ -17,7 +17,7 @@ func TestAFailedRedoThatDidIt(t *testing.T) {
 		l := newLab(t)
 		l.ids["t"] = l.worked()
 		after := maps.Clone(l.shelf.values)
-		require.NoError(t, undo("t", revert.Undoing{})(t.Context(), l).err)
+		require.NoError(t, undo("t", revert.Options{})(t.Context(), l).err)
 		before := maps.Clone(l.shelf.values)
 
 		l.next()
@@ -25,17 +25,17 @@ func TestAFailedRedoThatDidIt(t *testing.T) {
 		got := redo("t")(t.Context(), l)
 		require.Equal(t, "put", l.faults.at)
 		require.True(t, got.honest(), "%+v", got)
-		require.Equal(t, revert.RevertedPartial, l.load(l.ids["t"]).State(), "step %d", step)
+		require.Equal(t, revert.TxnRevertedPartial, l.load(l.ids["t"]).State(), "step %d", step)
 
 		l.next()
-		require.NoError(t, undo("t", revert.Undoing{})(t.Context(), l).err)
+		require.NoError(t, undo("t", revert.Options{})(t.Context(), l).err)
 		require.Equal(t, before, l.shelf.values, "step %d", step)
-		require.Equal(t, revert.RevertedState, l.load(l.ids["t"]).State())
+		require.Equal(t, revert.TxnReverted, l.load(l.ids["t"]).State())
 
 		l.next()
 		require.NoError(t, redo("t")(t.Context(), l).err)
 		require.Equal(t, after, l.shelf.values, "step %d", step)
-		require.NoError(t, undo("t", revert.Undoing{})(t.Context(), l).err)
+		require.NoError(t, undo("t", revert.Options{})(t.Context(), l).err)
 		require.Equal(t, before, l.shelf.values, "step %d", step)
 	}
 }

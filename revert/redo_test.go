@@ -18,17 +18,17 @@ import (
 // brought back together with what the first one did.
 func TestRedoOfSeveralAttempts(t *testing.T) {
 	ctx := context.Background()
-	p := newProcess(journal.Shared(), &world{before()}, 1)
+	p := newProcess(journal.SharedMemory(), &world{before()}, 1)
 	rec, err := p.begin(ctx)
 	require.NoError(t, err)
 	id, err := p.call(ctx, rec, put(write{"a", 7}, write{"b", nil}, write{"c", 8}))
 	require.NoError(t, err)
 	require.NoError(t, p.commit(ctx, rec))
 	p.world.values["a"] = "theirs"
-	rep, err := p.reverter.Undo(ctx, rec.Txn(), revert.Undoing{By: "agent"})
+	rep, err := p.reverter.Undo(ctx, rec.Txn(), revert.Options{By: "agent"})
 	require.NoError(t, err)
 	require.False(t, rep.Complete())
-	rep, err = p.reverter.Undo(ctx, id, revert.Undoing{Force: "kim", By: "agent"})
+	rep, err = p.reverter.Undo(ctx, id, revert.Options{Force: "kim", By: "agent"})
 	require.NoError(t, err)
 	require.True(t, rep.Complete())
 	require.Equal(t, before(), p.world.values)
@@ -65,7 +65,7 @@ func TestRedoAfterACrashOfUndo(t *testing.T) {
 	calls := []callSpec{put(write{"a", 7}, write{"b", nil}, write{"c", 8}), put(write{"a", 9}, write{"d", 10})}
 	after := map[string]string{"a": "9", "c": "8", "d": "10"}
 	run := func(at int, recovers bool) (total int) {
-		open, w := journal.Shared(), &world{before()}
+		open, w := journal.SharedMemory(), &world{before()}
 		p := newProcess(open, w, 1)
 		rec, err := p.begin(ctx)
 		require.NoError(t, err)
@@ -75,7 +75,7 @@ func TestRedoAfterACrashOfUndo(t *testing.T) {
 		}
 		require.NoError(t, p.commit(ctx, rec))
 		require.Equal(t, after, w.values)
-		how := revert.Undoing{By: "kim"}
+		how := revert.Options{By: "kim"}
 		if at < 0 {
 			return p.points(func() { _, err = p.reverter.Undo(ctx, rec.Txn(), how) })
 		}
@@ -113,7 +113,7 @@ func TestRedoAfterACrashOfUndo(t *testing.T) {
 // nobody is in the way, and until then the transaction is not called committed.
 func TestRedoIsFinishedLater(t *testing.T) {
 	ctx := context.Background()
-	p := newProcess(journal.Shared(), &world{before()}, 1)
+	p := newProcess(journal.SharedMemory(), &world{before()}, 1)
 	rec, err := p.begin(ctx)
 	require.NoError(t, err)
 	_, err = p.call(ctx, rec, put(write{"a", 7}, write{"b", nil}, write{"c", 8}))
@@ -121,14 +121,14 @@ func TestRedoIsFinishedLater(t *testing.T) {
 	_, err = p.call(ctx, rec, put(write{"d", 9}))
 	require.NoError(t, err)
 	require.NoError(t, p.commit(ctx, rec))
-	_, err = p.reverter.Undo(ctx, rec.Txn(), revert.Undoing{})
+	_, err = p.reverter.Undo(ctx, rec.Txn(), revert.Options{})
 	require.NoError(t, err)
 	p.world.values["a"] = "theirs"
 	for range 2 { // again changes nothing
 		rep, err := p.reverter.Redo(ctx, rec.Txn(), "kim")
 		require.NoError(t, err)
 		require.Equal(t, effect.Conflict, outcomes(rep.Items)["a"])
-		require.Equal(t, revert.RevertedPartial, rep.State)
+		require.Equal(t, revert.TxnRevertedPartial, rep.State)
 		require.Equal(t, map[string]string{"a": "theirs", "c": "8", "d": "9"}, p.world.values)
 	}
 	delete(p.world.values, "a")
@@ -136,29 +136,29 @@ func TestRedoIsFinishedLater(t *testing.T) {
 	rep, err := p.reverter.Redo(ctx, rec.Txn(), "kim")
 	require.NoError(t, err)
 	require.Equal(t, map[string]effect.Outcome{"a": effect.Restored}, outcomes(rep.Items))
-	require.Equal(t, revert.CommittedState, rep.State)
+	require.Equal(t, revert.TxnCommitted, rep.State)
 	require.Equal(t, map[string]string{"a": "7", "c": "8", "d": "9"}, p.world.values)
 	rep, err = p.reverter.Redo(ctx, rec.Txn(), "kim")
 	require.NoError(t, err)
 	require.Empty(t, rep.Items)
-	rep, err = p.reverter.Undo(ctx, rec.Txn(), revert.Undoing{})
+	rep, err = p.reverter.Undo(ctx, rec.Txn(), revert.Options{})
 	require.NoError(t, err)
-	require.Equal(t, revert.RevertedState, rep.State)
+	require.Equal(t, revert.TxnReverted, rep.State)
 	require.Equal(t, before(), p.world.values)
 }
 
 // TestUndoAfterPartOfARedo takes back what was brought back, and brings all back.
 func TestUndoAfterPartOfARedo(t *testing.T) {
 	ctx := context.Background()
-	p := newProcess(journal.Shared(), &world{before()}, 1)
+	p := newProcess(journal.SharedMemory(), &world{before()}, 1)
 	id := p.changed(t, ctx, true)
 	after := map[string]string{"a": "9", "c": "8"}
 	p.world.values["b"] = "theirs"
 	_, err := p.reverter.Redo(ctx, id, "kim")
 	require.NoError(t, err)
-	rep, err := p.reverter.Undo(ctx, id, revert.Undoing{})
+	rep, err := p.reverter.Undo(ctx, id, revert.Options{})
 	require.NoError(t, err)
-	require.Equal(t, revert.RevertedState, rep.State, "%+v", rep)
+	require.Equal(t, revert.TxnReverted, rep.State, "%+v", rep)
 	require.NotContains(t, outcomes(rep.Items), "b", "nobody brought it back")
 	require.Equal(t, map[string]string{"a": "1", "b": "theirs"}, p.world.values)
 	p.world.values["b"] = before()["b"]
@@ -172,8 +172,8 @@ func TestUndoAfterPartOfARedo(t *testing.T) {
 // one, also where calls below it were taken back in between.
 func TestUndoIsFinishedLater(t *testing.T) {
 	ctx := context.Background()
-	for name, how := range map[string]revert.Undoing{"they put it back": {}, "forced": {Force: "kim"}} {
-		p := newProcess(journal.Shared(), &world{before()}, 1)
+	for name, how := range map[string]revert.Options{"they put it back": {}, "forced": {Force: "kim"}} {
+		p := newProcess(journal.SharedMemory(), &world{before()}, 1)
 		rec, err := p.begin(ctx)
 		require.NoError(t, err)
 		_, err = p.call(ctx, rec, put(write{"a", 7}, write{"c", 8}))
@@ -182,7 +182,7 @@ func TestUndoIsFinishedLater(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, p.commit(ctx, rec))
 		p.world.values["b"] = "theirs"
-		rep, err := p.reverter.Undo(ctx, rec.Txn(), revert.Undoing{})
+		rep, err := p.reverter.Undo(ctx, rec.Txn(), revert.Options{})
 		require.NoError(t, err)
 		require.Len(t, rep.NotUndone(), 1)
 		if how.Force == "" {
@@ -195,7 +195,7 @@ func TestUndoIsFinishedLater(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, map[string]effect.Outcome{"b": effect.Restored}, outcomes(rep.Items), name)
 		require.Equal(t, outcomes(foreseen.Items), outcomes(rep.Items), name)
-		require.Equal(t, revert.RevertedState, rep.State)
+		require.Equal(t, revert.TxnReverted, rep.State)
 		require.Equal(t, map[string]string{"a": "made later", "b": "2"}, p.world.values, name)
 	}
 }
@@ -205,40 +205,40 @@ func TestUndoIsFinishedLater(t *testing.T) {
 // ones.
 func TestRedoOfOneUndo(t *testing.T) {
 	ctx := context.Background()
-	p := newProcess(journal.Shared(), &world{before()}, 1)
+	p := newProcess(journal.SharedMemory(), &world{before()}, 1)
 	rec, err := p.begin(ctx)
 	require.NoError(t, err)
 	_, err = p.call(ctx, rec, put(write{"a", 7}, write{"b", nil}))
 	require.NoError(t, err)
 	require.NoError(t, p.commit(ctx, rec))
 	p.world.values["a"] = "theirs"
-	first, err := p.reverter.Undo(ctx, rec.Txn(), revert.Undoing{})
+	first, err := p.reverter.Undo(ctx, rec.Txn(), revert.Options{})
 	require.NoError(t, err)
-	second, err := p.reverter.Undo(ctx, rec.Txn(), revert.Undoing{Force: "kim"})
+	second, err := p.reverter.Undo(ctx, rec.Txn(), revert.Options{Force: "kim"})
 	require.NoError(t, err)
 	require.True(t, second.Complete())
 	require.Equal(t, before(), p.world.values)
 
 	_, err = p.reverter.Redo(ctx, first.Undo, "kim")
-	require.ErrorIs(t, err, revert.ErrUndo)
+	require.ErrorIs(t, err, revert.ErrIsRevertTxn)
 	require.ErrorContains(t, err, second.Undo)
 	rep, err := p.reverter.Redo(ctx, second.Undo, "kim")
 	require.NoError(t, err)
 	require.Equal(t, map[string]effect.Outcome{"a": effect.Restored}, outcomes(rep.Items))
-	require.Equal(t, revert.RevertedPartial, rep.State)
+	require.Equal(t, revert.TxnRevertedPartial, rep.State)
 	require.Equal(t, map[string]string{"a": "theirs", "b": "2"}, p.world.values)
 	rep, err = p.reverter.Redo(ctx, second.Undo, "kim")
 	require.NoError(t, err)
 	require.Empty(t, rep.Items, "twice equals once")
 
-	rep, err = p.reverter.Undo(ctx, rec.Txn(), revert.Undoing{})
+	rep, err = p.reverter.Undo(ctx, rec.Txn(), revert.Options{})
 	require.NoError(t, err)
 	require.Equal(t, map[string]effect.Outcome{"a": effect.Conflict}, outcomes(rep.Items), "as after the first attempt")
 	p.world.values["a"] = "7"
 	rep, err = p.reverter.Redo(ctx, first.Undo, "kim") // the one after it took nothing back
 	require.NoError(t, err)
 	require.Equal(t, map[string]effect.Outcome{"b": effect.Restored}, outcomes(rep.Items))
-	require.Equal(t, revert.CommittedState, rep.State, "%+v", rep)
+	require.Equal(t, revert.TxnCommitted, rep.State, "%+v", rep)
 	require.Equal(t, map[string]string{"a": "7"}, p.world.values)
 	found, err := revert.Fsck(ctx, p.journal, revert.FsckOptions{})
 	require.NoError(t, err)
@@ -250,7 +250,7 @@ func TestRedoOfOneUndo(t *testing.T) {
 func TestRedoOfACascade(t *testing.T) {
 	ctx := context.Background()
 	run := func(at int, recovers bool) (total int) {
-		open, w := journal.Shared(), &world{before()}
+		open, w := journal.SharedMemory(), &world{before()}
 		p := newProcess(open, w, 1)
 		var ids []string
 		for _, c := range []callSpec{put(write{"a", 7}, write{"b", nil}), put(write{"a", 8}, write{"c", 9}), put(write{"c", 10})} {
@@ -262,7 +262,7 @@ func TestRedoOfACascade(t *testing.T) {
 			ids = append(ids, rec.Txn())
 		}
 		after := maps.Clone(w.values)
-		rep, err := p.reverter.Undo(ctx, ids[0], revert.Undoing{Cascade: true})
+		rep, err := p.reverter.Undo(ctx, ids[0], revert.Options{Cascade: true})
 		require.NoError(t, err)
 		require.Equal(t, before(), w.values)
 		if at < 0 {
@@ -284,7 +284,7 @@ func TestRedoOfACascade(t *testing.T) {
 		for _, id := range ids {
 			txn, err := revert.Load(ctx, q.journal, id)
 			require.NoError(t, err)
-			require.Equal(t, revert.CommittedState, txn.State(), "killed at %d", at)
+			require.Equal(t, revert.TxnCommitted, txn.State(), "killed at %d", at)
 		}
 		left, err := q.journal.Unfinished(ctx)
 		require.NoError(t, err)

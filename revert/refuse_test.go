@@ -28,7 +28,7 @@ func (l *lab) at(point string, do func()) {
 // TestOneWorksOnATransaction: while a transaction that a dead process left is taken
 // back or recovered, everybody else in the process is told so, and does nothing.
 func TestOneWorksOnATransaction(t *testing.T) {
-	for _, work := range []request{undo("t", revert.Undoing{}), recovered} {
+	for _, work := range []request{undo("t", revert.Options{}), recovered} {
 		l := newLab(t)
 		left(l)
 		l.next()
@@ -40,11 +40,11 @@ func TestOneWorksOnATransaction(t *testing.T) {
 			in, err := revert.Load(ctx, j, l.ids["t"])
 			require.NoError(t, err)
 			sold := in.Calls[len(in.Calls)-1].Ref.Call
-			_, abort := l.reverter.Abort(ctx, l.ids["t"], revert.Undoing{})
-			_, adopt := l.reverter.Adopt(ctx, l.ids["t"])
+			_, abort := l.reverter.Abort(ctx, l.ids["t"], revert.Options{})
+			_, adopt := l.reverter.TakeOwnership(ctx, l.ids["t"])
 			_, redo := l.reverter.Redo(ctx, l.ids["t"], "kim")
-			_, undo := l.reverter.Undo(ctx, l.ids["t"], revert.Undoing{})
-			decide := l.reverter.Decide(ctx, sold, record.Decided{By: "kim", Why: "looked"})
+			_, undo := l.reverter.Undo(ctx, l.ids["t"], revert.Options{})
+			decide := l.reverter.ResolveUnknown(ctx, sold, record.Decided{By: "kim", Why: "looked"})
 			for _, err := range []error{abort, adopt, redo, undo, decide} {
 				require.ErrorIs(t, err, revert.ErrBusy)
 				calls++
@@ -77,7 +77,7 @@ func TestRefusals(t *testing.T) {
 	}
 	undoneTwice := func(l *lab) {
 		l.ids["t"] = l.worked()
-		for _, do := range []request{undo("t", revert.Undoing{}), redo("t")} {
+		for _, do := range []request{undo("t", revert.Options{}), redo("t")} {
 			a := do(ctx, l)
 			require.NoError(l.t, a.err)
 			l.ids["link"] = a.rep.Undo
@@ -90,12 +90,14 @@ func TestRefusals(t *testing.T) {
 		is      error
 		words   string
 	}{
-		{"a decision by nobody", doubtful, func(l *lab) error { return l.reverter.Decide(ctx, l.ids["doubtful"], record.Decided{Why: "x"}) }, nil, "a decision names who makes it"},
-		{"a decision without a look", doubtful, func(l *lab) error { return l.reverter.Decide(ctx, l.ids["doubtful"], record.Decided{By: "kim"}) }, nil, "what they looked at"},
-		{"a decision on no call", doubtful, func(l *lab) error { return l.reverter.Decide(ctx, "c_none", sure) }, journal.ErrNotFound, "c_none"},
-		{"a decision that versions make", left, func(l *lab) error { return l.reverter.Decide(ctx, "c_1_3", sure) }, revert.ErrNoDoubt, "the versions of what it touched tell"},
-		{"a decision where it is known", left, func(l *lab) error { return l.reverter.Decide(ctx, "c_1_1", sure) }, revert.ErrNoDoubt, "it is done"},
-		{"a decision after the end", committedOpen, func(l *lab) error { return l.reverter.Decide(ctx, l.ids["c"], sure) }, journal.ErrNotOwner, "its transaction has ended"},
+		{"a decision by nobody", doubtful, func(l *lab) error { return l.reverter.ResolveUnknown(ctx, l.ids["doubtful"], record.Decided{Why: "x"}) }, nil, "a decision names who makes it"},
+		{"a decision without a look", doubtful, func(l *lab) error {
+			return l.reverter.ResolveUnknown(ctx, l.ids["doubtful"], record.Decided{By: "kim"})
+		}, nil, "what they looked at"},
+		{"a decision on no call", doubtful, func(l *lab) error { return l.reverter.ResolveUnknown(ctx, "c_none", sure) }, journal.ErrNotFound, "c_none"},
+		{"a decision that versions make", left, func(l *lab) error { return l.reverter.ResolveUnknown(ctx, "c_1_3", sure) }, revert.ErrOutcomeKnown, "the versions of what it touched tell"},
+		{"a decision where it is known", left, func(l *lab) error { return l.reverter.ResolveUnknown(ctx, "c_1_1", sure) }, revert.ErrOutcomeKnown, "it is done"},
+		{"a decision after the end", committedOpen, func(l *lab) error { return l.reverter.ResolveUnknown(ctx, l.ids["c"], sure) }, journal.ErrNotOwner, "its transaction has ended"},
 		{"an erasure by nobody", func(l *lab) { l.worked() }, func(l *lab) error {
 			_, err := l.reverter.Erase(ctx, l.ids["second"], record.Erased{Why: "x"})
 			return err
@@ -104,25 +106,25 @@ func TestRefusals(t *testing.T) {
 			_, err := l.reverter.Erase(ctx, l.ids["second"], record.Erased{By: "kim"})
 			return err
 		}, nil, "names who asks for it, and why"},
-		{"an erasure of what is open", opened, func(l *lab) error { _, err := l.reverter.Erase(ctx, l.ids["second"], whole); return err }, revert.ErrNotOver, "has not ended"},
-		{"an erasure of a doubt", committedOpen, func(l *lab) error { _, err := l.reverter.Erase(ctx, l.ids["c"], whole); return err }, revert.ErrNotOver, "nobody knows what became of it"},
+		{"an erasure of what is open", opened, func(l *lab) error { _, err := l.reverter.Erase(ctx, l.ids["second"], whole); return err }, revert.ErrNotEnded, "has not ended"},
+		{"an erasure of a doubt", committedOpen, func(l *lab) error { _, err := l.reverter.Erase(ctx, l.ids["c"], whole); return err }, revert.ErrNotEnded, "nobody knows what became of it"},
 		{"undo of calls of another", stacked, func(l *lab) error {
-			_, err := l.reverter.Undo(ctx, l.ids["t"], revert.Undoing{Calls: []string{"c_1_2"}})
+			_, err := l.reverter.Undo(ctx, l.ids["t"], revert.Options{Calls: []string{"c_1_2"}})
 			return err
 		}, journal.ErrNotFound, "call c_1_2 of transaction"},
-		{"undo of nothing", stacked, func(l *lab) error { _, err := l.reverter.Undo(ctx, "t_none", revert.Undoing{}); return err }, journal.ErrNotFound, "transaction or call t_none"},
-		{"redo of what is open", opened, func(l *lab) error { _, err := l.reverter.Redo(ctx, l.ids["t"], "kim"); return err }, revert.ErrNotOver, "has not ended"},
-		{"redo of a redo", undoneTwice, func(l *lab) error { _, err := l.reverter.Redo(ctx, l.ids["link"], "kim"); return err }, revert.ErrUndo, "worked on"},
+		{"undo of nothing", stacked, func(l *lab) error { _, err := l.reverter.Undo(ctx, "t_none", revert.Options{}); return err }, journal.ErrNotFound, "transaction or call t_none"},
+		{"redo of what is open", opened, func(l *lab) error { _, err := l.reverter.Redo(ctx, l.ids["t"], "kim"); return err }, revert.ErrNotEnded, "has not ended"},
+		{"redo of a redo", undoneTwice, func(l *lab) error { _, err := l.reverter.Redo(ctx, l.ids["link"], "kim"); return err }, revert.ErrIsRevertTxn, "worked on"},
 		{"a call that is not there", opened, func(l *lab) error {
-			_, err := l.reverter.TakeBack(ctx, revert.NewRecorder(l.journal, l.host, "s_1").In(l.ids["t"]), "c_none", "failed")
+			_, err := l.reverter.RevertCall(ctx, revert.NewRecorder(l.journal, l.host, "s_1").In(l.ids["t"]), "c_none", "failed")
 			return err
 		}, journal.ErrNotFound, "call c_none"},
-		{"out of no nested transaction", opened, func(l *lab) error { _, err := l.reverter.RevertNest(ctx, l.ids["t"], "n_9"); return err }, journal.ErrNotFound, "nested transaction n_9"},
-		{"preview before recovery", left, func(l *lab) error { _, err := l.reverter.Preview(ctx, l.ids["t"], revert.Undoing{}); return err }, revert.ErrInFlight, "recover first"},
-		{"calls for an undo", begun(undo("t", revert.Undoing{}), 3), func(l *lab) error {
+		{"out of no nested transaction", opened, func(l *lab) error { _, err := l.reverter.RevertNested(ctx, l.ids["t"], "n_9"); return err }, journal.ErrNotFound, "nested transaction n_9"},
+		{"preview before recovery", left, func(l *lab) error { _, err := l.reverter.Preview(ctx, l.ids["t"], revert.Options{}); return err }, revert.ErrInFlight, "recover first"},
+		{"calls for an undo", begun(undo("t", revert.Options{}), 3), func(l *lab) error {
 			txn, err := revert.Load(ctx, l.journal, l.ids["t"])
 			require.NoError(l.t, err)
-			_, err = l.reverter.Adopt(ctx, txn.UndoneBy[0])
+			_, err = l.reverter.TakeOwnership(ctx, txn.UndoneBy[0])
 			return err
 		}, journal.ErrNotOwner, "takes no more calls"},
 	} {
@@ -159,7 +161,7 @@ func TestEnoughIsEnough(t *testing.T) {
 	l := newLab(t)
 	l.ids["t"] = l.worked()
 	was := l.situation()
-	stops(l, "revert.apply", undo("t", revert.Undoing{}))
+	stops(l, "revert.apply", undo("t", revert.Options{}))
 	require.Equal(t, before(), l.shelf.values)
 	stops(l, "revert.apply", redo("t"))
 	require.Equal(t, was.Values, l.shelf.values)

@@ -9,10 +9,10 @@ import (
 // Report is what taking something back came to: one item for each resource that
 // something was to be done about. Nothing that is left is left out.
 type Report struct {
-	Txn   string   `json:"txn"`            // what was taken back
-	Undo  string   `json:"undo,omitempty"` // the undo transaction, where there is one
-	State TxnState `json:"state"`          // of Txn, afterwards
-	Items []Item   `json:"items"`
+	Txn   string           `json:"txn"`            // what was taken back
+	Undo  string           `json:"undo,omitempty"` // the undo transaction, where there is one
+	State TxnState         `json:"state"`          // of Txn, afterwards
+	Items []ResourceResult `json:"items"`
 	// Dependents are calls that lie on what is to be taken back. Only a preview
 	// lists them.
 	Dependents []Dependent `json:"dependents,omitempty"`
@@ -29,32 +29,32 @@ type NamedRoot struct {
 	Was  string `json:"was"`  // folder that the session's record names
 }
 
-// Item is one resource of one call.
-type Item struct {
-	Txn  string `json:"txn,omitempty"` // of the call, where it is another than the report's
-	Call string `json:"call"`
-	Tool string `json:"tool"`
-	Does string `json:"does,omitempty"` // DoesDrop; else the kind of change that restores it, such as delete
+// ResourceResult is one resource of one call.
+type ResourceResult struct {
+	Txn    string `json:"txn,omitempty"` // of the call, where it is another than the report's
+	Call   string `json:"call"`
+	Tool   string `json:"tool"`
+	Action string `json:"does,omitempty"` // ActionDrop; else the kind of change that restores it, such as delete
 	effect.Result
 
 	was effect.Token // version that was there before, where the item changed it
 }
 
-// DoesDrop is what an Item does about a call that was held: it takes it out of the
+// ActionDrop is what an Item does about a call that was held: it takes it out of the
 // queue. The outcome is Already: nothing of the call has happened.
-const DoesDrop = "drop"
+const ActionDrop = "drop"
 
 // Dependent is a call that changed a resource after one that is to be taken back.
 type Dependent struct {
-	Txn   string `json:"txn"`
-	Call  string `json:"call"`
-	Tool  string `json:"tool"`
-	Along bool   `json:"along"` // it is taken back too; else it stays, and stands in the way
+	Txn      string `json:"txn"`
+	Call     string `json:"call"`
+	Tool     string `json:"tool"`
+	Included bool   `json:"along"` // it is taken back too; else it stays, and stands in the way
 }
 
 // NotUndone lists the items that are not clean.
-func (r Report) NotUndone() []Item {
-	left := []Item{}
+func (r Report) NotUndone() []ResourceResult {
+	left := []ResourceResult{}
 	for _, i := range r.Items {
 		if !i.Outcome.Clean() {
 			left = append(left, i)
@@ -68,14 +68,14 @@ func (r Report) NotUndone() []Item {
 func (r Report) Complete() bool { return r.State != "" && len(r.NotUndone()) == 0 }
 
 // did adds what the steps of a call changed to its items.
-func did(items []Item, steps []effect.Step) {
+func did(items []ResourceResult, steps []effect.Step) {
 	last := make(map[string]int, len(steps)) // of each resource
 	for n, s := range steps {
 		last[s.Change.Resource] = n
 	}
 	for i := range items {
 		if n, ok := last[items[i].Resource]; ok && items[i].Outcome == effect.Restored {
-			items[i].Does, items[i].was = steps[n].Change.Kind, steps[n].Change.Pre
+			items[i].Action, items[i].was = steps[n].Change.Kind, steps[n].Change.Pre
 		}
 	}
 }
@@ -84,7 +84,7 @@ func did(items []Item, steps []effect.Step) {
 // first that is not clean, or what all of them did together. Effects of tools outside
 // handles stay an item for each call.
 func (r Report) PerResource() Report {
-	items, at := []Item{}, map[string]int{}
+	items, at := []ResourceResult{}, map[string]int{}
 	for _, i := range r.Items {
 		n, again := at[i.Resource]
 		if !again || strings.HasPrefix(i.Resource, "tool://") {
@@ -99,7 +99,7 @@ func (r Report) PerResource() Report {
 }
 
 // then is what an item and a later one of the same resource did together.
-func (i Item) then(next Item) Item {
+func (i ResourceResult) then(next ResourceResult) ResourceResult {
 	switch {
 	case !i.Outcome.Clean():
 		return i
@@ -108,18 +108,18 @@ func (i Item) then(next Item) Item {
 	case next.Outcome == effect.Already:
 		return i
 	case i.was == effect.Absent && next.Now == effect.Absent:
-		i.Outcome, i.Does = effect.Already, ""
+		i.Outcome, i.Action = effect.Already, ""
 	case next.Now == effect.Absent:
-		i.Does = next.Does
-	case i.was != effect.Absent && i.Does != next.Does:
-		i.Does = "write"
+		i.Action = next.Action
+	case i.was != effect.Absent && i.Action != next.Action:
+		i.Action = "write"
 	}
 	i.Now, i.Forced = next.Now, i.Forced || next.Forced
 	return i
 }
 
-// TakenBack says how much of a set of results is clean: all, some or none.
-func TakenBack(results []effect.Result) string { return portion(cleanOf(results), len(results)) }
+// RevertSummary says how much of a set of results is clean: all, some or none.
+func RevertSummary(results []effect.Result) string { return portion(cleanOf(results), len(results)) }
 
 func cleanOf(results []effect.Result) (n int) {
 	for _, r := range results {

@@ -38,7 +38,7 @@ type wait struct{ since, next int }
 
 // Retain returns a Retainer for the journal of r.
 func (r *Reverter) Retain(keep Retention) *Retainer {
-	return &Retainer{reverter: r, keep: keep, clock: clock{step: keep.Keep / 1000}, cells: map[[2]string]stateAt{}, waiting: map[string]wait{}}
+	return &Retainer{reverter: r, keep: keep, clock: clock{step: keep.MaxAge / 1000}, cells: map[[2]string]stateAt{}, waiting: map[string]wait{}}
 }
 
 // batchCalls is how many calls one step erases, at most if each belongs to its own
@@ -47,21 +47,21 @@ const batchCalls = 32
 
 // Run drops what is past retention by now; see Reverter.Prune. It does nothing while
 // another process prunes the journal.
-func (k *Retainer) Run(ctx context.Context) (out Pruned, err error) {
+func (k *Retainer) Run(ctx context.Context) (out PruneReport, err error) {
 	if j, ok := k.reverter.Journal.(interface {
 		Sole(name string) (release func() error, ok bool, err error)
-	}); ok && !k.keep.Dry {
+	}); ok && !k.keep.DryRun {
 		release, ok, err := j.Sole("prune")
 		if err != nil || !ok {
-			return Pruned{Kept: []Old{}, Waiting: "another process prunes this journal"}, err
+			return PruneReport{Kept: []StaleTxn{}, Waiting: "another process prunes this journal"}, err
 		}
 		defer func() { err = errors.Join(err, release()) }()
 	}
 	return k.run(ctx)
 }
 
-func (k *Retainer) run(ctx context.Context) (Pruned, error) {
-	out := Pruned{Kept: []Old{}}
+func (k *Retainer) run(ctx context.Context) (PruneReport, error) {
+	out := PruneReport{Kept: []StaleTxn{}}
 	limit, err := k.past(ctx)
 	if err != nil {
 		return out, err
@@ -75,7 +75,7 @@ func (k *Retainer) run(ctx context.Context) (Pruned, error) {
 	if err := b.fresh(ctx); err != nil {
 		return out, err
 	}
-	if err := b.write(ctx); err != nil || k.keep.Dry {
+	if err := b.write(ctx); err != nil || k.keep.DryRun {
 		return out, err
 	}
 	if err := k.sweep(ctx, limit); err != nil {
@@ -85,7 +85,7 @@ func (k *Retainer) run(ctx context.Context) (Pruned, error) {
 }
 
 // erased notes what a step erased.
-func (k *Retainer) erased(e *erasing) {
+func (k *Retainer) erased(e *eraseStep) {
 	k.stirred = true
 	if k.refs != nil {
 		k.refs = append(k.refs, e.refs...)
@@ -95,7 +95,7 @@ func (k *Retainer) erased(e *erasing) {
 // collect drops the content that only erased records named. The first run, and the
 // first one that erases nothing after others did, look for all content that no record
 // names, and give all room back.
-func (k *Retainer) collect(ctx context.Context, out *Pruned) error {
+func (k *Retainer) collect(ctx context.Context, out *PruneReport) error {
 	switch {
 	case out.Calls > 0:
 	case k.stirred || k.refs == nil:
@@ -114,9 +114,9 @@ func (k *Retainer) collect(ctx context.Context, out *Pruned) error {
 // batch gathers what one step erases.
 type batch struct {
 	k     *Retainer
-	out   *Pruned
+	out   *PruneReport
 	limit int64
-	e     erasing
+	e     eraseStep
 	parts []part
 }
 
@@ -186,14 +186,14 @@ func (b *batch) write(ctx context.Context) error {
 		err = b.writeEach(ctx)
 	}
 	if err == nil {
-		b.parts, b.e = nil, erasing{}
+		b.parts, b.e = nil, eraseStep{}
 	}
 	return err
 }
 
 func (b *batch) writeEach(ctx context.Context) error {
 	for len(b.parts) > 0 {
-		e := &erasing{}
+		e := &eraseStep{}
 		b.parts[0].addTo(e)
 		err := b.erase(ctx, e, b.parts[:1])
 		if err != nil && !errors.Is(err, ErrBusy) {
@@ -224,7 +224,7 @@ func (b *batch) wait(id string) {
 	b.k.waiting[id] = w
 }
 
-func (b *batch) erase(ctx context.Context, e *erasing, parts []part) error {
+func (b *batch) erase(ctx context.Context, e *eraseStep, parts []part) error {
 	if len(parts) == 0 {
 		return nil
 	}
@@ -235,7 +235,7 @@ func (b *batch) erase(ctx context.Context, e *erasing, parts []part) error {
 		subjects = append(subjects, p.ids...)
 		maps.Copy(group, p.group)
 	}
-	if !b.k.keep.Dry {
+	if !b.k.keep.DryRun {
 		if err := b.k.reverter.writeErased(ctx, e, parts[0].first.Session, subjects, group); err != nil {
 			return err
 		}
@@ -256,7 +256,7 @@ func (b *batch) erase(ctx context.Context, e *erasing, parts []part) error {
 	return nil
 }
 
-func (p part) addTo(e *erasing) {
+func (p part) addTo(e *eraseStep) {
 	e.cause, e.session = eraseRetention, p.first.Session
 	for _, id := range p.ids {
 		for _, c := range p.group[id].Calls {
@@ -313,14 +313,14 @@ func (c *clock) past(keep time.Duration) int64 {
 // transactions make the clock: reading fewer entries makes nothing older.
 func (k *Retainer) past(ctx context.Context) (int64, error) {
 	newest := int64(math.MaxInt64)
-	if k.keep.Last > 0 {
+	if k.keep.KeepLast > 0 {
 		newest = 0
 		n := 0
-		for e, err := range k.reverter.Journal.Entries(ctx, journal.Query{Kinds: ends, Newest: true, Limit: k.keep.Last}) {
+		for e, err := range k.reverter.Journal.Entries(ctx, journal.Query{Kinds: ends, Newest: true, Limit: k.keep.KeepLast}) {
 			if err != nil {
 				return 0, err
 			}
-			if n++; n == k.keep.Last {
+			if n++; n == k.keep.KeepLast {
 				newest = e.Pos - 1
 			}
 		}
@@ -331,7 +331,7 @@ func (k *Retainer) past(ctx context.Context) (int64, error) {
 		}
 		k.clock.tick(e.Header, e.Pos)
 	}
-	return min(newest, k.clock.past(k.keep.Keep)), nil
+	return min(newest, k.clock.past(k.keep.MaxAge)), nil
 }
 
 var ends = []kind.Kind{kind.Committed, kind.Aborted}

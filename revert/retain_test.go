@@ -36,10 +36,10 @@ func (c counting) Entries(ctx context.Context, q journal.Query) iter.Seq2[record
 // TestRetainerCostsWhatIsNew: what was pruned before is not read again, however much
 // of it there is.
 func TestRetainerCostsWhatIsNew(t *testing.T) {
-	p := newProcess(journal.Shared(), &world{before()}, 1)
+	p := newProcess(journal.SharedMemory(), &world{before()}, 1)
 	read := 0
-	r := &revert.Reverter{Journal: counting{p.journal, &read}, Host: p.host, Ways: p.reverter.Ways}
-	k := r.Retain(revert.Retention{Keep: time.Minute})
+	r := &revert.Reverter{Journal: counting{p.journal, &read}, Host: p.host, EnvironmentFor: p.reverter.EnvironmentFor}
+	k := r.Retain(revert.Retention{MaxAge: time.Minute})
 	costs := func() int {
 		for n := range 5 {
 			p.one(t, "a", n)
@@ -73,8 +73,8 @@ func TestRetainerCostsWhatIsNew(t *testing.T) {
 
 // TestRetainerKeepsTheNewest: the newest that ended stay, however old they are, until newer ones have ended.
 func TestRetainerKeepsTheNewest(t *testing.T) {
-	p := newProcess(journal.Shared(), &world{before()}, 1)
-	k := p.reverter.Retain(revert.Retention{Last: 2})
+	p := newProcess(journal.SharedMemory(), &world{before()}, 1)
+	k := p.reverter.Retain(revert.Retention{KeepLast: 2})
 	var all []string
 	for _, more := range []int{1, 1, 1, 4} {
 		for range more {
@@ -92,9 +92,9 @@ func TestRetainerKeepsTheNewest(t *testing.T) {
 // TestRetainerComesToWhatPruneComesTo: many runs, at each of which some transactions
 // are open, unknown or taken back lately, end with the same as one.
 func TestRetainerComesToWhatPruneComesTo(t *testing.T) {
-	p := newProcess(journal.Shared(), &world{before()}, 1)
+	p := newProcess(journal.SharedMemory(), &world{before()}, 1)
 	k := p.reverter.Retain(revert.Retention{})
-	run := func() revert.Pruned {
+	run := func() revert.PruneReport {
 		done, err := k.Run(t.Context())
 		require.NoError(t, err)
 		return done
@@ -105,7 +105,7 @@ func TestRetainerComesToWhatPruneComesTo(t *testing.T) {
 	require.NoError(t, err)
 	unknown, err := p.begin(t.Context())
 	require.NoError(t, err)
-	require.NoError(t, unknown.Write(t.Context(), revert.Write{Lines: []revert.Line{
+	require.NoError(t, unknown.Write(t.Context(), revert.Write{Records: []revert.CallRecord{
 		{Call: "c_u", Body: &record.Started{Sequence: 1, Key: "k", Tool: record.ToolRef{Name: "send"}, Class: effect.Pivot, Input: []byte("{}"), Decision: []byte("{}")}},
 		{Call: "c_u", Body: &record.Unknown{Status: "unknown", Why: "lost"}},
 	}}))
@@ -117,7 +117,7 @@ func TestRetainerComesToWhatPruneComesTo(t *testing.T) {
 	require.True(t, p.pruned(t, first))
 
 	require.NoError(t, p.commit(t.Context(), open))
-	require.NoError(t, p.reverter.Decide(t.Context(), "c_u", record.Decided{Applied: true, By: "kim", Why: "looked"}))
+	require.NoError(t, p.reverter.ResolveUnknown(t.Context(), "c_u", record.Decided{Applied: true, By: "kim", Why: "looked"}))
 	pruned := 0
 	for range 4 {
 		pruned += run().Txns
@@ -130,7 +130,7 @@ func TestRetainerComesToWhatPruneComesTo(t *testing.T) {
 // TestRetainerGoesOnAfterAFailure: what a run that failed did not come to, the next
 // one does.
 func TestRetainerGoesOnAfterAFailure(t *testing.T) {
-	p := newProcess(journal.Shared(), &world{before()}, 1)
+	p := newProcess(journal.SharedMemory(), &world{before()}, 1)
 	for n := range 3 * revert.BatchCalls {
 		p.one(t, "a", n)
 	}
@@ -156,7 +156,7 @@ func TestRetainerGoesOnAfterAFailure(t *testing.T) {
 func TestRetainerBesideATakingBack(t *testing.T) {
 	for name, fails := range map[string]bool{"and nothing else": false, "and the next step fails": true} {
 		t.Run(name, func(t *testing.T) {
-			store := journal.Shared()
+			store := journal.SharedMemory()
 			p := newProcess(store, &world{before()}, 1)
 			txns := []string{p.one(t, "a", 1), p.one(t, "b", 1), p.one(t, "c", 1)}
 			busy := newProcess(store, p.world, 2)
@@ -197,11 +197,11 @@ func TestRetainerBesideATakingBack(t *testing.T) {
 
 // TestRetainerMeetsWhatCannotBeRead: it ends, and goes on once that can be read.
 func TestRetainerMeetsWhatCannotBeRead(t *testing.T) {
-	p := newProcess(journal.Shared(), &world{before()}, 1)
+	p := newProcess(journal.SharedMemory(), &world{before()}, 1)
 	open, err := p.begin(t.Context())
 	require.NoError(t, err)
 	bad := &unreadable{Journal: p.journal}
-	k := p.through(bad, p.reverter.Ways).Retain(revert.Retention{})
+	k := p.through(bad, p.reverter.EnvironmentFor).Retain(revert.Retention{})
 	_, err = k.Run(t.Context())
 	require.NoError(t, err)
 	require.NoError(t, p.commit(t.Context(), open))
@@ -233,12 +233,12 @@ func (u *unreadable) Entries(ctx context.Context, q journal.Query) iter.Seq2[rec
 // TestRetainerDropsStates: of what sessions went on from the newest stays, and a step that
 // failed is done again.
 func TestRetainerDropsStates(t *testing.T) {
-	p := newProcess(journal.Shared(), &world{before()}, 1)
+	p := newProcess(journal.SharedMemory(), &world{before()}, 1)
 	states := func(n int) {
 		for range n {
 			s := &record.State{Session: "s_1", Tool: "count", Version: effect.Absent}
 			rec := revert.NewRecorder(p.journal, p.host, "s_1")
-			require.NoError(t, rec.Write(t.Context(), revert.Write{Lines: []revert.Line{{Call: s.ID(p.host), Body: s}}}))
+			require.NoError(t, rec.Write(t.Context(), revert.Write{Records: []revert.CallRecord{{Call: s.ID(p.host), Body: s}}}))
 		}
 	}
 	left := func() (n int) {

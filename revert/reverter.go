@@ -17,9 +17,9 @@ import (
 // ErrBusy is returned when a transaction belongs to a process that is still alive.
 var ErrBusy = errors.New("it belongs to a living process")
 
-// ErrUndo is returned when a transaction that took another one back, or brought
+// ErrIsRevertTxn is returned when a transaction that took another one back, or brought
 // it back, was itself to be taken back.
-var ErrUndo = errors.New("revert or redo that one instead")
+var ErrIsRevertTxn = errors.New("revert or redo that one instead")
 
 // Reverter takes calls and transactions back and settles what a dead process
 // left behind. Its fields are set once; its methods are safe for concurrent use:
@@ -28,53 +28,53 @@ var ErrUndo = errors.New("revert or redo that one instead")
 type Reverter struct {
 	Journal journal.Journal
 	Host    host.Host
-	// Ways finds what is needed to take back the calls of one session: it may
+	// EnvironmentFor finds what is needed to take back the calls of one session: it may
 	// be one of another process, on other roots.
-	Ways func(ctx context.Context, session string) (Ways, error)
+	EnvironmentFor func(ctx context.Context, session string) (Environment, error)
 	// Named tells which folders of a session are others than those that its record
 	// names, because a person named them; nil: none ever are. What is taken back there
 	// says nothing of the recorded ones; see LoadAt.
 	Named func(ctx context.Context, session string) ([]record.Root, error)
-	// Dropped, unless nil, is told each held call that will not be released, by
+	// OnDrop, unless nil, is told each held call that will not be released, by
 	// its session.
-	Dropped func(session, call string)
+	OnDrop func(session, call string)
 
 	mu      sync.Mutex // never held across a wait
 	busy    map[string]bool
-	adopted map[string]adoption // unfinished transactions that this reverter took over
+	adopted map[string]ownership // unfinished transactions that this reverter took over
 }
 
-// adoption says what for.
-type adoption struct{ given bool } // to a caller who adds calls to it; else only to end it
+// ownership says what for.
+type ownership struct{ given bool } // to a caller who adds calls to it; else only to end it
 
-// Ways are the means of taking calls back.
-type Ways struct {
-	World   string // names the world that resources lie in: of two sessions with the same one, the same resource is the same thing
-	Schemes []Scheme
-	Undoer  Undoer // nil: no tool can be found, so only handle changes are undone
-	Prober  Prober // nil: nothing can be told but by versions
+// Environment are the means of taking calls back.
+type Environment struct {
+	Namespace string // names the world that resources lie in: of two sessions with the same one, the same resource is the same thing
+	Schemes   []Scheme
+	Undoer    ToolReverter // nil: no tool can be found, so only handle changes are undone
+	Prober    Prober       // nil: nothing can be told but by versions
 
-	// Still waits until nothing of a call that has ended is going on in this process any
+	// WaitIdle waits until nothing of a call that has ended is going on in this process any
 	// more, and fails where that takes too long; nil: nothing ever is.
-	Still func(ctx context.Context, call string) error
+	WaitIdle func(ctx context.Context, call string) error
 }
 
 // still is asked before anything that a call did is looked at or put in order.
-func (w Ways) still(ctx context.Context, c *Call) error {
-	if w.Still == nil {
+func (w Environment) still(ctx context.Context, c *Call) error {
+	if w.WaitIdle == nil {
 		return nil
 	}
-	return w.Still(ctx, c.Ref.Call)
+	return w.WaitIdle(ctx, c.Ref.Call)
 }
 
-// UndoKey is the key under which a call is taken back; the same for each
+// RevertKey is the key under which a call is taken back; the same for each
 // attempt, so that a service can tell a repeat.
-func UndoKey(key string) string { return string(canon.Sum("remit/undo-key/v1", []byte(key))) }
+func RevertKey(key string) string { return string(canon.Sum("remit/undo-key/v1", []byte(key))) }
 
 // Abort takes an open transaction of this opening of the journal back and ends it;
 // where only calls of it are to be taken back it stays open. The caller makes sure
 // that none of its calls is running.
-func (r *Reverter) Abort(ctx context.Context, id string, how Undoing) (Report, error) {
+func (r *Reverter) Abort(ctx context.Context, id string, how Options) (Report, error) {
 	t, how, err := r.find(ctx, id, how)
 	if err != nil {
 		return Report{}, err
@@ -93,9 +93,9 @@ func (r *Reverter) Abort(ctx context.Context, id string, how Undoing) (Report, e
 	return r.abort(ctx, t, how)
 }
 
-// Adopt makes this opening of the journal the owner of an open transaction whose
+// TakeOwnership makes this opening of the journal the owner of an open transaction whose
 // owner is gone, and settles what it left in flight. Calls can then be added.
-func (r *Reverter) Adopt(ctx context.Context, id string) (*Txn, error) {
+func (r *Reverter) TakeOwnership(ctx context.Context, id string) (*Txn, error) {
 	leave, err := r.enter(id)
 	if err != nil {
 		return nil, err
@@ -116,7 +116,7 @@ func (r *Reverter) Adopt(ctx context.Context, id string) (*Txn, error) {
 	if err := r.settleCalls(ctx, r.recorder(t).In(id), t); err != nil {
 		return nil, err
 	}
-	r.adoptedFor(id, adoption{given: true})
+	r.adoptedFor(id, ownership{given: true})
 	return t, nil
 }
 
@@ -138,24 +138,24 @@ func (r *Reverter) RevertTo(ctx context.Context, id, savepoint, by string) (Repo
 	rec := r.recorder(t).In(t.ID)
 	before := func(c *Call) bool { return slices.Index(t.Calls, c) < at }
 	// What is held goes first: it must not be released after what it came with is gone.
-	dropped, err := r.drop(ctx, t, slices.DeleteFunc(t.Queue(), before), record.Dropped{Cause: "savepoint", By: by})
+	dropped, err := r.drop(ctx, t, slices.DeleteFunc(t.HeldCalls(), before), record.Dropped{Cause: "savepoint", By: by})
 	if err != nil {
 		return Report{Txn: id, Items: dropped}, err
 	}
-	items, err := r.takeBack(ctx, rec, slices.DeleteFunc(t.Left(), before), manner{cause: "savepoint", by: by})
+	items, err := r.takeBack(ctx, rec, slices.DeleteFunc(t.EffectiveCalls(), before), revertMode{cause: "savepoint", by: by})
 	items = append(dropped, items...)
 	if err != nil {
 		return Report{Txn: id, Items: items}, err
 	}
-	rep := Report{Txn: id, State: Open, Items: items}
+	rep := Report{Txn: id, State: TxnOpen, Items: items}
 	//mutant:barrier
-	err = rec.Write(ctx, Write{Lines: []Line{{Body: &record.RevertedTo{Name: savepoint, Complete: rep.Complete()}}}, Durable: true})
+	err = rec.Write(ctx, Write{Records: []CallRecord{{Body: &record.RevertedTo{Name: savepoint, Complete: rep.Complete()}}}, Durable: true})
 	return rep, err
 }
 
-// TakeBack takes one call of an open transaction back, for a call that failed
+// RevertCall takes one call of an open transaction back, for a call that failed
 // or did not verify.
-func (r *Reverter) TakeBack(ctx context.Context, rec Recorder, call, cause string) ([]effect.Result, error) {
+func (r *Reverter) RevertCall(ctx context.Context, rec Recorder, call, cause string) ([]effect.Result, error) {
 	if err := rec.Flush(ctx); err != nil {
 		return nil, err
 	}
@@ -167,48 +167,48 @@ func (r *Reverter) TakeBack(ctx context.Context, rec Recorder, call, cause strin
 	if !ok {
 		return nil, fmt.Errorf("call %s: %w", call, journal.ErrNotFound)
 	}
-	w, err := r.Ways(ctx, c.Session)
+	w, err := r.EnvironmentFor(ctx, c.Session)
 	if err != nil {
 		return nil, err
 	}
-	results, _, err := r.takeBackCall(ctx, w, rec, c, manner{cause: cause})
+	results, _, err := r.takeBackCall(ctx, w, rec, c, revertMode{cause: cause})
 	return results, err
 }
 
 // abort ends an open transaction by taking it back, or takes calls of it back.
-func (r *Reverter) abort(ctx context.Context, t *Txn, how Undoing) (Report, error) {
+func (r *Reverter) abort(ctx context.Context, t *Txn, how Options) (Report, error) {
 	rec := r.recorder(t).In(t.ID)
 	if err := r.settleCalls(ctx, rec, t); err != nil {
 		return Report{Txn: t.ID}, err
 	}
 	if len(how.Calls) > 0 {
 		unnamed := func(c *Call) bool { return !slices.Contains(how.Calls, c.Ref.Call) }
-		dropped, err := r.drop(ctx, t, slices.DeleteFunc(t.Queue(), unnamed), how.drop("undo"))
+		dropped, err := r.drop(ctx, t, slices.DeleteFunc(t.HeldCalls(), unnamed), how.drop("undo"))
 		if err != nil {
 			return Report{Txn: t.ID, Items: dropped}, err
 		}
 		items, err := r.takeBack(ctx, rec, t.only(how.Calls), how.manner("undo"))
-		return Report{Txn: t.ID, State: Open, Items: append(dropped, items...)}, err
+		return Report{Txn: t.ID, State: TxnOpen, Items: append(dropped, items...)}, err
 	}
 	// Aborting needs no barrier of its own: the first reverting record makes it
 	// durable, and without one nothing was done.
 	if !t.Aborting {
-		if err := rec.Write(ctx, Write{Lines: []Line{{Body: &record.Aborting{Why: "revert"}}}}); err != nil {
+		if err := rec.Write(ctx, Write{Records: []CallRecord{{Body: &record.Aborting{Why: "revert"}}}}); err != nil {
 			return Report{Txn: t.ID}, err
 		}
 	}
-	dropped, err := r.drop(ctx, t, t.Queue(), how.drop("abort"))
+	dropped, err := r.drop(ctx, t, t.HeldCalls(), how.drop("abort"))
 	if err != nil {
 		return Report{Txn: t.ID, Items: dropped}, err
 	}
-	items, err := r.takeBack(ctx, rec, t.Left(), how.manner("abort"))
+	items, err := r.takeBack(ctx, rec, t.EffectiveCalls(), how.manner("abort"))
 	items = append(dropped, items...)
 	if err != nil {
 		return Report{Txn: t.ID, Items: items}, err
 	}
 	rep := reportOf(t.ID, "", items)
 	//mutant:barrier
-	end := Write{Lines: []Line{{Body: &record.Aborted{Complete: rep.Complete()}}}, End: true, Durable: true}
+	end := Write{Records: []CallRecord{{Body: &record.Aborted{Complete: rep.Complete()}}}, End: true, Durable: true}
 	if err := rec.Write(ctx, end); err != nil {
 		return Report{Txn: t.ID, Items: items}, err
 	}
@@ -276,8 +276,8 @@ func (r *Reverter) adopt(ctx context.Context, t *Txn) (*Txn, error) {
 	}
 	me := r.Journal.Owner()
 	err = r.recorder(t).In(t.ID).Write(ctx, Write{
-		Lines: []Line{{Body: &record.Adopted{From: t.Owner, To: me}}},
-		Take:  journal.Take{From: t.Owner, To: journal.Ownership{Txn: t.ID, Owner: me}},
+		Records: []CallRecord{{Body: &record.Adopted{From: t.Owner, To: me}}},
+		Take:    journal.OwnerChange{From: t.Owner, To: journal.Ownership{Txn: t.ID, Owner: me}},
 	})
 	if errors.Is(err, journal.ErrNotOwner) {
 		return nil, fmt.Errorf("transaction %s was taken over at this moment: %w; look again", t.ID, ErrBusy)
@@ -285,15 +285,15 @@ func (r *Reverter) adopt(ctx context.Context, t *Txn) (*Txn, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.adoptedFor(t.ID, adoption{})
+	r.adoptedFor(t.ID, ownership{})
 	return r.Load(ctx, t.ID)
 }
 
-func (r *Reverter) adoptedFor(txn string, a adoption) {
+func (r *Reverter) adoptedFor(txn string, a ownership) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.adopted == nil {
-		r.adopted = map[string]adoption{}
+		r.adopted = map[string]ownership{}
 	}
 	r.adopted[txn] = a
 }

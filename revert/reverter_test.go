@@ -16,7 +16,7 @@ import (
 
 func before() map[string]string { return map[string]string{"a": "1", "b": "2"} }
 
-func outcomes(items []revert.Item) map[string]effect.Outcome {
+func outcomes(items []revert.ResourceResult) map[string]effect.Outcome {
 	m := map[string]effect.Outcome{}
 	for _, i := range items {
 		m[i.Resource] = i.Outcome
@@ -27,7 +27,7 @@ func outcomes(items []revert.Item) map[string]effect.Outcome {
 func TestRevertOpenTransaction(t *testing.T) {
 	ctx := context.Background()
 	w := &world{before()}
-	p := newProcess(journal.Shared(), w, 1)
+	p := newProcess(journal.SharedMemory(), w, 1)
 	rec, err := p.begin(ctx)
 	require.NoError(t, err)
 	_, err = p.call(ctx, rec, put(write{"a", 7}, write{"c", 8}))
@@ -37,14 +37,14 @@ func TestRevertOpenTransaction(t *testing.T) {
 
 	rep, err := p.revert(ctx, rec.Txn())
 	require.NoError(t, err)
-	require.Equal(t, revert.RevertedState, rep.State)
+	require.Equal(t, revert.TxnReverted, rep.State)
 	require.True(t, rep.Complete())
 	require.Len(t, rep.Items, 4)
 	require.Equal(t, before(), w.values)
 
 	txn, err := revert.Load(ctx, p.journal, rec.Txn())
 	require.NoError(t, err)
-	require.Equal(t, revert.RevertedState, txn.State())
+	require.Equal(t, revert.TxnReverted, txn.State())
 	open, err := p.journal.Unfinished(ctx)
 	require.NoError(t, err)
 	require.Empty(t, open)
@@ -53,7 +53,7 @@ func TestRevertOpenTransaction(t *testing.T) {
 func TestRevertCommittedTransactionTwiceEqualsOnce(t *testing.T) {
 	ctx := context.Background()
 	w := &world{before()}
-	p := newProcess(journal.Shared(), w, 1)
+	p := newProcess(journal.SharedMemory(), w, 1)
 	rec, err := p.begin(ctx)
 	require.NoError(t, err)
 	_, err = p.call(ctx, rec, put(write{"a", 7}, write{"b", nil}))
@@ -62,7 +62,7 @@ func TestRevertCommittedTransactionTwiceEqualsOnce(t *testing.T) {
 
 	rep, err := p.revert(ctx, rec.Txn())
 	require.NoError(t, err)
-	require.Equal(t, revert.RevertedState, rep.State)
+	require.Equal(t, revert.TxnReverted, rep.State)
 	require.NotEmpty(t, rep.Undo)
 	require.Equal(t, before(), w.values)
 
@@ -73,13 +73,13 @@ func TestRevertCommittedTransactionTwiceEqualsOnce(t *testing.T) {
 	require.Equal(t, "later", w.values["a"], "and touches nothing")
 	txn, err := revert.Load(ctx, p.journal, rec.Txn())
 	require.NoError(t, err)
-	require.Equal(t, revert.RevertedState, txn.State())
+	require.Equal(t, revert.TxnReverted, txn.State())
 }
 
 func TestForeignChangeIsLeftAlone(t *testing.T) {
 	ctx := context.Background()
 	w := &world{before()}
-	p := newProcess(journal.Shared(), w, 1)
+	p := newProcess(journal.SharedMemory(), w, 1)
 	rec, err := p.begin(ctx)
 	require.NoError(t, err)
 	_, err = p.call(ctx, rec, put(write{"a", 7}))
@@ -91,24 +91,24 @@ func TestForeignChangeIsLeftAlone(t *testing.T) {
 
 	rep, err := p.revert(ctx, rec.Txn())
 	require.NoError(t, err)
-	require.Equal(t, revert.RevertedPartial, rep.State)
+	require.Equal(t, revert.TxnRevertedPartial, rep.State)
 	require.Equal(t, map[string]effect.Outcome{"a": effect.Conflict, "b": effect.Restored}, outcomes(rep.Items))
 	require.Equal(t, map[string]string{"a": "theirs", "b": "2"}, w.values)
 	txn, err := revert.Load(ctx, p.journal, rec.Txn())
 	require.NoError(t, err)
-	require.Equal(t, revert.RevertedPartial, txn.State(), "a partial revert is never shown as success")
+	require.Equal(t, revert.TxnRevertedPartial, txn.State(), "a partial revert is never shown as success")
 
 	w.values["a"] = "8" // they put it back: what is left can now be undone
 	rep, err = p.revert(ctx, rec.Txn())
 	require.NoError(t, err)
-	require.Equal(t, revert.RevertedState, rep.State)
+	require.Equal(t, revert.TxnReverted, rep.State)
 	require.Equal(t, before(), w.values)
 }
 
 func TestSecondWriterAndHeldResource(t *testing.T) {
 	ctx := context.Background()
 	w := &world{before()}
-	p := newProcess(journal.Shared(), w, 1)
+	p := newProcess(journal.SharedMemory(), w, 1)
 	one, err := p.begin(ctx)
 	require.NoError(t, err)
 	_, err = p.call(ctx, one, put(write{"a", 7}))
@@ -138,7 +138,7 @@ func TestSecondWriterAndHeldResource(t *testing.T) {
 func TestHeldResourceIsAConflictOfTheUndo(t *testing.T) {
 	ctx := context.Background()
 	w := &world{before()}
-	p := newProcess(journal.Shared(), w, 1)
+	p := newProcess(journal.SharedMemory(), w, 1)
 	one, err := p.begin(ctx)
 	require.NoError(t, err)
 	_, err = p.call(ctx, one, put(write{"a", 7}, write{"b", 8}))
@@ -147,7 +147,7 @@ func TestHeldResourceIsAConflictOfTheUndo(t *testing.T) {
 	two, err := p.begin(ctx)
 	require.NoError(t, err)
 	// Claims a, but its effect has not happened yet.
-	require.NoError(t, two.Write(ctx, revert.Write{Claims: []string{"a"}, Durable: true, Lines: []revert.Line{{Body: &record.Savepoint{Name: "x"}}}}))
+	require.NoError(t, two.Write(ctx, revert.Write{Claims: []string{"a"}, Durable: true, Records: []revert.CallRecord{{Body: &record.Savepoint{Name: "x"}}}}))
 
 	rep, err := p.revert(ctx, one.Txn())
 	require.NoError(t, err)
@@ -158,18 +158,18 @@ func TestHeldResourceIsAConflictOfTheUndo(t *testing.T) {
 func TestRevertToSavepoint(t *testing.T) {
 	ctx := context.Background()
 	w := &world{before()}
-	p := newProcess(journal.Shared(), w, 1)
+	p := newProcess(journal.SharedMemory(), w, 1)
 	rec, err := p.begin(ctx)
 	require.NoError(t, err)
 	_, err = p.call(ctx, rec, put(write{"a", 7}))
 	require.NoError(t, err)
-	require.NoError(t, rec.Write(ctx, revert.Write{Lines: []revert.Line{{Body: &record.Savepoint{Name: "sp"}}}}))
+	require.NoError(t, rec.Write(ctx, revert.Write{Records: []revert.CallRecord{{Body: &record.Savepoint{Name: "sp"}}}}))
 	_, err = p.call(ctx, rec, put(write{"a", 8}, write{"c", 1}))
 	require.NoError(t, err)
 
 	rep, err := p.reverter.RevertTo(ctx, rec.Txn(), "sp", "kim")
 	require.NoError(t, err)
-	require.Equal(t, revert.Open, rep.State)
+	require.Equal(t, revert.TxnOpen, rep.State)
 	require.Equal(t, map[string]string{"a": "7", "b": "2"}, w.values)
 	_, err = p.reverter.RevertTo(ctx, rec.Txn(), "none", "kim")
 	require.ErrorIs(t, err, journal.ErrNotFound)
@@ -181,7 +181,7 @@ func TestRevertToSavepoint(t *testing.T) {
 
 func TestLivingOwnerIsNotDisturbed(t *testing.T) {
 	ctx := context.Background()
-	open, w := journal.Shared(), &world{before()}
+	open, w := journal.SharedMemory(), &world{before()}
 	p, q := newProcess(open, w, 1), newProcess(open, w, 2)
 	rec, err := p.begin(ctx)
 	require.NoError(t, err)
@@ -193,12 +193,12 @@ func TestLivingOwnerIsNotDisturbed(t *testing.T) {
 	found, err := q.reverter.Recover(ctx)
 	require.NoError(t, err)
 	require.Equal(t, 1, found.Alive)
-	require.Empty(t, found.OwnerGone)
+	require.Empty(t, found.Abandoned)
 
 	p.die(t)
 	found, err = q.reverter.Recover(ctx)
 	require.NoError(t, err)
-	require.Equal(t, []string{rec.Txn()}, found.OwnerGone)
+	require.Equal(t, []string{rec.Txn()}, found.Abandoned)
 	require.Empty(t, found.Settled, "nothing was in flight")
 	_, err = q.reverter.Revert(ctx, rec.Txn())
 	require.NoError(t, err)
@@ -211,9 +211,9 @@ type undoTool struct {
 	err  error
 }
 
-func (u *undoTool) CanUndo(context.Context, revert.Call) (bool, string) { return true, "" }
+func (u *undoTool) CanRevert(context.Context, revert.Call) (bool, string) { return true, "" }
 
-func (u *undoTool) Undo(_ context.Context, _ revert.Recorder, _ revert.Call, _, key string) error {
+func (u *undoTool) RevertCall(_ context.Context, _ revert.Recorder, _ revert.Call, _, key string) error {
 	u.keys = append(u.keys, key)
 	return u.err
 }
@@ -233,7 +233,7 @@ func TestEffectsOutsideHandles(t *testing.T) {
 		{"reversible that recorded nothing", effect.Reversible, nil, effect.Failed},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			p := newProcess(journal.Shared(), &world{before()}, 1)
+			p := newProcess(journal.SharedMemory(), &world{before()}, 1)
 			if tc.undoer != nil {
 				p.undoer = tc.undoer
 			}
@@ -245,9 +245,9 @@ func TestEffectsOutsideHandles(t *testing.T) {
 			require.NoError(t, err)
 			require.Len(t, rep.Items, 1)
 			require.Equal(t, tc.want, rep.Items[0].Outcome)
-			require.Equal(t, tc.want == effect.Restored, rep.State == revert.RevertedState)
+			require.Equal(t, tc.want == effect.Restored, rep.State == revert.TxnReverted)
 			if tc.undoer != nil {
-				require.Equal(t, []string{revert.UndoKey("key-" + rep.Items[0].Call)}, tc.undoer.keys)
+				require.Equal(t, []string{revert.RevertKey("key-" + rep.Items[0].Call)}, tc.undoer.keys)
 			}
 		})
 	}
@@ -256,22 +256,22 @@ func TestEffectsOutsideHandles(t *testing.T) {
 func TestUnknownFreezesOnlyWhatItMayHaveTouched(t *testing.T) {
 	ctx := context.Background()
 	w := &world{before()}
-	p := newProcess(journal.Shared(), w, 1)
+	p := newProcess(journal.SharedMemory(), w, 1)
 	rec, err := p.begin(ctx)
 	require.NoError(t, err)
 	_, err = p.call(ctx, rec, put(write{"a", 7}, write{"b", 8}))
 	require.NoError(t, err)
 	id := "c_unknown"
-	lines := []revert.Line{
+	lines := []revert.CallRecord{
 		{Call: id, Body: &record.Started{Key: "k", Tool: record.ToolRef{Name: "send"}, Class: effect.Pivot, Confinement: "trusted", Input: []byte("{}"), Decision: []byte("{}")}},
 		{Call: id, Body: &record.Changed{Change: effect.Change{N: 1, Scheme: "kv", Resource: "a", Kind: "write", Pre: "v:7", Post: "v:9"}}},
 		{Call: id, Body: &record.Unknown{Status: "unknown", Why: "lost reply"}},
 	}
-	require.NoError(t, rec.Write(ctx, revert.Write{Lines: lines, Durable: true}))
+	require.NoError(t, rec.Write(ctx, revert.Write{Records: lines, Durable: true}))
 
 	rep, err := p.revert(ctx, rec.Txn())
 	require.NoError(t, err)
-	require.Equal(t, revert.RevertedPartial, rep.State)
+	require.Equal(t, revert.TxnRevertedPartial, rep.State)
 	require.Equal(t, map[string]effect.Outcome{
 		"tool://send": effect.Unknown, "a": effect.Unknown, "b": effect.Restored,
 	}, outcomes(rep.Items))
@@ -296,14 +296,14 @@ func TestCrashAtEveryPoint(t *testing.T) {
 		_, err = p.revert(ctx, rec.Txn())
 		return rec.Txn(), err
 	}
-	clean := newProcess(journal.Shared(), &world{before()}, 1)
+	clean := newProcess(journal.SharedMemory(), &world{before()}, 1)
 	total := clean.points(func() { _, _ = work(clean) })
 	require.Greater(t, total, 12)
 	states := 0
 	for first := range total {
 		for second := -1; second < 12; second++ {
 			states++
-			open, w := journal.Shared(), &world{maps.Clone(before())}
+			open, w := journal.SharedMemory(), &world{maps.Clone(before())}
 			p := newProcess(open, w, 1)
 			p.dieAt(first)
 			id, err := work(p)
@@ -350,7 +350,7 @@ func (p *process) changed(t *testing.T, ctx context.Context, commit bool) string
 		require.NoError(t, p.commit(ctx, rec))
 		_, err = p.reverter.Revert(ctx, rec.Txn())
 	} else {
-		_, err = p.reverter.Abort(ctx, rec.Txn(), revert.Undoing{})
+		_, err = p.reverter.Abort(ctx, rec.Txn(), revert.Options{})
 	}
 	require.NoError(t, err)
 	require.Equal(t, before(), p.world.values)
@@ -360,7 +360,7 @@ func (p *process) changed(t *testing.T, ctx context.Context, commit bool) string
 func TestRedo(t *testing.T) {
 	ctx := context.Background()
 	for _, commit := range []bool{true, false} {
-		p := newProcess(journal.Shared(), &world{before()}, 1)
+		p := newProcess(journal.SharedMemory(), &world{before()}, 1)
 		id := p.changed(t, ctx, commit)
 		for range 3 {
 			rep, err := p.reverter.Redo(ctx, id, "kim")
@@ -369,16 +369,16 @@ func TestRedo(t *testing.T) {
 			require.Equal(t, after(), p.world.values)
 			txn, err := revert.Load(ctx, p.journal, id)
 			require.NoError(t, err)
-			require.Equal(t, revert.CommittedState, txn.State())
+			require.Equal(t, revert.TxnCommitted, txn.State())
 			again, err := p.reverter.Redo(ctx, id, "kim")
 			require.NoError(t, err)
 			require.Empty(t, again.Items, "twice equals once")
 			_, err = p.reverter.Revert(ctx, rep.Undo)
-			require.ErrorIs(t, err, revert.ErrUndo)
+			require.ErrorIs(t, err, revert.ErrIsRevertTxn)
 
 			back, err := p.reverter.Revert(ctx, id)
 			require.NoError(t, err)
-			require.Equal(t, revert.RevertedState, back.State)
+			require.Equal(t, revert.TxnReverted, back.State)
 			require.Equal(t, before(), p.world.values)
 		}
 		open, err := p.journal.Unfinished(ctx)
@@ -389,7 +389,7 @@ func TestRedo(t *testing.T) {
 
 func TestRedoLeavesForeignChangesAlone(t *testing.T) {
 	ctx := context.Background()
-	p := newProcess(journal.Shared(), &world{before()}, 1)
+	p := newProcess(journal.SharedMemory(), &world{before()}, 1)
 	id := p.changed(t, ctx, true)
 	p.world.values["b"] = "theirs"
 	rep, err := p.reverter.Redo(ctx, id, "kim")
@@ -406,14 +406,14 @@ func TestRedoLeavesForeignChangesAlone(t *testing.T) {
 // revert, and nothing is.
 func TestCrashOfRedo(t *testing.T) {
 	ctx := context.Background()
-	probe := newProcess(journal.Shared(), &world{before()}, 1)
+	probe := newProcess(journal.SharedMemory(), &world{before()}, 1)
 	id := probe.changed(t, ctx, true)
 	total := probe.points(func() { _, _ = probe.reverter.Redo(ctx, id, "kim") })
 	require.Greater(t, total, 6)
 	for first := range total {
 		for second := -1; second < total; second++ {
 			for _, forward := range []bool{true, false} {
-				open, w := journal.Shared(), &world{maps.Clone(before())}
+				open, w := journal.SharedMemory(), &world{maps.Clone(before())}
 				p := newProcess(open, w, 1)
 				id := p.changed(t, ctx, true)
 				p.dieAt(first)

@@ -35,31 +35,31 @@ type Scheme interface {
 	// Plan looks at the world and says, in the order to be followed, what
 	// taking the changes of one call back means. Content that a step is going
 	// to displace is kept first, so that the step can itself be taken back.
-	Plan(ctx context.Context, changes []effect.Change, keep journal.Keeper) ([]effect.Step, []journal.Blob, error)
+	Plan(ctx context.Context, changes []effect.Change, keep journal.ContentStore) ([]effect.Step, []journal.Blob, error)
 	// Apply does one planned step by check-and-swap: it MUST leave a resource
 	// alone whose version is not the one that the step expects.
-	Apply(ctx context.Context, s effect.Step, keep journal.Keeper) effect.Result
+	Apply(ctx context.Context, s effect.Step, keep journal.ContentStore) effect.Result
 }
 
-// Undoer takes back effects outside handles, by the tool's own Revert. Package
+// ToolReverter takes back effects outside handles, by the tool's own Revert. Package
 // agent gives it.
-type Undoer interface {
-	// CanUndo reports whether the call's tool is found again and declares a
+type ToolReverter interface {
+	// CanRevert reports whether the call's tool is found again and declares a
 	// Revert. A reason is given for no.
-	CanUndo(ctx context.Context, c Call) (ok bool, why string)
-	// Undo runs it. What it does through handles is recorded by rec under
-	// undoCall. A nil error means that the effect is gone, ErrUndoUnknown that
+	CanRevert(ctx context.Context, c Call) (ok bool, why string)
+	// RevertCall runs it. What it does through handles is recorded by rec under
+	// undoCall. A nil error means that the effect is gone, ErrRevertUnknown that
 	// nobody can tell. It is called again with the same key after a crash.
-	Undo(ctx context.Context, rec Recorder, c Call, undoCall, key string) error
+	RevertCall(ctx context.Context, rec Recorder, c Call, undoCall, key string) error
 }
 
-// ErrUndoUnknown is what an Undoer returns when it cannot tell whether the effect
+// ErrRevertUnknown is what an Undoer returns when it cannot tell whether the effect
 // is gone.
-var ErrUndoUnknown = errors.New("it cannot be told whether the effect is gone")
+var ErrRevertUnknown = errors.New("it cannot be told whether the effect is gone")
 
-// ErrNoTool is what a Prober returns when the call's tool is not at hand: another
+// ErrToolNotFound is what a Prober returns when the call's tool is not at hand: another
 // program may still be able to tell.
-var ErrNoTool = errors.New("its tool is not among the tools here")
+var ErrToolNotFound = errors.New("its tool is not among the tools here")
 
 // Prober looks whether the effect of a call is there, by the tool's own Verify:
 // of an interrupted one, and of one that was taken back. Package agent gives it.
@@ -68,9 +68,9 @@ var ErrNoTool = errors.New("its tool is not among the tools here")
 type Prober interface {
 	// Probe looks at a call whose process died.
 	Probe(ctx context.Context, c Call) (record.Verified, error)
-	// Gone looks after an undo. What is applied or partial is still there,
+	// ProbeReverted looks after an undo. What is applied or partial is still there,
 	// whatever a Revert said.
-	Gone(ctx context.Context, c Call) record.Verified
+	ProbeReverted(ctx context.Context, c Call) record.Verified
 }
 
 // Finding is what a probe found out.

@@ -22,10 +22,10 @@ type scope struct {
 }
 
 // dependents lists the calls that nobody named, but that lie on those that were.
-func (s scope) dependents(t *Txn, how Undoing) []Dependent {
+func (s scope) dependents(t *Txn, how Options) []Dependent {
 	var out []Dependent
 	add := func(c *Call, along bool) {
-		out = append(out, Dependent{Txn: c.Ref.Txn, Call: c.Ref.Call, Tool: c.Tool.Name, Along: along})
+		out = append(out, Dependent{Txn: c.Ref.Txn, Call: c.Ref.Call, Tool: c.Tool.Name, Included: along})
 	}
 	for _, c := range s.calls {
 		if c.Ref.Txn != t.ID || (len(how.Calls) > 0 && !slices.Contains(how.Calls, c.Ref.Call)) {
@@ -46,7 +46,7 @@ func (s scope) call(id string) *Call {
 // only are the calls with these ids that something is left of, and those that
 // lie on them, in the order in which they are taken back.
 func (t *Txn) only(ids []string) []*Call {
-	left := t.Left()
+	left := t.EffectiveCalls()
 	over, in := onTop(left), map[*Call]bool{}
 	for i := len(left) - 1; i >= 0; i-- { // whatever lies on a call comes before it
 		c := left[i]
@@ -67,8 +67,8 @@ func (t *Txn) only(ids []string) []*Call {
 
 // scope finds what an undo of an ended transaction takes back. Once its link has
 // begun, only transactions that know of it are taken along.
-func (r *Reverter) scope(ctx context.Context, t *Txn, how Undoing, link *Recorder) (scope, error) {
-	s := scope{calls: t.Left(), txns: map[string]*Txn{t.ID: t}, upon: map[string][]lying{}}
+func (r *Reverter) scope(ctx context.Context, t *Txn, how Options, link *Recorder) (scope, error) {
+	s := scope{calls: t.EffectiveCalls(), txns: map[string]*Txn{t.ID: t}, upon: map[string][]lying{}}
 	if len(how.Calls) > 0 {
 		s.calls = t.only(how.Calls)
 	}
@@ -101,7 +101,7 @@ func (r *Reverter) scope(ctx context.Context, t *Txn, how Undoing, link *Recorde
 	return s, nil
 }
 
-func lies(over later, c *Call, on map[*Call]bool) bool {
+func lies(over dependencyGraph, c *Call, on map[*Call]bool) bool {
 	for lower := range over[c] {
 		if on[lower] {
 			return true
@@ -141,7 +141,7 @@ func (r *Reverter) othersOn(ctx context.Context, t *Txn, calls []*Call, deep boo
 	if first == 0 {
 		return out, nil
 	}
-	look := lookout{of: t.ID, seen: map[string]bool{}, same: sameWorld{r: r, as: t.Session, worlds: map[string]string{}}}
+	look := changeScan{of: t.ID, seen: map[string]bool{}, same: sameNamespace{r: r, as: t.Session, worlds: map[string]string{}}}
 	for {
 		about, known := aboutChanges(slices.Concat(calls, out.calls))
 		before := len(out.calls)
@@ -152,14 +152,14 @@ func (r *Reverter) othersOn(ctx context.Context, t *Txn, calls []*Call, deep boo
 	}
 }
 
-// lookout goes through changes, each call once.
-type lookout struct {
+// changeScan goes through changes, each call once.
+type changeScan struct {
 	of   string // the transaction whose calls are known
 	seen map[string]bool
-	same sameWorld
+	same sameNamespace
 }
 
-func (l lookout) from(ctx context.Context, q journal.Query, out *scope) error {
+func (l changeScan) from(ctx context.Context, q journal.Query, out *scope) error {
 	j := l.same.r.Journal
 	for e, err := range j.Entries(ctx, q) {
 		if err != nil {
@@ -182,7 +182,7 @@ func (l lookout) from(ctx context.Context, q journal.Query, out *scope) error {
 			out.txns[other.ID] = other
 		}
 		// What a tool did to take a call back is part of that undo.
-		if c, known := other.Call(e.Header.Call); known && c.Left() && other.Undoes+other.Redoes == "" {
+		if c, known := other.Call(e.Header.Call); known && c.HasEffects() && other.Undoes+other.Redoes == "" {
 			out.calls = append(out.calls, c)
 		}
 	}
@@ -206,7 +206,7 @@ func aboutChanges(calls []*Call) (texts []string, known bool) {
 		for _, ch := range c.Changes {
 			add(ch.Resource, `"`)
 			add(ch.Resource, `/`)
-			for above := range Above(ch.Resource) {
+			for above := range Ancestors(ch.Resource) {
 				add(above, `"`)
 			}
 			if !known || len(seen) > mostAbout {
@@ -217,23 +217,23 @@ func aboutChanges(calls []*Call) (texts []string, known bool) {
 	return slices.Sorted(maps.Keys(seen)), true
 }
 
-// sameWorld tells the sessions whose resources are the same things.
-type sameWorld struct {
+// sameNamespace tells the sessions whose resources are the same things.
+type sameNamespace struct {
 	r      *Reverter
 	as     string
 	worlds map[string]string
 }
 
-func (s sameWorld) has(ctx context.Context, session string) (bool, error) {
+func (s sameNamespace) has(ctx context.Context, session string) (bool, error) {
 	for _, id := range []string{s.as, session} {
 		if _, ok := s.worlds[id]; ok {
 			continue
 		}
-		w, err := s.r.Ways(ctx, id)
+		w, err := s.r.EnvironmentFor(ctx, id)
 		if err != nil {
 			return false, err
 		}
-		s.worlds[id] = w.World
+		s.worlds[id] = w.Namespace
 	}
 	return s.worlds[s.as] == s.worlds[session], nil
 }

@@ -40,12 +40,12 @@ type way struct {
 }
 
 // keepNow keeps what is there, for a change that displaces it.
-func (s faultyShelf) keepNow(ctx context.Context, key string, keep journal.Keeper) (*effect.BlobRef, []journal.Blob, error) {
+func (s faultyShelf) keepNow(ctx context.Context, key string, keep journal.ContentStore) (*effect.BlobRef, []journal.Blob, error) {
 	v, ok := s.values[key]
 	if !ok {
 		return nil, nil, nil
 	}
-	b, err := keep.Keep(ctx, strings.NewReader(v))
+	b, err := keep.StoreContent(ctx, strings.NewReader(v))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -85,7 +85,7 @@ func (s faultyShelf) Settle(_ context.Context, c effect.Change) (now effect.Toke
 	})
 }
 
-func (s faultyShelf) Plan(ctx context.Context, changes []effect.Change, keep journal.Keeper) (steps []effect.Step, blobs []journal.Blob, err error) {
+func (s faultyShelf) Plan(ctx context.Context, changes []effect.Change, keep journal.ContentStore) (steps []effect.Step, blobs []journal.Blob, err error) {
 	if err := s.try("plan", func() error { return nil }); err != nil {
 		return nil, nil, err
 	}
@@ -114,7 +114,7 @@ func (s faultyShelf) Plan(ctx context.Context, changes []effect.Change, keep jou
 	return steps, blobs, nil
 }
 
-func (s faultyShelf) Apply(ctx context.Context, step effect.Step, keep journal.Keeper) effect.Result {
+func (s faultyShelf) Apply(ctx context.Context, step effect.Step, keep journal.ContentStore) effect.Result {
 	key := step.Change.Resource
 	res := effect.Result{Resource: key, Outcome: effect.Failed}
 	if now := s.token(key); !now.Same(step.Change.Pre) {
@@ -144,11 +144,11 @@ func (s faultyShelf) Apply(ctx context.Context, step effect.Step, keep journal.K
 	return res
 }
 
-func (s faultyShelf) fetch(ctx context.Context, ref *effect.BlobRef, keep journal.Keeper) (string, error) {
+func (s faultyShelf) fetch(ctx context.Context, ref *effect.BlobRef, keep journal.ContentStore) (string, error) {
 	if ref == nil {
 		return "", nil
 	}
-	content, err := keep.Open(ctx, *ref)
+	content, err := keep.OpenContent(ctx, *ref)
 	if err != nil {
 		return "", err
 	}

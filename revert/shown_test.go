@@ -16,7 +16,7 @@ import (
 func TestPartOfARedoIsNotShownAsReverted(t *testing.T) {
 	ctx := context.Background()
 	for name, commit := range map[string]bool{"committed": true, "open": false} {
-		p := newProcess(journal.Shared(), &world{before()}, 1)
+		p := newProcess(journal.SharedMemory(), &world{before()}, 1)
 		rec, err := p.begin(ctx)
 		require.NoError(t, err)
 		for _, w := range []write{{"a", 7}, {"c", 8}} {
@@ -25,22 +25,22 @@ func TestPartOfARedoIsNotShownAsReverted(t *testing.T) {
 		}
 		if commit {
 			require.NoError(t, p.commit(ctx, rec))
-			_, err = p.reverter.Undo(ctx, rec.Txn(), revert.Undoing{})
+			_, err = p.reverter.Undo(ctx, rec.Txn(), revert.Options{})
 		} else {
-			_, err = p.reverter.Abort(ctx, rec.Txn(), revert.Undoing{})
+			_, err = p.reverter.Abort(ctx, rec.Txn(), revert.Options{})
 		}
 		require.NoError(t, err)
 		p.world.values["a"] = "theirs"
 		rep, err := p.reverter.Redo(ctx, rec.Txn(), "kim")
 		require.NoError(t, err)
 		require.Equal(t, map[string]string{"a": "theirs", "b": "2", "c": "8"}, p.world.values, name)
-		require.Equal(t, revert.RevertedPartial, rep.State, name)
+		require.Equal(t, revert.TxnRevertedPartial, rep.State, name)
 		require.Len(t, p.prune(t, revert.Retention{}).Kept, 1, name)
 
-		rep, err = p.reverter.Undo(ctx, rec.Txn(), revert.Undoing{})
+		rep, err = p.reverter.Undo(ctx, rec.Txn(), revert.Options{})
 		require.NoError(t, err)
 		require.True(t, rep.Complete(), "%s: %+v", name, rep)
-		require.Equal(t, revert.RevertedState, rep.State, name)
+		require.Equal(t, revert.TxnReverted, rep.State, name)
 		require.Equal(t, map[string]string{"a": "theirs", "b": "2"}, p.world.values, name)
 	}
 }
@@ -50,7 +50,7 @@ func TestPartOfARedoIsNotShownAsReverted(t *testing.T) {
 func TestStateWhileSomethingIsBeingTakenBack(t *testing.T) {
 	ctx := context.Background()
 	run := func(at int) int {
-		open, w := journal.Shared(), &world{before()}
+		open, w := journal.SharedMemory(), &world{before()}
 		p := newProcess(open, w, 1)
 		rec, err := p.begin(ctx)
 		require.NoError(t, err)
@@ -61,13 +61,13 @@ func TestStateWhileSomethingIsBeingTakenBack(t *testing.T) {
 		require.NoError(t, p.commit(ctx, rec))
 		after := map[string]string{"a": "7", "b": "2", "c": "8"}
 		for range 2 {
-			_, err = p.reverter.Undo(ctx, rec.Txn(), revert.Undoing{})
+			_, err = p.reverter.Undo(ctx, rec.Txn(), revert.Options{})
 			require.NoError(t, err)
 			_, err = p.reverter.Redo(ctx, rec.Txn(), "kim")
 			require.NoError(t, err)
 			require.Equal(t, after, w.values)
 		}
-		undo := func() { _, err = p.reverter.Undo(ctx, rec.Txn(), revert.Undoing{}) }
+		undo := func() { _, err = p.reverter.Undo(ctx, rec.Txn(), revert.Options{}) }
 		if at < 0 {
 			return p.points(undo)
 		}
@@ -78,11 +78,11 @@ func TestStateWhileSomethingIsBeingTakenBack(t *testing.T) {
 		q := newProcess(open, w, 2)
 		txn, err := revert.Load(ctx, q.journal, rec.Txn())
 		require.NoError(t, err)
-		if gone := len(txn.Left()) < 2; gone || w.values["c"] != "8" {
-			require.NotEqual(t, revert.CommittedState, txn.State(), "killed at %d: %+v", at, w.values)
+		if gone := len(txn.EffectiveCalls()) < 2; gone || w.values["c"] != "8" {
+			require.NotEqual(t, revert.TxnCommitted, txn.State(), "killed at %d: %+v", at, w.values)
 		}
 		if w.values["a"] == "7" || w.values["c"] == "8" {
-			require.NotEqual(t, revert.RevertedState, txn.State(), "killed at %d: %+v", at, w.values)
+			require.NotEqual(t, revert.TxnReverted, txn.State(), "killed at %d: %+v", at, w.values)
 		}
 		return 0
 	}

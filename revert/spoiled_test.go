@@ -155,10 +155,10 @@ func (l *lab) refuse(txn, words string) {
 	require.ErrorIs(l.t, err, record.ErrDamaged)
 	require.Len(l.t, found.Failed, 1)
 	_, load := revert.Load(ctx, j, txn)
-	_, adopt := l.reverter.Adopt(ctx, txn)
+	_, adopt := l.reverter.TakeOwnership(ctx, txn)
 	_, redo := l.reverter.Redo(ctx, txn, "kim")
-	_, preview := l.reverter.Preview(ctx, txn, revert.Undoing{})
-	rep, undo := l.reverter.Undo(ctx, txn, revert.Undoing{Force: "kim"})
+	_, preview := l.reverter.Preview(ctx, txn, revert.Options{})
+	rep, undo := l.reverter.Undo(ctx, txn, revert.Options{Force: "kim"})
 	require.False(l.t, rep.Complete())
 	for _, err := range []error{err, load, adopt, redo, preview, undo} {
 		require.ErrorIs(l.t, err, record.ErrDamaged)

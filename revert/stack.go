@@ -18,8 +18,8 @@ import (
 
 // on lists what later calls left on what a call changed, as manner.kept: they go first,
 // also where the process that came to this call knew that one of them could not.
-func (r *Reverter) on(ctx context.Context, t *Txn, c *Call) (manner, error) {
-	m, calls := manner{kept: map[string]string{}, gone: map[string]string{}}, t.Calls
+func (r *Reverter) on(ctx context.Context, t *Txn, c *Call) (revertMode, error) {
+	m, calls := revertMode{kept: map[string]string{}, gone: map[string]string{}}, t.Calls
 	others := scope{upon: map[string][]lying{}}
 	if t.End != "" { // until then nobody else changed what it had claimed
 		var err error
@@ -30,7 +30,7 @@ func (r *Reverter) on(ctx context.Context, t *Txn, c *Call) (manner, error) {
 	}
 	over := onTop(calls)
 	for _, later := range calls {
-		if !over[later][c] || !later.Left() {
+		if !over[later][c] || !later.HasEffects() {
 			continue
 		}
 		if other := others.txns[later.Ref.Txn]; other != nil && len(other.Named) > 0 {
@@ -48,7 +48,7 @@ func (r *Reverter) on(ctx context.Context, t *Txn, c *Call) (manner, error) {
 // upon lists by resource what other calls of the transaction left on what some of its
 // calls changed, as manner.upon.
 func (t *Txn) upon(some []*Call) map[string][]lying {
-	left, on := t.Left(), map[string][]lying{}
+	left, on := t.EffectiveCalls(), map[string][]lying{}
 	over := onTop(left)
 	for _, later := range left {
 		if slices.Contains(some, later) || !slices.ContainsFunc(some, func(c *Call) bool { return over[later][c] }) {
@@ -61,9 +61,9 @@ func (t *Txn) upon(some []*Call) map[string][]lying {
 	return on
 }
 
-// around are calls beside those that are to be brought back: recorded, taken back or
+// neighborCalls are calls beside those that are to be brought back: recorded, taken back or
 // brought back after the first change of those.
-type around []aside
+type neighborCalls []aside
 
 // aside is one of them.
 type aside struct {
@@ -71,10 +71,10 @@ type aside struct {
 	away bool // it ran in another folder
 }
 
-func (a *around) add(c *Call, t *Txn) { *a = append(*a, aside{c, len(t.Named) > 0}) }
+func (a *neighborCalls) add(c *Call, t *Txn) { *a = append(*a, aside{c, len(t.Named) > 0}) }
 
 // around finds them among the calls of the same world.
-func (r *Reverter) around(ctx context.Context, t *Txn, calls []*Call) (out around, err error) {
+func (r *Reverter) around(ctx context.Context, t *Txn, calls []*Call) (out neighborCalls, err error) {
 	first := firstChange(calls)
 	if first == 0 {
 		return out, nil
@@ -87,7 +87,7 @@ func (r *Reverter) around(ctx context.Context, t *Txn, calls []*Call) (out aroun
 		out.add(c, others.txns[c.Ref.Txn])
 	}
 	others.txns[t.ID] = t
-	seen, same := map[record.CallRef]bool{}, sameWorld{r: r, as: t.Session, worlds: map[string]string{}}
+	seen, same := map[record.CallRef]bool{}, sameNamespace{r: r, as: t.Session, worlds: map[string]string{}}
 	for e, err := range r.Journal.Entries(ctx, journal.Query{Kinds: []kind.Kind{kind.Reverting}, After: first}) {
 		if err != nil {
 			return out, err
@@ -129,7 +129,7 @@ func (r *Reverter) around(ctx context.Context, t *Txn, calls []*Call) (out aroun
 // Those that come are brought back in their order. A later call that ran in another folder
 // is there only if it was brought back here: what is to come back was here without it, when
 // it was taken back.
-func (a around) upon(c *Call, come map[record.CallRef]bool) map[string][]lying {
+func (a neighborCalls) upon(c *Call, come map[record.CallRef]bool) map[string][]lying {
 	why := map[string][]lying{}
 	for _, o := range a {
 		if o.Ref == c.Ref || come[o.Ref] {
@@ -178,11 +178,11 @@ func one(words string, of ...any) []lying { return []lying{{why: fmt.Sprintf(wor
 
 // leaves reports whether something of what the call did to a resource may be left.
 func (c *Call) leaves(resource string) bool {
-	return c.Left() && slices.ContainsFunc(c.remaining(), func(ch effect.Change) bool { return ch.Resource == resource })
+	return c.HasEffects() && slices.ContainsFunc(c.remaining(), func(ch effect.Change) bool { return ch.Resource == resource })
 }
 
 // cleared reports whether an attempt came to an end at a resource.
-func (u *Undo) cleared(resource string) bool {
+func (u *Reversal) cleared(resource string) bool {
 	return u.Reverted != nil && slices.ContainsFunc(u.Reverted.Results, func(r effect.Result) bool {
 		return r.Resource == resource && r.Outcome.Clean()
 	})

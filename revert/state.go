@@ -57,19 +57,19 @@ type Call struct {
 	Erased    *record.Erased  // set: the records of the call are gone, and all else here with them
 	Verified  []record.Verified
 	Feedback  []provenance.Feedback // what was said of it, oldest first
-	Undo      *Undo                 // the newest taking back, nil where there was none, or it was taken back itself
-	Redo      *Undo                 // a taking back of Undo that has no end
+	Undo      *Reversal             // the newest taking back, nil where there was none, or it was taken back itself
+	Redo      *Reversal             // a taking back of Undo that has no end
 
-	at      []int64    // positions of Changes on the journal
-	earlier []*Undo    // attempts before Undo, oldest first
-	tries   []*Undo    // all attempts to take the call back or to bring it back, oldest first, whose records are there
-	states  []stateRef // what it, or a taking back of it, left of its tool's state
-	outside bool       // the tool's own Revert has ended well, in whichever attempt
-	doubt   bool       // it was released before, and nobody knows what became of that
+	at      []int64     // positions of Changes on the journal
+	earlier []*Reversal // attempts before Undo, oldest first
+	tries   []*Reversal // all attempts to take the call back or to bring it back, oldest first, whose records are there
+	states  []stateRef  // what it, or a taking back of it, left of its tool's state
+	outside bool        // the tool's own Revert has ended well, in whichever attempt
+	doubt   bool        // it was released before, and nobody knows what became of that
 }
 
-// Undo is one taking back of a call.
-type Undo struct {
+// Reversal is one taking back of a call.
+type Reversal struct {
 	Txn       string // the transaction that took it back: the call's own, or an undo transaction
 	Call      string // id of the undo call
 	Reverting record.Reverting
@@ -144,26 +144,26 @@ func (c *Call) approved(question string) bool {
 	return slices.ContainsFunc(c.Approvals, func(a record.Approved) bool { return a.Digest == question })
 }
 
-// Undone reports whether nothing of the call is left because it was taken back.
-func (c *Call) Undone() bool {
+// IsReverted reports whether nothing of the call is left because it was taken back.
+func (c *Call) IsReverted() bool {
 	return c.Undo != nil && c.Undo.Reverted != nil && c.Undo.Reverted.Complete && len(c.Undo.doubt) == 0
 }
 
-// Left reports whether something of the call may still be there: a transaction
+// HasEffects reports whether something of the call may still be there: a transaction
 // cannot be called reverted while one of its calls is left.
-func (c *Call) Left() bool {
+func (c *Call) HasEffects() bool {
 	switch c.Phase {
 	case PhaseInvalid, PhaseDenied, PhasePending, PhaseHeld, PhaseDropped:
 		return false
 	case PhaseFailed:
-		return c.Undo != nil && !c.Undone() && c.Failed.Proof != provenByPerson
+		return c.Undo != nil && !c.IsReverted() && c.Failed.Proof != provenByPerson
 	case PhaseUnknown:
-		return !c.Undone() // of a confined call the versions told what it did
+		return !c.IsReverted() // of a confined call the versions told what it did
 	case PhaseErased:
 		return c.Erased.Left
 	case PhaseStarted, PhaseDone:
 	}
-	if c.Undone() {
+	if c.IsReverted() {
 		return false
 	}
 	if len(c.Changes) > 0 {
@@ -186,52 +186,52 @@ type TxnState string
 
 // The states of a transaction. There is no state that means "probably".
 const (
-	Open            TxnState = "open"
-	CommittedState  TxnState = "committed"
-	RevertedState   TxnState = "reverted"
-	RevertedPartial TxnState = "reverted_partial"
+	TxnOpen            TxnState = "open"
+	TxnCommitted       TxnState = "committed"
+	TxnReverted        TxnState = "reverted"
+	TxnRevertedPartial TxnState = "reverted_partial"
 )
 
 // Txn is what the journal says of one transaction.
 type Txn struct {
-	ID         string
-	Session    string
-	Owner      string
-	Began      time.Time
-	Undoes     string   // set: an undo transaction
-	Also       []string // with Undoes: further transactions, of which it takes calls back
-	Redoes     string   // set: a transaction that takes an undo back
-	Only       string   // with Redoes: the undo transaction that is taken back, where it is not all of them
-	Calls      []*Call
-	Savepoints []Mark
-	Nests      []Nest   // in the order in which they began
-	UndoneBy   []string // undo transactions of these folders, oldest first
-	Elsewhere  []Elsewhere
-	Named      []record.Root // the folders that it is read for, as far as they are others than the recorded ones; of a link: where it works
-	Committing bool          // its commit has begun: it takes no more calls, and releases those that are held
-	Aborting   bool
-	End        kind.Kind // committed, aborted, or empty while open
-	ended      int64     // position of the record that says so
-	complete   bool      // of an abort
-	redone     bool      // the newest of UndoneBy brought all of it back
-	redoneAt   int64     // position of the end of the newest that did
-	bringing   bool      // the newest of UndoneBy brings back
-	halfway    bool      // it has no end, or brings back and left something
-	redoing    bool      // while the stream of one that does is read, and has so far
-	limit      string    // of the newest of UndoneBy, where it brings back: which undo it is limited to
+	ID          string
+	Session     string
+	Owner       string
+	Began       time.Time
+	Undoes      string   // set: an undo transaction
+	AlsoReverts []string // with Undoes: further transactions, of which it takes calls back
+	Redoes      string   // set: a transaction that takes an undo back
+	Only        string   // with Redoes: the undo transaction that is taken back, where it is not all of them
+	Calls       []*Call
+	Savepoints  []Savepoint
+	Nested      []NestedTxn // in the order in which they began
+	UndoneBy    []string    // undo transactions of these folders, oldest first
+	Elsewhere   []Elsewhere
+	Named       []record.Root // the folders that it is read for, as far as they are others than the recorded ones; of a link: where it works
+	Committing  bool          // its commit has begun: it takes no more calls, and releases those that are held
+	Aborting    bool
+	End         kind.Kind // committed, aborted, or empty while open
+	ended       int64     // position of the record that says so
+	complete    bool      // of an abort
+	redone      bool      // the newest of UndoneBy brought all of it back
+	redoneAt    int64     // position of the end of the newest that did
+	bringing    bool      // the newest of UndoneBy brings back
+	halfway     bool      // it has no end, or brings back and left something
+	redoing     bool      // while the stream of one that does is read, and has so far
+	limit       string    // of the newest of UndoneBy, where it brings back: which undo it is limited to
 
 	links []string // all that worked on it, also elsewhere, oldest first
 	byID  map[string]*Call
-	undos map[string]*Undo // by undo call id, of this transaction's stream
-	gone  map[string]int64 // by call id, position of a body that is gone, as long as nothing says why
-	told  map[string]bool  // by call id, what is said to be erased, and is
+	undos map[string]*Reversal // by undo call id, of this transaction's stream
+	gone  map[string]int64     // by call id, position of a body that is gone, as long as nothing says why
+	told  map[string]bool      // by call id, what is said to be erased, and is
 
 	away   bool // what is read happened elsewhere
 	erased bool // something of what was read is
 }
 
-// Mark is a savepoint: it stands before the call with index At.
-type Mark struct {
+// Savepoint is a savepoint: it stands before the call with index At.
+type Savepoint struct {
 	Name string
 	At   int
 }
@@ -241,20 +241,20 @@ type Mark struct {
 // left something undone that it was asked for: with one call of two reverted it is
 // committed, and the call says that it was reverted.
 func (t *Txn) State() TxnState {
-	left := t.Left()
+	left := t.EffectiveCalls()
 	switch {
 	case t.End == "":
-		return Open
+		return TxnOpen
 	case t.redone, t.End == kind.Committed && len(t.UndoneBy) == 0:
-		return CommittedState
+		return TxnCommitted
 	case t.End == kind.Aborted && t.complete && len(t.UndoneBy) == 0:
-		return RevertedState
+		return TxnReverted
 	case len(left) == 0:
-		return RevertedState
+		return TxnReverted
 	case t.halfway, t.End == kind.Aborted && t.redoneAt == 0, slices.ContainsFunc(left, t.tried), !slices.ContainsFunc(left, revertible):
-		return RevertedPartial
+		return TxnRevertedPartial
 	default:
-		return CommittedState
+		return TxnCommitted
 	}
 }
 
@@ -272,13 +272,13 @@ func (t *Txn) tried(c *Call) bool {
 // is recorded.
 func revertible(c *Call) bool { return c.Phase != PhaseErased && !c.unclear() }
 
-// Left lists the calls that something may be left of, in the order in which they
+// EffectiveCalls lists the calls that something may be left of, in the order in which they
 // are taken back: newest first, and never one before another that changed the
 // same resource after it.
-func (t *Txn) Left() []*Call {
+func (t *Txn) EffectiveCalls() []*Call {
 	var left []*Call
 	for i := len(t.Calls) - 1; i >= 0; i-- {
-		if t.Calls[i].Left() {
+		if t.Calls[i].HasEffects() {
 			left = append(left, t.Calls[i])
 		}
 	}
@@ -339,7 +339,7 @@ func newestErasure(ctx context.Context, j journal.Journal) (pos int64, err error
 
 // load reads a transaction once, and reports whether something of it is erased.
 func load(ctx context.Context, j journal.Journal, id string, named []record.Root) (_ *Txn, erased bool, err error) {
-	t := &Txn{ID: id, Named: named, byID: map[string]*Call{}, undos: map[string]*Undo{}, gone: map[string]int64{}, told: map[string]bool{}}
+	t := &Txn{ID: id, Named: named, byID: map[string]*Call{}, undos: map[string]*Reversal{}, gone: map[string]int64{}, told: map[string]bool{}}
 	if err := t.read(ctx, j, id, t.apply); err != nil {
 		return nil, t.erased, err
 	}
@@ -410,7 +410,7 @@ func (t *Txn) apply(e record.Entry, r record.Record) error {
 			return fmt.Errorf("transaction %s began twice", t.ID)
 		}
 		t.Session, t.Owner, t.Began, t.Undoes = r.Session, begun.Owner, r.At, begun.Undoes
-		t.Redoes, t.Also, t.Only = begun.Redoes, begun.Also, begun.Only
+		t.Redoes, t.AlsoReverts, t.Only = begun.Redoes, begun.Also, begun.Only
 		if t.Undoes+t.Redoes != "" {
 			t.Named = begun.Roots
 		}
@@ -429,7 +429,7 @@ func (t *Txn) apply(e record.Entry, r record.Record) error {
 	case *record.Adopted:
 		t.Owner = b.To
 	case *record.Savepoint:
-		t.Savepoints = append(t.Savepoints, Mark{Name: b.Name, At: len(t.Calls)})
+		t.Savepoints = append(t.Savepoints, Savepoint{Name: b.Name, At: len(t.Calls)})
 		return t.takesMore(r)
 	case *record.Nested:
 		return cmp.Or(t.takesMore(r), t.nest(b))
@@ -495,14 +495,14 @@ func (t *Txn) applyUndo(e record.Entry, r record.Record) error {
 		}
 	case *record.Reverting:
 		if b.Of.Txn != t.ID {
-			t.undos[r.Call] = &Undo{} // a call of the transaction that this one undoes
+			t.undos[r.Call] = &Reversal{} // a call of the transaction that this one undoes
 			return nil
 		}
 		c, ok := t.byID[b.Of.Call]
 		if !ok {
 			return fmt.Errorf("reverting call %s, which the journal does not have", b.Of.Call)
 		}
-		u := &Undo{Txn: r.Txn, Call: r.Call, Reverting: *b, at: e.Pos, away: t.away}
+		u := &Reversal{Txn: r.Txn, Call: r.Call, Reverting: *b, at: e.Pos, away: t.away}
 		c.tries = append(c.tries, u)
 		if b.Cause == CauseRedo && !t.away {
 			c.Redo = u

@@ -30,7 +30,7 @@ func (t *Txn) applyGone(e record.Entry) error {
 			t.byID[h.Call] = c
 		}
 	case kind.Reverting:
-		t.undos[h.Call] = &Undo{}
+		t.undos[h.Call] = &Reversal{}
 	case kind.Done, kind.Failed:
 		if seen {
 			c.Ended = h.At

@@ -10,19 +10,19 @@ import (
 	"github.com/remit-dev/remit/revert/record"
 )
 
-// journaled is a Scheme whose world is the journal itself: Apply only looks, and what a
+// journalScheme is a Scheme whose world is the journal itself: Apply only looks, and what a
 // step that it calls Restored comes to is written with the end of the undo, so that it
 // is there exactly when that is.
-type journaled interface {
+type journalScheme interface {
 	Scheme
 	State(s effect.Step) (record.State, error)
 }
 
 // states are the records of what the steps of an undo have restored on the journal.
-func (r *Reverter) states(w Ways, c *Call, steps []effect.Step, results []effect.Result) (lines []Line) {
+func (r *Reverter) states(w Environment, c *Call, steps []effect.Step, results []effect.Result) (lines []CallRecord) {
 	for i, s := range steps {
 		scheme, _ := w.scheme(s.Change.Scheme)
-		j, ok := scheme.(journaled)
+		j, ok := scheme.(journalScheme)
 		if !ok || results[i].Outcome != effect.Restored {
 			continue
 		}
@@ -32,7 +32,7 @@ func (r *Reverter) states(w Ways, c *Call, steps []effect.Step, results []effect
 			continue
 		}
 		b.Of = c.Ref
-		lines = append(lines, Line{Call: b.ID(r.Host), Body: &b})
+		lines = append(lines, CallRecord{Call: b.ID(r.Host), Body: &b})
 	}
 	return lines
 }
@@ -56,7 +56,7 @@ func (t *Txn) applyState(r record.Record, b *record.State) error {
 
 // addStates adds what a call left in the state of its tool: a session whose newest state
 // that is begins anew.
-func (e *erasing) addStates(c *Call) {
+func (e *eraseStep) addStates(c *Call) {
 	for _, s := range c.states {
 		e.names([]effect.BlobRef{s.content})
 		e.add(s.txn, s.id, &record.Erased{Tool: c.Tool})
@@ -73,7 +73,7 @@ type stateAt struct {
 // retention replaced. Nothing reads any of them: what an undo needs, the records of its
 // calls name.
 func (k *Retainer) sweep(ctx context.Context, limit int64) error {
-	e := &erasing{cause: eraseRetention}
+	e := &eraseStep{cause: eraseRetention}
 	for s, err := range k.reverter.Journal.Entries(ctx, journal.Query{Kinds: []kind.Kind{kind.State}, After: k.states}) {
 		if err != nil {
 			return err
@@ -88,7 +88,7 @@ func (k *Retainer) sweep(ctx context.Context, limit int64) error {
 			if err := k.dropStates(ctx, e); err != nil {
 				return err
 			}
-			e = &erasing{cause: eraseRetention}
+			e = &eraseStep{cause: eraseRetention}
 		}
 		k.states = s.Pos
 	}
@@ -97,7 +97,7 @@ func (k *Retainer) sweep(ctx context.Context, limit int64) error {
 
 // newState takes a state for the newest of its session and tool, and adds the one
 // before it to what goes.
-func (k *Retainer) newState(e *erasing, s record.Entry) error {
+func (k *Retainer) newState(e *eraseStep, s record.Entry) error {
 	now := stateAt{}
 	if s.Erased == "" {
 		now.txn, now.call = s.Header.Txn, s.Header.Call
@@ -118,7 +118,7 @@ func (k *Retainer) newState(e *erasing, s record.Entry) error {
 }
 
 // dropStates erases states. After a failure the next run reads all of them again.
-func (k *Retainer) dropStates(ctx context.Context, e *erasing) error {
+func (k *Retainer) dropStates(ctx context.Context, e *eraseStep) error {
 	if len(e.calls) == 0 {
 		return nil
 	}

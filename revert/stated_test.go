@@ -44,22 +44,22 @@ func (s spoilt) Entries(ctx context.Context, q journal.Query) iter.Seq2[record.E
 }
 
 // through is a process's reverter on another journal.
-func (p *process) through(j journal.Journal, ways func(context.Context, string) (revert.Ways, error)) *revert.Reverter {
-	return &revert.Reverter{Journal: j, Host: p.host, Ways: ways}
+func (p *process) through(j journal.Journal, ways func(context.Context, string) (revert.Environment, error)) *revert.Reverter {
+	return &revert.Reverter{Journal: j, Host: p.host, EnvironmentFor: ways}
 }
 
 // TestRedoLooksAtWhatIsLeftOfOthers: a taking back of another call whose records were erased
 // stands in nobody's way; one that cannot be read does.
 func TestRedoLooksAtWhatIsLeftOfOthers(t *testing.T) {
 	ctx := t.Context()
-	p := newProcess(journal.Shared(), &world{before()}, 1)
+	p := newProcess(journal.SharedMemory(), &world{before()}, 1)
 	first, second := p.one(t, "a", 1), p.one(t, "b", 2)
 	for _, id := range []string{second, first} {
 		_, err := p.reverter.Revert(ctx, id)
 		require.NoError(t, err)
 	}
 	for _, body := range []bool{false, true} {
-		_, err := p.through(spoilt{p.journal, kind.Reverting, body}, p.reverter.Ways).Redo(ctx, first, "kim")
+		_, err := p.through(spoilt{p.journal, kind.Reverting, body}, p.reverter.EnvironmentFor).Redo(ctx, first, "kim")
 		require.Error(t, err)
 	}
 	txn, err := revert.Load(ctx, p.journal, second)
@@ -92,12 +92,12 @@ func (p *process) holding(t *testing.T, content string) string {
 	change.N = 1
 	started := handled()
 	started.Key, started.Input, started.Decision = "k", json.RawMessage(`{}`), json.RawMessage(`{}`)
-	var lines []revert.Line
+	var lines []revert.CallRecord
 	for _, b := range []record.Body{started, &record.Changed{Change: change}} {
-		lines = append(lines, revert.Line{Call: is.Of.Call, Body: b})
+		lines = append(lines, revert.CallRecord{Call: is.Of.Call, Body: b})
 	}
-	lines = append(lines, revert.Line{Call: is.ID(p.host), Body: &is}, revert.Line{Call: is.Of.Call, Body: &record.Done{Output: json.RawMessage("null")}})
-	require.NoError(t, rec.Write(ctx, revert.Write{Lines: lines, Blobs: []journal.Blob{blob}, Durable: true}))
+	lines = append(lines, revert.CallRecord{Call: is.ID(p.host), Body: &is}, revert.CallRecord{Call: is.Of.Call, Body: &record.Done{Output: json.RawMessage("null")}})
+	require.NoError(t, rec.Write(ctx, revert.Write{Records: lines, Blobs: []journal.Blob{blob}, Durable: true}))
 	require.NoError(t, p.commit(ctx, rec))
 	return rec.Txn()
 }
@@ -113,10 +113,10 @@ func (p *process) held(t *testing.T) string {
 // cannot tell which that is.
 func TestStatesOfCalls(t *testing.T) {
 	ctx := t.Context()
-	p := newProcess(journal.Shared(), &world{before()}, 1)
-	ways := func(s revert.Scheme) func(context.Context, string) (revert.Ways, error) {
-		return func(context.Context, string) (revert.Ways, error) {
-			return revert.Ways{Schemes: []revert.Scheme{s}}, nil
+	p := newProcess(journal.SharedMemory(), &world{before()}, 1)
+	ways := func(s revert.Scheme) func(context.Context, string) (revert.Environment, error) {
+		return func(context.Context, string) (revert.Environment, error) {
+			return revert.Environment{Schemes: []revert.Scheme{s}}, nil
 		}
 	}
 	p.reverter = p.through(p.journal, ways(state.Scheme(p.journal)))
@@ -130,7 +130,7 @@ func TestStatesOfCalls(t *testing.T) {
 	require.Equal(t, effect.Failed, rep.Items[0].Outcome, "%+v", rep)
 	require.Contains(t, rep.Items[0].Why, errUnreadable.Error())
 	require.Equal(t, "4", p.held(t))
-	rep, err = p.reverter.Undo(ctx, last, revert.Undoing{Cascade: true})
+	rep, err = p.reverter.Undo(ctx, last, revert.Options{Cascade: true})
 	require.NoError(t, err)
 	require.True(t, rep.Complete(), "%+v", rep)
 	require.Equal(t, "1", p.held(t))
@@ -139,7 +139,7 @@ func TestStatesOfCalls(t *testing.T) {
 	require.Equal(t, "4", p.held(t))
 
 	for _, body := range []bool{false, true} {
-		_, err = p.through(spoilt{p.journal, kind.State, body}, p.reverter.Ways).Prune(ctx, revert.Retention{})
+		_, err = p.through(spoilt{p.journal, kind.State, body}, p.reverter.EnvironmentFor).Prune(ctx, revert.Retention{})
 		require.Error(t, err)
 	}
 	for range 2 {
@@ -159,13 +159,13 @@ func TestStatesOfCalls(t *testing.T) {
 // TestAStateThatIsNotWhatItSays is no state: its id, its session and its version are those
 // that it was written for.
 func TestAStateThatIsNotWhatItSays(t *testing.T) {
-	p := newProcess(journal.Shared(), &world{before()}, 1)
+	p := newProcess(journal.SharedMemory(), &world{before()}, 1)
 	rec, err := p.begin(t.Context())
 	require.NoError(t, err)
 	s := record.State{Session: "s_1", Tool: "count", Version: effect.Absent}
 	id := s.ID(p.host)
 	s.Tool = "other"
-	require.NoError(t, rec.Write(t.Context(), revert.Write{Lines: []revert.Line{{Call: id, Body: &s}}, Durable: true}))
+	require.NoError(t, rec.Write(t.Context(), revert.Write{Records: []revert.CallRecord{{Call: id, Body: &s}}, Durable: true}))
 	_, err = revert.Load(t.Context(), p.journal, rec.Txn())
 	require.ErrorIs(t, err, record.ErrDamaged)
 }

@@ -74,7 +74,7 @@ func TestFirstDecisionCounts(t *testing.T) {
 	c := l.call(id)
 	require.Equal(t, revert.PhaseDone, c.Phase)
 	require.Equal(t, "kim", c.Decided.By)
-	require.True(t, c.Left())
+	require.True(t, c.HasEffects())
 }
 
 // TestErasureOfACallThatNobodyKnows: what it added to sums counts on.
@@ -102,7 +102,7 @@ func TestErasureLosesToWhoWasFaster(t *testing.T) {
 	l := newLab(t)
 	l.ids["t"] = l.worked()
 	other := newProcess(l.open, &l.shelf.world, 9)
-	other.reverter.Ways = l.reverter.Ways
+	other.reverter.EnvironmentFor = l.reverter.EnvironmentFor
 	l.at("journal.append.erased", func() {
 		other.dieAt(2)
 		_, err := other.reverter.Revert(t.Context(), l.ids["t"])
@@ -121,9 +121,9 @@ func TestPruneAfterAnErasure(t *testing.T) {
 	_, err := l.reverter.Erase(t.Context(), l.ids["second"], record.Erased{By: "kim", Why: "asked for"})
 	require.NoError(t, err)
 	stacked(l)
-	_, err = l.reverter.Undo(t.Context(), l.ids["t"], revert.Undoing{Cascade: true})
+	_, err = l.reverter.Undo(t.Context(), l.ids["t"], revert.Options{Cascade: true})
 	require.NoError(t, err)
-	foreseen := l.prune(t, revert.Retention{Dry: true})
+	foreseen := l.prune(t, revert.Retention{DryRun: true})
 	done := l.prune(t, revert.Retention{})
 	require.Equal(t, 4, done.Txns)
 	require.Equal(t, 2+3+3, done.Calls, "two that were left, three that an undo took along, and their undos")
@@ -144,10 +144,10 @@ func TestOutOfANestedTransaction(t *testing.T) {
 	l.line(rec, id, done())
 	gone := l.put(rec, write{"e", 1})
 	l.must(rec, revert.Write{
-		Lines: []revert.Line{{Call: gone, Body: &record.Erased{Cause: "asked", Class: effect.Reversible, Left: true}}},
-		Erase: []string{gone},
+		Records: []revert.CallRecord{{Call: gone, Body: &record.Erased{Cause: "asked", Class: effect.Reversible, Left: true}}},
+		Erase:   []string{gone},
 	})
-	rep, err := l.reverter.RevertNest(t.Context(), l.ids["t"], "n_1")
+	rep, err := l.reverter.RevertNested(t.Context(), l.ids["t"], "n_1")
 	require.NoError(t, err)
 	require.True(t, rep.Complete())
 	require.Equal(t, map[string]string{"a": "7", "b": "2", "d": "1", "e": "1"}, l.shelf.values)
@@ -158,7 +158,7 @@ func TestOutOfANestedTransaction(t *testing.T) {
 func TestErasedBeforeItBegan(t *testing.T) {
 	l := newLab(t)
 	rec := revert.NewRecorder(l.journal, l.host, "s_1")
-	l.must(rec, revert.Write{Lines: []revert.Line{{Txn: "t_lost", Call: "c_1", Body: &record.Invalid{Why: "x"}}}})
+	l.must(rec, revert.Write{Records: []revert.CallRecord{{Txn: "t_lost", Call: "c_1", Body: &record.Invalid{Why: "x"}}}})
 	l.must(rec, revert.Write{Erase: []string{"c_1"}})
 	_, err := revert.Load(t.Context(), l.journal, "t_lost")
 	require.ErrorIs(t, err, record.ErrDamaged)
@@ -174,9 +174,9 @@ func TestPreviewOfADoubt(t *testing.T) {
 	id := l.start(rec, bought(), write{"a", 9})
 	l.line(rec, id, &record.Unknown{Status: "unknown", Why: "lost"})
 	l.end(rec)
-	foreseen, err := l.reverter.Preview(t.Context(), rec.Txn(), revert.Undoing{})
+	foreseen, err := l.reverter.Preview(t.Context(), rec.Txn(), revert.Options{})
 	require.NoError(t, err)
-	rep, err := l.reverter.Undo(t.Context(), rec.Txn(), revert.Undoing{})
+	rep, err := l.reverter.Undo(t.Context(), rec.Txn(), revert.Options{})
 	require.NoError(t, err)
 	want := map[string]effect.Outcome{"tool://put": effect.Unknown, "a": effect.Unknown, "c": effect.Restored}
 	require.Equal(t, want, outcomes(foreseen.Items))
@@ -186,18 +186,20 @@ func TestPreviewOfADoubt(t *testing.T) {
 // askew is a scheme whose plans are what a test wants.
 type askew struct {
 	*world
-	plan   func(changes []effect.Change, keep journal.Keeper) ([]effect.Step, []journal.Blob, error)
+	plan   func(changes []effect.Change, keep journal.ContentStore) ([]effect.Step, []journal.Blob, error)
 	settle func() (effect.Token, error)
 }
 
-func (s askew) Plan(_ context.Context, changes []effect.Change, keep journal.Keeper) ([]effect.Step, []journal.Blob, error) {
+func (s askew) Plan(_ context.Context, changes []effect.Change, keep journal.ContentStore) ([]effect.Step, []journal.Blob, error) {
 	return s.plan(changes, keep)
 }
 
 func (s askew) Settle(context.Context, effect.Change) (effect.Token, error) { return s.settle() }
 
 func (l *lab) with(schemes ...revert.Scheme) {
-	l.reverter.Ways = func(context.Context, string) (revert.Ways, error) { return revert.Ways{Schemes: schemes}, nil }
+	l.reverter.EnvironmentFor = func(context.Context, string) (revert.Environment, error) {
+		return revert.Environment{Schemes: schemes}, nil
+	}
 }
 
 // TestForceOverWhatCannotBeTold: where a scheme cannot say what is there, or what a
@@ -218,13 +220,13 @@ func TestForceOverWhatCannotBeTold(t *testing.T) {
 		l.with(askew{
 			world:  &l.shelf.world,
 			settle: tt.settle,
-			plan: func(changes []effect.Change, _ journal.Keeper) ([]effect.Step, []journal.Blob, error) {
+			plan: func(changes []effect.Change, _ journal.ContentStore) ([]effect.Step, []journal.Blob, error) {
 				return []effect.Step{{Of: tt.of, Plan: effect.Conflict, Why: "not ours", Change: effect.Change{Scheme: "kv", Resource: "a"}}}, nil, nil
 			},
 		})
-		rep, err := l.reverter.Undo(t.Context(), id, revert.Undoing{Force: "kim"})
+		rep, err := l.reverter.Undo(t.Context(), id, revert.Options{Force: "kim"})
 		require.NoError(t, err, name)
-		require.Equal(t, revert.RevertedPartial, rep.State, name)
+		require.Equal(t, revert.TxnRevertedPartial, rep.State, name)
 		require.Equal(t, effect.Conflict, rep.Items[0].Outcome, name)
 		require.Equal(t, tt.words, rep.Items[0].Why, name)
 		require.False(t, rep.Items[0].Forced, name)
@@ -237,11 +239,11 @@ func TestPreviewOfContentThatCannotBeRead(t *testing.T) {
 	l := newLab(t)
 	id := l.one(t, "a", 7)
 	torn := errors.New("torn")
-	l.with(askew{world: &l.shelf.world, plan: func(_ []effect.Change, keep journal.Keeper) ([]effect.Step, []journal.Blob, error) {
-		_, err := keep.Keep(t.Context(), iotest.ErrReader(torn))
+	l.with(askew{world: &l.shelf.world, plan: func(_ []effect.Change, keep journal.ContentStore) ([]effect.Step, []journal.Blob, error) {
+		_, err := keep.StoreContent(t.Context(), iotest.ErrReader(torn))
 		return nil, nil, err
 	}})
-	_, err := l.reverter.Preview(t.Context(), id, revert.Undoing{})
+	_, err := l.reverter.Preview(t.Context(), id, revert.Options{})
 	require.ErrorIs(t, err, torn)
 }
 
@@ -249,16 +251,16 @@ func TestPreviewOfContentThatCannotBeRead(t *testing.T) {
 // it, and nothing is lost.
 func TestUndoWithoutItsScheme(t *testing.T) {
 	l := newLab(t)
-	begun(undo("t", revert.Undoing{}), 2)(l)
+	begun(undo("t", revert.Options{}), 2)(l)
 	l.with()
-	rep, err := l.reverter.Undo(t.Context(), l.ids["t"], revert.Undoing{})
+	rep, err := l.reverter.Undo(t.Context(), l.ids["t"], revert.Options{})
 	require.NoError(t, err)
 	require.Len(t, rep.NotUndone(), len(rep.Items))
 	for _, i := range rep.Items {
 		require.Equal(t, effect.Failed, i.Outcome, "%+v", i)
 	}
 	l.next()
-	require.NoError(t, undo("t", revert.Undoing{})(t.Context(), l).err)
+	require.NoError(t, undo("t", revert.Options{})(t.Context(), l).err)
 	require.Equal(t, before(), l.shelf.values)
 }
 
@@ -266,7 +268,7 @@ func TestUndoWithoutItsScheme(t *testing.T) {
 type lacking struct{ faultyTools }
 
 func (lacking) Probe(context.Context, revert.Call) (record.Verified, error) {
-	return record.Verified{}, revert.ErrNoTool
+	return record.Verified{}, revert.ErrToolNotFound
 }
 
 // TestRecoveryWithoutATool: a call that only its tool can look at waits for the
@@ -278,8 +280,8 @@ func TestRecoveryWithoutATool(t *testing.T) {
 	l.start(other, handled(), write{"z", 9})
 	l.next()
 	schemes := []revert.Scheme{faultyShelf{l.shelf, l.faults}}
-	l.reverter.Ways = func(context.Context, string) (revert.Ways, error) {
-		return revert.Ways{Schemes: schemes, Prober: lacking{}}, nil
+	l.reverter.EnvironmentFor = func(context.Context, string) (revert.Environment, error) {
+		return revert.Environment{Schemes: schemes, Prober: lacking{}}, nil
 	}
 	found, err := l.reverter.Recover(t.Context())
 	require.NoError(t, err, "it is not this program's to settle")
@@ -305,17 +307,17 @@ func TestOtherWorlds(t *testing.T) {
 	first := mine.Txn()
 	rec := revert.NewRecorder(l.journal, l.host, "s_2").In("t_other")
 	own := journal.Ownership{Txn: rec.Txn(), Owner: l.journal.Owner()}
-	l.must(rec, revert.Write{Take: journal.Take{To: own}, Lines: []revert.Line{{Body: &record.Begun{Owner: own.Owner}}}})
+	l.must(rec, revert.Write{Take: journal.OwnerChange{To: own}, Records: []revert.CallRecord{{Body: &record.Begun{Owner: own.Owner}}}})
 	l.put(rec, write{"a", 8})
 	l.end(rec)
 	l.shelf.values["a"] = "7" // of the first world, where nobody wrote 8
-	foreseen, err := l.reverter.Preview(t.Context(), first, revert.Undoing{Cascade: true})
+	foreseen, err := l.reverter.Preview(t.Context(), first, revert.Options{Cascade: true})
 	require.NoError(t, err)
 	require.Empty(t, foreseen.Dependents)
-	rep, err := l.reverter.Undo(t.Context(), first, revert.Undoing{Cascade: true})
+	rep, err := l.reverter.Undo(t.Context(), first, revert.Options{Cascade: true})
 	require.NoError(t, err)
 	require.True(t, rep.Complete())
-	require.Equal(t, revert.CommittedState, l.load("t_other").State())
+	require.Equal(t, revert.TxnCommitted, l.load("t_other").State())
 }
 
 // returning is a tool whose Revert acts through a handle.
@@ -324,16 +326,16 @@ type returning struct {
 	l *lab
 }
 
-func (returning) CanUndo(context.Context, revert.Call) (bool, string) { return true, "" }
+func (returning) CanRevert(context.Context, revert.Call) (bool, string) { return true, "" }
 
-func (r returning) Undo(ctx context.Context, rec revert.Recorder, _ revert.Call, undoCall, _ string) error {
+func (r returning) RevertCall(ctx context.Context, rec revert.Recorder, _ revert.Call, undoCall, _ string) error {
 	will, blobs, err := faultyShelf{r.l.shelf, r.l.faults}.keepNow(ctx, "z", r.l.journal)
 	if err != nil {
 		return err
 	}
 	ch := faultyShelf{r.l.shelf, r.l.faults}.change(1, "z", "write", r.l.shelf.token("z"), "v:back", will, nil)
 	r.l.shelf.set("z", ch.Post)
-	return rec.Write(ctx, revert.Write{Lines: []revert.Line{{Call: undoCall, Body: &record.Changed{Change: ch}}}, Blobs: blobs, Claims: []string{"z"}, Durable: true})
+	return rec.Write(ctx, revert.Write{Records: []revert.CallRecord{{Call: undoCall, Body: &record.Changed{Change: ch}}}, Blobs: blobs, Claims: []string{"z"}, Durable: true})
 }
 
 // TestErasureOfWhatAReleaseAndARevertLeft: of a call that was held, released, taken
@@ -344,21 +346,21 @@ func TestErasureOfWhatAReleaseAndARevertLeft(t *testing.T) {
 	first, second := strings.Repeat("secret", journal.InlineMax), strings.Repeat("another", journal.InlineMax)
 	l.shelf.values["z"] = first
 	tools := returning{faultyTools{l.faults, l.till}, l}
-	l.reverter.Ways = func(context.Context, string) (revert.Ways, error) {
-		return revert.Ways{Schemes: []revert.Scheme{faultyShelf{l.shelf, l.faults}}, Undoer: tools}, nil
+	l.reverter.EnvironmentFor = func(context.Context, string) (revert.Environment, error) {
+		return revert.Environment{Schemes: []revert.Scheme{faultyShelf{l.shelf, l.faults}}, Undoer: tools}, nil
 	}
 	rec := l.txn()
 	id := l.hold(rec, bought(), true)
 	l.line(rec, "", &record.Committing{})
 	l.release(rec, id)
-	_, err := l.reverter.TakeBack(t.Context(), rec, id, "failed")
+	_, err := l.reverter.RevertCall(t.Context(), rec, id, "failed")
 	require.NoError(t, err)
 	l.line(rec, id, &record.Failed{Status: "failed", Why: "declined", Proof: "taken_back"})
 	l.shelf.values["z"] = second
 	l.release(rec, id)
 	l.line(rec, id, done())
 	l.end(rec)
-	rep, err := l.reverter.Undo(t.Context(), rec.Txn(), revert.Undoing{})
+	rep, err := l.reverter.Undo(t.Context(), rec.Txn(), revert.Options{})
 	require.NoError(t, err)
 	require.True(t, rep.Complete(), "%+v", rep)
 
@@ -375,7 +377,7 @@ func TestErasureOfWhatAReleaseAndARevertLeft(t *testing.T) {
 		}
 	}
 	for _, secret := range []string{first, second} {
-		_, err := l.journal.Open(t.Context(), refOf(secret))
+		_, err := l.journal.OpenContent(t.Context(), refOf(secret))
 		require.ErrorIs(t, err, journal.ErrNotFound)
 	}
 }
@@ -403,7 +405,7 @@ func TestReleaseAfterADoubt(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []string{rec.Txn()}, found.Committing)
 	require.Len(t, found.Settled, 1)
-	require.Equal(t, revert.PhaseUnknown, found.Settled[0].As)
+	require.Equal(t, revert.PhaseUnknown, found.Settled[0].Outcome)
 	require.Contains(t, found.Settled[0].Why, "it was released before")
 }
 

@@ -32,7 +32,7 @@ func (r Recorder) Begin(ctx context.Context, txn string, late bool) (Recorder, e
 		r.stream.turn = host.NewLock(r.host, "journal.begin")
 	}
 	// No barrier: the first durable record of the transaction carries it.
-	return r, r.Write(ctx, Write{Lines: []Line{{Body: &record.Begun{Owner: owner}}}, Take: journal.Take{To: journal.Ownership{Txn: txn, Owner: owner}}})
+	return r, r.Write(ctx, Write{Records: []CallRecord{{Body: &record.Begun{Owner: owner}}}, Take: journal.OwnerChange{To: journal.Ownership{Txn: txn, Owner: owner}}})
 }
 
 // Commit writes that the transaction has ended and its effects stay.
@@ -45,7 +45,7 @@ func (r Recorder) Begin(ctx context.Context, txn string, late bool) (Recorder, e
 // on the journal before anybody sees it, as that of any call which only reads: its process may be killed at any time.
 func (r Recorder) Commit(ctx context.Context) error {
 	//mutant:barrier
-	return r.Write(ctx, Write{Lines: []Line{{Body: &record.Committed{}}}, End: true, Durable: r.stream == nil || r.stream.acted.Load()})
+	return r.Write(ctx, Write{Records: []CallRecord{{Body: &record.Committed{}}}, End: true, Durable: r.stream == nil || r.stream.acted.Load()})
 }
 
 // Flush writes what was kept back of the beginning of the transaction.
@@ -71,7 +71,7 @@ func onlyReads(w Write) bool {
 	if len(w.Blobs)+len(w.Claims)+len(w.Erase) > 0 {
 		return false
 	}
-	for _, l := range w.Lines {
+	for _, l := range w.Records {
 		switch b := l.Body.(type) {
 		case *record.Begun, *record.Invalid, *record.Done, *record.Failed, *record.Verified, *record.Committed:
 		case *record.Started:

@@ -7,9 +7,9 @@ import "slices"
 
 // Undos lists the attempts to take the call back that count, oldest first. What a redo
 // brought back completely does not count any more.
-func (c *Call) Undos() []*Undo { return c.attempts() }
+func (c *Call) Undos() []*Reversal { return c.attempts() }
 
-// TakenBack returns how much of the call is taken back: all, some or none; in_flight while
+// RevertSummary returns how much of the call is taken back: all, some or none; in_flight while
 // an undo or a redo of it has no end; and "" if no undo of it counts.
 func (c *Call) TakenBack() string {
 	switch {
@@ -51,20 +51,20 @@ func (c *Call) cleared() map[string]bool {
 
 // tookNothing reports whether an attempt ended and found or left no resource as it was
 // before the call.
-func (u *Undo) tookNothing() bool {
+func (u *Reversal) tookNothing() bool {
 	return u.Reverted != nil && portion(cleanOf(u.Reverted.Results), len(u.Reverted.Results)) == "none"
 }
 
 // WorkedOn reports whether a transaction tried to take the call back, or to bring it back.
 func (c *Call) WorkedOn(txn string) bool {
-	return slices.ContainsFunc(c.tries, func(u *Undo) bool { return u.Txn == txn })
+	return slices.ContainsFunc(c.tries, func(u *Reversal) bool { return u.Txn == txn })
 }
 
 // Redoable reports whether a redo of an undo transaction can bring something of t back.
 // What a tool's own Revert did it cannot: one redo says so, and the next does not repeat it.
 func (t *Txn) Redoable(undo string) bool {
 	return slices.ContainsFunc(t.undone(undo), func(c *Call) bool {
-		return len(c.taken(undo)) > 0 || !slices.ContainsFunc(c.tries, func(u *Undo) bool {
+		return len(c.taken(undo)) > 0 || !slices.ContainsFunc(c.tries, func(u *Reversal) bool {
 			return u.Reverting.Cause == CauseRedo && !u.away && u.at > c.Undo.at
 		})
 	})
@@ -74,7 +74,7 @@ func (t *Txn) Redoable(undo string) bool {
 // else of the call back, "" if there is none.
 func (c *Call) takenAfter(undo string) string {
 	all := c.attempts()
-	named := slices.IndexFunc(all, func(u *Undo) bool { return u.Txn == undo })
+	named := slices.IndexFunc(all, func(u *Reversal) bool { return u.Txn == undo })
 	if named < 0 {
 		return ""
 	}

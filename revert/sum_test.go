@@ -14,7 +14,7 @@ import (
 // is passed over, and the earlier one can be brought back.
 func TestSumOfUndos(t *testing.T) {
 	ctx := t.Context()
-	p := newProcess(journal.Shared(), &world{map[string]string{"a": "1", "b": "1"}}, 1)
+	p := newProcess(journal.SharedMemory(), &world{map[string]string{"a": "1", "b": "1"}}, 1)
 	rec, err := p.begin(ctx)
 	require.NoError(t, err)
 	_, err = p.call(ctx, rec, put(write{"a", 2}, write{"b", 2}))
@@ -26,7 +26,7 @@ func TestSumOfUndos(t *testing.T) {
 		return txn, txn.Calls[0]
 	}
 	undo := func() revert.Report {
-		rep, err := p.reverter.Undo(ctx, rec.Txn(), revert.Undoing{})
+		rep, err := p.reverter.Undo(ctx, rec.Txn(), revert.Options{})
 		require.NoError(t, err)
 		return rep
 	}
@@ -49,7 +49,7 @@ func TestSumOfUndos(t *testing.T) {
 	back, err := p.reverter.Redo(ctx, first.Undo, "kim")
 	require.NoError(t, err)
 	require.Equal(t, map[string]effect.Outcome{"b": effect.Restored}, outcomes(back.Items))
-	require.Equal(t, revert.CommittedState, back.State)
+	require.Equal(t, revert.TxnCommitted, back.State)
 	txn, call = load()
 	require.Empty(t, call.TakenBack())
 	require.False(t, txn.Redoable(first.Undo))
@@ -60,7 +60,7 @@ func TestSumOfUndos(t *testing.T) {
 	p.world.values["a"] = "2"
 	second = undo()
 	require.Equal(t, map[string]effect.Outcome{"a": effect.Restored}, outcomes(second.Items))
-	require.Equal(t, revert.RevertedState, second.State)
+	require.Equal(t, revert.TxnReverted, second.State)
 	_, call = load()
 	require.Equal(t, "all", call.TakenBack())
 	_, err = p.reverter.Redo(ctx, first.Undo, "kim")
@@ -71,14 +71,14 @@ func TestSumOfUndos(t *testing.T) {
 	back, err = p.reverter.Redo(ctx, rec.Txn(), "kim")
 	require.NoError(t, err)
 	require.Equal(t, map[string]effect.Outcome{"a": effect.Conflict, "b": effect.Restored}, outcomes(back.Items))
-	require.Equal(t, revert.RevertedPartial, back.State, "b is there")
+	require.Equal(t, revert.TxnRevertedPartial, back.State, "b is there")
 	_, call = load()
 	require.Equal(t, "some", call.TakenBack())
-	require.False(t, call.Undone())
+	require.False(t, call.IsReverted())
 	p.world.values["a"] = "1"
 	last := undo()
 	require.Equal(t, map[string]effect.Outcome{"b": effect.Restored}, outcomes(last.Items))
-	require.Equal(t, revert.RevertedState, last.State)
+	require.Equal(t, revert.TxnReverted, last.State)
 	_, call = load()
 	require.Equal(t, "all", call.TakenBack())
 	back, err = p.reverter.Redo(ctx, rec.Txn(), "kim")
@@ -91,7 +91,7 @@ func TestSumOfUndos(t *testing.T) {
 // finished; recovery then closes it.
 func TestInterruptedUndoIsInFlight(t *testing.T) {
 	ctx := t.Context()
-	open, w := journal.Shared(), &world{before()}
+	open, w := journal.SharedMemory(), &world{before()}
 	p := newProcess(open, w, 1)
 	rec, err := p.begin(ctx)
 	require.NoError(t, err)
@@ -99,7 +99,7 @@ func TestInterruptedUndoIsInFlight(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, p.commit(ctx, rec))
 	p.dieAt(2)
-	_, err = p.reverter.Undo(ctx, rec.Txn(), revert.Undoing{})
+	_, err = p.reverter.Undo(ctx, rec.Txn(), revert.Options{})
 	require.ErrorIs(t, err, errDead)
 	p.die(t)
 	q := newProcess(open, w, 2)
@@ -108,8 +108,8 @@ func TestInterruptedUndoIsInFlight(t *testing.T) {
 	require.Equal(t, "in_flight", txn.Calls[0].TakenBack())
 	found, err := q.reverter.Recover(ctx)
 	require.NoError(t, err)
-	require.Empty(t, found.OwnerGone)
-	require.Equal(t, []revert.Finished{{Txn: txn.UndoneBy[0], Of: txn.ID, State: revert.RevertedState}}, found.Finished)
+	require.Empty(t, found.Abandoned)
+	require.Equal(t, []revert.Finished{{Txn: txn.UndoneBy[0], Of: txn.ID, State: revert.TxnReverted}}, found.Finished)
 	require.Equal(t, before(), w.values)
 	left, err := q.journal.Unfinished(ctx)
 	require.NoError(t, err)

@@ -49,7 +49,7 @@ type faultyTable struct {
 	name string
 }
 
-var _ revert.Atomic = faultyTable{}
+var _ revert.AtomicScheme = faultyTable{}
 
 func (t faultyTable) Name() string { return t.name }
 
@@ -66,7 +66,7 @@ func (t faultyTable) Versions(_ context.Context, changes []effect.Change) (now [
 	})
 }
 
-func (t faultyTable) Plan(ctx context.Context, changes []effect.Change, _ journal.Keeper) (steps []effect.Step, blobs []journal.Blob, err error) {
+func (t faultyTable) Plan(ctx context.Context, changes []effect.Change, _ journal.ContentStore) (steps []effect.Step, blobs []journal.Blob, err error) {
 	now, err := t.Versions(ctx, changes)
 	for i := len(changes) - 1; i >= 0 && err == nil; i-- {
 		c := changes[i]
@@ -86,11 +86,11 @@ func (t faultyTable) Plan(ctx context.Context, changes []effect.Change, _ journa
 	return steps, nil, err
 }
 
-func (t faultyTable) Apply(ctx context.Context, s effect.Step, keep journal.Keeper) effect.Result {
+func (t faultyTable) Apply(ctx context.Context, s effect.Step, keep journal.ContentStore) effect.Result {
 	return t.ApplyAll(ctx, []effect.Step{s}, keep)[0]
 }
 
-func (t faultyTable) ApplyAll(_ context.Context, steps []effect.Step, _ journal.Keeper) (results []effect.Result) {
+func (t faultyTable) ApplyAll(_ context.Context, steps []effect.Step, _ journal.ContentStore) (results []effect.Result) {
 	err := t.try("put", func() error {
 		for _, s := range steps {
 			t.set(s.Change.Resource, s.Change.Post)
@@ -107,7 +107,7 @@ func (t faultyTable) ApplyAll(_ context.Context, steps []effect.Step, _ journal.
 	return results
 }
 
-func (t faultyTable) Took(_ context.Context, changes []effect.Change) (took, known bool, err error) {
+func (t faultyTable) TookEffect(_ context.Context, changes []effect.Change) (took, known bool, err error) {
 	return took, known, t.try("ask for a commit", func() error {
 		var id string
 		if err := json.Unmarshal(changes[0].Inverse, &id); err != nil {
@@ -131,7 +131,7 @@ func (l *lab) change(rec revert.Recorder, committed bool, rows []write, values .
 			post = effect.Token(fmt.Sprint("v:", x.value))
 		}
 		ch := effect.Change{N: len(values) + i + 1, Scheme: "rows", Resource: x.key, Kind: "update", Pre: l.table.token(x.key), Post: post, Inverse: inverse}
-		w.Lines, w.Claims = append(w.Lines, revert.Line{Call: id, Body: &record.Changed{Change: ch}}), append(w.Claims, x.key)
+		w.Records, w.Claims = append(w.Records, revert.CallRecord{Call: id, Body: &record.Changed{Change: ch}}), append(w.Claims, x.key)
 		if committed {
 			l.table.set(x.key, post)
 		}
@@ -161,7 +161,7 @@ func untold(l *lab) {
 }
 
 func ofTables() []scenario {
-	all := revert.Undoing{}
+	all := revert.Options{}
 	return []scenario{
 		{name: "undo of rows", prepare: tabled, do: undo("t", all)},
 		{name: "redo of rows", prepare: func(l *lab) {
@@ -213,7 +213,7 @@ func TestRecoveryOfTwoTables(t *testing.T) {
 	found, err := l.reverter.Recover(t.Context())
 	require.NoError(t, err)
 	require.Len(t, found.Settled, 1)
-	require.Equal(t, revert.PhaseFailed, found.Settled[0].As, "%+v", found.Settled)
+	require.Equal(t, revert.PhaseFailed, found.Settled[0].Outcome, "%+v", found.Settled)
 	require.Equal(t, newTable().rows, l.table.rows)
 	require.Equal(t, newTable().rows, other.rows)
 }
@@ -225,16 +225,16 @@ func TestUndoOfRowsDiesAtEveryPoint(t *testing.T) {
 		tabled(l)
 		l.next()
 		if at < 0 {
-			return l.points(func() { require.NoError(t, undo("t", revert.Undoing{})(t.Context(), l).err) })
+			return l.points(func() { require.NoError(t, undo("t", revert.Options{})(t.Context(), l).err) })
 		}
 		l.dieAt(at)
-		_ = undo("t", revert.Undoing{})(t.Context(), l)
+		_ = undo("t", revert.Options{})(t.Context(), l)
 		l.next()
 		require.NoError(t, recovered(t.Context(), l).err)
-		require.NoError(t, undo("t", revert.Undoing{})(t.Context(), l).err)
+		require.NoError(t, undo("t", revert.Options{})(t.Context(), l).err)
 		require.Equal(t, newTable().rows, l.table.rows, "killed at point %d", at)
 		require.Equal(t, before(), l.shelf.values, "killed at point %d", at)
-		require.Equal(t, revert.RevertedState, l.load(l.ids["t"]).State())
+		require.Equal(t, revert.TxnReverted, l.load(l.ids["t"]).State())
 		return 0
 	}
 	for at := range run(-1) {

@@ -15,8 +15,8 @@ import (
 	"github.com/remit-dev/remit/revert/record"
 )
 
-// manner is how calls are taken back.
-type manner struct {
+// revertMode is how calls are taken back.
+type revertMode struct {
 	cause  string
 	by     string             // who asked; empty: the runtime itself did
 	force  bool               // what somebody else left is overwritten, once it is kept
@@ -35,7 +35,7 @@ type lying struct {
 }
 
 // lies returns what lies on the resource of a step.
-func (m manner) lies(s effect.Step) (why string, ok bool) {
+func (m revertMode) lies(s effect.Step) (why string, ok bool) {
 	for _, l := range m.upon[s.Change.Resource] {
 		//mutant:token
 		if l.left == "" || l.left.Same(s.Change.Pre) {
@@ -56,7 +56,7 @@ func (c *Call) left(resource string) (t effect.Token) {
 }
 
 // keep notes where a call is not as it should be, for those that come after it.
-func (m manner) keep(c *Call, results []effect.Result) {
+func (m revertMode) keep(c *Call, results []effect.Result) {
 	why := "a later call, " + c.Ref.Call + ", changed it and could not be taken back; that one has to go first"
 	if m.cause == CauseRedo {
 		why = "an earlier call, " + c.Ref.Call + ", changed it and could not be brought back; that one has to come first"
@@ -90,10 +90,10 @@ func (c *Call) removed(resource string) (is bool) {
 //
 // A crash after the first barrier repeats the whole: the versions of the
 // resources tell which steps are done, and the undo key tells the tool.
-func (r *Reverter) takeBackCall(ctx context.Context, w Ways, rec Recorder, c *Call, m manner) ([]effect.Result, []effect.Step, error) {
+func (r *Reverter) takeBackCall(ctx context.Context, w Environment, rec Recorder, c *Call, m revertMode) ([]effect.Result, []effect.Step, error) {
 	ctx = context.WithoutCancel(ctx) // half an undo is worse than a late one
 	steps, blobs := r.prepare(ctx, w, c, m)
-	undo, key := host.NewID(r.Host, "c_"), UndoKey(c.Started.Key)
+	undo, key := host.NewID(r.Host, "c_"), RevertKey(c.Started.Key)
 	if c.Undo != nil && c.Undo.Reverted == nil && c.Undo.Txn == rec.Txn() {
 		undo = c.Undo.Call // an attempt that died goes on under its own id
 	}
@@ -107,11 +107,11 @@ func (r *Reverter) takeBackCall(ctx context.Context, w Ways, rec Recorder, c *Ca
 	states := r.states(w, c, reverting.Steps, applied)
 	results, lines := w.verifyUndo(ctx, c, undo, append(results, applied...))
 	lines = append(lines, states...)
-	end := &record.Reverted{Of: c.Ref, Results: results, Complete: TakenBack(results) == "all"}
+	end := &record.Reverted{Of: c.Ref, Results: results, Complete: RevertSummary(results) == "all"}
 	// Reverted is durable before anybody is told: a report must not be better
 	// than what recovery would find.
 	//mutant:barrier
-	if err := rec.Write(ctx, Write{Lines: append(lines, Line{Call: undo, Body: end}), Durable: true}); err != nil {
+	if err := rec.Write(ctx, Write{Records: append(lines, CallRecord{Call: undo, Body: end}), Durable: true}); err != nil {
 		return nil, nil, err
 	}
 	return results, reverting.Steps, nil
@@ -121,15 +121,15 @@ func (r *Reverter) takeBackCall(ctx context.Context, w Ways, rec Recorder, c *Ca
 // its Revert took back, and what it found itself after the call, also where
 // handles restored each version. An effect that is still there is not undone,
 // whatever the Revert returned and the versions say.
-func (w Ways) verifyUndo(ctx context.Context, c *Call, undo string, results []effect.Result) ([]effect.Result, []Line) {
+func (w Environment) verifyUndo(ctx context.Context, c *Call, undo string, results []effect.Result) ([]effect.Result, []CallRecord) {
 	reverted := len(results) > 0 && results[0].Resource == c.toolResource()
 	switch {
 	case w.Prober == nil || (len(results) == 0 && !c.disputed()):
 		return results, nil
-	case reverted && results[0].Outcome != effect.Restored, !reverted && (!c.verified() || TakenBack(results) != "all"):
+	case reverted && results[0].Outcome != effect.Restored, !reverted && (!c.verified() || RevertSummary(results) != "all"):
 		return results, nil
 	}
-	found := w.Prober.Gone(ctx, *c)
+	found := w.Prober.ProbeReverted(ctx, *c)
 	if found.Verdict == "" {
 		return results, nil
 	}
@@ -144,7 +144,7 @@ func (w Ways) verifyUndo(ctx context.Context, c *Call, undo string, results []ef
 		}
 		results[0].Outcome, results[0].Why = effect.Failed, said+found.Why
 	}
-	return results, []Line{{Call: undo, Body: &found}}
+	return results, []CallRecord{{Call: undo, Body: &found}}
 }
 
 // disputed reports whether the tool's Verify found the effect after an attempt to
@@ -171,7 +171,7 @@ func (c *Call) verified() bool {
 // prepare plans, once what an earlier attempt left is in order. What cannot be
 // looked at is planned as failed, so that one bad resource does not keep the
 // others from being undone.
-func (r *Reverter) prepare(ctx context.Context, w Ways, c *Call, m manner) ([]effect.Step, []journal.Blob) {
+func (r *Reverter) prepare(ctx context.Context, w Environment, c *Call, m revertMode) ([]effect.Step, []journal.Blob) {
 	err := w.still(ctx, c)
 	if err == nil {
 		err = w.settleTries(ctx, c)
@@ -203,7 +203,7 @@ func (r *Reverter) writeReverting(ctx context.Context, rec Recorder, undo string
 			}
 		}
 		//mutant:barrier
-		err := rec.Write(ctx, Write{Lines: []Line{{Call: undo, Body: b}}, Blobs: blobs, Claims: claims, Durable: true})
+		err := rec.Write(ctx, Write{Records: []CallRecord{{Call: undo, Body: b}}, Blobs: blobs, Claims: claims, Durable: true})
 		var held *journal.ClaimedError
 		if !errors.As(err, &held) {
 			return err
@@ -217,10 +217,10 @@ func (r *Reverter) writeReverting(ctx context.Context, rec Recorder, undo string
 }
 
 // undoOutside takes back what the call did outside handles, by its tool.
-func (r *Reverter) undoOutside(ctx context.Context, w Ways, rec Recorder, c *Call, undo, key string) []effect.Result {
+func (r *Reverter) undoOutside(ctx context.Context, w Environment, rec Recorder, c *Call, undo, key string) []effect.Result {
 	can, why := false, "no tools are at hand"
 	if w.Undoer != nil {
-		can, why = w.Undoer.CanUndo(ctx, *c)
+		can, why = w.Undoer.CanRevert(ctx, *c)
 	}
 	outcome, needed := c.outsideWay(can)
 	if !needed {
@@ -231,9 +231,9 @@ func (r *Reverter) undoOutside(ctx context.Context, w Ways, rec Recorder, c *Cal
 	case effect.Restored:
 		if err := r.Host.Point(ctx, "revert.tool"); err != nil {
 			res.Outcome, res.Why = effect.Unknown, err.Error()
-		} else if err := w.Undoer.Undo(ctx, rec, *c, undo, key); err != nil {
+		} else if err := w.Undoer.RevertCall(ctx, rec, *c, undo, key); err != nil {
 			res.Outcome, res.Why = effect.Failed, err.Error()
-			if errors.Is(err, ErrUndoUnknown) {
+			if errors.Is(err, ErrRevertUnknown) {
 				res.Outcome = effect.Unknown
 			}
 		}
@@ -336,7 +336,7 @@ func (c *Call) hadNoEffect() bool { return c.Phase == PhaseFailed && c.Failed.Pr
 
 // plan asks each scheme, newest kind of change first, and freezes what a call
 // of unknown outcome may have touched.
-func (r *Reverter) plan(ctx context.Context, w Ways, changes []effect.Change, m manner, keep journal.Keeper) ([]effect.Step, []journal.Blob, error) {
+func (r *Reverter) plan(ctx context.Context, w Environment, changes []effect.Change, m revertMode, keep journal.ContentStore) ([]effect.Step, []journal.Blob, error) {
 	steps, blobs := []effect.Step{}, []journal.Blob{}
 	for _, name := range schemesOf(changes) {
 		var own []effect.Change
@@ -374,7 +374,7 @@ func (r *Reverter) plan(ctx context.Context, w Ways, changes []effect.Change, m 
 		if why, ok := m.kept[steps[i].Change.Resource]; ok && steps[i].Plan.Clean() {
 			steps[i].Plan, steps[i].Why = effect.Conflict, why
 		}
-		for above := range Above(steps[i].Change.Resource) {
+		for above := range Ancestors(steps[i].Change.Resource) {
 			if why, ok := m.gone[above]; ok && steps[i].Plan == effect.Restored {
 				steps[i].Plan, steps[i].Why = effect.Conflict, why
 			}
@@ -386,7 +386,7 @@ func (r *Reverter) plan(ctx context.Context, w Ways, changes []effect.Change, m 
 	return steps, blobs, nil
 }
 
-func (r *Reverter) applyStep(ctx context.Context, w Ways, s effect.Step) effect.Result {
+func (r *Reverter) applyStep(ctx context.Context, w Environment, s effect.Step) effect.Result {
 	if s.Plan != effect.Restored {
 		return effect.Result{Resource: s.Change.Resource, Outcome: s.Plan, Now: s.Change.Pre, Why: s.Why}
 	}
@@ -402,7 +402,7 @@ func (r *Reverter) applyStep(ctx context.Context, w Ways, s effect.Step) effect.
 // settleTries puts in order what the attempts to take a call back, or to bring it
 // back, left that have no end or went wrong: newest first, and all of them, since
 // one that could not do this has left what was there before it.
-func (w Ways) settleTries(ctx context.Context, c *Call) error {
+func (w Environment) settleTries(ctx context.Context, c *Call) error {
 	for _, u := range slices.Backward(c.tries) {
 		if u.away {
 			continue
@@ -418,7 +418,7 @@ func (w Ways) settleTries(ctx context.Context, c *Call) error {
 
 // unsettled lists what the attempt may have left half done, in the order in which
 // it is put in order: what the tool's Revert was doing, then its steps.
-func (u *Undo) unsettled() []effect.Change {
+func (u *Reversal) unsettled() []effect.Change {
 	clean := map[string]bool{}
 	if u.Reverted != nil {
 		for _, r := range u.Reverted.Results {
@@ -438,16 +438,16 @@ func (u *Undo) unsettled() []effect.Change {
 	return open
 }
 
-func (w Ways) settleChange(ctx context.Context, c effect.Change) error {
+func (w Environment) settleChange(ctx context.Context, c effect.Change) error {
 	scheme, ok := w.scheme(c.Scheme)
-	if _, atomic := scheme.(Atomic); !ok || atomic {
+	if _, atomic := scheme.(AtomicScheme); !ok || atomic {
 		return nil
 	}
 	_, err := scheme.Settle(ctx, c)
 	return err
 }
 
-func (w Ways) scheme(name string) (Scheme, bool) {
+func (w Environment) scheme(name string) (Scheme, bool) {
 	for _, s := range w.Schemes {
 		if s.Name() == name {
 			return s, true

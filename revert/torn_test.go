@@ -55,7 +55,7 @@ func TestReadWhileSomebodyErases(t *testing.T) {
 	ctx := t.Context()
 	total := -1
 	for at := 0; total < 0 || at <= total; at++ {
-		store := journal.Shared()
+		store := journal.SharedMemory()
 		p, q := newProcess(store, &world{before()}, 1), newProcess(store, nil, 2)
 		txn := p.one(t, "a", 1)
 		for range 2 {
@@ -75,7 +75,7 @@ func TestReadWhileSomebodyErases(t *testing.T) {
 		}}
 		got, err := revert.Load(ctx, j, txn)
 		require.NoError(t, err, "erased at %d", at)
-		require.Equal(t, revert.CommittedState, got.State(), "erased at %d", at)
+		require.Equal(t, revert.TxnCommitted, got.State(), "erased at %d", at)
 		require.Empty(t, got.InFlight(), "erased at %d", at)
 		if !erased {
 			total = at

@@ -18,7 +18,7 @@ func TestNothingComesBackBelowAnother(t *testing.T) {
 	for k, v := range before {
 		w.values[k] = v
 	}
-	p := newProcess(journal.Shared(), w, 1)
+	p := newProcess(journal.SharedMemory(), w, 1)
 	rec, err := p.begin(ctx)
 	require.NoError(t, err)
 	for _, key := range []string{"kv://r/e", "kv://r/d/s", "kv://r/d"} {
@@ -39,7 +39,7 @@ func TestNothingComesBackBelowAnother(t *testing.T) {
 	delete(w.values, "kv://r/d") // as the call left it
 	rep, err = p.reverter.Revert(ctx, rec.Txn())
 	require.NoError(t, err)
-	require.Equal(t, revert.RevertedState, rep.State)
+	require.Equal(t, revert.TxnReverted, rep.State)
 	require.Equal(t, before, w.values)
 }
 
@@ -48,7 +48,7 @@ func TestNothingComesBackBelowAnother(t *testing.T) {
 func TestComesBackBelowAChange(t *testing.T) {
 	ctx := t.Context()
 	w := &world{map[string]string{"kv://r/d": "private", "kv://r/d/s": "1"}}
-	p := newProcess(journal.Shared(), w, 1)
+	p := newProcess(journal.SharedMemory(), w, 1)
 	rec, err := p.begin(ctx)
 	require.NoError(t, err)
 	for _, one := range []write{{"kv://r/d/s", nil}, {"kv://r/d", "changed"}} {

@@ -13,9 +13,9 @@ import (
 	"github.com/remit-dev/remit/revert/record"
 )
 
-// Undoing says what of a transaction is taken back, and how. The zero value is
+// Options says what of a transaction is taken back, and how. The zero value is
 // all of it, with nothing overwritten that somebody else left.
-type Undoing struct {
+type Options struct {
 	// Calls are the only ones to be taken back, with the calls of the same
 	// transaction that lie on them: that changed the same resources after them, or
 	// what is above or below those. Empty: all.
@@ -36,8 +36,8 @@ type Undoing struct {
 	Permit func(ctx context.Context, c Call, asking bool) error
 }
 
-func (u Undoing) manner(cause string) manner {
-	return manner{cause: cause, by: cmp.Or(u.Force, u.By), force: u.Force != "", permit: once(u.Permit)}
+func (u Options) manner(cause string) revertMode {
+	return revertMode{cause: cause, by: cmp.Or(u.Force, u.By), force: u.Force != "", permit: once(u.Permit)}
 }
 
 // once asks about each call once, however often it is looked at.
@@ -55,7 +55,7 @@ func once(permit func(ctx context.Context, c Call, asking bool) error) func(ctx 
 }
 
 // allRefused are the items of calls none of which may be taken back; none if one may, or if it cannot be told.
-func (m manner) allRefused(ctx context.Context, calls []*Call) (items []Item) {
+func (m revertMode) allRefused(ctx context.Context, calls []*Call) (items []ResourceResult) {
 	m = m.begun()
 	for _, c := range calls {
 		if c.Phase == PhaseErased || c.unclear() {
@@ -66,14 +66,14 @@ func (m manner) allRefused(ctx context.Context, calls []*Call) (items []Item) {
 			return nil
 		}
 		for _, res := range results {
-			items = append(items, Item{Call: c.Ref.Call, Tool: c.Tool.Name, Result: res})
+			items = append(items, ResourceResult{Call: c.Ref.Call, Tool: c.Tool.Name, Result: res})
 		}
 	}
 	return items
 }
 
 // begun is the manner where nothing is known yet of what cannot be taken back.
-func (m manner) begun() manner {
+func (m revertMode) begun() revertMode {
 	m.frozen, m.kept, m.gone = map[string]string{}, map[string]string{}, map[string]string{}
 	if m.upon = maps.Clone(m.upon); m.upon == nil {
 		m.upon = map[string][]lying{}
@@ -82,7 +82,7 @@ func (m manner) begun() manner {
 }
 
 // refused are the results of a call that Permit refuses. It lies on what calls before it changed.
-func (m manner) refused(ctx context.Context, c *Call, asking bool) []effect.Result {
+func (m revertMode) refused(ctx context.Context, c *Call, asking bool) []effect.Result {
 	if m.permit == nil {
 		return nil
 	}
@@ -108,7 +108,7 @@ func (m manner) refused(ctx context.Context, c *Call, asking bool) []effect.Resu
 
 // Revert takes a whole transaction back; see Undo.
 func (r *Reverter) Revert(ctx context.Context, id string) (Report, error) {
-	return r.Undo(ctx, id, Undoing{})
+	return r.Undo(ctx, id, Options{})
 }
 
 // Undo takes a transaction back, or calls of it; id names a transaction, or a
@@ -121,7 +121,7 @@ func (r *Reverter) Revert(ctx context.Context, id string) (Report, error) {
 // transaction of which only calls are taken back stays open.
 //
 // ctx ends the work between two calls; what is begun is finished.
-func (r *Reverter) Undo(ctx context.Context, id string, how Undoing) (Report, error) {
+func (r *Reverter) Undo(ctx context.Context, id string, how Options) (Report, error) {
 	t, how, err := r.find(ctx, id, how)
 	if err != nil {
 		return Report{}, err
@@ -148,7 +148,7 @@ func (r *Reverter) Undo(ctx context.Context, id string, how Undoing) (Report, er
 }
 
 // find finds the transaction that is to be taken back.
-func (r *Reverter) find(ctx context.Context, id string, how Undoing) (*Txn, Undoing, error) {
+func (r *Reverter) find(ctx context.Context, id string, how Options) (*Txn, Options, error) {
 	t, err := r.Load(ctx, id)
 	if errors.Is(err, journal.ErrNotFound) {
 		var c *Call
@@ -172,7 +172,7 @@ func (r *Reverter) find(ctx context.Context, id string, how Undoing) (*Txn, Undo
 	case about == "":
 		return t, how, nil
 	case t.End != "" || len(how.Calls) > 0:
-		return nil, how, fmt.Errorf("transaction %s worked on %s: %w", t.ID, about, ErrUndo)
+		return nil, how, fmt.Errorf("transaction %s worked on %s: %w", t.ID, about, ErrIsRevertTxn)
 	}
 	of, err := r.Load(ctx, about)
 	if err == nil {
@@ -186,7 +186,7 @@ func (r *Reverter) find(ctx context.Context, id string, how Undoing) (*Txn, Undo
 
 // undo takes calls of an ended transaction back by an undo transaction: the
 // unfinished one of an earlier attempt whose process died, or a new one.
-func (r *Reverter) undo(ctx context.Context, t *Txn, how Undoing) (Report, error) {
+func (r *Reverter) undo(ctx context.Context, t *Txn, how Options) (Report, error) {
 	rep := Report{Txn: t.ID} // t itself is gone after a reading that failed
 	link, t, err := r.resumed(ctx, t)
 	if err != nil {
@@ -202,10 +202,10 @@ func (r *Reverter) undo(ctx context.Context, t *Txn, how Undoing) (Report, error
 			return Report{Txn: t.ID, State: t.State(), Items: items}, r.barrier(ctx)
 		}
 		if len(s.calls) == 0 {
-			return Report{Txn: t.ID, State: t.State(), Items: []Item{}}, r.barrier(ctx)
+			return Report{Txn: t.ID, State: t.State(), Items: []ResourceResult{}}, r.barrier(ctx)
 		}
 		if allErased(s.calls) {
-			return Report{Txn: t.ID, State: t.State(), Items: []Item{}}, noWayBack(t, s.calls[0])
+			return Report{Txn: t.ID, State: t.State(), Items: []ResourceResult{}}, noWayBack(t, s.calls[0])
 		}
 		err = r.reachable(ctx, slices.Collect(maps.Values(s.txns))...)
 		if err == nil {
@@ -233,7 +233,7 @@ func (r *Reverter) undo(ctx context.Context, t *Txn, how Undoing) (Report, error
 		}
 	}
 	//mutant:barrier
-	if err := link.Write(ctx, Write{Lines: []Line{{Body: &record.Committed{}}}, End: true, Durable: true}); err != nil {
+	if err := link.Write(ctx, Write{Records: []CallRecord{{Body: &record.Committed{}}}, End: true, Durable: true}); err != nil {
 		return rep, err
 	}
 	if t, err = r.Load(ctx, t.ID); err == nil { // its state is not that of these calls
@@ -259,7 +259,7 @@ func (r *Reverter) beginUndo(ctx context.Context, t *Txn, s scope) (Recorder, er
 		}
 		rec, _, err := r.resumed(ctx, s.txns[id])
 		if err == nil && rec.Txn() != "" {
-			err = rec.Write(ctx, Write{Lines: []Line{{Body: &record.Committed{}}}, End: true}) // as in endLink
+			err = rec.Write(ctx, Write{Records: []CallRecord{{Body: &record.Committed{}}}, End: true}) // as in endLink
 		}
 		if err != nil {
 			return Recorder{}, err
@@ -280,10 +280,10 @@ func (r *Reverter) resumed(ctx context.Context, t *Txn) (Recorder, *Txn, error) 
 	return Recorder{}, t, err
 }
 
-func reportOf(txn, undo string, items []Item) Report {
-	rep := Report{Txn: txn, Undo: undo, State: RevertedState, Items: items}
+func reportOf(txn, undo string, items []ResourceResult) Report {
+	rep := Report{Txn: txn, Undo: undo, State: TxnReverted, Items: items}
 	if len(rep.NotUndone()) > 0 {
-		rep.State = RevertedPartial
+		rep.State = TxnRevertedPartial
 	}
 	return rep
 }
@@ -291,8 +291,8 @@ func reportOf(txn, undo string, items []Item) Report {
 // takeBack takes calls back in the order given. A resource that a call of unknown
 // outcome may have touched is left alone in the calls after it: nobody can say
 // which version would be the right one.
-func (r *Reverter) takeBack(ctx context.Context, rec Recorder, calls []*Call, m manner) ([]Item, error) {
-	items, ways := []Item{}, map[string]Ways{}
+func (r *Reverter) takeBack(ctx context.Context, rec Recorder, calls []*Call, m revertMode) ([]ResourceResult, error) {
+	items, ways := []ResourceResult{}, map[string]Environment{}
 	m = m.begun()
 	for _, c := range calls {
 		if err := context.Cause(ctx); err != nil {
@@ -301,7 +301,7 @@ func (r *Reverter) takeBack(ctx context.Context, rec Recorder, calls []*Call, m 
 		w, ok := ways[c.Session]
 		if !ok {
 			var err error
-			if w, err = r.Ways(ctx, c.Session); err != nil {
+			if w, err = r.EnvironmentFor(ctx, c.Session); err != nil {
 				return items, err
 			}
 			ways[c.Session] = w
@@ -321,7 +321,7 @@ func (r *Reverter) takeBack(ctx context.Context, rec Recorder, calls []*Call, m 
 		m.keep(c, results)
 		first := len(items)
 		for _, res := range results {
-			items = append(items, Item{Call: c.Ref.Call, Tool: c.Tool.Name, Result: res})
+			items = append(items, ResourceResult{Call: c.Ref.Call, Tool: c.Tool.Name, Result: res})
 		}
 		did(items[first:], steps)
 	}
@@ -330,7 +330,7 @@ func (r *Reverter) takeBack(ctx context.Context, rec Recorder, calls []*Call, m 
 
 // force plans what conflicts once more, as if the version that is there were the
 // one that the call left. What it displaces is kept like any other.
-func force(ctx context.Context, s Scheme, changes []effect.Change, steps []effect.Step, blobs []journal.Blob, keep journal.Keeper) ([]effect.Step, []journal.Blob, error) {
+func force(ctx context.Context, s Scheme, changes []effect.Change, steps []effect.Step, blobs []journal.Blob, keep journal.ContentStore) ([]effect.Step, []journal.Blob, error) {
 	for i, step := range steps {
 		if step.Plan != effect.Conflict {
 			continue

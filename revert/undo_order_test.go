@@ -32,18 +32,18 @@ func TestRecoveryKeepsTheOrderOfAnUndo(t *testing.T) {
 		}
 		return nil
 	}
-	require.ErrorIs(t, undo("t", revert.Undoing{})(t.Context(), l).err, errDead)
+	require.ErrorIs(t, undo("t", revert.Options{})(t.Context(), l).err, errDead)
 	l.next()
 	require.NoError(t, recovered(t.Context(), l).err)
-	require.NoError(t, undo("t", revert.Undoing{})(t.Context(), l).err)
+	require.NoError(t, undo("t", revert.Options{})(t.Context(), l).err)
 	require.Equal(t, before(), l.shelf.values)
-	require.Equal(t, revert.RevertedState, l.load(l.ids["t"]).State())
+	require.Equal(t, revert.TxnReverted, l.load(l.ids["t"]).State())
 }
 
 // TestRecoveryKeepsTheOrderAcrossTransactions: the same, where the later call is one of
 // another transaction that nobody takes back.
 func TestRecoveryKeepsTheOrderAcrossTransactions(t *testing.T) {
-	for name, how := range map[string]revert.Undoing{"alone": {}, "cascade": {Cascade: true}} {
+	for name, how := range map[string]revert.Options{"alone": {}, "cascade": {Cascade: true}} {
 		t.Run(name, func(t *testing.T) {
 			l := newLab(t)
 			was := l.shelf.values["a"]
@@ -64,10 +64,10 @@ func TestRecoveryKeepsTheOrderAcrossTransactions(t *testing.T) {
 			require.ErrorIs(t, undo("t", how)(t.Context(), l).err, errDead)
 			l.next()
 			require.NoError(t, recovered(t.Context(), l).err)
-			require.NoError(t, undo("u", revert.Undoing{})(t.Context(), l).err)
-			require.NoError(t, undo("t", revert.Undoing{})(t.Context(), l).err)
+			require.NoError(t, undo("u", revert.Options{})(t.Context(), l).err)
+			require.NoError(t, undo("t", revert.Options{})(t.Context(), l).err)
 			require.Equal(t, before(), l.shelf.values)
-			require.Equal(t, revert.RevertedState, l.load(l.ids["t"]).State())
+			require.Equal(t, revert.TxnReverted, l.load(l.ids["t"]).State())
 		})
 	}
 }
@@ -82,7 +82,7 @@ func TestRecoveryKeepsTheOrderOfARedo(t *testing.T) {
 	l.put(rec, write{"a", 7})
 	l.put(rec, write{"a", was})
 	l.end(rec)
-	require.NoError(t, undo("t", revert.Undoing{})(t.Context(), l).err)
+	require.NoError(t, undo("t", revert.Options{})(t.Context(), l).err)
 	l.next()
 	l.shelf.values["a"] = "somebody's" // who changes his mind
 	dieAt(l, "journal.append.reverted", 2)
@@ -92,7 +92,7 @@ func TestRecoveryKeepsTheOrderOfARedo(t *testing.T) {
 	require.NoError(t, recovered(t.Context(), l).err)
 	require.NoError(t, redo("t")(t.Context(), l).err)
 	require.Equal(t, before(), l.shelf.values)
-	require.NoError(t, undo("t", revert.Undoing{})(t.Context(), l).err)
+	require.NoError(t, undo("t", revert.Options{})(t.Context(), l).err)
 	require.Equal(t, before(), l.shelf.values)
 }
 
@@ -109,8 +109,8 @@ func TestRedoKeepsTheOrderAcrossTransactions(t *testing.T) {
 	l.ids["u"] = second.Txn()
 	l.put(second, write{"a", was})
 	l.end(second)
-	require.NoError(t, undo("u", revert.Undoing{})(t.Context(), l).err)
-	require.NoError(t, undo("t", revert.Undoing{})(t.Context(), l).err)
+	require.NoError(t, undo("u", revert.Options{})(t.Context(), l).err)
+	require.NoError(t, undo("t", revert.Options{})(t.Context(), l).err)
 	got := redo("u")(t.Context(), l)
 	require.NoError(t, got.err)
 	require.Len(t, got.rep.Items, 1)
@@ -143,7 +143,7 @@ func TestNestKeepsTheOrder(t *testing.T) {
 			require.Contains(t, item.Why, "outside")
 		}
 	}
-	rep, err := l.reverter.Abort(t.Context(), rec.Txn(), revert.Undoing{})
+	rep, err := l.reverter.Abort(t.Context(), rec.Txn(), revert.Options{})
 	require.NoError(t, err)
 	require.True(t, rep.Complete())
 	require.Equal(t, before(), l.shelf.values)

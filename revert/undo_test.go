@@ -100,10 +100,10 @@ func TestSelectiveUndo(t *testing.T) {
 	cascaded, single := 0, 0
 	for seed := range uint64(250) {
 		r := rand.New(rand.NewPCG(seed, 7))
-		p := newProcess(journal.Shared(), &world{before()}, seed)
+		p := newProcess(journal.SharedMemory(), &world{before()}, seed)
 		h := p.history(t, ctx, r, true)
 		c := h.calls[r.IntN(len(h.calls))]
-		gone, id, how := map[string]bool{}, c.txn, revert.Undoing{Cascade: true}
+		gone, id, how := map[string]bool{}, c.txn, revert.Options{Cascade: true}
 		for _, other := range h.calls {
 			gone[other.id] = other.txn == c.txn
 		}
@@ -119,7 +119,7 @@ func TestSelectiveUndo(t *testing.T) {
 		require.Equal(t, h.without(nil), p.world.values, "a preview touches nothing")
 		shown := maps.Clone(gone)
 		for _, d := range foreseen.Dependents {
-			require.True(t, d.Along)
+			require.True(t, d.Included)
 			require.False(t, gone[d.Call], "seed %d: it was named", seed)
 			shown[d.Call] = true
 		}
@@ -154,13 +154,13 @@ func TestWithoutCascadeNothingOfOthersIsTouched(t *testing.T) {
 	blocked := 0
 	for seed := range uint64(150) {
 		r := rand.New(rand.NewPCG(seed, 8))
-		p := newProcess(journal.Shared(), &world{before()}, seed)
+		p := newProcess(journal.SharedMemory(), &world{before()}, seed)
 		h := p.history(t, ctx, r, false) // a version that is there again counts as the call's own
 		c := h.calls[r.IntN(len(h.calls))]
-		foreseen, err := p.reverter.Preview(ctx, c.id, revert.Undoing{})
+		foreseen, err := p.reverter.Preview(ctx, c.id, revert.Options{})
 		require.NoError(t, err)
-		staying := slices.ContainsFunc(foreseen.Dependents, func(d revert.Dependent) bool { return !d.Along })
-		rep, err := p.reverter.Undo(ctx, c.id, revert.Undoing{})
+		staying := slices.ContainsFunc(foreseen.Dependents, func(d revert.Dependent) bool { return !d.Included })
+		rep, err := p.reverter.Undo(ctx, c.id, revert.Options{})
 		require.NoError(t, err)
 		require.Equal(t, foreseen.Complete(), rep.Complete(), "seed %d", seed)
 		require.Equal(t, !rep.Complete(), staying, "seed %d: %+v", seed, foreseen)
@@ -182,14 +182,14 @@ func TestWithoutCascadeNothingOfOthersIsTouched(t *testing.T) {
 // brought back by redo.
 func TestForce(t *testing.T) {
 	ctx := context.Background()
-	p := newProcess(journal.Shared(), &world{before()}, 1)
+	p := newProcess(journal.SharedMemory(), &world{before()}, 1)
 	rec, err := p.begin(ctx)
 	require.NoError(t, err)
 	_, err = p.call(ctx, rec, put(write{"a", 7}, write{"b", nil}))
 	require.NoError(t, err)
 	require.NoError(t, p.commit(ctx, rec))
 	p.world.values["a"] = "theirs"
-	how := revert.Undoing{Force: "kim"}
+	how := revert.Options{Force: "kim"}
 	foreseen, err := p.reverter.Preview(ctx, rec.Txn(), how)
 	require.NoError(t, err)
 	require.True(t, foreseen.Complete())
@@ -219,10 +219,10 @@ func TestForce(t *testing.T) {
 func TestCrashOfCascade(t *testing.T) {
 	ctx := context.Background()
 	run := func(first, second int) (total int) {
-		open, w := journal.Shared(), &world{maps.Clone(before())}
+		open, w := journal.SharedMemory(), &world{maps.Clone(before())}
 		p := newProcess(open, w, 1)
 		h := p.history(t, ctx, rand.New(rand.NewPCG(5, 4)), true)
-		id, how := h.calls[0].txn, revert.Undoing{Cascade: true}
+		id, how := h.calls[0].txn, revert.Options{Cascade: true}
 		gone := map[string]bool{}
 		for _, c := range h.calls {
 			if c.txn == id {
@@ -234,7 +234,7 @@ func TestCrashOfCascade(t *testing.T) {
 			total = p.points(func() {
 				rep, err := p.reverter.Undo(ctx, id, how)
 				require.NoError(t, err)
-				others := slices.ContainsFunc(rep.Items, func(i revert.Item) bool { return i.Txn != "" })
+				others := slices.ContainsFunc(rep.Items, func(i revert.ResourceResult) bool { return i.Txn != "" })
 				require.True(t, others, "others are taken along")
 			})
 			require.Equal(t, want, w.values)

@@ -23,7 +23,7 @@ func TestDiedBeforeItsEffect(t *testing.T) {
 		found, err := l.reverter.Recover(t.Context())
 		require.NoError(t, err)
 		require.Len(t, found.Settled, 1)
-		require.Equal(t, revert.PhaseFailed, found.Settled[0].As, "%+v", found.Settled)
+		require.Equal(t, revert.PhaseFailed, found.Settled[0].Outcome, "%+v", found.Settled)
 		c := l.call(id)
 		require.Equal(t, proof, c.Failed.Proof, confinement)
 		require.Nil(t, c.Undo)

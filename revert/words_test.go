@@ -15,7 +15,7 @@ import (
 // until the other is brought back whole.
 func TestStateWithOneCallOfTwo(t *testing.T) {
 	ctx := t.Context()
-	p := newProcess(journal.Shared(), &world{before()}, 1)
+	p := newProcess(journal.SharedMemory(), &world{before()}, 1)
 	rec, err := p.begin(ctx)
 	require.NoError(t, err)
 	a, err := p.call(ctx, rec, put(write{"a", 7}))
@@ -30,7 +30,7 @@ func TestStateWithOneCallOfTwo(t *testing.T) {
 	}
 	undo := func(call string, want revert.TxnState) string {
 		t.Helper()
-		rep, err := p.reverter.Undo(ctx, call, revert.Undoing{})
+		rep, err := p.reverter.Undo(ctx, call, revert.Options{})
 		require.NoError(t, err)
 		require.Equal(t, want, rep.State)
 		require.Equal(t, want, state())
@@ -44,15 +44,15 @@ func TestStateWithOneCallOfTwo(t *testing.T) {
 		require.Equal(t, want, rep.State)
 		require.Equal(t, want, state())
 	}
-	first := undo(a, revert.CommittedState)
-	second := undo(b, revert.RevertedState)
-	redo(first, revert.CommittedState)
-	redo(second, revert.CommittedState)
-	undo(b, revert.CommittedState)
+	first := undo(a, revert.TxnCommitted)
+	second := undo(b, revert.TxnReverted)
+	redo(first, revert.TxnCommitted)
+	redo(second, revert.TxnCommitted)
+	undo(b, revert.TxnCommitted)
 	p.world.values["a"] = "theirs"
-	undo(a, revert.RevertedPartial)
-	redo(rec.Txn(), revert.CommittedState)
-	undo(b, revert.CommittedState)
+	undo(a, revert.TxnRevertedPartial)
+	redo(rec.Txn(), revert.TxnCommitted)
+	undo(b, revert.TxnCommitted)
 }
 
 // TestPerResource: a report with an item for each call says of each resource what a
@@ -72,7 +72,7 @@ func TestPerResource(t *testing.T) {
 		"two":                 {[][]write{{{"a", 7}, {"d", 4}}, {{"a", 8}}}, false, []string{"a restored", "d restored"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := newProcess(journal.Shared(), &world{before()}, 1)
+			p := newProcess(journal.SharedMemory(), &world{before()}, 1)
 			rec, err := p.begin(ctx)
 			require.NoError(t, err)
 			for _, w := range tt.writes {
@@ -83,10 +83,10 @@ func TestPerResource(t *testing.T) {
 			if tt.theirs {
 				p.world.values["a"] = "theirs"
 			}
-			look, err := p.reverter.Preview(ctx, rec.Txn(), revert.Undoing{})
+			look, err := p.reverter.Preview(ctx, rec.Txn(), revert.Options{})
 			require.NoError(t, err)
 			require.ElementsMatch(t, tt.want, said(look, false))
-			rep, err := p.reverter.Undo(ctx, rec.Txn(), revert.Undoing{})
+			rep, err := p.reverter.Undo(ctx, rec.Txn(), revert.Options{})
 			require.NoError(t, err)
 			require.ElementsMatch(t, tt.want, said(rep.PerResource(), false))
 		})
@@ -97,7 +97,7 @@ func TestPerResource(t *testing.T) {
 // before and is not there now.
 func TestPerResourceOfOneThatIsGoneAgain(t *testing.T) {
 	ctx := t.Context()
-	p := newProcess(journal.Shared(), &world{before()}, 1)
+	p := newProcess(journal.SharedMemory(), &world{before()}, 1)
 	rec, err := p.begin(ctx)
 	require.NoError(t, err)
 	for _, value := range []any{7, nil} {
@@ -105,23 +105,23 @@ func TestPerResourceOfOneThatIsGoneAgain(t *testing.T) {
 		require.NoError(t, err)
 	}
 	require.NoError(t, p.commit(ctx, rec))
-	rep, err := p.reverter.Undo(ctx, rec.Txn(), revert.Undoing{})
+	rep, err := p.reverter.Undo(ctx, rec.Txn(), revert.Options{})
 	require.NoError(t, err)
 	require.Equal(t, []string{"new already "}, said(rep.PerResource(), true))
 }
 
 // TestPerResourceOfOutcomes folds what is no file.
 func TestPerResourceOfOutcomes(t *testing.T) {
-	again := revert.Report{Items: []revert.Item{
+	again := revert.Report{Items: []revert.ResourceResult{
 		{Call: "c_2", Result: effect.Result{Resource: "a", Outcome: effect.Already}},
-		{Call: "c_1", Does: "write", Result: effect.Result{Resource: "a", Outcome: effect.Restored}},
+		{Call: "c_1", Action: "write", Result: effect.Result{Resource: "a", Outcome: effect.Restored}},
 		{Call: "c_2", Result: effect.Result{Resource: "tool://x", Outcome: effect.Restored}},
 		{Call: "c_1", Result: effect.Result{Resource: "tool://x", Outcome: effect.Restored}},
-		{Call: "c_2", Does: "create", Result: effect.Result{Resource: "d", Outcome: effect.Restored, Now: "1"}},
-		{Call: "c_1", Does: "delete", Result: effect.Result{Resource: "d", Outcome: effect.Restored, Now: effect.Absent}},
-		{Call: "c_2", Does: "delete", Result: effect.Result{Resource: "e", Outcome: effect.Restored, Now: effect.Absent}},
-		{Call: "c_1", Does: "create", Result: effect.Result{Resource: "e", Outcome: effect.Restored, Now: "1"}},
-		{Call: "c_1", Does: "write", Result: effect.Result{Resource: "b", Outcome: effect.Restored}},
+		{Call: "c_2", Action: "create", Result: effect.Result{Resource: "d", Outcome: effect.Restored, Now: "1"}},
+		{Call: "c_1", Action: "delete", Result: effect.Result{Resource: "d", Outcome: effect.Restored, Now: effect.Absent}},
+		{Call: "c_2", Action: "delete", Result: effect.Result{Resource: "e", Outcome: effect.Restored, Now: effect.Absent}},
+		{Call: "c_1", Action: "create", Result: effect.Result{Resource: "e", Outcome: effect.Restored, Now: "1"}},
+		{Call: "c_1", Action: "write", Result: effect.Result{Resource: "b", Outcome: effect.Restored}},
 		{Call: "c_0", Result: effect.Result{Resource: "b", Outcome: effect.Already}},
 		{Call: "c_0", Result: effect.Result{Resource: "b", Outcome: effect.Failed}},
 		{Call: "c_0", Result: effect.Result{Resource: "b", Outcome: effect.Conflict}},
@@ -133,7 +133,7 @@ func said(rep revert.Report, does bool) (out []string) {
 	for _, i := range rep.Items {
 		text := i.Resource + " " + string(i.Outcome)
 		if does {
-			text += " " + i.Does
+			text += " " + i.Action
 		}
 		out = append(out, text)
 	}

@@ -46,7 +46,7 @@ func (w *world) Settle(_ context.Context, c effect.Change) (effect.Token, error)
 	return w.token(c.Resource), nil
 }
 
-func (w *world) Plan(_ context.Context, changes []effect.Change, _ journal.Keeper) ([]effect.Step, []journal.Blob, error) {
+func (w *world) Plan(_ context.Context, changes []effect.Change, _ journal.ContentStore) ([]effect.Step, []journal.Blob, error) {
 	var steps []effect.Step
 	for i := len(changes) - 1; i >= 0; i-- {
 		last := changes[i]
@@ -69,7 +69,7 @@ func (w *world) Plan(_ context.Context, changes []effect.Change, _ journal.Keepe
 	return steps, nil, nil
 }
 
-func (w *world) Apply(_ context.Context, s effect.Step, _ journal.Keeper) effect.Result {
+func (w *world) Apply(_ context.Context, s effect.Step, _ journal.ContentStore) effect.Result {
 	r := effect.Result{Resource: s.Change.Resource, Outcome: effect.Restored, Now: s.Change.Post}
 	if now := w.token(s.Change.Resource); !now.Same(s.Change.Pre) {
 		return effect.Result{Resource: s.Change.Resource, Outcome: effect.Conflict, Now: now, Why: "changed meanwhile"}
@@ -85,15 +85,15 @@ type process struct {
 	journal  journal.Journal
 	reverter *revert.Reverter
 	world    *world
-	undoer   revert.Undoer
+	undoer   revert.ToolReverter
 	prober   revert.Prober
 	calls    int
 }
 
 func newProcess(open func() journal.Journal, w *world, seed uint64) *process {
 	p := &process{host: hosttest.New(seed), journal: open(), world: w}
-	p.reverter = &revert.Reverter{Journal: p.journal, Host: p.host, Ways: func(context.Context, string) (revert.Ways, error) {
-		return revert.Ways{Schemes: []revert.Scheme{w}, Undoer: p.undoer, Prober: p.prober}, nil
+	p.reverter = &revert.Reverter{Journal: p.journal, Host: p.host, EnvironmentFor: func(context.Context, string) (revert.Environment, error) {
+		return revert.Environment{Schemes: []revert.Scheme{w}, Undoer: p.undoer, Prober: p.prober}, nil
 	}}
 	return p
 }
@@ -128,8 +128,8 @@ func (p *process) begin(ctx context.Context) (revert.Recorder, error) {
 	id := host.NewID(p.host, "t_")
 	rec := revert.NewRecorder(p.journal, p.host, "s_1").In(id)
 	return rec, rec.Write(ctx, revert.Write{
-		Lines: []revert.Line{{Body: &record.Begun{Owner: p.journal.Owner()}}},
-		Take:  journal.Take{To: journal.Ownership{Txn: id, Owner: p.journal.Owner()}},
+		Records: []revert.CallRecord{{Body: &record.Begun{Owner: p.journal.Owner()}}},
+		Take:    journal.OwnerChange{To: journal.Ownership{Txn: id, Owner: p.journal.Owner()}},
 	})
 }
 
@@ -153,14 +153,14 @@ func (p *process) call(ctx context.Context, rec revert.Recorder, spec callSpec) 
 		Sequence: p.calls, Key: "key-" + id, Tool: record.ToolRef{Name: "put"}, Class: spec.class, Confinement: spec.confinement,
 		Declared: true, Input: json.RawMessage(`{}`), Decision: json.RawMessage(`{}`),
 	}
-	lines := []revert.Line{{Call: id, Body: started}}
+	lines := []revert.CallRecord{{Call: id, Body: started}}
 	for i, w := range spec.writes {
 		ch := effect.Change{N: i + 1, Scheme: "kv", Resource: w.key, Kind: "write", Pre: p.world.token(w.key), Post: effect.Absent}
 		if w.value != nil {
 			ch.Post = effect.Token(fmt.Sprint("v:", w.value))
 		}
-		lines = append(lines, revert.Line{Call: id, Body: &record.Changed{Change: ch}})
-		if err := rec.Write(ctx, revert.Write{Lines: lines, Claims: []string{w.key}, Durable: true}); err != nil {
+		lines = append(lines, revert.CallRecord{Call: id, Body: &record.Changed{Change: ch}})
+		if err := rec.Write(ctx, revert.Write{Records: lines, Claims: []string{w.key}, Durable: true}); err != nil {
 			return id, err
 		}
 		lines = nil
@@ -169,12 +169,12 @@ func (p *process) call(ctx context.Context, rec revert.Recorder, spec callSpec) 
 		}
 		p.world.set(w.key, ch.Post)
 	}
-	lines = append(lines, revert.Line{Call: id, Body: &record.Done{Output: json.RawMessage(`null`)}})
-	return id, rec.Write(ctx, revert.Write{Lines: lines, Durable: true})
+	lines = append(lines, revert.CallRecord{Call: id, Body: &record.Done{Output: json.RawMessage(`null`)}})
+	return id, rec.Write(ctx, revert.Write{Records: lines, Durable: true})
 }
 
 func (p *process) commit(ctx context.Context, rec revert.Recorder) error {
-	return rec.Write(ctx, revert.Write{Lines: []revert.Line{{Body: &record.Committed{}}}, End: true, Durable: true})
+	return rec.Write(ctx, revert.Write{Records: []revert.CallRecord{{Body: &record.Committed{}}}, End: true, Durable: true})
 }
 
 func put(writes ...write) callSpec {
@@ -185,7 +185,7 @@ func put(writes ...write) callSpec {
 func (p *process) revert(ctx context.Context, id string) (revert.Report, error) {
 	t, err := revert.Load(ctx, p.journal, id)
 	if err == nil && t.End == "" && t.Owner == p.journal.Owner() {
-		return p.reverter.Abort(ctx, id, revert.Undoing{})
+		return p.reverter.Abort(ctx, id, revert.Options{})
 	}
 	return p.reverter.Revert(ctx, id)
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/remit-dev/remit/revert/effect"
 )
 
-// Adjust makes a new tool from an old one, by a patch of its declaration: a list of
+// Patch makes a new tool from an old one, by a patch of its declaration: a list of
 // operations as in RFC 6902, on the document that Tool.Declaration returns. It can change
 //
 //   - the description, the version, the tags and what a deprecation says;
@@ -32,7 +32,7 @@ import (
 // declaration: its provenance names the old digest and that of the patch, no approval,
 // pin or grade of the old one counts for it, and it is configured anew. A patch that begins
 // with a test of /digest fits only the tool that it was written for.
-func (t Tool) Adjust(patch []byte) (Tool, error) {
+func (t Tool) Patch(patch []byte) (Tool, error) {
 	made, err := adjust(t, patch)
 	if err != nil {
 		return Tool{}, fmt.Errorf("adjusting tool %q: %w", t.Name(), err)
@@ -174,7 +174,7 @@ func (a *adjustment) input(s *Spec) error {
 	if bytes.Equal(before.Canonical(), after.Canonical()) {
 		return nil
 	}
-	err := schema.Narrower(after, before)
+	err := schema.CheckNarrower(after, before)
 	if wider, ok := errors.AsType[*schema.WiderError](err); ok {
 		return fmt.Errorf("%s: %s", jsonpatch.Pointer(append([]string{"input"}, wider.Path...)...), wider.Text)
 	}
@@ -207,7 +207,7 @@ func (a *adjustment) needs(s *Spec) error {
 	}
 	parent := a.tool
 	s.Needs = a.now.Needs
-	s.Access = func(in json.RawMessage) ([]perm.ResourceAccess, error) { return parent.Accesses(in) }
+	s.AccessFor = func(in json.RawMessage) ([]perm.ResourceAccess, error) { return parent.Accesses(in) }
 	return nil
 }
 

@@ -55,7 +55,7 @@ func TestAdjust(t *testing.T) {
 	  {"op":"replace","path":"/destination","value":"configured"},
 	  {"op":"replace","path":"/hints","value":{"idempotent":false,"concurrent":false,"timeout":"30s","sensitive":["to","from"]}}
 	]`
-	is, err := was.Adjust([]byte(patch))
+	is, err := was.Patch([]byte(patch))
 	require.NoError(t, err)
 	s := is.Spec()
 	require.Equal(t, "Copies a page of the docs.", s.Description)
@@ -87,18 +87,18 @@ func TestAdjust(t *testing.T) {
 	require.ErrorContains(t, err, "outside what the tool declares to need")
 	_, err = is.Accesses(json.RawMessage(`{"from":"a","to":"docs/b","lines":11}`))
 	require.ErrorContains(t, err, "lines")
-	bound, err := perm.NewSet(is.Grant()...)
+	bound, err := perm.NewSet(is.RequiredAccesses()...)
 	require.NoError(t, err)
 	require.False(t, bound.Covers(perm.ResourceAccess{Action: perm.Write, Resource: "file://workspace/b"}))
 	require.False(t, bound.Covers(perm.ResourceAccess{Action: perm.List, Resource: "file://workspace/docs"}))
 
 	// Once more, from there.
-	again, err := is.Adjust([]byte(`[{"op":"remove","path":"/needs/0"}]`))
+	again, err := is.Patch([]byte(`[{"op":"remove","path":"/needs/0"}]`))
 	require.NoError(t, err)
 	require.Equal(t, is.Digest(), again.Spec().Provenance.Parent)
 	_, err = again.Accesses(json.RawMessage(`{"from":"a","to":"docs/b"}`))
 	require.ErrorContains(t, err, "outside what the tool declares to need")
-	_, err = is.Adjust([]byte(patch))
+	_, err = is.Patch([]byte(patch))
 	require.ErrorContains(t, err, `adjusting tool "copier": operation 1, "test" "/digest": the test failed`)
 }
 
@@ -109,7 +109,7 @@ func TestAnAdjustedToolIsUngraded(t *testing.T) {
 	graded, err := was.Graded(file)
 	require.NoError(t, err)
 	require.Equal(t, tool.CrashUndoable, graded.Grade())
-	is, err := graded.Adjust([]byte(`[{"op":"replace","path":"/description","value":"Copies it."}]`))
+	is, err := graded.Patch([]byte(`[{"op":"replace","path":"/description","value":"Copies it."}]`))
 	require.NoError(t, err)
 	require.Equal(t, tool.Ungraded, is.Grade())
 	is, err = is.Graded(file)
@@ -156,7 +156,7 @@ func TestAdjustIsNeverWider(t *testing.T) {
 		"shown":                       {`[{"op":"replace","path":"/hints/sensitive","value":["to"]}]`, `/hints/sensitive: "from" would be shown`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			made, err := copier(t).Adjust([]byte(tt.patch))
+			made, err := copier(t).Patch([]byte(tt.patch))
 			require.ErrorContains(t, err, tt.says)
 			require.ErrorContains(t, err, `adjusting tool "copier": `)
 			require.True(t, made.IsZero())
@@ -168,21 +168,21 @@ func TestAdjustIsNeverWider(t *testing.T) {
 	for place, value := range map[string]string{
 		"/hints/idempotent": "true", "/hints/concurrent": "true", "/destination": `"none"`, "/effect_class": `"reversible"`, "/confinement": `"handles"`, "/needs": "[]",
 	} {
-		_, err := shy.Adjust([]byte(`[{"op":"replace","path":"` + place + `","value":` + value + `}]`))
+		_, err := shy.Patch([]byte(`[{"op":"replace","path":"` + place + `","value":` + value + `}]`))
 		require.ErrorContains(t, err, place+": ")
 	}
-	_, err := tool.Tool{}.Adjust([]byte(`[]`))
+	_, err := tool.Tool{}.Patch([]byte(`[]`))
 	require.ErrorContains(t, err, "zero Tool")
 }
 
 // TestAdjustUnconfines: what a tool claims for itself may be taken from it.
 func TestAdjustUnconfines(t *testing.T) {
-	is, err := copier(t).Adjust([]byte(`[{"op":"replace","path":"/confinement","value":"trusted"},{"op":"replace","path":"/effect_class","value":"pivot"}]`))
+	is, err := copier(t).Patch([]byte(`[{"op":"replace","path":"/confinement","value":"trusted"},{"op":"replace","path":"/effect_class","value":"pivot"}]`))
 	require.NoError(t, err)
 	require.Equal(t, tool.Trusted, is.Spec().Confinement)
-	narrow, err := copier(t).Adjust([]byte(`[{"op":"remove","path":"/needs/2"}]`))
+	narrow, err := copier(t).Patch([]byte(`[{"op":"remove","path":"/needs/2"}]`))
 	require.NoError(t, err)
-	_, err = narrow.Adjust([]byte(`[{"op":"replace","path":"/confinement","value":"trusted"},{"op":"replace","path":"/effect_class","value":"pivot"}]`))
+	_, err = narrow.Patch([]byte(`[{"op":"replace","path":"/confinement","value":"trusted"},{"op":"replace","path":"/effect_class","value":"pivot"}]`))
 	require.ErrorContains(t, err, "/confinement: needs are narrower only", "also where they were adjusted before")
 }
 
@@ -190,7 +190,7 @@ func TestAdjustUnconfines(t *testing.T) {
 func TestAdjustFreeForm(t *testing.T) {
 	was, err := tool.Create("say", "Says it.", func(_ context.Context, in string) (string, error) { return in, nil }, tool.Pure())
 	require.NoError(t, err)
-	is, err := was.Adjust([]byte(`[{"op":"add","path":"/input/maxLength","value":3}]`))
+	is, err := was.Patch([]byte(`[{"op":"add","path":"/input/maxLength","value":3}]`))
 	require.NoError(t, err)
 	_, err = is.Accesses(json.RawMessage(`"abcd"`))
 	require.ErrorIs(t, err, tool.ErrInvalid)

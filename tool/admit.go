@@ -27,22 +27,22 @@ type admitted struct {
 	exact  []perm.ResourceAccess
 	class  effect.Class // of this call
 	bound  perm.Set     // what the call may ask for while it runs
-	veil   *veil        // what is not written down or shown of it
+	veil   *redaction   // what is not written down or shown of it
 	batch  perm.BatchFacts
 	resume *revert.Call // the call waited for an answer
 
-	pass    *pass    // through the filters; nil: there are none
-	refusal *refusal // of the batch that the call is in
+	pass    *filterRun    // through the filters; nil: there are none
+	refusal *batchRefusal // of the batch that the call is in
 
 	progress func(Progress) // of this call alone; nil: nobody listens
-	begun    begun
-	told     func(ctx context.Context, ask ctxperm.Ask) // of what it waits with while it runs; nil: nobody listens
-	before   []record.Approved                          // what a person has approved of it: it asks again
-	during   bool                                       // it is about what the call asks for while it runs
-	script   *perm.ScriptFacts                          // what the call's script would run; nil: it has none
-	program  []perm.ChangeFacts                         // what a program that has run wants to change; nil: it is about the call itself
-	git      map[string]*perm.GitFacts                  // of program, by resource
-	preview  string                                     // the same for whoever is asked
+	begun    startFunc
+	told     func(ctx context.Context, ask ctxperm.ApprovalRequest) // of what it waits with while it runs; nil: nobody listens
+	before   []record.Approved                                      // what a person has approved of it: it asks again
+	during   bool                                                   // it is about what the call asks for while it runs
+	script   *perm.ScriptFacts                                      // what the call's script would run; nil: it has none
+	program  []perm.ChangeFacts                                     // what a program that has run wants to change; nil: it is about the call itself
+	git      map[string]*perm.GitFacts                              // of program, by resource
+	preview  string                                                 // the same for whoever is asked
 
 	released *record.Held // the call was held, and its transaction commits now
 	doubt    bool         // it was released before, and nobody knows what became of that
@@ -55,7 +55,7 @@ type admitted struct {
 // admit is step 1: find the tool, decode and validate the input once, compute
 // the exact accesses. What is refused here was never asked about: it is noted
 // without a barrier and uses up no sequence number.
-func (l *Line) admit(ctx context.Context, req Request) (admitted, *Outcome) {
+func (l *Pipeline) admit(ctx context.Context, req Request) (admitted, *Outcome) {
 	t, err := l.tools().Find(req.Tool)
 	if err != nil {
 		if t.IsZero() {
@@ -63,10 +63,10 @@ func (l *Line) admit(ctx context.Context, req Request) (admitted, *Outcome) {
 		}
 		return admitted{}, l.invalid(ctx, req, Tool{}, err)
 	}
-	if why := t.NotConfigured(); why != "" {
+	if why := t.NotConfiguredReason(); why != "" {
 		return admitted{}, l.invalid(ctx, req, t, unconfigured(t, why))
 	}
-	a := admitted{id: req.ID, tool: t, batch: req.Batch, resume: req.resumed, refusal: req.refusal, progress: req.Progress, begun: req.Begun, told: req.Asked}
+	a := admitted{id: req.ID, tool: t, batch: req.Batch, resume: req.resumed, refusal: req.refusal, progress: req.Progress, begun: req.OnStart, told: req.Asked}
 	if a, err = l.accept(a, req.Input); err != nil {
 		return admitted{}, l.invalid(ctx, req, t, err)
 	}
@@ -80,14 +80,14 @@ func (l *Line) admit(ctx context.Context, req Request) (admitted, *Outcome) {
 
 // accept gives a call its input, once it is decoded and validated, and all that
 // follows from it.
-func (l *Line) accept(a admitted, input any) (admitted, error) {
+func (l *Pipeline) accept(a admitted, input any) (admitted, error) {
 	t := a.tool
 	value, err := t.t.read(input, l.p.Limits.document())
 	if err != nil {
 		return a, err
 	}
 	a.input = value.Canonical()
-	a.veil = &veil{input: a.input, known: l.known, unsaid: t.t.spec.Hints.Sensitive}
+	a.veil = &redaction{input: a.input, known: l.known, unsaid: t.t.spec.Hints.Sensitive}
 	a.veil.hold()
 	a.digest = string(canon.Sum("remit/input/v1", a.input))
 	if a.exact, a.bound, err = t.t.accesses(value); err != nil {
@@ -108,10 +108,10 @@ func (t Tool) scriptOf(input []byte) (script *perm.ScriptFacts) {
 			script = &perm.ScriptFacts{Commands: []perm.CommandFacts{}, Redirects: []perm.RedirectFacts{}, Dynamic: true, Error: "reading it panicked"}
 		}
 	}()
-	if t.t.spec.Script == nil {
+	if t.t.spec.ParseScript == nil {
 		return nil
 	}
-	return t.t.spec.Script(slices.Clone(input))
+	return t.t.spec.ParseScript(slices.Clone(input))
 }
 
 // classOf is the class of one call. A function that panics, or names none, leaves the
@@ -199,9 +199,9 @@ func (t Tool) Accesses(input json.RawMessage) ([]perm.ResourceAccess, error) {
 	return exact, err
 }
 
-// Complete returns an input as the tool's code receives it: validated, canonical, and
+// NormalizeInput returns an input as the tool's code receives it: validated, canonical, and
 // with the defaults of what it leaves out.
-func (t Tool) Complete(input json.RawMessage) (json.RawMessage, error) {
+func (t Tool) NormalizeInput(input json.RawMessage) (json.RawMessage, error) {
 	if t.t == nil {
 		return nil, fmt.Errorf("a tool that was never made takes no input: %w", ErrInvalid)
 	}
@@ -239,7 +239,7 @@ func (t *tool) accesses(in canon.Value) (exact []perm.ResourceAccess, bound perm
 			exact = append(exact, a)
 		}
 	}
-	if t.spec.Access != nil {
+	if t.spec.AccessFor != nil {
 		own, err := t.ownAccesses(in)
 		if err != nil {
 			return nil, bound, err
@@ -261,7 +261,7 @@ func (t *tool) accesses(in canon.Value) (exact []perm.ResourceAccess, bound perm
 }
 
 func (t *tool) ownAccesses(in canon.Value) ([]perm.ResourceAccess, error) {
-	own, err := computed(in, t.spec.Access)
+	own, err := computed(in, t.spec.AccessFor)
 	for i, a := range own {
 		if !t.bound.Allows(a) {
 			return nil, fmt.Errorf("access %d, %s, lies outside what the tool declares to need", i+1, a.Action)
@@ -370,7 +370,7 @@ func (t *tool) checkParams(params []string) error {
 
 // invalid ends a call at admit. The record keeps no input: nobody has checked
 // what is in it.
-func (l *Line) invalid(ctx context.Context, req Request, t Tool, why error) *Outcome {
+func (l *Pipeline) invalid(ctx context.Context, req Request, t Tool, why error) *Outcome {
 	reason := l.known.Scrub(why.Error())
 	out := Outcome{
 		Call: req.ID, Txn: l.p.Recorder.Txn(), Tool: req.Tool, Status: StatusInvalid, EffectClass: "",
@@ -384,9 +384,9 @@ func (l *Line) invalid(ctx context.Context, req Request, t Tool, why error) *Out
 		out.Error.Fix = "resume it in a program that has the tool as it was asked about, or take its transaction back"
 		return out.withText()
 	}
-	rec := revert.Line{Call: req.ID, Body: &record.Invalid{Tool: toolRef(t, l.known.Scrub(req.Tool)), Why: reason}}
+	rec := revert.CallRecord{Call: req.ID, Body: &record.Invalid{Tool: toolRef(t, l.known.Scrub(req.Tool)), Why: reason}}
 	// No barrier: nothing happened, and losing the note loses nothing.
-	if err := l.p.Recorder.Write(ctx, revert.Write{Lines: []revert.Line{rec}}); err != nil {
+	if err := l.p.Recorder.Write(ctx, revert.Write{Records: []revert.CallRecord{rec}}); err != nil {
 		out.Error.Why += " (and the journal could not note it: " + err.Error() + ")"
 	}
 	return out.withText()

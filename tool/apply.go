@@ -12,17 +12,17 @@ import (
 
 // terms are those of the decisions about a call; of one that is released, as they
 // were when it was held.
-func (p permitted) terms() line.Terms {
+func (p permitted) terms() line.Obligations {
 	if h := p.released; h != nil {
-		return line.Terms{Masks: h.Masks, Requires: h.Requires}
+		return line.Obligations{Masks: h.Masks, Requires: h.Requires}
 	}
 	return termsOf(p.decision)
 }
 
 // termsOf is what a decision attaches to the right that it gives.
-func termsOf(d perm.Decision) line.Terms {
+func termsOf(d perm.Decision) line.Obligations {
 	details := d.Details()
-	t := line.Terms{Masks: details.Masks}
+	t := line.Obligations{Masks: details.Masks}
 	for _, r := range details.Requires {
 		t.Requires = append(t.Requires, r.Text)
 	}
@@ -33,8 +33,8 @@ func termsOf(d perm.Decision) line.Terms {
 // call may need and the session holds, by the policy with purpose apply. A program
 // has ended, or a handle has not begun, and nothing is real yet, so an approver can
 // see the difference first.
-func (l *Line) changeGate(p permitted) line.ChangeGate {
-	return func(ctx context.Context, live *line.Call, w line.Wanted) (_ []*record.Approved, err error) {
+func (l *Pipeline) changeGate(p permitted) line.AuthorizeChangesFunc {
+	return func(ctx context.Context, live *line.Call, w line.ProposedChanges) (_ []*record.Approved, err error) {
 		defer func() { naming(err) }()
 		p := p
 		p.during, p.program, p.git = true, w.Facts, map[string]*perm.GitFacts{}
@@ -95,7 +95,7 @@ func leading(all []perm.ResourceAccess, answers []perm.Decision, e perm.Effect) 
 
 // previewed has a person approve what the call wants to change, if the policy
 // asks for it. What must be seen is not approved by what was said of other calls.
-func (l *Line) previewed(ctx context.Context, live *line.Call, p permitted, w line.Wanted) (*record.Approval, error) {
+func (l *Pipeline) previewed(ctx context.Context, live *line.Call, p permitted, w line.ProposedChanges) (*record.Approval, error) {
 	asks, shown := p.decision.Effect() == perm.Ask, w.Terms.And(termsOf(p.decision)).Demands("preview")
 	waited := p.resume != nil && p.resume.Asked.Purpose == string(perm.PurposeApply)
 	if !asks && !shown && !waited {
@@ -117,18 +117,20 @@ func (l *Line) previewed(ctx context.Context, live *line.Call, p permitted, w li
 	return l.inside(ctx, live, p, w.Accesses)
 }
 
-// waitingError ends a call that ran and waits for an approval.
-type waitingError struct {
+// approvalPendingError ends a call that ran and waits for an approval.
+type approvalPendingError struct {
 	permitted
 	asked []perm.ResourceAccess
 }
 
-func (e *waitingError) Unwrap() error { return line.ErrWaits }
+func (e *approvalPendingError) Unwrap() error { return line.ErrWaits }
 
-func (e *waitingError) Error() string { return "a person must approve it: " + reasonText(e.decision) }
+func (e *approvalPendingError) Error() string {
+	return "a person must approve it: " + reasonText(e.decision)
+}
 
 // suspend lets a call wait that has had no effect. What its program wrote is gone.
-func (l *Line) suspend(ctx context.Context, i intended, w *waitingError) *Outcome {
+func (l *Pipeline) suspend(ctx context.Context, i intended, w *approvalPendingError) *Outcome {
 	return l.asked(ctx, w.permitted, l.question(w.admitted, w.asked, w.decision))
 }
 
@@ -136,11 +138,11 @@ func (l *Line) suspend(ctx context.Context, i intended, w *waitingError) *Outcom
 // for then. Nothing of it was kept: it runs again.
 func (a admitted) waitedInside() bool { return a.resume != nil && a.resume.Asked.During }
 
-// goesOn lets a call run again that waited with what it asked for while it ran, once
+// resumePreviewed lets a call run again that waited with what it asked for while it ran, once
 // that was approved. What was approved before it ran counts still, if the policy is
 // the same and still asks that.
-func (l *Line) goesOn(ctx context.Context, p permitted, asked []perm.ResourceAccess) (_ permitted, end *Outcome, err error) {
-	_, waiting, why := l.answer(p, ctxperm.Ask{Digest: p.resume.Asked.Digest})
+func (l *Pipeline) resumePreviewed(ctx context.Context, p permitted, asked []perm.ResourceAccess) (_ permitted, end *Outcome, err error) {
+	_, waiting, why := l.answer(p, ctxperm.ApprovalRequest{Digest: p.resume.Asked.Digest})
 	if d := decisionRecord(p.resume.Asked.Decision); why == "" && (d == nil || d.Revision != p.decision.Revision()) {
 		why = p.changedSince()
 	}

@@ -20,7 +20,7 @@ import (
 
 // approved has somebody approve the call before it runs: by what they said before of
 // calls to come, by an answer to the question that it waited with, or now.
-func (l *Line) approved(ctx context.Context, p permitted, asked []perm.ResourceAccess) (_ permitted, end *Outcome, err error) {
+func (l *Pipeline) approved(ctx context.Context, p permitted, asked []perm.ResourceAccess) (_ permitted, end *Outcome, err error) {
 	if p.approval = l.recalled(ctx, p.admitted, asked, p.decision); p.approval != nil {
 		return p, nil, nil
 	}
@@ -34,7 +34,7 @@ func (l *Line) approved(ctx context.Context, p permitted, asked []perm.ResourceA
 
 // approve asks the approver. The answer is bound to everything that was shown,
 // and the requesting principal cannot give it.
-func (l *Line) approve(ctx context.Context, a admitted, asked []perm.ResourceAccess, d perm.Decision) (*record.Approval, error) {
+func (l *Pipeline) approve(ctx context.Context, a admitted, asked []perm.ResourceAccess, d perm.Decision) (*record.Approval, error) {
 	refuse := func(why string) (*record.Approval, error) {
 		return nil, &line.DeniedError{Access: asked[0], Stage: "approver", Decision: d, Why: why}
 	}
@@ -81,7 +81,7 @@ func firstOf(asked []perm.ResourceAccess) string {
 
 // recalled finds an approval that somebody gave for calls to come. One that
 // cannot be looked for is none: somebody is asked again.
-func (l *Line) recalled(ctx context.Context, a admitted, asked []perm.ResourceAccess, d perm.Decision) *record.Approval {
+func (l *Pipeline) recalled(ctx context.Context, a admitted, asked []perm.ResourceAccess, d perm.Decision) *record.Approval {
 	if l.p.Memory == nil {
 		return nil
 	}
@@ -99,13 +99,13 @@ func (l *Line) recalled(ctx context.Context, a admitted, asked []perm.ResourceAc
 
 // asks reports whether somebody is the one who asks, or handed on what is asked
 // for: neither can approve it.
-func (l *Line) asks(by string) bool {
+func (l *Pipeline) asks(by string) bool {
 	return by == l.p.Principal.ID || slices.Contains(l.p.Principal.Chain, by)
 }
 
 // askSafely asks on a goroutine of its own, so that an approver which does not look at
 // its context keeps nobody.
-func askSafely(ctx context.Context, a ctxperm.Approver, ask ctxperm.Ask) (ctxperm.Answer, error) {
+func askSafely(ctx context.Context, a ctxperm.Approver, ask ctxperm.ApprovalRequest) (ctxperm.Answer, error) {
 	type said struct {
 		answer ctxperm.Answer
 		err    error
@@ -142,8 +142,8 @@ func refusedWhy(by, why string) string {
 
 // question is what somebody is asked. Its digest covers everything that is
 // shown, so that an answer fits nothing else.
-func (l *Line) question(a admitted, asked []perm.ResourceAccess, d perm.Decision) ctxperm.Ask {
-	ask := ctxperm.Ask{
+func (l *Pipeline) question(a admitted, asked []perm.ResourceAccess, d perm.Decision) ctxperm.ApprovalRequest {
+	ask := ctxperm.ApprovalRequest{
 		Call: a.id, Txn: l.p.Recorder.Txn(), Session: l.p.Recorder.Session(), Tool: a.tool.Name(), ToolDigest: a.tool.Digest(), Settings: a.tool.SettingsDigest(),
 		Principal: l.p.Principal.Clone(), Input: slices.Clone(a.veil.shownInput()), Accesses: slices.Clone(asked),
 		Reasons: d.Reasons(), Revision: d.Revision(), Running: a.during,
@@ -172,7 +172,7 @@ func (l *Line) question(a admitted, asked []perm.ResourceAccess, d perm.Decision
 
 // suspended ends a call that somebody must approve, for now; or, for one that
 // waited, looks at the answer.
-func (l *Line) suspended(ctx context.Context, p permitted, asked []perm.ResourceAccess) (permitted, *Outcome) {
+func (l *Pipeline) suspended(ctx context.Context, p permitted, asked []perm.ResourceAccess) (permitted, *Outcome) {
 	ask := l.question(p.admitted, asked, p.decision)
 	if p.resume == nil {
 		return p, l.asked(ctx, p, ask)
@@ -188,7 +188,7 @@ func (l *Line) suspended(ctx context.Context, p permitted, asked []perm.Resource
 	return p, nil
 }
 
-func (l *Line) stillWaiting(p permitted) *Outcome {
+func (l *Pipeline) stillWaiting(p permitted) *Outcome {
 	out := l.outcome(p, StatusPending)
 	out.Error = pendingProblem(p)
 	return out.withText()
@@ -202,10 +202,10 @@ func (a admitted) changedSince() string {
 	return "what was asked is not what would run now: the tool, the policy or the input has changed since"
 }
 
-// stands looks at a call that waited and that the policy allows by now. What
+// checkPriorAnswer looks at a call that waited and that the policy allows by now. What
 // somebody refused stays refused, and what was asked about something else is not
 // what was allowed.
-func (l *Line) stands(p permitted, asked []perm.ResourceAccess) error {
+func (l *Pipeline) checkPriorAnswer(p permitted, asked []perm.ResourceAccess) error {
 	_, waiting, why := l.answer(p, l.question(p.admitted, asked, p.decision))
 	if waiting || why == "" {
 		return nil
@@ -242,13 +242,13 @@ func decided(d *line.DeniedError) perm.DecisionRecord {
 }
 
 // answer looks whether a resumed call was approved for exactly what would run now.
-func (l *Line) answer(p permitted, ask ctxperm.Ask) (approval *record.Approval, waiting bool, why string) {
+func (l *Pipeline) answer(p permitted, ask ctxperm.ApprovalRequest) (approval *record.Approval, waiting bool, why string) {
 	return l.judge(p.resume.Asked, p.resume.Answered, ask.Digest, p.changedSince())
 }
 
 // judge looks whether a question was answered with an approval: in time, by somebody
 // else, and as it is asked now. It says changed if it is not.
-func (l *Line) judge(asked *record.Asked, answered *record.Answered, now, changed string) (approval *record.Approval, waiting bool, why string) {
+func (l *Pipeline) judge(asked *record.Asked, answered *record.Answered, now, changed string) (approval *record.Approval, waiting bool, why string) {
 	switch {
 	case answered != nil && !answered.Approved:
 		return nil, false, refusedWhy(answered.By, answered.Why)
@@ -268,13 +268,13 @@ func (l *Line) judge(asked *record.Asked, answered *record.Answered, now, change
 
 // asked writes down what a call waits with that does not run. It has a barrier:
 // whoever answers it later must find it, whatever becomes of this process.
-func (l *Line) asked(ctx context.Context, p permitted, ask ctxperm.Ask) *Outcome {
+func (l *Pipeline) asked(ctx context.Context, p permitted, ask ctxperm.ApprovalRequest) *Outcome {
 	out := l.outcome(p, StatusPending)
 	out.Error = pendingProblem(p)
-	body, err := l.askedRecord(p, ask, l.p.Limits.Asked)
+	body, err := l.askedRecord(p, ask, l.p.Limits.ApprovalTimeout)
 	if err == nil {
 		//mutant:barrier
-		w := revert.Write{Lines: []revert.Line{{Call: p.id, Body: body}}, Durable: true}
+		w := revert.Write{Records: []revert.CallRecord{{Call: p.id, Body: body}}, Durable: true}
 		err = l.p.Recorder.Write(context.WithoutCancel(ctx), w)
 	}
 	if err != nil {
@@ -285,7 +285,7 @@ func (l *Line) asked(ctx context.Context, p permitted, ask ctxperm.Ask) *Outcome
 }
 
 // tellWaiting tells of a question that is on the journal.
-func (l *Line) tellWaiting(ask ctxperm.Ask, as *record.Asked) {
+func (l *Pipeline) tellWaiting(ask ctxperm.ApprovalRequest, as *record.Asked) {
 	if l.p.Waiting != nil {
 		ask.Expires = as.Expires
 		l.p.Waiting(ask)
@@ -293,7 +293,7 @@ func (l *Line) tellWaiting(ask ctxperm.Ask, as *record.Asked) {
 }
 
 // askedRecord is a question as it is written down.
-func (l *Line) askedRecord(p permitted, ask ctxperm.Ask, limit time.Duration) (*record.Asked, error) {
+func (l *Pipeline) askedRecord(p permitted, ask ctxperm.ApprovalRequest, limit time.Duration) (*record.Asked, error) {
 	decision, err := canon.Marshal(p.veil.decision(p.decision))
 	if err != nil {
 		return nil, err
@@ -318,7 +318,7 @@ const maxAskers = 16
 
 // askers are the processes that asked what the call waits for, and what it waited for
 // before, this process last.
-func (l *Line) askers(p permitted) (all []json.RawMessage) {
+func (l *Pipeline) askers(p permitted) (all []json.RawMessage) {
 	if p.resume != nil && p.resume.Asked != nil {
 		all = slices.Clone(p.resume.Asked.Askers)
 	}

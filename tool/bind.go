@@ -52,7 +52,7 @@ func bind(on reflect.Value, name string, s Spec) (Tool, error) {
 		return Tool{}, errors.New("its Spec has an Execute, Input, Params or Output, which are made of the method; leave them out")
 	}
 	if s.Name == "" {
-		s.Name = snake(name)
+		s.Name = snakeCase(name)
 	}
 	if s.Provenance == (provenance.Source{}) {
 		s.Provenance = provenance.Source{Kind: provenance.Host}
@@ -67,8 +67,8 @@ func bind(on reflect.Value, name string, s Spec) (Tool, error) {
 	return FromSpec(s)
 }
 
-// bound is a method that has the shape of a tool.
-type bound struct {
+// boundMethod is a method that has the shape of a tool.
+type boundMethod struct {
 	fn    reflect.Value
 	in    reflect.Type
 	reach bool // it takes a ToolContext
@@ -80,7 +80,7 @@ var (
 	errorType   = reflect.TypeFor[error]()
 )
 
-func method(on reflect.Value, name string) (bound, error) {
+func method(on reflect.Value, name string) (boundMethod, error) {
 	fn := on.MethodByName(name)
 	if !fn.IsValid() {
 		var names []string
@@ -88,22 +88,22 @@ func method(on reflect.Value, name string) (bound, error) {
 			names = append(names, on.Type().Method(i).Name)
 		}
 		if near := nearest.Name(name, names); near != "" {
-			return bound{}, fmt.Errorf("there is none; did you mean %s?", near)
+			return boundMethod{}, fmt.Errorf("there is none; did you mean %s?", near)
 		}
-		return bound{}, fmt.Errorf("there is none that is exported; there are: %s", strings.Join(names, ", "))
+		return boundMethod{}, fmt.Errorf("there is none that is exported; there are: %s", strings.Join(names, ", "))
 	}
 	t := fn.Type()
-	b := bound{fn: fn, reach: t.NumIn() == 3}
+	b := boundMethod{fn: fn, reach: t.NumIn() == 3}
 	switch {
 	case t.IsVariadic(), t.NumIn() < 2, t.NumIn() > 3, t.In(0) != contextType, b.reach && t.In(1) != reachType,
 		t.NumOut() != 2, t.Out(1) != errorType:
-		return bound{}, fmt.Errorf("it is a %s, want func(context.Context, In) (Out, error) or func(context.Context, ctxperm.ToolContext, In) (Out, error)", t)
+		return boundMethod{}, fmt.Errorf("it is a %s, want func(context.Context, In) (Out, error) or func(context.Context, ctxperm.ToolContext, In) (Out, error)", t)
 	}
 	b.in = t.In(t.NumIn() - 1)
 	return b, nil
 }
 
-func (b bound) execute(ctx context.Context, tc ctxperm.ToolContext, raw json.RawMessage) (Result, error) {
+func (b boundMethod) execute(ctx context.Context, tc ctxperm.ToolContext, raw json.RawMessage) (Result, error) {
 	in := reflect.New(b.in)
 	if err := canon.Decode(raw, in.Interface()); err != nil {
 		return Result{}, NoEffect(err)
@@ -119,8 +119,8 @@ func (b bound) execute(ctx context.Context, tc ctxperm.ToolContext, raw json.Raw
 	return resultOf(out[0].Interface())
 }
 
-// snake writes a Go name as a tool's: ReadHTTPPage is read_http_page.
-func snake(name string) string {
+// snakeCase writes a Go name as a tool's: ReadHTTPPage is read_http_page.
+func snakeCase(name string) string {
 	var b strings.Builder
 	letters := []rune(name)
 	for i, r := range letters {

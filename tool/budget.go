@@ -19,7 +19,7 @@ func shared(limits []perm.Limit) []perm.Limit {
 }
 
 // over says why a call that is decided about would go over a limit, "" if it would not.
-func (l *Line) over(ctx context.Context, a admitted, limit perm.Limit, dynamic bool) (string, error) {
+func (l *Pipeline) over(ctx context.Context, a admitted, limit perm.Limit, dynamic bool) (string, error) {
 	if !limit.Shared() {
 		return limit.Over(a.counted, a.tool.Name(), a.sums), nil
 	}
@@ -42,7 +42,7 @@ func (l *Line) over(ctx context.Context, a admitted, limit perm.Limit, dynamic b
 
 // charge has write put the start of a call on the journal, and returns the refusal of a call that another one came before: by the order of
 // the journal, it goes over a shared limit.
-func (l *Line) charge(ctx context.Context, p permitted, write func() error) (*line.DeniedError, error) {
+func (l *Pipeline) charge(ctx context.Context, p permitted, write func() error) (*line.DeniedError, error) {
 	limits := shared(p.decision.Limits())
 	var per []string
 	for _, limit := range limits {
@@ -70,7 +70,7 @@ func refusedBy(access perm.ResourceAccess, d perm.Decision, reason perm.Reason) 
 }
 
 // overdrawn ends a call whose start is on the journal, and whose code was not entered. End is the record that says so.
-func (l *Line) overdrawn(ctx context.Context, p permitted, d *line.DeniedError, end record.Body) *Outcome {
+func (l *Pipeline) overdrawn(ctx context.Context, p permitted, d *line.DeniedError, end record.Body) *Outcome {
 	decision := p.veil.decision(d.Decision)
 	out := l.outcome(p, StatusDenied)
 	out.Stage, out.Decision = d.Stage, &decision
@@ -81,10 +81,10 @@ func (l *Line) overdrawn(ctx context.Context, p permitted, d *line.DeniedError, 
 		failed.Decision, _ = canon.Marshal(decision) // plain data
 	}
 	//mutant:none a crash leaves a start without an end, and recovery finds that nothing ran
-	w := revert.Write{Lines: []revert.Line{{Call: p.id, Body: end}}, Durable: true}
+	w := revert.Write{Records: []revert.CallRecord{{Call: p.id, Body: end}}, Durable: true}
 	if err := l.p.Recorder.Write(context.WithoutCancel(ctx), w); err != nil {
 		out.Error.Why += " (and the journal could not note it: " + err.Error() + ")"
-		l.broken.Store(true)
+		l.journalFailed.Store(true)
 	}
 	return out.withText()
 }

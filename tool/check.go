@@ -20,31 +20,31 @@ import (
 // verify is step 6: the output schema, the tool's own Verify, the policy's
 // postconditions. Whatever does not hold takes the call back; only after it may
 // anybody see the result.
-func (l *Line) verify(ctx context.Context, s settled) Outcome {
+func (l *Pipeline) verify(ctx context.Context, s settled) Outcome {
 	ctx = context.WithoutCancel(ctx)
 	// What is judged is what was encoded, not what the tool holds; what is shown is
 	// what was journaled.
 	if s.tool.t.output != nil || s.tool.t.spec.Verify != nil || l.judgesResults() { // else nobody looks at it
 		s.result = cloneResult(s.output)
 	}
-	verdict, looked, broken := l.look(ctx, s)
+	verdict, looked, broken := l.runVerify(ctx, s)
 	out := l.outcome(s.permitted, StatusDone)
 	out.Changes = viewChanges(s.live.Changes())
-	out.Verdict = &Verdict{Is: verdict.Is().String(), Findings: verdict.Findings()}
+	out.Verdict = &Verdict{Presence: verdict.Is().String(), Findings: verdict.Findings()}
 	if !looked {
 		out.Result = cloneResult(s.shown)
 		out.Output = out.Result.Output()
 		return *out.withText()
 	}
 	body := &record.Verified{
-		Phase: string(verify.AfterCall), Verdict: out.Verdict.Is, OK: broken == "", Findings: s.veil.texts(verdict.Findings()),
+		Phase: string(verify.AfterCall), Verdict: out.Verdict.Presence, OK: broken == "", Findings: s.veil.texts(verdict.Findings()),
 		Evidence: evidence(verdict), Why: s.veil.text(broken),
 	}
 	// No barrier: a crash before this record is on disk leaves a call that is
 	// done and that nobody has seen; it shows as never verified.
-	err := l.p.Recorder.Write(ctx, revert.Write{Lines: []revert.Line{{Call: s.id, Body: body}}})
+	err := l.p.Recorder.Write(ctx, revert.Write{Records: []revert.CallRecord{{Call: s.id, Body: body}}})
 	if err != nil {
-		l.broken.Store(true)
+		l.journalFailed.Store(true)
 	}
 	if err != nil && broken == "" {
 		broken = "the journal could not take the verdict: " + err.Error()
@@ -57,9 +57,9 @@ func (l *Line) verify(ctx context.Context, s settled) Outcome {
 	return *out.withText()
 }
 
-// look returns the verdict of the tool's Verify, whether anybody looked at all,
+// runVerify returns the verdict of the tool's Verify, whether anybody looked at all,
 // and what is broken.
-func (l *Line) look(ctx context.Context, s settled) (verdict verify.Verdict, looked bool, broken string) {
+func (l *Pipeline) runVerify(ctx context.Context, s settled) (verdict verify.Verdict, looked bool, broken string) {
 	if s.broken != "" {
 		return verify.Unclear(s.broken), true, s.broken
 	}
@@ -80,7 +80,7 @@ func (l *Line) look(ctx context.Context, s settled) (verdict verify.Verdict, loo
 	return verdict, looked || asked, why
 }
 
-// What a Verify gets beside Limits.Verify: for each change, and for so many bytes that were
+// What a Verify gets beside Limits.VerifyTimeout: for each change, and for so many bytes that were
 // there before one.
 const (
 	verifyChange = 20 * time.Millisecond
@@ -95,7 +95,7 @@ func (l Limits) timeToVerify(changes []effect.Change) time.Duration {
 			kept += b.Size
 		}
 	}
-	return l.Verify + time.Duration(len(changes))*verifyChange + time.Duration(kept/verifyBytes)*time.Second
+	return l.VerifyTimeout + time.Duration(len(changes))*verifyChange + time.Duration(kept/verifyBytes)*time.Second
 }
 
 func described(v verify.Verdict) string {
@@ -122,7 +122,7 @@ func (t Tool) fits(r Result) error {
 
 // postconditions asks the policy with purpose verify. An engine that says that
 // it has no postconditions is not asked; one that cannot answer breaks the call.
-func (l *Line) postconditions(ctx context.Context, s settled) (asked bool, broken string) {
+func (l *Pipeline) postconditions(ctx context.Context, s settled) (asked bool, broken string) {
 	if !l.judgesResults() {
 		return false, ""
 	}
@@ -145,7 +145,7 @@ func (l *Line) postconditions(ctx context.Context, s settled) (asked bool, broke
 		if err != nil {
 			return true, "the policy's postconditions could not be looked at: " + err.Error()
 		}
-		if e := d.Details().Ensures; len(e) > 0 {
+		if e := d.Details().FailedPostconditions; len(e) > 0 {
 			return true, fmt.Sprintf("the policy's postcondition does not hold: %s (%s)", e[0].Text, e[0].At)
 		}
 		if err := l.labelled(ctx, s.id, d.Details().Labels, nil); err != nil {
@@ -157,7 +157,7 @@ func (l *Line) postconditions(ctx context.Context, s settled) (asked bool, broke
 
 // judgesResults reports whether the engine has anything to say of what a call returned: postconditions, or labels. One that does not say is
 // asked.
-func (l *Line) judgesResults() bool {
+func (l *Pipeline) judgesResults() bool {
 	ensures, says := l.engine().(interface{ Ensures() bool })
 	labels, reads := l.engine().(interface{ LabelsResults() bool })
 	return !says || ensures.Ensures() || reads && labels.LabelsResults()
@@ -184,25 +184,25 @@ func changeFacts(changes []effect.Change) []perm.ChangeFacts {
 
 // verifyFailed takes a call back that did not verify. Its result is kept on the
 // journal and shown to nobody.
-func (l *Line) verifyFailed(ctx context.Context, s settled, out *Outcome, broken string) *Outcome {
+func (l *Pipeline) verifyFailed(ctx context.Context, s settled, out *Outcome, broken string) *Outcome {
 	out.Status = StatusVerifyFailed
 	out.Error = &Problem{What: "the call did not verify", Why: broken}
-	results, err := l.p.Reverter.TakeBack(ctx, l.p.Recorder, s.id, "verify_failed")
-	out.Undo, out.TakenBack = results, revert.TakenBack(results)
+	results, err := l.p.Reverter.RevertCall(ctx, l.p.Recorder, s.id, "verify_failed")
+	out.RevertResults, out.Reverted = results, revert.RevertSummary(results)
 	if err != nil {
-		out.TakenBack = "none"
+		out.Reverted = "none"
 		out.Error.Why += "; taking it back failed: " + err.Error()
 	}
-	if out.TakenBack != "all" {
+	if out.Reverted != "all" {
 		out.Error.Fix = "not all of it could be taken back; look at what is left and revert again"
 	}
 	return out.withText().without(s.input)
 }
 
-func (l *Line) subject(i intended, output json.RawMessage) verify.Subject {
+func (l *Pipeline) subject(i intended, output json.RawMessage) verify.Subject {
 	s := i.subject(output)
 	if l.p.World != nil {
-		s.World = l.p.World(i.exact, i.live.Changes())
+		s.Resources = l.p.World(i.exact, i.live.Changes())
 	}
 	return s
 }

@@ -12,7 +12,7 @@ import (
 
 // TestTimeToVerify: a Verify gets more time where there is more to look at.
 func TestTimeToVerify(t *testing.T) {
-	l := tool.Limits{Verify: 30 * time.Second}
+	l := tool.Limits{VerifyTimeout: 30 * time.Second}
 	require.Equal(t, 30*time.Second, tool.TimeToVerify(l, nil))
 	require.Equal(t, 430*time.Second, tool.TimeToVerify(l, make([]effect.Change, 20_000)))
 	large := effect.Change{Blobs: []effect.BlobRef{{Size: 1 << 30}}}

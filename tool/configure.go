@@ -20,9 +20,9 @@ type configuration struct {
 	why    string // it is not configured, "" where nobody tried
 }
 
-// NotConfigured says why calls of the tool are invalid until somebody configures it, ""
+// NotConfiguredReason says why calls of the tool are invalid until somebody configures it, ""
 // where they are not. A tool with settings is not configured before Configure.
-func (t Tool) NotConfigured() string {
+func (t Tool) NotConfiguredReason() string {
 	switch {
 	case t.t == nil || t.t.configured.values != nil:
 		return ""
@@ -65,8 +65,8 @@ func (t Tool) Configure(ctx context.Context, values json.RawMessage) (configured
 	return Tool{&c}, warnings, nil
 }
 
-// Unconfigured returns the tool without settings, and says why it has none, or why it cannot be offered otherwise.
-func (t Tool) Unconfigured(why string) Tool {
+// WithoutSettings returns the tool without settings, and says why it has none, or why it cannot be offered otherwise.
+func (t Tool) WithoutSettings(why string) Tool {
 	if t.t == nil {
 		return t
 	}

@@ -25,7 +25,7 @@ const (
 // content adds to the changes of a call what the files hold now. An engine that does
 // not say that it reads content is not shown any. What cannot be read is an error: a
 // postcondition that did not see it would say nothing of the call.
-func (l *Line) content(ctx context.Context, s settled, facts []perm.ChangeFacts, changes []effect.Change) error {
+func (l *Pipeline) content(ctx context.Context, s settled, facts []perm.ChangeFacts, changes []effect.Change) error {
 	if e, ok := l.engine().(interface{ ReadsContent() bool }); !ok || !e.ReadsContent() || len(facts) == 0 {
 		return nil
 	}
@@ -50,8 +50,8 @@ func (l *Line) content(ctx context.Context, s settled, facts []perm.ChangeFacts,
 
 // contentReader reads each file once.
 type contentReader struct {
-	line  *Line
-	world verify.World
+	line  *Pipeline
+	world verify.ResourceView
 	masks []perm.Mask
 	left  int
 	seen  map[string]perm.ChangeFacts

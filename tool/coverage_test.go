@@ -55,11 +55,11 @@ func TestCoverage(t *testing.T) {
 	spec.Observed[0] = "other"
 	require.Equal(t, []string{"workspace"}, seen.Spec().Observed)
 
-	_, err = compose.Chain(compose.About{Name: "both"}, compose.Part{Tool: seen})
+	_, err = compose.Chain(compose.Declaration{Name: "both"}, compose.Part{Tool: seen})
 	require.ErrorContains(t, err, "compared before and after a call of its own")
 	word, err := made(tool.Spec{Confinement: tool.Handles, Coverage: effect.Declared, EffectClass: effect.Reversible})
 	require.NoError(t, err)
-	whole, err := compose.Chain(compose.About{Name: "both"}, compose.Part{Tool: word})
+	whole, err := compose.Chain(compose.Declaration{Name: "both"}, compose.Part{Tool: word})
 	require.NoError(t, err)
 	require.Equal(t, effect.Declared, whole.Coverage())
 }

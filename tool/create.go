@@ -26,12 +26,12 @@ func Effect(c effect.Class) Option { return func(s *Spec) { s.EffectClass = c } 
 // Confined declares what keeps the tool to its accesses.
 func Confined(c Confinement) Option { return func(s *Spec) { s.Confinement = c } }
 
-// Verified declares how to look whether the effect of a call is there.
-func Verified(v verify.Verifier) Option { return func(s *Spec) { s.Verify = v } }
+// VerifyWith declares how to look whether the effect of a call is there.
+func VerifyWith(v verify.Verifier) Option { return func(s *Spec) { s.Verify = v } }
 
-// Undone declares how to take a call back that acts outside handles. The
+// RevertWith declares how to take a call back that acts outside handles. The
 // function is found again by the tool's name and this version.
-func Undone(undoVersion string, r Revert) Option {
+func RevertWith(undoVersion string, r Revert) Option {
 	return func(s *Spec) { s.Revert, s.UndoVersion = r, undoVersion }
 }
 

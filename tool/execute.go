@@ -31,7 +31,7 @@ func (e *panicError) Error() string { return fmt.Sprintf("the tool panicked (%T)
 // gives up, the permits close first: operations in flight are waited for and
 // later ones refused, so that what the call did is settled before anybody says
 // how it ended.
-func (l *Line) execute(ctx context.Context, i intended) (executed, *Outcome) {
+func (l *Pipeline) execute(ctx context.Context, i intended) (executed, *Outcome) {
 	if i.answer != nil { // a filter answered: the code is not entered
 		return executed{intended: i, result: cloneResult(i.answer), output: i.answer}, nil
 	}
@@ -43,7 +43,7 @@ func (l *Line) execute(ctx context.Context, i intended) (executed, *Outcome) {
 	e := executed{intended: i, result: result}
 	if closed := l.close(ctx, i.live); closed != nil {
 		i.live.Abort(context.WithoutCancel(ctx))
-		return executed{}, l.failed(context.WithoutCancel(ctx), i, mishap{err: closed, going: true})
+		return executed{}, l.failed(context.WithoutCancel(ctx), i, callFailure{err: closed, going: true})
 	}
 	if refused := i.live.Refused(); refused != nil {
 		err = stopped(err, refused) // whatever the tool made of it
@@ -73,18 +73,18 @@ func (l *Line) execute(ctx context.Context, i intended) (executed, *Outcome) {
 	}
 	if err != nil {
 		i.live.Abort(settleCtx)
-		var waits *waitingError
+		var waits *approvalPendingError
 		if errors.As(err, &waits) {
 			return executed{}, l.suspend(settleCtx, i, waits)
 		}
-		return executed{}, l.failed(settleCtx, i, mishap{err: err, cause: cause, running: !over})
+		return executed{}, l.failed(settleCtx, i, callFailure{err: err, cause: cause, running: !over})
 	}
 	return e, nil
 }
 
 // executeTime is how long the code of a tool may run, without the time in which it
 // waits for a person.
-func (l *Line) executeTime(t Tool) time.Duration {
+func (l *Pipeline) executeTime(t Tool) time.Duration {
 	if limit := t.t.spec.Hints.Timeout; limit > 0 {
 		return limit
 	}
@@ -106,8 +106,8 @@ func stopped(err error, refused *line.DeniedError) error {
 }
 
 // close ends the call's permits. Operations in flight have a while to end.
-func (l *Line) close(ctx context.Context, live *line.Call) error {
-	grace, cancel := l.p.Host.WithTimeout(context.WithoutCancel(ctx), l.p.Limits.Grace, ErrTimeout)
+func (l *Pipeline) close(ctx context.Context, live *line.Call) error {
+	grace, cancel := l.p.Host.WithTimeout(context.WithoutCancel(ctx), l.p.Limits.GracePeriod, ErrTimeout)
 	defer cancel()
 	return live.Close(grace)
 }
@@ -122,7 +122,7 @@ type returned struct {
 
 // enter runs the code on a goroutine of its own, so that a call whose code does
 // not return can still end; over says whether it returned.
-func (l *Line) enter(ctx context.Context, i intended) (r Result, over bool, err error) {
+func (l *Pipeline) enter(ctx context.Context, i intended) (r Result, over bool, err error) {
 	if err := l.p.Host.Point(ctx, "tool.execute"); err != nil {
 		return Result{}, true, NoEffect(err)
 	}
@@ -180,9 +180,9 @@ const returnTime = time.Second
 
 // encode takes the result over: from here on nobody shares memory with the
 // tool.
-func (l *Line) encode(r Result) ([]byte, error) {
+func (l *Pipeline) encode(r Result) ([]byte, error) {
 	if r.JSON != nil {
-		if _, err := canon.Canonicalize(r.JSON, canon.Limits{Bytes: canon.DefaultLimits().Bytes, Depth: l.p.Limits.Depth}); err != nil {
+		if _, err := canon.Canonicalize(r.JSON, canon.Limits{Bytes: canon.DefaultLimits().Bytes, Depth: l.p.Limits.MaxDepth}); err != nil {
 			return nil, fmt.Errorf("the tool's structured output: %w", err)
 		}
 	}
@@ -196,8 +196,8 @@ func (l *Line) encode(r Result) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the tool's result: %w", err)
 	}
-	if len(out) > l.p.Limits.Output {
-		return nil, fmt.Errorf("the tool's result has %d bytes; the limit is %d", len(out), l.p.Limits.Output)
+	if len(out) > l.p.Limits.MaxOutput {
+		return nil, fmt.Errorf("the tool's result has %d bytes; the limit is %d", len(out), l.p.Limits.MaxOutput)
 	}
 	return out, nil
 }

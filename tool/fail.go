@@ -12,20 +12,20 @@ import (
 	"github.com/remit-dev/remit/verify"
 )
 
-// proof says why a call that went wrong is known to have no effect left. The
+// noEffectProof says why a call that went wrong is known to have no effect left. The
 // empty proof is none: the outcome is unknown.
-type proof string
+type noEffectProof string
 
 const (
-	noProof      proof = ""
-	provenByTool proof = "no_effect"  // the tool said so
-	provenPure   proof = "pure"       // its class has none
-	provenBack   proof = "taken_back" // its changes are all it did, and they are undone
-	provenProbe  proof = "probe"      // its Verify found the effect absent
+	noProof      noEffectProof = ""
+	provenByTool noEffectProof = "no_effect"  // the tool said so
+	provenPure   noEffectProof = "pure"       // its class has none
+	provenBack   noEffectProof = "taken_back" // its changes are all it did, and they are undone
+	provenProbe  noEffectProof = "probe"      // its Verify found the effect absent
 )
 
-// mishap is what went wrong with a call whose code was entered.
-type mishap struct {
+// callFailure is what went wrong with a call whose code was entered.
+type callFailure struct {
 	err     error
 	cause   error // why its context ended, nil where it did not
 	running bool  // its code has not returned
@@ -35,7 +35,7 @@ type mishap struct {
 // failed ends a call whose code was entered and went wrong. Its changes are
 // taken back where they are all that it can have done; where that cannot be
 // shown the outcome is unknown, and nothing is undone blindly.
-func (l *Line) failed(ctx context.Context, i intended, m mishap) *Outcome {
+func (l *Pipeline) failed(ctx context.Context, i intended, m callFailure) *Outcome {
 	err := m.err
 	status, stage := causeStatus(err, m.cause)
 	out := l.outcome(i.permitted, status)
@@ -51,12 +51,12 @@ func (l *Line) failed(ctx context.Context, i intended, m mishap) *Outcome {
 	}
 	if p == provenBack || p != noProof && len(i.live.Changes()) > 0 {
 		results, tbErr := l.withdraw(ctx, i)
-		out.Undo, out.TakenBack = results, revert.TakenBack(results)
+		out.RevertResults, out.Reverted = results, revert.RevertSummary(results)
 		if tbErr != nil {
-			out.TakenBack = "none"
+			out.Reverted = "none"
 			out.Error.Why += "; taking its changes back failed: " + tbErr.Error()
 		}
-		if tbErr != nil || out.TakenBack != "all" {
+		if tbErr != nil || out.Reverted != "all" {
 			p = noProof
 		}
 	}
@@ -64,7 +64,7 @@ func (l *Line) failed(ctx context.Context, i intended, m mishap) *Outcome {
 		out.Status, out.Stage = StatusUnknown, ""
 		out.Error.What = "the effect of the call cannot be told"
 		out.Error.Fix = "look at what it may have touched; it is neither repeated nor undone by itself"
-		if out.TakenBack == "some" {
+		if out.Reverted == "some" {
 			out.Error.Fix = "look at what it may have touched: remit took back the changes that it saw, and cannot see all; it repeats nothing"
 		}
 		l.end(ctx, i, &out, &record.Unknown{Status: string(StatusUnknown), Why: i.veil.text(err.Error())})
@@ -93,24 +93,24 @@ func refusedInside(i intended, err error, out *Outcome, body *record.Failed) {
 // withdraw takes the changes of a failed call back. What only the call knew of
 // them goes first, without a barrier: the one of the taking back makes it
 // durable.
-func (l *Line) withdraw(ctx context.Context, i intended) ([]effect.Result, error) {
+func (l *Pipeline) withdraw(ctx context.Context, i intended) ([]effect.Result, error) {
 	if posts := i.live.Posts(); len(posts) > 0 {
-		w := revert.Write{Lines: []revert.Line{{Call: i.id, Body: &record.Landed{Posts: posts}}}}
+		w := revert.Write{Records: []revert.CallRecord{{Call: i.id, Body: &record.Landed{Posts: posts}}}}
 		if err := l.p.Recorder.Write(ctx, w); err != nil {
 			return nil, err
 		}
 	}
-	return l.p.Reverter.TakeBack(ctx, l.p.Recorder, i.id, "failed")
+	return l.p.Reverter.RevertCall(ctx, l.p.Recorder, i.id, "failed")
 }
 
-func (l *Line) prove(ctx context.Context, i intended, m mishap) proof {
+func (l *Pipeline) prove(ctx context.Context, i intended, m callFailure) noEffectProof {
 	var none *noEffectError
 	var blocked *blockedError
 	var composed *line.ComposedError
 	parts := errors.As(m.err, &composed)
 	s := i.tool.t.spec
 	switch {
-	case m.going, errors.Is(m.err, line.ErrUndetermined): // what may still come must not be taken for absent
+	case m.going, errors.Is(m.err, line.ErrOutcomeUnknown): // what may still come must not be taken for absent
 		return noProof
 	case s.Confinement == Sandbox && !parts && errors.As(m.err, &none) && len(i.live.Changes()) == 0: // such as a server that cannot be started
 		return provenByTool
@@ -146,13 +146,13 @@ func (l *Line) prove(ctx context.Context, i intended, m mishap) proof {
 
 // end writes the record that ends a call, with its start where that was still
 // waiting. It has a barrier unless the call can have had no effect.
-func (l *Line) end(ctx context.Context, i intended, out *Outcome, b record.Body) {
+func (l *Pipeline) end(ctx context.Context, i intended, out *Outcome, b record.Body) {
 	//mutant:barrier
 	w := revert.Write{Durable: len(i.live.Changes()) > 0 || barrierBeforeExecute(i.tool) || l.counts(i.permitted) || out.Status == StatusDenied}
-	w.Lines = append(i.live.Start(), revert.Line{Call: i.id, Body: b})
+	w.Records = append(i.live.Start(), revert.CallRecord{Call: i.id, Body: b})
 	if err := l.p.Recorder.Write(ctx, w); err != nil {
 		out.Error.Why += " (and the journal could not note it: " + err.Error() + ")"
-		l.broken.Store(true)
+		l.journalFailed.Store(true)
 		if w.Durable && out.Status != StatusDenied {
 			out.Status = StatusUnknown
 		}

@@ -26,12 +26,12 @@ func FuzzRedact(f *testing.F) {
 		if err != nil {
 			return
 		}
-		v := &veil{input: input}
+		v := &redaction{input: input}
 		require.Equal(t, string(input), string(v.shownInput()), "nothing is hidden yet")
 		v.add([]string{pointer})
 		shown := v.shownInput()
 		require.True(t, json.Valid(shown))
-		again := &veil{input: shown, pointers: v.pointers}
+		again := &redaction{input: shown, pointers: v.pointers}
 		require.Equal(t, string(shown), string(again.shownInput()), "twice is once")
 		value, there := slowAt(input, pointer)
 		require.Equal(t, there, v.hidesInput())

@@ -15,14 +15,14 @@ const mostURLs = 100
 
 // tellGiven says in a request which URLs the call names, and of each whether the session was given it; and of a connect whether one was that
 // leads there. An engine that says that it does not read that is not told.
-func (l *Line) tellGiven(ctx context.Context, req *perm.Request) error {
+func (l *Pipeline) tellGiven(ctx context.Context, req *perm.Request) error {
 	if e, ok := l.engine().(interface{ ReadsURLs() bool }); ok && !e.ReadsURLs() {
 		return nil
 	}
 	req.Call.URLs = []perm.URLFacts{}
-	var mentions []link.Mention
+	var mentions []link.Match
 	for text := range link.Texts(req.Call.Args) {
-		mentions = append(mentions, link.Mentions(text)...)
+		mentions = append(mentions, link.Find(text)...)
 	}
 	to, leads := "", false
 	if req.Access.Action == perm.Connect {
@@ -37,22 +37,22 @@ func (l *Line) tellGiven(ctx context.Context, req *perm.Request) error {
 	}
 	if leads {
 		given := has(link.Resource(to), true)
-		req.Access.Given = &given
+		req.Access.UserProvided = &given
 	}
 	req.Call.URLs = urlFacts(mentions, has)
 	return nil
 }
 
 // urlFacts are those of each URL, once.
-func urlFacts(mentions []link.Mention, has func(string, bool) bool) []perm.URLFacts {
+func urlFacts(mentions []link.Match, has func(string, bool) bool) []perm.URLFacts {
 	facts := make([]perm.URLFacts, 0, len(mentions))
 	for _, m := range mentions {
 		given := slices.ContainsFunc(m.Forms, func(url string) bool { return has(url, false) })
-		facts = append(facts, perm.URLFacts{URL: m.Text, Given: given})
+		facts = append(facts, perm.URLFacts{URL: m.Text, UserProvided: given})
 	}
 	slices.SortFunc(facts, func(a, b perm.URLFacts) int {
-		if a.Given != b.Given {
-			if b.Given {
+		if a.UserProvided != b.UserProvided {
+			if b.UserProvided {
 				return -1
 			}
 			return 1

@@ -38,7 +38,7 @@ func TestGraded(t *testing.T) {
 	require.True(t, ok)
 	require.Equal(t, "upper", r.Tool)
 
-	changed, err := graded.With(func(s *tool.Spec) { s.Description += " It shouts." })
+	changed, err := graded.Modify(func(s *tool.Spec) { s.Description += " It shouts." })
 	require.NoError(t, err)
 	require.Equal(t, tool.Ungraded, changed.Grade())
 	changed, err = changed.Graded(file)

@@ -15,15 +15,15 @@ import (
 
 const setHold = "hold"
 
-// holds reports whether the policy wants a call to wait for the commit, also
+// needsHold reports whether the policy wants a call to wait for the commit, also
 // where somebody has to approve it before.
-func holds(d perm.Decision) bool {
+func needsHold(d perm.Decision) bool {
 	return d.Effect() == perm.Hold || slices.ContainsFunc(d.Reasons(), func(r perm.Reason) bool { return r.Set == setHold })
 }
 
-// weighing are the reasons of one answer that count for a call with this effect:
+// reasonsFor are the reasons of one answer that count for a call with this effect:
 // of a milder answer only why the call is held.
-func weighing(d perm.Decision, effect perm.Effect) []perm.Reason {
+func reasonsFor(d perm.Decision, effect perm.Effect) []perm.Reason {
 	reasons := d.Reasons()
 	switch {
 	case d.Effect() == effect:
@@ -57,7 +57,7 @@ func (a admitted) cannotWait(dynamic bool) string {
 
 // hold ends a call that waits for the commit, for now. Its record is all that
 // releasing it needs, and is durable before anybody is told that the call is queued.
-func (l *Line) hold(ctx context.Context, f filtered, back func()) *Outcome {
+func (l *Pipeline) hold(ctx context.Context, f filtered, back func()) *Outcome {
 	p := f.permitted
 	started, err := l.startedRecord(f)
 	if err == nil {
@@ -66,7 +66,7 @@ func (l *Line) hold(ctx context.Context, f filtered, back func()) *Outcome {
 			Started: *started, Idempotent: p.tool.t.spec.Hints.Idempotent, Masks: terms.Masks, Requires: terms.Requires,
 		}
 		//mutant:barrier
-		w := revert.Write{Lines: []revert.Line{{Call: p.id, Body: body}}, Durable: true}
+		w := revert.Write{Records: []revert.CallRecord{{Call: p.id, Body: body}}, Durable: true}
 		var over *line.DeniedError
 		over, err = l.charge(ctx, p, func() error { return l.p.Recorder.Write(context.WithoutCancel(ctx), w) })
 		if over != nil {
@@ -77,7 +77,7 @@ func (l *Line) hold(ctx context.Context, f filtered, back func()) *Outcome {
 	if err != nil {
 		// It may be on the journal all the same: nothing may be committed any more.
 		back()
-		l.broken.Store(true)
+		l.journalFailed.Store(true)
 		out := l.outcome(p, StatusFailed)
 		out.Error = &Problem{What: "the call was not queued", Why: "the journal could not take its record: " + err.Error()}
 		return out.withText()
@@ -90,9 +90,9 @@ func (l *Line) hold(ctx context.Context, f filtered, back func()) *Outcome {
 // that moment, and somebody approved them where it asked. What may have changed
 // since is looked at: the tool, what the call touches, and whether the session's
 // grant still stands. A call that cannot be started has had no effect.
-func (l *Line) Release(ctx context.Context, c *revert.Call, turn int) Outcome {
+func (l *Pipeline) Release(ctx context.Context, c *revert.Call, turn int) Outcome {
 	p := permitted{admitted: admitted{
-		id: c.Ref.Call, input: c.Held.Input, digest: c.Held.InputDigest, veil: &veil{input: c.Held.Input, known: l.known, pointers: c.Held.Redacted},
+		id: c.Ref.Call, input: c.Held.Input, digest: c.Held.InputDigest, veil: &redaction{input: c.Held.Input, known: l.known, pointers: c.Held.Redacted},
 		sums: c.Held.Counts, released: c.Held, doubt: c.Phase == revert.PhaseUnknown, seq: c.Held.Sequence, pass: l.newPass(turn, c.Held.Replaced),
 	}, key: c.Held.Key, approval: c.Held.Approval}
 	p.counted = l.p.Facts.Reserve(p.id, c.Held.Tool.Name, p.sums)
@@ -118,7 +118,7 @@ func (o Outcome) requeued() bool {
 	return false
 }
 
-func (l *Line) release(ctx context.Context, p permitted) Outcome {
+func (l *Pipeline) release(ctx context.Context, p permitted) Outcome {
 	stage, err := l.readmit(&p.admitted)
 	if err == nil {
 		stage, err = "grant", l.stillGranted(ctx, p)
@@ -136,7 +136,7 @@ func (l *Line) release(ctx context.Context, p permitted) Outcome {
 // readmit finds the tool of a held call again, and computes again what the call
 // touches: another tool, or one that would touch something else, was not asked
 // about.
-func (l *Line) readmit(a *admitted) (stage string, err error) {
+func (l *Pipeline) readmit(a *admitted) (stage string, err error) {
 	ref := a.released.Tool
 	t, ok := l.tools().Get(asking(ref))
 	if !ok {
@@ -148,7 +148,7 @@ func (l *Line) readmit(a *admitted) (stage string, err error) {
 	if t.SettingsDigest() != ref.Settings {
 		return "tool", fmt.Errorf("the settings of tool %s are not the ones that were decided about", ref.Name)
 	}
-	if why := t.NotConfigured(); why != "" {
+	if why := t.NotConfiguredReason(); why != "" {
 		return "tool", unconfigured(t, why)
 	}
 	a.tool, a.class = t, t.classOf(a.input)
@@ -173,11 +173,11 @@ func (l *Line) readmit(a *admitted) (stage string, err error) {
 	return "", nil
 }
 
-func (l *Line) stillGranted(ctx context.Context, p permitted) error {
+func (l *Pipeline) stillGranted(ctx context.Context, p permitted) error {
 	if err := l.p.Grant.Check(ctx); err != nil {
 		return err
 	}
-	if why := p.tool.Unseen(l.p.Client); why != "" {
+	if why := p.tool.HiddenReason(l.p.Client); why != "" {
 		return errors.New("the session does not see the tool any more: " + why)
 	}
 	for _, access := range p.asked() {
@@ -190,7 +190,7 @@ func (l *Line) stillGranted(ctx context.Context, p permitted) error {
 
 // unreleased ends a release before the call could start. The call stays in the
 // queue, and its record says why.
-func (l *Line) unreleased(ctx context.Context, p permitted, stage string, why error) *Outcome {
+func (l *Pipeline) unreleased(ctx context.Context, p permitted, stage string, why error) *Outcome {
 	out := Outcome{
 		Call: p.id, Txn: l.p.Recorder.Txn(), Tool: p.released.Tool.Name, Status: StatusFailed, EffectClass: p.released.Class.OrPivot(),
 		Changes: []Change{}, Decision: decisionRecord(p.released.Decision),
@@ -207,10 +207,10 @@ func (l *Line) unreleased(ctx context.Context, p permitted, stage string, why er
 	}
 	body := &record.Failed{Status: string(out.Status), Stage: out.Stage, Why: p.veil.text(why.Error()), Proof: "not_started"}
 	//mutant:barrier
-	w := revert.Write{Lines: []revert.Line{{Call: p.id, Body: body}}, Durable: true}
+	w := revert.Write{Records: []revert.CallRecord{{Call: p.id, Body: body}}, Durable: true}
 	if err := l.p.Recorder.Write(context.WithoutCancel(ctx), w); err != nil {
 		out.Error.Why += " (and the journal could not note it: " + err.Error() + ")"
-		l.broken.Store(true)
+		l.journalFailed.Store(true)
 	}
 	return out.withText()
 }

@@ -17,7 +17,7 @@ import (
 
 // gate decides what a running call asks for beyond its exact accesses: within
 // what this call may need, within the session's grant, by the same policy.
-func (l *Line) gate(a admitted) line.Gate {
+func (l *Pipeline) gate(a admitted) line.AuthorizeFunc {
 	return func(ctx context.Context, access perm.ResourceAccess) (line.Ruling, error) {
 		r, err := perm.ParseResource(access.Resource)
 		if err != nil {
@@ -42,7 +42,7 @@ func (l *Line) gate(a admitted) line.Gate {
 
 // approves has accesses approved that a running call asks for and the policy asks
 // about: each by what was approved before of calls to come, and the others together.
-func (l *Line) approves(p permitted) line.Approve {
+func (l *Pipeline) approves(p permitted) line.Approve {
 	return func(ctx context.Context, live *line.Call, asked []line.Ruling) ([]*record.Approved, error) {
 		p := p
 		p.during = true
@@ -85,7 +85,7 @@ func approvedOf(approval *record.Approval, accesses []perm.ResourceAccess) *reco
 // inside has a person approve what a running call asks for. One that is there answers
 // now. Else a call without effect waits, to run again when it was approved; one that
 // may have had an effect goes on as soon as the answer is on the journal.
-func (l *Line) inside(ctx context.Context, live *line.Call, p permitted, asked []perm.ResourceAccess) (*record.Approval, error) {
+func (l *Pipeline) inside(ctx context.Context, live *line.Call, p permitted, asked []perm.ResourceAccess) (*record.Approval, error) {
 	p.before = l.approvals(p, live.Approved())
 	ask := l.question(p.admitted, asked, p.decision)
 	if approval := l.earlier(p, ask); approval != nil {
@@ -103,7 +103,7 @@ func (l *Line) inside(ctx context.Context, live *line.Call, p permitted, asked [
 	if err := l.unkept(p.admitted, asked[0], p.decision, true, false); err != nil {
 		return nil, err
 	}
-	if live.Suspend(ctx, &waitingError{permitted: p, asked: asked}) {
+	if live.Suspend(ctx, &approvalPendingError{permitted: p, asked: asked}) {
 		return nil, live.Waits()
 	}
 	return l.waitFor(ctx, live, p, ask)
@@ -111,7 +111,7 @@ func (l *Line) inside(ctx context.Context, live *line.Call, p permitted, asked [
 
 // earlier finds what was approved of a call that runs again, in one of its earlier
 // runs or in answer to what it waited with.
-func (l *Line) earlier(p permitted, ask ctxperm.Ask) *record.Approval {
+func (l *Pipeline) earlier(p permitted, ask ctxperm.ApprovalRequest) *record.Approval {
 	if p.resume == nil {
 		return nil
 	}
@@ -131,7 +131,7 @@ func (l *Line) earlier(p permitted, ask ctxperm.Ask) *record.Approval {
 var errNoAnswer = errors.New("nobody answered in time")
 
 // answerTime is how long a running call of the tool waits for one answer.
-func (l *Line) answerTime(t Tool) time.Duration {
+func (l *Pipeline) answerTime(t Tool) time.Duration {
 	if l.p.Limits.Answer > 0 {
 		return l.p.Limits.Answer
 	}
@@ -143,7 +143,7 @@ const lookForAnswer = 100 * time.Millisecond
 
 // waitFor writes a question of a running call down and waits for the answer, which
 // another process may give.
-func (l *Line) waitFor(ctx context.Context, live *line.Call, p permitted, ask ctxperm.Ask) (*record.Approval, error) {
+func (l *Pipeline) waitFor(ctx context.Context, live *line.Call, p permitted, ask ctxperm.ApprovalRequest) (*record.Approval, error) {
 	limit := l.answerTime(p.tool)
 	refuse := func(why string, unanswered bool) error {
 		return &line.DeniedError{Access: ask.Accesses[0], Stage: "approver", Decision: p.decision, Why: why, Unanswered: unanswered}
@@ -182,7 +182,7 @@ func (l *Line) waitFor(ctx context.Context, live *line.Call, p permitted, ask ct
 
 // awaited returns the answer to a question, once there is one: a refusal if there
 // is any, else the newest.
-func (l *Line) awaited(ctx context.Context, call, question string) (*record.Answered, error) {
+func (l *Pipeline) awaited(ctx context.Context, call, question string) (*record.Answered, error) {
 	q := journal.Query{Call: call, Kinds: []kind.Kind{kind.Answered}}
 	for {
 		if err := l.p.Host.Point(ctx, "tool.answer"); err != nil {
@@ -218,7 +218,7 @@ var errTick = errors.New("look again")
 
 // approvals are those that a call which waits now has got so far, in this run and
 // before. One that a remembered approval gave is looked for again when it runs again.
-func (l *Line) approvals(p permitted, during []*record.Approved) (all []record.Approved) {
+func (l *Pipeline) approvals(p permitted, during []*record.Approved) (all []record.Approved) {
 	add := func(a record.Approved) {
 		if a.Grant == "" && !slices.ContainsFunc(all, func(o record.Approved) bool { return o.Digest == a.Digest }) {
 			all = append(all, a)
@@ -229,7 +229,7 @@ func (l *Line) approvals(p permitted, during []*record.Approved) (all []record.A
 		for _, a := range asked.Approvals {
 			add(a)
 		}
-		if a := l.earlier(p, ctxperm.Ask{Digest: asked.Digest}); a != nil {
+		if a := l.earlier(p, ctxperm.ApprovalRequest{Digest: asked.Digest}); a != nil {
 			add(record.Approved{Approval: *a, Access: asked.Access, Purpose: asked.Purpose})
 		}
 	}

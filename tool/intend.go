@@ -26,7 +26,7 @@ type intended struct {
 // which no handle announces gets a barrier of its own here; one that can act
 // only through handles carries its record along to the barrier of its first
 // change, since nothing can happen before that.
-func (l *Line) intend(ctx context.Context, f filtered) (intended, *Outcome) {
+func (l *Pipeline) intend(ctx context.Context, f filtered) (intended, *Outcome) {
 	p := f.permitted
 	started, err := l.startedRecord(f)
 	if p.released == nil {
@@ -34,7 +34,7 @@ func (l *Line) intend(ctx context.Context, f filtered) (intended, *Outcome) {
 	}
 	if err == nil && len(p.charged) > 0 {
 		//mutant:none the barrier of the branch below, for calls that a shared budget counts
-		w := revert.Write{Lines: []revert.Line{{Call: p.id, Body: started}}, Durable: true}
+		w := revert.Write{Records: []revert.CallRecord{{Call: p.id, Body: started}}, Durable: true}
 		var over *line.DeniedError
 		if over, err = l.charge(ctx, p, func() error { return l.p.Recorder.Write(ctx, w) }); over != nil {
 			return intended{}, l.overdrawn(ctx, p, over, &record.Failed{})
@@ -42,7 +42,7 @@ func (l *Line) intend(ctx context.Context, f filtered) (intended, *Outcome) {
 		started = nil
 	} else if err == nil && f.answer == nil && (barrierBeforeExecute(p.tool) || p.released != nil || p.connects()) {
 		//mutant:barrier
-		w := revert.Write{Lines: []revert.Line{{Call: p.id, Body: started}}, Durable: true}
+		w := revert.Write{Records: []revert.CallRecord{{Call: p.id, Body: started}}, Durable: true}
 		if err = l.p.Recorder.Write(ctx, w); err == nil {
 			started = nil
 		}
@@ -52,7 +52,7 @@ func (l *Line) intend(ctx context.Context, f filtered) (intended, *Outcome) {
 	if err != nil {
 		// Nothing was executed, so the call failed without effect, whatever
 		// became of the record.
-		l.broken.Store(true)
+		l.journalFailed.Store(true)
 		out := l.outcome(p, StatusFailed)
 		out.Error = &Problem{What: "the call was not started", Why: "the journal could not take its record: " + err.Error()}
 		return intended{}, out.withText()
@@ -60,10 +60,10 @@ func (l *Line) intend(ctx context.Context, f filtered) (intended, *Outcome) {
 	clock := line.NewClock(l.p.Host, l.executeTime(p.tool), ErrTimeout)
 	live := line.New(line.Config{
 		ID: p.id, Key: p.key, Tool: p.tool.Name(), Class: p.class, Observed: p.tool.Coverage() == effect.Observed, Settings: p.tool.t.configured.values, Principal: l.p.Principal, Client: l.p.Client, Recorder: l.p.Recorder,
-		Gate: l.gate(p.admitted), Approve: l.approves(p), Clock: clock, Changes: l.changeGate(p), Bound: func() perm.Set { return p.bound.Intersect(l.p.Grant.Set()) }, Decided: p.exact, Terms: p.terms(), Roots: l.p.Roots, Drivers: l.p.Drivers, Started: started, Turns: l.turns,
-		Patience: l.p.Limits.Claim, Waits: l.p.Waits, Files: l.p.Limits.files(),
-		Hides: func() bool { return len(p.veil.hides()) > 0 }, Ways: l.ways,
-		Held: l.p.Grant.Check, Broken: l.Broken, Progress: l.progress(p),
+		Gate: l.gate(p.admitted), Approve: l.approves(p), Clock: clock, Changes: l.changeGate(p), MaxAccesses: func() perm.Set { return p.bound.Intersect(l.p.Grant.Set()) }, Authorized: p.exact, Terms: p.terms(), Roots: l.p.Roots, Drivers: l.p.Drivers, Started: started, Turns: l.turns,
+		ClaimTimeout: l.p.Limits.ClaimTimeout, Waits: l.p.Waits, Files: l.p.Limits.files(),
+		HasRedactions: func() bool { return len(p.veil.hides()) > 0 }, Environment: l.ways,
+		CheckGrant: l.p.Grant.Check, JournalFailed: l.JournalFailed, Progress: l.progress(p),
 	})
 	f.permitted = p
 	return intended{filtered: f, live: live, clock: clock}, nil
@@ -91,7 +91,7 @@ func reachesOut(bound perm.Set) bool {
 	})
 }
 
-func (l *Line) startedRecord(f filtered) (*record.Started, error) {
+func (l *Pipeline) startedRecord(f filtered) (*record.Started, error) {
 	p := f.permitted
 	if p.released != nil {
 		started := p.released.Started
@@ -123,8 +123,8 @@ func (l *Line) startedRecord(f filtered) (*record.Started, error) {
 }
 
 // ways is what takes changes of a running call back.
-func (l *Line) ways(ctx context.Context) (revert.Ways, error) {
-	return l.p.Reverter.Ways(ctx, l.p.Recorder.Session())
+func (l *Pipeline) ways(ctx context.Context) (revert.Environment, error) {
+	return l.p.Reverter.EnvironmentFor(ctx, l.p.Recorder.Session())
 }
 
 // context makes what the tool's code receives.

@@ -29,7 +29,7 @@ func TestKeyVectors(t *testing.T) {
 	for _, v := range vectors.Keys {
 		key := tool.OperationKey(v.Txn, v.Sequence, v.ToolDigest, []byte(v.Input))
 		require.Equal(t, v.Key, key)
-		require.Equal(t, v.UndoKey, revert.UndoKey(key))
+		require.Equal(t, v.UndoKey, revert.RevertKey(key))
 		require.False(t, seen[key], "each call has a key of its own")
 		seen[key] = true
 	}

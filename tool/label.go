@@ -19,7 +19,7 @@ import (
 // decision from here on, so they are set first; then they are durable, so that no
 // restart forgets what somebody may have seen. A label that cannot be kept refuses
 // the access, and stays set: a label too many only makes the policy stricter.
-func (l *Line) label(ctx context.Context, a admitted, access perm.ResourceAccess, d perm.Decision) error {
+func (l *Pipeline) label(ctx context.Context, a admitted, access perm.ResourceAccess, d perm.Decision) error {
 	labels := d.Details().Labels
 	if c := a.tool.t.spec.OutputContent; c != nil {
 		labels = append(labels, c.Labels()...)
@@ -34,7 +34,7 @@ func (l *Line) label(ctx context.Context, a admitted, access perm.ResourceAccess
 }
 
 // labelled gives the session labels and requirements, durably.
-func (l *Line) labelled(ctx context.Context, call string, labels, requires []string) error {
+func (l *Pipeline) labelled(ctx context.Context, call string, labels, requires []string) error {
 	labels, requires = l.p.Facts.Label(labels, requires)
 	if len(labels)+len(requires) == 0 {
 		return nil
@@ -46,7 +46,7 @@ func (l *Line) labelled(ctx context.Context, call string, labels, requires []str
 	rec := revert.NewRecorder(l.p.Recorder.Journal(), l.p.Host, l.p.Recorder.Session())
 	body := &record.Labelled{Labels: append([]string{}, labels...), Requires: requires, By: record.CallRef{Txn: l.p.Recorder.Txn(), Call: call}}
 	//mutant:barrier
-	return rec.Write(context.WithoutCancel(ctx), revert.Write{Lines: []revert.Line{{Call: call, Body: body}}, Durable: true})
+	return rec.Write(context.WithoutCancel(ctx), revert.Write{Records: []revert.CallRecord{{Call: call, Body: body}}, Durable: true})
 }
 
 // labelsOf joins the labels of several decisions, in their order.
@@ -86,7 +86,7 @@ func (r Result) checkRaises() error {
 
 // raise gives the session what a result raises, before the result is on the journal: whoever finds it there finds that too. A result that
 // cannot raise what it says is delivered to nobody.
-func (l *Line) raise(ctx context.Context, d delivered) delivered {
+func (l *Pipeline) raise(ctx context.Context, d delivered) delivered {
 	if !mayRaise(d.output) && !mayRaise(d.given) {
 		return d
 	}
@@ -110,7 +110,7 @@ func mayRaise(output []byte) bool {
 	return bytes.Contains(output, []byte(`"labels":`)) || bytes.Contains(output, []byte(`"requires":`))
 }
 
-func (l *Line) raisable(labels []string) error {
+func (l *Pipeline) raisable(labels []string) error {
 	have, _ := l.p.Facts.Labels()
 	for _, label := range labels {
 		if l.known.Scrub(label) != label {
@@ -130,7 +130,7 @@ func (l *Line) raisable(labels []string) error {
 const raisedByResult = "raised by a result"
 
 // requiring is a decision with what results have raised for each call of the session.
-func (l *Line) requiring(d perm.Decision) perm.Decision {
+func (l *Pipeline) requiring(d perm.Decision) perm.Decision {
 	_, requires := l.p.Facts.Labels()
 	if len(requires) == 0 {
 		return d

@@ -20,20 +20,20 @@ import (
 	"github.com/remit-dev/remit/verify"
 )
 
-// Line is the straight line of a call for one transaction. Package agent makes
+// Pipeline is the straight line of a call for one transaction. Package agent makes
 // it; it is safe for concurrent use.
-type Line struct {
-	p     Parts
-	turns *line.Turns
-	known line.Secrets // values that must be nowhere
-	// broken: a record that must not be missing could not be written. What the
+type Pipeline struct {
+	p     PipelineConfig
+	turns *line.ResourceLocks
+	known line.SecretSets // values that must be nowhere
+	// journalFailed: a record that must not be missing could not be written. What the
 	// journal says of the transaction is then behind the world.
-	broken *atomic.Bool
+	journalFailed *atomic.Bool
 }
 
-// Parts is what a line is made of. Only this module can make one that works.
-type Parts struct {
-	Key       line.Key
+// PipelineConfig is what a line is made of. Only this module can make one that works.
+type PipelineConfig struct {
+	Key       line.ModuleKey
 	Host      host.Host
 	Tools     func() Registry // as they are now; nil: none
 	Engine    perm.Engine
@@ -46,30 +46,30 @@ type Parts struct {
 	Reverter  *revert.Reverter
 	Roots     map[string]disk.Root
 	Drivers   []any // ctxperm.Driver each
-	World     func(accesses []perm.ResourceAccess, changes []effect.Change) verify.World
-	Facts     Facts
-	Nest      string // the nested transaction of the calls
-	Beside    *Line  // of the transaction that it is in
+	World     func(accesses []perm.ResourceAccess, changes []effect.Change) verify.ResourceView
+	Facts     CounterStore
+	Nest      string    // the nested transaction of the calls
+	Beside    *Pipeline // of the transaction that it is in
 	// Memory keeps approvals for calls to come; nil: none is remembered.
 	Memory interface {
 		// Recall finds one that stands for an answer to the question now.
-		Recall(ctx context.Context, ask ctxperm.Ask, inputDigest string) (approval *record.Approval, err error)
+		Recall(ctx context.Context, ask ctxperm.ApprovalRequest, inputDigest string) (approval *record.Approval, err error)
 		// Keep remembers an answer that was just given.
-		Keep(ctx context.Context, ask ctxperm.Ask, ref record.ToolRef, inputDigest, by string, r ctxperm.Remember) error
+		Keep(ctx context.Context, ask ctxperm.ApprovalRequest, ref record.ToolRef, inputDigest, by string, r ctxperm.RememberScope) error
 	}
-	Waiting  func(ctxperm.Ask) // told of each question that is on the journal and waits; nil: nobody
-	Asker    json.RawMessage   // this process, as calls that wait record it; nil: not known
+	Waiting  func(ctxperm.ApprovalRequest) // told of each question that is on the journal and waits; nil: nobody
+	Asker    json.RawMessage               // this process, as calls that wait record it; nil: not known
 	Limits   Limits
-	Waits    *line.Waits    // of the runtime
-	Progress func(Progress) // nil: nobody listens
+	Waits    *line.WaitGraph // of the runtime
+	Progress func(Progress)  // nil: nobody listens
 
 	Filters    []Filter                             // in the order in which they are asked
 	Properties *sync.Map                            // of the session, for filters
 	Panicked   func(filter, hook string, err error) // of a hook that can change nothing any more; nil: nobody is told
 }
 
-// Facts are the counts of a session and a transaction, kept by package agent.
-type Facts interface {
+// CounterStore are the counts of a session and a transaction, kept by package agent.
+type CounterStore interface {
 	Session() perm.SessionFacts
 	Labels() (labels, requires []string)
 	// Reserve counts a call as in flight and its sums as added, unless it was held and so counted before;
@@ -91,18 +91,18 @@ type Facts interface {
 
 // Limits bound one call. A zero field takes its default.
 type Limits struct {
-	Input   int           // bytes of an input; default 16 MiB
-	Output  int           // bytes of a result's canonical form; default 32 MiB
-	Depth   int           // of arrays and objects in an input, and in a result's JSON; default 120, which is the most
-	File    int           // bytes of a file that is read or written whole; default 32 MiB
-	Entries int           // files and directories that one operation changes; default 10,000
-	Asked   time.Duration // how long an asked call waits for an answer; default 24 hours
-	Answer  time.Duration // how long a call that runs waits for one answer, beside its own time; default: as long as it may run
-	Timeout time.Duration // of Execute where the tool names none; default 2 minutes
-	Verify  time.Duration // of a Verify, beside what each change adds; default 30 seconds
-	Undo    time.Duration // of a Revert; default 2 minutes
-	Grace   time.Duration // for operations in flight when a call has to end; default 30 seconds
-	Claim   time.Duration // how long a call waits for what another open transaction holds, within its timeout; default: it fails at once
+	MaxInput        int           // bytes of an input; default 16 MiB
+	MaxOutput       int           // bytes of a result's canonical form; default 32 MiB
+	MaxDepth        int           // of arrays and objects in an input, and in a result's JSON; default 120, which is the most
+	MaxFile         int           // bytes of a file that is read or written whole; default 32 MiB
+	MaxEntries      int           // files and directories that one operation changes; default 10,000
+	ApprovalTimeout time.Duration // how long an asked call waits for an answer; default 24 hours
+	Answer          time.Duration // how long a call that runs waits for one answer, beside its own time; default: as long as it may run
+	Timeout         time.Duration // of Execute where the tool names none; default 2 minutes
+	VerifyTimeout   time.Duration // of a Verify, beside what each change adds; default 30 seconds
+	RevertTimeout   time.Duration // of a Revert; default 2 minutes
+	GracePeriod     time.Duration // for operations in flight when a call has to end; default 30 seconds
+	ClaimTimeout    time.Duration // how long a call waits for what another open transaction holds, within its timeout; default: it fails at once
 }
 
 // What an input or an output can be let have: a record holds it, in what else it
@@ -114,21 +114,23 @@ const (
 
 // Check refuses limits that nothing could keep.
 func (l Limits) Check() error {
-	for name, n := range map[string]int{"Input": l.Input, "Output": l.Output} {
+	for name, n := range map[string]int{"Input": l.MaxInput, "Output": l.MaxOutput} {
 		if n > mostBytes {
 			return fmt.Errorf("tool.Limits.%s is %d bytes; at most %d can be kept in a record", name, n, mostBytes)
 		}
 	}
-	if l.Depth > mostDepth {
-		return fmt.Errorf("tool.Limits.Depth is %d levels; at most %d can be kept in a record", l.Depth, mostDepth)
+	if l.MaxDepth > mostDepth {
+		return fmt.Errorf("tool.Limits.Depth is %d levels; at most %d can be kept in a record", l.MaxDepth, mostDepth)
 	}
 	return nil
 }
 
-func (l Limits) files() line.FileLimits { return line.FileLimits{Bytes: l.File, Entries: l.Entries} }
+func (l Limits) files() line.FileLimits {
+	return line.FileLimits{Bytes: l.MaxFile, Entries: l.MaxEntries}
+}
 
 // document bounds an input, and a result's JSON but for its size.
-func (l Limits) document() canon.Limits { return canon.Limits{Bytes: l.Input, Depth: l.Depth} }
+func (l Limits) document() canon.Limits { return canon.Limits{Bytes: l.MaxInput, Depth: l.MaxDepth} }
 
 // WithDefaults fills in what is zero.
 func (l Limits) WithDefaults() Limits {
@@ -137,37 +139,37 @@ func (l Limits) WithDefaults() Limits {
 			*d = v
 		}
 	}
-	if l.Input <= 0 {
-		l.Input = 16 << 20
+	if l.MaxInput <= 0 {
+		l.MaxInput = 16 << 20
 	}
-	if l.Output <= 0 {
-		l.Output = 32 << 20
+	if l.MaxOutput <= 0 {
+		l.MaxOutput = 32 << 20
 	}
-	if l.Depth <= 0 {
-		l.Depth = mostDepth
+	if l.MaxDepth <= 0 {
+		l.MaxDepth = mostDepth
 	}
-	set(&l.Asked, 24*time.Hour)
+	set(&l.ApprovalTimeout, 24*time.Hour)
 	set(&l.Timeout, 2*time.Minute)
-	set(&l.Verify, 30*time.Second)
-	set(&l.Undo, 2*time.Minute)
-	set(&l.Grace, 30*time.Second)
+	set(&l.VerifyTimeout, 30*time.Second)
+	set(&l.RevertTimeout, 2*time.Minute)
+	set(&l.GracePeriod, 30*time.Second)
 	return l
 }
 
-// Line makes a line, or returns nil for parts that this module did not make.
-func (p Parts) Line() *Line {
+// Pipeline makes a line, or returns nil for parts that this module did not make.
+func (p PipelineConfig) Pipeline() *Pipeline {
 	if !p.Key.Valid() {
 		return nil
 	}
 	p.Limits = p.Limits.WithDefaults()
 	if p.Beside != nil {
-		return &Line{p: p, turns: p.Beside.turns, known: p.Beside.known, broken: p.Beside.broken}
+		return &Pipeline{p: p, turns: p.Beside.turns, known: p.Beside.known, journalFailed: p.Beside.journalFailed}
 	}
-	return &Line{p: p, turns: line.NewTurns(p.Host), known: line.SecretsOf(p.Drivers), broken: new(atomic.Bool)}
+	return &Pipeline{p: p, turns: line.NewTurns(p.Host), known: line.SecretsOf(p.Drivers), journalFailed: new(atomic.Bool)}
 }
 
 // tools are those of this moment. A call looks once, and goes on with what it found.
-func (l *Line) tools() Registry {
+func (l *Pipeline) tools() Registry {
 	if l.p.Tools == nil {
 		return Registry{}
 	}
@@ -193,23 +195,23 @@ type Request struct {
 	Turn  int // which request of its session it belongs to, from 0
 	// Progress listens to what the call reports, like agent.OnProgress for all calls; nil: nobody.
 	Progress func(Progress)
-	// Begun is told when the call's code is about to run. Keep makes it durable that it does, whatever the class of the call, and
+	// OnStart is told when the call's code is about to run. Keep makes it durable that it does, whatever the class of the call, and
 	// fails once the code has ended; note notes something beside what the tool does. Nil: nobody is told.
-	Begun func(call string, keep func(context.Context) error, note func(ctx context.Context, key string, value any) error)
+	OnStart func(call string, keep func(context.Context) error, note func(ctx context.Context, key string, value any) error)
 
 	// Asked is told, on a goroutine of its own, of a question that the call waits with while it runs. Its context ends when nobody
 	// waits any more.
-	Asked func(ctx context.Context, ask ctxperm.Ask)
+	Asked func(ctx context.Context, ask ctxperm.ApprovalRequest)
 
-	resumed *revert.Call // a pending call that goes on
-	refusal *refusal     // of the batch that it is in
+	resumed *revert.Call  // a pending call that goes on
+	refusal *batchRefusal // of the batch that it is in
 }
 
 // Resume lets a pending call go on: what was journaled is admitted again, and the
 // answer counts if everything that was shown is still the same. Of how its turn and its
 // listeners count.
-func (l *Line) Resume(ctx context.Context, c *revert.Call, how Request) Outcome {
-	r := Request{ID: c.Ref.Call, Tool: asking(c.Tool), Turn: how.Turn, Progress: how.Progress, Begun: how.Begun, Asked: how.Asked, resumed: c}
+func (l *Pipeline) Resume(ctx context.Context, c *revert.Call, how Request) Outcome {
+	r := Request{ID: c.Ref.Call, Tool: asking(c.Tool), Turn: how.Turn, Progress: how.Progress, OnStart: how.OnStart, Asked: how.Asked, resumed: c}
 	if c.Asked != nil {
 		r.Input = c.Asked.Input
 	}
@@ -219,7 +221,7 @@ func (l *Line) Resume(ctx context.Context, c *revert.Call, how Request) Outcome 
 // Run is the one path that every call takes. Each step takes what the step
 // before it returned; a step that ends the call early returns its outcome.
 // Run returns a call's outcome, never an error: what went wrong is in it.
-func (l *Line) Run(ctx context.Context, req Request) Outcome {
+func (l *Pipeline) Run(ctx context.Context, req Request) Outcome {
 	if l == nil {
 		return Outcome{Tool: req.Tool, Status: StatusDenied, Error: &Problem{What: "refused", Why: "no session runs this call"}}
 	}
@@ -242,24 +244,24 @@ func (l *Line) Run(ctx context.Context, req Request) Outcome {
 	return out
 }
 
-// Still waits until nothing of a call is going on in this process any more: as long as
+// WaitCallIdle waits until nothing of a call is going on in this process any more: as long as
 // for operations of a call that has to end, and then fails.
-func (l *Line) Still(ctx context.Context, call string) error {
-	ctx, cancel := l.p.Host.WithTimeout(ctx, l.p.Limits.Grace, ErrTimeout)
+func (l *Pipeline) WaitCallIdle(ctx context.Context, call string) error {
+	ctx, cancel := l.p.Host.WithTimeout(ctx, l.p.Limits.GracePeriod, ErrTimeout)
 	defer cancel()
 	return l.p.Waits.Still(ctx, call)
 }
 
-// Quiet is Still for all calls of the transaction.
-func (l *Line) Quiet(ctx context.Context) error {
-	ctx, cancel := l.p.Host.WithTimeout(ctx, l.p.Limits.Grace, ErrTimeout)
+// WaitIdle is Still for all calls of the transaction.
+func (l *Pipeline) WaitIdle(ctx context.Context) error {
+	ctx, cancel := l.p.Host.WithTimeout(ctx, l.p.Limits.GracePeriod, ErrTimeout)
 	defer cancel()
 	return l.p.Waits.StillIn(ctx, l.p.Recorder.Txn())
 }
 
-// Turns takes the turn for resources, in the name of what is no call. Leave gives them
+// LockResources takes the turn for resources, in the name of what is no call. Leave gives them
 // back.
-func (l *Line) Turns(ctx context.Context, id string, resources []string) (leave func(), err error) {
+func (l *Pipeline) LockResources(ctx context.Context, id string, resources []string) (leave func(), err error) {
 	leave = func() { l.turns.Leave(id) }
 	for _, r := range resources {
 		release, err := l.turns.Take(ctx, id, r)
@@ -272,11 +274,11 @@ func (l *Line) Turns(ctx context.Context, id string, resources []string) (leave 
 	return leave, nil
 }
 
-// Broken reports whether a record that must not be missing could not be
+// JournalFailed reports whether a record that must not be missing could not be
 // written. The transaction can then only be reverted.
-func (l *Line) Broken() bool { return l.broken.Load() }
+func (l *Pipeline) JournalFailed() bool { return l.journalFailed.Load() }
 
-func (l *Line) proceed(ctx context.Context, admitted admitted) Outcome {
+func (l *Pipeline) proceed(ctx context.Context, admitted admitted) Outcome {
 	permitted, end := l.permit(ctx, admitted)
 	if end != nil {
 		return *end
@@ -297,7 +299,7 @@ func (l *Line) proceed(ctx context.Context, admitted admitted) Outcome {
 
 // run takes a call that the filters let through, also one that was held and is
 // released, through the other steps.
-func (l *Line) run(ctx context.Context, filtered filtered, back func()) Outcome {
+func (l *Pipeline) run(ctx context.Context, filtered filtered, back func()) Outcome {
 	ctx = filtered.pass.within(ctx)
 	intended, end := l.intend(ctx, filtered)
 	if end != nil {

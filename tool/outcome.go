@@ -61,26 +61,26 @@ func (s Status) ExitCode() int {
 
 // Outcome is how one call ended, as data. The zero Outcome is not a success.
 type Outcome struct {
-	Call        string               `json:"call"`
-	Txn         string               `json:"txn"`
-	Tool        string               `json:"tool"`
-	Status      Status               `json:"status"`
-	Stage       string               `json:"stage,omitempty"`      // of a denial: grant, policy, approver, filter, tool
-	Output      json.RawMessage      `json:"output"`               // null unless done
-	MediaType   string               `json:"media_type,omitempty"` // of the text of a done call, where its tool says it
-	Result      Result               `json:"-"`                    // the whole result of a done call
-	Input       json.RawMessage      `json:"-"`                    // as it is written down: canonical, without what the policy redacts
-	Decision    *perm.DecisionRecord `json:"decision"`             // null where nobody was asked
-	EffectClass effect.Class         `json:"effect_class,omitempty"`
-	Changes     []Change             `json:"changes"`
-	Verdict     *Verdict             `json:"verdict"`              // null where nobody looked
-	TakenBack   string               `json:"taken_back,omitempty"` // all, some, none
-	Undo        []effect.Result      `json:"undo,omitempty"`       // of a call that was taken back by itself
-	Error       *Problem             `json:"error"`                // null for a success
-	Text        string               `json:"text"`                 // for the model
-	Filter      string               `json:"filter,omitempty"`     // that refused the call, or answered in the tool's place
-	Ends        string               `json:"ends,omitempty"`       // set: why whoever runs calls for a model is to end its loop
-	Veiled      bool                 `json:"-"`                    // something of the call is hidden: what else is known of it is not to be shown
+	Call          string               `json:"call"`
+	Txn           string               `json:"txn"`
+	Tool          string               `json:"tool"`
+	Status        Status               `json:"status"`
+	Stage         string               `json:"stage,omitempty"`      // of a denial: grant, policy, approver, filter, tool
+	Output        json.RawMessage      `json:"output"`               // null unless done
+	MediaType     string               `json:"media_type,omitempty"` // of the text of a done call, where its tool says it
+	Result        Result               `json:"-"`                    // the whole result of a done call
+	Input         json.RawMessage      `json:"-"`                    // as it is written down: canonical, without what the policy redacts
+	Decision      *perm.DecisionRecord `json:"decision"`             // null where nobody was asked
+	EffectClass   effect.Class         `json:"effect_class,omitempty"`
+	Changes       []Change             `json:"changes"`
+	Verdict       *Verdict             `json:"verdict"`              // null where nobody looked
+	Reverted      string               `json:"taken_back,omitempty"` // all, some, none
+	RevertResults []effect.Result      `json:"undo,omitempty"`       // of a call that was taken back by itself
+	Error         *Problem             `json:"error"`                // null for a success
+	Text          string               `json:"text"`                 // for the model
+	Filter        string               `json:"filter,omitempty"`     // that refused the call, or answered in the tool's place
+	EndLoop       string               `json:"ends,omitempty"`       // set: why whoever runs calls for a model is to end its loop
+	Redacted      bool                 `json:"-"`                    // something of the call is hidden: what else is known of it is not to be shown
 
 	around string // what the caller can do without what was refused
 }
@@ -95,7 +95,7 @@ type Change struct {
 
 // Verdict is what verifying came to.
 type Verdict struct {
-	Is       string   `json:"is"` // applied, partial, absent, cannot_tell
+	Presence string   `json:"is"` // applied, partial, absent, cannot_tell
 	Findings []string `json:"findings,omitempty"`
 }
 
@@ -108,7 +108,7 @@ type Problem struct {
 
 // ExitCode is the exit code of a command whose only call ended so.
 func (o Outcome) ExitCode() int {
-	if o.Status == StatusVerifyFailed && o.TakenBack != "all" {
+	if o.Status == StatusVerifyFailed && o.Reverted != "all" {
 		return 6
 	}
 	return o.Status.ExitCode()
@@ -150,14 +150,14 @@ func viewToken(t effect.Token) *effect.Token {
 
 // clone shares no memory with o.
 func (o Outcome) clone() Outcome {
-	o.Output, o.Input, o.Changes, o.Undo = slices.Clone(o.Output), slices.Clone(o.Input), slices.Clone(o.Changes), slices.Clone(o.Undo)
+	o.Output, o.Input, o.Changes, o.RevertResults = slices.Clone(o.Output), slices.Clone(o.Input), slices.Clone(o.Changes), slices.Clone(o.RevertResults)
 	if o.Decision != nil {
 		d := *o.Decision
 		d.Reasons, d.Hints = slices.Clone(d.Reasons), slices.Clone(d.Hints)
 		o.Decision = &d
 	}
 	if o.Verdict != nil {
-		o.Verdict = &Verdict{Is: o.Verdict.Is, Findings: slices.Clone(o.Verdict.Findings)}
+		o.Verdict = &Verdict{Presence: o.Verdict.Presence, Findings: slices.Clone(o.Verdict.Findings)}
 	}
 	if o.Error != nil {
 		e := *o.Error

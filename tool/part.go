@@ -14,10 +14,10 @@ import (
 	"github.com/remit-dev/remit/revert/effect"
 )
 
-// Composed says that the tool runs others inside its calls: its Needs are what these may
+// WithParts says that the tool runs others inside its calls: its Needs are what these may
 // touch together, and only what Access says is asked for before a call. A session that does
 // not see one of them does not see the tool. Only this module can; see package tool/compose.
-func (s Spec) Composed(k line.Key, parts ...Tool) Spec {
+func (s Spec) WithParts(k line.ModuleKey, parts ...Tool) Spec {
 	if k.Valid() {
 		s.parts = slices.Clone(parts)
 	}
@@ -27,9 +27,9 @@ func (s Spec) Composed(k line.Key, parts ...Tool) Spec {
 // Sandboxed reports whether all that the tool does is to run a program in the sandbox.
 func (s Spec) Sandboxed() bool { return s.sandboxed }
 
-// Admit decodes and validates an input as a call of the tool would, and computes what it
+// AdmitPart decodes and validates an input as a call of the tool would, and computes what it
 // asks for before it runs, and its class. Only this module can.
-func (t Tool) Admit(k line.Key, input json.RawMessage) (in json.RawMessage, ask []perm.ResourceAccess, class effect.Class, err error) {
+func (t Tool) AdmitPart(k line.ModuleKey, input json.RawMessage) (in json.RawMessage, ask []perm.ResourceAccess, class effect.Class, err error) {
 	if !k.Valid() || t.t == nil {
 		return nil, nil, effect.Pivot, ErrInvalid
 	}
@@ -48,9 +48,9 @@ func (t Tool) Admit(k line.Key, input json.RawMessage) (in json.RawMessage, ask 
 	return in, exact, t.classOf(in), nil
 }
 
-// Enter runs the tool's code as a part of a call, and holds the result to the tool's own
+// ExecutePart runs the tool's code as a part of a call, and holds the result to the tool's own
 // schema. Only this module can.
-func (t Tool) Enter(ctx context.Context, k line.Key, tc ctxperm.ToolContext, in json.RawMessage) (r Result, err error) {
+func (t Tool) ExecutePart(ctx context.Context, k line.ModuleKey, tc ctxperm.ToolContext, in json.RawMessage) (r Result, err error) {
 	if !k.Valid() || t.t == nil {
 		return Result{}, ErrInvalid
 	}
@@ -74,14 +74,14 @@ func (t Tool) Enter(ctx context.Context, k line.Key, tc ctxperm.ToolContext, in 
 	return r, err
 }
 
-// Harmless reports whether a part that went wrong with err is known to have no effect but
+// PartHadNoEffect reports whether a part that went wrong with err is known to have no effect but
 // through handles.
-func (t Tool) Harmless(class effect.Class, err error) bool {
+func (t Tool) PartHadNoEffect(class effect.Class, err error) bool {
 	var none *noEffectError
 	var blocked *blockedError
 	var composed *line.ComposedError
 	switch {
-	case t.t == nil, errors.Is(err, line.ErrUndetermined), errors.Is(err, line.ErrNotBack):
+	case t.t == nil, errors.Is(err, line.ErrOutcomeUnknown), errors.Is(err, line.ErrNotReverted):
 		return false
 	case class == effect.Pure:
 		return true
@@ -94,8 +94,8 @@ func (t Tool) Harmless(class effect.Class, err error) bool {
 	}
 }
 
-// Of is the context of a part's own Revert. Only this module can make one.
-func (rc RevertContext) Of(k line.Key, tc ctxperm.ToolContext) RevertContext {
+// ForPart is the context of a part's own Revert. Only this module can make one.
+func (rc RevertContext) ForPart(k line.ModuleKey, tc ctxperm.ToolContext) RevertContext {
 	if k.Valid() {
 		rc.tc = tc
 	}

@@ -23,10 +23,10 @@ type filtered struct {
 	answer []byte // canonical form of the result that a filter gave; nil: the tool runs
 }
 
-// pass is how one call comes through the filters. It belongs to the call's
+// filterRun is how one call comes through the filters. It belongs to the call's
 // goroutine; nil stands for a line without filters.
-type pass struct {
-	line       *Line
+type filterRun struct {
+	line       *Pipeline
 	turn       int
 	properties sync.Map
 	now        permitted // as it was when a filter last saw it
@@ -44,21 +44,21 @@ type pass struct {
 // maxEnds bounds why a loop is to end.
 const maxEnds = 1 << 10
 
-func (l *Line) newPass(turn int, before []record.Replacement) *pass {
+func (l *Pipeline) newPass(turn int, before []record.Replacement) *filterRun {
 	if len(l.p.Filters) == 0 {
 		if before == nil {
 			return nil
 		}
-		return &pass{line: l, turn: turn, replaced: before}
+		return &filterRun{line: l, turn: turn, replaced: before}
 	}
-	ps := &pass{line: l, turn: turn, replaced: before}
+	ps := &filterRun{line: l, turn: turn, replaced: before}
 	if n := len(before); n > 0 {
 		ps.settled = 1 + slices.IndexFunc(l.p.Filters, func(f Filter) bool { return f.Name == before[n-1].By })
 	}
 	return ps
 }
 
-func (ps *pass) endLoop(why string) {
+func (ps *filterRun) endLoop(why string) {
 	if why = canon.Printable(why, maxEnds); why == "" {
 		why = "a filter ends it"
 	}
@@ -68,21 +68,21 @@ func (ps *pass) endLoop(why string) {
 }
 
 // end says why the loop is to end, empty where it is not.
-func (ps *pass) end() string {
+func (ps *filterRun) end() string {
 	if ps == nil || len(ps.ends) == 0 {
 		return ""
 	}
 	return canon.Printable(ps.now.veil.text(strings.Join(ps.ends, "; ")), maxEnds)
 }
 
-func (ps *pass) replacements() []record.Replacement {
+func (ps *filterRun) replacements() []record.Replacement {
 	if ps == nil {
 		return nil
 	}
 	return slices.Clone(ps.replaced)
 }
 
-func (ps *pass) refuser() string {
+func (ps *filterRun) refuser() string {
 	if ps == nil {
 		return ""
 	}
@@ -90,21 +90,21 @@ func (ps *pass) refuser() string {
 }
 
 // within gives ctx the values that filters handed over.
-func (ps *pass) within(ctx context.Context) context.Context {
+func (ps *filterRun) within(ctx context.Context) context.Context {
 	if ps == nil || ps.values == nil {
 		return ctx
 	}
-	return valued{Context: ctx, values: ps.values}
+	return mergedContext{Context: ctx, values: ps.values}
 }
 
-// valued is a context with the values of another one, too.
-type valued struct {
+// mergedContext is a context with the values of another one, too.
+type mergedContext struct {
 	context.Context                 //nolint:containedctx // it is one
 	values          context.Context //nolint:containedctx // only its values
 }
 
 // Value looks into the other context first.
-func (v valued) Value(key any) any {
+func (v mergedContext) Value(key any) any {
 	if value := v.values.Value(key); value != nil {
 		return value
 	}
@@ -121,7 +121,7 @@ func panicked(err *error) {
 // filter asks the filters between permit and intend, in order. A replaced input
 // goes back to admit and permit; then the filters after the one that replaced it
 // are asked, so that this ends.
-func (l *Line) filter(ctx context.Context, p permitted) (filtered, *Outcome) {
+func (l *Pipeline) filter(ctx context.Context, p permitted) (filtered, *Outcome) {
 	ps := p.pass
 	if ps == nil || len(l.p.Filters) == 0 {
 		return filtered{permitted: p}, nil
@@ -153,8 +153,8 @@ func (l *Line) filter(ctx context.Context, p permitted) (filtered, *Outcome) {
 }
 
 // before asks one filter.
-func (l *Line) before(ctx context.Context, f Filter, p permitted) (seen *Filtered, err error) {
-	seen = &Filtered{p: &p, pass: p.pass, hook: hookBefore}
+func (l *Pipeline) before(ctx context.Context, f Filter, p permitted) (seen *FilterCall, err error) {
+	seen = &FilterCall{p: &p, pass: p.pass, hook: hookBefore}
 	if f.Before == nil {
 		return seen, nil
 	}
@@ -169,7 +169,7 @@ func (l *Line) before(ctx context.Context, f Filter, p permitted) (seen *Filtere
 }
 
 // refusedBy ends a call that a filter refused, before it could start.
-func (l *Line) refusedBy(ctx context.Context, p permitted, by string, why error) *Outcome {
+func (l *Pipeline) refusedBy(ctx context.Context, p permitted, by string, why error) *Outcome {
 	p.pass.by = by
 	text := "filter " + by + ": " + canon.Printable(why.Error(), maxWhy)
 	if p.released != nil {
@@ -181,7 +181,7 @@ func (l *Line) refusedBy(ctx context.Context, p permitted, by string, why error)
 
 // answeredBy takes over the result that a filter gave in the tool's place. It can
 // claim no effect, so the call has the class of one that has none.
-func (l *Line) answeredBy(ctx context.Context, p permitted, by string, r Result) (filtered, *Outcome) {
+func (l *Pipeline) answeredBy(ctx context.Context, p permitted, by string, r Result) (filtered, *Outcome) {
 	output, err := l.encode(r)
 	if err == nil {
 		err = r.failure()
@@ -202,7 +202,7 @@ func (l *Line) answeredBy(ctx context.Context, p permitted, by string, r Result)
 
 // replacedBy takes a call back to admit with the input that a filter gave it, and
 // through permit again. It is still the same call: counted once, with one number.
-func (l *Line) replacedBy(ctx context.Context, p permitted, by string, input any) (permitted, *Outcome) {
+func (l *Pipeline) replacedBy(ctx context.Context, p permitted, by string, input any) (permitted, *Outcome) {
 	ps := p.pass
 	if ps.reached <= ps.settled {
 		return p, nil
@@ -218,7 +218,7 @@ func (l *Line) replacedBy(ctx context.Context, p permitted, by string, input any
 		return p, l.refusedBy(ctx, p, by, errors.New("the input of a call that was held cannot be replaced when it is released: it was decided about"))
 	}
 	a.veil.like(p.veil)
-	ps.replaced = append(ps.replaced, record.Replacement{By: by, Given: p.digest})
+	ps.replaced = append(ps.replaced, record.Replacement{By: by, Original: p.digest})
 	a.counted = l.p.Facts.Reserve(a.id, a.tool.Name(), a.sums)
 	again := permitted{admitted: a}
 	ps.now = again
@@ -235,12 +235,12 @@ type delivered struct {
 }
 
 // deliver shows the result to the filters that let the call on, the last one first.
-func (l *Line) deliver(ctx context.Context, e executed) delivered {
+func (l *Pipeline) deliver(ctx context.Context, e executed) delivered {
 	d, ps := delivered{executed: e}, e.pass
 	if ps == nil {
 		return d
 	}
-	ctx, cancel := l.p.Host.WithTimeout(context.WithoutCancel(ps.within(ctx)), l.p.Limits.Verify, ErrTimeout)
+	ctx, cancel := l.p.Host.WithTimeout(context.WithoutCancel(ps.within(ctx)), l.p.Limits.VerifyTimeout, ErrTimeout)
 	defer cancel()
 	now, asked := e.output, false
 	for i := ps.let - 1; i >= 0; i-- {
@@ -268,9 +268,9 @@ func (l *Line) deliver(ctx context.Context, e executed) delivered {
 }
 
 // after shows a result to one filter, and takes over what it makes of it.
-func (l *Line) after(ctx context.Context, f Filter, e executed, now []byte) (next []byte, err error) {
+func (l *Pipeline) after(ctx context.Context, f Filter, e executed, now []byte) (next []byte, err error) {
 	p := e.permitted
-	seen := &Filtered{p: &p, pass: p.pass, hook: hookAfter}
+	seen := &FilterCall{p: &p, pass: p.pass, hook: hookAfter}
 	r, err := runAfter(ctx, f, seen, cloneResult(now))
 	switch {
 	case err != nil:
@@ -298,14 +298,14 @@ func (l *Line) after(ctx context.Context, f Filter, e executed, now []byte) (nex
 	return next, nil
 }
 
-func runAfter(ctx context.Context, f Filter, seen *Filtered, r Result) (out Result, err error) {
+func runAfter(ctx context.Context, f Filter, seen *FilterCall, r Result) (out Result, err error) {
 	defer panicked(&err)
 	return f.After(ctx, seen, r)
 }
 
 // over ends the way through the filters: the outcome gets what they said of it, and
 // those that were asked see it, the last one first. A denial the others see, too.
-func (ps *pass) over(ctx context.Context, o Outcome, v *veil) Outcome {
+func (ps *filterRun) over(ctx context.Context, o Outcome, v *redaction) Outcome {
 	if ps == nil {
 		return v.outcome(o)
 	}
@@ -313,12 +313,12 @@ func (ps *pass) over(ctx context.Context, o Outcome, v *veil) Outcome {
 		v = ps.now.veil
 	}
 	o = v.outcome(o)
-	o.Ends = ps.end()
+	o.EndLoop = ps.end()
 	if ps.by != "" && (o.Stage == "filter" || o.Status != StatusDenied) {
 		o.Filter = ps.by
 	}
 	l := ps.line
-	ctx, cancel := l.p.Host.WithTimeout(context.WithoutCancel(ps.within(ctx)), l.p.Limits.Verify, ErrTimeout)
+	ctx, cancel := l.p.Host.WithTimeout(context.WithoutCancel(ps.within(ctx)), l.p.Limits.VerifyTimeout, ErrTimeout)
 	defer cancel()
 	for i, f := range slices.Backward(l.p.Filters) {
 		name, hook := "ended", f.Ended
@@ -326,21 +326,21 @@ func (ps *pass) over(ctx context.Context, o Outcome, v *veil) Outcome {
 			name, hook = "denied", f.Denied
 		}
 		if hook != nil && (i < ps.reached || o.Status == StatusDenied) {
-			l.told(f.Name, name, func() { hook(ctx, &Filtered{p: &ps.now, pass: ps, hook: hookEnded}, o.clone()) })
+			l.told(f.Name, name, func() { hook(ctx, &FilterCall{p: &ps.now, pass: ps, hook: hookEnded}, o.clone()) })
 		}
 	}
 	return o
 }
 
 // denied notes what a call was that no filter has seen yet.
-func (ps *pass) denied(p permitted, d *line.DeniedError) {
+func (ps *filterRun) denied(p permitted, d *line.DeniedError) {
 	if ps != nil && ps.reached == 0 {
 		ps.now, ps.refused = p, d
 	}
 }
 
 // told runs a hook that nothing depends on any more.
-func (l *Line) told(name, hook string, run func()) {
+func (l *Pipeline) told(name, hook string, run func()) {
 	var err error
 	defer func() {
 		if err != nil && l.p.Panicked != nil {
@@ -351,31 +351,31 @@ func (l *Line) told(name, hook string, run func()) {
 	run()
 }
 
-// refusal is a filter that refused a whole batch.
-type refusal struct {
+// batchRefusal is a filter that refused a whole batch.
+type batchRefusal struct {
 	by  string
 	why error
 }
 
-// Around shows a batch to the filters before its calls are run, and returns what is
+// BeginBatch shows a batch to the filters before its calls are run, and returns what is
 // to be called with their outcomes. A call of a batch that was refused is denied
 // when it comes to the filters.
-func (l *Line) Around(ctx context.Context, calls []Request) (ended func(outcomes []Outcome)) {
+func (l *Pipeline) BeginBatch(ctx context.Context, calls []Request) (ended func(outcomes []Outcome)) {
 	if l == nil || len(l.p.Filters) == 0 || len(calls) == 0 {
 		return func([]Outcome) {}
 	}
-	b, reached := &Batch{line: l, calls: slices.Clone(calls)}, 0
+	b, reached := &FilterBatch{line: l, calls: slices.Clone(calls)}, 0
 	for _, f := range l.p.Filters {
 		reached++
 		if err := runBatch(ctx, f, b); err != nil {
 			for i := range calls {
-				calls[i].refusal = &refusal{by: f.Name, why: fmt.Errorf("it refused the batch: %w", err)}
+				calls[i].refusal = &batchRefusal{by: f.Name, why: fmt.Errorf("it refused the batch: %w", err)}
 			}
 			break
 		}
 	}
 	return func(outcomes []Outcome) {
-		ctx, cancel := l.p.Host.WithTimeout(context.WithoutCancel(ctx), l.p.Limits.Verify, ErrTimeout)
+		ctx, cancel := l.p.Host.WithTimeout(context.WithoutCancel(ctx), l.p.Limits.VerifyTimeout, ErrTimeout)
 		defer cancel()
 		for i := reached - 1; i >= 0; i-- {
 			if f := l.p.Filters[i]; f.BatchEnded != nil {
@@ -389,7 +389,7 @@ func (l *Line) Around(ctx context.Context, calls []Request) (ended func(outcomes
 	}
 }
 
-func runBatch(ctx context.Context, f Filter, b *Batch) (err error) {
+func runBatch(ctx context.Context, f Filter, b *FilterBatch) (err error) {
 	if f.Batch == nil {
 		return nil
 	}

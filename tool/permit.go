@@ -31,26 +31,26 @@ type permitted struct {
 
 // counts reports whether the call raises a counter of its session, which no crash
 // may forget: a sum, the number of calls of a budget, or one of the calls that its grant is for.
-func (l *Line) counts(p permitted) bool {
+func (l *Pipeline) counts(p permitted) bool {
 	return l.p.Grant.Bounded() || len(p.tool.t.spec.Counters) > 0 || len(p.decision.Limits()) > 0 || p.released != nil
 }
 
 // permit is step 2: each exact access is checked against the session's grant
 // and asked of the policy; what must be approved is approved. A denial ends the
 // call, and Execute is never entered.
-func (l *Line) permit(ctx context.Context, a admitted) (permitted, *Outcome) {
+func (l *Pipeline) permit(ctx context.Context, a admitted) (permitted, *Outcome) {
 	if a.seq == 0 { // else a filter replaced the input of a call that has its number
 		a.seq = l.p.Facts.Next()
 	}
 	p := permitted{admitted: a}
 	p.key = operationKey(l.p.Recorder.Txn(), p.seq, a.tool.Digest(), a.input)
 	asked := a.asked()
-	if why := a.tool.Unseen(l.p.Client); why != "" {
+	if why := a.tool.HiddenReason(l.p.Client); why != "" {
 		err := &line.DeniedError{Access: asked[0], Stage: "grant", Why: "the session does not see the tool: " + why}
 		return p, l.denied(ctx, p, err)
 	}
 	decision, err := l.decide(ctx, a, asked, false)
-	p.decision, p.held = decision, holds(decision)
+	p.decision, p.held = decision, needsHold(decision)
 	waits := decision.Effect() == perm.Ask && l.p.Approver == nil && l.p.Wait
 	if err == nil {
 		err = l.unkept(a, asked[0], decision, waits, p.held)
@@ -59,11 +59,11 @@ func (l *Line) permit(ctx context.Context, a admitted) (permitted, *Outcome) {
 	switch {
 	case err != nil:
 	case p.waitedInside():
-		p, end, err = l.goesOn(ctx, p, asked)
+		p, end, err = l.resumePreviewed(ctx, p, asked)
 	case decision.Effect() == perm.Ask:
 		p, end, err = l.approved(ctx, p, asked)
 	case a.resume != nil:
-		err = l.stands(p, asked)
+		err = l.checkPriorAnswer(p, asked)
 	}
 	if end != nil {
 		return p, end
@@ -95,7 +95,7 @@ func operationKey(txn string, seq int, toolDigest string, input []byte) string {
 // decide asks for each access and returns the strictest answer, with the
 // reasons of all that gave it. A denial is a DeniedError; an ask stands for all
 // accesses of the call together, and so does a hold, also beside an ask.
-func (l *Line) decide(ctx context.Context, a admitted, asked []perm.ResourceAccess, dynamic bool) (perm.Decision, error) {
+func (l *Pipeline) decide(ctx context.Context, a admitted, asked []perm.ResourceAccess, dynamic bool) (perm.Decision, error) {
 	answers, err := l.decideEach(ctx, a, asked, dynamic)
 	if err != nil {
 		return perm.Decision{}, err
@@ -104,12 +104,12 @@ func (l *Line) decide(ctx context.Context, a admitted, asked []perm.ResourceAcce
 }
 
 // decideEach asks for each access, up to the first that is denied.
-func (l *Line) decideEach(ctx context.Context, a admitted, asked []perm.ResourceAccess, dynamic bool) ([]perm.Decision, error) {
+func (l *Pipeline) decideEach(ctx context.Context, a admitted, asked []perm.ResourceAccess, dynamic bool) ([]perm.Decision, error) {
 	answers := make([]perm.Decision, 0, len(asked))
 	for i, access := range asked {
 		d, err := l.decideOne(ctx, a, access, dynamic)
 		if err != nil {
-			l.veilRest(ctx, a, asked[i:], dynamic)
+			l.redactRest(ctx, a, asked[i:], dynamic)
 			return nil, err
 		}
 		answers = append(answers, d)
@@ -117,7 +117,7 @@ func (l *Line) decideEach(ctx context.Context, a admitted, asked []perm.Resource
 	return answers, nil
 }
 
-func (l *Line) decideOne(ctx context.Context, a admitted, access perm.ResourceAccess, dynamic bool) (perm.Decision, error) {
+func (l *Pipeline) decideOne(ctx context.Context, a admitted, access perm.ResourceAccess, dynamic bool) (perm.Decision, error) {
 	deny := func(stage string, d perm.Decision, why string) (perm.Decision, error) {
 		return d, &line.DeniedError{Access: access, Stage: stage, Decision: d, Why: why}
 	}
@@ -140,7 +140,7 @@ func (l *Line) decideOne(ctx context.Context, a admitted, access perm.ResourceAc
 	switch {
 	case err != nil:
 		return perm.Decision{}, &line.DeniedError{Access: access, Stage: "policy", Why: "the policy could not decide: " + err.Error(), Broken: true, Timeout: errors.Is(err, perm.ErrTimeout)}
-	case holds(d) && a.cannotWait(dynamic) != "":
+	case needsHold(d) && a.cannotWait(dynamic) != "":
 		return deny("policy", d, "the policy holds the call until commit, and "+a.cannotWait(dynamic)+": "+reasonText(d))
 	case d.Effect() == perm.Deny:
 		return deny("policy", d, reasonText(d)+unmatched(a, access, d))
@@ -163,7 +163,7 @@ func (l *Line) decideOne(ctx context.Context, a admitted, access perm.ResourceAc
 }
 
 // ask asks the engine; a panic of it is an error like any other.
-func (l *Line) ask(ctx context.Context, req perm.Request) (d perm.Decision, err error) {
+func (l *Pipeline) ask(ctx context.Context, req perm.Request) (d perm.Decision, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			d, err = perm.Decision{}, fmt.Errorf("the engine panicked (%T)", p)
@@ -175,7 +175,7 @@ func (l *Line) ask(ctx context.Context, req perm.Request) (d perm.Decision, err 
 	return l.engine().Decide(ctx, req)
 }
 
-func (l *Line) engine() perm.Engine {
+func (l *Pipeline) engine() perm.Engine {
 	if l.p.Engine == nil {
 		return perm.EngineFunc(nil)
 	}
@@ -183,7 +183,7 @@ func (l *Line) engine() perm.Engine {
 }
 
 // request builds the policy's input for one access.
-func (l *Line) request(a admitted, access perm.ResourceAccess, dynamic bool) (perm.Request, error) {
+func (l *Pipeline) request(a admitted, access perm.ResourceAccess, dynamic bool) (perm.Request, error) {
 	r, err := perm.ParseResource(access.Resource)
 	if err != nil {
 		return perm.Request{}, err
@@ -220,14 +220,14 @@ func (t Tool) Facts() perm.ToolFacts {
 		Name: s.Name, Version: s.Version, Tags: slices.Clone(s.Tags), Digest: t.t.digest,
 		Provenance: string(s.Provenance.Kind), CanVerify: t.CanVerify(), CanRevert: t.CanRevert(),
 		Confinement: string(s.Confinement), Coverage: string(t.Coverage()), Destination: string(s.Destination), Grade: string(t.Grade()),
-		Confidence: s.Confidence, Idempotent: s.Hints.Idempotent, Risk: s.Hints.Risk, Approval: s.Hints.Approval,
+		Confidence: s.MinProviderTrust, Idempotent: s.Hints.Idempotent, Risk: s.Hints.Risk, Approval: s.Hints.Approval,
 	}
 }
 
 // session is what a policy sees of the session: the counts as they were when the
 // call was counted in, so that they are the same for all its accesses, and the
 // labels as they are now.
-func (l *Line) session(a admitted) perm.SessionFacts {
+func (l *Pipeline) session(a admitted) perm.SessionFacts {
 	facts := a.counted
 	facts.Tools, facts.Recent = maps.Clone(facts.Tools), slices.Clone(facts.Recent)
 	facts.Labels, facts.Requires = l.p.Facts.Labels()
@@ -247,7 +247,7 @@ func strictest(ds []perm.Decision) perm.Decision {
 	for _, d := range ds {
 		details.Limits = append(details.Limits, d.Limits()...)
 		one := d.Details()
-		details.Reasons = merged(details.Reasons, weighing(d, out.Effect()))
+		details.Reasons = merged(details.Reasons, reasonsFor(d, out.Effect()))
 		details.Hints, details.Masks = merged(details.Hints, one.Hints), merged(details.Masks, one.Masks)
 		details.Requires = merged(details.Requires, one.Requires)
 	}
@@ -327,7 +327,7 @@ func reasonsText(reasons []perm.Reason) string {
 
 // denied ends a call at permit. Its record has a barrier: that somebody was
 // refused must not be lost.
-func (l *Line) denied(ctx context.Context, p permitted, why error) *Outcome {
+func (l *Pipeline) denied(ctx context.Context, p permitted, why error) *Outcome {
 	var d *line.DeniedError
 	if !errors.As(why, &d) {
 		d = &line.DeniedError{Stage: "policy", Why: why.Error()}
@@ -342,7 +342,7 @@ func (l *Line) denied(ctx context.Context, p permitted, why error) *Outcome {
 		body := &record.Denied{
 			Tool: toolRef(p.tool, ""), Key: p.key, InputDigest: p.digest, Input: p.veil.shownInput(), Stage: d.Stage,
 			Class: p.class, Declared: p.tool.t.spec.EffectClass != "",
-			Access: accessText(d.Access), Decision: raw, Why: reason, Replaced: p.pass.replacements(), Ends: p.pass.end(), Timeout: d.Timeout,
+			Access: accessText(d.Access), Decision: raw, Why: reason, Replaced: p.pass.replacements(), EndLoop: p.pass.end(), Timeout: d.Timeout,
 		}
 		if q := d.Question; q != nil {
 			body.During, body.Purpose, body.Others = q.During, q.Purpose, q.Access[min(1, len(q.Access)):]
@@ -351,11 +351,11 @@ func (l *Line) denied(ctx context.Context, p permitted, why error) *Outcome {
 			body.Filter = p.pass.refuser()
 		}
 		//mutant:barrier
-		err = l.p.Recorder.Write(context.WithoutCancel(ctx), revert.Write{Lines: []revert.Line{{Call: p.id, Body: body}}, Durable: true})
+		err = l.p.Recorder.Write(context.WithoutCancel(ctx), revert.Write{Records: []revert.CallRecord{{Call: p.id, Body: body}}, Durable: true})
 	}
 	if err != nil {
 		out.Error.Why += " (and the journal could not note it: " + err.Error() + ")"
-		l.broken.Store(true)
+		l.journalFailed.Store(true)
 	}
 	told := out.withText()
 	if out.Stage == "grant" { // it names what the arguments do

@@ -16,7 +16,7 @@ type Progress struct {
 
 // progress is where a call reports: whoever listens to all, and whoever asked for it; nil where nobody does. A report
 // that is no number, or a listener that panics, is no reason for a call to fail.
-func (l *Line) progress(p permitted) func(done, total float64, message string) {
+func (l *Pipeline) progress(p permitted) func(done, total float64, message string) {
 	var listeners []func(Progress)
 	for _, listen := range []func(Progress){l.p.Progress, p.progress} {
 		if listen != nil {
@@ -34,8 +34,8 @@ func (l *Line) progress(p permitted) func(done, total float64, message string) {
 	}
 }
 
-// begun is who is told that a call's code is about to run.
-type begun = func(call string, keep func(context.Context) error, note func(ctx context.Context, key string, value any) error)
+// startFunc is who is told that a call's code is about to run.
+type startFunc = func(call string, keep func(context.Context) error, note func(ctx context.Context, key string, value any) error)
 
 // begins tells that the code is about to run. A listener that panics is no reason for a call to fail.
 func (i intended) begins() {

@@ -12,13 +12,13 @@ import (
 	"github.com/remit-dev/remit/verify"
 )
 
-// Recorded answers a request from the journal, for a call id that a host gave
+// RecordedOutcome answers a request from the journal, for a call id that a host gave
 // before: the outcome that the call had, without running anything. It equals
 // what was first returned but for Error.Fix, which is not kept; TakenBack and
 // Undo say what became of the call since. Another tool or input than the first
 // time is invalid; a call without an end, or whose result was never verified, is
 // unknown.
-func (l *Line) Recorded(c *revert.Call, req Request) Outcome {
+func (l *Pipeline) RecordedOutcome(c *revert.Call, req Request) Outcome {
 	if why := l.otherCall(c, req); why != "" {
 		return *Outcome{
 			Call: c.Ref.Call, Txn: l.p.Recorder.Txn(), Tool: req.Tool, Status: StatusInvalid, Changes: []Change{},
@@ -29,7 +29,7 @@ func (l *Line) Recorded(c *revert.Call, req Request) Outcome {
 }
 
 // Outcome is what Recorded answers whoever asks for the call by its own id.
-func (l *Line) Outcome(c *revert.Call) Outcome {
+func (l *Pipeline) Outcome(c *revert.Call) Outcome {
 	out := Outcome{Call: c.Ref.Call, Txn: c.Ref.Txn, Tool: c.Tool.Name, Changes: viewChanges(c.Changes)}
 	t, _ := l.tools().Get(asking(c.Tool))
 	if !t.IsZero() {
@@ -46,7 +46,7 @@ func (l *Line) Outcome(c *revert.Call) Outcome {
 	out.recall(c, l.needsVerdict(t, c))
 	out.filtered(c)
 	out.Input = c.Input()
-	out.Veiled = veiled(c)
+	out.Redacted = redactedOutcome(c)
 	told := out.withText()
 	if out.quotes(c) {
 		told = told.without(out.Input)
@@ -72,7 +72,7 @@ func (o Outcome) quotes(c *revert.Call) bool {
 
 // otherCall says why a request is not the one that the call answered. An
 // invalid call kept no input; repeating its id is answered as it was.
-func (l *Line) otherCall(c *revert.Call, req Request) string {
+func (l *Pipeline) otherCall(c *revert.Call, req Request) string {
 	if req.Tool != c.Tool.Name && req.Tool != asking(c.Tool) {
 		return fmt.Sprintf("call id of a call of %q, not of %q", asking(c.Tool), req.Tool)
 	}
@@ -113,13 +113,13 @@ func givenDigest(c *revert.Call) string {
 		digest, replaced = c.Asked.InputDigest, c.Asked.Replaced
 	}
 	if len(replaced) > 0 {
-		return replaced[0].Given
+		return replaced[0].Original
 	}
 	return digest
 }
 
-// veiled reports whether the records of a call hide something of it.
-func veiled(c *revert.Call) bool {
+// redactedOutcome reports whether the records of a call hide something of it.
+func redactedOutcome(c *revert.Call) bool {
 	switch {
 	case c.Started != nil:
 		return len(c.Started.Redacted) > 0
@@ -140,20 +140,20 @@ func veiled(c *revert.Call) bool {
 func (o *Outcome) filtered(c *revert.Call) {
 	switch {
 	case c.Denied != nil:
-		o.Filter, o.Ends = c.Denied.Filter, c.Denied.Ends
+		o.Filter, o.EndLoop = c.Denied.Filter, c.Denied.EndLoop
 	case c.Started != nil:
-		o.Filter, o.Ends = c.Started.AnsweredBy, c.Started.Ends
+		o.Filter, o.EndLoop = c.Started.AnsweredBy, c.Started.Ends
 	case c.Held != nil:
-		o.Ends = c.Held.Ends
+		o.EndLoop = c.Held.Ends
 	}
 	if c.Done != nil {
-		o.Ends = cmp.Or(c.Done.Ends, o.Ends)
+		o.EndLoop = cmp.Or(c.Done.Ends, o.EndLoop)
 	}
 }
 
 // needsVerdict reports whether a result of the tool is shown to nobody before
 // somebody looked.
-func (l *Line) needsVerdict(t Tool, c *revert.Call) bool {
+func (l *Pipeline) needsVerdict(t Tool, c *revert.Call) bool {
 	answered := c.Started != nil && c.Started.AnsweredBy != "" // which was held against the schema before
 	switch {
 	case t.IsZero(), c.Done != nil && c.Done.Undelivered != "":
@@ -167,7 +167,7 @@ func (l *Line) needsVerdict(t Tool, c *revert.Call) bool {
 
 // fitted reports whether what is on the journal fits the output schema that the call
 // was made with: nobody writes down that this was looked at.
-func (l *Line) fitted(t Tool, c *revert.Call) bool {
+func (l *Pipeline) fitted(t Tool, c *revert.Call) bool {
 	return c.Done != nil && c.Tool.Digest == t.Digest() && t.fits(cloneResult(c.Done.Output)) == nil
 }
 
@@ -175,7 +175,7 @@ func (l *Line) fitted(t Tool, c *revert.Call) bool {
 func (o *Outcome) recall(c *revert.Call, needsVerdict bool) {
 	if c.Held != nil {
 		o.Decision = decisionRecord(c.Held.Decision)
-		if c.Queued() || c.Dropped != nil {
+		if c.IsHeld() || c.Dropped != nil {
 			o.recallHeld(c)
 			return
 		}
@@ -207,7 +207,7 @@ func (o *Outcome) recall(c *revert.Call, needsVerdict bool) {
 		o.Error = &Problem{What: "the call has no end on the journal", Why: "it is running in another process, or its process died"}
 	}
 	if c.Undo != nil && c.Undo.Reverted != nil {
-		o.Undo, o.TakenBack = c.Undo.Reverted.Results, c.TakenBack()
+		o.RevertResults, o.Reverted = c.Undo.Reverted.Results, c.TakenBack()
 	}
 }
 
@@ -225,9 +225,9 @@ func (o *Outcome) recallDone(c *revert.Call, needsVerdict bool) {
 		o.Error = &Problem{What: "the result of the call was never verified", Why: "its process died before it could be"}
 		return
 	case looked == nil:
-		o.Verdict = &Verdict{Is: verify.CannotTell.String()}
+		o.Verdict = &Verdict{Presence: verify.CannotTell.String()}
 	default:
-		o.Verdict = &Verdict{Is: looked.Verdict, Findings: looked.Findings}
+		o.Verdict = &Verdict{Presence: looked.Verdict, Findings: looked.Findings}
 	}
 	if looked != nil && !looked.OK {
 		o.Status, o.Error = StatusVerifyFailed, &Problem{What: "the call did not verify", Why: looked.Why}

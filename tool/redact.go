@@ -19,13 +19,13 @@ import (
 // hiddenText stands where something was redacted.
 const hiddenText = line.HiddenText
 
-// veil is what the policy redacts of one call: JSON pointers into the document
+// redaction is what the policy redacts of one call: JSON pointers into the document
 // {"args": input, "output": output}. Everything that is written down or shown of
 // a call goes through it. It only ever grows. The values of secrets that the runtime
 // opened are taken out of everything, whatever the policy says.
-type veil struct {
-	input []byte       // canonical, as given
-	known line.Secrets // values of opened secrets
+type redaction struct {
+	input []byte          // canonical, as given
+	known line.SecretSets // values of opened secrets
 
 	mu       sync.Mutex // never held across a wait
 	all      bool       // nobody could say what to hide, so all of the input is
@@ -35,7 +35,7 @@ type veil struct {
 }
 
 // add hides more. Pointers that are already there count once.
-func (v *veil) add(pointers []string) {
+func (v *redaction) add(pointers []string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	for _, p := range pointers {
@@ -46,14 +46,14 @@ func (v *veil) add(pointers []string) {
 }
 
 // addAll hides the whole input and every output.
-func (v *veil) addAll() {
+func (v *redaction) addAll() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.all = true
 }
 
 // hide has what is said of the call go through a function of a filter.
-func (v *veil) hide(f func(text string) string) {
+func (v *redaction) hide(f func(text string) string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.said = append(v.said, f)
@@ -61,18 +61,20 @@ func (v *veil) hide(f func(text string) string) {
 
 // like hides what another veil hides of what is said of the call: that of the input which a
 // filter put another one in the place of.
-func (v *veil) like(other *veil) { v.said = other.saying() }
+func (v *redaction) like(other *redaction) { v.said = other.saying() }
 
-func (v *veil) saying() []func(text string) string {
+func (v *redaction) saying() []func(text string) string {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return slices.Clone(v.said)
 }
 
 // idle reports whether no text would lose anything.
-func (v *veil) idle() bool { return len(v.spoken()) == 0 && v.known.None() && len(v.saying()) == 0 }
+func (v *redaction) idle() bool {
+	return len(v.spoken()) == 0 && v.known.None() && len(v.saying()) == 0
+}
 
-func (v *veil) of(place string) (paths [][]string) {
+func (v *redaction) of(place string) (paths [][]string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.all {
@@ -91,14 +93,14 @@ func (v *veil) of(place string) (paths [][]string) {
 }
 
 // shownInput is the input as it is written down and shown.
-func (v *veil) shownInput() []byte {
+func (v *redaction) shownInput() []byte {
 	shown, _ := redacted(v.input, v.of("args"))
 	return shown
 }
 
 // hides lists the pointers that take something out of this call: those into its
 // arguments that are there, and all into an output that nobody has seen yet.
-func (v *veil) hides() []string {
+func (v *redaction) hides() []string {
 	v.mu.Lock()
 	all, pointers := v.all, slices.Clone(v.pointers)
 	v.mu.Unlock()
@@ -106,12 +108,12 @@ func (v *veil) hides() []string {
 		return []string{"/args", "/output"}
 	}
 	return slices.DeleteFunc(pointers, func(p string) bool {
-		only := &veil{input: v.input, known: v.known, pointers: []string{p}}
+		only := &redaction{input: v.input, known: v.known, pointers: []string{p}}
 		return len(only.of("output")) == 0 && !only.hidesInput()
 	})
 }
 
-func (v *veil) hidesInput() bool {
+func (v *redaction) hidesInput() bool {
 	_, gone := redacted(v.input, v.of("args"))
 	return len(gone) > 0
 }
@@ -119,10 +121,10 @@ func (v *veil) hidesInput() bool {
 // secrets are the texts that must be nowhere, of at least so many bytes: a
 // shorter one is in any text by chance. Longer ones come first, as one may be a
 // part of another.
-func (v *veil) secrets(least int) []string { return v.textsAt(v.of("args"), least) }
+func (v *redaction) secrets(least int) []string { return v.textsAt(v.of("args"), least) }
 
 // spoken are the texts that nothing that is said of the call may repeat.
-func (v *veil) spoken() []string {
+func (v *redaction) spoken() []string {
 	paths := v.of("args")
 	for _, name := range v.unsaid {
 		paths = append(paths, []string{name})
@@ -130,7 +132,7 @@ func (v *veil) spoken() []string {
 	return v.textsAt(paths, 2)
 }
 
-func (v *veil) textsAt(paths [][]string, least int) []string {
+func (v *redaction) textsAt(paths [][]string, least int) []string {
 	_, gone := redacted(v.input, paths)
 	var texts []string
 	for _, value := range gone {
@@ -144,7 +146,7 @@ func (v *veil) textsAt(paths [][]string, least int) []string {
 // result hides what is redacted of a result, which is canonical: the members
 // that pointers name, and wherever else their texts, or those of hidden
 // arguments, stand.
-func (v *veil) result(canonical []byte) ([]byte, error) {
+func (v *redaction) result(canonical []byte) ([]byte, error) {
 	paths := v.of("output")
 	secrets := v.secrets(4)
 	if len(paths) == 0 && len(secrets) == 0 && (v.known.None() || v.known.Scrub(string(canonical)) == string(canonical) && !v.inParts(canonical)) {
@@ -173,7 +175,7 @@ func (v *veil) result(canonical []byte) ([]byte, error) {
 
 // inParts reports whether the bytes of a part, which are in base64 in the canonical
 // form, hold a secret that only shows when they are read.
-func (v *veil) inParts(canonical []byte) bool {
+func (v *redaction) inParts(canonical []byte) bool {
 	var r Result
 	if err := canon.Decode(canonical, &r); err != nil {
 		return true // which then fails where an error can be told
@@ -183,7 +185,7 @@ func (v *veil) inParts(canonical []byte) bool {
 
 // scrubResult takes texts out of every text of a result. A part is bytes of some
 // medium; one that holds such a text is left out whole.
-func (v *veil) scrubResult(r Result, secrets []string) ([]byte, error) {
+func (v *redaction) scrubResult(r Result, secrets []string) ([]byte, error) {
 	if r.JSON != nil {
 		doc, err := decoded(r.JSON)
 		if err != nil {
@@ -220,7 +222,7 @@ func (v *veil) scrubResult(r Result, secrets []string) ([]byte, error) {
 
 // text takes hidden arguments out of a text, as they are and as quoted ones, and what
 // filters hide.
-func (v *veil) text(s string) string {
+func (v *redaction) text(s string) string {
 	s = v.scrub(s, v.spoken())
 	for _, hide := range v.saying() {
 		s = saidBy(hide, s)
@@ -237,7 +239,7 @@ func saidBy(hide func(string) string, text string) (shown string) {
 	return hide(text)
 }
 
-func (v *veil) texts(list []string) []string {
+func (v *redaction) texts(list []string) []string {
 	out := slices.Clone(list)
 	for i := range out {
 		out[i] = v.text(out[i])
@@ -246,9 +248,9 @@ func (v *veil) texts(list []string) []string {
 }
 
 // decision is a decision as it is written down: a reason may repeat an argument.
-func (v *veil) decision(d perm.Decision) perm.DecisionRecord { return v.record(d.Record()) }
+func (v *redaction) decision(d perm.Decision) perm.DecisionRecord { return v.record(d.Record()) }
 
-func (v *veil) record(r perm.DecisionRecord) perm.DecisionRecord {
+func (v *redaction) record(r perm.DecisionRecord) perm.DecisionRecord {
 	if v.idle() {
 		return r
 	}
@@ -260,30 +262,30 @@ func (v *veil) record(r perm.DecisionRecord) perm.DecisionRecord {
 }
 
 // outcome is an outcome as it is shown.
-func (v *veil) outcome(o Outcome) Outcome {
+func (v *redaction) outcome(o Outcome) Outcome {
 	o.Input = v.shownInput()
 	if v.idle() {
-		o.Veiled = len(v.hides()) > 0
+		o.Redacted = len(v.hides()) > 0
 		return o
 	}
-	o.Veiled = true
+	o.Redacted = true
 	o.Text = v.text(o.Text)
 	if o.Error != nil {
 		o.Error = &Problem{What: v.text(o.Error.What), Why: v.text(o.Error.Why), Fix: v.text(o.Error.Fix)}
 	}
 	if o.Verdict != nil {
-		o.Verdict = &Verdict{Is: o.Verdict.Is, Findings: v.texts(o.Verdict.Findings)}
+		o.Verdict = &Verdict{Presence: o.Verdict.Presence, Findings: v.texts(o.Verdict.Findings)}
 	}
-	o.Undo = slices.Clone(o.Undo)
-	for i := range o.Undo {
-		o.Undo[i].Why = v.text(o.Undo[i].Why)
+	o.RevertResults = slices.Clone(o.RevertResults)
+	for i := range o.RevertResults {
+		o.RevertResults[i].Why = v.text(o.RevertResults[i].Why)
 	}
 	return o
 }
 
 // kept says why a call cannot be let run whose arguments are not kept: taking it
 // back, or letting it go on later, would work with what is not what was given.
-func (v *veil) kept(t Tool, waits, held bool) string {
+func (v *redaction) kept(t Tool, waits, held bool) string {
 	hides := v.hides()
 	if t.t.spec.Revert != nil && len(hides) > 0 {
 		return fmt.Sprintf("the policy redacts %s, and the tool's own Revert would need it to take the call back", strings.Join(hides, ", "))
@@ -298,17 +300,17 @@ func (v *veil) kept(t Tool, waits, held bool) string {
 }
 
 // unkept is the denial that kept gives the reason of.
-func (l *Line) unkept(a admitted, access perm.ResourceAccess, d perm.Decision, waits, held bool) error {
+func (l *Pipeline) unkept(a admitted, access perm.ResourceAccess, d perm.Decision, waits, held bool) error {
 	if why := a.veil.kept(a.tool, waits, held); why != "" {
 		return &line.DeniedError{Access: access, Stage: "policy", Decision: d, Why: why}
 	}
 	return nil
 }
 
-// veilRest asks what to hide of a call that is refused before the policy said so
+// redactRest asks what to hide of a call that is refused before the policy said so
 // for all of its accesses: its arguments are written down all the same. An engine
 // that cannot say hides everything.
-func (l *Line) veilRest(ctx context.Context, a admitted, rest []perm.ResourceAccess, dynamic bool) {
+func (l *Pipeline) redactRest(ctx context.Context, a admitted, rest []perm.ResourceAccess, dynamic bool) {
 	if e, ok := l.engine().(interface{ Redacts() bool }); ok && !e.Redacts() {
 		return
 	}
@@ -404,7 +406,7 @@ func leaves(value any) (texts []string) {
 
 // scrubbed takes secrets out of the texts of a document, those of opened secrets
 // also out of names and numbers.
-func (v *veil) scrubbed(doc any, secrets []string) any {
+func (v *redaction) scrubbed(doc any, secrets []string) any {
 	switch d := doc.(type) {
 	case string:
 		return v.scrub(d, secrets)
@@ -428,7 +430,7 @@ func (v *veil) scrubbed(doc any, secrets []string) any {
 
 // hold hides what of the input holds the value of an opened secret: a caller that
 // has got hold of one does not get it written down.
-func (v *veil) hold() {
+func (v *redaction) hold() {
 	if v.known.None() || v.known.Scrub(string(v.input)) == string(v.input) {
 		return
 	}
@@ -445,7 +447,7 @@ func (v *veil) hold() {
 }
 
 // holding lists the pointers to texts and numbers that hold such a value.
-func (v *veil) holding(doc any, at string) (found []string) {
+func (v *redaction) holding(doc any, at string) (found []string) {
 	switch d := doc.(type) {
 	case string:
 		if v.known.Scrub(d) != d {
@@ -500,7 +502,7 @@ func alike(a, b rune) bool {
 }
 
 // scrub takes texts, and the values of opened secrets, out of a text.
-func (v *veil) scrub(text string, secrets []string) string {
+func (v *redaction) scrub(text string, secrets []string) string {
 	return v.known.Scrub(scrub(text, secrets))
 }
 

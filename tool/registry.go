@@ -114,22 +114,22 @@ func (r Registry) All() []Tool {
 func (r Registry) Grant() (perm.Set, error) {
 	var all []perm.ResourceAccess
 	for _, t := range r.All() {
-		all = append(all, t.Grant()...)
+		all = append(all, t.RequiredAccesses()...)
 	}
 	return perm.NewSet(all...)
 }
 
-// After returns the registry as one that takes the place of an older one: calls
+// Replacing returns the registry as one that takes the place of an older one: calls
 // that were made with tools of that one are still undone by them, also where the
 // tool has changed or is gone. Nothing else finds those.
-func (r Registry) After(old Registry) Registry {
+func (r Registry) Replacing(old Registry) Registry {
 	r.retired = maps.Clone(old.retired)
 	if r.retired == nil {
 		r.retired = map[retiredKey]Tool{}
 	}
 	for _, t := range old.All() {
 		s := t.look()
-		if s.Withheld != "" {
+		if s.DisabledReason != "" {
 			continue // nobody could call it
 		}
 		r.retired[retiredKey{s.Name, s.Version, s.UndoVersion}] = t
@@ -149,15 +149,15 @@ func (r Registry) undo(of record.ToolRef) (Tool, bool) {
 	if t, ok := r.retired[retiredKey{of.Name, of.Version, of.UndoVersion}]; ok {
 		found = append(found, t)
 	}
-	slices.SortStableFunc(found, func(a, b Tool) int { return cmp.Compare(b.likeness(of), a.likeness(of)) })
+	slices.SortStableFunc(found, func(a, b Tool) int { return cmp.Compare(b.matchScore(of), a.matchScore(of)) })
 	if len(found) == 0 {
 		return Tool{}, false
 	}
 	return found[0], true
 }
 
-// likeness is how near a declaration is to the one that made a call.
-func (t Tool) likeness(of record.ToolRef) int {
+// matchScore is how near a declaration is to the one that made a call.
+func (t Tool) matchScore(of record.ToolRef) int {
 	switch {
 	case t.Digest() == of.Digest:
 		return 2

@@ -18,24 +18,24 @@ type settled struct {
 
 // settle is step 5: the result, durable where the call can have had an effect.
 // A result that is not on the journal is shown to nobody.
-func (l *Line) settle(ctx context.Context, e delivered) (settled, *Outcome) {
+func (l *Pipeline) settle(ctx context.Context, e delivered) (settled, *Outcome) {
 	ctx = context.WithoutCancel(ctx)
 	// What its tools hold changes in the very step that says that the call is done.
 	held, err := e.live.States()
 	//mutant:barrier
 	w := revert.Write{Durable: len(e.live.Changes()) > 0 || barrierBeforeExecute(e.tool) || l.counts(e.permitted), Blobs: held.Blobs, Claims: held.Claims}
-	w.Lines = append(e.live.Start(), held.Lines...)
+	w.Records = append(e.live.Start(), held.Records...)
 	s := settled{delivered: e}
 	done, hidden := s.record()
 	if err == nil {
 		err = hidden
 	}
 	if err == nil {
-		w.Lines = append(w.Lines, revert.Line{Call: e.id, Body: done})
+		w.Records = append(w.Records, revert.CallRecord{Call: e.id, Body: done})
 		err = l.p.Recorder.Write(ctx, w)
 	}
 	if err != nil {
-		l.broken.Store(true)
+		l.journalFailed.Store(true)
 		out := l.outcome(e.permitted, StatusUnknown)
 		out.Changes = viewChanges(e.live.Changes())
 		out.Error = &Problem{

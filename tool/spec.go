@@ -45,18 +45,18 @@ type Spec struct {
 	// a literal. One without a wildcard is asked for before the call; one with a
 	// wildcard only bounds what the call may ask for while it runs.
 	Needs []perm.ResourceAccess
-	// Access returns the exact accesses of one call, where parameters do not
+	// AccessFor returns the exact accesses of one call, where parameters do not
 	// suffice. Each must lie within Needs. It only computes: no effects.
-	Access func(in json.RawMessage) ([]perm.ResourceAccess, error)
+	AccessFor func(in json.RawMessage) ([]perm.ResourceAccess, error)
 
 	// Bound returns what one call may ask for while it runs beside its exact accesses,
 	// where some inputs need less than others. What lies outside Needs is left out; nil is
 	// Needs. It only computes: no effects.
 	Bound func(in json.RawMessage) ([]perm.ResourceAccess, error)
 
-	// Script tells a policy what the script of one call would run. It only reads; nil
+	// ParseScript tells a policy what the script of one call would run. It only reads; nil
 	// where calls have none.
-	Script func(in json.RawMessage) *perm.ScriptFacts
+	ParseScript func(in json.RawMessage) *perm.ScriptFacts
 
 	// Counters name sums of the session and the argument that each call adds to
 	// it: a number that is not negative; one that is left out adds nothing.
@@ -90,12 +90,12 @@ type Spec struct {
 	CheckSettings func(ctx context.Context, settings json.RawMessage) (warnings []string, err error)
 
 	// Which sessions see the tool, beside Display.Surfaces; see perm.ClientFacts. A call in another session is denied.
-	Capabilities []string // that the model must have
-	Confidence   int      // the least that the model's provider has to be trusted, in thousandths; 0: not at all
+	Capabilities     []string // that the model must have
+	MinProviderTrust int      // the least that the model's provider has to be trusted, in thousandths; 0: not at all
 
-	// Withheld says why no session sees the tool for now: it is not listed, and a call of it is denied with this. Empty:
+	// DisabledReason says why no session sees the tool for now: it is not listed, and a call of it is denied with this. Empty:
 	// nobody withholds it. Undo of earlier calls goes on.
-	Withheld string
+	DisabledReason string
 
 	Provenance provenance.Source
 	Hints      Hints
@@ -108,7 +108,7 @@ type Spec struct {
 
 // InSandbox says that all that Execute does is to run a program in the sandbox.
 // Only this module can: see package tool/builtin/process for a tool of your own.
-func (s Spec) InSandbox(k line.Key) Spec {
+func (s Spec) InSandbox(k line.ModuleKey) Spec {
 	s.sandboxed = k.Valid()
 	s.Confinement = Sandbox
 	return s

@@ -86,7 +86,7 @@ func TestNoGoFunctionIsSandboxed(t *testing.T) {
 	require.ErrorContains(t, err, "sandbox")
 	fine, err := tool.FromSpec(tool.Spec{Name: "shell", Execute: does})
 	require.NoError(t, err)
-	_, err = fine.With(func(s *tool.Spec) { s.Confinement = tool.Sandbox })
+	_, err = fine.Modify(func(s *tool.Spec) { s.Confinement = tool.Sandbox })
 	require.ErrorContains(t, err, "sandbox")
 }
 
@@ -104,7 +104,7 @@ func TestUnknownEffectClass(t *testing.T) {
 // of its effects.
 func TestPureNeedsChangeNothing(t *testing.T) {
 	for action, ok := range map[perm.Action]bool{
-		perm.Read: true, perm.List: true, perm.Execute: true, perm.Connect: true, perm.Use: true, perm.Call: true, perm.Inquire: true,
+		perm.Read: true, perm.List: true, perm.Execute: true, perm.Connect: true, perm.Use: true, perm.Call: true, perm.AskClient: true,
 		perm.Write: false, perm.Delete: false,
 	} {
 		spec := tool.Spec{Name: "look", Execute: does, EffectClass: effect.Pure, Confinement: tool.Handles, Needs: []perm.ResourceAccess{
@@ -119,7 +119,7 @@ func TestPureNeedsChangeNothing(t *testing.T) {
 		spec.EffectClass = effect.Reversible
 		made, err := tool.FromSpec(spec)
 		require.NoError(t, err)
-		_, err = made.With(func(s *tool.Spec) { s.EffectClass = effect.Pure })
+		_, err = made.Modify(func(s *tool.Spec) { s.EffectClass = effect.Pure })
 		require.ErrorContains(t, err, "changes a resource", "a copy is held to it too")
 		spec.ClassOf = func(json.RawMessage) effect.Class { return effect.Pure }
 		_, err = tool.FromSpec(spec)

@@ -36,7 +36,7 @@ func Stateful[S, In, Out any](name, description string, needs []perm.ResourceAcc
 	if err != nil {
 		return Tool{}, err
 	}
-	if err = schema.RoundTrips(reflect.TypeFor[S]()); err != nil {
+	if err = schema.CheckRoundTrip(reflect.TypeFor[S]()); err != nil {
 		return Tool{}, fmt.Errorf("tool %q: state: %w", name, err)
 	}
 	s.holds = name
@@ -57,7 +57,7 @@ func (t stateful[S, In, Out]) execute(ctx context.Context, tc ctxperm.ToolContex
 	if err := canon.Decode(raw, &in); err != nil {
 		return Result{}, NoEffect(err)
 	}
-	live := tc.Line(line.NewKey())
+	live := tc.CallState(line.NewKey())
 	if live == nil {
 		return Result{}, ctxperm.ErrClosed
 	}
@@ -86,7 +86,7 @@ func (t stateful[S, In, Out]) execute(ctx context.Context, tc ctxperm.ToolContex
 }
 
 // before reads what the last call left.
-func (t stateful[S, In, Out]) before(ctx context.Context, tc ctxperm.ToolContext, cell *line.Cell) (S, error) {
+func (t stateful[S, In, Out]) before(ctx context.Context, tc ctxperm.ToolContext, cell *line.ToolState) (S, error) {
 	var s S
 	content := cell.Content()
 	if content == nil {

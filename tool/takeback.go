@@ -15,14 +15,14 @@ import (
 // MayRevert returns an error where the policy does not let the principal take a call back. It is asked with purpose revert, about each
 // access that the call would lose its effect for. Where it asks for a person, and asking is set, the approver is asked; else that is no
 // error yet if there is one.
-func (l *Line) MayRevert(ctx context.Context, c revert.Call, asking bool) error {
+func (l *Pipeline) MayRevert(ctx context.Context, c revert.Call, asking bool) error {
 	accesses := undone(c)
 	if len(accesses) == 0 {
 		return nil // nothing is taken back
 	}
 	t, _ := l.tools().undo(c.Tool)
 	a := admitted{id: c.Ref.Call, tool: t, input: c.Started.Input, class: c.Class(), counted: l.p.Facts.Session()}
-	a.veil = &veil{input: a.input, known: l.known, unsaid: t.look().Hints.Sensitive}
+	a.veil = &redaction{input: a.input, known: l.known, unsaid: t.look().Hints.Sensitive}
 	a.digest = string(canon.Sum("remit/input/v1", a.input))
 	var ds []perm.Decision
 	for _, access := range accesses {
@@ -66,7 +66,7 @@ func aboutRevert(d perm.Decision, call string) perm.Decision {
 }
 
 // decideRevert asks the policy about one access. What it reads of the call and its tool is what was recorded, where the tool is not at hand.
-func (l *Line) decideRevert(ctx context.Context, a admitted, c revert.Call, access perm.ResourceAccess) (perm.Decision, error) {
+func (l *Pipeline) decideRevert(ctx context.Context, a admitted, c revert.Call, access perm.ResourceAccess) (perm.Decision, error) {
 	r, err := perm.ParseResource(access.Resource)
 	if err != nil {
 		return perm.Decision{}, err

@@ -8,7 +8,7 @@ import (
 )
 
 // outcome begins an outcome with what is known of a permitted call.
-func (l *Line) outcome(p permitted, s Status) Outcome {
+func (l *Pipeline) outcome(p permitted, s Status) Outcome {
 	out := Outcome{
 		Call: p.id, Txn: l.p.Recorder.Txn(), Tool: p.tool.Name(), Status: s, EffectClass: p.class, Changes: []Change{},
 	}
@@ -49,7 +49,7 @@ func (o Outcome) withText() *Outcome {
 	case StatusFailed:
 		o.Text = "Failed without effect. " + o.why() + " A retry may help."
 	case StatusVerifyFailed:
-		o.Text = "The result did not pass verification, and " + takenBackText(o.TakenBack) + " Repeating the same call is not likely to help."
+		o.Text = "The result did not pass verification, and " + takenBackText(o.Reverted) + " Repeating the same call is not likely to help."
 	case StatusCancelled:
 		o.Text = "Cancelled without effect."
 	case StatusTimeout:

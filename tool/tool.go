@@ -123,8 +123,8 @@ func checkSpec(s Spec) error {
 		return fmt.Errorf("OutputContent: %w", s.OutputContent.Check())
 	case s.ClassOf != nil && s.EffectClass == "":
 		return errors.New("ClassOf makes single calls milder than EffectClass, which is missing")
-	case s.Confidence < 0 || s.Confidence > 1000:
-		return fmt.Errorf("a confidence of %d; valid are 0 to 1000, in thousandths", s.Confidence)
+	case s.MinProviderTrust < 0 || s.MinProviderTrust > 1000:
+		return fmt.Errorf("a confidence of %d; valid are 0 to 1000, in thousandths", s.MinProviderTrust)
 	case len(s.Usage) > maxUsage:
 		return fmt.Errorf("its Usage has %d bytes; at most %d go into a system prompt", len(s.Usage), maxUsage)
 	case s.Hints.Risk != "" && !s.Hints.Risk.Valid():
@@ -251,18 +251,18 @@ func (t Tool) CanRevert() bool {
 	return s.Revert != nil || s.EffectClass == effect.Pure || s.EffectClass == effect.Reversible || s.EffectClass == effect.Compensable
 }
 
-// Grant returns what a session needs for any call of the tool: its needs, and
+// RequiredAccesses returns what a session needs for any call of the tool: its needs, and
 // the call itself.
-func (t Tool) Grant() []perm.ResourceAccess {
+func (t Tool) RequiredAccesses() []perm.ResourceAccess {
 	if t.t == nil {
 		return nil
 	}
 	return append(t.t.bound.Accesses(), callAccess(t.Name()))
 }
 
-// With returns another tool: a copy of the literal, changed and frozen anew. A grade stays
+// Modify returns another tool: a copy of the literal, changed and frozen anew. A grade stays
 // where the declaration is the same.
-func (t Tool) With(change func(*Spec)) (Tool, error) {
+func (t Tool) Modify(change func(*Spec)) (Tool, error) {
 	if t.t == nil {
 		return Tool{}, errors.New("the zero Tool cannot be changed")
 	}
@@ -322,11 +322,11 @@ func (t *tool) declarationDigest() (string, error) {
 	s := t.spec
 	d := declaration{
 		Name: s.Name, Description: s.Description, Usage: s.Usage, Version: s.Version, Tags: s.Tags,
-		Input: t.input.Canonical(), Needs: append([]perm.ResourceAccess{}, s.Needs...), Computed: s.Access != nil, Classes: s.ClassOf != nil, Bounds: s.Bound != nil, Holds: s.holds,
+		Input: t.input.Canonical(), Needs: append([]perm.ResourceAccess{}, s.Needs...), Computed: s.AccessFor != nil, Classes: s.ClassOf != nil, Bounds: s.Bound != nil, Holds: s.holds,
 		EffectClass: string(s.EffectClass), Confinement: s.Confinement, Destination: s.Destination, Coverage: s.Coverage, Observed: s.Observed,
 		Verify: s.Verify != nil, Revert: s.Revert != nil, UndoVersion: s.UndoVersion,
 		Idempotent: s.Hints.Idempotent, Risk: s.Hints.Risk, Approval: s.Hints.Approval, Timeout: s.Hints.Timeout.String(), Sensitive: append([]string{}, s.Hints.Sensitive...), Counters: s.Counters, Deprecated: s.Deprecated,
-		Concurrent: s.Hints.Concurrent, Capable: s.Capabilities, Confidence: s.Confidence, Content: s.OutputContent, Withheld: s.Withheld,
+		Concurrent: s.Hints.Concurrent, Capable: s.Capabilities, Confidence: s.MinProviderTrust, Content: s.OutputContent, Withheld: s.DisabledReason,
 	}
 	from := s.Provenance
 	from.Digest = ""

@@ -19,9 +19,9 @@ import (
 	"github.com/remit-dev/remit/verify"
 )
 
-// CanUndo reports whether the tool that made a call is found again, by its name
-// and undo version, and declares a Revert. It makes a Line a revert.Undoer.
-func (l *Line) CanUndo(_ context.Context, c revert.Call) (bool, string) {
+// CanRevert reports whether the tool that made a call is found again, by its name
+// and undo version, and declares a Revert. It makes a Line a revert.ToolReverter.
+func (l *Pipeline) CanRevert(_ context.Context, c revert.Call) (bool, string) {
 	t, ok := l.tools().undo(c.Tool)
 	switch {
 	case !ok:
@@ -38,9 +38,9 @@ func (l *Line) CanUndo(_ context.Context, c revert.Call) (bool, string) {
 	return true, ""
 }
 
-// Undo runs the tool's Revert, under the right that was journaled when the call
+// RevertCall runs the tool's Revert, under the right that was journaled when the call
 // was allowed. What it does through handles is recorded under the undo call.
-func (l *Line) Undo(ctx context.Context, rec revert.Recorder, c revert.Call, undoCall, key string) (err error) {
+func (l *Pipeline) RevertCall(ctx context.Context, rec revert.Recorder, c revert.Call, undoCall, key string) (err error) {
 	t, ok := l.tools().undo(c.Tool)
 	if !ok || t.t.spec.Revert == nil {
 		return errors.New("the tool is gone")
@@ -58,18 +58,18 @@ func (l *Line) Undo(ctx context.Context, rec revert.Recorder, c revert.Call, und
 			return line.Ruling{}, &line.DeniedError{Access: a, Stage: "grant", Why: "the undone call was not granted to " + a.String()}
 		},
 	})
-	ctx, cancel := l.p.Host.WithTimeout(ctx, l.p.Limits.Undo, ErrTimeout)
+	ctx, cancel := l.p.Host.WithTimeout(ctx, l.p.Limits.RevertTimeout, ErrTimeout)
 	defer cancel()
 	rc := RevertContext{
 		Input: slices.Clone(c.Started.Input), Output: outputOf(c), ExecutedAt: c.Began, Notes: maps.Clone(c.Notes),
 		Changes: slices.Clone(c.Changes), Key: c.Started.Key, UndoKey: key, tc: ctxperm.New(live),
 	}
-	said := &veil{input: c.Started.Input, known: l.known, unsaid: t.t.spec.Hints.Sensitive}
+	said := &redaction{input: c.Started.Input, known: l.known, unsaid: t.t.spec.Hints.Sensitive}
 	defer func() { err = said.without(err) }()
 	err = runRevert(ctx, t.t.spec.Revert, rc)
 	if closed := l.close(ctx, live); closed != nil {
 		live.Abort(context.WithoutCancel(ctx))
-		return fmt.Errorf("%w: %w", revert.ErrUndoUnknown, closed)
+		return fmt.Errorf("%w: %w", revert.ErrRevertUnknown, closed)
 	}
 	if refused := live.Refused(); refused != nil && err == nil {
 		err = refused
@@ -78,8 +78,8 @@ func (l *Line) Undo(ctx context.Context, rec revert.Recorder, c revert.Call, und
 		err = live.Prepare(ctx)
 	}
 	if err == nil {
-		if err = live.Finish(context.WithoutCancel(ctx)); errors.Is(err, line.ErrUndetermined) {
-			err = fmt.Errorf("%w: %w", revert.ErrUndoUnknown, err)
+		if err = live.Finish(context.WithoutCancel(ctx)); errors.Is(err, line.ErrOutcomeUnknown) {
+			err = fmt.Errorf("%w: %w", revert.ErrRevertUnknown, err)
 		}
 		return err
 	}
@@ -88,7 +88,7 @@ func (l *Line) Undo(ctx context.Context, rec revert.Recorder, c revert.Call, und
 }
 
 // without takes what must not be said out of the text of an error.
-func (v *veil) without(err error) error {
+func (v *redaction) without(err error) error {
 	if err == nil || v.text(err.Error()) == err.Error() {
 		return err
 	}
@@ -112,7 +112,7 @@ func runRevert(ctx context.Context, f Revert, rc RevertContext) error {
 		var err error
 		defer func() {
 			if p := recover(); p != nil {
-				err = fmt.Errorf("%w: %w", revert.ErrUndoUnknown, &panicError{p})
+				err = fmt.Errorf("%w: %w", revert.ErrRevertUnknown, &panicError{p})
 			}
 			back <- err
 		}()
@@ -127,7 +127,7 @@ func runRevert(ctx context.Context, f Revert, rc RevertContext) error {
 	case err := <-back: // in time, whichever case select picked
 		return err
 	default:
-		return fmt.Errorf("%w: the tool's Revert did not return in time", revert.ErrUndoUnknown)
+		return fmt.Errorf("%w: the tool's Revert did not return in time", revert.ErrRevertUnknown)
 	}
 }
 
@@ -152,17 +152,17 @@ func outputOf(c revert.Call) json.RawMessage {
 
 // Probe asks the tool's Verify whether the effect of an interrupted call is
 // there. It makes a Line a revert.Prober.
-func (l *Line) Probe(ctx context.Context, c revert.Call) (record.Verified, error) {
+func (l *Pipeline) Probe(ctx context.Context, c revert.Call) (record.Verified, error) {
 	t, ok := l.tools().undo(c.Tool)
 	if !ok {
-		return record.Verified{}, revert.ErrNoTool
+		return record.Verified{}, revert.ErrToolNotFound
 	}
 	return l.lookAgain(ctx, t, c, verify.Recovery, nil), nil
 }
 
-// Gone asks the tool's Verify whether the effect of a call that was taken back is
+// ProbeReverted asks the tool's Verify whether the effect of a call that was taken back is
 // gone.
-func (l *Line) Gone(ctx context.Context, c revert.Call) record.Verified {
+func (l *Pipeline) ProbeReverted(ctx context.Context, c revert.Call) record.Verified {
 	t, ok := l.tools().undo(c.Tool)
 	if !ok {
 		return record.Verified{}
@@ -173,7 +173,7 @@ func (l *Line) Gone(ctx context.Context, c revert.Call) record.Verified {
 // lookAgain asks about what the journal says of a call. Of one whose input the
 // policy had redacted nothing can be told: what a Verify would look at is not what
 // was given.
-func (l *Line) lookAgain(ctx context.Context, t Tool, c revert.Call, phase verify.Phase, output json.RawMessage) record.Verified {
+func (l *Pipeline) lookAgain(ctx context.Context, t Tool, c revert.Call, phase verify.Phase, output json.RawMessage) record.Verified {
 	if t.t.spec.Verify == nil {
 		return record.Verified{}
 	}
@@ -190,19 +190,19 @@ func (l *Line) lookAgain(ctx context.Context, t Tool, c revert.Call, phase verif
 	return record.Verified{Phase: string(phase), Verdict: v.Is().String(), Findings: findings, Evidence: evidence(v)}
 }
 
-func (l *Line) recordedSubject(c revert.Call, phase verify.Phase) verify.Subject {
+func (l *Pipeline) recordedSubject(c revert.Call, phase verify.Phase) verify.Subject {
 	accesses := make([]perm.ResourceAccess, 0, len(c.Started.Access))
 	for _, a := range c.Started.Access {
 		accesses = append(accesses, perm.ResourceAccess{Action: perm.Action(a.Action), Resource: a.Resource, Method: a.Method})
 	}
 	s := verify.Subject{Phase: phase, Input: slices.Clone(c.Started.Input), Changes: viewSubject(c.Changes), Notes: maps.Clone(c.Notes)}
 	if l.p.World != nil {
-		s.World = l.p.World(accesses, c.Changes)
+		s.Resources = l.p.World(accesses, c.Changes)
 	}
 	return s
 }
 
-func (l *Line) probe(ctx context.Context, t Tool, s verify.Subject, changes []effect.Change) verify.Verdict {
+func (l *Pipeline) probe(ctx context.Context, t Tool, s verify.Subject, changes []effect.Change) verify.Verdict {
 	ctx, cancel := l.p.Host.WithTimeout(ctx, l.p.Limits.timeToVerify(changes), ErrTimeout)
 	defer cancel()
 	return verify.Run(ctx, t.t.spec.Verify, s)

@@ -7,10 +7,10 @@ import (
 	"github.com/remit-dev/remit/perm"
 )
 
-// Unseen says why a session does not see the tool, "" where it does. That no policy
+// HiddenReason says why a session does not see the tool, "" where it does. That no policy
 // hides it is another thing. A session that does not see a tool cannot call it
 // either.
-func (t Tool) Unseen(c perm.ClientFacts) string {
+func (t Tool) HiddenReason(c perm.ClientFacts) string {
 	s := t.look()
 	of := func(names []string) bool {
 		return slices.ContainsFunc(names, func(n string) bool { return n == s.Name || slices.Contains(s.Tags, n) })
@@ -18,16 +18,16 @@ func (t Tool) Unseen(c perm.ClientFacts) string {
 	switch {
 	case t.t == nil:
 		return "there is none"
-	case s.Withheld != "":
-		return s.Withheld
-	case of(c.Off):
+	case s.DisabledReason != "":
+		return s.DisabledReason
+	case of(c.Disabled):
 		return "it is switched off"
 	case c.Selected != nil && !of(c.Selected):
 		return "it is not among the tools that were selected"
 	case s.Display.Surfaces != nil && !slices.Contains(s.Display.Surfaces, c.Surface):
 		return fmt.Sprintf("it is for sessions of the kind %s, and this one is of the kind %q", quotedAll(s.Display.Surfaces), c.Surface)
-	case c.Confidence < s.Confidence || s.Confidence > 0 && c.Confidence > 1000:
-		return fmt.Sprintf("it wants a confidence of %d in the provider of the model, and the session has %d", s.Confidence, c.Confidence)
+	case c.ProviderTrust < s.MinProviderTrust || s.MinProviderTrust > 0 && c.ProviderTrust > 1000:
+		return fmt.Sprintf("it wants a confidence of %d in the provider of the model, and the session has %d", s.MinProviderTrust, c.ProviderTrust)
 	}
 	for _, need := range s.Capabilities {
 		if !slices.Contains(c.Capabilities, need) {
@@ -35,7 +35,7 @@ func (t Tool) Unseen(c perm.ClientFacts) string {
 		}
 	}
 	for _, part := range s.parts {
-		if why := part.Unseen(s.forPart(c)); why != "" {
+		if why := part.HiddenReason(s.forPart(c)); why != "" {
 			return "its part " + part.Name() + " is not for it: " + why
 		}
 	}
@@ -70,7 +70,7 @@ func quotedAll(list []string) (text string) {
 func (r Registry) seenBy(c perm.ClientFacts) Registry {
 	out := Registry{tools: map[string][]Tool{}}
 	for _, name := range r.names {
-		if r.tools[name][0].Unseen(c) == "" {
+		if r.tools[name][0].HiddenReason(c) == "" {
 			out.names, out.tools[name] = append(out.names, name), r.tools[name]
 		}
 	}

@@ -34,17 +34,17 @@ func versions(all []Tool) string {
 	return strings.Join(list, ", ")
 }
 
-// Ask is how a call asks for exactly this tool beside others of its name.
-func (t Tool) Ask() string {
+// QualifiedName is how a call asks for exactly this tool beside others of its name.
+func (t Tool) QualifiedName() string {
 	if s := t.look(); s.Version != "" {
 		return s.Name + "@" + s.Version
 	}
 	return t.Name()
 }
 
-// ForModel is the description that a model is given: what the tool does, and that it
+// ModelDescription is the description that a model is given: what the tool does, and that it
 // should use another one where this one is deprecated.
-func (t Tool) ForModel() string {
+func (t Tool) ModelDescription() string {
 	s := t.look()
 	if s.Deprecated == "" {
 		return s.Description
@@ -58,5 +58,5 @@ func (t Tool) notice() string {
 	if s.Deprecated == "" {
 		return ""
 	}
-	return fmt.Sprintf("\nTool %s is deprecated: %s", t.Ask(), sentence(s.Deprecated))
+	return fmt.Sprintf("\nTool %s is deprecated: %s", t.QualifiedName(), sentence(s.Deprecated))
 }

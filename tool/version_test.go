@@ -57,7 +57,7 @@ func TestVersionsOfOneName(t *testing.T) {
 				exact, ok := r.Get("look@" + v)
 				require.True(t, ok)
 				require.Equal(t, v, exact.Spec().Version)
-				require.Equal(t, "look@"+v, exact.Ask())
+				require.Equal(t, "look@"+v, exact.QualifiedName())
 			}
 		})
 	}
@@ -102,7 +102,7 @@ func TestUnknownVersionNamesTheValidOnes(t *testing.T) {
 	require.NoError(t, err)
 	got, err := any.Find("look@7") // a tool without a version is any
 	require.NoError(t, err)
-	require.Equal(t, "look", got.Ask())
+	require.Equal(t, "look", got.QualifiedName())
 	_, err = any.Find("look@")
 	require.EqualError(t, err, `"look@" names no version; valid are any: the tool has no version, or "look" for the newest`)
 }
@@ -126,9 +126,9 @@ func TestOrderOfVersionsIsTotal(t *testing.T) {
 }
 
 func TestDeprecated(t *testing.T) {
-	old, err := versioned(t, "look", "1.0.0").With(func(s *tool.Spec) { s.Deprecated = "use see" })
+	old, err := versioned(t, "look", "1.0.0").Modify(func(s *tool.Spec) { s.Deprecated = "use see" })
 	require.NoError(t, err)
-	require.Equal(t, "Says its version. Deprecated: use see.", old.ForModel())
-	require.Equal(t, "Says its version.", versioned(t, "look", "1.0.0").ForModel())
+	require.Equal(t, "Says its version. Deprecated: use see.", old.ModelDescription())
+	require.Equal(t, "Says its version.", versioned(t, "look", "1.0.0").ModelDescription())
 	require.NotEqual(t, versioned(t, "look", "1.0.0").Digest(), old.Digest(), "a model reads something else")
 }

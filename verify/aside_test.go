@@ -20,8 +20,8 @@ func TestAside(t *testing.T) {
 	require.NoError(t, err)
 	quiet := shelf{now: map[string]string{"spared": "1"}}
 	changes := []verify.Change{{Resource: "spared", Before: "v:1", After: "v:2"}}
-	look := func(v verify.Verifier, p verify.Phase, w verify.World) verify.Is {
-		s := verify.Subject{Phase: p, Input: json.RawMessage(`{}`), World: w, Changes: changes}
+	look := func(v verify.Verifier, p verify.Phase, w verify.ResourceView) verify.Is {
+		s := verify.Subject{Phase: p, Input: json.RawMessage(`{}`), Resources: w, Changes: changes}
 		if p == verify.AfterCall {
 			s.Output = json.RawMessage(`1`)
 		}
@@ -57,7 +57,7 @@ func TestAside(t *testing.T) {
 // TestFileHasWhatItHadBefore: where only bits were changed, the content alone
 // cannot tell the effect from its undo.
 func TestFileHasWhatItHadBefore(t *testing.T) {
-	v := verify.FileHas(func(struct{}) (string, []byte) { return "f", []byte("same") })
+	v := verify.FileContent(func(struct{}) (string, []byte) { return "f", []byte("same") })
 	world := shelf{now: map[string]string{"f": "same"}, was: map[string]string{"f": "same"}}
 	for _, tc := range []struct {
 		changes []verify.Change
@@ -68,7 +68,7 @@ func TestFileHasWhatItHadBefore(t *testing.T) {
 		{[]verify.Change{{Resource: "f", Before: "other bits", After: "v:same"}}, verify.IsApplied},
 		{[]verify.Change{{Resource: "f", Before: "v:same", After: "x"}, {Resource: "f", Before: "x", After: "v:same"}}, verify.IsApplied},
 	} {
-		got := v(context.Background(), verify.Subject{Phase: verify.AfterUndo, Input: json.RawMessage(`{}`), World: world, Changes: tc.changes})
+		got := v(context.Background(), verify.Subject{Phase: verify.AfterUndo, Input: json.RawMessage(`{}`), Resources: world, Changes: tc.changes})
 		require.Equal(t, tc.want, got.Is(), "%v", tc.changes)
 	}
 }

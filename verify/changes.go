@@ -16,7 +16,7 @@ func Changes(ctx context.Context, s Subject) Verdict {
 	case len(s.Changes) == 0:
 		return Absent("no change of it is recorded, and none happens before it is")
 	}
-	if s.World == nil {
+	if s.Resources == nil {
 		return Unclear("there is no world to look at")
 	}
 	last, first := map[string]string{}, map[string]string{}
@@ -34,7 +34,7 @@ func Changes(ctx context.Context, s Subject) Verdict {
 			continue // looked at already
 		}
 		delete(last, c.Resource)
-		now, err := s.World.Version(ctx, c.Resource)
+		now, err := s.Resources.Version(ctx, c.Resource)
 		switch {
 		case err != nil:
 			return Unclear(fmt.Sprintf("%s cannot be looked at: %v", c.Resource, err))

@@ -35,7 +35,7 @@ func TestChanges(t *testing.T) {
 		name    string
 		phase   verify.Phase
 		changes []verify.Change
-		world   verify.World
+		world   verify.ResourceView
 		want    verify.Is
 	}{
 		{"as left", verify.AfterCall, changes, versions{"a": "a2", "b": "b1"}, verify.IsApplied},
@@ -51,7 +51,7 @@ func TestChanges(t *testing.T) {
 		{"nothing recorded", verify.Recovery, nil, nil, verify.IsAbsent},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			s := verify.Subject{Phase: tt.phase, Changes: tt.changes, World: tt.world}
+			s := verify.Subject{Phase: tt.phase, Changes: tt.changes, Resources: tt.world}
 			require.Equal(t, tt.want, verify.Run(t.Context(), verify.Changes, s).Is())
 		})
 	}

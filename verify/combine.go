@@ -60,21 +60,21 @@ func OutputSchema(doc json.RawMessage) (Verifier, error) {
 	}, nil
 }
 
-// FileHas looks whether a resource has exactly the content that the input asks
+// FileContent looks whether a resource has exactly the content that the input asks
 // for; want names both, the resource as canonical text. It answers in every
 // phase: Applied where the content is that; Absent where the resource is as it
 // was before the call, or not there; Partial where it is something else.
-func FileHas[In any](want func(in In) (resource string, content []byte)) Verifier {
+func FileContent[In any](want func(in In) (resource string, content []byte)) Verifier {
 	return func(ctx context.Context, s Subject) Verdict {
 		var in In
 		if err := json.Unmarshal(s.Input, &in); err != nil {
 			return Unclear("the input is not of the verifier's type")
 		}
-		if s.World == nil {
+		if s.Resources == nil {
 			return Unclear("there is no world to look at")
 		}
 		resource, content := want(in)
-		now, err := s.World.Open(ctx, resource)
+		now, err := s.Resources.Open(ctx, resource)
 		same, gone, err := compare(now, err, content)
 		switch {
 		case err != nil:
@@ -86,7 +86,7 @@ func FileHas[In any](want func(in In) (resource string, content []byte)) Verifie
 		case same:
 			return Applied()
 		}
-		return unlike(ctx, s.World, resource)
+		return unlike(ctx, s.Resources, resource)
 	}
 }
 
@@ -104,13 +104,13 @@ func touched(ctx context.Context, s Subject, resource string) bool {
 	if !changed || first == "" || first == last {
 		return true
 	}
-	now, err := s.World.Version(ctx, resource)
+	now, err := s.Resources.Version(ctx, resource)
 	return err != nil || now != first
 }
 
 // unlike tells a resource that the call left alone from one that is neither what
 // it was nor what it should be.
-func unlike(ctx context.Context, w World, resource string) Verdict {
+func unlike(ctx context.Context, w ResourceView, resource string) Verdict {
 	before, err := w.Before(ctx, resource)
 	if errors.Is(err, fs.ErrNotExist) {
 		return Partial("it is there with other content")
@@ -169,10 +169,10 @@ func Unchanged[In any](names func(in In) []string) Verifier {
 			if !touched {
 				continue
 			}
-			if s.World == nil {
+			if s.Resources == nil {
 				return Unclear("there is no world to look at")
 			}
-			now, err := s.World.Version(ctx, name)
+			now, err := s.Resources.Version(ctx, name)
 			if err != nil || first == "" || now == "" {
 				return Unclear("a version of " + name + " is not known")
 			}

@@ -120,10 +120,10 @@ func (s shelf) Before(_ context.Context, name string) (io.ReadCloser, error) {
 }
 
 func TestFileHas(t *testing.T) {
-	v := verify.FileHas(func(in struct{ Content string }) (string, []byte) { return "f", []byte(in.Content) })
+	v := verify.FileContent(func(in struct{ Content string }) (string, []byte) { return "f", []byte(in.Content) })
 	file := func(text string) map[string]string { return map[string]string{"f": text} }
 	for name, tc := range map[string]struct {
-		world verify.World
+		world verify.ResourceView
 		want  verify.Is
 	}{
 		"it has":                {shelf{now: file("new")}, verify.IsApplied},
@@ -137,10 +137,10 @@ func TestFileHas(t *testing.T) {
 		"before cannot be read": {shelf{now: file("else"), was: file("!")}, verify.CannotTell},
 		"no world":              {nil, verify.CannotTell},
 	} {
-		got := v(context.Background(), verify.Subject{Phase: verify.Recovery, Input: json.RawMessage(`{"Content":"new"}`), World: tc.world})
+		got := v(context.Background(), verify.Subject{Phase: verify.Recovery, Input: json.RawMessage(`{"Content":"new"}`), Resources: tc.world})
 		require.Equal(t, tc.want, got.Is(), name)
 	}
-	require.Equal(t, verify.CannotTell, v(context.Background(), verify.Subject{Input: json.RawMessage(`[]`), World: shelf{}}).Is())
+	require.Equal(t, verify.CannotTell, v(context.Background(), verify.Subject{Input: json.RawMessage(`[]`), Resources: shelf{}}).Is())
 }
 
 func TestUnchanged(t *testing.T) {
@@ -157,7 +157,7 @@ func TestUnchanged(t *testing.T) {
 		`[]`: verify.IsApplied, `["other"]`: verify.IsApplied, `["a"]`: verify.IsApplied, `["a","b"]`: verify.IsPartial,
 		`["gone"]`: verify.IsPartial, `["locked"]`: verify.CannotTell, `{}`: verify.CannotTell,
 	} {
-		got := v(context.Background(), verify.Subject{Input: json.RawMessage(input), Changes: changes, World: world})
+		got := v(context.Background(), verify.Subject{Input: json.RawMessage(input), Changes: changes, Resources: world})
 		require.Equal(t, want, got.Is(), input)
 	}
 	none := v(context.Background(), verify.Subject{Input: json.RawMessage(`["b"]`), Changes: changes})

@@ -32,11 +32,11 @@ func ExampleOutput() {
 // What a call should have written, and what it should have left alone.
 func ExampleAll() {
 	type in struct{ Path, Content string }
-	wrote := verify.FileHas(func(i in) (string, []byte) { return "file://workspace/" + i.Path, []byte(i.Content) })
+	wrote := verify.FileContent(func(i in) (string, []byte) { return "file://workspace/" + i.Path, []byte(i.Content) })
 	spared := verify.Unchanged(func(in) []string { return []string{"file://workspace/go.mod"} })
 	world := shelf{now: map[string]string{"file://workspace/a.txt": "hi"}}
 	both := verify.All(wrote, spared)
-	subject := verify.Subject{Phase: verify.AfterCall, Input: json.RawMessage(`{"Path":"a.txt","Content":"hi"}`), World: world}
+	subject := verify.Subject{Phase: verify.AfterCall, Input: json.RawMessage(`{"Path":"a.txt","Content":"hi"}`), Resources: world}
 	fmt.Println(both(context.Background(), subject).Is())
 	// Output:
 	// applied

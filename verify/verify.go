@@ -80,12 +80,12 @@ const (
 
 // Subject is what a verifier is asked about.
 type Subject struct {
-	Phase   Phase
-	Input   json.RawMessage // canonical
-	Output  json.RawMessage // canonical form of the tool's result; nil where it is lost
-	Changes []Change
-	Notes   map[string]json.RawMessage // what the tool noted
-	World   World
+	Phase     Phase
+	Input     json.RawMessage // canonical
+	Output    json.RawMessage // canonical form of the tool's result; nil where it is lost
+	Changes   []Change
+	Notes     map[string]json.RawMessage // what the tool noted
+	Resources ResourceView
 }
 
 // Change is one recorded effect of the call.
@@ -96,9 +96,9 @@ type Change struct {
 	After    string // version token
 }
 
-// World reads what is there now, and what was there before the call. It reaches
+// ResourceView reads what is there now, and what was there before the call. It reaches
 // only the resources of the call. Methods are safe for concurrent use.
-type World interface {
+type ResourceView interface {
 	// Version returns the version token of a resource now; "absent" where it
 	// does not exist.
 	Version(ctx context.Context, resource string) (string, error)

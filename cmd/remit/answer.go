@@ -49,9 +49,9 @@ func answerOf(n int, o tool.Outcome) answer {
 	a := answer{
 		Line: n, Call: o.Call, Txn: o.Txn, Tool: o.Tool, Status: o.Status, Stage: o.Stage, Output: o.Output,
 		Decision: decisionOf(o.Decision), EffectClass: o.EffectClass, Changes: o.Changes, Verdict: o.Verdict,
-		TakenBack: o.TakenBack, Undo: o.Undo, Error: o.Error, Filter: o.Filter, Ends: o.Ends,
+		TakenBack: o.Reverted, Undo: o.RevertResults, Error: o.Error, Filter: o.Filter, Ends: o.EndLoop,
 	}
-	if !o.Status.OK() || o.Status == tool.StatusHeld || o.Ends != "" {
+	if !o.Status.OK() || o.Status == tool.StatusHeld || o.EndLoop != "" {
 		a.Text = o.Text
 	}
 	if a.Changes == nil {
@@ -74,16 +74,16 @@ func decisionOf(r *perm.DecisionRecord) *decision {
 // summary is what became of one transaction. It is the one answer without a
 // line. Without a transaction, nothing of the script was run.
 type summary struct {
-	Txn       string          `json:"txn"`
-	State     revert.TxnState `json:"state"`
-	Calls     int             `json:"calls"`
-	Done      int             `json:"done"`
-	Denied    int             `json:"denied"`
-	Failed    int             `json:"failed"`
-	Unknown   int             `json:"unknown"`
-	Held      int             `json:"held,omitempty"`    // calls that still wait for the commit
-	Waiting   int             `json:"waiting,omitempty"` // for approval
-	NotUndone []revert.Item   `json:"not_undone"`
+	Txn       string                  `json:"txn"`
+	State     revert.TxnState         `json:"state"`
+	Calls     int                     `json:"calls"`
+	Done      int                     `json:"done"`
+	Denied    int                     `json:"denied"`
+	Failed    int                     `json:"failed"`
+	Unknown   int                     `json:"unknown"`
+	Held      int                     `json:"held,omitempty"`    // calls that still wait for the commit
+	Waiting   int                     `json:"waiting,omitempty"` // for approval
+	NotUndone []revert.ResourceResult `json:"not_undone"`
 
 	ProgramsFailed int `json:"programs_failed,omitempty"` // counts done calls whose program returned a code other than 0, or died of a signal
 
@@ -98,7 +98,7 @@ type notRun struct {
 	Lines int `json:"lines,omitempty"` // 0: the script comes from standard input, and their number is not known
 }
 
-func newSummary() summary { return summary{NotUndone: []revert.Item{}} }
+func newSummary() summary { return summary{NotUndone: []revert.ResourceResult{}} }
 
 // count adds an answer, also one of a line that was no call.
 func (s *summary) count(o tool.Outcome) {
@@ -122,15 +122,15 @@ func (s *summary) count(o tool.Outcome) {
 	default:
 		s.Unknown++
 	}
-	for _, r := range o.Undo {
+	for _, r := range o.RevertResults {
 		if !r.Outcome.Clean() {
-			s.NotUndone = append(s.NotUndone, revert.Item{Call: o.Call, Tool: o.Tool, Result: r})
+			s.NotUndone = append(s.NotUndone, revert.ResourceResult{Call: o.Call, Tool: o.Tool, Result: r})
 		}
 	}
 }
 
-// teller tells what happens, to a person or to a program.
-type teller interface {
+// resultWriter tells what happens, to a person or to a program.
+type resultWriter interface {
 	call(n int, c call, o tool.Outcome)
 	released(n int, c call, o tool.Outcome)
 	mark(n int, name string)
@@ -138,51 +138,51 @@ type teller interface {
 	end(s summary)
 }
 
-// jsonTeller writes one object a line.
-type jsonTeller struct {
+// jsonWriter writes one object a line.
+type jsonWriter struct {
 	enc *json.Encoder
 	out *output
 }
 
-func newJSON(w io.Writer) jsonTeller {
+func newJSON(w io.Writer) jsonWriter {
 	out, ok := w.(*output)
 	if !ok {
 		out = &output{w: w}
 	}
 	enc := json.NewEncoder(out)
 	enc.SetEscapeHTML(false)
-	return jsonTeller{enc, out}
+	return jsonWriter{enc, out}
 }
 
-func (t jsonTeller) call(n int, _ call, o tool.Outcome) { t.write(answerOf(n, o)) }
+func (t jsonWriter) call(n int, _ call, o tool.Outcome) { t.write(answerOf(n, o)) }
 
-func (t jsonTeller) released(n int, _ call, o tool.Outcome) {
+func (t jsonWriter) released(n int, _ call, o tool.Outcome) {
 	a := answerOf(n, o)
 	a.Released = true
 	t.write(a)
 }
 
-func (t jsonTeller) mark(n int, name string) {
+func (t jsonWriter) mark(n int, name string) {
 	t.write(struct {
 		Line      int    `json:"line"`
 		Savepoint string `json:"savepoint"`
 	}{n, name})
 }
 
-func (t jsonTeller) back(n int, name string, r revert.Report) {
+func (t jsonWriter) back(n int, name string, r revert.Report) {
 	t.write(struct {
-		Line      int           `json:"line"`
-		RevertTo  string        `json:"revert_to"`
-		Complete  bool          `json:"complete"`
-		Items     []revert.Item `json:"items"`
-		NotUndone []revert.Item `json:"not_undone"`
+		Line      int                     `json:"line"`
+		RevertTo  string                  `json:"revert_to"`
+		Complete  bool                    `json:"complete"`
+		Items     []revert.ResourceResult `json:"items"`
+		NotUndone []revert.ResourceResult `json:"not_undone"`
 	}{n, name, r.Complete(), listed(r.Items), r.NotUndone()})
 }
 
-func (t jsonTeller) end(s summary) { t.write(s) }
+func (t jsonWriter) end(s summary) { t.write(s) }
 
 // write leaves it to the output to tell what could not be written.
-func (t jsonTeller) write(v any) {
+func (t jsonWriter) write(v any) {
 	if err := t.enc.Encode(v); err != nil {
 		t.out.lose(err)
 	}

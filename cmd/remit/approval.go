@@ -197,7 +197,7 @@ type byByte struct{ *os.File }
 func (b byByte) Read(p []byte) (int, error) { return b.File.Read(p[:min(len(p), 1)]) }
 
 // askedIn are the calls that wait on a journal, none where there is no journal.
-func (a *app) askedIn(ctx context.Context, p *place) (calls []*revert.Call, err error) {
+func (a *app) askedIn(ctx context.Context, p *workspaceState) (calls []*revert.Call, err error) {
 	if !sqlite.Exists(p.state) {
 		return nil, nil
 	}
@@ -226,7 +226,7 @@ func (s approvalSettings) words() string {
 }
 
 func (a *app) approvalCommand() *cobra.Command {
-	var p place
+	var p workspaceState
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use: "approval", Short: "Show whose approvals are taken, or change that",
@@ -271,7 +271,7 @@ func (a *app) approvalCommand() *cobra.Command {
 
 // settingCommand changes what holds. It takes what an approval takes, but for what only narrows.
 func (a *app) settingCommand(use, short string, change func(*approvalSettings) error) *cobra.Command {
-	var p place
+	var p workspaceState
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use: use, Short: short, Args: noArgs,

@@ -53,7 +53,7 @@ func TestAlteredApproval(t *testing.T) {
 			b.Digest = c.Asked.Digest
 		}
 		rec := revert.NewRecorder(j, host.Real(), txn.Session)
-		require.NoError(t, rec.Write(ctx, revert.Write{Lines: []revert.Line{{Txn: txn.ID, Call: call, Body: &b}}, Durable: true}))
+		require.NoError(t, rec.Write(ctx, revert.Write{Records: []revert.CallRecord{{Txn: txn.ID, Call: call, Body: &b}}, Durable: true}))
 		require.NoError(t, j.Close())
 	}
 	change := func(t *testing.T, state, from, to string) {

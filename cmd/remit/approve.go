@@ -32,7 +32,7 @@ func (a *app) approver(f *runFlags) (ctxperm.Approver, error) {
 		if err != nil {
 			return nil, err
 		}
-		return ctxperm.ApproverFunc(func(context.Context, ctxperm.Ask) (ctxperm.Answer, error) {
+		return ctxperm.ApproverFunc(func(context.Context, ctxperm.ApprovalRequest) (ctxperm.Answer, error) {
 			return ctxperm.Approve(who), nil
 		}), nil
 	case "prompt":
@@ -95,7 +95,7 @@ type prompt struct {
 }
 
 // Approve shows everything that would run, and takes nothing but "y" for a yes.
-func (p *prompt) Approve(ctx context.Context, ask ctxperm.Ask) (ctxperm.Answer, error) {
+func (p *prompt) Approve(ctx context.Context, ask ctxperm.ApprovalRequest) (ctxperm.Answer, error) {
 	if err := p.turn.Lock(ctx); err != nil {
 		return ctxperm.Answer{}, err
 	}
@@ -118,7 +118,7 @@ func (p *prompt) Approve(ctx context.Context, ask ctxperm.Ask) (ctxperm.Answer, 
 			p.difference(ctx, ask)
 			_, err = fmt.Fprint(p.tty, askedAgain)
 		default:
-			return ctxperm.Refuse(p.who, "they said no"), nil
+			return ctxperm.Deny(p.who, "they said no"), nil
 		}
 		if err != nil {
 			return ctxperm.Answer{}, err
@@ -133,7 +133,7 @@ func (p *prompt) approved() (ctxperm.Answer, error) {
 		return ctxperm.Approve(p.who), nil
 	}
 	if err := p.app.askPassphrase(v); err != nil {
-		return ctxperm.Refuse(p.who, err.Error()), nil
+		return ctxperm.Deny(p.who, err.Error()), nil
 	}
 	return ctxperm.Approve(p.who), nil
 }
@@ -164,7 +164,7 @@ const (
 )
 
 // difference shows what the call would change.
-func (p *prompt) difference(ctx context.Context, ask ctxperm.Ask) {
+func (p *prompt) difference(ctx context.Context, ask ctxperm.ApprovalRequest) {
 	what := wants{patch: ask.Preview}
 	if ask.Preview == "" {
 		tools, err := tool.NewRegistry(p.app.builtin()...)
@@ -173,7 +173,7 @@ func (p *prompt) difference(ctx context.Context, ask ctxperm.Ask) {
 		}
 	}
 	what = what.cut(shownLines)
-	paint(false).patch(p.tty, what.patch)
+	textStyle(false).patch(p.tty, what.patch)
 	switch {
 	case what.note != "":
 		_, _ = fmt.Fprintf(p.tty, "  %s\n", printable(what.note))
@@ -182,7 +182,7 @@ func (p *prompt) difference(ctx context.Context, ask ctxperm.Ask) {
 	}
 }
 
-func question(ask ctxperm.Ask) string {
+func question(ask ctxperm.ApprovalRequest) string {
 	var b strings.Builder
 	_, _ = fmt.Fprintf(&b, "\n%s asks to run %s\n", printable(ask.Principal.ID), printable(ask.Tool))
 	if ask.Earlier != "" {
@@ -196,7 +196,7 @@ func question(ask ctxperm.Ask) string {
 	}
 	if ask.Preview != "" {
 		_, _ = fmt.Fprintf(&b, "  wants    to change:\n")
-		paint(false).patch(&b, ask.Preview)
+		textStyle(false).patch(&b, ask.Preview)
 	}
 	_, _ = fmt.Fprintf(&b, "  with     %s\n", printable(string(ask.Input)))
 	return b.String()

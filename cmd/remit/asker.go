@@ -14,14 +14,14 @@ import (
 	"github.com/remit-dev/remit/revert/record"
 )
 
-// asker is who a session belongs to, as its record says.
-type asker struct {
+// principalInfo is who a session belongs to, as its record says.
+type principalInfo struct {
 	principal string
 	client    *perm.ClientFacts // who its tools and results are shown to; nil: nobody said
 	roots     []string          // NAME=DIR, as they were
 }
 
-func askerOf(ctx context.Context, j journal.Journal, session string) (who asker, err error) {
+func principalOf(ctx context.Context, j journal.Journal, session string) (who principalInfo, err error) {
 	q := journal.Query{Session: session, Kinds: []kind.Kind{kind.Session}, Limit: 1}
 	for e, err := range j.Entries(ctx, q) {
 		if err != nil {
@@ -65,19 +65,19 @@ func clientWords(c *perm.ClientFacts) string {
 	}
 	add("", c.Surface)
 	add("model", c.Model)
-	add("confidence", fmt.Sprint(c.Confidence))
+	add("confidence", fmt.Sprint(c.ProviderTrust))
 	add("capabilities", strings.Join(c.Capabilities, " "))
 	if c.Selected != nil {
 		words = append(words, strings.TrimRight("selected "+strings.Join(c.Selected, " "), " "))
 	}
-	add("off", strings.Join(c.Off, " "))
+	add("off", strings.Join(c.Disabled, " "))
 	return strings.Join(words, ", ")
 }
 
 // rootsLeft are those that calls of what was left may have changed, as NAME=DIR: the roots of the
 // session that a call or a transaction belongs to, and where the command line says that they
 // are by now. There are none of an id that nothing has.
-func (p *place) rootsLeft(ctx context.Context, j journal.Journal, id string) (roots []string, err error) {
+func (p *workspaceState) rootsLeft(ctx context.Context, j journal.Journal, id string) (roots []string, err error) {
 	t, _, err := revert.LoadCall(ctx, j, id)
 	if errors.Is(err, journal.ErrNotFound) {
 		t, err = revert.Load(ctx, j, id)
@@ -87,7 +87,7 @@ func (p *place) rootsLeft(ctx context.Context, j journal.Journal, id string) (ro
 	case err != nil:
 		return nil, err
 	default:
-		who, err := askerOf(ctx, j, t.Session)
+		who, err := principalOf(ctx, j, t.Session)
 		if err != nil {
 			return nil, err
 		}

@@ -38,8 +38,8 @@ func TestShownTo(t *testing.T) {
 		require.Zero(t, code, out)
 		return out
 	}
-	txn, call := left(agent.ShownTo(perm.ClientFacts{
-		Surface: "chat", Model: "m-1", Capabilities: []string{"vision"}, Confidence: 700, Selected: []string{"file_list"}, Off: []string{"web"},
+	txn, call := left(agent.ClientProfile(perm.ClientFacts{
+		Surface: "chat", Model: "m-1", Capabilities: []string{"vision"}, ProviderTrust: 700, Selected: []string{"file_list"}, Disabled: []string{"web"},
 	}))
 	const words = "chat, model m-1, confidence 700, capabilities vision, selected file_list, off web"
 	const record = `"client":{"surface":"chat","model":"m-1","capabilities":["vision"],"confidence":700,"selected":["file_list"],"off":["web"]}`

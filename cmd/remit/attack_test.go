@@ -58,10 +58,10 @@ func (p targetPlace) ask(t *testing.T, file string, flags ...string) string {
 
 // run runs a command in this process, with what is known of its caller.
 func (p targetPlace) run(who func() caller, args ...string) (code int, out, errs string) {
-	return p.runAs(func(w *world) { w.caller = who }, args...)
+	return p.runAs(func(w *cmdEnv) { w.caller = who }, args...)
 }
 
-func (p targetPlace) runAs(change func(*world), args ...string) (code int, out, errs string) {
+func (p targetPlace) runAs(change func(*cmdEnv), args ...string) (code int, out, errs string) {
 	var o, e bytes.Buffer
 	w := testWorld(strings.NewReader(""), &o, &e)
 	w.user = func() (string, error) { return "boss", nil }
@@ -97,7 +97,7 @@ func (p targetPlace) write(t *testing.T, call string, b record.Answered) {
 		txn, _, err := revert.LoadCall(t.Context(), j, call)
 		require.NoError(t, err)
 		rec := revert.NewRecorder(j, host.Real(), txn.Session)
-		require.NoError(t, rec.Write(t.Context(), revert.Write{Lines: []revert.Line{{Txn: txn.ID, Call: call, Body: &b}}, Durable: true}))
+		require.NoError(t, rec.Write(t.Context(), revert.Write{Records: []revert.CallRecord{{Txn: txn.ID, Call: call, Body: &b}}, Durable: true}))
 	})
 }
 
@@ -176,7 +176,7 @@ func agents(t *testing.T) map[string]func() caller {
 // TestApprovalAttackProcesses has real ones.
 func TestApprovalAttacks(t *testing.T) {
 	tried := 0
-	attack := func(t *testing.T, p targetPlace, change func(*world), args ...string) {
+	attack := func(t *testing.T, p targetPlace, change func(*cmdEnv), args ...string) {
 		t.Helper()
 		tried++
 		code, out, errs := p.runAs(change, args...)
@@ -187,7 +187,7 @@ func TestApprovalAttacks(t *testing.T) {
 		p := newTarget(t)
 		for name, who := range agents(t) {
 			for _, args := range p.tries(p.digest(t, p.call)) {
-				attack(t, p, func(w *world) { w.caller = who }, args...)
+				attack(t, p, func(w *cmdEnv) { w.caller = who }, args...)
 			}
 			require.NoFileExists(t, filepath.Join(p.state, settingFile), name)
 		}
@@ -197,11 +197,11 @@ func TestApprovalAttacks(t *testing.T) {
 		p := newTarget(t)
 		for _, who := range []string{"agent", ""} {
 			for _, args := range p.tries(p.digest(t, p.call))[:8] {
-				attack(t, p, func(w *world) { w.user = func() (string, error) { return who, nil } }, args...)
+				attack(t, p, func(w *cmdEnv) { w.user = func() (string, error) { return who, nil } }, args...)
 			}
 		}
 		for _, args := range p.tries(p.digest(t, p.call))[:8] {
-			attack(t, p, func(w *world) { w.user = func() (string, error) { return "boss", errors.New("no such user") } }, args...)
+			attack(t, p, func(w *cmdEnv) { w.user = func() (string, error) { return "boss", errors.New("no such user") } }, args...)
 		}
 		p.unharmed(t)
 	})
@@ -215,19 +215,19 @@ func TestApprovalAttacks(t *testing.T) {
 			"c_", "c_a", "c_000", p.call[:3], p.call[:5], p.call[2:], strings.ToUpper(p.call), p.call + "0", p.call + " ", " " + p.call, p.call + "\x00", p.call[:13] + "!", "*", "%", "c_%", "c_____",
 			"c_000000000000", "t_000000000000", "s_000000000000", "../" + p.call, "c_\x1b[2J", strings.Repeat("c_", 400), other.call, other.call[:8], "-", "c_' OR 1=1",
 		} {
-			attack(t, p, func(*world) {}, p.at("approve", "--", id)...)
+			attack(t, p, func(*cmdEnv) {}, p.at("approve", "--", id)...)
 		}
 		// The beginning of a call that does not wait any more is no beginning of one that does.
-		attack(t, p, func(*world) {}, p.at("approve", p.call, "--question", other.digest(t, other.call))...)
-		attack(t, p, func(*world) {}, p.at("approve", p.call, "--question", "sha256:"+strings.Repeat("0", 64))...)
-		attack(t, p, func(*world) {}, "approve", p.call, "--state", other.state)
-		attack(t, p, func(*world) {}, "approve", p.call, "--state", filepath.Join(p.dir, "none"))
+		attack(t, p, func(*cmdEnv) {}, p.at("approve", p.call, "--question", other.digest(t, other.call))...)
+		attack(t, p, func(*cmdEnv) {}, p.at("approve", p.call, "--question", "sha256:"+strings.Repeat("0", 64))...)
+		attack(t, p, func(*cmdEnv) {}, "approve", p.call, "--state", other.state)
+		attack(t, p, func(*cmdEnv) {}, "approve", p.call, "--state", filepath.Join(p.dir, "none"))
 		p.unharmed(t)
 		other.unharmed(t)
 	})
 	t.Run("too late", func(t *testing.T) {
 		p := newTarget(t)
-		later := func(w *world) { w.host = laterHost{host.Real()} }
+		later := func(w *cmdEnv) { w.host = laterHost{host.Real()} }
 		for _, args := range p.tries(p.digest(t, p.call))[:8] {
 			attack(t, p, later, args...)
 		}
@@ -268,7 +268,7 @@ func TestApprovalAttacks(t *testing.T) {
 		} {
 			p := newTarget(t)
 			p.write(t, p.call, forge(p))
-			attack(t, p, func(*world) {}, p.at("resume", p.call, "--policy", p.policy)...)
+			attack(t, p, func(*cmdEnv) {}, p.at("resume", p.call, "--policy", p.policy)...)
 			require.NoFileExists(t, filepath.Join(p.workspace, "a.txt"), name)
 		}
 	})
@@ -278,10 +278,10 @@ func TestApprovalAttacks(t *testing.T) {
 		require.Zero(t, code, out+errs)
 		require.NoError(t, os.Remove(filepath.Join(p.workspace, "a.txt")))
 		for _, args := range append(p.tries("sha256:00")[:8], p.at("resume", p.call, "--policy", p.policy)) {
-			attack(t, p, func(*world) {}, args...)
+			attack(t, p, func(*cmdEnv) {}, args...)
 		}
 		p.write(t, p.call, record.Answered{Approved: true, By: "boss", Digest: "sha256:00"})
-		attack(t, p, func(*world) {}, p.at("resume", p.call, "--policy", p.policy)...)
+		attack(t, p, func(*cmdEnv) {}, p.at("resume", p.call, "--policy", p.policy)...)
 		require.NoFileExists(t, filepath.Join(p.workspace, "a.txt"))
 	})
 	t.Run("by two at once", func(t *testing.T) {
@@ -318,23 +318,23 @@ func TestApprovalAttacks(t *testing.T) {
 			"an empty object": `{"passphrase":{}}`,
 		} {
 			require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
-			attack(t, p, func(w *world) { w.caller = nil }, p.at("approve", p.call)...)
+			attack(t, p, func(w *cmdEnv) { w.caller = nil }, p.at("approve", p.call)...)
 			p.unharmed(t)
 			require.NoError(t, os.Remove(file), name)
 		}
 		require.NoError(t, os.WriteFile(file, []byte(`{"unattended":true}`), 0o600))
 		for _, mode := range []os.FileMode{0o620, 0o602, 0o666, 0o777} {
 			require.NoError(t, os.Chmod(file, mode))
-			attack(t, p, func(w *world) { w.caller = nil }, p.at("approve", p.call)...)
+			attack(t, p, func(w *cmdEnv) { w.caller = nil }, p.at("approve", p.call)...)
 		}
 		elsewhere := filepath.Join(p.workspace, "approval.json")
 		require.NoError(t, os.Chmod(file, 0o600))
 		require.NoError(t, os.Rename(file, elsewhere))
 		require.NoError(t, os.Symlink(elsewhere, file))
-		attack(t, p, func(w *world) { w.caller = nil }, p.at("approve", p.call)...)
+		attack(t, p, func(w *cmdEnv) { w.caller = nil }, p.at("approve", p.call)...)
 		require.NoError(t, os.Remove(file))
 		require.NoError(t, os.Mkdir(file, 0o700))
-		attack(t, p, func(w *world) { w.caller = nil }, p.at("approve", p.call)...)
+		attack(t, p, func(w *cmdEnv) { w.caller = nil }, p.at("approve", p.call)...)
 		p.unharmed(t)
 	})
 	t.Run("with another passphrase", func(t *testing.T) {
@@ -347,12 +347,12 @@ func TestApprovalAttacks(t *testing.T) {
 		} {
 			attack(t, p, typing(phrase), p.at("approve", p.call)...)
 		}
-		attack(t, p, func(*world) {}, p.at("approve", p.call)...) // no terminal
+		attack(t, p, func(*cmdEnv) {}, p.at("approve", p.call)...) // no terminal
 		attack(t, p, typing("wrong phrase"), p.at("approval", "remove-passphrase")...)
 		attack(t, p, typing("wrong phrase"), p.at("approval", "allow-unattended")...)
 		attack(t, p, typing("wrong phrase"), p.at("approval", "set-passphrase")...)
 		script := filepath.Join(p.dir, "s.jsonl")
-		attack(t, p, func(*world) {}, p.at("run", "--on-ask", "approve-unsafe", "--policy", p.policy, script)...)
+		attack(t, p, func(*cmdEnv) {}, p.at("run", "--on-ask", "approve-unsafe", "--policy", p.policy, script)...)
 		attack(t, p, typing("y"), p.at("run", "--on-ask", "prompt", "--policy", p.policy, script)...)
 		p.unharmed(t)
 	})
@@ -363,8 +363,8 @@ func TestApprovalAttacks(t *testing.T) {
 }
 
 // typing is a terminal at which a person types the same each time that it is opened.
-func typing(text string) func(*world) {
-	return func(w *world) {
+func typing(text string) func(*cmdEnv) {
+	return func(w *cmdEnv) {
 		w.tty = func() (io.ReadWriteCloser, error) { return typed{strings.NewReader(text + "\n"), io.Discard}, nil }
 	}
 }
@@ -422,7 +422,7 @@ func TestPromptAnswers(t *testing.T) {
 		p := newTarget(t)
 		require.NoError(t, os.WriteFile(filepath.Join(p.workspace, "a.txt"), []byte("old"), 0o600))
 		var shown bytes.Buffer
-		code, out, errs := p.runAs(func(w *world) {
+		code, out, errs := p.runAs(func(w *cmdEnv) {
 			w.tty = func() (io.ReadWriteCloser, error) { return typed{strings.NewReader(tt.typed + "\n"), &shown}, nil }
 		}, p.at("run", "--on-ask", "prompt", "--policy", p.policy, filepath.Join(p.dir, "s.jsonl"))...)
 		require.Equal(t, tt.code, code, fmt.Sprint(out, errs))

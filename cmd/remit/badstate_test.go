@@ -171,4 +171,4 @@ func sizes(t *testing.T, dir string) map[string]int64 {
 }
 
 // backThere is the advice for a journal in STATE that lacks something.
-func backThere() string { return putBack(&place{given: []string{"--state", "STATE"}}) }
+func backThere() string { return putBack(&workspaceState{given: []string{"--state", "STATE"}}) }

@@ -21,8 +21,8 @@ import (
 	"github.com/remit-dev/remit/tool/builtin/web"
 )
 
-// world is everything outside that the command touches.
-type world struct {
+// cmdEnv is everything outside that the command touches.
+type cmdEnv struct {
 	in       io.Reader
 	out, err io.Writer
 	terminal bool // out is one
@@ -43,30 +43,30 @@ type world struct {
 }
 
 // builtin lists the tools of the command.
-func (w world) builtin() []tool.Tool {
+func (w cmdEnv) builtin() []tool.Tool {
 	return slices.Concat(files.Tools(), process.Tools(), database.Tools(), web.Tools(), w.tools)
 }
 
 // app is one run of the command.
 type app struct {
-	world
+	cmdEnv
 	configured []tool.Tool          // the tools, as flags have declared them; nil: no flag has
 	leftOut    func(tool.Tool) bool // which of them a gateway does not serve; nil: it serves all
 	progress   *progress
 	code       exitCode
-	gateway    *mirrored      // nil: there is none
-	closers    []func() error // of what is open until the command ends
+	gateway    *gatewayRuntime // nil: there is none
+	closers    []func() error  // of what is open until the command ends
 }
 
 // run is the whole command, without the process around it.
-func run(ctx context.Context, args []string, w world) (code int) {
+func run(ctx context.Context, args []string, w cmdEnv) (code int) {
 	p := &progress{host: w.host}
 	if w.terminalErr {
-		p.w, w.err, w.out = w.err, above{p, w.err}, above{p, w.out}
+		p.w, w.err, w.out = w.err, progressWriter{p, w.err}, progressWriter{p, w.out}
 	}
 	out := &output{w: w.out}
 	w.out = out
-	a := &app{world: w, progress: p}
+	a := &app{cmdEnv: w, progress: p}
 	// A panic would end the process with 2, which means wrong usage here.
 	defer func() {
 		if p := recover(); p != nil {

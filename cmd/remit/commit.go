@@ -31,7 +31,7 @@ func (r *runner) commit(ctx context.Context) (stopped bool, err error) {
 		h := r.held[o.Call]
 		o = r.mended(ctx, o)
 		if o.Error != nil && !o.Status.OK() {
-			o.Error.Fix = r.unstuck(o)
+			o.Error.Fix = r.resumeCommit(o)
 		}
 		r.sum.release(o)
 		r.code = worst(r.code, callCode(o))
@@ -42,7 +42,7 @@ func (r *runner) commit(ctx context.Context) (stopped bool, err error) {
 		return true, nil
 	}
 	if err == nil {
-		r.code = worst(r.code, r.passedOver(ctx))
+		r.code = worst(r.code, r.skipStep(ctx))
 	}
 	return false, err
 }
@@ -56,9 +56,9 @@ func notReleasedCode(err error) exitCode {
 	return exitInternal
 }
 
-// passedOver is the code of a commit that leaves a release of unknown outcome
+// skipStep is the code of a commit that leaves a release of unknown outcome
 // behind.
-func (r *runner) passedOver(ctx context.Context) exitCode {
+func (r *runner) skipStep(ctx context.Context) exitCode {
 	t, err := revert.Load(ctx, r.journal, r.tx.ID())
 	if err != nil {
 		return exitInternal
@@ -75,9 +75,9 @@ func (r *runner) passedOver(ctx context.Context) exitCode {
 // of what a released call asks for while it runs.
 func (f *runFlags) commitIt(txn string) string { return f.again(txn) + " --at-end commit" }
 
-// unstuck says what to do about a call that was not released.
-func (r *runner) unstuck(o tool.Outcome) string {
-	where := &r.how.place
+// resumeCommit says what to do about a call that was not released.
+func (r *runner) resumeCommit(o tool.Outcome) string {
+	where := &r.how.workspaceState
 	again := r.how.commitIt(o.Txn)
 	switch o.Status {
 	case tool.StatusUnknown:
@@ -91,7 +91,7 @@ func (r *runner) unstuck(o tool.Outcome) string {
 
 // queue takes over what the queue of a transaction that was left open holds.
 func (r *runner) queue(t *revert.Txn) {
-	for i, c := range t.Queue() {
+	for i, c := range t.HeldCalls() {
 		r.hold(i+1, call{tool: c.Tool.Name, args: c.Held.Input}, c.Ref.Call)
 	}
 }

@@ -83,7 +83,7 @@ func rest(usage string, n int) []cobra.Completion {
 // ids lists what the journal has, the newest first. A journal that cannot be
 // read has nothing to offer, and completing is not the place to say so.
 func (a *app) ids(cmd *cobra.Command, txns, calls bool, begun string) (list []cobra.Completion) {
-	p := place{workspace: flagText(cmd, "workspace"), state: flagText(cmd, "state"), offers: true}
+	p := workspaceState{workspace: flagText(cmd, "workspace"), state: flagText(cmd, "state"), offers: true}
 	j, err := p.read(cmd.Context(), a)
 	if err != nil {
 		return nil

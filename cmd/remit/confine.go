@@ -8,7 +8,7 @@ import (
 )
 
 // confine drafts a sandbox for each server that can have one, as if the file had it. Roots are NAME=DIR each.
-func (a *app) confine(p *place, roots []string) error {
+func (a *app) confine(p *workspaceState, roots []string) error {
 	c, _, err := a.readServers(&p.upstreams)
 	if err != nil {
 		return err
@@ -35,15 +35,15 @@ func (a *app) confine(p *place, roots []string) error {
 }
 
 // unconfine takes the drafts back of servers that do not start in their sandbox, and reports whether there were any.
-func (a *app) unconfine(p *place) bool {
+func (a *app) unconfine(p *workspaceState) bool {
 	why := map[string]string{}
-	for _, s := range a.gateway.States() {
-		if !s.Up {
+	for _, s := range a.gateway.ServerStatuses() {
+		if !s.Connected {
 			why[s.Server] = s.Why
 		}
 	}
 	before := len(p.upstreams.drafts)
-	p.upstreams.drafts = slices.DeleteFunc(p.upstreams.drafts, func(d gateway.Draft) bool {
+	p.upstreams.drafts = slices.DeleteFunc(p.upstreams.drafts, func(d gateway.EntryDraft) bool {
 		reason, down := why[d.Server]
 		if down {
 			p.upstreams.outside[d.Server] = "it does not start there: " + reason
@@ -54,11 +54,11 @@ func (a *app) unconfine(p *place) bool {
 }
 
 // tellServers says which servers cannot be had, and which run outside the sandbox although one was asked for.
-func (a *app) tellServers(p *place) {
-	for _, s := range a.gateway.States() {
+func (a *app) tellServers(p *workspaceState) {
+	for _, s := range a.gateway.ServerStatuses() {
 		why, outside := p.upstreams.outside[s.Server]
 		switch {
-		case !s.Up:
+		case !s.Connected:
 			a.paintErr().problem(a.err, "remit: ", p.unavailable(s))
 			a.code = worst(a.code, exitInternal)
 		case outside:
@@ -71,7 +71,7 @@ func (a *app) tellServers(p *place) {
 }
 
 // draftedWords say what was drafted.
-func draftedWords(drafts []gateway.Draft) string {
+func draftedWords(drafts []gateway.EntryDraft) string {
 	boxes := 0
 	for _, d := range drafts {
 		if d.Tool == "" {

@@ -17,14 +17,14 @@ import (
 	"github.com/remit-dev/remit/revert"
 )
 
-// connecting is what the flags of connect and disconnect say.
-type connecting struct {
+// connectOptions is what the flags of connect and disconnect say.
+type connectOptions struct {
 	project, config, workspace string
 	preview, json, init        bool
 	sandbox                    bool // drafted too
 }
 
-func (f connecting) mode() connect.Mode {
+func (f connectOptions) mode() connect.Mode {
 	if f.preview {
 		return connect.Preview
 	}
@@ -32,8 +32,8 @@ func (f connecting) mode() connect.Mode {
 }
 
 func (a *app) connectCommand() *cobra.Command {
-	var f connecting
-	keep := revert.Retention{Keep: revert.DefaultKeep, Last: revert.DefaultKeepLast}
+	var f connectOptions
+	keep := revert.Retention{MaxAge: revert.DefaultKeep, KeepLast: revert.DefaultKeepLast}
 	cmd := &cobra.Command{
 		Use: "connect [CLIENT]", Short: "Lead a client's MCP servers through the gateway",
 		Long: "Takes the MCP servers out of a client's configuration, writes them into one of the gateway, and leaves one server in their\n" +
@@ -74,7 +74,7 @@ func (a *app) connectCommand() *cobra.Command {
 					configs = r.Configs()
 				}
 				return r, err
-			}, func(pt paint, w io.Writer, r connect.Report) { pt.connected(w, r, f.init) })
+			}, func(pt textStyle, w io.Writer, r connect.Report) { pt.connected(w, r, f.init) })
 			for _, config := range configs {
 				if err == nil {
 					err = a.initialize(cmd.Context(), f, p, config)
@@ -95,7 +95,7 @@ func (a *app) connectCommand() *cobra.Command {
 }
 
 func (a *app) disconnectCommand() *cobra.Command {
-	var f connecting
+	var f connectOptions
 	cmd := &cobra.Command{
 		Use: "disconnect CLIENT", Short: "Give a client its MCP servers back",
 		Long: "Puts back every file that connecting the client changed, in whatever project: byte for byte where it is as connecting left it.\n" +
@@ -108,7 +108,7 @@ func (a *app) disconnectCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.connected(f, args[0], func(c connect.Client) (connect.Report, error) { return c.Disconnect(p, f.mode()) }, paint.disconnected)
+			return a.connected(f, args[0], func(c connect.Client) (connect.Report, error) { return c.Disconnect(p, f.mode()) }, textStyle.disconnected)
 		},
 		ValidArgs: clientNames(),
 	}
@@ -116,7 +116,7 @@ func (a *app) disconnectCommand() *cobra.Command {
 	return cmd
 }
 
-func connectFlags(cmd *cobra.Command, f *connecting) {
+func connectFlags(cmd *cobra.Command, f *connectOptions) {
 	cmd.Flags().BoolVar(&f.preview, "preview", false, "show the difference and write nothing; values of env and headers are hidden")
 	cmd.Flags().BoolVar(&f.json, "json", false, "write one JSON object for each client")
 	cmd.ValidArgsFunction = cobra.FixedCompletions(clientNames(), cobra.ShellCompDirectiveNoFileComp)
@@ -130,7 +130,7 @@ func clientNames() (names []string) {
 }
 
 // place is where this user's clients keep their files.
-func (f connecting) place(a *app) (p connect.Place, err error) {
+func (f connectOptions) place(a *app) (p connect.Environment, err error) {
 	home := a.env("HOME")
 	if runtime.GOOS == "windows" {
 		home = a.env("USERPROFILE")
@@ -142,7 +142,7 @@ func (f connecting) place(a *app) (p connect.Place, err error) {
 	if err != nil {
 		return p, err
 	}
-	p = connect.Place{OS: runtime.GOOS, Home: home, State: filepath.Join(state, "remit", "connect"), Env: a.env}
+	p = connect.Environment{OS: runtime.GOOS, Home: home, State: filepath.Join(state, "remit", "connect"), Env: a.env}
 	if p.Command, err = os.Executable(); err != nil {
 		return p, err
 	}
@@ -165,8 +165,8 @@ func (f connecting) place(a *app) (p connect.Place, err error) {
 }
 
 // connected does one of the two to a client, and tells of it.
-func (a *app) connected(f connecting, name string, do func(connect.Client) (connect.Report, error), tell func(paint, io.Writer, connect.Report)) error {
-	c, err := connect.Named(name)
+func (a *app) connected(f connectOptions, name string, do func(connect.Client) (connect.Report, error), tell func(textStyle, io.Writer, connect.Report)) error {
+	c, err := connect.ClientByName(name)
 	if err != nil {
 		return usage(err.Error())
 	}
@@ -183,8 +183,8 @@ func (a *app) connected(f connecting, name string, do func(connect.Client) (conn
 }
 
 // initialize drafts what is known of the tools of one configuration, and writes that into it.
-func (a *app) initialize(ctx context.Context, f connecting, at connect.Place, config string) error {
-	p := place{sandbox: "strict", workspace: at.Workspace}
+func (a *app) initialize(ctx context.Context, f connectOptions, at connect.Environment, config string) error {
+	p := workspaceState{sandbox: "strict", workspace: at.Workspace}
 	if p.workspace == "" {
 		p.workspace = at.Project
 	}
@@ -216,7 +216,7 @@ func connectProblem(err error) error {
 }
 
 // listClients tells how each client stands.
-func (a *app) listClients(f connecting, p connect.Place) error {
+func (a *app) listClients(f connectOptions, p connect.Environment) error {
 	found := false
 	for _, c := range connect.Clients() {
 		r, err := c.Status(p)
@@ -227,7 +227,7 @@ func (a *app) listClients(f connecting, p connect.Place) error {
 			newJSON(a.out).write(r)
 			continue
 		}
-		r.Files = slices.DeleteFunc(r.Files, func(f connect.File) bool { return f.State == connect.Absent })
+		r.Files = slices.DeleteFunc(r.Files, func(f connect.File) bool { return f.State == connect.StateAbsent })
 		if len(r.Files) > 0 {
 			found = true
 			_, _ = fmt.Fprintf(a.out, "%s  %s\n", a.paint().bold(r.Client), r.Title)
@@ -241,17 +241,17 @@ func (a *app) listClients(f connecting, p connect.Place) error {
 }
 
 // clientFiles lists files with their state, and their servers.
-func (p paint) clientFiles(w io.Writer, r connect.Report) {
+func (p textStyle) clientFiles(w io.Writer, r connect.Report) {
 	for _, f := range r.Files {
 		state := string(f.State)
 		switch f.State {
-		case connect.Routed:
+		case connect.StateRouted:
 			state = p.good(state)
-		case connect.Broken:
+		case connect.StateUnreadable:
 			state = p.bad(state)
-		case connect.Direct, connect.Mixed:
+		case connect.StateDirect, connect.StateMixed:
 			state = p.doubt(state)
-		case connect.Absent, connect.Empty:
+		case connect.StateAbsent, connect.StateEmpty:
 			state = p.faint(state)
 		}
 		_, _ = fmt.Fprintf(w, "  %s  %s\n", state, printable(f.Path))
@@ -263,14 +263,14 @@ func (p paint) clientFiles(w io.Writer, r connect.Report) {
 }
 
 // servers lists those of a file, with where they are, and what there is to say of it.
-func (p paint) servers(w io.Writer, f connect.File) {
+func (p textStyle) servers(w io.Writer, f connect.File) {
 	for _, s := range f.Servers {
 		words := "started by the client"
 		switch {
 		case s.Gateway != "":
 			words = "behind " + s.Gateway
-			if s.As != "" {
-				words += ", as " + s.As
+			if s.GatewayName != "" {
+				words += ", as " + s.GatewayName
 			}
 		case s.Why != "":
 			words = "stays: " + s.Why
@@ -287,7 +287,7 @@ func (p paint) servers(w io.Writer, f connect.File) {
 }
 
 // connected tells what connecting did.
-func (p paint) connected(w io.Writer, r connect.Report, drafts bool) {
+func (p textStyle) connected(w io.Writer, r connect.Report, drafts bool) {
 	p.clientFiles(w, r)
 	if !r.Changed() {
 		_, _ = fmt.Fprintf(w, "nothing to change in the configuration of %s\n", r.Title)
@@ -306,10 +306,10 @@ func (p paint) connected(w io.Writer, r connect.Report, drafts bool) {
 }
 
 // disconnected tells what disconnecting did.
-func (p paint) disconnected(w io.Writer, r connect.Report) {
+func (p textStyle) disconnected(w io.Writer, r connect.Report) {
 	for _, f := range r.Files {
 		words := p.good("byte for byte as before")
-		if !f.Exact {
+		if !f.Identical {
 			words = p.doubt("not as before")
 		}
 		_, _ = fmt.Fprintf(w, "  %s  %s\n", printable(f.Path), words)
@@ -322,7 +322,7 @@ func (p paint) disconnected(w io.Writer, r connect.Report) {
 }
 
 // written tells of backups and configurations of the gateway, and shows a preview.
-func (p paint) written(w io.Writer, r connect.Report) {
+func (p textStyle) written(w io.Writer, r connect.Report) {
 	for _, f := range r.Files {
 		if f.Backup != "" && !r.Preview {
 			_, _ = fmt.Fprintf(w, "  %s %s\n", p.faint("backup"), printable(f.Backup))

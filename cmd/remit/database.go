@@ -17,13 +17,13 @@ import (
 
 // databaseFlag adds the flag that names databases. Commands that take back want it
 // only for what is not where it was, or asks for a password.
-func databaseFlag(cmd *cobra.Command, p *place) {
+func databaseFlag(cmd *cobra.Command, p *workspaceState) {
 	cmd.Flags().StringArrayVar(&p.databases, "database", nil, "a database that calls may be granted parts of, as `NAME=LOCATION`, such as main=sqlite:app.db or main=postgres://agent@host/app (its password from PGPASSFILE)")
 }
 
 // databaseOptions are the databases that are named, and the way to those that a
 // record names. They are closed when the command ends.
-func (a *app) databaseOptions(p *place) ([]agent.Option, error) {
+func (a *app) databaseOptions(p *workspaceState) ([]agent.Option, error) {
 	named := map[string]string{}
 	for _, d := range p.databases {
 		name, at, ok := strings.Cut(d, "=")
@@ -50,7 +50,7 @@ func (a *app) databaseOptions(p *place) ([]agent.Option, error) {
 
 // databasesAgain are the flags with which another command reaches the same databases.
 // A location that may hold a password is not repeated.
-func (p *place) databasesAgain() (flags []string) {
+func (p *workspaceState) databasesAgain() (flags []string) {
 	for _, d := range p.databases {
 		if name, at, _ := strings.Cut(d, "="); !strings.HasPrefix(at, "sqlite:") {
 			d = name + "=LOCATION"
@@ -61,7 +61,7 @@ func (p *place) databasesAgain() (flags []string) {
 }
 
 // keepJournal refuses the journal as a database: calls could change their own record.
-func (p *place) keepJournal(name, at string) error {
+func (p *workspaceState) keepJournal(name, at string) error {
 	path, ok := strings.CutPrefix(at, "sqlite:")
 	if !ok {
 		return nil

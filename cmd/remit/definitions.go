@@ -16,9 +16,9 @@ import (
 	"github.com/remit-dev/remit/tool/settings"
 )
 
-// declared is what the flags say of tools: definition files that stand in the place of
+// declarationFlags is what the flags say of tools: definition files that stand in the place of
 // built-in ones, and settings.
-type declared struct {
+type declarationFlags struct {
 	definitions    []string
 	locked, user   string
 	preset         string
@@ -30,7 +30,7 @@ func definitionsFlag(cmd *cobra.Command, folders *[]string) {
 	cmd.Flags().StringArrayVar(folders, "definitions", nil, "definition files in `DIR` stand in the place of the built-in tools that they describe, as docs/guides/define.md says")
 }
 
-func declaredFlags(cmd *cobra.Command, d *declared) {
+func declaredFlags(cmd *cobra.Command, d *declarationFlags) {
 	flags := cmd.Flags()
 	definitionsFlag(cmd, &d.definitions)
 	flags.StringVar(&d.user, "settings", "", "`FILE` of the user's settings of tools, as docs/guides/settings.md says")
@@ -41,7 +41,7 @@ func declaredFlags(cmd *cobra.Command, d *declared) {
 // declare makes the tools that the command has from here on. What decides what calls may
 // do lies outside every folder that they may change. Secrets are the names of those that
 // there are; nil: not known.
-func (a *app) declare(ctx context.Context, d *declared, folders, secrets []string) error {
+func (a *app) declare(ctx context.Context, d *declarationFlags, folders, secrets []string) error {
 	all, err := a.inForce(d.definitions, folders)
 	if err != nil {
 		return err
@@ -67,12 +67,12 @@ func (a *app) declare(ctx context.Context, d *declared, folders, secrets []strin
 // inForce are the built-in tools, with those of definition files in the place of the ones
 // that they describe. The definitions lie outside every folder that calls may change.
 func (a *app) inForce(definitions, folders []string) (all tool.Registry, err error) {
-	tools := a.world.builtin()
+	tools := a.cmdEnv.builtin()
 	for _, dir := range definitions {
 		if dir == "" {
 			return all, usage("--definitions names no folder; is a variable not set?")
 		}
-		inside := place{state: dir}
+		inside := workspaceState{state: dir}
 		if inside.keepOut(folders) != nil {
 			return all, &problem{
 				code: exitUsage, what: fmt.Sprintf("the definitions %q lie inside a root", dir),
@@ -101,10 +101,10 @@ func (a *app) inForce(definitions, folders []string) (all tool.Registry, err err
 // defined are the tools of definition files, whose implementations are the built-in tools.
 func (a *app) defined(files fs.FS) ([]tool.Tool, error) {
 	implementations := map[string]define.Implementation{}
-	for _, t := range a.world.builtin() {
-		implementations["builtin/"+t.Name()] = define.Of(t)
+	for _, t := range a.cmdEnv.builtin() {
+		implementations["builtin/"+t.Name()] = define.FromTool(t)
 	}
-	return define.Load(files, implementations, define.Spare())
+	return define.Load(files, implementations, define.AllowUnused())
 }
 
 func readSettings(layer settings.Layer, name string, folders []string) (settings.File, error) {
@@ -132,7 +132,7 @@ func readSettings(layer settings.Layer, name string, folders []string) (settings
 }
 
 // again are the flags that another command needs, to have the same tools.
-func (d *declared) again() (flags []string) {
+func (d *declarationFlags) again() (flags []string) {
 	for _, dir := range d.definitions {
 		flags = append(flags, "--definitions", dir)
 	}
@@ -162,5 +162,5 @@ func (a *app) builtin() []tool.Tool {
 	if a.configured != nil {
 		return slices.Clone(a.configured)
 	}
-	return a.world.builtin()
+	return a.cmdEnv.builtin()
 }

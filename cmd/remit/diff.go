@@ -16,7 +16,7 @@ import (
 )
 
 func (a *app) diffCommand() *cobra.Command {
-	var p place
+	var p workspaceState
 	var last, asJSON bool
 	cmd := &cobra.Command{
 		Use: "diff TXN | CALL | --last", Short: "Show what a transaction or a call changed, line by line",
@@ -119,7 +119,7 @@ type unseenRecord struct {
 	EffectClass effect.Class `json:"effect_class"`
 }
 
-func sightOf(s diff.Sight) *sightRecord {
+func sightOf(s diff.ResourceVersion) *sightRecord {
 	if !s.Exists() {
 		return nil
 	}
@@ -149,7 +149,7 @@ func (a *app) diffJSON(ctx context.Context, d diff.Diff) error {
 			Binary: text.Binary, Added: text.Added, Removed: text.Removed, Patch: text.Patch, Lost: text.Lost,
 		})
 	}
-	for _, u := range d.Unseen {
+	for _, u := range d.Untracked {
 		rec.Unseen = append(rec.Unseen, unseenRecord{u.Call, u.Tool, u.Class})
 	}
 	for _, u := range d.Held {
@@ -175,7 +175,7 @@ func (a *app) diffPlain(ctx context.Context, d diff.Diff) error {
 			_, _ = io.WriteString(a.out, text.Patch)
 		}
 	}
-	for _, u := range d.Unseen {
+	for _, u := range d.Untracked {
 		_, _ = fmt.Fprintf(a.out, "call %s of %s: what a %s call does outside files is not shown\n", u.Call, printable(u.Tool), u.Class)
 	}
 	for _, u := range d.Held {
@@ -197,7 +197,7 @@ func (a *app) diffPlain(ctx context.Context, d diff.Diff) error {
 }
 
 // patch writes a patch for a terminal: lines of files are shown, never obeyed.
-func (p paint) patch(w io.Writer, text string) {
+func (p textStyle) patch(w io.Writer, text string) {
 	for line := range strings.Lines(text) {
 		line = strings.ReplaceAll(strings.TrimSuffix(line, "\n"), "\t", "    ")
 		shown := printable(line)

@@ -72,7 +72,7 @@ func TestExitCodesTable(t *testing.T) {
 func TestStatesTables(t *testing.T) {
 	order, _ := table(t, "Transactions")
 	require.Equal(t, []string{
-		string(revert.Open), string(revert.CommittedState), string(revert.RevertedState), string(revert.RevertedPartial),
+		string(revert.TxnOpen), string(revert.TxnCommitted), string(revert.TxnReverted), string(revert.TxnRevertedPartial),
 	}, order)
 	order, _ = table(t, "Reverted resources")
 	require.Equal(t, []string{

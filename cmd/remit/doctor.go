@@ -19,7 +19,7 @@ func (a *app) doctorCommand() *cobra.Command {
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.doctor(cmd.Context(), &f) },
 	}
-	placeFlags(cmd, &f.place)
+	placeFlags(cmd, &f.workspaceState)
 	cmd.Flags().StringArrayVar(&f.roots, "root", nil, "another folder to try, as `NAME=DIR`")
 	cmd.Flags().StringArrayVar(&f.policies, "policy", nil, "policy `PATH` to load (default: the workspace policy)")
 	cmd.Flags().BoolVar(&f.json, "json", false, "write one JSON object a line: each finding, then the sum")
@@ -116,7 +116,7 @@ func (a *app) checkSystem(tell func(finding)) {
 func checkPolicy(paths []string, tell func(finding)) {
 	engine, err := loadPolicy(paths, false)
 	if err != nil {
-		p := problemOf(err, &place{})
+		p := problemOf(err, &workspaceState{})
 		fix := p.fix
 		if fix == "" {
 			fix = "see remit policy check"
@@ -129,7 +129,7 @@ func checkPolicy(paths []string, tell func(finding)) {
 		what = "the workspace policy, revision " + engine.Revision()
 	}
 	tell(finding{Where: "policy", Check: "load", Is: healthy, What: what})
-	if n := len(engine.Unchecked()); n > 0 && len(paths) > 0 { // remit's own is held by its tests, and nobody here can change it
+	if n := len(engine.UncheckedRefs()); n > 0 && len(paths) > 0 { // remit's own is held by its tests, and nobody here can change it
 		tell(finding{
 			Where: "policy", Check: "unchecked", Is: weaker, What: count(n, "place") + " of it could not be checked for misspelt fields",
 			Fix: "remit policy check --notes lists them; name fields by constant paths there",
@@ -137,7 +137,7 @@ func checkPolicy(paths []string, tell func(finding)) {
 	}
 }
 
-func (p paint) finding(w io.Writer, f finding) {
+func (p textStyle) finding(w io.Writer, f finding) {
 	mark := p.good("✓")
 	switch f.Is {
 	case healthy:

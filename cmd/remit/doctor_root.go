@@ -150,7 +150,7 @@ func tryLease(r disk.Root, dir string) error {
 	if err != nil {
 		return err
 	}
-	open := r.Quiet(name)
+	open := r.TryLease(name)
 	if err := f.Close(); err != nil {
 		return err
 	}
@@ -160,7 +160,7 @@ func tryLease(r disk.Root, dir string) error {
 	if !errors.Is(open, disk.ErrBusy) {
 		return open
 	}
-	return r.Quiet(name)
+	return r.TryLease(name)
 }
 
 func tryXattrs(r disk.Root, dir string) error {

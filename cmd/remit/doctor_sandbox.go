@@ -26,8 +26,8 @@ func missing() [][2]string {
 
 // checkSandbox tells how programs can be confined here, and returns what each root
 // gets; nil where none runs.
-func (a *app) checkSandbox(ctx context.Context, f *runFlags, roots []string, tell func(finding)) []*sandbox.Way {
-	ways := make([]*sandbox.Way, len(roots))
+func (a *app) checkSandbox(ctx context.Context, f *runFlags, roots []string, tell func(finding)) []*sandbox.WriteMode {
+	ways := make([]*sandbox.WriteMode, len(roots))
 	state := "" // not to be had: what is written is kept in memory, which shows the rest
 	if f.find(a) == nil && f.keepOut(roots) == nil {
 		state = nearestFolder(f.state)
@@ -35,7 +35,7 @@ func (a *app) checkSandbox(ctx context.Context, f *runFlags, roots []string, tel
 	for i, root := range roots {
 		w, err := wayOf(ctx, root, state)
 		if i == 0 {
-			tell(levelFinding(w.Reached, err))
+			tell(levelFinding(w.Protections, err))
 		}
 		if err == nil {
 			ways[i] = &w
@@ -60,10 +60,10 @@ func nearestFolder(path string) string {
 }
 
 // wayOf tries a root, with files that are written where the state is.
-func wayOf(ctx context.Context, root, state string) (sandbox.Way, error) {
+func wayOf(ctx context.Context, root, state string) (sandbox.WriteMode, error) {
 	root, err := realPath(root)
 	if err != nil {
-		return sandbox.Way{}, err
+		return sandbox.WriteMode{}, err
 	}
 	if state == "" {
 		return sandbox.Probe(ctx, "", root, "")
@@ -74,7 +74,7 @@ func wayOf(ctx context.Context, root, state string) (sandbox.Way, error) {
 	}
 	defer func() { _ = sandbox.Discard(upper) }() // a folder of doctor's own
 	if upper, err = realPath(upper); err != nil {
-		return sandbox.Way{}, err
+		return sandbox.WriteMode{}, err
 	}
 	return sandbox.Probe(ctx, "", root, upper)
 }
@@ -88,7 +88,7 @@ func realPath(path string) (string, error) {
 	return filepath.EvalSymlinks(path)
 }
 
-func levelFinding(r sandbox.Reached, err error) finding {
+func levelFinding(r sandbox.Protections, err error) finding {
 	f := finding{Where: "system", Check: "sandbox", Is: weaker, Fix: "a policy can refuse what runs with less: require contains \"sandbox\""}
 	switch {
 	case err != nil:
@@ -114,7 +114,7 @@ func levelFinding(r sandbox.Reached, err error) finding {
 	return f
 }
 
-func wayFinding(where string, w sandbox.Way) finding {
+func wayFinding(where string, w sandbox.WriteMode) finding {
 	if w.View == sandbox.Overlay && w.Unsupervised != "" {
 		return finding{
 			Where: where, Check: "programs", Is: weaker, What: "what a program writes lands in an overlay, in which no folder of the root can be renamed: " + w.Unsupervised,

@@ -13,26 +13,26 @@ import (
 func TestLevelFinding(t *testing.T) {
 	for _, tt := range []struct {
 		name      string
-		reached   sandbox.Reached
+		reached   sandbox.Protections
 		err       error
 		is        health
 		what, fix string
 	}{
-		{"everything", sandbox.Reached{Level: sandbox.Strict, Landlock: 7}, nil, healthy, "level strict: namespaces of their own, Landlock (version 7)", ""},
+		{"everything", sandbox.Protections{Level: sandbox.Strict, Landlock: 7}, nil, healthy, "level strict: namespaces of their own, Landlock (version 7)", ""},
 		{
 			"no namespaces",
-			sandbox.Reached{Level: sandbox.Partial, Missing: []string{"namespaces: fork/exec: operation not permitted", "files: x"}},
+			sandbox.Protections{Level: sandbox.Partial, Missing: []string{"namespaces: fork/exec: operation not permitted", "files: x"}},
 			nil,
 			weaker, "level partial; missing: namespaces: fork/exec: operation not permitted; files: x", "user.max_user_namespaces",
 		},
 		{
 			"old Landlock",
-			sandbox.Reached{Level: sandbox.Partial, Missing: []string{"landlock: version 3; from 6 on it bounds all that it should"}},
+			sandbox.Protections{Level: sandbox.Partial, Missing: []string{"landlock: version 3; from 6 on it bounds all that it should"}},
 			nil,
 			weaker, "level partial", "a kernel from 6.12",
 		},
-		{"something else", sandbox.Reached{Missing: []string{"other: x"}}, nil, weaker, "level none; missing: other: x", "require contains"},
-		{"nothing", sandbox.Reached{}, fmt.Errorf("%w: here", sandbox.ErrNoSandbox), weaker, "level none: no program can be confined here", "give no tool"},
+		{"something else", sandbox.Protections{Missing: []string{"other: x"}}, nil, weaker, "level none; missing: other: x", "require contains"},
+		{"nothing", sandbox.Protections{}, fmt.Errorf("%w: here", sandbox.ErrNoSandbox), weaker, "level none: no program can be confined here", "give no tool"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			f := levelFinding(tt.reached, tt.err)
@@ -45,17 +45,17 @@ func TestLevelFinding(t *testing.T) {
 }
 
 func TestWayFinding(t *testing.T) {
-	f := wayFinding("root docs", sandbox.Way{View: sandbox.Overlay})
+	f := wayFinding("root docs", sandbox.WriteMode{View: sandbox.Overlay})
 	require.Equal(t, finding{Where: "root docs", Check: "programs", Is: healthy, What: f.What}, f)
 	require.Contains(t, f.What, "The kernel renames its folders")
-	f = wayFinding("root docs", sandbox.Way{View: sandbox.Overlay, Reached: sandbox.Reached{Moves: "an ordinary user"}})
+	f = wayFinding("root docs", sandbox.WriteMode{View: sandbox.Overlay, Protections: sandbox.Protections{Moves: "an ordinary user"}})
 	require.Equal(t, healthy, f.Is)
 	require.Contains(t, f.What, "another inode number: an ordinary user")
-	f = wayFinding("root docs", sandbox.Way{View: sandbox.Overlay, Reached: sandbox.Reached{Unsupervised: "the kernel is too old"}})
+	f = wayFinding("root docs", sandbox.WriteMode{View: sandbox.Overlay, Protections: sandbox.Protections{Unsupervised: "the kernel is too old"}})
 	require.Equal(t, weaker, f.Is)
 	require.Contains(t, f.What, "no folder of the root can be renamed: the kernel is too old")
 	require.NotEmpty(t, f.Fix)
-	f = wayFinding("root docs", sandbox.Way{View: sandbox.Direct, Why: "a/b belongs to somebody else"})
+	f = wayFinding("root docs", sandbox.WriteMode{View: sandbox.Direct, Why: "a/b belongs to somebody else"})
 	require.Equal(t, weaker, f.Is)
 	require.Contains(t, f.What, "a/b belongs to somebody else")
 	require.NotEmpty(t, f.Fix)

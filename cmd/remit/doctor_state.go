@@ -16,12 +16,12 @@ import (
 // checkState looks at where the journal is kept, and at the journal.
 func (a *app) checkState(ctx context.Context, f *runFlags, folders []string, tell func(finding)) {
 	if err := f.find(a); err != nil {
-		p := problemOf(err, &f.place)
+		p := problemOf(err, &f.workspaceState)
 		tell(finding{Where: "state", Check: "folder", Is: failing, What: p.Error(), Fix: p.fix})
 		return
 	}
 	if err := errors.Join(f.keepOut(folders), f.keepIn(folders)); err != nil {
-		p := problemOf(err, &f.place)
+		p := problemOf(err, &f.workspaceState)
 		tell(finding{Where: "state", Check: "outside", Is: failing, What: p.Error(), Fix: "name a folder outside every root with --state"})
 	} else {
 		tell(finding{Where: "state", Check: "outside", Is: healthy, What: f.state + " lies outside every root"})
@@ -29,12 +29,12 @@ func (a *app) checkState(ctx context.Context, f *runFlags, folders []string, tel
 	there := existing(f.state)
 	tell(stateFileSystem(fileSystem(there)))
 	tell(stateRights(f.state, there))
-	checkLogins(&f.place, tell)
+	checkLogins(&f.workspaceState, tell)
 	if !sqlite.Exists(f.state) {
 		tell(finding{Where: "journal", Check: "open", Is: healthy, What: "none yet: the first remit run makes it"})
 		return
 	}
-	a.checkJournal(ctx, &f.place, tell)
+	a.checkJournal(ctx, &f.workspaceState, tell)
 }
 
 // stateFileSystem: the processes of one journal share locks and memory.
@@ -92,7 +92,7 @@ func makeable(there string) finding {
 	return f
 }
 
-func (a *app) checkJournal(ctx context.Context, p *place, tell func(finding)) {
+func (a *app) checkJournal(ctx context.Context, p *workspaceState, tell func(finding)) {
 	j, err := p.open(ctx)
 	if err != nil {
 		fix := "copy the folder before anything else opens it, then see what " + p.hint("fsck") + " finds"
@@ -112,7 +112,7 @@ func (a *app) checkJournal(ctx context.Context, p *place, tell func(finding)) {
 }
 
 // openTxns tells of the transactions that hold what they touched.
-func openTxns(ctx context.Context, j journal.Journal, p *place) finding {
+func openTxns(ctx context.Context, j journal.Journal, p *workspaceState) finding {
 	f := finding{Where: "journal", Check: "open txns", Is: healthy, What: "none is open"}
 	open, err := j.Unfinished(ctx)
 	gone := []string{}

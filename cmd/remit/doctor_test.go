@@ -49,9 +49,9 @@ func (o odd) RenameNoReplace(from, to string) error {
 	return o.rename(from, to)
 }
 
-func (o odd) Quiet(name string) error {
+func (o odd) TryLease(name string) error {
 	if o.quiet == nil {
-		return o.Root.Quiet(name)
+		return o.Root.TryLease(name)
 	}
 	return o.quiet()
 }
@@ -85,7 +85,7 @@ func (h oddHost) OpenRoot(dir string) (disk.Root, error) {
 
 // diagnose runs doctor, checks that each line is one object, that whatever is
 // not good says how to mend it, that the sum is right, and that nothing is left.
-func diagnose(t *testing.T, w world, args ...string) (map[string]finding, int) {
+func diagnose(t *testing.T, w cmdEnv, args ...string) (map[string]finding, int) {
 	t.Helper()
 	workspace, state := testPlace(t)
 	var out, errs bytes.Buffer

@@ -14,7 +14,7 @@ import (
 )
 
 func (a *app) eraseCommand() *cobra.Command {
-	var p place
+	var p workspaceState
 	var yes, asJSON bool
 	var why string
 	cmd := &cobra.Command{
@@ -38,7 +38,7 @@ func (a *app) eraseCommand() *cobra.Command {
 	return cmd
 }
 
-func (a *app) erase(ctx context.Context, p *place, call, why string, yes, asJSON bool) error {
+func (a *app) erase(ctx context.Context, p *workspaceState, call, why string, yes, asJSON bool) error {
 	who, err := a.person()
 	if err != nil {
 		return err
@@ -94,21 +94,21 @@ func (a *app) confirm(c *revert.Call) error {
 }
 
 // toErase says what an erasure loses, before it is done.
-func (p paint) toErase(w io.Writer, c *revert.Call) {
+func (p textStyle) toErase(w io.Writer, c *revert.Call) {
 	name := p.bold(c.Ref.Call) + " " + printable(c.Tool.Name)
 	switch {
 	case c.Phase == revert.PhaseErased:
 		_, _ = fmt.Fprintf(w, "%s was erased before\n", name)
-	case c.Left():
+	case c.HasEffects():
 		_, _ = fmt.Fprintf(w, "%s: %s\n", name, p.doubt("what it did cannot be taken back any more"))
-	case c.Undone():
+	case c.IsReverted():
 		_, _ = fmt.Fprintf(w, "%s: it was taken back, and %s\n", name, p.doubt("cannot be brought back any more"))
 	default:
 		_, _ = fmt.Fprintf(w, "%s: nothing of it was to be taken back\n", name)
 	}
 }
 
-func (p paint) erasure(w io.Writer, e revert.Erasure, where *place) {
+func (p textStyle) erasure(w io.Writer, e revert.EraseReport, where *workspaceState) {
 	if e.Records > 0 {
 		_, _ = fmt.Fprintf(w, "%s erased; dropped %s, %s\n", p.good("✓"), count(int(e.Blobs), "content"), size(e.Bytes))
 	}

@@ -52,7 +52,7 @@ func (a *app) policyEval(cmd *cobra.Command, input string, paths []string, asJSO
 	if asJSON {
 		all := d.Details()
 		newJSON(a.out).write(evaluated{
-			DecisionRecord: d.Record(), Require: all.Requires, Ensure: all.Ensures, Hide: all.Hides, Label: all.Labels, Mask: all.Masks, Redact: all.Redact, Notes: notes,
+			DecisionRecord: d.Record(), Require: all.Requires, Ensure: all.FailedPostconditions, Hide: all.HideReasons, Label: all.Labels, Mask: all.Masks, Redact: all.Redact, Notes: notes,
 		})
 		return nil
 	}
@@ -114,14 +114,14 @@ func unreadable(input string, err error) error {
 	return &problem{code: exitUsage, what: fmt.Sprintf("the input %q cannot be read", input), why: plainError(err), fix: "name a file, or - for standard input"}
 }
 
-func (p paint) decided(w io.Writer, d perm.Decision) {
+func (p textStyle) decided(w io.Writer, d perm.Decision) {
 	effect := p.good(d.Effect().String())
 	if d.Effect() == perm.Deny {
 		effect = p.bad(d.Effect().String())
 	}
 	_, _ = fmt.Fprintln(w, effect)
 	details := d.Details()
-	for _, r := range slices.Concat(details.Reasons, details.Requires, details.Ensures, details.Hides) {
+	for _, r := range slices.Concat(details.Reasons, details.Requires, details.FailedPostconditions, details.HideReasons) {
 		set := r.Set
 		if set == "" {
 			set = d.Effect().String()

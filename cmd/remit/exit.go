@@ -77,8 +77,8 @@ func (a *app) complain(cmd *cobra.Command, err error) exitCode {
 }
 
 // placeOf is the place that the flags of a command name, for hints. A command that ends early has not looked for it.
-func placeOf(cmd *cobra.Command) *place {
-	p := &place{}
+func placeOf(cmd *cobra.Command) *workspaceState {
+	p := &workspaceState{}
 	if cmd == nil {
 		return p
 	}
@@ -91,7 +91,7 @@ func placeOf(cmd *cobra.Command) *place {
 }
 
 // problemOf finds the code and the words for an error. At is the place that its hints lead to.
-func problemOf(err error, at *place) *problem {
+func problemOf(err error, at *workspaceState) *problem {
 	var known *problem
 	var policy *rego.LoadError
 	switch {
@@ -101,9 +101,9 @@ func problemOf(err error, at *place) *problem {
 		return policyProblem(policy)
 	case errors.Is(err, revert.ErrBusy):
 		return &problem{code: exitPartial, what: "nothing was taken back", why: err.Error()}
-	case errors.Is(err, revert.ErrNotOver):
+	case errors.Is(err, revert.ErrNotEnded):
 		return &problem{code: exitUsage, what: "nothing was erased", why: err.Error(), fix: at.hint("log") + " shows how it stands; " + at.hint("settle", "CALL", "applied|absent", "--why", "TEXT") + " says what became of a call"}
-	case errors.Is(err, revert.ErrUndo):
+	case errors.Is(err, revert.ErrIsRevertTxn):
 		return &problem{code: exitUsage, what: "nothing was done", why: err.Error()}
 	case errors.Is(err, record.ErrErased):
 		return &problem{code: exitPartial, what: "nothing was taken back", why: err.Error()}
@@ -119,7 +119,7 @@ func problemOf(err error, at *place) *problem {
 }
 
 // putBack is what helps where a journal lacks something.
-func putBack(at *place) string {
+func putBack(at *workspaceState) string {
 	return "put journal.db, journal.db-wal and journal.head back as they were together; " + at.hint("fsck", "--accept-head") + " goes on without what is missing"
 }
 

@@ -13,7 +13,7 @@ import (
 )
 
 func (a *app) feedbackCommand() *cobra.Command {
-	var p place
+	var p workspaceState
 	var note string
 	var asJSON bool
 	cmd := &cobra.Command{
@@ -57,7 +57,7 @@ func (a *app) feedbackCommand() *cobra.Command {
 // feedbackWords is one line for each time that somebody said something of a call.
 func feedbackWords(f provenance.Feedback) string {
 	words := string(f.Verdict) + ", by " + f.By
-	if f.Own {
+	if f.BySelf {
 		words += ", who asked for the call"
 	}
 	if f.Note != "" {

@@ -37,7 +37,7 @@ func (l callLimits) filters() []tool.Filter {
 	if l == (callLimits{}) {
 		return nil
 	}
-	return []tool.Filter{filter.Budget{Session: filter.Amounts{Calls: l.calls, Time: l.time}}.Filter()}
+	return []tool.Filter{filter.Budget{Session: filter.Usage{Calls: l.calls, Time: l.time}}.Filter()}
 }
 
 // filterRecord is a filter as it is listed.

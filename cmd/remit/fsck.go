@@ -15,7 +15,7 @@ import (
 )
 
 func (a *app) fsckCommand() *cobra.Command {
-	var p place
+	var p workspaceState
 	var asJSON, accept bool
 	var kept string
 	cmd := &cobra.Command{
@@ -40,7 +40,7 @@ func (a *app) fsckCommand() *cobra.Command {
 	return cmd
 }
 
-func (a *app) fsck(ctx context.Context, p *place, kept string, asJSON bool) error {
+func (a *app) fsck(ctx context.Context, p *workspaceState, kept string, asJSON bool) error {
 	if err := p.find(a); err != nil {
 		return err
 	}
@@ -79,7 +79,7 @@ func (a *app) fsck(ctx context.Context, p *place, kept string, asJSON bool) erro
 }
 
 // acceptHead goes on with a journal that is incomplete.
-func (a *app) acceptHead(ctx context.Context, p *place, asJSON bool) error {
+func (a *app) acceptHead(ctx context.Context, p *workspaceState, asJSON bool) error {
 	if err := p.find(a); err != nil {
 		return err
 	}
@@ -107,7 +107,7 @@ func (a *app) acceptHead(ctx context.Context, p *place, asJSON bool) error {
 	return nil
 }
 
-func (p paint) fsckProblem(w io.Writer, found revert.Problem) {
+func (p textStyle) fsckProblem(w io.Writer, found revert.Problem) {
 	where := ""
 	if found.Pos > 0 {
 		where = fmt.Sprintf("entry %d: ", found.Pos)
@@ -115,7 +115,7 @@ func (p paint) fsckProblem(w io.Writer, found revert.Problem) {
 	_, _ = fmt.Fprintf(w, "%s %s%s\n", p.bad("✗"), where, printable(found.What))
 }
 
-func (p paint) fsckReport(w io.Writer, r sqlite.FsckReport) {
+func (p textStyle) fsckReport(w io.Writer, r sqlite.FsckReport) {
 	_, _ = fmt.Fprintf(w, "%s looked at, of %s; content named %s\n", entries(r.Entries), count(int(r.Txns), "transaction"), count(int(r.Blobs), "time"))
 	if r.Missing > 0 {
 		_, _ = fmt.Fprintln(w, p.bad("missing: "+entries(r.Missing)))

@@ -86,14 +86,14 @@ func (g gap) String() string {
 }
 
 // gaps says which entries a person went on without.
-func (p paint) gaps(w io.Writer, gaps []gap) {
+func (p textStyle) gaps(w io.Writer, gaps []gap) {
 	for _, g := range gaps {
 		_, _ = fmt.Fprintln(w, p.bad(g.String()))
 	}
 }
 
 // unseen says what a revert cannot know for want of records.
-func (p paint) unseen(w io.Writer, gaps []gap) {
+func (p textStyle) unseen(w io.Writer, gaps []gap) {
 	p.gaps(w, gaps)
 	if len(gaps) > 0 {
 		_, _ = fmt.Fprintln(w, p.bad("calls of that time can be unknown; nothing takes back what they changed"))

@@ -26,23 +26,23 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// upstreams are the servers of others whose tools are served too.
-type upstreams struct {
-	config string          // file
-	strict bool            // what is there at the first start is not accepted by itself
-	lazy   bool            // no server is started before it is needed
-	drafts []gateway.Draft // taken as if the file had them
+// upstreamOptions are the servers of others whose tools are served too.
+type upstreamOptions struct {
+	config string               // file
+	strict bool                 // what is there at the first start is not accepted by itself
+	lazy   bool                 // no server is started before it is needed
+	drafts []gateway.EntryDraft // taken as if the file had them
 
 	confined bool              // servers about which no person has written anything are tried in a sandbox
 	outside  map[string]string // why a server is not in it
 }
 
-func gatewayFlag(cmd *cobra.Command, u *upstreams) {
+func gatewayFlag(cmd *cobra.Command, u *upstreamOptions) {
 	cmd.Flags().StringVar(&u.config, "config", "", "`FILE` that lists MCP servers whose tools are served too, as docs/reference/gateway-config.md says")
 }
 
-// mirrored is an open gateway and the runtime of its tools.
-type mirrored struct {
+// gatewayRuntime is an open gateway and the runtime of its tools.
+type gatewayRuntime struct {
 	*gateway.Gateway
 
 	rt  *agent.Runtime             // set before the servers start
@@ -50,7 +50,7 @@ type mirrored struct {
 }
 
 // readServers reads the configuration that a command line names, whose one path is path.
-func (a *app) readServers(u *upstreams) (c gateway.Config, path string, err error) {
+func (a *app) readServers(u *upstreamOptions) (c gateway.Config, path string, err error) {
 	if path, err = filepath.Abs(u.config); err != nil {
 		return c, "", err
 	}
@@ -59,11 +59,11 @@ func (a *app) readServers(u *upstreams) (c gateway.Config, path string, err erro
 		return c, "", &problem{code: exitUsage, what: fmt.Sprintf("--config %q cannot be read", u.config), why: plainError(err)}
 	}
 	if len(u.drafts) > 0 {
-		if text, err = gateway.Write(text, u.drafts); err != nil {
+		if text, err = gateway.AddEntries(text, u.drafts); err != nil {
 			return c, "", &problem{code: exitUsage, what: "the configuration of the gateway is not valid", why: plainError(err)}
 		}
 	}
-	c, err = gateway.Read(u.config, text, func(name string) (string, bool) {
+	c, err = gateway.ParseConfig(u.config, text, func(name string) (string, bool) {
 		value := a.env(name)
 		return value, value != ""
 	})
@@ -77,7 +77,7 @@ func (a *app) readServers(u *upstreams) (c gateway.Config, path string, err erro
 }
 
 // openGateway opens the gateway that a command line names. Roots are NAME=DIR each.
-func (a *app) openGateway(ctx context.Context, p *place, roots []string, programs *process.Driver) error {
+func (a *app) openGateway(ctx context.Context, p *workspaceState, roots []string, programs *process.Driver) error {
 	c, config, err := a.readServers(&p.upstreams)
 	if err != nil {
 		return err
@@ -86,10 +86,10 @@ func (a *app) openGateway(ctx context.Context, p *place, roots []string, program
 	for _, w := range c.Warnings {
 		log.Warn("the configuration of the gateway", "note", w)
 	}
-	m := &mirrored{}
+	m := &gatewayRuntime{}
 	o := gateway.Options{
-		Version: readVersion().Version, State: filepath.Join(p.state, "mcp"), Strict: p.upstreams.strict, Lazy: p.upstreams.lazy, Loose: true, Log: log,
-		Roots: map[string]string{}, Programs: programs, Beside: a.served(), Changed: m.changed, Offered: m.offered, Updated: m.updated,
+		Version: readVersion().Version, State: filepath.Join(p.state, "mcp"), QuarantineNew: p.upstreams.strict, Lazy: p.upstreams.lazy, SkipInputValidation: true, Log: log,
+		Roots: map[string]string{}, Sandbox: programs, OtherTools: a.served(), OnToolsChanged: m.changed, OnCatalogChanged: m.offered, OnResourceUpdated: m.updated,
 		Authorize: p.logins(config).Handler,
 	}
 	for _, r := range roots {
@@ -111,10 +111,10 @@ func (a *app) openGateway(ctx context.Context, p *place, roots []string, program
 
 // gatewayNote is where the configuration is noted that a state was served with last, so that what was done by its servers
 // can be taken back without naming it.
-func (p *place) gatewayNote() string { return filepath.Join(p.state, "mcp", "gateway") }
+func (p *workspaceState) gatewayNote() string { return filepath.Join(p.state, "mcp", "gateway") }
 
 // gatewayAgain are the tools of the gateway that a state was served with, for a command that takes calls back.
-func (a *app) gatewayAgain(ctx context.Context, p *place, programs *process.Driver) ([]agent.Option, error) {
+func (a *app) gatewayAgain(ctx context.Context, p *workspaceState, programs *process.Driver) ([]agent.Option, error) {
 	if p.upstreams.config == "" {
 		noted, err := os.ReadFile(p.gatewayNote())
 		if errors.Is(err, fs.ErrNotExist) {
@@ -138,7 +138,7 @@ func (a *app) gatewayAgain(ctx context.Context, p *place, programs *process.Driv
 }
 
 // changed gives the runtime the tools as they are by now.
-func (m *mirrored) changed([]tool.Tool) {
+func (m *gatewayRuntime) changed([]tool.Tool) {
 	if m.rt == nil {
 		return
 	}
@@ -149,14 +149,14 @@ func (m *mirrored) changed([]tool.Tool) {
 }
 
 // offered tells clients that there is something else to be read.
-func (m *mirrored) offered() {
+func (m *gatewayRuntime) offered() {
 	if srv := m.srv.Load(); srv != nil {
-		srv.OffersChanged()
+		srv.CatalogChanged()
 	}
 }
 
 // updated tells those who subscribed to a resource.
-func (m *mirrored) updated(uri string) {
+func (m *gatewayRuntime) updated(uri string) {
 	if srv := m.srv.Load(); srv != nil {
 		_ = srv.ResourceChanged(context.Background(), uri) // a client that is gone is not told
 	}
@@ -193,7 +193,7 @@ func ownTool(t tool.Tool, databases bool) bool {
 }
 
 // unavailable is what is wrong with a server that cannot be had, and what to do about it.
-func (p *place) unavailable(s gateway.State) *problem {
+func (p *workspaceState) unavailable(s gateway.ServerStatus) *problem {
 	e := &problem{
 		what: "server " + s.Server + " cannot be had", why: s.Why,
 		fix: "see that what its entry in " + p.upstreams.config + " names can be started, or reached, from here, and do this again for its tools",
@@ -205,7 +205,7 @@ func (p *place) unavailable(s gateway.State) *problem {
 }
 
 // knownServers opens a gateway to look at its servers, and nothing else.
-func (a *app) knownServers(ctx context.Context, p *place) (*mirrored, error) {
+func (a *app) knownServers(ctx context.Context, p *workspaceState) (*gatewayRuntime, error) {
 	if p.upstreams.config == "" {
 		return nil, usage("--config names the file that lists the servers")
 	}
@@ -248,7 +248,7 @@ func (a *app) knownServers(ctx context.Context, p *place) (*mirrored, error) {
 }
 
 func (a *app) acceptCommand() *cobra.Command {
-	p := place{sandbox: "strict"}
+	p := workspaceState{sandbox: "strict"}
 	p.upstreams.strict = true
 	asJSON := false
 	cmd := &cobra.Command{
@@ -287,8 +287,8 @@ func (a *app) acceptCommand() *cobra.Command {
 	return cmd
 }
 
-// quarantined is a definition in quarantine, or one that was accepted, for programs.
-type quarantined struct {
+// quarantineOutput is a definition in quarantine, or one that was accepted, for programs.
+type quarantineOutput struct {
 	Server string          `json:"server"`
 	Tool   string          `json:"tool,omitempty"` // none: of the server itself
 	Why    string          `json:"why"`
@@ -296,13 +296,13 @@ type quarantined struct {
 	After  json.RawMessage `json:"after,omitempty"`
 }
 
-func (a *app) showQuarantine(all []gateway.Quarantined, accepted, asJSON bool) error {
+func (a *app) showQuarantine(all []gateway.QuarantinedItem, accepted, asJSON bool) error {
 	if asJSON {
-		list := make([]quarantined, 0, len(all))
+		list := make([]quarantineOutput, 0, len(all))
 		for _, q := range all {
-			list = append(list, quarantined(q))
+			list = append(list, quarantineOutput(q))
 		}
-		return json.NewEncoder(a.out).Encode(map[string][]quarantined{map[bool]string{false: "quarantined", true: "accepted"}[accepted]: list})
+		return json.NewEncoder(a.out).Encode(map[string][]quarantineOutput{map[bool]string{false: "quarantined", true: "accepted"}[accepted]: list})
 	}
 	if len(all) == 0 {
 		_, err := fmt.Fprintln(a.out, "nothing is in quarantine")
@@ -342,7 +342,7 @@ func pretty(raw json.RawMessage) []string {
 }
 
 func (a *app) initCommand() *cobra.Command {
-	p := place{sandbox: "strict"}
+	p := workspaceState{sandbox: "strict"}
 	write, asJSON := false, false
 	var keep []string
 	cmd := &cobra.Command{
@@ -377,7 +377,7 @@ func (a *app) initCommand() *cobra.Command {
 }
 
 // rootNames are the names of the roots that servers work in.
-func (p *place) rootNames() []string {
+func (p *workspaceState) rootNames() []string {
 	known := []string{workspaceRoot}
 	for _, root := range p.moved {
 		if name, _, _ := strings.Cut(root, "="); !slices.Contains(known, name) {
@@ -391,7 +391,7 @@ func (p *place) rootNames() []string {
 const keepNone = "none"
 
 // keptRoots are the roots that drafts keep: those that are named, or all.
-func keptRoots(p *place, names []string) []string {
+func keptRoots(p *workspaceState, names []string) []string {
 	switch {
 	case slices.Contains(names, keepNone):
 		return nil
@@ -404,7 +404,7 @@ func keptRoots(p *place, names []string) []string {
 }
 
 // knownRoots refuses a root that there is none of.
-func knownRoots(p *place, names []string) error {
+func knownRoots(p *workspaceState, names []string) error {
 	known := p.rootNames()
 	for _, name := range names {
 		if name == keepNone && len(names) == 1 {
@@ -417,8 +417,8 @@ func knownRoots(p *place, names []string) error {
 	return nil
 }
 
-// drafted is an entry for a tool, for programs.
-type drafted struct {
+// draftOutput is an entry for a tool, for programs.
+type draftOutput struct {
 	Server  string          `json:"server"`
 	Tool    string          `json:"tool,omitempty"`
 	Entry   json.RawMessage `json:"entry,omitempty"`
@@ -426,26 +426,26 @@ type drafted struct {
 }
 
 // draft shows drafted entries, or writes them into the file of the configuration.
-func (a *app) draft(drafts []gateway.Draft, config string, write, asJSON bool) error {
+func (a *app) draft(drafts []gateway.EntryDraft, config string, write, asJSON bool) error {
 	backup := ""
 	if write {
 		var err error
-		if backup, err = connect.Rewrite(config, func(text []byte) ([]byte, error) { return gateway.Write(text, drafts) }); err != nil {
+		if backup, err = connect.RewriteFile(config, func(text []byte) ([]byte, error) { return gateway.AddEntries(text, drafts) }); err != nil {
 			return &problem{code: exitUsage, what: "the entries could not be written", why: plainError(err)}
 		}
 	}
 	if asJSON {
-		list := make([]drafted, 0, len(drafts))
+		list := make([]draftOutput, 0, len(drafts))
 		for _, d := range drafts {
 			if d.Tool == "" {
-				list = append(list, drafted{Server: d.Server, Sandbox: d.Entry})
+				list = append(list, draftOutput{Server: d.Server, Sandbox: d.Entry})
 				continue
 			}
-			list = append(list, drafted{Server: d.Server, Tool: d.Tool, Entry: d.Entry})
+			list = append(list, draftOutput{Server: d.Server, Tool: d.Tool, Entry: d.Entry})
 		}
 		return json.NewEncoder(a.out).Encode(struct {
-			Drafted []drafted `json:"drafted"`
-			Written bool      `json:"written"`
+			Drafted []draftOutput `json:"drafted"`
+			Written bool          `json:"written"`
 		}{list, write})
 	}
 	if write {

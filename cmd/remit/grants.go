@@ -17,15 +17,15 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// remembering is for which calls to come an approval holds, as flags say it.
-type remembering struct {
+// rememberOptions is for which calls to come an approval holds, as flags say it.
+type rememberOptions struct {
 	scope     string
 	span      time.Duration
 	accesses  []string
 	sameInput bool
 }
 
-func (r *remembering) flags(cmd *cobra.Command) {
+func (r *rememberOptions) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&r.scope, "remember", "", "approve calls to come, too: those of this `session`, or always; of the same tool, asked about for the same reasons, with no other access")
 	f.DurationVar(&r.span, "for", 0, "`DURATION` for which it is remembered, such as 30m (default: 24h)")
@@ -33,7 +33,7 @@ func (r *remembering) flags(cmd *cobra.Command) {
 	f.BoolVar(&r.sameInput, "same-input", false, "remember it only for the same arguments; always so for a call without an access of its own")
 }
 
-func (r *remembering) check() error {
+func (r *rememberOptions) check() error {
 	switch {
 	case r.scope != "" && r.scope != "session" && r.scope != "always":
 		return &problem{code: exitUsage, what: fmt.Sprintf("--remember %q is not one of the ways to remember", r.scope), fix: "valid are session, always"}
@@ -46,11 +46,11 @@ func (r *remembering) check() error {
 }
 
 // answer writes an answer down, and what is remembered of it.
-func (r *remembering) answer(ctx context.Context, rt *agent.Runtime, reply agent.Reply) (grant string, err error) {
+func (r *rememberOptions) answer(ctx context.Context, rt *agent.Runtime, reply agent.Answer) (grant string, err error) {
 	if r.scope == "" {
 		return "", rt.Answer(ctx, reply)
 	}
-	how := ctxperm.Remember{Always: r.scope == "always", For: r.span, SameInput: r.sameInput}
+	how := ctxperm.RememberScope{Always: r.scope == "always", For: r.span, SameInput: r.sameInput}
 	for _, text := range r.accesses {
 		access, err := perm.ParseAccess(text)
 		if err != nil {
@@ -58,11 +58,11 @@ func (r *remembering) answer(ctx context.Context, rt *agent.Runtime, reply agent
 		}
 		how.Accesses = append(how.Accesses, access)
 	}
-	return rt.Remember(ctx, reply, how)
+	return rt.RememberApproval(ctx, reply, how)
 }
 
 func (a *app) grantsCommand() *cobra.Command {
-	var p place
+	var p workspaceState
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use: "grants", Short: "List what was granted beyond one call",
@@ -86,7 +86,7 @@ func (a *app) grantsCommand() *cobra.Command {
 }
 
 func (a *app) revokeCommand() *cobra.Command {
-	var p place
+	var p workspaceState
 	var why string
 	var asJSON bool
 	cmd := &cobra.Command{
@@ -106,7 +106,7 @@ func (a *app) revokeCommand() *cobra.Command {
 					return &problem{code: exitUsage, what: "there is no grant " + args[0], fix: p.hint("grants") + " lists them"}
 				}
 				if err == nil && asJSON {
-					newJSON(a.out).write(revoked{args[0], who, why})
+					newJSON(a.out).write(revokeOutput{args[0], who, why})
 				}
 				return err
 			})
@@ -118,8 +118,8 @@ func (a *app) revokeCommand() *cobra.Command {
 	return cmd
 }
 
-// revoked is what a person took away.
-type revoked struct {
+// revokeOutput is what a person took away.
+type revokeOutput struct {
 	Grant string `json:"revoked"`
 	By    string `json:"by"`
 	Why   string `json:"why"`

@@ -53,7 +53,7 @@ func (c caller) refuses(askers []json.RawMessage) error {
 
 // mayApprove refuses to approve calls where an agent can be behind the command, unless the person has said otherwise, and asks for the
 // passphrase where there is one.
-func (a *app) mayApprove(p *place, calls ...*revert.Call) error {
+func (a *app) mayApprove(p *workspaceState, calls ...*revert.Call) error {
 	s, err := readApproval(p.state)
 	if err != nil {
 		return err
@@ -83,7 +83,7 @@ func (a *app) mayApprove(p *place, calls ...*revert.Call) error {
 }
 
 // notHere says that approvals are not taken from here, and where they are.
-func notHere(p *place, why error) error {
+func notHere(p *workspaceState, why error) error {
 	return &problem{
 		code: exitDenied, what: "a person must approve, and an agent can be behind this command", why: why.Error(),
 		fix: "run it at a terminal that the agent did not start; to take approvals from anywhere, a person runs there: " + p.hint("approval", "allow-unattended"),

@@ -53,7 +53,7 @@ func placed(t *testing.T) map[string]bool {
 		}
 	}
 	w := testWorld(strings.NewReader(""), io.Discard, io.Discard)
-	walk((&app{world: w}).command())
+	walk((&app{cmdEnv: w}).command())
 	require.Greater(t, len(found), 15)
 	return found
 }
@@ -65,7 +65,7 @@ func TestHintsNamePlace(t *testing.T) {
 	names := make([]string, 0, len(commands))
 	for name := range commands {
 		names = append(names, regexp.QuoteMeta(name))
-		for flag, p := range map[string]place{"--state '/a b'": {given: []string{"--state", "/a b"}}, "--workspace w": {given: []string{"--workspace", "w"}}} {
+		for flag, p := range map[string]workspaceState{"--state '/a b'": {given: []string{"--state", "/a b"}}, "--workspace w": {given: []string{"--workspace", "w"}}} {
 			require.Contains(t, p.hint(append(strings.Fields(name), "ID")...), " "+flag)
 		}
 	}

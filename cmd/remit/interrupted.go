@@ -38,11 +38,11 @@ func interrupted(ctx context.Context, rt *agent.Runtime, fn func(t *revert.Txn) 
 
 // worksOn reports whether a transaction takes another one back or brings it back.
 func worksOn(t *revert.Txn, id string) bool {
-	return id != "" && (t.Undoes+t.Redoes == id || slices.Contains(t.Also, id))
+	return id != "" && (t.Undoes+t.Redoes == id || slices.Contains(t.AlsoReverts, id))
 }
 
 // cutShort says of what diff shows that an undo or a redo of it was interrupted.
-func (a *app) cutShort(ctx context.Context, rt *agent.Runtime, p *place, id string) error {
+func (a *app) cutShort(ctx context.Context, rt *agent.Runtime, p *workspaceState, id string) error {
 	return interrupted(ctx, rt, func(t *revert.Txn) (bool, error) {
 		if !worksOn(t, id) {
 			return false, nil
@@ -58,7 +58,7 @@ func (a *app) cutShort(ctx context.Context, rt *agent.Runtime, p *place, id stri
 
 // halfApplied warns of a transaction whose process died at a call: files can be half changed.
 // A journal that cannot tell keeps no call from running.
-func (a *app) halfApplied(ctx context.Context, rt *agent.Runtime, p *place) {
+func (a *app) halfApplied(ctx context.Context, rt *agent.Runtime, p *workspaceState) {
 	_ = interrupted(ctx, rt, func(t *revert.Txn) (bool, error) {
 		cut := t
 		if of := t.Undoes + t.Redoes; of != "" {

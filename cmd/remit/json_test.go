@@ -73,7 +73,7 @@ func newJSONPlace(t *testing.T) jsonPlace {
 	return p
 }
 
-func jsonWorld(out io.Writer) world {
+func jsonWorld(out io.Writer) cmdEnv {
 	w := testWorld(strings.NewReader("value of a secret"), out, io.Discard)
 	w.user = func() (string, error) { return "somebody", nil }
 	w.tty = func() (io.ReadWriteCloser, error) {
@@ -213,7 +213,7 @@ func TestJSONEverywhere(t *testing.T) {
 			tried++
 		}
 	}
-	visit((&app{world: testWorld(nil, io.Discard, io.Discard), progress: &progress{}}).command())
+	visit((&app{cmdEnv: testWorld(nil, io.Discard, io.Discard), progress: &progress{}}).command())
 	require.Greater(t, tried, 15)
 }
 

@@ -108,7 +108,7 @@ func (w outboxWorld) delivered(t *testing.T) (texts []string) {
 
 func (w outboxWorld) command(t *testing.T, argv ...string) (int, string) {
 	var out bytes.Buffer
-	code := run(context.Background(), argv, world{
+	code := run(context.Background(), argv, cmdEnv{
 		in: strings.NewReader(""), out: &out, err: &out, env: func(string) string { return "" }, tools: mailTools(w.box),
 		host: host.Real(), user: func() (string, error) { return "tester", nil },
 	})
@@ -180,7 +180,7 @@ func TestKilledCommit(t *testing.T) {
 			txn = w.only(t)
 			resumed++
 		}
-		require.Equal(t, revert.CommittedState, txn.State())
+		require.Equal(t, revert.TxnCommitted, txn.State())
 		var want, doubt []string
 		for _, c := range txn.Calls {
 			if c.Held == nil || c.Dropped != nil {

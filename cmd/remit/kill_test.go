@@ -73,7 +73,7 @@ func TestKilledChild(t *testing.T) {
 		h.trace, err = os.Create(path)
 		require.NoError(t, err)
 	}
-	code := run(context.Background(), argv, world{
+	code := run(context.Background(), argv, cmdEnv{
 		in: strings.NewReader(""), out: os.Stdout, err: os.Stderr, env: func(string) string { return "" }, tools: mailTools(os.Getenv(killMailEnv)),
 		host: h, user: func() (string, error) { return "tester", nil }, caller: personHere,
 	})

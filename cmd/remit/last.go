@@ -24,7 +24,7 @@ func lastTxn(ctx context.Context, rt *agent.Runtime) (found string, over []passe
 		if err != nil {
 			return err
 		}
-		is := t.Undoes+t.Redoes == "" && len(slices.DeleteFunc(t.Left(), beyond))+len(t.Queue()) > 0
+		is := t.Undoes+t.Redoes == "" && len(slices.DeleteFunc(t.EffectiveCalls(), beyond))+len(t.HeldCalls()) > 0
 		if !is {
 			is, err = abandoned(ctx, j, t)
 		}
@@ -78,7 +78,7 @@ func lastUndo(ctx context.Context, rt *agent.Runtime) (found string, _ []passedO
 		if err != nil || t.Undoes == "" {
 			return err
 		}
-		for _, of := range append([]string{t.Undoes}, t.Also...) {
+		for _, of := range append([]string{t.Undoes}, t.AlsoReverts...) {
 			subject, err := rt.Load(ctx, of)
 			if err != nil {
 				return err
@@ -137,7 +137,7 @@ func nothingOf(c *revert.Call) string {
 	switch {
 	case c.Phase == revert.PhaseErased:
 		return "its records were erased"
-	case c.Undone():
+	case c.IsReverted():
 		return "it was taken back already"
 	case c.Phase == revert.PhasePending:
 		return "it waits for approval"
@@ -158,7 +158,7 @@ func nothingOf(c *revert.Call) string {
 const mostPassed = 5
 
 // passed names the newer calls that --last passed over.
-func (p paint) passed(w io.Writer, over []passedOver, at *place) {
+func (p textStyle) passed(w io.Writer, over []passedOver, at *workspaceState) {
 	for _, c := range over[:min(len(over), mostPassed)] {
 		_, _ = fmt.Fprintf(w, "%s passed over: call %s of %s, %s: %s\n", p.doubt("·"), c.Call, c.Txn, printable(c.Tool), c.Why)
 	}

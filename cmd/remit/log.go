@@ -18,7 +18,7 @@ import (
 )
 
 func (a *app) logCommand() *cobra.Command {
-	var p place
+	var p workspaceState
 	var asJSON bool
 	var only string
 	var newest int
@@ -42,7 +42,7 @@ func (a *app) logCommand() *cobra.Command {
 	return cmd
 }
 
-func (a *app) log(ctx context.Context, p *place, only string, newest int, asJSON bool) (err error) {
+func (a *app) log(ctx context.Context, p *workspaceState, only string, newest int, asJSON bool) (err error) {
 	j, err := p.read(ctx, a)
 	if err != nil {
 		return err
@@ -123,7 +123,7 @@ func eachTxn(ctx context.Context, j journal.Journal, fn func(id string) error) e
 	return nil
 }
 
-func (p paint) txn(w io.Writer, r txnRecord, tools tool.Registry) {
+func (p textStyle) txn(w io.Writer, r txnRecord, tools tool.Registry) {
 	_, _ = fmt.Fprintf(w, "%s  %s  %s  %s", p.bold(r.Txn), p.state(r.State, r.OwnerGone), p.faint(r.Began.Local().Format("2006-01-02 15:04:05")), printable(r.Principal))
 	if words := clientWords(r.Client); words != "" {
 		_, _ = fmt.Fprintf(w, "  shown to %s", printable(words))
@@ -185,7 +185,7 @@ func foldersWords(roots []folderRecord) string {
 func (c callLine) ended() ended { return ended{Code: c.ExitCode, Signal: c.Signal} }
 
 // line says in one line what a call was given and what became of it.
-func (p paint) line(c callLine, tools tool.Registry) string {
+func (p textStyle) line(c callLine, tools tool.Registry) string {
 	var words []string
 	status, done := strings.ReplaceAll(c.Status, "_", " "), tool.Status(c.Status).OK()
 	switch {

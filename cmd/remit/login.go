@@ -20,7 +20,7 @@ import (
 )
 
 // logins are those that a state keeps, for the servers of a configuration.
-func (p *place) logins(config string) login.Store {
+func (p *workspaceState) logins(config string) login.Store {
 	state, err := filepath.Abs(p.state)
 	if err != nil {
 		state = p.state
@@ -31,8 +31,8 @@ func (p *place) logins(config string) login.Store {
 	}}
 }
 
-// loggedIn is what is told of a login, for programs.
-type loggedIn struct {
+// loginOutput is what is told of a login, for programs.
+type loginOutput struct {
 	Server   string     `json:"server"`
 	URL      string     `json:"url"`
 	Resource string     `json:"resource"`
@@ -42,7 +42,7 @@ type loggedIn struct {
 }
 
 func (a *app) loginCommand() *cobra.Command {
-	var p place
+	var p workspaceState
 	asJSON, noBrowser, patience := false, false, 5*time.Minute
 	cmd := &cobra.Command{
 		Use: "login SERVER --config FILE", Short: "Log in at a server by URL that wants OAuth",
@@ -81,7 +81,7 @@ func (a *app) loginCommand() *cobra.Command {
 }
 
 // loginAt finds a server in the configuration, and where its login is kept.
-func (a *app) loginAt(p *place, name string) (gateway.Server, login.Store, error) {
+func (a *app) loginAt(p *workspaceState, name string) (gateway.Server, login.Store, error) {
 	if p.upstreams.config == "" {
 		return gateway.Server{}, login.Store{}, usage("--config names the file that lists the servers")
 	}
@@ -108,9 +108,9 @@ func (a *app) loginAt(p *place, name string) (gateway.Server, login.Store, error
 	return gateway.Server{}, login.Store{}, e
 }
 
-func (a *app) tellLogin(k login.Kept, asJSON bool) error {
+func (a *app) tellLogin(k login.LoginInfo, asJSON bool) error {
 	if asJSON {
-		told := loggedIn{Server: k.Server, URL: k.URL, Resource: k.Resource, Scopes: slices.Concat([]string{}, k.Scopes), Renews: k.Renews}
+		told := loginOutput{Server: k.Server, URL: k.URL, Resource: k.Resource, Scopes: slices.Concat([]string{}, k.Scopes), Renews: k.Renews}
 		if !k.Expires.IsZero() {
 			told.Expires = &k.Expires
 		}
@@ -122,7 +122,7 @@ func (a *app) tellLogin(k login.Kept, asJSON bool) error {
 }
 
 // loginWords say for what and for how long somebody is logged in.
-func loginWords(k login.Kept) string {
+func loginWords(k login.LoginInfo) string {
 	words := "for " + printable(k.Resource)
 	if len(k.Scopes) > 0 {
 		words += ": " + printable(strings.Join(k.Scopes, " "))
@@ -137,7 +137,7 @@ func loginWords(k login.Kept) string {
 }
 
 func (a *app) logoutCommand() *cobra.Command {
-	var p place
+	var p workspaceState
 	asJSON := false
 	cmd := &cobra.Command{
 		Use: "logout SERVER", Short: "Forget the login at a server",
@@ -173,7 +173,7 @@ func (a *app) logoutCommand() *cobra.Command {
 }
 
 // checkLogins tells at which servers somebody is logged in, or has to.
-func checkLogins(p *place, tell func(finding)) {
+func checkLogins(p *workspaceState, tell func(finding)) {
 	config, err := os.ReadFile(p.gatewayNote())
 	if err != nil {
 		config = []byte("FILE")

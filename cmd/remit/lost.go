@@ -26,7 +26,7 @@ type formerState struct {
 
 // noJournal is the error where a workspace has no journal and a command needs one; nil
 // where it does not, and no other journal can be the one that is meant.
-func (p *place) noJournal(ctx context.Context, a *app, needed bool) error {
+func (p *workspaceState) noJournal(ctx context.Context, a *app, needed bool) error {
 	folder, err := realFolder(p.folder())
 	if err != nil {
 		return err
@@ -53,7 +53,7 @@ func (p *place) noJournal(ctx context.Context, a *app, needed bool) error {
 
 // former tells of the journal that a workspace had at its former path, before a new one is
 // begun for it.
-func (p *place) former(ctx context.Context, a *app, folder string) {
+func (p *workspaceState) former(ctx context.Context, a *app, folder string) {
 	if slices.Contains(p.given, "--state") || sqlite.Exists(p.state) {
 		return
 	}
@@ -69,7 +69,7 @@ const mostNamed = 3
 
 // formerStates looks at the journals that remit keeps by default. It returns those whose
 // workspace was the given folder, and those whose workspace no longer exists.
-func (p *place) formerStates(ctx context.Context, a *app, folder string) (out []formerState) {
+func (p *workspaceState) formerStates(ctx context.Context, a *app, folder string) (out []formerState) {
 	home := filepath.Dir(p.state)
 	entries, err := os.ReadDir(home)
 	if err != nil {

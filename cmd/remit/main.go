@@ -19,7 +19,7 @@ func main() {
 	// depend on it.
 	signal.Ignore(syscall.SIGPIPE)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	code := run(ctx, os.Args[1:], world{
+	code := run(ctx, os.Args[1:], cmdEnv{
 		in: os.Stdin, out: os.Stdout, err: os.Stderr,
 		env: os.Getenv, host: host.Real(), user: userName, tty: openTerminal, browse: browse, caller: thisProcess,
 		terminal: isTerminal(os.Stdout), terminalErr: isTerminal(os.Stderr),

@@ -130,8 +130,8 @@ func remitForTests() {
 		args[i] = names.real(a)
 	}
 	out, errs := names.writer(os.Stdout), names.writer(os.Stderr)
-	code := run(context.Background(), args, world{
-		in: os.Stdin, out: out, err: errs, env: os.Getenv, host: hostForTests(), tools: toolsForTests(), tailored: []agent.Option{agent.Tailor("greet", greetsSomebody)},
+	code := run(context.Background(), args, cmdEnv{
+		in: os.Stdin, out: out, err: errs, env: os.Getenv, host: hostForTests(), tools: toolsForTests(), tailored: []agent.Option{agent.CustomizeTool("greet", greetsSomebody)},
 		user: func() (string, error) { return "somebody", nil }, caller: personHere,
 		tty: func() (io.ReadWriteCloser, error) { return terminalOf(os.Getenv("TYPED")) },
 	})

@@ -9,9 +9,9 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// mended is an outcome whose error says each thing once, and how to mend it
+// suggestFix is an outcome whose error says each thing once, and how to mend it
 // where that is known.
-func mended(o tool.Outcome, how *runFlags) tool.Outcome {
+func suggestFix(o tool.Outcome, how *runFlags) tool.Outcome {
 	if o.Error == nil {
 		return o
 	}
@@ -21,7 +21,7 @@ func mended(o tool.Outcome, how *runFlags) tool.Outcome {
 	case o.Status == tool.StatusPending: // how a person approves it stands on standard error
 		p.Fix += ": " + how.again(o.Call)
 	case p.Fix == "":
-		p.Fix = fixFor(o.Tool, p.Why, &how.place)
+		p.Fix = fixFor(o.Tool, p.Why, &how.workspaceState)
 	}
 	o.Error = &p
 	return o
@@ -33,7 +33,7 @@ func (r *runner) mended(ctx context.Context, o tool.Outcome) tool.Outcome {
 		return o
 	}
 	held := o.Error.Fix == "" && o.Status != tool.StatusPending
-	o = mended(o, &r.how)
+	o = suggestFix(o, &r.how)
 	if m := holder.FindStringSubmatch(o.Error.Why); held && m != nil && ownerGone(ctx, r.journal, m[1]) {
 		o.Error.Fix = "its process is gone: " + r.how.hint("recover") + " finishes what it left and names what stays open; or take it back: " + r.how.hint("revert", m[1])
 	}
@@ -42,7 +42,7 @@ func (r *runner) mended(ctx context.Context, o tool.Outcome) tool.Outcome {
 
 // approve is the command that approves a call that waits. It names what the call wants to
 // change, if that is known.
-func (p *place) approve(c *revert.Call) string {
+func (p *workspaceState) approve(c *revert.Call) string {
 	if c.Asked.Purpose == "" {
 		return p.hint("approve", c.Ref.Call)
 	}
@@ -83,7 +83,7 @@ func said(kept []string, part string) bool {
 var holder = regexp.MustCompile(`is held by transaction (t_[0-9a-z]+)`)
 
 // fixFor is how a call that failed for this reason can be mended.
-func fixFor(name, why string, where *place) string {
+func fixFor(name, why string, where *workspaceState) string {
 	if m := holder.FindStringSubmatch(why); m != nil {
 		return "wait until that transaction ends, or take it back: " + where.hint("revert", m[1])
 	}

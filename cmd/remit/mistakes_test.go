@@ -85,7 +85,7 @@ func mistakes(t *testing.T, files map[string]string) string {
 		args = append(args, "--tools")
 	}
 	code, out, errs := says(t, args...)
-	var c checked
+	var c checkOutput
 	require.NoError(t, json.Unmarshal([]byte(out), &c), errs)
 	list := append(c.Problems, c.Warnings...)
 	require.Equal(t, len(list) > 0, code == 5, "%s%s", out, errs)

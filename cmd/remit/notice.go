@@ -22,7 +22,7 @@ type notices struct {
 }
 
 // waits tells of one call whose question is on the journal.
-func (n *notices) waits(ask ctxperm.Ask) {
+func (n *notices) waits(ask ctxperm.ApprovalRequest) {
 	var b strings.Builder
 	p := n.a.paintErr()
 	_, _ = fmt.Fprintf(&b, "%s%s asks to run %s: call %s waits for approval\n", p.doubt("remit: "), printable(ask.Principal.ID), printable(ask.Tool), ask.Call)
@@ -72,7 +72,7 @@ func sensitive(tools tool.Registry, name string) []string {
 // anywhere is the same run in the words of a command that can be run in any folder.
 func (f *runFlags) anywhere() *runFlags {
 	out := *f
-	out.place.given, out.policies = []string{"--state", whole(f.state)}, nil
+	out.workspaceState.given, out.policies = []string{"--state", whole(f.state)}, nil
 	for _, path := range f.policies {
 		if !strings.HasPrefix(path, policies.Prefix) {
 			path = whole(path)

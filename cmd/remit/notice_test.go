@@ -15,11 +15,11 @@ import (
 // TestNoticeInPlace: the notice of a call that waits in its process says so, and for how long at most.
 func TestNoticeInPlace(t *testing.T) {
 	var errs bytes.Buffer
-	a := &app{world: testWorld(strings.NewReader(""), &errs, &errs)}
-	n := a.notices(&runFlags{place: place{state: t.TempDir()}})
+	a := &app{cmdEnv: testWorld(strings.NewReader(""), &errs, &errs)}
+	n := a.notices(&runFlags{workspaceState: workspaceState{state: t.TempDir()}})
 	n.tools = func() tool.Registry { return tool.Registry{} }
-	n.waits(ctxperm.Ask{Call: "c_1", Tool: "shell_run"})
+	n.waits(ctxperm.ApprovalRequest{Call: "c_1", Tool: "shell_run"})
 	require.NotContains(t, errs.String(), "this process waits")
-	n.waits(ctxperm.Ask{Call: "c_2", Tool: "shell_run", InPlace: time.Hour})
+	n.waits(ctxperm.ApprovalRequest{Call: "c_2", Tool: "shell_run", InPlace: time.Hour})
 	require.Contains(t, errs.String(), "here    it has begun, so this process waits for the answer, at most 1h0m0s; then the call is denied\n")
 }

@@ -62,7 +62,7 @@ func newNotifier(command string, env []string, warn func(string)) *notifier {
 }
 
 // tell puts a call in the queue, and returns at once.
-func (n *notifier) tell(of *notices, ask ctxperm.Ask) {
+func (n *notifier) tell(of *notices, ask ctxperm.ApprovalRequest) {
 	if n == nil {
 		return
 	}
@@ -150,7 +150,7 @@ type notified struct {
 }
 
 // notice is what a program is told of a call. Bytes that would steer a terminal or end a line are escaped.
-func (n *notices) notice(ask ctxperm.Ask) notice {
+func (n *notices) notice(ask ctxperm.ApprovalRequest) notice {
 	clean := func(s string) string { return clip(printable(strings.ToValidUTF8(s, "\uFFFD")), notifyValue/4) }
 	told := notified{
 		Call: ask.Call, Txn: ask.Txn, Session: ask.Session, Principal: clean(ask.Principal.ID), Tool: clean(ask.Tool),

@@ -31,7 +31,7 @@ func (w *warned) warn(text string) {
 }
 
 func noticesFor(t *testing.T) *notices {
-	tools, err := tool.NewRegistry(world{}.builtin()...)
+	tools, err := tool.NewRegistry(cmdEnv{}.builtin()...)
 	require.NoError(t, err)
 	same := func(call string) string { return "remit x " + call }
 	return &notices{tools: func() tool.Registry { return tools }, look: same, approve: same, state: t.TempDir()}
@@ -45,7 +45,7 @@ func TestNotify(t *testing.T) {
 	evil := "$(touch pwn)`touch pwn`;touch pwn\n'\"; touch pwn #\x1b[2J\x00\u202e"
 	input, err := json.Marshal(map[string]string{"path": evil, "content": strings.Repeat(evil, 1000)})
 	require.NoError(t, err)
-	n.tell(noticesFor(t), ctxperm.Ask{
+	n.tell(noticesFor(t), ctxperm.ApprovalRequest{
 		Call: "c_1", Txn: "t_1", Session: "s_1", Tool: "file_write" + evil, Principal: perm.Principal{ID: "agent" + evil}, Input: input,
 		Reasons: []perm.Reason{{Text: evil}}, Accesses: []perm.ResourceAccess{{Action: perm.Write, Resource: "file://workspace/" + evil}}, Expires: time.Unix(1e9, 0),
 	})
@@ -72,7 +72,7 @@ func TestNotify(t *testing.T) {
 
 	n = newNotifier("true", nil, w.warn)
 	require.NoError(t, n.Close())
-	n.tell(noticesFor(t), ctxperm.Ask{Call: "late"}) // nothing happens
+	n.tell(noticesFor(t), ctxperm.ApprovalRequest{Call: "late"}) // nothing happens
 	require.Nil(t, newNotifier("", nil, w.warn))
 }
 
@@ -80,7 +80,7 @@ func TestNotify(t *testing.T) {
 func TestNotifyInTheWay(t *testing.T) {
 	var w warned
 	n := newNotifier("echo no >&2; exit 3", os.Environ(), w.warn)
-	n.tell(noticesFor(t), ctxperm.Ask{Call: "c_1", Preview: "x"})
+	n.tell(noticesFor(t), ctxperm.ApprovalRequest{Call: "c_1", Preview: "x"})
 	require.NoError(t, n.Close())
 	require.Len(t, w.texts, 1)
 	require.Contains(t, w.texts[0], "exit status 3: no")
@@ -89,7 +89,7 @@ func TestNotifyInTheWay(t *testing.T) {
 	const hangs = "sleep 100000 & sleep 100000"
 	n = newNotifier(hangs, os.Environ(), w.warn)
 	n.most = 50 * time.Millisecond
-	n.tell(noticesFor(t), ctxperm.Ask{Call: "c_1"})
+	n.tell(noticesFor(t), ctxperm.ApprovalRequest{Call: "c_1"})
 	require.NoError(t, n.Close())
 	require.Equal(t, []string{"--notify: " + hangs + " did not end within 50ms, and was ended"}, w.texts)
 
@@ -98,7 +98,7 @@ func TestNotifyInTheWay(t *testing.T) {
 	n.most = time.Hour
 	at := noticesFor(t)
 	for range notifyMost + 5 {
-		n.tell(at, ctxperm.Ask{Call: "c_1"})
+		n.tell(at, ctxperm.ApprovalRequest{Call: "c_1"})
 	}
 	n.stop()
 	require.NoError(t, n.Close())

@@ -115,7 +115,7 @@ func TestHelpLeadsToExitCodes(t *testing.T) {
 			visit(sub)
 		}
 	}
-	visit((&app{world: testWorld(nil, io.Discard, io.Discard)}).command())
+	visit((&app{cmdEnv: testWorld(nil, io.Discard, io.Discard)}).command())
 }
 
 // shownInput is the document that the help of policy eval shows.
@@ -150,14 +150,14 @@ func TestSampleInput(t *testing.T) {
 
 func TestRecoveryNamesWhatIsNotSettled(t *testing.T) {
 	var out bytes.Buffer
-	where := &place{given: []string{"--workspace", "ws"}}
-	paint(false).recovery(&out, revert.Recovery{
-		Settled:   []revert.Settled{{Txn: "t_1", Call: "c_1", Tool: "send", As: revert.PhaseUnknown, Why: "nobody can tell"}},
-		OwnerGone: []string{"t_1"},
-		Failed:    []revert.Unsettled{{Txn: "t_2", Why: "its tool is not at hand"}},
+	where := &workspaceState{given: []string{"--workspace", "ws"}}
+	textStyle(false).recovery(&out, revert.RecoveryReport{
+		Settled:   []revert.RecoveredCall{{Txn: "t_1", Call: "c_1", Tool: "send", Outcome: revert.PhaseUnknown, Why: "nobody can tell"}},
+		Abandoned: []string{"t_1"},
+		Failed:    []revert.UnrecoveredTxn{{Txn: "t_2", Why: "its tool is not at hand"}},
 		Finished: []revert.Finished{
-			{Txn: "t_3", Of: "t_1", State: revert.RevertedState},
-			{Txn: "t_4", Of: "t_5", Redoes: true, State: revert.RevertedPartial},
+			{Txn: "t_3", Of: "t_1", State: revert.TxnReverted},
+			{Txn: "t_4", Of: "t_5", Redoes: true, State: revert.TxnRevertedPartial},
 		},
 	}, where)
 	require.Equal(t, `? c_1 send         unknown: nobody can tell

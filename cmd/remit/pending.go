@@ -17,7 +17,7 @@ import (
 // answering is what approve and deny are told.
 type answering struct {
 	runFlags
-	remembering
+	rememberOptions
 
 	approves, resume bool
 	why, question    string
@@ -37,14 +37,14 @@ func (a *app) approveCommand() *cobra.Command {
 			"up; 3 approvals are not taken from here.",
 		Args: wantIDs(0, 1, "the id of one call"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := errors.Join(f.remembering.check(), f.checkResume(cmd.Flags().Changed)); err != nil {
+			if err := errors.Join(f.rememberOptions.check(), f.checkResume(cmd.Flags().Changed)); err != nil {
 				return err
 			}
 			return a.answers(cmd.Context(), &f, strings.Join(args, ""))
 		},
 	}
 	f.flags(cmd)
-	f.remembering.flags(cmd)
+	f.rememberOptions.flags(cmd)
 	cmd.Flags().BoolVar(&f.resume, "resume", false, "let the call go on at once; the other flags are those of remit resume")
 	resumeFlags(cmd, &f.runFlags)
 	cmd.Flags().StringVar(&f.atEnd, "at-end", "", "with --resume: what becomes of the transaction: commit, revert or keep (default: commit for one call, else keep)")
@@ -68,7 +68,7 @@ func (a *app) denyCommand() *cobra.Command {
 }
 
 func (f *answering) flags(cmd *cobra.Command) {
-	placeFlags(cmd, &f.place)
+	placeFlags(cmd, &f.workspaceState)
 	cmd.Flags().StringVar(&f.why, "why", "", "`TEXT` for the record")
 	cmd.Flags().BoolVar(&f.json, "json", false, "write one JSON object, with --resume one for each thing that was done")
 	cmd.Flags().StringVar(&f.question, "question", "", "`DIGEST` of what you looked at, as remit pending says it; refused if the call asks something else by now")
@@ -96,17 +96,17 @@ func (f *answering) checkResume(changed func(string) bool) error {
 // answers takes an answer, or lists the calls that wait for one.
 func (a *app) answers(ctx context.Context, f *answering, id string) error {
 	if id == "" {
-		return a.pending(ctx, &f.place, "", false, f.json)
+		return a.pending(ctx, &f.workspaceState, "", false, f.json)
 	}
 	who, err := a.person()
 	if err != nil {
 		return err
 	}
-	at := f.place // the folders of its roots are of no use to an answer
+	at := f.workspaceState // the folders of its roots are of no use to an answer
 	at.moved = nil
 	var w waitingCall
 	err = a.withRuntime(ctx, &at, func(rt *agent.Runtime) (err error) {
-		f.place.given = at.given
+		f.workspaceState.given = at.given
 		w, err = a.answer(ctx, rt, f, &at, id, who)
 		return err
 	})
@@ -126,7 +126,7 @@ func (a *app) answers(ctx context.Context, f *answering, id string) error {
 }
 
 // answer writes an answer down.
-func (a *app) answer(ctx context.Context, rt *agent.Runtime, f *answering, at *place, id, who string) (w waitingCall, err error) {
+func (a *app) answer(ctx context.Context, rt *agent.Runtime, f *answering, at *workspaceState, id, who string) (w waitingCall, err error) {
 	if id, err = waitingID(ctx, rt.Journal(), id); err != nil {
 		return w, err
 	}
@@ -147,14 +147,14 @@ func (a *app) answer(ctx context.Context, rt *agent.Runtime, f *answering, at *p
 			fix: at.hint("pending", id) + " shows it, with the command that approves it",
 		}
 	}
-	reply := agent.Reply{Call: id, Approved: f.approves, By: who, Why: f.why, Question: f.question}
-	grant, err := f.remembering.answer(ctx, rt, reply)
+	reply := agent.Answer{Call: id, Approved: f.approves, By: who, Why: f.why, RequestDigest: f.question}
+	grant, err := f.rememberOptions.answer(ctx, rt, reply)
 	if err != nil {
 		return w, notTaken(err, at, id)
 	}
 	said := map[bool]string{true: "approved", false: "denied"}[f.approves]
 	if f.json {
-		newJSON(a.out).write(answered{id, said, who, f.why, grant})
+		newJSON(a.out).write(answerOutput{id, said, who, f.why, grant})
 		return w, nil
 	}
 	switch {
@@ -173,8 +173,8 @@ func (a *app) answer(ctx context.Context, rt *agent.Runtime, f *answering, at *p
 }
 
 // notTaken is the problem of an answer that does not count.
-func notTaken(err error, p *place, call string) error {
-	for _, kind := range []error{tool.ErrInvalid, tool.ErrDenied, revert.ErrNoDoubt} {
+func notTaken(err error, p *workspaceState, call string) error {
+	for _, kind := range []error{tool.ErrInvalid, tool.ErrDenied, revert.ErrOutcomeKnown} {
 		if errors.Is(err, kind) {
 			why := strings.TrimSuffix(err.Error(), ": "+kind.Error())
 			return &problem{code: exitUsage, what: "the answer was not taken", why: why, fix: p.hint("show", call) + " tells how it stands"}
@@ -183,8 +183,8 @@ func notTaken(err error, p *place, call string) error {
 	return err
 }
 
-// answered is what a person said of a call.
-type answered struct {
+// answerOutput is what a person said of a call.
+type answerOutput struct {
 	Call string `json:"call"`
 	As   string `json:"as"` // approved, denied; applied, absent
 	By   string `json:"by"`
@@ -195,7 +195,7 @@ type answered struct {
 
 // settleCommand has no default answer: an unknown outcome is not to be guessed.
 func (a *app) settleCommand() *cobra.Command {
-	var p place
+	var p workspaceState
 	var why string
 	var asJSON bool
 	cmd := &cobra.Command{
@@ -227,12 +227,12 @@ func (a *app) settleCommand() *cobra.Command {
 				if err := a.mayApprove(&p, append(asked, call)...); err != nil { // an agent would settle its own call as it likes
 					return err
 				}
-				err = rt.Decide(cmd.Context(), args[0], record.Decided{Applied: args[1] == "applied", By: who, Why: why})
+				err = rt.ResolveUnknown(cmd.Context(), args[0], record.Decided{Applied: args[1] == "applied", By: who, Why: why})
 				if err != nil {
 					return notTaken(err, &p, args[0])
 				}
 				if asJSON {
-					newJSON(a.out).write(answered{args[0], args[1], who, why, ""})
+					newJSON(a.out).write(answerOutput{args[0], args[1], who, why, ""})
 					return nil
 				}
 				_, _ = fmt.Fprintf(a.out, "call %s is settled: %s, by %s\n", printable(args[0]), args[1], printable(who))

@@ -14,12 +14,12 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// plainTeller writes for people: a line for each call, and why where it did not
+// textWriter writes for people: a line for each call, and why where it did not
 // go well.
-type plainTeller struct {
+type textWriter struct {
 	w     io.Writer
-	paint paint
-	where *place
+	paint textStyle
+	where *workspaceState
 	tools tool.Registry
 
 	commit func(txn string) string // the command that commits what was left open
@@ -27,11 +27,11 @@ type plainTeller struct {
 	left   *bool                   // something was done that can be taken back
 }
 
-func (t plainTeller) call(n int, c call, o tool.Outcome) { t.ended(n, c, o, "") }
+func (t textWriter) call(n int, c call, o tool.Outcome) { t.ended(n, c, o, "") }
 
-func (t plainTeller) released(n int, c call, o tool.Outcome) { t.ended(n, c, o, "released  ") }
+func (t textWriter) released(n int, c call, o tool.Outcome) { t.ended(n, c, o, "released  ") }
 
-func (t plainTeller) ended(n int, c call, o tool.Outcome, how string) {
+func (t textWriter) ended(n int, c call, o tool.Outcome, how string) {
 	if o.Input != nil {
 		c.args = o.Input // without what the policy redacts
 	}
@@ -70,26 +70,26 @@ func (t plainTeller) ended(n int, c call, o tool.Outcome, how string) {
 		p.id = t.where.shown(o.Call)
 	}
 	t.paint.details(t.w, p)
-	t.leftovers(o.Undo)
+	t.openItems(o.RevertResults)
 }
 
-func (t plainTeller) number(n int) string { return t.paint.faint(fmt.Sprintf("%3d", n)) }
+func (t textWriter) number(n int) string { return t.paint.faint(fmt.Sprintf("%3d", n)) }
 
-func (t plainTeller) mark(n int, name string) {
+func (t textWriter) mark(n int, name string) {
 	_, _ = fmt.Fprintf(t.w, "%s %s %-12s %s\n", t.paint.faint("·"), t.number(n), "savepoint", printable(name))
 }
 
-func (t plainTeller) back(n int, name string, r revert.Report) {
+func (t textWriter) back(n int, name string, r revert.Report) {
 	mark := t.paint.good("↺")
 	if !r.Complete() {
 		mark = t.paint.bad("✗")
 	}
 	clean := len(r.Items) - len(r.NotUndone())
 	_, _ = fmt.Fprintf(t.w, "%s %s %-12s %s: %d of %s taken back\n", mark, t.number(n), "revert_to", printable(name), clean, count(len(r.Items), "change"))
-	t.leftovers(results(r.Items))
+	t.openItems(results(r.Items))
 }
 
-func (t plainTeller) end(s summary) {
+func (t textWriter) end(s summary) {
 	if s.Txn == "" {
 		_, _ = fmt.Fprintf(t.w, "\nnothing was run: %s of the script cannot be followed\n", count(s.Calls, "line"))
 		return
@@ -109,7 +109,7 @@ func (t plainTeller) end(s summary) {
 	_, _ = fmt.Fprintln(t.w)
 	if len(s.NotUndone) > 0 {
 		_, _ = fmt.Fprintln(t.w, t.paint.bad("not taken back: ")+count(len(s.NotUndone), "change"))
-		t.leftovers(results(s.NotUndone))
+		t.openItems(results(s.NotUndone))
 	}
 	t.notRun(s)
 	t.goesOn(s)
@@ -118,10 +118,10 @@ func (t plainTeller) end(s summary) {
 
 // goesOn says what can be done with a transaction that has changed something, or is open:
 // one in which nothing was done holds its session too.
-func (t plainTeller) goesOn(s summary) {
+func (t textWriter) goesOn(s summary) {
 	say := func(text string) { _, _ = fmt.Fprintln(t.w, t.paint.faint(text)) }
-	open := s.State == revert.Open
-	if !open && (s.State != revert.CommittedState || !*t.left && s.Held == 0 && !s.Committing) {
+	open := s.State == revert.TxnOpen
+	if !open && (s.State != revert.TxnCommitted || !*t.left && s.Held == 0 && !s.Committing) {
 		return
 	}
 	over := open && s.Waiting == 0 // a call that waits keeps it open
@@ -139,7 +139,7 @@ func (t plainTeller) goesOn(s summary) {
 
 // notRun tells of lines that a call stopped before them. Where the transaction was taken back,
 // they are of no use without the others.
-func (t plainTeller) notRun(s summary) {
+func (t textWriter) notRun(s summary) {
 	if s.NotRun == nil {
 		return
 	}
@@ -148,7 +148,7 @@ func (t plainTeller) notRun(s summary) {
 		which = count(s.NotRun.Lines, "line") + " of the script"
 	}
 	_, _ = fmt.Fprintf(t.w, "%s %s from line %d on\n", t.paint.bad("not run:"), which, s.NotRun.From)
-	if t.later != nil && s.State == revert.Open {
+	if t.later != nil && s.State == revert.TxnOpen {
 		again = t.later(s.NotRun.From)
 	}
 	if again != "" {
@@ -156,12 +156,12 @@ func (t plainTeller) notRun(s summary) {
 	}
 }
 
-func (t plainTeller) state(s revert.TxnState) string { return t.paint.state(s, false) }
+func (t textWriter) state(s revert.TxnState) string { return t.paint.state(s, false) }
 
-// leftovers lists what is not as before, and why.
-func (t plainTeller) leftovers(rs []effect.Result) { t.paint.leftovers(t.w, rs) }
+// openItems lists what is not as before, and why.
+func (t textWriter) openItems(rs []effect.Result) { t.paint.leftovers(t.w, rs) }
 
-func (p paint) leftovers(w io.Writer, rs []effect.Result) {
+func (p textStyle) leftovers(w io.Writer, rs []effect.Result) {
 	for _, r := range rs {
 		if !r.Outcome.Clean() {
 			_, _ = fmt.Fprintf(w, "     %s %s: %s\n", p.bad(undoWord(r.Outcome)), resourceWords(r.Resource), printable(r.Why))
@@ -170,20 +170,20 @@ func (p paint) leftovers(w io.Writer, rs []effect.Result) {
 }
 
 // state writes the state of a transaction; one that an owner left behind says so.
-func (p paint) state(s revert.TxnState, ownerGone bool) string {
+func (p textStyle) state(s revert.TxnState, ownerGone bool) string {
 	switch {
-	case s == revert.RevertedPartial:
+	case s == revert.TxnRevertedPartial:
 		return p.bad(string(s))
-	case s == revert.Open && ownerGone:
+	case s == revert.TxnOpen && ownerGone:
 		return p.doubt("open, owner gone")
-	case s == revert.Open:
+	case s == revert.TxnOpen:
 		return p.doubt(string(s))
 	default:
 		return p.good(string(s))
 	}
 }
 
-func results(items []revert.Item) []effect.Result {
+func results(items []revert.ResourceResult) []effect.Result {
 	var out []effect.Result
 	for _, i := range items {
 		out = append(out, i.Result)
@@ -191,10 +191,10 @@ func results(items []revert.Item) []effect.Result {
 	return out
 }
 
-func (t plainTeller) markOf(s tool.Status) string { return t.paint.mark(s) }
+func (t textWriter) markOf(s tool.Status) string { return t.paint.mark(s) }
 
 // mark is the sign of an outcome.
-func (p paint) mark(s tool.Status) string {
+func (p textStyle) mark(s tool.Status) string {
 	switch s {
 	case tool.StatusDone:
 		return p.good("✓")
@@ -214,7 +214,7 @@ func statusWords(o tool.Outcome) string {
 	if o.Status != tool.StatusVerifyFailed {
 		return string(o.Status)
 	}
-	switch o.TakenBack {
+	switch o.Reverted {
 	case "all":
 		return "did not verify, taken back"
 	case "some":
@@ -288,7 +288,7 @@ func fileWords(name string) string {
 
 // args shows what a call was given, short and without what its tool calls
 // sensitive.
-func (t plainTeller) args(c call) string {
+func (t textWriter) args(c call) string {
 	var hidden []string
 	if found, ok := t.tools.Get(c.tool); ok {
 		hidden = found.Spec().Hints.Sensitive

@@ -239,16 +239,16 @@ type policyCheckFlags struct {
 	definitions                []string
 }
 
-// checked is what checking a policy came to.
-type checked struct {
-	OK        bool              `json:"ok"`
-	Revision  string            `json:"revision"`
-	Problems  []rego.Problem    `json:"problems"`
-	Warnings  []rego.Problem    `json:"warnings"` // rules that are not what their author means
-	Unchecked []rego.Note       `json:"unchecked"`
-	Slow      []rego.Note       `json:"slow"` // what makes decisions slower than they could be
-	Tests     []rego.TestResult `json:"tests"`
-	Uncovered []string          `json:"uncovered"`
+// checkOutput is what checking a policy came to.
+type checkOutput struct {
+	OK        bool                `json:"ok"`
+	Revision  string              `json:"revision"`
+	Problems  []rego.Problem      `json:"problems"`
+	Warnings  []rego.Problem      `json:"warnings"` // rules that are not what their author means
+	Unchecked []rego.UncheckedRef `json:"unchecked"`
+	Slow      []rego.UncheckedRef `json:"slow"` // what makes decisions slower than they could be
+	Tests     []rego.TestResult   `json:"tests"`
+	Uncovered []string            `json:"uncovered"`
 }
 
 func (a *app) policyCheck(cmd *cobra.Command, paths []string, f policyCheckFlags) error {
@@ -273,12 +273,12 @@ func (a *app) policyCheck(cmd *cobra.Command, paths []string, f policyCheckFlags
 
 // check tells what is wrong with a policy apart from why it could not be
 // looked at.
-func check(cmd *cobra.Command, paths []string, tools []tool.Tool, closed bool) (checked, error) {
-	c := checked{Problems: []rego.Problem{}, Warnings: []rego.Problem{}, Unchecked: []rego.Note{}, Slow: []rego.Note{}, Tests: []rego.TestResult{}, Uncovered: []string{}}
+func check(cmd *cobra.Command, paths []string, tools []tool.Tool, closed bool) (checkOutput, error) {
+	c := checkOutput{Problems: []rego.Problem{}, Warnings: []rego.Problem{}, Unchecked: []rego.UncheckedRef{}, Slow: []rego.UncheckedRef{}, Tests: []rego.TestResult{}, Uncovered: []string{}}
 	engine, err := loadPolicy(paths, true)
 	var report rego.TestReport
 	if err == nil {
-		c.Revision, c.Unchecked, c.Slow = engine.Revision(), listed(engine.Unchecked()), listed(engine.Slow())
+		c.Revision, c.Unchecked, c.Slow = engine.Revision(), listed(engine.UncheckedRefs()), listed(engine.SlowRules())
 		c.Warnings = listed(engine.WarningsFor(policyTools(tools), closed))
 		report, err = engine.Test(cmd.Context())
 	}
@@ -337,7 +337,7 @@ func policyTools(tools []tool.Tool) []rego.Tool {
 	return out
 }
 
-func (p paint) checked(w io.Writer, c checked, notes bool) {
+func (p textStyle) checked(w io.Writer, c checkOutput, notes bool) {
 	for _, bad := range c.Problems {
 		_, _ = fmt.Fprintf(w, "%s %s\n", p.bad("✗"), printable(withPlace(bad.Text, bad.At)))
 		p.details(w, &problem{fix: bad.Fix})
@@ -370,7 +370,7 @@ func (p paint) checked(w io.Writer, c checked, notes bool) {
 }
 
 // noted sums up what is no finding: a note changes no decision, and a policy has many.
-func (p paint) noted(w io.Writer, c checked) {
+func (p textStyle) noted(w io.Writer, c checkOutput) {
 	rules := map[string]bool{}
 	for _, n := range c.Slow {
 		rules[n.At] = true
@@ -388,11 +388,11 @@ func (p paint) noted(w io.Writer, c checked) {
 }
 
 // notes lists what is no finding.
-func (p paint) notes(w io.Writer, c checked) {
+func (p textStyle) notes(w io.Writer, c checkOutput) {
 	for _, n := range c.Unchecked {
 		_, _ = fmt.Fprintf(w, "%s %s: not checked: %s\n", p.doubt("·"), n.At, printable(n.Text))
 	}
-	said := rego.Note{}
+	said := rego.UncheckedRef{}
 	for _, n := range c.Slow {
 		// A document that is read whole has many parts that differ: --json lists them.
 		if head, _, whole := strings.Cut(n.Text, " is read whole, and "); whole {

@@ -25,7 +25,7 @@ import (
 
 // explainFlags is what remit policy explain is told.
 type explainFlags struct {
-	place
+	workspaceState
 	input    string
 	policies []string
 	json     bool
@@ -49,7 +49,7 @@ func (a *app) policyExplainCommand() *cobra.Command {
 		},
 		RunE: func(cmd *cobra.Command, ids []string) error { return a.policyExplain(cmd.Context(), &f, ids) },
 	}
-	placeFlags(cmd, &f.place)
+	placeFlags(cmd, &f.workspaceState)
 	flags := cmd.Flags()
 	flags.StringVar(&f.input, "input", "", "`FILE` with an input document, or - for standard input")
 	flags.StringArrayVar(&f.policies, "policy", nil, "policy `PATH`, a .rego file, a folder of them or builtin:PACK (default: the workspace policy)")
@@ -57,14 +57,14 @@ func (a *app) policyExplainCommand() *cobra.Command {
 	return cmd
 }
 
-// explained is why one access is decided as it is.
-type explained struct {
+// explainOutput is why one access is decided as it is.
+type explainOutput struct {
 	Call string `json:"call,omitempty"`
 	Tool string `json:"tool"`
 	rego.Explanation
 	Access   perm.AccessFacts     `json:"access"`
 	Recorded *perm.DecisionRecord `json:"recorded,omitempty"` // what was decided then
-	Change   *rego.Change         `json:"change"`             // null where none was found
+	Change   *rego.PolicyFix      `json:"change"`             // null where none was found
 	Approve  string               `json:"approve,omitempty"`  // the command that answers the call
 	Notes    []string             `json:"notes"`
 	// Unknown says why the decision cannot be made again; Decision is then the recorded one.
@@ -105,7 +105,7 @@ func (a *app) policyExplain(ctx context.Context, f *explainFlags, ids []string) 
 
 // explain explains each access. Where what comes out is not what was decided about the
 // call, the explanation is withheld: the policy saw something that is not on the record.
-func (f *explainFlags) explain(ctx context.Context, engine *rego.Engine, asks []recordedAsk) (all []explained, err error) {
+func (f *explainFlags) explain(ctx context.Context, engine *rego.Engine, asks []recordedAsk) (all []explainOutput, err error) {
 	strictest := map[bool]perm.Effect{false: perm.Allow, true: perm.Allow} // by whether the call asked while it ran
 	for _, ask := range asks {
 		x, err := f.explainOne(ctx, engine, ask)
@@ -123,12 +123,12 @@ func (f *explainFlags) explain(ctx context.Context, engine *rego.Engine, asks []
 	return all, nil
 }
 
-func (f *explainFlags) explainOne(ctx context.Context, engine *rego.Engine, ask recordedAsk) (explained, error) {
+func (f *explainFlags) explainOne(ctx context.Context, engine *rego.Engine, ask recordedAsk) (explainOutput, error) {
 	why, err := engine.Explain(ctx, ask.request)
 	if err != nil {
-		return explained{}, err
+		return explainOutput{}, err
 	}
-	x := explained{Call: ask.call, Tool: ask.request.Tool.Name, Explanation: why, Access: ask.request.Access, Recorded: ask.decision, Notes: []string{}}
+	x := explainOutput{Call: ask.call, Tool: ask.request.Tool.Name, Explanation: why, Access: ask.request.Access, Recorded: ask.decision, Notes: []string{}}
 	if ask.unmet(x) {
 		x.Decision = *ask.decision
 	}
@@ -145,8 +145,8 @@ func (f *explainFlags) explainOne(ctx context.Context, engine *rego.Engine, ask 
 	if _, is := x.required(); is {
 		return x, nil
 	}
-	change, err := engine.Allowing(ctx, ask.request)
-	if errors.Is(err, rego.ErrNoChange) {
+	change, err := engine.SuggestAllow(ctx, ask.request)
+	if errors.Is(err, rego.ErrNoFix) {
 		return x, nil
 	}
 	x.Change = &change
@@ -154,7 +154,7 @@ func (f *explainFlags) explainOne(ctx context.Context, engine *rego.Engine, ask 
 }
 
 // required reports whether the tool does not meet a requirement, and the place of the rule that has it; none: a result raised it.
-func (x explained) required() (at string, is bool) {
+func (x explainOutput) required() (at string, is bool) {
 	i := slices.IndexFunc(x.Decision.Reasons, func(p perm.Reason) bool { return p.Set == "require" })
 	if i < 0 || x.Decision.Effect != perm.Deny.String() {
 		return "", false
@@ -172,8 +172,8 @@ func (f *explainFlags) approve(ask recordedAsk) string {
 }
 
 // withhold takes an explanation back that is not the one of the call.
-func (f *explainFlags) withhold(x *explained, ask recordedAsk, why string) {
-	x.Unknown, x.Approve, x.Change, x.Notes, x.Explanation = why, "", nil, []string{}, rego.Explanation{Decision: *ask.decision, Rules: []rego.Considered{}}
+func (f *explainFlags) withhold(x *explainOutput, ask recordedAsk, why string) {
+	x.Unknown, x.Approve, x.Change, x.Notes, x.Explanation = why, "", nil, []string{}, rego.Explanation{Decision: *ask.decision, Rules: []rego.RuleTrace{}}
 	if ask.pending {
 		x.Approve = f.approve(ask)
 		x.Notes = append(x.Notes, "the call waits; what it asks: "+f.hint("show", ask.call))
@@ -181,14 +181,14 @@ func (f *explainFlags) withhold(x *explained, ask recordedAsk, why string) {
 }
 
 // unmet tells that the rules let the access through, and the tool does not have what they require.
-func (r recordedAsk) unmet(x explained) bool {
+func (r recordedAsk) unmet(x explainOutput) bool {
 	d := r.decision
 	return d != nil && r.refused && d.Revision == x.Decision.Revision && slices.ContainsFunc(d.Reasons, func(p perm.Reason) bool { return p.Set == "require" })
 }
 
 // untold says why a decision cannot be made again, and is empty if it can: the same policy
 // then decided as it does now.
-func (r recordedAsk) untold(x explained, strictest perm.Effect) string {
+func (r recordedAsk) untold(x explainOutput, strictest perm.Effect) string {
 	d := r.decision
 	switch {
 	case d != nil && slices.ContainsFunc(d.Reasons, func(p perm.Reason) bool { return p.Set == "ask" && p.At == "" }):
@@ -233,7 +233,7 @@ type recordedAsk struct {
 }
 
 // notes say what may make the answer differ from the one that was given.
-func (r recordedAsk) notes(x explained) (notes []string) {
+func (r recordedAsk) notes(x explainOutput) (notes []string) {
 	if r.call == "" {
 		return nil
 	}
@@ -247,7 +247,7 @@ func (r recordedAsk) notes(x explained) (notes []string) {
 		notes = append(notes, "it is about what the call's program wants to change; input.changes is not on the record and is taken as none")
 	}
 	for _, c := range x.Rules {
-		for _, s := range c.Saw {
+		for _, s := range c.Inputs {
 			if strings.HasPrefix(s.Path, "input.session.tools") || strings.HasPrefix(s.Path, "input.session.recent") || strings.HasPrefix(s.Path, "input.call.batch") {
 				notes = append(notes, withPlace(s.Path+" is not on the record and is taken as none", c.At))
 			}
@@ -276,7 +276,7 @@ func (a *app) recordedAsks(ctx context.Context, f *explainFlags, id string) (ask
 	if err != nil {
 		return nil, err
 	}
-	base, accesses, err := recordedCall(c, &f.place)
+	base, accesses, err := recordedCall(c, &f.workspaceState)
 	if err != nil {
 		return nil, err
 	}
@@ -351,7 +351,7 @@ func (r recordedAsk) inside(f *record.Failed) (recordedAsk, error) {
 	return r, json.Unmarshal(f.Decision, r.decision)
 }
 
-func recordedCall(c *revert.Call, at *place) (ask recordedAsk, accesses []record.Access, err error) {
+func recordedCall(c *revert.Call, at *workspaceState) (ask recordedAsk, accesses []record.Access, err error) {
 	ask.call = c.Ref.Call
 	ask.request = perm.Request{Purpose: perm.PurposeRun, Time: c.Began, Call: perm.CallFacts{ID: c.Ref.Call, Batch: perm.BatchFacts{Count: 1}}}
 	var raw json.RawMessage
@@ -394,7 +394,7 @@ func (a *app) tool(ask *recordedAsk, c *revert.Call) (called tool.Tool) {
 			continue
 		}
 		called, ask.gone, ask.request.Tool = t, false, t.Facts()
-		if script := t.Spec().Script; script != nil && !ask.redacted {
+		if script := t.Spec().ParseScript; script != nil && !ask.redacted {
 			ask.request.Call.Script = script(ask.request.Call.Args)
 		}
 	}
@@ -433,7 +433,7 @@ func whoAsked(ctx context.Context, j journal.Journal, session string, c *revert.
 	return p, s, nil
 }
 
-func (p paint) explained(w io.Writer, x explained) {
+func (p textStyle) explained(w io.Writer, x explainOutput) {
 	effect := p.good(x.Decision.Effect)
 	if x.Decision.Effect == perm.Deny.String() {
 		effect = p.bad(x.Decision.Effect)
@@ -461,22 +461,22 @@ func (p paint) explained(w io.Writer, x explained) {
 
 // considered tells of the rules that decided; where none did, of those that could
 // have let the access through.
-func (p paint) considered(w io.Writer, x explained) {
-	over, none := 0, !slices.ContainsFunc(x.Rules, func(c rego.Considered) bool { return c.Decided })
+func (p textStyle) considered(w io.Writer, x explainOutput) {
+	over, none := 0, !slices.ContainsFunc(x.Rules, func(c rego.RuleTrace) bool { return c.Decided })
 	for _, c := range x.Rules {
 		lets := none && (c.Set == "allow" || c.Set == "ask" || c.Set == "hold")
 		switch {
 		case c.Decided:
 			_, _ = fmt.Fprintf(w, "%s %s %s gave it\n", p.good("✓"), c.Set, c.At)
-		case lets && c.Outcome == rego.DidNotHold:
+		case lets && c.Outcome == rego.RuleFailed:
 			_, _ = fmt.Fprintf(w, "%s %s %s does not hold: %s\n", p.doubt("·"), c.Set, c.At, c.Stopped)
-		case lets && c.Outcome == rego.PassedOver:
+		case lets && c.Outcome == rego.RuleSkipped:
 			_, _ = fmt.Fprintf(w, "%s %s %s is about something else\n", p.doubt("·"), c.Set, c.At)
 		default:
 			over++
 			continue
 		}
-		for _, s := range c.Saw {
+		for _, s := range c.Inputs {
 			value := "nothing"
 			if len(s.Value) > 0 {
 				value = clip(string(s.Value), 100)
@@ -489,7 +489,7 @@ func (p paint) considered(w io.Writer, x explained) {
 	}
 }
 
-func (p paint) change(w io.Writer, x explained) {
+func (p textStyle) change(w io.Writer, x explainOutput) {
 	if x.Unknown != "" && x.Approve == "" {
 		return
 	}

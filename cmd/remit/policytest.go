@@ -28,8 +28,8 @@ func (a *app) policyTestCommand() *cobra.Command {
 	return cmd
 }
 
-// tested is what testing a policy came to.
-type tested struct {
+// testOutput is what testing a policy came to.
+type testOutput struct {
 	OK        bool                `json:"ok"`
 	Revision  string              `json:"revision"`
 	Passed    int                 `json:"passed"`
@@ -44,7 +44,7 @@ func (a *app) policyTest(cmd *cobra.Command, paths []string, least float64, asJS
 	if least < 0 || least > 100 {
 		return usage("--coverage is a percentage, from 0 to 100")
 	}
-	r := tested{Problems: []rego.Problem{}, Tests: []rego.TestResult{}, Coverage: []rego.FileCoverage{}, Uncovered: []string{}}
+	r := testOutput{Problems: []rego.Problem{}, Tests: []rego.TestResult{}, Coverage: []rego.FileCoverage{}, Uncovered: []string{}}
 	engine, err := loadPolicy(paths, true)
 	var report rego.TestReport
 	if err == nil {
@@ -70,7 +70,7 @@ func (a *app) policyTest(cmd *cobra.Command, paths []string, least float64, asJS
 	return nil
 }
 
-func (r *tested) judge(report rego.TestReport, least float64) {
+func (r *testOutput) judge(report rego.TestReport, least float64) {
 	r.Tests, r.Coverage, r.Uncovered = listed(report.Results), listed(report.Coverage), listed(report.Uncovered)
 	r.Failed = len(report.Failed())
 	for _, t := range r.Tests {
@@ -89,7 +89,7 @@ func (r *tested) judge(report rego.TestReport, least float64) {
 	r.OK = r.Failed == 0 && len(r.Problems) == 0
 }
 
-func (p paint) tested(w io.Writer, r tested) {
+func (p textStyle) tested(w io.Writer, r testOutput) {
 	for _, t := range r.Tests {
 		switch t.Status {
 		case "pass":
@@ -120,7 +120,7 @@ func (p paint) tested(w io.Writer, r tested) {
 	_, _ = fmt.Fprintf(w, "%s, %d failed\n", count(r.Passed+r.Failed, "test"), r.Failed)
 }
 
-func (p paint) coverage(c rego.FileCoverage) string {
+func (p textStyle) coverage(c rego.FileCoverage) string {
 	if c.LinesReached == c.Lines {
 		return p.good("✓")
 	}
@@ -128,7 +128,7 @@ func (p paint) coverage(c rego.FileCoverage) string {
 }
 
 // block writes text of several lines below what it belongs to.
-func (p paint) block(w io.Writer, text string) {
+func (p textStyle) block(w io.Writer, text string) {
 	for line := range strings.Lines(text) {
 		line = strings.TrimRight(line, "\n")
 		_, _ = fmt.Fprintln(w, "     "+printable(strings.ReplaceAll(line, "\t", "  ")))

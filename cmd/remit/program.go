@@ -93,7 +93,7 @@ func shortened(stream string) (first, last []string, left int) {
 }
 
 // ended writes the output of a program in short, the notes, and how to see all of it.
-func (p paint) ended(w io.Writer, e ended, show string) {
+func (p textStyle) ended(w io.Writer, e ended, show string) {
 	cut := false
 	write := func(label, text string) {
 		_, _ = fmt.Fprintln(w, "     "+p.faint(fmt.Sprintf("%-6s", label))+text)

@@ -17,7 +17,7 @@ func TestWhatAProgramSaid(t *testing.T) {
 	require.True(t, is)
 	require.True(t, e.failed())
 	var out bytes.Buffer
-	paint(false).ended(&out, e, "c_1")
+	textStyle(false).ended(&out, e, "c_1")
 	require.Equal(t, `     out   a\x1b[2J
            
      err   `+strings.Repeat("x", 199)+`…

@@ -119,14 +119,14 @@ func (p *progress) wipe() {
 	}
 }
 
-// above writes to the terminal that the line is on, or to another place.
-type above struct {
+// progressWriter writes to the terminal that the line is on, or to another place.
+type progressWriter struct {
 	progress *progress
 	w        io.Writer
 }
 
 // Write takes the line away first.
-func (a above) Write(b []byte) (int, error) {
+func (a progressWriter) Write(b []byte) (int, error) {
 	a.progress.mu.Lock()
 	defer a.progress.mu.Unlock()
 	a.progress.wipe()

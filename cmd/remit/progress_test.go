@@ -38,7 +38,7 @@ func TestProgress(t *testing.T) {
 		second(time.Second)
 		require.True(t, strings.HasSuffix(out.String(), "\r\x1b[K… taking back\\x1b[2J (4 s)"), "%q", out.String())
 		out.Reset()
-		_, err := above{p, &out}.Write([]byte("answer\n"))
+		_, err := progressWriter{p, &out}.Write([]byte("answer\n"))
 		require.NoError(t, err)
 		require.Equal(t, "\r\x1b[Kanswer\n", out.String(), "the line goes away first")
 		second(time.Second)

@@ -16,9 +16,9 @@ import (
 )
 
 func (a *app) pruneCommand() *cobra.Command {
-	var p place
+	var p workspaceState
 	var asJSON bool
-	keep := revert.Retention{Keep: revert.DefaultKeep, Last: revert.DefaultKeepLast}
+	keep := revert.Retention{MaxAge: revert.DefaultKeep, KeepLast: revert.DefaultKeepLast}
 	cmd := &cobra.Command{
 		Use: "prune", Short: "Drop what is needed to take old transactions back, and give the room back",
 		Long: "Drops what the records of old calls hold, and kept content that nothing else names. What stays says which tools were\n" +
@@ -31,15 +31,15 @@ func (a *app) pruneCommand() *cobra.Command {
 	}
 	placeFlags(cmd, &p)
 	keepFlags(cmd, &keep, "")
-	cmd.Flags().BoolVar(&keep.Dry, "dry-run", false, "only say what would go")
+	cmd.Flags().BoolVar(&keep.DryRun, "dry-run", false, "only say what would go")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write one JSON object")
 	return cmd
 }
 
 // keepFlags are the flags of a retention; when says when they count.
 func keepFlags(cmd *cobra.Command, keep *revert.Retention, when string) {
-	cmd.Flags().Var((*ageFlag)(&keep.Keep), "keep", when+"keep what ended less than this `TIME` ago, such as 30d or 12h")
-	cmd.Flags().Var((*numberFlag)(&keep.Last), "keep-last", when+"keep the newest `N` that ended, however old")
+	cmd.Flags().Var((*ageFlag)(&keep.MaxAge), "keep", when+"keep what ended less than this `TIME` ago, such as 30d or 12h")
+	cmd.Flags().Var((*numberFlag)(&keep.KeepLast), "keep-last", when+"keep the newest `N` that ended, however old")
 }
 
 // ageFlag is a time as Go writes it, or a number of days.
@@ -93,7 +93,7 @@ func (f *numberFlag) Set(text string) error {
 	return nil
 }
 
-func (a *app) prune(ctx context.Context, p *place, keep revert.Retention, asJSON bool) error {
+func (a *app) prune(ctx context.Context, p *workspaceState, keep revert.Retention, asJSON bool) error {
 	return a.withRuntime(ctx, p, func(rt *agent.Runtime) error {
 		done, err := rt.Prune(ctx, keep)
 		if err != nil {
@@ -102,13 +102,13 @@ func (a *app) prune(ctx context.Context, p *place, keep revert.Retention, asJSON
 		if asJSON {
 			newJSON(a.out).write(done)
 		} else {
-			a.paint().pruned(a.out, done, keep.Dry, p)
+			a.paint().pruned(a.out, done, keep.DryRun, p)
 		}
 		return nil
 	})
 }
 
-func (p paint) pruned(w io.Writer, r revert.Pruned, dry bool, where *place) {
+func (p textStyle) pruned(w io.Writer, r revert.PruneReport, dry bool, where *workspaceState) {
 	switch {
 	case r.Txns == 0:
 		_, _ = fmt.Fprintln(w, "nothing is past retention")

@@ -135,14 +135,14 @@ func loadTxn(ctx context.Context, j journal.Journal, id string) (*revert.Txn, tx
 			r.UndoesCall = of[0].Ref.Call
 		}
 	}
-	if r.State == revert.Open {
+	if r.State == revert.TxnOpen {
 		alive, err := j.Alive(ctx, t.Owner)
 		if err != nil {
 			return nil, r, err
 		}
 		r.OwnerGone = !alive
 	}
-	who, err := askerOf(ctx, j, t.Session)
+	who, err := principalOf(ctx, j, t.Session)
 	if err != nil {
 		return nil, r, err
 	}
@@ -156,7 +156,7 @@ func loadTxn(ctx context.Context, j journal.Journal, id string) (*revert.Txn, tx
 func lineOf(t *revert.Txn, c *revert.Call) callLine {
 	l := callLine{
 		Call: c.Ref.Call, Tool: c.Tool.Name, Status: statusOf(c), Changes: changesOf(c.Changes), Undone: c.TakenBack(),
-		Queued: t.End == "" && c.Queued(), Erased: erasedOf(c), Feedback: c.Feedback,
+		Queued: t.End == "" && c.IsHeld(), Erased: erasedOf(c), Feedback: c.Feedback,
 		input: c.Input(),
 	}
 	if c.Done != nil {
@@ -269,7 +269,7 @@ type undoRecord struct {
 	steps []effect.Step // that it was made of
 }
 
-func recordOf(t *revert.Txn, c *revert.Call, who asker, tools tool.Registry) (callRecord, error) {
+func recordOf(t *revert.Txn, c *revert.Call, who principalInfo, tools tool.Registry) (callRecord, error) {
 	r := callRecord{
 		callLine: lineOf(t, c), Dropped: c.Dropped,
 		Txn: c.Ref.Txn, Session: c.Session, Principal: who.principal, Client: who.client, ToolVersion: c.Tool.Version, ToolDigest: c.Tool.Digest,
@@ -288,7 +288,7 @@ func recordOf(t *revert.Txn, c *revert.Call, who asker, tools tool.Registry) (ca
 	case c.Denied != nil:
 		d := c.Denied
 		r.Stage, r.Why, r.Key, r.Input, decided = d.Stage, d.Why, d.Key, d.Input, d.Decision
-		r.Filter, r.Replaced, r.Ends = d.Filter, d.Replaced, d.Ends
+		r.Filter, r.Replaced, r.Ends = d.Filter, d.Replaced, d.EndLoop
 		r.EffectClass, r.Declared = d.Class, d.Declared
 		if d.Access != (record.Access{}) {
 			r.Access = append([]record.Access{d.Access}, d.Others...)
@@ -382,7 +382,7 @@ func (r *callRecord) decide(raw json.RawMessage) error {
 	return nil
 }
 
-func undoOf(u *revert.Undo) *undoRecord {
+func undoOf(u *revert.Reversal) *undoRecord {
 	r := &undoRecord{Call: u.Call, Txn: u.Txn, Cause: u.Reverting.Cause, By: u.Reverting.By, Results: []effect.Result{}, steps: u.Reverting.Steps}
 	if u.Reverted != nil {
 		r.Complete, r.Results = u.Reverted.Complete, listed(u.Reverted.Results)

@@ -15,7 +15,7 @@ import (
 )
 
 func (a *app) recoverCommand() *cobra.Command {
-	var p place
+	var p workspaceState
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use: "recover", Short: "Finish what a killed process had begun, and find out what became of its calls",
@@ -34,10 +34,10 @@ func (a *app) recoverCommand() *cobra.Command {
 	return cmd
 }
 
-func (a *app) recover(ctx context.Context, p *place, asJSON bool) error {
+func (a *app) recover(ctx context.Context, p *workspaceState, asJSON bool) error {
 	return a.withRuntime(ctx, p, func(rt *agent.Runtime) error {
 		rec, err := rt.Recover(ctx)
-		closed, failed := closeEmpty(ctx, rt, &rec.Recovery)
+		closed, failed := closeEmpty(ctx, rt, &rec.RecoveryReport)
 		err = errors.Join(err, failed)
 		for _, s := range rec.Settled {
 			a.code = worst(a.code, settledCode(s))
@@ -47,14 +47,14 @@ func (a *app) recover(ctx context.Context, p *place, asJSON bool) error {
 		}
 		switch {
 		case asJSON:
-			rec.Settled, rec.OwnerGone = listed(rec.Settled), listed(rec.OwnerGone)
+			rec.Settled, rec.Abandoned = listed(rec.Settled), listed(rec.Abandoned)
 			newJSON(a.out).write(recovered{rec, closed})
 		default:
-			a.paint().recovery(a.out, rec.Recovery, p)
+			a.paint().recovery(a.out, rec.RecoveryReport, p)
 			for _, id := range closed {
 				_, _ = fmt.Fprintf(a.out, "%s closed: it had nothing to take back\n", id)
 			}
-			err = errors.Join(err, a.leftOpen(ctx, rt, rec.Recovery, p))
+			err = errors.Join(err, a.leftOpen(ctx, rt, rec.RecoveryReport, p))
 		}
 		return err
 	})
@@ -68,11 +68,11 @@ type recovered struct {
 
 // closeEmpty ends the transactions without an owner that have nothing to take back, to release
 // or to wait for, and takes them off the list.
-func closeEmpty(ctx context.Context, rt *agent.Runtime, rec *revert.Recovery) (closed []string, err error) {
+func closeEmpty(ctx context.Context, rt *agent.Runtime, rec *revert.RecoveryReport) (closed []string, err error) {
 	var open []string
-	for _, id := range rec.OwnerGone {
+	for _, id := range rec.Abandoned {
 		t, failed := rt.Load(ctx, id)
-		empty := failed == nil && t.Undoes+t.Redoes == "" && !t.Committing && len(t.Named) == 0 && len(t.Left())+len(t.InFlight())+len(t.Queue()) == 0 &&
+		empty := failed == nil && t.Undoes+t.Redoes == "" && !t.Committing && len(t.Named) == 0 && len(t.EffectiveCalls())+len(t.InFlight())+len(t.HeldCalls()) == 0 &&
 			!slices.ContainsFunc(t.Calls, func(c *revert.Call) bool { return c.Phase == revert.PhasePending })
 		if empty {
 			_, failed = rt.Revert(ctx, id)
@@ -83,31 +83,31 @@ func closeEmpty(ctx context.Context, rt *agent.Runtime, rec *revert.Recovery) (c
 			open, err = append(open, id), errors.Join(err, failed)
 		}
 	}
-	rec.OwnerGone = open
+	rec.Abandoned = open
 	return closed, err
 }
 
 // settleLeft is recover for a server that starts: what dead processes left in flight is settled before anybody asks for it. It is done in the
 // name of an owner that is gone again afterwards, as that of remit recover is, so that somebody else can still take back, or go on with, what
 // stays open; else that would be kept from them for as long as the server runs. What goes wrong here is told, and keeps nobody from being served.
-func (a *app) settleLeft(ctx context.Context, p *place, opts []agent.Option) {
+func (a *app) settleLeft(ctx context.Context, p *workspaceState, opts []agent.Option) {
 	log := slog.New(slog.NewTextHandler(a.err, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	rec, err := a.recoverApart(ctx, p, opts)
 	for _, s := range rec.Settled {
-		log.Warn("a call that a dead process left in flight is settled", "call", s.Call, "tool", printable(s.Tool), "as", s.As, "why", printable(s.Why), "see", p.hint("show", s.Call))
+		log.Warn("a call that a dead process left in flight is settled", "call", s.Call, "tool", printable(s.Tool), "as", s.Outcome, "why", printable(s.Why), "see", p.hint("show", s.Call))
 	}
 	for _, f := range rec.Failed {
 		log.Warn("what became of a call that a dead process left in flight cannot be found out here", "txn", f.Txn, "why", printable(f.Why), "settle", p.hint("recover"))
 	}
-	if n := len(rec.OwnerGone); n > 0 {
-		log.Warn("transactions of dead processes are open; their sessions can go on with them", "transactions", n, "list", p.hint("recover"), "take_back", p.hint("revert", rec.OwnerGone[n-1]))
+	if n := len(rec.Abandoned); n > 0 {
+		log.Warn("transactions of dead processes are open; their sessions can go on with them", "transactions", n, "list", p.hint("recover"), "take_back", p.hint("revert", rec.Abandoned[n-1]))
 	}
 	if err != nil {
 		log.Warn("what dead processes left in flight could not be settled", "error", plainError(err), "settle", p.hint("recover"))
 	}
 }
 
-func (a *app) recoverApart(ctx context.Context, p *place, opts []agent.Option) (rec agent.Recovery, err error) {
+func (a *app) recoverApart(ctx context.Context, p *workspaceState, opts []agent.Option) (rec agent.Recovery, err error) {
 	j, err := p.open(ctx)
 	if err != nil {
 		return rec, err
@@ -121,26 +121,26 @@ func (a *app) recoverApart(ctx context.Context, p *place, opts []agent.Option) (
 	return rt.Recover(ctx)
 }
 
-func settledCode(s revert.Settled) exitCode {
+func settledCode(s revert.RecoveredCall) exitCode {
 	switch {
-	case s.As == revert.PhaseUnknown:
+	case s.Outcome == revert.PhaseUnknown:
 		return exitUnknown
-	case revert.TakenBack(s.Items) != "all":
+	case revert.RevertSummary(s.Items) != "all":
 		return exitPartial
 	default:
 		return exitOK
 	}
 }
 
-func (p paint) recovery(w io.Writer, rec revert.Recovery, where *place) {
+func (p textStyle) recovery(w io.Writer, rec revert.RecoveryReport, where *workspaceState) {
 	for _, s := range rec.Settled {
 		mark := p.good("✓")
 		if settledCode(s) != exitOK {
 			mark = p.bad("?")
 		}
-		_, _ = fmt.Fprintf(w, "%s %s %-12s %s: %s\n", mark, p.faint(s.Call), printable(s.Tool), s.As, printable(s.Why))
+		_, _ = fmt.Fprintf(w, "%s %s %-12s %s: %s\n", mark, p.faint(s.Call), printable(s.Tool), s.Outcome, printable(s.Why))
 		p.leftovers(w, s.Items)
-		if s.As == revert.PhaseUnknown {
+		if s.Outcome == revert.PhaseUnknown {
 			p.details(w, &problem{id: where.shown(s.Call)})
 		}
 	}
@@ -158,7 +158,7 @@ func (p paint) recovery(w io.Writer, rec revert.Recovery, where *place) {
 			verb, rest, back = "redo", where.hint("redo", f.Of), where.hint("revert", f.Of)
 		}
 		_, _ = fmt.Fprintf(w, "%s closed: the %s of %s was interrupted, and recover finished it; %s is %s\n", f.Txn, verb, f.Of, f.Of, p.state(f.State, false))
-		if f.State == revert.RevertedPartial {
+		if f.State == revert.TxnRevertedPartial {
 			_, _ = fmt.Fprintln(w, p.faint("try what it left alone again: "+rest))
 		}
 		_, _ = fmt.Fprintln(w, p.faint(map[bool]string{true: "take it back again: ", false: "redo these changes: "}[f.Redoes]+back))
@@ -166,14 +166,14 @@ func (p paint) recovery(w io.Writer, rec revert.Recovery, where *place) {
 }
 
 // leftOpen lists the transactions that stay open, with the commands that end each.
-func (a *app) leftOpen(ctx context.Context, rt *agent.Runtime, rec revert.Recovery, where *place) error {
+func (a *app) leftOpen(ctx context.Context, rt *agent.Runtime, rec revert.RecoveryReport, where *workspaceState) error {
 	p, w := a.paint(), a.out
-	for _, id := range rec.OwnerGone {
+	for _, id := range rec.Abandoned {
 		t, err := rt.Load(ctx, id)
 		if err != nil {
 			return err
 		}
-		_, _ = fmt.Fprintf(w, "%s %s\n", id, p.state(revert.Open, true))
+		_, _ = fmt.Fprintf(w, "%s %s\n", id, p.state(revert.TxnOpen, true))
 		of := t.Undoes + t.Redoes
 		switch {
 		case t.Redoes != "":

@@ -36,7 +36,7 @@ func (a *app) resumeCommand() *cobra.Command {
 			return a.resume(cmd.Context(), f, args[0])
 		},
 	}
-	placeFlags(cmd, &f.place)
+	placeFlags(cmd, &f.workspaceState)
 	resumeFlags(cmd, &f)
 	cmd.Flags().StringVar(&f.atEnd, "at-end", "keep", "what becomes of the transaction afterwards: commit, revert or keep")
 	cmd.Flags().BoolVar(&f.json, "json", false, "answer with one JSON object a line")
@@ -45,9 +45,9 @@ func (a *app) resumeCommand() *cobra.Command {
 
 // resumeFlags are the flags of what lets a call go on, but for those of its journal and its end.
 func resumeFlags(cmd *cobra.Command, f *runFlags) {
-	movedFlag(cmd, &f.place)
-	databaseFlag(cmd, &f.place)
-	sandboxFlag(cmd, &f.place)
+	movedFlag(cmd, &f.workspaceState)
+	databaseFlag(cmd, &f.workspaceState)
+	sandboxFlag(cmd, &f.workspaceState)
 	declaredFlags(cmd, &f.declared)
 	limitFlags(cmd, &f.limits)
 	cmd.Flags().StringArrayVar(&f.policies, "policy", nil, "policy `PATH`, the same as the run had (default: the workspace policy)")
@@ -83,7 +83,7 @@ func (a *app) resume(ctx context.Context, f runFlags, id string) (err error) {
 	if err := a.declare(ctx, &f.declared, folders, known); err != nil {
 		return err
 	}
-	databases, err := a.databaseOptions(&f.place)
+	databases, err := a.databaseOptions(&f.workspaceState)
 	if err != nil {
 		return err
 	}
@@ -91,12 +91,12 @@ func (a *app) resume(ctx context.Context, f runFlags, id string) (err error) {
 	if err != nil {
 		return err
 	}
-	mirrored, err := a.gatewayAgain(ctx, &f.place, programs)
+	mirrored, err := a.gatewayAgain(ctx, &f.workspaceState, programs)
 	if err != nil {
 		return err
 	}
 	tell := a.notices(&f)
-	rt, err := a.newRuntime(j, append(slices.Concat(opts, databases, mirrored), agent.Driver(programs), agent.Policy(keepsOwn(engine, f.policies, f.upstreams.config, roots)), agent.Wait(), agent.OnWaiting(tell.waits), agent.Filters(f.limits.filters()...))...)
+	rt, err := a.newRuntime(j, append(slices.Concat(opts, databases, mirrored), agent.Driver(programs), agent.Policy(keepsOwn(engine, f.policies, f.upstreams.config, roots)), agent.SuspendForApproval(), agent.OnWaiting(tell.waits), agent.Filters(f.limits.filters()...))...)
 	if err != nil {
 		return &problem{code: exitUsage, what: "remit cannot start", why: err.Error()}
 	}
@@ -148,7 +148,7 @@ func (r *runner) goOn(ctx context.Context, rt *agent.Runtime, engine *rego.Engin
 // open makes a transaction whose process is gone the runner's own.
 func (r *runner) open(ctx context.Context, rt *agent.Runtime, id string) (err error) {
 	var lost *agent.RootError
-	if r.tx, err = rt.Open(ctx, id); errors.As(err, &lost) {
+	if r.tx, err = rt.ResumeTxn(ctx, id); errors.As(err, &lost) {
 		err = &problem{code: exitUsage, what: "transaction " + id + " cannot go on", why: lost.Error(), fix: "name the folder: " + r.how.hint("resume", id) + " --workspace DIR"}
 	}
 	if errors.Is(err, revert.ErrBusy) {
@@ -195,11 +195,11 @@ func (r *runner) endLeft(ctx context.Context, rt *agent.Runtime, id string) erro
 		return err
 	case r.how.atEnd == "keep":
 		return usage("say how transaction " + id + " ends: --at-end commit or --at-end revert")
-	case t.State() != revert.Open || t.Undoes+t.Redoes != "":
+	case t.State() != revert.TxnOpen || t.Undoes+t.Redoes != "":
 		return &problem{code: exitUsage, what: "transaction " + id + " is not left open", why: "it is " + string(t.State()), fix: r.how.hint("log", "--txn", id) + " tells of it"}
 	}
 	for _, c := range t.Calls {
-		if status := tool.Status(statusOf(c)); c.Queued() { // what an earlier attempt came to does not count
+		if status := tool.Status(statusOf(c)); c.IsHeld() { // what an earlier attempt came to does not count
 			r.sum.count(tool.Outcome{Status: tool.StatusHeld})
 		} else if c.Phase != revert.PhaseDropped {
 			r.sum.count(tool.Outcome{Status: status})

@@ -17,9 +17,9 @@ import (
 )
 
 func (a *app) revertCommand() *cobra.Command {
-	var p place
+	var p workspaceState
 	var last, asJSON, preview bool
-	var how revert.Undoing
+	var how revert.Options
 	cmd := &cobra.Command{
 		Use: "revert TXN | CALL | --last", Short: "Take a transaction or a call back, also after it committed",
 		Long: "Takes a transaction back, or a call with the later ones of its transaction that changed the same files. What somebody\n" +
@@ -66,7 +66,7 @@ func (a *app) revertCommand() *cobra.Command {
 }
 
 func (a *app) redoCommand() *cobra.Command {
-	var p place
+	var p workspaceState
 	var last, asJSON bool
 	cmd := &cobra.Command{
 		Use: "redo TXN | UNDO | --last", Short: "Bring back a transaction that was taken back",
@@ -101,17 +101,17 @@ func (a *app) asker() string {
 	return who
 }
 
-// way is what is done: an undo, or only a look at it, or a redo.
-type way int
+// revertOp is what is done: an undo, or only a look at it, or a redo.
+type revertOp int
 
 const (
-	undoing way = iota
+	undoing revertOp = iota
 	previewing
 	redoing
 )
 
 // verb is the command that does it.
-func (w way) verb() string {
+func (w revertOp) verb() string {
 	if w == redoing {
 		return "redo"
 	}
@@ -138,13 +138,13 @@ func (t target) find(ctx context.Context, rt *agent.Runtime) (id string, over []
 	return t.id, nil, nil
 }
 
-// reverted is a report with what is left, so that a program need not know which
+// revertOutput is a report with what is left, so that a program need not know which
 // outcomes are clean.
-type reverted struct {
+type revertOutput struct {
 	revert.Report
-	Preview   bool          `json:"preview,omitempty"`
-	Complete  bool          `json:"complete"`
-	NotUndone []revert.Item `json:"not_undone"`
+	Preview   bool                    `json:"preview,omitempty"`
+	Complete  bool                    `json:"complete"`
+	NotUndone []revert.ResourceResult `json:"not_undone"`
 	// PassedOver are the newer calls that --last found nothing to take back of.
 	PassedOver []passedOver `json:"passed_over,omitempty"`
 	// Missing are the gaps in the journal that can hide newer calls.
@@ -152,7 +152,7 @@ type reverted struct {
 }
 
 // forceHelps reports whether --force-as takes back something that a revert left alone.
-func forceHelps(ctx context.Context, rt *agent.Runtime, id string, how revert.Undoing) bool {
+func forceHelps(ctx context.Context, rt *agent.Runtime, id string, how revert.Options) bool {
 	plain, err := rt.Preview(ctx, id, how)
 	if err != nil {
 		return false
@@ -164,10 +164,10 @@ func forceHelps(ctx context.Context, rt *agent.Runtime, id string, how revert.Un
 
 // revert does one direction of undo: there or back. Over tells whether what is in the way
 // can be overwritten.
-func (a *app) revert(ctx context.Context, p *place, which target, asJSON bool, way way, do func(*agent.Runtime, context.Context, string) (revert.Report, error), over func(*agent.Runtime, context.Context, string) bool) error {
+func (a *app) revert(ctx context.Context, p *workspaceState, which target, asJSON bool, way revertOp, do func(*agent.Runtime, context.Context, string) (revert.Report, error), over func(*agent.Runtime, context.Context, string) bool) error {
 	p.needed = true
 	return a.withRuntime(ctx, p, func(rt *agent.Runtime) error {
-		rep := revert.Report{Items: []revert.Item{}}
+		rep := revert.Report{Items: []revert.ResourceResult{}}
 		id, passed, err := which.find(ctx, rt)
 		if err == nil && id != "" {
 			err = p.ofWorkspace(ctx, a, rt.Journal(), way.verb(), id)
@@ -175,10 +175,10 @@ func (a *app) revert(ctx context.Context, p *place, which target, asJSON bool, w
 		if err == nil && id != "" {
 			rep, err = do(rt, ctx, id)
 		}
-		if way == redoing && errors.Is(err, revert.ErrNotOver) {
+		if way == redoing && errors.Is(err, revert.ErrNotEnded) {
 			return &problem{code: exitUsage, what: "there is nothing to bring back", why: err.Error(), fix: p.hint("log", "--txn", id) + " shows how it stands"}
 		}
-		if err != nil && !errors.Is(err, agent.ErrPartial) {
+		if err != nil && !errors.Is(err, agent.ErrPartialRevert) {
 			return p.otherFolder(a, err, way, id)
 		}
 		missing, err := which.gaps(ctx, rt.Journal(), id)
@@ -191,7 +191,7 @@ func (a *app) revert(ctx context.Context, p *place, which target, asJSON bool, w
 			a.code = worst(a.code, exitPartial)
 		}
 		if asJSON {
-			newJSON(a.out).write(reverted{rep, way == previewing, complete, rep.NotUndone(), passed, missing})
+			newJSON(a.out).write(revertOutput{rep, way == previewing, complete, rep.NotUndone(), passed, missing})
 			return nil
 		}
 		a.paint().report(a.out, rep, way, id)
@@ -211,7 +211,7 @@ func (a *app) revert(ctx context.Context, p *place, which target, asJSON bool, w
 // redoable reports whether a redo brings something of a revert back. What a tool did to
 // take a call back it does not, and an open transaction goes on in another way.
 func redoable(rep revert.Report) bool {
-	return rep.State != revert.Open && slices.ContainsFunc(rep.Items, func(i revert.Item) bool {
+	return rep.State != revert.TxnOpen && slices.ContainsFunc(rep.Items, func(i revert.ResourceResult) bool {
 		return i.Outcome == effect.Restored && !strings.HasPrefix(i.Resource, "tool://")
 	})
 }
@@ -220,7 +220,7 @@ func redoable(rep revert.Report) bool {
 // else the undo.
 func redoID(ctx context.Context, rt *agent.Runtime, rep revert.Report) string {
 	t, err := rt.Load(ctx, rep.Txn)
-	others := slices.ContainsFunc(rep.Items, func(i revert.Item) bool { return i.Txn != "" })
+	others := slices.ContainsFunc(rep.Items, func(i revert.ResourceResult) bool { return i.Txn != "" })
 	if rep.Undo == "" || err == nil && !others && len(t.UndoneBy) == 1 {
 		return rep.Txn
 	}
@@ -229,7 +229,7 @@ func redoID(ctx context.Context, rt *agent.Runtime, rep revert.Report) string {
 
 // where names the folders of a report that nobody can take for granted: those that only
 // --root vouches for, and a workspace that is not here.
-func (a *app) where(ctx context.Context, p *place, j journal.Journal, rep revert.Report) {
+func (a *app) where(ctx context.Context, p *workspaceState, j journal.Journal, rep revert.Report) {
 	for _, r := range rep.Named {
 		_, _ = fmt.Fprintf(a.out, "root %s: %s, as --root says; the journal has %s\n", r.Root, printable(r.Path), printable(r.Was))
 	}
@@ -243,7 +243,7 @@ func (a *app) where(ctx context.Context, p *place, j journal.Journal, rep revert
 
 // withRuntime gives fn a runtime that can take back what is recorded: its roots
 // are those of the record, and the workspace where one is named.
-func (a *app) withRuntime(ctx context.Context, p *place, fn func(rt *agent.Runtime) error) (err error) {
+func (a *app) withRuntime(ctx context.Context, p *workspaceState, fn func(rt *agent.Runtime) error) (err error) {
 	j, err := p.read(ctx, a)
 	if err != nil {
 		return err
@@ -270,7 +270,7 @@ func (a *app) withRuntime(ctx context.Context, p *place, fn func(rt *agent.Runti
 }
 
 // report tells what became of each resource, and of what id names: a transaction, or a call.
-func (p paint) report(w io.Writer, rep revert.Report, way way, id string) {
+func (p textStyle) report(w io.Writer, rep revert.Report, way revertOp, id string) {
 	if rep.Txn == "" {
 		nothing := "there is nothing to take back"
 		if way == redoing {
@@ -282,7 +282,7 @@ func (p paint) report(w io.Writer, rep revert.Report, way way, id string) {
 	deleted := 0
 	for _, i := range rep.Items {
 		p.item(w, i, way == previewing)
-		if i.Does == "delete" && i.Outcome.Clean() {
+		if i.Action == "delete" && i.Outcome.Clean() {
 			deleted++
 		}
 	}
@@ -319,11 +319,11 @@ func (p paint) report(w io.Writer, rep revert.Report, way way, id string) {
 }
 
 // ways says what can be done about what is in the way: for the rest the reasons say it.
-func (p paint) ways(w io.Writer, rep revert.Report, again string, over func() bool) {
-	theirs := slices.ContainsFunc(rep.NotUndone(), func(i revert.Item) bool {
+func (p textStyle) ways(w io.Writer, rep revert.Report, again string, over func() bool) {
+	theirs := slices.ContainsFunc(rep.NotUndone(), func(i revert.ResourceResult) bool {
 		return i.Outcome == effect.Conflict && !strings.HasPrefix(i.Resource, "http") // those cannot be overwritten
 	})
-	later := slices.ContainsFunc(rep.NotUndone(), func(i revert.Item) bool { return strings.HasSuffix(i.Why, "with cascade") })
+	later := slices.ContainsFunc(rep.NotUndone(), func(i revert.ResourceResult) bool { return strings.HasSuffix(i.Why, "with cascade") })
 	switch {
 	case later:
 		_, _ = fmt.Fprintln(w, p.faint("take what lies on it along: "+again+" --cascade"))
@@ -332,18 +332,18 @@ func (p paint) ways(w io.Writer, rep revert.Report, again string, over func() bo
 	}
 }
 
-func (p paint) item(w io.Writer, i revert.Item, preview bool) {
+func (p textStyle) item(w io.Writer, i revert.ResourceResult, preview bool) {
 	mark, word, whose := p.good("✓"), undoWord(i.Outcome), ""
 	if !i.Outcome.Clean() {
 		mark = p.bad("✗")
 	}
 	if i.Outcome == effect.Restored {
-		word = restoring(i.Does)
+		word = restoring(i.Action)
 		if !preview {
 			word += "d" // delete, recreate, restore
 		}
 	}
-	if i.Does == revert.DoesDrop {
+	if i.Action == revert.ActionDrop {
 		word, whose = "dropped", "  "+i.Why
 		if preview {
 			word = "drop"
@@ -356,7 +356,7 @@ func (p paint) item(w io.Writer, i revert.Item, preview bool) {
 		whose += "  of " + i.Txn
 	}
 	_, _ = fmt.Fprintf(w, "%s %-9s %s%s\n", mark, word, resourceWords(i.Resource), whose)
-	if !i.Outcome.Clean() || i.Outcome == effect.Restored && i.Does != revert.DoesDrop && i.Why != "" {
+	if !i.Outcome.Clean() || i.Outcome == effect.Restored && i.Action != revert.ActionDrop && i.Why != "" {
 		p.details(w, &problem{why: i.Why})
 	}
 }
@@ -374,9 +374,9 @@ func restoring(does string) string {
 }
 
 // dependent tells of a call that goes along, or that stands in the way.
-func (p paint) dependent(w io.Writer, d revert.Dependent, txn string) {
+func (p textStyle) dependent(w io.Writer, d revert.Dependent, txn string) {
 	mark, how, of := p.doubt("·"), "along", ""
-	if !d.Along {
+	if !d.Included {
 		mark, how = p.bad("✗"), "in the way"
 	}
 	if d.Txn != txn {

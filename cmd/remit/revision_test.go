@@ -29,7 +29,7 @@ func TestRevisionIsOfTheContent(t *testing.T) {
 		t.Helper()
 		var out, errs bytes.Buffer
 		require.Equal(t, 0, run(t.Context(), append([]string{"policy", "check", "--json"}, paths...), testWorld(nil, &out, &errs)), out.String()+errs.String())
-		var c checked
+		var c checkOutput
 		require.NoError(t, json.Unmarshal(out.Bytes(), &c))
 		return c.Revision
 	}

@@ -24,7 +24,7 @@ import (
 
 // runFlags is what remit run is told.
 type runFlags struct {
-	place
+	workspaceState
 	roots, policies, roles []string
 	as, onAsk, atEnd       string
 	atomic, keepGoing      bool
@@ -38,7 +38,7 @@ type runFlags struct {
 	settles                bool               // what dead processes left, at its start
 	retain                 *revert.Retention  // what is dropped beside the calls; nil: nothing is
 	fromLine               func(n int) string // the command that runs the script from a line on; nil: there is none
-	shown
+	clientFlags
 }
 
 func (a *app) runCommand() *cobra.Command {
@@ -62,15 +62,15 @@ func (a *app) runCommand() *cobra.Command {
 			if f.session == "" && cmd.Flags().Changed("session") {
 				return usage("--session names no file; is a variable not set?")
 			}
-			if err := f.shown.given(cmd); err != nil {
+			if err := f.clientFlags.given(cmd); err != nil {
 				return err
 			}
 			f.fromLine = f.laterLines(cmd, args[0])
 			return a.run(cmd.Context(), f, args[0])
 		},
 	}
-	placeFlags(cmd, &f.place)
-	databaseFlag(cmd, &f.place)
+	placeFlags(cmd, &f.workspaceState)
+	databaseFlag(cmd, &f.workspaceState)
 	serviceFlags(cmd, &f.services)
 	declaredFlags(cmd, &f.declared)
 	flags := cmd.Flags()
@@ -81,9 +81,9 @@ func (a *app) runCommand() *cobra.Command {
 	flags.StringArrayVar(&f.roles, "role", nil, "role `R` of who asks")
 	flags.StringVar(&f.onAsk, "on-ask", "deny", "what happens when the policy asks: deny, wait for remit approve, prompt, or approve-unsafe, which approves everything in your name")
 	flags.StringVar(&f.atEnd, "at-end", "commit", "what becomes of the transaction at the end: commit, revert or keep")
-	sandboxFlag(cmd, &f.place)
+	sandboxFlag(cmd, &f.workspaceState)
 	limitFlags(cmd, &f.limits)
-	shownFlags(cmd, &f.shown)
+	shownFlags(cmd, &f.clientFlags)
 	flags.StringArrayVar(&f.given, "given", nil, "`TEXT` of the person behind the run, such as a prompt: for policies that let calls go only to URLs that were given, all in it are")
 	flags.DurationVar(&f.claimWait, "claim-wait", 0, "how long a call waits for a file that another open transaction holds, such as 30s (default: it fails at once and names the holder)")
 	flags.BoolVar(&f.atomic, "atomic", false, "the first call that is not done takes everything back and ends the script")
@@ -137,7 +137,7 @@ func (a *app) run(ctx context.Context, f runFlags, script string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, closeRuntime()) }()
-	a.halfApplied(ctx, rt, &f.place)
+	a.halfApplied(ctx, rt, &f.workspaceState)
 	session, err := a.sessionOf(ctx, rt, &f)
 	if err != nil {
 		return err
@@ -219,7 +219,7 @@ func (a *app) runtime(ctx context.Context, f *runFlags) (*agent.Runtime, func() 
 	if err != nil {
 		return nil, nil, err
 	}
-	databases, err := a.databaseOptions(&f.place)
+	databases, err := a.databaseOptions(&f.workspaceState)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -238,15 +238,15 @@ func (a *app) runtime(ctx context.Context, f *runFlags) (*agent.Runtime, func() 
 		return nil, nil, errors.Join(err, journal.Close())
 	}
 	if f.upstreams.config != "" {
-		if err := a.openGateway(ctx, &f.place, f.rootWords(), programs); err != nil {
+		if err := a.openGateway(ctx, &f.workspaceState, f.rootWords(), programs); err != nil {
 			return nil, nil, errors.Join(err, journal.Close())
 		}
 		roots = append(roots, agent.Tools(a.gateway.Tools()...))
 	}
-	opts := append(slices.Concat(roots, databases, reach), agent.Policy(keepsOwn(engine, f.policies, f.upstreams.config, f.rootWords())), agent.Approve(approver), agent.Driver(programs), agent.Filters(f.limits.filters()...))
+	opts := append(slices.Concat(roots, databases, reach), agent.Policy(keepsOwn(engine, f.policies, f.upstreams.config, f.rootWords())), agent.Approver(approver), agent.Driver(programs), agent.Filters(f.limits.filters()...))
 	tell := a.notices(f)
 	if f.onAsk == "wait" {
-		opts = append(opts, agent.Wait(), agent.OnWaiting(tell.waits))
+		opts = append(opts, agent.SuspendForApproval(), agent.OnWaiting(tell.waits))
 	}
 	if f.onAsk == "prompt" { // who sits at the terminal ends it, and no clock
 		opts = append(opts, agent.Limits(tool.Limits{Answer: promptTime}))
@@ -264,7 +264,7 @@ func (a *app) runtime(ctx context.Context, f *runFlags) (*agent.Runtime, func() 
 		a.gateway.rt = rt
 	}
 	if f.settles {
-		a.settleLeft(ctx, &f.place, opts)
+		a.settleLeft(ctx, &f.workspaceState, opts)
 	}
 	return rt, func() error { return errors.Join(rt.Close(), journal.Close(), tell.notify.Close()) }, nil
 }
@@ -281,24 +281,24 @@ func (a *app) newRuntime(j journal.Journal, opts ...agent.Option) (*agent.Runtim
 		return nil, err
 	}
 	if on, ok := j.(interface{ Dir() string }); ok {
-		kept, err := process.NewKeep(process.KeepConfig{Dir: filepath.Join(on.Dir(), "kept")})
+		kept, err := process.NewSnapshotter(process.SnapshotConfig{Dir: filepath.Join(on.Dir(), "kept")})
 		if err != nil {
 			return nil, err
 		}
 		opts = append(opts, agent.Driver(kept))
 	}
 	opts = append(append(opts, a.tailored...), agent.Driver(programs), agent.Driver(near), // the one that is given counts, where there is one
-		agent.Journal(j), agent.On(a.host), agent.Log(log), agent.Tools(a.served()...))
+		agent.Journal(j), agent.Host(a.host), agent.Log(log), agent.Tools(a.served()...))
 	return agent.New(append(opts, agent.OnProgress(a.progress.report))...)
 }
 
-func sandboxFlag(cmd *cobra.Command, p *place) {
+func sandboxFlag(cmd *cobra.Command, p *workspaceState) {
 	cmd.Flags().StringVar(&p.sandbox, "sandbox", "strict", "the least `LEVEL` of sandbox that a program runs in: strict or partial; remit doctor says what there is here")
 	cmd.Flags().BoolVar(&p.gitAuthor, "git-author", true, "tell programs user.name and user.email of your git configuration, for commits in repositories that set none")
 }
 
 // programs runs them at the level that was given.
-func (p *place) programs(j journal.Journal) (*process.Driver, error) {
+func (p *workspaceState) programs(j journal.Journal) (*process.Driver, error) {
 	d, err := programsOn(j, process.Level(p.sandbox), p.gitAuthor)
 	if err != nil {
 		return nil, usage("--sandbox: " + strings.TrimPrefix(err.Error(), "process: "))
@@ -340,9 +340,9 @@ func (f *runFlags) rootOptions() (opts []agent.Option, folders []string, err err
 	return opts, folders, nil
 }
 
-func (a *app) teller(f *runFlags, tools tool.Registry) teller {
+func (a *app) teller(f *runFlags, tools tool.Registry) resultWriter {
 	if f.json {
 		return newJSON(a.out)
 	}
-	return plainTeller{w: a.out, paint: a.paint(), where: &f.place, commit: f.commitIt, later: f.fromLine, tools: tools, left: new(bool)}
+	return textWriter{w: a.out, paint: a.paint(), where: &f.workspaceState, commit: f.commitIt, later: f.fromLine, tools: tools, left: new(bool)}
 }

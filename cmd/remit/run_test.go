@@ -28,8 +28,8 @@ func testPlace(t *testing.T) (workspace, state string) {
 	return workspace, filepath.Join(dir, "state")
 }
 
-func testWorld(in io.Reader, out, errs io.Writer) world {
-	return world{
+func testWorld(in io.Reader, out, errs io.Writer) cmdEnv {
+	return cmdEnv{
 		in: in, out: out, err: errs, host: host.Real(),
 		env:  func(string) string { return "" },
 		user: func() (string, error) { return "", errors.New("nobody") },
@@ -157,8 +157,8 @@ func TestStateOfAWorkspace(t *testing.T) {
 		return map[string]string{"HOME": home, "USERPROFILE": home, "XDG_STATE_HOME": "relative"}[name]
 	}
 	at := func(folder string) string {
-		p := place{workspace: folder}
-		require.NoError(t, p.find(&app{world: world{env: env}}))
+		p := workspaceState{workspace: folder}
+		require.NoError(t, p.find(&app{cmdEnv: cmdEnv{env: env}}))
 		return p.state
 	}
 	require.Equal(t, filepath.Join(home, ".local", "state", "remit"), filepath.Dir(at(one)))

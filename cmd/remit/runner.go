@@ -18,7 +18,7 @@ type runner struct {
 	session *agent.Session
 	journal journal.Journal
 	how     runFlags
-	tell    teller
+	tell    resultWriter
 	code    exitCode
 	now     func(doing string) // tells what takes its time; nil: nobody wants to know
 
@@ -157,9 +157,9 @@ func (r *runner) begin(ctx context.Context) (err error) {
 
 // calls runs the calls of one line at once, and answers in their order.
 func (r *runner) calls(ctx context.Context, n int, calls []call) (going bool, err error) {
-	batch := make([]agent.Ask, len(calls))
+	batch := make([]agent.BatchCall, len(calls))
 	for i, c := range calls {
-		batch[i] = agent.Ask{Tool: c.tool, Input: c.input()}
+		batch[i] = agent.BatchCall{Tool: c.tool, Input: c.input()}
 	}
 	defer r.doing(fmt.Sprintf("line %d: %s", n, calls[0].tool))()
 	ok, waits := true, false
@@ -217,7 +217,7 @@ func (r *runner) revertTo(ctx context.Context, n int, name string) error {
 	}
 	defer r.doing(fmt.Sprintf("line %d: taking back to %s", n, name))()
 	rep, err := r.tx.RevertTo(ctx, name)
-	if err != nil && !errors.Is(err, agent.ErrPartial) {
+	if err != nil && !errors.Is(err, agent.ErrPartialRevert) {
 		return err
 	}
 	// The ones that were set after it went back with everything else.
@@ -268,7 +268,7 @@ func (r *runner) endBy(ctx context.Context, how string) error {
 		return err
 	case "revert":
 		rep, err := r.tx.Revert(ctx)
-		if err != nil && !errors.Is(err, agent.ErrPartial) {
+		if err != nil && !errors.Is(err, agent.ErrPartialRevert) {
 			return err
 		}
 		r.sum.NotUndone, r.sum.Held = rep.NotUndone(), 0
@@ -284,7 +284,7 @@ func (r *runner) endBy(ctx context.Context, how string) error {
 func (r *runner) state(ctx context.Context) (s revert.TxnState, committing bool) {
 	t, err := revert.Load(ctx, r.journal, r.tx.ID())
 	if err != nil {
-		return revert.Open, false
+		return revert.TxnOpen, false
 	}
 	return t.State(), t.End == "" && t.Committing
 }

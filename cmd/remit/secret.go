@@ -17,8 +17,8 @@ import (
 	"github.com/remit-dev/remit/perm"
 )
 
-// cupboard is where remit secret keeps secrets.
-type cupboard interface {
+// secretStore is where remit secret keeps secrets.
+type secretStore interface {
 	Set(name, value string) error
 	Remove(name string) error
 	Names() ([]string, error)
@@ -58,7 +58,7 @@ func (f *secretFlags) told(a *app, name string, kept bool, err error) error {
 	return err
 }
 
-func (f *secretFlags) open(a *app) (cupboard, string, error) {
+func (f *secretFlags) open(a *app) (secretStore, string, error) {
 	switch {
 	case f.file != "":
 		key := identityOf(a, f.file, f.identity)

@@ -35,7 +35,7 @@ type serveFlags struct {
 
 func (a *app) serveCommand() *cobra.Command {
 	var f serveFlags
-	keep := revert.Retention{Keep: revert.DefaultKeep, Last: revert.DefaultKeepLast}
+	keep := revert.Retention{MaxAge: revert.DefaultKeep, KeepLast: revert.DefaultKeepLast}
 	cmd := &cobra.Command{
 		Use: "serve [--stdio | --http ADDR] [flags]", Short: "Serve the tools over MCP, with undo",
 		Long: "Serves the tools of remit to MCP clients, in all revisions of the protocol. A call that names no transaction is one by\n" +
@@ -75,11 +75,11 @@ func (a *app) serveCommand() *cobra.Command {
 
 // sessionFlags are the flags of whatever opens a session for calls to come.
 func (a *app) sessionFlags(cmd *cobra.Command, f *runFlags) {
-	placeFlags(cmd, &f.place)
-	databaseFlag(cmd, &f.place)
+	placeFlags(cmd, &f.workspaceState)
+	databaseFlag(cmd, &f.workspaceState)
 	serviceFlags(cmd, &f.services)
 	declaredFlags(cmd, &f.declared)
-	sandboxFlag(cmd, &f.place)
+	sandboxFlag(cmd, &f.workspaceState)
 	limitFlags(cmd, &f.limits)
 	gatewayFlag(cmd, &f.upstreams)
 	flags := cmd.Flags()
@@ -169,9 +169,9 @@ const modest = 320 << 20
 
 func (a *app) serve(ctx context.Context, f *serveFlags) (err error) {
 	a.gather()
-	how := mcp.AskElsewhere // also where nothing is asked: calls may wait that were asked about before
+	how := mcp.ApproveOutOfBand // also where nothing is asked: calls may wait that were asked about before
 	if f.onAsk == "elicit" {
-		how = mcp.AskClient
+		how = mcp.ApproveAtClient
 		f.onAsk = "wait" // in the runtime it is: the question is on the journal, whoever answers
 	}
 	f.settles = true
@@ -215,14 +215,14 @@ func (a *app) serve(ctx context.Context, f *serveFlags) (err error) {
 }
 
 // elicits keeps a server from asking its client where approvals need a passphrase, which a client cannot prove.
-func (a *app) elicits(f *serveFlags, how mcp.OnAsk) (mcp.OnAsk, error) {
-	at := f.place
+func (a *app) elicits(f *serveFlags, how mcp.ApprovalMode) (mcp.ApprovalMode, error) {
+	at := f.workspaceState
 	if err := at.find(a); err != nil {
 		return how, err
 	}
 	s, err := readApproval(at.state)
 	if s.Passphrase != nil {
-		how = mcp.AskElsewhere
+		how = mcp.ApproveOutOfBand
 	}
 	return how, err
 }
@@ -246,14 +246,14 @@ func (a *app) serveOne(ctx context.Context, f *serveFlags, rt *agent.Runtime, sr
 	if err != nil {
 		return err
 	}
-	return srv.RunIO(ctx, io.NopCloser(a.in), unclosed{a.out}, s)
+	return srv.RunIO(ctx, io.NopCloser(a.in), nopWriteCloser{a.out}, s)
 }
 
-// unclosed is a stream that whoever opened it closes.
-type unclosed struct{ io.Writer }
+// nopWriteCloser is a stream that whoever opened it closes.
+type nopWriteCloser struct{ io.Writer }
 
 // Close does nothing.
-func (unclosed) Close() error { return nil }
+func (nopWriteCloser) Close() error { return nil }
 
 // serveHTTP serves whoever has a token.
 func (a *app) serveHTTP(ctx context.Context, f *serveFlags, rt *agent.Runtime, srv *mcp.Server) error {
@@ -305,7 +305,7 @@ func (a *app) mcpSession(ctx context.Context, rt *agent.Runtime, f *runFlags, fi
 }
 
 func newMCPSession(ctx context.Context, rt *agent.Runtime, f *runFlags, bounds ...agent.SessionOption) (*agent.Session, error) {
-	opts := append(bounds, agent.Patience(f.claimWait), agent.ShownTo(perm.ClientFacts{Surface: mcp.Surface}))
+	opts := append(bounds, agent.ClaimTimeout(f.claimWait), agent.ClientProfile(perm.ClientFacts{Surface: mcp.Surface}))
 	return rt.Session(ctx, perm.Principal{ID: f.as, Roles: f.roles}, opts...)
 }
 

@@ -117,7 +117,7 @@ func TestServeHTTP(t *testing.T) {
 		}
 		out, err := exec.Command(remit, args...).Output()
 		require.NoError(t, err)
-		var made madeToken
+		var made tokenOutput
 		require.NoError(t, json.Unmarshal(out, &made))
 		require.Equal(t, span == "0", made.Expires.IsZero())
 		require.Equal(t, span == "", made.Expires.After(time.Now().Add(29*24*time.Hour)))

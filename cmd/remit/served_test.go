@@ -35,7 +35,7 @@ func countedForTests() {
 		}
 	}()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
-	code := run(ctx, os.Args[1:], world{in: os.Stdin, out: os.Stdout, err: os.Stderr, env: os.Getenv, host: host.Real(), user: userName, tty: openTerminal, caller: personHere})
+	code := run(ctx, os.Args[1:], cmdEnv{in: os.Stdin, out: os.Stdout, err: os.Stderr, env: os.Getenv, host: host.Real(), user: userName, tty: openTerminal, caller: personHere})
 	stop()
 	os.Exit(code)
 }

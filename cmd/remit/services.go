@@ -105,7 +105,7 @@ func (s *services) read(folders []string) (f servicesFile, err error) {
 
 // outside refuses a file inside a root.
 func outside(folders []string, name, what, why string) error {
-	dir := place{state: filepath.Dir(name)}
+	dir := workspaceState{state: filepath.Dir(name)}
 	if dir.keepOut(folders) == nil {
 		return nil
 	}

@@ -21,7 +21,7 @@ const tokenLimit = 1 << 10
 // token a file holds.
 func (a *app) sessionOf(ctx context.Context, rt *agent.Runtime, f *runFlags) (*agent.Session, error) {
 	who := perm.Principal{ID: f.as, Roles: f.roles}
-	how := append(f.sessionOptions(), agent.Patience(f.claimWait), agent.Given(f.given...))
+	how := append(f.sessionOptions(), agent.ClaimTimeout(f.claimWait), agent.UserURLs(f.given...))
 	if f.session == "" {
 		return rt.Session(ctx, who, how...)
 	}
@@ -36,9 +36,9 @@ func (a *app) sessionOf(ctx context.Context, rt *agent.Runtime, f *runFlags) (*a
 	if err != nil {
 		return nil, &problem{code: exitUsage, what: fmt.Sprintf("the session file %q cannot be read", f.session), why: plainError(err)}
 	}
-	s, err := rt.ResumeSession(ctx, token, agent.Patience(f.claimWait), agent.Given(f.given...))
+	s, err := rt.ResumeSession(ctx, token, agent.ClaimTimeout(f.claimWait), agent.UserURLs(f.given...))
 	switch {
-	case errors.Is(err, agent.ErrNoSession):
+	case errors.Is(err, agent.ErrUnknownToken):
 		return nil, &problem{
 			code: exitUsage, what: fmt.Sprintf("the session of %q is not on this journal", f.session), why: err.Error(),
 			fix: "name its --workspace or --state, or remove the file to begin another",
@@ -63,7 +63,7 @@ func (f *runFlags) keepToken(folders []string) error {
 	if f.session == "" {
 		return nil
 	}
-	dir := place{state: filepath.Dir(f.session)}
+	dir := workspaceState{state: filepath.Dir(f.session)}
 	if err := dir.keepOut(folders); err != nil {
 		return &problem{
 			code: exitUsage, what: fmt.Sprintf("the session file %q lies inside a root", f.session),

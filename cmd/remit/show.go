@@ -22,7 +22,7 @@ import (
 )
 
 func (a *app) showCommand() *cobra.Command {
-	var p place
+	var p workspaceState
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use: "show CALL|TXN", Short: "Show everything about one call, or the calls of a transaction",
@@ -40,7 +40,7 @@ func (a *app) showCommand() *cobra.Command {
 	return cmd
 }
 
-func (a *app) show(ctx context.Context, p *place, id string, asJSON bool) (err error) {
+func (a *app) show(ctx context.Context, p *workspaceState, id string, asJSON bool) (err error) {
 	j, err := p.read(ctx, a)
 	if err != nil {
 		return err
@@ -74,7 +74,7 @@ func (a *app) callsOf(ctx context.Context, j journal.Journal, id string) ([]call
 	if err != nil {
 		return nil, err
 	}
-	who, err := askerOf(ctx, j, t.Session)
+	who, err := principalOf(ctx, j, t.Session)
 	if err != nil {
 		return nil, err
 	}
@@ -167,7 +167,7 @@ func approvalWords(a *record.Approval) string {
 	return "by " + a.By
 }
 
-func (p paint) record(w io.Writer, c callRecord) {
+func (p textStyle) record(w io.Writer, c callRecord) {
 	mark, status := p.mark(tool.Status(c.Status)), strings.ReplaceAll(c.Status, "_", " ")
 	if c.callLine.ended().failed() {
 		mark, status = p.bad("✗"), p.bad(c.callLine.ended().how())
@@ -187,7 +187,7 @@ func (p paint) record(w io.Writer, c callRecord) {
 	}
 	row("redacted", strings.Join(c.Redacted, ", "))
 	for _, r := range c.Replaced {
-		row("replaced", "filter "+r.By+" gave it another input than "+r.Given)
+		row("replaced", "filter "+r.By+" gave it another input than "+r.Original)
 	}
 	row("effect", effectWords(c))
 	row("known", coverageWords(c))
@@ -274,7 +274,7 @@ func (p paint) record(w io.Writer, c callRecord) {
 }
 
 // output is what the tool returned, or a filter in its place, and what was delivered.
-func (paint) output(row func(name, text string), c callRecord) {
+func (textStyle) output(row func(name, text string), c callRecord) {
 	if c.AnsweredBy != "" {
 		row("answered", "by filter "+c.AnsweredBy+"; the tool did not run")
 	}
@@ -310,7 +310,7 @@ func outputRows(row func(name, text string), name string, output json.RawMessage
 	}
 }
 
-func (p paint) undone(w io.Writer, row func(name, text string), u *undoRecord) {
+func (p textStyle) undone(w io.Writer, row func(name, text string), u *undoRecord) {
 	if u == nil {
 		return
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/remit-dev/remit/perm"
 )
 
-// shown is what the flags say of whom a session's tools and results are shown to.
-type shown struct {
+// clientFlags is what the flags say of whom a session's tools and results are shown to.
+type clientFlags struct {
 	client perm.ClientFacts
 	said   bool // any of the flags was given
 }
@@ -21,25 +21,25 @@ func shownNames() []string {
 	return []string{"surface", "model", "capability", "confidence", "select", "off"}
 }
 
-func shownFlags(cmd *cobra.Command, s *shown) {
+func shownFlags(cmd *cobra.Command, s *clientFlags) {
 	flags, c := cmd.Flags(), &s.client
 	flags.StringVar(&c.Surface, "surface", "", "the `KIND` of session that the tools are shown in, such as chat: a tool may be for some kinds only")
 	flags.StringVar(&c.Model, "model", "", "`NAME` of the model that they are shown to, for the policy")
 	flags.StringArrayVar(&c.Capabilities, "capability", nil, "capability `C` of that model, such as vision: a tool may ask for some")
-	flags.IntVar(&c.Confidence, "confidence", 0, "how far the model's provider is trusted with results, in thousandths: `N` from 0 to 1000; a tool may ask for a least one")
+	flags.IntVar(&c.ProviderTrust, "confidence", 0, "how far the model's provider is trusted with results, in thousandths: `N` from 0 to 1000; a tool may ask for a least one")
 	flags.StringArrayVar(&c.Selected, "select", nil, "only tools of the name or tag `T`, and others so named (default: all)")
-	flags.StringArrayVar(&c.Off, "off", nil, "no tool of the name or tag `T`")
+	flags.StringArrayVar(&c.Disabled, "off", nil, "no tool of the name or tag `T`")
 }
 
 // given looks which flags were given, and refuses what would count as something else than was written.
-func (s *shown) given(cmd *cobra.Command) error {
+func (s *clientFlags) given(cmd *cobra.Command) error {
 	for _, name := range shownNames() {
 		s.said = s.said || cmd.Flags().Changed(name)
 	}
-	if n := s.client.Confidence; n < 0 || n > 1000 {
+	if n := s.client.ProviderTrust; n < 0 || n > 1000 {
 		return usage(fmt.Sprintf("--confidence %d is no confidence; valid are 0 to 1000, in thousandths", n))
 	}
-	for name, list := range map[string][]string{"capability": s.client.Capabilities, "select": s.client.Selected, "off": s.client.Off} {
+	for name, list := range map[string][]string{"capability": s.client.Capabilities, "select": s.client.Selected, "off": s.client.Disabled} {
 		if slices.Contains(list, "") {
 			return usage("--" + name + " is empty; is a variable not set?")
 		}
@@ -48,9 +48,9 @@ func (s *shown) given(cmd *cobra.Command) error {
 }
 
 // sessionOptions say it to a new session.
-func (s *shown) sessionOptions() []agent.SessionOption {
+func (s *clientFlags) sessionOptions() []agent.SessionOption {
 	if !s.said {
 		return nil
 	}
-	return []agent.SessionOption{agent.ShownTo(s.client)}
+	return []agent.SessionOption{agent.ClientProfile(s.client)}
 }

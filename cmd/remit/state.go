@@ -19,14 +19,14 @@ import (
 	"github.com/remit-dev/remit/revert/sqlite"
 )
 
-// place says which workspace, and where its journal is kept.
-type place struct {
+// workspaceState says which workspace, and where its journal is kept.
+type workspaceState struct {
 	workspace, state string
 	moved            []string // NAME=DIR: where the folders of roots are by now
 	databases        []string // NAME=LOCATION each
 	services         services
-	declared         declared
-	upstreams        upstreams
+	declared         declarationFlags
+	upstreams        upstreamOptions
 	sandbox          string   // the least level, of commands that run programs
 	gitAuthor        bool     // programs are told who commits are by
 	needed           bool     // there is nothing to do without a journal
@@ -35,20 +35,20 @@ type place struct {
 }
 
 // placeFlags adds the flags that find a journal.
-func placeFlags(cmd *cobra.Command, p *place) {
+func placeFlags(cmd *cobra.Command, p *workspaceState) {
 	cmd.Flags().Var(folderFlag{&p.workspace}, "workspace", "workspace `DIR`; its root is named workspace (default: the current folder)")
 	cmd.Flags().Var(folderFlag{&p.state}, "state", "`DIR` that holds the journal (default: one for each workspace in the user's state folder)")
 }
 
 // movedFlag adds the flag that names folders which are not where a record says.
-func movedFlag(cmd *cobra.Command, p *place) {
+func movedFlag(cmd *cobra.Command, p *workspaceState) {
 	cmd.Flags().StringArrayVar(&p.moved, "root", nil, "where the folder of a root is now, as `NAME=DIR`: if it was moved, or DIR is a copy or a restored backup of it")
 	serviceFlags(cmd, &p.services)
 }
 
 // named are the roots that a command line names, as NAME=DIR: by --root, and the
 // workspace where --root does not name it.
-func (p *place) named() []string {
+func (p *workspaceState) named() []string {
 	if p.workspace != "" && !namesWorkspace(p.moved) {
 		return append([]string{workspaceRoot + "=" + p.workspace}, p.moved...)
 	}
@@ -58,7 +58,7 @@ func (p *place) named() []string {
 // rootsNow are the roots that a command line names beside those of the record. What
 // --root names is the person's word; --workspace has to be the recorded folder. Folders are
 // those that calls may have changed, where that is known.
-func (p *place) rootsNow(a *app, folders ...string) (opts []agent.Option, err error) {
+func (p *workspaceState) rootsNow(a *app, folders ...string) (opts []agent.Option, err error) {
 	for _, r := range p.named() {
 		name, dir, err := rootOf(r)
 		if err != nil {
@@ -109,7 +109,7 @@ func (f folderFlag) Set(dir string) error {
 }
 
 // folder returns the workspace as it was named.
-func (p *place) folder() string {
+func (p *workspaceState) folder() string {
 	if p.workspace == "" {
 		return "."
 	}
@@ -117,7 +117,7 @@ func (p *place) folder() string {
 }
 
 // find settles where the journal is.
-func (p *place) find(a *app) error {
+func (p *workspaceState) find(a *app) error {
 	if p.state != "" {
 		p.given = []string{"--state", p.state}
 		return nil
@@ -191,7 +191,7 @@ func stateName(folder string) string {
 
 // keepOut refuses a state folder inside a root, before it is made: calls could
 // change their own record, and the record would be in the way of the work.
-func (p *place) keepOut(roots []string) error {
+func (p *workspaceState) keepOut(roots []string) error {
 	dir, err := filepath.Abs(p.state)
 	if err != nil {
 		return err
@@ -221,9 +221,9 @@ func (p *place) keepOut(roots []string) error {
 
 // keepIn refuses a root inside the state folder: calls could change what is kept
 // there.
-func (p *place) keepIn(roots []string) error {
+func (p *workspaceState) keepIn(roots []string) error {
 	for _, root := range roots {
-		above := place{state: root}
+		above := workspaceState{state: root}
 		if err := above.keepOut([]string{p.state}); err != nil {
 			return &problem{
 				code: exitUsage, what: fmt.Sprintf("the root %s lies inside the state folder %s", root, p.state),
@@ -235,7 +235,7 @@ func (p *place) keepIn(roots []string) error {
 }
 
 // open opens the journal to write to.
-func (p *place) open(ctx context.Context) (journal.Journal, error) {
+func (p *workspaceState) open(ctx context.Context) (journal.Journal, error) {
 	if info, err := os.Stat(p.state); err == nil && !info.IsDir() {
 		return nil, &problem{code: exitUsage, what: fmt.Sprintf("the state %q is not a folder", p.state), fix: "name a folder with --state"}
 	}
@@ -249,7 +249,7 @@ func (p *place) open(ctx context.Context) (journal.Journal, error) {
 // read opens the journal of a workspace where something may have been recorded.
 // One where nothing was is empty; looking at it leaves no folder behind. A state
 // that was named and holds no journal is not the one that was meant.
-func (p *place) read(ctx context.Context, a *app) (journal.Journal, error) {
+func (p *workspaceState) read(ctx context.Context, a *app) (journal.Journal, error) {
 	named := p.state != ""
 	if err := p.find(a); err != nil {
 		return nil, err
@@ -282,7 +282,7 @@ func (p *place) read(ctx context.Context, a *app) (journal.Journal, error) {
 }
 
 // hint is a command that works on the same journal.
-func (p *place) hint(args ...string) string {
+func (p *workspaceState) hint(args ...string) string {
 	words := append([]string{"remit"}, args...)
 	given := p.given
 	if len(args) > 0 && (slices.Contains([]string{"revert", "redo", "diff", "recover"}, args[0]) || resumes(args)) { // which reach what the run reached
@@ -307,7 +307,9 @@ func (p *place) hint(args ...string) string {
 }
 
 // shown is an id as the hint to show it names it, so that it leads there.
-func (p *place) shown(id string) string { return strings.TrimPrefix(p.hint("show", id), "remit show ") }
+func (p *workspaceState) shown(id string) string {
+	return strings.TrimPrefix(p.hint("show", id), "remit show ")
+}
 
 // quoted is a word as a shell takes it.
 func quoted(word string) string {

@@ -42,5 +42,5 @@ func (l taskLimits) check(changed func(string) bool) error {
 }
 
 func (l taskLimits) set(o *mcp.Options) {
-	o.TaskAfter, o.TaskTime, o.TaskPoll, o.TasksAtOnce = l.after, l.time, l.poll, l.atOnce
+	o.TaskAfter, o.TaskTimeout, o.TaskPollInterval, o.MaxTasksPerSession = l.after, l.time, l.poll, l.atOnce
 }

@@ -23,34 +23,34 @@ func openTerminal() (io.ReadWriteCloser, error) {
 	return os.OpenFile("/dev/tty", os.O_RDWR, 0)
 }
 
-// paint colours text, or leaves it alone where nobody sees colours.
-type paint bool
+// textStyle colours text, or leaves it alone where nobody sees colours.
+type textStyle bool
 
-func (a *app) paint() paint { return paint(a.terminal && a.env("NO_COLOR") == "") }
+func (a *app) paint() textStyle { return textStyle(a.terminal && a.env("NO_COLOR") == "") }
 
-func (a *app) paintErr() paint { return paint(a.terminalErr && a.env("NO_COLOR") == "") }
+func (a *app) paintErr() textStyle { return textStyle(a.terminalErr && a.env("NO_COLOR") == "") }
 
-func (p paint) in(code, text string) string {
+func (p textStyle) in(code, text string) string {
 	if !p {
 		return text
 	}
 	return "\x1b[" + code + "m" + text + "\x1b[0m"
 }
 
-func (p paint) good(text string) string  { return p.in("32", text) }
-func (p paint) bad(text string) string   { return p.in("31", text) }
-func (p paint) doubt(text string) string { return p.in("33", text) }
-func (p paint) faint(text string) string { return p.in("2", text) }
-func (p paint) bold(text string) string  { return p.in("1", text) }
+func (p textStyle) good(text string) string  { return p.in("32", text) }
+func (p textStyle) bad(text string) string   { return p.in("31", text) }
+func (p textStyle) doubt(text string) string { return p.in("33", text) }
+func (p textStyle) faint(text string) string { return p.in("2", text) }
+func (p textStyle) bold(text string) string  { return p.in("1", text) }
 
 // problem writes the lines of a problem that have something to say.
-func (p paint) problem(w io.Writer, prefix string, pr *problem) {
+func (p textStyle) problem(w io.Writer, prefix string, pr *problem) {
 	_, _ = fmt.Fprintln(w, p.bad(prefix)+printable(pr.what))
 	p.details(w, pr)
 }
 
 // details writes why, how to mend it, and the id.
-func (p paint) details(w io.Writer, pr *problem) {
+func (p textStyle) details(w io.Writer, pr *problem) {
 	show, fix := "", "fix"
 	if pr.denied {
 		fix = "allow"

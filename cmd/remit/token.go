@@ -37,7 +37,7 @@ func (a *app) tokenCommand() *cobra.Command {
 			if err := f.check(); err != nil {
 				return err
 			}
-			if err := a.servedLast(&f.place); err != nil {
+			if err := a.servedLast(&f.workspaceState); err != nil {
 				return err
 			}
 			f.session = file // which lies in no root either
@@ -46,11 +46,11 @@ func (a *app) tokenCommand() *cobra.Command {
 				return err
 			}
 			defer func() { err = errors.Join(err, closeRuntime()) }()
-			made := madeToken{As: f.as, File: file}
+			made := tokenOutput{As: f.as, File: file}
 			var bounds []agent.SessionOption
 			if span > 0 {
 				made.Expires = time.Now().Add(span).UTC().Truncate(time.Second)
-				bounds = append(bounds, agent.Until(made.Expires))
+				bounds = append(bounds, agent.Expires(made.Expires))
 			}
 			s, err := newMCPSession(cmd.Context(), rt, &f, bounds...)
 			if err != nil {
@@ -79,7 +79,7 @@ func (a *app) tokenCommand() *cobra.Command {
 const tokenTime = 30 * 24 * time.Hour
 
 // servedLast has a command that names no configuration of a gateway take the one that the state folder was served with last.
-func (a *app) servedLast(p *place) error {
+func (a *app) servedLast(p *workspaceState) error {
 	at := *p
 	if p.upstreams.config != "" {
 		return nil
@@ -102,8 +102,8 @@ func (a *app) servedLast(p *place) error {
 	return nil
 }
 
-// madeToken is a session that was made, and what proves it.
-type madeToken struct {
+// tokenOutput is a session that was made, and what proves it.
+type tokenOutput struct {
 	Session string `json:"session"`
 	As      string `json:"as"`
 	Token   string `json:"token,omitempty"`
@@ -112,7 +112,7 @@ type madeToken struct {
 	Expires time.Time `json:"expires,omitzero"`
 }
 
-func (a *app) tellToken(made madeToken, asJSON bool) error {
+func (a *app) tellToken(made tokenOutput, asJSON bool) error {
 	if asJSON {
 		newJSON(a.out).write(made)
 		return nil

@@ -16,15 +16,15 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// adjusting is one run of remit tools adjust.
-type adjusting struct {
+// patchOptions is one run of remit tools adjust.
+type patchOptions struct {
 	definitions []string
 	patch       string
 	write, json bool
 }
 
-// adjusted is what it came to, as programs read it.
-type adjusted struct {
+// patchOutput is what it came to, as programs read it.
+type patchOutput struct {
 	Tool    string           `json:"tool"`
 	Parent  string           `json:"parent"` // digest of what was adjusted
 	Digest  string           `json:"digest"`
@@ -39,7 +39,7 @@ type adjustedChange struct {
 }
 
 func (a *app) toolAdjustCommand() *cobra.Command {
-	var f adjusting
+	var f patchOptions
 	cmd := &cobra.Command{
 		Use: "adjust NAME --patch FILE [--write]", Short: "Change what a tool declares, never to more",
 		Long: "Applies a JSON patch (RFC 6902) to the declaration of a tool and shows what changes: description, tags, a narrower input schema,\n" +
@@ -57,7 +57,7 @@ func (a *app) toolAdjustCommand() *cobra.Command {
 	return cmd
 }
 
-func (a *app) adjustTool(f adjusting, name string) error {
+func (a *app) adjustTool(f patchOptions, name string) error {
 	all, err := a.inForce(f.definitions, nil)
 	if err != nil {
 		return err
@@ -70,7 +70,7 @@ func (a *app) adjustTool(f adjusting, name string) error {
 	if err != nil {
 		return err
 	}
-	is, err := was.Adjust(patch)
+	is, err := was.Patch(patch)
 	if err != nil {
 		return &problem{code: exitUsage, what: "nothing was changed", why: err.Error()}
 	}
@@ -121,8 +121,8 @@ func declarationOf(t tool.Tool) (canon.Value, error) {
 }
 
 // compared lists what differs between two declarations, but for their digests.
-func compared(was, is tool.Tool) (adjusted, error) {
-	out := adjusted{Tool: was.Name(), Parent: was.Digest(), Digest: is.Digest(), Changes: []adjustedChange{}}
+func compared(was, is tool.Tool) (patchOutput, error) {
+	out := patchOutput{Tool: was.Name(), Parent: was.Digest(), Digest: is.Digest(), Changes: []adjustedChange{}}
 	before, err := declarationOf(was)
 	if err != nil {
 		return out, err
@@ -145,7 +145,7 @@ func compared(was, is tool.Tool) (adjusted, error) {
 	return out, nil
 }
 
-func (p paint) adjusted(w io.Writer, r adjusted) {
+func (p textStyle) adjusted(w io.Writer, r patchOutput) {
 	_, _ = fmt.Fprintf(w, "%s\n", p.bold(printable(r.Tool)))
 	for _, c := range r.Changes {
 		_, _ = fmt.Fprintf(w, "  %s\n", printable(c.Path))
@@ -165,7 +165,7 @@ func valueLine(w io.Writer, mark string, v *canon.Value) {
 }
 
 // keepAdjusted writes an adjustment where the tool comes from.
-func (a *app) keepAdjusted(f adjusting, was, is tool.Tool, patch []byte) (file string, err error) {
+func (a *app) keepAdjusted(f patchOptions, was, is tool.Tool, patch []byte) (file string, err error) {
 	from := was.Spec().Provenance
 	if from.Kind == provenance.Definition && len(f.definitions) > 0 {
 		file = definitionFile(f.definitions, from)

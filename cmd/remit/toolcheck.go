@@ -15,12 +15,12 @@ import (
 func named(tools []tool.Tool, names []string) ([]tool.Tool, error) {
 	var out []tool.Tool
 	for _, name := range names {
-		if !slices.ContainsFunc(tools, func(t tool.Tool) bool { return t.Name() == name || t.Ask() == name }) {
+		if !slices.ContainsFunc(tools, func(t tool.Tool) bool { return t.Name() == name || t.QualifiedName() == name }) {
 			return nil, &problem{code: exitUsage, what: fmt.Sprintf("there is no tool %q", name), why: "names are taken exactly as they are written", fix: "remit tools lists them"}
 		}
 	}
 	for _, t := range tools {
-		if len(names) == 0 || slices.Contains(names, t.Name()) || slices.Contains(names, t.Ask()) {
+		if len(names) == 0 || slices.Contains(names, t.Name()) || slices.Contains(names, t.QualifiedName()) {
 			out = append(out, t)
 		}
 	}

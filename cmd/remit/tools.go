@@ -38,7 +38,7 @@ func (a *app) toolsCommand() *cobra.Command {
 			if err := f.given(cmd); err != nil {
 				return err
 			}
-			if err := a.declare(cmd.Context(), &f.declared, nil, nil); err != nil {
+			if err := a.declare(cmd.Context(), &f.declarationFlags, nil, nil); err != nil {
 				return err
 			}
 			switch {
@@ -59,8 +59,8 @@ func (a *app) toolsCommand() *cobra.Command {
 	limitFlags(cmd, &f.limits)
 	cmd.AddCommand(a.toolStatsCommand(), a.toolCheckCommand(), a.toolAdjustCommand())
 	flags.StringVar(&f.why, "why", "", "say whether the tool `NAME`, or NAME@VERSION, is offered, and if not, which check fails")
-	declaredFlags(cmd, &f.declared)
-	shownFlags(cmd, &f.shown)
+	declaredFlags(cmd, &f.declarationFlags)
+	shownFlags(cmd, &f.clientFlags)
 	return cmd
 }
 
@@ -71,8 +71,8 @@ type toolsFlags struct {
 	json            bool
 	filters         bool
 	limits          callLimits
-	declared
-	shown
+	declarationFlags
+	clientFlags
 }
 
 // shownTools are all tools, or those that a session would see and a policy does not hide.
@@ -102,7 +102,7 @@ func (a *app) asSession(ctx context.Context, f toolsFlags, look func(s *agent.Se
 	if err != nil {
 		return err
 	}
-	opts := append(slices.Clone(a.tailored), agent.Journal(journal.Memory()), agent.On(a.host), agent.Log(slog.New(slog.DiscardHandler)), agent.Tools(a.builtin()...), agent.Policy(engine))
+	opts := append(slices.Clone(a.tailored), agent.Journal(journal.Memory()), agent.Host(a.host), agent.Log(slog.New(slog.DiscardHandler)), agent.Tools(a.builtin()...), agent.Policy(engine))
 	rt, err := agent.New(opts...)
 	if err != nil {
 		return err
@@ -151,7 +151,7 @@ func (a *app) listTools(ctx context.Context, f toolsFlags, names []string) error
 		return err
 	}
 	for _, name := range names {
-		if !slices.ContainsFunc(tools, func(t tool.Tool) bool { return t.Name() == name || t.Ask() == name }) {
+		if !slices.ContainsFunc(tools, func(t tool.Tool) bool { return t.Name() == name || t.QualifiedName() == name }) {
 			return &problem{
 				code: exitUsage, what: fmt.Sprintf("there is no tool %q", name), why: "names are taken exactly as they are written",
 				fix: "remit tools lists them",
@@ -159,12 +159,12 @@ func (a *app) listTools(ctx context.Context, f toolsFlags, names []string) error
 		}
 	}
 	for _, t := range tools {
-		if len(names) > 0 && !slices.Contains(names, t.Name()) && !slices.Contains(names, t.Ask()) {
+		if len(names) > 0 && !slices.Contains(names, t.Name()) && !slices.Contains(names, t.QualifiedName()) {
 			continue
 		}
 		s := t.Spec()
 		r := toolRecord{
-			Name: s.Name, Description: s.Description, Version: s.Version, Deprecated: s.Deprecated, Source: s.Provenance, Unset: t.NotConfigured(),
+			Name: s.Name, Description: s.Description, Version: s.Version, Deprecated: s.Deprecated, Source: s.Provenance, Unset: t.NotConfiguredReason(),
 			EffectClass: t.Class(), Declared: s.EffectClass != "",
 			Confinement: s.Confinement, CanVerify: t.CanVerify(), CheckedBy: checks(s), CanRevert: t.CanRevert(), UndoneBy: waysBack(s), Idempotent: s.Hints.Idempotent, Risk: s.Hints.Risk, Approval: s.Hints.Approval, Usage: s.Usage,
 			CanHold: t.Class() == effect.Deferrable || t.Class() == effect.Pivot, Needs: listed(s.Needs),
@@ -182,7 +182,7 @@ func (a *app) listTools(ctx context.Context, f toolsFlags, names []string) error
 	return nil
 }
 
-func (p paint) tool(w io.Writer, r toolRecord) {
+func (p textStyle) tool(w io.Writer, r toolRecord) {
 	class := string(r.EffectClass)
 	if !r.Declared {
 		class += " (undeclared)"

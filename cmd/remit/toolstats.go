@@ -15,7 +15,7 @@ import (
 )
 
 func (a *app) toolStatsCommand() *cobra.Command {
-	var p place
+	var p workspaceState
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use: "stats", Short: "Count what became of the calls of each tool",
@@ -30,7 +30,7 @@ func (a *app) toolStatsCommand() *cobra.Command {
 	return cmd
 }
 
-func (a *app) toolStats(ctx context.Context, p *place, asJSON bool) (err error) {
+func (a *app) toolStats(ctx context.Context, p *workspaceState, asJSON bool) (err error) {
 	j, err := p.read(ctx, a)
 	if err != nil {
 		return err
@@ -53,7 +53,7 @@ func (a *app) toolStats(ctx context.Context, p *place, asJSON bool) (err error) 
 	return nil
 }
 
-func (p paint) stats(w io.Writer, r stats.Tool) {
+func (p textStyle) stats(w io.Writer, r stats.ToolStats) {
 	name := printable(r.Name)
 	if name == "" {
 		name = "(no such tool)"
@@ -85,8 +85,8 @@ func (p paint) stats(w io.Writer, r stats.Tool) {
 		said = append(said, number{r.Feedback[v], string(v)})
 	}
 	words := numbers(said)
-	if r.Own > 0 {
-		words += fmt.Sprintf(" (%d by who had asked)", r.Own)
+	if r.SelfRated > 0 {
+		words += fmt.Sprintf(" (%d by who had asked)", r.SelfRated)
 	}
 	row("said", words)
 }

@@ -86,8 +86,8 @@ type waitRecord struct {
 }
 
 // waitOf is one call as people and programs read it. Most is how many lines of its difference are shown.
-func (a *app) waitOf(ctx context.Context, p *place, j journal.Journal, w waitingCall, tools tool.Registry, most int) (waitRecord, error) {
-	who, err := askerOf(ctx, j, w.txn.Session)
+func (a *app) waitOf(ctx context.Context, p *workspaceState, j journal.Journal, w waitingCall, tools tool.Registry, most int) (waitRecord, error) {
+	who, err := principalOf(ctx, j, w.txn.Session)
 	if err != nil {
 		return waitRecord{}, err
 	}
@@ -135,7 +135,7 @@ func ofAServer(accesses []record.Access) bool {
 	})
 }
 
-func (r *waitRecord) state(p *place, w waitingCall, now time.Time) {
+func (r *waitRecord) state(p *workspaceState, w waitingCall, now time.Time) {
 	c := w.call
 	switch {
 	case c.Phase == revert.PhaseStarted && !w.alive: // it asked while it ran
@@ -155,7 +155,7 @@ func (r *waitRecord) state(p *place, w waitingCall, now time.Time) {
 }
 
 // foldersNow are the folders of a session's roots: as recorded, but for those that the command line names.
-func (p *place) foldersNow(ctx context.Context, j journal.Journal, session string) (map[string]string, error) {
+func (p *workspaceState) foldersNow(ctx context.Context, j journal.Journal, session string) (map[string]string, error) {
 	out := map[string]string{}
 	body, err := sessionRecord(ctx, j, session)
 	if err != nil {
@@ -209,7 +209,7 @@ func waitingID(ctx context.Context, j journal.Journal, id string) (string, error
 }
 
 func (a *app) pendingCommand() *cobra.Command {
-	var p place
+	var p workspaceState
 	var asJSON, watch bool
 	cmd := &cobra.Command{
 		Use: "pending [CALL]", Short: "List the calls that wait for approval",
@@ -232,7 +232,7 @@ func (a *app) pendingCommand() *cobra.Command {
 	return cmd
 }
 
-func (a *app) pending(ctx context.Context, p *place, id string, watch, asJSON bool) (err error) {
+func (a *app) pending(ctx context.Context, p *workspaceState, id string, watch, asJSON bool) (err error) {
 	j, err := p.read(ctx, a)
 	if err != nil {
 		return err
@@ -265,7 +265,7 @@ func (a *app) pending(ctx context.Context, p *place, id string, watch, asJSON bo
 }
 
 // tellWaits writes calls that wait.
-func (a *app) tellWaits(ctx context.Context, p *place, j journal.Journal, all []waitingCall, most int, asJSON bool) error {
+func (a *app) tellWaits(ctx context.Context, p *workspaceState, j journal.Journal, all []waitingCall, most int, asJSON bool) error {
 	tools, err := tool.NewRegistry(a.builtin()...)
 	if err != nil {
 		return err
@@ -291,7 +291,7 @@ func (a *app) tellWaits(ctx context.Context, p *place, j journal.Journal, all []
 func when(t time.Time) string { return t.Local().Format("2006-01-02 15:04:05 -07:00") }
 
 // waits writes one call that waits.
-func (p paint) waits(w io.Writer, at *place, r waitRecord, now time.Time) {
+func (p textStyle) waits(w io.Writer, at *workspaceState, r waitRecord, now time.Time) {
 	_, _ = fmt.Fprintf(w, "%s %s  %s  %s\n", p.doubt("…"), p.bold(r.Call), printable(r.Tool), argWords(r.Input, nil))
 	row := func(name, text string) {
 		if text != "" {
@@ -357,7 +357,7 @@ type goneRecord struct {
 }
 
 // watchPending tells of calls that wait until ctx ends.
-func (a *app) watchPending(ctx context.Context, p *place, j journal.Journal, asJSON bool) error {
+func (a *app) watchPending(ctx context.Context, p *workspaceState, j journal.Journal, asJSON bool) error {
 	a.progress.now("") // the line would stand where calls are told of
 	known := map[string]string{}
 	for first := true; ; first = false {
@@ -384,7 +384,7 @@ func (a *app) watchPending(ctx context.Context, p *place, j journal.Journal, asJ
 }
 
 // tellChanges writes what is not as known says, and brings known up to date.
-func (a *app) tellChanges(ctx context.Context, p *place, j journal.Journal, all []waitingCall, known map[string]string, asJSON bool) error {
+func (a *app) tellChanges(ctx context.Context, p *workspaceState, j journal.Journal, all []waitingCall, known map[string]string, asJSON bool) error {
 	var fresh []waitingCall
 	here := map[string]bool{}
 	for _, w := range all {

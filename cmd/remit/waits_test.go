@@ -93,7 +93,7 @@ func TestWaitsShown(t *testing.T) {
 	require.NotContains(t, out, "\u202e")
 	require.Contains(t, out, "more lines of the difference are left out")
 	require.Contains(t, out, p.call)
-	_, out, _ = p.runAs(func(w *world) { w.terminal = true }, p.at("pending", p.call)...)
+	_, out, _ = p.runAs(func(w *cmdEnv) { w.terminal = true }, p.at("pending", p.call)...)
 	require.Contains(t, out, "\x1b[32m+x", "colours are for terminals")
 }
 
@@ -105,7 +105,7 @@ func TestWants(t *testing.T) {
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "d"), 0o700))
 	require.NoError(t, os.Symlink("/etc/passwd", filepath.Join(dir, "out")))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "bin"), []byte{0, 1}, 0o600))
-	tools, err := tool.NewRegistry(world{}.builtin()...)
+	tools, err := tool.NewRegistry(cmdEnv{}.builtin()...)
 	require.NoError(t, err)
 	a := &app{}
 	for _, tt := range []struct{ tool, input, patch, note string }{

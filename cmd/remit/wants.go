@@ -94,11 +94,11 @@ func occurrences(n int) string {
 }
 
 // sightAs is a version of a file with the given content.
-func sightAs(content []byte, there bool) diff.Sight {
+func sightAs(content []byte, there bool) diff.ResourceVersion {
 	if !there {
-		return diff.Sight{}
+		return diff.ResourceVersion{}
 	}
-	s := diff.Sight{Type: "file", Mode: "0644", Digest: string(canon.SumBytes(content))}
+	s := diff.ResourceVersion{Type: "file", Mode: "0644", Digest: string(canon.SumBytes(content))}
 	return s.From(func(context.Context) (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(content)), nil })
 }
 

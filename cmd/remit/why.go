@@ -22,7 +22,7 @@ type whyRecord struct {
 	Hidden     bool   `json:"hidden"`           // by the policy that was given
 }
 
-// hiddenByPolicy is what agent.Session.Why says where that is all that is against a tool.
+// hiddenByPolicy is what agent.Session.ToolHiddenReason says where that is all that is against a tool.
 const hiddenByPolicy = "the policy hides it"
 
 // why says of one tool why it is offered, or is not.
@@ -35,14 +35,14 @@ func (a *app) why(ctx context.Context, f *toolsFlags, name string) error {
 	if err != nil {
 		return &problem{code: exitUsage, what: err.Error(), fix: "remit tools lists them"}
 	}
-	out := whyRecord{Deprecated: t.Spec().Deprecated, From: t.Spec().Provenance.Name, Unseen: t.Unseen(f.client)}
+	out := whyRecord{Deprecated: t.Spec().Deprecated, From: t.Spec().Provenance.Name, Unseen: t.HiddenReason(f.client)}
 	for _, s := range f.settingsStatus {
 		if s.Tool == t.Name() && s.Version == t.Spec().Version {
 			out.Status = s
 		}
 	}
 	err = a.asSession(ctx, *f, func(s *agent.Session) (err error) {
-		out.Why, err = s.Why(ctx, name)
+		out.Why, err = s.ToolHiddenReason(ctx, name)
 		return err
 	})
 	if err != nil {
@@ -60,17 +60,17 @@ func (a *app) why(ctx context.Context, f *toolsFlags, name string) error {
 	return nil
 }
 
-func (p paint) why(w io.Writer, t tool.Tool, r whyRecord) {
+func (p textStyle) why(w io.Writer, t tool.Tool, r whyRecord) {
 	line := func(format string, args ...any) { _, _ = fmt.Fprintf(w, format+"\n", args...) }
 	switch {
 	case !r.Configured:
-		line("%s  is not offered: it is not configured", p.bold(t.Ask()))
+		line("%s  is not offered: it is not configured", p.bold(t.QualifiedName()))
 	case r.Unseen != "":
-		line("%s  is not offered, and cannot be called: %s", p.bold(t.Ask()), printable(r.Unseen))
+		line("%s  is not offered, and cannot be called: %s", p.bold(t.QualifiedName()), printable(r.Unseen))
 	case !r.Offered:
-		line("%s  is not offered: %s", p.bold(t.Ask()), printable(r.Why))
+		line("%s  is not offered: %s", p.bold(t.QualifiedName()), printable(r.Why))
 	default:
-		line("%s  is offered", p.bold(t.Ask()))
+		line("%s  is offered", p.bold(t.QualifiedName()))
 	}
 	for _, f := range r.Problems {
 		line("    %s %s", p.faint(fmt.Sprintf("%-10s", f.Check)), printable(f.String()))

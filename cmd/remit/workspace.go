@@ -83,7 +83,7 @@ func (a *app) isFolder(folder string, rec record.Root) bool {
 // is on its journal would be mixed with what happens here, and taken back there. A folder
 // with the recorded path is the same workspace, also where it was restored from a
 // backup; one that was moved is the same one at its new path.
-func (p *place) sameWorkspace(ctx context.Context, a *app, j journal.Journal, folder string) error {
+func (p *workspaceState) sameWorkspace(ctx context.Context, a *app, j journal.Journal, folder string) error {
 	var newest record.Root
 	same, err := firstSession(ctx, j, journal.Query{Kinds: []kind.Kind{kind.Session}, Newest: true}, func(body *record.Session) bool {
 		rec, ok := workspaceOf(body)
@@ -104,7 +104,7 @@ func (p *place) sameWorkspace(ctx context.Context, a *app, j journal.Journal, fo
 
 // ofWorkspace refuses to act on a transaction or a call, in the words of a command that
 // says so by --root, where --workspace names another folder than the one that it changed.
-func (p *place) ofWorkspace(ctx context.Context, a *app, j journal.Journal, verb, id string) error {
+func (p *workspaceState) ofWorkspace(ctx context.Context, a *app, j journal.Journal, verb, id string) error {
 	if len(p.moved) == 0 && p.workspace == "" {
 		return nil
 	}
@@ -142,7 +142,7 @@ func (p *place) ofWorkspace(ctx context.Context, a *app, j journal.Journal, verb
 }
 
 // knownRoots refuses a --root with a name that no root of the session has.
-func (p *place) knownRoots(s *record.Session) error {
+func (p *workspaceState) knownRoots(s *record.Session) error {
 	var names []string
 	for _, r := range s.Roots {
 		names = append(names, r.Name)
@@ -163,7 +163,7 @@ func (p *place) knownRoots(s *record.Session) error {
 
 // otherFolder says where the folders are that a revert or a redo needs, and the command
 // that names them.
-func (p *place) otherFolder(a *app, err error, way way, id string) error {
+func (p *workspaceState) otherFolder(a *app, err error, way revertOp, id string) error {
 	var lost *agent.RootError
 	var away *revert.ElsewhereError
 	what := "nothing was taken back"
@@ -205,14 +205,14 @@ func (p *place) otherFolder(a *app, err error, way way, id string) error {
 }
 
 // wrote reports whether a session's record was written in this state folder; see agent.RootError.
-func (p *place) wrote(a *app, body *record.Session) bool {
+func (p *workspaceState) wrote(a *app, body *record.Session) bool {
 	dir, err := realFolder(p.state)
 	return err == nil && (body.State.Path == "" || a.isFolder(dir, body.State))
 }
 
 // inEither are the commands that name the folders of roots: the recorded ones as far as
 // they are still there, and copies of them.
-func (p *place) inEither(a *app, roots []record.Root, way way, id string) string {
+func (p *workspaceState) inEither(a *app, roots []record.Root, way revertOp, id string) string {
 	was, copied, there := *p, *p, true
 	for _, r := range roots {
 		there = there && a.isFolder(r.Path, r)
@@ -248,7 +248,7 @@ func sessionOfID(ctx context.Context, j journal.Journal, id string) (*record.Ses
 
 // elsewhere is the workspace that a transaction belongs to where the command line does
 // not name it and it is not the current folder; empty otherwise.
-func (p *place) elsewhere(ctx context.Context, a *app, j journal.Journal, txn string) (string, error) {
+func (p *workspaceState) elsewhere(ctx context.Context, a *app, j journal.Journal, txn string) (string, error) {
 	if p.workspace != "" || namesWorkspace(p.moved) {
 		return "", nil
 	}

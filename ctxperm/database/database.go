@@ -48,8 +48,8 @@ type Statement struct {
 	Named map[string]any
 }
 
-// Window is which rows of a result are read. Zero fields have defaults.
-type Window struct {
+// Page is which rows of a result are read. Zero fields have defaults.
+type Page struct {
 	Page  int // from 1
 	Rows  int // of a page; default 100
 	Bytes int // at most; default 1 MiB
@@ -60,27 +60,27 @@ type Window struct {
 type Result struct {
 	Columns  []string
 	Rows     [][]any
-	More     bool  // there are more rows than these
+	HasMore  bool  // there are more rows than these
 	Affected int64 // rows that a statement changed, those of triggers not counted
 }
 
-func (w Window) engine() engine.Window {
+func (w Page) engine() engine.Page {
 	if w.Rows <= 0 {
 		w.Rows = 100
 	}
 	if w.Bytes <= 0 {
 		w.Bytes = 1 << 20
 	}
-	return engine.Window{Skip: max(0, w.Page-1) * w.Rows, Max: w.Rows, Bytes: w.Bytes}
+	return engine.Page{Skip: max(0, w.Page-1) * w.Rows, Max: w.Rows, Bytes: w.Bytes}
 }
 
 func resultOf(r engine.Rows) Result {
-	return Result{Columns: r.Columns, Rows: r.Rows, More: r.More, Affected: r.Affected}
+	return Result{Columns: r.Columns, Rows: r.Rows, HasMore: r.More, Affected: r.Affected}
 }
 
 // Query runs a statement that only reads; the database is held to that. Within a
 // call that has changed something it sees that.
-func (d *Database) Query(ctx context.Context, s Statement, w Window) (Result, error) {
+func (d *Database) Query(ctx context.Context, s Statement, w Page) (Result, error) {
 	op, err := d.enter(ctx)
 	if err != nil {
 		return Result{}, err
@@ -100,7 +100,7 @@ func (d *Database) Query(ctx context.Context, s Statement, w Window) (Result, er
 
 // enter keeps the call from ending while an operation runs.
 func (d *Database) enter(ctx context.Context) (*line.Op, error) {
-	return d.tc.Line(line.NewKey()).Enter(ctx)
+	return d.tc.CallState(line.NewKey()).Enter(ctx)
 }
 
 func (d *Database) point(ctx context.Context, op *line.Op, id string) error {
@@ -147,5 +147,5 @@ func (d *Database) accesses(accesses []engine.Access) (all []perm.ResourceAccess
 	return all, nil
 }
 
-// Plain is a float as JSON can have it: infinities and NaN are told as text.
-func Plain(f float64) any { return engine.Plain(f) }
+// JSONFloat is a float as JSON can have it: infinities and NaN are told as text.
+func JSONFloat(f float64) any { return engine.Plain(f) }

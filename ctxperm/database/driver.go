@@ -27,7 +27,7 @@ type Driver struct {
 
 	mu     sync.Mutex // never held across a wait
 	others map[string]*source
-	works  map[at]*work
+	works  map[callTxnKey]*callTxn
 }
 
 // source is one database.
@@ -42,7 +42,7 @@ type source struct {
 // be taken back; of such a location no password is kept, so that a database that
 // wants one has to be named here again.
 func New(kinds []Kind, databases map[string]string) (*Driver, error) {
-	d := &Driver{kinds: slices.Clone(kinds), named: map[string]*source{}, others: map[string]*source{}, works: map[at]*work{}}
+	d := &Driver{kinds: slices.Clone(kinds), named: map[string]*source{}, others: map[string]*source{}, works: map[callTxnKey]*callTxn{}}
 	for _, name := range slices.Sorted(maps.Keys(databases)) {
 		if _, err := perm.KindDB.Resource(name); err != nil {
 			return nil, errors.Join(fmt.Errorf("database %q: %w", name, err), d.Close())

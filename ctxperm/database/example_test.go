@@ -16,10 +16,10 @@ func Example() {
 		if err != nil {
 			return err
 		}
-		if _, err := db.Execute(ctx, database.Statement{SQL: "UPDATE accounts SET cents = cents - ? WHERE id = ?", Args: []any{int64(500), int64(1)}}, database.Window{}); err != nil {
+		if _, err := db.Execute(ctx, database.Statement{SQL: "UPDATE accounts SET cents = cents - ? WHERE id = ?", Args: []any{int64(500), int64(1)}}, database.Page{}); err != nil {
 			return err
 		}
-		_, err = db.Execute(ctx, database.Statement{SQL: "UPDATE accounts SET cents = cents + ? WHERE id = ?", Args: []any{int64(500), int64(2)}}, database.Window{})
+		_, err = db.Execute(ctx, database.Statement{SQL: "UPDATE accounts SET cents = cents + ? WHERE id = ?", Args: []any{int64(500), int64(2)}}, database.Page{})
 		return err
 	}
 	// Without a call there is no authority.

@@ -17,7 +17,7 @@ import (
 //
 // Calls of one transaction change a database one after the other. A row that another
 // open transaction has changed is its until that one ends: journal.ErrClaimed.
-func (d *Database) Execute(ctx context.Context, s Statement, w Window) (Result, error) {
+func (d *Database) Execute(ctx context.Context, s Statement, w Page) (Result, error) {
 	op, err := d.enter(ctx)
 	if err != nil {
 		return Result{}, err

@@ -23,7 +23,7 @@ type broken struct {
 
 	identity, fate, read, restore error
 
-	is   engine.Fate
+	is   engine.TxnOutcome
 	now  engine.Image
 	done engine.Outcome
 }
@@ -41,7 +41,9 @@ func (b *broken) Close() error { return nil }
 
 func (b *broken) Identity(context.Context) (string, error) { return "d_1", b.identity }
 
-func (b *broken) Fate(context.Context, engine.Mark) (engine.Fate, error) { return b.is, b.fate }
+func (b *broken) Fate(context.Context, engine.TxnMarker) (engine.TxnOutcome, error) {
+	return b.is, b.fate
+}
 
 func (b *broken) Read(_ context.Context, rows []engine.Ref) ([]engine.Outcome, error) {
 	out := make([]engine.Outcome, len(rows))
@@ -51,7 +53,7 @@ func (b *broken) Read(_ context.Context, rows []engine.Ref) ([]engine.Outcome, e
 	return out, b.read
 }
 
-func (b *broken) Restore(_ context.Context, repairs []engine.Repair) ([]engine.Outcome, error) {
+func (b *broken) Restore(_ context.Context, repairs []engine.RowRestore) ([]engine.Outcome, error) {
 	out := make([]engine.Outcome, len(repairs))
 	for i := range out {
 		out[i] = b.done
@@ -62,7 +64,7 @@ func (b *broken) Restore(_ context.Context, repairs []engine.Repair) ([]engine.O
 // brokenRow is a change of its row, from 1 to 2.
 func brokenRow(at string) effect.Change {
 	t := engine.Table{Name: "t", Cols: []string{"a", "b"}, Key: []int{0}}
-	i := inverse{At: at, Mark: engine.Mark{Identity: "d_1", Op: "x"}, Table: t, Was: engine.Image{"i1", "i1"}, Will: engine.Image{"i1", "i2"}}
+	i := inverse{At: at, Mark: engine.TxnMarker{Identity: "d_1", Op: "x"}, Table: t, Was: engine.Image{"i1", "i1"}, Will: engine.Image{"i1", "i2"}}
 	c, _, err := i.change(context.Background(), "main", t.Ref(i.Was), nil)
 	if err != nil {
 		panic(err)
@@ -89,7 +91,7 @@ func TestBrokenPlan(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, effect.Failed, steps[0].Plan)
 		require.Contains(t, steps[0].Why, "broken")
-		_, known, err := s.Took(t.Context(), []effect.Change{brokenRow("broken:a")})
+		_, known, err := s.TookEffect(t.Context(), []effect.Change{brokenRow("broken:a")})
 		require.Equal(t, b.read == nil, err != nil)
 		require.Equal(t, b.read != nil, known)
 	}
@@ -105,10 +107,10 @@ func TestBrokenPlan(t *testing.T) {
 // TestBrokenFate: only what is known to have committed took, and only what is known to
 // have been rolled back did not.
 func TestBrokenFate(t *testing.T) {
-	for is, want := range map[engine.Fate]struct{ took, known, err bool }{
+	for is, want := range map[engine.TxnOutcome]struct{ took, known, err bool }{
 		engine.Committed: {true, true, false}, engine.Aborted: {false, true, false}, engine.Running: {false, false, true}, engine.Lost: {false, false, false},
 	} {
-		took, known, err := brokenScheme(t, &broken{is: is}).Took(t.Context(), []effect.Change{brokenRow("broken:a")})
+		took, known, err := brokenScheme(t, &broken{is: is}).TookEffect(t.Context(), []effect.Change{brokenRow("broken:a")})
 		require.Equal(t, want, struct{ took, known, err bool }{took, known, err != nil}, "%d", is)
 	}
 }
@@ -158,7 +160,7 @@ func TestElsewhere(t *testing.T) {
 func TestTwice(t *testing.T) {
 	b := &broken{is: engine.Committed, now: engine.Image{"i1", "i3"}}
 	first := brokenRow("broken:a")
-	i := inverse{At: "broken:a", Mark: engine.Mark{Identity: "d_1", Op: "x"}, Table: engine.Table{Name: "t", Cols: []string{"a", "b"}, Key: []int{0}}, Was: engine.Image{"i1", "i2"}, Will: engine.Image{"i1", "i3"}}
+	i := inverse{At: "broken:a", Mark: engine.TxnMarker{Identity: "d_1", Op: "x"}, Table: engine.Table{Name: "t", Cols: []string{"a", "b"}, Key: []int{0}}, Was: engine.Image{"i1", "i2"}, Will: engine.Image{"i1", "i3"}}
 	second, _, err := i.change(t.Context(), "main", i.Table.Ref(i.Was), nil)
 	require.NoError(t, err)
 	second.N = 2
@@ -173,11 +175,11 @@ func TestTwice(t *testing.T) {
 // noKeeper keeps nothing, or gives back what it should not.
 type noKeeper struct{ text string }
 
-func (noKeeper) Keep(context.Context, io.Reader) (journal.Blob, error) {
+func (noKeeper) StoreContent(context.Context, io.Reader) (journal.Blob, error) {
 	return journal.Blob{}, errBroken
 }
 
-func (k noKeeper) Open(context.Context, effect.BlobRef) (io.ReadCloser, error) {
+func (k noKeeper) OpenContent(context.Context, effect.BlobRef) (io.ReadCloser, error) {
 	if k.text == "" {
 		return nil, errBroken
 	}
@@ -197,7 +199,7 @@ func (f failing) Read([]byte) (int, error) {
 // undo that cannot read them.
 func TestNotKept(t *testing.T) {
 	table := engine.Table{Name: "t", Cols: []string{"a"}, Key: []int{0}}
-	i := inverse{At: "broken:a", Mark: engine.Mark{Identity: "d_1", Op: "x"}, Table: table, Was: engine.Image{"t" + strings.Repeat("x", inlineMax)}}
+	i := inverse{At: "broken:a", Mark: engine.TxnMarker{Identity: "d_1", Op: "x"}, Table: table, Was: engine.Image{"t" + strings.Repeat("x", inlineMax)}}
 	_, _, err := i.change(t.Context(), "main", table.Ref(i.Was), noKeeper{})
 	require.ErrorIs(t, err, errBroken)
 	c, blob, err := i.change(t.Context(), "main", table.Ref(i.Was), journal.Memory())

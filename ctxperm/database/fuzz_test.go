@@ -16,7 +16,7 @@ import (
 func FuzzInverse(f *testing.F) {
 	of := engine.Table{Name: "t", Cols: []string{"id", "a"}, Key: []int{0}}
 	for _, i := range []inverse{
-		{At: "sqlite:/a", Mark: engine.Mark{Identity: "x", Op: "o"}, Table: of, Was: engine.Image{"i1", "ta"}, Will: engine.Image{"i1", ""}},
+		{At: "sqlite:/a", Mark: engine.TxnMarker{Identity: "x", Op: "o"}, Table: of, Was: engine.Image{"i1", "ta"}, Will: engine.Image{"i1", ""}},
 		{At: "sqlite:/a", Table: of, Will: engine.Image{"i1", "ta"}},
 		{At: "sqlite:/a", Table: of, Was: engine.Image{"i1"}},
 		{At: "sqlite:/a", Table: engine.Table{Name: "t", Cols: []string{"id"}, Key: []int{1}}, Was: engine.Image{"i1"}},

@@ -40,7 +40,7 @@ func TestBadRecords(t *testing.T) {
 		res := s.Apply(t.Context(), effect.Step{Change: c[0]}, keep)
 		require.Equal(t, effect.Failed, res.Outcome)
 		require.NotEmpty(t, res.Why)
-		_, _, err = s.Took(t.Context(), c)
+		_, _, err = s.TookEffect(t.Context(), c)
 		require.Error(t, err, inverse)
 	}
 	_, err = s.Settle(t.Context(), effect.Change{Inverse: []byte("x")})
@@ -66,7 +66,7 @@ func TestNotAtHand(t *testing.T) {
 	token, err := s.Settle(t.Context(), c[0])
 	require.NoError(t, err)
 	require.False(t, token.Known())
-	_, known, err := s.Took(t.Context(), c)
+	_, known, err := s.TookEffect(t.Context(), c)
 	require.Error(t, err)
 	require.False(t, known)
 	for _, named := range []map[string]string{{"a b": "sqlite:x"}, {"a": "sqlite:x"}, {"a": "x"}} {
@@ -79,7 +79,7 @@ func TestNotAtHand(t *testing.T) {
 // nobody's.
 func TestJudge(t *testing.T) {
 	table := engine.Table{Name: "t", Cols: []string{"a"}, Key: []int{0}}
-	one := func(fate engine.Fate, now engine.Outcome) effect.Outcome {
+	one := func(fate engine.TxnOutcome, now engine.Outcome) effect.Outcome {
 		r := &row{inverse: inverse{Table: table, Was: engine.Image{"i1"}, Will: engine.Image{"i2"}}, fate: fate, now: now}
 		r.Pre, r.Post = token(table, r.Was), token(table, r.Will)
 		return judge([]*row{r}, nil).Plan

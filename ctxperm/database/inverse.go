@@ -23,11 +23,11 @@ const SchemeName = "database"
 // inverse is what a change says about the way back. It is enough to find the
 // database again, in any process: where it is, and which one it is.
 type inverse struct {
-	At    string       `json:"at"` // without secrets
-	Mark  engine.Mark  `json:"mark"`
-	Table engine.Table `json:"of"`
-	Was   engine.Image `json:"was"`
-	Will  engine.Image `json:"will"`
+	At    string           `json:"at"` // without secrets
+	Mark  engine.TxnMarker `json:"mark"`
+	Table engine.Table     `json:"of"`
+	Was   engine.Image     `json:"was"`
+	Will  engine.Image     `json:"will"`
 
 	Kept *effect.BlobRef `json:"kept,omitempty"` // was and will, where they are large
 	Key  []string        `json:"key,omitempty"`  // with kept: cells that name the row
@@ -43,7 +43,7 @@ type images struct {
 const inlineMax = 16 << 10
 
 // changes are rows as the journal takes them.
-func (w *work) changes(ctx context.Context, rows []engine.Change, m engine.Mark) (out []effect.Change, blobs []journal.Blob, err error) {
+func (w *callTxn) changes(ctx context.Context, rows []engine.Change, m engine.TxnMarker) (out []effect.Change, blobs []journal.Blob, err error) {
 	for _, r := range rows {
 		inv := inverse{At: w.source.at, Mark: m, Table: r.Ref.Table, Was: r.Was, Will: r.Will}
 		c, blob, err := inv.change(ctx, w.name, r.Ref, w.call.Config().Recorder.Journal())
@@ -59,14 +59,14 @@ func (w *work) changes(ctx context.Context, rows []engine.Change, m engine.Mark)
 }
 
 // change writes a change down; large images beside it.
-func (i inverse) change(ctx context.Context, name string, ref engine.Ref, keep journal.Keeper) (c effect.Change, blob *journal.Blob, err error) {
+func (i inverse) change(ctx context.Context, name string, ref engine.Ref, keep journal.ContentStore) (c effect.Change, blob *journal.Blob, err error) {
 	c = effect.Change{Scheme: SchemeName, Resource: rowResource(name, ref), Kind: kindOf(i.Was, i.Will), Pre: token(i.Table, i.Was), Post: token(i.Table, i.Will)}
 	if size(i.Was)+size(i.Will) > inlineMax {
 		data, err := canon.Marshal(images{i.Was, i.Will})
 		if err != nil {
 			return c, nil, err
 		}
-		kept, err := keep.Keep(ctx, bytes.NewReader(data))
+		kept, err := keep.StoreContent(ctx, bytes.NewReader(data))
 		if err != nil {
 			return c, nil, err
 		}
@@ -86,7 +86,7 @@ func size(i engine.Image) (n int) {
 }
 
 // readInverse reads what a change says.
-func readInverse(ctx context.Context, c effect.Change, keep journal.Keeper) (i inverse, err error) {
+func readInverse(ctx context.Context, c effect.Change, keep journal.ContentStore) (i inverse, err error) {
 	if err := canon.Decode(c.Inverse, &i); err != nil {
 		return i, fmt.Errorf("%s: its change cannot be read: %w", c.Resource, err)
 	}
@@ -96,7 +96,7 @@ func readInverse(ctx context.Context, c effect.Change, keep journal.Keeper) (i i
 	if i.Kept == nil || keep == nil {
 		return i, nil
 	}
-	r, err := keep.Open(ctx, *i.Kept)
+	r, err := keep.OpenContent(ctx, *i.Kept)
 	if err != nil {
 		return i, fmt.Errorf("%s: its rows are not kept any more: %w", c.Resource, err)
 	}

@@ -12,7 +12,7 @@ import (
 
 // Plan looks at each row, and changes none. A row goes back to what it was before
 // the first change if it still is what one of them left.
-func (s scheme) Plan(ctx context.Context, changes []effect.Change, keep journal.Keeper) (steps []effect.Step, blobs []journal.Blob, err error) {
+func (s scheme) Plan(ctx context.Context, changes []effect.Change, keep journal.ContentStore) (steps []effect.Step, blobs []journal.Blob, err error) {
 	rows, all, err := s.batches(ctx, changes, keep)
 	if err != nil {
 		return nil, nil, err
@@ -84,8 +84,8 @@ func judge(own []*row, failed error) effect.Step {
 }
 
 // counter is the change that puts a row back.
-func (r *row) counter(ctx context.Context, keep journal.Keeper, blobs *[]journal.Blob) (effect.Change, error) {
-	inv := inverse{At: r.At, Mark: engine.Mark{Identity: r.Mark.Identity}, Table: r.Table, Was: r.now.Now, Will: r.Was}
+func (r *row) counter(ctx context.Context, keep journal.ContentStore, blobs *[]journal.Blob) (effect.Change, error) {
+	inv := inverse{At: r.At, Mark: engine.TxnMarker{Identity: r.Mark.Identity}, Table: r.Table, Was: r.now.Now, Will: r.Was}
 	c, blob, err := inv.change(ctx, nameIn(r.Resource), r.ref(), keep)
 	c.Resource = r.Resource
 	if blob != nil {

@@ -18,7 +18,7 @@ func (d *Driver) Schemes() []revert.Scheme { return []revert.Scheme{scheme{d}} }
 
 type scheme struct{ driver *Driver }
 
-var _ revert.Atomic = scheme{}
+var _ revert.AtomicScheme = scheme{}
 
 // Name returns SchemeName.
 func (scheme) Name() string { return SchemeName }
@@ -27,7 +27,7 @@ func (scheme) Name() string { return SchemeName }
 type row struct {
 	effect.Change
 	inverse
-	fate engine.Fate
+	fate engine.TxnOutcome
 	now  engine.Outcome
 }
 
@@ -39,7 +39,7 @@ type batch struct {
 }
 
 // batches sorts changes by the database that they are of.
-func (s scheme) batches(ctx context.Context, changes []effect.Change, keep journal.Keeper) (all []*row, out []*batch, err error) {
+func (s scheme) batches(ctx context.Context, changes []effect.Change, keep journal.ContentStore) (all []*row, out []*batch, err error) {
 	of := map[string]*batch{}
 	for _, c := range changes {
 		inv, err := readInverse(ctx, c, keep)
@@ -117,7 +117,7 @@ func (d *Driver) other(at string) (*source, error) {
 
 // fates asks once for each transaction.
 func (b *batch) fates(ctx context.Context) error {
-	known := map[engine.Mark]engine.Fate{}
+	known := map[engine.TxnMarker]engine.TxnOutcome{}
 	for _, r := range b.rows {
 		m := r.Mark
 		if m.Op == "" {
@@ -174,8 +174,8 @@ func (r *row) version() effect.Token {
 	return token(r.Table, r.now.Now)
 }
 
-// Took asks the databases themselves.
-func (s scheme) Took(ctx context.Context, changes []effect.Change) (took, known bool, err error) {
+// TookEffect asks the databases themselves.
+func (s scheme) TookEffect(ctx context.Context, changes []effect.Change) (took, known bool, err error) {
 	_, all, err := s.batches(ctx, changes, nil)
 	if err != nil {
 		return false, false, err
@@ -237,7 +237,7 @@ func (s scheme) Versions(ctx context.Context, changes []effect.Change) ([]effect
 }
 
 // ApplyAll puts rows back, those of one database in one transaction.
-func (s scheme) ApplyAll(ctx context.Context, steps []effect.Step, keep journal.Keeper) []effect.Result {
+func (s scheme) ApplyAll(ctx context.Context, steps []effect.Step, keep journal.ContentStore) []effect.Result {
 	out := make([]effect.Result, len(steps))
 	var changes []effect.Change
 	for i, step := range steps {
@@ -259,14 +259,14 @@ func (s scheme) ApplyAll(ctx context.Context, steps []effect.Step, keep journal.
 }
 
 // Apply puts one row back.
-func (s scheme) Apply(ctx context.Context, step effect.Step, keep journal.Keeper) effect.Result {
+func (s scheme) Apply(ctx context.Context, step effect.Step, keep journal.ContentStore) effect.Result {
 	return s.ApplyAll(ctx, []effect.Step{step}, keep)[0]
 }
 
 func (b *batch) restore(ctx context.Context, out []effect.Result) {
-	var repairs []engine.Repair
+	var repairs []engine.RowRestore
 	for _, r := range b.rows {
-		repairs = append(repairs, engine.Repair{Ref: r.ref(), From: r.Was, Want: r.Will})
+		repairs = append(repairs, engine.RowRestore{Ref: r.ref(), From: r.Was, Want: r.Will})
 	}
 	err := b.err
 	var done []engine.Outcome

@@ -14,7 +14,7 @@ import (
 var _ diff.Viewer = scheme{}
 
 // View tells what a change found and what it left.
-func (s scheme) View(c effect.Change) (before, after diff.Sight, err error) {
+func (s scheme) View(c effect.Change) (before, after diff.ResourceVersion, err error) {
 	inv, err := readInverse(context.Background(), c, nil)
 	if err != nil {
 		return before, after, err
@@ -22,8 +22,8 @@ func (s scheme) View(c effect.Change) (before, after diff.Sight, err error) {
 	return inv.sight(c.Pre, inv.Was), inv.sight(c.Post, inv.Will), nil
 }
 
-func (i inverse) sight(t effect.Token, image engine.Image) diff.Sight {
-	out := diff.Sight{Token: t}
+func (i inverse) sight(t effect.Token, image engine.Image) diff.ResourceVersion {
+	out := diff.ResourceVersion{Token: t}
 	switch {
 	case t == effect.Absent:
 		return out
@@ -61,10 +61,12 @@ func cellWords(cell string) string {
 }
 
 // errNoFile: a row is shown by its values.
-var errNoFile = fmt.Errorf("a row has no content but its values: %w", diff.ErrGone)
+var errNoFile = fmt.Errorf("a row has no content but its values: %w", diff.ErrContentGone)
 
 // Now and Open read files; of a row a change says it all.
-func (s scheme) Now(context.Context, string) (diff.Sight, error) { return diff.Sight{}, errNoFile }
+func (s scheme) Now(context.Context, string) (diff.ResourceVersion, error) {
+	return diff.ResourceVersion{}, errNoFile
+}
 
 // Open has nothing to read.
 func (s scheme) Open(context.Context, string) (io.ReadCloser, error) { return nil, errNoFile }

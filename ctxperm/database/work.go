@@ -11,34 +11,34 @@ import (
 	"github.com/remit-dev/remit/internal/line"
 )
 
-// work is the open transaction of one call: a handle that commits by itself, when
+// callTxn is the open transaction of one call: a handle that commits by itself, when
 // its call is finished.
-type work struct {
+type callTxn struct {
 	driver *Driver
 	source *source
 	name   string
 	call   *line.Call
 	turn   *host.Lock // operations come one after the other
 
-	open   engine.Work // nil: it has not begun, or has ended; with turn
-	ended  bool        // with turn
-	cancel func()      // of the operation that runs; under driver.mu
+	open   engine.Tx // nil: it has not begun, or has ended; with turn
+	ended  bool      // with turn
+	cancel func()    // of the operation that runs; under driver.mu
 }
 
-// at tells works apart.
-type at struct {
+// callTxnKey tells works apart.
+type callTxnKey struct {
 	call   *line.Call
 	source *source
 }
 
 // workOf finds the work of a call, or makes it.
-func (d *Database) workOf(call *line.Call, fresh bool) *work {
+func (d *Database) workOf(call *line.Call, fresh bool) *callTxn {
 	d.driver.mu.Lock()
 	defer d.driver.mu.Unlock()
-	key := at{call, d.source}
+	key := callTxnKey{call, d.source}
 	w := d.driver.works[key]
 	if w == nil && fresh {
-		w = &work{
+		w = &callTxn{
 			driver: d.driver, source: d.source, name: d.name, call: call,
 			turn: host.NewLock(call.Config().Recorder.Host(), "database.operation"),
 		}
@@ -48,7 +48,7 @@ func (d *Database) workOf(call *line.Call, fresh bool) *work {
 }
 
 // enter begins an operation on the work. Abort ends it.
-func (w *work) enter(ctx context.Context) (context.Context, func(), error) {
+func (w *callTxn) enter(ctx context.Context) (context.Context, func(), error) {
 	if err := w.turn.Lock(ctx); err != nil {
 		return nil, nil, err
 	}
@@ -67,7 +67,7 @@ func (w *work) enter(ctx context.Context) (context.Context, func(), error) {
 }
 
 // begin opens the transaction and joins the call, once.
-func (w *work) begin(ctx context.Context) error {
+func (w *callTxn) begin(ctx context.Context) error {
 	if w.open != nil {
 		return nil
 	}
@@ -89,11 +89,11 @@ func (w *work) begin(ctx context.Context) error {
 	return nil
 }
 
-func (w *work) point(ctx context.Context, id string) error {
+func (w *callTxn) point(ctx context.Context, id string) error {
 	return w.call.Config().Recorder.Host().Point(ctx, id)
 }
 
-func (w *work) query(ctx context.Context, s engine.Statement, ask engine.Ask, win engine.Window) (engine.Rows, error) {
+func (w *callTxn) query(ctx context.Context, s engine.Statement, ask engine.AuthorizeFunc, win engine.Page) (engine.Rows, error) {
 	ctx, leave, err := w.enter(ctx)
 	if err != nil {
 		return engine.Rows{}, err
@@ -108,7 +108,7 @@ func (w *work) query(ctx context.Context, s engine.Statement, ask engine.Ask, wi
 	return w.open.Query(ctx, s, ask, win)
 }
 
-func (w *work) execute(ctx context.Context, s engine.Statement, ask engine.Ask, win engine.Window) (engine.Rows, error) {
+func (w *callTxn) execute(ctx context.Context, s engine.Statement, ask engine.AuthorizeFunc, win engine.Page) (engine.Rows, error) {
 	ctx, leave, err := w.enter(ctx)
 	if err != nil {
 		return engine.Rows{}, err
@@ -125,7 +125,7 @@ func (w *work) execute(ctx context.Context, s engine.Statement, ask engine.Ask, 
 
 // Prepare writes down each row before and after, durably. The database has not
 // committed then.
-func (w *work) Prepare(ctx context.Context) error {
+func (w *callTxn) Prepare(ctx context.Context) error {
 	ctx, leave, err := w.enter(ctx)
 	if err != nil {
 		return err
@@ -147,7 +147,7 @@ func (w *work) Prepare(ctx context.Context) error {
 }
 
 // Finish commits.
-func (w *work) Finish(ctx context.Context) error {
+func (w *callTxn) Finish(ctx context.Context) error {
 	ctx, leave, err := w.enter(ctx)
 	if err != nil {
 		return err
@@ -159,7 +159,7 @@ func (w *work) Finish(ctx context.Context) error {
 		return err
 	}
 	if err = w.open.Commit(ctx); errors.Is(err, engine.ErrUndetermined) {
-		err = fmt.Errorf("database %s: %w: %w", w.name, line.ErrUndetermined, err)
+		err = fmt.Errorf("database %s: %w: %w", w.name, line.ErrOutcomeUnknown, err)
 	} else if err != nil {
 		err = fmt.Errorf("database %s: %w", w.name, err)
 	}
@@ -167,7 +167,7 @@ func (w *work) Finish(ctx context.Context) error {
 }
 
 // Abort rolls back. An operation that still runs is ended first.
-func (w *work) Abort(ctx context.Context) {
+func (w *callTxn) Abort(ctx context.Context) {
 	w.driver.mu.Lock()
 	if w.cancel != nil {
 		w.cancel()
@@ -183,9 +183,9 @@ func (w *work) Abort(ctx context.Context) {
 }
 
 // end forgets the work; with turn.
-func (w *work) end() {
+func (w *callTxn) end() {
 	w.ended = true
 	w.driver.mu.Lock()
 	defer w.driver.mu.Unlock()
-	delete(w.driver.works, at{w.call, w.source})
+	delete(w.driver.works, callTxnKey{w.call, w.source})
 }

@@ -139,7 +139,7 @@ func hidden(key string) bool { return key != disk.XattrCapability && !(disk.Self
 // retaining adds to what a program left the attributes of the file in whose place it is
 // that the program could not have changed. What that file may do as a program it keeps with
 // its content and its owner, if the program kept it.
-func (img image) retaining(was Version) Version {
+func (img fileImage) retaining(was Version) Version {
 	v := img.Version
 	if was.Type != v.Type || !img.again {
 		return v

@@ -18,30 +18,30 @@ import (
 
 // builder makes what is to be from what is there and its kept content; the zero
 // image is "nothing".
-type builder func(was state, kept *journal.Blob) (image, error)
+type builder func(was state, kept *journal.Blob) (fileImage, error)
 
-// alteration is one change of one path.
-type alteration struct {
+// fileEdit is one change of one path.
+type fileEdit struct {
 	path  string
 	text  string        // its resource
 	was   *state        // already read, with its content in blob; nil: read it now
 	blob  *journal.Blob // content of was; nil where that is no file
 	build builder
 
-	img       *image    // instead of build: what is to be
-	removes   bool      // it is to be nothing
-	seen      disk.Info // what a look found there before; zero: nobody looked yet
-	twin      string    // another name of what was seen there
-	shared    uint64    // the inode of which twin is another name
-	links     uint64    // how many names it has
-	elsewhere int       // how many of them are not in the root, or where nobody sees them
+	img       *fileImage // instead of build: what is to be
+	removes   bool       // it is to be nothing
+	seen      disk.Info  // what a look found there before; zero: nobody looked yet
+	twin      string     // another name of what was seen there
+	shared    uint64     // the inode of which twin is another name
+	links     uint64     // how many names it has
+	elsewhere int        // how many of them are not in the root, or where nobody sees them
 }
 
-// intent is an alteration whose change is known and not yet recorded.
-type intent struct {
+// plannedEdit is an alteration whose change is known and not yet recorded.
+type plannedEdit struct {
 	change effect.Change
 	swap   *swap
-	img    image
+	img    fileImage
 
 	folder string       // that the times are of
 	times  *folderTimes // nil: the folder has none yet, or keeps its own
@@ -51,14 +51,14 @@ type intent struct {
 // alter makes the ways back of all alterations durable together and then does
 // them in their order. What of them was not begun when one fails is noted as
 // having had no effect.
-func (f *Files) alter(ctx context.Context, p ctxperm.Permit, all ...alteration) error {
+func (f *Files) alter(ctx context.Context, p ctxperm.Permit, all ...fileEdit) error {
 	if err := f.site.joined(ctx, all); err != nil {
 		return err
 	}
-	var intents []intent
+	var intents []plannedEdit
 	var changes []effect.Change
 	var blobs []journal.Blob
-	var altered []alteration
+	var altered []fileEdit
 	times := newFolders(f.site)
 	made := map[string]Version{} // directories that are there by the time they are needed
 	for _, a := range all {
@@ -88,7 +88,7 @@ func (f *Files) alter(ctx context.Context, p ctxperm.Permit, all ...alteration) 
 	if err := f.approveGit(ctx, p, changes, intents, altered); err != nil {
 		return err
 	}
-	recorded, err := p.Intend(ctx, changes, blobs...)
+	recorded, err := p.RecordChange(ctx, changes, blobs...)
 	if err != nil {
 		return err
 	}
@@ -97,7 +97,7 @@ func (f *Files) alter(ctx context.Context, p ctxperm.Permit, all ...alteration) 
 
 // intend looks at what is there and makes the change; nil where nothing is to be
 // changed.
-func (f *Files) intend(ctx context.Context, p ctxperm.Permit, a *alteration, made map[string]Version, times *folders) (*intent, error) {
+func (f *Files) intend(ctx context.Context, p ctxperm.Permit, a *fileEdit, made map[string]Version, times *folders) (*plannedEdit, error) {
 	if err := f.ready(ctx, a.path, made); err != nil {
 		return nil, err
 	}
@@ -128,7 +128,7 @@ func (f *Files) intend(ctx context.Context, p ctxperm.Permit, a *alteration, mad
 
 // intent is what it takes to make something of what is there; nil where it is the
 // same.
-func (f *Files) intent(ctx context.Context, a *alteration, img image, times *folders) (*intent, error) {
+func (f *Files) intent(ctx context.Context, a *fileEdit, img fileImage, times *folders) (*plannedEdit, error) {
 	pre, post := a.was.Token(), img.Token()
 	if !pre.Known() || !post.Known() {
 		return nil, invalid(a.path, "it has more attributes than can be recorded")
@@ -158,7 +158,7 @@ func (f *Files) intent(ctx context.Context, a *alteration, img image, times *fol
 	if a.was.Type == typeFile {
 		w.time = a.was.info.Mtime
 	}
-	return &intent{change: c, swap: w, img: img, folder: folder, times: t, made: img.Type == typeDir && a.was.Type != typeDir}, nil
+	return &plannedEdit{change: c, swap: w, img: img, folder: folder, times: t, made: img.Type == typeDir && a.was.Type != typeDir}, nil
 }
 
 // performAll does what was recorded, in its order. Many swaps share the syncs of their
@@ -166,14 +166,14 @@ func (f *Files) intent(ctx context.Context, a *alteration, img image, times *fol
 // come last: until then every one of them can be told from what is recorded. What lets others
 // in less is durable before the next, and what lets them in more comes after all that is
 // durable (see hold).
-func (f *Files) performAll(ctx context.Context, p ctxperm.Permit, recorded []effect.Change, intents []intent) error {
+func (f *Files) performAll(ctx context.Context, p ctxperm.Permit, recorded []effect.Change, intents []plannedEdit) error {
 	if len(recorded) == 1 {
 		if err := f.perform(ctx, p, recorded[0], intents[0].swap, intents[0].img); err != nil {
 			return err
 		}
 		return f.retime(ctx, intents)
 	}
-	var d debts
+	var d pendingSyncs
 	for _, in := range intents {
 		d.lend(in.swap)
 	}
@@ -194,7 +194,7 @@ func (f *Files) performAll(ctx context.Context, p ctxperm.Permit, recorded []eff
 		for ; at < end; at++ {
 			if err != nil {
 				if intents[at].swap.from == "" { // else what takes the call back opens it again
-					p.Landed(recorded[at].N, recorded[at].Pre)
+					p.RecordVersions(recorded[at].N, recorded[at].Pre)
 				}
 				continue
 			}
@@ -213,7 +213,7 @@ func (f *Files) performAll(ctx context.Context, p ctxperm.Permit, recorded []eff
 }
 
 // held narrows all folders that are opened again after what is below them.
-func held(ctx context.Context, intents []intent) error {
+func held(ctx context.Context, intents []plannedEdit) error {
 	for _, in := range slices.Backward(intents) { // those above first
 		if !in.swap.hold.between() {
 			continue
@@ -226,8 +226,8 @@ func held(ctx context.Context, intents []intent) error {
 }
 
 // placed are the first intents, as many as have the same place.
-func placed(intents []intent) []intent {
-	at := slices.IndexFunc(intents, func(in intent) bool {
+func placed(intents []plannedEdit) []plannedEdit {
+	at := slices.IndexFunc(intents, func(in plannedEdit) bool {
 		return in.swap.hold.place() != intents[0].swap.hold.place()
 	})
 	if at < 0 {
@@ -236,7 +236,7 @@ func placed(intents []intent) []intent {
 	return intents[:at]
 }
 
-func (f *Files) wave(intents []intent) int {
+func (f *Files) wave(intents []plannedEdit) int {
 	if len(intents) < together || !f.site.root.Features().SyncAll {
 		return len(intents)
 	}
@@ -248,7 +248,7 @@ func (f *Files) wave(intents []intent) int {
 // ahead makes the drafts of a wave and syncs them at once, where they are many. It
 // returns how many swaps may be done now: where there is no room for all drafts, the
 // rest is another wave.
-func (f *Files) ahead(ctx context.Context, wave []intent) (int, error) {
+func (f *Files) ahead(ctx context.Context, wave []plannedEdit) (int, error) {
 	many := 0
 	for _, in := range wave {
 		if in.img.drafts() {
@@ -278,7 +278,7 @@ func (f *Files) ahead(ctx context.Context, wave []intent) (int, error) {
 }
 
 // dropDrafts removes the drafts of swaps that were not begun.
-func dropDrafts(ctx context.Context, intents []intent) error {
+func dropDrafts(ctx context.Context, intents []plannedEdit) error {
 	var errs []error
 	for _, in := range intents {
 		if in.swap.ahead {
@@ -318,7 +318,7 @@ func (f *Files) ready(ctx context.Context, path string, made map[string]Version)
 
 // capture reads what is there and keeps its content.
 func (f *Files) capture(ctx context.Context, p ctxperm.Permit, path string) (state, *journal.Blob, error) {
-	into, blob := keeping(func(r io.Reader) (journal.Blob, error) { return p.Keep(ctx, r) })
+	into, blob := keeping(func(r io.Reader) (journal.Blob, error) { return p.StoreContent(ctx, r) })
 	was, err := f.site.look(ctx, path, into)
 	if err != nil {
 		return state{}, nil, refused(err)
@@ -335,23 +335,23 @@ func kept(ctx context.Context, p ctxperm.Permit, blob *journal.Blob) func() (io.
 		if data, ok := blob.Inline(); ok {
 			return io.NopCloser(bytes.NewReader(data)), nil
 		}
-		call := p.Line(line.NewKey())
+		call := p.CallState(line.NewKey())
 		if call == nil {
 			return nil, ctxperm.ErrClosed
 		}
-		return call.Config().Recorder.Journal().Open(ctx, blob.Ref())
+		return call.Config().Recorder.Journal().OpenContent(ctx, blob.Ref())
 	}
 }
 
 // perform runs a recorded swap. One that had no effect is noted as such, so that
 // taking the call back leaves the file to whoever changed it.
-func (f *Files) perform(ctx context.Context, p ctxperm.Permit, c effect.Change, w *swap, img image) error {
+func (f *Files) perform(ctx context.Context, p ctxperm.Permit, c effect.Change, w *swap, img fileImage) error {
 	err := w.run(ctx, img)
 	if err == nil {
 		return nil
 	}
 	if errors.Is(err, ErrConflict) {
-		p.Landed(c.N, c.Pre)
+		p.RecordVersions(c.N, c.Pre)
 		return err
 	}
 	if serr := w.settle(ctx); serr != nil {
@@ -360,7 +360,7 @@ func (f *Files) perform(ctx context.Context, p ctxperm.Permit, c effect.Change, 
 	now, lerr := f.site.look(ctx, w.target, hashing)
 	//mutant:token
 	if lerr == nil && now.Token().Same(c.Pre) {
-		p.Landed(c.N, c.Pre)
+		p.RecordVersions(c.N, c.Pre)
 	}
 	return err
 }

@@ -12,20 +12,20 @@ import (
 	"github.com/remit-dev/remit/revert/journal"
 )
 
-// stride is one planned step while it is being done.
-type stride struct {
+// planStep is one planned step while it is being done.
+type planStep struct {
 	step effect.Step
 	inv  inverse
 	swap *swap // nil: there is no way to it
-	img  image
+	img  fileImage
 	err  error
 	res  effect.Result
 }
 
 // Apply does one planned step, exactly like a first change is done: exchange,
 // look at what was displaced, and exchange back if it is not what was planned on.
-func (s scheme) Apply(ctx context.Context, step effect.Step, keep journal.Keeper) effect.Result {
-	one := []*stride{s.stride(step)}
+func (s scheme) Apply(ctx context.Context, step effect.Step, keep journal.ContentStore) effect.Result {
+	one := []*planStep{s.stride(step)}
 	times := spansOf(ctx, one)
 	one[0].begin(ctx, keep)
 	one[0].run(ctx)
@@ -45,11 +45,11 @@ func (s scheme) Apply(ctx context.Context, step effect.Step, keep journal.Keeper
 //	set the times of folders => sync them, after the last wave
 //
 // Until then each step can be told from its counter-change, which the journal holds.
-func (s scheme) ApplyAll(ctx context.Context, steps []effect.Step, keep journal.Keeper) []effect.Result {
+func (s scheme) ApplyAll(ctx context.Context, steps []effect.Step, keep journal.ContentStore) []effect.Result {
 	if len(steps) == 1 {
 		return []effect.Result{s.Apply(ctx, steps[0], keep)}
 	}
-	all, d := make([]*stride, len(steps)), debts{}
+	all, d := make([]*planStep, len(steps)), pendingSyncs{}
 	for i, step := range steps {
 		all[i] = s.stride(step)
 		if all[i].swap != nil {
@@ -64,7 +64,7 @@ func (s scheme) ApplyAll(ctx context.Context, steps []effect.Step, keep journal.
 	exposed(ctx, all, last)
 	s.march(ctx, &d, all, last, keep)
 	times.pay(ctx, all)
-	failed := d.pay(ctx, site{host: s.host})
+	failed := d.pay(ctx, hostRoot{host: s.host})
 	out := make([]effect.Result, 0, len(all))
 	for _, t := range all {
 		if t.err == nil && failed[t.swap.root] != nil {
@@ -78,11 +78,11 @@ func (s scheme) ApplyAll(ctx context.Context, steps []effect.Step, keep journal.
 
 // march does the steps of one place in the order of change sets, after what came before it is
 // durable.
-func (s scheme) march(ctx context.Context, d *debts, before, steps []*stride, keep journal.Keeper) {
+func (s scheme) march(ctx context.Context, d *pendingSyncs, before, steps []*planStep, keep journal.ContentStore) {
 	if len(steps) == 0 {
 		return
 	}
-	failed := d.pay(ctx, site{host: s.host})
+	failed := d.pay(ctx, hostRoot{host: s.host})
 	for _, t := range steps {
 		if t.swap != nil && t.err == nil {
 			t.err = failed[t.swap.root]
@@ -102,7 +102,7 @@ func (s scheme) march(ctx context.Context, d *debts, before, steps []*stride, ke
 }
 
 // arranged sorts steps by their place. Of the last, those below come first.
-func arranged(all []*stride) (first, middle, last []*stride) {
+func arranged(all []*planStep) (first, middle, last []*planStep) {
 	for _, t := range all {
 		switch {
 		case t.swap == nil || t.swap.hold.place() == placeMiddle:
@@ -113,14 +113,14 @@ func arranged(all []*stride) (first, middle, last []*stride) {
 			last = append(last, t)
 		}
 	}
-	slices.SortStableFunc(last, func(a, b *stride) int {
+	slices.SortStableFunc(last, func(a, b *planStep) int {
 		return strings.Count(b.swap.target, "/") - strings.Count(a.swap.target, "/")
 	})
 	return first, middle, last
 }
 
 // narrow holds the folders that are opened again after what is below them, those above first.
-func narrow(ctx context.Context, last []*stride, keep journal.Keeper) {
+func narrow(ctx context.Context, last []*planStep, keep journal.ContentStore) {
 	for _, t := range slices.Backward(last) {
 		if !t.swap.hold.between() {
 			continue
@@ -132,7 +132,7 @@ func narrow(ctx context.Context, last []*stride, keep journal.Keeper) {
 }
 
 // exposed leaves folders alone that would let others in to what could not come back.
-func exposed(ctx context.Context, all, last []*stride) {
+func exposed(ctx context.Context, all, last []*planStep) {
 	for _, t := range last {
 		for _, u := range all {
 			if t.err != nil || u.err == nil || u.swap == nil || u.swap.root != t.swap.root || !strings.HasPrefix(u.swap.target, t.swap.target+"/") {
@@ -148,7 +148,7 @@ func exposed(ctx context.Context, all, last []*stride) {
 
 // barred leaves steps alone below directories that could not come back, if another one is
 // there by now that may let others in.
-func barred(ctx context.Context, done, next []*stride) {
+func barred(ctx context.Context, done, next []*planStep) {
 	for _, d := range done {
 		if d.err == nil || d.swap == nil || !d.makesDir() {
 			continue
@@ -164,17 +164,17 @@ func barred(ctx context.Context, done, next []*stride) {
 	}
 }
 
-func (s scheme) stride(step effect.Step) *stride {
-	t := &stride{step: step}
+func (s scheme) stride(step effect.Step) *planStep {
+	t := &planStep{step: step}
 	t.swap, t.inv, t.err = s.swap(step.Change)
 	return t
 }
 
-func (t *stride) makesDir() bool { return t.inv.Will != nil && t.inv.Will.Type == typeDir }
+func (t *planStep) makesDir() bool { return t.inv.Will != nil && t.inv.Will.Type == typeDir }
 
 // begin looks whether there is still what was planned on, and finds what it takes to
 // bring back what was there before.
-func (t *stride) begin(ctx context.Context, keep journal.Keeper) {
+func (t *planStep) begin(ctx context.Context, keep journal.ContentStore) {
 	if t.err != nil {
 		return
 	}
@@ -203,14 +203,14 @@ func (t *stride) begin(ctx context.Context, keep journal.Keeper) {
 // ahead begins the steps of a wave, makes their drafts, and syncs those at once where they
 // are many. It returns the steps that can be done now: where there is no room for all
 // drafts, the rest is another wave.
-func ahead(ctx context.Context, steps []*stride, keep journal.Keeper) []*stride {
+func ahead(ctx context.Context, steps []*planStep, keep journal.ContentStore) []*planStep {
 	many := map[disk.Root]int{}
 	for _, t := range steps {
 		if t.drafts() {
 			many[t.swap.root]++
 		}
 	}
-	var waiting []*stride
+	var waiting []*planStep
 	made, n := int64(0), 0
 	for ; n < len(steps) && made < room; n++ {
 		t := steps[n]
@@ -238,13 +238,13 @@ func ahead(ctx context.Context, steps []*stride, keep journal.Keeper) []*stride 
 
 // drafts reports whether the step brings content back that can be synced with that of
 // others.
-func (t *stride) drafts() bool {
+func (t *planStep) drafts() bool {
 	return t.err == nil && t.inv.Will != nil && t.inv.Will.Type == typeFile && len(t.inv.Will.Twin) == 0
 }
 
 // run does the step, and puts in order what it left where that went wrong, before the
 // next one finds it.
-func (t *stride) run(ctx context.Context) {
+func (t *planStep) run(ctx context.Context) {
 	if t.err == nil {
 		t.err = t.swap.run(ctx, t.img)
 	}
@@ -252,7 +252,7 @@ func (t *stride) run(ctx context.Context) {
 }
 
 // result says what became of the step.
-func (t *stride) result(ctx context.Context) effect.Result {
+func (t *planStep) result(ctx context.Context) effect.Result {
 	res := effect.Result{Resource: t.step.Change.Resource, Outcome: effect.Restored, Now: t.step.Change.Post}
 	if t.err == nil {
 		res.Outcome, res.Why = t.linked(ctx)

@@ -17,8 +17,8 @@ import (
 	"github.com/remit-dev/remit/revert/journal"
 )
 
-// Wanted is what a program left at one path, beside the root and not in it.
-type Wanted struct {
+// DesiredFile is what a program left at one path, beside the root and not in it.
+type DesiredFile struct {
 	Version // the zero Version: it is gone; the digest of content is filled in
 
 	Path     string
@@ -30,19 +30,19 @@ type Wanted struct {
 	Inode    uint64                        // wanted files with the same number are one file; 0: it has one name
 }
 
-// Batch is all that a program wants to change, in several roots: decided as one,
+// ChangeSet is all that a program wants to change, in several roots: decided as one,
 // recorded as one, and only then done, each like any other change. Its steps are
 // Add for each root, Record, and Perform, in this order and by one goroutine.
-type Batch struct {
+type ChangeSet struct {
 	op     *line.Op
 	permit ctxperm.Permit
-	shares []*share
+	shares []*rootChangeSet
 	done   []effect.Change // recorded
 }
 
 // NewBatch makes an empty batch for a call whose tool has returned. It must be
 // closed.
-func NewBatch(k line.Key, call *line.Call) (*Batch, error) {
+func NewBatch(k line.ModuleKey, call *line.Call) (*ChangeSet, error) {
 	if !k.Valid() {
 		return nil, ctxperm.ErrClosed
 	}
@@ -50,21 +50,21 @@ func NewBatch(k line.Key, call *line.Call) (*Batch, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Batch{op: op, permit: ctxperm.PermitOf(k, op)}, nil
+	return &ChangeSet{op: op, permit: ctxperm.NewPermit(k, op)}, nil
 }
 
 // Close ends the batch.
-func (b *Batch) Close() { b.op.Leave() }
+func (b *ChangeSet) Close() { b.op.Leave() }
 
 // Add looks at what a program wants in one root, directories before what is in
 // them, and keeps what that would displace. What somebody else touched at or after
 // since is ErrConflict: the program may have seen it or not.
-func (b *Batch) Add(ctx context.Context, root string, since time.Time, wanted []Wanted) error {
+func (b *ChangeSet) Add(ctx context.Context, root string, since time.Time, wanted []DesiredFile) error {
 	f, err := Open(ctxperm.New(b.op.Call()), root)
 	if err != nil {
 		return err
 	}
-	s := &share{Files: f, permit: b.permit, times: newFolders(f.site), since: since, wanted: map[string]bool{}, absent: map[string]bool{}, stays: map[string]Version{}, folders: map[string]disk.Info{}}
+	s := &rootChangeSet{Files: f, permit: b.permit, times: newFolders(f.site), since: since, wanted: map[string]bool{}, absent: map[string]bool{}, stays: map[string]Version{}, folders: map[string]disk.Info{}}
 	if err := s.survey(ctx, wanted); err != nil {
 		return err
 	}
@@ -73,7 +73,7 @@ func (b *Batch) Add(ctx context.Context, root string, since time.Time, wanted []
 }
 
 // Record decides and records everything. After an error nothing may be performed.
-func (b *Batch) Record(ctx context.Context) error {
+func (b *ChangeSet) Record(ctx context.Context) error {
 	var changes []effect.Change
 	var blobs []journal.Blob
 	var accesses []perm.ResourceAccess
@@ -107,12 +107,12 @@ func (b *Batch) Record(ctx context.Context) error {
 	if err := call.AuthorizeChanges(ctx, accesses, facts, func() string { return b.preview(ctx) }); err != nil {
 		return err
 	}
-	b.permit = ctxperm.PermitOf(line.NewKey(), b.op, accesses...)
+	b.permit = ctxperm.NewPermit(line.NewKey(), b.op, accesses...)
 	if err := turns(ctx, b.permit, accesses); err != nil {
 		return err
 	}
 	var err error
-	b.done, err = b.permit.Intend(ctx, changes, blobs...)
+	b.done, err = b.permit.RecordChange(ctx, changes, blobs...)
 	return err
 }
 
@@ -148,7 +148,7 @@ func turns(ctx context.Context, p ctxperm.Permit, accesses []perm.ResourceAccess
 	}
 	slices.Sort(texts)
 	for _, text := range slices.Compact(texts) {
-		if err := p.Turn(ctx, text); err != nil {
+		if err := p.LockResource(ctx, text); err != nil {
 			return err
 		}
 	}
@@ -157,7 +157,7 @@ func turns(ctx context.Context, p ctxperm.Permit, accesses []perm.ResourceAccess
 
 // Perform does what was recorded. What was not begun when one of it fails is noted
 // as having had no effect.
-func (b *Batch) Perform(ctx context.Context) error {
+func (b *ChangeSet) Perform(ctx context.Context) error {
 	at := 0
 	for i, s := range b.shares {
 		mine := b.done[at : at+len(s.intents)]
@@ -168,7 +168,7 @@ func (b *Batch) Perform(ctx context.Context) error {
 		}
 		for _, rest := range b.shares[i+1:] {
 			for range rest.intents {
-				b.permit.Landed(b.done[at].N, b.done[at].Pre)
+				b.permit.RecordVersions(b.done[at].N, b.done[at].Pre)
 				at++
 			}
 		}
@@ -178,7 +178,7 @@ func (b *Batch) Perform(ctx context.Context) error {
 }
 
 // Len is how many changes were added.
-func (b *Batch) Len() (n int) {
+func (b *ChangeSet) Len() (n int) {
 	for _, s := range b.shares {
 		n += len(s.altered)
 	}
@@ -190,7 +190,7 @@ func (b *Batch) Len() (n int) {
 const mostPreview = 1 << 20
 
 // preview shows all of it as a patch, for whoever is asked.
-func (b *Batch) preview(ctx context.Context) string {
+func (b *ChangeSet) preview(ctx context.Context) string {
 	var p patch
 	for _, s := range b.shares {
 		for i, in := range s.intents {

@@ -22,7 +22,7 @@ func TestReplacedWhileItIsSurveyed(t *testing.T) {
 		}
 		b, err := files.NewBatch(line.NewKey(), w.call(h))
 		require.NoError(t, err)
-		err = b.Add(t.Context(), "workspace", time.Now().Add(time.Hour), []files.Wanted{{Path: "dir/b.txt"}})
+		err = b.Add(t.Context(), "workspace", time.Now().Add(time.Hour), []files.DesiredFile{{Path: "dir/b.txt"}})
 		if meddle {
 			require.ErrorIs(t, err, files.ErrConflict)
 		} else {

@@ -6,14 +6,14 @@ import (
 	"github.com/remit-dev/remit/revert/effect"
 )
 
-// chain is what one call did to one resource without anybody between: its
+// changeChain is what one call did to one resource without anybody between: its
 // versions lead from Pre of the first to Post of the last.
-type chain struct {
+type changeChain struct {
 	resource string
 	changes  []effect.Change
 }
 
-func (c chain) numbers() []int {
+func (c changeChain) numbers() []int {
 	var of []int
 	for _, ch := range c.changes {
 		of = append(of, ch.N)
@@ -22,23 +22,23 @@ func (c chain) numbers() []int {
 }
 
 // pre is the version that is to be there again.
-func (c chain) pre() effect.Token { return c.changes[0].Pre }
+func (c changeChain) pre() effect.Token { return c.changes[0].Pre }
 
 // left reports whether the call left a version. Not only the last one counts: a
 // change that was recorded but did not happen has the one before it as its own.
-func (c chain) left(t effect.Token) bool {
+func (c changeChain) left(t effect.Token) bool {
 	//mutant:token
 	return slices.ContainsFunc(c.changes, func(ch effect.Change) bool { return ch.Post.Same(t) })
 }
 
 //mutant:token
-func (c chain) knows(t effect.Token) bool { return c.pre().Same(t) || c.left(t) }
+func (c changeChain) knows(t effect.Token) bool { return c.pre().Same(t) || c.left(t) }
 
 // chains sorts the changes of a call by resource, in the order in which it first
 // touched them. Changes that had no effect are left out; where a change found a
 // version that the call had not left, somebody else stepped in between, and what
 // came before is a chain of its own, which nothing can be done about.
-func chains(changes []effect.Change) (current, broken []chain, idle []effect.Change) {
+func chains(changes []effect.Change) (current, broken []changeChain, idle []effect.Change) {
 	at := map[string]int{}
 	for _, c := range changes {
 		i, seen := at[c.Resource]
@@ -48,7 +48,7 @@ func chains(changes []effect.Change) (current, broken []chain, idle []effect.Cha
 			idle = append(idle, c)
 		case !seen:
 			at[c.Resource] = len(current)
-			current = append(current, chain{resource: c.Resource, changes: []effect.Change{c}})
+			current = append(current, changeChain{resource: c.Resource, changes: []effect.Change{c}})
 		case current[i].knows(c.Pre):
 			current[i].changes = append(current[i].changes, c)
 		default:

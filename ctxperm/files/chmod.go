@@ -36,8 +36,8 @@ func (f *Files) Chmod(ctx context.Context, path string, bits fs.FileMode) error 
 		return err
 	}
 	n := node{path: path, info: info}
-	return f.alter(ctx, p, alteration{path: path, text: text, build: func(was state, blob *journal.Blob) (image, error) {
-		img := image{Version: was.rebit(bits), mtime: was.info.Mtime}
+	return f.alter(ctx, p, fileEdit{path: path, text: text, build: func(was state, blob *journal.Blob) (fileImage, error) {
+		img := fileImage{Version: was.rebit(bits), mtime: was.info.Mtime}
 		if blob != nil {
 			img.open = kept(ctx, p, blob)
 		}
@@ -60,12 +60,12 @@ func (f *Files) Append(ctx context.Context, path string, data []byte) error {
 	}
 	var was state
 	var before []byte
-	a := alteration{path: path, text: text, was: &was}
+	a := fileEdit{path: path, text: text, was: &was}
 	if info.Type != 0 {
 		if was, before, err = f.site.slurp(ctx, path); err != nil {
 			return refused(err)
 		}
-		blob, err := p.Keep(ctx, bytes.NewReader(before))
+		blob, err := p.StoreContent(ctx, bytes.NewReader(before))
 		if err != nil {
 			return err
 		}
@@ -74,7 +74,7 @@ func (f *Files) Append(ctx context.Context, path string, data []byte) error {
 	if size, most := len(before)+len(data), f.site.most; size > most {
 		return invalid(path, fmt.Sprintf("it would have %d bytes; at most %d are written", size, most))
 	}
-	a.build = func(was state, _ *journal.Blob) (image, error) {
+	a.build = func(was state, _ *journal.Blob) (fileImage, error) {
 		return WriteOptions{}.image(was.Version, append(before, data...)), nil
 	}
 	return f.alter(ctx, p, a)

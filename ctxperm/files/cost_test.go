@@ -105,8 +105,8 @@ func costs(t *testing.T, n int, a around, do func(context.Context, *files.Files,
 	for i := range a.history {
 		rec := revert.NewRecorder(w.journal, h, "s_1").In(fmt.Sprintf("t_old%d", i))
 		own := journal.Ownership{Txn: rec.Txn(), Owner: w.journal.Owner()}
-		require.NoError(t, rec.Write(t.Context(), revert.Write{Lines: []revert.Line{{Body: &record.Begun{Owner: own.Owner}}}, Take: journal.Take{To: own}}))
-		require.NoError(t, rec.Write(t.Context(), revert.Write{Lines: []revert.Line{{Body: &record.Committed{}}}, End: true}))
+		require.NoError(t, rec.Write(t.Context(), revert.Write{Records: []revert.CallRecord{{Body: &record.Begun{Owner: own.Owner}}}, Take: journal.OwnerChange{To: own}}))
+		require.NoError(t, rec.Write(t.Context(), revert.Write{Records: []revert.CallRecord{{Body: &record.Committed{}}}, End: true}))
 	}
 	var c cost
 	w.root, w.journal = meter{w.root, &c}, meteredJournal{w.journal, &c}
@@ -138,7 +138,7 @@ func TestCostOfDepth(t *testing.T) {
 		dir := strings.TrimSuffix(strings.Repeat("d/", depth), "/")
 		require.NoError(t, os.MkdirAll(filepath.Join(w.dir, dir), 0o755))
 		w.put(dir+"/f", "some content\n", 0o644)
-		if !disk.Straight(w.root).Features().Straight {
+		if !disk.WithoutLinks(w.root).Features().Straight {
 			t.Skip("the system follows links wherever they are")
 		}
 		h := w.host()

@@ -29,11 +29,11 @@ func (f *Files) Delete(ctx context.Context, path string) error {
 	default:
 		return invalid(path, "it is neither a file nor a link nor a directory, and could not be made again")
 	}
-	return f.alter(ctx, p, alteration{path: path, text: text, seen: info, build: func(was state, _ *journal.Blob) (image, error) {
+	return f.alter(ctx, p, fileEdit{path: path, text: text, seen: info, build: func(was state, _ *journal.Blob) (fileImage, error) {
 		if was.Type != info.Type.String() {
-			return image{}, conflict(path, "it was replaced")
+			return fileImage{}, conflict(path, "it was replaced")
 		}
-		return image{}, nil
+		return fileImage{}, nil
 	}})
 }
 
@@ -63,11 +63,11 @@ func (f *Files) DeleteAll(ctx context.Context, path string) error {
 
 // removal takes a tree away, what is in a directory before it. What was read of
 // an entry already is in taken.
-func (t *tree) removal(taken map[string]capture) []alteration {
-	var all []alteration
+func (t *tree) removal(taken map[string]capture) []fileEdit {
+	var all []fileEdit
 	for _, n := range slices.Backward(t.nodes) {
-		a := alteration{path: n.path, text: n.text, seen: n.info, build: func(was state, _ *journal.Blob) (image, error) {
-			return image{}, n.still(was)
+		a := fileEdit{path: n.path, text: n.text, seen: n.info, build: func(was state, _ *journal.Blob) (fileImage, error) {
+			return fileImage{}, n.still(was)
 		}}
 		if c, ok := taken[n.path]; ok {
 			a.was, a.blob = &c.was, c.blob

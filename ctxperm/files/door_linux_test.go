@@ -115,10 +115,10 @@ func TestStraight(t *testing.T) {
 	w := newWorld(t)
 	w.furnish()
 	require.NoError(t, os.Symlink("dir", filepath.Join(w.dir, "alias")))
-	straight := disk.Straight(w.root)
+	straight := disk.WithoutLinks(w.root)
 	require.Equal(t, w.root.Identity(), straight.Identity())
-	require.Same(t, straight, disk.Straight(w.root))
-	require.Equal(t, straight, disk.Straight(straight))
+	require.Same(t, straight, disk.WithoutLinks(w.root))
+	require.Equal(t, straight, disk.WithoutLinks(straight))
 	_, err := w.root.Lstat("alias/b.txt")
 	require.NoError(t, err)
 	if w.root.Features().Beneath {

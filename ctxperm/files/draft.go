@@ -16,8 +16,8 @@ import (
 	"github.com/remit-dev/remit/internal/sparse"
 )
 
-// image is what a file is to become.
-type image struct {
+// fileImage is what a file is to become.
+type fileImage struct {
 	Version
 	mtime   time.Time // zero: whatever the write makes it
 	open    func() (io.ReadCloser, error)
@@ -52,7 +52,7 @@ const (
 
 // prepare makes an image under the draft name, complete and synced. The inode
 // that it returns is known to nobody else.
-func (w *swap) prepare(ctx context.Context, img image) error {
+func (w *swap) prepare(ctx context.Context, img fileImage) error {
 	if w.ready {
 		return nil
 	}
@@ -88,7 +88,7 @@ func (w *swap) prepare(ctx context.Context, img image) error {
 
 // draftFile sets bits and time after the content, since writing changes both,
 // and syncs last, so that all of it is durable together.
-func (w *swap) draftFile(ctx context.Context, img image) error {
+func (w *swap) draftFile(ctx context.Context, img fileImage) error {
 	from, err := img.open()
 	if err != nil {
 		return err
@@ -148,7 +148,7 @@ func (p pointed) Hole() (int64, error) { return sparse.HoleOf(p.from) }
 // dress gives the draft its owner, attributes, bits and time, in the order in which
 // none undoes another. Until the last two nobody but its owner has access: what a
 // folder's default list gave the draft is masked by its bits.
-func (w *swap) dress(ctx context.Context, img image) error {
+func (w *swap) dress(ctx context.Context, img fileImage) error {
 	if err := w.host.Point(ctx, "files.dress"); err != nil {
 		return err
 	}
@@ -173,7 +173,7 @@ func (w *swap) dress(ctx context.Context, img image) error {
 
 // belong gives the draft its owner and group. Another owner gets no right that the complete
 // file does not give it.
-func (w *swap) belong(img image) error {
+func (w *swap) belong(img fileImage) error {
 	is, err := w.root.Lstat(w.draft)
 	if err != nil || !img.Owner.Known || is.Owner == img.Owner {
 		return err
@@ -209,7 +209,7 @@ func (w *swap) attribute(name string, was, will map[string][]byte) error {
 
 // draftDir syncs the bits before the directory gets its name: one that has the name and
 // not the bits would be a version that nobody knows.
-func (w *swap) draftDir(ctx context.Context, img image) error {
+func (w *swap) draftDir(ctx context.Context, img fileImage) error {
 	if err := w.root.Mkdir(w.draft, draftDirPerm); err != nil {
 		return err
 	}
@@ -220,7 +220,7 @@ func (w *swap) draftDir(ctx context.Context, img image) error {
 }
 
 // draftLink leaves the time of the link alone where the system cannot set it.
-func (w *swap) draftLink(ctx context.Context, img image) error {
+func (w *swap) draftLink(ctx context.Context, img fileImage) error {
 	if err := w.root.Symlink(img.Target, w.draft); err != nil {
 		return err
 	}

@@ -11,19 +11,19 @@ import (
 	"github.com/remit-dev/remit/revert/journal"
 )
 
-// Expected are files that somebody else is about to change, such as a server that acts for the call: what they hold is
+// ObservedFiles are files that somebody else is about to change, such as a server that acts for the call: what they hold is
 // kept, and taken back like what a handle changed. What is left is not known before it is there, so a process that dies
 // meanwhile leaves a call that nobody can tell the effect of, until the files are looked at.
-type Expected struct {
+type ObservedFiles struct {
 	permit  ctxperm.Permit
 	files   *Files
 	changes []effect.Change
 	paths   []string
 }
 
-// Expect records what is there under some paths, durable when it returns, and asks for each as for a write. Directories
+// Observe records what is there under some paths, durable when it returns, and asks for each as for a write. Directories
 // are kept without what is in them. Whoever expects must say when they Landed.
-func (f *Files) Expect(ctx context.Context, paths ...string) (*Expected, error) {
+func (f *Files) Observe(ctx context.Context, paths ...string) (*ObservedFiles, error) {
 	paths = slices.Compact(slices.Sorted(slices.Values(paths)))
 	var accesses []perm.ResourceAccess
 	for _, path := range paths {
@@ -34,13 +34,13 @@ func (f *Files) Expect(ctx context.Context, paths ...string) (*Expected, error) 
 		accesses = append(accesses, perm.Access(perm.Write, text))
 	}
 	if len(accesses) == 0 {
-		return &Expected{files: f}, nil
+		return &ObservedFiles{files: f}, nil
 	}
 	p, err := f.hold(ctx, accesses)
 	if err != nil {
 		return nil, err
 	}
-	e := &Expected{permit: p, files: f, paths: paths}
+	e := &ObservedFiles{permit: p, files: f, paths: paths}
 	var blobs []journal.Blob
 	for i, path := range paths {
 		if err = f.site.straight(ctx, path); err != nil {
@@ -62,7 +62,7 @@ func (f *Files) Expect(ctx context.Context, paths ...string) (*Expected, error) 
 		e.changes = append(e.changes, c)
 	}
 	if err == nil {
-		e.changes, err = p.Intend(ctx, e.changes, blobs...)
+		e.changes, err = p.RecordChange(ctx, e.changes, blobs...)
 	}
 	if err != nil {
 		e.permit.End()
@@ -78,8 +78,8 @@ func expected(f *Files, resource string, was state, blob *journal.Blob) (effect.
 	return c, err
 }
 
-// Landed notes what is there now.
-func (e *Expected) Landed(ctx context.Context) error {
+// RecordVersions notes what is there now.
+func (e *ObservedFiles) RecordVersions(ctx context.Context) error {
 	if e == nil || len(e.changes) == 0 {
 		return nil
 	}
@@ -91,7 +91,7 @@ func (e *Expected) Landed(ctx context.Context) error {
 			errs = append(errs, err)
 			continue
 		}
-		e.permit.Landed(e.changes[i].N, now.Token())
+		e.permit.RecordVersions(e.changes[i].N, now.Token())
 	}
 	return errors.Join(errs...)
 }

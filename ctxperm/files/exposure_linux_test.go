@@ -223,8 +223,8 @@ func paths() (all []string) {
 }
 
 // tree draws what is there: by name, none below what is not there or is no folder.
-func (d draw) tree(what string) map[string]files.Wanted {
-	out := map[string]files.Wanted{}
+func (d draw) tree(what string) map[string]files.DesiredFile {
+	out := map[string]files.DesiredFile{}
 	for _, name := range paths() {
 		kind := "file"
 		if base := path.Base(name); base != "a" && base != "b" {
@@ -233,7 +233,7 @@ func (d draw) tree(what string) map[string]files.Wanted {
 		if up := path.Dir(name); up != "." && out[up].Type != "dir" || d.IntN(6) == 0 {
 			continue
 		}
-		w := files.Wanted{Path: name, Version: d.like(kind), Mtime: time.Unix(1e9, 0)}
+		w := files.DesiredFile{Path: name, Version: d.like(kind), Mtime: time.Unix(1e9, 0)}
 		if kind == "file" {
 			w.Open = content(what + " of " + name)
 		}
@@ -243,7 +243,7 @@ func (d draw) tree(what string) map[string]files.Wanted {
 }
 
 // build makes a tree without the code under test.
-func (d draw) build(t *testing.T, dir string, all map[string]files.Wanted) {
+func (d draw) build(t *testing.T, dir string, all map[string]files.DesiredFile) {
 	t.Helper()
 	order := slices.Sorted(maps.Keys(all))
 	for _, name := range order {
@@ -267,27 +267,27 @@ func (d draw) build(t *testing.T, dir string, all map[string]files.Wanted) {
 }
 
 // wanted is what a program did that made one tree of another.
-func (d draw) wanted(was, will map[string]files.Wanted) (all []files.Wanted) {
+func (d draw) wanted(was, will map[string]files.DesiredFile) (all []files.DesiredFile) {
 	for _, name := range slices.Sorted(maps.Keys(was)) {
 		if _, stays := will[name]; !stays && (path.Dir(name) == "." || will[path.Dir(name)].Type == "dir") {
-			all = append(all, files.Wanted{Path: name})
+			all = append(all, files.DesiredFile{Path: name})
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(will)) {
 		all = append(all, will[name])
 	}
-	slices.SortStableFunc(all, func(a, b files.Wanted) int { return strings.Compare(a.Path, b.Path) })
+	slices.SortStableFunc(all, func(a, b files.DesiredFile) int { return strings.Compare(a.Path, b.Path) })
 	return all
 }
 
 // batch applies what a program wanted, as the only call of a transaction that then ends, unless
 // the process dies.
-func (w *world) batch(h *hosttest.Host, wanted []files.Wanted) error {
+func (w *world) batch(h *hosttest.Host, wanted []files.DesiredFile) error {
 	w.t.Helper()
 	on := h.OnPoint
 	h.OnPoint = nil
 	cfg := w.begin(h).Config()
-	cfg.Changes = func(context.Context, *line.Call, line.Wanted) ([]*record.Approved, error) { return nil, nil }
+	cfg.Changes = func(context.Context, *line.Call, line.ProposedChanges) ([]*record.Approved, error) { return nil, nil }
 	c := line.New(cfg)
 	b, err := files.NewBatch(line.NewKey(), c)
 	require.NoError(w.t, err)
@@ -305,8 +305,8 @@ func (w *world) batch(h *hosttest.Host, wanted []files.Wanted) error {
 	if errors.Is(err, errDead) {
 		return err
 	}
-	lines := append(c.Start(), revert.Line{Call: cfg.ID, Body: &record.Done{Output: []byte("null"), Posts: c.Posts()}}, revert.Line{Body: &record.Committed{}})
-	require.NoError(w.t, cfg.Recorder.Write(w.t.Context(), revert.Write{Lines: lines, End: true, Durable: true}))
+	lines := append(c.Start(), revert.CallRecord{Call: cfg.ID, Body: &record.Done{Output: []byte("null"), Posts: c.Posts()}}, revert.CallRecord{Body: &record.Committed{}})
+	require.NoError(w.t, cfg.Recorder.Write(w.t.Context(), revert.Write{Records: lines, End: true, Durable: true}))
 	return err
 }
 
@@ -315,7 +315,7 @@ type exposure struct {
 	*world
 
 	seed     uint64
-	wanted   []files.Wanted
+	wanted   []files.DesiredFile
 	during   []sight
 	states   []sight // before and after each undertaking
 	observed int
@@ -362,7 +362,7 @@ func (e *exposure) ended(what string) {
 // any name, and with any content, than before all of it or after it.
 func TestNobodyGetsIn(t *testing.T) {
 	rounds, observed := 40, 0
-	if stride() == 1 {
+	if planStep() == 1 {
 		rounds = 3000
 	}
 	for seed := range uint64(rounds) {
@@ -389,7 +389,7 @@ func TestNobodyGetsIn(t *testing.T) {
 // a folder has neither the owner nor the list that it had or was to have, it stays, and is told.
 func TestNobodyGetsInAfterDeath(t *testing.T) {
 	rounds, kept := 40, 0
-	if stride() == 1 {
+	if planStep() == 1 {
 		rounds = 3000
 	}
 	for seed := range uint64(rounds) {
@@ -447,7 +447,7 @@ func TestHeldFolder(t *testing.T) {
 			}
 			return nil
 		}
-		require.ErrorIs(t, w.batch(h, []files.Wanted{
+		require.ErrorIs(t, w.batch(h, []files.DesiredFile{
 			{Path: "d", Version: files.Version{Type: "dir", Perm: 0o705, Owner: own}, Same: true},
 			{Path: "d/a", Version: files.Version{Type: "file", Perm: 0o644, Owner: own}, Mtime: time.Unix(1e9, 0), Open: content("two\n"), Same: true},
 		}), errDead)
@@ -476,7 +476,7 @@ func TestFolderStaysClosed(t *testing.T) {
 			w := newWorld(t)
 			require.NoError(t, os.Mkdir(filepath.Join(w.dir, "d"), 0o755))
 			own := w.root.Self().Owner
-			require.NoError(t, w.batch(w.host(), []files.Wanted{
+			require.NoError(t, w.batch(w.host(), []files.DesiredFile{
 				{Path: "d", Version: files.Version{Type: "dir", Perm: 0o700, Owner: own}, Same: true},
 				{Path: "d/a", Version: files.Version{Type: "file", Perm: 0o600, Owner: own}, Mtime: time.Unix(1e9, 0), Open: content("ours\n")},
 			}))

@@ -17,7 +17,7 @@ import (
 )
 
 // MaxFile is how many bytes a file may have that is read or written whole, where
-// tool.Limits.File says nothing. Larger files can be read in parts and deleted.
+// tool.Limits.MaxFile says nothing. Larger files can be read in parts and deleted.
 const MaxFile = 32 << 20
 
 // Files are the files below one root, for one call. Methods are safe for
@@ -25,7 +25,7 @@ const MaxFile = 32 << 20
 type Files struct {
 	tc   ctxperm.ToolContext
 	name string
-	site site
+	site hostRoot
 
 	entries int // that one operation changes
 }
@@ -33,7 +33,7 @@ type Files struct {
 // Open gives the files below a named root to the call that tc belongs to. It
 // decides nothing: each operation asks for itself.
 func Open(tc ctxperm.ToolContext, root string) (*Files, error) {
-	call := tc.Line(line.NewKey())
+	call := tc.CallState(line.NewKey())
 	if call == nil {
 		return nil, fmt.Errorf("open files: %w", ctxperm.ErrClosed)
 	}
@@ -42,7 +42,7 @@ func Open(tc ctxperm.ToolContext, root string) (*Files, error) {
 	if !ok {
 		return nil, fmt.Errorf("open files: %w: no root %q; there is %s", ctxperm.ErrInvalid, root, rootNames(cfg.Roots))
 	}
-	s := site{root: disk.Straight(r), host: cfg.Recorder.Host(), most: cmp.Or(max(cfg.Files.Bytes, 0), MaxFile)}
+	s := hostRoot{root: disk.WithoutLinks(r), host: cfg.Recorder.Host(), most: cmp.Or(max(cfg.Files.Bytes, 0), MaxFile)}
 	return &Files{tc: tc, name: root, site: s, entries: cmp.Or(max(cfg.Files.Entries, 0), MaxEntries)}, nil
 }
 
@@ -131,7 +131,7 @@ func (f *Files) permit(ctx context.Context, path string, actions ...perm.Action)
 		return ctxperm.Permit{}, "", err
 	}
 	if slices.ContainsFunc(actions, func(a perm.Action) bool { return !a.Observes() }) {
-		if err := p.Turn(ctx, text); err != nil {
+		if err := p.LockResource(ctx, text); err != nil {
 			p.End()
 			return ctxperm.Permit{}, "", err
 		}

@@ -161,7 +161,7 @@ func TestMeddledCrash(t *testing.T) {
 	t.Parallel()
 	meddled(t, func(t *testing.T, a action, d deed) {
 		for n, more := start(t), true; more; n += leap() {
-			for k := n%stride() + 1; ; k += stride() {
+			for k := n%planStep() + 1; ; k += planStep() {
 				w := newWorld(t)
 				w.furnish()
 				m, c := w.meddler(d, a.file, n), &crash{left: n + k}
@@ -185,7 +185,7 @@ func TestMeddledUndo(t *testing.T) {
 	t.Parallel()
 	meddled(t, func(t *testing.T, a action, d deed) {
 		for n, more := start(t), true; more; n += leap() {
-			for k := n%stride() + 1; ; k += stride() {
+			for k := n%planStep() + 1; ; k += planStep() {
 				w := newWorld(t)
 				w.furnish()
 				require.NoError(t, w.do(w.host(), a.do))
@@ -210,7 +210,7 @@ func TestMeddledRecovery(t *testing.T) {
 	t.Parallel()
 	meddled(t, func(t *testing.T, a action, d deed) {
 		for n, first := start(t), true; first; n += leap() {
-			for k, more := n%stride()+1, true; more; k += stride() {
+			for k, more := n%planStep()+1, true; more; k += planStep() {
 				w := newWorld(t)
 				w.furnish()
 				c := &crash{left: n}

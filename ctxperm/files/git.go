@@ -21,7 +21,7 @@ import (
 // approveGit asks for changes that make git run code later, once more and with all
 // that the operation changes: only now is known what the files hold. The first of
 // them is not yet recorded, so the call can wait for an approval.
-func (f *Files) approveGit(ctx context.Context, p ctxperm.Permit, changes []effect.Change, intents []intent, altered []alteration) error {
+func (f *Files) approveGit(ctx context.Context, p ctxperm.Permit, changes []effect.Change, intents []plannedEdit, altered []fileEdit) error {
 	git := f.gitFacts(altered)
 	accesses, facts, err := allAsked(changes)
 	if err != nil {
@@ -35,7 +35,7 @@ func (f *Files) approveGit(ctx context.Context, p ctxperm.Permit, changes []effe
 	if !runs {
 		return nil
 	}
-	call := p.Line(line.NewKey())
+	call := p.CallState(line.NewKey())
 	if call == nil {
 		return ctxperm.ErrClosed
 	}
@@ -50,7 +50,7 @@ func (f *Files) approveGit(ctx context.Context, p ctxperm.Permit, changes []effe
 
 // gitFacts returns for each alteration what it makes git run later, in their order;
 // nil where that is nothing.
-func (f *Files) gitFacts(altered []alteration) []*perm.GitFacts {
+func (f *Files) gitFacts(altered []fileEdit) []*perm.GitFacts {
 	changes := make([]gitguard.Change, len(altered))
 	for i, a := range altered {
 		changes[i] = gitguard.Change{
@@ -105,7 +105,7 @@ func lookOutside(name string, root fs.FileInfo) (target string, is bool, err err
 }
 
 // inline returns the content that was kept of what an alteration displaces.
-func inline(a alteration) ([]byte, bool) {
+func inline(a fileEdit) ([]byte, bool) {
 	if a.blob == nil {
 		return nil, false
 	}

@@ -127,26 +127,26 @@ func (r *record) time() time.Time {
 }
 
 // image is what it takes to make the recorded state again.
-func (r *record) image(ctx context.Context, keep journal.Keeper) (image, error) {
+func (r *record) image(ctx context.Context, keep journal.ContentStore) (fileImage, error) {
 	v, err := r.version()
 	if err != nil {
-		return image{}, err
+		return fileImage{}, err
 	}
-	img := image{Version: v, mtime: r.time()}
+	img := fileImage{Version: v, mtime: r.time()}
 	img.twin = r.twin()
 	if v.Type != typeFile {
 		return img, nil
 	}
 	if r.Kept == nil {
-		return image{}, errors.New("its content was not kept")
+		return fileImage{}, errors.New("its content was not kept")
 	}
-	img.open = func() (io.ReadCloser, error) { return keep.Open(ctx, *r.Kept) }
+	img.open = func() (io.ReadCloser, error) { return keep.OpenContent(ctx, *r.Kept) }
 	return img, nil
 }
 
 // rewritten is a file with other content, from memory, or a new one.
-func rewritten(was Version, data []byte) image {
-	img := image{Version: was.unprivileged(), fresh: was.Type == ""}
+func rewritten(was Version, data []byte) fileImage {
+	img := fileImage{Version: was.unprivileged(), fresh: was.Type == ""}
 	img.Type, img.Content = typeFile, string(canon.SumBytes(data))
 	img.open = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil }
 	return img

@@ -170,8 +170,8 @@ func raced() map[string]func(ctx context.Context, f *files.Files) (any, error) {
 }
 
 // wants is what a program may have done behind the door.
-func wants(now time.Time) []files.Wanted {
-	return []files.Wanted{
+func wants(now time.Time) []files.DesiredFile {
+	return []files.DesiredFile{
 		{Path: "door/file", Version: files.Version{Type: "file", Perm: 0o644}, Mtime: now, Open: content("ours")},
 		{Path: "door/made"},
 		{Path: "door/new", Version: files.Version{Type: "dir", Perm: 0o755}},
@@ -188,7 +188,7 @@ func content(text string) func() (io.ReadCloser, error) {
 // apply makes the changes of a program.
 func (f *frontier) apply(ctx context.Context, c *line.Call) error {
 	cfg := c.Config()
-	cfg.Changes = func(context.Context, *line.Call, line.Wanted) ([]*record.Approved, error) { return nil, nil }
+	cfg.Changes = func(context.Context, *line.Call, line.ProposedChanges) ([]*record.Approved, error) { return nil, nil }
 	b, err := files.NewBatch(line.NewKey(), line.New(cfg))
 	require.NoError(f.t, err)
 	defer b.Close()
@@ -223,7 +223,7 @@ func TestNothingLeavesTheRoot(t *testing.T) {
 		}
 	}
 	tried := func() bool { return naive > 0 && through["read"] > 0 && through["write"] > 0 }
-	for round := 0; round < rounds || !tried() && round < 10_000 || stride() == 1 && time.Now().Before(end); round++ {
+	for round := 0; round < rounds || !tried() && round < 10_000 || planStep() == 1 && time.Now().Before(end); round++ {
 		f := newFrontier(t)
 		for _, name := range append(names, "apply") {
 			f.journal = journal.Memory()

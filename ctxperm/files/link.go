@@ -28,7 +28,7 @@ func (f *Files) Symlink(ctx context.Context, target, name string) error {
 	if err := f.free(ctx, name); err != nil {
 		return err
 	}
-	a, err := f.fresh(name, image{Version: Version{Type: typeLink, Target: target}, fresh: true})
+	a, err := f.fresh(name, fileImage{Version: Version{Type: typeLink, Target: target}, fresh: true})
 	if err != nil {
 		return err
 	}

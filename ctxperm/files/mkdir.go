@@ -29,11 +29,11 @@ func (f *Files) Mkdir(ctx context.Context, path string, bits fs.FileMode) error 
 		}
 		return refused(err)
 	}
-	return f.alter(ctx, p, alteration{path: path, text: text, build: func(was state, _ *journal.Blob) (image, error) {
+	return f.alter(ctx, p, fileEdit{path: path, text: text, build: func(was state, _ *journal.Blob) (fileImage, error) {
 		if was.exists() {
-			return image{}, conflict(path, "it exists by now")
+			return fileImage{}, conflict(path, "it exists by now")
 		}
-		return image{Version: Version{Type: typeDir, Perm: bits}, fresh: true}, nil
+		return fileImage{Version: Version{Type: typeDir, Perm: bits}, fresh: true}, nil
 	}})
 }
 
@@ -58,7 +58,7 @@ func (f *Files) MkdirAll(ctx context.Context, path string, bits fs.FileMode) err
 // makeDirs makes what is missing of a path, topmost first.
 func (f *Files) makeDirs(ctx context.Context, path string, bits fs.FileMode) error {
 	var accesses []perm.ResourceAccess
-	var all []alteration
+	var all []fileEdit
 	for end := range ends(path) {
 		dir := path[:end]
 		info, err := f.site.lstat(ctx, dir)
@@ -76,14 +76,14 @@ func (f *Files) makeDirs(ctx context.Context, path string, bits fs.FileMode) err
 			return err
 		}
 		accesses = append(accesses, perm.Access(perm.Write, text))
-		all = append(all, alteration{path: dir, text: text, build: func(was state, _ *journal.Blob) (image, error) {
+		all = append(all, fileEdit{path: dir, text: text, build: func(was state, _ *journal.Blob) (fileImage, error) {
 			if was.Type == typeDir { // somebody was faster
-				return image{Version: was.Version}, nil
+				return fileImage{Version: was.Version}, nil
 			}
 			if was.exists() {
-				return image{}, conflict(dir, "it exists by now")
+				return fileImage{}, conflict(dir, "it exists by now")
 			}
-			return image{Version: Version{Type: typeDir, Perm: bits}, fresh: true}, nil
+			return fileImage{Version: Version{Type: typeDir, Perm: bits}, fresh: true}, nil
 		}})
 	}
 	if len(all) == 0 {

@@ -43,7 +43,7 @@ func (f *Files) Move(ctx context.Context, from, to string) error {
 	}
 	defer p.End()
 	taken := map[string]capture{}
-	var all []alteration
+	var all []fileEdit
 	for _, n := range t.nodes {
 		var c capture
 		if c.was, c.blob, err = f.capture(ctx, p, n.path); err != nil {
@@ -83,7 +83,7 @@ func (f *Files) Copy(ctx context.Context, from, to string) error {
 		return err
 	}
 	defer p.End()
-	var all []alteration
+	var all []fileEdit
 	for _, n := range t.nodes {
 		was, err := f.site.look(ctx, n.path, hashing)
 		if err != nil {
@@ -160,18 +160,18 @@ func (f *Files) free(ctx context.Context, name string) error {
 func moved(name, from, to string) string { return to + strings.TrimPrefix(name, from) }
 
 // likeness is what is to be like a state, under another name.
-func likeness(was state) image {
-	img := image{Version: was.unprivileged()}
+func likeness(was state) fileImage {
+	img := fileImage{Version: was.unprivileged()}
 	img.Owner = disk.Owner{} // of who makes it
 	return img
 }
 
 // fresh makes something where there is nothing.
-func (f *Files) fresh(name string, img image) (alteration, error) {
+func (f *Files) fresh(name string, img fileImage) (fileEdit, error) {
 	text, err := f.resource(name)
-	return alteration{path: name, text: text, build: func(was state, _ *journal.Blob) (image, error) {
+	return fileEdit{path: name, text: text, build: func(was state, _ *journal.Blob) (fileImage, error) {
 		if was.exists() {
-			return image{}, conflict(name, "it exists by now")
+			return fileImage{}, conflict(name, "it exists by now")
 		}
 		return img, nil
 	}}, err
@@ -183,7 +183,7 @@ var errOther = errors.New("it changed while it was copied")
 
 // pinned opens a file and ends with errOther where its content is not that of
 // the state.
-func (s site) pinned(name string, was state) (io.ReadCloser, error) {
+func (s hostRoot) pinned(name string, was state) (io.ReadCloser, error) {
 	file, err := s.root.Open(name)
 	if err != nil {
 		return nil, err

@@ -11,7 +11,7 @@ import (
 
 // born completes an image of something new: to whom it belongs, and what its folder
 // gives it. Made are the folders that are there by then.
-func (f *Files) born(ctx context.Context, path string, img image, made map[string]Version) (image, error) {
+func (f *Files) born(ctx context.Context, path string, img fileImage, made map[string]Version) (fileImage, error) {
 	me := f.site.root.Self().Owner
 	if img.Type == "" || !img.fresh && (img.Owner.Known || !me.Known) {
 		return img, nil
@@ -20,7 +20,7 @@ func (f *Files) born(ctx context.Context, path string, img image, made map[strin
 	if !ok {
 		is, err := f.site.look(ctx, parentOf(path), hashing)
 		if err != nil {
-			return image{}, refused(err)
+			return fileImage{}, refused(err)
 		}
 		folder = is.Version
 	}
@@ -50,7 +50,7 @@ func (f *Files) born(ctx context.Context, path string, img image, made map[strin
 
 // carries refuses a version under a name that this process could not make there: it may
 // not give files to that owner or group, or may not set an attribute.
-func (s site) carries(ctx context.Context, name string, v Version, folder func(string) (disk.Info, error)) error {
+func (s hostRoot) carries(ctx context.Context, name string, v Version, folder func(string) (disk.Info, error)) error {
 	if v.Type == "" {
 		return nil
 	}
@@ -74,7 +74,7 @@ func (s site) carries(ctx context.Context, name string, v Version, folder func(s
 
 // reversible refuses an alteration of which one side could not be made by this process.
 // A folder that stays one only gets what is other than before.
-func (s site) reversible(ctx context.Context, name string, was, will Version, folder func(string) (disk.Info, error)) error {
+func (s hostRoot) reversible(ctx context.Context, name string, was, will Version, folder func(string) (disk.Info, error)) error {
 	if was.Type == typeDir && will.Type == typeDir {
 		if was.Owner == will.Owner {
 			was.Owner, will.Owner = disk.Owner{}, disk.Owner{}

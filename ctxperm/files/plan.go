@@ -19,8 +19,8 @@ var errJournal = errors.New("content could not be kept for the undo of the undo"
 
 // plan is one resource while its step is being worked out.
 type plan struct {
-	chain
-	site
+	changeChain
+	hostRoot
 	path string
 	at   place
 
@@ -40,12 +40,12 @@ type place struct {
 // Plan settles what the changes left, compares each resource with the versions
 // that the call knows, and orders the steps: what is to be removed first, deepest
 // first, then the rest, topmost first.
-func (s scheme) Plan(ctx context.Context, changes []effect.Change, keep journal.Keeper) ([]effect.Step, []journal.Blob, error) {
+func (s scheme) Plan(ctx context.Context, changes []effect.Change, keep journal.ContentStore) ([]effect.Step, []journal.Blob, error) {
 	settled := s.settleAll(ctx, changes)
 	current, broken, idle := chains(changes)
 	plans := make([]*plan, 0, len(current))
 	for _, c := range current {
-		p := &plan{chain: c}
+		p := &plan{changeChain: c}
 		s.judge(ctx, p, settled[c.resource], keep)
 		plans = append(plans, p)
 	}
@@ -85,7 +85,7 @@ func (s scheme) Plan(ctx context.Context, changes []effect.Change, keep journal.
 // did not work, by resource.
 func (s scheme) settleAll(ctx context.Context, changes []effect.Change) map[string]error {
 	failed := map[string]error{}
-	roots, d := map[string]disk.Root{}, debts{}
+	roots, d := map[string]disk.Root{}, pendingSyncs{}
 	for _, c := range slices.Backward(changes) {
 		w, err := s.settle(ctx, c)
 		if err == nil && w != nil {
@@ -96,7 +96,7 @@ func (s scheme) settleAll(ctx context.Context, changes []effect.Change) map[stri
 			failed[c.Resource] = fmt.Errorf("settle %s: %w", c.Resource, err)
 		}
 	}
-	unpaid := d.pay(ctx, site{host: s.host})
+	unpaid := d.pay(ctx, hostRoot{host: s.host})
 	for resource, root := range roots {
 		if err := unpaid[root]; err != nil {
 			failed[resource] = err
@@ -106,7 +106,7 @@ func (s scheme) settleAll(ctx context.Context, changes []effect.Change) map[stri
 }
 
 // idleSteps accounts for resources of which every change came to nothing.
-func idleSteps(idle []effect.Change, current []chain) []effect.Step {
+func idleSteps(idle []effect.Change, current []changeChain) []effect.Step {
 	var steps []effect.Step
 	known := make(map[string]bool, len(current))
 	for _, c := range current {
@@ -116,14 +116,14 @@ func idleSteps(idle []effect.Change, current []chain) []effect.Step {
 		if known[c.Resource] {
 			continue
 		}
-		none := chain{resource: c.Resource, changes: []effect.Change{c}}
+		none := changeChain{resource: c.Resource, changes: []effect.Change{c}}
 		steps = append(steps, none.nothing(effect.Already, "the change had no effect"))
 	}
 	return steps
 }
 
 // nothing is a step that is not done.
-func (c chain) nothing(o effect.Outcome, why string) effect.Step {
+func (c changeChain) nothing(o effect.Outcome, why string) effect.Step {
 	return effect.Step{
 		Of: c.numbers(), Plan: o, Why: why,
 		Change: effect.Change{Scheme: SchemeName, Resource: c.resource},
@@ -139,7 +139,7 @@ func (p *plan) no(o effect.Outcome, why string) {
 }
 
 // judge compares what is there with what the call knows.
-func (s scheme) judge(ctx context.Context, p *plan, unsettled error, keep journal.Keeper) {
+func (s scheme) judge(ctx context.Context, p *plan, unsettled error, keep journal.ContentStore) {
 	w, inv, err := s.swap(p.changes[0])
 	if err != nil {
 		p.no(effect.Failed, err.Error())
@@ -154,13 +154,13 @@ func (s scheme) judge(ctx context.Context, p *plan, unsettled error, keep journa
 		p.no(effect.Failed, unsettled.Error())
 		return
 	}
-	var small sink
+	var small contentSink
 	small, p.blob = keepingSmall(ctx, keep)
 	if p.now, err = w.look(ctx, w.target, small); err != nil {
 		p.no(outcomeOf(err), err.Error())
 		return
 	}
-	p.site = w.site
+	p.hostRoot = w.hostRoot
 	switch now := p.now.Token(); {
 	//mutant:token
 	case p.pre().Same(now) && (!p.left(now) || !p.touched()):
@@ -187,11 +187,11 @@ func (p *plan) below(plans []*plan) {
 		//mutant:token
 		switch found := o.pre().Same(o.now.Token()); {
 		case p.was == nil && (found || o.restores()):
-			p.site = o.site
+			p.hostRoot = o.hostRoot
 			p.no(effect.Already, "")
 			return
 		case p.was != nil && o.restores() && p.left(effect.Absent):
-			p.site, p.hidden = o.site, true
+			p.hostRoot, p.hidden = o.hostRoot, true
 			p.step = effect.Step{Of: p.numbers(), Plan: effect.Restored}
 			return
 		}
@@ -301,7 +301,7 @@ func (p *plan) checkEntries(ctx context.Context, removed map[place]bool) {
 
 // counter makes the counter-change, and keeps what it is going to displace, so
 // that the undo can itself be taken back.
-func (s scheme) counter(ctx context.Context, p *plan, times map[string]folderTimes, keep journal.Keeper) (*journal.Blob, error) {
+func (s scheme) counter(ctx context.Context, p *plan, times map[string]folderTimes, keep journal.ContentStore) (*journal.Blob, error) {
 	if !p.restores() {
 		return nil, nil
 	}
@@ -336,7 +336,7 @@ func (s scheme) counter(ctx context.Context, p *plan, times map[string]folderTim
 
 // keep looks at what is going to be displaced, and keeps its content. It failed where the
 // journal did.
-func (p *plan) keep(ctx context.Context, keep journal.Keeper) (again state, blob *journal.Blob, failed, err error) {
+func (p *plan) keep(ctx context.Context, keep journal.ContentStore) (again state, blob *journal.Blob, failed, err error) {
 	switch {
 	case p.hidden:
 		return state{}, nil, nil, nil
@@ -346,7 +346,7 @@ func (p *plan) keep(ctx context.Context, keep journal.Keeper) (again state, blob
 		return p.now, p.blob, nil, nil
 	}
 	into, blob := keeping(func(r io.Reader) (journal.Blob, error) {
-		b, err := keep.Keep(ctx, r)
+		b, err := keep.StoreContent(ctx, r)
 		failed = err
 		return b, err
 	})
@@ -360,8 +360,8 @@ func (p *plan) keep(ctx context.Context, keep journal.Keeper) (again state, blob
 // keepingSmall makes a sink that keeps content which travels in the batch that names it, so
 // that it is read once, and only digests what is larger: that is kept when it is known that it
 // has to be.
-func keepingSmall(ctx context.Context, keep journal.Keeper) (sink, *journal.Blob) {
-	into, blob := keeping(func(r io.Reader) (journal.Blob, error) { return keep.Keep(ctx, r) })
+func keepingSmall(ctx context.Context, keep journal.ContentStore) (contentSink, *journal.Blob) {
+	into, blob := keeping(func(r io.Reader) (journal.Blob, error) { return keep.StoreContent(ctx, r) })
 	return func(r io.Reader) (string, error) {
 		*blob = journal.Blob{}
 		f, ok := r.(disk.File)

@@ -303,7 +303,7 @@ func TestWrittenBack(t *testing.T) {
 // back as a whole, also by a process that may die.
 func TestAnyCall(t *testing.T) {
 	runs := 800
-	if stride() == 1 {
+	if planStep() == 1 {
 		runs = 30_000
 	}
 	for seed := range uint64(runs) {
@@ -395,7 +395,7 @@ func TestPreviewOfZeros(t *testing.T) {
 			require.NoError(t, w.do(w.host(), func(ctx context.Context, f *files.Files) error {
 				return f.Write(ctx, "zeros", []byte(data), files.WriteOptions{})
 			}))
-			rep, err := w.reverter(w.host()).Preview(t.Context(), txn, revert.Undoing{})
+			rep, err := w.reverter(w.host()).Preview(t.Context(), txn, revert.Options{})
 			require.NoError(t, err)
 			require.Len(t, rep.Items, 1)
 			require.Equal(t, effect.Restored, rep.Items[0].Outcome, rep.Items[0].Why)

@@ -72,7 +72,7 @@ func (r *writer) end() []string {
 // folder or in a blob that the journal names.
 func TestRacingWriter(t *testing.T) {
 	rounds := 300
-	if stride() == 1 {
+	if planStep() == 1 {
 		rounds = 5_000
 	}
 	outcomes := map[effect.Outcome]int{}

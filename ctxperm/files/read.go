@@ -123,7 +123,7 @@ func (f *Files) List(ctx context.Context, dir string) ([]Info, error) {
 }
 
 // open gives a regular file to act, never one behind a link.
-func (s site) open(ctx context.Context, path string, act func(disk.File, disk.Info) error) error {
+func (s hostRoot) open(ctx context.Context, path string, act func(disk.File, disk.Info) error) error {
 	info, err := s.lstat(ctx, path)
 	if err != nil {
 		return err
@@ -153,7 +153,7 @@ func (s site) open(ctx context.Context, path string, act func(disk.File, disk.In
 }
 
 // slurp reads a file and the state that belongs to exactly these bytes.
-func (s site) slurp(ctx context.Context, path string) (state, []byte, error) {
+func (s hostRoot) slurp(ctx context.Context, path string) (state, []byte, error) {
 	if err := s.open(ctx, path, func(disk.File, disk.Info) error { return nil }); err != nil {
 		return state{}, nil, err
 	}

@@ -86,7 +86,7 @@ func outside(n int) string {
 }
 
 // linked looks at the links of what a step brought back.
-func (t *stride) linked(ctx context.Context) (effect.Outcome, string) {
+func (t *planStep) linked(ctx context.Context) (effect.Outcome, string) {
 	will := t.inv.Will
 	if will == nil || will.Type != typeFile {
 		return effect.Restored, ""

@@ -32,19 +32,19 @@ func (s scheme) Name() string { return SchemeName }
 var errNoRoot = errors.New("its recorded folder is not there; name the folder that it is now, also a copy or a restored backup")
 
 // locate finds the file that a resource stands for.
-func (s scheme) locate(resource string) (site, string, error) {
+func (s scheme) locate(resource string) (hostRoot, string, error) {
 	r, err := perm.ParseResource(resource)
 	if err != nil {
-		return site{}, "", err
+		return hostRoot{}, "", err
 	}
 	if r.Kind() != perm.KindFile || r.Path() == "" {
-		return site{}, "", fmt.Errorf("%s is not a file below a root", resource)
+		return hostRoot{}, "", fmt.Errorf("%s is not a file below a root", resource)
 	}
 	root, ok := s.roots(r.Root())
 	if !ok {
-		return site{}, "", fmt.Errorf("root %q: %w", r.Root(), errNoRoot)
+		return hostRoot{}, "", fmt.Errorf("root %q: %w", r.Root(), errNoRoot)
 	}
-	return site{root: disk.Straight(root), host: s.host}, r.Path(), nil
+	return hostRoot{root: disk.WithoutLinks(root), host: s.host}, r.Path(), nil
 }
 
 func (s scheme) swap(c effect.Change) (*swap, inverse, error) {

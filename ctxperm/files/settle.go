@@ -34,7 +34,7 @@ import (
 func (w *swap) settle(ctx context.Context) error {
 	_, err := w.lstat(ctx, w.mark())
 	if err == nil {
-		return w.settleWeakly(ctx)
+		return w.settleNonAtomic(ctx)
 	}
 	if !missing(err) {
 		return err

@@ -14,8 +14,8 @@ import (
 	"github.com/remit-dev/remit/revert/diff"
 )
 
-// share is the part of a batch that lies in one root.
-type share struct {
+// rootChangeSet is the part of a batch that lies in one root.
+type rootChangeSet struct {
 	*Files
 
 	permit  ctxperm.Permit
@@ -25,14 +25,14 @@ type share struct {
 	absent  map[string]bool      // directories to be, where there is none now: nothing is below them
 	stays   map[string]Version   // files of several names that are as they were
 	folders map[string]disk.Info // that are altered, as they are to be
-	altered []alteration
-	intents []intent
+	altered []fileEdit
+	intents []plannedEdit
 }
 
 // survey finds out what has to be done. What goes comes first, from below, then
 // what comes, from above. Folders that only let in less come before all that, and those that
 // let in more after it (see hold).
-func (s *share) survey(ctx context.Context, wanted []Wanted) error {
+func (s *rootChangeSet) survey(ctx context.Context, wanted []DesiredFile) error {
 	for _, w := range wanted {
 		s.wanted[w.Path] = true
 		if w.Type == typeDir && !w.Mtime.IsZero() {
@@ -48,8 +48,8 @@ func (s *share) survey(ctx context.Context, wanted []Wanted) error {
 		}
 	}
 	me := s.site.root.Self().Owner
-	place := func(a alteration) int { return holding(a.was.Version, a.img.Version, me).place() }
-	slices.SortStableFunc(s.altered, func(a, b alteration) int {
+	place := func(a fileEdit) int { return holding(a.was.Version, a.img.Version, me).place() }
+	slices.SortStableFunc(s.altered, func(a, b fileEdit) int {
 		switch at := place(a); {
 		case at != place(b):
 			return at - place(b)
@@ -70,7 +70,7 @@ func (s *share) survey(ctx context.Context, wanted []Wanted) error {
 }
 
 // want makes one path as the program left it.
-func (s *share) want(ctx context.Context, w Wanted) error {
+func (s *rootChangeSet) want(ctx context.Context, w DesiredFile) error {
 	now, err := s.now(ctx, w.Path)
 	if err != nil {
 		return err
@@ -101,7 +101,7 @@ func (s *share) want(ctx context.Context, w Wanted) error {
 
 // now describes what is at a path. Below what is no directory there is nothing, nor
 // below a symbolic link: the path does not lead through it.
-func (s *share) now(ctx context.Context, name string) (disk.Info, error) {
+func (s *rootChangeSet) now(ctx context.Context, name string) (disk.Info, error) {
 	if _, err := s.resource(name); err != nil {
 		return disk.Info{}, err
 	}
@@ -118,12 +118,12 @@ func (s *share) now(ctx context.Context, name string) (disk.Info, error) {
 
 // sets reports whether the program gave a folder a time of its choice. Any other
 // new time follows from names that came and went, and those that stayed record it.
-func (s *share) sets(w Wanted, now disk.Info) bool {
+func (s *rootChangeSet) sets(w DesiredFile, now disk.Info) bool {
 	return !w.Mtime.IsZero() && !w.Mtime.Equal(now.Mtime) && (w.Mtime.Before(s.since) || w.Mtime.After(s.site.host.Now()))
 }
 
 // alike reports whether nothing has to be done.
-func (s *share) alike(ctx context.Context, w Wanted, now disk.Info, img image) (bool, error) {
+func (s *rootChangeSet) alike(ctx context.Context, w DesiredFile, now disk.Info, img fileImage) (bool, error) {
 	if now.Type.String() != w.Type {
 		return false, nil
 	}
@@ -145,7 +145,7 @@ func (s *share) alike(ctx context.Context, w Wanted, now disk.Info, img image) (
 // ours refuses what somebody else touched while the program ran. A file that began
 // as another one and whose name is free now was moved by the program, or is one that
 // somebody else has removed: the time of its directory tells.
-func (s *share) ours(ctx context.Context, w Wanted, now disk.Info) error {
+func (s *rootChangeSet) ours(ctx context.Context, w DesiredFile, now disk.Info) error {
 	if now.Type == 0 && w.Copied && !s.absent[w.Path] && !s.absent[path.Dir(w.Path)] {
 		parent, err := s.site.lstat(ctx, parentOf(w.Path))
 		if err != nil {
@@ -163,12 +163,12 @@ func (s *share) ours(ctx context.Context, w Wanted, now disk.Info) error {
 	return nil
 }
 
-func (s *share) touched(info disk.Info) bool {
+func (s *rootChangeSet) touched(info disk.Info) bool {
 	return info.Type != 0 && !info.Ctime.IsZero() && !info.Ctime.Before(s.since)
 }
 
 // remove takes away what is at a path, with all that is below it.
-func (s *share) remove(ctx context.Context, name string, now disk.Info) error {
+func (s *rootChangeSet) remove(ctx context.Context, name string, now disk.Info) error {
 	switch {
 	case now.Type == 0:
 		return nil
@@ -179,11 +179,11 @@ func (s *share) remove(ctx context.Context, name string, now disk.Info) error {
 	case s.touched(now):
 		return conflict(name, "it was changed while the program ran")
 	}
-	return s.alter1(ctx, name, now, image{})
+	return s.alter1(ctx, name, now, fileImage{})
 }
 
 // clear takes away what is in a directory, except what is to be there.
-func (s *share) clear(ctx context.Context, dir string, keep bool) error {
+func (s *rootChangeSet) clear(ctx context.Context, dir string, keep bool) error {
 	found, err := s.site.entries(ctx, dir)
 	if err != nil {
 		return refused(err)
@@ -204,12 +204,12 @@ func (s *share) clear(ctx context.Context, dir string, keep bool) error {
 }
 
 // alter1 adds one alteration, and keeps what it displaces.
-func (s *share) alter1(ctx context.Context, name string, now disk.Info, img image) error {
+func (s *rootChangeSet) alter1(ctx context.Context, name string, now disk.Info, img fileImage) error {
 	text, err := s.resource(name)
 	if err != nil {
 		return err
 	}
-	a := alteration{path: name, text: text, was: &state{}, removes: img.Type == ""}
+	a := fileEdit{path: name, text: text, was: &state{}, removes: img.Type == ""}
 	if now.Type != 0 {
 		was, blob, err := s.capture(ctx, s.permit, name)
 		if err != nil {
@@ -237,7 +237,7 @@ func (s *share) alter1(ctx context.Context, name string, now disk.Info, img imag
 }
 
 // folder is what a folder is going to be like, as far as its entries take after it.
-func (s *share) folder(ctx context.Context) func(string) (disk.Info, error) {
+func (s *rootChangeSet) folder(ctx context.Context) func(string) (disk.Info, error) {
 	return func(dir string) (disk.Info, error) {
 		if is, ok := s.folders[dir]; ok {
 			return is, nil
@@ -247,7 +247,7 @@ func (s *share) folder(ctx context.Context) func(string) (disk.Info, error) {
 }
 
 // draft makes the change of an alteration.
-func (s *share) draft(ctx context.Context, a *alteration) (*intent, error) {
+func (s *rootChangeSet) draft(ctx context.Context, a *fileEdit) (*plannedEdit, error) {
 	in, err := s.intent(ctx, a, *a.img, s.times)
 	if err == nil && in == nil {
 		err = invalid(a.path, "it would not change") // alike said that it does
@@ -257,8 +257,8 @@ func (s *share) draft(ctx context.Context, a *alteration) (*intent, error) {
 
 // wantedImage is what a path is to become. Setuid and setgid do not pass to content
 // that a program chose.
-func wantedImage(w Wanted) (image, error) {
-	img := image{Version: w.Version, mtime: w.Mtime, open: w.Open, again: w.Same}
+func wantedImage(w DesiredFile) (fileImage, error) {
+	img := fileImage{Version: w.Version, mtime: w.Mtime, open: w.Open, again: w.Same}
 	switch w.Type {
 	case typeLink:
 		img.Perm = 0
@@ -267,12 +267,12 @@ func wantedImage(w Wanted) (image, error) {
 		return img, nil
 	case typeFile:
 	default:
-		return image{}, invalid(w.Path, "it is neither a file nor a link nor a directory")
+		return fileImage{}, invalid(w.Path, "it is neither a file nor a link nor a directory")
 	}
 	img.left, img.Version = img.Version, img.unprivileged()
 	r, err := w.Open()
 	if err != nil {
-		return image{}, err
+		return fileImage{}, err
 	}
 	defer func() { _ = r.Close() }()
 	img.Content, err = hashing(r)
@@ -280,7 +280,7 @@ func wantedImage(w Wanted) (image, error) {
 }
 
 // retimes reports whether only the time of a file differs.
-func retimes(was state, img image) bool {
+func retimes(was state, img fileImage) bool {
 	if img.retimed {
 		return was.Type == typeDir
 	}
@@ -289,7 +289,7 @@ func retimes(was state, img image) bool {
 
 // join lets names of one new file share it: all but the first are made as links. They are
 // one file, so what the program could not change of it at one name is that of all.
-func (s *share) join(wanted []Wanted) {
+func (s *rootChangeSet) join(wanted []DesiredFile) {
 	inode := map[string]uint64{}
 	first, is := map[uint64]string{}, map[uint64]Version{}
 	for _, w := range wanted {
@@ -324,7 +324,7 @@ func (s *share) join(wanted []Wanted) {
 }
 
 // delta shows one alteration before it is done.
-func (f *Files) delta(in intent, a alteration) (diff.Delta, error) {
+func (f *Files) delta(in plannedEdit, a fileEdit) (diff.Delta, error) {
 	before, err := a.was.record(nil).sight(in.change.Pre)
 	if err != nil {
 		return diff.Delta{}, err
@@ -346,7 +346,7 @@ var errNoTwin = errors.New("there is no such file to share")
 
 // draftTwin makes the draft another name of a file that is what the image is. It looks before
 // that, since the folder of the draft may let in others than that of the file.
-func (w *swap) draftTwin(ctx context.Context, img image) error {
+func (w *swap) draftTwin(ctx context.Context, img fileImage) error {
 	was, err := w.look(ctx, img.twin, hashing)
 	//mutant:token
 	if err != nil || !was.Token().Same(img.Token()) || !img.mtime.IsZero() && !was.info.Mtime.Equal(img.mtime) {

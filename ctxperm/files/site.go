@@ -14,29 +14,29 @@ import (
 	"github.com/remit-dev/remit/internal/sparse"
 )
 
-// site is a root seen through the host's scheduling points: each method passes
+// hostRoot is a root seen through the host's scheduling points: each method passes
 // one before it touches the disk.
-type site struct {
+type hostRoot struct {
 	root disk.Root
 	host host.Host
 	most int // bytes of a file that is read or written whole
 }
 
-func (s site) rename(ctx context.Context, from, to string) error {
+func (s hostRoot) rename(ctx context.Context, from, to string) error {
 	if err := s.host.Point(ctx, "files.rename"); err != nil {
 		return err
 	}
 	return s.root.RenameNoReplace(from, to)
 }
 
-func (s site) exchange(ctx context.Context, a, b string) error {
+func (s hostRoot) exchange(ctx context.Context, a, b string) error {
 	if err := s.host.Point(ctx, "files.exchange"); err != nil {
 		return err
 	}
 	return s.root.Exchange(a, b)
 }
 
-func (s site) remove(ctx context.Context, name string) error {
+func (s hostRoot) remove(ctx context.Context, name string) error {
 	if err := s.host.Point(ctx, "files.remove"); err != nil {
 		return err
 	}
@@ -44,12 +44,12 @@ func (s site) remove(ctx context.Context, name string) error {
 }
 
 // syncDir makes the names in the directory of a file durable.
-func (s site) syncDir(ctx context.Context, name string) error {
+func (s hostRoot) syncDir(ctx context.Context, name string) error {
 	return s.syncIn(ctx, path.Dir(name))
 }
 
 // syncIn makes the names in a directory durable, and its own bits.
-func (s site) syncIn(ctx context.Context, dir string) error {
+func (s hostRoot) syncIn(ctx context.Context, dir string) error {
 	if err := s.host.Point(ctx, "files.syncdir"); err != nil {
 		return err
 	}
@@ -59,7 +59,7 @@ func (s site) syncIn(ctx context.Context, dir string) error {
 
 // syncAll makes everything durable that was written, at once. It is disk.ErrUnsupported
 // where that cannot be.
-func (s site) syncAll(ctx context.Context) error {
+func (s hostRoot) syncAll(ctx context.Context) error {
 	if err := s.host.Point(ctx, "files.syncall"); err != nil {
 		return err
 	}
@@ -67,7 +67,7 @@ func (s site) syncAll(ctx context.Context) error {
 	return s.root.SyncAll()
 }
 
-func (s site) lstat(ctx context.Context, name string) (disk.Info, error) {
+func (s hostRoot) lstat(ctx context.Context, name string) (disk.Info, error) {
 	if err := s.host.Point(ctx, "files.lstat"); err != nil {
 		return disk.Info{}, err
 	}
@@ -76,12 +76,12 @@ func (s site) lstat(ctx context.Context, name string) (disk.Info, error) {
 
 // quiet fails with disk.ErrBusy while somebody has the file open for writing,
 // and says nothing where the system cannot tell.
-func (s site) quiet(ctx context.Context, name string) error {
+func (s hostRoot) quiet(ctx context.Context, name string) error {
 	if err := s.host.Point(ctx, "files.quiet"); err != nil {
 		return err
 	}
 	//mutant:lease
-	err := s.root.Quiet(name)
+	err := s.root.TryLease(name)
 	if errors.Is(err, disk.ErrUnsupported) || errors.Is(err, disk.ErrType) {
 		return nil
 	}
@@ -89,7 +89,7 @@ func (s site) quiet(ctx context.Context, name string) error {
 }
 
 // entries lists the names in a directory, the reserved ones too.
-func (s site) entries(ctx context.Context, name string) ([]disk.Info, error) {
+func (s hostRoot) entries(ctx context.Context, name string) ([]disk.Info, error) {
 	if err := s.host.Point(ctx, "files.readdir"); err != nil {
 		return nil, err
 	}
@@ -98,8 +98,8 @@ func (s site) entries(ctx context.Context, name string) ([]disk.Info, error) {
 
 // straight refuses a path that leads through a symbolic link, and says which. A
 // link that takes the place of a directory after the look is refused by the
-// system (disk.Straight) or, where it cannot, followed below the root.
-func (s site) straight(ctx context.Context, name string) error {
+// system (disk.WithoutLinks) or, where it cannot, followed below the root.
+func (s hostRoot) straight(ctx context.Context, name string) error {
 	if s.root.Features().Straight { // one look, which follows no link
 		info, err := s.lstat(ctx, parentOf(name))
 		if missing(err) || err == nil && info.Type != disk.TypeLink {
@@ -127,8 +127,8 @@ func (s site) straight(ctx context.Context, name string) error {
 	return nil
 }
 
-// sink takes a file's content in and returns its digest.
-type sink func(r io.Reader) (digest string, err error)
+// contentSink takes a file's content in and returns its digest.
+type contentSink func(r io.Reader) (digest string, err error)
 
 func hashing(r io.Reader) (string, error) {
 	h := canon.NewHash()
@@ -146,7 +146,7 @@ const looks = 16
 // look reads the state of a name, and the content of a file into the sink. It
 // never mixes two versions as long as writers change size or time; a file that
 // somebody keeps changing is ErrConflict.
-func (s site) look(ctx context.Context, name string, into sink) (state, error) {
+func (s hostRoot) look(ctx context.Context, name string, into contentSink) (state, error) {
 	var err error
 	for range looks {
 		if err = s.host.Point(ctx, "files.look"); err != nil {
@@ -160,7 +160,7 @@ func (s site) look(ctx context.Context, name string, into sink) (state, error) {
 	return state{}, conflict(name, "it changes while it is read")
 }
 
-func (s site) lookOnce(name string, into sink) (state, error) {
+func (s hostRoot) lookOnce(name string, into contentSink) (state, error) {
 	info, err := s.root.Lstat(name)
 	if missing(err) {
 		return state{}, nil
@@ -193,7 +193,7 @@ func (s site) lookOnce(name string, into sink) (state, error) {
 }
 
 // content reads a file, and its attributes where the open file tells them.
-func (s site) content(name string, info disk.Info, into sink) (digest string, attrs map[string][]byte, err error) {
+func (s hostRoot) content(name string, info disk.Info, into contentSink) (digest string, attrs map[string][]byte, err error) {
 	f, err := s.root.Open(name)
 	if errors.Is(err, disk.ErrEscape) { // a link took its place: look again
 		err = fmt.Errorf("%w: %w", disk.ErrBusy, err)

@@ -104,7 +104,7 @@ func (w *world) kept() []string {
 	var out []string
 	add := func(c effect.Change) {
 		for _, ref := range c.Blobs {
-			r, err := w.journal.Open(w.t.Context(), ref)
+			r, err := w.journal.OpenContent(w.t.Context(), ref)
 			require.NoError(w.t, err)
 			data, err := io.ReadAll(r)
 			require.NoError(w.t, err)

@@ -17,7 +17,7 @@ import (
 // swap takes one name from one version to another, either of which may be
 // "absent". It is used once.
 type swap struct {
-	site
+	hostRoot
 	target string // the name
 	stage  string // holds what is complete, or what was displaced
 	draft  string // holds what is not complete; nobody else's bytes ever
@@ -33,14 +33,14 @@ type swap struct {
 	ready  bool             // it was made, and synced
 }
 
-func newSwap(s site, target, stage string, pre, post effect.Token) *swap {
+func newSwap(s hostRoot, target, stage string, pre, post effect.Token) *swap {
 	full := path.Join(path.Dir(target), stage)
-	return &swap{site: s, target: target, stage: full, draft: full + ".new", pre: pre, post: post}
+	return &swap{hostRoot: s, target: target, stage: full, draft: full + ".new", pre: pre, post: post}
 }
 
 // run does it. An error that is ErrConflict means that nothing was changed; after
 // any other the caller settles.
-func (w *swap) run(ctx context.Context, img image) error {
+func (w *swap) run(ctx context.Context, img fileImage) error {
 	switch {
 	//mutant:token
 	case w.post.Same(effect.Absent):
@@ -59,7 +59,7 @@ func (w *swap) run(ctx context.Context, img image) error {
 // could not follow it into another one. Where there is none yet, one is put there.
 // What somebody does to the bits between look and change is lost; a death between
 // two attributes leaves a version that nobody knows, and so a conflict.
-func (w *swap) remake(ctx context.Context, img image) error {
+func (w *swap) remake(ctx context.Context, img fileImage) error {
 	now, err := w.look(ctx, w.target, hashing)
 	if err != nil {
 		return err
@@ -136,7 +136,7 @@ func (w *swap) finally(ctx context.Context) error {
 func (w *swap) expected() effect.Token { return cmp.Or(w.from, w.pre) }
 
 // put gives a free name to something new.
-func (w *swap) put(ctx context.Context, img image) error {
+func (w *swap) put(ctx context.Context, img fileImage) error {
 	//mutant:order
 	if err := w.prepare(ctx, img); err != nil {
 		return err
@@ -145,7 +145,7 @@ func (w *swap) put(ctx context.Context, img image) error {
 	switch {
 	case occupied(err):
 		return w.lost(ctx, w.draft, "it exists by now")
-	case w.weakly(ctx, err):
+	case w.nonAtomic(ctx, err):
 		return w.pourWeakly(ctx)
 	case err != nil:
 		return err
@@ -154,13 +154,13 @@ func (w *swap) put(ctx context.Context, img image) error {
 }
 
 // replace exchanges something new for what is there.
-func (w *swap) replace(ctx context.Context, img image) error {
+func (w *swap) replace(ctx context.Context, img fileImage) error {
 	//mutant:order
 	if err := w.prepare(ctx, img); err != nil {
 		return err
 	}
 	err := w.rename(ctx, w.draft, w.stage)
-	if w.weakly(ctx, err) {
+	if w.nonAtomic(ctx, err) {
 		return w.pourWeakly(ctx)
 	}
 	if err != nil {
@@ -170,7 +170,7 @@ func (w *swap) replace(ctx context.Context, img image) error {
 	switch {
 	case missing(err):
 		return w.lost(ctx, w.stage, "it is gone by now")
-	case w.weakly(ctx, err):
+	case w.nonAtomic(ctx, err):
 		if err := w.rename(ctx, w.stage, w.draft); err != nil {
 			return err
 		}
@@ -187,8 +187,8 @@ func (w *swap) take(ctx context.Context) error {
 	switch {
 	case missing(err):
 		return conflict(w.target, "it is gone by now")
-	case w.weakly(ctx, err):
-		return w.takeWeakly(ctx)
+	case w.nonAtomic(ctx, err):
+		return w.takeNonAtomic(ctx)
 	case err != nil:
 		return err
 	}

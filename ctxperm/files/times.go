@@ -30,18 +30,18 @@ func (m mtime) time() time.Time { return time.Unix(m.Sec, m.Nsec).UTC() }
 
 // folders knows the times of the folders that one batch of alterations changes.
 type folders struct {
-	site
+	hostRoot
 	left  map[string]time.Time // by folder: the time that a program left; without it, the time of the call
 	known map[string]*folderTimes
 }
 
-func newFolders(s site) *folders {
-	return &folders{site: s, left: map[string]time.Time{}, known: map[string]*folderTimes{}}
+func newFolders(s hostRoot) *folders {
+	return &folders{hostRoot: s, left: map[string]time.Time{}, known: map[string]*folderTimes{}}
 }
 
 // of returns the folder of an alteration and its times. A folder that does not
 // exist yet has none: its own change records its time.
-func (f *folders) of(ctx context.Context, a *alteration, img image) (dir string, t *folderTimes, err error) {
+func (f *folders) of(ctx context.Context, a *fileEdit, img fileImage) (dir string, t *folderTimes, err error) {
 	dir = parentOf(a.path)
 	if a.was.Type == typeDir && img.Type == typeDir {
 		dir = a.path
@@ -73,7 +73,7 @@ func (f *folders) of(ctx context.Context, a *alteration, img image) (dir string,
 }
 
 // retime gives folders their times, once all names in them are what they are to be.
-func (f *Files) retime(ctx context.Context, intents []intent) error {
+func (f *Files) retime(ctx context.Context, intents []plannedEdit) error {
 	want := map[string]time.Time{}
 	for _, in := range intents {
 		if in.times != nil {
@@ -94,7 +94,7 @@ func (f *Files) retime(ctx context.Context, intents []intent) error {
 
 // setTime sets the time of a folder. One that is gone has none, also where a link
 // or a file stands in its place, or in that of a folder above it.
-func (s site) setTime(ctx context.Context, dir string, t time.Time) error {
+func (s hostRoot) setTime(ctx context.Context, dir string, t time.Time) error {
 	if err := s.host.Point(ctx, "files.retime"); err != nil {
 		return err
 	}
@@ -187,14 +187,14 @@ func (p *plan) retouched() bool {
 type spans map[place]*folderSpan
 
 type folderSpan struct {
-	site
+	hostRoot
 	will   time.Time
 	failed bool
 }
 
 // spansOf looks at folders before the first step. One whose time is not what was
 // planned on keeps its time: another process changed a name in it.
-func spansOf(ctx context.Context, all []*stride) spans {
+func spansOf(ctx context.Context, all []*planStep) spans {
 	out := spans{}
 	for _, t := range all {
 		if t.swap == nil || t.inv.Folder == nil {
@@ -206,14 +206,14 @@ func spansOf(ctx context.Context, all []*stride) spans {
 		}
 		info, err := t.swap.lstat(ctx, at.path)
 		if err == nil && mtimeOf(info.Mtime) == t.inv.Folder.Was {
-			out[at] = &folderSpan{site: t.swap.site, will: t.inv.Folder.Will.time()}
+			out[at] = &folderSpan{hostRoot: t.swap.hostRoot, will: t.inv.Folder.Will.time()}
 		}
 	}
 	return out
 }
 
 // folder is where the folder is whose times the step records.
-func (t *stride) folder() place {
+func (t *planStep) folder() place {
 	if t.inv.inPlace() {
 		return place{t.swap.root, t.swap.target}
 	}
@@ -222,7 +222,7 @@ func (t *stride) folder() place {
 
 // pay sets the times of folders after the last step. Folders that steps made get
 // the times that they had.
-func (s spans) pay(ctx context.Context, all []*stride) {
+func (s spans) pay(ctx context.Context, all []*planStep) {
 	for _, t := range all {
 		if t.swap == nil {
 			continue
@@ -231,7 +231,7 @@ func (s spans) pay(ctx context.Context, all []*stride) {
 			span.failed = true
 		}
 		if t.err == nil && t.makesDir() && !t.inv.inPlace() && !t.img.mtime.IsZero() {
-			s[place{t.swap.root, t.swap.target}] = &folderSpan{site: t.swap.site, will: t.img.mtime}
+			s[place{t.swap.root, t.swap.target}] = &folderSpan{hostRoot: t.swap.hostRoot, will: t.img.mtime}
 		}
 	}
 	for at, span := range s {
@@ -245,7 +245,7 @@ func (s spans) pay(ctx context.Context, all []*stride) {
 }
 
 // tell says at the steps of a folder that its time is another one now.
-func (s spans) tell(all []*stride, at place, err error) {
+func (s spans) tell(all []*planStep, at place, err error) {
 	for _, t := range all {
 		if t.swap != nil && t.folder() == at && t.res.Why == "" {
 			t.res.Why = fmt.Sprintf("the time of the folder %q could not be set back: %v", at.path, err)

@@ -100,7 +100,7 @@ func TestTimesAfterAFailure(t *testing.T) {
 		rep := w.revert()
 		require.Empty(t, rep.NotUndone(), "%+v", rep)
 		for _, dir := range folders {
-			changed := slices.ContainsFunc(rep.Items, func(i revert.Item) bool {
+			changed := slices.ContainsFunc(rep.Items, func(i revert.ResourceResult) bool {
 				r, err := perm.ParseResource(i.Resource)
 				return err == nil && i.Outcome == effect.Restored && path.Dir(r.Path()) == dir
 			})

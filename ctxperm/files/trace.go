@@ -20,8 +20,8 @@ import (
 	"github.com/remit-dev/remit/revert/journal"
 )
 
-// Before is how one path was before somebody acted whom no handle saw.
-type Before struct {
+// FilePreImage is how one path was before somebody acted whom no handle saw.
+type FilePreImage struct {
 	Version // the zero Version: nothing was there; the digest of content is filled in
 
 	Path  string
@@ -30,18 +30,18 @@ type Before struct {
 	Twin  string                        // another name of the file; empty: it had one
 }
 
-// Traces are what somebody did below some roots, told by how the files were: changes that have happened already. Its
+// DetectedChanges are what somebody did below some roots, told by how the files were: changes that have happened already. Its
 // steps are Add for each root, then Record, and perhaps Decide, in this order and by one goroutine.
-type Traces struct {
+type DetectedChanges struct {
 	host  host.Host
-	keep  journal.Keeper
-	all   []trace
+	keep  journal.ContentStore
+	all   []detectedChange
 	blobs []journal.Blob
 }
 
-// trace is one path that is not as it was.
-type trace struct {
-	site
+// detectedChange is one path that is not as it was.
+type detectedChange struct {
+	hostRoot
 	path   string
 	was    state
 	now    state
@@ -51,17 +51,19 @@ type trace struct {
 	change effect.Change
 }
 
-// NewTraces makes traces whose contents go to keep.
-func NewTraces(h host.Host, keep journal.Keeper) *Traces { return &Traces{host: h, keep: keep} }
+// NewDetectedChanges makes traces whose contents go to keep.
+func NewDetectedChanges(h host.Host, keep journal.ContentStore) *DetectedChanges {
+	return &DetectedChanges{host: h, keep: keep}
+}
 
 // Len is how many changes there are.
-func (t *Traces) Len() int { return len(t.all) }
+func (t *DetectedChanges) Len() int { return len(t.all) }
 
 // Add holds how some paths of a root were against what is there now, and keeps what they held. What is as it was leaves no
 // trace. Of what cannot be looked at there is a change that nobody can take back without looking, and an error.
-func (t *Traces) Add(ctx context.Context, name string, root disk.Root, before []Before) error {
-	s := site{root: disk.Straight(root), host: t.host}
-	var mine []trace
+func (t *DetectedChanges) Add(ctx context.Context, name string, root disk.Root, before []FilePreImage) error {
+	s := hostRoot{root: disk.WithoutLinks(root), host: t.host}
+	var mine []detectedChange
 	var unclear error
 	for _, b := range before {
 		one, differs, err := s.trace(ctx, b)
@@ -87,8 +89,8 @@ func (t *Traces) Add(ctx context.Context, name string, root disk.Root, before []
 }
 
 // inOrder is how changes of one call follow each other: what went, from below, then what came, from above.
-func inOrder(a, b trace) int {
-	gone := func(t trace) bool { return !t.now.exists() }
+func inOrder(a, b detectedChange) int {
+	gone := func(t detectedChange) bool { return !t.now.exists() }
 	depth := strings.Count(a.path, "/") - strings.Count(b.path, "/")
 	switch {
 	case gone(a) != gone(b) && gone(a):
@@ -103,8 +105,8 @@ func inOrder(a, b trace) int {
 }
 
 // trace looks at one path.
-func (s site) trace(ctx context.Context, b Before) (t trace, differs bool, err error) {
-	t = trace{site: s, path: b.Path, was: state{Version: b.Version, info: disk.Info{Mtime: b.Mtime}}, open: b.Open, twin: b.Twin}
+func (s hostRoot) trace(ctx context.Context, b FilePreImage) (t detectedChange, differs bool, err error) {
+	t = detectedChange{hostRoot: s, path: b.Path, was: state{Version: b.Version, info: disk.Info{Mtime: b.Mtime}}, open: b.Open, twin: b.Twin}
 	if b.Type == typeFile {
 		if t.was.Content, err = digestOf(b.Open); err != nil {
 			return t, false, fmt.Errorf("what it held: %w", err)
@@ -116,7 +118,7 @@ func (s site) trace(ctx context.Context, b Before) (t trace, differs bool, err e
 	}
 	//mutant:token
 	same := t.was.Token().Same(t.now.Token())
-	return t, !same || retimes(t.was, image{mtime: t.now.info.Mtime}), nil
+	return t, !same || retimes(t.was, fileImage{mtime: t.now.info.Mtime}), nil
 }
 
 func digestOf(open func() (io.ReadCloser, error)) (string, error) {
@@ -129,7 +131,7 @@ func digestOf(open func() (io.ReadCloser, error)) (string, error) {
 }
 
 // nowAt is what is under a path. Behind a link that has taken the place of a folder there is nothing.
-func (s site) nowAt(ctx context.Context, name string) (state, error) {
+func (s hostRoot) nowAt(ctx context.Context, name string) (state, error) {
 	err := s.straight(ctx, name)
 	if err == nil {
 		var now state
@@ -144,7 +146,7 @@ func (s site) nowAt(ctx context.Context, name string) (state, error) {
 }
 
 // sharing finds for each path whose file has several names by now another one of them, by which it can be made again.
-func (s site) sharing(ctx context.Context, all []trace) (map[string]string, error) {
+func (s hostRoot) sharing(ctx context.Context, all []detectedChange) (map[string]string, error) {
 	names, changed := map[uint64][]string{}, map[string]bool{}
 	for _, t := range all {
 		if t.now.Type == typeFile && t.now.info.Links > 1 {
@@ -177,7 +179,7 @@ func (s site) sharing(ctx context.Context, all []trace) (map[string]string, erro
 }
 
 // explain makes the change of a trace, and keeps what was there.
-func (t *Traces) explain(ctx context.Context, root string, one *trace, twin string) error {
+func (t *DetectedChanges) explain(ctx context.Context, root string, one *detectedChange, twin string) error {
 	r, err := perm.FileResource(root, one.path)
 	if err != nil {
 		return fmt.Errorf("%s: it was changed, and its name cannot be written down: %w", one.path, err)
@@ -203,13 +205,13 @@ func (t *Traces) explain(ctx context.Context, root string, one *trace, twin stri
 }
 
 // content keeps what was there, and makes sure that it is what was looked at.
-func (t *Traces) content(ctx context.Context, one trace) (journal.Blob, error) {
+func (t *DetectedChanges) content(ctx context.Context, one detectedChange) (journal.Blob, error) {
 	r, err := one.open()
 	if err != nil {
 		return journal.Blob{}, err
 	}
 	defer func() { _ = r.Close() }()
-	blob, err := t.keep.Keep(ctx, r)
+	blob, err := t.keep.StoreContent(ctx, r)
 	if err == nil && blob.Ref().Digest != one.was.Content {
 		err = conflict(one.path, "the copy of it changes while it is read")
 	}
@@ -217,7 +219,7 @@ func (t *Traces) content(ctx context.Context, one trace) (journal.Blob, error) {
 }
 
 // Changes returns what was found, and the contents that it needs.
-func (t *Traces) Changes() (all []effect.Change, blobs []journal.Blob) {
+func (t *DetectedChanges) Changes() (all []effect.Change, blobs []journal.Blob) {
 	for _, one := range t.all {
 		all = append(all, one.change)
 	}
@@ -226,7 +228,7 @@ func (t *Traces) Changes() (all []effect.Change, blobs []journal.Blob) {
 
 // Record makes all of it changes of a call, durable when it returns. What another open transaction holds is left to
 // that one: it is journal.ErrClaimed, and all else is recorded.
-func (t *Traces) Record(ctx context.Context, k line.Key, call *line.Call) error {
+func (t *DetectedChanges) Record(ctx context.Context, k line.ModuleKey, call *line.Call) error {
 	if !k.Valid() {
 		return ctxperm.ErrClosed
 	}
@@ -242,19 +244,19 @@ func (t *Traces) Record(ctx context.Context, k line.Key, call *line.Call) error 
 		if err != nil || len(changes) == 0 {
 			return errors.Join(others, err)
 		}
-		_, err = ctxperm.PermitOf(k, op, accesses...).Intend(ctx, changes, blobs...)
+		_, err = ctxperm.NewPermit(k, op, accesses...).RecordChange(ctx, changes, blobs...)
 		var held *journal.ClaimedError
 		if !errors.As(err, &held) {
 			return errors.Join(others, err)
 		}
 		others = errors.Join(others, err)
-		t.all = slices.DeleteFunc(t.all, func(one trace) bool { return one.change.Resource == held.Resource })
+		t.all = slices.DeleteFunc(t.all, func(one detectedChange) bool { return one.change.Resource == held.Resource })
 	}
 }
 
 // Decide asks for everything that was recorded, as for what a program wants to change. What is refused has happened: the
 // call is to be taken back.
-func (t *Traces) Decide(ctx context.Context, k line.Key, call *line.Call) error {
+func (t *DetectedChanges) Decide(ctx context.Context, k line.ModuleKey, call *line.Call) error {
 	if !k.Valid() {
 		return ctxperm.ErrClosed
 	}
@@ -278,7 +280,7 @@ func allAsked(changes []effect.Change) (accesses []perm.ResourceAccess, facts []
 }
 
 // preview shows all of it as a patch, for whoever is asked.
-func (t *Traces) preview(ctx context.Context) string {
+func (t *DetectedChanges) preview(ctx context.Context) string {
 	var p patch
 	for _, one := range t.all {
 		p.add(ctx, one.change, path.Clean(strings.TrimPrefix(one.change.Resource, "file://")), one.delta)
@@ -286,7 +288,7 @@ func (t *Traces) preview(ctx context.Context) string {
 	return p.String()
 }
 
-func (t trace) delta() (diff.Delta, error) {
+func (t detectedChange) delta() (diff.Delta, error) {
 	before, err := t.was.record(nil).sight(t.change.Pre)
 	if err != nil {
 		return diff.Delta{}, err

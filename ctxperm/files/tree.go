@@ -13,7 +13,7 @@ import (
 	"github.com/remit-dev/remit/perm"
 )
 
-// MaxEntries is how many entries one operation changes, where tool.Limits.Entries
+// MaxEntries is how many entries one operation changes, where tool.Limits.MaxEntries
 // says nothing: all of them are recorded, and their content kept, before the first
 // is touched.
 const MaxEntries = 10_000
@@ -55,7 +55,7 @@ type reach struct {
 }
 
 func (f *Files) reach(ctx context.Context) (*reach, error) {
-	call := f.tc.Line(line.NewKey())
+	call := f.tc.CallState(line.NewKey())
 	op, err := call.Enter(ctx)
 	if err != nil {
 		return nil, err

@@ -10,7 +10,7 @@ import (
 
 // joined notes by which other name each file is known that is displaced, so that
 // its undo can share it again.
-func (s site) joined(ctx context.Context, all []alteration) error {
+func (s hostRoot) joined(ctx context.Context, all []fileEdit) error {
 	names, altered := map[uint64][]string{}, map[string]bool{}
 	for i := range all {
 		a := &all[i]
@@ -55,7 +55,7 @@ func leader(names []string, altered map[string]bool, name string) string {
 
 // displaced describes what an alteration puts something else in the place of. Where
 // nobody looked yet, this does.
-func (s site) displaced(ctx context.Context, a alteration) (disk.Info, error) {
+func (s hostRoot) displaced(ctx context.Context, a fileEdit) (disk.Info, error) {
 	switch {
 	case a.was != nil:
 		return a.was.info, nil
@@ -71,7 +71,7 @@ func (s site) displaced(ctx context.Context, a alteration) (disk.Info, error) {
 
 // collect finds the names of some files. It costs a walk of the root, which only
 // hard links make necessary.
-func (s site) collect(ctx context.Context, dir string, names map[uint64][]string) error {
+func (s hostRoot) collect(ctx context.Context, dir string, names map[uint64][]string) error {
 	found, err := s.entries(ctx, dir)
 	if err != nil {
 		if passing(err) {

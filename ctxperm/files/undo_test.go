@@ -45,7 +45,7 @@ func TestUndo(t *testing.T) {
 		require.Empty(t, rep.NotUndone())
 		require.NotEmpty(t, rep.Items)
 		require.Equal(t, before, w.tree())
-		require.Equal(t, revert.RevertedState, rep.State)
+		require.Equal(t, revert.TxnReverted, rep.State)
 	})
 }
 
@@ -68,9 +68,9 @@ func TestCrash(t *testing.T) {
 	})
 }
 
-// stride is the distance of the points of a second death, of which each run of
+// planStep is the distance of the points of a second death, of which each run of
 // the tests takes a sample; with REMIT_LONG=1 it takes them all.
-func stride() int { return sample.Stride(97) }
+func planStep() int { return sample.Stride(97) }
 
 // leap is that of a first death which a second one follows.
 func leap() int { return sample.Stride(13) }
@@ -91,7 +91,7 @@ func TestCrashOfUndo(t *testing.T) {
 	states := 0
 	each(t, func(t *testing.T, a action, fresh func() *world) {
 		for n, first := start(t), true; first; n += leap() {
-			for m := 1 + n%stride(); ; m += stride() {
+			for m := 1 + n%planStep(); ; m += planStep() {
 				w := fresh()
 				before := w.tree()
 				c, d := &crash{left: n}, &crash{left: m}
@@ -117,7 +117,7 @@ func TestCrashOfRecovery(t *testing.T) {
 	states := 0
 	each(t, func(t *testing.T, a action, fresh func() *world) {
 		for n, first := start(t), true; first; n += leap() {
-			for m := 1 + n%stride(); ; m += stride() {
+			for m := 1 + n%planStep(); ; m += planStep() {
 				w := fresh()
 				before := w.tree()
 				require.NoError(t, w.do(w.host(), a.do))

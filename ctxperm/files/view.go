@@ -13,7 +13,7 @@ import (
 var _ diff.Viewer = scheme{}
 
 // View tells what a change found and what it left.
-func (s scheme) View(c effect.Change) (before, after diff.Sight, err error) {
+func (s scheme) View(c effect.Change) (before, after diff.ResourceVersion, err error) {
 	inv, err := readInverse(c)
 	if err != nil {
 		return before, after, err
@@ -24,11 +24,11 @@ func (s scheme) View(c effect.Change) (before, after diff.Sight, err error) {
 	return before, after, err
 }
 
-func (r *record) sight(t effect.Token) (diff.Sight, error) {
+func (r *record) sight(t effect.Token) (diff.ResourceVersion, error) {
 	if r == nil {
-		return diff.Sight{Token: t}, nil
+		return diff.ResourceVersion{Token: t}, nil
 	}
-	out := diff.Sight{Token: t, Type: r.Type, Mode: r.Perm, Target: string(r.Target), Digest: r.Content, Kept: r.Kept}
+	out := diff.ResourceVersion{Token: t, Type: r.Type, Mode: r.Perm, Target: string(r.Target), Digest: r.Content, Kept: r.Kept}
 	if len(r.Xattrs) > 0 {
 		raw, err := canon.Marshal(r.Xattrs)
 		if err != nil {
@@ -41,17 +41,17 @@ func (r *record) sight(t effect.Token) (diff.Sight, error) {
 
 // Now tells what is there now. The content that it names is that of the file, not
 // of a journal.
-func (s scheme) Now(ctx context.Context, resource string) (diff.Sight, error) {
+func (s scheme) Now(ctx context.Context, resource string) (diff.ResourceVersion, error) {
 	where, path, err := s.locate(resource)
 	if err != nil {
-		return diff.Sight{}, err
+		return diff.ResourceVersion{}, err
 	}
 	if err := where.straight(ctx, path); err != nil {
-		return diff.Sight{}, err
+		return diff.ResourceVersion{}, err
 	}
 	st, err := where.look(ctx, path, hashing)
 	if err != nil {
-		return diff.Sight{}, err
+		return diff.ResourceVersion{}, err
 	}
 	out, err := st.record(nil).sight(st.Token())
 	if err == nil && st.Type == typeFile {

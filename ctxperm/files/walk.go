@@ -201,7 +201,7 @@ func (h *hunt) collect(ctx context.Context, dir string, a perm.Action, wanted fu
 		}
 		return err
 	}
-	_, err := h.roam(ctx, dir, func(name string, d disk.Info) (bool, error) {
+	_, err := h.walkTree(ctx, dir, func(name string, d disk.Info) (bool, error) {
 		if !wanted(d, name) {
 			return true, nil
 		}
@@ -262,9 +262,9 @@ func (h *hunt) may(ctx context.Context, a perm.Action, name string) (bool, error
 	return err == nil, err
 }
 
-// roam visits what is below a directory that may be listed. Directories in it are
+// walkTree visits what is below a directory that may be listed. Directories in it are
 // asked for; visit asks for the rest. It says whether it came to the end.
-func (h *hunt) roam(ctx context.Context, dir string, visit func(name string, d disk.Info) (more bool, err error)) (bool, error) {
+func (h *hunt) walkTree(ctx context.Context, dir string, visit func(name string, d disk.Info) (more bool, err error)) (bool, error) {
 	found, err := h.files.site.entries(ctx, dir)
 	if err != nil {
 		return true, refused(err)
@@ -291,7 +291,7 @@ func (h *hunt) roam(ctx context.Context, dir string, visit func(name string, d d
 		if e.Type != disk.TypeDir {
 			continue
 		}
-		more, err = h.roam(ctx, name, visit)
+		more, err = h.walkTree(ctx, name, visit)
 		if err != nil && !passing(err) {
 			return false, err
 		}

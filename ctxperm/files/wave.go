@@ -35,18 +35,18 @@ func wave(n int, at func(i int) (w *swap, folder bool)) int {
 
 // drafts reports whether the draft of an image is content that is worth being synced
 // with that of others.
-func (img image) drafts() bool { return img.Type == typeFile && img.twin == "" }
+func (img fileImage) drafts() bool { return img.Type == typeFile && img.twin == "" }
 
-// debts are the directories whose names are not durable yet.
-type debts struct{ owed []place }
+// pendingSyncs are the directories whose names are not durable yet.
+type pendingSyncs struct{ owed []place }
 
 // lend has a swap leave its last sync to pay.
-func (d *debts) lend(w *swap) {
+func (d *pendingSyncs) lend(w *swap) {
 	w.later = func(dir string) { d.owed = append(d.owed, place{w.root, dir}) }
 }
 
 // owe has pay do for a swap what harden does.
-func (d *debts) owe(ctx context.Context, w *swap) error {
+func (d *pendingSyncs) owe(ctx context.Context, w *swap) error {
 	is, err := w.lstat(ctx, w.target)
 	if err != nil && !missing(err) {
 		return err
@@ -61,7 +61,7 @@ func (d *debts) owe(ctx context.Context, w *swap) error {
 // pay makes the names durable, those of many directories of a root in one step. One that
 // is gone, or that is something else by now, has its parent among the others. It returns
 // the errors by root.
-func (d *debts) pay(ctx context.Context, s site) map[disk.Root]error {
+func (d *pendingSyncs) pay(ctx context.Context, s hostRoot) map[disk.Root]error {
 	failed, dirs := map[disk.Root]error{}, map[disk.Root][]string{}
 	var roots []disk.Root
 	owed := d.owed
@@ -82,7 +82,7 @@ func (d *debts) pay(ctx context.Context, s site) map[disk.Root]error {
 	return failed
 }
 
-func (s site) syncNames(ctx context.Context, dirs []string) error {
+func (s hostRoot) syncNames(ctx context.Context, dirs []string) error {
 	if len(dirs) >= together && s.root.Features().SyncAll {
 		return s.syncAll(ctx)
 	}

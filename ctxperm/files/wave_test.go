@@ -179,7 +179,7 @@ func TestUndoThatIsNotDurable(t *testing.T) {
 		require.NoError(t, err)
 		if n < 0 {
 			require.NotEmpty(t, rep.NotUndone(), failed)
-			require.Equal(t, revert.RevertedPartial, rep.State)
+			require.Equal(t, revert.TxnRevertedPartial, rep.State)
 			require.Contains(t, rep.NotUndone()[0].Why, errSync.Error())
 		}
 		w.root = whole

@@ -19,10 +19,10 @@ import (
 
 func (w *swap) mark() string { return w.stage + ".weak" }
 
-// weakly reports whether an error calls for the weaker way: only where Features
+// nonAtomic reports whether an error calls for the weaker way: only where Features
 // promise no better one, and for directories, of which it loses nothing since
 // only empty ones can be removed.
-func (w *swap) weakly(ctx context.Context, err error) bool {
+func (w *swap) nonAtomic(ctx context.Context, err error) bool {
 	if !errors.Is(err, disk.ErrUnsupported) {
 		return false
 	}
@@ -33,8 +33,8 @@ func (w *swap) weakly(ctx context.Context, err error) bool {
 	return lerr == nil && info.Type == disk.TypeDir
 }
 
-// takeWeakly removes the target if it is what it should be.
-func (w *swap) takeWeakly(ctx context.Context) error {
+// takeNonAtomic removes the target if it is what it should be.
+func (w *swap) takeNonAtomic(ctx context.Context) error {
 	if err := w.clear(ctx); err != nil {
 		return err
 	}
@@ -99,7 +99,7 @@ func (w *swap) pour(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	img := image{Version: whole.Version, mtime: whole.info.Mtime, open: func() (io.ReadCloser, error) { return w.root.Open(w.draft) }}
+	img := fileImage{Version: whole.Version, mtime: whole.info.Mtime, open: func() (io.ReadCloser, error) { return w.root.Open(w.draft) }}
 	poured := *w
 	poured.draft, poured.ahead, poured.ready = w.target, false, false
 	err = poured.prepare(ctx, img)
@@ -134,13 +134,13 @@ func (w *swap) unmark(ctx context.Context) error {
 	return w.syncDir(ctx, w.target)
 }
 
-// settleWeakly finishes or withdraws a marked swap:
+// settleNonAtomic finishes or withdraws a marked swap:
 //
 //	target                      pre absent          pre known
 //	post, pre, somebody else's  remove draft, mark  remove draft, mark
 //	a part of the draft         remove it first     remove it, then pour again
 //	nothing                     remove draft, mark  pour again
-func (w *swap) settleWeakly(ctx context.Context) error {
+func (w *swap) settleNonAtomic(ctx context.Context) error {
 	whole, err := w.lstat(ctx, w.draft)
 	if missing(err) {
 		return w.unmark(ctx)

@@ -14,7 +14,7 @@ type weakRoot struct{ disk.Root }
 
 func (r weakRoot) Exchange(string, string) error        { return disk.ErrUnsupported }
 func (r weakRoot) RenameNoReplace(string, string) error { return disk.ErrUnsupported }
-func (r weakRoot) Quiet(string) error                   { return disk.ErrUnsupported }
+func (r weakRoot) TryLease(string) error                { return disk.ErrUnsupported }
 
 func (r weakRoot) Features() disk.Features {
 	f := r.Root.Features()

@@ -15,10 +15,10 @@ import (
 	"github.com/remit-dev/remit/verify"
 )
 
-// World is what a verifier sees of the files of one call: those that are named,
+// NewView is what a verifier sees of the files of one call: those that are named,
 // and those that the call changed. What was there before comes from the changes
 // and the content kept with them.
-func World(roots func(name string) (disk.Root, bool), h host.Host, keep journal.Keeper, resources []string, changes []effect.Change) verify.World {
+func NewView(roots func(name string) (disk.Root, bool), h host.Host, keep journal.ContentStore, resources []string, changes []effect.Change) verify.ResourceView {
 	w := world{scheme: scheme{roots: roots, host: h}, keep: keep, changes: changes, reach: map[string]bool{}}
 	for _, text := range resources {
 		w.reach[text] = true
@@ -31,14 +31,14 @@ func World(roots func(name string) (disk.Root, bool), h host.Host, keep journal.
 
 type world struct {
 	scheme
-	keep    journal.Keeper
+	keep    journal.ContentStore
 	changes []effect.Change
 	reach   map[string]bool
 }
 
-func (w world) at(ctx context.Context, resource string) (site, string, error) {
+func (w world) at(ctx context.Context, resource string) (hostRoot, string, error) {
 	if !w.reach[resource] {
-		return site{}, "", fmt.Errorf("%s: %w: it is not one of the call's", resource, ctxperm.ErrDenied)
+		return hostRoot{}, "", fmt.Errorf("%s: %w: it is not one of the call's", resource, ctxperm.ErrDenied)
 	}
 	where, path, err := w.locate(resource)
 	if err != nil {
@@ -96,7 +96,7 @@ func (w world) Before(ctx context.Context, resource string) (io.ReadCloser, erro
 		if inv.Was == nil || inv.Was.Kept == nil {
 			return nil, fmt.Errorf("%s: there was no file: %w", resource, fs.ErrNotExist)
 		}
-		return w.keep.Open(ctx, *inv.Was.Kept)
+		return w.keep.OpenContent(ctx, *inv.Was.Kept)
 	}
 	return nil, fmt.Errorf("%s: the call did not change it: %w", resource, fs.ErrNotExist)
 }

@@ -34,7 +34,7 @@ type world struct {
 	journal journal.Journal
 	seed    uint64
 	asked   []perm.ResourceAccess
-	gate    line.Gate
+	gate    line.AuthorizeFunc
 	end     func() // gives folder and root back; at the latest the end of the test does
 }
 
@@ -102,8 +102,8 @@ func (w *world) begin(h host.Host) *line.Call {
 	rec := revert.NewRecorder(w.journal, h, "s_1").In(txn)
 	owner := journal.Ownership{Txn: txn, Owner: w.journal.Owner()}
 	require.NoError(w.t, rec.Write(w.t.Context(), revert.Write{
-		Lines: []revert.Line{{Body: &record.Begun{Owner: owner.Owner}}},
-		Take:  journal.Take{To: owner}, Durable: true,
+		Records: []revert.CallRecord{{Body: &record.Begun{Owner: owner.Owner}}},
+		Take:    journal.OwnerChange{To: owner}, Durable: true,
 	}))
 	return w.call(h)
 }
@@ -137,8 +137,8 @@ func (w *world) do(h *hosttest.Host, act func(ctx context.Context, f *files.File
 	h.OnPoint = on
 	err := act(w.t.Context(), w.files(c))
 	require.NoError(w.t, c.Close(w.t.Context()))
-	lines := append(c.Start(), revert.Line{Call: c.Config().ID, Body: &record.Done{Output: []byte("null"), Posts: c.Posts()}})
-	if werr := c.Config().Recorder.Write(w.t.Context(), revert.Write{Lines: lines, Durable: true}); werr != nil {
+	lines := append(c.Start(), revert.CallRecord{Call: c.Config().ID, Body: &record.Done{Output: []byte("null"), Posts: c.Posts()}})
+	if werr := c.Config().Recorder.Write(w.t.Context(), revert.Write{Records: lines, Durable: true}); werr != nil {
 		require.ErrorIs(w.t, werr, errDead)
 	}
 	return err
@@ -146,8 +146,8 @@ func (w *world) do(h *hosttest.Host, act func(ctx context.Context, f *files.File
 
 func (w *world) reverter(h host.Host) *revert.Reverter {
 	roots := func(name string) (disk.Root, bool) { return w.root, name == "workspace" }
-	ways := revert.Ways{Schemes: []revert.Scheme{files.Scheme(roots, h)}}
-	return &revert.Reverter{Journal: w.journal, Host: h, Ways: func(context.Context, string) (revert.Ways, error) {
+	ways := revert.Environment{Schemes: []revert.Scheme{files.Scheme(roots, h)}}
+	return &revert.Reverter{Journal: w.journal, Host: h, EnvironmentFor: func(context.Context, string) (revert.Environment, error) {
 		return ways, nil
 	}}
 }
@@ -157,7 +157,7 @@ func (w *world) reverter(h host.Host) *revert.Reverter {
 func (w *world) takeBack(ctx context.Context, h host.Host) (revert.Report, error) {
 	r := w.reverter(h)
 	if t, err := revert.Load(ctx, w.journal, txn); err == nil && t.End == "" {
-		return r.Abort(ctx, txn, revert.Undoing{})
+		return r.Abort(ctx, txn, revert.Options{})
 	}
 	return r.Revert(ctx, txn)
 }

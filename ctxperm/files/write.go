@@ -17,13 +17,13 @@ import (
 
 // The permission bits of what is new.
 const (
-	NewFile fs.FileMode = 0o644
-	NewDir  fs.FileMode = 0o755
+	DefaultFileMode fs.FileMode = 0o644
+	NewDir          fs.FileMode = 0o755
 )
 
 // WriteOptions say how a file is written.
 type WriteOptions struct {
-	Perm        fs.FileMode // 0: those of the file that is replaced, NewFile for a new one
+	Perm        fs.FileMode // 0: those of the file that is replaced, DefaultFileMode for a new one
 	IfAbsent    bool        // an existing file is fs.ErrExist
 	MakeParents bool        // directories that are missing are made, each by a change and an access of its own
 }
@@ -47,7 +47,7 @@ func (f *Files) Write(ctx context.Context, path string, data []byte, o WriteOpti
 			return err
 		}
 	}
-	if err := p.Turn(ctx, text); err != nil { // after its folders: turns are taken from above
+	if err := p.LockResource(ctx, text); err != nil { // after its folders: turns are taken from above
 		return err
 	}
 	info, err := f.writable(ctx, path)
@@ -57,22 +57,22 @@ func (f *Files) Write(ctx context.Context, path string, data []byte, o WriteOpti
 	if o.IfAbsent && info.Type != 0 {
 		return &fs.PathError{Op: "write", Path: path, Err: fs.ErrExist}
 	}
-	return f.alter(ctx, p, alteration{path: path, text: text, build: func(was state, _ *journal.Blob) (image, error) {
+	return f.alter(ctx, p, fileEdit{path: path, text: text, build: func(was state, _ *journal.Blob) (fileImage, error) {
 		if was.exists() && (was.Type != typeFile || o.IfAbsent) {
-			return image{}, conflict(path, "it was replaced")
+			return fileImage{}, conflict(path, "it was replaced")
 		}
 		return o.image(was.Version, data), nil
 	}})
 }
 
 // image is what replaces a version.
-func (o WriteOptions) image(was Version, data []byte) image {
+func (o WriteOptions) image(was Version, data []byte) fileImage {
 	img := rewritten(was, data)
 	switch {
 	case o.Perm != 0:
 		img.Version = img.rebit(o.Perm)
 	case img.fresh:
-		img.Perm = NewFile
+		img.Perm = DefaultFileMode
 	}
 	return img
 }
@@ -119,11 +119,11 @@ func (f *Files) Edit(ctx context.Context, path, old, new string, all bool) error
 	if most := f.site.most; len(after) > most {
 		return invalid(path, fmt.Sprintf("it would have %d bytes; at most %d are written", len(after), most))
 	}
-	blob, err := p.Keep(ctx, bytes.NewReader(before))
+	blob, err := p.StoreContent(ctx, bytes.NewReader(before))
 	if err != nil {
 		return err
 	}
-	return f.alter(ctx, p, alteration{path: path, text: text, was: &was, blob: &blob, build: func(state, *journal.Blob) (image, error) {
+	return f.alter(ctx, p, fileEdit{path: path, text: text, was: &was, blob: &blob, build: func(state, *journal.Blob) (fileImage, error) {
 		return WriteOptions{}.image(was.Version, after), nil
 	}})
 }
@@ -154,7 +154,7 @@ func readAll(r io.Reader, most int) ([]byte, string, error) {
 }
 
 // keeping makes a sink that keeps what it reads, and the blob that it made last.
-func keeping(keep func(io.Reader) (journal.Blob, error)) (sink, *journal.Blob) {
+func keeping(keep func(io.Reader) (journal.Blob, error)) (contentSink, *journal.Blob) {
 	var blob journal.Blob
 	return func(r io.Reader) (string, error) {
 		var err error

@@ -16,30 +16,30 @@ import (
 )
 
 // collect looks at what the program wrote, so that the tool can say so.
-func (h *handle) collect(r *Result) error {
-	wrote := map[string][]sandbox.Written{}
+func (h *runHandle) collect(r *Result) error {
+	wrote := map[string][]sandbox.OverlayEntry{}
 	for dir, name := range h.view.names {
 		all, err := h.changes(dir)
 		if err != nil {
 			return fmt.Errorf("what the program wrote in root %s cannot be told, and is dropped: %w", name, err)
 		}
-		r.LeftOut = append(append(r.LeftOut, h.leftOut(dir, name, all)...), h.unshown(dir, name)...)
+		r.SkippedChanges = append(append(r.SkippedChanges, h.leftOut(dir, name, all)...), h.unshown(dir, name)...)
 		r.Restrictions = append(r.Restrictions, h.deleted(dir, all)...)
 		for _, w := range all {
 			if w.Name != "." {
-				r.Wrote++
+				r.ChangedFiles++
 			}
 		}
 		wrote[dir] = all
 	}
-	slices.Sort(r.LeftOut)
+	slices.Sort(r.SkippedChanges)
 	h.wrote = wrote
 	return nil
 }
 
 // Prepare decides and records what the program wants to change. Nothing of it has
 // happened yet.
-func (h *handle) Prepare(ctx context.Context) error {
+func (h *runHandle) Prepare(ctx context.Context) error {
 	if h.wrote == nil { // it was killed, or never began
 		return nil
 	}
@@ -61,7 +61,7 @@ func (h *handle) Prepare(ctx context.Context) error {
 }
 
 // Finish makes the changes.
-func (h *handle) Finish(ctx context.Context) error {
+func (h *runHandle) Finish(ctx context.Context) error {
 	defer h.close()
 	if h.batch == nil {
 		return nil
@@ -70,11 +70,11 @@ func (h *handle) Finish(ctx context.Context) error {
 }
 
 // Abort drops what the program wrote.
-func (h *handle) Abort(context.Context) { h.close() }
+func (h *runHandle) Abort(context.Context) { h.close() }
 
 // close ends what still runs and clears away what is beside the roots. What cannot be
 // removed is only in the way.
-func (h *handle) close() {
+func (h *runHandle) close() {
 	if h.batch != nil {
 		h.batch.Close()
 		h.batch = nil
@@ -92,7 +92,7 @@ func (h *handle) close() {
 }
 
 // wanted is what the program wrote in one root, as its files are to be.
-func (h *handle) wanted(dir string) ([]files.Wanted, error) {
+func (h *runHandle) wanted(dir string) ([]files.DesiredFile, error) {
 	all, root := h.wrote[dir], h.call.Config().Roots[h.view.names[dir]]
 	if !overrides() {
 		if err := withinReach(root, all); err != nil {
@@ -105,9 +105,9 @@ func (h *handle) wanted(dir string) ([]files.Wanted, error) {
 			names[w.Ino]++
 		}
 	}
-	out := make([]files.Wanted, 0, len(all))
+	out := make([]files.DesiredFile, 0, len(all))
 	for _, w := range all {
-		want := files.Wanted{Path: w.Name, Mtime: w.Mtime, Replaced: w.Replaced, Copied: w.Copied, Same: w.Same}
+		want := files.DesiredFile{Path: w.Name, Mtime: w.Mtime, Replaced: w.Replaced, Copied: w.Copied, Same: w.Same}
 		switch w.Kind {
 		case sandbox.File:
 			want.Version = versionOf("file", root, w)
@@ -141,7 +141,7 @@ func typed(t disk.Type) string {
 }
 
 // versionOf is what a program left, as far as it is kept of a file.
-func versionOf(kind string, root disk.Root, w sandbox.Written) files.Version {
+func versionOf(kind string, root disk.Root, w sandbox.OverlayEntry) files.Version {
 	v := files.Version{Type: kind, Perm: w.Mode, Owner: ownerOf(w), Xattrs: map[string][]byte{}}
 	for key, value := range w.Xattrs {
 		if disk.CheckXattr(key) == nil {
@@ -176,8 +176,8 @@ func unhide(left, had map[string][]byte, prefix string) map[string][]byte {
 	return out
 }
 
-func ownerOf(w sandbox.Written) disk.Owner {
+func ownerOf(w sandbox.OverlayEntry) disk.Owner {
 	return disk.Owner{Known: true, User: w.Uid, Group: w.Gid}
 }
 
-var _ line.Handle = (*handle)(nil)
+var _ line.Handle = (*runHandle)(nil)

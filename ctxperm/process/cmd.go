@@ -44,16 +44,16 @@ const (
 
 // Result is how a program ended.
 type Result struct {
-	Code      int      // exit code; -1 when a signal ended it
-	Signal    string   // that did, such as "killed"; else empty
-	Stdout    []byte   // what was kept of it
-	Stderr    []byte   // what was kept of it
-	Dropped   int64    // bytes of both that were not kept, out of the middle
-	Wrote     int      // names that it wrote, deleted or changed, which are not yet applied
-	LeftOut   []string // what it left behind that cannot be applied, and why
-	Survivors int      // processes that it left running and that were ended
-	Level     Level    // of the sandbox that it ran in
-	Missing   []string // what that lacked; empty at Strict
+	Code               int      // exit code; -1 when a signal ended it
+	Signal             string   // that did, such as "killed"; else empty
+	Stdout             []byte   // what was kept of it
+	Stderr             []byte   // what was kept of it
+	TruncatedBytes     int64    // bytes of both that were not kept, out of the middle
+	ChangedFiles       int      // names that it wrote, deleted or changed, which are not yet applied
+	SkippedChanges     []string // what it left behind that cannot be applied, and why
+	Survivors          int      // processes that it left running and that were ended
+	Level              Level    // of the sandbox that it ran in
+	MissingProtections []string // what that lacked; empty at Strict
 
 	Restrictions []Restriction // rules of the sandbox that the program met, whether or not it failed by them
 }

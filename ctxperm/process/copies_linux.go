@@ -15,14 +15,14 @@ import (
 )
 
 // copyKnown shows copies of the roots of which it is known that no overlay will do.
-func (h *handle) copyKnown(ctx context.Context, spec *sandbox.Spec) error {
+func (h *runHandle) copyKnown(ctx context.Context, spec *sandbox.Spec) error {
 	for i := range spec.Roots {
 		r := &spec.Roots[i]
 		if r.View != sandbox.Overlay {
 			continue
 		}
 		why, err := "it is to be a copy", error(nil)
-		if !h.driver.cfg.Copies {
+		if !h.driver.cfg.UseCopies {
 			why, err = h.driver.unfit(ctx, r.Dir)
 		}
 		if err == nil && why != "" {
@@ -59,7 +59,7 @@ func (d *Driver) unfit(ctx context.Context, dir string) (why string, err error) 
 
 // copyInstead shows a program a copy of a root in its place. Where nothing can be shown
 // in the place of something else, the program is started in the copy.
-func (h *handle) copyInstead(ctx context.Context, spec *sandbox.Spec, none sandbox.NoOverlayError) error {
+func (h *runHandle) copyInstead(ctx context.Context, spec *sandbox.Spec, none sandbox.NoOverlayError) error {
 	for i := range spec.Roots {
 		r := &spec.Roots[i]
 		if r.Dir != none.Root {
@@ -81,7 +81,7 @@ func (h *handle) copyInstead(ctx context.Context, spec *sandbox.Spec, none sandb
 			return fmt.Errorf("run: the scratch folder %s: %w", h.driver.cfg.Scratch, err)
 		}
 		if h.copies == nil {
-			h.copies = map[string]*snapshot{}
+			h.copies = map[string]*rootCopy{}
 		}
 		h.copies[r.Dir] = s
 		if err := s.refresh(ctx, r.Masked, h.since); err != nil {
@@ -94,7 +94,7 @@ func (h *handle) copyInstead(ctx context.Context, spec *sandbox.Spec, none sandb
 }
 
 // borrow takes a copy of a root that no other run uses, or begins one.
-func (d *Driver) borrow(root string) (*snapshot, error) {
+func (d *Driver) borrow(root string) (*rootCopy, error) {
 	if last := d.free(root); last != nil {
 		return last, nil
 	}
@@ -103,12 +103,12 @@ func (d *Driver) borrow(root string) (*snapshot, error) {
 		return nil, err
 	}
 	dir, err := s.part(0)
-	return &snapshot{root: root, dir: dir, scratch: s, partly: true, seen: map[string]twin{}}, err
+	return &rootCopy{root: root, dir: dir, scratch: s, partly: true, seen: map[string]entryState{}}, err
 }
 
 // free takes a copy of a root out of those that are kept, or is nil. All of it under the lock: the place that it had among them is
 // the next one's that is given back.
-func (d *Driver) free(root string) *snapshot {
+func (d *Driver) free(root string) *rootCopy {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	free := d.copies[root]
@@ -121,10 +121,10 @@ func (d *Driver) free(root string) *snapshot {
 }
 
 // place is where the copy is.
-func (s *snapshot) place() string { return s.dir }
+func (s *rootCopy) place() string { return s.dir }
 
 // giveBack keeps a copy for the next run.
-func (d *Driver) giveBack(s *snapshot) {
+func (d *Driver) giveBack(s *rootCopy) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.copies[s.root] = append(d.copies[s.root], s)
@@ -144,7 +144,7 @@ func (d *Driver) Close() error {
 }
 
 // changes tells what the program wrote in one root.
-func (h *handle) changes(dir string) ([]sandbox.Written, error) {
+func (h *runHandle) changes(dir string) ([]sandbox.OverlayEntry, error) {
 	if s, ok := h.copies[dir]; ok {
 		return s.changes()
 	}
@@ -152,7 +152,7 @@ func (h *handle) changes(dir string) ([]sandbox.Written, error) {
 }
 
 // whole refuses what would remove a name that the copy could not have: the program did not see it.
-func (s *snapshot) whole(all []sandbox.Written) error {
+func (s *rootCopy) whole(all []sandbox.OverlayEntry) error {
 	for _, w := range all {
 		if w.Kind == sandbox.Folder && !w.Replaced {
 			continue
@@ -179,7 +179,7 @@ func short(name string) string {
 }
 
 // unshown says what a copy could not have.
-func (h *handle) unshown(dir, root string) (out []string) {
+func (h *runHandle) unshown(dir, root string) (out []string) {
 	if s, ok := h.copies[dir]; ok {
 		for _, name := range s.long {
 			out = append(out, short(root+"/"+name)+": it was not shown to the program, since "+tooLong)
@@ -189,7 +189,7 @@ func (h *handle) unshown(dir, root string) (out []string) {
 }
 
 // open opens the content of a file that changes told of.
-func (h *handle) open(dir, name string) (io.ReadCloser, error) {
+func (h *runHandle) open(dir, name string) (io.ReadCloser, error) {
 	if s, ok := h.copies[dir]; ok {
 		return s.open(filepath.FromSlash(name))
 	}

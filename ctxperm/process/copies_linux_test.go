@@ -21,7 +21,7 @@ func TestCopyInstead(t *testing.T) {
 	none := sandbox.NoOverlayError{Root: root, Why: "it is a test"}
 	d, err := New(Config{Scratch: filepath.Join(t.TempDir(), "scratch")})
 	require.NoError(t, err)
-	h := &handle{driver: d}
+	h := &runHandle{driver: d}
 	spec := sandbox.Spec{Dir: root + "/d", Roots: []sandbox.Root{
 		{Dir: root + "x", View: sandbox.Overlay}, {Dir: root, View: sandbox.Overlay, Dev: 1, Ino: 2, Upper: "/u", Masked: []string{"no"}},
 	}}
@@ -59,9 +59,9 @@ func TestCopyInstead(t *testing.T) {
 func TestNoCopy(t *testing.T) {
 	root := folder(t, "root")
 	scratch := filepath.Join(t.TempDir(), "scratch")
-	d, err := New(Config{Scratch: scratch, Copies: true})
+	d, err := New(Config{Scratch: scratch, UseCopies: true})
 	require.NoError(t, err)
-	h := &handle{driver: d}
+	h := &runHandle{driver: d}
 	spec := func() *sandbox.Spec {
 		return &sandbox.Spec{Roots: []sandbox.Root{{Dir: "/usr", View: sandbox.Read}, {Dir: root, View: sandbox.Overlay}}}
 	}
@@ -113,7 +113,7 @@ func TestWhatCannotBeToldIsDropped(t *testing.T) {
 	write(t, s.root+"/f", "x")
 	require.NoError(t, s.refreshed(t))
 	require.NoError(t, os.RemoveAll(s.dir))
-	h := &handle{view: view{names: map[string]string{s.root: "workspace"}}, copies: map[string]*snapshot{s.root: s}}
+	h := &runHandle{view: view{names: map[string]string{s.root: "workspace"}}, copies: map[string]*rootCopy{s.root: s}}
 	require.ErrorContains(t, h.collect(&Result{}), "what the program wrote in root workspace cannot be told, and is dropped")
 	require.Nil(t, h.wrote)
 	require.NoError(t, h.Prepare(t.Context()), "there is nothing to prepare")

@@ -15,7 +15,7 @@ const mostIndex = 64 << 20
 
 // deleted finds the hidden files that a program took out of an index of git: to git a
 // file that it does not see looks deleted, and git add -A records that without a word.
-func (h *handle) deleted(dir string, all []sandbox.Written) (met []Restriction) {
+func (h *runHandle) deleted(dir string, all []sandbox.OverlayEntry) (met []Restriction) {
 	for _, w := range all {
 		tree, ok := strings.CutSuffix("/"+w.Name, "/.git/index")
 		if !ok || w.Kind != sandbox.File || len(h.view.masked) == 0 {

@@ -17,30 +17,30 @@ import (
 	"github.com/remit-dev/remit/internal/sparse"
 )
 
-// difference is what a program did to a copy.
-type difference struct {
-	*snapshot
+// copyDiff is what a program did to a copy.
+type copyDiff struct {
+	*rootCopy
 
-	folder *os.File // the copy
-	top    stamp    // of it, as the program left it
+	folder *os.File  // the copy
+	top    fileStamp // of it, as the program left it
 	known  map[uint64]bool
-	names  map[uint64][]sandbox.Written // that are as they were, of files with several
+	names  map[uint64][]sandbox.OverlayEntry // that are as they were, of files with several
 	shut   map[uint64]bool
 	added  map[uint64]fs.FileMode // bits that files and directories got here, so that they can be read
 	there  map[string]bool
 	gone   map[string]bool
-	all    []sandbox.Written
+	all    []sandbox.OverlayEntry
 }
 
 // changes tells what a program did to the copy, directories before what is in them. What
 // it took the right to read away from gets it back, here and not in what is told.
-func (s *snapshot) changes() ([]sandbox.Written, error) {
+func (s *rootCopy) changes() ([]sandbox.OverlayEntry, error) {
 	top, _, err := stampOf(s.dir)
 	if err != nil {
 		return nil, err
 	}
-	d := difference{
-		snapshot: s, top: top, known: map[uint64]bool{}, names: map[uint64][]sandbox.Written{}, shut: map[uint64]bool{}, added: map[uint64]fs.FileMode{},
+	d := copyDiff{
+		rootCopy: s, top: top, known: map[uint64]bool{}, names: map[uint64][]sandbox.OverlayEntry{}, shut: map[uint64]bool{}, added: map[uint64]fs.FileMode{},
 		there: map[string]bool{}, gone: map[string]bool{},
 	}
 	for _, t := range s.seen {
@@ -65,12 +65,12 @@ func (s *snapshot) changes() ([]sandbox.Written, error) {
 	}
 	d.missing()
 	d.otherNames()
-	slices.SortStableFunc(d.all, func(a, b sandbox.Written) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortStableFunc(d.all, func(a, b sandbox.OverlayEntry) int { return strings.Compare(a.Name, b.Name) })
 	return d.all, s.whole(d.all)
 }
 
 // visit looks at one name of the copy.
-func (d *difference) visit(at, name string) error {
+func (d *copyDiff) visit(at, name string) error {
 	d.there[name] = true
 	is, raw, err := stampOf(at)
 	if err != nil {
@@ -110,12 +110,12 @@ func (d *difference) visit(at, name string) error {
 
 // pipe reports whether both are one pipe, with the bits that it had. What went
 // through it changed its time, and nothing that lasts.
-func pipe(was, is stamp) bool {
+func pipe(was, is fileStamp) bool {
 	return was.mode == is.mode && is.mode&unix.S_IFMT == unix.S_IFIFO && was.ino == is.ino
 }
 
 // look describes what the program left at a name, as it is to be in the root.
-func (d *difference) look(name string, is stamp, raw unix.Stat_t) (sandbox.Written, error) {
+func (d *copyDiff) look(name string, is fileStamp, raw unix.Stat_t) (sandbox.OverlayEntry, error) {
 	w, err := sandbox.Look(d.folder, name)
 	if err != nil {
 		return w, err
@@ -130,7 +130,7 @@ func (d *difference) look(name string, is stamp, raw unix.Stat_t) (sandbox.Writt
 
 // otherNames tells of the names that are as they were, of files that got other names: all of
 // them are to be one file.
-func (d *difference) otherNames() {
+func (d *copyDiff) otherNames() {
 	told := map[uint64]bool{}
 	for _, w := range d.all {
 		if w.Kind == sandbox.File && w.Links > 1 && !told[w.Ino] {
@@ -142,7 +142,7 @@ func (d *difference) otherNames() {
 
 // belong says to whom belongs in the root what a program wrote: a copy may be of another owner,
 // where this user may not give it to that one.
-func (d *difference) belong(w *sandbox.Written, is stamp) {
+func (d *copyDiff) belong(w *sandbox.OverlayEntry, is fileStamp) {
 	if old, ok := d.seen[w.Name]; ok && old.copy.ino == is.ino {
 		if is.uid == old.copy.uid {
 			w.Uid = old.root.uid
@@ -159,7 +159,7 @@ func (d *difference) belong(w *sandbox.Written, is stamp) {
 }
 
 // unlock makes something readable, and remembers for all its names what that took.
-func (d *difference) unlock(at string, is stamp) error {
+func (d *copyDiff) unlock(at string, is fileStamp) error {
 	if lacking(is.mode) == 0 {
 		return nil
 	}
@@ -168,19 +168,19 @@ func (d *difference) unlock(at string, is stamp) error {
 }
 
 // missing finds what the program removed.
-func (d *difference) missing() {
+func (d *copyDiff) missing() {
 	for _, name := range slices.Sorted(maps.Keys(d.seen)) {
 		if d.there[name] || d.gone[path.Dir(name)] {
 			d.gone[name] = d.gone[name] || d.gone[path.Dir(name)]
 			continue
 		}
 		d.gone[name] = true
-		d.all = append(d.all, sandbox.Written{Name: name, Kind: sandbox.Deleted})
+		d.all = append(d.all, sandbox.OverlayEntry{Name: name, Kind: sandbox.Deleted})
 	}
 }
 
 // open opens the content of a file that changes told of.
-func (s *snapshot) open(name string) (io.ReadCloser, error) {
+func (s *rootCopy) open(name string) (io.ReadCloser, error) {
 	f, err := os.OpenFile(filepath.Join(s.dir, name), os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, err

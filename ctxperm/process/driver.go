@@ -40,19 +40,19 @@ type Limits struct {
 
 // Config is what a Driver is made of. The zero Config is of use.
 type Config struct {
-	Shim    string   // path of a program that calls Main; empty: this program, which does
-	Require Level    // the least level that will do; default Strict
-	Scratch string   // a folder outside every root for what is not yet applied, made where it is not there; default one of this user's among the system's temporary files
-	Path    string   // where programs without a slash are looked for; default the usual folders of the system and of toolchains, such as /usr/bin, /usr/sbin and /usr/local/go/bin
-	Env     []string // variables for every program, "KEY=value"
-	Limits  Limits
-	Copies  bool // programs see copies of the roots that they can write also where an overlay would do
+	Shim      string   // path of a program that calls Main; empty: this program, which does
+	Require   Level    // the least level that will do; default Strict
+	Scratch   string   // a folder outside every root for what is not yet applied, made where it is not there; default one of this user's among the system's temporary files
+	Path      string   // where programs without a slash are looked for; default the usual folders of the system and of toolchains, such as /usr/bin, /usr/sbin and /usr/local/go/bin
+	Env       []string // variables for every program, "KEY=value"
+	Limits    Limits
+	UseCopies bool // programs see copies of the roots that they can write also where an overlay would do
 
 	// Author returns who commits of programs in a root are by, where no configuration that
 	// they see says it. GitAuthor reads it from the configuration of the user. Default:
 	// nobody is named, and git refuses to commit.
-	Author func(ctx context.Context, dir string) Author
-	Output int // how much of standard output, and of standard error, is kept, in bytes; default 1 MiB each
+	Author    func(ctx context.Context, dir string) Author
+	MaxOutput int // how much of standard output, and of standard error, is kept, in bytes; default 1 MiB each
 }
 
 // Driver runs programs for a runtime: agent.Driver takes it. A runtime without one
@@ -66,7 +66,7 @@ type Driver struct {
 	mu      sync.Mutex // never held across a wait
 	seen    map[string]*index
 	foreign map[string]string      // why no overlay of a folder will do; empty: one will
-	copies  map[string][]*snapshot // that no run uses, by root
+	copies  map[string][]*rootCopy // that no run uses, by root
 	authors map[string]knownAuthor // by folder of the root
 }
 
@@ -85,8 +85,8 @@ func New(c Config) (*Driver, error) {
 	if c.Path == "" {
 		c.Path = sandbox.Path
 	}
-	if c.Output <= 0 {
-		c.Output = 1 << 20
+	if c.MaxOutput <= 0 {
+		c.MaxOutput = 1 << 20
 	}
 	if c.Scratch == "" {
 		c.Scratch = filepath.Join(os.TempDir(), fmt.Sprintf("remit-%d", os.Getuid()))
@@ -99,7 +99,7 @@ func New(c Config) (*Driver, error) {
 			return nil, fmt.Errorf("process: %w", err)
 		}
 	}
-	return &Driver{cfg: c, least: least, seen: map[string]*index{}, foreign: map[string]string{}, copies: map[string][]*snapshot{}, authors: map[string]knownAuthor{}}, nil
+	return &Driver{cfg: c, least: least, seen: map[string]*index{}, foreign: map[string]string{}, copies: map[string][]*rootCopy{}, authors: map[string]knownAuthor{}}, nil
 }
 
 // Schemes returns none: what a program changes are files, which have theirs.

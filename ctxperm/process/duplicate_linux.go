@@ -16,7 +16,7 @@ import (
 
 // make copies one name, but for the bits of a directory. What this user may not read is
 // copied without what it holds, and shut.
-func (r *renewal) make(from, to string, is unix.Stat_t, name string) (shut bool, err error) {
+func (r *copyRefresh) make(from, to string, is unix.Stat_t, name string) (shut bool, err error) {
 	switch is.Mode & unix.S_IFMT {
 	case unix.S_IFDIR:
 		if err := os.Mkdir(to, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {

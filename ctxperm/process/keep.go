@@ -21,49 +21,49 @@ import (
 	"github.com/remit-dev/remit/revert/record"
 )
 
-// KeepConfig is what a Keep is made of. A zero number takes its default.
-type KeepConfig struct {
-	Dir   string // a folder of this user's outside every root, which outlives processes; made where it is not there
-	Names int    // the most that one folder may hold; default 200,000
-	Bytes int64  // the most that its files may hold; default 4 GiB
+// SnapshotConfig is what a Keep is made of. A zero number takes its default.
+type SnapshotConfig struct {
+	Dir      string // a folder of this user's outside every root, which outlives processes; made where it is not there
+	MaxFiles int    // the most that one folder may hold; default 200,000
+	MaxBytes int64  // the most that its files may hold; default 4 GiB
 }
 
-// Keep has copies of folders in which somebody acts for a call whom no sandbox holds, such as somebody's server of tools. A
+// Snapshotter has copies of folders in which somebody acts for a call whom no sandbox holds, such as somebody's server of tools. A
 // copy is kept between calls, so that the next one costs a look at each name and a copy of what changed. It is a driver of
 // the runtime (agent.Driver), which finds by it what a call changed whose process died. It is safe for concurrent use.
-type Keep struct {
-	cfg    KeepConfig
+type Snapshotter struct {
+	cfg    SnapshotConfig
 	driver Driver // which knows what is masked
 
 	mu    sync.Mutex // never held across a wait
-	gates map[string]*gate
-	known map[string]*shelf // that this process has used, by place
+	gates map[string]*rootLock
+	known map[string]*snapshotStore // that this process has used, by place
 
-	barriers
+	diskSyncer
 }
 
-// barriers make durable what was written.
-type barriers struct {
+// diskSyncer make durable what was written.
+type diskSyncer struct {
 	sync  func(*os.File) error // of one file or folder
 	flush func(*os.File) error // of all of its file system
 }
 
-// gate lets one call at a time have a root.
-type gate struct {
+// rootLock lets one call at a time have a root.
+type rootLock struct {
 	turn   chan struct{}
-	holder string // a call; under Keep.mu
+	holder string // a call; under Snapshotter.mu
 	held   int    // how often it has it; likewise
 	file   *os.File
 }
 
-// Tree is a folder with all that is in it.
-type Tree struct {
+// Folder is a folder with all that is in it.
+type Folder struct {
 	Root   string // name of a root
 	Folder string // below it; "." or empty: all of the root
 }
 
-// NewKeep makes a Keep. It makes nothing on the disk yet.
-func NewKeep(c KeepConfig) (*Keep, error) {
+// NewSnapshotter makes a Keep. It makes nothing on the disk yet.
+func NewSnapshotter(c SnapshotConfig) (*Snapshotter, error) {
 	if c.Dir == "" {
 		return nil, errors.New("process: copies of folders need a folder of their own, outside every root")
 	}
@@ -71,20 +71,20 @@ func NewKeep(c KeepConfig) (*Keep, error) {
 	if c.Dir, err = filepath.Abs(c.Dir); err != nil {
 		return nil, fmt.Errorf("process: the folder for copies: %w", err)
 	}
-	if c.Names <= 0 {
-		c.Names = 200_000
+	if c.MaxFiles <= 0 {
+		c.MaxFiles = 200_000
 	}
-	if c.Bytes <= 0 {
-		c.Bytes = 4 << 30
+	if c.MaxBytes <= 0 {
+		c.MaxBytes = 4 << 30
 	}
-	return &Keep{cfg: c, driver: Driver{seen: map[string]*index{}}, gates: map[string]*gate{}, known: map[string]*shelf{}, barriers: barriers{(*os.File).Sync, flush}}, nil
+	return &Snapshotter{cfg: c, driver: Driver{seen: map[string]*index{}}, gates: map[string]*rootLock{}, known: map[string]*snapshotStore{}, diskSyncer: diskSyncer{(*os.File).Sync, flush}}, nil
 }
 
 // Schemes returns what finds the changes of interrupted calls.
-func (k *Keep) Schemes() []revert.Scheme { return []revert.Scheme{finder{k}} }
+func (k *Snapshotter) Schemes() []revert.Scheme { return []revert.Scheme{changeFinder{k}} }
 
-// Beside refuses a root which the copies lie in, or which lies in them.
-func (k *Keep) Beside(root string) error {
+// CheckRoot refuses a root which the copies lie in, or which lies in them.
+func (k *Snapshotter) CheckRoot(root string) error {
 	root, mine := resolved(root), resolved(k.cfg.Dir)
 	if within(root, mine) || within(mine, root) {
 		return fmt.Errorf("%w: what folders held is kept in %s, and the root lies at %s: one of them is inside of the other; have remit keep its state outside of the root (--state)", ctxperm.ErrInvalid, mine, root)
@@ -108,38 +108,38 @@ func resolved(path string) string {
 	return path
 }
 
-// bulk is how much a folder holds.
-type bulk struct {
+// folderSize is how much a folder holds.
+type folderSize struct {
 	names int
 	bytes int64
 }
 
-// ErrBulk means that a folder holds more than is kept of one.
-var ErrBulk = errors.New("the folder holds too much to be kept before each call")
+// ErrFolderTooLarge means that a folder holds more than is kept of one.
+var ErrFolderTooLarge = errors.New("the folder holds too much to be kept before each call")
 
-// Kept is what some folders held before somebody acted for a call. Whoever has it must say that something came of it by Tell,
+// FolderSnapshot is what some folders held before somebody acted for a call. Whoever has it must say that something came of it by Tell,
 // and then perhaps Decide, or Drop it.
-type Kept struct {
-	keep   *Keep
+type FolderSnapshot struct {
+	keep   *Snapshotter
 	call   *line.Call
 	op     *line.Op
-	trees  []*kept
+	trees  []*folderCopy
 	told   bool
-	traces *files.Traces
+	traces *files.DetectedChanges
 }
 
-// kept is one folder.
-type kept struct {
-	*shelf
-	claim
+// folderCopy is one folder.
+type folderCopy struct {
+	*snapshotStore
+	usageMarker
 
 	root   disk.Root
-	masked map[string]stamp // before, by the name below the folder
-	unseen record.Unseen    // known after differences
+	masked map[string]fileStamp // before, by the name below the folder
+	unseen record.Unseen        // known after differences
 }
 
-// claim is written beside a copy as long as a call relies on it.
-type claim struct {
+// usageMarker is written beside a copy as long as a call relies on it.
+type usageMarker struct {
 	Call    string        `json:"call"`
 	Take    string        `json:"take"`
 	Name    string        `json:"name"` // of the root
@@ -151,8 +151,8 @@ type claim struct {
 	Place   string        `json:"place"`
 }
 
-// noted is what the journal knows of a claim.
-type noted struct {
+// journaledMarker is what the journal knows of a claim.
+type journaledMarker struct {
 	Place string `json:"place"`
 	Take  string `json:"take"`
 }
@@ -163,8 +163,8 @@ const noteKept = "remit.kept:"
 // Take keeps what some folders hold, durable when it returns, and lets no other call of this user have their roots, nor
 // those named beside, until this call has ended. A call that may not change all of a folder is denied: somebody acts who
 // is not held to less. What the policy masks is neither kept nor looked at.
-func (k *Keep) Take(ctx context.Context, tc ctxperm.ToolContext, trees []Tree, beside ...string) (_ *Kept, err error) {
-	call := tc.Line(line.NewKey())
+func (k *Snapshotter) Take(ctx context.Context, tc ctxperm.ToolContext, trees []Folder, beside ...string) (_ *FolderSnapshot, err error) {
+	call := tc.CallState(line.NewKey())
 	if call == nil {
 		return nil, ctxperm.ErrClosed
 	}
@@ -172,10 +172,10 @@ func (k *Keep) Take(ctx context.Context, tc ctxperm.ToolContext, trees []Tree, b
 	if err != nil {
 		return nil, err
 	}
-	out := &Kept{keep: k, call: call, op: op}
+	out := &FolderSnapshot{keep: k, call: call, op: op}
 	defer func() {
 		if err != nil {
-			out.Drop()
+			out.Discard()
 		}
 	}()
 	if err := k.enter(ctx, out, trees, beside); err != nil {
@@ -191,23 +191,23 @@ func (k *Keep) Take(ctx context.Context, tc ctxperm.ToolContext, trees []Tree, b
 	if len(out.trees) == 0 {
 		return out, nil
 	}
-	var notes []noted
+	var notes []journaledMarker
 	for _, t := range out.trees {
-		notes = append(notes, noted{t.Place, t.Take})
+		notes = append(notes, journaledMarker{t.Place, t.Take})
 	}
 	return out, call.Note(ctx, noteKept+out.trees[0].Take, notes)
 }
 
 // String is the tree as a pattern.
-func (t Tree) String() string {
+func (t Folder) String() string {
 	if t.Folder == "" || t.Folder == "." {
 		return "file://" + t.Root + "/**"
 	}
 	return "file://" + t.Root + "/" + t.Folder + "/**"
 }
 
-// Drop is for when nobody has acted. It does nothing once Tell was called.
-func (h *Kept) Drop() {
+// Discard is for when nobody has acted. It does nothing once Tell was called.
+func (h *FolderSnapshot) Discard() {
 	if h == nil || h.told {
 		return
 	}
@@ -215,9 +215,9 @@ func (h *Kept) Drop() {
 	h.op.Leave()
 }
 
-// Tell finds what was changed in the folders and records it, durable when it returns. Final says that nobody acts for the
+// RecordChanges finds what was changed in the folders and records it, durable when it returns. Final says that nobody acts for the
 // call any more. Else what still comes cannot be told, nor what the call came to, and that is the error.
-func (h *Kept) Tell(ctx context.Context, final bool) (err error) {
+func (h *FolderSnapshot) RecordChanges(ctx context.Context, final bool) (err error) {
 	if h == nil {
 		return nil
 	}
@@ -229,9 +229,9 @@ func (h *Kept) Tell(ctx context.Context, final bool) (err error) {
 	ctx = context.WithoutCancel(ctx)
 	recorder := h.call.Config().Recorder
 	if err := recorder.Host().Point(ctx, "process.tell"); err != nil {
-		return errors.Join(line.ErrUndetermined, err)
+		return errors.Join(line.ErrOutcomeUnknown, err)
 	}
-	h.traces = files.NewTraces(recorder.Host(), recorder.Journal())
+	h.traces = files.NewDetectedChanges(recorder.Host(), recorder.Journal())
 	for _, t := range h.trees {
 		before, lost, diff := t.differences(ctx, &h.keep.driver, recorder.Host().Now())
 		err = errors.Join(err, diff, lost)
@@ -241,10 +241,10 @@ func (h *Kept) Tell(ctx context.Context, final bool) (err error) {
 	}
 	err = errors.Join(err, h.traces.Record(ctx, line.NewKey(), h.call))
 	if err = errors.Join(err, h.noteUnseen(ctx)); err != nil {
-		return errors.Join(line.ErrUndetermined, err)
+		return errors.Join(line.ErrOutcomeUnknown, err)
 	}
 	if err := recorder.Host().Point(ctx, "process.told"); err != nil {
-		return errors.Join(line.ErrUndetermined, err)
+		return errors.Join(line.ErrOutcomeUnknown, err)
 	}
 	if final {
 		h.release()
@@ -253,11 +253,11 @@ func (h *Kept) Tell(ctx context.Context, final bool) (err error) {
 	if cfg := h.call.Config(); !cfg.Turns.Then(cfg.ID, h.release) { // once it is written down that nobody can tell
 		h.release()
 	}
-	return line.ErrUndetermined
+	return line.ErrOutcomeUnknown
 }
 
 // noteUnseen records what was masked, so that a report can name it. A call that says that it only reads, and changed nothing, has no need of it.
-func (h *Kept) noteUnseen(ctx context.Context) error {
+func (h *FolderSnapshot) noteUnseen(ctx context.Context) error {
 	if changes, _ := h.traces.Changes(); h.call.Config().Class == effect.Pure && len(changes) == 0 {
 		return nil
 	}
@@ -279,9 +279,9 @@ func (h *Kept) noteUnseen(ctx context.Context) error {
 	return h.call.Note(ctx, all.Key(), all)
 }
 
-// Decide asks for everything that was told, like for what a program wants to change. What is refused is taken back with the call,
+// AuthorizeChanges asks for everything that was told, like for what a program wants to change. What is refused is taken back with the call,
 // since it has happened; nobody can be waited for any more.
-func (h *Kept) Decide(ctx context.Context) error {
+func (h *FolderSnapshot) AuthorizeChanges(ctx context.Context) error {
 	if h == nil || h.traces == nil {
 		return nil
 	}
@@ -293,7 +293,7 @@ func (h *Kept) Decide(ctx context.Context) error {
 }
 
 // Changed lists what Tell found, as resources.
-func (h *Kept) Changed() (resources []string) {
+func (h *FolderSnapshot) Changed() (resources []string) {
 	if h == nil || h.traces == nil {
 		return nil
 	}
@@ -304,37 +304,39 @@ func (h *Kept) Changed() (resources []string) {
 	return resources
 }
 
-func (h *Kept) release() {
+func (h *FolderSnapshot) release() {
 	for _, t := range h.trees {
 		t.release()
 	}
 }
 
-// finder finds what interrupted calls changed. It restores nothing: what it finds are files.
-type finder struct{ keep *Keep }
+// changeFinder finds what interrupted calls changed. It restores nothing: what it finds are files.
+type changeFinder struct{ keep *Snapshotter }
 
 // Name returns the name of a scheme that no change has.
-func (finder) Name() string { return "kept" }
+func (changeFinder) Name() string { return "kept" }
 
 var errNotKept = errors.New("changes of files are those of their own scheme")
 
 // Settle, Plan and Apply are never reached.
-func (finder) Settle(context.Context, effect.Change) (effect.Token, error) { return "", errNotKept }
+func (changeFinder) Settle(context.Context, effect.Change) (effect.Token, error) {
+	return "", errNotKept
+}
 
 // Plan refuses.
-func (finder) Plan(context.Context, []effect.Change, journal.Keeper) ([]effect.Step, []journal.Blob, error) {
+func (changeFinder) Plan(context.Context, []effect.Change, journal.ContentStore) ([]effect.Step, []journal.Blob, error) {
 	return nil, nil, errNotKept
 }
 
 // Apply refuses.
-func (finder) Apply(_ context.Context, s effect.Step, _ journal.Keeper) effect.Result {
+func (changeFinder) Apply(_ context.Context, s effect.Step, _ journal.ContentStore) effect.Result {
 	return effect.Result{Resource: s.Change.Resource, Outcome: effect.Failed, Why: errNotKept.Error()}
 }
 
-var _ revert.Finder = finder{}
+var _ revert.ChangeFinder = changeFinder{}
 
 // enter takes the turn of each root in the order of their names, and gives it back when the call has ended.
-func (k *Keep) enter(ctx context.Context, h *Kept, trees []Tree, beside []string) error {
+func (k *Snapshotter) enter(ctx context.Context, h *FolderSnapshot, trees []Folder, beside []string) error {
 	for _, name := range rootsOf(trees, beside) {
 		root, ok := h.call.Root(name)
 		if !ok {
@@ -344,7 +346,7 @@ func (k *Keep) enter(ctx context.Context, h *Kept, trees []Tree, beside []string
 		if err != nil {
 			return fmt.Errorf("root %s: %w", name, err)
 		}
-		if err := k.Beside(dir); err != nil {
+		if err := k.CheckRoot(dir); err != nil {
 			return err
 		}
 		cfg := h.call.Config()
@@ -365,11 +367,11 @@ func (k *Keep) enter(ctx context.Context, h *Kept, trees []Tree, beside []string
 }
 
 // lock has a root for a call alone, among all processes of this user. The call may have it already.
-func (k *Keep) lock(ctx context.Context, h host.Host, dir, call string) (leave func(), err error) {
+func (k *Snapshotter) lock(ctx context.Context, h host.Host, dir, call string) (leave func(), err error) {
 	k.mu.Lock()
 	g := k.gates[dir]
 	if g == nil {
-		g = &gate{turn: make(chan struct{}, 1)}
+		g = &rootLock{turn: make(chan struct{}, 1)}
 		k.gates[dir] = g
 	}
 	again := g.held > 0 && g.holder == call
@@ -397,7 +399,7 @@ func (k *Keep) lock(ctx context.Context, h host.Host, dir, call string) (leave f
 }
 
 // leaving gives a root back when whoever had it last leaves.
-func (k *Keep) leaving(g *gate) func() {
+func (k *Snapshotter) leaving(g *rootLock) func() {
 	return sync.OnceFunc(func() {
 		k.mu.Lock()
 		g.held--
@@ -411,7 +413,7 @@ func (k *Keep) leaving(g *gate) func() {
 }
 
 // rootsOf lists the roots of trees, and some more, in order and each once.
-func rootsOf(trees []Tree, beside []string) []string {
+func rootsOf(trees []Folder, beside []string) []string {
 	all := slices.Clone(beside)
 	for _, t := range trees {
 		all = append(all, t.Root)

@@ -20,13 +20,13 @@ import (
 )
 
 // Find finds what an interrupted call changed in the folders that it had kept.
-func (f finder) Find(ctx context.Context, c revert.Call, keep journal.Keeper) (found revert.Found, err error) {
-	traces := files.NewTraces(host.Real(), keep)
+func (f changeFinder) Find(ctx context.Context, c revert.Call, keep journal.ContentStore) (found revert.DiscoveredChanges, err error) {
+	traces := files.NewDetectedChanges(host.Real(), keep)
 	var lost []string
 	var releases []func()
 	for _, key := range slices.Sorted(maps.Keys(c.Notes)) {
 		_, take, ok := strings.Cut(key, noteKept)
-		var all []noted
+		var all []journaledMarker
 		if !ok || json.Unmarshal(c.Notes[key], &all) != nil || len(all) == 0 || all[0].Take != take {
 			continue // of some tool
 		}
@@ -64,12 +64,12 @@ func told(all []effect.Change, ch effect.Change) bool {
 }
 
 // found adds what differs from one copy. A call that has released its copy had told everything.
-func (k *Keep) found(ctx context.Context, n noted, traces *files.Traces) (release func(), err error) {
+func (k *Snapshotter) found(ctx context.Context, n journaledMarker, traces *files.DetectedChanges) (release func(), err error) {
 	if n.Place == "" || filepath.Base(n.Place) != n.Place || filepath.Base(n.Take) != n.Take {
 		return nil, fmt.Errorf("%q is no place of a copy", n.Place)
 	}
 	at := filepath.Join(k.cfg.Dir, n.Place)
-	var c claim
+	var c usageMarker
 	aside := false
 	err = load(filepath.Join(at, shelfClaim), &c)
 	if _, there := os.Lstat(at + "." + n.Take); there == nil {
@@ -93,7 +93,7 @@ func (k *Keep) found(ctx context.Context, n noted, traces *files.Traces) (releas
 	if !root.Identity().IsAgain(c.Root) {
 		return nil, fmt.Errorf("root %s at %s is another folder than the one that the call worked in", c.Name, c.Dir)
 	}
-	t := &kept{claim: c, root: root, shelf: openShelf(at, filepath.Join(c.Dir, c.Folder))}
+	t := &folderCopy{usageMarker: c, root: root, snapshotStore: openShelf(at, filepath.Join(c.Dir, c.Folder))}
 	before, lost, err := t.differences(ctx, &k.driver, host.Real().Now())
 	if err == nil {
 		err = errors.Join(lost, traces.Add(ctx, c.Name, root, before))

@@ -27,27 +27,27 @@ import (
 )
 
 // add counts one name.
-func (b *bulk) add(is stamp, most bulk) error {
+func (b *folderSize) add(is fileStamp, most folderSize) error {
 	if b.names++; is.mode&unix.S_IFMT == unix.S_IFREG {
 		b.bytes += is.size
 	}
 	switch {
 	case most.names > 0 && b.names > most.names:
-		return fmt.Errorf("%w: it has more than %d names, which is the limit; name the folders that the server works in instead", ErrBulk, most.names)
+		return fmt.Errorf("%w: it has more than %d names, which is the limit; name the folders that the server works in instead", ErrFolderTooLarge, most.names)
 	case most.bytes > 0 && b.bytes > most.bytes:
-		return fmt.Errorf("%w: its files have more than %d bytes, which is the limit; name the folders that the server works in instead", ErrBulk, most.bytes)
+		return fmt.Errorf("%w: its files have more than %d bytes, which is the limit; name the folders that the server works in instead", ErrFolderTooLarge, most.bytes)
 	}
 	return nil
 }
 
-// shelf is where the copy of one folder is kept.
-type shelf struct {
-	snapshot
+// snapshotStore is where the copy of one folder is kept.
+type snapshotStore struct {
+	rootCopy
 
-	at   string // its place: the copy, the list of what it is of, and the claim of a call
-	list stamp  // the list, as this process left it
+	at   string    // its place: the copy, the list of what it is of, and the claim of a call
+	list fileStamp // the list, as this process left it
 
-	barriers
+	diskSyncer
 }
 
 const (
@@ -63,7 +63,7 @@ func keyOf(path string) string {
 }
 
 // await waits for what other processes of this user do in a root.
-func (k *Keep) await(ctx context.Context, h host.Host, dir string) (*os.File, error) {
+func (k *Snapshotter) await(ctx context.Context, h host.Host, dir string) (*os.File, error) {
 	if err := os.MkdirAll(k.cfg.Dir, 0o700); err != nil {
 		return nil, err
 	}
@@ -92,21 +92,21 @@ func (k *Keep) await(ctx context.Context, h host.Host, dir string) (*os.File, er
 }
 
 // tree keeps what one folder holds, durable when it returns.
-func (k *Keep) tree(ctx context.Context, call *line.Call, t Tree) (*kept, error) {
+func (k *Snapshotter) tree(ctx context.Context, call *line.Call, t Folder) (*folderCopy, error) {
 	root, _ := call.Root(t.Root) // it was there
 	dir, err := root.Path()
 	if err != nil {
 		return nil, err
 	}
-	c := claim{Call: call.Config().ID, Take: host.NewID(call.Config().Recorder.Host(), ""), Name: t.Root, Dir: dir, Root: root.Identity(), Masks: call.Terms().Masks}
+	c := usageMarker{Call: call.Config().ID, Take: host.NewID(call.Config().Recorder.Host(), ""), Name: t.Root, Dir: dir, Root: root.Identity(), Masks: call.Terms().Masks}
 	if c.Folder, c.Missing, err = folderOf(root, t.Folder); err != nil {
 		return nil, err
 	}
-	if err := mayAll(call, Tree{t.Root, c.Folder}); err != nil {
+	if err := mayAll(call, Folder{t.Root, c.Folder}); err != nil {
 		return nil, err
 	}
 	c.Place = keyOf(dir) + "-" + keyOf(c.Folder)
-	one := &kept{claim: c, root: root}
+	one := &folderCopy{usageMarker: c, root: root}
 	hidden, err := k.driver.hiddenIn(ctx, c, root, call.Config().Recorder.Host().Now())
 	if err != nil {
 		return nil, err
@@ -114,7 +114,7 @@ func (k *Keep) tree(ctx context.Context, call *line.Call, t Tree) (*kept, error)
 	if one.masked, err = one.stamps(hidden); err != nil {
 		return nil, err
 	}
-	if one.shelf, err = k.shelf(c); err != nil {
+	if one.snapshotStore, err = k.shelf(c); err != nil {
 		return nil, err
 	}
 	since, err := sandbox.Now()
@@ -159,15 +159,15 @@ func folderOf(root disk.Root, folder string) (_ string, missing bool, err error)
 }
 
 // mayAll refuses a call that may not change all of a folder.
-func mayAll(call *line.Call, t Tree) error {
+func mayAll(call *line.Call, t Folder) error {
 	cfg := call.Config()
 	if cfg.Class == effect.Pure {
 		return nil // it may change nothing: the copy is for finding out whether it does
 	}
-	if cfg.Bound == nil {
+	if cfg.MaxAccesses == nil {
 		return fmt.Errorf("%w: the call may change nothing", ctxperm.ErrDenied)
 	}
-	bound := cfg.Bound()
+	bound := cfg.MaxAccesses()
 	for _, a := range []perm.Action{perm.Read, perm.Write, perm.Delete} {
 		if access := perm.Access(a, t.String()); !bound.Covers(access) {
 			return fmt.Errorf("%w: the session may not %s all of it, and the server that acts is not held to less", ctxperm.ErrDenied, a)
@@ -177,7 +177,7 @@ func mayAll(call *line.Call, t Tree) error {
 }
 
 // hiddenIn lists the names of a tree that are masked, relative to it.
-func (d *Driver) hiddenIn(ctx context.Context, c claim, root disk.Root, now time.Time) (map[string]bool, error) {
+func (d *Driver) hiddenIn(ctx context.Context, c usageMarker, root disk.Root, now time.Time) (map[string]bool, error) {
 	masks, err := patterns(c.Masks)
 	if err != nil {
 		return nil, err
@@ -205,9 +205,9 @@ func (d *Driver) hiddenIn(ctx context.Context, c claim, root disk.Root, now time
 }
 
 // shelf finds the copy of a folder. One that an interrupted call relies on is put aside for whoever recovers that.
-func (k *Keep) shelf(c claim) (*shelf, error) {
+func (k *Snapshotter) shelf(c usageMarker) (*snapshotStore, error) {
 	at := filepath.Join(k.cfg.Dir, c.Place)
-	var left claim
+	var left usageMarker
 	switch err := load(filepath.Join(at, shelfClaim), &left); {
 	case err == nil:
 		if err := os.Rename(at, at+"."+left.Take); err != nil {
@@ -229,7 +229,7 @@ func (k *Keep) shelf(c claim) (*shelf, error) {
 		k.known[c.Place] = s
 		k.mu.Unlock()
 	}
-	s.most, s.barriers = bulk{k.cfg.Names, k.cfg.Bytes}, k.barriers
+	s.most, s.diskSyncer = folderSize{k.cfg.MaxFiles, k.cfg.MaxBytes}, k.diskSyncer
 	return s, nil
 }
 
@@ -238,7 +238,7 @@ const mostShelves = 32
 
 // clear removes the copies that were used least lately, where there are many: of calls that have ended, and those that were put
 // aside long ago. What cannot be removed is only in the way.
-func (k *Keep) clear(but string) {
+func (k *Snapshotter) clear(but string) {
 	found, err := os.ReadDir(k.cfg.Dir)
 	if err != nil {
 		return
@@ -260,7 +260,7 @@ func (k *Keep) clear(but string) {
 }
 
 // discard removes one copy, unless a call has its root.
-func (k *Keep) discard(name string) bool {
+func (k *Snapshotter) discard(name string) bool {
 	key, _, _ := strings.Cut(name, "-")
 	gate, err := os.OpenFile(filepath.Join(k.cfg.Dir, key+".lock"), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -276,14 +276,14 @@ func (k *Keep) discard(name string) bool {
 }
 
 // current reports whether nobody else has used a shelf since this process did.
-func (s *shelf) current() bool {
+func (s *snapshotStore) current() bool {
 	is, _, err := stampOf(filepath.Join(s.at, shelfList))
 	return err == nil && is == s.list
 }
 
 // openShelf reads a shelf. Of one whose list cannot be read all is copied anew.
-func openShelf(at, root string) *shelf {
-	s := &shelf{snapshot: snapshot{root: root, dir: filepath.Join(at, shelfCopy), seen: map[string]twin{}}, at: at}
+func openShelf(at, root string) *snapshotStore {
+	s := &snapshotStore{rootCopy: rootCopy{root: root, dir: filepath.Join(at, shelfCopy), seen: map[string]entryState{}}, at: at}
 	var marks map[string]mark
 	if load(filepath.Join(at, shelfList), &marks) == nil {
 		for name, m := range marks {
@@ -294,10 +294,10 @@ func openShelf(at, root string) *shelf {
 }
 
 // fill makes the copy like the folder. What it writes is durable once hold returns.
-func (s *shelf) fill(ctx context.Context, c claim, hidden map[string]bool, since time.Time) error {
+func (s *snapshotStore) fill(ctx context.Context, c usageMarker, hidden map[string]bool, since time.Time) error {
 	before := s.seen
 	if c.Missing {
-		s.seen, s.copied = map[string]twin{}, nil
+		s.seen, s.copied = map[string]entryState{}, nil
 	} else if err := s.refresh(ctx, slices.Collect(maps.Keys(hidden)), since); err != nil {
 		return err
 	}
@@ -321,13 +321,13 @@ func (s *shelf) fill(ctx context.Context, c claim, hidden map[string]bool, since
 }
 
 // alike reports whether a name need not be written down again.
-func alike(was, is twin) bool {
+func alike(was, is entryState) bool {
 	return was.root == is.root && was.shut == is.shut && (was.fresh || !is.fresh)
 }
 
 // hold writes down that a call relies on the copy, durable with all that lies there.
-func (t *kept) hold() error {
-	err := t.store(filepath.Join(t.at, shelfClaim), t.claim)
+func (t *folderCopy) hold() error {
+	err := t.store(filepath.Join(t.at, shelfClaim), t.usageMarker)
 	for _, dir := range []string{t.at, filepath.Dir(t.at)} {
 		err = errors.Join(err, with(dir, t.sync))
 	}
@@ -335,4 +335,4 @@ func (t *kept) hold() error {
 }
 
 // release gives the copy back.
-func (t *kept) release() { _ = os.Remove(filepath.Join(t.at, shelfClaim)) }
+func (t *folderCopy) release() { _ = os.Remove(filepath.Join(t.at, shelfClaim)) }

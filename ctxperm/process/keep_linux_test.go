@@ -22,14 +22,14 @@ import (
 
 // shop is a Keep, and a root that it keeps.
 type shop struct {
-	*Keep
+	*Snapshotter
 
 	t   *testing.T
 	dir string
 }
 
 func newShop(t *testing.T) *shop {
-	k, err := NewKeep(KeepConfig{Dir: filepath.Join(t.TempDir(), "kept")})
+	k, err := NewSnapshotter(SnapshotConfig{Dir: filepath.Join(t.TempDir(), "kept")})
 	require.NoError(t, err)
 	return &shop{k, t, t.TempDir()}
 }
@@ -42,15 +42,15 @@ func (s *shop) put(name, content string) {
 }
 
 // take keeps the root for a call.
-func (s *shop) take(call string) *kept {
+func (s *shop) take(call string) *folderCopy {
 	s.t.Helper()
-	c := claim{Call: call, Take: "take-" + call, Name: "workspace", Dir: s.dir, Folder: ".", Place: keyOf(s.dir) + "-" + keyOf(".")}
-	one := &kept{claim: c}
+	c := usageMarker{Call: call, Take: "take-" + call, Name: "workspace", Dir: s.dir, Folder: ".", Place: keyOf(s.dir) + "-" + keyOf(".")}
+	one := &folderCopy{usageMarker: c}
 	var err error
 	one.root, err = host.Real().OpenRoot(s.dir)
 	require.NoError(s.t, err)
 	s.t.Cleanup(func() { _ = one.root.Close() })
-	one.shelf, err = s.shelf(c)
+	one.snapshotStore, err = s.shelf(c)
 	require.NoError(s.t, err)
 	since, err := sandbox.Now()
 	require.NoError(s.t, err)
@@ -60,7 +60,7 @@ func (s *shop) take(call string) *kept {
 }
 
 // differ lists what is not as it was, and how that was.
-func (s *shop) differ(one *kept) map[string]string {
+func (s *shop) differ(one *folderCopy) map[string]string {
 	s.t.Helper()
 	before, lost, err := one.differences(s.t.Context(), &s.driver, time.Now())
 	require.NoError(s.t, err)
@@ -126,13 +126,13 @@ func TestKeepLooksOnly(t *testing.T) {
 	require.Equal(t, "link", s.differ(one)["link"])
 	one.release()
 
-	mine := s.Keep
-	other, err := NewKeep(mine.cfg)
+	mine := s.Snapshotter
+	other, err := NewSnapshotter(mine.cfg)
 	require.NoError(t, err)
-	s.Keep = other // another process, which copies what was changed
+	s.Snapshotter = other // another process, which copies what was changed
 	s.take("5").release()
 	last := s.copies()
-	s.Keep = mine
+	s.Snapshotter = mine
 	s.take("6").release()
 	delete(last, list)
 	again = s.copies()
@@ -156,7 +156,7 @@ func TestKeepUnreadable(t *testing.T) {
 		require.NoError(t, os.Chmod(filepath.Join(s.dir, "dir"), 0))
 		before, lost, err := one.differences(t.Context(), &s.driver, time.Now())
 		require.NoError(t, errors.Join(err, lost))
-		traces := files.NewTraces(host.Real(), journal.Memory())
+		traces := files.NewDetectedChanges(host.Real(), journal.Memory())
 		require.ErrorContains(t, traces.Add(t.Context(), "workspace", one.root, before), "dir/f: what became of it cannot be told")
 		changes, _ := traces.Changes()
 		require.Len(t, changes, 2)
@@ -203,7 +203,7 @@ func TestKeepAside(t *testing.T) {
 	require.Equal(t, "second", s.differ(next)["f"])
 	next.release()
 	left := *died
-	left.shelf = openShelf(died.at+"."+died.Take, s.dir)
+	left.snapshotStore = openShelf(died.at+"."+died.Take, s.dir)
 	require.Equal(t, "first", s.differ(&left)["f"])
 }
 
@@ -304,10 +304,10 @@ func TestKeepIsSynced(t *testing.T) {
 			return nil
 		}
 		s.put("a/f", fmt.Sprint("again", at))
-		c := claim{Call: "4", Take: "4", Name: "workspace", Dir: s.dir, Folder: ".", Place: place}
-		one := &kept{claim: c}
+		c := usageMarker{Call: "4", Take: "4", Name: "workspace", Dir: s.dir, Folder: ".", Place: place}
+		one := &folderCopy{usageMarker: c}
 		var err error
-		one.shelf, err = s.shelf(c)
+		one.snapshotStore, err = s.shelf(c)
 		require.NoError(t, err)
 		since, err := sandbox.Now()
 		require.NoError(t, err)
@@ -355,7 +355,7 @@ func TestTraces(t *testing.T) {
 	before, lost, err := one.differences(t.Context(), &s.driver, time.Now())
 	require.NoError(t, errors.Join(err, lost))
 	require.Len(t, before, 2)
-	traces := files.NewTraces(host.Real(), journal.Memory())
+	traces := files.NewDetectedChanges(host.Real(), journal.Memory())
 	require.NoError(t, traces.Add(t.Context(), "workspace", one.root, before))
 	changes, _ := traces.Changes()
 	require.Len(t, changes, 1)

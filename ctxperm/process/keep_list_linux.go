@@ -13,7 +13,7 @@ import (
 )
 
 // store puts a file in its place whole. Its name is durable with its folder.
-func (s *shelf) store(name string, what any) error {
+func (s *snapshotStore) store(name string, what any) error {
 	raw, err := json.Marshal(what)
 	if err != nil {
 		return err
@@ -39,7 +39,7 @@ func (s *shelf) store(name string, what any) error {
 const few = 32
 
 // harden makes durable what was copied last.
-func (s *shelf) harden() error {
+func (s *snapshotStore) harden() error {
 	if len(s.copied) > few {
 		return with(s.dir, s.flush)
 	}
@@ -91,8 +91,8 @@ type mark [2*stampSize + 1]int64
 // stampSize is how many numbers a stamp has.
 const stampSize = 10
 
-func (t twin) mark() (m mark) {
-	for i, s := range []stamp{t.root, t.copy} {
+func (t entryState) mark() (m mark) {
+	for i, s := range []fileStamp{t.root, t.copy} {
 		copy(m[stampSize*i:], []int64{int64(s.ino), int64(s.dev), int64(s.mode), int64(s.uid), int64(s.gid), s.size, s.mtime.Sec, s.mtime.Nsec, s.ctime.Sec, s.ctime.Nsec})
 	}
 	if t.shut {
@@ -104,14 +104,14 @@ func (t twin) mark() (m mark) {
 	return m
 }
 
-func (m mark) twin() twin {
-	var both [2]stamp
+func (m mark) twin() entryState {
+	var both [2]fileStamp
 	for i := range both {
 		v := m[stampSize*i:]
-		both[i] = stamp{
+		both[i] = fileStamp{
 			ino: uint64(v[0]), dev: uint64(v[1]), mode: uint32(v[2]), uid: uint32(v[3]), gid: uint32(v[4]), size: v[5],
 			mtime: unix.Timespec{Sec: v[6], Nsec: v[7]}, ctime: unix.Timespec{Sec: v[8], Nsec: v[9]},
 		}
 	}
-	return twin{root: both[0], copy: both[1], shut: m[2*stampSize]&1 != 0, fresh: m[2*stampSize]&2 != 0}
+	return entryState{root: both[0], copy: both[1], shut: m[2*stampSize]&1 != 0, fresh: m[2*stampSize]&2 != 0}
 }

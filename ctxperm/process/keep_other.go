@@ -17,24 +17,28 @@ import (
 
 var errNoKeep = errors.New("what whole folders hold can be kept on Linux alone; name the files that a tool changes by its arguments instead")
 
-type stamp struct{}
+type fileStamp struct{}
 
-// shelf is not needed here: nothing is kept.
-type shelf struct{}
+// snapshotStore is not needed here: nothing is kept.
+type snapshotStore struct{}
 
-func (*Keep) await(context.Context, host.Host, string) (*os.File, error) { return nil, errNoKeep }
+func (*Snapshotter) await(context.Context, host.Host, string) (*os.File, error) {
+	return nil, errNoKeep
+}
 
-func (*Keep) tree(context.Context, *line.Call, Tree) (*kept, error) { return nil, errNoKeep }
+func (*Snapshotter) tree(context.Context, *line.Call, Folder) (*folderCopy, error) {
+	return nil, errNoKeep
+}
 
-func (*kept) release() {}
+func (*folderCopy) release() {}
 
 func flush(*os.File) error { return errNoKeep }
 
-func (*kept) differences(context.Context, *Driver, time.Time) ([]files.Before, error, error) {
+func (*folderCopy) differences(context.Context, *Driver, time.Time) ([]files.FilePreImage, error, error) {
 	return nil, nil, errNoKeep
 }
 
 // Find finds nothing: no call here kept anything.
-func (finder) Find(context.Context, revert.Call, journal.Keeper) (revert.Found, error) {
-	return revert.Found{}, nil
+func (changeFinder) Find(context.Context, revert.Call, journal.ContentStore) (revert.DiscoveredChanges, error) {
+	return revert.DiscoveredChanges{}, nil
 }

@@ -23,8 +23,8 @@ import (
 
 // differences lists how everything was that may be something else by now. What is lost is what was changed and could not
 // be kept.
-func (t *kept) differences(ctx context.Context, d *Driver, now time.Time) (before []files.Before, lost, err error) {
-	hidden, err := d.hiddenIn(ctx, t.claim, t.root, now)
+func (t *folderCopy) differences(ctx context.Context, d *Driver, now time.Time) (before []files.FilePreImage, lost, err error) {
+	hidden, err := d.hiddenIn(ctx, t.usageMarker, t.root, now)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -35,12 +35,12 @@ func (t *kept) differences(ctx context.Context, d *Driver, now time.Time) (befor
 	t.unseen = t.compareMasked(masked)
 	is, err := t.walk(ctx, hidden)
 	if err != nil {
-		return nil, nil, fmt.Errorf("what was changed in %s cannot be told: %w", Tree{t.Name, t.Folder}, err)
+		return nil, nil, fmt.Errorf("what was changed in %s cannot be told: %w", Folder{t.Name, t.Folder}, err)
 	}
 	names := maps.Clone(is)
 	for name := range t.seen {
 		if _, there := names[name]; !there {
-			names[name] = stamp{}
+			names[name] = fileStamp{}
 		}
 	}
 	twins := t.twins(is)
@@ -51,7 +51,7 @@ func (t *kept) differences(ctx context.Context, d *Driver, now time.Time) (befor
 		case full == ".": // whoever configured the root says what it is like
 		case kept && !old.fresh && old.root == names[name]:
 		case !kept:
-			before = append(before, files.Before{Path: full})
+			before = append(before, files.FilePreImage{Path: full})
 		case old.shut:
 			lost = errors.Join(lost, fmt.Errorf("%s: it was changed, and what it held could not be read before", full))
 		default:
@@ -67,8 +67,8 @@ func (t *kept) differences(ctx context.Context, d *Driver, now time.Time) (befor
 }
 
 // stamps looks at masked names, and not at what is in them. A folder is another one once a name comes to it or goes, as in .git with each commit.
-func (t *kept) stamps(masked map[string]bool) (map[string]stamp, error) {
-	all := make(map[string]stamp, len(masked))
+func (t *folderCopy) stamps(masked map[string]bool) (map[string]fileStamp, error) {
+	all := make(map[string]fileStamp, len(masked))
 	for name := range masked {
 		is, _, err := stampOf(filepath.Join(t.Dir, t.Folder, name))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrPermission) {
@@ -80,7 +80,7 @@ func (t *kept) stamps(masked map[string]bool) (map[string]stamp, error) {
 }
 
 // compareMasked compares masked names by what lstat says. A Keep holds nothing of what is in them.
-func (t *kept) compareMasked(after map[string]stamp) (u record.Unseen) {
+func (t *folderCopy) compareMasked(after map[string]fileStamp) (u record.Unseen) {
 	for name, is := range after {
 		to := &u.Names
 		if was, there := t.masked[name]; !there {
@@ -99,10 +99,10 @@ func (t *kept) compareMasked(after map[string]stamp) (u record.Unseen) {
 }
 
 // walk looks at each name that is there, but for what is masked and what is remit's own.
-func (t *kept) walk(ctx context.Context, hidden map[string]bool) (map[string]stamp, error) {
-	is := map[string]stamp{}
-	err := filepath.WalkDir(t.snapshot.root, func(at string, e fs.DirEntry, err error) error {
-		name := below(t.snapshot.root, at)
+func (t *folderCopy) walk(ctx context.Context, hidden map[string]bool) (map[string]fileStamp, error) {
+	is := map[string]fileStamp{}
+	err := filepath.WalkDir(t.rootCopy.root, func(at string, e fs.DirEntry, err error) error {
+		name := below(t.rootCopy.root, at)
 		if cause := context.Cause(ctx); cause != nil {
 			return cause
 		}
@@ -132,7 +132,7 @@ func (t *kept) walk(ctx context.Context, hidden map[string]bool) (map[string]sta
 }
 
 // twins finds for each file that had several names another one, best one that was not touched.
-func (t *kept) twins(is map[string]stamp) map[string]string {
+func (t *folderCopy) twins(is map[string]fileStamp) map[string]string {
 	names := map[uint64][]string{}
 	for name, old := range t.seen {
 		if old.root.mode&unix.S_IFMT == unix.S_IFREG {
@@ -159,7 +159,7 @@ func (t *kept) twins(is map[string]stamp) map[string]string {
 }
 
 // before is how one name was.
-func (t *kept) before(name string, old twin) (b files.Before, err error) {
+func (t *folderCopy) before(name string, old entryState) (b files.FilePreImage, err error) {
 	at := filepath.Join(t.dir, name)
 	b.Mtime = time.Unix(old.root.mtime.Unix()).UTC()
 	b.Owner = disk.Owner{Known: true, User: old.root.uid, Group: old.root.gid}

@@ -15,7 +15,7 @@ import (
 )
 
 // leftOut says what of a program's work in a root is not going to be applied.
-func (h *handle) leftOut(dir, name string, all []sandbox.Written) (out []string) {
+func (h *runHandle) leftOut(dir, name string, all []sandbox.OverlayEntry) (out []string) {
 	root := h.call.Config().Roots[name]
 	kept := map[uint64]bool{} // files that have been programs of others all along, by their numbers
 	for _, w := range all {
@@ -55,7 +55,7 @@ func plainly(root, name string) string {
 
 // ofRoot is what a program did to a root's own folder: whoever configured the root says
 // what that is like.
-func ofRoot(root disk.Root, name string, w sandbox.Written) (out []string) {
+func ofRoot(root disk.Root, name string, w sandbox.OverlayEntry) (out []string) {
 	is, err := root.Lstat(".")
 	if err == nil && is.Perm != w.Mode {
 		out = append(out, fmt.Sprintf("%s: the bits %04o of the root itself, which keeps %04o", name, w.Mode.Perm(), is.Perm.Perm()))
@@ -73,13 +73,13 @@ func ofRoot(root disk.Root, name string, w sandbox.Written) (out []string) {
 
 // privileged reports whether a file has what lets it run as another user, or with
 // capabilities.
-func privileged(w sandbox.Written) bool {
+func privileged(w sandbox.OverlayEntry) bool {
 	return w.Kind == sandbox.File && (w.Mode&(fs.ModeSetuid|fs.ModeSetgid) != 0 || w.Xattrs[disk.XattrCapability] != nil)
 }
 
 // unchanged reports whether a file that a program wrote is still the one of the root, with
 // the owner, the content, and all that lets it run as others that it has there.
-func (h *handle) unchanged(dir string, root disk.Root, w sandbox.Written) bool {
+func (h *runHandle) unchanged(dir string, root disk.Root, w sandbox.OverlayEntry) bool {
 	is, err := root.Lstat(w.Name)
 	if err != nil || !w.Same || is.Owner != ownerOf(w) || w.Mode&^is.Perm&(fs.ModeSetuid|fs.ModeSetgid) != 0 {
 		return false
@@ -89,7 +89,7 @@ func (h *handle) unchanged(dir string, root disk.Root, w sandbox.Written) bool {
 }
 
 // onlyLater reports whether a symbolic link is the one of the root, but for its time.
-func onlyLater(root disk.Root, w sandbox.Written) bool {
+func onlyLater(root disk.Root, w sandbox.OverlayEntry) bool {
 	is, err := root.Lstat(w.Name)
 	if err != nil || is.Type != disk.TypeLink || is.Owner != ownerOf(w) || is.Mtime.Equal(w.Mtime) {
 		return false
@@ -100,12 +100,12 @@ func onlyLater(root disk.Root, w sandbox.Written) bool {
 
 // alike reports whether nothing tells a file that a program left from the one of the root,
 // which is another one.
-func (h *handle) alike(dir string, root disk.Root, w sandbox.Written) bool {
+func (h *runHandle) alike(dir string, root disk.Root, w sandbox.OverlayEntry) bool {
 	is, err := root.Lstat(w.Name)
 	return err == nil && w.Kind == sandbox.File && is.Owner == ownerOf(w) && is.Perm == w.Mode && is.Mtime.Equal(w.Mtime) && h.sameContent(dir, root, w, is)
 }
 
-func (h *handle) sameContent(dir string, root disk.Root, w sandbox.Written, is disk.Info) bool {
+func (h *runHandle) sameContent(dir string, root disk.Root, w sandbox.OverlayEntry, is disk.Info) bool {
 	if is.Type != disk.TypeFile || is.Size != w.Size {
 		return false
 	}

@@ -22,7 +22,7 @@ const mostNamed = 8
 // names in its command line and its words that are hidden, and the errors that rules
 // cause. A program that succeeded has those alone that its command line and its
 // complaints name.
-func (h *handle) named(cmd Cmd, r *Result) {
+func (h *runHandle) named(cmd Cmd, r *Result) {
 	words := string(r.Stderr)
 	if r.Code != 0 || r.Signal != "" {
 		words += "\n" + string(r.Stdout)

@@ -33,7 +33,7 @@ func TestNamed(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			r := Result{Code: tt.code, Stdout: []byte(tt.out), Stderr: []byte(tt.err)}
-			(&handle{view: v}).named(Cmd{Argv: []string{tt.argv}}, &r)
+			(&runHandle{view: v}).named(Cmd{Argv: []string{tt.argv}}, &r)
 			var texts []string
 			for _, met := range r.Restrictions {
 				texts = append(texts, met.Text)

@@ -22,8 +22,8 @@ import (
 	"github.com/remit-dev/remit/perm"
 )
 
-// Service is a program that lives longer than a call and serves many, such as somebody's server of tools.
-type Service struct {
+// ServerConfig is a program that lives longer than a call and serves many, such as somebody's server of tools.
+type ServerConfig struct {
 	Argv     []string
 	Dir      string            // where it is started: absolute, in a root or in what is Readable; default the first root
 	Env      map[string]string // variables beside the driver's; PATH is the driver's alone
@@ -33,15 +33,15 @@ type Service struct {
 	Masks    []string          // files that it does not see before its first call, as patterns; later the policy says
 }
 
-// Resident is a Service that runs. It works on copies of its roots, which nobody else does. A call takes its Turn, for which
+// Server is a Service that runs. It works on copies of its roots, which nobody else does. A call takes its Turn, for which
 // the copies are made like the roots; what the program then does to them is decided, recorded and made in the roots when the
 // call ends, like what a program does that a call runs.
-type Resident struct {
+type Server struct {
 	driver  *Driver
-	service Service
+	service ServerConfig
 	proc    *sandbox.Process
 	pipes   *pipes
-	copies  map[string]*snapshot // by root's folder
+	copies  map[string]*rootCopy // by root's folder
 	names   map[string]string    // of roots, by folder
 	gone    chan struct{}
 	stop    context.CancelFunc
@@ -54,12 +54,12 @@ type Resident struct {
 
 // Serve starts a service. It demands the level of sandbox that the driver does, and namespaces: what a program started must be
 // known to be stopped. When ctx ends before it runs it is given up.
-func (d *Driver) Serve(ctx context.Context, s Service) (_ *Resident, err error) {
+func (d *Driver) Serve(ctx context.Context, s ServerConfig) (_ *Server, err error) {
 	if _, err := (Cmd{Argv: s.Argv, Env: s.Env}).check(); err != nil {
 		return nil, err
 	}
-	r := &Resident{
-		driver: d, service: s, copies: map[string]*snapshot{}, names: map[string]string{}, gone: make(chan struct{}), turn: make(chan struct{}, 1),
+	r := &Server{
+		driver: d, service: s, copies: map[string]*rootCopy{}, names: map[string]string{}, gone: make(chan struct{}), turn: make(chan struct{}, 1),
 	}
 	defer func() {
 		if err != nil {
@@ -94,7 +94,7 @@ func (d *Driver) Serve(ctx context.Context, s Service) (_ *Resident, err error) 
 }
 
 // spec is what the sandbox is told. The first copies lack what is masked by the service.
-func (r *Resident) spec(ctx context.Context) (sandbox.Spec, error) {
+func (r *Server) spec(ctx context.Context) (sandbox.Spec, error) {
 	s := r.service
 	limits := r.driver.cfg.Limits.sandbox()
 	if limits.CPU <= 0 {
@@ -154,7 +154,7 @@ func readable(more []string) []string {
 	return all
 }
 
-func (r *Resident) masked(ctx context.Context, name string, root disk.Root, masks []perm.Mask) ([]string, error) {
+func (r *Server) masked(ctx context.Context, name string, root disk.Root, masks []perm.Mask) ([]string, error) {
 	all, err := perm.NewSet(perm.Access(perm.Read, "file://"+name+"/**"))
 	if err != nil {
 		return nil, err
@@ -164,21 +164,21 @@ func (r *Resident) masked(ctx context.Context, name string, root disk.Root, mask
 
 // Pipes are the program's standard files. Close leaves complaints, its standard error, to the caller to read to its end and to close: what
 // a program wrote last says why it went.
-func (r *Resident) Pipes() (in io.WriteCloser, out, complaints *os.File) {
+func (r *Server) Pipes() (in io.WriteCloser, out, complaints *os.File) {
 	return r.pipes.in, r.pipes.out, r.pipes.err
 }
 
 // Gone is closed when the program is gone.
-func (r *Resident) Gone() <-chan struct{} { return r.gone }
+func (r *Server) Gone() <-chan struct{} { return r.gone }
 
 // Level is how much stands between the program and the machine, and Missing what that lacks.
-func (r *Resident) Level() (level Level, missing []string) {
+func (r *Server) Level() (level Level, missing []string) {
 	reached := r.proc.Reached()
 	return Level(reached.Level.String()), reached.Missing
 }
 
 // Close ends the program and everything that it started. What it did to its copies outside of calls is dropped.
-func (r *Resident) Close() {
+func (r *Server) Close() {
 	r.close.Do(func() {
 		r.stop()
 		r.proc.Kill()
@@ -191,18 +191,18 @@ func (r *Resident) Close() {
 	})
 }
 
-func (r *Resident) giveBack() {
+func (r *Server) giveBack() {
 	for _, c := range r.copies {
 		r.driver.giveBack(c)
 	}
-	r.copies = map[string]*snapshot{}
+	r.copies = map[string]*rootCopy{}
 }
 
-// Turn waits until no other call has the program, and makes its copies like the roots, less what is masked for the call. What
+// Begin waits until no other call has the program, and makes its copies like the roots, less what is masked for the call. What
 // the program wrote since the last call stays where the roots were not touched, and goes with this one. The call then has the
 // program until it has ended. Without End nothing of what the program does is applied.
-func (r *Resident) Turn(ctx context.Context, tc ctxperm.ToolContext) (_ *Turn, err error) {
-	call := tc.Line(line.NewKey())
+func (r *Server) Begin(ctx context.Context, tc ctxperm.ToolContext) (_ *ServerCall, err error) {
+	call := tc.CallState(line.NewKey())
 	if call == nil {
 		return nil, ctxperm.ErrClosed
 	}
@@ -214,15 +214,15 @@ func (r *Resident) Turn(ctx context.Context, tc ctxperm.ToolContext) (_ *Turn, e
 	select {
 	case r.turn <- struct{}{}:
 	case <-r.gone:
-		return nil, ErrGone
+		return nil, ErrServerExited
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
 	if r.spent || len(r.copies) == 0 && len(r.names) > 0 { // closed: the copies are somebody else's
 		<-r.turn
-		return nil, ErrGone
+		return nil, ErrServerExited
 	}
-	t := &Turn{handle: handle{driver: r.driver, call: call, copies: r.copies}, resident: r}
+	t := &ServerCall{runHandle: runHandle{driver: r.driver, call: call, copies: r.copies}, resident: r}
 	defer func() {
 		if err != nil {
 			t.leave(true)
@@ -247,20 +247,20 @@ func (r *Resident) Turn(ctx context.Context, tc ctxperm.ToolContext) (_ *Turn, e
 	return t, call.Join(t, true)
 }
 
-// ErrGone means that a Resident has no turns any more: its program has gone, or nobody knows what it is at.
-var ErrGone = errors.New("the program has gone")
+// ErrServerExited means that a Resident has no turns any more: its program has gone, or nobody knows what it is at.
+var ErrServerExited = errors.New("the program has gone")
 
-func (r *Resident) orGone(err error) error {
+func (r *Server) orGone(err error) error {
 	select {
 	case <-r.gone:
-		return ErrGone
+		return ErrServerExited
 	default:
 		return err
 	}
 }
 
 // see is what the call may see of the program's roots, which must be the call's.
-func (r *Resident) see(ctx context.Context, call *line.Call) (view, error) {
+func (r *Server) see(ctx context.Context, call *line.Call) (view, error) {
 	all, err := r.driver.see(ctx, call)
 	if err != nil {
 		return view{}, err
@@ -281,7 +281,7 @@ func (r *Resident) see(ctx context.Context, call *line.Call) (view, error) {
 }
 
 // renew makes one copy like its root, but for what the program wrote since the last call.
-func (r *Resident) renew(ctx context.Context, root sandbox.Root, since time.Time) error {
+func (r *Server) renew(ctx context.Context, root sandbox.Root, since time.Time) error {
 	c, keep := r.copies[root.Dir], map[string]bool{}
 	if !r.dirty {
 		late, err := c.changes()
@@ -295,22 +295,22 @@ func (r *Resident) renew(ctx context.Context, root sandbox.Root, since time.Time
 	return c.renew(ctx, root.Masked, keep, since)
 }
 
-// Turn is a call that has a Resident to itself.
-type Turn struct {
-	handle
+// ServerCall is a call that has a Resident to itself.
+type ServerCall struct {
+	runHandle
 
-	resident *Resident
+	resident *Server
 	busy     atomic.Bool
 	left     sync.Once
 }
 
-// Busy says whether the program is at something for the call. Where it still is when the call ends, no other call gets a
+// SetBusy says whether the program is at something for the call. Where it still is when the call ends, no other call gets a
 // turn: what the program did and answered then would be taken for that one's.
-func (t *Turn) Busy(is bool) { t.busy.Store(is) }
+func (t *ServerCall) SetBusy(is bool) { t.busy.Store(is) }
 
 // End says that the program has done what the call wanted. It stops it, and looks at what it wrote; the call goes on
 // to decide about that when its tool has returned. It returns how many names were written.
-func (t *Turn) End(ctx context.Context) (wrote int, leftOut []string, err error) {
+func (t *ServerCall) End(ctx context.Context) (wrote int, leftOut []string, err error) {
 	op, err := t.call.Enter(ctx)
 	if err != nil {
 		return 0, nil, err
@@ -321,11 +321,11 @@ func (t *Turn) End(ctx context.Context) (wrote int, leftOut []string, err error)
 	}
 	var r Result
 	err = t.collect(&r)
-	return r.Wrote, r.LeftOut, err
+	return r.ChangedFiles, r.SkippedChanges, err
 }
 
 // Finish makes the changes, and goes on with the copies as the program has them.
-func (t *Turn) Finish(ctx context.Context) error {
+func (t *ServerCall) Finish(ctx context.Context) error {
 	if t.batch == nil {
 		t.leave(t.wrote == nil)
 		return nil
@@ -341,10 +341,10 @@ func (t *Turn) Finish(ctx context.Context) error {
 }
 
 // Abort drops what the program wrote.
-func (t *Turn) Abort(context.Context) { t.leave(true) }
+func (t *ServerCall) Abort(context.Context) { t.leave(true) }
 
 // leave lets the next call have the program. With dirty copies they are made like the roots then.
-func (t *Turn) leave(dirty bool) {
+func (t *ServerCall) leave(dirty bool) {
 	t.left.Do(func() {
 		if t.batch != nil {
 			t.batch.Close()
@@ -356,4 +356,4 @@ func (t *Turn) leave(dirty bool) {
 	})
 }
 
-var _ line.Handle = (*Turn)(nil)
+var _ line.Handle = (*ServerCall)(nil)

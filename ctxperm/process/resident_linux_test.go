@@ -40,17 +40,17 @@ type office struct {
 	t       *testing.T
 	dir     string
 	driver  *process.Driver
-	service *process.Resident
+	service *process.Server
 	out     *bufio.Reader
 	rt      *agent.Runtime
-	turns   chan *process.Turn // those that tools had
+	turns   chan *process.ServerCall // those that tools had
 }
 
 func newOffice(t *testing.T) *office {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	require.NoError(t, err)
-	o := &office{t: t, dir: dir, turns: make(chan *process.Turn, 1024)}
+	o := &office{t: t, dir: dir, turns: make(chan *process.ServerCall, 1024)}
 	o.driver, err = process.New(process.Config{Scratch: t.TempDir()})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, o.driver.Close()) })
@@ -67,7 +67,7 @@ func newOffice(t *testing.T) *office {
 
 func (o *office) serve(script string) {
 	o.t.Helper()
-	s, err := o.driver.Serve(o.t.Context(), process.Service{Argv: []string{"sh", "-c", script}, Roots: map[string]string{"workspace": o.dir}})
+	s, err := o.driver.Serve(o.t.Context(), process.ServerConfig{Argv: []string{"sh", "-c", script}, Roots: map[string]string{"workspace": o.dir}})
 	if err != nil && strings.Contains(err.Error(), "remit doctor") {
 		o.t.Skip("this machine has no sandbox: " + err.Error())
 	}
@@ -88,11 +88,11 @@ func (o *office) tool() tool.Tool {
 		if err := json.Unmarshal(in, &say); err != nil {
 			return tool.Result{}, err
 		}
-		t, err := o.service.Turn(ctx, tc)
+		t, err := o.service.Begin(ctx, tc)
 		if err != nil {
 			return tool.Result{}, err
 		}
-		t.Busy(strings.Contains(say.Line, "# busy"))
+		t.SetBusy(strings.Contains(say.Line, "# busy"))
 		o.turns <- t
 		to, _, _ := o.service.Pipes()
 		if _, err := fmt.Fprintln(to, say.Line); err != nil {
@@ -255,7 +255,7 @@ func TestTurnThatIsLeftBusy(t *testing.T) {
 	for range 2 {
 		out := o.say("echo three > a")
 		require.Equal(t, tool.StatusFailed, out.Status)
-		require.Contains(t, out.Text, process.ErrGone.Error())
+		require.Contains(t, out.Text, process.ErrServerExited.Error())
 	}
 	require.Equal(t, "two\n", o.file("a"))
 	o.service.Close()
@@ -304,7 +304,7 @@ func TestServeRefuses(t *testing.T) {
 	driver, err := process.New(process.Config{Scratch: t.TempDir()})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, driver.Close()) }()
-	for name, s := range map[string]process.Service{
+	for name, s := range map[string]process.ServerConfig{
 		"no program": {},
 		"no root":    {Argv: []string{"true"}, Roots: map[string]string{"workspace": filepath.Join(t.TempDir(), "none")}},
 		"a mask":     {Argv: []string{"true"}, Masks: []string{"nowhere"}},
@@ -314,7 +314,7 @@ func TestServeRefuses(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err = driver.Serve(ctx, process.Service{Argv: []string{"true"}, Roots: map[string]string{"workspace": t.TempDir()}})
+	_, err = driver.Serve(ctx, process.ServerConfig{Argv: []string{"true"}, Roots: map[string]string{"workspace": t.TempDir()}})
 	require.Error(t, err)
 }
 
@@ -341,13 +341,13 @@ func ExampleDriver_Serve() {
 		return
 	}
 	defer func() { _ = driver.Close() }()
-	server, err := driver.Serve(context.Background(), process.Service{Argv: []string{"my-server"}, Roots: map[string]string{"workspace": "/home/me/work"}})
+	server, err := driver.Serve(context.Background(), process.ServerConfig{Argv: []string{"my-server"}, Roots: map[string]string{"workspace": "/home/me/work"}})
 	if err != nil {
 		return
 	}
 	defer server.Close()
 	_ = func(ctx context.Context, tc ctxperm.ToolContext, in json.RawMessage) (tool.Result, error) {
-		turn, err := server.Turn(ctx, tc)
+		turn, err := server.Begin(ctx, tc)
 		if err != nil {
 			return tool.Result{}, err
 		}

@@ -12,7 +12,7 @@ import (
 
 // withinReach refuses what an owner without further rights could not make, or not take
 // back, because of the bits that a program left: nobody here has more than the owner's.
-func withinReach(root disk.Root, all []sandbox.Written) error {
+func withinReach(root disk.Root, all []sandbox.OverlayEntry) error {
 	left := map[string]fs.FileMode{}
 	for _, w := range all {
 		if w.Name == "." { // keeps the bits that it has
@@ -52,7 +52,7 @@ func withinReach(root disk.Root, all []sandbox.Written) error {
 
 // moves reports whether something comes to a name, or goes from it. An overlay also tells
 // of what was only opened, or lies on the way to what was written.
-func moves(root disk.Root, w sandbox.Written) bool {
+func moves(root disk.Root, w sandbox.OverlayEntry) bool {
 	there, err := root.Lstat(w.Name)
 	if err != nil {
 		return w.Kind != sandbox.Deleted

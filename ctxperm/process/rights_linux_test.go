@@ -28,11 +28,13 @@ func TestWithinReach(t *testing.T) {
 	require.NoError(t, err)
 	link, err := root.Lstat("shut/l")
 	require.NoError(t, err)
-	file := func(name string) sandbox.Written { return sandbox.Written{Name: name, Kind: sandbox.File, Mode: 0o644} }
-	folder := func(name string, bits fs.FileMode) sandbox.Written {
-		return sandbox.Written{Name: name, Kind: sandbox.Folder, Mode: bits}
+	file := func(name string) sandbox.OverlayEntry {
+		return sandbox.OverlayEntry{Name: name, Kind: sandbox.File, Mode: 0o644}
 	}
-	same := sandbox.Written{Name: "shut/f", Kind: sandbox.File, Mode: is.Perm, Mtime: is.Mtime}
+	folder := func(name string, bits fs.FileMode) sandbox.OverlayEntry {
+		return sandbox.OverlayEntry{Name: name, Kind: sandbox.Folder, Mode: bits}
+	}
+	same := sandbox.OverlayEntry{Name: "shut/f", Kind: sandbox.File, Mode: is.Perm, Mtime: is.Mtime}
 	later := same
 	later.Mtime = is.Mtime.Add(time.Second)
 	bits := same
@@ -41,28 +43,28 @@ func TestWithinReach(t *testing.T) {
 	made.Replaced = true
 	for _, tt := range []struct {
 		name string
-		all  []sandbox.Written
+		all  []sandbox.OverlayEntry
 		want string
 	}{
-		{"a file", []sandbox.Written{folder("open", 0o755), file("open/new")}, ""},
-		{"a file that nobody may read", []sandbox.Written{{Name: "open/f", Kind: sandbox.File, Mode: 0o044}}, `"open/f" with the bits 0044`},
-		{"a folder that nobody may enter", []sandbox.Written{folder("open", 0o400)}, `"open" with the bits 0400`},
-		{"the root", []sandbox.Written{folder(".", 0), file("new")}, ""},
-		{"a new folder that is read-only", []sandbox.Written{folder("n", 0o500)}, ""},
-		{"and not empty", []sandbox.Written{folder("n", 0o500), file("n/f")}, `"n/f" was written`},
-		{"a file of a read-only folder", []sandbox.Written{folder("shut", 0o555), later}, `"shut/f" was written`},
-		{"that is told alone", []sandbox.Written{bits}, `"shut/f" was written`},
-		{"that was only opened", []sandbox.Written{folder("shut", 0o555), same}, ""},
-		{"a link that was only looked at", []sandbox.Written{{Name: "shut/l", Kind: sandbox.Link, Mtime: link.Mtime}}, ""},
-		{"a link", []sandbox.Written{{Name: "shut/l", Kind: sandbox.Link}}, `"shut/l" was written`},
-		{"a folder on the way", []sandbox.Written{folder("shut", 0o555), folder("shut/sub", 0o755), file("shut/sub/f")}, ""},
-		{"a folder in the place of another", []sandbox.Written{folder("shut", 0o555), made}, `"shut/sub" was written`},
-		{"a folder that is opened first", []sandbox.Written{folder("shut", 0o755), later}, ""},
-		{"a removal in it", []sandbox.Written{folder("shut", 0o755), {Name: "shut/f", Kind: sandbox.Deleted}}, `"shut/f" was written`},
-		{"a removal before it is shut", []sandbox.Written{folder("open", 0o500), {Name: "open/f", Kind: sandbox.Deleted}}, ""},
-		{"a removal of what is gone", []sandbox.Written{folder("shut", 0o755), {Name: "shut/gone", Kind: sandbox.Deleted}}, ""},
-		{"a pipe", []sandbox.Written{folder("shut", 0o555), {Name: "shut/f", Kind: sandbox.Other}}, ""},
-		{"where nothing is", []sandbox.Written{file("gone/f")}, ""},
+		{"a file", []sandbox.OverlayEntry{folder("open", 0o755), file("open/new")}, ""},
+		{"a file that nobody may read", []sandbox.OverlayEntry{{Name: "open/f", Kind: sandbox.File, Mode: 0o044}}, `"open/f" with the bits 0044`},
+		{"a folder that nobody may enter", []sandbox.OverlayEntry{folder("open", 0o400)}, `"open" with the bits 0400`},
+		{"the root", []sandbox.OverlayEntry{folder(".", 0), file("new")}, ""},
+		{"a new folder that is read-only", []sandbox.OverlayEntry{folder("n", 0o500)}, ""},
+		{"and not empty", []sandbox.OverlayEntry{folder("n", 0o500), file("n/f")}, `"n/f" was written`},
+		{"a file of a read-only folder", []sandbox.OverlayEntry{folder("shut", 0o555), later}, `"shut/f" was written`},
+		{"that is told alone", []sandbox.OverlayEntry{bits}, `"shut/f" was written`},
+		{"that was only opened", []sandbox.OverlayEntry{folder("shut", 0o555), same}, ""},
+		{"a link that was only looked at", []sandbox.OverlayEntry{{Name: "shut/l", Kind: sandbox.Link, Mtime: link.Mtime}}, ""},
+		{"a link", []sandbox.OverlayEntry{{Name: "shut/l", Kind: sandbox.Link}}, `"shut/l" was written`},
+		{"a folder on the way", []sandbox.OverlayEntry{folder("shut", 0o555), folder("shut/sub", 0o755), file("shut/sub/f")}, ""},
+		{"a folder in the place of another", []sandbox.OverlayEntry{folder("shut", 0o555), made}, `"shut/sub" was written`},
+		{"a folder that is opened first", []sandbox.OverlayEntry{folder("shut", 0o755), later}, ""},
+		{"a removal in it", []sandbox.OverlayEntry{folder("shut", 0o755), {Name: "shut/f", Kind: sandbox.Deleted}}, `"shut/f" was written`},
+		{"a removal before it is shut", []sandbox.OverlayEntry{folder("open", 0o500), {Name: "open/f", Kind: sandbox.Deleted}}, ""},
+		{"a removal of what is gone", []sandbox.OverlayEntry{folder("shut", 0o755), {Name: "shut/gone", Kind: sandbox.Deleted}}, ""},
+		{"a pipe", []sandbox.OverlayEntry{folder("shut", 0o555), {Name: "shut/f", Kind: sandbox.Other}}, ""},
+		{"where nothing is", []sandbox.OverlayEntry{file("gone/f")}, ""},
 	} {
 		err := withinReach(root, tt.all)
 		if tt.want == "" {

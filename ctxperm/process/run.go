@@ -40,11 +40,11 @@ func Run(ctx context.Context, tc ctxperm.ToolContext, cmd Cmd) (Result, error) {
 		return Result{}, err
 	}
 	defer permit.End()
-	call := permit.Line(line.NewKey())
+	call := permit.CallState(line.NewKey())
 	if call == nil {
 		return Result{}, ctxperm.ErrClosed
 	}
-	h := &handle{driver: d, call: call}
+	h := &runHandle{driver: d, call: call}
 	if err := call.Join(h, true); err != nil {
 		if errors.Is(err, line.ErrSecondCommit) {
 			err = fmt.Errorf("run: %w: this call has run a program or used a database already, and the effects of two cannot be made final together; run both programs from one script of sh, or make a call for each: their transaction takes them back together", ctxperm.ErrInvalid)
@@ -59,7 +59,7 @@ func Run(ctx context.Context, tc ctxperm.ToolContext, cmd Cmd) (Result, error) {
 }
 
 // begin works out what the program may see, and runs it.
-func (h *handle) begin(ctx context.Context, cmd Cmd) (r Result, err error) {
+func (h *runHandle) begin(ctx context.Context, cmd Cmd) (r Result, err error) {
 	if class := h.call.Config().Class; cmd.Network && (class == effect.Pure || class == effect.Reversible) {
 		return Result{}, fmt.Errorf("run: %w: a program that can use the network cannot be taken back, and the call is said to be %s", ctxperm.ErrInvalid, class)
 	}
@@ -74,7 +74,7 @@ func (h *handle) begin(ctx context.Context, cmd Cmd) (r Result, err error) {
 }
 
 // spec is what the sandbox is told.
-func (d *Driver) spec(ctx context.Context, h *handle, cmd Cmd) (sandbox.Spec, error) {
+func (d *Driver) spec(ctx context.Context, h *runHandle, cmd Cmd) (sandbox.Spec, error) {
 	dir, ok := h.view.dirs[cmd.Root]
 	if !ok {
 		return sandbox.Spec{}, fmt.Errorf("run: %w: nothing of root %q may be read by this call, so no program can be started in it", ctxperm.ErrInvalid, cmd.Root)
@@ -99,7 +99,7 @@ func (d *Driver) spec(ctx context.Context, h *handle, cmd Cmd) (sandbox.Spec, er
 
 // upper makes a folder for what is written in each root. Where it cannot take an
 // overlay, memory does.
-func (h *handle) upper(roots []sandbox.Root) (err error) {
+func (h *runHandle) upper(roots []sandbox.Root) (err error) {
 	for i := range roots {
 		if roots[i].View != sandbox.Overlay {
 			continue
@@ -120,7 +120,7 @@ func (h *handle) upper(roots []sandbox.Root) (err error) {
 }
 
 // run starts the program and waits for its end.
-func (h *handle) run(ctx context.Context, spec sandbox.Spec, cmd Cmd) (Result, error) {
+func (h *runHandle) run(ctx context.Context, spec sandbox.Spec, cmd Cmd) (Result, error) {
 	if err := h.call.Config().Recorder.Host().Point(ctx, "process.run"); err != nil {
 		return Result{}, err
 	}
@@ -145,7 +145,7 @@ func (h *handle) run(ctx context.Context, spec sandbox.Spec, cmd Cmd) (Result, e
 	}
 	h.proc = proc // which lives longer than its program
 	var out, complaints capture
-	out.most, complaints.most = h.driver.cfg.Output, h.driver.cfg.Output
+	out.most, complaints.most = h.driver.cfg.MaxOutput, h.driver.cfg.MaxOutput
 	var readers sync.WaitGroup
 	readers.Go(func() { drain(p.out, &out, cmd.tell(Stdout)) })
 	readers.Go(func() { drain(p.err, &complaints, cmd.tell(Stderr)) })
@@ -164,7 +164,7 @@ func (h *handle) run(ctx context.Context, spec sandbox.Spec, cmd Cmd) (Result, e
 	reached := proc.Reached()
 	r := Result{
 		Code: exit.Code, Signal: exit.Signal, Survivors: exit.Left, Stdout: out.bytes(), Stderr: complaints.bytes(),
-		Dropped: out.dropped + complaints.dropped, Level: Level(reached.Level.String()), Missing: reached.Missing,
+		TruncatedBytes: out.dropped + complaints.dropped, Level: Level(reached.Level.String()), MissingProtections: reached.Missing,
 	}
 	for _, met := range exit.Met {
 		r.Restrictions = append(r.Restrictions, Restriction(met))
@@ -174,7 +174,7 @@ func (h *handle) run(ctx context.Context, spec sandbox.Spec, cmd Cmd) (Result, e
 }
 
 // start starts the program, with copies of the roots that no overlay can be had of.
-func (h *handle) start(ctx context.Context, spec *sandbox.Spec, stdio sandbox.Stdio) (*sandbox.Process, error) {
+func (h *runHandle) start(ctx context.Context, spec *sandbox.Spec, stdio sandbox.Stdio) (*sandbox.Process, error) {
 	if err := h.copyKnown(ctx, spec); err != nil {
 		return nil, err
 	}
@@ -209,15 +209,15 @@ func startError(err error) error {
 	}
 }
 
-// handle is a program that ran, whose effects are still beside the roots.
-type handle struct {
+// runHandle is a program that ran, whose effects are still beside the roots.
+type runHandle struct {
 	driver  *Driver
 	call    *line.Call
 	view    view
 	since   time.Time // before the program could look at anything
 	scratch *scratch
 	proc    *sandbox.Process
-	copies  map[string]*snapshot         // of roots that no overlay can be laid over, by root's folder
-	wrote   map[string][]sandbox.Written // by root's folder; nil: it did not come to its end
-	batch   *files.Batch
+	copies  map[string]*rootCopy              // of roots that no overlay can be laid over, by root's folder
+	wrote   map[string][]sandbox.OverlayEntry // by root's folder; nil: it did not come to its end
+	batch   *files.ChangeSet
 }

@@ -16,30 +16,30 @@ import (
 	"github.com/remit-dev/remit/internal/sandbox"
 )
 
-// snapshot is the other way to know what a program does, where there is no overlay: a
+// rootCopy is the other way to know what a program does, where there is no overlay: a
 // copy of a root that the program is shown in its place, kept between runs. Before a run
 // it is made like the root, which costs a look at each name and a copy of what changed;
 // after it, what differs from that is what the program did.
-type snapshot struct {
+type rootCopy struct {
 	root    string // a folder
 	dir     string // its copy
 	scratch *scratch
-	seen    map[string]twin
-	most    bulk     // of what is copied; zero: there is no limit
-	copied  []string // the last time, but for folders
-	partly  bool     // names that are too long for the system are left out, instead of being an error
-	long    []string // those names, the last time
+	seen    map[string]entryState
+	most    folderSize // of what is copied; zero: there is no limit
+	copied  []string   // the last time, but for folders
+	partly  bool       // names that are too long for the system are left out, instead of being an error
+	long    []string   // those names, the last time
 }
 
-// twin is what a name was when copy and root were last alike.
-type twin struct {
-	root, copy stamp
+// entryState is what a name was when copy and root were last alike.
+type entryState struct {
+	root, copy fileStamp
 	shut       bool // this user may not read it: its copy holds nothing, and may not be read either
 	fresh      bool // it was touched so lately that it would not be told if it was touched again
 }
 
-// stamp tells whether a file was touched.
-type stamp struct {
+// fileStamp tells whether a file was touched.
+type fileStamp struct {
 	ino, dev     uint64
 	mode         uint32
 	uid, gid     uint32
@@ -47,40 +47,40 @@ type stamp struct {
 	mtime, ctime unix.Timespec
 }
 
-func stampOf(path string) (stamp, unix.Stat_t, error) {
+func stampOf(path string) (fileStamp, unix.Stat_t, error) {
 	var is unix.Stat_t
 	if err := unix.Lstat(path, &is); err != nil {
-		return stamp{}, is, &fs.PathError{Op: "lstat", Path: path, Err: err}
+		return fileStamp{}, is, &fs.PathError{Op: "lstat", Path: path, Err: err}
 	}
-	return stamp{ino: is.Ino, dev: is.Dev, mode: is.Mode, uid: is.Uid, gid: is.Gid, size: is.Size, mtime: is.Mtim, ctime: is.Ctim}, is, nil
+	return fileStamp{ino: is.Ino, dev: is.Dev, mode: is.Mode, uid: is.Uid, gid: is.Gid, size: is.Size, mtime: is.Mtim, ctime: is.Ctim}, is, nil
 }
 
-func (s stamp) folder() bool { return s.mode&unix.S_IFMT == unix.S_IFDIR }
+func (s fileStamp) folder() bool { return s.mode&unix.S_IFMT == unix.S_IFDIR }
 
-// renewal makes the copy like the root once more.
-type renewal struct {
-	*snapshot
+// copyRefresh makes the copy like the root once more.
+type copyRefresh struct {
+	*rootCopy
 
 	since time.Time // nothing that was touched before is touched again at its time
 	skip  map[string]bool
 	keep  map[string]bool // what was changed in the copy and is to stay so where the root was not
-	next  map[string]twin
+	next  map[string]entryState
 	first map[uint64]string // one name of each file of the root that has several
 	twins map[uint64]bool   // the files of the copy that got several
 
-	bulk   bulk
+	bulk   folderSize
 	copied []string
 	long   []string
 }
 
 // refresh makes the copy like the root, but for what is hidden.
-func (s *snapshot) refresh(ctx context.Context, hidden []string, since time.Time) error {
+func (s *rootCopy) refresh(ctx context.Context, hidden []string, since time.Time) error {
 	return s.renew(ctx, hidden, nil, since)
 }
 
 // renew is refresh, which leaves some names as they are in the copy where those of the root were not touched.
-func (s *snapshot) renew(ctx context.Context, hidden []string, keep map[string]bool, since time.Time) error {
-	r := renewal{snapshot: s, since: since, skip: map[string]bool{}, keep: keep, next: map[string]twin{}, first: map[uint64]string{}, twins: map[uint64]bool{}}
+func (s *rootCopy) renew(ctx context.Context, hidden []string, keep map[string]bool, since time.Time) error {
+	r := copyRefresh{rootCopy: s, since: since, skip: map[string]bool{}, keep: keep, next: map[string]entryState{}, first: map[uint64]string{}, twins: map[uint64]bool{}}
 	for _, name := range hidden {
 		r.skip[name] = true
 	}
@@ -116,7 +116,7 @@ var errUnseen = errors.New("it may not be looked at")
 
 // visit makes one name alike. It comes a second time for a directory that cannot be
 // listed.
-func (r *renewal) visit(name string, d fs.DirEntry, err error) error {
+func (r *copyRefresh) visit(name string, d fs.DirEntry, err error) error {
 	t, again := r.next[name]
 	switch {
 	case errors.Is(err, fs.ErrPermission) && again:
@@ -152,17 +152,17 @@ func (r *renewal) visit(name string, d fs.DirEntry, err error) error {
 
 // alike makes one name of the copy like that of the root, if either was touched since
 // they were alike. Directories stay open until everything is.
-func (r *renewal) alike(name string) (twin, error) {
+func (r *copyRefresh) alike(name string) (entryState, error) {
 	from, to := filepath.Join(r.root, name), filepath.Join(r.dir, name)
 	is, raw, err := stampOf(from)
 	if errors.Is(err, fs.ErrPermission) {
 		err = errUnseen
 	}
 	if err != nil {
-		return twin{}, err
+		return entryState{}, err
 	}
 	if err := r.bulk.add(is, r.most); err != nil {
-		return twin{}, err
+		return entryState{}, err
 	}
 	old, known := r.seen[name]
 	if known && r.keep[name] && old.root == is {
@@ -171,7 +171,7 @@ func (r *renewal) alike(name string) (twin, error) {
 	now, _, err := stampOf(to)
 	if err == nil && now.folder() {
 		if err := unlock(to, now.mode); err != nil {
-			return twin{}, err
+			return entryState{}, err
 		}
 	}
 	if known && err == nil && !old.fresh && old.root == is && old.copy == now && raw.Nlink < 2 {
@@ -179,22 +179,22 @@ func (r *renewal) alike(name string) (twin, error) {
 	}
 	if !is.folder() || !now.folder() {
 		if err := sandbox.Discard(to); err != nil {
-			return twin{}, err
+			return entryState{}, err
 		}
 	}
 	if !is.folder() {
 		r.copied = append(r.copied, name)
 	}
-	t := twin{root: is, fresh: !time.Unix(is.ctime.Unix()).Before(r.since)}
+	t := entryState{root: is, fresh: !time.Unix(is.ctime.Unix()).Before(r.since)}
 	if t.shut, err = r.make(from, to, raw, name); err != nil {
-		return twin{}, err
+		return entryState{}, err
 	}
 	t.copy, _, err = stampOf(to)
 	return t, err
 }
 
 // trim removes what is in the copy and should not be.
-func (r *renewal) trim() error {
+func (r *copyRefresh) trim() error {
 	var extra []string
 	err := filepath.WalkDir(r.dir, func(at string, d fs.DirEntry, err error) error {
 		if err != nil {
@@ -217,7 +217,7 @@ func (r *renewal) trim() error {
 // settle gives directories the bits that they have in the root, from below, and notes
 // what they are then: making and removing entries changed them. What got another name
 // was changed by that too.
-func (r *renewal) settle() (err error) {
+func (r *copyRefresh) settle() (err error) {
 	for _, name := range slices.Backward(slices.Sorted(maps.Keys(r.next))) {
 		t, at := r.next[name], filepath.Join(r.dir, name)
 		switch {
@@ -243,7 +243,7 @@ func (r *renewal) settle() (err error) {
 
 // adopt takes what a program did to the copy for alike with the root, in which it was made too. What somebody touched
 // there meanwhile is not: the next renewal looks at it. A program that has one of the files open goes on with it.
-func (s *snapshot) adopt(all []sandbox.Written) error {
+func (s *rootCopy) adopt(all []sandbox.OverlayEntry) error {
 	now, err := sandbox.Now()
 	if err != nil {
 		return err
@@ -268,13 +268,13 @@ func (s *snapshot) adopt(all []sandbox.Written) error {
 		if root.mode&0o1777 != copied.mode&0o1777 || root.mode&unix.S_IFMT != copied.mode&unix.S_IFMT || plain && (root.size != copied.size || root.mtime != copied.mtime) {
 			continue
 		}
-		s.seen[w.Name] = twin{root: root, copy: copied, fresh: !time.Unix(root.ctime.Unix()).Before(now)}
+		s.seen[w.Name] = entryState{root: root, copy: copied, fresh: !time.Unix(root.ctime.Unix()).Before(now)}
 	}
 	return nil
 }
 
 // forget forgets a name and all below it.
-func (s *snapshot) forget(name string) {
+func (s *rootCopy) forget(name string) {
 	for known := range s.seen {
 		if known == name || strings.HasPrefix(known, name+"/") {
 			delete(s.seen, known)

@@ -22,12 +22,12 @@ import (
 // later is after everything that a test does.
 var later = time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC)
 
-func newSnapshot(t *testing.T) *snapshot {
-	return &snapshot{root: folder(t, "root"), dir: folder(t, "copy"), seen: map[string]twin{}}
+func newSnapshot(t *testing.T) *rootCopy {
+	return &rootCopy{root: folder(t, "root"), dir: folder(t, "copy"), seen: map[string]entryState{}}
 }
 
 // refreshed makes the copy like the root, as an ordinary user.
-func (s *snapshot) refreshed(t *testing.T, hidden ...string) (err error) {
+func (s *rootCopy) refreshed(t *testing.T, hidden ...string) (err error) {
 	t.Helper()
 	asUser(t, func() { err = s.refresh(t.Context(), hidden, later) })
 	return err
@@ -131,7 +131,7 @@ func open(t *testing.T, dir string) {
 }
 
 // replay does to a description of a tree what is told of a program.
-func replay(t *testing.T, s *snapshot, model map[string]string, w sandbox.Written) {
+func replay(t *testing.T, s *rootCopy, model map[string]string, w sandbox.OverlayEntry) {
 	clear := func() {
 		maps.DeleteFunc(model, func(name, _ string) bool { return strings.HasPrefix(name, w.Name+"/") })
 	}
@@ -264,20 +264,20 @@ func TestLatelyTouchedIsCopiedAgain(t *testing.T) {
 func TestCopyThatFails(t *testing.T) {
 	gone := errors.New("enough")
 	for name, tt := range map[string]struct {
-		spoil func(t *testing.T, s *snapshot)
+		spoil func(t *testing.T, s *rootCopy)
 		want  string
 	}{
-		"the root is gone": {func(t *testing.T, s *snapshot) { require.NoError(t, os.RemoveAll(s.root)) }, "no such file"},
-		"the root may not be looked at": {func(t *testing.T, s *snapshot) {
+		"the root is gone": {func(t *testing.T, s *rootCopy) { require.NoError(t, os.RemoveAll(s.root)) }, "no such file"},
+		"the root may not be looked at": {func(t *testing.T, s *rootCopy) {
 			above := filepath.Dir(s.root)
 			require.NoError(t, os.Chmod(above, 0))
 		}, "may not be looked at"},
-		"no room for a folder": {func(t *testing.T, s *snapshot) { s.dir = filepath.Dir(s.dir) + "/none/copy" }, "no such file"},
-		"no right to the copy": {func(t *testing.T, s *snapshot) {
+		"no room for a folder": {func(t *testing.T, s *rootCopy) { s.dir = filepath.Dir(s.dir) + "/none/copy" }, "no such file"},
+		"no right to the copy": {func(t *testing.T, s *rootCopy) {
 			require.NoError(t, os.Mkdir(s.dir+"/theirs", 0o755))
 			require.NoError(t, os.WriteFile(s.dir+"/theirs/f", nil, 0o600))
 		}, "permission denied"},
-		"a name that is too long": {func(t *testing.T, s *snapshot) {
+		"a name that is too long": {func(t *testing.T, s *rootCopy) {
 			for len(s.dir) < 4000 {
 				s.dir += "/" + strings.Repeat("x", min(200, 4010-len(s.dir)))
 			}
@@ -352,7 +352,7 @@ func TestPipesOfACopy(t *testing.T) {
 	var is unix.Stat_t
 	require.NoError(t, unix.Lstat(at, &is))
 	require.Equal(t, uint32(unix.S_IFIFO|0o640), is.Mode)
-	changes := func() (all []sandbox.Written) {
+	changes := func() (all []sandbox.OverlayEntry) {
 		asUser(t, func() {
 			var err error
 			all, err = s.changes()

@@ -27,10 +27,10 @@ type view struct {
 func (d *Driver) see(ctx context.Context, call *line.Call) (view, error) {
 	cfg := call.Config()
 	v := view{names: map[string]string{}, dirs: map[string]string{}}
-	if cfg.Bound == nil {
+	if cfg.MaxAccesses == nil {
 		return v, nil
 	}
-	bound := cfg.Bound()
+	bound := cfg.MaxAccesses()
 	masks, err := patterns(call.Terms().Masks)
 	if err != nil {
 		return v, err

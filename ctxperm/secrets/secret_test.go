@@ -69,7 +69,7 @@ func TestHandlePrintsAsItsName(t *testing.T) {
 		}
 		got, err := s.Reveal(line.NewKey())
 		require.Equal(t, value, got)
-		_, forged := s.Reveal(line.Key{})
+		_, forged := s.Reveal(line.ModuleKey{})
 		require.ErrorContains(t, forged, "for handles of remit alone")
 		inside := struct {
 			S     secrets.Secret
@@ -165,7 +165,7 @@ func TestSources(t *testing.T) {
 	})
 	require.Equal(t, []string{"broken", "empty", "env", "long", "short", "unset"}, store.Names())
 	require.Empty(t, store.Schemes())
-	require.Nil(t, store.Hidden(line.Key{}))
+	require.Nil(t, store.SecretValues(line.ModuleKey{}))
 	for name, want := range map[string]string{
 		"unset": "variable HOME: the secret is not there", "short": "has 7 bytes", "empty": "has 0 bytes", "long": "bytes; valid are 8 to 65536", "broken": "secret broken: no bus",
 	} {
@@ -175,7 +175,7 @@ func TestSources(t *testing.T) {
 	got, err := store.Read(t.Context(), line.NewKey(), "env")
 	require.NoError(t, err)
 	require.Equal(t, value, got)
-	_, err = store.Read(t.Context(), line.Key{}, "env")
+	_, err = store.Read(t.Context(), line.ModuleKey{}, "env")
 	require.Error(t, err)
 	for _, bad := range []map[string]secrets.Source{{"": fixed(value)}, {"a b": fixed(value)}, {"a": nil}} {
 		_, err := secrets.New(bad)

@@ -45,7 +45,7 @@ func Env(variable string, lookup func(string) (string, bool)) Source {
 // concurrent use.
 type Store struct {
 	sources map[string]Source
-	hidden  line.Hidden
+	hidden  line.SecretValues
 }
 
 // New makes a store of sources by name: letters, digits and _.-, as in secret://name.
@@ -67,9 +67,9 @@ func (s *Store) Schemes() []revert.Scheme { return nil }
 // Names lists the secrets, in order.
 func (s *Store) Names() []string { return slices.Sorted(maps.Keys(s.sources)) }
 
-// Hidden is what the runtime takes out of what it writes, for packages of this
+// SecretValues is what the runtime takes out of what it writes, for packages of this
 // module.
-func (s *Store) Hidden(k line.Key) *line.Hidden {
+func (s *Store) SecretValues(k line.ModuleKey) *line.SecretValues {
 	if !k.Valid() {
 		return nil
 	}
@@ -78,7 +78,7 @@ func (s *Store) Hidden(k line.Key) *line.Hidden {
 
 // Read returns a value without asking anybody, for packages of this module that take
 // back under a right that was given before.
-func (s *Store) Read(ctx context.Context, k line.Key, name string) (string, error) {
+func (s *Store) Read(ctx context.Context, k line.ModuleKey, name string) (string, error) {
 	if !k.Valid() {
 		return "", errKey
 	}

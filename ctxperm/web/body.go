@@ -12,21 +12,21 @@ import (
 	"strings"
 )
 
-// ErrMedia says that an answer is of a type that is not read.
-var ErrMedia = errors.New("the answer is of a media type that is not read")
+// ErrMediaType says that an answer is of a type that is not read.
+var ErrMediaType = errors.New("the answer is of a media type that is not read")
 
 // ErrTooLarge says that an answer is larger than it may be, or grows too much when it
 // is unpacked.
 var ErrTooLarge = errors.New("the answer is too large")
 
-// counted counts what is read of an answer as it came. That is bounded too: what is
+// countingReader counts what is read of an answer as it came. That is bounded too: what is
 // packed may go on for ever and come to nothing.
-type counted struct {
+type countingReader struct {
 	r        io.Reader
 	n, limit int64
 }
 
-func (c *counted) Read(p []byte) (int, error) {
+func (c *countingReader) Read(p []byte) (int, error) {
 	if c.n > c.limit {
 		return 0, fmt.Errorf("%w: more than %d bytes, as it is packed", ErrTooLarge, c.limit)
 	}
@@ -53,17 +53,17 @@ func (c *Client) readBody(resp *http.Response) ([]byte, error) {
 		return nil, nil
 	}
 	if media := resp.Header.Values("Content-Type"); !c.opts.reads(strings.Join(media, ",")) {
-		if !Reads(resp.Request.Method) || resp.StatusCode > 299 {
+		if !IsReadMethod(resp.Request.Method) || resp.StatusCode > 299 {
 			return nil, nil // the status tells enough
 		}
-		return nil, fmt.Errorf("%w; valid are %s", ErrMedia, strings.Join(c.opts.Media, ", "))
+		return nil, fmt.Errorf("%w; valid are %s", ErrMediaType, strings.Join(c.opts.Media, ", "))
 	}
 	return readPacked(resp, c.opts.MaxBody, c.opts.MaxRatio)
 }
 
 func readPacked(resp *http.Response, limit int64, ratio int) ([]byte, error) {
 	encodings := resp.Header.Values("Content-Encoding")
-	raw := &counted{r: resp.Body, limit: max(limit, limit+ratioFloor)}
+	raw := &countingReader{r: resp.Body, limit: max(limit, limit+ratioFloor)}
 	var plain io.Reader = raw
 	switch e := strings.ToLower(strings.TrimSpace(strings.Join(encodings, ","))); e {
 	case "", "identity":

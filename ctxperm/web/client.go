@@ -69,7 +69,7 @@ type Client struct {
 	opts      Options
 	transport *http.Transport
 	host      host.Host // of undo, which has no call
-	back      backs
+	back      restoredVersions
 }
 
 // New makes a client.

@@ -144,7 +144,7 @@ func TestHeadersThatSmuggle(t *testing.T) {
 		{Method: "GET", Key: "k"},
 		{Method: "POST", Key: "a\nb"},
 		{Method: "POST", Key: strings.Repeat("k", 256)},
-		{Method: "HEAD", Undo: &web.Undo{}},
+		{Method: "HEAD", Compensation: &web.Compensation{}},
 		{Method: "POST", Body: make([]byte, 2<<10)},
 		{Headers: map[string]string{"X-A": "1", "x-a": "2"}},
 		{Headers: map[string]string{"X-Long": strings.Repeat("x", 17<<10)}},
@@ -275,7 +275,7 @@ func TestNeverSent(t *testing.T) {
 	for _, target := range []string{"http://" + l.Addr().String() + "/", "https://" + l.Addr().String() + "/"} {
 		out, _ := send(t, &policy{}, web.Request{Method: http.MethodPost, URL: target}, client)
 		require.Equal(t, tool.StatusFailed, out.Status, "%+v", out.Error)
-		require.Equal(t, "all", out.TakenBack)
+		require.Equal(t, "all", out.Reverted)
 	}
 }
 

@@ -15,12 +15,12 @@ import (
 
 // Request is what a tool asks of a service.
 type Request struct {
-	Method  string // GET, HEAD, POST, PUT, PATCH or DELETE
-	URL     string
-	Headers map[string]string
-	Body    []byte
-	Key     string // sent as Idempotency-Key; empty: none
-	Undo    *Undo  // how the effect is taken back; nil: there is no way back
+	Method       string // GET, HEAD, POST, PUT, PATCH or DELETE
+	URL          string
+	Headers      map[string]string
+	Body         []byte
+	Key          string        // sent as Idempotency-Key; empty: none
+	Compensation *Compensation // how the effect is taken back; nil: there is no way back
 }
 
 // Response is what a service answered. Values of secrets that it repeated are taken
@@ -38,8 +38,8 @@ func (r Response) OK() bool { return r.Status >= 200 && r.Status < 300 }
 // methods are those that can be asked for.
 var methods = []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}
 
-// Reads reports whether a method asks for no effect.
-func Reads(method string) bool { return method == http.MethodGet || method == http.MethodHead }
+// IsReadMethod reports whether a method asks for no effect.
+func IsReadMethod(method string) bool { return method == http.MethodGet || method == http.MethodHead }
 
 // Do sends a request for the call that tc belongs to. It asks for "connect" with the
 // method to the URL's resource, and where a credential is configured for the origin
@@ -61,14 +61,14 @@ func Do(ctx context.Context, tc ctxperm.ToolContext, r Request) (Response, error
 	if err != nil {
 		return Response{}, err
 	}
-	if Reads(r.Method) {
+	if IsReadMethod(r.Method) {
 		return s.fetch(ctx)
 	}
 	return s.effect(ctx)
 }
 
-// sending is one request of a call on its way.
-type sending struct {
+// outgoingRequest is one request of a call on its way.
+type outgoingRequest struct {
 	*Client
 	tc     ctxperm.ToolContext
 	call   *line.Call
@@ -101,14 +101,14 @@ func (r Request) read() (to Target, header http.Header, err error) {
 		}
 		header.Set("Idempotency-Key", r.Key)
 	}
-	if Reads(r.Method) && (len(r.Body) > 0 || r.Key != "" || r.Undo != nil) {
+	if IsReadMethod(r.Method) && (len(r.Body) > 0 || r.Key != "" || r.Compensation != nil) {
 		return to, nil, fmt.Errorf("%w request: %s has no body, no key and no way back", ctxperm.ErrInvalid, r.Method)
 	}
-	return to, header, r.Undo.check(to)
+	return to, header, r.Compensation.check(to)
 }
 
 // open makes a request of a call ready to be asked for.
-func (c *Client) open(tc ctxperm.ToolContext, r Request) (*sending, error) {
+func (c *Client) open(tc ctxperm.ToolContext, r Request) (*outgoingRequest, error) {
 	to, header, err := r.read()
 	if err != nil {
 		return nil, err
@@ -116,13 +116,13 @@ func (c *Client) open(tc ctxperm.ToolContext, r Request) (*sending, error) {
 	if int64(len(r.Body)) > c.opts.MaxBody {
 		return nil, fmt.Errorf("%w body: it has %d bytes; at most %d are sent", ctxperm.ErrInvalid, len(r.Body), c.opts.MaxBody)
 	}
-	s := &sending{Client: c, tc: tc, call: tc.Line(line.NewKey()), req: r, to: to, header: header, origin: to.origin()}
+	s := &outgoingRequest{Client: c, tc: tc, call: tc.CallState(line.NewKey()), req: r, to: to, header: header, origin: to.origin()}
 	return s, s.free(to)
 }
 
 // free refuses a request that holds the value of a secret: only the runtime sends
 // one, and only to its origin.
-func (s *sending) free(to Target) error {
+func (s *outgoingRequest) free(to Target) error {
 	text := to.String() + "\n" + string(s.req.Body)
 	for name, values := range s.header {
 		text += "\n" + name + "\n" + strings.Join(values, "\n")
@@ -138,7 +138,7 @@ func connect(method string, t Target) perm.ResourceAccess {
 }
 
 // fetch reads, through redirects.
-func (s *sending) fetch(ctx context.Context) (Response, error) {
+func (s *outgoingRequest) fetch(ctx context.Context) (Response, error) {
 	for hop := 0; ; hop++ {
 		resp, err := s.read(ctx)
 		if err != nil {
@@ -171,7 +171,7 @@ func redirects(status int) bool {
 }
 
 // read asks for one URL and reads it.
-func (s *sending) read(ctx context.Context) (Response, error) {
+func (s *outgoingRequest) read(ctx context.Context) (Response, error) {
 	permit, err := ctxperm.Authorize(ctx, s.tc, connect(s.req.Method, s.to))
 	if err != nil {
 		return Response{}, err
@@ -189,7 +189,7 @@ func (s *sending) read(ctx context.Context) (Response, error) {
 }
 
 // credit adds the credential of the origin, if the call may use it.
-func (s *sending) credit(ctx context.Context, x *exchange) error {
+func (s *outgoingRequest) credit(ctx context.Context, x *exchange) error {
 	cr, ok := s.credential(x.to)
 	if !ok || x.to.origin() != s.origin {
 		return nil
@@ -214,7 +214,7 @@ func (cr Credential) add(x *exchange, value string) error {
 }
 
 // clean takes values of secrets out of what a service repeated.
-func (s *sending) clean(r Response) Response {
+func (s *outgoingRequest) clean(r Response) Response {
 	r.Body = cleanBytes(s.call, r.Body)
 	for name, values := range r.Header {
 		for i := range values {

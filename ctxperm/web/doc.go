@@ -32,7 +32,7 @@
 // An answer that never came leaves it unknown what happened until the service tells:
 // a thing that is not there may still come, for as long as Options.Late says. Where
 // nobody can tell, the call is unknown, and stays so; nothing with an effect is sent a
-// second time, but with the same key to a service that answers it once (Undo.Replays).
+// second time, but with the same key to a service that answers it once (Compensation.Replays).
 //
 // What a service keeps for itself does not come back: ids, times, numbers of versions,
 // messages it sent.

@@ -124,11 +124,11 @@ func repeats(t *testing.T, write func(string) string, where string) map[string][
 	require.NoError(t, err)
 	for _, r := range []web.Request{
 		{Method: http.MethodGet, URL: api.URL + "/item"},
-		{Method: http.MethodPut, URL: api.URL + "/item", Body: []byte(`{"a":2}`), Undo: &web.Undo{Method: http.MethodPut}},
-		{Method: http.MethodPost, URL: api.URL + "/items", Body: []byte(`{"a":3}`), Undo: &web.Undo{Item: api.URL + "/items/{id}"}},
-		{Method: http.MethodPost, URL: api.URL + "/found", Key: "k", Undo: &web.Undo{Item: api.URL + "/items/{echo}", Find: api.URL + "/found?key={key}"}},
-		{Method: http.MethodPost, URL: api.URL + "/again", Key: "k", Undo: &web.Undo{Item: api.URL + "/items/{echo}", Replays: true}},
-		{Method: http.MethodPut, URL: api.URL + "/other", Body: []byte(`{"a":2}`), Undo: &web.Undo{Method: http.MethodPut, Before: true}},
+		{Method: http.MethodPut, URL: api.URL + "/item", Body: []byte(`{"a":2}`), Compensation: &web.Compensation{Method: http.MethodPut}},
+		{Method: http.MethodPost, URL: api.URL + "/items", Body: []byte(`{"a":3}`), Compensation: &web.Compensation{Item: api.URL + "/items/{id}"}},
+		{Method: http.MethodPost, URL: api.URL + "/found", Key: "k", Compensation: &web.Compensation{Item: api.URL + "/items/{echo}", Find: api.URL + "/found?key={key}"}},
+		{Method: http.MethodPost, URL: api.URL + "/again", Key: "k", Compensation: &web.Compensation{Item: api.URL + "/items/{echo}", Replays: true}},
+		{Method: http.MethodPut, URL: api.URL + "/other", Body: []byte(`{"a":2}`), Compensation: &web.Compensation{Method: http.MethodPut, Before: true}},
 	} {
 		out, err := tx.Invoke(t.Context(), "send", r)
 		tell(out, err)
@@ -140,7 +140,7 @@ func repeats(t *testing.T, write func(string) string, where string) map[string][
 	tell(nil, tx.Commit(t.Context()))
 	service.where.Store(&where)
 	id := tx.ID()
-	plan, err := rt.Preview(t.Context(), id, revert.Undoing{By: "me"})
+	plan, err := rt.Preview(t.Context(), id, revert.Options{By: "me"})
 	tell(plan, err)
 	for range 2 {
 		rep, err := session.Revert(t.Context(), id)

@@ -20,8 +20,8 @@ import (
 // the request came to nothing.
 var ErrConflict = errors.New("somebody else changed it at the same time")
 
-// ErrUnclear says that a request may have had its effect, and nobody knows.
-var ErrUnclear = errors.New("the request was sent, and its answer is lost")
+// ErrOutcomeUnknown says that a request may have had its effect, and nobody knows.
+var ErrOutcomeUnknown = errors.New("the request was sent, and its answer is lost")
 
 // effect sends a request that may change something. In this order, "=>" being a
 // barrier:
@@ -32,7 +32,7 @@ var ErrUnclear = errors.New("the request was sent, and its answer is lost")
 //
 // An answer that never came leaves the version unknown; undo and recovery ask the
 // service.
-func (s *sending) effect(ctx context.Context) (Response, error) {
+func (s *outgoingRequest) effect(ctx context.Context) (Response, error) {
 	e, err := s.prepare(ctx)
 	if err != nil {
 		return Response{}, err
@@ -53,7 +53,7 @@ func (s *sending) effect(ctx context.Context) (Response, error) {
 			e.nothing()
 			return Response{}, err
 		}
-		return Response{}, fmt.Errorf("%w: %w", ErrUnclear, err)
+		return Response{}, fmt.Errorf("%w: %w", ErrOutcomeUnknown, err)
 	}
 	resp = s.clean(resp)
 	return resp, e.settle(ctx, resp)
@@ -62,9 +62,9 @@ func (s *sending) effect(ctx context.Context) (Response, error) {
 // maxMembers bounds what is kept of a body to know it again.
 const maxMembers = 256
 
-// effecting is an effect whose record is durable.
-type effecting struct {
-	*sending
+// recordedEffect is an effect whose record is durable.
+type recordedEffect struct {
+	*outgoingRequest
 	permit ctxperm.Permit
 	x      exchange
 	n      int // number of its change
@@ -74,13 +74,13 @@ type effecting struct {
 	inv    inverse
 }
 
-func (s *sending) prepare(ctx context.Context) (e *effecting, err error) {
+func (s *outgoingRequest) prepare(ctx context.Context) (e *recordedEffect, err error) {
 	host := s.call.Config().Recorder.Host()
-	e = &effecting{sending: s, pre: unsent, inv: inverse{
-		Method: s.req.Method, URL: s.to.resource.String(), Key: s.req.Key, Sent: host.Now(), Undo: s.req.Undo,
+	e = &recordedEffect{outgoingRequest: s, pre: unsent, inv: inverse{
+		Method: s.req.Method, URL: s.to.resource.String(), Key: s.req.Key, Sent: host.Now(), Undo: s.req.Compensation,
 	}}
 	e.x = exchange{method: s.req.Method, to: s.to, header: s.header.Clone(), body: s.req.Body}
-	if u := s.req.Undo; u != nil && !u.open() {
+	if u := s.req.Compensation; u != nil && !u.open() {
 		g, err := u.goalIn(nil, s.to)
 		if err != nil {
 			return nil, err
@@ -111,10 +111,10 @@ func (s *sending) prepare(ctx context.Context) (e *effecting, err error) {
 
 // authorize asks for the request, and for the looks and the way back that are known
 // already: what could not be taken back for lack of a right is not begun.
-func (s *sending) authorize(ctx context.Context, e *effecting) (err error) {
+func (s *outgoingRequest) authorize(ctx context.Context, e *recordedEffect) (err error) {
 	accesses := []perm.ResourceAccess{connect(s.req.Method, s.to)}
 	if e.item != nil {
-		accesses = append(accesses, connect(http.MethodGet, *e.item), connect(s.req.Undo.method(), e.back))
+		accesses = append(accesses, connect(http.MethodGet, *e.item), connect(s.req.Compensation.method(), e.back))
 	}
 	if e.permit, err = ctxperm.Authorize(ctx, s.tc, accesses...); err != nil {
 		return err
@@ -122,7 +122,7 @@ func (s *sending) authorize(ctx context.Context, e *effecting) (err error) {
 	if e.item == nil {
 		return nil // others may use the same URL meanwhile
 	}
-	if err = e.permit.Turn(ctx, e.item.resource.String()); err == nil {
+	if err = e.permit.LockResource(ctx, e.item.resource.String()); err == nil {
 		return nil
 	}
 	e.permit.End()
@@ -131,7 +131,7 @@ func (s *sending) authorize(ctx context.Context, e *effecting) (err error) {
 
 // look reads the item before the effect, keeps it where it is to be put back, and
 // binds the request to it.
-func (e *effecting) look(ctx context.Context) ([]journal.Blob, error) {
+func (e *recordedEffect) look(ctx context.Context) ([]journal.Blob, error) {
 	for _, c := range e.call.Changes() {
 		if c.Resource == e.item.resource.String() {
 			return nil, fmt.Errorf("%w request: the call has changed %s already; one call changes a thing once", ctxperm.ErrInvalid, e.item.Masked())
@@ -150,19 +150,19 @@ func (e *effecting) look(ctx context.Context) ([]journal.Blob, error) {
 			e.x.header.Set("If-None-Match", "*")
 		}
 	}
-	if !e.req.Undo.Before || !now.there {
+	if !e.req.Compensation.Before || !now.there {
 		return nil, nil
 	}
 	if e.call.Scrub(string(now.body)) != string(now.body) {
 		return nil, fmt.Errorf("%s holds the value of a secret, which the journal cannot keep for the way back", e.item.Masked())
 	}
 	e.inv.Media = now.media
-	blob, err := e.permit.Keep(ctx, bytes.NewReader(now.body))
+	blob, err := e.permit.StoreContent(ctx, bytes.NewReader(now.body))
 	return []journal.Blob{blob}, err
 }
 
 // version looks at an item for the call.
-func (s *sending) version(ctx context.Context, item Target) (version, error) {
+func (s *outgoingRequest) version(ctx context.Context, item Target) (version, error) {
 	x := exchange{method: http.MethodGet, to: item, header: http.Header{"Accept": s.header.Values("Accept")}}
 	if err := s.credit(ctx, &x); err != nil {
 		return version{}, err
@@ -176,12 +176,12 @@ func (s *sending) version(ctx context.Context, item Target) (version, error) {
 
 // intend makes the change durable. What is not known by a URL of its own has the name
 // of its operation: requests to one collection are not in each other's way.
-func (e *effecting) intend(ctx context.Context, blobs []journal.Blob) error {
-	if u := e.req.Undo; u != nil && u.Replays && e.req.Key != "" && u.open() {
-		e.inv.Again = &again{Method: e.req.Method, URL: e.to.String(), Header: e.req.Headers, Body: e.req.Body}
+func (e *recordedEffect) intend(ctx context.Context, blobs []journal.Blob) error {
+	if u := e.req.Compensation; u != nil && u.Replays && e.req.Key != "" && u.open() {
+		e.inv.Again = &replayRequest{Method: e.req.Method, URL: e.to.String(), Header: e.req.Headers, Body: e.req.Body}
 	}
 	change := effect.Change{Scheme: SchemeName, Kind: strings.ToLower(e.req.Method), Pre: e.pre}
-	made := e.item == nil && e.req.Undo != nil
+	made := e.item == nil && e.req.Compensation != nil
 	if sent := members(e.req.Body); len(sent) <= maxMembers && (made || e.item != nil && e.item.resource == e.to.resource) {
 		e.inv.Holds = sent
 	}
@@ -199,13 +199,13 @@ func (e *effecting) intend(ctx context.Context, blobs []journal.Blob) error {
 	return err
 }
 
-func (e *effecting) record(ctx context.Context, c effect.Change, inv inverse, blobs []journal.Blob) (int, error) {
+func (e *recordedEffect) record(ctx context.Context, c effect.Change, inv inverse, blobs []journal.Blob) (int, error) {
 	raw, err := canon.Marshal(inv)
 	if err != nil {
 		return 0, err
 	}
 	c.Inverse = raw
-	call := e.permit.Line(line.NewKey())
+	call := e.permit.CallState(line.NewKey())
 	if call == nil {
 		return 0, ctxperm.ErrClosed
 	}
@@ -217,10 +217,10 @@ func (e *effecting) record(ctx context.Context, c effect.Change, inv inverse, bl
 }
 
 // nothing notes that the request had no effect.
-func (e *effecting) nothing() { e.permit.Landed(e.n, e.pre) }
+func (e *recordedEffect) nothing() { e.permit.RecordVersions(e.n, e.pre) }
 
 // settle notes what the effect left.
-func (e *effecting) settle(ctx context.Context, resp Response) error {
+func (e *recordedEffect) settle(ctx context.Context, resp Response) error {
 	ctx = context.WithoutCancel(ctx) // half a record is worse than a late one
 	switch {
 	case resp.Status == http.StatusPreconditionFailed && e.x.header.Get("If-Match")+e.x.header.Get("If-None-Match") != "":
@@ -230,28 +230,28 @@ func (e *effecting) settle(ctx context.Context, resp Response) error {
 		e.nothing() // the service refused it
 		return nil
 	case resp.Status >= 500 || resp.Status == http.StatusRequestTimeout:
-		if e.req.Undo == nil {
+		if e.req.Compensation == nil {
 			return nil // the change says that nobody knows
 		}
-		return fmt.Errorf("%s %s: %w: the service answered %d", e.req.Method, e.to.Masked(), ErrUnclear, resp.Status)
-	case e.req.Undo == nil:
-		e.permit.Landed(e.n, sent)
+		return fmt.Errorf("%s %s: %w: the service answered %d", e.req.Method, e.to.Masked(), ErrOutcomeUnknown, resp.Status)
+	case e.req.Compensation == nil:
+		e.permit.RecordVersions(e.n, sent)
 		return nil
 	case e.item == nil:
 		return e.settleMade(ctx, resp)
 	}
 	now, err := e.after(ctx, *e.item, resp)
 	if err == nil {
-		e.permit.Landed(e.n, now)
+		e.permit.RecordVersions(e.n, now)
 	}
 	return err
 }
 
 // settleMade records what the answer names.
-func (e *effecting) settleMade(ctx context.Context, resp Response) error {
-	g, err := e.req.Undo.goalOf(resp.Body, e.to)
+func (e *recordedEffect) settleMade(ctx context.Context, resp Response) error {
+	g, err := e.req.Compensation.goalOf(resp.Body, e.to)
 	if err != nil {
-		return fmt.Errorf("%s %s: %w: the answer does not tell what was made: %w", e.req.Method, e.to.Masked(), ErrUnclear, err)
+		return fmt.Errorf("%s %s: %w: the answer does not tell what was made: %w", e.req.Method, e.to.Masked(), ErrOutcomeUnknown, err)
 	}
 	now, err := e.after(ctx, g.item, resp)
 	if err != nil {
@@ -261,18 +261,18 @@ func (e *effecting) settleMade(ctx context.Context, resp Response) error {
 	inv.Item, inv.Back, inv.Made, inv.Again, inv.Holds = g.item.String(), g.back.String(), true, nil, nil
 	made := effect.Change{Scheme: SchemeName, Resource: g.item.resource.String(), Kind: "create", Pre: effect.Absent, Post: now}
 	if _, err := e.record(ctx, made, inv, nil); err != nil {
-		return fmt.Errorf("%w: what it made could not be written down: %w", ErrUnclear, err)
+		return fmt.Errorf("%w: what it made could not be written down: %w", ErrOutcomeUnknown, err)
 	}
-	e.permit.Landed(e.n, sent)
+	e.permit.RecordVersions(e.n, sent)
 	return nil
 }
 
 // after is the version that the effect left. Where the answer has an ETag and another
 // one is there by now, somebody was faster: the one of the answer is ours.
-func (e *effecting) after(ctx context.Context, item Target, resp Response) (effect.Token, error) {
+func (e *recordedEffect) after(ctx context.Context, item Target, resp Response) (effect.Token, error) {
 	now, err := e.version(ctx, item)
 	if err != nil {
-		return "", fmt.Errorf("%s %s: %w: %s cannot be looked at: %w", e.req.Method, e.to.Masked(), ErrUnclear, item.Masked(), err)
+		return "", fmt.Errorf("%s %s: %w: %s cannot be looked at: %w", e.req.Method, e.to.Masked(), ErrOutcomeUnknown, item.Masked(), err)
 	}
 	opaque := func(etag string) string { return strings.TrimPrefix(etag, "W/") }
 	if ours := resp.Header.Get("Etag"); ours != "" && opaque(ours) != opaque(now.etag) && now.etag != "" && e.req.Method != http.MethodDelete {

@@ -128,7 +128,7 @@ func FuzzFill(f *testing.F) {
 			return
 		}
 		shape, err := ParseURL(plain)
-		if err != nil || (&Undo{Item: text}).check(shape) != nil {
+		if err != nil || (&Compensation{Item: text}).check(shape) != nil {
 			return
 		}
 		filled, err := fill(text, func(string) (string, bool) { return value, true })
@@ -156,10 +156,10 @@ func FuzzFill(f *testing.F) {
 // and leads to a URL that could have been asked for.
 func FuzzInverse(f *testing.F) {
 	for _, i := range []inverse{
-		{Method: "POST", URL: "https://a.b/v1", Key: "k", Undo: &Undo{Item: "https://a.b/v1/{id}", Find: "https://a.b/v1?key={key}"}},
-		{Method: "PUT", URL: "https://a.b/v1/7", Undo: &Undo{Before: true}, Item: "https://a.b/v1/7", Back: "https://a.b/v1/7", Holds: map[string]string{"/a": "sha256:00"}},
+		{Method: "POST", URL: "https://a.b/v1", Key: "k", Undo: &Compensation{Item: "https://a.b/v1/{id}", Find: "https://a.b/v1?key={key}"}},
+		{Method: "PUT", URL: "https://a.b/v1/7", Undo: &Compensation{Before: true}, Item: "https://a.b/v1/7", Back: "https://a.b/v1/7", Holds: map[string]string{"/a": "sha256:00"}},
 		{Method: "DELETE", URL: "https://u@a.b/"},
-		{Method: "POST", URL: "https://a.b/v1", Again: &again{Method: "POST", URL: "https://a.b/v1", Body: []byte("x")}, Made: true},
+		{Method: "POST", URL: "https://a.b/v1", Again: &replayRequest{Method: "POST", URL: "https://a.b/v1", Body: []byte("x")}, Made: true},
 	} {
 		raw, err := canon.Marshal(i)
 		require.NoError(f, err)

@@ -13,7 +13,7 @@ func (c *Client) hide(text string) string {
 	if c.opts.Secrets == nil {
 		return text
 	}
-	return line.Secrets{c.opts.Secrets.Hidden(line.NewKey())}.Scrub(text)
+	return line.SecretSets{c.opts.Secrets.SecretValues(line.NewKey())}.Scrub(text)
 }
 
 // hideHeader takes the values out of a header, whose versions and media types are
@@ -32,9 +32,9 @@ func (c *Client) hideHeader(h http.Header) http.Header {
 
 // tellable refuses a goal that a service named by the value of a secret: its URL is
 // written down.
-func (c *Client) tellable(g goal, err error) (goal, error) {
+func (c *Client) tellable(g compensationTarget, err error) (compensationTarget, error) {
 	if text := g.item.String() + " " + g.back.String(); err == nil && c.hide(text) != text {
-		return goal{}, errors.New("what the service names holds the value of a secret")
+		return compensationTarget{}, errors.New("what the service names holds the value of a secret")
 	}
 	return g, err
 }

@@ -25,15 +25,15 @@ type scheme struct{ *Client }
 // Name returns SchemeName.
 func (scheme) Name() string { return SchemeName }
 
-// backs remembers what an undo put back: the version that the service gave it stands
+// restoredVersions remembers what an undo put back: the version that the service gave it stands
 // for the one that was meant. Another process that does not know it finds a conflict,
 // unless the content is the same.
-type backs struct {
+type restoredVersions struct {
 	mu   sync.Mutex // never held across a wait
 	same map[string]map[effect.Token]effect.Token
 }
 
-func (b *backs) put(resource string, now, meant effect.Token) {
+func (b *restoredVersions) put(resource string, now, meant effect.Token) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.same == nil {
@@ -42,7 +42,7 @@ func (b *backs) put(resource string, now, meant effect.Token) {
 	b.same[resource] = map[effect.Token]effect.Token{now: meant}
 }
 
-func (b *backs) is(resource string, now, meant effect.Token) bool {
+func (b *restoredVersions) is(resource string, now, meant effect.Token) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return meant.Known() && b.same[resource][now] == meant
@@ -83,7 +83,7 @@ func (s scheme) look(ctx context.Context, item Target) (version, error) {
 }
 
 // seek asks the service what the key of a request made.
-func (s scheme) seek(ctx context.Context, inv inverse, to Target) (g goal, there bool, err error) {
+func (s scheme) seek(ctx context.Context, inv inverse, to Target) (g compensationTarget, there bool, err error) {
 	text, err := fill(inv.Undo.Find, func(name string) (string, bool) { return inv.Key, name == "key" })
 	if err != nil {
 		return g, false, err
@@ -151,7 +151,7 @@ func (s scheme) Settle(ctx context.Context, c effect.Change) (effect.Token, erro
 
 // madeAs is the token of what a key made, with the version in which it was found if
 // that may be the one that it was made in.
-func (s scheme) madeAs(ctx context.Context, inv inverse, g goal) effect.Token {
+func (s scheme) madeAs(ctx context.Context, inv inverse, g compensationTarget) effect.Token {
 	now, err := s.look(ctx, g.item)
 	if err != nil || !now.there || now.differs(inv.Holds) {
 		return sent
@@ -195,7 +195,7 @@ func (s scheme) same(resource string, now version, meant effect.Token) bool {
 
 // Plan looks at the service for each change, newest first, and sends nothing that has
 // an effect.
-func (s scheme) Plan(ctx context.Context, changes []effect.Change, keep journal.Keeper) (steps []effect.Step, _ []journal.Blob, _ error) {
+func (s scheme) Plan(ctx context.Context, changes []effect.Change, keep journal.ContentStore) (steps []effect.Step, _ []journal.Blob, _ error) {
 	made := map[string]bool{} // URLs of requests whose effect a later change of the call is about
 	for _, c := range slices.Backward(changes) {
 		step := effect.Step{Of: []int{c.N}, Change: effect.Change{Scheme: SchemeName, Resource: c.Resource, Pre: c.Post}}
@@ -233,7 +233,7 @@ func noWay(c effect.Change, inv inverse) (effect.Outcome, string) {
 
 // plan judges one change that has a way back.
 func (s scheme) plan(ctx context.Context, step *effect.Step, c effect.Change, inv inverse, to Target) {
-	var g goal
+	var g compensationTarget
 	var err error
 	ours := false
 	switch {
@@ -304,13 +304,13 @@ func (s scheme) missing(inv inverse) (effect.Outcome, string) {
 
 // counter makes the request that takes a change back; a nil goal is told by asking
 // with the same key.
-func (s scheme) counter(step *effect.Step, c effect.Change, inv inverse, g *goal, post effect.Token) {
+func (s scheme) counter(step *effect.Step, c effect.Change, inv inverse, g *compensationTarget, post effect.Token) {
 	u := inv.Undo
 	headers := map[string]string{}
 	for name, value := range u.Headers {
 		headers[name] = value
 	}
-	will := &again{Method: u.method(), Header: headers, Body: u.Body}
+	will := &replayRequest{Method: u.method(), Header: headers, Body: u.Body}
 	kind := strings.ToLower(will.Method)
 	if u.Before && c.Pre == effect.Absent { // there was nothing to send
 		will.Method, will.Body, kind = http.MethodDelete, nil, "delete"
@@ -337,7 +337,7 @@ func (s scheme) counter(step *effect.Step, c effect.Change, inv inverse, g *goal
 
 // Apply sends one planned request, only if what is there still is what was planned
 // on.
-func (s scheme) Apply(ctx context.Context, step effect.Step, keep journal.Keeper) effect.Result {
+func (s scheme) Apply(ctx context.Context, step effect.Step, keep journal.ContentStore) effect.Result {
 	res := effect.Result{Resource: step.Change.Resource, Outcome: effect.Failed}
 	fail := func(o effect.Outcome, why string) effect.Result {
 		res.Outcome, res.Why = o, why
@@ -388,27 +388,27 @@ func (e *refusedError) Error() string {
 }
 
 // target is what an undo is about; where only a repeated key tells, it is asked.
-func (s scheme) target(ctx context.Context, inv inverse, to Target) (goal, error) {
+func (s scheme) target(ctx context.Context, inv inverse, to Target) (compensationTarget, error) {
 	if inv.Item != "" {
 		return inv.goal()
 	}
 	if inv.Again == nil || inv.Undo == nil {
-		return goal{}, errors.New("nothing tells what the request made")
+		return compensationTarget{}, errors.New("nothing tells what the request made")
 	}
 	where, err := ParseURL(inv.Again.URL)
 	if err != nil {
-		return goal{}, err
+		return compensationTarget{}, err
 	}
 	x := exchange{method: inv.Again.Method, to: where, header: header(inv.Again.Header), body: inv.Again.Body}
 	x.header.Set("Idempotency-Key", inv.Key)
 	resp, err := s.ask(ctx, x)
 	switch {
 	case err != nil:
-		return goal{}, fmt.Errorf("the service did not answer to its key: %w", err)
+		return compensationTarget{}, fmt.Errorf("the service did not answer to its key: %w", err)
 	case resp.Status >= 400 && resp.Status < 500 && resp.Status != http.StatusConflict && resp.Status != http.StatusTooManyRequests && resp.Status != http.StatusRequestTimeout:
-		return goal{}, &refusedError{resp.Status}
+		return compensationTarget{}, &refusedError{resp.Status}
 	case !resp.OK():
-		return goal{}, fmt.Errorf("the service answered %d to its key", resp.Status)
+		return compensationTarget{}, fmt.Errorf("the service answered %d to its key", resp.Status)
 	}
 	return s.tellable(inv.Undo.goalOf(resp.Body, to))
 }
@@ -421,7 +421,7 @@ func header(in map[string]string) http.Header {
 	return out
 }
 
-func (s scheme) request(ctx context.Context, step effect.Step, inv inverse, g goal, now version, keep journal.Keeper) (exchange, error) {
+func (s scheme) request(ctx context.Context, step effect.Step, inv inverse, g compensationTarget, now version, keep journal.ContentStore) (exchange, error) {
 	x := exchange{method: inv.Will.Method, to: g.back, header: header(inv.Will.Header), body: inv.Will.Body}
 	switch {
 	case now.strong():
@@ -432,7 +432,7 @@ func (s scheme) request(ctx context.Context, step effect.Step, inv inverse, g go
 	if len(step.Change.Blobs) == 0 || x.method == http.MethodDelete {
 		return x, nil
 	}
-	r, err := keep.Open(ctx, step.Change.Blobs[0])
+	r, err := keep.OpenContent(ctx, step.Change.Blobs[0])
 	if err != nil {
 		return x, fmt.Errorf("what was there before cannot be read: %w", err)
 	}

@@ -19,14 +19,14 @@ import (
 // SchemeName is the scheme of changes that requests make.
 const SchemeName = "http"
 
-// Undo says, as data, how the effect of a request is taken back: by another request
+// Compensation says, as data, how the effect of a request is taken back: by another request
 // to what it made or changed. It is on the journal before the effect, and works in
 // another process that has a Client.
 //
 // Its URLs lie at the origin of the request. {member}, or {a.b} for a member of a
 // member, stands for a text or a number of the answer, as one segment of a path or
 // one value of a query.
-type Undo struct {
+type Compensation struct {
 	// Item is the URL of what the request makes or changes; empty: the request's own.
 	// GET of it tells what is there, by its ETag and its body.
 	Item string `json:"item,omitempty"`
@@ -57,33 +57,33 @@ const (
 
 // inverse is what a change of this scheme keeps.
 type inverse struct {
-	Method string    `json:"method"`
-	URL    string    `json:"url"`
-	Key    string    `json:"key,omitempty"`
-	Sent   time.Time `json:"sent"`
-	Undo   *Undo     `json:"undo,omitempty"`
-	Item   string    `json:"item,omitempty"` // what the change is about; empty: not known before the answer
-	Back   string    `json:"back,omitempty"` // where the way back is sent
-	Made   bool      `json:"made,omitempty"` // the item was made by an earlier change of the call, and is named by its answer
-	Media  string    `json:"media,omitempty"`
+	Method string        `json:"method"`
+	URL    string        `json:"url"`
+	Key    string        `json:"key,omitempty"`
+	Sent   time.Time     `json:"sent"`
+	Undo   *Compensation `json:"undo,omitempty"`
+	Item   string        `json:"item,omitempty"` // what the change is about; empty: not known before the answer
+	Back   string        `json:"back,omitempty"` // where the way back is sent
+	Made   bool          `json:"made,omitempty"` // the item was made by an earlier change of the call, and is named by its answer
+	Media  string        `json:"media,omitempty"`
 	// Holds are digests of the members of what was sent, where what is there can be
 	// compared with it. What the policy redacts of a call must not be readable here.
 	Holds map[string]string `json:"holds,omitempty"`
 	// Again is the request where the service answers a repeated key.
-	Again *again `json:"again,omitempty"`
+	Again *replayRequest `json:"again,omitempty"`
 	// Will is what a counter-change sends.
-	Will *again `json:"will,omitempty"`
+	Will *replayRequest `json:"will,omitempty"`
 }
 
-// again is a request as data, without its credential.
-type again struct {
+// replayRequest is a request as data, without its credential.
+type replayRequest struct {
 	Method string            `json:"method"`
 	URL    string            `json:"url"`
 	Header map[string]string `json:"header,omitempty"`
 	Body   []byte            `json:"body,omitempty"`
 }
 
-func (u *Undo) method() string {
+func (u *Compensation) method() string {
 	if u.Method == "" {
 		return http.MethodDelete
 	}
@@ -91,7 +91,7 @@ func (u *Undo) method() string {
 }
 
 // check refuses a way back that could not be gone.
-func (u *Undo) check(to Target) error {
+func (u *Compensation) check(to Target) error {
 	if u == nil {
 		return nil
 	}
@@ -133,7 +133,7 @@ func (u *Undo) check(to Target) error {
 }
 
 // open reports whether the item is named by the answer.
-func (u *Undo) open() bool { return strings.Contains(u.Item+u.URL, "{") }
+func (u *Compensation) open() bool { return strings.Contains(u.Item+u.URL, "{") }
 
 // fill puts values into the {names} of a URL, each escaped for its place.
 func fill(text string, get func(name string) (string, bool)) (string, error) {
@@ -191,19 +191,19 @@ func decode(body []byte) (doc any, err error) {
 	return doc, err
 }
 
-// goal is what an undo is about, and where it is sent.
-type goal struct{ item, back Target }
+// compensationTarget is what an undo is about, and where it is sent.
+type compensationTarget struct{ item, back Target }
 
 // goalOf reads from an answer what it tells of.
-func (u *Undo) goalOf(body []byte, to Target) (goal, error) {
+func (u *Compensation) goalOf(body []byte, to Target) (compensationTarget, error) {
 	doc, err := decode(body)
 	if err != nil {
-		return goal{}, err
+		return compensationTarget{}, err
 	}
 	return u.goalIn(doc, to)
 }
 
-func (u *Undo) goalIn(doc any, to Target) (g goal, err error) {
+func (u *Compensation) goalIn(doc any, to Target) (g compensationTarget, err error) {
 	filled := func(text string) (Target, error) {
 		text, err := fill(text, func(name string) (string, bool) { return member(doc, name) })
 		if err != nil {
@@ -228,7 +228,7 @@ func (u *Undo) goalIn(doc any, to Target) (g goal, err error) {
 	return g, err
 }
 
-func (inv inverse) goal() (g goal, err error) {
+func (inv inverse) goal() (g compensationTarget, err error) {
 	if g.item, err = ParseURL(inv.Item); err == nil {
 		g.back = g.item
 		if inv.Back != "" {
@@ -239,7 +239,7 @@ func (inv inverse) goal() (g goal, err error) {
 }
 
 // found reads the answer of Find: the one object that the key made, or none.
-func (u *Undo) found(body []byte) (object any, there bool, err error) {
+func (u *Compensation) found(body []byte) (object any, there bool, err error) {
 	doc, err := decode(body)
 	if err != nil {
 		return nil, false, err

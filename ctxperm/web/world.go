@@ -18,7 +18,7 @@ func (c *Client) Kinds() []perm.Kind { return []perm.Kind{perm.KindHTTPS, perm.K
 // World lets a verifier look at what a call changed through requests, for package
 // agent. Versions have the names that the changes know them by, so that what was put
 // back is what it was before.
-func (c *Client) World(k line.Key, changes []effect.Change) verify.World {
+func (c *Client) World(k line.ModuleKey, changes []effect.Change) verify.ResourceView {
 	if !k.Valid() {
 		return nil
 	}

@@ -28,7 +28,7 @@ func TestATurnThatIsAnsweredOnceMoreRunsItsCallsOnce(t *testing.T) {
 		require.ErrorContains(t, err, "overloaded")
 		_, err = runner.RunToCompletion(t.Context())
 		require.NoError(t, err)
-		require.Equal(t, [][]frameworktest.Told{{{ID: "call_1", Text: "run 1"}}}, m.ran.Told)
+		require.Equal(t, [][]frameworktest.ModelMessage{{{ID: "call_1", Text: "run 1"}}}, m.ran.Told)
 	})
 }
 
@@ -101,9 +101,9 @@ func (m *script) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		m.ran.Offered[d.Name] = d.Schema
 	}
 	if m.next > 0 {
-		var told []frameworktest.Told
+		var told []frameworktest.ModelMessage
 		for _, b := range request.Messages[len(request.Messages)-1].Content {
-			told = append(told, frameworktest.Told{ID: b.Use, Text: b.Content[0].Text, Failed: b.Failed})
+			told = append(told, frameworktest.ModelMessage{ID: b.Use, Text: b.Content[0].Text, Failed: b.Failed})
 		}
 		m.ran.Told = append(m.ran.Told, told)
 	}

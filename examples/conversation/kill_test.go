@@ -123,7 +123,7 @@ func (l ledger) live(ctx context.Context, h host.Host) (err error) {
 	if err != nil {
 		return err
 	}
-	rt, err := agent.New(agent.Tools(book), agent.Journal(journal), agent.Log(slog.New(slog.DiscardHandler)), agent.On(h),
+	rt, err := agent.New(agent.Tools(book), agent.Journal(journal), agent.Log(slog.New(slog.DiscardHandler)), agent.Host(h),
 		agent.Policy(perm.EngineFunc(func(context.Context, perm.Request) (perm.Decision, error) {
 			return perm.NewDecision(perm.Allow, perm.Details{Reasons: []perm.Reason{{Text: "everything"}}}), nil
 		})))
@@ -144,7 +144,7 @@ func (l ledger) live(ctx context.Context, h host.Host) (err error) {
 		return err
 	}
 	s := &server{url: l.server, model: l.model, path: paths[l.format]}
-	if _, err = (agent.Loop{Adapter: adapter, Next: s.ask, Keep: d.keep}).Run(ctx, tx, c); err != nil {
+	if _, err = (agent.Loop{Adapter: adapter, CallModel: s.ask, Save: d.keep}).Run(ctx, tx, c); err != nil {
 		return err
 	}
 	return tx.Commit(ctx)
@@ -167,7 +167,7 @@ func (l ledger) begin(ctx context.Context, rt *agent.Runtime, d *desk) (*agent.T
 	if txn, err := revert.Load(ctx, rt.Journal(), c.Txn); err != nil || txn.End != "" {
 		return nil, c, err
 	}
-	tx, err := rt.Open(ctx, c.Txn)
+	tx, err := rt.ResumeTxn(ctx, c.Txn)
 	return tx, c, err
 }
 

@@ -89,14 +89,14 @@ func (d *desk) live(ctx context.Context, life func(context.Context, *agent.Runti
 		return err
 	}
 	defer func() { err = errors.Join(err, journal.Close()) }()
-	policy, err := rego.New(rego.Options{Deadline: time.Minute, Sources: []rego.Source{
+	policy, err := rego.New(rego.Options{Timeout: time.Minute, Sources: []rego.Source{
 		{FS: policies.Workspace(), Prefix: policies.Prefix}, {FS: rules},
 	}})
 	if err != nil {
 		return err
 	}
 	rt, err := agent.New(agent.Tools(files.Tools()...), agent.Root("workspace", filepath.Join(d.dir, "cafe")), agent.Policy(policy),
-		agent.Journal(journal), agent.Wait(), agent.Log(slog.New(slog.DiscardHandler)))
+		agent.Journal(journal), agent.SuspendForApproval(), agent.Log(slog.New(slog.DiscardHandler)))
 	if err != nil {
 		return err
 	}
@@ -107,7 +107,7 @@ func (d *desk) live(ctx context.Context, life func(context.Context, *agent.Runti
 // loop is the loop of one session.
 func (d *desk) loop(ctx context.Context, rt *agent.Runtime) (agent.Loop, error) {
 	adapter, err := wire.New(d.format, files.Tools()...)
-	return agent.Loop{Adapter: adapter, Next: d.server.ask, Keep: d.keep, Answered: d.show}, err
+	return agent.Loop{Adapter: adapter, CallModel: d.server.ask, Save: d.keep, OnResults: d.show}, err
 }
 
 // keep writes the conversation down whole, or leaves what was there.
@@ -166,7 +166,7 @@ func (d *desk) finish(ctx context.Context, rt *agent.Runtime) error {
 		return err
 	}
 	for _, call := range c.Waiting {
-		if err := rt.Answer(ctx, agent.Reply{Call: call, Approved: true, By: "owner"}); err != nil {
+		if err := rt.Answer(ctx, agent.Answer{Call: call, Approved: true, By: "owner"}); err != nil {
 			return err
 		}
 		d.say("the owner approves it; another process goes on")
@@ -175,7 +175,7 @@ func (d *desk) finish(ctx context.Context, rt *agent.Runtime) error {
 	if err != nil {
 		return err
 	}
-	tx, err := rt.Open(ctx, c.Txn)
+	tx, err := rt.ResumeTxn(ctx, c.Txn)
 	if err != nil {
 		return err
 	}

@@ -47,11 +47,11 @@ func TestServerRefusesWhatAProviderWould(t *testing.T) {
 			defer s.Close()
 			d := &desk{dir: t.TempDir(), server: s, out: &bytes.Buffer{}, format: f}
 			require.NoError(t, d.furnish())
-			var whole agent.Prompt
+			var whole agent.ModelRequest
 			require.NoError(t, d.live(ctx, d.begin))
 			c, err := d.recall()
 			require.NoError(t, err)
-			whole = agent.Prompt{Messages: c.Messages, Tools: map[string]json.RawMessage{"tools": json.RawMessage(`[]`), "toolConfig": json.RawMessage(`{}`)}}
+			whole = agent.ModelRequest{Messages: c.Messages, Tools: map[string]json.RawMessage{"tools": json.RawMessage(`[]`), "toolConfig": json.RawMessage(`{}`)}}
 			_, err = s.ask(ctx, whole)
 			require.NoError(t, err)
 			for i := 1; i < len(c.Messages); i++ {
@@ -66,7 +66,7 @@ func TestServerRefusesWhatAProviderWould(t *testing.T) {
 					if f == wire.OpenAIResponses && bytes.Contains(c.Messages[i], []byte(`"type":"message"`)) && name == "twice" {
 						continue
 					}
-					_, err := s.ask(ctx, agent.Prompt{Messages: changed, Tools: whole.Tools})
+					_, err := s.ask(ctx, agent.ModelRequest{Messages: changed, Tools: whole.Tools})
 					require.Error(t, err, "%s %d: %s", name, i, c.Messages[i])
 				}
 			}

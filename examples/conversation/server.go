@@ -82,7 +82,7 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // ask is the client: it sends what the loop gives it. A real one adds the model's name, a key, and what else it wants.
-func (s *server) ask(ctx context.Context, p agent.Prompt) (json.RawMessage, error) {
+func (s *server) ask(ctx context.Context, p agent.ModelRequest) (json.RawMessage, error) {
 	body, err := s.model.Body(p.Messages, p.Tools)
 	if err != nil {
 		return nil, err

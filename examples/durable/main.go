@@ -106,7 +106,7 @@ func tidy(ctx context.Context, rt *agent.Runtime) error {
 	if err != nil {
 		return err
 	}
-	for _, txn := range found.OwnerGone {
+	for _, txn := range found.Abandoned {
 		if _, err := rt.Revert(ctx, txn); err != nil {
 			return err
 		}

@@ -65,12 +65,12 @@ func (m *script) WithTools(tools []*schema.ToolInfo) (model.ToolCallingChatModel
 func (m *script) Generate(_ context.Context, history []*schema.Message, _ ...model.Option) (*schema.Message, error) {
 	if m.next > 0 { // what the turn before is answered with stands at the end
 		asked := m.turns[m.next-1]
-		var told []frameworktest.Told
+		var told []frameworktest.ModelMessage
 		for i, message := range history[len(history)-len(asked):] {
 			if message.Role != schema.Tool || message.ToolCallID != asked[i].ID {
 				return nil, fmt.Errorf("not the answer of %s: %v", asked[i].ID, message)
 			}
-			told = append(told, frameworktest.Told{ID: message.ToolCallID, Text: message.Content, Failed: strings.HasPrefix(message.Content, "Error: ")})
+			told = append(told, frameworktest.ModelMessage{ID: message.ToolCallID, Text: message.Content, Failed: strings.HasPrefix(message.Content, "Error: ")})
 		}
 		m.ran.Told = append(m.ran.Told, told)
 	}

@@ -12,15 +12,15 @@ import (
 	"github.com/remit-dev/remit/policies"
 )
 
-// hours is an engine that refuses more than the one behind it, and never less.
-type hours struct {
+// officeHoursEngine is an engine that refuses more than the one behind it, and never less.
+type officeHoursEngine struct {
 	from, to int // of the day, UTC
 	rules    perm.Engine
 }
 
 // Decide looks at nothing but the request: its time is given, so that a decision
 // can be replayed. An error of the rules is passed on, and is a denial.
-func (h hours) Decide(ctx context.Context, r perm.Request) (perm.Decision, error) {
+func (h officeHoursEngine) Decide(ctx context.Context, r perm.Request) (perm.Decision, error) {
 	changes := r.Access.Action != perm.Read && r.Access.Action != perm.List
 	hour := r.Time.UTC().Hour()
 	if r.Purpose == perm.PurposeRun && changes && (hour < h.from || hour >= h.to) {
@@ -38,7 +38,7 @@ func newEngine() (perm.Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	return hours{from: 8, to: 18, rules: rules}, nil
+	return officeHoursEngine{from: 8, to: 18, rules: rules}, nil
 }
 
 func main() {

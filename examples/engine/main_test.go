@@ -25,7 +25,7 @@ func TestHours(t *testing.T) {
 	engine, err := newEngine()
 	require.NoError(t, err)
 	clock := hosttest.New(1) // midnight
-	rt, err := agent.New(agent.On(clock), agent.Policy(engine), agent.Tools(files.Tools()...), agent.Root("workspace", dir))
+	rt, err := agent.New(agent.Host(clock), agent.Policy(engine), agent.Tools(files.Tools()...), agent.Root("workspace", dir))
 	require.NoError(t, err)
 	defer func() { require.NoError(t, rt.Close()) }()
 	s, err := rt.Session(t.Context(), perm.Principal{ID: "coder"})
@@ -52,7 +52,7 @@ func TestErrorsStayErrors(t *testing.T) {
 	broken := perm.EngineFunc(func(context.Context, perm.Request) (perm.Decision, error) {
 		return perm.Decision{}, errors.New("no rules")
 	})
-	d, err := hours{0, 24, broken}.Decide(t.Context(), perm.Request{Purpose: perm.PurposeRun})
+	d, err := officeHoursEngine{0, 24, broken}.Decide(t.Context(), perm.Request{Purpose: perm.PurposeRun})
 	require.EqualError(t, err, "no rules")
 	require.Equal(t, perm.Deny, d.Effect())
 }

@@ -52,7 +52,7 @@ func (m *script) generate(_ context.Context, request *ai.ModelRequest, _ ai.Mode
 		m.ran.Offered[d.Name] = raw
 	}
 	if m.next > 0 {
-		var told []frameworktest.Told
+		var told []frameworktest.ModelMessage
 		for _, part := range request.Messages[len(request.Messages)-1].Content {
 			told = append(told, heard(part.ToolResponse))
 		}
@@ -73,9 +73,9 @@ func (m *script) generate(_ context.Context, request *ai.ModelRequest, _ ai.Mode
 	return &ai.ModelResponse{Request: request, Message: ai.NewModelMessage(parts...)}, nil
 }
 
-func heard(r *ai.ToolResponse) frameworktest.Told {
+func heard(r *ai.ToolResponse) frameworktest.ModelMessage {
 	if failure, is := r.Output.(map[string]any); is && failure["error"] != nil {
-		return frameworktest.Told{ID: r.Ref, Text: fmt.Sprint(failure["error"]), Failed: true}
+		return frameworktest.ModelMessage{ID: r.Ref, Text: fmt.Sprint(failure["error"]), Failed: true}
 	}
-	return frameworktest.Told{ID: r.Ref, Text: fmt.Sprint(r.Output)}
+	return frameworktest.ModelMessage{ID: r.Ref, Text: fmt.Sprint(r.Output)}
 }

@@ -209,9 +209,9 @@ func TestDefineNarrower(t *testing.T) {
 			write = of
 		}
 	}
-	tools, err := define.Load(os.DirFS(dir), map[string]define.Implementation{"builtin/file_write": define.Of(write)})
+	tools, err := define.Load(os.DirFS(dir), map[string]define.Implementation{"builtin/file_write": define.FromTool(write)})
 	require.NoError(t, err)
-	adjusted, err := tools[0].Adjust([]byte(take(t, "guides/feedback.md", "json", 0)))
+	adjusted, err := tools[0].Patch([]byte(take(t, "guides/feedback.md", "json", 0)))
 	require.NoError(t, err)
 	rt, workspace := runtime(t, agent.Tools(adjusted))
 	require.NoError(t, os.Mkdir(filepath.Join(workspace, "docs"), 0o700))
@@ -303,7 +303,7 @@ func TestServeByHTTP(t *testing.T) {
 // configuration reads a gateway's configuration.
 func configuration(t *testing.T, text string) gateway.Config {
 	t.Helper()
-	c, err := gateway.Read("gateway.json", []byte(text), func(string) (string, bool) { return "a value", true })
+	c, err := gateway.ParseConfig("gateway.json", []byte(text), func(string) (string, bool) { return "a value", true })
 	require.NoError(t, err, text)
 	return c
 }

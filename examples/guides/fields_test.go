@@ -232,7 +232,7 @@ func TestPolicyFields(t *testing.T) {
 
 // said are the texts of the reasons of a decision.
 func said(d perm.Decision) (all []string) {
-	for _, r := range slices.Concat(d.Reasons(), d.Details().Ensures, d.Details().Hides) {
+	for _, r := range slices.Concat(d.Reasons(), d.Details().FailedPostconditions, d.Details().HideReasons) {
 		all = append(all, r.Text)
 	}
 	return all

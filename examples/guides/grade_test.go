@@ -42,13 +42,13 @@ var release = func() tool.Tool {
 // guide: guides/grade.md
 func TestGrade(t *testing.T) {
 	r := reverttest.Test(t, release, tool.CrashUndoable, reverttest.Config{
-		World: func(*reverttest.Wire) (reverttest.World, error) {
-			return reverttest.World{Files: map[string]string{"VERSION": "1.0"}}, nil
+		World: func(*reverttest.Wire) (reverttest.TestEnv, error) {
+			return reverttest.TestEnv{Files: map[string]string{"VERSION": "1.0"}}, nil
 		},
 		Inputs: []any{"1.1"},
 		Seed:   1,
 	})
-	reverttest.Keep(t, "grades.json", r)
+	reverttest.SaveGrades(t, "grades.json", r)
 }
 
 // end of guide
@@ -76,7 +76,7 @@ func TestDecideByGrade(t *testing.T) {
 		tool tool.Tool
 		want error
 	}{{graded, nil}, {release, tool.ErrPending}} {
-		rt, _ := runtime(t, agent.Tools(tt.tool), agent.Wait(), agent.Policy(engine))
+		rt, _ := runtime(t, agent.Tools(tt.tool), agent.SuspendForApproval(), agent.Policy(engine))
 		_, err = call(t, session(t, rt), "release", "1.1")
 		require.ErrorIs(t, err, tt.want)
 	}
@@ -159,7 +159,7 @@ func newTool(f *fakeMail) (tool.Tool, error) {
 			return "posted", f.Post(ctx, tc.Call().Key, in)
 		},
 		tool.Effect(effect.Compensable),
-		tool.Verified(func(_ context.Context, s verify.Subject) verify.Verdict {
+		tool.VerifyWith(func(_ context.Context, s verify.Subject) verify.Verdict {
 			if got, there := f.has(text(s.Notes["key"])); there && got == text(s.Input) {
 				return verify.Applied()
 			}
@@ -168,7 +168,7 @@ func newTool(f *fakeMail) (tool.Tool, error) {
 			}
 			return verify.Absent()
 		}),
-		tool.Undone("1", func(ctx context.Context, rc tool.RevertContext) error {
+		tool.RevertWith("1", func(ctx context.Context, rc tool.RevertContext) error {
 			switch got, there := f.has(rc.Key); {
 			case !there:
 				return nil
@@ -184,9 +184,9 @@ func (f *fakeMail) Post(ctx context.Context, key, text string) error {
 	return f.wire.Send(ctx, "post", func() { f.put(key, text) }) // not under a lock that others wait for
 }
 
-func world(w *reverttest.Wire) (reverttest.World, error) {
+func world(w *reverttest.Wire) (reverttest.TestEnv, error) {
 	f := newFake(w)
-	return reverttest.World{
+	return reverttest.TestEnv{
 		Snapshot: f.Posts,                                         // what an undo has to bring back
 		Traces:   f.Ledger,                                        // what it may leave
 		Foreign:  map[string]func() error{"edits a post": f.Edit}, // a change by another program after the call
@@ -215,9 +215,9 @@ func (t *told) Errorf(format string, a ...any) { t.text += fmt.Sprintf(format, a
 // The guide tells a story as the kit tells it.
 func TestGradeStory(t *testing.T) {
 	want := take(t, "guides/grade.md", "text", 0)
-	shelf := func(w *reverttest.Wire) (reverttest.World, error) {
+	shelf := func(w *reverttest.Wire) (reverttest.TestEnv, error) {
 		f := &fakeMail{wire: w, posts: map[string]string{"a": "old a", "b": "old b"}}
-		return reverttest.World{Snapshot: f.Posts, Context: func(ctx context.Context) context.Context { return withFake(ctx, f) }}, nil
+		return reverttest.TestEnv{Snapshot: f.Posts, Context: func(ctx context.Context) context.Context { return withFake(ctx, f) }}, nil
 	}
 	put := func(ctx context.Context, change func(was string) string) error {
 		f, _ := ctx.Value(fakeKey{}).(*fakeMail)
@@ -233,7 +233,7 @@ func TestGradeStory(t *testing.T) {
 			return "put", put(ctx, func(was string) string { return was + in })
 		},
 		tool.Effect(effect.Compensable),
-		tool.Undone("1", func(ctx context.Context, rc tool.RevertContext) error {
+		tool.RevertWith("1", func(ctx context.Context, rc tool.RevertContext) error {
 			var in string
 			if err := json.Unmarshal(rc.Input, &in); err != nil {
 				return err

@@ -75,7 +75,7 @@ func TestWire(t *testing.T) {
 		// guide: guides/wire.md
 		tools, err := session.Tools(ctx) // what this session is shown
 		a, err := wire.New(wire.Anthropic, tools...)
-		fields, err := a.Request(wire.Choice{}) // members of the request: tools, and the choice
+		fields, err := a.Request(wire.ToolChoice{}) // members of the request: tools, and the choice
 		// send the request; body is the response
 		calls, err := a.Calls(body)
 		for i, c := range calls {
@@ -112,10 +112,10 @@ func TestLoop(t *testing.T) {
 	a, err := wire.New(wire.Anthropic, tools...) // the provider's shape, and the tools that are offered
 	loop := agent.Loop{
 		Adapter: a,
-		Next: func(ctx context.Context, p agent.Prompt) (json.RawMessage, error) {
+		CallModel: func(ctx context.Context, p agent.ModelRequest) (json.RawMessage, error) {
 			return send(ctx, p.Messages, p.Tools) // your client: the history, and the members about tools
 		},
-		Keep: save, // makes the conversation durable; may be left out
+		Save: save, // makes the conversation durable; may be left out
 	}
 	c := agent.Conversation{Messages: []json.RawMessage{user}} // what the user says, in the provider's shape
 	txn, err := session.Update(ctx, func(tx *agent.Txn) (err error) {
@@ -133,12 +133,12 @@ func TestLoop(t *testing.T) {
 func TestLoopGoesOn(t *testing.T) {
 	ctx := t.Context()
 	tools := []tool.Tool{upper(t)}
-	rt, _ := runtime(t, agent.Tools(tools...), agent.Wait(), agent.Policy(open(t, `package remit
+	rt, _ := runtime(t, agent.Tools(tools...), agent.SuspendForApproval(), agent.Policy(open(t, `package remit
 		ask contains "a person looks first" if input.tool.name == "upper"`)))
 	session := session(t, rt)
 	a, err := wire.New(wire.Anthropic, tools...)
 	require.NoError(t, err)
-	loop := agent.Loop{Adapter: a, Next: func(_ context.Context, p agent.Prompt) (json.RawMessage, error) {
+	loop := agent.Loop{Adapter: a, CallModel: func(_ context.Context, p agent.ModelRequest) (json.RawMessage, error) {
 		if len(p.Messages) == 1 {
 			return json.RawMessage(calling), nil
 		}
@@ -151,9 +151,9 @@ func TestLoopGoesOn(t *testing.T) {
 	})
 	require.ErrorIs(t, err, tool.ErrPending)
 	require.Len(t, c.Waiting, 1)
-	require.NoError(t, rt.Answer(ctx, agent.Reply{Call: c.Waiting[0], Approved: true, By: "ann"}))
+	require.NoError(t, rt.Answer(ctx, agent.Answer{Call: c.Waiting[0], Approved: true, By: "ann"}))
 	// guide: guides/loop.md
-	tx, err := rt.Open(ctx, c.Txn)
+	tx, err := rt.ResumeTxn(ctx, c.Txn)
 	c, err = loop.Run(ctx, tx, c)
 	// end of guide
 	require.NoError(t, err)
@@ -163,15 +163,15 @@ func TestLoopGoesOn(t *testing.T) {
 
 func TestVisibility(t *testing.T) {
 	ctx := t.Context()
-	rt, _ := runtime(t, agent.Tools(upper(t, func(s *tool.Spec) { s.Tags, s.Confidence = []string{"files"}, 700 })))
+	rt, _ := runtime(t, agent.Tools(upper(t, func(s *tool.Spec) { s.Tags, s.MinProviderTrust = []string{"files"}, 700 })))
 	// guide: guides/visibility.md
-	s, err := rt.Session(ctx, perm.Principal{ID: "coder"}, agent.ShownTo(perm.ClientFacts{
-		Surface:      "chat", // the kind of session, in your own words
-		Model:        "m-1",
-		Capabilities: []string{"vision"},           // of the model
-		Confidence:   800,                          // in the provider, in thousandths
-		Selected:     []string{"files", "tickets"}, // names and tags that the user selected; nil: no selection
-		Off:          []string{"mail"},             // names and tags that are off
+	s, err := rt.Session(ctx, perm.Principal{ID: "coder"}, agent.ClientProfile(perm.ClientFacts{
+		Surface:       "chat", // the kind of session, in your own words
+		Model:         "m-1",
+		Capabilities:  []string{"vision"},           // of the model
+		ProviderTrust: 800,                          // in the provider, in thousandths
+		Selected:      []string{"files", "tickets"}, // names and tags that the user selected; nil: no selection
+		Disabled:      []string{"mail"},             // names and tags that are off
 	}))
 	// end of guide
 	require.NoError(t, err)
@@ -195,7 +195,7 @@ func TestLabels(t *testing.T) {
 		800: "the provider of the model is not trusted with this", // it holds something private by now
 		950: `a result of this session requires "verify"`,         // as the first one does
 	} {
-		s := session(t, rt, agent.ShownTo(perm.ClientFacts{Confidence: confidence}))
+		s := session(t, rt, agent.ClientProfile(perm.ClientFacts{ProviderTrust: confidence}))
 		out, err := call(t, s, "letter", "")
 		require.NoError(t, err, out.Text)
 		require.Equal(t, letter, out.Text)
@@ -232,11 +232,11 @@ func policy() (*rego.Engine, error) {
 
 func given(ctx context.Context, rt *agent.Runtime, who perm.Principal, prompt, nextPrompt string) (*agent.Session, error) {
 	// guide: guides/data-flow.md
-	s, err := rt.Session(ctx, who, agent.Given(prompt)) // all URLs in the text of the user
+	s, err := rt.Session(ctx, who, agent.UserURLs(prompt)) // all URLs in the text of the user
 	if err != nil {
 		return nil, err
 	}
-	err = s.Give(ctx, nextPrompt) // and in later texts; remit run --given TEXT
+	err = s.AddUserURLs(ctx, nextPrompt) // and in later texts; remit run --given TEXT
 	// end of guide
 	return s, err
 }
@@ -251,7 +251,7 @@ func TestTailor(t *testing.T) {
 		return text
 	}
 	// guide: guides/visibility.md
-	rt, err := agent.New(agent.Tools(closeTicket), agent.Tailor("close_ticket",
+	rt, err := agent.New(agent.Tools(closeTicket), agent.CustomizeTool("close_ticket",
 		func(who perm.Principal, s perm.SessionFacts, of tool.Spec) (tool.Spec, error) {
 			mine, err := ticketsOf(who.ID)
 			of.Input = oneOf(mine) // the schema of an enumeration

@@ -23,9 +23,9 @@ func served(t *testing.T) (*agent.Runtime, *agent.Session) {
 	prompt, err := tool.Create("review_prompt", "What a reviewer looks at.",
 		func(_ context.Context, in string) (string, error) { return "Review " + in, nil }, tool.Pure())
 	require.NoError(t, err)
-	rt, dir := runtime(t, agent.Tools(prompt), agent.Tools(files.Tools()...), agent.Wait())
+	rt, dir := runtime(t, agent.Tools(prompt), agent.Tools(files.Tools()...), agent.SuspendForApproval())
 	require.NoError(t, os.WriteFile(dir+"/a.txt", []byte("a note"), 0o600))
-	return rt, session(t, rt, agent.ShownTo(perm.ClientFacts{Surface: mcp.Surface}))
+	return rt, session(t, rt, agent.ClientProfile(perm.ClientFacts{Surface: mcp.Surface}))
 }
 
 // With standard input at its end, the server ends too.
@@ -39,7 +39,7 @@ func TestServeInGo(t *testing.T) {
 	defer func() { _ = null.Close() }()
 	os.Stdin, os.Stdout = null, null
 	// guide: guides/embed-mcp.md
-	srv, err := mcp.New(rt, mcp.Options{})             // rt has agent.Wait(): calls can wait for approval
+	srv, err := mcp.New(rt, mcp.Options{})             // rt has agent.SuspendForApproval(): calls can wait for approval
 	err = srv.RunIO(ctx, os.Stdin, os.Stdout, session) // or
 	handler, err := srv.Handler(mcp.HTTPOptions{})     // a client sends session.Token()
 	// end of guide

@@ -81,7 +81,7 @@ func TestRuleSets(t *testing.T) {
 		require.Equal(t, tt.effect, decided.Effect(), "%s %+v", doc, decided.Details())
 		got := map[string][]string{
 			"hints": decided.Details().Hints, "mask": decided.Details().Masks, "label": decided.Details().Labels, "redact": decided.Details().Redact,
-			"reasons": ofReasons(decided.Reasons()), "require": ofReasons(decided.Details().Requires), "ensure": ofReasons(decided.Details().Ensures), "hide": ofReasons(decided.Details().Hides),
+			"reasons": ofReasons(decided.Reasons()), "require": ofReasons(decided.Details().Requires), "ensure": ofReasons(decided.Details().FailedPostconditions), "hide": ofReasons(decided.Details().HideReasons),
 		}
 		require.Equal(t, tt.says, got[tt.member], tt.member)
 

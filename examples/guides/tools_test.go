@@ -81,7 +81,7 @@ func writer(t *testing.T, name, file string) tool.Tool {
 func TestCompose(t *testing.T) {
 	write, book := writer(t, "write", "page.txt"), writer(t, "book", "book.txt")
 	// guide: guides/compose.md
-	publish, err := compose.Chain(compose.About{Name: "publish", Description: "Write the page and book it."},
+	publish, err := compose.Chain(compose.Declaration{Name: "publish", Description: "Write the page and book it."},
 		compose.Part{Tool: write}, compose.Part{Tool: book})
 	// end of guide
 	require.NoError(t, err)
@@ -177,7 +177,7 @@ func TestFilters(t *testing.T) {
 	rt, err := agent.New(agent.Tools(tools...), agent.Filters(
 		filter.Log(logger),
 		filter.Redact(regexp.MustCompile(`sk-\w+`)),
-		filter.Budget{Session: filter.Amounts{Calls: 50}}.Filter(),
+		filter.Budget{Session: filter.Usage{Calls: 50}}.Filter(),
 		filter.Cache{}.Filter(),
 	))
 	// end of guide

@@ -60,7 +60,7 @@ func TestWhatAHandleMustKeep(t *testing.T) {
 	require.NoError(t, err)
 	world.values["lamp"] = "red" // by somebody else
 	report, err = later.Revert(t.Context(), id)
-	require.ErrorIs(t, err, agent.ErrPartial)
+	require.ErrorIs(t, err, agent.ErrPartialRevert)
 	require.NotEmpty(t, report.NotUndone())
 	require.Equal(t, map[string]string{"lamp": "red"}, world.values)
 	require.NoError(t, later.Close())

@@ -80,7 +80,7 @@ func (s *settings) set(ctx context.Context, tc ctxperm.ToolContext, name string,
 		return err
 	}
 	defer permit.End() // a call does not end before its operations have
-	if err := permit.Turn(ctx, resource); err != nil {
+	if err := permit.LockResource(ctx, resource); err != nil {
 		return err
 	}
 	was := s.get(name)
@@ -88,14 +88,14 @@ func (s *settings) set(ctx context.Context, tc ctxperm.ToolContext, name string,
 	if err != nil {
 		return err
 	}
-	changes, err := permit.Intend(ctx, []effect.Change{{
+	changes, err := permit.RecordChange(ctx, []effect.Change{{
 		Scheme: schemeName, Resource: resource, Kind: "write", Pre: was.token(), Post: to.token(), Inverse: back,
 	}})
 	if err != nil {
 		return err // and nothing was changed
 	}
 	if !s.swap(name, was.token(), to) {
-		permit.Landed(changes[0].N, was.token()) // it came to nothing
+		permit.RecordVersions(changes[0].N, was.token()) // it came to nothing
 		return fmt.Errorf("setting %s: somebody else changed it at the same time", name)
 	}
 	return nil
@@ -115,7 +115,7 @@ func (s scheme) Settle(_ context.Context, c effect.Change) (effect.Token, error)
 
 // Plan looks at the world, and changes nothing: each resource goes back to what
 // it was before the first change of the call, if it still is what a change left.
-func (s scheme) Plan(_ context.Context, changes []effect.Change, _ journal.Keeper) (steps []effect.Step, _ []journal.Blob, _ error) {
+func (s scheme) Plan(_ context.Context, changes []effect.Change, _ journal.ContentStore) (steps []effect.Step, _ []journal.Blob, _ error) {
 	at := map[string]int{}
 	for _, c := range changes {
 		i, ok := at[c.Resource]
@@ -167,7 +167,7 @@ func (s scheme) planned(own []effect.Change) (effect.Step, error) {
 }
 
 // Apply does one step, and leaves alone what is not as planned.
-func (s scheme) Apply(_ context.Context, step effect.Step, _ journal.Keeper) effect.Result {
+func (s scheme) Apply(_ context.Context, step effect.Step, _ journal.ContentStore) effect.Result {
 	res := effect.Result{Resource: step.Change.Resource, Outcome: effect.Failed}
 	name := strings.TrimPrefix(step.Change.Resource, prefix)
 	var counter inverse

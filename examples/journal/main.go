@@ -11,15 +11,15 @@ import (
 	"github.com/remit-dev/remit/revert/journal"
 )
 
-// witnessed is a journal, and somebody elsewhere who remembers its head.
-type witnessed struct {
+// headCheckedJournal is a journal, and somebody elsewhere who remembers its head.
+type headCheckedJournal struct {
 	journal.Journal
 	remember func(journal.Head) error
 }
 
 // Append stores as the journal below does. A head is only worth remembering
 // once nothing before it can be lost, which is after a durable batch.
-func (w witnessed) Append(ctx context.Context, b journal.Batch) error {
+func (w headCheckedJournal) Append(ctx context.Context, b journal.Batch) error {
 	if err := w.Journal.Append(ctx, b); err != nil || !b.Durable {
 		return err
 	}
@@ -37,7 +37,7 @@ func (w witnessed) Append(ctx context.Context, b journal.Batch) error {
 func main() {
 	ctx := context.Background()
 	var kept journal.Head
-	j := witnessed{journal.Memory(), func(h journal.Head) error { kept = h; return nil }}
+	j := headCheckedJournal{journal.Memory(), func(h journal.Head) error { kept = h; return nil }}
 	if err := j.Append(ctx, journal.Batch{Durable: true}); err != nil {
 		log.Fatal(err)
 	}

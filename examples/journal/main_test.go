@@ -17,7 +17,7 @@ func TestSuite(t *testing.T) {
 	open := func(t *testing.T, place string) journal.Journal {
 		stored, err := sqlite.Open(t.Context(), filepath.Join(place, "state"))
 		require.NoError(t, err)
-		return witnessed{stored, func(journal.Head) error { return nil }}
+		return headCheckedJournal{stored, func(journal.Head) error { return nil }}
 	}
 	// guide: guides/journal.md
 	journaltest.Run(t, func(t *testing.T) journaltest.Opener {
@@ -30,7 +30,7 @@ func TestSuite(t *testing.T) {
 // TestWitness: what it remembers is the head, and losing it loses nothing else.
 func TestWitness(t *testing.T) {
 	var kept []journal.Head
-	j := witnessed{journal.Memory(), func(h journal.Head) error {
+	j := headCheckedJournal{journal.Memory(), func(h journal.Head) error {
 		kept = append(kept, h)
 		return errors.New("nobody answers")
 	}}

@@ -97,14 +97,14 @@ func (m *script) GenerateContent(_ context.Context, history []llms.MessageConten
 
 // hear takes the answers of the turn before, which stand at the end.
 func (m *script) hear(history []llms.MessageContent) error {
-	var told []frameworktest.Told
+	var told []frameworktest.ModelMessage
 	for _, ask := range m.turns[m.next-1] {
 		found := false
 		for _, message := range history {
 			for _, part := range message.Parts {
 				if answer, ok := part.(llms.ToolCallResponse); ok && answer.ToolCallID == ask.ID {
 					found = true
-					told = append(told, frameworktest.Told{ID: ask.ID, Text: answer.Content, Failed: strings.HasPrefix(answer.Content, "Error: ")})
+					told = append(told, frameworktest.ModelMessage{ID: ask.ID, Text: answer.Content, Failed: strings.HasPrefix(answer.Content, "Error: ")})
 				}
 			}
 		}

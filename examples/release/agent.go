@@ -113,16 +113,16 @@ func siteTools(site string) (tools []tool.Tool, err error) {
 			Name: "release_create", Description: "Publish a release.", Method: "POST", URL: site + "/releases",
 			Input: object("version", "file"),
 			Keyed: true, // so that the site can tell what it made for this call, also when its answer was lost
-			Undo:  &web.Undo{Item: site + "/releases/{id}", Find: site + "/releases?key={key}", FindIn: "data"},
+			Undo:  &web.Compensation{Item: site + "/releases/{id}", Find: site + "/releases?key={key}", FindIn: "data"},
 		},
 		{
 			Name: "channel_set", Description: "Say which release a channel has.", Method: "PUT", URL: site + "/channels/{name}",
 			Input: object("name", "release"),
-			Undo:  &web.Undo{Method: "PUT", Before: true},
+			Undo:  &web.Compensation{Method: "PUT", Before: true},
 		},
 		{
 			Name: "release_remove", Description: "Withdraw a release.", Method: "DELETE", URL: site + "/releases/{id}",
-			Undo: &web.Undo{Method: "PUT", Before: true},
+			Undo: &web.Compensation{Method: "PUT", Before: true},
 		},
 		{
 			Name: "team_tell", Description: "Write into the team's chat.", Method: "POST", URL: site + "/chat",

@@ -15,14 +15,14 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// meddling is what somebody else changes after the agent did, with a right to.
-type meddling struct {
+// concurrentEdits is what somebody else changes after the agent did, with a right to.
+type concurrentEdits struct {
 	tool  string // whose call cannot be taken back then
 	thing string // by its name in a snapshot
 	do    func(ctx context.Context, w *world) error
 }
 
-var meddlings = map[string]meddling{
+var meddlings = map[string]concurrentEdits{
 	"tree": {"file_edit", "CHANGELOG.md", func(_ context.Context, w *world) error {
 		return os.WriteFile(filepath.Join(w.workspace(), "CHANGELOG.md"), []byte("# Changelog\n\nLost, sorry.\n"), 0o644)
 	}},
@@ -159,7 +159,7 @@ func (t *teller) report(r revert.Report) {
 			}
 		}
 		switch {
-		case r.Items[i].Does == revert.DoesDrop:
+		case r.Items[i].Action == revert.ActionDrop:
 			t.say("%-14s dropped: it never ran", r.Items[i].Tool)
 		case restored > 0:
 			t.say("%-14s %s taken back", r.Items[i].Tool, count(restored, "change"))

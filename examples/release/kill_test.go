@@ -65,7 +65,7 @@ func doomed() {
 	h.left, _ = strconv.Atoi(os.Getenv(dieEnv))
 	h.trace, _ = os.OpenFile(os.Getenv(traceEnv), os.O_WRONLY|os.O_APPEND, 0o600)
 	ctx := context.Background()
-	d, err := newDesk(ctx, &world{dir: os.Getenv(folderEnv)}, os.Getenv(siteEnv), agent.On(h))
+	d, err := newDesk(ctx, &world{dir: os.Getenv(folderEnv)}, os.Getenv(siteEnv), agent.Host(h))
 	if err == nil {
 		var tx *agent.Txn
 		if tx, err = d.prepare(ctx, func(int, tool.Outcome) {}); err == nil {
@@ -165,7 +165,7 @@ func (w *world) tidied(t *testing.T) map[string]effect.Outcome {
 		require.NoError(t, err)
 		report, err := d.Revert(ctx, e.Header.Txn)
 		if err != nil {
-			require.ErrorIs(t, err, agent.ErrPartial)
+			require.ErrorIs(t, err, agent.ErrPartialRevert)
 		}
 		for _, item := range report.NotUndone() {
 			left[item.Tool] = item.Outcome

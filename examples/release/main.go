@@ -87,7 +87,7 @@ func run(ctx context.Context, out io.Writer, c choices) (err error) {
 	}
 	t.title("Take all of it back")
 	report, err := d.Revert(ctx, txn)
-	if err != nil && !errors.Is(err, agent.ErrPartial) { // that one is what the report is about
+	if err != nil && !errors.Is(err, agent.ErrPartialRevert) { // that one is what the report is about
 		return err
 	}
 	t.report(report)
@@ -174,15 +174,15 @@ func (w *world) pickUp(ctx context.Context, t *teller) (*desk, string, error) {
 		return nil, "", err
 	}
 	found, err := d.Recover(ctx)
-	if err == nil && len(found.OwnerGone) != 1 {
-		err = fmt.Errorf("the agent left %d transactions, want one", len(found.OwnerGone))
+	if err == nil && len(found.Abandoned) != 1 {
+		err = fmt.Errorf("the agent left %d transactions, want one", len(found.Abandoned))
 	}
 	if err != nil {
 		return nil, "", errors.Join(err, d.Close())
 	}
 	for _, s := range found.Settled {
-		t.say("%s was in flight: %s, %s", s.Tool, s.As, s.Why)
+		t.say("%s was in flight: %s, %s", s.Tool, s.Outcome, s.Why)
 	}
 	t.say("a transaction is open, its owner gone")
-	return d, found.OwnerGone[0], nil
+	return d, found.Abandoned[0], nil
 }

@@ -142,7 +142,7 @@ func TestCheck(t *testing.T) {
 	need(t)
 	report := func(tools ...string) (r revert.Report) {
 		for _, name := range tools {
-			r.Items = append(r.Items, revert.Item{Tool: name, Result: effect.Result{Outcome: effect.Failed}})
+			r.Items = append(r.Items, revert.ResourceResult{Tool: name, Result: effect.Result{Outcome: effect.Failed}})
 		}
 		return r
 	}

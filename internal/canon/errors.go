@@ -12,20 +12,20 @@ import (
 // value asked for. The message names the place and what is valid, and never a value of the document.
 var ErrInvalid = errors.New("invalid JSON")
 
-// fault is a refusal on its way up. Containers add their token while the parser unwinds, so that a good document never pays
+// parseFault is a refusal on its way up. Containers add their token while the parser unwinds, so that a good document never pays
 // for knowing where it is.
-type fault struct {
+type parseFault struct {
 	tokens []string // innermost first
 	offset int      // bytes into the document; negative when no one byte is to blame
 	text   string
 }
 
-func (f *fault) in(token string) *fault {
+func (f *parseFault) in(token string) *parseFault {
 	f.tokens = append(f.tokens, token)
 	return f
 }
 
-func (f *fault) err() error {
+func (f *parseFault) err() error {
 	slices.Reverse(f.tokens)
 	return &ParseError{Tokens: f.tokens, Offset: f.offset, Text: f.text}
 }

@@ -22,7 +22,7 @@ func (p *parser) digits() string {
 }
 
 // number reads a number, the position on its first byte.
-func (p *parser) number() (Value, *fault) {
+func (p *parser) number() (Value, *parseFault) {
 	start := p.pos
 	var d decimal
 	if p.src[p.pos] == '-' {
@@ -47,7 +47,7 @@ func (p *parser) number() (Value, *fault) {
 }
 
 // tail reads the fraction and the exponent.
-func (p *parser) tail(d *decimal) *fault {
+func (p *parser) tail(d *decimal) *parseFault {
 	if p.next() == '.' {
 		p.pos++
 		if d.fraction = p.digits(); d.fraction == "" {
@@ -82,7 +82,7 @@ func exponent(digits string) int64 {
 	return n
 }
 
-func (p *parser) canonicalNumber(start int, d decimal) (Value, *fault) {
+func (p *parser) canonicalNumber(start int, d decimal) (Value, *parseFault) {
 	var buf [64]byte
 	significant, first := d.significant(buf[:0])
 	text := "0"

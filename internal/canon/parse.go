@@ -25,7 +25,7 @@ const hardestDepth = 10_000
 // what. Errors wrap [ErrInvalid]. The Value shares no memory with data.
 func Parse(data []byte, l Limits) (Value, error) {
 	if len(data) > l.Bytes {
-		return Value{}, (&fault{offset: -1, text: overBytes(l.Bytes)}).err()
+		return Value{}, (&parseFault{offset: -1, text: overBytes(l.Bytes)}).err()
 	}
 	p := parser{src: string(data), depth: min(l.Depth, hardestDepth), limits: l, spare: l.Bytes - len(data)}
 	v, f := p.document()
@@ -83,11 +83,11 @@ type parser struct {
 	scratch  []byte
 }
 
-func (p *parser) fault(text string) *fault { return &fault{offset: p.pos, text: text} }
+func (p *parser) fault(text string) *parseFault { return &parseFault{offset: p.pos, text: text} }
 
 const wantValue = "want a JSON value: an object, an array, a string in double quotes, a number, true, false or null"
 
-func (p *parser) document() (Value, *fault) {
+func (p *parser) document() (Value, *parseFault) {
 	if strings.HasPrefix(p.src, "\ufeff") {
 		return Value{}, p.fault("a byte order mark; the document starts with its value")
 	}
@@ -125,7 +125,7 @@ func (p *parser) next() byte {
 	return 0
 }
 
-func (p *parser) value() (Value, *fault) {
+func (p *parser) value() (Value, *parseFault) {
 	switch c := p.next(); c {
 	case '{', '[':
 		return p.container(c)
@@ -146,7 +146,7 @@ func (p *parser) value() (Value, *fault) {
 	}
 }
 
-func (p *parser) literal(word string, kind Kind) (Value, *fault) {
+func (p *parser) literal(word string, kind Kind) (Value, *parseFault) {
 	if !strings.HasPrefix(p.src[p.pos:], word) {
 		return Value{}, p.fault(wantValue)
 	}
@@ -155,7 +155,7 @@ func (p *parser) literal(word string, kind Kind) (Value, *fault) {
 }
 
 // container reads what starts with a bracket, after counting it.
-func (p *parser) container(bracket byte) (v Value, f *fault) {
+func (p *parser) container(bracket byte) (v Value, f *parseFault) {
 	if p.depth <= 0 {
 		return Value{}, p.fault("nested deeper than the limit of " + strconv.Itoa(min(p.limits.Depth, hardestDepth)))
 	}
@@ -171,7 +171,7 @@ func (p *parser) container(bracket byte) (v Value, f *fault) {
 	return v, f
 }
 
-func (p *parser) array() (Value, *fault) {
+func (p *parser) array() (Value, *parseFault) {
 	if p.next() == ']' {
 		p.pos++
 		return Value{kind: Array}, nil
@@ -203,7 +203,7 @@ func (p *parser) array() (Value, *fault) {
 	}
 }
 
-func (p *parser) object() (Value, *fault) {
+func (p *parser) object() (Value, *parseFault) {
 	if p.next() == '}' {
 		p.pos++
 		return Value{kind: Object}, nil
@@ -234,7 +234,7 @@ func (p *parser) object() (Value, *fault) {
 	}
 }
 
-func (p *parser) member() (member, *fault) {
+func (p *parser) member() (member, *parseFault) {
 	if p.next() != '"' {
 		return member{}, p.fault("want a member name in double quotes")
 	}
@@ -257,7 +257,7 @@ func (p *parser) member() (member, *fault) {
 }
 
 // ordered returns a copy of the members in canonical order, or the fault of a name that occurs twice.
-func ordered(stack []member) ([]member, *fault) {
+func ordered(stack []member) ([]member, *parseFault) {
 	members := make([]member, len(stack))
 	copy(members, stack)
 	byName := func(a, b member) int { return compareNames(a.name, b.name) }
@@ -266,7 +266,7 @@ func ordered(stack []member) ([]member, *fault) {
 	}
 	for i := 1; i < len(members); i++ {
 		if members[i].name == members[i-1].name {
-			f := &fault{offset: -1, text: "this member name occurs more than once, want each name once"}
+			f := &parseFault{offset: -1, text: "this member name occurs more than once, want each name once"}
 			return nil, f.in(members[i].name)
 		}
 	}

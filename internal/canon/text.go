@@ -7,7 +7,7 @@ import (
 )
 
 // string reads a string, the position on its opening quote. Without escapes the result is a slice of the document.
-func (p *parser) string() (string, *fault) {
+func (p *parser) string() (string, *parseFault) {
 	p.pos++
 	start := p.pos
 	ascii := true
@@ -39,7 +39,7 @@ const (
 	badHex     = `\u without four hex digits`
 )
 
-func (p *parser) notUTF8(start int) *fault {
+func (p *parser) notUTF8(start int) *parseFault {
 	for p.pos = start; p.pos < len(p.src); {
 		r, size := utf8.DecodeRuneInString(p.src[p.pos:])
 		if r == utf8.RuneError && size <= 1 {
@@ -51,7 +51,7 @@ func (p *parser) notUTF8(start int) *fault {
 }
 
 // escaped reads the rest of a string from its first escape on; the text before it starts at start.
-func (p *parser) escaped(start int) (string, *fault) {
+func (p *parser) escaped(start int) (string, *parseFault) {
 	buf := append(p.scratch[:0], p.src[start:p.pos]...)
 	for p.pos < len(p.src) {
 		switch c := p.src[p.pos]; {
@@ -63,7 +63,7 @@ func (p *parser) escaped(start int) (string, *fault) {
 			p.scratch = buf
 			return string(buf), nil
 		case c == '\\':
-			var f *fault
+			var f *parseFault
 			if buf, f = p.escape(buf); f != nil {
 				return "", f
 			}
@@ -78,7 +78,7 @@ func (p *parser) escaped(start int) (string, *fault) {
 }
 
 // escape appends what one escape stands for, the position on its backslash.
-func (p *parser) escape(buf []byte) ([]byte, *fault) {
+func (p *parser) escape(buf []byte) ([]byte, *parseFault) {
 	if p.pos+1 >= len(p.src) {
 		p.pos++
 		return nil, p.fault(openString)
@@ -115,7 +115,7 @@ func unescape(c byte) byte {
 }
 
 // unicode appends the character of one \u escape, or of two that are a surrogate pair.
-func (p *parser) unicode(buf []byte) ([]byte, *fault) {
+func (p *parser) unicode(buf []byte) ([]byte, *parseFault) {
 	r, ok := hex4(p.src, p.pos)
 	if !ok {
 		return nil, p.fault(badHex)

@@ -262,7 +262,7 @@ func (p plan) takeBack(ctx context.Context, w *world, rt *agent.Runtime, t *told
 	last := t.stage
 	t.stage = undoing
 	rep, err := rt.Revert(ctx, t.txn)
-	if err != nil && !errors.Is(err, agent.ErrPartial) {
+	if err != nil && !errors.Is(err, agent.ErrPartialRevert) {
 		f.add("revert: %v", err)
 		return f
 	}
@@ -277,7 +277,7 @@ func (p plan) takeBack(ctx context.Context, w *world, rt *agent.Runtime, t *told
 // way.
 func (p plan) goOn(ctx context.Context, w *world, rt *agent.Runtime, t *told) (f findings) {
 	t.stage = committing
-	tx, err := rt.Open(ctx, t.txn)
+	tx, err := rt.ResumeTxn(ctx, t.txn)
 	if err != nil {
 		f.add("open: %v", err)
 		return f

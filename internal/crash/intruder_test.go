@@ -49,7 +49,7 @@ func (x *explorer) intrude(p plan, w *world, t told, by trail, replace bool) {
 		f.add("with somebody else's files: recover: %v", err)
 	}
 	if t.txn != "" && len(f) == 0 {
-		if _, err := rt.Revert(ctx, t.txn); err != nil && !errors.Is(err, agent.ErrPartial) && p.look(ctx, w, rt, t).txn != nil {
+		if _, err := rt.Revert(ctx, t.txn); err != nil && !errors.Is(err, agent.ErrPartialRevert) && p.look(ctx, w, rt, t).txn != nil {
 			f.add("with somebody else's files: revert: %v", err)
 		}
 	}

@@ -141,20 +141,20 @@ func (s *situation) ends() {
 	if s.txn != nil {
 		is = s.txn.State()
 	}
-	reverted := revert.RevertedState
+	reverted := revert.TxnReverted
 	if s.told.partial {
-		reverted = revert.RevertedPartial
+		reverted = revert.TxnRevertedPartial
 	}
 	ok := true
 	switch s.told.stage {
 	case calling:
-		ok = is == "" || is == revert.Open
+		ok = is == "" || is == revert.TxnOpen
 	case committing:
-		ok = is == "" || is == revert.Open || is == revert.CommittedState
+		ok = is == "" || is == revert.TxnOpen || is == revert.TxnCommitted
 	case committed, redone:
-		ok = is == revert.CommittedState || s.forgotten(is)
+		ok = is == revert.TxnCommitted || s.forgotten(is)
 	case aborting:
-		ok = is == "" || is == revert.Open || is == revert.RevertedState || is == revert.RevertedPartial
+		ok = is == "" || is == revert.TxnOpen || is == revert.TxnReverted || is == revert.TxnRevertedPartial
 	case undoing, redoing: // what is undone may be open: its process died before it ended
 	case aborted, undone:
 		ok = is == reverted
@@ -167,7 +167,7 @@ func (s *situation) ends() {
 // forgotten reports whether the end of a transaction that only read went with the power: it has no barrier, and it was the
 // last thing on the journal. Nothing is behind what a client was told then but that it read.
 func (s *situation) forgotten(is revert.TxnState) bool {
-	return s.w.cut && s.told.stage == committed && (is == "" || is == revert.Open) && s.onlyReads()
+	return s.w.cut && s.told.stage == committed && (is == "" || is == revert.TxnOpen) && s.onlyReads()
 }
 
 // onlyReads reports whether all calls of the plan had no effect and were let run.
@@ -216,9 +216,9 @@ func (p plan) remembered(ctx context.Context, rt *agent.Runtime, t told) (f find
 	for _, found := range t.settled {
 		_, c, err := revert.LoadCall(ctx, rt.Journal(), found.Call)
 		if err != nil {
-			f.add("recovery settled call %s as %s, and now: %v", found.Call, found.As, err)
-		} else if c.Phase != found.As && (c.Held == nil || !ended(ctx, rt, found)) {
-			f.add("recovery settled call %s as %s, and the journal says %s", found.Call, found.As, c.Phase)
+			f.add("recovery settled call %s as %s, and now: %v", found.Call, found.Outcome, err)
+		} else if c.Phase != found.Outcome && (c.Held == nil || !ended(ctx, rt, found)) {
+			f.add("recovery settled call %s as %s, and the journal says %s", found.Call, found.Outcome, c.Phase)
 		}
 	}
 	return f
@@ -227,9 +227,9 @@ func (p plan) remembered(ctx context.Context, rt *agent.Runtime, t told) (f find
 // ended reports whether the record of what a recovery found out is on the journal. A held
 // call may have been released once more after it, where it had no effect or its tool says
 // that a key has one.
-func ended(ctx context.Context, rt *agent.Runtime, found revert.Settled) bool {
+func ended(ctx context.Context, rt *agent.Runtime, found revert.RecoveredCall) bool {
 	for e, err := range rt.Journal().Entries(ctx, journal.Query{Call: found.Call, Kinds: []kind.Kind{kind.Failed, kind.Unknown}}) {
-		if err == nil && string(e.Header.Kind) == string(found.As) {
+		if err == nil && string(e.Header.Kind) == string(found.Outcome) {
 			return true
 		}
 	}
@@ -284,7 +284,7 @@ func (s *situation) outside(i int, c *revert.Call) {
 	var ok bool
 	switch phase {
 	case revert.PhaseDone:
-		ok = there == 1 != c.Undone()
+		ok = there == 1 != c.IsReverted()
 	case revert.PhaseUnknown:
 		told := i < len(s.told.calls) && s.told.calls[i] == tool.StatusUnknown
 		if ok = told || !s.plan.calls[i].verified; !ok {
@@ -298,7 +298,7 @@ func (s *situation) outside(i int, c *revert.Call) {
 	}
 	if !ok {
 		s.add("call %d (%s) is %q (undone %v), and its effect was there %d times and taken back %d times",
-			i, s.plan.calls[i].name, phase, c != nil && c.Undone(), done, undone)
+			i, s.plan.calls[i].name, phase, c != nil && c.IsReverted(), done, undone)
 	}
 }
 
@@ -313,7 +313,7 @@ func (s *situation) inHandles() {
 			continue
 		}
 		switch {
-		case c.Phase == revert.PhaseDone && !c.Undone():
+		case c.Phase == revert.PhaseDone && !c.IsReverted():
 			if k.tags {
 				continue // held looks
 			}
@@ -346,7 +346,7 @@ func (s *situation) held(ctx context.Context, rt *agent.Runtime) {
 	}
 	var want, got []string
 	for i, c := range s.calls {
-		if c != nil && s.plan.calls[i].tags && c.Phase == revert.PhaseDone && !c.Undone() {
+		if c != nil && s.plan.calls[i].tags && c.Phase == revert.PhaseDone && !c.IsReverted() {
 			want = append(want, tagOf(i))
 		}
 	}
@@ -367,7 +367,7 @@ func (s *situation) left(rep revert.Report) {
 			continue
 		}
 		done, undone, _ := s.w.remote.of(tagOf(i))
-		handled := s.plan.calls[i].inHandles() && !s.idle[i] && c.Phase == revert.PhaseDone && !c.Undone()
+		handled := s.plan.calls[i].inHandles() && !s.idle[i] && c.Phase == revert.PhaseDone && !c.IsReverted()
 		if done > undone || c.Phase == revert.PhaseUnknown || handled {
 			want[c.Ref.Call] = true
 		}

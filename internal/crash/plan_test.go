@@ -55,13 +55,13 @@ type told struct {
 
 	partial bool // not all was taken back
 
-	settled []revert.Settled // what recoveries said
+	settled []revert.RecoveredCall // what recoveries said
 }
 
 func (t told) key() string {
 	key := fmt.Sprint(t.calls, t.stage, t.partial)
 	for _, s := range t.settled {
-		key += s.Call + string(s.As)
+		key += s.Call + string(s.Outcome)
 	}
 	return key
 }
@@ -118,7 +118,7 @@ func (p plan) end(ctx context.Context, rt *agent.Runtime, tx *agent.Txn, t *told
 		last := t.stage
 		t.stage = now
 		rep, err := do()
-		if err != nil && !errors.Is(err, agent.ErrPartial) {
+		if err != nil && !errors.Is(err, agent.ErrPartialRevert) {
 			return fmt.Errorf("at stage %d: %w", now, err)
 		}
 		t.reported(rep, last, then)
@@ -144,12 +144,12 @@ func (p plan) end(ctx context.Context, rt *agent.Runtime, tx *agent.Txn, t *told
 // before stays; what was brought back in part only is neither undone nor redone.
 func (t *told) reported(rep revert.Report, last, then stage) {
 	switch {
-	case t.stage == redoing && len(rep.Items) == 0, t.stage == undoing && rep.State == revert.CommittedState && len(rep.Items) == 0:
+	case t.stage == redoing && len(rep.Items) == 0, t.stage == undoing && rep.State == revert.TxnCommitted && len(rep.Items) == 0:
 		then = last
-	case t.stage == redoing && rep.State != revert.CommittedState:
+	case t.stage == redoing && rep.State != revert.TxnCommitted:
 		then = redoing
 	default:
-		t.partial = rep.State == revert.RevertedPartial
+		t.partial = rep.State == revert.TxnRevertedPartial
 	}
 	t.stage = then
 }

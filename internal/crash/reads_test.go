@@ -52,7 +52,7 @@ func TestCommitsAreDurable(t *testing.T) {
 				w.journal.Cut(w.journal.Pending())
 				after, err := revert.Load(ctx, w.journal.Open(), txn)
 				require.NoError(t, err)
-				require.Equal(t, revert.CommittedState, after.State())
+				require.Equal(t, revert.TxnCommitted, after.State())
 			})
 		}
 	}
@@ -75,7 +75,7 @@ func TestReadsWaitForNothing(t *testing.T) {
 			require.NoError(t, err)
 			told, err := revert.Load(ctx, rt.Journal(), txn)
 			require.NoError(t, err)
-			require.Equal(t, revert.CommittedState, told.State())
+			require.Equal(t, revert.TxnCommitted, told.State())
 			pending := w.journal.Pending()
 			require.Positive(t, pending, "%s: it has waited", way)
 			if way == "call" {
@@ -91,7 +91,7 @@ func TestReadsWaitForNothing(t *testing.T) {
 			require.NoError(t, err)
 			found, err := rt.Recover(ctx)
 			require.NoError(t, err)
-			for _, open := range found.OwnerGone {
+			for _, open := range found.Abandoned {
 				rep, err := rt.Revert(ctx, open)
 				require.NoError(t, err)
 				require.Empty(t, rep.Items)
@@ -143,7 +143,7 @@ func TestWhatAReadSpentStaysSpent(t *testing.T) {
 	asks := agent.Policy(perm.EngineFunc(func(context.Context, perm.Request) (perm.Decision, error) {
 		return perm.NewDecision(perm.Ask, perm.Details{Reasons: []perm.Reason{{Text: "is it worth it?"}}}), nil
 	}))
-	yes := agent.Approve(ctxperm.ApproverFunc(func(context.Context, ctxperm.Ask) (ctxperm.Answer, error) {
+	yes := agent.Approver(ctxperm.ApproverFunc(func(context.Context, ctxperm.ApprovalRequest) (ctxperm.Answer, error) {
 		return ctxperm.Approve("kim"), nil
 	}))
 	search := made(tool.FromSpec(tool.Spec{
@@ -161,7 +161,7 @@ func TestWhatAReadSpentStaysSpent(t *testing.T) {
 	}{
 		"a sum":     {"search", tool.Args{"cents": 7}, []agent.Option{agent.Tools(search)}, nil},
 		"an answer": {"think", "x", []agent.Option{asks, yes}, nil},
-		"a use":     {"think", "x", nil, []agent.SessionOption{agent.Uses(2)}},
+		"a use":     {"think", "x", nil, []agent.SessionOption{agent.MaxUses(2)}},
 	} {
 		for way, call := range ways {
 			t.Run(name+" "+way, func(t *testing.T) {

@@ -24,7 +24,7 @@ type work struct {
 
 // writeRows is the code of a tool that changes rows.
 func writeRows(ctx context.Context, tc ctxperm.ToolContext, _ string) (string, error) {
-	call := tc.Line(line.NewKey())
+	call := tc.CallState(line.NewKey())
 	w := &work{remote: remoteOf(ctx), call: call, will: map[string]string{"1": call.Config().ID, "2": "", "3": "three"}}
 	return "changed", call.Join(w, true)
 }
@@ -81,7 +81,7 @@ func (r *remote) setRow(row string, to effect.Token) {
 // rowsBack takes changes of rows back.
 type rowsBack struct{ remote *remote }
 
-var _ revert.Atomic = rowsBack{}
+var _ revert.AtomicScheme = rowsBack{}
 
 func (rowsBack) Name() string { return rowScheme }
 
@@ -100,8 +100,8 @@ func (s rowsBack) Versions(ctx context.Context, changes []effect.Change) (now []
 	return now, nil
 }
 
-// Took asks for the key that the transaction of the call wrote.
-func (s rowsBack) Took(_ context.Context, changes []effect.Change) (took, known bool, err error) {
+// TookEffect asks for the key that the transaction of the call wrote.
+func (s rowsBack) TookEffect(_ context.Context, changes []effect.Change) (took, known bool, err error) {
 	var key string
 	if err := json.Unmarshal(changes[0].Inverse, &key); err != nil {
 		return false, false, err
@@ -111,7 +111,7 @@ func (s rowsBack) Took(_ context.Context, changes []effect.Change) (took, known 
 	return s.remote.ops[key], true, nil
 }
 
-func (s rowsBack) Plan(ctx context.Context, changes []effect.Change, _ journal.Keeper) (steps []effect.Step, _ []journal.Blob, err error) {
+func (s rowsBack) Plan(ctx context.Context, changes []effect.Change, _ journal.ContentStore) (steps []effect.Step, _ []journal.Blob, err error) {
 	now, err := s.Versions(ctx, changes)
 	if err != nil {
 		return nil, nil, err
@@ -131,12 +131,12 @@ func (s rowsBack) Plan(ctx context.Context, changes []effect.Change, _ journal.K
 	return steps, nil, nil
 }
 
-func (s rowsBack) Apply(ctx context.Context, step effect.Step, keep journal.Keeper) effect.Result {
+func (s rowsBack) Apply(ctx context.Context, step effect.Step, keep journal.ContentStore) effect.Result {
 	return s.ApplyAll(ctx, []effect.Step{step}, keep)[0]
 }
 
 // ApplyAll changes all rows in one step, each only if it is as planned.
-func (s rowsBack) ApplyAll(_ context.Context, steps []effect.Step, _ journal.Keeper) (out []effect.Result) {
+func (s rowsBack) ApplyAll(_ context.Context, steps []effect.Step, _ journal.ContentStore) (out []effect.Result) {
 	s.remote.change("put rows back", func() {
 		for _, step := range steps {
 			row := rowOf(step.Change.Resource)

@@ -47,8 +47,8 @@ func TestTold(t *testing.T) {
 				return perm.NewDecision(tt.decision, tt.details), nil
 			})
 			rt, err := agent.New(
-				agent.On(&machine{disk: w.disk, random: rand.New(rand.NewPCG(1, 7)), now: birth}), agent.Journal(w.journal.Open()), agent.Log(slog.New(slog.DiscardHandler)),
-				agent.Policy(asks), agent.Tools(tools...), agent.Root("workspace", "/sim"), agent.Wait(),
+				agent.Host(&machine{disk: w.disk, random: rand.New(rand.NewPCG(1, 7)), now: birth}), agent.Journal(w.journal.Open()), agent.Log(slog.New(slog.DiscardHandler)),
+				agent.Policy(asks), agent.Tools(tools...), agent.Root("workspace", "/sim"), agent.SuspendForApproval(),
 			)
 			require.NoError(t, err)
 			s, err := rt.Session(t.Context(), perm.Principal{ID: "coder"})

@@ -71,7 +71,7 @@ func counts(name string, then func(context.Context, ctxperm.ToolContext) error) 
 		return "counted", append(was, tag), then(ctx, tc)
 	}
 	t := made(tool.Stateful(counted, "Counts.", anyFile, none, add, tool.Effect(effect.Reversible), tool.Confined(tool.Handles)))
-	return made(t.With(func(s *tool.Spec) { s.Name = name }))
+	return made(t.Modify(func(s *tool.Spec) { s.Name = name }))
 }
 
 // service is what a tool that acts on the service does.
@@ -143,7 +143,7 @@ func remoteTools() []tool.Tool {
 	with := func(name string, class effect.Class, s service, opts ...tool.Option) tool.Tool {
 		return made(tool.CreateWith(name, "Asks the service for something.", nil, s.execute, append(opts, tool.Effect(class))...))
 	}
-	found, back := tool.Verified(finds), tool.Undone("1", cancels)
+	found, back := tool.VerifyWith(finds), tool.RevertWith("1", cancels)
 	return []tool.Tool{
 		made(tool.Create("think", "Does nothing.", func(context.Context, string) (string, error) { return "thought", nil }, tool.Pure())),
 		with("book", effect.Compensable, service{keyed: true}, found, back),
@@ -157,7 +157,7 @@ func remoteTools() []tool.Tool {
 		with("seen_mail", effect.Deferrable, service{keyed: true}, found),
 		with("forbidden", effect.Pivot, service{}),
 		made(rowTool()),
-		made(tool.CreateWith("noted", "Asks the service for something.", nil, notes, found, tool.Undone("1", cancelsNoted), tool.Effect(effect.Compensable))),
+		made(tool.CreateWith("noted", "Asks the service for something.", nil, notes, found, tool.RevertWith("1", cancelsNoted), tool.Effect(effect.Compensable))),
 	}
 }
 

@@ -60,7 +60,7 @@ func (w *world) process(more ...agent.Option) (*agent.Runtime, context.Context, 
 	w.lives++
 	h := &machine{disk: w.disk, random: rand.New(rand.NewPCG(w.lives, 7)), now: birth.Add(time.Duration(w.lives) * time.Hour)}
 	rt, err := agent.New(append([]agent.Option{
-		agent.On(h), agent.Journal(w.journal.Open()), agent.Log(slog.New(slog.DiscardHandler)),
+		agent.Host(h), agent.Journal(w.journal.Open()), agent.Log(slog.New(slog.DiscardHandler)),
 		agent.Policy(policy), agent.Tools(tools...), agent.Root("workspace", "/sim"), agent.Scheme(rowsBack{w.remote}),
 	}, more...)...)
 	return rt, context.WithValue(context.Background(), remoteKey{}, w.remote), err

@@ -58,7 +58,7 @@ func said(ctx context.Context, db *handle.Database, line string) string {
 	if rest, ok := strings.CutPrefix(line, "?"); ok {
 		run, line = db.Query, rest
 	}
-	r, err := run(ctx, handle.Statement{SQL: line}, handle.Window{})
+	r, err := run(ctx, handle.Statement{SQL: line}, handle.Page{})
 	if err != nil {
 		return "error: " + err.Error()
 	}
@@ -99,9 +99,9 @@ func OneCall(t *testing.T, open func(t T, schema string) *World) {
 	require.Len(t, out.Changes, 1, "a row that came and went is none")
 	require.Equal(t, "1|2\n", w.Rows("o"))
 
-	_, err = m.kept.Query(t.Context(), handle.Statement{SQL: "SELECT 1"}, handle.Window{})
+	_, err = m.kept.Query(t.Context(), handle.Statement{SQL: "SELECT 1"}, handle.Page{})
 	require.ErrorIs(t, err, ctxperm.ErrClosed)
-	_, err = m.kept.Execute(t.Context(), handle.Statement{SQL: "DELETE FROM t"}, handle.Window{})
+	_, err = m.kept.Execute(t.Context(), handle.Statement{SQL: "DELETE FROM t"}, handle.Page{})
 	require.ErrorIs(t, err, ctxperm.ErrClosed)
 
 	_, err = tx.Revert(t.Context())
@@ -135,7 +135,7 @@ func Swap(t *testing.T, open func(t T, schema string) *World, schemas ...string)
 
 		w.Exec("UPDATE t SET v = 'mine' WHERE id = 2; INSERT INTO t (id, v) VALUES (9, 'a')")
 		rep, err := w.Session.Revert(t.Context(), tx.ID())
-		require.True(t, errors.Is(err, agent.ErrPartial), "%v", err)
+		require.True(t, errors.Is(err, agent.ErrPartialRevert), "%v", err)
 		require.Len(t, rep.NotUndone(), 3)
 		require.Equal(t, "1|c\n2|mine\n3|b\n4|d\n5|e\n9|a\n", w.Rows("(SELECT id, v FROM t) x"), schema)
 	}

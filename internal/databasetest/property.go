@@ -61,10 +61,10 @@ func (w *World) trip(rt *rapid.T, statement Draw) {
 	last := states[len(states)-1]
 	if len(ran) > 1 {
 		n := rapid.IntRange(0, len(ran)-1).Draw(rt, "one")
-		rep, err := w.Session.Undo(context.Background(), tx.ID(), revert.Undoing{Calls: ran[n : n+1]})
+		rep, err := w.Session.Undo(context.Background(), tx.ID(), revert.Options{Calls: ran[n : n+1]})
 		switch {
 		case err != nil:
-			require.ErrorIs(rt, err, agent.ErrPartial, "%v", rep)
+			require.ErrorIs(rt, err, agent.ErrPartialRevert, "%v", rep)
 		case n == len(ran)-1:
 			require.Equal(rt, states[n], w.Dump(), "the last call alone")
 		}

@@ -10,9 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Quiet asks for a read lease, which the kernel grants only while nobody has
+// TryLease asks for a read lease, which the kernel grants only while nobody has
 // the inode open for writing, and gives it back at once.
-func (r *linuxRoot) Quiet(name string) error {
+func (r *linuxRoot) TryLease(name string) error {
 	return pathError("quiet", name, r.quiet(name))
 }
 

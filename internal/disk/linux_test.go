@@ -64,7 +64,7 @@ func TestSpecialFilesAreNeverOpened(t *testing.T) {
 			require.ErrorIs(t, wait(t, done), disk.ErrType, name)
 			require.NoError(t, wait(t, done), name)
 		}
-		require.ErrorIs(t, r.Quiet("fifo"), disk.ErrType)
+		require.ErrorIs(t, r.TryLease("fifo"), disk.ErrType)
 		require.ErrorIs(t, r.Chmod("fifo", 0o644), disk.ErrType)
 		info, err := r.Lstat("fifo")
 		require.NoError(t, err)
@@ -184,9 +184,9 @@ func TestQuietSeesAMappedWriter(t *testing.T) {
 	memory, err := unix.Mmap(int(file.Fd()), 0, 4096, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
 	require.NoError(t, err)
 	require.NoError(t, file.Close())
-	require.ErrorIs(t, r.Quiet("file"), disk.ErrBusy)
+	require.ErrorIs(t, r.TryLease("file"), disk.ErrBusy)
 	require.NoError(t, unix.Munmap(memory))
-	require.NoError(t, r.Quiet("file"))
+	require.NoError(t, r.TryLease("file"))
 }
 
 func TestQuietSeesAWriterInAnotherProcess(t *testing.T) {
@@ -204,13 +204,13 @@ func TestQuietSeesAWriterInAnotherProcess(t *testing.T) {
 		_, err = bufio.NewReader(stdout).ReadString('\n')
 		require.NoError(t, err)
 		if redirect == "<file" {
-			require.NoError(t, r.Quiet("file"))
+			require.NoError(t, r.TryLease("file"))
 		} else {
-			require.ErrorIs(t, r.Quiet("file"), disk.ErrBusy)
+			require.ErrorIs(t, r.TryLease("file"), disk.ErrBusy)
 		}
 		require.NoError(t, stdin.Close())
 		_ = child.Wait() // read fails at the end of its input; only that it ended counts
-		require.NoError(t, r.Quiet("file"))
+		require.NoError(t, r.TryLease("file"))
 	}
 }
 
@@ -228,7 +228,7 @@ func TestNothingLeaksDescriptors(t *testing.T) {
 		require.NoError(t, err)
 		_, err = r.Open(".hidden/none")
 		require.Error(t, err)
-		require.NoError(t, r.Quiet("file"))
+		require.NoError(t, r.TryLease("file"))
 		require.NoError(t, r.Mkdir("dir", 0o700))
 		require.NoError(t, r.Exchange("dir", "file"))
 		require.NoError(t, r.Remove("file"))

@@ -329,8 +329,8 @@ func (r *portableRoot) syncDir(name string) error {
 	return innermost(dir.Sync())
 }
 
-// Quiet has no way to see writers here.
-func (r *portableRoot) Quiet(name string) error {
+// TryLease has no way to see writers here.
+func (r *portableRoot) TryLease(name string) error {
 	info, err := r.look(name)
 	switch {
 	case err != nil:

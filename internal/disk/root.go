@@ -100,14 +100,14 @@ type Root interface {
 	// only its caller's. It is ErrUnsupported where one step is not possible.
 	SyncAll() error
 
-	// Quiet returns nil when no process, this one included, holds the inode
+	// TryLease returns nil when no process, this one included, holds the inode
 	// open for writing or mapped writable, ErrBusy when one does, and nil
 	// for links and directories, which nobody can open for writing. It needs
 	// read access and ownership of the file and describes one moment: the
 	// answer lasts only for an inode that others can no longer reach. A
 	// writer that opens the file during the check is delayed by it. Without
 	// Features.Lease it may overlook a writer.
-	Quiet(name string) error
+	TryLease(name string) error
 
 	// Identity returns what tells the root itself from other folders, as it was
 	// when it was opened.
@@ -157,13 +157,13 @@ func OpenRoot(dir string) (Root, error) {
 	return openRoot(dir)
 }
 
-// Straight returns a view of a root whose walks follow no symbolic link at all,
+// WithoutLinks returns a view of a root whose walks follow no symbolic link at all,
 // not even one that stays beneath: ErrEscape. Who was permitted a path is not
 // led to another one by whoever replaces a directory between look and use. It is
 // the root itself where Features().Beneath is false: there a link that appears
 // between the two is followed, though never out of the root. The same root gives
 // the same view, which ends with it and is not closed.
-func Straight(r Root) Root {
+func WithoutLinks(r Root) Root {
 	if s, ok := r.(interface{ WithoutLinks() Root }); ok {
 		return s.WithoutLinks()
 	}

@@ -129,7 +129,7 @@ func openat2(root int, name string, how *unix.OpenHow) (fd int, err error) {
 // compares where each walk ended with where it began.
 type libraryWalker struct {
 	root *os.Root
-	home place
+	home mountID
 }
 
 func newLibraryWalker(dir string) (walker, error) {
@@ -149,24 +149,24 @@ func newLibraryWalker(dir string) (walker, error) {
 	return w, nil
 }
 
-// place is a mount, or on kernels before 5.8 only a device. The device of a
+// mountID is a mount, or on kernels before 5.8 only a device. The device of a
 // file says less: a bind mount shares it with its origin, and an overlay may
 // give the files of one mount several.
-type place struct {
+type mountID struct {
 	mount bool
 	id    uint64
 }
 
-func placeOf(file *os.File) (place, error) {
+func placeOf(file *os.File) (mountID, error) {
 	var raw unix.Statx_t
 	err := control(file, func(fd int) error {
 		return unix.Statx(fd, "", unix.AT_EMPTY_PATH, unix.STATX_MNT_ID, &raw)
 	})
 	if err == nil && raw.Mask&unix.STATX_MNT_ID != 0 {
-		return place{mount: true, id: raw.Mnt_id}, nil
+		return mountID{mount: true, id: raw.Mnt_id}, nil
 	}
 	info, err := stat(file)
-	return place{id: info.Device}, err
+	return mountID{id: info.Device}, err
 }
 
 // pin relies on os.Root adding O_NOFOLLOW to every step: together with O_PATH

@@ -15,9 +15,9 @@ import (
 // Ask is one call that the model asks for.
 type Ask struct{ ID, Tool, Args string }
 
-// Told is what the model was told of one call. Failed is whether it was marked as an error in the way of the framework, which
+// ModelMessage is what the model was told of one call. Failed is whether it was marked as an error in the way of the framework, which
 // is "Error: " at its beginning where the framework has none.
-type Told struct {
+type ModelMessage struct {
 	ID, Text string
 	Failed   bool
 }
@@ -25,7 +25,7 @@ type Told struct {
 // Run is what one run of an agent came to.
 type Run struct {
 	Offered map[string]json.RawMessage // the schemas of the tools that the model was told of, by name
-	Told    [][]Told                   // for each turn, in the order of its calls
+	Told    [][]ModelMessage           // for each turn, in the order of its calls
 }
 
 // Agent runs the framework's agent once, with the tools of s and their calls in tx. Its model asks for the calls of each turn,

@@ -66,8 +66,8 @@ func (f Framework) undo(t *testing.T) {
 	require.Equal(t, before, w.tree())
 }
 
-// expected is a call and what the model is to be told of it.
-type expected struct {
+// expectedCall is a call and what the model is to be told of it.
+type expectedCall struct {
 	Ask
 	text   string
 	failed bool
@@ -80,7 +80,7 @@ func (f Framework) outcomes(t *testing.T) {
 	w := newWorld(t)
 	tx, err := w.session.Begin(t.Context())
 	require.NoError(t, err)
-	asks := []expected{
+	asks := []expectedCall{
 		{Ask{"call_1", "say", `{"input":"hi"}`}, "HI", false},
 		{Ask{"call_2", "ask_first", `{"input":"x"}`}, "Waiting for approval. Do not repeat the call.", true},
 		{Ask{"call_3", "fail", `{"input":"x"}`}, "Failed without effect. it is broken. A retry may help.", true},
@@ -92,7 +92,7 @@ func (f Framework) outcomes(t *testing.T) {
 		{Ask{"call_9", "say", `{"text":"hi"}`}, invalid, true},
 	}
 	if f.Text {
-		asks = append(asks, expected{Ask{"call_10", "file_write", `{"path":`}, invalid + "its arguments are a text that holds no JSON", true})
+		asks = append(asks, expectedCall{Ask{"call_10", "file_write", `{"path":`}, invalid + "its arguments are a text that holds no JSON", true})
 	}
 	var turns [][]Ask
 	for _, a := range asks {
@@ -112,7 +112,7 @@ func (f Framework) outcomes(t *testing.T) {
 	}
 	require.Equal(t, before, w.tree())
 	_, err = tx.Revert(t.Context())
-	require.ErrorIs(t, err, agent.ErrPartial, "what is not known cannot be taken back")
+	require.ErrorIs(t, err, agent.ErrPartialRevert, "what is not known cannot be taken back")
 }
 
 // once asks for the same calls again, as after a crash of the loop, in the same transaction and in another.

@@ -43,7 +43,7 @@ func plain(t *testing.T, s *agent.Session, tx *agent.Txn, turns [][]Ask) (r Run,
 		r.Offered[d.Function.Name] = d.Function.Parameters
 	}
 	for _, turn := range turns {
-		var told []Told
+		var told []ModelMessage
 		for _, ask := range turn {
 			c := a.Call(ask.ID, ask.Tool, json.RawMessage(ask.Args))
 			var o tool.Outcome
@@ -54,7 +54,7 @@ func plain(t *testing.T, s *agent.Session, tx *agent.Txn, turns [][]Ask) (r Run,
 			if failed {
 				text = fmt.Sprintf("Error: %s", text)
 			}
-			told = append(told, Told{ID: ask.ID, Text: text, Failed: strings.HasPrefix(text, "Error: ")})
+			told = append(told, ModelMessage{ID: ask.ID, Text: text, Failed: strings.HasPrefix(text, "Error: ")})
 		}
 		r.Told = append(r.Told, told)
 	}

@@ -56,7 +56,7 @@ func newWorld(t *testing.T) *world {
 	rules, err := rego.Load(rego.Source{FS: fstest.MapFS{"policy.rego": {Data: []byte(policy)}}})
 	require.NoError(t, err)
 	w.rt, err = agent.New(agent.Tools(files.Tools()...), agent.Tools(w.tools()...), agent.Root("workspace", w.dir),
-		agent.Policy(rules), agent.Wait(), agent.Log(slog.New(slog.DiscardHandler)))
+		agent.Policy(rules), agent.SuspendForApproval(), agent.Log(slog.New(slog.DiscardHandler)))
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, w.rt.Close()) })
 	w.session, err = w.rt.Session(t.Context(), perm.Principal{ID: "coder"})

@@ -148,7 +148,7 @@ func (o order) start(ctx context.Context, h host.Host) (p *program, err error) {
 	}
 	p.ends = append(p.ends, db.Close)
 	opts := []agent.Option{
-		agent.On(h), agent.Journal(p.journal), agent.Log(slog.New(slog.DiscardHandler)), agent.Policy(perm.EngineFunc(decide)),
+		agent.Host(h), agent.Journal(p.journal), agent.Log(slog.New(slog.DiscardHandler)), agent.Policy(perm.EngineFunc(decide)),
 		agent.Driver(db), agent.Root("workspace", filepath.Join(o.Dir, "ws")),
 		agent.Tools(filetools.Tools()...), agent.Tools(sqltools.Tools()...), agent.Tools(programs.Tools()...),
 	}
@@ -205,10 +205,10 @@ func (o order) services() ([]agent.Option, error) {
 	for _, c := range []webtools.Call{
 		{
 			Name: "keyed", Method: "POST", URL: o.URL + "/keyed", Keyed: true,
-			Undo: &web.Undo{Item: o.URL + "/keyed/{id}", Find: o.URL + "/keyed?key={key}", FindIn: "data", Replays: true},
+			Undo: &web.Compensation{Item: o.URL + "/keyed/{id}", Find: o.URL + "/keyed?key={key}", FindIn: "data", Replays: true},
 		},
-		{Name: "plain", Method: "POST", URL: o.URL + "/plain", Undo: &web.Undo{Item: o.URL + "/plain/{id}"}},
-		{Name: "change", Method: "PUT", URL: o.URL + "/keyed/old", Undo: &web.Undo{Method: "PUT", Before: true}},
+		{Name: "plain", Method: "POST", URL: o.URL + "/plain", Undo: &web.Compensation{Item: o.URL + "/plain/{id}"}},
+		{Name: "change", Method: "PUT", URL: o.URL + "/keyed/old", Undo: &web.Compensation{Method: "PUT", Before: true}},
 	} {
 		c.Description, c.Input = "Asks the service for something.", named
 		made, err := webtools.HTTPCall(c)

@@ -43,15 +43,15 @@ func (c *chain) oracle(ctx context.Context, p *program) error {
 // its calls nobody can tell anything of.
 func (c *chain) judgeTxn(t *revert.Txn) (unknown int, wrong error) {
 	told := map[string]bool{}
-	for _, call := range t.Left() {
+	for _, call := range t.EffectiveCalls() {
 		told[call.Ref.Call] = true
 	}
-	wants := revert.RevertedState
+	wants := revert.TxnReverted
 	switch {
 	case len(told) > 0:
-		wants = revert.RevertedPartial
+		wants = revert.TxnRevertedPartial
 	case t.End == kind.Committed && len(t.UndoneBy) == 0:
-		wants = revert.CommittedState // there was nothing to take back
+		wants = revert.TxnCommitted // there was nothing to take back
 	}
 	if t.State() != wants {
 		wrong = fmt.Errorf("transaction %s is %s, and something is left of %d calls", t.ID, t.State(), len(told))

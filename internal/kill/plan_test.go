@@ -120,7 +120,7 @@ func (p *program) worker(ctx context.Context, steps []step) error {
 			p.say("head %s", head)
 		case "abort":
 			rep, err := tx.Revert(ctx)
-			if err != nil && !errors.Is(err, agent.ErrPartial) {
+			if err != nil && !errors.Is(err, agent.ErrPartialRevert) {
 				return err
 			}
 			p.say("reverted %s %s", tx.ID(), rep.State)
@@ -184,7 +184,7 @@ func (p *program) all(ctx context.Context, what string) error {
 // end does something with a whole transaction. Part of it may be left.
 func (p *program) end(id, what string, do func() (revert.Report, error)) error {
 	rep, err := do()
-	if err != nil && !errors.Is(err, agent.ErrPartial) {
+	if err != nil && !errors.Is(err, agent.ErrPartialRevert) {
 		return fmt.Errorf("%s of %s: %w", what, id, err)
 	}
 	p.say("%s %s %s", what, id, rep.State)

@@ -15,15 +15,15 @@ import (
 type Ruling struct {
 	Access   perm.ResourceAccess
 	Decision perm.Decision
-	Terms    Terms
+	Terms    Obligations
 }
 
 // Asks reports whether a person must approve the access.
 func (r Ruling) Asks() bool { return r.Decision.Effect() == perm.Ask }
 
-// Gate decides one access that a running call asks for. It returns a
+// AuthorizeFunc decides one access that a running call asks for. It returns a
 // DeniedError for no.
-type Gate func(ctx context.Context, a perm.ResourceAccess) (Ruling, error)
+type AuthorizeFunc func(ctx context.Context, a perm.ResourceAccess) (Ruling, error)
 
 // Approve has accesses approved that the policy asks about, all by one question. It
 // returns who approved which of them, a DeniedError for no, and an error that wraps
@@ -146,7 +146,7 @@ func (c *Call) AuthorizeChanges(ctx context.Context, accesses []perm.ResourceAcc
 		if err := c.cfg.Recorder.Host().Point(ctx, "line.changes"); err != nil {
 			return nil, err
 		}
-		return c.cfg.Changes(ctx, c, Wanted{accesses, facts, c.Terms(), preview})
+		return c.cfg.Changes(ctx, c, ProposedChanges{accesses, facts, c.Terms(), preview})
 	})
 }
 
@@ -186,7 +186,7 @@ func (c *Call) granted(a perm.ResourceAccess) bool {
 }
 
 // grant is called with the lock.
-func (c *Call) grant(a perm.ResourceAccess, t Terms) {
+func (c *Call) grant(a perm.ResourceAccess, t Obligations) {
 	c.decided[a] = true
 	c.terms = c.terms.And(t)
 }
@@ -212,7 +212,7 @@ func (c *Call) approve(ctx context.Context, approved []*record.Approved) error {
 	//mutant:barrier
 	w := revert.Write{Durable: true}
 	for _, a := range approved {
-		w.Lines = append(w.Lines, revert.Line{Call: c.cfg.ID, Body: a})
+		w.Records = append(w.Records, revert.CallRecord{Call: c.cfg.ID, Body: a})
 	}
 	return c.cfg.Recorder.Write(ctx, w)
 }

@@ -11,20 +11,20 @@ import (
 	"github.com/remit-dev/remit/revert/journal"
 )
 
-// Waits knows which transactions of one runtime wait for which, so that two that
+// WaitGraph knows which transactions of one runtime wait for which, so that two that
 // would wait for each other are told at once and not when their time is up. Of
 // other processes only the deadline tells. And it knows which calls have ended while
 // something of them was still going on.
-type Waits struct {
+type WaitGraph struct {
 	mu   sync.Mutex                // never held across a wait
 	ends map[string]map[string]int // by waiting transaction: whose end it waits for, by how many calls
 
-	stragglers map[string]straggler // by call that was cut off
+	stragglers map[string]lateCall // by call that was cut off
 }
 
 // begin notes that a transaction waits, unless the holder waits for it already,
 // however indirectly.
-func (w *Waits) begin(txn, holder string) (end func(), ok bool) {
+func (w *WaitGraph) begin(txn, holder string) (end func(), ok bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.leads(holder, txn, map[string]bool{}) {
@@ -49,7 +49,7 @@ func (w *Waits) begin(txn, holder string) (end func(), ok bool) {
 	}, true
 }
 
-func (w *Waits) leads(from, to string, seen map[string]bool) bool {
+func (w *WaitGraph) leads(from, to string, seen map[string]bool) bool {
 	if from == to {
 		return true
 	}
@@ -82,11 +82,11 @@ var (
 // first change is then refused. What is looked at afterwards is what the holder
 // left.
 func (c *Call) Await(ctx context.Context, resource string) error {
-	if c.cfg.Patience <= 0 {
+	if c.cfg.ClaimTimeout <= 0 {
 		return nil
 	}
 	h, txn := c.cfg.Recorder.Host(), c.cfg.Recorder.Txn()
-	until, cancel := h.WithTimeout(ctx, c.cfg.Patience, errLate)
+	until, cancel := h.WithTimeout(ctx, c.cfg.ClaimTimeout, errLate)
 	defer cancel()
 	for pause := shortestPause; ; pause = min(2*pause, longestPause) {
 		err := c.claim(ctx, resource)
@@ -98,7 +98,7 @@ func (c *Call) Await(ctx context.Context, resource string) error {
 			return context.Cause(ctx)
 		}
 		if until.Err() != nil {
-			return fmt.Errorf("%w, which did not happen within %s", held, c.cfg.Patience)
+			return fmt.Errorf("%w, which did not happen within %s", held, c.cfg.ClaimTimeout)
 		}
 		end, ok := c.cfg.Waits.begin(txn, held.Holder)
 		if !ok {

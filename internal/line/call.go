@@ -19,14 +19,14 @@ import (
 	"github.com/remit-dev/remit/revert/record"
 )
 
-// Terms are what decisions attach to the right that they give.
-type Terms struct {
+// Obligations are what decisions attach to the right that they give.
+type Obligations struct {
 	Masks    []string // file patterns that a program does not see
 	Requires []string // such as sandbox and preview
 }
 
 // And returns the terms of both.
-func (t Terms) And(o Terms) Terms {
+func (t Obligations) And(o Obligations) Obligations {
 	add := func(all, more []string) []string {
 		all = slices.Clone(all)
 		for _, m := range more {
@@ -36,23 +36,23 @@ func (t Terms) And(o Terms) Terms {
 		}
 		return all
 	}
-	return Terms{Masks: add(t.Masks, o.Masks), Requires: add(t.Requires, o.Requires)}
+	return Obligations{Masks: add(t.Masks, o.Masks), Requires: add(t.Requires, o.Requires)}
 }
 
 // Demands reports whether a decision requires something of the call.
-func (t Terms) Demands(what string) bool { return slices.Contains(t.Requires, what) }
+func (t Obligations) Demands(what string) bool { return slices.Contains(t.Requires, what) }
 
-// Wanted is all that a program that has run wants to change.
-type Wanted struct {
+// ProposedChanges is all that a program that has run wants to change.
+type ProposedChanges struct {
 	Accesses []perm.ResourceAccess
 	Facts    []perm.ChangeFacts // in the order of Accesses
-	Terms    Terms              // of what was decided about the call so far
+	Terms    Obligations        // of what was decided about the call so far
 	Preview  func() string      // the difference, for whoever is asked
 }
 
-// ChangeGate decides what a program wants to change, all of it at once. It returns as
+// AuthorizeChangesFunc decides what a program wants to change, all of it at once. It returns as
 // Approve does.
-type ChangeGate func(ctx context.Context, c *Call, w Wanted) ([]*record.Approved, error)
+type AuthorizeChangesFunc func(ctx context.Context, c *Call, w ProposedChanges) ([]*record.Approved, error)
 
 // Handle is what a permit opened and what must be finished with its call.
 type Handle interface {
@@ -68,34 +68,34 @@ type Handle interface {
 
 // Config is what a call is made of.
 type Config struct {
-	ID        string
-	Key       string
-	Tool      string
-	Class     effect.Class // of this call
-	Observed  bool         // its changes are found once they have happened, also those of a call that is said to be pure
-	Settings  []byte       // canonical; nil: the tool has none
-	Principal perm.Principal
-	Client    perm.ClientFacts // who the session is shown to
-	Recorder  revert.Recorder  // of the call's transaction, or for an undo of the one that takes it back
-	Gate      Gate
-	Approve   Approve               // nil: what the policy asks about is refused
-	Clock     *Clock                // which stands still while the call waits for a person; nil: none does
-	Changes   ChangeGate            // nil: no program can change anything
-	Bound     func() perm.Set       // what the call can be granted at most; nil: nothing
-	Decided   []perm.ResourceAccess // exact accesses that were decided before the call
-	Terms     Terms                 // of those decisions
-	Roots     map[string]disk.Root
-	Drivers   []any                                          // what handles other than files work with
-	Started   *record.Started                                // not yet written; nil when it is
-	Turns     *Turns                                         // of the transaction; nil: nobody else is there
-	Patience  time.Duration                                  // how long a resource that another transaction holds is waited for
-	Waits     *Waits                                         // of the runtime; nil: nobody waits, and nobody knows of stragglers
-	Files     FileLimits                                     // of handles on files; zero fields: their defaults
-	Held      func(context.Context) error                    // why the session's grant does not stand any more; nil: it does not end
-	Hides     func() bool                                    // whether something of the call is to be written down nowhere; nil: nothing is
-	Ways      func(ctx context.Context) (revert.Ways, error) // what takes changes of the call back; nil: nothing does
-	Broken    func() bool                                    // whether the journal lacks a record of the transaction; nil: it has all
-	Progress  func(done, total float64, message string)
+	ID            string
+	Key           string
+	Tool          string
+	Class         effect.Class // of this call
+	Observed      bool         // its changes are found once they have happened, also those of a call that is said to be pure
+	Settings      []byte       // canonical; nil: the tool has none
+	Principal     perm.Principal
+	Client        perm.ClientFacts // who the session is shown to
+	Recorder      revert.Recorder  // of the call's transaction, or for an undo of the one that takes it back
+	Gate          AuthorizeFunc
+	Approve       Approve               // nil: what the policy asks about is refused
+	Clock         *Clock                // which stands still while the call waits for a person; nil: none does
+	Changes       AuthorizeChangesFunc  // nil: no program can change anything
+	MaxAccesses   func() perm.Set       // what the call can be granted at most; nil: nothing
+	Authorized    []perm.ResourceAccess // exact accesses that were decided before the call
+	Terms         Obligations           // of those decisions
+	Roots         map[string]disk.Root
+	Drivers       []any                                                 // what handles other than files work with
+	Started       *record.Started                                       // not yet written; nil when it is
+	Turns         *ResourceLocks                                        // of the transaction; nil: nobody else is there
+	ClaimTimeout  time.Duration                                         // how long a resource that another transaction holds is waited for
+	Waits         *WaitGraph                                            // of the runtime; nil: nobody waits, and nobody knows of stragglers
+	Files         FileLimits                                            // of handles on files; zero fields: their defaults
+	CheckGrant    func(context.Context) error                           // why the session's grant does not stand any more; nil: it does not end
+	HasRedactions func() bool                                           // whether something of the call is to be written down nowhere; nil: nothing is
+	Environment   func(ctx context.Context) (revert.Environment, error) // what takes changes of the call back; nil: nothing does
+	JournalFailed func() bool                                           // whether the journal lacks a record of the transaction; nil: it has all
+	Progress      func(done, total float64, message string)
 }
 
 // FileLimits bound what one operation on files takes on.
@@ -109,23 +109,23 @@ type Call struct {
 	cfg    Config
 	within *perm.Set // of a part: what it may touch; nil: what the call may
 	prefix string    // of a part: before the keys of its notes
-	*shared
+	*sharedState
 }
 
-// shared is what a call and its parts have in common.
-type shared struct {
+// sharedState is what a call and its parts have in common.
+type sharedState struct {
 	writes *host.Lock // orders the records of this call
 	asks   *host.Lock // a person answers one question of the call at a time
 
 	mu       sync.Mutex // never held across a wait
 	decided  map[perm.ResourceAccess]bool
-	terms    Terms
+	terms    Obligations
 	started  *record.Started
 	approved []*record.Approved // what goes with it
 	changes  []effect.Change
 	of       []string // the prefix of the part that made each of changes
 	posts    []record.Post
-	handles  []joined
+	handles  []partHandle
 	commits  bool // one of the handles commits by itself
 	refused  *DeniedError
 	waits    error // ends the call, which waits for an approval
@@ -135,16 +135,16 @@ type shared struct {
 	still    bool // idle is closed
 	idle     chan struct{}
 
-	cells map[string]*Cell           // states that its tools hold, by the name they are kept under
+	cells map[string]*ToolState      // states that its tools hold, by the name they are kept under
 	lefts int                        // how often a part left one
 	notes map[string]json.RawMessage // what was noted
 }
 
 // New opens a call. Close ends it.
 func New(cfg Config) *Call {
-	c := &Call{cfg: cfg, shared: &shared{started: cfg.Started, terms: cfg.Terms, decided: map[perm.ResourceAccess]bool{}, idle: make(chan struct{}), notes: map[string]json.RawMessage{}}}
+	c := &Call{cfg: cfg, sharedState: &sharedState{started: cfg.Started, terms: cfg.Terms, decided: map[perm.ResourceAccess]bool{}, idle: make(chan struct{}), notes: map[string]json.RawMessage{}}}
 	c.writes, c.asks = host.NewLock(cfg.Recorder.Host(), "line.writes"), host.NewLock(cfg.Recorder.Host(), "line.asks")
-	for _, a := range cfg.Decided {
+	for _, a := range cfg.Authorized {
 		c.decided[a] = true
 	}
 	return c
@@ -320,19 +320,19 @@ func (c *Call) order(ctx context.Context) error {
 }
 
 // Terms returns what the decisions about the call demand so far.
-func (c *Call) Terms() Terms {
+func (c *Call) Terms() Obligations {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.terms.And(Terms{})
+	return c.terms.And(Obligations{})
 }
 
 // held refuses what a call does through a grant that has ended, also where it was
 // decided before.
 func (c *Call) held(ctx context.Context, a perm.ResourceAccess) error {
-	if c.cfg.Held == nil {
+	if c.cfg.CheckGrant == nil {
 		return nil
 	}
-	why := c.cfg.Held(ctx)
+	why := c.cfg.CheckGrant(ctx)
 	if why == nil {
 		return nil
 	}
@@ -349,7 +349,7 @@ func (c *Call) held(ctx context.Context, a perm.ResourceAccess) error {
 // with the lock.
 func (c *Call) mark(err error, a perm.ResourceAccess) {
 	var denied *DeniedError
-	if asDenied(err, &denied) && (denied.Unanswered && a.Action != perm.Inquire || !a.Action.Observes()) && c.refused == nil {
+	if asDenied(err, &denied) && (denied.Unanswered && a.Action != perm.AskClient || !a.Action.Observes()) && c.refused == nil {
 		c.refused = denied
 	}
 }
@@ -390,17 +390,17 @@ func (c *Call) Intend(ctx context.Context, changes []effect.Change, blobs []jour
 	// What a call came to whose end is not on the journal is told from the versions that it
 	// left: a change on top would hide them. It has ended, since the resource is this call's.
 	//mutant:check
-	if c.cfg.Broken != nil && c.cfg.Broken() {
+	if c.cfg.JournalFailed != nil && c.cfg.JournalFailed() {
 		return nil, errBroken
 	}
 	//mutant:barrier
-	w := revert.Write{Blobs: blobs, Durable: true, Lines: c.Start()}
+	w := revert.Write{Blobs: blobs, Durable: true, Records: c.Start()}
 	next := len(c.Changes())
 	out := make([]effect.Change, 0, len(changes))
 	for i, ch := range changes {
 		ch.N = next + i + 1
 		out = append(out, ch)
-		w.Lines = append(w.Lines, revert.Line{Call: c.cfg.ID, Body: &record.Changed{Change: ch}})
+		w.Records = append(w.Records, revert.CallRecord{Call: c.cfg.ID, Body: &record.Changed{Change: ch}})
 		//mutant:lease
 		w.Claims = append(w.Claims, ch.Resource)
 	}
@@ -437,9 +437,9 @@ func (c *Call) Note(ctx context.Context, key string, value any) error {
 	if known := SecretsOf(c.cfg.Drivers); !known.None() && known.Scrub(key+"\n"+string(raw)) != key+"\n"+string(raw) {
 		return errors.New("a note would hold the value of a secret: note its name instead")
 	}
-	line := revert.Line{Call: c.cfg.ID, Body: &record.Noted{Key: key, Value: json.RawMessage(raw)}}
+	line := revert.CallRecord{Call: c.cfg.ID, Body: &record.Noted{Key: key, Value: json.RawMessage(raw)}}
 	//mutant:barrier
-	if err := c.write(ctx, revert.Write{Lines: []revert.Line{line}, Durable: true}); err != nil {
+	if err := c.write(ctx, revert.Write{Records: []revert.CallRecord{line}, Durable: true}); err != nil {
 		return err
 	}
 	c.mu.Lock()
@@ -451,7 +451,7 @@ func (c *Call) Note(ctx context.Context, key string, value any) error {
 // Question puts on record what a running call asks a person, durable when it returns.
 func (c *Call) Question(ctx context.Context, asked *record.Asked) error {
 	//mutant:barrier
-	return c.write(ctx, revert.Write{Lines: []revert.Line{{Call: c.cfg.ID, Body: asked}}, Durable: true})
+	return c.write(ctx, revert.Write{Records: []revert.CallRecord{{Call: c.cfg.ID, Body: asked}}, Durable: true})
 }
 
 // Keep makes the start of the call durable, which else goes with its first change or its end.
@@ -466,7 +466,7 @@ func (c *Call) write(ctx context.Context, w revert.Write) error {
 		return err
 	}
 	defer c.writes.Unlock()
-	w.Lines = append(c.Start(), w.Lines...)
+	w.Records = append(c.Start(), w.Records...)
 	if err := c.cfg.Recorder.Write(ctx, w); err != nil {
 		return err
 	}
@@ -502,15 +502,15 @@ func (c *Call) Posts() []record.Post {
 
 // Start returns the records with which the call begins while no barrier has made them
 // durable, for the record that ends the call to follow; none once they are written.
-func (c *Call) Start() (lines []revert.Line) {
+func (c *Call) Start() (lines []revert.CallRecord) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.started == nil {
 		return nil
 	}
-	lines = append(lines, revert.Line{Call: c.cfg.ID, Body: c.started})
+	lines = append(lines, revert.CallRecord{Call: c.cfg.ID, Body: c.started})
 	for _, a := range c.approved {
-		lines = append(lines, revert.Line{Call: c.cfg.ID, Body: a})
+		lines = append(lines, revert.CallRecord{Call: c.cfg.ID, Body: a})
 	}
 	return lines
 }

@@ -16,10 +16,10 @@ import (
 	"github.com/remit-dev/remit/revert/record"
 )
 
-// Cell is what a stateful tool holds for the session while one call works on it. The
+// ToolState is what a stateful tool holds for the session while one call works on it. The
 // call has the turn for it, and its transaction the claim, so that nobody else changes
 // it before the call has ended.
-type Cell struct {
+type ToolState struct {
 	call *Call
 	tool string
 	mine *host.Lock // the parts of one call, one after the other
@@ -28,14 +28,14 @@ type Cell struct {
 	read    bool
 	was     record.State    // as the call found it
 	base    json.RawMessage // and its content; nil: nothing
-	left    []left          // what the parts of the call have left, one after the other
+	left    []partState     // what the parts of the call have left, one after the other
 	gone    int             // how often some of it was taken back
 	seen    int             // of gone, when the part that works on it took it
 	content json.RawMessage // which it found
 }
 
-// left is what one part of a call, or the call, has left.
-type left struct {
+// partState is what one part of a call, or the call, has left.
+type partState struct {
 	n       int    // among all that the call's parts have left
 	by      string // the prefix of the part
 	state   record.State
@@ -45,7 +45,7 @@ type left struct {
 
 // Cell waits for its turn to work on the state of a tool, and takes it. What was there
 // before it is Content. The caller must Leave.
-func (c *Call) Cell(ctx context.Context, tool string) (*Cell, error) {
+func (c *Call) Cell(ctx context.Context, tool string) (*ToolState, error) {
 	op, err := c.Enter(ctx)
 	if err != nil {
 		return nil, err
@@ -68,20 +68,20 @@ func (c *Call) Cell(ctx context.Context, tool string) (*Cell, error) {
 	return cell, nil
 }
 
-func (c *Call) cell(tool string) *Cell {
+func (c *Call) cell(tool string) *ToolState {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.cells == nil {
-		c.cells = map[string]*Cell{}
+		c.cells = map[string]*ToolState{}
 	}
 	if c.cells[tool] == nil {
-		c.cells[tool] = &Cell{call: c, tool: tool, mine: host.NewLock(c.cfg.Recorder.Host(), "line.cell")}
+		c.cells[tool] = &ToolState{call: c, tool: tool, mine: host.NewLock(c.cfg.Recorder.Host(), "line.cell")}
 	}
 	return c.cells[tool]
 }
 
 // look reads the state, once it is the call's.
-func (l *Cell) look(ctx context.Context) error {
+func (l *ToolState) look(ctx context.Context) error {
 	l.call.mu.Lock()
 	read := l.read
 	l.call.mu.Unlock()
@@ -112,16 +112,16 @@ func (l *Cell) look(ctx context.Context) error {
 }
 
 // Content is what the tool holds; nil: nothing yet.
-func (l *Cell) Content() json.RawMessage { return slices.Clone(l.content) }
+func (l *ToolState) Content() json.RawMessage { return slices.Clone(l.content) }
 
 var (
 	errSecretState  = errors.New("the state would hold the value of a secret: keep its name instead") // like that of a note
 	errUndermined   = errors.New("the state that it found was left by another part of the call, and that was taken back meanwhile")
-	errStateOverlay = fmt.Errorf("%w: another part of the call changed a state after it", ErrNotBack)
+	errStateOverlay = fmt.Errorf("%w: another part of the call changed a state after it", ErrNotReverted)
 )
 
 // Set says what the tool holds once the call is done.
-func (l *Cell) Set(ctx context.Context, content json.RawMessage) error {
+func (l *ToolState) Set(ctx context.Context, content json.RawMessage) error {
 	op, err := l.call.Enter(ctx)
 	if err != nil {
 		return err
@@ -141,7 +141,7 @@ func (l *Cell) Set(ctx context.Context, content json.RawMessage) error {
 		return errUndermined
 	}
 	l.call.lefts++
-	l.left = append(l.left, left{l.call.lefts, l.call.prefix, next, blob, content})
+	l.left = append(l.left, partState{l.call.lefts, l.call.prefix, next, blob, content})
 	return nil
 }
 
@@ -151,12 +151,12 @@ func (c *Call) forget(since int) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, cell := range c.cells {
-		own := func(l left) bool { return l.n > since && strings.HasPrefix(l.by, c.prefix) }
+		own := func(l partState) bool { return l.n > since && strings.HasPrefix(l.by, c.prefix) }
 		first := slices.IndexFunc(cell.left, own)
 		if first < 0 {
 			continue
 		}
-		if slices.ContainsFunc(cell.left[first:], func(l left) bool { return !own(l) }) {
+		if slices.ContainsFunc(cell.left[first:], func(l partState) bool { return !own(l) }) {
 			return errStateOverlay
 		}
 		cell.left = cell.left[:first]
@@ -166,7 +166,7 @@ func (c *Call) forget(since int) error {
 }
 
 // Leave lets another part of the call work on the state.
-func (l *Cell) Leave() { l.mine.Unlock() }
+func (l *ToolState) Leave() { l.mine.Unlock() }
 
 // States are the records with which what its tools hold changes, in the step of the
 // record that the call is done: its changes are complete then. Nothing is written yet.
@@ -191,9 +191,9 @@ func (c *Call) States() (revert.Write, error) {
 		change.N = len(c.changes) + 1
 		c.changes, c.of = append(c.changes, change), append(c.of, "")
 		last.state.Of = record.CallRef{Txn: c.cfg.Recorder.Txn(), Call: c.cfg.ID}
-		w.Lines = append(w.Lines,
-			revert.Line{Call: c.cfg.ID, Body: &record.Changed{Change: change}},
-			revert.Line{Call: last.state.ID(c.cfg.Recorder.Host()), Body: &last.state})
+		w.Records = append(w.Records,
+			revert.CallRecord{Call: c.cfg.ID, Body: &record.Changed{Change: change}},
+			revert.CallRecord{Call: last.state.ID(c.cfg.Recorder.Host()), Body: &last.state})
 		w.Blobs, w.Claims = append(w.Blobs, last.blob), append(w.Claims, change.Resource)
 	}
 	return w, nil

@@ -15,9 +15,9 @@ var (
 	ErrClosed = errors.New("the call has ended; its context and permits reach nothing any more")
 	// ErrInFlight: the call ended while an operation of it was still going on.
 	ErrInFlight = errors.New("an operation was still going on when the call had to end")
-	// ErrUndetermined: a handle was making its effects final, and nobody can tell
+	// ErrOutcomeUnknown: a handle was making its effects final, and nobody can tell
 	// yet whether they are. They may still come.
-	ErrUndetermined = errors.New("it cannot be told whether the effects became final")
+	ErrOutcomeUnknown = errors.New("it cannot be told whether the effects became final")
 	// ErrWaits: the call ends for now, without effect, until somebody has approved it.
 	ErrWaits = errors.New("the call waits for approval")
 	// ErrInvalid: refused before anybody was asked.

@@ -26,7 +26,7 @@ func FuzzScrub(f *testing.F) {
 		if len(secret) < 8 || len(secret) > 200 || strings.Contains(line.HiddenText, secret) || strings.ToValidUTF8(secret, "") != secret {
 			t.Skip() // shorter ones are in any text by chance
 		}
-		h := new(line.Hidden)
+		h := new(line.SecretValues)
 		h.Add(secret)
 		s := line.SecretsOf([]any{hider{h}})
 		inJSON, err := json.Marshal(secret)

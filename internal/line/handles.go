@@ -10,8 +10,8 @@ import (
 // two could not be made to agree.
 var ErrSecondCommit = errors.New("another handle of this call already commits by itself")
 
-// joined is a handle, and the prefix of the part that opened it.
-type joined struct {
+// partHandle is a handle, and the prefix of the part that opened it.
+type partHandle struct {
 	Handle
 
 	of      string
@@ -30,7 +30,7 @@ func (c *Call) Join(h Handle, commits bool) error {
 		return ErrSecondCommit
 	}
 	c.commits = c.commits || commits
-	c.handles = append(c.handles, joined{h, c.prefix, commits})
+	c.handles = append(c.handles, partHandle{h, c.prefix, commits})
 	return nil
 }
 
@@ -40,7 +40,7 @@ func (c *Call) Join(h Handle, commits bool) error {
 func (c *Call) Part(h Handle) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	at := slices.IndexFunc(c.handles, func(j joined) bool { return j.Handle == h })
+	at := slices.IndexFunc(c.handles, func(j partHandle) bool { return j.Handle == h })
 	if at < 0 {
 		return false
 	}
@@ -79,7 +79,7 @@ func (c *Call) Finish(ctx context.Context) error {
 // Abort drops what the handles have not made final, newest first.
 func (c *Call) Abort(ctx context.Context) { abort(ctx, c.take()) }
 
-func (c *Call) take() []joined {
+func (c *Call) take() []partHandle {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	h := c.handles
@@ -87,7 +87,7 @@ func (c *Call) take() []joined {
 	return h
 }
 
-func abort(ctx context.Context, handles []joined) {
+func abort(ctx context.Context, handles []partHandle) {
 	for i := len(handles) - 1; i >= 0; i-- {
 		handles[i].Abort(ctx)
 	}

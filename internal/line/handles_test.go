@@ -112,18 +112,18 @@ func TestChangesOfAProgram(t *testing.T) {
 	require.NotNil(t, c.Refused())
 
 	cfg := newCall(t, hosttest.New(2)).Config()
-	cfg.Changes = func(_ context.Context, _ *line.Call, w line.Wanted) ([]*record.Approved, error) {
+	cfg.Changes = func(_ context.Context, _ *line.Call, w line.ProposedChanges) ([]*record.Approved, error) {
 		require.Equal(t, write, w.Accesses)
 		require.Equal(t, "diff", w.Preview())
 		require.True(t, w.Terms.Demands("preview"))
 		require.False(t, w.Terms.Demands("sandbox"))
 		return []*record.Approved{{Approval: record.Approval{By: "somebody"}}}, nil
 	}
-	cfg.Terms = line.Terms{Masks: []string{"m"}, Requires: []string{"preview"}}
+	cfg.Terms = line.Obligations{Masks: []string{"m"}, Requires: []string{"preview"}}
 	c = line.New(cfg)
 	require.NoError(t, c.AuthorizeChanges(t.Context(), write, nil, func() string { return "diff" }))
 	require.Nil(t, c.Refused())
 	require.Equal(t, "somebody", c.Approved()[0].By)
 	require.Len(t, c.Start(), 2, "it goes with the start of the call")
-	require.Equal(t, line.Terms{Masks: []string{"m", "n"}, Requires: []string{"preview"}}, c.Terms().And(line.Terms{Masks: []string{"n", "m"}}))
+	require.Equal(t, line.Obligations{Masks: []string{"m", "n"}, Requires: []string{"preview"}}, c.Terms().And(line.Obligations{Masks: []string{"n", "m"}}))
 }

@@ -18,17 +18,17 @@ import (
 // HiddenText stands where something was taken out.
 const HiddenText = "(hidden)"
 
-// Hidden are values that must be nowhere: those of the secrets that somebody
+// SecretValues are values that must be nowhere: those of the secrets that somebody
 // opened. It only ever grows. The zero Hidden holds none; it is safe for concurrent
 // use.
-type Hidden struct {
+type SecretValues struct {
 	mu    sync.Mutex          // never held across a wait
 	forms map[string][]string // by value
 	out   *strings.Replacer   // nil: to be made of the forms
 }
 
 // Add hides a value from now on. An empty one would be everywhere and is left out.
-func (h *Hidden) Add(value string) {
+func (h *SecretValues) Add(value string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if value == "" || h.forms[value] != nil {
@@ -41,7 +41,7 @@ func (h *Hidden) Add(value string) {
 }
 
 // replacer takes all forms out of a text; nil where there are none.
-func (h *Hidden) replacer() *strings.Replacer {
+func (h *SecretValues) replacer() *strings.Replacer {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.out != nil || len(h.forms) == 0 {
@@ -66,17 +66,19 @@ func (h *Hidden) replacer() *strings.Replacer {
 	return h.out
 }
 
-// Secrets are what the drivers of a runtime hide. A nil one hides nothing.
-type Secrets []*Hidden
+// SecretSets are what the drivers of a runtime hide. A nil one hides nothing.
+type SecretSets []*SecretValues
 
-// Hider is a driver that knows values which must be nowhere.
-type Hider interface{ Hidden(k Key) *Hidden }
+// SecretSource is a driver that knows values which must be nowhere.
+type SecretSource interface {
+	SecretValues(k ModuleKey) *SecretValues
+}
 
 // SecretsOf collects what drivers hide.
-func SecretsOf(drivers []any) (s Secrets) {
+func SecretsOf(drivers []any) (s SecretSets) {
 	for _, d := range drivers {
-		if h, ok := d.(Hider); ok {
-			if hidden := h.Hidden(NewKey()); hidden != nil {
+		if h, ok := d.(SecretSource); ok {
+			if hidden := h.SecretValues(NewKey()); hidden != nil {
 				s = append(s, hidden)
 			}
 		}
@@ -85,7 +87,7 @@ func SecretsOf(drivers []any) (s Secrets) {
 }
 
 // None reports whether there is nothing to hide yet.
-func (s Secrets) None() bool {
+func (s SecretSets) None() bool {
 	for _, h := range s {
 		if h.replacer() != nil {
 			return false
@@ -96,7 +98,7 @@ func (s Secrets) None() bool {
 
 // Scrub takes the values out of a text, also where they stand in base64, in
 // hexadecimal, or escaped for a URL, for JSON, for Go or for HTML.
-func (s Secrets) Scrub(text string) string {
+func (s SecretSets) Scrub(text string) string {
 	for _, h := range s {
 		if out := h.replacer(); out != nil {
 			text = out.Replace(text)

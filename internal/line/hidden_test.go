@@ -8,17 +8,17 @@ import (
 	"github.com/remit-dev/remit/internal/line"
 )
 
-type hider struct{ h *line.Hidden }
+type hider struct{ h *line.SecretValues }
 
-func (d hider) Hidden(line.Key) *line.Hidden { return d.h }
+func (d hider) SecretValues(line.ModuleKey) *line.SecretValues { return d.h }
 
 // TestHidden: what is hidden goes, longer values first; nothing else does.
 func TestHidden(t *testing.T) {
-	var none line.Secrets
+	var none line.SecretSets
 	require.True(t, none.None())
 	require.Equal(t, "text", none.Scrub("text"))
 	require.Nil(t, line.SecretsOf([]any{1, hider{}}))
-	h := new(line.Hidden)
+	h := new(line.SecretValues)
 	s := line.SecretsOf([]any{1, hider{h}})
 	require.True(t, s.None())
 	h.Add("")

@@ -28,7 +28,7 @@ func newCall(t *testing.T, h host.Host, change ...func(*line.Config)) *line.Call
 	j := journal.Memory()
 	rec := revert.NewRecorder(j, h, "s_1").In("t_1")
 	own := journal.Ownership{Txn: "t_1", Owner: j.Owner()}
-	require.NoError(t, rec.Write(t.Context(), revert.Write{Lines: []revert.Line{{Body: &record.Begun{Owner: own.Owner}}}, Take: journal.Take{To: own}}))
+	require.NoError(t, rec.Write(t.Context(), revert.Write{Records: []revert.CallRecord{{Body: &record.Begun{Owner: own.Owner}}}, Take: journal.OwnerChange{To: own}}))
 	cfg := line.Config{
 		ID: "c_1", Key: "k", Tool: "test", Recorder: rec, Turns: line.NewTurns(h),
 		Gate:    func(context.Context, perm.ResourceAccess) (line.Ruling, error) { return line.Ruling{}, nil },
@@ -210,7 +210,7 @@ func TestThen(t *testing.T) {
 // and not beside it.
 func TestStill(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		waits := &line.Waits{}
+		waits := &line.WaitGraph{}
 		c := newCall(t, hosttest.New(1), func(cfg *line.Config) { cfg.Waits = waits })
 		id := c.Config().ID
 		op, err := c.Enter(t.Context())
@@ -235,5 +235,5 @@ func TestStill(t *testing.T) {
 		require.NoError(t, <-still)
 		require.NoError(t, waits.Still(t.Context(), id))
 	})
-	require.NoError(t, (*line.Waits)(nil).Still(t.Context(), "c"))
+	require.NoError(t, (*line.WaitGraph)(nil).Still(t.Context(), "c"))
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/remit-dev/remit/revert/journal"
 )
 
-// Piece is one of the tools that a call's tool is composed of.
-type Piece struct {
+// Part is one of the tools that a call's tool is composed of.
+type Part struct {
 	Name   string // among the parts
 	Tool   string
 	Key    string // operation key
@@ -25,15 +25,15 @@ type Piece struct {
 
 // Piece is the call as one of its parts sees it. It shares everything with the call, but
 // reaches no further than the part may, and its notes are its own.
-func (c *Call) Piece(p Piece) *Call {
-	in := &Call{cfg: c.cfg, within: &p.Within, prefix: c.prefix + p.Name + "/", shared: c.shared}
+func (c *Call) Piece(p Part) *Call {
+	in := &Call{cfg: c.cfg, within: &p.Within, prefix: c.prefix + p.Name + "/", sharedState: c.sharedState}
 	if c.within != nil {
 		less := c.within.Intersect(p.Within)
 		in.within = &less
 	}
 	in.cfg.Tool, in.cfg.Key, in.cfg.Class = p.Tool, p.Key, p.Class
-	if all := c.cfg.Bound; all != nil {
-		in.cfg.Bound = func() perm.Set { return all().Intersect(*in.within) }
+	if all := c.cfg.MaxAccesses; all != nil {
+		in.cfg.MaxAccesses = func() perm.Set { return all().Intersect(*in.within) }
 	}
 	return in
 }
@@ -80,20 +80,20 @@ func NotesOf(all map[string]json.RawMessage, prefix string) map[string]json.RawM
 	return own
 }
 
-// Mark is how far a part has come.
-type Mark struct {
+// PartProgress is how far a part has come.
+type PartProgress struct {
 	changes, handles, states int
 }
 
 // Mark is for Rollback.
-func (c *Call) Mark() Mark {
+func (c *Call) Mark() PartProgress {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return Mark{changes: len(c.changes), handles: len(c.handles), states: c.lefts}
+	return PartProgress{changes: len(c.changes), handles: len(c.handles), states: c.lefts}
 }
 
 // Own lists the numbers of the changes that the part, or one inside it, made since.
-func (c *Call) Own(since Mark) (own []int) {
+func (c *Call) Own(since PartProgress) (own []int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for i := since.changes; i < len(c.of); i++ {
@@ -104,13 +104,13 @@ func (c *Call) Own(since Mark) (own []int) {
 	return own
 }
 
-// ErrNotBack says that what a part did could not be taken back while its call went on.
-var ErrNotBack = errors.New("what it did could not be taken back")
+// ErrNotReverted says that what a part did could not be taken back while its call went on.
+var ErrNotReverted = errors.New("what it did could not be taken back")
 
 // Rollback takes back what a part did since the mark, while its call goes on: by changes of
 // the call like any other, so that whatever becomes of the process the call is taken back
 // as a whole. The part has returned.
-func (c *Call) Rollback(ctx context.Context, m Mark) error {
+func (c *Call) Rollback(ctx context.Context, m PartProgress) error {
 	c.unhand(ctx, m)
 	if err := c.forget(m.states); err != nil {
 		return err
@@ -119,12 +119,12 @@ func (c *Call) Rollback(ctx context.Context, m Mark) error {
 	if len(own) == 0 {
 		return nil
 	}
-	if c.cfg.Ways == nil {
-		return ErrNotBack
+	if c.cfg.Environment == nil {
+		return ErrNotReverted
 	}
-	w, err := c.cfg.Ways(ctx)
+	w, err := c.cfg.Environment(ctx)
 	if err != nil {
-		return fmt.Errorf("%w: %w", ErrNotBack, err)
+		return fmt.Errorf("%w: %w", ErrNotReverted, err)
 	}
 	var changes []effect.Change
 	all := c.Changes()
@@ -150,9 +150,9 @@ func (c *Call) Rollback(ctx context.Context, m Mark) error {
 }
 
 // unhand aborts the handles that the part opened, newest first.
-func (c *Call) unhand(ctx context.Context, m Mark) {
+func (c *Call) unhand(ctx context.Context, m PartProgress) {
 	c.mu.Lock()
-	var mine, rest []joined
+	var mine, rest []partHandle
 	for i, h := range c.handles {
 		if i >= m.handles && strings.HasPrefix(h.of, c.prefix) {
 			mine = append(mine, h)
@@ -161,53 +161,53 @@ func (c *Call) unhand(ctx context.Context, m Mark) {
 		}
 	}
 	c.handles = rest
-	c.commits = slices.ContainsFunc(rest, func(h joined) bool { return h.commits })
+	c.commits = slices.ContainsFunc(rest, func(h partHandle) bool { return h.commits })
 	c.mu.Unlock()
 	abort(ctx, mine)
 }
 
 // back takes changes of one scheme back.
-func (c *Call) back(ctx context.Context, w revert.Ways, name string, changes []effect.Change) error {
+func (c *Call) back(ctx context.Context, w revert.Environment, name string, changes []effect.Change) error {
 	at := slices.IndexFunc(w.Schemes, func(s revert.Scheme) bool { return s.Name() == name })
 	if at < 0 {
-		return fmt.Errorf("%w: nothing here knows how to restore %s resources", ErrNotBack, name)
+		return fmt.Errorf("%w: nothing here knows how to restore %s resources", ErrNotReverted, name)
 	}
 	scheme, keep := w.Schemes[at], c.cfg.Recorder.Journal()
 	steps, blobs, err := scheme.Plan(ctx, changes, keep)
 	if err != nil {
-		return fmt.Errorf("%w: %w", ErrNotBack, err)
+		return fmt.Errorf("%w: %w", ErrNotReverted, err)
 	}
 	var todo []effect.Change
 	for _, s := range steps {
 		if !s.Plan.Clean() {
-			return fmt.Errorf("%w: %s: %s", ErrNotBack, s.Plan, s.Why)
+			return fmt.Errorf("%w: %s: %s", ErrNotReverted, s.Plan, s.Why)
 		}
 		if s.Plan == effect.Restored {
 			todo = append(todo, s.Change)
 		}
 	}
 	if _, err := c.Intend(ctx, todo, blobs); err != nil {
-		return fmt.Errorf("%w: %w", ErrNotBack, err)
+		return fmt.Errorf("%w: %w", ErrNotReverted, err)
 	}
 	steps = slices.DeleteFunc(steps, func(s effect.Step) bool { return s.Plan != effect.Restored })
 	if len(steps) == 0 {
 		return nil
 	}
 	if err := c.cfg.Recorder.Host().Point(ctx, "line.rollback"); err != nil {
-		return fmt.Errorf("%w: %w", ErrNotBack, err)
+		return fmt.Errorf("%w: %w", ErrNotReverted, err)
 	}
 	for _, res := range apply(ctx, scheme, steps, keep) {
 		if !res.Outcome.Clean() {
-			return fmt.Errorf("%w: %s: %s", ErrNotBack, res.Outcome, res.Why)
+			return fmt.Errorf("%w: %s: %s", ErrNotReverted, res.Outcome, res.Why)
 		}
 	}
 	return nil
 }
 
 // apply does steps of one scheme, together if the scheme can: some have an order of their own.
-func apply(ctx context.Context, scheme revert.Scheme, steps []effect.Step, keep journal.Keeper) []effect.Result {
+func apply(ctx context.Context, scheme revert.Scheme, steps []effect.Step, keep journal.ContentStore) []effect.Result {
 	if s, ok := scheme.(interface {
-		ApplyAll(ctx context.Context, steps []effect.Step, keep journal.Keeper) []effect.Result
+		ApplyAll(ctx context.Context, steps []effect.Step, keep journal.ContentStore) []effect.Result
 	}); ok {
 		return s.ApplyAll(ctx, steps, keep)
 	}

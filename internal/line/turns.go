@@ -10,7 +10,7 @@ import (
 	"github.com/remit-dev/remit/revert"
 )
 
-// Turns lets the calls of one transaction change a resource one after the other,
+// ResourceLocks lets the calls of one transaction change a resource one after the other,
 // and one that lies above or below it, such as a folder and a file in it. Between
 // transactions the journal's claims do that.
 //
@@ -19,39 +19,39 @@ import (
 // it takes back lies on top, and the calls of a transaction can be taken back one
 // by one. Calls that would wait for each other in a circle do not wait: the one
 // that would close it is refused.
-type Turns struct {
+type ResourceLocks struct {
 	host  host.Host
 	mu    sync.Mutex                       // never held across a wait
 	held  map[string]string                // the call that has a resource
 	below map[string]map[string]bool       // held resources below a resource
 	own   map[string]map[string]*host.Lock // by call and resource: its operations among themselves
-	queue []*waiter                        // in the order in which they came
+	queue []*lockWaiter                    // in the order in which they came
 	then  map[string][]func()              // by call: run when it has ended
 }
 
-// waiter is an operation that waits for other calls.
-type waiter struct {
+// lockWaiter is an operation that waits for other calls.
+type lockWaiter struct {
 	call, resource string
 	gate           *host.Lock // opened once, by whoever makes way
 	refused        error      // set before gate opens
 }
 
-// CircleError refuses a wait that would never end.
-type CircleError struct{ Resource, Holder string }
+// DeadlockError refuses a wait that would never end.
+type DeadlockError struct{ Resource, Holder string }
 
-func (e *CircleError) Error() string {
+func (e *DeadlockError) Error() string {
 	return fmt.Sprintf("call %s of the same transaction is changing %s and waits for this one; do one after the other", e.Holder, e.Resource)
 }
 
 // NewTurns makes the turns of one transaction.
-func NewTurns(h host.Host) *Turns {
-	return &Turns{host: h, held: map[string]string{}, below: map[string]map[string]bool{}, own: map[string]map[string]*host.Lock{}, then: map[string][]func(){}}
+func NewTurns(h host.Host) *ResourceLocks {
+	return &ResourceLocks{host: h, held: map[string]string{}, below: map[string]map[string]bool{}, own: map[string]map[string]*host.Lock{}, then: map[string][]func(){}}
 }
 
 // Take waits until no other call has the resource, and no other operation of this
 // one. It returns the function that ends the operation; the call keeps the
 // resource until Leave. An operation that takes a resource twice waits for itself.
-func (t *Turns) Take(ctx context.Context, call, resource string) (release func(), err error) {
+func (t *ResourceLocks) Take(ctx context.Context, call, resource string) (release func(), err error) {
 	if t == nil {
 		return func() {}, nil
 	}
@@ -66,7 +66,7 @@ func (t *Turns) Take(ctx context.Context, call, resource string) (release func()
 	return sync.OnceFunc(own.Unlock), nil
 }
 
-func (t *Turns) within(call, resource string) *host.Lock {
+func (t *ResourceLocks) within(call, resource string) *host.Lock {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.own[call] == nil {
@@ -81,7 +81,7 @@ func (t *Turns) within(call, resource string) *host.Lock {
 }
 
 // takeOver makes a call the holder of a resource, if it is not.
-func (t *Turns) takeOver(ctx context.Context, call, resource string) error {
+func (t *ResourceLocks) takeOver(ctx context.Context, call, resource string) error {
 	w, err := t.join(call, resource)
 	if w == nil || err != nil {
 		return err
@@ -93,7 +93,7 @@ func (t *Turns) takeOver(ctx context.Context, call, resource string) error {
 }
 
 // join makes the call the holder at once, or lets it wait.
-func (t *Turns) join(call, resource string) (*waiter, error) {
+func (t *ResourceLocks) join(call, resource string) (*lockWaiter, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	others := t.others(call, resource)
@@ -102,16 +102,16 @@ func (t *Turns) join(call, resource string) (*waiter, error) {
 	}
 	for _, o := range others {
 		if t.waitsFor(o, call, map[string]bool{}) {
-			return nil, &CircleError{Resource: resource, Holder: o}
+			return nil, &DeadlockError{Resource: resource, Holder: o}
 		}
 	}
-	w := &waiter{call: call, resource: resource, gate: host.NewClosedLock(t.host, "line.turn")}
+	w := &lockWaiter{call: call, resource: resource, gate: host.NewClosedLock(t.host, "line.turn")}
 	t.queue = append(t.queue, w)
 	return w, nil
 }
 
 // leaves takes a waiter out of the queue; false: it was let through already.
-func (t *Turns) leaves(w *waiter) bool {
+func (t *ResourceLocks) leaves(w *lockWaiter) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for i, other := range t.queue {
@@ -124,14 +124,14 @@ func (t *Turns) leaves(w *waiter) bool {
 }
 
 // others lists the calls that have what a call may not have beside them.
-func (t *Turns) others(call, resource string) (calls []string) {
+func (t *ResourceLocks) others(call, resource string) (calls []string) {
 	add := func(at string) {
 		if holder, ok := t.held[at]; ok && holder != call {
 			calls = append(calls, holder)
 		}
 	}
 	add(resource)
-	for above := range revert.Above(resource) {
+	for above := range revert.Ancestors(resource) {
 		add(above)
 	}
 	for at := range t.below[resource] {
@@ -141,7 +141,7 @@ func (t *Turns) others(call, resource string) (calls []string) {
 }
 
 // waitsFor reports whether a call waits, however indirectly, for another.
-func (t *Turns) waitsFor(from, to string, seen map[string]bool) bool {
+func (t *ResourceLocks) waitsFor(from, to string, seen map[string]bool) bool {
 	if from == to {
 		return true
 	}
@@ -164,12 +164,12 @@ func (t *Turns) waitsFor(from, to string, seen map[string]bool) bool {
 
 // hold gives a call a resource, unless others who wait for it would then wait in
 // a circle with another operation of the call.
-func (t *Turns) hold(call, resource string) error {
+func (t *ResourceLocks) hold(call, resource string) error {
 	if t.held[resource] == call {
 		return nil
 	}
 	t.held[resource] = call
-	for above := range revert.Above(resource) {
+	for above := range revert.Ancestors(resource) {
 		if t.below[above] == nil {
 			t.below[above] = map[string]bool{}
 		}
@@ -182,7 +182,7 @@ func (t *Turns) hold(call, resource string) error {
 		for _, o := range t.others(call, w.resource) {
 			if t.waitsFor(o, call, map[string]bool{}) {
 				t.free(resource)
-				return &CircleError{Resource: resource, Holder: o}
+				return &DeadlockError{Resource: resource, Holder: o}
 			}
 		}
 	}
@@ -191,7 +191,7 @@ func (t *Turns) hold(call, resource string) error {
 
 // Then runs f when a call gives back what it has: verified, or taken back; what came last first. It reports whether anybody
 // will.
-func (t *Turns) Then(call string, f func()) bool {
+func (t *ResourceLocks) Then(call string, f func()) bool {
 	if t == nil {
 		return false
 	}
@@ -203,7 +203,7 @@ func (t *Turns) Then(call string, f func()) bool {
 
 // Leave gives back everything that a call has. It has ended: none of its
 // operations runs or waits any more.
-func (t *Turns) Leave(call string) {
+func (t *ResourceLocks) Leave(call string) {
 	if t == nil {
 		return
 	}
@@ -212,7 +212,7 @@ func (t *Turns) Leave(call string) {
 	}
 }
 
-func (t *Turns) leave(call string) []func() {
+func (t *ResourceLocks) leave(call string) []func() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	then := t.then[call]
@@ -236,9 +236,9 @@ func (t *Turns) leave(call string) []func() {
 	return then
 }
 
-func (t *Turns) free(resource string) {
+func (t *ResourceLocks) free(resource string) {
 	delete(t.held, resource)
-	for above := range revert.Above(resource) {
+	for above := range revert.Ancestors(resource) {
 		if delete(t.below[above], resource); len(t.below[above]) == 0 {
 			delete(t.below, above)
 		}

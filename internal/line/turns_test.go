@@ -48,7 +48,7 @@ func TestTurnsAreTaken(t *testing.T) {
 		synctest.Wait()
 		require.Equal(t, []int{0, 1, 2}, []int{<-order, <-order, <-order})
 		turns.Leave("d")
-		var nobody *line.Turns
+		var nobody *line.ResourceLocks
 		release, err := nobody.Take(t.Context(), "c", "a")
 		require.NoError(t, err)
 		release()
@@ -104,9 +104,9 @@ func TestNoCircle(t *testing.T) {
 		synctest.Wait()
 		go func() { got <- take("2", "of 3") }()
 		synctest.Wait()
-		var circle *line.CircleError
+		var circle *line.DeadlockError
 		require.ErrorAs(t, take("3", "of 1"), &circle)
-		require.Equal(t, line.CircleError{Resource: "of 1", Holder: "1"}, *circle)
+		require.Equal(t, line.DeadlockError{Resource: "of 1", Holder: "1"}, *circle)
 		require.Contains(t, circle.Error(), "call 1")
 		require.Empty(t, got)
 		turns.Leave("3")

@@ -128,8 +128,8 @@ func TestRead(t *testing.T) {
 }
 
 func TestMentions(t *testing.T) {
-	one := func(argument string) link.Mention {
-		all := link.Mentions(argument)
+	one := func(argument string) link.Match {
+		all := link.Find(argument)
 		require.Len(t, all, 1, argument)
 		return all[0]
 	}
@@ -141,8 +141,8 @@ func TestMentions(t *testing.T) {
 		require.Empty(t, one(odd).Forms, odd)
 		require.LessOrEqual(t, len(one(odd).Text), 210)
 	}
-	require.Len(t, link.Mentions("a https://a.example/r?u=https://b.example b https://c.example"), 2, "what is inside a URL is a part of it")
-	require.Empty(t, link.Mentions("nothing: here"))
+	require.Len(t, link.Find("a https://a.example/r?u=https://b.example b https://c.example"), 2, "what is inside a URL is a part of it")
+	require.Empty(t, link.Find("nothing: here"))
 	require.Equal(t, []string{"a", "b", "c", "d"}, slices.Collect(link.Texts([]byte(`{"a":["b",1,{"c":"d"}],`))))
 }
 
@@ -162,6 +162,6 @@ func FuzzRead(f *testing.F) {
 			require.True(t, ok, url)
 			require.Equal(t, url, again)
 		}
-		link.Mentions(text)
+		link.Find(text)
 	})
 }

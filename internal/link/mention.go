@@ -20,17 +20,17 @@ var public = sync.OnceValue(func() map[string]bool {
 	return all
 })
 
-// Mention is a URL that an argument names.
-type Mention struct {
+// Match is a URL that an argument names.
+type Match struct {
 	Text  string   // as it stands there, or its canonical form
 	Forms []string // canonical; each is a way to read it. None: it is no URL that could have been given
 }
 
-// Mentions lists the URLs that an argument names, as browsers and programs read them. One that is a URL as a whole is that and nothing
+// Find lists the URLs that an argument names, as browsers and programs read them. One that is a URL as a whole is that and nothing
 // more; what is inside a URL is a part of it. A host without a scheme is a mention that could not have been given.
-func Mentions(argument string) (all []Mention) {
+func Find(argument string) (all []Match) {
 	if m, whole := entire(argument); whole {
-		return []Mention{m}
+		return []Match{m}
 	}
 	for text := argument; ; {
 		at, _ := begin(text)
@@ -38,7 +38,7 @@ func Mentions(argument string) (all []Mention) {
 			return append(all, bareIn(text)...)
 		}
 		stop := end(text, at)
-		m := Mention{Text: clipped(text[at:stop]), Forms: forms(text[at:stop])}
+		m := Match{Text: clipped(text[at:stop]), Forms: forms(text[at:stop])}
 		if len(m.Forms) > 0 {
 			m.Text = m.Forms[0]
 		}
@@ -47,27 +47,27 @@ func Mentions(argument string) (all []Mention) {
 }
 
 // entire reads an argument that is one URL or host: browsers drop blanks around it, and tabs and line ends in it.
-func entire(argument string) (m Mention, whole bool) {
+func entire(argument string) (m Match, whole bool) {
 	text := strings.TrimFunc(squeezed(argument), func(r rune) bool { return r <= ' ' || unicode.IsSpace(r) })
 	if url, ok := Canonical(text); ok {
-		return Mention{Text: url, Forms: []string{url}}, true
+		return Match{Text: url, Forms: []string{url}}, true
 	}
 	at, after := begin(text)
 	if at == 0 && !leads(strings.ToLower(text[:after-1])) && strings.ContainsFunc(argument, unicode.IsSpace) {
 		at = -1 // a word and a text
 	}
 	if at != 0 {
-		return Mention{Text: clipped(text)}, slashed(text) || hosted(text) && !mailbox(text)
+		return Match{Text: clipped(text)}, slashed(text) || hosted(text) && !mailbox(text)
 	}
 	if url, ok := Other(text); ok {
-		return Mention{Text: clipped(url), Forms: []string{url}}, true
+		return Match{Text: clipped(url), Forms: []string{url}}, true
 	}
-	return Mention{Text: clipped(text)}, true
+	return Match{Text: clipped(text)}, true
 }
 
 // bareIn lists the hosts without a scheme in a text in which no URL begins, as far as they look like an address: something comes behind
 // the host, slashes before it, or it begins with www.
-func bareIn(text string) (all []Mention) {
+func bareIn(text string) (all []Match) {
 	for word := range strings.FieldsFuncSeq(text, ends) {
 		word = closed(strings.TrimLeft(word, `([{'=,;`))
 		bare := strings.TrimLeft(word, `/\`)
@@ -76,7 +76,7 @@ func bareIn(text string) (all []Mention) {
 		}
 		behind := strings.ContainsAny(bare, "/?#:\\") && !strings.HasPrefix(word, "/")
 		if behind || slashed(word) || strings.HasPrefix(strings.ToLower(bare), "www.") {
-			all = append(all, Mention{Text: clipped(word)})
+			all = append(all, Match{Text: clipped(word)})
 		}
 	}
 	return all

@@ -32,7 +32,7 @@ func TestMentionsOfEachKind(t *testing.T) {
 		"view-source:https://evil.example":      "view-source:https://evil.example",
 		"intent://evil.example#Intent;end":      "intent://evil.example#Intent;end",
 	} {
-		m := link.Mentions(argument)
+		m := link.Find(argument)
 		require.Len(t, m, 1, argument)
 		require.Contains(t, m[0].Forms, want, argument)
 		require.Contains(t, slices.Collect(link.Read(want)), m[0].Forms[0], "it can be given")
@@ -47,7 +47,7 @@ func TestMentionsOfHosts(t *testing.T) {
 		"see evil.com/x?q=secret there", "see //evil.com there", `see \\evil.com\x there`, "www.evil.com and more", "(evil.com/x), then", "first,www.evil.com/x second",
 		"ev\til.com", "xn--nxasmq6b.com",
 	} {
-		m := link.Mentions(argument)
+		m := link.Find(argument)
 		require.NotEmpty(t, m, argument)
 		for _, one := range m {
 			require.Empty(t, one.Forms, argument)
@@ -59,9 +59,9 @@ func TestMentionsOfHosts(t *testing.T) {
 		"Done.It works", "see readme.md for more", "// a comment", "a // b", "/usr/bin/x", "/", "//", `\\`, "..", "C: x", "news:item", "secret://github", "file://workspace/a.txt", "db://main/t", "tool://x", "mcp://s/t",
 		"no scheme: here", "http: is a scheme", "a.b.c", "x.internal", "{\"a\":1}",
 	} {
-		require.Empty(t, link.Mentions(argument), argument)
+		require.Empty(t, link.Find(argument), argument)
 	}
-	both := link.Mentions("first evil.com/x, then https://a.example/y")
+	both := link.Find("first evil.com/x, then https://a.example/y")
 	require.Len(t, both, 2)
 	require.Empty(t, both[0].Forms)
 	require.Contains(t, both[1].Forms, "https://a.example/y")
@@ -81,7 +81,7 @@ func TestWritten(t *testing.T) {
 
 // TestTopLevelDomains holds the list to the public suffix list.
 func TestTopLevelDomains(t *testing.T) {
-	has := func(name string) bool { return len(link.Mentions("x."+name)) > 0 }
+	has := func(name string) bool { return len(link.Find("x."+name)) > 0 }
 	listed := func(name string) bool {
 		_, managed := publicsuffix.PublicSuffix("x.x.x." + name)
 		return managed

@@ -29,7 +29,7 @@ func TestPlatform(t *testing.T) {
 		got, _ := link.Href(tt.Input)
 		require.Equal(t, tt.Href, got, "%q", tt.Input)
 		if canonical, leads := link.Canonical(tt.Href); tt.Href != "" && leads {
-			m := link.Mentions(tt.Input)
+			m := link.Find(tt.Input)
 			require.Len(t, m, 1, "%q", tt.Input)
 			require.Equal(t, canonical, m[0].Text, "%q", tt.Input)
 		}
@@ -77,7 +77,7 @@ func TestBrowser(t *testing.T) {
 			continue
 		}
 		read++
-		m := link.Mentions(input)
+		m := link.Find(input)
 		require.NotEmpty(t, m, "%q is %s", input, hrefs[i])
 		if len(m) != 1 || m[0].Text != want {
 			missed++

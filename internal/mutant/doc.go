@@ -8,7 +8,7 @@
 //     of Sync, SyncDir and SyncAll. Broken, nothing is made durable.
 //   - token: a comparison of versions, a call of Same or same. Broken, all versions
 //     are the same, or no two are.
-//   - lease: what keeps others out. A call of Quiet, comparisons with a Fence, and
+//   - lease: what keeps others out. A call of TryLease, comparisons with a Fence, and
 //     assignments to Fence and Claims. Broken, nobody is kept out.
 //   - check: an if statement that refuses, or does what must not be left out, where
 //     none of the kinds above is in it. Broken, its condition never holds. It exists

@@ -29,7 +29,7 @@ type disk struct{ synced, busy, left bool }
 
 func (d *disk) Sync() error { d.synced = true; return nil }
 
-func (d *disk) Quiet(name string) error {
+func (d *disk) TryLease(name string) error {
 	if d.busy {
 		return errBusy
 	}
@@ -57,7 +57,7 @@ func (d *disk) Put(was, now token, me string, by owner) (write, error) {
 		return w, errBusy
 	}
 	//mutant:lease
-	if err := d.Quiet(me); err != nil {
+	if err := d.TryLease(me); err != nil {
 		return w, err
 	}
 	//mutant:order

@@ -39,8 +39,8 @@ type File struct {
 	set   *token.FileSet
 }
 
-// Complaint is a place without its tag, or a tag without its place.
-type Complaint struct {
+// TagError is a place without its tag, or a tag without its place.
+type TagError struct {
 	Line int
 	Text string
 }
@@ -48,7 +48,7 @@ type Complaint struct {
 const prefix = "//mutant:"
 
 // Read finds the places of a file. What it complains of is missing in Sites.
-func Read(path string, text []byte) (*File, []Complaint, error) {
+func Read(path string, text []byte) (*File, []TagError, error) {
 	f := &File{Path: path, text: text, set: token.NewFileSet()}
 	parsed, err := parser.ParseFile(f.set, path, text, parser.ParseComments)
 	if err != nil {
@@ -71,7 +71,7 @@ func Read(path string, text []byte) (*File, []Complaint, error) {
 			r.complain(t.line, "the tag %s%s stands above no such place", prefix, t.kind)
 		}
 	}
-	slices.SortFunc(r.complaints, func(a, b Complaint) int { return a.Line - b.Line })
+	slices.SortFunc(r.complaints, func(a, b TagError) int { return a.Line - b.Line })
 	return f, r.complaints, nil
 }
 
@@ -87,11 +87,11 @@ type reader struct {
 	tags       map[int]*tag // by line
 	names      map[string]int
 	function   string
-	complaints []Complaint
+	complaints []TagError
 }
 
 func (r *reader) complain(line int, format string, args ...any) {
-	r.complaints = append(r.complaints, Complaint{line, fmt.Sprintf(format, args...)})
+	r.complaints = append(r.complaints, TagError{line, fmt.Sprintf(format, args...)})
 }
 
 func (r *reader) comment(c *ast.Comment) {
@@ -228,7 +228,7 @@ func called(name string, args int) Kind {
 		return Barrier
 	case (name == "Same" || name == "same") && args > 0:
 		return Token
-	case name == "Quiet" && args == 1:
+	case name == "TryLease" && args == 1:
 		return Lease
 	}
 	return ""

@@ -117,7 +117,7 @@ func bareOnly(t *testing.T) {
 
 // bareRun runs a script with a root that it writes directly and one that it only
 // reads.
-func bareRun(t *testing.T, root, other, script string) (string, Exit, Reached) {
+func bareRun(t *testing.T, root, other, script string) (string, Exit, Protections) {
 	out, exit, p := finish(t, Spec{
 		Argv: []string{"sh", "-c", script}, Dir: root, Env: []string{"PATH=/usr/bin:/bin", "OTHER=" + other}, Require: Partial,
 		Roots: []Root{{Dir: root, View: Direct}, {Dir: other, View: Read}},

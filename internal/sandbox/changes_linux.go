@@ -19,7 +19,7 @@ import (
 // Changes lists what a program wrote in a root that it saw through an overlay,
 // folders before what is in them and names sorted as bytes. It is called after
 // Wait.
-func (p *Process) Changes(root string) ([]Written, error) {
+func (p *Process) Changes(root string) ([]OverlayEntry, error) {
 	if n, ok := p.native[root]; ok {
 		return n.changes()
 	}
@@ -74,7 +74,7 @@ const stride = 32
 
 // written walks an upper folder. The overlay notes only at the topmost of the
 // folders that took a place which of them begin empty.
-func written(upper *os.File) (all []Written, err error) {
+func written(upper *os.File) (all []OverlayEntry, err error) {
 	var walk func(from *os.File, rel, name string, depth int, replaced bool) error
 	walk = func(from *os.File, rel, name string, depth int, replaced bool) error {
 		w, err := look(from, rel, userBooks)
@@ -120,7 +120,7 @@ func readNames(upper *os.File, name string) ([]string, error) {
 }
 
 // Look describes one name of a folder that a program wrote in as it is, without an overlay.
-func Look(dir *os.File, name string) (Written, error) { return look(dir, name, "") }
+func Look(dir *os.File, name string) (OverlayEntry, error) { return look(dir, name, "") }
 
 // userBooks begin the attributes in which an overlay of a user namespace keeps its
 // books, beside those of programs.
@@ -128,17 +128,17 @@ const userBooks = "user.overlay."
 
 // look describes one name of a folder. Attributes that begin with books are an
 // overlay's own; books is empty where there are none.
-func look(upper *os.File, name, books string) (Written, error) {
+func look(upper *os.File, name, books string) (OverlayEntry, error) {
 	pin, err := openBelow(upper, name, unix.O_PATH)
 	if err != nil {
-		return Written{}, err
+		return OverlayEntry{}, err
 	}
 	defer func() { _ = pin.Close() }()
 	var is unix.Stat_t
 	if err := unix.Fstat(int(pin.Fd()), &is); err != nil {
-		return Written{}, &fs.PathError{Op: "stat", Path: name, Err: err}
+		return OverlayEntry{}, &fs.PathError{Op: "stat", Path: name, Err: err}
 	}
-	w := Written{
+	w := OverlayEntry{
 		Name: name, Kind: kindOf(is), Mode: modeOf(is.Mode), Mtime: time.Unix(is.Mtim.Unix()).UTC(), Size: is.Size,
 		Unseen: books, Ino: is.Ino, Links: uint64(is.Nlink), Dev: uint64(is.Rdev), Uid: is.Uid, Gid: is.Gid, //nolint:unconvert // other widths elsewhere
 	}
@@ -150,7 +150,7 @@ func look(upper *os.File, name, books string) (Written, error) {
 	case Deleted, Other:
 	}
 	if err != nil {
-		return Written{}, &fs.PathError{Op: "look at", Path: name, Err: err}
+		return OverlayEntry{}, &fs.PathError{Op: "look at", Path: name, Err: err}
 	}
 	return w, nil
 }
@@ -191,7 +191,7 @@ func readlink(pin *os.File) (string, error) {
 
 // attributes reads those of a file or folder, and what the overlay notes in some of
 // its own.
-func (w *Written) attributes(pin *os.File, prefix string) error {
+func (w *OverlayEntry) attributes(pin *os.File, prefix string) error {
 	at := fmt.Sprintf("/proc/self/fd/%d", pin.Fd()) // an attribute needs a path, or a file open for reading
 	names, err := sized(func(buf []byte) (int, error) { return unix.Listxattr(at, buf) })
 	if err != nil {
@@ -229,7 +229,7 @@ func (w *Written) attributes(pin *os.File, prefix string) error {
 
 // escaped is what the program called an attribute that the overlay had to give
 // another name; "" for those of the overlay itself.
-func (*Written) escaped(rest string) string {
+func (*OverlayEntry) escaped(rest string) string {
 	if rest, theirs := strings.CutPrefix(rest, "overlay."); theirs {
 		return "user.overlay." + rest
 	}

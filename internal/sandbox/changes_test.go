@@ -39,7 +39,7 @@ func newRoot(t *testing.T) string {
 	return root
 }
 
-func words(w Written) string {
+func words(w OverlayEntry) string {
 	text := fmt.Sprintf("%s %s", w.Name, w.Kind)
 	switch {
 	case w.Kind == Link:

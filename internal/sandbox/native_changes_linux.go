@@ -22,7 +22,7 @@ const rootBooks = "trusted.overlay."
 //
 // What is listed can be read when the root has changed since, so each file that the
 // overlay still takes from the root is copied up.
-func (n *native) changes() ([]Written, error) {
+func (n *native) changes() ([]OverlayEntry, error) {
 	for again := false; ; again = true {
 		w := nativeWalk{native: n, inodes: map[[2]uint64]uint64{}}
 		if err := w.walk(".", false, false); err != nil {
@@ -47,7 +47,7 @@ func (n *native) changes() ([]Written, error) {
 type nativeWalk struct {
 	*native
 
-	all    []Written
+	all    []OverlayEntry
 	inodes map[[2]uint64]uint64 // a number of its own for each file, by device and inode
 }
 
@@ -59,7 +59,7 @@ func (w *nativeWalk) walk(name string, replaced, moved bool) error {
 		return err
 	}
 	if books.deleted {
-		w.all = append(w.all, Written{Name: name, Kind: Deleted})
+		w.all = append(w.all, OverlayEntry{Name: name, Kind: Deleted})
 		return nil
 	}
 	is, err := look(w.view, name, "")

@@ -33,7 +33,7 @@ func (n *native) close() {
 
 // attach makes the overlays that this process can make, and returns their mounts for
 // the shim, in the order of the roots. The shim makes the others.
-func (p *Process) attach(spec Spec, order *shim.Order) (mounts []int) {
+func (p *Process) attach(spec Spec, order *shim.StartRequest) (mounts []int) {
 	p.native = map[string]*native{}
 	for i := range order.Roots {
 		r := &order.Roots[i]

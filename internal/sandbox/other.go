@@ -23,7 +23,7 @@ func Start(context.Context, Shim, Spec, Stdio) (*Process, error) {
 }
 
 // Reached says that there is no sandbox.
-func (*Process) Reached() Reached { return Reached{} }
+func (*Process) Reached() Protections { return Protections{} }
 
 // Pause fails.
 func (*Process) Pause(context.Context) error { return ErrNoSandbox }
@@ -41,7 +41,7 @@ func (*Process) Wait() (Exit, error) { return Exit{Code: -1}, ErrNoSandbox }
 func (*Process) Close() error { return nil }
 
 // Changes fails.
-func (*Process) Changes(string) ([]Written, error) { return nil, ErrNoSandbox }
+func (*Process) Changes(string) ([]OverlayEntry, error) { return nil, ErrNoSandbox }
 
 // Open fails.
 func (*Process) Open(string, string) (*os.File, error) { return nil, ErrNoSandbox }
@@ -52,8 +52,8 @@ func Lasting(string) bool { return false }
 // Now fails: no program runs here that a change could be held against.
 func Now() (time.Time, error) { return time.Time{}, ErrNoSandbox }
 
-func findWay(context.Context, Shim, string, string, string) (Way, error) {
-	return Way{}, fmt.Errorf("%w: %s has none that remit can use", ErrNoSandbox, runtime.GOOS)
+func probeWriteMode(context.Context, Shim, string, string, string) (WriteMode, error) {
+	return WriteMode{}, fmt.Errorf("%w: %s has none that remit can use", ErrNoSandbox, runtime.GOOS)
 }
 
 // Foreign finds nothing: there are no overlays.

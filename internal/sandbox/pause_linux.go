@@ -44,8 +44,8 @@ func (p *Process) Pause(ctx context.Context) error {
 	}
 }
 
-// halted is what did not stand yet when it was looked.
-type halted struct {
+// pausedProcess is what did not stand yet when it was looked.
+type pausedProcess struct {
 	running int
 	waiting []int // in the kernel, which lets none of them be stopped before it is done
 }
@@ -53,7 +53,7 @@ type halted struct {
 var errOver = errors.New("the sandbox has gone")
 
 // halt tells all to stop that does not stand.
-func (p *Process) halt() (h halted, err error) {
+func (p *Process) halt() (h pausedProcess, err error) {
 	p.ending.Lock() // while it is held the shim's number is nobody else's
 	defer p.ending.Unlock()
 	if p.over {

@@ -194,7 +194,7 @@ func anotherShim() error {
 	if err != nil {
 		return err
 	}
-	order := shim.Order{
+	order := shim.StartRequest{
 		Argv: []string{exe}, Env: append([]string{probeEnv + "=read outside"}, os.Environ()...), Dir: "/", Scratch: "/tmp", System: []string{"/"},
 		Limits:  shim.Limits{Processes: 100, Files: 100, FileSize: 1 << 30, Data: 1 << 30, Scratch: 1 << 20, CPU: 60},
 		Without: []string{"descriptors", "dumpable", "capabilities", "landlock", "seccomp", "limits"},

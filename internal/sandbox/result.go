@@ -41,9 +41,9 @@ const (
 	Other   Kind = "other"   // a socket, a pipe, a device
 )
 
-// Written is one name that the program wrote, or that lies above one that it
+// OverlayEntry is one name that the program wrote, or that lies above one that it
 // did: what a folder was only walked through for looks as it does in the root.
-type Written struct {
+type OverlayEntry struct {
 	Name     string // below the root, slash-separated; "." is the root itself
 	Kind     Kind
 	Mode     fs.FileMode // permission bits, setuid, setgid and sticky

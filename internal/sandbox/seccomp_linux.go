@@ -197,8 +197,8 @@ func ret(value uint32) bpf.Instruction { return bpf.RetConstant{Val: value} }
 
 func always(value uint32) []bpf.Instruction { return []bpf.Instruction{ret(value)} }
 
-// span is a row of system calls that are treated alike.
-type span struct {
+// syscallRange is a row of system calls that are treated alike.
+type syscallRange struct {
 	first uint32
 	then  []bpf.Instruction
 }
@@ -209,18 +209,18 @@ type span struct {
 // is loaded, and for many at each call.
 func (d doors) filter() []bpf.Instruction {
 	all, allow := d.answers(), always(retAllow)
-	spans := []span{{0, allow}}
+	spans := []syscallRange{{0, allow}}
 	for nr := uint32(0); nr <= lastKnown; nr++ {
 		then, ok := all[nr]
 		if !ok {
 			then = allow
 		}
 		if !slices.Equal(then, spans[len(spans)-1].then) {
-			spans = append(spans, span{nr, then})
+			spans = append(spans, syscallRange{nr, then})
 		}
 	}
 	// Also x32, whose numbers begin far above.
-	spans = append(spans, span{lastKnown + 1, []bpf.Instruction{bpf.RetConstant{Val: retNoSys}}})
+	spans = append(spans, syscallRange{lastKnown + 1, []bpf.Instruction{bpf.RetConstant{Val: retNoSys}}})
 	return append([]bpf.Instruction{
 		bpf.LoadAbsolute{Off: offArch, Size: 4},
 		bpf.JumpIf{Cond: bpf.JumpEqual, Val: auditArch, SkipTrue: 1},
@@ -229,7 +229,7 @@ func (d doors) filter() []bpf.Instruction {
 	}, halves(spans)...)
 }
 
-func halves(spans []span) []bpf.Instruction {
+func halves(spans []syscallRange) []bpf.Instruction {
 	if len(spans) == 1 {
 		return spans[0].then
 	}

@@ -118,9 +118,9 @@ func TestFilter(t *testing.T) {
 
 // TestHalves: also what is further away than one jump reaches is found.
 func TestHalves(t *testing.T) {
-	spans := []span{{0, []bpf.Instruction{bpf.RetConstant{Val: 0}}}}
+	spans := []syscallRange{{0, []bpf.Instruction{bpf.RetConstant{Val: 0}}}}
 	for i := uint32(1); i < 1000; i++ {
-		spans = append(spans, span{i * 3, []bpf.Instruction{bpf.RetConstant{Val: i}}})
+		spans = append(spans, syscallRange{i * 3, []bpf.Instruction{bpf.RetConstant{Val: i}}})
 	}
 	vm, err := bpf.NewVM(append([]bpf.Instruction{bpf.LoadAbsolute{Off: offNumber, Size: 4}}, halves(spans)...))
 	require.NoError(t, err)

@@ -16,7 +16,7 @@ type Level int
 // The levels. The zero value is the weakest.
 const (
 	None    Level = iota // no sandbox
-	Partial              // something is missing, see Reached.Missing
+	Partial              // something is missing, see Protections.Missing
 	Strict               // every layer
 )
 
@@ -41,8 +41,8 @@ func ParseLevel(text string) (Level, error) {
 	return None, fmt.Errorf("there is no sandbox level %q; there are none, partial and strict", text)
 }
 
-// Reached is what a run really had.
-type Reached struct {
+// Protections is what a run really had.
+type Protections struct {
 	Level    Level    `json:"level"`
 	Missing  []string `json:"missing,omitempty"` // each layer that is not there, and why
 	Landlock int      `json:"landlock"`          // version of the kernel's Landlock, 0: none
@@ -56,7 +56,7 @@ type Reached struct {
 }
 
 // unsupervised is what a program meets where nothing renames folders for it.
-func (r Reached) unsupervised() Restriction {
+func (r Protections) unsupervised() Restriction {
 	return Restriction{"rename", "rename of a folder: in the sandbox it fails as between two file systems (EXDEV) because " + r.Unsupervised + "; copy and remove the folder"}
 }
 

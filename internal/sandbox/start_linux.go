@@ -41,7 +41,7 @@ type Process struct {
 	alone   bool // the shim is process 1 of a namespace: with it all others end
 	scratch string
 	group   *group
-	reached Reached
+	reached Protections
 	uppers  map[string]*os.File // by root
 	order   []string            // the roots of uppers that the shim made, as it numbers them
 	native  map[string]*native  // overlays that this process made, by root
@@ -139,7 +139,7 @@ func (p *Process) begin(spec Spec, without string) error {
 func (p *Process) heard(spec Spec, m shim.Message) error {
 	switch m.Kind {
 	case shim.Began:
-		p.reached = Reached{Level: Level(m.Level), Missing: m.Missing, Landlock: m.Landlock, Moves: p.moves}
+		p.reached = Protections{Level: Level(m.Level), Missing: m.Missing, Landlock: m.Landlock, Moves: p.moves}
 		if m.Alone != "" && len(p.order) > 0 {
 			p.reached.Unsupervised = "the kernel has no supervision of system calls to give: " + m.Alone
 		}
@@ -159,7 +159,7 @@ func (p *Process) heard(spec Spec, m shim.Message) error {
 }
 
 // bare orders what can be had without namespaces.
-func (p *Process) bare(order *shim.Order, why string) (err error) {
+func (p *Process) bare(order *shim.StartRequest, why string) (err error) {
 	if p.scratch, err = os.MkdirTemp("", "remit-sandbox-"); err != nil {
 		return err
 	}
@@ -174,7 +174,7 @@ func (p *Process) bare(order *shim.Order, why string) (err error) {
 // bound puts the shim into a control group, where that is of use: to bound memory,
 // and to kill where no namespace does. A bound that was asked for and cannot be had
 // is missing; that there are no groups is else nothing amiss.
-func (p *Process) bound(spec Spec, order *shim.Order) {
+func (p *Process) bound(spec Spec, order *shim.StartRequest) {
 	if spec.Limits.Memory <= 0 && p.alone {
 		return
 	}
@@ -195,7 +195,7 @@ func (p *Process) bound(spec Spec, order *shim.Order) {
 }
 
 // order is what the shim is told.
-func (s Spec) order(namespaces bool) (*shim.Order, error) {
+func (s Spec) order(namespaces bool) (*shim.StartRequest, error) {
 	l := s.Limits.withDefaults()
 	// A copy of a root has no socket of the host in it. A root itself may.
 	live := slices.ContainsFunc(s.Roots, func(r Root) bool { return r.View == Direct && r.Upper == "" })
@@ -211,7 +211,7 @@ func (s Spec) order(namespaces bool) (*shim.Order, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := &shim.Order{
+	o := &shim.StartRequest{
 		Argv: s.Argv, Env: s.Env, Path: Path, Dir: s.Dir, System: s.System, Network: s.Network, Loopback: own, Namespaces: namespaces, Filter: code, Plain: plain, Require: int(s.Require), Try: s.try, Without: s.without,
 		Limits: shim.Limits{
 			Processes: uint64(l.Processes), Files: uint64(l.Files), FileSize: uint64(l.FileSize), //nolint:gosec // positive
@@ -231,7 +231,7 @@ func (s Spec) order(namespaces bool) (*shim.Order, error) {
 }
 
 // overlays are the roots that the shim makes overlays of.
-func overlays(o *shim.Order) (roots []string) {
+func overlays(o *shim.StartRequest) (roots []string) {
 	for _, r := range o.Roots {
 		if r.View == shim.Overlay && !r.Attached {
 			roots = append(roots, r.Dir)
@@ -363,7 +363,7 @@ func identity(file string) (maps []syscall.SysProcIDMap, err error) {
 }
 
 // Reached says what the run really has.
-func (p *Process) Reached() Reached { return p.reached }
+func (p *Process) Reached() Protections { return p.reached }
 
 // Kill ends the program and everything that it started, at once.
 func (p *Process) Kill() {

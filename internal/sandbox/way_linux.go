@@ -10,25 +10,25 @@ import (
 	"syscall"
 )
 
-func findWay(ctx context.Context, shim Shim, root, upper, why string) (Way, error) {
+func probeWriteMode(ctx context.Context, shim Shim, root, upper, why string) (WriteMode, error) {
 	spec := Spec{Argv: []string{"-"}, Roots: []Root{{Dir: root, View: Overlay, Upper: upper}}, try: true}
 	if why == "" {
 		reached, err := try(ctx, shim, spec)
 		var none NoOverlayError
 		if !errors.As(err, &none) {
-			return Way{Reached: reached, View: Overlay}, err
+			return WriteMode{Protections: reached, View: Overlay}, err
 		}
 		why = none.Why
 	}
 	spec.Roots[0].View, spec.Roots[0].Upper = Direct, ""
 	reached, err := try(ctx, shim, spec)
-	return Way{Reached: reached, View: Direct, Why: why}, err
+	return WriteMode{Protections: reached, View: Direct, Why: why}, err
 }
 
-func try(ctx context.Context, shim Shim, spec Spec) (Reached, error) {
+func try(ctx context.Context, shim Shim, spec Spec) (Protections, error) {
 	p, err := Start(ctx, shim, spec, Stdio{})
 	if err != nil {
-		return Reached{}, err
+		return Protections{}, err
 	}
 	return p.Reached(), p.Close()
 }

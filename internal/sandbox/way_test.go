@@ -21,7 +21,7 @@ func TestWay(t *testing.T) {
 	t.Cleanup(func() { require.NoError(t, Discard(upper)) })
 	w, err := Probe(context.Background(), "", root, upper)
 	require.NoError(t, err)
-	require.Equal(t, Way{Reached: Reached{Level: Strict, Landlock: w.Landlock, Moves: w.Moves}, View: Overlay}, w)
+	require.Equal(t, WriteMode{Protections: Protections{Level: Strict, Landlock: w.Landlock, Moves: w.Moves}, View: Overlay}, w)
 	require.Equal(t, os.Getuid() != 0, w.Moves != "", w.Moves) // the root user of a machine mounts overlays itself
 
 	// What the folder for written files lies in cannot take an overlay: it is none.

@@ -36,7 +36,7 @@ func compile(v canon.Value) (compiled *jsonschema.Schema, err error) {
 func compileError(v canon.Value, err error) error {
 	if bad, ok := errors.AsType[*jsonschema.SchemaValidationError](err); ok {
 		if invalid, ok := errors.AsType[*jsonschema.ValidationError](bad.Err); ok {
-			d := describer{words: words{whole: "the schema", part: "at"}}
+			d := describer{words: messageText{whole: "the schema", part: "at"}}
 			if problems := tidy(d.flatten(invalid)); len(problems) > 0 {
 				first := &PlaceError{Path: problems[0].path, Text: problems[0].text}
 				for _, p := range problems[1:] {

@@ -16,7 +16,7 @@ func (s *Schema) Complete(v canon.Value) (canon.Value, error) {
 	if s == nil || s.root == nil || !s.presets {
 		return v, nil
 	}
-	f := filler{left: mostFilled}
+	f := defaultFiller{left: mostFilled}
 	whole, changed := f.fill(s.root, v.Any())
 	switch {
 	case f.left < 0:
@@ -27,12 +27,12 @@ func (s *Schema) Complete(v canon.Value) (canon.Value, error) {
 	return canon.From(whole)
 }
 
-// filler fills in one value.
-type filler struct{ left int }
+// defaultFiller fills in one value.
+type defaultFiller struct{ left int }
 
 // fill returns the value with its defaults, and whether that is another one. What it changes it may change in place: the
 // value was made for it.
-func (f *filler) fill(p *part, v any) (filled any, changed bool) {
+func (f *defaultFiller) fill(p *part, v any) (filled any, changed bool) {
 	if f.left--; p == nil || f.left < 0 {
 		return v, false
 	}
@@ -56,7 +56,7 @@ func (f *filler) fill(p *part, v any) (filled any, changed bool) {
 	return v, changed
 }
 
-func (f *filler) members(p *part, object map[string]any) (changed bool) {
+func (f *defaultFiller) members(p *part, object map[string]any) (changed bool) {
 	for name, to := range p.properties {
 		member, there := object[name]
 		switch {
@@ -71,15 +71,15 @@ func (f *filler) members(p *part, object map[string]any) (changed bool) {
 	return changed
 }
 
-// preset is a default, and the schema that it has to satisfy.
-type preset struct {
+// defaultValue is a default, and the schema that it has to satisfy.
+type defaultValue struct {
 	part *part
 	of   *jsonschema.Schema
 }
 
 // usable reports whether there are defaults to fill in. One that its own schema refuses is none: descriptions of other people
 // have such defaults, null for a text above all, and a call that leaves the member out is valid without it.
-func usable(all []preset) (some bool) {
+func usable(all []defaultValue) (some bool) {
 	for _, one := range all {
 		v, err := canon.From(*one.part.preset)
 		w := walk{}

@@ -41,7 +41,7 @@ type graph struct {
 	next  []*jsonschema.Schema // found inside values, to be finished after those beside
 	rank  int
 
-	presets []preset
+	presets []defaultValue
 }
 
 // newGraph returns the part of the root, and whether anything in it has a default to fill in. It refuses a schema that judges a value by
@@ -133,7 +133,7 @@ func (g *graph) inside(p *part, s *jsonschema.Schema) {
 	p.location = s.Location
 	p.refuses = s.Bool != nil && !*s.Bool
 	if p.preset = s.Default; p.preset != nil {
-		g.presets = append(g.presets, preset{part: p, of: s})
+		g.presets = append(g.presets, defaultValue{part: p, of: s})
 	}
 	if s.Types != nil {
 		p.types = s.Types.ToStrings()

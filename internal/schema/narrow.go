@@ -24,14 +24,14 @@ func (e *WiderError) Error() string {
 	return canon.Place(e.Path) + ": " + e.Text
 }
 
-// Narrower returns nil where every value that now accepts is one that was accepts, for
+// CheckNarrower returns nil where every value that now accepts is one that was accepts, for
 // sure. What it cannot prove by looking at the two documents side by side it refuses, with
 // a WiderError: it knows narrower bounds, fewer types and alternatives, more required
 // members, optional members of closed objects that went, and keywords that only add a
 // condition. Words for people may change anywhere. Where a condition may count against
 // what it stands in (under "not", in what is referred to, or beside "unevaluated…"),
 // nothing else may change.
-func Narrower(now, was canon.Value) error {
+func CheckNarrower(now, was canon.Value) error {
 	n := narrowing{}
 	n.survey(was)
 	n.survey(now)

@@ -36,7 +36,7 @@ func tidy(problems []problem) []problem {
 }
 
 // refuse makes the error for a value: the members whose case is wrong and what the validator found.
-func (w words) refuse(root *part, v canon.Value, variants []problem, found error) error {
+func (w messageText) refuse(root *part, v canon.Value, variants []problem, found error) error {
 	d := describer{words: w, seen: map[string]place{}, flagged: map[string]bool{}}
 	again := walk{seen: d.seen}
 	again.all(root, v)
@@ -56,7 +56,7 @@ func (w words) refuse(root *part, v canon.Value, variants []problem, found error
 
 // describer turns the validator's tree of errors into problems. The validator's own texts hold values and are never used.
 type describer struct {
-	words words
+	words messageText
 	// seen holds what is declared for each object of the value, flagged the members that are a problem already.
 	seen    map[string]place
 	flagged map[string]bool

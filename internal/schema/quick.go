@@ -13,21 +13,21 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// quick accepts values of the schemas that tools mostly have: types, declared members, required ones, constants that are
+// fastValidator accepts values of the schemas that tools mostly have: types, declared members, required ones, constants that are
 // texts, bounds, patterns. It says yes only where the whole validator would, and otherwise nothing: what it does not accept,
 // or does not know, goes on to the validator, which alone refuses and finds the words. A nil quick accepts nothing.
-type quick struct {
+type fastValidator struct {
 	kinds    map[canon.Kind]bool // nil: any
 	integer  bool                // a number has to be whole
 	texts    []string            // of an enum or a constant; nil: any
 	length   bounds
 	pattern  jsonschema.Regexp
 	value    bounds
-	members  map[string]*quick
+	members  map[string]*fastValidator
 	open     bool // members are anything
 	required []string
 	size     bounds
-	element  *quick
+	element  *fastValidator
 }
 
 // bounds are both included.
@@ -39,13 +39,13 @@ func (b bounds) hold(n int64) bool { return b.least <= n && n <= b.most }
 const quickWork = 10_000
 
 // newQuick returns nil for a schema with anything that is not known here.
-func newQuick(s *jsonschema.Schema) *quick { return makeQuick(s, 8) }
+func newQuick(s *jsonschema.Schema) *fastValidator { return makeQuick(s, 8) }
 
-func makeQuick(s *jsonschema.Schema, depth int) *quick {
+func makeQuick(s *jsonschema.Schema, depth int) *fastValidator {
 	if depth == 0 || s == nil || !onlyKnown(s) {
 		return nil
 	}
-	q := &quick{pattern: s.Pattern, required: s.Required, length: between(s.MinLength, s.MaxLength), size: between(s.MinItems, s.MaxItems)}
+	q := &fastValidator{pattern: s.Pattern, required: s.Required, length: between(s.MinLength, s.MaxLength), size: between(s.MinItems, s.MaxItems)}
 	if q.setTypes(s) && q.setTexts(s) && q.setValue(s) && q.setInside(s, depth) {
 		return q
 	}
@@ -79,7 +79,7 @@ func between(least, most *int) bounds {
 	return b
 }
 
-func (q *quick) setTypes(s *jsonschema.Schema) bool {
+func (q *fastValidator) setTypes(s *jsonschema.Schema) bool {
 	if s.Types == nil || s.Types.IsEmpty() {
 		return true
 	}
@@ -107,7 +107,7 @@ func (q *quick) setTypes(s *jsonschema.Schema) bool {
 	return true
 }
 
-func (q *quick) setTexts(s *jsonschema.Schema) bool {
+func (q *fastValidator) setTexts(s *jsonschema.Schema) bool {
 	var allowed []any
 	switch {
 	case s.Enum != nil && s.Const != nil:
@@ -128,7 +128,7 @@ func (q *quick) setTexts(s *jsonschema.Schema) bool {
 	return true
 }
 
-func (q *quick) setValue(s *jsonschema.Schema) bool {
+func (q *fastValidator) setValue(s *jsonschema.Schema) bool {
 	q.value = bounds{-1 << 62, 1 << 62}
 	return whole(s.Minimum, &q.value.least) && whole(s.Maximum, &q.value.most)
 }
@@ -141,7 +141,7 @@ func whole(r *big.Rat, into *int64) bool {
 	return r.IsInt() && r.Num().IsInt64()
 }
 
-func (q *quick) setInside(s *jsonschema.Schema, depth int) bool {
+func (q *fastValidator) setInside(s *jsonschema.Schema, depth int) bool {
 	if s.Items2020 != nil {
 		if q.element = makeQuick(s.Items2020, depth-1); q.element == nil {
 			return false
@@ -149,7 +149,7 @@ func (q *quick) setInside(s *jsonschema.Schema, depth int) bool {
 	}
 	// Beside declared members, others are left to the walk, which looks whether one of those was meant.
 	q.open = len(s.Properties) == 0 && len(s.Required) == 0 && (s.AdditionalProperties == nil || s.AdditionalProperties == true)
-	q.members = make(map[string]*quick, len(s.Properties))
+	q.members = make(map[string]*fastValidator, len(s.Properties))
 	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
 		if q.members[name] = makeQuick(s.Properties[name], depth-1); q.members[name] == nil {
 			return false
@@ -159,12 +159,12 @@ func (q *quick) setInside(s *jsonschema.Schema, depth int) bool {
 }
 
 // accepts reports whether the schema certainly accepts a value.
-func (q *quick) accepts(v canon.Value) bool {
+func (q *fastValidator) accepts(v canon.Value) bool {
 	left := quickWork
 	return q != nil && q.judge(v, &left)
 }
 
-func (q *quick) judge(v canon.Value, left *int) bool {
+func (q *fastValidator) judge(v canon.Value, left *int) bool {
 	if *left--; *left < 0 || q.kinds != nil && !q.kinds[v.Kind()] {
 		return false
 	}
@@ -186,7 +186,7 @@ func (q *quick) judge(v canon.Value, left *int) bool {
 }
 
 // number judges whole numbers, and others where nothing is said about them.
-func (q *quick) number(text string) bool {
+func (q *fastValidator) number(text string) bool {
 	if len(text) > 18 || strings.ContainsAny(text, ".e") {
 		return !q.integer && q.value == bounds{-1 << 62, 1 << 62}
 	}
@@ -194,7 +194,7 @@ func (q *quick) number(text string) bool {
 	return err == nil && q.value.hold(n)
 }
 
-func (q *quick) array(v canon.Value, left *int) bool {
+func (q *fastValidator) array(v canon.Value, left *int) bool {
 	if !q.size.hold(int64(v.Len())) || q.element == nil && v.Len() > 0 {
 		return false
 	}
@@ -206,7 +206,7 @@ func (q *quick) array(v canon.Value, left *int) bool {
 	return true
 }
 
-func (q *quick) object(v canon.Value, left *int) bool {
+func (q *fastValidator) object(v canon.Value, left *int) bool {
 	for _, name := range q.required {
 		if _, there := v.Get(name); !there {
 			return false

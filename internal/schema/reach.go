@@ -19,9 +19,9 @@ const (
 	maxParts = 10_000
 )
 
-// reach walks a schema document and collects where it points. Data inside a schema, such as an example, is not walked;
+// refChecker walks a schema document and collects where it points. Data inside a schema, such as an example, is not walked;
 // keywords nobody knows are, because a reference can lead into them.
-type reach struct {
+type refChecker struct {
 	root    canon.Value
 	homes   map[string]bool // the URLs of the document and of parts with an $id
 	anchors map[string]int
@@ -41,7 +41,7 @@ type reference struct {
 
 // checkReach returns an error when a schema refers to anything but itself.
 func checkReach(v canon.Value) error {
-	r := reach{root: v, homes: map[string]bool{home: true}, anchors: map[string]int{}, dynamic: map[string]int{}}
+	r := refChecker{root: v, homes: map[string]bool{home: true}, anchors: map[string]int{}, dynamic: map[string]int{}}
 	base, err := url.Parse(home)
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrSchema, err)
@@ -64,7 +64,7 @@ func schemaError(path []string, text string) error {
 	return &PlaceError{Path: path, Text: text}
 }
 
-func (r *reach) schema(v canon.Value, base *url.URL, path []string) error {
+func (r *refChecker) schema(v canon.Value, base *url.URL, path []string) error {
 	if r.parts++; r.parts > maxParts {
 		return schemaError(nil, "more than "+strconv.Itoa(maxParts)+" subschemas")
 	}
@@ -82,7 +82,7 @@ func (r *reach) schema(v canon.Value, base *url.URL, path []string) error {
 }
 
 // identify notes what a part is called and returns the base of the references inside it.
-func (r *reach) identify(v canon.Value, base *url.URL, path []string) (*url.URL, error) {
+func (r *refChecker) identify(v canon.Value, base *url.URL, path []string) (*url.URL, error) {
 	for keyword, names := range map[string]map[string]int{"$anchor": r.anchors, "$dynamicAnchor": r.dynamic} {
 		if name, ok := v.Get(keyword); ok && name.Kind() == canon.String {
 			names[name.Text()]++
@@ -101,7 +101,7 @@ func (r *reach) identify(v canon.Value, base *url.URL, path []string) (*url.URL,
 	return resolved, nil
 }
 
-func (r *reach) keyword(name string, v canon.Value, base *url.URL, path []string) error {
+func (r *refChecker) keyword(name string, v canon.Value, base *url.URL, path []string) error {
 	switch name {
 	case "$schema":
 		if v.Kind() == canon.String && strings.TrimSuffix(v.Text(), "#") != draft {
@@ -136,7 +136,7 @@ func (r *reach) keyword(name string, v canon.Value, base *url.URL, path []string
 }
 
 // pattern refuses a regular expression here, where its place is known, and not in the compiler.
-func (r *reach) pattern(text string, path []string) error {
+func (r *refChecker) pattern(text string, path []string) error {
 	if r.foreign > 0 {
 		return nil
 	}
@@ -147,7 +147,7 @@ func (r *reach) pattern(text string, path []string) error {
 }
 
 // schemas walks an object whose members are schemas under names of their own.
-func (r *reach) schemas(v canon.Value, base *url.URL, path []string) error {
+func (r *refChecker) schemas(v canon.Value, base *url.URL, path []string) error {
 	for name, member := range v.Members() {
 		if err := r.anything(member, base, append(slices.Clip(path), name)); err != nil {
 			return err
@@ -157,7 +157,7 @@ func (r *reach) schemas(v canon.Value, base *url.URL, path []string) error {
 }
 
 // anything walks what is a schema, a list of schemas, or neither.
-func (r *reach) anything(v canon.Value, base *url.URL, path []string) error {
+func (r *refChecker) anything(v canon.Value, base *url.URL, path []string) error {
 	if v.Kind() == canon.Object || v.Kind() == canon.Bool {
 		return r.schema(v, base, path)
 	}
@@ -169,7 +169,7 @@ func (r *reach) anything(v canon.Value, base *url.URL, path []string) error {
 	return nil
 }
 
-func (r *reach) reference(v canon.Value, base *url.URL, path []string) error {
+func (r *refChecker) reference(v canon.Value, base *url.URL, path []string) error {
 	if v.Kind() != canon.String {
 		return schemaError(path, "is "+article(v.Kind().String())+", want a string")
 	}
@@ -183,7 +183,7 @@ func (r *reach) reference(v canon.Value, base *url.URL, path []string) error {
 }
 
 // check looks at one reference once the whole document is known.
-func (r *reach) check(ref reference) error {
+func (r *refChecker) check(ref reference) error {
 	if !strings.HasPrefix(ref.target, "#") && !r.homes[ref.url] {
 		return schemaError(ref.path, "refers to "+strconv.Quote(cut(ref.target))+
 			`, which is outside the schema, want a reference inside it such as "#/$defs/name"`)
@@ -202,7 +202,7 @@ func (r *reach) check(ref reference) error {
 }
 
 // leads reports whether a fragment names something. Where "#" can mean several places it leaves the answer to the compiler.
-func (r *reach) leads(fragment string) bool {
+func (r *refChecker) leads(fragment string) bool {
 	if fragment == "" || r.moved {
 		return true
 	}

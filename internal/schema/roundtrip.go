@@ -8,17 +8,17 @@ import (
 	"strings"
 )
 
-// RoundTrips refuses a Go type whose values JSON does not bring back as they were: with an
+// CheckRoundTrip refuses a Go type whose values JSON does not bring back as they were: with an
 // interface, since what it held is forgotten, a field that is left out, or a kind that JSON
 // does not have. The error names the field.
-func RoundTrips(t reflect.Type) error {
-	return tripper{}.check(t, "the type "+t.String())
+func CheckRoundTrip(t reflect.Type) error {
+	return roundTripChecker{}.check(t, "the type "+t.String())
 }
 
-// tripper holds the types that were looked at.
-type tripper map[reflect.Type]bool
+// roundTripChecker holds the types that were looked at.
+type roundTripChecker map[reflect.Type]bool
 
-func (s tripper) check(t reflect.Type, where string) error {
+func (s roundTripChecker) check(t reflect.Type, where string) error {
 	if s[t] {
 		return nil
 	}
@@ -55,7 +55,7 @@ func (s tripper) check(t reflect.Type, where string) error {
 	}
 }
 
-func (s tripper) fields(t reflect.Type, where string) error {
+func (s roundTripChecker) fields(t reflect.Type, where string) error {
 	names := map[string]string{}
 	for i := range t.NumField() {
 		f := t.Field(i)

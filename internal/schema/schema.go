@@ -33,7 +33,7 @@ func (e *PlaceError) Unwrap() error { return ErrSchema }
 type Schema struct {
 	compiled  *jsonschema.Schema
 	root      *part
-	quick     *quick
+	quick     *fastValidator
 	presets   bool // something in it has a default
 	canonical []byte
 }
@@ -92,7 +92,7 @@ func (s *Schema) Validate(v canon.Value) error { return s.ValidateAs("the input"
 
 // ValidateAs is [Schema.Validate] with other words for the whole value and for its parts, such as "the output" and "field".
 func (s *Schema) ValidateAs(whole, part string, v canon.Value) error {
-	words := words{whole: whole, part: part}
+	words := messageText{whole: whole, part: part}
 	if s == nil || s.root == nil || v.Kind() == canon.Invalid {
 		return &invalidError{text: whole + " cannot be judged, there is no schema or no value"}
 	}

@@ -12,11 +12,11 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 )
 
-// words are what the whole value and its parts are called.
-type words struct{ whole, part string }
+// messageText are what the whole value and its parts are called.
+type messageText struct{ whole, part string }
 
 // list joins problems to one text, each with the name of its place.
-func (w words) list(problems []problem) string {
+func (w messageText) list(problems []problem) string {
 	var texts []string
 	for _, p := range problems[:min(len(problems), maxProblems)] {
 		texts = append(texts, w.name(p.path)+" "+p.text)
@@ -28,7 +28,7 @@ func (w words) list(problems []problem) string {
 }
 
 // name names a place as a person would: argument "edits[0].text".
-func (w words) name(path []string) string {
+func (w messageText) name(path []string) string {
 	if len(path) == 0 {
 		return w.whole
 	}
@@ -49,7 +49,7 @@ func (w words) name(path []string) string {
 }
 
 // forms says what keeps a value from each of the forms it may have, with the first problem of each.
-func (w words) forms(forms [][]problem) string {
+func (w messageText) forms(forms [][]problem) string {
 	const shown = 4
 	var texts []string
 	for i, form := range forms[:min(len(forms), shown)] {

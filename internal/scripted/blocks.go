@@ -40,15 +40,15 @@ type block struct {
 }
 
 // readAnthropic: roles take turns, a message has no other members, and the results of all calls come first in the next one.
-func readAnthropic(history []json.RawMessage, calls []Call) ([]Told, error) {
-	return readBlocks(history, calls, func(b block) (told *Told, isCall bool, err error) {
+func readAnthropic(history []json.RawMessage, calls []Call) ([]ModelMessage, error) {
+	return readBlocks(history, calls, func(b block) (told *ModelMessage, isCall bool, err error) {
 		switch b.Type {
 		case "tool_result":
 			var content block
 			if len(b.Content) != 1 || json.Unmarshal(b.Content[0], &content) != nil || content.Type != "text" {
 				return nil, false, errors.New("a tool_result without a text")
 			}
-			return &Told{ID: b.ToolUseID, Text: content.Text, Failed: b.IsError}, false, nil
+			return &ModelMessage{ID: b.ToolUseID, Text: content.Text, Failed: b.IsError}, false, nil
 		case "text":
 			if b.Text == "" {
 				return nil, false, errors.New("text content blocks must be non-empty")
@@ -61,7 +61,7 @@ func readAnthropic(history []json.RawMessage, calls []Call) ([]Told, error) {
 	})
 }
 
-func readBlocks(history []json.RawMessage, calls []Call, read func(block) (*Told, bool, error)) (told []Told, err error) {
+func readBlocks(history []json.RawMessage, calls []Call, read func(block) (*ModelMessage, bool, error)) (told []ModelMessage, err error) {
 	open := 0
 	for i, raw := range history {
 		var members map[string]json.RawMessage
@@ -76,7 +76,7 @@ func readBlocks(history []json.RawMessage, calls []Call, read func(block) (*Told
 		if err != nil {
 			return nil, err
 		}
-		results, asked, others := []Told{}, 0, false
+		results, asked, others := []ModelMessage{}, 0, false
 		for _, b := range blocks {
 			t, isCall, err := read(b)
 			switch {
@@ -140,8 +140,8 @@ func writeBedrock(t Turn, n int) (string, []string) {
 var bedrockID = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
 
 // readBedrock: like Anthropic's, in words of its own.
-func readBedrock(history []json.RawMessage, calls []Call) ([]Told, error) {
-	return readBlocks(history, calls, func(b block) (told *Told, isCall bool, err error) {
+func readBedrock(history []json.RawMessage, calls []Call) ([]ModelMessage, error) {
+	return readBlocks(history, calls, func(b block) (told *ModelMessage, isCall bool, err error) {
 		r := b.ToolResult
 		if r == nil {
 			return nil, b.ToolUse != nil, nil
@@ -153,7 +153,7 @@ func readBedrock(history []json.RawMessage, calls []Call) ([]Told, error) {
 		if err != nil {
 			s = string(r.Content[0]["json"])
 		}
-		return &Told{ID: r.ToolUseID, Text: s, Failed: r.Status == "error"}, false, nil
+		return &ModelMessage{ID: r.ToolUseID, Text: s, Failed: r.Status == "error"}, false, nil
 	})
 }
 
@@ -174,7 +174,7 @@ func writeGemini(t Turn, n int) (string, []string) {
 }
 
 // readGemini: the content after one with calls has as many responses, in their order.
-func readGemini(history []json.RawMessage, calls []Call) (told []Told, err error) {
+func readGemini(history []json.RawMessage, calls []Call) (told []ModelMessage, err error) {
 	open := 0
 	for i, raw := range history {
 		var m struct {
@@ -194,7 +194,7 @@ func readGemini(history []json.RawMessage, calls []Call) (told []Told, err error
 		if len(m.Parts) == 0 || m.Role != "user" && m.Role != "model" {
 			return nil, fmt.Errorf("content %d has the role %q and %d parts", i, m.Role, len(m.Parts))
 		}
-		var responses []Told
+		var responses []ModelMessage
 		asked := 0
 		for _, p := range m.Parts {
 			if p.FunctionCall != nil {
@@ -209,7 +209,7 @@ func readGemini(history []json.RawMessage, calls []Call) (told []Told, err error
 				if err != nil {
 					s = string(value)
 				}
-				responses = append(responses, Told{ID: r.ID, Tool: r.Name, Text: s, Failed: failed})
+				responses = append(responses, ModelMessage{ID: r.ID, Tool: r.Name, Text: s, Failed: failed})
 			}
 		}
 		if len(responses) != open {

@@ -27,8 +27,8 @@ type Call struct {
 	NoID        bool
 }
 
-// Told is what the model was told of one call.
-type Told struct {
+// ModelMessage is what the model was told of one call.
+type ModelMessage struct {
 	ID, Tool, Text string
 	Failed         bool
 }
@@ -38,9 +38,9 @@ type Model struct {
 	format provider
 	script []Turn
 
-	mu       sync.Mutex // never held across a wait
-	said     int        // requests that were answered
-	told     [][]Told   // after each turn
+	mu       sync.Mutex       // never held across a wait
+	said     int              // requests that were answered
+	told     [][]ModelMessage // after each turn
 	requests []map[string]json.RawMessage
 }
 
@@ -52,7 +52,7 @@ type provider struct {
 	// write returns the body of a response, and what of it has to stand in the history, in order.
 	write func(t Turn, n int) (body string, history []string)
 	// read checks a history, and returns what answers the last turn with calls.
-	read  func(history []json.RawMessage, calls []Call) ([]Told, error)
+	read  func(history []json.RawMessage, calls []Call) ([]ModelMessage, error)
 	tools string // the member that has to be there in a history with calls; "" where it may be missing
 }
 
@@ -191,10 +191,10 @@ func same(a, b []byte) bool {
 }
 
 // Told returns what the model was told of its calls.
-func (m *Model) Told() []Told {
+func (m *Model) Told() []ModelMessage {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	var all []Told
+	var all []ModelMessage
 	for _, t := range m.told {
 		all = append(all, t...)
 	}
@@ -227,8 +227,8 @@ func quote(text string) string {
 }
 
 // answered checks that each call is answered once, in any order, by its id.
-func answered(calls []Call, told []Told) ([]Told, error) {
-	byID := map[string]Told{}
+func answered(calls []Call, told []ModelMessage) ([]ModelMessage, error) {
+	byID := map[string]ModelMessage{}
 	for _, t := range told {
 		if _, twice := byID[t.ID]; twice {
 			return nil, fmt.Errorf("call %q is answered twice", t.ID)
@@ -238,7 +238,7 @@ func answered(calls []Call, told []Told) ([]Told, error) {
 	if len(told) != len(calls) {
 		return nil, fmt.Errorf("%d calls have %d answers", len(calls), len(told))
 	}
-	out := make([]Told, len(calls))
+	out := make([]ModelMessage, len(calls))
 	for i, c := range calls {
 		t, ok := byID[c.ID]
 		if !ok {
@@ -254,7 +254,7 @@ func answered(calls []Call, told []Told) ([]Told, error) {
 }
 
 // ordered checks that each call is answered in its place, by the name of its tool.
-func ordered(calls []Call, told []Told) ([]Told, error) {
+func ordered(calls []Call, told []ModelMessage) ([]ModelMessage, error) {
 	if len(told) != len(calls) {
 		return nil, fmt.Errorf("%d calls have %d answers", len(calls), len(told))
 	}

@@ -22,19 +22,19 @@ func writeChat(t Turn, n int) (string, []string) {
 }
 
 // readChat: the messages right after one with calls answer each of them once.
-func readChat(history []json.RawMessage, calls []Call) (told []Told, err error) {
-	return readRoles(history, calls, answered, func(m message) (Told, error) {
+func readChat(history []json.RawMessage, calls []Call) (told []ModelMessage, err error) {
+	return readRoles(history, calls, answered, func(m message) (ModelMessage, error) {
 		content, err := text(m.Content)
 		if err != nil {
-			return Told{}, err
+			return ModelMessage{}, err
 		}
 		content, failed := marked(content)
-		return Told{ID: m.ToolCallID, Text: content, Failed: failed}, nil
+		return ModelMessage{ID: m.ToolCallID, Text: content, Failed: failed}, nil
 	})
 }
 
 // readRoles reads histories in which results are messages of the role tool.
-func readRoles(history []json.RawMessage, calls []Call, judge func([]Call, []Told) ([]Told, error), read func(message) (Told, error)) (told []Told, err error) {
+func readRoles(history []json.RawMessage, calls []Call, judge func([]Call, []ModelMessage) ([]ModelMessage, error), read func(message) (ModelMessage, error)) (told []ModelMessage, err error) {
 	open := 0
 	for i, raw := range history {
 		var m message
@@ -93,7 +93,7 @@ func writeResponses(t Turn, n int) (string, []string) {
 }
 
 // readResponses: each call has one output, after it; a message of the user closes what is open.
-func readResponses(history []json.RawMessage, calls []Call) (told []Told, err error) {
+func readResponses(history []json.RawMessage, calls []Call) (told []ModelMessage, err error) {
 	open := 0
 	for i, raw := range history {
 		var m message
@@ -115,7 +115,7 @@ func readResponses(history []json.RawMessage, calls []Call) (told []Told, err er
 				return nil, err
 			}
 			output, failed := marked(output)
-			told = append(told, Told{ID: m.CallID, Text: output, Failed: failed})
+			told = append(told, ModelMessage{ID: m.CallID, Text: output, Failed: failed})
 		case open > 0 && m.Role == "user":
 			return nil, fmt.Errorf("item %d comes before the outputs of %d calls", i, open)
 		case m.Role == "user" || m.Type == "message" || m.Type == "reasoning":
@@ -146,13 +146,13 @@ func writeOllama(t Turn, n int) (string, []string) {
 }
 
 // readOllama: answers have no ids of necessity, and stand in the order of the calls.
-func readOllama(history []json.RawMessage, calls []Call) ([]Told, error) {
-	return readRoles(history, calls, ordered, func(m message) (Told, error) {
+func readOllama(history []json.RawMessage, calls []Call) ([]ModelMessage, error) {
+	return readRoles(history, calls, ordered, func(m message) (ModelMessage, error) {
 		content, err := text(m.Content)
 		if err != nil {
-			return Told{}, err
+			return ModelMessage{}, err
 		}
 		content, failed := marked(content)
-		return Told{Tool: m.ToolName, Text: content, Failed: failed}, nil
+		return ModelMessage{Tool: m.ToolName, Text: content, Failed: failed}, nil
 	})
 }

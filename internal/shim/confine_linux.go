@@ -54,7 +54,7 @@ func hasCapability(c uint) bool {
 
 // limit bounds the program. Limits are the shim's own too, and it stays well
 // within them.
-func (s *stage) limit() error {
+func (s *sandboxBuild) limit() error {
 	if s.leaveOut("limits") {
 		return nil
 	}
@@ -89,7 +89,7 @@ func (s *stage) limit() error {
 // filter puts the filter of system calls on this thread, and on what it starts:
 // one that hands over what it refuses, to be told, or where the kernel cannot do
 // that (before Linux 5.19, or below somebody else's listener) one that does not.
-func (s *stage) filter() error {
+func (s *sandboxBuild) filter() error {
 	// Without WAIT_KILLABLE_RECV a signal could end a call that is being answered.
 	listener, err := -1, errors.New("left out")
 	if !slices.Contains(s.Without, "supervisor") {

@@ -70,7 +70,7 @@ func handled(version int, network bool) landlockRulesetAttr {
 // rules prepares Landlock: everything that the sandbox shows may be read and
 // run, and only what is meant to be written may be. It repeats what the mounts
 // say, on another mechanism.
-func (s *stage) rules() rules {
+func (s *sandboxBuild) rules() rules {
 	s.landlock = landlockVersion()
 	why := shortcoming(s.landlock)
 	if s.landlock == 0 {
@@ -105,7 +105,7 @@ type place struct {
 }
 
 // reachable says for each place of the sandbox what may be done there.
-func (s *stage) reachable(write, file uint64) (all []place) {
+func (s *sandboxBuild) reachable(write, file uint64) (all []place) {
 	if s.Namespaces {
 		all = []place{{"/", llRead, false}, {"/dev/shm", write, false}, {"/tmp", write, false}, {"/var/tmp", write, false}}
 	} else {

@@ -20,7 +20,7 @@ const (
 )
 
 // build makes what the program will see and moves into it.
-func (s *stage) build() error {
+func (s *sandboxBuild) build() error {
 	if !s.Namespaces {
 		return s.look()
 	}
@@ -52,7 +52,7 @@ func (s *stage) build() error {
 }
 
 // ground makes the file system in memory and moves the host's below it.
-func (s *stage) ground() error {
+func (s *sandboxBuild) ground() error {
 	at := "/tmp"
 	var is syscall.Stat_t
 	if syscall.Stat(at, &is) != nil {
@@ -77,7 +77,7 @@ func (s *stage) ground() error {
 }
 
 // system shows what a program needs to run, read-only, where it is.
-func (s *stage) system() error {
+func (s *sandboxBuild) system() error {
 	var made folders
 	for _, path := range s.System {
 		var is syscall.Stat_t
@@ -193,7 +193,7 @@ func (f *folders) above(path string) error {
 // proc shows the sandbox's own processes, read-only: as the host's root user a
 // program could else write the kernel's settings, capabilities or not. In some
 // containers it cannot be had, since what their /proc hides would show in it.
-func (s *stage) proc() error {
+func (s *sandboxBuild) proc() error {
 	if err := syscall.Mkdir(procs, 0o555); err != nil {
 		return err
 	}
@@ -259,7 +259,7 @@ func writeText(path, text string) error {
 // and times cannot be changed, which the root user, as their owner, could else do.
 func devices() []string { return []string{"null", "zero", "full", "random", "urandom"} }
 
-func (s *stage) dev() error {
+func (s *sandboxBuild) dev() error {
 	if err := syscall.Mkdir(inside+"/dev", 0o755); err != nil {
 		return err
 	}
@@ -281,7 +281,7 @@ func (s *stage) dev() error {
 
 // terminals makes an instance of pseudo-terminals that nobody else sees. Some
 // containers let nobody mount one; programs that want a terminal then fail.
-func (s *stage) terminals() error {
+func (s *sandboxBuild) terminals() error {
 	at := inside + "/dev/pts"
 	if err := syscall.Mkdir(at, 0o755); err != nil {
 		return err
@@ -298,7 +298,7 @@ func (s *stage) terminals() error {
 
 // scratch makes what everybody may write in. The rest of what lies in memory is
 // read-only.
-func (s *stage) scratch() error {
+func (s *sandboxBuild) scratch() error {
 	for _, dir := range []string{"/run", "/var"} {
 		if err := syscall.Mkdir(inside+dir, 0o755); err != nil {
 			return err

@@ -29,7 +29,7 @@ func raise() error {
 
 // countNetwork remembers what the kernel counted in the sandbox's own network, where
 // it counts for nobody else.
-func (s *stage) countNetwork() {
+func (s *sandboxBuild) countNetwork() {
 	if !s.loopback {
 		return
 	}

@@ -4,8 +4,8 @@ package shim
 
 import "math"
 
-// Order is what the shim is told, first and only.
-type Order struct {
+// StartRequest is what the shim is told, first and only.
+type StartRequest struct {
 	Argv, Env []string
 	Path      string // where the program is looked for, unless Env has a PATH
 	Dir       string
@@ -52,15 +52,15 @@ type Limits struct {
 // Message is what the shim says.
 type Message struct {
 	Kind     Kind
-	Why      string        // of a refusal
-	Root     string        // with NoOverlay
-	Missing  []string      // with Began: layers that the run does not have
-	Landlock int           // with Began: version of the kernel's Landlock
-	Level    int           // with Began
-	Alone    string        // with Began: why the calls that were to be supervised are not
-	Exit     Exit          // with Ended
-	Locked   []Locked      // with Ended
-	Met      []Restriction // with Ended: rules of the sandbox that the program met
+	Why      string            // of a refusal
+	Root     string            // with NoOverlay
+	Missing  []string          // with Began: layers that the run does not have
+	Landlock int               // with Began: version of the kernel's Landlock
+	Level    int               // with Began
+	Alone    string            // with Began: why the calls that were to be supervised are not
+	Exit     Exit              // with Ended
+	Locked   []UnreadableEntry // with Ended
+	Met      []Restriction     // with Ended: rules of the sandbox that the program met
 }
 
 // Restriction is a rule of the sandbox that a program met.
@@ -90,16 +90,16 @@ type Exit struct {
 	Left   int // processes that it left running
 }
 
-// Locked is what an ordinary user could not read in an upper folder, until the
+// UnreadableEntry is what an ordinary user could not read in an upper folder, until the
 // shim changed its bits.
-type Locked struct {
+type UnreadableEntry struct {
 	Upper int // index of the overlay
 	Name  string
 	Mode  uint32 // what the bits were
 }
 
 // Pack writes an order.
-func (o *Order) Pack() []byte {
+func (o *StartRequest) Pack() []byte {
 	var p packer
 	p.list(o.Argv)
 	p.list(o.Env)
@@ -137,7 +137,7 @@ func (l *Limits) all() [6]*uint64 {
 }
 
 // Unpack reads what Pack wrote.
-func (o *Order) Unpack(in []byte) error {
+func (o *StartRequest) Unpack(in []byte) error {
 	u := unpacker{in: in}
 	o.Argv, o.Env, o.Path, o.Dir, o.System = u.list(), u.list(), u.text(), u.text(), u.list()
 	o.Roots = make([]Root, u.count())
@@ -185,9 +185,9 @@ func (m *Message) Unpack(in []byte) error {
 	m.Kind, m.Why, m.Root, m.Alone, m.Missing = Kind(small()), u.text(), u.text(), u.text(), u.list()
 	m.Landlock, m.Level = small(), small()
 	m.Exit = Exit{Code: small() - 1, Signal: small(), Left: small()}
-	m.Locked = make([]Locked, u.count())
+	m.Locked = make([]UnreadableEntry, u.count())
 	for i := range m.Locked {
-		m.Locked[i] = Locked{Upper: small(), Name: u.text(), Mode: uint32(u.atMost(math.MaxUint32))} //nolint:gosec // bits of a mode
+		m.Locked[i] = UnreadableEntry{Upper: small(), Name: u.text(), Mode: uint32(u.atMost(math.MaxUint32))} //nolint:gosec // bits of a mode
 	}
 	m.Met = make([]Restriction, u.count())
 	for i := range m.Met {

@@ -11,7 +11,7 @@ import (
 
 // overlay shows a root through an overlay. One to be read is overlaid too: by
 // that a socket in it leads to nobody, and what is masked is not there at all.
-func (s *stage) overlay(i int, r Root, lower int, is syscall.Stat_t) error {
+func (s *sandboxBuild) overlay(i int, r Root, lower int, is syscall.Stat_t) error {
 	options := "userxattr,lowerdir=" + descriptorPath(lower)
 	if r.View != Overlay || len(r.Masked) > 0 { // an overlay has an upper folder or two lower ones
 		hidden := layers + "/" + strconv.Itoa(i)
@@ -36,7 +36,7 @@ func (s *stage) overlay(i int, r Root, lower int, is syscall.Stat_t) error {
 // upper opens the folder that takes what is written, and the one that the
 // overlay works in. The upper folder is the root of what the program sees, so it
 // looks as the real one does.
-func (s *stage) upper(i int, r Root, lower int, is syscall.Stat_t) (upper, work int, err error) {
+func (s *sandboxBuild) upper(i int, r Root, lower int, is syscall.Stat_t) (upper, work int, err error) {
 	base := host + r.Upper
 	if r.Upper == "" {
 		base = layers + "/" + strconv.Itoa(i) + ".written"

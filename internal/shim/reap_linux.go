@@ -10,7 +10,7 @@ import (
 
 // reap waits for the program, kills everything that it left running, and waits
 // for that too: afterwards nothing can write any more.
-func (s *stage) reap(pid int) Exit {
+func (s *sandboxBuild) reap(pid int) Exit {
 	exit := Exit{Code: -1}
 	for {
 		var status syscall.WaitStatus
@@ -97,13 +97,13 @@ func parentOf(pid string) string {
 // unlock gives an ordinary user the right to read what its program left in the
 // upper folders: outside it has no capability that would do. Nothing else runs any
 // more that could come in between.
-func (s *stage) unlock() (all []Locked) {
+func (s *sandboxBuild) unlock() (all []UnreadableEntry) {
 	if syscall.Getuid() == 0 {
 		return nil
 	}
 	for i, upper := range s.uppers {
 		unlockBelow(upper, ".", ".", func(name string, mode uint32) {
-			all = append(all, Locked{Upper: i, Name: name, Mode: mode})
+			all = append(all, UnreadableEntry{Upper: i, Name: name, Mode: mode})
 		})
 	}
 	return all

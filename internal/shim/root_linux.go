@@ -10,7 +10,7 @@ import (
 var errReplaced = errors.New("another folder is there than the one that was granted")
 
 // roots shows each granted root.
-func (s *stage) roots() error {
+func (s *sandboxBuild) roots() error {
 	var made folders
 	for i, r := range s.Roots {
 		lower, is, err := r.open(host)
@@ -43,7 +43,7 @@ func (r Root) open(top string) (fd int, is syscall.Stat_t, err error) {
 	return fd, is, err
 }
 
-func (s *stage) root(i int, r Root, lower int, is syscall.Stat_t) error {
+func (s *sandboxBuild) root(i int, r Root, lower int, is syscall.Stat_t) error {
 	defer func() { _ = syscall.Close(lower) }()
 	if r.View == Direct && r.Upper != "" {
 		copied, _, err := Root{Dir: r.Upper}.open(host)
@@ -81,7 +81,7 @@ func direct(at string, lower int) error {
 
 // look does what can be done where nothing can be built: it sees that the roots
 // are those that were granted. What could only be shown otherwise is refused.
-func (s *stage) look() error {
+func (s *sandboxBuild) look() error {
 	for _, r := range s.Roots {
 		if r.View == Overlay || len(r.Masked) > 0 || r.View == Direct && r.Upper != "" {
 			return refusal{NoOverlay, r.Dir, errors.New("without namespaces nothing can be laid over a folder or shown in its place, and nothing in it hidden")}

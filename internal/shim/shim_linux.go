@@ -56,9 +56,9 @@ func calledAs() string {
 func run() int {
 	runtime.LockOSThread() // the first thread stays what it is, see start
 	syscall.CloseOnExec(control)
-	s := &stage{}
+	s := &sandboxBuild{}
 	var err error
-	if s.mounts, err = Receive(control, &s.Order); err != nil {
+	if s.mounts, err = Receive(control, &s.StartRequest); err != nil {
 		return 1
 	}
 	s.missing = slices.Clone(s.Missing)
@@ -95,7 +95,7 @@ func run() int {
 // one, by which others see this process, and no other goroutine ever runs on it. It
 // ends at once: the program, which has the same rights, could signal this process by
 // it.
-func (s *stage) work(began chan<- started) {
+func (s *sandboxBuild) work(began chan<- started) {
 	runtime.LockOSThread()
 	if syscall.Gettid() == syscall.Getpid() {
 		go s.work(began) // while this goroutine keeps the first thread
@@ -129,7 +129,7 @@ func spareThreads() {
 
 // prepare parts from what the parent's process had open, which must reach nobody,
 // whatever its flags, and from the host's name. It raises the loopback.
-func (s *stage) prepare() error {
+func (s *sandboxBuild) prepare() error {
 	if !s.leaveOut("descriptors") {
 		if err := closeRange(control+1, ^uint(0)>>1, closeRangeCloexec); err != nil {
 			return failedAt("descriptors", err)
@@ -152,7 +152,7 @@ func (s *stage) prepare() error {
 }
 
 // finish waits for the program's end and says what it came to.
-func (s *stage) finish(pid int) int {
+func (s *sandboxBuild) finish(pid int) int {
 	if s.Namespaces {
 		go lifeline()
 	} else {
@@ -256,9 +256,9 @@ func refuse(err error) int {
 	return 1
 }
 
-// stage is a sandbox being built.
-type stage struct {
-	Order
+// sandboxBuild is a sandbox being built.
+type sandboxBuild struct {
+	StartRequest
 	missing  []string // layers that could not be had
 	landlock int
 	folders  []int // without namespaces, a descriptor for each root
@@ -273,7 +273,7 @@ type stage struct {
 	alone      string      // why there is none
 }
 
-func (s *stage) lack(layer string, why error) {
+func (s *sandboxBuild) lack(layer string, why error) {
 	s.missing = append(s.missing, layer+": "+why.Error())
 }
 
@@ -283,7 +283,7 @@ type started struct {
 }
 
 // start confines this thread and starts the program from it.
-func (s *stage) start() (pid int, err error) {
+func (s *sandboxBuild) start() (pid int, err error) {
 	path := ""
 	if !s.Try {
 		if path, err = s.program(); err != nil {
@@ -321,7 +321,7 @@ func (s *stage) start() (pid int, err error) {
 }
 
 // confine takes from this thread what the program must not have.
-func (s *stage) confine() error {
+func (s *sandboxBuild) confine() error {
 	rules := s.rules() // before the capabilities go, which opening everything may need
 	defer rules.close()
 	if !s.leaveOut("privileges") {
@@ -349,7 +349,7 @@ func (s *stage) confine() error {
 }
 
 // leaveOut reports whether a test wants to do without a layer.
-func (s *stage) leaveOut(layer string) bool {
+func (s *sandboxBuild) leaveOut(layer string) bool {
 	if !slices.Contains(s.Without, layer) {
 		return false
 	}
@@ -359,7 +359,7 @@ func (s *stage) leaveOut(layer string) bool {
 
 // level is 2 where nothing is missing. Without namespaces Landlock is all that
 // keeps the program from the host's files: with neither there is no sandbox.
-func (s *stage) level() int {
+func (s *sandboxBuild) level() int {
 	switch {
 	case len(s.missing) == 0:
 		return 2
@@ -370,7 +370,7 @@ func (s *stage) level() int {
 }
 
 // program finds the program as the sandbox sees it.
-func (s *stage) program() (string, error) {
+func (s *sandboxBuild) program() (string, error) {
 	name := s.Argv[0]
 	if _, _, path := cut(name, '/'); path {
 		return name, nil

@@ -39,7 +39,7 @@ type met struct {
 
 // watched are the roots that the program can write, by the mounts that they are on.
 // One that cannot be told apart is left to the kernel.
-func (s *stage) watched() (all []supervised) {
+func (s *sandboxBuild) watched() (all []supervised) {
 	upper := 0
 	for _, r := range s.Roots {
 		w := supervised{dir: r.Dir, overlay: r.View == Overlay && !r.Attached}

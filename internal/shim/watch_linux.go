@@ -49,7 +49,7 @@ func (r *restrictions) list() []Restriction {
 // watch answers the system calls that the filter hands to this process, until no
 // process has the filter any more. The filter hands over those alone that are
 // refused, and those that rename and link, so that no other call costs anything.
-func (s *stage) watch(listener int) {
+func (s *sandboxBuild) watch(listener int) {
 	runtime.LockOSThread() // whose capabilities are its own
 	s.supervisor.begin()
 	// Whoever still waits is told that there is no such call.
@@ -71,7 +71,7 @@ func (s *stage) watch(listener int) {
 }
 
 // answer answers one call.
-func (s *stage) answer(n *notification) {
+func (s *sandboxBuild) answer(n *notification) {
 	if isMove(n.number) {
 		s.supervisor.serve(n)
 		return
@@ -81,7 +81,7 @@ func (s *stage) answer(n *notification) {
 
 // refuse remembers a call and says how it fails. A call that the filter should not have
 // handed over fails too.
-func (s *stage) refuse(n *notification) syscall.Errno {
+func (s *sandboxBuild) refuse(n *notification) syscall.Errno {
 	number := func(v uint64) string { return strconv.Itoa(int(int32(v))) } //nolint:gosec // as the kernel takes it
 	switch uintptr(n.number) {                                             //nolint:gosec // it is positive
 	case syscall.SYS_SOCKET, syscall.SYS_SOCKETPAIR:

@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-func someOrder() *Order {
-	return &Order{
+func someOrder() *StartRequest {
+	return &StartRequest{
 		Argv: []string{"sh", "-c", "x\xff\n"}, Env: []string{"A=1", ""}, Path: "/p", Dir: "/d", System: []string{"/usr"},
 		Roots: []Root{
 			{Dir: "/r", Upper: "/u", Dev: 1 << 60, Ino: 7, View: Overlay, Masked: []string{"a/b", "c"}, Attached: true},
@@ -28,7 +28,7 @@ func someOrder() *Order {
 func someMessage() *Message {
 	return &Message{
 		Kind: Ended, Why: "why", Root: "/r", Alone: "why", Missing: []string{"m"}, Landlock: 7, Level: 2, Exit: Exit{Code: -1, Signal: 9, Left: 1000},
-		Locked: []Locked{{1, "n\xff", 0o7000}, {0, ".", 0}},
+		Locked: []UnreadableEntry{{1, "n\xff", 0o7000}, {0, ".", 0}},
 		Met:    []Restriction{{"link", "text\n"}, {"", ""}},
 	}
 }
@@ -38,7 +38,7 @@ func someMessage() *Message {
 func TestFrames(t *testing.T) {
 	ends, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	require.NoError(t, err)
-	var order Order
+	var order StartRequest
 	require.NoError(t, Send(ends[0], someOrder()))
 	fds, err := Receive(ends[1], &order)
 	require.NoError(t, err)
@@ -61,9 +61,9 @@ func TestFrames(t *testing.T) {
 		require.NoError(t, unix.Close(fd))
 	}
 
-	require.NoError(t, Send(ends[0], &Order{}))
+	require.NoError(t, Send(ends[0], &StartRequest{}))
 	require.NoError(t, unix.Close(ends[0]))
-	order = Order{}
+	order = StartRequest{}
 	_, err = Receive(ends[1], &order)
 	require.NoError(t, err)
 	_, err = Receive(ends[1], &order)
@@ -93,8 +93,8 @@ func TestTornFrames(t *testing.T) {
 			require.NoError(t, unix.Close(ends[1]))
 		})
 	}
-	require.ErrorIs(t, Send(-1, &Order{Dir: strings.Repeat("x", maxFrame)}), errSize)
-	_, err := Receive(-1, &Order{})
+	require.ErrorIs(t, Send(-1, &StartRequest{Dir: strings.Repeat("x", maxFrame)}), errSize)
+	_, err := Receive(-1, &StartRequest{})
 	require.ErrorIs(t, err, unix.EBADF)
 }
 
@@ -115,11 +115,11 @@ func TestCutFrames(t *testing.T) {
 // caller never see two orders in one frame.
 func FuzzOrder(f *testing.F) {
 	f.Add(someOrder().Pack())
-	f.Add((&Order{}).Pack())
-	f.Add(append((&Order{}).Pack(), 0))
+	f.Add((&StartRequest{}).Pack())
+	f.Add(append((&StartRequest{}).Pack(), 0))
 	f.Add([]byte("\x00\x00\x00\x00\x0000\x0000000\x9a0\x000\x000\x00")) // a flag that is 48
 	f.Fuzz(func(t *testing.T, in []byte) {
-		var o, again Order
+		var o, again StartRequest
 		if o.Unpack(in) != nil {
 			return
 		}
@@ -165,7 +165,7 @@ func TestShortcomings(t *testing.T) {
 // TestLevel: what is missing lowers the level, and with neither namespaces nor
 // Landlock there is none.
 func TestLevel(t *testing.T) {
-	s := &stage{landlock: 7}
+	s := &sandboxBuild{landlock: 7}
 	s.Namespaces = true
 	require.Equal(t, 2, s.level())
 	s.lack("seccomp", unix.ENOSYS)
@@ -193,7 +193,7 @@ func TestProgram(t *testing.T) {
 		{"text", dir, ""},
 		{"folder", dir, ""},
 	} {
-		s := &stage{Order: Order{Argv: []string{tt.name}, Env: []string{"X=1", "PATH=" + tt.path}}}
+		s := &sandboxBuild{StartRequest: StartRequest{Argv: []string{tt.name}, Env: []string{"X=1", "PATH=" + tt.path}}}
 		got, err := s.program()
 		require.Equal(t, tt.want, got)
 		require.Equal(t, tt.want == "", err != nil)

@@ -90,7 +90,7 @@ func (w *world) session(ctx context.Context, a *actor) (*agent.Session, error) {
 	}
 	var opts []agent.SessionOption
 	if a.random.IntN(3) == 0 {
-		opts = append(opts, agent.Patience(time.Second))
+		opts = append(opts, agent.ClaimTimeout(time.Second))
 	}
 	s, err := a.proc.rt.Session(ctx, perm.Principal{ID: "agent"}, opts...)
 	if err == nil {
@@ -105,7 +105,7 @@ func keeperOf(w *world, ctx context.Context, a *actor) {
 	w.client(ctx, a, "recover", func(ctx context.Context) {
 		rec, err := a.proc.rt.Recover(ctx)
 		w.refused(err)
-		gone = rec.OwnerGone
+		gone = rec.Abandoned
 	})
 	for _, id := range gone {
 		if a.random.IntN(2) == 0 {
@@ -218,7 +218,7 @@ func (w *world) told(out tool.Outcome) {
 	case tool.StatusFailed, tool.StatusDenied, tool.StatusCancelled, tool.StatusTimeout:
 		w.gone(out)
 	case tool.StatusVerifyFailed:
-		if out.TakenBack == "all" {
+		if out.Reverted == "all" {
 			w.gone(out)
 		}
 	case tool.StatusUnknown:
@@ -274,7 +274,7 @@ func (w *world) undo(ctx context.Context, a *actor) {
 func (w *world) revert(ctx context.Context, a *actor, id string) {
 	w.client(ctx, a, "revert "+id, func(ctx context.Context) {
 		before := w.redos(id)
-		rep, err := a.proc.rt.Undo(ctx, id, revert.Undoing{})
+		rep, err := a.proc.rt.Undo(ctx, id, revert.Options{})
 		w.reported(id, before, rep, err)
 	})
 }
@@ -350,14 +350,14 @@ func (w *world) claim(id string, before int, rep revert.Report, err error) {
 		}
 		w.say(history.Event{Kind: history.Undone, Txn: id, Call: item.Call, Resource: resource})
 	}
-	if err != nil && !errors.Is(err, agent.ErrPartial) {
+	if err != nil && !errors.Is(err, agent.ErrPartialRevert) {
 		return
 	}
 	switch rep.State {
-	case revert.RevertedState:
+	case revert.TxnReverted:
 		w.say(history.Event{Kind: history.Ended, Txn: id, State: history.Reverted})
 		w.closed(id)
-	case revert.RevertedPartial:
+	case revert.TxnRevertedPartial:
 		w.say(history.Event{Kind: history.Ended, Txn: id, State: history.Partial})
 		w.closed(id)
 	default:

@@ -44,7 +44,7 @@ var birth = time.Date(2026, time.February, 1, 0, 0, 0, 0, time.UTC)
 func (w *world) process() *process {
 	p := &process{world: w, id: len(w.procs), random: rand.New(rand.NewPCG(w.seed, uint64(1000+len(w.procs)))), inner: w.journal.Open()}
 	rt, err := agent.New(
-		agent.On(p), agent.Journal(&watched{Journal: p.inner, proc: p}), agent.Log(slog.New(slog.DiscardHandler)),
+		agent.Host(p), agent.Journal(&watched{Journal: p.inner, proc: p}), agent.Log(slog.New(slog.DiscardHandler)),
 		agent.Policy(policy), agent.Tools(tools...), agent.Root("workspace", "/sim"),
 	)
 	if err != nil {
@@ -102,7 +102,7 @@ type root struct {
 }
 
 func (r *root) WithoutLinks() disk.Root {
-	return &root{Root: disk.Straight(r.Root), world: r.world}
+	return &root{Root: disk.WithoutLinks(r.Root), world: r.world}
 }
 
 func (r *root) Create(name string, perm fs.FileMode) (disk.File, error) {

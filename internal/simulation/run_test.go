@@ -195,7 +195,7 @@ func (w *world) rest(ctx context.Context, p *process, all bool) {
 	for _, id := range slices.Backward(ids) {
 		before := w.redos(id)
 		rep, err := p.rt.Revert(ctx, id)
-		if err != nil && !errors.Is(err, agent.ErrPartial) && !errors.Is(err, revert.ErrUndo) {
+		if err != nil && !errors.Is(err, agent.ErrPartialRevert) && !errors.Is(err, revert.ErrIsRevertTxn) {
 			w.wrong("in the end, revert %s: %v", id, err)
 		}
 		if slices.Contains(w.txns, id) {
@@ -217,7 +217,7 @@ func (w *world) held(ctx context.Context, p *process) {
 		must(err)
 		sessions[t.Session] = true
 		for _, c := range t.Calls {
-			if c.Tool.Name != counted || c.Phase != revert.PhaseDone || c.Undone() {
+			if c.Tool.Name != counted || c.Phase != revert.PhaseDone || c.IsReverted() {
 				continue
 			}
 			var tag string
@@ -290,7 +290,7 @@ func (w *world) prefix(batches []journal.Batch) error {
 		return err
 	}
 	for _, o := range open {
-		if _, err := p.rt.Revert(ctx, o.Txn); err != nil && !errors.Is(err, agent.ErrPartial) && !errors.Is(err, revert.ErrUndo) {
+		if _, err := p.rt.Revert(ctx, o.Txn); err != nil && !errors.Is(err, agent.ErrPartialRevert) && !errors.Is(err, revert.ErrIsRevertTxn) {
 			return fmt.Errorf("revert %s: %w", o.Txn, err)
 		}
 	}

@@ -20,8 +20,8 @@ var anyFile = []perm.ResourceAccess{perm.Access(perm.Write, "file://workspace/**
 // of them serves all.
 var tools = []tool.Tool{
 	made(tool.CreateWith("write", "Writes files.", anyFile, writes, tool.Effect(effect.Reversible), tool.Confined(tool.Handles))),
-	made(tool.CreateWith("book", "Asks the service, with a key.", nil, asks(true), tool.Effect(effect.Compensable), tool.Verified(finds), tool.Undone("1", cancels))),
-	made(tool.CreateWith("order", "Asks the service, without a key.", nil, asks(false), tool.Effect(effect.Compensable), tool.Undone("1", cancels))),
+	made(tool.CreateWith("book", "Asks the service, with a key.", nil, asks(true), tool.Effect(effect.Compensable), tool.VerifyWith(finds), tool.RevertWith("1", cancels))),
+	made(tool.CreateWith("order", "Asks the service, without a key.", nil, asks(false), tool.Effect(effect.Compensable), tool.RevertWith("1", cancels))),
 	made(tool.CreateWith("fire", "Asks the service for what stays.", nil, asks(false), tool.Effect(effect.Pivot))),
 	made(tool.CreateWith("mail", "Asks the service once the transaction commits.", nil, asks(false), tool.Effect(effect.Deferrable))),
 	made(tool.CreateWith("never", "Is never allowed.", nil, asks(false), tool.Effect(effect.Pivot))),

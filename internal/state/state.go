@@ -64,7 +64,7 @@ func Read(ctx context.Context, j journal.Journal, session, tool string) (record.
 	if err != nil || now.Content == nil {
 		return now, nil, err
 	}
-	r, err := j.Open(ctx, *now.Content)
+	r, err := j.OpenContent(ctx, *now.Content)
 	if err != nil {
 		return now, nil, fmt.Errorf("the state of tool %s: %w", tool, err)
 	}
@@ -80,8 +80,8 @@ func Token(content json.RawMessage) effect.Token {
 	return effect.Token(canon.Sum("remit/state-token/v1", content))
 }
 
-// ways is the way back of a change, and forth again.
-type ways struct {
+// stateInverse is the way back of a change, and forth again.
+type stateInverse struct {
 	Before *effect.BlobRef `json:"before"` // nil: nothing
 	After  *effect.BlobRef `json:"after"`
 }
@@ -89,7 +89,7 @@ type ways struct {
 // Change is one of what a tool holds: from a state to another one.
 func Change(from, to record.State) (effect.Change, error) {
 	c := effect.Change{Scheme: SchemeName, Resource: Resource(to.Session, to.Tool), Kind: what(from, to), Pre: from.Version, Post: to.Version}
-	raw, err := canon.Marshal(ways{Before: from.Content, After: to.Content})
+	raw, err := canon.Marshal(stateInverse{Before: from.Content, After: to.Content})
 	if err != nil {
 		return c, err
 	}
@@ -136,7 +136,7 @@ func (s scheme) Settle(ctx context.Context, c effect.Change) (effect.Token, erro
 }
 
 // Plan goes back from what the last change of each state left to what the first one found.
-func (s scheme) Plan(ctx context.Context, changes []effect.Change, _ journal.Keeper) ([]effect.Step, []journal.Blob, error) {
+func (s scheme) Plan(ctx context.Context, changes []effect.Change, _ journal.ContentStore) ([]effect.Step, []journal.Blob, error) {
 	steps, at := []effect.Step{}, map[string]int{}
 	first := map[string]effect.Change{}
 	for _, c := range changes {
@@ -161,7 +161,7 @@ func (s scheme) plan(ctx context.Context, first, last effect.Change) (effect.Ste
 	if err != nil {
 		return effect.Step{}, err
 	}
-	var back ways
+	var back stateInverse
 	if err := canon.Decode(first.Inverse, &back); err != nil {
 		return effect.Step{}, fmt.Errorf("the way back of %s: %w", first.Resource, err)
 	}
@@ -180,7 +180,7 @@ func (s scheme) plan(ctx context.Context, first, last effect.Change) (effect.Ste
 }
 
 // Apply looks whether the step can still be done; the reverter then writes it down.
-func (s scheme) Apply(ctx context.Context, step effect.Step, _ journal.Keeper) effect.Result {
+func (s scheme) Apply(ctx context.Context, step effect.Step, _ journal.ContentStore) effect.Result {
 	res := effect.Result{Resource: step.Change.Resource}
 	now, err := s.now(ctx, step.Change.Resource)
 	res.Now = now.Version
@@ -202,13 +202,13 @@ func (s scheme) Apply(ctx context.Context, step effect.Step, _ journal.Keeper) e
 // State is what a step comes to.
 func (s scheme) State(step effect.Step) (record.State, error) {
 	session, tool, _ := parse(step.Change.Resource)
-	var w ways
+	var w stateInverse
 	err := canon.Decode(step.Change.Inverse, &w)
 	return record.State{Session: session, Tool: tool, Version: step.Change.Post, Content: w.After}, err
 }
 
 // World tells the versions of states, and their content, for verifiers.
-func World(j journal.Journal, changes []effect.Change) verify.World {
+func World(j journal.Journal, changes []effect.Change) verify.ResourceView {
 	return &world{scheme{j}, changes}
 }
 
@@ -236,7 +236,7 @@ func (w *world) Open(ctx context.Context, resource string) (io.ReadCloser, error
 func (w *world) Before(ctx context.Context, resource string) (io.ReadCloser, error) {
 	for _, c := range w.changes {
 		if c.Resource == resource && c.Scheme == SchemeName {
-			var back ways
+			var back stateInverse
 			if err := canon.Decode(c.Inverse, &back); err != nil {
 				return nil, err
 			}
@@ -250,12 +250,12 @@ func (w *world) content(ctx context.Context, ref *effect.BlobRef) (io.ReadCloser
 	if ref == nil {
 		return nil, fs.ErrNotExist
 	}
-	return w.journal.Open(ctx, *ref)
+	return w.journal.OpenContent(ctx, *ref)
 }
 
 // Keep takes the content of a state in.
 func Keep(ctx context.Context, j journal.Journal, session, tool string, content json.RawMessage) (record.State, journal.Blob, error) {
-	blob, err := j.Keep(ctx, bytes.NewReader(content))
+	blob, err := j.StoreContent(ctx, bytes.NewReader(content))
 	if err != nil {
 		return record.State{}, blob, err
 	}

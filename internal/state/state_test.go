@@ -33,8 +33,8 @@ func TestPlanGoesByVersions(t *testing.T) {
 			h := hosttest.New(1)
 			rec := revert.NewRecorder(j, h, "s_1").In("t_1")
 			require.NoError(t, rec.Write(ctx, revert.Write{
-				Lines: []revert.Line{{Body: &record.Begun{Owner: j.Owner()}}},
-				Take:  journal.Take{To: journal.Ownership{Txn: "t_1", Owner: j.Owner()}},
+				Records: []revert.CallRecord{{Body: &record.Begun{Owner: j.Owner()}}},
+				Take:    journal.OwnerChange{To: journal.Ownership{Txn: "t_1", Owner: j.Owner()}},
 			}))
 			holds := func(content string) record.State {
 				if content == "" {
@@ -43,12 +43,12 @@ func TestPlanGoesByVersions(t *testing.T) {
 				s, blob, err := state.Keep(ctx, j, "s_1", "count", json.RawMessage(content))
 				require.NoError(t, err)
 				s.Of = record.CallRef{Txn: "t_1", Call: "c_1"}
-				require.NoError(t, rec.Write(ctx, revert.Write{Lines: []revert.Line{{Call: s.ID(h), Body: &s}}, Blobs: []journal.Blob{blob}}))
+				require.NoError(t, rec.Write(ctx, revert.Write{Records: []revert.CallRecord{{Call: s.ID(h), Body: &s}}, Blobs: []journal.Blob{blob}}))
 				return s
 			}
 			left := func(content string) {
 				if s := holds(content); content == "" {
-					require.NoError(t, rec.Write(ctx, revert.Write{Lines: []revert.Line{{Call: s.ID(h), Body: &s}}}))
+					require.NoError(t, rec.Write(ctx, revert.Write{Records: []revert.CallRecord{{Call: s.ID(h), Body: &s}}}))
 				}
 			}
 			found, did := holds("1"), holds("2")

@@ -91,7 +91,7 @@ func ask(ctx context.Context, rounds ...sdk.InputRequestMap) (tool.Result, error
 	}
 	var heard []sdk.InputResponseMap
 	for _, round := range rounds {
-		said, err := client.Ask(ctx, round)
+		said, err := client.Request(ctx, round)
 		if err != nil {
 			return tool.Result{}, err
 		}
@@ -103,7 +103,7 @@ func ask(ctx context.Context, rounds ...sdk.InputRequestMap) (tool.Result, error
 
 func asksWhatCan(ctx context.Context, _ ctxperm.ToolContext, _ json.RawMessage) (tool.Result, error) {
 	client, _ := mcp.ClientOf(ctx)
-	can, what := client.Can(), everyKind()
+	can, what := client.Capabilities(), everyKind()
 	if can.Elicitation == nil {
 		delete(what, "user_name")
 	}

@@ -108,12 +108,12 @@ func (d *driver) connect(ctx context.Context, url string) error {
 	if err != nil {
 		return err
 	}
-	c, err := gateway.Read("suite", config, os.LookupEnv)
+	c, err := gateway.ParseConfig("suite", config, os.LookupEnv)
 	if err != nil {
 		return err
 	}
 	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
-	g, err := gateway.Open(ctx, c, gateway.Options{Name: "remit-conformance", Version: "1", Loose: true, Log: log, Authorize: d.authorizer(log)})
+	g, err := gateway.Open(ctx, c, gateway.Options{Name: "remit-conformance", Version: "1", SkipInputValidation: true, Log: log, Authorize: d.authorizer(log)})
 	if err != nil {
 		return err
 	}
@@ -130,7 +130,7 @@ func (d *driver) connect(ctx context.Context, url string) error {
 		_ = rt.Close()
 		_ = g.Close()
 	}
-	s, err := rt.Session(ctx, perm.Principal{ID: "suite"}, agent.ShownTo(perm.ClientFacts{Surface: mcp.Surface}))
+	s, err := rt.Session(ctx, perm.Principal{ID: "suite"}, agent.ClientProfile(perm.ClientFacts{Surface: mcp.Surface}))
 	if err != nil {
 		return err
 	}

@@ -150,7 +150,7 @@ func startBefore(ctx context.Context, dir string, server map[string]any) (where 
 	if err != nil {
 		return nil, nil, err
 	}
-	where, closeFront, err := front(addr, token, renamed{})
+	where, closeFront, err := gatewayProcess(addr, token, nameMapper{})
 	if err != nil {
 		return nil, nil, errors.Join(err, end())
 	}
@@ -193,11 +193,11 @@ func startCommand(ctx context.Context, dir, workspace string) (addr, token strin
 	return strings.TrimSuffix(strings.TrimPrefix(at.URL, "http://"), "/mcp"), strings.TrimSpace(string(text)), end, nil
 }
 
-// renamed gives tools and prompts the names that the suite knows.
-type renamed struct{}
+// nameMapper gives tools and prompts the names that the suite knows.
+type nameMapper struct{}
 
 // RoundTrip puts the prefix before what a request names, and takes it off what an answer does.
-func (renamed) RoundTrip(r *http.Request) (*http.Response, error) {
+func (nameMapper) RoundTrip(r *http.Request) (*http.Response, error) {
 	r = r.Clone(r.Context())
 	if r.Body != nil {
 		body, err := io.ReadAll(r.Body)

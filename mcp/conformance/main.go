@@ -30,11 +30,11 @@ func main() {
 	os.Exit(run(ctx, os.Stdout, os.Stderr, os.Args[1:]))
 }
 
-// part is something that is held to the suite.
-type part struct {
+// target is something that is held to the suite.
+type target struct {
 	name  string
 	about string
-	runs  []judging
+	runs  []suiteRun
 	apart []exception
 	// start makes it ready, and returns the arguments that tell the suite where it is.
 	start func(ctx context.Context, dir string) (where []string, stop func() error, err error)
@@ -43,15 +43,15 @@ type part struct {
 // exception is a scenario that does not pass, with the reason. One that passes has to go from the list.
 type exception struct{ name, why string }
 
-func parts() []part {
-	of := func(kind string, all ...[2]string) (runs []judging) {
+func parts() []target {
+	of := func(kind string, all ...[2]string) (runs []suiteRun) {
 		for _, one := range all {
-			runs = append(runs, judging{one[0], kind, one[1]})
+			runs = append(runs, suiteRun{one[0], kind, one[1]})
 		}
 		return runs
 	}
 	now, before, old := [2]string{newest, modern}, [2]string{newest, legacy}, [2]string{older, legacy}
-	return []part{
+	return []target{
 		{"server", "mcp.Server, with the fixtures of the suite as tools of remit", of("server", now, before, old), nil, startServer},
 		{"gateway", "remit gateway before the go-sdk's own server, a program", of("server", now), noTasks(), startGateway},
 		{"gateway-url", "remit gateway before the same server by URL, of the older revision", of("server", before, old), notResumed(), startGatewayByURL},
@@ -63,7 +63,7 @@ func parts() []part {
 func run(ctx context.Context, out, log io.Writer, names []string) int {
 	chosen := parts()
 	for _, name := range names {
-		if !slices.ContainsFunc(chosen, func(p part) bool { return p.name == name }) {
+		if !slices.ContainsFunc(chosen, func(p target) bool { return p.name == name }) {
 			_, _ = fmt.Fprintf(log, "conformance: there is no part %q; there are:\n", name)
 			for _, p := range chosen {
 				_, _ = fmt.Fprintf(log, "  %-8s %s\n", p.name, p.about)
@@ -72,7 +72,7 @@ func run(ctx context.Context, out, log io.Writer, names []string) int {
 		}
 	}
 	if len(names) > 0 {
-		chosen = slices.DeleteFunc(chosen, func(p part) bool { return !slices.Contains(names, p.name) })
+		chosen = slices.DeleteFunc(chosen, func(p target) bool { return !slices.Contains(names, p.name) })
 	}
 	s, err := install(ctx, log)
 	if err != nil {
@@ -96,7 +96,7 @@ func run(ctx context.Context, out, log io.Writer, names []string) int {
 }
 
 // judge runs the suite over one part.
-func (p part) judge(ctx context.Context, s suite, log io.Writer) (all []report, err error) {
+func (p target) judge(ctx context.Context, s suite, log io.Writer) (all []report, err error) {
 	dir, err := os.MkdirTemp("", "remit-conformance-")
 	if err != nil {
 		return nil, err

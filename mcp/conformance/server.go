@@ -29,7 +29,7 @@ func startServer(ctx context.Context, dir string) (where []string, stop func() e
 	if err != nil {
 		return nil, nil, errors.Join(err, journal.Close())
 	}
-	if f.rt, err = agent.New(agent.Tools(tools...), agent.Journal(journal), agent.Wait(), agent.Log(slog.New(slog.DiscardHandler))); err != nil {
+	if f.rt, err = agent.New(agent.Tools(tools...), agent.Journal(journal), agent.SuspendForApproval(), agent.Log(slog.New(slog.DiscardHandler))); err != nil {
 		return nil, nil, errors.Join(err, journal.Close())
 	}
 	closeAll := func() error { return errors.Join(f.rt.Close(), journal.Close()) }
@@ -47,7 +47,7 @@ func (f *fixtures) serve(ctx context.Context) (where []string, stop func() error
 	if err := f.offer(); err != nil {
 		return nil, nil, err
 	}
-	s, err := f.rt.Session(ctx, perm.Principal{ID: "suite"}, agent.ShownTo(perm.ClientFacts{Surface: mcp.Surface}))
+	s, err := f.rt.Session(ctx, perm.Principal{ID: "suite"}, agent.ClientProfile(perm.ClientFacts{Surface: mcp.Surface}))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -58,7 +58,7 @@ func (f *fixtures) serve(ctx context.Context) (where []string, stop func() error
 	serving, end := context.WithCancel(ctx)
 	done := make(chan error, 1)
 	go func() { done <- f.srv.Serve(serving, l, mcp.HTTPOptions{}) }()
-	where, closeFront, err := front(l.Addr().String(), s.Token(), http.DefaultTransport)
+	where, closeFront, err := gatewayProcess(l.Addr().String(), s.Token(), http.DefaultTransport)
 	if err != nil {
 		end()
 		return nil, nil, errors.Join(err, <-done)
@@ -70,8 +70,8 @@ func (f *fixtures) serve(ctx context.Context) (where []string, stop func() error
 	}, nil
 }
 
-// front hands requests on with the token that the suite knows nothing of. All else of them stays.
-func front(addr, token string, by http.RoundTripper) (where []string, stop func() error, err error) {
+// gatewayProcess hands requests on with the token that the suite knows nothing of. All else of them stays.
+func gatewayProcess(addr, token string, by http.RoundTripper) (where []string, stop func() error, err error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, nil, err

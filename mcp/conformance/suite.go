@@ -77,11 +77,11 @@ func installIn(ctx context.Context, npm, dir, version string) error {
 	return os.Rename(fresh, dir)
 }
 
-// judging is one run of the suite.
-type judging struct{ version, kind, revision string }
+// suiteRun is one run of the suite.
+type suiteRun struct{ version, kind, revision string }
 
 // judge runs the scenarios that a revision requires, and those that do not count.
-func (s suite) judge(ctx context.Context, j judging, where []string, log io.Writer) (report, error) {
+func (s suite) judge(ctx context.Context, j suiteRun, where []string, log io.Writer) (report, error) {
 	dir, err := os.MkdirTemp("", "remit-conformance-out-")
 	if err != nil {
 		return report{}, err
@@ -101,7 +101,7 @@ func (s suite) judge(ctx context.Context, j judging, where []string, log io.Writ
 		return report{}, failed
 	}
 	r, err := read(&said)
-	r.judging = j
+	r.suiteRun = j
 	if err == nil && r.clean() != (failed == nil) { // nothing stands apart here yet
 		err = fmt.Errorf("its summary and its exit code say different things: %w", failed)
 	}

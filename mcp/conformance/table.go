@@ -14,7 +14,7 @@ import (
 
 // report is what one run of the suite came to.
 type report struct {
-	judging
+	suiteRun
 
 	part      string
 	apart     []exception

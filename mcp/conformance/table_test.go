@@ -62,7 +62,7 @@ func TestBad(t *testing.T) {
 func TestTable(t *testing.T) {
 	r, err := read(strings.NewReader(said))
 	require.NoError(t, err)
-	r.judging, r.part, r.took = judging{"1", "server", "new"}, "server", 61*time.Second
+	r.suiteRun, r.part, r.took = suiteRun{"1", "server", "new"}, "server", 61*time.Second
 	apart := r
 	apart.apart = []exception{{"tools_call", "no tools"}, {"auth/basic", "no secrets"}, {"old", "not of this revision"}}
 	all := []report{r, apart, {part: "client", failed: true}}

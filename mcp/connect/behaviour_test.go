@@ -27,16 +27,16 @@ func TestNothingToRoute(t *testing.T) {
 		w.write(cursorFile, text)
 		r := w.connect("cursor")
 		require.False(t, r.Changed())
-		require.Equal(t, connect.Empty, r.Files[0].State, "%q", text)
+		require.Equal(t, connect.StateEmpty, r.Files[0].State, "%q", text)
 		require.Equal(t, map[string]string{cursorFile: text}, w.tree("home", "project", "state"))
-		_, err := w.client("cursor").Disconnect(w.Place, connect.Write)
+		_, err := w.client("cursor").Disconnect(w.Environment, connect.Write)
 		require.ErrorIs(t, err, connect.ErrNotConnected)
 	}
 	w := newWorld(t)
 	for _, c := range connect.Clients() {
 		r := w.connect(c.Name())
 		for _, f := range r.Files {
-			require.Equal(t, connect.Absent, f.State)
+			require.Equal(t, connect.StateAbsent, f.State)
 		}
 	}
 	require.Empty(t, w.tree("home", "project", "state"))
@@ -64,21 +64,21 @@ func TestInvalidFiles(t *testing.T) {
 	} {
 		w := newWorld(t)
 		w.write(tt.file, tt.text)
-		_, err := w.client(tt.client).Connect(w.Place, connect.Write)
+		_, err := w.client(tt.client).Connect(w.Environment, connect.Write)
 		require.ErrorContains(t, err, tt.want, "%q", tt.text)
 		require.NotContains(t, err.Error(), "hunter2")
 		require.Equal(t, map[string]string{tt.file: tt.text}, w.tree("home", "project", "state"))
-		status, err := w.client(tt.client).Status(w.Place)
+		status, err := w.client(tt.client).Status(w.Environment)
 		require.NoError(t, err)
 		if !strings.Contains(tt.want, "remit") {
-			require.Equal(t, connect.Broken, status.Files[0].State)
+			require.Equal(t, connect.StateUnreadable, status.Files[0].State)
 			require.Contains(t, status.Files[0].Error, tt.want)
 		}
 	}
 	w := newWorld(t)
 	w.write(cursorFile, one)
 	w.write(gatewayFile, "{")
-	_, err := w.client("cursor").Connect(w.Place, connect.Write)
+	_, err := w.client("cursor").Connect(w.Environment, connect.Write)
 	require.ErrorContains(t, err, "gateway.json:1:2: ")
 	require.Equal(t, one, w.read(cursorFile))
 }
@@ -158,7 +158,7 @@ func TestWhatMustNotBeReplaced(t *testing.T) {
 		w := newWorld(t)
 		w.write(cursorFile, one)
 		tt.make(w)
-		_, err := w.client("cursor").Connect(w.Place, connect.Write)
+		_, err := w.client("cursor").Connect(w.Environment, connect.Write)
 		require.ErrorContains(t, err, tt.want)
 		require.Empty(t, w.tree("state"))
 		_, err = os.Stat(w.at(gatewayFile))
@@ -240,12 +240,12 @@ func TestForeignChangesStay(t *testing.T) {
 			want := tt.yet(foreign)
 			r := w.disconnect("cursor")
 			require.Equal(t, want, w.read(cursorFile))
-			require.False(t, r.Files[0].Exact)
+			require.False(t, r.Files[0].Identical)
 			require.Contains(t, strings.Join(r.Files[0].Notes, "\n"), tt.note)
 			backup, err := os.ReadFile(r.Files[0].Backup)
 			require.NoError(t, err)
 			require.Equal(t, before, string(backup), "the backup stays")
-			_, err = w.client("cursor").Disconnect(w.Place, connect.Write)
+			_, err = w.client("cursor").Disconnect(w.Environment, connect.Write)
 			require.ErrorIs(t, err, connect.ErrNotConnected)
 		})
 	}
@@ -272,7 +272,7 @@ func TestFileIsGone(t *testing.T) {
 	w.connect("cursor")
 	require.NoError(t, os.Remove(w.at(cursorFile)))
 	r := w.disconnect("cursor")
-	require.Equal(t, connect.Absent, r.Files[0].State)
+	require.Equal(t, connect.StateAbsent, r.Files[0].State)
 	backup, err := os.ReadFile(r.Files[0].Backup)
 	require.NoError(t, err)
 	require.Equal(t, one, string(backup))
@@ -284,19 +284,19 @@ func TestConnectingAgain(t *testing.T) {
 	w.write(cursorFile, one)
 	w.connect("cursor")
 	w.write(cursorFile, strings.Replace(w.read(cursorFile), "\"mcpServers\": {", "\"mcpServers\": {\n    \"new\": {\n      \"command\": \"new\"\n    },", 1))
-	status, err := w.client("cursor").Status(w.Place)
+	status, err := w.client("cursor").Status(w.Environment)
 	require.NoError(t, err)
-	require.Equal(t, connect.Mixed, status.Files[0].State)
+	require.Equal(t, connect.StateMixed, status.Files[0].State)
 
 	require.True(t, w.connect("cursor").Changed())
-	status, err = w.client("cursor").Status(w.Place)
+	status, err = w.client("cursor").Status(w.Environment)
 	require.NoError(t, err)
-	require.Equal(t, connect.Routed, status.Files[0].State)
+	require.Equal(t, connect.StateRouted, status.Files[0].State)
 	require.Contains(t, w.read(gatewayFile), `"new"`)
 	require.Contains(t, w.read(gatewayFile), `"fs"`)
 
 	r := w.disconnect("cursor")
-	require.True(t, r.Files[0].Exact)
+	require.True(t, r.Files[0].Identical)
 	require.Equal(t, "{\n  \"mcpServers\": {\n    \"new\": {\n      \"command\": \"new\"\n    },\n    \"fs\": {\n      \"command\": \"fs\"\n    }\n  }\n}\n", w.read(cursorFile))
 	require.Equal(t, map[string]string{cursorFile: w.read(cursorFile)}, w.tree("home", "state"))
 }
@@ -309,7 +309,7 @@ func TestTheCommandMoved(t *testing.T) {
 	w.Command = "/usr/bin/remit"
 	require.True(t, w.connect("cursor").Changed())
 	require.Contains(t, w.read(cursorFile), `"/usr/bin/remit"`)
-	require.True(t, w.disconnect("cursor").Files[0].Exact)
+	require.True(t, w.disconnect("cursor").Files[0].Identical)
 	require.Equal(t, one, w.read(cursorFile))
 }
 
@@ -320,7 +320,7 @@ func TestWorkspace(t *testing.T) {
 	w.write(cursorFile, one)
 	w.write("project/.cursor/mcp.json", one)
 	w.Workspace = "work"
-	_, err := w.client("cursor").Connect(w.Place, connect.Write)
+	_, err := w.client("cursor").Connect(w.Environment, connect.Write)
 	require.ErrorContains(t, err, `the workspace "work" is not an absolute path`)
 	w.Workspace = "/work"
 	w.connect("cursor")
@@ -361,7 +361,7 @@ func TestTwoClients(t *testing.T) {
 	require.Equal(t, gateway, w.read(gatewayFile))
 
 	w.write(cursorFile, strings.ReplaceAll(one, `"command": "fs"`, `"command": "fs2"`))
-	_, err := w.client("cursor").Connect(w.Place, connect.Write)
+	_, err := w.client("cursor").Connect(w.Environment, connect.Write)
 	require.ErrorContains(t, err, "which came from Codex", "it would change what another client has")
 	require.Equal(t, gateway, w.read(gatewayFile))
 	w.write(cursorFile, one)
@@ -375,7 +375,7 @@ func TestTwoClients(t *testing.T) {
 	w.connect("cursor")
 	w.write(codexFile, "# Mine.\n[mcp_servers.fs]\ncommand = \"fs\"\nargs = [\"--all\"]\n")
 	before := w.tree("home", "state")
-	_, err = w.client("codex").Connect(w.Place, connect.Write)
+	_, err = w.client("codex").Connect(w.Environment, connect.Write)
 	var conflict *connect.ConflictError
 	require.ErrorAs(t, err, &conflict)
 	require.Equal(t, "fs", conflict.Name)
@@ -395,7 +395,7 @@ func TestOneConfigurationForAll(t *testing.T) {
 	w.write(cursorFile, one)
 	w.write("project/.cursor/mcp.json", strings.ReplaceAll(one, `"command": "fs"`, `"command": "here"`))
 	w.Gateway = w.at("home/all.json")
-	_, err := w.client("cursor").Connect(w.Place, connect.Write)
+	_, err := w.client("cursor").Connect(w.Environment, connect.Write)
 	require.ErrorContains(t, err, `there are two servers "fs": that of Cursor at `+w.at("project/.cursor/mcp.json")+":3:5, and that of Cursor at "+w.at(cursorFile)+":3:5")
 	w.Gateway = ""
 	w.connect("cursor")
@@ -434,10 +434,10 @@ func TestSecretsStayPrivate(t *testing.T) {
 	w.write(cursorFile, `{"mcpServers": {"a": {"command": "a", "env": {"T": "s3cret\"value", "P": "pin1"}}, "b": {"url": "https://b", "headers": {"K": "another secret"}}}}`)
 	w.write(codexFile, "[mcp_servers.c]\ncommand = 'c'\n[mcp_servers.c.env]\nT = 's3cret-of-codex'\n")
 	for _, name := range []string{"cursor", "codex"} {
-		shown, err := w.client(name).Connect(w.Place, connect.Preview)
+		shown, err := w.client(name).Connect(w.Environment, connect.Preview)
 		require.NoError(t, err)
 		w.connect(name)
-		back, err := w.client(name).Disconnect(w.Place, connect.Preview)
+		back, err := w.client(name).Disconnect(w.Environment, connect.Preview)
 		require.NoError(t, err)
 		for _, r := range []connect.Report{shown, back} {
 			require.NotEmpty(t, r.Gateways[0].Diff)
@@ -500,7 +500,7 @@ func TestAProjectThatIsTheHome(t *testing.T) {
 
 func TestPlaceIsAbsolute(t *testing.T) {
 	w := newWorld(t)
-	for _, p := range []connect.Place{
+	for _, p := range []connect.Environment{
 		{Home: w.Home, State: w.State},
 		{Home: "home", State: w.State, Command: "/x"},
 		{Home: w.Home, State: "", Command: "/x"},
@@ -515,11 +515,11 @@ func TestPlaceIsAbsolute(t *testing.T) {
 		_, err = c.Status(p)
 		require.ErrorContains(t, err, "is not an absolute path")
 	}
-	_, err := connect.Named("curser")
+	_, err := connect.ClientByName("curser")
 	require.ErrorContains(t, err, `did you mean "cursor"?`)
-	_, err = connect.Named("emacs")
+	_, err = connect.ClientByName("emacs")
 	require.ErrorContains(t, err, "valid are claude-code, claude-desktop, codex, cursor, vscode, windsurf")
-	r, err := connect.Client{}.Connect(w.Place, connect.Write)
+	r, err := connect.Client{}.Connect(w.Environment, connect.Write)
 	require.NoError(t, err)
 	require.Empty(t, r.Files, "the zero client has none")
 }
@@ -553,7 +553,7 @@ func TestRulesAreNotOverwritten(t *testing.T) {
 	ruled := strings.Replace(w.read(gatewayFile), `"command": "fs"`, `"tools": {}, "command": "fs"`, 1)
 	w.write(gatewayFile, ruled)
 	w.write(cursorFile, strings.ReplaceAll(one, `"command": "fs"`, `"command": "fs2"`))
-	_, err := w.client("cursor").Connect(w.Place, connect.Write)
+	_, err := w.client("cursor").Connect(w.Environment, connect.Write)
 	require.ErrorContains(t, err, `there are two servers "fs"`)
 	require.Equal(t, ruled, w.read(gatewayFile))
 }
@@ -571,7 +571,7 @@ func TestAServerStaysWithItsRules(t *testing.T) {
 	require.Equal(t, []string{"fs, which has rules"}, r.Gateways[0].Kept)
 	require.Equal(t, one, w.read(cursorFile))
 	require.Equal(t, ruled, w.read(gatewayFile))
-	_, err := gateway.Read(gatewayFile, []byte(w.read(gatewayFile)), os.LookupEnv)
+	_, err := gateway.ParseConfig(gatewayFile, []byte(w.read(gatewayFile)), os.LookupEnv)
 	require.NoError(t, err)
 
 	w.connect("cursor")
@@ -579,7 +579,7 @@ func TestAServerStaysWithItsRules(t *testing.T) {
 	require.Equal(t, ruled, w.read(gatewayFile))
 	r = w.disconnect("codex")
 	require.Equal(t, []string{"other"}, r.Gateways[0].Removed, "nobody has written rules for it")
-	_, err = gateway.Read(gatewayFile, []byte(w.read(gatewayFile)), os.LookupEnv)
+	_, err = gateway.ParseConfig(gatewayFile, []byte(w.read(gatewayFile)), os.LookupEnv)
 	require.NoError(t, err)
 
 	w.write(cursorFile, strings.ReplaceAll(one, `"fs"`, `"fs3"`))

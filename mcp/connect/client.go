@@ -9,9 +9,9 @@ import (
 	"github.com/remit-dev/remit/internal/nearest"
 )
 
-// Place is what connecting looks at: whose home, which project, which system. Nothing is
+// Environment is what connecting looks at: whose home, which project, which system. Nothing is
 // taken from the process, so that a test needs no home.
-type Place struct {
+type Environment struct {
 	OS      string // as runtime.GOOS has it; it decides where clients keep their files
 	Home    string // of the user
 	Project string // folder, "" for none
@@ -26,7 +26,7 @@ type Place struct {
 	Env            func(string) string // nil: no variables are set
 }
 
-func (p Place) env(name string) string {
+func (p Environment) env(name string) string {
 	if p.Env == nil {
 		return ""
 	}
@@ -64,10 +64,10 @@ type source struct {
 // zero Client has no files.
 type Client struct {
 	name, title string
-	dialect     dialect
+	dialect     variableSyntax
 	stdio       bool // entries say that their type is stdio
 	forwards    bool // starts servers without the user's variables, but for those it is told of
-	sources     func(Place) []source
+	sources     func(Environment) []source
 }
 
 // Name is what the client is called on the command line.
@@ -89,7 +89,7 @@ func Clients() []Client {
 }
 
 // files are the client's, each once: a project may be the home folder.
-func (c Client) files(p Place) (all []source) {
+func (c Client) files(p Environment) (all []source) {
 	if c.sources == nil {
 		return nil
 	}
@@ -107,8 +107,8 @@ func (c Client) files(p Place) (all []source) {
 	return all
 }
 
-// Named finds a client by its name.
-func Named(name string) (Client, error) {
+// ClientByName finds a client by its name.
+func ClientByName(name string) (Client, error) {
 	var names []string
 	for _, c := range Clients() {
 		if c.name == name {
@@ -124,7 +124,7 @@ func Named(name string) (Client, error) {
 }
 
 // inProject adds the file that a client keeps in a project.
-func inProject(p Place, all []source, s source, path ...string) []source {
+func inProject(p Environment, all []source, s source, path ...string) []source {
 	if p.Project == "" {
 		return all
 	}
@@ -132,7 +132,7 @@ func inProject(p Place, all []source, s source, path ...string) []source {
 	return append(all, s)
 }
 
-func claudeCode(p Place) []source {
+func claudeCode(p Environment) []source {
 	home := p.Home
 	if dir := p.env("CLAUDE_CONFIG_DIR"); filepath.IsAbs(dir) {
 		home = dir
@@ -141,13 +141,13 @@ func claudeCode(p Place) []source {
 	return inProject(p, []source{user}, source{format: jsonFormat{}, layout: layout{key: "mcpServers"}}, ".mcp.json")
 }
 
-func claudeDesktop(p Place) []source {
+func claudeDesktop(p Environment) []source {
 	return []source{{
 		path: filepath.Join(p.config(), "Claude", "claude_desktop_config.json"), scope: User, format: jsonFormat{}, layout: layout{key: "mcpServers"},
 	}}
 }
 
-func codex(p Place) []source {
+func codex(p Environment) []source {
 	home := filepath.Join(p.Home, ".codex")
 	if dir := p.env("CODEX_HOME"); filepath.IsAbs(dir) {
 		home = dir
@@ -156,24 +156,24 @@ func codex(p Place) []source {
 	return inProject(p, []source{s}, s, ".codex", "config.toml")
 }
 
-func cursor(p Place) []source {
+func cursor(p Environment) []source {
 	s := source{path: filepath.Join(p.Home, ".cursor", "mcp.json"), scope: User, format: jsonFormat{}, layout: layout{key: "mcpServers"}}
 	return inProject(p, []source{s}, s, ".cursor", "mcp.json")
 }
 
-func vscode(p Place) []source {
+func vscode(p Environment) []source {
 	s := source{path: filepath.Join(p.config(), "Code", "User", "mcp.json"), scope: User, format: jsonFormat{}, layout: layout{key: "servers"}}
 	return inProject(p, []source{s}, s, ".vscode", "mcp.json")
 }
 
-func windsurf(p Place) []source {
+func windsurf(p Environment) []source {
 	return []source{{
 		path: filepath.Join(p.Home, ".codeium", "windsurf", "mcp_config.json"), scope: User, format: jsonFormat{}, layout: layout{key: "mcpServers"},
 	}}
 }
 
 // config is where programs keep the user's configuration.
-func (p Place) config() string {
+func (p Environment) config() string {
 	switch p.OS {
 	case "darwin":
 		return filepath.Join(p.Home, "Library", "Application Support")
@@ -192,7 +192,7 @@ func (p Place) config() string {
 
 // gateway is the configuration of the gateway for servers of a scope. Those of a project
 // have one of their own: other projects are not to reach them.
-func (p Place) gateway(scope Scope, project string) string {
+func (p Environment) gateway(scope Scope, project string) string {
 	dir := filepath.Join(p.config(), "remit")
 	switch {
 	case p.Gateway != "":
@@ -210,7 +210,7 @@ func (p Place) gateway(scope Scope, project string) string {
 
 // remit is the entry that starts the gateway, with further arguments. Where a client hands on only the variables
 // that it is told of, they are named.
-func (c Client) remit(p Place, gateway string, more, variables []string) (e entry) {
+func (c Client) remit(p Environment, gateway string, more, variables []string) (e entry) {
 	if c.stdio {
 		e.set("type", "stdio")
 	}
@@ -223,7 +223,7 @@ func (c Client) remit(p Place, gateway string, more, variables []string) (e entr
 }
 
 // patience gives the gateway's entry the longest time that any of its servers was given.
-func (e *entry) patience(servers []saved) {
+func (e *entry) patience(servers []removedServer) {
 	for _, name := range []string{"startup_timeout_sec", "tool_timeout_sec", "timeout"} {
 		longest, raw := 0.0, json.RawMessage(nil)
 		for _, s := range servers {

@@ -28,12 +28,12 @@ const attempts = 5
 // step is what becomes of one file.
 type step struct {
 	source source
-	held   *held
+	held   *loadedFile
 	base   []byte  // before it was connected
 	after  []byte  // once it is
 	old    *record // of being connected earlier
 	new    *record // nil: nothing of it leads to the gateway
-	come   []moved
+	come   []movedServer
 	report File
 }
 
@@ -41,7 +41,7 @@ type step struct {
 // came to the file since. Nothing is written before everything could be; where writing
 // itself fails half-way the error says so, and both Connect and Disconnect go on from
 // there.
-func (c Client) Connect(p Place, mode Mode) (r Report, err error) {
+func (c Client) Connect(p Environment, mode Mode) (r Report, err error) {
 	if err := p.check(); err != nil {
 		return r, err
 	}
@@ -61,7 +61,7 @@ func (c Client) Connect(p Place, mode Mode) (r Report, err error) {
 }
 
 // check refuses a place that would make entries which work in one folder only.
-func (p Place) check() error {
+func (p Environment) check() error {
 	for what, path := range map[string]string{"home": p.Home, "state": p.State, "command": p.Command} {
 		if !filepath.IsAbs(path) {
 			return fmt.Errorf("the %s %q is not an absolute path", what, path)
@@ -75,14 +75,14 @@ func (p Place) check() error {
 	return nil
 }
 
-func (c Client) connect(p Place, mode Mode) (r Report, err error) {
+func (c Client) connect(p Environment, mode Mode) (r Report, err error) {
 	r = Report{Client: c.name, Title: c.title, Preview: mode != Write}
 	records, err := p.records()
 	if err != nil {
 		return r, err
 	}
 	var steps []*step
-	var come, gone []moved
+	var come, gone []movedServer
 	off := c.disabled(p)
 	for _, src := range c.files(p) {
 		s, err := c.step(p, src, off)
@@ -154,8 +154,8 @@ func (r *Report) fill(steps []*step, edits []*gatewayEdit) {
 }
 
 // step plans what connecting does to one file.
-func (c Client) step(p Place, src source, off disabled) (s *step, err error) {
-	s = &step{source: src, report: File{Path: src.path, State: Absent}}
+func (c Client) step(p Environment, src source, off disabled) (s *step, err error) {
+	s = &step{source: src, report: File{Path: src.path, State: StateAbsent}}
 	if s.held, err = look(src.path); err != nil || s.held == nil {
 		return s, err
 	}
@@ -191,12 +191,12 @@ func (c Client) step(p Place, src source, off disabled) (s *step, err error) {
 }
 
 // changes plans those of each table.
-func (s *step) changes(c Client, p Place, off disabled) (all []change, err error) {
+func (s *step) changes(c Client, p Environment, off disabled) (all []change, err error) {
 	_, body, err := opened(s.base)
 	if err != nil {
 		return nil, err
 	}
-	s.report.State = Empty
+	s.report.State = StateEmpty
 	if blank(body) {
 		return nil, nil
 	}
@@ -217,7 +217,7 @@ func (s *step) changes(c Client, p Place, off disabled) (all []change, err error
 			continue
 		}
 		r.Tables = append(r.Tables, routed)
-		ch := change{path: t.path, in: []piece{{name: routed.Name, entry: routed.Entry}}}
+		ch := change{path: t.path, in: []serverText{{name: routed.Name, entry: routed.Entry}}}
 		for _, server := range routed.Servers {
 			ch.out = append(ch.out, server.Name)
 		}
@@ -225,30 +225,30 @@ func (s *step) changes(c Client, p Place, off disabled) (all []change, err error
 	}
 	switch {
 	case len(r.Tables) > 0:
-		s.new, s.report.State = r, Routed
+		s.new, s.report.State = r, StateRouted
 	case len(s.report.Servers) > 0:
-		s.report.State = Direct
+		s.report.State = StateDirect
 	}
 	return all, nil
 }
 
 // route decides about each server of a table.
-func (s *step) route(c Client, p Place, body []byte, t *table, off disabled) (r routed, err error) {
+func (s *step) route(c Client, p Environment, body []byte, t *table, off disabled) (r routedTable, err error) {
 	scope, project := s.source.scope, s.source.project
 	if t.project != "" {
 		scope, project = Local, t.project
 	}
-	r = routed{Path: t.path, Scope: scope, Project: project, Name: scope.name(), Gateway: p.gateway(scope, project)}
-	speak := &speaker{dialect: c.dialect, client: c.title, home: p.Home, project: project}
+	r = routedTable{Path: t.path, Scope: scope, Project: project, Name: scope.name(), Gateway: p.gateway(scope, project)}
+	speak := &variableRewriter{variableSyntax: c.dialect, client: c.title, home: p.Home, project: project}
 	var taking *server // the first
 	for _, is := range t.servers {
-		e, why := c.take(is, speak, off, scope, project)
+		e, why := c.importServer(is, speak, off, scope, project)
 		told := Server{Name: is.name, Scope: scope, Project: project, Why: why}
 		if why == "" {
-			told.Gateway, told.As = r.Gateway, renamed(is.name)
-			r.Servers = append(r.Servers, saved{is.name, told.As, is.raw, is.entry, e})
+			told.Gateway, told.GatewayName = r.Gateway, renamed(is.name)
+			r.Servers = append(r.Servers, removedServer{is.name, told.GatewayName, is.raw, is.entry, e})
 			line, column := position(body, is.at)
-			s.come = append(s.come, moved{r.Gateway, gatewayName(is.name), e, fmt.Sprintf("that of %s at %s:%d:%d", c.title, s.source.path, line, column)})
+			s.come = append(s.come, movedServer{r.Gateway, gatewayName(is.name), e, fmt.Sprintf("that of %s at %s:%d:%d", c.title, s.source.path, line, column)})
 			taking = is
 		}
 		s.report.Servers = append(s.report.Servers, told)
@@ -263,7 +263,7 @@ func (s *step) route(c Client, p Place, body []byte, t *table, off disabled) (r 
 
 // arguments are those of the gateway of a table beside its configuration: the folder
 // that it is told to work in, and its retention. What is not given stays as it was.
-func (s *step) arguments(p Place, r routed) (args []string) {
+func (s *step) arguments(p Environment, r routedTable) (args []string) {
 	given := [][2]string{{"--keep", p.Keep}, {"--keep-last", p.KeepLast}}
 	if r.Scope == User {
 		given = append([][2]string{{"--workspace", p.Workspace}}, given...)
@@ -277,7 +277,7 @@ func (s *step) arguments(p Place, r routed) (args []string) {
 }
 
 // had is an argument that the entry of a table's gateway had before.
-func (s *step) had(r routed, flag string) string {
+func (s *step) had(r routedTable, flag string) string {
 	if s.old == nil {
 		return ""
 	}
@@ -289,8 +289,8 @@ func (s *step) had(r routed, flag string) string {
 	return ""
 }
 
-// take is a server as the gateway gets it, or why it stays.
-func (c Client) take(s *server, speak *speaker, off disabled, scope Scope, project string) (e entry, why string) {
+// importServer is a server as the gateway gets it, or why it stays.
+func (c Client) importServer(s *server, speak *variableRewriter, off disabled, scope Scope, project string) (e entry, why string) {
 	if isGateway(s.entry) {
 		return nil, "it is a gateway already"
 	}
@@ -305,17 +305,17 @@ func (c Client) take(s *server, speak *speaker, off disabled, scope Scope, proje
 }
 
 // moved are the servers that a record led into configurations.
-func (r *record) moved() (all []moved) {
+func (r *record) moved() (all []movedServer) {
 	for _, t := range r.Tables {
 		for _, s := range t.Servers {
-			all = append(all, moved{t.Gateway, s.behind(), s.Gateway, ""})
+			all = append(all, movedServer{t.Gateway, s.behind(), s.Gateway, ""})
 		}
 	}
 	return all
 }
 
 // record keeps what it takes to go back, before anything is changed.
-func (s *step) record(p Place) error {
+func (s *step) record(p Environment) error {
 	if s.new == nil || s.old != nil && sameJSON(marshal(s.old), marshal(s.new)) {
 		return nil
 	}

@@ -21,7 +21,7 @@ var update = flag.Bool("update", false, "rewrite what the golden files expect")
 type world struct {
 	t    *testing.T
 	root string
-	connect.Place
+	connect.Environment
 }
 
 func newWorld(t *testing.T) *world {
@@ -29,7 +29,7 @@ func newWorld(t *testing.T) *world {
 	root, err := filepath.EvalSymlinks(t.TempDir())
 	require.NoError(t, err)
 	w := &world{t: t, root: root}
-	w.Place = connect.Place{
+	w.Environment = connect.Environment{
 		OS: "linux", Home: w.at("home"), Project: w.at("project"), Command: "/opt/remit/bin/remit", State: w.at("state"),
 	}
 	for _, dir := range []string{w.Home, w.Project} {
@@ -74,21 +74,21 @@ func (w *world) tree(names ...string) map[string]string {
 
 func (w *world) client(name string) connect.Client {
 	w.t.Helper()
-	c, err := connect.Named(name)
+	c, err := connect.ClientByName(name)
 	require.NoError(w.t, err)
 	return c
 }
 
 func (w *world) connect(name string) connect.Report {
 	w.t.Helper()
-	r, err := w.client(name).Connect(w.Place, connect.Write)
+	r, err := w.client(name).Connect(w.Environment, connect.Write)
 	require.NoError(w.t, err)
 	return r
 }
 
 func (w *world) disconnect(name string) connect.Report {
 	w.t.Helper()
-	r, err := w.client(name).Disconnect(w.Place, connect.Write)
+	r, err := w.client(name).Disconnect(w.Environment, connect.Write)
 	require.NoError(w.t, err)
 	return r
 }
@@ -127,7 +127,7 @@ func TestGolden(t *testing.T) {
 			}
 			before := w.tree("home", "project")
 
-			shown, err := c.Connect(w.Place, connect.Preview)
+			shown, err := c.Connect(w.Environment, connect.Preview)
 			require.NoError(t, err)
 			require.Equal(t, before, w.tree("home", "project", "state"), "a preview writes nothing")
 			done := w.connect(c.Name())
@@ -137,7 +137,7 @@ func TestGolden(t *testing.T) {
 			again := w.connect(c.Name())
 			require.False(t, again.Changed(), "connecting twice")
 			require.Empty(t, again.Gateways)
-			status, err := c.Status(w.Place)
+			status, err := c.Status(w.Environment)
 			require.NoError(t, err)
 
 			var parts []txtar.File
@@ -172,7 +172,7 @@ func TestGolden(t *testing.T) {
 			require.Equal(t, string(want), string(got))
 
 			for _, f := range w.disconnect(c.Name()).Files {
-				require.True(t, f.Exact, f.Path)
+				require.True(t, f.Identical, f.Path)
 			}
 			require.Equal(t, before, w.tree("home", "project", "state"), "all is as it was, and nothing is left")
 		})

@@ -7,9 +7,9 @@ import (
 
 // disabled are the servers that lists beside the entries switch off, as Claude Code keeps
 // them.
-type disabled []switchedOff
+type disabled []disabledServer
 
-type switchedOff struct {
+type disabledServer struct {
 	scope   Scope  // User: also in other scopes
 	project string // where; "": everywhere
 	names   []any
@@ -34,7 +34,7 @@ func (d disabled) why(scope Scope, project, name string) string {
 
 // disabled reads the lists. A file that cannot be read has none; it is told of where it
 // counts.
-func (c Client) disabled(p Place) (all disabled) {
+func (c Client) disabled(p Environment) (all disabled) {
 	if c.name != "claude-code" {
 		return nil
 	}
@@ -58,7 +58,7 @@ func (c Client) disabled(p Place) (all disabled) {
 
 func (d disabled) add(scope Scope, project string, names any) disabled {
 	if list, ok := names.([]any); ok && len(list) > 0 {
-		return append(d, switchedOff{scope, project, list})
+		return append(d, disabledServer{scope, project, list})
 	}
 	return d
 }

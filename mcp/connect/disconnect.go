@@ -9,7 +9,7 @@ import (
 // Disconnect puts back every file that connecting this client changed, in whatever
 // project: byte for byte where it is as connecting left it. Servers go out of the
 // gateway's configuration if they are as they came into it and no other client's.
-func (c Client) Disconnect(p Place, mode Mode) (r Report, err error) {
+func (c Client) Disconnect(p Environment, mode Mode) (r Report, err error) {
 	if err := p.check(); err != nil {
 		return r, err
 	}
@@ -28,7 +28,7 @@ func (c Client) Disconnect(p Place, mode Mode) (r Report, err error) {
 	return r, fmt.Errorf("%s keeps writing its configuration: quit it and try again: %w", c.title, err)
 }
 
-func (c Client) disconnect(p Place, mode Mode) (r Report, err error) {
+func (c Client) disconnect(p Environment, mode Mode) (r Report, err error) {
 	r = Report{Client: c.name, Title: c.title, Preview: mode != Write}
 	records, err := p.records()
 	if err != nil {
@@ -36,7 +36,7 @@ func (c Client) disconnect(p Place, mode Mode) (r Report, err error) {
 	}
 	var steps []*step
 	var others []*record
-	var gone []moved
+	var gone []movedServer
 	for _, old := range records {
 		if old.Client != c.name {
 			others = append(others, old)
@@ -71,7 +71,7 @@ func (c Client) disconnect(p Place, mode Mode) (r Report, err error) {
 		}
 	}
 	for _, s := range steps {
-		if err := p.forget(s.old, s.report.Exact); err != nil {
+		if err := p.forget(s.old, s.report.Identical); err != nil {
 			return r, err
 		}
 	}
@@ -79,8 +79,8 @@ func (c Client) disconnect(p Place, mode Mode) (r Report, err error) {
 }
 
 // back plans what disconnecting does to one file.
-func back(p Place, old *record) (s *step, err error) {
-	s = &step{source: source{path: old.Path, format: old.format(), layout: old.layout()}, old: old, report: File{Path: old.Path, State: Absent}}
+func back(p Environment, old *record) (s *step, err error) {
+	s = &step{source: source{path: old.Path, format: old.format(), layout: old.layout()}, old: old, report: File{Path: old.Path, State: StateAbsent}}
 	backup := backupFile(p.recordFile(old.Path))
 	if s.held, err = look(old.Path); err != nil {
 		return s, err
@@ -89,11 +89,11 @@ func back(p Place, old *record) (s *step, err error) {
 		s.report.Notes, s.report.Backup = []string{"it is gone: the backup has what was in it"}, backup
 		return s, nil
 	}
-	s.report.State = Direct
-	if s.after, s.report.Exact, s.report.Notes, err = p.before(old, s.held.text); err != nil {
+	s.report.State = StateDirect
+	if s.after, s.report.Identical, s.report.Notes, err = p.before(old, s.held.text); err != nil {
 		return s, err
 	}
-	if !s.report.Exact {
+	if !s.report.Identical {
 		s.report.Backup = backup
 	}
 	for _, t := range old.Tables {

@@ -12,6 +12,6 @@
 // led through the gateway without changing what it does stays where it is, and the
 // report says why.
 //
-// What connecting did to a file is kept beside a backup of it in [Place.State]. Both
+// What connecting did to a file is kept beside a backup of it in [Environment.State]. Both
 // may hold secrets, as the file does, and are the user's alone.
 package connect

@@ -40,14 +40,14 @@ func outAndBack(t *testing.T, f format, l layout, body []byte) (between []byte) 
 		e := entry{}
 		e.set("command", "/opt/remit")
 		e.set("args", []string{"gateway", "--config", "a \"b\"\\\x7f"})
-		a := change{path: table.path, in: []piece{{name: "the gateway", entry: e}}}
+		a := change{path: table.path, in: []serverText{{name: "the gateway", entry: e}}}
 		h := change{path: table.path, out: []string{"the gateway"}}
 		for _, s := range table.servers {
 			if s.odd != "" {
 				return nil // it stays
 			}
 			a.out = append(a.out, s.name)
-			h.in = append(h.in, piece{s.name, s.raw, s.entry})
+			h.in = append(h.in, serverText{s.name, s.raw, s.entry})
 		}
 		away, home = append(away, a), append(home, h)
 	}
@@ -166,7 +166,7 @@ func TestStandardJSONStaysSo(t *testing.T) {
 				}
 			}
 			body := []byte(`{"mcpServers": {` + strings.Join(members, separator) + `}}`)
-			for _, in := range [][]piece{nil, {{name: "new", entry: entry{{"x", marshal("y")}}}}} {
+			for _, in := range [][]serverText{nil, {{name: "new", entry: entry{{"x", marshal("y")}}}}} {
 				after, err := edited(jsonFormat{}, body, []change{{path: []string{"mcpServers"}, out: out, in: in}})
 				require.NoError(t, err)
 				require.NotNil(t, decoded(after), "%s", after)
@@ -219,7 +219,7 @@ func TestDepth(t *testing.T) {
 // TestProven: an edit that does not do what was meant, or more, is not written.
 func TestProven(t *testing.T) {
 	before := []byte(`{"a": 1, "mcpServers": {"x": {"command": "x"}, "y": {}}}`)
-	c := change{path: []string{"mcpServers"}, out: []string{"x"}, in: []piece{{name: "new"}}}
+	c := change{path: []string{"mcpServers"}, out: []string{"x"}, in: []serverText{{name: "new"}}}
 	prove := func(after string) error { return proven(jsonFormat{}, before, []byte(after), []change{c}) }
 	require.NoError(t, prove(`{"a": 1, "mcpServers": {"y": {}, "new": {}}}`))
 	require.ErrorContains(t, prove(`{"a": 1, "mcpServers": {"y": {}}}`), "so that new is in its place")
@@ -233,7 +233,7 @@ func TestProven(t *testing.T) {
 // it is.
 func TestVariables(t *testing.T) {
 	for _, tt := range []struct {
-		dialect           dialect
+		dialect           variableSyntax
 		project, text     string
 		want, why, theirs string
 	}{
@@ -248,7 +248,7 @@ func TestVariables(t *testing.T) {
 		{literal, "/p", "$A", "$A", "", ""},
 		{literal, "/p", "x${A}", "", "it has a text with ${A} in it, which C passes on and the gateway would replace", ""},
 	} {
-		s := speaker{dialect: tt.dialect, client: "C", home: "/h", project: tt.project}
+		s := variableRewriter{variableSyntax: tt.dialect, client: "C", home: "/h", project: tt.project}
 		got, why := s.text(tt.text)
 		if tt.why != "" {
 			require.Contains(t, why, tt.why)
@@ -295,7 +295,7 @@ func TestTaken(t *testing.T) {
 	} {
 		tables, err := jsonFormat{}.tables([]byte(`{"mcpServers": {"s": `+tt.entry+`}}`), layout{key: "mcpServers"})
 		require.NoError(t, err)
-		got, why := taken(tables[0].servers[0], &speaker{client: "C"})
+		got, why := taken(tables[0].servers[0], &variableRewriter{client: "C"})
 		require.Contains(t, why, tt.why, tt.entry)
 		require.Equal(t, tt.why == "", why == "", "%s: %s", tt.entry, why)
 		if tt.why == "" {

@@ -25,11 +25,11 @@ func Example() {
 		log.Fatal(err)
 	}
 
-	cursor, err := connect.Named("cursor")
+	cursor, err := connect.ClientByName("cursor")
 	if err != nil {
 		log.Fatal(err)
 	}
-	place := connect.Place{OS: "linux", Home: home, Command: "/usr/bin/remit", State: filepath.Join(home, "state")}
+	place := connect.Environment{OS: "linux", Home: home, Command: "/usr/bin/remit", State: filepath.Join(home, "state")}
 	show := func(r connect.Report, err error) {
 		if err != nil {
 			log.Fatal(err)

@@ -18,8 +18,8 @@ var errMoved = errors.New("it changed meanwhile")
 // private are the bits of files that may hold secrets.
 const private = 0o600
 
-// held is a file as it was found.
-type held struct {
+// loadedFile is a file as it was found.
+type loadedFile struct {
 	path string // as the client knows it
 	real string // where it is, once links are followed
 	text []byte
@@ -27,7 +27,7 @@ type held struct {
 }
 
 // look reads a file. One that is not there is nil.
-func look(path string) (*held, error) {
+func look(path string) (*loadedFile, error) {
 	real, err := filepath.EvalSymlinks(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		if info, linkErr := os.Lstat(path); linkErr == nil && info.Mode()&fs.ModeSymlink != 0 {
@@ -49,7 +49,7 @@ func look(path string) (*held, error) {
 	if err != nil {
 		return nil, &FileError{Path: path, Text: plain(err)}
 	}
-	return &held{path: path, real: real, text: text, info: info}, nil
+	return &loadedFile{path: path, real: real, text: text, info: info}, nil
 }
 
 // plain is an error without the path, which its reader knows.
@@ -61,7 +61,7 @@ func plain(err error) string {
 }
 
 // writable says why a file must not be replaced.
-func (h *held) writable() error {
+func (h *loadedFile) writable() error {
 	refuse := func(text string) error { return &FileError{Path: h.path, Text: text} }
 	if h.info.Mode().Perm()&0o200 == 0 {
 		return refuse("it is read-only: whoever made it so does not want it changed; make it writable (chmod u+w) and try again")
@@ -80,7 +80,7 @@ func (h *held) writable() error {
 // swap puts a text in the place of another in one step, through links, with the same
 // bits, owner and attributes. Where the file is not what it was, errMoved is returned
 // and it is left alone.
-func (h *held) swap(text []byte) error {
+func (h *loadedFile) swap(text []byte) error {
 	if err := write(h.real, h.text, text, h.info); err != nil {
 		return fmt.Errorf("%s: %w", h.path, err)
 	}
@@ -179,7 +179,7 @@ func folder(dir string) error {
 }
 
 // lock waits until nobody else connects or disconnects: what is planned rests on the records of all clients.
-func (p Place) lock() (unlock func(), err error) {
+func (p Environment) lock() (unlock func(), err error) {
 	if err := folder(p.State); err != nil {
 		return nil, err
 	}

@@ -31,8 +31,8 @@ func (t *table) find(name string) *server {
 	return nil
 }
 
-// piece is a server that is put into a table: as it stood there, or by its fields.
-type piece struct {
+// serverText is a server that is put into a table: as it stood there, or by its fields.
+type serverText struct {
 	name  string
 	raw   string
 	entry entry
@@ -42,7 +42,7 @@ type piece struct {
 type change struct {
 	path []string
 	out  []string
-	in   []piece
+	in   []serverText
 }
 
 // layout is where a client's file keeps its servers.
@@ -96,7 +96,7 @@ func proven(f format, before, after []byte, changes []change) error {
 			}
 		}
 		for _, name := range c.out {
-			kept := slices.ContainsFunc(c.in, func(p piece) bool { return p.name == name })
+			kept := slices.ContainsFunc(c.in, func(p serverText) bool { return p.name == name })
 			if !kept && at(is, append(slices.Clone(c.path), name)) != nil {
 				return &FileError{Text: "it cannot be edited so that " + name + " is out of it"}
 			}

@@ -26,8 +26,8 @@ func (e *ConflictError) Error() string {
 	return fmt.Sprintf("there are two servers %q: %s, and %s", e.Name, e.One, e.Other)
 }
 
-// moved is a server that comes into a configuration of the gateway, or goes out of it.
-type moved struct {
+// movedServer is a server that comes into a configuration of the gateway, or goes out of it.
+type movedServer struct {
 	gateway, name string
 	entry         entry
 	from          string // whose it is, and where it stands
@@ -35,7 +35,7 @@ type moved struct {
 
 // gatewayEdit is the change of one configuration.
 type gatewayEdit struct {
-	held    *held // nil: there is none yet
+	held    *loadedFile // nil: there is none yet
 	after   []byte
 	from    map[string]string // where servers that come stand
 	brought map[string]entry  // as this client brought them; nil: they were there
@@ -44,7 +44,7 @@ type gatewayEdit struct {
 
 // gatewayEdits plans what becomes of configurations when some servers come and others,
 // which this client brought earlier, go.
-func gatewayEdits(come, gone []moved, others []*record) (all []*gatewayEdit, err error) {
+func gatewayEdits(come, gone []movedServer, others []*record) (all []*gatewayEdit, err error) {
 	var paths []string
 	for _, m := range slices.Concat(come, gone) {
 		if !slices.Contains(paths, m.gateway) {
@@ -52,7 +52,7 @@ func gatewayEdits(come, gone []moved, others []*record) (all []*gatewayEdit, err
 		}
 	}
 	for _, path := range paths {
-		of := func(m moved) bool { return m.gateway != path }
+		of := func(m movedServer) bool { return m.gateway != path }
 		e, err := gatewayEditOf(path, slices.DeleteFunc(slices.Clone(come), of), slices.DeleteFunc(slices.Clone(gone), of), others)
 		if err != nil {
 			return nil, inFile(path, err)
@@ -62,7 +62,7 @@ func gatewayEdits(come, gone []moved, others []*record) (all []*gatewayEdit, err
 	return all, nil
 }
 
-func gatewayEditOf(path string, come, gone []moved, others []*record) (*gatewayEdit, error) {
+func gatewayEditOf(path string, come, gone []movedServer, others []*record) (*gatewayEdit, error) {
 	e := &gatewayEdit{report: Gateway{Path: path}, from: map[string]string{}, brought: map[string]entry{}}
 	var err error
 	if e.held, err = look(path); err != nil {
@@ -84,14 +84,14 @@ func gatewayEditOf(path string, come, gone []moved, others []*record) (*gatewayE
 	if len(tables) > 0 {
 		is = tables[0]
 	}
-	rules, c := ruled(body), change{path: []string{"mcpServers"}}
+	rules, c := serversWithEntries(body), change{path: []string{"mcpServers"}}
 	for _, m := range come {
 		if err := e.comes(&c, m, body, is, gone, others); err != nil {
 			return nil, err
 		}
 	}
 	for _, m := range gone {
-		if !slices.ContainsFunc(come, func(other moved) bool { return other.name == m.name }) {
+		if !slices.ContainsFunc(come, func(other movedServer) bool { return other.name == m.name }) {
 			e.goes(&c, m, is, others, rules)
 		}
 	}
@@ -100,7 +100,7 @@ func gatewayEditOf(path string, come, gone []moved, others []*record) (*gatewayE
 }
 
 // comes adds a server, if it is not there, or is there as this client brought it.
-func (e *gatewayEdit) comes(c *change, m moved, body []byte, is *table, gone []moved, others []*record) error {
+func (e *gatewayEdit) comes(c *change, m movedServer, body []byte, is *table, gone []movedServer, others []*record) error {
 	for _, p := range c.in {
 		if p.name == m.name && !p.entry.sameServer(m.entry) {
 			return &ConflictError{m.name, m.from, e.from[m.name], m.gateway}
@@ -115,12 +115,12 @@ func (e *gatewayEdit) comes(c *change, m moved, body []byte, is *table, gone []m
 	there := is.find(m.name)
 	e.from[m.name], e.brought[m.name] = m.from, m.entry
 	if there == nil {
-		c.in = append(c.in, piece{name: m.name, entry: m.entry})
+		c.in = append(c.in, serverText{name: m.name, entry: m.entry})
 		e.report.Added = append(e.report.Added, m.name)
 		return nil
 	}
 	whose := ownersOf(m, others)
-	own := slices.IndexFunc(gone, func(old moved) bool { return old.name == m.name })
+	own := slices.IndexFunc(gone, func(old movedServer) bool { return old.name == m.name })
 	if there.entry.sameServer(m.entry) {
 		switch {
 		case own >= 0:
@@ -134,7 +134,7 @@ func (e *gatewayEdit) comes(c *change, m moved, body []byte, is *table, gone []m
 	}
 	if own >= 0 && there.entry.same(gone[own].entry) && len(whose) == 0 {
 		c.out = append(c.out, m.name)
-		c.in = append(c.in, piece{name: m.name, entry: m.entry})
+		c.in = append(c.in, serverText{name: m.name, entry: m.entry})
 		return nil
 	}
 	line, column := position(body, there.at)
@@ -145,8 +145,8 @@ func (e *gatewayEdit) comes(c *change, m moved, body []byte, is *table, gone []m
 	return &ConflictError{m.name, m.from, other, m.gateway}
 }
 
-// ruled are the servers that a configuration has rules for. Where it cannot be told, nobody is kept from getting servers back.
-func ruled(body []byte) (names []string) {
+// serversWithEntries are the servers that a configuration has rules for. Where it cannot be told, nobody is kept from getting servers back.
+func serversWithEntries(body []byte) (names []string) {
 	obj, _, err := parseJSON(body)
 	for _, name := range []string{"remit", "servers"} {
 		if err != nil || obj == nil {
@@ -165,7 +165,7 @@ func ruled(body []byte) (names []string) {
 
 // goes takes a server out, if nobody needs it and it is as this client brought it. Rules for a server that is not there would have
 // the gateway refuse the configuration, and what the server did could not be taken back any more.
-func (e *gatewayEdit) goes(c *change, m moved, is *table, others []*record, rules []string) {
+func (e *gatewayEdit) goes(c *change, m movedServer, is *table, others []*record, rules []string) {
 	there, whose := is.find(m.name), ownersOf(m, others)
 	switch {
 	case there == nil, m.entry == nil: // gone, or somebody's own
@@ -196,10 +196,10 @@ func brings(r *record, edits []*gatewayEdit) {
 }
 
 // ownersOf are the files of others that led a server of this name into a configuration.
-func ownersOf(m moved, others []*record) (whose []string) {
+func ownersOf(m movedServer, others []*record) (whose []string) {
 	for _, r := range others {
 		for _, t := range r.Tables {
-			here := func(s saved) bool { return s.behind() == m.name }
+			here := func(s removedServer) bool { return s.behind() == m.name }
 			if t.Gateway == m.gateway && slices.ContainsFunc(t.Servers, here) {
 				whose = append(whose, titleOf(r.Client)+" ("+r.Path+")")
 			}
@@ -209,7 +209,7 @@ func ownersOf(m moved, others []*record) (whose []string) {
 }
 
 func titleOf(client string) string {
-	if c, err := Named(client); err == nil {
+	if c, err := ClientByName(client); err == nil {
 		return c.title
 	}
 	return client

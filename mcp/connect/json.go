@@ -242,7 +242,7 @@ func (e *jsonEdit) change(parent *hujson.Object, from int, c change) error {
 			if i < len(c.path)-1 {
 				return &FileError{Text: fmt.Sprintf("%q is not there any more", strings.Join(c.path[:i+1], " "))}
 			}
-			e.append(parent, from, []piece{{name: key, entry: objectOf(c.in)}})
+			e.append(parent, from, []serverText{{name: key, entry: objectOf(c.in)}})
 			return nil
 		}
 		obj, ok := m.Value.Value.(*hujson.Object)
@@ -256,7 +256,7 @@ func (e *jsonEdit) change(parent *hujson.Object, from int, c change) error {
 }
 
 // objectOf is a table of some servers, as an entry of its parent.
-func objectOf(in []piece) (e entry) {
+func objectOf(in []serverText) (e entry) {
 	for _, p := range in {
 		e = append(e, field{p.name, p.entry.object()})
 	}
@@ -353,7 +353,7 @@ func (e *jsonEdit) cut(m hujson.ObjectMember, comma, stays bool) {
 }
 
 // append puts members behind the last one of an object.
-func (e *jsonEdit) append(obj *hujson.Object, from int, in []piece) {
+func (e *jsonEdit) append(obj *hujson.Object, from int, in []serverText) {
 	text := e.joined(obj, from, in)
 	indent, lines := e.indent(obj, from)
 	if n := len(obj.Members); n > 0 {
@@ -394,7 +394,7 @@ func lastLine(extra hujson.Extra) (indent string, found bool) {
 }
 
 // joined writes members.
-func (e *jsonEdit) joined(obj *hujson.Object, from int, in []piece) string {
+func (e *jsonEdit) joined(obj *hujson.Object, from int, in []serverText) string {
 	indent, lines := e.indent(obj, from)
 	var texts []string
 	for _, p := range in {
@@ -410,7 +410,7 @@ func (e *jsonEdit) joined(obj *hujson.Object, from int, in []piece) string {
 	return strings.Join(texts, ","+e.end+indent)
 }
 
-func (e *jsonEdit) member(p piece, indent string, lines bool) string {
+func (e *jsonEdit) member(p serverText, indent string, lines bool) string {
 	object := p.entry.object()
 	if !lines {
 		return string(marshal(p.name)) + ": " + string(object)

@@ -35,7 +35,7 @@ func alikeNames(name string) string {
 }
 
 // behind is what the server is called behind the gateway.
-func (s saved) behind() string {
+func (s removedServer) behind() string {
 	if s.As != "" {
 		return s.As
 	}
@@ -51,10 +51,10 @@ func renamed(name string) string {
 }
 
 // alike refuses a server that comes beside one whose name could be taken for its own: the gateway would start neither.
-func (e *gatewayEdit) alike(c change, is *table, m moved, gone []moved) error {
+func (e *gatewayEdit) alike(c change, is *table, m movedServer, gone []movedServer) error {
 	var there []string
 	for _, s := range is.servers {
-		if !slices.ContainsFunc(gone, func(old moved) bool { return old.name == s.name }) {
+		if !slices.ContainsFunc(gone, func(old movedServer) bool { return old.name == s.name }) {
 			there = append(there, s.name)
 		}
 	}

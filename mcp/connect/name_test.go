@@ -25,12 +25,12 @@ func TestNamesTheGatewayTakes(t *testing.T) {
 	w := newWorld(t)
 	w.write(codexFile, text.String())
 	r := w.connect("codex")
-	c, err := gateway.Read(gatewayFile, []byte(w.read(gatewayFile)), func(string) (string, bool) { return "", false })
+	c, err := gateway.ParseConfig(gatewayFile, []byte(w.read(gatewayFile)), func(string) (string, bool) { return "", false })
 	require.NoError(t, err)
 	require.Len(t, c.Servers, len(names))
 	as := map[string]string{}
 	for _, s := range r.Files[0].Servers {
-		as[s.Name] = s.As
+		as[s.Name] = s.GatewayName
 	}
 	require.Len(t, as, len(names))
 	require.Equal(t, "my-server", as["my server"])
@@ -48,7 +48,7 @@ func TestNamesThatAreAlike(t *testing.T) {
 		w := newWorld(t)
 		w.write(codexFile, fmt.Sprintf("[mcp_servers.%q]\ncommand = \"a\"\n\n[mcp_servers.%q]\ncommand = \"b\"\n", two[0], two[1]))
 		before := w.tree("home", "state")
-		_, err := w.client("codex").Connect(w.Place, connect.Write)
+		_, err := w.client("codex").Connect(w.Environment, connect.Write)
 		var conflict *connect.ConflictError
 		require.ErrorAs(t, err, &conflict, "%v", two)
 		require.Equal(t, before, w.tree("home", "state"))

@@ -42,7 +42,7 @@ func TestEntriesTheGatewayTakes(t *testing.T) {
 		text := fmt.Sprintf(`{"mcpServers":{"good":{"command":"good"},"odd":%s}}`, entry)
 		w.write(cursorFile, text)
 		r := w.connect("cursor")
-		c, err := gateway.Read(gatewayFile, []byte(w.read(gatewayFile)), func(string) (string, bool) { return "1", true })
+		c, err := gateway.ParseConfig(gatewayFile, []byte(w.read(gatewayFile)), func(string) (string, bool) { return "1", true })
 		require.NoError(t, err, entry)
 		var names []string
 		for _, s := range c.Servers {

@@ -121,7 +121,7 @@ func TestConnectThenDisconnectIsTheIdentity(t *testing.T) {
 			text = configJSON(rt)
 		}
 		w.write(name, text)
-		r, err := c.Connect(w.Place, connect.Write)
+		r, err := c.Connect(w.Environment, connect.Write)
 		var conflict *connect.ConflictError
 		if errors.As(err, &conflict) { // two of the names drawn could be taken for one another
 			require.Equal(rt, map[string]string{name: text}, w.tree("home", "project", "state"))
@@ -132,29 +132,29 @@ func TestConnectThenDisconnectIsTheIdentity(t *testing.T) {
 			require.Equal(rt, map[string]string{name: text}, w.tree("home", "project", "state"))
 			return
 		}
-		again, err := c.Connect(w.Place, connect.Write)
+		again, err := c.Connect(w.Environment, connect.Write)
 		require.NoError(rt, err)
 		require.False(rt, again.Changed())
-		status, err := c.Status(w.Place)
+		status, err := c.Status(w.Environment)
 		require.NoError(rt, err)
 		for _, f := range status.Files {
-			require.NotContains(rt, []connect.State{connect.Direct, connect.Mixed, connect.Broken}, f.State, "%s", w.read(name))
+			require.NotContains(rt, []connect.FileState{connect.StateDirect, connect.StateMixed, connect.StateUnreadable}, f.State, "%s", w.read(name))
 		}
 
 		connected := w.read(name)
-		done, err := c.Disconnect(w.Place, connect.Write)
+		done, err := c.Disconnect(w.Environment, connect.Write)
 		require.NoError(rt, err)
 		require.Equal(rt, text, w.read(name))
 		for _, f := range done.Files {
-			require.True(rt, f.Exact)
+			require.True(rt, f.Identical)
 		}
 		require.Equal(rt, map[string]string{name: text}, w.tree("home", "project", "state"))
 
-		_, err = c.Connect(w.Place, connect.Write)
+		_, err = c.Connect(w.Environment, connect.Write)
 		require.NoError(rt, err)
 		require.Equal(rt, connected, w.read(name))
 		w.write(name, strings.Replace(connected, "OTHER", "ANOTHER", 1))
-		_, err = c.Disconnect(w.Place, connect.Write)
+		_, err = c.Disconnect(w.Environment, connect.Write)
 		require.NoError(rt, err)
 		want := strings.Replace(text, "OTHER", "ANOTHER", 1)
 		require.Contains(rt, w.read(name), "ANOTHER")
@@ -168,7 +168,7 @@ func servers(t *rapid.T, c connect.Client, w *world, name, text string) (all []s
 	w.write(name, text)
 	w.Gateway = w.at("all.json")
 	defer func() { w.Gateway = "" }()
-	r, err := c.Connect(w.Place, connect.Preview)
+	r, err := c.Connect(w.Environment, connect.Preview)
 	var conflict *connect.ConflictError
 	if err != nil {
 		require.ErrorAs(t, err, &conflict, "%s", text)

@@ -15,30 +15,30 @@ import (
 
 // record is what connecting did to one file, so that it can be taken back.
 type record struct {
-	Version    int      `json:"v"`
-	Client     string   `json:"client"`
-	Path       string   `json:"path"` // as the client knows it
-	TOML       bool     `json:"toml,omitempty"`
-	Key        string   `json:"key"` // of its tables
-	PerProject bool     `json:"per_project,omitempty"`
-	Before     string   `json:"before"` // digests of the file
-	After      string   `json:"after"`
-	Tables     []routed `json:"tables"`
+	Version    int           `json:"v"`
+	Client     string        `json:"client"`
+	Path       string        `json:"path"` // as the client knows it
+	TOML       bool          `json:"toml,omitempty"`
+	Key        string        `json:"key"` // of its tables
+	PerProject bool          `json:"per_project,omitempty"`
+	Before     string        `json:"before"` // digests of the file
+	After      string        `json:"after"`
+	Tables     []routedTable `json:"tables"`
 }
 
-// routed is one table that leads to the gateway.
-type routed struct {
-	Path    []string `json:"path"`
-	Scope   Scope    `json:"scope"`
-	Project string   `json:"project,omitempty"`
-	Name    string   `json:"name"` // of the gateway in the table
-	Entry   entry    `json:"entry"`
-	Gateway string   `json:"gateway"`
-	Servers []saved  `json:"servers"`
+// routedTable is one table that leads to the gateway.
+type routedTable struct {
+	Path    []string        `json:"path"`
+	Scope   Scope           `json:"scope"`
+	Project string          `json:"project,omitempty"`
+	Name    string          `json:"name"` // of the gateway in the table
+	Entry   entry           `json:"entry"`
+	Gateway string          `json:"gateway"`
+	Servers []removedServer `json:"servers"`
 }
 
-// saved is one server that was taken out.
-type saved struct {
+// removedServer is one server that was taken out.
+type removedServer struct {
 	Name    string `json:"name"`
 	As      string `json:"as,omitempty"` // behind the gateway, where that is another name
 	Raw     string `json:"raw,omitempty"`
@@ -61,14 +61,14 @@ func digest(b []byte) string {
 }
 
 // recordFile is where the record of a file is; its backup is beside it.
-func (p Place) recordFile(path string) string {
+func (p Environment) recordFile(path string) string {
 	return filepath.Join(p.State, digest([]byte(path))[:16]+".json")
 }
 
 func backupFile(recordFile string) string { return strings.TrimSuffix(recordFile, ".json") + ".backup" }
 
 // recordOf finds the record of a file; nil: there is none.
-func (p Place) recordOf(path string) (*record, error) {
+func (p Environment) recordOf(path string) (*record, error) {
 	return readRecord(p.recordFile(path))
 }
 
@@ -91,7 +91,7 @@ func readRecord(name string) (*record, error) {
 }
 
 // records lists those of all clients.
-func (p Place) records() (all []*record, err error) {
+func (p Environment) records() (all []*record, err error) {
 	names, err := filepath.Glob(filepath.Join(p.State, "*.json"))
 	if err != nil {
 		return nil, err
@@ -109,7 +109,7 @@ func (p Place) records() (all []*record, err error) {
 }
 
 // keep writes a record, and first the backup that it speaks of.
-func (p Place) keep(r *record, before []byte) error {
+func (p Environment) keep(r *record, before []byte) error {
 	if err := folder(p.State); err != nil {
 		return err
 	}
@@ -137,7 +137,7 @@ func overwrite(name string, text []byte) error {
 }
 
 // forget removes a record. The backup goes with it where the file is as it was before.
-func (p Place) forget(r *record, exact bool) error {
+func (p Environment) forget(r *record, exact bool) error {
 	name := p.recordFile(r.Path)
 	err := os.Remove(name)
 	if exact {
@@ -147,7 +147,7 @@ func (p Place) forget(r *record, exact bool) error {
 }
 
 // backup reads the one of a record, if it is what was before.
-func (p Place) backup(r *record) ([]byte, error) {
+func (p Environment) backup(r *record) ([]byte, error) {
 	name := backupFile(p.recordFile(r.Path))
 	text, err := os.ReadFile(name)
 	if err == nil && digest(text) != r.Before {
@@ -161,7 +161,7 @@ func (p Place) backup(r *record) ([]byte, error) {
 
 // before is what a file was before it was connected, as far as its text now tells. exact
 // means byte for byte; else notes say what was found.
-func (p Place) before(r *record, text []byte) (was []byte, exact bool, notes []string, err error) {
+func (p Environment) before(r *record, text []byte) (was []byte, exact bool, notes []string, err error) {
 	switch digest(text) {
 	case r.Before:
 		return text, true, nil, nil
@@ -226,7 +226,7 @@ func projectThere(f format, body []byte, path []string) bool {
 }
 
 // back is the change that takes a table back.
-func (t routed) back(now *table) (c change, notes []string) {
+func (t routedTable) back(now *table) (c change, notes []string) {
 	c.path = t.Path
 	switch is := now.find(t.Name); {
 	case is == nil:
@@ -242,7 +242,7 @@ func (t routed) back(now *table) (c change, notes []string) {
 			}
 			continue
 		}
-		c.in = append(c.in, piece{s.Name, s.Raw, s.Entry})
+		c.in = append(c.in, serverText{s.Name, s.Raw, s.Entry})
 	}
 	return c, notes
 }

@@ -2,17 +2,17 @@ package connect
 
 import "slices"
 
-// State is how a file stands.
-type State string
+// FileState is how a file stands.
+type FileState string
 
 // The states of a file.
 const (
-	Absent State = "absent" // there is no such file
-	Empty  State = "empty"  // it names no servers
-	Direct State = "direct" // the client starts its servers itself
-	Routed State = "routed" // its servers are behind the gateway
-	Mixed  State = "mixed"  // some are, and others could be
-	Broken State = "broken" // it cannot be read
+	StateAbsent     FileState = "absent" // there is no such file
+	StateEmpty      FileState = "empty"  // it names no servers
+	StateDirect     FileState = "direct" // the client starts its servers itself
+	StateRouted     FileState = "routed" // its servers are behind the gateway
+	StateMixed      FileState = "mixed"  // some are, and others could be
+	StateUnreadable FileState = "broken" // it cannot be read
 )
 
 // Report is what was found, done, or with a preview would be done.
@@ -48,25 +48,25 @@ func (r Report) Configs() (paths []string) {
 
 // File is one file of a client.
 type File struct {
-	Path    string   `json:"path"`
-	State   State    `json:"state"`
-	Error   string   `json:"error,omitempty"` // what is wrong with a broken one
-	Changed bool     `json:"changed,omitempty"`
-	Exact   bool     `json:"exact,omitempty"` // disconnected: it is byte for byte as before
-	Servers []Server `json:"servers,omitempty"`
-	Notes   []string `json:"notes,omitempty"`
-	Backup  string   `json:"backup,omitempty"`
-	Diff    string   `json:"diff,omitempty"` // of a preview, without the values of env and headers
+	Path      string    `json:"path"`
+	State     FileState `json:"state"`
+	Error     string    `json:"error,omitempty"` // what is wrong with a broken one
+	Changed   bool      `json:"changed,omitempty"`
+	Identical bool      `json:"exact,omitempty"` // disconnected: it is byte for byte as before
+	Servers   []Server  `json:"servers,omitempty"`
+	Notes     []string  `json:"notes,omitempty"`
+	Backup    string    `json:"backup,omitempty"`
+	Diff      string    `json:"diff,omitempty"` // of a preview, without the values of env and headers
 }
 
 // Server is one server that a file names or named.
 type Server struct {
-	Name    string `json:"name"`
-	Scope   Scope  `json:"scope"`
-	Project string `json:"project,omitempty"`
-	Gateway string `json:"gateway,omitempty"` // the configuration that it is in
-	As      string `json:"as,omitempty"`      // its name there, where that is another one
-	Why     string `json:"why,omitempty"`     // it stays where it is
+	Name        string `json:"name"`
+	Scope       Scope  `json:"scope"`
+	Project     string `json:"project,omitempty"`
+	Gateway     string `json:"gateway,omitempty"` // the configuration that it is in
+	GatewayName string `json:"as,omitempty"`      // its name there, where that is another one
+	Why         string `json:"why,omitempty"`     // it stays where it is
 }
 
 // Gateway is one configuration of the gateway.

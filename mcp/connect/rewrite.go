@@ -7,9 +7,9 @@ import (
 	"path/filepath"
 )
 
-// Rewrite puts what edit makes of a configuration in its place, in one step, and first what was there into the backup, a file
+// RewriteFile puts what edit makes of a configuration in its place, in one step, and first what was there into the backup, a file
 // beside it. Others who rewrite wait; where somebody else writes meanwhile, edit is asked again. What edit leaves as it was is not written.
-func Rewrite(path string, edit func(text []byte) ([]byte, error)) (backup string, err error) {
+func RewriteFile(path string, edit func(text []byte) ([]byte, error)) (backup string, err error) {
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil {
 		real = path // which is told of below

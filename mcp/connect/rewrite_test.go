@@ -23,16 +23,16 @@ func TestRewrite(t *testing.T) {
 	require.NoError(t, os.Symlink("gateway.json", link))
 	same := func(text []byte) ([]byte, error) { return text, nil }
 	fails := func([]byte) ([]byte, error) { return nil, errors.New("no") }
-	backup, err := connect.Rewrite(link, same)
+	backup, err := connect.RewriteFile(link, same)
 	require.NoError(t, err)
 	require.Empty(t, backup)
-	_, err = connect.Rewrite(link, fails)
+	_, err = connect.RewriteFile(link, fails)
 	require.ErrorContains(t, err, "no")
 	found, err := os.ReadDir(dir)
 	require.NoError(t, err)
 	require.Len(t, found, 2)
 
-	backup, err = connect.Rewrite(link, func([]byte) ([]byte, error) { return []byte("new"), nil })
+	backup, err = connect.RewriteFile(link, func([]byte) ([]byte, error) { return []byte("new"), nil })
 	require.NoError(t, err)
 	for name, want := range map[string]string{real: "new", link: "new", backup: "old"} {
 		got, err := os.ReadFile(name)
@@ -48,7 +48,7 @@ func TestRewrite(t *testing.T) {
 	info, err = os.Lstat(link)
 	require.NoError(t, err)
 	require.NotZero(t, info.Mode()&os.ModeSymlink)
-	_, err = connect.Rewrite(filepath.Join(dir, "none"), same)
+	_, err = connect.RewriteFile(filepath.Join(dir, "none"), same)
 	require.ErrorContains(t, err, "not there")
 }
 
@@ -62,7 +62,7 @@ func TestRewriteAtOnce(t *testing.T) {
 	for i := range 8 {
 		all.Go(func() {
 			line := fmt.Sprintf("line %d\n", i)
-			if _, err := connect.Rewrite(path, func(text []byte) ([]byte, error) { return append(text, line...), nil }); err == nil {
+			if _, err := connect.RewriteFile(path, func(text []byte) ([]byte, error) { return append(text, line...), nil }); err == nil {
 				mu.Lock()
 				defer mu.Unlock()
 				done = append(done, line)

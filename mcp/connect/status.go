@@ -1,7 +1,7 @@
 package connect
 
 // Status tells how the client's files stand. It changes nothing.
-func (c Client) Status(p Place) (r Report, err error) {
+func (c Client) Status(p Environment) (r Report, err error) {
 	if err := p.check(); err != nil {
 		return r, err
 	}
@@ -10,15 +10,15 @@ func (c Client) Status(p Place) (r Report, err error) {
 	for _, src := range c.files(p) {
 		f, err := c.status(p, src, off)
 		if err != nil {
-			f = File{Path: src.path, State: Broken, Error: inFile(src.path, err).Error()}
+			f = File{Path: src.path, State: StateUnreadable, Error: inFile(src.path, err).Error()}
 		}
 		r.Files = append(r.Files, f)
 	}
 	return r, nil
 }
 
-func (c Client) status(p Place, src source, off disabled) (f File, err error) {
-	f = File{Path: src.path, State: Absent}
+func (c Client) status(p Environment, src source, off disabled) (f File, err error) {
+	f = File{Path: src.path, State: StateAbsent}
 	is, err := look(src.path)
 	if err != nil || is == nil {
 		return f, err
@@ -32,7 +32,7 @@ func (c Client) status(p Place, src source, off disabled) (f File, err error) {
 	if err != nil {
 		return f, err
 	}
-	f.State = Empty
+	f.State = StateEmpty
 	if blank(body) {
 		return f, nil
 	}
@@ -42,7 +42,7 @@ func (c Client) status(p Place, src source, off disabled) (f File, err error) {
 	}
 	behind, beside := false, false
 	for _, t := range tables {
-		for _, server := range s.told(c, p, t, off) {
+		for _, server := range s.listServers(c, p, t, off) {
 			if own := server.Gateway != ""; own {
 				behind = true
 				f.Servers = append(f.Servers, old.behind(t, server)...)
@@ -57,33 +57,33 @@ func (c Client) status(p Place, src source, off disabled) (f File, err error) {
 	return f, nil
 }
 
-func stateOf(behind, beside, some bool) State {
+func stateOf(behind, beside, some bool) FileState {
 	switch {
 	case behind && beside:
-		return Mixed
+		return StateMixed
 	case behind:
-		return Routed
+		return StateRouted
 	case some:
-		return Direct
+		return StateDirect
 	default:
-		return Empty
+		return StateEmpty
 	}
 }
 
-// told lists the servers of a table as they stand. One that is a gateway has the
+// listServers lists the servers of a table as they stand. One that is a gateway has the
 // configuration that it is started with.
-func (s *step) told(c Client, p Place, t *table, off disabled) (all []Server) {
+func (s *step) listServers(c Client, p Environment, t *table, off disabled) (all []Server) {
 	scope, project := s.source.scope, s.source.project
 	if t.project != "" {
 		scope, project = Local, t.project
 	}
-	speak := &speaker{dialect: c.dialect, client: c.title, home: p.Home, project: project}
+	speak := &variableRewriter{variableSyntax: c.dialect, client: c.title, home: p.Home, project: project}
 	for _, is := range t.servers {
 		told := Server{Name: is.name, Scope: scope, Project: project}
 		if isGateway(is.entry) {
 			told.Gateway = gatewayOf(is.entry)
 		} else {
-			_, told.Why = c.take(is, speak, off, scope, project)
+			_, told.Why = c.importServer(is, speak, off, scope, project)
 		}
 		all = append(all, told)
 	}
@@ -122,7 +122,7 @@ func (r *record) behind(t *table, gateway Server) (all []Server) {
 			continue
 		}
 		for _, s := range was.Servers {
-			all = append(all, Server{Name: s.Name, Scope: was.Scope, Project: was.Project, Gateway: was.Gateway, As: s.As})
+			all = append(all, Server{Name: s.Name, Scope: was.Scope, Project: was.Project, Gateway: was.Gateway, GatewayName: s.As})
 		}
 	}
 	if len(all) == 0 {

@@ -19,7 +19,7 @@ var (
 
 // taken is a server's entry as the gateway's configuration has it. why says what keeps it
 // where it is.
-func taken(s *server, speak *speaker) (e entry, why string) {
+func taken(s *server, speak *variableRewriter) (e entry, why string) {
 	if s.odd != "" {
 		return nil, s.odd
 	}
@@ -96,7 +96,7 @@ func (e *entry) transport() (why string) {
 }
 
 // translate replaces the variables in what a server is reached by.
-func (e entry) translate(speak *speaker) (why string) {
+func (e entry) translate(speak *variableRewriter) (why string) {
 	for i, f := range e {
 		if !slices.Contains(launches, f.Name) {
 			continue
@@ -113,7 +113,7 @@ func (e entry) translate(speak *speaker) (why string) {
 }
 
 // translated is a value with its variables replaced; nil: it is as it was.
-func translated(v any, name string, speak *speaker) (raw json.RawMessage, why string) {
+func translated(v any, name string, speak *variableRewriter) (raw json.RawMessage, why string) {
 	changed := false
 	one := func(v any, want string) any {
 		text, ok := v.(string)
@@ -156,7 +156,7 @@ func translated(v any, name string, speak *speaker) (raw json.RawMessage, why st
 
 // codex brings what only Codex's entries have into the common form: names of variables
 // that are handed on, and headers.
-func (e *entry) codex(speak *speaker) (why string) {
+func (e *entry) codex(speak *variableRewriter) (why string) {
 	merge := func(into string, from map[string]string) {
 		all := map[string]any{}
 		if raw, there := e.get(into); there {

@@ -243,7 +243,7 @@ func separated(body []byte, text, end string) string {
 }
 
 // tomlPieces writes servers as tables of their own.
-func tomlPieces(key string, in []piece, end string) string {
+func tomlPieces(key string, in []serverText, end string) string {
 	var texts []string
 	for _, p := range in {
 		raw := p.raw

@@ -8,19 +8,19 @@ import (
 	"strings"
 )
 
-// dialect is how a client replaces variables in its entries. The gateway knows ${NAME}
+// variableSyntax is how a client replaces variables in its entries. The gateway knows ${NAME}
 // and ${NAME:-default}.
-type dialect int
+type variableSyntax int
 
 const (
-	literal dialect = iota // no variables: what looks like one is a text
-	shell                  // as the gateway
-	editor                 // ${env:NAME}, ${workspaceFolder}, ${userHome}
+	literal variableSyntax = iota // no variables: what looks like one is a text
+	shell                         // as the gateway
+	editor                        // ${env:NAME}, ${workspaceFolder}, ${userHome}
 )
 
-// speaker turns the texts of one table into the gateway's.
-type speaker struct {
-	dialect
+// variableRewriter turns the texts of one table into the gateway's.
+type variableRewriter struct {
+	variableSyntax
 	client        string
 	home, project string
 	names         []string // of the variables that were met
@@ -33,12 +33,12 @@ var (
 )
 
 // text translates one text. why says what cannot be.
-func (s *speaker) text(text string) (out, why string) {
+func (s *variableRewriter) text(text string) (out, why string) {
 	out = variable.ReplaceAllStringFunc(text, func(found string) string {
 		is, ok := s.variable(found)
 		if !ok && why == "" {
 			why = fmt.Sprintf("it uses %s, which only %s can replace", found, s.client)
-			if s.dialect == literal {
+			if s.variableSyntax == literal {
 				why = fmt.Sprintf("it has a text with %s in it, which %s passes on and the gateway would replace", found, s.client)
 			}
 		}
@@ -47,8 +47,8 @@ func (s *speaker) text(text string) (out, why string) {
 	return out, why
 }
 
-func (s *speaker) variable(found string) (string, bool) {
-	switch s.dialect {
+func (s *variableRewriter) variable(found string) (string, bool) {
+	switch s.variableSyntax {
 	case literal: // nothing stands for anything else
 	case shell:
 		if m := shellName.FindStringSubmatch(found); m != nil {
@@ -69,7 +69,7 @@ func (s *speaker) variable(found string) (string, bool) {
 	return "", false
 }
 
-func (s *speaker) met(name string) {
+func (s *variableRewriter) met(name string) {
 	if !slices.Contains(s.names, name) {
 		s.names = append(s.names, name)
 	}

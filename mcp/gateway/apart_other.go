@@ -7,7 +7,7 @@ import (
 	"os/exec"
 )
 
-func apart(*exec.Cmd) {}
+func newProcessGroup(*exec.Cmd) {}
 
 func terminate(cmd *exec.Cmd) { kill(cmd) }
 

@@ -7,9 +7,9 @@ import (
 	"syscall"
 )
 
-// apart gives a server a group of processes, so that all it starts can be ended with it, and a signal from the terminal
+// newProcessGroup gives a server a group of processes, so that all it starts can be ended with it, and a signal from the terminal
 // is not meant for it.
-func apart(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
+func newProcessGroup(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
 
 func terminate(cmd *exec.Cmd) { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
 

@@ -17,14 +17,14 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// Ask is something that a server may ask the client of a call for.
-type Ask string
+// ClientFeature is something that a server may ask the client of a call for.
+type ClientFeature string
 
 // What a server may ask for.
 const (
-	Elicitation Ask = "elicitation" // what a person fills in
-	Sampling    Ask = "sampling"    // what the client's model says
-	Roots       Ask = "roots"       // its folders; only where the configuration says so
+	Elicitation ClientFeature = "elicitation" // what a person fills in
+	Sampling    ClientFeature = "sampling"    // what the client's model says
+	Roots       ClientFeature = "roots"       // its folders; only where the configuration says so
 )
 
 // Bounds on what a server asks.
@@ -37,8 +37,8 @@ const (
 // noteAsked is the note of a call under which what was asked of its client is on the journal.
 const noteAsked = "asked"
 
-// question is what the journal knows of something that was asked: not what, and not what was answered.
-type question struct {
+// clientRequestRecord is what the journal knows of something that was asked: not what, and not what was answered.
+type clientRequestRecord struct {
 	Method string `json:"method"`
 	Answer string `json:"answer,omitempty"` // empty: there was none
 }
@@ -61,15 +61,15 @@ func (u *upstream) can() *sdk.ClientCapabilities {
 
 // may reports whether the configuration lets a server ask. Where it says nothing, a person may be asked, who is told by whom and
 // can say no; a model, which others pay for and which is not told, may not.
-func (u *upstream) may(a Ask) bool {
-	if u.cfg.Asks == nil {
+func (u *upstream) may(a ClientFeature) bool {
+	if u.cfg.ClientFeatures == nil {
 		return a == Elicitation
 	}
-	return slices.Contains(u.cfg.Asks, a)
+	return slices.Contains(u.cfg.ClientFeatures, a)
 }
 
-// MayAsk reports whether the server behind a tool may ask a client for something that the client can. It is true where no server is known.
-func (g *Gateway) MayAsk(t tool.Tool, can *sdk.ClientCapabilities) bool {
+// MayRequestClient reports whether the server behind a tool may ask a client for something that the client can. It is true where no server is known.
+func (g *Gateway) MayRequestClient(t tool.Tool, can *sdk.ClientCapabilities) bool {
 	return g.mayAsk(t.Name(), can)
 }
 
@@ -79,7 +79,7 @@ func (g *Gateway) mayAsk(name string, can *sdk.ClientCapabilities) bool {
 }
 
 // of is can for one call, as it goes over the wire.
-func (u *upstream) of(f *flight) map[string]any {
+func (u *upstream) of(f *inFlightCall) map[string]any {
 	c := map[string]any{}
 	modes := map[string]any{}
 	for _, mode := range []string{modeForm, modeURL} {
@@ -92,7 +92,7 @@ func (u *upstream) of(f *flight) map[string]any {
 	}
 	if f.samples(u) {
 		with := map[string]any{}
-		if f.client.Can().Sampling.Tools != nil {
+		if f.client.Capabilities().Sampling.Tools != nil {
 			with["tools"] = map[string]any{}
 		}
 		c["sampling"] = with
@@ -103,20 +103,20 @@ func (u *upstream) of(f *flight) map[string]any {
 	return c
 }
 
-func (f *flight) caps() *sdk.ClientCapabilities {
-	if f.client == nil || f.client.Can() == nil {
+func (f *inFlightCall) caps() *sdk.ClientCapabilities {
+	if f.client == nil || f.client.Capabilities() == nil {
 		return &sdk.ClientCapabilities{}
 	}
-	return f.client.Can()
+	return f.client.Capabilities()
 }
 
-func (f *flight) samples(u *upstream) bool { return u.may(Sampling) && f.caps().Sampling != nil }
+func (f *inFlightCall) samples(u *upstream) bool { return u.may(Sampling) && f.caps().Sampling != nil }
 
-func (f *flight) hasRoots(u *upstream) bool {
+func (f *inFlightCall) hasRoots(u *upstream) bool {
 	return u.may(Roots) && len(u.cfg.Roots) == 0 && f.caps().RootsV2 != nil
 }
 
-func (f *flight) elicits(u *upstream, mode string) bool {
+func (f *inFlightCall) elicits(u *upstream, mode string) bool {
 	c := f.caps().Elicitation
 	if c == nil || !u.may(Elicitation) {
 		return false
@@ -137,7 +137,7 @@ func (u *upstream) roots() (all []*sdk.Root) {
 }
 
 // receive answers what a server asks of its client while a call is under way.
-func (u *upstream) receive(s *session) sdk.Middleware {
+func (u *upstream) receive(s *upstreamConn) sdk.Middleware {
 	return func(next sdk.MethodHandler) sdk.MethodHandler {
 		return func(ctx context.Context, method string, r sdk.Request) (sdk.Result, error) {
 			switch r := r.(type) {
@@ -180,13 +180,13 @@ type output interface {
 const onlyOne = "asked"
 
 // asked asks the client of the one call that a request of a server can be for.
-func asked[R output](ctx context.Context, u *upstream, s *session, p input) (sdk.Result, error) {
+func asked[R output](ctx context.Context, u *upstream, s *upstreamConn, p input) (sdk.Result, error) {
 	meta := p.GetMeta()
 	id, _ := meta[markFlight].(string)
 	delete(meta, markFlight)
 	f, leave, ok := s.flights.enter(id)
 	if !ok {
-		return nil, u.nobodys(s)
+		return nil, u.unattributedReason(s)
 	}
 	defer leave()
 	asking, cancel := context.WithCancelCause(f.ctx)
@@ -213,8 +213,8 @@ func asked[R output](ctx context.Context, u *upstream, s *session, p input) (sdk
 
 var errMany = fmt.Errorf("the server asked more than %d times in one call", mostAsked)
 
-// nobodys says why nobody is asked. From here on the tools that may have asked are called one at a time.
-func (u *upstream) nobodys(s *session) error {
+// unattributedReason says why nobody is asked. From here on the tools that may have asked are called one at a time.
+func (u *upstream) unattributedReason(s *upstreamConn) error {
 	tools, lost := s.flights.tools()
 	why := "no call is under way that this is for"
 	switch {
@@ -233,7 +233,7 @@ func (u *upstream) nobodys(s *session) error {
 }
 
 // ask asks the client of a call, and notes that it did.
-func (u *upstream) ask(ctx context.Context, f *flight, what sdk.InputRequestMap) (sdk.InputResponseMap, error) {
+func (u *upstream) ask(ctx context.Context, f *inFlightCall, what sdk.InputRequestMap) (sdk.InputResponseMap, error) {
 	select {
 	case f.turn <- struct{}{}:
 		defer func() { <-f.turn }()
@@ -253,7 +253,7 @@ func (u *upstream) ask(ctx context.Context, f *flight, what sdk.InputRequestMap)
 					return nil, err
 				}
 				forward[key] = p
-				f.said = append(f.said, question{Method: methodRoots})
+				f.said = append(f.said, clientRequestRecord{Method: methodRoots})
 			default:
 				return nil, cannot("roots")
 			}
@@ -263,14 +263,14 @@ func (u *upstream) ask(ctx context.Context, f *flight, what sdk.InputRequestMap)
 				return nil, err
 			}
 			forward[key] = q
-			f.said = append(f.said, question{Method: methodElicit})
+			f.said = append(f.said, clientRequestRecord{Method: methodElicit})
 		case *sdk.CreateMessageWithToolsParams:
 			q, err := u.sampling(ctx, f, p)
 			if err != nil {
 				return nil, err
 			}
 			forward[key] = q
-			f.said = append(f.said, question{Method: methodSample})
+			f.said = append(f.said, clientRequestRecord{Method: methodSample})
 		default:
 			return nil, cannot("that")
 		}
@@ -284,7 +284,7 @@ func (u *upstream) ask(ctx context.Context, f *flight, what sdk.InputRequestMap)
 	if err := f.note(ctx, f.said); err != nil {
 		return nil, fmt.Errorf("what is asked cannot be recorded: %w", err)
 	}
-	said, err := f.client.Ask(ctx, forward)
+	said, err := f.client.Request(ctx, forward)
 	if err != nil {
 		return nil, err
 	}

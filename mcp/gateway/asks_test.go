@@ -296,7 +296,7 @@ func TestServersAskForFolders(t *testing.T) {
 			}
 		}
 	}
-	_, err := gateway.Read("g.json", []byte(`{"mcpServers": {"s": {"command": "x"}}, "remit": {"servers": {"s": {"roots": ["workspace"], "asks": ["roots"]}}}}`), os.LookupEnv)
+	_, err := gateway.ParseConfig("g.json", []byte(`{"mcpServers": {"s": {"command": "x"}}, "remit": {"servers": {"s": {"roots": ["workspace"], "asks": ["roots"]}}}}`), os.LookupEnv)
 	require.ErrorContains(t, err, "leave one of the two out")
 }
 

@@ -23,7 +23,7 @@ func BenchmarkBox(b *testing.B) {
 					require.NoError(b, os.MkdirAll(dir, 0o755))
 					require.NoError(b, os.WriteFile(filepath.Join(dir, fmt.Sprint(i)), []byte("x"), 0o644))
 				}
-				known := boxed
+				known := sandboxedProcess
 				switch way {
 				case "plain":
 					known = `{"s": {"tools": {"set": {"effectClass": "pivot"}}}}`

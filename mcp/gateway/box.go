@@ -24,10 +24,10 @@ import (
 	"github.com/remit-dev/remit/verify"
 )
 
-// box is the sandbox of one server.
-type box struct {
+// serverSandbox is the sandbox of one server.
+type serverSandbox struct {
 	driver  *process.Driver
-	service process.Service
+	service process.ServerConfig
 	network bool
 	err     error // why it cannot be had here
 }
@@ -64,18 +64,18 @@ const (
 		"file://*/**/testdata/** file://*/**/tests/** file://*/test/**"
 )
 
-// newBox works out what a server may see. With an error there is a box all the same, which nothing starts in.
-func newBox(s Server, o *Options) (*box, error) {
-	b := &box{driver: o.Programs, network: s.Sandbox.Network}
+// newServerSandbox works out what a server may see. With an error there is a box all the same, which nothing starts in.
+func newServerSandbox(s Server, o *Options) (*serverSandbox, error) {
+	b := &serverSandbox{driver: o.Sandbox, network: s.Sandbox.Network}
 	b.err = b.serve(s, o)
 	return b, b.err
 }
 
-func (b *box) serve(s Server, o *Options) error {
+func (b *serverSandbox) serve(s Server, o *Options) error {
 	if len(s.Sandbox.Roots) == 0 {
 		return errors.New("it is to run in the sandbox, and works in no root")
 	}
-	b.service = process.Service{
+	b.service = process.ServerConfig{
 		Argv: append([]string{s.Command}, s.Args...), Dir: s.Dir, Env: s.Env, Roots: map[string]string{},
 		Readable: s.Sandbox.Readable, Network: s.Sandbox.Network, Masks: secrets,
 	}
@@ -96,17 +96,17 @@ func (b *box) serve(s Server, o *Options) error {
 	return nil
 }
 
-// boxed is a server that runs in the sandbox.
-type boxed struct{ *process.Resident }
+// sandboxedProcess is a server that runs in the sandbox.
+type sandboxedProcess struct{ *process.Server }
 
-func (b boxed) pipes() (io.WriteCloser, io.ReadCloser, io.Reader) {
+func (b sandboxedProcess) pipes() (io.WriteCloser, io.ReadCloser, io.Reader) {
 	in, out, complaints := b.Pipes()
 	return in, out, complaints
 }
 
-func (b boxed) end() { b.Close() }
+func (b sandboxedProcess) end() { b.Close() }
 
-func (b *box) start(ctx context.Context) (program, error) {
+func (b *serverSandbox) start(ctx context.Context) (serverProcess, error) {
 	if b.err != nil {
 		return nil, b.err
 	}
@@ -114,11 +114,11 @@ func (b *box) start(ctx context.Context) (program, error) {
 	if err != nil {
 		return nil, err
 	}
-	return boxed{r}, nil
+	return sandboxedProcess{r}, nil
 }
 
 // confines says what a server goes without in the sandbox, which is why most of those that start elsewhere do not start there.
-func (b *box) confines() string {
+func (b *serverSandbox) confines() string {
 	switch {
 	case b == nil:
 		return ""
@@ -131,7 +131,7 @@ func (b *box) confines() string {
 
 // spec is what is known of each tool of a server in the sandbox: it reaches its roots and, unless it was given the network,
 // nothing else.
-func (b *box) spec(s tool.Spec) tool.Spec {
+func (b *serverSandbox) spec(s tool.Spec) tool.Spec {
 	for name := range sorted(b.service.Roots) {
 		for _, a := range []perm.Action{perm.Read, perm.List, perm.Write, perm.Delete} {
 			if a.Changes() && s.EffectClass == effect.Pure {
@@ -155,36 +155,36 @@ func (b *box) spec(s tool.Spec) tool.Spec {
 }
 
 // inBox is one call of a tool of a server in the sandbox.
-func (m mirrored) inBox(ctx context.Context, tc ctxperm.ToolContext, s *session, turn *process.Turn, in json.RawMessage) (tool.Result, error) {
+func (m mirroredTool) inBox(ctx context.Context, tc ctxperm.ToolContext, s *upstreamConn, turn *process.ServerCall, in json.RawMessage) (tool.Result, error) {
 	var parts map[string]canon.Value
-	return m.u.inBox(ctx, s, turn, errand{pure: m.entry.Class == effect.Pure, get: func() (a answer, err error) {
+	return m.u.inBox(ctx, s, turn, sandboxRequest{pure: m.entry.Class == effect.Pure, get: func() (a upstreamResult, err error) {
 		if parts, err = m.before(ctx, tc, s, in); err != nil {
 			return a, err
 		}
 		a, err = m.u.call(ctx, s, m.def.name, in, facts(ctx, tc))
 		refuse(ctx, err)
 		return a, err
-	}, failed: m.said, done: func(a answer) error {
+	}, failed: m.responseError, done: func(a upstreamResult) error {
 		if m.entry.Compensate == nil {
 			return nil
 		}
-		return m.noteWayBack(ctx, tc, parts, a)
+		return m.noteCompensation(ctx, tc, parts, a)
 	}})
 }
 
-// errand is something that is wanted of a server in the sandbox.
-type errand struct {
+// sandboxRequest is something that is wanted of a server in the sandbox.
+type sandboxRequest struct {
 	pure   bool // it is said to only read
-	get    func() (answer, error)
-	failed func(answer) error // what an answer that says isError stands for
-	done   func(answer) error // told when what was written is applied
+	get    func() (upstreamResult, error)
+	failed func(upstreamResult) error // what an answer that says isError stands for
+	done   func(upstreamResult) error // told when what was written is applied
 }
 
 // mostBegun is how often a server is started for one call that finds it dead.
 const mostBegun = 3
 
 // begin has the server for a call: the connection, and of one in the sandbox a turn. Nothing was sent to it with an error.
-func (u *upstream) begin(ctx context.Context, tc ctxperm.ToolContext, limit time.Duration) (*session, *process.Turn, error) {
+func (u *upstream) begin(ctx context.Context, tc ctxperm.ToolContext, limit time.Duration) (*upstreamConn, *process.ServerCall, error) {
 	early, cancel := sooner(ctx, limit)
 	defer cancel()
 	for n := 1; ; n++ {
@@ -195,37 +195,37 @@ func (u *upstream) begin(ctx context.Context, tc ctxperm.ToolContext, limit time
 		if u.box == nil {
 			return s, nil, nil
 		}
-		p, ok := s.program.(boxed)
+		p, ok := s.program.(sandboxedProcess)
 		if !ok {
 			return nil, nil, tool.NoEffect(errors.New("the server does not run in the sandbox"))
 		}
-		turn, err := p.Turn(ctx, tc)
-		if err == nil || n == mostBegun || ctx.Err() != nil || !s.dead() && !errors.Is(err, process.ErrGone) {
+		turn, err := p.Begin(ctx, tc)
+		if err == nil || n == mostBegun || ctx.Err() != nil || !s.dead() && !errors.Is(err, process.ErrServerExited) {
 			return s, turn, err
 		}
-		s.leave() // the call before has ended, and left it dead or at something
+		s.drain() // the call before has ended, and left it dead or at something
 	}
 }
 
-// leave has nobody begin anything with a connection any more, and ends it when nobody is at anything.
-func (s *session) leave() {
+// drain has nobody begin anything with a connection any more, and ends it when nobody is at anything.
+func (s *upstreamConn) drain() {
 	s.ending.Store(true)
 	go s.close()
 }
 
 // inBox gives a server in the sandbox to one call. What it wrote is applied, unless the call fails.
-func (u *upstream) inBox(ctx context.Context, s *session, turn *process.Turn, e errand) (tool.Result, error) {
-	turn.Busy(true)
+func (u *upstream) inBox(ctx context.Context, s *upstreamConn, turn *process.ServerCall, e sandboxRequest) (tool.Result, error) {
+	turn.SetBusy(true)
 	a, err := e.get()
 	if err != nil {
 		if ctx.Err() != nil { // it may still be at it
-			s.leave()
+			s.drain()
 		} else {
-			turn.Busy(false)
+			turn.SetBusy(false)
 		}
 		return tool.Result{}, err
 	}
-	turn.Busy(false)
+	turn.SetBusy(false)
 	raw.Leave(ctx, a.object)
 	if a.failed {
 		return tool.Result{}, e.failed(a)

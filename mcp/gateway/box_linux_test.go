@@ -18,18 +18,18 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// boxed is what is known of a server in the sandbox of whose tools nothing is known.
-const boxed = `{"s": {"sandbox": {"roots": ["workspace"]}}}`
+// sandboxedProcess is what is known of a server in the sandbox of whose tools nothing is known.
+const sandboxedProcess = `{"s": {"sandbox": {"roots": ["workspace"]}}}`
 
 // TestBox: what a server in the sandbox does to files is taken back without a word about its tools: alone, after a commit, and
 // where somebody else wrote in between only as far as nothing of theirs is lost.
 func TestBox(t *testing.T) {
 	h := newHouse(t)
 	h.put("store.json", `{"a":"1"}`)
-	h.open(map[string]string{"s": h.server("store", nil)}, boxed)
+	h.open(map[string]string{"s": h.server("store", nil)}, sandboxedProcess)
 	s := h.session()
 	id, err := s.Update(t.Context(), func(tx *agent.Txn) error {
-		for _, c := range []agent.Ask{
+		for _, c := range []agent.BatchCall{
 			{Tool: "s__set", Input: tool.Args{"key": "b", "value": "2"}},
 			{Tool: "file_write", Input: tool.Args{"path": "note.txt", "content": "x"}},
 			{Tool: "s__set", Input: tool.Args{"key": "c", "value": "3"}},
@@ -82,7 +82,7 @@ func TestBoxThatFails(t *testing.T) {
 // TestBoxKeepsFilesOpen: a server that holds a file open goes on with it after its call was applied.
 func TestBoxKeepsFilesOpen(t *testing.T) {
 	h := newHouse(t)
-	h.open(map[string]string{"s": h.server("store", nil)}, boxed)
+	h.open(map[string]string{"s": h.server("store", nil)}, sandboxedProcess)
 	for i := 1; i <= 3; i++ {
 		out := h.call("s__append", tool.Args{})
 		require.Equal(t, tool.StatusDone, out.Status, out.Text)
@@ -115,7 +115,7 @@ func TestBoxWritesLate(t *testing.T) {
 // TestBoxThatNeverRests: a server that goes on writing is looked at while it stands.
 func TestBoxThatNeverRests(t *testing.T) {
 	h := newHouse(t)
-	h.open(map[string]string{"s": h.server("store", nil)}, boxed)
+	h.open(map[string]string{"s": h.server("store", nil)}, sandboxedProcess)
 	require.Equal(t, tool.StatusDone, h.call("s__churn", tool.Args{}).Status)
 	for i := range 20 {
 		out := h.call("s__set", tool.Args{"key": "a", "value": fmt.Sprint(i)})
@@ -152,9 +152,9 @@ func TestBoxIsOne(t *testing.T) {
 	require.NotContains(t, out.Text, "secret")
 
 	tx := h.txn()
-	var asks []agent.Ask
+	var asks []agent.BatchCall
 	for i := range 8 {
-		asks = append(asks, agent.Ask{Tool: "s__set", Input: tool.Args{"key": fmt.Sprint(i), "value": "x"}})
+		asks = append(asks, agent.BatchCall{Tool: "s__set", Input: tool.Args{"key": fmt.Sprint(i), "value": "x"}})
 	}
 	for _, out := range tx.InvokeAll(t.Context(), asks) {
 		require.Equal(t, tool.StatusDone, out.Status, out.Text)
@@ -169,7 +169,7 @@ func TestBoxIsOne(t *testing.T) {
 
 // TestSecretsOfTheBox holds what a server does not see before its first call to what the workspace policy masks.
 func TestSecretsOfTheBox(t *testing.T) {
-	engine, err := rego.New(rego.Options{Deadline: time.Minute, Sources: []rego.Source{{FS: policies.Workspace()}}})
+	engine, err := rego.New(rego.Options{Timeout: time.Minute, Sources: []rego.Source{{FS: policies.Workspace()}}})
 	require.NoError(t, err)
 	d, err := engine.Decide(t.Context(), perm.Request{Purpose: perm.PurposeRun, Tool: perm.ToolFacts{Confinement: "trusted"}})
 	require.NoError(t, err)
@@ -181,7 +181,7 @@ func TestBoxLibrary(t *testing.T) {
 	h := newHouse(t)
 	file := filepath.Join(h.dir, "written.txt")
 	entry := strings.Replace(h.server("librarian", map[string]string{"WRITTEN": file}), `"command"`, `"cwd":"`+h.dir+`","command"`, 1)
-	h.open(map[string]string{"s": entry}, boxed)
+	h.open(map[string]string{"s": entry}, sandboxedProcess)
 	out := h.call("s__mcp__read", tool.Args{"uri": "book://one"})
 	require.Equal(t, tool.StatusDone, out.Status, out.Text)
 	require.Contains(t, out.Text, "<all> of book://one")

@@ -20,8 +20,8 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// answer is what a server said to a call.
-type answer struct {
+// upstreamResult is what a server said to a call.
+type upstreamResult struct {
 	object json.RawMessage
 	text   string
 	failed bool // it says isError
@@ -34,10 +34,10 @@ type answer struct {
 const most = 1 << 30
 
 // share is how much room a call takes: all of it, where it asks its client in a way that says not for which call.
-func (u *upstream) share(s *session, name string) int64 {
+func (u *upstream) share(s *upstreamConn, name string) int64 {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if s.apart && (u.alone[name] || u.cfg.Tools[name].Alone) {
+	if s.apart && (u.alone[name] || u.cfg.Tools[name].Exclusive) {
 		return most
 	}
 	return 1
@@ -45,53 +45,53 @@ func (u *upstream) share(s *session, name string) int64 {
 
 // call calls a tool, and answers what its server wants of the client meanwhile. What a call did that ends with an error nobody
 // can tell.
-func (u *upstream) call(ctx context.Context, s *session, name string, args json.RawMessage, about callFacts) (answer, error) {
-	return u.get(ctx, s, callOf(name, args), about)
+func (u *upstream) call(ctx context.Context, s *upstreamConn, name string, args json.RawMessage, about callFacts) (upstreamResult, error) {
+	return u.get(ctx, s, callRequest(name, args), about)
 }
 
 // get is call for anything that is wanted of a server.
-func (u *upstream) get(ctx context.Context, s *session, w wish, about callFacts) (answer, error) {
+func (u *upstream) get(ctx context.Context, s *upstreamConn, w upstreamRequest, about callFacts) (upstreamResult, error) {
 	n := u.share(s, w.name)
 	if err := u.room.Acquire(ctx, n); err != nil {
-		return answer{}, context.Cause(ctx)
+		return upstreamResult{}, context.Cause(ctx)
 	}
 	defer u.room.Release(n)
 	reported, end := s.reporting(about)
 	defer end()
 	asking, cancel := context.WithCancelCause(ctx)
-	s.speak(ctx, about.log.Level)
-	f := &flight{tool: w.name, client: about.client, note: about.note, permit: about.permit, ctx: asking, reports: reported, turn: make(chan struct{}, 1), heard: hearing(about.log)}
+	s.setLogLevel(ctx, about.log.Level)
+	f := &inFlightCall{tool: w.name, client: about.client, note: about.note, permit: about.permit, ctx: asking, reports: reported, turn: make(chan struct{}, 1), heard: newLogRelay(about.log)}
 	s.flights.begin(f)
 	defer f.heard.end(ctx)
 	defer f.asking.Wait()
 	defer cancel(errEnded)
-	var r round
+	var r requestRound
 	busy := 0
 	for range mostRounds {
 		a, err := u.send(ctx, s, f, w, r, about)
 		switch {
 		case err != nil && ctx.Err() != nil && !errors.Is(err, errUnsent):
-			s.flights.giveUp(f)
+			s.flights.abandon(f)
 			return a, err
 		case err != nil || a.wants == nil:
-			s.flights.landed(f)
+			s.flights.remove(f)
 			return a, err
 		}
 		if r, err = u.more(ctx, f, a, &busy); err != nil {
-			s.flights.landed(f)
-			return answer{}, err
+			s.flights.remove(f)
+			return upstreamResult{}, err
 		}
 		s.flights.again(f)
 	}
-	s.flights.landed(f)
-	return answer{}, fmt.Errorf("server %s wants something of its client (input_required) again and again", u.cfg.Name)
+	s.flights.remove(f)
+	return upstreamResult{}, fmt.Errorf("server %s wants something of its client (input_required) again and again", u.cfg.Name)
 }
 
 var errEnded = errors.New("the call has ended")
 
 // more is the next request of a call whose server wants something first.
-func (u *upstream) more(ctx context.Context, f *flight, a answer, busy *int) (round, error) {
-	next := round{again: true, state: a.state}
+func (u *upstream) more(ctx context.Context, f *inFlightCall, a upstreamResult, busy *int) (requestRound, error) {
+	next := requestRound{again: true, state: a.state}
 	if len(a.wants) > 0 {
 		said, err := u.ask(ctx, f, a.wants)
 		if err != nil {
@@ -107,8 +107,8 @@ func (u *upstream) more(ctx context.Context, f *flight, a answer, busy *int) (ro
 }
 
 // send sends one request of a call.
-func (u *upstream) send(ctx context.Context, s *session, f *flight, w wish, r round, about callFacts) (answer, error) {
-	ctx, c := catching(ctx)
+func (u *upstream) send(ctx context.Context, s *upstreamConn, f *inFlightCall, w upstreamRequest, r requestRound, about callFacts) (upstreamResult, error) {
+	ctx, c := withResponseSlot(ctx)
 	c.of = f
 	r.meta = sdk.Meta{}
 	for key, value := range about.meta {
@@ -118,7 +118,7 @@ func (u *upstream) send(ctx context.Context, s *session, f *flight, w wish, r ro
 		r.meta[metaProgress] = about.id
 	}
 	trace.Into(ctx, r.meta)
-	if s.within() {
+	if s.requestsInBand() {
 		r.meta[sdk.MetaKeyProtocolVersion] = s.cs.InitializeResult().ProtocolVersion
 		r.meta[sdk.MetaKeyClientInfo] = u.g.introduction()
 		r.meta[sdk.MetaKeyClientCapabilities] = u.of(f)
@@ -133,53 +133,53 @@ func (u *upstream) send(ctx context.Context, s *session, f *flight, w wish, r ro
 	object, refusal := c.caught()
 	switch { // if it answered, it did, though the SDK may not know all of the answer
 	case refusal != nil:
-		return answer{}, u.required(ctx, f, refusal)
+		return upstreamResult{}, u.required(ctx, f, refusal)
 	case object != nil:
 		return read(object)
 	case err == nil:
-		return answer{}, errors.New("the answer is lost")
+		return upstreamResult{}, errors.New("the answer is lost")
 	case errors.Is(err, errUnsent):
-		return answer{}, err
+		return upstreamResult{}, err
 	case ctx.Err() != nil:
-		return answer{}, context.Cause(ctx)
+		return upstreamResult{}, context.Cause(ctx)
 	}
 	if missed := missed(err); missed != nil && !r.again {
-		return answer{}, tool.NoEffect(missed) // the server looked at nothing but who asks
+		return upstreamResult{}, tool.NoEffect(missed) // the server looked at nothing but who asks
 	} else if missed != nil {
-		return answer{}, missed
+		return upstreamResult{}, missed
 	}
 	if s.program != nil { // the next call does not wait for anybody to notice
-		s.leave()
+		s.drain()
 	} else if over := context.Cause(s.whole); over != nil {
 		err = over
 	}
-	return answer{}, fmt.Errorf("server %s has gone while the call was under way: %w%s", u.cfg.Name, err, s.lastWords())
+	return upstreamResult{}, fmt.Errorf("server %s has gone while the call was under way: %w%s", u.cfg.Name, err, s.lastWords())
 }
 
-// refusedError is an error of the protocol that a server answered with.
-type refusedError struct {
+// upstreamError is an error of the protocol that a server answered with.
+type upstreamError struct {
 	server string
 	said   *jsonrpc.Error
 }
 
-func (e *refusedError) Error() string {
+func (e *upstreamError) Error() string {
 	return fmt.Sprintf("server %s answers with an error of the protocol: %s", e.server, canon.Printable(e.said.Message, 4<<10))
 }
 
 // refuse leaves the error of the protocol that a call ended with for its client. What it says of the revision or the headers
 // is about the gateway's own connection, which is none of the client's.
 func refuse(ctx context.Context, err error) {
-	var refused *refusedError
+	var refused *upstreamError
 	if errors.As(err, &refused) && refused.said.Code != sdk.CodeHeaderMismatch && refused.said.Code != sdk.CodeUnsupportedProtocolVersion {
 		raw.Refuse(ctx, refused.said)
 	}
 }
 
-func (s *session) lastWords() string {
+func (s *upstreamConn) lastWords() string {
 	if s.program != nil {
 		s.said.await()
 	}
-	if words := s.said.words(); words != "" {
+	if words := s.said.tail(); words != "" {
 		return "; it wrote: " + words
 	}
 	return ""
@@ -197,7 +197,7 @@ type callFacts struct {
 }
 
 // read takes an answer apart.
-func read(object json.RawMessage) (answer, error) {
+func read(object json.RawMessage) (upstreamResult, error) {
 	var r struct {
 		Type    string `json:"resultType"`
 		IsError bool   `json:"isError"`
@@ -216,7 +216,7 @@ func read(object json.RawMessage) (answer, error) {
 		err = errors.New("it is no object")
 	}
 	if err != nil {
-		return answer{}, fmt.Errorf("the answer of the server is not valid: %w", err)
+		return upstreamResult{}, fmt.Errorf("the answer of the server is not valid: %w", err)
 	}
 	switch r.Type {
 	case "", "complete":
@@ -224,11 +224,11 @@ func read(object json.RawMessage) (answer, error) {
 		if r.Wants == nil {
 			r.Wants = sdk.InputRequestMap{}
 		}
-		return answer{object: object, wants: r.Wants, state: r.State}, nil
+		return upstreamResult{object: object, wants: r.Wants, state: r.State}, nil
 	default:
-		return answer{}, fmt.Errorf("the server wants something of its client (%s) that the gateway cannot give", canon.Printable(r.Type, 64))
+		return upstreamResult{}, fmt.Errorf("the server wants something of its client (%s) that the gateway cannot give", canon.Printable(r.Type, 64))
 	}
-	a := answer{object: object, text: textOf(v), failed: r.IsError}
+	a := upstreamResult{object: object, text: textOf(v), failed: r.IsError}
 	if a.text == "" && len(r.Content) == 0 {
 		a.text = string(r.Structured)
 	}

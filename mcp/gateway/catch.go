@@ -17,10 +17,10 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
 
-// catch is where the result of one request is left as the server wrote it: the SDK's types would put its members into
+// responseSlot is where the result of one request is left as the server wrote it: the SDK's types would put its members into
 // another order, and lose those that it does not know.
-type catch struct {
-	of *flight // the call that it is the result of; nil: it is of none
+type responseSlot struct {
+	of *inFlightCall // the call that it is the result of; nil: it is of none
 
 	mu      sync.Mutex // never held across a wait
 	result  json.RawMessage
@@ -28,31 +28,31 @@ type catch struct {
 	come    chan struct{}  // closed when there is either; nil: the SDK waits for it
 }
 
-type catchKey struct{}
+type responseSlotKey struct{}
 
-func catching(ctx context.Context) (context.Context, *catch) {
-	c := &catch{}
-	return context.WithValue(ctx, catchKey{}, c), c
+func withResponseSlot(ctx context.Context) (context.Context, *responseSlot) {
+	c := &responseSlot{}
+	return context.WithValue(ctx, responseSlotKey{}, c), c
 }
 
-func catchOf(ctx context.Context) *catch {
-	c, _ := ctx.Value(catchKey{}).(*catch)
+func responseSlotOf(ctx context.Context) *responseSlot {
+	c, _ := ctx.Value(responseSlotKey{}).(*responseSlot)
 	return c
 }
 
-func (c *catch) leave(result json.RawMessage) {
+func (c *responseSlot) leave(result json.RawMessage) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.result = bytes.Clone(result)
 }
 
-func (c *catch) refuse(e *jsonrpc.Error) {
+func (c *responseSlot) refuse(e *jsonrpc.Error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.refusal = e
 }
 
-func (c *catch) caught() (json.RawMessage, *jsonrpc.Error) {
+func (c *responseSlot) caught() (json.RawMessage, *jsonrpc.Error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.result, c.refusal
@@ -66,24 +66,24 @@ const (
 
 var errFlood = errors.New("the server sent too many messages that answer nothing, and was cut off")
 
-// web sends requests to a server by URL: with the headers of the configuration, to no other host, and with an eye on
+// httpTransport sends requests to a server by URL: with the headers of the configuration, to no other host, and with an eye on
 // what comes back.
-type web struct {
-	far     *far
+type httpTransport struct {
+	far     *remoteTransport
 	home    string // where the server is, as origin has it
 	headers map[string]string
-	flights *flights
+	flights *inFlightCalls
 	whole   context.Context //nolint:containedctx // of the connection, with which its requests end
 	flood   func()          // ends a connection on which nothing comes but what answers nothing
 }
 
 // RoundTrip sends one request.
-func (w *web) RoundTrip(r *http.Request) (*http.Response, error) {
+func (w *httpTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if at := origin(r.URL); at != w.home { // a server of the older transport says itself where it takes messages
 		return nil, w.far.refuse(fmt.Errorf("the server at %s wants messages sent to %s, which is not where it is", w.home, at))
 	}
 	of := r.Context()
-	r, release, err := w.bounded(r)
+	r, release, err := w.limitedReader(r)
 	if err != nil {
 		return nil, err
 	}
@@ -95,7 +95,7 @@ func (w *web) RoundTrip(r *http.Request) (*http.Response, error) {
 		release()
 		return nil, err
 	}
-	b := &body{ReadCloser: resp.Body, web: w, of: of, release: release, catch: catchOf(of)}
+	b := &bodyReader{ReadCloser: resp.Body, httpTransport: w, of: of, release: release, catch: responseSlotOf(of)}
 	b.events = strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream")
 	resp.Body = b
 	return resp, nil
@@ -110,16 +110,16 @@ func origin(u *url.URL) string {
 	return u.Scheme + "://" + net.JoinHostPort(strings.ToLower(u.Hostname()), port)
 }
 
-// body reads along. A message that is too long ends it.
-type body struct {
+// bodyReader reads along. A message that is too long ends it.
+type bodyReader struct {
 	io.ReadCloser
-	*web
+	*httpTransport
 
 	of      context.Context //nolint:containedctx // of whoever waits for it, without the connection's
 	release func()          // the request has ended
-	catch   *catch          // nil: nobody waits
+	catch   *responseSlot   // nil: nobody waits
 	events  bool
-	idle    idling
+	idle    idleMessageCounter
 	seen    []byte // of the message that is being read
 	looked  int    // how much of it holds no end
 	ready   []byte // events that are to be handed on
@@ -129,7 +129,7 @@ type body struct {
 var errLong = errors.New("the server sent a message that is too long")
 
 // Read hands on what comes.
-func (b *body) Read(p []byte) (int, error) {
+func (b *bodyReader) Read(p []byte) (int, error) {
 	if b.events {
 		return b.readEvents(p)
 	}
@@ -137,14 +137,14 @@ func (b *body) Read(p []byte) (int, error) {
 }
 
 // Close ends the request.
-func (b *body) Close() error {
+func (b *bodyReader) Close() error {
 	err := b.ReadCloser.Close()
 	b.release()
 	return err
 }
 
 // readEvents hands on whole events, each of which was looked at.
-func (b *body) readEvents(p []byte) (int, error) {
+func (b *bodyReader) readEvents(p []byte) (int, error) {
 	for len(b.ready) == 0 && b.err == nil && len(p) > 0 {
 		n, err := b.ReadCloser.Read(p)
 		b.seen, b.err = append(b.seen, p[:n]...), err
@@ -161,7 +161,7 @@ func (b *body) readEvents(p []byte) (int, error) {
 }
 
 // stream takes each event that is complete.
-func (b *body) stream() {
+func (b *bodyReader) stream() {
 	for {
 		fresh := b.seen[b.looked:]
 		end, width := bytes.Index(fresh, []byte("\n\n")), 2
@@ -185,7 +185,7 @@ func (b *body) stream() {
 
 // event looks at one event, and returns it with the call in it that it is about. What comes on the stream that is of no call
 // can only be for the one that is under way.
-func (b *body) event(event []byte) []byte {
+func (b *bodyReader) event(event []byte) []byte {
 	var data, rest []byte
 	for line := range bytes.Lines(event) {
 		line = bytes.TrimRight(line, "\r\n")
@@ -196,10 +196,10 @@ func (b *body) event(event []byte) []byte {
 		}
 	}
 	id := ""
-	var of *flight
+	var of *inFlightCall
 	switch {
 	case b.catch == nil:
-		id = b.flights.only()
+		id = b.flights.sole()
 	case b.catch.of == nil:
 		b.message(data)
 		return event
@@ -218,7 +218,7 @@ func (b *body) event(event []byte) []byte {
 }
 
 // message leaves the result or the error that a message has. Requests and notifications have none.
-func (b *body) message(data []byte) {
+func (b *bodyReader) message(data []byte) {
 	data = bytes.TrimSpace(data)
 	if len(data) == 0 || data[len(data)-1] != '}' {
 		return

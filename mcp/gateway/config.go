@@ -42,8 +42,8 @@ type Server struct {
 	Resources, Prompts     Entry // how they are read; a zero class is pure, as the protocol has it
 	NoResources, NoPrompts bool  // they are not served
 
-	Roots []string // names of the runtime's roots that it is told of; none: it is told that there is nothing to ask for
-	Asks  []Ask    // that reach the client of a call, if the policy permits; nil: Elicitation alone
+	Roots          []string        // names of the runtime's roots that it is told of; none: it is told that there is nothing to ask for
+	ClientFeatures []ClientFeature // that reach the client of a call, if the policy permits; nil: Elicitation alone
 }
 
 // Sandbox says that a server by command runs in the sandbox.
@@ -58,11 +58,11 @@ var serverOK = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9.-]|_[A-Za-z0-9.-])*$`
 
 const serverRule = "a server's name is letters, digits and . - _ in any order, begins with a letter or digit, does not end with _ and has no two _ in a row"
 
-// Read reads a configuration: a file as clients of the protocol have it, with comments, whose member "mcpServers" (or
+// ParseConfig reads a configuration: a file as clients of the protocol have it, with comments, whose member "mcpServers" (or
 // "servers") lists the servers, and beside it "remit", which says what is known of them. A name such as ${HOME} or
 // ${TOKEN:-none} in what a server is started with stands for what env returns. Name is for messages, each of which has its
 // line and column.
-func Read(name string, text []byte, env func(string) (string, bool)) (Config, error) {
+func ParseConfig(name string, text []byte, env func(string) (string, bool)) (Config, error) {
 	strict, err := hujson.Standardize(slices.Clone(text))
 	if err != nil {
 		strict = text // whose reader says what is wrong, in its own words

@@ -13,23 +13,23 @@ import (
 // Confine is the draft of a sandbox for a server by command about which no person has written anything yet: it works in all roots, by
 // name to folder, and reads the code that it is started from. Whether it starts there, only a start tells. Without a draft, why says
 // what is in the way; it is empty for a server by URL, and one that has a sandbox.
-func (s Server) Confine(roots map[string]string) (d Draft, ok bool, why string) {
+func (s Server) Confine(roots map[string]string) (d EntryDraft, ok bool, why string) {
 	if s.Command == "" || s.Sandbox != nil {
-		return Draft{}, false, ""
+		return EntryDraft{}, false, ""
 	}
 	for name, e := range s.Tools {
 		if !e.Draft {
-			return Draft{}, false, "the entry of its tool " + name + " is no draft any more, and was written for a server outside the sandbox"
+			return EntryDraft{}, false, "the entry of its tool " + name + " is no draft any more, and was written for a server outside the sandbox"
 		}
 	}
 	if program := strings.TrimSuffix(filepath.Base(s.Command), ".cmd"); slices.Contains(fetching, program) {
-		return Draft{}, false, program + " fetches it over the network, which there is none of: install the server, and let its entry start what was installed"
+		return EntryDraft{}, false, program + " fetches it over the network, which there is none of: install the server, and let its entry start what was installed"
 	}
 	raw, err := json.Marshal(struct {
 		Roots    []string `json:"roots"`
 		Readable []string `json:"readable,omitempty"`
 	}{slices.Sorted(maps.Keys(roots)), s.code(roots)})
-	return Draft{Server: s.Name, Entry: raw}, err == nil, ""
+	return EntryDraft{Server: s.Name, Entry: raw}, err == nil, ""
 }
 
 // fetching are the programs that fetch what they start, or hand it to a service that runs elsewhere.

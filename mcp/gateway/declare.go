@@ -49,7 +49,7 @@ const (
 )
 
 // list reads what a server declares, and who it says that it is.
-func (u *upstream) list(ctx context.Context, s *session) error {
+func (u *upstream) list(ctx context.Context, s *upstreamConn) error {
 	d := declared{known: true}
 	caps := &sdk.ServerCapabilities{}
 	if r := s.cs.InitializeResult(); r != nil {
@@ -87,7 +87,7 @@ func (u *upstream) list(ctx context.Context, s *session) error {
 }
 
 // add adds the definitions of one kind.
-func (u *upstream) add(ctx context.Context, s *session, k kind, d *declared, without func(kind, error)) {
+func (u *upstream) add(ctx context.Context, s *upstreamConn, k kind, d *declared, without func(kind, error)) {
 	defs, err := u.definitions(ctx, s, k)
 	if err != nil {
 		d.partial = true
@@ -97,7 +97,7 @@ func (u *upstream) add(ctx context.Context, s *session, k kind, d *declared, wit
 	d.defs = append(d.defs, defs...)
 }
 
-func (u *upstream) definitions(ctx context.Context, s *session, k kind) (defs []definition, err error) {
+func (u *upstream) definitions(ctx context.Context, s *upstreamConn, k kind) (defs []definition, err error) {
 	there := map[string]bool{}
 	return defs, s.pages(ctx, k, func(one json.RawMessage) error {
 		d, err := define(k, one)
@@ -114,7 +114,7 @@ func (u *upstream) definitions(ctx context.Context, s *session, k kind) (defs []
 	})
 }
 
-func (u *upstream) resources(ctx context.Context, s *session) (all []resource, err error) {
+func (u *upstream) resources(ctx context.Context, s *upstreamConn) (all []resource, err error) {
 	there := map[string]bool{}
 	return all, s.pages(ctx, resources, func(one json.RawMessage) error {
 		var head struct {
@@ -131,7 +131,7 @@ func (u *upstream) resources(ctx context.Context, s *session) (all []resource, e
 	})
 }
 
-func (u *upstream) settle(s *session, d declared) {
+func (u *upstream) settle(s *upstreamConn, d declared) {
 	digests := map[string]string{}
 	for _, def := range d.defs {
 		digests[def.key()] = def.digest
@@ -145,7 +145,7 @@ func (u *upstream) settle(s *session, d declared) {
 }
 
 // pages reads a list, page by page.
-func (s *session) pages(ctx context.Context, k kind, each func(one json.RawMessage) error) error {
+func (s *upstreamConn) pages(ctx context.Context, k kind, each func(one json.RawMessage) error) error {
 	cursor, n, size := "", 0, 0
 	most := maxTools
 	if k == templates {
@@ -178,8 +178,8 @@ func (s *session) pages(ctx context.Context, k kind, each func(one json.RawMessa
 	return fmt.Errorf("its list has more than %d pages", maxPages)
 }
 
-func (s *session) page(ctx context.Context, k kind, cursor string) (page []json.RawMessage, next string, err error) {
-	ctx, c := catching(ctx)
+func (s *upstreamConn) page(ctx context.Context, k kind, cursor string) (page []json.RawMessage, next string, err error) {
+	ctx, c := withResponseSlot(ctx)
 	switch k {
 	case prompts:
 		_, err = s.cs.ListPrompts(ctx, &sdk.ListPromptsParams{Cursor: cursor})
@@ -212,7 +212,7 @@ func (s *session) page(ctx context.Context, k kind, cursor string) (page []json.
 }
 
 // declares reports whether the server still declares what is pinned under a key as it was.
-func (s *session) declares(key, digest string) bool {
+func (s *upstreamConn) declares(key, digest string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	have, there := s.digest[key]

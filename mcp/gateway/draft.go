@@ -10,9 +10,9 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// Draft is an entry as the hints of a server suggest it: the server's own word, for a person to look at. Without a Tool it is the
+// EntryDraft is an entry as the hints of a server suggest it: the server's own word, for a person to look at. Without a Tool it is the
 // sandbox of the server.
-type Draft struct {
+type EntryDraft struct {
 	Server, Tool string
 	Entry        json.RawMessage
 }
@@ -20,13 +20,13 @@ type Draft struct {
 // Drafts are entries for the tools that have none: one that says that it only reads may run, and every other is asked about. One that
 // says that it reaches a closed set of things (openWorldHint false) sends nothing elsewhere. In the sandbox a tool needs neither. Where
 // keep names roots, every tool of a server by command has these kept before each call, so that what it changes there can be taken back.
-func (g *Gateway) Drafts(keep ...string) (out []Draft) {
+func (g *Gateway) Drafts(keep ...string) (out []EntryDraft) {
 	for _, u := range g.servers {
 		for _, d := range u.declared().of(tools) {
 			if _, there := u.cfg.Tools[d.name]; there {
 				continue
 			}
-			out = append(out, Draft{Server: u.cfg.Name, Tool: d.name, Entry: d.draft(u, keep)})
+			out = append(out, EntryDraft{Server: u.cfg.Name, Tool: d.name, Entry: d.draft(u, keep)})
 		}
 	}
 	return out
@@ -66,9 +66,9 @@ func (d definition) draft(u *upstream, keep []string) json.RawMessage {
 	return raw
 }
 
-// Write adds entries to the text of a configuration, and to their servers what those may ask the client of a call, where nothing
+// AddEntries adds entries to the text of a configuration, and to their servers what those may ask the client of a call, where nothing
 // says that. Its comments and order stay as they are.
-func Write(text []byte, drafts []Draft) ([]byte, error) {
+func AddEntries(text []byte, drafts []EntryDraft) ([]byte, error) {
 	v, err := hujson.Parse(text)
 	if err != nil {
 		return nil, err

@@ -24,30 +24,30 @@ type Entry struct {
 	Idempotent  bool // the same call twice has one effect
 	Risk        perm.Risk
 	Approval    bool // whoever wrote the entry advises that a person approves each call
-	// Harmless: a call that the server answers with an error has had no effect. Else nobody can tell.
-	Harmless bool
-	// Alone: nothing else of the server runs meanwhile, so that what it asks its client is asked for this call.
-	Alone bool
+	// ErrorsHaveNoEffect: a call that the server answers with an error has had no effect. Else nobody can tell.
+	ErrorsHaveNoEffect bool
+	// Exclusive: nothing else of the server runs meanwhile, so that what it asks its client is asked for this call.
+	Exclusive bool
 
-	Before     *Invocation // a tool that only reads, called first; what it answers is /before in templates
-	Compensate *Invocation // takes a call back
-	Snapshot   []string    // files, as file://root/{argument}, and folders, as file://root/**, that are kept before each call
+	ReadBefore *ToolCallTemplate // a tool that only reads, called first; what it answers is /before in templates
+	Compensate *ToolCallTemplate // takes a call back
+	Snapshot   []string          // files, as file://root/{argument}, and folders, as file://root/**, that are kept before each call
 	// Observed: the server can act anywhere, and no person said in the entry that its calls change nothing but the snapshot.
 	Observed bool
-	Verify   *Check
+	Verify   *ResultCheck
 }
 
-// Invocation is a call of another tool of the same server.
-type Invocation struct {
+// ToolCallTemplate is a call of another tool of the same server.
+type ToolCallTemplate struct {
 	Tool string
 	Args template
 	// Repeatable: the call may be made twice, where nobody knows whether it was made.
 	Repeatable bool
 }
 
-// Check looks whether a call worked: by a tool that only reads, whose answer has something at Applied.
-type Check struct {
-	Invocation
+// ResultCheck looks whether a call worked: by a tool that only reads, whose answer has something at Applied.
+type ResultCheck struct {
+	ToolCallTemplate
 
 	Applied string // pointer into the answer: something is there when the call worked, and nothing when it did not
 	Equals  template
@@ -87,16 +87,16 @@ func (r *reader) known(s *Server, n *jsonfile.Node) {
 		s.Roots = r.roots(roots)
 	}
 	if may := n.Get("asks"); may != nil {
-		s.Asks = []Ask{}
+		s.ClientFeatures = []ClientFeature{}
 		for _, e := range may.Elements() {
-			a := Ask(e.Text())
+			a := ClientFeature(e.Text())
 			if a != Elicitation && a != Sampling && a != Roots {
 				e.Refuse("a server asks for %q, %q or %q", Elicitation, Sampling, Roots)
 			}
 			if a == Roots && len(s.Roots) > 0 {
 				e.Refuse(`the folders that the server is told of are those of "roots"; leave one of the two out`)
 			}
-			s.Asks = append(s.Asks, a)
+			s.ClientFeatures = append(s.ClientFeatures, a)
 		}
 	}
 	if box := n.Get("sandbox"); box != nil {
@@ -168,7 +168,7 @@ func (r *reader) entry(s *Server, n *jsonfile.Node) (e Entry) {
 		e.Approval = a.Bool()
 	}
 	if a := n.Get("alone"); a != nil {
-		e.Alone = a.Bool()
+		e.Exclusive = a.Bool()
 	}
 	r.needs(&e, n.Get("needs"))
 	r.effects(&e, n)
@@ -176,11 +176,11 @@ func (r *reader) entry(s *Server, n *jsonfile.Node) (e Entry) {
 		n.Get("effectClass").Refuse("a tool that is pure needs no write and no delete; say what undo can do of it, or leave the need out")
 	}
 	if b := n.Get("before"); b != nil {
-		e.Before = r.invocation(b, b.Closed("tool", "args"))
+		e.ReadBefore = r.invocation(b, b.Closed("tool", "args"))
 	}
 	r.undo(s, &e, n)
 	if v := n.Get("verify"); v != nil && v.Closed("tool", "args", "applied", "equals") {
-		e.Verify = &Check{Invocation: *r.invocation(v, true)}
+		e.Verify = &ResultCheck{ToolCallTemplate: *r.invocation(v, true)}
 		if at := v.Need("applied"); at != nil {
 			e.Verify.Applied = at.Text()
 			checkPointer(at, at.Text())
@@ -236,7 +236,7 @@ func (r *reader) effects(e *Entry, n *jsonfile.Node) {
 	if x := n.Get("errors"); x != nil {
 		switch x.Text() {
 		case "no_effect":
-			e.Harmless = true
+			e.ErrorsHaveNoEffect = true
 		case "unknown":
 		default:
 			x.Refuse(`it says what an answer that is an error means: "no_effect" or "unknown"`)
@@ -356,8 +356,8 @@ func (r *reader) snapshot(e *Entry, n *jsonfile.Node) {
 	}
 }
 
-func (r *reader) invocation(n *jsonfile.Node, ok bool) *Invocation {
-	out := &Invocation{}
+func (r *reader) invocation(n *jsonfile.Node, ok bool) *ToolCallTemplate {
+	out := &ToolCallTemplate{}
 	if !ok {
 		return out
 	}

@@ -27,7 +27,7 @@ func Example() {
 	check(err)
 	server, err := json.Marshal(map[string]any{"command": self, "env": map[string]string{"SERVER": "store", "STORE": filepath.Join(dir, "notes.json")}})
 	check(err)
-	config, err := gateway.Read("gateway.json", []byte(`{
+	config, err := gateway.ParseConfig("gateway.json", []byte(`{
 		"mcpServers": {"notes": `+string(server)+`}, // as clients have it
 		"remit": {"servers": {"notes": {"tools": {
 			"get": {"effectClass": "pure"},

@@ -13,9 +13,9 @@ import (
 
 var errOver = errors.New("the connection to it was ended")
 
-// far is a server that is reached by URL. A program's death ends all that waits for it; here that has to be done: a request which nobody
+// remoteTransport is a server that is reached by URL. A program's death ends all that waits for it; here that has to be done: a request which nobody
 // answers has no end of its own, and the SDK has streams open that no call bounds.
-type far struct {
+type remoteTransport struct {
 	sdk.Transport
 
 	base *http.Transport
@@ -27,7 +27,7 @@ type far struct {
 }
 
 // refuse keeps why nothing is sent to the server: the SDK may say only that there is no connection any more.
-func (f *far) refuse(why error) error {
+func (f *remoteTransport) refuse(why error) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.why = why
@@ -35,7 +35,7 @@ func (f *far) refuse(why error) error {
 }
 
 // refused is why nothing is sent to the server, which may not be far.
-func (f *far) refused() error {
+func (f *remoteTransport) refused() error {
 	if f == nil {
 		return nil
 	}
@@ -45,7 +45,7 @@ func (f *far) refused() error {
 }
 
 // Connect connects. What it returns is the SDK's own, which it tells more than any other.
-func (f *far) Connect(ctx context.Context) (sdk.Connection, error) {
+func (f *remoteTransport) Connect(ctx context.Context) (sdk.Connection, error) {
 	conn, err := f.Transport.Connect(ctx)
 	if err != nil {
 		return nil, err
@@ -62,7 +62,7 @@ func (f *far) Connect(ctx context.Context) (sdk.Connection, error) {
 }
 
 // leave ends the connection. The server is told, which the SDK does not wait for without end.
-func (f *far) leave() {
+func (f *remoteTransport) leave() {
 	f.mu.Lock()
 	f.over = true
 	conn := f.conn
@@ -73,9 +73,9 @@ func (f *far) leave() {
 	f.base.CloseIdleConnections()
 }
 
-// bounded is a request that ends with its connection, until release is called. None begins after that, but the one that tells the server of
+// limitedReader is a request that ends with its connection, until release is called. None begins after that, but the one that tells the server of
 // the end, to which the SDK gives a time of its own.
-func (w *web) bounded(r *http.Request) (_ *http.Request, release func(), err error) {
+func (w *httpTransport) limitedReader(r *http.Request) (_ *http.Request, release func(), err error) {
 	ctx, cancel := context.WithCancelCause(r.Context())
 	stop := func() bool { return true }
 	if r.Method != http.MethodDelete {
@@ -96,7 +96,7 @@ func (w *web) bounded(r *http.Request) (_ *http.Request, release func(), err err
 const forNobody = `{"jsonrpc":"2.0","id":"given up","error":{"code":-32000,"message":"nobody waits for the answer any more"}}`
 
 // readWhole hands on a message that came whole.
-func (b *body) readWhole(p []byte) (int, error) {
+func (b *bodyReader) readWhole(p []byte) (int, error) {
 	if b.err == nil && len(p) > 0 {
 		b.seen, b.err = io.ReadAll(io.LimitReader(b.ReadCloser, maxMessage+1))
 		switch {
@@ -115,7 +115,7 @@ func (b *body) readWhole(p []byte) (int, error) {
 }
 
 // hand hands on what is ready.
-func (b *body) hand(p []byte) (int, error) {
+func (b *bodyReader) hand(p []byte) (int, error) {
 	n := copy(p, b.ready)
 	if b.ready = b.ready[n:]; n > 0 || len(p) == 0 {
 		return n, nil
@@ -123,13 +123,13 @@ func (b *body) hand(p []byte) (int, error) {
 	return 0, b.err
 }
 
-// idling counts messages in a row that answer nothing.
-type idling struct {
+// idleMessageCounter counts messages in a row that answer nothing.
+type idleMessageCounter struct {
 	n     int
 	since time.Time
 }
 
-func (i *idling) more(now time.Time) error {
+func (i *idleMessageCounter) more(now time.Time) error {
 	if now.Sub(i.since) > time.Minute {
 		i.since, i.n = now, 0
 	}

@@ -11,9 +11,9 @@ import (
 	"github.com/remit-dev/remit/internal/nearest"
 )
 
-// fits says what an entry names that its tool, or its server, has not. A misspelt argument is one that no call gives: nothing would
+// checkEntry says what an entry names that its tool, or its server, has not. A misspelt argument is one that no call gives: nothing would
 // be asked for, or kept, on its account.
-func (m mirrored) fits(others []definition) error {
+func (m mirroredTool) checkEntry(others []definition) error {
 	for _, a := range slices.Concat(m.entry.Needs, m.snapshots()) {
 		for _, found := range parameter.FindAllStringSubmatch(a.Resource, -1) {
 			if err := m.def.takes(found[1]); err != nil {
@@ -22,20 +22,20 @@ func (m mirrored) fits(others []definition) error {
 		}
 	}
 	e := m.entry
-	if err := m.invokes(`"before"`, e.Before, others); err != nil {
+	if err := m.invokes(`"before"`, e.ReadBefore, others); err != nil {
 		return err
 	}
 	if err := m.invokes(`"compensate"`, e.Compensate, others); err != nil || e.Verify == nil {
 		return err
 	}
-	if err := m.leads(e.Verify.Equals); err != nil {
+	if err := m.checkPointers(e.Verify.Equals); err != nil {
 		return fmt.Errorf(`"verify": %w`, err)
 	}
-	return m.invokes(`"verify"`, &e.Verify.Invocation, others)
+	return m.invokes(`"verify"`, &e.Verify.ToolCallTemplate, others)
 }
 
 // invokes looks at a call of another tool.
-func (m mirrored) invokes(member string, i *Invocation, others []definition) error {
+func (m mirroredTool) invokes(member string, i *ToolCallTemplate, others []definition) error {
 	if i == nil {
 		return nil
 	}
@@ -45,7 +45,7 @@ func (m mirrored) invokes(member string, i *Invocation, others []definition) err
 		if other.name != i.Tool {
 			continue
 		}
-		err := m.leads(i.Args)
+		err := m.checkPointers(i.Args)
 		if err == nil {
 			err = other.takesAll(i.Args)
 		}
@@ -57,12 +57,12 @@ func (m mirrored) invokes(member string, i *Invocation, others []definition) err
 	return fmt.Errorf("%s: %w", member, errors.New(unknown("tool", i.Tool, "the server", names)))
 }
 
-// leads looks whether what the pointers of a template begin with is there.
-func (m mirrored) leads(t template) error {
+// checkPointers looks whether what the pointers of a template begin with is there.
+func (m mirroredTool) checkPointers(t template) error {
 	for _, p := range pointers(t.value) {
 		tokens := strings.Split(p, "/")[1:]
 		switch {
-		case tokens[0] == "before" && m.entry.Before == nil:
+		case tokens[0] == "before" && m.entry.ReadBefore == nil:
 			return fmt.Errorf(`%s: the entry has no "before" that would ask for it`, p)
 		case tokens[0] == "input" && len(tokens) > 1:
 			if err := m.def.takes(unescaped(tokens[1])); err != nil {
@@ -148,8 +148,8 @@ func unknown(what, name, whose string, known []string) string {
 	return canon.Printable(text, maxLine)
 }
 
-// strangers tells of entries for tools that a server has not: they say nothing of anything.
-func (b *builder) strangers(u *upstream, has []definition) {
+// unknownArguments tells of entries for tools that a server has not: they say nothing of anything.
+func (b *builder) unknownArguments(u *upstream, has []definition) {
 	var names []string
 	for _, d := range has {
 		names = append(names, d.name)

@@ -68,7 +68,7 @@ func TestAnEntryOfNoTool(t *testing.T) {
 // TestWithoutAnEntry: who is refused is told what to write into the gateway's configuration, and nothing about Go.
 func TestWithoutAnEntry(t *testing.T) {
 	h := newHouse(t)
-	engine, err := rego.New(rego.Options{Deadline: time.Minute, Sources: []rego.Source{{FS: policies.Workspace()}}})
+	engine, err := rego.New(rego.Options{Timeout: time.Minute, Sources: []rego.Source{{FS: policies.Workspace()}}})
 	require.NoError(t, err)
 	h.policy = engine
 	h.open(map[string]string{"s": h.server("store", nil)}, "")

@@ -17,9 +17,9 @@ import (
 	"github.com/remit-dev/remit/perm"
 )
 
-// flight is a call that was sent to a server and has no answer. Whoever made it may have given it up: the server can be at
+// inFlightCall is a call that was sent to a server and has no answer. Whoever made it may have given it up: the server can be at
 // it all the same, and what it asks then is asked for nobody.
-type flight struct {
+type inFlightCall struct {
 	id     string // nobody can guess it
 	tool   string
 	client ask.Client                                             // nil: there is nobody to ask
@@ -27,21 +27,21 @@ type flight struct {
 	permit func(ctx context.Context, a perm.ResourceAccess) error // asks the policy; nil: it permits nothing
 	ctx    context.Context                                        //nolint:containedctx // what the server asks comes by another way, and is of this call
 
-	n     int    // which one of its session it is
-	heard *heard // what its server logs of it
+	n     int       // which one of its session it is
+	heard *logRelay // what its server logs of it
 
-	reports *reports // of how far it is; nil: nobody wants them
+	reports *progressRelay // of how far it is; nil: nobody wants them
 
 	turn   chan struct{} // one question at a time
 	asking sync.WaitGroup
 	gone   bool // given up
-	said   []question
+	said   []clientRequestRecord
 }
 
-// flights are the calls of one session that have no answer.
-type flights struct {
+// inFlightCalls are the calls of one session that have no answer.
+type inFlightCalls struct {
 	mu   sync.Mutex // never held across a wait
-	all  map[string]*flight
+	all  map[string]*inFlightCall
 	n    int
 	lost bool // there were more that were given up than anybody wants to remember
 }
@@ -50,11 +50,11 @@ type flights struct {
 const mostLost = 10_000
 
 // begin counts a call in before it is sent.
-func (f *flights) begin(one *flight) {
+func (f *inFlightCalls) begin(one *inFlightCall) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.all == nil {
-		f.all = map[string]*flight{}
+		f.all = map[string]*inFlightCall{}
 	}
 	f.n++
 	one.id, one.n = rand.Text(), f.n
@@ -69,29 +69,29 @@ func (f *flights) begin(one *flight) {
 	}
 }
 
-// landed notes that the answer has come. Nothing is asked for the call from here on.
-func (f *flights) landed(one *flight) {
+// remove notes that the answer has come. Nothing is asked for the call from here on.
+func (f *inFlightCalls) remove(one *inFlightCall) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	delete(f.all, one.id)
 }
 
 // again counts a call in once more, which its server has answered with something that it wants first.
-func (f *flights) again(one *flight) {
+func (f *inFlightCalls) again(one *inFlightCall) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.all[one.id] = one
 }
 
-// giveUp notes that nobody waits for the answer any more.
-func (f *flights) giveUp(one *flight) {
+// abandon notes that nobody waits for the answer any more.
+func (f *inFlightCalls) abandon(one *inFlightCall) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	one.gone = true
 }
 
-// only is the call that what the server asks can only be for: that of the one call which it is at.
-func (f *flights) only() string {
+// sole is the call that what the server asks can only be for: that of the one call which it is at.
+func (f *inFlightCalls) sole() string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.lost || len(f.all) != 1 {
@@ -106,7 +106,7 @@ func (f *flights) only() string {
 }
 
 // enter begins to ask for a call, which does not end before leave is called.
-func (f *flights) enter(id string) (one *flight, leave func(), ok bool) {
+func (f *inFlightCalls) enter(id string) (one *inFlightCall, leave func(), ok bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	one, ok = f.all[id]
@@ -118,7 +118,7 @@ func (f *flights) enter(id string) (one *flight, leave func(), ok bool) {
 }
 
 // tools are those that the server is at.
-func (f *flights) tools() (names []string, lost bool) {
+func (f *inFlightCalls) tools() (names []string, lost bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	lost = f.lost

@@ -37,16 +37,16 @@ func serveDiskKilled() {
 	state, dir := os.Getenv("STATE"), os.Getenv("DIR")
 	j, err := sqlite.Open(ctx, filepath.Join(state, "journal"))
 	must(err)
-	c, err := gateway.Read("gateway.json", []byte(os.Getenv("CONFIG")), os.LookupEnv)
+	c, err := gateway.ParseConfig("gateway.json", []byte(os.Getenv("CONFIG")), os.LookupEnv)
 	must(err)
 	g, err := gateway.Open(ctx, c, gateway.Options{State: state, Roots: map[string]string{"workspace": dir}})
 	must(err)
 	g.Start()
 	g.Await(ctx)
-	k, err := process.NewKeep(process.KeepConfig{Dir: filepath.Join(state, "kept")})
+	k, err := process.NewSnapshotter(process.SnapshotConfig{Dir: filepath.Join(state, "kept")})
 	must(err)
 	killing := &killer{Host: host.Real(), at: -1}
-	rt, err := agent.New(agent.Tools(g.Tools()...), agent.Root("workspace", dir), agent.Journal(j), agent.Driver(k), agent.On(killing),
+	rt, err := agent.New(agent.Tools(g.Tools()...), agent.Root("workspace", dir), agent.Journal(j), agent.Driver(k), agent.Host(killing),
 		agent.Policy(perm.EngineFunc((&house{}).decide)), agent.Log(slog.New(slog.DiscardHandler)))
 	must(err)
 	s, err := rt.Session(ctx, perm.Principal{ID: "coder"})
@@ -141,7 +141,7 @@ func TestFoldersLost(t *testing.T) {
 		rec, err := h.rt.Recover(t.Context())
 		require.NoError(t, err)
 		require.Len(t, rec.Settled, 1)
-		require.Equal(t, revert.PhaseUnknown, rec.Settled[0].As)
+		require.Equal(t, revert.PhaseUnknown, rec.Settled[0].Outcome)
 		require.Contains(t, rec.Settled[0].Why, why)
 	}
 }
@@ -171,7 +171,7 @@ func TestFoldersKilledAnywhere(t *testing.T) {
 			require.Empty(t, rec.Settled, "it had not begun")
 		} else if ok {
 			require.Len(t, rec.Settled, 1)
-			require.Equal(t, want, rec.Settled[0].As, "%s: %s", id, rec.Settled[0].Why)
+			require.Equal(t, want, rec.Settled[0].Outcome, "%s: %s", id, rec.Settled[0].Why)
 		}
 		rep, err := h.rt.Revert(t.Context(), txn)
 		require.NoError(t, err, "killed at %d, %s: %v", i+1, id, rep.NotUndone())
@@ -206,11 +206,11 @@ func TestFoldersKilled(t *testing.T) {
 			require.NoError(t, err)
 			require.Len(t, rec.Settled, 1)
 			if !test.changed {
-				require.Equal(t, revert.PhaseFailed, rec.Settled[0].As, rec.Settled[0].Why)
+				require.Equal(t, revert.PhaseFailed, rec.Settled[0].Outcome, rec.Settled[0].Why)
 				require.Equal(t, before, h.looks())
 				return
 			}
-			require.Equal(t, revert.PhaseUnknown, rec.Settled[0].As)
+			require.Equal(t, revert.PhaseUnknown, rec.Settled[0].Outcome)
 			require.Contains(t, rec.Settled[0].Why, "24 files are not as they were before")
 			again, err := h.rt.Recover(t.Context())
 			require.NoError(t, err)
@@ -218,7 +218,7 @@ func TestFoldersKilled(t *testing.T) {
 
 			h.put("new.txt", "mine")
 			rep, err := h.rt.Revert(t.Context(), txn)
-			require.ErrorIs(t, err, agent.ErrPartial)
+			require.ErrorIs(t, err, agent.ErrPartialRevert)
 			require.Len(t, rep.NotUndone(), 1)
 			require.Equal(t, "mine", h.get("new.txt"))
 			require.NoError(t, os.Remove(filepath.Join(h.dir, "new.txt")))

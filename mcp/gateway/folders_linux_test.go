@@ -135,7 +135,7 @@ func TestFolders(t *testing.T) {
 		return err
 	})
 	require.NoError(t, err, out.Text)
-	require.Equal(t, "applied", out.Verdict.Is)
+	require.Equal(t, "applied", out.Verdict.Presence)
 	kinds := map[string]string{}
 	for i, c := range out.Changes {
 		path := strings.TrimPrefix(c.Resource, "file://workspace/")
@@ -164,7 +164,7 @@ func TestFolders(t *testing.T) {
 
 	out = h.call("d__act", do("", append(everything(), deed{Do: "fail"})...))
 	require.Equal(t, tool.StatusFailed, out.Status, out.Text)
-	require.Equal(t, "all", out.TakenBack)
+	require.Equal(t, "all", out.Reverted)
 	require.Equal(t, before, h.looks())
 
 	out = h.call("d__act", do(""))
@@ -184,7 +184,7 @@ func TestFoldersAndOthers(t *testing.T) {
 	require.NoError(t, err)
 	h.put("top.txt", "mine")
 	rep, err := s.Revert(t.Context(), id)
-	require.ErrorIs(t, err, agent.ErrPartial)
+	require.ErrorIs(t, err, agent.ErrPartialRevert)
 	require.Len(t, rep.NotUndone(), 1)
 	require.Equal(t, "mine", h.get("top.txt"))
 	require.Equal(t, "(none)", h.get("new.txt"))
@@ -300,7 +300,7 @@ func TestFoldersUntilTheEnd(t *testing.T) {
 
 // TestFoldersTooLarge: what is more than is kept is refused before the server hears of the call, with the limit.
 func TestFoldersTooLarge(t *testing.T) {
-	for why, most := range map[string]process.KeepConfig{"more than 5 names": {Names: 5}, "more than 10 bytes": {Bytes: 10}} {
+	for why, most := range map[string]process.SnapshotConfig{"more than 5 names": {MaxFiles: 5}, "more than 10 bytes": {MaxBytes: 10}} {
 		h := disk(t, wholeRoot, func(h *house) { h.kept = most })
 		before := h.furnish()
 		out := h.call("d__act", do("", deed{"write", "new.txt", "new"}))
@@ -314,7 +314,7 @@ func TestFoldersTooLarge(t *testing.T) {
 func TestFoldersAndState(t *testing.T) {
 	h := newHouse(t)
 	h.config = `{"mcpServers": {"d": ` + h.server("disk", nil) + `}, "remit": {"servers": ` + wholeRoot + `}}`
-	c, err := gateway.Read("gateway.json", []byte(h.config), os.LookupEnv)
+	c, err := gateway.ParseConfig("gateway.json", []byte(h.config), os.LookupEnv)
 	require.NoError(t, err)
 	_, err = gateway.Open(t.Context(), c, gateway.Options{State: filepath.Join(h.dir, "state"), Roots: map[string]string{"workspace": h.dir}})
 	require.ErrorContains(t, err, "outside of the root")
@@ -375,7 +375,7 @@ func TestFoldersAndPolicy(t *testing.T) {
 	before = h.looks()
 	out = h.call("d__act", do("", everything()...))
 	require.Equal(t, tool.StatusDenied, out.Status, out.Text)
-	require.Equal(t, "all", out.TakenBack)
+	require.Equal(t, "all", out.Reverted)
 	require.Equal(t, before, h.looks())
 	refuse = ""
 
@@ -393,7 +393,7 @@ func TestFoldersAndPolicy(t *testing.T) {
 // TestFoldersOfTheWorkspace: the policy that holds when none is given lets calls be made whose folders are kept, and masks what it
 // always does.
 func TestFoldersOfTheWorkspace(t *testing.T) {
-	engine, err := rego.New(rego.Options{Deadline: time.Minute, Sources: []rego.Source{{FS: policies.Workspace()}}})
+	engine, err := rego.New(rego.Options{Timeout: time.Minute, Sources: []rego.Source{{FS: policies.Workspace()}}})
 	require.NoError(t, err)
 	h := disk(t, wholeRoot, func(h *house) { h.policy = engine })
 	before := h.furnish()

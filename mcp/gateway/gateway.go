@@ -28,11 +28,11 @@ type Options struct {
 	// State is a folder outside every root, which keeps what was accepted and which undo was begun. Empty: nothing
 	// is kept, and each start accepts what is there.
 	State string
-	// Strict quarantines what is there at the first start too.
-	Strict bool
-	// Loose leaves it to each server to judge its input, and to say in its own words what is wrong with it. Else what does
+	// QuarantineNew quarantines what is there at the first start too.
+	QuarantineNew bool
+	// SkipInputValidation leaves it to each server to judge its input, and to say in its own words what is wrong with it. Else what does
 	// not fit the schema that a tool declares is refused before anybody is asked.
-	Loose bool
+	SkipInputValidation bool
 
 	Env func(string) (string, bool) // variables that servers get; default those of this process
 	Log *slog.Logger                // default: nothing is logged
@@ -40,15 +40,15 @@ type Options struct {
 	// Lazy is for a program that only takes calls back, and never calls Start: roots that are missing do not keep it from opening.
 	Lazy bool
 
-	Start    time.Duration // in which a server has to be there; default one minute
-	Meet     time.Duration // from Gateway.Start on, in which AwaitNew waits for servers; default 300 ms
-	MostRest time.Duration // that a server is given which does not start; default one minute
+	StartTimeout time.Duration // in which a server has to be there; default one minute
+	Meet         time.Duration // from Gateway.Start on, in which AwaitNew waits for servers; default 300 ms
+	MaxBackoff   time.Duration // that a server is given which does not start; default one minute
 
 	// Roots are the folders of the runtime's roots, by name: absolute paths in arguments are told by them, and servers in
 	// the sandbox work in them.
 	Roots map[string]string
-	// Programs runs servers in the sandbox. It is the one that the runtime is given as agent.Driver.
-	Programs *process.Driver
+	// Sandbox runs servers in the sandbox. It is the one that the runtime is given as agent.Driver.
+	Sandbox *process.Driver
 
 	// Authorize returns who gets the gateway a token of OAuth at a server by URL that wants one, such as by
 	// auth.NewAuthorizationCodeHandler or package login, or nil; it is asked once for each server whose headers prove nothing. What it
@@ -56,14 +56,14 @@ type Options struct {
 	// error, which is called before the gateway is closed. nil: headers of the configuration are all that servers get.
 	Authorize func(server, url string) auth.OAuthHandler
 
-	// Beside are the other tools of the runtime: what could be taken for one of them is quarantined.
-	Beside []tool.Tool
-	// Changed is told, on any goroutine, when the tools are others than before; it calls agent.Runtime.SetTools.
-	Changed func([]tool.Tool)
-	// Offered is told, on any goroutine, when resources or prompts are others than before; it calls mcp.Server.OffersChanged.
-	Offered func()
-	// Updated is told when a resource that was subscribed to is another by now; it calls mcp.Server.ResourceChanged.
-	Updated func(uri string)
+	// OtherTools are the other tools of the runtime: what could be taken for one of them is quarantined.
+	OtherTools []tool.Tool
+	// OnToolsChanged is told, on any goroutine, when the tools are others than before; it calls agent.Runtime.SetTools.
+	OnToolsChanged func([]tool.Tool)
+	// OnCatalogChanged is told, on any goroutine, when resources or prompts are others than before; it calls mcp.Server.CatalogChanged.
+	OnCatalogChanged func()
+	// OnResourceUpdated is told when a resource that was subscribed to is another by now; it calls mcp.Server.ResourceChanged.
+	OnResourceUpdated func(uri string)
 }
 
 // Gateway mirrors the tools of servers. It is safe for concurrent use.
@@ -72,7 +72,7 @@ type Gateway struct {
 	log     *slog.Logger
 	base    *http.Transport // of which each connection has its own
 	pins    *pins
-	undone  *attempts
+	undone  *revertAttempts
 	servers []*upstream
 	guard   *guard
 
@@ -80,8 +80,8 @@ type Gateway struct {
 	intro      json.RawMessage
 
 	turn chan struct{} // one at a time makes the mirror
-	seen atomic.Pointer[mirror]
-	news news
+	seen atomic.Pointer[toolSnapshot]
+	news updateQueue
 	life context.Context //nolint:containedctx // ends when it is closed, and with it every try to reach a server
 	stop context.CancelCauseFunc
 	done sync.WaitGroup
@@ -89,14 +89,14 @@ type Gateway struct {
 	met  atomic.Int64 // when AwaitNew waits no longer, in nanoseconds
 }
 
-// mirror is all tools as they are at one time.
-type mirror struct {
+// toolSnapshot is all tools as they are at one time.
+type toolSnapshot struct {
 	tools       []tool.Tool
 	listed      map[string]json.RawMessage // by tool's name
 	of          map[string]*upstream       // by tool's name; not of those that read resources and prompts
 	called      map[string]string          // tool's name by the one that clients know
-	quarantined []Quarantined
-	library     library
+	quarantined []QuarantinedItem
+	library     gatewayCatalog
 }
 
 // Open makes a gateway of a configuration. It starts no server: the gateway has the tools that are pinned, and a call starts the
@@ -120,7 +120,7 @@ func Open(ctx context.Context, c Config, o Options) (*Gateway, error) {
 		return nil, fmt.Errorf("gateway: %w", err)
 	}
 	for _, s := range c.Servers {
-		u := &upstream{g: g, cfg: s, gate: make(chan struct{}, 1), room: semaphore.NewWeighted(most), alone: map[string]bool{}, told: map[string]bool{}, watches: watches{turn: make(chan struct{}, 1)}}
+		u := &upstream{g: g, cfg: s, gate: make(chan struct{}, 1), room: semaphore.NewWeighted(most), alone: map[string]bool{}, told: map[string]bool{}, watches: subscriptions{turn: make(chan struct{}, 1)}}
 		for _, root := range s.Roots {
 			if o.Roots[root] == "" && !o.Lazy {
 				return nil, fmt.Errorf("gateway: server %s: it is to be told of root %q, and there is none", s.Name, root)
@@ -130,7 +130,7 @@ func Open(ctx context.Context, c Config, o Options) (*Gateway, error) {
 			return nil, fmt.Errorf("gateway: server %s: %w", s.Name, err)
 		}
 		if s.Sandbox != nil {
-			if u.box, err = newBox(s, &g.opts); err != nil && !o.Lazy {
+			if u.box, err = newServerSandbox(s, &g.opts); err != nil && !o.Lazy {
 				return nil, fmt.Errorf("gateway: server %s: %w", s.Name, err)
 			}
 		}
@@ -152,9 +152,9 @@ func (o Options) outside(s Server) error {
 		if o.State == "" {
 			continue
 		}
-		k, err := process.NewKeep(process.KeepConfig{Dir: o.State})
+		k, err := process.NewSnapshotter(process.SnapshotConfig{Dir: o.State})
 		if err == nil {
-			err = k.Beside(dir)
+			err = k.CheckRoot(dir)
 		}
 		if err != nil {
 			return err
@@ -173,14 +173,14 @@ func (o Options) withDefaults() Options {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	if o.Start <= 0 {
-		o.Start = time.Minute
+	if o.StartTimeout <= 0 {
+		o.StartTimeout = time.Minute
 	}
 	if o.Meet <= 0 {
 		o.Meet = 300 * time.Millisecond
 	}
-	if o.MostRest <= 0 {
-		o.MostRest = time.Minute
+	if o.MaxBackoff <= 0 {
+		o.MaxBackoff = time.Minute
 	}
 	return o
 }
@@ -223,39 +223,39 @@ func (g *Gateway) Close() error {
 // Tools returns the tools as they are now, also those in quarantine, which nobody sees and every call of which is denied.
 func (g *Gateway) Tools() []tool.Tool { return slices.Clone(g.seen.Load().tools) }
 
-// Listed returns how a tool is listed: as its server declares it, under the name that clients know, or, of one that reads resources or
+// UpstreamDefinition returns how a tool is listed: as its server declares it, under the name that clients know, or, of one that reads resources or
 // prompts, not at all, which is nil. It is false for a tool of nobody here.
-func (g *Gateway) Listed(t tool.Tool) (json.RawMessage, bool) {
+func (g *Gateway) UpstreamDefinition(t tool.Tool) (json.RawMessage, bool) {
 	object, ok := g.seen.Load().listed[t.Name()]
 	return slices.Clone(object), ok // of what reads resources and prompts, it is nil
 }
 
-// Called returns the name of the tool that clients know by a name.
-func (g *Gateway) Called(name string) (string, bool) {
+// UpstreamTool returns the name of the tool that clients know by a name.
+func (g *Gateway) UpstreamTool(name string) (string, bool) {
 	t, ok := g.seen.Load().called[name]
 	return t, ok
 }
 
 // Quarantined lists what nobody has accepted as it is now.
-func (g *Gateway) Quarantined() []Quarantined { return slices.Clone(g.seen.Load().quarantined) }
+func (g *Gateway) Quarantined() []QuarantinedItem { return slices.Clone(g.seen.Load().quarantined) }
 
-// State is how one server is.
-type State struct {
-	Server string
-	Up     bool
-	Why    string // it is not up; empty where nobody has tried
-	Login  bool   // it is not up because somebody has to log in
-	Tools  int
+// ServerStatus is how one server is.
+type ServerStatus struct {
+	Server    string
+	Connected bool
+	Why       string // it is not up; empty where nobody has tried
+	Login     bool   // it is not up because somebody has to log in
+	Tools     int
 }
 
-// States lists the servers.
-func (g *Gateway) States() []State {
-	out := make([]State, 0, len(g.servers))
+// ServerStatuses lists the servers.
+func (g *Gateway) ServerStatuses() []ServerStatus {
+	out := make([]ServerStatus, 0, len(g.servers))
 	for _, u := range g.servers {
-		s := State{Server: u.cfg.Name, Up: u.current() != nil}
+		s := ServerStatus{Server: u.cfg.Name, Connected: u.current() != nil}
 		u.mu.Lock()
 		s.Tools = len(u.has.of(tools))
-		if !s.Up && u.why != nil {
+		if !s.Connected && u.why != nil {
 			s.Why, s.Login = u.why.Error(), loginOf(u.why) != nil
 		}
 		u.mu.Unlock()
@@ -266,7 +266,7 @@ func (g *Gateway) States() []State {
 
 // Accept accepts what a server declares now: one tool of it, one prompt ("prompt:NAME") or template of resources ("template:URI"), or,
 // where tool is empty, all of them and who it says that it is. It returns what was accepted thereby.
-func (g *Gateway) Accept(ctx context.Context, server, tool string) ([]Quarantined, error) {
+func (g *Gateway) Accept(ctx context.Context, server, tool string) ([]QuarantinedItem, error) {
 	at := slices.IndexFunc(g.servers, func(u *upstream) bool { return u.cfg.Name == server })
 	if at < 0 {
 		return nil, fmt.Errorf("there is no server %q", server)
@@ -283,7 +283,7 @@ func (g *Gateway) Accept(ctx context.Context, server, tool string) ([]Quarantine
 	if err := g.pins.accept(server, now, tool); err != nil {
 		return nil, err
 	}
-	return slices.DeleteFunc(waiting, func(q Quarantined) bool { return tool != "" && q.Tool != tool }), g.rebuild()
+	return slices.DeleteFunc(waiting, func(q QuarantinedItem) bool { return tool != "" && q.Tool != tool }), g.rebuild()
 }
 
 func (u *upstream) declared() declared {

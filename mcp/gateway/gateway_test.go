@@ -35,7 +35,7 @@ func TestCall(t *testing.T) {
 	out = h.call("s__half", tool.Args{})
 	require.Equal(t, tool.StatusUnknown, out.Status, "what a tool did before it failed nobody can tell")
 
-	got, ok := h.gateway.Called("s__drop-key")
+	got, ok := h.gateway.UpstreamTool("s__drop-key")
 	require.True(t, ok)
 	require.Equal(t, "s__drop_key", got)
 }

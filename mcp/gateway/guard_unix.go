@@ -69,7 +69,7 @@ func (g *guard) watch(group int) (left func()) {
 func (g *guard) start() error {
 	cmd := exec.Command("sh", "-c", guarding)
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH")}
-	apart(cmd)
+	newProcessGroup(cmd)
 	in, err := cmd.StdinPipe()
 	if err == nil {
 		err = cmd.Start()

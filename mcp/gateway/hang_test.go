@@ -175,7 +175,7 @@ func (d *deaf) open(t *testing.T, kind, timeout string, how ...func(*gateway.Opt
 	if kind != "sse" {
 		kind = "http"
 	}
-	return h.open(map[string]string{"s": fmt.Sprintf(`{"type": %q, "url": %q}`, kind, d.url)}, fmt.Sprintf(deafTools, timeout), append(how, func(o *gateway.Options) { o.MostRest = time.Nanosecond })...)
+	return h.open(map[string]string{"s": fmt.Sprintf(`{"type": %q, "url": %q}`, kind, d.url)}, fmt.Sprintf(deafTools, timeout), append(how, func(o *gateway.Options) { o.MaxBackoff = time.Nanosecond })...)
 }
 
 // invoke begins a call, whose outcome comes later.
@@ -261,15 +261,15 @@ func TestHangAtTheStart(t *testing.T) {
 				t.Run(kind+"/"+what+"/"+how, func(t *testing.T) {
 					d := newDeaf(t, kind)
 					d.at.Store(&deafness{what, how})
-					h := d.open(t, kind, "10m", func(o *gateway.Options) { o.Start = 200 * time.Millisecond })
-					state := h.gateway.States()[0]
-					require.False(t, state.Up)
+					h := d.open(t, kind, "10m", func(o *gateway.Options) { o.StartTimeout = 200 * time.Millisecond })
+					state := h.gateway.ServerStatuses()[0]
+					require.False(t, state.Connected)
 					require.Contains(t, state.Why, "it did not answer in time")
 					<-d.reached
 					d.quiet()
 					d.left(h)
 					d.at.Store(nil)
-					h.begin(func(o *gateway.Options) { o.MostRest = time.Nanosecond })
+					h.begin(func(o *gateway.Options) { o.MaxBackoff = time.Nanosecond })
 					require.Equal(t, tool.StatusDone, h.call("s__echo", tool.Args{}).Status)
 					d.left(h)
 				})
@@ -283,9 +283,9 @@ func TestHangAtAChange(t *testing.T) {
 	for _, kind := range []string{modern, legacy} {
 		t.Run(kind, func(t *testing.T) {
 			d := newDeaf(t, kind)
-			hurried := func(o *gateway.Options) { o.MostRest, o.Start = time.Nanosecond, time.Second }
+			hurried := func(o *gateway.Options) { o.MaxBackoff, o.StartTimeout = time.Nanosecond, time.Second }
 			h := d.open(t, kind, "10m", hurried)
-			for !h.gateway.States()[0].Up { // the machine was so slow
+			for !h.gateway.ServerStatuses()[0].Connected { // the machine was so slow
 				require.NoError(t, h.gateway.Close())
 				h.begin(hurried)
 			}
@@ -313,7 +313,7 @@ func TestHangAtASubscription(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			d := newDeaf(t, kind)
 			h := d.open(t, kind, "10m")
-			require.True(t, h.gateway.States()[0].Up)
+			require.True(t, h.gateway.ServerStatuses()[0].Connected)
 			d.at.Store(&deafness{what, sayNothing})
 			ctx, cancel := context.WithCancel(t.Context())
 			go func() {
@@ -365,7 +365,7 @@ func TestHangAtTheEnd(t *testing.T) {
 		d := newDeaf(t, legacy)
 		h := d.open(t, legacy, "1h")
 		require.NoError(t, h.gateway.Close())
-		h.begin(func(o *gateway.Options) { o.Lazy, o.Start = true, time.Hour })
+		h.begin(func(o *gateway.Options) { o.Lazy, o.StartTimeout = true, time.Hour })
 		d.at.Store(&deafness{"initialize", sayNothing})
 		came := h.invoke("s__echo")
 		<-d.reached

@@ -21,8 +21,8 @@ const (
 
 const methodLog = "notifications/message"
 
-// heard is what a server logs of one call, on its way to the client: a client that is slow holds up nobody else.
-type heard struct {
+// logRelay is what a server logs of one call, on its way to the client: a client that is slow holds up nobody else.
+type logRelay struct {
 	log ask.Log
 
 	mu      sync.Mutex // never held across a wait
@@ -33,8 +33,8 @@ type heard struct {
 	done    chan struct{} // all was told
 }
 
-func hearing(log ask.Log) *heard {
-	h := &heard{log: log, some: make(chan struct{}, 1), done: make(chan struct{})}
+func newLogRelay(log ask.Log) *logRelay {
+	h := &logRelay{log: log, some: make(chan struct{}, 1), done: make(chan struct{})}
 	if log.Level == "" {
 		close(h.done)
 		return h
@@ -55,7 +55,7 @@ func below(one, wanted sdk.LoggingLevel) bool {
 }
 
 // add takes a message as it came. It waits for nobody.
-func (h *heard) add(params json.RawMessage) {
+func (h *logRelay) add(params json.RawMessage) {
 	if h.log.Level == "" {
 		return
 	}
@@ -72,14 +72,14 @@ func (h *heard) add(params json.RawMessage) {
 	h.wake()
 }
 
-func (h *heard) wake() {
+func (h *logRelay) wake() {
 	select {
 	case h.some <- struct{}{}:
 	default: // it is awake
 	}
 }
 
-func (h *heard) tell() {
+func (h *logRelay) tell() {
 	defer close(h.done)
 	for range h.some {
 		h.mu.Lock()
@@ -96,7 +96,7 @@ func (h *heard) tell() {
 }
 
 // end waits until the client was told what came before the answer, for a while.
-func (h *heard) end(ctx context.Context) {
+func (h *logRelay) end(ctx context.Context) {
 	h.mu.Lock()
 	h.over = true
 	h.mu.Unlock()
@@ -112,7 +112,7 @@ func (h *heard) end(ctx context.Context) {
 
 // hear takes what a server logs. Where the call that it is of is not known, it is that of the session whose calls alone are under way; else
 // it is for nobody.
-func (f *flights) hear(of *flight, params json.RawMessage) {
+func (f *inFlightCalls) hear(of *inFlightCall, params json.RawMessage) {
 	if of == nil {
 		of = f.ofOneSession()
 	}
@@ -122,7 +122,7 @@ func (f *flights) hear(of *flight, params json.RawMessage) {
 }
 
 // ofOneSession is the first of the calls that are under way, where all are of one session.
-func (f *flights) ofOneSession() (first *flight) {
+func (f *inFlightCalls) ofOneSession() (first *inFlightCall) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.lost {
@@ -140,7 +140,7 @@ func (f *flights) ofOneSession() (first *flight) {
 }
 
 // hearMessage takes a message, if it is one for the log.
-func (f *flights) hearMessage(of *flight, data []byte) {
+func (f *inFlightCalls) hearMessage(of *inFlightCall, data []byte) {
 	var m struct {
 		Method string          `json:"method"`
 		Params json.RawMessage `json:"params"`
@@ -150,16 +150,16 @@ func (f *flights) hearMessage(of *flight, data []byte) {
 	}
 }
 
-func (f *flights) hearRequest(r *jsonrpc.Request) {
+func (f *inFlightCalls) hearRequest(r *jsonrpc.Request) {
 	if r.Method == methodLog {
 		f.hear(nil, r.Params)
 	}
 }
 
-// speak has an older server log what a client wants, for all that come after it, too. One that cannot is let be.
-func (s *session) speak(ctx context.Context, level sdk.LoggingLevel) {
+// setLogLevel has an older server log what a client wants, for all that come after it, too. One that cannot is let be.
+func (s *upstreamConn) setLogLevel(ctx context.Context, level sdk.LoggingLevel) {
 	r := s.cs.InitializeResult()
-	if level == "" || s.within() || r == nil || r.Capabilities == nil || r.Capabilities.Logging == nil {
+	if level == "" || s.requestsInBand() || r == nil || r.Capabilities == nil || r.Capabilities.Logging == nil {
 		return
 	}
 	select {

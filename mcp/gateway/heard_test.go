@@ -189,7 +189,7 @@ func TestSubscribeAgain(t *testing.T) {
 	h := newHouse(t)
 	told := make(chan string, 64)
 	h.open(map[string]string{"s": h.shelf(legacy)}, "", func(o *gateway.Options) {
-		o.MostRest, o.Updated = time.Nanosecond, func(uri string) { told <- uri }
+		o.MaxBackoff, o.OnResourceUpdated = time.Nanosecond, func(uri string) { told <- uri }
 	})
 	end, err := h.gateway.Subscribe(t.Context(), "book://one")
 	require.NoError(t, err)

@@ -12,7 +12,7 @@ import (
 // TestEntrySaysHints: an entry says what policies read of a server's tool; what is no risk is refused.
 func TestEntrySaysHints(t *testing.T) {
 	read := func(entry string) (gateway.Config, error) {
-		return gateway.Read("f.json", []byte(`{"mcpServers": {"a": {"command": "run"}}, "remit": {"servers": {"a": {"tools": {"set": `+entry+`}}}}}`), env)
+		return gateway.ParseConfig("f.json", []byte(`{"mcpServers": {"a": {"command": "run"}}, "remit": {"servers": {"a": {"tools": {"set": `+entry+`}}}}}`), env)
 	}
 	c, err := read(`{"idempotent": true, "risk": "high", "approval": true}`)
 	require.NoError(t, err)

@@ -60,7 +60,7 @@ type house struct {
 	heard   chan tool.Progress
 	listen  func() // before a report is heard; optional
 	scratch string
-	kept    process.KeepConfig
+	kept    process.SnapshotConfig
 	host    host.Host
 	behind  bool // servers start when the test says so
 }
@@ -117,14 +117,14 @@ func (h *house) open(servers map[string]string, known string, how ...func(*gatew
 // begin starts a gateway and a runtime, as another process would.
 func (h *house) begin(how ...func(*gateway.Options)) {
 	h.t.Helper()
-	c, err := gateway.Read("gateway.json", []byte(h.config), os.LookupEnv)
+	c, err := gateway.ParseConfig("gateway.json", []byte(h.config), os.LookupEnv)
 	require.NoError(h.t, err)
 	programs, err := process.New(process.Config{Scratch: h.scratch})
 	require.NoError(h.t, err)
 	h.t.Cleanup(func() { _ = programs.Close() })
 	o := gateway.Options{
-		State: h.state, Log: slog.New(slog.NewTextHandler(h.log, nil)), Roots: map[string]string{"workspace": h.dir}, Programs: programs,
-		Changed: func(tools []tool.Tool) {
+		State: h.state, Log: slog.New(slog.NewTextHandler(h.log, nil)), Roots: map[string]string{"workspace": h.dir}, Sandbox: programs,
+		OnToolsChanged: func(tools []tool.Tool) {
 			if rt := h.serves.Load(); rt != nil {
 				if err := rt.SetTools(append(files.Tools(), tools...)...); err != nil {
 					panic(err)
@@ -144,7 +144,7 @@ func (h *house) begin(how ...func(*gateway.Options)) {
 	}
 	opts := []agent.Option{
 		agent.Tools(files.Tools()...), agent.Tools(h.gateway.Tools()...), agent.Root("workspace", h.dir), agent.Journal(h.journal), agent.Driver(programs),
-		agent.Log(slog.New(slog.DiscardHandler)), agent.Policy(perm.EngineFunc(h.decide)), agent.Limits(h.limits), agent.On(h.host),
+		agent.Log(slog.New(slog.DiscardHandler)), agent.Policy(perm.EngineFunc(h.decide)), agent.Limits(h.limits), agent.Host(h.host),
 		agent.OnProgress(func(p tool.Progress) {
 			if h.listen != nil {
 				h.listen()
@@ -161,7 +161,7 @@ func (h *house) begin(how ...func(*gateway.Options)) {
 	if h.kept.Dir == "" {
 		h.kept.Dir = filepath.Join(h.state, "kept")
 	}
-	kept, err := process.NewKeep(h.kept)
+	kept, err := process.NewSnapshotter(h.kept)
 	require.NoError(h.t, err)
 	h.rt, err = agent.New(append(opts, agent.Driver(kept))...)
 	require.NoError(h.t, err)

@@ -19,9 +19,9 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// lender is a tool of the runtime that reads what a server has beside its tools: any resource, any prompt, or what completes an argument. Its
+// catalogTool is a tool of the runtime that reads what a server has beside its tools: any resource, any prompt, or what completes an argument. Its
 // input says which one, and so does the access that it asks for.
-type lender struct {
+type catalogTool struct {
 	u           *upstream
 	verb        string
 	description string
@@ -31,7 +31,7 @@ type lender struct {
 	identity    string // of the server that was accepted
 
 	// about takes an input apart: what is asked for, what has to be as it was accepted (empty: the server alone), and what is sent.
-	about func(in json.RawMessage) (segments []string, key string, w wish, err error)
+	about func(in json.RawMessage) (segments []string, key string, w upstreamRequest, err error)
 }
 
 type resourceInput struct {
@@ -71,43 +71,43 @@ const (
 	belowPrompt   = "prompt"
 )
 
-func (s shelf) resourceLender() lender {
-	return lender{
+func (s serverCatalog) resourceTool() catalogTool {
+	return catalogTool{
 		u: s.u, verb: "read", description: "Read a resource of the server " + s.u.cfg.Name + ".", input: resourceSchema, below: []string{belowResource}, entry: s.u.cfg.Resources,
-		about: func(in json.RawMessage) ([]string, string, wish, error) {
+		about: func(in json.RawMessage) ([]string, string, upstreamRequest, error) {
 			var of resourceInput
 			err := json.Unmarshal(in, &of)
-			return []string{belowResource, segment(of.URI)}, "", readOf(of.URI), err
+			return []string{belowResource, segment(of.URI)}, "", readRequest(of.URI), err
 		},
 	}
 }
 
-func (s shelf) promptLender() lender {
-	return lender{
+func (s serverCatalog) promptTool() catalogTool {
+	return catalogTool{
 		u: s.u, verb: "prompt", description: "Get a prompt of the server " + s.u.cfg.Name + ".", input: promptSchema, below: []string{belowPrompt}, entry: s.u.cfg.Prompts,
-		about: func(in json.RawMessage) ([]string, string, wish, error) {
+		about: func(in json.RawMessage) ([]string, string, upstreamRequest, error) {
 			var of promptInput
 			err := json.Unmarshal(in, &of)
-			return []string{belowPrompt, segment(of.Name)}, keyPrompt + of.Name, promptOf(of.Name, of.Arguments), err
+			return []string{belowPrompt, segment(of.Name)}, keyPrompt + of.Name, promptRequest(of.Name, of.Arguments), err
 		},
 	}
 }
 
-func (s shelf) completer() lender {
+func (s serverCatalog) completer() catalogTool {
 	e := s.u.cfg.Resources
 	if s.u.cfg.Prompts.Class == effect.Pivot {
 		e = s.u.cfg.Prompts
 	}
-	return lender{
+	return catalogTool{
 		u: s.u, verb: "complete", description: "Complete an argument of a prompt or a resource of the server " + s.u.cfg.Name + ".", input: completeSchema,
 		below: []string{belowResource, belowPrompt}, entry: e, about: completed,
 	}
 }
 
-func completed(in json.RawMessage) ([]string, string, wish, error) {
+func completed(in json.RawMessage) ([]string, string, upstreamRequest, error) {
 	var of completionInput
 	if err := json.Unmarshal(in, &of); err != nil {
-		return nil, "", wish{}, err
+		return nil, "", upstreamRequest{}, err
 	}
 	p := sdk.CompleteParams{Argument: sdk.CompleteParamsArgument{Name: of.Argument.Name, Value: of.Argument.Value}}
 	if of.Context != nil {
@@ -115,26 +115,26 @@ func completed(in json.RawMessage) ([]string, string, wish, error) {
 	}
 	switch {
 	case (of.Prompt == "") == (of.Resource == ""):
-		return nil, "", wish{}, errors.New(`it names either a "prompt" or a "resource"`)
+		return nil, "", upstreamRequest{}, errors.New(`it names either a "prompt" or a "resource"`)
 	case of.Prompt != "":
 		p.Ref = &sdk.CompleteReference{Type: refPrompt, Name: of.Prompt}
-		return []string{belowPrompt, segment(of.Prompt)}, keyPrompt + of.Prompt, completionOf(p), nil
+		return []string{belowPrompt, segment(of.Prompt)}, keyPrompt + of.Prompt, completionRequest(p), nil
 	}
 	p.Ref = &sdk.CompleteReference{Type: refResource, URI: of.Resource}
-	return []string{belowResource, segment(of.Resource)}, "", completionOf(p), nil
+	return []string{belowResource, segment(of.Resource)}, "", completionRequest(p), nil
 }
 
 // segment is a URI, or a name, as one segment of a resource's name, which has no slash.
 func segment(name string) string { return strings.NewReplacer("%", "%25", "/", "%2F").Replace(name) }
 
-func (r lender) tool(identity, withheld string) (tool.Tool, error) {
+func (r catalogTool) tool(identity, withheld string) (tool.Tool, error) {
 	server := r.u.cfg.Name
 	r.identity = identity
 	spec := tool.Spec{
 		Name: readerName(server, r.verb), Description: r.description, Tags: []string{"mcp", "untrusted"}, OutputContent: &provenance.Content{Trust: provenance.Untrusted},
-		Input: json.RawMessage(r.input), Access: r.access, EffectClass: cmp.Or(r.entry.Class, effect.Pure), Destination: r.entry.Destination, Execute: r.execute,
+		Input: json.RawMessage(r.input), AccessFor: r.access, EffectClass: cmp.Or(r.entry.Class, effect.Pure), Destination: r.entry.Destination, Execute: r.execute,
 		Provenance: provenance.Source{Kind: provenance.MCP, Name: server, Version: string(canon.Sum("remit/mcp-reader/v1", []byte(identity)))},
-		Hints:      tool.Hints{Timeout: r.entry.Timeout, Idempotent: true}, Withheld: withheld,
+		Hints:      tool.Hints{Timeout: r.entry.Timeout, Idempotent: true}, DisabledReason: withheld,
 	}
 	for _, below := range r.below {
 		of, err := perm.KindMCP.Resource(server, below)
@@ -154,7 +154,7 @@ func (r lender) tool(identity, withheld string) (tool.Tool, error) {
 }
 
 // access is what one read asks for.
-func (r lender) access(in json.RawMessage) ([]perm.ResourceAccess, error) {
+func (r catalogTool) access(in json.RawMessage) ([]perm.ResourceAccess, error) {
 	segments, _, _, err := r.about(in)
 	if err != nil {
 		return nil, err
@@ -167,7 +167,7 @@ func (r lender) access(in json.RawMessage) ([]perm.ResourceAccess, error) {
 }
 
 // execute is one read.
-func (r lender) execute(ctx context.Context, tc ctxperm.ToolContext, in json.RawMessage) (tool.Result, error) {
+func (r catalogTool) execute(ctx context.Context, tc ctxperm.ToolContext, in json.RawMessage) (tool.Result, error) {
 	_, key, w, err := r.about(in)
 	if err != nil {
 		return tool.Result{}, tool.NoEffect(err)
@@ -184,14 +184,14 @@ func (r lender) execute(ctx context.Context, tc ctxperm.ToolContext, in json.Raw
 			return tool.Result{}, tool.Blocked(err.Error())
 		}
 	}
-	get := func() (answer, error) {
+	get := func() (upstreamResult, error) {
 		a, err := r.u.get(ctx, s, w, facts(ctx, tc))
 		refuse(ctx, err)
 		a.failed = false // which a read has no way to say
 		return a, err
 	}
 	if turn != nil {
-		return r.u.inBox(ctx, s, turn, errand{pure: r.entry.Class != effect.Pivot, get: get, done: func(answer) error { return nil }})
+		return r.u.inBox(ctx, s, turn, sandboxRequest{pure: r.entry.Class != effect.Pivot, get: get, done: func(upstreamResult) error { return nil }})
 	}
 	a, err := get()
 	if err != nil {

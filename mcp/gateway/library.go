@@ -13,38 +13,38 @@ import (
 	"github.com/remit-dev/remit/mcp/internal/offer"
 )
 
-// library is all that servers have to be read: resources, by their own URIs, and prompts, under names like those of tools. Which server a URI
+// gatewayCatalog is all that servers have to be read: resources, by their own URIs, and prompts, under names like those of tools. Which server a URI
 // is of has to be plain: where two claim it, neither is asked for it.
-type library struct {
+type gatewayCatalog struct {
 	all     offer.All
-	shelves []*shelf
-	owner   map[string]*shelf // of listed resources, by URI; nil: several servers claim it
-	prompts map[string]shelved
+	shelves []*serverCatalog
+	owner   map[string]*serverCatalog // of listed resources, by URI; nil: several servers claim it
+	prompts map[string]catalogPrompt
 }
 
-// shelf is what one server has.
-type shelf struct {
+// serverCatalog is what one server has.
+type serverCatalog struct {
 	u                      *upstream
 	read, prompt, complete string // tools of the runtime; empty: there is none
-	shapes                 []shape
+	shapes                 []resourceTemplate
 	resources              []resource
 	defs                   []definition // prompts and templates that may be seen
 }
 
-// shape is a template of resources.
-type shape struct {
+// resourceTemplate is a template of resources.
+type resourceTemplate struct {
 	*uritemplate.Template
 	held bool // in quarantine: what fits is nobody's
 }
 
-// shelved is a prompt.
-type shelved struct {
-	*shelf
+// catalogPrompt is a prompt.
+type catalogPrompt struct {
+	*serverCatalog
 	name string // that the server knows it by
 }
 
 // library adds what one server has to be read.
-func (b *builder) library(u *upstream, d declared, held []Quarantined) {
+func (b *builder) library(u *upstream, d declared, held []QuarantinedItem) {
 	if u.stranger() { // until it has answered
 		all := &b.mirror.library.all
 		if !u.cfg.NoResources && all.Resources == nil {
@@ -54,7 +54,7 @@ func (b *builder) library(u *upstream, d declared, held []Quarantined) {
 			all.Prompts = []offer.Offer{}
 		}
 	}
-	s := &shelf{u: u}
+	s := &serverCatalog{u: u}
 	withheld := reason(held, u.cfg.Name, "")
 	for _, def := range d.defs {
 		why := reason(held, u.cfg.Name, def.key())
@@ -64,7 +64,7 @@ func (b *builder) library(u *upstream, d declared, held []Quarantined) {
 				b.leaveOut(u, def.key(), def.raw, fmt.Errorf("it is no template of URIs as RFC 6570 has them: %w", err))
 				continue
 			}
-			s.shapes = append(s.shapes, shape{t, why != ""})
+			s.shapes = append(s.shapes, resourceTemplate{t, why != ""})
 		}
 		if def.kind != tools && why == "" {
 			s.defs = append(s.defs, def)
@@ -74,11 +74,11 @@ func (b *builder) library(u *upstream, d declared, held []Quarantined) {
 	for _, r := range []struct {
 		is   bool
 		into *string
-		make func(shelf) lender
+		make func(serverCatalog) catalogTool
 	}{
-		{d.reads, &s.read, shelf.resourceLender},
-		{d.prompts, &s.prompt, shelf.promptLender},
-		{d.completes && (d.reads || d.prompts), &s.complete, shelf.completer},
+		{d.reads, &s.read, serverCatalog.resourceTool},
+		{d.prompts, &s.prompt, serverCatalog.promptTool},
+		{d.completes && (d.reads || d.prompts), &s.complete, serverCatalog.completer},
 	} {
 		if !r.is {
 			continue
@@ -95,8 +95,8 @@ func (b *builder) library(u *upstream, d declared, held []Quarantined) {
 }
 
 // shelve works out what is whose.
-func (l *library) shelve(b *builder) {
-	l.owner, l.prompts = map[string]*shelf{}, map[string]shelved{}
+func (l *gatewayCatalog) shelve(b *builder) {
+	l.owner, l.prompts = map[string]*serverCatalog{}, map[string]catalogPrompt{}
 	claims := map[string][]string{} // of URIs and templates, by servers
 	for _, s := range l.shelves {
 		for _, r := range s.resources {
@@ -125,7 +125,7 @@ func (l *library) shelve(b *builder) {
 }
 
 // list lists what one server has.
-func (l *library) list(s *shelf) {
+func (l *gatewayCatalog) list(s *serverCatalog) {
 	if s.read != "" {
 		l.all.Resources, l.all.Templates = append([]offer.Offer{}, l.all.Resources...), append([]offer.Offer{}, l.all.Templates...)
 		for _, r := range s.resources {
@@ -149,37 +149,37 @@ func (l *library) list(s *shelf) {
 			if err != nil {
 				continue // which cannot be: the name was read from it
 			}
-			l.prompts[name] = shelved{s, d.name}
+			l.prompts[name] = catalogPrompt{s, d.name}
 			l.all.Prompts = append(l.all.Prompts, offer.Offer{Name: name, Object: object, Tool: s.prompt, Input: encoded(promptInput{Name: d.name})})
 		}
 	}
 }
 
-func (s *shelf) offer(uri string, object json.RawMessage) offer.Offer {
+func (s *serverCatalog) offer(uri string, object json.RawMessage) offer.Offer {
 	return offer.Offer{Name: uri, Object: object, Tool: s.read, Input: encoded(resourceInput{uri})}
 }
 
 // like reports whether clients see the same.
-func (l *library) like(other library) bool {
+func (l *gatewayCatalog) like(other gatewayCatalog) bool {
 	return offer.Equal(l.all.Resources, other.all.Resources) && offer.Equal(l.all.Templates, other.all.Templates) && offer.Equal(l.all.Prompts, other.all.Prompts)
 }
 
-func (s *shelf) has(uri string) bool {
+func (s *serverCatalog) has(uri string) bool {
 	return slices.ContainsFunc(s.resources, func(r resource) bool { return r.uri == uri })
 }
 
 // fits reports whether a URI is one that a template of the server stands for.
-func (s *shelf) fits(uri string) bool {
-	return slices.ContainsFunc(s.shapes, func(t shape) bool { return t.fits(uri) })
+func (s *serverCatalog) fits(uri string) bool {
+	return slices.ContainsFunc(s.shapes, func(t resourceTemplate) bool { return t.fits(uri) })
 }
 
-func (t shape) fits(uri string) bool {
+func (t resourceTemplate) fits(uri string) bool {
 	plain, _, _ := strings.Cut(t.Raw(), "{")
 	return strings.HasPrefix(uri, plain) && t.Match(uri) != nil
 }
 
 // held reports whether a URI is one that only what is in quarantine stands for.
-func (s *shelf) held(uri string) bool {
+func (s *serverCatalog) held(uri string) bool {
 	held := false
 	for _, t := range s.shapes {
 		if t.fits(uri) {
@@ -194,11 +194,11 @@ func (s *shelf) held(uri string) bool {
 
 // of finds the one server that a URI is of: who lists it, or has a template that it fits. One that nobody speaks of is that of the only server
 // with resources: results name some that are listed nowhere.
-func (l *library) of(uri string) (*shelf, bool) {
+func (l *gatewayCatalog) of(uri string) (*serverCatalog, bool) {
 	if s, listed := l.owner[uri]; listed {
 		return s, s != nil
 	}
-	var fit, all []*shelf
+	var fit, all []*serverCatalog
 	for _, s := range l.shelves {
 		if s.read == "" {
 			continue
@@ -248,14 +248,14 @@ func (g *Gateway) Completion(p *sdk.CompleteParams) (offer.Offer, bool) {
 	if p.Context != nil {
 		in.Context = p.Context.Arguments
 	}
-	var s *shelf
+	var s *serverCatalog
 	switch p.Ref.Type {
 	case refPrompt:
 		found, ok := l.prompts[p.Ref.Name]
 		if !ok {
 			return offer.Offer{}, false
 		}
-		s, in.Prompt = found.shelf, found.name
+		s, in.Prompt = found.serverCatalog, found.name
 	case refResource:
 		var ok bool
 		if s, ok = l.shape(p.Ref.URI); !ok {
@@ -270,10 +270,10 @@ func (g *Gateway) Completion(p *sdk.CompleteParams) (offer.Offer, bool) {
 }
 
 // shape finds the server that has a template, or the resource of a URI.
-func (l *library) shape(uri string) (*shelf, bool) {
+func (l *gatewayCatalog) shape(uri string) (*serverCatalog, bool) {
 	for _, t := range l.all.Templates {
 		if t.Name == uri {
-			i := slices.IndexFunc(l.shelves, func(s *shelf) bool { return s.read == t.Tool })
+			i := slices.IndexFunc(l.shelves, func(s *serverCatalog) bool { return s.read == t.Tool })
 			return l.shelves[i], true
 		}
 	}

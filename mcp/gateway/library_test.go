@@ -34,8 +34,8 @@ func between(t *testing.T, known string, test func(t *testing.T, h *house, conne
 					listening := make(chan struct{}, 64)
 					var srv *mcp.Server
 					h.open(map[string]string{"s": entry(h, upstream)}, known, func(o *gateway.Options) {
-						o.Offered = func() { listening <- struct{}{} }
-						o.Updated = func(uri string) { _ = srv.ResourceChanged(t.Context(), uri) }
+						o.OnCatalogChanged = func() { listening <- struct{}{} }
+						o.OnResourceUpdated = func(uri string) { _ = srv.ResourceChanged(t.Context(), uri) }
 					})
 					srv = h.serve()
 					done := make(chan struct{})
@@ -44,7 +44,7 @@ func between(t *testing.T, known string, test func(t *testing.T, h *house, conne
 						for {
 							select {
 							case <-listening:
-								srv.OffersChanged()
+								srv.CatalogChanged()
 							case <-done:
 								return
 							}
@@ -221,7 +221,7 @@ func TestLibraryErrors(t *testing.T) {
 
 // TestLibraryDenied: what the policy denies of a server is listed nowhere, and answered like what is not there.
 func TestLibraryDenied(t *testing.T) {
-	engine, err := rego.New(rego.Options{Deadline: time.Minute, Modules: map[string]string{"p.rego": `package remit
+	engine, err := rego.New(rego.Options{Timeout: time.Minute, Modules: map[string]string{"p.rego": `package remit
 deny contains "not that one" if startswith(input.call.args.uri, "book://t")
 deny contains "not these" if input.access.resource.tool == "prompt/sum up"
 hide contains "kept quiet" if input.call.args.uri == "book://end"
@@ -267,7 +267,7 @@ allow contains "all" if not input.tool.name == "s__mcp__complete"`}})
 func TestLibraryOfTheWorkspace(t *testing.T) {
 	read := func(known string, verb string, in tool.Args) tool.Status {
 		h := newHouse(t)
-		engine, err := rego.New(rego.Options{Deadline: time.Minute, Sources: []rego.Source{{FS: policies.Workspace()}}})
+		engine, err := rego.New(rego.Options{Timeout: time.Minute, Sources: []rego.Source{{FS: policies.Workspace()}}})
 		require.NoError(t, err)
 		h.policy = engine
 		h.open(map[string]string{"s": h.shelf(legacy)}, known)
@@ -324,7 +324,7 @@ func TestLibraryPinned(t *testing.T) {
 	text, err = json.Marshal(pinned)
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(pins, text, 0o600))
-	h.again("s", "s", func(o *gateway.Options) { o.Strict = true })
+	h.again("s", "s", func(o *gateway.Options) { o.QuarantineNew = true })
 	require.Empty(t, h.gateway.Offers().Templates, "nobody looked at it, and nobody accepts by himself")
 	_, ok = h.gateway.Resource("page://b/1")
 	require.False(t, ok)
@@ -374,7 +374,7 @@ func TestLibraryClaims(t *testing.T) {
 // TestLibraryDown: a read whose server goes ends with that, and the next one has it again.
 func TestLibraryDown(t *testing.T) {
 	h := newHouse(t)
-	h.open(map[string]string{"s": h.shelf(legacy)}, "", func(o *gateway.Options) { o.MostRest = time.Nanosecond })
+	h.open(map[string]string{"s": h.shelf(legacy)}, "", func(o *gateway.Options) { o.MaxBackoff = time.Nanosecond })
 	cs := h.connect(h.serve(), legacy, &sdk.ClientOptions{})
 	_, err := cs.ReadResource(t.Context(), &sdk.ReadResourceParams{URI: "book://end"})
 	require.EqualValues(t, -32000, faulty(t, err).Code)
@@ -451,7 +451,7 @@ func TestLibrariesThatAreNone(t *testing.T) {
 // TestLibraryConfig: what is said of reads is checked.
 func TestLibraryConfig(t *testing.T) {
 	for _, bad := range []string{`"resources": true`, `"prompts": {"effectClass": "reversible"}`, `"prompts": {"undo": "irreversible"}`, `"resources": "no"`} {
-		_, err := gateway.Read("g.json", []byte(`{"mcpServers": {"s": {"command": "x"}}, "remit": {"servers": {"s": {`+bad+`}}}}`), os.LookupEnv)
+		_, err := gateway.ParseConfig("g.json", []byte(`{"mcpServers": {"s": {"command": "x"}}, "remit": {"servers": {"s": {`+bad+`}}}}`), os.LookupEnv)
 		require.Error(t, err, bad)
 	}
 }

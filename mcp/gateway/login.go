@@ -35,8 +35,8 @@ func (e *LoginError) Error() string {
 	return text
 }
 
-// ErrUnsent is in an error of Options.Authorize on account of which a request was not sent, and which may be gone the next time.
-var ErrUnsent = errors.New("nothing was sent")
+// ErrNotSent is in an error of Options.Authorize on account of which a request was not sent, and which may be gone the next time.
+var ErrNotSent = errors.New("nothing was sent")
 
 // loginOf is the want of a login that an error is about; nil where it is about something else.
 func loginOf(err error) *LoginError {
@@ -52,7 +52,7 @@ func missed(err error) error {
 	if login := loginOf(err); login != nil {
 		return login
 	}
-	if errors.Is(err, ErrUnsent) {
+	if errors.Is(err, ErrNotSent) {
 		return err
 	}
 	return nil

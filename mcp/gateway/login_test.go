@@ -55,14 +55,14 @@ func TestLoginIsWanted(t *testing.T) {
 	h := newHouse(t)
 	there := make(chan struct{}, 100)
 	h.open(d.entry(), askerTools, d.authorize, func(o *gateway.Options) {
-		before := o.Changed
-		o.Changed = func(tools []tool.Tool) {
+		before := o.OnToolsChanged
+		o.OnToolsChanged = func(tools []tool.Tool) {
 			if before(tools); h.rt != nil && len(tools) > 0 {
 				there <- struct{}{}
 			}
 		}
 	})
-	require.Equal(t, []gateway.State{{Server: "s", Why: notLoggedIn, Login: true}}, h.gateway.States())
+	require.Equal(t, []gateway.ServerStatus{{Server: "s", Why: notLoggedIn, Login: true}}, h.gateway.ServerStatuses())
 	_, err := h.gateway.Accept(t.Context(), "s", "")
 	require.EqualError(t, err, notLoggedIn)
 	require.Contains(t, h.log.String(), notLoggedIn)
@@ -71,8 +71,8 @@ func TestLoginIsWanted(t *testing.T) {
 	require.NoError(t, err, "at once, though it was to rest")
 	<-there
 	require.Equal(t, tool.StatusDone, h.call("s__echo", tool.Args{"word": "w"}).Status)
-	require.True(t, h.gateway.States()[0].Up)
-	require.False(t, h.gateway.States()[0].Login)
+	require.True(t, h.gateway.ServerStatuses()[0].Connected)
+	require.False(t, h.gateway.ServerStatuses()[0].Login)
 	require.NoError(t, h.gateway.Close())
 }
 
@@ -177,13 +177,13 @@ func TestTokenStaysAtItsURL(t *testing.T) {
 	})
 	seen := d.Seen()
 	require.Equal(t, "Bearer mine", seen[len(seen)-1])
-	require.False(t, h.gateway.States()[0].Login)
+	require.False(t, h.gateway.ServerStatuses()[0].Login)
 	require.NoError(t, h.gateway.Close())
 }
 
 // TestOAuthConfig: what a person knows of how to log in is read, and a secret is for an issuer that is named.
 func TestOAuthConfig(t *testing.T) {
-	c, err := gateway.Read("f.json", []byte(`{"mcpServers": {"s": {"url": "https://tools.example", "oauth": {
+	c, err := gateway.ParseConfig("f.json", []byte(`{"mcpServers": {"s": {"url": "https://tools.example", "oauth": {
 		"clientId": "me", "clientSecret": "${TOKEN}", "issuer": "https://login.example", "clientMetadataUrl": "https://me.example/c.json", "callbackPort": 8765, "scopes": ["a", "b"], "enabled": true}}}}`), env)
 	require.NoError(t, err)
 	require.Equal(t, gateway.OAuth{
@@ -202,7 +202,7 @@ func TestOAuthConfig(t *testing.T) {
 		`true`:                    "want an object",
 		`{"clientId": "me", "clientSecret": "${TOKEN}", "issuer": "${EMPTY:-}"}`: `"issuer" is missing`,
 	} {
-		_, err := gateway.Read("f.json", []byte(`{"mcpServers": {"s": {"url": "https://tools.example", "oauth": `+text+`}}}`), env)
+		_, err := gateway.ParseConfig("f.json", []byte(`{"mcpServers": {"s": {"url": "https://tools.example", "oauth": `+text+`}}}`), env)
 		require.ErrorContains(t, err, want, text)
 		require.NotContains(t, err.Error(), "t0ken")
 	}

@@ -26,8 +26,8 @@ import (
 func (g *Gateway) rebuild() error {
 	g.turn <- struct{}{}
 	defer func() { <-g.turn }()
-	b := builder{g: g, mirror: &mirror{listed: map[string]json.RawMessage{}, of: map[string]*upstream{}, called: map[string]string{}}, taken: map[string]string{}, prompts: map[string]string{}}
-	for _, t := range g.opts.Beside {
+	b := builder{g: g, mirror: &toolSnapshot{listed: map[string]json.RawMessage{}, of: map[string]*upstream{}, called: map[string]string{}}, taken: map[string]string{}, prompts: map[string]string{}}
+	for _, t := range g.opts.OtherTools {
 		b.taken[likeness(t.Name())] = t.Name()
 	}
 	for _, u := range g.servers {
@@ -41,19 +41,19 @@ func (g *Gateway) rebuild() error {
 	if old == nil {
 		return nil
 	}
-	if g.opts.Changed != nil && !same(old.tools, b.mirror.tools) {
-		g.opts.Changed(g.Tools())
+	if g.opts.OnToolsChanged != nil && !same(old.tools, b.mirror.tools) {
+		g.opts.OnToolsChanged(g.Tools())
 	}
-	if g.opts.Offered != nil && !b.mirror.library.like(old.library) {
-		g.opts.Offered()
+	if g.opts.OnCatalogChanged != nil && !b.mirror.library.like(old.library) {
+		g.opts.OnCatalogChanged()
 	}
 	return nil
 }
 
 // warnOf logs what is in quarantine, and was not before.
-func (g *Gateway) warnOf(now, before *mirror) {
+func (g *Gateway) warnOf(now, before *toolSnapshot) {
 	for _, q := range now.quarantined {
-		if before == nil || !slices.ContainsFunc(before.quarantined, func(o Quarantined) bool { return o.Server == q.Server && o.Tool == q.Tool && o.Why == q.Why }) {
+		if before == nil || !slices.ContainsFunc(before.quarantined, func(o QuarantinedItem) bool { return o.Server == q.Server && o.Tool == q.Tool && o.Why == q.Why }) {
 			g.log.Warn("a tool is in quarantine", "tool", q.Server+"/"+q.Tool, "why", q.Why)
 		}
 	}
@@ -65,26 +65,26 @@ func same(a, b []tool.Tool) bool {
 
 type builder struct {
 	g       *Gateway
-	mirror  *mirror
+	mirror  *toolSnapshot
 	taken   map[string]string // tools, by likeness
 	prompts map[string]string // as taken
 }
 
 func (b *builder) server(u *upstream) error {
 	d := u.declared()
-	var held []Quarantined
+	var held []QuarantinedItem
 	var err error
 	if d.known {
-		b.strangers(u, d.of(tools))
-		held, err = b.g.pins.judge(u.cfg.Name, d, b.g.opts.Strict)
+		b.unknownArguments(u, d.of(tools))
+		held, err = b.g.pins.judge(u.cfg.Name, d, b.g.opts.QuarantineNew)
 	} else { // it was not there yet: what was accepted of it is
 		d, err = b.accepted(u)
 	}
 	if err != nil {
 		return err
 	}
-	held = append(held, b.clashes(u, d.of(tools), b.taken, toolName)...)
-	held = append(held, b.clashes(u, d.of(prompts), b.prompts, mcpName)...)
+	held = append(held, b.nameConflicts(u, d.of(tools), b.taken, toolName)...)
+	held = append(held, b.nameConflicts(u, d.of(prompts), b.prompts, mcpName)...)
 	b.mirror.quarantined = append(b.mirror.quarantined, held...)
 	has := d.of(tools)
 	for _, def := range has {
@@ -104,7 +104,7 @@ func (b *builder) server(u *upstream) error {
 // leaveOut notes what cannot be served.
 func (b *builder) leaveOut(u *upstream, key string, object json.RawMessage, why error) {
 	b.g.log.Warn("something of a server is left out", "server", u.cfg.Name, "what", key, "error", why)
-	b.mirror.quarantined = append(b.mirror.quarantined, Quarantined{Server: u.cfg.Name, Tool: key, Why: why.Error(), After: object})
+	b.mirror.quarantined = append(b.mirror.quarantined, QuarantinedItem{Server: u.cfg.Name, Tool: key, Why: why.Error(), After: object})
 }
 
 // accepted is what is pinned of a server, as if it declared it.
@@ -128,9 +128,9 @@ func sorted[V any](m map[string]V) iter.Seq[string] {
 	return slices.Values(slices.Sorted(maps.Keys(m)))
 }
 
-// clashes finds the tools, or the prompts, of one server that could be taken for one another, or for one of somebody else. Neither is
+// nameConflicts finds the tools, or the prompts, of one server that could be taken for one another, or for one of somebody else. Neither is
 // served: which of them somebody means nobody can tell.
-func (b *builder) clashes(u *upstream, defs []definition, seen map[string]string, name func(server, name string) string) (out []Quarantined) {
+func (b *builder) nameConflicts(u *upstream, defs []definition, seen map[string]string, name func(server, name string) string) (out []QuarantinedItem) {
 	mine := map[string][]definition{}
 	for _, d := range defs {
 		like := likeness(name(u.cfg.Name, d.name))
@@ -142,9 +142,9 @@ func (b *builder) clashes(u *upstream, defs []definition, seen map[string]string
 			what, _, _ := strings.Cut(named(d.key()), " ")
 			switch {
 			case taken:
-				out = append(out, Quarantined{Server: u.cfg.Name, Tool: d.key(), After: d.raw, Why: fmt.Sprintf("it could be taken for the %s %q", what, other)})
+				out = append(out, QuarantinedItem{Server: u.cfg.Name, Tool: d.key(), After: d.raw, Why: fmt.Sprintf("it could be taken for the %s %q", what, other)})
 			case len(all) > 1:
-				out = append(out, Quarantined{Server: u.cfg.Name, Tool: d.key(), After: d.raw, Why: fmt.Sprintf("the %ss %q and %q could be taken for one another", what, d.name, all[(i+1)%len(all)].name)})
+				out = append(out, QuarantinedItem{Server: u.cfg.Name, Tool: d.key(), After: d.raw, Why: fmt.Sprintf("the %ss %q and %q could be taken for one another", what, d.name, all[(i+1)%len(all)].name)})
 			}
 		}
 		if len(all) > 1 || taken {
@@ -152,12 +152,12 @@ func (b *builder) clashes(u *upstream, defs []definition, seen map[string]string
 		}
 		seen[like] = mcpName(u.cfg.Name, all[0].name)
 	}
-	slices.SortFunc(out, func(x, y Quarantined) int { return cmp.Compare(x.Tool, y.Tool) })
+	slices.SortFunc(out, func(x, y QuarantinedItem) int { return cmp.Compare(x.Tool, y.Tool) })
 	return out
 }
 
 // reason says why a tool is in quarantine, empty where it is not.
-func reason(held []Quarantined, server, name string) string {
+func reason(held []QuarantinedItem, server, name string) string {
 	for _, q := range held {
 		if q.Tool == name || q.Tool == "" {
 			return fmt.Sprintf("it is in quarantine: %s; remit gateway accept %s/%s, with the --config and --state of the gateway, shows the difference and accepts it", q.Why, server, name)
@@ -172,15 +172,15 @@ func (b *builder) tool(u *upstream, d definition, has []definition, identity, wi
 		b.mirror.called[mcpName(u.cfg.Name, d.name)] = "" // known, and nobody's
 		return nil
 	}
-	m := mirrored{u: u, def: d, identity: identity, entry: u.cfg.Tools[d.name]}
-	if err := m.fits(has); err != nil {
+	m := mirroredTool{u: u, def: d, identity: identity, entry: u.cfg.Tools[d.name]}
+	if err := m.checkEntry(has); err != nil {
 		return fmt.Errorf("its entry does not fit: %w", err)
 	}
-	spec, err := m.spec(b.g.opts.Loose)
+	spec, err := m.spec(b.g.opts.SkipInputValidation)
 	if err != nil {
 		return err
 	}
-	spec.Withheld = withheld
+	spec.DisabledReason = withheld
 	t, err := tool.FromSpec(spec)
 	if err != nil {
 		return err
@@ -195,8 +195,8 @@ func (b *builder) tool(u *upstream, d definition, has []definition, identity, wi
 	return nil
 }
 
-// mirrored is one tool of a server as a tool of a runtime.
-type mirrored struct {
+// mirroredTool is one tool of a server as a tool of a runtime.
+type mirroredTool struct {
 	u        *upstream
 	def      definition
 	identity string
@@ -206,7 +206,7 @@ type mirrored struct {
 // undoVersion changes when what Revert makes of a call's records does.
 const undoVersion = "gateway/1"
 
-func (m mirrored) spec(loose bool) (tool.Spec, error) {
+func (m mirroredTool) spec(loose bool) (tool.Spec, error) {
 	self, err := perm.KindMCP.Resource(m.u.cfg.Name, m.def.name)
 	if err != nil {
 		return tool.Spec{}, err
@@ -247,7 +247,7 @@ func (m mirrored) spec(loose bool) (tool.Spec, error) {
 }
 
 // needs adds what the entry says.
-func (m mirrored) needs(s *tool.Spec) error {
+func (m mirroredTool) needs(s *tool.Spec) error {
 	return needs(s, slices.Concat(m.entry.Needs, m.snapshots()), m.u.g.opts.Roots)
 }
 
@@ -267,8 +267,8 @@ func needs(s *tool.Spec, all []perm.ResourceAccess, roots map[string]string) err
 	if len(named) == 0 {
 		return nil
 	}
-	before := s.Access
-	s.Access = func(in json.RawMessage) (all []perm.ResourceAccess, err error) {
+	before := s.AccessFor
+	s.AccessFor = func(in json.RawMessage) (all []perm.ResourceAccess, err error) {
 		if before != nil {
 			if all, err = before(in); err != nil {
 				return nil, err
@@ -291,12 +291,12 @@ func needs(s *tool.Spec, all []perm.ResourceAccess, roots map[string]string) err
 }
 
 // execute is one call.
-func (m mirrored) execute(ctx context.Context, tc ctxperm.ToolContext, in json.RawMessage) (tool.Result, error) {
-	held, err := m.hold(ctx, tc, in)
+func (m mirroredTool) execute(ctx context.Context, tc ctxperm.ToolContext, in json.RawMessage) (tool.Result, error) {
+	held, err := m.snapshotFolders(ctx, tc, in)
 	if err != nil {
 		return tool.Result{}, tool.NoEffect(err)
 	}
-	defer held.Drop()
+	defer held.Discard()
 	s, turn, err := m.u.begin(ctx, tc, m.entry.Timeout)
 	if err != nil {
 		return tool.Result{}, err
@@ -311,15 +311,15 @@ func (m mirrored) execute(ctx context.Context, tc ctxperm.ToolContext, in json.R
 	if err != nil {
 		return tool.Result{}, tool.NoEffect(err)
 	}
-	kept, err := m.keep(ctx, tc, in)
+	kept, err := m.snapshotFiles(ctx, tc, in)
 	if err != nil {
 		return tool.Result{}, err // which is denied, or had no effect yet
 	}
 	a, err := m.u.call(ctx, s, m.def.name, in, facts(ctx, tc))
-	err = errors.Join(err, kept.landed(ctx), held.Tell(ctx, concluded(err)))
+	err = errors.Join(err, kept.landed(ctx), held.RecordChanges(ctx, concluded(err)))
 	m.strays(held)
 	if err == nil && !a.failed && m.entry.Class != effect.Pure {
-		err = held.Decide(ctx)
+		err = held.AuthorizeChanges(ctx)
 	}
 	if err != nil {
 		refuse(ctx, err)
@@ -327,20 +327,20 @@ func (m mirrored) execute(ctx context.Context, tc ctxperm.ToolContext, in json.R
 	}
 	raw.Leave(ctx, a.object)
 	if a.failed {
-		return tool.Result{}, m.said(a)
+		return tool.Result{}, m.responseError(a)
 	}
 	if m.entry.Compensate != nil {
-		if err := m.noteWayBack(ctx, tc, parts, a); err != nil {
+		if err := m.noteCompensation(ctx, tc, parts, a); err != nil {
 			return tool.Result{}, err
 		}
 	}
 	return raw.Result(a.object, a.text, nil), nil
 }
 
-// said is the error that a server's answer stands for.
-func (m mirrored) said(a answer) error {
+// responseError is the error that a server's answer stands for.
+func (m mirroredTool) responseError(a upstreamResult) error {
 	err := fmt.Errorf("server %s says that the call failed: %s", m.u.cfg.Name, canon.Printable(a.text, 4<<10))
-	if m.entry.Harmless {
+	if m.entry.ErrorsHaveNoEffect {
 		return tool.NoEffect(err)
 	}
 	return err
@@ -348,7 +348,7 @@ func (m mirrored) said(a answer) error {
 
 // changed says why a tool is not what was accepted any more: its server may have been started again since the call was
 // admitted.
-func (m mirrored) changed(s *session) string {
+func (m mirroredTool) changed(s *upstreamConn) string {
 	identity := m.u.declared().identity
 	switch {
 	case identity != m.identity:
@@ -366,7 +366,7 @@ func facts(ctx context.Context, tc ctxperm.ToolContext) callFacts {
 }
 
 // verify asks the server whether the call worked.
-func (m mirrored) verify(ctx context.Context, s verify.Subject) verify.Verdict {
+func (m mirroredTool) verify(ctx context.Context, s verify.Subject) verify.Verdict {
 	c := m.entry.Verify
 	parts := map[string]canon.Value{}
 	for name, text := range map[string]json.RawMessage{"input": s.Input, "output": s.Output, "before": s.Notes[noteBefore]} {
@@ -378,7 +378,7 @@ func (m mirrored) verify(ctx context.Context, s verify.Subject) verify.Verdict {
 	if err != nil {
 		return verify.Unclear("what to ask is not known: " + err.Error())
 	}
-	a, err := m.ask(ctx, c.Tool, args)
+	a, err := m.callReadOnly(ctx, c.Tool, args)
 	if err != nil {
 		return verify.Unclear(err.Error())
 	}
@@ -407,14 +407,14 @@ func (m mirrored) verify(ctx context.Context, s verify.Subject) verify.Verdict {
 	return verify.Applied()
 }
 
-// ask calls another tool of the server, which somebody said only reads.
-func (m mirrored) ask(ctx context.Context, name string, args json.RawMessage) (answer, error) {
+// callReadOnly calls another tool of the server, which somebody said only reads.
+func (m mirroredTool) callReadOnly(ctx context.Context, name string, args json.RawMessage) (upstreamResult, error) {
 	s, err := m.u.session(ctx)
 	if err != nil {
-		return answer{}, err
+		return upstreamResult{}, err
 	}
 	if err := m.u.accepted(s, name); err != nil {
-		return answer{}, err
+		return upstreamResult{}, err
 	}
 	a, err := m.u.call(ctx, s, name, args, callFacts{})
 	if err == nil && a.failed {
@@ -424,7 +424,7 @@ func (m mirrored) ask(ctx context.Context, name string, args json.RawMessage) (a
 }
 
 // accepted refuses what a server declares, by its key, and is not as somebody accepted it.
-func (u *upstream) accepted(s *session, key string) error {
+func (u *upstream) accepted(s *upstreamConn, key string) error {
 	have, _ := u.g.pins.server(u.cfg.Name)
 	pin, ok := have.Tools[key]
 	if !ok || have.Identity != u.declared().identity || !s.declares(key, pin.Digest) {

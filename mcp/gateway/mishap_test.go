@@ -29,7 +29,7 @@ func TestDeath(t *testing.T) {
 	h.put("store.json", `{"a":"1"}`)
 	out = h.call("s__get", tool.Args{"key": "a"})
 	require.Equal(t, tool.StatusDone, out.Status, out.Text)
-	require.Equal(t, []gateway.State{{Server: "s", Up: true, Tools: 15}}, h.gateway.States())
+	require.Equal(t, []gateway.ServerStatus{{Server: "s", Connected: true, Tools: 15}}, h.gateway.ServerStatuses())
 }
 
 // TestDeathOfAReader: what only reads has had no effect, whatever became of its server.
@@ -93,26 +93,26 @@ func TestServersThatAreNone(t *testing.T) {
 			slow := strings.Contains(tt.why, "in time")
 			hurried := func(o *gateway.Options) {
 				if slow {
-					o.Start = 2 * time.Second
+					o.StartTimeout = 2 * time.Second
 				}
 			}
 			h.open(map[string]string{"bad": h.scripted(tt.lines...), "good": h.server("store", nil)}, "", hurried)
-			states := h.gateway.States()
+			states := h.gateway.ServerStatuses()
 			for range 20 {
-				if !slow || states[1].Up {
+				if !slow || states[1].Connected {
 					break
 				}
 				require.NoError(t, h.gateway.Close()) // the machine was so slow that the good one did not answer in time either
 				h.begin(hurried)
-				states = h.gateway.States()
+				states = h.gateway.ServerStatuses()
 			}
-			require.True(t, states[1].Up)
+			require.True(t, states[1].Connected)
 			if tt.why == "none" { // the tool is left out, and the server is there
-				require.True(t, states[0].Up)
+				require.True(t, states[0].Connected)
 				require.Zero(t, states[0].Tools)
 				return
 			}
-			require.False(t, states[0].Up)
+			require.False(t, states[0].Connected)
 			require.Contains(t, states[0].Why, tt.why)
 		})
 	}
@@ -155,7 +155,7 @@ func TestFuss(t *testing.T) {
 	last := make(chan struct{}, 1)
 	begun := time.Now()
 	h.open(map[string]string{"s": h.scripted(lists...)}, "", func(o *gateway.Options) {
-		o.Changed = func(tools []tool.Tool) {
+		o.OnToolsChanged = func(tools []tool.Tool) {
 			if slices.ContainsFunc(tools, func(t tool.Tool) bool { return strings.HasSuffix(t.Name(), "x5") }) {
 				select {
 				case last <- struct{}{}:
@@ -208,7 +208,7 @@ func TestRest(t *testing.T) {
 	h.open(map[string]string{"s": h.scripted(oneTool)}, `{"s": {"tools": {"x": {"effectClass": "pivot"}}}}`)
 	require.NoError(t, h.gateway.Close())
 	h.config = strings.Replace(h.config, `"SERVER":"script"`, `"SERVER":"none"`, 1)
-	h.begin(func(o *gateway.Options) { o.MostRest = time.Hour })
+	h.begin(func(o *gateway.Options) { o.MaxBackoff = time.Hour })
 	out := h.call("s__x", tool.Args{})
 	require.Equal(t, tool.StatusFailed, out.Status, "what was accepted is there, and its server is not: %s", out.Text)
 	require.Contains(t, out.Error.Why, "server s is down, and is tried again in")
@@ -254,7 +254,7 @@ func TestNoise(t *testing.T) {
 	h.open(map[string]string{"s": h.scripted(append(lines,
 		noisy(`initialize {"jsonrpc":"2.0","id":ID,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"script","version":"1"}}}`, "Welcome to script 1.0!"),
 		noisy(oneTool, `{"level":30,"msg":"listing"}`))...)}, `{"s": {"tools": {"x": {"effectClass": "pure"}}}}`)
-	require.True(t, h.gateway.States()[0].Up, h.gateway.States()[0].Why)
+	require.True(t, h.gateway.ServerStatuses()[0].Connected, h.gateway.ServerStatuses()[0].Why)
 	for range 30 {
 		out := h.call("s__x", tool.Args{})
 		require.Equal(t, tool.StatusDone, out.Status, out.Text)

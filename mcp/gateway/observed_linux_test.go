@@ -28,7 +28,7 @@ const (
 // undo takes back the transaction of a call that committed.
 func (h *house) undo(out tool.Outcome) revert.Report {
 	h.t.Helper()
-	rep, err := h.rt.Undo(h.t.Context(), out.Txn, revert.Undoing{})
+	rep, err := h.rt.Undo(h.t.Context(), out.Txn, revert.Options{})
 	require.Error(h.t, err, "not everything was taken back")
 	return rep
 }
@@ -59,12 +59,12 @@ func TestObservedCalls(t *testing.T) {
 			require.Equal(t, tool.StatusDone, out.Status)
 			require.Len(t, out.Changes, 1)
 
-			preview, err := h.rt.Preview(t.Context(), out.Txn, revert.Undoing{})
+			preview, err := h.rt.Preview(t.Context(), out.Txn, revert.Options{})
 			require.NoError(t, err)
 			require.False(t, preview.Complete())
 			rep := h.undo(out)
 			require.False(t, rep.Complete())
-			require.Equal(t, revert.RevertedPartial, rep.State)
+			require.Equal(t, revert.TxnRevertedPartial, rep.State)
 			require.Equal(t, []string{"tool://d__act: nothing held the call to workspace: what it did elsewhere, or to masked files there, is unknown"}, unknownElsewhere(rep))
 			require.Equal(t, unknownElsewhere(preview), unknownElsewhere(rep))
 			require.Equal(t, was, h.looks())
@@ -135,7 +135,7 @@ func TestObservedCallsThatFail(t *testing.T) {
 // TestObservedByThePolicy: the workspace policy lets a tool run that says that it only reads, and asks about every other one.
 func TestObservedByThePolicy(t *testing.T) {
 	h := disk(t, fmt.Sprintf(observed, "pivot"), func(h *house) {
-		engine, err := rego.New(rego.Options{Deadline: time.Minute, Sources: []rego.Source{{FS: policies.Workspace()}}})
+		engine, err := rego.New(rego.Options{Timeout: time.Minute, Sources: []rego.Source{{FS: policies.Workspace()}}})
 		require.NoError(t, err)
 		h.policy = engine
 	})
@@ -148,7 +148,7 @@ func TestObservedByThePolicy(t *testing.T) {
 
 // TestMaskedOfObservedCalls: what is not known is named, as far as it is in the roots: of each file that the policy masks, whether it came or went.
 func TestMaskedOfObservedCalls(t *testing.T) {
-	workspace, err := rego.New(rego.Options{Deadline: time.Minute, Sources: []rego.Source{{FS: policies.Workspace()}}})
+	workspace, err := rego.New(rego.Options{Timeout: time.Minute, Sources: []rego.Source{{FS: policies.Workspace()}}})
 	require.NoError(t, err)
 	h := disk(t, fmt.Sprintf(observed, "pivot"), func(h *house) {
 		h.policy = perm.EngineFunc(func(ctx context.Context, r perm.Request) (perm.Decision, error) { // as if a person approved
@@ -192,7 +192,7 @@ func TestSnapshotsThatAPersonVouchesFor(t *testing.T) {
 		`{"effectClass": "reversible", "draft": true, ` + keepsAll + `}`: effect.Observed,
 		`{"effectClass": "pure"}`:                                        "",
 	} {
-		c, err := gateway.Read("gateway.json", []byte(`{"mcpServers": {"d": {"command": "x"}}, "remit": {"servers": {"d": {"tools": {"act": `+entry+`}}}}}`), os.LookupEnv)
+		c, err := gateway.ParseConfig("gateway.json", []byte(`{"mcpServers": {"d": {"command": "x"}}, "remit": {"servers": {"d": {"tools": {"act": `+entry+`}}}}}`), os.LookupEnv)
 		require.NoError(t, err, entry)
 		e := c.Servers[0].Tools["act"]
 		require.Equal(t, want == effect.Observed, e.Observed, entry)

@@ -50,8 +50,8 @@ func TestOddMessages(t *testing.T) {
 	require.NotContains(t, h.log.String(), "panic")
 }
 
-// far is a server by URL whose calls are answered by a function, which gets the id as JSON.
-func far(t *testing.T, call func(w http.ResponseWriter, id string, only *int)) string {
+// remoteTransport is a server by URL whose calls are answered by a function, which gets the id as JSON.
+func remoteTransport(t *testing.T, call func(w http.ResponseWriter, id string, only *int)) string {
 	listener := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var m struct {
 			ID     json.RawMessage
@@ -86,7 +86,7 @@ func far(t *testing.T, call func(w http.ResponseWriter, id string, only *int)) s
 func TestOddMessagesByURL(t *testing.T) {
 	odd := oddMessages()
 	h := newHouse(t)
-	h.open(map[string]string{"far": far(t, func(w http.ResponseWriter, id string, only *int) {
+	h.open(map[string]string{"far": remoteTransport(t, func(w http.ResponseWriter, id string, only *int) {
 		with := func(text string) string { return strings.ReplaceAll(text, "ID", id) }
 		if only != nil {
 			_, _ = fmt.Fprint(w, with(odd[*only]))
@@ -123,7 +123,7 @@ func TestEventsHoweverTheyEnd(t *testing.T) {
 		": hello\n\ndata: IT\n\n", "id: 1\r\ndata:\r\n\r\nid: 2\r\ndata: IT\n\r\n", "event: message\ndata: IT\nid: 7\n", "\n\ndata: IT\n\n",
 	}
 	h := newHouse(t)
-	h.open(map[string]string{"far": far(t, func(w http.ResponseWriter, id string, only *int) {
+	h.open(map[string]string{"far": remoteTransport(t, func(w http.ResponseWriter, id string, only *int) {
 		w.Header().Set("Content-Type", "text/event-stream")
 		_, _ = fmt.Fprint(w, strings.ReplaceAll(frames[*only], "IT", strings.ReplaceAll(doneAll, "ID", id)))
 	})}, `{"far": {"tools": {"x": {"effectClass": "pure"}}}}`)

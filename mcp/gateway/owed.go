@@ -8,15 +8,15 @@ const (
 	maxID   = 1 << 10 // bytes of the id of one
 )
 
-// owed are the requests of a server that have no answer yet, by id, with their sizes. Each is in memory until its answer is written,
+// pendingServerRequests are the requests of a server that have no answer yet, by id, with their sizes. Each is in memory until its answer is written,
 // which a server that does not read keeps from happening.
-type owed struct {
+type pendingServerRequests struct {
 	sizes map[any]int
 	bytes int
 }
 
 // asked counts a request in; false where it is one too many, or of an id that has no answer yet.
-func (o *owed) asked(r *jsonrpc.Request) bool {
+func (o *pendingServerRequests) asked(r *jsonrpc.Request) bool {
 	id := r.ID.Raw()
 	text, _ := id.(string)
 	if _, twice := o.sizes[id]; twice || len(text) > maxID || len(o.sizes) >= maxOwed {
@@ -27,7 +27,7 @@ func (o *owed) asked(r *jsonrpc.Request) bool {
 	return o.bytes <= maxMessage
 }
 
-func (o *owed) answered(id any) {
+func (o *pendingServerRequests) answered(id any) {
 	o.bytes -= o.sizes[id]
 	delete(o.sizes, id)
 }

@@ -24,32 +24,32 @@ type pins struct {
 	path string // empty: in memory alone
 
 	mu   sync.Mutex // never held across a wait
-	data pinned
+	data pin
 	when time.Time // of the file that was read
 }
 
-type pinned struct {
+type pin struct {
 	V       int                     `json:"v"`
 	Servers map[string]pinnedServer `json:"servers"`
 }
 
 type pinnedServer struct {
-	Identity string               `json:"identity"` // what the server calls itself
-	Tools    map[string]pinnedDef `json:"tools"`    // and what else it declares, by key
-	Offers   bool                 `json:"offers"`   // its prompts and templates were looked at, too
+	Identity string                      `json:"identity"` // what the server calls itself
+	Tools    map[string]pinnedDefinition `json:"tools"`    // and what else it declares, by key
+	Offers   bool                        `json:"offers"`   // its prompts and templates were looked at, too
 
 	Prompts   bool `json:"prompts"` // it has prompts, as it says, whether there are any now or not
 	Resources bool `json:"resources"`
 	Completes bool `json:"completes"` // it completes arguments
 }
 
-type pinnedDef struct {
+type pinnedDefinition struct {
 	Digest     string          `json:"digest"`
 	Definition json.RawMessage `json:"definition"`
 }
 
 func openPins(folder string) (*pins, error) {
-	p := &pins{data: pinned{V: 1, Servers: map[string]pinnedServer{}}}
+	p := &pins{data: pin{V: 1, Servers: map[string]pinnedServer{}}}
 	if folder == "" {
 		return p, nil
 	}
@@ -83,7 +83,7 @@ func (p *pins) reread() (changed bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	var data pinned
+	var data pin
 	if err := canon.Decode(raw, &data); err != nil || data.V != 1 {
 		return false, fmt.Errorf("%s is not a file of accepted definitions; move it away to accept what is there anew: %w", p.path, err)
 	}
@@ -110,7 +110,7 @@ func (p *pins) put(name string, s pinnedServer) error {
 		return err
 	}
 	p.mu.Lock()
-	data := pinned{V: 1, Servers: map[string]pinnedServer{}}
+	data := pin{V: 1, Servers: map[string]pinnedServer{}}
 	for other, theirs := range p.data.Servers {
 		data.Servers[other] = theirs
 	}
@@ -126,7 +126,7 @@ func (p *pins) put(name string, s pinnedServer) error {
 	return nil
 }
 
-func (p *pins) write(data pinned) (time.Time, error) {
+func (p *pins) write(data pin) (time.Time, error) {
 	if p.path == "" {
 		return time.Time{}, nil
 	}
@@ -144,15 +144,15 @@ func (p *pins) write(data pinned) (time.Time, error) {
 	return info.ModTime(), nil
 }
 
-// Quarantined is a tool, a prompt, a template of resources or a whole server, that nobody has accepted as it is now.
-type Quarantined struct {
+// QuarantinedItem is a tool, a prompt, a template of resources or a whole server, that nobody has accepted as it is now.
+type QuarantinedItem struct {
 	Server, Tool  string // Tool is empty where the server itself is another one, prompt:NAME of a prompt and template:URI of a template
 	Why           string
 	Before, After json.RawMessage // its definitions; nil where there is none
 }
 
 // judge holds what a server declares now against what is pinned of it.
-func (p *pins) judge(server string, d declared, strict bool) ([]Quarantined, error) {
+func (p *pins) judge(server string, d declared, strict bool) ([]QuarantinedItem, error) {
 	have, known := p.server(server)
 	if !known && !strict {
 		return nil, p.put(server, pinsOf(d, have))
@@ -169,9 +169,9 @@ func (p *pins) judge(server string, d declared, strict bool) ([]Quarantined, err
 			return nil, err
 		}
 	}
-	var out []Quarantined
+	var out []QuarantinedItem
 	if known && have.Identity != d.identity {
-		out = append(out, Quarantined{
+		out = append(out, QuarantinedItem{
 			Server: server, Why: fmt.Sprintf("the server calls itself %q, and was %q before", d.identity, have.Identity),
 			Before: text(have.Identity), After: text(d.identity),
 		})
@@ -180,9 +180,9 @@ func (p *pins) judge(server string, d declared, strict bool) ([]Quarantined, err
 		old, there := have.Tools[def.key()]
 		switch {
 		case !there:
-			out = append(out, Quarantined{Server: server, Tool: def.key(), Why: "it is new", After: def.raw})
+			out = append(out, QuarantinedItem{Server: server, Tool: def.key(), Why: "it is new", After: def.raw})
 		case old.Digest != def.digest:
-			out = append(out, Quarantined{Server: server, Tool: def.key(), Why: "its definition was changed", Before: old.Definition, After: def.raw})
+			out = append(out, QuarantinedItem{Server: server, Tool: def.key(), Why: "its definition was changed", Before: old.Definition, After: def.raw})
 		}
 	}
 	return out, nil
@@ -212,10 +212,10 @@ func (s pinnedServer) with(more ...[]definition) pinnedServer {
 	next := s
 	next.Tools = maps.Clone(s.Tools)
 	if next.Tools == nil {
-		next.Tools = map[string]pinnedDef{}
+		next.Tools = map[string]pinnedDefinition{}
 	}
 	for _, d := range slices.Concat(more...) {
-		next.Tools[d.key()] = pinnedDef{Digest: d.digest, Definition: d.raw}
+		next.Tools[d.key()] = pinnedDefinition{Digest: d.digest, Definition: d.raw}
 	}
 	return next
 }

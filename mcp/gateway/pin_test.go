@@ -58,7 +58,7 @@ func TestChangedDefinition(t *testing.T) {
 
 	done, err := h.gateway.Accept(t.Context(), "s", "get")
 	require.NoError(t, err)
-	require.Equal(t, []gateway.Quarantined{q}, done)
+	require.Equal(t, []gateway.QuarantinedItem{q}, done)
 	require.Contains(t, h.names(), "s__get", "a running gateway serves what was accepted")
 	require.Equal(t, tool.StatusDone, h.call("s__get", tool.Args{"key": "a"}).Status)
 	h.again(`"MORE":" Then`, `"MORE":" Then`)
@@ -72,8 +72,8 @@ func TestChangedWhileRunning(t *testing.T) {
 	told := make(chan struct{}, 16)
 	h.open(map[string]string{"s": h.server("store", nil)}, `{"s": {"tools": {"get": {"effectClass": "pure"}, "change": {"effectClass": "pivot"}, "fresh": {"effectClass": "pure"}}}}`,
 		func(o *gateway.Options) {
-			set := o.Changed
-			o.Changed = func(tools []tool.Tool) {
+			set := o.OnToolsChanged
+			o.OnToolsChanged = func(tools []tool.Tool) {
 				set(tools)
 				told <- struct{}{}
 			}
@@ -126,7 +126,7 @@ func TestAnotherServer(t *testing.T) {
 // TestStrict: nothing is accepted by itself where somebody wants to look first.
 func TestStrict(t *testing.T) {
 	h := newHouse(t)
-	h.open(map[string]string{"s": h.server("store", nil)}, "", func(o *gateway.Options) { o.Strict = true })
+	h.open(map[string]string{"s": h.server("store", nil)}, "", func(o *gateway.Options) { o.QuarantineNew = true })
 	require.Empty(t, h.names())
 	require.Len(t, h.gateway.Quarantined(), 15)
 }
@@ -136,16 +136,16 @@ func TestAcceptedElsewhere(t *testing.T) {
 	h := newHouse(t)
 	told := make(chan struct{}, 16)
 	h.open(map[string]string{"s": h.server("store", nil)}, `{"s": {"tools": {"get": {"effectClass": "pure"}}}}`, func(o *gateway.Options) {
-		o.Strict = true
-		set := o.Changed
-		o.Changed = func(tools []tool.Tool) {
+		o.QuarantineNew = true
+		set := o.OnToolsChanged
+		o.OnToolsChanged = func(tools []tool.Tool) {
 			set(tools)
 			told <- struct{}{}
 		}
 	})
-	c, err := gateway.Read("gateway.json", []byte(h.config), os.LookupEnv)
+	c, err := gateway.ParseConfig("gateway.json", []byte(h.config), os.LookupEnv)
 	require.NoError(t, err)
-	other, err := gateway.Open(t.Context(), c, gateway.Options{State: h.state, Strict: true})
+	other, err := gateway.Open(t.Context(), c, gateway.Options{State: h.state, QuarantineNew: true})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, other.Close()) }()
 	other.Start()
@@ -166,7 +166,7 @@ func TestPinsThatWereChanged(t *testing.T) {
 	path := filepath.Join(h.state, "gateway-pins.json")
 	raw, err := os.ReadFile(path)
 	require.NoError(t, err)
-	c, err := gateway.Read("gateway.json", []byte(h.config), os.LookupEnv)
+	c, err := gateway.ParseConfig("gateway.json", []byte(h.config), os.LookupEnv)
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(path, []byte(strings.Replace(string(raw), "Look up.", "Look down.", 1)), 0o600))
 	_, err = gateway.Open(t.Context(), c, gateway.Options{State: h.state})
@@ -186,7 +186,7 @@ func TestNamesThatClash(t *testing.T) {
 	}
 	line := `tools/list {"jsonrpc":"2.0","id":ID,"result":{"tools":[` + strings.TrimSuffix(tools, ",") + `]}}`
 	h.open(map[string]string{"file": h.scripted(line), "fil": h.scripted(strings.ReplaceAll(line, "other", "e_write"))}, "", func(o *gateway.Options) {
-		o.Beside = filesTools()
+		o.OtherTools = filesTools()
 	})
 	require.Equal(t, []string{"file__other"}, h.names())
 	var why []string
@@ -200,7 +200,7 @@ func TestNamesThatClash(t *testing.T) {
 		`file/Read-File: the tools "Read-File" and "read_file" could be taken for one another`,
 		`file/read_file: the tools "read_file" and "Read-File" could be taken for one another`,
 	}, why)
-	_, ok := h.gateway.Called("file__read_file")
+	_, ok := h.gateway.UpstreamTool("file__read_file")
 	require.True(t, ok, "it is known, and nobody's")
 }
 
@@ -215,7 +215,7 @@ func TestChangedWhileItIsRead(t *testing.T) {
 	h := newHouse(t)
 	changed := make(chan int, 16)
 	h.open(map[string]string{"s": h.scripted(append(lines, oneTool, two)...)}, "", func(o *gateway.Options) {
-		o.Changed = func(all []tool.Tool) { changed <- len(all) }
+		o.OnToolsChanged = func(all []tool.Tool) { changed <- len(all) }
 	})
 	for n := range changed {
 		if n == 2 {
@@ -240,7 +240,7 @@ func TestAcceptedIsWhatIsTold(t *testing.T) {
 	told, goOn := make(chan struct{}, 8), make(chan struct{})
 	h.open(map[string]string{"a": h.scripted(changes("fresh")...), "b": h.scripted(changes("fresh")...)}, `{
 		"a": {"tools": {"x": {"effectClass": "pure"}}}, "b": {"tools": {"x": {"effectClass": "pure"}}}}`, func(o *gateway.Options) {
-		o.Changed = func([]tool.Tool) {
+		o.OnToolsChanged = func([]tool.Tool) {
 			if h.rt != nil {
 				told <- struct{}{}
 				<-goOn
@@ -250,12 +250,12 @@ func TestAcceptedIsWhatIsTold(t *testing.T) {
 	require.Equal(t, tool.StatusDone, h.call("b__x", tool.Args{}).Status)
 	<-told // that b changed; what a declares from here on is known, and not in the mirror yet
 	require.Equal(t, tool.StatusDone, h.call("a__x", tool.Args{}).Status)
-	for h.gateway.States()[0].Tools != 2 {
+	for h.gateway.ServerStatuses()[0].Tools != 2 {
 		require.NoError(t, t.Context().Err())
 		runtime.Gosched()
 	}
 	type accepted struct {
-		all []gateway.Quarantined
+		all []gateway.QuarantinedItem
 		err error
 	}
 	done := make(chan accepted, 1)

@@ -17,21 +17,21 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// pipe is a transport over a server's standard files. It is the SDK's own, but that an answer is read in one pass, by whoever
+// stdioTransport is a transport over a server's standard files. It is the SDK's own, but that an answer is read in one pass, by whoever
 // waits for messages, that a server may send several in one list in any revision, and that a line which is no message ends nothing.
-type pipe struct {
+type stdioTransport struct {
 	in  io.WriteCloser
 	out io.ReadCloser
 }
 
 // Connect begins to read.
-func (p pipe) Connect(context.Context) (sdk.Connection, error) {
-	return &piped{pipe: p, from: bufio.NewReaderSize(p.out, mostKept), writing: make(chan struct{}, 1)}, nil
+func (p stdioTransport) Connect(context.Context) (sdk.Connection, error) {
+	return &stdioConn{stdioTransport: p, from: bufio.NewReaderSize(p.out, mostKept), writing: make(chan struct{}, 1)}, nil
 }
 
-// piped is the connection of a pipe.
-type piped struct {
-	pipe
+// stdioConn is the connection of a pipe.
+type stdioConn struct {
+	stdioTransport
 
 	from    *bufio.Reader           // only the one reader has these
 	more    []jsonrpc.Message       // of a list, not handed on yet
@@ -43,7 +43,7 @@ type piped struct {
 }
 
 // Read waits for a message. Close ends the wait; the context does not.
-func (p *piped) Read(context.Context) (jsonrpc.Message, error) {
+func (p *stdioConn) Read(context.Context) (jsonrpc.Message, error) {
 	for len(p.more) == 0 {
 		line, err := p.next()
 		if err != nil {
@@ -74,7 +74,7 @@ var asItIs = wire.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.Allow
 const mostKept = 64 << 10
 
 // next is the next line as it came, without the space around it. The last one needs no end.
-func (p *piped) next() (line []byte, err error) {
+func (p *stdioConn) next() (line []byte, err error) {
 	for {
 		part, err := p.from.ReadSlice('\n')
 		if line = append(line, part...); len(line) > maxMessage {
@@ -135,7 +135,7 @@ func readMessage(raw jsontext.Value) (jsonrpc.Message, error) {
 
 // Write writes one message as a line. The context ends the wait for others, not what has begun: half a line would be the end of the
 // connection.
-func (p *piped) Write(ctx context.Context, m jsonrpc.Message) error {
+func (p *stdioConn) Write(ctx context.Context, m jsonrpc.Message) error {
 	data, err := jsonrpc.EncodeMessage(m)
 	if err != nil {
 		return err
@@ -144,11 +144,11 @@ func (p *piped) Write(ctx context.Context, m jsonrpc.Message) error {
 }
 
 // request writes a request whose parameters are JSON, unless sent says that it is not to be sent any more.
-func (p *piped) request(ctx context.Context, id int64, method string, params []byte, sent *atomic.Bool) error {
+func (p *stdioConn) request(ctx context.Context, id int64, method string, params []byte, sent *atomic.Bool) error {
 	return p.line(ctx, fmt.Appendf(make([]byte, 0, len(params)+len(method)+64), `{"jsonrpc":"2.0","id":%d,"method":%q,"params":%s}`, id, method, params), sent)
 }
 
-func (p *piped) line(ctx context.Context, data []byte, sent *atomic.Bool) error {
+func (p *stdioConn) line(ctx context.Context, data []byte, sent *atomic.Bool) error {
 	select {
 	case p.writing <- struct{}{}:
 	case <-ctx.Done():
@@ -163,10 +163,10 @@ func (p *piped) line(ctx context.Context, data []byte, sent *atomic.Bool) error 
 }
 
 // Close closes both files, which ends what waits for them.
-func (p *piped) Close() error {
+func (p *stdioConn) Close() error {
 	p.closing.Do(func() { p.closed = errors.Join(p.in.Close(), p.out.Close()) })
 	return p.closed
 }
 
 // SessionID is empty: a pipe has none.
-func (*piped) SessionID() string { return "" }
+func (*stdioConn) SessionID() string { return "" }

@@ -24,7 +24,7 @@ func TestPipe(t *testing.T) {
 		lines := rapid.SliceOfN(rapid.SampledFrom(messages()), 0, 6).Draw(t, "lines")
 		text := strings.Join(lines, "") + rapid.SampledFrom([]string{"", "", "\n", " ", "{", "]", "x", strings.TrimSpace(messages()[0])}).Draw(t, "end")
 		chunks := rapid.Uint64().Draw(t, "chunks")
-		have, why := all(t, pipe{nowhere{}, inParts(text, chunks)})
+		have, why := all(t, stdioTransport{nowhere{}, inParts(text, chunks)})
 		var want []string
 		for line := range strings.Lines(text) {
 			some, err := all(t, &sdk.IOTransport{Reader: inParts(strings.TrimSpace(line)+"\n", 1), Writer: nowhere{}, MaxLineLength: maxMessage})
@@ -99,9 +99,9 @@ func TestPipeSkips(t *testing.T) {
 	message := strings.TrimSpace(messages()[0])
 	banners := []string{"hello\t{}", message + message, message + " x", `{"level":30,"msg":"ready"}`, "5", "\x1b[1mhi\xff"}
 	from := "\n" + strings.Join(banners, "\r\n") + "\n" + message + "\n" + banners[0]
-	c, err := pipe{nowhere{}, io.NopCloser(strings.NewReader(from))}.Connect(t.Context())
+	c, err := stdioTransport{nowhere{}, io.NopCloser(strings.NewReader(from))}.Connect(t.Context())
 	require.NoError(t, err)
-	p, ok := c.(*piped)
+	p, ok := c.(*stdioConn)
 	require.True(t, ok)
 	var told []string
 	p.skipped = func(line []byte) error {
@@ -124,7 +124,7 @@ func TestPipeGivesRoomBack(t *testing.T) {
 		return `{"jsonrpc":"2.0","id":7,"result":{"a":"` + strings.Repeat("x", size) + `"}}` + "\n"
 	}
 	text := large(8<<20) + strings.Repeat(large(2*mostKept)+large(1), 40)
-	texts, err := all(t, pipe{nowhere{}, io.NopCloser(strings.NewReader(text))})
+	texts, err := all(t, stdioTransport{nowhere{}, io.NopCloser(strings.NewReader(text))})
 	require.ErrorIs(t, err, io.EOF)
 	require.Len(t, texts, 81)
 }
@@ -133,7 +133,7 @@ func TestPipeGivesRoomBack(t *testing.T) {
 func TestPipeTooLong(t *testing.T) {
 	text := `{"jsonrpc":"2.0","id":7,"result":{}}` + "\n"
 	from := io.MultiReader(strings.NewReader(text), strings.NewReader(`{"jsonrpc":"2.0","method":"`), endless{})
-	c, err := pipe{nowhere{}, io.NopCloser(from)}.Connect(t.Context())
+	c, err := stdioTransport{nowhere{}, io.NopCloser(from)}.Connect(t.Context())
 	require.NoError(t, err)
 	_, err = c.Read(t.Context())
 	require.NoError(t, err)
@@ -153,7 +153,7 @@ func (endless) Read(to []byte) (int, error) {
 // TestPipeCloses: who waits for a message, or to write one, does so no longer than the connection stands.
 func TestPipeCloses(t *testing.T) {
 	in, out := pipes(t)
-	c, err := pipe{in, out}.Connect(t.Context())
+	c, err := stdioTransport{in, out}.Connect(t.Context())
 	require.NoError(t, err)
 	ended := make(chan error, 3)
 	go func() {
@@ -164,7 +164,7 @@ func TestPipeCloses(t *testing.T) {
 	for range 2 {
 		go func() { ended <- c.Write(context.Background(), m) }()
 	}
-	pipe, ok := c.(*piped)
+	pipe, ok := c.(*stdioConn)
 	require.True(t, ok)
 	busy := pipe.writing
 	for len(busy) == 0 {

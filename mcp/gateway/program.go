@@ -17,15 +17,15 @@ import (
 	"github.com/remit-dev/remit/internal/canon"
 )
 
-// program is a server that runs on this machine.
-type program interface {
+// serverProcess is a server that runs on this machine.
+type serverProcess interface {
 	pipes() (in io.WriteCloser, out io.ReadCloser, complaints io.Reader)
 	// end makes it go, and returns when it is gone. What it wrote last may still be read.
 	end()
 }
 
-// plain is a server that runs as whoever runs remit.
-type plain struct {
+// localProcess is a server that runs as whoever runs remit.
+type localProcess struct {
 	cmd  *exec.Cmd
 	in   io.WriteCloser
 	out  *os.File
@@ -54,10 +54,10 @@ func environment(s Server, env func(string) (string, bool)) []string {
 }
 
 // start starts a server by its command.
-func start(s Server, env func(string) (string, bool)) (_ *plain, err error) {
+func start(s Server, env func(string) (string, bool)) (_ *localProcess, err error) {
 	cmd := exec.Command(s.Command, s.Args...)
 	cmd.Env, cmd.Dir = environment(s, env), s.Dir
-	apart(cmd)
+	newProcessGroup(cmd)
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		return nil, err
@@ -80,7 +80,7 @@ func start(s Server, env func(string) (string, bool)) (_ *plain, err error) {
 		_, _ = mine[0].Close(), mine[1].Close()
 		return nil, err
 	}
-	p := &plain{cmd: cmd, in: in, out: mine[0], err: mine[1], gone: make(chan struct{})}
+	p := &localProcess{cmd: cmd, in: in, out: mine[0], err: mine[1], gone: make(chan struct{})}
 	go func() {
 		_ = cmd.Wait()
 		close(p.gone)
@@ -88,13 +88,13 @@ func start(s Server, env func(string) (string, bool)) (_ *plain, err error) {
 	return p, nil
 }
 
-func (p *plain) pipes() (io.WriteCloser, io.ReadCloser, io.Reader) { return p.in, p.out, p.err }
+func (p *localProcess) pipes() (io.WriteCloser, io.ReadCloser, io.Reader) { return p.in, p.out, p.err }
 
 // patience is how long a server has to go by itself once nobody speaks to it any more.
 const patience = 2 * time.Second
 
 // end closes its input, which asks it to go, and ends it with all that it started where it does not.
-func (p *plain) end() {
+func (p *localProcess) end() {
 	_ = p.in.Close()
 	for _, harsher := range []func(*exec.Cmd){terminate, kill} {
 		select {
@@ -109,18 +109,18 @@ func (p *plain) end() {
 	_ = p.out.Close()
 }
 
-// complaints is what a server writes to its standard error: handed to a log line by line, and the last of it kept for
+// stderrLog is what a server writes to its standard error: handed to a log line by line, and the last of it kept for
 // whoever has to say why the server went.
-type complaints struct {
+type stderrLog struct {
 	mu    sync.Mutex // never held across a wait
 	last  []byte
 	ended chan struct{} // closed when there will be no more
 }
 
-func newComplaints() *complaints { return &complaints{ended: make(chan struct{})} }
+func newComplaints() *stderrLog { return &stderrLog{ended: make(chan struct{})} }
 
 // await waits until what a server that has gone wrote last was read. What it started may still have its file open.
-func (c *complaints) await() {
+func (c *stderrLog) await() {
 	late := time.NewTimer(time.Second)
 	defer late.Stop()
 	select {
@@ -135,7 +135,7 @@ const (
 	maxLast  = 1 << 10
 )
 
-func (c *complaints) follow(from io.Reader, log *slog.Logger, server string) {
+func (c *stderrLog) follow(from io.Reader, log *slog.Logger, server string) {
 	defer close(c.ended)
 	r := bufio.NewReaderSize(from, maxLine)
 	for n := 0; ; n++ {
@@ -160,7 +160,7 @@ const (
 )
 
 // noise logs what a server writes to its standard output beside messages, such as a banner: a bounded number of lines, each cut.
-func (u *upstream) noise(s *session) func(line []byte) {
+func (u *upstream) noise(s *upstreamConn) func(line []byte) {
 	n := 0
 	return func(line []byte) {
 		s.said.keep(line)
@@ -175,7 +175,7 @@ func (u *upstream) noise(s *session) func(line []byte) {
 	}
 }
 
-func (c *complaints) keep(line []byte) {
+func (c *stderrLog) keep(line []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.last = append(c.last, line...)
@@ -184,7 +184,7 @@ func (c *complaints) keep(line []byte) {
 	}
 }
 
-func (c *complaints) words() string {
+func (c *stderrLog) tail() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return clean(c.last)

@@ -31,9 +31,9 @@ const notAsked = "denied"
 
 // needs are what the tools of a server need so that it may ask. What is asked then is decided when it is.
 func (u *upstream) needs() (all []perm.ResourceAccess) {
-	for _, a := range []Ask{Elicitation, Sampling, Roots} {
+	for _, a := range []ClientFeature{Elicitation, Sampling, Roots} {
 		if u.may(a) {
-			all = append(all, perm.Access(perm.Inquire, "mcp://"+u.cfg.Name+"/"+string(a)+"/*"))
+			all = append(all, perm.Access(perm.AskClient, "mcp://"+u.cfg.Name+"/"+string(a)+"/*"))
 		}
 	}
 	return all
@@ -60,7 +60,7 @@ type deniedError struct {
 func (e *deniedError) Error() string { return fmt.Sprintf("nobody is asked for %s: %v", e.what, e.why) }
 
 // elicitation is what a person is asked, if the client can ask it and may.
-func (u *upstream) elicitation(ctx context.Context, f *flight, p *sdk.ElicitParams) (*sdk.ElicitParams, error) {
+func (u *upstream) elicitation(ctx context.Context, f *inFlightCall, p *sdk.ElicitParams) (*sdk.ElicitParams, error) {
 	mode := p.Mode
 	if mode == "" && p.URL == "" {
 		mode = modeForm
@@ -86,7 +86,7 @@ func (u *upstream) elicitation(ctx context.Context, f *flight, p *sdk.ElicitPara
 }
 
 // sampling is what a model is asked, if the client can ask it and may.
-func (u *upstream) sampling(ctx context.Context, f *flight, p *sdk.CreateMessageWithToolsParams) (*sdk.CreateMessageWithToolsParams, error) {
+func (u *upstream) sampling(ctx context.Context, f *inFlightCall, p *sdk.CreateMessageWithToolsParams) (*sdk.CreateMessageWithToolsParams, error) {
 	how := "text"
 	if len(p.Tools) > 0 {
 		how = "tools"
@@ -104,7 +104,7 @@ func (u *upstream) sampling(ctx context.Context, f *flight, p *sdk.CreateMessage
 }
 
 // decide asks the policy; that it refused is on the journal too.
-func (u *upstream) decide(ctx context.Context, f *flight, method string, a Ask, how string) error {
+func (u *upstream) decide(ctx context.Context, f *inFlightCall, method string, a ClientFeature, how string) error {
 	if len(f.said) >= mostAsked { // each is on the journal
 		return errMany
 	}
@@ -114,13 +114,13 @@ func (u *upstream) decide(ctx context.Context, f *flight, method string, a Ask, 
 	case f.permit == nil:
 		err = errors.New("nobody decides here what a server may ask")
 	default:
-		err = f.permit(ctx, perm.Access(perm.Inquire, r.String()))
+		err = f.permit(ctx, perm.Access(perm.AskClient, r.String()))
 	}
 	if err == nil {
 		return nil
 	}
 	u.g.log.Warn("what a server asks its client is asked of nobody", "server", u.cfg.Name, "what", string(a)+"/"+how, "why", err)
-	f.said = append(f.said, question{Method: method, Answer: notAsked})
+	f.said = append(f.said, clientRequestRecord{Method: method, Answer: notAsked})
 	return errors.Join(&deniedError{what: string(a), why: err}, f.note(ctx, f.said))
 }
 
@@ -157,9 +157,9 @@ func loopback(host string) bool {
 }
 
 // required is the error of a call that a person has to open a page for first: its pages are questions like any other.
-func (u *upstream) required(ctx context.Context, f *flight, e *jsonrpc.Error) error {
+func (u *upstream) required(ctx context.Context, f *inFlightCall, e *jsonrpc.Error) error {
 	if e.Code != sdk.CodeURLElicitationRequired {
-		return &refusedError{u.cfg.Name, e}
+		return &upstreamError{u.cfg.Name, e}
 	}
 	var data struct {
 		Elicitations []*sdk.ElicitParams `json:"elicitations"`
@@ -177,7 +177,7 @@ func (u *upstream) required(ctx context.Context, f *flight, e *jsonrpc.Error) er
 		if err != nil {
 			return fmt.Errorf("server %s wants a page to be opened first, which nobody is asked for: %w", u.cfg.Name, err)
 		}
-		f.said = append(f.said, question{Method: methodElicit})
+		f.said = append(f.said, clientRequestRecord{Method: methodElicit})
 	}
 	if err := f.note(ctx, f.said); err != nil {
 		return fmt.Errorf("what is asked cannot be recorded: %w", err)
@@ -186,5 +186,5 @@ func (u *upstream) required(ctx context.Context, f *flight, e *jsonrpc.Error) er
 	if err != nil {
 		return err
 	}
-	return &refusedError{u.cfg.Name, &jsonrpc.Error{Code: e.Code, Message: canon.Printable(e.Message, 4<<10), Data: raw}}
+	return &upstreamError{u.cfg.Name, &jsonrpc.Error{Code: e.Code, Message: canon.Printable(e.Message, 4<<10), Data: raw}}
 }

@@ -24,7 +24,7 @@ type inquiries struct {
 }
 
 func (q *inquiries) Decide(_ context.Context, r perm.Request) (perm.Decision, error) {
-	if r.Access.Action != perm.Inquire {
+	if r.Access.Action != perm.AskClient {
 		return perm.NewDecision(perm.Allow, perm.Details{}), nil
 	}
 	q.mu.Lock()

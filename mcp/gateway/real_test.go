@@ -218,7 +218,7 @@ func TestRealServersAreAsTheyWere(t *testing.T) {
 				if way == "boxed" {
 					known = `{"s": {"sandbox": {"roots": ["workspace"], "readable": [` + fmt.Sprintf("%q", filepath.Dir(modules)) + `]}, "tools": {}}}`
 				}
-				h.open(map[string]string{"s": entry}, known, func(o *gateway.Options) { o.Loose = true })
+				h.open(map[string]string{"s": entry}, known, func(o *gateway.Options) { o.SkipInputValidation = true })
 				there := h.through()
 				mirrored := there.toolsOf()
 				for name, raw := range lists {
@@ -411,7 +411,7 @@ func TestRealServersAreUndone(t *testing.T) {
 			at := func(name string) string { return filepath.Join(h.dir, name) }
 			s := h.session()
 			id, err := s.Update(t.Context(), func(tx *agent.Txn) error {
-				for _, c := range []agent.Ask{
+				for _, c := range []agent.BatchCall{
 					{Tool: "files__write_file", Input: tool.Args{"path": at("new.txt"), "content": "new"}},
 					{Tool: "memory__create_entities", Input: tool.Args{"entities": []any{map[string]any{"name": "y", "entityType": "t", "observations": []any{}}}}},
 					{Tool: "file_write", Input: tool.Args{"path": "own.txt", "content": "own"}},

@@ -14,9 +14,9 @@ const (
 	mostReports    = 1000            // of one call that are not told yet; the oldest is dropped for one more
 )
 
-// reports is what a server reports of how far one call is. The client of the call is told by whoever waits for its answer: one that is
+// progressRelay is what a server reports of how far one call is. The client of the call is told by whoever waits for its answer: one that is
 // slow holds up nobody else, and what came before the answer is told before it.
-type reports struct {
+type progressRelay struct {
 	to   func(done, total float64, message string)
 	past bool // they do not come by way of the SDK, which would tell them when it comes to it, and maybe behind the answer
 
@@ -27,7 +27,7 @@ type reports struct {
 }
 
 // add takes a report. It waits for nobody.
-func (r *reports) add(p *sdk.ProgressNotificationParams, size int) {
+func (r *progressRelay) add(p *sdk.ProgressNotificationParams, size int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.bytes+size > mostHeardBytes {
@@ -44,7 +44,7 @@ func (r *reports) add(p *sdk.ProgressNotificationParams, size int) {
 }
 
 // come tells when something waits. Of no reports nothing ever does.
-func (r *reports) come() <-chan struct{} {
+func (r *progressRelay) come() <-chan struct{} {
 	if r == nil {
 		return nil
 	}
@@ -52,7 +52,7 @@ func (r *reports) come() <-chan struct{} {
 }
 
 // tell tells what waits.
-func (r *reports) tell() {
+func (r *progressRelay) tell() {
 	if r == nil {
 		return
 	}
@@ -66,7 +66,7 @@ func (r *reports) tell() {
 }
 
 // follow tells what comes until its end is called, which tells the rest.
-func (r *reports) follow() (end func()) {
+func (r *progressRelay) follow() (end func()) {
 	if r == nil || !r.past {
 		return func() {}
 	}
@@ -90,11 +90,11 @@ func (r *reports) follow() (end func()) {
 }
 
 // reporting has what is reported of a call until it ends.
-func (s *session) reporting(about callFacts) (r *reports, end func()) {
+func (s *upstreamConn) reporting(about callFacts) (r *progressRelay, end func()) {
 	if about.report == nil {
 		return nil, func() {}
 	}
-	r = &reports{to: about.report, past: s.tap != nil, some: make(chan struct{}, 1)}
+	r = &progressRelay{to: about.report, past: s.tap != nil, some: make(chan struct{}, 1)}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.progress[about.id] = r
@@ -106,7 +106,7 @@ func (s *session) reporting(about callFacts) (r *reports, end func()) {
 }
 
 // reports are those that a report belongs to; nil: it is of no call that anybody waits for.
-func (s *session) reports(p *sdk.ProgressNotificationParams) *reports {
+func (s *upstreamConn) reports(p *sdk.ProgressNotificationParams) *progressRelay {
 	token, ok := p.ProgressToken.(string)
 	if !ok {
 		return nil
@@ -117,14 +117,14 @@ func (s *session) reports(p *sdk.ProgressNotificationParams) *reports {
 }
 
 // report takes what came by way of the SDK.
-func (s *session) report(p *sdk.ProgressNotificationParams) {
+func (s *upstreamConn) report(p *sdk.ProgressNotificationParams) {
 	if r := s.reports(p); r != nil {
 		r.to(p.Progress, p.Total, p.Message)
 	}
 }
 
-// heardReport takes a message if it is a report.
-func (s *session) heardReport(m *jsonrpc.Request) bool {
+// handleProgress takes a message if it is a report.
+func (s *upstreamConn) handleProgress(m *jsonrpc.Request) bool {
 	if m.Method != methodProgress || m.IsCall() {
 		return false
 	}

@@ -20,7 +20,7 @@ func (u *upstream) reserve() (tool.Tool, error) {
 	server := u.cfg.Name
 	spec := tool.Spec{
 		Name: readerName(server, "server"), Description: "The tools of the server " + server + ", whichever they are.", Tags: []string{"mcp", "untrusted"},
-		Input: json.RawMessage(`{"type":"object"}`), EffectClass: effect.Pivot, Execute: uncalled, Withheld: "it stands for all tools of the server " + server,
+		Input: json.RawMessage(`{"type":"object"}`), EffectClass: effect.Pivot, Execute: uncalled, DisabledReason: "it stands for all tools of the server " + server,
 		Provenance: provenance.Source{Kind: provenance.MCP, Name: server, Version: string(canon.Sum("remit/mcp-server/v1", []byte(server)))},
 		Needs:      append(u.needs(), perm.Access(perm.Call, "tool://"+toolsNamed(server))),
 	}
@@ -40,9 +40,9 @@ func (u *upstream) reserve() (tool.Tool, error) {
 		entries = append(entries, u.cfg.Tools[name])
 	}
 	for _, e := range entries {
-		_ = mirrored{u: u, entry: e}.needs(&spec) // the tool whose entry does not fit is left out
+		_ = mirroredTool{u: u, entry: e}.needs(&spec) // the tool whose entry does not fit is left out
 	}
-	spec.Access, spec.Revert, spec.Verify = nil, nil, nil
+	spec.AccessFor, spec.Revert, spec.Verify = nil, nil, nil
 	return tool.FromSpec(spec)
 }
 

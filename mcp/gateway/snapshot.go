@@ -28,7 +28,7 @@ func rootOf(pattern string) string {
 
 // snapshots are the accesses that keeping a call's files takes. Which of the names in a folder a call is going to change nobody
 // knows before; the folder itself, where an argument names it, is asked for.
-func (m mirrored) snapshots() (all []perm.ResourceAccess) {
+func (m mirroredTool) snapshots() (all []perm.ResourceAccess) {
 	if m.entry.Class == effect.Pure {
 		return nil // it may change nothing; what it changes all the same is told
 	}
@@ -60,7 +60,7 @@ func (s Server) keepsFolders() (roots []string) {
 
 // folders are those that are kept before one call. Where an argument is left out that names one, the server has a folder of its
 // own for that, and all of the root is kept.
-func (m mirrored) folders(in json.RawMessage) (all []process.Tree, err error) {
+func (m mirroredTool) folders(in json.RawMessage) (all []process.Folder, err error) {
 	v, err := canon.Parse(in, canon.DefaultLimits())
 	if err != nil {
 		return nil, err
@@ -88,27 +88,27 @@ func (m mirrored) folders(in json.RawMessage) (all []process.Tree, err error) {
 			if err != nil {
 				return nil, err
 			}
-			all = append(all, process.Tree{Root: r.Root(), Folder: r.Path()})
+			all = append(all, process.Folder{Root: r.Root(), Folder: r.Path()})
 		}
 	}
 	return outermost(all), nil
 }
 
 // outermost leaves out what lies in another one.
-func outermost(all []process.Tree) []process.Tree {
-	slices.SortFunc(all, func(a, b process.Tree) int {
+func outermost(all []process.Folder) []process.Folder {
+	slices.SortFunc(all, func(a, b process.Folder) int {
 		return cmp.Or(cmp.Compare(a.Root, b.Root), cmp.Compare(a.Folder, b.Folder))
 	})
-	return slices.DeleteFunc(slices.Compact(slices.Clone(all)), func(t process.Tree) bool {
-		return slices.ContainsFunc(all, func(o process.Tree) bool {
+	return slices.DeleteFunc(slices.Compact(slices.Clone(all)), func(t process.Folder) bool {
+		return slices.ContainsFunc(all, func(o process.Folder) bool {
 			return o != t && o.Root == t.Root && (o.Folder == "" || strings.HasPrefix(t.Folder, o.Folder+"/"))
 		})
 	})
 }
 
-// hold keeps what the folders of a call hold, and has their roots for it alone: also where only other tools of the server have
+// snapshotFolders keeps what the folders of a call hold, and has their roots for it alone: also where only other tools of the server have
 // folders kept, since what this one does there would be taken for theirs.
-func (m mirrored) hold(ctx context.Context, tc ctxperm.ToolContext, in json.RawMessage) (*process.Kept, error) {
+func (m mirroredTool) snapshotFolders(ctx context.Context, tc ctxperm.ToolContext, in json.RawMessage) (*process.FolderSnapshot, error) {
 	if m.entry.Class == effect.Pure && !m.entry.Observed {
 		return nil, nil
 	}
@@ -120,7 +120,7 @@ func (m mirrored) hold(ctx context.Context, tc ctxperm.ToolContext, in json.RawM
 	if err != nil {
 		return nil, err
 	}
-	k, err := ctxperm.DriverOf[*process.Keep](ctx, tc)
+	k, err := ctxperm.DriverOf[*process.Snapshotter](ctx, tc)
 	if err != nil {
 		return nil, fmt.Errorf("what folders hold cannot be kept: give the runtime a process.Keep (agent.Driver): %w", err)
 	}
@@ -138,7 +138,7 @@ func (e Entry) observes() (roots []string) {
 
 // strays tells what a call changed that its tool says it only reads. The changes stay, and a person can take them back: somebody else
 // may have made them meanwhile.
-func (m mirrored) strays(h *process.Kept) {
+func (m mirroredTool) strays(h *process.FolderSnapshot) {
 	if changed := h.Changed(); m.entry.Class == effect.Pure && len(changed) > 0 {
 		m.u.g.log.Warn("files were changed during a call of a tool that says that it only reads", "server", m.u.cfg.Name, "tool", m.def.name, "files", strings.Join(changed, " "))
 	}
@@ -146,15 +146,15 @@ func (m mirrored) strays(h *process.Kept) {
 
 // concluded reports whether a server has ended a call, whatever it answered.
 func concluded(err error) bool {
-	var refused *refusedError
+	var refused *upstreamError
 	return err == nil || errors.As(err, &refused)
 }
 
-// kept are the files of one call as they were before it.
-type kept []*files.Expected
+// observedFiles are the files of one call as they were before it.
+type observedFiles []*files.ObservedFiles
 
-// keep records what the files of a call hold, before the server gets to change them.
-func (m mirrored) keep(ctx context.Context, tc ctxperm.ToolContext, in json.RawMessage) (kept, error) {
+// snapshotFiles records what the files of a call hold, before the server gets to change them.
+func (m mirroredTool) snapshotFiles(ctx context.Context, tc ctxperm.ToolContext, in json.RawMessage) (observedFiles, error) {
 	if len(m.entry.Snapshot) == 0 {
 		return nil, nil
 	}
@@ -187,13 +187,13 @@ func (m mirrored) keep(ctx context.Context, tc ctxperm.ToolContext, in json.RawM
 			paths[r.Root()] = append(paths[r.Root()], r.Path())
 		}
 	}
-	var out kept
+	var out observedFiles
 	for _, root := range roots {
 		f, err := files.Open(tc, root)
 		if err != nil {
 			return nil, err
 		}
-		e, err := f.Expect(ctx, paths[root]...)
+		e, err := f.Observe(ctx, paths[root]...)
 		if err != nil {
 			return nil, err
 		}
@@ -203,9 +203,9 @@ func (m mirrored) keep(ctx context.Context, tc ctxperm.ToolContext, in json.RawM
 }
 
 // landed notes what the server left there.
-func (k kept) landed(ctx context.Context) (err error) {
+func (k observedFiles) landed(ctx context.Context) (err error) {
 	for _, e := range k {
-		err = errors.Join(err, e.Landed(context.WithoutCancel(ctx)))
+		err = errors.Join(err, e.RecordVersions(context.WithoutCancel(ctx)))
 	}
 	return err
 }

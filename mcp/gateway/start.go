@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Start starts all servers, and returns at once. Each server has Options.Start of its own: one that hangs delays no other.
-// Until a server has answered, the gateway has what is pinned of it. Options.Changed and Options.Offered tell what is known
+// Start starts all servers, and returns at once. Each server has Options.StartTimeout of its own: one that hangs delays no other.
+// Until a server has answered, the gateway has what is pinned of it. Options.OnToolsChanged and Options.OnCatalogChanged tell what is known
 // later. The gateway starts a server again that could not be started. Start may be called once.
 func (g *Gateway) Start() {
 	g.met.Store(g.now().Add(g.opts.Meet).UnixNano())
@@ -116,12 +116,12 @@ func (u *upstream) missing() bool {
 type attempt struct {
 	begun time.Time
 	over  chan struct{} // closed when it has ended
-	s     *session      // written before
+	s     *upstreamConn // written before
 	err   error
 }
 
 // session returns the connection, which it makes where there is none.
-func (u *upstream) session(ctx context.Context) (*session, error) {
+func (u *upstream) session(ctx context.Context) (*upstreamConn, error) {
 	if s := u.current(); s != nil {
 		return s, nil
 	}
@@ -133,10 +133,10 @@ func (u *upstream) session(ctx context.Context) (*session, error) {
 		return t.s, t.err
 	}
 	if cause := context.Cause(u.g.life); cause != nil { // Close waits for this call
-		return nil, &downError{server: u.cfg.Name, err: cause}
+		return nil, &unavailableError{server: u.cfg.Name, err: cause}
 	}
 	waited := u.g.now().Sub(t.begun).Round(100 * time.Millisecond)
-	return nil, &downError{server: u.cfg.Name, err: fmt.Errorf("it was started %s ago and has not answered: %w", waited, context.Cause(ctx))}
+	return nil, &unavailableError{server: u.cfg.Name, err: fmt.Errorf("it was started %s ago and has not answered: %w", waited, context.Cause(ctx))}
 }
 
 // mostSooner is how long before its end a call gives up to wait for a server, at most.
@@ -171,7 +171,7 @@ func (t *attempt) wait(ctx, life context.Context) bool {
 // begins returns the attempt that is under way, or begins one. Its error says that the server rests.
 func (u *upstream) begins() (*attempt, error) {
 	if err := u.g.closed(); err != nil {
-		return nil, &downError{server: u.cfg.Name, err: err}
+		return nil, &unavailableError{server: u.cfg.Name, err: err}
 	}
 	u.mu.Lock()
 	t, rest, why := u.trying, u.rest.Sub(u.g.now()), u.why
@@ -180,7 +180,7 @@ func (u *upstream) begins() (*attempt, error) {
 		return t, nil
 	}
 	if rest > 0 && !u.renewed(why) {
-		return nil, &downError{server: u.cfg.Name, err: why, rest: rest}
+		return nil, &unavailableError{server: u.cfg.Name, err: why, rest: rest}
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -197,8 +197,8 @@ func (u *upstream) try(t *attempt) {
 	defer func() { <-u.gate }()
 	if t.s = u.current(); t.s == nil {
 		if t.s, t.err = u.connect(u.g.life); t.err != nil {
-			u.failed(t.err)
-			t.err = &downError{server: u.cfg.Name, err: t.err}
+			u.startBackoff(t.err)
+			t.err = &unavailableError{server: u.cfg.Name, err: t.err}
 		}
 	}
 	u.mu.Lock()

@@ -16,20 +16,20 @@ import (
 const startTools = `{"good": {"tools": {"get": {"effectClass": "pure"}}}, "late": {"tools": {"x": {"effectClass": "pivot", "timeout": "1s"}}}}`
 
 // patient gives servers all the time there is.
-func patient(o *gateway.Options) { o.Start, o.Meet = time.Hour, time.Hour }
+func patient(o *gateway.Options) { o.StartTimeout, o.Meet = time.Hour, time.Hour }
 
 // hanging is an entry of a server that reads and never answers.
 func (h *house) hanging() string { return h.scripted("initialize SILENCE") }
 
 // state is how a server is.
-func (h *house) stateOf(server string) gateway.State {
-	for _, s := range h.gateway.States() {
+func (h *house) stateOf(server string) gateway.ServerStatus {
+	for _, s := range h.gateway.ServerStatuses() {
 		if s.Server == server {
 			return s
 		}
 	}
 	h.t.Fatal("there is no server " + server)
-	return gateway.State{}
+	return gateway.ServerStatus{}
 }
 
 // TestOneServerThatHangs: the others are there, and what is pinned of it is listed, while it hangs. A call of it waits for as long as the
@@ -43,7 +43,7 @@ func TestOneServerThatHangs(t *testing.T) {
 	h.config = strings.Replace(h.config, h.configOf("late"), h.hanging(), 1)
 	h.behind = true
 	told := make(chan struct{}, 16)
-	h.begin(patient, func(o *gateway.Options) { o.Changed = func([]tool.Tool) { told <- struct{}{} } })
+	h.begin(patient, func(o *gateway.Options) { o.OnToolsChanged = func([]tool.Tool) { told <- struct{}{} } })
 	require.Contains(t, h.names(), "good__get")
 	require.Contains(t, h.names(), "late__x", "what was accepted of it")
 	early := h.session()
@@ -53,7 +53,7 @@ func TestOneServerThatHangs(t *testing.T) {
 	require.NoError(t, err)
 	out, err := tx.Invoke(t.Context(), "good__get", tool.Args{"key": "a"})
 	require.NoError(t, err, out.Text)
-	require.Equal(t, gateway.State{Server: "late"}, h.stateOf("late"), "it hangs, and nobody has given it up")
+	require.Equal(t, gateway.ServerStatus{Server: "late"}, h.stateOf("late"), "it hangs, and nobody has given it up")
 
 	for out = h.call("late__x", tool.Args{}); out.Status == tool.StatusUnknown; { // the machine was so slow
 		out = h.call("late__x", tool.Args{})
@@ -61,7 +61,7 @@ func TestOneServerThatHangs(t *testing.T) {
 	require.Equal(t, tool.StatusFailed, out.Status, out.Text)
 	require.Contains(t, out.Error.Why, "server late cannot be reached: it was started")
 	require.Contains(t, out.Error.Why, "and has not answered")
-	require.Equal(t, gateway.State{Server: "late"}, h.stateOf("late"), "a call that gives up does not end its start")
+	require.Equal(t, gateway.ServerStatus{Server: "late"}, h.stateOf("late"), "a call that gives up does not end its start")
 	require.Empty(t, told, "nothing is known that was not")
 }
 
@@ -81,8 +81,8 @@ func TestFirstStart(t *testing.T) {
 	h.behind = true
 	told := make(chan struct{}, 16)
 	h.open(map[string]string{"good": h.server("store", nil), "late": h.hanging()}, startTools, patient, func(o *gateway.Options) {
-		set := o.Changed
-		o.Changed = func(tools []tool.Tool) {
+		set := o.OnToolsChanged
+		o.OnToolsChanged = func(tools []tool.Tool) {
 			set(tools)
 			told <- struct{}{}
 		}
@@ -92,7 +92,7 @@ func TestFirstStart(t *testing.T) {
 	h.gateway.Start()
 	require.NoError(t, h.gateway.AwaitTool(t.Context(), "good__get"))
 	<-told
-	_, known := h.gateway.Called("good__get")
+	_, known := h.gateway.UpstreamTool("good__get")
 	require.True(t, known)
 	tx, err := early.Begin(t.Context())
 	require.NoError(t, err)
@@ -116,18 +116,18 @@ func TestToolsComeFirst(t *testing.T) {
 	h.behind = true
 	telling, told := make(chan struct{}), make(chan struct{})
 	h.open(map[string]string{"new": h.scripted(oneTool)}, `{"new": {"tools": {"x": {"effectClass": "pure"}}}}`, patient, func(o *gateway.Options) {
-		o.Changed = func([]tool.Tool) {
+		o.OnToolsChanged = func([]tool.Tool) {
 			close(telling)
 			<-told
 		}
 	})
 	h.gateway.Start()
 	<-telling
-	up := h.stateOf("new").Up
+	up := h.stateOf("new").Connected
 	close(told)
 	require.False(t, up)
 	h.gateway.Await(t.Context())
-	require.True(t, h.stateOf("new").Up)
+	require.True(t, h.stateOf("new").Connected)
 }
 
 // TestAwaitNew: a list waits for servers that nothing was known of, no longer than it may, and for no others.
@@ -146,14 +146,14 @@ func TestAwaitNew(t *testing.T) {
 	h.begin(patient)
 	h.gateway.Start()
 	h.gateway.AwaitNew(t.Context())
-	require.Equal(t, gateway.State{Server: "good"}, h.stateOf("good"), "it was not waited for")
+	require.Equal(t, gateway.ServerStatus{Server: "good"}, h.stateOf("good"), "it was not waited for")
 	require.NoError(t, h.gateway.Close())
 
 	h.state = t.TempDir()
-	h.begin(func(o *gateway.Options) { o.Start, o.Meet = time.Hour, time.Nanosecond })
+	h.begin(func(o *gateway.Options) { o.StartTimeout, o.Meet = time.Hour, time.Nanosecond })
 	h.gateway.Start()
 	h.gateway.AwaitNew(t.Context())
-	require.Equal(t, gateway.State{Server: "good"}, h.stateOf("good"), "the time was over")
+	require.Equal(t, gateway.ServerStatus{Server: "good"}, h.stateOf("good"), "the time was over")
 }
 
 // TestReserveIsNoTool: what has sessions hold what later tools need is seen by none, and called by none; what a session may hold is what

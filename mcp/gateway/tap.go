@@ -12,22 +12,22 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// tapping is a transport on which all messages come one after the other, each of which is seen.
-type tapping struct {
+// interceptTransport is a transport on which all messages come one after the other, each of which is seen.
+type interceptTransport struct {
 	sdk.Transport
-	s     *session
+	s     *upstreamConn
 	noise func(line []byte) // told of lines of a pipe that are no messages
 }
 
 // Connect connects.
-func (t tapping) Connect(ctx context.Context) (sdk.Connection, error) {
+func (t interceptTransport) Connect(ctx context.Context) (sdk.Connection, error) {
 	conn, err := t.Transport.Connect(ctx)
 	if err != nil {
 		return nil, err
 	}
 	t.s.apart = true
-	tap := &tapped{Connection: conn, s: t.s, flights: &t.s.flights, over: make(chan struct{}), waiting: map[any]*catch{}, owed: owed{sizes: map[any]int{}}}
-	if tap.pipe, _ = conn.(*piped); tap.pipe != nil {
+	tap := &interceptConn{Connection: conn, s: t.s, flights: &t.s.flights, over: make(chan struct{}), waiting: map[any]*responseSlot{}, owed: pendingServerRequests{sizes: map[any]int{}}}
+	if tap.pipe, _ = conn.(*stdioConn); tap.pipe != nil {
 		t.s.tap = tap
 		tap.pipe.skipped = func(line []byte) error {
 			t.noise(line)
@@ -37,20 +37,20 @@ func (t tapping) Connect(ctx context.Context) (sdk.Connection, error) {
 	return tap, nil
 }
 
-// tapped sees each message of a connection.
-type tapped struct {
+// interceptConn sees each message of a connection.
+type interceptConn struct {
 	sdk.Connection
 
-	s       *session
-	pipe    *piped // nil: it is no pipe, and all goes through the SDK
-	flights *flights
-	over    chan struct{} // closed when nothing is read any more
-	why     error         // why not; written before
-	idle    idling        // only the one reader counts
+	s       *upstreamConn
+	pipe    *stdioConn // nil: it is no pipe, and all goes through the SDK
+	flights *inFlightCalls
+	over    chan struct{}      // closed when nothing is read any more
+	why     error              // why not; written before
+	idle    idleMessageCounter // only the one reader counts
 
 	mu      sync.Mutex // never held across a wait
-	waiting map[any]*catch
-	owed    owed
+	waiting map[any]*responseSlot
+	owed    pendingServerRequests
 	asked   int64 // requests of its own
 }
 
@@ -63,7 +63,7 @@ const firstOwn = 1 << 30
 
 // request sends a request past the SDK, whose types would read an answer that nobody looks at, and waits until c has the answer.
 // With another error than the context's the connection has ended.
-func (t *tapped) request(ctx context.Context, c *catch, method string, params []byte) error {
+func (t *interceptConn) request(ctx context.Context, c *responseSlot, method string, params []byte) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -106,7 +106,7 @@ func (t *tapped) request(ctx context.Context, c *catch, method string, params []
 }
 
 // cancel tells the server that nobody waits for an answer any more, if it listens.
-func (t *tapped) cancel(id int64, why error) {
+func (t *interceptConn) cancel(id int64, why error) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	params := fmt.Appendf(nil, `{"requestId":%d,"reason":%q}`, id, why)
@@ -114,9 +114,9 @@ func (t *tapped) cancel(id int64, why error) {
 }
 
 // Write remembers who waits for the answer.
-func (t *tapped) Write(ctx context.Context, m jsonrpc.Message) error {
+func (t *interceptConn) Write(ctx context.Context, m jsonrpc.Message) error {
 	if req, ok := m.(*jsonrpc.Request); ok && req.IsCall() {
-		if c := catchOf(ctx); c != nil {
+		if c := responseSlotOf(ctx); c != nil {
 			t.mu.Lock()
 			t.waiting[req.ID.Raw()] = c
 			t.mu.Unlock()
@@ -133,7 +133,7 @@ func (t *tapped) Write(ctx context.Context, m jsonrpc.Message) error {
 }
 
 // Read leaves results with who waits for them, and hands on what is for the SDK.
-func (t *tapped) Read(ctx context.Context) (jsonrpc.Message, error) {
+func (t *interceptConn) Read(ctx context.Context) (jsonrpc.Message, error) {
 	for {
 		m, err := t.read(ctx)
 		if err != nil {
@@ -147,14 +147,14 @@ func (t *tapped) Read(ctx context.Context) (jsonrpc.Message, error) {
 }
 
 // read looks at the next message; nil: it is not for the SDK.
-func (t *tapped) read(ctx context.Context) (jsonrpc.Message, error) {
+func (t *interceptConn) read(ctx context.Context) (jsonrpc.Message, error) {
 	m, err := t.Connection.Read(ctx)
 	if err != nil {
 		return nil, err
 	}
 	resp, ok := m.(*jsonrpc.Response)
 	if !ok {
-		return t.hear(m)
+		return t.handleMessage(m)
 	}
 	t.idle.n = 0
 	c := t.forget(resp.ID.Raw())
@@ -168,7 +168,7 @@ func (t *tapped) read(ctx context.Context) (jsonrpc.Message, error) {
 		c.leave(resp.Result)
 	}
 	if c.of != nil { // what comes next is asked for another one
-		t.flights.landed(c.of)
+		t.flights.remove(c.of)
 	}
 	if c.come == nil {
 		return m, nil
@@ -177,8 +177,8 @@ func (t *tapped) read(ctx context.Context) (jsonrpc.Message, error) {
 	return nil, nil
 }
 
-// hear looks at a message that is no answer, and returns what of it is for the SDK.
-func (t *tapped) hear(m jsonrpc.Message) (jsonrpc.Message, error) {
+// handleMessage looks at a message that is no answer, and returns what of it is for the SDK.
+func (t *interceptConn) handleMessage(m jsonrpc.Message) (jsonrpc.Message, error) {
 	if err := t.idle.more(time.Now()); err != nil {
 		return nil, err
 	}
@@ -186,22 +186,22 @@ func (t *tapped) hear(m jsonrpc.Message) (jsonrpc.Message, error) {
 	if !is {
 		return m, nil
 	}
-	if t.pipe != nil && t.s.heardReport(r) {
+	if t.pipe != nil && t.s.handleProgress(r) {
 		return nil, nil
 	}
 	t.flights.hearRequest(r)
 	if asks(r.Method) {
-		if err := markRequest(r, t.flights.only()); err != nil {
+		if err := markRequest(r, t.flights.sole()); err != nil {
 			return nil, err
 		}
 	}
-	if !t.owes(r) {
+	if !t.countRequest(r) {
 		return nil, errFlood
 	}
 	return m, nil
 }
 
-func (t *tapped) owes(r *jsonrpc.Request) bool {
+func (t *interceptConn) countRequest(r *jsonrpc.Request) bool {
 	if !r.IsCall() {
 		return true
 	}
@@ -211,7 +211,7 @@ func (t *tapped) owes(r *jsonrpc.Request) bool {
 }
 
 // giveUp forgets who waited. The answer to a call is of note whenever it comes, as long as there are not too many.
-func (t *tapped) giveUp(id any) {
+func (t *interceptConn) giveUp(id any) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if c := t.waiting[id]; c != nil && (c.of == nil || len(t.waiting) > mostLost) {
@@ -219,7 +219,7 @@ func (t *tapped) giveUp(id any) {
 	}
 }
 
-func (t *tapped) forget(id any) *catch {
+func (t *interceptConn) forget(id any) *responseSlot {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	c := t.waiting[id]

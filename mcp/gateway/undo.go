@@ -23,21 +23,21 @@ const (
 	noteBack   = "way_back"
 )
 
-// wayBack is the call that takes one back, as data: whoever changes the configuration later changes no undo.
-type wayBack struct {
+// compensation is the call that takes one back, as data: whoever changes the configuration later changes no undo.
+type compensation struct {
 	Tool string          `json:"tool"`
 	Args json.RawMessage `json:"args,omitempty"`
 	Why  string          `json:"why,omitempty"` // there is none
 }
 
 // before asks what is there before a call, where the entry says so.
-func (m mirrored) before(ctx context.Context, tc ctxperm.ToolContext, s *session, in json.RawMessage) (map[string]canon.Value, error) {
+func (m mirroredTool) before(ctx context.Context, tc ctxperm.ToolContext, s *upstreamConn, in json.RawMessage) (map[string]canon.Value, error) {
 	input, err := canon.Parse(in, canon.DefaultLimits())
 	if err != nil {
 		return nil, err
 	}
 	parts := map[string]canon.Value{"input": input}
-	b := m.entry.Before
+	b := m.entry.ReadBefore
 	if b == nil {
 		return parts, nil
 	}
@@ -45,7 +45,7 @@ func (m mirrored) before(ctx context.Context, tc ctxperm.ToolContext, s *session
 	if err != nil {
 		return nil, fmt.Errorf("what is there before the call cannot be asked: %w", err)
 	}
-	a, err := m.ask(ctx, b.Tool, args)
+	a, err := m.callReadOnly(ctx, b.Tool, args)
 	if err != nil {
 		return nil, fmt.Errorf("what is there before the call cannot be asked: %w", err)
 	}
@@ -55,10 +55,10 @@ func (m mirrored) before(ctx context.Context, tc ctxperm.ToolContext, s *session
 	return parts, tc.Note(ctx, noteBefore, a.object)
 }
 
-// noteWayBack writes down which call takes this one back.
-func (m mirrored) noteWayBack(ctx context.Context, tc ctxperm.ToolContext, parts map[string]canon.Value, a answer) (err error) {
+// noteCompensation writes down which call takes this one back.
+func (m mirroredTool) noteCompensation(ctx context.Context, tc ctxperm.ToolContext, parts map[string]canon.Value, a upstreamResult) (err error) {
 	c := m.entry.Compensate
-	back := wayBack{Tool: c.Tool}
+	back := compensation{Tool: c.Tool}
 	if parts["output"], err = canon.Parse(a.object, canon.DefaultLimits()); err != nil {
 		return err
 	}
@@ -69,7 +69,7 @@ func (m mirrored) noteWayBack(ctx context.Context, tc ctxperm.ToolContext, parts
 }
 
 // revert takes a call back by another call of the same server.
-func (m mirrored) revert(ctx context.Context, rc tool.RevertContext) error {
+func (m mirroredTool) revert(ctx context.Context, rc tool.RevertContext) error {
 	back, err := m.wayBack(rc)
 	if err != nil {
 		return err
@@ -93,7 +93,7 @@ func (m mirrored) revert(ctx context.Context, rc tool.RevertContext) error {
 	case missed(err) != nil && !repeatable: // the server refused it unseen
 		return errors.Join(err, m.u.g.undone.drop(rc.UndoKey))
 	case err != nil && !repeatable:
-		return fmt.Errorf("%w: %w", revert.ErrUndoUnknown, err)
+		return fmt.Errorf("%w: %w", revert.ErrRevertUnknown, err)
 	case err != nil:
 		return err
 	case a.failed:
@@ -104,9 +104,9 @@ func (m mirrored) revert(ctx context.Context, rc tool.RevertContext) error {
 	return m.u.g.undone.end(rc.UndoKey)
 }
 
-// wayBack is what the call noted. One that was interrupted before it could is taken back by what it was given.
-func (m mirrored) wayBack(rc tool.RevertContext) (wayBack, error) {
-	var back wayBack
+// compensation is what the call noted. One that was interrupted before it could is taken back by what it was given.
+func (m mirroredTool) wayBack(rc tool.RevertContext) (compensation, error) {
+	var back compensation
 	if noted := rc.Notes[noteBack]; noted != nil {
 		if err := canon.Decode(noted, &back); err != nil {
 			return back, err
@@ -126,19 +126,19 @@ func (m mirrored) wayBack(rc tool.RevertContext) (wayBack, error) {
 	if err != nil {
 		return back, fmt.Errorf("the answer of the call is lost, and with it how to take it back: %w", err)
 	}
-	return wayBack{Tool: m.entry.Compensate.Tool, Args: args}, nil
+	return compensation{Tool: m.entry.Compensate.Tool, Args: args}, nil
 }
 
-// attempts remember which undo was sent to a server, so that it is not sent twice where nobody knows whether it came.
-type attempts struct {
+// revertAttempts remember which undo was sent to a server, so that it is not sent twice where nobody knows whether it came.
+type revertAttempts struct {
 	folder string // empty: in memory alone
 
 	mu   sync.Mutex // never held across a wait
 	seen map[string]bool
 }
 
-func openAttempts(state string) (*attempts, error) {
-	a := &attempts{seen: map[string]bool{}}
+func openAttempts(state string) (*revertAttempts, error) {
+	a := &revertAttempts{seen: map[string]bool{}}
 	if state == "" {
 		return a, nil
 	}
@@ -146,14 +146,14 @@ func openAttempts(state string) (*attempts, error) {
 	return a, os.MkdirAll(a.folder, 0o700)
 }
 
-func (a *attempts) path(key string) string {
+func (a *revertAttempts) path(key string) string {
 	sum := string(canon.SumBytes([]byte(key)))
 	return filepath.Join(a.folder, strings.TrimPrefix(sum, "sha256:"))
 }
 
 // begin notes that an undo is about to be sent. It is done where it was sent and answered before; nobody can tell where it
 // was sent and not answered.
-func (a *attempts) begin(key string) (done bool, err error) {
+func (a *revertAttempts) begin(key string) (done bool, err error) {
 	a.mu.Lock()
 	ended, begun := a.seen[key]
 	a.mu.Unlock()
@@ -168,15 +168,15 @@ func (a *attempts) begin(key string) (done bool, err error) {
 	case ended:
 		return true, nil
 	case begun:
-		return false, fmt.Errorf("%w: it was sent to the server before, and no answer came; look at what the server has", revert.ErrUndoUnknown)
+		return false, fmt.Errorf("%w: it was sent to the server before, and no answer came; look at what the server has", revert.ErrRevertUnknown)
 	}
 	return false, a.write(key, false)
 }
 
-func (a *attempts) end(key string) error { return a.write(key, true) }
+func (a *revertAttempts) end(key string) error { return a.write(key, true) }
 
 // drop forgets an undo that did not come to the server.
-func (a *attempts) drop(key string) error {
+func (a *revertAttempts) drop(key string) error {
 	a.mu.Lock()
 	delete(a.seen, key)
 	a.mu.Unlock()
@@ -186,7 +186,7 @@ func (a *attempts) drop(key string) error {
 	return os.Remove(a.path(key))
 }
 
-func (a *attempts) write(key string, done bool) error {
+func (a *revertAttempts) write(key string, done bool) error {
 	a.mu.Lock()
 	a.seen[key] = done
 	a.mu.Unlock()

@@ -41,7 +41,7 @@ func TestCompensate(t *testing.T) {
 	h.open(map[string]string{"s": h.server("store", nil)}, `{"s": {"tools": `+mapped+`}}`)
 	s := h.session()
 	id, err := s.Update(t.Context(), func(tx *agent.Txn) error {
-		for _, c := range []agent.Ask{
+		for _, c := range []agent.BatchCall{
 			{Tool: "s__set", Input: tool.Args{"key": "b", "value": "2"}},
 			{Tool: "s__drop_key", Input: tool.Args{"key": "a"}},
 		} {
@@ -71,7 +71,7 @@ func TestCompensateThatFails(t *testing.T) {
 	require.NoError(t, err)
 	h.put("store.json", `{}`)
 	rep, err := s.Revert(t.Context(), id)
-	require.ErrorIs(t, err, agent.ErrPartial)
+	require.ErrorIs(t, err, agent.ErrPartialRevert)
 	require.Contains(t, fmt.Sprint(rep.NotUndone()), "there is no b")
 }
 
@@ -88,7 +88,7 @@ func TestCompensateOnce(t *testing.T) {
 		require.NoError(t, err)
 		for range 2 {
 			_, err = h.rt.Revert(t.Context(), id)
-			require.ErrorIs(t, err, agent.ErrPartial)
+			require.ErrorIs(t, err, agent.ErrPartialRevert)
 			require.NoError(t, h.gateway.Close())
 			require.NoError(t, h.rt.Close())
 			h.begin()
@@ -107,7 +107,7 @@ func TestVerify(t *testing.T) {
 	h.put("store.json", `{"other": "x"}`)
 	out := h.call("s__set", tool.Args{"key": "b", "value": "2"})
 	require.Equal(t, tool.StatusDone, out.Status, out.Text)
-	require.Equal(t, "applied", out.Verdict.Is)
+	require.Equal(t, "applied", out.Verdict.Presence)
 }
 
 // TestSnapshot: what a file held before the server got to change it is there again, after a call that failed half-way, and
@@ -145,7 +145,7 @@ func TestSnapshot(t *testing.T) {
 	id = change()
 	h.put("store.json", `{"mine":"x"}`)
 	_, err = s.Revert(t.Context(), id)
-	require.ErrorIs(t, err, agent.ErrPartial)
+	require.ErrorIs(t, err, agent.ErrPartialRevert)
 	require.Equal(t, `{"mine":"x"}`, h.get("store.json"))
 }
 
@@ -159,7 +159,7 @@ func serveKilled() {
 	}
 	j, err := sqlite.Open(ctx, filepath.Join(os.Getenv("STATE"), "journal"))
 	must(err)
-	c, err := gateway.Read("gateway.json", []byte(os.Getenv("CONFIG")), os.LookupEnv)
+	c, err := gateway.ParseConfig("gateway.json", []byte(os.Getenv("CONFIG")), os.LookupEnv)
 	must(err)
 	g, err := gateway.Open(ctx, c, gateway.Options{State: os.Getenv("STATE"), Roots: map[string]string{"workspace": os.Getenv("DIR")}})
 	must(err)
@@ -172,7 +172,7 @@ func serveKilled() {
 	must(err)
 	tx, err := s.Begin(ctx)
 	must(err)
-	for _, c := range []agent.Ask{
+	for _, c := range []agent.BatchCall{
 		{Tool: "s__set", Input: tool.Args{"key": "b", "value": "2"}},
 		{Tool: "file_write", Input: tool.Args{"path": "c.txt", "content": "new"}},
 		{Tool: "two__drop_key", Input: tool.Args{"key": "a"}},

@@ -29,35 +29,35 @@ type upstream struct {
 	cfg Server
 
 	gate chan struct{}       // one at a time connects
-	box  *box                // of a server in the sandbox; nil: it runs in none
+	box  *serverSandbox      // of a server in the sandbox; nil: it runs in none
 	room *semaphore.Weighted // of calls: one takes little of it, or all where nothing else may be under way
 
 	fresh   atomic.Bool // nothing was known of it when it was started first
-	watches watches
+	watches subscriptions
 	there   sync.WaitGroup  // connections that have not ended; some are left by all already
 	told    map[string]bool // entries that somebody was told of, by their tools, since there are none; who rebuilds the mirror has it
 
 	mu       sync.Mutex // never held across a wait
-	live     *session
+	live     *upstreamConn
 	trying   *attempt // nil: none is under way
 	failures int
 	rest     time.Time // nobody tries before
 	why      error     // the last failure
 	has      declared
-	fuss     fuss
+	fuss     changeBackoff
 	again    bool // the list changed while it was read
 	reading  bool
 	alone    map[string]bool   // tools that nothing else may run beside, because they ask their client
 	auth     auth.OAuthHandler // of a server by URL that wants one; nil: it has not been asked for
 }
 
-// session is one connection to a server.
-type session struct {
+// upstreamConn is one connection to a server.
+type upstreamConn struct {
 	cs      *sdk.ClientSession
-	tap     *tapped // of a pipe; nil: it has none
-	program program // nil: it is reached by URL
-	far     *far    // nil: it is not
-	said    *complaints
+	tap     *interceptConn   // of a pipe; nil: it has none
+	program serverProcess    // nil: it is reached by URL
+	far     *remoteTransport // nil: it is not
+	said    *stderrLog
 	gone    chan struct{}
 	ending  atomic.Bool // nobody begins anything with it any more
 	close   func()
@@ -69,19 +69,19 @@ type session struct {
 	level  sdk.LoggingLevel // that the server was asked for; empty: none
 
 	apart   bool // what it asks comes beside the answers to calls, and says not for which one
-	flights flights
+	flights inFlightCalls
 
-	mu       sync.Mutex          // never held across a wait
-	progress map[string]*reports // by the token of the call
+	mu       sync.Mutex                // never held across a wait
+	progress map[string]*progressRelay // by the token of the call
 }
 
-// within reports whether the server asks its client only within the answers to calls.
-func (s *session) within() bool {
+// requestsInBand reports whether the server asks its client only within the answers to calls.
+func (s *upstreamConn) requestsInBand() bool {
 	r := s.cs.InitializeResult()
 	return r != nil && r.ProtocolVersion >= "2026-07-28"
 }
 
-func (s *session) dead() bool {
+func (s *upstreamConn) dead() bool {
 	select {
 	case <-s.gone:
 		return true
@@ -90,14 +90,14 @@ func (s *session) dead() bool {
 	}
 }
 
-// downError says that a server cannot be reached, and that nothing was sent to it.
-type downError struct {
+// unavailableError says that a server cannot be reached, and that nothing was sent to it.
+type unavailableError struct {
 	server string
 	err    error
 	rest   time.Duration
 }
 
-func (e *downError) Error() string {
+func (e *unavailableError) Error() string {
 	if login := loginOf(e.err); login != nil {
 		return login.Error()
 	}
@@ -107,9 +107,9 @@ func (e *downError) Error() string {
 	return fmt.Sprintf("server %s cannot be reached: %v", e.server, e.err)
 }
 
-func (e *downError) Unwrap() error { return e.err }
+func (e *unavailableError) Unwrap() error { return e.err }
 
-func (u *upstream) current() *session {
+func (u *upstream) current() *upstreamConn {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.live != nil && u.live.dead() {
@@ -118,24 +118,24 @@ func (u *upstream) current() *session {
 	return u.live
 }
 
-// failed lets the server rest: longer each time, so that one that dies at once is not started in a circle.
-func (u *upstream) failed(why error) {
+// startBackoff lets the server rest: longer each time, so that one that dies at once is not started in a circle.
+func (u *upstream) startBackoff(why error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.why = why
-	wait := min(time.Second<<min(u.failures, 10), u.g.opts.MostRest)
+	wait := min(time.Second<<min(u.failures, 10), u.g.opts.MaxBackoff)
 	u.failures++
 	u.rest = u.g.now().Add(wait)
 }
 
 // connect starts the server, or reaches it, and reads its tools, in the time that there is for it.
-func (u *upstream) connect(ctx context.Context) (*session, error) {
+func (u *upstream) connect(ctx context.Context) (*upstreamConn, error) {
 	if err := u.g.closed(); err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, u.g.opts.Start, errors.New("it did not answer in time"))
+	ctx, cancel := context.WithTimeoutCause(ctx, u.g.opts.StartTimeout, errors.New("it did not answer in time"))
 	defer cancel()
-	s := &session{said: newComplaints(), gone: make(chan struct{}), tuning: make(chan struct{}, 1), progress: map[string]*reports{}}
+	s := &upstreamConn{said: newComplaints(), gone: make(chan struct{}), tuning: make(chan struct{}, 1), progress: map[string]*progressRelay{}}
 	s.whole, s.cut = context.WithCancelCause(context.WithoutCancel(ctx))
 	transport, prog, err := u.transport(ctx, s)
 	if err != nil {
@@ -149,23 +149,23 @@ func (u *upstream) connect(ctx context.Context) (*session, error) {
 	u.there.Add(1)
 	s.close = sync.OnceFunc(func() {
 		defer u.there.Done()
-		s.shut()
+		s.disconnect()
 	})
 	abort := context.AfterFunc(ctx, s.close) // what hangs is ended
-	err = u.shake(s.whole, s, transport)
+	err = u.handshake(s.whole, s, transport)
 	if err == nil {
 		err = u.list(ctx, s)
 	}
 	if !abort() || err != nil {
 		s.close()
-		return nil, u.explained(ctx, s, err)
+		return nil, u.withStderr(ctx, s, err)
 	}
 	go func() {
 		_ = s.cs.Wait()
 		close(s.gone)
 		s.close()
 		if u.g.closed() == nil {
-			u.g.log.Warn("a server has gone", "server", u.cfg.Name, "said", s.said.words())
+			u.g.log.Warn("a server has gone", "server", u.cfg.Name, "said", s.said.tail())
 		}
 	}()
 	err = u.g.rebuild() // before there is a connection to find: who finds one finds its tools too
@@ -178,13 +178,13 @@ func (u *upstream) connect(ctx context.Context) (*session, error) {
 		defer func() { go u.follow() }()
 	}
 	if len(u.watches.uris()) > 0 {
-		go u.rewatch(s)
+		go u.resubscribe(s)
 	}
 	return s, err
 }
 
-// shut ends a connection, and what still waits for an answer.
-func (s *session) shut() {
+// disconnect ends a connection, and what still waits for an answer.
+func (s *upstreamConn) disconnect() {
 	s.ending.Store(true)
 	s.mu.Lock()
 	cs := s.cs
@@ -210,8 +210,8 @@ func (s *session) shut() {
 // ended is what is wrong with the pipes of a program that is gone: theirs, or ours once that was noticed.
 var ended = regexp.MustCompile(`: (EOF|(read|write) .*: (broken pipe|file already closed))$`)
 
-// explained says why a server could not be had, with what it wrote itself.
-func (u *upstream) explained(ctx context.Context, s *session, err error) error {
+// withStderr says why a server could not be had, with what it wrote itself.
+func (u *upstream) withStderr(ctx context.Context, s *upstreamConn, err error) error {
 	if login := loginOf(err); login != nil {
 		return login
 	}
@@ -243,8 +243,8 @@ func (g *Gateway) introduction() json.RawMessage {
 	return g.intro
 }
 
-// shake connects, as the newest revision of the protocol that both know.
-func (u *upstream) shake(ctx context.Context, s *session, t sdk.Transport) error {
+// handshake connects, as the newest revision of the protocol that both know.
+func (u *upstream) handshake(ctx context.Context, s *upstreamConn, t sdk.Transport) error {
 	client := sdk.NewClient(u.g.implementation(), &sdk.ClientOptions{
 		Capabilities:               u.can(),
 		MultiRoundTrip:             &sdk.MultiRoundTripOptions{Disabled: true},
@@ -261,7 +261,7 @@ func (u *upstream) shake(ctx context.Context, s *session, t sdk.Transport) error
 		},
 	})
 	client.AddReceivingMiddleware(panics.Middleware(u.g.log), u.receive(s))
-	client.AddSendingMiddleware(forgetful)
+	client.AddSendingMiddleware(withoutCache)
 	client.AddRoots(u.roots()...)
 	type connected struct {
 		cs  *sdk.ClientSession
@@ -291,13 +291,13 @@ func (u *upstream) shake(ctx context.Context, s *session, t sdk.Transport) error
 	}
 }
 
-func (u *upstream) transport(ctx context.Context, s *session) (sdk.Transport, program, error) {
+func (u *upstream) transport(ctx context.Context, s *upstreamConn) (sdk.Transport, serverProcess, error) {
 	switch {
 	case u.cfg.URL != "":
-		s.far = &far{base: u.g.base.Clone()}
+		s.far = &remoteTransport{base: u.g.base.Clone()}
 		s.far.Transport = u.streams(s)
 		if u.cfg.SSE {
-			return tapping{s.far, s, nil}, nil, nil
+			return interceptTransport{s.far, s, nil}, nil, nil
 		}
 		return s.far, nil, nil
 	case u.box != nil:
@@ -306,7 +306,7 @@ func (u *upstream) transport(ctx context.Context, s *session) (sdk.Transport, pr
 			return nil, nil, err
 		}
 		in, out, _ := p.pipes()
-		return tapping{pipe{in, out}, s, u.noise(s)}, p, nil
+		return interceptTransport{stdioTransport{in, out}, s, u.noise(s)}, p, nil
 	default:
 		u.g.guard.begin(u.g.log)
 		p, err := start(u.cfg, u.g.opts.Env)
@@ -314,21 +314,21 @@ func (u *upstream) transport(ctx context.Context, s *session) (sdk.Transport, pr
 			return nil, nil, err
 		}
 		p.left = u.g.guard.watch(p.cmd.Process.Pid)
-		return tapping{pipe{p.in, p.out}, s, u.noise(s)}, p, nil
+		return interceptTransport{stdioTransport{p.in, p.out}, s, u.noise(s)}, p, nil
 	}
 }
 
 // streams is the transport of a server by URL.
-func (u *upstream) streams(s *session) sdk.Transport {
+func (u *upstream) streams(s *upstreamConn) sdk.Transport {
 	flood := func() {
 		s.cut(errFlood)
-		s.leave()
+		s.drain()
 	}
 	home := ""
 	if link, err := url.Parse(u.cfg.URL); err == nil { // else nothing is sent
 		home = origin(link)
 	}
-	client := &http.Client{Transport: &web{far: s.far, home: home, headers: u.cfg.Headers, flights: &s.flights, whole: s.whole, flood: flood}, CheckRedirect: redirected}
+	client := &http.Client{Transport: &httpTransport{far: s.far, home: home, headers: u.cfg.Headers, flights: &s.flights, whole: s.whole, flood: flood}, CheckRedirect: redirected}
 	if u.cfg.SSE {
 		return &sdk.SSEClientTransport{Endpoint: u.cfg.URL, HTTPClient: client, MaxEventSize: maxMessage}
 	}
@@ -356,13 +356,13 @@ func (u *upstream) follow() {
 			u.mu.Unlock()
 			return
 		}
-		wait := u.fuss.wait(u.g.now(), u.g.opts.MostRest)
+		wait := u.fuss.wait(u.g.now(), u.g.opts.MaxBackoff)
 		u.mu.Unlock()
-		s.stays(wait)
+		s.waitWhileOpen(wait)
 		u.mu.Lock()
 		u.again = false
 		u.mu.Unlock()
-		ctx, cancel := context.WithTimeout(context.Background(), u.g.opts.Start)
+		ctx, cancel := context.WithTimeout(context.Background(), u.g.opts.StartTimeout)
 		err := u.list(ctx, s)
 		if err == nil {
 			err = u.g.rebuild()
@@ -375,9 +375,9 @@ func (u *upstream) follow() {
 	}
 }
 
-// fuss is made by a server that says again and again that what it declares has changed: each time it is let be for longer, until it
+// changeBackoff is made by a server that says again and again that what it declares has changed: each time it is let be for longer, until it
 // has been quiet for a while. What it declares meanwhile nobody has accepted.
-type fuss struct {
+type changeBackoff struct {
 	last time.Time
 	rest time.Duration
 }
@@ -385,7 +385,7 @@ type fuss struct {
 const shortest = 100 * time.Millisecond
 
 // wait is how long to wait before what the server declares is read once more.
-func (f *fuss) wait(now time.Time, most time.Duration) time.Duration {
+func (f *changeBackoff) wait(now time.Time, most time.Duration) time.Duration {
 	if f.rest = min(max(2*f.rest, shortest), most); now.Sub(f.last) > most {
 		f.rest = 0
 	}
@@ -393,8 +393,8 @@ func (f *fuss) wait(now time.Time, most time.Duration) time.Duration {
 	return f.rest
 }
 
-// stays waits, for no longer than the connection stands.
-func (s *session) stays(wait time.Duration) {
+// waitWhileOpen waits, for no longer than the connection stands.
+func (s *upstreamConn) waitWhileOpen(wait time.Duration) {
 	if wait <= 0 {
 		return
 	}

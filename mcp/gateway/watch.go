@@ -8,8 +8,8 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// watches are the resources of one server that somebody is told of, each once however many those are.
-type watches struct {
+// subscriptions are the resources of one server that somebody is told of, each once however many those are.
+type subscriptions struct {
 	turn chan struct{} // one at a time tells the server
 
 	mu  sync.Mutex // never held across a wait
@@ -17,7 +17,7 @@ type watches struct {
 }
 
 // add counts one more who is told of a resource, or one less, and returns how many those are then.
-func (w *watches) add(uri string, by int) int {
+func (w *subscriptions) add(uri string, by int) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.all == nil {
@@ -31,7 +31,7 @@ func (w *watches) add(uri string, by int) int {
 	return n
 }
 
-func (w *watches) uris() (all []string) {
+func (w *subscriptions) uris() (all []string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for uri := range sorted(w.all) {
@@ -40,13 +40,13 @@ func (w *watches) uris() (all []string) {
 	return all
 }
 
-func (w *watches) has(uri string) bool {
+func (w *subscriptions) has(uri string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.all[uri] > 0
 }
 
-// Subscribe has Options.Updated be told when a resource changes, until end is called. The server of the resource is asked once for all.
+// Subscribe has Options.OnResourceUpdated be told when a resource changes, until end is called. The server of the resource is asked once for all.
 func (g *Gateway) Subscribe(ctx context.Context, uri string) (end func(), err error) {
 	o, ok := g.Resource(uri)
 	if !ok {
@@ -79,16 +79,16 @@ func (u *upstream) watch(ctx context.Context, uri string) (end func(), err error
 			return nil, err
 		}
 	}
-	return sync.OnceFunc(func() { go u.unwatch(uri) }), nil
+	return sync.OnceFunc(func() { go u.unsubscribe(uri) }), nil
 }
 
 // subscribe asks the server, which has a while to answer.
-func (u *upstream) subscribe(ctx context.Context, s *session, uri string) error {
-	ctx, cancel := context.WithTimeout(ctx, u.g.opts.Start)
+func (u *upstream) subscribe(ctx context.Context, s *upstreamConn, uri string) error {
+	ctx, cancel := context.WithTimeout(ctx, u.g.opts.StartTimeout)
 	defer cancel()
-	ctx, c := catching(ctx)
+	ctx, c := withResponseSlot(ctx)
 	kept := func() bool { return true }
-	if s.within() { // the SDK opens a stream, for as long as the connection stands and whatever becomes of who asked
+	if s.requestsInBand() { // the SDK opens a stream, for as long as the connection stands and whatever becomes of who asked
 		kept = context.AfterFunc(ctx, func() { _ = s.cs.Unsubscribe(context.WithoutCancel(ctx), &sdk.UnsubscribeParams{URI: uri}) })
 	}
 	err := s.cs.Subscribe(ctx, &sdk.SubscribeParams{URI: uri})
@@ -101,7 +101,7 @@ func (u *upstream) subscribe(ctx context.Context, s *session, uri string) error 
 	return err
 }
 
-func (u *upstream) unwatch(uri string) {
+func (u *upstream) unsubscribe(uri string) {
 	u.watches.turn <- struct{}{}
 	defer func() { <-u.watches.turn }()
 	if u.watches.add(uri, -1) > 0 {
@@ -116,8 +116,8 @@ func (u *upstream) unwatch(uri string) {
 	_ = s.cs.Unsubscribe(ctx, &sdk.UnsubscribeParams{URI: uri}) // who tells of it all the same is not listened to
 }
 
-// rewatch asks a server that was started again for what somebody is told of, and tells them: nobody knows what changed meanwhile.
-func (u *upstream) rewatch(s *session) {
+// resubscribe asks a server that was started again for what somebody is told of, and tells them: nobody knows what changed meanwhile.
+func (u *upstream) resubscribe(s *upstreamConn) {
 	u.watches.turn <- struct{}{}
 	defer func() { <-u.watches.turn }()
 	for _, uri := range u.watches.uris() {
@@ -125,25 +125,25 @@ func (u *upstream) rewatch(s *session) {
 			u.g.log.Warn("nobody is told any more when a resource changes", "server", u.cfg.Name, "uri", uri, "error", err)
 			continue
 		}
-		u.g.news.tell(uri, u.g.opts.Updated)
+		u.g.news.tell(uri, u.g.opts.OnResourceUpdated)
 	}
 }
 
 // updated takes a server's word that a resource of its own changed which somebody is told of.
 func (u *upstream) updated(uri string) {
 	if u.watches.has(uri) {
-		u.g.news.tell(uri, u.g.opts.Updated)
+		u.g.news.tell(uri, u.g.opts.OnResourceUpdated)
 	}
 }
 
-// news are resources that changed, on their way to clients: one that is slow holds up no server, and is told once of what changed often.
-type news struct {
+// updateQueue are resources that changed, on their way to clients: one that is slow holds up no server, and is told once of what changed often.
+type updateQueue struct {
 	mu      sync.Mutex // never held across a wait
 	some    map[string]bool
 	telling bool
 }
 
-func (n *news) tell(uri string, to func(uri string)) {
+func (n *updateQueue) tell(uri string, to func(uri string)) {
 	if to == nil {
 		return
 	}
@@ -159,7 +159,7 @@ func (n *news) tell(uri string, to func(uri string)) {
 	}
 }
 
-func (n *news) all(to func(uri string)) {
+func (n *updateQueue) all(to func(uri string)) {
 	for {
 		n.mu.Lock()
 		some := n.some

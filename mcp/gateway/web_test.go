@@ -38,7 +38,7 @@ func TestByURL(t *testing.T) {
 				h := newHouse(t)
 				h.open(map[string]string{"far": fmt.Sprintf(`{"type": "http", "url": %q, "headers": {"X-Key": "k"}}`, listener.URL)}, `{"far": {"tools": {"echo": {"effectClass": "pure"}}}}`)
 				out := h.call("far__echo", tool.Args{"text": "hi"})
-				require.Equal(t, tool.StatusDone, out.Status, "%s %v", out.Text, h.gateway.States())
+				require.Equal(t, tool.StatusDone, out.Status, "%s %v", out.Text, h.gateway.ServerStatuses())
 				require.Contains(t, string(out.Output), name+" hi")
 				require.Zero(t, strangers.Load())
 				require.NoError(t, h.gateway.Close())
@@ -73,8 +73,8 @@ func TestRedirect(t *testing.T) {
 	t.Cleanup(listener.Close) // once the gateway has left
 	h := newHouse(t)
 	h.open(map[string]string{"far": fmt.Sprintf(`{"url": %q}`, listener.URL)}, "")
-	require.False(t, h.gateway.States()[0].Up)
-	require.Contains(t, h.gateway.States()[0].Why, "the server redirects")
+	require.False(t, h.gateway.ServerStatuses()[0].Connected)
+	require.Contains(t, h.gateway.ServerStatuses()[0].Why, "the server redirects")
 	require.False(t, told.Load())
 }
 
@@ -92,6 +92,6 @@ func TestElsewhere(t *testing.T) {
 	t.Cleanup(listener.Close) // once the gateway has left
 	h := newHouse(t)
 	h.open(map[string]string{"far": fmt.Sprintf(`{"type": "sse", "url": %q, "headers": {"X-Key": "k"}}`, listener.URL)}, "")
-	require.False(t, h.gateway.States()[0].Up)
+	require.False(t, h.gateway.ServerStatuses()[0].Connected)
 	require.False(t, told.Load())
 }

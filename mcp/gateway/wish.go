@@ -11,47 +11,47 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// wish is what is wanted of a server: a call of a tool, what a resource holds, a prompt, or what completes an argument.
-type wish struct {
-	name string                            // which one it is; a tool's name, or what no tool is named
-	call func(r round) *sdk.CallToolParams // of a tool; nil: it is something else
-	send func(ctx context.Context, cs *sdk.ClientSession, r round) error
+// upstreamRequest is what is wanted of a server: a call of a tool, what a resource holds, a prompt, or what completes an argument.
+type upstreamRequest struct {
+	name string                                   // which one it is; a tool's name, or what no tool is named
+	call func(r requestRound) *sdk.CallToolParams // of a tool; nil: it is something else
+	send func(ctx context.Context, cs *sdk.ClientSession, r requestRound) error
 }
 
-// round is one request of a wish: a server may want something of its client first, and is asked again with that.
-type round struct {
+// requestRound is one request of a wish: a server may want something of its client first, and is asked again with that.
+type requestRound struct {
 	meta  sdk.Meta
 	said  sdk.InputResponseMap
 	state string
 	again bool // the server has had a request of this call before
 }
 
-func callOf(name string, args json.RawMessage) wish {
-	params := func(r round) *sdk.CallToolParams {
+func callRequest(name string, args json.RawMessage) upstreamRequest {
+	params := func(r requestRound) *sdk.CallToolParams {
 		return &sdk.CallToolParams{Meta: r.meta, Name: name, Arguments: args, InputResponses: r.said, RequestState: r.state}
 	}
-	return wish{name: name, call: params, send: func(ctx context.Context, cs *sdk.ClientSession, r round) error {
+	return upstreamRequest{name: name, call: params, send: func(ctx context.Context, cs *sdk.ClientSession, r requestRound) error {
 		_, err := cs.CallTool(ctx, params(r))
 		return err
 	}}
 }
 
-func readOf(uri string) wish {
-	return wish{name: "resources/read", send: func(ctx context.Context, cs *sdk.ClientSession, r round) error {
+func readRequest(uri string) upstreamRequest {
+	return upstreamRequest{name: "resources/read", send: func(ctx context.Context, cs *sdk.ClientSession, r requestRound) error {
 		_, err := cs.ReadResource(ctx, &sdk.ReadResourceParams{Meta: r.meta, URI: uri, InputResponses: r.said, RequestState: r.state})
 		return err
 	}}
 }
 
-func promptOf(name string, args map[string]string) wish {
-	return wish{name: keyPrompt + name, send: func(ctx context.Context, cs *sdk.ClientSession, r round) error {
+func promptRequest(name string, args map[string]string) upstreamRequest {
+	return upstreamRequest{name: keyPrompt + name, send: func(ctx context.Context, cs *sdk.ClientSession, r requestRound) error {
 		_, err := cs.GetPrompt(ctx, &sdk.GetPromptParams{Meta: r.meta, Name: name, Arguments: args, InputResponses: r.said, RequestState: r.state})
 		return err
 	}}
 }
 
-func completionOf(p sdk.CompleteParams) wish {
-	return wish{name: "completion/complete", send: func(ctx context.Context, cs *sdk.ClientSession, r round) error {
+func completionRequest(p sdk.CompleteParams) upstreamRequest {
+	return upstreamRequest{name: "completion/complete", send: func(ctx context.Context, cs *sdk.ClientSession, r requestRound) error {
 		p := p
 		p.Meta = r.meta
 		_, err := cs.Complete(ctx, &p)
@@ -60,7 +60,7 @@ func completionOf(p sdk.CompleteParams) wish {
 }
 
 // ask sends a request, and returns when the answer is caught. A call goes past the SDK where the connection has a way.
-func (w wish) ask(ctx context.Context, s *session, c *catch, r round) error {
+func (w upstreamRequest) ask(ctx context.Context, s *upstreamConn, c *responseSlot, r requestRound) error {
 	if w.call == nil || s.tap == nil {
 		defer c.of.reports.follow()()
 		return w.send(ctx, s.cs, r)
@@ -125,8 +125,8 @@ func plainJSON(v any) ([]byte, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
 }
 
-// forgetful keeps the SDK from keeping what a server said: the next one who asks may be told something else.
-func forgetful(next sdk.MethodHandler) sdk.MethodHandler {
+// withoutCache keeps the SDK from keeping what a server said: the next one who asks may be told something else.
+func withoutCache(next sdk.MethodHandler) sdk.MethodHandler {
 	return func(ctx context.Context, method string, r sdk.Request) (sdk.Result, error) {
 		said, err := next(ctx, method, r)
 		switch said := said.(type) {

@@ -36,13 +36,13 @@ func TestParams(t *testing.T) {
 
 // TestMayAsk: a server may ask a client for what its configuration lets it and the client can.
 func TestMayAsk(t *testing.T) {
-	can := map[Ask]*sdk.ClientCapabilities{
+	can := map[ClientFeature]*sdk.ClientCapabilities{
 		Elicitation: {Elicitation: &sdk.ElicitationCapabilities{}}, Sampling: {Sampling: &sdk.SamplingCapabilities{}}, Roots: {RootsV2: &sdk.RootCapabilities{}},
 	}
-	for _, asks := range [][]Ask{nil, {}, {Elicitation}, {Sampling}, {Roots}, {Elicitation, Sampling, Roots}} {
-		u := &upstream{cfg: Server{Name: "s", Asks: asks}}
+	for _, asks := range [][]ClientFeature{nil, {}, {Elicitation}, {Sampling}, {Roots}, {Elicitation, Sampling, Roots}} {
+		u := &upstream{cfg: Server{Name: "s", ClientFeatures: asks}}
 		g := &Gateway{}
-		g.seen.Store(&mirror{of: map[string]*upstream{"": u}})
+		g.seen.Store(&toolSnapshot{of: map[string]*upstream{"": u}})
 		for what, caps := range can {
 			require.Equal(t, u.may(what), g.mayAsk("", caps), "%v %s", asks, what)
 		}

@@ -46,7 +46,7 @@ func unindexedRules(n int) string {
 
 func memoless(b *testing.B, text string) *rego.Engine {
 	b.Helper()
-	e, err := rego.New(rego.Options{Modules: map[string]string{"p.rego": text}, Deadline: patient, Memo: -1})
+	e, err := rego.New(rego.Options{Modules: map[string]string{"p.rego": text}, Timeout: patient, CacheSize: -1})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -62,7 +62,7 @@ func BenchmarkDecide(b *testing.B) {
 	}
 	source := rego.Source{FS: policies.Workspace()}
 	for name, memo := range map[string]int{"fresh": -1, "memoised": 0} {
-		e, err := rego.New(rego.Options{Sources: []rego.Source{source}, Memo: memo, Deadline: patient})
+		e, err := rego.New(rego.Options{Sources: []rego.Source{source}, CacheSize: memo, Timeout: patient})
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -89,16 +89,16 @@ func TestMemoRatio(t *testing.T) {
 	for _, n := range []int{10, 100, 1000} {
 		for name, text := range map[string]string{"indexed": rules(n, indexed), "unindexed": unindexedRules(n)} {
 			memoised := engine(t, text)
-			fresh, err := rego.New(rego.Options{Modules: map[string]string{"p.rego": text}, Deadline: patient, Memo: -1})
+			fresh, err := rego.New(rego.Options{Modules: map[string]string{"p.rego": text}, Timeout: patient, CacheSize: -1})
 			require.NoError(t, err)
-			slow, fast := turns(t, fresh, memoised)
+			slow, fast := evalSlots(t, fresh, memoised)
 			t.Logf("%4d rules, %-9s fresh %8v, memoised %7v, ratio %.1f", n, name, slow, fast, float64(slow)/float64(fast))
 		}
 	}
 }
 
-// turns returns the median time of a decision of each engine.
-func turns(t *testing.T, a, b *rego.Engine) (ofA, ofB time.Duration) {
+// evalSlots returns the median time of a decision of each engine.
+func evalSlots(t *testing.T, a, b *rego.Engine) (ofA, ofB time.Duration) {
 	t.Helper()
 	var times [2][]time.Duration
 	for range 7 {

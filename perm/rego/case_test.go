@@ -83,7 +83,7 @@ func TestCases(t *testing.T) {
 // decisions returns the text of every .want file.
 func (a archive) decisions(t *testing.T) map[string]string {
 	t.Helper()
-	o := rego.Options{Modules: map[string]string{}, Deadline: patient}
+	o := rego.Options{Modules: map[string]string{}, Timeout: patient}
 	for name, text := range a.files {
 		if strings.HasSuffix(name, ".rego") {
 			o.Modules[name] = text
@@ -120,7 +120,7 @@ func describe(d perm.Decision, err error) string {
 	var b strings.Builder
 	fmt.Fprintln(&b, d.Effect())
 	if err != nil {
-		for _, sentinel := range []error{rego.ErrSteps, rego.ErrDeadline, rego.ErrEvaluation, rego.ErrInput} {
+		for _, sentinel := range []error{rego.ErrSteps, rego.ErrTimeout, rego.ErrEvaluation, rego.ErrInput} {
 			if errors.Is(err, sentinel) {
 				fmt.Fprintln(&b, "error", err)
 			}
@@ -128,7 +128,7 @@ func describe(d perm.Decision, err error) string {
 		return b.String()
 	}
 	details := d.Details()
-	for _, list := range [][]perm.Reason{details.Reasons, details.Requires, details.Hides} {
+	for _, list := range [][]perm.Reason{details.Reasons, details.Requires, details.HideReasons} {
 		for _, r := range list {
 			fmt.Fprintln(&b, strings.Join(strings.Fields(r.Set+" "+r.At+" "+r.Text), " "))
 		}

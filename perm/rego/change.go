@@ -12,13 +12,13 @@ import (
 	"github.com/remit-dev/remit/perm"
 )
 
-// ErrNoChange means that no change of rules was found that lets a request
+// ErrNoFix means that no change of rules was found that lets a request
 // through.
-var ErrNoChange = errors.New("rego: no change of rules lets this request through")
+var ErrNoFix = errors.New("rego: no change of rules lets this request through")
 
-// Change is a smallest change of a policy that lets one request through, and as
+// PolicyFix is a smallest change of a policy that lets one request through, and as
 // little else as rules can tell apart. It was tried out.
-type Change struct {
+type PolicyFix struct {
 	Edits  []Edit `json:"edits"`  // none: the policy lets it through as it is
 	Effect string `json:"effect"` // what the changed policy says: allow, hold or ask
 }
@@ -29,30 +29,30 @@ type Edit struct {
 	Text string `json:"text"`
 }
 
-// Allowing finds the smallest change with which the policy lets a request
+// SuggestAllow finds the smallest change with which the policy lets a request
 // through: each rule that refuses it gets an exception, and where no rule allows
 // it there is a new one. Both name the principal, the tool and the access as
 // they are in the request. The changed policy is asked before it is told.
-func (e *Engine) Allowing(ctx context.Context, r perm.Request) (Change, error) {
+func (e *Engine) SuggestAllow(ctx context.Context, r perm.Request) (PolicyFix, error) {
 	if e == nil || e.rules == nil {
-		return Change{}, fmt.Errorf("%w: no policy is loaded", ErrNoChange)
+		return PolicyFix{}, fmt.Errorf("%w: no policy is loaded", ErrNoFix)
 	}
 	r = r.Filled()
-	t := &trial{of: e, request: r, name: e.modules.freeName("excepted")}
+	t := &fixAttempt{of: e, request: r, name: e.modules.freeName("excepted")}
 	for range len(e.rules.places) + 2 {
 		d, err := t.decide(ctx)
 		if err != nil {
-			return Change{}, err
+			return PolicyFix{}, err
 		}
 		refusing := refusals(d, r.Purpose)
 		if d.Effect() != perm.Deny && len(refusing) == 0 || special(r.Purpose) && len(refusing) == 0 {
-			return Change{Edits: t.edits(), Effect: d.Effect().String()}, nil
+			return PolicyFix{Edits: t.edits(), Effect: d.Effect().String()}, nil
 		}
 		if !t.add(refusing) {
 			break
 		}
 	}
-	return Change{}, ErrNoChange
+	return PolicyFix{}, ErrNoFix
 }
 
 // special reports whether only one set counts for a purpose, whatever the effect.
@@ -63,9 +63,9 @@ func refusals(d perm.Decision, p perm.Purpose) (at []string) {
 	reasons := d.Reasons()
 	switch {
 	case p == perm.PurposeVerify:
-		reasons = d.Details().Ensures
+		reasons = d.Details().FailedPostconditions
 	case p == perm.PurposeList:
-		reasons = d.Details().Hides
+		reasons = d.Details().HideReasons
 	case d.Effect() != perm.Deny:
 		return nil
 	}
@@ -77,8 +77,8 @@ func refusals(d perm.Decision, p perm.Purpose) (at []string) {
 	return at
 }
 
-// trial is a policy with the change so far.
-type trial struct {
+// fixAttempt is a policy with the change so far.
+type fixAttempt struct {
 	of       *Engine
 	request  perm.Request
 	name     string // of the rule that says what is excepted
@@ -87,7 +87,7 @@ type trial struct {
 }
 
 // add makes the change larger, and reports whether it did.
-func (t *trial) add(refusing []string) bool {
+func (t *fixAttempt) add(refusing []string) bool {
 	if len(refusing) == 0 {
 		was := t.allows
 		t.allows = true
@@ -102,7 +102,7 @@ func (t *trial) add(refusing []string) bool {
 	return more
 }
 
-func (t *trial) edits() []Edit {
+func (t *fixAttempt) edits() []Edit {
 	edits := []Edit{}
 	for _, at := range t.excepted {
 		edits = append(edits, Edit{At: at, Text: "not " + t.name})
@@ -116,7 +116,7 @@ func (t *trial) edits() []Edit {
 	return edits
 }
 
-func (t *trial) decide(ctx context.Context) (perm.Decision, error) {
+func (t *fixAttempt) decide(ctx context.Context) (perm.Decision, error) {
 	m, err := t.of.modules.with(t.edits(), t.name)
 	if err != nil {
 		return perm.Decision{}, err

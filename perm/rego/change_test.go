@@ -17,7 +17,7 @@ import (
 
 // changed makes the change to the text of a policy of one file, as its reader
 // would, so that what is told is what was tried out.
-func changed(t *testing.T, text string, c rego.Change) string {
+func changed(t *testing.T, text string, c rego.PolicyFix) string {
 	t.Helper()
 	lines := strings.Split(text, "\n")
 	for _, e := range c.Edits {
@@ -86,7 +86,7 @@ func TestAllowing(t *testing.T) {
 			if c.change != nil {
 				c.change(&r)
 			}
-			got, err := engine(t, text).Allowing(context.Background(), r)
+			got, err := engine(t, text).SuggestAllow(context.Background(), r)
 			require.NoError(t, err)
 			var edits []string
 			for _, e := range got.Edits {
@@ -97,8 +97,8 @@ func TestAllowing(t *testing.T) {
 			after := engine(t, changed(t, text, got))
 			d := decide(t, after, r)
 			require.Equal(t, c.effect, d.Effect(), "%s\n%v", changed(t, text, got), d.Reasons())
-			require.Empty(t, d.Details().Hides)
-			require.Empty(t, d.Details().Ensures)
+			require.Empty(t, d.Details().HideReasons)
+			require.Empty(t, d.Details().FailedPostconditions)
 		})
 	}
 }
@@ -108,7 +108,7 @@ func TestAllowing(t *testing.T) {
 func TestAllowingLetsNothingElseThrough(t *testing.T) {
 	text := "package remit\n\ndeny contains \"x\" if true\n"
 	r := request()
-	c, err := engine(t, text).Allowing(context.Background(), r)
+	c, err := engine(t, text).SuggestAllow(context.Background(), r)
 	require.NoError(t, err)
 	e := engine(t, changed(t, text, c))
 	require.Equal(t, perm.Allow, decide(t, e, r).Effect())
@@ -133,7 +133,7 @@ func TestAllowingRandomPolicies(t *testing.T) {
 		text := strings.TrimSuffix(randomPolicy(rnd, conditions()), "\n")
 		e := randomEngine(t, text)
 		for _, r := range randomRequests(rnd, 6) {
-			c, err := e.Allowing(context.Background(), r)
+			c, err := e.SuggestAllow(context.Background(), r)
 			if err != nil {
 				continue // a rule that fails, whatever is changed
 			}
@@ -150,10 +150,10 @@ func TestAllowingRandomPolicies(t *testing.T) {
 }
 
 func TestAllowingCannot(t *testing.T) {
-	_, err := (*rego.Engine)(nil).Allowing(context.Background(), request())
-	require.ErrorIs(t, err, rego.ErrNoChange)
+	_, err := (*rego.Engine)(nil).SuggestAllow(context.Background(), request())
+	require.ErrorIs(t, err, rego.ErrNoFix)
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	_, err = engine(t, control).Allowing(ctx, request())
+	_, err = engine(t, control).SuggestAllow(ctx, request())
 	require.ErrorIs(t, err, context.Canceled)
 }

@@ -10,7 +10,7 @@ import (
 // check finds what is wrong with a policy beyond its syntax, and lists what it
 // cannot see through. Each stage builds on the one before, so the first stage
 // that finds something ends it.
-func (m *modules) check(data map[string]any) ([]Note, error) {
+func (m *modules) check(data map[string]any) ([]UncheckedRef, error) {
 	if err := m.checkShape(); err != nil {
 		return nil, err
 	}
@@ -181,14 +181,14 @@ func (p *problems) checkUnused(mod *ast.Module, rule *ast.Rule) {
 	}
 }
 
-// uses is what the rules of a policy refer to.
-type uses struct {
+// ruleRefs is what the rules of a policy refer to.
+type ruleRefs struct {
 	names  map[string]bool // package.name
 	wholes []ast.Ref       // documents that are read whole, or by a computed name
 }
 
-func usedNames(c *ast.Compiler) uses {
-	u := uses{names: map[string]bool{}}
+func usedNames(c *ast.Compiler) ruleRefs {
+	u := ruleRefs{names: map[string]bool{}}
 	for _, mod := range c.Modules {
 		for _, rule := range mod.Rules {
 			ast.WalkRefs(rule, func(ref ast.Ref) bool {
@@ -200,7 +200,7 @@ func usedNames(c *ast.Compiler) uses {
 	return u
 }
 
-func (u *uses) add(ref ast.Ref) {
+func (u *ruleRefs) add(ref ast.Ref) {
 	if !ref[0].Equal(ast.DefaultRootDocument) {
 		return
 	}
@@ -212,7 +212,7 @@ func (u *uses) add(ref ast.Ref) {
 }
 
 // has reports whether a rule refers to name in the package, or to all of it.
-func (u *uses) has(mod *ast.Module, name string) bool {
+func (u *ruleRefs) has(mod *ast.Module, name string) bool {
 	if u.names[packageName(mod)+"."+name] {
 		return true
 	}

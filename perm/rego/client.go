@@ -15,7 +15,7 @@ func checkClient(d *document, r *perm.Request) {
 	}
 	d.checkText(c.Surface)
 	d.checkText(c.Model)
-	for _, list := range [][]string{c.Capabilities, c.Selected, c.Off} {
+	for _, list := range [][]string{c.Capabilities, c.Selected, c.Disabled} {
 		d.checkTexts(list)
 	}
 }
@@ -25,7 +25,7 @@ func (d *document) client(r *perm.Request) *ast.Term {
 	of := func(name string, value *ast.Term) field { return field{ast.StringTerm(name), value} }
 	fields := []field{
 		of("surface", ast.StringTerm(c.Surface)), of("model", ast.StringTerm(c.Model)),
-		of("capabilities", d.list(c.Capabilities)), of("confidence", ast.InternedTerm(c.Confidence)), of("off", d.list(c.Off)),
+		of("capabilities", d.list(c.Capabilities)), of("confidence", ast.InternedTerm(c.ProviderTrust)), of("off", d.list(c.Disabled)),
 	}
 	if c.Selected != nil {
 		fields = append(fields, of("selected", d.list(c.Selected)))
@@ -37,8 +37,8 @@ func (d *document) client(r *perm.Request) *ast.Term {
 func clientKey(r *perm.Request, key []byte) []byte {
 	c := r.Session.Client
 	key = appendText(appendText(key, c.Surface), c.Model)
-	key = binary.AppendVarint(key, int64(c.Confidence))
-	for i, list := range [][]string{c.Capabilities, c.Off, c.Selected} {
+	key = binary.AppendVarint(key, int64(c.ProviderTrust))
+	for i, list := range [][]string{c.Capabilities, c.Disabled, c.Selected} {
 		if i == 2 && list == nil {
 			return append(key, 0)
 		}

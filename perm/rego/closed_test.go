@@ -43,7 +43,7 @@ func TestFailuresDeny(t *testing.T) {
 			e := engine(t, text)
 			d, err := e.Decide(context.Background(), request())
 			require.ErrorIs(t, err, rego.ErrEvaluation)
-			require.NotErrorIs(t, err, rego.ErrDeadline)
+			require.NotErrorIs(t, err, rego.ErrTimeout)
 			require.Contains(t, err.Error(), "p.rego:")
 			require.NotContains(t, err.Error(), "src/a.go", "an error never repeats an argument")
 			require.Equal(t, perm.Deny, d.Effect())
@@ -58,7 +58,7 @@ func TestFailuresDeny(t *testing.T) {
 func TestSteps(t *testing.T) {
 	for name, text := range loops() {
 		t.Run(name, func(t *testing.T) {
-			e, err := rego.New(rego.Options{Modules: map[string]string{"p.rego": text}, Steps: 20_000, Deadline: patient})
+			e, err := rego.New(rego.Options{Modules: map[string]string{"p.rego": text}, Steps: 20_000, Timeout: patient})
 			require.NoError(t, err)
 			d, err := e.Decide(context.Background(), request())
 			require.ErrorIs(t, err, rego.ErrSteps)
@@ -78,7 +78,7 @@ func TestSteps(t *testing.T) {
 
 // TestStepsByDefault: a policy that never ends is ended.
 func TestStepsByDefault(t *testing.T) {
-	e, err := rego.New(rego.Options{Modules: map[string]string{"p.rego": loops()["loop"]}, Deadline: patient})
+	e, err := rego.New(rego.Options{Modules: map[string]string{"p.rego": loops()["loop"]}, Timeout: patient})
 	require.NoError(t, err)
 	_, err = e.Decide(context.Background(), request())
 	require.ErrorIs(t, err, rego.ErrSteps)
@@ -90,7 +90,7 @@ func TestPacksTakeFewSteps(t *testing.T) {
 	for i := range sources {
 		sources[i].NoTests = true
 	}
-	e, err := rego.New(rego.Options{Sources: sources, Steps: rego.DefaultSteps / 1000, Deadline: patient})
+	e, err := rego.New(rego.Options{Sources: sources, Steps: rego.DefaultSteps / 1000, Timeout: patient})
 	require.NoError(t, err)
 	decide(t, e, request())
 }
@@ -109,10 +109,10 @@ func loops() map[string]string {
 func TestDeadline(t *testing.T) {
 	for name, text := range loops() {
 		t.Run(name, func(t *testing.T) {
-			e, err := rego.New(rego.Options{Modules: map[string]string{"p.rego": text}, Steps: math.MaxInt, Deadline: 30 * time.Millisecond})
+			e, err := rego.New(rego.Options{Modules: map[string]string{"p.rego": text}, Steps: math.MaxInt, Timeout: 30 * time.Millisecond})
 			require.NoError(t, err)
 			d, err := e.Decide(context.Background(), request())
-			require.ErrorIs(t, err, rego.ErrDeadline)
+			require.ErrorIs(t, err, rego.ErrTimeout)
 			require.ErrorIs(t, err, perm.ErrTimeout)
 			require.NotErrorIs(t, err, rego.ErrEvaluation)
 			require.Equal(t, perm.Deny, d.Effect())
@@ -150,7 +150,7 @@ func TestContextDoneInTheQueue(t *testing.T) {
 }
 
 func TestDeadlineOfOptions(t *testing.T) {
-	_, err := rego.New(rego.Options{Modules: map[string]string{"p.rego": control}, Deadline: -1})
+	_, err := rego.New(rego.Options{Modules: map[string]string{"p.rego": control}, Timeout: -1})
 	require.ErrorContains(t, err, "deadline")
 }
 
@@ -161,22 +161,22 @@ func TestContextDone(t *testing.T) {
 	cancel(why)
 	d, err := e.Decide(ctx, request())
 	require.ErrorIs(t, err, why)
-	require.NotErrorIs(t, err, rego.ErrDeadline)
+	require.NotErrorIs(t, err, rego.ErrTimeout)
 	require.Equal(t, perm.Deny, d.Effect())
 
 	past, stop := context.WithTimeout(context.Background(), -1)
 	defer stop()
 	d, err = e.Decide(past, request())
 	require.ErrorIs(t, err, context.DeadlineExceeded)
-	require.NotErrorIs(t, err, rego.ErrDeadline, "the caller's time is up, not the policy's")
+	require.NotErrorIs(t, err, rego.ErrTimeout, "the caller's time is up, not the policy's")
 	require.Equal(t, perm.Deny, d.Effect())
 }
 
 func TestContextDoneDuring(t *testing.T) {
 	e, err := rego.New(rego.Options{
-		Modules:  map[string]string{"p.rego": control + `deny contains "slow" if { some a in numbers.range(1, 10000); some b in numbers.range(1, 10000); a * b == -1 }`},
-		Steps:    math.MaxInt,
-		Deadline: time.Minute,
+		Modules: map[string]string{"p.rego": control + `deny contains "slow" if { some a in numbers.range(1, 10000); some b in numbers.range(1, 10000); a * b == -1 }`},
+		Steps:   math.MaxInt,
+		Timeout: time.Minute,
 	})
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -221,13 +221,13 @@ func TestInputThatDoesNotEncode(t *testing.T) {
 
 func TestNoEngineDenies(t *testing.T) {
 	var none *rego.Engine
-	for _, e := range []perm.Engine{none, &rego.Engine{}, &rego.Live{}, rego.NewLive(nil)} {
+	for _, e := range []perm.Engine{none, &rego.Engine{}, &rego.SwappableEngine{}, rego.NewLive(nil)} {
 		d := decide(t, e, request())
 		require.Equal(t, perm.Deny, d.Effect())
 		require.Equal(t, "no policy is loaded", d.Reasons()[0].Text)
 	}
 	require.Empty(t, none.Revision())
-	require.Empty(t, none.Unchecked())
+	require.Empty(t, none.UncheckedRefs())
 	_, err := none.Test(context.Background())
 	require.Error(t, err)
 }
@@ -238,7 +238,7 @@ func TestUnknownPurposeIsDecidedLikeARun(t *testing.T) {
 	e := engine(t, control+"deny contains \"not a run\" if input.purpose != \"run\"\nensure contains \"x\"")
 	d := decide(t, e, r)
 	require.Equal(t, perm.Deny, d.Effect())
-	require.Empty(t, d.Details().Ensures)
+	require.Empty(t, d.Details().FailedPostconditions)
 }
 
 func TestPrintWritesNothing(t *testing.T) {

@@ -12,7 +12,7 @@ const noRule = "no rule allows this"
 
 // compose turns the sets into one decision: what refuses, then ask, hold,
 // allow, and a denial where nothing matched.
-func (a answers) compose(r perm.Request, bad func(set, text string) string) (perm.Effect, perm.Details) {
+func (a setElements) compose(r perm.Request, bad func(set, text string) string) (perm.Effect, perm.Details) {
 	d := a.details()
 	refused := a.refusals(r, bad)
 	asks, holds, allows := a.reasons(setAsk), a.reasons(setHold), a.reasons(setAllow)
@@ -38,7 +38,7 @@ func (a answers) compose(r perm.Request, bad func(set, text string) string) (per
 
 // refusals lists every reason to refuse: what the rules refuse, what they say
 // that cannot be carried out, and broken postconditions.
-func (a answers) refusals(r perm.Request, bad func(set, text string) string) []perm.Reason {
+func (a setElements) refusals(r perm.Request, bad func(set, text string) string) []perm.Reason {
 	out := append(a.reasons(setDeny), a.reasons(setLimit)...)
 	out = append(out, a.reasons(setEnsure)...)
 	if !canHold(r.Call.EffectClass) {
@@ -63,15 +63,15 @@ func (a answers) refusals(r perm.Request, bad func(set, text string) string) []p
 func canHold(class string) bool { return class == "deferrable" || class == "pivot" }
 
 // details returns everything that is said beside the effect.
-func (a answers) details() perm.Details {
+func (a setElements) details() perm.Details {
 	return perm.Details{
 		Hints: a.texts(setHint), Labels: a.texts(setLabel), Redact: a.texts(setRedact), Masks: a.texts(setMask),
-		Requires: a.reasons(setRequire), Ensures: a.reasons(setEnsure), Hides: a.reasons(setHide),
+		Requires: a.reasons(setRequire), FailedPostconditions: a.reasons(setEnsure), HideReasons: a.reasons(setHide),
 		Limits: a.limits(),
 	}
 }
 
-func (a answers) reasons(set string) []perm.Reason {
+func (a setElements) reasons(set string) []perm.Reason {
 	list := a[set]
 	if len(list) == 0 {
 		return nil
@@ -86,7 +86,7 @@ func (a answers) reasons(set string) []perm.Reason {
 }
 
 // texts returns the elements of a set without places, each once, in order.
-func (a answers) texts(set string) []string {
+func (a setElements) texts(set string) []string {
 	var out []string
 	for _, e := range a[set] {
 		if !slices.Contains(out, e.text) {

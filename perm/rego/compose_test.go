@@ -122,7 +122,7 @@ func requireDetails(t *testing.T, on map[string]bool, purpose perm.Purpose, d pe
 	t.Helper()
 	for set, got := range map[string]int{
 		"hint": len(d.Hints), "label": len(d.Labels), "redact": len(d.Redact), "mask": len(d.Masks),
-		"require": len(d.Requires), "ensure": len(d.Ensures), "hide": len(d.Hides),
+		"require": len(d.Requires), "ensure": len(d.FailedPostconditions), "hide": len(d.HideReasons),
 	} {
 		want := 0
 		if on[set] && (set != "ensure" || purpose == perm.PurposeVerify) && (set != "hide" || purpose == perm.PurposeList) {

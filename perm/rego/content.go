@@ -60,7 +60,7 @@ func (r *ruleset) readsContent() bool {
 func (e *Engine) ReadsContent() bool { return e != nil && e.content }
 
 // ReadsContent reports whether the current policy reads the content that changes left.
-func (l *Live) ReadsContent() bool { return l.current.Load().ReadsContent() }
+func (l *SwappableEngine) ReadsContent() bool { return l.current.Load().ReadsContent() }
 
 // ReadsContent reports whether the current policy reads the content that changes left.
 func (r *Reloader) ReadsContent() bool { return r.live.ReadsContent() }

@@ -19,7 +19,7 @@ import (
 func request() perm.Request {
 	return perm.Request{
 		Principal: perm.Principal{ID: "coder", Kind: "agent", Roles: []string{"dev"}},
-		Session:   perm.SessionFacts{ID: "s", Tools: map[string]perm.ToolTally{"file_read": {Tally: perm.Tally{Run: 2}}}},
+		Session:   perm.SessionFacts{ID: "s", Tools: map[string]perm.ToolCounts{"file_read": {Counts: perm.Counts{Run: 2}}}},
 		Txn:       perm.TxnFacts{ID: "t"},
 		Tool:      perm.ToolFacts{Name: "file_read", Confinement: "handles", Destination: "none", Grade: "ungraded"},
 		Call: perm.CallFacts{
@@ -157,8 +157,8 @@ hide contains "never seen outside list"
 	require.Equal(t, []string{"file://*/**/.git/**"}, got.Masks)
 	require.Equal(t, []string{"untrusted"}, got.Labels)
 	require.Equal(t, []string{"/args/token"}, got.Redact)
-	require.Empty(t, got.Ensures)
-	require.Empty(t, got.Hides)
+	require.Empty(t, got.FailedPostconditions)
+	require.Empty(t, got.HideReasons)
 	require.Equal(t, e.Revision(), got.Revision)
 }
 
@@ -172,7 +172,7 @@ hide contains "not for agents" if input.principal.kind == "agent"
 	r.Output = json.RawMessage(`{"exit":0}`)
 	d := decide(t, e, r)
 	require.Equal(t, perm.Allow, d.Effect())
-	require.Empty(t, d.Details().Ensures)
+	require.Empty(t, d.Details().FailedPostconditions)
 
 	r.Output = json.RawMessage(`{"exit":2}`)
 	r.Changes = []perm.ChangeFacts{{Kind: "delete", Resource: perm.ResourceFacts{Kind: "file", Text: "file://workspace/a"}}}
@@ -181,11 +181,11 @@ hide contains "not for agents" if input.principal.kind == "agent"
 	require.Equal(t, []perm.Reason{
 		{Text: "the program failed", At: "p.rego:4", Set: "ensure"},
 		{Text: "a file was deleted", At: "p.rego:5", Set: "ensure"},
-	}, d.Details().Ensures)
+	}, d.Details().FailedPostconditions)
 
 	r = request()
 	r.Purpose = perm.PurposeList
-	require.Equal(t, []perm.Reason{{Text: "not for agents", At: "p.rego:6", Set: "hide"}}, decide(t, e, r).Details().Hides)
+	require.Equal(t, []perm.Reason{{Text: "not for agents", At: "p.rego:6", Set: "hide"}}, decide(t, e, r).Details().HideReasons)
 }
 
 func TestRequirementsAreKnown(t *testing.T) {

@@ -26,7 +26,7 @@ type field = [2]*ast.Term
 // who made it repaired something, and may have done so elsewhere too. Only the list
 // of changes is looked at where it is read alone: it comes again with each of the
 // accesses that it consists of, and each of these is looked at.
-func check(list []part, p *plan, r *perm.Request) error {
+func check(list []inputField, p *plan, r *perm.Request) error {
 	d := &document{}
 	for i := range list {
 		if list[i].check != nil && (!list[i].long || p.reads[list[i].path]) {
@@ -52,8 +52,8 @@ func (d *document) recent(r *perm.Request) *ast.Term {
 	return ast.ArrayTerm(recent...)
 }
 
-func (d *document) toolTally(t perm.ToolTally) *ast.Term {
-	fields := d.tally(t.Tally)
+func (d *document) toolTally(t perm.ToolCounts) *ast.Term {
+	fields := d.tally(t.Counts)
 	if len(t.Windows) > 0 {
 		windows := make([]field, 0, len(t.Windows))
 		for name, w := range t.Windows {
@@ -64,7 +64,7 @@ func (d *document) toolTally(t perm.ToolTally) *ast.Term {
 	return d.object(fields...)
 }
 
-func (d *document) tally(t perm.Tally) []field {
+func (d *document) tally(t perm.Counts) []field {
 	fields := append(make([]field, 0, 6),
 		d.number(kRun, t.Run), d.number(kDenied, t.Denied),
 		d.number(kFailed, t.Failed), d.number(kInFlight, t.InFlight),

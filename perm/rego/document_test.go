@@ -114,19 +114,19 @@ func TestDocumentRefusesWhatJSONWouldRepair(t *testing.T) {
 	for name, edit := range map[string]func(*perm.Request){
 		"text":     func(r *perm.Request) { r.Access.Resource.Path = "a\xff" },
 		"list":     func(r *perm.Request) { r.Access.Resource.Segments = []string{"a", "\xff"} },
-		"map key":  func(r *perm.Request) { r.Session.Tools = map[string]perm.ToolTally{"\xff": {}} },
+		"map key":  func(r *perm.Request) { r.Session.Tools = map[string]perm.ToolCounts{"\xff": {}} },
 		"args":     func(r *perm.Request) { r.Call.Args = json.RawMessage(`{`) },
 		"two args": func(r *perm.Request) { r.Call.Args = json.RawMessage(`{} {}`) },
 		"raw text": func(r *perm.Request) { r.Call.Args = json.RawMessage("\"\xff\"") },
 		"output":   func(r *perm.Request) { r.Output = json.RawMessage(`nope`) },
 		"year":     func(r *perm.Request) { r.Time = time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC) },
 		"sum": func(r *perm.Request) {
-			tally := perm.Tally{Sums: map[string]json.Number{"x": "many"}}
-			r.Session.Tools = map[string]perm.ToolTally{"a": {Tally: tally}}
+			tally := perm.Counts{Sums: map[string]json.Number{"x": "many"}}
+			r.Session.Tools = map[string]perm.ToolCounts{"a": {Counts: tally}}
 		},
 		"quoted sum": func(r *perm.Request) {
-			tally := perm.Tally{Sums: map[string]json.Number{"x": `"1"`}}
-			r.Session.Tools = map[string]perm.ToolTally{"a": {Tally: tally}}
+			tally := perm.Counts{Sums: map[string]json.Number{"x": `"1"`}}
+			r.Session.Tools = map[string]perm.ToolCounts{"a": {Counts: tally}}
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

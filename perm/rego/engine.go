@@ -24,17 +24,17 @@ type Engine struct {
 	modules  *modules
 	data     map[string]any // never changed
 	keys     keys
-	parts    []part
-	memo     *memo
+	parts    []inputField
+	memo     *decisionCache
 	steps    int
 	deadline time.Duration
-	turns    turns
+	turns    evalSlots
 	revision string
-	notes    []Note
-	slow     []Note // tables that did not become rules
-	urls     bool   // it reads which URLs a call names and was given
-	results  bool   // labels depend on what a call returned
-	content  bool   // it reads the content that changes left
+	notes    []UncheckedRef
+	slow     []UncheckedRef // tables that did not become rules
+	urls     bool           // it reads which URLs a call names and was given
+	results  bool           // labels depend on what a call returned
+	content  bool           // it reads the content that changes left
 }
 
 // ruleset is what one policy is evaluated with.
@@ -60,13 +60,13 @@ func Load(sources ...Source) (*Engine, error) { return New(Options{Sources: sour
 // New checks and compiles a policy. What is wrong with it comes back as a
 // *LoadError. The Engine keeps copies of everything in the options.
 func New(o Options) (*Engine, error) {
-	if o.Deadline < 0 {
-		return nil, fmt.Errorf("rego: the deadline %v is in the past", o.Deadline)
+	if o.Timeout < 0 {
+		return nil, fmt.Errorf("rego: the deadline %v is in the past", o.Timeout)
 	}
 	if o.Steps < 0 {
 		return nil, fmt.Errorf("rego: Options.Steps %d: must not be negative", o.Steps)
 	}
-	o.Deadline, o.Steps = cmp.Or(o.Deadline, DefaultDeadline), cmp.Or(o.Steps, DefaultSteps)
+	o.Timeout, o.Steps = cmp.Or(o.Timeout, DefaultTimeout), cmp.Or(o.Steps, DefaultSteps)
 	files, given, err := o.files()
 	if err != nil {
 		return nil, err
@@ -94,12 +94,12 @@ func New(o Options) (*Engine, error) {
 		return nil, err
 	}
 	rules, slow := plain.specialised(m, list, maxRows)
-	remembered, err := newMemo(o.Memo)
+	remembered, err := newMemo(o.CacheSize)
 	if err != nil {
 		return nil, err
 	}
 	return &Engine{
-		rules: rules, plain: plain, slow: slow, modules: m, data: data, keys: newKeys(), parts: list, memo: remembered, steps: o.Steps, deadline: o.Deadline, turns: newTurns(),
+		rules: rules, plain: plain, slow: slow, modules: m, data: data, keys: newKeys(), parts: list, memo: remembered, steps: o.Steps, deadline: o.Timeout, turns: newTurns(),
 		revision: revision(files, raw), notes: notes, urls: plain.reads("call.urls", "access.given"), results: plain.labelsResults(),
 		content: plain.readsContent(),
 	}, nil
@@ -114,13 +114,13 @@ func (e *Engine) Revision() string {
 	return e.revision
 }
 
-// Unchecked lists the places where a misspelt field or value would not have
+// UncheckedRefs lists the places where a misspelt field or value would not have
 // been found by New: parameters of functions, computed keys, whole documents.
-func (e *Engine) Unchecked() []Note {
+func (e *Engine) UncheckedRefs() []UncheckedRef {
 	if e == nil {
 		return nil
 	}
-	return append([]Note(nil), e.notes...)
+	return append([]UncheckedRef(nil), e.notes...)
 }
 
 // Ensures reports whether the policy has postconditions at all; where it has
@@ -203,7 +203,7 @@ func (e *Engine) fresh(ctx context.Context, q query, r perm.Request) (perm.Decis
 }
 
 // ruleset compiles the located copies and the queries that ask for them.
-func (m *modules) ruleset(data map[string]any, list []part) (*ruleset, error) {
+func (m *modules) ruleset(data map[string]any, list []inputField) (*ruleset, error) {
 	c, err := newCompiler()
 	if err != nil {
 		return nil, err
@@ -268,7 +268,7 @@ func (r *ruleset) query(purpose perm.Purpose) query {
 // prepare makes the query that asks for the sets that have a rule, each bound
 // to a variable of its name. Asking for the sets themselves costs half of
 // asking for one document made from them.
-func (r *ruleset) prepare(purpose perm.Purpose, list []part) (query, error) {
+func (r *ruleset) prepare(purpose perm.Purpose, list []inputField) (query, error) {
 	var body ast.Body
 	var rules []*ast.Rule
 	for _, set := range setNames() {

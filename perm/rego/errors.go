@@ -13,9 +13,9 @@ import (
 var (
 	// ErrSteps means that the rules needed more than Options.Steps, on whatever machine.
 	ErrSteps = errors.New("rego: the policy needs more evaluation steps than a decision may take")
-	// ErrDeadline means that the decision took longer than Options.Deadline. It wraps
+	// ErrTimeout means that the decision took longer than Options.Timeout. It wraps
 	// perm.ErrTimeout: the machine was busy, or a built-in had too much to do.
-	ErrDeadline = fmt.Errorf("rego: %w", perm.ErrTimeout)
+	ErrTimeout = fmt.Errorf("rego: %w", perm.ErrTimeout)
 	// ErrEvaluation means that a rule failed: a built-in got a value that it
 	// cannot work with, rules contradicted each other, or a reason was not a text.
 	ErrEvaluation = errors.New("rego: the policy could not be evaluated")
@@ -60,8 +60,8 @@ func (e *LoadError) Error() string {
 	return fmt.Sprintf("rego: %d problems\n%s", len(lines), strings.Join(lines, "\n"))
 }
 
-// Note is a place in a policy that the checks of New cannot see through.
-type Note struct {
+// UncheckedRef is a place in a policy that the checks of New cannot see through.
+type UncheckedRef struct {
 	At   string `json:"at"` // file:line
 	Text string `json:"text"`
 }

@@ -17,8 +17,8 @@ import (
 	"github.com/remit-dev/remit/perm"
 )
 
-// answers holds the elements of each set, in the policy's order.
-type answers map[string][]element
+// setElements holds the elements of each set, in the policy's order.
+type setElements map[string][]element
 
 // element is one reason and the number of the rule that gave it.
 type element struct {
@@ -35,13 +35,13 @@ type element struct {
 //
 // Both contexts are looked at, because a context that is not of package context
 // hands its end on to a derived one only some time later.
-func (e *Engine) evaluate(ctx context.Context, rules *ruleset, body ast.Body, input *ast.Term, follow topdown.QueryTracer) (answers, error) {
+func (e *Engine) evaluate(ctx context.Context, rules *ruleset, body ast.Body, input *ast.Term, follow topdown.QueryTracer) (setElements, error) {
 	leave, err := e.turns.enter(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
-	timed, stop := context.WithTimeoutCause(ctx, e.deadline, ErrDeadline)
+	timed, stop := context.WithTimeoutCause(ctx, e.deadline, ErrTimeout)
 	defer stop()
 	counted := &steps{most: e.steps}
 	got, err := rules.ask(timed, body, input, counted, follow)
@@ -75,13 +75,13 @@ func (s *steps) Cancelled() bool {
 
 func (s *steps) over() bool { return s.taken > s.most }
 
-// turns are those that may be evaluated at once. It is all processor: of many more at once than there are processors each
+// evalSlots are those that may be evaluated at once. It is all processor: of many more at once than there are processors each
 // would take long enough for its time to be up, of which waiting for a turn is no part. None: there is no bound.
-type turns chan struct{}
+type evalSlots chan struct{}
 
-func newTurns() turns { return make(turns, 2*runtime.GOMAXPROCS(0)) }
+func newTurns() evalSlots { return make(evalSlots, 2*runtime.GOMAXPROCS(0)) }
 
-func (t turns) enter(ctx context.Context) (leave func(), err error) {
+func (t evalSlots) enter(ctx context.Context) (leave func(), err error) {
 	if t == nil {
 		return func() {}, nil
 	}
@@ -96,15 +96,15 @@ func (t turns) enter(ctx context.Context) (leave func(), err error) {
 // cancelled says why a context is done.
 func cancelled(ctx context.Context) error {
 	cause := context.Cause(ctx)
-	if errors.Is(cause, ErrDeadline) {
+	if errors.Is(cause, ErrTimeout) {
 		return cause
 	}
 	return fmt.Errorf("rego: the request was given up before the policy answered: %w", cause)
 }
 
-func (r *ruleset) ask(ctx context.Context, body ast.Body, input *ast.Term, halt *steps, follow topdown.QueryTracer) (answers, error) {
+func (r *ruleset) ask(ctx context.Context, body ast.Body, input *ast.Term, halt *steps, follow topdown.QueryTracer) (setElements, error) {
 	if len(body) == 0 {
-		return answers{}, nil
+		return setElements{}, nil
 	}
 	defer context.AfterFunc(ctx, halt.Cancel)()
 	q := topdown.NewQuery(body).
@@ -130,8 +130,8 @@ func (r *ruleset) ask(ctx context.Context, body ast.Body, input *ast.Term, halt 
 }
 
 // read takes the elements out of an answer.
-func (r *ruleset) read(result topdown.QueryResult) (answers, error) {
-	got := make(answers, len(result))
+func (r *ruleset) read(result topdown.QueryResult) (setElements, error) {
+	got := make(setElements, len(result))
 	for name, term := range result {
 		if name.IsGenerated() || name.IsWildcard() {
 			continue

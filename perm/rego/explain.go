@@ -16,29 +16,29 @@ import (
 // Explanation says how a decision came about.
 type Explanation struct {
 	Decision perm.DecisionRecord `json:"decision"`
-	Rules    []Considered        `json:"rules"` // of the sets that were asked for, set by set, as written
+	Rules    []RuleTrace         `json:"rules"` // of the sets that were asked for, set by set, as written
 }
 
 // What became of a rule.
 const (
-	Gave       = "gave"         // it holds, and gave its reasons
-	DidNotHold = "did not hold" // a condition was looked at and did not hold
-	PassedOver = "passed over"  // the index showed that it cannot hold: a field that it needs has another value, or is not there
+	RuleMatched = "gave"         // it holds, and gave its reasons
+	RuleFailed  = "did not hold" // a condition was looked at and did not hold
+	RuleSkipped = "passed over"  // the index showed that it cannot hold: a field that it needs has another value, or is not there
 )
 
-// Considered is what became of one rule.
-type Considered struct {
-	Set     string   `json:"set"`
-	At      string   `json:"at"`
-	Outcome string   `json:"outcome"`           // Gave, DidNotHold or PassedOver
-	Texts   []string `json:"texts,omitempty"`   // what it gave
-	Decided bool     `json:"decided,omitempty"` // its reasons are those of the decision
-	Stopped string   `json:"stopped,omitempty"` // file:line of the furthest condition that did not hold
-	Saw     []Seen   `json:"saw,omitempty"`     // what it can read of the input, directly and through other rules
+// RuleTrace is what became of one rule.
+type RuleTrace struct {
+	Set     string      `json:"set"`
+	At      string      `json:"at"`
+	Outcome string      `json:"outcome"`           // Gave, RuleFailed or RuleSkipped
+	Texts   []string    `json:"texts,omitempty"`   // what it gave
+	Decided bool        `json:"decided,omitempty"` // its reasons are those of the decision
+	Stopped string      `json:"stopped,omitempty"` // file:line of the furthest condition that did not hold
+	Inputs  []InputRead `json:"saw,omitempty"`     // what it can read of the input, directly and through other rules
 }
 
-// Seen is a place of the input and what was there: nothing where Value is empty.
-type Seen struct {
+// InputRead is a place of the input and what was there: nothing where Value is empty.
+type InputRead struct {
 	Path  string          `json:"path"` // input.call.args.path
 	Value json.RawMessage `json:"value,omitempty"`
 }
@@ -85,13 +85,13 @@ func (e *Engine) explain(ctx context.Context, r perm.Request) (Explanation, erro
 }
 
 // considered tells what became of the rules of one set.
-func (e *Engine) considered(set string, got []element, input *ast.Term, t *tracer, reasons []perm.Reason) []Considered {
+func (e *Engine) considered(set string, got []element, input *ast.Term, t *tracer, reasons []perm.Reason) []RuleTrace {
 	rules := e.plain.rulesOf(set)
 	slices.SortFunc(rules, func(a, b *ast.Rule) int { return cmp.Compare(e.plain.numbers[a], e.plain.numbers[b]) })
-	list := make([]Considered, 0, len(rules))
+	list := make([]RuleTrace, 0, len(rules))
 	for _, rule := range rules {
 		n := e.plain.numbers[rule]
-		c := Considered{Set: set, At: e.plain.places[n].at, Outcome: PassedOver, Saw: seen(input, readsOf(e.plain.compiler, []*ast.Rule{rule}))}
+		c := RuleTrace{Set: set, At: e.plain.places[n].at, Outcome: RuleSkipped, Inputs: seen(input, readsOf(e.plain.compiler, []*ast.Rule{rule}))}
 		for _, given := range got {
 			if given.rule == n {
 				c.Texts = append(c.Texts, given.text)
@@ -99,10 +99,10 @@ func (e *Engine) considered(set string, got []element, input *ast.Term, t *trace
 		}
 		switch {
 		case len(c.Texts) > 0:
-			c.Outcome = Gave
+			c.Outcome = RuleMatched
 			c.Decided = slices.ContainsFunc(reasons, func(r perm.Reason) bool { return r.Set == set && r.At == c.At })
 		case t.entered[n]:
-			c.Outcome, c.Stopped = DidNotHold, at(t.stopped[n])
+			c.Outcome, c.Stopped = RuleFailed, at(t.stopped[n])
 		}
 		list = append(list, c)
 	}
@@ -110,15 +110,15 @@ func (e *Engine) considered(set string, got []element, input *ast.Term, t *trace
 }
 
 // seen looks up what is read, each place once.
-func seen(input *ast.Term, reads []read) []Seen {
+func seen(input *ast.Term, reads []read) []InputRead {
 	paths := make([][]string, 0, len(reads))
 	for _, r := range reads {
 		paths = append(paths, r.path)
 	}
 	slices.SortFunc(paths, slices.Compare[[]string])
-	var out []Seen
+	var out []InputRead
 	for _, path := range slices.CompactFunc(paths, slices.Equal[[]string]) {
-		s := Seen{Path: strings.Join(append([]string{"input"}, path...), ".")}
+		s := InputRead{Path: strings.Join(append([]string{"input"}, path...), ".")}
 		ref := make(ast.Ref, len(path))
 		for i, name := range path {
 			ref[i] = ast.StringTerm(name)

@@ -46,10 +46,10 @@ hide contains "never seen outside list"
 	require.Equal(t, "ask", x.Decision.Effect)
 	require.Equal(t, []perm.Reason{{Text: "dev asks", At: "p.rego:16", Set: "ask"}}, x.Decision.Reasons)
 	require.NotEmpty(t, x.Decision.Revision)
-	require.Equal(t, []rego.Considered{
+	require.Equal(t, []rego.RuleTrace{
 		{
-			Set: "deny", At: "p.rego:9", Outcome: rego.DidNotHold, Stopped: "p.rego:12",
-			Saw: []rego.Seen{
+			Set: "deny", At: "p.rego:9", Outcome: rego.RuleFailed, Stopped: "p.rego:12",
+			Inputs: []rego.InputRead{
 				{Path: "input.call.args", Value: json.RawMessage(`{"n":7,"path":"src/a.go"}`)},
 				{Path: "input.call.args.n", Value: json.RawMessage("7")},
 				{Path: "input.call.declared", Value: json.RawMessage("true")},
@@ -57,18 +57,18 @@ hide contains "never seen outside list"
 			},
 		},
 		{
-			Set: "ask", At: "p.rego:16", Outcome: rego.Gave, Texts: []string{"dev asks"}, Decided: true,
-			Saw: []rego.Seen{{Path: "input.principal.roles", Value: json.RawMessage(`["dev"]`)}},
+			Set: "ask", At: "p.rego:16", Outcome: rego.RuleMatched, Texts: []string{"dev asks"}, Decided: true,
+			Inputs: []rego.InputRead{{Path: "input.principal.roles", Value: json.RawMessage(`["dev"]`)}},
 		},
 		{
-			Set: "allow", At: "p.rego:3", Outcome: rego.Gave, Texts: []string{"reads"},
-			Saw: []rego.Seen{{Path: "input.access.action", Value: json.RawMessage(`"read"`)}},
+			Set: "allow", At: "p.rego:3", Outcome: rego.RuleMatched, Texts: []string{"reads"},
+			Inputs: []rego.InputRead{{Path: "input.access.action", Value: json.RawMessage(`"read"`)}},
 		},
 		{
-			Set: "allow", At: "p.rego:5", Outcome: rego.PassedOver,
-			Saw: []rego.Seen{{Path: "input.access.action", Value: json.RawMessage(`"read"`)}},
+			Set: "allow", At: "p.rego:5", Outcome: rego.RuleSkipped,
+			Inputs: []rego.InputRead{{Path: "input.access.action", Value: json.RawMessage(`"read"`)}},
 		},
-		{Set: "allow", At: "p.rego:20", Outcome: rego.PassedOver, Saw: []rego.Seen{{Path: "input.call.args.no"}}},
+		{Set: "allow", At: "p.rego:20", Outcome: rego.RuleSkipped, Inputs: []rego.InputRead{{Path: "input.call.args.no"}}},
 	}, x.Rules)
 }
 
@@ -107,7 +107,7 @@ func TestExplainDecidesAlike(t *testing.T) {
 			}
 			gave := map[perm.Reason]bool{}
 			for _, c := range x.Rules {
-				require.Equal(t, c.Outcome == rego.Gave, len(c.Texts) > 0)
+				require.Equal(t, c.Outcome == rego.RuleMatched, len(c.Texts) > 0)
 				for _, text := range c.Texts {
 					gave[perm.Reason{Text: text, At: c.At, Set: c.Set}] = true
 				}

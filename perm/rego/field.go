@@ -14,12 +14,12 @@ type fieldCheck struct {
 	*scope
 	params map[ast.Var]bool // of the function that is looked at
 	found  problems
-	notes  []Note
+	notes  []UncheckedRef
 	forms  map[string]form
 }
 
 // checkFields looks at every rule. What it cannot see through becomes a note.
-func (m *modules) checkFields(c *ast.Compiler) ([]Note, error) {
+func (m *modules) checkFields(c *ast.Compiler) ([]UncheckedRef, error) {
 	input, err := inputShape()
 	if err != nil {
 		return nil, err
@@ -32,7 +32,7 @@ func (m *modules) checkFields(c *ast.Compiler) ([]Note, error) {
 			f.rule(rule)
 		}
 	}
-	slices.SortStableFunc(f.notes, func(a, b Note) int { return strings.Compare(a.At, b.At) })
+	slices.SortStableFunc(f.notes, func(a, b UncheckedRef) int { return strings.Compare(a.At, b.At) })
 	return slices.Compact(m.ownNotes(f.notes)), f.found.err()
 }
 
@@ -71,7 +71,7 @@ func orElse(loc, other *ast.Location) *ast.Location {
 }
 
 func (f *fieldCheck) note(loc *ast.Location, text string, args ...any) {
-	f.notes = append(f.notes, Note{At: at(loc), Text: fmt.Sprintf(text, args...)})
+	f.notes = append(f.notes, UncheckedRef{At: at(loc), Text: fmt.Sprintf(text, args...)})
 }
 
 // ref follows a reference through the document.

@@ -39,7 +39,7 @@ func FuzzLoad(f *testing.F) {
 		if strings.Contains(text, "numbers.range") || len(text) > 4096 {
 			return // slow is covered elsewhere
 		}
-		e, err := rego.New(rego.Options{Modules: map[string]string{"p.rego": text}, Deadline: 50 * time.Millisecond})
+		e, err := rego.New(rego.Options{Modules: map[string]string{"p.rego": text}, Timeout: 50 * time.Millisecond})
 		if err != nil {
 			var bad *rego.LoadError
 			if e != nil || !errors.As(err, &bad) || len(bad.Problems) == 0 || bad.Problems[0].Text == "" {

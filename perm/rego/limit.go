@@ -73,7 +73,7 @@ func readTexts(to *[]string, term *ast.Term) bool {
 }
 
 // limits are the budgets among the elements of limit.
-func (a answers) limits() []perm.Limit {
+func (a setElements) limits() []perm.Limit {
 	var out []perm.Limit
 	for _, e := range a[setLimit] {
 		if e.limit != nil {

@@ -15,7 +15,7 @@ const patient = time.Minute
 
 // load makes an engine of one module.
 func load(text string) (*rego.Engine, error) {
-	return rego.New(rego.Options{Modules: map[string]string{"p.rego": text}, Deadline: patient})
+	return rego.New(rego.Options{Modules: map[string]string{"p.rego": text}, Timeout: patient})
 }
 
 // control is a policy that loads and allows everything; each broken policy

@@ -10,40 +10,40 @@ import (
 	"github.com/remit-dev/remit/perm"
 )
 
-// DefaultMemo is how many decisions are remembered where Options say nothing.
-const DefaultMemo = 1024
+// DefaultCacheSize is how many decisions are remembered where Options say nothing.
+const DefaultCacheSize = 1024
 
 // maxKey bounds what one remembered decision costs: a call with long arguments
 // that the policy reads is decided anew each time.
 const maxKey = 4 << 10
 
-// memo remembers decisions by everything that the policy read to come to them.
+// decisionCache remembers decisions by everything that the policy read to come to them.
 // The whole key is compared. An Engine has a memo of its own, so no decision
 // outlives its policy. A nil memo remembers nothing.
-type memo struct {
+type decisionCache struct {
 	decisions *lru.Cache[string, perm.Decision]
 }
 
 // newMemo returns a memo for so many decisions.
-func newMemo(size int) (*memo, error) {
+func newMemo(size int) (*decisionCache, error) {
 	if size < 0 {
 		return nil, nil //nolint:nilnil // a nil memo is one that remembers nothing
 	}
 	if size == 0 {
-		size = DefaultMemo
+		size = DefaultCacheSize
 	}
 	cache, err := lru.New[string, perm.Decision](size)
-	return &memo{decisions: cache}, err
+	return &decisionCache{decisions: cache}, err
 }
 
-func (m *memo) get(key []byte) (perm.Decision, bool) {
+func (m *decisionCache) get(key []byte) (perm.Decision, bool) {
 	if m == nil {
 		return perm.Decision{}, false
 	}
 	return m.decisions.Get(string(key))
 }
 
-func (m *memo) put(key []byte, d perm.Decision) {
+func (m *decisionCache) put(key []byte, d perm.Decision) {
 	if m != nil {
 		m.decisions.Add(string(key), d)
 	}

@@ -112,7 +112,7 @@ func randomRequest(rnd *rand.Rand) perm.Request {
 	r := request()
 	r.Principal.Roles, r.Principal.Chain = some(), some()
 	r.Session.ID, r.Session.Labels = pick("a", "b"), some()
-	r.Session.Tools = map[string]perm.ToolTally{"a": {Tally: perm.Tally{Run: rnd.IntN(3)}}}
+	r.Session.Tools = map[string]perm.ToolCounts{"a": {Counts: perm.Counts{Run: rnd.IntN(3)}}}
 	r.Session.Recent = [][]perm.RecentCall{nil, {{Tool: "a"}}}[rnd.IntN(2)]
 	r.Txn.Calls = rnd.IntN(3)
 	r.Tool.Name, r.Tool.Version, r.Tool.Grade, r.Tool.Tags = pick("a", "b", "n"), pick("a", "b"), pick("ungraded", "compensable"), some()
@@ -135,7 +135,7 @@ func randomRequest(rnd *rand.Rand) perm.Request {
 func randomEngine(t *testing.T, text string) *rego.Engine {
 	t.Helper()
 	e, err := rego.New(rego.Options{
-		Modules: map[string]string{"p.rego": text}, Data: map[string]any{"table": map[string]any{"a": 1, "b": 2}}, Deadline: patient,
+		Modules: map[string]string{"p.rego": text}, Data: map[string]any{"table": map[string]any{"a": 1, "b": 2}}, Timeout: patient,
 	})
 	require.NoError(t, err, text)
 	return e

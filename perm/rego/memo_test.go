@@ -51,18 +51,18 @@ limit contains "often" if input.session.tools.file_read.run > 3
 deny contains "late" if { ns := time.parse_rfc3339_ns(input.time); ns > 3 }
 deny contains "whole" if { c := input.call; c.id == "x" }
 ensure contains "asked for another purpose" if input.time == "2026-01-02T03:04:05Z"
-`).Slow()
-	require.Equal(t, []rego.Note{
+`).SlowRules()
+	require.Equal(t, []rego.UncheckedRef{
 		{At: "p.rego:5", Text: "answers are not remembered: input.session.tools.file_read.run differs from call to call"},
 		{At: "p.rego:6", Text: "answers are not remembered: input.time differs from call to call"},
 		{At: "p.rego:7", Text: "answers are not remembered: input.call is read whole, and input.call.id differs from call to call"},
 	}, remembering(notes))
-	require.Empty(t, remembering(engine(t, control+`deny contains "x" if input.call.args.n > 1`).Slow()))
-	require.Empty(t, (&rego.Engine{}).Slow())
+	require.Empty(t, remembering(engine(t, control+`deny contains "x" if input.call.args.n > 1`).SlowRules()))
+	require.Empty(t, (&rego.Engine{}).SlowRules())
 }
 
-func remembering(notes []rego.Note) []rego.Note {
-	var out []rego.Note
+func remembering(notes []rego.UncheckedRef) []rego.UncheckedRef {
+	var out []rego.UncheckedRef
 	for _, n := range notes {
 		if strings.HasPrefix(n.Text, "answers are not remembered") {
 			out = append(out, n)
@@ -121,7 +121,7 @@ func TestMemoNeverKeepsFailures(t *testing.T) {
 
 func TestMemoIsBounded(t *testing.T) {
 	text := control + `deny contains "x" if input.call.args.n == "x"`
-	e, err := rego.New(rego.Options{Modules: map[string]string{"p.rego": text}, Deadline: patient, Memo: 3})
+	e, err := rego.New(rego.Options{Modules: map[string]string{"p.rego": text}, Timeout: patient, CacheSize: 3})
 	require.NoError(t, err)
 	r := request()
 	for i := range 10 {
@@ -135,7 +135,7 @@ func TestMemoIsBounded(t *testing.T) {
 	require.Equal(t, perm.Allow, decide(t, e, r).Effect())
 	require.Zero(t, rego.Remembered(e), "a long argument would take too much")
 
-	e, err = rego.New(rego.Options{Modules: map[string]string{"p.rego": text}, Deadline: patient, Memo: -1})
+	e, err = rego.New(rego.Options{Modules: map[string]string{"p.rego": text}, Timeout: patient, CacheSize: -1})
 	require.NoError(t, err)
 	require.Equal(t, perm.Allow, decide(t, e, r).Effect())
 }
@@ -204,7 +204,7 @@ h if input.call.declared
 deny contains "not" if not input.call.declared
 hint contains "always"
 hide contains "another purpose" if not input.call.declared
-`).Slow() {
+`).SlowRules() {
 		require.Contains(t, n.Text, "evaluated for every request")
 		places = append(places, n.At)
 	}

@@ -52,8 +52,8 @@ func (m *modules) own() []string {
 }
 
 // ownNotes leaves out what is about the files of packs.
-func (m *modules) ownNotes(notes []Note) []Note {
-	return slices.DeleteFunc(notes, func(n Note) bool { return m.packs[n.At[:max(0, strings.LastIndexByte(n.At, ':'))]] })
+func (m *modules) ownNotes(notes []UncheckedRef) []UncheckedRef {
+	return slices.DeleteFunc(notes, func(n UncheckedRef) bool { return m.packs[n.At[:max(0, strings.LastIndexByte(n.At, ':'))]] })
 }
 
 // newCompiler returns a compiler that knows the input document and lacks the

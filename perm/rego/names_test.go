@@ -43,7 +43,7 @@ func TestUndefinedNames(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			_, err := rego.New(rego.Options{Modules: map[string]string{"p.rego": control + tt.text}, Data: data, Deadline: patient})
+			_, err := rego.New(rego.Options{Modules: map[string]string{"p.rego": control + tt.text}, Data: data, Timeout: patient})
 			var bad *rego.LoadError
 			require.ErrorAs(t, err, &bad)
 			require.Len(t, bad.Problems, 1, "%v", err)
@@ -82,7 +82,7 @@ func TestDefinedNames(t *testing.T) {
 		"made below":       "deny contains \"x\" if data.switches.off with data.switches.off as false",
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := rego.New(rego.Options{Data: data, Deadline: patient, Modules: map[string]string{
+			_, err := rego.New(rego.Options{Data: data, Timeout: patient, Modules: map[string]string{
 				"p.rego": control + text,
 				"t.rego": "package team\n\nblocked contains \"x\" if input.call.declared\n\ntable := {k: v | some k, v in {\"a\": {\"b\": 1}}}\n",
 			}})
@@ -99,15 +99,15 @@ func TestLibIsThere(t *testing.T) {
 	r := request()
 	r.Access.Action = perm.Write
 	require.Equal(t, perm.Allow, decide(t, e, r).Effect())
-	require.Empty(t, e.Unchecked(), "notes are about the author's files")
-	for _, n := range e.Slow() {
+	require.Empty(t, e.UncheckedRefs(), "notes are about the author's files")
+	for _, n := range e.SlowRules() {
 		require.Equal(t, "p.rego:5", n.At)
 	}
-	explicit, err := rego.New(rego.Options{Modules: map[string]string{"p.rego": policy}, Sources: []rego.Source{{FS: policies.Lib()}}, Deadline: patient})
+	explicit, err := rego.New(rego.Options{Modules: map[string]string{"p.rego": policy}, Sources: []rego.Source{{FS: policies.Lib()}}, Timeout: patient})
 	require.NoError(t, err)
 	require.Equal(t, explicit.Revision(), e.Revision(), "the library is part of what decides")
 
-	own, err := rego.New(rego.Options{Deadline: patient, Modules: map[string]string{"p.rego": policy, "lib.rego": "package remit.lib\n\nchanges if false\n"}})
+	own, err := rego.New(rego.Options{Timeout: patient, Modules: map[string]string{"p.rego": policy, "lib.rego": "package remit.lib\n\nchanges if false\n"}})
 	require.NoError(t, err)
 	require.Equal(t, perm.Deny, decide(t, own, r).Effect(), "a policy's own package of that name counts")
 	without, err := load(control)
@@ -118,7 +118,7 @@ func TestLibIsThere(t *testing.T) {
 // TestLibInTests: a library that only tests refer to is no part of the policy.
 func TestLibInTests(t *testing.T) {
 	test := "package remit_test\n\nimport data.remit.lib\n\ntest_lib if lib.looks with input as {\"access\": {\"action\": \"read\"}}\n"
-	e, err := rego.New(rego.Options{Deadline: patient, Modules: map[string]string{"p.rego": control, "p_test.rego": test}})
+	e, err := rego.New(rego.Options{Timeout: patient, Modules: map[string]string{"p.rego": control, "p_test.rego": test}})
 	require.NoError(t, err)
 	alone, err := load(control)
 	require.NoError(t, err)
@@ -132,7 +132,7 @@ func TestLibInTests(t *testing.T) {
 
 // TestUndefinedNamesInTests: a test of a name that does not exist would hold.
 func TestUndefinedNamesInTests(t *testing.T) {
-	e, err := rego.New(rego.Options{Deadline: patient, Modules: map[string]string{
+	e, err := rego.New(rego.Options{Timeout: patient, Modules: map[string]string{
 		"p.rego":      control,
 		"p_test.rego": "package remit_test\n\ntest_none if not \"x\" in data.remit.denny with input as {}\n\ntest_made if data.a.b with data.a as {\"b\": 1}\n",
 	}})
@@ -146,12 +146,12 @@ func TestUndefinedNamesInTests(t *testing.T) {
 
 // TestPackBesideRules: files of a source without tests are no part of coverage.
 func TestPackBesideRules(t *testing.T) {
-	e, err := rego.New(rego.Options{Deadline: patient, Sources: []rego.Source{
+	e, err := rego.New(rego.Options{Timeout: patient, Sources: []rego.Source{
 		{FS: policies.Flow(), Prefix: policies.Prefix, NoTests: true},
 		{FS: fstest.MapFS{"p.rego": {Data: []byte(control)}, "p_test.rego": {Data: []byte("package remit_test\n\ntest_all if \"all\" in data.remit.allow\n")}}},
 	}})
 	require.NoError(t, err)
-	require.Empty(t, e.Unchecked())
+	require.Empty(t, e.UncheckedRefs())
 	report, err := e.Test(context.Background())
 	require.NoError(t, err)
 	require.Len(t, report.Results, 1)

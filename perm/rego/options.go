@@ -12,20 +12,20 @@ import (
 // policy needs, and about a second of processor time.
 const DefaultSteps = 1_000_000
 
-// DefaultDeadline is the default of Options.Deadline. Steps bound a policy on any
+// DefaultTimeout is the default of Options.Timeout. Steps bound a policy on any
 // machine; the deadline is for the work of one built-in and for a machine that
 // stands still.
-const DefaultDeadline = 30 * time.Second
+const DefaultTimeout = 30 * time.Second
 
 // Options is what an Engine is made of. Files whose names end in _test.rego
 // hold tests: they are read by Engine.Test and never decide.
 type Options struct {
-	Modules  map[string]string // file name -> text
-	Sources  []Source          // more files
-	Data     map[string]any    // what rules see as data, beside what *.json files of Sources hold; not the key remit
-	Steps    int               // evaluation steps per decision; 0 is DefaultSteps
-	Deadline time.Duration     // time per decision; 0 is DefaultDeadline
-	Memo     int               // how many decisions are remembered; 0 is DefaultMemo, less is none
+	Modules   map[string]string // file name -> text
+	Sources   []Source          // more files
+	Data      map[string]any    // what rules see as data, beside what *.json files of Sources hold; not the key remit
+	Steps     int               // evaluation steps per decision; 0 is DefaultSteps
+	Timeout   time.Duration     // time per decision; 0 is DefaultTimeout
+	CacheSize int               // how many decisions are remembered; 0 is DefaultCacheSize, less is none
 }
 
 // Source is a tree of policy files. A JSON file is data: its object stands in
@@ -36,8 +36,8 @@ type Source struct {
 	Prefix string   // stands before the names of the files where places are told, such as "policies/" or "builtin:"
 
 	// NoTests marks a pack beside the author's own rules. It leaves its *_test.rego
-	// out: what a pack's tests say holds for the pack alone. Coverage, Engine.Unchecked
-	// and Engine.Slow leave its other files out.
+	// out: what a pack's tests say holds for the pack alone. Coverage, Engine.UncheckedRefs
+	// and Engine.SlowRules leave its other files out.
 	NoTests bool
 }
 

@@ -11,9 +11,9 @@ import (
 	"github.com/remit-dev/remit/perm"
 )
 
-// part is a place of the input document that is built, compared and left out
+// inputField is a place of the input document that is built, compared and left out
 // as one. The parts together are the document.
-type part struct {
+type inputField struct {
 	path  string // "access.resource.root"
 	check func(*document, *perm.Request)
 	term  func(*document, *perm.Request) *ast.Term   // nil: not there
@@ -24,14 +24,14 @@ type part struct {
 
 // parts lists every part. A field of perm.Request that is missing here is
 // missing in the document; a test holds the two together.
-func parts() []part {
+func parts() []inputField {
 	list := append(contextParts(), toolParts()...)
 	list = append(list, callParts()...)
 	return append(list, accessParts()...)
 }
 
-func contextParts() []part {
-	return []part{
+func contextParts() []inputField {
+	return []inputField{
 		text("principal.id", func(r *perm.Request) string { return r.Principal.ID }),
 		text("principal.kind", func(r *perm.Request) string { return r.Principal.Kind }),
 		texts("principal.roles", func(r *perm.Request) []string { return r.Principal.Roles }),
@@ -43,7 +43,7 @@ func contextParts() []part {
 			func(r *perm.Request) bool { return len(r.Session.Requires) > 0 }),
 		{path: "session.tools", check: checkTools, term: (*document).tools},
 		{path: "session.recent", check: checkRecent, term: (*document).recent},
-		optional(part{path: "session.client", check: checkClient, term: (*document).client, key: clientKey},
+		optional(inputField{path: "session.client", check: checkClient, term: (*document).client, key: clientKey},
 			func(r *perm.Request) bool { return r.Session.Client != nil }),
 		text("txn.id", func(r *perm.Request) string { return r.Txn.ID }),
 		passing(number("txn.calls", func(r *perm.Request) int { return r.Txn.Calls })),
@@ -53,8 +53,8 @@ func contextParts() []part {
 	}
 }
 
-func toolParts() []part {
-	return []part{
+func toolParts() []inputField {
+	return []inputField{
 		text("tool.name", func(r *perm.Request) string { return r.Tool.Name }),
 		text("tool.version", func(r *perm.Request) string { return r.Tool.Version }),
 		texts("tool.tags", func(r *perm.Request) []string { return r.Tool.Tags }),
@@ -74,9 +74,9 @@ func toolParts() []part {
 	}
 }
 
-func callParts() []part {
+func callParts() []inputField {
 	output := raw("output", func(r *perm.Request) json.RawMessage { return r.Output })
-	return []part{
+	return []inputField{
 		passing(text("call.id", func(r *perm.Request) string { return r.Call.ID })),
 		raw("call.args", func(r *perm.Request) json.RawMessage { return r.Call.Args }),
 		text("call.effect_class", func(r *perm.Request) string { return r.Call.EffectClass }),
@@ -85,7 +85,7 @@ func callParts() []part {
 		number("call.batch.count", func(r *perm.Request) int { return r.Call.Batch.Count }),
 		optional(output, func(r *perm.Request) bool { return len(r.Output) > 0 }),
 		optional(raw("call.script", scriptOf), func(r *perm.Request) bool { return r.Call.Script != nil }),
-		optional(part{path: "call.urls", check: checkURLs, term: (*document).urls, key: urlsKey},
+		optional(inputField{path: "call.urls", check: checkURLs, term: (*document).urls, key: urlsKey},
 			func(r *perm.Request) bool { return r.Call.URLs != nil }),
 		{path: "changes", check: checkChanges, term: (*document).changes, long: true},
 	}
@@ -103,13 +103,13 @@ func scriptOf(r *perm.Request) json.RawMessage {
 	return text
 }
 
-func accessParts() []part {
-	list := []part{
+func accessParts() []inputField {
+	list := []inputField{
 		text("access.action", func(r *perm.Request) string { return string(r.Access.Action) }),
 		flag("access.dynamic", func(r *perm.Request) bool { return r.Access.Dynamic }),
-		optional(flag("access.given", func(r *perm.Request) bool { return r.Access.Given != nil && *r.Access.Given }),
-			func(r *perm.Request) bool { return r.Access.Given != nil }),
-		optional(part{path: "access.git", check: checkGit, term: func(d *document, r *perm.Request) *ast.Term { return d.git(r.Access.Git) }, key: gitKey},
+		optional(flag("access.given", func(r *perm.Request) bool { return r.Access.UserProvided != nil && *r.Access.UserProvided }),
+			func(r *perm.Request) bool { return r.Access.UserProvided != nil }),
+		optional(inputField{path: "access.git", check: checkGit, term: func(d *document, r *perm.Request) *ast.Term { return d.git(r.Access.Git) }, key: gitKey},
 			func(r *perm.Request) bool { return r.Access.Git != nil }),
 		text("access.resource.kind", func(r *perm.Request) string { return r.Access.Resource.Kind }),
 		text("access.resource.text", func(r *perm.Request) string { return r.Access.Resource.Text }),
@@ -140,8 +140,8 @@ func accessParts() []part {
 	return list
 }
 
-func text(path string, get func(*perm.Request) string) part {
-	return part{
+func text(path string, get func(*perm.Request) string) inputField {
+	return inputField{
 		path:  path,
 		check: func(d *document, r *perm.Request) { d.checkText(get(r)) },
 		term:  func(_ *document, r *perm.Request) *ast.Term { return ast.StringTerm(get(r)) },
@@ -149,8 +149,8 @@ func text(path string, get func(*perm.Request) string) part {
 	}
 }
 
-func texts(path string, get func(*perm.Request) []string) part {
-	return part{
+func texts(path string, get func(*perm.Request) []string) inputField {
+	return inputField{
 		path:  path,
 		check: func(d *document, r *perm.Request) { d.checkTexts(get(r)) },
 		term:  func(d *document, r *perm.Request) *ast.Term { return d.list(get(r)) },
@@ -165,8 +165,8 @@ func texts(path string, get func(*perm.Request) []string) part {
 	}
 }
 
-func flag(path string, get func(*perm.Request) bool) part {
-	return part{
+func flag(path string, get func(*perm.Request) bool) inputField {
+	return inputField{
 		path: path,
 		term: func(_ *document, r *perm.Request) *ast.Term { return ast.InternedTerm(get(r)) },
 		key: func(r *perm.Request, key []byte) []byte {
@@ -178,8 +178,8 @@ func flag(path string, get func(*perm.Request) bool) part {
 	}
 }
 
-func number(path string, get func(*perm.Request) int) part {
-	return part{
+func number(path string, get func(*perm.Request) int) inputField {
+	return inputField{
 		path: path,
 		term: func(_ *document, r *perm.Request) *ast.Term { return ast.InternedTerm(get(r)) },
 		key:  func(r *perm.Request, key []byte) []byte { return binary.AppendVarint(key, int64(get(r))) },
@@ -187,8 +187,8 @@ func number(path string, get func(*perm.Request) int) part {
 }
 
 // raw is a place that holds any JSON. Its numbers are compared as written.
-func raw(path string, get func(*perm.Request) json.RawMessage) part {
-	return part{
+func raw(path string, get func(*perm.Request) json.RawMessage) inputField {
+	return inputField{
 		path:  path,
 		check: func(d *document, r *perm.Request) { d.checkRaw(get(r)) },
 		term:  func(d *document, r *perm.Request) *ast.Term { return d.raw(get(r)) },
@@ -198,14 +198,14 @@ func raw(path string, get func(*perm.Request) json.RawMessage) part {
 }
 
 // passing marks a part that differs from call to call: no key holds it.
-func passing(p part) part {
+func passing(p inputField) inputField {
 	p.key = nil
 	return p
 }
 
 // optional makes a part one that is left out where there says so. In a key it
 // is apart from every value.
-func optional(p part, there func(*perm.Request) bool) part {
+func optional(p inputField, there func(*perm.Request) bool) inputField {
 	term, key := p.term, p.key
 	p.term = func(d *document, r *perm.Request) *ast.Term {
 		if !there(r) {

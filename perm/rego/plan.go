@@ -15,23 +15,23 @@ import (
 // has to be built of an input document and compared before an answer is given
 // a second time.
 type plan struct {
-	root  *node
+	root  *planNode
 	key   []func(*perm.Request, []byte) ([]byte, bool)
-	notes []Note          // why no answer is remembered
+	notes []UncheckedRef  // why no answer is remembered
 	reads map[string]bool // paths of the parts that are read
 }
 
-// node is a place of the part of the document that is built.
-type node struct {
+// planNode is a place of the part of the document that is built.
+type planNode struct {
 	name  *ast.Term
-	part  *part // of a leaf
-	below []*node
+	part  *inputField // of a leaf
+	below []*planNode
 }
 
 // newPlan keeps of the parts those that are read. Two more are compared: what
 // was asked for, and what hold comes to.
-func newPlan(list []part, reads []read) *plan {
-	p := &plan{root: &node{}, reads: map[string]bool{}}
+func newPlan(list []inputField, reads []read) *plan {
+	p := &plan{root: &planNode{}, reads: map[string]bool{}}
 	for i := range list {
 		path := list[i].path
 		touched := list[i].touched(reads)
@@ -47,7 +47,7 @@ func newPlan(list []part, reads []read) *plan {
 }
 
 // touched returns the reads that see anything of p.
-func (p *part) touched(reads []read) []read {
+func (p *inputField) touched(reads []read) []read {
 	path := strings.Split(p.path, ".")
 	var out []read
 	for _, r := range reads {
@@ -61,7 +61,7 @@ func (p *part) touched(reads []read) []read {
 
 // add puts a part that is read into the key, whole or by the members that are
 // read, or says why there cannot be a key.
-func (p *plan) add(of *part, reads []read) {
+func (p *plan) add(of *inputField, reads []read) {
 	if of.key == nil {
 		for _, r := range reads {
 			p.notes = append(p.notes, of.note(r))
@@ -84,7 +84,7 @@ func (p *plan) add(of *part, reads []read) {
 	}
 }
 
-func (p *part) whole(r *perm.Request, key []byte) ([]byte, bool) { return p.key(r, key), true }
+func (p *inputField) whole(r *perm.Request, key []byte) ([]byte, bool) { return p.key(r, key), true }
 
 // memberKey compares one member of a free document: absent is apart from every
 // text, and what cannot be read has no key.
@@ -101,19 +101,19 @@ func memberKey(get func(*perm.Request) json.RawMessage, path []string) func(*per
 	}
 }
 
-func (p *part) note(r read) Note {
+func (p *inputField) note(r read) UncheckedRef {
 	whole := strings.Join(append([]string{"input"}, r.path...), ".")
 	if len(r.path) > strings.Count(p.path, ".") {
-		return Note{At: r.at, Text: fmt.Sprintf("answers are not remembered: %s differs from call to call", whole)}
+		return UncheckedRef{At: r.at, Text: fmt.Sprintf("answers are not remembered: %s differs from call to call", whole)}
 	}
-	return Note{At: r.at, Text: fmt.Sprintf("answers are not remembered: %s is read whole, and input.%s differs from call to call", whole, p.path)}
+	return UncheckedRef{At: r.at, Text: fmt.Sprintf("answers are not remembered: %s is read whole, and input.%s differs from call to call", whole, p.path)}
 }
 
-func (n *node) insert(path []string, p *part) {
-	i := slices.IndexFunc(n.below, func(b *node) bool { return b.name.Value.Compare(ast.String(path[0])) == 0 })
+func (n *planNode) insert(path []string, p *inputField) {
+	i := slices.IndexFunc(n.below, func(b *planNode) bool { return b.name.Value.Compare(ast.String(path[0])) == 0 })
 	if i < 0 {
 		i = len(n.below)
-		n.below = append(n.below, &node{name: ast.StringTerm(path[0])})
+		n.below = append(n.below, &planNode{name: ast.StringTerm(path[0])})
 	}
 	if len(path) == 1 {
 		n.below[i].part = p
@@ -128,7 +128,7 @@ func (p *plan) document(k *keys, r *perm.Request) (*ast.Term, error) {
 	return p.root.build(d, r), d.err
 }
 
-func (n *node) build(d *document, r *perm.Request) *ast.Term {
+func (n *planNode) build(d *document, r *perm.Request) *ast.Term {
 	if n.part != nil {
 		return n.part.term(d, r)
 	}

@@ -10,10 +10,10 @@ type read struct {
 	at   string   // file:line
 }
 
-// reader finds what rules read, whichever way they come to it. It goes over
+// readFinder finds what rules read, whichever way they come to it. It goes over
 // what the compiler made of them: there, imports, local names and conditions
 // of every kind are references again.
-type reader struct {
+type readFinder struct {
 	compiler *ast.Compiler
 	seen     map[*ast.Rule]bool
 	queue    []*ast.Rule
@@ -22,8 +22,8 @@ type reader struct {
 	named    map[string]bool // texts and names of functions that occur, but for the text of a resource
 }
 
-func newReader(c *ast.Compiler) *reader {
-	return &reader{compiler: c, seen: map[*ast.Rule]bool{}, named: map[string]bool{}}
+func newReader(c *ast.Compiler) *readFinder {
+	return &readFinder{compiler: c, seen: map[*ast.Rule]bool{}, named: map[string]bool{}}
 }
 
 // readsOf returns what rules, and everything that they refer to, read.
@@ -31,7 +31,7 @@ func readsOf(c *ast.Compiler, rules []*ast.Rule) []read {
 	return newReader(c).all(rules)
 }
 
-func (r *reader) all(rules []*ast.Rule) []read {
+func (r *readFinder) all(rules []*ast.Rule) []read {
 	r.add(rules)
 	for len(r.queue) > 0 {
 		r.rule, r.queue = r.queue[0], r.queue[1:]
@@ -40,7 +40,7 @@ func (r *reader) all(rules []*ast.Rule) []read {
 	return r.reads
 }
 
-func (r *reader) add(rules []*ast.Rule) {
+func (r *readFinder) add(rules []*ast.Rule) {
 	for _, rule := range rules {
 		if !r.seen[rule] {
 			r.seen[rule] = true
@@ -49,7 +49,7 @@ func (r *reader) add(rules []*ast.Rule) {
 	}
 }
 
-func (r *reader) visit(x any) {
+func (r *readFinder) visit(x any) {
 	ast.NewGenericVisitor(func(x any) bool {
 		switch x := x.(type) {
 		case *ast.Head:
@@ -68,7 +68,7 @@ func (r *reader) visit(x any) {
 }
 
 // term reports whether nothing is left to look at inside t.
-func (r *reader) term(t *ast.Term) bool {
+func (r *readFinder) term(t *ast.Term) bool {
 	switch v := t.Value.(type) {
 	case ast.Ref:
 		r.ref(v, t.Location)
@@ -84,7 +84,7 @@ func (r *reader) term(t *ast.Term) bool {
 	return false
 }
 
-func (r *reader) ref(ref ast.Ref, loc *ast.Location) {
+func (r *readFinder) ref(ref ast.Ref, loc *ast.Location) {
 	switch {
 	case ref[0].Equal(ast.InputRootDocument):
 		r.input(ref[1:], loc)
@@ -97,7 +97,7 @@ func (r *reader) ref(ref ast.Ref, loc *ast.Location) {
 }
 
 // tail looks at what a reference is computed from.
-func (r *reader) tail(ref ast.Ref) {
+func (r *readFinder) tail(ref ast.Ref) {
 	for i := 1; i < len(ref); i++ {
 		_, constant := ref[i].Value.(ast.String)
 		if of := ast.String("resource"); !constant || of.Compare(ref[i-1].Value) != 0 {
@@ -108,7 +108,7 @@ func (r *reader) tail(ref ast.Ref) {
 
 // input notes what a reference reads: the path up to the first part of it that
 // is not a name, and everything below.
-func (r *reader) input(parts []*ast.Term, loc *ast.Location) {
+func (r *readFinder) input(parts []*ast.Term, loc *ast.Location) {
 	var path []string
 	for _, p := range parts {
 		name, ok := p.Value.(ast.String)

@@ -13,7 +13,7 @@ import (
 // policy compiled and passed its own tests the old one decides.
 type Reloader struct {
 	options Options
-	live    *Live
+	live    *SwappableEngine
 
 	mu      sync.Mutex
 	began   uint64 // number of the newest reload

@@ -9,36 +9,36 @@ import (
 	"github.com/remit-dev/remit/perm"
 )
 
-// Slow lists what makes decisions slower than they could be: rules that are
+// SlowRules lists what makes decisions slower than they could be: rules that are
 // evaluated for every request, because no condition of them lets the index pass
 // them over, and what keeps answers from being remembered.
-func (e *Engine) Slow() []Note {
+func (e *Engine) SlowRules() []UncheckedRef {
 	if e == nil || e.rules == nil {
 		return nil
 	}
 	notes := append(e.rules.unindexed(), e.rules.queries[perm.PurposeRun].plan.notes...)
 	notes = append(notes, e.slow...)
-	slices.SortStableFunc(notes, func(a, b Note) int { return strings.Compare(a.At, b.At) })
+	slices.SortStableFunc(notes, func(a, b UncheckedRef) int { return strings.Compare(a.At, b.At) })
 	return slices.Compact(e.modules.ownNotes(notes))
 }
 
 // unindexed asks the index which rules it would give for an input where every
 // field is there and none has a value that a rule names: those it gives for
 // every input. A rule that reads nothing is meant to be one of them.
-func (r *ruleset) unindexed() []Note {
-	var notes []Note
+func (r *ruleset) unindexed() []UncheckedRef {
+	var notes []UncheckedRef
 	for _, set := range setNames() {
 		index := r.compiler.RuleIndex(setRef(set))
 		if index == nil || !asked(set, perm.PurposeRun) {
 			continue
 		}
-		found, err := index.Lookup(unheardOf{})
+		found, err := index.Lookup(unknownResolver{})
 		if err != nil {
 			continue // it is only advice
 		}
 		for _, rule := range found.Rules {
 			if n, ours := r.numbers[rule]; ours && len(readsOf(r.compiler, []*ast.Rule{rule})) > 0 {
-				notes = append(notes, Note{At: r.places[n].at, Text: "evaluated for every request: " +
+				notes = append(notes, UncheckedRef{At: r.places[n].at, Text: "evaluated for every request: " +
 					"no condition compares a field of input with a constant in a way that the index of rules sees " +
 					"(==, in, startswith, endswith, glob.match)"})
 			}
@@ -47,9 +47,9 @@ func (r *ruleset) unindexed() []Note {
 	return notes
 }
 
-// unheardOf resolves every reference to a value that no policy names.
-type unheardOf struct{}
+// unknownResolver resolves every reference to a value that no policy names.
+type unknownResolver struct{}
 
-func (unheardOf) Resolve(ast.Ref) (ast.Value, error) {
+func (unknownResolver) Resolve(ast.Ref) (ast.Value, error) {
 	return ast.String("\x00\x00unheard of\x00\x00"), nil
 }

@@ -15,11 +15,11 @@ import (
 // each row in turn is replaced by one rule for each row, which the index of rules
 // passes over unless the field has that row's value. Where that cannot be shown
 // to be the same, a rule stays as it is; where no rule changes, so does r.
-func (r *ruleset) specialised(m *modules, list []part, most int) (*ruleset, []Note) {
+func (r *ruleset) specialised(m *modules, list []inputField, most int) (*ruleset, []UncheckedRef) {
 	if r.replacesData() {
 		return r, nil
 	}
-	var notes []Note
+	var notes []UncheckedRef
 	skip := map[string]bool{}
 	for range maxTries {
 		s := &specialiser{ruleset: r, left: most, most: most, skip: skip}
@@ -32,14 +32,14 @@ func (r *ruleset) specialised(m *modules, list []part, most int) (*ruleset, []No
 		for _, p := range found {
 			where := lineOf(p.At)
 			skip[where] = true
-			notes = append(notes, Note{At: where, Text: "goes over a table for every request: its rows cannot be made rules: " + p.Text})
+			notes = append(notes, UncheckedRef{At: where, Text: "goes over a table for every request: its rows cannot be made rules: " + p.Text})
 		}
 	}
 	return r, notes
 }
 
 // compiled makes the rules and compiles them; it returns r where none changed.
-func (s *specialiser) compiled(names []string, list []part) (*ruleset, error) {
+func (s *specialiser) compiled(names []string, list []inputField) (*ruleset, error) {
 	mods := make(map[string]*ast.Module, len(names))
 	for _, name := range names {
 		mods[name] = s.module(s.compiler.Modules[name])
@@ -101,7 +101,7 @@ type specialiser struct {
 	order   []int           // the number of each private rule that was made
 	changed bool
 	err     error
-	notes   []Note
+	notes   []UncheckedRef
 }
 
 func (s *specialiser) module(mod *ast.Module) *ast.Module {
@@ -133,7 +133,7 @@ func (s *specialiser) rule(rule *ast.Rule) []*ast.Rule {
 		return same
 	}
 	if len(t.rows) > s.left {
-		s.notes = append(s.notes, Note{At: at(rule.Loc()), Text: fmt.Sprintf("goes over %s for every request: of all tables %d rows are made rules, and it has %d", t.path, s.most, len(t.rows))})
+		s.notes = append(s.notes, UncheckedRef{At: at(rule.Loc()), Text: fmt.Sprintf("goes over %s for every request: of all tables %d rows are made rules, and it has %d", t.path, s.most, len(t.rows))})
 		return same
 	}
 	made := make([]*ast.Rule, 0, len(t.rows))

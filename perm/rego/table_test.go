@@ -131,7 +131,7 @@ func TestTablesAgree(t *testing.T) {
 			of = of[seed/2 : seed/2+1]
 		}
 		text, data := tablePolicy(rnd, of), randomTables(rnd)
-		e, err := rego.New(rego.Options{Modules: map[string]string{"p.rego": text}, Data: data, Deadline: patient})
+		e, err := rego.New(rego.Options{Modules: map[string]string{"p.rego": text}, Data: data, Timeout: patient})
 		require.NoError(t, err, text)
 		for _, set := range rego.SetNames() {
 			if written, evaluated := rego.Rules(e, set); written != evaluated {
@@ -188,7 +188,7 @@ func tableData(n int) map[string]any {
 
 func tableEngine(t testing.TB, n int) *rego.Engine {
 	t.Helper()
-	e, err := rego.New(rego.Options{Modules: map[string]string{"p.rego": tableText}, Data: tableData(n), Deadline: patient, Memo: -1})
+	e, err := rego.New(rego.Options{Modules: map[string]string{"p.rego": tableText}, Data: tableData(n), Timeout: patient, CacheSize: -1})
 	require.NoError(t, err)
 	return e
 }
@@ -198,7 +198,7 @@ func TestTablesKeepPlaces(t *testing.T) {
 	e := tableEngine(t, 20)
 	written, evaluated := rego.Rules(e, "deny")
 	require.Equal(t, []int{3, 60}, []int{written, evaluated})
-	require.Empty(t, e.Slow(), "every rule is found by the index")
+	require.Empty(t, e.SlowRules(), "every rule is found by the index")
 	r := request()
 	r.Access.Resource.Host, r.Tool.Name, r.Access.Resource.Path = "h7.example.com", "tool_3", "secret_5/x"
 	require.Equal(t, []perm.Reason{
@@ -213,7 +213,7 @@ func TestTablesTooLarge(t *testing.T) {
 	e := rego.Within(tableEngine(t, 40), 100)
 	written, evaluated := rego.Rules(e, "deny")
 	require.Equal(t, []int{3, 81}, []int{written, evaluated}, "two tables fit")
-	require.Contains(t, fmt.Sprint(e.Slow()), "100 rows are made rules, and it has 40")
+	require.Contains(t, fmt.Sprint(e.SlowRules()), "100 rows are made rules, and it has 40")
 	r := request()
 	r.Access.Resource.Path = "secret_39/x"
 	require.Equal(t, "a path", decide(t, e, r).Reasons()[0].Text)

@@ -17,7 +17,7 @@ func checkURLs(d *document, r *perm.Request) {
 func (d *document) urls(r *perm.Request) *ast.Term {
 	list := make([]*ast.Term, len(r.Call.URLs))
 	for i, u := range r.Call.URLs {
-		list[i] = d.object(field{ast.StringTerm("url"), ast.StringTerm(u.URL)}, field{ast.StringTerm("given"), ast.InternedTerm(u.Given)})
+		list[i] = d.object(field{ast.StringTerm("url"), ast.StringTerm(u.URL)}, field{ast.StringTerm("given"), ast.InternedTerm(u.UserProvided)})
 	}
 	return ast.ArrayTerm(list...)
 }
@@ -26,7 +26,7 @@ func urlsKey(r *perm.Request, key []byte) []byte {
 	key = binary.AppendUvarint(key, uint64(len(r.Call.URLs)))
 	for _, u := range r.Call.URLs {
 		given := byte(0)
-		if u.Given {
+		if u.UserProvided {
 			given = 1
 		}
 		key = append(appendText(key, u.URL), given)

@@ -20,10 +20,10 @@ deny contains "leads elsewhere" if input.access.given == false`)
 	yes, no := true, false
 	ask := func(urls []perm.URLFacts, given *bool) perm.Effect {
 		r := request()
-		r.Call.URLs, r.Access.Given = urls, given
+		r.Call.URLs, r.Access.UserProvided = urls, given
 		return decide(t, e, r).Effect()
 	}
-	one := func(url string, given bool) []perm.URLFacts { return []perm.URLFacts{{URL: url, Given: given}} }
+	one := func(url string, given bool) []perm.URLFacts { return []perm.URLFacts{{URL: url, UserProvided: given}} }
 	for range 2 { // the second time from the memo
 		require.Equal(t, perm.Deny, ask(nil, nil))
 		require.Equal(t, perm.Allow, ask([]perm.URLFacts{}, nil))

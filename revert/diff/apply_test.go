@@ -19,14 +19,14 @@ import (
 // side is what a file is before or after: nothing, a link, or content with bits.
 type side struct{ mode, content, link string }
 
-func (s side) sight() diff.Sight {
+func (s side) sight() diff.ResourceVersion {
 	switch {
 	case s.link != "":
-		return diff.Sight{Type: "link", Target: s.link}
+		return diff.ResourceVersion{Type: "link", Target: s.link}
 	case s.mode == "":
-		return diff.Sight{}
+		return diff.ResourceVersion{}
 	}
-	return diff.Sight{Type: "file", Mode: s.mode, Digest: string(canon.SumBytes([]byte(s.content)))}.From(
+	return diff.ResourceVersion{Type: "file", Mode: s.mode, Digest: string(canon.SumBytes([]byte(s.content)))}.From(
 		func(context.Context) (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(s.content)), nil })
 }
 

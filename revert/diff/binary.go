@@ -11,7 +11,7 @@ import (
 
 // binaryPatch writes both sides of content in the form of git, which takes it only with the
 // names of both.
-func binaryPatch(was, is Sight, from, to []byte) (string, error) {
+func binaryPatch(was, is ResourceVersion, from, to []byte) (string, error) {
 	forth, err := literal(to)
 	if err != nil {
 		return "", err
@@ -23,12 +23,12 @@ func binaryPatch(was, is Sight, from, to []byte) (string, error) {
 	return indexLine(was, is, from, to) + "\nGIT binary patch\n" + forth + "\n" + back + "\n", nil
 }
 
-func indexLine(was, is Sight, from, to []byte) string {
+func indexLine(was, is ResourceVersion, from, to []byte) string {
 	return "index " + blobName(was, from) + ".." + blobName(is, to)
 }
 
 // blobName is the name that git gives to content; zeros if there is none.
-func blobName(s Sight, data []byte) string {
+func blobName(s ResourceVersion, data []byte) string {
 	if !s.Exists() {
 		return strings.Repeat("0", 2*sha1.Size)
 	}

@@ -19,9 +19,9 @@ import (
 type Viewer interface {
 	// View tells what a change found and what it left. A Sight without a type is
 	// of a resource that was not there.
-	View(c effect.Change) (before, after Sight, err error)
+	View(c effect.Change) (before, after ResourceVersion, err error)
 	// Now tells what is there now.
-	Now(ctx context.Context, resource string) (Sight, error)
+	Now(ctx context.Context, resource string) (ResourceVersion, error)
 	// Open reads the content that is there now.
 	Open(ctx context.Context, resource string) (io.ReadCloser, error)
 }
@@ -29,37 +29,37 @@ type Viewer interface {
 // Source is where a Reader looks.
 type Source struct {
 	Journal journal.Journal
-	// Ways finds the schemes of a session; revert.Reverter has the same.
-	Ways func(ctx context.Context, session string) (revert.Ways, error)
+	// EnvironmentFor finds the schemes of a session; revert.Reverter has the same.
+	EnvironmentFor func(ctx context.Context, session string) (revert.Environment, error)
 }
 
 // Diff is what a transaction or a call did.
 type Diff struct {
-	Txn    string          // the transaction, or that of the call
-	Call   string          // "" where it is of a whole transaction
-	State  revert.TxnState // of the transaction
-	Deltas []Delta         // by the time of their first change
-	Unseen []Unseen        // what no difference of resources can show
-	Held   []Unseen        // calls that wait for the commit: nothing of them has happened yet
-	Erased []string        // calls whose records are gone
+	Txn       string          // the transaction, or that of the call
+	Call      string          // "" where it is of a whole transaction
+	State     revert.TxnState // of the transaction
+	Deltas    []Delta         // by the time of their first change
+	Untracked []UntrackedCall // what no difference of resources can show
+	Held      []UntrackedCall // calls that wait for the commit: nothing of them has happened yet
+	Erased    []string        // calls whose records are gone
 }
 
 // Delta is one resource that is not as it was before.
 type Delta struct {
 	Resource      string
 	Calls         []string // that changed it, in order
-	Before, After Sight
+	Before, After ResourceVersion
 }
 
-// Unseen is a call that had, or may have had, effects outside handles.
-type Unseen struct {
+// UntrackedCall is a call that had, or may have had, effects outside handles.
+type UntrackedCall struct {
 	Call  string
 	Tool  string
 	Class effect.Class
 }
 
-// happened is a change at its place on the journal.
-type happened struct {
+// positionedChange is a change at its place on the journal.
+type positionedChange struct {
 	pos    int64
 	change effect.Change
 	call   string
@@ -74,17 +74,17 @@ func (s Source) Of(ctx context.Context, id string) (Diff, error) {
 	if err != nil {
 		return d, err
 	}
-	var effects []happened
+	var effects []positionedChange
 	if calls == nil {
 		effects, d.Erased, err = s.undone(ctx, t, d.Call)
 	} else {
 		effects, err = s.done(ctx, t, calls)
-		d.Unseen, d.Held, d.Erased = unseen(calls), held(t, calls), erased(calls)
+		d.Untracked, d.Held, d.Erased = unseen(calls), held(t, calls), erased(calls)
 	}
 	if err != nil {
 		return d, err
 	}
-	w, err := s.Ways(ctx, t.Session)
+	w, err := s.EnvironmentFor(ctx, t.Session)
 	if err != nil {
 		return d, err
 	}
@@ -126,8 +126,8 @@ func (s Source) find(ctx context.Context, id string) (*revert.Txn, []*revert.Cal
 }
 
 // done lists the effects of calls, without what their transaction took back.
-func (s Source) done(ctx context.Context, t *revert.Txn, calls []*revert.Call) ([]happened, error) {
-	var out []happened
+func (s Source) done(ctx context.Context, t *revert.Txn, calls []*revert.Call) ([]positionedChange, error) {
+	var out []positionedChange
 	of := map[string]*revert.Call{}
 	for _, c := range calls {
 		of[c.Ref.Call] = c
@@ -144,7 +144,7 @@ func (s Source) done(ctx context.Context, t *revert.Txn, calls []*revert.Call) (
 		ch := c.Changes[n[c.Ref.Call]] // with the version that it really left
 		n[c.Ref.Call]++
 		if !dropped(c, ch.Resource) {
-			out = append(out, happened{e.Pos, ch, c.Ref.Call})
+			out = append(out, positionedChange{e.Pos, ch, c.Ref.Call})
 		}
 	}
 	return out, nil
@@ -167,7 +167,7 @@ func dropped(c *revert.Call, resource string) bool {
 
 // undone lists what an undo or a redo did to resources: all of its transaction,
 // or of one call.
-func (s Source) undone(ctx context.Context, t *revert.Txn, call string) (out []happened, erased []string, err error) {
+func (s Source) undone(ctx context.Context, t *revert.Txn, call string) (out []positionedChange, erased []string, err error) {
 	begun := map[string]*record.Reverting{}
 	for e, err := range s.Journal.Entries(ctx, journal.Query{Txn: t.ID, Call: call}) {
 		if err != nil {
@@ -188,11 +188,11 @@ func (s Source) undone(ctx context.Context, t *revert.Txn, call string) (out []h
 			begun[rec.Call] = b
 		case *record.Changed:
 			if begun[rec.Call] != nil {
-				out = append(out, happened{e.Pos, b.Change, rec.Call})
+				out = append(out, positionedChange{e.Pos, b.Change, rec.Call})
 			}
 		case *record.Reverted:
 			for _, step := range restored(begun[rec.Call], b) {
-				out = append(out, happened{e.Pos, step.Change, rec.Call})
+				out = append(out, positionedChange{e.Pos, step.Change, rec.Call})
 			}
 		}
 	}
@@ -225,32 +225,32 @@ func restored(begun *record.Reverting, ended *record.Reverted) (steps []effect.S
 	return steps
 }
 
-func unseen(calls []*revert.Call) []Unseen {
-	var out []Unseen
+func unseen(calls []*revert.Call) []UntrackedCall {
+	var out []UntrackedCall
 	for _, c := range calls {
-		if c.Phase != revert.PhaseErased && c.Left() && !c.Confined() && c.Class() != effect.Pure {
-			out = append(out, Unseen{Call: c.Ref.Call, Tool: c.Tool.Name, Class: c.Class()})
+		if c.Phase != revert.PhaseErased && c.HasEffects() && !c.Confined() && c.Class() != effect.Pure {
+			out = append(out, UntrackedCall{Call: c.Ref.Call, Tool: c.Tool.Name, Class: c.Class()})
 		}
 	}
 	return out
 }
 
-func held(t *revert.Txn, calls []*revert.Call) []Unseen {
-	var out []Unseen
-	for _, c := range t.Queue() {
-		if slices.Contains(calls, c) && !c.Left() {
-			out = append(out, Unseen{Call: c.Ref.Call, Tool: c.Tool.Name, Class: c.Class()})
+func held(t *revert.Txn, calls []*revert.Call) []UntrackedCall {
+	var out []UntrackedCall
+	for _, c := range t.HeldCalls() {
+		if slices.Contains(calls, c) && !c.HasEffects() {
+			out = append(out, UntrackedCall{Call: c.Ref.Call, Tool: c.Tool.Name, Class: c.Class()})
 		}
 	}
 	return out
 }
 
-// run is a part of a resource's history that nobody else stepped into.
-type run struct{ effects []happened }
+// changeRun is a part of a resource's history that nobody else stepped into.
+type changeRun struct{ effects []positionedChange }
 
 // takes adds an effect that starts from a version of the run. Effects after that
 // version were recorded and did not happen, or were taken back in between.
-func (r *run) takes(e happened) bool {
+func (r *changeRun) takes(e positionedChange) bool {
 	for i := len(r.effects) - 1; i >= 0; i-- {
 		if r.effects[i].change.Post.Same(e.change.Pre) {
 			r.effects = append(r.effects[:i+1:i+1], e)
@@ -258,16 +258,16 @@ func (r *run) takes(e happened) bool {
 		}
 	}
 	if len(r.effects) > 0 && r.effects[0].change.Pre.Same(e.change.Pre) {
-		r.effects = []happened{e}
+		r.effects = []positionedChange{e}
 		return true
 	}
 	return false
 }
 
-func runs(effects []happened) []*run {
-	slices.SortStableFunc(effects, func(a, b happened) int { return cmp.Compare(a.pos, b.pos) })
-	var all []*run
-	last := map[string]*run{}
+func runs(effects []positionedChange) []*changeRun {
+	slices.SortStableFunc(effects, func(a, b positionedChange) int { return cmp.Compare(a.pos, b.pos) })
+	var all []*changeRun
+	last := map[string]*changeRun{}
 	for _, e := range effects {
 		if e.change.Pre.Same(e.change.Post) {
 			continue
@@ -275,13 +275,13 @@ func runs(effects []happened) []*run {
 		if r := last[e.change.Resource]; r != nil && r.takes(e) {
 			continue
 		}
-		r := &run{effects: []happened{e}}
+		r := &changeRun{effects: []positionedChange{e}}
 		last[e.change.Resource], all = r, append(all, r)
 	}
 	return all
 }
 
-func deltas(w revert.Ways, effects []happened) ([]Delta, error) {
+func deltas(w revert.Environment, effects []positionedChange) ([]Delta, error) {
 	var out []Delta
 	for _, r := range runs(effects) {
 		first, last := r.effects[0], r.effects[len(r.effects)-1]
@@ -312,7 +312,7 @@ func deltas(w revert.Ways, effects []happened) ([]Delta, error) {
 	return out, nil
 }
 
-func viewer(w revert.Ways, scheme string) (Viewer, bool) {
+func viewer(w revert.Environment, scheme string) (Viewer, bool) {
 	for _, s := range w.Schemes {
 		if s.Name() == scheme {
 			v, ok := s.(Viewer)
@@ -323,9 +323,9 @@ func viewer(w revert.Ways, scheme string) (Viewer, bool) {
 }
 
 // bare is all that can be said without a viewer.
-func bare(t effect.Token) Sight {
+func bare(t effect.Token) ResourceVersion {
 	if t == effect.Absent {
-		return Sight{Token: t}
+		return ResourceVersion{Token: t}
 	}
-	return Sight{Token: t, Type: "resource"}
+	return ResourceVersion{Token: t, Type: "resource"}
 }

@@ -11,8 +11,8 @@ import (
 func Example() {
 	d := diff.Delta{
 		Resource: "file://workspace/now",
-		Before:   diff.Sight{Type: "link", Target: "v1"},
-		After:    diff.Sight{Type: "link", Target: "v2"},
+		Before:   diff.ResourceVersion{Type: "link", Target: "v1"},
+		After:    diff.ResourceVersion{Type: "link", Target: "v2"},
 	}
 	t, err := d.Text(context.Background(), "now")
 	if err != nil {

@@ -50,11 +50,11 @@ func (f faulty) Entries(ctx context.Context, q journal.Query) iter.Seq2[record.E
 	return func(yield func(record.Entry, error) bool) { yield(record.Entry{}, errFault) }
 }
 
-func (f faulty) Open(ctx context.Context, ref effect.BlobRef) (io.ReadCloser, error) {
+func (f faulty) OpenContent(ctx context.Context, ref effect.BlobRef) (io.ReadCloser, error) {
 	if err := f.hit(); err != nil {
 		return nil, err
 	}
-	r, err := f.Journal.Open(ctx, ref)
+	r, err := f.Journal.OpenContent(ctx, ref)
 	return content{r, f.faults}, err
 }
 
@@ -87,13 +87,13 @@ func (v vault) token(key string) effect.Token {
 }
 
 // change prepares one, with what it displaces.
-func (v vault) change(ctx context.Context, n int, key string, post effect.Token, keep journal.Keeper) (effect.Change, []journal.Blob, error) {
+func (v vault) change(ctx context.Context, n int, key string, post effect.Token, keep journal.ContentStore) (effect.Change, []journal.Blob, error) {
 	c := effect.Change{N: n, Scheme: "vault", Resource: key, Kind: "write", Pre: v.token(key), Post: post}
 	s, ok := v.values[key]
 	if !ok {
 		return c, nil, nil
 	}
-	b, err := keep.Keep(ctx, strings.NewReader(s))
+	b, err := keep.StoreContent(ctx, strings.NewReader(s))
 	c.Blobs = []effect.BlobRef{b.Ref()}
 	return c, []journal.Blob{b}, err
 }
@@ -110,7 +110,7 @@ func (v vault) Settle(_ context.Context, c effect.Change) (effect.Token, error) 
 	return v.token(c.Resource), nil
 }
 
-func (v vault) Plan(ctx context.Context, changes []effect.Change, keep journal.Keeper) (steps []effect.Step, blobs []journal.Blob, err error) {
+func (v vault) Plan(ctx context.Context, changes []effect.Change, keep journal.ContentStore) (steps []effect.Step, blobs []journal.Blob, err error) {
 	for _, c := range slices.Backward(changes) {
 		s := effect.Step{Of: []int{c.N}, Plan: effect.Conflict, Change: effect.Change{Scheme: "vault", Resource: c.Resource}}
 		if v.token(c.Resource).Same(c.Post) {
@@ -125,19 +125,19 @@ func (v vault) Plan(ctx context.Context, changes []effect.Change, keep journal.K
 	return steps, blobs, nil
 }
 
-func (v vault) Apply(_ context.Context, s effect.Step, _ journal.Keeper) effect.Result {
+func (v vault) Apply(_ context.Context, s effect.Step, _ journal.ContentStore) effect.Result {
 	v.set(s.Change.Resource, s.Change.Post)
 	return effect.Result{Resource: s.Change.Resource, Outcome: effect.Restored}
 }
 
-func sight(t effect.Token) diff.Sight {
+func sight(t effect.Token) diff.ResourceVersion {
 	if t == effect.Absent {
-		return diff.Sight{Token: t}
+		return diff.ResourceVersion{Token: t}
 	}
-	return diff.Sight{Token: t, Type: "file", Mode: "0644", Digest: string(canon.SumBytes([]byte(t[2:])))}
+	return diff.ResourceVersion{Token: t, Type: "file", Mode: "0644", Digest: string(canon.SumBytes([]byte(t[2:])))}
 }
 
-func (v vault) View(c effect.Change) (before, after diff.Sight, err error) {
+func (v vault) View(c effect.Change) (before, after diff.ResourceVersion, err error) {
 	before, after = sight(c.Pre), sight(c.Post)
 	if len(c.Blobs) > 0 {
 		before.Kept = &c.Blobs[0]
@@ -145,7 +145,7 @@ func (v vault) View(c effect.Change) (before, after diff.Sight, err error) {
 	return before, after, v.hit()
 }
 
-func (v vault) Now(_ context.Context, key string) (diff.Sight, error) {
+func (v vault) Now(_ context.Context, key string) (diff.ResourceVersion, error) {
 	s := sight(v.token(key))
 	if s.Exists() {
 		s.Kept = &effect.BlobRef{Digest: s.Digest, Size: int64(len(v.values[key]))}
@@ -171,14 +171,14 @@ type room struct {
 func (r *room) call(t *testing.T, rec revert.Recorder, id, confinement string, values map[string]string, end record.Body) {
 	t.Helper()
 	started := &record.Started{Class: effect.Reversible, Confinement: confinement, Key: id, Tool: record.ToolRef{Name: "put"}, Input: json.RawMessage(`{}`), Decision: json.RawMessage(`{}`)}
-	w := revert.Write{Lines: []revert.Line{{Call: id, Body: started}}}
+	w := revert.Write{Records: []revert.CallRecord{{Call: id, Body: started}}}
 	for i, key := range slices.Sorted(maps.Keys(values)) {
 		ch, kept, err := r.vault.change(t.Context(), i+1, key, effect.Token("v:"+values[key]), r.journal)
 		require.NoError(t, err)
-		w.Lines, w.Blobs = append(w.Lines, revert.Line{Call: id, Body: &record.Changed{Change: ch}}), append(w.Blobs, kept...)
+		w.Records, w.Blobs = append(w.Records, revert.CallRecord{Call: id, Body: &record.Changed{Change: ch}}), append(w.Blobs, kept...)
 		r.vault.set(key, ch.Post)
 	}
-	w.Lines = append(w.Lines, revert.Line{Call: id, Body: end})
+	w.Records = append(w.Records, revert.CallRecord{Call: id, Body: end})
 	require.NoError(t, rec.Write(t.Context(), w))
 }
 
@@ -186,8 +186,8 @@ func (r *room) begin(t *testing.T, h host.Host, id string) revert.Recorder {
 	t.Helper()
 	rec := revert.NewRecorder(r.journal, h, "s_1").In(id)
 	require.NoError(t, rec.Write(t.Context(), revert.Write{
-		Take:  journal.Take{To: journal.Ownership{Txn: id, Owner: r.journal.Owner()}},
-		Lines: []revert.Line{{Body: &record.Begun{Owner: r.journal.Owner()}}},
+		Take:    journal.OwnerChange{To: journal.Ownership{Txn: id, Owner: r.journal.Owner()}},
+		Records: []revert.CallRecord{{Body: &record.Begun{Owner: r.journal.Owner()}}},
 	}))
 	return rec
 }
@@ -198,24 +198,24 @@ func done() record.Body { return &record.Done{Output: json.RawMessage("null")} }
 func furnished(t *testing.T) *room {
 	ctx, h := t.Context(), hosttest.New(1)
 	r := &room{vault: vault{map[string]string{"a": "old\n", "b": "two\n"}, &faults{left: -1}}, journal: journal.Memory()}
-	rv := &revert.Reverter{Journal: r.journal, Host: h, Ways: r.ways}
+	rv := &revert.Reverter{Journal: r.journal, Host: h, EnvironmentFor: r.ways}
 	first := r.begin(t, h, "t_first")
 	r.call(t, first, "c_1", "handles", map[string]string{"a": "new\n", "c": "three\n"}, done())
 	r.call(t, first, "c_2", "trusted", map[string]string{"a": "newer\n"}, done())
 	r.call(t, first, "c_3", "handles", map[string]string{"b": "two\n"}, done()) // nothing
 	r.call(t, first, "c_4", "handles", map[string]string{"d": "lost\n"}, &record.Failed{Status: "failed", Proof: "no_effect"})
 	delete(r.vault.values, "d")
-	require.NoError(t, first.Write(ctx, revert.Write{Lines: []revert.Line{{Body: &record.Committed{}}}, End: true}))
+	require.NoError(t, first.Write(ctx, revert.Write{Records: []revert.CallRecord{{Body: &record.Committed{}}}, End: true}))
 	later := r.begin(t, h, "t_later")
 	r.call(t, later, "c_5", "handles", map[string]string{"b": "other\n"}, done())
-	items, err := rv.TakeBack(ctx, later, "c_5", "failed")
+	items, err := rv.RevertCall(ctx, later, "c_5", "failed")
 	require.NoError(t, err)
 	require.Equal(t, effect.Restored, items[0].Outcome)
 	r.call(t, later, "c_6", "handles", map[string]string{"c": "four\n"}, done())
 	r.vault.values["c"] = "foreign\n"
 	r.call(t, later, "c_7", "handles", map[string]string{"c": "five\n"}, done())
-	require.NoError(t, later.Write(ctx, revert.Write{Lines: []revert.Line{{Body: &record.Committed{}}}, End: true}))
-	rep, err := rv.Undo(ctx, "c_2", revert.Undoing{})
+	require.NoError(t, later.Write(ctx, revert.Write{Records: []revert.CallRecord{{Body: &record.Committed{}}}, End: true}))
+	rep, err := rv.Undo(ctx, "c_2", revert.Options{})
 	require.NoError(t, err)
 	again, err := rv.Redo(ctx, rep.Undo, "kim")
 	require.NoError(t, err)
@@ -228,16 +228,16 @@ func furnished(t *testing.T) *room {
 	return r
 }
 
-func (r *room) ways(context.Context, string) (revert.Ways, error) {
+func (r *room) ways(context.Context, string) (revert.Environment, error) {
 	if err := r.vault.hit(); err != nil {
-		return revert.Ways{}, err
+		return revert.Environment{}, err
 	}
-	return revert.Ways{Schemes: []revert.Scheme{r.vault}}, nil
+	return revert.Environment{Schemes: []revert.Scheme{r.vault}}, nil
 }
 
 // shown is what somebody sees of a difference.
 func (r *room) shown(ctx context.Context, id string) (d diff.Diff, texts []diff.Text, err error) {
-	d, err = diff.Source{Journal: faulty{r.journal, r.vault.faults}, Ways: r.ways}.Of(ctx, id)
+	d, err = diff.Source{Journal: faulty{r.journal, r.vault.faults}, EnvironmentFor: r.ways}.Of(ctx, id)
 	for _, delta := range d.Deltas {
 		text, terr := delta.Text(ctx, strings.TrimPrefix(delta.Resource, "/"))
 		err = errors.Join(err, terr)
@@ -263,7 +263,7 @@ func TestOneFailureOfADifference(t *testing.T) {
 				continue
 			}
 			require.Len(t, texts, len(want), "%s, operation %d", id, n)
-			require.Equal(t, clean.Unseen, d.Unseen)
+			require.Equal(t, clean.Untracked, d.Untracked)
 			for i := range texts {
 				require.True(t, texts[i] == want[i] || texts[i].Lost != "", "%s, operation %d: %+v", id, n, texts[i])
 			}
@@ -296,8 +296,8 @@ func TestDifferences(t *testing.T) {
 	}
 	d, _, err := r.shown(t.Context(), "t_first")
 	require.NoError(t, err)
-	require.Equal(t, []diff.Unseen{{Call: "c_2", Tool: "put", Class: effect.Reversible}}, d.Unseen)
-	_, err = diff.Source{Journal: r.journal, Ways: r.ways}.Of(t.Context(), "t_none")
+	require.Equal(t, []diff.UntrackedCall{{Call: "c_2", Tool: "put", Class: effect.Reversible}}, d.Untracked)
+	_, err = diff.Source{Journal: r.journal, EnvironmentFor: r.ways}.Of(t.Context(), "t_none")
 	require.ErrorIs(t, err, journal.ErrNotFound)
 	require.ErrorContains(t, err, "transaction or call t_none")
 }
@@ -306,15 +306,15 @@ func TestDifferences(t *testing.T) {
 // the versions, and what was erased is named.
 func TestDifferenceOfWhatNobodyCanShow(t *testing.T) {
 	r := furnished(t)
-	s := diff.Source{Journal: r.journal, Ways: func(context.Context, string) (revert.Ways, error) { return revert.Ways{}, nil }}
+	s := diff.Source{Journal: r.journal, EnvironmentFor: func(context.Context, string) (revert.Environment, error) { return revert.Environment{}, nil }}
 	d, err := s.Of(t.Context(), "t_first")
 	require.NoError(t, err)
 	require.Equal(t, effect.Token("v:old\n"), d.Deltas[0].Before.Token)
-	require.Equal(t, diff.Sight{Token: effect.Absent}, d.Deltas[1].Before)
+	require.Equal(t, diff.ResourceVersion{Token: effect.Absent}, d.Deltas[1].Before)
 	_, err = d.Deltas[0].After.Open(t.Context())
-	require.ErrorIs(t, err, diff.ErrGone)
+	require.ErrorIs(t, err, diff.ErrContentGone)
 
-	rv := &revert.Reverter{Journal: r.journal, Host: hosttest.New(2), Ways: r.ways}
+	rv := &revert.Reverter{Journal: r.journal, Host: hosttest.New(2), EnvironmentFor: r.ways}
 	_, err = rv.Erase(t.Context(), "c_2", record.Erased{By: "kim", Why: "asked for"})
 	require.NoError(t, err)
 	for i, id := range r.ids {

@@ -14,8 +14,8 @@ import (
 	"github.com/remit-dev/remit/revert/diff"
 )
 
-func sightOf(data []byte) diff.Sight {
-	return diff.Sight{Type: "file", Mode: "0644", Digest: "d" + strconv.Itoa(len(data)) + string(data)}.From(
+func sightOf(data []byte) diff.ResourceVersion {
+	return diff.ResourceVersion{Type: "file", Mode: "0644", Digest: "d" + strconv.Itoa(len(data)) + string(data)}.From(
 		func(context.Context) (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil })
 }
 

@@ -13,11 +13,11 @@ import (
 	"github.com/remit-dev/remit/revert/record"
 )
 
-// ErrGone is returned for content that is neither in the world nor kept any more.
-var ErrGone = errors.New("its content was not kept, and is not there any more")
+// ErrContentGone is returned for content that is neither in the world nor kept any more.
+var ErrContentGone = errors.New("its content was not kept, and is not there any more")
 
-// Sight is one version of a resource. The zero Sight is of none.
-type Sight struct {
+// ResourceVersion is one version of a resource. The zero Sight is of none.
+type ResourceVersion struct {
 	Token  effect.Token
 	Type   string          // file, dir, link…; empty: it is not there
 	Mode   string          // permission bits in octal, where it has some
@@ -31,33 +31,33 @@ type Sight struct {
 }
 
 // From returns the sight with what reads its content.
-func (s Sight) From(open func(ctx context.Context) (io.ReadCloser, error)) Sight {
+func (s ResourceVersion) From(open func(ctx context.Context) (io.ReadCloser, error)) ResourceVersion {
 	s.open = open
 	return s
 }
 
 // Exists reports whether there was something.
-func (s Sight) Exists() bool { return s.Type != "" }
+func (s ResourceVersion) Exists() bool { return s.Type != "" }
 
-// Open reads the content. It fails with ErrGone where that is lost, and reading
+// Open reads the content. It fails with ErrContentGone where that is lost, and reading
 // fails with record.ErrDamaged where it is not what it was.
-func (s Sight) Open(ctx context.Context) (io.ReadCloser, error) {
+func (s ResourceVersion) Open(ctx context.Context) (io.ReadCloser, error) {
 	if s.open == nil {
-		return nil, ErrGone
+		return nil, ErrContentGone
 	}
 	r, err := s.open(ctx)
 	if errors.Is(err, journal.ErrNotFound) {
-		err = ErrGone // erased or pruned
+		err = ErrContentGone // erased or pruned
 	}
 	return r, err
 }
 
 // fill finds the content of each version: with the change, in the world, or with a
 // later change that displaced it.
-func (s Source) fill(ctx context.Context, w revert.Ways, deltas []Delta, since int64) error {
-	missing := map[string][]*Sight{}
+func (s Source) fill(ctx context.Context, w revert.Environment, deltas []Delta, since int64) error {
+	missing := map[string][]*ResourceVersion{}
 	for i := range deltas {
-		for _, at := range []*Sight{&deltas[i].Before, &deltas[i].After} {
+		for _, at := range []*ResourceVersion{&deltas[i].Before, &deltas[i].After} {
 			if at.Digest == "" || s.known(ctx, w, deltas[i].Resource, at) {
 				continue
 			}
@@ -92,13 +92,13 @@ func (s Source) fill(ctx context.Context, w revert.Ways, deltas []Delta, since i
 	return nil
 }
 
-func (s Source) keptIn(at *Sight, ref effect.BlobRef) {
+func (s Source) keptIn(at *ResourceVersion, ref effect.BlobRef) {
 	at.Kept = &ref
-	at.open = func(ctx context.Context) (io.ReadCloser, error) { return s.Journal.Open(ctx, ref) }
+	at.open = func(ctx context.Context) (io.ReadCloser, error) { return s.Journal.OpenContent(ctx, ref) }
 }
 
 // known looks where content is found without a search.
-func (s Source) known(ctx context.Context, w revert.Ways, resource string, at *Sight) bool {
+func (s Source) known(ctx context.Context, w revert.Environment, resource string, at *ResourceVersion) bool {
 	if at.Kept != nil {
 		s.keptIn(at, *at.Kept)
 		return true
@@ -109,7 +109,7 @@ func (s Source) known(ctx context.Context, w revert.Ways, resource string, at *S
 			continue
 		}
 		now, err := v.Now(ctx, resource)
-		if err != nil && !errors.Is(err, ErrGone) { // what is there may be it
+		if err != nil && !errors.Is(err, ErrContentGone) { // what is there may be it
 			at.open = func(context.Context) (io.ReadCloser, error) {
 				return nil, fmt.Errorf("the content that is there now cannot be read: %w", err)
 			}

@@ -68,7 +68,7 @@ func (d Delta) replaced(ctx context.Context, name string) (Text, error) {
 func (d Delta) parts(name string) Text {
 	t := Text{}
 	t.add(d.line(name))
-	tell := func(sign string, side, other Sight) (n int) {
+	tell := func(sign string, side, other ResourceVersion) (n int) {
 		for _, l := range side.Lines {
 			if slices.Contains(other.Lines, l) {
 				continue
@@ -110,7 +110,7 @@ func attributes(d Delta) string {
 }
 
 // mode is a file's type and bits as git writes them.
-func mode(s Sight) string {
+func mode(s ResourceVersion) string {
 	switch s.Type {
 	case "file":
 		return "10" + s.Mode
@@ -237,7 +237,7 @@ func spaced(name string) string {
 	return `"` + name + `"`
 }
 
-func (s Sight) read(ctx context.Context) (content, error) {
+func (s ResourceVersion) read(ctx context.Context) (content, error) {
 	if s.Type == "link" {
 		return content{data: []byte(s.Target), size: int64(len(s.Target))}, nil
 	}

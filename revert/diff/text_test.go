@@ -22,9 +22,9 @@ type kv struct{ revert.Scheme }
 
 func (kv) Name() string { return "kv" }
 
-func (kv) View(c effect.Change) (before, after diff.Sight, err error) {
-	before, after = diff.Sight{Token: c.Pre}, diff.Sight{Token: c.Post}
-	for i, at := range []*diff.Sight{&before, &after} {
+func (kv) View(c effect.Change) (before, after diff.ResourceVersion, err error) {
+	before, after = diff.ResourceVersion{Token: c.Pre}, diff.ResourceVersion{Token: c.Post}
+	for i, at := range []*diff.ResourceVersion{&before, &after} {
 		if at.Token != effect.Absent {
 			at.Type, at.Mode = "file", "0644"
 			at.Kept, at.Digest = &c.Blobs[i], c.Blobs[i].Digest
@@ -33,7 +33,9 @@ func (kv) View(c effect.Change) (before, after diff.Sight, err error) {
 	return before, after, nil
 }
 
-func (kv) Now(context.Context, string) (diff.Sight, error) { return diff.Sight{}, io.EOF }
+func (kv) Now(context.Context, string) (diff.ResourceVersion, error) {
+	return diff.ResourceVersion{}, io.EOF
+}
 
 func (kv) Open(context.Context, string) (io.ReadCloser, error) { return nil, io.EOF }
 
@@ -45,20 +47,20 @@ func recorded(t *testing.T, from, to string) diff.Text {
 	var kept []journal.Blob
 	ch := effect.Change{N: 1, Scheme: "kv", Resource: "x", Kind: "write", Pre: "v1", Post: "v2"}
 	for _, side := range []string{from, to} {
-		b, err := j.Keep(ctx, strings.NewReader(side))
+		b, err := j.StoreContent(ctx, strings.NewReader(side))
 		require.NoError(t, err)
 		kept, ch.Blobs = append(kept, b), append(ch.Blobs, b.Ref())
 	}
 	require.NoError(t, rec.Write(ctx, revert.Write{
-		Take: journal.Take{To: journal.Ownership{Txn: "t_1", Owner: j.Owner()}}, Blobs: kept,
-		Lines: []revert.Line{
+		Take: journal.OwnerChange{To: journal.Ownership{Txn: "t_1", Owner: j.Owner()}}, Blobs: kept,
+		Records: []revert.CallRecord{
 			{Body: &record.Begun{Owner: j.Owner()}},
 			{Call: "c_1", Body: &record.Started{Class: effect.Reversible, Confinement: "handles", Input: json.RawMessage(`{}`), Decision: json.RawMessage(`{}`)}},
 			{Call: "c_1", Body: &record.Changed{Change: ch}},
 		},
 	}))
-	s := diff.Source{Journal: j, Ways: func(context.Context, string) (revert.Ways, error) {
-		return revert.Ways{Schemes: []revert.Scheme{kv{}}}, nil
+	s := diff.Source{Journal: j, EnvironmentFor: func(context.Context, string) (revert.Environment, error) {
+		return revert.Environment{Schemes: []revert.Scheme{kv{}}}, nil
 	}}
 	d, err := s.Of(ctx, "t_1")
 	require.NoError(t, err)
@@ -96,10 +98,10 @@ func TestText(t *testing.T) {
 }
 
 func TestTextOfWhatIsNoFile(t *testing.T) {
-	file := diff.Sight{Type: "file", Mode: "0644", Digest: "sha256:x"}
-	link := diff.Sight{Type: "link", Target: "there"}
-	dir := diff.Sight{Type: "dir", Mode: "0755"}
-	private := diff.Sight{Type: "file", Mode: "0600", Digest: "sha256:x", Attrs: "sha256:y"}
+	file := diff.ResourceVersion{Type: "file", Mode: "0644", Digest: "sha256:x"}
+	link := diff.ResourceVersion{Type: "link", Target: "there"}
+	dir := diff.ResourceVersion{Type: "dir", Mode: "0755"}
+	private := diff.ResourceVersion{Type: "file", Mode: "0600", Digest: "sha256:x", Attrs: "sha256:y"}
 	for name, tt := range map[string]struct {
 		delta diff.Delta
 		want  string
@@ -110,8 +112,8 @@ func TestTextOfWhatIsNoFile(t *testing.T) {
 		"folder gone": {diff.Delta{Before: dir}, "dir \"a\\012b\" deleted, mode 0755\n"},
 		"folder to link": {diff.Delta{Before: dir, After: link}, "dir \"a\\012b\" deleted, mode 0755\n" +
 			"diff --git \"a/a\\012b\" \"b/a\\012b\"\nnew file mode 120000\n--- /dev/null\n+++ \"b/a\\012b\"\n@@ -0,0 +1,1 @@\n+there\n\\ No newline at end of file\n"},
-		"lost":           {diff.Delta{Before: file}, "file \"a\\012b\" deleted, mode 0644; before: content not shown, after: 0 bytes; not in the patch: " + diff.ErrGone.Error() + "\n"},
-		"unknown scheme": {diff.Delta{Before: diff.Sight{Type: "resource"}, After: diff.Sight{Type: "resource"}}, "resource \"a\\012b\" changed\n"},
+		"lost":           {diff.Delta{Before: file}, "file \"a\\012b\" deleted, mode 0644; before: content not shown, after: 0 bytes; not in the patch: " + diff.ErrContentGone.Error() + "\n"},
+		"unknown scheme": {diff.Delta{Before: diff.ResourceVersion{Type: "resource"}, After: diff.ResourceVersion{Type: "resource"}}, "resource \"a\\012b\" changed\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			text, err := tt.delta.Text(context.Background(), "a\nb")

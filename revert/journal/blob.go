@@ -12,11 +12,11 @@ import (
 	"github.com/remit-dev/remit/revert/record"
 )
 
-// TakeIn reads content for a Journal's Keep. Up to InlineMax bytes become an
+// ReadContent reads content for a Journal's Keep. Up to InlineMax bytes become an
 // inline blob. Anything larger is streamed into the writer that spill returns,
 // and the blob names what went in there; making that durable is spill's side.
 // A context that ends stops the reading between two pieces.
-func TakeIn(ctx context.Context, r io.Reader, spill func() (io.Writer, error)) (Blob, error) {
+func ReadContent(ctx context.Context, r io.Reader, spill func() (io.Writer, error)) (Blob, error) {
 	r = readerUntil{func() error { return context.Cause(ctx) }, r}
 	start, err := io.ReadAll(io.LimitReader(r, InlineMax+1))
 	if err != nil {

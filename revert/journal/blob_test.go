@@ -53,7 +53,7 @@ func TestContentThatCannotBeTakenIn(t *testing.T) {
 		"while it spills": {breaks(3 * journal.InlineMax), spills},
 		"no room":         {strings.NewReader(strings.Repeat("x", 2*journal.InlineMax)), full},
 	} {
-		blob, err := journal.TakeIn(t.Context(), tt.from, tt.spill)
+		blob, err := journal.ReadContent(t.Context(), tt.from, tt.spill)
 		require.ErrorIs(t, err, broken, name)
 		require.Equal(t, journal.Blob{}, blob, name)
 	}

@@ -73,19 +73,19 @@ type Journal interface {
 	// Unfinished lists the transactions that have not ended, oldest first,
 	// with their present owners.
 	Unfinished(ctx context.Context) ([]Ownership, error)
-	// Keep takes content in. A blob larger than InlineMax is durable when Keep
+	// StoreContent takes content in. A blob larger than InlineMax is durable when Keep
 	// returns; a smaller one becomes durable with the batch that carries it.
-	Keep(ctx context.Context, r io.Reader) (Blob, error)
-	// Open reads content back and fails with ErrDamaged, at the latest at its
+	StoreContent(ctx context.Context, r io.Reader) (Blob, error)
+	// OpenContent reads content back and fails with ErrDamaged, at the latest at its
 	// end, when the bytes are not those that were kept.
-	Open(ctx context.Context, ref effect.BlobRef) (io.ReadCloser, error)
-	// Collect drops the content that no entry names any more, and gives room back.
+	OpenContent(ctx context.Context, ref effect.BlobRef) (io.ReadCloser, error)
+	// CollectGarbage drops the content that no entry names any more, and gives room back.
 	// If gone is not nil, it may look at the content that gone lists alone.
 	// Of content that was kept lately and that no entry names yet, it drops what
 	// gone names, and other only where nobody else has the journal open.
 	// Bytes of what was erased or dropped before it are nowhere in the store once it
 	// returns, except as the result says.
-	Collect(ctx context.Context, gone []effect.BlobRef) (Collected, error)
+	CollectGarbage(ctx context.Context, gone []effect.BlobRef) (GCReport, error)
 	// Close ends this opening; its owner is dead afterwards.
 	Close() error
 }
@@ -102,7 +102,7 @@ type Batch struct {
 	// Take makes Take.To.Owner the owner of a transaction: a new one where From
 	// is empty, else one whose present owner is From. Anything else refuses the
 	// batch with ErrNotOwner. It happens before Fence is looked at.
-	Take Take
+	Take OwnerChange
 	// Claims are resources that the fenced transaction holds from now until it
 	// ends. One held by another refuses the batch with a ClaimedError.
 	Claims []string
@@ -114,8 +114,8 @@ type Batch struct {
 	End bool
 }
 
-// Collected is what Collect came to.
-type Collected struct {
+// GCReport is what Collect came to.
+type GCReport struct {
 	Blobs int64 `json:"blobs"` // dropped
 	Bytes int64 `json:"bytes"` // of those
 	Freed int64 `json:"freed"` // bytes by which the store is smaller
@@ -131,8 +131,8 @@ type Ownership struct {
 	Owner string
 }
 
-// Take moves a transaction from one owner to another.
-type Take struct {
+// OwnerChange moves a transaction from one owner to another.
+type OwnerChange struct {
 	From string    // present owner; empty: the transaction must not exist yet
 	To   Ownership // empty Txn: nothing is taken
 }
@@ -149,8 +149,8 @@ type Query struct {
 	Limit   int      // at most this many; 0: all
 }
 
-// Keeper takes content in and gives it back; a Journal is one.
-type Keeper interface {
-	Keep(ctx context.Context, r io.Reader) (Blob, error)
-	Open(ctx context.Context, ref effect.BlobRef) (io.ReadCloser, error)
+// ContentStore takes content in and gives it back; a Journal is one.
+type ContentStore interface {
+	StoreContent(ctx context.Context, r io.Reader) (Blob, error)
+	OpenContent(ctx context.Context, ref effect.BlobRef) (io.ReadCloser, error)
 }

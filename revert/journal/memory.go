@@ -23,9 +23,9 @@ var errClosed = errors.New("journal is closed")
 // want calls taken back only while they run.
 func Memory() Journal { return newMemoryStore().open() }
 
-// Shared makes a store in memory that is opened again and again, by one owner after the other or by several at once, as
+// SharedMemory makes a store in memory that is opened again and again, by one owner after the other or by several at once, as
 // processes open a durable one.
-func Shared() (open func() Journal) {
+func SharedMemory() (open func() Journal) {
 	store := newMemoryStore()
 	return func() Journal { return store.open() }
 }
@@ -159,10 +159,10 @@ func (s *memoryStore) erase(calls []string) {
 	}
 }
 
-// Collect drops what no entry names. Nothing is ever kept and not yet named by
+// CollectGarbage drops what no entry names. Nothing is ever kept and not yet named by
 // somebody else in a way that could be told, so gone decides only for other
 // openings.
-func (m *memory) Collect(ctx context.Context, gone []effect.BlobRef) (c Collected, err error) {
+func (m *memory) CollectGarbage(ctx context.Context, gone []effect.BlobRef) (c GCReport, err error) {
 	err = m.do(ctx, func(s *memoryStore) error {
 		named := map[string]bool{}
 		for _, e := range s.entries {
@@ -200,7 +200,7 @@ func (s *memoryStore) holder(txn string) (owner string, ok bool) {
 	return t.Owner, true
 }
 
-func (s *memoryStore) mayTake(t Take) error {
+func (s *memoryStore) mayTake(t OwnerChange) error {
 	if t.To.Txn == "" {
 		return nil
 	}
@@ -252,7 +252,7 @@ func (s *memoryStore) haveBlobs(blobs []Blob) error {
 	return nil
 }
 
-func (s *memoryStore) take(t Take) {
+func (s *memoryStore) take(t OwnerChange) {
 	switch {
 	case t.To.Txn == "":
 	case t.From != "":
@@ -352,9 +352,9 @@ func (m *memory) Unfinished(ctx context.Context) (open []Ownership, err error) {
 	return open, err
 }
 
-func (m *memory) Keep(ctx context.Context, r io.Reader) (Blob, error) {
+func (m *memory) StoreContent(ctx context.Context, r io.Reader) (Blob, error) {
 	var large bytes.Buffer
-	blob, err := TakeIn(ctx, r, func() (io.Writer, error) { return &large, nil })
+	blob, err := ReadContent(ctx, r, func() (io.Writer, error) { return &large, nil })
 	if err != nil {
 		return Blob{}, err
 	}
@@ -370,7 +370,7 @@ func (m *memory) Keep(ctx context.Context, r io.Reader) (Blob, error) {
 	return blob, nil
 }
 
-func (m *memory) Open(ctx context.Context, ref effect.BlobRef) (io.ReadCloser, error) {
+func (m *memory) OpenContent(ctx context.Context, ref effect.BlobRef) (io.ReadCloser, error) {
 	if err := ref.Check(); err != nil {
 		return nil, err
 	}

@@ -14,7 +14,7 @@ import (
 
 func TestMemory(t *testing.T) {
 	journaltest.Run(t, func(*testing.T) journaltest.Opener {
-		open := journal.Shared()
+		open := journal.SharedMemory()
 		return func(*testing.T) journal.Journal { return open() }
 	})
 }
@@ -37,7 +37,7 @@ func ExampleMemory() {
 	err = j.Append(ctx, journal.Batch{
 		Entries: []record.Entry{began},
 		Durable: true,
-		Take:    journal.Take{To: own},
+		Take:    journal.OwnerChange{To: own},
 		Fence:   own,
 		Claims:  []string{"file://workspace/a.txt"},
 	})
@@ -45,7 +45,7 @@ func ExampleMemory() {
 
 	other := journal.Ownership{Txn: "t_2", Owner: j.Owner()}
 	err = j.Append(ctx, journal.Batch{
-		Take:   journal.Take{To: other},
+		Take:   journal.OwnerChange{To: other},
 		Fence:  other,
 		Claims: []string{"file://workspace/a.txt"},
 	})

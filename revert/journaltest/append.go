@@ -93,7 +93,7 @@ func testMalformed(t *testing.T, s store) {
 	for name, b := range map[string]journal.Batch{
 		"claims without a fence":   {Claims: []string{"r"}},
 		"an end without a fence":   {End: true},
-		"given to nobody":          {Take: journal.Take{To: journal.Ownership{Txn: "t2"}}},
+		"given to nobody":          {Take: journal.OwnerChange{To: journal.Ownership{Txn: "t2"}}},
 		"an entry without a leaf":  {Fence: own, Entries: []record.Entry{unsealed}},
 		"an entry without content": {Fence: own, Entries: []record.Entry{{}}},
 		"a blob that lies":         {Fence: own, Blobs: []journal.Blob{journal.InlineBlob(digest([]byte("a")), []byte("b"))}},

@@ -46,7 +46,7 @@ func testBlobs(t *testing.T, s store) {
 			data := content(size, 3)
 			ref := effect.BlobRef{Digest: digest(data), Size: int64(size)}
 			_ = refused(t, j, journal.ErrNotFound, journal.Batch{Blobs: []journal.Blob{journal.StoredBlob(ref)}})
-			_, err := j.Open(t.Context(), ref)
+			_, err := j.OpenContent(t.Context(), ref)
 			require.ErrorIs(t, err, journal.ErrNotFound)
 		}
 	})
@@ -54,7 +54,7 @@ func testBlobs(t *testing.T, s store) {
 	t.Run("small content is not there before its batch is", func(t *testing.T) {
 		j := s.fresh(t)
 		blob := keep(t, j, content(10, 4))
-		_, err := j.Open(t.Context(), blob.Ref())
+		_, err := j.OpenContent(t.Context(), blob.Ref())
 		require.ErrorIs(t, err, journal.ErrNotFound)
 	})
 
@@ -75,7 +75,7 @@ func testBlobs(t *testing.T, s store) {
 	t.Run("a digest that is none reaches no store", func(t *testing.T) {
 		j := s.fresh(t)
 		for _, d := range []string{"", "sha256:", "sha256:../../../../etc/passwd", "sha256:" + strings.Repeat("A", 64), digest(nil) + "0"} {
-			_, err := j.Open(t.Context(), effect.BlobRef{Digest: d})
+			_, err := j.OpenContent(t.Context(), effect.BlobRef{Digest: d})
 			require.Error(t, err)
 			require.Error(t, j.Append(t.Context(), journal.Batch{Blobs: []journal.Blob{journal.StoredBlob(effect.BlobRef{Digest: d})}}))
 		}
@@ -86,9 +86,9 @@ func testBlobs(t *testing.T, s store) {
 		broken := errors.New("broken")
 		for _, size := range []int{10, journal.InlineMax * 3} {
 			data := content(size, 6)
-			_, err := j.Keep(t.Context(), io.MultiReader(bytes.NewReader(data), iotest.ErrReader(broken)))
+			_, err := j.StoreContent(t.Context(), io.MultiReader(bytes.NewReader(data), iotest.ErrReader(broken)))
 			require.ErrorIs(t, err, broken)
-			_, err = j.Open(t.Context(), effect.BlobRef{Digest: digest(data), Size: int64(size)})
+			_, err = j.OpenContent(t.Context(), effect.BlobRef{Digest: digest(data), Size: int64(size)})
 			require.ErrorIs(t, err, journal.ErrNotFound)
 		}
 	})
@@ -106,7 +106,7 @@ func testBlob(t *testing.T, open Opener, data []byte) {
 
 	again := open.until(t)
 	require.Equal(t, data, load(t, again, blob.Ref()))
-	content, err := again.Open(t.Context(), blob.Ref())
+	content, err := again.OpenContent(t.Context(), blob.Ref())
 	require.NoError(t, err)
 	require.NoError(t, iotest.TestReader(content, data))
 	require.NoError(t, content.Close())
@@ -128,14 +128,14 @@ func inline(data []byte) journal.Blob { return journal.InlineBlob(digest(data), 
 
 func keep(t *testing.T, j journal.Journal, data []byte) journal.Blob {
 	t.Helper()
-	blob, err := j.Keep(t.Context(), bytes.NewReader(data))
+	blob, err := j.StoreContent(t.Context(), bytes.NewReader(data))
 	require.NoError(t, err)
 	return blob
 }
 
 func load(t *testing.T, j journal.Journal, ref effect.BlobRef) []byte {
 	t.Helper()
-	r, err := j.Open(t.Context(), ref)
+	r, err := j.OpenContent(t.Context(), ref)
 	require.NoError(t, err)
 	data, err := io.ReadAll(r)
 	require.NoError(t, err)
@@ -145,7 +145,7 @@ func load(t *testing.T, j journal.Journal, ref effect.BlobRef) []byte {
 
 // readAll reads a blob for the error that it ends with.
 func readAll(ctx context.Context, j journal.Journal, ref effect.BlobRef) error {
-	r, err := j.Open(ctx, ref)
+	r, err := j.OpenContent(ctx, ref)
 	if err != nil {
 		return err
 	}

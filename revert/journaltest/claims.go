@@ -29,7 +29,7 @@ func testClaims(t *testing.T, s store) {
 		j := s.fresh(t)
 		begin(t, j, "t", "r")
 		u := journal.Ownership{Txn: "u", Owner: j.Owner()}
-		refusedClaim(t, j, journal.Batch{Take: journal.Take{To: u}, Fence: u, Claims: []string{"r"}}, "r", "t")
+		refusedClaim(t, j, journal.Batch{Take: journal.OwnerChange{To: u}, Fence: u, Claims: []string{"r"}}, "r", "t")
 	})
 
 	t.Run("a transaction may claim again what it holds", func(t *testing.T) {

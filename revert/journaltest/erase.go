@@ -41,7 +41,7 @@ func testErase(t *testing.T, s store) {
 		}
 		txn, c, err := revert.LoadCall(t.Context(), j, "c_t1")
 		require.NoError(t, err)
-		require.Equal(t, revert.CommittedState, txn.State())
+		require.Equal(t, revert.TxnCommitted, txn.State())
 		require.Equal(t, revert.PhaseErased, c.Phase)
 		require.Equal(t, "kim", c.Erased.By)
 		require.Empty(t, c.Changes)
@@ -105,7 +105,7 @@ func testCollect(t *testing.T, s store) {
 		run(t, j, "t1", true)
 		run(t, j, "t2", true)
 		require.NoError(t, j.Append(t.Context(), eraseOf("t1")))
-		c, err := j.Collect(t.Context(), nil)
+		c, err := j.CollectGarbage(t.Context(), nil)
 		require.NoError(t, err)
 		require.Zero(t, c.Blobs)
 		require.Empty(t, c.Waiting)
@@ -118,14 +118,14 @@ func testCollect(t *testing.T, s store) {
 		j := s.fresh(t)
 		run(t, j, "t", true)
 		require.NoError(t, j.Append(t.Context(), eraseOf("t")))
-		c, err := j.Collect(t.Context(), nil)
+		c, err := j.CollectGarbage(t.Context(), nil)
 		require.NoError(t, err)
 		require.Equal(t, int64(2), c.Blobs)
 		require.Equal(t, int64(len(small)+len(large)), c.Bytes)
 		require.Positive(t, c.Size)
 		for _, data := range [][]byte{small, large} {
 			ref := effect.BlobRef{Digest: digest(data), Size: int64(len(data))}
-			_, err := j.Open(t.Context(), ref)
+			_, err := j.OpenContent(t.Context(), ref)
 			require.ErrorIs(t, err, journal.ErrNotFound)
 			// Who would name it now is refused, and can keep it anew.
 			require.ErrorIs(t, j.Append(t.Context(), journal.Batch{Blobs: []journal.Blob{journal.StoredBlob(ref)}}), journal.ErrNotFound)
@@ -134,7 +134,7 @@ func testCollect(t *testing.T, s store) {
 		}
 		_, problems, err := fsck(t, j, journal.Head{})
 		require.NoError(t, err, problems)
-		c, err = j.Collect(t.Context(), nil)
+		c, err = j.CollectGarbage(t.Context(), nil)
 		require.NoError(t, err)
 		require.Equal(t, int64(2), c.Blobs, "what was kept and never named")
 	})
@@ -143,7 +143,7 @@ func testCollect(t *testing.T, s store) {
 		open := s(t)
 		j, other := open.until(t), open.until(t)
 		kept, was := keep(t, other, large), keep(t, other, content(journal.InlineMax+2, 9))
-		c, err := j.Collect(t.Context(), []effect.BlobRef{was.Ref()})
+		c, err := j.CollectGarbage(t.Context(), []effect.BlobRef{was.Ref()})
 		require.NoError(t, err)
 		require.Equal(t, int64(1), c.Blobs)
 		require.NoError(t, other.Append(t.Context(), journal.Batch{Blobs: []journal.Blob{kept}, Durable: true}))

@@ -95,7 +95,7 @@ func begun(t *testing.T, j journal.Journal, txn string, b *record.Begun) journal
 	own := journal.Ownership{Txn: txn, Owner: j.Owner()}
 	require.NoError(t, j.Append(t.Context(), journal.Batch{
 		Entries: []record.Entry{seal(record.Header{Kind: kind.Begun, Txn: txn}, b)},
-		Take:    journal.Take{To: own}, Fence: own, Durable: true,
+		Take:    journal.OwnerChange{To: own}, Fence: own, Durable: true,
 	}))
 	return own
 }

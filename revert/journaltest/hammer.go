@@ -42,7 +42,7 @@ func testHammer(t *testing.T, s store) {
 			all.Go(func() {
 				j := journals[caller%len(journals)]
 				own := journal.Ownership{Txn: fmt.Sprint("t", caller), Owner: j.Owner()}
-				errs[caller] = j.Append(t.Context(), journal.Batch{Take: journal.Take{To: own}, Fence: own, Claims: []string{"r"}, Durable: true})
+				errs[caller] = j.Append(t.Context(), journal.Batch{Take: journal.OwnerChange{To: own}, Fence: own, Claims: []string{"r"}, Durable: true})
 			})
 		}
 		all.Wait()
@@ -65,7 +65,7 @@ func testHammer(t *testing.T, s store) {
 func hammer(t *testing.T, j journal.Journal, caller int) error {
 	txn := fmt.Sprint("t", caller)
 	own := journal.Ownership{Txn: txn, Owner: j.Owner()}
-	take := journal.Take{To: own}
+	take := journal.OwnerChange{To: own}
 	for n := range hammerBatches {
 		b := journal.Batch{Take: take, Fence: own, Durable: n%3 > 0}
 		for i := range n%4 + 1 {
@@ -75,7 +75,7 @@ func hammer(t *testing.T, j journal.Journal, caller int) error {
 		if err := j.Append(t.Context(), b); err != nil {
 			return fmt.Errorf("caller %d, batch %d: %w", caller, n, err)
 		}
-		take = journal.Take{}
+		take = journal.OwnerChange{}
 		foreign := journal.Batch{Entries: numbered("foreign", 2), Fence: journal.Ownership{Txn: txn, Owner: "x"}, Durable: true}
 		if err := j.Append(t.Context(), foreign); !errors.Is(err, journal.ErrNotOwner) {
 			return fmt.Errorf("caller %d: a foreign batch got %w", caller, err)

@@ -80,9 +80,9 @@ func testLife(t *testing.T, s store) {
 		j := s.fresh(t)
 		ctx, cancel := context.WithCancel(t.Context())
 		data := content(journal.InlineMax*4, 3)
-		_, err := j.Keep(ctx, &cancelling{from: bytes.NewReader(data), after: journal.InlineMax * 2, cancel: cancel})
+		_, err := j.StoreContent(ctx, &cancelReader{from: bytes.NewReader(data), after: journal.InlineMax * 2, cancel: cancel})
 		require.ErrorIs(t, err, context.Canceled)
-		_, err = j.Open(t.Context(), effect.BlobRef{Digest: digest(data), Size: int64(len(data))})
+		_, err = j.OpenContent(t.Context(), effect.BlobRef{Digest: digest(data), Size: int64(len(data))})
 		require.ErrorIs(t, err, journal.ErrNotFound)
 	})
 }
@@ -135,24 +135,24 @@ func useAll(ctx context.Context, j journal.Journal, ref effect.BlobRef) map[stri
 	_, said["Hashes"] = j.Hashes(ctx, []int64{0})
 	_, said["Alive"] = j.Alive(ctx, j.Owner())
 	_, said["Unfinished"] = j.Unfinished(ctx)
-	_, said["Keep"] = j.Keep(ctx, bytes.NewReader([]byte("small")))
-	_, said["Keep, large"] = j.Keep(ctx, bytes.NewReader(make([]byte, journal.InlineMax+1)))
-	_, said["Open"] = j.Open(ctx, ref)
-	_, said["Collect"] = j.Collect(ctx, nil)
+	_, said["Keep"] = j.StoreContent(ctx, bytes.NewReader([]byte("small")))
+	_, said["Keep, large"] = j.StoreContent(ctx, bytes.NewReader(make([]byte, journal.InlineMax+1)))
+	_, said["Open"] = j.OpenContent(ctx, ref)
+	_, said["Collect"] = j.CollectGarbage(ctx, nil)
 	if _, asked := said["Entries"]; !asked {
 		said["Entries"] = nil
 	}
 	return said
 }
 
-// cancelling ends a context once so many bytes were read.
-type cancelling struct {
+// cancelReader ends a context once so many bytes were read.
+type cancelReader struct {
 	from   io.Reader
 	after  int
 	cancel context.CancelFunc
 }
 
-func (c *cancelling) Read(p []byte) (int, error) {
+func (c *cancelReader) Read(p []byte) (int, error) {
 	n, err := c.from.Read(p[:min(len(p), 4096)])
 	if c.after -= n; c.after < 0 {
 		c.cancel()

@@ -13,10 +13,10 @@ func testOwners(t *testing.T, s store) {
 		j := s.fresh(t)
 		own := begin(t, j, "t")
 		require.Equal(t, []journal.Ownership{own}, unfinished(t, j))
-		_ = refused(t, j, journal.ErrNotOwner, journal.Batch{Take: journal.Take{To: own}, Fence: own})
+		_ = refused(t, j, journal.ErrNotOwner, journal.Batch{Take: journal.OwnerChange{To: own}, Fence: own})
 		end(t, j, own)
 		require.Empty(t, unfinished(t, j))
-		_ = refused(t, j, journal.ErrNotOwner, journal.Batch{Take: journal.Take{To: own}, Fence: own})
+		_ = refused(t, j, journal.ErrNotOwner, journal.Batch{Take: journal.OwnerChange{To: own}, Fence: own})
 	})
 
 	t.Run("a fence lets only the owner of an unfinished transaction in", func(t *testing.T) {
@@ -36,7 +36,7 @@ func testOwners(t *testing.T, s store) {
 		a, b := open.until(t), open.until(t)
 		first := begin(t, a, "t", "r")
 		second := journal.Ownership{Txn: "t", Owner: b.Owner()}
-		take := journal.Take{From: first.Owner, To: second}
+		take := journal.OwnerChange{From: first.Owner, To: second}
 		require.NoError(t, b.Append(t.Context(), journal.Batch{Take: take, Fence: second, Entries: numbered("t", 1), Durable: true}))
 		require.Equal(t, []journal.Ownership{second}, unfinished(t, a))
 		_ = refused(t, a, journal.ErrNotOwner, journal.Batch{Fence: first})
@@ -53,7 +53,7 @@ func testOwners(t *testing.T, s store) {
 		end(t, j, own)
 		for _, txn := range []string{"t", "never"} {
 			to := journal.Ownership{Txn: txn, Owner: "b"}
-			_ = refused(t, j, journal.ErrNotOwner, journal.Batch{Take: journal.Take{From: own.Owner, To: to}, Fence: to})
+			_ = refused(t, j, journal.ErrNotOwner, journal.Batch{Take: journal.OwnerChange{From: own.Owner, To: to}, Fence: to})
 		}
 	})
 
@@ -61,7 +61,7 @@ func testOwners(t *testing.T, s store) {
 		j := s.fresh(t)
 		own := begin(t, j, "t")
 		_ = refused(t, j, journal.ErrNotOwner, journal.Batch{
-			Take:  journal.Take{To: journal.Ownership{Txn: "u", Owner: j.Owner()}},
+			Take:  journal.OwnerChange{To: journal.Ownership{Txn: "u", Owner: j.Owner()}},
 			Fence: journal.Ownership{Txn: "t", Owner: "somebody"},
 		})
 		require.Equal(t, []journal.Ownership{own}, unfinished(t, j))
@@ -71,7 +71,7 @@ func testOwners(t *testing.T, s store) {
 		j := s.fresh(t)
 		own := begin(t, j, "t")
 		u := journal.Ownership{Txn: "u", Owner: j.Owner()}
-		require.NoError(t, j.Append(t.Context(), journal.Batch{Take: journal.Take{To: u}, Fence: own, Durable: true}))
+		require.NoError(t, j.Append(t.Context(), journal.Batch{Take: journal.OwnerChange{To: u}, Fence: own, Durable: true}))
 		require.Equal(t, []journal.Ownership{own, u}, unfinished(t, j))
 	})
 
@@ -80,11 +80,11 @@ func testOwners(t *testing.T, s store) {
 		j := open.until(t)
 		b, a, c := begin(t, j, "b"), begin(t, j, "a"), begin(t, j, "c")
 		d := journal.Ownership{Txn: "d", Owner: "x"}
-		require.NoError(t, j.Append(t.Context(), journal.Batch{Take: journal.Take{To: d}, Durable: true}))
+		require.NoError(t, j.Append(t.Context(), journal.Batch{Take: journal.OwnerChange{To: d}, Durable: true}))
 		require.Equal(t, []journal.Ownership{b, a, c, d}, unfinished(t, j))
 		end(t, j, a)
 		taken := journal.Ownership{Txn: "b", Owner: "y"}
-		require.NoError(t, j.Append(t.Context(), journal.Batch{Take: journal.Take{From: b.Owner, To: taken}, Durable: true}))
+		require.NoError(t, j.Append(t.Context(), journal.Batch{Take: journal.OwnerChange{From: b.Owner, To: taken}, Durable: true}))
 		require.Equal(t, []journal.Ownership{taken, c, d}, unfinished(t, open.until(t)))
 	})
 }
@@ -103,7 +103,7 @@ func refused(t *testing.T, j journal.Journal, want error, b journal.Batch) error
 		require.Equal(t, before, read(t, j, journal.Query{}))
 		require.Equal(t, open, unfinished(t, j))
 	}
-	_, missing := j.Open(t.Context(), inline(data).Ref())
+	_, missing := j.OpenContent(t.Context(), inline(data).Ref())
 	require.ErrorIs(t, missing, journal.ErrNotFound)
 	return j.Append(t.Context(), b)
 }

@@ -103,7 +103,7 @@ func begin(t *testing.T, j journal.Journal, txn string, claims ...string) journa
 	require.NoError(t, j.Append(t.Context(), journal.Batch{
 		Entries: numbered(txn, 1),
 		Durable: true,
-		Take:    journal.Take{To: own},
+		Take:    journal.OwnerChange{To: own},
 		Fence:   own,
 		Claims:  claims,
 	}))

@@ -33,7 +33,7 @@ func testTree(t *testing.T, s store) {
 		for _, n := range []int{1, 2} {
 			require.ErrorIs(t, j.Append(t.Context(), journal.Batch{Entries: numbered("u", n), Fence: u, Durable: true}), journal.ErrNotOwner)
 			require.ErrorIs(t, j.Append(t.Context(), journal.Batch{
-				Entries: numbered("u", n), Take: journal.Take{To: u}, Fence: u, Claims: []string{"r"}, Durable: true,
+				Entries: numbered("u", n), Take: journal.OwnerChange{To: u}, Fence: u, Claims: []string{"r"}, Durable: true,
 			}), journal.ErrClaimed)
 		}
 		require.Equal(t, before, head(t, j))

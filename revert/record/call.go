@@ -44,7 +44,7 @@ type Denied struct {
 	Declared bool          `json:"declared,omitempty"`
 	Filter   string        `json:"filter,omitempty"`   // that refused it
 	Replaced []Replacement `json:"replaced,omitempty"` // inputs that filters put another one in the place of, oldest first
-	Ends     string        `json:"ends,omitempty"`     // why the loop of whoever made the call is to end
+	EndLoop  string        `json:"ends,omitempty"`     // why the loop of whoever made the call is to end
 	// Timeout is true if the policy did not decide in time. The call ended with status timeout.
 	Timeout bool `json:"timeout,omitempty"`
 }
@@ -59,8 +59,8 @@ func (d *Denied) Status() string {
 
 // Replacement is an input that a filter put another one in the place of.
 type Replacement struct {
-	By    string `json:"by"`    // the filter
-	Given string `json:"given"` // digest of the input before
+	By       string `json:"by"`    // the filter
+	Original string `json:"given"` // digest of the input before
 }
 
 // Asked is a suspended decision: everything that was shown, and what an answer

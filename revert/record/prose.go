@@ -5,10 +5,10 @@ import "github.com/remit-dev/remit/internal/canon"
 // maxProse bounds what a record says for people.
 const maxProse = 16 << 10
 
-// prosaic is a body with texts for people. They come from anywhere, errors of
+// textBody is a body with texts for people. They come from anywhere, errors of
 // tools and names of files among them, and must not keep a record from being
 // written: bytes that are no UTF-8 are written as %XX, and what is too long is cut.
-type prosaic interface{ prose() []*string }
+type textBody interface{ prose() []*string }
 
 func (b *Invalid) prose() []*string  { return []*string{&b.Why} }
 func (b *Denied) prose() []*string   { return []*string{&b.Why} }
@@ -45,7 +45,7 @@ func (b *Reverted) prose() []*string {
 }
 
 func readable(b Body) {
-	p, ok := b.(prosaic)
+	p, ok := b.(textBody)
 	if !ok {
 		return
 	}

@@ -18,7 +18,7 @@
 //   - the caller gives up.
 //
 // What the tool does outside of handles is seen by the [Wire] that the world's fakes go
-// through; what handles of files do is seen by itself, on a simulated disk ([World.Files]).
+// through; what handles of files do is seen by itself, on a simulated disk ([TestEnv.Files]).
 //
 // # What is required
 //

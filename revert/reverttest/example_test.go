@@ -28,8 +28,8 @@ func Example() {
 		return
 	}
 	r, err := reverttest.Grade(release, reverttest.Config{
-		World: func(*reverttest.Wire) (reverttest.World, error) {
-			return reverttest.World{Files: map[string]string{"VERSION": "1.0"}}, nil
+		World: func(*reverttest.Wire) (reverttest.TestEnv, error) {
+			return reverttest.TestEnv{Files: map[string]string{"VERSION": "1.0"}}, nil
 		},
 		Inputs: []any{"1.1"},
 		Runs:   50,

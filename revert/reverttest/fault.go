@@ -7,51 +7,51 @@ import (
 	"strings"
 )
 
-// moment is a kind of place at which a fault can happen.
-type moment uint8
+// faultPoint is a kind of place at which a fault can happen.
+type faultPoint uint8
 
 const (
-	wrote    moment = iota // a write of the journal or the disk
-	point                  // before something that the runtime does
-	arrives                // a request is about to have its effect
-	answers                // it had it, and its answer is on the way
-	does                   // the process is about to do something
-	did                    // it has
-	leaves                 // the tool's Execute has returned
-	reverts                // the tool's Revert is about to begin
-	reverted               // it has returned
-	pause                  // between a call and its undo
+	wrote    faultPoint = iota // a write of the journal or the disk
+	point                      // before something that the runtime does
+	arrives                    // a request is about to have its effect
+	answers                    // it had it, and its answer is on the way
+	does                       // the process is about to do something
+	did                        // it has
+	leaves                     // the tool's Execute has returned
+	reverts                    // the tool's Revert is about to begin
+	reverted                   // it has returned
+	pause                      // between a call and its undo
 )
 
-// how is what happens at a moment.
-type how string
+// faultAction is what happens at a moment.
+type faultAction string
 
 // The hows that have no argument.
 const (
-	died    how = "died"    // the process ends
-	power   how = "power"   // the power goes; a number may follow, which says what is lost
-	late    how = "late"    // the process ends, and what it asked for arrives after all is over
-	delayed how = "delayed" // the tool hears that the connection broke, and what it asked for arrives late
-	lost    how = "lost"    // the answer is lost
-	void    how = "void"    // the answer is yes, and nothing has happened
-	cancel  how = "cancel"  // the caller gives up
-	fails   how = "fails"   // Revert returns an error
-	again   how = "again"   // Execute is run again with the same key
-	foreign how = "foreign" // somebody else changes something; its name follows
+	died    faultAction = "died"    // the process ends
+	power   faultAction = "power"   // the power goes; a number may follow, which says what is lost
+	late    faultAction = "late"    // the process ends, and what it asked for arrives after all is over
+	delayed faultAction = "delayed" // the tool hears that the connection broke, and what it asked for arrives late
+	lost    faultAction = "lost"    // the answer is lost
+	void    faultAction = "void"    // the answer is yes, and nothing has happened
+	cancel  faultAction = "cancel"  // the caller gives up
+	fails   faultAction = "fails"   // Revert returns an error
+	again   faultAction = "again"   // Execute is run again with the same key
+	foreign faultAction = "foreign" // somebody else changes something; its name follows
 )
 
 // kind is a how without its argument.
-func (h how) kind() how {
+func (h faultAction) kind() faultAction {
 	word, _, _ := strings.Cut(string(h), ":")
 	word, _, _ = strings.Cut(word, "+")
-	return how(word)
+	return faultAction(word)
 }
 
 // crash reports whether a process ends by it.
-func (h how) crash() bool { return slices.Contains([]how{died, power, late}, h.kind()) }
+func (h faultAction) crash() bool { return slices.Contains([]faultAction{died, power, late}, h.kind()) }
 
 // foreigner is who changes something, empty where nobody does.
-func (h how) foreigner() string {
+func (h faultAction) foreigner() string {
 	if _, name, ok := strings.Cut(string(h), "foreign:"); ok {
 		return name
 	}
@@ -59,7 +59,7 @@ func (h how) foreigner() string {
 }
 
 // variant tells the ways apart in which the power goes.
-func (h how) variant() uint64 {
+func (h faultAction) variant() uint64 {
 	_, number, _ := strings.Cut(string(h), ":")
 	n, err := strconv.ParseUint(number, 10, 64)
 	if err != nil {
@@ -71,7 +71,7 @@ func (h how) variant() uint64 {
 // fault is one thing that goes wrong in a process, at the moment with that number.
 type fault struct {
 	at  int
-	how how
+	how faultAction
 }
 
 func (f fault) String() string { return fmt.Sprintf("%d-%s", f.at, f.how) }
@@ -99,14 +99,14 @@ func parseName(text string) (input int, w way, err error) {
 		if err != nil || word == "" {
 			return 0, nil, fmt.Errorf("reverttest: %q names no fault: valid is NUMBER-HOW, as a story tells it", part)
 		}
-		w = append(w, fault{at, how(word)})
+		w = append(w, fault{at, faultAction(word)})
 	}
 	return input, w, nil
 }
 
 // noted is a moment that a process came past.
 type noted struct {
-	moment moment
+	moment faultPoint
 	what   string
 	during stage
 	weak   bool // something is there that power could take
@@ -125,11 +125,11 @@ const (
 )
 
 // hows lists what can go wrong at a moment of the process with that number.
-func (c *course) hows(i int, n noted, first bool) (all []how) {
+func (c *inputRuns) hows(i int, n noted, first bool) (all []faultAction) {
 	if n.moment == pause {
 		if first {
 			for _, name := range c.foreigners {
-				all = append(all, foreign+how(":"+name))
+				all = append(all, foreign+faultAction(":"+name))
 			}
 		}
 		return append(all, died)
@@ -160,14 +160,14 @@ func (c *course) hows(i int, n noted, first bool) (all []how) {
 		all = append(all, cancel)
 	}
 	if first && len(c.foreigners) > 0 && n.during != starting {
-		all = append(all, died+how("+foreign:"+c.foreigners[i%len(c.foreigners)]))
+		all = append(all, died+faultAction("+foreign:"+c.foreigners[i%len(c.foreigners)]))
 	}
 	return all
 }
 
 // describe is a how in words.
-func describe(h how) string {
-	words := map[how]string{
+func describe(h faultAction) string {
+	words := map[faultAction]string{
 		died: "the process dies", power: "the power goes", late: "the process dies with this under way", delayed: "the answer does not come and this is still under way",
 		lost: "this is lost", void: "yes is answered, and nothing happens", cancel: "the caller gives up", fails: "this is made to fail",
 		again: "this is delivered again", foreign: "somebody else " + h.foreigner(),

@@ -11,13 +11,13 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// Kit is the version of the rules by which grades are given.
-const Kit = 1
+// KitVersion is the version of the rules by which grades are given.
+const KitVersion = 1
 
 // Config is what a tool is graded with.
 type Config struct {
 	// World makes a fresh world, the same each time. It is called for every run.
-	World func(*Wire) (World, error)
+	World func(*Wire) (TestEnv, error)
 	// Inputs are calls to try: each a tool.Args, raw JSON, or a string for a free-form
 	// tool. Every one must work in a fresh world.
 	Inputs []any
@@ -34,7 +34,7 @@ type Config struct {
 type Finding struct {
 	Run   string   // its name, for Config.Only
 	What  string   // what was wrong
-	Story []string // what happened, in order
+	Trace []string // what happened, in order
 }
 
 // String is the story for people.
@@ -45,7 +45,7 @@ func (f *Finding) String() string {
 	if f.Run == "" {
 		return f.What
 	}
-	return fmt.Sprintf("%s\n    %s\n  so: %s", f.Run, strings.Join(f.Story, "\n    "), f.What)
+	return fmt.Sprintf("%s\n    %s\n  so: %s", f.Run, strings.Join(f.Trace, "\n    "), f.What)
 }
 
 // Result is what the kit found out about a tool.
@@ -104,7 +104,7 @@ type grading struct {
 
 func (g *grading) all() error {
 	for i, args := range g.config.Inputs {
-		c := &course{
+		c := &inputRuns{
 			tool: g.tool, input: i, args: args, make: g.config.World, seed: g.config.Seed,
 			verifies: g.tool.Verifier().IsPresent(), idempotent: g.tool.Spec().Hints.Idempotent,
 		}
@@ -119,7 +119,7 @@ func (g *grading) all() error {
 }
 
 // input learns what a call does when all goes well, and then has it go wrong.
-func (g *grading) input(c *course) error {
+func (g *grading) input(c *inputRuns) error {
 	traces, err := g.learn(c)
 	if err != nil {
 		return err
@@ -137,7 +137,7 @@ func (g *grading) input(c *course) error {
 }
 
 // learn runs the call twice without a fault, and once brings it back too.
-func (g *grading) learn(c *course) ([]noted, error) {
+func (g *grading) learn(c *inputRuns) ([]noted, error) {
 	first, err := c.start(nil, false)
 	if err != nil {
 		return nil, err
@@ -176,7 +176,7 @@ func (g *grading) learn(c *course) ([]noted, error) {
 }
 
 // people says who may come between a call and its undo.
-func (c *course) people(r *run) {
+func (c *inputRuns) people(r *run) {
 	c.foreigners = sorted(r.world.Foreign)
 	dirs := false
 	for _, name := range differ(c.before.is, c.after.is) {
@@ -194,7 +194,7 @@ func (c *course) people(r *run) {
 }
 
 // only runs the one way that the configuration names.
-func (g *grading) only(c *course) error {
+func (g *grading) only(c *inputRuns) error {
 	input, w, err := parseName(g.config.Only)
 	if err != nil || input != c.input {
 		return err
@@ -207,7 +207,7 @@ func (g *grading) only(c *course) error {
 }
 
 // faults tries single faults, and then those with another one after a crash.
-func (g *grading) faults(c *course, moments []noted) error {
+func (g *grading) faults(c *inputRuns, moments []noted) error {
 	ways := c.after1(nil, moments, true)
 	random := rand.New(rand.NewPCG(c.seed, uint64(c.input)))
 	var second []way
@@ -232,7 +232,7 @@ func (g *grading) faults(c *course, moments []noted) error {
 }
 
 // after1 lists the ways that go on from one by one more fault.
-func (c *course) after1(w way, moments []noted, first bool) (all []way) {
+func (c *inputRuns) after1(w way, moments []noted, first bool) (all []way) {
 	for i, n := range moments {
 		for _, h := range c.hows(i, n, first) {
 			all = append(all, append(w[:len(w):len(w)], fault{i, h}))
@@ -255,7 +255,7 @@ func sample(random *rand.Rand, all []way, most int) []way {
 	return out
 }
 
-func (g *grading) try(c *course, w way) (*run, error) {
+func (g *grading) try(c *inputRuns, w way) (*run, error) {
 	r, err := c.start(w, false)
 	if err == nil {
 		err = r.finish()
@@ -299,7 +299,7 @@ func (g *grading) judge(r *run) {
 func (r *run) finding(what string) *Finding {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return &Finding{Run: name(r.c.input, r.way), What: what, Story: slices.Clone(r.story)}
+	return &Finding{Run: name(r.c.input, r.way), What: what, Trace: slices.Clone(r.story)}
 }
 
 // decide gives the grade.

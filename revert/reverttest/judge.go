@@ -114,7 +114,7 @@ func (r *run) phase(c *revert.Call, now *snapshot) {
 		if len(differ(r.c.before.is, r.c.after.is)) > 0 && len(differ(r.c.before.is, now.is)) == 0 {
 			r.broke("the call is recorded as done, and nothing of it is there")
 		}
-	case c.Phase == revert.PhaseFailed && !c.Left():
+	case c.Phase == revert.PhaseFailed && !c.HasEffects():
 		if len(differ(r.c.before.is, now.is)) > 0 {
 			r.broke("the call is recorded as without effect, and %s", told(r.c.before.is, now.is))
 		}
@@ -164,7 +164,7 @@ func (r *run) claims() bool {
 // thereAndBack brings the call back and takes it back again.
 func (r *run) thereAndBack(ctx context.Context, rt *agent.Runtime) {
 	rep, err := rt.Redo(ctx, r.txn, "grader")
-	if err != nil && !errors.Is(err, agent.ErrPartial) {
+	if err != nil && !errors.Is(err, agent.ErrPartialRevert) {
 		r.broke("redo failed: %v", err)
 		return
 	}
@@ -178,7 +178,7 @@ func (r *run) thereAndBack(ctx context.Context, rt *agent.Runtime) {
 		r.broke("it is said to be brought back, and %s", told(r.c.after.is, now.is))
 	}
 	again, err := rt.Revert(ctx, r.txn)
-	if err != nil && !errors.Is(err, agent.ErrPartial) {
+	if err != nil && !errors.Is(err, agent.ErrPartialRevert) {
 		r.broke("reverting again failed: %v", err)
 		return
 	}

@@ -84,10 +84,10 @@ func shelfOf(ctx context.Context) *shelf {
 	return s
 }
 
-func shelves(traced, foreign bool) func(*reverttest.Wire) (reverttest.World, error) {
-	return func(w *reverttest.Wire) (reverttest.World, error) {
+func shelves(traced, foreign bool) func(*reverttest.Wire) (reverttest.TestEnv, error) {
+	return func(w *reverttest.Wire) (reverttest.TestEnv, error) {
 		s := &shelf{wire: w, now: map[string]string{"a": "old a", "b": "old b"}, keys: map[string]bool{}, log: map[string]string{}}
-		world := reverttest.World{
+		world := reverttest.TestEnv{
 			Snapshot: s.shown,
 			Context:  func(ctx context.Context) context.Context { return context.WithValue(ctx, shelfKey{}, s) },
 		}
@@ -169,7 +169,7 @@ func blind(_ context.Context, s verify.Subject) verify.Verdict {
 
 // TestGrades: what a tool claims, and what is found out about it.
 func TestGrades(t *testing.T) {
-	looked := tool.Verified(sees)
+	looked := tool.VerifyWith(sees)
 	one := func(ctx context.Context, _ ctxperm.ToolContext, to string) (string, error) {
 		s := shelfOf(ctx)
 		return "put", s.put(ctx, "a", s.get("a")+to)
@@ -201,34 +201,34 @@ func TestGrades(t *testing.T) {
 		want tool.Grade
 		why  string
 	}{
-		"honest": {made(t, "both", both, effect.Reversible, looked, tool.Undone("1", back("a", "b"))), tool.CrashUndoable, ""},
+		"honest": {made(t, "both", both, effect.Reversible, looked, tool.RevertWith("1", back("a", "b"))), tool.CrashUndoable, ""},
 		"its Revert forgets something": {
-			made(t, "forgets", both, effect.Reversible, tool.Undone("1", back("a"))), tool.NotUndoable,
+			made(t, "forgets", both, effect.Reversible, tool.RevertWith("1", back("a"))), tool.NotUndoable,
 			"everything is said to be taken back, and b was old b and is new",
 		},
 		"its Verify looks at its own words": {
-			made(t, "blind", both, effect.Reversible, tool.Verified(blind), tool.Undone("1", back("a", "b"))), tool.NotUndoable,
+			made(t, "blind", both, effect.Reversible, tool.VerifyWith(blind), tool.RevertWith("1", back("a", "b"))), tool.NotUndoable,
 			"the call is recorded as done, and is not there",
 		},
 		"its Verify sees no undo": {
-			made(t, "stubborn", both, effect.Reversible, tool.Verified(func(context.Context, verify.Subject) verify.Verdict { return verify.Applied() }), tool.Undone("1", back("a", "b"))),
+			made(t, "stubborn", both, effect.Reversible, tool.VerifyWith(func(context.Context, verify.Subject) verify.Verdict { return verify.Applied() }), tool.RevertWith("1", back("a", "b"))),
 			tool.NotUndoable, "",
 		},
 		"its Revert is not idempotent": {
-			made(t, "twice", one, effect.Compensable, tool.Undone("1", func(ctx context.Context, rc tool.RevertContext) error {
+			made(t, "twice", one, effect.Compensable, tool.RevertWith("1", func(ctx context.Context, rc tool.RevertContext) error {
 				s := shelfOf(ctx)
 				now := s.get("a")
 				return s.put(ctx, "a", now[:max(len(now)-len(input(rc.Input)), 0)])
 			})), tool.NotUndoable, "everything is said to be taken back, and a was old a and is ol",
 		},
 		"its Revert destroys foreign bytes": {
-			made(t, "tramples", both, effect.Reversible, looked, tool.Undone("1", func(ctx context.Context, _ tool.RevertContext) error {
+			made(t, "tramples", both, effect.Reversible, looked, tool.RevertWith("1", func(ctx context.Context, _ tool.RevertContext) error {
 				s := shelfOf(ctx)
 				return errors.Join(s.put(ctx, "a", "old a"), s.put(ctx, "b", "old b"))
 			})), tool.NotUndoable, "a was left by somebody else as theirs, and is old a",
 		},
 		"its Revert does not mind what failed": {
-			made(t, "careless", asks, effect.Compensable, tool.Undone("1", func(ctx context.Context, rc tool.RevertContext) error {
+			made(t, "careless", asks, effect.Compensable, tool.RevertWith("1", func(ctx context.Context, rc tool.RevertContext) error {
 				_ = takes(ctx, rc)
 				return nil
 			})), tool.NotUndoable, "everything is said to be taken back, and c was absent",
@@ -242,10 +242,10 @@ func TestGrades(t *testing.T) {
 			made(t, "nothing", both, ""), tool.NotUndoable, "declared as pivot",
 		},
 		"what it asks for may come late": {
-			made(t, "hasty", asks, effect.Compensable, tool.Verified(asked), tool.Undone("1", takes)), tool.NotUndoable, "once what was late has arrived",
+			made(t, "hasty", asks, effect.Compensable, tool.VerifyWith(asked), tool.RevertWith("1", takes)), tool.NotUndoable, "once what was late has arrived",
 		},
 		"it knows that what it asks for may come late": {
-			made(t, "patient", asks, effect.Compensable, tool.Verified(patient), tool.Undone("1", takes)), tool.Compensable, "left to a person",
+			made(t, "patient", asks, effect.Compensable, tool.VerifyWith(patient), tool.RevertWith("1", takes)), tool.Compensable, "left to a person",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -275,7 +275,7 @@ func TestMemory(t *testing.T) {
 			was = s.get("a")
 			mu.Unlock()
 			return "put", s.put(ctx, "a", to)
-		}, tool.Effect(effect.Reversible), tool.Undone("1", func(ctx context.Context, rc tool.RevertContext) error {
+		}, tool.Effect(effect.Reversible), tool.RevertWith("1", func(ctx context.Context, rc tool.RevertContext) error {
 			mu.Lock()
 			defer mu.Unlock()
 			if s := shelfOf(ctx); was != "" && s.get("a") == input(rc.Input) {
@@ -287,7 +287,7 @@ func TestMemory(t *testing.T) {
 	one, err := forgetful()
 	require.NoError(t, err)
 	world := shelves(false, true)
-	r, err := reverttest.Grade(one, reverttest.Config{Inputs: []any{"new"}, World: func(w *reverttest.Wire) (reverttest.World, error) {
+	r, err := reverttest.Grade(one, reverttest.Config{Inputs: []any{"new"}, World: func(w *reverttest.Wire) (reverttest.TestEnv, error) {
 		made, err := world(w)
 		made.Tool = forgetful
 		made.Process = func() ([]agent.Option, error) { return nil, nil }

@@ -28,13 +28,13 @@ type process struct {
 	stage   stage
 	moments []noted
 	dead    bool
-	left    remains       // once it is dead
+	left    crashState    // once it is dead
 	parked  chan struct{} // closed when code of it stands still
 	halted  bool
 }
 
-// remains is what a process that died leaves.
-type remains struct {
+// crashState is what a process that died leaves.
+type crashState struct {
 	store *simjournal.Store
 	disk  *workspace
 }
@@ -45,7 +45,7 @@ var errDead = errors.New("reverttest: the process is dead")
 
 // at is a moment. It returns what the one who is at it has to do about it; where the
 // process ends there, ended says so from then on.
-func (p *process) at(m moment, what string) how {
+func (p *process) at(m faultPoint, what string) faultAction {
 	p.mu.Lock()
 	if p.dead || p.stage == over {
 		p.mu.Unlock()
@@ -72,8 +72,8 @@ func (p *process) at(m moment, what string) how {
 }
 
 // die ends the process: what it left is kept as it is now, whatever its code still does.
-func (p *process) die(h how) {
-	left := remains{store: p.store.Clone(), disk: p.run.disk.clone()}
+func (p *process) die(h faultAction) {
+	left := crashState{store: p.store.Clone(), disk: p.run.disk.clone()}
 	if h.kind() == power {
 		p.run.cut(left, h.variant())
 	}
@@ -137,13 +137,13 @@ func looksOnly(id string) bool {
 	return slices.ContainsFunc(looks, func(prefix string) bool { return strings.HasPrefix(id, prefix) })
 }
 
-// grip is the journal as a process holds it: once that is dead it gets nothing more.
-type grip struct {
+// processJournal is the journal as a process holds it: once that is dead it gets nothing more.
+type processJournal struct {
 	journal.Journal
 	p *process
 }
 
-func (g grip) Append(ctx context.Context, b journal.Batch) error {
+func (g processJournal) Append(ctx context.Context, b journal.Batch) error {
 	if g.p.ended() {
 		return errDead
 	}
@@ -156,11 +156,11 @@ func (g grip) Append(ctx context.Context, b journal.Batch) error {
 	return nil
 }
 
-func (g grip) Keep(ctx context.Context, r io.Reader) (journal.Blob, error) {
+func (g processJournal) StoreContent(ctx context.Context, r io.Reader) (journal.Blob, error) {
 	if g.p.ended() {
 		return journal.Blob{}, errDead
 	}
-	b, err := g.Journal.Keep(ctx, r)
+	b, err := g.Journal.StoreContent(ctx, r)
 	if err == nil && g.p.ended() {
 		err = errDead
 	}

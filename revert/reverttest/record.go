@@ -17,7 +17,7 @@ import (
 
 // Record is the grade as it is kept, with the build that gave it.
 func (r Result) Record() (tool.GradeRecord, error) {
-	rec := tool.GradeRecord{Tool: r.Tool, Digest: r.Digest, Grade: r.Grade, Kit: Kit, Seed: r.Seed, Runs: r.Runs, Build: build()}
+	rec := tool.GradeRecord{Tool: r.Tool, Digest: r.Digest, Grade: r.Grade, Kit: KitVersion, Seed: r.Seed, Runs: r.Runs, Build: build()}
 	if r.Against != nil {
 		rec.Against = r.Against.What
 	}
@@ -89,10 +89,10 @@ func reproduce(t testing.TB, r Result) string {
 	return fmt.Sprintf("\nagain: %s='%s' go test -v -run '%s' .", OnlyEnv, r.Against.Run, strings.Join(names, "/"))
 }
 
-// Keep holds a file of grades against what was found, and fails the test where they
+// SaveGrades holds a file of grades against what was found, and fails the test where they
 // differ: where a grade is missing, is another one, or is of a tool that is no more.
 // With REVERTTEST_UPDATE set it writes the file; grades that stand are left as they are.
-func Keep(t testing.TB, file string, results ...Result) {
+func SaveGrades(t testing.TB, file string, results ...Result) {
 	t.Helper()
 	if os.Getenv(OnlyEnv) != "" {
 		return
@@ -126,7 +126,7 @@ func Keep(t testing.TB, file string, results ...Result) {
 	}
 	if update {
 		for i := range now {
-			if now[i].Build.Revision == "" && now[i].Kit == Kit {
+			if now[i].Build.Revision == "" && now[i].Kit == KitVersion {
 				now[i] = fromGit(t, now[i], filepath.Base(file))
 			}
 		}

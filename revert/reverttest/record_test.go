@@ -34,7 +34,7 @@ func (w *watched) Logf(format string, args ...any) {
 // again.
 func TestTest(t *testing.T) {
 	c := reverttest.Config{World: shelves(false, true), Inputs: []any{"new"}, Seed: 1}
-	forgets := made(t, "forgets", both, effect.Reversible, tool.Undone("1", back("a")))
+	forgets := made(t, "forgets", both, effect.Reversible, tool.RevertWith("1", back("a")))
 	w := &watched{TB: t}
 	r := reverttest.Test(w, forgets, tool.Compensable, c)
 	require.Equal(t, tool.NotUndoable, r.Grade)
@@ -60,7 +60,7 @@ func TestKeep(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "grades.json")
 	keep := func(results ...reverttest.Result) string {
 		w := &watched{TB: t}
-		reverttest.Keep(w, file, results...)
+		reverttest.SaveGrades(w, file, results...)
 		return strings.Join(w.failed, "\n")
 	}
 	one := reverttest.Result{Tool: "one", Digest: "sha256:1", Grade: tool.CrashUndoable}
@@ -89,7 +89,7 @@ func TestKeep(t *testing.T) {
 
 // TestRefused: what nothing could be found out with is an error, and no grade.
 func TestRefused(t *testing.T) {
-	honest := made(t, "both", both, effect.Reversible, tool.Undone("1", back("a", "b")))
+	honest := made(t, "both", both, effect.Reversible, tool.RevertWith("1", back("a", "b")))
 	world := shelves(false, false)
 	for name, tt := range map[string]struct {
 		tool tool.Tool
@@ -100,7 +100,7 @@ func TestRefused(t *testing.T) {
 		"no world":      {honest, reverttest.Config{Inputs: []any{"x"}}, "Config.World is missing"},
 		"no input":      {honest, reverttest.Config{World: world}, "Config.Inputs is empty"},
 		"a bad input":   {honest, reverttest.Config{World: world, Inputs: []any{tool.Args{"x": 1}}}, "should work in a fresh world, and ended invalid"},
-		"no effect":     {made(t, "none", both, effect.Reversible, tool.Undone("1", back("a", "b"))), reverttest.Config{World: empty(world), Inputs: []any{"new"}}, "changes anything"},
+		"no effect":     {made(t, "none", both, effect.Reversible, tool.RevertWith("1", back("a", "b"))), reverttest.Config{World: empty(world), Inputs: []any{"new"}}, "changes anything"},
 		"no such run":   {honest, reverttest.Config{World: world, Inputs: []any{"x"}, Only: "nonsense"}, "names no run"},
 		"no such fault": {honest, reverttest.Config{World: world, Inputs: []any{"x"}, Only: "0/x-died"}, "names no fault"},
 	} {
@@ -113,8 +113,8 @@ func TestRefused(t *testing.T) {
 }
 
 // empty is a world that shows nothing.
-func empty(world func(*reverttest.Wire) (reverttest.World, error)) func(*reverttest.Wire) (reverttest.World, error) {
-	return func(w *reverttest.Wire) (reverttest.World, error) {
+func empty(world func(*reverttest.Wire) (reverttest.TestEnv, error)) func(*reverttest.Wire) (reverttest.TestEnv, error) {
+	return func(w *reverttest.Wire) (reverttest.TestEnv, error) {
 		made, err := world(w)
 		made.Snapshot = func() (map[string]string, error) { return nil, nil }
 		return made, err

@@ -23,12 +23,12 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// course is all that the runs of one input have in common.
-type course struct {
+// inputRuns is all that the runs of one input have in common.
+type inputRuns struct {
 	tool       tool.Tool
 	input      int
 	args       any
-	make       func(*Wire) (World, error)
+	make       func(*Wire) (TestEnv, error)
 	seed       uint64
 	verifies   bool // the tool has a Verify
 	idempotent bool // it says that twice is once
@@ -41,9 +41,9 @@ type course struct {
 
 // run is one run: a world, and the processes that act on it.
 type run struct {
-	c     *course
+	c     *inputRuns
 	way   way
-	world World
+	world TestEnv
 	store *simjournal.Store
 	disk  *workspace
 	over  chan struct{} // closed when nothing counts any more
@@ -100,7 +100,7 @@ func (r *run) later(what string, effect func()) {
 
 func (r *run) weak() bool { return r.world.Power != nil || r.disk.pending() }
 
-func (r *run) cut(left remains, variant uint64) {
+func (r *run) cut(left crashState, variant uint64) {
 	random := rand.New(rand.NewPCG(r.c.seed, variant))
 	gone := left.store.Pending()
 	if variant > 0 && gone > 0 {
@@ -282,7 +282,7 @@ func (p *process) runtime(life int) (*agent.Runtime, error) {
 		}
 	}
 	opts := []agent.Option{
-		agent.On(p.host(life)), agent.Journal(grip{p.store.Open(), p}), agent.Log(slog.New(slog.DiscardHandler)),
+		agent.Host(p.host(life)), agent.Journal(processJournal{p.store.Open(), p}), agent.Log(slog.New(slog.DiscardHandler)),
 		agent.Policy(everything), agent.Tools(of),
 	}
 	if r.disk != nil {
@@ -362,7 +362,7 @@ func (p *process) recover(base context.Context, rt *agent.Runtime) {
 		r.broke("recovery failed: %v", err)
 	}
 	for _, s := range found.Settled {
-		r.tell("it finds the call %s: %s", s.As, s.Why)
+		r.tell("it finds the call %s: %s", s.Outcome, s.Why)
 	}
 	r.consider(base, rt)
 	if r.txn == "" {
@@ -384,7 +384,7 @@ func (p *process) takeBack(base context.Context, rt *agent.Runtime) {
 			r.tell("the journal knows of no such transaction")
 			return
 		}
-		if err != nil && !errors.Is(err, agent.ErrPartial) {
+		if err != nil && !errors.Is(err, agent.ErrPartialRevert) {
 			r.broke("reverting failed: %v", err)
 			return
 		}
@@ -417,7 +417,7 @@ func items(rep revert.Report) string {
 // wrapped is the tool with places for faults around its code. Its declaration, and so
 // its digest, is the same.
 func wrapped(t tool.Tool) (tool.Tool, error) {
-	return t.With(func(s *tool.Spec) {
+	return t.Modify(func(s *tool.Spec) {
 		execute, back := s.Execute, s.Revert
 		s.Execute = func(ctx context.Context, tc ctxperm.ToolContext, in json.RawMessage) (tool.Result, error) {
 			out, err := execute(ctx, tc, slices.Clone(in))
@@ -460,7 +460,7 @@ func wrapped(t tool.Tool) (tool.Tool, error) {
 }
 
 // start makes a run.
-func (c *course) start(w way, redone bool) (*run, error) {
+func (c *inputRuns) start(w way, redone bool) (*run, error) {
 	r := &run{c: c, way: w, store: simjournal.NewStore(), over: make(chan struct{}), theirs: map[string]string{}, gone: map[string]bool{}, aside: map[string]bool{}, redone: redone}
 	var err error
 	if r.world, err = c.make(&Wire{r}); err != nil {

@@ -9,10 +9,10 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// World is what a tool acts on, in one run: fresh, and of nobody else. A world of Files
+// TestEnv is what a tool acts on, in one run: fresh, and of nobody else. A world of Files
 // alone needs nothing besides: how it is compared, how it fails and how somebody else
 // changes it is known.
-type World struct {
+type TestEnv struct {
 	// Files are those of the root workspace, by path, on a simulated disk that forgets
 	// what was not synced. Nil: there is no such root.
 	Files map[string]string
@@ -48,8 +48,8 @@ type World struct {
 	Close func() error
 }
 
-// ErrLost is what a request comes to whose answer is lost.
-var ErrLost = errors.New("the connection broke")
+// ErrConnectionLost is what a request comes to whose answer is lost.
+var ErrConnectionLost = errors.New("the connection broke")
 
 // Wire stands between a tool and what it acts on: the fakes of a world tell it of each
 // effect, and it lets that happen, or not, or later, as the fault of the run wants it.
@@ -70,16 +70,16 @@ func (w *Wire) Send(ctx context.Context, what string, effect func()) error {
 		return nil
 	}
 	switch p.at(arrives, "the request "+what) {
-	case how(late):
+	case faultAction(late):
 		p.run.later(what, effect)
 		stop(p)
-	case how(delayed):
+	case faultAction(delayed):
 		p.run.later(what, effect)
-		return ErrLost
-	case how(void):
+		return ErrConnectionLost
+	case faultAction(void):
 		return nil
-	case how(lost):
-		return ErrLost
+	case faultAction(lost):
+		return ErrConnectionLost
 	default:
 		if p.ended() {
 			stop(p)
@@ -110,8 +110,8 @@ func (w *Wire) Do(ctx context.Context, what string, effect func()) error {
 }
 
 func (w *Wire) after(p *process, what string) error {
-	if p.at(answers, what) == how(lost) {
-		return ErrLost
+	if p.at(answers, what) == faultAction(lost) {
+		return ErrConnectionLost
 	}
 	if p.ended() {
 		stop(p)

@@ -204,9 +204,9 @@ func (j *opening) Unfinished(ctx context.Context) (open []journal.Ownership, err
 	return open, err
 }
 
-func (j *opening) Keep(ctx context.Context, r io.Reader) (journal.Blob, error) {
+func (j *opening) StoreContent(ctx context.Context, r io.Reader) (journal.Blob, error) {
 	var large bytes.Buffer
-	blob, err := journal.TakeIn(ctx, r, func() (io.Writer, error) { return &large, nil })
+	blob, err := journal.ReadContent(ctx, r, func() (io.Writer, error) { return &large, nil })
 	if err != nil {
 		return journal.Blob{}, err
 	}
@@ -226,7 +226,7 @@ func (j *opening) Keep(ctx context.Context, r io.Reader) (journal.Blob, error) {
 	return blob, nil
 }
 
-func (j *opening) Open(ctx context.Context, ref effect.BlobRef) (io.ReadCloser, error) {
+func (j *opening) OpenContent(ctx context.Context, ref effect.BlobRef) (io.ReadCloser, error) {
 	if err := ref.Check(); err != nil {
 		return nil, err
 	}
@@ -244,9 +244,9 @@ func (j *opening) Open(ctx context.Context, ref effect.BlobRef) (io.ReadCloser, 
 	return journal.CheckedContent(ref, io.NopCloser(bytes.NewReader(data))), nil
 }
 
-// Collect drops what no entry names; large content that somebody else may be about to
+// CollectGarbage drops what no entry names; large content that somebody else may be about to
 // name only where gone says so.
-func (j *opening) Collect(ctx context.Context, gone []effect.BlobRef) (c journal.Collected, err error) {
+func (j *opening) CollectGarbage(ctx context.Context, gone []effect.BlobRef) (c journal.GCReport, err error) {
 	named := map[string]bool{}
 	if err := journal.Blobs(ctx, j, 0, func(_ int64, ref effect.BlobRef) error { named[ref.Digest] = true; return nil }); err != nil {
 		return c, err

@@ -186,7 +186,7 @@ func (s *Store) apply(st step) {
 	}
 }
 
-func (s *state) take(t journal.Take) {
+func (s *state) take(t journal.OwnerChange) {
 	if t.To.Txn == "" {
 		return
 	}

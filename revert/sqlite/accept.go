@@ -27,7 +27,7 @@ func Accept(ctx context.Context, dir, by string) (what record.Accepted, err erro
 }
 
 func accept(ctx context.Context, dir, by string) (what record.Accepted, err error) {
-	j := &Journal{dir: dir, wait: patience{limit: time.Minute}, accepts: true}
+	j := &Journal{dir: dir, wait: busyBackoff{limit: time.Minute}, accepts: true}
 	w, err := lookAtFolder(dir, j.wait)
 	if err != nil {
 		return what, err
@@ -54,7 +54,7 @@ func accept(ctx context.Context, dir, by string) (what record.Accepted, err erro
 		what.Promised, what.Missing = w.mark.head.String(), max(w.mark.head.Size-is.Size, 0)
 	}
 	//mutant:barrier
-	err = revert.NewRecorder(j, host.Real(), "").Write(ctx, revert.Write{Lines: []revert.Line{{Body: &what}}, Durable: true})
+	err = revert.NewRecorder(j, host.Real(), "").Write(ctx, revert.Write{Records: []revert.CallRecord{{Body: &what}}, Durable: true})
 	j.whole = err == nil
 	return what, err
 }

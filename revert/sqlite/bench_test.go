@@ -25,7 +25,7 @@ func BenchmarkAppend(b *testing.B) {
 			entries := benchEntries(1)
 			share(b, callers, func(caller int) func() error {
 				own := journal.Ownership{Txn: fmt.Sprint("t", caller), Owner: j.Owner()}
-				require.NoError(b, j.Append(b.Context(), journal.Batch{Take: journal.Take{To: own}, Durable: true}))
+				require.NoError(b, j.Append(b.Context(), journal.Batch{Take: journal.OwnerChange{To: own}, Durable: true}))
 				return func() error {
 					return j.Append(b.Context(), journal.Batch{Entries: entries, Fence: own, Durable: true})
 				}
@@ -44,7 +44,7 @@ func BenchmarkCall(b *testing.B) {
 			entries := benchEntries(2)
 			share(b, callers, func(caller int) func() error {
 				own := journal.Ownership{Txn: fmt.Sprint("t", caller), Owner: j.Owner()}
-				require.NoError(b, j.Append(b.Context(), journal.Batch{Take: journal.Take{To: own}, Durable: true}))
+				require.NoError(b, j.Append(b.Context(), journal.Batch{Take: journal.OwnerChange{To: own}, Durable: true}))
 				n := 0
 				return func() error {
 					n++

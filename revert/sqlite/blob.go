@@ -18,10 +18,10 @@ import (
 	"github.com/remit-dev/remit/revert/journal"
 )
 
-// Keep takes content in. More than InlineMax bytes become a file of their own,
+// StoreContent takes content in. More than InlineMax bytes become a file of their own,
 // in this order: written, synced, given its name, the name synced. Only a whole
 // file ever has a name, and when Keep returns no crash takes it away.
-func (j *Journal) Keep(ctx context.Context, r io.Reader) (journal.Blob, error) {
+func (j *Journal) StoreContent(ctx context.Context, r io.Reader) (journal.Blob, error) {
 	if err := j.usable(ctx); err != nil {
 		return journal.Blob{}, err
 	}
@@ -33,7 +33,7 @@ func (j *Journal) Keep(ctx context.Context, r io.Reader) (journal.Blob, error) {
 	}
 	var file *os.File
 	var to *sparse.Writer // what was sparse takes no more room here
-	blob, err := journal.TakeIn(ctx, r, func() (w io.Writer, err error) {
+	blob, err := journal.ReadContent(ctx, r, func() (w io.Writer, err error) {
 		file, err = j.newBlob()
 		to = sparse.NewWriter(sparse.File{File: file})
 		return to, err
@@ -74,7 +74,7 @@ func (j *Journal) share(ctx context.Context, r io.Reader) (blob journal.Blob, sh
 	if from.CloneTo(file) != nil {
 		return journal.Blob{}, false, discard(file)
 	}
-	blob, err = journal.TakeIn(ctx, sparse.File{File: file}, func() (io.Writer, error) { return io.Discard, nil })
+	blob, err = journal.ReadContent(ctx, sparse.File{File: file}, func() (io.Writer, error) { return io.Discard, nil })
 	if _, small := blob.Inline(); err != nil || small { // it was cut off meanwhile
 		return blob, true, errors.Join(err, discard(file))
 	}
@@ -154,8 +154,8 @@ func blobPath(dir string, ref effect.BlobRef) string {
 	return filepath.Join(dir, "blobs", digits[:2], digits)
 }
 
-// Open reads content back, from the file or the row where it is.
-func (j *Journal) Open(ctx context.Context, ref effect.BlobRef) (io.ReadCloser, error) {
+// OpenContent reads content back, from the file or the row where it is.
+func (j *Journal) OpenContent(ctx context.Context, ref effect.BlobRef) (io.ReadCloser, error) {
 	if err := j.usable(ctx); err != nil {
 		return nil, err
 	}

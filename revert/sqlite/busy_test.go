@@ -98,7 +98,7 @@ func TestAnAppendWaitsNoLongerThanItsContext(t *testing.T) {
 
 func TestAnAppendWaitsNoLongerThanTheLimit(t *testing.T) {
 	dir := t.TempDir()
-	j, err := sqlite.Open(t.Context(), dir, sqlite.BusyLimit(30*time.Millisecond))
+	j, err := sqlite.Open(t.Context(), dir, sqlite.BusyTimeout(30*time.Millisecond))
 	require.NoError(t, err)
 	defer func() { _ = j.Close() }()
 	release := holdWrites(t, dir)
@@ -117,7 +117,7 @@ func TestNeighbours(t *testing.T) {
 	j := open(t, dir)
 	defer func() { _ = j.Close() }()
 	own := journal.Ownership{Txn: "t", Owner: j.Owner()}
-	require.NoError(t, j.Append(t.Context(), journal.Batch{Take: journal.Take{To: own}, Durable: true}))
+	require.NoError(t, j.Append(t.Context(), journal.Batch{Take: journal.OwnerChange{To: own}, Durable: true}))
 	release := holdWrites(t, dir)
 	defer release()
 

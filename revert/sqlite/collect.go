@@ -14,13 +14,13 @@ import (
 	"github.com/remit-dev/remit/revert/journal"
 )
 
-// Collect drops the blobs that no entry names, gives room in the database back and
+// CollectGarbage drops the blobs that no entry names, gives room in the database back and
 // empties the write-ahead log. It looks at all blobs, or if gone is not nil at those
 // that it lists. It works in steps of some milliseconds, each between batches that
 // others append, and may die at any: the next one goes on. A blob is dropped inside
 // a transaction that writes, in which the entries that came since are read too, and
 // nobody can name more.
-func (j *Journal) Collect(ctx context.Context, gone []effect.BlobRef) (out journal.Collected, err error) {
+func (j *Journal) CollectGarbage(ctx context.Context, gone []effect.BlobRef) (out journal.GCReport, err error) {
 	if err := j.usable(ctx); err != nil {
 		return out, err
 	}
@@ -31,7 +31,7 @@ func (j *Journal) Collect(ctx context.Context, gone []effect.BlobRef) (out journ
 		return out, err
 	}
 	defer j.names.leave()
-	c := collecting{j: j, whole: gone == nil, gone: map[string]bool{}}
+	c := gcRun{j: j, whole: gone == nil, gone: map[string]bool{}}
 	for _, ref := range gone {
 		c.gone[ref.Digest] = true
 	}
@@ -39,11 +39,11 @@ func (j *Journal) Collect(ctx context.Context, gone []effect.BlobRef) (out journ
 	return c.out, err
 }
 
-type collecting struct {
+type gcRun struct {
 	j     *Journal
 	whole bool
 	gone  map[string]bool // these were named, and go also if they are new
-	out   journal.Collected
+	out   journal.GCReport
 }
 
 // The size of a step, and the share of the database that stays free while others write,
@@ -54,7 +54,7 @@ const (
 	spareOf   = 8
 )
 
-func (c *collecting) run(ctx context.Context) error {
+func (c *gcRun) run(ctx context.Context) error {
 	before, err := c.j.stored()
 	if err != nil {
 		return err
@@ -78,7 +78,7 @@ func (c *collecting) run(ctx context.Context) error {
 }
 
 // candidates drops what seems not to be named, some at a time.
-func (c *collecting) candidates(ctx context.Context) error {
+func (c *gcRun) candidates(ctx context.Context) error {
 	var some []string
 	add := func(digest string) error {
 		named, err := c.j.names.has(ctx, c.j, digest)
@@ -108,7 +108,7 @@ func (c *collecting) candidates(ctx context.Context) error {
 }
 
 // eachRow calls fn with the digest of each small blob.
-func (c *collecting) eachRow(ctx context.Context, fn func(digest string) error) error {
+func (c *gcRun) eachRow(ctx context.Context, fn func(digest string) error) error {
 	for after, page := int64(0), []string(nil); ; {
 		rows, err := c.j.reader.QueryContext(ctx, "SELECT rowid, digest FROM blobs WHERE rowid > ? ORDER BY rowid LIMIT 256", after)
 		if err != nil {
@@ -137,7 +137,7 @@ func (c *collecting) eachRow(ctx context.Context, fn func(digest string) error) 
 }
 
 // eachBlobFile calls fn with the digest of each large blob.
-func (c *collecting) eachBlobFile(fn func(digest string) error) error {
+func (c *gcRun) eachBlobFile(fn func(digest string) error) error {
 	return ignoreMissing(eachFile(filepath.Join(c.j.dir, "blobs"), func(folder, short string) error {
 		if short == "new" {
 			return nil
@@ -153,7 +153,7 @@ func (c *collecting) eachBlobFile(fn func(digest string) error) error {
 
 // drop removes what is not named. Files go before the transaction ends, which
 // keeps everybody out who would name them.
-func (c *collecting) drop(ctx context.Context, digests []string) error {
+func (c *gcRun) drop(ctx context.Context, digests []string) error {
 	folders := map[string]bool{}
 	err := c.j.alone(ctx, func(w *writer) error {
 		ctx := context.WithoutCancel(ctx) // it is short, and its end is known
@@ -187,7 +187,7 @@ func (c *collecting) drop(ctx context.Context, digests []string) error {
 	return err
 }
 
-func (c *collecting) dropRow(w *writer, digest string) error {
+func (c *gcRun) dropRow(w *writer, digest string) error {
 	var size int64
 	found, err := w.find(stmtBlobSize, &size, digest)
 	if err != nil || !found {
@@ -204,7 +204,7 @@ func (c *collecting) dropRow(w *writer, digest string) error {
 // this process has kept it: content is kept first and named then.
 const young = time.Hour
 
-func (c *collecting) dropFile(digest string, others bool, folders map[string]bool) error {
+func (c *gcRun) dropFile(digest string, others bool, folders map[string]bool) error {
 	path := blobPath(c.j.dir, effect.BlobRef{Digest: digest})
 	info, err := os.Lstat(path)
 	if err != nil || !info.Mode().IsRegular() {
@@ -225,7 +225,7 @@ func (c *collecting) dropFile(digest string, others bool, folders map[string]boo
 
 // shrink gives free pages of the database back to the disk: all of them, or those
 // beyond what others who write soon need again.
-func (c *collecting) shrink(ctx context.Context) error {
+func (c *gcRun) shrink(ctx context.Context) error {
 	for before := int64(-1); ; {
 		var free, pages int64
 		row := c.j.reader.QueryRowContext(ctx, "SELECT (SELECT freelist_count FROM pragma_freelist_count), (SELECT page_count FROM pragma_page_count)")
@@ -254,7 +254,7 @@ func (c *collecting) shrink(ctx context.Context) error {
 }
 
 // empty truncates the write-ahead log, in which pages stand as they were before.
-func (c *collecting) empty(ctx context.Context) error {
+func (c *gcRun) empty(ctx context.Context) error {
 	wait := c.j.wait
 	wait.limit = min(wait.limit, 5*time.Second)
 	for {

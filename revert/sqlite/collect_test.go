@@ -20,7 +20,7 @@ func TestCollectLeavesWhatIsAboutToBeNamed(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "state")
 	j := open(t, dir)
 	keep := func(word string) effect.BlobRef {
-		blob, err := j.Keep(t.Context(), strings.NewReader(strings.Repeat(word, 2*journal.InlineMax)))
+		blob, err := j.StoreContent(t.Context(), strings.NewReader(strings.Repeat(word, 2*journal.InlineMax)))
 		require.NoError(t, err)
 		return blob.Ref()
 	}
@@ -31,14 +31,14 @@ func TestCollectLeavesWhatIsAboutToBeNamed(t *testing.T) {
 	longAgo := time.Now().Add(-2 * time.Hour)
 	require.NoError(t, os.Chtimes(filepath.Join(dir, "blobs", old.Digest[7:9], old.Digest[7:]), longAgo, longAgo))
 
-	done, err := j.Collect(t.Context(), []effect.BlobRef{gone})
+	done, err := j.CollectGarbage(t.Context(), []effect.BlobRef{gone})
 	require.NoError(t, err)
 	require.Equal(t, int64(1), done.Blobs, "it looked at that alone")
-	done, err = j.Collect(t.Context(), nil)
+	done, err = j.CollectGarbage(t.Context(), nil)
 	require.NoError(t, err)
 	require.Equal(t, int64(2), done.Blobs)
 	for ref, there := range map[effect.BlobRef]bool{left: false, mine: true, gone: false, old: false} {
-		content, err := j.Open(t.Context(), ref)
+		content, err := j.OpenContent(t.Context(), ref)
 		require.Equal(t, there, err == nil, "%v", err)
 		if there {
 			require.NoError(t, content.Close())

@@ -80,7 +80,7 @@ func TestDamagedBlobs(t *testing.T) {
 		dir := t.TempDir()
 		j := open(t, dir)
 		defer func() { _ = j.Close() }()
-		blob, err := j.Keep(t.Context(), strings.NewReader("content"))
+		blob, err := j.StoreContent(t.Context(), strings.NewReader("content"))
 		require.NoError(t, err)
 		require.NoError(t, j.Append(t.Context(), journal.Batch{Blobs: []journal.Blob{blob}, Durable: true}))
 		for _, change := range []string{"CAST('contend' AS BLOB)", "CAST('conten' AS BLOB)", "CAST('content!' AS BLOB)"} {
@@ -102,7 +102,7 @@ func TestDamagedBlobs(t *testing.T) {
 			requireDamagedBlob(t, j, ref)
 		}
 		require.Equal(t, ref, keepLarge(t, j, 'x'))
-		r, err := j.Open(t.Context(), ref)
+		r, err := j.OpenContent(t.Context(), ref)
 		require.NoError(t, err)
 		defer func() { _ = r.Close() }()
 		again, err := io.ReadAll(r)
@@ -113,7 +113,7 @@ func TestDamagedBlobs(t *testing.T) {
 
 func requireDamagedBlob(t *testing.T, j journal.Journal, ref effect.BlobRef) {
 	t.Helper()
-	r, err := j.Open(t.Context(), ref)
+	r, err := j.OpenContent(t.Context(), ref)
 	require.NoError(t, err)
 	data, err := io.ReadAll(r)
 	require.ErrorIs(t, err, record.ErrDamaged)
@@ -136,7 +136,7 @@ func TestLargeBlobIsOneFile(t *testing.T) {
 
 func keepLarge(t *testing.T, j journal.Journal, fill byte) effect.BlobRef {
 	t.Helper()
-	blob, err := j.Keep(t.Context(), bytes.NewReader(bytes.Repeat([]byte{fill}, journal.InlineMax+1)))
+	blob, err := j.StoreContent(t.Context(), bytes.NewReader(bytes.Repeat([]byte{fill}, journal.InlineMax+1)))
 	require.NoError(t, err)
 	return blob.Ref()
 }

@@ -101,7 +101,7 @@ func askings() []asking {
 			return j.Append(ctx, journal.Batch{Entries: []record.Entry{e}, Durable: true})
 		}},
 		{"keep", func(_ string, j *sqlite.Journal) error {
-			_, err := j.Keep(ctx, bytes.NewReader(content))
+			_, err := j.StoreContent(ctx, bytes.NewReader(content))
 			return err
 		}},
 		{"read", func(_ string, j *sqlite.Journal) error {
@@ -110,7 +110,7 @@ func askings() []asking {
 					return err
 				}
 			}
-			r, err := j.Open(ctx, effect.BlobRef{Digest: string(canon.SumBytes(content)), Size: int64(len(content))})
+			r, err := j.OpenContent(ctx, effect.BlobRef{Digest: string(canon.SumBytes(content)), Size: int64(len(content))})
 			if err == nil {
 				_, err = io.Copy(io.Discard, r)
 				err = errors.Join(err, r.Close())
@@ -126,10 +126,10 @@ func askings() []asking {
 			return err
 		}},
 		{"collect", func(_ string, j *sqlite.Journal) error {
-			if _, err := j.Collect(ctx, nil); err != nil {
+			if _, err := j.CollectGarbage(ctx, nil); err != nil {
 				return err
 			}
-			_, err := j.Keep(ctx, bytes.NewReader(content)) // which nothing names
+			_, err := j.StoreContent(ctx, bytes.NewReader(content)) // which nothing names
 			return err
 		}},
 		{"fsck", func(dir string, _ *sqlite.Journal) error {

@@ -35,14 +35,14 @@ func spoken(t testing.TB, j journal.Journal, txn, word string) {
 	var blobs []journal.Blob
 	var refs []effect.BlobRef
 	for _, n := range []int{10, 2 * journal.InlineMax / len(word)} {
-		blob, err := j.Keep(t.Context(), strings.NewReader(strings.Repeat(word, n)))
+		blob, err := j.StoreContent(t.Context(), strings.NewReader(strings.Repeat(word, n)))
 		require.NoError(t, err)
 		blobs, refs = append(blobs, blob), append(refs, blob.Ref())
 	}
 	call := "c_" + txn
 	require.NoError(t, rec.Write(t.Context(), revert.Write{
-		Take: journal.Take{To: journal.Ownership{Txn: txn, Owner: j.Owner()}}, Blobs: blobs, Durable: true,
-		Lines: []revert.Line{
+		Take: journal.OwnerChange{To: journal.Ownership{Txn: txn, Owner: j.Owner()}}, Blobs: blobs, Durable: true,
+		Records: []revert.CallRecord{
 			{Body: &record.Begun{Owner: j.Owner()}},
 			{Call: call, Body: &record.Started{
 				Sequence: 1, Key: "k", Tool: record.ToolRef{Name: "tool"}, Input: text, Class: effect.Reversible,
@@ -56,7 +56,7 @@ func spoken(t testing.TB, j journal.Journal, txn, word string) {
 	}))
 	require.NoError(t, rec.Write(t.Context(), revert.Write{
 		Durable: true, End: true,
-		Lines: []revert.Line{
+		Records: []revert.CallRecord{
 			{Call: call, Body: &record.Noted{Key: word, Value: text}},
 			{Call: call, Body: &record.Done{Output: text}},
 			{Body: &record.Committed{}},
@@ -130,7 +130,7 @@ func TestErasureWhoseProcessDied(t *testing.T) {
 	spoken(t, j, "t", "MARKER")
 	require.NoError(t, revert.NewRecorder(j, hosttest.New(3), "s").Write(t.Context(), revert.Write{
 		Erase: []string{"c_t"}, Durable: true,
-		Lines: []revert.Line{{Txn: "t", Call: "c_t", Body: &record.Erased{Cause: "asked", By: "kim", Why: "x", As: string(revert.PhaseDone), Left: true}}},
+		Records: []revert.CallRecord{{Txn: "t", Call: "c_t", Body: &record.Erased{Cause: "asked", By: "kim", Why: "x", As: string(revert.PhaseDone), Left: true}}},
 	}))
 	require.NotEmpty(t, holding(t, dir, "MARKER"), "content and log, as a crash leaves them here")
 	crashed := filepath.Join(t.TempDir(), "state")
@@ -154,7 +154,7 @@ func TestErasureWhoseProcessDied(t *testing.T) {
 // TestCollectWaitsForReaders: an old snapshot keeps old pages in the log.
 func TestCollectSaysThatOthersStillRead(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "state")
-	j, err := sqlite.Open(t.Context(), dir, sqlite.BusyLimit(1))
+	j, err := sqlite.Open(t.Context(), dir, sqlite.BusyTimeout(1))
 	require.NoError(t, err)
 	defer func() { require.NoError(t, j.Close()) }()
 	spoken(t, j, "t", "MARKER")
@@ -177,10 +177,10 @@ func TestPruneShrinksTheStore(t *testing.T) {
 	for _, word := range strings.Fields("one two three four five six seven eight") {
 		spoken(t, j, "t_"+word, word)
 	}
-	dry, err := eraser(j).Prune(t.Context(), revert.Retention{Dry: true})
+	dry, err := eraser(j).Prune(t.Context(), revert.Retention{DryRun: true})
 	require.NoError(t, err)
 	require.Equal(t, 8, dry.Txns)
-	done, err := eraser(j).Prune(t.Context(), revert.Retention{Last: 1})
+	done, err := eraser(j).Prune(t.Context(), revert.Retention{KeepLast: 1})
 	require.NoError(t, err)
 	require.Equal(t, 7, done.Txns)
 	require.Equal(t, int64(14), done.Blobs)
@@ -208,7 +208,7 @@ func TestCollectBesideAppends(t *testing.T) {
 	go func() {
 		var failed error
 		for n := 0; n < rounds && failed == nil; n++ {
-			_, failed = pruner.Collect(context.Background(), []effect.BlobRef{sharedContent()})
+			_, failed = pruner.CollectGarbage(context.Background(), []effect.BlobRef{sharedContent()})
 		}
 		done <- failed
 	}()
@@ -217,12 +217,12 @@ func TestCollectBesideAppends(t *testing.T) {
 	for n := range rounds {
 		txn := fmt.Sprint("t_", n)
 		rec := revert.NewRecorder(j, h, "s").In(txn)
-		blob, err := j.Keep(t.Context(), strings.NewReader(strings.Repeat("s", 2*journal.InlineMax)))
+		blob, err := j.StoreContent(t.Context(), strings.NewReader(strings.Repeat("s", 2*journal.InlineMax)))
 		require.NoError(t, err)
 		require.Equal(t, sharedContent(), blob.Ref())
 		err = rec.Write(t.Context(), revert.Write{
-			Take: journal.Take{To: journal.Ownership{Txn: txn, Owner: j.Owner()}}, Blobs: []journal.Blob{blob}, Durable: true, End: true,
-			Lines: []revert.Line{
+			Take: journal.OwnerChange{To: journal.Ownership{Txn: txn, Owner: j.Owner()}}, Blobs: []journal.Blob{blob}, Durable: true, End: true,
+			Records: []revert.CallRecord{
 				{Body: &record.Begun{Owner: j.Owner()}},
 				{Call: "c_" + txn, Body: &record.Started{Sequence: 1, Key: "k", Tool: record.ToolRef{Name: "tool"}, Input: []byte("1"), Class: effect.Reversible, Confinement: "handles", Decision: []byte("{}")}},
 				{Call: "c_" + txn, Body: &record.Changed{Change: effect.Change{N: 1, Scheme: "test", Resource: "r", Kind: "write", Pre: "1", Post: "2", Inverse: []byte("1"), Blobs: []effect.BlobRef{blob.Ref()}}}},
@@ -235,7 +235,7 @@ func TestCollectBesideAppends(t *testing.T) {
 			continue
 		}
 		require.NoError(t, err)
-		content, err := j.Open(t.Context(), blob.Ref())
+		content, err := j.OpenContent(t.Context(), blob.Ref())
 		require.NoError(t, err, "what was named is there")
 		_, err = io.Copy(io.Discard, content)
 		require.NoError(t, errors.Join(err, content.Close()))

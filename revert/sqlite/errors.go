@@ -49,8 +49,8 @@ func explain(err error) error {
 	}
 }
 
-// patience is how long to wait for another process that writes.
-type patience struct {
+// busyBackoff is how long to wait for another process that writes.
+type busyBackoff struct {
 	limit time.Duration
 	next  time.Duration
 	until time.Time
@@ -62,7 +62,7 @@ const (
 )
 
 // pause waits a little, each time longer, or says why waiting has ended.
-func (p *patience) pause(ctx context.Context) error {
+func (p *busyBackoff) pause(ctx context.Context) error {
 	now := time.Now()
 	if p.next == 0 {
 		p.next, p.until = firstPause, now.Add(p.limit)
@@ -82,11 +82,11 @@ func (p *patience) pause(ctx context.Context) error {
 }
 
 // rest waits like pause, where nothing else may end the waiting.
-func (p *patience) rest() error { return p.pause(context.Background()) }
+func (p *busyBackoff) rest() error { return p.pause(context.Background()) }
 
 // connect takes a connection that writes out of a pool. Setting one up reads the
 // schema, for which another process may have the file to itself just then.
-func connect(ctx context.Context, db *sql.DB, wait patience) (conn *sql.Conn, err error) {
+func connect(ctx context.Context, db *sql.DB, wait busyBackoff) (conn *sql.Conn, err error) {
 	err = retryBusy(ctx, wait, func() error {
 		conn, err = db.Conn(ctx)
 		return err
@@ -98,7 +98,7 @@ func connect(ctx context.Context, db *sql.DB, wait patience) (conn *sql.Conn, er
 }
 
 // retryBusy runs f until it fails otherwise than by another process writing.
-func retryBusy(ctx context.Context, wait patience, f func() error) error {
+func retryBusy(ctx context.Context, wait busyBackoff, f func() error) error {
 	for {
 		err := f()
 		if codeOf(err) != codeBusy {

@@ -18,7 +18,7 @@ func (j *Journal) SyncLevel() (level int, err error) {
 
 // Plan returns how SQLite would go about a query, a line for each step.
 func (j *Journal) Plan(q journal.Query) (string, error) {
-	query, args := selectEntries(q, span{upTo: 1000}, pageEntries)
+	query, args := selectEntries(q, readRange{upTo: 1000}, pageEntries)
 	rows, err := j.reader.QueryContext(context.Background(), "EXPLAIN QUERY PLAN "+query, args...)
 	if err != nil {
 		return "", err
@@ -64,7 +64,7 @@ func LeadIsInherited() bool {
 // LookBefore looks at a folder as an opening does before SQLite. What it returns goes on
 // after make has run: it compares the journal that is there then with the first look.
 func LookBefore(ctx context.Context, dir string, make func()) (begun, complete error) {
-	j := &Journal{dir: dir, wait: patience{limit: time.Minute}}
+	j := &Journal{dir: dir, wait: busyBackoff{limit: time.Minute}}
 	w, err := lookAtFolder(dir, j.wait)
 	if err != nil {
 		return err, err

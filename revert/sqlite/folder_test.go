@@ -101,13 +101,13 @@ func TestContentThatCannotBePlaced(t *testing.T) {
 	ref := keepLarge(t, j, 0)
 	path := blobFile(dir, ref)
 	again := func() error {
-		_, err := j.Keep(t.Context(), bytes.NewReader(make([]byte, journal.InlineMax+1)))
+		_, err := j.StoreContent(t.Context(), bytes.NewReader(make([]byte, journal.InlineMax+1)))
 		return err
 	}
 	require.NoError(t, os.Remove(path))
 	require.NoError(t, os.MkdirAll(filepath.Join(path, "x"), 0o700))
 	require.ErrorContains(t, again(), "keep")
-	content, err := j.Open(t.Context(), ref)
+	content, err := j.OpenContent(t.Context(), ref)
 	if err == nil { // a folder opens, and cannot be read
 		_, err = content.Read(make([]byte, 1))
 		require.NoError(t, content.Close())
@@ -117,10 +117,10 @@ func TestContentThatCannotBePlaced(t *testing.T) {
 	require.NoError(t, os.RemoveAll(filepath.Dir(path)))
 	require.NoError(t, os.WriteFile(filepath.Dir(path), nil, 0o600))
 	require.ErrorContains(t, again(), "keep")
-	_, err = j.Open(t.Context(), ref)
+	_, err = j.OpenContent(t.Context(), ref)
 	require.ErrorContains(t, err, ref.Digest)
 	require.Error(t, j.Append(t.Context(), journal.Batch{Blobs: []journal.Blob{journal.StoredBlob(ref)}}))
-	_, err = j.Collect(t.Context(), nil)
+	_, err = j.CollectGarbage(t.Context(), nil)
 	require.ErrorContains(t, err, filepath.Dir(path))
 	_, err = sqlite.Fsck(t.Context(), dir, revert.FsckOptions{})
 	require.Error(t, err)
@@ -132,6 +132,6 @@ func TestContentThatCannotBePlaced(t *testing.T) {
 
 	require.NoError(t, os.RemoveAll(filepath.Join(dir, "blobs", "new")))
 	require.ErrorIs(t, again(), os.ErrNotExist)
-	_, err = j.Keep(t.Context(), strings.NewReader("x"))
+	_, err = j.StoreContent(t.Context(), strings.NewReader("x"))
 	require.NoError(t, err, "what is small needs no file")
 }

@@ -60,7 +60,7 @@ type fsck struct {
 	journal *Journal // for reading, without a name of its own
 	witness witness
 	whole   bool // it has what the head file promises
-	named   *scratch
+	named   *digestSet
 }
 
 func (f *fsck) problem(format string, args ...any) {
@@ -74,7 +74,7 @@ func (f *fsck) run(ctx context.Context) (err error) {
 	if sound, err := f.beforeOpening(); err != nil || !sound {
 		return err
 	}
-	f.journal = &Journal{dir: f.dir, lock: &ownerLock{}, wait: patience{limit: time.Minute}}
+	f.journal = &Journal{dir: f.dir, lock: &ownerLock{}, wait: busyBackoff{limit: time.Minute}}
 	if f.journal.reader, err = sql.Open("sqlite", f.journal.dsn("busy_timeout(10000)", "query_only(1)")); err != nil {
 		return err
 	}
@@ -110,7 +110,7 @@ func (f *fsck) beforeOpening() (sound bool, err error) {
 	if err == nil {
 		_, err = os.Lstat(filepath.Join(f.dir, databaseName))
 		if errors.Is(err, os.ErrNotExist) {
-			if w, none := lookAtFolder(f.dir, patience{limit: time.Minute}); none == nil {
+			if w, none := lookAtFolder(f.dir, busyBackoff{limit: time.Minute}); none == nil {
 				err = cmp.Or(w.begun(), err)
 			}
 		}
@@ -128,7 +128,7 @@ func (f *fsck) beforeOpening() (sound bool, err error) {
 		f.problem("others may enter the folder (mode %v): chmod 700 it", info.Mode().Perm())
 	}
 	var damage error
-	f.witness, damage = lookAtFolder(f.dir, patience{limit: time.Minute})
+	f.witness, damage = lookAtFolder(f.dir, busyBackoff{limit: time.Minute})
 	f.report.Alive = f.witness.log.alive
 	if !errors.Is(damage, record.ErrDamaged) {
 		return damage == nil, damage

@@ -176,21 +176,21 @@ func (f *fsck) each(ctx context.Context, query string, row func(*sql.Rows) error
 	return rows.Err()
 }
 
-// scratch is digests, and the entries that name them, on disk: there may be more
+// digestSet is digests, and the entries that name them, on disk: there may be more
 // than fit in memory.
-type scratch struct {
+type digestSet struct {
 	db                *sql.DB
 	put, get, at, cut *sql.Stmt
 }
 
 // newScratch makes a database without a name, which SQLite removes by itself.
-func newScratch(ctx context.Context) (*scratch, error) {
+func newScratch(ctx context.Context) (*digestSet, error) {
 	db, err := sql.Open("sqlite", "")
 	if err != nil {
 		return nil, err
 	}
 	db.SetMaxOpenConns(1) // each connection would have a database of its own
-	s := &scratch{db: db}
+	s := &digestSet{db: db}
 	for _, query := range []string{"PRAGMA journal_mode = OFF", "PRAGMA synchronous = OFF", "CREATE TABLE seen (digest TEXT, pos INTEGER, PRIMARY KEY (digest, pos)) STRICT, WITHOUT ROWID"} {
 		if err == nil {
 			_, err = db.ExecContext(ctx, query)
@@ -212,29 +212,29 @@ func newScratch(ctx context.Context) (*scratch, error) {
 	return s, nil
 }
 
-func (s *scratch) add(ctx context.Context, digest string, pos int64) error {
+func (s *digestSet) add(ctx context.Context, digest string, pos int64) error {
 	_, err := s.put.ExecContext(ctx, digest, pos)
 	return err
 }
 
 // newest returns the position of the newest entry that names a digest, 0 if none does.
-func (s *scratch) newest(ctx context.Context, digest string) (pos int64, err error) {
+func (s *digestSet) newest(ctx context.Context, digest string) (pos int64, err error) {
 	if err = s.at.QueryRowContext(ctx, digest).Scan(&pos); errors.Is(err, sql.ErrNoRows) {
 		return 0, nil
 	}
 	return pos, err
 }
 
-func (s *scratch) forget(ctx context.Context, digest string, pos int64) error {
+func (s *digestSet) forget(ctx context.Context, digest string, pos int64) error {
 	_, err := s.cut.ExecContext(ctx, digest, pos)
 	return err
 }
 
-func (s *scratch) has(ctx context.Context, digest string) (found bool, err error) {
+func (s *digestSet) has(ctx context.Context, digest string) (found bool, err error) {
 	err = s.get.QueryRowContext(ctx, digest).Scan(&found)
 	return found, err
 }
 
-func (s *scratch) close() error {
+func (s *digestSet) close() error {
 	return errors.Join(s.put.Close(), s.get.Close(), s.at.Close(), s.cut.Close(), s.db.Close())
 }

@@ -30,7 +30,7 @@ func fill(t *testing.T, j journal.Journal) (small, large effect.BlobRef) {
 	t.Helper()
 	var blobs []journal.Blob
 	for _, size := range []int{10, journal.InlineMax + 10} {
-		blob, err := j.Keep(t.Context(), strings.NewReader(strings.Repeat("x", size)))
+		blob, err := j.StoreContent(t.Context(), strings.NewReader(strings.Repeat("x", size)))
 		require.NoError(t, err)
 		blobs = append(blobs, blob)
 	}
@@ -42,14 +42,14 @@ func fill(t *testing.T, j journal.Journal) (small, large effect.BlobRef) {
 	}
 	t1, t2 := journal.Ownership{Txn: "t_1", Owner: j.Owner()}, journal.Ownership{Txn: "t_2", Owner: j.Owner()}
 	for _, b := range []journal.Batch{
-		{Take: journal.Take{To: t1}, Fence: t1, Entries: []record.Entry{line("t_1", "", kind.Begun, &record.Begun{Owner: t1.Owner})}},
+		{Take: journal.OwnerChange{To: t1}, Fence: t1, Entries: []record.Entry{line("t_1", "", kind.Begun, &record.Begun{Owner: t1.Owner})}},
 		{Fence: t1, Blobs: blobs, Durable: true, Entries: []record.Entry{
 			line("t_1", "c_1", kind.Started, &record.Started{Input: json.RawMessage("{}"), Decision: json.RawMessage("{}")}),
 			line("t_1", "c_1", kind.Changed, &record.Changed{Change: effect.Change{N: 1, Blobs: []effect.BlobRef{small, large}}}),
 		}},
 		{Fence: t1, Entries: []record.Entry{line("t_1", "c_1", kind.Done, &record.Done{Output: json.RawMessage("1")})}},
 		{Fence: t1, End: true, Durable: true, Entries: []record.Entry{line("t_1", "", kind.Committed, &record.Committed{})}},
-		{Take: journal.Take{To: t2}, Fence: t2, Durable: true, Claims: []string{"r"}, Entries: []record.Entry{line("t_2", "", kind.Begun, &record.Begun{Owner: t2.Owner})}},
+		{Take: journal.OwnerChange{To: t2}, Fence: t2, Durable: true, Claims: []string{"r"}, Entries: []record.Entry{line("t_2", "", kind.Begun, &record.Begun{Owner: t2.Owner})}},
 	} {
 		require.NoError(t, j.Append(t.Context(), b))
 	}

@@ -108,7 +108,7 @@ func openHead(dir string, flags int) (*headFile, error) {
 
 // locked runs f while nobody else writes the file. Whoever has the lock keeps it for some
 // microseconds, and its end is waited for like that of another writer.
-func (h *headFile) locked(lock func(*os.File) error, wait patience, f func() error) error {
+func (h *headFile) locked(lock func(*os.File) error, wait busyBackoff, f func() error) error {
 	for {
 		err := lock(h.f)
 		if err == nil {
@@ -150,7 +150,7 @@ func (h *headFile) write(m mark) error {
 
 // advance says that more was promised, unless another process has said as much. It is
 // durable at once the first time only.
-func (h *headFile) advance(to mark, wait patience) error {
+func (h *headFile) advance(to mark, wait busyBackoff) error {
 	err := h.locked(lockExclusive, wait, func() error {
 		m, _, err := h.read()
 		if h.anew {
@@ -176,7 +176,7 @@ func (h *headFile) advance(to mark, wait patience) error {
 }
 
 // begin writes the first mark of a new journal, before anything else of it is there.
-func (h *headFile) begin(wait patience) error {
+func (h *headFile) begin(wait busyBackoff) error {
 	return h.locked(lockExclusive, wait, func() error {
 		if _, blank, err := h.read(); err != nil || !blank {
 			return err
@@ -203,7 +203,7 @@ func (h *headFile) replace(m mark) error {
 func (h *headFile) close() error { return h.f.Close() }
 
 // makeHead makes the head file of a new journal.
-func makeHead(dir string, wait patience) error {
+func makeHead(dir string, wait busyBackoff) error {
 	h, err := openHead(dir, os.O_RDWR|os.O_CREATE)
 	if err != nil {
 		return err
@@ -216,7 +216,7 @@ func makeHead(dir string, wait patience) error {
 
 // readHead returns what the head file of a folder says; none where there is no file, or
 // one that a process began to make and did not come to write.
-func readHead(dir string, wait patience) (m mark, none bool, err error) {
+func readHead(dir string, wait busyBackoff) (m mark, none bool, err error) {
 	h, err := openHead(dir, os.O_RDONLY)
 	if errors.Is(err, os.ErrNotExist) {
 		return m, true, nil

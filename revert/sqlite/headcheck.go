@@ -23,14 +23,14 @@ func Exists(dir string) bool {
 // which never says more than the database holds, and then the log.
 type witness struct {
 	dir  string
-	wait patience
+	wait busyBackoff
 	mark mark
 	none bool  // there is no head file
 	bad  error // it is damaged
 	log  logState
 }
 
-func lookAtFolder(dir string, wait patience) (w witness, err error) {
+func lookAtFolder(dir string, wait busyBackoff) (w witness, err error) {
 	w.dir, w.wait = dir, wait
 	w.mark, w.none, err = readHead(dir, wait)
 	if errors.Is(err, ErrIncomplete) {

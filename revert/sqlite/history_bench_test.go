@@ -44,26 +44,26 @@ func history(tb testing.TB, dir string, calls, unfinished int) {
 	defer func() { require.NoError(tb, j.Close()) }()
 	h := hosttest.New(1)
 	input, decision := json.RawMessage(`{"content":"`+fmt.Sprintf("%0200d", 0)+`","path":"a.txt"}`), json.RawMessage(`{"effect":"allow","reasons":[{"at":"w.rego:13","text":"because"}]}`)
-	var lines []revert.Line
+	var lines []revert.CallRecord
 	for n := range calls / 10 {
 		txn := fmt.Sprintf("t_%012d", n)
 		rec := revert.NewRecorder(j, h, "s_0123456789ab").In(txn)
-		lines = append(lines[:0], revert.Line{Body: &record.Begun{Owner: j.Owner()}})
+		lines = append(lines[:0], revert.CallRecord{Body: &record.Begun{Owner: j.Owner()}})
 		end := n < calls/10-unfinished
 		for i := range 10 {
 			call := fmt.Sprintf("c_%012d", n*10+i)
 			lines = append(lines,
-				revert.Line{Call: call, Body: &record.Started{Sequence: i + 1, Key: "k", Tool: record.ToolRef{Name: "file_write"}, Input: input, Class: effect.Reversible, Confinement: "handles", Decision: decision}},
-				revert.Line{Call: call, Body: &record.Changed{Change: effect.Change{N: 1, Scheme: "none", Resource: "file://w/a.txt", Kind: "write", Pre: "1", Post: "2", Inverse: json.RawMessage("{}")}}})
+				revert.CallRecord{Call: call, Body: &record.Started{Sequence: i + 1, Key: "k", Tool: record.ToolRef{Name: "file_write"}, Input: input, Class: effect.Reversible, Confinement: "handles", Decision: decision}},
+				revert.CallRecord{Call: call, Body: &record.Changed{Change: effect.Change{N: 1, Scheme: "none", Resource: "file://w/a.txt", Kind: "write", Pre: "1", Post: "2", Inverse: json.RawMessage("{}")}}})
 			if end || i < 9 {
-				lines = append(lines, revert.Line{Call: call, Body: &record.Done{Output: json.RawMessage(`"ok"`)}},
-					revert.Line{Call: call, Body: &record.Verified{Phase: "call", Verdict: "applied", OK: true}})
+				lines = append(lines, revert.CallRecord{Call: call, Body: &record.Done{Output: json.RawMessage(`"ok"`)}},
+					revert.CallRecord{Call: call, Body: &record.Verified{Phase: "call", Verdict: "applied", OK: true}})
 			}
 		}
 		if end {
-			lines = append(lines, revert.Line{Body: &record.Committed{}})
+			lines = append(lines, revert.CallRecord{Body: &record.Committed{}})
 		}
-		require.NoError(tb, rec.Write(tb.Context(), revert.Write{Lines: lines, End: end, Take: journal.Take{To: journal.Ownership{Txn: txn, Owner: j.Owner()}}}))
+		require.NoError(tb, rec.Write(tb.Context(), revert.Write{Records: lines, End: end, Take: journal.OwnerChange{To: journal.Ownership{Txn: txn, Owner: j.Owner()}}}))
 	}
 	require.NoError(tb, j.Append(tb.Context(), journal.Batch{Durable: true}))
 }
@@ -89,13 +89,13 @@ func plainScan(tb testing.TB, dir string) (n int) {
 }
 
 // noWays finds no means of taking anything back.
-func noWays(context.Context, string) (revert.Ways, error) { return revert.Ways{}, nil }
+func noWays(context.Context, string) (revert.Environment, error) { return revert.Environment{}, nil }
 
 // recovered opens a journal and recovers it.
-func recovered(tb testing.TB, dir string) revert.Recovery {
+func recovered(tb testing.TB, dir string) revert.RecoveryReport {
 	tb.Helper()
 	j := open(tb, dir)
-	r := &revert.Reverter{Journal: j, Host: hosttest.New(2), Ways: noWays}
+	r := &revert.Reverter{Journal: j, Host: hosttest.New(2), EnvironmentFor: noWays}
 	rec, err := r.Recover(tb.Context())
 	require.NoError(tb, err)
 	require.NoError(tb, j.Close())
@@ -110,7 +110,7 @@ func BenchmarkHistory(b *testing.B) {
 	ended, died := filepath.Join(b.TempDir(), "ended"), filepath.Join(b.TempDir(), "died")
 	history(b, ended, historyCalls(), 0)
 	history(b, died, historyCalls(), 10)
-	require.Len(b, recovered(b, died).OwnerGone, 10) // settles one call of each, once
+	require.Len(b, recovered(b, died).Abandoned, 10) // settles one call of each, once
 	for _, m := range []struct {
 		name, dir string
 		run       func(dir string)

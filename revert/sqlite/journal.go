@@ -15,12 +15,12 @@ import (
 // for concurrent use.
 type Journal struct {
 	dir     string
-	wait    patience // what each wait for other processes starts with
+	wait    busyBackoff // what each wait for other processes starts with
 	reader  *sql.DB
 	asked   sync.Map // *sql.Stmt of the reader, by text
 	lock    *ownerLock
 	queue   queue
-	kept    kept
+	kept    unnamedBlobs
 	names   names
 	writer  *writer // of the caller who leads; nil until it is needed
 	failed  atomic.Pointer[error]

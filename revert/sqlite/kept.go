@@ -7,16 +7,16 @@ import (
 	"github.com/remit-dev/remit/revert/journal"
 )
 
-// kept counts by digest the large content that this opening has kept and that no entry
+// unnamedBlobs counts by digest the large content that this opening has kept and that no entry
 // of it names yet: a call names what it keeps in a later step, some not before their
 // end, and nobody who collects beside it may take that for left over. What a call kept
 // and never came to name stays counted until its file is older than young.
-type kept struct {
+type unnamedBlobs struct {
 	mu sync.Mutex // never held across I/O
 	of map[string]int
 }
 
-func (k *kept) add(ref effect.BlobRef) {
+func (k *unnamedBlobs) add(ref effect.BlobRef) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.of == nil {
@@ -26,7 +26,7 @@ func (k *kept) add(ref effect.BlobRef) {
 }
 
 // named takes away what is on the journal now.
-func (k *kept) named(blobs []journal.Blob) {
+func (k *unnamedBlobs) named(blobs []journal.Blob) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for _, b := range blobs {
@@ -39,13 +39,13 @@ func (k *kept) named(blobs []journal.Blob) {
 	}
 }
 
-func (k *kept) has(digest string) bool {
+func (k *unnamedBlobs) has(digest string) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.of[digest] > 0
 }
 
-func (k *kept) forget(digest string) {
+func (k *unnamedBlobs) forget(digest string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	delete(k.of, digest)

@@ -12,7 +12,7 @@ import (
 // are never on the disk of the journal, and each is looked up there before it counts.
 type names struct {
 	turn   chan struct{} // holds one token while Collect works with the rest
-	seen   *scratch      // nil: nothing was read yet
+	seen   *digestSet    // nil: nothing was read yet
 	upTo   int64         // position up to which entries were read
 	closed bool
 }

@@ -17,10 +17,10 @@ const databaseName = "journal.db"
 // Option changes how a journal is opened.
 type Option func(*Journal)
 
-// BusyLimit is how long an append waits for other processes that write, where
+// BusyTimeout is how long an append waits for other processes that write, where
 // its context does not end earlier; one minute unless said. What has waited so
 // long is refused whole.
-func BusyLimit(d time.Duration) Option { return func(j *Journal) { j.wait.limit = d } }
+func BusyTimeout(d time.Duration) Option { return func(j *Journal) { j.wait.limit = d } }
 
 // Open opens the journal in a folder and creates what is missing. Each opening
 // has an owner of its own; any number may be open at once, in one process or in
@@ -49,7 +49,7 @@ func Open(ctx context.Context, dir string, opts ...Option) (*Journal, error) {
 }
 
 func newJournal(dir string) *Journal {
-	return &Journal{dir: dir, wait: patience{limit: time.Minute}, names: names{turn: make(chan struct{}, 1)}}
+	return &Journal{dir: dir, wait: busyBackoff{limit: time.Minute}, names: names{turn: make(chan struct{}, 1)}}
 }
 
 func (j *Journal) open(ctx context.Context) error {

@@ -60,7 +60,7 @@ func ask(ctx context.Context, j *sqlite.Journal, refs ...effect.BlobRef) (a told
 	add(err)
 	for _, ref := range refs {
 		var content []byte
-		r, err := j.Open(ctx, ref)
+		r, err := j.OpenContent(ctx, ref)
 		if add(err) {
 			content, err = io.ReadAll(r)
 			if !add(err) {
@@ -77,24 +77,24 @@ func ask(ctx context.Context, j *sqlite.Journal, refs ...effect.BlobRef) (a told
 // collect what nothing names.
 func use(ctx context.Context, j *sqlite.Journal, held []journal.Ownership) []error {
 	me := journal.Ownership{Txn: "t_3", Owner: j.Owner()}
-	small, err := j.Keep(ctx, strings.NewReader("small"))
+	small, err := j.StoreContent(ctx, strings.NewReader("small"))
 	batches := []journal.Batch{
 		{
-			Take: journal.Take{To: me}, Fence: me, Claims: []string{"other"}, Blobs: []journal.Blob{small}, Durable: true,
+			Take: journal.OwnerChange{To: me}, Fence: me, Claims: []string{"other"}, Blobs: []journal.Blob{small}, Durable: true,
 			Entries: []record.Entry{journaltest.Entry(record.Header{Txn: "t_3", Call: "c_3"}, "tool")},
 		},
 		{Entries: []record.Entry{journaltest.Entry(record.Header{}, "tool")}},
 		{Fence: me, End: true, Erase: []string{"c_3"}, Durable: true},
 	}
 	for _, own := range held {
-		batches = append(batches, journal.Batch{Take: journal.Take{From: own.Owner, To: journal.Ownership{Txn: own.Txn, Owner: j.Owner()}}, Durable: true})
+		batches = append(batches, journal.Batch{Take: journal.OwnerChange{From: own.Owner, To: journal.Ownership{Txn: own.Txn, Owner: j.Owner()}}, Durable: true})
 	}
 	for _, b := range batches {
 		if err == nil {
 			err = j.Append(ctx, b)
 		}
 	}
-	_, collect := j.Collect(ctx, nil)
+	_, collect := j.CollectGarbage(ctx, nil)
 	return []error{err, collect}
 }
 

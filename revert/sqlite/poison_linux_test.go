@@ -32,10 +32,10 @@ func childFillsUp() error {
 	}
 	const txn = "full"
 	own := journal.Ownership{Txn: txn, Owner: j.Owner()}
-	take := journal.Take{To: own}
+	take := journal.OwnerChange{To: own}
 	for n := 0; err == nil; n++ {
 		err = j.Append(context.Background(), journal.Batch{Entries: childBatch(txn, n), Fence: own, Take: take, Durable: true})
-		take = journal.Take{}
+		take = journal.OwnerChange{}
 		if err == nil {
 			fmt.Println("stored", txn, n)
 		}
@@ -46,7 +46,7 @@ func childFillsUp() error {
 		}
 		err = j.Append(context.Background(), journal.Batch{Durable: true})
 	}
-	if _, err = j.Keep(context.Background(), strings.NewReader("x")); !errors.Is(err, journal.ErrPoisoned) {
+	if _, err = j.StoreContent(context.Background(), strings.NewReader("x")); !errors.Is(err, journal.ErrPoisoned) {
 		return fmt.Errorf("kept: %w", err)
 	}
 	return nil

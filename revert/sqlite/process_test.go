@@ -75,11 +75,11 @@ func childAppends(batches int) error {
 
 func childCaller(j journal.Journal, txn string, batches int) error {
 	own := journal.Ownership{Txn: txn, Owner: j.Owner()}
-	take := journal.Take{To: own}
+	take := journal.OwnerChange{To: own}
 	for n := range batches {
 		b := journal.Batch{Entries: childBatch(txn, n), Durable: n%4 != 3, Fence: own, Take: take, Claims: []string{fmt.Sprint(txn, n)}}
 		if n%5 == 4 {
-			large, err := j.Keep(context.Background(), strings.NewReader(strings.Repeat(txn, journal.InlineMax)))
+			large, err := j.StoreContent(context.Background(), strings.NewReader(strings.Repeat(txn, journal.InlineMax)))
 			if err != nil {
 				return err
 			}
@@ -88,7 +88,7 @@ func childCaller(j journal.Journal, txn string, batches int) error {
 		if err := j.Append(context.Background(), b); err != nil {
 			return err
 		}
-		take = journal.Take{}
+		take = journal.OwnerChange{}
 		if b.Durable {
 			fmt.Println("stored", txn, n)
 		}
@@ -212,7 +212,7 @@ func adoptAll(t *testing.T, j journal.Journal, dead string) {
 	for _, o := range open {
 		require.Equal(t, dead, o.Owner)
 		mine := journal.Ownership{Txn: o.Txn, Owner: j.Owner()}
-		require.NoError(t, j.Append(context.Background(), journal.Batch{Take: journal.Take{From: dead, To: mine}, Fence: mine, End: true, Durable: true}))
+		require.NoError(t, j.Append(context.Background(), journal.Batch{Take: journal.OwnerChange{From: dead, To: mine}, Fence: mine, End: true, Durable: true}))
 	}
 }
 
@@ -259,7 +259,7 @@ func TestLockFileStaysWhileATransactionNamesIt(t *testing.T) {
 	dir := t.TempDir()
 	j := open(t, dir)
 	own := journal.Ownership{Txn: "t", Owner: j.Owner()}
-	require.NoError(t, j.Append(t.Context(), journal.Batch{Take: journal.Take{To: own}, Durable: true}))
+	require.NoError(t, j.Append(t.Context(), journal.Batch{Take: journal.OwnerChange{To: own}, Durable: true}))
 	require.NoError(t, j.Close())
 	lock := filepath.Join(dir, "owners", own.Owner+".lock")
 	require.FileExists(t, lock)

@@ -34,7 +34,7 @@ func (j *Journal) Entries(ctx context.Context, q journal.Query) iter.Seq2[record
 			yield(record.Entry{}, err)
 			return
 		}
-		s := span{after: q.After, upTo: unbounded, left: q.Limit}
+		s := readRange{after: q.After, upTo: unbounded, left: q.Limit}
 		for s.after < s.upTo {
 			page, err := j.page(ctx, q, &s)
 			for _, e := range page {
@@ -56,8 +56,8 @@ func (j *Journal) Entries(ctx context.Context, q journal.Query) iter.Seq2[record
 
 const unbounded = math.MaxInt64
 
-// span is what is left to read.
-type span struct {
+// readRange is what is left to read.
+type readRange struct {
 	after, upTo int64
 	left        int // entries that may still come; 0: any number
 }
@@ -70,7 +70,7 @@ type row struct {
 
 // page reads the next entries and shortens the span by them, to nothing when it
 // has come to the end.
-func (j *Journal) page(ctx context.Context, q journal.Query, s *span) ([]row, error) {
+func (j *Journal) page(ctx context.Context, q journal.Query, s *readRange) ([]row, error) {
 	limit := pageEntries
 	if s.left > 0 {
 		limit = min(limit, s.left)
@@ -121,7 +121,7 @@ func (j *Journal) prepared(query string) (*sql.Stmt, error) {
 	return stmt, nil
 }
 
-func (s *span) shorten(page []row, newest, atEnd bool) {
+func (s *readRange) shorten(page []row, newest, atEnd bool) {
 	if atEnd {
 		s.after = s.upTo
 		return
@@ -143,7 +143,7 @@ func (s *span) shorten(page []row, newest, atEnd bool) {
 // that selects least. Each index gives its rows in the order of positions. That of
 // kinds does so for one kind; several are merged, each from its own place, so that
 // whoever looks for what is rare reads nothing else.
-func selectEntries(q journal.Query, s span, limit int) (query string, args []any) {
+func selectEntries(q journal.Query, s readRange, limit int) (query string, args []any) {
 	var b strings.Builder
 	parts := [][]kind.Kind{q.Kinds}
 	if q.Call+q.Txn+q.Session == "" && len(q.Kinds) > 0 {
@@ -185,7 +185,7 @@ func apart(kinds []kind.Kind) (parts [][]kind.Kind) {
 }
 
 // selectSome writes the part of a query that goes through one index.
-func selectSome(b *strings.Builder, q journal.Query, s span, kinds []kind.Kind) []any {
+func selectSome(b *strings.Builder, q journal.Query, s readRange, kinds []kind.Kind) []any {
 	b.WriteString("SELECT entries.pos AS pos, kind, session, txn, call, head, salt, body, leaf, digest FROM entries" +
 		" LEFT JOIN bodies ON bodies.pos = entries.pos LEFT JOIN erased ON erased.pos = entries.pos WHERE entries.pos > ? AND entries.pos <= ?")
 	args := []any{s.after, s.upTo}

@@ -12,13 +12,13 @@ import (
 	"github.com/remit-dev/remit/revert/record"
 )
 
-// A reserve is room on the disk that nobody else gets: a file beside the database.
+// A diskReserve is room on the disk that nobody else gets: a file beside the database.
 // Batches that may have an effect after them are refused where it is not whole, and
 // where the disk is full; those that only end what began, and take it back, may use
 // it up. So a full disk leaves no call without an end, and an undo needs no new room
 // to start. The next opening, or the next effect, makes it whole again once there is
 // room.
-type reserve string
+type diskReserve string
 
 const (
 	reserveName = "reserve"
@@ -29,12 +29,12 @@ const (
 	spares = 8
 )
 
-func (r reserve) spare(n int) string { return fmt.Sprint(string(r), ".", n) }
+func (r diskReserve) spare(n int) string { return fmt.Sprint(string(r), ".", n) }
 
-func (j *Journal) reserve() reserve { return reserve(filepath.Join(j.dir, reserveName)) }
+func (j *Journal) reserve() diskReserve { return diskReserve(filepath.Join(j.dir, reserveName)) }
 
 // whole reports whether the reserve is there.
-func (r reserve) whole() bool {
+func (r diskReserve) whole() bool {
 	info, err := os.Lstat(string(r))
 	if err != nil || !info.Mode().IsRegular() || info.Size() < reserveSize {
 		return false
@@ -45,7 +45,7 @@ func (r reserve) whole() bool {
 
 // fill makes the reserve whole, where it is not. It need not be durable: after a
 // crash the next opening looks.
-func (r reserve) fill() error {
+func (r diskReserve) fill() error {
 	if r.whole() {
 		return nil
 	}
@@ -92,7 +92,7 @@ func pour(f *os.File, size int) error {
 }
 
 // release gives the room away, and reports whether there was any.
-func (r reserve) release() bool {
+func (r diskReserve) release() bool {
 	info, err := os.Lstat(string(r))
 	gave := err == nil && info.Size() > 0 && os.Truncate(string(r), 0) == nil
 	for n := spares; n > 0; n-- {

@@ -88,21 +88,21 @@ func begun(t *testing.T, j *sqlite.Journal) *work {
 	h := hosttest.New(1)
 	w := &work{rec: revert.NewRecorder(j, h, "s_1").In("t_1")}
 	own := journal.Ownership{Txn: "t_1", Owner: j.Owner()}
-	require.NoError(t, w.rec.Write(t.Context(), revert.Write{Lines: []revert.Line{{Body: &record.Begun{Owner: j.Owner()}}}, Take: journal.Take{To: own}, Durable: true}))
+	require.NoError(t, w.rec.Write(t.Context(), revert.Write{Records: []revert.CallRecord{{Body: &record.Begun{Owner: j.Owner()}}}, Take: journal.OwnerChange{To: own}, Durable: true}))
 	return w
 }
 
 func (w *work) start(ctx context.Context) error {
 	w.calls++
 	id := fmt.Sprint("c_", w.calls)
-	return w.rec.Write(ctx, revert.Write{Durable: true, Claims: []string{id}, Lines: []revert.Line{
+	return w.rec.Write(ctx, revert.Write{Durable: true, Claims: []string{id}, Records: []revert.CallRecord{
 		{Call: id, Body: &record.Started{Sequence: w.calls, Key: id, Tool: record.ToolRef{Name: "put"}, Class: effect.Reversible, Confinement: "handles"}},
 		{Call: id, Body: &record.Changed{Change: effect.Change{N: 1, Scheme: "kv", Resource: id, Kind: "write", Pre: effect.Absent, Post: "v:1"}}},
 	}})
 }
 
 func (w *work) line(ctx context.Context, call int, b record.Body) error {
-	return w.rec.Write(ctx, revert.Write{Lines: []revert.Line{{Call: fmt.Sprint("c_", call), Body: b}}, Durable: true})
+	return w.rec.Write(ctx, revert.Write{Records: []revert.CallRecord{{Call: fmt.Sprint("c_", call), Body: b}}, Durable: true})
 }
 
 func fillsUp(t *testing.T, dir string) {
@@ -123,10 +123,10 @@ func fillsUp(t *testing.T, dir string) {
 		require.NoError(t, w.line(ctx, n, &record.Done{Output: []byte(`"` + strings.Repeat("x", 4000) + `"`)}), "call %d of %d", n, began)
 	}
 	for n := range 20 {
-		require.NoError(t, w.rec.Write(ctx, revert.Write{Durable: true, Lines: []revert.Line{{Call: fmt.Sprint("c_undo", n), Body: &record.Reverting{
+		require.NoError(t, w.rec.Write(ctx, revert.Write{Durable: true, Records: []revert.CallRecord{{Call: fmt.Sprint("c_undo", n), Body: &record.Reverting{
 			Of: record.CallRef{Txn: "t_1", Call: "c_1"}, Key: "k", Cause: "abort", Steps: []effect.Step{},
 		}}}}), "undo %d", n)
-		require.NoError(t, w.rec.Write(ctx, revert.Write{Durable: true, Lines: []revert.Line{{Call: fmt.Sprint("c_undo", n), Body: &record.Reverted{
+		require.NoError(t, w.rec.Write(ctx, revert.Write{Durable: true, Records: []revert.CallRecord{{Call: fmt.Sprint("c_undo", n), Body: &record.Reverted{
 			Of: record.CallRef{Txn: "t_1", Call: "c_1"}, Complete: true, Results: []effect.Result{},
 		}}}}))
 	}
@@ -142,7 +142,7 @@ func fillsUp(t *testing.T, dir string) {
 	require.False(t, d.whole())
 	own := journal.Ownership{Txn: "t_1", Owner: j.Owner()}
 	w.rec = revert.NewRecorder(j, hosttest.New(2), "s_1").In("t_1")
-	adopt := revert.Write{Durable: true, Lines: []revert.Line{{Body: &record.Adopted{From: ownerOf(t, j), To: j.Owner()}}}, Take: journal.Take{From: ownerOf(t, j), To: own}}
+	adopt := revert.Write{Durable: true, Records: []revert.CallRecord{{Body: &record.Adopted{From: ownerOf(t, j), To: j.Owner()}}}, Take: journal.OwnerChange{From: ownerOf(t, j), To: own}}
 	require.NoError(t, w.rec.Write(ctx, adopt))
 	require.ErrorContains(t, w.start(ctx), "the disk has no room for what an undo needs")
 	require.NoError(t, os.Remove(d.filler()))

@@ -33,7 +33,7 @@ func childRetains() error {
 	fmt.Println("owner", j.Owner())
 	errs := make(chan error)
 	go func() {
-		for k := (&revert.Reverter{Journal: j, Host: host.Real()}).Retain(revert.Retention{Last: 3}); ; {
+		for k := (&revert.Reverter{Journal: j, Host: host.Real()}).Retain(revert.Retention{KeepLast: 3}); ; {
 			if _, err := k.Run(context.Background()); err != nil {
 				errs <- err
 			}
@@ -59,16 +59,16 @@ func wholeTxn(j journal.Journal, txn string) error {
 
 // wholeTxnOf is wholeTxn with content made of a word.
 func wholeTxnOf(j journal.Journal, txn, word string) (refs []effect.BlobRef, err error) {
-	w := revert.Write{Take: journal.Take{To: journal.Ownership{Txn: txn, Owner: j.Owner()}}, End: true, Durable: true}
+	w := revert.Write{Take: journal.OwnerChange{To: journal.Ownership{Txn: txn, Owner: j.Owner()}}, End: true, Durable: true}
 	for _, n := range []int{10, journal.InlineMax} {
-		blob, err := j.Keep(context.Background(), strings.NewReader(strings.Repeat(word, n)))
+		blob, err := j.StoreContent(context.Background(), strings.NewReader(strings.Repeat(word, n)))
 		if err != nil {
 			return nil, err
 		}
 		w.Blobs, refs = append(w.Blobs, blob), append(refs, blob.Ref())
 	}
 	call := "c_" + txn
-	w.Lines = []revert.Line{
+	w.Records = []revert.CallRecord{
 		{Body: &record.Begun{Owner: j.Owner()}},
 		{Call: call, Body: &record.Started{Sequence: 1, Key: "k", Tool: record.ToolRef{Name: "tool"}, Input: json.RawMessage("{}"), Class: effect.Reversible, Confinement: "handles", Decision: json.RawMessage("{}")}},
 		{Call: call, Body: &record.Changed{Change: effect.Change{N: 1, Scheme: "test", Resource: "test://x", Kind: "write", Pre: "1", Post: "2", Inverse: json.RawMessage("{}"), Blobs: refs}}},
@@ -100,7 +100,7 @@ func TestKilledWhileItPrunes(t *testing.T) {
 			require.NotEmpty(t, got.End)
 			for _, change := range got.Calls[0].Changes {
 				for _, ref := range change.Blobs {
-					content, err := j.Open(t.Context(), ref)
+					content, err := j.OpenContent(t.Context(), ref)
 					require.NoError(t, err)
 					_, err = io.Copy(io.Discard, content)
 					require.NoError(t, errors.Join(err, content.Close()))
@@ -167,7 +167,7 @@ func TestContentGoesWithItsCall(t *testing.T) {
 	defer func() { require.NoError(t, j.Close()) }()
 	r := eraser(j)
 	for last := range 2 { // with 1, a run has read each name before the call goes
-		k := r.Retain(revert.Retention{Last: last})
+		k := r.Retain(revert.Retention{KeepLast: last})
 		for n := range 4 {
 			require.NoError(t, wholeTxn(j, fmt.Sprint("t_", last, n)))
 			done, err := k.Run(t.Context())
@@ -189,14 +189,14 @@ func TestContentOfTwoCalls(t *testing.T) {
 		again, err := wholeTxnOf(j, "t_2", "shared")
 		require.NoError(t, err)
 		require.Equal(t, refs, again)
-		_, err = j.Collect(t.Context(), refs) // which reads the names
+		_, err = j.CollectGarbage(t.Context(), refs) // which reads the names
 		require.NoError(t, err)
 		for n, call := range order {
 			done, err := r.Erase(t.Context(), call, record.Erased{By: "ana", Why: "asked"})
 			require.NoError(t, err)
-			require.Equal(t, int64(2*n), done.Collected.Blobs)
+			require.Equal(t, int64(2*n), done.GCReport.Blobs)
 			for _, ref := range refs {
-				content, err := j.Open(t.Context(), ref)
+				content, err := j.OpenContent(t.Context(), ref)
 				if n == 1 {
 					require.ErrorIs(t, err, journal.ErrNotFound)
 					continue

@@ -117,7 +117,7 @@ func checkFormat(ctx context.Context, db querier) error {
 
 // create makes the tables, unless another process did meanwhile. Format and
 // tables become visible together, so that nobody ever sees half a journal.
-func create(ctx context.Context, db *sql.DB, limit patience) error {
+func create(ctx context.Context, db *sql.DB, limit busyBackoff) error {
 	conn, err := connect(ctx, db, limit)
 	if err != nil {
 		return err

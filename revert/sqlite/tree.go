@@ -17,12 +17,12 @@ import (
 // in one row, and the head of every prefix can be told from at most as many rows
 // as its size has bits.
 
-// finder reads so many bytes from an offset, counted from 1, of the hashes that
+// hashReader reads so many bytes from an offset, counted from 1, of the hashes that
 // stand in a row.
-type finder func(data *[]byte, pos, offset, length int64) (found bool, err error)
+type hashReader func(data *[]byte, pos, offset, length int64) (found bool, err error)
 
 // ReadHashes makes a finder a tlog.HashReader.
-func (find finder) ReadHashes(indexes []int64) ([]tlog.Hash, error) {
+func (find hashReader) ReadHashes(indexes []int64) ([]tlog.Hash, error) {
 	found := make([]tlog.Hash, len(indexes))
 	for i, index := range indexes {
 		if index < 0 || index > 1<<60 { // beyond what its numbering can be undone for
@@ -83,7 +83,7 @@ const (
 	findHash = "SELECT substr(tree, ?2, ?3) FROM entries WHERE pos = ?1"
 )
 
-func (j *Journal) finder(ctx context.Context) finder {
+func (j *Journal) finder(ctx context.Context) hashReader {
 	return func(data *[]byte, pos, offset, length int64) (bool, error) {
 		err := j.reader.QueryRowContext(ctx, findHash, pos, offset, length).Scan(data)
 		if errors.Is(err, sql.ErrNoRows) {
@@ -107,7 +107,7 @@ func (w *writer) catchUp() error {
 	if size == w.tree.Size() {
 		return nil
 	}
-	tree, err := journal.TreeOf(size, finder(func(data *[]byte, pos, offset, length int64) (bool, error) {
+	tree, err := journal.TreeOf(size, hashReader(func(data *[]byte, pos, offset, length int64) (bool, error) {
 		return w.find(stmtHash, data, pos, offset, length)
 	}))
 	if err == nil {

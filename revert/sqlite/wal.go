@@ -36,9 +36,9 @@ func (p logPlace) covers(was logPlace) bool {
 	return p.salts == was.salts && p.frames >= was.frames
 }
 
-type logSum [2]uint32
+type walChecksum [2]uint32
 
-func (s logSum) plus(order binary.ByteOrder, data []byte) logSum {
+func (s walChecksum) plus(order binary.ByteOrder, data []byte) walChecksum {
 	for ; len(data) >= 8; data = data[8:] {
 		s[0] += order.Uint32(data) + s[1]
 		s[1] += order.Uint32(data[4:]) + s[0]
@@ -46,8 +46,8 @@ func (s logSum) plus(order binary.ByteOrder, data []byte) logSum {
 	return s
 }
 
-func sumAt(data []byte) logSum {
-	return logSum{binary.BigEndian.Uint32(data), binary.BigEndian.Uint32(data[4:])}
+func sumAt(data []byte) walChecksum {
+	return walChecksum{binary.BigEndian.Uint32(data), binary.BigEndian.Uint32(data[4:])}
 }
 
 // checkLog reads a write-ahead log that nobody has open, before SQLite does:
@@ -79,7 +79,7 @@ func readLog(r io.Reader) (place logPlace, err error) {
 	if magic&1 == 1 {
 		order = binary.BigEndian
 	}
-	if magic&^1 != logMagic || size < 512 || size > 1<<16 || size&(size-1) != 0 || (logSum{}).plus(order, head[:24]) != sumAt(head[24:]) {
+	if magic&^1 != logMagic || size < 512 || size > 1<<16 || size&(size-1) != 0 || (walChecksum{}).plus(order, head[:24]) != sumAt(head[24:]) {
 		return place, fmt.Errorf("%w: the header of the write-ahead log does not fit its checksum: SQLite would drop the whole log, as cutting it to 0 bytes would", record.ErrDamaged)
 	}
 	frame := make([]byte, frameHeader+int(size))

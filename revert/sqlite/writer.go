@@ -81,11 +81,11 @@ func statements() [stmtCount]string {
 // early with a context: the driver cannot tell then whether it took effect.
 type writer struct {
 	dir     string
-	wait    patience
+	wait    busyBackoff
 	accepts bool // the first mark counts, whatever there was
 	head    *headFile
 	log     *os.File // the write-ahead log, for its salts
-	reserve reserve
+	reserve diskReserve
 	db      *sql.DB
 	conn    *sql.Conn
 	stmts   [stmtCount]*sql.Stmt

@@ -20,10 +20,10 @@ import (
 func TestAPersonIsAskedAboutALaterPart(t *testing.T) {
 	for _, approved := range []bool{true, false} {
 		s := &shop{t: t, dir: t.TempDir()}
-		whole, err := compose.Chain(compose.About{Name: "whole", Description: "All of it."}, compose.Part{Tool: s.put("first")}, compose.Part{Tool: s.upper("second")})
+		whole, err := compose.Chain(compose.Declaration{Name: "whole", Description: "All of it."}, compose.Part{Tool: s.put("first")}, compose.Part{Tool: s.upper("second")})
 		require.NoError(t, err)
-		var asked []ctxperm.Ask
-		boss := ctxperm.ApproverFunc(func(_ context.Context, a ctxperm.Ask) (ctxperm.Answer, error) {
+		var asked []ctxperm.ApprovalRequest
+		boss := ctxperm.ApproverFunc(func(_ context.Context, a ctxperm.ApprovalRequest) (ctxperm.Answer, error) {
 			asked = append(asked, a)
 			data, err := os.ReadFile(filepath.Join(s.dir, "a"))
 			require.NoError(t, err)
@@ -31,9 +31,9 @@ func TestAPersonIsAskedAboutALaterPart(t *testing.T) {
 			if approved {
 				return ctxperm.Approve("boss"), nil
 			}
-			return ctxperm.Refuse("boss", "no"), nil
+			return ctxperm.Deny("boss", "no"), nil
 		})
-		rt := s.runtime([]agent.Option{agent.Approve(boss), agent.Policy(perm.EngineFunc(func(_ context.Context, r perm.Request) (perm.Decision, error) {
+		rt := s.runtime([]agent.Option{agent.Approver(boss), agent.Policy(perm.EngineFunc(func(_ context.Context, r perm.Request) (perm.Decision, error) {
 			if r.Access.Dynamic {
 				return perm.NewDecision(perm.Ask, perm.Details{}), nil
 			}

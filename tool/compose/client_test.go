@@ -18,7 +18,7 @@ import (
 
 // asked makes a part of a tool, changed.
 func asked(t *testing.T, tl tool.Tool, change func(*tool.Spec)) compose.Part {
-	tl, err := tl.With(change)
+	tl, err := tl.Modify(change)
 	require.NoError(t, err)
 	return compose.Part{Tool: tl}
 }
@@ -27,44 +27,46 @@ func asked(t *testing.T, tl tool.Tool, change func(*tool.Spec)) compose.Part {
 // and what is switched off by its own name, or by its group, is off inside others.
 func TestTheWholeWantsWhatItsPartsWant(t *testing.T) {
 	s := newShop(t)
-	about := compose.About{Name: "both", Description: "One, then the other.", Tags: []string{"own"}}
+	about := compose.Declaration{Name: "both", Description: "One, then the other.", Tags: []string{"own"}}
 	both, err := compose.Chain(about,
-		asked(t, s.upper("first"), func(s *tool.Spec) { s.Confidence, s.Capabilities, s.Tags = 300, []string{"vision"}, []string{"one"} }),
+		asked(t, s.upper("first"), func(s *tool.Spec) {
+			s.MinProviderTrust, s.Capabilities, s.Tags = 300, []string{"vision"}, []string{"one"}
+		}),
 		asked(t, s.upper("second"), func(s *tool.Spec) {
-			s.Confidence, s.Capabilities, s.Tags, s.Display.Surfaces = 700, []string{"sound"}, []string{"two"}, []string{"chat"}
+			s.MinProviderTrust, s.Capabilities, s.Tags, s.Display.Surfaces = 700, []string{"sound"}, []string{"two"}, []string{"chat"}
 		}))
 	require.NoError(t, err)
 	about.Name = "outer"
 	outer, err := compose.Fallback(about, compose.Part{Tool: s.upper("third")}, compose.Part{Tool: both})
 	require.NoError(t, err)
-	loose, err := both.With(func(s *tool.Spec) { s.Confidence, s.Capabilities, s.Tags, s.Display.Surfaces = 0, nil, nil, nil })
+	loose, err := both.Modify(func(s *tool.Spec) { s.MinProviderTrust, s.Capabilities, s.Tags, s.Display.Surfaces = 0, nil, nil, nil })
 	require.NoError(t, err)
 
-	enough := perm.ClientFacts{Surface: "chat", Confidence: 700, Capabilities: []string{"sound", "vision"}}
+	enough := perm.ClientFacts{Surface: "chat", ProviderTrust: 700, Capabilities: []string{"sound", "vision"}}
 	for name, tt := range map[string]struct {
 		change func(*perm.ClientFacts)
 		says   string // of the tool of two; empty: it is seen
 	}{
 		"enough":                {func(*perm.ClientFacts) {}, ""},
-		"less confidence":       {func(c *perm.ClientFacts) { c.Confidence = 699 }, "a confidence of 700"},
+		"less confidence":       {func(c *perm.ClientFacts) { c.ProviderTrust = 699 }, "a confidence of 700"},
 		"no sound":              {func(c *perm.ClientFacts) { c.Capabilities = []string{"vision"} }, `the capability "sound"`},
 		"another surface":       {func(c *perm.ClientFacts) { c.Surface = "voice" }, "of the kind"},
-		"a part is off":         {func(c *perm.ClientFacts) { c.Off = []string{"second"} }, "its part second is not for it: it is switched off"},
-		"its group is off":      {func(c *perm.ClientFacts) { c.Off = []string{"two"} }, "it is switched off"},
-		"another one is off":    {func(c *perm.ClientFacts) { c.Off = []string{"others"} }, ""},
+		"a part is off":         {func(c *perm.ClientFacts) { c.Disabled = []string{"second"} }, "its part second is not for it: it is switched off"},
+		"its group is off":      {func(c *perm.ClientFacts) { c.Disabled = []string{"two"} }, "it is switched off"},
+		"another one is off":    {func(c *perm.ClientFacts) { c.Disabled = []string{"others"} }, ""},
 		"selected":              {func(c *perm.ClientFacts) { c.Selected = []string{"both", "loose", "outer"} }, ""},
 		"all parts selected":    {func(c *perm.ClientFacts) { c.Selected = []string{"both", "outer", "one", "two"} }, ""},
-		"selected, and one off": {func(c *perm.ClientFacts) { c.Selected, c.Off = []string{"both", "outer"}, []string{"first"} }, "its part first"},
+		"selected, and one off": {func(c *perm.ClientFacts) { c.Selected, c.Disabled = []string{"both", "outer"}, []string{"first"} }, "its part first"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := enough
 			tt.change(&c)
 			for _, tl := range []tool.Tool{both, outer, loose} {
 				if tt.says == "" {
-					require.Empty(t, tl.Unseen(c), tl.Name())
+					require.Empty(t, tl.HiddenReason(c), tl.Name())
 					continue
 				}
-				require.Contains(t, tl.Unseen(c), tt.says, tl.Name())
+				require.Contains(t, tl.HiddenReason(c), tt.says, tl.Name())
 			}
 		})
 	}
@@ -76,12 +78,12 @@ func TestTheWholeWantsWhatItsPartsWant(t *testing.T) {
 	} {
 		c := enough
 		c.Selected = []string{tag}
-		require.Contains(t, both.Unseen(c), says)
-		require.Equal(t, says == "", both.Unseen(c) == "", tag)
+		require.Contains(t, both.HiddenReason(c), says)
+		require.Equal(t, says == "", both.HiddenReason(c) == "", tag)
 	}
 	c := enough
 	c.Selected = []string{"one", "two"}
-	require.Empty(t, both.Unseen(c))
+	require.Empty(t, both.HiddenReason(c))
 }
 
 // TestAPartThatIsOff keeps the whole from being offered and run, and runs in no other tool.
@@ -93,12 +95,12 @@ func TestAPartThatIsOff(t *testing.T) {
 	// Code of the program's own that runs the whole without being it.
 	spec := whole.Spec()
 	byHand, err := tool.FromSpec(tool.Spec{
-		Name: "by_hand", Input: spec.Input, Needs: whole.Grant(), EffectClass: effect.Reversible, Confinement: tool.Handles, Execute: spec.Execute,
+		Name: "by_hand", Input: spec.Input, Needs: whole.RequiredAccesses(), EffectClass: effect.Reversible, Confinement: tool.Handles, Execute: spec.Execute,
 	})
 	require.NoError(t, err)
 	rt := s.runtime(nil, whole, byHand, s.put("put"))
 	shown := func(c perm.ClientFacts) (*agent.Session, []string) {
-		ses, err := rt.Session(ctx, perm.Principal{ID: "coder"}, agent.ShownTo(c))
+		ses, err := rt.Session(ctx, perm.Principal{ID: "coder"}, agent.ClientProfile(c))
 		require.NoError(t, err)
 		tools, err := ses.Tools(ctx)
 		require.NoError(t, err)
@@ -109,7 +111,7 @@ func TestAPartThatIsOff(t *testing.T) {
 		return ses, names
 	}
 	before := s.world()
-	ses, names := shown(perm.ClientFacts{Off: []string{"more"}})
+	ses, names := shown(perm.ClientFacts{Disabled: []string{"more"}})
 	require.Equal(t, []string{"by_hand", "put"}, names)
 	for name, says := range map[string]string{
 		"whole":   "the session does not see the tool: its part more is not for it: it is switched off",
@@ -123,7 +125,7 @@ func TestAPartThatIsOff(t *testing.T) {
 		require.NoError(t, err)
 	}
 
-	ses, names = shown(perm.ClientFacts{Off: []string{"others"}, Selected: []string{"whole"}})
+	ses, names = shown(perm.ClientFacts{Disabled: []string{"others"}, Selected: []string{"whole"}})
 	require.Equal(t, []string{"whole"}, names)
 	_, err = begin(t, ses).Invoke(ctx, "whole", line{"a", "x"})
 	require.NoError(t, err, "the control: who selects the whole selects its parts")
@@ -161,7 +163,7 @@ func TestAPartThatEndsItsGoroutine(t *testing.T) {
 		return in, nil
 	}, tool.Pure())
 	require.NoError(t, err)
-	for name, make := range map[string]func(compose.About, ...compose.Part) (tool.Tool, error){"chain": compose.Chain, "parallel": compose.Parallel} {
+	for name, make := range map[string]func(compose.Declaration, ...compose.Part) (tool.Tool, error){"chain": compose.Chain, "parallel": compose.Parallel} {
 		s := newShop(t)
 		before := s.world()
 		whole, err := make(about, compose.Part{Tool: s.put("put")}, compose.Part{Tool: leaves})

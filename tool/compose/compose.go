@@ -14,8 +14,8 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// About is what a composed tool says of itself.
-type About struct {
+// Declaration is what a composed tool says of itself.
+type Declaration struct {
 	Name, Description string
 	Version           string
 	Tags              []string        // besides those of the parts
@@ -35,26 +35,26 @@ type Part struct {
 
 // Chain runs the parts one after the other, each with what the one before put out: its
 // JSON, or else its text. The result is that of the last.
-func Chain(about About, parts ...Part) (tool.Tool, error) {
+func Chain(about Declaration, parts ...Part) (tool.Tool, error) {
 	return compose(about, &node{kind: "chain", parts: parts})
 }
 
 // Parallel runs the parts side by side, each with the call's input. The result is a JSON
 // array of what they put out, in their order. When one fails the others come to their end,
 // and all are taken back.
-func Parallel(about About, parts ...Part) (tool.Tool, error) {
+func Parallel(about Declaration, parts ...Part) (tool.Tool, error) {
 	return compose(about, &node{kind: "parallel", parts: parts})
 }
 
 // Fallback runs the first part, and the next one only where the one before is known to have
 // had no effect, or what it did was taken back. After an unknown outcome, a denial or the end
 // of the call's time none follows.
-func Fallback(about About, parts ...Part) (tool.Tool, error) {
+func Fallback(about Declaration, parts ...Part) (tool.Tool, error) {
 	return compose(about, &node{kind: "fallback", parts: parts})
 }
 
 // Conditional runs one of two parts. When only computes, from the call's input.
-func Conditional(about About, when func(in json.RawMessage) bool, then, otherwise Part) (tool.Tool, error) {
+func Conditional(about Declaration, when func(in json.RawMessage) bool, then, otherwise Part) (tool.Tool, error) {
 	if when == nil {
 		return tool.Tool{}, fmt.Errorf("compose %q: the condition is missing", about.Name)
 	}
@@ -100,7 +100,7 @@ func (n *node) input(i int, call, from json.RawMessage) (in json.RawMessage, err
 
 // execute is the code of the composed tool.
 func (n *node) execute(ctx context.Context, tc ctxperm.ToolContext, in json.RawMessage) (tool.Result, error) {
-	live := tc.Line(line.NewKey())
+	live := tc.CallState(line.NewKey())
 	if live == nil {
 		return tool.Result{}, ctxperm.ErrClosed
 	}
@@ -118,11 +118,11 @@ func (n *node) execute(ctx context.Context, tc ctxperm.ToolContext, in json.RawM
 		return tool.Result{}, tool.NoEffect(err)
 	}
 	e := r.part(ctx, i, in)
-	return e.result, r.end([]ended{e})
+	return e.result, r.end([]partResult{e})
 }
 
 func (r *run) chain(ctx context.Context) (tool.Result, error) {
-	var done []ended
+	var done []partResult
 	var last tool.Result
 	from := r.in
 	for i := range r.node.parts {
@@ -142,10 +142,10 @@ func (r *run) chain(ctx context.Context) (tool.Result, error) {
 var errLeft = errors.New("its code ended its goroutine before it returned")
 
 func (r *run) parallel(ctx context.Context) (tool.Result, error) {
-	done := make([]ended, len(r.node.parts))
+	done := make([]partResult, len(r.node.parts))
 	var all sync.WaitGroup
 	for i := range r.node.parts {
-		done[i] = ended{at: i, err: r.says(i, errLeft)} // until it has ended
+		done[i] = partResult{at: i, err: r.says(i, errLeft)} // until it has ended
 		all.Go(func() { done[i] = r.part(ctx, i, r.in) })
 	}
 	all.Wait()
@@ -161,13 +161,13 @@ func (r *run) parallel(ctx context.Context) (tool.Result, error) {
 	}
 	var err error
 	if out.JSON, err = canon.Marshal(outputs); err != nil {
-		return tool.Result{}, r.end(append(done, ended{err: err, harmless: true}))
+		return tool.Result{}, r.end(append(done, partResult{err: err, harmless: true}))
 	}
 	return out, nil
 }
 
 func (r *run) fallback(ctx context.Context) (tool.Result, error) {
-	var tried []ended
+	var tried []partResult
 	for i := range r.node.parts {
 		mark := r.live.Mark()
 		e := r.part(ctx, i, r.in)

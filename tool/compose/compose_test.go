@@ -108,7 +108,7 @@ func (s *shop) book(name string) tool.Tool {
 			return in, err
 		}
 		return in, s.goes(fail)
-	}, tool.Effect(effect.Reversible), tool.Undone("1", func(_ context.Context, rc tool.RevertContext) error {
+	}, tool.Effect(effect.Reversible), tool.RevertWith("1", func(_ context.Context, rc tool.RevertContext) error {
 		var noted string
 		var in, out line
 		data, err := os.ReadFile(at(rc.Key))
@@ -133,7 +133,7 @@ func (s *shop) book(name string) tool.Tool {
 
 // looked is book with a Verify, which knows its booking by input and note alone.
 func (s *shop) looked(name string) tool.Tool {
-	t, err := s.book(name).With(func(spec *tool.Spec) {
+	t, err := s.book(name).Modify(func(spec *tool.Spec) {
 		spec.Verify = func(_ context.Context, subject verify.Subject) verify.Verdict {
 			var in line
 			var noted string
@@ -285,7 +285,7 @@ func (p plan) build(t *testing.T) tool.Tool {
 	if p.kind == "" {
 		return p.leaf
 	}
-	about := compose.About{Name: fmt.Sprintf("c%d", p.n), Description: "Composed.", Input: lineSchema}
+	about := compose.Declaration{Name: fmt.Sprintf("c%d", p.n), Description: "Composed.", Input: lineSchema}
 	var parts []compose.Part
 	for i, q := range p.parts {
 		part := compose.Part{Tool: q.build(t)}

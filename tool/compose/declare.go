@@ -18,7 +18,7 @@ import (
 )
 
 // compose declares the tool that the parts make together.
-func compose(about About, n *node) (tool.Tool, error) {
+func compose(about Declaration, n *node) (tool.Tool, error) {
 	n.parts = slices.Clone(n.parts)
 	s, err := n.spec(about)
 	if err != nil {
@@ -28,17 +28,17 @@ func compose(about About, n *node) (tool.Tool, error) {
 	for _, p := range n.parts {
 		parts = append(parts, p.Tool)
 	}
-	return tool.FromSpec(s.Composed(line.NewKey(), parts...))
+	return tool.FromSpec(s.WithParts(line.NewKey(), parts...))
 }
 
-func (n *node) spec(about About) (tool.Spec, error) {
+func (n *node) spec(about Declaration) (tool.Spec, error) {
 	if len(n.parts) == 0 {
 		return tool.Spec{}, errors.New("there are no parts")
 	}
 	s := tool.Spec{
 		Name: about.Name, Description: about.Description, Version: about.Version, Tags: slices.Clone(about.Tags),
 		Confinement: tool.Handles, Destination: tool.NoDestination, EffectClass: effect.Pure,
-		Hints: tool.Hints{Idempotent: true, Risk: perm.RiskLow}, Execute: n.execute, Access: n.access,
+		Hints: tool.Hints{Idempotent: true, Risk: perm.RiskLow}, Execute: n.execute, AccessFor: n.access,
 	}
 	verifies, reverts, classes := false, false, n.kind == "conditional"
 	for i, p := range n.parts {
@@ -46,7 +46,7 @@ func (n *node) spec(about About) (tool.Spec, error) {
 		if err := n.fits(i, part); err != nil {
 			return s, fmt.Errorf("part %d, %s: %w", i+1, part.Name, err)
 		}
-		s.Needs = append(s.Needs, p.Tool.Grant()...)
+		s.Needs = append(s.Needs, p.Tool.RequiredAccesses()...)
 		for _, tag := range part.Tags {
 			if !slices.Contains(s.Tags, tag) {
 				s.Tags = append(s.Tags, tag)
@@ -63,7 +63,7 @@ func (n *node) spec(about About) (tool.Spec, error) {
 			s.EffectClass = worst(effect.Classes(), s.EffectClass, part.EffectClass)
 		}
 		s.Display.Surfaces = common(s.Display.Surfaces, part.Display.Surfaces)
-		s.Confidence = max(s.Confidence, part.Confidence)
+		s.MinProviderTrust = max(s.MinProviderTrust, part.MinProviderTrust)
 		s.OutputContent = contentOf(s.OutputContent, part.OutputContent)
 		s.Capabilities = append(s.Capabilities, part.Capabilities...)
 		s.Hints.Idempotent = s.Hints.Idempotent && part.Hints.Idempotent && (i == 0 || !n.turns())
@@ -115,7 +115,7 @@ func (n *node) fits(i int, part tool.Spec) error {
 		return errors.New("its roots are compared before and after a call of its own; call it by itself")
 	case part.Settings != nil:
 		return errors.New("its settings are given to it by its name; call it by itself")
-	case part.Script != nil:
+	case part.ParseScript != nil:
 		return errors.New("a policy reads what its script would run, of a call of its own; call it by itself")
 	case len(part.Counters) > 0:
 		return errors.New("a policy limits its sums by its name, and a call of another tool would pass by them; call it by itself")
@@ -144,7 +144,7 @@ func (n *node) access(in json.RawMessage) ([]perm.ResourceAccess, error) {
 		raw, err := n.input(i, in, in)
 		var ask []perm.ResourceAccess
 		if err == nil {
-			_, ask, _, err = n.parts[i].Tool.Admit(line.NewKey(), raw)
+			_, ask, _, err = n.parts[i].Tool.AdmitPart(line.NewKey(), raw)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("part %d, %s: %w", i+1, n.parts[i].Tool.Name(), err)
@@ -176,7 +176,7 @@ func (n *node) class(in json.RawMessage) effect.Class {
 		class := p.Tool.Class()
 		if n.kind != "chain" || i == 0 {
 			if raw, err := n.input(i, in, in); err == nil {
-				if _, _, of, err := p.Tool.Admit(line.NewKey(), raw); err == nil {
+				if _, _, of, err := p.Tool.AdmitPart(line.NewKey(), raw); err == nil {
 					class = of
 				}
 			}
@@ -231,7 +231,7 @@ func (n *node) undoVersion() string {
 }
 
 // schemas are those of the parts, where they fit together.
-func (n *node) schemas(about About, s *tool.Spec) error {
+func (n *node) schemas(about Declaration, s *tool.Spec) error {
 	s.Input = slices.Clone(about.Input)
 	known := about.Input != nil
 	for i, p := range n.parts {

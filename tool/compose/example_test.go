@@ -22,7 +22,7 @@ func ExampleChain() {
 		}
 		return compose.Part{Tool: t}
 	}
-	shout, err := compose.Chain(compose.About{Name: "shout", Description: "Say it loud."},
+	shout, err := compose.Chain(compose.Declaration{Name: "shout", Description: "Say it loud."},
 		pure("trim", strings.TrimSpace), pure("upper", strings.ToUpper))
 	if err != nil {
 		panic(err)

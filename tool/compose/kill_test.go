@@ -36,7 +36,7 @@ func (s *shop) dies(name string) tool.Tool {
 }
 
 func (s *shop) mortal(dir string) (rt *agent.Runtime, end func()) {
-	whole, err := compose.Chain(compose.About{Name: "whole", Description: "All of it."},
+	whole, err := compose.Chain(compose.Declaration{Name: "whole", Description: "All of it."},
 		compose.Part{Tool: s.dies("d1")}, compose.Part{Tool: s.put("put")}, compose.Part{Tool: s.dies("d2")},
 		compose.Part{Tool: s.looked("book")}, compose.Part{Tool: s.dies("d3")}, compose.Part{Tool: s.looked("more")}, compose.Part{Tool: s.dies("d4")})
 	require.NoError(s.t, err)

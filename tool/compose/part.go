@@ -24,8 +24,8 @@ type run struct {
 	in   json.RawMessage
 }
 
-// ended is how a part came out.
-type ended struct {
+// partResult is how a part came out.
+type partResult struct {
 	at       int
 	tool     tool.Tool // zero: it did not begin
 	class    effect.Class
@@ -35,9 +35,9 @@ type ended struct {
 	piece    *line.Call
 }
 
-// ran is what is noted of a part: before it runs, so that a crash tells what was begun, and
+// partRecord is what is noted of a part: before it runs, so that a crash tells what was begun, and
 // when it has ended.
-type ran struct {
+type partRecord struct {
 	State   string          `json:"state"`           // begun, done; none: it had no effect but through handles
 	Input   json.RawMessage `json:"input,omitempty"` // of one whose input is not the call's own
 	Output  json.RawMessage `json:"output,omitempty"`
@@ -54,22 +54,22 @@ func partKey(key string, i int) string {
 // piece is the call as a part sees it.
 func (n *node) piece(live *line.Call, i int, key string, class effect.Class) (*line.Call, error) {
 	t := n.parts[i].Tool
-	within, err := perm.NewSet(t.Grant()...)
+	within, err := perm.NewSet(t.RequiredAccesses()...)
 	if err != nil {
 		return nil, err
 	}
-	return live.Piece(line.Piece{Name: strconv.Itoa(i), Tool: t.Name(), Key: key, Class: class, Within: within}), nil
+	return live.Piece(line.Part{Name: strconv.Itoa(i), Tool: t.Name(), Key: key, Class: class, Within: within}), nil
 }
 
 // part runs one part: what it asks for is decided first, exactly, as of a call of its own.
-func (r *run) part(ctx context.Context, i int, from json.RawMessage) ended {
+func (r *run) part(ctx context.Context, i int, from json.RawMessage) partResult {
 	t := r.node.parts[i].Tool
-	e := ended{at: i, harmless: true}
+	e := partResult{at: i, harmless: true}
 	raw, err := r.node.input(i, r.in, from)
 	var in json.RawMessage
 	var ask []perm.ResourceAccess
 	if err == nil {
-		in, ask, e.class, err = t.Admit(line.NewKey(), raw)
+		in, ask, e.class, err = t.AdmitPart(line.NewKey(), raw)
 	}
 	if err == nil {
 		err = r.mayRun(t, e.class, ask[0])
@@ -88,7 +88,7 @@ func (r *run) part(ctx context.Context, i int, from json.RawMessage) ended {
 		e.err = r.says(i, err)
 		return e
 	}
-	record := ran{State: "begun", Hidden: r.hides()}
+	record := partRecord{State: "begun", Hidden: r.hides()}
 	if !r.node.own(i) && !record.Hidden {
 		record.Input = in
 	}
@@ -108,7 +108,7 @@ func (r *run) mayRun(t tool.Tool, class effect.Class, first perm.ResourceAccess)
 	of := r.live.Config()
 	seen := of.Client
 	seen.Selected = nil // it was selected with what it is a part of
-	if why := t.Unseen(seen); why != "" {
+	if why := t.HiddenReason(seen); why != "" {
 		return &line.DeniedError{Access: first, Stage: "grant", Why: "the session does not see the tool: " + why}
 	}
 	if worst(effect.Classes(), of.Class, class) != of.Class {
@@ -118,10 +118,10 @@ func (r *run) mayRun(t tool.Tool, class effect.Class, first perm.ResourceAccess)
 }
 
 // enter runs the code and notes what came of it.
-func (r *run) enter(ctx context.Context, e *ended, ptc ctxperm.ToolContext, in json.RawMessage, record ran) {
+func (r *run) enter(ctx context.Context, e *partResult, ptc ctxperm.ToolContext, in json.RawMessage, record partRecord) {
 	mark := e.piece.Mark()
 	var err error
-	e.result, err = e.tool.Enter(ctx, line.NewKey(), ptc, in)
+	e.result, err = e.tool.ExecutePart(ctx, line.NewKey(), ptc, in)
 	record.Changes = e.piece.Own(mark)
 	switch {
 	case err == nil:
@@ -129,7 +129,7 @@ func (r *run) enter(ctx context.Context, e *ended, ptc ctxperm.ToolContext, in j
 		if !record.Hidden {
 			record.Output = e.result.Output()
 		}
-	case e.tool.Harmless(e.class, err):
+	case e.tool.PartHadNoEffect(e.class, err):
 		record.State = "none"
 	default:
 		e.harmless = false
@@ -146,7 +146,7 @@ func (r *run) enter(ctx context.Context, e *ended, ptc ctxperm.ToolContext, in j
 
 // note writes down what the undo or the verifier of a part will need. A part that has
 // neither, and acts only through handles or not at all, needs nothing.
-func (r *run) note(ctx context.Context, i int, record ran) error {
+func (r *run) note(ctx context.Context, i int, record partRecord) error {
 	if !noted(r.node.parts[i].Tool) {
 		return nil
 	}
@@ -155,11 +155,11 @@ func (r *run) note(ctx context.Context, i int, record ran) error {
 
 func noted(t tool.Tool) bool {
 	s := t.Spec()
-	return s.Verify != nil || s.Revert != nil || !t.Harmless(t.Class(), nil)
+	return s.Verify != nil || s.Revert != nil || !t.PartHadNoEffect(t.Class(), nil)
 }
 
 func (r *run) hides() bool {
-	hides := r.live.Config().Hides
+	hides := r.live.Config().HasRedactions
 	return hides != nil && hides()
 }
 
@@ -174,17 +174,17 @@ func (n *node) own(i int) bool {
 
 // end is the error of a call of which a part went wrong, nil where none did. It says of all
 // parts what is known of their effects.
-func (r *run) end(all []ended) error {
-	i := slices.IndexFunc(all, func(e ended) bool { return e.err != nil })
+func (r *run) end(all []partResult) error {
+	i := slices.IndexFunc(all, func(e partResult) bool { return e.err != nil })
 	if i < 0 {
 		return nil
 	}
 	out := &line.ComposedError{Err: all[i].err, Nothing: true, Back: true}
 	for _, e := range all {
 		nothing := e.harmless
-		back := e.harmless || knownBack(e.err)
+		back := e.harmless || revertKnown(e.err)
 		if e.err == nil { // it is done
-			nothing = e.tool.Harmless(e.class, nil)
+			nothing = e.tool.PartHadNoEffect(e.class, nil)
 			back = nothing || e.tool.Spec().Revert != nil
 		}
 		out.Nothing, out.Back = out.Nothing && nothing, out.Back && back
@@ -192,8 +192,8 @@ func (r *run) end(all []ended) error {
 	return out
 }
 
-// knownBack reports whether a composed part says that its Revert takes all of it back.
-func knownBack(err error) bool {
+// revertKnown reports whether a composed part says that its Revert takes all of it back.
+func revertKnown(err error) bool {
 	var inner *line.ComposedError
 	return errors.As(err, &inner) && inner.Back
 }

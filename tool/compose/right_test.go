@@ -21,7 +21,7 @@ import (
 	"github.com/remit-dev/remit/tool/compose"
 )
 
-var about = compose.About{Name: "whole", Description: "All of it."}
+var about = compose.Declaration{Name: "whole", Description: "All of it."}
 
 func denying(text string) agent.Option {
 	return agent.Policy(perm.EngineFunc(func(_ context.Context, r perm.Request) (perm.Decision, error) {
@@ -58,7 +58,7 @@ func TestEachPartIsAskedFor(t *testing.T) {
 
 		whole, err = compose.Fallback(about, compose.Part{Tool: s.book("book")}, other)
 		require.NoError(t, err)
-		whole, err = whole.With(func(spec *tool.Spec) { spec.Name = "other" })
+		whole, err = whole.Modify(func(spec *tool.Spec) { spec.Name = "other" })
 		require.NoError(t, err)
 		tx = begin(t, session(t, s.runtime([]agent.Option{denying("tool://book")}, whole)))
 		out, err = tx.Invoke(ctx, "other", line{"a", "x"})
@@ -100,7 +100,7 @@ func TestDeclarations(t *testing.T) {
 	require.Equal(t, effect.Reversible, whole.Class())
 	require.Equal(t, tool.ModelChosen, spec.Destination)
 	require.Contains(t, spec.Provenance.Name, "chain: put "+put.Digest())
-	changed, err := put.With(func(s *tool.Spec) { s.Description += " Better." })
+	changed, err := put.Modify(func(s *tool.Spec) { s.Description += " Better." })
 	require.NoError(t, err)
 	again, err := compose.Chain(about, compose.Part{Tool: changed}, compose.Part{Tool: upper})
 	require.NoError(t, err)
@@ -114,14 +114,14 @@ func TestDeclarations(t *testing.T) {
 	require.True(t, mixed.Verifier().IsPresent())
 	require.NotEmpty(t, mixed.Spec().UndoVersion)
 
-	counted, err := upper.With(func(s *tool.Spec) {
+	counted, err := upper.Modify(func(s *tool.Spec) {
 		s.Counters = map[string]string{"n": "n"}
 		s.Input = json.RawMessage(`{"type":"object","properties":{"n":{"type":"number"}}}`)
 	})
 	require.NoError(t, err)
-	secret, err := upper.With(func(s *tool.Spec) { s.Hints.Sensitive = []string{"text"} })
+	secret, err := upper.Modify(func(s *tool.Spec) { s.Hints.Sensitive = []string{"text"} })
 	require.NoError(t, err)
-	scripted, err := upper.With(func(s *tool.Spec) { s.Script = func(json.RawMessage) *perm.ScriptFacts { return nil } })
+	scripted, err := upper.Modify(func(s *tool.Spec) { s.ParseScript = func(json.RawMessage) *perm.ScriptFacts { return nil } })
 	require.NoError(t, err)
 	free, err := tool.Create("free", "Free.", func(_ context.Context, in string) (string, error) { return in, nil }, tool.Pure())
 	require.NoError(t, err)
@@ -173,7 +173,7 @@ func TestWhatIsRequiredIsRequiredOfEachPart(t *testing.T) {
 			for _, tl := range tt.parts {
 				parts = append(parts, compose.Part{Tool: tl})
 			}
-			inner, err := compose.Chain(compose.About{Name: "inner", Description: "All of it."}, parts...)
+			inner, err := compose.Chain(compose.Declaration{Name: "inner", Description: "All of it."}, parts...)
 			require.NoError(t, err)
 			whole, err := compose.Chain(about, compose.Part{Tool: inner})
 			require.NoError(t, err)
@@ -276,7 +276,7 @@ func TestAStateInParts(t *testing.T) {
 	out, err = tx.Invoke(ctx, "second", line{"a", "x"})
 	require.NoError(t, err)
 	require.JSONEq(t, `{"path":"a","text":"xiiiii.put"}`, string(out.Output))
-	_, err = tx.Undo(ctx, revert.Undoing{Calls: []string{out.Call}})
+	_, err = tx.Undo(ctx, revert.Options{Calls: []string{out.Call}})
 	require.NoError(t, err)
 	out, err = tx.Invoke(ctx, "count", line{"a", "x"})
 	require.NoError(t, err)
@@ -306,7 +306,7 @@ func TestAStateBesideAFallback(t *testing.T) {
 					return in, nil
 				}, tool.Pure(), tool.Confined(tool.Handles))
 				require.NoError(t, err)
-				both, err := compose.Chain(compose.About{Name: name, Description: "Both."}, compose.Part{Tool: waits}, compose.Part{Tool: k})
+				both, err := compose.Chain(compose.Declaration{Name: name, Description: "Both."}, compose.Part{Tool: waits}, compose.Part{Tool: k})
 				require.NoError(t, err)
 				return both
 			}
@@ -321,7 +321,7 @@ func TestAStateBesideAFallback(t *testing.T) {
 				return in, errors.New("it went wrong")
 			}, tool.Pure(), tool.Confined(tool.Handles))
 			require.NoError(t, err)
-			wrong, err := compose.Chain(compose.About{Name: "wrong", Description: "Goes wrong."}, compose.Part{Tool: kept("wrong", nothing, nothing)}, compose.Part{Tool: fails})
+			wrong, err := compose.Chain(compose.Declaration{Name: "wrong", Description: "Goes wrong."}, compose.Part{Tool: kept("wrong", nothing, nothing)}, compose.Part{Tool: fails})
 			require.NoError(t, err)
 			spare, err := tool.CreateTyped("spare", "Takes its place.", nil, func(_ context.Context, _ ctxperm.ToolContext, in line) (line, error) {
 				if before {
@@ -330,7 +330,7 @@ func TestAStateBesideAFallback(t *testing.T) {
 				return in, nil
 			}, tool.Pure(), tool.Confined(tool.Handles))
 			require.NoError(t, err)
-			fallback, err := compose.Fallback(compose.About{Name: "fallback", Description: "One of them."}, compose.Part{Tool: wrong}, compose.Part{Tool: spare})
+			fallback, err := compose.Fallback(compose.Declaration{Name: "fallback", Description: "One of them."}, compose.Part{Tool: wrong}, compose.Part{Tool: spare})
 			require.NoError(t, err)
 			beside := kept("beside", func() { <-counted }, func() {
 				if before {
@@ -345,7 +345,7 @@ func TestAStateBesideAFallback(t *testing.T) {
 				return in, nil
 			}, tool.Pure(), tool.Confined(tool.Handles))
 			require.NoError(t, err)
-			other, err := compose.Chain(compose.About{Name: "other", Description: "Beside."}, compose.Part{Tool: beside}, compose.Part{Tool: last})
+			other, err := compose.Chain(compose.Declaration{Name: "other", Description: "Beside."}, compose.Part{Tool: beside}, compose.Part{Tool: last})
 			require.NoError(t, err)
 			whole, err := compose.Parallel(about, compose.Part{Tool: fallback}, compose.Part{Tool: other})
 			require.NoError(t, err)

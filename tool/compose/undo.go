@@ -19,7 +19,7 @@ import (
 
 // told reads what was noted of a part; ok is false for one that did not begin, or of which
 // nothing is noted.
-func told(notes map[string]json.RawMessage, i int) (r ran, ok bool, err error) {
+func told(notes map[string]json.RawMessage, i int) (r partRecord, ok bool, err error) {
 	raw, ok := notes[noteKey(i)]
 	if !ok {
 		return r, false, nil
@@ -47,18 +47,18 @@ func (n *node) undo(ctx context.Context, rc tool.RevertContext) error {
 	return errors.Join(errs...)
 }
 
-func (n *node) undoPart(ctx context.Context, rc tool.RevertContext, i int, r ran) (err error) {
+func (n *node) undoPart(ctx context.Context, rc tool.RevertContext, i int, r partRecord) (err error) {
 	t := n.parts[i].Tool
 	back := t.Spec().Revert
 	switch {
-	case back == nil && t.Harmless(t.Class(), nil):
+	case back == nil && t.PartHadNoEffect(t.Class(), nil):
 		return nil
 	case back == nil:
 		return fmt.Errorf("a %s part without a way back", t.Class())
 	case r.Hidden:
 		return errors.New("the policy kept out of the journal what its way back needs")
 	}
-	live := rc.ToolContext().Line(line.NewKey())
+	live := rc.ToolContext().CallState(line.NewKey())
 	if live == nil {
 		return ctxperm.ErrClosed
 	}
@@ -67,7 +67,7 @@ func (n *node) undoPart(ctx context.Context, rc tool.RevertContext, i int, r ran
 		Key: partKey(rc.Key, i), UndoKey: partKey(rc.UndoKey, i),
 	}
 	if n.own(i) {
-		if inner.Input, _, _, err = t.Admit(line.NewKey(), rc.Input); err != nil {
+		if inner.Input, _, _, err = t.AdmitPart(line.NewKey(), rc.Input); err != nil {
 			return err
 		}
 	}
@@ -85,10 +85,10 @@ func (n *node) undoPart(ctx context.Context, rc tool.RevertContext, i int, r ran
 	}
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("%w: its Revert panicked (%T)", revert.ErrUndoUnknown, p)
+			err = fmt.Errorf("%w: its Revert panicked (%T)", revert.ErrRevertUnknown, p)
 		}
 	}()
-	return back(ctx, inner.Of(line.NewKey(), ctxperm.New(piece)))
+	return back(ctx, inner.ForPart(line.NewKey(), ctxperm.New(piece)))
 }
 
 // look is the Verify of the composed tool: each part that ran is asked about its own input
@@ -119,7 +119,7 @@ func (n *node) look(ctx context.Context, s verify.Subject) verify.Verdict {
 }
 
 // lookAt asks one part.
-func (n *node) lookAt(ctx context.Context, s verify.Subject, i int, r ran) (v verify.Verdict, asked bool) {
+func (n *node) lookAt(ctx context.Context, s verify.Subject, i int, r partRecord) (v verify.Verdict, asked bool) {
 	t := n.parts[i].Tool
 	name := fmt.Sprintf("part %d, %s: ", i+1, t.Name())
 	look := t.Spec().Verify
@@ -131,9 +131,9 @@ func (n *node) lookAt(ctx context.Context, s verify.Subject, i int, r ran) (v ve
 	case r.Hidden:
 		return verify.Unclear(name + "the policy kept out of the journal what its Verify would look at"), true
 	}
-	inner := verify.Subject{Phase: s.Phase, Input: r.Input, Output: r.Output, Changes: s.Changes, Notes: line.NotesOf(s.Notes, strconv.Itoa(i)+"/"), World: s.World}
+	inner := verify.Subject{Phase: s.Phase, Input: r.Input, Output: r.Output, Changes: s.Changes, Notes: line.NotesOf(s.Notes, strconv.Itoa(i)+"/"), Resources: s.Resources}
 	if n.own(i) {
-		in, _, _, err := t.Admit(line.NewKey(), s.Input)
+		in, _, _, err := t.AdmitPart(line.NewKey(), s.Input)
 		if err != nil {
 			return verify.Unclear(name + err.Error()), true
 		}

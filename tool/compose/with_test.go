@@ -33,7 +33,7 @@ func TestLaterPartSeesTheCall(t *testing.T) {
 		}
 		return json.Marshal(b + " for " + a)
 	}
-	made, err := compose.Chain(compose.About{Name: "publish", Description: "Writes and books."},
+	made, err := compose.Chain(compose.Declaration{Name: "publish", Description: "Writes and books."},
 		compose.Part{Tool: echo("write")}, compose.Part{Tool: echo("book"), With: both}, compose.Part{Tool: echo("tell"), With: both})
 	require.NoError(t, err)
 	allow := perm.EngineFunc(func(context.Context, perm.Request) (perm.Decision, error) {
@@ -48,7 +48,7 @@ func TestLaterPartSeesTheCall(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "tell(book(write(x) for x) for x)", out.Text)
 	for _, parts := range [][]compose.Part{{{Tool: echo("a"), With: both}}, {{Tool: echo("a")}, {Tool: echo("b"), With: both, Input: func(in json.RawMessage) (json.RawMessage, error) { return in, nil }}}} {
-		_, err = compose.Chain(compose.About{Name: "wrong", Description: "Is refused."}, parts...)
+		_, err = compose.Chain(compose.Declaration{Name: "wrong", Description: "Is refused."}, parts...)
 		require.ErrorContains(t, err, "With is for a later part of a chain, instead of Input")
 	}
 }

@@ -32,11 +32,11 @@ func (f *file) confidence(n *jsonfile.Node) {
 		n.Refuse("a confidence is a whole number from 0 to 1000, in thousandths")
 		return
 	}
-	if base, narrows := f.base(); narrows && least < base.Spec().Confidence {
-		n.Refuse("it is less than what the implementation wants, which is %d", base.Spec().Confidence)
+	if base, narrows := f.base(); narrows && least < base.Spec().MinProviderTrust {
+		n.Refuse("it is less than what the implementation wants, which is %d", base.Spec().MinProviderTrust)
 		return
 	}
-	f.spec.Confidence = least
+	f.spec.MinProviderTrust = least
 }
 
 // content is what is said of all that the tool returns. What a tool that there is says of itself cannot be made milder.

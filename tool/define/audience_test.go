@@ -14,13 +14,13 @@ import (
 // calls nothing that it returns safer.
 func TestNobodyMoreSeesIt(t *testing.T) {
 	spec := tool.Spec{
-		Name: "peek", Description: "Looks.", Capabilities: []string{"vision"}, Confidence: 500,
+		Name: "peek", Description: "Looks.", Capabilities: []string{"vision"}, MinProviderTrust: 500,
 		OutputContent: &provenance.Content{Trust: provenance.Trusted},
 	}
 	spec.Execute = implementations(t)["example/mail"].Execute
 	base, err := tool.FromSpec(spec)
 	require.NoError(t, err)
-	of := map[string]define.Implementation{"peek": define.Of(base)}
+	of := map[string]define.Implementation{"peek": define.FromTool(base)}
 	text := func(more string) string {
 		return `{"schemaVersion":1,"id":"a","version":"1","implementation":"peek","function":{"name":"look","description":"Looks."},` + more + `}`
 	}
@@ -35,11 +35,11 @@ func TestNobodyMoreSeesIt(t *testing.T) {
 	require.NoError(t, err)
 	s := tools[0].Spec()
 	require.Equal(t, []string{"vision", "audio"}, s.Capabilities)
-	require.Equal(t, 501, s.Confidence)
+	require.Equal(t, 501, s.MinProviderTrust)
 	require.Equal(t, &provenance.Content{}, s.OutputContent)
 	tools, err = define.Load(folder(text(`"tags":[]`)), of)
 	require.NoError(t, err)
 	require.Equal(t, []string{"vision"}, tools[0].Spec().Capabilities)
-	require.Equal(t, 500, tools[0].Spec().Confidence)
+	require.Equal(t, 500, tools[0].Spec().MinProviderTrust)
 	require.Equal(t, spec.OutputContent, tools[0].Spec().OutputContent)
 }

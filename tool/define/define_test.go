@@ -55,7 +55,7 @@ func implementations(t testing.TB) map[string]define.Implementation {
 			},
 			Revert: func(context.Context, tool.RevertContext) error { return nil }, UndoVersion: "2",
 		},
-		"builtin/file_write": define.Of(builtin),
+		"builtin/file_write": define.FromTool(builtin),
 	}
 }
 
@@ -104,7 +104,7 @@ func folder(texts ...string) fstest.MapFS {
 
 func load(t testing.TB, texts ...string) []tool.Tool {
 	t.Helper()
-	tools, err := define.Load(folder(texts...), implementations(t), define.Spare())
+	tools, err := define.Load(folder(texts...), implementations(t), define.AllowUnused())
 	require.NoError(t, err)
 	return tools
 }
@@ -121,7 +121,7 @@ func TestADefinitionSaysEverything(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, tools, 3)
 	s := tools[0].Spec()
-	require.Equal(t, "note@1.0.0", tools[0].Ask())
+	require.Equal(t, "note@1.0.0", tools[0].QualifiedName())
 	require.Equal(t, provenance.Definition, s.Provenance.Kind)
 	require.Equal(t, "a.json", s.Provenance.Name)
 	require.Equal(t, "1.0.0", s.Provenance.Version)
@@ -132,15 +132,15 @@ func TestADefinitionSaysEverything(t *testing.T) {
 		Icon: "note.svg", Surfaces: []string{"chat"},
 	}, s.Display)
 	require.Equal(t, []string{"vision"}, s.Capabilities)
-	require.Equal(t, 700, s.Confidence)
+	require.Equal(t, 700, s.MinProviderTrust)
 	require.Equal(t, &provenance.Content{Trust: provenance.Trusted, Confidentiality: provenance.Private}, s.OutputContent)
 	require.Equal(t, "5s", s.Hints.Timeout.String())
 	require.Equal(t, []string{"text"}, s.Hints.Sensitive)
 	require.Equal(t, effect.Reversible, s.EffectClass)
 	require.Equal(t, tool.NoDestination, s.Destination)
 	require.Equal(t, tool.Params{{Name: "folder", Type: "string", Default: "."}}, s.Settings)
-	require.NotEmpty(t, tools[0].NotConfigured())
-	require.Equal(t, "Sends a mail. Deprecated: use post.", tools[1].ForModel())
+	require.NotEmpty(t, tools[0].NotConfiguredReason())
+	require.Equal(t, "Sends a mail. Deprecated: use post.", tools[1].ModelDescription())
 	require.Equal(t, "docs_write", tools[2].Name())
 	require.Equal(t, "deep/er/write.json", tools[2].Spec().Provenance.Name)
 }
@@ -217,7 +217,7 @@ func TestBadDefinitions(t *testing.T) {
 				}
 				fsys[f.Name] = &fstest.MapFile{Data: f.Data}
 			}
-			tools, err := define.Load(fsys, implementations(t), define.Spare())
+			tools, err := define.Load(fsys, implementations(t), define.AllowUnused())
 			require.Error(t, err)
 			require.Empty(t, tools)
 			got := err.Error() + "\n"
@@ -235,7 +235,7 @@ func TestBadDefinitions(t *testing.T) {
 func TestAnImplementationWithoutAFile(t *testing.T) {
 	_, err := define.Load(folder(goodNote), implementations(t))
 	require.EqualError(t, err, "implementation \"builtin/file_write\": no file names it\nimplementation \"example/mail\": no file names it")
-	_, err = define.Load(folder(goodNote), nil, define.Spare())
+	_, err = define.Load(folder(goodNote), nil, define.AllowUnused())
 	require.EqualError(t, err, `a.json:5:21: there is no implementation "example/note"; there are none`)
 	tools, err := define.Load(fstest.MapFS{}, nil)
 	require.NoError(t, err)
@@ -263,7 +263,7 @@ func TestVersionsOfADefinition(t *testing.T) {
 	require.NoError(t, err)
 	newest, err := r.Find("note")
 	require.NoError(t, err)
-	require.Equal(t, "note@1.1.0", newest.Ask())
+	require.Equal(t, "note@1.1.0", newest.QualifiedName())
 	_, err = r.Find("note@1.0.0")
 	require.NoError(t, err)
 }
@@ -285,7 +285,7 @@ func TestADefinitionNarrows(t *testing.T) {
 	rt, err := agent.New(quiet(), allow(), agent.Tools(tools...), agent.Root("workspace", dir))
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, rt.Close()) })
-	s, err := rt.Session(t.Context(), perm.Principal{ID: "coder"}, agent.ShownTo(perm.ClientFacts{Surface: "chat"}))
+	s, err := rt.Session(t.Context(), perm.Principal{ID: "coder"}, agent.ClientProfile(perm.ClientFacts{Surface: "chat"}))
 	require.NoError(t, err)
 	tx, err := s.Begin(t.Context())
 	require.NoError(t, err)

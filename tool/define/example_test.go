@@ -27,7 +27,7 @@ func ExampleLoad() {
 	if err != nil {
 		panic(err)
 	}
-	fmt.Println(tools[0].Ask(), tools[0].Class(), tools[0].Spec().Provenance.Name)
+	fmt.Println(tools[0].QualifiedName(), tools[0].Class(), tools[0].Spec().Provenance.Name)
 	_, err = define.Load(files, map[string]define.Implementation{"example/uper": upper})
 	fmt.Println(err)
 	// Output:

@@ -212,7 +212,7 @@ func (f *file) need(n *jsonfile.Node, a perm.ResourceAccess) {
 		n.Refuse("a need with a parameter is one of those that the implementation has: %s; another one is a bound, such as \"file://workspace/docs/**\"", needsOf(base))
 		return
 	}
-	held, err := perm.NewSet(base.Grant()...)
+	held, err := perm.NewSet(base.RequiredAccesses()...)
 	if err != nil || !held.Covers(a) {
 		n.Refuse("it is more than the implementation needs, which is %s", needsOf(base))
 	}

@@ -29,34 +29,34 @@ type Implementation struct {
 	base tool.Tool // of Of; zero: the file says everything
 }
 
-// Of is the implementation that a tool has. What a file leaves out is as the tool has it;
+// FromTool is the implementation that a tool has. What a file leaves out is as the tool has it;
 // what it says can only be less: needs within those of the tool, an effect class and a
 // destination that are not milder. An input must satisfy the schema of the file and that of
 // the tool.
-func Of(t tool.Tool) Implementation { return Implementation{base: t} }
+func FromTool(t tool.Tool) Implementation { return Implementation{base: t} }
 
 // spec begins the literal of a tool.
 func (i Implementation) spec() tool.Spec {
 	if i.base.IsZero() {
 		return tool.Spec{
-			Execute: i.Execute, Access: i.Access, Script: i.Script, ClassOf: i.ClassOf, Confinement: i.Confinement,
+			Execute: i.Execute, AccessFor: i.Access, ParseScript: i.Script, ClassOf: i.ClassOf, Confinement: i.Confinement,
 			Verify: i.Verify, Revert: i.Revert, UndoVersion: i.UndoVersion, CheckSettings: i.CheckSettings,
 		}
 	}
 	t, s := i.base, i.base.Spec()
-	execute, own, verifier, script, class, back := s.Execute, s.Access, s.Verify, s.Script, s.ClassOf, s.Revert
+	execute, own, verifier, script, class, back := s.Execute, s.AccessFor, s.Verify, s.ParseScript, s.ClassOf, s.Revert
 	_ = own // t.Accesses asks it
 	s.Execute = func(ctx context.Context, tc ctxperm.ToolContext, in json.RawMessage) (tool.Result, error) {
-		full, err := t.Complete(in)
+		full, err := t.NormalizeInput(in)
 		if err != nil {
 			return tool.Result{}, tool.NoEffect(err)
 		}
 		return execute(ctx, tc, full)
 	}
-	s.Access = func(in json.RawMessage) ([]perm.ResourceAccess, error) { return t.Accesses(in) }
+	s.AccessFor = func(in json.RawMessage) ([]perm.ResourceAccess, error) { return t.Accesses(in) }
 	if bound := s.Bound; bound != nil {
 		s.Bound = func(in json.RawMessage) ([]perm.ResourceAccess, error) {
-			full, err := t.Complete(in)
+			full, err := t.NormalizeInput(in)
 			if err != nil {
 				return nil, err
 			}
@@ -65,7 +65,7 @@ func (i Implementation) spec() tool.Spec {
 	}
 	if verifier != nil {
 		s.Verify = func(ctx context.Context, subject verify.Subject) verify.Verdict {
-			full, err := t.Complete(subject.Input)
+			full, err := t.NormalizeInput(subject.Input)
 			if err != nil {
 				return verify.Unclear("the input does not fit the tool that it was given to")
 			}
@@ -74,8 +74,8 @@ func (i Implementation) spec() tool.Spec {
 		}
 	}
 	if script != nil {
-		s.Script = func(in json.RawMessage) *perm.ScriptFacts {
-			full, err := t.Complete(in)
+		s.ParseScript = func(in json.RawMessage) *perm.ScriptFacts {
+			full, err := t.NormalizeInput(in)
 			if err != nil {
 				panic(err) // which tells a policy that nobody knows
 			}
@@ -84,7 +84,7 @@ func (i Implementation) spec() tool.Spec {
 	}
 	if class != nil {
 		s.ClassOf = func(in json.RawMessage) effect.Class {
-			full, err := t.Complete(in)
+			full, err := t.NormalizeInput(in)
 			if err != nil {
 				return "" // the tool's own
 			}
@@ -93,7 +93,7 @@ func (i Implementation) spec() tool.Spec {
 	}
 	if back != nil {
 		s.Revert = func(ctx context.Context, rc tool.RevertContext) error {
-			full, err := t.Complete(rc.Input)
+			full, err := t.NormalizeInput(rc.Input)
 			if err != nil {
 				return err
 			}

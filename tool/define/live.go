@@ -11,9 +11,9 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// Live is a folder of definitions that is read again when it changes. A call sees the
+// Watcher is a folder of definitions that is read again when it changes. A call sees the
 // tools that there were when it began, and a bad file leaves those that are in force.
-type Live struct {
+type Watcher struct {
 	dir             string
 	implementations map[string]Implementation
 	use             func([]tool.Tool) error
@@ -27,8 +27,8 @@ type Live struct {
 
 // Open loads a folder and hands its tools to use, here and after each change; use puts them
 // in force, as agent.Runtime.SetTools does, and is not run twice at once.
-func Open(dir string, implementations map[string]Implementation, use func([]tool.Tool) error, opts ...Option) (*Live, error) {
-	l := &Live{dir: dir, implementations: implementations, use: use, opts: opts}
+func Open(dir string, implementations map[string]Implementation, use func([]tool.Tool) error, opts ...Option) (*Watcher, error) {
+	l := &Watcher{dir: dir, implementations: implementations, use: use, opts: opts}
 	if _, err := l.Reload(); err != nil {
 		return nil, err
 	}
@@ -38,10 +38,10 @@ func Open(dir string, implementations map[string]Implementation, use func([]tool
 // Reload reads the folder again, and reports whether other tools are in force than before.
 // With an error the old ones stay. Of reloads at the same time, one that began earlier never
 // replaces what a later one read.
-func (l *Live) Reload() (changed bool, err error) { return l.reload(context.Background()) }
+func (l *Watcher) Reload() (changed bool, err error) { return l.reload(context.Background()) }
 
 // reload puts nothing in force any more once ctx has ended.
-func (l *Live) reload(ctx context.Context) (changed bool, err error) {
+func (l *Watcher) reload(ctx context.Context) (changed bool, err error) {
 	number := l.begin()
 	tools, err := Load(os.DirFS(l.dir), l.implementations, l.opts...)
 	if err != nil {
@@ -66,11 +66,11 @@ func (l *Live) reload(ctx context.Context) (changed bool, err error) {
 	return true, nil
 }
 
-func (l *Live) kept(err error) error {
+func (l *Watcher) kept(err error) error {
 	return fmt.Errorf("the definitions of %s were not taken, those from before stay:\n%w", l.dir, err)
 }
 
-func (l *Live) begin() uint64 {
+func (l *Watcher) begin() uint64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.began++

@@ -34,23 +34,23 @@ func bare() string {
 type house struct {
 	dir, work string
 	rt        *agent.Runtime
-	live      *define.Live
+	live      *define.Watcher
 }
 
 func newHouse(t *testing.T, policy agent.Option) house {
 	h := house{dir: t.TempDir(), work: t.TempDir()}
 	put(t, h.dir, "note.json", bare())
 	var err error
-	h.rt, err = agent.New(quiet(), policy, agent.Wait(), agent.Root("workspace", h.work))
+	h.rt, err = agent.New(quiet(), policy, agent.SuspendForApproval(), agent.Root("workspace", h.work))
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, h.rt.Close()) })
-	h.live, err = define.Open(h.dir, implementations(t), func(tools []tool.Tool) error { return h.rt.SetTools(tools...) }, define.Spare())
+	h.live, err = define.Open(h.dir, implementations(t), func(tools []tool.Tool) error { return h.rt.SetTools(tools...) }, define.AllowUnused())
 	require.NoError(t, err)
 	return h
 }
 
 func (h house) begin(t *testing.T) *agent.Txn {
-	s, err := h.rt.Session(t.Context(), perm.Principal{ID: "coder"}, agent.ShownTo(perm.ClientFacts{Surface: "chat"}))
+	s, err := h.rt.Session(t.Context(), perm.Principal{ID: "coder"}, agent.ClientProfile(perm.ClientFacts{Surface: "chat"}))
 	require.NoError(t, err)
 	tx, err := s.Begin(t.Context())
 	require.NoError(t, err)
@@ -70,7 +70,7 @@ func TestAChangedDefinition(t *testing.T) {
 	}
 	out, err := write("a.txt")
 	require.ErrorIs(t, err, tool.ErrPending)
-	_, err = h.rt.Remember(ctx, agent.Reply{Call: out.Call, Approved: true, By: "kim"}, ctxperm.Remember{Always: true})
+	_, err = h.rt.RememberApproval(ctx, agent.Answer{Call: out.Call, Approved: true, By: "kim"}, ctxperm.RememberScope{Always: true})
 	require.NoError(t, err)
 	_, err = tx.Resume(ctx, out.Call)
 	require.NoError(t, err)
@@ -79,7 +79,7 @@ func TestAChangedDefinition(t *testing.T) {
 	require.FileExists(t, filepath.Join(h.work, "a.txt"))
 	waits, err := write("b.txt")
 	require.ErrorIs(t, err, tool.ErrPending)
-	require.NoError(t, h.rt.Answer(ctx, agent.Reply{Call: waits.Call, Approved: true, By: "kim"}))
+	require.NoError(t, h.rt.Answer(ctx, agent.Answer{Call: waits.Call, Approved: true, By: "kim"}))
 
 	was := h.rt.Tools().All()[0]
 	put(t, h.dir, "note.json", strings.Replace(bare(), "Writes a note.", "Writes whatever it likes.", 1))
@@ -127,7 +127,7 @@ func TestABadFileLeavesTheOldSet(t *testing.T) {
 			return broken
 		}
 		return nil
-	}, define.Spare())
+	}, define.AllowUnused())
 	require.NoError(t, err)
 	refuses = true
 	require.NoError(t, os.Remove(filepath.Join(h.dir, "other.json")))

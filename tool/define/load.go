@@ -19,8 +19,8 @@ type Option func(*config)
 
 type config struct{ spare bool }
 
-// Spare lets implementations be that no file names.
-func Spare() Option { return func(c *config) { c.spare = true } }
+// AllowUnused lets implementations be that no file names.
+func AllowUnused() Option { return func(c *config) { c.spare = true } }
 
 // Load makes a tool of each .json file of a folder and the folders in it, in the order of
 // their paths. Files whose names begin with a point or an underscore are left alone. With an

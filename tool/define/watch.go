@@ -18,7 +18,7 @@ import (
 // nothing is missed. A file that is still being written is a bad file until it is whole. A
 // folder that is gone is a bad one until it is there again, and one that is a link, or that
 // holds links to files, is that which they lead to by then.
-func (l *Live) Watch(ctx context.Context, tell func(changed bool, err error)) error {
+func (l *Watcher) Watch(ctx context.Context, tell func(changed bool, err error)) error {
 	for ctx.Err() == nil {
 		// Before the files are read: what changes after it is seen as an event. A new one each
 		// time, because what a path leads to may have become something else.
@@ -37,19 +37,19 @@ func (l *Live) Watch(ctx context.Context, tell func(changed bool, err error)) er
 	return context.Cause(ctx)
 }
 
-// sight is what is watched of a folder until something in it changes.
-type sight struct {
+// dirSnapshot is what is watched of a folder until something in it changes.
+type dirSnapshot struct {
 	watcher *fsnotify.Watcher
 	names   map[string]bool // of what the path leads through, and links to files
 	inside  map[string]bool // folders of which all counts
 }
 
-func look(dir string) (*sight, error) {
+func look(dir string) (*dirSnapshot, error) {
 	w, err := fsnotify.NewWatcher()
 	if err != nil {
 		return nil, err
 	}
-	s := &sight{watcher: w, names: map[string]bool{}, inside: map[string]bool{}}
+	s := &dirSnapshot{watcher: w, names: map[string]bool{}, inside: map[string]bool{}}
 	folder, err := s.follow(dir)
 	if err == nil && folder != "" {
 		err = s.enter(folder)
@@ -66,7 +66,7 @@ const mostLinks = 40
 // follow watches all that a path leads through, links and the folders above it too, and
 // returns what it leads to, "" where that is not there. It fails where nobody would tell
 // when it comes.
-func (s *sight) follow(name string) (place string, err error) {
+func (s *dirSnapshot) follow(name string) (place string, err error) {
 	whole, err := filepath.Abs(name)
 	if err != nil {
 		return "", err
@@ -102,7 +102,7 @@ func split(path string) []string {
 }
 
 // enter watches a folder and those in it that Load reads.
-func (s *sight) enter(folder string) error {
+func (s *dirSnapshot) enter(folder string) error {
 	return filepath.WalkDir(folder, func(name string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil: // it went, which is an event; Load tells of it if it should be there
@@ -125,7 +125,7 @@ func (s *sight) enter(folder string) error {
 }
 
 // wait returns when something has changed, or ctx has ended.
-func (s *sight) wait(ctx context.Context) error {
+func (s *dirSnapshot) wait(ctx context.Context) error {
 	for {
 		select {
 		case <-ctx.Done():
@@ -147,6 +147,6 @@ func (s *sight) wait(ctx context.Context) error {
 }
 
 // counts reports whether what has this name is read, or leads to what is.
-func (s *sight) counts(name string) bool {
+func (s *dirSnapshot) counts(name string) bool {
 	return s.names[name] || s.inside[name] || s.inside[filepath.Dir(name)] && !hidden(filepath.ToSlash(name))
 }

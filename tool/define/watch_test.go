@@ -21,7 +21,7 @@ type post struct {
 	told  chan error
 	ended chan error
 	stop  func()
-	live  *define.Live
+	live  *define.Watcher
 	names chan []string // of the tools that were put in force
 	now   []string
 }
@@ -37,7 +37,7 @@ func watched(t *testing.T, dir string) *post {
 		}
 		p.names <- names
 		return nil
-	}, define.Spare())
+	}, define.AllowUnused())
 	require.NoError(t, err)
 	go func() { p.ended <- p.live.Watch(ctx, func(_ bool, err error) { p.told <- err }) }()
 	t.Cleanup(func() {
@@ -200,7 +200,7 @@ func TestWatchThatEndsWhileItLoads(t *testing.T) {
 	live, err := define.Open(dir, implementations(t), func([]tool.Tool) error {
 		uses++
 		return nil
-	}, define.Spare())
+	}, define.AllowUnused())
 	require.NoError(t, err)
 	put(t, dir, "note.json", called("two"))
 	ended, end := context.WithCancel(t.Context())

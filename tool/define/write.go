@@ -9,8 +9,8 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// written is a definition as it is written. Members that are empty are left out.
-type written struct {
+// fileJSON is a definition as it is written. Members that are empty are left out.
+type fileJSON struct {
 	SchemaVersion  int                     `json:"schemaVersion"`
 	ID             string                  `json:"id"`
 	Version        string                  `json:"version"`
@@ -81,7 +81,7 @@ func Write(t tool.Tool, id, implementation string) ([]byte, error) {
 		return nil, errors.New("the zero Tool has no definition")
 	}
 	s := t.Spec()
-	w := written{
+	w := fileJSON{
 		SchemaVersion: 1, ID: id, Version: s.Version, Implementation: implementation, Icon: s.Display.Icon, Visibility: s.Display.Surfaces,
 		Deprecated: s.Deprecated, Tags: s.Tags, EffectClass: string(s.EffectClass), Destination: string(s.Destination),
 		Counters: s.Counters, Sensitive: s.Hints.Sensitive,
@@ -109,7 +109,7 @@ func Write(t tool.Tool, id, implementation string) ([]byte, error) {
 	return append(text, '\n'), nil
 }
 
-func (w *written) settings(all tool.Params) {
+func (w *fileJSON) settings(all tool.Params) {
 	if len(all) > 0 {
 		w.Settings = map[string]setting{}
 	}
@@ -121,7 +121,7 @@ func (w *written) settings(all tool.Params) {
 	}
 }
 
-func (w *written) translate(d tool.Display) {
+func (w *fileJSON) translate(d tool.Display) {
 	if len(d.Names)+len(d.Descriptions) > 0 {
 		w.I18n = map[string]translations{}
 	}

@@ -136,7 +136,7 @@ func TestWhatANarrowingLeavesOut(t *testing.T) {
 	text := `{"schemaVersion":1,"id":"a","version":"1","implementation":"old","function":{"name":"narrow","description":"Narrow."}%s}`
 	for says, want := range map[string][2]string{"": {"use new", "old.svg"}, `,"deprecated":"use newer","icon":"new.svg"`: {"use newer", "new.svg"}} {
 		files := fstest.MapFS{"a.json": {Data: fmt.Appendf(nil, text, says)}}
-		made, err := define.Load(files, map[string]define.Implementation{"old": define.Of(base)})
+		made, err := define.Load(files, map[string]define.Implementation{"old": define.FromTool(base)})
 		require.NoError(t, err)
 		require.Equal(t, want, [2]string{made[0].Spec().Deprecated, made[0].Spec().Display.Icon})
 	}

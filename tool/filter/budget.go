@@ -12,8 +12,8 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// Amounts are what calls use up. A zero member of a bound is none.
-type Amounts struct {
+// Usage are what calls use up. A zero member of a bound is none.
+type Usage struct {
 	Calls  int64
 	Time   time.Duration // from a filter's Before to its Ended
 	Cost   int64         // in whatever unit the program counts
@@ -29,63 +29,63 @@ type Amounts struct {
 // The model is told when little is left, at the end of a result; what takes the last of
 // it, and each call that is refused for it, ends the loop.
 type Budget struct {
-	Runtime Amounts // of all sessions together
-	Session Amounts // of each session, inside of that
+	Runtime Usage // of all sessions together
+	Session Usage // of each session, inside of that
 
-	// Most says what a call can use up. Calls is always 1; what is 0 is not reserved, so
+	// EstimateUsage says what a call can use up. Calls is always 1; what is 0 is not reserved, so
 	// calls in flight together can go over that bound by what they take. Nil: Time is
 	// the tool's own timeout, where it names one, and nothing else.
-	Most func(f *tool.Filtered) Amounts
+	EstimateUsage func(f *tool.FilterCall) Usage
 	// Cost says what a call that has ended did cost; nil: what was reserved.
-	Cost func(f *tool.Filtered, o tool.Outcome) int64
-	// Notice is how many percent of a bound are left when the model is told; 0 is 20,
+	Cost func(f *tool.FilterCall, o tool.Outcome) int64
+	// WarnPercent is how many percent of a bound are left when the model is told; 0 is 20,
 	// less is never.
-	Notice int
+	WarnPercent int
 }
 
 // Filter makes the filter "budget", with nothing used up.
 func (b Budget) Filter() tool.Filter {
-	if b.Notice == 0 {
-		b.Notice = 20
+	if b.WarnPercent == 0 {
+		b.WarnPercent = 20
 	}
-	l := &ledger{Budget: b}
+	l := &budgetState{Budget: b}
 	return tool.Filter{Name: "budget", Before: l.before, After: l.after, Ended: l.ended}
 }
 
-// ledger is a budget with what is used up of it.
-type ledger struct {
+// budgetState is a budget with what is used up of it.
+type budgetState struct {
 	Budget
 
 	mu  sync.Mutex // never held across a wait; it guards each account
-	all account
+	all usageAccount
 }
 
-// account is what was used up, and what calls in flight may use up.
-type account struct{ spent, reserved Amounts }
+// usageAccount is what was used up, and what calls in flight may use up.
+type usageAccount struct{ spent, reserved Usage }
 
 // reservation is one call's, kept with its properties.
 type reservation struct {
-	most  Amounts
+	most  Usage
 	began time.Time
 	back  bool // it was released: paid for before
 }
 
-func (l *ledger) session(f *tool.Filtered) *account {
-	v, _ := f.SessionProperties().LoadOrStore(l, &account{})
-	a, _ := v.(*account)
+func (l *budgetState) session(f *tool.FilterCall) *usageAccount {
+	v, _ := f.SessionProperties().LoadOrStore(l, &usageAccount{})
+	a, _ := v.(*usageAccount)
 	return a
 }
 
-func (l *ledger) most(f *tool.Filtered) Amounts {
-	m := Amounts{Time: f.Tool().Spec().Hints.Timeout}
-	if l.Most != nil {
-		m = l.Most(f)
+func (l *budgetState) most(f *tool.FilterCall) Usage {
+	m := Usage{Time: f.Tool().Spec().Hints.Timeout}
+	if l.EstimateUsage != nil {
+		m = l.EstimateUsage(f)
 	}
 	m.Calls = 1
-	return Amounts{Calls: 1, Time: max(0, m.Time), Cost: max(0, m.Cost), Output: max(0, m.Output)}
+	return Usage{Calls: 1, Time: max(0, m.Time), Cost: max(0, m.Cost), Output: max(0, m.Output)}
 }
 
-func (l *ledger) before(_ context.Context, f *tool.Filtered) error {
+func (l *budgetState) before(_ context.Context, f *tool.FilterCall) error {
 	r := reservation{most: l.most(f), began: f.Now(), back: f.Released()}
 	if !r.back {
 		over, final := l.reserve(l.session(f), r.most)
@@ -102,13 +102,13 @@ func (l *ledger) before(_ context.Context, f *tool.Filtered) error {
 
 // reserve takes from both accounts, or from neither. final: nothing in flight can make
 // room any more.
-func (l *ledger) reserve(session *account, most Amounts) (over string, final bool) {
+func (l *budgetState) reserve(session *usageAccount, most Usage) (over string, final bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, b := range []struct {
 		of    string
-		bound Amounts
-		a     *account
+		bound Usage
+		a     *usageAccount
 	}{{"session", l.Session, session}, {"runtime", l.Runtime, &l.all}} {
 		if what := lacking(b.bound, b.a.spent, most); what != "" {
 			return "the budget of the " + b.of + " has too little left: " + what, true
@@ -122,7 +122,7 @@ func (l *ledger) reserve(session *account, most Amounts) (over string, final boo
 }
 
 // lacking names the first bound that a call does not fit into.
-func lacking(bound, used, most Amounts) string {
+func lacking(bound, used, most Usage) string {
 	limits, uses, wants := bound.list(), used.list(), most.list()
 	for i, limit := range limits {
 		if limit > 0 && max(1, wants[i]) > limit-uses[i] {
@@ -132,15 +132,15 @@ func lacking(bound, used, most Amounts) string {
 	return ""
 }
 
-func (a Amounts) list() [4]int64 { return [4]int64{a.Calls, int64(a.Time), a.Cost, a.Output} }
+func (a Usage) list() [4]int64 { return [4]int64{a.Calls, int64(a.Time), a.Cost, a.Output} }
 
-func (a Amounts) plus(b Amounts) Amounts {
-	return Amounts{Calls: more(a.Calls, b.Calls), Time: more(a.Time, b.Time), Cost: more(a.Cost, b.Cost), Output: more(a.Output, b.Output)}
+func (a Usage) plus(b Usage) Usage {
+	return Usage{Calls: more(a.Calls, b.Calls), Time: more(a.Time, b.Time), Cost: more(a.Cost, b.Cost), Output: more(a.Output, b.Output)}
 }
 
 // with adds what one call may take, or takes it away again. Where there is a bound it fitted.
-func (a Amounts) with(b Amounts, sign int64) Amounts {
-	return Amounts{
+func (a Usage) with(b Usage, sign int64) Usage {
+	return Usage{
 		Calls: a.Calls + sign*b.Calls, Time: a.Time + time.Duration(sign)*b.Time, Cost: a.Cost + sign*b.Cost, Output: a.Output + sign*b.Output,
 	}
 }
@@ -168,19 +168,19 @@ func words(i int, n int64) string {
 }
 
 // after tells the model what will be left, as far as that is known now.
-func (l *ledger) after(_ context.Context, f *tool.Filtered, res tool.Result) (tool.Result, error) {
+func (l *budgetState) after(_ context.Context, f *tool.FilterCall, res tool.Result) (tool.Result, error) {
 	r, ok := l.reserved(f)
-	if !ok || l.Notice < 0 {
+	if !ok || l.WarnPercent < 0 {
 		return res, nil
 	}
-	now := Amounts{Calls: 1, Time: max(0, f.Now().Sub(r.began)), Cost: r.most.Cost, Output: size(res)}
+	now := Usage{Calls: 1, Time: max(0, f.Now().Sub(r.began)), Cost: r.most.Cost, Output: size(res)}
 	if r.back {
 		now.Calls, now.Cost = 0, 0
 	}
 	l.mu.Lock()
 	session := l.session(f)
-	low, gone := nearly(l.Notice, "session", l.Session, session.spent.plus(now))
-	more, goneToo := nearly(l.Notice, "runtime", l.Runtime, l.all.spent.plus(now))
+	low, gone := nearly(l.WarnPercent, "session", l.Session, session.spent.plus(now))
+	more, goneToo := nearly(l.WarnPercent, "runtime", l.Runtime, l.all.spent.plus(now))
 	l.mu.Unlock()
 	if low = append(low, more...); len(low) == 0 {
 		return res, nil
@@ -198,7 +198,7 @@ func (l *ledger) after(_ context.Context, f *tool.Filtered, res tool.Result) (to
 }
 
 // nearly says of which bounds little is left, and whether that is nothing.
-func nearly(percent int, of string, bound, used Amounts) (low []string, gone bool) {
+func nearly(percent int, of string, bound, used Usage) (low []string, gone bool) {
 	limits, uses := bound.list(), used.list()
 	for i, limit := range limits {
 		left := max(0, limit-uses[i])
@@ -210,7 +210,7 @@ func nearly(percent int, of string, bound, used Amounts) (low []string, gone boo
 	return low, gone
 }
 
-func (l *ledger) reserved(f *tool.Filtered) (reservation, bool) {
+func (l *budgetState) reserved(f *tool.FilterCall) (reservation, bool) {
 	v, ok := f.Properties().Load(l)
 	if !ok {
 		return reservation{}, false
@@ -220,7 +220,7 @@ func (l *ledger) reserved(f *tool.Filtered) (reservation, bool) {
 }
 
 // ended puts what a call did use up in the place of what was reserved.
-func (l *ledger) ended(_ context.Context, f *tool.Filtered, o tool.Outcome) {
+func (l *budgetState) ended(_ context.Context, f *tool.FilterCall, o tool.Outcome) {
 	r, ok := l.reserved(f)
 	if !ok {
 		return // it was refused here
@@ -236,10 +236,10 @@ func (l *ledger) ended(_ context.Context, f *tool.Filtered, o tool.Outcome) {
 	}
 }
 
-func (l *ledger) settle(session *account, r reservation, used Amounts) {
+func (l *budgetState) settle(session *usageAccount, r reservation, used Usage) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, a := range []*account{session, &l.all} {
+	for _, a := range []*usageAccount{session, &l.all} {
 		if !r.back {
 			a.reserved = a.reserved.with(r.most, -1)
 		}
@@ -257,14 +257,14 @@ func ran(s tool.Status) bool {
 	return true
 }
 
-func (l *ledger) used(f *tool.Filtered, o tool.Outcome, r reservation, cost int64) Amounts {
+func (l *budgetState) used(f *tool.FilterCall, o tool.Outcome, r reservation, cost int64) Usage {
 	switch {
 	case o.Status == tool.StatusHeld:
-		return Amounts{Calls: 1, Cost: r.most.Cost}
+		return Usage{Calls: 1, Cost: r.most.Cost}
 	case !ran(o.Status):
-		return Amounts{}
+		return Usage{}
 	}
-	u := Amounts{Calls: 1, Time: max(0, f.Now().Sub(r.began)), Cost: cost}
+	u := Usage{Calls: 1, Time: max(0, f.Now().Sub(r.began)), Cost: cost}
 	if o.Status == tool.StatusDone {
 		u.Output = size(o.Result)
 	}

@@ -24,7 +24,7 @@ import (
 // TestBudgetIsNotSpentTwice: of many calls at once exactly as many run as there is
 // left, in each session and over all of them.
 func TestBudgetIsNotSpentTwice(t *testing.T) {
-	w := newWorld(t, filter.Budget{Runtime: filter.Amounts{Calls: 7}, Session: filter.Amounts{Calls: 5}}.Filter())
+	w := newWorld(t, filter.Budget{Runtime: filter.Usage{Calls: 7}, Session: filter.Usage{Calls: 5}}.Filter())
 	var all sync.WaitGroup
 	var done [2]atomic.Int64
 	for i, tx := range []*agent.Txn{w.session("coder"), w.session("other")} {
@@ -44,9 +44,9 @@ func TestBudgetIsNotSpentTwice(t *testing.T) {
 
 func TestBudgetSettlesWhatWasUsed(t *testing.T) {
 	dear := filter.Budget{
-		Session: filter.Amounts{Time: 10 * time.Second, Cost: 100, Output: 1000}, Notice: -1,
-		Most: func(f *tool.Filtered) filter.Amounts { return filter.Amounts{Cost: 60, Time: 2 * time.Second} },
-		Cost: func(*tool.Filtered, tool.Outcome) int64 { return 25 },
+		Session: filter.Usage{Time: 10 * time.Second, Cost: 100, Output: 1000}, WarnPercent: -1,
+		EstimateUsage: func(f *tool.FilterCall) filter.Usage { return filter.Usage{Cost: 60, Time: 2 * time.Second} },
+		Cost:          func(*tool.FilterCall, tool.Outcome) int64 { return 25 },
 	}
 	w := newWorld(t, dear.Filter())
 	tx := w.session("coder")
@@ -54,15 +54,15 @@ func TestBudgetSettlesWhatWasUsed(t *testing.T) {
 	require.Equal(t, tool.StatusFailed, w.call(tx, "look", "fail").Status, "50: it ran")
 	over := w.call(tx, "look", "x")
 	require.Contains(t, over.Error.Why, "50 of cost of 100 of cost used", "60 do not fit beside 50, though 25 would have")
-	require.NotEmpty(t, over.Ends)
+	require.NotEmpty(t, over.EndLoop)
 	require.EqualValues(t, 2, w.ran.Load())
 
-	w = newWorld(t, filter.Budget{Session: filter.Amounts{Time: 5 * time.Second}, Notice: -1}.Filter())
+	w = newWorld(t, filter.Budget{Session: filter.Usage{Time: 5 * time.Second}, WarnPercent: -1}.Filter())
 	tx = w.session("coder")
 	require.Equal(t, tool.StatusDone, w.call(tx, "look", "ssssssss").Status, "nothing was reserved")
 	require.Contains(t, w.call(tx, "look", "x").Error.Why, "of 5s used")
 
-	w = newWorld(t, filter.Budget{Session: filter.Amounts{Output: 10}, Notice: -1}.Filter())
+	w = newWorld(t, filter.Budget{Session: filter.Usage{Output: 10}, WarnPercent: -1}.Filter())
 	tx = w.session("coder")
 	require.Equal(t, tool.StatusDone, w.call(tx, "look", "x").Status)
 	require.Equal(t, tool.StatusDone, w.call(tx, "look", "x").Status)
@@ -73,8 +73,8 @@ func TestBudgetSettlesWhatWasUsed(t *testing.T) {
 // paid for when it is held and runs when it is released.
 func TestBudgetOfCallsThatWait(t *testing.T) {
 	ctx := context.Background()
-	w := newWorld(t, filter.Budget{Session: filter.Amounts{Calls: 2}}.Filter(), tool.Filter{
-		Name: "strict", Before: func(_ context.Context, f *tool.Filtered) error {
+	w := newWorld(t, filter.Budget{Session: filter.Usage{Calls: 2}}.Filter(), tool.Filter{
+		Name: "strict", Before: func(_ context.Context, f *tool.FilterCall) error {
 			if strings.Contains(string(f.Input()), "never") {
 				return errors.New("never")
 			}
@@ -104,7 +104,7 @@ func TestBudgetOfCallsThatWait(t *testing.T) {
 func TestBudgetOfNumbersThatAreTooGreat(t *testing.T) {
 	var both sync.WaitGroup // calls of b are in flight together
 	both.Add(2)
-	together := tool.Filter{Name: "together", Before: func(_ context.Context, f *tool.Filtered) error {
+	together := tool.Filter{Name: "together", Before: func(_ context.Context, f *tool.FilterCall) error {
 		if strings.Contains(string(f.Input()), "b") {
 			both.Done()
 			both.Wait()
@@ -112,14 +112,14 @@ func TestBudgetOfNumbersThatAreTooGreat(t *testing.T) {
 		return nil
 	}}
 	w := newWorld(t, filter.Budget{
-		Session: filter.Amounts{Cost: 100}, Notice: -1,
-		Most: func(f *tool.Filtered) filter.Amounts {
+		Session: filter.Usage{Cost: 100}, WarnPercent: -1,
+		EstimateUsage: func(f *tool.FilterCall) filter.Usage {
 			if strings.Contains(string(f.Input()), "dear") {
-				return filter.Amounts{Cost: math.MaxInt64}
+				return filter.Usage{Cost: math.MaxInt64}
 			}
-			return filter.Amounts{Cost: 1}
+			return filter.Usage{Cost: 1}
 		},
-		Cost: func(f *tool.Filtered, _ tool.Outcome) int64 {
+		Cost: func(f *tool.FilterCall, _ tool.Outcome) int64 {
 			if strings.Contains(string(f.Input()), "b") {
 				return math.MaxInt64
 			}
@@ -129,7 +129,7 @@ func TestBudgetOfNumbersThatAreTooGreat(t *testing.T) {
 	tx := w.session("coder")
 	require.Equal(t, tool.StatusDone, w.call(tx, "look", "a").Status)
 	require.Equal(t, tool.StatusDenied, w.call(tx, "look", "dear").Status, "it does not fit beside 1")
-	for _, out := range tx.InvokeAll(context.Background(), []agent.Ask{{Tool: "look", Input: "b1"}, {Tool: "look", Input: "b2"}}) {
+	for _, out := range tx.InvokeAll(context.Background(), []agent.BatchCall{{Tool: "look", Input: "b1"}, {Tool: "look", Input: "b2"}}) {
 		require.Equal(t, tool.StatusDone, out.Status)
 	}
 	require.Equal(t, tool.StatusDenied, w.call(tx, "look", "c").Status)
@@ -145,7 +145,7 @@ func TestBudgetGivesBack(t *testing.T) {
 		ways := rapid.SampledFrom([]string{"done", "fail", "refused later", "panics later", "not delivered", "answered", "cost panics", "told panics", "asked", "invalid"})
 		after := tool.Filter{
 			Name: "after",
-			Before: func(_ context.Context, f *tool.Filtered) error {
+			Before: func(_ context.Context, f *tool.FilterCall) error {
 				switch goes {
 				case "refused later":
 					return errors.New("no")
@@ -156,13 +156,13 @@ func TestBudgetGivesBack(t *testing.T) {
 				}
 				return nil
 			},
-			After: func(_ context.Context, _ *tool.Filtered, r tool.Result) (tool.Result, error) {
+			After: func(_ context.Context, _ *tool.FilterCall, r tool.Result) (tool.Result, error) {
 				if goes == "not delivered" {
 					return r, errors.New("no")
 				}
 				return r, nil
 			},
-			Ended: func(context.Context, *tool.Filtered, tool.Outcome) {
+			Ended: func(context.Context, *tool.FilterCall, tool.Outcome) {
 				if goes == "told panics" {
 					panic("no")
 				}
@@ -170,9 +170,9 @@ func TestBudgetGivesBack(t *testing.T) {
 		}
 		const calls, cost = 6, 20
 		budget := filter.Budget{
-			Runtime: filter.Amounts{Calls: calls}, Session: filter.Amounts{Cost: cost}, Notice: -1,
-			Most: func(*tool.Filtered) filter.Amounts { return filter.Amounts{Cost: 5} },
-			Cost: func(_ *tool.Filtered, o tool.Outcome) int64 {
+			Runtime: filter.Usage{Calls: calls}, Session: filter.Usage{Cost: cost}, WarnPercent: -1,
+			EstimateUsage: func(*tool.FilterCall) filter.Usage { return filter.Usage{Cost: 5} },
+			Cost: func(_ *tool.FilterCall, o tool.Outcome) int64 {
 				if goes == "cost panics" {
 					panic("nobody knows")
 				}

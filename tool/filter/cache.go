@@ -23,25 +23,25 @@ import (
 // either; what filters behind this one make of a result is, so it stands last. The zero
 // Cache takes the defaults.
 type Cache struct {
-	Entries int           // results that are kept at most; default 1000
-	Bytes   int           // of all of them together; default 16 MiB
-	Keep    time.Duration // for how long one is given again; 0: until newer ones displace it
+	MaxEntries int           // results that are kept at most; default 1000
+	MaxBytes   int           // of all of them together; default 16 MiB
+	TTL        time.Duration // for how long one is given again; 0: until newer ones displace it
 }
 
 // Filter makes the filter "cache", with nothing in it.
 func (c Cache) Filter() tool.Filter {
-	if c.Entries <= 0 {
-		c.Entries = 1000
+	if c.MaxEntries <= 0 {
+		c.MaxEntries = 1000
 	}
-	if c.Bytes <= 0 {
-		c.Bytes = 16 << 20
+	if c.MaxBytes <= 0 {
+		c.MaxBytes = 16 << 20
 	}
-	k := &kept{bounds: c, of: map[key]*list.Element{}}
+	k := &resultCache{bounds: c, of: map[key]*list.Element{}}
 	return tool.Filter{Name: "cache", Before: k.before, After: k.after, Ended: k.ended}
 }
 
-// kept are results, the one that was used last in front.
-type kept struct {
+// resultCache are results, the one that was used last in front.
+type resultCache struct {
 	bounds Cache
 
 	mu    sync.Mutex // never held across a wait
@@ -63,12 +63,12 @@ type entry struct {
 	at     time.Time
 }
 
-// fresh is a result on its way through the filters, under a key that is the kept's own.
-type fresh struct{ entry }
+// newEntry is a result on its way through the filters, under a key that is the kept's own.
+type newEntry struct{ entry }
 
 // keyOf is what the result of a call depends on; ok is false for one that cannot be
 // answered so.
-func keyOf(f *tool.Filtered) (k key, ok bool) {
+func keyOf(f *tool.FilterCall) (k key, ok bool) {
 	t, revision := f.Tool(), f.Decision().Revision
 	if f.Released() || revision == "" || f.Class() != effect.Pure || !readsNothing(t) {
 		return key{}, false
@@ -87,10 +87,10 @@ func keyOf(f *tool.Filtered) (k key, ok bool) {
 // readsNothing: a tool that acts only through handles, and needs none.
 func readsNothing(t tool.Tool) bool {
 	s := t.Spec()
-	return t.Class() == effect.Pure && s.Confinement == tool.Handles && len(s.Needs) == 0 && s.Access == nil
+	return t.Class() == effect.Pure && s.Confinement == tool.Handles && len(s.Needs) == 0 && s.AccessFor == nil
 }
 
-func (k *kept) before(_ context.Context, f *tool.Filtered) error {
+func (k *resultCache) before(_ context.Context, f *tool.FilterCall) error {
 	of, ok := keyOf(f)
 	if !ok {
 		return nil
@@ -105,27 +105,27 @@ func (k *kept) before(_ context.Context, f *tool.Filtered) error {
 }
 
 // after remembers what was returned, for the case that the call ends done.
-func (k *kept) after(_ context.Context, f *tool.Filtered, r tool.Result) (tool.Result, error) {
+func (k *resultCache) after(_ context.Context, f *tool.FilterCall, r tool.Result) (tool.Result, error) {
 	if of, ok := keyOf(f); ok {
 		if raw, err := canon.Marshal(r); err == nil {
-			f.Properties().Store(k, fresh{entry{key: of, result: raw, at: f.Now()}})
+			f.Properties().Store(k, newEntry{entry{key: of, result: raw, at: f.Now()}})
 		}
 	}
 	return r, nil
 }
 
-func (k *kept) ended(_ context.Context, f *tool.Filtered, o tool.Outcome) {
+func (k *resultCache) ended(_ context.Context, f *tool.FilterCall, o tool.Outcome) {
 	if o.Status != tool.StatusDone || o.Filter != "" {
 		return
 	}
 	if v, ok := f.Properties().Load(k); ok {
-		if n, ok := v.(fresh); ok {
+		if n, ok := v.(newEntry); ok {
 			k.put(n.entry)
 		}
 	}
 }
 
-func (k *kept) find(of key, now time.Time) ([]byte, bool) {
+func (k *resultCache) find(of key, now time.Time) ([]byte, bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	at, ok := k.of[of]
@@ -133,7 +133,7 @@ func (k *kept) find(of key, now time.Time) ([]byte, bool) {
 		return nil, false
 	}
 	e, _ := at.Value.(*entry)
-	if age := now.Sub(e.at); k.bounds.Keep > 0 && (age < 0 || age >= k.bounds.Keep) {
+	if age := now.Sub(e.at); k.bounds.TTL > 0 && (age < 0 || age >= k.bounds.TTL) {
 		k.drop(at)
 		return nil, false
 	}
@@ -141,24 +141,24 @@ func (k *kept) find(of key, now time.Time) ([]byte, bool) {
 	return e.result, true
 }
 
-func (k *kept) put(e entry) {
+func (k *resultCache) put(e entry) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if at, there := k.of[e.key]; there {
 		k.drop(at)
 	}
-	if len(e.result) > k.bounds.Bytes {
+	if len(e.result) > k.bounds.MaxBytes {
 		return
 	}
 	k.of[e.key] = k.order.PushFront(&e)
 	k.bytes += len(e.result)
-	for k.order.Len() > k.bounds.Entries || k.bytes > k.bounds.Bytes {
+	for k.order.Len() > k.bounds.MaxEntries || k.bytes > k.bounds.MaxBytes {
 		k.drop(k.order.Back())
 	}
 }
 
 // drop is called with the lock.
-func (k *kept) drop(at *list.Element) {
+func (k *resultCache) drop(at *list.Element) {
 	e, _ := k.order.Remove(at).(*entry)
 	delete(k.of, e.key)
 	k.bytes -= len(e.result)

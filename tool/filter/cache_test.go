@@ -24,7 +24,7 @@ import (
 
 // TestCacheKeepsWhatReadsNothing, and of that no more than its bounds let it.
 func TestCacheKeepsWhatReadsNothing(t *testing.T) {
-	w := newWorld(t, filter.Cache{Entries: 2, Keep: time.Minute}.Filter())
+	w := newWorld(t, filter.Cache{MaxEntries: 2, TTL: time.Minute}.Filter())
 	tx := w.session("coder")
 	first := w.call(tx, "look", "x")
 	again := w.call(tx, "look", "x")
@@ -56,7 +56,7 @@ func TestCacheKeepsWhatReadsNothing(t *testing.T) {
 	w.host.Advance(time.Minute)
 	require.Empty(t, w.call(tx, "look", "2").Filter, "it is too old")
 
-	w = newWorld(t, filter.Cache{Bytes: 1}.Filter())
+	w = newWorld(t, filter.Cache{MaxBytes: 1}.Filter())
 	tx = w.session("coder")
 	w.call(tx, "look", "x")
 	require.Empty(t, w.call(tx, "look", "x").Filter, "no result fits")
@@ -65,7 +65,7 @@ func TestCacheKeepsWhatReadsNothing(t *testing.T) {
 // TestCacheKeepsNoAnswerOfAnother filter: that may follow from anything.
 func TestCacheKeepsNoAnswerOfAnother(t *testing.T) {
 	answers := 0
-	other := tool.Filter{Name: "other", Before: func(_ context.Context, f *tool.Filtered) error {
+	other := tool.Filter{Name: "other", Before: func(_ context.Context, f *tool.FilterCall) error {
 		answers++
 		f.Answer(tool.Text(fmt.Sprint("answer ", answers)))
 		return nil
@@ -130,7 +130,7 @@ func TestCacheSharesNothing(t *testing.T) {
 		mark, err := tool.Create("mark", "", func(_ context.Context, in string) (string, error) { return in, nil }, tool.Pure())
 		require.NoError(r, err)
 		variants := lookers(t, func() int { runs++; return runs })
-		rt, err := agent.New(agent.On(hosttest.New(1)), agent.Log(slog.New(slog.DiscardHandler)), agent.Policy(engine), agent.Filters(filter.Cache{}.Filter()),
+		rt, err := agent.New(agent.Host(hosttest.New(1)), agent.Log(slog.New(slog.DiscardHandler)), agent.Policy(engine), agent.Filters(filter.Cache{}.Filter()),
 			agent.Tools(mark, variants["plain"]))
 		require.NoError(r, err)
 		defer func() { require.NoError(r, rt.Close()) }()
@@ -143,7 +143,7 @@ func TestCacheSharesNothing(t *testing.T) {
 			}
 			id := now.who + now.session + now.client
 			if sessions[id] == nil {
-				s, err := rt.Session(ctx, principals[now.who], agent.ShownTo(clients[now.client]))
+				s, err := rt.Session(ctx, principals[now.who], agent.ClientProfile(clients[now.client]))
 				require.NoError(r, err)
 				sessions[id], err = s.Begin(ctx)
 				require.NoError(r, err)

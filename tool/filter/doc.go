@@ -2,7 +2,7 @@
 // Redact and Log. What a filter is, and can do, package tool says; agent.Filters adds
 // them, in the order in which they are asked:
 //
-//	agent.Filters(filter.Log(logger), filter.Redact(keys), filter.Budget{Session: filter.Amounts{Calls: 20}}.Filter(), filter.Cache{}.Filter())
+//	agent.Filters(filter.Log(logger), filter.Redact(keys), filter.Budget{Session: filter.Usage{Calls: 20}}.Filter(), filter.Cache{}.Filter())
 //
 // A result comes back through them in the opposite order. So what looks at everything
 // stands first, and what answers in a tool's place last: nothing is then delivered that

@@ -24,7 +24,7 @@ func Example() {
 	}
 	rt, err := agent.New(agent.Tools(look), agent.Log(slog.New(slog.DiscardHandler)), agent.Filters(
 		filter.Redact(regexp.MustCompile(`sk-\d+`)),
-		filter.Budget{Session: filter.Amounts{Calls: 3}}.Filter(),
+		filter.Budget{Session: filter.Usage{Calls: 3}}.Filter(),
 	))
 	if err != nil {
 		fmt.Println(err)
@@ -40,7 +40,7 @@ func Example() {
 	_, err = s.Update(ctx, func(tx *agent.Txn) error {
 		for range 4 {
 			out, _ := tx.Invoke(ctx, "look", "the attic")
-			fmt.Printf("%s: %q %q\n", out.Status, out.Text, out.Ends)
+			fmt.Printf("%s: %q %q\n", out.Status, out.Text, out.EndLoop)
 		}
 		return nil
 	})

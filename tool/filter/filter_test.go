@@ -39,7 +39,7 @@ func newWorld(t *testing.T, filters ...tool.Filter) *world {
 		return perm.NewDecision(w.effect, perm.Details{Revision: w.revision}), nil
 	})
 	var err error
-	w.rt, err = agent.New(agent.On(w.host), agent.Log(slog.New(slog.DiscardHandler)), agent.Policy(engine), agent.Filters(filters...), agent.Wait(),
+	w.rt, err = agent.New(agent.Host(w.host), agent.Log(slog.New(slog.DiscardHandler)), agent.Policy(engine), agent.Filters(filters...), agent.SuspendForApproval(),
 		agent.Tools(w.tool("look", effect.Pure), w.tool("send", effect.Deferrable), w.tool("read", effect.Pure, perm.Access(perm.Connect, "https://api.example.com/**")), w.trusted("now")))
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, w.rt.Close()) })
@@ -65,7 +65,7 @@ func (w *world) tool(name string, class effect.Class, needs ...perm.ResourceAcce
 
 // trusted is a tool that nothing keeps from looking at a clock.
 func (w *world) trusted(name string) tool.Tool {
-	tl, err := w.tool(name, effect.Pure).With(func(s *tool.Spec) { s.Confinement = tool.Trusted })
+	tl, err := w.tool(name, effect.Pure).Modify(func(s *tool.Spec) { s.Confinement = tool.Trusted })
 	require.NoError(w, err)
 	return tl
 }
@@ -85,7 +85,7 @@ func (w *world) call(tx *agent.Txn, name, in string) tool.Outcome {
 
 func TestRate(t *testing.T) {
 	for _, shared := range []bool{false, true} {
-		w := newWorld(t, filter.Rate{Calls: 2, Per: time.Minute, Shared: shared}.Filter())
+		w := newWorld(t, filter.Rate{MaxCalls: 2, Window: time.Minute, Shared: shared}.Filter())
 		one, two := w.session("coder"), w.session("other")
 		require.Equal(t, tool.StatusDone, w.call(one, "look", "a").Status)
 		w.host.Advance(30 * time.Second)
@@ -105,7 +105,7 @@ func TestRate(t *testing.T) {
 // TestRateWhenTheClockIsSetBack: nobody waits for longer than the span, and what began is
 // not forgotten.
 func TestRateWhenTheClockIsSetBack(t *testing.T) {
-	w := newWorld(t, filter.Rate{Calls: 2, Per: time.Minute}.Filter())
+	w := newWorld(t, filter.Rate{MaxCalls: 2, Window: time.Minute}.Filter())
 	tx := w.session("coder")
 	require.Equal(t, tool.StatusDone, w.call(tx, "look", "a").Status)
 	w.host.Advance(-24 * time.Hour)
@@ -121,7 +121,7 @@ func TestRateWhenTheClockIsSetBack(t *testing.T) {
 
 func TestLog(t *testing.T) {
 	var text bytes.Buffer
-	w := newWorld(t, filter.Log(slog.New(slog.NewTextHandler(&text, nil))), filter.Rate{Calls: 1, Per: time.Hour}.Filter())
+	w := newWorld(t, filter.Log(slog.New(slog.NewTextHandler(&text, nil))), filter.Rate{MaxCalls: 1, Window: time.Hour}.Filter())
 	tx := w.session("coder")
 	w.call(tx, "look", "ss private")
 	w.call(tx, "look", "x")

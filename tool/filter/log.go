@@ -13,7 +13,7 @@ import (
 // result is in it, unless an error repeats one.
 func Log(to *slog.Logger) tool.Filter {
 	began := new(int) // a key of its own
-	ended := func(ctx context.Context, f *tool.Filtered, o tool.Outcome) {
+	ended := func(ctx context.Context, f *tool.FilterCall, o tool.Outcome) {
 		level := slog.LevelInfo
 		if !o.Status.OK() {
 			level = slog.LevelWarn
@@ -27,7 +27,7 @@ func Log(to *slog.Logger) tool.Filter {
 				attrs = append(attrs, slog.Duration("took", f.Now().Sub(at)))
 			}
 		}
-		for _, a := range []slog.Attr{slog.String("stage", o.Stage), slog.String("filter", o.Filter), slog.String("ends", o.Ends)} {
+		for _, a := range []slog.Attr{slog.String("stage", o.Stage), slog.String("filter", o.Filter), slog.String("ends", o.EndLoop)} {
 			if a.Value.String() != "" {
 				attrs = append(attrs, a)
 			}
@@ -39,7 +39,7 @@ func Log(to *slog.Logger) tool.Filter {
 	}
 	return tool.Filter{
 		Name: "log",
-		Before: func(_ context.Context, f *tool.Filtered) error {
+		Before: func(_ context.Context, f *tool.FilterCall) error {
 			f.Properties().Store(began, f.Now())
 			return nil
 		},

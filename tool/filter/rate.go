@@ -11,52 +11,52 @@ import (
 
 // Rate bounds how many calls begin within any span of time.
 type Rate struct {
-	Calls  int           // at most; 0 refuses every call
-	Per    time.Duration // within any span of this length
-	Shared bool          // by all sessions of the runtime; else each session has its own
+	MaxCalls int           // at most; 0 refuses every call
+	Window   time.Duration // within any span of this length
+	Shared   bool          // by all sessions of the runtime; else each session has its own
 }
 
 // Filter makes the filter "rate". A call that is held counts when it is held.
 func (r Rate) Filter() tool.Filter {
-	all := &begun{}
-	return tool.Filter{Name: "rate", Before: func(_ context.Context, f *tool.Filtered) error {
+	all := &callTimes{}
+	return tool.Filter{Name: "rate", Before: func(_ context.Context, f *tool.FilterCall) error {
 		if f.Released() {
 			return nil
 		}
 		mine := all
 		if !r.Shared {
-			v, _ := f.SessionProperties().LoadOrStore(all, &begun{}) // all is a key that is this filter's own
-			mine, _ = v.(*begun)
+			v, _ := f.SessionProperties().LoadOrStore(all, &callTimes{}) // all is a key that is this filter's own
+			mine, _ = v.(*callTimes)
 		}
 		if wait, ok := mine.begin(f.Now(), r); !ok {
-			return fmt.Errorf("at most %d calls begin within %s; the next one may in %s", r.Calls, r.Per, wait)
+			return fmt.Errorf("at most %d calls begin within %s; the next one may in %s", r.MaxCalls, r.Window, wait)
 		}
 		return nil
 	}}
 }
 
-// begun are the times of the newest calls, oldest first.
-type begun struct {
+// callTimes are the times of the newest calls, oldest first.
+type callTimes struct {
 	mu sync.Mutex // never held across a wait
 	at []time.Time
 }
 
 // begin counts a call, or says how long none may begin. Where the clock was set back,
 // calls of a time to come count as begun now, which is later than they were.
-func (b *begun) begin(now time.Time, r Rate) (wait time.Duration, ok bool) {
+func (b *callTimes) begin(now time.Time, r Rate) (wait time.Duration, ok bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for i := len(b.at) - 1; i >= 0 && b.at[i].After(now); i-- {
 		b.at[i] = now
 	}
-	for len(b.at) > 0 && !b.at[0].After(now.Add(-r.Per)) {
+	for len(b.at) > 0 && !b.at[0].After(now.Add(-r.Window)) {
 		b.at = b.at[1:]
 	}
-	if len(b.at) >= r.Calls {
+	if len(b.at) >= r.MaxCalls {
 		if len(b.at) == 0 {
-			return r.Per, false
+			return r.Window, false
 		}
-		return b.at[0].Add(r.Per).Sub(now), false
+		return b.at[0].Add(r.Window).Sub(now), false
 	}
 	b.at = append(b.at, now)
 	return 0, true

@@ -23,11 +23,13 @@ func Redact(patterns ...*regexp.Regexp) tool.Filter {
 	r := redaction(patterns)
 	return tool.Filter{
 		Name: "redact",
-		Before: func(_ context.Context, f *tool.Filtered) error {
-			f.Hide(r.text)
+		Before: func(_ context.Context, f *tool.FilterCall) error {
+			f.AddRedaction(r.text)
 			return nil
 		},
-		After: func(_ context.Context, _ *tool.Filtered, res tool.Result) (tool.Result, error) { return r.result(res) },
+		After: func(_ context.Context, _ *tool.FilterCall, res tool.Result) (tool.Result, error) {
+			return r.result(res)
+		},
 	}
 }
 

@@ -15,9 +15,9 @@ import (
 // shared is the part of their words that descriptions which sound the same have in common.
 const shared = 0.8
 
-// alike looks whether a tool could be taken for one that stands before it. Versions of one
+// similarTools looks whether a tool could be taken for one that stands before it. Versions of one
 // tool are one.
-func (r *reviewer) alike(t, other tool.Tool) {
+func (r *reviewer) similarTools(t, other tool.Tool) {
 	a, b := t.Name(), other.Name()
 	if a == b {
 		return

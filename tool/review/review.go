@@ -32,7 +32,7 @@ func Tools(tools ...tool.Tool) []Finding {
 	for i, t := range tools {
 		r.tool(t)
 		for _, other := range tools[:i] {
-			r.alike(t, other)
+			r.similarTools(t, other)
 		}
 	}
 	return r.found

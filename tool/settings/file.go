@@ -131,7 +131,7 @@ func (e *entry) add(name string, s setting) {
 // named returns what the file says of a tool by its version, or else by its name. What is
 // locked for a tool is locked for each version of it, unless that is locked to something else.
 func (f File) named(t tool.Tool) *entry {
-	own, all := f.tools[t.Ask()], f.tools[t.Name()]
+	own, all := f.tools[t.QualifiedName()], f.tools[t.Name()]
 	if own == nil || all == nil || f.layer != Locked {
 		return cmp.Or(own, all)
 	}

@@ -16,7 +16,7 @@ import (
 // or the tool is not configured, and the file that said otherwise is told.
 func TestLockedStaysLocked(t *testing.T) {
 	version := func(v string) tool.Tool {
-		made, err := forecast(t, nil).With(func(s *tool.Spec) { s.Version = v })
+		made, err := forecast(t, nil).Modify(func(s *tool.Spec) { s.Version = v })
 		require.NoError(t, err)
 		return made
 	}
@@ -65,7 +65,7 @@ func TestSettingsNeverRepeated(t *testing.T) {
 		require.False(t, all[0].Configured, values)
 		said, err := json.Marshal(all)
 		require.NoError(t, err)
-		for _, text := range []string{string(said), tools[0].NotConfigured(), all[0].Problems[0].String()} {
+		for _, text := range []string{string(said), tools[0].NotConfiguredReason(), all[0].Problems[0].String()} {
 			require.NotContains(t, text, token)
 			require.NotContains(t, text, "31337")
 		}

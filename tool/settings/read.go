@@ -17,7 +17,7 @@ import (
 // ctxperm.ErrClosed.
 func Of[T any](ctx context.Context, tc ctxperm.ToolContext) (T, error) {
 	var out T
-	op, err := tc.Line(line.NewKey()).Enter(ctx)
+	op, err := tc.CallState(line.NewKey()).Enter(ctx)
 	if err != nil {
 		return out, err
 	}

@@ -73,7 +73,7 @@ func Resolve(ctx context.Context, from Sources, tools ...tool.Tool) ([]tool.Tool
 	var known []string
 	for _, t := range tools {
 		if len(t.Spec().Settings) > 0 {
-			known = append(known, t.Name(), t.Ask())
+			known = append(known, t.Name(), t.QualifiedName())
 		}
 	}
 	slices.Sort(known)
@@ -122,7 +122,7 @@ func (from Sources) resolve(ctx context.Context, t tool.Tool) (tool.Tool, Status
 	if len(st.Problems) == 0 {
 		return st.finish(ctx, t, values)
 	}
-	return t.Unconfigured(st.why()), st
+	return t.WithoutSettings(st.why()), st
 }
 
 // finish has the tool look at all of its settings.
@@ -140,7 +140,7 @@ func (st Status) finish(ctx context.Context, t tool.Tool, values map[string]cano
 	}
 	_, why, _ := strings.Cut(err.Error(), "its own check: ")
 	st.Problems = append(st.Problems, Problem{Check: "own", Why: "the tool's own check: " + cmp.Or(why, err.Error())})
-	return t.Unconfigured(st.why()), st
+	return t.WithoutSettings(st.why()), st
 }
 
 func (st Status) why() string {
@@ -184,15 +184,15 @@ func (st *Status) unknown(e *entry, declared tool.Params) {
 	}
 }
 
-// chosen is the value that is in force.
-type chosen struct {
+// effectiveValue is the value that is in force.
+type effectiveValue struct {
 	setting
 	layer Layer
 	by    string
 }
 
 // choose takes the strongest layer that has a value.
-func (st *Status) choose(p tool.Param, locked, user, preset *setting, from Sources) (chosen, bool) {
+func (st *Status) choose(p tool.Param, locked, user, preset *setting, from Sources) (effectiveValue, bool) {
 	if locked != nil && user != nil && string(locked.value.Canonical()) != string(user.value.Canonical()) {
 		st.Problems = append(st.Problems, Problem{
 			Check: "locked", Setting: p.Name, At: user.at, Why: lockedBy(from.Locked, locked), Fix: "take it out of " + from.User.name,
@@ -207,19 +207,19 @@ func (st *Status) choose(p tool.Param, locked, user, preset *setting, from Sourc
 	}
 	switch {
 	case locked != nil:
-		return chosen{*locked, Locked, from.Locked.by}, true
+		return effectiveValue{*locked, Locked, from.Locked.by}, true
 	case user != nil:
-		return chosen{*user, User, from.User.by}, true
+		return effectiveValue{*user, User, from.User.by}, true
 	case preset != nil:
-		return chosen{*preset, Preset, from.Preset.by}, true
+		return effectiveValue{*preset, Preset, from.Preset.by}, true
 	case p.Default != nil:
 		v, err := canon.From(p.Default)
-		return chosen{setting{value: v}, Default, ""}, err == nil
+		return effectiveValue{setting{value: v}, Default, ""}, err == nil
 	case p.Required:
 		fix := fmt.Sprintf("set it: {\"schemaVersion\":1,\"tools\":{%q:{%q:%s}}}", st.Tool, p.Name, example(p))
 		st.Problems = append(st.Problems, Problem{Check: "required", Setting: p.Name, Why: "it is required, and nobody set it", Fix: fix})
 	}
-	return chosen{}, false
+	return effectiveValue{}, false
 }
 
 func lockedBy(f File, s *setting) string {
@@ -235,7 +235,7 @@ func example(p tool.Param) string {
 }
 
 // check looks at one value by itself.
-func (st *Status) check(t tool.Tool, p tool.Param, v chosen, secrets []string) bool {
+func (st *Status) check(t tool.Tool, p tool.Param, v effectiveValue, secrets []string) bool {
 	if err := t.CheckSetting(p.Name, v.value.Canonical()); err != nil {
 		which := "schema"
 		if p.Secret {

@@ -31,8 +31,8 @@ func (from Sources) Set(t tool.Tool, name string, value json.RawMessage) (File, 
 		return refuse(err)
 	}
 	into := t.Name()
-	if _, exact := from.User.tools[t.Ask()]; exact {
-		into = t.Ask()
+	if _, exact := from.User.tools[t.QualifiedName()]; exact {
+		into = t.QualifiedName()
 	}
 	if v.Kind() == canon.Null {
 		return from.User.with(into, name, nil), nil

@@ -79,7 +79,7 @@ func TestLayers(t *testing.T) {
 		},
 	}}, all)
 	require.JSONEq(t, `{"region":"us","days":5,"token":"secret://weather"}`, string(tools[0].Settings()))
-	require.Empty(t, tools[0].NotConfigured())
+	require.Empty(t, tools[0].NotConfiguredReason())
 	require.Equal(t, forecast(t, nil).Digest(), tools[0].Digest(), "the declaration is the same")
 }
 
@@ -121,7 +121,7 @@ func TestWhatIsWrongWithSettings(t *testing.T) {
 			require.Equal(t, test.check, all[0].Problems[0].Check)
 			require.Equal(t, test.setting, all[0].Problems[0].Setting)
 			require.Contains(t, all[0].Problems[0].String(), test.want)
-			require.Equal(t, all[0].Problems[0].String(), tools[0].NotConfigured())
+			require.Equal(t, all[0].Problems[0].String(), tools[0].NotConfiguredReason())
 			said, err := json.Marshal(all)
 			require.NoError(t, err)
 			require.NotContains(t, string(said), token)
@@ -258,10 +258,10 @@ func TestNotConfiguredIsNotOffered(t *testing.T) {
 // TestAnApprovalIsForTheSettings: what was approved with other settings is asked again.
 func TestAnApprovalIsForTheSettings(t *testing.T) {
 	for later, same := range map[string]bool{`{"token":"secret://weather"}`: true, `{"token":"secret://weather","region":"us"}`: false} {
-		d := newDesk(t, decides(perm.Ask), agent.Wait(), agent.Tools(configured(t, `{"token":"secret://weather"}`)))
+		d := newDesk(t, decides(perm.Ask), agent.SuspendForApproval(), agent.Tools(configured(t, `{"token":"secret://weather"}`)))
 		out, err := d.tx.Invoke(t.Context(), "forecast", "today")
 		require.ErrorIs(t, err, tool.ErrPending)
-		_, err = d.rt.Remember(t.Context(), agent.Reply{Call: out.Call, Approved: true, By: "kim"}, ctxperm.Remember{Always: true})
+		_, err = d.rt.RememberApproval(t.Context(), agent.Answer{Call: out.Call, Approved: true, By: "kim"}, ctxperm.RememberScope{Always: true})
 		require.NoError(t, err)
 		require.NoError(t, d.rt.SetTools(configured(t, later)))
 		_, err = d.tx.Resume(t.Context(), out.Call)
@@ -298,7 +298,7 @@ func TestOutsideOfACall(t *testing.T) {
 		return "", err
 	}, tool.Pure())
 	require.NoError(t, err)
-	wrong, err := configured(t, `{"token":"secret://weather"}`).With(func(s *tool.Spec) {
+	wrong, err := configured(t, `{"token":"secret://weather"}`).Modify(func(s *tool.Spec) {
 		s.Name = "wrong"
 		s.Execute = func(ctx context.Context, tc ctxperm.ToolContext, _ json.RawMessage) (tool.Result, error) {
 			_, err := settings.Of[struct{ Region int }](ctx, tc)
@@ -306,7 +306,7 @@ func TestOutsideOfACall(t *testing.T) {
 		}
 	})
 	require.NoError(t, err)
-	require.NotEmpty(t, wrong.NotConfigured(), "another declaration was never configured")
+	require.NotEmpty(t, wrong.NotConfiguredReason(), "another declaration was never configured")
 	wrong, _, err = wrong.Configure(t.Context(), json.RawMessage(`{"token":"secret://weather"}`))
 	require.NoError(t, err)
 	d := newDesk(t, decides(perm.Allow), agent.Tools(bare, wrong))
@@ -322,7 +322,7 @@ func TestOutsideOfACall(t *testing.T) {
 
 func TestVersionsHaveSettingsOfTheirOwn(t *testing.T) {
 	version := func(v string) tool.Tool {
-		made, err := forecast(t, nil).With(func(s *tool.Spec) { s.Version = v })
+		made, err := forecast(t, nil).Modify(func(s *tool.Spec) { s.Version = v })
 		require.NoError(t, err)
 		return made
 	}

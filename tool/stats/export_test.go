@@ -3,7 +3,7 @@ package stats
 import "time"
 
 // Summed are the times of a list.
-func Summed(list []time.Duration) Times {
+func Summed(list []time.Duration) Latency {
 	var t times
 	for _, d := range list {
 		t.add(d)

@@ -13,9 +13,9 @@ import (
 	"github.com/remit-dev/remit/revert/record"
 )
 
-// Tool is what became of the calls of one declaration. Each call counts once, in Done or in
+// ToolStats is what became of the calls of one declaration. Each call counts once, in Done or in
 // one of the counts down to InFlight.
-type Tool struct {
+type ToolStats struct {
 	Name   string `json:"name"`   // empty: calls of tools that there were not
 	Digest string `json:"digest"` // empty with Name
 	Calls  int    `json:"calls"`
@@ -33,16 +33,16 @@ type Tool struct {
 	Reverted        int `json:"reverted"`         // of those that were done or unknown: somebody took it back whole
 	RevertedPartial int `json:"reverted_partial"` // and of those: it was tried, and something of it is left
 
-	Time     Times                     `json:"time"`
-	Feedback map[provenance.Rating]int `json:"feedback"` // of each person the newest for each call
-	Own      int                       `json:"own"`      // of that: said by who had asked for the call
-	Last     time.Time                 `json:"last"`     // when its newest call began
+	Time      Latency                   `json:"time"`
+	Feedback  map[provenance.Rating]int `json:"feedback"` // of each person the newest for each call
+	SelfRated int                       `json:"own"`      // of that: said by who had asked for the call
+	Last      time.Time                 `json:"last"`     // when its newest call began
 }
 
-// Times are those between the write-ahead record of a call and its result, on the clock of
+// Latency are those between the write-ahead record of a call and its result, on the clock of
 // the journal. A call that waited for an answer or for the commit counts from when it
 // started. What was erased, found after a crash, or said by a person has no time.
-type Times struct {
+type Latency struct {
 	Count int           `json:"count"`
 	P50   time.Duration `json:"p50"` // nanoseconds; by nearest rank: the least time that half of the calls did not exceed
 	P99   time.Duration `json:"p99"`
@@ -53,7 +53,7 @@ type Times struct {
 
 // Read counts the calls on a journal, by name and then by the newest call, newest first. It
 // ends with an error where a transaction cannot be told.
-func Read(ctx context.Context, j journal.Journal) ([]Tool, error) {
+func Read(ctx context.Context, j journal.Journal) ([]ToolStats, error) {
 	rows := map[[2]string]*row{}
 	for e, err := range j.Entries(ctx, journal.Query{Kinds: []kind.Kind{kind.Begun}}) {
 		if err != nil {
@@ -69,17 +69,17 @@ func Read(ctx context.Context, j journal.Journal) ([]Tool, error) {
 				key = [2]string{}
 			}
 			if rows[key] == nil {
-				rows[key] = &row{Tool: Tool{Name: key[0], Digest: key[1], Feedback: map[provenance.Rating]int{}}}
+				rows[key] = &row{ToolStats: ToolStats{Name: key[0], Digest: key[1], Feedback: map[provenance.Rating]int{}}}
 			}
 			rows[key].add(c)
 		}
 	}
-	out := []Tool{}
+	out := []ToolStats{}
 	for _, r := range rows {
 		r.Time = r.times.sum()
-		out = append(out, r.Tool)
+		out = append(out, r.ToolStats)
 	}
-	slices.SortFunc(out, func(a, b Tool) int {
+	slices.SortFunc(out, func(a, b ToolStats) int {
 		return cmp.Or(cmp.Compare(a.Name, b.Name), b.Last.Compare(a.Last), cmp.Compare(a.Digest, b.Digest))
 	})
 	return out, nil
@@ -87,7 +87,7 @@ func Read(ctx context.Context, j journal.Journal) ([]Tool, error) {
 
 // row is a Tool while it is counted.
 type row struct {
-	Tool
+	ToolStats
 	times times
 }
 
@@ -101,7 +101,7 @@ func (r *row) add(c *revert.Call) {
 		r.times.add(c.Ended.Sub(c.Began))
 	}
 	if c.Undo != nil && c.Undo.Reverted != nil && (c.Phase == revert.PhaseDone || c.Phase == revert.PhaseUnknown) && verified(c) {
-		if c.Undone() {
+		if c.IsReverted() {
 			r.Reverted++
 		} else {
 			r.RevertedPartial++
@@ -112,8 +112,8 @@ func (r *row) add(c *revert.Call) {
 			continue
 		}
 		r.Feedback[f.Verdict]++
-		if f.Own {
-			r.Own++
+		if f.BySelf {
+			r.SelfRated++
 		}
 	}
 }

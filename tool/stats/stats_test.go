@@ -27,11 +27,11 @@ import (
 
 // cast are tools of which each ends in its own way.
 func cast(t require.TestingT) []tool.Tool {
-	back := tool.Undone("1", func(context.Context, tool.RevertContext) error { return nil })
+	back := tool.RevertWith("1", func(context.Context, tool.RevertContext) error { return nil })
 	var tools []tool.Tool
 	for name, opts := range map[string][]tool.Option{
 		"pure": {tool.Pure()}, "box": {tool.Effect(effect.Compensable), back}, "refused": {tool.Pure()}, "breaks": {tool.Pure()},
-		"lost": {tool.Effect(effect.Pivot)}, "stuck": {tool.Effect(effect.Compensable), tool.Undone("1", func(context.Context, tool.RevertContext) error { return errors.New("no") })},
+		"lost": {tool.Effect(effect.Pivot)}, "stuck": {tool.Effect(effect.Compensable), tool.RevertWith("1", func(context.Context, tool.RevertContext) error { return errors.New("no") })},
 		"false": {tool.Effect(effect.Compensable), back, func(s *tool.Spec) {
 			s.Verify = func(context.Context, verify.Subject) verify.Verdict { return verify.Absent("it is not there") }
 		}},
@@ -53,7 +53,7 @@ type world struct {
 	*rapid.T
 	rt    *agent.Runtime
 	s     *agent.Session
-	books map[string]*stats.Tool
+	books map[string]*stats.ToolStats
 	calls []tool.Outcome
 	ended map[string]bool // transactions
 	said  map[[2]string]provenance.Rating
@@ -74,7 +74,7 @@ func newWorld(t *rapid.T) *world {
 	s, err := rt.Session(context.Background(), perm.Principal{ID: "coder"})
 	require.NoError(t, err)
 	return &world{
-		T: t, rt: rt, s: s, books: map[string]*stats.Tool{}, ended: map[string]bool{},
+		T: t, rt: rt, s: s, books: map[string]*stats.ToolStats{}, ended: map[string]bool{},
 		said: map[[2]string]provenance.Rating{}, back: map[string]bool{}, gone: map[string]bool{},
 	}
 }
@@ -91,7 +91,7 @@ func (w *world) txn() {
 			name = ""
 		}
 		if w.books[name] == nil {
-			w.books[name] = &stats.Tool{}
+			w.books[name] = &stats.ToolStats{}
 		}
 		b := w.books[name]
 		b.Calls++
@@ -116,7 +116,7 @@ func (w *world) txn() {
 		require.NoError(w, tx.Commit(ctx))
 	} else {
 		rep, err := tx.Revert(ctx)
-		require.True(w, err == nil || errors.Is(err, agent.ErrPartial), "%v", err)
+		require.True(w, err == nil || errors.Is(err, agent.ErrPartialRevert), "%v", err)
 		w.took(rep)
 	}
 	w.ended[tx.ID()] = true
@@ -152,8 +152,8 @@ func (w *world) undo() {
 	if !ok {
 		return
 	}
-	rep, err := w.rt.Undo(context.Background(), out.Call, revert.Undoing{})
-	if err == nil || errors.Is(err, agent.ErrPartial) {
+	rep, err := w.rt.Undo(context.Background(), out.Call, revert.Options{})
+	if err == nil || errors.Is(err, agent.ErrPartialRevert) {
 		w.took(rep)
 	}
 }
@@ -195,7 +195,7 @@ func (w *world) close() {
 		}
 		b.Feedback[verdict]++
 		if key[1] == "coder" {
-			b.Own++
+			b.SelfRated++
 		}
 	}
 }
@@ -262,7 +262,7 @@ func TestStats(t *testing.T) {
 			}
 			all := slow[got.Name]
 			slices.Sort(all)
-			want.Time = stats.Times{Count: len(all), P50: nearest(all, 50), P99: nearest(all, 99), Exact: true}
+			want.Time = stats.Latency{Count: len(all), P50: nearest(all, 50), P99: nearest(all, 99), Exact: true}
 			require.Equal(rt, want, got, got.Name)
 			require.Equal(rt, got.Name == "", got.Digest == "")
 		}
@@ -291,7 +291,7 @@ func TestTimes(t *testing.T) {
 			require.LessOrEqual(t, d-want, want/64)
 		}
 	}
-	require.Equal(t, stats.Times{Count: 1, Exact: true}, stats.Summed([]time.Duration{-5}), "the clock went back")
+	require.Equal(t, stats.Latency{Count: 1, Exact: true}, stats.Summed([]time.Duration{-5}), "the clock went back")
 	long := stats.Summed(slices.Repeat([]time.Duration{1<<63 - 1}, stats.Kept+1))
 	require.Equal(t, time.Duration(1<<63-1), long.P99)
 }

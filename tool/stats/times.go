@@ -38,9 +38,9 @@ func (t *times) add(d time.Duration) {
 	t.histogram[step(d)]++
 }
 
-func (t *times) sum() Times {
+func (t *times) sum() Latency {
 	slices.Sort(t.each)
-	return Times{Count: t.n, P50: t.at(50), P99: t.at(99), Exact: t.histogram == nil}
+	return Latency{Count: t.n, P50: t.at(50), P99: t.at(99), Exact: t.histogram == nil}
 }
 
 // at is a percentile by nearest rank.

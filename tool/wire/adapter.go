@@ -15,7 +15,7 @@ import (
 type Adapter struct {
 	format Format
 	shape  shape
-	tools  []offered
+	tools  []wireTool
 }
 
 var errZero = errors.New("wire: the zero Adapter; make one with New")
@@ -58,7 +58,7 @@ func (a Adapter) Strict() Adapter {
 	if a.shape.strict == nil {
 		return a
 	}
-	var used tally
+	var used limitCounter
 	for i, o := range a.tools {
 		strict, counts, err := o.harden(*a.shape.strict)
 		if err == nil {
@@ -75,7 +75,7 @@ func (a Adapter) Strict() Adapter {
 
 // WhyNotStrict says why a tool is not offered in strict mode, "" where it is.
 func (a Adapter) WhyNotStrict(name string) string {
-	i := slices.IndexFunc(a.tools, func(o offered) bool { return o.tool.Name() == name })
+	i := slices.IndexFunc(a.tools, func(o wireTool) bool { return o.tool.Name() == name })
 	switch {
 	case i < 0:
 		return "it is not offered"
@@ -100,7 +100,7 @@ func (a Adapter) Definitions() (json.RawMessage, error) {
 	if len(a.tools) > 0 {
 		var all []definition
 		for _, o := range a.tools {
-			all = append(all, definition{name: o.tool.Name(), description: o.tool.ForModel(), schema: o.schema, strict: o.strict})
+			all = append(all, definition{name: o.tool.Name(), description: o.tool.ModelDescription(), schema: o.schema, strict: o.strict})
 		}
 		list = a.shape.definitions(all)
 	}

@@ -26,7 +26,7 @@ func TestTheZeroAdapterRefusesEverything(t *testing.T) {
 	var a Adapter
 	_, err := a.Definitions()
 	require.ErrorIs(t, err, errZero)
-	_, err = a.Request(Choice{})
+	_, err = a.Request(ToolChoice{})
 	require.ErrorIs(t, err, errZero)
 	_, err = a.Calls(json.RawMessage(goldens[Gemini].body))
 	require.ErrorIs(t, err, errZero)
@@ -41,10 +41,10 @@ func TestNoToolsAreNoList(t *testing.T) {
 		a, err := New(f)
 		require.NoError(t, err)
 		require.Equal(t, "[]", definitions(t, a))
-		request, err := a.Request(Choice{})
+		request, err := a.Request(ToolChoice{})
 		require.NoError(t, err)
 		require.Empty(t, request)
-		_, err = a.Request(Choice{Mode: Required})
+		_, err = a.Request(ToolChoice{Mode: Required})
 		require.ErrorContains(t, err, "no tool is offered")
 		calls := read(t, a, turnOf(f, [3]string{"1", "weather", carriedArgs(f, "{}")}))
 		require.Equal(t, "There are no tools", calls[0].Problem.Fix)
@@ -52,7 +52,7 @@ func TestNoToolsAreNoList(t *testing.T) {
 }
 
 func TestAChoiceThatSaysTwoThingsIsRefused(t *testing.T) {
-	for want, choice := range map[string]Choice{
+	for want, choice := range map[string]ToolChoice{
 		`unknown mode "any"`:           {Mode: "any"},
 		"wants the mode required":      {Mode: Auto, Tool: "weather"},
 		`"wether", which is not`:       {Mode: Required, Tool: "wether"},

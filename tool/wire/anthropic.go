@@ -10,7 +10,7 @@ import (
 // anthropic is Anthropic's Messages.
 func anthropic() shape {
 	return shape{
-		ids: true, plain: asIs(), strict: anthropicStrict(),
+		ids: true, plain: passthrough(), strict: anthropicStrict(),
 		definitions: anthropicDefinitions, request: anthropicRequest, turn: anthropicTurn, results: anthropicResults,
 		kept: anthropicKept, text: textPart, user: userContentList, alternates: true,
 	}
@@ -27,7 +27,7 @@ func anthropicDefinitions(all []definition) (list []any) {
 	return list
 }
 
-func anthropicRequest(list json.RawMessage, c Choice) (map[string]any, error) {
+func anthropicRequest(list json.RawMessage, c ToolChoice) (map[string]any, error) {
 	out := map[string]any{"tools": list}
 	choice := fields{"type": "auto"}
 	switch {
@@ -71,7 +71,7 @@ func anthropicTurn(raw json.RawMessage) (t turn, err error) {
 			return t, fmt.Errorf("a block of the content is %w", err)
 		}
 		if block.text("type") == "tool_use" {
-			t.calls = append(t.calls, found{id: block.text("id"), name: block.text("name"), args: block["input"]})
+			t.calls = append(t.calls, wireCall{id: block.text("id"), name: block.text("name"), args: block["input"]})
 		}
 	}
 	return t, nil

@@ -12,9 +12,9 @@ import (
 // bedrock is Amazon Bedrock's Converse.
 func bedrock() shape {
 	return shape{
-		ids: true, plain: asIs(), strict: anthropicStrict(),
+		ids: true, plain: passthrough(), strict: anthropicStrict(),
 		definitions: bedrockDefinitions, request: bedrockRequest, turn: bedrockTurn, results: bedrockResults,
-		kept: keptMember("output", "message"), text: nakedPart, user: userContentList, alternates: true,
+		kept: keptMember("output", "message"), text: plainPart, user: userContentList, alternates: true,
 	}
 }
 
@@ -31,7 +31,7 @@ func bedrockDefinitions(all []definition) (list []any) {
 	return list
 }
 
-func bedrockRequest(list json.RawMessage, c Choice) (map[string]any, error) {
+func bedrockRequest(list json.RawMessage, c ToolChoice) (map[string]any, error) {
 	config := fields{"tools": list}
 	switch {
 	case c.Single:
@@ -82,9 +82,9 @@ func bedrockTurn(raw json.RawMessage) (t turn, err error) {
 		use, err := block.object("toolUse")
 		switch {
 		case err != nil:
-			t.calls = append(t.calls, found{bad: err.Error()})
+			t.calls = append(t.calls, wireCall{bad: err.Error()})
 		case use.text("type") != "server_tool_use": // what the provider runs itself
-			t.calls = append(t.calls, found{id: use.text("toolUseId"), name: use.text("name"), args: use["input"]})
+			t.calls = append(t.calls, wireCall{id: use.text("toolUseId"), name: use.text("name"), args: use["input"]})
 		}
 	}
 	return t, nil

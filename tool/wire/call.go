@@ -40,14 +40,14 @@ func (c Call) Refused() tool.Outcome {
 
 // turn is what a format finds in an assistant's turn.
 type turn struct {
-	calls     []found
-	end       ending
+	calls     []wireCall
+	end       stopReason
 	paused    bool
 	malformed bool
 }
 
-// found is one call as it stands on the wire.
-type found struct {
+// wireCall is one call as it stands on the wire.
+type wireCall struct {
 	id, name string
 	args     json.RawMessage // nil: there are none
 	written  bool            // the arguments were a text, which holds the JSON
@@ -55,17 +55,17 @@ type found struct {
 	partial  bool            // it says itself that it is not complete
 }
 
-// ending is how a turn ended, as far as its calls go.
-type ending uint8
+// stopReason is how a turn ended, as far as its calls go.
+type stopReason uint8
 
 const (
-	whole     ending = iota
-	cut              // at a limit: the last call may be a part of what was meant
-	discarded        // by a filter, or for a reason nobody here knows: nothing of it counts
+	whole     stopReason = iota
+	cut                  // at a limit: the last call may be a part of what was meant
+	discarded            // by a filter, or for a reason nobody here knows: nothing of it counts
 )
 
 // endingOf reads a reason that a format gives; "" is none. An unknown reason is taken in the strictest way.
-func endingOf(reason string, complete, short []string) ending {
+func endingOf(reason string, complete, short []string) stopReason {
 	switch {
 	case reason == "" || slices.Contains(complete, reason):
 		return whole
@@ -119,7 +119,7 @@ func (a Adapter) Call(id, name string, arguments json.RawMessage) Call {
 	c := Call{ID: id, Name: name, Input: arguments}
 	why, fix := a.misnamed(name)
 	if why == "" {
-		c.Input, why, fix = a.input(found{name: name, args: arguments, written: true})
+		c.Input, why, fix = a.input(wireCall{name: name, args: arguments, written: true})
 	}
 	c.Problem = problem(why, fix)
 	return c
@@ -133,7 +133,7 @@ func problem(why, fix string) *tool.Problem {
 }
 
 // misshapen says what is wrong with a call before its arguments are looked at.
-func (a Adapter) misshapen(f found, twice bool) (why, fix string) {
+func (a Adapter) misshapen(f wireCall, twice bool) (why, fix string) {
 	switch {
 	case f.bad != "":
 		return f.bad, ""
@@ -150,7 +150,7 @@ func (a Adapter) misnamed(name string) (why, fix string) {
 	switch {
 	case name == "":
 		return "it names no tool", a.there()
-	case !slices.ContainsFunc(a.tools, func(o offered) bool { return o.tool.Name() == name }):
+	case !slices.ContainsFunc(a.tools, func(o wireTool) bool { return o.tool.Name() == name }):
 		shown := canon.Printable(name, 80)
 		var names []string
 		for _, o := range a.tools {
@@ -182,7 +182,7 @@ func (a Adapter) there() string {
 }
 
 // input is what the tool gets: one JSON object that has one reading, without what its definition added.
-func (a Adapter) input(f found) (in json.RawMessage, why, fix string) {
+func (a Adapter) input(f wireCall) (in json.RawMessage, why, fix string) {
 	const object = "Send one JSON object; {} where the tool takes no arguments"
 	if len(strings.TrimSpace(string(f.args))) == 0 {
 		return f.args, "its arguments are empty", object
@@ -196,6 +196,6 @@ func (a Adapter) input(f found) (in json.RawMessage, why, fix string) {
 	case v.Kind() != canon.Object:
 		return f.args, "its arguments are of type " + v.Kind().String() + ", want object", object
 	}
-	i := slices.IndexFunc(a.tools, func(o offered) bool { return o.tool.Name() == f.name })
+	i := slices.IndexFunc(a.tools, func(o wireTool) bool { return o.tool.Name() == f.name })
 	return a.tools[i].own(f.args, v)
 }

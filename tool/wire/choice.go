@@ -9,9 +9,9 @@ import (
 	"github.com/remit-dev/remit/internal/canon"
 )
 
-// Choice says which tools a model may or must call in its next turn. The zero Choice leaves it to the model, and says nothing
+// ToolChoice says which tools a model may or must call in its next turn. The zero Choice leaves it to the model, and says nothing
 // on the wire: several servers that speak a provider's format know no choice.
-type Choice struct {
+type ToolChoice struct {
 	Mode Mode
 	Tool string // with Required: this one
 	// Single asks for at most one call in a turn. Providers that can be asked otherwise allow several.
@@ -30,7 +30,7 @@ const (
 
 // Request returns the members of a request that are about tools, to be put into its body: the definitions, and the choice in
 // the format's own words. It refuses a choice that the format cannot express, rather than to send a milder one.
-func (a Adapter) Request(c Choice) (map[string]json.RawMessage, error) {
+func (a Adapter) Request(c ToolChoice) (map[string]json.RawMessage, error) {
 	list, err := a.Definitions()
 	if err != nil {
 		return nil, err
@@ -57,13 +57,13 @@ func (a Adapter) Request(c Choice) (map[string]json.RawMessage, error) {
 	return out, nil
 }
 
-func (a Adapter) check(c Choice) error {
+func (a Adapter) check(c ToolChoice) error {
 	switch {
 	case !slices.Contains([]Mode{"", Auto, Required, None}, c.Mode):
 		return fmt.Errorf("unknown mode %q of choice; valid are auto, required, none", c.Mode)
 	case c.Tool != "" && c.Mode != Required:
 		return fmt.Errorf("the choice of tool %q wants the mode required", c.Tool)
-	case c.Tool != "" && !slices.ContainsFunc(a.tools, func(o offered) bool { return o.tool.Name() == c.Tool }):
+	case c.Tool != "" && !slices.ContainsFunc(a.tools, func(o wireTool) bool { return o.tool.Name() == c.Tool }):
 		return fmt.Errorf("the choice is tool %q, which is not offered; %s", c.Tool, a.there())
 	case c.Mode == Required && len(a.tools) == 0:
 		return fmt.Errorf("a call is required, and no tool is offered")
@@ -73,10 +73,10 @@ func (a Adapter) check(c Choice) error {
 	return nil
 }
 
-// ErrChoice says that the format has no word for a choice of tools.
-var ErrChoice = errors.New("it has no word for this choice of tools")
+// ErrToolChoice says that the format has no word for a choice of tools.
+var ErrToolChoice = errors.New("it has no word for this choice of tools")
 
 // cannot is the error of a format that has no word for a choice.
 func cannot(f Format, what, instead string) error {
-	return fmt.Errorf("the format %s cannot ask for %s; %s: %w", f, what, instead, ErrChoice)
+	return fmt.Errorf("the format %s cannot ask for %s; %s: %w", f, what, instead, ErrToolChoice)
 }

@@ -15,7 +15,7 @@ type dialect struct {
 	cyclic   bool // strict: a schema may refer to itself
 	inlined  bool // references are replaced by what they refer to
 	names    bool // enums hold texts and numbers alone
-	most     tally
+	most     limitCounter
 }
 
 // rule is what becomes of a keyword.
@@ -29,8 +29,8 @@ const (
 	renamed             // another keyword says it, or nearly: see rename
 )
 
-// tally counts what providers limit, over one schema or over all strict ones of a request. Zero as a limit is none.
-type tally struct {
+// limitCounter counts what providers limit, over one schema or over all strict ones of a request. Zero as a limit is none.
+type limitCounter struct {
 	tools, optional, unions int // of a request
 	properties, levels      int // of a schema
 	enums, characters       int
@@ -61,8 +61,8 @@ func set(words ...string) map[string]bool {
 	return m
 }
 
-// asIs is for providers that take any JSON Schema and hold the model to none.
-func asIs() dialect { return dialect{every: true} }
+// passthrough is for providers that take any JSON Schema and hold the model to none.
+func passthrough() dialect { return dialect{every: true} }
 
 // What no strict mode can express, and what would make it mean something else.
 func never() []string {
@@ -86,7 +86,7 @@ func openAIStrict() *dialect {
 		formats: set("date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"),
 		regular: true,
 		closed:  true, required: true, cyclic: true,
-		most: tally{properties: 5000, levels: 10, enums: 1000, characters: 120_000, long: 15_000},
+		most: limitCounter{properties: 5000, levels: 10, enums: 1000, characters: 120_000, long: 15_000},
 	}
 }
 
@@ -101,7 +101,7 @@ func anthropicStrict() *dialect {
 		}),
 		formats: set("date-time", "time", "date", "duration", "email", "hostname", "uri", "ipv4", "ipv6", "uuid"),
 		regular: true, fewest: true, closed: true,
-		most: tally{tools: 20, optional: 24, unions: 16},
+		most: limitCounter{tools: 20, optional: 24, unions: 16},
 	}
 }
 

@@ -5,7 +5,7 @@
 // for a request, reads the calls of one assistant turn, and writes their outcomes as the messages to append:
 //
 //	a, err := wire.New(wire.Anthropic, tools...)
-//	fields, err := a.Request(wire.Choice{})     // "tools", "tool_choice", for the body of the request
+//	fields, err := a.Request(wire.ToolChoice{})     // "tools", "tool_choice", for the body of the request
 //	calls, err := a.Calls(body)                 // of the response
 //	messages, err := a.Results(calls, outcomes) // one outcome for each call, for the history
 //

@@ -39,7 +39,7 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
-	request, err := a.Request(wire.Choice{Mode: wire.Auto})
+	request, err := a.Request(wire.ToolChoice{Mode: wire.Auto})
 	fmt.Println(string(request["tools"]), string(request["tool_choice"]), err)
 
 	response := json.RawMessage(`{"role":"assistant","stop_reason":"tool_use","content":[

@@ -29,7 +29,7 @@ type shape struct {
 	// definitions are the elements of the list of tools in a request.
 	definitions func([]definition) []any
 	// request are the members of a request that are about tools; list is what definitions came to.
-	request func(list json.RawMessage, c Choice) (map[string]any, error)
+	request func(list json.RawMessage, c ToolChoice) (map[string]any, error)
 	// turn finds the calls in a response, or in the turn alone.
 	turn func(raw json.RawMessage) (turn, error)
 	// results are the messages that answer the calls of one turn, in their order.

@@ -15,7 +15,7 @@ func gemini() shape {
 	return shape{
 		plain:       geminiSubset(),
 		definitions: geminiDefinitions, request: geminiRequest, turn: geminiTurn, results: geminiResults,
-		kept: keptMember("candidates", "content"), text: nakedPart,
+		kept: keptMember("candidates", "content"), text: plainPart,
 		user: func(part any) any { return fields{"role": "user", "parts": []any{part}} },
 	}
 }
@@ -30,7 +30,7 @@ func geminiDefinitions(all []definition) []any {
 	return []any{fields{"functionDeclarations": declarations}}
 }
 
-func geminiRequest(list json.RawMessage, c Choice) (map[string]any, error) {
+func geminiRequest(list json.RawMessage, c ToolChoice) (map[string]any, error) {
 	out := map[string]any{"tools": list}
 	config := fields{}
 	switch {
@@ -87,12 +87,12 @@ func geminiTurn(raw json.RawMessage) (t turn, err error) {
 	return t, nil
 }
 
-func geminiCall(part object) found {
+func geminiCall(part object) wireCall {
 	call, err := part.object("functionCall")
 	if err != nil {
-		return found{bad: err.Error()}
+		return wireCall{bad: err.Error()}
 	}
-	f := found{id: call.text("id"), name: call.text("name"), args: call["args"]}
+	f := wireCall{id: call.text("id"), name: call.text("name"), args: call["args"]}
 	if f.args == nil {
 		f.args = json.RawMessage("{}") // how this format writes that there are none
 	}

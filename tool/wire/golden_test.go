@@ -24,9 +24,9 @@ const (
 
 // The shapes are those of the providers' references.
 var goldens = map[Format]struct {
-	plain, strict string            // definitions
-	choices       map[Choice]string // the request without its definitions; "" where it is refused
-	body, alone   string            // a turn of two calls, as a response and as the history has it
+	plain, strict string                // definitions
+	choices       map[ToolChoice]string // the request without its definitions; "" where it is refused
+	body, alone   string                // a turn of two calls, as a response and as the history has it
 	ids           []string
 	results       string // of a text and a denial
 	structured    string // of structured output
@@ -37,7 +37,7 @@ var goldens = map[Format]struct {
 			{"type":"function","function":{"name":"say","parameters":` + sayObject + `}}]`,
 		strict: `[{"type":"function","function":{"name":"weather","description":"Tells the weather.","strict":true,"parameters":` + weatherStrict + `}},
 			{"type":"function","function":{"name":"say","strict":true,"parameters":` + sayObject + `}}]`,
-		choices: map[Choice]string{
+		choices: map[ToolChoice]string{
 			{}:                                `{}`,
 			{Mode: Auto}:                      `{"tool_choice":"auto"}`,
 			{Mode: Required}:                  `{"tool_choice":"required"}`,
@@ -59,7 +59,7 @@ var goldens = map[Format]struct {
 			{"type":"function","name":"say","parameters":` + sayObject + `,"strict":false}]`,
 		strict: `[{"type":"function","name":"weather","description":"Tells the weather.","parameters":` + weatherStrict + `,"strict":true},
 			{"type":"function","name":"say","parameters":` + sayObject + `,"strict":true}]`,
-		choices: map[Choice]string{
+		choices: map[ToolChoice]string{
 			{}:                                `{}`,
 			{Mode: Auto, Single: true}:        `{"tool_choice":"auto","parallel_tool_calls":false}`,
 			{Mode: Required}:                  `{"tool_choice":"required"}`,
@@ -79,7 +79,7 @@ var goldens = map[Format]struct {
 		plain: `[{"name":"weather","description":"Tells the weather.","input_schema":` + weather + `},{"name":"say","input_schema":` + sayObject + `}]`,
 		strict: `[{"name":"weather","description":"Tells the weather.","input_schema":` + weatherClaude + `,"strict":true},
 			{"name":"say","input_schema":` + sayObject + `,"strict":true}]`,
-		choices: map[Choice]string{
+		choices: map[ToolChoice]string{
 			{}:               `{}`,
 			{Mode: Auto}:     `{"tool_choice":{"type":"auto"}}`,
 			{Mode: Required}: `{"tool_choice":{"type":"any"}}`,
@@ -99,7 +99,7 @@ var goldens = map[Format]struct {
 	Gemini: {
 		plain: `[{"functionDeclarations":[{"name":"weather","description":"Tells the weather.","parametersJsonSchema":` + weatherGemini + `},
 			{"name":"say","parametersJsonSchema":` + sayObject + `}]}]`,
-		choices: map[Choice]string{
+		choices: map[ToolChoice]string{
 			{}:                                `{}`,
 			{Mode: Auto}:                      `{"toolConfig":{"functionCallingConfig":{"mode":"AUTO"}}}`,
 			{Mode: Required}:                  `{"toolConfig":{"functionCallingConfig":{"mode":"ANY"}}}`,
@@ -121,7 +121,7 @@ var goldens = map[Format]struct {
 			{"toolSpec":{"name":"say","inputSchema":{"json":` + sayObject + `}}}]`,
 		strict: `[{"toolSpec":{"name":"weather","description":"Tells the weather.","strict":true,"inputSchema":{"json":` + weatherClaude + `}}},
 			{"toolSpec":{"name":"say","strict":true,"inputSchema":{"json":` + sayObject + `}}}]`,
-		choices: map[Choice]string{
+		choices: map[ToolChoice]string{
 			{}:                                `{"toolConfig":{}}`,
 			{Mode: Auto}:                      `{"toolConfig":{"toolChoice":{"auto":{}}}}`,
 			{Mode: Required}:                  `{"toolConfig":{"toolChoice":{"any":{}}}}`,
@@ -141,7 +141,7 @@ var goldens = map[Format]struct {
 	Ollama: {
 		plain: `[{"type":"function","function":{"name":"weather","description":"Tells the weather.","parameters":` + weatherOllama + `}},
 			{"type":"function","function":{"name":"say","parameters":` + sayOllama + `}}]`,
-		choices: map[Choice]string{
+		choices: map[ToolChoice]string{
 			{}: `{}`, {Mode: Auto}: `{}`,
 			{Mode: Required}: "", {Mode: None}: "", {Mode: Required, Tool: "weather"}: "", {Single: true}: "",
 		},

@@ -36,7 +36,7 @@ func ollamaDefinitions(all []definition) []any {
 	return chatDefinitions(list)
 }
 
-func ollamaRequest(list json.RawMessage, c Choice) (map[string]any, error) {
+func ollamaRequest(list json.RawMessage, c ToolChoice) (map[string]any, error) {
 	switch {
 	case c.Single:
 		return nil, cannot(Ollama, "at most one call in a turn", "leave Single out, and run the calls of a turn one after the other")
@@ -72,12 +72,12 @@ func ollamaTurn(raw json.RawMessage) (t turn, err error) {
 	return t, nil
 }
 
-func ollamaCall(raw json.RawMessage) found {
+func ollamaCall(raw json.RawMessage) wireCall {
 	call, err := readObject(raw)
 	if err != nil {
-		return found{bad: "the call is " + err.Error()}
+		return wireCall{bad: "the call is " + err.Error()}
 	}
-	f := found{id: call.text("id")}
+	f := wireCall{id: call.text("id")}
 	function, err := call.object("function")
 	if err != nil {
 		f.bad = err.Error()

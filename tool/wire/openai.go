@@ -8,7 +8,7 @@ import (
 // openAIChat is OpenAI's Chat Completions.
 func openAIChat() shape {
 	return shape{
-		ids: true, plain: asIs(), strict: openAIStrict(),
+		ids: true, plain: passthrough(), strict: openAIStrict(),
 		definitions: chatDefinitions, request: chatRequest, turn: chatTurn, results: chatResults,
 		kept: keptMember("choices", "message"), text: plainText, user: userContent,
 	}
@@ -27,7 +27,7 @@ func chatDefinitions(all []definition) (list []any) {
 	return list
 }
 
-func chatRequest(list json.RawMessage, c Choice) (map[string]any, error) {
+func chatRequest(list json.RawMessage, c ToolChoice) (map[string]any, error) {
 	out := map[string]any{"tools": list}
 	if c.Tool != "" {
 		out["tool_choice"] = fields{"type": "function", "function": fields{"name": c.Tool}}
@@ -71,10 +71,10 @@ func chatTurn(raw json.RawMessage) (t turn, err error) {
 }
 
 // nestedCall is a call whose name and arguments lie in a member "function". One of another type is not ours.
-func nestedCall(raw json.RawMessage) (f found, ours bool) {
+func nestedCall(raw json.RawMessage) (f wireCall, ours bool) {
 	call, err := readObject(raw)
 	if err != nil {
-		return found{bad: "the call is " + err.Error()}, true
+		return wireCall{bad: "the call is " + err.Error()}, true
 	}
 	f.id = call.text("id")
 	if kind := call.text("type"); kind != "" && kind != "function" {
@@ -91,7 +91,7 @@ func nestedCall(raw json.RawMessage) (f found, ours bool) {
 }
 
 // arguments takes arguments that are a text which holds JSON.
-func (f *found) arguments(raw json.RawMessage) {
+func (f *wireCall) arguments(raw json.RawMessage) {
 	f.written = true
 	if raw == nil {
 		return

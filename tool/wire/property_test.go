@@ -169,7 +169,7 @@ func TestNoFormatRefusesWhatTheToolTakes(t *testing.T) {
 var formed = regexp.MustCompile(`"(anyOf|oneOf|allOf|\$ref)"`)
 
 // carry is what a model writes to say a value.
-func carry(t *testing.T, o offered, v canon.Value) canon.Value {
+func carry(t *testing.T, o wireTool, v canon.Value) canon.Value {
 	t.Helper()
 	plain := v.Any()
 	if o.nulls {

@@ -9,7 +9,7 @@ import (
 // openAIResponses is OpenAI's Responses.
 func openAIResponses() shape {
 	return shape{
-		ids: true, plain: asIs(), strict: openAIStrict(),
+		ids: true, plain: passthrough(), strict: openAIStrict(),
 		definitions: responsesDefinitions, request: responsesRequest, turn: responsesTurn, results: responsesResults,
 		kept: responsesKept, text: plainText, user: userContent,
 	}
@@ -24,7 +24,7 @@ func responsesDefinitions(all []definition) (list []any) {
 	return list
 }
 
-func responsesRequest(list json.RawMessage, c Choice) (map[string]any, error) {
+func responsesRequest(list json.RawMessage, c ToolChoice) (map[string]any, error) {
 	out, err := chatRequest(list, c)
 	if c.Tool != "" {
 		out["tool_choice"] = fields{"type": "function", "name": c.Tool}
@@ -59,7 +59,7 @@ func responsesTurn(raw json.RawMessage) (t turn, err error) {
 		if item.text("type") != "function_call" {
 			continue
 		}
-		f := found{id: item.text("call_id"), name: item.text("name")}
+		f := wireCall{id: item.text("call_id"), name: item.text("name")}
 		status := item.text("status")
 		f.partial = status != "" && status != "completed"
 		f.arguments(item["arguments"])

@@ -17,7 +17,7 @@ import (
 type rewriter struct {
 	dialect
 	root   any
-	tally  tally
+	tally  limitCounter
 	busy   []string // references that are being replaced, or followed
 	size   int
 	unsure int // above 0: below a place that withoutNulls does not look at
@@ -27,7 +27,7 @@ type rewriter struct {
 const largest = 20_000
 
 // write says a schema in a dialect.
-func write(s any, d dialect) (json.RawMessage, tally, error) {
+func write(s any, d dialect) (json.RawMessage, limitCounter, error) {
 	r := &rewriter{dialect: d, root: s}
 	out, err := r.schema(s, 0)
 	if err == nil {

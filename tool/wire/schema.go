@@ -11,8 +11,8 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// offered is one tool as a format has it.
-type offered struct {
+// wireTool is one tool as a format has it.
+type wireTool struct {
 	tool    tool.Tool
 	root    any             // the tool's own schema, of what it gets
 	carried any             // the schema of what the model writes: root, or an object around it
@@ -26,12 +26,12 @@ type offered struct {
 // member is the name under which an input travels that is not an object.
 const member = "input"
 
-func offer(t tool.Tool, d dialect) (offered, error) {
+func offer(t tool.Tool, d dialect) (wireTool, error) {
 	root, err := canon.Parse(t.InputSchema(), canon.DefaultLimits())
 	if err != nil {
-		return offered{}, err
+		return wireTool{}, err
 	}
-	o := offered{tool: t, root: root.Any()}
+	o := wireTool{tool: t, root: root.Any()}
 	o.carried = carried(root.Any())
 	o.wrapped = !sameObject(o.root)
 	o.schema, _, err = write(o.carried, d)
@@ -39,7 +39,7 @@ func offer(t tool.Tool, d dialect) (offered, error) {
 }
 
 // harden is the tool in strict mode, or why it cannot be.
-func (o offered) harden(d dialect) (offered, tally, error) {
+func (o wireTool) harden(d dialect) (wireTool, limitCounter, error) {
 	raw, counts, err := write(o.carried, d)
 	if err != nil {
 		return o, counts, err
@@ -165,7 +165,7 @@ func resolve(root any, ref string) (any, error) {
 }
 
 // own is what the tool gets of the arguments that a model wrote: what the definition added is taken away again.
-func (o offered) own(raw json.RawMessage, v canon.Value) (in json.RawMessage, why, fix string) {
+func (o wireTool) own(raw json.RawMessage, v canon.Value) (in json.RawMessage, why, fix string) {
 	if o.wrapped {
 		inner, there := v.Get(member)
 		if !there || v.Len() != 1 {
@@ -223,16 +223,16 @@ func requires(m map[string]any, name string) bool {
 	return slices.Contains(list, any(name))
 }
 
-// nullness is whether a schema takes null, as far as its type says.
-type nullness uint8
+// nullability is whether a schema takes null, as far as its type says.
+type nullability uint8
 
 const (
-	maybeNull nullness = iota
+	maybeNull nullability = iota
 	isNull
 	notNull
 )
 
-func nullable(s any) nullness {
+func nullable(s any) nullability {
 	m, ok := s.(map[string]any)
 	if !ok {
 		return maybeNull

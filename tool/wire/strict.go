@@ -235,8 +235,8 @@ func (r *rewriter) checkLimits() error {
 }
 
 // admit adds one tool to what all strict ones of a request hold, where there is room.
-func (t *tally) admit(one, most tally) error {
-	sum := tally{tools: t.tools + 1, optional: t.optional + one.optional, unions: t.unions + one.unions}
+func (t *limitCounter) admit(one, most limitCounter) error {
+	sum := limitCounter{tools: t.tools + 1, optional: t.optional + one.optional, unions: t.unions + one.unions}
 	for _, l := range []struct {
 		what      string
 		has, most int

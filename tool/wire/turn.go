@@ -41,9 +41,9 @@ func (a Adapter) Turn(raw json.RawMessage) (Turn, error) {
 	}, nil
 }
 
-// Say returns the messages with a text of the user after them. Where the format has roles take turns, it joins the message
+// UserMessage returns the messages with a text of the user after them. Where the format has roles take turns, it joins the message
 // that ends them, which is one that Results or Say has made.
-func (a Adapter) Say(messages []json.RawMessage, text string) ([]json.RawMessage, error) {
+func (a Adapter) UserMessage(messages []json.RawMessage, text string) ([]json.RawMessage, error) {
 	if a.format == "" {
 		return nil, errZero
 	}
@@ -86,9 +86,9 @@ func (a Adapter) join(messages []json.RawMessage, part any) []json.RawMessage {
 	return append(slices.Clone(messages[:len(messages)-1]), list.Bytes())
 }
 
-// Withheld is the outcome of a call that whoever drives the model did not let run: denied, and on no journal. Text is for the
+// NotRun is the outcome of a call that whoever drives the model did not let run: denied, and on no journal. Text is for the
 // model, and why for a program.
-func (c Call) Withheld(why, text string) tool.Outcome {
+func (c Call) NotRun(why, text string) tool.Outcome {
 	return tool.Outcome{
 		Tool: c.Name, Status: tool.StatusDenied, Stage: "loop", Output: json.RawMessage("null"), Changes: []tool.Change{},
 		Error: &tool.Problem{What: "the call was not run", Why: why}, Text: text,
@@ -128,6 +128,6 @@ func keptMember(path ...string) func(json.RawMessage) ([]json.RawMessage, error)
 
 func textPart(text string) any     { return fields{"type": "text", "text": text} }
 func plainText(text string) any    { return text }
-func nakedPart(text string) any    { return fields{"text": text} }
+func plainPart(text string) any    { return fields{"text": text} }
 func userContent(part any) any     { return fields{"role": "user", "content": part} }
 func userContentList(part any) any { return fields{"role": "user", "content": []any{part}} }

@@ -82,14 +82,14 @@ func TestSay(t *testing.T) {
 	}
 	for f, g := range goldens {
 		a := adapter(t, f)
-		fresh, err := a.Say(nil, "Go on.")
+		fresh, err := a.UserMessage(nil, "Go on.")
 		require.NoError(t, err)
 		require.Equal(t, want[f][:1], texts(fresh), f)
 		calls := read(t, a, g.body)
 		answers, err := a.Results(calls, []tool.Outcome{denied(), denied()})
 		require.NoError(t, err)
 		before := texts(answers)
-		both, err := a.Say(answers, "Go on.")
+		both, err := a.UserMessage(answers, "Go on.")
 		require.NoError(t, err)
 		require.Equal(t, before, texts(answers), "nothing that was given is changed")
 		if len(want[f]) == 2 {
@@ -103,20 +103,20 @@ func TestSay(t *testing.T) {
 		require.Equal(t, texts(one.Content), texts(joined.Content[:2]), f)
 		require.Len(t, joined.Content, 3)
 	}
-	_, err := Adapter{}.Say(nil, "x")
+	_, err := Adapter{}.UserMessage(nil, "x")
 	require.ErrorIs(t, err, errZero)
 }
 
 func TestWithheldIsNoSuccess(t *testing.T) {
-	o := Call{Name: "say"}.Withheld("it is late", "Not run: it is late.")
+	o := Call{Name: "say"}.NotRun("it is late", "Not run: it is late.")
 	require.True(t, o.Status.IsError())
 	require.Error(t, o.Err())
 	require.Equal(t, "Not run: it is late.", o.Text)
 }
 
 func TestChoiceThatAFormatCannotExpress(t *testing.T) {
-	_, err := adapter(t, Ollama).Request(Choice{Mode: Required})
-	require.ErrorIs(t, err, ErrChoice)
-	_, err = adapter(t, Ollama).Request(Choice{Mode: Required, Tool: "rm"})
-	require.NotErrorIs(t, err, ErrChoice, "that is another mistake")
+	_, err := adapter(t, Ollama).Request(ToolChoice{Mode: Required})
+	require.ErrorIs(t, err, ErrToolChoice)
+	_, err = adapter(t, Ollama).Request(ToolChoice{Mode: Required, Tool: "rm"})
+	require.NotErrorIs(t, err, ErrToolChoice, "that is another mistake")
 }

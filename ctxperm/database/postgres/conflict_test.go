@@ -56,7 +56,7 @@ func TestNeeded(t *testing.T) {
 		require.NoError(t, tx.Commit(t.Context()))
 		w.Exec("INSERT INTO k VALUES (1, 'theirs', 7)")
 		rep, err := w.Session.Revert(t.Context(), tx.ID())
-		require.ErrorIs(t, err, agent.ErrPartial)
+		require.ErrorIs(t, err, agent.ErrPartialRevert)
 		require.Equal(t, "db://main/p/'7'", rep.NotUndone()[0].Resource)
 		require.Contains(t, w.Dump(), "(1,theirs,7,")
 	}

@@ -32,7 +32,7 @@ func (s *server) Identity(ctx context.Context) (string, error) {
 
 // Fate asks the server. A transaction that still runs belongs to a process that is
 // dead or has given it up: its connection is ended, and the server asked again.
-func (s *server) Fate(ctx context.Context, m engine.Mark) (engine.Fate, error) {
+func (s *server) Fate(ctx context.Context, m engine.TxnMarker) (engine.TxnOutcome, error) {
 	c, err := s.connect(ctx)
 	if err != nil {
 		return engine.Lost, err
@@ -55,7 +55,7 @@ func (s *server) Fate(ctx context.Context, m engine.Mark) (engine.Fate, error) {
 	return c.fate(ctx, m)
 }
 
-func (c *connection) fate(ctx context.Context, m engine.Mark) (engine.Fate, error) {
+func (c *connection) fate(ctx context.Context, m engine.TxnMarker) (engine.TxnOutcome, error) {
 	row, err := c.one(ctx, "SELECT coalesce(pg_xact_status($1::xid8), '')", m.Xid)
 	if e, ok := asPg(err); ok && e.Code == "22023" { // it has not given this number out yet: an older state was brought back
 		return engine.Lost, nil

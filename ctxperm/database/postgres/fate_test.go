@@ -20,7 +20,7 @@ func TestFails(t *testing.T) {
 	for _, point := range []string{"database.begin", "database.execute", "database.prepare", "database.commit"} {
 		w := newWorld(t, users)
 		h := hosttest.New(1)
-		w.Start(agent.On(h))
+		w.Start(agent.Host(h))
 		before, tx := w.Dump(), w.Begin()
 		h.OnPoint = func(at string) error {
 			if at == point {
@@ -44,7 +44,7 @@ func TestFails(t *testing.T) {
 func TestLostAnswer(t *testing.T) {
 	w := newWorld(t, users)
 	h := hosttest.New(1)
-	w.Start(agent.On(h))
+	w.Start(agent.Host(h))
 	before, tx := w.Dump(), w.Begin()
 	h.OnPoint = func(at string) error {
 		if at == "database.commit" {
@@ -54,8 +54,8 @@ func TestLostAnswer(t *testing.T) {
 	}
 	out := w.Call(tx, "sql_execute", "UPDATE users SET age = 1")
 	require.Equal(t, tool.StatusFailed, out.Status, out.Text)
-	require.Equal(t, "all", out.TakenBack, "each row is as it was already")
-	for _, u := range out.Undo {
+	require.Equal(t, "all", out.Reverted, "each row is as it was already")
+	for _, u := range out.RevertResults {
 		require.Equal(t, effect.Already, u.Outcome)
 	}
 	require.Equal(t, before, w.Dump())

@@ -59,16 +59,16 @@ func TestFate(t *testing.T) {
 	pgtest.Exec(t, owner, "CREATE TABLE a (n int PRIMARY KEY); GRANT ALL ON a TO agent")
 	e, _, err := kind{}.Open(agent)
 	require.NoError(t, err)
-	change := func() (engine.Work, engine.Mark) {
+	change := func() (engine.Tx, engine.TxnMarker) {
 		w, err := e.Begin(t.Context())
 		require.NoError(t, err)
-		_, err = w.Execute(t.Context(), engine.Statement{SQL: "INSERT INTO a SELECT count(*) FROM a"}, allow, engine.Window{Max: 1, Bytes: 100})
+		_, err = w.Execute(t.Context(), engine.Statement{SQL: "INSERT INTO a SELECT count(*) FROM a"}, allow, engine.Page{Max: 1, Bytes: 100})
 		require.NoError(t, err)
 		_, m, err := w.Prepare(t.Context(), "op")
 		require.NoError(t, err)
 		return w, m
 	}
-	fate := func(m engine.Mark) engine.Fate {
+	fate := func(m engine.TxnMarker) engine.TxnOutcome {
 		f, err := e.Fate(t.Context(), m)
 		require.NoError(t, err)
 		return f

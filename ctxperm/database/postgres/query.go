@@ -9,7 +9,7 @@ import (
 )
 
 // Query reads in a transaction that cannot write.
-func (s *server) Query(ctx context.Context, st engine.Statement, ask engine.Ask, w engine.Window) (engine.Rows, error) {
+func (s *server) Query(ctx context.Context, st engine.Statement, ask engine.AuthorizeFunc, w engine.Page) (engine.Rows, error) {
 	c, err := s.connect(ctx)
 	if err != nil {
 		return engine.Rows{}, err
@@ -27,7 +27,7 @@ const chunk = 50
 // query opens a cursor, which takes nothing but one reading statement, and fetches
 // what is wanted once what it touches was decided. What functions touch besides is
 // known when they ran: the rows are shown only if that is granted, too.
-func (c *connection) query(ctx context.Context, s engine.Statement, ask engine.Ask, w engine.Window) (out engine.Rows, err error) {
+func (c *connection) query(ctx context.Context, s engine.Statement, ask engine.AuthorizeFunc, w engine.Page) (out engine.Rows, err error) {
 	args, err := arguments(s)
 	if err != nil {
 		return out, err
@@ -72,7 +72,7 @@ func (c *connection) query(ctx context.Context, s engine.Statement, ask engine.A
 	return out, nil
 }
 
-func (c *connection) fetch(ctx context.Context, w engine.Window) (out engine.Rows, err error) {
+func (c *connection) fetch(ctx context.Context, w engine.Page) (out engine.Rows, err error) {
 	out.Rows = [][]any{}
 	size := 0
 	for {

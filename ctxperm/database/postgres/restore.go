@@ -52,10 +52,10 @@ type repairer struct {
 	blind   map[string]counted // tables that a foreign key may change and that cannot be watched: what is counted of them
 }
 
-var _ engine.Repairer = (*repairer)(nil)
+var _ engine.RowRestorer = (*repairer)(nil)
 
 // Restore puts rows back that still are as expected.
-func (s *server) Restore(ctx context.Context, repairs []engine.Repair) ([]engine.Outcome, error) {
+func (s *server) Restore(ctx context.Context, repairs []engine.RowRestore) ([]engine.Outcome, error) {
 	c, err := s.connect(ctx)
 	if err != nil {
 		return nil, err
@@ -216,11 +216,11 @@ func (r *repairer) Vacate(ctx context.Context, ref engine.Ref, now, want engine.
 		}
 	}
 	if len(sets) == 0 {
-		return engine.ErrStays
+		return engine.ErrRowBlocked
 	}
 	err = r.exec(ctx, "UPDATE ONLY "+t.sql+" SET "+strings.Join(sets, ", ")+" WHERE "+t.where(1), ref.Key)
 	if _, ok := asPg(err); ok && r.Constraint(err) == "" {
-		return engine.ErrStays
+		return engine.ErrRowBlocked
 	}
 	return err
 }
@@ -304,4 +304,4 @@ func (r *repairer) Commit(ctx context.Context) error {
 }
 
 // Blame finds none: each row is checked by itself before.
-func (r *repairer) Blame(context.Context, []engine.Repair, []engine.Outcome) error { return nil }
+func (r *repairer) Blame(context.Context, []engine.RowRestore, []engine.Outcome) error { return nil }

@@ -25,7 +25,7 @@ func rowOf(fields []pgconn.FieldDescription, raw [][]byte) (row []any, size int)
 }
 
 // page reads all rows of a statement and keeps those that are wanted.
-func page(r *pgconn.ResultReader, w engine.Window) (out engine.Rows, err error) {
+func page(r *pgconn.ResultReader, w engine.Page) (out engine.Rows, err error) {
 	out.Rows = [][]any{}
 	out.Columns = columns(r.FieldDescriptions())
 	size := 0

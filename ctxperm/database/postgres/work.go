@@ -11,20 +11,20 @@ import (
 	"github.com/remit-dev/remit/ctxperm/database/internal/engine"
 )
 
-// work is the transaction of one call.
-type work struct {
+// callTxn is the transaction of one call.
+type callTxn struct {
 	server  *server
 	c       *connection
 	tables  *tables
 	capture *capture
 	history history
-	mark    engine.Mark
+	mark    engine.TxnMarker
 	changed bool
 	broken  error
 }
 
 // Begin begins the transaction.
-func (s *server) Begin(ctx context.Context) (engine.Work, error) {
+func (s *server) Begin(ctx context.Context) (engine.Tx, error) {
 	c, err := s.connect(ctx)
 	if err != nil {
 		return nil, err
@@ -33,14 +33,14 @@ func (s *server) Begin(ctx context.Context) (engine.Work, error) {
 		c.close()
 		return nil, err
 	}
-	w := &work{server: s, c: c, tables: &tables{c, map[string]*table{}}}
+	w := &callTxn{server: s, c: c, tables: &tables{c, map[string]*table{}}}
 	w.capture = newCapture(w.tables)
 	return w, nil
 }
 
 // Query reads what the call has changed so far. It is held to reading by its plan,
 // and what it changes all the same, by a function, is noted like everything else.
-func (w *work) Query(ctx context.Context, s engine.Statement, ask engine.Ask, win engine.Window) (out engine.Rows, err error) {
+func (w *callTxn) Query(ctx context.Context, s engine.Statement, ask engine.AuthorizeFunc, win engine.Page) (out engine.Rows, err error) {
 	err = w.within(ctx, func() error {
 		var before map[string]counted
 		if before, _, err = w.capture.counts(ctx); err != nil {
@@ -68,7 +68,7 @@ func same(a, b map[string]counted) bool {
 }
 
 // within runs something in a savepoint: what fails leaves nothing.
-func (w *work) within(ctx context.Context, f func() error) error {
+func (w *callTxn) within(ctx context.Context, f func() error) error {
 	if w.broken != nil {
 		return w.broken
 	}
@@ -92,7 +92,7 @@ func (w *work) within(ctx context.Context, f func() error) error {
 // Execute runs a statement once all that it is planned to touch was decided. Tables
 // that turn out to be changed besides, by triggers or foreign keys, are watched in
 // another attempt: the first one is rolled back.
-func (w *work) Execute(ctx context.Context, s engine.Statement, ask engine.Ask, win engine.Window) (out engine.Rows, err error) {
+func (w *callTxn) Execute(ctx context.Context, s engine.Statement, ask engine.AuthorizeFunc, win engine.Page) (out engine.Rows, err error) {
 	if w.broken != nil {
 		return out, w.broken
 	}
@@ -139,7 +139,7 @@ const maxAttempts = 10
 var errMissed = fmt.Errorf("%w: it changes other tables each time", engine.ErrRefused)
 
 // watch makes a table's triggers, outside of the savepoint of a statement.
-func (w *work) watch(ctx context.Context, name string) error {
+func (w *callTxn) watch(ctx context.Context, name string) error {
 	return w.within(ctx, func() error {
 		t, err := w.tables.get(ctx, name)
 		if err != nil {
@@ -155,7 +155,7 @@ func (w *work) watch(ctx context.Context, name string) error {
 	})
 }
 
-func (w *work) attempt(ctx context.Context, text string, args [][]byte, known touched, ask engine.Ask, win engine.Window) (out engine.Rows, missed []string, err error) {
+func (w *callTxn) attempt(ctx context.Context, text string, args [][]byte, known touched, ask engine.AuthorizeFunc, win engine.Page) (out engine.Rows, missed []string, err error) {
 	before, catalog, err := w.capture.counts(ctx)
 	if err != nil {
 		return out, nil, err
@@ -193,7 +193,7 @@ func (w *work) attempt(ctx context.Context, text string, args [][]byte, known to
 
 // check compares what was noted with what the server counted, and asks for what the
 // plan did not say.
-func (w *work) check(ctx context.Context, before, after map[string]counted, known touched, ask engine.Ask) error {
+func (w *callTxn) check(ctx context.Context, before, after map[string]counted, known touched, ask engine.AuthorizeFunc) error {
 	events, err := w.capture.take(ctx)
 	if err != nil {
 		return err
@@ -255,9 +255,9 @@ func contains(all touched, a engine.Access) bool {
 }
 
 // Prepare lists the rows, takes the triggers away and names the transaction.
-func (w *work) Prepare(ctx context.Context, op string) ([]engine.Change, engine.Mark, error) {
+func (w *callTxn) Prepare(ctx context.Context, op string) ([]engine.Change, engine.TxnMarker, error) {
 	if w.broken != nil {
-		return nil, engine.Mark{}, w.broken
+		return nil, engine.TxnMarker{}, w.broken
 	}
 	var out []engine.Change
 	for _, row := range w.history.order {
@@ -267,25 +267,25 @@ func (w *work) Prepare(ctx context.Context, op string) ([]engine.Change, engine.
 		}
 	}
 	if len(out) == 0 {
-		return nil, engine.Mark{}, nil
+		return nil, engine.TxnMarker{}, nil
 	}
 	if err := w.settings(ctx); err != nil {
-		return nil, engine.Mark{}, err
+		return nil, engine.TxnMarker{}, err
 	}
 	if err := w.capture.end(ctx); err != nil {
-		return nil, engine.Mark{}, err
+		return nil, engine.TxnMarker{}, err
 	}
 	id, err := w.c.identity(ctx)
 	if err != nil {
-		return nil, engine.Mark{}, err
+		return nil, engine.TxnMarker{}, err
 	}
 	at, err := w.c.one(ctx, "SELECT pg_current_xact_id()::text, pg_backend_pid()::text")
 	if err != nil {
-		return nil, engine.Mark{}, err
+		return nil, engine.TxnMarker{}, err
 	}
-	w.mark = engine.Mark{Identity: id, Op: op, Xid: at[0]}
+	w.mark = engine.TxnMarker{Identity: id, Op: op, Xid: at[0]}
 	if w.mark.Process, err = strconv.ParseInt(at[1], 10, 64); err != nil {
-		return nil, engine.Mark{}, err
+		return nil, engine.TxnMarker{}, err
 	}
 	w.changed = true
 	return out, w.mark, nil
@@ -293,7 +293,7 @@ func (w *work) Prepare(ctx context.Context, op string) ([]engine.Change, engine.
 
 // settings refuses images that were written under other settings than those that
 // give each value one text.
-func (w *work) settings(ctx context.Context) error {
+func (w *callTxn) settings(ctx context.Context) error {
 	for _, name := range []string{"datestyle", "intervalstyle", "extra_float_digits", "bytea_output", "timezone"} {
 		now, err := w.c.one(ctx, "SELECT current_setting($1)", name)
 		if err != nil {
@@ -307,7 +307,7 @@ func (w *work) settings(ctx context.Context) error {
 }
 
 // Commit makes the changes final.
-func (w *work) Commit(ctx context.Context) error {
+func (w *callTxn) Commit(ctx context.Context) error {
 	if !w.changed {
 		w.Rollback()
 		return nil
@@ -332,7 +332,7 @@ func (w *work) Commit(ctx context.Context) error {
 }
 
 // Rollback hangs up, which the server takes as a rollback.
-func (w *work) Rollback() {
+func (w *callTxn) Rollback() {
 	if w.broken == nil {
 		w.broken = errors.New("the transaction of the call has ended")
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/remit-dev/remit/ctxperm/database/internal/engine"
 )
 
-var all = engine.Window{Max: 100, Bytes: 1 << 20}
+var all = engine.Page{Max: 100, Bytes: 1 << 20}
 
 func allow(context.Context, []engine.Access) error { return nil }
 
@@ -44,14 +44,14 @@ func TestNotADatabase(t *testing.T) {
 	defer func() { require.NoError(t, e.Close()) }()
 	_, err = e.Identity(t.Context())
 	require.ErrorContains(t, err, "a.db")
-	_, err = e.Fate(t.Context(), engine.Mark{})
+	_, err = e.Fate(t.Context(), engine.TxnMarker{})
 	require.Error(t, err)
 	_, err = e.Query(t.Context(), engine.Statement{SQL: "SELECT 1 FROM sqlite_schema"}, allow, all)
 	require.Error(t, err)
 	ref := engine.Ref{Table: engine.Table{Name: "t", Cols: []string{"a"}, Key: []int{0}}, Key: []string{"i1"}}
 	_, err = e.Read(t.Context(), []engine.Ref{ref})
 	require.Error(t, err)
-	_, err = e.Restore(t.Context(), []engine.Repair{{Ref: ref}})
+	_, err = e.Restore(t.Context(), []engine.RowRestore{{Ref: ref}})
 	require.Error(t, err)
 	if w, err := e.Begin(t.Context()); err == nil {
 		_, err = w.Execute(t.Context(), engine.Statement{SQL: "INSERT INTO t VALUES (1)"}, allow, all)
@@ -73,7 +73,7 @@ func TestNotADatabase(t *testing.T) {
 // TestFates: what the table says of a transaction, and what it cannot say any more.
 func TestFates(t *testing.T) {
 	f, db := opened(t, "CREATE TABLE t (a INTEGER PRIMARY KEY)")
-	change := func(text string) engine.Mark {
+	change := func(text string) engine.TxnMarker {
 		w, err := f.Begin(t.Context())
 		require.NoError(t, err)
 		defer w.Rollback()
@@ -84,7 +84,7 @@ func TestFates(t *testing.T) {
 		require.NoError(t, w.Commit(t.Context()))
 		return m
 	}
-	fate := func(m engine.Mark) engine.Fate {
+	fate := func(m engine.TxnMarker) engine.TxnOutcome {
 		is, err := f.Fate(t.Context(), m)
 		require.NoError(t, err)
 		return is
@@ -113,12 +113,12 @@ func TestBadCells(t *testing.T) {
 	f, db := opened(t, "CREATE TABLE t (a INTEGER PRIMARY KEY, b); INSERT INTO t VALUES (1, 2)")
 	table := engine.Table{Name: "t", Cols: []string{"a", "b"}, Key: []int{0}}
 	now := engine.Image{"i1", "i2"}
-	for _, r := range []engine.Repair{
+	for _, r := range []engine.RowRestore{
 		{Ref: engine.Ref{Table: table, Key: []string{"z"}}, From: now},
 		{Ref: table.Ref(now), From: now, Want: engine.Image{"i1", "z"}},
 		{Ref: table.Ref(now), From: now, Want: engine.Image{"i1", "iX"}},
 	} {
-		_, err := f.Restore(t.Context(), []engine.Repair{r})
+		_, err := f.Restore(t.Context(), []engine.RowRestore{r})
 		require.Error(t, err)
 		var b int
 		require.NoError(t, db.QueryRow("SELECT b FROM t").Scan(&b))
@@ -135,7 +135,7 @@ func TestBadCells(t *testing.T) {
 func TestChangedSince(t *testing.T) {
 	f, db := opened(t, "CREATE TABLE t (a INTEGER PRIMARY KEY, b); INSERT INTO t VALUES (1, 2), (2, 2)")
 	table := engine.Table{Name: "t", Cols: []string{"a", "b"}, Key: []int{0}}
-	out, err := f.Restore(t.Context(), []engine.Repair{
+	out, err := f.Restore(t.Context(), []engine.RowRestore{
 		{Ref: table.Ref(engine.Image{"i1", "i3"}), From: engine.Image{"i1", "i3"}, Want: engine.Image{"i1", "i9"}},
 		{Ref: table.Ref(engine.Image{"i2", "i2"}), From: engine.Image{"i2", "i2"}, Want: engine.Image{"i2", "i9"}},
 	})
@@ -155,11 +155,11 @@ func TestParameters(t *testing.T) {
 	r, err := f.Query(t.Context(), engine.Statement{SQL: "SELECT ?, ? -- and no more", Args: []any{true, false}}, allow, all)
 	require.NoError(t, err)
 	require.Equal(t, [][]any{{int64(1), int64(0)}}, r.Rows)
-	r, err = f.Query(t.Context(), engine.Statement{SQL: "VALUES (1), (2), (3) /* open"}, allow, engine.Window{Skip: 1, Max: 1, Bytes: 1000})
+	r, err = f.Query(t.Context(), engine.Statement{SQL: "VALUES (1), (2), (3) /* open"}, allow, engine.Page{Skip: 1, Max: 1, Bytes: 1000})
 	require.NoError(t, err)
 	require.Equal(t, [][]any{{int64(2)}}, r.Rows)
 	require.True(t, r.More)
-	r, err = f.Query(t.Context(), engine.Statement{SQL: "SELECT printf('%50s', '') UNION ALL SELECT printf('%50s', '')"}, allow, engine.Window{Max: 9, Bytes: 80})
+	r, err = f.Query(t.Context(), engine.Statement{SQL: "SELECT printf('%50s', '') UNION ALL SELECT printf('%50s', '')"}, allow, engine.Page{Max: 9, Bytes: 80})
 	require.NoError(t, err)
 	require.Len(t, r.Rows, 1)
 	require.True(t, r.More)
@@ -171,7 +171,7 @@ func TestParameters(t *testing.T) {
 // of it.
 func TestChangingWindow(t *testing.T) {
 	f, db := opened(t, "CREATE TABLE t (a INTEGER PRIMARY KEY, b); INSERT INTO t VALUES (1, 'x'), (2, 'x'), (3, 'x')")
-	for _, win := range []engine.Window{{Max: 1, Bytes: 1000}, {Max: 9, Bytes: 80}, {Skip: 1, Max: 9, Bytes: 1000}} {
+	for _, win := range []engine.Page{{Max: 1, Bytes: 1000}, {Max: 9, Bytes: 80}, {Skip: 1, Max: 9, Bytes: 1000}} {
 		w, err := f.Begin(t.Context())
 		require.NoError(t, err)
 		r, err := w.Execute(t.Context(), engine.Statement{SQL: "UPDATE t SET b = printf('%50s', b) RETURNING a, b"}, allow, win)

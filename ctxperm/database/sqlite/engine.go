@@ -67,7 +67,7 @@ func (d *file) connect(ctx context.Context) (*connection, error) {
 	if err != nil {
 		return nil, d.trouble(err)
 	}
-	c := &connection{Conn: conn, gate: &gate{}}
+	c := &connection{Conn: conn, gate: &stmtGuard{}}
 	err = conn.Raw(func(dc any) (err error) {
 		if c.handle, err = handleOf(dc); err == nil {
 			err = c.handle.watch(c.gate)
@@ -103,7 +103,7 @@ func (d *file) trouble(err error) error {
 // connection is one connection with what watches it.
 type connection struct {
 	*sql.Conn
-	gate   *gate
+	gate   *stmtGuard
 	handle handle
 }
 

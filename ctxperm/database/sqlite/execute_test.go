@@ -22,7 +22,7 @@ func TestExecute(t *testing.T) {
 	require.Len(t, out.Changes, 2)
 	require.Equal(t, "db://main/users/1", out.Changes[0].Resource)
 	require.Equal(t, "write", out.Changes[0].Kind)
-	require.Equal(t, "applied", out.Verdict.Is)
+	require.Equal(t, "applied", out.Verdict.Presence)
 	out = w.Done(tx, "INSERT INTO users(name) VALUES ('dan') RETURNING id, name")
 	require.Equal(t, [][]any{{4.0, "dan"}}, w.Show(out).Rows)
 	out = w.Done(tx, "DELETE FROM users WHERE id = 2")
@@ -35,7 +35,7 @@ func TestExecute(t *testing.T) {
 
 	rep, err := w.Session.Revert(t.Context(), tx.ID())
 	require.NoError(t, err)
-	require.Equal(t, revert.RevertedState, rep.State)
+	require.Equal(t, revert.TxnReverted, rep.State)
 	require.Equal(t, before, w.Dump())
 
 	// The undo is itself undone, also by a runtime that has only the journal.
@@ -86,8 +86,8 @@ func TestLaterConflict(t *testing.T) {
 	w.Done(tx, "DELETE FROM t")
 	w.Done(tx, "INSERT INTO t VALUES (2, 'x')")
 	require.NoError(t, tx.Commit(t.Context()))
-	rep, err := w.Session.Undo(t.Context(), tx.ID(), revert.Undoing{Calls: []string{made.Call}})
-	require.ErrorIs(t, err, agent.ErrPartial, "row 2 has the value that row 1 needs")
+	rep, err := w.Session.Undo(t.Context(), tx.ID(), revert.Options{Calls: []string{made.Call}})
+	require.ErrorIs(t, err, agent.ErrPartialRevert, "row 2 has the value that row 1 needs")
 	require.Len(t, rep.NotUndone(), 2)
 	_, err = w.Session.Revert(t.Context(), tx.ID())
 	require.NoError(t, err)
@@ -104,7 +104,7 @@ func TestNeeded(t *testing.T) {
 		require.NoError(t, tx.Commit(t.Context()))
 		w.Exec("INSERT INTO k VALUES ('theirs', 7)")
 		rep, err := w.Session.Revert(t.Context(), tx.ID())
-		require.ErrorIs(t, err, agent.ErrPartial)
+		require.ErrorIs(t, err, agent.ErrPartialRevert)
 		require.Len(t, rep.NotUndone(), left, deferred)
 		require.Len(t, w.file.query("SELECT a FROM k"), 1)
 		require.Equal(t, [][]any{{int64(7)}}, w.file.query("SELECT id FROM p WHERE id = 7"))

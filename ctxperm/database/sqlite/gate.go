@@ -14,9 +14,9 @@ import (
 // opsTable is this package's own table; no statement of a call reaches it.
 const opsTable = "remit_ops"
 
-// gate is what SQLite asks of each thing that it compiles. The zero gate is shut.
+// stmtGuard is what SQLite asks of each thing that it compiles. The zero gate is shut.
 // SQLite asks on the goroutine that uses the connection.
-type gate struct {
+type stmtGuard struct {
 	mode    mode
 	writes  bool                   // statements may change something
 	seen    []engine.Access        // while looking: what was met
@@ -34,20 +34,20 @@ const (
 )
 
 // open lets statements of this package through until the result is called.
-func (g *gate) open() (back func()) {
+func (g *stmtGuard) open() (back func()) {
 	was := g.mode
 	g.mode = own
 	return func() { g.mode = was }
 }
 
 // look begins to note what a statement would touch.
-func (g *gate) look(writes bool) (back func()) {
+func (g *stmtGuard) look(writes bool) (back func()) {
 	g.mode, g.writes, g.seen, g.refused, g.known = looking, writes, nil, nil, nil
 	return func() { g.mode = shut }
 }
 
 // enforce holds statements to what was seen and decided.
-func (g *gate) enforce() (back func()) {
+func (g *stmtGuard) enforce() (back func()) {
 	g.known = make(map[engine.Access]bool, len(g.seen))
 	for _, a := range g.seen {
 		g.known[a] = true
@@ -56,7 +56,7 @@ func (g *gate) enforce() (back func()) {
 	return func() { g.mode = shut }
 }
 
-func (g *gate) authorize(action int32, a1, a2, db, _ string) int32 {
+func (g *stmtGuard) authorize(action int32, a1, a2, db, _ string) int32 {
 	switch g.mode {
 	case own:
 		return lib.SQLITE_OK
@@ -84,7 +84,7 @@ func (g *gate) authorize(action int32, a1, a2, db, _ string) int32 {
 
 // shadow reports whether a table holds what a virtual table that may be read is
 // made of, such as the index of a full text search.
-func (g *gate) shadow(a engine.Access) bool {
+func (g *stmtGuard) shadow(a engine.Access) bool {
 	if a.Action != perm.Read {
 		return false
 	}
@@ -96,7 +96,7 @@ func (g *gate) shadow(a engine.Access) bool {
 	return false
 }
 
-func (g *gate) refuse(why string) int32 {
+func (g *stmtGuard) refuse(why string) int32 {
 	if g.refused == nil {
 		g.refused = fmt.Errorf("%w: %s", engine.ErrRefused, why)
 	}
@@ -112,7 +112,7 @@ const (
 )
 
 // access says what an action touches, or why nobody may do it.
-func (g *gate) access(action int32, a1, a2, db string) (engine.Access, string) {
+func (g *stmtGuard) access(action int32, a1, a2, db string) (engine.Access, string) {
 	switch action {
 	case lib.SQLITE_SELECT, lib.SQLITE_RECURSIVE:
 		return engine.Access{}, pass
@@ -140,7 +140,7 @@ func (g *gate) access(action int32, a1, a2, db string) (engine.Access, string) {
 	}
 }
 
-func (g *gate) table(action perm.Action, statement, name, db string) (engine.Access, string) {
+func (g *stmtGuard) table(action perm.Action, statement, name, db string) (engine.Access, string) {
 	switch {
 	case strings.EqualFold(name, opsTable):
 		return engine.Access{}, "the table " + opsTable + " is how remit knows what committed; no call reaches it"

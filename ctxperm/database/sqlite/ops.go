@@ -58,7 +58,7 @@ func (d *file) Identity(ctx context.Context) (id string, err error) {
 }
 
 // sign writes down in the transaction whose it is.
-func (c *connection) sign(ctx context.Context, op string) (m engine.Mark, err error) {
+func (c *connection) sign(ctx context.Context, op string) (m engine.TxnMarker, err error) {
 	m.Op = op
 	if m.Identity, err = c.identity(ctx); err != nil {
 		return m, err
@@ -74,7 +74,7 @@ func (c *connection) sign(ctx context.Context, op string) (m engine.Mark, err er
 // Fate looks for what the transaction wrote down. Numbers are given out in order, and
 // one of a transaction that did not commit is used again: so where its number is not
 // there, but could be, it never committed.
-func (d *file) Fate(ctx context.Context, m engine.Mark) (fate engine.Fate, err error) {
+func (d *file) Fate(ctx context.Context, m engine.TxnMarker) (fate engine.TxnOutcome, err error) {
 	c, err := d.connect(ctx)
 	if err != nil {
 		return engine.Lost, err

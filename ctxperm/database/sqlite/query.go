@@ -12,7 +12,7 @@ import (
 )
 
 // Query reads through a connection that cannot write.
-func (d *file) Query(ctx context.Context, s engine.Statement, ask engine.Ask, w engine.Window) (out engine.Rows, err error) {
+func (d *file) Query(ctx context.Context, s engine.Statement, ask engine.AuthorizeFunc, w engine.Page) (out engine.Rows, err error) {
 	c, err := d.connect(ctx)
 	if err != nil {
 		return out, err
@@ -25,7 +25,7 @@ func (d *file) Query(ctx context.Context, s engine.Statement, ask engine.Ask, w 
 }
 
 // query looks what a statement touches, has it decided, and runs it held to that.
-func (c *connection) query(ctx context.Context, s engine.Statement, ask engine.Ask, w engine.Window) (engine.Rows, error) {
+func (c *connection) query(ctx context.Context, s engine.Statement, ask engine.AuthorizeFunc, w engine.Page) (engine.Rows, error) {
 	if err := c.decide(ctx, s, ask, false); err != nil {
 		return engine.Rows{}, err
 	}
@@ -34,7 +34,7 @@ func (c *connection) query(ctx context.Context, s engine.Statement, ask engine.A
 }
 
 // decide compiles a statement without running it, and asks for what it touches.
-func (c *connection) decide(ctx context.Context, s engine.Statement, ask engine.Ask, writes bool) error {
+func (c *connection) decide(ctx context.Context, s engine.Statement, ask engine.AuthorizeFunc, writes bool) error {
 	if err := single(s.SQL); err != nil {
 		return err
 	}
@@ -59,7 +59,7 @@ func (c *connection) because(err error) error {
 }
 
 // run runs a statement and reads the rows that are wanted of it.
-func (c *connection) run(ctx context.Context, s engine.Statement, w engine.Window) (out engine.Rows, err error) {
+func (c *connection) run(ctx context.Context, s engine.Statement, w engine.Page) (out engine.Rows, err error) {
 	args, err := arguments(s)
 	if err != nil {
 		return out, err

@@ -49,11 +49,11 @@ func fields(v reflect.Value, name string) (tls *libc.TLS, p uintptr, err error) 
 // has none is refused.
 var gates = struct {
 	sync.Mutex // never held across a wait
-	of         map[uintptr]*gate
-}{of: map[uintptr]*gate{}}
+	of         map[uintptr]*stmtGuard
+}{of: map[uintptr]*stmtGuard{}}
 
 // watch puts a gate before a connection.
-func (h handle) watch(g *gate) error {
+func (h handle) watch(g *stmtGuard) error {
 	gates.Lock()
 	gates.of[h.db] = g
 	gates.Unlock()

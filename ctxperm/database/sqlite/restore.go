@@ -49,10 +49,10 @@ type repairer struct {
 	capture *capture
 }
 
-var _ engine.Repairer = (*repairer)(nil)
+var _ engine.RowRestorer = (*repairer)(nil)
 
 // Restore puts rows back that still are as expected.
-func (d *file) Restore(ctx context.Context, repairs []engine.Repair) (out []engine.Outcome, err error) {
+func (d *file) Restore(ctx context.Context, repairs []engine.RowRestore) (out []engine.Outcome, err error) {
 	c, err := d.connect(ctx)
 	if err != nil {
 		return nil, err
@@ -153,7 +153,7 @@ func (r *repairer) Vacate(ctx context.Context, ref engine.Ref, now, want engine.
 		sets = append(sets, quote(c)+" = "+other)
 	}
 	if len(sets) == 0 {
-		return engine.ErrStays
+		return engine.ErrRowBlocked
 	}
 	key, err := engine.Values(ref.Key)
 	if err != nil {
@@ -162,7 +162,7 @@ func (r *repairer) Vacate(ctx context.Context, ref engine.Ref, now, want engine.
 	err = r.change(ctx, "UPDATE main."+quote(t.Name)+" SET "+strings.Join(sets, ", ")+" WHERE "+t.keyIs(), key...)
 	var e *driver.Error
 	if errors.As(err, &e) && e.Code() == lib.SQLITE_ERROR {
-		return engine.ErrStays
+		return engine.ErrRowBlocked
 	}
 	return err
 }
@@ -221,7 +221,7 @@ func (r *repairer) Commit(ctx context.Context) error { return r.c.own(ctx, "COMM
 // Blame finds the rows because of which a foreign key would lead nowhere: one of ours
 // that needs a row that is gone, or one that somebody else's row needs. Of keys that
 // are only checked at the end, that is all rows of their tables.
-func (r *repairer) Blame(ctx context.Context, repairs []engine.Repair, out []engine.Outcome) error {
+func (r *repairer) Blame(ctx context.Context, repairs []engine.RowRestore, out []engine.Outcome) error {
 	broken, err := r.c.rows(ctx, `SELECT DISTINCT "table", parent FROM pragma_foreign_key_check`)
 	if err != nil {
 		return err

@@ -11,8 +11,8 @@ import (
 	"github.com/remit-dev/remit/perm"
 )
 
-// work is the transaction of one call.
-type work struct {
+// callTxn is the transaction of one call.
+type callTxn struct {
 	file    *file
 	c       *connection
 	tables  *tables
@@ -20,18 +20,18 @@ type work struct {
 	history history
 	begun   bool
 	broken  error // what ended the transaction before its time
-	mark    engine.Mark
+	mark    engine.TxnMarker
 	changed bool
 }
 
 // Begin connects. The transaction begins with the first statement that was decided:
 // until then nobody waits for it.
-func (d *file) Begin(ctx context.Context) (engine.Work, error) {
+func (d *file) Begin(ctx context.Context) (engine.Tx, error) {
 	c, err := d.connect(ctx)
 	if err != nil {
 		return nil, err
 	}
-	w := &work{file: d, c: c, tables: newTables(c)}
+	w := &callTxn{file: d, c: c, tables: newTables(c)}
 	if w.capture, err = c.capture(); err == nil {
 		err = c.own(ctx, "PRAGMA foreign_keys=1")
 	}
@@ -43,7 +43,7 @@ func (d *file) Begin(ctx context.Context) (engine.Work, error) {
 }
 
 // Query reads what the call has changed so far.
-func (w *work) Query(ctx context.Context, s engine.Statement, ask engine.Ask, win engine.Window) (engine.Rows, error) {
+func (w *callTxn) Query(ctx context.Context, s engine.Statement, ask engine.AuthorizeFunc, win engine.Page) (engine.Rows, error) {
 	if w.broken != nil {
 		return engine.Rows{}, w.broken
 	}
@@ -51,7 +51,7 @@ func (w *work) Query(ctx context.Context, s engine.Statement, ask engine.Ask, wi
 }
 
 // Execute runs a statement within a savepoint, so that one that fails leaves nothing.
-func (w *work) Execute(ctx context.Context, s engine.Statement, ask engine.Ask, win engine.Window) (engine.Rows, error) {
+func (w *callTxn) Execute(ctx context.Context, s engine.Statement, ask engine.AuthorizeFunc, win engine.Page) (engine.Rows, error) {
 	if w.broken != nil {
 		return engine.Rows{}, w.broken
 	}
@@ -84,7 +84,7 @@ func (w *work) Execute(ctx context.Context, s engine.Statement, ask engine.Ask, 
 }
 
 // begin takes the right to write, once.
-func (w *work) begin(ctx context.Context) error {
+func (w *callTxn) begin(ctx context.Context) error {
 	if !w.begun {
 		if err := w.c.adopt(ctx); err != nil {
 			return err
@@ -102,7 +102,7 @@ func (w *work) begin(ctx context.Context) error {
 }
 
 // capturable refuses tables whose rows SQLite does not show.
-func (w *work) capturable(ctx context.Context, name string) error {
+func (w *callTxn) capturable(ctx context.Context, name string) error {
 	t, err := w.tables.get(ctx, name)
 	if err != nil {
 		return err
@@ -115,7 +115,7 @@ func (w *work) capturable(ctx context.Context, name string) error {
 	}
 }
 
-func (w *work) run(ctx context.Context, s engine.Statement, win engine.Window) (engine.Rows, error) {
+func (w *callTxn) run(ctx context.Context, s engine.Statement, win engine.Page) (engine.Rows, error) {
 	w.capture.events, w.capture.err = nil, nil
 	before := w.c.handle.changes()
 	defer w.c.gate.enforce()()
@@ -135,7 +135,7 @@ func (w *work) run(ctx context.Context, s engine.Statement, win engine.Window) (
 
 // take notes which rows a statement changed. What the compiler did not say before,
 // such as a row that REPLACE displaces, is asked for now.
-func (w *work) take(ctx context.Context, granted map[engine.Access]bool, ask engine.Ask) error {
+func (w *callTxn) take(ctx context.Context, granted map[engine.Access]bool, ask engine.AuthorizeFunc) error {
 	var more []engine.Access
 	for _, e := range w.capture.events {
 		a := engine.Access{Action: perm.Write, Table: e.table, Statement: e.statement}
@@ -164,7 +164,7 @@ func (w *work) take(ctx context.Context, granted map[engine.Access]bool, ask eng
 
 // settle ends the savepoint of a statement. Where that does not work the whole
 // transaction is over: SQLite rolls it back by itself after some errors.
-func (w *work) settle(ctx context.Context, err error) error {
+func (w *callTxn) settle(ctx context.Context, err error) error {
 	ctx = context.WithoutCancel(ctx)
 	if err == nil {
 		if w.broken = w.c.own(ctx, "RELEASE remit"); w.broken != nil {
@@ -183,16 +183,16 @@ func (w *work) settle(ctx context.Context, err error) error {
 }
 
 // Prepare reads each row that was changed as it is now, and signs the transaction.
-func (w *work) Prepare(ctx context.Context, op string) ([]engine.Change, engine.Mark, error) {
+func (w *callTxn) Prepare(ctx context.Context, op string) ([]engine.Change, engine.TxnMarker, error) {
 	if w.broken != nil {
-		return nil, engine.Mark{}, w.broken
+		return nil, engine.TxnMarker{}, w.broken
 	}
 	defer w.tables.close()
 	var out []engine.Change
 	for _, row := range w.history.order {
 		now, err := w.tables.row(ctx, row.ref)
 		if err != nil {
-			return nil, engine.Mark{}, w.file.trouble(err)
+			return nil, engine.TxnMarker{}, w.file.trouble(err)
 		}
 		//mutant:token
 		if !now.Same(row.was) {
@@ -200,18 +200,18 @@ func (w *work) Prepare(ctx context.Context, op string) ([]engine.Change, engine.
 		}
 	}
 	if len(out) == 0 {
-		return nil, engine.Mark{}, nil
+		return nil, engine.TxnMarker{}, nil
 	}
 	var err error
 	if w.mark, err = w.c.sign(ctx, op); err != nil {
-		return nil, engine.Mark{}, w.file.trouble(err)
+		return nil, engine.TxnMarker{}, w.file.trouble(err)
 	}
 	w.changed = true
 	return out, w.mark, nil
 }
 
 // Commit makes the changes final. A transaction that changed nothing is dropped.
-func (w *work) Commit(ctx context.Context) error {
+func (w *callTxn) Commit(ctx context.Context) error {
 	if !w.changed {
 		w.Rollback()
 		return nil
@@ -233,7 +233,7 @@ func (w *work) Commit(ctx context.Context) error {
 }
 
 // Rollback ends the connection, and with it what is not committed.
-func (w *work) Rollback() {
+func (w *callTxn) Rollback() {
 	if w.c == nil {
 		return
 	}

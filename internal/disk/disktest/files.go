@@ -204,20 +204,20 @@ func capabilities(t *testing.T, r disk.Root) {
 func quiet(t *testing.T, r disk.Root) {
 	require.NoError(t, r.Mkdir("dir", 0o755))
 	require.NoError(t, r.Symlink("nowhere", "link"))
-	require.NoError(t, r.Quiet("dir"))
-	require.NoError(t, r.Quiet("link"))
-	require.ErrorIs(t, r.Quiet("none"), fs.ErrNotExist)
+	require.NoError(t, r.TryLease("dir"))
+	require.NoError(t, r.TryLease("link"))
+	require.ErrorIs(t, r.TryLease("none"), fs.ErrNotExist)
 	f, err := r.Create("file", 0o644)
 	require.NoError(t, err)
 	if !r.Features().Lease {
 		require.NoError(t, f.Close())
 		return
 	}
-	require.ErrorIs(t, r.Quiet("file"), disk.ErrBusy)
+	require.ErrorIs(t, r.TryLease("file"), disk.ErrBusy)
 	require.NoError(t, f.Close())
-	require.NoError(t, r.Quiet("file"))
+	require.NoError(t, r.TryLease("file"))
 	reader, err := r.Open("file")
 	require.NoError(t, err)
-	require.NoError(t, r.Quiet("file"))
+	require.NoError(t, r.TryLease("file"))
 	require.NoError(t, reader.Close())
 }

@@ -41,7 +41,7 @@ func operations() []operation {
 		{"Link from", false, func(r disk.Root, name string) error { return r.Link(name, "free") }},
 		{"Link to", false, func(r disk.Root, name string) error { return r.Link("file", name) }},
 		{"SyncDir", true, func(r disk.Root, name string) error { return r.SyncDir(name) }},
-		{"Quiet", true, func(r disk.Root, name string) error { return r.Quiet(name) }},
+		{"Quiet", true, func(r disk.Root, name string) error { return r.TryLease(name) }},
 	}
 }
 

@@ -185,9 +185,9 @@ func TestWriters(t *testing.T) {
 	d, r := made(t)
 	_, err := r.Create("new", 0o644)
 	require.NoError(t, err)
-	require.ErrorIs(t, r.Quiet("new"), disk.ErrBusy)
+	require.ErrorIs(t, r.TryLease("new"), disk.ErrBusy)
 	d.Die()
-	require.NoError(t, r.Quiet("new"))
+	require.NoError(t, r.TryLease("new"))
 	_, err = r.Path()
 	require.Error(t, err)
 }

@@ -97,7 +97,7 @@ func (f *file) Write(p []byte) (n int, err error) {
 		if len(p) == 0 {
 			return false, nil
 		}
-		f.disk.do(op{what: "write " + f.name, ino: f.ino, write: &span{f.at, append([]byte{}, p...)}})
+		f.disk.do(op{what: "write " + f.name, ino: f.ino, write: &dataRange{f.at, append([]byte{}, p...)}})
 		n = len(p)
 		f.at += n
 		return true, nil

@@ -42,7 +42,7 @@ type op struct {
 	edits []edit // of entries: all of them or none
 	gone  uint64 // the inode that lost a name
 	ino   uint64 // of an operation on an inode
-	write *span
+	write *dataRange
 	meta  *meta
 	needs []int // ids of operations without which it is not there
 }
@@ -54,8 +54,8 @@ type edit struct {
 	ino  uint64 // 0: the name is free then
 }
 
-// span is content.
-type span struct {
+// dataRange is content.
+type dataRange struct {
 	at   int
 	data []byte
 }
@@ -168,7 +168,7 @@ func (n *node) weaken() {
 }
 
 // spliced is content with a span written into it; what lies between is zeros.
-func spliced(data []byte, w span) []byte {
+func spliced(data []byte, w dataRange) []byte {
 	out := make([]byte, max(len(data), w.at+len(w.data)))
 	copy(out, data)
 	copy(out[w.at:], w.data)

@@ -369,7 +369,7 @@ func (r *root) SyncAll() error {
 	})
 }
 
-func (r *root) Quiet(name string) error {
+func (r *root) TryLease(name string) error {
 	return r.lookAt("quiet", name, func(ino uint64, _ *node) error {
 		if r.disk.writers[ino] > 0 {
 			return disk.ErrBusy

@@ -226,7 +226,7 @@ func (x *trial) run(base string) error {
 		}
 	}
 	scratch := filepath.Join(base, "scratch")
-	driver, err := process.New(process.Config{Path: filepath.Dir(x.program) + ":/usr/local/bin:/usr/bin:/bin", Scratch: scratch, Copies: x.copies()})
+	driver, err := process.New(process.Config{Path: filepath.Dir(x.program) + ":/usr/local/bin:/usr/bin:/bin", Scratch: scratch, UseCopies: x.copies()})
 	if err != nil {
 		return err
 	}

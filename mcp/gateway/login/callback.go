@@ -41,8 +41,8 @@ func (c *callback) close() {
 	_ = c.listener.Close()
 }
 
-// await waits for the browser. What comes with another state, from whatever page knows the port, is not what is waited for.
-func (c *callback) await(ctx context.Context, state string) (url.Values, error) {
+// wait waits for the browser. What comes with another state, from whatever page knows the port, is not what is waited for.
+func (c *callback) wait(ctx context.Context, state string) (url.Values, error) {
 	c.state = state
 	c.server = &http.Server{Handler: c, ReadTimeout: wait, WriteTimeout: wait, MaxHeaderBytes: 64 << 10}
 	go func() { _ = c.server.Serve(c.listener) }()

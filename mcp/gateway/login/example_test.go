@@ -22,14 +22,14 @@ func Example() {
 	defer server.Close()
 
 	store := login.Store{Folder: filepath.Join(dir, "login"), Fix: func(server string) string { return "my login " + server }}
-	config, err := gateway.Read("gateway.json", []byte(`{"mcpServers": {"tickets": {"url": "`+server.URL+`"}}}`), os.LookupEnv)
+	config, err := gateway.ParseConfig("gateway.json", []byte(`{"mcpServers": {"tickets": {"url": "`+server.URL+`"}}}`), os.LookupEnv)
 	check(err)
 	g, err := gateway.Open(ctx, config, gateway.Options{Authorize: store.Handler})
 	check(err)
 	defer func() { _ = g.Close() }()
 	g.Start()
 	g.Await(ctx)
-	for _, s := range g.States() {
+	for _, s := range g.ServerStatuses() {
 		fmt.Println(s.Server, s.Login)
 		fmt.Println(s.Why)
 	}

@@ -94,7 +94,7 @@ func (h *handler) read() (record, error) {
 
 // unsent is an error on account of which nothing is sent, and which may be gone the next time.
 func (h *handler) unsent(err error) error {
-	return fmt.Errorf("the token for server %s cannot be had: %w: %w", h.server, err, gateway.ErrUnsent)
+	return fmt.Errorf("the token for server %s cannot be had: %w: %w", h.server, err, gateway.ErrNotSent)
 }
 
 // Authorize is told that the server refused a request. No error means that it is to be sent again, with what TokenSource has by now.

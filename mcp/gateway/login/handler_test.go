@@ -147,7 +147,7 @@ func TestRenewToTheEnd(t *testing.T) {
 	<-asked
 	go func() { // which is let go once nobody else is
 		_, err := at.TokenSource(t.Context())
-		if errors.Is(err, gateway.ErrUnsent) {
+		if errors.Is(err, gateway.ErrNotSent) {
 			release()
 		}
 	}()
@@ -239,7 +239,7 @@ func TestNotNow(t *testing.T) {
 		h.Now(func(r *logintest.Rules) { r.Status, r.Body = status, "SECRET" })
 		seen := len(h.Seen())
 		err := h.call(t.Context(), h.URL)
-		require.ErrorIs(t, err, gateway.ErrUnsent)
+		require.ErrorIs(t, err, gateway.ErrNotSent)
 		var login *gateway.LoginError
 		require.False(t, errors.As(err, &login))
 		require.NotContains(t, err.Error(), "SECRET")
@@ -296,7 +296,7 @@ func TestFiles(t *testing.T) {
 	if runtime.GOOS != "windows" {
 		require.NoError(t, os.Chmod(path, 0o640))
 		err := h.call(t.Context(), h.URL)
-		require.ErrorIs(t, err, gateway.ErrUnsent)
+		require.ErrorIs(t, err, gateway.ErrNotSent)
 		require.ErrorContains(t, err, "others can read "+path)
 		require.NoError(t, os.Chmod(path, 0o600))
 	}
@@ -320,7 +320,7 @@ func TestFiles(t *testing.T) {
 
 	// A folder that is none.
 	h.store.Folder = filepath.Join(path+".lock", "x")
-	require.ErrorIs(t, h.call(t.Context(), h.URL), gateway.ErrUnsent)
+	require.ErrorIs(t, h.call(t.Context(), h.URL), gateway.ErrNotSent)
 	_, err = h.login()
 	require.Error(t, err)
 	_, err = h.store.All()

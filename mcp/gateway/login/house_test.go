@@ -57,7 +57,7 @@ func newHouse(t *testing.T, rules logintest.Rules) *house {
 }
 
 // login is a person who says yes.
-func (h *house) login() (login.Kept, error) {
+func (h *house) login() (login.LoginInfo, error) {
 	return h.store.Login(h.t.Context(), h.entry, func(page string) {
 		h.pages = append(h.pages, page)
 		h.Visit(page)
@@ -65,7 +65,7 @@ func (h *house) login() (login.Kept, error) {
 }
 
 // in logs in.
-func (h *house) in() login.Kept {
+func (h *house) in() login.LoginInfo {
 	h.t.Helper()
 	k, err := h.login()
 	require.NoError(h.t, err)

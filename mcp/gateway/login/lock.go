@@ -13,8 +13,8 @@ var errHeld = errors.New("it is held")
 // patience is how long somebody else may be at a record: longer than it takes to renew a token, or to give up doing so.
 const patience = 2 * wait
 
-// hold waits until nobody else is at a record, in any process. Whoever dies lets go; the file of the lock stays, since who waits has it open.
-func hold(path string) (unlock func(), err error) {
+// lockStore waits until nobody else is at a record, in any process. Whoever dies lets go; the file of the lock stays, since who waits has it open.
+func lockStore(path string) (unlock func(), err error) {
 	f, err := os.OpenFile(path+".lock", os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, err

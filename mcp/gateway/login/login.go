@@ -20,30 +20,30 @@ import (
 
 // Login lets a person log in at a server, and keeps what comes of it once the server has taken the token. Show is given the page that the
 // person is to open in a browser on this machine; then it is waited for as long as ctx lasts. No error holds anything that is secret.
-func (s Store) Login(ctx context.Context, server gateway.Server, show func(page string)) (Kept, error) {
+func (s Store) Login(ctx context.Context, server gateway.Server, show func(page string)) (LoginInfo, error) {
 	if err := able(server); err != nil {
-		return Kept{}, err
+		return LoginInfo{}, err
 	}
 	back, err := listen(server.OAuth.CallbackPort)
 	if err != nil {
-		return Kept{}, err
+		return LoginInfo{}, err
 	}
 	defer back.close()
 	f, err := s.flow(server, back, show)
 	if err != nil {
-		return Kept{}, err
+		return LoginInfo{}, err
 	}
 	if err := f.run(ctx); err != nil {
-		return Kept{}, err
+		return LoginInfo{}, err
 	}
 	unlock, err := s.holding(server.Name, server.URL)
 	if err != nil {
-		return Kept{}, err
+		return LoginInfo{}, err
 	}
 	defer unlock()
 	r := f.record()
 	if err := s.write(r); err != nil {
-		return Kept{}, err
+		return LoginInfo{}, err
 	}
 	return r.kept(), nil
 }
@@ -168,7 +168,7 @@ func (f *flow) run(ctx context.Context) error {
 }
 
 func (f *flow) connect(ctx context.Context) error {
-	own := &http.Client{Transport: headed{f.server.Headers, &http.Transport{ForceAttemptHTTP2: true, DisableKeepAlives: true}}, CheckRedirect: func(*http.Request, []*http.Request) error {
+	own := &http.Client{Transport: headerTransport{f.server.Headers, &http.Transport{ForceAttemptHTTP2: true, DisableKeepAlives: true}}, CheckRedirect: func(*http.Request, []*http.Request) error {
 		return errors.New("the server redirects; configure the URL that it redirects to")
 	}}
 	cs, err := sdk.NewClient(&sdk.Implementation{Name: "remit", Version: "login"}, nil).Connect(ctx,
@@ -239,7 +239,7 @@ func (f *flow) fetch(ctx context.Context, args *auth.AuthorizationArgs) (*auth.A
 	}
 	f.resource = page.Query().Get("resource")
 	f.show(page.String())
-	v, err := f.back.await(ctx, page.Query().Get("state"))
+	v, err := f.back.wait(ctx, page.Query().Get("state"))
 	if err != nil {
 		return nil, err
 	}
@@ -260,14 +260,14 @@ func (f *flow) record() record {
 	return r
 }
 
-// headed adds the headers that the configuration has for a server.
-type headed struct {
+// headerTransport adds the headers that the configuration has for a server.
+type headerTransport struct {
 	headers map[string]string
 	base    http.RoundTripper
 }
 
 // RoundTrip sends one request.
-func (h headed) RoundTrip(r *http.Request) (*http.Response, error) {
+func (h headerTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	r = r.Clone(r.Context())
 	for name, value := range h.headers {
 		if !strings.EqualFold(name, "Authorization") {

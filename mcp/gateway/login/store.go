@@ -25,8 +25,8 @@ type Store struct {
 	Fix    func(server string) string // the command by which a person logs in, for errors; nil: they name none
 }
 
-// Kept is what is known of the login at one server, without anything that is secret.
-type Kept struct {
+// LoginInfo is what is known of the login at one server, without anything that is secret.
+type LoginInfo struct {
 	Server, URL string
 	Resource    string // that the token is for
 	Scopes      []string
@@ -59,8 +59,8 @@ type client struct {
 	TokenURL string `json:"token_url,omitempty"`
 }
 
-func (r record) kept() Kept {
-	return Kept{Server: r.Server, URL: r.URL, Resource: r.Resource, Scopes: r.Scopes, Expires: r.Expires, Renews: r.Refresh != "", Needs: r.Needs}
+func (r record) kept() LoginInfo {
+	return LoginInfo{Server: r.Server, URL: r.URL, Resource: r.Resource, Scopes: r.Scopes, Expires: r.Expires, Renews: r.Refresh != "", Needs: r.Needs}
 }
 
 // counts reports whether there is a token that has not ended.
@@ -156,7 +156,7 @@ func (s Store) write(r record) (err error) {
 }
 
 // All lists what is kept. What cannot be read is listed as a login that is needed.
-func (s Store) All() ([]Kept, error) {
+func (s Store) All() ([]LoginInfo, error) {
 	entries, err := os.ReadDir(s.Folder)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -164,7 +164,7 @@ func (s Store) All() ([]Kept, error) {
 	if err != nil {
 		return nil, err
 	}
-	var all []Kept
+	var all []LoginInfo
 	for _, e := range entries {
 		parts := named.FindStringSubmatch(e.Name())
 		if parts == nil {
@@ -174,7 +174,7 @@ func (s Store) All() ([]Kept, error) {
 		switch {
 		case errors.Is(err, fs.ErrNotExist): // somebody logged out meanwhile
 		case err != nil:
-			all = append(all, Kept{Server: parts[1], Needs: err.Error()})
+			all = append(all, LoginInfo{Server: parts[1], Needs: err.Error()})
 		default:
 			all = append(all, r.kept())
 		}
@@ -199,7 +199,7 @@ func (s Store) Logout(server string) (was bool, err error) {
 }
 
 func (s Store) forget(path string) (err error) {
-	unlock, err := hold(path)
+	unlock, err := lockStore(path)
 	if err != nil {
 		return err
 	}
@@ -219,5 +219,5 @@ func (s Store) holding(server, url string) (unlock func(), err error) {
 	if err := os.MkdirAll(s.Folder, 0o700); err != nil {
 		return nil, err
 	}
-	return hold(s.path(server, url))
+	return lockStore(s.path(server, url))
 }

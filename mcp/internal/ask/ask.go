@@ -10,11 +10,11 @@ import (
 
 // Client is who made a call.
 type Client interface {
-	// Can is what the client says that it can; nil is nothing.
-	Can() *sdk.ClientCapabilities
-	// Ask asks the client all that is in a map, and returns what it answered by the same keys. What the client did not
+	// Capabilities is what the client says that it can; nil is nothing.
+	Capabilities() *sdk.ClientCapabilities
+	// Request asks the client all that is in a map, and returns what it answered by the same keys. What the client did not
 	// answer is missing. An error that is a *jsonrpc.Error is the client's own.
-	Ask(ctx context.Context, what sdk.InputRequestMap) (sdk.InputResponseMap, error)
+	Request(ctx context.Context, what sdk.InputRequestMap) (sdk.InputResponseMap, error)
 }
 
 type key struct{}

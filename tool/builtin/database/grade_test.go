@@ -78,11 +78,11 @@ func (g *graded) close() error {
 // writes the grades that the kit finds.
 func TestGrades(t *testing.T) {
 	dir, worlds := t.TempDir(), 0
-	world := func(*reverttest.Wire) (reverttest.World, error) {
+	world := func(*reverttest.Wire) (reverttest.TestEnv, error) {
 		worlds++
 		g := &graded{path: filepath.Join(dir, fmt.Sprint(worlds, ".db"))}
 		err := g.exec("PRAGMA synchronous = OFF; CREATE TABLE t (id INTEGER PRIMARY KEY, v TEXT, n INTEGER); INSERT INTO t VALUES (1, 'a', 1), (2, 'b', 2)")
-		return reverttest.World{
+		return reverttest.TestEnv{
 			Process: g.process, Snapshot: g.shown, Exit: g.close,
 			Foreign: map[string]func() error{"updates row 1": func() error { return g.exec("INSERT OR REPLACE INTO t VALUES (1, 'theirs', 7)") }},
 		}, err
@@ -102,6 +102,6 @@ func TestGrades(t *testing.T) {
 		r := reverttest.Test(t, one, tool.CrashUndoable, reverttest.Config{World: world, Inputs: inputs[one.Name()], Seed: 1, Runs: sample.Size(10, 200)})
 		all, runs = append(all, r), runs+r.Runs
 	}
-	reverttest.Keep(t, "grades.json", all...)
+	reverttest.SaveGrades(t, "grades.json", all...)
 	t.Logf("proved: fault kit, database tools: %d tools in %d runs with faults, %d violations", len(all), runs, map[bool]int{true: 1}[t.Failed()])
 }

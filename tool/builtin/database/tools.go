@@ -71,7 +71,7 @@ func querySpec() tool.Spec {
 			if err != nil {
 				return tool.Result{}, err
 			}
-			r, err := db.Query(ctx, s, handle.Window{Page: in.Page, Rows: in.MaxRows})
+			r, err := db.Query(ctx, s, handle.Page{Page: in.Page, Rows: in.MaxRows})
 			if err != nil {
 				return tool.Result{}, err
 			}
@@ -91,7 +91,7 @@ func executeSpec() tool.Spec {
 			if err != nil {
 				return tool.Result{}, err
 			}
-			r, err := db.Execute(ctx, s, handle.Window{Rows: in.MaxRows})
+			r, err := db.Execute(ctx, s, handle.Page{Rows: in.MaxRows})
 			if err != nil {
 				return tool.Result{}, err
 			}
@@ -199,7 +199,7 @@ func rows(r handle.Result, affected *int64) (tool.Result, error) {
 		Columns  []string `json:"columns"`
 		Rows     [][]any  `json:"rows"`
 		HasMore  bool     `json:"has_more"`
-	}{affected, append([]string{}, r.Columns...), [][]any{}, r.More}
+	}{affected, append([]string{}, r.Columns...), [][]any{}, r.HasMore}
 	for _, row := range r.Rows {
 		line := make([]any, len(row))
 		for i, v := range row {
@@ -223,7 +223,7 @@ func shown(v any) any {
 		}
 		return v
 	case float64:
-		return handle.Plain(v)
+		return handle.JSONFloat(v)
 	default:
 		return v
 	}

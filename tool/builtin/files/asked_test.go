@@ -88,7 +88,7 @@ func TestFolderCallsAskOnce(t *testing.T) {
 			var asked [][]string
 			var before []string
 			var dir string
-			dir, _, tx := underAskAll(t, agent.Approve(ctxperm.ApproverFunc(func(_ context.Context, a ctxperm.Ask) (ctxperm.Answer, error) {
+			dir, _, tx := underAskAll(t, agent.Approver(ctxperm.ApproverFunc(func(_ context.Context, a ctxperm.ApprovalRequest) (ctxperm.Answer, error) {
 				var all []string
 				for _, access := range a.Accesses {
 					all = append(all, access.String())
@@ -117,7 +117,7 @@ func TestFolderCallsAskOnce(t *testing.T) {
 func TestFolderCallsWait(t *testing.T) {
 	for _, tt := range folderCalls {
 		t.Run(tt.tool, func(t *testing.T) {
-			dir, rt, tx := underAskAll(t, agent.Wait())
+			dir, rt, tx := underAskAll(t, agent.SuspendForApproval())
 			before := names(t, dir)
 			o, err := tx.Invoke(t.Context(), tt.tool, tt.args)
 			for range 2 { // before it runs, and for what it found
@@ -125,7 +125,7 @@ func TestFolderCallsWait(t *testing.T) {
 				require.Equal(t, before, names(t, dir))
 				_, c, failed := revert.LoadCall(t.Context(), rt.Journal(), o.Call)
 				require.NoError(t, failed)
-				require.NoError(t, rt.Answer(t.Context(), agent.Reply{Call: o.Call, Approved: true, By: "boss", Question: c.Asked.Digest}))
+				require.NoError(t, rt.Answer(t.Context(), agent.Answer{Call: o.Call, Approved: true, By: "boss", RequestDigest: c.Asked.Digest}))
 				o, err = tx.Resume(t.Context(), o.Call)
 			}
 			require.Equal(t, tool.StatusDone, o.Status, o.Text)
@@ -137,13 +137,13 @@ func TestFolderCallsWait(t *testing.T) {
 // TestFolderCallsDenied: what a person refuses, or nobody answers, is denied whole.
 func TestFolderCallsDenied(t *testing.T) {
 	for name, say := range map[string]ctxperm.ApproverFunc{
-		"refused": func(_ context.Context, a ctxperm.Ask) (ctxperm.Answer, error) {
+		"refused": func(_ context.Context, a ctxperm.ApprovalRequest) (ctxperm.Answer, error) {
 			if a.Running {
-				return ctxperm.Refuse("boss", "not these"), nil
+				return ctxperm.Deny("boss", "not these"), nil
 			}
 			return ctxperm.Approve("boss"), nil
 		},
-		"unanswered": func(_ context.Context, a ctxperm.Ask) (ctxperm.Answer, error) {
+		"unanswered": func(_ context.Context, a ctxperm.ApprovalRequest) (ctxperm.Answer, error) {
 			if a.Running {
 				return ctxperm.Answer{}, context.DeadlineExceeded
 			}
@@ -152,7 +152,7 @@ func TestFolderCallsDenied(t *testing.T) {
 	} {
 		for _, tt := range folderCalls {
 			t.Run(name+" "+tt.tool, func(t *testing.T) {
-				dir, _, tx := underAskAll(t, agent.Approve(say))
+				dir, _, tx := underAskAll(t, agent.Approver(say))
 				before := names(t, dir)
 				o, err := tx.Invoke(t.Context(), tt.tool, tt.args)
 				require.ErrorIs(t, err, tool.ErrDenied, o.Text)

@@ -12,7 +12,7 @@ import (
 )
 
 type deleteIn struct {
-	where
+	rootArg
 	Path      string `json:"path"`
 	Recursive bool   `json:"recursive"`
 }
@@ -23,7 +23,7 @@ func deleteSpec() tool.Spec {
 		Description: "Delete a file, a link or an empty directory; with recursive a directory with all that is in it.",
 		Input:       object(pathArgument+`,"recursive":{"type":"boolean","description":"Delete what is in the directory too."}`+rootArgument, `"path"`),
 		Needs:       anywhere(perm.Delete, perm.List),
-		Access:      exact(func(i deleteIn) ([]access, error) { return []access{{perm.Delete, "path", i.Path}}, nil }),
+		AccessFor:   exact(func(i deleteIn) ([]access, error) { return []access{{perm.Delete, "path", i.Path}}, nil }),
 		EffectClass: effect.Reversible, Verify: verifyDelete,
 		Execute: with(func(ctx context.Context, f *handle.Files, i deleteIn) (tool.Result, error) {
 			if i.Recursive {
@@ -35,7 +35,7 @@ func deleteSpec() tool.Spec {
 }
 
 type pairIn struct {
-	where
+	rootArg
 	From string `json:"from"`
 	To   string `json:"to"`
 }
@@ -55,7 +55,7 @@ func moveSpec() tool.Spec {
 		Name: "file_move", Description: "Move or rename a file, a link, or a directory with all that is in it.", Tags: []string{"files"},
 		Input: object(pairArguments, `"from","to"`),
 		Needs: anywhere(perm.Read, perm.Delete, perm.Write, perm.List),
-		Access: exact(func(i pairIn) ([]access, error) {
+		AccessFor: exact(func(i pairIn) ([]access, error) {
 			return []access{{perm.Read, "from", i.From}, {perm.Delete, "from", i.From}, {perm.Write, "to", i.To}}, i.apart()
 		}),
 		EffectClass: effect.Reversible, Verify: verifyMove,
@@ -70,7 +70,7 @@ func copySpec() tool.Spec {
 		Name: "file_copy", Description: "Copy a file, a link, or a directory with all that is in it.", Tags: []string{"files"},
 		Input: object(pairArguments, `"from","to"`),
 		Needs: anywhere(perm.Read, perm.Write, perm.List),
-		Access: exact(func(i pairIn) ([]access, error) {
+		AccessFor: exact(func(i pairIn) ([]access, error) {
 			return []access{{perm.Read, "from", i.From}, {perm.Write, "to", i.To}}, i.apart()
 		}),
 		EffectClass: effect.Reversible, Verify: verifyCopy,
@@ -81,7 +81,7 @@ func copySpec() tool.Spec {
 }
 
 type mkdirIn struct {
-	where
+	rootArg
 	Path string `json:"path"`
 }
 
@@ -89,7 +89,7 @@ func mkdirSpec() tool.Spec {
 	return tool.Spec{
 		Name: "dir_create", Description: "Make a directory, and those above it that are missing. One that exists stays as it is.", Tags: []string{"files"},
 		Input: object(pathArgument+rootArgument, `"path"`), Needs: anywhere(perm.Write),
-		Access:      exact(func(i mkdirIn) ([]access, error) { return []access{{perm.Write, "path", i.Path}}, nil }),
+		AccessFor:   exact(func(i mkdirIn) ([]access, error) { return []access{{perm.Write, "path", i.Path}}, nil }),
 		EffectClass: effect.Reversible, Verify: verifyMkdir,
 		Execute: with(func(ctx context.Context, f *handle.Files, i mkdirIn) (tool.Result, error) {
 			return tool.Text("the directory is there"), f.MkdirAll(ctx, i.Path, 0)

@@ -218,7 +218,7 @@ func TestGit(t *testing.T) {
 		}
 		t.Run(name+", approved", func(t *testing.T) {
 			shown := ""
-			w := gitWorld(t, agent.Approve(ctxperm.ApproverFunc(func(_ context.Context, a ctxperm.Ask) (ctxperm.Answer, error) {
+			w := gitWorld(t, agent.Approver(ctxperm.ApproverFunc(func(_ context.Context, a ctxperm.ApprovalRequest) (ctxperm.Answer, error) {
 				shown += a.Preview
 				return ctxperm.Approve("boss"), nil
 			})))
@@ -347,9 +347,9 @@ func TestGitOfOwnTools(t *testing.T) {
 			var w gitted
 			opts := []agent.Option{}
 			if on == "wait" {
-				opts = append(opts, agent.Wait(), agent.OnWaiting(func(ask ctxperm.Ask) {
+				opts = append(opts, agent.SuspendForApproval(), agent.OnWaiting(func(ask ctxperm.ApprovalRequest) {
 					if name == "after others" { // it changed something, so it waits in place
-						assert.NoError(t, w.rt.Answer(t.Context(), agent.Reply{Call: ask.Call, By: "boss", Question: ask.Digest}))
+						assert.NoError(t, w.rt.Answer(t.Context(), agent.Answer{Call: ask.Call, By: "boss", RequestDigest: ask.Digest}))
 					}
 				}))
 			}
@@ -382,7 +382,7 @@ func TestGitWaits(t *testing.T) {
 		"changed": {"[core]\n\tx = y\n", tool.ErrDenied, "[core]\n\tx = y\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := gitWorld(t, agent.Wait())
+			w := gitWorld(t, agent.SuspendForApproval())
 			w.shell("git init -q --bare gd; echo '[core]' > gd/config")
 			config := filepath.Join(w.dir, "gd/config")
 			tx, err := w.s.Begin(t.Context())
@@ -393,7 +393,7 @@ func TestGitWaits(t *testing.T) {
 			require.NoError(t, err)
 			require.Contains(t, c.Asked.Preview, "pager = sh")
 			require.NoError(t, os.WriteFile(config, []byte(tt.now), 0o600))
-			require.NoError(t, w.rt.Answer(t.Context(), agent.Reply{Call: o.Call, Approved: true, By: "boss", Question: c.Asked.Digest}))
+			require.NoError(t, w.rt.Answer(t.Context(), agent.Answer{Call: o.Call, Approved: true, By: "boss", RequestDigest: c.Asked.Digest}))
 			o, err = tx.Resume(t.Context(), o.Call)
 			require.ErrorIs(t, err, tt.why, o.Text)
 			data, err := os.ReadFile(config)
@@ -405,7 +405,7 @@ func TestGitWaits(t *testing.T) {
 
 // TestGitAnswerTooLate: an approver who takes longer than the call may leaves nothing.
 func TestGitAnswerTooLate(t *testing.T) {
-	w := gitWorld(t, agent.Limits(tool.Limits{Timeout: 10 * time.Millisecond}), agent.Approve(ctxperm.ApproverFunc(func(ctx context.Context, _ ctxperm.Ask) (ctxperm.Answer, error) {
+	w := gitWorld(t, agent.Limits(tool.Limits{Timeout: 10 * time.Millisecond}), agent.Approver(ctxperm.ApproverFunc(func(ctx context.Context, _ ctxperm.ApprovalRequest) (ctxperm.Answer, error) {
 		<-ctx.Done()
 		return ctxperm.Approve("boss"), nil
 	})))

@@ -14,8 +14,8 @@ import (
 // TestGrades: each tool is as good as its grade says. REVERTTEST_UPDATE=1 writes the
 // grades that the kit finds.
 func TestGrades(t *testing.T) {
-	world := func(*reverttest.Wire) (reverttest.World, error) {
-		return reverttest.World{Files: map[string]string{"a.txt": "one\ntwo\n", "dir/b.txt": "three\n", "dir/deep/": ""}}, nil
+	world := func(*reverttest.Wire) (reverttest.TestEnv, error) {
+		return reverttest.TestEnv{Files: map[string]string{"a.txt": "one\ntwo\n", "dir/b.txt": "three\n", "dir/deep/": ""}}, nil
 	}
 	inputs := map[string][]any{
 		"file_read":   {tool.Args{"path": "a.txt"}},
@@ -35,6 +35,6 @@ func TestGrades(t *testing.T) {
 		r := reverttest.Test(t, one, tool.CrashUndoable, reverttest.Config{World: world, Inputs: inputs[one.Name()], Seed: 1, Runs: sample.Size(25, 1000)})
 		all, runs = append(all, r), runs+r.Runs
 	}
-	reverttest.Keep(t, "grades.json", all...)
+	reverttest.SaveGrades(t, "grades.json", all...)
 	t.Logf("proved: fault kit, file tools: %d tools in %d runs with faults, %d violations", len(all), runs, map[bool]int{true: 1}[t.Failed()])
 }

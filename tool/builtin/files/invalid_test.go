@@ -86,7 +86,7 @@ func TestVerifyOfBits(t *testing.T) {
 	root, err := disk.OpenRoot(dir)
 	require.NoError(t, err)
 	defer func() { _ = root.Close() }()
-	world := handle.World(func(string) (disk.Root, bool) { return root, true }, host.Real(), journal.Memory(), []string{resource}, nil)
+	world := handle.NewView(func(string) (disk.Root, bool) { return root, true }, host.Real(), journal.Memory(), []string{resource}, nil)
 	version := map[os.FileMode]string{}
 	for _, bits := range []os.FileMode{0o600, 0o640, 0o644} {
 		require.NoError(t, os.WriteFile(path, []byte("same"), 0o600))
@@ -98,9 +98,9 @@ func TestVerifyOfBits(t *testing.T) {
 	changes := []verify.Change{{Resource: resource, Kind: "write", Before: version[0o600], After: version[0o640]}}
 	for bits, want := range map[os.FileMode]verify.Is{0o600: verify.IsAbsent, 0o640: verify.IsApplied, 0o644: verify.IsPartial} {
 		require.NoError(t, os.Chmod(path, bits))
-		got := verify.Run(t.Context(), v, verify.Subject{Phase: verify.AfterUndo, Input: []byte(input), World: world, Changes: changes})
+		got := verify.Run(t.Context(), v, verify.Subject{Phase: verify.AfterUndo, Input: []byte(input), Resources: world, Changes: changes})
 		require.Equal(t, want, got.Is(), "%o: %v", bits, got.Findings())
-		got = verify.Run(t.Context(), v, verify.Subject{Phase: verify.AfterCall, Input: []byte(input), World: world})
+		got = verify.Run(t.Context(), v, verify.Subject{Phase: verify.AfterCall, Input: []byte(input), Resources: world})
 		require.Equal(t, verify.IsApplied, got.Is(), "nothing was changed: it had the content")
 	}
 }

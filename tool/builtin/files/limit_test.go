@@ -27,7 +27,7 @@ import (
 func TestLimitsOfFiles(t *testing.T) {
 	ctx := context.Background()
 	dir := t.TempDir()
-	size, fits, refuses := 64<<10, 65<<10, tool.Limits{File: 63 << 10}
+	size, fits, refuses := 64<<10, 65<<10, tool.Limits{MaxFile: 63 << 10}
 	if sample.Whole() { // more than the default
 		size, fits, refuses = 33<<20, 34<<20, tool.Limits{}
 	}
@@ -57,14 +57,14 @@ func TestLimitsOfFiles(t *testing.T) {
 		want   tool.Status
 		why    string
 	}{
-		{"a larger file", refuses, "file_edit", edit, tool.StatusFailed, fmt.Sprintf("the file has more than %d bytes; read a part of it", cmp.Or(refuses.File, handle.MaxFile))},
-		{"as large as it may be", tool.Limits{File: fits}, "file_edit", edit, tool.StatusDone, ""},
-		{"a smaller one", tool.Limits{File: 9}, "file_read", tool.Args{"path": "small"}, tool.StatusDone, ""},
-		{"too small to edit", tool.Limits{File: 9}, "file_edit", tool.Args{"path": "small", "old": "0", "new": "1"}, tool.StatusFailed, "the file has more than 9 bytes"},
-		{"grown by an edit", tool.Limits{File: 10}, "file_edit", tool.Args{"path": "small", "old": "0", "new": "11"}, tool.StatusFailed, "it would have 11 bytes; at most 10 are written"},
-		{"too small to write", tool.Limits{File: 9}, "file_write", tool.Args{"path": "new", "content": "0123456789"}, tool.StatusFailed, "10 bytes; at most 9 are written"},
-		{"all entries", tool.Limits{Entries: 5}, "file_delete", tool.Args{"path": "many", "recursive": true}, tool.StatusDone, ""},
-		{"one too many", tool.Limits{Entries: 4}, "file_delete", tool.Args{"path": "many", "recursive": true}, tool.StatusFailed, "it has more than 4 entries; take it in parts"},
+		{"a larger file", refuses, "file_edit", edit, tool.StatusFailed, fmt.Sprintf("the file has more than %d bytes; read a part of it", cmp.Or(refuses.MaxFile, handle.MaxFile))},
+		{"as large as it may be", tool.Limits{MaxFile: fits}, "file_edit", edit, tool.StatusDone, ""},
+		{"a smaller one", tool.Limits{MaxFile: 9}, "file_read", tool.Args{"path": "small"}, tool.StatusDone, ""},
+		{"too small to edit", tool.Limits{MaxFile: 9}, "file_edit", tool.Args{"path": "small", "old": "0", "new": "1"}, tool.StatusFailed, "the file has more than 9 bytes"},
+		{"grown by an edit", tool.Limits{MaxFile: 10}, "file_edit", tool.Args{"path": "small", "old": "0", "new": "11"}, tool.StatusFailed, "it would have 11 bytes; at most 10 are written"},
+		{"too small to write", tool.Limits{MaxFile: 9}, "file_write", tool.Args{"path": "new", "content": "0123456789"}, tool.StatusFailed, "10 bytes; at most 9 are written"},
+		{"all entries", tool.Limits{MaxEntries: 5}, "file_delete", tool.Args{"path": "many", "recursive": true}, tool.StatusDone, ""},
+		{"one too many", tool.Limits{MaxEntries: 4}, "file_delete", tool.Args{"path": "many", "recursive": true}, tool.StatusFailed, "it has more than 4 entries; take it in parts"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			tx := with(tc.limits)

@@ -75,7 +75,7 @@ func TestParentsAreTheBound(t *testing.T) {
 			write = one
 		}
 	}
-	strays, err := write.With(func(s *tool.Spec) {
+	strays, err := write.Modify(func(s *tool.Spec) {
 		s.Execute = func(ctx context.Context, tc ctxperm.ToolContext, _ json.RawMessage) (tool.Result, error) {
 			f, err := handle.Open(tc, "workspace")
 			if err != nil {

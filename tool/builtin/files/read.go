@@ -14,7 +14,7 @@ import (
 )
 
 type readIn struct {
-	where
+	rootArg
 	Path   string `json:"path"`
 	Offset int64  `json:"offset"`
 	Limit  int64  `json:"limit"`
@@ -28,7 +28,7 @@ func readSpec() tool.Spec {
 		Input: object(pathArgument+`,
 			"offset":{"type":"integer","minimum":0,"description":"First byte to read; 0 is the beginning."},
 			"limit":{"type":"integer","minimum":1,"maximum":33554432,"description":"Most bytes to read; all by default."}`+rootArgument, `"path"`),
-		Needs: need(perm.Read), Access: named[readIn](perm.Read), EffectClass: effect.Pure,
+		Needs: need(perm.Read), AccessFor: named[readIn](perm.Read), EffectClass: effect.Pure,
 		Execute: with(func(ctx context.Context, f *handle.Files, i readIn) (tool.Result, error) {
 			part, err := f.Read(ctx, i.Path, i.Offset, i.Limit)
 			if err != nil {
@@ -49,7 +49,7 @@ func readSpec() tool.Spec {
 	}
 }
 
-// maxResult is the default of tool.Limits.Output.
+// maxResult is the default of tool.Limits.MaxOutput.
 const maxResult = 32 << 20
 
 // fits refuses content that no result has room for: base64 makes three bytes four,

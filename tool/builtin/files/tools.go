@@ -19,12 +19,12 @@ import (
 // workspace is the root that a call means which names none.
 const workspace = "workspace"
 
-// where is the argument that names a root.
-type where struct {
+// rootArg is the argument that names a root.
+type rootArg struct {
 	Root string `json:"root"`
 }
 
-func (w where) root() string {
+func (w rootArg) root() string {
 	if w.Root == "" {
 		return workspace
 	}

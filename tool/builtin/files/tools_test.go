@@ -124,7 +124,7 @@ func TestTools(t *testing.T) {
 			out, _ := tx.Invoke(context.Background(), tc.tool, tc.args)
 			require.Equal(t, tc.want, out.Status, "%+v", out.Error)
 			if tl, ok := byName()[tc.tool]; ok && tl.CanVerify() && out.Status == tool.StatusDone {
-				require.Equal(t, "applied", out.Verdict.Is)
+				require.Equal(t, "applied", out.Verdict.Presence)
 			}
 			if tc.output != "" {
 				require.JSONEq(t, tc.output, string(out.Output))
@@ -196,10 +196,10 @@ func TestVerifyLooksAtTheWorld(t *testing.T) {
 				}
 				root, err := disk.OpenRoot(dir)
 				require.NoError(t, err)
-				world := handle.World(func(string) (disk.Root, bool) { return root, true }, host.Real(), journal.Memory(), []string{"file://workspace/a.txt", "file://workspace/b.txt"}, nil)
+				world := handle.NewView(func(string) (disk.Root, bool) { return root, true }, host.Real(), journal.Memory(), []string{"file://workspace/a.txt", "file://workspace/b.txt"}, nil)
 				v, ok := tools[tc.tool].Verifier().Get()
 				require.True(t, ok)
-				got := verify.Run(ctx, v, verify.Subject{Phase: verify.Recovery, Input: json.RawMessage(tc.input), World: world})
+				got := verify.Run(ctx, v, verify.Subject{Phase: verify.Recovery, Input: json.RawMessage(tc.input), Resources: world})
 				require.Equal(t, want, got.Is(), "%s: %v", content, got.Findings())
 				require.Equal(t, verify.CannotTell, verify.Run(ctx, v, verify.Subject{Input: json.RawMessage(tc.input)}).Is(), "no world")
 				require.NoError(t, root.Close())

@@ -29,7 +29,7 @@ func verifyEdit(ctx context.Context, s verify.Subject) verify.Verdict {
 	if err := canon.Decode(s.Input, &in); err != nil {
 		return verify.Unclear(err.Error())
 	}
-	if s.World == nil {
+	if s.Resources == nil {
 		return verify.Unclear("there is no world to look at")
 	}
 	if in.Old == in.New {
@@ -39,7 +39,7 @@ func verifyEdit(ctx context.Context, s verify.Subject) verify.Verdict {
 	if err != nil {
 		return verify.Unclear(err.Error())
 	}
-	was, err := slurp(s.World.Before(ctx, resource))
+	was, err := slurp(s.Resources.Before(ctx, resource))
 	if err != nil {
 		return verify.Unclear("the content from before cannot be read: " + err.Error())
 	}
@@ -57,10 +57,10 @@ func verifyDelete(ctx context.Context, s verify.Subject) verify.Verdict {
 		return verify.Unclear(err.Error())
 	}
 	resource, err := resourceOf(in.root(), in.Path)
-	if err != nil || s.World == nil {
+	if err != nil || s.Resources == nil {
 		return verify.Unclear("there is no world to look at")
 	}
-	switch version, err := s.World.Version(ctx, resource); {
+	switch version, err := s.Resources.Version(ctx, resource); {
 	case err != nil:
 		return verify.Unclear(err.Error())
 	case version == "absent":
@@ -120,7 +120,7 @@ func verifyMkdir(ctx context.Context, s verify.Subject) verify.Verdict {
 	if err != nil {
 		return verify.Unclear(err.Error())
 	}
-	r, err := s.World.Open(ctx, resource)
+	r, err := s.Resources.Open(ctx, resource)
 	switch {
 	case err == nil:
 		_ = r.Close()
@@ -132,27 +132,27 @@ func verifyMkdir(ctx context.Context, s verify.Subject) verify.Verdict {
 	}
 }
 
-type presence struct{ known, there bool }
+type pathState struct{ known, there bool }
 
 // there looks whether a path stands for anything; the verdict says why that
 // cannot be known.
-func there(ctx context.Context, s verify.Subject, root, path string) (verify.Verdict, presence) {
+func there(ctx context.Context, s verify.Subject, root, path string) (verify.Verdict, pathState) {
 	resource, err := resourceOf(root, path)
-	if err != nil || s.World == nil {
-		return verify.Unclear("there is no world to look at"), presence{}
+	if err != nil || s.Resources == nil {
+		return verify.Unclear("there is no world to look at"), pathState{}
 	}
-	version, err := s.World.Version(ctx, resource)
+	version, err := s.Resources.Version(ctx, resource)
 	if err != nil {
-		return verify.Unclear(err.Error()), presence{}
+		return verify.Unclear(err.Error()), pathState{}
 	}
-	return verify.Verdict{}, presence{known: true, there: version != "absent"}
+	return verify.Verdict{}, pathState{known: true, there: version != "absent"}
 }
 
 // entryByEntry looks at each resource that the call was to change.
 func entryByEntry(ctx context.Context, s verify.Subject) verify.Verdict {
 	done, not := 0, 0
 	for _, c := range s.Changes {
-		version, err := s.World.Version(ctx, c.Resource)
+		version, err := s.Resources.Version(ctx, c.Resource)
 		switch {
 		case err != nil:
 			return verify.Unclear(err.Error())
@@ -174,10 +174,10 @@ func entryByEntry(ctx context.Context, s verify.Subject) verify.Verdict {
 
 func compare(ctx context.Context, s verify.Subject, root, path string, want []byte) verify.Verdict {
 	resource, err := resourceOf(root, path)
-	if err != nil || s.World == nil {
+	if err != nil || s.Resources == nil {
 		return verify.Unclear("there is no world to look at")
 	}
-	r, err := s.World.Open(ctx, resource)
+	r, err := s.Resources.Open(ctx, resource)
 	got, err := upTo(len(want), r, err)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -208,7 +208,7 @@ func asRecorded(ctx context.Context, s verify.Subject, resource string) verify.V
 	if last == "" {
 		return verify.Applied(right) // it had it before
 	}
-	version, err := s.World.Version(ctx, resource)
+	version, err := s.Resources.Version(ctx, resource)
 	switch {
 	case err != nil:
 		return verify.Unclear(err.Error())

@@ -92,14 +92,14 @@ func TestVerifyInDoubt(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			v, ok := byName()[tc.tool].Verifier().Get()
 			require.True(t, ok)
-			got := verify.Run(t.Context(), v, verify.Subject{Phase: verify.Recovery, Input: json.RawMessage(tc.input), World: tc.world, Changes: tc.changes})
+			got := verify.Run(t.Context(), v, verify.Subject{Phase: verify.Recovery, Input: json.RawMessage(tc.input), Resources: tc.world, Changes: tc.changes})
 			require.Equal(t, tc.want, got.Is(), "%v", got.Findings())
 			require.Contains(t, strings.Join(got.Findings(), "\n"), tc.finding)
 		})
 	}
 	for name, tl := range byName() {
 		if v, ok := tl.Verifier().Get(); ok {
-			got := verify.Run(t.Context(), v, verify.Subject{Phase: verify.Recovery, Input: json.RawMessage(`{"mode":7}`), World: told{}})
+			got := verify.Run(t.Context(), v, verify.Subject{Phase: verify.Recovery, Input: json.RawMessage(`{"mode":7}`), Resources: told{}})
 			require.Equal(t, verify.CannotTell, got.Is(), "%s: what was never an input", name)
 		}
 	}

@@ -14,7 +14,7 @@ import (
 )
 
 type writeIn struct {
-	where
+	rootArg
 	Path     string `json:"path"`
 	Content  string `json:"content"`
 	Mode     string `json:"mode"`
@@ -43,7 +43,7 @@ func writeSpec() tool.Spec {
 			"mode":{"type":"string","pattern":"^0?[4-7][0-7]{2}$","description":"Permission bits in octal, such as 0644, readable for the owner; kept by default."},
 			"if_absent":{"type":"boolean","description":"Fail if the file exists."},
 			"parents":{"type":"boolean","description":"Make the directories above it that are missing."}`+rootArgument, `"path","content"`),
-		Needs: append(need(perm.Write), anywhere(perm.Write)...), Access: named[writeIn](perm.Write), Bound: exact(writeIn.above),
+		Needs: append(need(perm.Write), anywhere(perm.Write)...), AccessFor: named[writeIn](perm.Write), Bound: exact(writeIn.above),
 		EffectClass: effect.Reversible, Verify: verifyWrite,
 		Execute: with(func(ctx context.Context, f *handle.Files, i writeIn) (tool.Result, error) {
 			o := handle.WriteOptions{IfAbsent: i.IfAbsent, MakeParents: i.Parents}
@@ -64,7 +64,7 @@ func writeSpec() tool.Spec {
 }
 
 type editIn struct {
-	where
+	rootArg
 	Path string `json:"path"`
 	Old  string `json:"old"`
 	New  string `json:"new"`
@@ -80,7 +80,7 @@ func editSpec() tool.Spec {
 			"old":{"type":"string","minLength":1,"description":"The text to replace."},
 			"new":{"type":"string","description":"What to put in its place."},
 			"all":{"type":"boolean","description":"Replace every occurrence."}`+rootArgument, `"path","old","new"`),
-		Needs: need(perm.Read, perm.Write), Access: named[editIn](perm.Read, perm.Write),
+		Needs: need(perm.Read, perm.Write), AccessFor: named[editIn](perm.Read, perm.Write),
 		EffectClass: effect.Reversible, Verify: verifyEdit,
 		Execute: with(func(ctx context.Context, f *handle.Files, i editIn) (tool.Result, error) {
 			return tool.Text("edited"), f.Edit(ctx, i.Path, i.Old, i.New, i.All)

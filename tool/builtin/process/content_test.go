@@ -16,7 +16,7 @@ import (
 // TestEnsureSeesWhatAProgramWrote: a postcondition about the content of files holds for a
 // program as for any tool.
 func TestEnsureSeesWhatAProgramWrote(t *testing.T) {
-	engine, err := rego.New(rego.Options{Deadline: time.Minute, Modules: map[string]string{"p.rego": `package remit
+	engine, err := rego.New(rego.Options{Timeout: time.Minute, Modules: map[string]string{"p.rego": `package remit
 allow contains "all" if true
 ensure contains "a config file keeps its line" if {
 	some change in input.changes
@@ -47,7 +47,7 @@ ensure contains "a config file keeps its line" if {
 			} else {
 				require.ErrorIs(t, err, tool.ErrVerifyFailed, o.Text)
 				require.Contains(t, o.Error.Why, "a config file keeps its line (p.rego:3)")
-				require.Equal(t, "all", o.TakenBack)
+				require.Equal(t, "all", o.Reverted)
 			}
 			_, err = tx.Revert(t.Context())
 			require.NoError(t, err)

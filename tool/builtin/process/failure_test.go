@@ -46,7 +46,7 @@ func TestNothingRuns(t *testing.T) {
 		{"a shim that is none", "does the binary call sandbox.Main?", tool.StatusFailed, []agent.Option{driver(handle.Config{Shim: "/bin/true"})}, nil},
 		{"a shim that is not there", "there is no sandbox here", tool.StatusDenied, []agent.Option{driver(handle.Config{Shim: "/none/such"})}, nil},
 		{"no scratch folder", "the scratch folder " + file, tool.StatusFailed, []agent.Option{driver(handle.Config{Scratch: file})}, nil},
-		{"no scratch folder for a copy", "the scratch folder " + file, tool.StatusFailed, []agent.Option{driver(handle.Config{Scratch: file, Copies: true})}, nil},
+		{"no scratch folder for a copy", "the scratch folder " + file, tool.StatusFailed, []agent.Option{driver(handle.Config{Scratch: file, UseCopies: true})}, nil},
 		{"no path", "is not in PATH", tool.StatusFailed, []agent.Option{driver(handle.Config{Path: "/none"})}, nil},
 		{"a mask that is none", `nonsense`, tool.StatusDenied, []agent.Option{masked("nonsense")}, nil},
 		{"the workspace is gone", "workspace", tool.StatusFailed, nil, func(w world) { require.NoError(t, os.RemoveAll(w.dir)) }},
@@ -132,7 +132,7 @@ func TestProgramMeetsItsEnd(t *testing.T) {
 		for _, copies := range []bool{false, true} {
 			t.Run(fmt.Sprint(name, copies), func(t *testing.T) {
 				scratch := filepath.Join(t.TempDir(), "scratch")
-				d, err := handle.New(handle.Config{Scratch: scratch, Copies: copies})
+				d, err := handle.New(handle.Config{Scratch: scratch, UseCopies: copies})
 				require.NoError(t, err)
 				ctx, cancel := context.WithCancelCause(t.Context())
 				var once sync.Once

@@ -262,7 +262,7 @@ func TestGitRefusalNamesThePath(t *testing.T) {
 // TestGitApproved: an approver sees the change, and undo takes back what was approved.
 func TestGitApproved(t *testing.T) {
 	preview := ""
-	w := newWorld(t, person(t), agent.Approve(ctxperm.ApproverFunc(func(_ context.Context, a ctxperm.Ask) (ctxperm.Answer, error) {
+	w := newWorld(t, person(t), agent.Approver(ctxperm.ApproverFunc(func(_ context.Context, a ctxperm.ApprovalRequest) (ctxperm.Answer, error) {
 		preview = a.Preview
 		return ctxperm.Approve("boss"), nil
 	})))
@@ -284,13 +284,13 @@ func TestGitWaits(t *testing.T) {
 		"one file": "git config alias.st status",
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, person(t), agent.Wait())
+			w := newWorld(t, person(t), agent.SuspendForApproval())
 			repository(t, w.dir)
 			before := listing(t, w.dir, true)
 			tx, o := w.wait(t, "shell_run", tool.Args{"script": script})
 			equal(t, before, listing(t, w.dir, true), "nothing happened")
 			require.Contains(t, w.call(t, o.Call).Asked.Preview, "+\tst = status")
-			require.NoError(t, w.rt.Answer(t.Context(), agent.Reply{Call: o.Call, Approved: true, By: "boss", Question: w.asks(t, o.Call)}))
+			require.NoError(t, w.rt.Answer(t.Context(), agent.Answer{Call: o.Call, Approved: true, By: "boss", RequestDigest: w.asks(t, o.Call)}))
 			done, err := tx.Resume(t.Context(), o.Call)
 			require.NoError(t, err, done.Text)
 			require.NotEqual(t, before, listing(t, w.dir, true))

@@ -64,21 +64,21 @@ func TestGrades(t *testing.T) {
 		t.Skip("this machine has no bash")
 	}
 	top, worlds := t.TempDir(), 0
-	world := func(*reverttest.Wire) (reverttest.World, error) {
+	world := func(*reverttest.Wire) (reverttest.TestEnv, error) {
 		worlds++
 		dir := filepath.Join(top, fmt.Sprint(worlds))
 		if err := os.Mkdir(dir, 0o755); err != nil {
-			return reverttest.World{}, err
+			return reverttest.TestEnv{}, err
 		}
 		for _, name := range []string{"a", "b"} {
 			if err := os.WriteFile(filepath.Join(dir, name), []byte("old "+name), 0o600); err != nil {
-				return reverttest.World{}, err
+				return reverttest.TestEnv{}, err
 			}
 			if err := os.Chtimes(filepath.Join(dir, name), begun, begun); err != nil {
-				return reverttest.World{}, err
+				return reverttest.TestEnv{}, err
 			}
 		}
-		return reverttest.World{
+		return reverttest.TestEnv{
 			Process:  func() ([]agent.Option, error) { return []agent.Option{agent.Root("workspace", dir)}, nil },
 			Snapshot: func() (map[string]string, error) { return shown(dir) },
 			Foreign: map[string]func() error{
@@ -102,6 +102,6 @@ func TestGrades(t *testing.T) {
 		r := reverttest.Test(t, one, tool.CrashUndoable, reverttest.Config{World: world, Inputs: []any{inputs[one.Name()]}, Seed: 1, Runs: sample.Size(8, 150)})
 		all, runs = append(all, r), runs+r.Runs
 	}
-	reverttest.Keep(t, "grades.json", all...)
+	reverttest.SaveGrades(t, "grades.json", all...)
 	t.Logf("proved: fault kit, programs: %d tools in %d runs with faults, %d violations", len(all), runs, map[bool]int{true: 1}[t.Failed()])
 }

@@ -263,7 +263,7 @@ func TestForeignChangeBeforeUndo(t *testing.T) {
 	txn, _ := w.shell(t, "sed -i s/a/b/ a; rm -r src/deep; mkdir n; echo x > n/f")
 	plainly(t, w.dir, "echo theirs > a; echo more > n/g")
 	rep, err := w.s.Revert(t.Context(), txn)
-	require.ErrorIs(t, err, agent.ErrPartial)
+	require.ErrorIs(t, err, agent.ErrPartialRevert)
 	left := map[string]effect.Outcome{}
 	for _, i := range rep.NotUndone() {
 		left[i.Resource] = i.Outcome
@@ -299,19 +299,19 @@ func TestLevelIsDemanded(t *testing.T) {
 // TestPreview: somebody who must see the difference first is shown all of it when nothing
 // of it is real yet, and what they say counts.
 func TestPreview(t *testing.T) {
-	var seen ctxperm.Ask
+	var seen ctxperm.ApprovalRequest
 	approve := true
 	w := newWorld(t, deciding(func(perm.Request) perm.Decision {
 		return perm.NewDecision(perm.Allow, perm.Details{
 			Reasons:  []perm.Reason{{Text: "all", At: "a.rego:2", Set: "allow"}},
 			Requires: []perm.Reason{{Text: "preview", At: "a.rego:1", Set: "require"}},
 		})
-	}), agent.Approve(ctxperm.ApproverFunc(func(_ context.Context, a ctxperm.Ask) (ctxperm.Answer, error) {
+	}), agent.Approver(ctxperm.ApproverFunc(func(_ context.Context, a ctxperm.ApprovalRequest) (ctxperm.Answer, error) {
 		if a.Preview != "" {
 			seen = a
 		}
 		if !approve {
-			return ctxperm.Refuse("boss", "not like this"), nil
+			return ctxperm.Deny("boss", "not like this"), nil
 		}
 		return ctxperm.Approve("boss"), nil
 	})))

@@ -17,7 +17,7 @@ func scriptOf(raw json.RawMessage) *perm.ScriptFacts {
 	if err := canon.Decode(raw, &in); err != nil {
 		return unread(err)
 	}
-	r := reading{facts: perm.ScriptFacts{Commands: []perm.CommandFacts{}, Redirects: []perm.RedirectFacts{}}}
+	r := scriptReader{facts: perm.ScriptFacts{Commands: []perm.CommandFacts{}, Redirects: []perm.RedirectFacts{}}}
 	if err := r.read(in.Script, 0); err != nil {
 		return unread(err)
 	}
@@ -28,15 +28,15 @@ func unread(err error) *perm.ScriptFacts {
 	return &perm.ScriptFacts{Commands: []perm.CommandFacts{}, Redirects: []perm.RedirectFacts{}, Dynamic: true, Error: err.Error()}
 }
 
-// reading collects what a script runs.
-type reading struct{ facts perm.ScriptFacts }
+// scriptReader collects what a script runs.
+type scriptReader struct{ facts perm.ScriptFacts }
 
 // deepest is how far scripts inside of scripts are followed.
 const deepest = 8
 
 // read reads a script, and those that it gives to other shells. The grammar is the
 // widest one that sh may have.
-func (r *reading) read(script string, depth int) error {
+func (r *scriptReader) read(script string, depth int) error {
 	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(script), "")
 	if err != nil {
 		return err
@@ -55,7 +55,7 @@ func (r *reading) read(script string, depth int) error {
 	return nil
 }
 
-func (r *reading) command(words []*syntax.Word, depth int) {
+func (r *scriptReader) command(words []*syntax.Word, depth int) {
 	if len(words) == 0 {
 		return // only assigns
 	}
@@ -68,7 +68,7 @@ func (r *reading) command(words []*syntax.Word, depth int) {
 }
 
 // inner follows a command that runs what it is told in its arguments.
-func (r *reading) inner(c perm.CommandFacts, depth int) {
+func (r *scriptReader) inner(c perm.CommandFacts, depth int) {
 	if c.Program == nil {
 		return
 	}
@@ -88,7 +88,7 @@ func (r *reading) inner(c perm.CommandFacts, depth int) {
 	}
 }
 
-func (r *reading) redirect(n *syntax.Redirect) {
+func (r *scriptReader) redirect(n *syntax.Redirect) {
 	switch n.Op {
 	case syntax.Hdoc, syntax.DashHdoc, syntax.WordHdoc, syntax.DplIn:
 		return // no file
@@ -106,7 +106,7 @@ func (r *reading) redirect(n *syntax.Redirect) {
 var descriptor = regexp.MustCompile(`^([0-9]+-?|-)$`)
 
 // known is a word's text where that is the same whenever it runs.
-func (r *reading) known(w *syntax.Word) *string {
+func (r *scriptReader) known(w *syntax.Word) *string {
 	text, ok := literal(w.Parts, false)
 	if !ok {
 		r.facts.Dynamic = true

@@ -30,9 +30,9 @@ func shellSpec(shell string) tool.Spec {
 		Input: object(`"script":{"type":"string","minLength":1,"description":"The script, as `+shell+` -c takes it."}`+
 			`,"shell":{"enum":["bash","sh"],"description":"The shell that runs it; `+shell+` by default."}`+
 			cwdArgument+timeoutArgument, `"script"`),
-		Output: outputSchema,
-		Script: scriptOf,
-		Hints:  tool.Hints{Timeout: longest + time.Minute},
+		Output:      outputSchema,
+		ParseScript: scriptOf,
+		Hints:       tool.Hints{Timeout: longest + time.Minute},
 	}
 }
 

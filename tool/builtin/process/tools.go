@@ -77,7 +77,7 @@ func Program(s tool.Spec, cmd func(in json.RawMessage) (handle.Cmd, error)) (too
 	if s.Destination == "" {
 		s.Destination = tool.NoDestination
 	}
-	s.Access = func(in json.RawMessage) ([]perm.ResourceAccess, error) {
+	s.AccessFor = func(in json.RawMessage) ([]perm.ResourceAccess, error) {
 		c, err := cmd(in)
 		if err != nil {
 			return nil, err
@@ -132,8 +132,8 @@ func execute(ctx context.Context, tc ctxperm.ToolContext, c handle.Cmd) (tool.Re
 // answer makes the structured result of a call.
 func answer(r handle.Result) output {
 	out := output{
-		ExitCode: r.Code, Signal: r.Signal, Stdout: text(r.Stdout), Stderr: text(r.Stderr), Dropped: r.Dropped,
-		Wrote: r.Wrote, LeftOut: r.LeftOut, Survivors: r.Survivors, Sandbox: string(r.Level), Missing: r.Missing,
+		ExitCode: r.Code, Signal: r.Signal, Stdout: text(r.Stdout), Stderr: text(r.Stderr), Dropped: r.TruncatedBytes,
+		Wrote: r.ChangedFiles, LeftOut: r.SkippedChanges, Survivors: r.Survivors, Sandbox: string(r.Level), Missing: r.MissingProtections,
 	}
 	out.Restrictions = told(r)
 	return out
@@ -149,8 +149,8 @@ func said(r handle.Result) string {
 	if len(r.Stderr) > 0 {
 		_, _ = fmt.Fprintf(&b, "\n[stderr]\n%s", text(r.Stderr))
 	}
-	if r.Dropped > 0 {
-		_, _ = fmt.Fprintf(&b, "\n[%d bytes out of the middle were not kept]", r.Dropped)
+	if r.TruncatedBytes > 0 {
+		_, _ = fmt.Fprintf(&b, "\n[%d bytes out of the middle were not kept]", r.TruncatedBytes)
 	}
 	switch {
 	case r.Signal != "":
@@ -158,7 +158,7 @@ func said(r handle.Result) string {
 	case r.Code != 0:
 		_, _ = fmt.Fprintf(&b, "\n[exit code %d]", r.Code)
 	}
-	for _, what := range r.LeftOut {
+	for _, what := range r.SkippedChanges {
 		_, _ = fmt.Fprintf(&b, "\n[not applied: %s]", what)
 	}
 	for _, met := range told(r) {

@@ -318,7 +318,7 @@ type way struct {
 func ways(t *testing.T) (all []way) {
 	t.Helper()
 	for _, copies := range []bool{false, true} {
-		d, err := handle.New(handle.Config{Copies: copies, Shim: shim(t)})
+		d, err := handle.New(handle.Config{UseCopies: copies, Shim: shim(t)})
 		require.NoError(t, err)
 		t.Cleanup(func() { require.NoError(t, d.Close()) })
 		all = append(all, way{map[bool]string{true: ", by a copy"}[copies], d})

@@ -69,7 +69,7 @@ func (w world) asks(t *testing.T, id string) string {
 // TestWait: somebody who is not there sees what a program wants to change whenever they
 // look. Nothing of it is real until the program has wanted the same again.
 func TestWait(t *testing.T) {
-	w := newWorld(t, deciding(previewing), agent.Wait())
+	w := newWorld(t, deciding(previewing), agent.SuspendForApproval())
 	fill(t, w.dir)
 	before := listing(t, w.dir, true)
 	tx, o := w.wait(t, "shell_run", tool.Args{"script": "sed -i s/aaa/bbb/ a; rm b; chmod 700 src"})
@@ -88,12 +88,12 @@ func TestWait(t *testing.T) {
 	again, err := tx.Resume(t.Context(), o.Call)
 	require.ErrorIs(t, err, tool.ErrPending)
 	require.Equal(t, tool.StatusPending, again.Status, "nobody has said anything yet")
-	unseen := agent.Reply{Call: o.Call, Approved: true, By: "boss"}
+	unseen := agent.Answer{Call: o.Call, Approved: true, By: "boss"}
 	require.ErrorIs(t, w.rt.Answer(t.Context(), unseen), tool.ErrInvalid, "they have not said that they looked")
-	_, err = w.rt.Remember(t.Context(), unseen, ctxperm.Remember{})
+	_, err = w.rt.RememberApproval(t.Context(), unseen, ctxperm.RememberScope{})
 	require.ErrorIs(t, err, tool.ErrInvalid)
 
-	require.NoError(t, w.rt.Answer(t.Context(), agent.Reply{Call: o.Call, Approved: true, By: "boss", Why: "looks fine", Question: w.asks(t, o.Call)}))
+	require.NoError(t, w.rt.Answer(t.Context(), agent.Answer{Call: o.Call, Approved: true, By: "boss", Why: "looks fine", RequestDigest: w.asks(t, o.Call)}))
 	done, err := tx.Resume(t.Context(), o.Call)
 	require.NoError(t, err, done.Text)
 	require.Len(t, done.Changes, 3)
@@ -113,11 +113,11 @@ func TestWait(t *testing.T) {
 
 // TestWaitTwice: whoever approves that a program runs has not approved what it changes.
 func TestWaitTwice(t *testing.T) {
-	w := makeWorld(t, deciding(asking), agent.Wait())
+	w := makeWorld(t, deciding(asking), agent.SuspendForApproval())
 	tx, o := w.wait(t, "shell_run", tool.Args{"script": "echo x > new"})
 	first := w.call(t, o.Call).Asked
 	require.Empty(t, first.Purpose, "the program has not run")
-	require.NoError(t, w.rt.Answer(t.Context(), agent.Reply{Call: o.Call, Approved: true, By: "boss", Question: w.asks(t, o.Call)}))
+	require.NoError(t, w.rt.Answer(t.Context(), agent.Answer{Call: o.Call, Approved: true, By: "boss", RequestDigest: w.asks(t, o.Call)}))
 	out, err := tx.Resume(t.Context(), o.Call)
 	if out.Status == tool.StatusDenied && strings.Contains(out.Error.Why, "remit doctor") {
 		t.Skip("this machine has no sandbox: " + out.Error.Why)
@@ -125,14 +125,14 @@ func TestWaitTwice(t *testing.T) {
 	require.ErrorIs(t, err, tool.ErrPending, out.Text)
 	require.NoFileExists(t, filepath.Join(w.dir, "new"))
 	c := w.call(t, o.Call)
-	late := agent.Reply{Call: o.Call, Approved: true, By: "boss", Question: first.Digest}
+	late := agent.Answer{Call: o.Call, Approved: true, By: "boss", RequestDigest: first.Digest}
 	require.ErrorIs(t, w.rt.Answer(t.Context(), late), tool.ErrInvalid, "it asks something else by now")
 	require.Nil(t, c.Answered, "what was said counts for the question that it answered")
 	require.Len(t, c.Asked.Approvals, 1)
 	require.Equal(t, record.Approval{By: "boss", Digest: first.Digest}, c.Asked.Approvals[0].Approval)
 	require.Contains(t, c.Asked.Preview, "+x")
 
-	require.NoError(t, w.rt.Answer(t.Context(), agent.Reply{Call: o.Call, Approved: true, By: "chief", Question: w.asks(t, o.Call)}))
+	require.NoError(t, w.rt.Answer(t.Context(), agent.Answer{Call: o.Call, Approved: true, By: "chief", RequestDigest: w.asks(t, o.Call)}))
 	out, err = tx.Resume(t.Context(), o.Call)
 	require.NoError(t, err, out.Text)
 	require.FileExists(t, filepath.Join(w.dir, "new"))
@@ -149,25 +149,25 @@ func TestWaitInVain(t *testing.T) {
 		why          string
 	}{
 		{"refused", "echo x > a", func(t *testing.T, w world, call string) {
-			require.NoError(t, w.rt.Answer(t.Context(), agent.Reply{Call: call, Approved: false, By: "boss", Why: "not like this", Question: w.asks(t, call)}))
+			require.NoError(t, w.rt.Answer(t.Context(), agent.Answer{Call: call, Approved: false, By: "boss", Why: "not like this", RequestDigest: w.asks(t, call)}))
 		}, "not like this"},
 		{"other files", "cat b > a", func(t *testing.T, w world, call string) {
-			require.NoError(t, w.rt.Answer(t.Context(), agent.Reply{Call: call, Approved: true, By: "boss", Question: w.asks(t, call)}))
+			require.NoError(t, w.rt.Answer(t.Context(), agent.Answer{Call: call, Approved: true, By: "boss", RequestDigest: w.asks(t, call)}))
 			require.NoError(t, os.WriteFile(filepath.Join(w.dir, "b"), []byte("hostile\n"), 0o644))
 		}, "what the call would change now is not what was asked about"},
 		{"the same words over other bytes", "head -c 2000000 b > big; echo x > after", func(t *testing.T, w world, call string) {
-			require.NoError(t, w.rt.Answer(t.Context(), agent.Reply{Call: call, Approved: true, By: "boss", Question: w.asks(t, call)}))
+			require.NoError(t, w.rt.Answer(t.Context(), agent.Answer{Call: call, Approved: true, By: "boss", RequestDigest: w.asks(t, call)}))
 			long := slices.Repeat([]byte("l\x00"), 1_000_000)
 			long[1_999_000] = 'm'
 			require.NoError(t, os.WriteFile(filepath.Join(w.dir, "b"), long, 0o644))
 		}, "what the call would change now is not what was asked about"},
 		{"nothing any more", "test -f gone && exit; echo x > a", func(t *testing.T, w world, call string) {
-			require.NoError(t, w.rt.Answer(t.Context(), agent.Reply{Call: call, Approved: true, By: "boss", Question: w.asks(t, call)}))
+			require.NoError(t, w.rt.Answer(t.Context(), agent.Answer{Call: call, Approved: true, By: "boss", RequestDigest: w.asks(t, call)}))
 			require.NoError(t, os.WriteFile(filepath.Join(w.dir, "gone"), nil, 0o644))
 		}, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			w := newWorld(t, deciding(previewing), agent.Wait())
+			w := newWorld(t, deciding(previewing), agent.SuspendForApproval())
 			fill(t, w.dir)
 			if strings.HasPrefix(tt.name, "the same") {
 				require.NoError(t, os.WriteFile(filepath.Join(w.dir, "b"), slices.Repeat([]byte("l\x00"), 1_000_000), 0o644))
@@ -194,11 +194,11 @@ func TestWaitInVain(t *testing.T) {
 // calls to come, and what they say of this one may be.
 func TestWaitNotRemembered(t *testing.T) {
 	asked := 0
-	seen := agent.Approve(ctxperm.ApproverFunc(func(_ context.Context, a ctxperm.Ask) (ctxperm.Answer, error) {
+	seen := agent.Approver(ctxperm.ApproverFunc(func(_ context.Context, a ctxperm.ApprovalRequest) (ctxperm.Answer, error) {
 		if a.Preview != "" {
 			asked++
 		}
-		return ctxperm.ApproveAnd("boss", ctxperm.Remember{}), nil
+		return ctxperm.ApproveAndRemember("boss", ctxperm.RememberScope{}), nil
 	}))
 	for _, tt := range []struct {
 		decide func(perm.Request) perm.Decision
@@ -245,7 +245,7 @@ func TestWaitWithMore(t *testing.T) {
 			if answers {
 				limit = time.Hour
 			}
-			w := newWorld(t, agent.Wait(), agent.Tools(both), agent.Limits(tool.Limits{Answer: limit}), deciding(func(r perm.Request) perm.Decision {
+			w := newWorld(t, agent.SuspendForApproval(), agent.Tools(both), agent.Limits(tool.Limits{Answer: limit}), deciding(func(r perm.Request) perm.Decision {
 				if r.Purpose == perm.PurposeApply {
 					return asking(r)
 				}
@@ -253,14 +253,14 @@ func TestWaitWithMore(t *testing.T) {
 			}))
 			tx, err := w.s.Begin(t.Context())
 			require.NoError(t, err)
-			out, err := tx.Invoke(t.Context(), "both", "", agent.WithAsked(func(_ context.Context, ask ctxperm.Ask) {
+			out, err := tx.Invoke(t.Context(), "both", "", agent.WithAsked(func(_ context.Context, ask ctxperm.ApprovalRequest) {
 				if !answers {
 					return
 				}
 				if !strings.Contains(ask.Preview, "theirs") {
 					t.Errorf("the difference is not shown: %s", ask.Preview)
 				}
-				if err := w.rt.Answer(t.Context(), agent.Reply{Call: ask.Call, Approved: true, By: "boss", Question: ask.Digest}); err != nil {
+				if err := w.rt.Answer(t.Context(), agent.Answer{Call: ask.Call, Approved: true, By: "boss", RequestDigest: ask.Digest}); err != nil {
 					t.Error(err)
 				}
 			}))
@@ -282,8 +282,8 @@ func TestWaitWithMore(t *testing.T) {
 
 // TestWaitUses: a call that runs again has used its grant once.
 func TestWaitUses(t *testing.T) {
-	w := makeWorld(t, deciding(previewing), agent.Wait())
-	s, err := w.rt.Session(t.Context(), perm.Principal{ID: "once"}, agent.Uses(1))
+	w := makeWorld(t, deciding(previewing), agent.SuspendForApproval())
+	s, err := w.rt.Session(t.Context(), perm.Principal{ID: "once"}, agent.MaxUses(1))
 	require.NoError(t, err)
 	tx, err := s.Begin(t.Context())
 	require.NoError(t, err)
@@ -292,7 +292,7 @@ func TestWaitUses(t *testing.T) {
 		t.Skip("this machine has no sandbox: " + o.Error.Why)
 	}
 	require.ErrorIs(t, err, tool.ErrPending, o.Text)
-	require.NoError(t, w.rt.Answer(t.Context(), agent.Reply{Call: o.Call, Approved: true, By: "boss", Question: w.asks(t, o.Call)}))
+	require.NoError(t, w.rt.Answer(t.Context(), agent.Answer{Call: o.Call, Approved: true, By: "boss", RequestDigest: w.asks(t, o.Call)}))
 	o, err = tx.Resume(t.Context(), o.Call)
 	require.NoError(t, err, o.Text)
 	_, err = tx.Invoke(t.Context(), "shell_run", tool.Args{"script": "true"})
@@ -303,9 +303,9 @@ func TestWaitUses(t *testing.T) {
 // all, what was said of its changes does not answer that.
 func TestWaitUnderAnotherPolicy(t *testing.T) {
 	decide := previewing
-	w := newWorld(t, deciding(func(r perm.Request) perm.Decision { return decide(r) }), agent.Wait())
+	w := newWorld(t, deciding(func(r perm.Request) perm.Decision { return decide(r) }), agent.SuspendForApproval())
 	tx, o := w.wait(t, "shell_run", tool.Args{"script": "echo x > new"})
-	require.NoError(t, w.rt.Answer(t.Context(), agent.Reply{Call: o.Call, Approved: true, By: "boss", Question: w.asks(t, o.Call)}))
+	require.NoError(t, w.rt.Answer(t.Context(), agent.Answer{Call: o.Call, Approved: true, By: "boss", RequestDigest: w.asks(t, o.Call)}))
 	decide = asking
 	out, err := tx.Resume(t.Context(), o.Call)
 	require.ErrorIs(t, err, tool.ErrDenied, out.Text)
@@ -332,7 +332,7 @@ func TestWaitWithNetwork(t *testing.T) {
 			return "", err
 		}, tool.Effect(effect.Pivot), tool.Confined(how))
 		require.NoError(t, err)
-		w = newWorld(t, agent.Wait(), agent.Tools(sends), agent.Limits(tool.Limits{Answer: time.Millisecond}), deciding(func(r perm.Request) perm.Decision {
+		w = newWorld(t, agent.SuspendForApproval(), agent.Tools(sends), agent.Limits(tool.Limits{Answer: time.Millisecond}), deciding(func(r perm.Request) perm.Decision {
 			if r.Purpose == perm.PurposeApply {
 				return asking(r)
 			}

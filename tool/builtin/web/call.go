@@ -39,7 +39,7 @@ type Call struct {
 	Keyed bool `json:"keyed,omitempty"`
 	// Undo takes the call back. In its URLs {name} is an argument, else a member of the
 	// service's answer. Without it, a call that does not only read is a pivot.
-	Undo *handle.Undo `json:"undo,omitempty"`
+	Undo *handle.Compensation `json:"undo,omitempty"`
 }
 
 var place = regexp.MustCompile(`\{([^{}]*)\}`)
@@ -69,13 +69,13 @@ func (c Call) tool() (tool.Tool, error) {
 	}
 	s := tool.Spec{
 		Name: c.Name, Description: c.Description, Version: c.Version, Tags: c.Tags, Input: c.Input, Provenance: source(),
-		Needs: needs, Access: c.check, Confinement: tool.Handles, Destination: tool.Configured, EffectClass: effect.Pivot,
+		Needs: needs, AccessFor: c.check, Confinement: tool.Handles, Destination: tool.Configured, EffectClass: effect.Pivot,
 		Execute: c.execute, Hints: tool.Hints{Idempotent: c.Keyed},
 	}
 	switch {
-	case handle.Reads(c.Method) && (c.Undo != nil || c.Keyed):
+	case handle.IsReadMethod(c.Method) && (c.Undo != nil || c.Keyed):
 		return tool.Tool{}, fmt.Errorf("%s only reads: it has no key and no way back", c.Method)
-	case handle.Reads(c.Method):
+	case handle.IsReadMethod(c.Method):
 		s.EffectClass = effect.Pure
 	case c.Undo != nil:
 		s.EffectClass, s.Verify = effect.Compensable, lookAgain
@@ -94,7 +94,7 @@ func (c Call) tool() (tool.Tool, error) {
 func (c Call) tried(args map[string]bool) error {
 	some := map[string]string{}
 	for name := range args {
-		if c.names(name) || !handle.Reads(c.Method) {
+		if c.names(name) || !handle.IsReadMethod(c.Method) {
 			some[name] = "x"
 		}
 	}
@@ -231,9 +231,9 @@ func (c Call) request(raw json.RawMessage, key string) (r handle.Request, err er
 				return r, err
 			}
 		}
-		r.Undo = &own
+		r.Compensation = &own
 	}
-	if !handle.Reads(c.Method) {
+	if !handle.IsReadMethod(c.Method) {
 		body := map[string]json.RawMessage{}
 		for name, value := range args {
 			if !used[name] {

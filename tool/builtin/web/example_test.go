@@ -22,7 +22,7 @@ func ExampleHTTPCall() {
 		Name: "order_create", Description: "Order something.", Method: "POST", URL: shop.URL + "/items",
 		Input: json.RawMessage(`{"type":"object","properties":{"name":{"type":"string"}},"required":["name"],"additionalProperties":false}`),
 		Keyed: true,
-		Undo:  &handle.Undo{Item: shop.URL + "/items/{id}", Find: shop.URL + "/items?key={key}", FindIn: "data"},
+		Undo:  &handle.Compensation{Item: shop.URL + "/items/{id}", Find: shop.URL + "/items?key={key}", FindIn: "data"},
 	})
 	if err != nil {
 		panic(err)
@@ -39,7 +39,7 @@ func ExampleHTTPCall() {
 	}
 	id, err := s.Update(ctx, func(tx *agent.Txn) error {
 		out, err := tx.Invoke(ctx, "order_create", tool.Args{"name": "tea"})
-		fmt.Println(out.Status, out.Verdict.Is, shop.state())
+		fmt.Println(out.Status, out.Verdict.Presence, shop.state())
 		return err
 	})
 	if err != nil {

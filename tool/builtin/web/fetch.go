@@ -68,7 +68,7 @@ func fetchSpec() tool.Spec {
 		Needs: []perm.ResourceAccess{
 			perm.Access(perm.Connect, "https://*:*/**"), perm.Access(perm.Connect, "http://*:*/**"), perm.Access(perm.Use, "secret://*"),
 		},
-		Access: fetchAccess, EffectClass: effect.Pivot, ClassOf: fetchClass, Confinement: tool.Handles, Destination: tool.ModelChosen,
+		AccessFor: fetchAccess, EffectClass: effect.Pivot, ClassOf: fetchClass, Confinement: tool.Handles, Destination: tool.ModelChosen,
 		Execute: func(ctx context.Context, tc ctxperm.ToolContext, raw json.RawMessage) (tool.Result, error) {
 			var in fetchIn
 			if err := canon.Decode(raw, &in); err != nil {
@@ -93,7 +93,7 @@ func fetchAccess(raw json.RawMessage) ([]perm.ResourceAccess, error) {
 	if err != nil {
 		return nil, fmt.Errorf("argument \"url\": %w", err)
 	}
-	if handle.Reads(in.method()) && (in.Body != "" || in.Key != "") {
+	if handle.IsReadMethod(in.method()) && (in.Body != "" || in.Key != "") {
 		return nil, fmt.Errorf("arguments \"body\" and \"idempotency_key\" are for other methods than %s", in.method())
 	}
 	if err := handle.Check(in.request()); err != nil { // of the headers, or the key
@@ -105,7 +105,7 @@ func fetchAccess(raw json.RawMessage) ([]perm.ResourceAccess, error) {
 // fetchClass: what only reads has no effect, although it sends.
 func fetchClass(raw json.RawMessage) effect.Class {
 	var in fetchIn
-	if canon.Decode(raw, &in) == nil && handle.Reads(in.method()) {
+	if canon.Decode(raw, &in) == nil && handle.IsReadMethod(in.method()) {
 		return effect.Pure
 	}
 	return effect.Pivot

@@ -92,7 +92,7 @@ func TestFetch(t *testing.T) {
 
 // TestToolsOfCalls: what cannot be a call is refused when it is made.
 func TestToolsOfCalls(t *testing.T) {
-	fine := builtin.Call{Name: "one", Description: "One.", Method: "PUT", URL: "https://a.example/items/{id}", Undo: &handle.Undo{}}
+	fine := builtin.Call{Name: "one", Description: "One.", Method: "PUT", URL: "https://a.example/items/{id}", Undo: &handle.Compensation{}}
 	made, err := builtin.HTTPCall(fine)
 	require.NoError(t, err)
 	require.Equal(t, effect.Compensable, made.Class())

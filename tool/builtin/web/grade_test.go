@@ -75,10 +75,10 @@ func TestGrades(t *testing.T) {
 	t.Cleanup(server.Close)
 	network, err := handle.ParseNetwork(server.Listener.Addr().String())
 	require.NoError(t, err)
-	world := func(w *reverttest.Wire) (reverttest.World, error) {
+	world := func(w *reverttest.Wire) (reverttest.TestEnv, error) {
 		s := &service{etags: true, keys: true, replays: true, items: map[string]map[string]any{"old": {"id": "old", "name": "before"}}, rev: map[string]int{}, byKey: map[string]string{}}
 		now.at = &wired{s, w}
-		return reverttest.World{
+		return reverttest.TestEnv{
 			Process: func() ([]agent.Option, error) {
 				client, err := handle.New(handle.Options{Allow: []handle.Network{network}})
 				return []agent.Option{agent.Driver(client)}, err
@@ -95,7 +95,7 @@ func TestGrades(t *testing.T) {
 	}
 	fetch := builtin.Tools()[0]
 	r := reverttest.Test(t, fetch, tool.NotUndoable, reverttest.Config{World: world, Inputs: []any{tool.Args{"url": server.URL + "/items/old", "method": "DELETE"}}})
-	reverttest.Keep(t, "grades.json", r)
+	reverttest.SaveGrades(t, "grades.json", r)
 	runs, graded := r.Runs, 1
 	for _, call := range []struct {
 		name string

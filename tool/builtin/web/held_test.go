@@ -84,7 +84,7 @@ func TestHeldRequests(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, test.last, c.Phase)
 			rep, err := rt.Revert(t.Context(), tx.ID())
-			require.ErrorIs(t, err, agent.ErrPartial, "what was sent stays sent, and is listed")
+			require.ErrorIs(t, err, agent.ErrPartialRevert, "what was sent stays sent, and is listed")
 			require.Len(t, rep.NotUndone(), len(rep.Items))
 			_, err = revert.Fsck(t.Context(), rt.Journal(), revert.FsckOptions{})
 			require.NoError(t, err)

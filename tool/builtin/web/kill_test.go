@@ -73,7 +73,7 @@ func (d doomed) run() error {
 		return err
 	}
 	s := &service{keys: d.Keys, replays: d.Replays}
-	rt, err := agent.New(append(s.parts(d.URL, d.Allow), agent.On(h), agent.Journal(j))...)
+	rt, err := agent.New(append(s.parts(d.URL, d.Allow), agent.Host(h), agent.Journal(j))...)
 	if err != nil {
 		return err
 	}
@@ -182,24 +182,24 @@ func (s *service) recovered(t *testing.T, state string) (unknown bool) {
 	j, err := sqlite.Open(t.Context(), state)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, j.Close()) }()
-	rt, err := agent.New(append(s.parts(s.URL, s.Listener.Addr().String()), agent.Journal(j), agent.OnAbandoned(agent.Revert))...)
+	rt, err := agent.New(append(s.parts(s.URL, s.Listener.Addr().String()), agent.Journal(j), agent.OnAbandoned(agent.RevertAbandoned))...)
 	require.NoError(t, err)
 	defer rt.Close()
 	_, err = rt.Recover(t.Context())
-	if err != nil && !errors.Is(err, agent.ErrPartial) {
+	if err != nil && !errors.Is(err, agent.ErrPartialRevert) {
 		require.NoError(t, err)
 	}
 	for e, err := range j.Entries(t.Context(), journal.Query{Kinds: []kind.Kind{kind.Begun}}) {
 		require.NoError(t, err)
 		txn, err := revert.Load(t.Context(), j, e.Header.Txn)
 		require.NoError(t, err)
-		if txn.State() == revert.CommittedState { // died after the last of it
+		if txn.State() == revert.TxnCommitted { // died after the last of it
 			_, err := rt.Revert(t.Context(), txn.ID)
 			require.NoError(t, err)
 			txn, err = revert.Load(t.Context(), j, txn.ID)
 			require.NoError(t, err)
 		}
-		if txn.Undoes == "" && txn.State() == revert.RevertedPartial {
+		if txn.Undoes == "" && txn.State() == revert.TxnRevertedPartial {
 			unknown = true
 		}
 	}
@@ -253,10 +253,10 @@ func TestKilledAndTheirs(t *testing.T) {
 			rt := runtimeOf(t, s, agent.Journal(j))
 			found, err := rt.Recover(t.Context())
 			require.NoError(t, err)
-			require.Len(t, found.OwnerGone, 1)
+			require.Len(t, found.Abandoned, 1)
 			change(test.late)
 			before := s.state()
-			rep, err := rt.Revert(t.Context(), found.OwnerGone[0])
+			rep, err := rt.Revert(t.Context(), found.Abandoned[0])
 			require.Len(t, rep.Items, 1)
 			require.Equal(t, test.want, rep.Items[0].Outcome, "%+v", rep)
 			if test.want == effect.Restored {
@@ -264,7 +264,7 @@ func TestKilledAndTheirs(t *testing.T) {
 				require.JSONEq(t, `{"old":{"id":"old","name":"before"}}`, s.state())
 				return
 			}
-			require.ErrorIs(t, err, agent.ErrPartial)
+			require.ErrorIs(t, err, agent.ErrPartialRevert)
 			require.Equal(t, before, s.state())
 		})
 	}

@@ -37,18 +37,18 @@ func TestLostAnswers(t *testing.T) {
 		effects string // of the service, in the end
 		later   revert.TxnState
 	}{
-		"found by its key":  {func(s *service) { s.drop = once("POST", "after") }, "item_create", tool.StatusFailed, "POST DELETE", revert.RevertedState},
-		"found after 500":   {func(s *service) { s.drop = once("POST", "500") }, "item_create", tool.StatusFailed, "POST DELETE", revert.RevertedState},
-		"asked by its key":  {func(s *service) { s.drop, s.keys, s.replays = once("POST", "after"), false, true }, "item_create", tool.StatusFailed, "POST DELETE", revert.RevertedState},
-		"found, and theirs": {func(s *service) { s.drop, s.hook = once("POST", "after"), s.theirsMeanwhile }, "item_create", tool.StatusUnknown, "POST", revert.RevertedPartial},
+		"found by its key":  {func(s *service) { s.drop = once("POST", "after") }, "item_create", tool.StatusFailed, "POST DELETE", revert.TxnReverted},
+		"found after 500":   {func(s *service) { s.drop = once("POST", "500") }, "item_create", tool.StatusFailed, "POST DELETE", revert.TxnReverted},
+		"asked by its key":  {func(s *service) { s.drop, s.keys, s.replays = once("POST", "after"), false, true }, "item_create", tool.StatusFailed, "POST DELETE", revert.TxnReverted},
+		"found, and theirs": {func(s *service) { s.drop, s.hook = once("POST", "after"), s.theirsMeanwhile }, "item_create", tool.StatusUnknown, "POST", revert.TxnRevertedPartial},
 		"asked, and theirs": {func(s *service) {
 			s.drop, s.hook, s.keys, s.replays = once("POST", "after"), s.theirsMeanwhile, false, true
-		}, "item_create", tool.StatusUnknown, "POST", revert.RevertedPartial},
-		"nobody to ask":  {func(s *service) { s.drop, s.keys = once("POST", "after"), false }, "item_create", tool.StatusUnknown, "POST", revert.RevertedPartial},
-		"may still come": {func(s *service) { s.drop, s.late = once("POST", "before"), time.Hour }, "item_create", tool.StatusUnknown, "", revert.RevertedPartial},
-		"did not come":   {func(s *service) { s.drop = once("POST", "before") }, "item_create", tool.StatusFailed, "", revert.RevertedState},
-		"put, and there": {func(s *service) { s.drop = once("PUT", "after") }, "item_put", tool.StatusFailed, "PUT DELETE", revert.RevertedState},
-		"put, not there": {func(s *service) { s.drop = once("PUT", "before") }, "item_put", tool.StatusFailed, "", revert.RevertedState},
+		}, "item_create", tool.StatusUnknown, "POST", revert.TxnRevertedPartial},
+		"nobody to ask":  {func(s *service) { s.drop, s.keys = once("POST", "after"), false }, "item_create", tool.StatusUnknown, "POST", revert.TxnRevertedPartial},
+		"may still come": {func(s *service) { s.drop, s.late = once("POST", "before"), time.Hour }, "item_create", tool.StatusUnknown, "", revert.TxnRevertedPartial},
+		"did not come":   {func(s *service) { s.drop = once("POST", "before") }, "item_create", tool.StatusFailed, "", revert.TxnReverted},
+		"put, and there": {func(s *service) { s.drop = once("PUT", "after") }, "item_put", tool.StatusFailed, "PUT DELETE", revert.TxnReverted},
+		"put, not there": {func(s *service) { s.drop = once("PUT", "before") }, "item_put", tool.StatusFailed, "", revert.TxnReverted},
 		"put, and theirs": {func(s *service) {
 			s.drop = func(r *http.Request) string {
 				if r.Method == http.MethodPut && s.items["own"] == nil {
@@ -57,11 +57,11 @@ func TestLostAnswers(t *testing.T) {
 				}
 				return ""
 			}
-		}, "item_put", tool.StatusUnknown, "", revert.RevertedPartial},
-		"refused":         {func(s *service) { s.drop = nil }, "bad", tool.StatusFailed, "", revert.RevertedState},
-		"no way back":     {func(s *service) { s.drop = once("DELETE", "after") }, "item_drop", tool.StatusUnknown, "DELETE", revert.RevertedPartial},
-		"undo lost, done": {func(s *service) { s.drop = once("DELETE", "after") }, "item_create", tool.StatusDone, "POST DELETE", revert.RevertedState},
-		"undo lost":       {func(s *service) { s.drop = each("DELETE", "before") }, "item_create", tool.StatusDone, "POST", revert.RevertedPartial},
+		}, "item_put", tool.StatusUnknown, "", revert.TxnRevertedPartial},
+		"refused":         {func(s *service) { s.drop = nil }, "bad", tool.StatusFailed, "", revert.TxnReverted},
+		"no way back":     {func(s *service) { s.drop = once("DELETE", "after") }, "item_drop", tool.StatusUnknown, "DELETE", revert.TxnRevertedPartial},
+		"undo lost, done": {func(s *service) { s.drop = once("DELETE", "after") }, "item_create", tool.StatusDone, "POST DELETE", revert.TxnReverted},
+		"undo lost":       {func(s *service) { s.drop = each("DELETE", "before") }, "item_create", tool.StatusDone, "POST", revert.TxnRevertedPartial},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newService(t, func(s *service) { s.late = time.Nanosecond; test.change(s) })
@@ -78,8 +78,8 @@ func TestLostAnswers(t *testing.T) {
 			tx := begin(t, rt)
 			invoke(t, tx, test.call, args, test.status)
 			rep, err := tx.Revert(t.Context())
-			if test.later == revert.RevertedPartial {
-				require.ErrorIs(t, err, agent.ErrPartial)
+			if test.later == revert.TxnRevertedPartial {
+				require.ErrorIs(t, err, agent.ErrPartialRevert)
 			} else {
 				require.NoError(t, err, "%+v", rep)
 			}
@@ -115,11 +115,11 @@ func TestSomebodyLooked(t *testing.T) {
 		tx := begin(t, rt)
 		out := invoke(t, tx, "item_create", tool.Args{"name": "a"}, tool.StatusUnknown)
 		sure := record.Decided{Applied: applied, By: "somebody", Why: "looked"}
-		require.NoError(t, rt.Decide(t.Context(), out.Call, sure))
-		require.ErrorIs(t, rt.Decide(t.Context(), out.Call, sure), revert.ErrNoDoubt)
+		require.NoError(t, rt.ResolveUnknown(t.Context(), out.Call, sure))
+		require.ErrorIs(t, rt.ResolveUnknown(t.Context(), out.Call, sure), revert.ErrOutcomeKnown)
 		rep, err := tx.Revert(t.Context())
 		if applied {
-			require.ErrorIs(t, err, agent.ErrPartial, "it has to be taken back by hand")
+			require.ErrorIs(t, err, agent.ErrPartialRevert, "it has to be taken back by hand")
 			require.Equal(t, effect.Unknown, rep.NotUndone()[0].Outcome)
 		} else {
 			require.NoError(t, err, "%+v", rep)
@@ -130,5 +130,5 @@ func TestSomebodyLooked(t *testing.T) {
 	rt := runtimeOf(t, s)
 	tx := begin(t, rt)
 	out := invoke(t, tx, "item_create", tool.Args{"name": "a"}, tool.StatusDone)
-	require.ErrorIs(t, rt.Decide(t.Context(), out.Call, record.Decided{By: "somebody", Why: "looked"}), revert.ErrNoDoubt)
+	require.ErrorIs(t, rt.ResolveUnknown(t.Context(), out.Call, record.Decided{By: "somebody", Why: "looked"}), revert.ErrOutcomeKnown)
 }

@@ -210,7 +210,7 @@ func (s *service) done() string {
 
 // calls are the tools of the service.
 func (s *service) calls(url string) []tool.Tool {
-	create := &handle.Undo{Item: url + "/items/{id}"}
+	create := &handle.Compensation{Item: url + "/items/{id}"}
 	if s.keys {
 		create.Find, create.FindIn = url+"/items?key={key}", "data"
 	}
@@ -220,8 +220,8 @@ func (s *service) calls(url string) []tool.Tool {
 	var out []tool.Tool
 	for _, c := range []builtin.Call{
 		{Name: "item_create", Description: "Make an item.", Method: "POST", URL: url + "/items", Input: input, Keyed: s.keys || s.replays, Undo: create},
-		{Name: "item_put", Description: "Put an item.", Method: "PUT", URL: url + "/items/{id}", Input: withID, Undo: &handle.Undo{Method: "PUT", Before: true}},
-		{Name: "item_delete", Description: "Delete an item.", Method: "DELETE", URL: url + "/items/{id}", Undo: &handle.Undo{Method: "PUT", Before: true}},
+		{Name: "item_put", Description: "Put an item.", Method: "PUT", URL: url + "/items/{id}", Input: withID, Undo: &handle.Compensation{Method: "PUT", Before: true}},
+		{Name: "item_delete", Description: "Delete an item.", Method: "DELETE", URL: url + "/items/{id}", Undo: &handle.Compensation{Method: "PUT", Before: true}},
 		{Name: "item_get", Description: "Get an item.", Method: "GET", URL: url + "/items/{id}"},
 		{Name: "item_drop", Description: "Delete an item for good.", Method: "DELETE", URL: url + "/items/{id}"},
 	} {
@@ -282,7 +282,7 @@ func TestCreatedIsTakenBack(t *testing.T) {
 	rt := runtimeOf(t, s)
 	tx := begin(t, rt)
 	out := invoke(t, tx, "item_create", tool.Args{"name": "a", "size": 3}, tool.StatusDone)
-	require.Equal(t, "applied", out.Verdict.Is)
+	require.Equal(t, "applied", out.Verdict.Presence)
 	require.Contains(t, string(out.Output), `"status":201`)
 	require.JSONEq(t, `{"i1":{"id":"i1","name":"a","size":3}}`, s.state())
 	invoke(t, tx, "item_put", tool.Args{"id": "i1", "name": "b"}, tool.StatusDone)
@@ -324,11 +324,11 @@ func TestChangedByOthers(t *testing.T) {
 			s.foreign(func() { test.foreign(s) })
 			for range 2 { // here, and in a process that has the journal alone
 				rep, err := rt.Revert(t.Context(), tx.ID())
-				require.ErrorIs(t, err, agent.ErrPartial)
+				require.ErrorIs(t, err, agent.ErrPartialRevert)
 				require.Equal(t, effect.Conflict, rep.NotUndone()[0].Outcome, "%+v", rep)
 				// What nobody could bring back is overwritten for nobody.
-				rep, err = rt.Undo(t.Context(), tx.ID(), revert.Undoing{Force: "kim"})
-				require.ErrorIs(t, err, agent.ErrPartial)
+				rep, err = rt.Undo(t.Context(), tx.ID(), revert.Options{Force: "kim"})
+				require.ErrorIs(t, err, agent.ErrPartialRevert)
 				require.Equal(t, effect.Conflict, rep.NotUndone()[0].Outcome, "%+v", rep)
 				require.Contains(t, rep.NotUndone()[0].Why, "it is not overwritten")
 				left := s.state()

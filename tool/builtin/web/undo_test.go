@@ -46,7 +46,7 @@ func TestCancelledElsewhere(t *testing.T) {
 	s := newService(t, nil)
 	rt := runtimeOf(t, s, agent.Tools(callTool(t, builtin.Call{
 		Method: "POST", URL: s.URL + "/items", Input: json.RawMessage(`{"type":"object","properties":{"name":{"type":"string"}}}`),
-		Undo: &handle.Undo{Item: s.URL + "/items/{id}", Method: "POST", URL: s.URL + "/items/{id}/cancel", Body: json.RawMessage(`{"why":"undone"}`)},
+		Undo: &handle.Compensation{Item: s.URL + "/items/{id}", Method: "POST", URL: s.URL + "/items/{id}/cancel", Body: json.RawMessage(`{"why":"undone"}`)},
 	})))
 	rep, err := undone(t, rt, "one", tool.Args{"name": "a"}, nil)
 	require.NoError(t, err, "%+v", rep)
@@ -74,10 +74,10 @@ func TestPutBackByItsService(t *testing.T) {
 			require.Contains(t, s.state(), "first")
 			continue
 		}
-		rep, err := rt.Undo(t.Context(), out.Call, revert.Undoing{})
+		rep, err := rt.Undo(t.Context(), out.Call, revert.Options{})
 		require.NoError(t, err, "%+v", rep)
 		rep, err = runtimeOf(t, s, agent.Journal(journal)).Revert(t.Context(), tx.ID())
-		require.ErrorIs(t, err, agent.ErrPartial)
+		require.ErrorIs(t, err, agent.ErrPartialRevert)
 		require.Equal(t, effect.Conflict, rep.NotUndone()[0].Outcome)
 		require.Contains(t, s.state(), "third")
 	}
@@ -122,7 +122,7 @@ func TestUndoOfARequest(t *testing.T) {
 			rt := runtimeOf(t, s)
 			rep, err := undone(t, rt, "item_create", tool.Args{"name": "a"}, func() { s.foreign(func() { test.meanwhile(s) }) })
 			require.Equal(t, test.want.Clean(), err == nil, "%+v", rep)
-			var item revert.Item
+			var item revert.ResourceResult
 			for _, i := range rep.Items {
 				if !strings.Contains(i.Resource, "#") {
 					item = i
@@ -154,7 +154,7 @@ func TestKeysThatTellNothing(t *testing.T) {
 			tx := begin(t, rt)
 			invoke(t, tx, "item_create", tool.Args{"name": "a"}, tool.StatusUnknown)
 			rep, err := tx.Revert(t.Context())
-			require.ErrorIs(t, err, agent.ErrPartial)
+			require.ErrorIs(t, err, agent.ErrPartialRevert)
 			require.Equal(t, effect.Unknown, rep.NotUndone()[0].Outcome)
 			require.Equal(t, "POST", s.done())
 		})
@@ -205,8 +205,8 @@ func TestReplayRefused(t *testing.T) {
 		}
 		tx := begin(t, runtimeOf(t, s))
 		out, _ := tx.Invoke(t.Context(), "item_create", tool.Args{"name": "a"})
-		require.Equal(t, want == effect.Already, out.Status == tool.StatusFailed, "%d: %+v", status, out.Undo)
-		require.Equal(t, want, out.Undo[0].Outcome)
+		require.Equal(t, want == effect.Already, out.Status == tool.StatusFailed, "%d: %+v", status, out.RevertResults)
+		require.Equal(t, want, out.RevertResults[0].Outcome)
 	}
 }
 
@@ -251,14 +251,14 @@ func TestPreviewAndRedo(t *testing.T) {
 	tx := begin(t, rt)
 	invoke(t, tx, "item_create", tool.Args{"name": "a"}, tool.StatusDone)
 	require.NoError(t, tx.Commit(t.Context()))
-	rep, err := rt.Preview(t.Context(), tx.ID(), revert.Undoing{})
+	rep, err := rt.Preview(t.Context(), tx.ID(), revert.Options{})
 	require.NoError(t, err)
 	require.True(t, rep.Complete())
 	require.Equal(t, "POST", s.done())
 	_, err = rt.Revert(t.Context(), tx.ID())
 	require.NoError(t, err)
 	rep, err = rt.Redo(t.Context(), tx.ID(), "somebody")
-	require.ErrorIs(t, err, agent.ErrPartial)
+	require.ErrorIs(t, err, agent.ErrPartialRevert)
 	require.NotEmpty(t, rep.NotUndone())
 	require.Equal(t, "POST DELETE", s.done())
 }
@@ -279,7 +279,7 @@ func TestInterruptedRequests(t *testing.T) {
 			return nil
 		}
 		s := newService(t, nil)
-		invoke(t, begin(t, runtimeOf(t, s, agent.On(h))), "item_create", tool.Args{"name": "a"}, test.status)
+		invoke(t, begin(t, runtimeOf(t, s, agent.Host(h))), "item_create", tool.Args{"name": "a"}, test.status)
 		require.Equal(t, test.effects, s.done(), point)
 	}
 }

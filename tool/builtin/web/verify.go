@@ -8,7 +8,7 @@ import (
 
 // verify asks the service whether what the call made or changed is there.
 func lookAgain(ctx context.Context, s verify.Subject) verify.Verdict {
-	if s.World == nil {
+	if s.Resources == nil {
 		return verify.Unclear("there is no world to look at")
 	}
 	changes := s.Changes
@@ -16,7 +16,7 @@ func lookAgain(ctx context.Context, s verify.Subject) verify.Verdict {
 		return verify.Absent("nothing was sent")
 	}
 	last := changes[len(changes)-1] // about what was made, where the answer named it
-	now, err := s.World.Version(ctx, last.Resource)
+	now, err := s.Resources.Version(ctx, last.Resource)
 	if err != nil {
 		return verify.Unclear(err.Error())
 	}

@@ -84,18 +84,18 @@ type running struct {
 	span trace.Span // nil: no traces
 }
 
-func (w *watch) before(ctx context.Context, f *tool.Filtered) error {
-	f.Within(w.begin(ctx, f))
+func (w *watch) before(ctx context.Context, f *tool.FilterCall) error {
+	f.SetContext(w.begin(ctx, f))
 	return nil
 }
 
 // denied tells of a call that never got here: it took no time.
-func (w *watch) denied(ctx context.Context, f *tool.Filtered, o tool.Outcome) {
+func (w *watch) denied(ctx context.Context, f *tool.FilterCall, o tool.Outcome) {
 	w.ended(w.begin(ctx, f), f, o)
 }
 
 // begin begins a span, and returns the context in it.
-func (w *watch) begin(ctx context.Context, f *tool.Filtered) context.Context {
+func (w *watch) begin(ctx context.Context, f *tool.FilterCall) context.Context {
 	r := running{at: f.Now()}
 	if w.tracer != nil {
 		d := f.Decision()
@@ -110,7 +110,7 @@ func (w *watch) begin(ctx context.Context, f *tool.Filtered) context.Context {
 			attrs = append(attrs, ruleKey.String(d.Reasons[0].At))
 		}
 		if w.content {
-			attrs = append(attrs, argumentsKey.String(string(f.Shown())))
+			attrs = append(attrs, argumentsKey.String(string(f.RedactedInput())))
 		}
 		ctx, r.span = w.tracer.Start(ctx, operation+" "+f.Tool().Name(),
 			trace.WithSpanKind(trace.SpanKindInternal), trace.WithTimestamp(r.at), trace.WithAttributes(attrs...))
@@ -119,7 +119,7 @@ func (w *watch) begin(ctx context.Context, f *tool.Filtered) context.Context {
 	return ctx
 }
 
-func (w *watch) ended(ctx context.Context, f *tool.Filtered, o tool.Outcome) {
+func (w *watch) ended(ctx context.Context, f *tool.FilterCall, o tool.Outcome) {
 	v, _ := f.Properties().Load(w)
 	r, ok := v.(running)
 	if !ok {

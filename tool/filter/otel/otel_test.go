@@ -59,13 +59,13 @@ func run(t *testing.T, what otel.Telemetry, inputs ...string) {
 	require.NoError(t, err)
 	f, err := what.Filter()
 	require.NoError(t, err)
-	refuse := tool.Filter{Name: "strict", Before: func(_ context.Context, f *tool.Filtered) error {
+	refuse := tool.Filter{Name: "strict", Before: func(_ context.Context, f *tool.FilterCall) error {
 		if strings.Contains(string(f.Input()), "never") {
 			return errors.New("never")
 		}
 		return nil
 	}}
-	rt, err := agent.New(agent.On(h), agent.Tools(look), agent.Policy(engine), agent.Filters(f, refuse), agent.Log(slog.New(slog.DiscardHandler)))
+	rt, err := agent.New(agent.Host(h), agent.Tools(look), agent.Policy(engine), agent.Filters(f, refuse), agent.Log(slog.New(slog.DiscardHandler)))
 	require.NoError(t, err)
 	defer func() { require.NoError(t, rt.Close()) }()
 	s, err := rt.Session(context.Background(), perm.Principal{ID: "coder"})

@@ -19,7 +19,7 @@ import (
 func bedrock() sdk {
 	return sdk{
 		format: wire.Bedrock, history: "messages",
-		choices: choices(func(c wire.Choice) bool { return !c.Single && c.Mode != wire.None }),
+		choices: choices(func(c wire.ToolChoice) bool { return !c.Single && c.Mode != wire.None }),
 		respond: func(calls []called) (json.RawMessage, []json.RawMessage) {
 			content := []any{
 				object{"reasoningContent": object{"reasoningText": object{"text": "hm", "signature": "c2ln"}}}, object{"text": "I will."},

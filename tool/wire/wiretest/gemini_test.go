@@ -12,7 +12,7 @@ import (
 
 func gemini() sdk {
 	return sdk{
-		format: wire.Gemini, history: "contents", choices: choices(func(c wire.Choice) bool { return !c.Single }),
+		format: wire.Gemini, history: "contents", choices: choices(func(c wire.ToolChoice) bool { return !c.Single }),
 		respond: func(calls []called) (json.RawMessage, []json.RawMessage) {
 			parts := []any{object{"text": "I will.", "thought": true}}
 			for i, c := range calls {

@@ -15,7 +15,7 @@ import (
 func ollama() sdk {
 	return sdk{
 		format: wire.Ollama, history: "messages",
-		choices: choices(func(c wire.Choice) bool { return !c.Single && (c.Mode == "" || c.Mode == wire.Auto) }),
+		choices: choices(func(c wire.ToolChoice) bool { return !c.Single && (c.Mode == "" || c.Mode == wire.Auto) }),
 		respond: func(calls []called) (json.RawMessage, []json.RawMessage) {
 			var list []any
 			for i, c := range calls {

@@ -19,7 +19,7 @@ import (
 type sdk struct {
 	format  wire.Format
 	history string // the member of a request in which the messages stand
-	choices []wire.Choice
+	choices []wire.ToolChoice
 
 	// respond writes the body of a response with calls, as the provider's reference shows it, and what of it belongs into the
 	// history.
@@ -67,7 +67,7 @@ func TestShapesArriveAsTheyAre(t *testing.T) {
 }
 
 // try is one conversation: a request, a turn of calls, a request with their results.
-func (s sdk) try(t *testing.T, m maker, choice wire.Choice) (strict, failed int) {
+func (s sdk) try(t *testing.T, m maker, choice wire.ToolChoice) (strict, failed int) {
 	tools := m.tools(t)
 	a, err := wire.New(s.format, tools...)
 	require.NoError(t, err)
@@ -186,11 +186,11 @@ func marshal(v any) json.RawMessage {
 	return raw
 }
 
-var every = []wire.Choice{
+var every = []wire.ToolChoice{
 	{}, {Mode: wire.Auto}, {Mode: wire.Required}, {Mode: wire.None}, {Mode: wire.Required, Tool: "say"}, {Single: true}, {Mode: wire.Required, Single: true},
 }
 
-func choices(keep func(wire.Choice) bool) (out []wire.Choice) {
+func choices(keep func(wire.ToolChoice) bool) (out []wire.ToolChoice) {
 	for _, c := range every {
 		if keep(c) {
 			out = append(out, c)

@@ -31,26 +31,26 @@ type Engine interface {
 	// nothing was ever changed through a handle.
 	Identity(ctx context.Context) (string, error)
 	// Query reads. Nothing it does can change the database.
-	Query(ctx context.Context, s Statement, ask Ask, w Window) (Rows, error)
+	Query(ctx context.Context, s Statement, ask AuthorizeFunc, w Page) (Rows, error)
 	// Begin opens the transaction of one call.
-	Begin(ctx context.Context) (Work, error)
+	Begin(ctx context.Context) (Tx, error)
 	// Fate tells what became of a transaction of a process that may have died.
-	Fate(ctx context.Context, m Mark) (Fate, error)
+	Fate(ctx context.Context, m TxnMarker) (TxnOutcome, error)
 	// Read looks at rows as they are now. Why says what keeps one from being read.
 	Read(ctx context.Context, rows []Ref) ([]Outcome, error)
 	// Restore makes each row what it is wanted to be if it still is what it is
 	// expected to be, all in one transaction. It answers for each.
-	Restore(ctx context.Context, repairs []Repair) ([]Outcome, error)
+	Restore(ctx context.Context, repairs []RowRestore) ([]Outcome, error)
 	Close() error
 }
 
-// Work is the open transaction of one call. It is not safe for concurrent use.
-type Work interface {
-	Execute(ctx context.Context, s Statement, ask Ask, w Window) (Rows, error)
-	Query(ctx context.Context, s Statement, ask Ask, w Window) (Rows, error)
+// Tx is the open transaction of one call. It is not safe for concurrent use.
+type Tx interface {
+	Execute(ctx context.Context, s Statement, ask AuthorizeFunc, w Page) (Rows, error)
+	Query(ctx context.Context, s Statement, ask AuthorizeFunc, w Page) (Rows, error)
 	// Prepare says what was changed. Nothing can be executed after it. op is
 	// written down in the transaction.
-	Prepare(ctx context.Context, op string) ([]Change, Mark, error)
+	Prepare(ctx context.Context, op string) ([]Change, TxnMarker, error)
 	// Commit is ErrUndetermined where nobody can tell.
 	Commit(ctx context.Context) error
 	// Rollback gives everything back. It may be called at any time, and again.
@@ -72,11 +72,11 @@ type Access struct {
 	Statement string
 }
 
-// Ask decides accesses. Its error is passed on as it is.
-type Ask func(ctx context.Context, accesses []Access) error
+// AuthorizeFunc decides accesses. Its error is passed on as it is.
+type AuthorizeFunc func(ctx context.Context, accesses []Access) error
 
-// Window is which rows of a result are wanted, and how much of them.
-type Window struct {
+// Page is which rows of a result are wanted, and how much of them.
+type Page struct {
 	Skip, Max int
 	Bytes     int
 }
@@ -123,8 +123,8 @@ type Change struct {
 	Was, Will Image
 }
 
-// Mark is how a transaction is found again.
-type Mark struct {
+// TxnMarker is how a transaction is found again.
+type TxnMarker struct {
 	Identity string `json:"id"`             // of the database
 	Op       string `json:"op"`             // what was written down in it
 	Seq      int64  `json:"seq,omitempty"`  // under which number
@@ -132,19 +132,19 @@ type Mark struct {
 	Process  int64  `json:"proc,omitempty"` // of the database, that runs it
 }
 
-// Fate is what became of a transaction.
-type Fate uint8
+// TxnOutcome is what became of a transaction.
+type TxnOutcome uint8
 
 // The fates. The zero Fate is not known.
 const (
-	Lost      Fate = iota // nothing tells any more
-	Committed             // its effect was there
-	Aborted               // it never had an effect
-	Running               // it may still commit
+	Lost      TxnOutcome = iota // nothing tells any more
+	Committed                   // its effect was there
+	Aborted                     // it never had an effect
+	Running                     // it may still commit
 )
 
-// Repair is a row that is to be as it was.
-type Repair struct {
+// RowRestore is a row that is to be as it was.
+type RowRestore struct {
 	Ref        Ref
 	From, Want Image
 }

@@ -5,10 +5,10 @@ import (
 	"errors"
 )
 
-// Repairer is the transaction of a kind of database in which rows are put back.
+// RowRestorer is the transaction of a kind of database in which rows are put back.
 // Triggers do not fire in it: what they did the first time is among the rows.
 // Foreign keys hold.
-type Repairer interface {
+type RowRestorer interface {
 	// Look reads a row and holds it, where the database can. Why says what keeps it
 	// from being put back, whatever it is.
 	Look(ctx context.Context, ref Ref) (Outcome, error)
@@ -21,7 +21,7 @@ type Repairer interface {
 	// Write makes a row that is now one image another one. Nil is no row.
 	Write(ctx context.Context, ref Ref, now, want Image) error
 	// Vacate gives up the values of a row that it is not to keep, for other ones;
-	// ErrStays: it has none that it could give up.
+	// ErrRowBlocked: it has none that it could give up.
 	Vacate(ctx context.Context, ref Ref, now, want Image) error
 	// Changed are the rows that the last Write or Vacate changed, also those that a
 	// foreign key changed with it. Why says that there are some which are nobody's.
@@ -32,13 +32,13 @@ type Repairer interface {
 	Commit(ctx context.Context) error
 	// Blame says of rows why foreign keys do not allow them, which are only checked
 	// at the end.
-	Blame(ctx context.Context, repairs []Repair, out []Outcome) error
+	Blame(ctx context.Context, repairs []RowRestore, out []Outcome) error
 }
 
 // restoration puts rows back.
 type restoration struct {
-	tx      Repairer
-	repairs []Repair
+	tx      RowRestorer
+	repairs []RowRestore
 	out     []Outcome
 	planned map[string]int // by row
 	careful bool           // each row is checked by itself
@@ -55,7 +55,7 @@ func (r Ref) Name() string {
 }
 
 // Restore puts rows back that still are as expected, in a transaction.
-func Restore(ctx context.Context, tx Repairer, repairs []Repair) ([]Outcome, error) {
+func Restore(ctx context.Context, tx RowRestorer, repairs []RowRestore) ([]Outcome, error) {
 	r := &restoration{tx: tx, repairs: repairs, out: make([]Outcome, len(repairs)), planned: map[string]int{}}
 	for i, p := range repairs {
 		r.planned[p.Ref.Name()] = i
@@ -253,8 +253,8 @@ func (r *restoration) one(ctx context.Context, w *waiting, i int, change func(co
 	var moved []int
 	if err = change(ctx, p.Ref, now, p.Want); err == nil {
 		why, moved, err = r.others(ctx, i)
-	} else if errors.Is(err, ErrStays) {
-		why, err = ErrStays.Error(), nil
+	} else if errors.Is(err, ErrRowBlocked) {
+		why, err = ErrRowBlocked.Error(), nil
 	} else if at := r.tx.Constraint(err); at != "" {
 		why, err = "another row is in the way: "+at, nil
 	}
@@ -314,8 +314,8 @@ func (r *restoration) verify(ctx context.Context) (again bool, err error) {
 	return again, nil
 }
 
-// ErrStays says that a row cannot get out of the way of others.
-var ErrStays = errors.New("it cannot get out of the way")
+// ErrRowBlocked says that a row cannot get out of the way of others.
+var ErrRowBlocked = errors.New("it cannot get out of the way")
 
 // ErrNoTable says that a table is not there, or not any more.
 var ErrNoTable = errors.New("there is no such table any more")

@@ -36,7 +36,7 @@ func (f *fakeRows) Row(_ context.Context, ref Ref) (Image, error) { return f.row
 func (*fakeRows) Check(context.Context, bool) error               { return nil }
 func (*fakeRows) Constraint(error) string                         { return "" }
 func (*fakeRows) Commit(context.Context) error                    { return nil }
-func (*fakeRows) Blame(context.Context, []Repair, []Outcome) error {
+func (*fakeRows) Blame(context.Context, []RowRestore, []Outcome) error {
 	return nil
 }
 
@@ -62,13 +62,13 @@ func (f *fakeRows) Write(_ context.Context, ref Ref, _, want Image) error {
 	return nil
 }
 
-func (f *fakeRows) Vacate(context.Context, Ref, Image, Image) error { return ErrStays }
+func (f *fakeRows) Vacate(context.Context, Ref, Image, Image) error { return ErrRowBlocked }
 
 func (f *fakeRows) Changed(context.Context) ([]Ref, string, error) { return f.changed, "", nil }
 
-func repairs(from, want []Image) (all []Repair) {
+func repairs(from, want []Image) (all []RowRestore) {
 	for i := range from {
-		all = append(all, Repair{Ref: fakeTable.Ref(want[i]), From: from[i], Want: want[i]})
+		all = append(all, RowRestore{Ref: fakeTable.Ref(want[i]), From: from[i], Want: want[i]})
 	}
 	return all
 }

@@ -47,7 +47,7 @@ func (c *ending) Err() error {
 
 func allow(context.Context, []engine.Access) error { return nil }
 
-var window = engine.Window{Max: 10, Bytes: 1000}
+var window = engine.Page{Max: 10, Bytes: 1000}
 
 // EachStep has a caller give up at each step of a transaction that runs statements,
 // and of putting its rows back. Until the commit nothing has happened then; after it
@@ -66,9 +66,9 @@ func EachStep(t *testing.T, e engine.Engine, dump func() string, stride int, sta
 		}
 		after := dump()
 		require.NotEqual(t, before, after)
-		var repairs []engine.Repair
+		var repairs []engine.RowRestore
 		for _, c := range changes {
-			repairs = append(repairs, engine.Repair{Ref: c.Ref, From: c.Will, Want: c.Was})
+			repairs = append(repairs, engine.RowRestore{Ref: c.Ref, From: c.Will, Want: c.Was})
 		}
 		_, _ = e.Read(ctx, []engine.Ref{changes[0].Ref})
 		_, _ = e.Identity(ctx)
