@@ -22,7 +22,7 @@ MODULES = . $(shell find . -mindepth 2 -name go.mod -not -path './.git/*' -exec 
 # Those that hold remit to somebody else's library: frameworks, the SDKs of providers.
 ADAPTERS = $(filter ./examples/% ./tool/wire/%,$(MODULES))
 # Packages of the main module whose code and tests are one goroutine's, and the others.
-ALONE = ./tool/builtin/process ./ctxperm/files ./internal/sandbox ./revert ./policies ./perm ./internal/arch ./internal/mutant
+ALONE = ./tool/builtin/process ./ctxperm/files ./internal/sandbox ./revert ./policies ./perm ./internal/arch ./internal/proof/mutation
 # Tests of ./cmd/remit that start other processes of it, look at what a program left, or run one command after another. No other package has tests of these names.
 PROCESSES = ^(TestScripts|TestKilledRun|TestKilledLongRun|TestKilledDatabase|TestKilledWaves|TestBigFiles|TestJSONEverywhere|TestBadInputAtEveryDoor|TestSpoiledState|TestOneDamagedEntry|TestTypicalMistakes|TestAlteredApproval|TestApprovalAttacks)$$
 # Those that take longest begin first, so that no processor waits for one of them at the end.
@@ -125,10 +125,10 @@ undo-bench: ## Take side effects back in several ways, remit's among them; write
 	cd bench && CGO_ENABLED=0 $(GO) run ./undo -docs ../docs/evidence $(ARGS)
 
 fuzz: ## Fuzz every decoder and pattern for FUZZ_TIME each; prints a line a target (ARGS names targets)
-	$(GO) run ./internal/fuzz -for $(FUZZ_TIME) $(ARGS)
+	$(GO) run ./internal/proof/fuzz -for $(FUZZ_TIME) $(ARGS)
 
 prove: ## Run what shows that undo survives crashes, at its full size; prints one table (ARGS names parts)
-	$(GO) run ./internal/prove $(ARGS)
+	$(GO) run ./internal/proof/prove $(ARGS)
 
 fmt: ## Format the code
 	$(GOFUMPT) -w .

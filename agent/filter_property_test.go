@@ -16,7 +16,7 @@ import (
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/internal/host/hosttest"
-	"github.com/remit-dev/remit/internal/sample"
+	"github.com/remit-dev/remit/internal/proof/statcheck"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/effect"
@@ -245,7 +245,7 @@ func TestFiltersKeepTheLine(t *testing.T) {
 	pick := func(words ...string) *rapid.Generator[string] { return rapid.SampledFrom(words) }
 	befores := pick("", "", "", "", "deny", "panic", "answer", "answer badly", "replace", "replace", "replace badly", "replace with forbidden", "replace by the same", "both", "end")
 	afters := pick("", "", "change", "change", "change badly", "error", "panic", "answer", "end")
-	sample.Checks(t, 100, 3000)
+	statcheck.Checks(t, 100, 3000)
 	rapid.Check(t, func(rt *rapid.T) {
 		habits := rapid.SliceOfN(rapid.Custom(func(r *rapid.T) habit {
 			return habit{befores.Draw(r, "before"), afters.Draw(r, "after"), pick("", "panic").Draw(r, "ended")}

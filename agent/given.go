@@ -8,7 +8,7 @@ import (
 	"sync"
 
 	"github.com/remit-dev/remit/internal/canon"
-	"github.com/remit-dev/remit/internal/link"
+	"github.com/remit-dev/remit/internal/urlscan"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/revert/journal"
@@ -33,7 +33,7 @@ func (s *Session) AddUserURLs(ctx context.Context, texts ...string) error {
 	body := &record.Given{}
 	named := map[string]bool{}
 	for _, text := range texts {
-		for url := range link.Read(text) {
+		for url := range urlscan.Read(text) {
 			for _, digest := range s.standing.given.digests(url) {
 				if !named[digest] {
 					named[digest] = true
@@ -82,7 +82,7 @@ func newGiven(j journal.Journal, session string) *userURLs {
 // digests are of a canonical URL, and of what a permission would be about. They are of the family alone, so that nobody learns from one what others were
 // given.
 func (g *userURLs) digests(url string) [2]string {
-	return [2]string{g.digest("url", url), g.digest("resource", link.Resource(url))}
+	return [2]string{g.digest("url", url), g.digest("resource", urlscan.Resource(url))}
 }
 
 func (g *userURLs) digest(what, text string) string {
@@ -187,8 +187,8 @@ func (g *userURLs) record(call string, body record.Body) {
 // started notes what a call names, and what of that it may have written where a later call finds it.
 func (g *userURLs) started(call string, b *record.Started) {
 	names := map[string]bool{}
-	for text := range link.Texts(b.Input) {
-		for url := range link.Written(text) {
+	for text := range urlscan.Texts(b.Input) {
+		for url := range urlscan.Written(text) {
 			digest := g.digest("url", url)
 			if _, known := g.urls[digest]; known || g.own[digest] || b.Class == effect.Pure {
 				continue
@@ -198,7 +198,7 @@ func (g *userURLs) started(call string, b *record.Started) {
 			}
 			g.own[digest] = true
 		}
-		for url := range link.Bare(text) {
+		for url := range urlscan.Bare(text) {
 			if names[g.digest("url", url)] = true; len(names) > mostGiven {
 				g.named[call] = nil
 				return
@@ -251,7 +251,7 @@ func (g *userURLs) forget(call string) {
 func urlsOf(r tool.Result) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for text := range shownTexts(r) {
-			for url := range link.Read(text) {
+			for url := range urlscan.Read(text) {
 				if !yield(url) {
 					return
 				}
@@ -265,7 +265,7 @@ func shownTexts(r tool.Result) iter.Seq[string] {
 		if !yield(r.Text) {
 			return
 		}
-		for text := range link.Texts(r.JSON) {
+		for text := range urlscan.Texts(r.JSON) {
 			if !yield(text) {
 				return
 			}

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/remit-dev/remit/internal/callstate"
 	"github.com/remit-dev/remit/internal/host"
-	"github.com/remit-dev/remit/internal/line"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/record"
@@ -175,7 +175,7 @@ func (rt *Runtime) Revoke(ctx context.Context, id, by, why string) error {
 	}
 	body := &record.Revoked{Grant: id, By: by, Why: why}
 	if st := rt.standings.get(id); st != nil {
-		st.grant.Revoke(line.NewKey(), wordsOf(body)) // first: it must not outlast a journal that fails
+		st.grant.Revoke(callstate.NewKey(), wordsOf(body)) // first: it must not outlast a journal that fails
 	}
 	w := revert.Write{Records: []revert.CallRecord{{Body: body}}, Durable: true}
 	return revert.NewRecorder(rt.journal, rt.host, session).Write(ctx, w)

@@ -19,7 +19,7 @@ import (
 	"github.com/remit-dev/remit/ctxperm"
 	handle "github.com/remit-dev/remit/ctxperm/files"
 	"github.com/remit-dev/remit/internal/host/hosttest"
-	"github.com/remit-dev/remit/internal/sample"
+	"github.com/remit-dev/remit/internal/proof/statcheck"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/journal"
 	"github.com/remit-dev/remit/revert/kind"
@@ -170,7 +170,7 @@ func serial(t *testing.T, rt *agent.Runtime, txn string, calls []*scribble) []*s
 // because it would wait in a circle; the files hold what some order one after the
 // other gives; any call can be taken back with those on top, and then all the rest.
 func TestInterleavedCalls(t *testing.T) {
-	seeds := uint64(max(sample.Size(40, 2000), 40)) // fewer do not hold every case
+	seeds := uint64(max(statcheck.Size(40, 2000), 40)) // fewer do not hold every case
 	refused, shared := 0, 0
 	for seed := range seeds {
 		dir := t.TempDir()

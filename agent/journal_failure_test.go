@@ -14,7 +14,7 @@ import (
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/ctxperm"
 	handle "github.com/remit-dev/remit/ctxperm/files"
-	"github.com/remit-dev/remit/internal/sample"
+	"github.com/remit-dev/remit/internal/proof/statcheck"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/effect"
@@ -191,11 +191,11 @@ func TestJournalFailsAtEachAppend(t *testing.T) {
 	}
 	for _, commit := range []bool{true, false} {
 		last := 1
-		for ; sweep(t, last, commit, false); last += sample.Stride(1) {
+		for ; sweep(t, last, commit, false); last += statcheck.Stride(1) {
 			require.Less(t, last, 100)
 		}
 		require.Greater(t, last, 25)
-		for n := 1; n < last; n += sample.Stride(3) { // to the next process each is like a death there
+		for n := 1; n < last; n += statcheck.Stride(3) { // to the next process each is like a death there
 			require.True(t, sweep(t, n, commit, true))
 		}
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/internal/canon"
-	"github.com/remit-dev/remit/internal/sample"
+	"github.com/remit-dev/remit/internal/proof/statcheck"
 	"github.com/remit-dev/remit/perm/rego"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/effect"
@@ -104,7 +104,7 @@ func TestLargeInputsAndOutputs(t *testing.T) {
 	// A record holds the largest input, and the largest output, that there can be.
 	usual := tool.Limits{}.WithDefaults()
 	require.LessOrEqual(t, max(usual.MaxInput, usual.MaxOutput)+8*mib, canon.DefaultLimits().Bytes)
-	if !sample.Whole() {
+	if !statcheck.Whole() {
 		return
 	}
 	for _, most := range []tool.Limits{{}, {MaxInput: 48 * mib, MaxOutput: 48 * mib}} {

@@ -12,13 +12,13 @@ import (
 
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/internal/host/hosttest"
-	"github.com/remit-dev/remit/internal/scripted"
+	"github.com/remit-dev/remit/internal/proof/fakemodel"
 	"github.com/remit-dev/remit/tool/wire"
 )
 
 func TestLoopLimits(t *testing.T) {
 	one := call("look", `{"n":1}`)
-	endless := []scripted.Turn{spoken("", one, one), spoken("", one, one), spoken("", one, one), spoken("", one, one)}
+	endless := []fakemodel.Turn{spoken("", one, one), spoken("", one, one), spoken("", one, one), spoken("", one, one)}
 	for _, tt := range []struct {
 		name   string
 		limits agent.LoopLimits
@@ -38,7 +38,7 @@ func TestLoopLimits(t *testing.T) {
 					next := b.loop.CallModel
 					b.loop.CallModel = func(ctx context.Context, p agent.ModelRequest) (json.RawMessage, error) {
 						if obeys && len(p.Messages) > 1 && strings.Contains(string(p.Messages[len(p.Messages)-1]), "No further call is run") {
-							answer, err := scripted.New(string(f), spoken("That is all I know."))
+							answer, err := fakemodel.New(string(f), spoken("That is all I know."))
 							require.NoError(t, err)
 							body, err := answer.Body([]json.RawMessage{answer.User("x")}, nil)
 							require.NoError(t, err)
@@ -69,7 +69,7 @@ func TestLoopLimits(t *testing.T) {
 // A conversation that keeps to its limits to the last never hears of them.
 func TestLoopLimitsAreInclusive(t *testing.T) {
 	one := call("look", `{"n":1}`)
-	b := newLoopBench(t, wire.Anthropic, []scripted.Turn{spoken("", one, one), spoken("", one, one), spoken("Done.")})
+	b := newLoopBench(t, wire.Anthropic, []fakemodel.Turn{spoken("", one, one), spoken("", one, one), spoken("Done.")})
 	b.loop.Limits = agent.LoopLimits{MaxTurns: 2, MaxCalls: 4, MaxTurnCalls: 2}
 	c, err := b.run(context.Background())
 	require.NoError(t, err)
@@ -80,7 +80,7 @@ func TestLoopLimitsAreInclusive(t *testing.T) {
 func TestLoopLimitsOfATurn(t *testing.T) {
 	one := call("look", `{"n":1}`)
 	formats(t, func(t *testing.T, f wire.Format) {
-		b := newLoopBench(t, f, []scripted.Turn{spoken("", one, one, one), spoken("", one), spoken("Done.")})
+		b := newLoopBench(t, f, []fakemodel.Turn{spoken("", one, one, one), spoken("", one), spoken("Done.")})
 		b.loop.Limits = agent.LoopLimits{MaxTurnCalls: 2, MaxTurnBytes: 30}
 		_, err := b.run(context.Background())
 		require.NoError(t, err, "it ends nothing")
@@ -91,7 +91,7 @@ func TestLoopLimitsOfATurn(t *testing.T) {
 		require.Contains(t, told[2].Text, "at most 2 calls are run in one turn")
 		require.True(t, told[2].Failed)
 	})
-	b := newLoopBench(t, wire.Anthropic, []scripted.Turn{spoken("", one), spoken("Done.")})
+	b := newLoopBench(t, wire.Anthropic, []fakemodel.Turn{spoken("", one), spoken("Done.")})
 	b.loop.Limits = agent.LoopLimits{TurnTimeout: time.Nanosecond}
 	_, err := b.run(context.Background())
 	require.NoError(t, err)
@@ -109,22 +109,22 @@ func TestLoopChoice(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		choice wire.ToolChoice
-		script []scripted.Turn
+		script []fakemodel.Turn
 		ran    int
 		err    error
 	}{
-		{"required", wire.ToolChoice{Mode: wire.Required}, []scripted.Turn{spoken("No."), spoken("", look), done}, 1, nil},
-		{"required, a bad call", wire.ToolChoice{Mode: wire.Required}, []scripted.Turn{spoken("", bad), spoken("", look), done}, 1, nil},
-		{"required, never", wire.ToolChoice{Mode: wire.Required}, []scripted.Turn{spoken("No."), spoken("No."), spoken("No.")}, 0, agent.ErrToolChoice},
-		{"required, bad for ever", wire.ToolChoice{Mode: wire.Required}, []scripted.Turn{spoken("", bad), spoken("", bad), spoken("", bad)}, 0, agent.ErrToolChoice},
-		{"one", wire.ToolChoice{Mode: wire.Required, Tool: "write"}, []scripted.Turn{spoken("", look, write), spoken("", look), done}, 2, nil},
-		{"one, another", wire.ToolChoice{Mode: wire.Required, Tool: "write"}, []scripted.Turn{spoken("", look), spoken("", write), done}, 1, nil},
-		{"one, never", wire.ToolChoice{Mode: wire.Required, Tool: "write"}, []scripted.Turn{spoken("", look), spoken("No."), spoken("", look)}, 0, agent.ErrToolChoice},
-		{"none", wire.ToolChoice{Mode: wire.None}, []scripted.Turn{done}, 0, nil},
-		{"none, called", wire.ToolChoice{Mode: wire.None}, []scripted.Turn{spoken("", look), done}, 0, nil},
-		{"none, always", wire.ToolChoice{Mode: wire.None}, []scripted.Turn{spoken("", look), spoken("", look), spoken("", look)}, 0, agent.ErrToolChoice},
-		{"auto", wire.ToolChoice{Mode: wire.Auto}, []scripted.Turn{spoken("", look), done}, 1, nil},
-		{"single", wire.ToolChoice{Single: true}, []scripted.Turn{spoken("", look, write), spoken("", write), done}, 2, nil},
+		{"required", wire.ToolChoice{Mode: wire.Required}, []fakemodel.Turn{spoken("No."), spoken("", look), done}, 1, nil},
+		{"required, a bad call", wire.ToolChoice{Mode: wire.Required}, []fakemodel.Turn{spoken("", bad), spoken("", look), done}, 1, nil},
+		{"required, never", wire.ToolChoice{Mode: wire.Required}, []fakemodel.Turn{spoken("No."), spoken("No."), spoken("No.")}, 0, agent.ErrToolChoice},
+		{"required, bad for ever", wire.ToolChoice{Mode: wire.Required}, []fakemodel.Turn{spoken("", bad), spoken("", bad), spoken("", bad)}, 0, agent.ErrToolChoice},
+		{"one", wire.ToolChoice{Mode: wire.Required, Tool: "write"}, []fakemodel.Turn{spoken("", look, write), spoken("", look), done}, 2, nil},
+		{"one, another", wire.ToolChoice{Mode: wire.Required, Tool: "write"}, []fakemodel.Turn{spoken("", look), spoken("", write), done}, 1, nil},
+		{"one, never", wire.ToolChoice{Mode: wire.Required, Tool: "write"}, []fakemodel.Turn{spoken("", look), spoken("No."), spoken("", look)}, 0, agent.ErrToolChoice},
+		{"none", wire.ToolChoice{Mode: wire.None}, []fakemodel.Turn{done}, 0, nil},
+		{"none, called", wire.ToolChoice{Mode: wire.None}, []fakemodel.Turn{spoken("", look), done}, 0, nil},
+		{"none, always", wire.ToolChoice{Mode: wire.None}, []fakemodel.Turn{spoken("", look), spoken("", look), spoken("", look)}, 0, agent.ErrToolChoice},
+		{"auto", wire.ToolChoice{Mode: wire.Auto}, []fakemodel.Turn{spoken("", look), done}, 1, nil},
+		{"single", wire.ToolChoice{Single: true}, []fakemodel.Turn{spoken("", look, write), spoken("", write), done}, 2, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			formats(t, func(t *testing.T, f wire.Format) {
@@ -146,7 +146,7 @@ func TestLoopChoice(t *testing.T) {
 }
 
 func TestLoopRefusesWhatItCannotDo(t *testing.T) {
-	b := newLoopBench(t, wire.Anthropic, []scripted.Turn{spoken("Done.")})
+	b := newLoopBench(t, wire.Anthropic, []fakemodel.Turn{spoken("Done.")})
 	tx := begin(t, b.s)
 	for want, change := range map[string]func(*agent.Loop, *agent.Conversation){
 		"Next is missing":      func(l *agent.Loop, _ *agent.Conversation) { l.CallModel = nil },

@@ -12,7 +12,7 @@ import (
 
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/ctxperm"
-	"github.com/remit-dev/remit/internal/scripted"
+	"github.com/remit-dev/remit/internal/proof/fakemodel"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/effect"
@@ -23,7 +23,7 @@ import (
 // loopBench is a model of one format that plays a script, and tools that write down what they are called with.
 type loopBench struct {
 	t     *testing.T
-	model *scripted.Model
+	model *fakemodel.Model
 	rt    *agent.Runtime
 	s     *agent.Session
 	loop  agent.Loop
@@ -74,10 +74,10 @@ func byTags(_ context.Context, r perm.Request) (perm.Decision, error) {
 	return perm.NewDecision(effect, perm.Details{Revision: "r1", Reasons: []perm.Reason{{Set: "deny", Text: "the rule of the house", At: "p.rego:1"}}}), nil
 }
 
-func newLoopBench(t *testing.T, f wire.Format, script []scripted.Turn, opts ...agent.Option) *loopBench {
+func newLoopBench(t *testing.T, f wire.Format, script []fakemodel.Turn, opts ...agent.Option) *loopBench {
 	b := &loopBench{t: t}
 	var err error
-	b.model, err = scripted.New(string(f), script...)
+	b.model, err = fakemodel.New(string(f), script...)
 	require.NoError(t, err)
 	b.rt = newRuntime(t, append([]agent.Option{agent.Tools(b.tools()...), agent.Policy(perm.EngineFunc(byTags)), agent.SuspendForApproval()}, opts...)...)
 	b.s = newSession(t, b.rt)
@@ -113,10 +113,10 @@ func (b *loopBench) run(ctx context.Context) (agent.Conversation, error) {
 	return b.loop.Run(ctx, begin(b.t, b.s), b.user())
 }
 
-func call(name, args string) scripted.Call { return scripted.Call{Tool: name, Args: args} }
+func call(name, args string) fakemodel.Call { return fakemodel.Call{Tool: name, Args: args} }
 
-func spoken(text string, calls ...scripted.Call) scripted.Turn {
-	return scripted.Turn{Text: text, Calls: calls}
+func spoken(text string, calls ...fakemodel.Call) fakemodel.Turn {
+	return fakemodel.Turn{Text: text, Calls: calls}
 }
 
 // formats runs a test for each provider's format.
@@ -128,9 +128,9 @@ func formats(t *testing.T, test func(t *testing.T, f wire.Format)) {
 
 func TestLoopConverses(t *testing.T) {
 	formats(t, func(t *testing.T, f wire.Format) {
-		b := newLoopBench(t, f, []scripted.Turn{
+		b := newLoopBench(t, f, []fakemodel.Turn{
 			spoken("I look.", call("look", `{"n":1}`), call("look", `{"n":2}`), call("write", `{"n":3}`)),
-			spoken("", scripted.Call{Tool: "write", Args: `{"n":`, Other: `[4]`}, call("nothing", `{"n":1}`), call("write", `{"m":1}`), call("never", `{"n":5}`), call("look", `{"n":1}`)),
+			spoken("", fakemodel.Call{Tool: "write", Args: `{"n":`, Other: `[4]`}, call("nothing", `{"n":1}`), call("write", `{"m":1}`), call("never", `{"n":5}`), call("look", `{"n":1}`)),
 			spoken("Done."),
 		})
 		c, err := b.run(context.Background())
@@ -161,16 +161,16 @@ func TestLoopConverses(t *testing.T) {
 func TestLoopAnswersBadIDs(t *testing.T) {
 	for _, f := range []wire.Format{wire.OpenAIChat, wire.OpenAIResponses, wire.Anthropic, wire.Bedrock} {
 		t.Run(string(f), func(t *testing.T) {
-			noID := scripted.Call{Tool: "look", Args: `{"n":1}`, NoID: true}
-			twice := scripted.Call{Tool: "look", Args: `{"n":2}`, ID: "same"}
+			noID := fakemodel.Call{Tool: "look", Args: `{"n":1}`, NoID: true}
+			twice := fakemodel.Call{Tool: "look", Args: `{"n":2}`, ID: "same"}
 			b := newLoopBench(t, f, nil)
-			script, err := scripted.New(string(f), spoken("", noID, twice, twice, call("look", `{"n":3}`)))
+			script, err := fakemodel.New(string(f), spoken("", noID, twice, twice, call("look", `{"n":3}`)))
 			require.NoError(t, err)
 			body, err := script.Body([]json.RawMessage{script.User("x")}, nil)
 			require.NoError(t, err)
 			turn, err := script.Answer(body)
 			require.NoError(t, err)
-			answer, err := scripted.New(string(f), spoken("Done."))
+			answer, err := fakemodel.New(string(f), spoken("Done."))
 			require.NoError(t, err)
 			body, err = answer.Body([]json.RawMessage{answer.User("x")}, nil)
 			require.NoError(t, err)
@@ -199,8 +199,8 @@ func TestLoopAnswersBadIDs(t *testing.T) {
 
 // Ids that a provider gives again in each turn, as some do, and two conversations of one session, are not one call.
 func TestLoopTellsTurnsApart(t *testing.T) {
-	same := scripted.Call{Tool: "write", Args: `{"n":1}`, ID: "call_0"}
-	b := newLoopBench(t, wire.OpenAIChat, []scripted.Turn{spoken("", same), spoken("", same), spoken("Done."), spoken("", same), spoken("Done.")})
+	same := fakemodel.Call{Tool: "write", Args: `{"n":1}`, ID: "call_0"}
+	b := newLoopBench(t, wire.OpenAIChat, []fakemodel.Turn{spoken("", same), spoken("", same), spoken("Done."), spoken("", same), spoken("Done.")})
 	c, err := b.run(context.Background())
 	require.NoError(t, err)
 	again, err := b.loop.Run(context.Background(), begin(t, b.s), c)
@@ -215,7 +215,7 @@ func TestLoopTellsTurnsApart(t *testing.T) {
 func TestLoopWaitsForApproval(t *testing.T) {
 	formats(t, func(t *testing.T, f wire.Format) {
 		ctx := context.Background()
-		b := newLoopBench(t, f, []scripted.Turn{
+		b := newLoopBench(t, f, []fakemodel.Turn{
 			spoken("", call("write", `{"n":1}`), call("ask", `{"n":2}`), call("write", `{"n":3}`)),
 			spoken("Done."),
 		})
@@ -250,7 +250,7 @@ func TestLoopWaitsForApproval(t *testing.T) {
 
 func TestLoopTellsOfARefusedApproval(t *testing.T) {
 	ctx := context.Background()
-	b := newLoopBench(t, wire.Anthropic, []scripted.Turn{spoken("", call("ask", `{"n":2}`)), spoken("A pity.")})
+	b := newLoopBench(t, wire.Anthropic, []fakemodel.Turn{spoken("", call("ask", `{"n":2}`)), spoken("A pity.")})
 	tx := begin(t, b.s)
 	c, err := b.loop.Run(ctx, tx, b.user())
 	require.ErrorIs(t, err, tool.ErrPending)
@@ -267,7 +267,7 @@ func TestLoopTellsOfARefusedApproval(t *testing.T) {
 func TestLoopRepeatsNothing(t *testing.T) {
 	formats(t, func(t *testing.T, f wire.Format) {
 		ctx := context.Background()
-		script := []scripted.Turn{spoken("", call("write", `{"n":1}`), call("write", `{"n":1}`), call("look", `{"n":2}`)), spoken("Done.")}
+		script := []fakemodel.Turn{spoken("", call("write", `{"n":1}`), call("write", `{"n":1}`), call("look", `{"n":2}`)), spoken("Done.")}
 		for name, from := range map[string]int{"the turn was kept": 0, "the turn is heard again": -1} {
 			t.Run(name, func(t *testing.T) {
 				b := newLoopBench(t, f, script)
@@ -291,7 +291,7 @@ func TestLoopRepeatsNothing(t *testing.T) {
 				if from < 0 {
 					c.Open, c.Response, c.Turns = false, nil, 0
 					calls := script[0].Calls // another time they have other ids
-					b.model, err = scripted.New(string(f), spoken("", call(calls[0].Tool, calls[0].Args), other, call("look", `{ "n": 2 }`)), script[1])
+					b.model, err = fakemodel.New(string(f), spoken("", call(calls[0].Tool, calls[0].Args), other, call("look", `{ "n": 2 }`)), script[1])
 					require.NoError(t, err)
 				}
 				c, err = b.loop.Run(ctx, tx, c)
@@ -310,7 +310,7 @@ func TestLoopRepeatsNothing(t *testing.T) {
 // What was taken back since is no success, whoever asks the journal again.
 func TestLoopTellsOfWhatWasTakenBack(t *testing.T) {
 	ctx := context.Background()
-	b := newLoopBench(t, wire.Anthropic, []scripted.Turn{spoken("", call("write", `{"n":1}`), call("ask", `{"n":1}`)), spoken("Hm.")})
+	b := newLoopBench(t, wire.Anthropic, []fakemodel.Turn{spoken("", call("write", `{"n":1}`), call("ask", `{"n":1}`)), spoken("Hm.")})
 	tx := begin(t, b.s)
 	c, err := b.loop.Run(ctx, tx, b.user())
 	require.ErrorIs(t, err, tool.ErrPending)
@@ -335,7 +335,7 @@ func TestLoopOrder(t *testing.T) {
 		{"all together", agent.FullyConcurrent, 6},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			b := newLoopBench(t, wire.Anthropic, []scripted.Turn{
+			b := newLoopBench(t, wire.Anthropic, []fakemodel.Turn{
 				spoken("", call("look", `{"n":1}`), call("ping", `{"n":2}`), call("look", `{"n":3}`), call("write", `{"n":4}`), call("write", `{"n":5}`), call("look", `{"n":6}`)),
 				spoken("Done."),
 			})
@@ -375,7 +375,7 @@ func TestLoopOrder(t *testing.T) {
 
 func TestLoopEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
-	b := newLoopBench(t, wire.OpenAIChat, []scripted.Turn{spoken("", call("look", `{"n":1}`), call("write", `{"n":2}`)), spoken("Done.")})
+	b := newLoopBench(t, wire.OpenAIChat, []fakemodel.Turn{spoken("", call("look", `{"n":1}`), call("write", `{"n":2}`)), spoken("Done.")})
 	b.block = func(context.Context) { cancel() }
 	tx := begin(t, b.s)
 	c, err := b.loop.Run(ctx, tx, b.user())

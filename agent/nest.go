@@ -8,7 +8,7 @@ import (
 	"sync"
 
 	"github.com/remit-dev/remit/internal/host"
-	"github.com/remit-dev/remit/internal/state"
+	"github.com/remit-dev/remit/internal/toolstate"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/record"
 	"github.com/remit-dev/remit/tool"
@@ -187,7 +187,7 @@ func (tx *Txn) turns(ctx context.Context) (leave func(), err error) {
 	if err != nil {
 		return nil, err
 	}
-	return tx.line.LockResources(ctx, tx.nest, t.NestedResources(tx.nest, state.SchemeName))
+	return tx.line.LockResources(ctx, tx.nest, t.NestedResources(tx.nest, toolstate.SchemeName))
 }
 
 // whileIdle runs fn while nothing is open inside the transaction, and keeps it so

@@ -13,7 +13,7 @@ import (
 
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/ctxperm"
-	"github.com/remit-dev/remit/internal/sample"
+	"github.com/remit-dev/remit/internal/proof/statcheck"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/tool"
@@ -300,7 +300,7 @@ func TestPendingInsideANest(t *testing.T) {
 // nested transaction back: the next one finishes it, and touches nothing else.
 func TestNestIsTakenBackAcrossCrashes(t *testing.T) {
 	ctx := context.Background()
-	step := sample.Stride(9)
+	step := statcheck.Stride(9)
 	for at := 1; ; at += step {
 		o := newOffice(t)
 		before := keys(tree(t, o.dir))

@@ -14,7 +14,7 @@ import (
 
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/internal/host/hosttest"
-	"github.com/remit-dev/remit/internal/sample"
+	"github.com/remit-dev/remit/internal/proof/statcheck"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/tool"
 )
@@ -25,7 +25,7 @@ import (
 // unless somebody took it back; nothing is delivered after a revert, and nothing is
 // held once a commit has begun.
 func TestInterleavedHolds(t *testing.T) {
-	seeds := uint64(max(sample.Size(60, 5000), 60)) // fewer do not hold every case
+	seeds := uint64(max(statcheck.Size(60, 5000), 60)) // fewer do not hold every case
 	ends := map[revert.TxnState]int{}
 	dropped, failed := 0, 0
 	for seed := range seeds {

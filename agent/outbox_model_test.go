@@ -15,7 +15,7 @@ import (
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/internal/host/hosttest"
-	"github.com/remit-dev/remit/internal/sample"
+	"github.com/remit-dev/remit/internal/proof/statcheck"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/effect"
@@ -498,7 +498,7 @@ func TestHeldCallsThroughCrashes(t *testing.T) {
 	if info, err := os.Stat("/dev/shm"); err == nil && info.IsDir() {
 		t.Setenv("TMPDIR", "/dev/shm")
 	}
-	seeds := uint64(sample.Size(50, 20_000))
+	seeds := uint64(statcheck.Size(50, 20_000))
 	states, deaths, lost, arrived, dropped := map[revert.TxnState]int{}, 0, 0, 0, 0
 	for seed := range seeds {
 		m := newMailroom(t, seed)

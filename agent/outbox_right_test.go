@@ -10,7 +10,7 @@ import (
 
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/ctxperm"
-	"github.com/remit-dev/remit/internal/line"
+	"github.com/remit-dev/remit/internal/callstate"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/perm/rego"
 	"github.com/remit-dev/remit/revert"
@@ -245,12 +245,12 @@ func TestPolicyIsNotAskedAgain(t *testing.T) {
 // TestTermsOfAHeldCall: what the policy attached to the right that it gave is there
 // when the call runs, also in another process.
 func TestTermsOfAHeldCall(t *testing.T) {
-	var got line.Obligations
+	var got callstate.Obligations
 	p := &post{}
 	mail := p.mail(t, func(s *tool.Spec) {
 		s.Verify = func(context.Context, verify.Subject) verify.Verdict { return verify.Applied() }
 		s.Execute = func(_ context.Context, tc ctxperm.ToolContext, _ json.RawMessage) (tool.Result, error) {
-			got = tc.CallState(line.NewKey()).Terms()
+			got = tc.CallState(callstate.NewKey()).Terms()
 			return tool.Text("sent"), nil
 		}
 	})
@@ -266,7 +266,7 @@ func TestTermsOfAHeldCall(t *testing.T) {
 	again, err := rt.ResumeTxn(t.Context(), tx.ID())
 	require.NoError(t, err)
 	require.NoError(t, again.Commit(t.Context()))
-	require.Equal(t, line.Obligations{Masks: []string{"file://workspace/.env"}, Requires: []string{"verify"}}, got)
+	require.Equal(t, callstate.Obligations{Masks: []string{"file://workspace/.env"}, Requires: []string{"verify"}}, got)
 }
 
 // TestRedactedCallsCannotBeHeld: what is not kept cannot be sent later. What is

@@ -12,11 +12,11 @@ import (
 	"sync"
 
 	"github.com/remit-dev/remit/ctxperm/files"
+	"github.com/remit-dev/remit/internal/callstate"
 	"github.com/remit-dev/remit/internal/canon"
 	"github.com/remit-dev/remit/internal/disk"
 	"github.com/remit-dev/remit/internal/host"
-	"github.com/remit-dev/remit/internal/line"
-	"github.com/remit-dev/remit/internal/state"
+	"github.com/remit-dev/remit/internal/toolstate"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/journal"
@@ -158,10 +158,10 @@ func (rt *Runtime) ways(ctx context.Context, session string) (revert.Environment
 		return r, ok
 	}
 	l := tool.PipelineConfig{
-		Key: line.NewKey(), Host: rt.host, Tools: rt.Tools, Roots: open, Drivers: rt.drivers, Limits: rt.limits, World: rt.world(open), Waits: &rt.waits,
+		Key: callstate.NewKey(), Host: rt.host, Tools: rt.Tools, Roots: open, Drivers: rt.drivers, Limits: rt.limits, World: rt.world(open), Waits: &rt.waits,
 		Recorder: revert.NewRecorder(rt.journal, rt.host, session),
 	}.Pipeline()
-	schemes := append([]revert.Scheme{files.Scheme(lookup, rt.host), state.Scheme(rt.journal)}, rt.schemes...)
+	schemes := append([]revert.Scheme{files.Scheme(lookup, rt.host), toolstate.Scheme(rt.journal)}, rt.schemes...)
 	return revert.Environment{Namespace: worldOf(open), Schemes: schemes, Undoer: l, Prober: l, WaitIdle: l.WaitCallIdle}, nil
 }
 

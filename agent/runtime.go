@@ -11,9 +11,9 @@ import (
 	"sync/atomic"
 
 	"github.com/remit-dev/remit/ctxperm"
+	"github.com/remit-dev/remit/internal/callstate"
 	"github.com/remit-dev/remit/internal/canon"
 	"github.com/remit-dev/remit/internal/host"
-	"github.com/remit-dev/remit/internal/line"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/perm/rego"
 	"github.com/remit-dev/remit/policies"
@@ -47,7 +47,7 @@ type Runtime struct {
 	register  grantRegistry
 	standings sessionStates
 	abandon   AbandonedAction
-	waits     line.WaitGraph
+	waits     callstate.WaitGraph
 	progress  func(tool.Progress)
 	filters   []tool.Filter
 	tailored  map[string]ToolCustomizer // by name, or name@version

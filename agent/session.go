@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/remit-dev/remit/internal/callstate"
 	"github.com/remit-dev/remit/internal/host"
-	"github.com/remit-dev/remit/internal/line"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/journal"
@@ -79,7 +79,7 @@ func (s *Session) Stands(ctx context.Context) error {
 			return err
 		}
 		if revoked {
-			s.standing.grant.Revoke(line.NewKey(), why)
+			s.standing.grant.Revoke(callstate.NewKey(), why)
 		}
 	}
 	return s.standing.grant.Check(ctx)
@@ -169,7 +169,7 @@ func (s *Session) MayRevert(ctx context.Context, c revert.Call, asking bool) err
 		counts.seq = c.Started.Sequence
 	}
 	return tool.PipelineConfig{
-		Key: line.NewKey(), Host: s.rt.host, Tools: s.tools, Engine: s.rt.engine, Approver: s.rt.approver, Principal: s.principal, Client: s.client,
+		Key: callstate.NewKey(), Host: s.rt.host, Tools: s.tools, Engine: s.rt.engine, Approver: s.rt.approver, Principal: s.principal, Client: s.client,
 		Recorder: revert.NewRecorder(s.rt.journal, s.rt.host, s.id).In(c.Ref.Txn), Facts: counts, Memory: approvalStore{s}, Limits: s.limits,
 	}.Pipeline().MayRevert(ctx, c, asking)
 }

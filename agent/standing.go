@@ -11,9 +11,9 @@ import (
 	"weak"
 
 	"github.com/remit-dev/remit/ctxperm"
+	"github.com/remit-dev/remit/internal/callstate"
 	"github.com/remit-dev/remit/internal/canon"
 	"github.com/remit-dev/remit/internal/disk"
-	"github.com/remit-dev/remit/internal/line"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/journal"
@@ -85,7 +85,7 @@ func (rt *Runtime) newSessionState(id string, body *record.Session, set perm.Set
 	if from != nil {
 		urls = from.given
 	}
-	return &sessionState{tally: newTally(rt.host, rt.tools.Load), grant: ctxperm.NewGrant(line.NewKey(), c), given: urls, from: from}
+	return &sessionState{tally: newTally(rt.host, rt.tools.Load), grant: ctxperm.NewGrant(callstate.NewKey(), c), given: urls, from: from}
 }
 
 // inherit gives a session that was handed on the labels and requirements of the one that it comes from, as they are now, and
@@ -159,7 +159,7 @@ func (rt *Runtime) restore(ctx context.Context, id string, body *record.Session)
 		return nil, err
 	}
 	if revoked {
-		st.grant.Revoke(line.NewKey(), why)
+		st.grant.Revoke(callstate.NewKey(), why)
 	}
 	return st, rt.recount(ctx, id, st.tally)
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/internal/canon"
 	"github.com/remit-dev/remit/internal/host"
-	"github.com/remit-dev/remit/internal/sample"
+	"github.com/remit-dev/remit/internal/proof/statcheck"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/journal"
@@ -47,7 +47,7 @@ func TestStateAfterAKill(t *testing.T) {
 		workUntilKilled(t, dir)
 		return
 	}
-	for n := range sample.Size(4, 200) {
+	for n := range statcheck.Size(4, 200) {
 		dir := t.TempDir()
 		require.NoError(t, os.Mkdir(filepath.Join(dir, "work"), 0o700))
 		token, told := killOne(t, dir, 1+n*3%11)

@@ -13,8 +13,8 @@ import (
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/ctxperm/files"
-	"github.com/remit-dev/remit/internal/line"
-	"github.com/remit-dev/remit/internal/state"
+	"github.com/remit-dev/remit/internal/callstate"
+	"github.com/remit-dev/remit/internal/toolstate"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/effect"
@@ -84,7 +84,7 @@ func onDisk(t *testing.T, dir string) journal.Journal {
 }
 
 func foreignRoots(t *testing.T, rt *agent.Runtime, s *agent.Session, name string) string {
-	now, err := state.Newest(context.Background(), rt.Journal(), s.ID(), name)
+	now, err := toolstate.Newest(context.Background(), rt.Journal(), s.ID(), name)
 	require.NoError(t, err)
 	if now.Content == nil {
 		return "nothing"
@@ -277,7 +277,7 @@ func TestStateUnderOtherSettings(t *testing.T) {
 		return seen{}, nil
 	}
 	add := func(_ context.Context, tc ctxperm.ToolContext, _ item, was seen) (listed, seen, error) {
-		was.By = append(was.By, string(tc.CallState(line.NewKey()).Config().Settings))
+		was.By = append(was.By, string(tc.CallState(callstate.NewKey()).Config().Settings))
 		return listed{}, was, nil
 	}
 	tl, err := tool.Stateful("sees", "Remembers its settings.", nil, none, add, tool.Effect(effect.Reversible), tool.Confined(tool.Handles))

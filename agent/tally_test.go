@@ -15,7 +15,7 @@ import (
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/internal/host/hosttest"
-	"github.com/remit-dev/remit/internal/sample"
+	"github.com/remit-dev/remit/internal/proof/statcheck"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/effect"
@@ -81,7 +81,7 @@ func decides() perm.Engine {
 // random spans of time, and holds what the session counted against what the
 // journal says, and both against a sum made by hand.
 func TestCountsAreThoseOfTheJournal(t *testing.T) {
-	for seed := range uint64(sample.Size(4, 40)) {
+	for seed := range uint64(statcheck.Size(4, 40)) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			r, h, ctx := rand.New(rand.NewPCG(seed, 1)), hosttest.New(seed), context.Background()
 			look, err := tool.Create("look", "", func(_ context.Context, in string) (string, error) { return in, nil }, tool.Pure())

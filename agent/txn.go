@@ -9,9 +9,9 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/remit-dev/remit/internal/callstate"
 	"github.com/remit-dev/remit/internal/disk"
 	"github.com/remit-dev/remit/internal/host"
-	"github.com/remit-dev/remit/internal/line"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/record"
 	"github.com/remit-dev/remit/tool"
@@ -49,7 +49,7 @@ func makeTxn(s *Session, rec revert.Recorder, open map[string]disk.Root, up *Txn
 	}
 	tx.line = tool.PipelineConfig{
 		Nest: nest, Beside: beside,
-		Key: line.NewKey(), Host: s.rt.host, Tools: s.tools, Engine: s.rt.engine, Approver: s.rt.approver, Wait: s.rt.wait, Waiting: s.rt.onWaiting, Asker: s.rt.asker,
+		Key: callstate.NewKey(), Host: s.rt.host, Tools: s.tools, Engine: s.rt.engine, Approver: s.rt.approver, Wait: s.rt.wait, Waiting: s.rt.onWaiting, Asker: s.rt.asker,
 		Grant: s.standing.grant, Principal: s.principal, Client: s.client, Recorder: rec, Reverter: s.rt.reverter, Roots: open, Drivers: s.rt.drivers,
 		World: s.rt.world(open), Facts: tx.counts, Memory: approvalStore{s}, Limits: s.limits, Waits: &s.rt.waits, Progress: s.rt.progress,
 		Filters: s.rt.filters, Properties: &s.standing.properties, Panicked: s.rt.panicked,

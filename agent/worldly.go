@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/remit-dev/remit/internal/line"
-	"github.com/remit-dev/remit/internal/state"
+	"github.com/remit-dev/remit/internal/callstate"
+	"github.com/remit-dev/remit/internal/toolstate"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/verify"
@@ -16,7 +16,7 @@ import (
 // viewProvider is a driver whose handles change what a verifier can look at.
 type viewProvider interface {
 	Kinds() []perm.Kind
-	World(k line.ModuleKey, changes []effect.Change) verify.ResourceView
+	World(k callstate.ModuleKey, changes []effect.Change) verify.ResourceView
 }
 
 // viewsByKind are those of files and of drivers, by the kind of a resource.
@@ -33,15 +33,15 @@ func (rt *Runtime) widened(w verify.ResourceView, changes []effect.Change) verif
 		if !ok {
 			continue
 		}
-		own := driver.World(line.NewKey(), changes)
+		own := driver.World(callstate.NewKey(), changes)
 		for _, kind := range driver.Kinds() {
 			if _, taken := all.of[string(kind)]; !taken { // a handle finds the first driver of its type, too
 				all.of[string(kind)] = own
 			}
 		}
 	}
-	if slices.ContainsFunc(changes, func(c effect.Change) bool { return c.Scheme == state.SchemeName }) {
-		all.of[state.SchemeName] = state.World(rt.journal, changes)
+	if slices.ContainsFunc(changes, func(c effect.Change) bool { return c.Scheme == toolstate.SchemeName }) {
+		all.of[toolstate.SchemeName] = toolstate.World(rt.journal, changes)
 	}
 	if len(all.of) == 0 {
 		return w

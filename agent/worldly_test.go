@@ -12,7 +12,7 @@ import (
 
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/ctxperm"
-	"github.com/remit-dev/remit/internal/line"
+	"github.com/remit-dev/remit/internal/callstate"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/effect"
@@ -25,7 +25,7 @@ type elsewhere struct{ name string }
 
 func (elsewhere) Schemes() []revert.Scheme { return nil }
 func (elsewhere) Kinds() []perm.Kind       { return []perm.Kind{perm.KindHTTPS} }
-func (e elsewhere) World(k line.ModuleKey, _ []effect.Change) verify.ResourceView {
+func (e elsewhere) World(k callstate.ModuleKey, _ []effect.Change) verify.ResourceView {
 	if !k.Valid() {
 		return nil
 	}

@@ -4,20 +4,20 @@ import (
 	"context"
 	"errors"
 
-	"github.com/remit-dev/remit/internal/line"
+	"github.com/remit-dev/remit/internal/callstate"
 	"github.com/remit-dev/remit/perm"
 )
 
 // The conditions that tools and handles tell apart with errors.Is.
 var (
 	// ErrDenied: a grant, the policy or an approver refused an access.
-	ErrDenied = line.ErrDenied
+	ErrDenied = callstate.ErrDenied
 	// ErrClosed: the context or permit belongs to a call that has ended, or to
 	// none.
-	ErrClosed = line.ErrClosed
+	ErrClosed = callstate.ErrClosed
 	// ErrInvalid: an argument that no policy would be asked about, such as a
 	// path outside its root.
-	ErrInvalid = line.ErrInvalid
+	ErrInvalid = callstate.ErrInvalid
 	// ErrNoDriver: the runtime was given nothing that a handle could work with.
 	ErrNoDriver = errors.New("the runtime has no driver for this handle")
 )
@@ -25,10 +25,10 @@ var (
 // ToolContext is the authority of one call while it runs. The zero ToolContext
 // is refused everywhere. Copies are the same authority. Its methods are safe
 // for concurrent use.
-type ToolContext struct{ call *line.Call }
+type ToolContext struct{ call *callstate.Call }
 
 // New wraps the live state of a call. Only this module can have one.
-func New(c *line.Call) ToolContext { return ToolContext{call: c} }
+func New(c *callstate.Call) ToolContext { return ToolContext{call: c} }
 
 // Call describes the call that a ToolContext belongs to.
 type Call struct {
@@ -72,7 +72,7 @@ func (tc ToolContext) Progress(done, total float64, message string) {
 }
 
 // CallState opens the inside for packages of this module.
-func (tc ToolContext) CallState(k line.ModuleKey) *line.Call {
+func (tc ToolContext) CallState(k callstate.ModuleKey) *callstate.Call {
 	if !k.Valid() {
 		return nil
 	}

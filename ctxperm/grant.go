@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/remit-dev/remit/internal/line"
+	"github.com/remit-dev/remit/internal/callstate"
 	"github.com/remit-dev/remit/perm"
 )
 
@@ -40,7 +40,7 @@ type grant struct {
 
 // NewGrant makes a grant, or the zero Grant for a key that this module did not
 // make. One that was handed on holds no more than what it came from.
-func NewGrant(k line.ModuleKey, c GrantConfig) Grant {
+func NewGrant(k callstate.ModuleKey, c GrantConfig) Grant {
 	if !k.Valid() || c.Now == nil {
 		return Grant{}
 	}
@@ -120,7 +120,7 @@ func (g *grant) revoke(why string) {
 }
 
 // Revoke ends the grant in this process, with all that were handed on from it.
-func (g Grant) Revoke(k line.ModuleKey, why string) {
+func (g Grant) Revoke(k callstate.ModuleKey, why string) {
 	if k.Valid() && g.g != nil {
 		g.g.revoke(why)
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/remit-dev/remit/ctxperm"
+	"github.com/remit-dev/remit/internal/callstate"
 	"github.com/remit-dev/remit/internal/host/hosttest"
-	"github.com/remit-dev/remit/internal/line"
 	"github.com/remit-dev/remit/perm"
 )
 
@@ -23,11 +23,11 @@ func setOf(t *testing.T, accesses ...perm.ResourceAccess) perm.Set {
 // TestGrantsThatNobodyGave: a zero one, and one that was made without the key.
 func TestGrantsThatNobodyGave(t *testing.T) {
 	all := ctxperm.GrantConfig{ID: "s", Set: setOf(t, perm.Access(perm.Write, file)), Now: time.Now}
-	require.True(t, ctxperm.NewGrant(line.NewKey(), all).Allows(perm.Access(perm.Write, file)), "the control")
+	require.True(t, ctxperm.NewGrant(callstate.NewKey(), all).Allows(perm.Access(perm.Write, file)), "the control")
 	clockless := all
 	clockless.Now = nil
 	for name, g := range map[string]ctxperm.Grant{
-		"zero": {}, "forged": ctxperm.NewGrant(line.ModuleKey{}, all), "without a clock": ctxperm.NewGrant(line.NewKey(), clockless),
+		"zero": {}, "forged": ctxperm.NewGrant(callstate.ModuleKey{}, all), "without a clock": ctxperm.NewGrant(callstate.NewKey(), clockless),
 	} {
 		t.Run(name, func(t *testing.T) {
 			require.False(t, g.Allows(perm.Access(perm.Write, file)))
@@ -36,7 +36,7 @@ func TestGrantsThatNobodyGave(t *testing.T) {
 			require.ErrorIs(t, g.Check(t.Context()), ctxperm.ErrDenied)
 			_, err := g.Use(t.Context())
 			require.ErrorIs(t, err, ctxperm.ErrDenied)
-			g.Revoke(line.NewKey(), "nothing happens")
+			g.Revoke(callstate.NewKey(), "nothing happens")
 		})
 	}
 }
@@ -46,7 +46,7 @@ func TestGrantEndsWithWhatItCameFrom(t *testing.T) {
 	now := time.Unix(1000, 0)
 	build := func(c ctxperm.GrantConfig) ctxperm.Grant {
 		c.Now = func() time.Time { return now }
-		return ctxperm.NewGrant(line.NewKey(), c)
+		return ctxperm.NewGrant(callstate.NewKey(), c)
 	}
 	both := setOf(t, perm.Access(perm.Read, file), perm.Access(perm.Write, file))
 	for name, test := range map[string]struct {
@@ -55,7 +55,7 @@ func TestGrantEndsWithWhatItCameFrom(t *testing.T) {
 		says         string
 	}{
 		"expired above": {ctxperm.GrantConfig{Expires: now.Add(time.Second)}, ctxperm.GrantConfig{}, func(ctxperm.Grant, ctxperm.Grant) { now = now.Add(time.Second) }, "expired"},
-		"revoked above": {ctxperm.GrantConfig{}, ctxperm.GrantConfig{}, func(a, _ ctxperm.Grant) { a.Revoke(line.NewKey(), "by me") }, "was revoked by me"},
+		"revoked above": {ctxperm.GrantConfig{}, ctxperm.GrantConfig{}, func(a, _ ctxperm.Grant) { a.Revoke(callstate.NewKey(), "by me") }, "was revoked by me"},
 		"used above": {ctxperm.GrantConfig{Uses: 2, Used: 1}, ctxperm.GrantConfig{Uses: 9}, func(a, _ ctxperm.Grant) {
 			_, err := a.Use(t.Context())
 			require.NoError(t, err)
@@ -83,7 +83,7 @@ func TestGrantEndsWithWhatItCameFrom(t *testing.T) {
 	}
 	g := build(ctxperm.GrantConfig{ID: "s", Set: both})
 	require.Equal(t, "s", g.ID())
-	g.Revoke(line.ModuleKey{}, "by a stranger")
+	g.Revoke(callstate.ModuleKey{}, "by a stranger")
 	require.NoError(t, g.Check(t.Context()), "only this module revokes")
 }
 
@@ -99,7 +99,7 @@ func TestToolContextsThatNobodyGave(t *testing.T) {
 			_, err := ctxperm.Authorize(t.Context(), tc, perm.Access(perm.Write, file))
 			require.ErrorIs(t, err, ctxperm.ErrClosed)
 			require.ErrorIs(t, tc.Note(t.Context(), "k", 1), ctxperm.ErrClosed)
-			require.Nil(t, tc.CallState(line.ModuleKey{}), "nor does a key that nobody made open it")
+			require.Nil(t, tc.CallState(callstate.ModuleKey{}), "nor does a key that nobody made open it")
 			tc.Progress(1, 2, "")
 		})
 	}

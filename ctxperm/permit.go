@@ -6,7 +6,7 @@ import (
 	"io"
 	"slices"
 
-	"github.com/remit-dev/remit/internal/line"
+	"github.com/remit-dev/remit/internal/callstate"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/revert/journal"
@@ -16,7 +16,7 @@ import (
 // the recorder of that call's changes and works until the operation that it was
 // made for is over. Only Authorize makes one; the zero Permit is refused.
 type Permit struct {
-	op       *line.Op
+	op       *callstate.Op
 	accesses []perm.ResourceAccess
 }
 
@@ -48,7 +48,7 @@ func Authorize(ctx context.Context, tc ToolContext, accesses ...perm.ResourceAcc
 
 // NewPermit makes a permit for accesses that were decided in another way: as what a
 // program wants to change. Only this module can.
-func NewPermit(k line.ModuleKey, op *line.Op, accesses ...perm.ResourceAccess) Permit {
+func NewPermit(k callstate.ModuleKey, op *callstate.Op, accesses ...perm.ResourceAccess) Permit {
 	if !k.Valid() {
 		return Permit{}
 	}
@@ -141,7 +141,7 @@ func (p Permit) RecordVersions(n int, post effect.Token) {
 }
 
 // CallState opens the inside for packages of this module.
-func (p Permit) CallState(k line.ModuleKey) *line.Call {
+func (p Permit) CallState(k callstate.ModuleKey) *callstate.Call {
 	if !k.Valid() {
 		return nil
 	}

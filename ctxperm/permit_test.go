@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/remit-dev/remit/ctxperm"
+	"github.com/remit-dev/remit/internal/callstate"
 	"github.com/remit-dev/remit/internal/host/hosttest"
-	"github.com/remit-dev/remit/internal/line"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/effect"
@@ -24,8 +24,8 @@ const file = "file://workspace/a.txt"
 // transaction is one that has begun, with calls that share its turns.
 type transaction struct {
 	rec   revert.Recorder
-	turns *line.ResourceLocks
-	gate  line.AuthorizeFunc
+	turns *callstate.ResourceLocks
+	gate  callstate.AuthorizeFunc
 }
 
 func begin(t *testing.T, h *hosttest.Host) *transaction {
@@ -33,17 +33,17 @@ func begin(t *testing.T, h *hosttest.Host) *transaction {
 	rec := revert.NewRecorder(j, h, "s_1").In("t_1")
 	own := journal.Ownership{Txn: "t_1", Owner: j.Owner()}
 	require.NoError(t, rec.Write(t.Context(), revert.Write{Records: []revert.CallRecord{{Body: &record.Begun{Owner: own.Owner}}}, Take: journal.OwnerChange{To: own}}))
-	return &transaction{rec: rec, turns: line.NewTurns(h), gate: func(context.Context, perm.ResourceAccess) (line.Ruling, error) { return line.Ruling{}, nil }}
+	return &transaction{rec: rec, turns: callstate.NewTurns(h), gate: func(context.Context, perm.ResourceAccess) (callstate.Ruling, error) { return callstate.Ruling{}, nil }}
 }
 
-func (x *transaction) call(id string) *line.Call {
-	return line.New(line.Config{
+func (x *transaction) call(id string) *callstate.Call {
+	return callstate.New(callstate.Config{
 		ID: id, Key: "k", Tool: "test", Recorder: x.rec, Turns: x.turns, Gate: x.gate,
 		Started: &record.Started{Key: "k", Tool: record.ToolRef{Name: "test"}, Input: []byte("{}"), Decision: []byte("{}"), Confinement: "handles"},
 	})
 }
 
-func permit(t *testing.T, c *line.Call, actions ...perm.Action) ctxperm.Permit {
+func permit(t *testing.T, c *callstate.Call, actions ...perm.Action) ctxperm.Permit {
 	var all []perm.ResourceAccess
 	for _, a := range actions {
 		all = append(all, perm.Access(a, file))
@@ -65,9 +65,9 @@ func TestZeroPermitReachesNothing(t *testing.T) {
 	over.End()
 	op, err := x.call("c_2").Enter(t.Context())
 	require.NoError(t, err)
-	made := ctxperm.NewPermit(line.NewKey(), op, perm.Access(perm.Write, file))
+	made := ctxperm.NewPermit(callstate.NewKey(), op, perm.Access(perm.Write, file))
 	require.True(t, made.Covers(perm.Access(perm.Write, file)), "the control")
-	forged := ctxperm.NewPermit(line.ModuleKey{}, op, perm.Access(perm.Write, file))
+	forged := ctxperm.NewPermit(callstate.ModuleKey{}, op, perm.Access(perm.Write, file))
 	for name, p := range map[string]ctxperm.Permit{"zero": {}, "ended": over, "forged": forged} {
 		t.Run(name, func(t *testing.T) {
 			p.End()
@@ -78,7 +78,7 @@ func TestZeroPermitReachesNothing(t *testing.T) {
 			require.ErrorIs(t, err, ctxperm.ErrClosed)
 			require.ErrorIs(t, p.Claim(t.Context(), file), ctxperm.ErrClosed)
 			require.ErrorIs(t, p.LockResource(t.Context(), file), ctxperm.ErrClosed)
-			require.Nil(t, p.CallState(line.NewKey()))
+			require.Nil(t, p.CallState(callstate.NewKey()))
 		})
 	}
 }
@@ -106,16 +106,18 @@ func TestPermitIsForItsAccesses(t *testing.T) {
 	}
 	require.True(t, reading.Covers(perm.Access(perm.Read, file)))
 	require.False(t, reading.Covers(perm.Access(perm.Write, file)))
-	require.Nil(t, writing.CallState(line.ModuleKey{}), "a key that nobody made opens nothing")
+	require.Nil(t, writing.CallState(callstate.ModuleKey{}), "a key that nobody made opens nothing")
 }
 
 // TestDecidingThatEndsBadly leaves no operation behind that the call would wait
 // for.
 func TestDecidingThatEndsBadly(t *testing.T) {
 	refused, access := errors.New("no"), perm.Access(perm.Write, file)
-	for name, gate := range map[string]line.AuthorizeFunc{
-		"error": func(context.Context, perm.ResourceAccess) (line.Ruling, error) { return line.Ruling{}, refused },
-		"panic": func(context.Context, perm.ResourceAccess) (line.Ruling, error) { panic(refused) },
+	for name, gate := range map[string]callstate.AuthorizeFunc{
+		"error": func(context.Context, perm.ResourceAccess) (callstate.Ruling, error) {
+			return callstate.Ruling{}, refused
+		},
+		"panic": func(context.Context, perm.ResourceAccess) (callstate.Ruling, error) { panic(refused) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -212,14 +214,14 @@ func TestWhatAToolSees(t *testing.T) {
 	require.Equal(t, ctxperm.Call{}, none.Call())
 	require.ErrorIs(t, none.Note(t.Context(), "id", 1), ctxperm.ErrClosed)
 	none.Progress(1, 2, "nobody is there")
-	require.Nil(t, none.CallState(line.ModuleKey{}))
+	require.Nil(t, none.CallState(callstate.ModuleKey{}))
 
 	x := begin(t, hosttest.New(1))
 	live := x.call("c_1")
 	tc := ctxperm.New(live)
 	tc.Progress(1, 2, "half")
-	require.Nil(t, tc.CallState(line.ModuleKey{}), "a key that was not made here")
-	require.Same(t, live, tc.CallState(line.NewKey()))
+	require.Nil(t, tc.CallState(callstate.ModuleKey{}), "a key that was not made here")
+	require.Same(t, live, tc.CallState(callstate.NewKey()))
 	call := tc.Call()
 	require.Equal(t, []string{"c_1", "k", "test", "t_1", "s_1"}, []string{call.ID, call.Key, call.Tool, call.Txn, call.Session})
 	require.ErrorContains(t, tc.Note(t.Context(), "id", func() {}), "json")

@@ -14,7 +14,7 @@ import (
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/internal/canon"
-	"github.com/remit-dev/remit/mcp/internal/ask"
+	"github.com/remit-dev/remit/mcp/internal/clientctx"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/tool"
@@ -170,7 +170,7 @@ func (c *call) elicit(ctx context.Context, tx *agent.Txn, alone bool, q *approva
 // askInside asks what a call waits with that runs. The question is on the journal, where others can answer it too. Its key is one that
 // no client knows before it is asked: answers that a request brings along are for nothing that was not shown.
 func (c *call) askInside(ctx context.Context, asked ctxperm.ApprovalRequest) {
-	if !c.elicits() || ask.Of(ctx) == nil {
+	if !c.elicits() || clientctx.Of(ctx) == nil {
 		return
 	}
 	q, err := c.s.question(ctx, asked.Call)

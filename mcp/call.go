@@ -11,8 +11,8 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/remit-dev/remit/agent"
-	"github.com/remit-dev/remit/mcp/internal/ask"
-	"github.com/remit-dev/remit/mcp/internal/raw"
+	"github.com/remit-dev/remit/mcp/internal/clientctx"
+	"github.com/remit-dev/remit/mcp/internal/rawresult"
 	"github.com/remit-dev/remit/mcp/internal/trace"
 	"github.com/remit-dev/remit/revert/journal"
 	"github.com/remit-dev/remit/tool"
@@ -38,7 +38,7 @@ type call struct {
 	named    string       // by the caller
 	mayTask  bool         // the request may be answered with a task
 	begun    *startSignal // of one that may become one; nil: nobody wants to know
-	slot     *raw.Slot
+	slot     *rawresult.Slot
 	report   *progressSender
 	voice    *logSender
 	asked    int // how often somebody was asked in this request
@@ -50,7 +50,7 @@ func (s *Server) callTool(ctx context.Context, req *sdk.CallToolRequest) (*wireR
 }
 
 func (s *Server) newCall(st *clientSession, req *sdk.CallToolRequest) *call {
-	return &call{s: s, st: st, req: req, caps: req.ClientCapabilities(), client: req.ClientInfo(), revision: req.ProtocolVersion(), slot: &raw.Slot{}}
+	return &call{s: s, st: st, req: req, caps: req.ClientCapabilities(), client: req.ClientInfo(), revision: req.ProtocolVersion(), slot: &rawresult.Slot{}}
 }
 
 // callFor answers a request by a call, or, where the request is one that may be, and the client knows tasks, with a task.
@@ -110,14 +110,14 @@ func (c *call) begin(ctx context.Context) (*wireResult, error) {
 	}
 	c.voice = &logSender{}
 	c.voice.attach(ctx, req)
-	ctx = ask.WithLog(ctx, ask.Log{Session: st.session.ID(), Level: c.level(), Say: c.voice.say})
+	ctx = clientctx.WithLog(ctx, clientctx.Log{Session: st.session.ID(), Level: c.level(), Say: c.voice.say})
 	asks := c.mayBeAsked() || c.elicits() // by the tool, or for what the call waits with while it runs
 	if c.mayTask || asks && c.revision >= stateless {
 		return c.runAsync(ctx, leave)
 	}
 	defer leave()
 	if asks {
-		ctx = ask.With(ctx, directRequester{c})
+		ctx = clientctx.With(ctx, directRequester{c})
 	}
 	return c.run(ctx)
 }
@@ -129,7 +129,7 @@ func (c *call) run(ctx context.Context) (*wireResult, error) {
 }
 
 func (c *call) runCaptured(ctx context.Context) (*wireResult, error) {
-	ctx, c.slot = raw.With(ctx)
+	ctx, c.slot = rawresult.With(ctx)
 	defer c.report.flush()
 	return c.answer(ctx)
 }
@@ -220,7 +220,7 @@ func (c *call) finishAlone(ctx context.Context, out tool.Outcome, err error) (*w
 func (c *call) listeners() []agent.CallOption {
 	opts := []agent.CallOption{c.report.option(), agent.WithAsked(c.askInside)}
 	if c.begun != nil {
-		opts = append(opts, agent.OnStart(func(call string, keep func(context.Context) error, note raw.Note) {
+		opts = append(opts, agent.OnStart(func(call string, keep func(context.Context) error, note rawresult.Note) {
 			c.slot.Last(note)
 			c.begun.set(call, keep)
 		}))

@@ -14,8 +14,8 @@ import (
 
 	"github.com/remit-dev/remit/internal/canon"
 	"github.com/remit-dev/remit/internal/schema"
-	"github.com/remit-dev/remit/mcp/internal/ask"
-	"github.com/remit-dev/remit/mcp/internal/raw"
+	"github.com/remit-dev/remit/mcp/internal/clientctx"
+	"github.com/remit-dev/remit/mcp/internal/rawresult"
 )
 
 // Client is the client of the protocol that called a tool. A tool can ask it while its call goes on.
@@ -60,7 +60,7 @@ func (cl Client) Request(ctx context.Context, what sdk.InputRequestMap) (sdk.Inp
 	}
 	left, answers := maps.Clone(what), sdk.InputResponseMap{}
 	for range mostRepeated {
-		said, err := ask.Of(ctx).Request(ctx, left)
+		said, err := clientctx.Of(ctx).Request(ctx, left)
 		if err != nil {
 			return nil, err
 		}
@@ -110,7 +110,7 @@ func (cl Client) lacks(ctx context.Context, what sdk.InputRequestMap) error {
 		Message: fmt.Sprintf("the client does not support %q, which this call needs", slices.Sorted(maps.Keys(needs))),
 	}
 	if cl.c.revision >= stateless {
-		raw.Refuse(ctx, lacks)
+		rawresult.Refuse(ctx, lacks)
 	}
 	return lacks
 }

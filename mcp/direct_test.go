@@ -18,7 +18,7 @@ import (
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/mcp"
-	"github.com/remit-dev/remit/mcp/internal/raw"
+	"github.com/remit-dev/remit/mcp/internal/rawresult"
 	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/tool"
 )
@@ -138,7 +138,7 @@ func newSeveral(t *testing.T) *house {
 	others, err := tool.FromSpec(tool.Spec{ // as of another server, which says whose it is
 		Name: "others", EffectClass: effect.Pure, Input: json.RawMessage(`{"type":"object"}`),
 		Execute: func(context.Context, ctxperm.ToolContext, json.RawMessage) (tool.Result, error) {
-			return raw.Result(json.RawMessage(`{"content":[],"_meta":{"io.modelcontextprotocol/serverInfo":{"name":"other","version":"1"}},"more":1}`), "", nil), nil
+			return rawresult.Result(json.RawMessage(`{"content":[],"_meta":{"io.modelcontextprotocol/serverInfo":{"name":"other","version":"1"}},"more":1}`), "", nil), nil
 		},
 	})
 	require.NoError(t, err)

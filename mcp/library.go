@@ -8,17 +8,17 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/remit-dev/remit/agent"
-	"github.com/remit-dev/remit/mcp/internal/offer"
+	"github.com/remit-dev/remit/mcp/internal/catalog"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/tool"
 )
 
 // CatalogEntry is a resource, a template of resources or a prompt of another server: as it is listed, and by which call of a tool of the
 // runtime it is read. What that call returns is the result as the other server wrote it.
-type CatalogEntry = offer.Offer
+type CatalogEntry = catalog.Offer
 
 // CatalogEntries are those of all servers. A list that is nil means that no server has such things.
-type CatalogEntries = offer.All
+type CatalogEntries = catalog.All
 
 // Catalog is a Mirror whose servers have resources and prompts, too. Each is there for those sessions alone that the policy would let
 // read it. It is safe for concurrent use.

@@ -13,7 +13,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/remit-dev/remit/mcp/internal/raw"
+	"github.com/remit-dev/remit/mcp/internal/rawresult"
 )
 
 // A client that listens is told how its tasks stand, on the stream that it opened. The SDK knows neither the ids among what a
@@ -59,7 +59,7 @@ func (s *Server) listens(ctx context.Context, req *sdk.SubscriptionsListenReques
 	if err != nil {
 		return nil, err
 	}
-	c := &call{s: s, st: st, caps: req.ClientCapabilities(), client: req.ClientInfo(), revision: req.ProtocolVersion(), slot: &raw.Slot{}}
+	c := &call{s: s, st: st, caps: req.ClientCapabilities(), client: req.ClientInfo(), revision: req.ProtocolVersion(), slot: &rawresult.Slot{}}
 	l := &taskStream{c: c, session: req.Session}
 	var ids []string
 	for _, one := range wanted {

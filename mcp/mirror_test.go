@@ -16,7 +16,7 @@ import (
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/mcp"
-	"github.com/remit-dev/remit/mcp/internal/raw"
+	"github.com/remit-dev/remit/mcp/internal/rawresult"
 	"github.com/remit-dev/remit/perm/rego"
 	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/tool"
@@ -42,8 +42,8 @@ func echo(t *testing.T) tool.Tool {
 			if err := json.Unmarshal(in, &args); err != nil {
 				return tool.Result{}, err
 			}
-			raw.Leave(ctx, json.RawMessage(args.Result))
-			return raw.Result(json.RawMessage(args.Result), "what it said", nil), nil
+			rawresult.Leave(ctx, json.RawMessage(args.Result))
+			return rawresult.Result(json.RawMessage(args.Result), "what it said", nil), nil
 		},
 	})
 	require.NoError(t, err)

@@ -12,7 +12,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/remit-dev/remit/mcp/internal/raw"
+	"github.com/remit-dev/remit/mcp/internal/rawresult"
 	"github.com/remit-dev/remit/tool"
 )
 
@@ -24,7 +24,7 @@ func Result(text string, r sdk.Result) (tool.Result, error) {
 	if err != nil {
 		return tool.Result{}, fmt.Errorf("mcp: the result: %w", err)
 	}
-	return raw.Result(data, text, nil), nil
+	return rawresult.Result(data, text, nil), nil
 }
 
 // codeRefused is that of a read or a prompt which did not end well. Both have no way to say so but an error, whose data is

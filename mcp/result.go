@@ -8,7 +8,7 @@ import (
 	wire "github.com/go-json-experiment/json"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/remit-dev/remit/mcp/internal/raw"
+	"github.com/remit-dev/remit/mcp/internal/rawresult"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/tool"
@@ -44,7 +44,7 @@ type outcomeDetail struct {
 func (c *call) result(o tool.Outcome) *wireResult {
 	r := newObject(c.revision)
 	switch {
-	case o.Status == tool.StatusDone && raw.Is(o.Result):
+	case o.Status == tool.StatusDone && rawresult.Is(o.Result):
 		r.take(c.slot.Original(o.Result))
 	case o.Status == tool.StatusDone:
 		c.content(r, o)

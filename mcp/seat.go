@@ -12,7 +12,7 @@ import (
 	lru "github.com/hashicorp/golang-lru/v2"
 
 	"github.com/remit-dev/remit/agent"
-	"github.com/remit-dev/remit/mcp/internal/raw"
+	"github.com/remit-dev/remit/mcp/internal/rawresult"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/journal"
 	"github.com/remit-dev/remit/revert/kind"
@@ -34,7 +34,7 @@ type clientSession struct {
 	current      currentTxn
 	pending      []pendingApproval
 	answering    map[string]bool // calls whose answer is being taken right now
-	rawResults   *lru.Cache[string, *raw.Slot]
+	rawResults   *lru.Cache[string, *rawresult.Slot]
 	tasks        int          // calls that run as tasks
 	httpRequests int          // requests over HTTP
 	bodyQuota    byteQuota    // of its large requests over HTTP
@@ -50,7 +50,7 @@ type pendingApproval struct {
 func (s *Server) newClientSession(ctx context.Context, in *agent.Session) (*clientSession, error) {
 	st := &clientSession{session: in, callSlots: make(chan struct{}, s.opts.MaxCallsPerSession), openTxns: map[string]bool{}, answering: map[string]bool{}}
 	var err error
-	if st.rawResults, err = lru.New[string, *raw.Slot](restsKept); err != nil {
+	if st.rawResults, err = lru.New[string, *rawresult.Slot](restsKept); err != nil {
 		return nil, err
 	}
 	j := s.rt.Journal()
@@ -87,13 +87,15 @@ const (
 	restMost  = 64 << 10
 )
 
-func (st *clientSession) storeRawResult(call string, slot *raw.Slot) {
+func (st *clientSession) storeRawResult(call string, slot *rawresult.Slot) {
 	if left := slot.Left(); slot.Refusal() == nil && len(left) > 0 && len(left) <= restMost {
 		st.rawResults.Add(call, slot)
 	}
 }
 
-func (st *clientSession) rawResult(call string) (*raw.Slot, bool) { return st.rawResults.Get(call) }
+func (st *clientSession) rawResult(call string) (*rawresult.Slot, bool) {
+	return st.rawResults.Get(call)
+}
 
 // acquireCallSlot waits until one more call of the session may run.
 func (st *clientSession) acquireCallSlot(ctx context.Context) (leave func(), err error) {

@@ -11,7 +11,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/remit-dev/remit/internal/canon"
-	"github.com/remit-dev/remit/mcp/internal/ask"
+	"github.com/remit-dev/remit/mcp/internal/clientctx"
 	"github.com/remit-dev/remit/mcp/internal/panics"
 )
 
@@ -63,7 +63,7 @@ func (c *call) runAsync(ctx context.Context, leave func()) (*wireResult, error) 
 		defer leave()
 		defer t.finishTask()
 		defer panics.Catch(c.s.opts.Log, methodCall, &t.err)
-		t.r, t.err = c.runCaptured(ask.With(ctx, t))
+		t.r, t.err = c.runCaptured(clientctx.With(ctx, t))
 	})
 	return t.serveRequest(ctx, c)
 }

@@ -11,8 +11,8 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/remit-dev/remit/agent"
-	"github.com/remit-dev/remit/mcp/internal/ask"
-	"github.com/remit-dev/remit/mcp/internal/raw"
+	"github.com/remit-dev/remit/mcp/internal/clientctx"
+	"github.com/remit-dev/remit/mcp/internal/rawresult"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/journal"
 	"github.com/remit-dev/remit/tool"
@@ -64,7 +64,7 @@ func (s *Server) tasks(ctx context.Context, method string, req *taskRequest) (*w
 	if req.Params == nil { // an older revision can leave them out
 		return nil, unknownTask("")
 	}
-	c := &call{s: s, st: st, caps: req.ClientCapabilities(), client: req.ClientInfo(), revision: req.ProtocolVersion(), slot: &raw.Slot{}}
+	c := &call{s: s, st: st, caps: req.ClientCapabilities(), client: req.ClientInfo(), revision: req.ProtocolVersion(), slot: &rawresult.Slot{}}
 	if !c.clientSupportsTasks() {
 		return nil, errTasksUnsupported()
 	}
@@ -235,7 +235,7 @@ func (c *call) hasEnded(ctx context.Context, r *wireResult, q *approvalRequest, 
 	if t, ok := c.st.session.Tool(q.call.Tool.Name); ok {
 		c.tool = t
 	}
-	c.slot = raw.Kept(q.call.Notes)
+	c.slot = rawresult.Kept(q.call.Notes)
 	if slot, ok := c.st.rawResult(q.call.Ref.Call); ok {
 		c.slot = slot
 	}
@@ -297,7 +297,7 @@ func (c *call) resumeApproved(ctx context.Context, q *approvalRequest) *asyncCal
 		defer gone()
 		defer done()
 		defer t.finishTask()
-		if err := apart.resumeInBackground(ask.With(ctx, t), q); err != nil {
+		if err := apart.resumeInBackground(clientctx.With(ctx, t), q); err != nil {
 			c.s.opts.Log.Warn("a call that was answered did not go on", "call", id, "error", err)
 		}
 	})
@@ -328,8 +328,8 @@ func (c *call) resumeInBackground(ctx context.Context, q *approvalRequest) error
 		return err
 	}
 	w, _ := c.st.pendingCall(id)
-	ctx, c.slot = raw.With(ctx)
-	out, _ := tx.Resume(ctx, id, agent.OnStart(func(_ string, _ func(context.Context) error, note raw.Note) { c.slot.Last(note) }))
+	ctx, c.slot = rawresult.With(ctx)
+	out, _ := tx.Resume(ctx, id, agent.OnStart(func(_ string, _ func(context.Context) error, note rawresult.Note) { c.slot.Last(note) }))
 	if out.Status == tool.StatusPending {
 		return nil
 	}

@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/remit-dev/remit/internal/sample"
+	"github.com/remit-dev/remit/internal/proof/statcheck"
 	"github.com/remit-dev/remit/perm"
 )
 
@@ -68,7 +68,7 @@ func agree(t *testing.T, patterns, resources []string) {
 
 func TestCoversPathsByEnumeration(t *testing.T) {
 	longest := 4
-	if sample.Whole() {
+	if statcheck.Whole() {
 		longest = 5
 	}
 	var patterns, resources []string
@@ -84,7 +84,7 @@ func TestCoversPathsByEnumeration(t *testing.T) {
 // With few words and long paths, ** against ** is looked at closely.
 func TestCoversDeepByEnumeration(t *testing.T) {
 	longest := 4
-	if sample.Whole() {
+	if statcheck.Whole() {
 		longest = 5
 	}
 	var patterns, resources []string

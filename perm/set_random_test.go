@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/remit-dev/remit/internal/sample"
+	"github.com/remit-dev/remit/internal/proof/statcheck"
 	"github.com/remit-dev/remit/perm"
 )
 
@@ -108,7 +108,7 @@ func (m *maker) asked(ref refSet) perm.ResourceAccess {
 // Allows must say what the reference says, in every case.
 func TestSetAgainstReference(t *testing.T) {
 	cases := 100_000
-	if sample.Whole() {
+	if statcheck.Whole() {
 		cases = 1_000_000
 	}
 	m := &maker{Rand: rand.New(rand.NewPCG(1, 2)), t: t}

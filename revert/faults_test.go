@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/remit-dev/remit/internal/sample"
+	"github.com/remit-dev/remit/internal/proof/statcheck"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/effect"
 )
@@ -58,7 +58,7 @@ type request func(ctx context.Context, l *lab) asked
 // failure.
 func TestOneFailure(t *testing.T) {
 	every := 1
-	if sample.Racing { // one goroutine: the detector has nothing to find here, and takes its time
+	if statcheck.Racing { // one goroutine: the detector has nothing to find here, and takes its time
 		every = 13
 	}
 	for _, s := range scenarios() {
@@ -72,7 +72,7 @@ func TestOneFailure(t *testing.T) {
 			want := s.finished(clean)
 			for n := 0; n < len(ops); n += every {
 				for i, w := range ways {
-					if sample.Whole() || i == 0 || n%len(ways) == i || ops[n] == "put" {
+					if statcheck.Whole() || i == 0 || n%len(ways) == i || ops[n] == "put" {
 						s.fail(t, n, w.how, w.next, done, want)
 					}
 				}

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/mod/sumdb/tlog"
 
 	"github.com/remit-dev/remit/internal/canon"
-	"github.com/remit-dev/remit/internal/sample"
+	"github.com/remit-dev/remit/internal/proof/statcheck"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/revert/journal"
@@ -193,7 +193,7 @@ func (g batchScheme) Entries(ctx context.Context, q journal.Query) iter.Seq2[rec
 // TestCheckOfManyTransactions: one that began so long ago that the check has forgotten
 // it is found to have begun all the same.
 func TestCheckOfManyTransactions(t *testing.T) {
-	if sample.Racing {
+	if statcheck.Racing {
 		t.Skip("one goroutine, and many records")
 	}
 	const many = 2 * 4096

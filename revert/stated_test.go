@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/remit-dev/remit/internal/state"
+	"github.com/remit-dev/remit/internal/toolstate"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/revert/journal"
@@ -82,12 +82,12 @@ func (p *process) holding(t *testing.T, content string) string {
 	ctx := t.Context()
 	rec, err := p.begin(ctx)
 	require.NoError(t, err)
-	was, err := state.Newest(ctx, p.journal, rec.Session(), "count")
+	was, err := toolstate.Newest(ctx, p.journal, rec.Session(), "count")
 	require.NoError(t, err)
-	is, blob, err := state.Keep(ctx, p.journal, rec.Session(), "count", json.RawMessage(content))
+	is, blob, err := toolstate.Keep(ctx, p.journal, rec.Session(), "count", json.RawMessage(content))
 	require.NoError(t, err)
 	is.Of = record.CallRef{Txn: rec.Txn(), Call: "c_" + rec.Txn()}
-	change, err := state.Change(was, is)
+	change, err := toolstate.Change(was, is)
 	require.NoError(t, err)
 	change.N = 1
 	started := handled()
@@ -103,7 +103,7 @@ func (p *process) holding(t *testing.T, content string) string {
 }
 
 func (p *process) held(t *testing.T) string {
-	_, content, err := state.Read(t.Context(), p.journal, "s_1", "count")
+	_, content, err := toolstate.Read(t.Context(), p.journal, "s_1", "count")
 	require.NoError(t, err)
 	return string(content)
 }
@@ -119,13 +119,13 @@ func TestStatesOfCalls(t *testing.T) {
 			return revert.Environment{Schemes: []revert.Scheme{s}}, nil
 		}
 	}
-	p.reverter = p.through(p.journal, ways(state.Scheme(p.journal)))
+	p.reverter = p.through(p.journal, ways(toolstate.Scheme(p.journal)))
 	p.holding(t, "1")
 	last := p.holding(t, "2")
 	p.holding(t, "3")
 	third := p.holding(t, "4")
 
-	rep, err := p.through(p.journal, ways(unstated{state.Scheme(p.journal)})).Revert(ctx, third)
+	rep, err := p.through(p.journal, ways(unstated{toolstate.Scheme(p.journal)})).Revert(ctx, third)
 	require.NoError(t, err)
 	require.Equal(t, effect.Failed, rep.Items[0].Outcome, "%+v", rep)
 	require.Contains(t, rep.Items[0].Why, errUnreadable.Error())

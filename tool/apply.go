@@ -5,24 +5,24 @@ import (
 	"errors"
 
 	"github.com/remit-dev/remit/ctxperm"
-	"github.com/remit-dev/remit/internal/line"
+	"github.com/remit-dev/remit/internal/callstate"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert/record"
 )
 
 // terms are those of the decisions about a call; of one that is released, as they
 // were when it was held.
-func (p permitted) terms() line.Obligations {
+func (p permitted) terms() callstate.Obligations {
 	if h := p.released; h != nil {
-		return line.Obligations{Masks: h.Masks, Requires: h.Requires}
+		return callstate.Obligations{Masks: h.Masks, Requires: h.Requires}
 	}
 	return termsOf(p.decision)
 }
 
 // termsOf is what a decision attaches to the right that it gives.
-func termsOf(d perm.Decision) line.Obligations {
+func termsOf(d perm.Decision) callstate.Obligations {
 	details := d.Details()
-	t := line.Obligations{Masks: details.Masks}
+	t := callstate.Obligations{Masks: details.Masks}
 	for _, r := range details.Requires {
 		t.Requires = append(t.Requires, r.Text)
 	}
@@ -33,8 +33,8 @@ func termsOf(d perm.Decision) line.Obligations {
 // call may need and the session holds, by the policy with purpose apply. A program
 // has ended, or a handle has not begun, and nothing is real yet, so an approver can
 // see the difference first.
-func (l *Pipeline) changeGate(p permitted) line.AuthorizeChangesFunc {
-	return func(ctx context.Context, live *line.Call, w line.ProposedChanges) (_ []*record.Approved, err error) {
+func (l *Pipeline) changeGate(p permitted) callstate.AuthorizeChangesFunc {
+	return func(ctx context.Context, live *callstate.Call, w callstate.ProposedChanges) (_ []*record.Approved, err error) {
 		defer func() { naming(err) }()
 		p := p
 		p.during, p.program, p.git = true, w.Facts, map[string]*perm.GitFacts{}
@@ -46,7 +46,7 @@ func (l *Pipeline) changeGate(p permitted) line.AuthorizeChangesFunc {
 		for _, access := range w.Accesses {
 			if !p.bound.Allows(access) {
 				why := "the tool does not declare that it needs to " + access.String()
-				return nil, &line.DeniedError{Access: access, Stage: "grant", Why: why}
+				return nil, &callstate.DeniedError{Access: access, Stage: "grant", Why: why}
 			}
 		}
 		answers, err := l.decideEach(ctx, p.admitted, w.Accesses, true)
@@ -70,7 +70,7 @@ func (l *Pipeline) changeGate(p permitted) line.AuthorizeChangesFunc {
 
 // naming says in a refusal that it is about changes, and which of them.
 func naming(err error) {
-	var d *line.DeniedError
+	var d *callstate.DeniedError
 	if !errors.As(err, &d) {
 		return
 	}
@@ -95,7 +95,7 @@ func leading(all []perm.ResourceAccess, answers []perm.Decision, e perm.Effect) 
 
 // previewed has a person approve what the call wants to change, if the policy
 // asks for it. What must be seen is not approved by what was said of other calls.
-func (l *Pipeline) previewed(ctx context.Context, live *line.Call, p permitted, w line.ProposedChanges) (*record.Approval, error) {
+func (l *Pipeline) previewed(ctx context.Context, live *callstate.Call, p permitted, w callstate.ProposedChanges) (*record.Approval, error) {
 	asks, shown := p.decision.Effect() == perm.Ask, w.Terms.And(termsOf(p.decision)).Demands("preview")
 	waited := p.resume != nil && p.resume.Asked.Purpose == string(perm.PurposeApply)
 	if !asks && !shown && !waited {
@@ -105,7 +105,7 @@ func (l *Pipeline) previewed(ctx context.Context, live *line.Call, p permitted, 
 	if waited { // nothing of what it wanted was kept, so it must want the same again
 		approval := l.earlier(p, l.question(p.admitted, w.Accesses, p.decision))
 		if approval == nil {
-			return nil, &line.DeniedError{Access: w.Accesses[0], Stage: "approver", Decision: p.decision, Why: p.changedSince()}
+			return nil, &callstate.DeniedError{Access: w.Accesses[0], Stage: "approver", Decision: p.decision, Why: p.changedSince()}
 		}
 		return approval, nil
 	}
@@ -123,7 +123,7 @@ type approvalPendingError struct {
 	asked []perm.ResourceAccess
 }
 
-func (e *approvalPendingError) Unwrap() error { return line.ErrWaits }
+func (e *approvalPendingError) Unwrap() error { return callstate.ErrWaits }
 
 func (e *approvalPendingError) Error() string {
 	return "a person must approve it: " + reasonText(e.decision)
@@ -159,7 +159,7 @@ func (l *Pipeline) resumePreviewed(ctx context.Context, p permitted, asked []per
 		p.approval = l.recalled(ctx, p.admitted, asked, p.decision)
 	}
 	if p.approval == nil {
-		return p, nil, &line.DeniedError{Access: asked[0], Stage: "approver", Decision: p.decision, Why: p.changedSince()}
+		return p, nil, &callstate.DeniedError{Access: asked[0], Stage: "approver", Decision: p.decision, Why: p.changedSince()}
 	}
 	return p, nil, nil
 }

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/remit-dev/remit/ctxperm"
+	"github.com/remit-dev/remit/internal/callstate"
 	"github.com/remit-dev/remit/internal/canon"
-	"github.com/remit-dev/remit/internal/line"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/record"
@@ -36,10 +36,10 @@ func (l *Pipeline) approved(ctx context.Context, p permitted, asked []perm.Resou
 // and the requesting principal cannot give it.
 func (l *Pipeline) approve(ctx context.Context, a admitted, asked []perm.ResourceAccess, d perm.Decision) (*record.Approval, error) {
 	refuse := func(why string) (*record.Approval, error) {
-		return nil, &line.DeniedError{Access: asked[0], Stage: "approver", Decision: d, Why: why}
+		return nil, &callstate.DeniedError{Access: asked[0], Stage: "approver", Decision: d, Why: why}
 	}
 	unanswered := func(why string) (*record.Approval, error) {
-		return nil, &line.DeniedError{Access: asked[0], Stage: "approver", Decision: d, Why: why, Unanswered: true}
+		return nil, &callstate.DeniedError{Access: asked[0], Stage: "approver", Decision: d, Why: why, Unanswered: true}
 	}
 	what := "it"
 	if a.during {
@@ -215,9 +215,9 @@ func (l *Pipeline) checkPriorAnswer(p permitted, asked []perm.ResourceAccess) er
 
 // unapproved refuses a call that waited. It names the accesses that the question was about: what is decided about the
 // call itself can be that it may begin.
-func (p permitted) unapproved(why string) *line.DeniedError {
+func (p permitted) unapproved(why string) *callstate.DeniedError {
 	q := p.resume.Asked
-	d := &line.DeniedError{Stage: "approver", Why: why, Question: q, Purpose: perm.Purpose(q.Purpose)}
+	d := &callstate.DeniedError{Stage: "approver", Why: why, Question: q, Purpose: perm.Purpose(q.Purpose)}
 	var asked []perm.ResourceAccess
 	for _, a := range q.Access {
 		asked = append(asked, perm.ResourceAccess{Action: perm.Action(a.Action), Resource: a.Resource, Method: a.Method})
@@ -232,7 +232,7 @@ func (p permitted) unapproved(why string) *line.DeniedError {
 }
 
 // decided is what the refused access was decided to be, as it is written down.
-func decided(d *line.DeniedError) perm.DecisionRecord {
+func decided(d *callstate.DeniedError) perm.DecisionRecord {
 	if d.Question != nil {
 		if r := decisionRecord(d.Question.Decision); r != nil {
 			return *r

@@ -13,8 +13,8 @@ import (
 
 	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/internal/canon"
-	"github.com/remit-dev/remit/internal/nearest"
 	"github.com/remit-dev/remit/internal/schema"
+	"github.com/remit-dev/remit/internal/suggest"
 	"github.com/remit-dev/remit/provenance"
 )
 
@@ -87,7 +87,7 @@ func method(on reflect.Value, name string) (boundMethod, error) {
 		for i := range on.NumMethod() {
 			names = append(names, on.Type().Method(i).Name)
 		}
-		if near := nearest.Name(name, names); near != "" {
+		if near := suggest.Name(name, names); near != "" {
 			return boundMethod{}, fmt.Errorf("there is none; did you mean %s?", near)
 		}
 		return boundMethod{}, fmt.Errorf("there is none that is exported; there are: %s", strings.Join(names, ", "))

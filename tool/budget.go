@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/remit-dev/remit/internal/callstate"
 	"github.com/remit-dev/remit/internal/canon"
-	"github.com/remit-dev/remit/internal/line"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/record"
@@ -42,7 +42,7 @@ func (l *Pipeline) over(ctx context.Context, a admitted, limit perm.Limit, dynam
 
 // charge has write put the start of a call on the journal, and returns the refusal of a call that another one came before: by the order of
 // the journal, it goes over a shared limit.
-func (l *Pipeline) charge(ctx context.Context, p permitted, write func() error) (*line.DeniedError, error) {
+func (l *Pipeline) charge(ctx context.Context, p permitted, write func() error) (*callstate.DeniedError, error) {
 	limits := shared(p.decision.Limits())
 	var per []string
 	for _, limit := range limits {
@@ -64,13 +64,13 @@ func (l *Pipeline) charge(ctx context.Context, p permitted, write func() error) 
 }
 
 // refusedBy refuses what the rules allow, for a reason that is a rule's too: advice names the place of that rule.
-func refusedBy(access perm.ResourceAccess, d perm.Decision, reason perm.Reason) *line.DeniedError {
+func refusedBy(access perm.ResourceAccess, d perm.Decision, reason perm.Reason) *callstate.DeniedError {
 	d = perm.NewDecision(perm.Deny, perm.Details{Reasons: []perm.Reason{reason}, Hints: d.Details().Hints, Revision: d.Revision()})
-	return &line.DeniedError{Access: access, Stage: "policy", Decision: d, Why: reasonText(d)}
+	return &callstate.DeniedError{Access: access, Stage: "policy", Decision: d, Why: reasonText(d)}
 }
 
 // overdrawn ends a call whose start is on the journal, and whose code was not entered. End is the record that says so.
-func (l *Pipeline) overdrawn(ctx context.Context, p permitted, d *line.DeniedError, end record.Body) *Outcome {
+func (l *Pipeline) overdrawn(ctx context.Context, p permitted, d *callstate.DeniedError, end record.Body) *Outcome {
 	decision := p.veil.decision(d.Decision)
 	out := l.outcome(p, StatusDenied)
 	out.Stage, out.Decision = d.Stage, &decision

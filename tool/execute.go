@@ -9,8 +9,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/remit-dev/remit/internal/callstate"
 	"github.com/remit-dev/remit/internal/canon"
-	"github.com/remit-dev/remit/internal/line"
 	"github.com/remit-dev/remit/perm"
 )
 
@@ -93,12 +93,12 @@ func (l *Pipeline) executeTime(t Tool) time.Duration {
 
 // stopped is the error of a call that was refused something. What the tool says of its
 // effects, and a composed tool knows of its parts, still counts.
-func stopped(err error, refused *line.DeniedError) error {
-	var composed *line.ComposedError
+func stopped(err error, refused *callstate.DeniedError) error {
+	var composed *callstate.ComposedError
 	var none *noEffectError
 	switch {
 	case errors.As(err, &composed):
-		return &line.ComposedError{Err: refused, Nothing: composed.Nothing, Back: composed.Back}
+		return &callstate.ComposedError{Err: refused, Nothing: composed.Nothing, Back: composed.Back}
 	case errors.As(err, &none):
 		return NoEffect(refused)
 	}
@@ -106,7 +106,7 @@ func stopped(err error, refused *line.DeniedError) error {
 }
 
 // close ends the call's permits. Operations in flight have a while to end.
-func (l *Pipeline) close(ctx context.Context, live *line.Call) error {
+func (l *Pipeline) close(ctx context.Context, live *callstate.Call) error {
 	grace, cancel := l.p.Host.WithTimeout(context.WithoutCancel(ctx), l.p.Limits.GracePeriod, ErrTimeout)
 	defer cancel()
 	return live.Close(grace)

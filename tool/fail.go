@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 
+	"github.com/remit-dev/remit/internal/callstate"
 	"github.com/remit-dev/remit/internal/canon"
-	"github.com/remit-dev/remit/internal/line"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/revert/record"
@@ -78,7 +78,7 @@ func (l *Pipeline) failed(ctx context.Context, i intended, m callFailure) *Outco
 // refusedInside tells of an access that a running call asked for and did not get:
 // what was decided about that, and not what let the call begin.
 func refusedInside(i intended, err error, out *Outcome, body *record.Failed) {
-	var d *line.DeniedError
+	var d *callstate.DeniedError
 	if !errors.As(err, &d) {
 		return
 	}
@@ -106,11 +106,11 @@ func (l *Pipeline) withdraw(ctx context.Context, i intended) ([]effect.Result, e
 func (l *Pipeline) prove(ctx context.Context, i intended, m callFailure) noEffectProof {
 	var none *noEffectError
 	var blocked *blockedError
-	var composed *line.ComposedError
+	var composed *callstate.ComposedError
 	parts := errors.As(m.err, &composed)
 	s := i.tool.t.spec
 	switch {
-	case m.going, errors.Is(m.err, line.ErrOutcomeUnknown): // what may still come must not be taken for absent
+	case m.going, errors.Is(m.err, callstate.ErrOutcomeUnknown): // what may still come must not be taken for absent
 		return noProof
 	case s.Confinement == Sandbox && !parts && errors.As(m.err, &none) && len(i.live.Changes()) == 0: // such as a server that cannot be started
 		return provenByTool
@@ -173,7 +173,7 @@ func whatOf(s Status) string {
 }
 
 func deniedStage(err error) string {
-	var d *line.DeniedError
+	var d *callstate.DeniedError
 	if errors.As(err, &d) {
 		return d.Stage
 	}

@@ -5,7 +5,7 @@ import (
 	"context"
 	"slices"
 
-	"github.com/remit-dev/remit/internal/link"
+	"github.com/remit-dev/remit/internal/urlscan"
 	"github.com/remit-dev/remit/perm"
 )
 
@@ -20,13 +20,13 @@ func (l *Pipeline) tellGiven(ctx context.Context, req *perm.Request) error {
 		return nil
 	}
 	req.Call.URLs = []perm.URLFacts{}
-	var mentions []link.Match
-	for text := range link.Texts(req.Call.Args) {
-		mentions = append(mentions, link.Find(text)...)
+	var mentions []urlscan.Match
+	for text := range urlscan.Texts(req.Call.Args) {
+		mentions = append(mentions, urlscan.Find(text)...)
 	}
 	to, leads := "", false
 	if req.Access.Action == perm.Connect {
-		to, leads = link.Canonical(req.Access.Resource.Text)
+		to, leads = urlscan.Canonical(req.Access.Resource.Text)
 	}
 	if len(mentions) == 0 && !leads {
 		return nil
@@ -36,7 +36,7 @@ func (l *Pipeline) tellGiven(ctx context.Context, req *perm.Request) error {
 		return err
 	}
 	if leads {
-		given := has(link.Resource(to), true)
+		given := has(urlscan.Resource(to), true)
 		req.Access.UserProvided = &given
 	}
 	req.Call.URLs = urlFacts(mentions, has)
@@ -44,7 +44,7 @@ func (l *Pipeline) tellGiven(ctx context.Context, req *perm.Request) error {
 }
 
 // urlFacts are those of each URL, once.
-func urlFacts(mentions []link.Match, has func(string, bool) bool) []perm.URLFacts {
+func urlFacts(mentions []urlscan.Match, has func(string, bool) bool) []perm.URLFacts {
 	facts := make([]perm.URLFacts, 0, len(mentions))
 	for _, m := range mentions {
 		given := slices.ContainsFunc(m.Forms, func(url string) bool { return has(url, false) })

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/remit-dev/remit/internal/line"
+	"github.com/remit-dev/remit/internal/callstate"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/effect"
@@ -67,7 +67,7 @@ func (l *Pipeline) hold(ctx context.Context, f filtered, back func()) *Outcome {
 		}
 		//mutant:barrier
 		w := revert.Write{Records: []revert.CallRecord{{Call: p.id, Body: body}}, Durable: true}
-		var over *line.DeniedError
+		var over *callstate.DeniedError
 		over, err = l.charge(ctx, p, func() error { return l.p.Recorder.Write(context.WithoutCancel(ctx), w) })
 		if over != nil {
 			back()
@@ -197,7 +197,7 @@ func (l *Pipeline) unreleased(ctx context.Context, p permitted, stage string, wh
 	}
 	out.Error = &Problem{What: "the held call was not released", Why: why.Error()}
 	if stage == "grant" || stage == "filter" {
-		p.pass.denied(p, &line.DeniedError{})
+		p.pass.denied(p, &callstate.DeniedError{})
 		out.Status, out.Stage = StatusDenied, stage
 		out.Error.What = "the held call was denied by " + stage
 	}

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/remit-dev/remit/ctxperm"
-	"github.com/remit-dev/remit/internal/line"
+	"github.com/remit-dev/remit/internal/callstate"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert/journal"
 	"github.com/remit-dev/remit/revert/kind"
@@ -17,22 +17,22 @@ import (
 
 // gate decides what a running call asks for beyond its exact accesses: within
 // what this call may need, within the session's grant, by the same policy.
-func (l *Pipeline) gate(a admitted) line.AuthorizeFunc {
-	return func(ctx context.Context, access perm.ResourceAccess) (line.Ruling, error) {
+func (l *Pipeline) gate(a admitted) callstate.AuthorizeFunc {
+	return func(ctx context.Context, access perm.ResourceAccess) (callstate.Ruling, error) {
 		r, err := perm.ParseResource(access.Resource)
 		if err != nil {
-			return line.Ruling{}, err
+			return callstate.Ruling{}, err
 		}
 		access.Resource = r.String()
 		if !a.bound.Allows(access) {
 			why := "the tool does not declare that it needs to " + access.String()
-			return line.Ruling{}, &line.DeniedError{Access: access, Stage: "grant", Why: why}
+			return callstate.Ruling{}, &callstate.DeniedError{Access: access, Stage: "grant", Why: why}
 		}
 		d, err := l.decide(ctx, a, []perm.ResourceAccess{access}, true)
 		if err != nil {
-			return line.Ruling{}, err
+			return callstate.Ruling{}, err
 		}
-		ruling := line.Ruling{Access: access, Decision: d, Terms: termsOf(d)}
+		ruling := callstate.Ruling{Access: access, Decision: d, Terms: termsOf(d)}
 		if ruling.Asks() {
 			return ruling, nil
 		}
@@ -42,8 +42,8 @@ func (l *Pipeline) gate(a admitted) line.AuthorizeFunc {
 
 // approves has accesses approved that a running call asks for and the policy asks
 // about: each by what was approved before of calls to come, and the others together.
-func (l *Pipeline) approves(p permitted) line.Approve {
-	return func(ctx context.Context, live *line.Call, asked []line.Ruling) ([]*record.Approved, error) {
+func (l *Pipeline) approves(p permitted) callstate.Approve {
+	return func(ctx context.Context, live *callstate.Call, asked []callstate.Ruling) ([]*record.Approved, error) {
 		p := p
 		p.during = true
 		var done []*record.Approved
@@ -85,7 +85,7 @@ func approvedOf(approval *record.Approval, accesses []perm.ResourceAccess) *reco
 // inside has a person approve what a running call asks for. One that is there answers
 // now. Else a call without effect waits, to run again when it was approved; one that
 // may have had an effect goes on as soon as the answer is on the journal.
-func (l *Pipeline) inside(ctx context.Context, live *line.Call, p permitted, asked []perm.ResourceAccess) (*record.Approval, error) {
+func (l *Pipeline) inside(ctx context.Context, live *callstate.Call, p permitted, asked []perm.ResourceAccess) (*record.Approval, error) {
 	p.before = l.approvals(p, live.Approved())
 	ask := l.question(p.admitted, asked, p.decision)
 	if approval := l.earlier(p, ask); approval != nil {
@@ -143,10 +143,10 @@ const lookForAnswer = 100 * time.Millisecond
 
 // waitFor writes a question of a running call down and waits for the answer, which
 // another process may give.
-func (l *Pipeline) waitFor(ctx context.Context, live *line.Call, p permitted, ask ctxperm.ApprovalRequest) (*record.Approval, error) {
+func (l *Pipeline) waitFor(ctx context.Context, live *callstate.Call, p permitted, ask ctxperm.ApprovalRequest) (*record.Approval, error) {
 	limit := l.answerTime(p.tool)
 	refuse := func(why string, unanswered bool) error {
-		return &line.DeniedError{Access: ask.Accesses[0], Stage: "approver", Decision: p.decision, Why: why, Unanswered: unanswered}
+		return &callstate.DeniedError{Access: ask.Accesses[0], Stage: "approver", Decision: p.decision, Why: why, Unanswered: unanswered}
 	}
 	body, err := l.askedRecord(p, ask, limit)
 	if err == nil {

@@ -5,8 +5,8 @@ import (
 	"slices"
 
 	"github.com/remit-dev/remit/ctxperm"
+	"github.com/remit-dev/remit/internal/callstate"
 	"github.com/remit-dev/remit/internal/canon"
-	"github.com/remit-dev/remit/internal/line"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/effect"
@@ -18,8 +18,8 @@ import (
 // takes.
 type intended struct {
 	filtered
-	live  *line.Call
-	clock *line.Clock
+	live  *callstate.Call
+	clock *callstate.Clock
 }
 
 // intend is step 3: the write-ahead record. A call that could have an effect
@@ -35,7 +35,7 @@ func (l *Pipeline) intend(ctx context.Context, f filtered) (intended, *Outcome) 
 	if err == nil && len(p.charged) > 0 {
 		//mutant:none the barrier of the branch below, for calls that a shared budget counts
 		w := revert.Write{Records: []revert.CallRecord{{Call: p.id, Body: started}}, Durable: true}
-		var over *line.DeniedError
+		var over *callstate.DeniedError
 		if over, err = l.charge(ctx, p, func() error { return l.p.Recorder.Write(ctx, w) }); over != nil {
 			return intended{}, l.overdrawn(ctx, p, over, &record.Failed{})
 		}
@@ -57,8 +57,8 @@ func (l *Pipeline) intend(ctx context.Context, f filtered) (intended, *Outcome) 
 		out.Error = &Problem{What: "the call was not started", Why: "the journal could not take its record: " + err.Error()}
 		return intended{}, out.withText()
 	}
-	clock := line.NewClock(l.p.Host, l.executeTime(p.tool), ErrTimeout)
-	live := line.New(line.Config{
+	clock := callstate.NewClock(l.p.Host, l.executeTime(p.tool), ErrTimeout)
+	live := callstate.New(callstate.Config{
 		ID: p.id, Key: p.key, Tool: p.tool.Name(), Class: p.class, Observed: p.tool.Coverage() == effect.Observed, Settings: p.tool.t.configured.values, Principal: l.p.Principal, Client: l.p.Client, Recorder: l.p.Recorder,
 		Gate: l.gate(p.admitted), Approve: l.approves(p), Clock: clock, Changes: l.changeGate(p), MaxAccesses: func() perm.Set { return p.bound.Intersect(l.p.Grant.Set()) }, Authorized: p.exact, Terms: p.terms(), Roots: l.p.Roots, Drivers: l.p.Drivers, Started: started, Turns: l.turns,
 		ClaimTimeout: l.p.Limits.ClaimTimeout, Waits: l.p.Waits, Files: l.p.Limits.files(),

@@ -8,7 +8,7 @@ import (
 	"regexp"
 	"slices"
 
-	"github.com/remit-dev/remit/internal/line"
+	"github.com/remit-dev/remit/internal/callstate"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/record"
@@ -25,7 +25,7 @@ func (l *Pipeline) label(ctx context.Context, a admitted, access perm.ResourceAc
 		labels = append(labels, c.Labels()...)
 	}
 	if err := l.labelled(ctx, a.id, labels, nil); err != nil {
-		return &line.DeniedError{
+		return &callstate.DeniedError{
 			Access: access, Stage: "policy", Decision: d,
 			Why: "the labels that it gives the session could not be written down: " + err.Error(),
 		}

@@ -9,10 +9,10 @@ import (
 	"time"
 
 	"github.com/remit-dev/remit/ctxperm"
+	"github.com/remit-dev/remit/internal/callstate"
 	"github.com/remit-dev/remit/internal/canon"
 	"github.com/remit-dev/remit/internal/disk"
 	"github.com/remit-dev/remit/internal/host"
-	"github.com/remit-dev/remit/internal/line"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/effect"
@@ -24,8 +24,8 @@ import (
 // it; it is safe for concurrent use.
 type Pipeline struct {
 	p     PipelineConfig
-	turns *line.ResourceLocks
-	known line.SecretSets // values that must be nowhere
+	turns *callstate.ResourceLocks
+	known callstate.SecretSets // values that must be nowhere
 	// journalFailed: a record that must not be missing could not be written. What the
 	// journal says of the transaction is then behind the world.
 	journalFailed *atomic.Bool
@@ -33,7 +33,7 @@ type Pipeline struct {
 
 // PipelineConfig is what a line is made of. Only this module can make one that works.
 type PipelineConfig struct {
-	Key       line.ModuleKey
+	Key       callstate.ModuleKey
 	Host      host.Host
 	Tools     func() Registry // as they are now; nil: none
 	Engine    perm.Engine
@@ -60,8 +60,8 @@ type PipelineConfig struct {
 	Waiting  func(ctxperm.ApprovalRequest) // told of each question that is on the journal and waits; nil: nobody
 	Asker    json.RawMessage               // this process, as calls that wait record it; nil: not known
 	Limits   Limits
-	Waits    *line.WaitGraph // of the runtime
-	Progress func(Progress)  // nil: nobody listens
+	Waits    *callstate.WaitGraph // of the runtime
+	Progress func(Progress)       // nil: nobody listens
 
 	Filters    []Filter                             // in the order in which they are asked
 	Properties *sync.Map                            // of the session, for filters
@@ -125,8 +125,8 @@ func (l Limits) Check() error {
 	return nil
 }
 
-func (l Limits) files() line.FileLimits {
-	return line.FileLimits{Bytes: l.MaxFile, Entries: l.MaxEntries}
+func (l Limits) files() callstate.FileLimits {
+	return callstate.FileLimits{Bytes: l.MaxFile, Entries: l.MaxEntries}
 }
 
 // document bounds an input, and a result's JSON but for its size.
@@ -165,7 +165,7 @@ func (p PipelineConfig) Pipeline() *Pipeline {
 	if p.Beside != nil {
 		return &Pipeline{p: p, turns: p.Beside.turns, known: p.Beside.known, journalFailed: p.Beside.journalFailed}
 	}
-	return &Pipeline{p: p, turns: line.NewTurns(p.Host), known: line.SecretsOf(p.Drivers), journalFailed: new(atomic.Bool)}
+	return &Pipeline{p: p, turns: callstate.NewTurns(p.Host), known: callstate.SecretsOf(p.Drivers), journalFailed: new(atomic.Bool)}
 }
 
 // tools are those of this moment. A call looks once, and goes on with what it found.
@@ -289,7 +289,7 @@ func (l *Pipeline) proceed(ctx context.Context, admitted admitted) Outcome {
 	}
 	back, err := l.p.Grant.Use(ctx)
 	if err != nil {
-		return *l.denied(ctx, filtered.permitted, &line.DeniedError{Access: filtered.asked()[0], Stage: "grant", Why: err.Error()})
+		return *l.denied(ctx, filtered.permitted, &callstate.DeniedError{Access: filtered.asked()[0], Stage: "grant", Why: err.Error()})
 	}
 	if filtered.held && filtered.answer == nil {
 		return *l.hold(ctx, filtered, back)

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/remit-dev/remit/internal/line"
+	"github.com/remit-dev/remit/internal/callstate"
 	"github.com/remit-dev/remit/perm"
 )
 
@@ -60,7 +60,7 @@ func (l *Pipeline) PreviewDecision(ctx context.Context, name string, input any) 
 		}
 	}
 	d, err := l.decide(ctx, a, asked, false)
-	var denied *line.DeniedError
+	var denied *callstate.DeniedError
 	switch {
 	case errors.As(err, &denied):
 		return perm.Deny, nil

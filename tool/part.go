@@ -8,8 +8,8 @@ import (
 	"slices"
 
 	"github.com/remit-dev/remit/ctxperm"
+	"github.com/remit-dev/remit/internal/callstate"
 	"github.com/remit-dev/remit/internal/canon"
-	"github.com/remit-dev/remit/internal/line"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert/effect"
 )
@@ -17,7 +17,7 @@ import (
 // WithParts says that the tool runs others inside its calls: its Needs are what these may
 // touch together, and only what Access says is asked for before a call. A session that does
 // not see one of them does not see the tool. Only this module can; see package tool/compose.
-func (s Spec) WithParts(k line.ModuleKey, parts ...Tool) Spec {
+func (s Spec) WithParts(k callstate.ModuleKey, parts ...Tool) Spec {
 	if k.Valid() {
 		s.parts = slices.Clone(parts)
 	}
@@ -29,7 +29,7 @@ func (s Spec) Sandboxed() bool { return s.sandboxed }
 
 // AdmitPart decodes and validates an input as a call of the tool would, and computes what it
 // asks for before it runs, and its class. Only this module can.
-func (t Tool) AdmitPart(k line.ModuleKey, input json.RawMessage) (in json.RawMessage, ask []perm.ResourceAccess, class effect.Class, err error) {
+func (t Tool) AdmitPart(k callstate.ModuleKey, input json.RawMessage) (in json.RawMessage, ask []perm.ResourceAccess, class effect.Class, err error) {
 	if !k.Valid() || t.t == nil {
 		return nil, nil, effect.Pivot, ErrInvalid
 	}
@@ -50,7 +50,7 @@ func (t Tool) AdmitPart(k line.ModuleKey, input json.RawMessage) (in json.RawMes
 
 // ExecutePart runs the tool's code as a part of a call, and holds the result to the tool's own
 // schema. Only this module can.
-func (t Tool) ExecutePart(ctx context.Context, k line.ModuleKey, tc ctxperm.ToolContext, in json.RawMessage) (r Result, err error) {
+func (t Tool) ExecutePart(ctx context.Context, k callstate.ModuleKey, tc ctxperm.ToolContext, in json.RawMessage) (r Result, err error) {
 	if !k.Valid() || t.t == nil {
 		return Result{}, ErrInvalid
 	}
@@ -79,9 +79,9 @@ func (t Tool) ExecutePart(ctx context.Context, k line.ModuleKey, tc ctxperm.Tool
 func (t Tool) PartHadNoEffect(class effect.Class, err error) bool {
 	var none *noEffectError
 	var blocked *blockedError
-	var composed *line.ComposedError
+	var composed *callstate.ComposedError
 	switch {
-	case t.t == nil, errors.Is(err, line.ErrOutcomeUnknown), errors.Is(err, line.ErrNotReverted):
+	case t.t == nil, errors.Is(err, callstate.ErrOutcomeUnknown), errors.Is(err, callstate.ErrNotReverted):
 		return false
 	case class == effect.Pure:
 		return true
@@ -95,7 +95,7 @@ func (t Tool) PartHadNoEffect(class effect.Class, err error) bool {
 }
 
 // ForPart is the context of a part's own Revert. Only this module can make one.
-func (rc RevertContext) ForPart(k line.ModuleKey, tc ctxperm.ToolContext) RevertContext {
+func (rc RevertContext) ForPart(k callstate.ModuleKey, tc ctxperm.ToolContext) RevertContext {
 	if k.Valid() {
 		rc.tc = tc
 	}

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/remit-dev/remit/internal/callstate"
 	"github.com/remit-dev/remit/internal/canon"
-	"github.com/remit-dev/remit/internal/line"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/revert/record"
@@ -37,8 +37,8 @@ type filterRun struct {
 	by       string
 	ends     []string
 	replaced []record.Replacement
-	refused  *line.DeniedError // before a filter saw the call
-	values   context.Context   //nolint:containedctx // of the last Within
+	refused  *callstate.DeniedError // before a filter saw the call
+	values   context.Context        //nolint:containedctx // of the last Within
 }
 
 // maxEnds bounds why a loop is to end.
@@ -176,7 +176,7 @@ func (l *Pipeline) refusedBy(ctx context.Context, p permitted, by string, why er
 		return l.unreleased(ctx, p, "filter", errors.New(text))
 	}
 	d := perm.NewDecision(perm.Deny, perm.Details{Reasons: []perm.Reason{{Text: text, Set: "filter"}}, Revision: p.decision.Revision()})
-	return l.denied(ctx, p, &line.DeniedError{Access: p.asked()[0], Stage: "filter", Decision: d, Why: text}).without(p.input)
+	return l.denied(ctx, p, &callstate.DeniedError{Access: p.asked()[0], Stage: "filter", Decision: d, Why: text}).without(p.input)
 }
 
 // answeredBy takes over the result that a filter gave in the tool's place. It can
@@ -333,7 +333,7 @@ func (ps *filterRun) over(ctx context.Context, o Outcome, v *redaction) Outcome 
 }
 
 // denied notes what a call was that no filter has seen yet.
-func (ps *filterRun) denied(p permitted, d *line.DeniedError) {
+func (ps *filterRun) denied(p permitted, d *callstate.DeniedError) {
 	if ps != nil && ps.reached == 0 {
 		ps.now, ps.refused = p, d
 	}

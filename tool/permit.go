@@ -9,8 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/remit-dev/remit/internal/callstate"
 	"github.com/remit-dev/remit/internal/canon"
-	"github.com/remit-dev/remit/internal/line"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/policies"
 	"github.com/remit-dev/remit/provenance"
@@ -46,7 +46,7 @@ func (l *Pipeline) permit(ctx context.Context, a admitted) (permitted, *Outcome)
 	p.key = operationKey(l.p.Recorder.Txn(), p.seq, a.tool.Digest(), a.input)
 	asked := a.asked()
 	if why := a.tool.HiddenReason(l.p.Client); why != "" {
-		err := &line.DeniedError{Access: asked[0], Stage: "grant", Why: "the session does not see the tool: " + why}
+		err := &callstate.DeniedError{Access: asked[0], Stage: "grant", Why: "the session does not see the tool: " + why}
 		return p, l.denied(ctx, p, err)
 	}
 	decision, err := l.decide(ctx, a, asked, false)
@@ -119,7 +119,7 @@ func (l *Pipeline) decideEach(ctx context.Context, a admitted, asked []perm.Reso
 
 func (l *Pipeline) decideOne(ctx context.Context, a admitted, access perm.ResourceAccess, dynamic bool) (perm.Decision, error) {
 	deny := func(stage string, d perm.Decision, why string) (perm.Decision, error) {
-		return d, &line.DeniedError{Access: access, Stage: stage, Decision: d, Why: why}
+		return d, &callstate.DeniedError{Access: access, Stage: stage, Decision: d, Why: why}
 	}
 	if err := l.p.Grant.Check(ctx); err != nil {
 		return deny("grant", perm.Decision{}, err.Error())
@@ -139,7 +139,7 @@ func (l *Pipeline) decideOne(ctx context.Context, a admitted, access perm.Resour
 	a.veil.add(d.Details().Redact)
 	switch {
 	case err != nil:
-		return perm.Decision{}, &line.DeniedError{Access: access, Stage: "policy", Why: "the policy could not decide: " + err.Error(), Broken: true, Timeout: errors.Is(err, perm.ErrTimeout)}
+		return perm.Decision{}, &callstate.DeniedError{Access: access, Stage: "policy", Why: "the policy could not decide: " + err.Error(), Broken: true, Timeout: errors.Is(err, perm.ErrTimeout)}
 	case needsHold(d) && a.cannotWait(dynamic) != "":
 		return deny("policy", d, "the policy holds the call until commit, and "+a.cannotWait(dynamic)+": "+reasonText(d))
 	case d.Effect() == perm.Deny:
@@ -148,7 +148,7 @@ func (l *Pipeline) decideOne(ctx context.Context, a admitted, access perm.Resour
 	for _, limit := range d.Limits() {
 		over, err := l.over(ctx, a, limit, dynamic)
 		if err != nil {
-			return perm.Decision{}, &line.DeniedError{Access: access, Stage: "policy", Why: "the budget could not be looked at: " + err.Error(), Broken: true}
+			return perm.Decision{}, &callstate.DeniedError{Access: access, Stage: "policy", Why: "the budget could not be looked at: " + err.Error(), Broken: true}
 		}
 		if over != "" {
 			refused := refusedBy(access, d, perm.Reason{Text: over, At: limit.At, Set: "limit"})
@@ -328,9 +328,9 @@ func reasonsText(reasons []perm.Reason) string {
 // denied ends a call at permit. Its record has a barrier: that somebody was
 // refused must not be lost.
 func (l *Pipeline) denied(ctx context.Context, p permitted, why error) *Outcome {
-	var d *line.DeniedError
+	var d *callstate.DeniedError
 	if !errors.As(why, &d) {
-		d = &line.DeniedError{Stage: "policy", Why: why.Error()}
+		d = &callstate.DeniedError{Stage: "policy", Why: why.Error()}
 	}
 	p.pass.denied(p, d)
 	decision, reason := p.veil.record(decided(d)), p.veil.text(d.Why)
@@ -381,7 +381,7 @@ func deniedWhat(stage string, timeout bool) string {
 }
 
 // howToAllow is the fix that an error names.
-func howToAllow(d *line.DeniedError, t Tool) string {
+func howToAllow(d *callstate.DeniedError, t Tool) string {
 	switch {
 	case d.Timeout:
 		return "repeat the call; if that does not help, the machine is overloaded, or one built-in of the policy has too much to do"
@@ -415,7 +415,7 @@ func howToAllow(d *line.DeniedError, t Tool) string {
 }
 
 // orTheRule is the last of the ways out of a question; "" if not a rule alone asked.
-func orTheRule(d *line.DeniedError, sep string) string {
+func orTheRule(d *callstate.DeniedError, sep string) string {
 	asks := decided(d)
 	if asks.Effect != perm.Ask.String() || slices.ContainsFunc(asks.Reasons, func(r perm.Reason) bool { return r.At == "" }) {
 		return ""

@@ -11,21 +11,21 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/remit-dev/remit/internal/callstate"
 	"github.com/remit-dev/remit/internal/canon"
-	"github.com/remit-dev/remit/internal/line"
 	"github.com/remit-dev/remit/perm"
 )
 
 // hiddenText stands where something was redacted.
-const hiddenText = line.HiddenText
+const hiddenText = callstate.HiddenText
 
 // redaction is what the policy redacts of one call: JSON pointers into the document
 // {"args": input, "output": output}. Everything that is written down or shown of
 // a call goes through it. It only ever grows. The values of secrets that the runtime
 // opened are taken out of everything, whatever the policy says.
 type redaction struct {
-	input []byte          // canonical, as given
-	known line.SecretSets // values of opened secrets
+	input []byte               // canonical, as given
+	known callstate.SecretSets // values of opened secrets
 
 	mu       sync.Mutex // never held across a wait
 	all      bool       // nobody could say what to hide, so all of the input is
@@ -302,7 +302,7 @@ func (v *redaction) kept(t Tool, waits, held bool) string {
 // unkept is the denial that kept gives the reason of.
 func (l *Pipeline) unkept(a admitted, access perm.ResourceAccess, d perm.Decision, waits, held bool) error {
 	if why := a.veil.kept(a.tool, waits, held); why != "" {
-		return &line.DeniedError{Access: access, Stage: "policy", Decision: d, Why: why}
+		return &callstate.DeniedError{Access: access, Stage: "policy", Decision: d, Why: why}
 	}
 	return nil
 }

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/remit-dev/remit/internal/nearest"
+	"github.com/remit-dev/remit/internal/suggest"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert/record"
 )
@@ -88,7 +88,7 @@ func (r Registry) Find(asked string) (Tool, error) {
 
 func (r Registry) unknown(name string) error {
 	why := fmt.Sprintf("there is no tool %q", name)
-	if near := nearest.Name(name, r.names); near != "" {
+	if near := suggest.Name(name, r.names); near != "" {
 		return fmt.Errorf("%s; did you mean %q?", why, near)
 	}
 	return fmt.Errorf("%s; there are: %s", why, strings.Join(r.names, ", "))

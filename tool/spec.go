@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/remit-dev/remit/ctxperm"
-	"github.com/remit-dev/remit/internal/line"
+	"github.com/remit-dev/remit/internal/callstate"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/provenance"
 	"github.com/remit-dev/remit/revert/effect"
@@ -108,7 +108,7 @@ type Spec struct {
 
 // InSandbox says that all that Execute does is to run a program in the sandbox.
 // Only this module can: see package tool/builtin/process for a tool of your own.
-func (s Spec) InSandbox(k line.ModuleKey) Spec {
+func (s Spec) InSandbox(k callstate.ModuleKey) Spec {
 	s.sandboxed = k.Valid()
 	s.Confinement = Sandbox
 	return s

@@ -8,8 +8,8 @@ import (
 	"reflect"
 
 	"github.com/remit-dev/remit/ctxperm"
+	"github.com/remit-dev/remit/internal/callstate"
 	"github.com/remit-dev/remit/internal/canon"
-	"github.com/remit-dev/remit/internal/line"
 	"github.com/remit-dev/remit/internal/schema"
 	"github.com/remit-dev/remit/perm"
 )
@@ -57,7 +57,7 @@ func (t stateful[S, In, Out]) execute(ctx context.Context, tc ctxperm.ToolContex
 	if err := canon.Decode(raw, &in); err != nil {
 		return Result{}, NoEffect(err)
 	}
-	live := tc.CallState(line.NewKey())
+	live := tc.CallState(callstate.NewKey())
 	if live == nil {
 		return Result{}, ctxperm.ErrClosed
 	}
@@ -86,7 +86,7 @@ func (t stateful[S, In, Out]) execute(ctx context.Context, tc ctxperm.ToolContex
 }
 
 // before reads what the last call left.
-func (t stateful[S, In, Out]) before(ctx context.Context, tc ctxperm.ToolContext, cell *line.ToolState) (S, error) {
+func (t stateful[S, In, Out]) before(ctx context.Context, tc ctxperm.ToolContext, cell *callstate.ToolState) (S, error) {
 	var s S
 	content := cell.Content()
 	if content == nil {

@@ -9,8 +9,8 @@ import (
 	"slices"
 
 	"github.com/remit-dev/remit/ctxperm"
+	"github.com/remit-dev/remit/internal/callstate"
 	"github.com/remit-dev/remit/internal/canon"
-	"github.com/remit-dev/remit/internal/line"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/provenance"
 	"github.com/remit-dev/remit/revert"
@@ -49,13 +49,13 @@ func (l *Pipeline) RevertCall(ctx context.Context, rec revert.Recorder, c revert
 	if err != nil {
 		return err
 	}
-	live := line.New(line.Config{
+	live := callstate.New(callstate.Config{
 		ID: undoCall, Key: key, Tool: c.Tool.Name, Settings: t.t.configured.values, Principal: l.p.Principal, Recorder: rec, Roots: l.p.Roots, Drivers: l.p.Drivers, Files: l.p.Limits.files(),
-		Gate: func(_ context.Context, a perm.ResourceAccess) (line.Ruling, error) {
+		Gate: func(_ context.Context, a perm.ResourceAccess) (callstate.Ruling, error) {
 			if right.Allows(a) {
-				return line.Ruling{Access: a, Decision: perm.NewDecision(perm.Allow, perm.Details{})}, nil
+				return callstate.Ruling{Access: a, Decision: perm.NewDecision(perm.Allow, perm.Details{})}, nil
 			}
-			return line.Ruling{}, &line.DeniedError{Access: a, Stage: "grant", Why: "the undone call was not granted to " + a.String()}
+			return callstate.Ruling{}, &callstate.DeniedError{Access: a, Stage: "grant", Why: "the undone call was not granted to " + a.String()}
 		},
 	})
 	ctx, cancel := l.p.Host.WithTimeout(ctx, l.p.Limits.RevertTimeout, ErrTimeout)
@@ -78,7 +78,7 @@ func (l *Pipeline) RevertCall(ctx context.Context, rec revert.Recorder, c revert
 		err = live.Prepare(ctx)
 	}
 	if err == nil {
-		if err = live.Finish(context.WithoutCancel(ctx)); errors.Is(err, line.ErrOutcomeUnknown) {
+		if err = live.Finish(context.WithoutCancel(ctx)); errors.Is(err, callstate.ErrOutcomeUnknown) {
 			err = fmt.Errorf("%w: %w", revert.ErrRevertUnknown, err)
 		}
 		return err

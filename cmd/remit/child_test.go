@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"sync"
 
-	"github.com/remit-dev/remit/internal/sample"
+	"github.com/remit-dev/remit/internal/proof/statcheck"
 )
 
 var here, _ = os.Getwd()
@@ -19,7 +19,7 @@ var self = sync.OnceValue(func() string {
 		panic(err)
 	}
 	leave(dir)
-	program, err := sample.Program(dir)
+	program, err := statcheck.Program(dir)
 	if err != nil {
 		panic(err)
 	}

@@ -13,7 +13,7 @@ import (
 
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/internal/host"
-	"github.com/remit-dev/remit/internal/nearest"
+	"github.com/remit-dev/remit/internal/suggest"
 	"github.com/remit-dev/remit/tool"
 	"github.com/remit-dev/remit/tool/builtin/database"
 	"github.com/remit-dev/remit/tool/builtin/files"
@@ -134,7 +134,7 @@ func flagProblem(cmd *cobra.Command, err error) error {
 	}
 	var names []string
 	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
-	if near := nearest.Name(unknown.GetSpecifiedName(), names); near != "" {
+	if near := suggest.Name(unknown.GetSpecifiedName(), names); near != "" {
 		p.fix = "did you mean --" + near + "?"
 	}
 	return p

@@ -23,7 +23,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/require"
 
-	"github.com/remit-dev/remit/internal/sample"
+	"github.com/remit-dev/remit/internal/proof/statcheck"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/journal"
 	"github.com/remit-dev/remit/revert/kind"
@@ -41,14 +41,14 @@ const mostMemory = 512 << 20
 func TestCrowd(t *testing.T) {
 	for _, through := range []string{"serve", "gateway"} {
 		t.Run(through, func(t *testing.T) {
-			if !sample.Whole() {
+			if !statcheck.Whole() {
 				t.Parallel() // it waits for those who are slow
 			}
 			sessions, calls := 60, 20
 			switch {
-			case sample.Whole():
+			case statcheck.Whole():
 				sessions, calls = 1000, 100
-			case sample.Racing:
+			case statcheck.Racing:
 				sessions, calls = 40, 12
 			}
 			c := newCrowd(t, through)
@@ -64,7 +64,7 @@ func TestCrowd(t *testing.T) {
 			t.Logf("seed %d, %d kinds of attempts", c.seed, len(c.kinds))
 			t.Logf("proved: MCP sessions at once (%s): %d calls of %d sessions and %d attempts on them in %d MiB, %d violations",
 				through, c.calls, sessions, c.attempts, peak>>20, c.wrongs)
-			if !sample.Racing { // which takes several times the memory
+			if !statcheck.Racing { // which takes several times the memory
 				require.Less(t, peak, int64(mostMemory))
 			}
 		})

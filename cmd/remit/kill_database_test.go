@@ -13,7 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/remit-dev/remit/internal/pgtest"
+	"github.com/remit-dev/remit/internal/proof/pgtest"
 )
 
 const databaseScript = `{"tool":"sql_execute","args":{"database":"main","sql":"UPDATE a SET v = v || 'x', n = n + 1"}}

@@ -18,7 +18,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/remit-dev/remit/internal/sample"
+	"github.com/remit-dev/remit/internal/proof/statcheck"
 )
 
 // longCalls is how many calls the script has that is killed.
@@ -26,7 +26,7 @@ const longCalls = 200
 
 // longKills is at how many instants: 16, or 500 with REMIT_LONG set.
 func longKills() int {
-	if sample.Whole() {
+	if statcheck.Whole() {
 		return 160
 	}
 	return 16

@@ -16,7 +16,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/remit-dev/remit/internal/sample"
+	"github.com/remit-dev/remit/internal/proof/statcheck"
 )
 
 const programScript = `{"tool":"shell_run","args":{"script":"printf one > a.txt; rm c.txt; mkdir n; ln a.txt n/link; ln -s ../b.txt n/sym; chmod 600 b.txt"}}
@@ -67,7 +67,7 @@ func TestKilledPrograms(t *testing.T) {
 	points := strings.Fields(string(raw))
 	seed := killSeed(t)
 	r := rand.New(rand.NewPCG(seed, 7))
-	kills := sample.Size(25, 500)
+	kills := statcheck.Size(25, 500)
 	for i := range kills {
 		at := 1 + r.IntN(len(points))
 		about := fmt.Sprintf("seed %d, killed at point %d, %s", seed, at, points[at-1])

@@ -12,7 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/remit-dev/remit/internal/sample"
+	"github.com/remit-dev/remit/internal/proof/statcheck"
 )
 
 const waveScript = `{"tool":"shell_run","args":{"script":"for f in many/f* many/in/f*; do echo more >> $f; done; mkdir new new/in; for i in $(seq 40); do echo $i > new/n$i; echo $i > new/in/n$i; done; rm -r gone"}}
@@ -42,7 +42,7 @@ func TestKilledWaves(t *testing.T) {
 	}
 	seed := killSeed(t)
 	r := rand.New(rand.NewPCG(seed, 8))
-	kills := sample.Size(3, 150)
+	kills := statcheck.Size(3, 150)
 	trace := filepath.Join(t.TempDir(), "trace")
 	ws, state, script := waveSetup(t)
 	before := withLinks(t, ws)

@@ -23,7 +23,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/require"
 
-	"github.com/remit-dev/remit/internal/sample"
+	"github.com/remit-dev/remit/internal/proof/statcheck"
 )
 
 // load is a gateway with servers that break down, and the clients that call them.
@@ -46,7 +46,7 @@ type load struct {
 func TestLoad(t *testing.T) {
 	long, pause, keep, clients := 4*time.Second, 20*time.Millisecond, "500ms", 16
 	most := int64(60 << 20)
-	if sample.Whole() {
+	if statcheck.Whole() {
 		long, pause, keep, clients, most = 10*time.Minute, time.Second, "1m", 64, 150<<20
 	}
 	long, pause = loadTime(t, "LOAD_TIME", long), loadTime(t, "LOAD_PAUSE", pause)

@@ -14,7 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/remit-dev/remit/internal/nearest"
+	"github.com/remit-dev/remit/internal/suggest"
 	"github.com/remit-dev/remit/mcp/gateway"
 	"github.com/remit-dev/remit/mcp/gateway/login"
 )
@@ -100,7 +100,7 @@ func (a *app) loginAt(p *workspaceState, name string) (gateway.Server, login.Sto
 		names = append(names, s.Name)
 	}
 	e := usage(fmt.Sprintf("there is no server %q in %s", name, p.upstreams.config))
-	if near := nearest.Name(name, names); near != "" {
+	if near := suggest.Name(name, names); near != "" {
 		e.fix = "did you mean " + near + "?"
 	} else if len(names) > 0 {
 		e.fix = "there are " + strings.Join(names, ", ")

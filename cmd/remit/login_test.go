@@ -17,7 +17,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
-	"github.com/remit-dev/remit/internal/logintest"
+	"github.com/remit-dev/remit/internal/proof/logintest"
 )
 
 // hosted is a server by URL that wants OAuth, a configuration that names it, and a policy that allows all.

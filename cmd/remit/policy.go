@@ -15,7 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/remit-dev/remit/internal/nearest"
+	"github.com/remit-dev/remit/internal/suggest"
 	"github.com/remit-dev/remit/perm/rego"
 	"github.com/remit-dev/remit/policies"
 	"github.com/remit-dev/remit/tool"
@@ -79,7 +79,7 @@ func packOf(name string) (fs.FS, error) {
 		return pack, nil
 	}
 	fix := "the packs are " + packList()
-	if near := nearest.Name(name, policies.Names()); near != "" {
+	if near := suggest.Name(name, policies.Names()); near != "" {
 		fix = "did you mean " + policies.Prefix + near + "? " + fix
 	}
 	return nil, &problem{code: exitUsage, what: fmt.Sprintf("policy pack %q: there is none of this name", name), fix: fix}

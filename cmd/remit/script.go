@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/remit-dev/remit/internal/canon"
-	"github.com/remit-dev/remit/internal/nearest"
+	"github.com/remit-dev/remit/internal/suggest"
 )
 
 // call is one call that a script asks for. Args are the bytes of the script:
@@ -209,7 +209,7 @@ func checkKey(name string, known []string, obj map[string]json.RawMessage) error
 			return badStep(fmt.Sprintf("write %q", k), "key %q differs from %q in case only", name, k)
 		}
 	}
-	if near := nearest.Name(name, known); near != "" {
+	if near := suggest.Name(name, known); near != "" {
 		valid = fmt.Sprintf("did you mean %q? %s", near, valid)
 	}
 	return badStep(valid, "key %q is not known", clip(name, 40))

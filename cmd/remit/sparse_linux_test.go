@@ -15,7 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/remit-dev/remit/internal/sample"
+	"github.com/remit-dev/remit/internal/proof/statcheck"
 )
 
 const gib = 1 << 30
@@ -96,7 +96,7 @@ func TestBigFiles(t *testing.T) {
 	if !hasSandbox() {
 		t.Skip("no sandbox on this machine")
 	}
-	full := sample.Whole()
+	full := statcheck.Whole()
 	for _, tt := range []struct {
 		name, script string
 		size         int64 // each byte is digested several times

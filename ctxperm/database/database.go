@@ -7,7 +7,7 @@ import (
 
 	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/ctxperm/database/internal/engine"
-	"github.com/remit-dev/remit/internal/line"
+	"github.com/remit-dev/remit/internal/callstate"
 	"github.com/remit-dev/remit/perm"
 )
 
@@ -99,11 +99,11 @@ func (d *Database) Query(ctx context.Context, s Statement, w Page) (Result, erro
 }
 
 // enter keeps the call from ending while an operation runs.
-func (d *Database) enter(ctx context.Context) (*line.Op, error) {
-	return d.tc.CallState(line.NewKey()).Enter(ctx)
+func (d *Database) enter(ctx context.Context) (*callstate.Op, error) {
+	return d.tc.CallState(callstate.NewKey()).Enter(ctx)
 }
 
-func (d *Database) point(ctx context.Context, op *line.Op, id string) error {
+func (d *Database) point(ctx context.Context, op *callstate.Op, id string) error {
 	call := op.Call()
 	if call == nil {
 		return ctxperm.ErrClosed

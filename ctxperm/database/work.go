@@ -7,8 +7,8 @@ import (
 
 	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/ctxperm/database/internal/engine"
+	"github.com/remit-dev/remit/internal/callstate"
 	"github.com/remit-dev/remit/internal/host"
-	"github.com/remit-dev/remit/internal/line"
 )
 
 // callTxn is the open transaction of one call: a handle that commits by itself, when
@@ -17,7 +17,7 @@ type callTxn struct {
 	driver *Driver
 	source *source
 	name   string
-	call   *line.Call
+	call   *callstate.Call
 	turn   *host.Lock // operations come one after the other
 
 	open   engine.Tx // nil: it has not begun, or has ended; with turn
@@ -27,12 +27,12 @@ type callTxn struct {
 
 // callTxnKey tells works apart.
 type callTxnKey struct {
-	call   *line.Call
+	call   *callstate.Call
 	source *source
 }
 
 // workOf finds the work of a call, or makes it.
-func (d *Database) workOf(call *line.Call, fresh bool) *callTxn {
+func (d *Database) workOf(call *callstate.Call, fresh bool) *callTxn {
 	d.driver.mu.Lock()
 	defer d.driver.mu.Unlock()
 	key := callTxnKey{call, d.source}
@@ -80,7 +80,7 @@ func (w *callTxn) begin(ctx context.Context) error {
 	}
 	if err = w.call.Join(w, true); err != nil {
 		open.Rollback()
-		if errors.Is(err, line.ErrSecondCommit) {
+		if errors.Is(err, callstate.ErrSecondCommit) {
 			err = fmt.Errorf("%w: %w; change the other one by a call of its own", ErrRefused, err)
 		}
 		return err
@@ -159,7 +159,7 @@ func (w *callTxn) Finish(ctx context.Context) error {
 		return err
 	}
 	if err = w.open.Commit(ctx); errors.Is(err, engine.ErrUndetermined) {
-		err = fmt.Errorf("database %s: %w: %w", w.name, line.ErrOutcomeUnknown, err)
+		err = fmt.Errorf("database %s: %w: %w", w.name, callstate.ErrOutcomeUnknown, err)
 	} else if err != nil {
 		err = fmt.Errorf("database %s: %w", w.name, err)
 	}

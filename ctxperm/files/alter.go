@@ -10,8 +10,8 @@ import (
 	"slices"
 
 	"github.com/remit-dev/remit/ctxperm"
+	"github.com/remit-dev/remit/internal/callstate"
 	"github.com/remit-dev/remit/internal/disk"
-	"github.com/remit-dev/remit/internal/line"
 	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/revert/journal"
 )
@@ -335,7 +335,7 @@ func kept(ctx context.Context, p ctxperm.Permit, blob *journal.Blob) func() (io.
 		if data, ok := blob.Inline(); ok {
 			return io.NopCloser(bytes.NewReader(data)), nil
 		}
-		call := p.CallState(line.NewKey())
+		call := p.CallState(callstate.NewKey())
 		if call == nil {
 			return nil, ctxperm.ErrClosed
 		}

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/remit-dev/remit/ctxperm"
+	"github.com/remit-dev/remit/internal/callstate"
 	"github.com/remit-dev/remit/internal/disk"
-	"github.com/remit-dev/remit/internal/line"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert/diff"
 	"github.com/remit-dev/remit/revert/effect"
@@ -34,7 +34,7 @@ type DesiredFile struct {
 // recorded as one, and only then done, each like any other change. Its steps are
 // Add for each root, Record, and Perform, in this order and by one goroutine.
 type ChangeSet struct {
-	op     *line.Op
+	op     *callstate.Op
 	permit ctxperm.Permit
 	shares []*rootChangeSet
 	done   []effect.Change // recorded
@@ -42,7 +42,7 @@ type ChangeSet struct {
 
 // NewBatch makes an empty batch for a call whose tool has returned. It must be
 // closed.
-func NewBatch(k line.ModuleKey, call *line.Call) (*ChangeSet, error) {
+func NewBatch(k callstate.ModuleKey, call *callstate.Call) (*ChangeSet, error) {
 	if !k.Valid() {
 		return nil, ctxperm.ErrClosed
 	}
@@ -107,7 +107,7 @@ func (b *ChangeSet) Record(ctx context.Context) error {
 	if err := call.AuthorizeChanges(ctx, accesses, facts, func() string { return b.preview(ctx) }); err != nil {
 		return err
 	}
-	b.permit = ctxperm.NewPermit(line.NewKey(), b.op, accesses...)
+	b.permit = ctxperm.NewPermit(callstate.NewKey(), b.op, accesses...)
 	if err := turns(ctx, b.permit, accesses); err != nil {
 		return err
 	}

@@ -20,9 +20,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/remit-dev/remit/ctxperm/files"
+	"github.com/remit-dev/remit/internal/callstate"
 	"github.com/remit-dev/remit/internal/disk"
 	"github.com/remit-dev/remit/internal/host/hosttest"
-	"github.com/remit-dev/remit/internal/line"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/record"
 )
@@ -287,9 +287,11 @@ func (w *world) batch(h *hosttest.Host, wanted []files.DesiredFile) error {
 	on := h.OnPoint
 	h.OnPoint = nil
 	cfg := w.begin(h).Config()
-	cfg.Changes = func(context.Context, *line.Call, line.ProposedChanges) ([]*record.Approved, error) { return nil, nil }
-	c := line.New(cfg)
-	b, err := files.NewBatch(line.NewKey(), c)
+	cfg.Changes = func(context.Context, *callstate.Call, callstate.ProposedChanges) ([]*record.Approved, error) {
+		return nil, nil
+	}
+	c := callstate.New(cfg)
+	b, err := files.NewBatch(callstate.NewKey(), c)
 	require.NoError(w.t, err)
 	err = b.Add(w.t.Context(), "workspace", time.Now().Add(time.Hour), wanted)
 	if err == nil {

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/remit-dev/remit/ctxperm"
+	"github.com/remit-dev/remit/internal/callstate"
 	"github.com/remit-dev/remit/internal/disk"
-	"github.com/remit-dev/remit/internal/line"
 	"github.com/remit-dev/remit/perm"
 )
 
@@ -33,7 +33,7 @@ type Files struct {
 // Open gives the files below a named root to the call that tc belongs to. It
 // decides nothing: each operation asks for itself.
 func Open(tc ctxperm.ToolContext, root string) (*Files, error) {
-	call := tc.CallState(line.NewKey())
+	call := tc.CallState(callstate.NewKey())
 	if call == nil {
 		return nil, fmt.Errorf("open files: %w", ctxperm.ErrClosed)
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/remit-dev/remit/ctxperm/files"
-	"github.com/remit-dev/remit/internal/sample"
+	"github.com/remit-dev/remit/internal/proof/statcheck"
 )
 
 // theirs is what somebody else writes; it must never get lost.
@@ -141,7 +141,7 @@ func meddled(t *testing.T, run func(t *testing.T, a action, d deed)) {
 func TestMeddledAction(t *testing.T) {
 	t.Parallel()
 	meddled(t, func(t *testing.T, a action, d deed) {
-		step := sample.Stride(1)
+		step := statcheck.Stride(1)
 		for n, more := 1+start(t)%step, true; more; n += step {
 			w := newWorld(t)
 			w.furnish()

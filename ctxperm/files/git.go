@@ -10,9 +10,9 @@ import (
 	"path/filepath"
 
 	"github.com/remit-dev/remit/ctxperm"
+	"github.com/remit-dev/remit/internal/callstate"
 	"github.com/remit-dev/remit/internal/disk"
 	"github.com/remit-dev/remit/internal/gitguard"
-	"github.com/remit-dev/remit/internal/line"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert/diff"
 	"github.com/remit-dev/remit/revert/effect"
@@ -35,7 +35,7 @@ func (f *Files) approveGit(ctx context.Context, p ctxperm.Permit, changes []effe
 	if !runs {
 		return nil
 	}
-	call := p.CallState(line.NewKey())
+	call := p.CallState(callstate.NewKey())
 	if call == nil {
 		return ctxperm.ErrClosed
 	}

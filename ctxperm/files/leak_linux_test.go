@@ -19,7 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/remit-dev/remit/ctxperm/files"
-	"github.com/remit-dev/remit/internal/line"
+	"github.com/remit-dev/remit/internal/callstate"
 	"github.com/remit-dev/remit/revert/journal"
 	"github.com/remit-dev/remit/revert/record"
 )
@@ -186,10 +186,12 @@ func content(text string) func() (io.ReadCloser, error) {
 }
 
 // apply makes the changes of a program.
-func (f *frontier) apply(ctx context.Context, c *line.Call) error {
+func (f *frontier) apply(ctx context.Context, c *callstate.Call) error {
 	cfg := c.Config()
-	cfg.Changes = func(context.Context, *line.Call, line.ProposedChanges) ([]*record.Approved, error) { return nil, nil }
-	b, err := files.NewBatch(line.NewKey(), line.New(cfg))
+	cfg.Changes = func(context.Context, *callstate.Call, callstate.ProposedChanges) ([]*record.Approved, error) {
+		return nil, nil
+	}
+	b, err := files.NewBatch(callstate.NewKey(), callstate.New(cfg))
 	require.NoError(f.t, err)
 	defer b.Close()
 	now := time.Now()
@@ -254,7 +256,7 @@ func TestNothingLeavesTheRoot(t *testing.T) {
 }
 
 // try does one thing once.
-func (f *frontier) try(ctx context.Context, c *line.Call, name string) error {
+func (f *frontier) try(ctx context.Context, c *callstate.Call, name string) error {
 	defer func() { require.NoError(f.t, c.Close(ctx)) }()
 	if name == "apply" {
 		return f.apply(ctx, c)

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/remit-dev/remit/ctxperm/files"
-	"github.com/remit-dev/remit/internal/sample"
+	"github.com/remit-dev/remit/internal/proof/statcheck"
 	"github.com/remit-dev/remit/revert/effect"
 )
 
@@ -74,7 +74,7 @@ func TestOddNames(t *testing.T) {
 			require.NotEqual(t, before, w.tree())
 			require.Empty(t, w.revert().NotUndone())
 			require.Equal(t, before, w.tree())
-			for n := 1 + points%97; n < points; n += sample.Stride(1 + points/8) {
+			for n := 1 + points%97; n < points; n += statcheck.Stride(1 + points/8) {
 				w := fresh()
 				before := w.tree()
 				c := &crash{left: n}

@@ -11,8 +11,8 @@ import (
 
 	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/ctxperm/files"
+	"github.com/remit-dev/remit/internal/callstate"
 	"github.com/remit-dev/remit/internal/disk"
-	"github.com/remit-dev/remit/internal/line"
 	"github.com/remit-dev/remit/perm"
 )
 
@@ -23,7 +23,7 @@ func TestOpen(t *testing.T) {
 	_, err = files.Open(ctxperm.New(w.call(w.host())), "home")
 	require.ErrorIs(t, err, ctxperm.ErrInvalid)
 	require.ErrorContains(t, err, `no root "home"; there is workspace`)
-	_, err = files.Open(ctxperm.New(line.New(line.Config{Recorder: w.call(w.host()).Config().Recorder})), "home")
+	_, err = files.Open(ctxperm.New(callstate.New(callstate.Config{Recorder: w.call(w.host()).Config().Recorder})), "home")
 	require.ErrorContains(t, err, "there is none")
 	c := w.call(w.host())
 	f := w.files(c)
@@ -122,11 +122,11 @@ func TestAccesses(t *testing.T) {
 			for i := range want {
 				w := newWorld(t)
 				n := 0
-				w.gate = func(_ context.Context, a perm.ResourceAccess) (line.Ruling, error) {
+				w.gate = func(_ context.Context, a perm.ResourceAccess) (callstate.Ruling, error) {
 					if n++; n > i {
-						return line.Ruling{}, &line.DeniedError{Access: a, Stage: "policy", Why: "no"}
+						return callstate.Ruling{}, &callstate.DeniedError{Access: a, Stage: "policy", Why: "no"}
 					}
-					return line.Ruling{}, nil
+					return callstate.Ruling{}, nil
 				}
 				c := w.begin(w.host())
 				require.ErrorIs(t, operations(w.files(c), "x/y z")[name](t.Context()), ctxperm.ErrDenied)

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/remit-dev/remit/internal/disk/simdisk"
-	"github.com/remit-dev/remit/internal/sample"
+	"github.com/remit-dev/remit/internal/proof/statcheck"
 	"github.com/remit-dev/remit/revert/journal"
 )
 
@@ -66,7 +66,7 @@ func (w *world) powerCut(d *simdisk.Disk, rng *rand.Rand) {
 // process brings all of it back.
 func TestPowerCutsOfWaves(t *testing.T) {
 	t.Parallel()
-	runs := sample.Size(40, 3_000)
+	runs := statcheck.Size(40, 3_000)
 	cuts := 0
 	for name, do := range crowds() {
 		if name == "copy" { // times of what was there matter, not of what was not

@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"github.com/remit-dev/remit/ctxperm"
+	"github.com/remit-dev/remit/internal/callstate"
 	"github.com/remit-dev/remit/internal/disk"
 	"github.com/remit-dev/remit/internal/host"
-	"github.com/remit-dev/remit/internal/line"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert/diff"
 	"github.com/remit-dev/remit/revert/effect"
@@ -228,7 +228,7 @@ func (t *DetectedChanges) Changes() (all []effect.Change, blobs []journal.Blob) 
 
 // Record makes all of it changes of a call, durable when it returns. What another open transaction holds is left to
 // that one: it is journal.ErrClaimed, and all else is recorded.
-func (t *DetectedChanges) Record(ctx context.Context, k line.ModuleKey, call *line.Call) error {
+func (t *DetectedChanges) Record(ctx context.Context, k callstate.ModuleKey, call *callstate.Call) error {
 	if !k.Valid() {
 		return ctxperm.ErrClosed
 	}
@@ -256,7 +256,7 @@ func (t *DetectedChanges) Record(ctx context.Context, k line.ModuleKey, call *li
 
 // Decide asks for everything that was recorded, as for what a program wants to change. What is refused has happened: the
 // call is to be taken back.
-func (t *DetectedChanges) Decide(ctx context.Context, k line.ModuleKey, call *line.Call) error {
+func (t *DetectedChanges) Decide(ctx context.Context, k callstate.ModuleKey, call *callstate.Call) error {
 	if !k.Valid() {
 		return ctxperm.ErrClosed
 	}

@@ -8,8 +8,8 @@ import (
 	"path"
 
 	"github.com/remit-dev/remit/ctxperm"
+	"github.com/remit-dev/remit/internal/callstate"
 	"github.com/remit-dev/remit/internal/disk"
-	"github.com/remit-dev/remit/internal/line"
 	"github.com/remit-dev/remit/perm"
 )
 
@@ -50,12 +50,12 @@ type tree struct {
 // reach is what one operation needs, decided before it does anything and approved at
 // once. It keeps the call from ending until end.
 type reach struct {
-	*line.Survey
-	op *line.Op
+	*callstate.Survey
+	op *callstate.Op
 }
 
 func (f *Files) reach(ctx context.Context) (*reach, error) {
-	call := f.tc.CallState(line.NewKey())
+	call := f.tc.CallState(callstate.NewKey())
 	op, err := call.Enter(ctx)
 	if err != nil {
 		return nil, err

@@ -12,7 +12,7 @@ import (
 
 	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/ctxperm/files"
-	"github.com/remit-dev/remit/internal/line"
+	"github.com/remit-dev/remit/internal/callstate"
 	"github.com/remit-dev/remit/perm"
 )
 
@@ -63,11 +63,11 @@ func TestTreesAreAskedForWhole(t *testing.T) {
 				w := newWorld(t)
 				w.furnish()
 				before := w.tree()
-				w.gate = func(_ context.Context, a perm.ResourceAccess) (line.Ruling, error) {
+				w.gate = func(_ context.Context, a perm.ResourceAccess) (callstate.Ruling, error) {
 					if a.String() == denied {
-						return line.Ruling{}, &line.DeniedError{Access: a, Stage: "policy", Why: "no"}
+						return callstate.Ruling{}, &callstate.DeniedError{Access: a, Stage: "policy", Why: "no"}
 					}
-					return line.Ruling{}, nil
+					return callstate.Ruling{}, nil
 				}
 				c := w.begin(w.host())
 				require.ErrorIs(t, whole()[name](t.Context(), w.files(c)), ctxperm.ErrDenied, denied)

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/remit-dev/remit/internal/disk"
-	"github.com/remit-dev/remit/internal/sample"
+	"github.com/remit-dev/remit/internal/proof/statcheck"
 	"github.com/remit-dev/remit/revert"
 )
 
@@ -70,10 +70,10 @@ func TestCrash(t *testing.T) {
 
 // planStep is the distance of the points of a second death, of which each run of
 // the tests takes a sample; with REMIT_LONG=1 it takes them all.
-func planStep() int { return sample.Stride(97) }
+func planStep() int { return statcheck.Stride(97) }
 
 // leap is that of a first death which a second one follows.
-func leap() int { return sample.Stride(13) }
+func leap() int { return statcheck.Stride(13) }
 
 // start is the first point of a sample: another one for each test, the same in
 // each run.

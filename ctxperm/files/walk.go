@@ -7,8 +7,8 @@ import (
 	"io/fs"
 	"path"
 
+	"github.com/remit-dev/remit/internal/callstate"
 	"github.com/remit-dev/remit/internal/disk"
-	"github.com/remit-dev/remit/internal/line"
 	"github.com/remit-dev/remit/perm"
 )
 
@@ -125,7 +125,7 @@ func (f *Files) hunt(ctx context.Context) (*hunt, error) {
 // around says what helps where one folder that a person must approve, and nobody did, denies all of
 // a hunt. To leave such a folder out unasked would make a result that lacks it look complete.
 func around(err error) error {
-	var denied *line.DeniedError
+	var denied *callstate.DeniedError
 	if errors.As(err, &denied) && denied.Unanswered {
 		denied.Around = "name a path without what a person must approve, in one call for each of the other folders"
 	}
@@ -254,7 +254,7 @@ func (h *hunt) may(ctx context.Context, a perm.Action, name string) (bool, error
 		return false, nil
 	}
 	err = h.Need(ctx, perm.Access(a, text))
-	var denied *line.DeniedError
+	var denied *callstate.DeniedError
 	if errors.As(err, &denied) && !denied.Broken { // an engine that cannot decide has refused nothing
 		h.leave(leftDenied)
 		return false, nil

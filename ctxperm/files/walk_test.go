@@ -12,20 +12,20 @@ import (
 
 	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/ctxperm/files"
-	"github.com/remit-dev/remit/internal/line"
+	"github.com/remit-dev/remit/internal/callstate"
 	"github.com/remit-dev/remit/perm"
 )
 
 // denying refuses what a resource's text contains.
 func (w *world) denying(parts ...string) {
-	w.gate = func(_ context.Context, a perm.ResourceAccess) (line.Ruling, error) {
+	w.gate = func(_ context.Context, a perm.ResourceAccess) (callstate.Ruling, error) {
 		w.asked = append(w.asked, a)
 		for _, part := range parts {
 			if strings.Contains(a.String(), part) {
-				return line.Ruling{}, &line.DeniedError{Access: a, Stage: "policy", Why: "no"}
+				return callstate.Ruling{}, &callstate.DeniedError{Access: a, Stage: "policy", Why: "no"}
 			}
 		}
-		return line.Ruling{}, nil
+		return callstate.Ruling{}, nil
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 
 	"github.com/remit-dev/remit/ctxperm/files"
 	"github.com/remit-dev/remit/internal/disk"
-	"github.com/remit-dev/remit/internal/sample"
+	"github.com/remit-dev/remit/internal/proof/statcheck"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/effect"
 )
@@ -115,8 +115,8 @@ func TestCrashesOfWaves(t *testing.T) {
 					w.crowd()
 					return w
 				}
-				for n, more := start(t), true; more; n += sample.Stride(1009) {
-					for m := 1 + n%sample.Stride(1511); ; m += sample.Stride(1511) {
+				for n, more := start(t), true; more; n += statcheck.Stride(1009) {
+					for m := 1 + n%statcheck.Stride(1511); ; m += statcheck.Stride(1511) {
 						w := fresh()
 						before := w.tree()
 						c, d := &crash{left: n}, &crash{left: m}

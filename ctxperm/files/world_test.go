@@ -14,10 +14,10 @@ import (
 
 	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/ctxperm/files"
+	"github.com/remit-dev/remit/internal/callstate"
 	"github.com/remit-dev/remit/internal/disk"
 	"github.com/remit-dev/remit/internal/host"
 	"github.com/remit-dev/remit/internal/host/hosttest"
-	"github.com/remit-dev/remit/internal/line"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/effect"
@@ -34,7 +34,7 @@ type world struct {
 	journal journal.Journal
 	seed    uint64
 	asked   []perm.ResourceAccess
-	gate    line.AuthorizeFunc
+	gate    callstate.AuthorizeFunc
 	end     func() // gives folder and root back; at the latest the end of the test does
 }
 
@@ -49,9 +49,9 @@ func newWorld(t *testing.T) *world {
 		_ = os.RemoveAll(dir)
 	}
 	t.Cleanup(w.end)
-	w.gate = func(_ context.Context, a perm.ResourceAccess) (line.Ruling, error) {
+	w.gate = func(_ context.Context, a perm.ResourceAccess) (callstate.Ruling, error) {
 		w.asked = append(w.asked, a)
-		return line.Ruling{}, nil
+		return callstate.Ruling{}, nil
 	}
 	return w
 }
@@ -97,7 +97,7 @@ func (c *crash) on(h *hosttest.Host) *hosttest.Host {
 const txn = "t_1"
 
 // begin opens a transaction with one call that has started.
-func (w *world) begin(h host.Host) *line.Call {
+func (w *world) begin(h host.Host) *callstate.Call {
 	w.t.Helper()
 	rec := revert.NewRecorder(w.journal, h, "s_1").In(txn)
 	owner := journal.Ownership{Txn: txn, Owner: w.journal.Owner()}
@@ -108,8 +108,8 @@ func (w *world) begin(h host.Host) *line.Call {
 	return w.call(h)
 }
 
-func (w *world) call(h host.Host) *line.Call {
-	return line.New(line.Config{
+func (w *world) call(h host.Host) *callstate.Call {
+	return callstate.New(callstate.Config{
 		ID: host.NewID(h, "c_"), Key: "k", Tool: "test", Gate: w.gate,
 		Recorder: revert.NewRecorder(w.journal, h, "s_1").In(txn),
 		Roots:    map[string]disk.Root{"workspace": w.root},
@@ -120,7 +120,7 @@ func (w *world) call(h host.Host) *line.Call {
 	})
 }
 
-func (w *world) files(c *line.Call) *files.Files {
+func (w *world) files(c *callstate.Call) *files.Files {
 	w.t.Helper()
 	f, err := files.Open(ctxperm.New(c), "workspace")
 	require.NoError(w.t, err)

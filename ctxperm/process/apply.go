@@ -10,8 +10,8 @@ import (
 
 	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/ctxperm/files"
+	"github.com/remit-dev/remit/internal/callstate"
 	"github.com/remit-dev/remit/internal/disk"
-	"github.com/remit-dev/remit/internal/line"
 	"github.com/remit-dev/remit/internal/sandbox"
 )
 
@@ -43,7 +43,7 @@ func (h *runHandle) Prepare(ctx context.Context) error {
 	if h.wrote == nil { // it was killed, or never began
 		return nil
 	}
-	b, err := files.NewBatch(line.NewKey(), h.call)
+	b, err := files.NewBatch(callstate.NewKey(), h.call)
 	if err != nil {
 		return err
 	}
@@ -180,4 +180,4 @@ func ownerOf(w sandbox.OverlayEntry) disk.Owner {
 	return disk.Owner{Known: true, User: w.Uid, Group: w.Gid}
 }
 
-var _ line.Handle = (*runHandle)(nil)
+var _ callstate.Handle = (*runHandle)(nil)

@@ -12,9 +12,9 @@ import (
 
 	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/ctxperm/files"
+	"github.com/remit-dev/remit/internal/callstate"
 	"github.com/remit-dev/remit/internal/disk"
 	"github.com/remit-dev/remit/internal/host"
-	"github.com/remit-dev/remit/internal/line"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/revert/journal"
@@ -121,8 +121,8 @@ var ErrFolderTooLarge = errors.New("the folder holds too much to be kept before 
 // and then perhaps Decide, or Drop it.
 type FolderSnapshot struct {
 	keep   *Snapshotter
-	call   *line.Call
-	op     *line.Op
+	call   *callstate.Call
+	op     *callstate.Op
 	trees  []*folderCopy
 	told   bool
 	traces *files.DetectedChanges
@@ -164,7 +164,7 @@ const noteKept = "remit.kept:"
 // those named beside, until this call has ended. A call that may not change all of a folder is denied: somebody acts who
 // is not held to less. What the policy masks is neither kept nor looked at.
 func (k *Snapshotter) Take(ctx context.Context, tc ctxperm.ToolContext, trees []Folder, beside ...string) (_ *FolderSnapshot, err error) {
-	call := tc.CallState(line.NewKey())
+	call := tc.CallState(callstate.NewKey())
 	if call == nil {
 		return nil, ctxperm.ErrClosed
 	}
@@ -229,7 +229,7 @@ func (h *FolderSnapshot) RecordChanges(ctx context.Context, final bool) (err err
 	ctx = context.WithoutCancel(ctx)
 	recorder := h.call.Config().Recorder
 	if err := recorder.Host().Point(ctx, "process.tell"); err != nil {
-		return errors.Join(line.ErrOutcomeUnknown, err)
+		return errors.Join(callstate.ErrOutcomeUnknown, err)
 	}
 	h.traces = files.NewDetectedChanges(recorder.Host(), recorder.Journal())
 	for _, t := range h.trees {
@@ -239,12 +239,12 @@ func (h *FolderSnapshot) RecordChanges(ctx context.Context, final bool) (err err
 			err = errors.Join(err, h.traces.Add(ctx, t.Name, t.root, before))
 		}
 	}
-	err = errors.Join(err, h.traces.Record(ctx, line.NewKey(), h.call))
+	err = errors.Join(err, h.traces.Record(ctx, callstate.NewKey(), h.call))
 	if err = errors.Join(err, h.noteUnseen(ctx)); err != nil {
-		return errors.Join(line.ErrOutcomeUnknown, err)
+		return errors.Join(callstate.ErrOutcomeUnknown, err)
 	}
 	if err := recorder.Host().Point(ctx, "process.told"); err != nil {
-		return errors.Join(line.ErrOutcomeUnknown, err)
+		return errors.Join(callstate.ErrOutcomeUnknown, err)
 	}
 	if final {
 		h.release()
@@ -253,7 +253,7 @@ func (h *FolderSnapshot) RecordChanges(ctx context.Context, final bool) (err err
 	if cfg := h.call.Config(); !cfg.Turns.Then(cfg.ID, h.release) { // once it is written down that nobody can tell
 		h.release()
 	}
-	return line.ErrOutcomeUnknown
+	return callstate.ErrOutcomeUnknown
 }
 
 // noteUnseen records what was masked, so that a report can name it. A call that says that it only reads, and changed nothing, has no need of it.
@@ -285,7 +285,7 @@ func (h *FolderSnapshot) AuthorizeChanges(ctx context.Context) error {
 	if h == nil || h.traces == nil {
 		return nil
 	}
-	err := h.traces.Decide(context.WithoutCancel(ctx), line.NewKey(), h.call)
+	err := h.traces.Decide(context.WithoutCancel(ctx), callstate.NewKey(), h.call)
 	if err == nil || errors.Is(err, ctxperm.ErrDenied) {
 		return err
 	}

@@ -18,9 +18,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/remit-dev/remit/ctxperm"
+	"github.com/remit-dev/remit/internal/callstate"
 	"github.com/remit-dev/remit/internal/disk"
 	"github.com/remit-dev/remit/internal/host"
-	"github.com/remit-dev/remit/internal/line"
 	"github.com/remit-dev/remit/internal/sandbox"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert/effect"
@@ -92,7 +92,7 @@ func (k *Snapshotter) await(ctx context.Context, h host.Host, dir string) (*os.F
 }
 
 // tree keeps what one folder holds, durable when it returns.
-func (k *Snapshotter) tree(ctx context.Context, call *line.Call, t Folder) (*folderCopy, error) {
+func (k *Snapshotter) tree(ctx context.Context, call *callstate.Call, t Folder) (*folderCopy, error) {
 	root, _ := call.Root(t.Root) // it was there
 	dir, err := root.Path()
 	if err != nil {
@@ -159,7 +159,7 @@ func folderOf(root disk.Root, folder string) (_ string, missing bool, err error)
 }
 
 // mayAll refuses a call that may not change all of a folder.
-func mayAll(call *line.Call, t Folder) error {
+func mayAll(call *callstate.Call, t Folder) error {
 	cfg := call.Config()
 	if cfg.Class == effect.Pure {
 		return nil // it may change nothing: the copy is for finding out whether it does

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/remit-dev/remit/ctxperm/files"
+	"github.com/remit-dev/remit/internal/callstate"
 	"github.com/remit-dev/remit/internal/host"
-	"github.com/remit-dev/remit/internal/line"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/journal"
 )
@@ -26,7 +26,7 @@ func (*Snapshotter) await(context.Context, host.Host, string) (*os.File, error) 
 	return nil, errNoKeep
 }
 
-func (*Snapshotter) tree(context.Context, *line.Call, Folder) (*folderCopy, error) {
+func (*Snapshotter) tree(context.Context, *callstate.Call, Folder) (*folderCopy, error) {
 	return nil, errNoKeep
 }
 

@@ -15,9 +15,9 @@ import (
 	"time"
 
 	"github.com/remit-dev/remit/ctxperm"
+	"github.com/remit-dev/remit/internal/callstate"
 	"github.com/remit-dev/remit/internal/disk"
 	"github.com/remit-dev/remit/internal/host"
-	"github.com/remit-dev/remit/internal/line"
 	"github.com/remit-dev/remit/internal/sandbox"
 	"github.com/remit-dev/remit/perm"
 )
@@ -202,7 +202,7 @@ func (r *Server) giveBack() {
 // the program wrote since the last call stays where the roots were not touched, and goes with this one. The call then has the
 // program until it has ended. Without End nothing of what the program does is applied.
 func (r *Server) Begin(ctx context.Context, tc ctxperm.ToolContext) (_ *ServerCall, err error) {
-	call := tc.CallState(line.NewKey())
+	call := tc.CallState(callstate.NewKey())
 	if call == nil {
 		return nil, ctxperm.ErrClosed
 	}
@@ -260,7 +260,7 @@ func (r *Server) orGone(err error) error {
 }
 
 // see is what the call may see of the program's roots, which must be the call's.
-func (r *Server) see(ctx context.Context, call *line.Call) (view, error) {
+func (r *Server) see(ctx context.Context, call *callstate.Call) (view, error) {
 	all, err := r.driver.see(ctx, call)
 	if err != nil {
 		return view{}, err
@@ -356,4 +356,4 @@ func (t *ServerCall) leave(dirty bool) {
 	})
 }
 
-var _ line.Handle = (*ServerCall)(nil)
+var _ callstate.Handle = (*ServerCall)(nil)

@@ -11,7 +11,7 @@ import (
 
 	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/ctxperm/files"
-	"github.com/remit-dev/remit/internal/line"
+	"github.com/remit-dev/remit/internal/callstate"
 	"github.com/remit-dev/remit/internal/sandbox"
 	"github.com/remit-dev/remit/revert/effect"
 )
@@ -40,13 +40,13 @@ func Run(ctx context.Context, tc ctxperm.ToolContext, cmd Cmd) (Result, error) {
 		return Result{}, err
 	}
 	defer permit.End()
-	call := permit.CallState(line.NewKey())
+	call := permit.CallState(callstate.NewKey())
 	if call == nil {
 		return Result{}, ctxperm.ErrClosed
 	}
 	h := &runHandle{driver: d, call: call}
 	if err := call.Join(h, true); err != nil {
-		if errors.Is(err, line.ErrSecondCommit) {
+		if errors.Is(err, callstate.ErrSecondCommit) {
 			err = fmt.Errorf("run: %w: this call has run a program or used a database already, and the effects of two cannot be made final together; run both programs from one script of sh, or make a call for each: their transaction takes them back together", ctxperm.ErrInvalid)
 		}
 		return Result{}, err
@@ -212,7 +212,7 @@ func startError(err error) error {
 // runHandle is a program that ran, whose effects are still beside the roots.
 type runHandle struct {
 	driver  *Driver
-	call    *line.Call
+	call    *callstate.Call
 	view    view
 	since   time.Time // before the program could look at anything
 	scratch *scratch

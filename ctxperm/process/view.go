@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/remit-dev/remit/ctxperm"
+	"github.com/remit-dev/remit/internal/callstate"
 	"github.com/remit-dev/remit/internal/disk"
-	"github.com/remit-dev/remit/internal/line"
 	"github.com/remit-dev/remit/internal/sandbox"
 	"github.com/remit-dev/remit/perm"
 )
@@ -24,7 +24,7 @@ type view struct {
 
 // see works out what a program may see: what its call may read, less what is
 // masked, and beside it whatever it writes.
-func (d *Driver) see(ctx context.Context, call *line.Call) (view, error) {
+func (d *Driver) see(ctx context.Context, call *callstate.Call) (view, error) {
 	cfg := call.Config()
 	v := view{names: map[string]string{}, dirs: map[string]string{}}
 	if cfg.MaxAccesses == nil {

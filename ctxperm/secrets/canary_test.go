@@ -23,9 +23,9 @@ import (
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/ctxperm/secrets"
+	"github.com/remit-dev/remit/internal/callstate"
 	"github.com/remit-dev/remit/internal/host"
-	"github.com/remit-dev/remit/internal/line"
-	"github.com/remit-dev/remit/internal/sample"
+	"github.com/remit-dev/remit/internal/proof/statcheck"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/revert/sqlite"
@@ -139,7 +139,7 @@ func leaky(t *testing.T) []tool.Tool {
 		if err != nil {
 			return "", err
 		}
-		return s.Reveal(line.NewKey())
+		return s.Reveal(callstate.NewKey())
 	}
 	values := map[string]string{} // by call, as a closure of a careless author would
 	spec := func(name string, class effect.Class, then func(context.Context, ctxperm.ToolContext, string) (tool.Result, error)) tool.Spec {
@@ -245,7 +245,7 @@ func TestCanaries(t *testing.T) {
 	for i := range len(all) { // each value by some of the tools; in the long mode by all of them
 		name := "canary" + strconv.Itoa(i)
 		for j, l := range tools {
-			if l == "tells" || j == i%len(tools) || sample.Whole() {
+			if l == "tells" || j == i%len(tools) || statcheck.Whole() {
 				call(l, tool.Args{"name": name})
 			}
 		}

@@ -7,7 +7,7 @@ import (
 	"log/slog"
 
 	"github.com/remit-dev/remit/ctxperm"
-	"github.com/remit-dev/remit/internal/line"
+	"github.com/remit-dev/remit/internal/callstate"
 	"github.com/remit-dev/remit/perm"
 )
 
@@ -15,7 +15,7 @@ import (
 // name. The zero Secret stands for nothing.
 type Secret struct {
 	name  string
-	value func(line.ModuleKey) (string, error) // what follows pointers finds no value in a function
+	value func(callstate.ModuleKey) (string, error) // what follows pointers finds no value in a function
 }
 
 // errKey: only this module can make a key that works.
@@ -50,8 +50,8 @@ func (s *Store) Open(ctx context.Context, tc ctxperm.ToolContext, name string) (
 	if err != nil {
 		return Secret{}, err
 	}
-	call := permit.CallState(line.NewKey())
-	return Secret{name: name, value: func(k line.ModuleKey) (string, error) {
+	call := permit.CallState(callstate.NewKey())
+	return Secret{name: name, value: func(k callstate.ModuleKey) (string, error) {
 		if !k.Valid() {
 			return "", errKey
 		}
@@ -65,7 +65,7 @@ func (s *Store) Open(ctx context.Context, tc ctxperm.ToolContext, name string) (
 }
 
 // Reveal returns the value, for packages of this module, while the call lasts.
-func (s Secret) Reveal(k line.ModuleKey) (string, error) {
+func (s Secret) Reveal(k callstate.ModuleKey) (string, error) {
 	if s.value == nil {
 		return "", fmt.Errorf("the zero secret: %w", ctxperm.ErrClosed)
 	}

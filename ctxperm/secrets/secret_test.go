@@ -16,7 +16,7 @@ import (
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/ctxperm/secrets"
-	"github.com/remit-dev/remit/internal/line"
+	"github.com/remit-dev/remit/internal/callstate"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/tool"
@@ -67,9 +67,9 @@ func TestHandlePrintsAsItsName(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		got, err := s.Reveal(line.NewKey())
+		got, err := s.Reveal(callstate.NewKey())
 		require.Equal(t, value, got)
-		_, forged := s.Reveal(line.ModuleKey{})
+		_, forged := s.Reveal(callstate.ModuleKey{})
 		require.ErrorContains(t, forged, "for handles of remit alone")
 		inside := struct {
 			S     secrets.Secret
@@ -103,9 +103,9 @@ func TestHandlePrintsAsItsName(t *testing.T) {
 		return err
 	}, storeOf(t, map[string]secrets.Source{"github": fixed(value + "\n")}))
 	require.Equal(t, tool.StatusDone, out.Status, "%+v", out.Error)
-	_, err := kept.Reveal(line.NewKey())
+	_, err := kept.Reveal(callstate.NewKey())
 	require.ErrorIs(t, err, ctxperm.ErrClosed, "the call has ended")
-	_, err = secrets.Secret{}.Reveal(line.NewKey())
+	_, err = secrets.Secret{}.Reveal(callstate.NewKey())
 	require.ErrorIs(t, err, ctxperm.ErrClosed)
 	require.Equal(t, "secret://", secrets.Secret{}.String())
 }
@@ -165,17 +165,17 @@ func TestSources(t *testing.T) {
 	})
 	require.Equal(t, []string{"broken", "empty", "env", "long", "short", "unset"}, store.Names())
 	require.Empty(t, store.Schemes())
-	require.Nil(t, store.SecretValues(line.ModuleKey{}))
+	require.Nil(t, store.SecretValues(callstate.ModuleKey{}))
 	for name, want := range map[string]string{
 		"unset": "variable HOME: the secret is not there", "short": "has 7 bytes", "empty": "has 0 bytes", "long": "bytes; valid are 8 to 65536", "broken": "secret broken: no bus",
 	} {
-		_, err := store.Read(t.Context(), line.NewKey(), name)
+		_, err := store.Read(t.Context(), callstate.NewKey(), name)
 		require.ErrorContains(t, err, want)
 	}
-	got, err := store.Read(t.Context(), line.NewKey(), "env")
+	got, err := store.Read(t.Context(), callstate.NewKey(), "env")
 	require.NoError(t, err)
 	require.Equal(t, value, got)
-	_, err = store.Read(t.Context(), line.ModuleKey{}, "env")
+	_, err = store.Read(t.Context(), callstate.ModuleKey{}, "env")
 	require.Error(t, err)
 	for _, bad := range []map[string]secrets.Source{{"": fixed(value)}, {"a b": fixed(value)}, {"a": nil}} {
 		_, err := secrets.New(bad)

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/remit-dev/remit/ctxperm"
-	"github.com/remit-dev/remit/internal/line"
+	"github.com/remit-dev/remit/internal/callstate"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
 )
@@ -45,7 +45,7 @@ func Env(variable string, lookup func(string) (string, bool)) Source {
 // concurrent use.
 type Store struct {
 	sources map[string]Source
-	hidden  line.SecretValues
+	hidden  callstate.SecretValues
 }
 
 // New makes a store of sources by name: letters, digits and _.-, as in secret://name.
@@ -69,7 +69,7 @@ func (s *Store) Names() []string { return slices.Sorted(maps.Keys(s.sources)) }
 
 // SecretValues is what the runtime takes out of what it writes, for packages of this
 // module.
-func (s *Store) SecretValues(k line.ModuleKey) *line.SecretValues {
+func (s *Store) SecretValues(k callstate.ModuleKey) *callstate.SecretValues {
 	if !k.Valid() {
 		return nil
 	}
@@ -78,7 +78,7 @@ func (s *Store) SecretValues(k line.ModuleKey) *line.SecretValues {
 
 // Read returns a value without asking anybody, for packages of this module that take
 // back under a right that was given before.
-func (s *Store) Read(ctx context.Context, k line.ModuleKey, name string) (string, error) {
+func (s *Store) Read(ctx context.Context, k callstate.ModuleKey, name string) (string, error) {
 	if !k.Valid() {
 		return "", errKey
 	}

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/remit-dev/remit/ctxperm"
-	"github.com/remit-dev/remit/internal/line"
+	"github.com/remit-dev/remit/internal/callstate"
 	"github.com/remit-dev/remit/perm"
 )
 
@@ -71,7 +71,7 @@ func Do(ctx context.Context, tc ctxperm.ToolContext, r Request) (Response, error
 type outgoingRequest struct {
 	*Client
 	tc     ctxperm.ToolContext
-	call   *line.Call
+	call   *callstate.Call
 	req    Request
 	to     Target
 	header http.Header
@@ -116,7 +116,7 @@ func (c *Client) open(tc ctxperm.ToolContext, r Request) (*outgoingRequest, erro
 	if int64(len(r.Body)) > c.opts.MaxBody {
 		return nil, fmt.Errorf("%w body: it has %d bytes; at most %d are sent", ctxperm.ErrInvalid, len(r.Body), c.opts.MaxBody)
 	}
-	s := &outgoingRequest{Client: c, tc: tc, call: tc.CallState(line.NewKey()), req: r, to: to, header: header, origin: to.origin()}
+	s := &outgoingRequest{Client: c, tc: tc, call: tc.CallState(callstate.NewKey()), req: r, to: to, header: header, origin: to.origin()}
 	return s, s.free(to)
 }
 
@@ -198,7 +198,7 @@ func (s *outgoingRequest) credit(ctx context.Context, x *exchange) error {
 	if err != nil {
 		return err
 	}
-	value, err := secret.Reveal(line.NewKey())
+	value, err := secret.Reveal(callstate.NewKey())
 	if err != nil {
 		return err
 	}
@@ -224,7 +224,7 @@ func (s *outgoingRequest) clean(r Response) Response {
 	return r
 }
 
-func cleanBytes(call *line.Call, b []byte) []byte {
+func cleanBytes(call *callstate.Call, b []byte) []byte {
 	if out := call.Scrub(string(b)); out != string(b) {
 		return []byte(out)
 	}

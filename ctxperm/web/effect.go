@@ -9,8 +9,8 @@ import (
 	"strings"
 
 	"github.com/remit-dev/remit/ctxperm"
+	"github.com/remit-dev/remit/internal/callstate"
 	"github.com/remit-dev/remit/internal/canon"
-	"github.com/remit-dev/remit/internal/line"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/revert/journal"
@@ -205,7 +205,7 @@ func (e *recordedEffect) record(ctx context.Context, c effect.Change, inv invers
 		return 0, err
 	}
 	c.Inverse = raw
-	call := e.permit.CallState(line.NewKey())
+	call := e.permit.CallState(callstate.NewKey())
 	if call == nil {
 		return 0, ctxperm.ErrClosed
 	}

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"net/http"
 
-	"github.com/remit-dev/remit/internal/line"
+	"github.com/remit-dev/remit/internal/callstate"
 )
 
 // hide takes the values of the client's secrets out of a text. A call takes out those
@@ -13,7 +13,7 @@ func (c *Client) hide(text string) string {
 	if c.opts.Secrets == nil {
 		return text
 	}
-	return line.SecretSets{c.opts.Secrets.SecretValues(line.NewKey())}.Scrub(text)
+	return callstate.SecretSets{c.opts.Secrets.SecretValues(callstate.NewKey())}.Scrub(text)
 }
 
 // hideHeader takes the values out of a header, whose versions and media types are

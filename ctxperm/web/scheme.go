@@ -11,8 +11,8 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/remit-dev/remit/internal/callstate"
 	"github.com/remit-dev/remit/internal/canon"
-	"github.com/remit-dev/remit/internal/line"
 	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/revert/journal"
 )
@@ -63,7 +63,7 @@ func (s scheme) ask(ctx context.Context, x exchange) (Response, error) {
 		x.header = http.Header{}
 	}
 	if cr, ok := s.credential(x.to); ok {
-		value, err := s.opts.Secrets.Read(ctx, line.NewKey(), cr.Secret)
+		value, err := s.opts.Secrets.Read(ctx, callstate.NewKey(), cr.Secret)
 		if err != nil {
 			return Response{}, err
 		}

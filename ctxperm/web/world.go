@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/remit-dev/remit/internal/line"
+	"github.com/remit-dev/remit/internal/callstate"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/verify"
@@ -18,7 +18,7 @@ func (c *Client) Kinds() []perm.Kind { return []perm.Kind{perm.KindHTTPS, perm.K
 // World lets a verifier look at what a call changed through requests, for package
 // agent. Versions have the names that the changes know them by, so that what was put
 // back is what it was before.
-func (c *Client) World(k line.ModuleKey, changes []effect.Change) verify.ResourceView {
+func (c *Client) World(k callstate.ModuleKey, changes []effect.Change) verify.ResourceView {
 	if !k.Valid() {
 		return nil
 	}

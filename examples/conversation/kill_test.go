@@ -22,8 +22,8 @@ import (
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/internal/host"
-	"github.com/remit-dev/remit/internal/sample"
-	"github.com/remit-dev/remit/internal/scripted"
+	"github.com/remit-dev/remit/internal/proof/fakemodel"
+	"github.com/remit-dev/remit/internal/proof/statcheck"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/effect"
@@ -69,7 +69,7 @@ func (h *deadly) Point(ctx context.Context, id string) error {
 func doomed() {
 	die, _ := strconv.Atoi(os.Getenv(dieEnv))
 	h := &deadly{Host: host.Real(), die: die}
-	model, err := scripted.New(os.Getenv(formatEnv), ledgerScript()...)
+	model, err := fakemodel.New(os.Getenv(formatEnv), ledgerScript()...)
 	if err == nil {
 		l := ledger{dir: os.Getenv(folderEnv), format: wire.Format(os.Getenv(formatEnv)), server: os.Getenv(serverEnv), model: model}
 		err = l.live(context.Background(), h)
@@ -82,11 +82,11 @@ func doomed() {
 }
 
 // ledgerScript are calls without a way back, two of them the same.
-func ledgerScript() []scripted.Turn {
-	c := func(n int) scripted.Call {
-		return scripted.Call{Tool: "book", Args: fmt.Sprintf(`{"n":%d}`, n)}
+func ledgerScript() []fakemodel.Turn {
+	c := func(n int) fakemodel.Call {
+		return fakemodel.Call{Tool: "book", Args: fmt.Sprintf(`{"n":%d}`, n)}
 	}
-	return []scripted.Turn{{Calls: []scripted.Call{c(1), c(2), c(1)}}, {Calls: []scripted.Call{c(3)}}, {Text: "Booked."}}
+	return []fakemodel.Turn{{Calls: []fakemodel.Call{c(1), c(2), c(1)}}, {Calls: []fakemodel.Call{c(3)}}, {Text: "Booked."}}
 }
 
 // ledger is a conversation about a book outside of everything that can be taken back.
@@ -94,7 +94,7 @@ type ledger struct {
 	dir    string
 	format wire.Format
 	server string
-	model  *scripted.Model
+	model  *fakemodel.Model
 }
 
 func (l ledger) book() (tool.Tool, error) {
@@ -178,12 +178,12 @@ func TestNothingIsDoneTwice(t *testing.T) {
 	points := ledgerRun(t, wire.Formats()[0], 1<<30)
 	require.Greater(t, points, 50)
 	step, killed, unknown := points/9, 0, 0
-	if sample.Whole() {
+	if statcheck.Whole() {
 		step = 1
 	}
 	for i, at := 0, 1; at < points; i, at = i+1, at+step {
 		all := wire.Formats()
-		if !sample.Whole() {
+		if !statcheck.Whole() {
 			all = all[i%len(all):][:1]
 		}
 		for _, f := range all {

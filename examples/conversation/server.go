@@ -11,23 +11,23 @@ import (
 	"net/http/httptest"
 
 	"github.com/remit-dev/remit/agent"
-	"github.com/remit-dev/remit/internal/scripted"
+	"github.com/remit-dev/remit/internal/proof/fakemodel"
 	"github.com/remit-dev/remit/tool/wire"
 )
 
 const question = "Raise the price of tea to 4 in the menu, note it in the history, and throw the old draft away."
 
 // script is what the model says. Its second turn holds a call that cannot be run, and one that may not be.
-func script() []scripted.Turn {
-	return []scripted.Turn{
-		{Text: "I look at both.", Calls: []scripted.Call{
+func script() []fakemodel.Turn {
+	return []fakemodel.Turn{
+		{Text: "I look at both.", Calls: []fakemodel.Call{
 			{Tool: "file_read", Args: `{"path":"menu.txt"}`}, {Tool: "file_read", Args: `{"path":"draft.txt"}`},
 		}},
-		{Calls: []scripted.Call{
+		{Calls: []fakemodel.Call{
 			{Tool: "file_write", Args: `{"path":"menu.txt","content":"tea 4`, Other: `{"path":"menu.txt","text":"tea 4\n"}`},
 			{Tool: "file_write", Args: `{"path":".git/history","content":"tea is 4 now\n"}`},
 		}},
-		{Calls: []scripted.Call{
+		{Calls: []fakemodel.Call{
 			{Tool: "file_write", Args: `{"path":"menu.txt","content":"tea 4\n"}`},
 			{Tool: "file_delete", Args: `{"path":"draft.txt"}`},
 			{Tool: "file_list", Args: `{"path":"."}`},
@@ -40,7 +40,7 @@ func script() []scripted.Turn {
 type server struct {
 	*httptest.Server
 	url   string
-	model *scripted.Model
+	model *fakemodel.Model
 	path  string
 }
 
@@ -52,8 +52,8 @@ var paths = map[wire.Format]string{
 
 func serve(f wire.Format) (*server, error) { return serveScript(f, script()) }
 
-func serveScript(f wire.Format, script []scripted.Turn) (*server, error) {
-	model, err := scripted.New(string(f), script...)
+func serveScript(f wire.Format, script []fakemodel.Turn) (*server, error) {
+	model, err := fakemodel.New(string(f), script...)
 	if err != nil {
 		return nil, err
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/remit-dev/remit/agent"
-	"github.com/remit-dev/remit/internal/frameworktest"
+	"github.com/remit-dev/remit/internal/proof/frameworktest"
 )
 
 func TestTheAgentOfEino(t *testing.T) {

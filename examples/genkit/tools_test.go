@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/remit-dev/remit/agent"
-	"github.com/remit-dev/remit/internal/frameworktest"
+	"github.com/remit-dev/remit/internal/proof/frameworktest"
 )
 
 func TestGenerateOfGenkit(t *testing.T) {

@@ -19,7 +19,7 @@ import (
 	_ "modernc.org/sqlite"
 
 	"github.com/remit-dev/remit/agent"
-	"github.com/remit-dev/remit/internal/pgtest"
+	"github.com/remit-dev/remit/internal/proof/pgtest"
 	"github.com/remit-dev/remit/mcp/gateway"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/tool"

@@ -13,7 +13,7 @@ import (
 	"github.com/tmc/langchaingo/llms"
 
 	"github.com/remit-dev/remit/agent"
-	"github.com/remit-dev/remit/internal/frameworktest"
+	"github.com/remit-dev/remit/internal/proof/frameworktest"
 )
 
 func TestTheExecutorOfLangchaingo(t *testing.T) {

@@ -20,7 +20,7 @@ import (
 
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/internal/host"
-	"github.com/remit-dev/remit/internal/sample"
+	"github.com/remit-dev/remit/internal/proof/statcheck"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/revert/journal"
@@ -106,7 +106,7 @@ func TestKilledAnywhere(t *testing.T) {
 	require.NoError(t, err)
 	points := strings.Fields(string(passed))
 	step := 89
-	if sample.Whole() {
+	if statcheck.Whole() {
 		step = 1
 	}
 	killed, sent, unknown := 0, 0, 0

@@ -15,7 +15,7 @@ const module = "github.com/remit-dev/remit"
 var layers = [][]string{
 	{"examples/..."},
 	{"cmd/..."},
-	{"internal/databasetest", "internal/frameworktest", "revert/reverttest"}, // try what stands below agent through agent
+	{"internal/proof/databasetest", "internal/proof/frameworktest", "revert/reverttest"}, // try what stands below agent through agent
 	{"console/...", "mcp/..."},
 	{"console", "mcp"},
 	{"agent/..."},
@@ -24,8 +24,8 @@ var layers = [][]string{
 	{"tool"},
 	{"ctxperm/..."},
 	{"ctxperm"},
-	{"internal/line"},
-	{"internal/state"},
+	{"internal/callstate"},
+	{"internal/toolstate"},
 	{"verify"},
 	{"perm/rego"},
 	{"perm"},
@@ -51,9 +51,9 @@ var siblings = [][2]string{
 	{"internal/sandbox/first", "internal/shim"},
 	{"internal/schema", "internal/canon"},
 	{"internal/jsonpatch", "internal/canon"},
-	{"internal/schema", "internal/nearest"},
+	{"internal/schema", "internal/suggest"},
 	{"internal/jsonfile", "internal/canon"},
-	{"internal/jsonfile", "internal/nearest"},
+	{"internal/jsonfile", "internal/suggest"},
 	{"internal/proof/randprog/actor", "internal/proof/randprog"}, // the same programs, as a process
 	{"mcp/conformance", "mcp/gateway"},                           // which it holds to the protocol's suite
 	{"ctxperm/web", "ctxperm/secrets"},                           // credentials; where their values are kept is below it, and not linked
@@ -66,12 +66,12 @@ type owner struct {
 }
 
 var owners = []owner{
-	{pkg: "perm/rego", by: []string{"agent", "cmd/...", "examples/...", "internal/frameworktest"}, tests: []string{"..."}},
+	{pkg: "perm/rego", by: []string{"agent", "cmd/...", "examples/...", "internal/proof/frameworktest"}, tests: []string{"..."}},
 	{pkg: "revert/sqlite", by: []string{"cmd/...", "examples/...", "mcp/conformance"}, tests: []string{"..."}},
 	{pkg: "github.com/open-policy-agent/opa/...", by: []string{"perm/rego"}, tests: []string{"cmd/..."}},
 	{pkg: "modernc.org/sqlite/...", by: []string{"revert/sqlite", "ctxperm/database/sqlite", "examples/..."}, tests: []string{"ctxperm/database/...", "tool/builtin/database", "cmd/..."}},
-	{pkg: "github.com/jackc/pgx/...", by: []string{"ctxperm/database/postgres", "internal/pgtest"}, tests: []string{"ctxperm/database/...", "tool/builtin/database", "cmd/..."}},
-	{pkg: "net/http/...", by: []string{"ctxperm/web", "tool/builtin/web", "console", "mcp", "mcp/...", "internal/logintest", "examples/..."}, tests: []string{"..."}},
+	{pkg: "github.com/jackc/pgx/...", by: []string{"ctxperm/database/postgres", "internal/proof/pgtest"}, tests: []string{"ctxperm/database/...", "tool/builtin/database", "cmd/..."}},
+	{pkg: "net/http/...", by: []string{"ctxperm/web", "tool/builtin/web", "console", "mcp", "mcp/...", "internal/proof/logintest", "examples/..."}, tests: []string{"..."}},
 	{pkg: "go.opentelemetry.io/otel/...", by: []string{"tool/filter/otel", "mcp/..."}},
 	{pkg: "filippo.io/age/...", by: []string{"ctxperm/secrets/vault"}},
 	{pkg: "github.com/zalando/go-keyring/...", by: []string{"ctxperm/secrets/keyring"}, tests: []string{"cmd/..."}},
@@ -120,7 +120,7 @@ var reaches = []reach{
 		from: []string{"internal/proof/treecheck"},
 		never: []string{
 			"github.com/...", "modernc.org/...", "agent/...", "tool/...", "ctxperm/...", "revert/...", "verify/...", "perm/...",
-			"internal/disk/...", "internal/sparse/...", "internal/link/...",
+			"internal/disk/...", "internal/sparse/...", "internal/urlscan/...",
 		},
 	},
 	{from: []string{"revert"}, never: []string{"perm/...", "tool/...", "verify/...", "ctxperm/..."}},

@@ -145,7 +145,7 @@ func TestTextRules(t *testing.T) {
 }
 
 func TestScopeOfLocks(t *testing.T) {
-	for _, dir := range []string{"agent", "agent/internal/plan", "tool", "tool/builtin/files", "ctxperm/files", "revert", "internal/line"} {
+	for _, dir := range []string{"agent", "agent/internal/plan", "tool", "tool/builtin/files", "ctxperm/files", "revert", "internal/callstate"} {
 		require.True(t, mustBeFreeOfLocks(dir), dir)
 	}
 	for _, dir := range []string{"revert/sqlite", "revert/journaltest", "perm/rego", "cmd/remit", "toolbox"} {

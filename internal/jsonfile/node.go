@@ -12,7 +12,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/remit-dev/remit/internal/canon"
-	"github.com/remit-dev/remit/internal/nearest"
+	"github.com/remit-dev/remit/internal/suggest"
 )
 
 // MaxBytes is how long a file may be.
@@ -250,7 +250,7 @@ func (n *Node) Closed(known ...string) bool {
 		if slices.Contains(known, m.Name) {
 			continue
 		}
-		if near := nearest.Name(m.Name, known); near != "" {
+		if near := suggest.Name(m.Name, known); near != "" {
 			m.RefuseName("unknown member %s; did you mean %q?", quoted(m.Name), near)
 			continue
 		}

@@ -21,7 +21,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
-	"github.com/remit-dev/remit/internal/sample"
+	"github.com/remit-dev/remit/internal/proof/statcheck"
 )
 
 // probeEnv names the probe that a test binary is, when it runs as the program of
@@ -264,7 +264,7 @@ func TestAsUser(t *testing.T) {
 	if os.Getuid() != 0 {
 		return // this is an ordinary user already
 	}
-	exe, err := sample.Program(t.TempDir())
+	exe, err := statcheck.Program(t.TempDir())
 	require.NoError(t, err)
 	dir, err := os.MkdirTemp("", "user")
 	require.NoError(t, err)

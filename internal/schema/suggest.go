@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/remit-dev/remit/internal/nearest"
+	"github.com/remit-dev/remit/internal/suggest"
 )
 
 // unknownText describes a name that is not declared by those that are.
@@ -22,7 +22,7 @@ func unknownText(name string, known []string) string {
 	if len(known) > shown {
 		list += fmt.Sprintf(" and %d others", len(known)-shown)
 	}
-	if near := nearest.Name(name, known); near != "" {
+	if near := suggest.Name(name, known); near != "" {
 		return "is not known, did you mean " + strconv.Quote(cut(near)) + "? known: " + list
 	}
 	return "is not known, known: " + list

@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/remit-dev/remit/internal/nearest"
+	"github.com/remit-dev/remit/internal/suggest"
 )
 
 // Environment is what connecting looks at: whose home, which project, which system. Nothing is
@@ -117,7 +117,7 @@ func ClientByName(name string) (Client, error) {
 		names = append(names, c.name)
 	}
 	hint := "valid are " + strings.Join(names, ", ")
-	if near := nearest.Name(name, names); near != "" {
+	if near := suggest.Name(name, names); near != "" {
 		hint = fmt.Sprintf("did you mean %q?", near)
 	}
 	return Client{}, fmt.Errorf("there is no client %q; %s", name, hint)

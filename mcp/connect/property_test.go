@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/remit-dev/remit/internal/sample"
+	"github.com/remit-dev/remit/internal/proof/statcheck"
 	"github.com/remit-dev/remit/mcp/connect"
 )
 
@@ -106,7 +106,7 @@ func serversTOML(t *rapid.T) string {
 // TestConnectThenDisconnectIsTheIdentity on any configuration of any client. Where somebody
 // wrote elsewhere in the file meanwhile, that stays and the servers are those of before.
 func TestConnectThenDisconnectIsTheIdentity(t *testing.T) {
-	sample.Checks(t, 100, 3000)
+	statcheck.Checks(t, 100, 3000)
 	rapid.Check(t, func(rt *rapid.T) {
 		w := newWorld(t)
 		files := map[string]string{

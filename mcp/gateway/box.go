@@ -15,9 +15,9 @@ import (
 
 	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/ctxperm/process"
+	"github.com/remit-dev/remit/internal/callstate"
 	"github.com/remit-dev/remit/internal/canon"
-	"github.com/remit-dev/remit/internal/line"
-	"github.com/remit-dev/remit/mcp/internal/raw"
+	"github.com/remit-dev/remit/mcp/internal/rawresult"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/tool"
@@ -151,7 +151,7 @@ func (b *serverSandbox) spec(s tool.Spec) tool.Spec {
 			s.Verify = verify.Changes
 		}
 	}
-	return s.InSandbox(line.NewKey())
+	return s.InSandbox(callstate.NewKey())
 }
 
 // inBox is one call of a tool of a server in the sandbox.
@@ -226,7 +226,7 @@ func (u *upstream) inBox(ctx context.Context, s *upstreamConn, turn *process.Ser
 		return tool.Result{}, err
 	}
 	turn.SetBusy(false)
-	raw.Leave(ctx, a.object)
+	rawresult.Leave(ctx, a.object)
 	if a.failed {
 		return tool.Result{}, e.failed(a)
 	}
@@ -243,5 +243,5 @@ func (u *upstream) inBox(ctx context.Context, s *upstreamConn, turn *process.Ser
 	if err := e.done(a); err != nil {
 		return tool.Result{}, err
 	}
-	return raw.Result(a.object, a.text, nil), nil
+	return rawresult.Result(a.object, a.text, nil), nil
 }

@@ -13,8 +13,8 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/remit-dev/remit/internal/canon"
-	"github.com/remit-dev/remit/mcp/internal/ask"
-	"github.com/remit-dev/remit/mcp/internal/raw"
+	"github.com/remit-dev/remit/mcp/internal/clientctx"
+	"github.com/remit-dev/remit/mcp/internal/rawresult"
 	"github.com/remit-dev/remit/mcp/internal/trace"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/tool"
@@ -171,7 +171,7 @@ func (e *upstreamError) Error() string {
 func refuse(ctx context.Context, err error) {
 	var refused *upstreamError
 	if errors.As(err, &refused) && refused.said.Code != sdk.CodeHeaderMismatch && refused.said.Code != sdk.CodeUnsupportedProtocolVersion {
-		raw.Refuse(ctx, refused.said)
+		rawresult.Refuse(ctx, refused.said)
 	}
 }
 
@@ -190,8 +190,8 @@ type callFacts struct {
 	id     string
 	meta   map[string]any
 	report func(done, total float64, message string)
-	client ask.Client                                             // nil: there is nobody to ask
-	log    ask.Log                                                // of that client
+	client clientctx.Client                                       // nil: there is nobody to ask
+	log    clientctx.Log                                          // of that client
 	note   func(ctx context.Context, what any) error              // of the call
 	permit func(ctx context.Context, a perm.ResourceAccess) error // asks the policy; nil: it permits nothing
 }

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/remit-dev/remit/internal/canon"
-	"github.com/remit-dev/remit/internal/nearest"
+	"github.com/remit-dev/remit/internal/suggest"
 )
 
 // checkEntry says what an entry names that its tool, or its server, has not. A misspelt argument is one that no call gives: nothing would
@@ -138,7 +138,7 @@ func (d definition) takes(name string) error {
 // unknown says that there is nothing of a name, and what there is.
 func unknown(what, name, whose string, known []string) string {
 	text := fmt.Sprintf("there is no %s %q of %s", what, name, whose)
-	if near := nearest.Name(name, known); near != "" {
+	if near := suggest.Name(name, known); near != "" {
 		return canon.Printable(text+"; did you mean "+strconv.Quote(near)+"?", maxLine)
 	}
 	slices.Sort(known)

@@ -13,7 +13,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
 	"github.com/remit-dev/remit/internal/canon"
-	"github.com/remit-dev/remit/mcp/internal/ask"
+	"github.com/remit-dev/remit/mcp/internal/clientctx"
 	"github.com/remit-dev/remit/perm"
 )
 
@@ -22,7 +22,7 @@ import (
 type inFlightCall struct {
 	id     string // nobody can guess it
 	tool   string
-	client ask.Client                                             // nil: there is nobody to ask
+	client clientctx.Client                                       // nil: there is nobody to ask
 	note   func(ctx context.Context, what any) error              // on the journal
 	permit func(ctx context.Context, a perm.ResourceAccess) error // asks the policy; nil: it permits nothing
 	ctx    context.Context                                        //nolint:containedctx // what the server asks comes by another way, and is of this call

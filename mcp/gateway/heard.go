@@ -10,7 +10,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/remit-dev/remit/mcp/internal/ask"
+	"github.com/remit-dev/remit/mcp/internal/clientctx"
 )
 
 // Bounds on what a server logs of one call that its client has not been told yet; more is dropped.
@@ -23,7 +23,7 @@ const methodLog = "notifications/message"
 
 // logRelay is what a server logs of one call, on its way to the client: a client that is slow holds up nobody else.
 type logRelay struct {
-	log ask.Log
+	log clientctx.Log
 
 	mu      sync.Mutex // never held across a wait
 	waiting []*sdk.LoggingMessageParams
@@ -33,7 +33,7 @@ type logRelay struct {
 	done    chan struct{} // all was told
 }
 
-func newLogRelay(log ask.Log) *logRelay {
+func newLogRelay(log clientctx.Log) *logRelay {
 	h := &logRelay{log: log, some: make(chan struct{}, 1), done: make(chan struct{})}
 	if log.Level == "" {
 		close(h.done)

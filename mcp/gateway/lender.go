@@ -12,7 +12,7 @@ import (
 
 	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/internal/canon"
-	"github.com/remit-dev/remit/mcp/internal/raw"
+	"github.com/remit-dev/remit/mcp/internal/rawresult"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/provenance"
 	"github.com/remit-dev/remit/revert/effect"
@@ -197,6 +197,6 @@ func (r catalogTool) execute(ctx context.Context, tc ctxperm.ToolContext, in jso
 	if err != nil {
 		return tool.Result{}, err
 	}
-	raw.Leave(ctx, a.object)
-	return raw.Result(a.object, a.text, nil), nil
+	rawresult.Leave(ctx, a.object)
+	return rawresult.Result(a.object, a.text, nil), nil
 }

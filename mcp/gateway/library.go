@@ -10,13 +10,13 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/yosida95/uritemplate/v3"
 
-	"github.com/remit-dev/remit/mcp/internal/offer"
+	"github.com/remit-dev/remit/mcp/internal/catalog"
 )
 
 // gatewayCatalog is all that servers have to be read: resources, by their own URIs, and prompts, under names like those of tools. Which server a URI
 // is of has to be plain: where two claim it, neither is asked for it.
 type gatewayCatalog struct {
-	all     offer.All
+	all     catalog.All
 	shelves []*serverCatalog
 	owner   map[string]*serverCatalog // of listed resources, by URI; nil: several servers claim it
 	prompts map[string]catalogPrompt
@@ -48,10 +48,10 @@ func (b *builder) library(u *upstream, d declared, held []QuarantinedItem) {
 	if u.stranger() { // until it has answered
 		all := &b.mirror.library.all
 		if !u.cfg.NoResources && all.Resources == nil {
-			all.Resources = []offer.Offer{}
+			all.Resources = []catalog.Offer{}
 		}
 		if !u.cfg.NoPrompts && all.Prompts == nil {
-			all.Prompts = []offer.Offer{}
+			all.Prompts = []catalog.Offer{}
 		}
 	}
 	s := &serverCatalog{u: u}
@@ -127,7 +127,7 @@ func (l *gatewayCatalog) shelve(b *builder) {
 // list lists what one server has.
 func (l *gatewayCatalog) list(s *serverCatalog) {
 	if s.read != "" {
-		l.all.Resources, l.all.Templates = append([]offer.Offer{}, l.all.Resources...), append([]offer.Offer{}, l.all.Templates...)
+		l.all.Resources, l.all.Templates = append([]catalog.Offer{}, l.all.Resources...), append([]catalog.Offer{}, l.all.Templates...)
 		for _, r := range s.resources {
 			if _, contested := l.owner[r.uri]; !contested {
 				l.owner[r.uri] = s
@@ -136,7 +136,7 @@ func (l *gatewayCatalog) list(s *serverCatalog) {
 		}
 	}
 	if s.prompt != "" {
-		l.all.Prompts = append([]offer.Offer{}, l.all.Prompts...)
+		l.all.Prompts = append([]catalog.Offer{}, l.all.Prompts...)
 	}
 	for _, d := range s.defs {
 		_, contested := l.owner[d.name]
@@ -150,18 +150,18 @@ func (l *gatewayCatalog) list(s *serverCatalog) {
 				continue // which cannot be: the name was read from it
 			}
 			l.prompts[name] = catalogPrompt{s, d.name}
-			l.all.Prompts = append(l.all.Prompts, offer.Offer{Name: name, Object: object, Tool: s.prompt, Input: encoded(promptInput{Name: d.name})})
+			l.all.Prompts = append(l.all.Prompts, catalog.Offer{Name: name, Object: object, Tool: s.prompt, Input: encoded(promptInput{Name: d.name})})
 		}
 	}
 }
 
-func (s *serverCatalog) offer(uri string, object json.RawMessage) offer.Offer {
-	return offer.Offer{Name: uri, Object: object, Tool: s.read, Input: encoded(resourceInput{uri})}
+func (s *serverCatalog) offer(uri string, object json.RawMessage) catalog.Offer {
+	return catalog.Offer{Name: uri, Object: object, Tool: s.read, Input: encoded(resourceInput{uri})}
 }
 
 // like reports whether clients see the same.
 func (l *gatewayCatalog) like(other gatewayCatalog) bool {
-	return offer.Equal(l.all.Resources, other.all.Resources) && offer.Equal(l.all.Templates, other.all.Templates) && offer.Equal(l.all.Prompts, other.all.Prompts)
+	return catalog.Equal(l.all.Resources, other.all.Resources) && catalog.Equal(l.all.Templates, other.all.Templates) && catalog.Equal(l.all.Prompts, other.all.Prompts)
 }
 
 func (s *serverCatalog) has(uri string) bool {
@@ -218,31 +218,31 @@ func (l *gatewayCatalog) of(uri string) (*serverCatalog, bool) {
 }
 
 // Offers lists the resources, templates and prompts of all servers that nobody has to accept first.
-func (g *Gateway) Offers() offer.All { return g.seen.Load().library.all }
+func (g *Gateway) Offers() catalog.All { return g.seen.Load().library.all }
 
 // Resource returns what reads a resource; false where no server has it, or several do.
-func (g *Gateway) Resource(uri string) (offer.Offer, bool) {
+func (g *Gateway) Resource(uri string) (catalog.Offer, bool) {
 	s, ok := g.seen.Load().library.of(uri)
 	if !ok || !plainName(uri) {
-		return offer.Offer{}, false
+		return catalog.Offer{}, false
 	}
 	return s.offer(uri, nil), true
 }
 
 // Prompt returns what reads a prompt by the name that clients know.
-func (g *Gateway) Prompt(name string, arguments map[string]string) (offer.Offer, bool) {
+func (g *Gateway) Prompt(name string, arguments map[string]string) (catalog.Offer, bool) {
 	p, ok := g.seen.Load().library.prompts[name]
 	if !ok {
-		return offer.Offer{}, false
+		return catalog.Offer{}, false
 	}
-	return offer.Offer{Name: name, Tool: p.prompt, Input: encoded(promptInput{p.name, maps.Clone(arguments)})}, true
+	return catalog.Offer{Name: name, Tool: p.prompt, Input: encoded(promptInput{p.name, maps.Clone(arguments)})}, true
 }
 
 // Completion returns what completes an argument of a prompt or a template; false where nobody does.
-func (g *Gateway) Completion(p *sdk.CompleteParams) (offer.Offer, bool) {
+func (g *Gateway) Completion(p *sdk.CompleteParams) (catalog.Offer, bool) {
 	l := &g.seen.Load().library
 	if p.Ref == nil {
-		return offer.Offer{}, false
+		return catalog.Offer{}, false
 	}
 	in := completionInput{Argument: argumentInput{p.Argument.Name, p.Argument.Value}}
 	if p.Context != nil {
@@ -253,20 +253,20 @@ func (g *Gateway) Completion(p *sdk.CompleteParams) (offer.Offer, bool) {
 	case refPrompt:
 		found, ok := l.prompts[p.Ref.Name]
 		if !ok {
-			return offer.Offer{}, false
+			return catalog.Offer{}, false
 		}
 		s, in.Prompt = found.serverCatalog, found.name
 	case refResource:
 		var ok bool
 		if s, ok = l.shape(p.Ref.URI); !ok {
-			return offer.Offer{}, false
+			return catalog.Offer{}, false
 		}
 		in.Resource = p.Ref.URI
 	}
 	if s == nil || s.complete == "" {
-		return offer.Offer{}, false
+		return catalog.Offer{}, false
 	}
-	return offer.Offer{Tool: s.complete, Input: encoded(in)}, true
+	return catalog.Offer{Tool: s.complete, Input: encoded(in)}, true
 }
 
 // shape finds the server that has a template, or the resource of a URI.

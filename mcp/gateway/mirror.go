@@ -13,8 +13,8 @@ import (
 
 	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/internal/canon"
-	"github.com/remit-dev/remit/mcp/internal/ask"
-	"github.com/remit-dev/remit/mcp/internal/raw"
+	"github.com/remit-dev/remit/mcp/internal/clientctx"
+	"github.com/remit-dev/remit/mcp/internal/rawresult"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/provenance"
 	"github.com/remit-dev/remit/revert/effect"
@@ -325,7 +325,7 @@ func (m mirroredTool) execute(ctx context.Context, tc ctxperm.ToolContext, in js
 		refuse(ctx, err)
 		return tool.Result{}, err
 	}
-	raw.Leave(ctx, a.object)
+	rawresult.Leave(ctx, a.object)
 	if a.failed {
 		return tool.Result{}, m.responseError(a)
 	}
@@ -334,7 +334,7 @@ func (m mirroredTool) execute(ctx context.Context, tc ctxperm.ToolContext, in js
 			return tool.Result{}, err
 		}
 	}
-	return raw.Result(a.object, a.text, nil), nil
+	return rawresult.Result(a.object, a.text, nil), nil
 }
 
 // responseError is the error that a server's answer stands for.
@@ -360,7 +360,7 @@ func (m mirroredTool) changed(s *upstreamConn) string {
 }
 
 func facts(ctx context.Context, tc ctxperm.ToolContext) callFacts {
-	return callFacts{id: "remit-" + tc.Call().ID, report: tc.Progress, client: ask.Of(ctx), log: ask.LogOf(ctx), permit: permitted(tc), note: func(ctx context.Context, what any) error {
+	return callFacts{id: "remit-" + tc.Call().ID, report: tc.Progress, client: clientctx.Of(ctx), log: clientctx.LogOf(ctx), permit: permitted(tc), note: func(ctx context.Context, what any) error {
 		return tc.Note(ctx, noteAsked, what)
 	}}
 }

@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/remit-dev/remit/internal/sample"
+	"github.com/remit-dev/remit/internal/proof/statcheck"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/perm/rego"
 	"github.com/remit-dev/remit/policies"
@@ -83,7 +83,7 @@ func benchmark(b *testing.B, e *rego.Engine, r perm.Request) {
 // TestMemoRatio prints what remembering is worth, with both ways in turns so
 // that a machine that gets slower does so for both.
 func TestMemoRatio(t *testing.T) {
-	if !sample.Whole() {
+	if !statcheck.Whole() {
 		t.Skip("REMIT_LONG is not set")
 	}
 	for _, n := range []int{10, 100, 1000} {

@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/remit-dev/remit/internal/sample"
+	"github.com/remit-dev/remit/internal/proof/statcheck"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/perm/rego"
 )
@@ -127,7 +127,7 @@ func TestAllowingLetsNothingElseThrough(t *testing.T) {
 // Whatever the policy, what is told does it, or an error says that nothing does.
 func TestAllowingRandomPolicies(t *testing.T) {
 	told := 0
-	policies := sample.Size(30, 300)
+	policies := statcheck.Size(30, 300)
 	for seed := range policies {
 		rnd := rand.New(rand.NewPCG(uint64(seed), 11))
 		text := strings.TrimSuffix(randomPolicy(rnd, conditions()), "\n")

@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/remit-dev/remit/internal/sample"
+	"github.com/remit-dev/remit/internal/proof/statcheck"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/perm/rego"
 )
@@ -40,7 +40,7 @@ func TestEveryComposition(t *testing.T) {
 	}
 	e := engine(t, text.String())
 	seen := map[perm.Effect]int{}
-	for bits := 0; bits < 1<<len(sets); bits += sample.Stride(1) | 1 { // odd: an even one would leave sets off
+	for bits := 0; bits < 1<<len(sets); bits += statcheck.Stride(1) | 1 { // odd: an even one would leave sets off
 		on := map[string]bool{}
 		for i, set := range sets {
 			on[set] = bits&(1<<i) != 0
@@ -73,7 +73,7 @@ type asking struct {
 func asked(bits int) []asking {
 	all := []asking{{"reversible", perm.PurposeRun}, {"pivot", perm.PurposeRun}, {"pivot", perm.PurposeVerify}, {"pivot", perm.PurposeList}}
 	switch {
-	case sample.Whole():
+	case statcheck.Whole():
 		return append(all, asking{"reversible", perm.PurposeVerify}, asking{"reversible", perm.PurposeList})
 	case mathbits.OnesCount(uint(bits))%2 == 0:
 		return all[:3]

@@ -6,7 +6,7 @@ import (
 
 	"github.com/open-policy-agent/opa/v1/ast"
 
-	"github.com/remit-dev/remit/internal/nearest"
+	"github.com/remit-dev/remit/internal/suggest"
 )
 
 // conditions warns of conditions that mean something else than they read like.
@@ -173,7 +173,7 @@ func (l *lint) root(e *ast.Expr, loc *ast.Location) {
 			continue
 		}
 		for _, text := range l.constants(e.Operand(1 - i)) {
-			if text != "workspace" && nearest.Name(text, []string{"workspace"}) != "" {
+			if text != "workspace" && suggest.Name(text, []string{"workspace"}) != "" {
 				l.warn(loc, "did you mean workspace?", "input.%s is compared with %q, which is nearly workspace", s.path, text)
 			}
 		}

@@ -7,7 +7,7 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 	"github.com/open-policy-agent/opa/v1/types"
 
-	"github.com/remit-dev/remit/internal/nearest"
+	"github.com/remit-dev/remit/internal/suggest"
 )
 
 const fixEmpty = "begin the file with package remit, or remove it"
@@ -115,7 +115,7 @@ func (m *modules) fixFunction(name string) string {
 	if why := cutBuiltin(name); why != "" {
 		return name + " is not available (" + why + "); what a decision depends on has to be in the input, such as input.time"
 	}
-	if near := nearest.Name(name, sortedKeys(all)); near != "" {
+	if near := suggest.Name(name, sortedKeys(all)); near != "" {
 		return "did you mean " + strings.TrimPrefix(near, "data.") + "?"
 	}
 	return "define the function, or import the package that does"
@@ -123,7 +123,7 @@ func (m *modules) fixFunction(name string) string {
 
 // fixName suggests the closest name, or lists what there is.
 func fixName(name string, known []string) string {
-	if c := nearest.Name(name, known); c != "" {
+	if c := suggest.Name(name, known); c != "" {
 		return "did you mean " + c + "?"
 	}
 	return "there is " + strings.Join(known, ", ")

@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/remit-dev/remit/internal/sample"
+	"github.com/remit-dev/remit/internal/proof/statcheck"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/perm/rego"
 )
@@ -176,7 +176,7 @@ func randomRequests(rnd *rand.Rand, n int) []perm.Request {
 // TestMemoAgrees holds what is remembered, and what is built of the document,
 // against fresh evaluations of the whole.
 func TestMemoAgrees(t *testing.T) {
-	policies, evaluations, hits := sample.Size(50, 3000), 0, 0
+	policies, evaluations, hits := statcheck.Size(50, 3000), 0, 0
 	for seed := range policies {
 		rnd := rand.New(rand.NewPCG(uint64(seed), 7))
 		text := randomPolicy(rnd, conditions())

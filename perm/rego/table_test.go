@@ -12,7 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/remit-dev/remit/internal/sample"
+	"github.com/remit-dev/remit/internal/proof/statcheck"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/perm/rego"
 )
@@ -122,7 +122,7 @@ func tablePolicy(rnd *rand.Rand, of []string) string {
 // TestTablesAgree holds rules that were made of tables against the rules as they
 // were written: decisions, reasons, places and failures.
 func TestTablesAgree(t *testing.T) {
-	policies := max(sample.Size(100, 5000), 100) // fewer do not hold every case
+	policies := max(statcheck.Size(100, 5000), 100) // fewer do not hold every case
 	made, decisions, failures := 0, 0, 0
 	for seed := range policies {
 		rnd := rand.New(rand.NewPCG(uint64(seed), 21))
@@ -235,7 +235,7 @@ func BenchmarkTables(b *testing.B) {
 
 // TestTableRatio prints what a table costs against none, as rules and gone over.
 func TestTableRatio(t *testing.T) {
-	if !sample.Whole() {
+	if !statcheck.Whole() {
 		t.Skip("REMIT_LONG is not set")
 	}
 	small, large := tableEngine(t, 1), tableEngine(t, 1000)

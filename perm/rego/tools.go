@@ -6,7 +6,7 @@ import (
 
 	"github.com/open-policy-agent/opa/v1/ast"
 
-	"github.com/remit-dev/remit/internal/nearest"
+	"github.com/remit-dev/remit/internal/suggest"
 )
 
 // Tool is what WarningsFor knows of a tool that the policy is to decide about.
@@ -86,7 +86,7 @@ func (t *toolLint) unknown(name string, loc *ast.Location) {
 		}
 	}
 	if near == "" {
-		near = nearest.Name(name, names)
+		near = suggest.Name(name, names)
 	}
 	fix := "remit tools lists them"
 	if near != "" {

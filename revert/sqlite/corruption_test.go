@@ -15,7 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/remit-dev/remit/internal/sample"
+	"github.com/remit-dev/remit/internal/proof/statcheck"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/journal"
 	"github.com/remit-dev/remit/revert/journaltest"
@@ -293,7 +293,7 @@ func (s *specimen) chosen(t *testing.T) []damage {
 	r := rand.New(rand.NewPCG(seed, 3))
 	byName := func(i, j int) { all[i], all[j] = all[j], all[i] }
 	r.Shuffle(len(all), byName)
-	if sample.Whole() {
+	if statcheck.Whole() {
 		return all[:10_000]
 	}
 	return all[:300]

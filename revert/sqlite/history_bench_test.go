@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/remit-dev/remit/internal/host/hosttest"
-	"github.com/remit-dev/remit/internal/sample"
+	"github.com/remit-dev/remit/internal/proof/statcheck"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/revert/journal"
@@ -29,7 +29,7 @@ func historyCalls() int {
 	if n, err := strconv.Atoi(os.Getenv("REMIT_HISTORY")); err == nil {
 		return n
 	}
-	if sample.Whole() {
+	if statcheck.Whole() {
 		return 100_000
 	}
 	return 10_000

@@ -9,8 +9,8 @@ import (
 	"sync"
 
 	"github.com/remit-dev/remit/ctxperm"
+	"github.com/remit-dev/remit/internal/callstate"
 	"github.com/remit-dev/remit/internal/canon"
-	"github.com/remit-dev/remit/internal/line"
 	"github.com/remit-dev/remit/tool"
 )
 
@@ -100,7 +100,7 @@ func (n *node) input(i int, call, from json.RawMessage) (in json.RawMessage, err
 
 // execute is the code of the composed tool.
 func (n *node) execute(ctx context.Context, tc ctxperm.ToolContext, in json.RawMessage) (tool.Result, error) {
-	live := tc.CallState(line.NewKey())
+	live := tc.CallState(callstate.NewKey())
 	if live == nil {
 		return tool.Result{}, ctxperm.ErrClosed
 	}

@@ -18,7 +18,7 @@ import (
 	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/ctxperm/files"
 	"github.com/remit-dev/remit/internal/canon"
-	"github.com/remit-dev/remit/internal/sample"
+	"github.com/remit-dev/remit/internal/proof/statcheck"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/tool"
@@ -398,7 +398,7 @@ func TestCompositionsDoWhatTheirPartsDo(t *testing.T) {
 	ctx := context.Background()
 	in := json.RawMessage(`{"path":"a","text":"x"}`)
 	runs, undone, faults, further, together := 0, 0, 0, 0, 0
-	for seed := range uint64(sample.Size(4, 600)) {
+	for seed := range uint64(statcheck.Size(4, 600)) {
 		r := rand.New(rand.NewPCG(seed, 14))
 		one, two := newShop(t), newShop(t)
 		n, m := 0, 0

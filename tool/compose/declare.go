@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/remit-dev/remit/internal/callstate"
 	"github.com/remit-dev/remit/internal/canon"
-	"github.com/remit-dev/remit/internal/line"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/provenance"
 	"github.com/remit-dev/remit/revert/effect"
@@ -28,7 +28,7 @@ func compose(about Declaration, n *node) (tool.Tool, error) {
 	for _, p := range n.parts {
 		parts = append(parts, p.Tool)
 	}
-	return tool.FromSpec(s.WithParts(line.NewKey(), parts...))
+	return tool.FromSpec(s.WithParts(callstate.NewKey(), parts...))
 }
 
 func (n *node) spec(about Declaration) (tool.Spec, error) {
@@ -144,7 +144,7 @@ func (n *node) access(in json.RawMessage) ([]perm.ResourceAccess, error) {
 		raw, err := n.input(i, in, in)
 		var ask []perm.ResourceAccess
 		if err == nil {
-			_, ask, _, err = n.parts[i].Tool.AdmitPart(line.NewKey(), raw)
+			_, ask, _, err = n.parts[i].Tool.AdmitPart(callstate.NewKey(), raw)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("part %d, %s: %w", i+1, n.parts[i].Tool.Name(), err)
@@ -176,7 +176,7 @@ func (n *node) class(in json.RawMessage) effect.Class {
 		class := p.Tool.Class()
 		if n.kind != "chain" || i == 0 {
 			if raw, err := n.input(i, in, in); err == nil {
-				if _, _, of, err := p.Tool.AdmitPart(line.NewKey(), raw); err == nil {
+				if _, _, of, err := p.Tool.AdmitPart(callstate.NewKey(), raw); err == nil {
 					class = of
 				}
 			}

@@ -9,8 +9,8 @@ import (
 	"strconv"
 
 	"github.com/remit-dev/remit/ctxperm"
+	"github.com/remit-dev/remit/internal/callstate"
 	"github.com/remit-dev/remit/internal/canon"
-	"github.com/remit-dev/remit/internal/line"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/tool"
@@ -20,7 +20,7 @@ import (
 type run struct {
 	node *node
 	tc   ctxperm.ToolContext
-	live *line.Call
+	live *callstate.Call
 	in   json.RawMessage
 }
 
@@ -32,7 +32,7 @@ type partResult struct {
 	result   tool.Result
 	err      error
 	harmless bool // it went wrong, and has no effect but through handles
-	piece    *line.Call
+	piece    *callstate.Call
 }
 
 // partRecord is what is noted of a part: before it runs, so that a crash tells what was begun, and
@@ -52,13 +52,13 @@ func partKey(key string, i int) string {
 }
 
 // piece is the call as a part sees it.
-func (n *node) piece(live *line.Call, i int, key string, class effect.Class) (*line.Call, error) {
+func (n *node) piece(live *callstate.Call, i int, key string, class effect.Class) (*callstate.Call, error) {
 	t := n.parts[i].Tool
 	within, err := perm.NewSet(t.RequiredAccesses()...)
 	if err != nil {
 		return nil, err
 	}
-	return live.Piece(line.Part{Name: strconv.Itoa(i), Tool: t.Name(), Key: key, Class: class, Within: within}), nil
+	return live.Piece(callstate.Part{Name: strconv.Itoa(i), Tool: t.Name(), Key: key, Class: class, Within: within}), nil
 }
 
 // part runs one part: what it asks for is decided first, exactly, as of a call of its own.
@@ -69,7 +69,7 @@ func (r *run) part(ctx context.Context, i int, from json.RawMessage) partResult 
 	var in json.RawMessage
 	var ask []perm.ResourceAccess
 	if err == nil {
-		in, ask, e.class, err = t.AdmitPart(line.NewKey(), raw)
+		in, ask, e.class, err = t.AdmitPart(callstate.NewKey(), raw)
 	}
 	if err == nil {
 		err = r.mayRun(t, e.class, ask[0])
@@ -109,7 +109,7 @@ func (r *run) mayRun(t tool.Tool, class effect.Class, first perm.ResourceAccess)
 	seen := of.Client
 	seen.Selected = nil // it was selected with what it is a part of
 	if why := t.HiddenReason(seen); why != "" {
-		return &line.DeniedError{Access: first, Stage: "grant", Why: "the session does not see the tool: " + why}
+		return &callstate.DeniedError{Access: first, Stage: "grant", Why: "the session does not see the tool: " + why}
 	}
 	if worst(effect.Classes(), of.Class, class) != of.Class {
 		return fmt.Errorf("its effect is %s, and the call was decided about as %s", class, of.Class)
@@ -121,7 +121,7 @@ func (r *run) mayRun(t tool.Tool, class effect.Class, first perm.ResourceAccess)
 func (r *run) enter(ctx context.Context, e *partResult, ptc ctxperm.ToolContext, in json.RawMessage, record partRecord) {
 	mark := e.piece.Mark()
 	var err error
-	e.result, err = e.tool.ExecutePart(ctx, line.NewKey(), ptc, in)
+	e.result, err = e.tool.ExecutePart(ctx, callstate.NewKey(), ptc, in)
 	record.Changes = e.piece.Own(mark)
 	switch {
 	case err == nil:
@@ -179,7 +179,7 @@ func (r *run) end(all []partResult) error {
 	if i < 0 {
 		return nil
 	}
-	out := &line.ComposedError{Err: all[i].err, Nothing: true, Back: true}
+	out := &callstate.ComposedError{Err: all[i].err, Nothing: true, Back: true}
 	for _, e := range all {
 		nothing := e.harmless
 		back := e.harmless || revertKnown(e.err)
@@ -194,6 +194,6 @@ func (r *run) end(all []partResult) error {
 
 // revertKnown reports whether a composed part says that its Revert takes all of it back.
 func revertKnown(err error) bool {
-	var inner *line.ComposedError
+	var inner *callstate.ComposedError
 	return errors.As(err, &inner) && inner.Back
 }

@@ -9,8 +9,8 @@ import (
 	"strconv"
 
 	"github.com/remit-dev/remit/ctxperm"
+	"github.com/remit-dev/remit/internal/callstate"
 	"github.com/remit-dev/remit/internal/canon"
-	"github.com/remit-dev/remit/internal/line"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/tool"
@@ -58,16 +58,16 @@ func (n *node) undoPart(ctx context.Context, rc tool.RevertContext, i int, r par
 	case r.Hidden:
 		return errors.New("the policy kept out of the journal what its way back needs")
 	}
-	live := rc.ToolContext().CallState(line.NewKey())
+	live := rc.ToolContext().CallState(callstate.NewKey())
 	if live == nil {
 		return ctxperm.ErrClosed
 	}
 	inner := tool.RevertContext{
-		Input: r.Input, Output: r.Output, ExecutedAt: rc.ExecutedAt, Notes: line.NotesOf(rc.Notes, strconv.Itoa(i)+"/"),
+		Input: r.Input, Output: r.Output, ExecutedAt: rc.ExecutedAt, Notes: callstate.NotesOf(rc.Notes, strconv.Itoa(i)+"/"),
 		Key: partKey(rc.Key, i), UndoKey: partKey(rc.UndoKey, i),
 	}
 	if n.own(i) {
-		if inner.Input, _, _, err = t.AdmitPart(line.NewKey(), rc.Input); err != nil {
+		if inner.Input, _, _, err = t.AdmitPart(callstate.NewKey(), rc.Input); err != nil {
 			return err
 		}
 	}
@@ -88,7 +88,7 @@ func (n *node) undoPart(ctx context.Context, rc tool.RevertContext, i int, r par
 			err = fmt.Errorf("%w: its Revert panicked (%T)", revert.ErrRevertUnknown, p)
 		}
 	}()
-	return back(ctx, inner.ForPart(line.NewKey(), ctxperm.New(piece)))
+	return back(ctx, inner.ForPart(callstate.NewKey(), ctxperm.New(piece)))
 }
 
 // look is the Verify of the composed tool: each part that ran is asked about its own input
@@ -131,9 +131,9 @@ func (n *node) lookAt(ctx context.Context, s verify.Subject, i int, r partRecord
 	case r.Hidden:
 		return verify.Unclear(name + "the policy kept out of the journal what its Verify would look at"), true
 	}
-	inner := verify.Subject{Phase: s.Phase, Input: r.Input, Output: r.Output, Changes: s.Changes, Notes: line.NotesOf(s.Notes, strconv.Itoa(i)+"/"), Resources: s.Resources}
+	inner := verify.Subject{Phase: s.Phase, Input: r.Input, Output: r.Output, Changes: s.Changes, Notes: callstate.NotesOf(s.Notes, strconv.Itoa(i)+"/"), Resources: s.Resources}
 	if n.own(i) {
-		in, _, _, err := t.AdmitPart(line.NewKey(), s.Input)
+		in, _, _, err := t.AdmitPart(callstate.NewKey(), s.Input)
 		if err != nil {
 			return verify.Unclear(name + err.Error()), true
 		}

@@ -14,8 +14,8 @@ import (
 	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/internal/canon"
 	"github.com/remit-dev/remit/internal/jsonfile"
-	"github.com/remit-dev/remit/internal/nearest"
 	"github.com/remit-dev/remit/internal/schema"
+	"github.com/remit-dev/remit/internal/suggest"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/provenance"
 	"github.com/remit-dev/remit/revert/effect"
@@ -479,7 +479,7 @@ func (f *file) tool() (tool.Tool, error) {
 	return t, nil
 }
 
-func nearestOf(name string, all []string) string { return nearest.Name(name, all) }
+func nearestOf(name string, all []string) string { return suggest.Name(name, all) }
 
 func listed(all []string) string { return cmp.Or(strings.Join(all, ", "), "none") }
 

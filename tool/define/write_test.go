@@ -12,7 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/remit-dev/remit/ctxperm"
-	"github.com/remit-dev/remit/internal/sample"
+	"github.com/remit-dev/remit/internal/proof/statcheck"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/provenance"
 	"github.com/remit-dev/remit/revert/effect"
@@ -104,7 +104,7 @@ func configuration(t *rapid.T) (all tool.Params) {
 
 // TestWrittenIsLoaded: a definition written from any literal loads to the same digest.
 func TestWrittenIsLoaded(t *testing.T) {
-	sample.Checks(t, 100, 3000)
+	statcheck.Checks(t, 100, 3000)
 	rapid.Check(t, func(t *rapid.T) {
 		s := spec(t)
 		s.Provenance = provenance.Source{Kind: provenance.Definition, Name: "x.json", Version: s.Version, Implementation: "key"}

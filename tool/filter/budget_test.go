@@ -15,7 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/remit-dev/remit/agent"
-	"github.com/remit-dev/remit/internal/sample"
+	"github.com/remit-dev/remit/internal/proof/statcheck"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/tool"
 	"github.com/remit-dev/remit/tool/filter"
@@ -139,7 +139,7 @@ func TestBudgetOfNumbersThatAreTooGreat(t *testing.T) {
 // after the other none is refused for others in flight, and as many come to run as there
 // is room for.
 func TestBudgetGivesBack(t *testing.T) {
-	sample.Checks(t, 100, 3000)
+	statcheck.Checks(t, 100, 3000)
 	rapid.Check(t, func(r *rapid.T) {
 		var goes string
 		ways := rapid.SampledFrom([]string{"done", "fail", "refused later", "panics later", "not delivered", "answered", "cost panics", "told panics", "asked", "invalid"})

@@ -15,7 +15,7 @@ import (
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/internal/host/hosttest"
-	"github.com/remit-dev/remit/internal/sample"
+	"github.com/remit-dev/remit/internal/proof/statcheck"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/tool"
@@ -117,7 +117,7 @@ func TestCacheSharesNothing(t *testing.T) {
 	}
 	clients := map[string]perm.ClientFacts{"chat": {Surface: "chat"}, "editor": {Surface: "editor"}}
 	names := func(words ...string) *rapid.Generator[string] { return rapid.SampledFrom(words) }
-	sample.Checks(t, 100, 3000)
+	statcheck.Checks(t, 100, 3000)
 	rapid.Check(t, func(r *rapid.T) {
 		runs, revision := 0, ""
 		engine := perm.EngineFunc(func(_ context.Context, q perm.Request) (perm.Decision, error) {

@@ -6,8 +6,8 @@ import (
 	"encoding/json"
 	"regexp"
 
+	"github.com/remit-dev/remit/internal/callstate"
 	"github.com/remit-dev/remit/internal/canon"
-	"github.com/remit-dev/remit/internal/line"
 	"github.com/remit-dev/remit/tool"
 )
 
@@ -57,7 +57,7 @@ func (r redaction) result(res tool.Result) (tool.Result, error) {
 	}
 	for i, p := range res.Parts {
 		if string(p.Data) != r.text(string(p.Data)) || p.MediaType != r.text(p.MediaType) {
-			res.Parts[i] = tool.Part{MediaType: "text/plain", Data: []byte(line.HiddenText)}
+			res.Parts[i] = tool.Part{MediaType: "text/plain", Data: []byte(callstate.HiddenText)}
 		}
 	}
 	return res, nil
@@ -66,7 +66,7 @@ func (r redaction) result(res tool.Result) (tool.Result, error) {
 func (r redaction) text(s string) string {
 	for _, p := range r {
 		if p != nil {
-			s = p.ReplaceAllLiteralString(s, line.HiddenText)
+			s = p.ReplaceAllLiteralString(s, callstate.HiddenText)
 		}
 	}
 	return s

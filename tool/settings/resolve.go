@@ -10,7 +10,7 @@ import (
 
 	"github.com/remit-dev/remit/internal/canon"
 	"github.com/remit-dev/remit/internal/jsonfile"
-	"github.com/remit-dev/remit/internal/nearest"
+	"github.com/remit-dev/remit/internal/suggest"
 	"github.com/remit-dev/remit/tool"
 )
 
@@ -177,7 +177,7 @@ func (st *Status) unknown(e *entry, declared tool.Params) {
 	slices.Sort(extra)
 	for _, name := range extra {
 		fix := "valid are " + strings.Join(names, ", ")
-		if near := nearest.Name(name, names); near != "" {
+		if near := suggest.Name(name, names); near != "" {
 			fix = fmt.Sprintf("did you mean %q?", near)
 		}
 		st.Problems = append(st.Problems, Problem{Check: "unknown", Setting: name, At: e.sets[name].at, Why: "the tool has no such setting; " + fix, Fix: fix})

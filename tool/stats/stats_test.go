@@ -13,7 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/remit-dev/remit/agent"
-	"github.com/remit-dev/remit/internal/sample"
+	"github.com/remit-dev/remit/internal/proof/statcheck"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/provenance"
 	"github.com/remit-dev/remit/revert"
@@ -233,7 +233,7 @@ func nearest(sorted []time.Duration, percent int) time.Duration {
 // TestStats holds what is counted on the journal against the books of whoever called, and
 // times against a look at every record.
 func TestStats(t *testing.T) {
-	sample.Checks(t, 100, 3000)
+	statcheck.Checks(t, 100, 3000)
 	rapid.Check(t, func(rt *rapid.T) {
 		w := newWorld(rt)
 		defer func() { _ = w.rt.Close() }()

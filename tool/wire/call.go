@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/remit-dev/remit/internal/canon"
-	"github.com/remit-dev/remit/internal/nearest"
+	"github.com/remit-dev/remit/internal/suggest"
 	"github.com/remit-dev/remit/tool"
 )
 
@@ -156,7 +156,7 @@ func (a Adapter) misnamed(name string) (why, fix string) {
 		for _, o := range a.tools {
 			names = append(names, o.tool.Name())
 		}
-		if near := nearest.Name(name, names); near != "" {
+		if near := suggest.Name(name, names); near != "" {
 			return fmt.Sprintf("there is no tool %q", shown), fmt.Sprintf("Did you mean %q? Nothing was run", near)
 		}
 		return fmt.Sprintf("there is no tool %q", shown), a.there()

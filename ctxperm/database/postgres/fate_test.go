@@ -9,7 +9,7 @@ import (
 
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/internal/host/hosttest"
-	"github.com/remit-dev/remit/internal/pgtest"
+	"github.com/remit-dev/remit/internal/proof/pgtest"
 	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/tool"
 )

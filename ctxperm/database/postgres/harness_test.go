@@ -11,8 +11,8 @@ import (
 
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/ctxperm/database/postgres"
-	"github.com/remit-dev/remit/internal/databasetest"
-	"github.com/remit-dev/remit/internal/pgtest"
+	"github.com/remit-dev/remit/internal/proof/databasetest"
+	"github.com/remit-dev/remit/internal/proof/pgtest"
 )
 
 func TestMain(m *testing.M) { os.Exit(pgtest.Run(m)) }

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/remit-dev/remit/ctxperm/database/internal/engine"
-	"github.com/remit-dev/remit/internal/pgtest"
+	"github.com/remit-dev/remit/internal/proof/pgtest"
 )
 
 // TestNames: two tables never have one name, and each is read back.

@@ -6,8 +6,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/remit-dev/remit/ctxperm/database/internal/engine/enginetest"
-	"github.com/remit-dev/remit/internal/pgtest"
-	"github.com/remit-dev/remit/internal/sample"
+	"github.com/remit-dev/remit/internal/proof/pgtest"
+	"github.com/remit-dev/remit/internal/proof/statcheck"
 )
 
 // TestEachStep: whoever gives up half-way leaves all or nothing.
@@ -22,5 +22,5 @@ func TestEachStep(t *testing.T) {
 	dump := func() string {
 		return pgtest.Rows(t, owner, "SELECT 'p', id::text, v FROM p UNION ALL SELECT 'k', x, p::text FROM k UNION ALL SELECT 't', tgname, tgenabled::text FROM pg_trigger WHERE NOT tgisinternal ORDER BY 1, 2")
 	}
-	enginetest.EachStep(t, e, dump, sample.Stride(41), "DELETE FROM p WHERE id = 1", "UPDATE p SET v = 'c'", "INSERT INTO p VALUES (9, 'new') RETURNING id")
+	enginetest.EachStep(t, e, dump, statcheck.Stride(41), "DELETE FROM p WHERE id = 1", "UPDATE p SET v = 'c'", "INSERT INTO p VALUES (9, 'new') RETURNING id")
 }

@@ -5,7 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/remit-dev/remit/internal/databasetest"
+	"github.com/remit-dev/remit/internal/proof/databasetest"
 )
 
 // TestSameRow: triggers that change the rows for which they were called, and others

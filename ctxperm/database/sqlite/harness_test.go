@@ -11,7 +11,7 @@ import (
 
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/ctxperm/database/sqlite"
-	"github.com/remit-dev/remit/internal/databasetest"
+	"github.com/remit-dev/remit/internal/proof/databasetest"
 )
 
 type tb = databasetest.T

@@ -7,7 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/remit-dev/remit/internal/databasetest"
+	"github.com/remit-dev/remit/internal/proof/databasetest"
 )
 
 // schema draws tables with everything that makes a row hard to put back.

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/remit-dev/remit/ctxperm/database/internal/engine/enginetest"
-	"github.com/remit-dev/remit/internal/sample"
+	"github.com/remit-dev/remit/internal/proof/statcheck"
 )
 
 // TestEachStep: whoever gives up half-way leaves all or nothing.
@@ -37,5 +37,5 @@ func TestEachStep(t *testing.T) {
 		}
 		return out.String()
 	}
-	enginetest.EachStep(t, e, dump, sample.Stride(3), "DELETE FROM p WHERE id = 1", "UPDATE p SET v = 'c'", "INSERT INTO p(v) VALUES ('new') RETURNING id")
+	enginetest.EachStep(t, e, dump, statcheck.Stride(3), "DELETE FROM p WHERE id = 1", "UPDATE p SET v = 'c'", "INSERT INTO p(v) VALUES ('new') RETURNING id")
 }

@@ -5,7 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/remit-dev/remit/internal/databasetest"
+	"github.com/remit-dev/remit/internal/proof/databasetest"
 	"github.com/remit-dev/remit/tool"
 )
 

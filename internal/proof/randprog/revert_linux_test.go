@@ -23,8 +23,8 @@ import (
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/ctxperm/process"
 	"github.com/remit-dev/remit/internal/proof/randprog"
+	"github.com/remit-dev/remit/internal/proof/statcheck"
 	"github.com/remit-dev/remit/internal/proof/treecheck"
-	"github.com/remit-dev/remit/internal/sample"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/tool"
@@ -51,7 +51,7 @@ const (
 // their changes back and reverts them again. After each the folder is what it
 // was, or the report names the path that is not.
 func TestRandomPrograms(t *testing.T) {
-	count := number(countEnv, sample.Size(40, 10_000))
+	count := number(countEnv, statcheck.Size(40, 10_000))
 	who := "as root"
 	if os.Getuid() != 0 {
 		who = "as an ordinary user"
@@ -75,7 +75,7 @@ func TestRandomProgramsAsUser(t *testing.T) {
 	home := filepath.Join(dir, "home")
 	require.NoError(t, os.Mkdir(home, 0o700))
 	require.NoError(t, os.Chown(home, user, group))
-	built, err := sample.Program(dir)
+	built, err := statcheck.Program(dir)
 	require.NoError(t, err)
 	data, err := os.ReadFile(built)
 	require.NoError(t, err)
@@ -84,7 +84,7 @@ func TestRandomProgramsAsUser(t *testing.T) {
 	cmd := exec.Command(self, "-test.run", "^TestRandomPrograms$", "-test.v", "-test.timeout", "3h")
 	cmd.Env = []string{
 		actorEnv + "=" + actor(t), "TMPDIR=" + home, "HOME=" + home, "PATH=/usr/local/bin:/usr/bin:/bin",
-		countEnv + "=" + strconv.Itoa(number(countEnv, sample.Size(20, 1000))), firstEnv + "=" + strconv.Itoa(number(firstEnv, 1)),
+		countEnv + "=" + strconv.Itoa(number(countEnv, statcheck.Size(20, 1000))), firstEnv + "=" + strconv.Itoa(number(firstEnv, 1)),
 	}
 	cmd.Dir = home
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: user, Gid: group, Groups: []uint32{group, second}}}

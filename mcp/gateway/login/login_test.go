@@ -17,7 +17,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/remit-dev/remit/internal/logintest"
+	"github.com/remit-dev/remit/internal/proof/logintest"
 	"github.com/remit-dev/remit/mcp/gateway"
 	"github.com/remit-dev/remit/mcp/gateway/login"
 )

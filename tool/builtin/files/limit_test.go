@@ -16,7 +16,7 @@ import (
 
 	"github.com/remit-dev/remit/agent"
 	handle "github.com/remit-dev/remit/ctxperm/files"
-	"github.com/remit-dev/remit/internal/sample"
+	"github.com/remit-dev/remit/internal/proof/statcheck"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/tool"
 	"github.com/remit-dev/remit/tool/builtin/files"
@@ -28,7 +28,7 @@ func TestLimitsOfFiles(t *testing.T) {
 	ctx := context.Background()
 	dir := t.TempDir()
 	size, fits, refuses := 64<<10, 65<<10, tool.Limits{MaxFile: 63 << 10}
-	if sample.Whole() { // more than the default
+	if statcheck.Whole() { // more than the default
 		size, fits, refuses = 33<<20, 34<<20, tool.Limits{}
 	}
 	large := append([]byte("first "), bytes.Repeat([]byte("x"), size)...)
@@ -89,7 +89,7 @@ func TestLimitsOfFiles(t *testing.T) {
 func TestReadThatHasNoRoom(t *testing.T) {
 	dir, tx := session(t)
 	contents := map[string][]byte{"zeros": make([]byte, 6<<20)}
-	if sample.Whole() { // each result takes seconds under the race detector
+	if statcheck.Whole() { // each result takes seconds under the race detector
 		contents["quotes"] = bytes.Repeat([]byte(`"`), 17<<20)
 		contents["binary"] = bytes.Repeat([]byte{0xff}, 31<<20)
 	}
@@ -101,7 +101,7 @@ func TestReadThatHasNoRoom(t *testing.T) {
 		require.NotNil(t, limit, err)
 		most, convErr := strconv.Atoi(limit[1])
 		require.NoError(t, convErr)
-		if !sample.Whole() {
+		if !statcheck.Whole() {
 			require.Greater(t, most, 5<<20)
 			most = 1 << 10
 		}

@@ -14,7 +14,7 @@ import (
 
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/internal/disk"
-	"github.com/remit-dev/remit/internal/sample"
+	"github.com/remit-dev/remit/internal/proof/statcheck"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/tool"
 	"github.com/remit-dev/remit/tool/builtin/files"
@@ -124,7 +124,7 @@ func anyCall(rng *rand.Rand) (name string, args tool.Args) {
 // to a savepoint leaves the tree as it was there, and taking all of it back as it
 // was at the beginning.
 func TestAnyCallsAreTakenBack(t *testing.T) {
-	runs := sample.Size(60, 5_000)
+	runs := statcheck.Size(60, 5_000)
 	done := map[string]int{}
 	for seed := range uint64(runs) {
 		rng := rand.New(rand.NewPCG(seed, 3))

@@ -13,7 +13,7 @@ import (
 
 	"github.com/remit-dev/remit/agent"
 	handle "github.com/remit-dev/remit/ctxperm/process"
-	"github.com/remit-dev/remit/internal/sample"
+	"github.com/remit-dev/remit/internal/proof/statcheck"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/tool"
 	"github.com/remit-dev/remit/tool/builtin/process"
@@ -33,14 +33,14 @@ var plain = sync.OnceValues(func() (program string, err error) {
 	if plainDir, err = os.MkdirTemp("", "plain"); err != nil {
 		return "", err
 	}
-	return sample.Program(plainDir)
+	return statcheck.Program(plainDir)
 })
 
 // shim is what starts most programs here: these tests. Under the race detector they are slow to start, which is no matter of
 // what a program did.
 func shim(t *testing.T) string {
 	t.Helper()
-	if !sample.Racing {
+	if !statcheck.Racing {
 		return ""
 	}
 	program, err := plain()

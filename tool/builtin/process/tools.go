@@ -11,8 +11,8 @@ import (
 
 	"github.com/remit-dev/remit/ctxperm"
 	handle "github.com/remit-dev/remit/ctxperm/process"
+	"github.com/remit-dev/remit/internal/callstate"
 	"github.com/remit-dev/remit/internal/canon"
-	"github.com/remit-dev/remit/internal/line"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/provenance"
 	"github.com/remit-dev/remit/revert/effect"
@@ -98,7 +98,7 @@ func Program(s tool.Spec, cmd func(in json.RawMessage) (handle.Cmd, error)) (too
 		}
 		return execute(ctx, tc, c)
 	}
-	return tool.FromSpec(s.InSandbox(line.NewKey()))
+	return tool.FromSpec(s.InSandbox(callstate.NewKey()))
 }
 
 // output is what a call returns.

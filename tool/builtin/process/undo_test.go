@@ -16,7 +16,7 @@ import (
 
 	"github.com/remit-dev/remit/agent"
 	handle "github.com/remit-dev/remit/ctxperm/process"
-	"github.com/remit-dev/remit/internal/sample"
+	"github.com/remit-dev/remit/internal/proof/statcheck"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/tool"
 )
@@ -107,7 +107,7 @@ const foreignEnv = "REMIT_TEST_FOREIGN"
 // half of what is the same for both, and an ordinary user alone everything.
 func ofTheOther(name string) bool {
 	root, ordinary := os.Getuid() == 0, os.Getenv(foreignEnv) != ""
-	if sample.Whole() || root == ordinary {
+	if statcheck.Whole() || root == ordinary {
 		return false
 	}
 	return (sum([]byte(name))%2 == 0) == root

@@ -12,7 +12,7 @@ import (
 
 	"github.com/remit-dev/remit/agent"
 	handle "github.com/remit-dev/remit/ctxperm/web"
-	"github.com/remit-dev/remit/internal/sample"
+	"github.com/remit-dev/remit/internal/proof/statcheck"
 	"github.com/remit-dev/remit/revert/reverttest"
 	"github.com/remit-dev/remit/tool"
 	builtin "github.com/remit-dev/remit/tool/builtin/web"
@@ -113,7 +113,7 @@ func TestGrades(t *testing.T) {
 			if one.Name() != call.name {
 				continue
 			}
-			r := reverttest.Test(t, one, call.want, reverttest.Config{World: world, Inputs: []any{call.args}, Seed: 1, Runs: sample.Size(15, 400)})
+			r := reverttest.Test(t, one, call.want, reverttest.Config{World: world, Inputs: []any{call.args}, Seed: 1, Runs: statcheck.Size(15, 400)})
 			require.Equal(t, call.want, r.Grade)
 			runs, graded = runs+r.Runs, graded+1
 		}

@@ -16,7 +16,7 @@ import (
 
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/internal/host/hosttest"
-	"github.com/remit-dev/remit/internal/sample"
+	"github.com/remit-dev/remit/internal/proof/statcheck"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/effect"
@@ -117,7 +117,7 @@ func points(how doomed) (all []doomed) {
 		d.At, d.Die = at, die
 		all = append(all, d)
 	}
-	if sample.Whole() {
+	if statcheck.Whole() {
 		for die := 1; die < 1000; die++ {
 			add("", die)
 		}

@@ -1,0 +1,252 @@
+package callstate
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/record"
+)
+
+// Ruling is what the policy decided about one access that a running call asks for:
+// it is allowed, or a person must approve it. A refusal is a DeniedError.
+type Ruling struct {
+	Access   perm.ResourceAccess
+	Decision perm.Decision
+	Terms    Obligations
+}
+
+// Asks reports whether a person must approve the access.
+func (r Ruling) Asks() bool { return r.Decision.Effect() == perm.Ask }
+
+// AuthorizeFunc decides one access that a running call asks for. It returns a
+// DeniedError for no.
+type AuthorizeFunc func(ctx context.Context, a perm.ResourceAccess) (Ruling, error)
+
+// Approve has accesses approved that the policy asks about, all by one question. It
+// returns who approved which of them, a DeniedError for no, and an error that wraps
+// ErrWaits if the call was suspended (Call.Suspend).
+type Approve func(ctx context.Context, c *Call, asked []Ruling) ([]*record.Approved, error)
+
+// Survey collects the accesses that one operation needs. Need decides each of them
+// and has nobody asked; Grant then has everything approved that the policy asks
+// about, by one question. So an operation on many resources knows all that it needs
+// before a person is asked, and nothing has changed by then. A Survey belongs to one
+// goroutine.
+type Survey struct {
+	call  *Call
+	asked []Ruling
+}
+
+// Survey begins an operation that needs several accesses.
+func (c *Call) Survey() *Survey { return &Survey{call: c} }
+
+// Authorize decides exact accesses: those that were decided before the call are
+// granted, all others are asked for now, those that a person must approve by one
+// question. A refused access that would have changed something marks the call.
+func (c *Call) Authorize(ctx context.Context, accesses ...perm.ResourceAccess) error {
+	s := c.Survey()
+	for _, a := range accesses {
+		if err := s.Need(ctx, a); err != nil {
+			return err
+		}
+	}
+	return s.Grant(ctx)
+}
+
+// Asks reports whether Grant has to have something approved.
+func (s *Survey) Asks() bool { return len(s.asked) > 0 }
+
+// Need decides one access. It returns nil if the access is granted, or will be once
+// Grant has returned nil.
+func (s *Survey) Need(ctx context.Context, a perm.ResourceAccess) error {
+	c := s.call
+	if err := c.held(ctx, a); err != nil {
+		return err
+	}
+	if err := c.inside(a); err != nil {
+		return err
+	}
+	if err := c.effectless(a); err != nil {
+		return err
+	}
+	if c.granted(a) || slices.ContainsFunc(s.asked, func(r Ruling) bool { return r.Access == a }) {
+		return nil
+	}
+	if err := c.cfg.Recorder.Host().Point(ctx, "line.gate"); err != nil {
+		return err
+	}
+	r, err := c.cfg.Gate(ctx, a)
+	if err == nil && r.Asks() {
+		r.Access = a
+		s.asked = append(s.asked, r)
+		return nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err != nil {
+		c.mark(err, a)
+		return err
+	}
+	c.grant(a, r.Terms)
+	return nil
+}
+
+// Grant has approved what the policy asks about. It blocks until a person answered,
+// or until the time for that is up.
+func (s *Survey) Grant(ctx context.Context) error {
+	c := s.call
+	accesses := make([]perm.ResourceAccess, 0, len(s.asked))
+	for _, r := range s.asked {
+		accesses = append(accesses, r.Access)
+	}
+	return c.asking(ctx, accesses, func() ([]*record.Approved, error) {
+		left := slices.DeleteFunc(s.asked, func(r Ruling) bool { return c.granted(r.Access) }) // meanwhile, for another goroutine
+		s.asked = nil
+		if len(left) == 0 {
+			return nil, nil
+		}
+		if c.cfg.Approve == nil {
+			return nil, &DeniedError{Access: left[0].Access, Stage: "approver", Decision: left[0].Decision, Why: "nobody is asked here", Unanswered: true}
+		}
+		approved, err := c.cfg.Approve(ctx, c, left)
+		if err != nil {
+			return nil, err
+		}
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		for _, r := range left {
+			c.grant(r.Access, r.Terms)
+		}
+		return approved, nil
+	})
+}
+
+// AuthorizeChanges decides changes whose content is known: those of a program that
+// has ended, and of a handle those that the exact access does not tell all of. If it
+// returns an error, none of them may be done.
+func (c *Call) AuthorizeChanges(ctx context.Context, accesses []perm.ResourceAccess, facts []perm.ChangeFacts, preview func() string) error {
+	if len(accesses) == 0 {
+		return nil
+	}
+	if err := c.held(ctx, accesses[0]); err != nil {
+		return err
+	}
+	for _, a := range accesses {
+		if err := c.effectless(a); err != nil {
+			return err
+		}
+	}
+	return c.asking(ctx, accesses, func() ([]*record.Approved, error) {
+		if c.cfg.Changes == nil {
+			return nil, &DeniedError{Access: accesses[0], Stage: "policy", Why: "nobody decides here what a program may change"}
+		}
+		if err := c.cfg.Recorder.Host().Point(ctx, "line.changes"); err != nil {
+			return nil, err
+		}
+		return c.cfg.Changes(ctx, c, ProposedChanges{accesses, facts, c.Terms(), preview})
+	})
+}
+
+// asking has accesses approved, for one goroutine of the call after the other: a
+// person answers one question at a time, and the answer to one can be that to the
+// next.
+func (c *Call) asking(ctx context.Context, accesses []perm.ResourceAccess, approve func() ([]*record.Approved, error)) error {
+	if len(accesses) == 0 {
+		return nil
+	}
+	resume := c.cfg.Clock.Pause()
+	defer resume()
+	if err := c.asks.Lock(ctx); err != nil {
+		return err
+	}
+	defer c.asks.Unlock()
+	if err := c.Waits(); err != nil {
+		return err
+	}
+	approved, err := approve()
+	if err == nil {
+		err = c.approve(ctx, approved)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, a := range accesses {
+		c.mark(err, a)
+	}
+	return err
+}
+
+// granted reports whether an access was decided.
+func (c *Call) granted(a perm.ResourceAccess) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.decided[a]
+}
+
+// grant is called with the lock.
+func (c *Call) grant(a perm.ResourceAccess, t Obligations) {
+	c.decided[a] = true
+	c.terms = c.terms.And(t)
+}
+
+// approve puts on record who approved what a running call asked for: with the start
+// of the call if that is not written yet, and else now, before anything that it lets
+// happen.
+func (c *Call) approve(ctx context.Context, approved []*record.Approved) error {
+	if len(approved) == 0 {
+		return nil
+	}
+	if err := c.order(ctx); err != nil {
+		return err
+	}
+	defer c.writes.Unlock()
+	c.mu.Lock()
+	if c.started != nil {
+		c.approved = append(c.approved, approved...)
+		c.mu.Unlock()
+		return nil
+	}
+	c.mu.Unlock()
+	//mutant:barrier
+	w := revert.Write{Durable: true}
+	for _, a := range approved {
+		w.Records = append(w.Records, revert.CallRecord{Call: c.cfg.ID, Body: a})
+	}
+	return c.cfg.Recorder.Write(ctx, w)
+}
+
+// Approved returns the approvals that the call got while it ran, as long as its start
+// is not written.
+func (c *Call) Approved() []*record.Approved {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.approved)
+}
+
+// Suspend ends a call that has had no effect, so that it can run again once a person
+// has approved what it asks for: from here on it changes nothing, and has nobody
+// asked. It returns false, and does nothing, if the start of the call is written: it
+// cannot run again then. The error wraps ErrWaits.
+func (c *Call) Suspend(ctx context.Context, why error) bool {
+	if err := c.order(ctx); err != nil {
+		return errors.Is(err, ErrWaits)
+	}
+	defer c.writes.Unlock()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.started == nil {
+		return false
+	}
+	c.waits = why
+	return true
+}
+
+// Waits returns the error of a call that waits for an approval, whatever its tool
+// made of it; nil: it does not.
+func (c *Call) Waits() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.waits
+}

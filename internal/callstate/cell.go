@@ -1,0 +1,200 @@
+package callstate
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/remit-dev/remit/internal/host"
+	"github.com/remit-dev/remit/internal/toolstate"
+	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/journal"
+	"github.com/remit-dev/remit/revert/record"
+)
+
+// ToolState is what a stateful tool holds for the session while one call works on it. The
+// call has the turn for it, and its transaction the claim, so that nobody else changes
+// it before the call has ended.
+type ToolState struct {
+	call *Call
+	tool string
+	mine *host.Lock // the parts of one call, one after the other
+
+	// Under the call's lock:
+	read    bool
+	was     record.State    // as the call found it
+	base    json.RawMessage // and its content; nil: nothing
+	left    []partState     // what the parts of the call have left, one after the other
+	gone    int             // how often some of it was taken back
+	seen    int             // of gone, when the part that works on it took it
+	content json.RawMessage // which it found
+}
+
+// partState is what one part of a call, or the call, has left.
+type partState struct {
+	n       int    // among all that the call's parts have left
+	by      string // the prefix of the part
+	state   record.State
+	blob    journal.Blob
+	content json.RawMessage
+}
+
+// Cell waits for its turn to work on the state of a tool, and takes it. What was there
+// before it is Content. The caller must Leave.
+func (c *Call) Cell(ctx context.Context, tool string) (*ToolState, error) {
+	op, err := c.Enter(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer op.Leave()
+	cell := c.cell(tool)
+	if err := cell.mine.Lock(ctx); err != nil {
+		return nil, err
+	}
+	if err := cell.look(ctx); err != nil {
+		cell.mine.Unlock()
+		return nil, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	cell.call, cell.seen, cell.content = c, cell.gone, cell.base
+	if n := len(cell.left); n > 0 {
+		cell.content = cell.left[n-1].content
+	}
+	return cell, nil
+}
+
+func (c *Call) cell(tool string) *ToolState {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.cells == nil {
+		c.cells = map[string]*ToolState{}
+	}
+	if c.cells[tool] == nil {
+		c.cells[tool] = &ToolState{call: c, tool: tool, mine: host.NewLock(c.cfg.Recorder.Host(), "line.cell")}
+	}
+	return c.cells[tool]
+}
+
+// look reads the state, once it is the call's.
+func (l *ToolState) look(ctx context.Context) error {
+	l.call.mu.Lock()
+	read := l.read
+	l.call.mu.Unlock()
+	if read {
+		return nil
+	}
+	cfg := l.call.cfg
+	resource := toolstate.Resource(cfg.Recorder.Session(), l.tool)
+	release, err := cfg.Turns.Take(ctx, cfg.ID, resource)
+	if err != nil {
+		return err
+	}
+	defer release()
+	if err := l.call.Await(ctx, resource); err != nil {
+		return err
+	}
+	if err := l.call.Claim(ctx, resource); err != nil {
+		return err
+	}
+	if err := cfg.Recorder.Host().Point(ctx, "line.state"); err != nil {
+		return err
+	}
+	was, base, err := toolstate.Read(ctx, cfg.Recorder.Journal(), cfg.Recorder.Session(), l.tool)
+	l.call.mu.Lock()
+	defer l.call.mu.Unlock()
+	l.was, l.base, l.read = was, base, err == nil
+	return err
+}
+
+// Content is what the tool holds; nil: nothing yet.
+func (l *ToolState) Content() json.RawMessage { return slices.Clone(l.content) }
+
+var (
+	errSecretState  = errors.New("the state would hold the value of a secret: keep its name instead") // like that of a note
+	errUndermined   = errors.New("the state that it found was left by another part of the call, and that was taken back meanwhile")
+	errStateOverlay = fmt.Errorf("%w: another part of the call changed a state after it", ErrNotReverted)
+)
+
+// Set says what the tool holds once the call is done.
+func (l *ToolState) Set(ctx context.Context, content json.RawMessage) error {
+	op, err := l.call.Enter(ctx)
+	if err != nil {
+		return err
+	}
+	defer op.Leave()
+	cfg := l.call.cfg
+	if known := SecretsOf(cfg.Drivers); !known.None() && known.Scrub(string(content)) != string(content) {
+		return errSecretState
+	}
+	next, blob, err := toolstate.Keep(ctx, cfg.Recorder.Journal(), cfg.Recorder.Session(), l.tool, content)
+	if err != nil {
+		return err
+	}
+	l.call.mu.Lock()
+	defer l.call.mu.Unlock()
+	if l.gone != l.seen {
+		return errUndermined
+	}
+	l.call.lefts++
+	l.left = append(l.left, partState{l.call.lefts, l.call.prefix, next, blob, content})
+	return nil
+}
+
+// forget gives back what a part and those inside it have left since. What another part left
+// on top of that was made of it.
+func (c *Call) forget(since int) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, cell := range c.cells {
+		own := func(l partState) bool { return l.n > since && strings.HasPrefix(l.by, c.prefix) }
+		first := slices.IndexFunc(cell.left, own)
+		if first < 0 {
+			continue
+		}
+		if slices.ContainsFunc(cell.left[first:], func(l partState) bool { return !own(l) }) {
+			return errStateOverlay
+		}
+		cell.left = cell.left[:first]
+		cell.gone++
+	}
+	return nil
+}
+
+// Leave lets another part of the call work on the state.
+func (l *ToolState) Leave() { l.mine.Unlock() }
+
+// States are the records with which what its tools hold changes, in the step of the
+// record that the call is done: its changes are complete then. Nothing is written yet.
+func (c *Call) States() (revert.Write, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var w revert.Write
+	for _, tool := range slices.Sorted(maps.Keys(c.cells)) {
+		l := c.cells[tool]
+		if len(l.left) == 0 {
+			continue
+		}
+		last := l.left[len(l.left)-1]
+		//mutant:token
+		if last.state.Version.Same(l.was.Version) {
+			continue
+		}
+		change, err := toolstate.Change(l.was, last.state)
+		if err != nil {
+			return w, err
+		}
+		change.N = len(c.changes) + 1
+		c.changes, c.of = append(c.changes, change), append(c.of, "")
+		last.state.Of = record.CallRef{Txn: c.cfg.Recorder.Txn(), Call: c.cfg.ID}
+		w.Records = append(w.Records,
+			revert.CallRecord{Call: c.cfg.ID, Body: &record.Changed{Change: change}},
+			revert.CallRecord{Call: last.state.ID(c.cfg.Recorder.Host()), Body: &last.state})
+		w.Blobs, w.Claims = append(w.Blobs, last.blob), append(w.Claims, change.Resource)
+	}
+	return w, nil
+}

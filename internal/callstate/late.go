@@ -1,0 +1,81 @@
+package callstate
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/remit-dev/remit/internal/host"
+)
+
+// lateCall is a call that was cut off while operations of it are in flight.
+type lateCall struct {
+	txn  string
+	gate *host.Lock // opened when nothing of it is in flight any more
+}
+
+// late notes that a call was cut off.
+func (w *WaitGraph) late(h host.Host, txn, call string) {
+	if w == nil {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.stragglers == nil {
+		w.stragglers = map[string]lateCall{}
+	}
+	w.stragglers[call] = lateCall{txn: txn, gate: host.NewClosedLock(h, "line.late")}
+}
+
+// over notes that nothing of a call is in flight any more.
+func (w *WaitGraph) over(call string) {
+	if w == nil {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if s, ok := w.stragglers[call]; ok {
+		delete(w.stragglers, call)
+		s.gate.Unlock()
+	}
+}
+
+// Still waits until no operation of a call is in flight in this process. Who puts in
+// order what the call left would else do so beside what is still doing it, and the two
+// would take each other's files away. It fails with ErrInFlight when ctx ends.
+func (w *WaitGraph) Still(ctx context.Context, call string) error {
+	return w.wait(ctx, func(id string, _ lateCall) bool { return id == call })
+}
+
+// StillIn is Still for all calls of a transaction.
+func (w *WaitGraph) StillIn(ctx context.Context, txn string) error {
+	return w.wait(ctx, func(_ string, s lateCall) bool { return s.txn == txn })
+}
+
+func (w *WaitGraph) wait(ctx context.Context, which func(call string, s lateCall) bool) error {
+	for {
+		call, gate := w.find(which)
+		if gate == nil {
+			return nil
+		}
+		if err := gate.Lock(ctx); err != nil {
+			return fmt.Errorf("call %s: %w, and still is: %w", call, ErrInFlight, err)
+		}
+		gate.Unlock() // for whoever else waits
+	}
+}
+
+// find returns the first of the calls that are meant, by id: which one is waited for
+// first must not depend on chance.
+func (w *WaitGraph) find(which func(call string, s lateCall) bool) (call string, gate *host.Lock) {
+	if w == nil {
+		return "", nil
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for id, s := range w.stragglers {
+		if which(id, s) && (gate == nil || id < call) {
+			call, gate = id, s.gate
+		}
+	}
+	return call, gate
+}

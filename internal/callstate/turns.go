@@ -1,0 +1,246 @@
+package callstate
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/remit-dev/remit/internal/host"
+	"github.com/remit-dev/remit/revert"
+)
+
+// ResourceLocks lets the calls of one transaction change a resource one after the other,
+// and one that lies above or below it, such as a folder and a file in it. Between
+// transactions the journal's claims do that.
+//
+// A call keeps a resource from its first change until it has ended, verified or
+// taken back: two-phase locking. So nobody changes what its Verify looks at, what
+// it takes back lies on top, and the calls of a transaction can be taken back one
+// by one. Calls that would wait for each other in a circle do not wait: the one
+// that would close it is refused.
+type ResourceLocks struct {
+	host  host.Host
+	mu    sync.Mutex                       // never held across a wait
+	held  map[string]string                // the call that has a resource
+	below map[string]map[string]bool       // held resources below a resource
+	own   map[string]map[string]*host.Lock // by call and resource: its operations among themselves
+	queue []*lockWaiter                    // in the order in which they came
+	then  map[string][]func()              // by call: run when it has ended
+}
+
+// lockWaiter is an operation that waits for other calls.
+type lockWaiter struct {
+	call, resource string
+	gate           *host.Lock // opened once, by whoever makes way
+	refused        error      // set before gate opens
+}
+
+// DeadlockError refuses a wait that would never end.
+type DeadlockError struct{ Resource, Holder string }
+
+func (e *DeadlockError) Error() string {
+	return fmt.Sprintf("call %s of the same transaction is changing %s and waits for this one; do one after the other", e.Holder, e.Resource)
+}
+
+// NewTurns makes the turns of one transaction.
+func NewTurns(h host.Host) *ResourceLocks {
+	return &ResourceLocks{host: h, held: map[string]string{}, below: map[string]map[string]bool{}, own: map[string]map[string]*host.Lock{}, then: map[string][]func(){}}
+}
+
+// Take waits until no other call has the resource, and no other operation of this
+// one. It returns the function that ends the operation; the call keeps the
+// resource until Leave. An operation that takes a resource twice waits for itself.
+func (t *ResourceLocks) Take(ctx context.Context, call, resource string) (release func(), err error) {
+	if t == nil {
+		return func() {}, nil
+	}
+	own := t.within(call, resource)
+	if err := own.Lock(ctx); err != nil {
+		return nil, err
+	}
+	if err := t.takeOver(ctx, call, resource); err != nil {
+		own.Unlock()
+		return nil, err
+	}
+	return sync.OnceFunc(own.Unlock), nil
+}
+
+func (t *ResourceLocks) within(call, resource string) *host.Lock {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.own[call] == nil {
+		t.own[call] = map[string]*host.Lock{}
+	}
+	own, ok := t.own[call][resource]
+	if !ok {
+		own = host.NewLock(t.host, "line.operation")
+		t.own[call][resource] = own
+	}
+	return own
+}
+
+// takeOver makes a call the holder of a resource, if it is not.
+func (t *ResourceLocks) takeOver(ctx context.Context, call, resource string) error {
+	w, err := t.join(call, resource)
+	if w == nil || err != nil {
+		return err
+	}
+	if err := w.gate.Lock(ctx); err != nil && t.leaves(w) {
+		return err
+	}
+	return w.refused // where the caller gave up just when it came through, its next step sees that
+}
+
+// join makes the call the holder at once, or lets it wait.
+func (t *ResourceLocks) join(call, resource string) (*lockWaiter, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	others := t.others(call, resource)
+	if len(others) == 0 {
+		return nil, t.hold(call, resource)
+	}
+	for _, o := range others {
+		if t.waitsFor(o, call, map[string]bool{}) {
+			return nil, &DeadlockError{Resource: resource, Holder: o}
+		}
+	}
+	w := &lockWaiter{call: call, resource: resource, gate: host.NewClosedLock(t.host, "line.turn")}
+	t.queue = append(t.queue, w)
+	return w, nil
+}
+
+// leaves takes a waiter out of the queue; false: it was let through already.
+func (t *ResourceLocks) leaves(w *lockWaiter) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for i, other := range t.queue {
+		if other == w {
+			t.queue = append(t.queue[:i:i], t.queue[i+1:]...)
+			return true
+		}
+	}
+	return false
+}
+
+// others lists the calls that have what a call may not have beside them.
+func (t *ResourceLocks) others(call, resource string) (calls []string) {
+	add := func(at string) {
+		if holder, ok := t.held[at]; ok && holder != call {
+			calls = append(calls, holder)
+		}
+	}
+	add(resource)
+	for above := range revert.Ancestors(resource) {
+		add(above)
+	}
+	for at := range t.below[resource] {
+		add(at)
+	}
+	return calls
+}
+
+// waitsFor reports whether a call waits, however indirectly, for another.
+func (t *ResourceLocks) waitsFor(from, to string, seen map[string]bool) bool {
+	if from == to {
+		return true
+	}
+	if seen[from] {
+		return false
+	}
+	seen[from] = true
+	for _, w := range t.queue {
+		if w.call != from {
+			continue
+		}
+		for _, next := range t.others(from, w.resource) {
+			if t.waitsFor(next, to, seen) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// hold gives a call a resource, unless others who wait for it would then wait in
+// a circle with another operation of the call.
+func (t *ResourceLocks) hold(call, resource string) error {
+	if t.held[resource] == call {
+		return nil
+	}
+	t.held[resource] = call
+	for above := range revert.Ancestors(resource) {
+		if t.below[above] == nil {
+			t.below[above] = map[string]bool{}
+		}
+		t.below[above][resource] = true
+	}
+	for _, w := range t.queue {
+		if w.call != call {
+			continue
+		}
+		for _, o := range t.others(call, w.resource) {
+			if t.waitsFor(o, call, map[string]bool{}) {
+				t.free(resource)
+				return &DeadlockError{Resource: resource, Holder: o}
+			}
+		}
+	}
+	return nil
+}
+
+// Then runs f when a call gives back what it has: verified, or taken back; what came last first. It reports whether anybody
+// will.
+func (t *ResourceLocks) Then(call string, f func()) bool {
+	if t == nil {
+		return false
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.then[call] = append(t.then[call], f)
+	return true
+}
+
+// Leave gives back everything that a call has. It has ended: none of its
+// operations runs or waits any more.
+func (t *ResourceLocks) Leave(call string) {
+	if t == nil {
+		return
+	}
+	for _, f := range slices.Backward(t.leave(call)) {
+		f()
+	}
+}
+
+func (t *ResourceLocks) leave(call string) []func() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	then := t.then[call]
+	delete(t.then, call)
+	for resource, holder := range t.held {
+		if holder == call {
+			t.free(resource)
+		}
+	}
+	delete(t.own, call)
+	for i := 0; i < len(t.queue); {
+		w := t.queue[i]
+		if len(t.others(w.call, w.resource)) > 0 {
+			i++
+			continue
+		}
+		t.queue = append(t.queue[:i:i], t.queue[i+1:]...)
+		w.refused = t.hold(w.call, w.resource)
+		w.gate.Unlock()
+	}
+	return then
+}
+
+func (t *ResourceLocks) free(resource string) {
+	delete(t.held, resource)
+	for above := range revert.Ancestors(resource) {
+		if delete(t.below[above], resource); len(t.below[above]) == 0 {
+			delete(t.below, above)
+		}
+	}
+}

@@ -1,3 +1,0 @@
-// Package link finds URLs in texts as browsers and programs would, and says when two of
-// them are one.
-package link

@@ -1,0 +1,299 @@
+package crash_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/remit-dev/remit/agent"
+	"github.com/remit-dev/remit/revert"
+)
+
+// explorer runs plans and goes on from states that a crash can leave. It is safe for
+// concurrent use.
+type explorer struct {
+	depth int                              // crashes, one after the other
+	share func(crashes int) uint64         // one state of so many is gone on from after so many crashes; nil: every one
+	log   func(format string, args ...any) // unless nil, is told the way
+	wrong func(format string, args ...any) // is told the first states that are wrong
+	hops  []hop                            // unless empty, the only ways that are gone
+
+	mu       sync.Mutex // never held across a wait
+	states   map[digest]bool
+	judged   map[digest]bool
+	kinds    map[string]int // states by the kind of the last crash
+	crashes  map[int]int    // states by how many crashes led to them
+	runs     int
+	problems int
+}
+
+// shown is how many states that are wrong are shown.
+const shown = 8
+
+func newExplorer(wrong func(string, ...any)) *explorer {
+	return &explorer{wrong: wrong, states: map[digest]bool{}, judged: map[digest]bool{}, kinds: map[string]int{}, crashes: map[int]int{}}
+}
+
+// moment is a state of the world in a running process.
+type moment struct {
+	w    *world // nil: nobody goes on from it
+	what string
+	told told
+}
+
+// trail is how a state was reached: of each process the moment, and how it went down.
+type trail []string
+
+func (x *explorer) problem(p plan, by trail, f findings) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.problems++; x.problems <= shown {
+		x.wrong("go test ./internal/proof/crash -run TestCrashMatrix -matrix '%s/%s'\n\t%s", p, strings.Join(by, "/"), strings.Join(f, "\n\t"))
+	}
+}
+
+// fresh counts a state, and reports whether nothing was known of it yet: of itself with
+// what its client knows.
+func (x *explorer) fresh(w *world, t told, c cut, crashes int) (digest, bool) {
+	d := w.digest()
+	sum := sha256.New()
+	_, _ = sum.Write(d[:])
+	_, _ = fmt.Fprint(sum, t.key(), w.cut)
+	var j digest
+	copy(j[:], sum.Sum(nil))
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.judged[j] {
+		return j, false
+	}
+	x.judged[j] = true
+	if !x.states[d] {
+		x.states[d] = true
+		x.kinds[c.kind()]++
+		x.crashes[crashes]++
+	}
+	x.runs++
+	return j, true
+}
+
+// chosen reports whether one of so many is among those that are gone on from. It follows
+// from the way there alone.
+func chosen(of uint64, p string, by trail, at string) bool {
+	if of <= 1 {
+		return true
+	}
+	text := fnv.New64a()
+	_, _ = fmt.Fprint(text, seed, p, by, at)
+	// The low bits of the sum follow from the low bits of each byte: without this the cuts of
+	// the moments that are chosen would be alike.
+	h := text.Sum64()
+	for range 2 {
+		h = (h ^ h>>33) * 0xff51afd7ed558ccd
+	}
+	return (h^h>>33)%of == 0
+}
+
+// shares are how many moments, and how many ways to go down at each of those, one is chosen
+// of. Where it is one of many, moments that nobody goes on from are not worth being kept.
+func (x *explorer) shares(crashes int) (moments, cuts uint64) {
+	if x.share == nil {
+		return 1, 1
+	}
+	moments, cuts = 1, x.share(crashes)
+	for n := uint64(2); cuts >= 24 && n*n <= x.share(crashes); n++ {
+		if x.share(crashes)%n == 0 {
+			moments = n
+		}
+	}
+	return moments, cuts / moments
+}
+
+// moment is one of a running process, the n-th.
+func (x *explorer) moment(p plan, by trail, n int, steps []string, m moment) moment {
+	of, _ := x.shares(len(by) + 1)
+	if len(steps) == 0 && x.log == nil && !chosen(of, p.String(), by, fmt.Sprint(n)) {
+		return moment{what: m.what}
+	}
+	m.w, m.told = m.w.clone(), m.told.clone()
+	return m
+}
+
+// run explores a plan; steps, unless nil, are the only way that is followed.
+func (x *explorer) run(p plan, steps []string) {
+	w := newWorld()
+	var moments []moment
+	err := p.live(w, func(what string, t told) {
+		moments = append(moments, x.moment(p, nil, len(moments), steps, moment{w, what, t}))
+	})
+	if err != nil {
+		x.problem(p, nil, findings{err.Error()})
+		return
+	}
+	x.crash(p, moments, nil, steps)
+}
+
+// crash goes on from each moment, in each way of going down.
+func (x *explorer) crash(p plan, moments []moment, by trail, steps []string) {
+	if len(moments) == 0 {
+		return
+	}
+	name := p.String()
+	_, of := x.shares(len(by) + 1)
+	for n, m := range moments {
+		if m.w == nil || len(steps) > 0 && !strings.HasPrefix(steps[0], fmt.Sprint(n, "-")) {
+			continue
+		}
+		for _, c := range cutsOf(m.w) {
+			if len(by) < len(x.hops) && !x.hops[len(by)].is(m, c) {
+				continue
+			}
+			step := fmt.Sprint(n, "-", c)
+			if len(steps) > 0 && steps[0] != step || len(steps) == 0 && !chosen(of, name, by, step) {
+				continue
+			}
+			way := append(by[:len(by):len(by)], step)
+			if len(steps) > 0 && x.log != nil {
+				x.show(moments[:n+1], step)
+			}
+			w := m.w.clone()
+			c.happen(w)
+			j, fresh := x.fresh(w, m.told, c, len(way))
+			if !fresh && len(steps) == 0 {
+				continue
+			}
+			if of := j[0] % 8; of < 2 {
+				x.intrude(p, w.clone(), m.told, way, of == 0)
+			}
+			x.recover(p, w, m.told, way, steps[min(1, len(steps)):], j[1]%8 == 0)
+		}
+	}
+}
+
+// recover starts a process in what a crash left, which puts it in order, and then takes
+// everything back; it may go down itself.
+func (x *explorer) recover(p plan, w *world, t told, by trail, steps []string, thorough bool) {
+	var moments []moment
+	note := func(what string, t told) {
+		if len(by) < x.depth {
+			moments = append(moments, x.moment(p, by, len(moments), steps, moment{w, what, t}))
+		}
+	}
+	rt, ctx, err := w.process()
+	if err != nil {
+		x.problem(p, by, findings{"process: " + err.Error()})
+		return
+	}
+	w.watch(func(what string) { note(what, t) })
+	f := p.restore(ctx, w, rt, &t, note, thorough)
+	w.watch(nil)
+	if err := rt.Close(); err != nil {
+		f.add("close: %v", err)
+	}
+	if len(f) > 0 {
+		x.problem(p, by, f)
+	}
+	if x.log != nil && len(steps) == 0 {
+		x.show(moments, "the end")
+		return
+	}
+	x.crash(p, moments, by, steps)
+}
+
+// show tells what a process did up to some moment.
+func (x *explorer) show(moments []moment, then string) {
+	var did strings.Builder
+	for n, m := range moments {
+		_, _ = fmt.Fprintf(&did, "\n%4d %s", n, m.what)
+	}
+	if len(moments) > 0 {
+		did.WriteString("\n")
+		moments[len(moments)-1].w.journal.Describe(&did)
+		moments[len(moments)-1].w.disk.Describe(&did)
+	}
+	x.log("%s\n%s", did.String(), then)
+}
+
+// restore is what a process does that comes after a crash, and what is looked at.
+func (p plan) restore(ctx context.Context, w *world, rt *agent.Runtime, t *told, note func(string, told), thorough bool) (f findings) {
+	f = append(p.announced(ctx, w, rt), p.remembered(ctx, rt, *t)...)
+	found, err := rt.Recover(ctx)
+	if err != nil {
+		f.add("recover: %v", err)
+		return f
+	}
+	t.settled = append(t.settled, found.Settled...)
+	note("recovered", *t)
+	s := p.judge(ctx, w, rt, *t)
+	f = append(f, s.findings...)
+	if thorough {
+		again, err := rt.Recover(ctx)
+		if err != nil || len(again.Settled) > 0 {
+			f.add("recovering again settles %v: %v", again.Settled, err)
+		}
+	}
+	if s.txn == nil || len(f) > 0 {
+		return f
+	}
+	head, err := rt.Journal().Head(ctx)
+	if err != nil {
+		f.add("head: %v", err)
+	}
+	if p.holds() && s.txn.End == "" && s.txn.Committing && !s.txn.Aborting {
+		f = append(f, p.goOn(ctx, w, rt, t)...)
+		note("went on", *t)
+	}
+	f = append(f, p.takeBack(ctx, w, rt, t, note)...)
+	if thorough {
+		_, err := revert.Fsck(ctx, rt.Journal(), revert.FsckOptions{Kept: head, Found: func(p revert.Problem) { f.add("fsck: %+v", p) }})
+		if err != nil {
+			f.add("fsck: %v", err)
+		}
+	}
+	return f
+}
+
+// takeBack takes everything back, and looks.
+func (p plan) takeBack(ctx context.Context, w *world, rt *agent.Runtime, t *told, note func(string, told)) (f findings) {
+	last := t.stage
+	t.stage = undoing
+	rep, err := rt.Revert(ctx, t.txn)
+	if err != nil && !errors.Is(err, agent.ErrPartialRevert) {
+		f.add("revert: %v", err)
+		return f
+	}
+	t.reported(rep, last, undone)
+	note("told", *t)
+	s := p.judge(ctx, w, rt, *t)
+	s.left(rep)
+	return s.findings
+}
+
+// goOn commits what had begun to commit, as often as it takes where a call stands in the
+// way.
+func (p plan) goOn(ctx context.Context, w *world, rt *agent.Runtime, t *told) (f findings) {
+	t.stage = committing
+	tx, err := rt.ResumeTxn(ctx, t.txn)
+	if err != nil {
+		f.add("open: %v", err)
+		return f
+	}
+	for range len(p.calls) + 1 {
+		if err = tx.Commit(ctx); err == nil {
+			t.stage = committed
+			break
+		}
+	}
+	if err != nil {
+		f.add("commit: %v", err)
+	}
+	return append(f, p.judge(ctx, w, rt, *t).findings...)
+}
+
+func (p plan) holds() bool {
+	return slices.ContainsFunc(p.calls, func(k callKind) bool { return k.waits })
+}

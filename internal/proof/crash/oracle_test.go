@@ -1,0 +1,445 @@
+package crash_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/remit-dev/remit/agent"
+	"github.com/remit-dev/remit/internal/disk/simdisk"
+	"github.com/remit-dev/remit/internal/toolstate"
+	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/journal"
+	"github.com/remit-dev/remit/revert/kind"
+	"github.com/remit-dev/remit/tool"
+)
+
+// The oracle is written from the promises of the design, not from the code:
+//
+//	I1   no effect without an earlier durable record that announced it
+//	I2   no code is entered after a denial
+//	I3   a key has at most one forward effect
+//	I4   what was taken back is as it was before, times of files included
+//	I5   a report of a revert lists exactly what is left
+//	I7   to recover twice comes to the same as once
+//	I8   every journal that a crash can leave recovers
+//	I9   the head of the log that somebody was given is a prefix of the later log
+//	I10  recovery ends, and leaves at most the one call unknown that was in flight
+//
+// and from one more that follows from them and is sharper than each: once nothing is in
+// flight, the world is what the journal says it is, and neither is behind what a client
+// was told. Of a tool's state that is: it holds what the calls left that are done and not
+// taken back, and a call that failed has left nothing there. I6, that nothing of somebody else is lost, is asked of the states into
+// which somebody else has written between the crash and the recovery.
+
+// before is what is there before any call, with times.
+var (
+	before     = newWorld().disk.Files()
+	rowsBefore = newWorld().remote.table()
+)
+
+// findings are what is wrong in one state.
+type findings []string
+
+func (f *findings) add(format string, args ...any) { *f = append(*f, fmt.Sprintf(format, args...)) }
+
+// situation is what is looked at: the plan, the world, and what the journal says.
+type situation struct {
+	plan
+	w     *world
+	told  told
+	txn   *revert.Txn    // nil: the journal knows of none
+	calls []*revert.Call // those of the plan, nil where the journal does not know them
+	idle  []bool         // those that were done and had nothing to do
+	findings
+}
+
+// look reads what the journal says.
+func (p plan) look(ctx context.Context, w *world, rt *agent.Runtime, t told) *situation {
+	s := &situation{plan: p, w: w, told: t, calls: make([]*revert.Call, len(p.calls)), idle: make([]bool, len(p.calls))}
+	if t.txn == "" {
+		return s
+	}
+	txn, err := revert.Load(ctx, rt.Journal(), t.txn)
+	if errors.Is(err, journal.ErrNotFound) {
+		return s
+	}
+	if err != nil {
+		s.add("the journal cannot be read: %v", err)
+		return s
+	}
+	s.txn = txn
+	var numbered []int // the plan's calls that have a number on the journal
+	for i := range p.calls {
+		if i >= len(t.calls) || t.calls[i] != tool.StatusInvalid {
+			numbered = append(numbered, i)
+		}
+	}
+	for _, c := range txn.Calls {
+		switch {
+		case c.Started != nil:
+			s.calls[numbered[c.Started.Sequence-1]] = c
+		case c.Held != nil:
+			s.calls[numbered[c.Held.Sequence-1]] = c
+		}
+	}
+	s.idle = s.without()
+	return s
+}
+
+// without finds the calls that were done when all was already as they wanted it: none
+// of them is taken back.
+func (s *situation) without() []bool {
+	idle, files := make([]bool, len(s.calls)), treeOf(before)
+	for i, c := range s.calls {
+		done := c != nil && c.Phase == revert.PhaseDone || i < len(s.told.calls) && s.told.calls[i] == tool.StatusDone
+		if done && s.plan.calls[i].do != nil {
+			was := maps.Clone(files)
+			idle[i] = s.plan.calls[i].do(files) && maps.Equal(was, files)
+		}
+	}
+	return idle
+}
+
+// judge holds the world against what the journal says and against what the client was
+// told, once nothing is in flight any more.
+func (p plan) judge(ctx context.Context, w *world, rt *agent.Runtime, t told) *situation {
+	s := p.look(ctx, w, rt, t)
+	if len(s.findings) > 0 {
+		return s
+	}
+	s.ends()
+	s.refusals()
+	s.over(ctx, rt)
+	unknown := 0
+	for i, c := range s.calls {
+		s.kept(i, c)
+		s.counts(i)
+		if p.calls[i].outside {
+			s.outside(i, c)
+		}
+		if c != nil && c.Phase == revert.PhaseUnknown && (i >= len(t.calls) || t.calls[i] != tool.StatusUnknown) {
+			unknown++
+		}
+	}
+	if crashes := int(w.lives) - 1; unknown > crashes {
+		s.add("%d calls are unknown, and there were %d crashes with at most one in flight", unknown, crashes)
+	}
+	s.inHandles()
+	s.held(ctx, rt)
+	return s
+}
+
+// ends compares what the client was told of the end with what the journal says.
+func (s *situation) ends() {
+	is := revert.TxnState("")
+	if s.txn != nil {
+		is = s.txn.State()
+	}
+	reverted := revert.TxnReverted
+	if s.told.partial {
+		reverted = revert.TxnRevertedPartial
+	}
+	ok := true
+	switch s.told.stage {
+	case calling:
+		ok = is == "" || is == revert.TxnOpen
+	case committing:
+		ok = is == "" || is == revert.TxnOpen || is == revert.TxnCommitted
+	case committed, redone:
+		ok = is == revert.TxnCommitted || s.forgotten(is)
+	case aborting:
+		ok = is == "" || is == revert.TxnOpen || is == revert.TxnReverted || is == revert.TxnRevertedPartial
+	case undoing, redoing: // what is undone may be open: its process died before it ended
+	case aborted, undone:
+		ok = is == reverted
+	}
+	if !ok {
+		s.add("the transaction is %q at stage %d", is, s.told.stage)
+	}
+}
+
+// forgotten reports whether the end of a transaction that only read went with the power: it has no barrier, and it was the
+// last thing on the journal. Nothing is behind what a client was told then but that it read.
+func (s *situation) forgotten(is revert.TxnState) bool {
+	return s.w.cut && s.told.stage == committed && (is == "" || is == revert.TxnOpen) && s.onlyReads()
+}
+
+// onlyReads reports whether all calls of the plan had no effect and were let run.
+func (p plan) onlyReads() bool {
+	return !slices.ContainsFunc(p.calls, func(k callKind) bool { return !k.harmless() || k.denied || k.waits })
+}
+
+// refusals requires that each denial that the client was told of is on the journal.
+func (s *situation) refusals() {
+	told, there := 0, 0
+	for _, is := range s.told.calls {
+		if is == tool.StatusDenied {
+			told++
+		}
+	}
+	if s.txn != nil {
+		for _, c := range s.txn.Calls {
+			if c.Phase == revert.PhaseDenied {
+				there++
+			}
+		}
+	}
+	if there < told {
+		s.add("%d calls were told to be denied, and the journal knows of %d", told, there)
+	}
+}
+
+// over requires that nothing is unfinished after an end that the client was told of.
+func (s *situation) over(ctx context.Context, rt *agent.Runtime) {
+	switch s.told.stage {
+	case committed, aborted, undone, redone:
+		if s.txn != nil && s.forgotten(s.txn.State()) {
+			return
+		}
+		open, err := rt.Journal().Unfinished(ctx)
+		if err != nil || len(open) > 0 {
+			s.add("the client was told of an end, and unfinished are %v: %v", open, err)
+		}
+	default:
+	}
+}
+
+// remembered requires that what a recovery found out is on the journal after the crash
+// that followed: somebody was told of it.
+func (p plan) remembered(ctx context.Context, rt *agent.Runtime, t told) (f findings) {
+	for _, found := range t.settled {
+		_, c, err := revert.LoadCall(ctx, rt.Journal(), found.Call)
+		if err != nil {
+			f.add("recovery settled call %s as %s, and now: %v", found.Call, found.Outcome, err)
+		} else if c.Phase != found.Outcome && (c.Held == nil || !ended(ctx, rt, found)) {
+			f.add("recovery settled call %s as %s, and the journal says %s", found.Call, found.Outcome, c.Phase)
+		}
+	}
+	return f
+}
+
+// ended reports whether the record of what a recovery found out is on the journal. A held
+// call may have been released once more after it, where it had no effect or its tool says
+// that a key has one.
+func ended(ctx context.Context, rt *agent.Runtime, found revert.RecoveredCall) bool {
+	for e, err := range rt.Journal().Entries(ctx, journal.Query{Call: found.Call, Kinds: []kind.Kind{kind.Failed, kind.Unknown}}) {
+		if err == nil && string(e.Header.Kind) == string(found.Outcome) {
+			return true
+		}
+	}
+	return false
+}
+
+// kept requires that what a client was told of a call is on the journal. A call without
+// an effect needs no barrier, and may be missing.
+func (s *situation) kept(i int, c *revert.Call) {
+	if i >= len(s.told.calls) || s.idle[i] || s.calls[i] == nil && s.plan.calls[i].harmless() {
+		return
+	}
+	phase := revert.Phase("")
+	if c != nil {
+		phase = c.Phase
+	}
+	ok := true
+	switch s.told.calls[i] {
+	case tool.StatusDone:
+		ok = phase == revert.PhaseDone
+	case tool.StatusHeld:
+		ok = phase != "" && (phase != revert.PhaseHeld || s.told.stage != committed)
+	case tool.StatusFailed, tool.StatusVerifyFailed:
+		ok = phase == revert.PhaseFailed || phase == ""
+	case tool.StatusUnknown:
+		ok = phase == revert.PhaseUnknown
+	default: // denied and invalid calls have no effect, and counts tells
+	}
+	if !ok {
+		s.add("call %d (%s) was told to be %s, and the journal says %q", i, s.plan.calls[i].name, s.told.calls[i], phase)
+	}
+}
+
+// counts holds what happened outside against what may happen at all.
+func (s *situation) counts(i int) {
+	done, undone, entered := s.w.remote.of(tagOf(i))
+	if done > 1 || undone > done {
+		s.add("call %d (%s) had its effect %d times, and it was taken back %d times", i, s.plan.calls[i].name, done, undone)
+	}
+	if s.plan.calls[i].denied && entered > 0 {
+		s.add("call %d was denied, and entered", i)
+	}
+}
+
+// outside holds the service against what the journal says of a call.
+func (s *situation) outside(i int, c *revert.Call) {
+	done, undone, _ := s.w.remote.of(tagOf(i))
+	there, phase := done-undone, revert.Phase("")
+	if c != nil {
+		phase = c.Phase
+	}
+	var ok bool
+	switch phase {
+	case revert.PhaseDone:
+		ok = there == 1 != c.IsReverted()
+	case revert.PhaseUnknown:
+		told := i < len(s.told.calls) && s.told.calls[i] == tool.StatusUnknown
+		if ok = told || !s.plan.calls[i].verified; !ok {
+			s.add("call %d (%s) is unknown, and can be asked", i, s.plan.calls[i].name)
+		}
+		return
+	case revert.PhaseStarted:
+		ok = false
+	default:
+		ok = there == 0
+	}
+	if !ok {
+		s.add("call %d (%s) is %q (undone %v), and its effect was there %d times and taken back %d times",
+			i, s.plan.calls[i].name, phase, c != nil && c.IsReverted(), done, undone)
+	}
+}
+
+// inHandles requires that files and rows are those from before, with what the calls did
+// whose effects are there, and nothing else; where there are none the times of the files
+// are those from before, too.
+func (s *situation) inHandles() {
+	files, rows, some := treeOf(before), maps.Clone(rowsBefore), false
+	for i, c := range s.calls {
+		k := s.plan.calls[i]
+		if c == nil || !k.inHandles() || s.idle[i] {
+			continue
+		}
+		switch {
+		case c.Phase == revert.PhaseDone && !c.IsReverted():
+			if k.tags {
+				continue // held looks
+			}
+			if k.rows {
+				rows = map[string]string{"1": c.Ref.Call, "3": "three"}
+			} else if some = true; !k.do(files) {
+				s.add("%s cannot have been done here", k.name)
+			}
+		case c.Phase != revert.PhaseDone && c.Phase != revert.PhaseFailed:
+			s.add("call %d (%s) is %s: versions tell what it did", i, k.name, c.Phase)
+		}
+	}
+	if got := s.w.remote.table(); !maps.Equal(rows, got) {
+		s.add("rows are %v, and want %v", got, rows)
+	}
+	found := s.w.disk.Files()
+	if !some && !maps.EqualFunc(before, found, sameFile) {
+		s.add("files are not as they were before: %s", strings.Join(difference(before, found), "; "))
+	}
+	if got := treeOf(found); some && !maps.Equal(files, got) {
+		s.add("files are %v, and want %v", list(got), list(files))
+	}
+}
+
+// held requires that the session's tool holds what the calls left that are done and not
+// taken back, in their order, and nothing of any other.
+func (s *situation) held(ctx context.Context, rt *agent.Runtime) {
+	if s.txn == nil {
+		return
+	}
+	var want, got []string
+	for i, c := range s.calls {
+		if c != nil && s.plan.calls[i].tags && c.Phase == revert.PhaseDone && !c.IsReverted() {
+			want = append(want, tagOf(i))
+		}
+	}
+	_, content, err := toolstate.Read(ctx, rt.Journal(), s.txn.Session, counted)
+	if err == nil && content != nil {
+		err = json.Unmarshal(content, &got)
+	}
+	if err != nil || !slices.Equal(want, got) {
+		s.add("the state is %v, and want %v: %v", got, want, err)
+	}
+}
+
+// left requires that a report lists the calls of which something is left, and no other.
+func (s *situation) left(rep revert.Report) {
+	want, got := map[string]bool{}, map[string]bool{}
+	for i, c := range s.calls {
+		if c == nil {
+			continue
+		}
+		done, undone, _ := s.w.remote.of(tagOf(i))
+		handled := s.plan.calls[i].inHandles() && !s.idle[i] && c.Phase == revert.PhaseDone && !c.IsReverted()
+		if done > undone || c.Phase == revert.PhaseUnknown || handled {
+			want[c.Ref.Call] = true
+		}
+	}
+	for _, item := range rep.NotUndone() {
+		got[item.Call] = true
+	}
+	if !maps.Equal(want, got) {
+		s.add("the report lists %v, and what is left is of %v: %+v", got, want, rep)
+	}
+	if rep.Complete() != (len(want) == 0) {
+		s.add("the report says complete %v, and %d calls are left", rep.Complete(), len(want))
+	}
+}
+
+// announced requires that what a crash left of effects is on the journal it left.
+func (p plan) announced(ctx context.Context, w *world, rt *agent.Runtime) (f findings) {
+	var records strings.Builder
+	for e, err := range rt.Journal().Entries(ctx, journal.Query{}) {
+		if err != nil {
+			f.add("the journal cannot be read: %v", err)
+			return f
+		}
+		switch e.Header.Kind {
+		case kind.Started, kind.Changed, kind.Reverting:
+			_, _ = records.Write(e.Body)
+		default:
+		}
+	}
+	said := records.String()
+	for name, is := range w.disk.Files() {
+		if was, ok := before[name]; ok && sameFile(was, is) {
+			continue
+		}
+		// What is below a directory that was moved is announced with it.
+		base, _, _ := strings.Cut(strings.TrimSuffix(path.Base(name), ".new"), ".weak")
+		if !strings.Contains(said, `/`+name+`"`) && !strings.Contains(said, `"`+base+`"`) {
+			f.add("%s is not as before, and no record announces it", name)
+		}
+	}
+	for i := range p.calls {
+		if done, _, _ := w.remote.of(tagOf(i)); done > 0 && !strings.Contains(said, `"input":"`+tagOf(i)+`"`) {
+			f.add("call %d (%s) had an effect, and no record announces it", i, p.calls[i].name)
+		}
+	}
+	if !maps.Equal(w.remote.table(), rowsBefore) && !strings.Contains(said, rowScheme) {
+		f.add("rows were changed, and no record announces it")
+	}
+	return f
+}
+
+func sameFile(a, b simdisk.File) bool {
+	return a.Type == b.Type && a.Perm == b.Perm && a.Mtime.Equal(b.Mtime) && a.Content == b.Content && maps.Equal(a.Attributes, b.Attributes)
+}
+
+func difference(want, got map[string]simdisk.File) (out []string) {
+	for _, name := range slices.Sorted(maps.Keys(want)) {
+		if is, ok := got[name]; !ok || !sameFile(want[name], is) {
+			out = append(out, fmt.Sprintf("%s was %v and is %v", name, want[name], is))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(got)) {
+		if _, ok := want[name]; !ok {
+			out = append(out, name+" is new")
+		}
+	}
+	return out
+}
+
+func list(f fileTree) (out []string) {
+	for _, name := range slices.Sorted(maps.Keys(f)) {
+		out = append(out, fmt.Sprintf("%s %v %q", name, f[name].perm, f[name].content))
+	}
+	return out
+}

@@ -1,0 +1,80 @@
+package databasetest
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/remit-dev/remit/agent"
+	"github.com/remit-dev/remit/internal/proof/statcheck"
+	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/tool"
+)
+
+// Draw draws a text. It says of a failure what was drawn, and from which seed.
+type Draw func(t *rapid.T) string
+
+// Property says that whatever statements do to whatever tables, taking the
+// transaction back leaves the database as it was, bringing it back leaves it as the
+// statements did, and any of its calls can be taken back alone with those that lie on
+// it. Checks is how many seeds are tried unless the flag says so, and long how many with
+// REMIT_LONG set.
+func Property(t *testing.T, checks, long int, open func(t T, schema string) *World, schema, statement Draw) {
+	statcheck.Checks(t, checks, long)
+	rapid.Check(t, func(rt *rapid.T) {
+		w := open(rt, schema(rt))
+		for range rapid.IntRange(0, 12).Draw(rt, "rows") {
+			w.Try(statement(rt)) // what fails leaves the tables as they are
+		}
+		w.trip(rt, statement)
+	})
+}
+
+// sound gives up on a seed by which the database itself came to hold rows that lead
+// nowhere, as SQLite does where a key's type is not that of what refers to it. Such a
+// row does not go back, since it would lead nowhere again.
+func (w *World) sound(rt *rapid.T) {
+	if !w.Sound() {
+		rt.Skip("the database does not hold to its own foreign keys")
+	}
+}
+
+func (w *World) trip(rt *rapid.T, statement Draw) {
+	w.sound(rt)
+	states, tx := []string{w.Dump()}, w.Begin()
+	var ran []string
+	for range rapid.IntRange(1, 8).Draw(rt, "statements") {
+		text := statement(rt)
+		out := w.Execute(tx, text)
+		rt.Logf("%s: %s", out.Status, text)
+		if out.Status != tool.StatusDone {
+			require.Equal(rt, tool.StatusFailed, out.Status, "%s: %s", text, out.Text)
+			require.Equal(rt, states[len(states)-1], w.Dump(), text)
+			continue
+		}
+		w.sound(rt)
+		ran, states = append(ran, out.Call), append(states, w.Dump())
+	}
+	require.NoError(rt, tx.Commit(context.Background()))
+	last := states[len(states)-1]
+	if len(ran) > 1 {
+		n := rapid.IntRange(0, len(ran)-1).Draw(rt, "one")
+		rep, err := w.Session.Undo(context.Background(), tx.ID(), revert.Options{Calls: ran[n : n+1]})
+		switch {
+		case err != nil:
+			require.ErrorIs(rt, err, agent.ErrPartialRevert, "%v", rep)
+		case n == len(ran)-1:
+			require.Equal(rt, states[n], w.Dump(), "the last call alone")
+		}
+		if rep.Undo != "" {
+			w.Redone(rep.Undo)
+		}
+		require.Equal(rt, last, w.Dump(), "a call taken back and brought back")
+	}
+	w.Reverted(tx.ID())
+	require.Equal(rt, states[0], w.Dump(), "taken back")
+	w.Redone(tx.ID())
+	require.Equal(rt, last, w.Dump(), "brought back")
+}

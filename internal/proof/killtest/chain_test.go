@@ -1,0 +1,242 @@
+//go:build linux
+
+package killtest_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/remit-dev/remit/internal/host"
+)
+
+// chain is a process that works and is killed, and others after it that are killed while
+// they put its work in order, until one is left alone.
+type chain struct {
+	seed    uint64
+	r       *rand.Rand
+	dir     string
+	service *service
+	lab     *lab
+	order   order
+	before  map[string]string
+	said    string // all that anybody was told
+	blind   bool   // a process could not see all that it wanted to: what it could not tell stays unknown
+	kills   int
+	died    string   // the point at which the last process was killed; empty: somewhere
+	hit     []string // what was killed where
+}
+
+// stage is one process of a chain.
+type stage struct {
+	does  string
+	at    int           // the point; 0: by time
+	named string        // the only points that at counts; empty: all
+	when  time.Duration // with at 0
+}
+
+func (s stage) String() string {
+	if s.named != "" {
+		return fmt.Sprintf("%s killed at point %d of %s", s.does, s.at, s.named)
+	}
+	if s.at > 0 {
+		return fmt.Sprintf("%s killed at point %d", s.does, s.at)
+	}
+	return fmt.Sprintf("%s killed after %v", s.does, s.when)
+}
+
+// newChain makes a chain of its own world. One of eight is on the ordinary disk.
+func (l *lab) newChain(seed uint64) (c *chain, err error) {
+	c = &chain{seed: seed, r: rand.New(rand.NewPCG(seed, 5)), lab: l}
+	base := l.memory
+	if seed%8 == 0 {
+		base = l.disk
+	}
+	if c.dir, err = os.MkdirTemp(base, "chain-"); err != nil {
+		return nil, err
+	}
+	kind := l.kind(seed)
+	if err := furnish(c.dir, kind.workers); err != nil {
+		return nil, err
+	}
+	c.service = newService()
+	c.order = order{Dir: c.dir, URL: c.service.URL, Allow: c.service.Listener.Addr().String(), Plan: newPlan(c.r, kind.workers, kind.calls, kind.sandbox)}
+	if kind.sandbox {
+		c.order.Shim = l.self
+	}
+	c.before, err = look(c.dir)
+	return c, err
+}
+
+func (c *chain) end() {
+	c.service.Close()
+	_ = os.RemoveAll(c.dir)
+}
+
+// stages are the processes that are killed: one at work, and up to three that recover, take
+// back or bring back what it did.
+func (c *chain) stages() []stage {
+	k := c.lab.kind(c.seed)
+	work := c.at("work", k)
+	// Each point has its turn, in an order of its own. What is done differs from plan to plan,
+	// and so does what a number means: each name has its turn as well. The rest is left to chance.
+	points := k.points["work"]
+	turn, names := int(c.seed)/len(c.lab.kinds), slices.Compact(slices.Sorted(slices.Values(points)))
+	switch after := turn - len(points); {
+	case after < 0:
+		work.at = 1 + turn*stride%len(points)
+	case after%2 == 0:
+		work = stage{does: "work", at: 1, named: names[after/2%len(names)]}
+	}
+	all := []stage{work}
+	for range 1 + c.r.IntN(3) {
+		does := []string{"recover", "revert", "revert", "revert", "redo"}[c.r.IntN(5)]
+		all = append(all, c.at(does, k))
+	}
+	return all
+}
+
+// stride has no factor in common with how many points there are, as long as that is less.
+const stride = 4999
+
+// at chooses where a process is killed: three of four at a point, the others by time.
+// After a kill there is less to do than without one, and of a recovery there is none.
+func (c *chain) at(does string, k *workKind) stage {
+	if c.r.IntN(4) == 0 {
+		return stage{does: does, when: time.Duration(c.r.Int64N(int64(k.took[does]) + 1))}
+	}
+	n := len(k.points[does])
+	switch {
+	case does == "recover":
+		n = 8
+	case does != "work":
+		n = min(n, []int{10, 50, n}[c.r.IntN(3)])
+	}
+	return stage{does: does, at: 1 + c.r.IntN(n)}
+}
+
+// run runs the chain, and returns what is wrong at its end.
+func (c *chain) run(ctx context.Context) error {
+	var done []string
+	for _, s := range c.stages() {
+		killed, err := c.stage(s)
+		done = append(done, s.String())
+		if err != nil {
+			return fmt.Errorf("%s: %w", strings.Join(done, ", "), err)
+		}
+		if killed {
+			c.kills++
+			c.hit = append(c.hit, s.does+" "+c.died)
+		}
+	}
+	if err := c.judge(ctx); err != nil {
+		return fmt.Errorf("%s: %w", strings.Join(done, ", "), err)
+	}
+	return nil
+}
+
+// stage runs one process. It may end before it is killed.
+func (c *chain) stage(s stage) (killed bool, err error) {
+	o := c.order
+	o.Does, o.At, o.Named = s.does, s.at, s.named
+	cmd, out, err := c.lab.command(o)
+	if err != nil {
+		return false, err
+	}
+	if err := cmd.Start(); err != nil {
+		return false, err
+	}
+	if s.at == 0 {
+		stop := time.AfterFunc(s.when, func() { _ = cmd.Process.Kill() }) // fails only on one that has ended
+		defer stop.Stop()
+	}
+	err = cmd.Wait()
+	c.service.quiet()
+	said := out.String()
+	said, c.died, _ = strings.Cut(said, "point ")
+	c.said, c.died = c.said+said, strings.TrimSpace(c.died)
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		if is, ok := exit.Sys().(syscall.WaitStatus); ok && is.Signaled() && is.Signal() == syscall.SIGKILL {
+			return true, nil
+		}
+		err = fmt.Errorf("%s ended by itself: %w: %s", s.does, err, cmd.Stderr)
+	}
+	return false, err
+}
+
+// command is a process that does what an order says.
+func (l *lab) command(o order) (cmd *exec.Cmd, out *bytes.Buffer, err error) {
+	text, err := json.Marshal(o)
+	if err != nil {
+		return nil, nil, err
+	}
+	cmd, out = exec.Command(l.self), &bytes.Buffer{}
+	cmd.Env = append(os.Environ(), orderEnv+"="+string(text))
+	cmd.Stdout, cmd.Stderr = out, &bytes.Buffer{}
+	return cmd, out, nil
+}
+
+// judge has a last process put everything in order, and holds the world against what it
+// says and what anybody was told.
+func (c *chain) judge(ctx context.Context) error {
+	last := c.order
+	last.Quiet = true
+	p, err := last.start(ctx, host.Real())
+	if err != nil {
+		return fmt.Errorf("it does not start: %w", err)
+	}
+	defer func() { _ = p.close() }()
+	found, err := p.rt.Recover(ctx)
+	if err != nil || len(found.Failed) > 0 {
+		return fmt.Errorf("recover: %v %w", found.Failed, err)
+	}
+	if err := p.all(ctx, "revert"); err != nil {
+		return err
+	}
+	if err := c.oracle(ctx, p); err != nil {
+		return err
+	}
+	once, err := c.everything()
+	if err != nil {
+		return err
+	}
+	if _, err := p.rt.Recover(ctx); err != nil {
+		return fmt.Errorf("recover again: %w", err)
+	}
+	if err := p.all(ctx, "revert"); err != nil {
+		return fmt.Errorf("once more: %w", err)
+	}
+	twice, err := c.everything()
+	if err == nil && difference(once, twice) != "" {
+		err = fmt.Errorf("what is done twice is not as if it were done once: %s", difference(once, twice))
+	}
+	return errors.Join(err, c.fsck(ctx))
+}
+
+// everything is files, rows and what the service holds.
+func (c *chain) everything() (map[string]string, error) {
+	m, err := look(c.dir)
+	items, made, posts := c.service.now()
+	m["service"] = fmt.Sprint(items, made, posts)
+	return m, err
+}
+
+// place is where chains are: in memory where there is such, since a kill loses nothing
+// that was handed to the system.
+func place(base string) (string, error) {
+	if dir, err := os.MkdirTemp("/dev/shm", "remit-kill-"); err == nil {
+		return dir, nil
+	}
+	return filepath.Abs(base)
+}

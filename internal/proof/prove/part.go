@@ -1,0 +1,107 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"time"
+)
+
+// part is one run of go test.
+type part struct {
+	name  string
+	about string
+	args  []string
+	lines int // how many of its tests say what they proved
+}
+
+// parts are run in this order: what tells soonest of a mistake in the core first, what rests on
+// the other tests last.
+func parts() []part {
+	return []part{
+		{"simulation", "seeds of a world of several processes", []string{"-run", "^(TestSimulation|TestHammer)$", "./internal/proof/simulation"}, 2},
+		{"matrix", "crash matrix on a simulated disk and journal", []string{"-run", "^TestCrashMatrix$", "./internal/proof/crash"}, 1},
+		{"corruption", "each bit flipped and each length of a small journal's files", []string{"-run", "^TestCorruption$", "./revert/sqlite"}, 1},
+		{"faults", "each system call of a process fails, in each way", []string{"-run", "^TestFaults$", "./internal/proof/killtest"}, 1},
+		{"kills", "real processes killed at work, in recovery and while they take back", []string{"-run", "^TestKills$", "./internal/proof/killtest"}, 1},
+		{"programs", "random programs in the sandbox, reverted, redone and reverted again", []string{"-run", "^TestRandomPrograms", "./internal/proof/randprog"}, 2},
+		{"grades", "built-in tools in the fault kit for tool authors", []string{"-run", "^TestGrades$", "./tool/builtin/...", "./revert/reverttest"}, 5},
+		{"git", "random sequences of git commands in the sandbox, reverted and redone", []string{"-run", "^TestGit$", "./internal/proof/gitrun"}, 1},
+		{"sessions", "1,000 MCP sessions at once on one server, some of them hostile", []string{"-run", "^TestCrowd$", "./cmd/remit"}, 2},
+		{"load", "64 clients for ten minutes on a gateway with servers that break down and a retention of a minute", []string{"-run", "^TestLoad$", "./cmd/remit"}, 1},
+		{"mutants", "seeded bugs, each shown to the tests", []string{"-run", "^TestSeededBugs$", "./internal/proof/mutation"}, 1},
+	}
+}
+
+// result is one line of the table.
+type result struct {
+	what, count string
+	violations  string
+	failed      bool
+	took        time.Duration // of its part
+}
+
+var proved = regexp.MustCompile(`proved: ([^:]+): ([^,]+), ([0-9]+) violations`)
+
+// run runs a part at its full size. What its tests log goes to the standard error.
+func (p part) run(ctx context.Context) ([]result, error) {
+	args := append([]string{"test", "-json", "-count=1", "-timeout", "3h"}, p.args...)
+	cmd := exec.CommandContext(ctx, "go", args...)
+	cmd.Env = append(os.Environ(), "REMIT_PROVE=1", "REMIT_LONG=1")
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	found, err := read(out, os.Stderr)
+	if err = errors.Join(err, cmd.Wait()); err != nil {
+		return found, err
+	}
+	if len(found) != p.lines {
+		return found, fmt.Errorf("%d of its tests say what they proved, want %d", len(found), p.lines)
+	}
+	return found, nil
+}
+
+// read takes the lines of go test -json, and repeats what the tests say.
+func read(from io.Reader, to io.Writer) (found []result, err error) {
+	lines := bufio.NewScanner(from)
+	lines.Buffer(nil, 64<<20)
+	for lines.Scan() {
+		var e struct{ Action, Output string }
+		if json.Unmarshal(lines.Bytes(), &e) != nil || e.Action != "output" && e.Action != "build-output" {
+			continue
+		}
+		if !strings.HasPrefix(e.Output, "=== ") {
+			_, _ = io.WriteString(to, e.Output)
+		}
+		if m := proved.FindStringSubmatch(e.Output); m != nil {
+			found = append(found, result{what: m[1], count: m[2], violations: m[3]})
+		}
+	}
+	return found, lines.Err()
+}
+
+// table is what is printed, and what the record of correctness holds.
+func table(all []result) string {
+	var b strings.Builder
+	b.WriteString("| what | how many | violations | took |\n| --- | ---: | ---: | ---: |\n")
+	for _, r := range all {
+		count, violations := r.count, r.violations
+		if r.failed {
+			count, violations = "", "FAILED"
+		}
+		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", r.what, count, violations, r.took.Round(time.Second))
+	}
+	return b.String()
+}

@@ -1,0 +1,388 @@
+package simulation_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/remit-dev/remit/agent"
+	"github.com/remit-dev/remit/internal/proof/opcheck"
+	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
+	"github.com/remit-dev/remit/revert/record"
+	"github.com/remit-dev/remit/tool"
+)
+
+type txn = *agent.Txn
+
+// budget is how many steps an agent waits for before it begins nothing new.
+const budget = 50
+
+// spawn lets an actor of a process run.
+func (w *world) spawn(p *process, run func(*world, context.Context, *actor)) {
+	a := &actor{id: len(w.actors), proc: p, random: rand.New(rand.NewPCG(w.seed, uint64(100+len(w.actors))))}
+	w.actors = append(w.actors, a)
+	ctx := w.context(a)
+	w.all.Go(func() {
+		defer func() {
+			if r := recover(); r != nil {
+				w.wrong("actor %d panicked: %v", a.id, r)
+			}
+		}()
+		roomy(1)
+		w.sched.park(ctx, p, "begin")
+		run(w, ctx, a)
+	})
+}
+
+// roomy lets the stack of a goroutine grow to what it will need while there is little on
+// it: later it would be copied four times, which took a tenth of all time.
+//
+//go:noinline
+func roomy(n int) byte {
+	var room [24 << 10]byte
+	room[n] = 1
+	return room[n/2]
+}
+
+func (w *world) context(a *actor) context.Context {
+	return context.WithValue(context.WithValue(context.Background(), worldKey{}, w), actorKey{}, a)
+}
+
+// client runs what a client asks for, which it may give up.
+func (w *world) client(ctx context.Context, a *actor, what string, do func(context.Context)) {
+	if w.log != nil {
+		w.log(fmt.Sprintf("  actor %d of process %d: %s", a.id, a.proc.id, what))
+	}
+	ctx, cancel := w.sched.within(ctx, a.proc, time.Hour, context.Canceled, &w.sched.calls)
+	defer cancel()
+	do(ctx)
+	w.sched.park(ctx, a.proc, "told")
+}
+
+// agentOf is an agent: transactions, one after the other, and now and then something else.
+func agentOf(w *world, ctx context.Context, a *actor) {
+	s, err := w.session(ctx, a)
+	if err != nil {
+		return
+	}
+	for w.sched.steps < budget && !a.proc.poisoned {
+		switch a.random.IntN(10) {
+		case 0:
+			w.undo(ctx, a)
+		case 1:
+			w.redo(ctx, a)
+		default:
+			w.transaction(ctx, a, s)
+		}
+	}
+}
+
+// session is the one of the process, whose agents are one principal.
+func (w *world) session(ctx context.Context, a *actor) (*agent.Session, error) {
+	if a.proc.session != nil {
+		return a.proc.session, nil
+	}
+	var opts []agent.SessionOption
+	if a.random.IntN(3) == 0 {
+		opts = append(opts, agent.ClaimTimeout(time.Second))
+	}
+	s, err := a.proc.rt.Session(ctx, perm.Principal{ID: "agent"}, opts...)
+	if err == nil {
+		a.proc.session = s
+	}
+	return s, err
+}
+
+// keeperOf puts in order what dead processes left, and goes on as an agent.
+func keeperOf(w *world, ctx context.Context, a *actor) {
+	var gone []string
+	w.client(ctx, a, "recover", func(ctx context.Context) {
+		rec, err := a.proc.rt.Recover(ctx)
+		w.refused(err)
+		gone = rec.Abandoned
+	})
+	for _, id := range gone {
+		if a.random.IntN(2) == 0 {
+			w.revert(ctx, a, id)
+		}
+	}
+	agentOf(w, ctx, a)
+}
+
+// transaction runs one, or adds calls to one of somebody else.
+func (w *world) transaction(ctx context.Context, a *actor, s *agent.Session) {
+	if tx := w.shared(a); tx != nil {
+		w.invoke(ctx, a, tx)
+		return
+	}
+	var tx txn
+	w.client(ctx, a, "begin", func(ctx context.Context) {
+		var err error
+		tx, err = s.Begin(ctx)
+		w.refused(err)
+	})
+	if tx == nil {
+		return
+	}
+	w.mu.Lock()
+	w.open = append(w.open, &shared{a.proc, tx})
+	w.mu.Unlock()
+	for range 1 + a.random.IntN(2) {
+		w.invoke(ctx, a, tx)
+	}
+	switch d := a.random.IntN(10); {
+	case d < 6:
+		w.commit(ctx, a, tx)
+	case d < 9:
+		w.revert(ctx, a, tx.ID())
+	default: // it stays open, until somebody takes it back
+	}
+}
+
+// shared finds an open transaction of another agent of the same process, now and then.
+func (w *world) shared(a *actor) txn {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var own []txn
+	for _, o := range w.open {
+		if o.proc == a.proc {
+			own = append(own, o.txn)
+		}
+	}
+	if len(own) == 0 || a.random.IntN(4) > 0 {
+		return nil
+	}
+	return own[a.random.IntN(len(own))]
+}
+
+func (w *world) closed(id string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.open = slices.DeleteFunc(w.open, func(o *shared) bool { return o.txn.ID() == id })
+}
+
+// plan is what the next call is.
+func (w *world) plan(a *actor) (name, input string) {
+	outside := []string{"book", "book", "order", "fire", "mail", "never"}
+	if a.random.IntN(4) == 0 {
+		name = outside[a.random.IntN(len(outside))]
+		return name, w.content(name)
+	}
+	if a.random.IntN(5) == 0 {
+		name = w.content(counted)
+		if a.random.IntN(6) == 0 {
+			name += "!"
+		}
+		return counted, name
+	}
+	var parts []string
+	for range 1 + a.random.IntN(5)/3 {
+		path := paths[a.random.IntN(len(paths))]
+		switch a.random.IntN(12) {
+		case 0:
+			parts = append(parts, path+"-")
+		case 1:
+			parts = append(parts, path+">"+paths[a.random.IntN(len(paths))])
+		case 2:
+			parts = append(parts, path+"="+w.content("ours"), "!")
+		default:
+			parts = append(parts, path+"="+w.content("ours"))
+		}
+	}
+	return "write", strings.Join(parts, ",")
+}
+
+func (w *world) invoke(ctx context.Context, a *actor, tx txn) {
+	name, input := w.plan(a)
+	w.client(ctx, a, tx.ID()+" "+name+" "+input, func(ctx context.Context) {
+		out, err := tx.Invoke(ctx, name, input)
+		w.told(out)
+		w.refused(err)
+	})
+}
+
+// told writes down what a client was told of a call.
+func (w *world) told(out tool.Outcome) {
+	if w.log != nil {
+		w.log(fmt.Sprintf("  -> %s %s %s %+v", out.Call, out.Tool, out.Status, out.Error))
+	}
+	switch out.Status {
+	case tool.StatusDone:
+		w.say(opcheck.Event{Kind: opcheck.Done, Txn: out.Txn, Call: out.Call})
+	case tool.StatusFailed, tool.StatusDenied, tool.StatusCancelled, tool.StatusTimeout:
+		w.gone(out)
+	case tool.StatusVerifyFailed:
+		if out.Reverted == "all" {
+			w.gone(out)
+		}
+	case tool.StatusUnknown:
+		w.note("unknown call", out.Call)
+		w.say(opcheck.Event{Kind: opcheck.Doubted, Txn: out.Txn})
+	default:
+	}
+}
+
+// gone: of a call that failed nothing is left. One that is held is sent again.
+func (w *world) gone(out tool.Outcome) {
+	if out.Tool != "mail" && out.Call != "" {
+		w.say(opcheck.Event{Kind: opcheck.Undone, Txn: out.Txn, Call: out.Call})
+	}
+}
+
+func (w *world) commit(ctx context.Context, a *actor, tx txn) {
+	var err error
+	for range 2 {
+		w.client(ctx, a, "commit "+tx.ID(), func(ctx context.Context) {
+			if err = tx.Commit(ctx); err == nil {
+				w.say(opcheck.Event{Kind: opcheck.Ended, Txn: tx.ID(), State: opcheck.Committed})
+			}
+			w.refused(err)
+		})
+		if !errors.Is(err, agent.ErrNotReleased) {
+			break
+		}
+	}
+	if err == nil {
+		w.closed(tx.ID())
+	} else if a.random.IntN(2) == 0 {
+		w.revert(ctx, a, tx.ID())
+	}
+}
+
+// some is a transaction of anybody.
+func (w *world) some(a *actor) string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.txns) == 0 {
+		return ""
+	}
+	return w.txns[a.random.IntN(len(w.txns))]
+}
+
+func (w *world) undo(ctx context.Context, a *actor) {
+	if id := w.some(a); id != "" {
+		w.revert(ctx, a, id)
+	}
+}
+
+func (w *world) revert(ctx context.Context, a *actor, id string) {
+	w.client(ctx, a, "revert "+id, func(ctx context.Context) {
+		before := w.redos(id)
+		rep, err := a.proc.rt.Undo(ctx, id, revert.Options{})
+		w.reported(id, before, rep, err)
+	})
+}
+
+func (w *world) redo(ctx context.Context, a *actor) {
+	id := w.some(a)
+	if id == "" {
+		return
+	}
+	w.client(ctx, a, "redo "+id, func(ctx context.Context) {
+		over := w.bring(id, a.proc)
+		rep, err := a.proc.rt.Redo(ctx, id, "somebody")
+		over()
+		w.contested(rep)
+		w.refused(err)
+	})
+}
+
+// bring writes down that a process begins to bring a transaction back. Nobody knows when
+// that takes effect, up to the moment at which over is called, or the process is dead.
+func (w *world) bring(id string, p *process) (over func()) {
+	w.claims.Lock()
+	defer w.claims.Unlock()
+	b := &bringing{id, p}
+	w.brought[id]++
+	w.bringing = append(w.bringing, b)
+	w.say(opcheck.Event{Kind: opcheck.Brought, Txn: id})
+	return func() {
+		w.claims.Lock()
+		defer w.claims.Unlock()
+		w.brought[id]++
+		w.bringing = slices.DeleteFunc(w.bringing, func(o *bringing) bool { return o == b })
+	}
+}
+
+// redos is another number where a redo begins, or ends.
+func (w *world) redos(id string) int {
+	w.claims.Lock()
+	defer w.claims.Unlock()
+	return w.brought[id]
+}
+
+// reported writes down what a report claims, unless the transaction was brought back
+// meanwhile.
+func (w *world) reported(id string, before int, rep revert.Report, err error) {
+	w.refused(err)
+	w.contested(rep)
+	if w.log != nil {
+		w.log(fmt.Sprintf("  -> %+v %v", rep, err))
+	}
+	w.claim(id, before, rep, err)
+	if !w.sched.unordered { // else others change what is there while it is written down
+		w.look()
+	}
+}
+
+func (w *world) claim(id string, before int, rep revert.Report, err error) {
+	w.claims.Lock()
+	defer w.claims.Unlock()
+	w.sched.mu.Lock()
+	under := slices.ContainsFunc(w.bringing, func(b *bringing) bool { return b.txn == id && !b.proc.dead })
+	w.sched.mu.Unlock()
+	if under || w.brought[id] != before {
+		return
+	}
+	for _, item := range rep.Items {
+		if !item.Outcome.Clean() {
+			continue
+		}
+		resource := item.Resource
+		if strings.HasPrefix(resource, "tool://") {
+			resource = ""
+		}
+		w.say(opcheck.Event{Kind: opcheck.Undone, Txn: id, Call: item.Call, Resource: resource})
+	}
+	if err != nil && !errors.Is(err, agent.ErrPartialRevert) {
+		return
+	}
+	switch rep.State {
+	case revert.TxnReverted:
+		w.say(opcheck.Event{Kind: opcheck.Ended, Txn: id, State: opcheck.Reverted})
+		w.closed(id)
+	case revert.TxnRevertedPartial:
+		w.say(opcheck.Event{Kind: opcheck.Ended, Txn: id, State: opcheck.Partial})
+		w.closed(id)
+	default:
+	}
+}
+
+// contested counts what a report says of conflicts.
+func (w *world) contested(rep revert.Report) {
+	for _, item := range rep.Items {
+		if item.Outcome == effect.Conflict {
+			w.conflict()
+		}
+	}
+}
+
+// refused looks at an error that a client was given.
+func (w *world) refused(err error) {
+	switch {
+	case err == nil:
+	case errors.Is(err, record.ErrDamaged), strings.Contains(err.Error(), "panicked"):
+		w.wrong("a client was told: %v", err)
+	case errors.Is(err, revert.ErrBusy):
+		w.conflict()
+	}
+	if err != nil && w.log != nil {
+		w.log("  -> error " + err.Error())
+	}
+}

@@ -1,0 +1,200 @@
+package simulation_test
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"slices"
+	"strings"
+	"testing/synctest"
+	"time"
+
+	"github.com/remit-dev/remit/internal/disk"
+	"github.com/remit-dev/remit/internal/proof/opcheck"
+)
+
+// mishap is something that happens to the world between two steps: so often in a thousand.
+type mishap struct {
+	name string
+	of   int
+	do   func(*world)
+}
+
+var mishaps = []mishap{
+	{"edit from outside", 30, (*world).edit},
+	{"late arrival", 20, func(w *world) { w.arrive(w.sched.random.IntN(8)) }},
+	{"client gives up", 8, func(w *world) { w.sched.strike(&w.sched.calls, false) }},
+	{"timeout", 8, func(w *world) { w.sched.strike(&w.sched.timers, false) }},
+	{"clock jump", 8, (*world).jump},
+	{"death", 6, (*world).kill},
+	{"takeover", 5, (*world).takeover},
+	{"full disk", 4, (*world).fill},
+	{"failed sync", 4, func(w *world) { w.syncs = 1 + w.sched.random.IntN(4); w.note("failed sync", "") }},
+	{"power cut", 2, (*world).cut},
+}
+
+// chosen are the mishaps of one world: each seed has some of them, so that none hides
+// another.
+func (w *world) chosen() []mishap {
+	return slices.DeleteFunc(slices.Clone(mishaps), func(m mishap) bool { return m.of <= 8 && w.sched.random.IntN(2) == 0 })
+}
+
+// happen lets something happen, or, mostly, not. Whom it wakes runs until it waits: beside the one that goes on next, which
+// of them comes first would be up to Go.
+func (w *world) happen(among []mishap) {
+	some := false
+	for _, m := range among {
+		if w.sched.random.IntN(1000) < m.of {
+			m.do(w)
+			some = true
+		}
+	}
+	if some {
+		synctest.Wait()
+	}
+	if w.full && w.sched.steps >= w.until {
+		w.full = false
+	}
+	for _, p := range w.procs {
+		if p.poisoned && !p.dead {
+			p.die() // it can do nothing more: whoever runs it starts it anew
+			w.forget(p)
+			w.spawn(w.process(), keeperOf)
+		}
+	}
+}
+
+// running is a process that lives and is not stopped, nil where there is none.
+func (w *world) running() *process {
+	live := slices.DeleteFunc(slices.Clone(w.procs), func(p *process) bool { return p.dead || p.stopped })
+	if len(live) == 0 {
+		return nil
+	}
+	return live[w.sched.random.IntN(len(live))]
+}
+
+func (w *world) jump() {
+	if p := w.running(); p != nil {
+		w.note("clock jump", "")
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.jump += time.Duration(w.sched.random.IntN(96)-48) * time.Hour
+	}
+}
+
+// most is how many processes a world has at most.
+const most = 6
+
+func (w *world) kill() {
+	if p := w.running(); p != nil && len(w.procs) < most {
+		w.note("death", fmt.Sprint(p.id))
+		p.die()
+		w.forget(p)
+		w.spawn(w.process(), keeperOf)
+	}
+}
+
+func (w *world) forget(p *process) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.open = slices.DeleteFunc(w.open, func(o *shared) bool { return o.proc == p })
+}
+
+func (w *world) takeover() {
+	if p := w.running(); p != nil && len(w.procs) < most {
+		w.note("takeover", fmt.Sprint(p.id))
+		p.stop(10 + w.sched.random.IntN(40))
+		w.spawn(w.process(), keeperOf)
+	}
+}
+
+func (w *world) fill() {
+	w.note("full disk", "")
+	w.full, w.until = true, w.sched.steps+5+w.sched.random.IntN(20)
+}
+
+// cut is the end of all processes, and of any part of what was not synced.
+func (w *world) cut() {
+	w.note("power cut", "")
+	for _, p := range w.procs {
+		if !p.dead {
+			p.die()
+			w.forget(p)
+		}
+	}
+	w.power()
+	p := w.process()
+	w.spawn(p, keeperOf)
+	w.spawn(p, agentOf)
+}
+
+func (w *world) power() {
+	r := w.sched.random
+	pending := w.disk.Pending()
+	keep, last := make([]bool, len(pending)), -1
+	for i, o := range pending {
+		keep[i] = r.IntN(2) == 0 && !slices.ContainsFunc(o.Needs, func(n int) bool { return !keep[n] })
+		if keep[i] {
+			last = i
+		}
+	}
+	if last >= 0 && (!pending[last].Content || r.IntN(2) == 0) {
+		last = -1
+	}
+	w.disk.Cut(keep, last)
+	lost := r.IntN(w.journal.Pending() + 1)
+	w.journal.Cut(lost)
+	w.batches = w.batches[:len(w.batches)-lost]
+	w.coming = nil
+	w.keep()
+	if lost == 0 {
+		return
+	}
+	// Whose batches are gone never was.
+	for i, id := range w.txns {
+		if !slices.ContainsFunc(w.batches, func(b revertBatch) bool { return b.Take.To.Txn == id }) {
+			w.txns[i] = ""
+		}
+	}
+	w.txns = slices.DeleteFunc(w.txns, func(id string) bool { return id == "" })
+}
+
+// edit is what somebody outside does to a file.
+func (w *world) edit() {
+	if w.full {
+		return
+	}
+	r, path := w.disk.Root(), paths[w.sched.random.IntN(len(paths))]
+	_, err := r.Lstat(path)
+	switch there := err == nil; {
+	case there && w.sched.random.IntN(4) == 0:
+		w.drop(r, path)
+		w.say(opcheck.Event{Kind: opcheck.Theirs, Resource: resourceOf(path)})
+	case there:
+		content := w.content("theirs")
+		must(put(r, "theirs.tmp", content))
+		must(r.Exchange("theirs.tmp", path))
+		w.drop(r, "theirs.tmp")
+		w.say(opcheck.Event{Kind: opcheck.Theirs, Resource: resourceOf(path), Content: content})
+	default:
+		content := w.content("theirs")
+		must(put(r, path, content))
+		w.say(opcheck.Event{Kind: opcheck.Theirs, Resource: resourceOf(path), Content: content})
+	}
+	must(r.SyncDir("."))
+	w.note("edit", path)
+}
+
+// drop is somebody outside removing a file: what was in it is theirs to give up.
+func (w *world) drop(r disk.Root, path string) {
+	f, err := r.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return
+	}
+	must(err)
+	var content strings.Builder
+	_, err = io.Copy(&content, f)
+	must(errors.Join(err, f.Close(), r.Remove(path)))
+	w.say(opcheck.Event{Kind: opcheck.Dropped, Content: content.String()})
+}

@@ -1,0 +1,267 @@
+package simulation_test
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"io/fs"
+	"log/slog"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/remit-dev/remit/agent"
+	"github.com/remit-dev/remit/internal/disk"
+	"github.com/remit-dev/remit/internal/proof/opcheck"
+	"github.com/remit-dev/remit/revert/journal"
+	"github.com/remit-dev/remit/revert/kind"
+)
+
+// process is an opening of the journal with a runtime. It is its own host.
+type process struct {
+	world   *world
+	id      int
+	dead    bool // under the scheduler's lock, as what follows
+	stopped bool
+	until   int // the step at which a stopped one goes on
+
+	rt       *agent.Runtime
+	session  *agent.Session // nil: not yet
+	inner    journal.Journal
+	poisoned bool
+	roots    []disk.Root
+
+	mu     sync.Mutex // never held across a wait
+	random *rand.Rand
+	jump   time.Duration
+}
+
+var birth = time.Date(2026, time.February, 1, 0, 0, 0, 0, time.UTC)
+
+// process starts one.
+func (w *world) process() *process {
+	p := &process{world: w, id: len(w.procs), random: rand.New(rand.NewPCG(w.seed, uint64(1000+len(w.procs)))), inner: w.journal.Open()}
+	rt, err := agent.New(
+		agent.Host(p), agent.Journal(&watched{Journal: p.inner, proc: p}), agent.Log(slog.New(slog.DiscardHandler)),
+		agent.Policy(policy), agent.Tools(tools...), agent.Root("workspace", "/sim"),
+	)
+	if err != nil {
+		panic(err)
+	}
+	p.rt = rt
+	w.procs = append(w.procs, p)
+	return p
+}
+
+func (p *process) Now() time.Time {
+	p.world.sched.mu.Lock()
+	clock := p.world.sched.clock
+	p.world.sched.mu.Unlock()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return birth.Add(clock + p.jump)
+}
+
+func (p *process) Random(b []byte) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var word [8]byte
+	for len(b) > 0 {
+		binary.LittleEndian.PutUint64(word[:], p.random.Uint64())
+		b = b[copy(b, word[:]):]
+	}
+}
+
+// Point parks. The slots of a transaction are no place where anything can come in between:
+// whoever has to wait for one wakes where it is let go.
+func (p *process) Point(ctx context.Context, id string) error {
+	if id != "txn.slot" {
+		p.world.sched.park(ctx, p, id)
+	}
+	return nil
+}
+
+func (p *process) WithTimeout(ctx context.Context, d time.Duration, cause error) (context.Context, context.CancelFunc) {
+	return p.world.sched.within(ctx, p, d, cause, &p.world.sched.timers)
+}
+
+func (p *process) OpenRoot(string) (disk.Root, error) {
+	r := p.world.disk.Root()
+	p.mu.Lock()
+	p.roots = append(p.roots, r)
+	p.mu.Unlock()
+	return &root{Root: r, world: p.world}, nil
+}
+
+// root is the simulated disk when it is full, or its syncs fail.
+type root struct {
+	disk.Root
+	world *world
+}
+
+func (r *root) WithoutLinks() disk.Root {
+	return &root{Root: disk.WithoutLinks(r.Root), world: r.world}
+}
+
+func (r *root) Create(name string, perm fs.FileMode) (disk.File, error) {
+	if r.world.full {
+		return nil, &fs.PathError{Op: "create", Path: name, Err: syscall.ENOSPC}
+	}
+	f, err := r.Root.Create(name, perm)
+	if err != nil {
+		return nil, err
+	}
+	return &file{File: f, world: r.world, name: name}, nil
+}
+
+func (r *root) SyncDir(name string) error {
+	if r.world.failSync() {
+		return &fs.PathError{Op: "sync", Path: name, Err: syscall.EIO}
+	}
+	return r.Root.SyncDir(name)
+}
+
+type file struct {
+	disk.File
+	world *world
+	name  string
+}
+
+func (f *file) Write(p []byte) (int, error) {
+	if f.world.full {
+		n, _ := f.File.Write(p[:len(p)/2])
+		return n, &fs.PathError{Op: "write", Path: f.name, Err: syscall.ENOSPC}
+	}
+	return f.File.Write(p)
+}
+
+func (f *file) Sync() error {
+	if f.world.failSync() {
+		return &fs.PathError{Op: "sync", Path: f.name, Err: syscall.EIO}
+	}
+	return f.File.Sync()
+}
+
+// watched is the simulated journal as one process has it: it parks between what is written
+// and what is durable, fails, and writes down what it took.
+type watched struct {
+	journal.Journal
+	proc *process
+}
+
+func (j *watched) Append(ctx context.Context, b journal.Batch) error {
+	w, p := j.proc.world, j.proc
+	switch {
+	case p.poisoned:
+		return journal.ErrPoisoned
+	case w.full && len(b.Entries) > 0:
+		return syscall.ENOSPC
+	}
+	if err := j.write(ctx, b); err != nil {
+		if errors.Is(err, journal.ErrClaimed) || errors.Is(err, journal.ErrNotOwner) {
+			w.conflict()
+		}
+		return err
+	}
+	if !b.Durable {
+		return nil
+	}
+	ctx = context.WithoutCancel(ctx)
+	w.sched.park(ctx, p, "journal.barrier")
+	if w.failSync() {
+		p.poisoned = true
+		return journal.ErrPoisoned
+	}
+	w.ledger.Lock()
+	defer w.ledger.Unlock()
+	if err := j.Journal.Append(ctx, journal.Batch{Durable: true}); err != nil {
+		return err
+	}
+	w.batches = append(w.batches, journal.Batch{Durable: true})
+	w.durable()
+	return nil
+}
+
+// write appends without a barrier, and writes down what was taken.
+func (j *watched) write(ctx context.Context, b journal.Batch) error {
+	w, written := j.proc.world, b
+	written.Durable = false
+	w.ledger.Lock()
+	defer w.ledger.Unlock()
+	err := j.Journal.Append(ctx, written)
+	if err == nil {
+		w.accepted(b, j.proc.inner.Owner())
+	}
+	return err
+}
+
+// accepted writes down what a batch says.
+func (w *world) accepted(b journal.Batch, owner string) {
+	w.batches = append(w.batches, b)
+	if b.Take.To.Txn != "" {
+		w.say(opcheck.Event{Kind: opcheck.Took, Txn: b.Take.To.Txn, Owner: b.Take.To.Owner})
+	}
+	if b.Fence.Txn != "" {
+		w.say(opcheck.Event{Kind: opcheck.Wrote, Txn: b.Fence.Txn, Owner: owner})
+	}
+	for _, blob := range b.Blobs {
+		if data, inline := blob.Inline(); inline {
+			w.kept[string(data)] = true
+		}
+	}
+	for _, e := range b.Entries {
+		switch e.Header.Kind {
+		case kind.Started:
+			w.coming = append(w.coming, opcheck.Event{Kind: opcheck.Announced, Txn: e.Header.Txn, Call: e.Header.Call, Key: e.Header.Call})
+		case kind.Changed:
+			w.say(opcheck.Event{Kind: opcheck.Touched, Txn: e.Header.Txn, Resource: resourceIn(e.Body)})
+		case kind.Reverting:
+			for _, resource := range b.Claims {
+				w.say(opcheck.Event{Kind: opcheck.Touched, Txn: e.Header.Txn, Resource: resource})
+			}
+		case kind.Unknown:
+			w.say(opcheck.Event{Kind: opcheck.Doubted, Txn: e.Header.Txn})
+		case kind.Begun:
+			w.began(e.Header.Txn, e.Body)
+		default:
+		}
+	}
+}
+
+// durable writes down what is announced now that it cannot be lost any more.
+func (w *world) durable() {
+	for _, e := range w.coming {
+		w.say(e)
+	}
+	w.coming = nil
+}
+
+// resourceIn finds the resource that a record is about.
+func resourceIn(body []byte) string {
+	_, rest, _ := strings.Cut(string(body), `"resource":"`)
+	resource, _, _ := strings.Cut(rest, `"`)
+	return resource
+}
+
+// die ends a process. Its goroutines stay where they are.
+func (p *process) die() {
+	p.world.sched.mu.Lock()
+	p.dead, p.stopped = true, false
+	p.world.sched.mu.Unlock()
+	p.world.sched.bury(p)
+	_ = p.inner.Close()
+}
+
+// stop stops a process for a while, and others take it for dead. When it goes on it has no
+// files any more.
+func (p *process) stop(steps int) {
+	p.world.journal.Lose(p.inner.Owner())
+	for _, r := range p.roots {
+		_ = r.Close()
+	}
+	p.world.sched.mu.Lock()
+	defer p.world.sched.mu.Unlock()
+	p.stopped, p.until = true, p.world.sched.steps+steps
+}

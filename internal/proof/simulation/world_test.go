@@ -1,0 +1,210 @@
+package simulation_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"io"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/remit-dev/remit/internal/disk"
+	"github.com/remit-dev/remit/internal/disk/simdisk"
+	"github.com/remit-dev/remit/internal/proof/opcheck"
+	"github.com/remit-dev/remit/revert/journal"
+	"github.com/remit-dev/remit/revert/record"
+	"github.com/remit-dev/remit/revert/simjournal"
+)
+
+// world is all that outlives a process.
+type world struct {
+	seed    uint64
+	sched   *scheduler
+	disk    *simdisk.Disk
+	journal *simjournal.Store
+	service *service
+	procs   []*process
+	actors  []*actor
+	all     sync.WaitGroup
+	full    bool // the disk
+	until   int  // the step at which it is not any more
+
+	claims sync.Mutex // never held across a wait: nothing is brought back between a look and what is said
+	ledger sync.Mutex // never held across a wait: what the journal takes is written down in its order
+
+	mu        sync.Mutex // never held across a wait
+	events    []opcheck.Event
+	batches   []journal.Batch // as the journal took them
+	coming    []opcheck.Event
+	kept      map[string]bool // content that the journal has
+	txns      []string        // that were begun by agents
+	open      []*shared
+	brought   map[string]int // how often bringing a transaction back was begun or ended
+	bringing  []*bringing    // and has not ended
+	syncs     int            // so many syncs from now one fails; 0: none does
+	writes    int
+	conflicts int
+	counts    map[string]int // what happened, for the tests of the simulation itself
+	log       func(string)
+	problems  []string
+}
+
+// shared is an open transaction that other agents of its process add calls to.
+type shared struct {
+	proc *process
+	txn  txn
+}
+
+// bringing is a redo that is under way.
+type bringing struct {
+	txn  string
+	proc *process
+}
+
+type worldKey struct{}
+
+func worldOf(ctx context.Context) *world {
+	w, _ := ctx.Value(worldKey{}).(*world)
+	return w
+}
+
+// paths are the files that everybody works on.
+var paths = []string{"a.txt", "b.txt", "c.txt"}
+
+func resourceOf(path string) string { return "file://workspace/" + path }
+
+func newWorld(seed uint64, log func(string)) *world {
+	w := &world{
+		seed: seed, disk: simdisk.New(), journal: simjournal.NewStore(), service: newService(),
+		kept: map[string]bool{}, brought: map[string]int{}, counts: map[string]int{}, log: log,
+	}
+	w.sched = &scheduler{random: rand.New(rand.NewPCG(seed, 1))}
+	r := w.disk.Root()
+	for _, path := range paths[:2] {
+		must(put(r, path, "before "+path))
+	}
+	must(r.SyncAll())
+	return w
+}
+
+func put(r disk.Root, name, content string) error {
+	f, err := r.Create(name, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = io.WriteString(f, content)
+	return errors.Join(err, f.Sync(), f.Close())
+}
+
+func must(err error) {
+	if err != nil {
+		panic(err)
+	}
+}
+
+// say writes an event down.
+func (w *world) say(e opcheck.Event) {
+	w.mu.Lock()
+	w.events = append(w.events, e)
+	w.mu.Unlock()
+	if w.log != nil {
+		w.log(fmt.Sprintf("  %s %s", e.Kind, strings.Join(slices.DeleteFunc([]string{
+			e.Txn, e.Call, e.Key, e.Owner, e.Resource, e.Content, e.Text,
+		}, func(s string) bool { return s == "" }), " ")))
+	}
+}
+
+// note counts that something happened, and tells whoever follows.
+func (w *world) note(what, about string) {
+	w.mu.Lock()
+	w.counts[what]++
+	w.mu.Unlock()
+	if w.log != nil {
+		w.log("  ! " + what + " " + about)
+	}
+}
+
+// wrong is something that no history shows.
+func (w *world) wrong(format string, args ...any) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.problems = append(w.problems, fmt.Sprintf(format, args...))
+}
+
+func (w *world) conflict() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.conflicts++
+}
+
+func (w *world) failSync() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.syncs == 0 {
+		return false
+	}
+	w.syncs--
+	return w.syncs == 0
+}
+
+// content is one that nothing else in this world has.
+func (w *world) content(by string) string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.writes++
+	return fmt.Sprint(by, " ", w.writes)
+}
+
+// look writes down what is at each path.
+func (w *world) look() map[string]simdisk.File {
+	found := w.disk.Files()
+	for _, path := range paths {
+		w.say(opcheck.Event{Kind: opcheck.Seen, Resource: resourceOf(path), Content: found[path].Content})
+	}
+	return found
+}
+
+// digest is one of everything that happened and of what came of it.
+func (w *world) digest() uint64 {
+	sum := fnv.New64a()
+	for _, e := range w.events {
+		_, _ = fmt.Fprintln(sum, e)
+	}
+	w.disk.Describe(sum)
+	w.journal.Describe(sum)
+	_, _ = fmt.Fprintln(sum, w.sched.steps, w.conflicts, w.counts)
+	return sum.Sum64()
+}
+
+// began notes a transaction that an agent began, or which ones it takes back: not one that
+// brings something back.
+func (w *world) began(id string, body []byte) {
+	if bytes.Contains(body, []byte(`"undoes"`)) {
+		var begun record.Begun
+		must(json.Unmarshal(body, &begun))
+		for _, of := range append(begun.Also, begun.Undoes) {
+			w.say(opcheck.Event{Kind: opcheck.Taking, Txn: of})
+		}
+	} else if !bytes.Contains(body, []byte(`"redoes"`)) {
+		w.mu.Lock()
+		w.txns = append(w.txns, id)
+		w.mu.Unlock()
+	}
+}
+
+// keep finds the content that the journal has.
+func (w *world) keep() {
+	clear(w.kept)
+	for _, b := range w.batches {
+		for _, blob := range b.Blobs {
+			if data, inline := blob.Inline(); inline {
+				w.kept[string(data)] = true
+			}
+		}
+	}
+}

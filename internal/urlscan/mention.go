@@ -1,0 +1,135 @@
+package urlscan
+
+import (
+	_ "embed"
+	"net/netip"
+	"strings"
+	"sync"
+	"unicode"
+)
+
+//go:embed tlds.txt
+var tlds string
+
+// public is the set of top-level domains of the public suffix list.
+var public = sync.OnceValue(func() map[string]bool {
+	all := map[string]bool{}
+	for name := range strings.FieldsSeq(tlds) {
+		all[name] = true
+	}
+	return all
+})
+
+// Match is a URL that an argument names.
+type Match struct {
+	Text  string   // as it stands there, or its canonical form
+	Forms []string // canonical; each is a way to read it. None: it is no URL that could have been given
+}
+
+// Find lists the URLs that an argument names, as browsers and programs read them. One that is a URL as a whole is that and nothing
+// more; what is inside a URL is a part of it. A host without a scheme is a mention that could not have been given.
+func Find(argument string) (all []Match) {
+	if m, whole := entire(argument); whole {
+		return []Match{m}
+	}
+	for text := argument; ; {
+		at, _ := begin(text)
+		if at < 0 {
+			return append(all, bareIn(text)...)
+		}
+		stop := end(text, at)
+		m := Match{Text: clipped(text[at:stop]), Forms: forms(text[at:stop])}
+		if len(m.Forms) > 0 {
+			m.Text = m.Forms[0]
+		}
+		all, text = append(append(all, bareIn(text[:at])...), m), text[stop:]
+	}
+}
+
+// entire reads an argument that is one URL or host: browsers drop blanks around it, and tabs and line ends in it.
+func entire(argument string) (m Match, whole bool) {
+	text := strings.TrimFunc(squeezed(argument), func(r rune) bool { return r <= ' ' || unicode.IsSpace(r) })
+	if url, ok := Canonical(text); ok {
+		return Match{Text: url, Forms: []string{url}}, true
+	}
+	at, after := begin(text)
+	if at == 0 && !leads(strings.ToLower(text[:after-1])) && strings.ContainsFunc(argument, unicode.IsSpace) {
+		at = -1 // a word and a text
+	}
+	if at != 0 {
+		return Match{Text: clipped(text)}, slashed(text) || hosted(text) && !mailbox(text)
+	}
+	if url, ok := Other(text); ok {
+		return Match{Text: clipped(url), Forms: []string{url}}, true
+	}
+	return Match{Text: clipped(text)}, true
+}
+
+// bareIn lists the hosts without a scheme in a text in which no URL begins, as far as they look like an address: something comes behind
+// the host, slashes before it, or it begins with www.
+func bareIn(text string) (all []Match) {
+	for word := range strings.FieldsFuncSeq(text, ends) {
+		word = closed(strings.TrimLeft(word, `([{'=,;`))
+		bare := strings.TrimLeft(word, `/\`)
+		if !hosted(bare) {
+			continue
+		}
+		behind := strings.ContainsAny(bare, "/?#:\\") && !strings.HasPrefix(word, "/")
+		if behind || slashed(word) || strings.HasPrefix(strings.ToLower(bare), "www.") {
+			all = append(all, Match{Text: clipped(word)})
+		}
+	}
+	return all
+}
+
+// slashed reports whether a text begins as a URL without its scheme does: two slashes of either kind, and a host.
+func slashed(text string) bool {
+	slash := func(i int) bool { return text[i] == '/' || text[i] == '\\' }
+	if len(text) < 3 || !slash(0) || !slash(1) {
+		return false
+	}
+	_, ok := Canonical("http:" + text)
+	return ok
+}
+
+// hosted reports whether a text begins with a host that a program may reach: a name below a public top-level domain, localhost or an address, with
+// or without a port.
+func hosted(text string) bool {
+	if text == "" || strings.ContainsFunc(text, ends) || text[0] == '/' || text[0] == '\\' {
+		return false
+	}
+	u, err := parser.Parse("http://" + text)
+	if err != nil {
+		return false
+	}
+	host := strings.TrimSuffix(u.Hostname(), ".")
+	name, _, _ := strings.Cut(text, "/")
+	if address, err := netip.ParseAddr(strings.Trim(host, "[]")); err == nil {
+		return address.Is6() || strings.Count(name, ".") == 3 // 1.5 is an address to browsers, and a number to people
+	}
+	if last := strings.LastIndexByte(host, '.'); host == "localhost" || last > 0 && public()[host[last+1:]] {
+		return true
+	}
+	_, port, some := strings.Cut(name, ":") // a name of its own network
+	return some && port != "" && strings.Trim(port, "0123456789") == "" && strings.Trim(host, "0123456789") != ""
+}
+
+// mailbox reports whether a text is an address of e-mail and nothing more.
+func mailbox(text string) bool {
+	name, host, some := strings.Cut(text, "@")
+	return some && name != "" && !strings.ContainsAny(text, "/?#:\\") && !strings.Contains(host, "@")
+}
+
+// squeezed is a text without tabs and line ends.
+func squeezed(text string) string {
+	return strings.NewReplacer("\t", "", "\n", "", "\r", "").Replace(text)
+}
+
+// dotted reports whether a word begins with a name of two parts or more, such as example.com.
+func dotted(word string) bool {
+	host, _, _ := strings.Cut(word, "/")
+	if at := strings.IndexAny(host, "?#:,;)]}'"); at >= 0 {
+		host = host[:at]
+	}
+	return strings.LastIndexByte(strings.TrimRight(host, "."), '.') > 0
+}
