@@ -11,7 +11,7 @@ import (
 
 // settle puts in order what a swap left that died at any point. It may die
 // itself and be run again. What is under the draft name is always ours, half
-// written or whole, and is removed unless a mark stands beside it (weak.go). Under the stage name there is, by what the
+// written or whole, and is removed unless a mark stands beside it (swap_nonatomic.go). Under the stage name there is, by what the
 // swap was to do:
 //
 //	swap      stage                target   means                          done

@@ -17,7 +17,7 @@ import (
 
 // asyncCall is a call that goes on while its client is asked, or while its client does something else. A client of the newest revision
 // is asked in a result, and answers by the next request; what the call's server wants to have back then stays here. Once it is a
-// task, see errand.go, no request attends it any more.
+// task, see task_state.go, no request attends it any more.
 type asyncCall struct {
 	*backgroundCall
 	c     *call
