@@ -1,6 +1,6 @@
 //go:build race
 
-package sample
+package statcheck
 
 import (
 	"fmt"
