@@ -20,19 +20,23 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// ApprovalMode is who is asked where the policy asks. Whoever it is, the question is on the journal, and the answer too.
+// ApprovalMode selects the approver of calls for which the policy asks. In
+// every mode the journal records the approval request and its answer.
 type ApprovalMode uint8
 
-// Who is asked. The runtime has agent.SuspendForApproval, or else a call that must be approved is denied.
+// The approval modes. The runtime needs agent.SuspendForApproval; without it,
+// the runtime denies a call that needs approval.
 const (
-	// ApproveAtClient asks the person at the client, where the client can ask one. The client vouches for that: what runs the
-	// agent may as well be made to approve by itself.
+	// ApproveAtClient asks the user through the client, if the client supports
+	// elicitation. The client vouches for the answer: the program that runs the
+	// agent could approve calls itself.
 	ApproveAtClient ApprovalMode = iota
-	// ApproveOutOfBand lets the call wait until somebody answers by agent.Runtime.Answer, such as by remit approve.
+	// ApproveOutOfBand lets the call wait for an answer through
+	// agent.Runtime.Answer, such as by remit approve.
 	ApproveOutOfBand
 )
 
-// approvalRequest is what a call waits with.
+// approvalRequest is the approval request of a pending call.
 type approvalRequest struct {
 	txn  *revert.Txn
 	call *revert.Call
@@ -53,17 +57,19 @@ func (q *approvalRequest) waits() bool {
 	return q.call.Phase == revert.PhasePending && q.txn.End == "" && !q.txn.Aborting
 }
 
-// The keys of what is asked, and of the answer in it.
+// The keys of the elicitation and of its response.
 const (
 	keyApproval = "approval"
 	keyApprove  = "approve"
 	keyWhy      = "why"
 )
 
-// maxShown bounds what of an input is shown to a person, who would not read more; what is left out is said.
+// maxShown bounds the part of an input that a form shows. The form says that it
+// omits the rest.
 const maxShown = 8 << 10
 
-// form is the question as a person reads it. Out is the outcome of the call, whose input is without what must not be shown.
+// form returns the approval request as an elicitation. Out is the outcome of
+// the call; its input is redacted.
 func (q *approvalRequest) form(out tool.Outcome) *sdk.ElicitParams {
 	var text strings.Builder
 	fmt.Fprintf(&text, "The agent asks to run %s.\n", q.call.Tool.Name)
@@ -104,10 +110,11 @@ func shownInput(in []byte) string {
 	return text
 }
 
-// mostAsked is how often somebody is asked in one request: a program's changes are asked about after it was itself.
+// mostAsked bounds how often one request asks the user: the policy can ask
+// about the changes of a program after it asked about the program.
 const mostAsked = 4
 
-// ask answers for a call that waits, by what its client can do.
+// ask responds to a pending call, by the capabilities of its client.
 func (c *call) ask(ctx context.Context, tx *agent.Txn, alone bool, out tool.Outcome) (*wireResult, error) {
 	q, err := c.s.question(ctx, out.Call)
 	if err != nil {
@@ -127,13 +134,14 @@ func (c *call) ask(ctx context.Context, tx *agent.Txn, alone bool, out tool.Outc
 	return c.result(out), nil
 }
 
-// elicits reports whether the person at the client is asked.
+// elicits reports whether the server asks the user at the client.
 func (c *call) elicits() bool {
 	can := c.caps
 	return c.s.opts.OnAsk == ApproveAtClient && can != nil && elicits(can.Elicitation, false)
 }
 
-// inputRequired asks in the result: the client repeats the call with the answer.
+// inputRequired returns a result that asks: the client repeats the call with
+// the answer.
 func (c *call) inputRequired(q *approvalRequest, alone bool, out tool.Outcome) (*wireResult, error) {
 	state, err := c.s.sealer.seal(q.claimOf(alone))
 	if err != nil {
@@ -149,7 +157,7 @@ func (c *call) inputRequired(q *approvalRequest, alone bool, out tool.Outcome) (
 	return r, nil
 }
 
-// elicit asks while the request goes on.
+// elicit asks the client while the request continues.
 func (c *call) elicit(ctx context.Context, tx *agent.Txn, alone bool, q *approvalRequest, out tool.Outcome) (*wireResult, error) {
 	asking, cancel := context.WithDeadline(ctx, q.call.Asked.Expires)
 	defer cancel()
@@ -167,8 +175,10 @@ func (c *call) elicit(ctx context.Context, tx *agent.Txn, alone bool, q *approva
 	return c.finish(ctx, tx, alone, out)
 }
 
-// askInside asks what a call waits with that runs. The question is on the journal, where others can answer it too. Its key is one that
-// no client knows before it is asked: answers that a request brings along are for nothing that was not shown.
+// askInside asks the client for the approval that a running call waits for. The
+// journal holds the approval request too, so another approver can answer it.
+// The key is random, so that no client knows it in advance: an answer must not
+// arrive before the client saw the form.
 func (c *call) askInside(ctx context.Context, asked ctxperm.ApprovalRequest) {
 	if !c.elicits() || clientctx.Of(ctx) == nil {
 		return
@@ -188,7 +198,8 @@ func (c *call) askInside(ctx context.Context, asked ctxperm.ApprovalRequest) {
 	}
 }
 
-// redeem takes the answer that comes with a repeated call, if the call is the one that asked and still asks the same.
+// redeem takes the answer that a repeated call contains, if the call is the one
+// that asked and its approval request is unchanged.
 func (c *call) redeem(ctx context.Context) (*wireResult, error) {
 	held, err := c.s.sealer.open(c.req.Params.RequestState, c.st.session.ID(), time.Now())
 	switch {
@@ -215,31 +226,32 @@ func (c *call) redeem(ctx context.Context) (*wireResult, error) {
 	}
 	said, _ := c.req.Params.InputResponses[keyApproval].(*sdk.ElicitResult)
 	if c.s.opts.OnAsk != ApproveAtClient {
-		said = nil // it was asked before the server was started anew, and is not whom to ask any more
+		said = nil // an earlier run of the server asked; the client is no longer the approver
 	}
 	if _, err := c.take(ctx, q, said); err != nil {
 		return c.refused(err), nil
 	}
 	out, _ := tx.Resume(ctx, held.Call, c.listeners()...)
 	if out.Status == tool.StatusPending && said != nil && said.Action == "cancel" {
-		return c.result(out), nil // whoever was asked does not want to be asked again
+		return c.result(out), nil // the user cancelled and must not be asked again
 	}
 	return c.finish(ctx, tx, held.Alone, out)
 }
 
-// isOf reports whether the request is the one that the question was asked for: its tool, as it is now, and its arguments.
+// isOf reports whether the request repeats the call of q: the same tool, with
+// the same declaration, and the same arguments.
 func (c *call) isOf(q *approvalRequest) bool {
 	full, err := c.tool.NormalizeInput(c.input)
 	return err == nil && c.tool.Name() == q.call.Tool.Name && c.tool.Digest() == q.call.Asked.Tool.Digest && string(full) == string(q.call.Asked.Input)
 }
 
-// answered reports whether the question, as it is asked now, has an answer.
+// answered reports whether the current approval request has an answer.
 func (q *approvalRequest) answered() bool {
 	return q.call.Answered != nil && q.call.Asked != nil && q.call.Answered.Digest == q.call.Asked.Digest
 }
 
-// take writes down what somebody said; false where they said nothing. Somebody may have answered meanwhile, elsewhere: that
-// counts then.
+// take records the answer of the user. It returns false if the user gave none.
+// An answer that another approver gave meanwhile counts.
 func (c *call) take(ctx context.Context, q *approvalRequest, said *sdk.ElicitResult) (answered bool, err error) {
 	if q.answered() {
 		return true, nil
@@ -253,12 +265,13 @@ func (c *call) take(ctx context.Context, q *approvalRequest, said *sdk.ElicitRes
 		Call: q.call.Ref.Call, Approved: said.Action == "accept" && approve, By: c.person(), Why: canon.Printable(why, 1<<10), RequestDigest: q.call.Asked.Digest,
 	})
 	if now, lost := c.s.question(ctx, q.call.Ref.Call); err != nil && lost == nil && now.answered() {
-		return true, nil // another person refused it while this one was asked
+		return true, nil // another approver rejected the call meanwhile
 	}
 	return true, err
 }
 
-// person is who answers at the client, whose name is what it says of itself.
+// person returns the approver at the client. The name is the one that the
+// client reports.
 func (c *call) person() string {
 	name := "an MCP client"
 	if c.client != nil && c.client.Name != "" {

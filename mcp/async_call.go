@@ -15,30 +15,31 @@ import (
 	"github.com/remit-dev/remit/mcp/internal/panics"
 )
 
-// asyncCall is a call that goes on while its client is asked, or while its client does something else. A client of the newest revision
-// is asked in a result, and answers by the next request; what the call's server wants to have back then stays here. Once it is a
-// task, see task_state.go, no request attends it any more.
+// asyncCall is a call that continues across several requests of its client. A
+// client of the newest revision gets the client request in a result, and
+// responds by its next request; the state of the call stays here meanwhile.
+// After the call became a task, see task_state.go, no request attends it.
 type asyncCall struct {
 	*backgroundCall
 	c     *call
-	asks  chan *clientRequest  // one is handed to the request that is served
-	early sdk.InputResponseMap // answers that came with the first request; its one reader is whoever attends
-	r     *wireResult          // with err what it ended with
+	asks  chan *clientRequest  // hands one to the request that is served
+	early sdk.InputResponseMap // responses of the first request; only the attending request reads them
+	r     *wireResult          // the result of the call, with err
 	err   error
-	apart chan struct{} // closed when it is a task
+	apart chan struct{} // closed when the call becomes a task
 
-	requestLock chan struct{}  // one question at a time
+	requestLock chan struct{}  // serializes client requests
 	mu          sync.Mutex     // never held across a wait
-	open        *clientRequest // that the client was told of
-	n           int            // which one it is
+	open        *clientRequest // the client request that the client knows
+	n           int            // its number
 	taskState
 }
 
-// clientRequest is one question.
+// clientRequest is one request to the client.
 type clientRequest struct {
 	what  sdk.InputRequestMap
-	reply chan sdk.InputResponseMap // one answer
-	said  sdk.InputResponseMap      // of a task: what is answered of it so far
+	reply chan sdk.InputResponseMap // receives one response
+	said  sdk.InputResponseMap      // of a task: the responses so far
 }
 
 func newAsyncCall(c *call) *asyncCall {
@@ -48,7 +49,8 @@ func newAsyncCall(c *call) *asyncCall {
 	return t
 }
 
-// runAsync runs the call, of which the request sees the end, the first question, or that it is a task.
+// runAsync runs the call. The request gets the result, the first client
+// request, or a task.
 func (c *call) runAsync(ctx context.Context, leave func()) (*wireResult, error) {
 	t := newAsyncCall(c)
 	t.early = maps.Clone(c.req.Params.InputResponses)
@@ -68,13 +70,14 @@ func (c *call) runAsync(ctx context.Context, leave func()) (*wireResult, error) 
 	return t.serveRequest(ctx, c)
 }
 
-// serveRequest waits for what the request of a call is answered with: the one that began it, or the one that goes on with it.
+// serveRequest waits for the response to a request: the one that began the
+// call, or one that continues it.
 func (t *asyncCall) serveRequest(ctx context.Context, by *call) (*wireResult, error) {
 	asks, late, runs := t.asks, (<-chan time.Time)(nil), (<-chan struct{})(nil)
 	may := by.mayTask && t.c.begun != nil
 	switch {
 	case may && t.c.alwaysTask():
-		asks, runs = nil, t.c.begun.started // it asks when it is a task
+		asks, runs = nil, t.c.begun.started // the call asks as a task
 	case may:
 		late = time.After(t.c.s.opts.TaskAfter)
 	}
@@ -95,7 +98,7 @@ func (t *asyncCall) serveRequest(ctx context.Context, by *call) (*wireResult, er
 				return r, nil
 			}
 			late, runs = time.After(lookAgain), nil
-		case <-ctx.Done(): // the client wants the call no more
+		case <-ctx.Done(): // the client cancelled the call
 			t.stop(context.Cause(ctx))
 			<-t.ended
 			return t.r, t.err
@@ -103,8 +106,8 @@ func (t *asyncCall) serveRequest(ctx context.Context, by *call) (*wireResult, er
 	}
 }
 
-// resume are answers that the request which began the call has brought along, as one does that repeats a call whose server
-// keeps nothing. Each counts once.
+// resume returns the responses that the first request contains, as a client
+// sends them that repeats a call of a stateless server. Each counts once.
 func (t *asyncCall) resume(q *clientRequest) (sdk.InputResponseMap, bool) {
 	some := sdk.InputResponseMap{}
 	for key := range q.what {
@@ -116,7 +119,7 @@ func (t *asyncCall) resume(q *clientRequest) (sdk.InputResponseMap, bool) {
 	return some, len(some) > 0
 }
 
-// deliverResult is the result that asks.
+// deliverResult returns the result that carries a client request.
 func (t *asyncCall) deliverResult(q *clientRequest) (*wireResult, error) {
 	t.mu.Lock()
 	t.open, t.n = q, t.n+1
@@ -135,7 +138,8 @@ func (t *asyncCall) deliverResult(q *clientRequest) (*wireResult, error) {
 	return r, nil
 }
 
-// thought is how long an answer may take to be given, where the call itself has no end before that.
+// thought bounds the time of a response, if the call itself has no earlier
+// deadline.
 const thought = 24 * time.Hour
 
 func (t *asyncCall) claim() requestState {
@@ -145,10 +149,10 @@ func (t *asyncCall) claim() requestState {
 	}
 }
 
-// Capabilities is what the client says that it can.
+// Capabilities returns the capabilities that the client reports.
 func (t *asyncCall) Capabilities() *sdk.ClientCapabilities { return t.c.caps }
 
-// Request asks the client, which answers by the next request.
+// Request asks the client, which responds by its next request.
 func (t *asyncCall) Request(ctx context.Context, what sdk.InputRequestMap) (sdk.InputResponseMap, error) {
 	select {
 	case t.requestLock <- struct{}{}:
@@ -172,7 +176,7 @@ func (t *asyncCall) Request(ctx context.Context, what sdk.InputRequestMap) (sdk.
 	}
 }
 
-// goesOnWith is the claim of a request that goes on with a call which asked.
+// goesOnWith returns the request state of a request that continues a call.
 func (c *call) goesOnWith() (requestState, bool) {
 	if c.req.Params.RequestState == "" {
 		return requestState{}, false
@@ -181,7 +185,8 @@ func (c *call) goesOnWith() (requestState, bool) {
 	return held, err == nil && held.Talk != ""
 }
 
-// goOn hands the answer of the client on, once, and waits for what comes of it.
+// goOn passes the responses of the client to the call, once, and waits for its
+// next response.
 func (c *call) goOn(ctx context.Context, held requestState) (*wireResult, error) {
 	one, ok := c.s.runs.find(held.Talk, c.st)
 	if !ok || one.talk == nil {
@@ -201,7 +206,7 @@ func (c *call) goOn(ctx context.Context, held requestState) (*wireResult, error)
 	return t.serveRequest(ctx, c)
 }
 
-// acceptResponses takes the question that is open, if it is the one that an answer is for.
+// acceptResponses takes the open client request, if the responses are for it.
 func (t *asyncCall) acceptResponses(round int) (*clientRequest, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

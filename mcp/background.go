@@ -7,27 +7,28 @@ import (
 	"sync"
 )
 
-// backgroundCall is a call that goes on though no request waits for it.
+// backgroundCall is a call that can continue without a request that waits for
+// it.
 type backgroundCall struct {
 	id    string
 	st    *clientSession
 	stop  context.CancelCauseFunc
 	ended chan struct{}
 	talk  *asyncCall
-	call  string // of a task; under the mutex of the runs
+	call  string // of a task; the mutex of backgroundCalls guards it
 }
 
-// backgroundCalls are those of one server.
+// backgroundCalls holds the background calls of one server.
 type backgroundCalls struct {
 	mu  sync.Mutex // never held across a wait
 	all map[string]*backgroundCall
 
-	tasks map[string]*asyncCall // by call
+	tasks map[string]*asyncCall // by call ID
 }
 
 var errGone = errors.New("the client has gone")
 
-// begin runs what is of a seat, apart from the request that begins it.
+// begin runs a call of a client session apart from the request that begins it.
 func (r *backgroundCalls) begin(ctx context.Context, one *backgroundCall, run func(ctx context.Context)) {
 	going, stop := context.WithCancelCause(context.WithoutCancel(ctx))
 	one.stop, one.ended = stop, make(chan struct{})
@@ -46,7 +47,8 @@ func (r *backgroundCalls) begin(ctx context.Context, one *backgroundCall, run fu
 	}()
 }
 
-// deepen has the stack of a new goroutine grow once, to what a call takes, instead of by and by with all that is on it by then.
+// deepen grows the stack of a new goroutine once, to the size that a call
+// needs. Growing it step by step copies more.
 //
 //go:noinline
 func deepen() byte {
@@ -64,7 +66,7 @@ func (r *backgroundCalls) remove(id string) {
 	}
 }
 
-// name makes a call that runs known as a task.
+// name registers a running call as a task.
 func (r *backgroundCalls) name(call string, t *asyncCall) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -74,7 +76,7 @@ func (r *backgroundCalls) name(call string, t *asyncCall) {
 	t.call, r.tasks[call] = call, t
 }
 
-// task finds a task that runs. Whoever asks knows whose it is.
+// task returns a running task. The caller checks which session it belongs to.
 func (r *backgroundCalls) task(call string) (*asyncCall, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -92,7 +94,7 @@ func (r *backgroundCalls) find(id string, st *clientSession) (*backgroundCall, b
 	return one, true
 }
 
-// end ends those of one seat, or, where it is nil, all.
+// end ends the calls of one client session, or all calls if it is nil.
 func (r *backgroundCalls) end(ctx context.Context, of *clientSession) {
 	for _, one := range r.of(of) {
 		one.stop(errGone)

@@ -11,15 +11,17 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// smallBody is what a body may have without being counted: those are as many as there may be requests.
+// smallBody is the largest body that the quota does not count. The limit on
+// requests bounds their number.
 const smallBody = 64 << 10
 
-// byteQuota is how many bytes of larger bodies may be in memory, in all or of one session. Whoever is over it waits for a while.
+// byteQuota bounds the bytes of larger bodies in memory, in all or of one
+// session. A request over the quota waits for a while.
 type byteQuota struct{ *semaphore.Weighted }
 
 func newByteQuota(bytes int64) byteQuota { return byteQuota{semaphore.NewWeighted(bytes)} }
 
-// share is the part of the room that one session has: two of the largest bodies.
+// share is the quota of one session: two bodies of the largest size.
 func (o HTTPOptions) share() int64 { return min(2*o.MaxBody, o.MaxBufferedBodies) }
 
 var (
@@ -28,7 +30,8 @@ var (
 	errFull  = errors.New("too many large requests at once")
 )
 
-// readBody reads the body, which is bounded in size and time, before anybody acts on it. Done gives its room back.
+// readBody reads the body, within its limits of size and time, before any code
+// acts on it. Done releases its quota.
 func (d *httpHandler) readBody(w http.ResponseWriter, r *http.Request, st *clientSession) (body []byte, done func(), ok bool) {
 	body, done, err := d.body(w, r, st)
 	switch {
@@ -59,10 +62,11 @@ func (d *httpHandler) readBody(w http.ResponseWriter, r *http.Request, st *clien
 
 func (d *httpHandler) body(w http.ResponseWriter, r *http.Request, st *clientSession) (body []byte, done func(), err error) {
 	if r.ContentLength > d.opts.MaxBody {
-		return nil, nil, errLarge // it says so itself
+		return nil, nil, errLarge // the handler reports that itself
 	}
 	read := func(into *bytes.Buffer, most int64) error {
-		// Set for each part: a server that somebody else runs has no deadline, and waiting for room is not the client's fault.
+		// The deadline is set for each part: a server of the host program can
+		// have none, and the wait for quota is not the client's fault.
 		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(d.opts.ReadTimeout))
 		_, err := io.Copy(into, io.LimitReader(r.Body, most))
 		return err
@@ -85,7 +89,7 @@ func (d *httpHandler) body(w http.ResponseWriter, r *http.Request, st *clientSes
 	if done, err = d.reserve(r.Context(), st, size); err != nil {
 		return nil, nil, err
 	}
-	b.Grow(int(size) + 1 - b.Len()) // once, or growing would take as much again
+	b.Grow(int(size) + 1 - b.Len()) // once; growing it step by step needs as much again
 	switch err = read(&b, size+1-int64(b.Len())); {
 	case err != nil:
 		err = errLate
@@ -98,7 +102,8 @@ func (d *httpHandler) body(w http.ResponseWriter, r *http.Request, st *clientSes
 	return nil, nil, err
 }
 
-// reserve takes room for a body, first that of its session, so that one session cannot have others wait.
+// reserve takes quota for a body, first that of its session, so that one
+// session cannot make others wait.
 func (d *httpHandler) reserve(ctx context.Context, st *clientSession, size int64) (done func(), err error) {
 	ctx, cancel := context.WithTimeout(ctx, d.opts.ReadTimeout)
 	defer cancel()

@@ -18,33 +18,33 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// What requests say in _meta, beside what the protocol has there.
+// The keys of _meta in requests, beside those of the protocol.
 const (
-	metaCallID = "remit.dev/call-id" // the caller's own id of the call: the same again runs nothing, see agent.WithCallID
-	// metaTxn, too: the open transaction that the call is part of
+	metaCallID = "remit.dev/call-id" // the caller's ID of the call: the same ID and input run once, see agent.WithCallID
+	// metaTxn, too: the open transaction that the call joins
 )
 
 // call is one tools/call.
 type call struct {
 	s        *Server
 	st       *clientSession
-	req      *sdk.CallToolRequest // nil for one that goes on without a request
+	req      *sdk.CallToolRequest // nil for a call that continues without a request
 	caps     *sdk.ClientCapabilities
 	client   *sdk.Implementation
 	tool     tool.Tool
 	input    json.RawMessage
 	revision string
-	txn      string       // named by the request, or the session's current one
-	named    string       // by the caller
-	mayTask  bool         // the request may be answered with a task
-	begun    *startSignal // of one that may become one; nil: nobody wants to know
+	txn      string       // named by the request, or the current transaction
+	named    string       // call ID of the caller
+	mayTask  bool         // the server can respond with a task
+	begun    *startSignal // of a call that can become a task; else nil
 	slot     *rawresult.Slot
 	report   *progressSender
 	voice    *logSender
-	asked    int // how often somebody was asked in this request
+	asked    int // how often this request asked the user
 }
 
-// callTool answers tools/call.
+// callTool responds to tools/call.
 func (s *Server) callTool(ctx context.Context, req *sdk.CallToolRequest) (*wireResult, error) {
 	return s.callFor(ctx, req, true)
 }
@@ -53,7 +53,8 @@ func (s *Server) newCall(st *clientSession, req *sdk.CallToolRequest) *call {
 	return &call{s: s, st: st, req: req, caps: req.ClientCapabilities(), client: req.ClientInfo(), revision: req.ProtocolVersion(), slot: &rawresult.Slot{}}
 }
 
-// callFor answers a request by a call, or, where the request is one that may be, and the client knows tasks, with a task.
+// callFor responds to a request by a call. It responds with a task if task is
+// true and the client supports tasks.
 func (s *Server) callFor(ctx context.Context, req *sdk.CallToolRequest, task bool) (*wireResult, error) {
 	st, err := s.clientSessionOf(ctx, req.Extra)
 	if err != nil {
@@ -62,7 +63,7 @@ func (s *Server) callFor(ctx context.Context, req *sdk.CallToolRequest, task boo
 	return s.newCall(st, req).serve(ctx, task)
 }
 
-// serve finds the tool, and answers with what comes of the call.
+// serve finds the tool, runs the call and returns its response.
 func (c *call) serve(ctx context.Context, task bool) (r *wireResult, err error) {
 	s, st, req := c.s, c.st, c.req
 	c.mayTask = task && c.clientSupportsTasks()
@@ -91,7 +92,7 @@ func (c *call) serve(ctx context.Context, task bool) (r *wireResult, err error) 
 	return c.begin(ctx)
 }
 
-// begin runs the call, or goes on with it.
+// begin runs the call or continues it.
 func (c *call) begin(ctx context.Context) (*wireResult, error) {
 	st, req := c.st, c.req
 	if err := c.read(); err != nil {
@@ -111,7 +112,7 @@ func (c *call) begin(ctx context.Context) (*wireResult, error) {
 	c.voice = &logSender{}
 	c.voice.attach(ctx, req)
 	ctx = clientctx.WithLog(ctx, clientctx.Log{Session: st.session.ID(), Level: c.level(), Say: c.voice.say})
-	asks := c.mayBeAsked() || c.elicits() // by the tool, or for what the call waits with while it runs
+	asks := c.mayBeAsked() || c.elicits() // by the tool, or for an approval while the call runs
 	if c.mayTask || asks && c.revision >= stateless {
 		return c.runAsync(ctx, leave)
 	}
@@ -122,7 +123,7 @@ func (c *call) begin(ctx context.Context) (*wireResult, error) {
 	return c.run(ctx)
 }
 
-// run answers the call, and tells the client of its request how far it is.
+// run runs the call and reports its progress to the client.
 func (c *call) run(ctx context.Context) (*wireResult, error) {
 	c.report = newReporter(ctx, c.req)
 	return c.runCaptured(ctx)
@@ -134,7 +135,7 @@ func (c *call) runCaptured(ctx context.Context) (*wireResult, error) {
 	return c.answer(ctx)
 }
 
-// read takes what the request says.
+// read parses the request.
 func (c *call) read() (err error) {
 	if c.input, err = arguments(c.tool, c.req.Params.Arguments); err != nil {
 		return err
@@ -164,7 +165,7 @@ func textIn(meta sdk.Meta, key string) (string, error) {
 	return text, nil
 }
 
-// answer runs the call, or goes on with one that waits, and answers with what came of it.
+// answer runs the call, or resumes a pending one, and returns its result.
 func (c *call) answer(ctx context.Context) (*wireResult, error) {
 	if c.req.Params.RequestState != "" {
 		return c.redeem(ctx)
@@ -197,8 +198,8 @@ func (c *call) answer(ctx context.Context) (*wireResult, error) {
 	return c.finishAlone(ctx, out, err)
 }
 
-// finishAlone answers with the outcome of a call that was a transaction by itself, which has ended, or is open where the call
-// waits.
+// finishAlone returns the result of a call with its own transaction. The
+// transaction has ended, or is open while the call is pending.
 func (c *call) finishAlone(ctx context.Context, out tool.Outcome, err error) (*wireResult, error) {
 	switch {
 	case out.Status == tool.StatusPending:
@@ -210,13 +211,13 @@ func (c *call) finishAlone(ctx context.Context, out tool.Outcome, err error) (*w
 		return c.ask(ctx, tx, true, out)
 	case out.Status.OK() && err != nil:
 		return c.uncommitted(out, err), nil
-	case err != nil && err.Error() != out.Err().Error(): // there is more to it than how the call ended
+	case err != nil && err.Error() != out.Err().Error(): // err says more than the outcome
 		c.s.opts.Log.Warn("a call that did not end well was not all taken back", "txn", out.Txn, "error", err)
 	}
 	return c.endedResult(ctx, out)
 }
 
-// listeners hear of the call while it runs.
+// listeners returns the options by which the server observes a running call.
 func (c *call) listeners() []agent.CallOption {
 	opts := []agent.CallOption{c.report.option(), agent.WithAsked(c.askInside)}
 	if c.begun != nil {
@@ -228,7 +229,8 @@ func (c *call) listeners() []agent.CallOption {
 	return opts
 }
 
-// closed is why a transaction cannot be gone on with, in words that are the same for one of somebody else and for none.
+// closed returns why a transaction cannot continue. The text is the same for an
+// unknown transaction and for one of another session.
 func (c *call) closed(err error) error {
 	if errors.Is(err, agent.ErrTxnEnded) || errors.Is(err, journal.ErrNotFound) || errors.Is(err, journal.ErrNotOwner) {
 		c.st.lost(c.txn)
@@ -237,7 +239,7 @@ func (c *call) closed(err error) error {
 	return fmt.Errorf("transaction %q is not open in this session; begin one with txn_begin, or leave %s out", c.txn, metaTxn)
 }
 
-// resume goes on with a call that waited.
+// resume resumes a pending call.
 func (c *call) resume(ctx context.Context, w pendingApproval) (*wireResult, error) {
 	tx, err := c.st.session.ResumeTxn(ctx, w.txn)
 	if err != nil {
@@ -248,7 +250,8 @@ func (c *call) resume(ctx context.Context, w pendingApproval) (*wireResult, erro
 	return c.finish(ctx, tx, w.alone, out)
 }
 
-// finish answers with an outcome, and ends the transaction of a call that has one for itself.
+// finish returns the result of an outcome, and ends the transaction if the call
+// has its own.
 func (c *call) finish(ctx context.Context, tx *agent.Txn, alone bool, out tool.Outcome) (*wireResult, error) {
 	if out.Status == tool.StatusPending {
 		return c.ask(ctx, tx, alone, out)
@@ -262,7 +265,7 @@ func (c *call) finish(ctx context.Context, tx *agent.Txn, alone bool, out tool.O
 	return c.endedResult(ctx, out)
 }
 
-// endedResult is the result of a call that has ended.
+// endedResult returns the result of a call that has ended.
 func (c *call) endedResult(ctx context.Context, out tool.Outcome) (*wireResult, error) {
 	if (out.Status == tool.StatusDenied || out.Status == tool.StatusInvalid || out.Stage == "policy") && c.hidden(ctx) {
 		return nil, unknownTool(c.nameAsked())
@@ -273,7 +276,7 @@ func (c *call) endedResult(ctx context.Context, out tool.Outcome) (*wireResult, 
 	return c.result(out), nil
 }
 
-// nameAsked is the name of the tool that the client asked for.
+// nameAsked returns the name of the tool in the request.
 func (c *call) nameAsked() string {
 	if c.req == nil {
 		return c.tool.Name()
@@ -281,7 +284,8 @@ func (c *call) nameAsked() string {
 	return c.req.Params.Name
 }
 
-// end ends a transaction that holds one call alone. What it did not commit is taken back.
+// end ends the transaction of a single call. It reverts the transaction if it
+// does not commit it.
 func (c *call) end(ctx context.Context, tx *agent.Txn, s tool.Status) error {
 	ctx = context.WithoutCancel(ctx)
 	defer c.st.txnEnded(tx.ID())
@@ -294,20 +298,21 @@ func (c *call) end(ctx context.Context, tx *agent.Txn, s tool.Status) error {
 	return nil
 }
 
-// hidden reports whether the session is not shown the tool: a refusal must not tell that it is there.
+// hidden reports whether the tool is hidden from the session: a refusal must
+// not reveal it.
 func (c *call) hidden(ctx context.Context) bool {
-	shown, _ := c.st.session.Tools(context.WithoutCancel(ctx)) // those that could not be decided about are missing
+	shown, _ := c.st.session.Tools(context.WithoutCancel(ctx)) // tools without a decision are missing
 	return !slices.ContainsFunc(shown, func(t tool.Tool) bool { return t.Name() == c.tool.Name() })
 }
 
-// absentError says that the server of a tool is not there, and why.
+// absentError says that the upstream of a tool is not available, and why.
 type absentError struct{ why error }
 
-// Error says which server that is.
+// Error returns why the upstream is not available.
 func (e *absentError) Error() string { return e.why.Error() }
 
-// called finds the tool that a client asks for, as it is made for its session. It waits for the server of the tool, if nothing is known
-// of that server.
+// called finds the tool that a client names, as its session sees it. It waits
+// for the upstream of the tool if that has not responded yet.
 func (s *Server) called(ctx context.Context, in *agent.Session, name string) (tool.Tool, error) {
 	t, err := s.known(in, name)
 	a, waits := s.opts.Mirror.(Awaiter)
@@ -320,7 +325,7 @@ func (s *Server) called(ctx context.Context, in *agent.Session, name string) (to
 	return s.known(in, name)
 }
 
-// known finds a tool that is there by now.
+// known finds a tool that is available now.
 func (s *Server) known(in *agent.Session, name string) (tool.Tool, error) {
 	asked, known := name, false
 	if s.opts.Mirror != nil {
@@ -331,7 +336,7 @@ func (s *Server) known(in *agent.Session, name string) (tool.Tool, error) {
 	t, ok := in.Tool(asked)
 	if ok && !known && s.opts.Mirror != nil {
 		_, mirrored := s.opts.Mirror.UpstreamDefinition(t)
-		ok = !mirrored // it has one name here, and that is another one
+		ok = !mirrored // an upstream tool has one name here: another one
 	}
 	if !ok {
 		return tool.Tool{}, unknownTool(name)
@@ -343,7 +348,7 @@ func unknownTool(name string) error {
 	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("unknown tool %q", name)}
 }
 
-// arguments are the input of a tool, out of the arguments that carry it.
+// arguments returns the input of a tool from the arguments that carry it.
 func arguments(t tool.Tool, args json.RawMessage) (json.RawMessage, error) {
 	if len(args) == 0 || string(args) == "null" {
 		args = json.RawMessage(`{}`)

@@ -13,31 +13,38 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// CatalogEntry is a resource, a template of resources or a prompt of another server: as it is listed, and by which call of a tool of the
-// runtime it is read. What that call returns is the result as the other server wrote it.
+// CatalogEntry is a resource, a resource template or a prompt of an upstream:
+// how it is listed, and which tool call of the runtime reads it. The call
+// returns the result as the upstream wrote it.
 type CatalogEntry = catalog.Offer
 
-// CatalogEntries are those of all servers. A list that is nil means that no server has such things.
+// CatalogEntries holds the entries of all upstreams. A nil list means that no
+// upstream has such entries.
 type CatalogEntries = catalog.All
 
-// Catalog is a Mirror whose servers have resources and prompts, too. Each is there for those sessions alone that the policy would let
-// read it. It is safe for concurrent use.
+// Catalog is a Mirror whose upstreams also have resources and prompts. A
+// session sees an entry only if the policy lets it read the entry. A Catalog is
+// safe for concurrent use.
 type Catalog interface {
 	Mirror
-	// Entries lists what there is, under the names that clients know.
+	// Entries lists the entries, under the names that clients know.
 	Entries() CatalogEntries
-	// Resource returns what reads a resource, listed or not; false where no server has it.
+	// Resource returns the entry that reads a resource, listed or not. It
+	// returns false if no upstream has the resource.
 	Resource(uri string) (CatalogEntry, bool)
-	// Prompt returns what reads a prompt with some arguments.
+	// Prompt returns the entry that reads a prompt with arguments.
 	Prompt(name string, arguments map[string]string) (CatalogEntry, bool)
-	// Completion returns what completes an argument of a prompt or a resource; false where nobody does.
+	// Completion returns the entry that completes an argument of a prompt or a
+	// resource. It returns false if no upstream does.
 	Completion(p *sdk.CompleteParams) (CatalogEntry, bool)
-	// Subscribe has ResourceChanged be called when a resource changes, until end is called. An error that is a *jsonrpc.Error of
-	// jsonrpc.CodeMethodNotFound says that its server tells nobody.
+	// Subscribe makes the catalog call ResourceChanged when a resource changes,
+	// until the caller calls end. A *jsonrpc.Error with
+	// jsonrpc.CodeMethodNotFound says that the upstream reports no changes.
 	Subscribe(ctx context.Context, uri string) (end func(), err error)
 }
 
-// CatalogChanged tells clients that the resources and prompts of the Library are others by now.
+// CatalogChanged tells clients that the resources and prompts of the Catalog
+// changed.
 func (s *Server) CatalogChanged() {
 	s.standForResources()
 	s.standForPrompts()
@@ -50,7 +57,8 @@ func (s *Server) catalogEntries() CatalogEntries {
 	return s.library.Entries()
 }
 
-// isInternalTool reports whether a tool is none for clients: they read what it stands for.
+// isInternalTool reports whether clients cannot call a tool: they read the
+// entry that it serves.
 func (s *Server) isInternalTool(t tool.Tool) bool {
 	if s.opts.Mirror == nil {
 		return false
@@ -59,7 +67,8 @@ func (s *Server) isInternalTool(t tool.Tool) bool {
 	return mirrored && object == nil
 }
 
-// visibleEntries are the offers that a session could have read, and that no other thing has the name of.
+// visibleEntries returns the entries that the session could read, except those
+// whose name is taken.
 func (s *Server) visibleEntries(ctx context.Context, in *agent.Session, offers []CatalogEntry, taken []listItem) (list []listItem) {
 	for _, o := range offers {
 		if slices.ContainsFunc(taken, func(l listItem) bool { return l.name == o.Name }) {
@@ -72,7 +81,7 @@ func (s *Server) visibleEntries(ctx context.Context, in *agent.Session, offers [
 	return list
 }
 
-// previewRead is what a read would meet now.
+// previewRead returns the effect that the policy would give a read now.
 func (s *Server) previewRead(ctx context.Context, in *agent.Session, o CatalogEntry) perm.Effect {
 	e, err := in.PreviewDecision(ctx, o.Tool, o.Input)
 	if err != nil {
@@ -81,7 +90,7 @@ func (s *Server) previewRead(ctx context.Context, in *agent.Session, o CatalogEn
 	return e
 }
 
-// upstreamResource finds a resource of another server that the session may see.
+// upstreamResource finds a resource of an upstream that the session can see.
 func (s *Server) upstreamResource(ctx context.Context, in *agent.Session, uri string) (CatalogEntry, bool) {
 	if s.library == nil {
 		return CatalogEntry{}, false
@@ -98,7 +107,7 @@ func (s *Server) upstreamPrompt(ctx context.Context, in *agent.Session, name str
 	return o, ok && s.previewRead(ctx, in, o) != perm.Deny
 }
 
-// upstreamResult answers by what another server says.
+// upstreamResult responds with the result of an upstream.
 func (s *Server) upstreamResult(ctx context.Context, req *sdk.CallToolRequest, by CatalogEntry) (*wireResult, error) {
 	st, err := s.clientSessionOf(ctx, req.Extra)
 	if err != nil {
@@ -118,7 +127,8 @@ func (s *Server) upstreamResult(ctx context.Context, req *sdk.CallToolRequest, b
 	return done(o)
 }
 
-// read answers resources/read by what another server says. For how long that holds is its own word; for whom is not.
+// read responds to resources/read with the result of an upstream. The upstream
+// says how long a client can cache it. The server says for whom.
 func (s *Server) read(ctx context.Context, req *sdk.CallToolRequest, by CatalogEntry) (*wireResult, error) {
 	o, err := s.upstreamResult(ctx, req, by)
 	if err != nil || o.asks() {
@@ -131,8 +141,9 @@ func (s *Server) read(ctx context.Context, req *sdk.CallToolRequest, by CatalogE
 	return o, nil
 }
 
-// completeElsewhere answers completion/complete by what another server says. Nobody is asked for each letter: where the policy would
-// have somebody asked, there are no values.
+// completeElsewhere responds to completion/complete with the result of an
+// upstream. If the policy asks, the server returns no values: an approval for
+// each letter makes no sense.
 func (s *Server) completeElsewhere(ctx context.Context, st *clientSession, req *sdk.CompleteRequest) (*wireResult, error) {
 	if s.library == nil {
 		return nil, errReference

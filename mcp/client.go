@@ -18,19 +18,22 @@ import (
 	"github.com/remit-dev/remit/mcp/internal/rawresult"
 )
 
-// Client is the client of the protocol that called a tool. A tool can ask it while its call goes on.
+// Client is the MCP client that called a tool. The tool can send it requests
+// during the call.
 type Client struct{ c *call }
 
 type clientKey struct{}
 
-// ClientOf returns the client whose call a context is of, the one that a tool's code is given. It is false for a call that no
-// client of a Server made.
+// ClientOf returns the client whose call a context belongs to: the context that
+// a tool's code gets. It returns false for a call that no client of a Server
+// made.
 func ClientOf(ctx context.Context) (Client, bool) {
 	c, ok := ctx.Value(clientKey{}).(*call)
 	return Client{c}, ok
 }
 
-// Capabilities returns what the client says that it can. It is not to be changed.
+// Capabilities returns the capabilities that the client reports. The caller
+// must not change them.
 func (cl Client) Capabilities() *sdk.ClientCapabilities {
 	if cl.c == nil || cl.c.caps == nil {
 		return &sdk.ClientCapabilities{}
@@ -38,15 +41,19 @@ func (cl Client) Capabilities() *sdk.ClientCapabilities {
 	return cl.c.caps
 }
 
-// mostRepeated is how often a client is asked the same that did not answer it.
+// mostRepeated bounds how often the server repeats a request that the client
+// did not respond to.
 const mostRepeated = 8
 
-// Request asks the client all that is in a map at once, and returns what it answered, by the same keys: what a person fills in
-// (*sdk.ElicitParams, answered by an *sdk.ElicitResult), what its model says (*sdk.CreateMessageWithToolsParams, by an
-// *sdk.CreateMessageWithToolsResult), its roots (*sdk.ListRootsParams, by an *sdk.ListRootsResult). The time of the call goes on
-// meanwhile. What is filled in fits the schema that was asked for; a client that answers with something else is asked again. Where
-// the client cannot do what is asked of it, nobody is asked; a call that fails then is answered with that, as the protocol has it.
-// Ctx is the context that the tool was given.
+// Request sends the client all requests of a map at once, and returns its
+// responses under the same keys. The kinds are elicitation (*sdk.ElicitParams,
+// response *sdk.ElicitResult), sampling (*sdk.CreateMessageWithToolsParams,
+// response *sdk.CreateMessageWithToolsResult) and roots (*sdk.ListRootsParams,
+// response *sdk.ListRootsResult). The timeout of the call continues meanwhile.
+// The content of an elicitation response fits the requested schema; the server
+// repeats the request if it does not. If the client lacks a capability, Request
+// sends nothing and returns an error; a call that fails with this error gets
+// the error response of the protocol. Ctx is the context that the tool got.
 func (cl Client) Request(ctx context.Context, what sdk.InputRequestMap) (sdk.InputResponseMap, error) {
 	if cl.c == nil {
 		return nil, errors.New("mcp: there is no client to ask")
@@ -77,7 +84,7 @@ func (cl Client) Request(ctx context.Context, what sdk.InputRequestMap) (sdk.Inp
 	return nil, fmt.Errorf("mcp: the client did not answer %q", slices.Sorted(maps.Keys(left)))
 }
 
-// lacks says what the client cannot of what it is to be asked.
+// lacks returns an error if the client lacks a capability that a request needs.
 func (cl Client) lacks(ctx context.Context, what sdk.InputRequestMap) error {
 	can, needs := cl.Capabilities(), map[string]any{}
 	for key, q := range what {
@@ -115,7 +122,8 @@ func (cl Client) lacks(ctx context.Context, what sdk.InputRequestMap) error {
 	return lacks
 }
 
-// elicits reports whether a client can ask a person: by a page, or by a form, which is what one can that says no more.
+// elicits reports whether a client supports elicitation: by URL, or by form. A
+// client that names neither supports forms.
 func elicits(can *sdk.ElicitationCapabilities, page bool) bool {
 	if can == nil || page {
 		return can != nil && can.URL != nil
@@ -130,7 +138,7 @@ func lacking(page bool) map[string]any {
 	return map[string]any{}
 }
 
-// formsOf compiles what is to be filled in.
+// formsOf compiles the schemas of the forms.
 func formsOf(what sdk.InputRequestMap) (map[string]*schema.Schema, error) {
 	forms := map[string]*schema.Schema{}
 	for key, q := range what {
@@ -149,7 +157,7 @@ func formsOf(what sdk.InputRequestMap) (map[string]*schema.Schema, error) {
 	return forms, nil
 }
 
-// fits reports whether an answer is one to the question.
+// fits reports whether a response matches its request.
 func fits(q sdk.InputRequest, a sdk.InputResponse, form *schema.Schema) bool {
 	switch q.(type) {
 	case *sdk.ElicitParams:
@@ -168,18 +176,19 @@ func fits(q sdk.InputRequest, a sdk.InputResponse, form *schema.Schema) bool {
 	}
 }
 
-// Log sends the client a message for its log, if it wants those of the level. What an operator should see belongs into a log of
-// the server's own.
+// Log sends the client a log message, if the client wants messages of this
+// level. Messages for the operator belong in a log of the server's own.
 func (cl Client) Log(p *sdk.LoggingMessageParams) {
 	if cl.c != nil && cl.c.voice != nil {
 		cl.c.voice.say(p)
 	}
 }
 
-// logSender sends messages on the request that is served: a call goes on with another one after each question.
+// logSender sends log messages on the request that is served: after each client
+// request, a call continues on another request.
 type logSender struct {
 	mu   sync.Mutex                      // never held across a wait
-	send func(*sdk.LoggingMessageParams) // nil: nobody listens
+	send func(*sdk.LoggingMessageParams) // nil: no request is served
 }
 
 func (v *logSender) attach(ctx context.Context, req *sdk.CallToolRequest) {
@@ -187,7 +196,7 @@ func (v *logSender) attach(ctx context.Context, req *sdk.CallToolRequest) {
 	defer v.mu.Unlock()
 	v.send = nil
 	if req != nil && req.Session != nil {
-		v.send = func(p *sdk.LoggingMessageParams) { _ = req.Session.Log(ctx, p) } // a client that is gone is not told
+		v.send = func(p *sdk.LoggingMessageParams) { _ = req.Session.Log(ctx, p) } // an error means that the client has left
 	}
 }
 

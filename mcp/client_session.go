@@ -19,32 +19,32 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// clientSession is a session that clients act in, with what the server knows of it beside the journal. All of it but what is going
-// on right now is found again on the journal.
+// clientSession is the server's in-memory state of one session. The journal
+// holds all of it except the state of running calls.
 type clientSession struct {
 	session   *agent.Session
-	refs      int               // of seats, whose lock it is under
-	token     [sha256.Size]byte // digest of what proves the session; zero: it needs no proof, its client is the only one
-	callSlots chan struct{}     // of calls that run
+	refs      int               // counted by clientSessions, whose lock guards it
+	token     [sha256.Size]byte // digest of the session token; zero: the only client, which needs none
+	callSlots chan struct{}     // of running calls
 
-	introduction atomic.Pointer[clientInfo] // of the client that spoke last; nil: none did
+	introduction atomic.Pointer[clientInfo] // of the client that spoke last; nil: none yet
 
 	mu           sync.Mutex // never held across a wait
 	openTxns     map[string]bool
 	current      currentTxn
 	pending      []pendingApproval
-	answering    map[string]bool // calls whose answer is being taken right now
+	answering    map[string]bool // calls whose answer is being processed
 	rawResults   *lru.Cache[string, *rawresult.Slot]
-	tasks        int          // calls that run as tasks
+	tasks        int          // number of running tasks
 	httpRequests int          // requests over HTTP
-	bodyQuota    byteQuota    // of its large requests over HTTP
-	connections  []legacyConn // that stay, of the older revisions, the one used last at the end
+	bodyQuota    byteQuota    // of large HTTP bodies
+	connections  []legacyConn // of the older revisions, the last used one at the end
 }
 
 // pendingApproval is a call of the session that waits for approval.
 type pendingApproval struct {
 	txn, call, tool, input string // the input is canonical
-	alone                  bool   // its transaction is of the call, and ends with it
+	alone                  bool   // the transaction belongs to the call and ends with it
 }
 
 func (s *Server) newClientSession(ctx context.Context, in *agent.Session) (*clientSession, error) {
@@ -63,7 +63,8 @@ func (s *Server) newClientSession(ctx context.Context, in *agent.Session) (*clie
 			return nil, fmt.Errorf("mcp: what session %s waits for: %w", in.ID(), err)
 		}
 		if c.Phase == revert.PhasePending && t.End == "" && !t.Aborting {
-			// A transaction of one call is of the call: nobody who began it by hand is told that it ends.
+			// The transaction of a single call belongs to the call: no client
+			// began it, so the server reports its end to none.
 			st.openTxns[t.ID] = true
 			st.addPending(pendingApproval{txn: t.ID, call: c.Ref.Call, tool: c.Tool.Name, input: string(c.Asked.Input), alone: len(t.Calls) == 1 && !isCurrent(t)})
 		}
@@ -74,14 +75,16 @@ func (s *Server) newClientSession(ctx context.Context, in *agent.Session) (*clie
 	return st, err
 }
 
-// hasOpenTxn reports whether anything is open that is of this seat.
+// hasOpenTxn reports whether the client session has an open or a current
+// transaction.
 func (st *clientSession) hasOpenTxn() bool {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	return len(st.openTxns) > 0 || st.current.txn != ""
 }
 
-// What tasks left of another server's words, and the journal does not keep, is kept for a while: of so many, of so many bytes.
+// The bounds on upstream results of tasks that the journal does not hold:
+// number and bytes.
 const (
 	restsKept = 64
 	restMost  = 64 << 10
@@ -97,7 +100,7 @@ func (st *clientSession) rawResult(call string) (*rawresult.Slot, bool) {
 	return st.rawResults.Get(call)
 }
 
-// acquireCallSlot waits until one more call of the session may run.
+// acquireCallSlot waits until the session can run one more call.
 func (st *clientSession) acquireCallSlot(ctx context.Context) (leave func(), err error) {
 	select {
 	case st.callSlots <- struct{}{}:
@@ -107,7 +110,7 @@ func (st *clientSession) acquireCallSlot(ctx context.Context) (leave func(), err
 	}
 }
 
-// bodyQuotaFor is the room of the session's large requests.
+// bodyQuotaFor returns the quota of the session's large requests.
 func (st *clientSession) bodyQuotaFor(share int64) byteQuota {
 	st.mu.Lock()
 	defer st.mu.Unlock()
@@ -117,7 +120,7 @@ func (st *clientSession) bodyQuotaFor(share int64) byteQuota {
 	return st.bodyQuota
 }
 
-// acquireRequest counts a request in, if there is room for one more.
+// acquireRequest counts a request, if the session can have one more.
 func (st *clientSession) acquireRequest(most int) bool {
 	return st.adjustCount(&st.httpRequests, 1, most)
 }
@@ -156,7 +159,7 @@ func (st *clientSession) txnOpened(txn string) {
 	st.openTxns[txn] = true
 }
 
-// hasTxnCapacity reports whether one more may be.
+// hasTxnCapacity reports whether the session can open one more transaction.
 func (st *clientSession) hasTxnCapacity(most int) bool {
 	st.mu.Lock()
 	defer st.mu.Unlock()
@@ -178,7 +181,7 @@ func (st *clientSession) removeTxn(txn string) {
 	st.pending = slices.DeleteFunc(st.pending, func(w pendingApproval) bool { return w.txn == txn })
 }
 
-// pendingCall finds what is known of a call that waits.
+// pendingCall finds a pending call.
 func (st *clientSession) pendingCall(call string) (pendingApproval, bool) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
@@ -189,7 +192,7 @@ func (st *clientSession) pendingCall(call string) (pendingApproval, bool) {
 	return st.pending[i], true
 }
 
-// addPending notes that a call waits; again is no matter.
+// addPending adds a pending call. Adding it again has no effect.
 func (st *clientSession) addPending(w pendingApproval) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
@@ -197,14 +200,15 @@ func (st *clientSession) addPending(w pendingApproval) {
 	st.pending = append(st.pending, w)
 }
 
-// removePending forgets that a call waits.
+// removePending removes a pending call.
 func (st *clientSession) removePending(call string) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	st.pending = slices.DeleteFunc(st.pending, func(w pendingApproval) bool { return w.call == call })
 }
 
-// matchPending finds the call that a repetition means: of the same tool with the same input, in the same transaction or in none.
+// matchPending finds the pending call that a request repeats: the same tool and
+// input, in the same transaction or in none.
 func (st *clientSession) matchPending(t tool.Tool, input []byte, txn string) (pendingApproval, bool) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
@@ -223,7 +227,7 @@ func (st *clientSession) matchPending(t tool.Tool, input []byte, txn string) (pe
 	return pendingApproval{}, false
 }
 
-// lockAnswer lets one at a time take the answer to a call.
+// lockAnswer serializes the processing of answers to a call.
 func (st *clientSession) lockAnswer(call string) (done func(), ok bool) {
 	st.mu.Lock()
 	defer st.mu.Unlock()

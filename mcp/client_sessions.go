@@ -6,9 +6,10 @@ import (
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 )
 
-// clientSessions are those of clients that prove their session. One that is at something, or has something open, stays: were it made
-// anew meanwhile there would be two, of which one does not know what the other has begun. Of the others those that were used
-// last are kept, and nothing of theirs is lost with them.
+// clientSessions holds the client sessions of clients that prove their session
+// by a token. A client session with a request, or with an open transaction,
+// stays: a second one would not know what the first began. Of the others, the
+// last used ones stay; the journal holds the state of those that are dropped.
 type clientSessions struct {
 	mu   sync.Mutex // never held across a wait
 	busy map[string]*clientSession
@@ -20,14 +21,14 @@ func newSeats(most int) (*clientSessions, error) {
 	return &clientSessions{busy: map[string]*clientSession{}, idle: idle}, err
 }
 
-// take finds the seat of a session for somebody who leaves it again.
+// take finds the client session of a session. The caller must leave it again.
 func (s *clientSessions) take(session string) (*clientSession, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.find(session)
 }
 
-// add takes a seat that is new, or that of the same session of somebody who was faster.
+// add adds a client session, or takes the one that another request added first.
 func (s *clientSessions) add(st *clientSession) *clientSession {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -52,7 +53,8 @@ func (s *clientSessions) find(session string) (*clientSession, bool) {
 	return st, true
 }
 
-// stay is take for what goes on when the request that took the seat has left it.
+// stay takes the client session again, for work that continues after its
+// request.
 func (s *clientSessions) stay(st *clientSession) (leave func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -9,10 +9,11 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// mostCompleted is how many values an answer has at most, by the protocol.
+// mostCompleted is the largest number of values in a response, by the protocol.
 const mostCompleted = 100
 
-// complete answers completion/complete for the arguments of prompts and resources: with the values that the tool's schema lists.
+// complete responds to completion/complete for the arguments of prompts and
+// resources, with the values that the tool's schema lists.
 func (s *Server) complete(ctx context.Context, req *sdk.CompleteRequest) (*wireResult, error) {
 	st, err := s.clientSessionOf(ctx, req.Extra)
 	if err != nil {
@@ -42,7 +43,7 @@ func (s *Server) complete(ctx context.Context, req *sdk.CompleteRequest) (*wireR
 
 var errReference = &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "the reference names no prompt and no resource that is here"}
 
-// referred is the tool of what a client refers to.
+// referred returns the tool of a completion reference.
 func (s *Server) referred(ref *sdk.CompleteReference) (tool string, ok bool) {
 	switch {
 	case ref == nil:

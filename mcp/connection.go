@@ -8,24 +8,25 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// connections is how many of an older revision one session may keep over HTTP. One more ends the one that has been silent for
-// longest: most clients go without a word.
+// connections bounds the legacy connections that one session keeps over HTTP. A
+// new one closes the least recently used one: most clients disconnect without a
+// word.
 const connections = 16
 
-// legacyConn is one of an older revision, which stays.
+// legacyConn is a connection of an older revision.
 type legacyConn struct {
 	c    *sdk.ServerSession
-	runs int // requests
+	runs int // running requests
 }
 
-// join counts a connection that stays among those of its session, until it ends.
+// join adds a connection to its session until the connection ends.
 func (s *Server) join(st *clientSession, c *sdk.ServerSession) error {
 	over, ok := st.addConnection(c, connections)
 	if !ok {
 		return errors.New("the session has as many connections as it may, and each is at something")
 	}
 	if over != nil {
-		go func() { _ = over.Close() }() // it may have to wait for its streams
+		go func() { _ = over.Close() }() // closing can wait for its streams
 	}
 	gone := s.seats.stay(st)
 	go func() {
@@ -36,19 +37,19 @@ func (s *Server) join(st *clientSession, c *sdk.ServerSession) error {
 	return nil
 }
 
-// uses notes that a connection is at a request, until done is called.
+// uses counts a request of a connection until the caller calls done.
 func (s *Server) uses(ctx context.Context, extra *sdk.RequestExtra, c *sdk.ServerSession) (done func()) {
 	if extra == nil || extra.TokenInfo == nil {
 		return func() {}
 	}
 	st, err := s.clientSessionOf(ctx, extra)
 	if err != nil || !st.touchConnection(c, 1) {
-		return func() {} // who it is will be asked
+		return func() {} // authentication follows
 	}
 	return func() { st.touchConnection(c, -1) }
 }
 
-// addConnection counts a connection in. Over is the one that it takes the place of.
+// addConnection adds a connection. Over is the connection that it replaces.
 func (st *clientSession) addConnection(c *sdk.ServerSession, most int) (over *sdk.ServerSession, ok bool) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
@@ -70,7 +71,8 @@ func (st *clientSession) removeConnection(c *sdk.ServerSession) {
 	st.connections = slices.DeleteFunc(st.connections, func(j legacyConn) bool { return j.c == c })
 }
 
-// touchConnection counts the requests of a connection; the one that was used last stands last.
+// touchConnection counts the requests of a connection, and moves it to the end
+// as the last used one.
 func (st *clientSession) touchConnection(c *sdk.ServerSession, by int) bool {
 	st.mu.Lock()
 	defer st.mu.Unlock()

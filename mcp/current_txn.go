@@ -12,23 +12,26 @@ import (
 	"github.com/remit-dev/remit/revert/record"
 )
 
-// The current transaction of a session is the one of calls that name none. A client that began it believes in it until it ends
-// it: what the server knows of it is on the journal, and where it was ended by somebody else no call goes on without it
-// before the client was told.
+// Calls that name no transaction join the current transaction of the session. A
+// client relies on the one that it began until it ends it. The journal holds
+// what the server knows of it. If another program ended it, no call runs before
+// the client was told.
 
-// What stands on the journal of a transaction that was begun as the current one, and of one that its client went on to end.
+// The journal marks of a transaction that began as the current one, and of one
+// that its client ended.
 const (
 	markCurrent = "remit.dev/current"
 	markParting = "remit.dev/current-ends"
 )
 
-// currentTxn is the transaction of calls that name none. The zero current is none.
+// currentTxn is the transaction of calls that name none. The zero currentTxn
+// means that there is none.
 type currentTxn struct {
 	txn  string
-	gone bool // somebody else ended it
+	gone bool // another program ended it
 }
 
-// err says why calls that name no transaction do not run.
+// err returns why calls that name no transaction do not run.
 func (c currentTxn) err() error {
 	if !c.gone {
 		return nil
@@ -36,14 +39,15 @@ func (c currentTxn) err() error {
 	return fmt.Errorf("transaction %q, which this session began as its current one, is not open any more, and its client did not end it: nothing was run. Ask txn_status for it; then calls that name no transaction are by themselves again", c.txn)
 }
 
-// isCurrent reports whether a transaction was begun as the current one of its session.
+// isCurrent reports whether a transaction began as the current one of its
+// session.
 func isCurrent(t *revert.Txn) bool { return marked(t, markCurrent) }
 
 func marked(t *revert.Txn, name string) bool {
 	return slices.ContainsFunc(t.Savepoints, func(m revert.Savepoint) bool { return m.Name == name })
 }
 
-// currentOf finds the transaction of a session that was begun last as the current one.
+// currentOf finds the session's transaction that last began as the current one.
 func currentOf(ctx context.Context, j journal.Journal, session string) (c currentTxn, err error) {
 	defer func() {
 		if err != nil {
@@ -73,7 +77,8 @@ func currentOf(ctx context.Context, j journal.Journal, session string) (c curren
 	return c, nil
 }
 
-// makeCurrent marks a transaction as the current one. The mark is durable: after a power cut too the client goes on in it.
+// makeCurrent marks a transaction as the current one. The mark is durable, so
+// that the client continues in it after a power failure too.
 func (c *call) makeCurrent(ctx context.Context, tx *agent.Txn) error {
 	if err := tx.Savepoint(ctx, markCurrent); err != nil {
 		return err
@@ -85,8 +90,9 @@ func (c *call) makeCurrent(ctx context.Context, tx *agent.Txn) error {
 	return nil
 }
 
-// recordCurrentEnd notes that the client itself ends its current transaction. It is ended also where that cannot be written: then the
-// client is told once more.
+// recordCurrentEnd records that the client itself ends its current transaction.
+// If the record fails, the transaction ends all the same, and the client is
+// told once more.
 func (c *call) recordCurrentEnd(ctx context.Context, txn string) {
 	if c.st.currentTxn().txn != txn {
 		return
@@ -109,7 +115,8 @@ func (st *clientSession) currentTxn() currentTxn {
 	return st.current
 }
 
-// lost notes that a transaction is not open, which its client may still believe.
+// lost notes that a transaction is not open although its client can believe it
+// is.
 func (st *clientSession) lost(txn string) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
@@ -119,7 +126,7 @@ func (st *clientSession) lost(txn string) {
 	}
 }
 
-// told notes that the client knows how a transaction stands.
+// told notes that the client knows the state of a transaction.
 func (st *clientSession) told(txn string) {
 	st.mu.Lock()
 	defer st.mu.Unlock()

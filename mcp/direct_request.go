@@ -9,19 +9,20 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// mayBeAsked reports whether the client is one that can be asked, by this tool.
+// mayBeAsked reports whether this tool can send requests to the client.
 func (c *call) mayBeAsked() bool {
 	return c.caps != nil && (c.caps.Elicitation != nil || c.caps.Sampling != nil || c.caps.RootsV2 != nil) &&
 		(c.s.asker == nil || c.s.asker.MayRequestClient(c.tool, c.caps))
 }
 
-// directRequester asks a client of an older revision, whose request goes on meanwhile.
+// directRequester sends requests to a client of an older revision, whose own
+// request continues meanwhile.
 type directRequester struct{ c *call }
 
-// Capabilities is what the client says that it can.
+// Capabilities returns the capabilities that the client reports.
 func (a directRequester) Capabilities() *sdk.ClientCapabilities { return a.c.caps }
 
-// Request asks one after the other.
+// Request sends the requests one after the other.
 func (a directRequester) Request(ctx context.Context, what sdk.InputRequestMap) (sdk.InputResponseMap, error) {
 	out := sdk.InputResponseMap{}
 	for _, key := range slices.Sorted(maps.Keys(what)) {

@@ -9,14 +9,15 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// drainTransport is a transport whose client may stop writing before it has its answers, as in a pipe: what it asked is answered
-// before its connection counts as ended.
+// drainTransport keeps a connection open after end of input, as a client in a
+// pipe can stop writing before it has its responses. The connection ends when
+// the server has responded to all requests.
 type drainTransport struct {
 	sdk.Transport
 	c sdk.Connection
 }
 
-// Connect connects.
+// Connect returns the connection.
 func (t *drainTransport) Connect(ctx context.Context) (sdk.Connection, error) {
 	c, err := t.Transport.Connect(ctx)
 	if err != nil {
@@ -26,7 +27,7 @@ func (t *drainTransport) Connect(ctx context.Context) (sdk.Connection, error) {
 	return &drainConn{Connection: c, asked: map[jsonrpc.ID]bool{}, none: make(chan struct{}, 1)}, nil
 }
 
-// tell tells the client something, beside the SDK.
+// tell sends the client a notification beside the SDK.
 func (t *drainTransport) tell(ctx context.Context, m *jsonrpc.Request) error {
 	return t.c.Write(ctx, m)
 }
@@ -35,10 +36,11 @@ type drainConn struct {
 	sdk.Connection
 	mu    sync.Mutex // never held across a wait
 	asked map[jsonrpc.ID]bool
-	none  chan struct{} // told when nothing is asked any more
+	none  chan struct{} // signalled when no request is open
 }
 
-// Read reads the next message, and the end when what was asked is answered, or after a while.
+// Read reads the next message. It returns the end of input when all requests
+// have responses, or after a while.
 func (c *drainConn) Read(ctx context.Context) (jsonrpc.Message, error) {
 	m, err := c.Connection.Read(ctx)
 	r, ok := m.(*jsonrpc.Request)
@@ -73,7 +75,7 @@ func (c *drainConn) open() bool {
 	return len(c.asked) > 0
 }
 
-// Write writes a message; an answer is one when it is written.
+// Write writes a message. A response counts when it is written.
 func (c *drainConn) Write(ctx context.Context, m jsonrpc.Message) error {
 	err := c.Connection.Write(ctx, m)
 	if r, ok := m.(*jsonrpc.Response); ok {

@@ -9,13 +9,15 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
 
-// doubled refuses a request with a member of its envelope that is there twice: two readers, such as something before the server that looks
-// at requests, could each take another one for the request. The envelope is the message, the members of its params, and those of their
-// _meta with all that these hold. Arguments are refused where they are read.
+// doubled rejects a request with a duplicate member in its envelope: two
+// readers, such as a proxy and the server, could each read another request. The
+// envelope is the message, the members of its params, and those of their _meta
+// with all that these contain. The code that reads the arguments rejects
+// duplicates there.
 func doubled(body []byte) *jsonrpc.Error {
 	dec := jsontext.NewDecoder(bytes.NewReader(body), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
-	if dec.PeekKind() == '[' { // several messages, as an older revision has them
-		_, _ = dec.ReadToken() // as it was seen
+	if dec.PeekKind() == '[' { // a batch, as in an older revision
+		_, _ = dec.ReadToken() // peeked before
 	}
 	for dec.PeekKind() == '{' {
 		if name := twice(dec, ofMessage); name != "" {
@@ -34,7 +36,8 @@ const (
 	ofMeta
 )
 
-// in is the part that a member of this one is; false: it is none of the envelope.
+// in returns the part that a member of this part is. It returns false if the
+// member is not in the envelope.
 func (p part) in(member string) (part, bool) {
 	switch {
 	case p == ofMessage && member == "params":
@@ -45,11 +48,12 @@ func (p part) in(member string) (part, bool) {
 	return p, false
 }
 
-// twice reads an object of the envelope, and returns a member that is there twice. Names that differ in case alone are the same one, as
-// some readers have it, but not those of metadata. What is no JSON is for who reads the request.
+// twice reads an object of the envelope, and returns a duplicate member. Names
+// that differ only in case are duplicates, as some readers ignore case, but not
+// in metadata. The code that reads the request reports invalid JSON.
 func twice(dec *jsontext.Decoder, of part) string {
 	seen := map[string]bool{}
-	_, _ = dec.ReadToken() // its beginning
+	_, _ = dec.ReadToken() // the opening brace
 	for dec.PeekKind() == '"' {
 		token, err := dec.ReadToken()
 		if err != nil {
@@ -74,6 +78,6 @@ func twice(dec *jsontext.Decoder, of part) string {
 			return ""
 		}
 	}
-	_, _ = dec.ReadToken() // its end
+	_, _ = dec.ReadToken() // the closing brace
 	return ""
 }

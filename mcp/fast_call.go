@@ -14,9 +14,11 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Most requests are calls of the newest revision that want to hear nothing but their answer. The SDK makes a session for each,
-// and reads it three times; here it is read once and answered by the same callTool. What is not written in the one plain way is
-// left to the SDK, whose answer is the one that counts: where both would answer, they answer alike.
+// Most requests are calls of the newest revision that need nothing but a
+// response. The SDK makes a session for each of them and reads it three times.
+// This code reads it once and uses the same callTool. It leaves every request
+// in another form to the SDK, whose response is authoritative: for a request
+// that both can serve, the responses are equal.
 
 // fastCall is such a request.
 type fastCall struct {
@@ -34,22 +36,23 @@ type directMeta map[string]jsontext.Value
 
 const methodCall = "tools/call"
 
-// What a request says in _meta that needs the SDK: it wants to be told something before its answer.
+// wantsMore lists the members of _meta that need the SDK: the client wants
+// messages before the response.
 var wantsMore = []string{"progressToken", sdk.MetaKeyLogLevel}
 
-// serveFast answers a request if it is a plain call; false: nothing was done.
+// serveFast responds to a plain call. It returns false if it did nothing.
 func (s *Server) serveFast(w http.ResponseWriter, r *http.Request, st *clientSession, body []byte) bool {
 	if r.Method != http.MethodPost || !plainHeaders(r.Header) {
 		return false
 	}
 	var m fastCall
-	// A member that is written twice, or that the struct does not have, makes it another kind of request.
+	// A request with a duplicate or unknown member is not plain.
 	if wire.Unmarshal(body, &m, wire.RejectUnknownMembers(true)) != nil || !m.plain(r.Header) {
 		return false
 	}
 	caps, client := st.readClientInfo(m.Params.Meta[sdk.MetaKeyClientCapabilities], m.Params.Meta[sdk.MetaKeyClientInfo])
 	if _, says := m.Params.Meta[sdk.MetaKeyClientInfo]; caps == nil || client == nil && says {
-		return false // the SDK says what is wrong with it
+		return false // the SDK reports the fault
 	}
 	meta, err := m.Params.Meta.rest()
 	if err != nil {
@@ -65,17 +68,19 @@ func (s *Server) serveFast(w http.ResponseWriter, r *http.Request, st *clientSes
 	return true
 }
 
-// clientInfo is what a client says of itself with each request, mostly the same, and what it comes to.
+// clientInfo is what a client reports about itself with each request, with the
+// parsed form. It seldom changes.
 type clientInfo struct {
 	said   string
-	caps   *sdk.ClientCapabilities // nil: it is not valid
+	caps   *sdk.ClientCapabilities // nil: invalid
 	client *sdk.Implementation
 }
 
-// mostSaid bounds what is remembered for each session.
+// mostSaid bounds what the server remembers for each session.
 const mostSaid = 4 << 10
 
-// readClientInfo reads what a client says of itself, or remembers it from the last request. It is the SDK that reads it.
+// readClientInfo parses what a client reports about itself by the SDK, or
+// reuses that of the last request.
 func (st *clientSession) readClientInfo(caps, client jsontext.Value) (*sdk.ClientCapabilities, *sdk.Implementation) {
 	said := string(caps) + " " + string(client)
 	if last := st.introduction.Load(); last != nil && last.said == said {
@@ -97,7 +102,7 @@ func (st *clientSession) readClientInfo(caps, client jsontext.Value) (*sdk.Clien
 	return now.caps, now.client
 }
 
-// rest is what there is beside what a client says of itself.
+// rest returns the metadata except what the client reports about itself.
 func (m directMeta) rest() (sdk.Meta, error) {
 	rest := make(sdk.Meta, len(m))
 	for key, value := range m {
@@ -113,7 +118,8 @@ func (m directMeta) rest() (sdk.Meta, error) {
 	return rest, nil
 }
 
-// plainHeaders reports whether headers are those that the newest revision has for a call, each once, and written as clients do.
+// plainHeaders reports whether the headers are those of a call in the newest
+// revision, each once, and written as clients write them.
 func plainHeaders(h http.Header) bool {
 	for _, one := range []struct{ name, value string }{
 		{"Content-Type", "application/json"}, {"Accept", "application/json, text/event-stream"}, {"Mcp-Protocol-Version", stateless}, {"Mcp-Method", methodCall},
@@ -137,7 +143,8 @@ func (m *fastCall) plain(h http.Header) bool {
 	return string(m.Params.Meta[sdk.MetaKeyProtocolVersion]) == `"`+stateless+`"`
 }
 
-// plainID reports whether an id is a text, or a number that every program reads alike. It goes back as it came.
+// plainID reports whether an ID is a string, or a number that every program
+// reads alike. The response contains it unchanged.
 func plainID(id jsontext.Value) bool {
 	if id.Kind() == '"' {
 		return true
@@ -146,12 +153,12 @@ func plainID(id jsontext.Value) bool {
 	return id.Kind() == '0' && len(id) <= exact && !strings.ContainsAny(string(id), ".eE-")
 }
 
-// info is what the SDK is told of who asks.
+// info returns the token info for the SDK.
 func (st *clientSession) info() *auth.TokenInfo {
 	return &auth.TokenInfo{UserID: st.session.ID(), Extra: map[string]any{tokenSeat: st}}
 }
 
-// tell answers a request.
+// tell responds to a request.
 func (s *Server) tell(w http.ResponseWriter, id jsontext.Value, result *wireResult, err error) {
 	member, status := "result", http.StatusOK
 	var data []byte
@@ -171,29 +178,30 @@ func (s *Server) tell(w http.ResponseWriter, id jsontext.Value, result *wireResu
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-cache, no-transform")
 	w.WriteHeader(status)
-	_, _ = w.Write(slices.Concat([]byte(`{"jsonrpc":"2.0","id":`), id, []byte(`,"`+member+`":`), data, []byte(`}`))) // a client that is gone is not told
+	_, _ = w.Write(slices.Concat([]byte(`{"jsonrpc":"2.0","id":`), id, []byte(`,"`+member+`":`), data, []byte(`}`))) // an error means that the client has left
 }
 
-// sign puts into a result of the newest revision whose it is.
+// sign adds the server's name and version to a result of the newest revision.
 func (s *Server) sign(o *wireResult) {
 	if _, ok := o.Meta[sdk.MetaKeyServerInfo]; !ok {
 		o.note(sdk.MetaKeyServerInfo, s.about)
 	}
 }
 
-// wireError is an error as the protocol writes it: with the code and the data of the one that it is, or the code of the one that it wraps.
+// wireError returns an error as the protocol writes it: with the code and data
+// of a jsonrpc.Error, or with the code of the one that it wraps.
 func wireError(err error) *jsonrpc.Error {
 	var said *jsonrpc.Error
 	switch {
 	case !errors.As(err, &said):
 		return &jsonrpc.Error{Message: err.Error()}
-	case said.Error() == err.Error(): // nothing was put around it
+	case said.Error() == err.Error(): // err wraps no text around it
 		return said
 	}
 	return &jsonrpc.Error{Code: said.Code, Message: err.Error()}
 }
 
-// statusOf is what HTTP says of an error of the newest revision.
+// statusOf returns the HTTP status of an error in the newest revision.
 func statusOf(code int64) int {
 	switch code {
 	case jsonrpc.CodeMethodNotFound:

@@ -16,8 +16,10 @@ import (
 	"github.com/remit-dev/remit/internal/canon"
 )
 
-// A schema may have a client repeat arguments in headers, for what stands between to route by. Whoever routed by one that is not
-// the argument was deceived, so such a request is refused. The SDK does this for tools that it knows, which are none here.
+// A schema can make clients repeat arguments in headers, by which proxies
+// route. A proxy that routed by another value was deceived, so the server
+// rejects such a request. The SDK does this only for tools that it knows, and
+// it knows none of these.
 
 const (
 	headerPrefix  = "Mcp-Param-"
@@ -26,14 +28,15 @@ const (
 	encodedEnd    = "?="
 )
 
-// headerParams is what a schema says of the headers of its arguments.
+// headerParams holds the headers that a schema declares for its arguments.
 type headerParams struct {
 	Header     string                  `json:"x-mcp-header"`
 	Properties map[string]headerParams `json:"properties"`
 }
 
-// headersFit compares the headers of a call with its arguments, where the tool wants that and the session is shown it. What is
-// wrong with it otherwise is told by whoever answers it.
+// headersFit compares the headers of a call with its arguments, if the tool
+// declares headers and the session sees the tool. The code that serves the
+// request reports other faults.
 func (s *Server) headersFit(r *http.Request, st *clientSession, body []byte) *jsonrpc.Error {
 	name := r.Header.Get("Mcp-Name")
 	if strings.HasPrefix(r.Header.Get("Mcp-Method"), "tasks/") {
@@ -55,7 +58,7 @@ func (s *Server) headersFit(r *http.Request, st *clientSession, body []byte) *js
 			var listed struct {
 				InputSchema json.RawMessage `json:"inputSchema"`
 			}
-			_ = json.Unmarshal(object, &listed) // it was listed as this
+			_ = json.Unmarshal(object, &listed) // this server wrote it
 			schema = listed.InputSchema
 		}
 	}
@@ -71,18 +74,20 @@ func (s *Server) headersFit(r *http.Request, st *clientSession, body []byte) *js
 			Arguments jsontext.Value `json:"arguments"`
 		} `json:"params"`
 	}
-	// What two readers would read in two ways, such as a member that is there twice, has headers that fit no reader.
+	// A request that two readers could read in two ways, such as one with a
+	// duplicate member, fits no headers.
 	if err := wire.Unmarshal(body, &m); err != nil {
 		return &jsonrpc.Error{Code: sdk.CodeHeaderMismatch, Message: "the request cannot be compared with its headers: it is not JSON that is read in one way alone"}
 	}
-	args, _ := canon.Parse(m.Params.Arguments, canon.DefaultLimits()) // what cannot be read has no arguments
+	args, _ := canon.Parse(m.Params.Arguments, canon.DefaultLimits()) // invalid arguments count as none
 	if err := says.fit(r.Header, args, ""); err != nil {
 		return &jsonrpc.Error{Code: sdk.CodeHeaderMismatch, Message: err.Error()}
 	}
 	return nil
 }
 
-// taskNamed compares the header that names the task of a request with the request. One without says nothing wrong.
+// taskNamed compares the header that names the task of a request with the
+// request. A request without the header passes.
 func taskNamed(name string, body []byte) *jsonrpc.Error {
 	var m struct {
 		Params struct {
@@ -116,7 +121,8 @@ func (r headerParams) fit(header http.Header, args canon.Value, path string) err
 	return nil
 }
 
-// sameText reports whether a header says what an argument does. Texts that a header cannot hold are in base64.
+// sameText reports whether a header equals an argument. Values that a header
+// cannot hold are in base64.
 func sameText(header string, v canon.Value) bool {
 	if coded, ok := strings.CutPrefix(header, encodedStart); ok {
 		if coded, ok = strings.CutSuffix(coded, encodedEnd); ok {
@@ -141,13 +147,13 @@ func sameText(header string, v canon.Value) bool {
 	}
 }
 
-// mismatched answers a request whose headers say something else than it does.
+// mismatched responds to a request whose headers contradict it.
 func mismatched(w http.ResponseWriter, body []byte, e *jsonrpc.Error) {
 	var m struct {
 		ID json.RawMessage `json:"id"`
 	}
-	_ = json.Unmarshal(body, &m) // it was read before
+	_ = json.Unmarshal(body, &m) // read before
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(http.StatusBadRequest)
-	_ = json.NewEncoder(w).Encode(map[string]any{"jsonrpc": "2.0", "id": m.ID, "error": e}) // a client that is gone is not told
+	_ = json.NewEncoder(w).Encode(map[string]any{"jsonrpc": "2.0", "id": m.ID, "error": e}) // an error means that the client has left
 }

@@ -26,21 +26,24 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// HTTPOptions configure how a Server is reached over HTTP. The zero HTTPOptions are the defaults: by the names of this
-// machine's loopback alone.
+// HTTPOptions configure how clients reach a Server over HTTP. The zero
+// HTTPOptions are the defaults: only the names of this machine's loopback
+// interface.
 type HTTPOptions struct {
-	// Hosts are further names or addresses, without a port, that requests may be addressed to. A web page that had its own name
-	// resolve to this machine is not among them.
+	// Hosts are further names or addresses, without a port, that requests can
+	// be addressed to. They keep out a web page that resolves its own name to
+	// this machine.
 	Hosts []string
-	// Origins are the origins of web pages that may call, such as https://example.com, beside the server's own.
+	// Origins are the origins of web pages that may call, such as
+	// https://example.com, beside the server's own.
 	Origins []string
 
-	MaxBody               int64         // bytes of a request; default 4 MiB
-	MaxBufferedBodies     int64         // of requests over 64 KiB at once, in all; default 64 MiB. One session has room for two of the largest
-	ReadTimeout           time.Duration // how long a request may take to arrive; default 10 seconds
-	MaxRequests           int           // in all at once, streams included; default 16,384. More are refused
-	MaxRequestsPerSession int           // requests of one session at once, streams included; default 128. More are refused
-	IdleTimeout           time.Duration // after which a connection of an older revision that sends nothing ends; default 30 minutes
+	MaxBody               int64         // bytes of one request; default 4 MiB
+	MaxBufferedBodies     int64         // bytes of all requests over 64 KiB in memory; default 64 MiB. One session can use two bodies of MaxBody
+	ReadTimeout           time.Duration // time for a request to arrive; default 10 seconds
+	MaxRequests           int           // open at once, streams included; default 16,384. The server rejects more
+	MaxRequestsPerSession int           // of one session at once, streams included; default 128. The server rejects more
+	IdleTimeout           time.Duration // after which an idle connection of an older revision ends; default 30 minutes
 }
 
 func (o HTTPOptions) withDefaults() HTTPOptions {
@@ -70,7 +73,7 @@ func (o HTTPOptions) withDefaults() HTTPOptions {
 	return o
 }
 
-// httpHandler is what every request comes through.
+// httpHandler receives every request.
 type httpHandler struct {
 	s     *Server
 	opts  HTTPOptions
@@ -80,9 +83,10 @@ type httpHandler struct {
 	next  http.Handler
 }
 
-// Handler serves both ways to talk on one URL: the revision 2026-07-28, in which each request stands for itself, and the
-// older ones, which keep a connection. Each request proves its session by the token that agent.Session.Token gives, as
-// Authorization: Bearer.
+// Handler serves both transports on one URL: that of revision 2026-07-28, in
+// which each request is independent, and that of the older ones, which keep a
+// connection. Each request proves its session by the token of
+// agent.Session.Token, as Authorization: Bearer.
 func (s *Server) Handler(opts HTTPOptions) (http.Handler, error) {
 	opts = opts.withDefaults()
 	d := &httpHandler{s: s, opts: opts, cross: http.NewCrossOriginProtection(), slots: make(chan struct{}, opts.MaxRequests), room: newByteQuota(opts.MaxBufferedBodies)}
@@ -94,12 +98,13 @@ func (s *Server) Handler(opts HTTPOptions) (http.Handler, error) {
 	get := func(*http.Request) *sdk.Server { return s.sdk }
 	each := sdk.NewStreamableHTTPHandler(get, &sdk.StreamableHTTPOptions{
 		Stateless: true, PropagateRequestCancellation: true, MaxRequestBodyBytes: opts.MaxBody,
-		DisableLocalhostProtection: true, // the door looks at the name itself, also behind a proxy
+		DisableLocalhostProtection: true, // httpHandler checks the name itself, also behind a proxy
 	})
 	kept := sdk.NewStreamableHTTPHandler(get, &sdk.StreamableHTTPOptions{
 		SessionTimeout: opts.IdleTimeout, MaxRequestBodyBytes: opts.MaxBody, DisableLocalhostProtection: true,
 	})
-	// That an Mcp-Session-Id is used by the bearer who began it alone, the SDK sees to by the TokenInfo.
+	// By the TokenInfo, the SDK lets only the bearer that began an
+	// Mcp-Session-Id use it.
 	d.next = auth.RequireBearerToken(tokenInfo, &auth.RequireBearerTokenOptions{AllowMissingExpiration: true})(routeByRevision(each, kept))
 	return d, nil
 }
@@ -160,12 +165,12 @@ func (d *httpHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	d.next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), authKey{}, st)))
 }
 
-// answered reports whether a request ends by itself: a stream of what may happen does not.
+// answered reports whether a request ends by itself. An event stream does not.
 func answered(r *http.Request) bool {
 	return r.Method == http.MethodPost && r.Header.Get("Mcp-Method") != methodListen
 }
 
-// admit takes a request of a session in, if there is room.
+// admit counts a request of a session, if the session can have one more.
 func (d *httpHandler) admit(st *clientSession) (leave func(), ok bool) {
 	select {
 	case d.slots <- struct{}{}:
@@ -188,10 +193,11 @@ func (d *httpHandler) checkHost(host string) bool {
 	return ok && (isLoopback(name) || slices.ContainsFunc(d.opts.Hosts, func(h string) bool { return strings.EqualFold(h, name) }))
 }
 
-// checkOrigin looks at the origin of a web page also where the method should change nothing. Programs send none.
+// checkOrigin checks the origin of a web page, also for methods that must not
+// change anything. Programs send no origin.
 func (d *httpHandler) checkOrigin(r *http.Request) bool {
 	for _, name := range []string{"Origin", "Sec-Fetch-Site"} {
-		if len(r.Header.Values(name)) > 1 { // of which only the first is looked at
+		if len(r.Header.Values(name)) > 1 { // http.Header.Get reads only the first
 			return false
 		}
 	}
@@ -203,7 +209,8 @@ func (d *httpHandler) checkOrigin(r *http.Request) bool {
 	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host == r.Host
 }
 
-// hostname is the name in a Host header: a name, an IPv4 address or, in brackets, one of IPv6, and maybe a port.
+// hostname returns the name in a Host header: a name, an IPv4 address or an
+// IPv6 address in brackets, with an optional port.
 func hostname(host string) (name string, ok bool) {
 	name, port, ported := strings.Cut(host, ":")
 	if strings.HasPrefix(host, "[") {
@@ -229,7 +236,8 @@ func isLoopback(name string) bool {
 	return strings.EqualFold(name, "localhost") || ip != nil && ip.IsLoopback()
 }
 
-// standing is prove for a session whose grant stands. That it was revoked, by whomever, or has expired, is tool.ErrDenied.
+// standing returns the client session of a request whose grant is valid. A
+// revoked or expired grant is tool.ErrDenied.
 func (s *Server) standing(r *http.Request) (*clientSession, error) {
 	st, err := s.authenticate(r)
 	if err != nil {
@@ -242,7 +250,8 @@ func (s *Server) standing(r *http.Request) (*clientSession, error) {
 	return st, nil
 }
 
-// authenticate finds the session whose token a request brings. Its seat is taken until the request leaves it.
+// authenticate finds the session of the token in a request. It takes the client
+// session until the request leaves it.
 func (s *Server) authenticate(r *http.Request) (*clientSession, error) {
 	fields := strings.Fields(r.Header.Get("Authorization"))
 	if len(r.Header.Values("Authorization")) != 1 || len(fields) != 2 || !strings.EqualFold(fields[0], "bearer") {
@@ -271,7 +280,7 @@ func (s *Server) authenticate(r *http.Request) (*clientSession, error) {
 
 type authKey struct{}
 
-// tokenInfo is what the SDK knows of who asks.
+// tokenInfo returns what the SDK knows of the client.
 func tokenInfo(ctx context.Context, _ string, _ *http.Request) (*auth.TokenInfo, error) {
 	st, ok := ctx.Value(authKey{}).(*clientSession)
 	if !ok {
@@ -282,7 +291,7 @@ func tokenInfo(ctx context.Context, _ string, _ *http.Request) (*auth.TokenInfo,
 	return info, nil
 }
 
-// routeByRevision sends a request to the handler of the revisions that it can be of.
+// routeByRevision sends a request to the handler of its revision.
 func routeByRevision(each, kept http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if isLegacyRequest(r) {
@@ -293,7 +302,8 @@ func routeByRevision(each, kept http.Handler) http.Handler {
 	})
 }
 
-// isLegacyRequest reports whether a request is of a revision that keeps a connection. What says nothing at all is.
+// isLegacyRequest reports whether a request is of a revision that keeps a
+// connection. A request that names no revision is.
 func isLegacyRequest(r *http.Request) bool {
 	version := r.Header.Get("MCP-Protocol-Version")
 	switch {
@@ -304,7 +314,7 @@ func isLegacyRequest(r *http.Request) bool {
 	case r.Header.Get("Mcp-Method") != "":
 		return false
 	}
-	body, err := io.ReadAll(r.Body) // it is whole and in memory
+	body, err := io.ReadAll(r.Body) // already in memory
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	var says struct {
 		Params struct {

@@ -10,22 +10,23 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// legacyConnState is what a connection of an older revision has said that holds until it ends.
+// legacyConnState holds what a client of an older revision set for its
+// connection.
 type legacyConnState struct {
-	level   sdk.LoggingLevel // of what it wants to be logged; empty: nothing
+	level   sdk.LoggingLevel // of the log messages; empty: none
 	watched map[string]func()
 }
 
-// legacyConnStates are those of one server, by connection.
+// legacyConnStates holds the states of one server, by connection.
 type legacyConnStates struct {
 	mu  sync.Mutex // never held across a wait
 	all map[*sdk.ServerSession]*legacyConnState
 }
 
-// mostWatched is how many resources of other servers one connection may be told of.
+// mostWatched bounds the upstream resources that one connection subscribes to.
 const mostWatched = 1000
 
-// with changes what holds for a connection.
+// with changes the state of a connection.
 func (t *legacyConnStates) with(c *sdk.ServerSession, change func(*legacyConnState)) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -58,7 +59,7 @@ func (t *legacyConnStates) cut(c *sdk.ServerSession) {
 	}
 }
 
-// level is what the client of a call wants to be logged.
+// level returns the log level that the client of a call wants.
 func (c *call) level() sdk.LoggingLevel {
 	if c.revision >= stateless {
 		text, _ := c.req.Params.Meta[sdk.MetaKeyLogLevel].(string)
@@ -73,7 +74,8 @@ func (c *call) level() sdk.LoggingLevel {
 	return ""
 }
 
-// watch has the server that a resource is of tell when it changes. What is the runtime's own is told by ResourceChanged alone.
+// watch makes the upstream of a resource report its changes. For a resource of
+// the runtime, ResourceChanged alone reports them.
 func (s *Server) watch(ctx context.Context, uri string) (end func(), err error) {
 	if _, _, own := s.resource(uri); own || s.library == nil {
 		return func() {}, nil
@@ -81,7 +83,7 @@ func (s *Server) watch(ctx context.Context, uri string) (end func(), err error) 
 	return s.library.Subscribe(ctx, uri)
 }
 
-// subscribes has a connection of an older revision be told of a resource.
+// subscribes subscribes a connection of an older revision to a resource.
 func (s *Server) subscribes(ctx context.Context, req *sdk.SubscribeRequest) error {
 	if err := s.maySubscribe(ctx, req.Extra, req.Params.URI); err != nil {
 		return err
@@ -114,7 +116,8 @@ func (s *Server) unsubscribes(req *sdk.UnsubscribeRequest) {
 	}
 }
 
-// watches has a client of the newest revision be told of resources while its request goes on. A server that tells of no changes has none.
+// watches subscribes a client of the newest revision to resources while its
+// request continues. A resource whose upstream reports no changes is skipped.
 func (s *Server) watches(ctx context.Context, req *sdk.SubscriptionsListenRequest) (end func(), err error) {
 	var ends []func()
 	end = func() {

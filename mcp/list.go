@@ -16,14 +16,16 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// pageSize is how many tools a page of a list has at most.
+// pageSize bounds the tools on a page of a list.
 const pageSize = 500
 
-// freshMillis is for how long a client may take a list as it was. A list changes with the policy and with what the session has
-// done, which nobody is told of.
+// freshMillis is the time for which a client can reuse a list. A list changes
+// with the policy and with what the session did, and the server reports
+// neither.
 const freshMillis = 1000
 
-// listTools answers tools/list: what the policy does not hide from the session, by name.
+// listTools responds to tools/list: the tools that the policy does not hide
+// from the session, by name.
 func (s *Server) listTools(ctx context.Context, req *sdk.ListToolsRequest) (*wireResult, error) {
 	st, err := s.clientSessionOf(ctx, req.Extra)
 	if err != nil {
@@ -41,14 +43,14 @@ func (s *Server) listTools(ctx context.Context, req *sdk.ListToolsRequest) (*wir
 	return pageOf(req.ProtocolVersion(), "tools", shown, after)
 }
 
-// awaitNew waits a moment for servers that nothing is known of.
+// awaitNew waits a moment for upstreams that have not responded yet.
 func (s *Server) awaitNew(ctx context.Context) {
 	if a, ok := s.opts.Mirror.(Awaiter); ok {
 		a.AwaitNew(ctx)
 	}
 }
 
-// pageOf answers with a page of a list.
+// pageOf responds with a page of a list.
 func pageOf(revision, member string, list []listItem, after string) (*wireResult, error) {
 	page, next, ok := pageAfter(list, after)
 	if !ok {
@@ -68,13 +70,13 @@ func pageOf(revision, member string, list []listItem, after string) (*wireResult
 	return o, nil
 }
 
-// listItem is one tool, resource or prompt as it is listed.
+// listItem is one tool, resource or prompt of a list.
 type listItem struct {
 	name   string
 	object json.RawMessage
 }
 
-// shown are the tools that a session sees, in a stable order.
+// shown returns the tools that a session sees, in a stable order.
 func (s *Server) shown(ctx context.Context, in *agent.Session) ([]listItem, error) {
 	tools, err := in.Tools(ctx)
 	if err != nil {
@@ -90,7 +92,7 @@ func (s *Server) shown(ctx context.Context, in *agent.Session) ([]listItem, erro
 	}
 	for _, t := range tools {
 		if _, own := s.transactionTool(t.Name()); own {
-			continue // a name that is taken
+			continue // the name is taken
 		}
 		if s.isInternalTool(t) {
 			continue
@@ -105,7 +107,7 @@ func (s *Server) shown(ctx context.Context, in *agent.Session) ([]listItem, erro
 	return list, nil
 }
 
-// pageAfter is the page of a list that begins after a name.
+// pageAfter returns the page of a list that begins after a name.
 func pageAfter(list []listItem, after string) (page []listItem, next string, ok bool) {
 	if after != "" {
 		at := -1
@@ -125,7 +127,7 @@ func pageAfter(list []listItem, after string) (page []listItem, next string, ok 
 	return list, "", true
 }
 
-// describe is a tool as the protocol lists it.
+// describe returns a tool as the protocol lists it.
 func (s *Server) describe(t tool.Tool) (listItem, error) {
 	if s.opts.Mirror != nil {
 		if object, ok := s.opts.Mirror.UpstreamDefinition(t); ok {
@@ -162,7 +164,7 @@ func (s *Server) describe(t tool.Tool) (listItem, error) {
 	return listItem{name: t.Name(), object: object}, nil
 }
 
-// noted is metadata with one more member.
+// noted returns metadata with one more member.
 func noted(m sdk.Meta, name string, value any) sdk.Meta {
 	if m == nil {
 		m = sdk.Meta{}
@@ -171,10 +173,12 @@ func noted(m sdk.Meta, name string, value any) sdk.Meta {
 	return m
 }
 
-// member is where the input of a tool lies that takes no object: the protocol has only objects.
+// member holds the input of a tool that takes no object: arguments are always
+// an object.
 const member = "input"
 
-// inputSchema is the schema of a tool's arguments; wrapped tells that its input is their only member.
+// inputSchema returns the schema of a tool's arguments. Wrapped reports that
+// the input is their only member.
 func inputSchema(t tool.Tool) (schema json.RawMessage, wrapped bool) {
 	schema = t.InputSchema()
 	var root struct {
@@ -187,12 +191,13 @@ func inputSchema(t tool.Tool) (schema json.RawMessage, wrapped bool) {
 		"type": "object", "properties": map[string]json.RawMessage{member: schema}, "required": []string{member}, "additionalProperties": false,
 	})
 	if err != nil {
-		panic("mcp: " + err.Error()) // a schema is JSON
+		panic("mcp: " + err.Error()) // a schema is valid JSON
 	}
 	return data, true
 }
 
-// annotations are hints, of what the tool declares: no policy of a client should rest on them.
+// annotations returns hints from the tool's declaration. A client must not base
+// a policy on them.
 func annotations(t tool.Tool) *sdk.ToolAnnotations {
 	spec := t.Spec()
 	reads := t.Class() == effect.Pure || len(spec.Needs) > 0

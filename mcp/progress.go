@@ -11,22 +11,24 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// apart is how long one report of progress is at least behind the one before it. The last one is told in any case.
+// apart is the shortest time between two progress reports. The last report is
+// always sent.
 const apart = 20 * time.Millisecond
 
-// progressSender tells a client how far its call is. A nil one tells nobody.
+// progressSender reports the progress of a call to its client. A nil
+// progressSender sends nothing.
 type progressSender struct {
-	sending sync.Mutex                              // held while a report is written, which whoever comes meanwhile does not wait for
-	send    func(p *sdk.ProgressNotificationParams) // nil: nobody wants to hear it now
+	sending sync.Mutex                              // held while a report is written; other goroutines do not wait for it
+	send    func(p *sdk.ProgressNotificationParams) // nil: the current request wants no reports
 
 	mu     sync.Mutex // never held across a wait
 	newest *tool.Progress
-	told   float64 // the protocol wants each report to be further than the one before it
+	told   float64 // the protocol requires that each report is larger than the last
 	at     time.Time
 	token  any
 }
 
-// newReporter reports to the client of a request that asked for it.
+// newReporter reports to the client of a request that asked for progress.
 func newReporter(ctx context.Context, req *sdk.CallToolRequest) *progressSender {
 	if req.Params.GetProgressToken() == nil {
 		return nil
@@ -36,7 +38,8 @@ func newReporter(ctx context.Context, req *sdk.CallToolRequest) *progressSender 
 	return r
 }
 
-// attach reports to the client of another request, if that asked for it. A request that is nil asks for nothing.
+// attach reports to the client of another request, if that request asked for
+// progress. A nil request asks for none.
 func (r *progressSender) attach(ctx context.Context, req *sdk.CallToolRequest) {
 	r.sending.Lock()
 	defer r.sending.Unlock()
@@ -48,7 +51,7 @@ func (r *progressSender) attach(ctx context.Context, req *sdk.CallToolRequest) {
 	}
 	r.token = req.Params.GetProgressToken()
 	r.send = func(p *sdk.ProgressNotificationParams) {
-		_ = req.Session.NotifyProgress(ctx, p) // a client that is gone is not told
+		_ = req.Session.NotifyProgress(ctx, p) // an error means that the client has left
 	}
 }
 
@@ -59,7 +62,7 @@ func (r *progressSender) option() agent.CallOption {
 	return agent.OnCallProgress(r.hear)
 }
 
-// hear is called on the call's own goroutine.
+// hear takes a report. The call invokes it on its own goroutine.
 func (r *progressSender) hear(p tool.Progress) {
 	if r.note(p) {
 		r.tell()
@@ -84,7 +87,7 @@ func (r *progressSender) tell() {
 	r.pass()
 }
 
-// pass sends the newest report; whoever calls it holds r.sending.
+// pass sends the newest report. The caller holds r.sending.
 func (r *progressSender) pass() {
 	if r.send == nil {
 		return
@@ -105,7 +108,7 @@ func (r *progressSender) take() *sdk.ProgressNotificationParams {
 	return &sdk.ProgressNotificationParams{ProgressToken: r.token, Progress: p.Done, Total: p.Total, Message: p.Message}
 }
 
-// flush tells what was heard last and not told yet.
+// flush sends the newest report if it is unsent.
 func (r *progressSender) flush() {
 	if r == nil {
 		return

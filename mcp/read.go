@@ -16,9 +16,11 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// Result is the result of a tool in the protocol's own words: an *sdk.CallToolResult, or, of a tool that stands for a resource
-// or a prompt, an *sdk.ReadResourceResult or an *sdk.GetPromptResult. Clients get it as it is. Policies, filters and Verify see
-// it as JSON; text is what a model reads of it where nobody speaks the protocol.
+// Result returns a tool result in the types of the protocol: an
+// *sdk.CallToolResult, or, of a tool that serves a resource or a prompt, an
+// *sdk.ReadResourceResult or an *sdk.GetPromptResult. Clients get it unchanged.
+// Policies, filters and Verify see it as JSON. Text is what a model reads if
+// the caller is not an MCP client.
 func Result(text string, r sdk.Result) (tool.Result, error) {
 	data, err := json.Marshal(r)
 	if err != nil {
@@ -27,11 +29,12 @@ func Result(text string, r sdk.Result) (tool.Result, error) {
 	return rawresult.Result(data, text, nil), nil
 }
 
-// codeRefused is that of a read or a prompt which did not end well. Both have no way to say so but an error, whose data is
-// what a call of a tool has in _meta.
+// codeRefused is the error code of a read or a prompt that did not end done.
+// Their results cannot say so; the error data is what a tool call has in _meta.
 const codeRefused = -32000
 
-// listResources answers resources/list and resources/templates/list: those whose tool the session is shown.
+// listResources responds to resources/list and resources/templates/list, with
+// the entries whose tool the session sees.
 func (s *Server) listResources(ctx context.Context, extra *sdk.RequestExtra, revision, cursor string, several bool) (*wireResult, error) {
 	st, err := s.clientSessionOf(ctx, extra)
 	if err != nil {
@@ -65,7 +68,8 @@ func (s *Server) listResources(ctx context.Context, extra *sdk.RequestExtra, rev
 	return pageOf(revision, "resources", append(list, s.visibleEntries(ctx, st.session, others.Resources, list)...), cursor)
 }
 
-// listPrompts answers prompts/list: those whose tool the session is shown.
+// listPrompts responds to prompts/list, with the entries whose tool the session
+// sees.
 func (s *Server) listPrompts(ctx context.Context, req *sdk.ListPromptsRequest) (*wireResult, error) {
 	st, err := s.clientSessionOf(ctx, req.Extra)
 	if err != nil {
@@ -102,7 +106,7 @@ func (s *Server) listPrompts(ctx context.Context, req *sdk.ListPromptsRequest) (
 	return pageOf(req.ProtocolVersion(), "prompts", list, cursorOf(req.Params))
 }
 
-// cursorOf is where a page begins; params of a request may be left out.
+// cursorOf returns the start of a page. A request can omit its params.
 func cursorOf(params any) string {
 	switch p := params.(type) {
 	case *sdk.ListPromptsParams:
@@ -121,7 +125,7 @@ func cursorOf(params any) string {
 	return ""
 }
 
-// readResource answers resources/read by a call.
+// readResource responds to resources/read by a call.
 func (s *Server) readResource(ctx context.Context, req *sdk.ReadResourceRequest) (*wireResult, error) {
 	st, err := s.clientSessionOf(ctx, req.Extra)
 	if err != nil {
@@ -163,7 +167,7 @@ func (s *Server) readResource(ctx context.Context, req *sdk.ReadResourceRequest)
 	return o, nil
 }
 
-// getPrompt answers prompts/get by a call.
+// getPrompt responds to prompts/get by a call.
 func (s *Server) getPrompt(ctx context.Context, req *sdk.GetPromptRequest) (*wireResult, error) {
 	st, err := s.clientSessionOf(ctx, req.Extra)
 	if err != nil {
@@ -210,7 +214,8 @@ func unknownPrompt(name string) error {
 	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("unknown prompt %q", name)}
 }
 
-// answerBy is what a call of a tool comes to, for a request that is answered by one. Where it does not end well that is an error.
+// answerBy returns the result of the call that serves a request. It returns an
+// error if the call does not end done.
 func (s *Server) answerBy(ctx context.Context, req *sdk.CallToolRequest) (*wireResult, error) {
 	o, err := s.callFor(ctx, req, false)
 	if err != nil {
@@ -219,7 +224,8 @@ func (s *Server) answerBy(ctx context.Context, req *sdk.CallToolRequest) (*wireR
 	return done(o)
 }
 
-// done is the result of a call that answers a request which is none of a tool.
+// done returns the result of a call that serves a request other than
+// tools/call.
 func done(o *wireResult) (*wireResult, error) {
 	if _, is := o.members["isError"]; is {
 		data, err := json.Marshal(o.Meta)
@@ -236,15 +242,15 @@ func done(o *wireResult) (*wireResult, error) {
 	return o, nil
 }
 
-// asks reports whether the result asks its client for something.
+// asks reports whether the result carries a client request.
 func (o *wireResult) asks() bool { return string(o.members["resultType"]) == `"input_required"` }
 
 // block is one block of content.
 type block map[string]json.RawMessage
 
-// content takes the blocks out of a result.
+// content returns the content blocks of a result.
 func (o *wireResult) content() (all []block) {
-	_ = json.Unmarshal(o.members["content"], &all) // which was made here, or is none
+	_ = json.Unmarshal(o.members["content"], &all) // made here, or absent
 	delete(o.members, "content")
 	return all
 }
@@ -256,7 +262,7 @@ func unquoted(data json.RawMessage) (text string) {
 	return text
 }
 
-// read is a block as the contents of a resource.
+// read returns a block as the contents of a resource.
 func (b block) read(uri, mediaType string) map[string]any {
 	c := map[string]any{"uri": uri}
 	switch unquoted(b["type"]) {

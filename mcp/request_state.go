@@ -15,21 +15,23 @@ import (
 	"github.com/remit-dev/remit/perm"
 )
 
-// requestState is what a client carries from a question to its answer. It grants nothing: it says which call the answer is for, and
-// what that asked, and every field is compared with the call as it is by then.
+// requestState is what a client carries from an approval request to its answer.
+// It grants nothing: it names the call and its approval request, and the server
+// compares each field with the call as it is then.
 type requestState struct {
 	V        int    `json:"v"`
 	Session  string `json:"session"`
 	Txn      string `json:"txn"`
 	Call     string `json:"call"`
-	Question string `json:"question"` // digest of all that was shown
-	Tool     string `json:"tool"`     // digest of its declaration
+	Question string `json:"question"` // digest of all that the client showed
+	Tool     string `json:"tool"`     // digest of the declaration
 	Input    string `json:"input"`    // digest
 	Revision string `json:"revision"` // of the policy
-	Alone    bool   `json:"alone"`    // the transaction is of the call
+	Alone    bool   `json:"alone"`    // the transaction belongs to the call
 	Expires  int64  `json:"expires"`  // Unix milliseconds
 
-	// Of a call that goes on while its server asks the client: which, and for the how manieth time. It has no call here.
+	// Talk and Round identify the async call and the number of its client
+	// request. Such a state names no call.
 	Talk  string `json:"talk,omitempty"`
 	Round int    `json:"round,omitempty"`
 }
@@ -38,20 +40,21 @@ const claimVersion = 1
 
 var errClaim = errors.New("the request state is none that this server gave for this call, or it was changed")
 
-// claimOf is what is carried for a question.
+// claimOf returns the request state of an approval request.
 func (q *approvalRequest) claimOf(alone bool) requestState {
 	var d perm.DecisionRecord
-	_ = json.Unmarshal(q.call.Asked.Decision, &d) // the digest of the question holds the revision too
+	_ = json.Unmarshal(q.call.Asked.Decision, &d) // the digest of the approval request covers the revision too
 	return requestState{
 		V: claimVersion, Session: q.txn.Session, Txn: q.txn.ID, Call: q.call.Ref.Call, Question: q.call.Asked.Digest,
 		Tool: q.call.Asked.Tool.Digest, Input: q.call.Asked.InputDigest, Revision: d.Revision, Alone: alone, Expires: q.call.Asked.Expires.UnixMilli(),
 	}
 }
 
-// stateSealer keeps claims from being read and changed on their way.
+// stateSealer encrypts and authenticates request states.
 type stateSealer struct{ aead cipher.AEAD }
 
-// newSealer makes one of a secret; nil: of one that is gone with the process.
+// newSealer makes a sealer from a secret. If the secret is nil, it uses a
+// random one that ends with the process.
 func newSealer(secret []byte) (stateSealer, error) {
 	if secret == nil {
 		secret = make([]byte, 32)
@@ -72,7 +75,8 @@ func newSealer(secret []byte) (stateSealer, error) {
 	return stateSealer{aead}, err
 }
 
-// seal makes a text of a claim that only this server reads, and only for its session.
+// seal encrypts a request state. Only this server can read it, and only for its
+// session.
 func (s stateSealer) seal(c requestState) (string, error) {
 	plain, err := json.Marshal(c)
 	if err != nil {
@@ -81,10 +85,10 @@ func (s stateSealer) seal(c requestState) (string, error) {
 	return base64.RawURLEncoding.EncodeToString(s.aead.Seal(nil, nil, plain, []byte(c.Session))), nil
 }
 
-// open reads a text that a session brings.
+// open decrypts a text that a session sends.
 func (s stateSealer) open(text, session string, now time.Time) (c requestState, err error) {
 	sealed, err := base64.RawURLEncoding.DecodeString(text)
-	if err != nil || base64.RawURLEncoding.EncodeToString(sealed) != text { // which passes over line breaks
+	if err != nil || base64.RawURLEncoding.EncodeToString(sealed) != text { // the decoder ignores line breaks
 		return c, errClaim
 	}
 	plain, err := s.aead.Open(nil, nil, sealed, []byte(session))

@@ -17,21 +17,24 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// Resource is something that clients read by its URI. A read is a call of a tool of the runtime: asked for, on the journal,
-// and there for those alone who are shown the tool. Its texts and parts are what is read.
+// Resource is something that clients read by its URI. A read is a call of a
+// tool of the runtime: authorized, journaled, and visible only to sessions that
+// see the tool. The texts and parts of the tool's result are the contents.
 type Resource struct {
-	// URI names the resource, such as notes://all. One with parameters, as RFC 6570 writes them, such as notes://{path}, names all
-	// that fit: what stands for a parameter is the argument of that name.
+	// URI names the resource, such as notes://all. A URI template of RFC 6570,
+	// such as notes://{path}, names all URIs that match; each variable becomes
+	// the argument of the same name.
 	URI         string
 	Name, Title string // for programs, and for people
 	Description string
-	MediaType   string // of what is read, where it is text
+	MediaType   string // of the contents, if they are text
 	Tool        string
 	Input       tool.Args // further arguments
 }
 
-// Prompt is a text that people choose at their client. Its messages are what a call of a tool returns: its text and parts are
-// the user's, or a Result says more. What Input leaves open of the tool's arguments, the client fills in.
+// Prompt is a text that users choose in their client. A call of a tool returns
+// its messages: the texts and parts of the result as messages of the user, or
+// those of a Result. The client fills in the tool's arguments that Input omits.
 type Prompt struct {
 	Name, Title string
 	Description string
@@ -39,19 +42,20 @@ type Prompt struct {
 	Input       tool.Args
 }
 
-// resourceSet are the resources and prompts of a server. They are replaced, never changed.
+// resourceSet holds the resources and prompts of a server. The server replaces
+// it and never changes it.
 type resourceSet struct {
 	resources atomic.Pointer[[]resource]
 	prompts   atomic.Pointer[[]Prompt]
 }
 
-// resource is a Resource with its URI as a template.
+// resource is a Resource with its URI template.
 type resource struct {
 	Resource
 	template *uritemplate.Template
 }
 
-// several reports whether the URI names more than one.
+// several reports whether the URI is a template.
 func (r resource) several() bool { return len(r.template.Varnames()) > 0 }
 
 func load[T any](p *atomic.Pointer[[]T]) []T {
@@ -61,7 +65,8 @@ func load[T any](p *atomic.Pointer[[]T]) []T {
 	return nil
 }
 
-// SetResources replaces the resources that clients can read, and tells them. None is what a new server has.
+// SetResources replaces the resources that clients can read, and notifies
+// clients. A new server has none.
 func (s *Server) SetResources(all ...Resource) error {
 	var made []resource
 	seen := map[string]bool{}
@@ -84,7 +89,8 @@ func (s *Server) SetResources(all ...Resource) error {
 	return nil
 }
 
-// SetPrompts replaces the prompts that people can choose, and tells clients. None is what a new server has.
+// SetPrompts replaces the prompts that users can choose, and notifies clients.
+// A new server has none.
 func (s *Server) SetPrompts(all ...Prompt) error {
 	seen := map[string]bool{}
 	made := slices.Clone(all)
@@ -103,8 +109,8 @@ func (s *Server) SetPrompts(all ...Prompt) error {
 	return nil
 }
 
-// What the SDK holds is listed nowhere; that it was touched is what it tells its clients, and that it is there is what it says that
-// the server can.
+// Clients never see these entries of the SDK. Changing them makes the SDK
+// notify its clients, and their presence makes it declare the capability.
 
 func (s *Server) standForResources() {
 	const stands = "remit:changed"
@@ -130,12 +136,13 @@ func (s *Server) standForPrompts() {
 
 var errElsewhere = errors.New("mcp: answered elsewhere")
 
-// ResourceChanged tells the clients that subscribed to a resource that it is another by now.
+// ResourceChanged notifies the clients that subscribed to a resource that it
+// changed.
 func (s *Server) ResourceChanged(ctx context.Context, uri string) error {
 	return s.sdk.ResourceUpdated(ctx, &sdk.ResourceUpdatedNotificationParams{URI: uri})
 }
 
-// resource finds what a URI names, and the arguments that it says.
+// resource finds the resource of a URI, and the arguments in the URI.
 func (s *Server) resource(uri string) (found resource, said map[string]string, ok bool) {
 	all := load(&s.offers.resources)
 	if i := slices.IndexFunc(all, func(r resource) bool { return r.URI == uri && !r.several() }); i >= 0 {
@@ -165,7 +172,7 @@ func (s *Server) prompt(name string) (Prompt, bool) {
 	return all[i], true
 }
 
-// tools are those that a session is shown, by name.
+// tools returns the tools that a session sees, by name.
 func (s *Server) tools(ctx context.Context, in *agent.Session) map[string]tool.Tool {
 	all, err := in.Tools(ctx)
 	if err != nil {
@@ -178,25 +185,26 @@ func (s *Server) tools(ctx context.Context, in *agent.Session) map[string]tool.T
 	return by
 }
 
-// argument is what a schema says of one.
+// argument is the schema of one argument, as far as the server reads it.
 type argument struct {
 	Type               any
 	Title, Description string
 	Enum               []any
 }
 
-// argumentsOf lists the arguments of a tool, and those that a call has to have.
+// argumentsOf lists the arguments of a tool, and the required ones.
 func argumentsOf(t tool.Tool) (by map[string]argument, required []string) {
 	data, _ := inputSchema(t)
 	var said struct {
 		Properties map[string]argument
 		Required   []string
 	}
-	_ = json.Unmarshal(data, &said) // one that says nothing of them has none
+	_ = json.Unmarshal(data, &said) // a schema without these members has none
 	return said.Properties, said.Required
 }
 
-// filled is the input of a call: what an offer says, and what the client does, as texts.
+// filled returns the input of a call: the fixed arguments, and those of the
+// client as texts.
 func filled(t tool.Tool, fixed tool.Args, said map[string]string) (json.RawMessage, error) {
 	all := map[string]any{}
 	known, _ := argumentsOf(t)
@@ -207,7 +215,7 @@ func filled(t tool.Tool, fixed tool.Args, said map[string]string) (json.RawMessa
 	return json.Marshal(all)
 }
 
-// value is the value that a text stands for, where an argument takes no texts.
+// value converts a text to the type of an argument that takes no strings.
 func value(a argument, text string) any {
 	switch a.Type {
 	case "integer", "number", "boolean":
@@ -218,7 +226,7 @@ func value(a argument, text string) any {
 	return text
 }
 
-// serves reports whether there is anything that a method is about.
+// serves reports whether the server has anything for a method.
 func (s *Server) serves(method string) bool {
 	others := s.catalogEntries()
 	resources := len(load(&s.offers.resources)) > 0 || others.Resources != nil || others.Templates != nil
@@ -234,14 +242,14 @@ func (s *Server) serves(method string) bool {
 	return true
 }
 
-// able takes what there is not out of what the server says that it can.
+// able removes the capabilities that the server has nothing for.
 func (s *Server) able(caps *sdk.ServerCapabilities) {
 	if caps != nil && !s.serves("completion/complete") {
 		caps.Completions = nil
 	}
 }
 
-// maySubscribe refuses to tell of resources that the session does not see.
+// maySubscribe returns an error for resources that the session does not see.
 func (s *Server) maySubscribe(ctx context.Context, extra *sdk.RequestExtra, uris ...string) error {
 	if len(uris) == 0 {
 		return nil

@@ -14,21 +14,22 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// What results say in _meta.
+// The keys of _meta in results.
 const (
-	metaCall   = "remit.dev/call"   // the id of the call, by which it can be taken back
-	metaTxn    = "remit.dev/txn"    // the id of its transaction
+	metaCall   = "remit.dev/call"   // the call ID, by which callers can revert the call
+	metaTxn    = "remit.dev/txn"    // the transaction ID
 	metaStatus = "remit.dev/status" // a tool.Status
 
 	metaMediaType = "remit.dev/mediaType" // of a text
-	metaUsage     = "remit.dev/usage"     // of a tool in a list: for the system prompt
-	metaRisk      = "remit.dev/risk"      // of a tool in a list: low, medium, high
-	metaApproval  = "remit.dev/approval"  // of a tool in a list: its author advises that a person approves each call
+	metaUsage     = "remit.dev/usage"     // of a listed tool: text for the system prompt
+	metaRisk      = "remit.dev/risk"      // of a listed tool: low, medium, high
+	metaApproval  = "remit.dev/approval"  // of a listed tool: its author advises an approval for each call
 
-	metaOutcome = "remit.dev/outcome" // of a call that did not end done: why, for programs
+	metaOutcome = "remit.dev/outcome" // of a call that did not end done: the reason, for programs
 )
 
-// outcomeDetail is what a program is told of a call that did not end done. It never holds the values of arguments.
+// outcomeDetail tells programs why a call did not end done. It never holds
+// values of arguments.
 type outcomeDetail struct {
 	Status      tool.Status   `json:"status"`
 	Stage       string        `json:"stage,omitempty"`
@@ -40,7 +41,7 @@ type outcomeDetail struct {
 	TakenBack   string        `json:"taken_back,omitempty"`
 }
 
-// result is the result of tools/call that an outcome becomes.
+// result converts an outcome to the result of tools/call.
 func (c *call) result(o tool.Outcome) *wireResult {
 	r := newObject(c.revision)
 	switch {
@@ -69,8 +70,8 @@ func (c *call) result(o tool.Outcome) *wireResult {
 	return r
 }
 
-// refusal is the error of the protocol that a call of another server's tool ended with, nil where it ended otherwise. The
-// outcome is on the journal all the same.
+// refusal returns the protocol error that a call of an upstream tool ended
+// with, or nil. The journal holds the outcome all the same.
 func (c *call) refusal(o tool.Outcome) error {
 	said := c.slot.Refusal()
 	if said == nil || o.Redacted || (o.Status != tool.StatusFailed && o.Status != tool.StatusUnknown) {
@@ -79,9 +80,9 @@ func (c *call) refusal(o tool.Outcome) error {
 	return said
 }
 
-// words are what a model is told of a call that did not end done.
+// words returns the text for the model about a call that did not end done.
 func words(o tool.Outcome) string {
-	if o.Status == tool.StatusPending && o.Call != "" { // here, unlike in a program that resumes calls, the client has to come again
+	if o.Status == tool.StatusPending && o.Call != "" { // unlike a program that resumes calls, the client must repeat the call
 		return "Waiting for approval by a person. Once a person has approved it, make the same call again: " +
 			"it goes on with this one and does not run twice. Asking again before that changes nothing."
 	}
@@ -99,7 +100,7 @@ func details(o tool.Outcome) outcomeDetail {
 	return d
 }
 
-// content is what a call that was done returns.
+// content sets the content of a call that ended done.
 func (c *call) content(r *wireResult, o tool.Outcome) {
 	var content []sdk.Content
 	if o.Result.Text != "" || o.Result.JSON != nil || len(o.Result.Parts) == 0 {
@@ -118,7 +119,7 @@ func (c *call) content(r *wireResult, o tool.Outcome) {
 	}
 }
 
-// partOf is a part of a result by its media type.
+// partOf returns a result part as content, by its media type.
 func partOf(p tool.Part) sdk.Content {
 	kind, _, _ := strings.Cut(p.MediaType, ";")
 	kind = strings.ToLower(strings.TrimSpace(kind))
@@ -133,8 +134,8 @@ func partOf(p tool.Part) sdk.Content {
 	return &sdk.EmbeddedResource{Resource: &sdk.ResourceContents{URI: partURI, MIMEType: kind, Blob: p.Data}}
 }
 
-// take makes the members of another server's result those of this one. What it is by the revision that the client speaks
-// stays, and its _meta is kept.
+// take copies the members of an upstream result. The members that belong to the
+// client's revision stay, and so does _meta.
 func (r *wireResult) take(result json.RawMessage) {
 	var members map[string]json.RawMessage
 	if wire.Unmarshal(result, &members) != nil {
@@ -151,7 +152,7 @@ func (r *wireResult) take(result json.RawMessage) {
 	}
 }
 
-// saysError reports whether a result object of another server is an error.
+// saysError reports whether an upstream result object is an error.
 func saysError(result json.RawMessage) bool {
 	var is struct {
 		IsError bool `json:"isError"`
@@ -159,7 +160,7 @@ func saysError(result json.RawMessage) bool {
 	return json.Unmarshal(result, &is) == nil && is.IsError
 }
 
-// refused is the result of a call that the runtime never saw.
+// refused returns the result of a call that the runtime never saw.
 func (c *call) refused(why error) *wireResult {
 	return c.result(tool.Outcome{
 		Tool: c.tool.Name(), Status: tool.StatusInvalid,
@@ -168,7 +169,8 @@ func (c *call) refused(why error) *wireResult {
 	})
 }
 
-// uncommitted is the result of a call that was done in a transaction which could not be committed.
+// uncommitted returns the result of a done call whose transaction could not
+// commit.
 func (c *call) uncommitted(o tool.Outcome, why error) *wireResult {
 	o.Status = tool.StatusUnknown
 	o.Error = &tool.Problem{What: "the transaction of the call could not be committed", Why: why.Error()}
@@ -176,5 +178,5 @@ func (c *call) uncommitted(o tool.Outcome, why error) *wireResult {
 	return c.result(o)
 }
 
-// partURI is that of a part which has no name of its own.
+// partURI is the URI of a part without a name.
 const partURI = "remit:part"

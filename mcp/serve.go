@@ -11,11 +11,12 @@ import (
 	"time"
 )
 
-// ending is how long calls that run may take to end when the server does.
+// ending bounds how long running calls can continue when the server ends.
 const ending = 15 * time.Second
 
-// Serve answers requests that a listener accepts, at the path /mcp, until the context ends. Calls that run by then have a
-// while to end; streams end at once. It closes the listener.
+// Serve serves the requests of a listener, at the path /mcp, until the context
+// ends. Running calls then get some time to end; streams end at once. Serve
+// closes the listener.
 func (s *Server) Serve(ctx context.Context, l net.Listener, opts HTTPOptions) error {
 	handler, err := s.Handler(opts)
 	if err != nil {
@@ -26,7 +27,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener, opts HTTPOptions) er
 	mux.Handle("/mcp", handler)
 	srv := &http.Server{
 		Handler: mux, ReadHeaderTimeout: opts.ReadTimeout, ReadTimeout: opts.ReadTimeout, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 32 << 10,
-		ErrorLog:    log.New(io.Discard, "", 0), // of connections that break, which is nothing to do about
+		ErrorLog:    log.New(io.Discard, "", 0), // broken connections; the server can do nothing about them
 		BaseContext: func(net.Listener) context.Context { return context.WithoutCancel(ctx) },
 	}
 	failed := make(chan error, 1)
@@ -43,12 +44,13 @@ func (s *Server) Serve(ctx context.Context, l net.Listener, opts HTTPOptions) er
 	return err
 }
 
-// end lets what is to be answered be answered, and then ends the streams, which would go on for ever.
+// end waits until requests have their responses, and then ends the streams,
+// which have no end of their own.
 func (s *Server) end(ctx context.Context, srv *http.Server) error {
 	ctx, cancel := context.WithTimeout(ctx, ending)
 	defer cancel()
 	down := make(chan error, 1)
-	go func() { down <- srv.Shutdown(ctx) }() // it takes no more
+	go func() { down <- srv.Shutdown(ctx) }() // it accepts no more connections
 	select {
 	case <-s.traffic.quiet():
 	case <-ctx.Done():
@@ -69,11 +71,11 @@ func (s *Server) end(ctx context.Context, srv *http.Server) error {
 	return srv.Close()
 }
 
-// requestCounter counts requests that are to be answered.
+// requestCounter counts requests without a response.
 type requestCounter struct {
 	mu   sync.Mutex // never held across a wait
 	n    int
-	none chan struct{} // closed when there is none; nil: nobody waits for that
+	none chan struct{} // closed when the count is zero; nil: nothing waits for it
 }
 
 func (t *requestCounter) enter() (leave func()) {
@@ -92,7 +94,7 @@ func (t *requestCounter) leave() {
 	}
 }
 
-// quiet is closed as soon as there is none.
+// quiet returns a channel that is closed when the count is zero.
 func (t *requestCounter) quiet() <-chan struct{} {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -107,7 +109,7 @@ func (t *requestCounter) quiet() <-chan struct{} {
 	return t.none
 }
 
-// disconnect ends the connections that stay.
+// disconnect ends the legacy connections.
 func (s *Server) disconnect() {
 	var all sync.WaitGroup
 	for c := range s.sdk.Sessions() {

@@ -17,37 +17,40 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// Surface is what sessions that clients of the protocol act in are shown to, in perm.ClientFacts.
+// Surface is the perm.ClientFacts surface of sessions that MCP clients use.
 const Surface = "mcp"
 
 // Options configure a Server. The zero Options are the defaults.
 type Options struct {
-	Name         string // of the server, for people; default "remit"
+	Name         string // server name for people; default "remit"
 	Version      string
-	Instructions string // for the model, how to use the server; empty: none
+	Instructions string // tell the model how to use the server; default none
 
-	// NoTransactions leaves the tools txn_begin, txn_commit, txn_preview, txn_revert and txn_status out. Else these
-	// names are theirs, and a tool of the runtime that has one is not served.
+	// NoTransactions omits the tools txn_begin, txn_commit, txn_preview,
+	// txn_revert and txn_status. Otherwise these names are reserved, and the
+	// server does not serve a tool of the runtime that has one.
 	NoTransactions bool
 	OnAsk          ApprovalMode
-	// Key seals what a client carries from a question to its answer: at least 16 random bytes, secret and the same
-	// after a restart; nil: random, so that questions from before a restart are asked again.
+	// Key seals the request states that clients carry: at least 16 secret
+	// random bytes, the same after a restart. If nil, the server uses a random
+	// key, and asks again after a restart.
 	Key []byte
 
-	MaxSessions        int // that are kept in memory, the last used ones of those that have nothing open; default 4,096
-	MaxCallsPerSession int // of one session at once, others wait; default 64
-	MaxTxnsPerSession  int // that one session may have open; default 64
+	MaxSessions        int // client sessions in memory; those with nothing open are dropped, least recently used first; default 4,096
+	MaxCallsPerSession int // running calls of one session, others wait; default 64
+	MaxTxnsPerSession  int // open transactions of one session; default 64
 
-	// Tasks are tools whose calls are tasks of the Tasks extension from the start; a client that does not know tasks cannot call
-	// them. Calls of other tools are, too, where they last and their client knows tasks.
+	// Tasks names tools whose calls are always tasks of the Tasks extension.
+	// Clients without the extension cannot call them. Calls of other tools
+	// become tasks if they last and their client supports tasks.
 	Tasks              []string
-	TaskAfter          time.Duration // how long a call may last before it goes on as a task; default 5 seconds
-	TaskTimeout        time.Duration // how long it may run as one, within the time that its tool has; default 1 hour
-	TaskPollInterval   time.Duration // how often clients are told to ask how one stands; default 2 seconds
-	MaxTasksPerSession int           // that one session may have running, others are waited for; default 16
+	TaskAfter          time.Duration // time until a call becomes a task; default 5 seconds
+	TaskTimeout        time.Duration // time of a task, within the timeout of its tool; default 1 hour
+	TaskPollInterval   time.Duration // poll interval for clients; default 2 seconds
+	MaxTasksPerSession int           // running tasks of one session; requests of further calls wait; default 16
 
-	Mirror Mirror       // of tools that stand for those of other servers, such as a gateway.Gateway; a Library where they have more; nil: there are none
-	Log    *slog.Logger // default: nothing is logged
+	Mirror Mirror       // of upstream tools, such as a gateway.Gateway; a Catalog if they have resources and prompts; default none
+	Log    *slog.Logger // default: no log
 }
 
 func (o Options) withDefaults() (Options, error) {
@@ -82,33 +85,40 @@ func (o Options) withDefaults() (Options, error) {
 	return o, nil
 }
 
-// Mirror knows which tools of the runtime stand for tools of other servers, and how those look. It is safe for
-// concurrent use. Package gateway has one.
+// Mirror maps tools of the runtime to upstream tools. It is safe for concurrent
+// use. Package gateway has one.
 type Mirror interface {
-	// UpstreamDefinition returns how a tool is listed: a Tool object of the protocol, with the name that clients know it by, or nil where it is
-	// none for clients, because it stands for what they read in other ways. It is false for a tool that stands for no other.
+	// UpstreamDefinition returns the listing of a tool: a Tool object of the
+	// protocol, with the name that clients know. The object is nil if clients
+	// read the tool's entry in other ways. It returns false for a tool that
+	// mirrors no upstream tool.
 	UpstreamDefinition(t tool.Tool) (object json.RawMessage, ok bool)
-	// UpstreamTool returns the name of the runtime's tool that clients know by a name; false where it knows none.
+	// UpstreamTool returns the runtime's name of a tool that clients know by a
+	// name. It returns false for an unknown name.
 	UpstreamTool(name string) (tool string, ok bool)
 }
 
-// ClientRequester is a Mirror that knows what other servers may ask. A call in which nobody can be asked is answered with less work.
+// ClientRequester is a Mirror that knows which client features upstreams can
+// use. A call that cannot ask its client takes less work.
 type ClientRequester interface {
 	Mirror
 
-	// MayRequestClient reports whether a tool may ask the client of a call for something that such a client can. It is true for a tool that stands
-	// for no other.
+	// MayRequestClient reports whether a tool can send the client of a call a
+	// request that such a client supports. It is true for a tool that mirrors
+	// no upstream tool.
 	MayRequestClient(t tool.Tool, can *sdk.ClientCapabilities) bool
 }
 
-// Awaiter is a Mirror whose servers may not have answered yet.
+// Awaiter is a Mirror whose upstreams can respond late.
 type Awaiter interface {
 	Mirror
 
-	// AwaitNew waits a moment for servers that nothing is known of, before a list is answered.
+	// AwaitNew waits a moment for upstreams that have not responded yet, before
+	// the server lists tools.
 	AwaitNew(ctx context.Context)
-	// AwaitTool waits for the server of a tool, by the name that clients know, if nothing is known of it. The error says which server that
-	// is, and why it is not there.
+	// AwaitTool waits for the upstream of a tool, by the name that clients
+	// know, if the upstream has not responded yet. The error names the upstream
+	// and says why it is not available.
 	AwaitTool(ctx context.Context, name string) error
 }
 
@@ -117,20 +127,20 @@ type Server struct {
 	rt     *agent.Runtime
 	opts   Options
 	sdk    *sdk.Server
-	about  *sdk.Implementation // which server this is
+	about  *sdk.Implementation // name and version of this server
 	own    []transactionTool
 	sealer stateSealer
 	seats  *clientSessions
 
 	library Catalog         // nil: there is none
-	asker   ClientRequester // nil: any tool may ask
+	asker   ClientRequester // nil: any tool can ask
 	offers  resourceSet
 	traffic requestCounter
 	runs    backgroundCalls
 	ties    legacyConnStates
 }
 
-// New makes a server of a runtime's tools. It opens nothing and starts nothing.
+// New makes a server of a runtime's tools. It opens and starts nothing.
 func New(rt *agent.Runtime, opts Options) (*Server, error) {
 	if rt == nil {
 		return nil, errors.New("mcp: the runtime is nil")
@@ -153,8 +163,9 @@ func New(rt *agent.Runtime, opts Options) (*Server, error) {
 	caps.AddExtension(tasksExtension, nil)
 	s.sdk = sdk.NewServer(s.about, &sdk.ServerOptions{
 		Instructions: opts.Instructions, Capabilities: caps,
-		Logger: slog.New(slog.DiscardHandler), // it logs each connection, and some of what clients send
-		// What these decide is decided in receive, which knows who asks; that they are there is what the SDK goes by.
+		Logger: slog.New(slog.DiscardHandler), // the SDK logs each connection, and parts of what clients send
+		// The method receive decides these requests, as it knows the client.
+		// The SDK declares the capability if the handlers are set.
 		SubscribeHandler:   func(context.Context, *sdk.SubscribeRequest) error { return nil },
 		UnsubscribeHandler: func(context.Context, *sdk.UnsubscribeRequest) error { return nil },
 		CompletionHandler:  func(context.Context, *sdk.CompleteRequest) (*sdk.CompleteResult, error) { return nil, errElsewhere },
@@ -170,7 +181,8 @@ func New(rt *agent.Runtime, opts Options) (*Server, error) {
 	return s, nil
 }
 
-// receive answers what depends on the session, and leaves the rest to the SDK.
+// receive serves the requests that depend on the session, and leaves the others
+// to the SDK.
 func (s *Server) receive(next sdk.MethodHandler) sdk.MethodHandler {
 	return func(ctx context.Context, method string, req sdk.Request) (sdk.Result, error) {
 		if ss, ok := req.GetSession().(*sdk.ServerSession); ok {
@@ -199,7 +211,7 @@ func (s *Server) receive(next sdk.MethodHandler) sdk.MethodHandler {
 		}
 		said, err := next(ctx, method, req)
 		if err != nil {
-			return nil, err // what comes with it may be a nil of its type
+			return nil, err // the result can be a typed nil
 		}
 		switch said := said.(type) {
 		case *sdk.InitializeResult:
@@ -211,7 +223,7 @@ func (s *Server) receive(next sdk.MethodHandler) sdk.MethodHandler {
 	}
 }
 
-// answer answers a request, if it is one that depends on the session.
+// answer serves a request, if it depends on the session.
 func (s *Server) answer(ctx context.Context, method string, req sdk.Request) (r *wireResult, answered bool, err error) {
 	if !s.serves(method) {
 		return nil, false, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: fmt.Sprintf("method not found: %q", method)}
@@ -251,7 +263,8 @@ func (s *Server) answer(ctx context.Context, method string, req sdk.Request) (r 
 	return r, true, err
 }
 
-// connects is asked about a connection that is to stay. That of Run is the only one of its session.
+// connects counts a new legacy connection. That of Run is the only one of its
+// session.
 func (s *Server) connects(ctx context.Context, req *sdk.ServerRequest[*sdk.InitializeParams]) error {
 	if req.Extra == nil || req.Extra.TokenInfo == nil {
 		return nil
@@ -263,7 +276,8 @@ func (s *Server) connects(ctx context.Context, req *sdk.ServerRequest[*sdk.Initi
 	return s.join(st, req.Session)
 }
 
-// Run serves one client, which acts in the session, until it goes away or the context ends.
+// Run serves one client, which acts in the session, until the client
+// disconnects or the context ends.
 func (s *Server) Run(ctx context.Context, t sdk.Transport, in *agent.Session) error {
 	if in == nil {
 		return errors.New("mcp: the session is nil")
@@ -272,7 +286,7 @@ func (s *Server) Run(ctx context.Context, t sdk.Transport, in *agent.Session) er
 	if err != nil {
 		return err
 	}
-	defer func() { // nobody goes on with what they were asked
+	defer func() { // no request continues their calls
 		over, cancel := context.WithTimeout(context.WithoutCancel(ctx), ending)
 		defer cancel()
 		s.runs.end(over, st)
@@ -280,19 +294,22 @@ func (s *Server) Run(ctx context.Context, t sdk.Transport, in *agent.Session) er
 	return s.sdk.Run(context.WithValue(ctx, clientSessionKey{}, st), t)
 }
 
-// RunIO is Run over a pair of streams, one message a line, such as the standard ones of a process.
+// RunIO is Run over a pair of streams with one message on each line, such as
+// standard input and output.
 func (s *Server) RunIO(ctx context.Context, in io.ReadCloser, out io.WriteCloser, who *agent.Session) error {
 	l := &drainTransport{Transport: &sdk.IOTransport{Reader: in, Writer: out}}
 	err := s.Run(context.WithValue(ctx, notifierKey{}, notifier(l)), l, who)
 	if errors.Is(err, io.EOF) {
-		return nil // it went away
+		return nil // the client disconnected
 	}
 	return err
 }
 
-// ToolsChanged tells clients that the tools of the runtime are others by now; call it after agent.Runtime.SetTools.
+// ToolsChanged notifies clients that the tools of the runtime changed. Call it
+// after agent.Runtime.SetTools.
 func (s *Server) ToolsChanged() {
-	// What the SDK holds is listed nowhere; that it was touched is what it tells its clients.
+	// Clients never see this tool of the SDK. Changing it makes the SDK notify
+	// its clients.
 	s.sdk.AddTool(&sdk.Tool{Name: "changed", InputSchema: json.RawMessage(`{"type":"object"}`)}, func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 		return nil, errors.New("mcp: answered elsewhere")
 	})
@@ -300,8 +317,8 @@ func (s *Server) ToolsChanged() {
 
 type clientSessionKey struct{}
 
-// clientSessionOf is who the client of a request acts as: by what the request itself proves, or, for the one client of Run, by the
-// connection.
+// clientSessionOf returns the client session of a request: by the proof in the
+// request, or, for the one client of Run, by the connection.
 func (s *Server) clientSessionOf(ctx context.Context, extra *sdk.RequestExtra) (*clientSession, error) {
 	if extra != nil && extra.TokenInfo != nil {
 		if st, ok := extra.TokenInfo.Extra[tokenSeat].(*clientSession); ok && st != nil {

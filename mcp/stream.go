@@ -15,7 +15,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// notifier is a way to tell a client what the SDK has no words for.
+// notifier sends a client notifications that the SDK has no type for.
 type notifier interface {
 	tell(ctx context.Context, m *jsonrpc.Request) error
 }
@@ -24,7 +24,7 @@ type notifierKey struct{}
 
 const tokenLine = "line"
 
-// notifierOf is that of a request; nil: there is none.
+// notifierOf returns the notifier of a request, or nil.
 func notifierOf(ctx context.Context, extra *sdk.RequestExtra) notifier {
 	if extra != nil && extra.TokenInfo != nil {
 		l, _ := extra.TokenInfo.Extra[tokenLine].(notifier)
@@ -34,7 +34,8 @@ func notifierOf(ctx context.Context, extra *sdk.RequestExtra) notifier {
 	return l
 }
 
-// stream is an answer over HTTP that goes on, which the SDK and whoever tells of tasks write to.
+// stream is a response over HTTP that stays open. The SDK and the task
+// notifications write to it.
 type stream struct {
 	http.ResponseWriter
 	mu   sync.Mutex
@@ -44,21 +45,21 @@ type stream struct {
 // Unwrap is for http.ResponseController.
 func (s *stream) Unwrap() http.ResponseWriter { return s.ResponseWriter }
 
-// Write writes one event, or a part of the answer that is none.
+// Write writes one event, or a part of a response that is no event.
 func (s *stream) Write(data []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.ResponseWriter.Write(data)
 }
 
-// FlushError has what was written sent.
+// FlushError sends what was written.
 func (s *stream) FlushError() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return http.NewResponseController(s.ResponseWriter).Flush()
 }
 
-// slow is how long a client may take to take an event.
+// slow bounds how long a client can take to receive an event.
 const slow = 30 * time.Second
 
 func (s *stream) tell(_ context.Context, m *jsonrpc.Request) error {
@@ -82,14 +83,15 @@ func (s *stream) tell(_ context.Context, m *jsonrpc.Request) error {
 	return out.SetWriteDeadline(time.Time{})
 }
 
-// end is called before the answer goes back to whoever serves it.
+// end must be called before the handler returns.
 func (s *stream) end() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.over = true
 }
 
-// streams gives a request its body, and makes the answer to one that listens one that others can write to.
+// streams gives a request its body. It makes the response to a listening
+// request one that task notifications can write to.
 func streams(w http.ResponseWriter, r *http.Request, body []byte) (http.ResponseWriter, *http.Request, func()) {
 	if r.Method != http.MethodPost || answered(r) {
 		r.Body = io.NopCloser(bytes.NewReader(body))
@@ -102,8 +104,8 @@ func streams(w http.ResponseWriter, r *http.Request, body []byte) (http.Response
 	return s, r, s.end
 }
 
-// withTasks copies the tasks that the params of a request to listen name to where the SDK keeps them. Params that cannot be read
-// stay as they are.
+// withTasks copies the task IDs in the params of a listening request to where
+// the SDK keeps them. It does not change params that it cannot read.
 func withTasks(params json.RawMessage) json.RawMessage {
 	var p struct {
 		Notifications struct {
@@ -115,10 +117,10 @@ func withTasks(params json.RawMessage) json.RawMessage {
 		return params
 	}
 	if json.Unmarshal(all["_meta"], &meta) != nil || meta == nil {
-		return params // it says not who it is, and is refused for that
+		return params // the server rejects a request without its metadata
 	}
-	meta[metaListenTasks], _ = json.Marshal(p.Notifications.TaskIDs) // texts
-	all["_meta"], _ = json.Marshal(meta)                             // what was read
+	meta[metaListenTasks], _ = json.Marshal(p.Notifications.TaskIDs) // strings
+	all["_meta"], _ = json.Marshal(meta)                             // parsed above
 	changed, _ := json.Marshal(all)
 	return changed
 }

@@ -18,9 +18,10 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// A call that lasts, or that waits for approval, is a task of the Tasks extension, for clients that know it. The task is the call:
-// its id is the call's, and how it stands is read from the journal, so it outlives the process. What only the process that runs it
-// knows is what it asks its client, and that it runs.
+// A call that lasts, or that waits for approval, is a task of the Tasks
+// extension, for clients that support it. The task is the call: it has the
+// call's ID, and its state comes from the journal, so it outlives the process.
+// Only the process that runs it knows its client requests, and that it runs.
 
 const tasksExtension = "io.modelcontextprotocol/tasks"
 
@@ -33,7 +34,7 @@ const (
 	taskCancelled = "cancelled"
 )
 
-// taskParams are those of tasks/get, tasks/update and tasks/cancel.
+// taskParams holds the params of tasks/get, tasks/update and tasks/cancel.
 type taskParams struct {
 	sdk.ParamsBase
 	TaskID         string                     `json:"taskId"`
@@ -42,7 +43,8 @@ type taskParams struct {
 
 type taskRequest = sdk.ServerRequest[*taskParams]
 
-// addTasks registers the methods. They are answered by receive, which knows who asks.
+// addTasks registers the methods. The method receive serves them, as it knows
+// the client.
 func (s *Server) addTasks() error {
 	for _, method := range []string{"tasks/get", "tasks/update", "tasks/cancel"} {
 		err := sdk.AddReceivingCustomMethod(s.sdk, method, func(context.Context, *sdk.ServerSession, *taskParams) (*wireResult, error) {
@@ -55,13 +57,13 @@ func (s *Server) addTasks() error {
 	return nil
 }
 
-// tasks answers the methods of the extension.
+// tasks serves the methods of the extension.
 func (s *Server) tasks(ctx context.Context, method string, req *taskRequest) (*wireResult, error) {
 	st, err := s.clientSessionOf(ctx, req.Extra)
 	if err != nil {
 		return nil, err
 	}
-	if req.Params == nil { // an older revision can leave them out
+	if req.Params == nil { // clients of an older revision can omit them
 		return nil, unknownTask("")
 	}
 	c := &call{s: s, st: st, caps: req.ClientCapabilities(), client: req.ClientInfo(), revision: req.ProtocolVersion(), slot: &rawresult.Slot{}}
@@ -87,7 +89,8 @@ func (s *Server) tasks(ctx context.Context, method string, req *taskRequest) (*w
 	return newObject(c.revision), nil
 }
 
-// unknownTask is the answer for a task that is not there, and for one of another session.
+// unknownTask returns the error for an unknown task and for one of another
+// session.
 func unknownTask(id string) error {
 	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("unknown task %q", id)}
 }
@@ -104,7 +107,7 @@ func (s *Server) recorded(ctx context.Context, id string, st *clientSession) (*a
 	return &approvalRequest{t, c}, nil
 }
 
-// created is the answer to tools/call of a call that is a task.
+// created responds to tools/call with a task.
 func (c *call) created(q *approvalRequest) *wireResult {
 	r := newObject(c.revision)
 	status, until := taskWorking, time.Time{}
@@ -124,10 +127,12 @@ func (c *call) created(q *approvalRequest) *wireResult {
 	return r
 }
 
-// waitsFor tells a client why a task does not go on. It names no command: clients show it to models.
+// waitsFor tells a client why a task waits. It names no command, as clients
+// show it to models.
 const waitsFor = "waits for approval by a person"
 
-// describeTask says what a task is. Until is when it will have ended by itself; zero: it has.
+// describeTask sets the members of a task. Until is the time by which it ends
+// by itself; zero: it has ended.
 func (c *call) describeTask(r *wireResult, of *revert.Call, status string, until time.Time) {
 	r.set("taskId", of.Ref.Call)
 	r.set("status", status)
@@ -146,7 +151,7 @@ func (c *call) describeTask(r *wireResult, of *revert.Call, status string, until
 	}
 }
 
-// describe says how a task stands that runs here.
+// describe returns the state of a task that runs here.
 func (c *call) describe(t *asyncCall) *wireResult {
 	r := newObject(c.revision)
 	t.mu.Lock()
@@ -164,7 +169,8 @@ func (c *call) describe(t *asyncCall) *wireResult {
 	return r
 }
 
-// getTask says how a task stands, and lets a call go on that was answered meanwhile.
+// getTask returns the state of a task. It resumes a call that was approved or
+// rejected meanwhile.
 func (c *call) getTask(ctx context.Context, q *approvalRequest) (*wireResult, error) {
 	if t, ok := c.running(q); ok {
 		return c.describe(t), nil
@@ -178,7 +184,7 @@ func (c *call) getTask(ctx context.Context, q *approvalRequest) (*wireResult, er
 			}
 		}
 	}
-	// What has ended here since q was read has ended on the journal.
+	// If the task ended here after q was read, the journal holds its end.
 	q, err := c.s.recorded(ctx, id, c.st)
 	if err != nil {
 		return nil, err
@@ -190,7 +196,7 @@ func (c *call) getTask(ctx context.Context, q *approvalRequest) (*wireResult, er
 	return c.taskStatus(ctx, q, out)
 }
 
-// running finds the task, where it runs here.
+// running finds the task if it runs in this process.
 func (c *call) running(q *approvalRequest) (*asyncCall, bool) {
 	t, ok := c.s.runs.task(q.call.Ref.Call)
 	if !ok {
@@ -204,7 +210,7 @@ func (c *call) running(q *approvalRequest) (*asyncCall, bool) {
 	}
 }
 
-// taskStatus says how a task stands by the journal.
+// taskStatus returns the state of a task by the journal.
 func (c *call) taskStatus(ctx context.Context, q *approvalRequest, out tool.Outcome) (*wireResult, error) {
 	r := newObject(c.revision)
 	switch {
@@ -217,7 +223,7 @@ func (c *call) taskStatus(ctx context.Context, q *approvalRequest, out tool.Outc
 		r.set("statusMessage", waitsFor)
 	case q.call.Phase == revert.PhaseStarted && c.lives(ctx, q):
 		c.describeTask(r, q.call, taskWorking, time.Time{})
-	case q.call.Phase == revert.PhasePending: // its transaction was taken back
+	case q.call.Phase == revert.PhasePending: // its transaction was reverted
 		c.describeTask(r, q.call, taskCancelled, time.Time{})
 	case out.Status == tool.StatusCancelled:
 		c.describeTask(r, q.call, taskCancelled, time.Time{})
@@ -230,7 +236,7 @@ func (c *call) taskStatus(ctx context.Context, q *approvalRequest, out tool.Outc
 	return r, nil
 }
 
-// hasEnded is a task whose call has ended.
+// hasEnded sets the result of a task whose call has ended.
 func (c *call) hasEnded(ctx context.Context, r *wireResult, q *approvalRequest, out tool.Outcome) error {
 	if t, ok := c.st.session.Tool(q.call.Tool.Name); ok {
 		c.tool = t
@@ -258,7 +264,8 @@ func (c *call) hasEnded(ctx context.Context, r *wireResult, q *approvalRequest, 
 	return nil
 }
 
-// undone says of a result that what it tells of is not there any more: whoever reads it late would build on it.
+// undone notes in a result that its effects were reverted: a client that reads
+// it late must not rely on them.
 func undone(result *wireResult, out tool.Outcome) {
 	text := "The call was done, and has been taken back since."
 	if out.Reverted != "all" {
@@ -270,13 +277,14 @@ func undone(result *wireResult, out tool.Outcome) {
 	result.note(metaOutcome, details(out))
 }
 
-// lives reports whether the process that began a call may still be at it.
+// lives reports whether the process that began a call can still run it.
 func (c *call) lives(ctx context.Context, q *approvalRequest) bool {
 	alive, err := c.s.rt.Journal().Alive(ctx, q.txn.Owner)
 	return err != nil || alive
 }
 
-// resumeApproved runs a call that was answered. Of two that ask at once one finds it running; nil: it cannot run now.
+// resumeApproved runs a call that was approved or rejected. If two requests
+// race, the second finds it running. It returns nil if the call cannot run now.
 func (c *call) resumeApproved(ctx context.Context, q *approvalRequest) *asyncCall {
 	id := q.call.Ref.Call
 	done, dealt := c.st.lockAnswer(id)
@@ -304,7 +312,8 @@ func (c *call) resumeApproved(ctx context.Context, q *approvalRequest) *asyncCal
 	return t
 }
 
-// settle waits for the end of a call, or for what it asks, as long as its client would before it looks again.
+// settle waits for the end of a call or for a client request, at most for the
+// poll interval.
 func (t *asyncCall) settle(ctx context.Context) {
 	poll := time.NewTimer(t.c.s.opts.TaskPollInterval)
 	defer poll.Stop()
@@ -320,7 +329,7 @@ func (t *asyncCall) settle(ctx context.Context) {
 	}
 }
 
-// resumeInBackground is the rest of a call that was answered.
+// resumeInBackground runs the rest of an answered call.
 func (c *call) resumeInBackground(ctx context.Context, q *approvalRequest) error {
 	id := q.call.Ref.Call
 	tx, err := c.st.session.ResumeTxn(ctx, q.txn.ID)
@@ -340,13 +349,15 @@ func (c *call) resumeInBackground(ctx context.Context, q *approvalRequest) error
 	return nil
 }
 
-// key is what a client knows the question by: another question has another one.
+// key returns the key by which a client knows the approval request. Another
+// approval request has another key.
 func (q *approvalRequest) key() string {
 	digest := q.call.Asked.Digest
 	return keyApproval + "-" + digest[max(0, len(digest)-16):]
 }
 
-// updateTask takes what the client answers. What nobody asked counts for nothing.
+// updateTask takes the responses of the client. It ignores those that no
+// request asked for.
 func (c *call) updateTask(ctx context.Context, q *approvalRequest, said map[string]json.RawMessage) error {
 	if t, ok := c.running(q); ok {
 		return t.acceptInput(said)
@@ -368,7 +379,8 @@ func (c *call) updateTask(ctx context.Context, q *approvalRequest, said map[stri
 	return nil
 }
 
-// cancelTask stops a call that runs, and takes the transaction of one that waits by itself back, with nothing in it.
+// cancelTask stops a running call. It reverts the transaction of a pending
+// single call, which has no effects.
 func (c *call) cancelTask(ctx context.Context, q *approvalRequest) {
 	if t, ok := c.running(q); ok {
 		t.stop(errCancelled)

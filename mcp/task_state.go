@@ -15,12 +15,13 @@ import (
 	"github.com/remit-dev/remit/revert/journal"
 )
 
-// A call becomes a task when it lasts, or at once where its tool is one of Options.Tasks. Its client is given the task when the
-// journal has for good that the call has begun, and not before.
+// A call becomes a task when it lasts, or at once if Options.Tasks names its
+// tool. The client gets the task when the journal durably holds the start of
+// the call, and not before.
 
-// startSignal is what is known of a call from the moment on at which its code is about to run.
+// startSignal holds what is known of a call when its code is about to run.
 type startSignal struct {
-	started chan struct{} // closed then
+	started chan struct{} // closed at that time
 	once    sync.Once
 	call    string
 	keep    func(context.Context) error
@@ -33,31 +34,34 @@ func (b *startSignal) set(call string, keep func(context.Context) error) {
 	})
 }
 
-// taskState is what there is of a talk as a task. It is under the talk's mutex.
+// taskState is the task side of an async call. The mutex of the async call
+// guards it.
 type taskState struct {
 	done     bool
-	origin   *approvalRequest // the call, as it was when it became one; nil: it is none
+	origin   *approvalRequest // the approval request of the call when it became a task; nil: no task
 	at       time.Time        // of the last change
 	changes  chan struct{}
-	deadline time.Time // when it is stopped
+	deadline time.Time // when the server stops it
 	timer    *time.Timer
 }
 
-// lookAgain is how long a call that cannot be a task yet waits, such as until another one has ended.
+// lookAgain is the delay before the server tries again to make a call a task,
+// such as until another task has ended.
 const lookAgain = 100 * time.Millisecond
 
-// The reasons for which a task ends before its call does.
+// The reasons for which the server stops a task.
 var (
 	errCancelled = errors.New("the client cancelled the task")
 	errOverdue   = errors.New("the call ran for as long as a task may")
 )
 
-// clientSupportsTasks reports whether the client does.
+// clientSupportsTasks reports whether the client supports the Tasks extension.
 func (c *call) clientSupportsTasks() bool {
 	return c.revision >= stateless && c.caps != nil && c.caps.Extensions[tasksExtension] != nil
 }
 
-// errTasksUnsupported is the answer to who asks for what only a client that knows tasks can have.
+// errTasksUnsupported returns the error for requests that need the Tasks
+// extension.
 func errTasksUnsupported() error {
 	data, err := json.Marshal(map[string]any{"requiredCapabilities": map[string]any{"extensions": map[string]any{tasksExtension: struct{}{}}}})
 	if err != nil {
@@ -72,7 +76,8 @@ func errTasksUnsupported() error {
 // alwaysTask reports whether each call of the tool is a task.
 func (c *call) alwaysTask() bool { return slices.Contains(c.s.opts.Tasks, c.tool.Name()) }
 
-// existingTask is the answer to a call that the client names and that is a task already.
+// existingTask responds to a call that the client names by the ID of an
+// existing task.
 func (c *call) existingTask() (*wireResult, bool) {
 	if !c.mayTask || c.named == "" {
 		return nil, false
@@ -84,8 +89,9 @@ func (c *call) existingTask() (*wireResult, bool) {
 	return c.created(t.origin), true
 }
 
-// convertToTask makes the call a task and returns what the client is told. It is nil as long as the call cannot be one: it has ended, or
-// there are as many as may run.
+// convertToTask makes the call a task and returns the response. It returns nil
+// if the call cannot be a task now: it has ended, or the session has the most
+// tasks.
 func (t *asyncCall) convertToTask(ctx context.Context) *wireResult {
 	if err := t.c.begun.keep(ctx); err != nil {
 		return nil
@@ -98,12 +104,13 @@ func (t *asyncCall) convertToTask(ctx context.Context) *wireResult {
 	if !t.tryConvert(q) {
 		return nil
 	}
-	t.c.report.attach(context.Background(), nil) // nobody is told of progress
+	t.c.report.attach(context.Background(), nil) // a task reports no progress
 	t.c.voice.attach(context.Background(), nil)
 	return t.c.created(q)
 }
 
-// tryConvert makes the call a task, if it runs still and one more may.
+// tryConvert makes the call a task, if it still runs and the session can have
+// one more.
 func (t *asyncCall) tryConvert(q *approvalRequest) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -119,7 +126,8 @@ func (t *asyncCall) tryConvert(q *approvalRequest) bool {
 	return true
 }
 
-// finishTask is called where the call has ended, before anybody is told of it.
+// finishTask must be called when the call has ended, before any client sees the
+// end.
 func (t *asyncCall) finishTask() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -133,21 +141,24 @@ func (t *asyncCall) finishTask() {
 	t.change()
 }
 
-// change tells whoever waits for something to change; the caller holds the mutex.
+// change notifies the goroutines that wait for a change. The caller holds the
+// mutex.
 func (t *asyncCall) change() {
 	t.at = time.Now()
 	close(t.changes)
 	t.changes = make(chan struct{})
 }
 
-// changed is closed when something has. Asks says whether the client is asked by now.
+// changed returns a channel that is closed at the next change. Asks reports
+// whether the call waits for its client.
 func (t *asyncCall) changed() (news <-chan struct{}, asks bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.changes, t.open != nil
 }
 
-// answer is that of a call that ended while its request attended it. Of a tool whose calls are tasks it is one all the same.
+// answer returns the result of a call that ended while a request attended it. A
+// tool whose calls are always tasks gets a task all the same.
 func (t *asyncCall) answer(ctx context.Context, may bool) (*wireResult, error) {
 	if !may || !t.c.alwaysTask() {
 		return t.r, t.err
@@ -161,13 +172,14 @@ func (t *asyncCall) answer(ctx context.Context, may bool) (*wireResult, error) {
 		err = t.c.s.rt.Journal().Append(ctx, journal.Batch{Durable: true})
 	}
 	if err != nil {
-		return t.r, t.err // it never came to the journal
+		return t.r, t.err // the journal does not hold it
 	}
 	t.st.storeRawResult(id, t.c.slot)
 	return t.c.created(q), nil
 }
 
-// addRequest asks the client of a task, which sees the question when it looks.
+// addRequest adds a client request to a task. The client sees it at its next
+// poll.
 func (t *asyncCall) addRequest(q *clientRequest) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -176,10 +188,11 @@ func (t *asyncCall) addRequest(q *clientRequest) {
 	t.change()
 }
 
-// wireKey is what a client knows a question of a task by. It is never that of another one.
+// wireKey returns the key of a client request of a task. No two client requests
+// share a key.
 func wireKey(key string, round int) string { return fmt.Sprintf("%s-%d", key, round) }
 
-// asked are the questions that are open. The caller holds the mutex.
+// asked returns the open client requests. The caller holds the mutex.
 func (t *asyncCall) asked() sdk.InputRequestMap {
 	if t.open == nil {
 		return nil
@@ -193,7 +206,8 @@ func (t *asyncCall) asked() sdk.InputRequestMap {
 	return left
 }
 
-// acceptInput takes answers to questions that are open; others count for nothing. The call goes on when all are answered.
+// acceptInput takes responses to open client requests, and ignores others. The
+// call continues when all have responses.
 func (t *asyncCall) acceptInput(said map[string]json.RawMessage) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()

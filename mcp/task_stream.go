@@ -16,29 +16,31 @@ import (
 	"github.com/remit-dev/remit/mcp/internal/rawresult"
 )
 
-// A client that listens is told how its tasks stand, on the stream that it opened. The SDK knows neither the ids among what a
-// client wants to hear of nor the notification: so the ids come to us in _meta, see stream.go, and the notification goes out by the
-// line of the request.
+// A client that listens gets the states of its tasks on the stream that it
+// opened. The SDK supports neither the task IDs in the request nor the
+// notification. So stream.go moves the IDs to _meta, and the notification goes
+// out through the stream of the request.
 
 const (
 	methodListen    = "subscriptions/listen"
 	notifyTasks     = "notifications/tasks"
-	metaListenTasks = "remit.dev/listen-tasks" // in _meta of what the SDK is given
+	metaListenTasks = "remit.dev/listen-tasks" // in the _meta that the SDK gets
 	mostListened    = 16                       // tasks of one stream
 )
 
-// taskStream is one stream on which a client is told of tasks.
+// taskStream is one stream on which a client gets the states of tasks.
 type taskStream struct {
 	c       *call
 	line    notifier
-	ids     []string // of tasks of the session
+	ids     []string // tasks of the session
 	session *sdk.ServerSession
 	all     sync.WaitGroup
 }
 
 type listenKey struct{}
 
-// mayListen refuses to tell of tasks whoever does not know them, and of too many.
+// mayListen returns an error for a client without the Tasks extension, and for
+// too many tasks.
 func mayListen(c *call, ids []string) error {
 	switch {
 	case len(ids) > 0 && !c.clientSupportsTasks():
@@ -49,7 +51,8 @@ func mayListen(c *call, ids []string) error {
 	return nil
 }
 
-// listens finds the tasks that a request wants to hear of. It is nil where there are none.
+// listens finds the tasks that a request listens to. It returns nil if there
+// are none.
 func (s *Server) listens(ctx context.Context, req *sdk.SubscriptionsListenRequest) (*taskStream, error) {
 	wanted, _ := req.Params.Meta[metaListenTasks].([]any)
 	if len(wanted) == 0 {
@@ -73,14 +76,15 @@ func (s *Server) listens(ctx context.Context, req *sdk.SubscriptionsListenReques
 		return nil, nil
 	}
 	for _, id := range slices.Compact(slices.Sorted(slices.Values(ids))) {
-		if _, err := s.recorded(ctx, id, st); err == nil { // what is not there, or another session's, is not agreed to
+		if _, err := s.recorded(ctx, id, st); err == nil { // the server leaves out tasks that are unknown or belong to another session
 			l.ids = append(l.ids, id)
 		}
 	}
 	return l, nil
 }
 
-// attend has the SDK do its part of the request, and keeps it for as long as the client listens.
+// attend lets the SDK serve the request, and keeps the stream while the client
+// listens.
 func (l *taskStream) attend(ctx context.Context, req sdk.Request, next sdk.MethodHandler) (sdk.Result, error) {
 	ctx, stop := context.WithCancel(context.WithValue(ctx, listenKey{}, l))
 	defer l.all.Wait()
@@ -92,7 +96,8 @@ func (l *taskStream) attend(ctx context.Context, req sdk.Request, next sdk.Metho
 	return r, err
 }
 
-// listenAck is what the server agreed to, with what the SDK does not know.
+// listenAck is the acknowledgement of the server, with the members that the SDK
+// does not know.
 type listenAck struct {
 	sdk.ParamsBase
 	Notifications struct {
@@ -101,7 +106,8 @@ type listenAck struct {
 	} `json:"notifications"`
 }
 
-// send adds the tasks to what a stream is acknowledged with, after which they are told of.
+// send adds the tasks to the acknowledgement of a stream, and then starts to
+// follow them.
 func (s *Server) send(next sdk.MethodHandler) sdk.MethodHandler {
 	return func(ctx context.Context, method string, req sdk.Request) (sdk.Result, error) {
 		l, listens := ctx.Value(listenKey{}).(*taskStream)
@@ -121,9 +127,10 @@ func (s *Server) send(next sdk.MethodHandler) sdk.MethodHandler {
 	}
 }
 
-// follow tells how a task stands, as tasks/get would, now and whenever it stands otherwise, until it has ended.
+// follow sends the state of a task, as tasks/get returns it, now and at each
+// change, until the task has ended.
 func (l *taskStream) follow(ctx context.Context, id string, subscription any) {
-	poll := time.NewTicker(l.c.s.opts.TaskPollInterval) // for what happens elsewhere
+	poll := time.NewTicker(l.c.s.opts.TaskPollInterval) // for changes in other processes
 	defer poll.Stop()
 	told := ""
 	for {
@@ -134,7 +141,7 @@ func (l *taskStream) follow(ctx context.Context, id string, subscription any) {
 		}
 		var news <-chan struct{}
 		if t, ok := c.running(q); ok {
-			news, _ = t.changed() // before it is looked at, so that no change is missed
+			news, _ = t.changed() // before the state is read, so that no change is missed
 		}
 		r, err := c.getTask(ctx, q)
 		if err != nil {
@@ -158,19 +165,20 @@ func (l *taskStream) follow(ctx context.Context, id string, subscription any) {
 	}
 }
 
-// stands is what of a task a client is told of when it changes.
+// stands returns the part of a task's state whose changes a client is notified
+// of.
 func (o *wireResult) stands() string {
 	var asked map[string]json.RawMessage
-	_ = json.Unmarshal(o.members["inputRequests"], &asked) // which was made here
+	_ = json.Unmarshal(o.members["inputRequests"], &asked) // made here
 	return unquoted(o.members["status"]) + " " + strings.Join(slices.Sorted(maps.Keys(asked)), " ")
 }
 
-// ended reports whether a task has.
+// ended reports whether a task has ended.
 func (o *wireResult) ended() bool {
 	return slices.Contains([]string{taskCompleted, taskFailed, taskCancelled}, unquoted(o.members["status"]))
 }
 
-// notification tells of a task what tasks/get does.
+// notification returns the state of a task as a notification.
 func (o *wireResult) notification(subscription any) *jsonrpc.Request {
 	all := maps.Clone(o.members)
 	delete(all, "resultType")
@@ -181,7 +189,7 @@ func (o *wireResult) notification(subscription any) *jsonrpc.Request {
 	meta[sdk.MetaKeySubscriptionID] = subscription
 	params, err := json.Marshal(&wireResult{members: all, ResultBase: sdk.ResultBase{Meta: meta}})
 	if err != nil {
-		panic(fmt.Sprintf("mcp: a task: %v", err)) // of members that were made here
+		panic(fmt.Sprintf("mcp: a task: %v", err)) // all members were made here
 	}
 	return &jsonrpc.Request{Method: notifyTasks, Params: params}
 }

@@ -18,8 +18,9 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// transactionTool is a tool of the server itself, about the transactions of the session that asks. They are no tools of the
-// runtime: what they do is on the journal as what it is, and nothing but the session's own is in their reach.
+// transactionTool is a tool of the server itself, for the transactions of the
+// client's session. It is not a tool of the runtime: the journal records what
+// it does as such, and it reaches nothing but the session's own transactions.
 type transactionTool struct {
 	name, description string
 	input             *schema.Schema
@@ -27,7 +28,7 @@ type transactionTool struct {
 	do                func(ctx context.Context, c *call, in txnInput) (any, error)
 }
 
-// txnInput is what any of them is given.
+// txnInput is the input of all transaction tools.
 type txnInput struct {
 	Txn     string `json:"txn"`
 	Call    string `json:"call"`
@@ -40,7 +41,7 @@ const (
 	argCall = `"call":{"type":"string","minLength":1,"description":"id of a call of this session, as _meta \"remit.dev/call\" of its result says it"}`
 )
 
-// transactionTools lists them by name.
+// transactionTools lists the tools by name.
 func transactionTools() []transactionTool {
 	no, yes := false, true
 	return []transactionTool{
@@ -75,18 +76,18 @@ func transactionTools() []transactionTool {
 func mustSchema(properties string) *schema.Schema {
 	s, err := schema.Compile([]byte(`{"type":"object","additionalProperties":false,"properties":{` + properties + `}}`))
 	if err != nil {
-		panic("mcp: " + err.Error()) // a constant: only a broken build gets here
+		panic("mcp: " + err.Error()) // the schema is a constant
 	}
 	return s
 }
 
-// listed is the tool as it is listed.
+// listed returns the tool as an item of the list.
 func (t transactionTool) listed() (listItem, error) {
 	object, err := json.Marshal(sdk.Tool{Name: t.name, Title: t.hints.Title, Description: t.description, InputSchema: json.RawMessage(t.input.Canonical()), Annotations: &t.hints})
 	return listItem{t.name, object}, err
 }
 
-// transactionTool finds one by its name.
+// transactionTool finds a tool by its name.
 func (s *Server) transactionTool(name string) (t transactionTool, ok bool) {
 	i := slices.IndexFunc(s.own, func(t transactionTool) bool { return t.name == name })
 	if i < 0 {
@@ -95,7 +96,8 @@ func (s *Server) transactionTool(name string) (t transactionTool, ok bool) {
 	return s.own[i], true
 }
 
-// run answers a call of the tool. It is no call of the runtime, and has no outcome: an error says what to do.
+// run runs the tool. It is no call of the runtime and has no outcome: an error
+// says what to do.
 func (t transactionTool) run(ctx context.Context, c *call) (*wireResult, error) {
 	var in txnInput
 	err := t.read(c.req.Params.Arguments, &in)
@@ -140,7 +142,7 @@ func (t transactionTool) read(args json.RawMessage, into *txnInput) error {
 	return nil
 }
 
-// beginResult is what txn_begin answers.
+// beginResult is the result of txn_begin.
 type beginResult struct {
 	Txn     string          `json:"txn"`
 	State   revert.TxnState `json:"state"`
@@ -173,11 +175,11 @@ func beginTxn(ctx context.Context, c *call, in txnInput) (any, error) {
 	return beginResult{tx.ID(), revert.TxnOpen, in.Current}, nil
 }
 
-// commitResult is what txn_commit answers.
+// commitResult is the result of txn_commit.
 type commitResult struct {
 	Txn      string          `json:"txn"`
 	State    revert.TxnState `json:"state"`
-	Released []outcomeDetail `json:"released,omitempty"` // of the calls that were held
+	Released []outcomeDetail `json:"released,omitempty"` // of the held calls
 }
 
 func commitTxn(ctx context.Context, c *call, in txnInput) (any, error) {
@@ -206,8 +208,9 @@ func commitTxn(ctx context.Context, c *call, in txnInput) (any, error) {
 	return nil, err
 }
 
-// revertTxn takes nothing of other transactions along, which may be another session's: what lies on it is a conflict. An agent asks, so the
-// policy decides.
+// revertTxn never cascades to other transactions, which can belong to another
+// session: a dependent call there is a conflict. The policy decides, as an
+// agent asks for the revert.
 func revertTxn(ctx context.Context, c *call, in txnInput) (any, error) {
 	id, err := c.revertTarget(in)
 	if err != nil {
@@ -216,7 +219,7 @@ func revertTxn(ctx context.Context, c *call, in txnInput) (any, error) {
 	c.recordCurrentEnd(ctx, id)
 	permit := func(_ context.Context, of revert.Call, asking bool) error {
 		return c.st.session.MayRevert(ctx, of, asking)
-	} // until the client leaves
+	} // until the client disconnects
 	rep, err := c.st.session.Undo(context.WithoutCancel(ctx), id, revert.Options{Permit: permit})
 	if err != nil && !errors.Is(err, agent.ErrPartialRevert) {
 		return nil, c.unknownTxn(id, err)
@@ -239,7 +242,8 @@ func previewTxn(ctx context.Context, c *call, in txnInput) (any, error) {
 	return rep, nil
 }
 
-// targetTxn is the transaction that the arguments name, or the current one.
+// targetTxn returns the transaction that the arguments name, or the current
+// one.
 func (c *call) targetTxn(in txnInput) (string, error) {
 	if in.Txn != "" {
 		return in.Txn, nil
@@ -250,7 +254,7 @@ func (c *call) targetTxn(in txnInput) (string, error) {
 	return "", errors.New(`the session has no current transaction; name one in "txn"`)
 }
 
-// revertTarget is what is to be taken back.
+// revertTarget returns the transaction or call to revert.
 func (c *call) revertTarget(in txnInput) (string, error) {
 	switch {
 	case in.Txn != "" && in.Call != "":
@@ -261,7 +265,8 @@ func (c *call) revertTarget(in txnInput) (string, error) {
 	return c.targetTxn(in)
 }
 
-// unknownTxn is the error about an id. For one of another session it is the same as for none.
+// unknownTxn returns the error about an ID. It is the same for a transaction of
+// another session and for an unknown one.
 func (c *call) unknownTxn(id string, err error) error {
 	if errors.Is(err, journal.ErrNotFound) {
 		return fmt.Errorf("%q is no transaction or call of this session; txn_status lists them", id)
@@ -269,7 +274,7 @@ func (c *call) unknownTxn(id string, err error) error {
 	return err
 }
 
-// txnState is how a transaction stands.
+// txnState is the state of a transaction.
 type txnState struct {
 	Txn   string          `json:"txn"`
 	State revert.TxnState `json:"state"`
@@ -283,14 +288,14 @@ type txnCallState struct {
 	Undone bool         `json:"undone,omitempty"`
 }
 
-// txnStatePage is a page of a list.
+// txnStatePage is a page of a list of transactions.
 type txnStatePage struct {
 	Txns    []txnState `json:"txns"`
 	Page    int        `json:"page"`
 	HasMore bool       `json:"has_more"`
 }
 
-// perPage is how many transactions a page has.
+// perPage bounds the transactions on a page.
 const perPage = 20
 
 func txnStatus(ctx context.Context, c *call, in txnInput) (any, error) {

@@ -8,17 +8,18 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// wireResult is a result as it goes over the wire: what the SDK's own types cannot say, such as members of another server's
-// result, it can.
+// wireResult is a result as it is sent. It holds what the SDK's types cannot,
+// such as members of an upstream result.
 type wireResult struct {
 	sdk.ResultBase
 	members map[string]json.RawMessage
 }
 
-// stateless is the first revision in which every request says who asks and each result what it is.
+// stateless is the first revision in which each request identifies its client
+// and each result its type.
 const stateless = "2026-07-28"
 
-// newObject makes a complete result in the words of a revision.
+// newObject makes a complete result of a revision.
 func newObject(revision string) *wireResult {
 	o := &wireResult{members: map[string]json.RawMessage{}}
 	if revision >= stateless {
@@ -27,7 +28,7 @@ func newObject(revision string) *wireResult {
 	return o
 }
 
-// set gives the object a member. What it is given is made here, of values that JSON can say.
+// set sets a member. The server makes all values, and they are valid JSON.
 func (o *wireResult) set(name string, value any) {
 	data, err := json.Marshal(value)
 	if err != nil {
@@ -36,7 +37,7 @@ func (o *wireResult) set(name string, value any) {
 	o.members[name] = data
 }
 
-// note puts a value into _meta.
+// note sets a value in _meta.
 func (o *wireResult) note(key string, value any) {
 	if o.Meta == nil {
 		o.Meta = sdk.Meta{}
@@ -44,7 +45,7 @@ func (o *wireResult) note(key string, value any) {
 	o.Meta[key] = value
 }
 
-// MarshalJSON writes the members, and _meta where there is something in it.
+// MarshalJSON writes the members, and _meta if it is not empty.
 func (o *wireResult) MarshalJSON() ([]byte, error) {
 	all := maps.Clone(o.members)
 	if len(o.Meta) > 0 {
