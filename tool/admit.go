@@ -16,50 +16,50 @@ import (
 	"github.com/remit-dev/remit/revert/record"
 )
 
-// admitted is a call whose tool exists and whose input is valid: the only thing
-// that permit takes.
+// admitted is a call whose tool exists and whose input is valid. permit accepts
+// nothing else.
 type admitted struct {
 	id     string
 	tool   Tool
 	seq    int    // number in the transaction; 0 until permit
 	input  []byte // canonical
-	digest string // of the input
+	digest string // digest of the input
 	exact  []perm.ResourceAccess
-	class  effect.Class // of this call
-	bound  perm.Set     // what the call may ask for while it runs
-	veil   *redaction   // what is not written down or shown of it
+	class  effect.Class // effect class of this call
+	bound  perm.Set     // upper bound of the accesses that the call may request while it runs
+	veil   *redaction   // the redaction of this call
 	batch  perm.BatchFacts
-	resume *revert.Call // the call waited for an answer
+	resume *revert.Call // the pending call that this call resumes
 
-	pass    *filterRun    // through the filters; nil: there are none
-	refusal *batchRefusal // of the batch that the call is in
+	pass    *filterRun    // the run through the filters; nil: the pipeline has none
+	refusal *batchRefusal // the refusal of the batch that contains the call
 
-	progress func(Progress) // of this call alone; nil: nobody listens
+	progress func(Progress) // listener of this call alone; nil: none
 	begun    startFunc
-	told     func(ctx context.Context, ask ctxperm.ApprovalRequest) // of what it waits with while it runs; nil: nobody listens
-	before   []record.Approved                                      // what a person has approved of it: it asks again
-	during   bool                                                   // it is about what the call asks for while it runs
-	script   *perm.ScriptFacts                                      // what the call's script would run; nil: it has none
-	program  []perm.ChangeFacts                                     // what a program that has run wants to change; nil: it is about the call itself
-	git      map[string]*perm.GitFacts                              // of program, by resource
-	preview  string                                                 // the same for whoever is asked
+	told     func(ctx context.Context, ask ctxperm.ApprovalRequest) // called for each approval request of the running call; nil: none
+	before   []record.Approved                                      // approvals of earlier runs of the call
+	during   bool                                                   // the decision is about accesses that the call requests while it runs
+	script   *perm.ScriptFacts                                      // what the call's script runs; nil: no script
+	program  []perm.ChangeFacts                                     // changes that a finished program proposes; nil: the decision is about the call itself
+	git      map[string]*perm.GitFacts                              // Git facts of program, by resource
+	preview  string                                                 // the proposed changes as text for the approver
 
 	released *record.Held // the call was held, and its transaction commits now
-	doubt    bool         // it was released before, and nobody knows what became of that
+	doubt    bool         // an earlier release has an unknown outcome
 
-	sums    map[string]json.Number // what the call adds to sums of its session
-	counted perm.SessionFacts      // the session before this call
-	charged []perm.Limit           // shared ones that the call was held against when it began
+	sums    map[string]json.Number // amounts that the call adds to the counters of its session
+	counted perm.SessionFacts      // facts of the session before this call
+	charged []perm.Limit           // shared limits that were checked when the call began
 }
 
-// admit is step 1: find the tool, decode and validate the input once, compute
-// the exact accesses. What is refused here was never asked about: it is noted
-// without a barrier and uses up no sequence number.
+// admit is step 1: it finds the tool, decodes and validates the input once, and
+// computes the exact accesses. The policy never sees a call that admit refuses.
+// The record of the refusal has no barrier and no sequence number.
 func (l *Pipeline) admit(ctx context.Context, req Request) (admitted, *Outcome) {
 	t, err := l.tools().Find(req.Tool)
 	if err != nil {
 		if t.IsZero() {
-			_, err = l.tools().seenBy(l.p.Client).Find(req.Tool) // whose words name no other tool
+			_, err = l.tools().seenBy(l.p.Client).Find(req.Tool) // the error must not name hidden tools
 		}
 		return admitted{}, l.invalid(ctx, req, Tool{}, err)
 	}
@@ -78,8 +78,8 @@ func (l *Pipeline) admit(ctx context.Context, req Request) (admitted, *Outcome) 
 	return a, nil
 }
 
-// accept gives a call its input, once it is decoded and validated, and all that
-// follows from it.
+// accept sets the decoded and validated input of a call, and all that the input
+// determines.
 func (l *Pipeline) accept(a admitted, input any) (admitted, error) {
 	t := a.tool
 	value, err := t.t.read(input, l.p.Limits.document())
@@ -100,8 +100,8 @@ func (l *Pipeline) accept(a admitted, input any) (admitted, error) {
 	return a, nil
 }
 
-// scriptOf is what the script of one call would run. A function that panics knows
-// nothing.
+// scriptOf returns what the script of one call runs. It returns nil if the
+// tool's function panics.
 func (t Tool) scriptOf(input []byte) (script *perm.ScriptFacts) {
 	defer func() {
 		if recover() != nil {
@@ -114,8 +114,8 @@ func (t Tool) scriptOf(input []byte) (script *perm.ScriptFacts) {
 	return t.t.spec.ParseScript(slices.Clone(input))
 }
 
-// classOf is the class of one call. A function that panics, or names none, leaves the
-// tool's own.
+// classOf returns the effect class of one call. If the tool's function panics
+// or returns no class, it returns the tool's class.
 func (t Tool) classOf(input []byte) (class effect.Class) {
 	defer func() {
 		if recover() != nil {
@@ -130,13 +130,14 @@ func (t Tool) classOf(input []byte) (class effect.Class) {
 	case !class.Valid():
 		return t.Class()
 	case class == effect.Pure && t.t.spec.holds != "":
-		return effect.Reversible // its state
+		return effect.Reversible // the state of the tool is a change
 	default:
 		return class
 	}
 }
 
-// read decodes an input, fills in the defaults of what it leaves out, and validates it.
+// read decodes an input, fills in the defaults of omitted arguments, and
+// validates it.
 func (t *tool) read(input any, limits canon.Limits) (canon.Value, error) {
 	value, err := decodeInput(input, limits)
 	if err == nil {
@@ -163,7 +164,7 @@ func decodeInput(input any, limits canon.Limits) (canon.Value, error) {
 			break
 		}
 		if text := v.Canonical(); len(text) > limits.Bytes || canon.Deeper(text, limits.Depth) {
-			v, err = canon.Parse(text, limits) // which says so
+			v, err = canon.Parse(text, limits) // Parse reports the error
 		}
 	}
 	if err != nil {
@@ -172,7 +173,8 @@ func decodeInput(input any, limits canon.Limits) (canon.Value, error) {
 	return v, nil
 }
 
-// ClassFor returns the effect class of a call with this input: Class, or a milder one.
+// ClassFor returns the effect class of a call with this input: Class, or a
+// milder one.
 func (t Tool) ClassFor(input json.RawMessage) (effect.Class, error) {
 	if t.t == nil {
 		return effect.Pivot, fmt.Errorf("a tool that was never made: %w", ErrInvalid)
@@ -184,14 +186,14 @@ func (t Tool) ClassFor(input json.RawMessage) (effect.Class, error) {
 	return t.classOf(value.Canonical()), nil
 }
 
-// Accesses returns the exact accesses that a call with this input asks for before
-// it runs. None means that it is asked for as a call of the tool. What it asks for
-// while it runs is not among them.
+// Accesses returns the exact accesses that a call with this input requests
+// before it runs. If there are none, the runtime authorizes the call of the
+// tool itself. Accesses that the call requests while it runs are not included.
 func (t Tool) Accesses(input json.RawMessage) ([]perm.ResourceAccess, error) {
 	if t.t == nil {
 		return nil, fmt.Errorf("a tool that was never made touches nothing: %w", ErrInvalid)
 	}
-	value, err := t.t.read(input, canon.Limits{Bytes: len(input), Depth: mostDepth}) // whoever asks has it in memory already
+	value, err := t.t.read(input, canon.Limits{Bytes: len(input), Depth: mostDepth}) // the caller already holds the input in memory
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
@@ -199,8 +201,8 @@ func (t Tool) Accesses(input json.RawMessage) ([]perm.ResourceAccess, error) {
 	return exact, err
 }
 
-// NormalizeInput returns an input as the tool's code receives it: validated, canonical, and
-// with the defaults of what it leaves out.
+// NormalizeInput returns an input as the tool's code receives it: validated,
+// canonical, and with the defaults of omitted arguments.
 func (t Tool) NormalizeInput(input json.RawMessage) (json.RawMessage, error) {
 	if t.t == nil {
 		return nil, fmt.Errorf("a tool that was never made takes no input: %w", ErrInvalid)
@@ -212,8 +214,8 @@ func (t Tool) NormalizeInput(input json.RawMessage) (json.RawMessage, error) {
 	return value.Canonical(), nil
 }
 
-// accesses computes what one call will touch: each need whose parameters the
-// input fills in, and what the tool's own Access says.
+// accesses computes the exact accesses of one call: each need whose parameters
+// the input fills in, and the result of the tool's AccessFor.
 func (t *tool) accesses(in canon.Value) (exact []perm.ResourceAccess, bound perm.Set, err error) {
 	argument := func(name string) (string, bool) {
 		v, ok := in.Get(name)
@@ -225,7 +227,7 @@ func (t *tool) accesses(in canon.Value) (exact []perm.ResourceAccess, bound perm
 	var limits []perm.ResourceAccess
 	for _, n := range t.needs {
 		if !filled(n.params, argument) {
-			continue // an optional argument that is not there names nothing
+			continue // an omitted optional argument names no resource
 		}
 		p, err := n.pattern.BindPattern(argument)
 		if err != nil {
@@ -270,7 +272,8 @@ func (t *tool) ownAccesses(in canon.Value) ([]perm.ResourceAccess, error) {
 	return own, err
 }
 
-// computed is what a function of a tool says of one call, in canonical form.
+// computed returns the accesses that a function of the tool computes for one
+// call, in canonical form.
 func computed(in canon.Value, f func(json.RawMessage) ([]perm.ResourceAccess, error)) (own []perm.ResourceAccess, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -280,7 +283,7 @@ func computed(in canon.Value, f func(json.RawMessage) ([]perm.ResourceAccess, er
 	if own, err = f(in.Canonical()); err != nil {
 		return nil, err
 	}
-	own = slices.Clone(own) // the tool may go on using its slice
+	own = slices.Clone(own) // the tool can keep its slice
 	for i, a := range own {
 		r, err := perm.ParseResource(a.Resource)
 		if err != nil {
@@ -300,8 +303,8 @@ func filled(params []string, argument func(string) (string, bool)) bool {
 	return true
 }
 
-// badPath says which argument a need cannot be filled in with: the one that is
-// wrong even when all others are harmless.
+// badPath returns the argument that a need cannot be filled in with: the one
+// that is wrong even if all others are harmless.
 func (n need) badPath(argument func(string) (string, bool), err error) error {
 	name := strings.Join(n.params, ", ")
 	for _, p := range n.params {
@@ -346,8 +349,8 @@ func (t *tool) parseNeeds() error {
 	return err
 }
 
-// checkParams refuses a need that no argument could ever fill in: the call
-// would silently be asked for less than it does.
+// checkParams refuses a need that no argument can fill in. Otherwise the
+// runtime would authorize less than the call does.
 func (t *tool) checkParams(params []string) error {
 	doc, err := canon.Parse(t.input.Canonical(), canon.DefaultLimits())
 	if err != nil {
@@ -359,8 +362,8 @@ func (t *tool) checkParams(params []string) error {
 		if !ok {
 			return fmt.Errorf("parameter {%s} is no argument of the tool", p)
 		}
-		// Anything but a string could not be filled in, and the access that it
-		// names would not be asked for.
+		// Only a string can be filled in. The runtime would not authorize the
+		// access that another type names.
 		if kind, _ := argument.Get("type"); kind.Text() != "string" {
 			return fmt.Errorf("parameter {%s} names an argument whose schema does not say \"type\": \"string\"", p)
 		}
@@ -368,8 +371,8 @@ func (t *tool) checkParams(params []string) error {
 	return nil
 }
 
-// invalid ends a call at admit. The record keeps no input: nobody has checked
-// what is in it.
+// invalid ends a call at admit. The record holds no input, because nothing has
+// validated it.
 func (l *Pipeline) invalid(ctx context.Context, req Request, t Tool, why error) *Outcome {
 	reason := l.known.Scrub(why.Error())
 	out := Outcome{
@@ -379,13 +382,13 @@ func (l *Pipeline) invalid(ctx context.Context, req Request, t Tool, why error) 
 	if !t.IsZero() {
 		out.EffectClass = t.Class()
 	}
-	if req.resumed != nil { // it waits on, for a program that can let it go on
+	if req.resumed != nil { // the approval request remains, for a program that can resume the call
 		out.Error.What = "the call that waits cannot go on here"
 		out.Error.Fix = "resume it in a program that has the tool as it was asked about, or take its transaction back"
 		return out.withText()
 	}
 	rec := revert.CallRecord{Call: req.ID, Body: &record.Invalid{Tool: toolRef(t, l.known.Scrub(req.Tool)), Why: reason}}
-	// No barrier: nothing happened, and losing the note loses nothing.
+	// No barrier: nothing happened, so a lost record loses nothing.
 	if err := l.p.Recorder.Write(ctx, revert.Write{Records: []revert.CallRecord{rec}}); err != nil {
 		out.Error.Why += " (and the journal could not note it: " + err.Error() + ")"
 	}

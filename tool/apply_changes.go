@@ -10,8 +10,8 @@ import (
 	"github.com/remit-dev/remit/revert/record"
 )
 
-// terms are those of the decisions about a call; of one that is released, as they
-// were when it was held.
+// terms returns the obligations of the decisions about a call. For a released
+// call they are those of the time when it was held.
 func (p permitted) terms() callstate.Obligations {
 	if h := p.released; h != nil {
 		return callstate.Obligations{Masks: h.Masks, Requires: h.Requires}
@@ -19,7 +19,7 @@ func (p permitted) terms() callstate.Obligations {
 	return termsOf(p.decision)
 }
 
-// termsOf is what a decision attaches to the right that it gives.
+// termsOf returns the obligations that a decision attaches to an allow.
 func termsOf(d perm.Decision) callstate.Obligations {
 	details := d.Details()
 	t := callstate.Obligations{Masks: details.Masks}
@@ -29,10 +29,11 @@ func termsOf(d perm.Decision) callstate.Obligations {
 	return t
 }
 
-// changeGate decides changes whose content is known, path by path: within what the
-// call may need and the session holds, by the policy with purpose apply. A program
-// has ended, or a handle has not begun, and nothing is real yet, so an approver can
-// see the difference first.
+// changeGate returns the function that decides changes whose content is known,
+// path by path. Each change must lie within the bound of the call and the grant
+// of the session, and the policy decides it with purpose apply. The program has
+// ended or the handle has not begun, and nothing is applied yet, so an approver
+// can see the diff first.
 func (l *Pipeline) changeGate(p permitted) callstate.AuthorizeChangesFunc {
 	return func(ctx context.Context, live *callstate.Call, w callstate.ProposedChanges) (_ []*record.Approved, err error) {
 		defer func() { naming(err) }()
@@ -68,7 +69,7 @@ func (l *Pipeline) changeGate(p permitted) callstate.AuthorizeChangesFunc {
 	}
 }
 
-// naming says in a refusal that it is about changes, and which of them.
+// naming adds to a denial that it is about changes, and which ones.
 func naming(err error) {
 	var d *callstate.DeniedError
 	if !errors.As(err, &d) {
@@ -80,7 +81,8 @@ func naming(err error) {
 	}
 }
 
-// leading puts first what the decision is about: a refusal names the first access.
+// leading puts the accesses that the decision is about first, because a denial
+// names the first access.
 func leading(all []perm.ResourceAccess, answers []perm.Decision, e perm.Effect) []perm.ResourceAccess {
 	var first, rest []perm.ResourceAccess
 	for i, a := range all {
@@ -93,8 +95,8 @@ func leading(all []perm.ResourceAccess, answers []perm.Decision, e perm.Effect) 
 	return append(first, rest...)
 }
 
-// previewed has a person approve what the call wants to change, if the policy
-// asks for it. What must be seen is not approved by what was said of other calls.
+// previewed requests an approval of the changes of a call if the policy asks. A
+// remembered approval does not cover changes that the approver must see.
 func (l *Pipeline) previewed(ctx context.Context, live *callstate.Call, p permitted, w callstate.ProposedChanges) (*record.Approval, error) {
 	asks, shown := p.decision.Effect() == perm.Ask, w.Terms.And(termsOf(p.decision)).Demands("preview")
 	waited := p.resume != nil && p.resume.Asked.Purpose == string(perm.PurposeApply)
@@ -102,7 +104,7 @@ func (l *Pipeline) previewed(ctx context.Context, live *callstate.Call, p permit
 		return nil, nil
 	}
 	p.preview = w.Preview()
-	if waited { // nothing of what it wanted was kept, so it must want the same again
+	if waited { // the runtime kept none of the changes, so the program must propose the same ones again
 		approval := l.earlier(p, l.question(p.admitted, w.Accesses, p.decision))
 		if approval == nil {
 			return nil, &callstate.DeniedError{Access: w.Accesses[0], Stage: "approver", Decision: p.decision, Why: p.changedSince()}
@@ -129,18 +131,20 @@ func (e *approvalPendingError) Error() string {
 	return "a person must approve it: " + reasonText(e.decision)
 }
 
-// suspend lets a call wait that has had no effect. What its program wrote is gone.
+// suspend ends a call without effect as pending. The writes of its program are
+// discarded.
 func (l *Pipeline) suspend(ctx context.Context, i intended, w *approvalPendingError) *Outcome {
 	return l.asked(ctx, w.permitted, l.question(w.admitted, w.asked, w.decision))
 }
 
-// waitedInside reports whether the call has run before, and waited with what it asked
-// for then. Nothing of it was kept: it runs again.
+// waitedInside reports whether the call ran before and waited for an approval
+// of accesses that it requested then. The runtime kept none of its work, so the
+// call runs again.
 func (a admitted) waitedInside() bool { return a.resume != nil && a.resume.Asked.During }
 
-// resumePreviewed lets a call run again that waited with what it asked for while it ran, once
-// that was approved. What was approved before it ran counts still, if the policy is
-// the same and still asks that.
+// resumePreviewed runs a call again after an approval of accesses that it
+// requested while it ran. An approval from before the run still counts if the
+// policy is the same and still asks.
 func (l *Pipeline) resumePreviewed(ctx context.Context, p permitted, asked []perm.ResourceAccess) (_ permitted, end *Outcome, err error) {
 	_, waiting, why := l.answer(p, ctxperm.ApprovalRequest{Digest: p.resume.Asked.Digest})
 	if d := decisionRecord(p.resume.Asked.Decision); why == "" && (d == nil || d.Revision != p.decision.Revision()) {

@@ -18,8 +18,8 @@ import (
 	"github.com/remit-dev/remit/revert/record"
 )
 
-// approved has somebody approve the call before it runs: by what they said before of
-// calls to come, by an answer to the question that it waited with, or now.
+// approved obtains an approval before the call runs: a remembered approval, the
+// answer to the approval request of a pending call, or a new answer.
 func (l *Pipeline) approved(ctx context.Context, p permitted, asked []perm.ResourceAccess) (_ permitted, end *Outcome, err error) {
 	if p.approval = l.recalled(ctx, p.admitted, asked, p.decision); p.approval != nil {
 		return p, nil, nil
@@ -32,8 +32,8 @@ func (l *Pipeline) approved(ctx context.Context, p permitted, asked []perm.Resou
 	return p, nil, err
 }
 
-// approve asks the approver. The answer is bound to everything that was shown,
-// and the requesting principal cannot give it.
+// approve sends an approval request to the approver. The answer is bound to
+// everything that the request shows. The requesting principal cannot give it.
 func (l *Pipeline) approve(ctx context.Context, a admitted, asked []perm.ResourceAccess, d perm.Decision) (*record.Approval, error) {
 	refuse := func(why string) (*record.Approval, error) {
 		return nil, &callstate.DeniedError{Access: asked[0], Stage: "approver", Decision: d, Why: why}
@@ -64,14 +64,15 @@ func (l *Pipeline) approve(ctx context.Context, a admitted, asked []perm.Resourc
 		return refuse("the one who asks cannot be the one who approves")
 	}
 	if r, ok := answer.Remembered(); ok && l.p.Memory != nil {
-		// Where it is not kept, somebody is asked again.
+		// If this fails, the runtime asks the approver again next time.
 		_ = l.p.Memory.Keep(ctx, ask, toolRef(a.tool, ""), a.digest, answer.By(), r)
 	}
 	return &record.Approval{By: answer.By(), Digest: ask.Digest}, nil
 }
 
-// firstOf names the first of the accesses that a call asks about, and the number of the others. A walk asks about
-// folders before what is in them, so the caller could see this name in any case.
+// firstOf names the first access of an approval request and counts the others.
+// A walk requests folders before their content, so the caller could see this
+// name in any case.
 func firstOf(asked []perm.ResourceAccess) string {
 	if n := len(asked) - 1; n > 0 {
 		return fmt.Sprintf("%s and %d more", asked[0], n)
@@ -79,15 +80,15 @@ func firstOf(asked []perm.ResourceAccess) string {
 	return asked[0].String()
 }
 
-// recalled finds an approval that somebody gave for calls to come. One that
-// cannot be looked for is none: somebody is asked again.
+// recalled finds a remembered approval. If the lookup fails, the runtime asks
+// the approver again.
 func (l *Pipeline) recalled(ctx context.Context, a admitted, asked []perm.ResourceAccess, d perm.Decision) *record.Approval {
 	if l.p.Memory == nil {
 		return nil
 	}
 	ask := l.question(a, asked, d)
 	if r := a.resume; r != nil && !a.during && !r.Asked.During && (r.Answered != nil || r.Asked.Digest != ask.Digest) {
-		return nil // what was said of this very call counts, and nothing else
+		return nil // only the answer to this call counts
 	}
 	approval, err := l.p.Memory.Recall(ctx, ask, a.digest)
 	if err != nil || approval == nil || l.asks(approval.By) {
@@ -97,14 +98,14 @@ func (l *Pipeline) recalled(ctx context.Context, a admitted, asked []perm.Resour
 	return approval
 }
 
-// asks reports whether somebody is the one who asks, or handed on what is asked
-// for: neither can approve it.
+// asks reports whether an approver is the requesting principal or delegated to
+// it. Neither can approve the call.
 func (l *Pipeline) asks(by string) bool {
 	return by == l.p.Principal.ID || slices.Contains(l.p.Principal.Chain, by)
 }
 
-// askSafely asks on a goroutine of its own, so that an approver which does not look at
-// its context keeps nobody.
+// askSafely calls the approver on its own goroutine, so an approver that
+// ignores its context does not block the call.
 func askSafely(ctx context.Context, a ctxperm.Approver, ask ctxperm.ApprovalRequest) (ctxperm.Answer, error) {
 	type said struct {
 		answer ctxperm.Answer
@@ -112,7 +113,7 @@ func askSafely(ctx context.Context, a ctxperm.Approver, ask ctxperm.ApprovalRequ
 	}
 	back := make(chan said, 1)
 	go func() {
-		s := said{err: errors.New("the approver ended its goroutine")} // until it has answered
+		s := said{err: errors.New("the approver ended its goroutine")} // replaced when the approver answers
 		defer func() {
 			if p := recover(); p != nil {
 				s = said{err: fmt.Errorf("the approver panicked (%T)", p)}
@@ -129,7 +130,7 @@ func askSafely(ctx context.Context, a ctxperm.Approver, ask ctxperm.ApprovalRequ
 	}
 }
 
-// refusedWhy says who refused a call, and why where they said so.
+// refusedWhy says who rejected a call, and why if the answer has a reason.
 func refusedWhy(by, why string) string {
 	if by == "" {
 		by = "the approver"
@@ -140,8 +141,8 @@ func refusedWhy(by, why string) string {
 	return "refused by " + by + ": " + why
 }
 
-// question is what somebody is asked. Its digest covers everything that is
-// shown, so that an answer fits nothing else.
+// question returns the approval request for a call. Its digest covers
+// everything that the request shows, so an answer fits no other request.
 func (l *Pipeline) question(a admitted, asked []perm.ResourceAccess, d perm.Decision) ctxperm.ApprovalRequest {
 	ask := ctxperm.ApprovalRequest{
 		Call: a.id, Txn: l.p.Recorder.Txn(), Session: l.p.Recorder.Session(), Tool: a.tool.Name(), ToolDigest: a.tool.Digest(), Settings: a.tool.SettingsDigest(),
@@ -162,7 +163,7 @@ func (l *Pipeline) question(a admitted, asked []perm.ResourceAccess, d perm.Deci
 	if a.program != nil {
 		ask.Preview = a.veil.text(a.preview)
 		parts = append(parts, []byte("preview"), []byte(a.preview))
-		for _, c := range a.program { // also what is too long to be shown
+		for _, c := range a.program { // including text that is too long to show
 			parts = append(parts, []byte(c.Kind), []byte(c.Before), []byte(c.After))
 		}
 	}
@@ -170,8 +171,8 @@ func (l *Pipeline) question(a admitted, asked []perm.ResourceAccess, d perm.Deci
 	return ask
 }
 
-// suspended ends a call that somebody must approve, for now; or, for one that
-// waited, looks at the answer.
+// suspended ends a call that needs an approval as pending. For a call that was
+// pending, it checks the answer first.
 func (l *Pipeline) suspended(ctx context.Context, p permitted, asked []perm.ResourceAccess) (permitted, *Outcome) {
 	ask := l.question(p.admitted, asked, p.decision)
 	if p.resume == nil {
@@ -202,9 +203,9 @@ func (a admitted) changedSince() string {
 	return "what was asked is not what would run now: the tool, the policy or the input has changed since"
 }
 
-// checkPriorAnswer looks at a call that waited and that the policy allows by now. What
-// somebody refused stays refused, and what was asked about something else is not
-// what was allowed.
+// checkPriorAnswer checks the answer to a pending call that the policy now
+// allows. A rejection still counts, and an approval for other accesses does not
+// allow the call.
 func (l *Pipeline) checkPriorAnswer(p permitted, asked []perm.ResourceAccess) error {
 	_, waiting, why := l.answer(p, l.question(p.admitted, asked, p.decision))
 	if waiting || why == "" {
@@ -213,8 +214,8 @@ func (l *Pipeline) checkPriorAnswer(p permitted, asked []perm.ResourceAccess) er
 	return p.unapproved(why)
 }
 
-// unapproved refuses a call that waited. It names the accesses that the question was about: what is decided about the
-// call itself can be that it may begin.
+// unapproved denies a call that was pending. It names the accesses of the
+// approval request, because the decision about the call itself can be an allow.
 func (p permitted) unapproved(why string) *callstate.DeniedError {
 	q := p.resume.Asked
 	d := &callstate.DeniedError{Stage: "approver", Why: why, Question: q, Purpose: perm.Purpose(q.Purpose)}
@@ -222,7 +223,7 @@ func (p permitted) unapproved(why string) *callstate.DeniedError {
 	for _, a := range q.Access {
 		asked = append(asked, perm.ResourceAccess{Action: perm.Action(a.Action), Resource: a.Resource, Method: a.Method})
 	}
-	if len(asked) == 0 { // of a record that says less
+	if len(asked) == 0 { // the record has no accesses
 		asked = p.asked()
 	}
 	if d.Access = asked[0]; q.During {
@@ -231,7 +232,8 @@ func (p permitted) unapproved(why string) *callstate.DeniedError {
 	return d
 }
 
-// decided is what the refused access was decided to be, as it is written down.
+// decided returns the decision about the denied access as the journal records
+// it.
 func decided(d *callstate.DeniedError) perm.DecisionRecord {
 	if d.Question != nil {
 		if r := decisionRecord(d.Question.Decision); r != nil {
@@ -241,13 +243,15 @@ func decided(d *callstate.DeniedError) perm.DecisionRecord {
 	return d.Decision.Record()
 }
 
-// answer looks whether a resumed call was approved for exactly what would run now.
+// answer reports whether an approval covers exactly what a resumed call would
+// run now.
 func (l *Pipeline) answer(p permitted, ask ctxperm.ApprovalRequest) (approval *record.Approval, waiting bool, why string) {
 	return l.judge(p.resume.Asked, p.resume.Answered, ask.Digest, p.changedSince())
 }
 
-// judge looks whether a question was answered with an approval: in time, by somebody
-// else, and as it is asked now. It says changed if it is not.
+// judge checks the answer to an approval request. It must be an approval, in
+// time, by another principal, and for the request as it is now. If the request
+// differs, judge returns changed as the reason.
 func (l *Pipeline) judge(asked *record.Asked, answered *record.Answered, now, changed string) (approval *record.Approval, waiting bool, why string) {
 	switch {
 	case answered != nil && !answered.Approved:
@@ -266,8 +270,8 @@ func (l *Pipeline) judge(asked *record.Asked, answered *record.Answered, now, ch
 	return &record.Approval{By: answered.By, Digest: asked.Digest}, false, ""
 }
 
-// asked writes down what a call waits with that does not run. It has a barrier:
-// whoever answers it later must find it, whatever becomes of this process.
+// asked records the approval request of a call that does not run, with a
+// barrier. A later answer must find the request even if this process dies.
 func (l *Pipeline) asked(ctx context.Context, p permitted, ask ctxperm.ApprovalRequest) *Outcome {
 	out := l.outcome(p, StatusPending)
 	out.Error = pendingProblem(p)
@@ -284,7 +288,8 @@ func (l *Pipeline) asked(ctx context.Context, p permitted, ask ctxperm.ApprovalR
 	return out.withText()
 }
 
-// tellWaiting tells of a question that is on the journal.
+// tellWaiting reports an approval request that is on the journal to the
+// listener.
 func (l *Pipeline) tellWaiting(ask ctxperm.ApprovalRequest, as *record.Asked) {
 	if l.p.Waiting != nil {
 		ask.Expires = as.Expires
@@ -292,7 +297,7 @@ func (l *Pipeline) tellWaiting(ask ctxperm.ApprovalRequest, as *record.Asked) {
 	}
 }
 
-// askedRecord is a question as it is written down.
+// askedRecord returns the record of an approval request.
 func (l *Pipeline) askedRecord(p permitted, ask ctxperm.ApprovalRequest, limit time.Duration) (*record.Asked, error) {
 	decision, err := canon.Marshal(p.veil.decision(p.decision))
 	if err != nil {
@@ -313,16 +318,16 @@ func (l *Pipeline) askedRecord(p permitted, ask ctxperm.ApprovalRequest, limit t
 	return body, nil
 }
 
-// maxAskers bounds the processes on record of one question.
+// maxAskers bounds the processes that the record of one approval request names.
 const maxAskers = 16
 
-// askers are the processes that asked what the call waits for, and what it waited for
-// before, this process last.
+// askers returns the processes that asked for the approval of the call, now and
+// before. This process is last.
 func (l *Pipeline) askers(p permitted) (all []json.RawMessage) {
 	if p.resume != nil && p.resume.Asked != nil {
 		all = slices.Clone(p.resume.Asked.Askers)
 	}
-	own, err := canon.Canonicalize(l.p.Asker, canon.DefaultLimits()) // as those on record are
+	own, err := canon.Canonicalize(l.p.Asker, canon.DefaultLimits()) // the recorded ones are canonical
 	same := func(known json.RawMessage) bool { return bytes.Equal(known, own) }
 	if l.p.Asker == nil || err != nil || slices.ContainsFunc(all, same) {
 		return all
@@ -330,14 +335,15 @@ func (l *Pipeline) askers(p permitted) (all []json.RawMessage) {
 	return append(all[:min(len(all), maxAskers-1)], own)
 }
 
-// pendingProblem says why a call waits. It names no command that approves: models read it.
+// pendingProblem says why a call waits. It names no command that approves,
+// because models read it.
 func pendingProblem(p permitted) *Problem {
 	out := &Problem{
 		What: "the call waits for approval", Why: reasonText(p.decision),
 		Fix: "a person answers it; then it goes on",
 	}
 	changes, before := p.program != nil, p.before
-	if p.waitedInside() && !p.during { // it has not run again: what it waits with is on record
+	if p.waitedInside() && !p.during { // the call has not run again: its approval request is on record
 		changes, before = p.resume.Asked.Purpose != "", p.resume.Asked.Approvals
 		if d := decisionRecord(p.resume.Asked.Decision); d != nil {
 			out.Why = reasonsText(d.Reasons)

@@ -18,15 +18,16 @@ import (
 	"github.com/remit-dev/remit/provenance"
 )
 
-// Bind makes tools of methods of v: of those that methods names, and of no other. Each
-// has the shape
+// Bind makes tools from the methods of v that methods names. Each method has
+// one of these shapes:
 //
 //	func(ctx context.Context, in In) (Out, error)
 //	func(ctx context.Context, tc ctxperm.ToolContext, in In) (Out, error)
 //
-// and becomes what [CreateTyped] would make of it, with everything else as its Spec says.
-// An empty Name is the method's in snake_case. The tools come in the order of the methods'
-// names. As v is the same in all calls, its methods are safe for concurrent use.
+// Each tool is what [CreateTyped] makes of the method, with the rest of its
+// Spec. If Name is empty, the tool has the method's name in snake_case. Bind
+// returns the tools in the order of the methods' names. All calls share v, so
+// its methods must be safe for concurrent use.
 func Bind(v any, methods map[string]Spec) ([]Tool, error) {
 	on := reflect.ValueOf(v)
 	if !on.IsValid() || on.Kind() == reflect.Pointer && on.IsNil() {
@@ -71,7 +72,7 @@ func bind(on reflect.Value, name string, s Spec) (Tool, error) {
 type boundMethod struct {
 	fn    reflect.Value
 	in    reflect.Type
-	reach bool // it takes a ToolContext
+	reach bool // the method takes a ToolContext
 }
 
 var (
@@ -119,7 +120,8 @@ func (b boundMethod) execute(ctx context.Context, tc ctxperm.ToolContext, raw js
 	return resultOf(out[0].Interface())
 }
 
-// snakeCase writes a Go name as a tool's: ReadHTTPPage is read_http_page.
+// snakeCase converts a Go name to a tool name: ReadHTTPPage becomes
+// read_http_page.
 func snakeCase(name string) string {
 	var b strings.Builder
 	letters := []rune(name)

@@ -12,19 +12,20 @@ import (
 	"github.com/remit-dev/remit/revert/record"
 )
 
-// shared are the limits that count calls of other sessions or processes too. A call is held against them twice: when it is decided,
-// and, since others may begin meanwhile, by the position of the record of its start.
+// shared returns the limits that also count calls of other sessions or
+// processes. The runtime checks a call against them twice: at the decision, and
+// by the position of its start record, because others can start meanwhile.
 func shared(limits []perm.Limit) []perm.Limit {
 	return slices.DeleteFunc(slices.Clone(limits), func(l perm.Limit) bool { return !l.Shared() })
 }
 
-// over says why a call that is decided about would go over a limit, "" if it would not.
+// over says why a call under decision would exceed a limit, or returns "".
 func (l *Pipeline) over(ctx context.Context, a admitted, limit perm.Limit, dynamic bool) (string, error) {
 	if !limit.Shared() {
 		return limit.Over(a.counted, a.tool.Name(), a.sums), nil
 	}
 	if dynamic {
-		if a.released != nil { // charged when it was held
+		if a.released != nil { // counted when the call was held
 			return "", nil
 		}
 		//mutant:none compares budgets, not versions
@@ -40,8 +41,8 @@ func (l *Pipeline) over(ctx context.Context, a admitted, limit perm.Limit, dynam
 	return limit.Over(facts, a.tool.Name(), a.sums), nil
 }
 
-// charge has write put the start of a call on the journal, and returns the refusal of a call that another one came before: by the order of
-// the journal, it goes over a shared limit.
+// charge calls write, which puts the start of a call on the journal. It returns
+// a denial if the call exceeds a shared limit by the order of the journal.
 func (l *Pipeline) charge(ctx context.Context, p permitted, write func() error) (*callstate.DeniedError, error) {
 	limits := shared(p.decision.Limits())
 	var per []string
@@ -63,13 +64,15 @@ func (l *Pipeline) charge(ctx context.Context, p permitted, write func() error) 
 	return nil, nil
 }
 
-// refusedBy refuses what the rules allow, for a reason that is a rule's too: advice names the place of that rule.
+// refusedBy denies an access that the rules allow, for a reason that names a
+// rule. The advice names the place of that rule.
 func refusedBy(access perm.ResourceAccess, d perm.Decision, reason perm.Reason) *callstate.DeniedError {
 	d = perm.NewDecision(perm.Deny, perm.Details{Reasons: []perm.Reason{reason}, Hints: d.Details().Hints, Revision: d.Revision()})
 	return &callstate.DeniedError{Access: access, Stage: "policy", Decision: d, Why: reasonText(d)}
 }
 
-// overdrawn ends a call whose start is on the journal, and whose code was not entered. End is the record that says so.
+// overdrawn ends a call whose start is on the journal and whose code did not
+// start. end is the record of that.
 func (l *Pipeline) overdrawn(ctx context.Context, p permitted, d *callstate.DeniedError, end record.Body) *Outcome {
 	decision := p.veil.decision(d.Decision)
 	out := l.outcome(p, StatusDenied)
@@ -78,7 +81,7 @@ func (l *Pipeline) overdrawn(ctx context.Context, p permitted, d *callstate.Deni
 	if failed, is := end.(*record.Failed); is {
 		access := accessText(d.Access)
 		failed.Status, failed.Stage, failed.Why, failed.Proof, failed.Access = string(StatusDenied), d.Stage, out.Error.Why, "not_started", &access
-		failed.Decision, _ = canon.Marshal(decision) // plain data
+		failed.Decision, _ = canon.Marshal(decision) // plain data always marshals
 	}
 	//mutant:none a crash leaves a start without an end, and recovery finds that nothing ran
 	w := revert.Write{Records: []revert.CallRecord{{Call: p.id, Body: end}}, Durable: true}

@@ -14,9 +14,10 @@ import (
 	"github.com/remit-dev/remit/revert/effect"
 )
 
-// WithParts says that the tool runs others inside its calls: its Needs are what these may
-// touch together, and only what Access says is asked for before a call. A session that does
-// not see one of them does not see the tool. Only this module can; see package tool/compose.
+// WithParts declares that the tool runs other tools inside its calls. Needs
+// bounds what the parts may touch together, and the runtime authorizes only the
+// result of AccessFor before a call. If a part is hidden from a session, so is
+// the tool. Only this module can call WithParts; see package tool/compose.
 func (s Spec) WithParts(k callstate.ModuleKey, parts ...Tool) Spec {
 	if k.Valid() {
 		s.parts = slices.Clone(parts)
@@ -24,11 +25,12 @@ func (s Spec) WithParts(k callstate.ModuleKey, parts ...Tool) Spec {
 	return s
 }
 
-// Sandboxed reports whether all that the tool does is to run a program in the sandbox.
+// Sandboxed reports whether the tool only runs a program in the sandbox.
 func (s Spec) Sandboxed() bool { return s.sandboxed }
 
-// AdmitPart decodes and validates an input as a call of the tool would, and computes what it
-// asks for before it runs, and its class. Only this module can.
+// AdmitPart decodes and validates an input as a call of the tool would. It
+// returns the input, the accesses that the call requests before it runs, and
+// its effect class. Only this module can call it.
 func (t Tool) AdmitPart(k callstate.ModuleKey, input json.RawMessage) (in json.RawMessage, ask []perm.ResourceAccess, class effect.Class, err error) {
 	if !k.Valid() || t.t == nil {
 		return nil, nil, effect.Pivot, ErrInvalid
@@ -48,8 +50,8 @@ func (t Tool) AdmitPart(k callstate.ModuleKey, input json.RawMessage) (in json.R
 	return in, exact, t.classOf(in), nil
 }
 
-// ExecutePart runs the tool's code as a part of a call, and holds the result to the tool's own
-// schema. Only this module can.
+// ExecutePart runs the tool's code as a part of a call, and checks the result
+// against the tool's output schema. Only this module can call it.
 func (t Tool) ExecutePart(ctx context.Context, k callstate.ModuleKey, tc ctxperm.ToolContext, in json.RawMessage) (r Result, err error) {
 	if !k.Valid() || t.t == nil {
 		return Result{}, ErrInvalid
@@ -74,8 +76,8 @@ func (t Tool) ExecutePart(ctx context.Context, k callstate.ModuleKey, tc ctxperm
 	return r, err
 }
 
-// PartHadNoEffect reports whether a part that went wrong with err is known to have no effect but
-// through handles.
+// PartHadNoEffect reports whether a part that failed with err is known to have
+// no effect except through handles.
 func (t Tool) PartHadNoEffect(class effect.Class, err error) bool {
 	var none *noEffectError
 	var blocked *blockedError
@@ -94,7 +96,8 @@ func (t Tool) PartHadNoEffect(class effect.Class, err error) bool {
 	}
 }
 
-// ForPart is the context of a part's own Revert. Only this module can make one.
+// ForPart returns the context of a part's own Revert. Only this module can call
+// it.
 func (rc RevertContext) ForPart(k callstate.ModuleKey, tc ctxperm.ToolContext) RevertContext {
 	if k.Valid() {
 		rc.tc = tc

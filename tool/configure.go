@@ -13,15 +13,16 @@ import (
 	"github.com/remit-dev/remit/perm"
 )
 
-// configuration is what a tool that has settings runs with.
+// configuration holds the settings that a tool runs with.
 type configuration struct {
-	values []byte // canonical; nil: it is not configured
-	digest string // of them
-	why    string // it is not configured, "" where nobody tried
+	values []byte // canonical; nil: the tool is not configured
+	digest string // digest of values
+	why    string // why the tool is not configured; "": Configure was not called
 }
 
-// NotConfiguredReason says why calls of the tool are invalid until somebody configures it, ""
-// where they are not. A tool with settings is not configured before Configure.
+// NotConfiguredReason says why calls of the tool are invalid until it is
+// configured, or returns "". A tool with settings is not configured before
+// Configure.
 func (t Tool) NotConfiguredReason() string {
 	switch {
 	case t.t == nil || t.t.configured.values != nil:
@@ -35,10 +36,10 @@ func (t Tool) NotConfiguredReason() string {
 	}
 }
 
-// Configure returns the tool with settings: a JSON object that its Spec.Settings accept,
-// with their defaults filled in, and that its CheckSettings accepts. Package
-// tool/settings makes one of what administrators and users wrote. Warnings say what is
-// worth a look and stands in nobody's way.
+// Configure returns the tool with settings. They are a JSON object that
+// Spec.Settings accept, with defaults filled in, and that CheckSettings
+// accepts. Package tool/settings makes this object from files of administrators
+// and users. Warnings do not prevent the configuration.
 func (t Tool) Configure(ctx context.Context, values json.RawMessage) (configured Tool, warnings []string, err error) {
 	if t.t == nil {
 		return Tool{}, nil, errors.New("the zero Tool has no settings")
@@ -65,7 +66,8 @@ func (t Tool) Configure(ctx context.Context, values json.RawMessage) (configured
 	return Tool{&c}, warnings, nil
 }
 
-// WithoutSettings returns the tool without settings, and says why it has none, or why it cannot be offered otherwise.
+// WithoutSettings returns the tool without settings. why says why the tool has
+// none, or why the runtime cannot offer it.
 func (t Tool) WithoutSettings(why string) Tool {
 	if t.t == nil {
 		return t
@@ -75,8 +77,8 @@ func (t Tool) WithoutSettings(why string) Tool {
 	return Tool{&c}
 }
 
-// SettingsDigest identifies what the tool is configured with, "" where it has no
-// settings. An approval counts for the settings that it was given under.
+// SettingsDigest identifies the settings of the tool; "" if it has none. An
+// approval counts only for the settings that it was given under.
 func (t Tool) SettingsDigest() string {
 	if t.t == nil {
 		return ""
@@ -84,8 +86,8 @@ func (t Tool) SettingsDigest() string {
 	return t.t.configured.digest
 }
 
-// Settings returns what the tool is configured with, nil where it is not. A secret is
-// a reference in it, never the value.
+// Settings returns the settings of the tool, or nil if it is not configured.
+// They hold references to secrets, never the values.
 func (t Tool) Settings() json.RawMessage {
 	if t.t == nil {
 		return nil
@@ -93,8 +95,8 @@ func (t Tool) Settings() json.RawMessage {
 	return slices.Clone(t.t.configured.values)
 }
 
-// CheckSetting says what is wrong with the value of one setting, in words that never
-// repeat it.
+// CheckSetting says what is wrong with the value of one setting. The text never
+// repeats the value.
 func (t Tool) CheckSetting(name string, value json.RawMessage) error {
 	for _, p := range t.look().Settings {
 		if p.Name == name {
@@ -123,8 +125,8 @@ func (p Param) checkSetting(v canon.Value) error {
 	return compiled.ValidateAs("it", "member", v)
 }
 
-// checkReference refuses whatever is not the name of a secret: it may be the secret
-// itself, which has no business in a file of settings.
+// checkReference refuses a value that is not the name of a secret. It can be
+// the secret itself, which must not be in a settings file.
 func checkReference(v canon.Value) error {
 	r, err := perm.ParseResource(v.Text())
 	if v.Kind() != canon.String || err != nil || r.Kind() != perm.KindSecret || r.String() != v.Text() {
@@ -157,7 +159,7 @@ func runCheck(ctx context.Context, check func(context.Context, json.RawMessage) 
 		}
 	}()
 	if warnings, err = check(ctx, slices.Clone(text)); err == nil {
-		err = context.Cause(ctx) // a check that was cut short has found nothing out
+		err = context.Cause(ctx) // an interrupted check has no result
 	}
 	return slices.Clone(warnings), err
 }
@@ -183,8 +185,8 @@ func (t *tool) compileSettings() error {
 	return nil
 }
 
-// meaning are the settings without what is only there for people to read, and the order in
-// which they read it.
+// meaning returns the settings without the texts for people and without their
+// order.
 func (all Params) meaning() (json.RawMessage, error) {
 	bare := slices.Clone(all)
 	slices.SortFunc(bare, func(a, b Param) int { return strings.Compare(a.Name, b.Name) })
@@ -202,7 +204,7 @@ func (all Params) meaning() (json.RawMessage, error) {
 	return canon.Marshal(map[string]any{"schema": json.RawMessage(text), "secret": secret})
 }
 
-// unconfigured is what a call of a tool that is not configured is told.
+// unconfigured is the error of a call of a tool that is not configured.
 func unconfigured(t Tool, why string) error {
 	return fmt.Errorf("tool %s is not configured: %s (remit tools --why %s says what is missing)", t.Name(), strings.TrimSuffix(why, "."), t.Name())
 }

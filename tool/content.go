@@ -15,16 +15,16 @@ import (
 	"github.com/remit-dev/remit/verify"
 )
 
-// What a policy is shown of the content of changed files.
+// Bounds of the file content that a policy sees.
 const (
 	mostContent = 256 << 10 // of one file
 
 	mostAllContent = 4 << 20 // of all files of a call
 )
 
-// content adds to the changes of a call what the files hold now. An engine that does
-// not say that it reads content is not shown any. What cannot be read is an error: a
-// postcondition that did not see it would say nothing of the call.
+// content adds the current file content to the changes of a call, if the engine
+// reads content. A file that cannot be read is an error, because a
+// postcondition without it would say nothing about the call.
 func (l *Pipeline) content(ctx context.Context, s settled, facts []perm.ChangeFacts, changes []effect.Change) error {
 	if e, ok := l.engine().(interface{ ReadsContent() bool }); !ok || !e.ReadsContent() || len(facts) == 0 {
 		return nil
@@ -55,7 +55,7 @@ type contentReader struct {
 	masks []perm.Mask
 	left  int
 	seen  map[string]perm.ChangeFacts
-	after map[string]effect.Token // of the last change
+	after map[string]effect.Token // version token after the last change
 }
 
 func (r *contentReader) add(ctx context.Context, f *perm.ChangeFacts) error {
@@ -76,7 +76,7 @@ func (r *contentReader) add(ctx context.Context, f *perm.ChangeFacts) error {
 }
 
 func (r *contentReader) read(ctx context.Context, name string) (f perm.ChangeFacts, err error) {
-	f.Text = new(string) // there in any case: a condition on what is not there holds nothing, also behind not
+	f.Text = new(string) // always set: a condition on a missing value never holds, even behind not
 	if f.Masked, err = r.masked(name); f.Masked || err != nil {
 		return f, err
 	}
@@ -100,7 +100,7 @@ func (r *contentReader) read(ctx context.Context, name string) (f perm.ChangeFac
 	if f.Cut = len(start) > most; f.Cut {
 		start = start[:most]
 	}
-	if !f.Cut { // else reading on for the size alone costs as much as the file is long
+	if !f.Cut { // otherwise computing the size would read the whole file
 		f.Size = len(start)
 	}
 	r.left -= len(start)
@@ -108,7 +108,7 @@ func (r *contentReader) read(ctx context.Context, name string) (f perm.ChangeFac
 	return f, r.unchanged(ctx, name)
 }
 
-// describe says what the start of a file is.
+// describe fills in the facts that the start of a file shows.
 func (r *contentReader) describe(f *perm.ChangeFacts, start []byte) {
 	text := string(start)
 	if f.Cut { // in the middle of a character
@@ -126,12 +126,12 @@ func (r *contentReader) describe(f *perm.ChangeFacts, start []byte) {
 	f.Text, f.MediaType = &text, "text/plain"
 }
 
-// unchanged reports an error if the file is not the one that the call left: what was
-// read is then another process's.
+// unchanged returns an error if the file is not the one that the call left,
+// because the content is then another process's.
 func (r *contentReader) unchanged(ctx context.Context, name string) error {
 	after := r.after[name]
 	if after == "" {
-		return nil // nothing knows what the call left
+		return nil // no version token is known for the file
 	}
 	now, err := r.world.Version(ctx, name)
 	if err == nil && now != string(after) {
@@ -140,7 +140,7 @@ func (r *contentReader) unchanged(ctx context.Context, name string) error {
 	return err
 }
 
-// masked reports whether a mask hides a file or a folder that the file lies in.
+// masked reports whether a mask hides a file or an enclosing folder.
 func (r *contentReader) masked(name string) (bool, error) {
 	file, err := perm.ParseResource(name)
 	if err != nil {

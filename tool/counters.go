@@ -9,8 +9,8 @@ import (
 	"github.com/remit-dev/remit/internal/canon"
 )
 
-// checkCounters refuses a counter that nothing could ever be added to: a budget
-// on it would never be used up.
+// checkCounters refuses a counter that no argument can add to, because a budget
+// on it would never be exhausted.
 func (t *tool) checkCounters() error {
 	if len(t.spec.Counters) == 0 {
 		return nil
@@ -35,7 +35,7 @@ func (t *tool) checkCounters() error {
 	return nil
 }
 
-// sums is what one call adds to each counter. One that added less than nothing
+// sums returns the amount that one call adds to each counter. A negative amount
 // would refill a budget.
 func (t *tool) sums(in canon.Value) (map[string]json.Number, error) {
 	if len(t.spec.Counters) == 0 {

@@ -14,29 +14,29 @@ import (
 	"github.com/remit-dev/remit/verify"
 )
 
-// Option fills in a part of a Spec that a constructor leaves open.
+// Option sets a field of a Spec that a constructor leaves open.
 type Option func(*Spec)
 
-// Pure declares that calls have no effect at all.
+// Pure declares that calls have no effect.
 func Pure() Option { return Effect(effect.Pure) }
 
-// Effect declares what can be done about the effects of calls.
+// Effect declares the effect class of calls.
 func Effect(c effect.Class) Option { return func(s *Spec) { s.EffectClass = c } }
 
-// Confined declares what keeps the tool to its accesses.
+// Confined declares how the tool is held to its needs.
 func Confined(c Confinement) Option { return func(s *Spec) { s.Confinement = c } }
 
-// VerifyWith declares how to look whether the effect of a call is there.
+// VerifyWith declares how to check whether the effect of a call is present.
 func VerifyWith(v verify.Verifier) Option { return func(s *Spec) { s.Verify = v } }
 
-// RevertWith declares how to take a call back that acts outside handles. The
-// function is found again by the tool's name and this version.
+// RevertWith declares how to revert a call that acts outside handles. The
+// runtime finds the function again by the tool's name and undoVersion.
 func RevertWith(undoVersion string, r Revert) Option {
 	return func(s *Spec) { s.Revert, s.UndoVersion = r, undoVersion }
 }
 
-// Create makes a tool of text in and text out that touches nothing. Its effect
-// class is undeclared unless an option says otherwise, so most use Pure.
+// Create makes a tool with text input and text output that touches nothing. Its
+// effect class is undeclared unless an option sets it, so most tools use Pure.
 func Create(name, description string, execute func(ctx context.Context, in string) (string, error), opts ...Option) (Tool, error) {
 	if execute == nil {
 		return FromSpec(Spec{Name: name})
@@ -45,8 +45,8 @@ func Create(name, description string, execute func(ctx context.Context, in strin
 	return CreateWith(name, description, nil, run, opts...)
 }
 
-// CreateWith makes a tool of text in and text out that may touch what its needs
-// say, through its ToolContext.
+// CreateWith makes a tool with text input and text output that can touch what
+// its needs allow, through its ToolContext.
 func CreateWith(name, description string, needs []perm.ResourceAccess,
 	execute func(ctx context.Context, tc ctxperm.ToolContext, in string) (string, error), opts ...Option,
 ) (Tool, error) {
@@ -64,11 +64,12 @@ func CreateWith(name, description string, needs []perm.ResourceAccess,
 	return s.with(opts)
 }
 
-// CreateTyped makes a tool of Go types. The input schema is closed and made of
-// In: json tags name the arguments, `jsonschema` tags describe them, `enum:"a,b"` lists
-// what is valid, `default:"a"` is what a call that leaves the argument out has, and
-// `required:"true"` or "false" overrules omitempty. The input is decoded once, after
-// validation. Out becomes Result.JSON.
+// CreateTyped makes a tool from Go types. The input schema is closed and comes
+// from In. These struct tags apply: json names an argument, `jsonschema`
+// describes it, `enum:"a,b"` lists the valid values, `default:"a"` sets the
+// value of an omitted argument, and `required:"true"` or "false" overrides
+// omitempty. The runtime decodes the input once, after validation. Out becomes
+// Result.JSON.
 func CreateTyped[In, Out any](name, description string, needs []perm.ResourceAccess,
 	execute func(ctx context.Context, tc ctxperm.ToolContext, in In) (Out, error), opts ...Option,
 ) (Tool, error) {
@@ -82,7 +83,7 @@ func CreateTyped[In, Out any](name, description string, needs []perm.ResourceAcc
 	return s.with(opts)
 }
 
-// specOf is the declaration of a tool of Go types, without what it does.
+// specOf returns the declaration of a tool of Go types, without its Execute.
 func specOf[In, Out any](name, description string, needs []perm.ResourceAccess) (s Spec, err error) {
 	s = Spec{Name: name, Description: description, Needs: needs, Provenance: provenance.Source{Kind: provenance.Host}}
 	if s.Input, err = schema.ForType[In](); err != nil {

@@ -1,13 +1,13 @@
-// Package tool is tools as values, and the straight line of one call.
+// Package tool defines tools as values, and the call pipeline.
 //
-// A Tool is made from a literal and frozen: Create for text in and text out,
-// CreateWith for a tool that touches things, CreateTyped for Go types, FromSpec
-// for everything. What a tool may touch at most is in its needs; what can be
-// done about its effects is in its effect class; without either it touches
-// nothing and counts as having no way back.
+// A Tool is made from a literal and frozen: Create for text input and output,
+// CreateWith for a tool that touches resources, CreateTyped for Go types,
+// FromSpec for everything. The needs of a tool bound what it can touch. Its
+// effect class says what can be done about its effects. A tool without needs
+// touches nothing. A tool without an effect class counts as irreversible.
 //
-// A call goes through six steps, each of which takes what the one before it
-// returned, so that none can be skipped or reordered:
+// A call goes through fixed steps. Each step takes what the one before it
+// returned, so no step can be skipped or reordered:
 //
 //	admit    find the tool, decode and validate the input, compute the accesses
 //	permit   the session's grants, the policy, the approver
@@ -18,5 +18,5 @@
 //	settle   the result, durable
 //	verify   output schema, the tool's Verify, the policy's postconditions
 //
-// Package agent runs the line; programs use agent.Txn.
+// Package agent runs the pipeline. Programs use agent.Txn.
 package tool

@@ -8,8 +8,8 @@ import (
 	"github.com/remit-dev/remit/internal/canon"
 )
 
-// The outcomes that errors.Is tells apart. A call that did not end done or held
-// always returns one of them.
+// Sentinel errors of the outcomes, for errors.Is. A call that did not end done
+// or held always returns one of them.
 var (
 	ErrDenied       = ctxperm.ErrDenied
 	ErrInvalid      = ctxperm.ErrInvalid
@@ -24,11 +24,11 @@ var (
 // CallError is the error of a call that did not end done or held.
 type CallError struct {
 	Status Status
-	Call   string // id, for show
+	Call   string // call ID, for display
 	Tool   string
 	Why    string
 
-	cause error // why the call did not begin; nil for one that did
+	cause error // why the call did not begin; nil if it began
 }
 
 // Error names the tool, the outcome and the reason.
@@ -40,10 +40,10 @@ func (e *CallError) Error() string {
 	return text + " (call " + e.Call + ")"
 }
 
-// Unwrap returns why a call did not begin; nil for one that did.
+// Unwrap returns why a call did not begin, or nil if it began.
 func (e *CallError) Unwrap() error { return e.cause }
 
-// Is maps the status to the sentinel of the same meaning.
+// Is reports whether target is the sentinel of the status.
 func (e *CallError) Is(target error) bool { return sentinel(e.Status) == target }
 
 func sentinel(s Status) error {
@@ -71,9 +71,10 @@ func sentinel(s Status) error {
 	}
 }
 
-// NotBegun returns the outcome and the error of a request that no line ever saw. The
-// caller gave up, or its time was up; the grant does not stand any more; the request
-// is not valid (ErrInvalid); or the journal could not take it.
+// NotBegun returns the outcome and the error of a request that did not reach a
+// pipeline. The reason is one of these: the caller cancelled, the time was up,
+// the grant is no longer valid, the request is invalid (ErrInvalid), or the
+// journal failed.
 func (r Request) NotBegun(ctx context.Context, txn string, why error) (Outcome, error) {
 	out := Outcome{Tool: r.Tool, Txn: txn, Status: StatusFailed, Changes: []Change{}, Output: []byte("null")}
 	switch {
@@ -96,8 +97,8 @@ type noEffectError struct{ err error }
 func (e *noEffectError) Error() string { return e.err.Error() }
 func (e *noEffectError) Unwrap() error { return e.err }
 
-// NoEffect marks an error with the tool's proof that the call had no effect, so
-// that it ends failed and not unknown. A nil error stays nil.
+// NoEffect marks an error with the tool's proof that the call had no effect.
+// The call then ends failed and not unknown. NoEffect of a nil error is nil.
 func NoEffect(err error) error {
 	if err == nil {
 		return nil
@@ -109,9 +110,9 @@ type blockedError struct{ why string }
 
 func (e *blockedError) Error() string { return e.why }
 
-// Is makes errors.Is(err, ErrDenied) true.
+// Is reports whether target is ErrDenied.
 func (e *blockedError) Is(target error) bool { return target == ErrDenied }
 
-// Blocked is the error with which a tool refuses a call itself, before any
+// Blocked returns an error with which a tool itself refuses a call, before any
 // effect. The call ends denied.
 func Blocked(why string) error { return &blockedError{why} }

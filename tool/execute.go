@@ -14,8 +14,8 @@ import (
 	"github.com/remit-dev/remit/perm"
 )
 
-// executed is a call whose code returned a result and whose handles are
-// finished: the only thing that settle takes.
+// executed is a call whose code returned a result and whose handles are closed.
+// settle needs one.
 type executed struct {
 	intended
 	result Result
@@ -27,15 +27,15 @@ type panicError struct{ value any }
 
 func (e *panicError) Error() string { return fmt.Sprintf("the tool panicked (%T)", e.value) }
 
-// execute is step 4: the tool's code, once. When its time is up or its caller
-// gives up, the permits close first: operations in flight are waited for and
-// later ones refused, so that what the call did is settled before anybody says
-// how it ended.
+// execute is step 4: it runs the tool's code once. When the call times out or
+// its caller cancels, the permits close first. The runtime waits for operations
+// in flight and refuses later ones. So the effects of the call are fixed before
+// its outcome is known.
 func (l *Pipeline) execute(ctx context.Context, i intended) (executed, *Outcome) {
-	if i.answer != nil { // a filter answered: the code is not entered
+	if i.answer != nil { // a filter answered: the code does not run
 		return executed{intended: i, result: cloneResult(i.answer), output: i.answer}, nil
 	}
-	whole := ctx // what the code wanted to change may take longer than the code
+	whole := ctx // applying the changes can take longer than the code
 	ctx, cancel := i.clock.Start(ctx)
 	defer cancel()
 	i.begins()
@@ -46,7 +46,7 @@ func (l *Pipeline) execute(ctx context.Context, i intended) (executed, *Outcome)
 		return executed{}, l.failed(context.WithoutCancel(ctx), i, callFailure{err: closed, going: true})
 	}
 	if refused := i.live.Refused(); refused != nil {
-		err = stopped(err, refused) // whatever the tool made of it
+		err = stopped(err, refused) // even if the tool hides it
 	} else if waits := i.live.Waits(); waits != nil {
 		err = waits
 	}
@@ -82,8 +82,8 @@ func (l *Pipeline) execute(ctx context.Context, i intended) (executed, *Outcome)
 	return e, nil
 }
 
-// executeTime is how long the code of a tool may run, without the time in which it
-// waits for a person.
+// executeTime returns how long the code of a tool may run, without the time
+// that it waits for approvals.
 func (l *Pipeline) executeTime(t Tool) time.Duration {
 	if limit := t.t.spec.Hints.Timeout; limit > 0 {
 		return limit
@@ -91,8 +91,8 @@ func (l *Pipeline) executeTime(t Tool) time.Duration {
 	return l.p.Limits.Timeout
 }
 
-// stopped is the error of a call that was refused something. What the tool says of its
-// effects, and a composed tool knows of its parts, still counts.
+// stopped returns the error of a call that was denied an access. The tool's own
+// proof of no effect, and that of the parts of a composed tool, still count.
 func stopped(err error, refused *callstate.DeniedError) error {
 	var composed *callstate.ComposedError
 	var none *noEffectError
@@ -105,14 +105,15 @@ func stopped(err error, refused *callstate.DeniedError) error {
 	return refused
 }
 
-// close ends the call's permits. Operations in flight have a while to end.
+// close ends the call's permits. Operations in flight have the grace period to
+// end.
 func (l *Pipeline) close(ctx context.Context, live *callstate.Call) error {
 	grace, cancel := l.p.Host.WithTimeout(context.WithoutCancel(ctx), l.p.Limits.GracePeriod, ErrTimeout)
 	defer cancel()
 	return live.Close(grace)
 }
 
-// errLeft is the end of code that neither returned nor panicked.
+// errLeft is the error of code that neither returned nor panicked.
 var errLeft = errors.New("the tool's code ended its goroutine before it returned")
 
 type returned struct {
@@ -120,15 +121,15 @@ type returned struct {
 	err    error
 }
 
-// enter runs the code on a goroutine of its own, so that a call whose code does
-// not return can still end; over says whether it returned.
+// enter runs the code on its own goroutine, so a call whose code does not
+// return can still end. over reports whether the code returned.
 func (l *Pipeline) enter(ctx context.Context, i intended) (r Result, over bool, err error) {
 	if err := l.p.Host.Point(ctx, "tool.execute"); err != nil {
 		return Result{}, true, NoEffect(err)
 	}
 	back := make(chan returned, 1)
 	go func() {
-		r := returned{err: errLeft} // until it has
+		r := returned{err: errLeft} // replaced when the code returns
 		defer func() {
 			if p := recover(); p != nil {
 				r = returned{err: &panicError{p}}
@@ -142,11 +143,12 @@ func (l *Pipeline) enter(ctx context.Context, i intended) (r Result, over bool, 
 		if ctx.Err() == nil {
 			return r.result, true, r.err
 		}
-		back <- r // as if select had picked the other case
+		back <- r // as if select had chosen the other case
 	case <-ctx.Done():
 	}
-	// Operations in flight see the end of ctx too and are waited for; a result
-	// that came in time counts. Code whose last operation ended here is about to return.
+	// Operations in flight also see the end of ctx, and the runtime waits for
+	// them. A result that arrived in time counts. Code whose last operation
+	// ended here is about to return.
 	if err := l.close(ctx, i.live); err != nil {
 		return Result{}, false, err
 	}
@@ -163,8 +165,8 @@ func (l *Pipeline) enter(ctx context.Context, i intended) (r Result, over bool, 
 	}
 }
 
-// givenUp is the error of code that failed after its time was up or its caller gave up: that is why it ended, whatever broke
-// inside it for that reason.
+// givenUp returns the error of code that failed after its timeout or after its
+// caller cancelled. That is the cause, whatever error the code itself returned.
 func givenUp(ctx context.Context, err error) error {
 	cause := context.Cause(ctx)
 	if err == nil || errors.Is(err, cause) {
@@ -173,13 +175,12 @@ func givenUp(ctx context.Context, err error) error {
 	return fmt.Errorf("%w: %w", cause, err)
 }
 
-// returnTime is how long code whose time is up, or whose caller gave up, may still take to
-// return after its last operation ended. Without it, the scheduler of Go would decide
-// whether the tool's word that nothing happened is heard.
+// returnTime is how long code may still take to return after its timeout or
+// cancellation, once its last operation ended. Without it, the Go scheduler
+// would decide whether the tool's proof of no effect counts.
 const returnTime = time.Second
 
-// encode takes the result over: from here on nobody shares memory with the
-// tool.
+// encode copies the result. From here on it shares no memory with the tool.
 func (l *Pipeline) encode(r Result) ([]byte, error) {
 	if r.JSON != nil {
 		if _, err := canon.Canonicalize(r.JSON, canon.Limits{Bytes: canon.DefaultLimits().Bytes, Depth: l.p.Limits.MaxDepth}); err != nil {
@@ -202,8 +203,8 @@ func (l *Pipeline) encode(r Result) ([]byte, error) {
 	return out, nil
 }
 
-// causeStatus is the outcome that an error asks for, before it is known whether
-// the call is without effect.
+// causeStatus returns the outcome that an error implies, before it is known
+// whether the call had an effect.
 func causeStatus(err, cause error) (status Status, stage string) {
 	var panicked *panicError
 	switch {

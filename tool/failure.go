@@ -12,29 +12,29 @@ import (
 	"github.com/remit-dev/remit/verify"
 )
 
-// noEffectProof says why a call that went wrong is known to have no effect left. The
-// empty proof is none: the outcome is unknown.
+// noEffectProof says why a failed call is known to have no remaining effect. If
+// it is empty there is no proof, and the outcome is unknown.
 type noEffectProof string
 
 const (
 	noProof      noEffectProof = ""
-	provenByTool noEffectProof = "no_effect"  // the tool said so
-	provenPure   noEffectProof = "pure"       // its class has none
-	provenBack   noEffectProof = "taken_back" // its changes are all it did, and they are undone
+	provenByTool noEffectProof = "no_effect"  // the tool returned NoEffect
+	provenPure   noEffectProof = "pure"       // the effect class is pure
+	provenBack   noEffectProof = "taken_back" // its changes are its only effects, and they are reverted
 	provenProbe  noEffectProof = "probe"      // its Verify found the effect absent
 )
 
-// callFailure is what went wrong with a call whose code was entered.
+// callFailure describes the failure of a call after its code started.
 type callFailure struct {
 	err     error
-	cause   error // why its context ended, nil where it did not
+	cause   error // why its context ended; nil: it did not
 	running bool  // its code has not returned
 	going   bool  // an operation through a handle has not returned
 }
 
-// failed ends a call whose code was entered and went wrong. Its changes are
-// taken back where they are all that it can have done; where that cannot be
-// shown the outcome is unknown, and nothing is undone blindly.
+// failed ends a call whose code started and failed. If the recorded changes are
+// its only effects, the runtime reverts them. If that cannot be shown, the
+// outcome is unknown and the runtime reverts nothing.
 func (l *Pipeline) failed(ctx context.Context, i intended, m callFailure) *Outcome {
 	err := m.err
 	status, stage := causeStatus(err, m.cause)
@@ -42,12 +42,12 @@ func (l *Pipeline) failed(ctx context.Context, i intended, m callFailure) *Outco
 	out.Stage, out.Changes = stage, viewChanges(i.live.Changes())
 	out.Error = &Problem{What: whatOf(status), Why: err.Error()}
 	body := &record.Failed{Status: string(status), Stage: stage}
-	if stage != "" { // it asked for an access that it did not get
+	if stage != "" { // the call was denied an access that it requested
 		refusedInside(i, err, &out, body)
 	}
 	p := l.prove(ctx, i, m)
 	if i.doubt && p != provenProbe {
-		p = noProof // what this attempt came to says nothing of the one before
+		p = noProof // this attempt says nothing about the earlier one
 	}
 	if p == provenBack || p != noProof && len(i.live.Changes()) > 0 {
 		results, tbErr := l.withdraw(ctx, i)
@@ -75,8 +75,8 @@ func (l *Pipeline) failed(ctx context.Context, i intended, m callFailure) *Outco
 	return out.withText().without(i.input)
 }
 
-// refusedInside tells of an access that a running call asked for and did not get:
-// what was decided about that, and not what let the call begin.
+// refusedInside fills in the decision about an access that a running call
+// requested and did not get. It replaces the decision that let the call begin.
 func refusedInside(i intended, err error, out *Outcome, body *record.Failed) {
 	var d *callstate.DeniedError
 	if !errors.As(err, &d) {
@@ -87,12 +87,12 @@ func refusedInside(i intended, err error, out *Outcome, body *record.Failed) {
 	out.around = d.Around
 	access := accessText(d.Access)
 	body.Access, body.Purpose = &access, string(d.Purpose)
-	body.Decision, _ = canon.Marshal(decision) // plain data
+	body.Decision, _ = canon.Marshal(decision) // plain data always marshals
 }
 
-// withdraw takes the changes of a failed call back. What only the call knew of
-// them goes first, without a barrier: the one of the taking back makes it
-// durable.
+// withdraw reverts the changes of a failed call. It first writes the records
+// that only the call holds, without a barrier: the barrier of the revert makes
+// them durable.
 func (l *Pipeline) withdraw(ctx context.Context, i intended) ([]effect.Result, error) {
 	if posts := i.live.Posts(); len(posts) > 0 {
 		w := revert.Write{Records: []revert.CallRecord{{Call: i.id, Body: &record.Landed{Posts: posts}}}}
@@ -110,18 +110,18 @@ func (l *Pipeline) prove(ctx context.Context, i intended, m callFailure) noEffec
 	parts := errors.As(m.err, &composed)
 	s := i.tool.t.spec
 	switch {
-	case m.going, errors.Is(m.err, callstate.ErrOutcomeUnknown): // what may still come must not be taken for absent
+	case m.going, errors.Is(m.err, callstate.ErrOutcomeUnknown): // an effect that can still arrive must not count as absent
 		return noProof
 	case s.Confinement == Sandbox && !parts && errors.As(m.err, &none) && len(i.live.Changes()) == 0: // such as a server that cannot be started
 		return provenByTool
 	case s.Confinement == Sandbox && i.tool.Class() != effect.Reversible && i.tool.Class() != effect.Pure:
-		return noProof // it reached further than what is taken back
+		return noProof // it had effects beyond those that are reverted
 	case s.Coverage == effect.Observed && len(i.live.Changes()) > 0 && i.class == effect.Pure:
-		return noProof // others may have been at it, and nobody let the call change anything: only a person takes it back
+		return noProof // other programs can have made these changes, and no rule let the call change anything: only a person reverts it
 	case s.Coverage == effect.Observed && len(i.live.Changes()) > 0:
-		return provenBack // in the roots; what taking it back says of the rest leaves the outcome unknown
+		return provenBack // within the roots; the report about other effects leaves the outcome unknown
 	case s.Confinement == Handles && i.class != effect.Pure && i.connects():
-		return noProof // and so may a program that it ran
+		return noProof // and so can a program that it ran
 	case s.Confinement != Trusted:
 		if len(i.live.Changes()) == 0 {
 			return provenByTool
@@ -133,7 +133,7 @@ func (l *Pipeline) prove(ctx context.Context, i intended, m callFailure) noEffec
 		return provenByTool
 	case i.class == effect.Pure:
 		return provenPure
-	case m.running: // what is absent now may be there in a moment
+	case m.running: // an absent effect can still appear
 		return noProof
 	}
 	asked := l.subject(i, nil)
@@ -144,8 +144,8 @@ func (l *Pipeline) prove(ctx context.Context, i intended, m callFailure) noEffec
 	return noProof
 }
 
-// end writes the record that ends a call, with its start where that was still
-// waiting. It has a barrier unless the call can have had no effect.
+// end writes the record that ends a call, and its start record if that is still
+// unwritten. It has a barrier unless the call can have had no effect.
 func (l *Pipeline) end(ctx context.Context, i intended, out *Outcome, b record.Body) {
 	//mutant:barrier
 	w := revert.Write{Durable: len(i.live.Changes()) > 0 || barrierBeforeExecute(i.tool) || l.counts(i.permitted) || out.Status == StatusDenied}

@@ -16,32 +16,32 @@ import (
 	"github.com/remit-dev/remit/revert/record"
 )
 
-// filtered is a permitted call that every filter let through, or that one answered:
-// the only thing that intend and hold take.
+// filtered is a permitted call that every filter let through, or that a filter
+// answered. intend and hold accept nothing else.
 type filtered struct {
 	permitted
 	answer []byte // canonical form of the result that a filter gave; nil: the tool runs
 }
 
-// filterRun is how one call comes through the filters. It belongs to the call's
-// goroutine; nil stands for a line without filters.
+// filterRun is the state of one call on its way through the filters. It belongs
+// to the call's goroutine. It is nil in a pipeline without filters.
 type filterRun struct {
 	line       *Pipeline
 	turn       int
 	properties sync.Map
-	now        permitted // as it was when a filter last saw it
+	now        permitted // as a filter last saw it
 
-	reached  int // so many filters were asked, in order
-	let      int // so many of these let the call on: they see its result
-	settled  int // so many had their say on the input before the call waited
+	reached  int // number of filters that were called, in order
+	let      int // number of those that let the call through: they see its result
+	settled  int // number of filters that saw the input before the call waited
 	by       string
 	ends     []string
 	replaced []record.Replacement
-	refused  *callstate.DeniedError // before a filter saw the call
+	refused  *callstate.DeniedError // set if the call was denied before a filter saw it
 	values   context.Context        //nolint:containedctx // of the last Within
 }
 
-// maxEnds bounds why a loop is to end.
+// maxEnds bounds the reason to end a loop, in bytes.
 const maxEnds = 1 << 10
 
 func (l *Pipeline) newPass(turn int, before []record.Replacement) *filterRun {
@@ -67,7 +67,7 @@ func (ps *filterRun) endLoop(why string) {
 	}
 }
 
-// end says why the loop is to end, empty where it is not.
+// end returns why the loop must end, or "".
 func (ps *filterRun) end() string {
 	if ps == nil || len(ps.ends) == 0 {
 		return ""
@@ -89,7 +89,7 @@ func (ps *filterRun) refuser() string {
 	return ps.by
 }
 
-// within gives ctx the values that filters handed over.
+// within returns ctx with the values that filters passed to SetContext.
 func (ps *filterRun) within(ctx context.Context) context.Context {
 	if ps == nil || ps.values == nil {
 		return ctx
@@ -97,7 +97,7 @@ func (ps *filterRun) within(ctx context.Context) context.Context {
 	return mergedContext{Context: ctx, values: ps.values}
 }
 
-// mergedContext is a context with the values of another one, too.
+// mergedContext is a context that also has the values of another one.
 type mergedContext struct {
 	context.Context                 //nolint:containedctx // it is one
 	values          context.Context //nolint:containedctx // only its values
@@ -111,16 +111,16 @@ func (v mergedContext) Value(key any) any {
 	return v.Context.Value(key)
 }
 
-// panicked makes an error of a panic in a hook.
+// panicked converts a panic in a hook to an error.
 func panicked(err *error) {
 	if p := recover(); p != nil {
 		*err = fmt.Errorf("it panicked (%T)", p)
 	}
 }
 
-// filter asks the filters between permit and intend, in order. A replaced input
-// goes back to admit and permit; then the filters after the one that replaced it
-// are asked, so that this ends.
+// filter calls the filters between permit and intend, in order. A replaced
+// input goes through admit and permit again. Then only the filters after the
+// one that replaced it are called, so the loop ends.
 func (l *Pipeline) filter(ctx context.Context, p permitted) (filtered, *Outcome) {
 	ps := p.pass
 	if ps == nil || len(l.p.Filters) == 0 {
@@ -152,7 +152,7 @@ func (l *Pipeline) filter(ctx context.Context, p permitted) (filtered, *Outcome)
 	return filtered{permitted: p}, nil
 }
 
-// before asks one filter.
+// before calls Before of one filter.
 func (l *Pipeline) before(ctx context.Context, f Filter, p permitted) (seen *FilterCall, err error) {
 	seen = &FilterCall{p: &p, pass: p.pass, hook: hookBefore}
 	if f.Before == nil {
@@ -168,7 +168,7 @@ func (l *Pipeline) before(ctx context.Context, f Filter, p permitted) (seen *Fil
 	return seen, seen.reaction()
 }
 
-// refusedBy ends a call that a filter refused, before it could start.
+// refusedBy ends a call that a filter refused before the call started.
 func (l *Pipeline) refusedBy(ctx context.Context, p permitted, by string, why error) *Outcome {
 	p.pass.by = by
 	text := "filter " + by + ": " + canon.Printable(why.Error(), maxWhy)
@@ -179,8 +179,8 @@ func (l *Pipeline) refusedBy(ctx context.Context, p permitted, by string, why er
 	return l.denied(ctx, p, &callstate.DeniedError{Access: p.asked()[0], Stage: "filter", Decision: d, Why: text}).without(p.input)
 }
 
-// answeredBy takes over the result that a filter gave in the tool's place. It can
-// claim no effect, so the call has the class of one that has none.
+// answeredBy accepts the result that a filter gave in the tool's place. The
+// call then has no effect, and its class is pure.
 func (l *Pipeline) answeredBy(ctx context.Context, p permitted, by string, r Result) (filtered, *Outcome) {
 	output, err := l.encode(r)
 	if err == nil {
@@ -200,8 +200,8 @@ func (l *Pipeline) answeredBy(ctx context.Context, p permitted, by string, r Res
 	return filtered{permitted: p, answer: output}, nil
 }
 
-// replacedBy takes a call back to admit with the input that a filter gave it, and
-// through permit again. It is still the same call: counted once, with one number.
+// replacedBy admits and permits a call again with the input that a filter gave
+// it. It remains the same call: it is counted once and keeps its number.
 func (l *Pipeline) replacedBy(ctx context.Context, p permitted, by string, input any) (permitted, *Outcome) {
 	ps := p.pass
 	if ps.reached <= ps.settled {
@@ -225,16 +225,17 @@ func (l *Pipeline) replacedBy(ctx context.Context, p permitted, by string, input
 	return l.permit(ctx, a)
 }
 
-// delivered is an executed call with what the filters made of its result: the only
-// thing that settle takes.
+// delivered is an executed call with the result that the filters made. settle
+// accepts nothing else.
 type delivered struct {
 	executed
-	given  []byte   // canonical form of what is delivered; nil: the result as it is
-	by     []string // the filters that changed it
+	given  []byte   // canonical form of the delivered result; nil: the result is unchanged
+	by     []string // names of the filters that changed the result
 	broken string   // why nothing can be delivered
 }
 
-// deliver shows the result to the filters that let the call on, the last one first.
+// deliver shows the result to the filters that let the call through, in reverse
+// order.
 func (l *Pipeline) deliver(ctx context.Context, e executed) delivered {
 	d, ps := delivered{executed: e}, e.pass
 	if ps == nil {
@@ -267,7 +268,7 @@ func (l *Pipeline) deliver(ctx context.Context, e executed) delivered {
 	return d
 }
 
-// after shows a result to one filter, and takes over what it makes of it.
+// after shows a result to one filter and accepts the result that it returns.
 func (l *Pipeline) after(ctx context.Context, f Filter, e executed, now []byte) (next []byte, err error) {
 	p := e.permitted
 	seen := &FilterCall{p: &p, pass: p.pass, hook: hookAfter}
@@ -290,7 +291,7 @@ func (l *Pipeline) after(ctx context.Context, f Filter, e executed, now []byte) 
 	if len(next)+len(e.output) > mostBytes {
 		return nil, fmt.Errorf("what it made of the result has %d bytes; with the result itself that is more than the %d that a record holds", len(next), mostBytes)
 	}
-	if e.tool.fits(cloneResult(e.output)) == nil { // else verify says what is wrong
+	if e.tool.fits(cloneResult(e.output)) == nil { // otherwise verify reports the mismatch
 		if err := e.tool.fits(cloneResult(next)); err != nil {
 			return nil, fmt.Errorf("what it made of the result: %w", err)
 		}
@@ -303,13 +304,14 @@ func runAfter(ctx context.Context, f Filter, seen *FilterCall, r Result) (out Re
 	return f.After(ctx, seen, r)
 }
 
-// over ends the way through the filters: the outcome gets what they said of it, and
-// those that were asked see it, the last one first. A denial the others see, too.
+// over completes the run through the filters. It adds their texts to the
+// outcome and calls Ended of the filters that saw the call, in reverse order.
+// The other filters see a denial too.
 func (ps *filterRun) over(ctx context.Context, o Outcome, v *redaction) Outcome {
 	if ps == nil {
 		return v.outcome(o)
 	}
-	if ps.now.veil != nil { // of the input that a filter put in the place of the first
+	if ps.now.veil != nil { // from the input before a filter replaced it
 		v = ps.now.veil
 	}
 	o = v.outcome(o)
@@ -332,14 +334,14 @@ func (ps *filterRun) over(ctx context.Context, o Outcome, v *redaction) Outcome 
 	return o
 }
 
-// denied notes what a call was that no filter has seen yet.
+// denied stores the refusal of a call that no filter has seen yet.
 func (ps *filterRun) denied(p permitted, d *callstate.DeniedError) {
 	if ps != nil && ps.reached == 0 {
 		ps.now, ps.refused = p, d
 	}
 }
 
-// told runs a hook that nothing depends on any more.
+// told runs a hook whose result does not matter, and recovers its panic.
 func (l *Pipeline) told(name, hook string, run func()) {
 	var err error
 	defer func() {
@@ -351,15 +353,15 @@ func (l *Pipeline) told(name, hook string, run func()) {
 	run()
 }
 
-// batchRefusal is a filter that refused a whole batch.
+// batchRefusal records that a filter refused a whole batch.
 type batchRefusal struct {
 	by  string
 	why error
 }
 
-// BeginBatch shows a batch to the filters before its calls are run, and returns what is
-// to be called with their outcomes. A call of a batch that was refused is denied
-// when it comes to the filters.
+// BeginBatch shows a batch to the filters before its calls run. It returns a
+// function that the caller must call with their outcomes. A call of a refused
+// batch is denied when it reaches the filters.
 func (l *Pipeline) BeginBatch(ctx context.Context, calls []Request) (ended func(outcomes []Outcome)) {
 	if l == nil || len(l.p.Filters) == 0 || len(calls) == 0 {
 		return func([]Outcome) {}

@@ -8,49 +8,50 @@ import (
 	"github.com/remit-dev/remit/internal/canon"
 )
 
-// Grade is what the fault kit, revert/reverttest, found out about taking the calls of
-// a tool back. It belongs to one declaration, as its digest tells it.
+// Grade is what the fault kit, revert/reverttest, found out about reverting the
+// calls of a tool. It belongs to one declaration, which its digest identifies.
 type Grade string
 
 // The grades, worst first.
 const (
-	Ungraded      Grade = "ungraded"       // nobody ran the kit over this declaration
-	NotUndoable   Grade = "not_undoable"   // something can be lost, doubled, or called undone that is not
-	Compensable   Grade = "compensable"    // taken back where all goes well; traces remain, or some faults leave it to a person
-	CrashUndoable Grade = "crash_undoable" // taken back exactly, from wherever a fault left it
-	ReadOnly      Grade = "read_only"      // nothing was ever changed
+	Ungraded      Grade = "ungraded"       // the kit has not run on this declaration
+	NotUndoable   Grade = "not_undoable"   // an effect can be lost, doubled, or reported as reverted when it is not
+	Compensable   Grade = "compensable"    // reverted if nothing fails; traces remain, or some faults need a person
+	CrashUndoable Grade = "crash_undoable" // reverted exactly, after a fault at any point
+	ReadOnly      Grade = "read_only"      // no call changed anything
 )
 
 // Grades lists all grades, worst first.
 func Grades() []Grade { return []Grade{Ungraded, NotUndoable, Compensable, CrashUndoable, ReadOnly} }
 
-// AtLeast reports whether g is as good as the other grade. What is no grade is as good
-// as none.
+// AtLeast reports whether g is as good as the other grade. An unknown g counts
+// as Ungraded.
 func (g Grade) AtLeast(other Grade) bool {
 	return max(slices.Index(Grades(), g), 0) >= slices.Index(Grades(), other)
 }
 
-// GradeBuild is the program that gave a grade, as its build says it.
+// GradeBuild identifies the program that gave a grade, from its build
+// information.
 type GradeBuild struct {
-	Module   string `json:"module"`             // the main module of the program
-	Version  string `json:"version"`            // of that module
-	Revision string `json:"revision,omitempty"` // of its source, where the build knows it
+	Module   string `json:"module"`             // main module of the program
+	Version  string `json:"version"`            // version of that module
+	Revision string `json:"revision,omitempty"` // source revision, if the build knows it
 	Modified bool   `json:"modified,omitempty"` // the source was changed after that revision
 	Go       string `json:"go"`
 	Platform string `json:"platform"`
 }
 
-// GradeRecord is one grade as it is kept, beside the tool that it is of.
+// GradeRecord is the stored form of one grade.
 type GradeRecord struct {
 	Tool    string     `json:"tool"`
-	Digest  string     `json:"digest"` // of the declaration; for another one the grade says nothing
+	Digest  string     `json:"digest"` // digest of the declaration; the grade is valid for no other one
 	Grade   Grade      `json:"grade"`
-	Against string     `json:"against,omitempty"` // why it is not better
+	Against string     `json:"against,omitempty"` // why the grade is not better
 	Kit     int        `json:"kit"`               // version of the kit's rules
 	Seed    uint64     `json:"seed"`
-	Runs    int        `json:"runs"` // how often the tool was run into a fault
+	Runs    int        `json:"runs"` // number of runs of the tool into a fault
 	Build   GradeBuild `json:"build"`
-	Sum     string     `json:"sum"` // digest of all of the above
+	Sum     string     `json:"sum"` // digest of all fields above
 }
 
 // Sealed returns the record with its sum.
@@ -64,7 +65,7 @@ func (r GradeRecord) Sealed() (GradeRecord, error) {
 	return r, nil
 }
 
-// Check refuses a record that is not whole, or was edited.
+// Check returns an error if a record is incomplete or was edited.
 func (r GradeRecord) Check() error {
 	sealed, err := r.Sealed()
 	switch {
@@ -80,7 +81,7 @@ func (r GradeRecord) Check() error {
 	return nil
 }
 
-// ReadGrades reads a file of grades: a JSON list of records, each whole.
+// ReadGrades reads a file of grades: a JSON list of complete records.
 func ReadGrades(file []byte) ([]GradeRecord, error) {
 	var all []GradeRecord
 	if err := canon.Decode(file, &all); err != nil {
@@ -99,9 +100,9 @@ func ReadGrades(file []byte) ([]GradeRecord, error) {
 	return all, nil
 }
 
-// Graded returns the tool with the grade that the file holds for its digest, and
-// ungraded where it holds none: a declaration that was changed is another one, of
-// which nothing was found out.
+// Graded returns the tool with the grade that the file holds for its digest. If
+// the file has none, the tool is ungraded: a changed declaration is another
+// one, which the kit has not tested.
 func (t Tool) Graded(file []byte) (Tool, error) {
 	all, err := ReadGrades(file)
 	if err != nil {
@@ -120,7 +121,7 @@ func (t Tool) Graded(file []byte) (Tool, error) {
 	return Tool{&graded}, nil
 }
 
-// Grade is what is known of undoing calls of the tool.
+// Grade returns the grade of the tool.
 func (t Tool) Grade() Grade {
 	if t.t == nil || t.t.grade == nil {
 		return Ungraded
@@ -128,7 +129,8 @@ func (t Tool) Grade() Grade {
 	return t.t.grade.Grade
 }
 
-// GradeRecord returns the record of the tool's grade, where it has one.
+// GradeRecord returns the record of the tool's grade. ok is false if the tool
+// has none.
 func (t Tool) GradeRecord() (r GradeRecord, ok bool) {
 	if t.t == nil || t.t.grade == nil {
 		return GradeRecord{}, false

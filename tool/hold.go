@@ -15,14 +15,14 @@ import (
 
 const setHold = "hold"
 
-// needsHold reports whether the policy wants a call to wait for the commit, also
-// where somebody has to approve it before.
+// needsHold reports whether the policy holds a call until the commit, also if
+// the call needs an approval before.
 func needsHold(d perm.Decision) bool {
 	return d.Effect() == perm.Hold || slices.ContainsFunc(d.Reasons(), func(r perm.Reason) bool { return r.Set == setHold })
 }
 
-// reasonsFor are the reasons of one answer that count for a call with this effect:
-// of a milder answer only why the call is held.
+// reasonsFor returns the reasons of one decision that count for a call with
+// this effect. From a milder decision only the reasons for the hold count.
 func reasonsFor(d perm.Decision, effect perm.Effect) []perm.Reason {
 	reasons := d.Reasons()
 	switch {
@@ -40,8 +40,8 @@ func reasonsFor(d perm.Decision, effect perm.Effect) []perm.Reason {
 	return reasons
 }
 
-// cannotWait says why a call cannot be held, "" where it can be, or where its
-// transaction commits already.
+// cannotWait says why a call cannot be held. It returns "" if it can, or if its
+// transaction already commits.
 func (a admitted) cannotWait(dynamic bool) string {
 	class := a.class
 	switch {
@@ -55,8 +55,9 @@ func (a admitted) cannotWait(dynamic bool) string {
 	return ""
 }
 
-// hold ends a call that waits for the commit, for now. Its record is all that
-// releasing it needs, and is durable before anybody is told that the call is queued.
+// hold ends a call as held until the commit. Its record contains all that the
+// release needs, and is durable before the outcome says that the call is
+// queued.
 func (l *Pipeline) hold(ctx context.Context, f filtered, back func()) *Outcome {
 	p := f.permitted
 	started, err := l.startedRecord(f)
@@ -75,7 +76,8 @@ func (l *Pipeline) hold(ctx context.Context, f filtered, back func()) *Outcome {
 		}
 	}
 	if err != nil {
-		// It may be on the journal all the same: nothing may be committed any more.
+		// The record can still be on the journal, so the transaction must not
+		// commit.
 		back()
 		l.journalFailed.Store(true)
 		out := l.outcome(p, StatusFailed)
@@ -85,11 +87,12 @@ func (l *Pipeline) hold(ctx context.Context, f filtered, back func()) *Outcome {
 	return l.outcome(p, StatusHeld).withText()
 }
 
-// Release runs a call that was held, now that its transaction commits. The policy
-// is not asked again: it decided on these very bytes, by the counts and labels of
-// that moment, and somebody approved them where it asked. What may have changed
-// since is looked at: the tool, what the call touches, and whether the session's
-// grant still stands. A call that cannot be started has had no effect.
+// Release runs a held call when its transaction commits. The runtime does not
+// ask the policy again. The policy decided on exactly this input, by the counts
+// and labels of that moment, and an approver approved it if the policy asked.
+// Release checks what can have changed since: the tool, the accesses of the
+// call, and whether the session's grant is still valid. A call that cannot
+// start has had no effect.
 func (l *Pipeline) Release(ctx context.Context, c *revert.Call, turn int) Outcome {
 	p := permitted{admitted: admitted{
 		id: c.Ref.Call, input: c.Held.Input, digest: c.Held.InputDigest, veil: &redaction{input: c.Held.Input, known: l.known, pointers: c.Held.Redacted},
@@ -107,8 +110,8 @@ func (l *Pipeline) Release(ctx context.Context, c *revert.Call, turn int) Outcom
 	return out
 }
 
-// requeued reports whether a release is known to have had no effect: the call is
-// then where it was before.
+// requeued reports whether a release is known to have had no effect. The call
+// is then in the queue again.
 func (o Outcome) requeued() bool {
 	switch o.Status {
 	case StatusDenied, StatusFailed, StatusCancelled, StatusTimeout:
@@ -133,9 +136,9 @@ func (l *Pipeline) release(ctx context.Context, p permitted) Outcome {
 	return l.run(ctx, f, func() {})
 }
 
-// readmit finds the tool of a held call again, and computes again what the call
-// touches: another tool, or one that would touch something else, was not asked
-// about.
+// readmit finds the tool of a held call again and recomputes its accesses. The
+// decision does not cover another tool, or a tool that would touch other
+// resources.
 func (l *Pipeline) readmit(a *admitted) (stage string, err error) {
 	ref := a.released.Tool
 	t, ok := l.tools().Get(asking(ref))
@@ -201,7 +204,7 @@ func (l *Pipeline) unreleased(ctx context.Context, p permitted, stage string, wh
 		out.Status, out.Stage = StatusDenied, stage
 		out.Error.What = "the held call was denied by " + stage
 	}
-	if p.doubt { // it may have been sent before
+	if p.doubt { // an earlier release may have sent it
 		out.Status, out.Stage = StatusUnknown, ""
 		return out.withText()
 	}
@@ -215,8 +218,8 @@ func (l *Pipeline) unreleased(ctx context.Context, p permitted, stage string, wh
 	return out.withText()
 }
 
-// recallHeld fills in the outcome of a call that is in the queue, or was dropped
-// from it.
+// recallHeld fills in the outcome of a call that is in the queue, or was
+// dropped from it.
 func (o *Outcome) recallHeld(c *revert.Call) {
 	switch {
 	case c.Phase == revert.PhaseUnknown:

@@ -15,8 +15,9 @@ import (
 	"github.com/remit-dev/remit/revert/record"
 )
 
-// gate decides what a running call asks for beyond its exact accesses: within
-// what this call may need, within the session's grant, by the same policy.
+// gate returns the function that decides accesses that a running call requests
+// beyond its exact accesses: within the bound of the call, within the session's
+// grant, by the same policy.
 func (l *Pipeline) gate(a admitted) callstate.AuthorizeFunc {
 	return func(ctx context.Context, access perm.ResourceAccess) (callstate.Ruling, error) {
 		r, err := perm.ParseResource(access.Resource)
@@ -40,8 +41,9 @@ func (l *Pipeline) gate(a admitted) callstate.AuthorizeFunc {
 	}
 }
 
-// approves has accesses approved that a running call asks for and the policy asks
-// about: each by what was approved before of calls to come, and the others together.
+// approves returns the function that obtains an approval for accesses that a
+// running call requests and the policy asks about. A remembered approval can
+// cover each access. One approval request covers the others together.
 func (l *Pipeline) approves(p permitted) callstate.Approve {
 	return func(ctx context.Context, live *callstate.Call, asked []callstate.Ruling) ([]*record.Approved, error) {
 		p := p
@@ -82,9 +84,10 @@ func approvedOf(approval *record.Approval, accesses []perm.ResourceAccess) *reco
 	return out
 }
 
-// inside has a person approve what a running call asks for. One that is there answers
-// now. Else a call without effect waits, to run again when it was approved; one that
-// may have had an effect goes on as soon as the answer is on the journal.
+// inside requests an approval of accesses that a running call requests. If an
+// approver is available, it answers now. Otherwise a call without effect ends
+// as pending and runs again after the approval. A call that can have had an
+// effect waits until the answer is on the journal.
 func (l *Pipeline) inside(ctx context.Context, live *callstate.Call, p permitted, asked []perm.ResourceAccess) (*record.Approval, error) {
 	p.before = l.approvals(p, live.Approved())
 	ask := l.question(p.admitted, asked, p.decision)
@@ -95,7 +98,7 @@ func (l *Pipeline) inside(ctx context.Context, live *callstate.Call, p permitted
 		limited, cancel := l.p.Host.WithTimeout(ctx, l.answerTime(p.tool), errNoAnswer)
 		defer cancel()
 		approval, err := l.approve(limited, p.admitted, asked, p.decision)
-		if err != nil && ctx.Err() != nil { // it is the call that ended
+		if err != nil && ctx.Err() != nil { // the call ended, not the approver
 			return nil, context.Cause(ctx)
 		}
 		return approval, err
@@ -109,8 +112,8 @@ func (l *Pipeline) inside(ctx context.Context, live *callstate.Call, p permitted
 	return l.waitFor(ctx, live, p, ask)
 }
 
-// earlier finds what was approved of a call that runs again, in one of its earlier
-// runs or in answer to what it waited with.
+// earlier finds an approval of a call that runs again: from an earlier run, or
+// the answer to the request that it waited with.
 func (l *Pipeline) earlier(p permitted, ask ctxperm.ApprovalRequest) *record.Approval {
 	if p.resume == nil {
 		return nil
@@ -127,10 +130,10 @@ func (l *Pipeline) earlier(p permitted, ask ctxperm.ApprovalRequest) *record.App
 	return approval
 }
 
-// errNoAnswer ends the waiting for an answer.
+// errNoAnswer ends a wait for an answer.
 var errNoAnswer = errors.New("nobody answered in time")
 
-// answerTime is how long a running call of the tool waits for one answer.
+// answerTime returns how long a running call of the tool waits for one answer.
 func (l *Pipeline) answerTime(t Tool) time.Duration {
 	if l.p.Limits.Answer > 0 {
 		return l.p.Limits.Answer
@@ -138,11 +141,11 @@ func (l *Pipeline) answerTime(t Tool) time.Duration {
 	return l.executeTime(t)
 }
 
-// lookForAnswer is how often a call that waits looks whether it has an answer.
+// lookForAnswer is the interval at which a waiting call looks for its answer.
 const lookForAnswer = 100 * time.Millisecond
 
-// waitFor writes a question of a running call down and waits for the answer, which
-// another process may give.
+// waitFor records the approval request of a running call and waits for the
+// answer. Another process can give it.
 func (l *Pipeline) waitFor(ctx context.Context, live *callstate.Call, p permitted, ask ctxperm.ApprovalRequest) (*record.Approval, error) {
 	limit := l.answerTime(p.tool)
 	refuse := func(why string, unanswered bool) error {
@@ -166,7 +169,7 @@ func (l *Pipeline) waitFor(ctx context.Context, live *callstate.Call, p permitte
 	answered, err := l.awaited(waiting, p.id, ask.Digest)
 	switch {
 	case err == nil:
-	case ctx.Err() != nil: // it is the call that ended
+	case ctx.Err() != nil: // the call ended, not the wait
 		return nil, context.Cause(ctx)
 	case errors.Is(err, errNoAnswer):
 		return nil, refuse(fmt.Sprintf("a person must approve that the call may %s, and nobody answered within %s: %s", firstOf(ask.Accesses), limit, reasonText(p.decision)), true)
@@ -180,8 +183,8 @@ func (l *Pipeline) waitFor(ctx context.Context, live *callstate.Call, p permitte
 	return approval, nil
 }
 
-// awaited returns the answer to a question, once there is one: a refusal if there
-// is any, else the newest.
+// awaited returns the answer to an approval request, once there is one: a
+// rejection if there is any, otherwise the newest answer.
 func (l *Pipeline) awaited(ctx context.Context, call, question string) (*record.Answered, error) {
 	q := journal.Query{Call: call, Kinds: []kind.Kind{kind.Answered}}
 	for {
@@ -216,8 +219,9 @@ func (l *Pipeline) awaited(ctx context.Context, call, question string) (*record.
 
 var errTick = errors.New("look again")
 
-// approvals are those that a call which waits now has got so far, in this run and
-// before. One that a remembered approval gave is looked for again when it runs again.
+// approvals returns the approvals that a call which now waits has obtained, in
+// this run and before. When the call runs again, the runtime looks for
+// remembered approvals again.
 func (l *Pipeline) approvals(p permitted, during []*record.Approved) (all []record.Approved) {
 	add := func(a record.Approved) {
 		if a.Grant == "" && !slices.ContainsFunc(all, func(o record.Approved) bool { return o.Digest == a.Digest }) {

@@ -13,19 +13,18 @@ import (
 	"github.com/remit-dev/remit/revert/record"
 )
 
-// intended is a permitted call whose write-ahead record is written, or stands
-// ready to go with the first change it would make: the only thing that execute
-// takes.
+// intended is a permitted call whose write-ahead record is written, or is ready
+// to be written with the call's first change. execute accepts nothing else.
 type intended struct {
 	filtered
 	live  *callstate.Call
 	clock *callstate.Clock
 }
 
-// intend is step 3: the write-ahead record. A call that could have an effect
-// which no handle announces gets a barrier of its own here; one that can act
-// only through handles carries its record along to the barrier of its first
-// change, since nothing can happen before that.
+// intend is step 3: the write-ahead record. A call that can have an effect
+// which no handle announces gets its own barrier here. For a call that can act
+// only through handles, the record goes with the barrier of its first change,
+// because nothing can happen before that.
 func (l *Pipeline) intend(ctx context.Context, f filtered) (intended, *Outcome) {
 	p := f.permitted
 	started, err := l.startedRecord(f)
@@ -46,12 +45,12 @@ func (l *Pipeline) intend(ctx context.Context, f filtered) (intended, *Outcome) 
 		if err = l.p.Recorder.Write(ctx, w); err == nil {
 			started = nil
 		}
-	} else if err == nil && p.class != effect.Pure { // others see that the transaction is open
+	} else if err == nil && p.class != effect.Pure { // other processes must see that the transaction is open
 		err = l.p.Recorder.Flush(ctx)
 	}
 	if err != nil {
-		// Nothing was executed, so the call failed without effect, whatever
-		// became of the record.
+		// Nothing was executed, so the call failed without effect, even if the
+		// record was written.
 		l.journalFailed.Store(true)
 		out := l.outcome(p, StatusFailed)
 		out.Error = &Problem{What: "the call was not started", Why: "the journal could not take its record: " + err.Error()}
@@ -80,8 +79,8 @@ func barrierBeforeExecute(t Tool) bool {
 	}
 }
 
-// connects reports whether the call may run a program with the network. What the
-// program sends is announced by nobody.
+// connects reports whether the call can run a program with network access. No
+// handle announces what the program sends.
 func (p permitted) connects() bool { return reachesOut(p.bound) }
 
 func reachesOut(bound perm.Set) bool {
@@ -116,16 +115,16 @@ func (l *Pipeline) startedRecord(f filtered) (*record.Started, error) {
 		Access: decided, Right: right, Decision: decision, Approval: p.approval, Counts: p.sums, Nest: l.p.Nest, Redacted: p.veil.hides(),
 		Replaced: p.pass.replacements(), Ends: p.pass.end(),
 	}
-	if f.answer != nil { // nothing runs, so there is nothing to take back
+	if f.answer != nil { // no code runs, so there is nothing to revert
 		started.AnsweredBy, started.Reverts, started.Right = p.pass.refuser(), false, []record.Access{}
 	}
 	return started, nil
 }
 
-// ways is what takes changes of a running call back.
+// ways returns the environment that reverts changes of a running call.
 func (l *Pipeline) ways(ctx context.Context) (revert.Environment, error) {
 	return l.p.Reverter.EnvironmentFor(ctx, l.p.Recorder.Session())
 }
 
-// context makes what the tool's code receives.
+// context returns the ToolContext that the tool's code receives.
 func (i intended) context() ctxperm.ToolContext { return ctxperm.New(i.live) }

@@ -14,11 +14,11 @@ import (
 	"github.com/remit-dev/remit/revert/record"
 )
 
-// label gives the session the labels that a decision carries, and those of what the
-// tool returns, before the access that earned them goes on. They count for every
-// decision from here on, so they are set first; then they are durable, so that no
-// restart forgets what somebody may have seen. A label that cannot be kept refuses
-// the access, and stays set: a label too many only makes the policy stricter.
+// label adds the labels of a decision and of the tool's output to the session,
+// before the access continues. The labels are set first, because they count for
+// every later decision. Then they are made durable, so that no restart loses
+// them. If a label cannot be recorded, the access is denied and the label
+// stays: an extra label only makes the policy stricter.
 func (l *Pipeline) label(ctx context.Context, a admitted, access perm.ResourceAccess, d perm.Decision) error {
 	labels := d.Details().Labels
 	if c := a.tool.t.spec.OutputContent; c != nil {
@@ -33,16 +33,16 @@ func (l *Pipeline) label(ctx context.Context, a admitted, access perm.ResourceAc
 	return nil
 }
 
-// labelled gives the session labels and requirements, durably.
+// labelled adds labels and requirements to the session, durably.
 func (l *Pipeline) labelled(ctx context.Context, call string, labels, requires []string) error {
 	labels, requires = l.p.Facts.Label(labels, requires)
 	if len(labels)+len(requires) == 0 {
 		return nil
 	}
-	if err := l.p.Recorder.Flush(context.WithoutCancel(ctx)); err != nil { // it names the transaction
+	if err := l.p.Recorder.Flush(context.WithoutCancel(ctx)); err != nil { // this record names the transaction
 		return err
 	}
-	// In the session's own stream: a label outlives whatever becomes of the call.
+	// In the session's own stream: a label remains when the call is reverted.
 	rec := revert.NewRecorder(l.p.Recorder.Journal(), l.p.Host, l.p.Recorder.Session())
 	body := &record.Labelled{Labels: append([]string{}, labels...), Requires: requires, By: record.CallRef{Txn: l.p.Recorder.Txn(), Call: call}}
 	//mutant:barrier
@@ -58,7 +58,7 @@ func labelsOf(ds []perm.Decision) []string {
 	return all
 }
 
-// What the labels of results can come to: those of one result, and all of a session.
+// Bounds of the labels of one result, and of all labels of a session.
 const (
 	maxResultLabels = 64
 	maxLabels       = 1000
@@ -66,7 +66,7 @@ const (
 
 var labelOK = regexp.MustCompile(`^[a-z0-9][a-z0-9_.:-]{0,63}$`)
 
-// checkRaises refuses labels and requirements that mean nothing.
+// checkRaises returns an error for labels and requirements that are not valid.
 func (r Result) checkRaises() error {
 	if len(r.Labels) > maxResultLabels {
 		return fmt.Errorf("it has %d labels; at most %d are valid", len(r.Labels), maxResultLabels)
@@ -84,8 +84,9 @@ func (r Result) checkRaises() error {
 	return nil
 }
 
-// raise gives the session what a result raises, before the result is on the journal: whoever finds it there finds that too. A result that
-// cannot raise what it says is delivered to nobody.
+// raise adds the labels and requirements of a result to the session before the
+// result is on the journal. A reader of the result then finds them too. If that
+// fails, the runtime does not deliver the result.
 func (l *Pipeline) raise(ctx context.Context, d delivered) delivered {
 	if !mayRaise(d.output) && !mayRaise(d.given) {
 		return d
@@ -105,7 +106,8 @@ func (l *Pipeline) raise(ctx context.Context, d delivered) delivered {
 	return d
 }
 
-// mayRaise reports whether a result may hold labels or requirements. In canonical form a member has one spelling.
+// mayRaise reports whether a result can hold labels or requirements. In
+// canonical form a member has one spelling.
 func mayRaise(output []byte) bool {
 	return bytes.Contains(output, []byte(`"labels":`)) || bytes.Contains(output, []byte(`"requires":`))
 }
@@ -126,10 +128,12 @@ func (l *Pipeline) raisable(labels []string) error {
 	return nil
 }
 
-// raisedByResult stands where the place of a rule stands, of a requirement that no rule has.
+// raisedByResult replaces the place of a rule in a requirement that a result
+// raised.
 const raisedByResult = "raised by a result"
 
-// requiring is a decision with what results have raised for each call of the session.
+// requiring adds to a decision the requirements that results raised for each
+// call of the session.
 func (l *Pipeline) requiring(d perm.Decision) perm.Decision {
 	_, requires := l.p.Facts.Labels()
 	if len(requires) == 0 {

@@ -9,10 +9,12 @@ import (
 	"github.com/remit-dev/remit/perm"
 )
 
-// VisibleTools returns the tools that the policy does not hide, by name, and of several
-// versions the newest; one that is not configured is not offered. It is asked about each with purpose list. Hiding keeps a model from trying in vain; it
-// protects nothing, as a call by name is decided like any other. A tool that the
-// policy cannot be asked about is not listed, and the error says so.
+// VisibleTools returns the tools that the policy does not hide, sorted by name,
+// and only the newest version of each. It omits tools that are not configured.
+// It asks the policy about each tool with purpose list. Hiding keeps a model
+// from useless attempts. It does not protect, because the runtime decides a
+// call by name like any other. If the policy cannot be evaluated for a tool,
+// the tool is omitted and the error says so.
 func (l *Pipeline) VisibleTools(ctx context.Context) (shown []Tool, err error) {
 	if l == nil {
 		return nil, nil
@@ -20,7 +22,7 @@ func (l *Pipeline) VisibleTools(ctx context.Context) (shown []Tool, err error) {
 	facts := l.p.Facts.Session()
 	tools := l.tools()
 	for _, name := range tools.Names() {
-		t, _ := tools.Get(name) // Names lists what is there
+		t, _ := tools.Get(name) // Names lists only existing tools
 		if t.NotConfiguredReason() != "" || t.HiddenReason(l.p.Client) != "" {
 			continue
 		}
@@ -37,9 +39,12 @@ func (l *Pipeline) VisibleTools(ctx context.Context) (shown []Tool, err error) {
 	return shown, err
 }
 
-// PreviewDecision says what one call of a tool by name would meet as things are now, without making it: Deny where the session does not see the
-// tool, the input is none of its, or the policy hides or denies the call or one of its accesses; Ask and Allow as the policy
-// has it. Nothing is recorded and nothing is promised: the call itself is decided like any other. With an error it is Deny.
+// PreviewDecision returns the effect that the policy would give a call of a
+// tool with this input now. It runs and records nothing, and promises nothing:
+// the call itself is decided anew. It returns Deny if the tool is hidden from
+// the session, if the input is invalid, or if the policy hides or denies the
+// call or one of its accesses. Otherwise it returns Ask or Allow as the policy
+// decides. With an error it returns Deny.
 func (l *Pipeline) PreviewDecision(ctx context.Context, name string, input any) (perm.Effect, error) {
 	if l == nil {
 		return perm.Deny, nil
@@ -70,7 +75,8 @@ func (l *Pipeline) PreviewDecision(ctx context.Context, name string, input any) 
 	return d.Effect(), nil
 }
 
-// hides asks whether the policy keeps somebody from being shown what an access is about.
+// hides reports whether the policy hides the subject of an access from the
+// session.
 func (l *Pipeline) hides(ctx context.Context, a admitted, access perm.ResourceAccess) (bool, error) {
 	req, err := l.request(a, access, false)
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"github.com/remit-dev/remit/revert/effect"
 )
 
-// Status is how a call ended. The zero Status is no outcome and counts as
-// unknown.
+// Status is the final status of a call. The zero Status is not an outcome and
+// counts as unknown.
 type Status string
 
 // The outcomes of a call.
@@ -18,15 +18,15 @@ const (
 	StatusHeld         Status = "held"          // queued until commit
 	StatusPending      Status = "pending"       // waits for approval
 	StatusInvalid      Status = "invalid"       // refused before policy
-	StatusDenied       Status = "denied"        // a grant, the policy, an approver or the tool said no
+	StatusDenied       Status = "denied"        // refused by a grant, the policy, an approver, a filter or the tool
 	StatusFailed       Status = "failed"        // ran; proven to have no effect
-	StatusVerifyFailed Status = "verify_failed" // ran, did not verify, was taken back as far as TakenBack says
-	StatusCancelled    Status = "cancelled"     // like failed, because its caller gave up
-	StatusTimeout      Status = "timeout"       // like failed, because its time was up
-	StatusUnknown      Status = "unknown"       // the effect cannot be told
+	StatusVerifyFailed Status = "verify_failed" // ran, failed verification, was reverted as far as Reverted says
+	StatusCancelled    Status = "cancelled"     // like failed, because its caller cancelled
+	StatusTimeout      Status = "timeout"       // like failed, because it timed out
+	StatusUnknown      Status = "unknown"       // the effect cannot be determined
 )
 
-// Statuses lists every outcome, in the order of the documentation.
+// Statuses returns every outcome, in the order of the documentation.
 func Statuses() []Status {
 	return []Status{
 		StatusDone, StatusHeld, StatusPending, StatusInvalid, StatusDenied, StatusFailed,
@@ -37,11 +37,13 @@ func Statuses() []Status {
 // OK reports whether the call is a success: done, or held for commit.
 func (s Status) OK() bool { return s == StatusDone || s == StatusHeld }
 
-// IsError is what a model is told: false only for a success.
+// IsError reports whether a model sees the call as an error: it is false only
+// for a success.
 func (s Status) IsError() bool { return !s.OK() }
 
-// ExitCode is the exit code of a command whose only call ended so. A call that
-// did not verify and is not all taken back is 6 instead; see Outcome.ExitCode.
+// ExitCode returns the exit code of a command whose only call ended with this
+// status. A call that failed verification and is not fully reverted has code 6
+// instead; see Outcome.ExitCode.
 func (s Status) ExitCode() int {
 	switch s {
 	case StatusDone, StatusHeld:
@@ -59,33 +61,34 @@ func (s Status) ExitCode() int {
 	}
 }
 
-// Outcome is how one call ended, as data. The zero Outcome is not a success.
+// Outcome is the result of one call, as data. The zero Outcome is not a
+// success.
 type Outcome struct {
 	Call          string               `json:"call"`
 	Txn           string               `json:"txn"`
 	Tool          string               `json:"tool"`
 	Status        Status               `json:"status"`
-	Stage         string               `json:"stage,omitempty"`      // of a denial: grant, policy, approver, filter, tool
+	Stage         string               `json:"stage,omitempty"`      // stage of a denial: grant, policy, approver, filter, tool
 	Output        json.RawMessage      `json:"output"`               // null unless done
-	MediaType     string               `json:"media_type,omitempty"` // of the text of a done call, where its tool says it
+	MediaType     string               `json:"media_type,omitempty"` // media type of the text of a done call, if its tool names one
 	Result        Result               `json:"-"`                    // the whole result of a done call
-	Input         json.RawMessage      `json:"-"`                    // as it is written down: canonical, without what the policy redacts
-	Decision      *perm.DecisionRecord `json:"decision"`             // null where nobody was asked
+	Input         json.RawMessage      `json:"-"`                    // the input as recorded: canonical and redacted
+	Decision      *perm.DecisionRecord `json:"decision"`             // null if the policy was not asked
 	EffectClass   effect.Class         `json:"effect_class,omitempty"`
 	Changes       []Change             `json:"changes"`
-	Verdict       *Verdict             `json:"verdict"`              // null where nobody looked
+	Verdict       *Verdict             `json:"verdict"`              // null if nothing was verified
 	Reverted      string               `json:"taken_back,omitempty"` // all, some, none
-	RevertResults []effect.Result      `json:"undo,omitempty"`       // of a call that was taken back by itself
+	RevertResults []effect.Result      `json:"undo,omitempty"`       // results of the revert of this call
 	Error         *Problem             `json:"error"`                // null for a success
 	Text          string               `json:"text"`                 // for the model
-	Filter        string               `json:"filter,omitempty"`     // that refused the call, or answered in the tool's place
-	EndLoop       string               `json:"ends,omitempty"`       // set: why whoever runs calls for a model is to end its loop
-	Redacted      bool                 `json:"-"`                    // something of the call is hidden: what else is known of it is not to be shown
+	Filter        string               `json:"filter,omitempty"`     // filter that refused the call, or answered in the tool's place
+	EndLoop       string               `json:"ends,omitempty"`       // if set, why the model loop must end
+	Redacted      bool                 `json:"-"`                    // a part of the call is redacted: show no other detail of it
 
-	around string // what the caller can do without what was refused
+	around string // what the caller can do without the denied access
 }
 
-// Change is one change of a call as people and programs see it.
+// Change is one change of a call, for people and programs.
 type Change struct {
 	Resource string        `json:"resource"`
 	Kind     string        `json:"kind"`
@@ -93,7 +96,7 @@ type Change struct {
 	After    *effect.Token `json:"after"`  // null: does not exist
 }
 
-// Verdict is what verifying came to.
+// Verdict is the result of verification.
 type Verdict struct {
 	Presence string   `json:"is"` // applied, partial, absent, cannot_tell
 	Findings []string `json:"findings,omitempty"`
@@ -103,10 +106,10 @@ type Verdict struct {
 type Problem struct {
 	What string `json:"what"`          // one sentence
 	Why  string `json:"why"`           // the reason, with the rule that gave it
-	Fix  string `json:"fix,omitempty"` // how to allow or mend it
+	Fix  string `json:"fix,omitempty"` // how to allow or correct the call
 }
 
-// ExitCode is the exit code of a command whose only call ended so.
+// ExitCode returns the exit code of a command whose only call had this outcome.
 func (o Outcome) ExitCode() int {
 	if o.Status == StatusVerifyFailed && o.Reverted != "all" {
 		return 6
@@ -134,7 +137,7 @@ func viewChanges(changes []effect.Change) []Change {
 	for _, c := range changes {
 		//mutant:token
 		if c.Pre.Same(c.Post) {
-			continue // it came to nothing
+			continue // unchanged in the end
 		}
 		out = append(out, Change{Resource: c.Resource, Kind: c.Kind, Before: viewToken(c.Pre), After: viewToken(c.Post)})
 	}
@@ -148,7 +151,7 @@ func viewToken(t effect.Token) *effect.Token {
 	return &t
 }
 
-// clone shares no memory with o.
+// clone returns a copy that shares no memory with o.
 func (o Outcome) clone() Outcome {
 	o.Output, o.Input, o.Changes, o.RevertResults = slices.Clone(o.Output), slices.Clone(o.Input), slices.Clone(o.Changes), slices.Clone(o.RevertResults)
 	if o.Decision != nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/remit-dev/remit/perm"
 )
 
-// outcome begins an outcome with what is known of a permitted call.
+// outcome returns an outcome with what is known about a permitted call.
 func (l *Pipeline) outcome(p permitted, s Status) Outcome {
 	out := Outcome{
 		Call: p.id, Txn: l.p.Recorder.Txn(), Tool: p.tool.Name(), Status: s, EffectClass: p.class, Changes: []Change{},
@@ -20,16 +20,16 @@ func (l *Pipeline) outcome(p permitted, s Status) Outcome {
 	return out
 }
 
-// maxWhy bounds what an outcome says of its cause.
+// maxWhy bounds the reason of an outcome, in bytes.
 const maxWhy = 16 << 10
 
-// withText adds what the model is told: what happened, what is allowed instead,
-// whether a retry can help. It never repeats an argument.
+// withText adds the text for the model: what happened, what is allowed instead,
+// and whether a retry can help. The text never repeats an argument.
 func (o Outcome) withText() *Outcome {
 	if o.Output == nil {
 		o.Output = []byte("null")
 	}
-	if o.Error != nil { // a tool's error, which may be any bytes
+	if o.Error != nil { // a tool's error can contain any bytes
 		o.Error.Why = canon.Printable(o.Error.Why, maxWhy)
 	}
 	switch o.Status {
@@ -70,9 +70,9 @@ func (o Outcome) why() string {
 	return sentence(o.Error.Why)
 }
 
-// reasons are the texts that the policy's author wrote, without their places:
-// a model has no use for file names. A grant and a tool give theirs as the reason. What
-// let an access through is no reason for a denial.
+// reasons returns the texts of the policy's author without their places,
+// because a model has no use for file names. For a grant or a tool it returns
+// their reason. Reasons that allowed an access are no reasons for a denial.
 func (o Outcome) reasons() string {
 	if o.givesWhy() && o.why() != "" {
 		return o.why()
@@ -87,7 +87,7 @@ func (o Outcome) reasons() string {
 	return sentence(strings.Join(texts, "; "))
 }
 
-// givesWhy reports whether a denial's own reason is what the model is told.
+// givesWhy reports whether the model sees the denial's own reason.
 func (o Outcome) givesWhy() bool { return o.Stage == "grant" || o.Stage == "tool" }
 
 func (o Outcome) hints() string {
@@ -101,7 +101,7 @@ func (o Outcome) hints() string {
 	return text
 }
 
-// wayAround is what the caller can do without an access that was refused.
+// wayAround says what the caller can do without the denied access.
 func (o Outcome) wayAround() string {
 	if o.around == "" {
 		return ""
@@ -109,8 +109,8 @@ func (o Outcome) wayAround() string {
 	return " " + sentence(o.around)
 }
 
-// without takes the values of arguments out of the text for the model: each is
-// named instead.
+// without replaces the values of arguments in the text for the model by the
+// names of the arguments.
 func (o *Outcome) without(input []byte) *Outcome {
 	v, err := canon.Parse(input, canon.DefaultLimits())
 	if err != nil {
@@ -129,15 +129,15 @@ func (o *Outcome) without(input []byte) *Outcome {
 
 func unsaid(text, name, value string) string {
 	switch {
-	case len(value) < 4 || value == hiddenText: // any text holds it by chance
+	case len(value) < 4 || value == hiddenText: // so short a value occurs in any text by chance
 		return text
-	case len(value) < 8: // and this one as a part of its words
+	case len(value) < 8: // and this one as a part of other words
 		return alone(text, value, "‹"+name+"›")
 	}
 	return strings.ReplaceAll(text, value, "‹"+name+"›")
 }
 
-// sentence ends a text as one ends.
+// sentence ends a text with a full stop if it has no end.
 func sentence(s string) string {
 	if strings.HasSuffix(s, ".") || strings.HasSuffix(s, "?") || strings.HasSuffix(s, "!") {
 		return s

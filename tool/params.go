@@ -11,23 +11,23 @@ import (
 	"github.com/remit-dev/remit/internal/schema"
 )
 
-// Params are the arguments of a tool, one by one, for those who write neither JSON
-// Schema nor Go types. They become a closed schema in Spec.Input, in which no other
-// argument is accepted. Params that are not nil and have no element are those of a tool
+// Params are the arguments of a tool, one by one, for authors who write neither
+// JSON Schema nor Go types. They become a closed schema in Spec.Input, which
+// accepts no other argument. Params that are empty but not nil declare a tool
 // without arguments.
 type Params []Param
 
 // Param is one argument.
 type Param struct {
-	Name        string // 1 to 64 characters; snake_case is what models are used to
+	Name        string // 1 to 64 characters; models expect snake_case
 	Type        string // "string", "integer", "number", "boolean", "array" or "object"
-	Items       string // of an array: the type of its elements; empty: anything
+	Items       string // type of the elements of an array; empty: any type
 	Description string // for the model
 	Required    bool
-	Default     any   // what a call that leaves the argument out has instead; nil: nothing
-	Enum        []any // all values that are valid; nil: each of the type
+	Default     any   // value of an omitted argument; nil: none
+	Enum        []any // all valid values; nil: every value of the type
 	Examples    []any // for the model
-	Secret      bool  // of a setting: its value is a reference such as secret://name
+	Secret      bool  // for a setting: its value is a reference such as secret://name
 }
 
 var paramTypes = []string{"string", "integer", "number", "boolean", "array", "object"}
@@ -66,8 +66,8 @@ func (all Params) document(settings bool) ([]byte, error) {
 	return canon.Marshal(doc)
 }
 
-// schema returns what an argument has to satisfy, and refuses what it says of itself and
-// does not satisfy.
+// schema returns the JSON Schema of an argument. It returns an error if the
+// argument's default, enum or examples do not satisfy it.
 func (p Param) schema() (map[string]any, error) {
 	switch {
 	case !slices.Contains(paramTypes, p.Type):
@@ -129,7 +129,8 @@ func compile(doc map[string]any) (*schema.Schema, error) {
 	return schema.Compile(text)
 }
 
-// satisfies refuses values that a parameter's own schema does, without repeating them.
+// satisfies returns an error if a value does not satisfy a parameter's own
+// schema. The error does not repeat the value.
 func satisfies(doc map[string]any, what string, values []any) error {
 	compiled, err := compile(doc)
 	if err != nil {

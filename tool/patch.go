@@ -15,23 +15,20 @@ import (
 	"github.com/remit-dev/remit/revert/effect"
 )
 
-// Patch makes a new tool from an old one, by a patch of its declaration: a list of
-// operations as in RFC 6902, on the document that Tool.Declaration returns. It can change
+// Patch makes a new tool from the tool and a patch of its declaration: a list
+// of RFC 6902 operations on the document that Tool.Declaration returns. It can
+// change
 //
-//   - the description, the version, the tags and what a deprecation says;
-//   - the input schema, as far as every input that it accepts then is one that it accepted
-//     before, and that can be shown;
-//   - the needs, to accesses within those that it has, if the tool is held to them by handles or
-//     a sandbox: what a call would touch is still computed as before, and a call that would touch
-//     what is left out now is invalid;
-//   - effect class, destination and hints, to what promises less: a less undoable class, a
-//     destination further out, not idempotent, a higher risk, approval advised, not concurrent,
-//     a shorter timeout, more sensitive arguments; and the confinement from handles to trusted.
+//   - the description, the version, the tags and the deprecation text;
+//   - the input schema, if it can be shown that the tool already accepted every input that the new schema accepts;
+//   - the needs, to accesses within the old ones, if handles or a sandbox hold the tool to them: the accesses of a call are computed as before, and a call that would touch a removed one is invalid;
+//   - effect class, destination and hints, to values that promise less: a less undoable class, a destination further out, not idempotent, a higher risk, approval advised, not concurrent, a shorter timeout, more sensitive arguments; and the confinement from handles to trusted.
 //
-// Anything else is refused with the place in the declaration. The new tool is another
-// declaration: its provenance names the old digest and that of the patch, no approval,
-// pin or grade of the old one counts for it, and it is configured anew. A patch that begins
-// with a test of /digest fits only the tool that it was written for.
+// Patch refuses any other change and names the place in the declaration. The
+// new tool has a new declaration: its provenance names the old digest and that
+// of the patch. No approval, pin or grade of the old one counts for it, and it
+// must be configured again. A patch that begins with a test of /digest fits
+// only the tool that it was written for.
 func (t Tool) Patch(patch []byte) (Tool, error) {
 	made, err := adjust(t, patch)
 	if err != nil {
@@ -40,8 +37,8 @@ func (t Tool) Patch(patch []byte) (Tool, error) {
 	return made, nil
 }
 
-// Declaration returns what Adjust patches, as canonical JSON: what models, policies and
-// people are told of the tool, and its digest.
+// Declaration returns the document that Patch changes, as canonical JSON. It
+// holds what models, policies and people see of the tool, and its digest.
 func (t Tool) Declaration() ([]byte, error) {
 	if t.t == nil {
 		return nil, errors.New("the zero Tool declares nothing")
@@ -118,14 +115,14 @@ func adjust(t Tool, patch []byte) (Tool, error) {
 	return FromSpec(s)
 }
 
-// adjustment is what a patch comes to.
+// adjustment is the result of a patch.
 type adjustment struct {
 	tool    Tool
 	was, is canon.Value
 	now     adjustable
 }
 
-// fixed are the members that are the code's own, or name it.
+// fixed lists the members that belong to the code or name it.
 var fixed = []string{"digest", "name", "output", "counters"}
 
 func (a *adjustment) check() error {
@@ -182,9 +179,10 @@ func (a *adjustment) input(s *Spec) error {
 	return err
 }
 
-// needs: what a call touches is computed by the old tool, from all that it declares, and has
-// to lie within what is left. Fewer needs for code that nothing holds to them would only
-// hide what it does.
+// needs checks changed needs. The old tool computes the accesses of a call,
+// from all that it declares, and they must lie within the remaining needs. If
+// nothing holds the code to its needs, fewer needs would only hide what it
+// does.
 func (a *adjustment) needs(s *Spec) error {
 	if slices.Equal(a.now.Needs, s.Needs) {
 		return nil
@@ -220,7 +218,7 @@ func (a *adjustment) class(s *Spec) error {
 	if now != "" && now != effect.Pivot && (!slices.Contains(order, was) || slices.Index(order, now) < slices.Index(order, was)) {
 		return fmt.Errorf("/effect_class: %s promises more than %s, or another thing", now, was)
 	}
-	s.EffectClass, s.ClassOf = now, nil // which would make single calls milder
+	s.EffectClass, s.ClassOf = now, nil // ClassOf would make single calls milder
 	return nil
 }
 

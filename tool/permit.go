@@ -19,8 +19,8 @@ import (
 	"github.com/remit-dev/remit/revert/record"
 )
 
-// permitted is an admitted call that every access of was allowed: the only
-// thing that intend takes.
+// permitted is an admitted call with every access allowed. filter accepts
+// nothing else.
 type permitted struct {
 	admitted
 	key      string
@@ -29,17 +29,18 @@ type permitted struct {
 	held     bool // the call waits for the commit
 }
 
-// counts reports whether the call raises a counter of its session, which no crash
-// may forget: a sum, the number of calls of a budget, or one of the calls that its grant is for.
+// counts reports whether the call raises a counter of its session that must
+// survive a crash: a sum, the number of calls of a budget, or the number of
+// calls that its grant allows.
 func (l *Pipeline) counts(p permitted) bool {
 	return l.p.Grant.Bounded() || len(p.tool.t.spec.Counters) > 0 || len(p.decision.Limits()) > 0 || p.released != nil
 }
 
-// permit is step 2: each exact access is checked against the session's grant
-// and asked of the policy; what must be approved is approved. A denial ends the
-// call, and Execute is never entered.
+// permit is step 2: it checks each exact access against the session's grant and
+// the policy, and obtains the approvals that the policy asks for. A denial ends
+// the call before its code runs.
 func (l *Pipeline) permit(ctx context.Context, a admitted) (permitted, *Outcome) {
-	if a.seq == 0 { // else a filter replaced the input of a call that has its number
+	if a.seq == 0 { // otherwise a filter replaced the input of a call that has its number
 		a.seq = l.p.Facts.Next()
 	}
 	p := permitted{admitted: a}
@@ -77,8 +78,8 @@ func (l *Pipeline) permit(ctx context.Context, a admitted) (permitted, *Outcome)
 	return p, nil
 }
 
-// asked is what is asked for before the call: its exact accesses, or the call
-// itself.
+// asked returns the accesses to authorize before the call: its exact accesses,
+// or the call itself.
 func (a admitted) asked() []perm.ResourceAccess {
 	if len(a.exact) == 0 {
 		return []perm.ResourceAccess{callAccess(a.tool.Name())}
@@ -86,15 +87,16 @@ func (a admitted) asked() []perm.ResourceAccess {
 	return a.exact
 }
 
-// operationKey names what one call does once. The runtime makes it; there is no
-// attempt number in it, so a repeat of the same call has the same key.
+// operationKey returns the operation key of a call. It contains no attempt
+// number, so a repetition of the same call has the same key.
 func operationKey(txn string, seq int, toolDigest string, input []byte) string {
 	return string(canon.Sum("remit/operation-key/v1", []byte(txn), fmt.Append(nil, seq), []byte(toolDigest), input))
 }
 
-// decide asks for each access and returns the strictest answer, with the
-// reasons of all that gave it. A denial is a DeniedError; an ask stands for all
-// accesses of the call together, and so does a hold, also beside an ask.
+// decide authorizes each access and returns the strictest decision, with the
+// reasons of all decisions that gave it. A denial is a DeniedError. An ask
+// covers all accesses of the call together, and so does a hold, also beside an
+// ask.
 func (l *Pipeline) decide(ctx context.Context, a admitted, asked []perm.ResourceAccess, dynamic bool) (perm.Decision, error) {
 	answers, err := l.decideEach(ctx, a, asked, dynamic)
 	if err != nil {
@@ -103,7 +105,7 @@ func (l *Pipeline) decide(ctx context.Context, a admitted, asked []perm.Resource
 	return strictest(answers), nil
 }
 
-// decideEach asks for each access, up to the first that is denied.
+// decideEach authorizes the accesses in order and stops at the first denial.
 func (l *Pipeline) decideEach(ctx context.Context, a admitted, asked []perm.ResourceAccess, dynamic bool) ([]perm.Decision, error) {
 	answers := make([]perm.Decision, 0, len(asked))
 	for i, access := range asked {
@@ -162,7 +164,7 @@ func (l *Pipeline) decideOne(ctx context.Context, a admitted, access perm.Resour
 	return d, nil
 }
 
-// ask asks the engine; a panic of it is an error like any other.
+// ask evaluates the policy for one request. A panic of the engine is an error.
 func (l *Pipeline) ask(ctx context.Context, req perm.Request) (d perm.Decision, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -210,7 +212,7 @@ func (l *Pipeline) request(a admitted, access perm.ResourceAccess, dynamic bool)
 	}, nil
 }
 
-// Facts is what a policy sees of the tool.
+// Facts returns what a policy sees of the tool.
 func (t Tool) Facts() perm.ToolFacts {
 	if t.t == nil {
 		return perm.ToolFacts{Grade: string(Ungraded)}
@@ -224,9 +226,9 @@ func (t Tool) Facts() perm.ToolFacts {
 	}
 }
 
-// session is what a policy sees of the session: the counts as they were when the
-// call was counted in, so that they are the same for all its accesses, and the
-// labels as they are now.
+// session returns what a policy sees of the session. The counts are those of
+// the moment when the call was counted, so they are the same for all its
+// accesses. The labels are the current ones.
 func (l *Pipeline) session(a admitted) perm.SessionFacts {
 	facts := a.counted
 	facts.Tools, facts.Recent = maps.Clone(facts.Tools), slices.Clone(facts.Recent)
@@ -254,7 +256,7 @@ func strictest(ds []perm.Decision) perm.Decision {
 	return perm.NewDecision(out.Effect(), details)
 }
 
-// merged adds what is not there yet, in order.
+// merged appends the elements of more that all does not contain, in order.
 func merged[E comparable](all, more []E) []E {
 	for _, e := range more {
 		if !slices.Contains(all, e) {
@@ -264,7 +266,8 @@ func merged[E comparable](all, more []E) []E {
 	return all
 }
 
-// unmetRequirement returns the first rule of the set require that the tool does not meet, and what the tool does not have.
+// unmetRequirement returns the first rule of the set require that the tool does
+// not meet, and what the tool lacks.
 func unmetRequirement(t Tool, class effect.Class, d perm.Decision) (unmet perm.Reason, is bool) {
 	s := t.t.spec
 	for _, r := range d.Details().Requires {
@@ -294,7 +297,7 @@ func unmetRequirement(t Tool, class effect.Class, d perm.Decision) (unmet perm.R
 	return perm.Reason{}, false
 }
 
-// unmatched says what was asked for, where no rule had a word about it.
+// unmatched names the access if no rule matched it.
 func unmatched(call admitted, a perm.ResourceAccess, d perm.Decision) string {
 	if slices.ContainsFunc(d.Reasons(), func(r perm.Reason) bool { return r.At != "" }) {
 		return ""
@@ -325,8 +328,8 @@ func reasonsText(reasons []perm.Reason) string {
 	return text
 }
 
-// denied ends a call at permit. Its record has a barrier: that somebody was
-// refused must not be lost.
+// denied ends a call at permit. Its record has a barrier, because a denial must
+// not be lost.
 func (l *Pipeline) denied(ctx context.Context, p permitted, why error) *Outcome {
 	var d *callstate.DeniedError
 	if !errors.As(why, &d) {
@@ -358,14 +361,14 @@ func (l *Pipeline) denied(ctx context.Context, p permitted, why error) *Outcome 
 		l.journalFailed.Store(true)
 	}
 	told := out.withText()
-	if out.Stage == "grant" { // it names what the arguments do
+	if out.Stage == "grant" { // the reason names resources of the arguments
 		return told.without(p.input)
 	}
 	return told
 }
 
-// deniedStatus tells a refusal from a policy that did not answer in time. Neither
-// lets the call run.
+// deniedStatus separates a denial from a policy that timed out. Neither lets
+// the call run.
 func deniedStatus(timeout bool) Status {
 	if timeout {
 		return StatusTimeout
@@ -380,7 +383,7 @@ func deniedWhat(stage string, timeout bool) string {
 	return "the call was denied by " + stage
 }
 
-// howToAllow is the fix that an error names.
+// howToAllow returns the fix that an error names.
 func howToAllow(d *callstate.DeniedError, t Tool) string {
 	switch {
 	case d.Timeout:
@@ -414,7 +417,8 @@ func howToAllow(d *callstate.DeniedError, t Tool) string {
 		d.Access.Action, d.Access.Resource)
 }
 
-// orTheRule is the last of the ways out of a question; "" if not a rule alone asked.
+// orTheRule returns the last alternative to an approval: to change the rule. It
+// returns "" unless only a rule asked.
 func orTheRule(d *callstate.DeniedError, sep string) string {
 	asks := decided(d)
 	if asks.Effect != perm.Ask.String() || slices.ContainsFunc(asks.Reasons, func(r perm.Reason) bool { return r.At == "" }) {
@@ -423,8 +427,8 @@ func orTheRule(d *callstate.DeniedError, sep string) string {
 	return sep + "or change the rule that asks"
 }
 
-// changeRules says what to do about every rule that refused; "" if no place of one is known.
-// As long as one of them refuses, the call is denied.
+// changeRules says what to do about every rule that denied, or returns "" if
+// none has a known place. The call is denied while any of them denies.
 func changeRules(reasons []perm.Reason) string {
 	var own, packs []string
 	inside := map[string][]string{}

@@ -20,72 +20,78 @@ import (
 	"github.com/remit-dev/remit/verify"
 )
 
-// Pipeline is the straight line of a call for one transaction. Package agent makes
-// it; it is safe for concurrent use.
+// Pipeline runs the calls of one transaction. Package agent makes it. A
+// Pipeline is safe for concurrent use.
 type Pipeline struct {
 	p     PipelineConfig
 	turns *callstate.ResourceLocks
-	known callstate.SecretSets // values that must be nowhere
-	// journalFailed: a record that must not be missing could not be written. What the
-	// journal says of the transaction is then behind the world.
+	known callstate.SecretSets // secret values to remove from all records and output
+	// journalFailed is set if a required record could not be written. The
+	// journal then lacks effects of the transaction.
 	journalFailed *atomic.Bool
 }
 
-// PipelineConfig is what a line is made of. Only this module can make one that works.
+// PipelineConfig holds the parts of a Pipeline. Only this module can make one
+// that works.
 type PipelineConfig struct {
 	Key       callstate.ModuleKey
 	Host      host.Host
-	Tools     func() Registry // as they are now; nil: none
+	Tools     func() Registry // current tools; nil: none
 	Engine    perm.Engine
-	Approver  ctxperm.Approver // nil: an ask is a denial, or waits
-	Wait      bool             // without an approver an ask suspends its call
-	Grant     ctxperm.Grant    // what the session holds
+	Approver  ctxperm.Approver // nil: an ask is a denial, or suspends the call
+	Wait      bool             // without an approver, an ask suspends the call
+	Grant     ctxperm.Grant    // grant of the session
 	Principal perm.Principal
 	Client    perm.ClientFacts
 	Recorder  revert.Recorder // of the transaction
 	Reverter  *revert.Reverter
 	Roots     map[string]disk.Root
-	Drivers   []any // ctxperm.Driver each
+	Drivers   []any // each is a ctxperm.Driver
 	World     func(accesses []perm.ResourceAccess, changes []effect.Change) verify.ResourceView
 	Facts     CounterStore
-	Nest      string    // the nested transaction of the calls
-	Beside    *Pipeline // of the transaction that it is in
-	// Memory keeps approvals for calls to come; nil: none is remembered.
+	Nest      string    // nested transaction of the calls
+	Beside    *Pipeline // pipeline of the enclosing transaction
+	// Memory keeps remembered approvals. nil: the runtime remembers none.
 	Memory interface {
-		// Recall finds one that stands for an answer to the question now.
+		// Recall finds a remembered approval that covers the request now.
 		Recall(ctx context.Context, ask ctxperm.ApprovalRequest, inputDigest string) (approval *record.Approval, err error)
-		// Keep remembers an answer that was just given.
+		// Keep remembers an answer that the approver just gave.
 		Keep(ctx context.Context, ask ctxperm.ApprovalRequest, ref record.ToolRef, inputDigest, by string, r ctxperm.RememberScope) error
 	}
-	Waiting  func(ctxperm.ApprovalRequest) // told of each question that is on the journal and waits; nil: nobody
-	Asker    json.RawMessage               // this process, as calls that wait record it; nil: not known
+	Waiting  func(ctxperm.ApprovalRequest) // called for each approval request that is on the journal and waits; nil: none
+	Asker    json.RawMessage               // this process, as pending calls record it; nil: unknown
 	Limits   Limits
-	Waits    *callstate.WaitGraph // of the runtime
-	Progress func(Progress)       // nil: nobody listens
+	Waits    *callstate.WaitGraph // shared by all transactions of the runtime
+	Progress func(Progress)       // listener for progress; nil: none
 
-	Filters    []Filter                             // in the order in which they are asked
-	Properties *sync.Map                            // of the session, for filters
-	Panicked   func(filter, hook string, err error) // of a hook that can change nothing any more; nil: nobody is told
+	Filters    []Filter                             // in the order in which they run
+	Properties *sync.Map                            // properties of the session, for filters
+	Panicked   func(filter, hook string, err error) // called when a hook panics that cannot change the outcome; nil: none
 }
 
-// CounterStore are the counts of a session and a transaction, kept by package agent.
+// CounterStore counts the calls of a session and a transaction. Package agent
+// implements it.
 type CounterStore interface {
 	Session() perm.SessionFacts
 	Labels() (labels, requires []string)
-	// Reserve counts a call as in flight and its sums as added, unless it was held and so counted before;
-	// it returns the facts without it.
+	// Reserve counts a call as in flight and adds its sums, unless the call was
+	// held and so counted before. It returns the facts without the call.
 	Reserve(call, tool string, sums map[string]json.Number) perm.SessionFacts
-	Release(call string, s Status) // the call is in flight no more, and counts as what it came to
-	// Spent returns what the calls of a scope of budgets other than the session came to, as the journal is now.
+	Release(call string, s Status) // ends the flight of the call, which then counts by its status
+	// Spent returns the counts of the calls of a budget scope other than the
+	// session, as the journal is now.
 	Spent(ctx context.Context, per string) (perm.SessionFacts, error)
-	// Charge has write put the start of a call on the journal, and returns for each scope what its calls had come to before that
-	// record. An error says that this is not known; then the record may be there.
+	// Charge calls write, which puts the start of a call on the journal. It
+	// returns for each scope the counts of its calls before that record. After
+	// an error the counts are unknown, and the record can be on the journal.
 	Charge(ctx context.Context, call string, per []string, write func() error) ([]perm.SessionFacts, error)
 	Txn() perm.TxnFacts
 	Next() int // the next sequence number of the transaction
-	// Label gives the session labels, and what each of its calls must have; it returns what is new of them.
+	// Label adds labels to the session, and requirements for each of its calls.
+	// It returns the new ones.
 	Label(labels, requires []string) (freshLabels, freshRequires []string)
-	// Given tells of canonical URLs, and of resources, whether the session was given them.
+	// Given returns a function that reports whether the session was given a
+	// canonical URL or, with resource set, a resource.
 	Given(ctx context.Context) (has func(text string, resource bool) bool, err error)
 }
 
@@ -93,26 +99,26 @@ type CounterStore interface {
 type Limits struct {
 	MaxInput        int           // bytes of an input; default 16 MiB
 	MaxOutput       int           // bytes of a result's canonical form; default 32 MiB
-	MaxDepth        int           // of arrays and objects in an input, and in a result's JSON; default 120, which is the most
+	MaxDepth        int           // depth of arrays and objects in an input, and in a result's JSON; default and maximum 120
 	MaxFile         int           // bytes of a file that is read or written whole; default 32 MiB
 	MaxEntries      int           // files and directories that one operation changes; default 10,000
-	ApprovalTimeout time.Duration // how long an asked call waits for an answer; default 24 hours
-	Answer          time.Duration // how long a call that runs waits for one answer, beside its own time; default: as long as it may run
-	Timeout         time.Duration // of Execute where the tool names none; default 2 minutes
+	ApprovalTimeout time.Duration // until an approval request expires; default 24 hours
+	Answer          time.Duration // how long a running call waits for one answer, beside its own time; default: as long as it may run
+	Timeout         time.Duration // of Execute, if the tool has no timeout; default 2 minutes
 	VerifyTimeout   time.Duration // of a Verify, beside what each change adds; default 30 seconds
 	RevertTimeout   time.Duration // of a Revert; default 2 minutes
-	GracePeriod     time.Duration // for operations in flight when a call has to end; default 30 seconds
-	ClaimTimeout    time.Duration // how long a call waits for what another open transaction holds, within its timeout; default: it fails at once
+	GracePeriod     time.Duration // for operations in flight when a call must end; default 30 seconds
+	ClaimTimeout    time.Duration // how long a call waits for a claim of another open transaction, within its timeout; default: it fails at once
 }
 
-// What an input or an output can be let have: a record holds it, in what else it
-// says of the call, and has limits of its own.
+// Maxima of an input or an output. A record holds it beside other data of the
+// call, and has limits of its own.
 const (
 	mostBytes = 48 << 20
 	mostDepth = 120
 )
 
-// Check refuses limits that nothing could keep.
+// Check returns an error for limits that the runtime cannot keep.
 func (l Limits) Check() error {
 	for name, n := range map[string]int{"Input": l.MaxInput, "Output": l.MaxOutput} {
 		if n > mostBytes {
@@ -129,10 +135,11 @@ func (l Limits) files() callstate.FileLimits {
 	return callstate.FileLimits{Bytes: l.MaxFile, Entries: l.MaxEntries}
 }
 
-// document bounds an input, and a result's JSON but for its size.
+// document returns the limits of an input, and of a result's JSON except for
+// its size.
 func (l Limits) document() canon.Limits { return canon.Limits{Bytes: l.MaxInput, Depth: l.MaxDepth} }
 
-// WithDefaults fills in what is zero.
+// WithDefaults replaces zero fields by their defaults.
 func (l Limits) WithDefaults() Limits {
 	set := func(d *time.Duration, v time.Duration) {
 		if *d <= 0 {
@@ -156,7 +163,7 @@ func (l Limits) WithDefaults() Limits {
 	return l
 }
 
-// Pipeline makes a line, or returns nil for parts that this module did not make.
+// Pipeline makes a Pipeline. It returns nil if another module made the parts.
 func (p PipelineConfig) Pipeline() *Pipeline {
 	if !p.Key.Valid() {
 		return nil
@@ -168,7 +175,8 @@ func (p PipelineConfig) Pipeline() *Pipeline {
 	return &Pipeline{p: p, turns: callstate.NewTurns(p.Host), known: callstate.SecretsOf(p.Drivers), journalFailed: new(atomic.Bool)}
 }
 
-// tools are those of this moment. A call looks once, and goes on with what it found.
+// tools returns the current tools. A call reads them once and keeps that
+// registry.
 func (l *Pipeline) tools() Registry {
 	if l.p.Tools == nil {
 		return Registry{}
@@ -176,8 +184,8 @@ func (l *Pipeline) tools() Registry {
 	return l.p.Tools()
 }
 
-// asking is how a call on the journal asked for its tool, or would have: whatever came
-// since, it is this version that it stands for.
+// asking returns the name with which a recorded call asks for its tool: the
+// version that made it, even if newer ones exist.
 func asking(ref record.ToolRef) string {
 	if ref.Version == "" {
 		return ref.Name
@@ -185,31 +193,33 @@ func asking(ref record.ToolRef) string {
 	return ref.Name + "@" + ref.Version
 }
 
-// Request asks for one call. Input is an Args, a json.RawMessage, or a string
-// for a free-form tool; a nil input is an empty object.
+// Request describes one call. Input is an Args, a json.RawMessage, or a string
+// for a free-form tool. A nil input is an empty object.
 type Request struct {
-	ID    string // call id; made by the runtime where empty
+	ID    string // call ID; empty: the runtime makes one
 	Tool  string
 	Input any
 	Batch perm.BatchFacts
-	Turn  int // which request of its session it belongs to, from 0
-	// Progress listens to what the call reports, like agent.OnProgress for all calls; nil: nobody.
+	Turn  int // number of its turn in the session, from 0
+	// Progress receives the progress reports of the call, beside
+	// agent.OnProgress for all calls. nil: none.
 	Progress func(Progress)
-	// OnStart is told when the call's code is about to run. Keep makes it durable that it does, whatever the class of the call, and
-	// fails once the code has ended; note notes something beside what the tool does. Nil: nobody is told.
+	// OnStart is called when the call's code is about to run. keep makes the
+	// start durable, whatever the effect class, and fails once the code has
+	// ended. note records a note beside those of the tool. nil: none.
 	OnStart func(call string, keep func(context.Context) error, note func(ctx context.Context, key string, value any) error)
 
-	// Asked is told, on a goroutine of its own, of a question that the call waits with while it runs. Its context ends when nobody
-	// waits any more.
+	// Asked is called, on its own goroutine, for each approval request that the
+	// running call waits for. Its context ends when the wait ends.
 	Asked func(ctx context.Context, ask ctxperm.ApprovalRequest)
 
-	resumed *revert.Call  // a pending call that goes on
-	refusal *batchRefusal // of the batch that it is in
+	resumed *revert.Call  // the pending call that continues
+	refusal *batchRefusal // refusal of the batch that contains the call
 }
 
-// Resume lets a pending call go on: what was journaled is admitted again, and the
-// answer counts if everything that was shown is still the same. Of how its turn and its
-// listeners count.
+// Resume continues a pending call. The runtime admits the recorded input again.
+// The answer counts if everything that the approval request showed is
+// unchanged. Only the turn and the listeners of how count.
 func (l *Pipeline) Resume(ctx context.Context, c *revert.Call, how Request) Outcome {
 	r := Request{ID: c.Ref.Call, Tool: asking(c.Tool), Turn: how.Turn, Progress: how.Progress, OnStart: how.OnStart, Asked: how.Asked, resumed: c}
 	if c.Asked != nil {
@@ -218,9 +228,9 @@ func (l *Pipeline) Resume(ctx context.Context, c *revert.Call, how Request) Outc
 	return l.Run(ctx, r)
 }
 
-// Run is the one path that every call takes. Each step takes what the step
-// before it returned; a step that ends the call early returns its outcome.
-// Run returns a call's outcome, never an error: what went wrong is in it.
+// Run sends a call through all steps of the pipeline. Each step takes what the
+// one before it returned. A step that ends the call early returns its outcome.
+// Run returns no error: the outcome says what went wrong.
 func (l *Pipeline) Run(ctx context.Context, req Request) Outcome {
 	if l == nil {
 		return Outcome{Tool: req.Tool, Status: StatusDenied, Error: &Problem{What: "refused", Why: "no session runs this call"}}
@@ -232,10 +242,10 @@ func (l *Pipeline) Run(ctx context.Context, req Request) Outcome {
 	if end != nil {
 		return *end
 	}
-	// What a policy counts is fixed here, in one step with being counted: of two
-	// calls that come at once one sees the other, so no budget is spent twice.
+	// The facts for the policy are read in the same step that counts the call.
+	// Of two concurrent calls one sees the other, so no budget is spent twice.
 	admitted.counted = l.p.Facts.Reserve(admitted.id, admitted.tool.Name(), admitted.sums)
-	status := StatusUnknown // where the runtime itself panics
+	status := StatusUnknown // if the runtime itself panics
 	defer func() { l.p.Facts.Release(admitted.id, status) }()
 	out := l.proceed(ctx, admitted)
 	out.Text += admitted.tool.notice()
@@ -244,23 +254,23 @@ func (l *Pipeline) Run(ctx context.Context, req Request) Outcome {
 	return out
 }
 
-// WaitCallIdle waits until nothing of a call is going on in this process any more: as long as
-// for operations of a call that has to end, and then fails.
+// WaitCallIdle waits until no operation of a call runs in this process. It
+// waits at most the grace period, then returns an error.
 func (l *Pipeline) WaitCallIdle(ctx context.Context, call string) error {
 	ctx, cancel := l.p.Host.WithTimeout(ctx, l.p.Limits.GracePeriod, ErrTimeout)
 	defer cancel()
 	return l.p.Waits.Still(ctx, call)
 }
 
-// WaitIdle is Still for all calls of the transaction.
+// WaitIdle waits like WaitCallIdle, for all calls of the transaction.
 func (l *Pipeline) WaitIdle(ctx context.Context) error {
 	ctx, cancel := l.p.Host.WithTimeout(ctx, l.p.Limits.GracePeriod, ErrTimeout)
 	defer cancel()
 	return l.p.Waits.StillIn(ctx, l.p.Recorder.Txn())
 }
 
-// LockResources takes the turn for resources, in the name of what is no call. Leave gives them
-// back.
+// LockResources locks resources under an ID that is not a call's. leave unlocks
+// them.
 func (l *Pipeline) LockResources(ctx context.Context, id string, resources []string) (leave func(), err error) {
 	leave = func() { l.turns.Leave(id) }
 	for _, r := range resources {
@@ -274,8 +284,8 @@ func (l *Pipeline) LockResources(ctx context.Context, id string, resources []str
 	return leave, nil
 }
 
-// JournalFailed reports whether a record that must not be missing could not be
-// written. The transaction can then only be reverted.
+// JournalFailed reports whether a required record could not be written. The
+// transaction can then only be reverted.
 func (l *Pipeline) JournalFailed() bool { return l.journalFailed.Load() }
 
 func (l *Pipeline) proceed(ctx context.Context, admitted admitted) Outcome {
@@ -297,21 +307,22 @@ func (l *Pipeline) proceed(ctx context.Context, admitted admitted) Outcome {
 	return l.run(ctx, filtered, back)
 }
 
-// run takes a call that the filters let through, also one that was held and is
-// released, through the other steps.
+// run takes a call that the filters let through, or a released one, through the
+// remaining steps.
 func (l *Pipeline) run(ctx context.Context, filtered filtered, back func()) Outcome {
 	ctx = filtered.pass.within(ctx)
 	intended, end := l.intend(ctx, filtered)
 	if end != nil {
-		back() // it did not start
+		back() // the call did not start
 		return *end
 	}
-	// What the call changed stays its own until it is verified or taken back.
+	// The call keeps the locks on what it changed until it is verified or
+	// reverted.
 	defer l.turns.Leave(intended.id)
 	executed, end := l.execute(ctx, intended)
 	if end != nil {
 		if end.Status == StatusPending {
-			back() // it runs another time
+			back() // the call runs again later
 		}
 		return *end
 	}

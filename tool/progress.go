@@ -5,17 +5,18 @@ import (
 	"math"
 )
 
-// Progress is how far a call is, as its tool says.
+// Progress is the progress of a call, as its tool reports it.
 type Progress struct {
 	Call    string
 	Tool    string
 	Done    float64 // in any unit
-	Total   float64 // 0: not known
-	Message string  // of the tool: any text
+	Total   float64 // 0: unknown
+	Message string  // any text from the tool
 }
 
-// progress is where a call reports: whoever listens to all, and whoever asked for it; nil where nobody does. A report
-// that is no number, or a listener that panics, is no reason for a call to fail.
+// progress returns the function that reports progress to the listeners, or nil
+// if there are none. A report that is not a number, or a listener that panics,
+// does not fail the call.
 func (l *Pipeline) progress(p permitted) func(done, total float64, message string) {
 	var listeners []func(Progress)
 	for _, listen := range []func(Progress){l.p.Progress, p.progress} {
@@ -34,10 +35,11 @@ func (l *Pipeline) progress(p permitted) func(done, total float64, message strin
 	}
 }
 
-// startFunc is who is told that a call's code is about to run.
+// startFunc is the type of Request.OnStart.
 type startFunc = func(call string, keep func(context.Context) error, note func(ctx context.Context, key string, value any) error)
 
-// begins tells that the code is about to run. A listener that panics is no reason for a call to fail.
+// begins calls OnStart before the code runs. A listener that panics does not
+// fail the call.
 func (i intended) begins() {
 	if i.begun == nil {
 		return

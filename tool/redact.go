@@ -16,25 +16,25 @@ import (
 	"github.com/remit-dev/remit/perm"
 )
 
-// hiddenText stands where something was redacted.
+// hiddenText replaces redacted text.
 const hiddenText = callstate.HiddenText
 
-// redaction is what the policy redacts of one call: JSON pointers into the document
-// {"args": input, "output": output}. Everything that is written down or shown of
-// a call goes through it. It only ever grows. The values of secrets that the runtime
-// opened are taken out of everything, whatever the policy says.
+// redaction holds the JSON pointers that the policy redacts in one call. They
+// point into the document {"args": input, "output": output}. All records and
+// output of the call pass through it. It only grows. It always removes the
+// values of secrets that the runtime opened, whatever the policy says.
 type redaction struct {
-	input []byte               // canonical, as given
+	input []byte               // canonical, as the caller gave it
 	known callstate.SecretSets // values of opened secrets
 
 	mu       sync.Mutex // never held across a wait
-	all      bool       // nobody could say what to hide, so all of the input is
+	all      bool       // the policy could not say what to redact, so the whole input is hidden
 	pointers []string
-	unsaid   []string                   // names of arguments that the tool calls sensitive: they are on record, and nothing that is said repeats them
-	said     []func(text string) string // of filters: what is said of the call goes through each
+	unsaid   []string                   // arguments that the tool declares as sensitive: they are recorded, and no message repeats them
+	said     []func(text string) string // functions of filters that every text about the call passes through
 }
 
-// add hides more. Pointers that are already there count once.
+// add redacts more pointers, and ignores those that it already has.
 func (v *redaction) add(pointers []string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -45,22 +45,22 @@ func (v *redaction) add(pointers []string) {
 	}
 }
 
-// addAll hides the whole input and every output.
+// addAll redacts the whole input and every output.
 func (v *redaction) addAll() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.all = true
 }
 
-// hide has what is said of the call go through a function of a filter.
+// hide adds a function of a filter for texts about the call.
 func (v *redaction) hide(f func(text string) string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.said = append(v.said, f)
 }
 
-// like hides what another veil hides of what is said of the call: that of the input which a
-// filter put another one in the place of.
+// like copies the filter functions of another redaction: the one of the input
+// that a filter replaced.
 func (v *redaction) like(other *redaction) { v.said = other.saying() }
 
 func (v *redaction) saying() []func(text string) string {
@@ -69,7 +69,7 @@ func (v *redaction) saying() []func(text string) string {
 	return slices.Clone(v.said)
 }
 
-// idle reports whether no text would lose anything.
+// idle reports whether the redaction removes nothing from any text.
 func (v *redaction) idle() bool {
 	return len(v.spoken()) == 0 && v.known.None() && len(v.saying()) == 0
 }
@@ -92,14 +92,14 @@ func (v *redaction) of(place string) (paths [][]string) {
 	return paths
 }
 
-// shownInput is the input as it is written down and shown.
+// shownInput returns the redacted input, as it is recorded and shown.
 func (v *redaction) shownInput() []byte {
 	shown, _ := redacted(v.input, v.of("args"))
 	return shown
 }
 
-// hides lists the pointers that take something out of this call: those into its
-// arguments that are there, and all into an output that nobody has seen yet.
+// hides returns the pointers that remove something from this call: those into
+// its arguments that exist, and all into an output that is not known yet.
 func (v *redaction) hides() []string {
 	v.mu.Lock()
 	all, pointers := v.all, slices.Clone(v.pointers)
@@ -118,12 +118,12 @@ func (v *redaction) hidesInput() bool {
 	return len(gone) > 0
 }
 
-// secrets are the texts that must be nowhere, of at least so many bytes: a
-// shorter one is in any text by chance. Longer ones come first, as one may be a
-// part of another.
+// secrets returns the texts to remove that have at least `least` bytes. A
+// shorter one occurs in any text by chance. Longer texts come first, because
+// one can contain another.
 func (v *redaction) secrets(least int) []string { return v.textsAt(v.of("args"), least) }
 
-// spoken are the texts that nothing that is said of the call may repeat.
+// spoken returns the texts that no message about the call may repeat.
 func (v *redaction) spoken() []string {
 	paths := v.of("args")
 	for _, name := range v.unsaid {
@@ -143,9 +143,8 @@ func (v *redaction) textsAt(paths [][]string, least int) []string {
 	return slices.Compact(texts)
 }
 
-// result hides what is redacted of a result, which is canonical: the members
-// that pointers name, and wherever else their texts, or those of hidden
-// arguments, stand.
+// result redacts a canonical result. It removes the members that pointers name,
+// and every other occurrence of their texts or of hidden arguments.
 func (v *redaction) result(canonical []byte) ([]byte, error) {
 	paths := v.of("output")
 	secrets := v.secrets(4)
@@ -173,18 +172,18 @@ func (v *redaction) result(canonical []byte) ([]byte, error) {
 	return v.scrubResult(r, secrets)
 }
 
-// inParts reports whether the bytes of a part, which are in base64 in the canonical
-// form, hold a secret that only shows when they are read.
+// inParts reports whether the bytes of a part, which are base64 in the
+// canonical form, contain a secret that shows only after decoding.
 func (v *redaction) inParts(canonical []byte) bool {
 	var r Result
 	if err := canon.Decode(canonical, &r); err != nil {
-		return true // which then fails where an error can be told
+		return true // redacting then fails where an error can be returned
 	}
 	return slices.ContainsFunc(r.Parts, func(p Part) bool { return v.known.Scrub(string(p.Data)) != string(p.Data) })
 }
 
-// scrubResult takes texts out of every text of a result. A part is bytes of some
-// medium; one that holds such a text is left out whole.
+// scrubResult removes texts from every text of a result. A part is bytes of
+// some medium: a part that contains such a text is omitted.
 func (v *redaction) scrubResult(r Result, secrets []string) ([]byte, error) {
 	if r.JSON != nil {
 		doc, err := decoded(r.JSON)
@@ -214,14 +213,14 @@ func (v *redaction) scrubResult(r Result, secrets []string) ([]byte, error) {
 		}
 	}
 	out, err := canon.Marshal(r)
-	if err == nil && v.known.Scrub(string(out)) != string(out) { // it is somewhere that nobody thought of
+	if err == nil && v.known.Scrub(string(out)) != string(out) { // the secret is in an unexpected place
 		return canon.Marshal(Result{Text: hiddenText})
 	}
 	return out, err
 }
 
-// text takes hidden arguments out of a text, as they are and as quoted ones, and what
-// filters hide.
+// text removes hidden arguments from a text, plain and quoted, and applies the
+// functions of filters.
 func (v *redaction) text(s string) string {
 	s = v.scrub(s, v.spoken())
 	for _, hide := range v.saying() {
@@ -247,7 +246,8 @@ func (v *redaction) texts(list []string) []string {
 	return out
 }
 
-// decision is a decision as it is written down: a reason may repeat an argument.
+// decision returns a decision as it is recorded: a reason can repeat an
+// argument.
 func (v *redaction) decision(d perm.Decision) perm.DecisionRecord { return v.record(d.Record()) }
 
 func (v *redaction) record(r perm.DecisionRecord) perm.DecisionRecord {
@@ -261,7 +261,7 @@ func (v *redaction) record(r perm.DecisionRecord) perm.DecisionRecord {
 	return r
 }
 
-// outcome is an outcome as it is shown.
+// outcome returns an outcome as it is shown.
 func (v *redaction) outcome(o Outcome) Outcome {
 	o.Input = v.shownInput()
 	if v.idle() {
@@ -283,8 +283,8 @@ func (v *redaction) outcome(o Outcome) Outcome {
 	return o
 }
 
-// kept says why a call cannot be let run whose arguments are not kept: taking it
-// back, or letting it go on later, would work with what is not what was given.
+// kept says why a call whose arguments are redacted cannot run, or returns "".
+// A revert or a later resume would work with an input that is not the original.
 func (v *redaction) kept(t Tool, waits, held bool) string {
 	hides := v.hides()
 	if t.t.spec.Revert != nil && len(hides) > 0 {
@@ -299,7 +299,7 @@ func (v *redaction) kept(t Tool, waits, held bool) string {
 	return ""
 }
 
-// unkept is the denial that kept gives the reason of.
+// unkept returns the denial for the reason that kept returns.
 func (l *Pipeline) unkept(a admitted, access perm.ResourceAccess, d perm.Decision, waits, held bool) error {
 	if why := a.veil.kept(a.tool, waits, held); why != "" {
 		return &callstate.DeniedError{Access: access, Stage: "policy", Decision: d, Why: why}
@@ -307,9 +307,9 @@ func (l *Pipeline) unkept(a admitted, access perm.ResourceAccess, d perm.Decisio
 	return nil
 }
 
-// redactRest asks what to hide of a call that is refused before the policy said so
-// for all of its accesses: its arguments are written down all the same. An engine
-// that cannot say hides everything.
+// redactRest asks the policy what to redact in a call that was denied before
+// all its accesses were decided, because its arguments are recorded too. If the
+// engine fails, everything is redacted.
 func (l *Pipeline) redactRest(ctx context.Context, a admitted, rest []perm.ResourceAccess, dynamic bool) {
 	if e, ok := l.engine().(interface{ Redacts() bool }); ok && !e.Redacts() {
 		return
@@ -329,8 +329,8 @@ func (l *Pipeline) redactRest(ctx context.Context, a admitted, rest []perm.Resou
 	}
 }
 
-// redacted replaces what stands at paths of a JSON text, and returns what stood
-// there. What cannot be read is hidden whole.
+// redacted replaces the values at paths of a JSON text, and returns the values
+// that it replaced. It hides a text that cannot be parsed as a whole.
 func redacted(text []byte, paths [][]string) (shown []byte, gone []any) {
 	if len(paths) == 0 {
 		return text, nil
@@ -362,7 +362,7 @@ func decoded(text []byte) (doc any, err error) {
 	return doc, err
 }
 
-// without returns a document without what stands at a path of it.
+// without returns a document without the value at a path, and that value.
 func without(doc any, path []string) (left, value any, there bool) {
 	if len(path) == 0 {
 		return hiddenText, doc, true
@@ -384,8 +384,8 @@ func without(doc any, path []string) (left, value any, there bool) {
 	return doc, value, there
 }
 
-// leaves lists the texts and numbers of a value. What is true or false says
-// nothing by itself.
+// leaves returns the texts and numbers of a value. Booleans reveal nothing by
+// themselves.
 func leaves(value any) (texts []string) {
 	switch v := value.(type) {
 	case string:
@@ -404,8 +404,8 @@ func leaves(value any) (texts []string) {
 	return texts
 }
 
-// scrubbed takes secrets out of the texts of a document, those of opened secrets
-// also out of names and numbers.
+// scrubbed removes secrets from the texts of a document. Opened secrets are
+// also removed from names and numbers.
 func (v *redaction) scrubbed(doc any, secrets []string) any {
 	switch d := doc.(type) {
 	case string:
@@ -428,8 +428,8 @@ func (v *redaction) scrubbed(doc any, secrets []string) any {
 	return doc
 }
 
-// hold hides what of the input holds the value of an opened secret: a caller that
-// has got hold of one does not get it written down.
+// hold redacts the parts of the input that contain the value of an opened
+// secret, so that a caller who obtained one does not get it recorded.
 func (v *redaction) hold() {
 	if v.known.None() || v.known.Scrub(string(v.input)) == string(v.input) {
 		return
@@ -446,7 +446,7 @@ func (v *redaction) hold() {
 	v.add(found)
 }
 
-// holding lists the pointers to texts and numbers that hold such a value.
+// holding returns the pointers to texts and numbers that contain such a value.
 func (v *redaction) holding(doc any, at string) (found []string) {
 	switch d := doc.(type) {
 	case string:
@@ -471,8 +471,7 @@ func (v *redaction) holding(doc any, at string) (found []string) {
 	return found
 }
 
-// alone replaces a short text in another one, but for where it is a part of a word or of
-// a number.
+// alone replaces a short text in another one, except inside a word or a number.
 func alone(text, short, with string) string {
 	var out strings.Builder
 	for rest, before := text, ' '; ; {
@@ -501,13 +500,14 @@ func alike(a, b rune) bool {
 	return unicode.IsLetter(a) && unicode.IsLetter(b) || unicode.IsDigit(a) && unicode.IsDigit(b)
 }
 
-// scrub takes texts, and the values of opened secrets, out of a text.
+// scrub removes texts, and the values of opened secrets, from a text.
 func (v *redaction) scrub(text string, secrets []string) string {
 	return v.known.Scrub(scrub(text, secrets))
 }
 
-// scrub takes secrets out of a text, also where it quotes them. A short one stands in
-// other words by chance: there it says nothing, and the text would be beyond reading.
+// scrub removes secrets from a text, also in quoted form. A short one inside
+// another word is there by chance and stays: otherwise the text would be
+// unreadable.
 func scrub(text string, secrets []string) string {
 	for _, s := range secrets {
 		if len(s) < 4 {

@@ -13,25 +13,26 @@ import (
 	"github.com/remit-dev/remit/revert/record"
 )
 
-// Registry is a set of tools that cannot change: a call sees one registry from
-// its first step to its last. The zero Registry has no tools.
+// Registry is an immutable set of tools: a call uses one registry from its
+// first step to its last. The zero Registry has no tools.
 //
-// It may hold several versions of a name. Asked for by name alone the newest
-// answers, asked for as name@version that one. Which one is newest semantic
-// versioning says, where each of them is one ("1.2.0" or "v1.2.0"), and else the
-// order in which they were given: the last is the newest.
+// A registry can hold several versions of a name. A name alone selects the
+// newest version, name@version selects that version. Semantic versioning orders
+// the versions if all of them follow it ("1.2.0" or "v1.2.0"). Otherwise the
+// last one given is the newest.
 type Registry struct {
 	tools   map[string][]Tool // by name, newest first
 	names   []string          // sorted
 	retired map[retiredKey]Tool
 }
 
-// retiredKey is what a tool that is gone is kept by: undoing needs no more of it
-// than the newest declaration for each.
+// retiredKey identifies a retired tool. Reverting needs only the newest
+// declaration for each key.
 type retiredKey struct{ name, version, undoVersion string }
 
-// NewRegistry makes a registry. Zero tools, the same version of a name twice, and
-// names or versions that a reader could take for one another are refused.
+// NewRegistry makes a registry. It returns an error for zero tools, for the
+// same version of a name twice, and for names or versions that a reader could
+// confuse.
 func NewRegistry(tools ...Tool) (Registry, error) {
 	r := Registry{tools: map[string][]Tool{}}
 	seen := map[string]string{}
@@ -56,15 +57,15 @@ func NewRegistry(tools ...Tool) (Registry, error) {
 	return r, nil
 }
 
-// Get finds a tool that Find finds.
+// Get returns the tool that Find returns, and whether there is one.
 func (r Registry) Get(asked string) (Tool, bool) {
 	t, err := r.Find(asked)
 	return t, err == nil
 }
 
-// Find returns the tool that a call asks for, by its exact name or by
-// name@version. A tool without a version is any version that is asked for. The
-// error says what there is.
+// Find returns the tool that a call names, by its exact name or by
+// name@version. A tool without a version matches any version. The error lists
+// the tools that exist.
 func (r Registry) Find(asked string) (Tool, error) {
 	name, version, exact := strings.Cut(asked, "@")
 	all, ok := r.tools[name]
@@ -94,13 +95,13 @@ func (r Registry) unknown(name string) error {
 	return fmt.Errorf("%s; there are: %s", why, strings.Join(r.names, ", "))
 }
 
-// Names lists the names of the tools in alphabetical order.
+// Names returns the names of the tools in alphabetical order.
 func (r Registry) Names() []string { return slices.Clone(r.names) }
 
-// Versions lists the tools of a name, the newest first.
+// Versions returns the tools of a name, newest first.
 func (r Registry) Versions(name string) []Tool { return slices.Clone(r.tools[name]) }
 
-// All lists every tool: by name, and of a name the newest first.
+// All returns every tool, sorted by name, and by version with the newest first.
 func (r Registry) All() []Tool {
 	var all []Tool
 	for _, name := range r.names {
@@ -109,8 +110,8 @@ func (r Registry) All() []Tool {
 	return all
 }
 
-// Grant is the union of what the tools need: what a root session holds unless
-// it is given less.
+// Grant returns the union of the needs of all tools. It is the default grant of
+// a root session.
 func (r Registry) Grant() (perm.Set, error) {
 	var all []perm.ResourceAccess
 	for _, t := range r.All() {
@@ -119,9 +120,9 @@ func (r Registry) Grant() (perm.Set, error) {
 	return perm.NewSet(all...)
 }
 
-// Replacing returns the registry as one that takes the place of an older one: calls
-// that were made with tools of that one are still undone by them, also where the
-// tool has changed or is gone. Nothing else finds those.
+// Replacing returns the registry as the successor of an older one. The tools of
+// the old registry still revert the calls that they made, even if the tool has
+// changed or is gone. Nothing else finds these tools.
 func (r Registry) Replacing(old Registry) Registry {
 	r.retired = maps.Clone(old.retired)
 	if r.retired == nil {
@@ -130,15 +131,15 @@ func (r Registry) Replacing(old Registry) Registry {
 	for _, t := range old.All() {
 		s := t.look()
 		if s.DisabledReason != "" {
-			continue // nobody could call it
+			continue // no call can have used it
 		}
 		r.retired[retiredKey{s.Name, s.Version, s.UndoVersion}] = t
 	}
 	return r
 }
 
-// undo finds the declaration that takes a call back: by name and undo version.
-// Of several the one that made the call is the best, then one of its version.
+// undo finds the declaration that reverts a call, by name and undo version. It
+// prefers the declaration that made the call, then one of the same version.
 func (r Registry) undo(of record.ToolRef) (Tool, bool) {
 	var found []Tool
 	for _, t := range r.tools[of.Name] {
@@ -156,7 +157,7 @@ func (r Registry) undo(of record.ToolRef) (Tool, bool) {
 	return found[0], true
 }
 
-// matchScore is how near a declaration is to the one that made a call.
+// matchScore returns how well a declaration matches the one that made a call.
 func (t Tool) matchScore(of record.ToolRef) int {
 	switch {
 	case t.Digest() == of.Digest:
@@ -168,7 +169,7 @@ func (t Tool) matchScore(of record.ToolRef) int {
 	}
 }
 
-// newestFirst puts the versions of one name in order.
+// newestFirst sorts the versions of one name.
 func newestFirst(name string, all []Tool) error {
 	if len(all) == 1 {
 		return nil

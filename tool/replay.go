@@ -12,12 +12,12 @@ import (
 	"github.com/remit-dev/remit/verify"
 )
 
-// RecordedOutcome answers a request from the journal, for a call id that a host gave
-// before: the outcome that the call had, without running anything. It equals
-// what was first returned but for Error.Fix, which is not kept; TakenBack and
-// Undo say what became of the call since. Another tool or input than the first
-// time is invalid; a call without an end, or whose result was never verified, is
-// unknown.
+// RecordedOutcome answers a request from the journal, for a call ID that the
+// host program used before. It returns the outcome of that call and runs
+// nothing. It equals the first returned outcome except for Error.Fix, which is
+// not recorded. Reverted and RevertResults say what was reverted since. A
+// request with another tool or input is invalid. A call without an end, or with
+// a result that was never verified, is unknown.
 func (l *Pipeline) RecordedOutcome(c *revert.Call, req Request) Outcome {
 	if why := l.otherCall(c, req); why != "" {
 		return *Outcome{
@@ -28,7 +28,8 @@ func (l *Pipeline) RecordedOutcome(c *revert.Call, req Request) Outcome {
 	return l.Outcome(c)
 }
 
-// Outcome is what Recorded answers whoever asks for the call by its own id.
+// Outcome returns what RecordedOutcome returns for a request by the call's own
+// ID.
 func (l *Pipeline) Outcome(c *revert.Call) Outcome {
 	out := Outcome{Call: c.Ref.Call, Txn: c.Ref.Txn, Tool: c.Tool.Name, Changes: viewChanges(c.Changes)}
 	t, _ := l.tools().Get(asking(c.Tool))
@@ -57,8 +58,9 @@ func (l *Pipeline) Outcome(c *revert.Call) Outcome {
 	return *told
 }
 
-// quotes reports whether the text may repeat what an error said, of which the values
-// of arguments were taken out when it was first told. A result is told as it is.
+// quotes reports whether the text may repeat an error, from which the values of
+// arguments were removed when it was first returned. A result is returned
+// unchanged.
 func (o Outcome) quotes(c *revert.Call) bool {
 	switch o.Status {
 	case StatusDone, StatusHeld, StatusPending, StatusInvalid:
@@ -70,8 +72,8 @@ func (o Outcome) quotes(c *revert.Call) bool {
 	return true
 }
 
-// otherCall says why a request is not the one that the call answered. An
-// invalid call kept no input; repeating its id is answered as it was.
+// otherCall says why a request differs from the recorded call. An invalid call
+// has no recorded input, so a repeated ID gets its outcome.
 func (l *Pipeline) otherCall(c *revert.Call, req Request) string {
 	if req.Tool != c.Tool.Name && req.Tool != asking(c.Tool) {
 		return fmt.Sprintf("call id of a call of %q, not of %q", asking(c.Tool), req.Tool)
@@ -88,7 +90,7 @@ func (l *Pipeline) otherCall(c *revert.Call, req Request) string {
 	}
 	known := []string{string(canon.Sum("remit/input/v1", v.Canonical()))}
 	if t, ok := l.tools().Get(asking(c.Tool)); ok {
-		if full, err := t.t.read(req.Input, l.p.Limits.document()); err == nil { // with the defaults that the first one was given
+		if full, err := t.t.read(req.Input, l.p.Limits.document()); err == nil { // with the same defaults as the first input
 			known = append(known, string(canon.Sum("remit/input/v1", full.Canonical())))
 		}
 	}
@@ -98,8 +100,8 @@ func (l *Pipeline) otherCall(c *revert.Call, req Request) string {
 	return ""
 }
 
-// givenDigest is the digest of the input that the caller gave, whatever filters put
-// in its place.
+// givenDigest returns the digest of the input that the caller gave, even if a
+// filter replaced it.
 func givenDigest(c *revert.Call) string {
 	digest, replaced := "", []record.Replacement(nil)
 	switch {
@@ -118,7 +120,7 @@ func givenDigest(c *revert.Call) string {
 	return digest
 }
 
-// redactedOutcome reports whether the records of a call hide something of it.
+// redactedOutcome reports whether the records of a call hide a part of it.
 func redactedOutcome(c *revert.Call) bool {
 	switch {
 	case c.Started != nil:
@@ -151,10 +153,10 @@ func (o *Outcome) filtered(c *revert.Call) {
 	}
 }
 
-// needsVerdict reports whether a result of the tool is shown to nobody before
-// somebody looked.
+// needsVerdict reports whether a result of the tool must be verified before it
+// is returned.
 func (l *Pipeline) needsVerdict(t Tool, c *revert.Call) bool {
-	answered := c.Started != nil && c.Started.AnsweredBy != "" // which was held against the schema before
+	answered := c.Started != nil && c.Started.AnsweredBy != "" // which was checked against the schema before
 	switch {
 	case t.IsZero(), c.Done != nil && c.Done.Undelivered != "":
 		return true
@@ -165,8 +167,8 @@ func (l *Pipeline) needsVerdict(t Tool, c *revert.Call) bool {
 	return l.judgesResults()
 }
 
-// fitted reports whether what is on the journal fits the output schema that the call
-// was made with: nobody writes down that this was looked at.
+// fitted reports whether the recorded output fits the output schema that the
+// call was made with. No record says that this was checked.
 func (l *Pipeline) fitted(t Tool, c *revert.Call) bool {
 	return c.Done != nil && c.Tool.Digest == t.Digest() && t.fits(cloneResult(c.Done.Output)) == nil
 }
@@ -191,7 +193,7 @@ func (o *Outcome) recall(c *revert.Call, needsVerdict bool) {
 		o.Error = &Problem{What: "the call waits for approval", Why: recordedReasons(o.Decision)}
 	case revert.PhaseFailed:
 		o.Status, o.Stage = Status(c.Failed.Status), c.Failed.Stage
-		if c.Started != nil { // else it was held, and could not be released
+		if c.Started != nil { // otherwise it was held, and could not be released
 			o.Decision = decisionRecord(c.Started.Decision)
 		}
 		o.Error = &Problem{What: whatOf(o.Status), Why: c.Failed.Why}
@@ -200,7 +202,7 @@ func (o *Outcome) recall(c *revert.Call, needsVerdict bool) {
 	case revert.PhaseUnknown:
 		o.Status, o.Decision = StatusUnknown, decisionRecord(c.Started.Decision)
 		o.Error = &Problem{What: "the effect of the call cannot be told", Why: c.Unknown.Why}
-	case revert.PhaseErased, revert.PhaseHeld, revert.PhaseDropped: // told before
+	case revert.PhaseErased, revert.PhaseHeld, revert.PhaseDropped: // handled before
 		o.Status = StatusUnknown
 	case revert.PhaseStarted:
 		o.Status, o.Decision = StatusUnknown, decisionRecord(c.Started.Decision)
@@ -242,8 +244,8 @@ func (o *Outcome) recallDone(c *revert.Call, needsVerdict bool) {
 	}
 }
 
-// decisionRecord reads a journaled decision. One that cannot be read is shown
-// as none: it decides nothing any more.
+// decisionRecord parses a journaled decision. It returns nil for one that
+// cannot be parsed, because the decision no longer decides anything.
 func decisionRecord(raw []byte) *perm.DecisionRecord {
 	var d perm.DecisionRecord
 	if len(raw) == 0 || canon.Decode(raw, &d) != nil {

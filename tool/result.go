@@ -12,11 +12,12 @@ import (
 	"github.com/remit-dev/remit/provenance"
 )
 
-// Result is what a tool returns. At least one of Text, JSON and Parts is what
-// the model sees.
+// Result is what a tool returns. The model sees at least one of Text, JSON and
+// Parts.
 type Result struct {
 	Text string `json:"text,omitempty"`
-	// MediaType says what Text is, such as "text/markdown"; empty: nothing is said.
+	// MediaType is the type of Text, such as "text/markdown". Empty:
+	// unspecified.
 	MediaType string `json:"media_type,omitempty"`
 
 	JSON    json.RawMessage        `json:"json,omitempty"` // structured output
@@ -24,24 +25,27 @@ type Result struct {
 	Meta    map[string]string      `json:"meta,omitempty"` // for programs, not for the model
 	Sources []provenance.Reference `json:"sources,omitempty"`
 
-	// Labels are given to the session before anybody sees the result, and Requires (verify, revert, sandbox, preview) is what each of its calls
-	// must have from then on, as if the policy required it. Nothing lowers either. A label is lower-case letters, digits and _.:- of at most 64.
+	// Labels are added to the session before the result is returned. Requires
+	// lists what each later call of the session must have (verify, revert,
+	// sandbox, preview), as if the policy required it. Neither is ever removed.
+	// A label has at most 64 lower-case letters, digits and _.:- characters.
 	Labels   []string `json:"labels,omitempty"`
 	Requires []string `json:"requires,omitempty"`
 
-	// IsError says that the call failed, by what is returned instead of an error. So does
-	// JSON that is an object whose "isError" is true. What the call did is taken back.
+	// IsError says that the call failed, in place of an error. A JSON object
+	// whose "isError" is true says the same. The runtime reverts the call.
 	IsError bool `json:"is_error,omitempty"`
 }
 
-// failure is the error that a result stands for; nil where it is one.
+// failure returns the error that a result describes, or nil if it describes
+// none.
 func (r Result) failure() error {
 	failed := struct {
 		Is      bool            `json:"isError"`
 		Content json.RawMessage `json:"content"`
 	}{}
 	if bytes.Contains(r.JSON, []byte(`"isError"`)) && json.Unmarshal(r.JSON, &failed) != nil {
-		failed.Is = false // of another type: it says something else
+		failed.Is = false // another type, so it does not mean an error
 	}
 	if !r.IsError && !failed.Is {
 		return nil
@@ -52,7 +56,7 @@ func (r Result) failure() error {
 	return errors.New("the tool's result says that it failed, and not why")
 }
 
-// contentText is the text of the parts that stand beside an "isError".
+// contentText returns the text of the parts beside an "isError".
 func contentText(content json.RawMessage) string {
 	var parts []struct {
 		Text string `json:"text"`
@@ -75,11 +79,11 @@ type Part struct {
 	Data      []byte `json:"data"`
 }
 
-// Text makes a result of plain text.
+// Text returns a result of plain text.
 func Text(s string) Result { return Result{Text: s} }
 
-// Output returns what a program would want of the result: the structured output
-// where there is one, else the text as a JSON string.
+// Output returns the result for programs: the structured output if there is
+// one, otherwise the text as a JSON string.
 func (r Result) Output() json.RawMessage {
 	if r.JSON != nil {
 		return r.JSON
@@ -91,7 +95,7 @@ func (r Result) Output() json.RawMessage {
 	return text
 }
 
-// clone shares no memory with r.
+// clone returns a copy that shares no memory with r.
 func (r Result) clone() Result {
 	r.Labels, r.Requires = slices.Clone(r.Labels), slices.Clone(r.Requires)
 	r.JSON, r.Meta, r.Sources, r.Parts = slices.Clone(r.JSON), maps.Clone(r.Meta), slices.Clone(r.Sources), slices.Clone(r.Parts)

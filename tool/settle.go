@@ -8,19 +8,20 @@ import (
 	"github.com/remit-dev/remit/revert/record"
 )
 
-// settled is a call whose result is on the journal: the only thing that verify
-// takes.
+// settled is a call whose result is on the journal. verify accepts nothing
+// else.
 type settled struct {
 	delivered
-	raw   []byte // the output without what the policy redacts
-	shown []byte // what is delivered, likewise
+	raw   []byte // redacted output of the tool
+	shown []byte // redacted output that is delivered
 }
 
-// settle is step 5: the result, durable where the call can have had an effect.
-// A result that is not on the journal is shown to nobody.
+// settle is step 5: it records the result, durably if the call can have had an
+// effect. A result that is not on the journal is not returned.
 func (l *Pipeline) settle(ctx context.Context, e delivered) (settled, *Outcome) {
 	ctx = context.WithoutCancel(ctx)
-	// What its tools hold changes in the very step that says that the call is done.
+	// The states of its tools change in the same record that says that the call
+	// is done.
 	held, err := e.live.States()
 	//mutant:barrier
 	w := revert.Write{Durable: len(e.live.Changes()) > 0 || barrierBeforeExecute(e.tool) || l.counts(e.permitted), Blobs: held.Blobs, Claims: held.Claims}
@@ -47,8 +48,8 @@ func (l *Pipeline) settle(ctx context.Context, e delivered) (settled, *Outcome) 
 	return s, nil
 }
 
-// record is the result without what the policy redacts, and beside it what the
-// filters made of it.
+// record returns the record of the redacted result, and of what the filters
+// made of it.
 func (s *settled) record() (done *record.Done, err error) {
 	if s.raw, err = s.veil.result(s.output); err != nil {
 		return nil, err

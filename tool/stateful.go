@@ -14,20 +14,23 @@ import (
 	"github.com/remit-dev/remit/perm"
 )
 
-// Stateful makes a tool of Go types, as [CreateTyped] does, that holds something for each
-// session. The first call of a session begins with what begin returns; every call gets what
-// the last one left, and returns what the next one gets. What a call leaves is recorded in
-// the same step as its result, and is a change like that of a file: taking the call back,
-// in whatever way, takes the state back too, and what a later call made of it is a conflict.
-// A call that does not end done leaves the state as it was.
+// Stateful makes a tool from Go types, as [CreateTyped] does, that holds a
+// state for each session. The first call of a session begins with the state
+// that begin returns. Every call gets the state that the last one returned, and
+// returns the next one. The new state is recorded in the same step as the
+// result, and is a change like that of a file. Reverting the call reverts the
+// state too. If a later call changed the state, that is a conflict. A call that
+// does not end done leaves the state unchanged.
 //
-// Calls of a session on the tool come one after the other; another transaction of the session
-// is refused, or waits, until the one that used it has ended. S is JSON, and must be read back
-// as what was written: an interface, a channel, a field that is not exported or is left out of
-// the JSON are refused here. begin runs inside the first call, and sees the tool's settings as that does;
-// it runs again where that call failed or was taken back.
+// Calls of a session on the tool run one after the other. Another transaction
+// of the session is denied, or waits, until the one that used the tool has
+// ended. S must survive a round trip through JSON: Stateful refuses an
+// interface, a channel, and a field that is not exported or is left out of the
+// JSON. begin runs inside the first call and sees the tool's settings. It runs
+// again if that call failed or was reverted.
 //
-// A tool that acts on nothing else is [Effect](effect.Reversible), [Confined](Handles).
+// Declare a tool that acts on nothing else with [Effect](effect.Reversible),
+// [Confined](Handles).
 func Stateful[S, In, Out any](name, description string, needs []perm.ResourceAccess,
 	begin func(ctx context.Context, tc ctxperm.ToolContext) (S, error),
 	call func(ctx context.Context, tc ctxperm.ToolContext, in In, state S) (Out, S, error), opts ...Option,
@@ -85,7 +88,7 @@ func (t stateful[S, In, Out]) execute(ctx context.Context, tc ctxperm.ToolContex
 	return r, cell.Set(ctx, content)
 }
 
-// before reads what the last call left.
+// before reads the state that the last call left.
 func (t stateful[S, In, Out]) before(ctx context.Context, tc ctxperm.ToolContext, cell *callstate.ToolState) (S, error) {
 	var s S
 	content := cell.Content()
@@ -102,7 +105,7 @@ func (t stateful[S, In, Out]) before(ctx context.Context, tc ctxperm.ToolContext
 	return s, nil
 }
 
-// written encodes a state, and makes sure that it is read back as the same.
+// written encodes a state, and checks that it decodes to the same value.
 func written[S any](state S) (json.RawMessage, error) {
 	content, err := canon.Marshal(state)
 	if err != nil {

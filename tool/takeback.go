@@ -12,13 +12,15 @@ import (
 	"github.com/remit-dev/remit/revert/effect"
 )
 
-// MayRevert returns an error where the policy does not let the principal take a call back. It is asked with purpose revert, about each
-// access that the call would lose its effect for. Where it asks for a person, and asking is set, the approver is asked; else that is no
-// error yet if there is one.
+// MayRevert returns an error if the policy does not let the principal revert a
+// call. It evaluates the policy with purpose revert for each access whose
+// effect the call would lose. If the policy asks and asking is set, MayRevert
+// asks the approver. If asking is not set, an ask is an error only if there is
+// no approver.
 func (l *Pipeline) MayRevert(ctx context.Context, c revert.Call, asking bool) error {
 	accesses := undone(c)
 	if len(accesses) == 0 {
-		return nil // nothing is taken back
+		return nil // there is no effect to revert
 	}
 	t, _ := l.tools().undo(c.Tool)
 	a := admitted{id: c.Ref.Call, tool: t, input: c.Started.Input, class: c.Class(), counted: l.p.Facts.Session()}
@@ -54,10 +56,12 @@ func (l *Pipeline) MayRevert(ctx context.Context, c revert.Call, asking bool) er
 	return nil
 }
 
-// byPerson is the way that is left. The place of the journal is not known here.
+// byPerson names the remaining alternative. The path of the journal is not
+// known here.
 func byPerson(call string) string { return "a person can take it back: remit revert " + call }
 
-// aboutRevert tells the person who is asked that the call is not to run.
+// aboutRevert tells the approver that the request is about a revert and not
+// about a run of the call.
 func aboutRevert(d perm.Decision, call string) perm.Decision {
 	details := d.Details()
 	about := perm.Reason{Set: "ask", Text: "this takes call " + call + " back"}
@@ -65,7 +69,8 @@ func aboutRevert(d perm.Decision, call string) perm.Decision {
 	return perm.NewDecision(perm.Ask, details)
 }
 
-// decideRevert asks the policy about one access. What it reads of the call and its tool is what was recorded, where the tool is not at hand.
+// decideRevert evaluates the policy for one access. If the tool is not
+// available, the policy reads the recorded facts of the call and its tool.
 func (l *Pipeline) decideRevert(ctx context.Context, a admitted, c revert.Call, access perm.ResourceAccess) (perm.Decision, error) {
 	r, err := perm.ParseResource(access.Resource)
 	if err != nil {
@@ -87,8 +92,9 @@ func (l *Pipeline) decideRevert(ctx context.Context, a admitted, c revert.Call, 
 	})
 }
 
-// undone are the accesses that taking a call back is about: each change of a file, and what else the call was allowed to do where its effect
-// is more than that.
+// undone returns the accesses that a revert of the call concerns: each change
+// of a file, and the other accesses that the call was allowed if it has more
+// effects than that.
 func undone(c revert.Call) (all []perm.ResourceAccess) {
 	if c.Started == nil {
 		return nil

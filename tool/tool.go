@@ -18,9 +18,9 @@ import (
 	"github.com/remit-dev/remit/verify"
 )
 
-// Tool is a frozen tool. It cannot be changed, may be copied and used by any
-// number of goroutines, and is refused everywhere when zero. Two tools are ==
-// when they come from the same FromSpec or Graded; the same Digest means the same
+// Tool is a frozen tool. It is immutable and safe for concurrent use, and may
+// be copied. Every part of the runtime refuses the zero Tool. Two tools are ==
+// if they come from the same FromSpec or Graded; the same Digest means the same
 // declaration.
 type Tool struct{ t *tool }
 
@@ -29,9 +29,9 @@ type tool struct {
 	input  *schema.Schema
 	output *schema.Schema // nil: not checked
 
-	settings   *schema.Schema // nil: it has none
+	settings   *schema.Schema // nil: no settings
 	configured configuration
-	bound      perm.Set // needs with each parameter standing for anything
+	bound      perm.Set // needs with each parameter replaced by a wildcard
 	needs      []need
 	digest     string
 	grade      *GradeRecord // nil: ungraded
@@ -44,8 +44,8 @@ type need struct {
 	params  []string
 }
 
-// nameOK is stricter than every provider's rule, so that no name is ever mapped
-// in a way that two tools could share.
+// nameOK is stricter than every provider's rule, so that no mapping of names
+// can make two tools share one.
 var nameOK = regexp.MustCompile(`^[a-z][a-z0-9]*(_{1,2}[a-z0-9]+)*$`)
 
 // FromSpec validates a literal, copies it, compiles its schemas and freezes it.
@@ -135,7 +135,7 @@ func checkSpec(s Spec) error {
 	return nil
 }
 
-// checkPure refuses a tool that declares no effect and needs that have one.
+// checkPure refuses a tool that declares no effect but has needs with one.
 func (t *tool) checkPure() error {
 	for _, n := range t.needs {
 		if t.spec.EffectClass == effect.Pure && n.access.Action.Changes() {
@@ -176,8 +176,8 @@ func (t Tool) IsZero() bool { return t.t == nil }
 // Name returns the tool's name, "" for the zero Tool.
 func (t Tool) Name() string { return t.look().Name }
 
-// Digest identifies the declaration: any change of it, also of the description,
-// is another digest. It covers no code.
+// Digest identifies the declaration. Any change of it, also of the description,
+// changes the digest. It does not cover code.
 func (t Tool) Digest() string {
 	if t.t == nil {
 		return ""
@@ -185,8 +185,8 @@ func (t Tool) Digest() string {
 	return t.t.digest
 }
 
-// Spec returns a copy of the literal, with the defaults filled in. Changing it
-// changes no tool; FromSpec makes a new one of it.
+// Spec returns a copy of the literal, with defaults filled in. Changing the
+// copy does not change the tool; use FromSpec to make a new one.
 func (t Tool) Spec() Spec {
 	if t.t == nil {
 		return Spec{}
@@ -194,8 +194,8 @@ func (t Tool) Spec() Spec {
 	return cloneSpec(t.t.spec)
 }
 
-// look returns the literal itself, for what only reads it: copying it for every
-// question about a tool would be half the price of the question.
+// look returns the literal itself, for readers only. Copying it for every query
+// would double the cost of the query.
 func (t Tool) look() *Spec {
 	if t.t == nil {
 		return &Spec{}
@@ -211,10 +211,10 @@ func (t Tool) InputSchema() []byte {
 	return t.t.input.Canonical()
 }
 
-// Class is the effect class that counts: pivot where none is declared.
+// Class returns the effect class that counts: pivot if none is declared.
 func (t Tool) Class() effect.Class { return t.look().EffectClass.OrPivot() }
 
-// Coverage returns how much of what a call of the tool does is known.
+// Coverage returns how much of the effect of a call of the tool is known.
 func (t Tool) Coverage() effect.Coverage {
 	s := t.look()
 	switch {
@@ -227,22 +227,22 @@ func (t Tool) Coverage() effect.Coverage {
 	}
 }
 
-// Verifier returns the tool's Verify where it declares one.
+// Verifier returns the tool's Verify, if it declares one.
 func (t Tool) Verifier() mo.Option[verify.Verifier] {
 	v := t.look().Verify
 	return mo.TupleToOption(v, v != nil)
 }
 
-// CanVerify reports whether the tool declares a Verify, and where it is composed of others,
-// that each of them does which has an effect.
+// CanVerify reports whether the tool declares a Verify. For a composed tool it
+// reports whether each part that has an effect does.
 func (t Tool) CanVerify() bool {
 	unseen := func(part Tool) bool { return part.Class() != effect.Pure && !part.CanVerify() }
 	return t.Verifier().IsPresent() && !slices.ContainsFunc(t.look().parts, unseen)
 }
 
-// CanRevert reports whether calls can be taken back: by the tool's own Revert,
-// or because it is pure, or reversible through handles; and where it is composed of
-// others, whether those of each can.
+// CanRevert reports whether calls can be reverted: by the tool's own Revert, or
+// because the tool is pure, or reversible through handles. For a composed tool
+// it reports whether that is so for each part.
 func (t Tool) CanRevert() bool {
 	s := t.look()
 	if s.parts != nil {
@@ -251,8 +251,8 @@ func (t Tool) CanRevert() bool {
 	return s.Revert != nil || s.EffectClass == effect.Pure || s.EffectClass == effect.Reversible || s.EffectClass == effect.Compensable
 }
 
-// RequiredAccesses returns what a session needs for any call of the tool: its needs, and
-// the call itself.
+// RequiredAccesses returns what a session needs for any call of the tool: its
+// needs, and the call itself.
 func (t Tool) RequiredAccesses() []perm.ResourceAccess {
 	if t.t == nil {
 		return nil
@@ -260,8 +260,8 @@ func (t Tool) RequiredAccesses() []perm.ResourceAccess {
 	return append(t.t.bound.Accesses(), callAccess(t.Name()))
 }
 
-// Modify returns another tool: a copy of the literal, changed and frozen anew. A grade stays
-// where the declaration is the same.
+// Modify returns another tool, made from a changed copy of the literal. It
+// keeps the grade if the declaration is the same.
 func (t Tool) Modify(change func(*Spec)) (Tool, error) {
 	if t.t == nil {
 		return Tool{}, errors.New("the zero Tool cannot be changed")
@@ -348,7 +348,7 @@ func (t *tool) declarationDigest() (string, error) {
 	return string(canon.Sum("remit/tool/v1", raw)), nil
 }
 
-// rawJSON marshals as itself, and as null where there is nothing.
+// rawJSON marshals as itself, and as null if empty.
 type rawJSON []byte
 
 // MarshalJSON returns the bytes.

@@ -19,8 +19,9 @@ import (
 	"github.com/remit-dev/remit/verify"
 )
 
-// CanRevert reports whether the tool that made a call is found again, by its name
-// and undo version, and declares a Revert. It makes a Line a revert.ToolReverter.
+// CanRevert reports whether the tool that made a call can be found, by its name
+// and undo version, and declares a Revert. It makes a Pipeline a
+// revert.ToolReverter.
 func (l *Pipeline) CanRevert(_ context.Context, c revert.Call) (bool, string) {
 	t, ok := l.tools().undo(c.Tool)
 	switch {
@@ -38,8 +39,9 @@ func (l *Pipeline) CanRevert(_ context.Context, c revert.Call) (bool, string) {
 	return true, ""
 }
 
-// RevertCall runs the tool's Revert, under the right that was journaled when the call
-// was allowed. What it does through handles is recorded under the undo call.
+// RevertCall runs the tool's Revert, under the rights that were journaled when
+// the call was allowed. Its changes through handles are recorded under the undo
+// call.
 func (l *Pipeline) RevertCall(ctx context.Context, rec revert.Recorder, c revert.Call, undoCall, key string) (err error) {
 	t, ok := l.tools().undo(c.Tool)
 	if !ok || t.t.spec.Revert == nil {
@@ -87,7 +89,7 @@ func (l *Pipeline) RevertCall(ctx context.Context, rec revert.Recorder, c revert
 	return err
 }
 
-// without takes what must not be said out of the text of an error.
+// without removes redacted values from the text of an error.
 func (v *redaction) without(err error) error {
 	if err == nil || v.text(err.Error()) == err.Error() {
 		return err
@@ -95,7 +97,7 @@ func (v *redaction) without(err error) error {
 	return &scrubbedError{text: v.text(err.Error()), err: err}
 }
 
-// scrubbedError is an error of which only the kind is the one that it wraps.
+// scrubbedError replaces the text of an error and keeps only its kind.
 type scrubbedError struct {
 	text string
 	err  error
@@ -104,8 +106,8 @@ type scrubbedError struct {
 func (e *scrubbedError) Error() string        { return e.text }
 func (e *scrubbedError) Is(target error) bool { return errors.Is(e.err, target) }
 
-// runRevert runs a tool's Revert on a goroutine of its own. One that does not
-// return in its time, or panics, leaves it unknown whether the effect is gone.
+// runRevert runs a tool's Revert on its own goroutine. If Revert does not
+// return in time or panics, the presence of the effect is unknown.
 func runRevert(ctx context.Context, f Revert, rc RevertContext) error {
 	back := make(chan error, 1)
 	go func() {
@@ -124,7 +126,7 @@ func runRevert(ctx context.Context, f Revert, rc RevertContext) error {
 	case <-ctx.Done():
 	}
 	select {
-	case err := <-back: // in time, whichever case select picked
+	case err := <-back: // in time, whichever case select chose
 		return err
 	default:
 		return fmt.Errorf("%w: the tool's Revert did not return in time", revert.ErrRevertUnknown)
@@ -150,8 +152,8 @@ func outputOf(c revert.Call) json.RawMessage {
 	return r.Output()
 }
 
-// Probe asks the tool's Verify whether the effect of an interrupted call is
-// there. It makes a Line a revert.Prober.
+// Probe runs the tool's Verify to find whether the effect of an interrupted
+// call is present. It makes a Pipeline a revert.Prober.
 func (l *Pipeline) Probe(ctx context.Context, c revert.Call) (record.Verified, error) {
 	t, ok := l.tools().undo(c.Tool)
 	if !ok {
@@ -160,8 +162,8 @@ func (l *Pipeline) Probe(ctx context.Context, c revert.Call) (record.Verified, e
 	return l.lookAgain(ctx, t, c, verify.Recovery, nil), nil
 }
 
-// ProbeReverted asks the tool's Verify whether the effect of a call that was taken back is
-// gone.
+// ProbeReverted runs the tool's Verify to find whether the effect of a reverted
+// call is gone.
 func (l *Pipeline) ProbeReverted(ctx context.Context, c revert.Call) record.Verified {
 	t, ok := l.tools().undo(c.Tool)
 	if !ok {
@@ -170,9 +172,8 @@ func (l *Pipeline) ProbeReverted(ctx context.Context, c revert.Call) record.Veri
 	return l.lookAgain(ctx, t, c, verify.AfterUndo, outputOf(c))
 }
 
-// lookAgain asks about what the journal says of a call. Of one whose input the
-// policy had redacted nothing can be told: what a Verify would look at is not what
-// was given.
+// lookAgain runs Verify on the recorded data of a call. If the policy redacted
+// the input it cannot tell, because the recorded input is not the original.
 func (l *Pipeline) lookAgain(ctx context.Context, t Tool, c revert.Call, phase verify.Phase, output json.RawMessage) record.Verified {
 	if t.t.spec.Verify == nil {
 		return record.Verified{}

@@ -2,12 +2,12 @@ package tool
 
 import "strings"
 
-// maxUsage is how many bytes one tool may say in a system prompt.
+// maxUsage bounds the usage text of one tool, in bytes.
 const maxUsage = 8 << 10
 
-// Usage returns what the tools say of how to use them, for a system prompt: one
-// paragraph under the name of each that says something, in the order of the names.
-// It is empty where none does.
+// Usage returns how to use the tools, for a system prompt. It has one paragraph
+// under the name of each tool that has a Usage, in the order of the names. It
+// is empty if no tool has one.
 func (r Registry) Usage() string {
 	var all []string
 	for _, name := range r.Names() {

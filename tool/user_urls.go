@@ -9,12 +9,14 @@ import (
 	"github.com/remit-dev/remit/perm"
 )
 
-// mostURLs is how many URLs of a call a policy is told of. Those that were not given come first, so that none of these is left out while
-// another is told.
+// mostURLs bounds the URLs of a call that a policy sees. URLs that the user did
+// not provide come first, so they are the last to be cut.
 const mostURLs = 100
 
-// tellGiven says in a request which URLs the call names, and of each whether the session was given it; and of a connect whether one was that
-// leads there. An engine that says that it does not read that is not told.
+// tellGiven adds to a request the URLs that the call names, and for each
+// whether it is user-provided. For a connect it adds whether a user-provided
+// URL leads there. It does nothing if the engine says that it does not read
+// this.
 func (l *Pipeline) tellGiven(ctx context.Context, req *perm.Request) error {
 	if e, ok := l.engine().(interface{ ReadsURLs() bool }); ok && !e.ReadsURLs() {
 		return nil
@@ -43,7 +45,7 @@ func (l *Pipeline) tellGiven(ctx context.Context, req *perm.Request) error {
 	return nil
 }
 
-// urlFacts are those of each URL, once.
+// urlFacts returns the facts of each URL, once.
 func urlFacts(mentions []urlscan.Match, has func(string, bool) bool) []perm.URLFacts {
 	facts := make([]perm.URLFacts, 0, len(mentions))
 	for _, m := range mentions {

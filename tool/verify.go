@@ -18,13 +18,13 @@ import (
 )
 
 // verify is step 6: the output schema, the tool's own Verify, the policy's
-// postconditions. Whatever does not hold takes the call back; only after it may
-// anybody see the result.
+// postconditions. If one of them fails, the runtime reverts the call. The
+// result is returned only after verify.
 func (l *Pipeline) verify(ctx context.Context, s settled) Outcome {
 	ctx = context.WithoutCancel(ctx)
-	// What is judged is what was encoded, not what the tool holds; what is shown is
-	// what was journaled.
-	if s.tool.t.output != nil || s.tool.t.spec.Verify != nil || l.judgesResults() { // else nobody looks at it
+	// Verification reads the encoded result, not the tool's memory. The caller
+	// gets the journaled result.
+	if s.tool.t.output != nil || s.tool.t.spec.Verify != nil || l.judgesResults() { // otherwise no check reads it
 		s.result = cloneResult(s.output)
 	}
 	verdict, looked, broken := l.runVerify(ctx, s)
@@ -40,8 +40,8 @@ func (l *Pipeline) verify(ctx context.Context, s settled) Outcome {
 		Phase: string(verify.AfterCall), Verdict: out.Verdict.Presence, OK: broken == "", Findings: s.veil.texts(verdict.Findings()),
 		Evidence: evidence(verdict), Why: s.veil.text(broken),
 	}
-	// No barrier: a crash before this record is on disk leaves a call that is
-	// done and that nobody has seen; it shows as never verified.
+	// No barrier: a crash before this record is durable leaves a done call
+	// whose result was never returned. It shows as never verified.
 	err := l.p.Recorder.Write(ctx, revert.Write{Records: []revert.CallRecord{{Call: s.id, Body: body}}})
 	if err != nil {
 		l.journalFailed.Store(true)
@@ -57,8 +57,8 @@ func (l *Pipeline) verify(ctx context.Context, s settled) Outcome {
 	return *out.withText()
 }
 
-// runVerify returns the verdict of the tool's Verify, whether anybody looked at all,
-// and what is broken.
+// runVerify returns the verdict of the tool's Verify, whether a check ran at
+// all, and the violation if there is one.
 func (l *Pipeline) runVerify(ctx context.Context, s settled) (verdict verify.Verdict, looked bool, broken string) {
 	if s.broken != "" {
 		return verify.Unclear(s.broken), true, s.broken
@@ -67,7 +67,7 @@ func (l *Pipeline) runVerify(ctx context.Context, s settled) (verdict verify.Ver
 		return verify.Absent(err.Error()), true, err.Error()
 	}
 	spec := s.tool.t.spec
-	if spec.Verify != nil && s.answer == nil { // of what did not run there is nothing to see
+	if spec.Verify != nil && s.answer == nil { // code that did not run has nothing to verify
 		looked = true
 		timed, cancel := l.p.Host.WithTimeout(ctx, l.p.Limits.timeToVerify(s.live.Changes()), ErrTimeout)
 		verdict = verify.Run(timed, spec.Verify, l.subject(s.intended, slices.Clone(s.result.Output())))
@@ -80,14 +80,14 @@ func (l *Pipeline) runVerify(ctx context.Context, s settled) (verdict verify.Ver
 	return verdict, looked || asked, why
 }
 
-// What a Verify gets beside Limits.VerifyTimeout: for each change, and for so many bytes that were
-// there before one.
+// Time for a Verify beside Limits.VerifyTimeout: for each change, and for each
+// amount of displaced bytes.
 const (
 	verifyChange = 20 * time.Millisecond
 	verifyBytes  = 32 << 20 // one second
 )
 
-// timeToVerify bounds a Verify by the work that there is to look at.
+// timeToVerify bounds a Verify by the size of the changes.
 func (l Limits) timeToVerify(changes []effect.Change) time.Duration {
 	var kept int64
 	for _, c := range changes {
@@ -105,7 +105,7 @@ func described(v verify.Verdict) string {
 	return ", because " + strings.Join(v.Findings(), "; ")
 }
 
-// fits holds a result against the tool's output schema, where it has one.
+// fits checks a result against the tool's output schema, if it has one.
 func (t Tool) fits(r Result) error {
 	if t.t.output == nil {
 		return nil
@@ -120,8 +120,8 @@ func (t Tool) fits(r Result) error {
 	return nil
 }
 
-// postconditions asks the policy with purpose verify. An engine that says that
-// it has no postconditions is not asked; one that cannot answer breaks the call.
+// postconditions evaluates the policy with purpose verify. It skips an engine
+// that says that it has no postconditions. An engine that fails is a violation.
 func (l *Pipeline) postconditions(ctx context.Context, s settled) (asked bool, broken string) {
 	if !l.judgesResults() {
 		return false, ""
@@ -155,8 +155,8 @@ func (l *Pipeline) postconditions(ctx context.Context, s settled) (asked bool, b
 	return true, ""
 }
 
-// judgesResults reports whether the engine has anything to say of what a call returned: postconditions, or labels. One that does not say is
-// asked.
+// judgesResults reports whether the engine evaluates the results of calls, by
+// postconditions or labels. It is true for an engine that does not say.
 func (l *Pipeline) judgesResults() bool {
 	ensures, says := l.engine().(interface{ Ensures() bool })
 	labels, reads := l.engine().(interface{ LabelsResults() bool })
@@ -182,8 +182,8 @@ func changeFacts(changes []effect.Change) []perm.ChangeFacts {
 	return out
 }
 
-// verifyFailed takes a call back that did not verify. Its result is kept on the
-// journal and shown to nobody.
+// verifyFailed reverts a call that failed verification. Its result stays on the
+// journal and is not returned.
 func (l *Pipeline) verifyFailed(ctx context.Context, s settled, out *Outcome, broken string) *Outcome {
 	out.Status = StatusVerifyFailed
 	out.Error = &Problem{What: "the call did not verify", Why: broken}
@@ -229,8 +229,8 @@ func evidence(v verify.Verdict) string {
 	return string(canon.Sum("remit/evidence/v1", parts...))
 }
 
-// cloneResult decodes what was journaled, so that what is shown is exactly what
-// was recorded and shares no memory with the tool.
+// cloneResult decodes the journaled result. So the returned result is exactly
+// the recorded one and shares no memory with the tool.
 func cloneResult(output []byte) Result {
 	var r Result
 	if err := canon.Decode(bytes.Clone(output), &r); err != nil {

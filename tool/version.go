@@ -7,8 +7,8 @@ import (
 	"golang.org/x/mod/semver"
 )
 
-// semanticVersion is a version as package semver writes it, "" for what is none. The
-// v in front may be left out; nothing else may.
+// semanticVersion returns a version in the form of package semver, or "" if it
+// is not one. Only the leading v may be missing.
 func semanticVersion(version string) string {
 	v := "v" + strings.TrimPrefix(version, "v")
 	core, _, _ := strings.Cut(strings.Split(v, "+")[0], "-")
@@ -34,7 +34,8 @@ func versions(all []Tool) string {
 	return strings.Join(list, ", ")
 }
 
-// QualifiedName is how a call asks for exactly this tool beside others of its name.
+// QualifiedName returns the name with which a call selects exactly this version
+// of the tool.
 func (t Tool) QualifiedName() string {
 	if s := t.look(); s.Version != "" {
 		return s.Name + "@" + s.Version
@@ -42,8 +43,8 @@ func (t Tool) QualifiedName() string {
 	return t.Name()
 }
 
-// ModelDescription is the description that a model is given: what the tool does, and that it
-// should use another one where this one is deprecated.
+// ModelDescription returns the description for models: what the tool does, and
+// what to use instead if it is deprecated.
 func (t Tool) ModelDescription() string {
 	s := t.look()
 	if s.Deprecated == "" {
@@ -52,7 +53,7 @@ func (t Tool) ModelDescription() string {
 	return strings.TrimSpace(s.Description + " Deprecated: " + sentence(s.Deprecated))
 }
 
-// notice is what a call's outcome says of a deprecated tool, once.
+// notice returns what a call's outcome says about a deprecated tool, once.
 func (t Tool) notice() string {
 	s := t.look()
 	if s.Deprecated == "" {

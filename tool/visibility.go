@@ -7,9 +7,9 @@ import (
 	"github.com/remit-dev/remit/perm"
 )
 
-// HiddenReason says why a session does not see the tool, "" where it does. That no policy
-// hides it is another thing. A session that does not see a tool cannot call it
-// either.
+// HiddenReason returns why the tool is hidden from a session, or "" if it is
+// visible. It does not evaluate the policy. A session cannot call a tool that
+// is hidden from it.
 func (t Tool) HiddenReason(c perm.ClientFacts) string {
 	s := t.look()
 	of := func(names []string) bool {
@@ -42,9 +42,9 @@ func (t Tool) HiddenReason(c perm.ClientFacts) string {
 	return ""
 }
 
-// forPart is a session as a part of the tool sees it, where the tool was not left out by
-// the user's selection. Who selects the tool itself selects what it is made of; a tag that
-// it has from one part selects no other.
+// forPart returns the facts of a session as a part of the tool sees them, if
+// the user's selection did not exclude the tool. Selecting the tool selects its
+// parts. A tag that the tool has from one part selects no other part.
 func (s *Spec) forPart(c perm.ClientFacts) perm.ClientFacts {
 	parted := func(tag string) bool {
 		return slices.ContainsFunc(s.parts, func(p Tool) bool { return slices.Contains(p.look().Tags, tag) })
@@ -66,7 +66,8 @@ func quotedAll(list []string) (text string) {
 	return text
 }
 
-// seenBy is the registry without the names of what a session does not see.
+// seenBy returns the registry without the names of tools that are hidden from a
+// session.
 func (r Registry) seenBy(c perm.ClientFacts) Registry {
 	out := Registry{tools: map[string][]Tool{}}
 	for _, name := range r.names {
