@@ -19,6 +19,8 @@ import (
 	"github.com/remit-dev/remit/internal/host"
 	"github.com/remit-dev/remit/mcp/gateway"
 	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/revert/journal"
 	"github.com/remit-dev/remit/tool"
 	"github.com/remit-dev/remit/tool/builtin/files"
@@ -228,3 +230,13 @@ func (h *house) get(name string) string {
 }
 
 func filesTools() []tool.Tool { return files.Tools() }
+
+// unknownElsewhere are the reasons of a report that say that effects outside the roots are unknown.
+func unknownElsewhere(rep revert.Report) (why []string) {
+	for _, i := range rep.NotUndone() {
+		if i.Outcome == effect.Unknown {
+			why = append(why, i.Resource+": "+i.Why)
+		}
+	}
+	return why
+}

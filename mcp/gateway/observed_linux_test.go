@@ -33,16 +33,6 @@ func (h *house) undo(out tool.Outcome) revert.Report {
 	return rep
 }
 
-// unknownElsewhere are the reasons of a report that say that effects outside the roots are unknown.
-func unknownElsewhere(rep revert.Report) (why []string) {
-	for _, i := range rep.NotUndone() {
-		if i.Outcome == effect.Unknown {
-			why = append(why, i.Resource+": "+i.Why)
-		}
-	}
-	return why
-}
-
 // TestObservedCalls: a server outside the sandbox can act anywhere. A revert of its call restores the files of the roots, says that the rest is
 // unknown, and is not complete; a draft that calls it reversible changes nothing of that.
 func TestObservedCalls(t *testing.T) {
