@@ -12,13 +12,13 @@ import (
 	"github.com/remit-dev/remit/perm"
 )
 
-// binding is an access that names arguments.
+// binding is an access whose resource names arguments of the call.
 type binding struct {
 	access perm.ResourceAccess
 	params []string
-	bound  perm.ResourceAccess // with each argument standing for anything
+	bound  perm.ResourceAccess // with a wildcard for each argument
 	root   string              // of a file
-	folder string              // of that root; empty: it is not known
+	folder string              // of that root; empty: unknown
 }
 
 var parameter = regexp.MustCompile(`\{([A-Za-z_][A-Za-z0-9_-]*)\}`)
@@ -44,8 +44,8 @@ func bindingOf(a perm.ResourceAccess, roots map[string]string) (binding, error) 
 	return b, nil
 }
 
-// fill returns the exact accesses of one call. An argument that is a list of texts stands for each of them; one that is
-// not there names nothing.
+// fill returns the exact accesses of one call. An argument that is a list of
+// strings gives one access for each. A missing argument gives none.
 func (b binding) fill(in canon.Value) ([]perm.ResourceAccess, error) {
 	choices := []map[string]string{{}}
 	for _, p := range b.params {
@@ -103,8 +103,9 @@ func texts(in canon.Value, name string) ([]string, error) {
 	return nil, fmt.Errorf("argument %q: want a text", name)
 }
 
-// relative is a path as it is named below its root. Servers want absolute ones often. What the server makes of it is the
-// server's: this is a name for those who decide, and no authority.
+// relative returns a path as a name below its root, as upstreams often want
+// absolute paths. The upstream interprets the path itself: this name informs
+// the policy and is no authority.
 func (b binding) relative(name, path string) (string, error) {
 	if filepath.IsAbs(path) {
 		if b.folder == "" {

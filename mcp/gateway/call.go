@@ -20,20 +20,21 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// upstreamResult is what a server said to a call.
+// upstreamResult is the response of an upstream to a call.
 type upstreamResult struct {
 	object json.RawMessage
 	text   string
-	failed bool // it says isError
+	failed bool // the response has isError
 
-	wants sdk.InputRequestMap // of its client, before it goes on; nil: the call has ended
-	state string              // that comes back with what it wants
+	wants sdk.InputRequestMap // requests to the client, before the call continues; nil: the call has ended
+	state string              // to send back with the responses of the client
 }
 
-// most is all of the room that there is for calls of one server.
+// most is the weight of all calls of one server.
 const most = 1 << 30
 
-// share is how much room a call takes: all of it, where it asks its client in a way that says not for which call.
+// share returns the weight of a call. It is all of it if the tool sends client
+// requests that do not name their call.
 func (u *upstream) share(s *upstreamConn, name string) int64 {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -43,13 +44,13 @@ func (u *upstream) share(s *upstreamConn, name string) int64 {
 	return 1
 }
 
-// call calls a tool, and answers what its server wants of the client meanwhile. What a call did that ends with an error nobody
-// can tell.
+// call calls a tool, and serves the client requests of its server meanwhile. If
+// the call returns an error, its effects are unknown.
 func (u *upstream) call(ctx context.Context, s *upstreamConn, name string, args json.RawMessage, about callFacts) (upstreamResult, error) {
 	return u.get(ctx, s, callRequest(name, args), about)
 }
 
-// get is call for anything that is wanted of a server.
+// get is like call for any upstream request.
 func (u *upstream) get(ctx context.Context, s *upstreamConn, w upstreamRequest, about callFacts) (upstreamResult, error) {
 	n := u.share(s, w.name)
 	if err := u.room.Acquire(ctx, n); err != nil {
@@ -89,7 +90,8 @@ func (u *upstream) get(ctx context.Context, s *upstreamConn, w upstreamRequest, 
 
 var errEnded = errors.New("the call has ended")
 
-// more is the next request of a call whose server wants something first.
+// more returns the next request of a call whose server first has requests to
+// the client.
 func (u *upstream) more(ctx context.Context, f *inFlightCall, a upstreamResult, busy *int) (requestRound, error) {
 	next := requestRound{again: true, state: a.state}
 	if len(a.wants) > 0 {
@@ -131,7 +133,7 @@ func (u *upstream) send(ctx context.Context, s *upstreamConn, f *inFlightCall, w
 	}
 	err := w.ask(ctx, s, c, r)
 	object, refusal := c.caught()
-	switch { // if it answered, it did, though the SDK may not know all of the answer
+	switch { // a response counts even if the SDK cannot parse it
 	case refusal != nil:
 		return upstreamResult{}, u.required(ctx, f, refusal)
 	case object != nil:
@@ -144,11 +146,11 @@ func (u *upstream) send(ctx context.Context, s *upstreamConn, f *inFlightCall, w
 		return upstreamResult{}, context.Cause(ctx)
 	}
 	if missed := missed(err); missed != nil && !r.again {
-		return upstreamResult{}, tool.NoEffect(missed) // the server looked at nothing but who asks
+		return upstreamResult{}, tool.NoEffect(missed) // the server checked only the authorization
 	} else if missed != nil {
 		return upstreamResult{}, missed
 	}
-	if s.program != nil { // the next call does not wait for anybody to notice
+	if s.program != nil { // so that the next call does not have to detect the end
 		s.drain()
 	} else if over := context.Cause(s.whole); over != nil {
 		err = over
@@ -156,7 +158,7 @@ func (u *upstream) send(ctx context.Context, s *upstreamConn, f *inFlightCall, w
 	return upstreamResult{}, fmt.Errorf("server %s has gone while the call was under way: %w%s", u.cfg.Name, err, s.lastWords())
 }
 
-// upstreamError is an error of the protocol that a server answered with.
+// upstreamError is a protocol error that an upstream responded with.
 type upstreamError struct {
 	server string
 	said   *jsonrpc.Error
@@ -166,8 +168,8 @@ func (e *upstreamError) Error() string {
 	return fmt.Sprintf("server %s answers with an error of the protocol: %s", e.server, canon.Printable(e.said.Message, 4<<10))
 }
 
-// refuse leaves the error of the protocol that a call ended with for its client. What it says of the revision or the headers
-// is about the gateway's own connection, which is none of the client's.
+// refuse leaves the protocol error of a call for its client. It skips errors
+// about revision and headers: they concern the gateway's own connection.
 func refuse(ctx context.Context, err error) {
 	var refused *upstreamError
 	if errors.As(err, &refused) && refused.said.Code != sdk.CodeHeaderMismatch && refused.said.Code != sdk.CodeUnsupportedProtocolVersion {
@@ -185,18 +187,18 @@ func (s *upstreamConn) lastWords() string {
 	return ""
 }
 
-// callFacts are what goes along with a call.
+// callFacts holds what the gateway knows about a call.
 type callFacts struct {
 	id     string
 	meta   map[string]any
 	report func(done, total float64, message string)
-	client clientctx.Client                                       // nil: there is nobody to ask
-	log    clientctx.Log                                          // of that client
-	note   func(ctx context.Context, what any) error              // of the call
-	permit func(ctx context.Context, a perm.ResourceAccess) error // asks the policy; nil: it permits nothing
+	client clientctx.Client                                       // nil: no client can be asked
+	log    clientctx.Log                                          // log of that client
+	note   func(ctx context.Context, what any) error              // records a note of the call
+	permit func(ctx context.Context, a perm.ResourceAccess) error // evaluates the policy; nil: permits nothing
 }
 
-// read takes an answer apart.
+// read parses a response.
 func read(object json.RawMessage) (upstreamResult, error) {
 	var r struct {
 		Type    string `json:"resultType"`
@@ -235,8 +237,9 @@ func read(object json.RawMessage) (upstreamResult, error) {
 	return a, nil
 }
 
-// textOf is what a model reads of an answer: the texts of what a tool or a resource holds, or of the messages of a prompt. What has another
-// shape has no text.
+// textOf returns the text of a response for the model: the texts of a tool
+// result or a resource, or of the messages of a prompt. Other content has no
+// text.
 func textOf(object canon.Value) string {
 	var texts []string
 	read := func(block canon.Value) {

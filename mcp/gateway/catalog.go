@@ -13,39 +13,40 @@ import (
 	"github.com/remit-dev/remit/mcp/internal/catalog"
 )
 
-// gatewayCatalog is all that servers have to be read: resources, by their own URIs, and prompts, under names like those of tools. Which server a URI
-// is of has to be plain: where two claim it, neither is asked for it.
+// gatewayCatalog holds the resources and prompts of all servers: resources by
+// their own URIs, prompts under names like those of tools. A URI must have one
+// owner. If two servers list it, the gateway reads it from neither.
 type gatewayCatalog struct {
 	all     catalog.All
 	shelves []*serverCatalog
-	owner   map[string]*serverCatalog // of listed resources, by URI; nil: several servers claim it
+	owner   map[string]*serverCatalog // of listed resources, by URI; nil: several servers list it
 	prompts map[string]catalogPrompt
 }
 
-// serverCatalog is what one server has.
+// serverCatalog holds the entries of one server.
 type serverCatalog struct {
 	u                      *upstream
-	read, prompt, complete string // tools of the runtime; empty: there is none
+	read, prompt, complete string // tools of the runtime; empty: none
 	shapes                 []resourceTemplate
 	resources              []resource
-	defs                   []definition // prompts and templates that may be seen
+	defs                   []definition // visible prompts and templates
 }
 
 // resourceTemplate is a template of resources.
 type resourceTemplate struct {
 	*uritemplate.Template
-	held bool // in quarantine: what fits is nobody's
+	held bool // in quarantine: no server owns its URIs
 }
 
 // catalogPrompt is a prompt.
 type catalogPrompt struct {
 	*serverCatalog
-	name string // that the server knows it by
+	name string // the server's name for it
 }
 
-// library adds what one server has to be read.
+// library adds the catalog of one server.
 func (b *builder) library(u *upstream, d declared, held []QuarantinedItem) {
-	if u.stranger() { // until it has answered
+	if u.stranger() { // until the server responds
 		all := &b.mirror.library.all
 		if !u.cfg.NoResources && all.Resources == nil {
 			all.Resources = []catalog.Offer{}
@@ -94,10 +95,10 @@ func (b *builder) library(u *upstream, d declared, held []QuarantinedItem) {
 	b.mirror.library.shelves = append(b.mirror.library.shelves, s)
 }
 
-// shelve works out what is whose.
+// shelve determines the owners of URIs and prompts.
 func (l *gatewayCatalog) shelve(b *builder) {
 	l.owner, l.prompts = map[string]*serverCatalog{}, map[string]catalogPrompt{}
-	claims := map[string][]string{} // of URIs and templates, by servers
+	claims := map[string][]string{} // of URIs and templates, by server
 	for _, s := range l.shelves {
 		for _, r := range s.resources {
 			claims[r.uri] = append(claims[r.uri], s.u.cfg.Name)
@@ -124,7 +125,7 @@ func (l *gatewayCatalog) shelve(b *builder) {
 	}
 }
 
-// list lists what one server has.
+// list lists the entries of one server.
 func (l *gatewayCatalog) list(s *serverCatalog) {
 	if s.read != "" {
 		l.all.Resources, l.all.Templates = append([]catalog.Offer{}, l.all.Resources...), append([]catalog.Offer{}, l.all.Templates...)
@@ -147,7 +148,7 @@ func (l *gatewayCatalog) list(s *serverCatalog) {
 			name := mcpName(s.u.cfg.Name, d.name)
 			object, err := d.listed(name)
 			if err != nil {
-				continue // which cannot be: the name was read from it
+				continue // impossible: the name came from it
 			}
 			l.prompts[name] = catalogPrompt{s, d.name}
 			l.all.Prompts = append(l.all.Prompts, catalog.Offer{Name: name, Object: object, Tool: s.prompt, Input: encoded(promptInput{Name: d.name})})
@@ -159,7 +160,7 @@ func (s *serverCatalog) offer(uri string, object json.RawMessage) catalog.Offer 
 	return catalog.Offer{Name: uri, Object: object, Tool: s.read, Input: encoded(resourceInput{uri})}
 }
 
-// like reports whether clients see the same.
+// like reports whether clients see the same in both catalogs.
 func (l *gatewayCatalog) like(other gatewayCatalog) bool {
 	return catalog.Equal(l.all.Resources, other.all.Resources) && catalog.Equal(l.all.Templates, other.all.Templates) && catalog.Equal(l.all.Prompts, other.all.Prompts)
 }
@@ -168,7 +169,7 @@ func (s *serverCatalog) has(uri string) bool {
 	return slices.ContainsFunc(s.resources, func(r resource) bool { return r.uri == uri })
 }
 
-// fits reports whether a URI is one that a template of the server stands for.
+// fits reports whether a URI matches a template of the server.
 func (s *serverCatalog) fits(uri string) bool {
 	return slices.ContainsFunc(s.shapes, func(t resourceTemplate) bool { return t.fits(uri) })
 }
@@ -178,7 +179,7 @@ func (t resourceTemplate) fits(uri string) bool {
 	return strings.HasPrefix(uri, plain) && t.Match(uri) != nil
 }
 
-// held reports whether a URI is one that only what is in quarantine stands for.
+// held reports whether a URI matches only templates in quarantine.
 func (s *serverCatalog) held(uri string) bool {
 	held := false
 	for _, t := range s.shapes {
@@ -192,8 +193,9 @@ func (s *serverCatalog) held(uri string) bool {
 	return held
 }
 
-// of finds the one server that a URI is of: who lists it, or has a template that it fits. One that nobody speaks of is that of the only server
-// with resources: results name some that are listed nowhere.
+// of finds the one owner of a URI: the server that lists it, or that has a
+// matching template. An unclaimed URI belongs to the only server with
+// resources, as results can name resources that no server lists.
 func (l *gatewayCatalog) of(uri string) (*serverCatalog, bool) {
 	if s, listed := l.owner[uri]; listed {
 		return s, s != nil
@@ -217,10 +219,12 @@ func (l *gatewayCatalog) of(uri string) (*serverCatalog, bool) {
 	return fit[0], true
 }
 
-// Offers lists the resources, templates and prompts of all servers that nobody has to accept first.
+// Offers lists the resources, templates and prompts of all servers, except
+// those in quarantine.
 func (g *Gateway) Offers() catalog.All { return g.seen.Load().library.all }
 
-// Resource returns what reads a resource; false where no server has it, or several do.
+// Resource returns the entry that reads a resource. It returns false if no
+// server or several servers own the resource.
 func (g *Gateway) Resource(uri string) (catalog.Offer, bool) {
 	s, ok := g.seen.Load().library.of(uri)
 	if !ok || !plainName(uri) {
@@ -229,7 +233,7 @@ func (g *Gateway) Resource(uri string) (catalog.Offer, bool) {
 	return s.offer(uri, nil), true
 }
 
-// Prompt returns what reads a prompt by the name that clients know.
+// Prompt returns the entry that reads a prompt, by the name that clients know.
 func (g *Gateway) Prompt(name string, arguments map[string]string) (catalog.Offer, bool) {
 	p, ok := g.seen.Load().library.prompts[name]
 	if !ok {
@@ -238,7 +242,8 @@ func (g *Gateway) Prompt(name string, arguments map[string]string) (catalog.Offe
 	return catalog.Offer{Name: name, Tool: p.prompt, Input: encoded(promptInput{p.name, maps.Clone(arguments)})}, true
 }
 
-// Completion returns what completes an argument of a prompt or a template; false where nobody does.
+// Completion returns the entry that completes an argument of a prompt or a
+// template. It returns false if no server does.
 func (g *Gateway) Completion(p *sdk.CompleteParams) (catalog.Offer, bool) {
 	l := &g.seen.Load().library
 	if p.Ref == nil {
@@ -269,7 +274,7 @@ func (g *Gateway) Completion(p *sdk.CompleteParams) (catalog.Offer, bool) {
 	return catalog.Offer{Tool: s.complete, Input: encoded(in)}, true
 }
 
-// shape finds the server that has a template, or the resource of a URI.
+// shape finds the server of a template, or of the resource of a URI.
 func (l *gatewayCatalog) shape(uri string) (*serverCatalog, bool) {
 	for _, t := range l.all.Templates {
 		if t.Name == uri {
@@ -280,7 +285,7 @@ func (l *gatewayCatalog) shape(uri string) (*serverCatalog, bool) {
 	return l.of(uri)
 }
 
-// What a client can ask the completion of.
+// The references of a completion.
 const (
 	refPrompt   = "ref/prompt"
 	refResource = "ref/resource"
@@ -289,7 +294,7 @@ const (
 func encoded(v any) json.RawMessage {
 	raw, err := json.Marshal(v)
 	if err != nil {
-		panic("gateway: " + err.Error()) // of texts
+		panic("gateway: " + err.Error()) // only strings
 	}
 	return raw
 }

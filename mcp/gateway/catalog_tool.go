@@ -19,18 +19,21 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// catalogTool is a tool of the runtime that reads what a server has beside its tools: any resource, any prompt, or what completes an argument. Its
-// input says which one, and so does the access that it asks for.
+// catalogTool is a tool of the runtime that reads an entry of a server: any
+// resource, any prompt, or a completion. Its input names the entry, and so does
+// its access.
 type catalogTool struct {
 	u           *upstream
 	verb        string
 	description string
 	input       string   // schema
-	below       []string // of the server, what it reads
+	below       []string // the kind of entry, below the server
 	entry       Entry
-	identity    string // of the server that was accepted
+	identity    string // of the accepted server
 
-	// about takes an input apart: what is asked for, what has to be as it was accepted (empty: the server alone), and what is sent.
+	// about parses an input. It returns the segments of the resource, the key
+	// of the definition that must be as accepted (empty: the server alone), and
+	// the request.
 	about func(in json.RawMessage) (segments []string, key string, w upstreamRequest, err error)
 }
 
@@ -65,7 +68,8 @@ const (
 	argumentsSchema = `"arguments":{"type":"object","additionalProperties":{"type":"string"}}`
 )
 
-// What lies below a server, beside its tools, in the names of resources that policies see.
+// The segments below a server, beside its tools, in the resources that policies
+// see.
 const (
 	belowResource = "resource"
 	belowPrompt   = "prompt"
@@ -124,7 +128,8 @@ func completed(in json.RawMessage) ([]string, string, upstreamRequest, error) {
 	return []string{belowResource, segment(of.Resource)}, "", completionRequest(p), nil
 }
 
-// segment is a URI, or a name, as one segment of a resource's name, which has no slash.
+// segment returns a URI or a name as one segment of a resource, which contains
+// no slash.
 func segment(name string) string { return strings.NewReplacer("%", "%25", "/", "%2F").Replace(name) }
 
 func (r catalogTool) tool(identity, withheld string) (tool.Tool, error) {
@@ -153,7 +158,7 @@ func (r catalogTool) tool(identity, withheld string) (tool.Tool, error) {
 	return tool.FromSpec(spec)
 }
 
-// access is what one read asks for.
+// access returns the access of one read.
 func (r catalogTool) access(in json.RawMessage) ([]perm.ResourceAccess, error) {
 	segments, _, _, err := r.about(in)
 	if err != nil {
@@ -166,7 +171,7 @@ func (r catalogTool) access(in json.RawMessage) ([]perm.ResourceAccess, error) {
 	return []perm.ResourceAccess{perm.Access(perm.Read, of.String())}, nil
 }
 
-// execute is one read.
+// execute reads one entry.
 func (r catalogTool) execute(ctx context.Context, tc ctxperm.ToolContext, in json.RawMessage) (tool.Result, error) {
 	_, key, w, err := r.about(in)
 	if err != nil {
@@ -187,7 +192,7 @@ func (r catalogTool) execute(ctx context.Context, tc ctxperm.ToolContext, in jso
 	get := func() (upstreamResult, error) {
 		a, err := r.u.get(ctx, s, w, facts(ctx, tc))
 		refuse(ctx, err)
-		a.failed = false // which a read has no way to say
+		a.failed = false // a read has no isError
 		return a, err
 	}
 	if turn != nil {

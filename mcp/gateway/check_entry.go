@@ -11,8 +11,9 @@ import (
 	"github.com/remit-dev/remit/internal/suggest"
 )
 
-// checkEntry says what an entry names that its tool, or its server, has not. A misspelt argument is one that no call gives: nothing would
-// be asked for, or kept, on its account.
+// checkEntry returns an error if an entry names arguments or tools that do not
+// exist. No call has a misspelled argument, so the entry would add no access
+// and no snapshot for it.
 func (m mirroredTool) checkEntry(others []definition) error {
 	for _, a := range slices.Concat(m.entry.Needs, m.snapshots()) {
 		for _, found := range parameter.FindAllStringSubmatch(a.Resource, -1) {
@@ -34,7 +35,7 @@ func (m mirroredTool) checkEntry(others []definition) error {
 	return m.invokes(`"verify"`, &e.Verify.ToolCallTemplate, others)
 }
 
-// invokes looks at a call of another tool.
+// invokes checks a call of another tool.
 func (m mirroredTool) invokes(member string, i *ToolCallTemplate, others []definition) error {
 	if i == nil {
 		return nil
@@ -57,7 +58,7 @@ func (m mirroredTool) invokes(member string, i *ToolCallTemplate, others []defin
 	return fmt.Errorf("%s: %w", member, errors.New(unknown("tool", i.Tool, "the server", names)))
 }
 
-// checkPointers looks whether what the pointers of a template begin with is there.
+// checkPointers checks that the start of each pointer of a template exists.
 func (m mirroredTool) checkPointers(t template) error {
 	for _, p := range pointers(t.value) {
 		tokens := strings.Split(p, "/")[1:]
@@ -73,7 +74,7 @@ func (m mirroredTool) checkPointers(t template) error {
 	return nil
 }
 
-// pointers are those of a template.
+// pointers returns the pointers of a template.
 func pointers(v canon.Value) (all []string) {
 	if from, ok := v.Get("$from"); ok {
 		return []string{from.Text()}
@@ -91,10 +92,11 @@ func pointers(v canon.Value) (all []string) {
 	return all
 }
 
-// takesAll holds the arguments that a template makes to what the tool declares.
+// takesAll checks the arguments of a template against those that the tool
+// declares.
 func (d definition) takesAll(args template) error {
 	if _, from := args.value.Get("$from"); from {
-		return nil // only a call tells which they are
+		return nil // only a call determines them
 	}
 	for name := range args.value.Members() {
 		if err := d.takes(name); err != nil {
@@ -110,12 +112,14 @@ func (d definition) takesAll(args template) error {
 	return nil
 }
 
-// wider are the members of a schema by which an object can have more members than "properties" lists.
+// wider lists the members of a schema that can allow more members than
+// "properties" lists.
 var wider = []string{
 	"$ref", "$dynamicRef", "allOf", "anyOf", "oneOf", "if", "dependentSchemas", "dependencies", "patternProperties", "additionalProperties", "unevaluatedProperties",
 }
 
-// takes refuses the name of an argument that the tool does not declare, if it declares its arguments at all.
+// takes returns an error for an argument that the tool does not declare, if the
+// tool declares its arguments.
 func (d definition) takes(name string) error {
 	properties, ok := d.input.Get("properties")
 	if !ok || properties.Kind() != canon.Object {
@@ -135,7 +139,7 @@ func (d definition) takes(name string) error {
 	return errors.New(unknown("argument", name, "tool "+d.name, names))
 }
 
-// unknown says that there is nothing of a name, and what there is.
+// unknown returns a message about an unknown name, with the known ones.
 func unknown(what, name, whose string, known []string) string {
 	text := fmt.Sprintf("there is no %s %q of %s", what, name, whose)
 	if near := suggest.Name(name, known); near != "" {
@@ -148,7 +152,8 @@ func unknown(what, name, whose string, known []string) string {
 	return canon.Printable(text, maxLine)
 }
 
-// unknownArguments tells of entries for tools that a server has not: they say nothing of anything.
+// unknownArguments warns about entries for tools that a server does not have:
+// they have no effect.
 func (b *builder) unknownArguments(u *upstream, has []definition) {
 	var names []string
 	for _, d := range has {

@@ -17,34 +17,37 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// ClientFeature is something that a server may ask the client of a call for.
+// ClientFeature is a client feature that a server can use during a call.
 type ClientFeature string
 
-// What a server may ask for.
+// The client features.
 const (
-	Elicitation ClientFeature = "elicitation" // what a person fills in
-	Sampling    ClientFeature = "sampling"    // what the client's model says
-	Roots       ClientFeature = "roots"       // its folders; only where the configuration says so
+	Elicitation ClientFeature = "elicitation" // the user fills in a form or opens a page
+	Sampling    ClientFeature = "sampling"    // the client's model responds
+	Roots       ClientFeature = "roots"       // the client's folders; only if the configuration permits it
 )
 
-// Bounds on what a server asks.
+// Bounds on the client requests of a server.
 const (
-	mostAsked  = 32 // questions of one call
-	mostRounds = 10 // answers of a server to one call that want something
-	mostBusy   = 3  // of them that want nothing, by which a server says that it is busy
+	mostAsked  = 32 // client requests of one call
+	mostRounds = 10 // responses of a server to one call that carry client requests
+	mostBusy   = 3  // of them without any request, by which a server says that it is busy
 )
 
-// noteAsked is the note of a call under which what was asked of its client is on the journal.
+// noteAsked is the key of the note in which the journal records the client
+// requests of a call.
 const noteAsked = "asked"
 
-// clientRequestRecord is what the journal knows of something that was asked: not what, and not what was answered.
+// clientRequestRecord is the journal's record of a client request. It holds
+// neither the request nor the response.
 type clientRequestRecord struct {
 	Method string `json:"method"`
-	Answer string `json:"answer,omitempty"` // empty: there was none
+	Answer string `json:"answer,omitempty"` // empty: no response
 }
 
-// can is what a server is told that its client can. One session serves all clients of an older server, so that one is told
-// what some client may; each call says what its own can where the server asks within calls.
+// can returns the client capabilities that a server gets. One session of an
+// older server serves all clients, so it gets what some client can support. A
+// server that asks within calls gets the capabilities of each call's client.
 func (u *upstream) can() *sdk.ClientCapabilities {
 	c := &sdk.ClientCapabilities{}
 	if u.may(Elicitation) {
@@ -59,8 +62,10 @@ func (u *upstream) can() *sdk.ClientCapabilities {
 	return c
 }
 
-// may reports whether the configuration lets a server ask. Where it says nothing, a person may be asked, who is told by whom and
-// can say no; a model, which others pay for and which is not told, may not.
+// may reports whether the configuration lets a server use a client feature. By
+// default it can ask the user, who sees the name of the server and can decline.
+// By default it cannot ask the model, which others pay for and which does not
+// see the name.
 func (u *upstream) may(a ClientFeature) bool {
 	if u.cfg.ClientFeatures == nil {
 		return a == Elicitation
@@ -68,7 +73,8 @@ func (u *upstream) may(a ClientFeature) bool {
 	return slices.Contains(u.cfg.ClientFeatures, a)
 }
 
-// MayRequestClient reports whether the server behind a tool may ask a client for something that the client can. It is true where no server is known.
+// MayRequestClient reports whether the server of a tool can send the client a
+// request that the client supports. It is true for a tool of no server.
 func (g *Gateway) MayRequestClient(t tool.Tool, can *sdk.ClientCapabilities) bool {
 	return g.mayAsk(t.Name(), can)
 }
@@ -78,7 +84,7 @@ func (g *Gateway) mayAsk(name string, can *sdk.ClientCapabilities) bool {
 	return !ok || u.may(Elicitation) && can.Elicitation != nil || u.may(Sampling) && can.Sampling != nil || u.may(Roots) && can.RootsV2 != nil
 }
 
-// of is can for one call, as it goes over the wire.
+// of returns the client capabilities for one call, as the gateway sends them.
 func (u *upstream) of(f *inFlightCall) map[string]any {
 	c := map[string]any{}
 	modes := map[string]any{}
@@ -127,7 +133,8 @@ func (f *inFlightCall) elicits(u *upstream, mode string) bool {
 	return c.Form != nil || c.URL == nil
 }
 
-// roots are the folders that a server is told of, which are those that its configuration grants it, whatever the client has.
+// roots returns the folders that a server can list: those that its
+// configuration grants, whatever the client has.
 func (u *upstream) roots() (all []*sdk.Root) {
 	for _, name := range u.cfg.Roots {
 		link := url.URL{Scheme: "file", Path: filepath.ToSlash(u.g.opts.Roots[name])}
@@ -136,7 +143,7 @@ func (u *upstream) roots() (all []*sdk.Root) {
 	return all
 }
 
-// receive answers what a server asks of its client while a call is under way.
+// receive serves the client requests of a server during a call.
 func (u *upstream) receive(s *upstreamConn) sdk.Middleware {
 	return func(next sdk.MethodHandler) sdk.MethodHandler {
 		return func(ctx context.Context, method string, r sdk.Request) (sdk.Result, error) {
@@ -149,9 +156,9 @@ func (u *upstream) receive(s *upstreamConn) sdk.Middleware {
 			case *sdk.CreateMessageWithToolsRequest:
 				return asked[*sdk.CreateMessageWithToolsResult](ctx, u, s, r.Params)
 			case *sdk.ElicitationCompleteNotificationRequest:
-				return nil, nil // nobody here waits for it, and the SDK takes for granted that it says something
+				return nil, nil // no handler waits for it, and the SDK requires content
 			case *sdk.ClientRequest[*sdk.CompleteParams]:
-				return nil, cannot(method) // the SDK would ask the server in turn
+				return nil, cannot(method) // the SDK would ping the server in turn
 			case *sdk.ListRootsRequest:
 				switch {
 				case u.may(Roots):
@@ -176,10 +183,10 @@ type output interface {
 	sdk.Result
 }
 
-// onlyOne is the key of what is asked by itself.
+// onlyOne is the key of a single client request.
 const onlyOne = "asked"
 
-// asked asks the client of the one call that a request of a server can be for.
+// asked asks the client of the one call that a server request can belong to.
 func asked[R output](ctx context.Context, u *upstream, s *upstreamConn, p input) (sdk.Result, error) {
 	meta := p.GetMeta()
 	id, _ := meta[markFlight].(string)
@@ -196,7 +203,7 @@ func asked[R output](ctx context.Context, u *upstream, s *upstreamConn, p input)
 	var said *jsonrpc.Error
 	var denied *deniedError
 	switch {
-	case errors.As(err, &denied): // why is none of the server's business
+	case errors.As(err, &denied): // the server does not learn why
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "the client may not be asked for " + denied.what}
 	case errors.As(err, &said):
 		return nil, said
@@ -213,7 +220,8 @@ func asked[R output](ctx context.Context, u *upstream, s *upstreamConn, p input)
 
 var errMany = fmt.Errorf("the server asked more than %d times in one call", mostAsked)
 
-// unattributedReason says why nobody is asked. From here on the tools that may have asked are called one at a time.
+// unattributedReason returns why the gateway cannot send a request to a client.
+// From then on, the gateway calls the tools that may have asked one at a time.
 func (u *upstream) unattributedReason(s *upstreamConn) error {
 	tools, lost := s.flights.tools()
 	why := "no call is under way that this is for"
@@ -232,7 +240,7 @@ func (u *upstream) unattributedReason(s *upstreamConn) error {
 	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: why}
 }
 
-// ask asks the client of a call, and notes that it did.
+// ask asks the client of a call, and records that it did.
 func (u *upstream) ask(ctx context.Context, f *inFlightCall, what sdk.InputRequestMap) (sdk.InputResponseMap, error) {
 	select {
 	case f.turn <- struct{}{}:
@@ -305,7 +313,8 @@ func cannot(what string) error {
 	return &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "the client does not support " + what}
 }
 
-// answered is an answer, if it is one to the question, and what the journal is told of it.
+// answered returns a response if it matches the request, and what the journal
+// records of it.
 func answered(q sdk.InputRequest, a sdk.InputResponse) (sdk.InputResponse, string) {
 	switch q.(type) {
 	case *sdk.ElicitParams:
@@ -327,15 +336,16 @@ func answered(q sdk.InputRequest, a sdk.InputResponse) (sdk.InputResponse, strin
 	return nil, ""
 }
 
-// signed is a question with the name of who asks: the client sees one server, and a person has to know which it is.
+// signed returns an elicitation with the name of the server: the client sees
+// one server, and the user must know which one asks.
 func (u *upstream) signed(p *sdk.ElicitParams, mode string) *sdk.ElicitParams {
 	signed := *p
 	signed.Mode, signed.Message = mode, fmt.Sprintf("Server %s asks: %s", u.cfg.Name, p.Message)
 	return &signed
 }
 
-// alone is what a model is asked, without what it knows from elsewhere: what the client takes for this one server are all of
-// them.
+// alone returns a sampling request without context of the client: for the
+// client, all upstreams are one server.
 func alone(p *sdk.CreateMessageWithToolsParams) *sdk.CreateMessageWithToolsParams {
 	if p.IncludeContext == "" {
 		return p

@@ -17,19 +17,21 @@ import (
 	"github.com/remit-dev/remit/perm"
 )
 
-// What a server asks the client of a call is an access of that call, which the policy is asked for when it is asked: a person can be
-// led somewhere, and a model is paid by others and can be had to tell what it knows.
+// Each client request of a server is an access of the call, which the policy
+// decides when the server asks: it can lead the user to a page, it costs model
+// usage, and it can make the model reveal what it knows.
 
-// The ways in which a person is asked.
+// The modes of elicitation.
 const (
 	modeForm = "form"
-	modeURL  = "url" // by a page of the server's choice, which the client does not see
+	modeURL  = "url" // a page of the server's choice; the client does not see its content
 )
 
-// notAsked is the answer of what nobody was asked, as the policy has it.
+// notAsked is the recorded answer of a client request that the policy denied.
 const notAsked = "denied"
 
-// needs are what the tools of a server need so that it may ask. What is asked then is decided when it is.
+// needs returns the accesses that a server's tools need for client requests.
+// The policy decides each request when the server sends it.
 func (u *upstream) needs() (all []perm.ResourceAccess) {
 	for _, a := range []ClientFeature{Elicitation, Sampling, Roots} {
 		if u.may(a) {
@@ -39,7 +41,8 @@ func (u *upstream) needs() (all []perm.ResourceAccess) {
 	return all
 }
 
-// permitted asks the policy whether a client may be asked, once for each way of asking.
+// permitted returns a function that evaluates the policy for client requests,
+// once for each kind.
 func permitted(tc ctxperm.ToolContext) func(ctx context.Context, a perm.ResourceAccess) error {
 	return func(ctx context.Context, a perm.ResourceAccess) error {
 		p, err := ctxperm.Authorize(ctx, tc, a)
@@ -50,8 +53,10 @@ func permitted(tc ctxperm.ToolContext) func(ctx context.Context, a perm.Resource
 	}
 }
 
-// deniedError says that nobody is asked: to the call why, and to the server only that. It is no denial of the call, at which the
-// server is: what that came to the server says, or nobody knows.
+// deniedError says that the gateway did not ask the client. The call gets the
+// reason; the server does not. It is not a denial of the call, which the server
+// is processing: the server's response says what happened, or the effect is
+// unknown.
 type deniedError struct {
 	what string
 	why  error
@@ -59,7 +64,8 @@ type deniedError struct {
 
 func (e *deniedError) Error() string { return fmt.Sprintf("nobody is asked for %s: %v", e.what, e.why) }
 
-// elicitation is what a person is asked, if the client can ask it and may.
+// elicitation asks the user, if the client supports it and the policy permits
+// it.
 func (u *upstream) elicitation(ctx context.Context, f *inFlightCall, p *sdk.ElicitParams) (*sdk.ElicitParams, error) {
 	mode := p.Mode
 	if mode == "" && p.URL == "" {
@@ -85,7 +91,7 @@ func (u *upstream) elicitation(ctx context.Context, f *inFlightCall, p *sdk.Elic
 	return u.signed(p, mode), nil
 }
 
-// sampling is what a model is asked, if the client can ask it and may.
+// sampling asks the model, if the client supports it and the policy permits it.
 func (u *upstream) sampling(ctx context.Context, f *inFlightCall, p *sdk.CreateMessageWithToolsParams) (*sdk.CreateMessageWithToolsParams, error) {
 	how := "text"
 	if len(p.Tools) > 0 {
@@ -103,9 +109,9 @@ func (u *upstream) sampling(ctx context.Context, f *inFlightCall, p *sdk.CreateM
 	return alone(p), nil
 }
 
-// decide asks the policy; that it refused is on the journal too.
+// decide evaluates the policy. The journal records a denial too.
 func (u *upstream) decide(ctx context.Context, f *inFlightCall, method string, a ClientFeature, how string) error {
-	if len(f.said) >= mostAsked { // each is on the journal
+	if len(f.said) >= mostAsked { // the journal records each
 		return errMany
 	}
 	r, err := perm.KindMCP.Resource(u.cfg.Name, string(a), how)
@@ -124,11 +130,12 @@ func (u *upstream) decide(ctx context.Context, f *inFlightCall, method string, a
 	return errors.Join(&deniedError{what: string(a), why: err}, f.note(ctx, f.said))
 }
 
-// maxPage is how long the URL of a page may be.
+// maxPage bounds the length of a page's URL, in bytes.
 const maxPage = 8 << 10
 
-// checkPage refuses what a person could not tell where it leads, or what would do something else than lead there. What runs on this
-// machine may do without encryption.
+// checkPage rejects a URL whose destination the user could not recognize, or
+// that does something other than open a page. Pages of this machine can be
+// unencrypted.
 func checkPage(p *sdk.ElicitParams) error {
 	link, err := url.Parse(p.URL)
 	switch {
@@ -146,7 +153,7 @@ func checkPage(p *sdk.ElicitParams) error {
 	return nil
 }
 
-// visible reports whether a text is of characters that a reader can tell from one another.
+// visible reports whether a reader can distinguish all characters of a text.
 func visible(text string) bool {
 	return !strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r >= 0x7f })
 }
@@ -156,7 +163,8 @@ func loopback(host string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// required is the error of a call that a person has to open a page for first: its pages are questions like any other.
+// required returns the error of a call for which the user must open a page
+// first. Its pages are client requests like any other.
 func (u *upstream) required(ctx context.Context, f *inFlightCall, e *jsonrpc.Error) error {
 	if e.Code != sdk.CodeURLElicitationRequired {
 		return &upstreamError{u.cfg.Name, e}
@@ -167,7 +175,7 @@ func (u *upstream) required(ctx context.Context, f *inFlightCall, e *jsonrpc.Err
 	if err := json.Unmarshal(e.Data, &data); err != nil || len(data.Elicitations) == 0 || len(data.Elicitations) > mostAsked {
 		return fmt.Errorf("server %s wants a page to be opened first, and does not say which", u.cfg.Name)
 	}
-	f.turn <- struct{}{} // nobody waits for long who has it: the call has its answer
+	f.turn <- struct{}{} // held only briefly: the call has its response
 	defer func() { <-f.turn }()
 	for i, p := range data.Elicitations {
 		err := errors.New("it is not by a URL")

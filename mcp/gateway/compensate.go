@@ -17,20 +17,21 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// What a call notes for its undo.
+// The keys of the notes that a call records for its revert.
 const (
-	noteBefore = "before" // what the server answered before it
+	noteBefore = "before" // the response of the server before the call
 	noteBack   = "way_back"
 )
 
-// compensation is the call that takes one back, as data: whoever changes the configuration later changes no undo.
+// compensation is the call that reverts another call, as data: later edits of
+// the configuration do not affect it.
 type compensation struct {
 	Tool string          `json:"tool"`
 	Args json.RawMessage `json:"args,omitempty"`
-	Why  string          `json:"why,omitempty"` // there is none
+	Why  string          `json:"why,omitempty"` // why there is none
 }
 
-// before asks what is there before a call, where the entry says so.
+// before calls the entry's readBefore tool, if the entry has one.
 func (m mirroredTool) before(ctx context.Context, tc ctxperm.ToolContext, s *upstreamConn, in json.RawMessage) (map[string]canon.Value, error) {
 	input, err := canon.Parse(in, canon.DefaultLimits())
 	if err != nil {
@@ -55,7 +56,7 @@ func (m mirroredTool) before(ctx context.Context, tc ctxperm.ToolContext, s *ups
 	return parts, tc.Note(ctx, noteBefore, a.object)
 }
 
-// noteCompensation writes down which call takes this one back.
+// noteCompensation records the compensation of a call.
 func (m mirroredTool) noteCompensation(ctx context.Context, tc ctxperm.ToolContext, parts map[string]canon.Value, a upstreamResult) (err error) {
 	c := m.entry.Compensate
 	back := compensation{Tool: c.Tool}
@@ -68,7 +69,7 @@ func (m mirroredTool) noteCompensation(ctx context.Context, tc ctxperm.ToolConte
 	return tc.Note(ctx, noteBack, back)
 }
 
-// revert takes a call back by another call of the same server.
+// revert reverts a call by another call of the same server.
 func (m mirroredTool) revert(ctx context.Context, rc tool.RevertContext) error {
 	back, err := m.wayBack(rc)
 	if err != nil {
@@ -90,7 +91,7 @@ func (m mirroredTool) revert(ctx context.Context, rc tool.RevertContext) error {
 	}
 	a, err := m.u.call(ctx, s, back.Tool, back.Args, callFacts{meta: map[string]any{"remit.dev/undo-key": rc.UndoKey}})
 	switch {
-	case missed(err) != nil && !repeatable: // the server refused it unseen
+	case missed(err) != nil && !repeatable: // the server rejected it unread
 		return errors.Join(err, m.u.g.undone.drop(rc.UndoKey))
 	case err != nil && !repeatable:
 		return fmt.Errorf("%w: %w", revert.ErrRevertUnknown, err)
@@ -104,7 +105,8 @@ func (m mirroredTool) revert(ctx context.Context, rc tool.RevertContext) error {
 	return m.u.g.undone.end(rc.UndoKey)
 }
 
-// compensation is what the call noted. One that was interrupted before it could is taken back by what it was given.
+// wayBack returns the compensation that the call recorded. For a call that was
+// interrupted before, it computes the compensation from the input.
 func (m mirroredTool) wayBack(rc tool.RevertContext) (compensation, error) {
 	var back compensation
 	if noted := rc.Notes[noteBack]; noted != nil {
@@ -129,9 +131,10 @@ func (m mirroredTool) wayBack(rc tool.RevertContext) (compensation, error) {
 	return compensation{Tool: m.entry.Compensate.Tool, Args: args}, nil
 }
 
-// revertAttempts remember which undo was sent to a server, so that it is not sent twice where nobody knows whether it came.
+// revertAttempts records which compensations were sent to a server. The gateway
+// does not send one again if it does not know whether the first arrived.
 type revertAttempts struct {
-	folder string // empty: in memory alone
+	folder string // empty: only in memory
 
 	mu   sync.Mutex // never held across a wait
 	seen map[string]bool
@@ -151,8 +154,9 @@ func (a *revertAttempts) path(key string) string {
 	return filepath.Join(a.folder, strings.TrimPrefix(sum, "sha256:"))
 }
 
-// begin notes that an undo is about to be sent. It is done where it was sent and answered before; nobody can tell where it
-// was sent and not answered.
+// begin records that a compensation is about to be sent. Done reports that it
+// was sent and got a response. If it was sent and got none, begin returns an
+// error, as the effect is unknown.
 func (a *revertAttempts) begin(key string) (done bool, err error) {
 	a.mu.Lock()
 	ended, begun := a.seen[key]
@@ -175,7 +179,7 @@ func (a *revertAttempts) begin(key string) (done bool, err error) {
 
 func (a *revertAttempts) end(key string) error { return a.write(key, true) }
 
-// drop forgets an undo that did not come to the server.
+// drop removes the record of a compensation that did not reach the server.
 func (a *revertAttempts) drop(key string) error {
 	a.mu.Lock()
 	delete(a.seen, key)
@@ -207,7 +211,7 @@ func (a *revertAttempts) write(key string, done bool) error {
 		return err
 	}
 	if dir, err := os.Open(a.folder); err == nil {
-		_ = dir.Sync() // what is lost where no system can is a mark, and then a call is made twice at worst
+		_ = dir.Sync() // if the system cannot sync folders, the record can be lost and a compensation sent twice
 		_ = dir.Close()
 	}
 	return nil

@@ -15,57 +15,61 @@ import (
 	"github.com/remit-dev/remit/internal/jsonfile"
 )
 
-// Config is what a gateway is made of: servers, and what is known of their tools.
+// Config is the configuration of a gateway: servers, and the entries of their
+// tools.
 type Config struct {
 	Servers []Server // by name
-	// Warnings are of members that clients may understand and a gateway does not, each with its place.
+	// Warnings are about members that clients can understand and the gateway
+	// does not, each with its position.
 	Warnings []string
 }
 
-// Server is one server. Either Command or URL says how it is reached.
+// Server is the configuration of one server. Either Command or URL is set.
 type Server struct {
 	Name string
 
-	Command string   // a program that speaks over its standard files
-	Args    []string // of the program
+	Command string   // program that communicates over standard input and output
+	Args    []string // of Command
 	Env     map[string]string
-	Dir     string // where it is started; empty: where remit is
+	Dir     string // working folder; default: that of remit
 
 	URL     string
 	Headers map[string]string
-	SSE     bool // it speaks the transport that the revision 2024-11-05 has
+	SSE     bool // use the transport of revision 2024-11-05
 	OAuth   OAuth
 
-	Sandbox *Sandbox // nil: it runs as whoever runs remit
+	Sandbox *Sandbox // nil: runs as the user who runs remit
 	Tools   map[string]Entry
 
-	Resources, Prompts     Entry // how they are read; a zero class is pure, as the protocol has it
-	NoResources, NoPrompts bool  // they are not served
+	Resources, Prompts     Entry // entries for reads; a zero effect class is pure, as the protocol says
+	NoResources, NoPrompts bool  // do not serve them
 
-	Roots          []string        // names of the runtime's roots that it is told of; none: it is told that there is nothing to ask for
-	ClientFeatures []ClientFeature // that reach the client of a call, if the policy permits; nil: Elicitation alone
+	Roots          []string        // names of the runtime's roots that the server can list; none: the roots feature is off
+	ClientFeatures []ClientFeature // that the server can use, if the policy permits; nil: Elicitation alone
 }
 
-// Sandbox says that a server by command runs in the sandbox.
+// Sandbox runs a server with a Command in the sandbox.
 type Sandbox struct {
 	Roots    []string // names of the runtime's roots that it works in
-	Readable []string // folders of the host, beside those of the system, that it may read: its own code
-	Network  bool     // it may use the network; its calls can then not be taken back by the sandbox alone
+	Readable []string // folders of the host that it can read, beside those of the system: its own code
+	Network  bool     // it can use the network; the sandbox alone cannot revert its calls then
 }
 
-// serverOK is stricter than what the protocol takes: the two underscores that part server and tool can only be those.
+// serverOK is stricter than the protocol: the two underscores that separate
+// server and tool must be unambiguous.
 var serverOK = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9.-]|_[A-Za-z0-9.-])*$`)
 
 const serverRule = "a server's name is letters, digits and . - _ in any order, begins with a letter or digit, does not end with _ and has no two _ in a row"
 
-// ParseConfig reads a configuration: a file as clients of the protocol have it, with comments, whose member "mcpServers" (or
-// "servers") lists the servers, and beside it "remit", which says what is known of them. A name such as ${HOME} or
-// ${TOKEN:-none} in what a server is started with stands for what env returns. Name is for messages, each of which has its
-// line and column.
+// ParseConfig parses a configuration file in the format of MCP clients, with
+// comments. The member "mcpServers" (or "servers") lists the servers, and
+// "remit" holds their entries. A variable such as ${HOME} or ${TOKEN:-none} in
+// a server's start settings is replaced by what env returns. Name appears in
+// messages, each with line and column.
 func ParseConfig(name string, text []byte, env func(string) (string, bool)) (Config, error) {
 	strict, err := hujson.Standardize(slices.Clone(text))
 	if err != nil {
-		strict = text // whose reader says what is wrong, in its own words
+		strict = text // the strict parser reports the fault
 	}
 	report := &jsonfile.Report{}
 	r := reader{report: report, env: env}
@@ -110,7 +114,8 @@ func (r *reader) file(root *jsonfile.Node) {
 	r.alike(list)
 }
 
-// alike refuses names that a reader, or a system that folds case, could take for one another.
+// alike rejects names that a reader, or a system that folds case, could
+// confuse.
 func (r *reader) alike(list *jsonfile.Node) {
 	seen := map[string]string{}
 	for _, s := range r.config.Servers {
@@ -172,7 +177,7 @@ func (r *reader) command(s *Server, n *jsonfile.Node) {
 		s.Args = append(s.Args, r.expand(a))
 	}
 	if args := n.Get("args"); args != nil {
-		args.Texts() // which refuses what is no list of texts
+		args.Texts() // reports a value that is no list of strings
 	}
 	s.Env = r.texts(n.Get("env"))
 	if dir := n.Get("cwd"); dir != nil {
@@ -198,7 +203,7 @@ func (r *reader) link(s *Server, n, link *jsonfile.Node) {
 	r.oauth(s, n.Get("oauth"))
 }
 
-// oauth reads how to log in, as some clients have it.
+// oauth parses the login settings, in the format of some clients.
 func (r *reader) oauth(s *Server, n *jsonfile.Node) {
 	if n == nil || !n.IsObject() {
 		return
@@ -237,16 +242,18 @@ func (r *reader) texts(n *jsonfile.Node) map[string]string {
 	return out
 }
 
-// variable is ${NAME}, ${NAME:-default}, ${env:NAME} or ${env.NAME}, as clients write it.
+// variable matches ${NAME}, ${NAME:-default}, ${env:NAME} or ${env.NAME}, as
+// clients write it.
 var variable = regexp.MustCompile(`\$\{(?:env[:.])?([A-Za-z_][A-Za-z0-9_]*)(:-([^}]*))?\}`)
 
-// expand returns a text with the names of variables replaced. What a variable holds is not looked at again.
+// expand returns a text with its variables replaced. It does not expand the
+// values again.
 func (r *reader) expand(n *jsonfile.Node) string {
 	if n == nil {
 		return ""
 	}
 	if n.Value.Kind() != canon.String {
-		return n.Text() // which refuses it
+		return n.Text() // reports the fault
 	}
 	return variable.ReplaceAllStringFunc(n.Text(), func(found string) string {
 		parts := variable.FindStringSubmatch(found)
@@ -260,7 +267,7 @@ func (r *reader) expand(n *jsonfile.Node) string {
 	})
 }
 
-// likeness is the same for names that could be taken for one another.
+// likeness returns the same text for names that a reader could confuse.
 func likeness(name string) string {
 	return strings.NewReplacer("_", "", "-", "", ".", "").Replace(strings.ToLower(name))
 }

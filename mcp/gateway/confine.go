@@ -10,9 +10,11 @@ import (
 	"strings"
 )
 
-// Confine is the draft of a sandbox for a server by command about which no person has written anything yet: it works in all roots, by
-// name to folder, and reads the code that it is started from. Whether it starts there, only a start tells. Without a draft, why says
-// what is in the way; it is empty for a server by URL, and one that has a sandbox.
+// Confine drafts a sandbox for a server with a Command that has neither a
+// sandbox nor a reviewed entry. The sandbox contains all roots, by name to
+// folder, and the code that the command line names. Only a start shows whether
+// the server runs there. If there is no draft, why says what prevents it; why is
+// empty for a server by URL and for one with a sandbox.
 func (s Server) Confine(roots map[string]string) (d EntryDraft, ok bool, why string) {
 	if s.Command == "" || s.Sandbox != nil {
 		return EntryDraft{}, false, ""
@@ -32,11 +34,13 @@ func (s Server) Confine(roots map[string]string) (d EntryDraft, ok bool, why str
 	return EntryDraft{Server: s.Name, Entry: raw}, err == nil, ""
 }
 
-// fetching are the programs that fetch what they start, or hand it to a service that runs elsewhere.
+// fetching lists the programs that download what they start, or pass it to a
+// service outside the sandbox.
 var fetching = []string{"npx", "pnpx", "bunx", "uvx", "pipx", "docker", "podman"}
 
-// code are the folders and files, outside the roots and those of the system, that the command line of a server names and that hold
-// code: an installed package, or else the file alone.
+// code returns the folders and files that the command line names and that hold
+// code: an installed package, or the file alone. It skips those in the roots
+// and in system folders.
 func (s Server) code(roots map[string]string) (all []string) {
 	command, err := exec.LookPath(s.Command)
 	if err != nil {
@@ -49,7 +53,7 @@ func (s Server) code(roots map[string]string) (all []string) {
 		}
 		real, err := filepath.EvalSymlinks(path)
 		if err != nil || !filepath.IsAbs(real) {
-			continue // it is no file, or one that is found from where remit is started
+			continue // not a file, or relative to the working folder of remit
 		}
 		for _, p := range []string{path, real} {
 			if p = packageOf(p); p != "" && !within(p, slices.Collect(maps.Values(roots))) && !within(p, systemFolders) {
@@ -61,7 +65,7 @@ func (s Server) code(roots map[string]string) (all []string) {
 	return slices.Compact(all)
 }
 
-// systemFolders are there in each sandbox.
+// systemFolders exist in each sandbox.
 var systemFolders = []string{"/usr", "/bin", "/sbin", "/lib", "/lib64", "/nix/store", "/gnu/store"}
 
 func within(path string, folders []string) bool {
@@ -71,8 +75,10 @@ func within(path string, folders []string) bool {
 	})
 }
 
-// packageOf is the folder of the package that a file belongs to: the topmost node_modules, the environment of Python, the installed
-// Node.js; else the file alone. Of a folder it is nothing: it is what a server works with, and not what it is made of.
+// packageOf returns the folder of the package that a file belongs to: the
+// topmost node_modules, the Python environment, the Node.js installation, or
+// else the file alone. For a folder it returns "": a folder is data of the
+// server, not its code.
 func packageOf(path string) string {
 	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
 		return ""

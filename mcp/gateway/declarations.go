@@ -12,24 +12,25 @@ import (
 	"github.com/remit-dev/remit/internal/canon"
 )
 
-// declared is what a server says of itself. It is replaced, never changed.
+// declared holds the definitions of a server. The gateway replaces it and never
+// changes it.
 type declared struct {
-	known     bool // by a server that answered
+	known     bool // the server has responded
 	identity  string
-	defs      []definition // tools, prompts and templates of resources
+	defs      []definition // tools, prompts and resource templates
 	resources []resource
-	partial   bool // its prompts or templates cannot be read: it has none for now
+	partial   bool // prompts or templates are unreadable: the server has none for now
 
-	prompts, reads, completes bool // it says that it has prompts, resources, and what completes arguments
+	prompts, reads, completes bool // its capabilities: prompts, resources, completions
 }
 
-// resource is one that a server lists.
+// resource is a listed resource of a server.
 type resource struct {
 	uri string
 	raw json.RawMessage
 }
 
-// of are the definitions of one kind.
+// of returns the definitions of one kind.
 func (d declared) of(k kind) (some []definition) {
 	for _, def := range d.defs {
 		if def.kind == k {
@@ -39,16 +40,16 @@ func (d declared) of(k kind) (some []definition) {
 	return some
 }
 
-// Bounds on what a server declares.
+// Bounds on the definitions of a server.
 const (
 	maxPages  = 100
 	maxTools  = 1000 // and prompts, and resources
-	maxShapes = 100  // templates of resources
+	maxShapes = 100  // resource templates
 	maxListed = 16 << 20
 	maxURI    = 2 << 10
 )
 
-// list reads what a server declares, and who it says that it is.
+// list reads the definitions of a server, and its identity.
 func (u *upstream) list(ctx context.Context, s *upstreamConn) error {
 	d := declared{known: true}
 	caps := &sdk.ServerCapabilities{}
@@ -64,7 +65,7 @@ func (u *upstream) list(ctx context.Context, s *upstreamConn) error {
 	if d.defs, err = u.definitions(ctx, s, tools); err != nil {
 		return fmt.Errorf("its tools: %w", err)
 	}
-	// A server is served without what cannot be read of this.
+	// The gateway serves the server without the kinds that it cannot read.
 	without := func(k kind, err error) {
 		u.g.log.Warn("what a server has to be read is left out", "server", u.cfg.Name, "what", k, "error", err)
 	}
@@ -155,7 +156,7 @@ func (s *upstreamConn) pages(ctx context.Context, k kind, each func(one json.Raw
 		page, next, err := s.page(ctx, k, cursor)
 		var said *jsonrpc.Error
 		if errors.As(err, &said) && said.Code == jsonrpc.CodeMethodNotFound && n == 0 {
-			return nil // it has none, whatever it says
+			return nil // it has none, despite its capabilities
 		}
 		if err != nil {
 			return err
@@ -211,7 +212,8 @@ func (s *upstreamConn) page(ctx context.Context, k kind, cursor string) (page []
 	return page, next, nil
 }
 
-// declares reports whether the server still declares what is pinned under a key as it was.
+// declares reports whether the server still declares the definition of a key as
+// it was pinned.
 func (s *upstreamConn) declares(key, digest string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -15,18 +15,19 @@ import (
 	"github.com/remit-dev/remit/internal/schema"
 )
 
-// definition is a tool, a prompt or a template of resources as its server declares it.
+// definition is a tool, a prompt or a resource template as its server declares
+// it.
 type definition struct {
 	kind        kind
-	name        string // of a template: the template
+	name        string // or the template itself
 	description string
 	digest      string
 	raw         json.RawMessage // as the server wrote it
-	input       canon.Value     // its schema
+	input       canon.Value     // its input schema
 	hints       hints
 }
 
-// kind is what a server lists, as the member of its answer is named.
+// kind is a kind of definition, named like the member of the list response.
 type kind string
 
 const (
@@ -36,13 +37,15 @@ const (
 	resources kind = "resources"
 )
 
-// What the key of a prompt or a template begins with. No tool's name holds a colon.
+// The prefixes of the keys of prompts and templates. Names of tools contain no
+// colon.
 const (
 	keyPrompt   = "prompt:"
 	keyTemplate = "template:"
 )
 
-// key is what a definition is pinned under: the name of a tool, and what is none of a prompt or a template.
+// key returns the key of a definition in the pins: the name of a tool, or the
+// prefixed name of a prompt or template.
 func (d definition) key() string {
 	switch d.kind {
 	case prompts:
@@ -54,7 +57,7 @@ func (d definition) key() string {
 	}
 }
 
-// kindOf is the kind of what is pinned under a key.
+// kindOf returns the kind of a key.
 func kindOf(key string) kind {
 	switch {
 	case strings.HasPrefix(key, keyPrompt):
@@ -65,7 +68,7 @@ func kindOf(key string) kind {
 	return tools
 }
 
-// hints are what a server says of the effects of its own tool.
+// hints are the annotations of a tool, by its server.
 type hints struct {
 	ReadOnly    *bool `json:"readOnlyHint"`
 	Destructive *bool `json:"destructiveHint"`
@@ -76,7 +79,8 @@ type hints struct {
 // maxDefinition bounds one definition, in bytes.
 const maxDefinition = 256 << 10
 
-// define reads a definition. Its digest is of all of it: what a client may show somebody counts too.
+// define parses a definition. Its digest covers all of it, as clients can show
+// each part to a user.
 func define(k kind, raw json.RawMessage) (definition, error) {
 	v, err := canon.Parse(raw, canon.Limits{Bytes: maxDefinition, Depth: 64})
 	if err != nil {
@@ -117,13 +121,14 @@ func (d definition) asTool(v canon.Value) (definition, error) {
 	return d, nil
 }
 
-// plainName reports whether a name, or a URI, is one that can be shown as it is.
+// plainName reports whether a name or URI can be shown unchanged.
 func plainName(name string) bool {
 	odd := func(r rune) bool { return !unicode.IsPrint(r) }
 	return name != "" && len(name) <= maxURI && utf8.ValidString(name) && !strings.ContainsFunc(name, odd)
 }
 
-// listed is the definition under the name that clients know, byte for byte as the server wrote the rest of it.
+// listed returns the definition under the name that clients know. The rest
+// stays byte for byte as the server wrote it.
 func (d definition) listed(name string) (json.RawMessage, error) {
 	at, end, err := memberValue(d.raw, "name")
 	if err != nil {
@@ -136,7 +141,7 @@ func (d definition) listed(name string) (json.RawMessage, error) {
 	return bytes.Join([][]byte{d.raw[:at], d.raw[end:]}, quoted), nil
 }
 
-// memberValue is where the value of a member of an object begins and ends.
+// memberValue returns the start and end of the value of an object's member.
 func memberValue(object []byte, name string) (at, end int, err error) {
 	dec := jsontext.NewDecoder(bytes.NewReader(object))
 	if _, err = dec.ReadToken(); err != nil {
@@ -160,15 +165,16 @@ func memberValue(object []byte, name string) (at, end int, err error) {
 	return 0, 0, fmt.Errorf("there is no member %q", name)
 }
 
-// inputSchema is the schema that a call's input is held to before anybody is asked. Loose takes any object: the server
-// judges its input itself, and says in its own words what is wrong with it. One that cannot be held to, such as that of
-// an older draft, is loose too.
+// inputSchema returns the schema against which the runtime validates a call's
+// input, before the policy decides. If loose is true, it accepts any object,
+// and the server validates its input itself. A schema that the runtime cannot
+// use, such as one of an older draft, is loose too.
 func (d definition) inputSchema(loose bool) json.RawMessage {
 	if !loose {
 		doc, ok := d.input.Any().(map[string]any)
 		if ok {
 			if draft, is := doc["$schema"].(string); is && strings.Contains(draft, "draft-07") {
-				delete(doc, "$schema") // what servers write is the same in both
+				delete(doc, "$schema") // what servers write means the same in both
 			}
 			raw, err := canon.Marshal(doc)
 			if err == nil {

@@ -1,22 +1,29 @@
-// Package gateway puts remit in front of other people's MCP servers: their tools become tools of a runtime, so that
-// each call of one is asked for, on the journal, and taken back, as far as somebody has said how.
+// Package gateway adds policy and undo to MCP servers. It mirrors their tools
+// as tools of a runtime, which authorizes and journals each call, and reverts
+// it as far as an entry says how.
 //
-// A Gateway serves nothing itself. [Open] starts the servers of a configuration and mirrors their tools; they are given to
-// agent.New, and package mcp, whose Options.Mirror the Gateway is, serves them to clients under the names that the clients
-// know, server__tool. What a server answers comes back as it wrote it.
+// A Gateway serves nothing itself. [Open] makes it from a configuration, and
+// [Gateway.Start] starts the servers. The host program passes the tools to
+// agent.New, and the Gateway to package mcp as Options.Mirror. Package mcp
+// serves the tools under the names server__tool. Clients get the responses of a
+// server unchanged.
 //
-// # What is known of a tool
+// # Entries
 //
-// What a server says of its own tools is a hint and never a right. An entry of the configuration says what a call needs,
-// which effect class it has, how to look whether it worked, and how to take it back: by another tool of the same server
-// (compensate), or from what files or whole folders held before (snapshot). A tool without an entry is undeclared: it counts as one
-// without a way back, and the workspace policy denies it. A server that runs in the sandbox needs no entries for its
-// undo: it works on copies of its roots, and what a call leaves in them is decided, recorded and applied like what a
-// program leaves.
+// The annotations of a server are hints and grant nothing. An entry of the
+// configuration says which accesses a call needs, which effect class it has,
+// how to verify it, and how to revert it: by another tool of the same server
+// (compensate), or from a snapshot of files or folders (snapshot). A tool
+// without an entry is undeclared: it counts as irreversible, and the workspace
+// policy denies it. A server in the sandbox needs no entries for undo: it works
+// on copies of its roots, and the runtime decides, records and applies its
+// changes like those of a program.
 //
-// # What may change
+// # Pins
 //
-// The definition of each tool is pinned by its digest when it is first seen. One that is new or has changed since is
-// quarantined: it is not listed, and a call is denied, until somebody has seen the difference and accepted it. So is
-// everything of a server that says it is another one than before.
+// The gateway pins the digest of each definition when it first sees it. A
+// definition that is new or changed since is in quarantine: the gateway does
+// not list it, and the runtime denies its calls, until an operator has seen the
+// difference and accepted it. If a server changes its identity, all its
+// definitions are in quarantine.
 package gateway

@@ -10,16 +10,19 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// EntryDraft is an entry as the hints of a server suggest it: the server's own word, for a person to look at. Without a Tool it is the
-// sandbox of the server.
+// EntryDraft is an entry drafted from the hints of a server, for an operator to
+// review. Without a Tool it is the server's sandbox.
 type EntryDraft struct {
 	Server, Tool string
 	Entry        json.RawMessage
 }
 
-// Drafts are entries for the tools that have none: one that says that it only reads may run, and every other is asked about. One that
-// says that it reaches a closed set of things (openWorldHint false) sends nothing elsewhere. In the sandbox a tool needs neither. Where
-// keep names roots, every tool of a server by command has these kept before each call, so that what it changes there can be taken back.
+// Drafts returns entries for the tools that have none. A tool that the server
+// calls read-only gets the effect class pure; every other gets pivot. A tool
+// with the hint openWorldHint false sends nothing elsewhere. A tool in the
+// sandbox gets neither. If keep names roots, each tool of a server with a
+// Command outside the sandbox gets a snapshot of them, so that its changes
+// there can be reverted.
 func (g *Gateway) Drafts(keep ...string) (out []EntryDraft) {
 	for _, u := range g.servers {
 		for _, d := range u.declared().of(tools) {
@@ -44,16 +47,16 @@ func (d definition) draft(u *upstream, keep []string) json.RawMessage {
 		Undo  *undo  `json:"undo,omitempty"`
 	}{Draft: true, Idem: d.hints.Idempotent != nil && *d.hints.Idempotent}
 	switch reads := d.hints.ReadOnly; {
-	case u.box != nil: // the sandbox tells what it writes
+	case u.box != nil: // the sandbox observes its writes
 	case reads != nil && *reads:
 		said.Class = "pure"
-	default: // also of a tool that says nothing of itself: a person is asked
+	default: // also without hints: the policy asks
 		said.Class = "pivot"
 	}
 	if open := d.hints.OpenWorld; u.box == nil && open != nil && !*open {
 		said.To = string(tool.NoDestination)
 	}
-	if u.box == nil && u.cfg.URL == "" && len(keep) > 0 { // it may act anywhere, whatever it says
+	if u.box == nil && u.cfg.URL == "" && len(keep) > 0 { // it can act anywhere, despite its hints
 		said.Undo = &undo{}
 		for _, root := range keep {
 			said.Undo.Snapshot = append(said.Undo.Snapshot, "file://"+root+"/**")
@@ -66,8 +69,8 @@ func (d definition) draft(u *upstream, keep []string) json.RawMessage {
 	return raw
 }
 
-// AddEntries adds entries to the text of a configuration, and to their servers what those may ask the client of a call, where nothing
-// says that. Its comments and order stay as they are.
+// AddEntries adds entries to the text of a configuration. It adds the client
+// features of their servers if the text has none. Comments and order stay.
 func AddEntries(text []byte, drafts []EntryDraft) ([]byte, error) {
 	v, err := hujson.Parse(text)
 	if err != nil {
@@ -78,7 +81,7 @@ func AddEntries(text []byte, drafts []EntryDraft) ([]byte, error) {
 		Path  string          `json:"path"`
 		Value json.RawMessage `json:"value"`
 	}
-	patch := []step{} // an empty one too is a list
+	patch := []step{} // an empty list, not null
 	made := map[string]bool{}
 	need := func(path string) {
 		if !made[path] && v.Find(path) == nil {
@@ -91,7 +94,7 @@ func AddEntries(text []byte, drafts []EntryDraft) ([]byte, error) {
 		for _, path := range []string{"/remit", "/remit/servers", at, at + "/tools"} {
 			need(path)
 		}
-		if asks := at + "/asks"; !made[asks] && v.Find(asks) == nil { // what holds where nothing is said, for somebody to see
+		if asks := at + "/asks"; !made[asks] && v.Find(asks) == nil { // writes the default, to make it visible
 			patch = append(patch, step{"add", asks, json.RawMessage(`["` + Elicitation + `"]`)})
 			made[asks] = true
 		}
@@ -112,5 +115,5 @@ func AddEntries(text []byte, drafts []EntryDraft) ([]byte, error) {
 	return v.Pack(), nil
 }
 
-// escape is a name as a step of a pointer.
+// escape returns a name as a step of a JSON pointer.
 func escape(name string) string { return strings.NewReplacer("~", "~0", "/", "~1").Replace(name) }

@@ -14,25 +14,29 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// Entry is what somebody says of one tool of a server. The zero Entry says nothing.
+// Entry is the configuration of one tool of a server. The zero Entry declares
+// nothing.
 type Entry struct {
-	Draft       bool // it was drafted from what the server says of itself, and nobody has looked at it yet
+	Draft       bool // drafted from the server's hints, and not reviewed
 	Needs       []perm.ResourceAccess
 	Class       effect.Class
 	Destination tool.Destination
 	Timeout     time.Duration
-	Idempotent  bool // the same call twice has one effect
+	Idempotent  bool // repeating the call has no further effect
 	Risk        perm.Risk
-	Approval    bool // whoever wrote the entry advises that a person approves each call
-	// ErrorsHaveNoEffect: a call that the server answers with an error has had no effect. Else nobody can tell.
+	Approval    bool // the author of the entry advises an approval for each call
+	// ErrorsHaveNoEffect means that a call with an error response had no
+	// effect. Otherwise its effect is unknown.
 	ErrorsHaveNoEffect bool
-	// Exclusive: nothing else of the server runs meanwhile, so that what it asks its client is asked for this call.
+	// Exclusive means that no other call of the server runs meanwhile, so that
+	// its client requests belong to this call.
 	Exclusive bool
 
-	ReadBefore *ToolCallTemplate // a tool that only reads, called first; what it answers is /before in templates
-	Compensate *ToolCallTemplate // takes a call back
-	Snapshot   []string          // files, as file://root/{argument}, and folders, as file://root/**, that are kept before each call
-	// Observed: the server can act anywhere, and no person said in the entry that its calls change nothing but the snapshot.
+	ReadBefore *ToolCallTemplate // a read-only tool to call first; its response is /before in templates
+	Compensate *ToolCallTemplate // reverts a call
+	Snapshot   []string          // files, as file://root/{argument}, and folders, as file://root/**, to save before each call
+	// Observed means that the server can act anywhere, and the entry does not
+	// assert that its calls change only the snapshot.
 	Observed bool
 	Verify   *ResultCheck
 }
@@ -41,15 +45,17 @@ type Entry struct {
 type ToolCallTemplate struct {
 	Tool string
 	Args template
-	// Repeatable: the call may be made twice, where nobody knows whether it was made.
+	// Repeatable means that the gateway can send the call again if it does not
+	// know whether the first arrived.
 	Repeatable bool
 }
 
-// ResultCheck looks whether a call worked: by a tool that only reads, whose answer has something at Applied.
+// ResultCheck verifies a call by a read-only tool. The call worked if the
+// response has a value at Applied.
 type ResultCheck struct {
 	ToolCallTemplate
 
-	Applied string // pointer into the answer: something is there when the call worked, and nothing when it did not
+	Applied string // pointer into the response: a value exists there if and only if the call worked
 	Equals  template
 }
 
@@ -71,7 +77,7 @@ func (r *reader) remit(n, list *jsonfile.Node) {
 				}
 				m.RefuseName("%s", unknown("server", m.Name, `"mcpServers"`, names))
 			}
-			continue // switched off
+			continue // disabled
 		}
 		r.known(&r.config.Servers[at], m)
 	}
@@ -109,7 +115,7 @@ func (r *reader) known(s *Server, n *jsonfile.Node) {
 	for _, m := range tools.Members() {
 		e := r.entry(s, m)
 		if e.Draft && e.Class == effect.Pivot && m.Get("undo") == nil && s.Sandbox != nil && !s.Sandbox.Network {
-			e.Class = "" // drafted when it ran elsewhere: here it is known what it writes
+			e.Class = "" // drafted outside the sandbox: here the runtime observes its writes
 		}
 		s.Tools[m.Name] = e
 	}
@@ -139,7 +145,7 @@ func (r *reader) sandbox(s *Server, n *jsonfile.Node) {
 	}
 }
 
-// roots are names of roots.
+// roots parses names of roots.
 func (r *reader) roots(n *jsonfile.Node) []string {
 	for _, e := range n.Elements() {
 		if _, err := perm.FileResource(e.Value.Text(), "."); err != nil {
@@ -192,7 +198,8 @@ func (r *reader) entry(s *Server, n *jsonfile.Node) (e Entry) {
 	return e
 }
 
-// reading is what is said of all resources, or all prompts, of a server; false: they are not served.
+// reading parses the entry for all resources, or all prompts, of a server. Off
+// means that the gateway does not serve them.
 func (r *reader) reading(n *jsonfile.Node) (e Entry, off bool) {
 	switch {
 	case n == nil:
@@ -257,7 +264,7 @@ func (r *reader) needs(e *Entry, n *jsonfile.Node) {
 			a.Method = method.Text()
 		}
 		if a.Action == "" || a.Resource == "" {
-			continue // told already
+			continue // reported already
 		}
 		if _, err := perm.NewSet(a); err != nil {
 			m.Refuse("%v", err)
@@ -265,7 +272,7 @@ func (r *reader) needs(e *Entry, n *jsonfile.Node) {
 		e.Needs = append(e.Needs, a)
 	}
 	if n.Value.Kind() != canon.Array {
-		n.Texts() // which refuses it
+		n.Texts() // reports the fault
 	}
 }
 
@@ -311,7 +318,7 @@ func (r *reader) undo(s *Server, e *Entry, n *jsonfile.Node) {
 func (r *reader) undoClass(s *Server, e *Entry, undo *jsonfile.Node) {
 	kept := len(e.Snapshot) > 0
 	switch {
-	case kept && s.Sandbox != nil && e.Draft: // drafted when it ran elsewhere
+	case kept && s.Sandbox != nil && e.Draft: // drafted outside the sandbox
 		switch e.Snapshot = nil; {
 		case e.Class == effect.Pure:
 		case s.Sandbox.Network:
@@ -336,7 +343,7 @@ func (r *reader) snapshot(e *Entry, n *jsonfile.Node) {
 	if e.Snapshot = n.Texts(); len(e.Snapshot) == 0 {
 		n.Refuse(`it is empty; it lists files, such as "file://workspace/{path}", or folders, such as "file://workspace/**"`)
 	}
-	kind := map[string]bool{} // whether it is of folders, by root
+	kind := map[string]bool{} // by root: whether the snapshot is of folders
 	for _, m := range n.Elements() {
 		text, tree := folderOf(m.Value.Text())
 		p, err := perm.ParsePattern(text)
@@ -368,7 +375,8 @@ func (r *reader) invocation(n *jsonfile.Node, ok bool) *ToolCallTemplate {
 	return out
 }
 
-// template reads a value in which {"$from": "/input/path"} and {"$each": …, "as": …} stand for something of a call.
+// template parses a value in which {"$from": "/input/path"} and {"$each": …,
+// "as": …} refer to parts of a call.
 func (r *reader) template(n *jsonfile.Node) template {
 	r.checkTemplate(n)
 	return template{n.Value}
@@ -399,7 +407,7 @@ func checkPointer(n *jsonfile.Node, text string) {
 	}
 }
 
-// partNames are what a pointer of a template leads into.
+// partNames are the parts that a pointer of a template can start with.
 var partNames = []string{"input", "output", "before", "item", "answer"}
 
 func checkPart(n *jsonfile.Node) {

@@ -21,48 +21,59 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// Options are what a Gateway is opened with, beside its configuration. A zero field takes its default.
+// Options configure a Gateway beside its Config. A zero field has its default.
 type Options struct {
-	Name, Version string // what servers are told of their client; default "remit"
+	Name, Version string // of the client, for servers; default name "remit"
 
-	// State is a folder outside every root, which keeps what was accepted and which undo was begun. Empty: nothing
-	// is kept, and each start accepts what is there.
+	// State is a folder outside every root that holds the pins and the started
+	// compensations. If empty, they are in memory, and each start accepts the
+	// current definitions.
 	State string
-	// QuarantineNew quarantines what is there at the first start too.
+	// QuarantineNew also quarantines the definitions at the first start.
 	QuarantineNew bool
-	// SkipInputValidation leaves it to each server to judge its input, and to say in its own words what is wrong with it. Else what does
-	// not fit the schema that a tool declares is refused before anybody is asked.
+	// SkipInputValidation leaves the validation of inputs to each server.
+	// Otherwise the runtime rejects an input that does not fit the declared
+	// schema, before the policy decides.
 	SkipInputValidation bool
 
-	Env func(string) (string, bool) // variables that servers get; default those of this process
-	Log *slog.Logger                // default: nothing is logged
+	Env func(string) (string, bool) // variables of servers; default: those of this process
+	Log *slog.Logger                // default: no log
 
-	// Lazy is for a program that only takes calls back, and never calls Start: roots that are missing do not keep it from opening.
+	// Lazy is for a program that only reverts calls and never calls Start:
+	// missing roots do not keep it from opening.
 	Lazy bool
 
-	StartTimeout time.Duration // in which a server has to be there; default one minute
-	Meet         time.Duration // from Gateway.Start on, in which AwaitNew waits for servers; default 300 ms
-	MaxBackoff   time.Duration // that a server is given which does not start; default one minute
+	StartTimeout time.Duration // time for a server to respond; default 1 minute
+	Meet         time.Duration // time after Gateway.Start in which AwaitNew waits for servers; default 300 ms
+	MaxBackoff   time.Duration // of a server that does not start; default 1 minute
 
-	// Roots are the folders of the runtime's roots, by name: absolute paths in arguments are told by them, and servers in
-	// the sandbox work in them.
+	// Roots are the folders of the runtime's roots, by name. Absolute paths in
+	// arguments are matched with them, and servers in the sandbox work in them.
 	Roots map[string]string
-	// Sandbox runs servers in the sandbox. It is the one that the runtime is given as agent.Driver.
+	// Sandbox runs servers in the sandbox. It is the driver that the runtime
+	// has as agent.Driver.
 	Sandbox *process.Driver
 
-	// Authorize returns who gets the gateway a token of OAuth at a server by URL that wants one, such as by
-	// auth.NewAuthorizationCodeHandler or package login, or nil; it is asked once for each server whose headers prove nothing. What it
-	// returns may have a method Renewed() bool, which says that after an error of a login there may be a token by now, and one Close()
-	// error, which is called before the gateway is closed. nil: headers of the configuration are all that servers get.
+	// Authorize returns the handler that gets an OAuth token for a server by
+	// URL, such as by auth.NewAuthorizationCodeHandler or package login, or
+	// nil. The gateway calls it once for each server whose configured headers
+	// prove nothing. The handler can have a method Renewed() bool, which
+	// reports that a token may exist since the last login error, and a method
+	// Close() error, which the gateway calls when it closes. If Authorize is
+	// nil, servers get only the configured headers.
 	Authorize func(server, url string) auth.OAuthHandler
 
-	// OtherTools are the other tools of the runtime: what could be taken for one of them is quarantined.
+	// OtherTools are the other tools of the runtime. The gateway quarantines
+	// tools that a reader could confuse with them.
 	OtherTools []tool.Tool
-	// OnToolsChanged is told, on any goroutine, when the tools are others than before; it calls agent.Runtime.SetTools.
+	// OnToolsChanged receives the new tools when they changed, on any
+	// goroutine. It must call agent.Runtime.SetTools.
 	OnToolsChanged func([]tool.Tool)
-	// OnCatalogChanged is told, on any goroutine, when resources or prompts are others than before; it calls mcp.Server.CatalogChanged.
+	// OnCatalogChanged runs when resources or prompts changed, on any
+	// goroutine. It must call mcp.Server.CatalogChanged.
 	OnCatalogChanged func()
-	// OnResourceUpdated is told when a resource that was subscribed to is another by now; it calls mcp.Server.ResourceChanged.
+	// OnResourceUpdated runs when a subscribed resource changed. It must call
+	// mcp.Server.ResourceChanged.
 	OnResourceUpdated func(uri string)
 }
 
@@ -70,7 +81,7 @@ type Options struct {
 type Gateway struct {
 	opts    Options
 	log     *slog.Logger
-	base    *http.Transport // of which each connection has its own
+	base    *http.Transport // base of each connection's own transport
 	pins    *pins
 	undone  *revertAttempts
 	servers []*upstream
@@ -79,28 +90,29 @@ type Gateway struct {
 	introduced sync.Once
 	intro      json.RawMessage
 
-	turn chan struct{} // one at a time makes the mirror
+	turn chan struct{} // serializes rebuilds of the mirror
 	seen atomic.Pointer[toolSnapshot]
 	news updateQueue
-	life context.Context //nolint:containedctx // ends when it is closed, and with it every try to reach a server
+	life context.Context //nolint:containedctx // ends when the gateway closes, and with it every attempt to connect
 	stop context.CancelCauseFunc
 	done sync.WaitGroup
 	shut atomic.Bool
-	met  atomic.Int64 // when AwaitNew waits no longer, in nanoseconds
+	met  atomic.Int64 // deadline of AwaitNew, in nanoseconds
 }
 
-// toolSnapshot is all tools as they are at one time.
+// toolSnapshot holds all tools at one time.
 type toolSnapshot struct {
 	tools       []tool.Tool
-	listed      map[string]json.RawMessage // by tool's name
-	of          map[string]*upstream       // by tool's name; not of those that read resources and prompts
-	called      map[string]string          // tool's name by the one that clients know
+	listed      map[string]json.RawMessage // by name of the tool
+	of          map[string]*upstream       // by name of the tool, except catalog tools
+	called      map[string]string          // names of tools by the names that clients know
 	quarantined []QuarantinedItem
 	library     gatewayCatalog
 }
 
-// Open makes a gateway of a configuration. It starts no server: the gateway has the tools that are pinned, and a call starts the
-// server that it needs. Start starts all servers. Close ends them all.
+// Open makes a gateway from a configuration. It starts no server: the gateway
+// has the pinned tools, and a call starts the server that it needs. Start
+// starts all servers. Close ends them.
 func Open(ctx context.Context, c Config, o Options) (*Gateway, error) {
 	g := &Gateway{opts: o.withDefaults(), turn: make(chan struct{}, 1), guard: newGuard()}
 	g.log = g.opts.Log
@@ -110,7 +122,7 @@ func Open(ctx context.Context, c Config, o Options) (*Gateway, error) {
 		return nil, errors.New("gateway: the default transport of net/http was replaced")
 	}
 	own := base.Clone()
-	own.Proxy = nil // what a server is told by its headers is for nobody else
+	own.Proxy = nil // server headers must not go to a proxy
 	g.base = own
 	var err error
 	if g.pins, err = openPins(o.State); err != nil {
@@ -142,7 +154,8 @@ func Open(ctx context.Context, c Config, o Options) (*Gateway, error) {
 	return g, nil
 }
 
-// outside refuses folders that cannot be kept: of no root, or of one that what is kept would lie in.
+// outside rejects roots that a snapshot cannot save: an unknown root, or one
+// that contains the state folder.
 func (o Options) outside(s Server) error {
 	for _, root := range s.keepsFolders() {
 		dir := o.Roots[root]
@@ -196,7 +209,7 @@ func (g *Gateway) closed() error {
 	return nil
 }
 
-// Close ends the servers. Calls in flight end as if their servers had gone.
+// Close ends the servers. In-flight calls end as if their servers had exited.
 func (g *Gateway) Close() error {
 	if g.shut.Swap(true) {
 		return nil
@@ -206,13 +219,13 @@ func (g *Gateway) Close() error {
 	var all sync.WaitGroup
 	for _, u := range g.servers {
 		all.Go(func() {
-			u.gate <- struct{}{} // nobody connects any more
+			u.gate <- struct{}{} // no new connection
 			defer func() { <-u.gate }()
 			u.finish()
 			if s := u.current(); s != nil {
 				s.close()
 			}
-			u.there.Wait() // one that was left before would stay behind, where it does not go by itself
+			u.there.Wait() // otherwise an earlier connection could remain
 		})
 	}
 	all.Wait()
@@ -220,14 +233,16 @@ func (g *Gateway) Close() error {
 	return nil
 }
 
-// Tools returns the tools as they are now, also those in quarantine, which nobody sees and every call of which is denied.
+// Tools returns the current tools, also those in quarantine, which are hidden
+// and whose calls are denied.
 func (g *Gateway) Tools() []tool.Tool { return slices.Clone(g.seen.Load().tools) }
 
-// UpstreamDefinition returns how a tool is listed: as its server declares it, under the name that clients know, or, of one that reads resources or
-// prompts, not at all, which is nil. It is false for a tool of nobody here.
+// UpstreamDefinition returns the listing of a tool as its server declares it,
+// under the name that clients know. It is nil for a catalog tool. It returns
+// false for a tool that is not the gateway's.
 func (g *Gateway) UpstreamDefinition(t tool.Tool) (json.RawMessage, bool) {
 	object, ok := g.seen.Load().listed[t.Name()]
-	return slices.Clone(object), ok // of what reads resources and prompts, it is nil
+	return slices.Clone(object), ok // nil for catalog tools
 }
 
 // UpstreamTool returns the name of the tool that clients know by a name.
@@ -236,19 +251,19 @@ func (g *Gateway) UpstreamTool(name string) (string, bool) {
 	return t, ok
 }
 
-// Quarantined lists what nobody has accepted as it is now.
+// Quarantined lists the definitions that are in quarantine.
 func (g *Gateway) Quarantined() []QuarantinedItem { return slices.Clone(g.seen.Load().quarantined) }
 
-// ServerStatus is how one server is.
+// ServerStatus is the status of one server.
 type ServerStatus struct {
 	Server    string
 	Connected bool
-	Why       string // it is not up; empty where nobody has tried
-	Login     bool   // it is not up because somebody has to log in
+	Why       string // why the server is down; empty before the first attempt
+	Login     bool   // the server is down because it needs a login
 	Tools     int
 }
 
-// ServerStatuses lists the servers.
+// ServerStatuses lists the statuses of the servers.
 func (g *Gateway) ServerStatuses() []ServerStatus {
 	out := make([]ServerStatus, 0, len(g.servers))
 	for _, u := range g.servers {
@@ -264,8 +279,9 @@ func (g *Gateway) ServerStatuses() []ServerStatus {
 	return out
 }
 
-// Accept accepts what a server declares now: one tool of it, one prompt ("prompt:NAME") or template of resources ("template:URI"), or,
-// where tool is empty, all of them and who it says that it is. It returns what was accepted thereby.
+// Accept pins what a server declares now: one tool, one prompt ("prompt:NAME")
+// or one template ("template:URI"), or, if tool is empty, all of them and the
+// server's identity. It returns the items that it accepted.
 func (g *Gateway) Accept(ctx context.Context, server, tool string) ([]QuarantinedItem, error) {
 	at := slices.IndexFunc(g.servers, func(u *upstream) bool { return u.cfg.Name == server })
 	if at < 0 {
@@ -275,7 +291,7 @@ func (g *Gateway) Accept(ctx context.Context, server, tool string) ([]Quarantine
 	if _, err := u.session(ctx); err != nil {
 		return nil, err
 	}
-	now := u.declared() // of which the mirror may not know yet: who accepts is told of what is accepted
+	now := u.declared() // newer than the mirror can be: the caller learns what it accepts
 	waiting, err := g.pins.judge(server, now, true)
 	if err != nil {
 		return nil, err

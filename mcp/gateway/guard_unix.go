@@ -10,19 +10,22 @@ import (
 	"os/exec"
 )
 
-// guard ends the servers of a gateway that was killed, and so could not end them: those that do not go when their input ends. It is a process
-// of its own, which knows the groups of the servers and reads until the gateway is gone. A signal that the kernel sends when a parent dies
-// would reach the program that was started, such as npx, and not the server below it.
+// guard ends the servers of a gateway that was killed, if they do not exit when
+// their input ends. It is a separate process, which knows the process groups of
+// the servers and reads until the gateway is gone. A parent-death signal of the
+// kernel would reach the started program, such as npx, and not the server below
+// it.
 type guard struct {
-	turn chan struct{} // one at a time tells it something
+	turn chan struct{} // serializes writes to it
 	in   io.WriteCloser
 	cmd  *exec.Cmd
-	none bool // it could not be started
+	none bool // it did not start
 }
 
 func newGuard() *guard { return &guard{turn: make(chan struct{}, 1)} }
 
-// guarding is what the process does. Like plain.end it waits, asks and ends.
+// guarding is the script of the process. Like localProcess.end it waits, asks
+// and kills.
 const guarding = `trap '' HUP INT TERM
 all=' '
 while read -r what group; do
@@ -38,7 +41,8 @@ for how in TERM KILL; do
 done 2>/dev/null
 `
 
-// begin starts it, before the first server: what is between the start of a server and watch, it knows nothing of.
+// begin starts the guard before the first server. The guard does not know a
+// server between its start and watch.
 func (g *guard) begin(log *slog.Logger) {
 	g.turn <- struct{}{}
 	defer func() { <-g.turn }()
@@ -51,14 +55,15 @@ func (g *guard) begin(log *slog.Logger) {
 	}
 }
 
-// watch has it end a server, and all that is of its group, when the gateway is gone. Left is called when these have ended.
+// watch makes the guard end a server and its process group when the gateway is
+// gone. The caller calls left when these have ended.
 func (g *guard) watch(group int) (left func()) {
 	g.turn <- struct{}{}
 	defer func() { <-g.turn }()
 	if g.none {
 		return func() {}
 	}
-	_, _ = fmt.Fprintln(g.in, "add", group) // if it was ended, it guards no more
+	_, _ = fmt.Fprintln(g.in, "add", group) // if the guard was killed, it guards no more
 	return func() {
 		g.turn <- struct{}{}
 		defer func() { <-g.turn }()
@@ -80,7 +85,7 @@ func (g *guard) start() error {
 	return err
 }
 
-// close ends it when the servers have ended.
+// close ends the guard after the servers have ended.
 func (g *guard) close() {
 	g.turn <- struct{}{}
 	defer func() { <-g.turn }()
@@ -88,6 +93,6 @@ func (g *guard) close() {
 		return
 	}
 	_ = g.in.Close()
-	_ = g.cmd.Wait() // it ends by itself
+	_ = g.cmd.Wait() // it exits by itself
 	g.cmd, g.none = nil, true
 }

@@ -17,39 +17,40 @@ import (
 	"github.com/remit-dev/remit/perm"
 )
 
-// inFlightCall is a call that was sent to a server and has no answer. Whoever made it may have given it up: the server can be at
-// it all the same, and what it asks then is asked for nobody.
+// inFlightCall is a call that was sent to a server and has no response. If its
+// caller has abandoned it, the server can still process it; its client requests
+// then have no client.
 type inFlightCall struct {
-	id     string // nobody can guess it
+	id     string // unguessable
 	tool   string
-	client clientctx.Client                                       // nil: there is nobody to ask
-	note   func(ctx context.Context, what any) error              // on the journal
-	permit func(ctx context.Context, a perm.ResourceAccess) error // asks the policy; nil: it permits nothing
-	ctx    context.Context                                        //nolint:containedctx // what the server asks comes by another way, and is of this call
+	client clientctx.Client                                       // nil: no client can be asked
+	note   func(ctx context.Context, what any) error              // records a note
+	permit func(ctx context.Context, a perm.ResourceAccess) error // evaluates the policy; nil: permits nothing
+	ctx    context.Context                                        //nolint:containedctx // for client requests of this call, which arrive on another path
 
-	n     int       // which one of its session it is
-	heard *logRelay // what its server logs of it
+	n     int       // its number in the connection
+	heard *logRelay // log messages of the call
 
-	reports *progressRelay // of how far it is; nil: nobody wants them
+	reports *progressRelay // progress of the call; nil: unwanted
 
-	turn   chan struct{} // one question at a time
+	turn   chan struct{} // serializes client requests
 	asking sync.WaitGroup
-	gone   bool // given up
+	gone   bool // abandoned
 	said   []clientRequestRecord
 }
 
-// inFlightCalls are the calls of one session that have no answer.
+// inFlightCalls holds the calls of one connection that have no response.
 type inFlightCalls struct {
 	mu   sync.Mutex // never held across a wait
 	all  map[string]*inFlightCall
 	n    int
-	lost bool // there were more that were given up than anybody wants to remember
+	lost bool // more calls were abandoned than are kept
 }
 
-// mostLost bounds the calls that were given up, and of which no answer ever came.
+// mostLost bounds the abandoned calls that never got a response.
 const mostLost = 10_000
 
-// begin counts a call in before it is sent.
+// begin adds a call before it is sent.
 func (f *inFlightCalls) begin(one *inFlightCall) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -69,28 +70,30 @@ func (f *inFlightCalls) begin(one *inFlightCall) {
 	}
 }
 
-// remove notes that the answer has come. Nothing is asked for the call from here on.
+// remove removes a call that has its response. The server can make no client
+// requests for it from then on.
 func (f *inFlightCalls) remove(one *inFlightCall) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	delete(f.all, one.id)
 }
 
-// again counts a call in once more, which its server has answered with something that it wants first.
+// again adds a call again whose server responded with client requests.
 func (f *inFlightCalls) again(one *inFlightCall) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.all[one.id] = one
 }
 
-// abandon notes that nobody waits for the answer any more.
+// abandon notes that the caller does not wait for the response.
 func (f *inFlightCalls) abandon(one *inFlightCall) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	one.gone = true
 }
 
-// sole is the call that what the server asks can only be for: that of the one call which it is at.
+// sole returns the only in-flight call, if there is exactly one and it is not
+// abandoned.
 func (f *inFlightCalls) sole() string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -105,7 +108,8 @@ func (f *inFlightCalls) sole() string {
 	return ""
 }
 
-// enter begins to ask for a call, which does not end before leave is called.
+// enter begins a client request of a call. The call does not end before leave
+// is called.
 func (f *inFlightCalls) enter(id string) (one *inFlightCall, leave func(), ok bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -117,7 +121,8 @@ func (f *inFlightCalls) enter(id string) (one *inFlightCall, leave func(), ok bo
 	return one, one.asking.Done, true
 }
 
-// tools are those that the server is at.
+// tools returns the tools of the in-flight calls. Lost reports that calls were
+// abandoned.
 func (f *inFlightCalls) tools() (names []string, lost bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -128,11 +133,11 @@ func (f *inFlightCalls) tools() (names []string, lost bool) {
 	return names, lost
 }
 
-// markFlight is where in _meta of what a server asks the gateway notes for which call it is. What the server itself has there
-// is dropped.
+// markFlight is the _meta key under which the gateway notes the call of a
+// client request. The gateway drops a value that the server set.
 const markFlight = "remit.dev/flight"
 
-// asks reports whether a message is something that a server asks its client about a call.
+// asks reports whether a method is a client request for a call.
 func asks(method string) bool {
 	return method == methodElicit || method == methodSample || method == methodRoots
 }
@@ -143,7 +148,7 @@ const (
 	methodRoots  = "roots/list"
 )
 
-// mark notes the call in the parameters of what is asked for it.
+// mark adds the call to the parameters of a client request.
 func mark(params json.RawMessage, id string) (json.RawMessage, error) {
 	all, err := members(params)
 	if err != nil {
@@ -163,7 +168,7 @@ func mark(params json.RawMessage, id string) (json.RawMessage, error) {
 	return json.Marshal(all)
 }
 
-// members are those of an object. One that is left out, or null, has none.
+// members returns the members of an object. Missing or null has none.
 func members(object json.RawMessage) (map[string]json.RawMessage, error) {
 	all := map[string]json.RawMessage{}
 	if len(bytes.TrimSpace(object)) == 0 {
@@ -178,7 +183,7 @@ func members(object json.RawMessage) (map[string]json.RawMessage, error) {
 	return all, nil
 }
 
-// markMessage is mark for a whole message; one that asks nothing is returned as it is.
+// markMessage is mark for a whole message. It returns other messages unchanged.
 func markMessage(data []byte, id string) ([]byte, error) {
 	var m struct {
 		ID     json.RawMessage `json:"id"`
@@ -195,7 +200,7 @@ func markMessage(data []byte, id string) ([]byte, error) {
 	return json.Marshal(map[string]any{"jsonrpc": "2.0", "id": m.ID, "method": m.Method, "params": json.RawMessage(params)})
 }
 
-// markRequest is mark for a message that is taken apart already.
+// markRequest is mark for a parsed message.
 func markRequest(r *jsonrpc.Request, id string) error {
 	params, err := mark(r.Params, id)
 	if err != nil {

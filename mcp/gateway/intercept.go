@@ -12,14 +12,15 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// interceptTransport is a transport on which all messages come one after the other, each of which is seen.
+// interceptTransport is a transport that reads and routes all messages, one
+// after the other, before the SDK.
 type interceptTransport struct {
 	sdk.Transport
 	s     *upstreamConn
-	noise func(line []byte) // told of lines of a pipe that are no messages
+	noise func(line []byte) // receives the lines of a pipe that are no messages
 }
 
-// Connect connects.
+// Connect returns the connection.
 func (t interceptTransport) Connect(ctx context.Context) (sdk.Connection, error) {
 	conn, err := t.Transport.Connect(ctx)
 	if err != nil {
@@ -37,32 +38,33 @@ func (t interceptTransport) Connect(ctx context.Context) (sdk.Connection, error)
 	return tap, nil
 }
 
-// interceptConn sees each message of a connection.
+// interceptConn reads and routes the messages of a connection.
 type interceptConn struct {
 	sdk.Connection
 
 	s       *upstreamConn
-	pipe    *stdioConn // nil: it is no pipe, and all goes through the SDK
+	pipe    *stdioConn // nil: not a pipe, and the SDK sends everything
 	flights *inFlightCalls
-	over    chan struct{}      // closed when nothing is read any more
-	why     error              // why not; written before
-	idle    idleMessageCounter // only the one reader counts
+	over    chan struct{}      // closed when the reader ends
+	why     error              // why the reader ended; written before over is closed
+	idle    idleMessageCounter // only the reader uses it
 
 	mu      sync.Mutex // never held across a wait
 	waiting map[any]*responseSlot
 	owed    pendingServerRequests
-	asked   int64 // requests of its own
+	asked   int64 // requests that bypass the SDK
 }
 
-// errUnsent is the end of a call of which the server has not read anything.
+// errUnsent is the error of a call of which the server has read nothing.
 var errUnsent = errors.New("the server does not read what it is sent, and the call was not sent")
 
-// firstOwn is the first id of requests that go past the SDK, which counts its own from one. Servers that keep ids in 32 bits know
-// them apart too.
+// firstOwn is the first ID of requests that bypass the SDK, which counts its
+// own from one. It fits servers that keep IDs in 32 bits.
 const firstOwn = 1 << 30
 
-// request sends a request past the SDK, whose types would read an answer that nobody looks at, and waits until c has the answer.
-// With another error than the context's the connection has ended.
+// request sends a request past the SDK, whose types would parse a response that
+// nothing reads. It waits until c has the response. An error other than the
+// context's means that the connection has ended.
 func (t *interceptConn) request(ctx context.Context, c *responseSlot, method string, params []byte) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -74,8 +76,8 @@ func (t *interceptConn) request(ctx context.Context, c *responseSlot, method str
 	t.waiting[id] = c
 	t.mu.Unlock()
 	failed := make(chan error, 1)
-	var sent atomic.Bool // or never will be
-	go func() {          // a server that does not read holds up no call for longer than it has
+	var sent atomic.Bool // or that it must never be sent
+	go func() {          // a server that does not read must not block a call past its timeout
 		if err := t.pipe.request(ctx, id, method, params, &sent); err != nil {
 			failed <- err
 		}
@@ -105,7 +107,8 @@ func (t *interceptConn) request(ctx context.Context, c *responseSlot, method str
 	}
 }
 
-// cancel tells the server that nobody waits for an answer any more, if it listens.
+// cancel notifies the server that the response is not needed, if the server
+// reads.
 func (t *interceptConn) cancel(id int64, why error) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
@@ -113,7 +116,7 @@ func (t *interceptConn) cancel(id int64, why error) {
 	_ = t.Write(ctx, &jsonrpc.Request{Method: "notifications/cancelled", Params: params})
 }
 
-// Write remembers who waits for the answer.
+// Write remembers the response slot of a request.
 func (t *interceptConn) Write(ctx context.Context, m jsonrpc.Message) error {
 	if req, ok := m.(*jsonrpc.Request); ok && req.IsCall() {
 		if c := responseSlotOf(ctx); c != nil {
@@ -132,7 +135,8 @@ func (t *interceptConn) Write(ctx context.Context, m jsonrpc.Message) error {
 	return err
 }
 
-// Read leaves results with who waits for them, and hands on what is for the SDK.
+// Read stores results in their response slots, and returns the messages for the
+// SDK.
 func (t *interceptConn) Read(ctx context.Context) (jsonrpc.Message, error) {
 	for {
 		m, err := t.read(ctx)
@@ -146,7 +150,8 @@ func (t *interceptConn) Read(ctx context.Context) (jsonrpc.Message, error) {
 	}
 }
 
-// read looks at the next message; nil: it is not for the SDK.
+// read routes the next message. It returns nil if the message is not for the
+// SDK.
 func (t *interceptConn) read(ctx context.Context) (jsonrpc.Message, error) {
 	m, err := t.Connection.Read(ctx)
 	if err != nil {
@@ -167,7 +172,7 @@ func (t *interceptConn) read(ctx context.Context) (jsonrpc.Message, error) {
 	} else {
 		c.leave(resp.Result)
 	}
-	if c.of != nil { // what comes next is asked for another one
+	if c.of != nil { // a later request belongs to another call
 		t.flights.remove(c.of)
 	}
 	if c.come == nil {
@@ -177,7 +182,8 @@ func (t *interceptConn) read(ctx context.Context) (jsonrpc.Message, error) {
 	return nil, nil
 }
 
-// handleMessage looks at a message that is no answer, and returns what of it is for the SDK.
+// handleMessage routes a message that is no response, and returns the part for
+// the SDK.
 func (t *interceptConn) handleMessage(m jsonrpc.Message) (jsonrpc.Message, error) {
 	if err := t.idle.more(time.Now()); err != nil {
 		return nil, err
@@ -210,7 +216,8 @@ func (t *interceptConn) countRequest(r *jsonrpc.Request) bool {
 	return t.owed.asked(r)
 }
 
-// giveUp forgets who waited. The answer to a call is of note whenever it comes, as long as there are not too many.
+// giveUp removes a waiting request. It keeps those of calls, whose late
+// responses count, up to a bound.
 func (t *interceptConn) giveUp(id any) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

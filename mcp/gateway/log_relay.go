@@ -13,7 +13,8 @@ import (
 	"github.com/remit-dev/remit/mcp/internal/clientctx"
 )
 
-// Bounds on what a server logs of one call that its client has not been told yet; more is dropped.
+// Bounds on the log messages of one call that its client has not received. The
+// gateway drops further ones.
 const (
 	mostHeard      = 1000
 	mostHeardBytes = 8 << 20
@@ -21,16 +22,17 @@ const (
 
 const methodLog = "notifications/message"
 
-// logRelay is what a server logs of one call, on its way to the client: a client that is slow holds up nobody else.
+// logRelay forwards the log messages of one call to its client. A slow client
+// does not block others.
 type logRelay struct {
 	log clientctx.Log
 
 	mu      sync.Mutex // never held across a wait
 	waiting []*sdk.LoggingMessageParams
 	bytes   int
-	over    bool          // nothing more comes
-	some    chan struct{} // something waits, or it is over
-	done    chan struct{} // all was told
+	over    bool          // no more messages
+	some    chan struct{} // a message waits, or no more come
+	done    chan struct{} // closed when all are sent
 }
 
 func newLogRelay(log clientctx.Log) *logRelay {
@@ -43,18 +45,19 @@ func newLogRelay(log clientctx.Log) *logRelay {
 	return h
 }
 
-// levels are in order.
+// levels returns the log levels in order.
 func levels() []sdk.LoggingLevel {
 	return []sdk.LoggingLevel{"debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"}
 }
 
-// below reports whether a message of one level is none for who wants another; a level that nobody knows is none for anybody.
+// below reports whether a message's level is below the wanted one. An unknown
+// level is below every level.
 func below(one, wanted sdk.LoggingLevel) bool {
 	at := slices.Index(levels(), one)
 	return at < 0 || at < slices.Index(levels(), wanted)
 }
 
-// add takes a message as it came. It waits for nobody.
+// add adds a message. It does not block.
 func (h *logRelay) add(params json.RawMessage) {
 	if h.log.Level == "" {
 		return
@@ -75,7 +78,7 @@ func (h *logRelay) add(params json.RawMessage) {
 func (h *logRelay) wake() {
 	select {
 	case h.some <- struct{}{}:
-	default: // it is awake
+	default: // already signalled
 	}
 }
 
@@ -95,7 +98,8 @@ func (h *logRelay) tell() {
 	}
 }
 
-// end waits until the client was told what came before the answer, for a while.
+// end waits until the client has received the messages before the response, for
+// a while.
 func (h *logRelay) end(ctx context.Context) {
 	h.mu.Lock()
 	h.over = true
@@ -110,8 +114,8 @@ func (h *logRelay) end(ctx context.Context) {
 	}
 }
 
-// hear takes what a server logs. Where the call that it is of is not known, it is that of the session whose calls alone are under way; else
-// it is for nobody.
+// hear routes a log message of a server. If its call is unknown, the message
+// goes to the only session with in-flight calls, or else is dropped.
 func (f *inFlightCalls) hear(of *inFlightCall, params json.RawMessage) {
 	if of == nil {
 		of = f.ofOneSession()
@@ -121,7 +125,7 @@ func (f *inFlightCalls) hear(of *inFlightCall, params json.RawMessage) {
 	}
 }
 
-// ofOneSession is the first of the calls that are under way, where all are of one session.
+// ofOneSession returns the first in-flight call if all belong to one session.
 func (f *inFlightCalls) ofOneSession() (first *inFlightCall) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -139,7 +143,7 @@ func (f *inFlightCalls) ofOneSession() (first *inFlightCall) {
 	return first
 }
 
-// hearMessage takes a message, if it is one for the log.
+// hearMessage takes a message if it is a log message.
 func (f *inFlightCalls) hearMessage(of *inFlightCall, data []byte) {
 	var m struct {
 		Method string          `json:"method"`
@@ -156,7 +160,8 @@ func (f *inFlightCalls) hearRequest(r *jsonrpc.Request) {
 	}
 }
 
-// setLogLevel has an older server log what a client wants, for all that come after it, too. One that cannot is let be.
+// setLogLevel sets the log level at an older server, for this call and all
+// later ones. It does nothing if the server has no logging.
 func (s *upstreamConn) setLogLevel(ctx context.Context, level sdk.LoggingLevel) {
 	r := s.cs.InitializeResult()
 	if level == "" || s.requestsInBand() || r == nil || r.Capabilities == nil || r.Capabilities.Logging == nil {
@@ -174,5 +179,5 @@ func (s *upstreamConn) setLogLevel(ctx context.Context, level sdk.LoggingLevel) 
 	s.level = level
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	_ = s.cs.SetLoggingLevel(ctx, &sdk.SetLoggingLevelParams{Level: level}) // who does not take it logs what it wants
+	_ = s.cs.SetLoggingLevel(ctx, &sdk.SetLoggingLevelParams{Level: level}) // without it, the server logs at its own level
 }

@@ -10,21 +10,23 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/auth"
 )
 
-// OAuth is what a person knows of how to log in at a server by URL, beside what the server says itself. The zero value knows nothing.
+// OAuth is the configured login at a server by URL, beside what the server
+// declares. The zero value configures nothing.
 type OAuth struct {
-	ClientID     string // that the authorization server was told of beforehand
-	ClientSecret string // with it, Issuer is set
-	Issuer       string // of the authorization server that knows ClientID: it is given to no other
-	MetadataURL  string // of a document that says who the client is, which is its id
-	CallbackPort int    // on this machine, that the browser comes back to; 0 is any that is free
+	ClientID     string // preregistered at the authorization server
+	ClientSecret string // requires Issuer
+	Issuer       string // of the authorization server that knows ClientID; no other gets the secret
+	MetadataURL  string // of a client metadata document, which is the client ID
+	CallbackPort int    // on this machine, for the browser's redirect; 0: any free port
 	Scopes       []string
 }
 
-// LoginError says that a server wants a person to log in, and that what was to be done at it was not done.
+// LoginError says that a server needs a login, and that the request had no
+// effect.
 type LoginError struct {
 	Server string
 	Why    string
-	Fix    string // the command to run; empty: nobody said
+	Fix    string // the command to run; empty: unknown
 }
 
 func (e *LoginError) Error() string {
@@ -35,10 +37,11 @@ func (e *LoginError) Error() string {
 	return text
 }
 
-// ErrNotSent is in an error of Options.Authorize on account of which a request was not sent, and which may be gone the next time.
+// ErrNotSent is in an error of the Authorize handler that kept a request from
+// being sent. A later request can succeed.
 var ErrNotSent = errors.New("nothing was sent")
 
-// loginOf is the want of a login that an error is about; nil where it is about something else.
+// loginOf returns the LoginError in an error, or nil.
 func loginOf(err error) *LoginError {
 	var login *LoginError
 	if errors.As(err, &login) {
@@ -47,7 +50,8 @@ func loginOf(err error) *LoginError {
 	return nil
 }
 
-// missed is the error of a request that its server has not looked at, since nothing proves who asks; nil where it is about something else.
+// missed returns the error of a request that its server rejected for lack of
+// authorization, without reading it; otherwise nil.
 func missed(err error) error {
 	if login := loginOf(err); login != nil {
 		return login
@@ -58,7 +62,8 @@ func missed(err error) error {
 	return nil
 }
 
-// Authorized reports whether the configuration itself has what proves who calls: nobody logs in at such a server.
+// Authorized reports whether the configuration contains the authorization. Such
+// a server needs no login.
 func (s Server) Authorized() bool {
 	for name := range s.Headers {
 		if strings.EqualFold(name, "Authorization") {
@@ -68,7 +73,8 @@ func (s Server) Authorized() bool {
 	return false
 }
 
-// authorizer is who authorizes the gateway at the server: the same one for all connections, which has the token.
+// authorizer returns the handler that authorizes the gateway at the server. All
+// connections share it, as it holds the token.
 func (u *upstream) authorizer() auth.OAuthHandler {
 	if u.g.opts.Authorize == nil || u.cfg.URL == "" || u.cfg.Authorized() {
 		return nil
@@ -81,7 +87,8 @@ func (u *upstream) authorizer() auth.OAuthHandler {
 	return u.auth
 }
 
-// renewed reports whether somebody has logged in since a login was wanted: then nobody waits any longer.
+// renewed reports whether a login took place since the server needed one. The
+// backoff ends then.
 func (u *upstream) renewed(why error) bool {
 	if loginOf(why) == nil {
 		return false
@@ -90,7 +97,7 @@ func (u *upstream) renewed(why error) bool {
 	return ok && h.Renewed()
 }
 
-// finish lets whoever authorizes the gateway bring to an end what it is at.
+// finish lets the authorization handler complete its work.
 func (u *upstream) finish() {
 	if c, ok := u.authorizer().(io.Closer); ok {
 		if err := c.Close(); err != nil {
@@ -99,7 +106,8 @@ func (u *upstream) finish() {
 	}
 }
 
-// redirected refuses to be led elsewhere: headers, and tokens, are for the URL that is configured alone.
+// redirected rejects redirects: headers and tokens are for the configured URL
+// alone.
 func redirected(*http.Request, []*http.Request) error {
 	return errors.New("the server redirects, which would take its headers elsewhere; configure the URL that it redirects to")
 }

@@ -22,7 +22,8 @@ import (
 	"github.com/remit-dev/remit/verify"
 )
 
-// rebuild makes the mirror of what the servers declare now, and tells of it.
+// rebuild makes the mirror of what the servers declare now, and reports
+// changes.
 func (g *Gateway) rebuild() error {
 	g.turn <- struct{}{}
 	defer func() { <-g.turn }()
@@ -50,7 +51,7 @@ func (g *Gateway) rebuild() error {
 	return nil
 }
 
-// warnOf logs what is in quarantine, and was not before.
+// warnOf logs the items that are newly in quarantine.
 func (g *Gateway) warnOf(now, before *toolSnapshot) {
 	for _, q := range now.quarantined {
 		if before == nil || !slices.ContainsFunc(before.quarantined, func(o QuarantinedItem) bool { return o.Server == q.Server && o.Tool == q.Tool && o.Why == q.Why }) {
@@ -67,7 +68,7 @@ type builder struct {
 	g       *Gateway
 	mirror  *toolSnapshot
 	taken   map[string]string // tools, by likeness
-	prompts map[string]string // as taken
+	prompts map[string]string // prompts, by likeness
 }
 
 func (b *builder) server(u *upstream) error {
@@ -77,7 +78,7 @@ func (b *builder) server(u *upstream) error {
 	if d.known {
 		b.unknownArguments(u, d.of(tools))
 		held, err = b.g.pins.judge(u.cfg.Name, d, b.g.opts.QuarantineNew)
-	} else { // it was not there yet: what was accepted of it is
+	} else { // not started yet: use its pins
 		d, err = b.accepted(u)
 	}
 	if err != nil {
@@ -101,13 +102,13 @@ func (b *builder) server(u *upstream) error {
 	return nil
 }
 
-// leaveOut notes what cannot be served.
+// leaveOut notes a definition that cannot be served.
 func (b *builder) leaveOut(u *upstream, key string, object json.RawMessage, why error) {
 	b.g.log.Warn("something of a server is left out", "server", u.cfg.Name, "what", key, "error", why)
 	b.mirror.quarantined = append(b.mirror.quarantined, QuarantinedItem{Server: u.cfg.Name, Tool: key, Why: why.Error(), After: object})
 }
 
-// accepted is what is pinned of a server, as if it declared it.
+// accepted returns the pins of a server as its definitions.
 func (b *builder) accepted(u *upstream) (d declared, err error) {
 	have, _ := b.g.pins.server(u.cfg.Name)
 	d.identity = have.Identity
@@ -123,13 +124,14 @@ func (b *builder) accepted(u *upstream) (d declared, err error) {
 	return d, nil
 }
 
-// sorted are the names of a map, in order.
+// sorted returns the keys of a map, in order.
 func sorted[V any](m map[string]V) iter.Seq[string] {
 	return slices.Values(slices.Sorted(maps.Keys(m)))
 }
 
-// nameConflicts finds the tools, or the prompts, of one server that could be taken for one another, or for one of somebody else. Neither is
-// served: which of them somebody means nobody can tell.
+// nameConflicts finds the tools, or the prompts, of one server that a reader
+// could confuse with one another, or with another one. The gateway serves
+// neither, as it cannot know which one a caller means.
 func (b *builder) nameConflicts(u *upstream, defs []definition, seen map[string]string, name func(server, name string) string) (out []QuarantinedItem) {
 	mine := map[string][]definition{}
 	for _, d := range defs {
@@ -156,7 +158,7 @@ func (b *builder) nameConflicts(u *upstream, defs []definition, seen map[string]
 	return out
 }
 
-// reason says why a tool is in quarantine, empty where it is not.
+// reason returns why a tool is in quarantine, or "".
 func reason(held []QuarantinedItem, server, name string) string {
 	for _, q := range held {
 		if q.Tool == name || q.Tool == "" {
@@ -169,7 +171,7 @@ func reason(held []QuarantinedItem, server, name string) string {
 func (b *builder) tool(u *upstream, d definition, has []definition, identity, withheld string) error {
 	clash := b.taken[likeness(toolName(u.cfg.Name, d.name))] != mcpName(u.cfg.Name, d.name)
 	if clash {
-		b.mirror.called[mcpName(u.cfg.Name, d.name)] = "" // known, and nobody's
+		b.mirror.called[mcpName(u.cfg.Name, d.name)] = "" // known, but ambiguous
 		return nil
 	}
 	m := mirroredTool{u: u, def: d, identity: identity, entry: u.cfg.Tools[d.name]}
@@ -195,7 +197,7 @@ func (b *builder) tool(u *upstream, d definition, has []definition, identity, wi
 	return nil
 }
 
-// mirroredTool is one tool of a server as a tool of a runtime.
+// mirroredTool is one tool of a server as a tool of the runtime.
 type mirroredTool struct {
 	u        *upstream
 	def      definition
@@ -203,7 +205,8 @@ type mirroredTool struct {
 	entry    Entry
 }
 
-// undoVersion changes when what Revert makes of a call's records does.
+// undoVersion must change when Revert interprets the records of a call
+// differently.
 const undoVersion = "gateway/1"
 
 func (m mirroredTool) spec(loose bool) (tool.Spec, error) {
@@ -246,12 +249,12 @@ func (m mirroredTool) spec(loose bool) (tool.Spec, error) {
 	return s, nil
 }
 
-// needs adds what the entry says.
+// needs adds the needs of the entry.
 func (m mirroredTool) needs(s *tool.Spec) error {
 	return needs(s, slices.Concat(m.entry.Needs, m.snapshots()), m.u.g.opts.Roots)
 }
 
-// needs adds accesses: what names arguments is computed for each call, beside what is already.
+// needs adds accesses. Those that name arguments are computed for each call.
 func needs(s *tool.Spec, all []perm.ResourceAccess, roots map[string]string) error {
 	var named []binding
 	for _, a := range all {
@@ -290,7 +293,7 @@ func needs(s *tool.Spec, all []perm.ResourceAccess, roots map[string]string) err
 	return nil
 }
 
-// execute is one call.
+// execute runs one call.
 func (m mirroredTool) execute(ctx context.Context, tc ctxperm.ToolContext, in json.RawMessage) (tool.Result, error) {
 	held, err := m.snapshotFolders(ctx, tc, in)
 	if err != nil {
@@ -313,7 +316,7 @@ func (m mirroredTool) execute(ctx context.Context, tc ctxperm.ToolContext, in js
 	}
 	kept, err := m.snapshotFiles(ctx, tc, in)
 	if err != nil {
-		return tool.Result{}, err // which is denied, or had no effect yet
+		return tool.Result{}, err // denied, or without effect so far
 	}
 	a, err := m.u.call(ctx, s, m.def.name, in, facts(ctx, tc))
 	err = errors.Join(err, kept.landed(ctx), held.RecordChanges(ctx, concluded(err)))
@@ -337,7 +340,7 @@ func (m mirroredTool) execute(ctx context.Context, tc ctxperm.ToolContext, in js
 	return rawresult.Result(a.object, a.text, nil), nil
 }
 
-// responseError is the error that a server's answer stands for.
+// responseError returns the error of a server's response.
 func (m mirroredTool) responseError(a upstreamResult) error {
 	err := fmt.Errorf("server %s says that the call failed: %s", m.u.cfg.Name, canon.Printable(a.text, 4<<10))
 	if m.entry.ErrorsHaveNoEffect {
@@ -346,8 +349,8 @@ func (m mirroredTool) responseError(a upstreamResult) error {
 	return err
 }
 
-// changed says why a tool is not what was accepted any more: its server may have been started again since the call was
-// admitted.
+// changed returns why a tool is not as accepted: its server may have restarted
+// since the call was admitted.
 func (m mirroredTool) changed(s *upstreamConn) string {
 	identity := m.u.declared().identity
 	switch {
@@ -365,7 +368,7 @@ func facts(ctx context.Context, tc ctxperm.ToolContext) callFacts {
 	}}
 }
 
-// verify asks the server whether the call worked.
+// verify checks by a tool of the server whether the call worked.
 func (m mirroredTool) verify(ctx context.Context, s verify.Subject) verify.Verdict {
 	c := m.entry.Verify
 	parts := map[string]canon.Value{}
@@ -407,7 +410,8 @@ func (m mirroredTool) verify(ctx context.Context, s verify.Subject) verify.Verdi
 	return verify.Applied()
 }
 
-// callReadOnly calls another tool of the server, which somebody said only reads.
+// callReadOnly calls another tool of the server, which the entry declares
+// read-only.
 func (m mirroredTool) callReadOnly(ctx context.Context, name string, args json.RawMessage) (upstreamResult, error) {
 	s, err := m.u.session(ctx)
 	if err != nil {
@@ -423,7 +427,8 @@ func (m mirroredTool) callReadOnly(ctx context.Context, name string, args json.R
 	return a, err
 }
 
-// accepted refuses what a server declares, by its key, and is not as somebody accepted it.
+// accepted returns an error if a server's definition of a key differs from the
+// accepted one.
 func (u *upstream) accepted(s *upstreamConn, key string) error {
 	have, _ := u.g.pins.server(u.cfg.Name)
 	pin, ok := have.Tools[key]
@@ -433,7 +438,7 @@ func (u *upstream) accepted(s *upstreamConn, key string) error {
 	return nil
 }
 
-// named is what has a key, in words.
+// named returns the name of a key for messages.
 func named(key string) string {
 	what, name, offered := strings.Cut(key, ":")
 	if !offered {

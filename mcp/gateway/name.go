@@ -7,22 +7,25 @@ import (
 	"github.com/remit-dev/remit/internal/canon"
 )
 
-// part stands between a server's name and that of its tool.
+// part separates the name of a server from that of its tool.
 const part = "__"
 
-// mcpName is what clients know a tool by. It can be told apart into server and tool again: no server's name holds the part
-// or ends like its beginning.
+// mcpName returns the name by which clients know a tool. It splits
+// unambiguously: no server's name contains the separator or ends with its
+// start.
 func mcpName(server, tool string) string { return server + part + tool }
 
-// upstreamOK are the names that the protocol takes. A server may give others; no client could be shown those safely.
+// upstreamOK matches the names that the protocol permits. A server can use
+// others, but clients could not show those safely.
 var upstreamOK = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,128}$`)
 
 var noName = regexp.MustCompile(`[^a-z0-9_]|_{3,}`)
 
-const longest = 64 // of a name in a runtime
+const longest = 64 // longest name of a runtime tool
 
-// toolName is the name in a runtime, whose names are stricter: in lower case, of letters, digits and single or double _.
-// Two tools can come to the same one; then both are refused.
+// toolName returns the name in the runtime, whose names are stricter:
+// lower-case letters, digits and single or double _. If two tools get the same
+// name, the gateway rejects both.
 func toolName(server, tool string) string {
 	name := word(server) + part + word(tool)
 	if name[0] >= '0' && name[0] <= '9' {
@@ -35,7 +38,8 @@ func toolName(server, tool string) string {
 	return strings.TrimRight(name[:longest-10], "_") + "_" + sum[len(sum)-8:]
 }
 
-// readerName is the name of the runtime's tool that reads what a server has beside its tools. What parts it twice is in no tool's name.
+// readerName returns the name of the catalog tool of a server. No name of a
+// tool contains its separator twice.
 func readerName(server, verb string) string {
 	name := toolName(server, "mcp")
 	if most := longest - len(part+verb); len(name) > most {
@@ -45,7 +49,7 @@ func readerName(server, verb string) string {
 	return name + part + verb
 }
 
-// word is a name without what a runtime's names cannot have.
+// word returns a name without the characters that runtime names cannot have.
 func word(name string) string {
 	w := strings.Trim(noName.ReplaceAllString(strings.ToLower(name), "_"), "_")
 	for strings.Contains(w, part) {

@@ -16,16 +16,17 @@ import (
 	"github.com/remit-dev/remit/internal/canon"
 )
 
-// pinFile is the name of the file that keeps what was accepted.
+// pinFile is the name of the file that holds the pins.
 const pinFile = "gateway-pins.json"
 
-// pins are the definitions that somebody accepted, or that were there at the first start.
+// pins are the definitions that an operator accepted, or that existed at the
+// first start.
 type pins struct {
-	path string // empty: in memory alone
+	path string // empty: only in memory
 
 	mu   sync.Mutex // never held across a wait
 	data pin
-	when time.Time // of the file that was read
+	when time.Time // modification time of the read file
 }
 
 type pin struct {
@@ -34,13 +35,13 @@ type pin struct {
 }
 
 type pinnedServer struct {
-	Identity string                      `json:"identity"` // what the server calls itself
-	Tools    map[string]pinnedDefinition `json:"tools"`    // and what else it declares, by key
-	Offers   bool                        `json:"offers"`   // its prompts and templates were looked at, too
+	Identity string                      `json:"identity"` // name and version that the server reports
+	Tools    map[string]pinnedDefinition `json:"tools"`    // and other definitions, by key
+	Offers   bool                        `json:"offers"`   // prompts and templates are pinned too
 
-	Prompts   bool `json:"prompts"` // it has prompts, as it says, whether there are any now or not
+	Prompts   bool `json:"prompts"` // the server declares prompts, even if it has none now
 	Resources bool `json:"resources"`
-	Completes bool `json:"completes"` // it completes arguments
+	Completes bool `json:"completes"` // the server declares completions
 }
 
 type pinnedDefinition struct {
@@ -61,7 +62,7 @@ func openPins(folder string) (*pins, error) {
 	return p, err
 }
 
-// reread takes the file over if somebody wrote it since.
+// reread loads the file if another process wrote it since.
 func (p *pins) reread() (changed bool, err error) {
 	if p.path == "" {
 		return false, nil
@@ -96,7 +97,7 @@ func (p *pins) reread() (changed bool, err error) {
 	return true, nil
 }
 
-// server is what is pinned of one; ok is false at its first start.
+// server returns the pins of a server. Ok is false at its first start.
 func (p *pins) server(name string) (s pinnedServer, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -104,9 +105,9 @@ func (p *pins) server(name string) (s pinnedServer, ok bool) {
 	return s, ok
 }
 
-// put writes what is accepted of one server, durable when it returns.
+// put writes the pins of one server. They are durable when it returns.
 func (p *pins) put(name string, s pinnedServer) error {
-	if _, err := p.reread(); err != nil { // somebody may have accepted another server's meanwhile
+	if _, err := p.reread(); err != nil { // another process may have accepted another server's meanwhile
 		return err
 	}
 	p.mu.Lock()
@@ -144,27 +145,28 @@ func (p *pins) write(data pin) (time.Time, error) {
 	return info.ModTime(), nil
 }
 
-// QuarantinedItem is a tool, a prompt, a template of resources or a whole server, that nobody has accepted as it is now.
+// QuarantinedItem is a tool, a prompt, a template or a whole server whose
+// current definition is not accepted.
 type QuarantinedItem struct {
-	Server, Tool  string // Tool is empty where the server itself is another one, prompt:NAME of a prompt and template:URI of a template
+	Server, Tool  string // Tool is empty for the server itself, prompt:NAME for a prompt and template:URI for a template
 	Why           string
-	Before, After json.RawMessage // its definitions; nil where there is none
+	Before, After json.RawMessage // the definitions; nil if there is none
 }
 
-// judge holds what a server declares now against what is pinned of it.
+// judge compares the definitions of a server with its pins.
 func (p *pins) judge(server string, d declared, strict bool) ([]QuarantinedItem, error) {
 	have, known := p.server(server)
 	if !known && !strict {
 		return nil, p.put(server, pinsOf(d, have))
 	}
-	if known && !have.Offers && !strict && !d.partial && have.Identity == d.identity { // it was pinned when only tools were
+	if known && !have.Offers && !strict && !d.partial && have.Identity == d.identity { // pinned by a version that pinned only tools
 		have = have.with(d.of(prompts), d.of(templates))
 		have.Offers = true
 		if err := p.put(server, have); err != nil {
 			return nil, err
 		}
 	}
-	if known && have.Identity == d.identity && !have.can(d) { // which is known before it answers the next time
+	if known && have.Identity == d.identity && !have.can(d) { // needed before the server's next response
 		if err := p.put(server, have.able(d)); err != nil {
 			return nil, err
 		}
@@ -188,7 +190,8 @@ func (p *pins) judge(server string, d declared, strict bool) ([]QuarantinedItem,
 	return out, nil
 }
 
-// accept pins what a server declares now: one definition of it, by key, or all, and who it is.
+// accept pins the current definitions of a server: the one of a key, or all
+// with the server's identity.
 func (p *pins) accept(server string, d declared, only string) error {
 	have, known := p.server(server)
 	if only == "" {
@@ -207,7 +210,7 @@ func (p *pins) accept(server string, d declared, only string) error {
 	return p.put(server, next)
 }
 
-// with is what was pinned, and more.
+// with returns the pins with further definitions.
 func (s pinnedServer) with(more ...[]definition) pinnedServer {
 	next := s
 	next.Tools = maps.Clone(s.Tools)
@@ -220,20 +223,21 @@ func (s pinnedServer) with(more ...[]definition) pinnedServer {
 	return next
 }
 
-// able returns what was pinned, with what the server has to be read by now. Nothing is taken away: a gateway of another configuration may
-// have it served.
+// able returns the pins with the current catalog capabilities of the server. It
+// removes none, as a gateway with another configuration can serve them.
 func (s pinnedServer) able(d declared) pinnedServer {
 	s.Prompts, s.Resources, s.Completes = s.Prompts || d.prompts, s.Resources || d.reads, s.Completes || d.completes
 	return s
 }
 
-// can reports whether what a server has to be read is pinned.
+// can reports whether the catalog capabilities of a server are pinned.
 func (s pinnedServer) can(d declared) bool {
 	next := s.able(d)
 	return s.Prompts == next.Prompts && s.Resources == next.Resources && s.Completes == next.Completes
 }
 
-// pinsOf is all that a server declares. What could not be read of it stays as it was.
+// pinsOf returns pins of all definitions of a server. Unreadable kinds keep
+// their pins.
 func pinsOf(d declared, have pinnedServer) pinnedServer {
 	s := pinnedServer{Identity: d.identity, Offers: !d.partial || have.Offers}.able(d).with(d.defs)
 	for key, pin := range have.Tools {

@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// newProcessGroup gives a server a group of processes, so that all it starts can be ended with it, and a signal from the terminal
-// is not meant for it.
+// newProcessGroup starts a server in its own process group, so that the gateway
+// can end all its processes, and signals from the terminal do not reach it.
 func newProcessGroup(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
 
 func terminate(cmd *exec.Cmd) { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }

@@ -20,21 +20,23 @@ import (
 // serverProcess is a server that runs on this machine.
 type serverProcess interface {
 	pipes() (in io.WriteCloser, out io.ReadCloser, complaints io.Reader)
-	// end makes it go, and returns when it is gone. What it wrote last may still be read.
+	// end ends the server, and returns when it has exited. Its last output can
+	// still be read.
 	end()
 }
 
-// localProcess is a server that runs as whoever runs remit.
+// localProcess is a server that runs as the user who runs remit.
 type localProcess struct {
 	cmd  *exec.Cmd
 	in   io.WriteCloser
 	out  *os.File
 	err  *os.File
 	gone chan struct{}
-	left func() // told when the server and all of its group have ended
+	left func() // called when the server and its group have ended
 }
 
-// inherited are the variables that every server gets, as clients of the protocol hand them on. Others may be secrets.
+// inherited lists the variables that every server gets, as MCP clients pass
+// them. Others can be secrets.
 var inherited = []string{
 	"HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER", "LANG", "TMPDIR",
 	"APPDATA", "HOMEDRIVE", "HOMEPATH", "LOCALAPPDATA", "PROCESSOR_ARCHITECTURE", "SYSTEMDRIVE", "SYSTEMROOT", "TEMP", "USERNAME", "USERPROFILE", "PATHEXT",
@@ -90,10 +92,12 @@ func start(s Server, env func(string) (string, bool)) (_ *localProcess, err erro
 
 func (p *localProcess) pipes() (io.WriteCloser, io.ReadCloser, io.Reader) { return p.in, p.out, p.err }
 
-// patience is how long a server has to go by itself once nobody speaks to it any more.
+// patience bounds the time in which a server can exit by itself after its input
+// ended.
 const patience = 2 * time.Second
 
-// end closes its input, which asks it to go, and ends it with all that it started where it does not.
+// end closes the input, which asks the server to exit. If it does not exit, end
+// kills it with all its processes.
 func (p *localProcess) end() {
 	_ = p.in.Close()
 	for _, harsher := range []func(*exec.Cmd){terminate, kill} {
@@ -104,22 +108,23 @@ func (p *localProcess) end() {
 		}
 	}
 	<-p.gone
-	kill(p.cmd) // what it started and left behind
+	kill(p.cmd) // processes that it left behind
 	p.left()
 	_ = p.out.Close()
 }
 
-// stderrLog is what a server writes to its standard error: handed to a log line by line, and the last of it kept for
-// whoever has to say why the server went.
+// stderrLog forwards the standard error of a server to a log, line by line, and
+// keeps the end of it for error messages.
 type stderrLog struct {
 	mu    sync.Mutex // never held across a wait
 	last  []byte
-	ended chan struct{} // closed when there will be no more
+	ended chan struct{} // closed at the end of the output
 }
 
 func newComplaints() *stderrLog { return &stderrLog{ended: make(chan struct{})} }
 
-// await waits until what a server that has gone wrote last was read. What it started may still have its file open.
+// await waits until the last output of an exited server was read. Its child
+// processes can keep the file open.
 func (c *stderrLog) await() {
 	late := time.NewTimer(time.Second)
 	defer late.Stop()
@@ -131,7 +136,7 @@ func (c *stderrLog) await() {
 
 const (
 	maxLine  = 4 << 10
-	maxLines = 10_000 // that are logged of one run
+	maxLines = 10_000 // logged lines of one run
 	maxLast  = 1 << 10
 )
 
@@ -153,13 +158,14 @@ func (c *stderrLog) follow(from io.Reader, log *slog.Logger, server string) {
 	}
 }
 
-// Bounds on what is logged of the lines of one run that are no messages.
+// Bounds on the logged lines of one run that are no messages.
 const (
 	maxNoise = 20
-	maxShown = 200 // bytes of one
+	maxShown = 200 // bytes of one line
 )
 
-// noise logs what a server writes to its standard output beside messages, such as a banner: a bounded number of lines, each cut.
+// noise logs the lines on a server's standard output that are no messages, such
+// as a banner: a bounded number of lines, each cut.
 func (u *upstream) noise(s *upstreamConn) func(line []byte) {
 	n := 0
 	return func(line []byte) {

@@ -10,23 +10,24 @@ import (
 
 const (
 	methodProgress = "notifications/progress"
-	metaProgress   = "progressToken" // where in _meta a request names itself, so that it is told how far it is
-	mostReports    = 1000            // of one call that are not told yet; the oldest is dropped for one more
+	metaProgress   = "progressToken" // _meta key of the token that requests progress
+	mostReports    = 1000            // unsent reports of one call; a new one replaces the oldest
 )
 
-// progressRelay is what a server reports of how far one call is. The client of the call is told by whoever waits for its answer: one that is
-// slow holds up nobody else, and what came before the answer is told before it.
+// progressRelay forwards the progress of one call. The goroutine that waits for
+// the response sends it to the client, so a slow client blocks no other, and
+// reports before the response arrive before it.
 type progressRelay struct {
 	to   func(done, total float64, message string)
-	past bool // they do not come by way of the SDK, which would tell them when it comes to it, and maybe behind the answer
+	past bool // the reports bypass the SDK, which could deliver them after the response
 
 	mu      sync.Mutex // never held across a wait
 	waiting []*sdk.ProgressNotificationParams
 	bytes   int
-	some    chan struct{} // something waits
+	some    chan struct{} // a report waits
 }
 
-// add takes a report. It waits for nobody.
+// add adds a report. It does not block.
 func (r *progressRelay) add(p *sdk.ProgressNotificationParams, size int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -39,11 +40,12 @@ func (r *progressRelay) add(p *sdk.ProgressNotificationParams, size int) {
 	r.waiting, r.bytes = append(r.waiting, p), r.bytes+size
 	select {
 	case r.some <- struct{}{}:
-	default: // it is known
+	default: // already signalled
 	}
 }
 
-// come tells when something waits. Of no reports nothing ever does.
+// come returns a channel that signals waiting reports. For a nil relay it never
+// does.
 func (r *progressRelay) come() <-chan struct{} {
 	if r == nil {
 		return nil
@@ -51,7 +53,7 @@ func (r *progressRelay) come() <-chan struct{} {
 	return r.some
 }
 
-// tell tells what waits.
+// tell sends the waiting reports.
 func (r *progressRelay) tell() {
 	if r == nil {
 		return
@@ -65,7 +67,7 @@ func (r *progressRelay) tell() {
 	}
 }
 
-// follow tells what comes until its end is called, which tells the rest.
+// follow sends reports until the caller calls end, which sends the rest.
 func (r *progressRelay) follow() (end func()) {
 	if r == nil || !r.past {
 		return func() {}
@@ -89,7 +91,7 @@ func (r *progressRelay) follow() (end func()) {
 	}
 }
 
-// reporting has what is reported of a call until it ends.
+// reporting collects the progress of a call until the caller calls end.
 func (s *upstreamConn) reporting(about callFacts) (r *progressRelay, end func()) {
 	if about.report == nil {
 		return nil, func() {}
@@ -105,7 +107,8 @@ func (s *upstreamConn) reporting(about callFacts) (r *progressRelay, end func())
 	}
 }
 
-// reports are those that a report belongs to; nil: it is of no call that anybody waits for.
+// reports returns the relay of a report's call, or nil if no caller waits for
+// it.
 func (s *upstreamConn) reports(p *sdk.ProgressNotificationParams) *progressRelay {
 	token, ok := p.ProgressToken.(string)
 	if !ok {
@@ -116,7 +119,7 @@ func (s *upstreamConn) reports(p *sdk.ProgressNotificationParams) *progressRelay
 	return s.progress[token]
 }
 
-// report takes what came by way of the SDK.
+// report takes a report that came through the SDK.
 func (s *upstreamConn) report(p *sdk.ProgressNotificationParams) {
 	if r := s.reports(p); r != nil {
 		r.to(p.Progress, p.Total, p.Message)
@@ -130,7 +133,7 @@ func (s *upstreamConn) handleProgress(m *jsonrpc.Request) bool {
 	}
 	var p sdk.ProgressNotificationParams
 	if json.Unmarshal(m.Params, &p) != nil {
-		return false // the SDK says so
+		return false // the SDK reports the fault
 	}
 	r := s.reports(&p)
 	if r != nil && r.past {

@@ -13,8 +13,9 @@ import (
 
 var errOver = errors.New("the connection to it was ended")
 
-// remoteTransport is a server that is reached by URL. A program's death ends all that waits for it; here that has to be done: a request which nobody
-// answers has no end of its own, and the SDK has streams open that no call bounds.
+// remoteTransport is the transport of a server by URL. It ends all requests
+// with the connection: an unanswered request has no end of its own, and the SDK
+// keeps streams open that no call bounds.
 type remoteTransport struct {
 	sdk.Transport
 
@@ -23,10 +24,11 @@ type remoteTransport struct {
 	mu   sync.Mutex // never held across a wait
 	over bool
 	conn sdk.Connection
-	why  error // the gateway wants nothing of it; nil: it does
+	why  error // why the gateway ended the connection; nil: it did not
 }
 
-// refuse keeps why nothing is sent to the server: the SDK may say only that there is no connection any more.
+// refuse stores why the gateway sends nothing to the server, as the SDK can
+// report only a closed connection.
 func (f *remoteTransport) refuse(why error) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -34,7 +36,8 @@ func (f *remoteTransport) refuse(why error) error {
 	return why
 }
 
-// refused is why nothing is sent to the server, which may not be far.
+// refused returns why the gateway sends nothing to the server. The receiver can
+// be nil.
 func (f *remoteTransport) refused() error {
 	if f == nil {
 		return nil
@@ -44,7 +47,8 @@ func (f *remoteTransport) refused() error {
 	return f.why
 }
 
-// Connect connects. What it returns is the SDK's own, which it tells more than any other.
+// Connect returns the connection of the SDK itself, to which the SDK gives more
+// than to other types.
 func (f *remoteTransport) Connect(ctx context.Context) (sdk.Connection, error) {
 	conn, err := f.Transport.Connect(ctx)
 	if err != nil {
@@ -61,20 +65,22 @@ func (f *remoteTransport) Connect(ctx context.Context) (sdk.Connection, error) {
 	return conn, nil
 }
 
-// leave ends the connection. The server is told, which the SDK does not wait for without end.
+// leave ends the connection. It notifies the server, for which the SDK waits a
+// bounded time.
 func (f *remoteTransport) leave() {
 	f.mu.Lock()
 	f.over = true
 	conn := f.conn
 	f.mu.Unlock()
 	if conn != nil {
-		_ = conn.Close() // what it was told is of no note
+		_ = conn.Close() // the response to the end does not matter
 	}
 	f.base.CloseIdleConnections()
 }
 
-// limitedReader is a request that ends with its connection, until release is called. None begins after that, but the one that tells the server of
-// the end, to which the SDK gives a time of its own.
+// limitedReader returns a request that ends with its connection, until the
+// caller calls release. After that end, only the request that notifies the
+// server can begin, whose time the SDK bounds.
 func (w *httpTransport) limitedReader(r *http.Request) (_ *http.Request, release func(), err error) {
 	ctx, cancel := context.WithCancelCause(r.Context())
 	stop := func() bool { return true }
@@ -91,11 +97,11 @@ func (w *httpTransport) limitedReader(r *http.Request) (_ *http.Request, release
 	}, nil
 }
 
-// forNobody is read in the place of an answer that its caller gave up: what is cut off would end the connection, and with it the calls of
-// others.
+// forNobody replaces a response that its caller gave up. A truncated response
+// would end the connection, and with it other calls.
 const forNobody = `{"jsonrpc":"2.0","id":"given up","error":{"code":-32000,"message":"nobody waits for the answer any more"}}`
 
-// readWhole hands on a message that came whole.
+// readWhole passes on a message that is no stream.
 func (b *bodyReader) readWhole(p []byte) (int, error) {
 	if b.err == nil && len(p) > 0 {
 		b.seen, b.err = io.ReadAll(io.LimitReader(b.ReadCloser, maxMessage+1))
@@ -114,7 +120,7 @@ func (b *bodyReader) readWhole(p []byte) (int, error) {
 	return b.hand(p)
 }
 
-// hand hands on what is ready.
+// hand passes on the bytes that are ready.
 func (b *bodyReader) hand(p []byte) (int, error) {
 	n := copy(p, b.ready)
 	if b.ready = b.ready[n:]; n > 0 || len(p) == 0 {
@@ -123,7 +129,7 @@ func (b *bodyReader) hand(p []byte) (int, error) {
 	return 0, b.err
 }
 
-// idleMessageCounter counts messages in a row that answer nothing.
+// idleMessageCounter counts consecutive messages that respond to nothing.
 type idleMessageCounter struct {
 	n     int
 	since time.Time

@@ -11,19 +11,21 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// upstreamRequest is what is wanted of a server: a call of a tool, what a resource holds, a prompt, or what completes an argument.
+// upstreamRequest is a request to an upstream: a tool call, a resource read, a
+// prompt or a completion.
 type upstreamRequest struct {
-	name string                                   // which one it is; a tool's name, or what no tool is named
-	call func(r requestRound) *sdk.CallToolParams // of a tool; nil: it is something else
+	name string                                   // name of the tool, or a text that is no tool's name
+	call func(r requestRound) *sdk.CallToolParams // of a tool call; else nil
 	send func(ctx context.Context, cs *sdk.ClientSession, r requestRound) error
 }
 
-// requestRound is one request of a wish: a server may want something of its client first, and is asked again with that.
+// requestRound is one request of an upstreamRequest: a server can first send
+// client requests, and then gets another round with the responses.
 type requestRound struct {
 	meta  sdk.Meta
 	said  sdk.InputResponseMap
 	state string
-	again bool // the server has had a request of this call before
+	again bool // the server received an earlier round
 }
 
 func callRequest(name string, args json.RawMessage) upstreamRequest {
@@ -59,7 +61,8 @@ func completionRequest(p sdk.CompleteParams) upstreamRequest {
 	}}
 }
 
-// ask sends a request, and returns when the answer is caught. A call goes past the SDK where the connection has a way.
+// ask sends a request, and returns when its response slot has the response. A
+// tool call bypasses the SDK if the connection permits it.
 func (w upstreamRequest) ask(ctx context.Context, s *upstreamConn, c *responseSlot, r requestRound) error {
 	if w.call == nil || s.tap == nil {
 		defer c.of.reports.follow()()
@@ -74,8 +77,9 @@ func (w upstreamRequest) ask(ctx context.Context, s *upstreamConn, c *responseSl
 
 const methodCall = "tools/call"
 
-// paramsOf writes the parameters of a call as the SDK does. Those of a first request it writes itself: encoding/json takes longer, and
-// more stack than a call has by then.
+// paramsOf encodes the parameters of a call as the SDK does. It encodes those
+// of a first round itself, as encoding/json takes longer and more stack than
+// the call has.
 func paramsOf(p *sdk.CallToolParams) ([]byte, error) {
 	args, ok := p.Arguments.(json.RawMessage)
 	if !ok || len(args) == 0 || bytes.ContainsAny(args, "\r\n") || p.InputResponses != nil || p.RequestState != "" {
@@ -110,13 +114,13 @@ func paramsOf(p *sdk.CallToolParams) ([]byte, error) {
 	return append(b, '}'), nil
 }
 
-// appendText quotes a text, whatever it holds.
+// appendText quotes a text, whether or not it is valid UTF-8.
 func appendText(b []byte, text string) []byte {
-	b, _ = jsontext.AppendQuote(b, text) // the one error is of what is no UTF-8, in whose place there is U+FFFD
+	b, _ = jsontext.AppendQuote(b, text) // its only error is invalid UTF-8, which it replaces by U+FFFD
 	return b
 }
 
-// plainJSON writes JSON as the SDK does, which leaves <, > and & as they are.
+// plainJSON encodes JSON as the SDK does, without escapes of <, > and &.
 func plainJSON(v any) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -125,7 +129,8 @@ func plainJSON(v any) ([]byte, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
 }
 
-// withoutCache keeps the SDK from keeping what a server said: the next one who asks may be told something else.
+// withoutCache keeps the SDK from caching responses: the next caller can get
+// another one.
 func withoutCache(next sdk.MethodHandler) sdk.MethodHandler {
 	return func(ctx context.Context, method string, r sdk.Request) (sdk.Result, error) {
 		said, err := next(ctx, method, r)

@@ -13,9 +13,10 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// reserve returns a tool that no session sees and the runtime denies every call of. A session holds what the tools need that are there
-// when it begins, which is often before a server has answered. With this tool it holds what the configuration lets the tools of the
-// server need, whichever they are. Policy and pins decide each call all the same.
+// reserve returns a hidden tool whose calls the runtime denies. A session is
+// granted the needs of the tools that exist when it begins, often before a
+// server responded. By this tool it gets what the configuration lets the
+// server's tools need. The policy and the pins still decide each call.
 func (u *upstream) reserve() (tool.Tool, error) {
 	server := u.cfg.Name
 	spec := tool.Spec{
@@ -40,13 +41,13 @@ func (u *upstream) reserve() (tool.Tool, error) {
 		entries = append(entries, u.cfg.Tools[name])
 	}
 	for _, e := range entries {
-		_ = mirroredTool{u: u, entry: e}.needs(&spec) // the tool whose entry does not fit is left out
+		_ = mirroredTool{u: u, entry: e}.needs(&spec) // leaves out tools whose entries do not fit
 	}
 	spec.AccessFor, spec.Revert, spec.Verify = nil, nil, nil
 	return tool.FromSpec(spec)
 }
 
-// toolsNamed is a pattern of the names in a runtime of all tools of a server.
+// toolsNamed returns a pattern of the runtime names of all tools of a server.
 func toolsNamed(server string) string {
 	name := toolName(server, "x")
 	return name[:len(name)-1] + "*"

@@ -17,15 +17,15 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
 
-// responseSlot is where the result of one request is left as the server wrote it: the SDK's types would put its members into
-// another order, and lose those that it does not know.
+// responseSlot receives the raw result of one request. The SDK's types would
+// reorder its members and lose unknown ones.
 type responseSlot struct {
-	of *inFlightCall // the call that it is the result of; nil: it is of none
+	of *inFlightCall // the call of the result; nil: none
 
 	mu      sync.Mutex // never held across a wait
 	result  json.RawMessage
-	refusal *jsonrpc.Error // the server answered with
-	come    chan struct{}  // closed when there is either; nil: the SDK waits for it
+	refusal *jsonrpc.Error // the error response
+	come    chan struct{}  // closed when either is set; nil: the SDK waits for the response
 }
 
 type responseSlotKey struct{}
@@ -58,28 +58,28 @@ func (c *responseSlot) caught() (json.RawMessage, *jsonrpc.Error) {
 	return c.result, c.refusal
 }
 
-// Bounds on what a server sends.
+// Bounds on the messages of a server.
 const (
 	maxMessage = 32 << 20 // bytes of one message
-	maxIdle    = 10_000   // messages in a row that answer nothing, within a minute
+	maxIdle    = 10_000   // consecutive messages within a minute that respond to nothing
 )
 
 var errFlood = errors.New("the server sent too many messages that answer nothing, and was cut off")
 
-// httpTransport sends requests to a server by URL: with the headers of the configuration, to no other host, and with an eye on
-// what comes back.
+// httpTransport sends requests to a server by URL, with the headers of the
+// configuration and to no other host. It reads the responses along.
 type httpTransport struct {
 	far     *remoteTransport
-	home    string // where the server is, as origin has it
+	home    string // origin of the server
 	headers map[string]string
 	flights *inFlightCalls
-	whole   context.Context //nolint:containedctx // of the connection, with which its requests end
-	flood   func()          // ends a connection on which nothing comes but what answers nothing
+	whole   context.Context //nolint:containedctx // of the connection; its end ends the requests
+	flood   func()          // ends a connection that carries only messages that respond to nothing
 }
 
 // RoundTrip sends one request.
 func (w *httpTransport) RoundTrip(r *http.Request) (*http.Response, error) {
-	if at := origin(r.URL); at != w.home { // a server of the older transport says itself where it takes messages
+	if at := origin(r.URL); at != w.home { // a server of the legacy transport names the URL for messages itself
 		return nil, w.far.refuse(fmt.Errorf("the server at %s wants messages sent to %s, which is not where it is", w.home, at))
 	}
 	of := r.Context()
@@ -101,7 +101,7 @@ func (w *httpTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// origin is where a URL leads to, written in one way.
+// origin returns the origin of a URL in one normal form.
 func origin(u *url.URL) string {
 	port := u.Port()
 	if port == "" {
@@ -110,25 +110,25 @@ func origin(u *url.URL) string {
 	return u.Scheme + "://" + net.JoinHostPort(strings.ToLower(u.Hostname()), port)
 }
 
-// bodyReader reads along. A message that is too long ends it.
+// bodyReader reads a response along. A message over the limit ends it.
 type bodyReader struct {
 	io.ReadCloser
 	*httpTransport
 
-	of      context.Context //nolint:containedctx // of whoever waits for it, without the connection's
-	release func()          // the request has ended
-	catch   *responseSlot   // nil: nobody waits
+	of      context.Context //nolint:containedctx // context of the caller, without the connection's
+	release func()          // call it when the request has ended
+	catch   *responseSlot   // nil: no caller waits
 	events  bool
 	idle    idleMessageCounter
-	seen    []byte // of the message that is being read
-	looked  int    // how much of it holds no end
-	ready   []byte // events that are to be handed on
-	err     error  // behind them
+	seen    []byte // of the current message
+	looked  int    // bytes of seen that contain no event end
+	ready   []byte // events to pass on
+	err     error  // after ready
 }
 
 var errLong = errors.New("the server sent a message that is too long")
 
-// Read hands on what comes.
+// Read passes on the body.
 func (b *bodyReader) Read(p []byte) (int, error) {
 	if b.events {
 		return b.readEvents(p)
@@ -143,7 +143,7 @@ func (b *bodyReader) Close() error {
 	return err
 }
 
-// readEvents hands on whole events, each of which was looked at.
+// readEvents passes on whole events after routing each.
 func (b *bodyReader) readEvents(p []byte) (int, error) {
 	for len(b.ready) == 0 && b.err == nil && len(p) > 0 {
 		n, err := b.ReadCloser.Read(p)
@@ -152,7 +152,7 @@ func (b *bodyReader) readEvents(p []byte) (int, error) {
 		switch {
 		case len(b.seen) > maxMessage:
 			b.err = errLong
-		case errors.Is(err, io.EOF) && len(b.seen) > 0: // the last one needs no end
+		case errors.Is(err, io.EOF) && len(b.seen) > 0: // the last event needs no blank line
 			b.ready = append(b.ready, b.event(b.seen)...)
 			b.seen, b.looked = nil, 0
 		}
@@ -160,7 +160,7 @@ func (b *bodyReader) readEvents(p []byte) (int, error) {
 	return b.hand(p)
 }
 
-// stream takes each event that is complete.
+// stream takes each complete event.
 func (b *bodyReader) stream() {
 	for {
 		fresh := b.seen[b.looked:]
@@ -169,7 +169,7 @@ func (b *bodyReader) stream() {
 			end, width = crlf, 3
 		}
 		if end < 0 {
-			b.looked = max(0, len(b.seen)-2) // an end may be half there
+			b.looked = max(0, len(b.seen)-2) // an event end can be half there
 			return
 		}
 		end += b.looked
@@ -183,8 +183,8 @@ func (b *bodyReader) stream() {
 	}
 }
 
-// event looks at one event, and returns it with the call in it that it is about. What comes on the stream that is of no call
-// can only be for the one that is under way.
+// event routes one event, and returns it marked with its call. On a stream that
+// belongs to no call, it can only belong to the sole in-flight call.
 func (b *bodyReader) event(event []byte) []byte {
 	var data, rest []byte
 	for line := range bytes.Lines(event) {
@@ -212,12 +212,13 @@ func (b *bodyReader) event(event []byte) []byte {
 	}
 	marked, err := markMessage(data, id)
 	if err != nil || bytes.Equal(marked, data) {
-		return event // what cannot be marked is for nobody
+		return event // an event that cannot be marked belongs to no call
 	}
 	return append(append(append(rest, "data: "...), marked...), "\n\n"...)
 }
 
-// message leaves the result or the error that a message has. Requests and notifications have none.
+// message stores the result or error of a message. Requests and notifications
+// have none.
 func (b *bodyReader) message(data []byte) {
 	data = bytes.TrimSpace(data)
 	if len(data) == 0 || data[len(data)-1] != '}' {

@@ -29,11 +29,12 @@ type serverSandbox struct {
 	driver  *process.Driver
 	service process.ServerConfig
 	network bool
-	err     error // why it cannot be had here
+	err     error // why the sandbox is unavailable
 }
 
-// secrets are files that a server in the sandbox does not see before its first call: nobody has been asked then. They are those
-// that the workspace policy masks, and later the policy says.
+// secrets are files that a server in the sandbox cannot see before its first
+// call, when the policy has decided nothing. They are those that the workspace
+// policy masks. Later the policy decides.
 var secrets = slices.Concat(
 	masking("", ".git", ".env", ".ssh", ".aws", ".gnupg", ".kube", ".netrc", "_netrc", ".npmrc", ".pypirc", ".pgpass", ".htpasswd", ".git-credentials",
 		"credentials", "credentials.json", "credentials.csv", "credentials.toml", ".envrc", ".dockercfg", ".env~", "%23.env%23", ".docker/config.json"),
@@ -44,7 +45,8 @@ var secrets = slices.Concat(
 		"*.pem~", "*.pem.bak", "*.pem.old", "*.pem.orig", "*.pem.swp", "*.pem.swo"),
 )
 
-// masking returns masks of everything by these names, in each folder of each root, and below it.
+// masking returns masks of these names and everything below them, in each
+// folder of each root.
 func masking(except string, names ...string) (masks []string) {
 	for _, name := range names {
 		masks = append(masks, "file://*/**/"+name+"/**"+except)
@@ -64,7 +66,8 @@ const (
 		"file://*/**/testdata/** file://*/**/tests/** file://*/test/**"
 )
 
-// newServerSandbox works out what a server may see. With an error there is a box all the same, which nothing starts in.
+// newServerSandbox determines what a server can see. With an error it returns a
+// sandbox too, in which nothing starts.
 func newServerSandbox(s Server, o *Options) (*serverSandbox, error) {
 	b := &serverSandbox{driver: o.Sandbox, network: s.Sandbox.Network}
 	b.err = b.serve(s, o)
@@ -117,7 +120,8 @@ func (b *serverSandbox) start(ctx context.Context) (serverProcess, error) {
 	return sandboxedProcess{r}, nil
 }
 
-// confines says what a server goes without in the sandbox, which is why most of those that start elsewhere do not start there.
+// confines says what a server lacks in the sandbox: the usual reasons why it
+// does not start there.
 func (b *serverSandbox) confines() string {
 	switch {
 	case b == nil:
@@ -129,8 +133,8 @@ func (b *serverSandbox) confines() string {
 		"install the server, and start what was installed"
 }
 
-// spec is what is known of each tool of a server in the sandbox: it reaches its roots and, unless it was given the network,
-// nothing else.
+// spec adds what is known of each tool in the sandbox: it reaches its roots
+// and, unless it has the network, nothing else.
 func (b *serverSandbox) spec(s tool.Spec) tool.Spec {
 	for name := range sorted(b.service.Roots) {
 		for _, a := range []perm.Action{perm.Read, perm.List, perm.Write, perm.Delete} {
@@ -141,7 +145,7 @@ func (b *serverSandbox) spec(s tool.Spec) tool.Spec {
 		}
 	}
 	switch {
-	case b.network && s.EffectClass == effect.Reversible: // a person says so
+	case b.network && s.EffectClass == effect.Reversible: // the entry says so
 		s.Coverage = effect.Declared
 	case b.network:
 		s.Coverage, s.Observed = effect.Observed, slices.Sorted(maps.Keys(b.service.Roots))
@@ -154,7 +158,7 @@ func (b *serverSandbox) spec(s tool.Spec) tool.Spec {
 	return s.InSandbox(callstate.NewKey())
 }
 
-// inBox is one call of a tool of a server in the sandbox.
+// inBox runs one call of a tool of a server in the sandbox.
 func (m mirroredTool) inBox(ctx context.Context, tc ctxperm.ToolContext, s *upstreamConn, turn *process.ServerCall, in json.RawMessage) (tool.Result, error) {
 	var parts map[string]canon.Value
 	return m.u.inBox(ctx, s, turn, sandboxRequest{pure: m.entry.Class == effect.Pure, get: func() (a upstreamResult, err error) {
@@ -172,18 +176,20 @@ func (m mirroredTool) inBox(ctx context.Context, tc ctxperm.ToolContext, s *upst
 	}})
 }
 
-// sandboxRequest is something that is wanted of a server in the sandbox.
+// sandboxRequest is a request to a server in the sandbox.
 type sandboxRequest struct {
-	pure   bool // it is said to only read
+	pure   bool // declared read-only
 	get    func() (upstreamResult, error)
-	failed func(upstreamResult) error // what an answer that says isError stands for
-	done   func(upstreamResult) error // told when what was written is applied
+	failed func(upstreamResult) error // converts a response with isError to an error
+	done   func(upstreamResult) error // runs when the writes are applied
 }
 
-// mostBegun is how often a server is started for one call that finds it dead.
+// mostBegun bounds how often one call starts its server if it finds the server
+// dead.
 const mostBegun = 3
 
-// begin has the server for a call: the connection, and of one in the sandbox a turn. Nothing was sent to it with an error.
+// begin returns the connection for a call, and the exclusive use of a server in
+// the sandbox. If it returns an error, nothing was sent to the server.
 func (u *upstream) begin(ctx context.Context, tc ctxperm.ToolContext, limit time.Duration) (*upstreamConn, *process.ServerCall, error) {
 	early, cancel := sooner(ctx, limit)
 	defer cancel()
@@ -203,22 +209,24 @@ func (u *upstream) begin(ctx context.Context, tc ctxperm.ToolContext, limit time
 		if err == nil || n == mostBegun || ctx.Err() != nil || !s.dead() && !errors.Is(err, process.ErrServerExited) {
 			return s, turn, err
 		}
-		s.drain() // the call before has ended, and left it dead or at something
+		s.drain() // the previous call left the server dead or busy
 	}
 }
 
-// drain has nobody begin anything with a connection any more, and ends it when nobody is at anything.
+// drain lets no call begin on a connection, and closes the connection when its
+// calls have ended.
 func (s *upstreamConn) drain() {
 	s.ending.Store(true)
 	go s.close()
 }
 
-// inBox gives a server in the sandbox to one call. What it wrote is applied, unless the call fails.
+// inBox runs a request with exclusive use of a server in the sandbox. The
+// runtime applies what the server wrote, unless the call fails.
 func (u *upstream) inBox(ctx context.Context, s *upstreamConn, turn *process.ServerCall, e sandboxRequest) (tool.Result, error) {
 	turn.SetBusy(true)
 	a, err := e.get()
 	if err != nil {
-		if ctx.Err() != nil { // it may still be at it
+		if ctx.Err() != nil { // the server can still process it
 			s.drain()
 		} else {
 			turn.SetBusy(false)

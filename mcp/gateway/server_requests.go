@@ -2,20 +2,22 @@ package gateway
 
 import "github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
-// Bounds on what a server asks of the gateway.
+// Bounds on the requests of a server to the gateway.
 const (
-	maxOwed = 1_000   // requests that have no answer yet
-	maxID   = 1 << 10 // bytes of the id of one
+	maxOwed = 1_000   // requests without a response
+	maxID   = 1 << 10 // bytes of an ID
 )
 
-// pendingServerRequests are the requests of a server that have no answer yet, by id, with their sizes. Each is in memory until its answer is written,
-// which a server that does not read keeps from happening.
+// pendingServerRequests holds the requests of a server without a response, by
+// ID, with their sizes. Each stays in memory until its response is written,
+// which a server can delay by not reading.
 type pendingServerRequests struct {
 	sizes map[any]int
 	bytes int
 }
 
-// asked counts a request in; false where it is one too many, or of an id that has no answer yet.
+// asked counts a request. It returns false if there are too many, or if the ID
+// is in use.
 func (o *pendingServerRequests) asked(r *jsonrpc.Request) bool {
 	id := r.ID.Raw()
 	text, _ := id.(string)

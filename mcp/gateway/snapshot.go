@@ -17,20 +17,21 @@ import (
 	"github.com/remit-dev/remit/revert/effect"
 )
 
-// folderOf is the folder that a pattern names with all that is in it.
+// folderOf returns the folder of a pattern that names a whole folder.
 func folderOf(pattern string) (folder string, ok bool) { return strings.CutSuffix(pattern, "/**") }
 
-// rootOf is the root of a pattern of files.
+// rootOf returns the root of a file pattern.
 func rootOf(pattern string) string {
 	name, _, _ := strings.Cut(strings.TrimPrefix(pattern, "file://"), "/")
 	return name
 }
 
-// snapshots are the accesses that keeping a call's files takes. Which of the names in a folder a call is going to change nobody
-// knows before; the folder itself, where an argument names it, is asked for.
+// snapshots returns the accesses for saving the files of a call. The names that
+// a call will change in a folder are unknown, so it returns the folder itself,
+// if an argument names it.
 func (m mirroredTool) snapshots() (all []perm.ResourceAccess) {
 	if m.entry.Class == effect.Pure {
-		return nil // it may change nothing; what it changes all the same is told
+		return nil // it must not change anything; the gateway reports changes all the same
 	}
 	for _, resource := range m.entry.Snapshot {
 		folder, tree := folderOf(resource)
@@ -45,7 +46,8 @@ func (m mirroredTool) snapshots() (all []perm.ResourceAccess) {
 	return all
 }
 
-// keepsFolders are the roots in which folders are kept before calls of a server.
+// keepsFolders returns the roots of whose folders the gateway takes snapshots
+// before calls of a server.
 func (s Server) keepsFolders() (roots []string) {
 	for _, e := range s.Tools {
 		for _, resource := range e.Snapshot {
@@ -58,8 +60,9 @@ func (s Server) keepsFolders() (roots []string) {
 	return slices.Compact(roots)
 }
 
-// folders are those that are kept before one call. Where an argument is left out that names one, the server has a folder of its
-// own for that, and all of the root is kept.
+// folders returns the folders to save before one call. If the call omits the
+// argument that names one, the server uses a default, so the whole root is
+// saved.
 func (m mirroredTool) folders(in json.RawMessage) (all []process.Folder, err error) {
 	v, err := canon.Parse(in, canon.DefaultLimits())
 	if err != nil {
@@ -94,7 +97,7 @@ func (m mirroredTool) folders(in json.RawMessage) (all []process.Folder, err err
 	return outermost(all), nil
 }
 
-// outermost leaves out what lies in another one.
+// outermost removes folders that lie in another one.
 func outermost(all []process.Folder) []process.Folder {
 	slices.SortFunc(all, func(a, b process.Folder) int {
 		return cmp.Or(cmp.Compare(a.Root, b.Root), cmp.Compare(a.Folder, b.Folder))
@@ -106,8 +109,9 @@ func outermost(all []process.Folder) []process.Folder {
 	})
 }
 
-// snapshotFolders keeps what the folders of a call hold, and has their roots for it alone: also where only other tools of the server have
-// folders kept, since what this one does there would be taken for theirs.
+// snapshotFolders saves the folders of a call, and takes their roots
+// exclusively. It takes them also if only other tools of the server have
+// snapshots: the changes of this call would be attributed to those.
 func (m mirroredTool) snapshotFolders(ctx context.Context, tc ctxperm.ToolContext, in json.RawMessage) (*process.FolderSnapshot, error) {
 	if m.entry.Class == effect.Pure && !m.entry.Observed {
 		return nil, nil
@@ -127,7 +131,8 @@ func (m mirroredTool) snapshotFolders(ctx context.Context, tc ctxperm.ToolContex
 	return k.Take(ctx, tc, folders, roots...)
 }
 
-// observes are the roots that are compared before and after calls of an observed tool.
+// observes returns the roots that are compared before and after calls of an
+// observed tool.
 func (e Entry) observes() (roots []string) {
 	for _, resource := range e.Snapshot {
 		roots = append(roots, rootOf(resource))
@@ -136,24 +141,25 @@ func (e Entry) observes() (roots []string) {
 	return slices.Compact(roots)
 }
 
-// strays tells what a call changed that its tool says it only reads. The changes stay, and a person can take them back: somebody else
-// may have made them meanwhile.
+// strays warns about changes during a call of a read-only tool. The changes
+// stay, as another program may have made them; a person can revert them.
 func (m mirroredTool) strays(h *process.FolderSnapshot) {
 	if changed := h.Changed(); m.entry.Class == effect.Pure && len(changed) > 0 {
 		m.u.g.log.Warn("files were changed during a call of a tool that says that it only reads", "server", m.u.cfg.Name, "tool", m.def.name, "files", strings.Join(changed, " "))
 	}
 }
 
-// concluded reports whether a server has ended a call, whatever it answered.
+// concluded reports whether a server has ended a call, with any response.
 func concluded(err error) bool {
 	var refused *upstreamError
 	return err == nil || errors.As(err, &refused)
 }
 
-// observedFiles are the files of one call as they were before it.
+// observedFiles are the files of one call before the call.
 type observedFiles []*files.ObservedFiles
 
-// snapshotFiles records what the files of a call hold, before the server gets to change them.
+// snapshotFiles records the pre-images of a call's files before the server can
+// change them.
 func (m mirroredTool) snapshotFiles(ctx context.Context, tc ctxperm.ToolContext, in json.RawMessage) (observedFiles, error) {
 	if len(m.entry.Snapshot) == 0 {
 		return nil, nil
@@ -202,7 +208,7 @@ func (m mirroredTool) snapshotFiles(ctx context.Context, tc ctxperm.ToolContext,
 	return out, nil
 }
 
-// landed notes what the server left there.
+// landed records the post-images.
 func (k observedFiles) landed(ctx context.Context) (err error) {
 	for _, e := range k {
 		err = errors.Join(err, e.RecordVersions(context.WithoutCancel(ctx)))

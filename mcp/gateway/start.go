@@ -9,9 +9,11 @@ import (
 	"time"
 )
 
-// Start starts all servers, and returns at once. Each server has Options.StartTimeout of its own: one that hangs delays no other.
-// Until a server has answered, the gateway has what is pinned of it. Options.OnToolsChanged and Options.OnCatalogChanged tell what is known
-// later. The gateway starts a server again that could not be started. Start may be called once.
+// Start starts all servers, and returns at once. Each server has its own
+// Options.StartTimeout, so one that hangs delays no other. Until a server
+// responds, the gateway serves its pins. Options.OnToolsChanged and
+// Options.OnCatalogChanged report later changes. The gateway retries servers
+// that did not start. Start must be called at most once.
 func (g *Gateway) Start() {
 	g.met.Store(g.now().Add(g.opts.Meet).UnixNano())
 	for _, u := range g.servers {
@@ -25,13 +27,15 @@ func (g *Gateway) Start() {
 	g.done.Go(func() { g.watch(g.life) })
 }
 
-// Await waits until each server has answered, or could not be started. The context ends the wait.
+// Await waits until each server has responded, or could not start. The context
+// ends the wait.
 func (g *Gateway) Await(ctx context.Context) {
-	g.await(func(u *upstream) { _, _ = u.session(ctx) }) // States says why not
+	g.await(func(u *upstream) { _, _ = u.session(ctx) }) // ServerStatuses has the reason
 }
 
-// AwaitNew waits for the servers that the gateway knew nothing of when they were started, for no longer than Options.Meet: a client that
-// asks once for the tools of a server that answers quickly finds them at the first start too.
+// AwaitNew waits for the servers that have no pins when they start, at most
+// Options.Meet. So a client that lists tools once finds those of a fast server
+// at the first start too.
 func (g *Gateway) AwaitNew(ctx context.Context) {
 	ctx, cancel := context.WithDeadline(ctx, time.Unix(0, g.met.Load()))
 	defer cancel()
@@ -42,8 +46,9 @@ func (g *Gateway) AwaitNew(ctx context.Context) {
 	})
 }
 
-// AwaitTool waits for the server of a tool, by the name that clients know, if the server is being started, or nothing is known of it. The
-// error names the server and says why it is not there.
+// AwaitTool waits for the server of a tool, by the name that clients know, if
+// the server is starting or unknown. The error names the server and says why it
+// is not available.
 func (g *Gateway) AwaitTool(ctx context.Context, name string) error {
 	server, _, _ := strings.Cut(name, part)
 	for _, u := range g.servers {
@@ -62,7 +67,8 @@ func (g *Gateway) await(each func(*upstream)) {
 	all.Wait()
 }
 
-// meet waits until what a server declares is in the mirror. An error says why nothing is known of the server.
+// meet waits until the definitions of a server are in the mirror. The error
+// says why the server is unknown.
 func (u *upstream) meet(ctx context.Context) error {
 	u.mu.Lock()
 	t := u.trying
@@ -77,13 +83,14 @@ func (u *upstream) meet(ctx context.Context) error {
 	return err
 }
 
-// stranger reports whether nothing is known of a server: nothing is pinned, and it has not answered.
+// stranger reports whether a server has no pins and has not responded.
 func (u *upstream) stranger() bool {
 	_, pinned := u.g.pins.server(u.cfg.Name)
 	return !pinned && !u.declared().known
 }
 
-// watched is how often it is looked whether somebody accepted something, and whether a server that was never there is.
+// watched is the interval at which the gateway checks for accepted pins and for
+// missing servers.
 const watched = time.Second
 
 func (g *Gateway) watch(ctx context.Context) {
@@ -97,13 +104,14 @@ func (g *Gateway) watch(ctx context.Context) {
 		}
 		for _, u := range g.servers {
 			if u.missing() {
-				_, _ = u.begins() // why there is none is said to who asks for it
+				_, _ = u.begins() // calls report the error
 			}
 		}
 	}
 }
 
-// missing reports whether a server has never answered, or has gone while somebody is told of its resources, and it is time to try again.
+// missing reports whether a retry is due for a server that never responded, or
+// that has gone while its resources are subscribed to.
 func (u *upstream) missing() bool {
 	wanted := u.current() == nil && len(u.watches.uris()) > 0
 	u.mu.Lock()
@@ -112,15 +120,16 @@ func (u *upstream) missing() bool {
 	return missing && (!rests || u.renewed(why))
 }
 
-// attempt is one try to connect to a server. Any number of calls waits for it, and none of them ends it: the next call is as far.
+// attempt is one attempt to connect to a server. Several calls can wait for it,
+// and none of them ends it, so later calls profit from it.
 type attempt struct {
 	begun time.Time
-	over  chan struct{} // closed when it has ended
-	s     *upstreamConn // written before
+	over  chan struct{} // closed at the end of the attempt
+	s     *upstreamConn // written before over is closed
 	err   error
 }
 
-// session returns the connection, which it makes where there is none.
+// session returns the connection. It connects if there is none.
 func (u *upstream) session(ctx context.Context) (*upstreamConn, error) {
 	if s := u.current(); s != nil {
 		return s, nil
@@ -139,13 +148,16 @@ func (u *upstream) session(ctx context.Context) (*upstreamConn, error) {
 	return nil, &unavailableError{server: u.cfg.Name, err: fmt.Errorf("it was started %s ago and has not answered: %w", waited, context.Cause(ctx))}
 }
 
-// mostSooner is how long before its end a call gives up to wait for a server, at most.
+// mostSooner bounds how long before its deadline a call stops waiting for a
+// server.
 const mostSooner = time.Second
 
 var errNoTime = errors.New("the call has no more time")
 
-// sooner ends a while before the time of a call: one that is over before its code returns may have had any effect, and one that still waits
-// for its server has had none. Zero is a call of the runtime's default, which is longer than a start.
+// sooner returns a context that ends a while before the timeout of a call. A
+// call that still waits for its server has no effect; one that times out may
+// have any. Zero means the default of the runtime, which is longer than a
+// start.
 func sooner(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
 	if limit <= 0 {
 		return context.WithCancel(ctx)
@@ -153,7 +165,7 @@ func sooner(ctx context.Context, limit time.Duration) (context.Context, context.
 	return context.WithTimeoutCause(ctx, limit-min(limit/4, mostSooner), errNoTime)
 }
 
-// wait waits until an attempt has ended, and reports whether it has.
+// wait waits for the end of an attempt, and reports whether it has ended.
 func (t *attempt) wait(ctx, life context.Context) bool {
 	select {
 	case <-t.over:
@@ -168,7 +180,8 @@ func (t *attempt) wait(ctx, life context.Context) bool {
 	}
 }
 
-// begins returns the attempt that is under way, or begins one. Its error says that the server rests.
+// begins returns the running attempt, or begins one. It returns an error during
+// the backoff.
 func (u *upstream) begins() (*attempt, error) {
 	if err := u.g.closed(); err != nil {
 		return nil, &unavailableError{server: u.cfg.Name, err: err}
@@ -191,9 +204,9 @@ func (u *upstream) begins() (*attempt, error) {
 	return u.trying, nil
 }
 
-// try connects, unless there is a connection by now.
+// try connects, unless there is a connection.
 func (u *upstream) try(t *attempt) {
-	u.gate <- struct{}{} // Close has it for as long as it ends what is there
+	u.gate <- struct{}{} // Close holds the gate while it ends the connection
 	defer func() { <-u.gate }()
 	if t.s = u.current(); t.s == nil {
 		if t.s, t.err = u.connect(u.g.life); t.err != nil {

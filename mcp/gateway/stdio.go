@@ -17,14 +17,16 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// stdioTransport is a transport over a server's standard files. It is the SDK's own, but that an answer is read in one pass, by whoever
-// waits for messages, that a server may send several in one list in any revision, and that a line which is no message ends nothing.
+// stdioTransport is a transport over standard input and output. It differs from
+// the SDK's: the reader parses a response in one pass, a server can send
+// batches in any revision, and a line that is no message does not end the
+// connection.
 type stdioTransport struct {
 	in  io.WriteCloser
 	out io.ReadCloser
 }
 
-// Connect begins to read.
+// Connect starts the connection.
 func (p stdioTransport) Connect(context.Context) (sdk.Connection, error) {
 	return &stdioConn{stdioTransport: p, from: bufio.NewReaderSize(p.out, mostKept), writing: make(chan struct{}, 1)}, nil
 }
@@ -33,11 +35,11 @@ func (p stdioTransport) Connect(context.Context) (sdk.Connection, error) {
 type stdioConn struct {
 	stdioTransport
 
-	from    *bufio.Reader           // only the one reader has these
-	more    []jsonrpc.Message       // of a list, not handed on yet
-	skipped func(line []byte) error // told of each line that is no message; an error ends the connection; nil: nobody is
+	from    *bufio.Reader           // only the reader uses these
+	more    []jsonrpc.Message       // the rest of a batch
+	skipped func(line []byte) error // receives each line that is no message; its error ends the connection; can be nil
 
-	writing chan struct{} // one at a time writes; for as long as the server does not read, nobody else
+	writing chan struct{} // serializes writes; a server that does not read blocks the others
 	closing sync.Once
 	closed  error
 }
@@ -67,13 +69,15 @@ func (p *stdioConn) Read(context.Context) (jsonrpc.Message, error) {
 	return m, nil
 }
 
-// asItIs leaves it to whoever the message is for whether texts are valid and members are there once.
+// asItIs leaves the checks for valid UTF-8 and duplicate members to the
+// receiver of the message.
 var asItIs = wire.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 
-// mostKept bounds the room that is kept for the next message.
+// mostKept bounds the buffer that is kept for the next message.
 const mostKept = 64 << 10
 
-// next is the next line as it came, without the space around it. The last one needs no end.
+// next returns the next line without surrounding space. The last line needs no
+// line end.
 func (p *stdioConn) next() (line []byte, err error) {
 	for {
 		part, err := p.from.ReadSlice('\n')
@@ -89,7 +93,7 @@ func (p *stdioConn) next() (line []byte, err error) {
 	}
 }
 
-// readMessages reads what one or several messages were sent as.
+// readMessages parses a message or a batch.
 func readMessages(raw jsontext.Value) (all []jsonrpc.Message, err error) {
 	each := []jsontext.Value{raw}
 	if raw.Kind() == '[' {
@@ -112,7 +116,8 @@ func readMessages(raw jsontext.Value) (all []jsonrpc.Message, err error) {
 
 var errNoMessage = errors.New("the line is not one value of JSON")
 
-// readMessage reads a message. A plain answer is read here, and everything else by the SDK.
+// readMessage parses a message: a plain response by itself, everything else by
+// the SDK.
 func readMessage(raw jsontext.Value) (jsonrpc.Message, error) {
 	var m struct {
 		Version string         `json:"jsonrpc"`
@@ -127,14 +132,14 @@ func readMessage(raw jsontext.Value) (jsonrpc.Message, error) {
 			return &jsonrpc.Response{ID: id, Result: []byte(m.Result)}, err
 		}
 	}
-	if !raw.IsValid(asItIs) { // such as two messages on one line, of which the SDK would read the first
+	if !raw.IsValid(asItIs) { // such as two messages on one line, of which the SDK reads the first
 		return nil, errNoMessage
 	}
 	return jsonrpc.DecodeMessage(raw)
 }
 
-// Write writes one message as a line. The context ends the wait for others, not what has begun: half a line would be the end of the
-// connection.
+// Write writes one message as a line. The context ends the wait for other
+// writes, not a started write: half a line would break the connection.
 func (p *stdioConn) Write(ctx context.Context, m jsonrpc.Message) error {
 	data, err := jsonrpc.EncodeMessage(m)
 	if err != nil {
@@ -143,7 +148,8 @@ func (p *stdioConn) Write(ctx context.Context, m jsonrpc.Message) error {
 	return p.line(ctx, data, new(atomic.Bool))
 }
 
-// request writes a request whose parameters are JSON, unless sent says that it is not to be sent any more.
+// request writes a request with encoded parameters, unless sent says that it
+// must not be sent.
 func (p *stdioConn) request(ctx context.Context, id int64, method string, params []byte, sent *atomic.Bool) error {
 	return p.line(ctx, fmt.Appendf(make([]byte, 0, len(params)+len(method)+64), `{"jsonrpc":"2.0","id":%d,"method":%q,"params":%s}`, id, method, params), sent)
 }
@@ -162,11 +168,11 @@ func (p *stdioConn) line(ctx context.Context, data []byte, sent *atomic.Bool) er
 	return err
 }
 
-// Close closes both files, which ends what waits for them.
+// Close closes both files, which ends waiting reads and writes.
 func (p *stdioConn) Close() error {
 	p.closing.Do(func() { p.closed = errors.Join(p.in.Close(), p.out.Close()) })
 	return p.closed
 }
 
-// SessionID is empty: a pipe has none.
+// SessionID returns "", as a pipe has no session ID.
 func (*stdioConn) SessionID() string { return "" }

@@ -8,15 +8,16 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// subscriptions are the resources of one server that somebody is told of, each once however many those are.
+// subscriptions counts the subscribers of each resource of one server.
 type subscriptions struct {
-	turn chan struct{} // one at a time tells the server
+	turn chan struct{} // serializes requests to the server
 
 	mu  sync.Mutex // never held across a wait
 	all map[string]int
 }
 
-// add counts one more who is told of a resource, or one less, and returns how many those are then.
+// add changes the number of a resource's subscribers, and returns the new
+// number.
 func (w *subscriptions) add(uri string, by int) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -46,7 +47,9 @@ func (w *subscriptions) has(uri string) bool {
 	return w.all[uri] > 0
 }
 
-// Subscribe has Options.OnResourceUpdated be told when a resource changes, until end is called. The server of the resource is asked once for all.
+// Subscribe makes the gateway call Options.OnResourceUpdated when a resource
+// changes, until the caller calls end. The gateway subscribes once at the
+// server for all subscribers.
 func (g *Gateway) Subscribe(ctx context.Context, uri string) (end func(), err error) {
 	o, ok := g.Resource(uri)
 	if !ok {
@@ -82,13 +85,13 @@ func (u *upstream) watch(ctx context.Context, uri string) (end func(), err error
 	return sync.OnceFunc(func() { go u.unsubscribe(uri) }), nil
 }
 
-// subscribe asks the server, which has a while to answer.
+// subscribe subscribes at the server, which has a bounded time to respond.
 func (u *upstream) subscribe(ctx context.Context, s *upstreamConn, uri string) error {
 	ctx, cancel := context.WithTimeout(ctx, u.g.opts.StartTimeout)
 	defer cancel()
 	ctx, c := withResponseSlot(ctx)
 	kept := func() bool { return true }
-	if s.requestsInBand() { // the SDK opens a stream, for as long as the connection stands and whatever becomes of who asked
+	if s.requestsInBand() { // the SDK opens a stream that lasts as long as the connection
 		kept = context.AfterFunc(ctx, func() { _ = s.cs.Unsubscribe(context.WithoutCancel(ctx), &sdk.UnsubscribeParams{URI: uri}) })
 	}
 	err := s.cs.Subscribe(ctx, &sdk.SubscribeParams{URI: uri})
@@ -113,10 +116,11 @@ func (u *upstream) unsubscribe(uri string) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	_ = s.cs.Unsubscribe(ctx, &sdk.UnsubscribeParams{URI: uri}) // who tells of it all the same is not listened to
+	_ = s.cs.Unsubscribe(ctx, &sdk.UnsubscribeParams{URI: uri}) // the gateway ignores later updates anyway
 }
 
-// resubscribe asks a server that was started again for what somebody is told of, and tells them: nobody knows what changed meanwhile.
+// resubscribe renews the subscriptions at a restarted server, and reports all
+// as changed, as changes meanwhile are unknown.
 func (u *upstream) resubscribe(s *upstreamConn) {
 	u.watches.turn <- struct{}{}
 	defer func() { <-u.watches.turn }()
@@ -129,14 +133,15 @@ func (u *upstream) resubscribe(s *upstreamConn) {
 	}
 }
 
-// updated takes a server's word that a resource of its own changed which somebody is told of.
+// updated takes an update of a server about one of its subscribed resources.
 func (u *upstream) updated(uri string) {
 	if u.watches.has(uri) {
 		u.g.news.tell(uri, u.g.opts.OnResourceUpdated)
 	}
 }
 
-// updateQueue are resources that changed, on their way to clients: one that is slow holds up no server, and is told once of what changed often.
+// updateQueue holds changed resources on their way to clients. A slow client
+// blocks no server, and several changes of one resource become one update.
 type updateQueue struct {
 	mu      sync.Mutex // never held across a wait
 	some    map[string]bool

@@ -10,15 +10,17 @@ import (
 	"github.com/remit-dev/remit/internal/canon"
 )
 
-// template is a JSON value in which {"$from": pointer} stands for what the pointer leads to, and {"$each": pointer, "as":
-// template} for a list made of each element there, which is /item in its template. A step * of a pointer is every
-// element.
+// template is a JSON value with references to a call. {"$from": pointer} is
+// replaced by the value at the pointer. {"$each": pointer, "as": template} is
+// replaced by a list with one element for each element there, which is /item in
+// the inner template. The step * of a pointer matches every element.
 type template struct{ value canon.Value }
 
-// errMissing says that a pointer leads nowhere.
+// errMissing says that a pointer has no value.
 var errMissing = errors.New("nothing is there")
 
-// fill makes the value for one call, whose parts are found by their names: input, output, before.
+// fill computes the value for one call. Parts holds the parts of the call by
+// name: input, output, before.
 func (t template) fill(parts map[string]canon.Value) (json.RawMessage, error) {
 	if t.value.Kind() == canon.Invalid {
 		return json.RawMessage("{}"), nil
@@ -94,7 +96,7 @@ func eachOf(pointer string, as canon.Value, parts map[string]canon.Value) (any, 
 	return out, nil
 }
 
-// lookUp finds what a pointer into one of the parts leads to.
+// lookUp returns the value of a pointer into one of the parts.
 func lookUp(pointer string, parts map[string]canon.Value) (any, error) {
 	tokens := strings.Split(strings.TrimPrefix(pointer, "/"), "/")
 	part, ok := parts[tokens[0]]
@@ -140,10 +142,10 @@ func pointed(v canon.Value, tokens []string) (any, error) {
 				}
 			}
 		}
-	default: // nothing is inside of it
+	default: // it contains nothing
 	}
 	return nil, errMissing
 }
 
-// unescaped is a step of a pointer as the name that it means.
+// unescaped returns the name that a step of a pointer encodes.
 func unescaped(token string) string { return strings.NewReplacer("~1", "/", "~0", "~").Replace(token) }

@@ -28,54 +28,55 @@ type upstream struct {
 	g   *Gateway
 	cfg Server
 
-	gate chan struct{}       // one at a time connects
-	box  *serverSandbox      // of a server in the sandbox; nil: it runs in none
-	room *semaphore.Weighted // of calls: one takes little of it, or all where nothing else may be under way
+	gate chan struct{}       // serializes connecting
+	box  *serverSandbox      // the sandbox; nil: none
+	room *semaphore.Weighted // weights of calls: small, or all of it for an exclusive call
 
-	fresh   atomic.Bool // nothing was known of it when it was started first
+	fresh   atomic.Bool // unknown at its first start
 	watches subscriptions
-	there   sync.WaitGroup  // connections that have not ended; some are left by all already
-	told    map[string]bool // entries that somebody was told of, by their tools, since there are none; who rebuilds the mirror has it
+	there   sync.WaitGroup  // connections that have not ended, including abandoned ones
+	told    map[string]bool // tools with warnings about missing entries; the rebuild of the mirror owns it
 
 	mu       sync.Mutex // never held across a wait
 	live     *upstreamConn
-	trying   *attempt // nil: none is under way
+	trying   *attempt // nil: no attempt runs
 	failures int
-	rest     time.Time // nobody tries before
+	rest     time.Time // no attempt before this time
 	why      error     // the last failure
 	has      declared
 	fuss     changeBackoff
 	again    bool // the list changed while it was read
 	reading  bool
-	alone    map[string]bool   // tools that nothing else may run beside, because they ask their client
-	auth     auth.OAuthHandler // of a server by URL that wants one; nil: it has not been asked for
+	alone    map[string]bool   // tools that run exclusively, because they send client requests
+	auth     auth.OAuthHandler // of a server by URL that needs it; nil: not created
 }
 
 // upstreamConn is one connection to a server.
 type upstreamConn struct {
 	cs      *sdk.ClientSession
-	tap     *interceptConn   // of a pipe; nil: it has none
-	program serverProcess    // nil: it is reached by URL
-	far     *remoteTransport // nil: it is not
+	tap     *interceptConn   // of a pipe; nil: none
+	program serverProcess    // nil: a server by URL
+	far     *remoteTransport // nil: not a server by URL
 	said    *stderrLog
 	gone    chan struct{}
-	ending  atomic.Bool // nobody begins anything with it any more
+	ending  atomic.Bool // no call can begin on it
 	close   func()
-	whole   context.Context //nolint:containedctx // of all that is done with it
+	whole   context.Context //nolint:containedctx // ends with the connection
 	cut     context.CancelCauseFunc
-	digest  map[string]string // of what is pinned, by key
+	digest  map[string]string // of the definitions, by key
 
-	tuning chan struct{}    // one at a time says what is to be logged
-	level  sdk.LoggingLevel // that the server was asked for; empty: none
+	tuning chan struct{}    // serializes changes of the log level
+	level  sdk.LoggingLevel // that the server was told; empty: none
 
-	apart   bool // what it asks comes beside the answers to calls, and says not for which one
+	apart   bool // its client requests come outside the responses to calls, and do not name their call
 	flights inFlightCalls
 
 	mu       sync.Mutex                // never held across a wait
-	progress map[string]*progressRelay // by the token of the call
+	progress map[string]*progressRelay // by progress token
 }
 
-// requestsInBand reports whether the server asks its client only within the answers to calls.
+// requestsInBand reports whether the server sends client requests only in the
+// responses to calls.
 func (s *upstreamConn) requestsInBand() bool {
 	r := s.cs.InitializeResult()
 	return r != nil && r.ProtocolVersion >= "2026-07-28"
@@ -90,7 +91,8 @@ func (s *upstreamConn) dead() bool {
 	}
 }
 
-// unavailableError says that a server cannot be reached, and that nothing was sent to it.
+// unavailableError says that a server cannot be reached, and that nothing was
+// sent to it.
 type unavailableError struct {
 	server string
 	err    error
@@ -118,7 +120,8 @@ func (u *upstream) current() *upstreamConn {
 	return u.live
 }
 
-// startBackoff lets the server rest: longer each time, so that one that dies at once is not started in a circle.
+// startBackoff starts the backoff of a server. It grows with each failure, so
+// that the gateway does not restart a crashing server in a loop.
 func (u *upstream) startBackoff(why error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -128,7 +131,8 @@ func (u *upstream) startBackoff(why error) {
 	u.rest = u.g.now().Add(wait)
 }
 
-// connect starts the server, or reaches it, and reads its tools, in the time that there is for it.
+// connect starts the server, or connects to it, and reads its definitions,
+// within the start timeout.
 func (u *upstream) connect(ctx context.Context) (*upstreamConn, error) {
 	if err := u.g.closed(); err != nil {
 		return nil, err
@@ -151,7 +155,7 @@ func (u *upstream) connect(ctx context.Context) (*upstreamConn, error) {
 		defer u.there.Done()
 		s.disconnect()
 	})
-	abort := context.AfterFunc(ctx, s.close) // what hangs is ended
+	abort := context.AfterFunc(ctx, s.close) // ends an attempt that hangs
 	err = u.handshake(s.whole, s, transport)
 	if err == nil {
 		err = u.list(ctx, s)
@@ -168,7 +172,7 @@ func (u *upstream) connect(ctx context.Context) (*upstreamConn, error) {
 			u.g.log.Warn("a server has gone", "server", u.cfg.Name, "said", s.said.tail())
 		}
 	}()
-	err = u.g.rebuild() // before there is a connection to find: who finds one finds its tools too
+	err = u.g.rebuild() // before the connection is published, so that its callers find its tools
 	u.mu.Lock()
 	u.live, u.failures, u.why = s, 0, nil
 	late := u.again && !u.reading // it changed while it was read
@@ -183,20 +187,20 @@ func (u *upstream) connect(ctx context.Context) (*upstreamConn, error) {
 	return s, err
 }
 
-// disconnect ends a connection, and what still waits for an answer.
+// disconnect ends a connection and the requests that wait on it.
 func (s *upstreamConn) disconnect() {
 	s.ending.Store(true)
 	s.mu.Lock()
 	cs := s.cs
 	s.mu.Unlock()
 	if cs != nil {
-		go func() { _ = cs.Close() }() // it waits for a server that may not answer any more
+		go func() { _ = cs.Close() }() // it can wait for a server that does not respond
 	}
 	s.cut(errOver)
 	switch {
 	case s.program != nil:
 		s.program.end()
-		s.said.await() // what it wrote last says why it went
+		s.said.await() // its last output says why it exited
 		if _, _, complaints := s.program.pipes(); complaints != nil {
 			if c, ok := complaints.(io.Closer); ok {
 				_ = c.Close()
@@ -207,10 +211,11 @@ func (s *upstreamConn) disconnect() {
 	}
 }
 
-// ended is what is wrong with the pipes of a program that is gone: theirs, or ours once that was noticed.
+// ended matches the errors of the pipes of an exited program.
 var ended = regexp.MustCompile(`: (EOF|(read|write) .*: (broken pipe|file already closed))$`)
 
-// withStderr says why a server could not be had, with what it wrote itself.
+// withStderr returns why a server is not available, with the server's own last
+// output.
 func (u *upstream) withStderr(ctx context.Context, s *upstreamConn, err error) error {
 	if login := loginOf(err); login != nil {
 		return login
@@ -220,18 +225,19 @@ func (u *upstream) withStderr(ctx context.Context, s *upstreamConn, err error) e
 		err = cause
 	case s.far.refused() != nil:
 		err = s.far.refused()
-	case s.program != nil && errors.Is(err, sdk.ErrConnectionClosed) && ended.MatchString(err.Error()): // the SDK wraps no more
+	case s.program != nil && errors.Is(err, sdk.ErrConnectionClosed) && ended.MatchString(err.Error()): // the SDK wraps no further error
 		err = errors.New("it ended before it answered")
 	}
 	return fmt.Errorf("%w%s%s", err, s.lastWords(), u.box.confines())
 }
 
-// implementation is what servers are told of the gateway.
+// implementation returns the name and version that servers get of the gateway.
 func (g *Gateway) implementation() *sdk.Implementation {
 	return &sdk.Implementation{Name: g.opts.Name, Version: g.opts.Version}
 }
 
-// introduction is the same as it goes along with each request of the newest revision.
+// introduction returns the same as JSON, for each request of the newest
+// revision.
 func (g *Gateway) introduction() json.RawMessage {
 	g.introduced.Do(func() {
 		raw, err := json.Marshal(g.implementation())
@@ -243,7 +249,8 @@ func (g *Gateway) introduction() json.RawMessage {
 	return g.intro
 }
 
-// handshake connects, as the newest revision of the protocol that both know.
+// handshake connects with the newest revision of the protocol that both sides
+// support.
 func (u *upstream) handshake(ctx context.Context, s *upstreamConn, t sdk.Transport) error {
 	client := sdk.NewClient(u.g.implementation(), &sdk.ClientOptions{
 		Capabilities:               u.can(),
@@ -277,7 +284,7 @@ func (u *upstream) handshake(ctx context.Context, s *upstreamConn, t sdk.Transpo
 		s.mu.Lock()
 		s.cs = c.cs
 		s.mu.Unlock()
-		if c.err == nil && s.ending.Load() { // it was closed when there was nothing to close yet
+		if c.err == nil && s.ending.Load() { // the connection was closed before it existed
 			_ = c.cs.Close()
 		}
 		return c.err
@@ -318,14 +325,14 @@ func (u *upstream) transport(ctx context.Context, s *upstreamConn) (sdk.Transpor
 	}
 }
 
-// streams is the transport of a server by URL.
+// streams returns the transport of a server by URL.
 func (u *upstream) streams(s *upstreamConn) sdk.Transport {
 	flood := func() {
 		s.cut(errFlood)
 		s.drain()
 	}
 	home := ""
-	if link, err := url.Parse(u.cfg.URL); err == nil { // else nothing is sent
+	if link, err := url.Parse(u.cfg.URL); err == nil { // otherwise it sends nothing
 		home = origin(link)
 	}
 	client := &http.Client{Transport: &httpTransport{far: s.far, home: home, headers: u.cfg.Headers, flights: &s.flights, whole: s.whole, flood: flood}, CheckRedirect: redirected}
@@ -335,7 +342,7 @@ func (u *upstream) streams(s *upstreamConn) sdk.Transport {
 	return &sdk.StreamableClientTransport{Endpoint: u.cfg.URL, HTTPClient: client, MaxEventSize: maxMessage, MaxRetries: 2, OAuthHandler: u.authorizer()}
 }
 
-// changed reads the list anew, once for any number of notices that come meanwhile.
+// changed reads the definitions again, once for several notifications.
 func (u *upstream) changed() {
 	u.mu.Lock()
 	u.again = true
@@ -368,15 +375,16 @@ func (u *upstream) follow() {
 			err = u.g.rebuild()
 		}
 		cancel()
-		if err != nil { // what it declares now is not known
+		if err != nil { // its definitions are unknown
 			u.g.log.Warn("what a server declares changed and cannot be read; it is let go", "server", u.cfg.Name, "error", err)
 			s.close()
 		}
 	}
 }
 
-// changeBackoff is made by a server that says again and again that what it declares has changed: each time it is let be for longer, until it
-// has been quiet for a while. What it declares meanwhile nobody has accepted.
+// changeBackoff limits how often the gateway reads the definitions of a server
+// that keeps reporting changes. The delay grows until the server is quiet for a
+// while. The gateway serves no change before an operator accepts it.
 type changeBackoff struct {
 	last time.Time
 	rest time.Duration
@@ -384,7 +392,7 @@ type changeBackoff struct {
 
 const shortest = 100 * time.Millisecond
 
-// wait is how long to wait before what the server declares is read once more.
+// wait returns the delay before the next read.
 func (f *changeBackoff) wait(now time.Time, most time.Duration) time.Duration {
 	if f.rest = min(max(2*f.rest, shortest), most); now.Sub(f.last) > most {
 		f.rest = 0
@@ -393,7 +401,7 @@ func (f *changeBackoff) wait(now time.Time, most time.Duration) time.Duration {
 	return f.rest
 }
 
-// waitWhileOpen waits, for no longer than the connection stands.
+// waitWhileOpen waits, at most while the connection is open.
 func (s *upstreamConn) waitWhileOpen(wait time.Duration) {
 	if wait <= 0 {
 		return
@@ -406,7 +414,7 @@ func (s *upstreamConn) waitWhileOpen(wait time.Duration) {
 	}
 }
 
-// clean is text of a server as a log or a message can hold it.
+// clean returns text of a server in a form that is safe in a log or message.
 func clean(raw []byte) string {
 	return canon.Printable(strings.TrimSpace(strings.ToValidUTF8(string(raw), "\uFFFD")), maxLine)
 }
