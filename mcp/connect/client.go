@@ -9,19 +9,22 @@ import (
 	"github.com/remit-dev/remit/internal/suggest"
 )
 
-// Environment is what connecting looks at: whose home, which project, which system. Nothing is
-// taken from the process, so that a test needs no home.
+// Environment describes the system that Connect works on: home folder, project,
+// operating system. Nothing comes from the process, so a test needs no home
+// folder.
 type Environment struct {
-	OS      string // as runtime.GOOS has it; it decides where clients keep their files
-	Home    string // of the user
-	Project string // folder, "" for none
-	Command string // absolute path of remit, which clients start
+	OS      string // as in runtime.GOOS; selects the places of client files
+	Home    string // home folder of the user
+	Project string // folder; "" means none
+	Command string // absolute path of remit, for client entries
 	State   string // folder for records and backups
-	Gateway string // configuration of the gateway; "": one for the user and one for each project
-	// Workspace is the folder that the gateway of the user's servers works in; "": the one that it had, or else the one that the client
-	// starts it in.
+	Gateway string // configuration of the gateway; default: one for the user and one for each project
+	// Workspace is the folder that the gateway of the user's servers works in.
+	// Default: the previous one, or else the folder in which the client starts
+	// it.
 	Workspace string
-	// Keep and KeepLast are the retention of the gateway, as its flags --keep and --keep-last take them; "": what it had, or else none.
+	// Keep and KeepLast are the gateway's retention, in the form of its flags
+	// --keep and --keep-last. Default: the previous values, or else none.
 	Keep, KeepLast string
 	Env            func(string) string // nil: no variables are set
 }
@@ -33,14 +36,14 @@ func (p Environment) env(name string) string {
 	return p.Env(name)
 }
 
-// Scope says for whom servers are.
+// Scope says where the servers of a file apply.
 type Scope string
 
-// The scopes. In each the gateway has another name, since a client that finds one name in
-// two scopes takes one of them.
+// The scopes. The gateway has another name in each: a client that finds a name
+// in two scopes uses only one of them.
 const (
 	User    Scope = "user"    // the user's, in every project
-	Project Scope = "project" // whoever works in the project
+	Project Scope = "project" // all users of the project
 	Local   Scope = "local"   // the user's, in one project
 )
 
@@ -60,20 +63,20 @@ type source struct {
 	layout  layout
 }
 
-// Client is a program that starts MCP servers. Those of [Clients] are all there are; the
-// zero Client has no files.
+// Client is a program that starts MCP servers. [Clients] returns all of them;
+// the zero Client has no files.
 type Client struct {
 	name, title string
 	dialect     variableSyntax
-	stdio       bool // entries say that their type is stdio
-	forwards    bool // starts servers without the user's variables, but for those it is told of
+	stdio       bool // entries have the type stdio
+	forwards    bool // passes only the variables that an entry names
 	sources     func(Environment) []source
 }
 
-// Name is what the client is called on the command line.
+// Name returns the client's name on the command line.
 func (c Client) Name() string { return c.name }
 
-// Title is what its makers call it.
+// Title returns the client's product name.
 func (c Client) Title() string { return c.title }
 
 // Clients lists the clients that can be connected.
@@ -88,7 +91,8 @@ func Clients() []Client {
 	}
 }
 
-// files are the client's, each once: a project may be the home folder.
+// files returns the client's files, each once: a project can be the home
+// folder.
 func (c Client) files(p Environment) (all []source) {
 	if c.sources == nil {
 		return nil
@@ -123,7 +127,7 @@ func ClientByName(name string) (Client, error) {
 	return Client{}, fmt.Errorf("there is no client %q; %s", name, hint)
 }
 
-// inProject adds the file that a client keeps in a project.
+// inProject adds the file that a client has in a project.
 func inProject(p Environment, all []source, s source, path ...string) []source {
 	if p.Project == "" {
 		return all
@@ -172,7 +176,7 @@ func windsurf(p Environment) []source {
 	}}
 }
 
-// config is where programs keep the user's configuration.
+// config returns the folder of the user's configuration files.
 func (p Environment) config() string {
 	switch p.OS {
 	case "darwin":
@@ -190,8 +194,8 @@ func (p Environment) config() string {
 	}
 }
 
-// gateway is the configuration of the gateway for servers of a scope. Those of a project
-// have one of their own: other projects are not to reach them.
+// gateway returns the gateway configuration for servers of a scope. Each
+// project has its own: other projects must not reach its servers.
 func (p Environment) gateway(scope Scope, project string) string {
 	dir := filepath.Join(p.config(), "remit")
 	switch {
@@ -208,8 +212,8 @@ func (p Environment) gateway(scope Scope, project string) string {
 	}
 }
 
-// remit is the entry that starts the gateway, with further arguments. Where a client hands on only the variables
-// that it is told of, they are named.
+// remit returns the entry that starts the gateway, with further arguments. If
+// the client passes only named variables, the entry names them.
 func (c Client) remit(p Environment, gateway string, more, variables []string) (e entry) {
 	if c.stdio {
 		e.set("type", "stdio")
@@ -222,7 +226,7 @@ func (c Client) remit(p Environment, gateway string, more, variables []string) (
 	return e
 }
 
-// patience gives the gateway's entry the longest time that any of its servers was given.
+// patience gives the gateway's entry the longest timeout of its servers.
 func (e *entry) patience(servers []removedServer) {
 	for _, name := range []string{"startup_timeout_sec", "tool_timeout_sec", "timeout"} {
 		longest, raw := 0.0, json.RawMessage(nil)
@@ -239,7 +243,7 @@ func (e *entry) patience(servers []removedServer) {
 	}
 }
 
-// isGateway reports whether an entry starts one.
+// isGateway reports whether an entry starts the gateway.
 func isGateway(e entry) bool {
 	command, _ := e.text("command")
 	raw, _ := e.get("args")

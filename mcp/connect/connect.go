@@ -10,37 +10,38 @@ import (
 	"strings"
 )
 
-// Mode is whether something is done or only shown. The zero Mode only shows.
+// Mode selects whether changes are written. The zero Mode only shows them.
 type Mode int
 
 // The modes.
 const (
-	Preview Mode = iota // write nothing, show the difference
+	Preview Mode = iota // write nothing, show the diff
 	Write
 )
 
-// ErrNotConnected is returned for a client that there is nothing to take back of.
+// ErrNotConnected is returned for a client with nothing to disconnect.
 var ErrNotConnected = errors.New("it is not connected")
 
-// attempts is how often a change is planned anew because a client wrote meanwhile.
+// attempts bounds how often a change is planned because the client wrote its
+// file meanwhile.
 const attempts = 5
 
-// step is what becomes of one file.
+// step is the change of one file.
 type step struct {
 	source source
 	held   *loadedFile
-	base   []byte  // before it was connected
-	after  []byte  // once it is
-	old    *record // of being connected earlier
-	new    *record // nil: nothing of it leads to the gateway
+	base   []byte  // content before it was connected
+	after  []byte  // content after the change
+	old    *record // of an earlier connect
+	new    *record // nil: nothing leads to the gateway
 	come   []movedServer
 	report File
 }
 
-// Connect leads the client's servers through the gateway. Connecting again takes in what
-// came to the file since. Nothing is written before everything could be; where writing
-// itself fails half-way the error says so, and both Connect and Disconnect go on from
-// there.
+// Connect routes the client's servers through the gateway. Connecting again
+// adds the servers that are new in the file. Nothing is written before every
+// change was checked. If writing fails half-way, the error says so, and both
+// Connect and Disconnect can continue.
 func (c Client) Connect(p Environment, mode Mode) (r Report, err error) {
 	if err := p.check(); err != nil {
 		return r, err
@@ -60,7 +61,7 @@ func (c Client) Connect(p Environment, mode Mode) (r Report, err error) {
 	return r, fmt.Errorf("%s keeps writing its configuration: quit it and try again: %w", c.title, err)
 }
 
-// check refuses a place that would make entries which work in one folder only.
+// check rejects paths that make entries which work in one folder only.
 func (p Environment) check() error {
 	for what, path := range map[string]string{"home": p.Home, "state": p.State, "command": p.Command} {
 		if !filepath.IsAbs(path) {
@@ -131,7 +132,7 @@ func (c Client) connect(p Environment, mode Mode) (r Report, err error) {
 	return r, nil
 }
 
-// fill writes down what is about to be done.
+// fill reports the planned changes.
 func (r *Report) fill(steps []*step, edits []*gatewayEdit) {
 	hide := strings.NewReplacer()
 	if r.Preview {
@@ -153,7 +154,7 @@ func (r *Report) fill(steps []*step, edits []*gatewayEdit) {
 	}
 }
 
-// step plans what connecting does to one file.
+// step plans the changes of one file.
 func (c Client) step(p Environment, src source, off disabled) (s *step, err error) {
 	s = &step{source: src, report: File{Path: src.path, State: StateAbsent}}
 	if s.held, err = look(src.path); err != nil || s.held == nil {
@@ -190,7 +191,7 @@ func (c Client) step(p Environment, src source, off disabled) (s *step, err erro
 	return s, err
 }
 
-// changes plans those of each table.
+// changes plans the changes of each table.
 func (s *step) changes(c Client, p Environment, off disabled) (all []change, err error) {
 	_, body, err := opened(s.base)
 	if err != nil {
@@ -232,7 +233,7 @@ func (s *step) changes(c Client, p Environment, off disabled) (all []change, err
 	return all, nil
 }
 
-// route decides about each server of a table.
+// route decides on each server of a table.
 func (s *step) route(c Client, p Environment, body []byte, t *table, off disabled) (r routedTable, err error) {
 	scope, project := s.source.scope, s.source.project
 	if t.project != "" {
@@ -240,7 +241,7 @@ func (s *step) route(c Client, p Environment, body []byte, t *table, off disable
 	}
 	r = routedTable{Path: t.path, Scope: scope, Project: project, Name: scope.name(), Gateway: p.gateway(scope, project)}
 	speak := &variableRewriter{variableSyntax: c.dialect, client: c.title, home: p.Home, project: project}
-	var taking *server // the first
+	var taking *server // the first one
 	for _, is := range t.servers {
 		e, why := c.importServer(is, speak, off, scope, project)
 		told := Server{Name: is.name, Scope: scope, Project: project, Why: why}
@@ -261,8 +262,9 @@ func (s *step) route(c Client, p Environment, body []byte, t *table, off disable
 	return r, nil
 }
 
-// arguments are those of the gateway of a table beside its configuration: the folder
-// that it is told to work in, and its retention. What is not given stays as it was.
+// arguments returns the gateway's arguments beside its configuration: the
+// workspace and the retention. An option that is not set keeps its previous
+// value.
 func (s *step) arguments(p Environment, r routedTable) (args []string) {
 	given := [][2]string{{"--keep", p.Keep}, {"--keep-last", p.KeepLast}}
 	if r.Scope == User {
@@ -276,7 +278,7 @@ func (s *step) arguments(p Environment, r routedTable) (args []string) {
 	return args
 }
 
-// had is an argument that the entry of a table's gateway had before.
+// had returns an argument of the table's previous gateway entry.
 func (s *step) had(r routedTable, flag string) string {
 	if s.old == nil {
 		return ""
@@ -289,7 +291,8 @@ func (s *step) had(r routedTable, flag string) string {
 	return ""
 }
 
-// importServer is a server as the gateway gets it, or why it stays.
+// importServer returns a server as the gateway's configuration gets it, or why
+// it stays.
 func (c Client) importServer(s *server, speak *variableRewriter, off disabled, scope Scope, project string) (e entry, why string) {
 	if isGateway(s.entry) {
 		return nil, "it is a gateway already"
@@ -304,7 +307,7 @@ func (c Client) importServer(s *server, speak *variableRewriter, off disabled, s
 	return e, why
 }
 
-// moved are the servers that a record led into configurations.
+// moved returns the servers that a record moved to gateway configurations.
 func (r *record) moved() (all []movedServer) {
 	for _, t := range r.Tables {
 		for _, s := range t.Servers {
@@ -314,7 +317,7 @@ func (r *record) moved() (all []movedServer) {
 	return all
 }
 
-// record keeps what it takes to go back, before anything is changed.
+// record stores what Disconnect needs, before any change.
 func (s *step) record(p Environment) error {
 	if s.new == nil || s.old != nil && sameJSON(marshal(s.old), marshal(s.new)) {
 		return nil

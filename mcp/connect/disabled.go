@@ -5,18 +5,18 @@ import (
 	"slices"
 )
 
-// disabled are the servers that lists beside the entries switch off, as Claude Code keeps
-// them.
+// disabled holds the servers that lists outside their entries disable, as in
+// Claude Code.
 type disabled []disabledServer
 
 type disabledServer struct {
-	scope   Scope  // User: also in other scopes
-	project string // where; "": everywhere
+	scope   Scope  // User also applies in other scopes
+	project string // project folder; "" means everywhere
 	names   []any
 }
 
-// why says that a server is switched off. One of the user that is off in one project
-// stays where it is: behind the gateway it would be on there.
+// why says that a server is disabled. A user's server that is disabled in one
+// project stays: behind the gateway it would be enabled there.
 func (d disabled) why(scope Scope, project, name string) string {
 	for _, off := range d {
 		if off.scope == Project && scope != Project || !slices.Contains(off.names, any(name)) {
@@ -32,8 +32,8 @@ func (d disabled) why(scope Scope, project, name string) string {
 	return ""
 }
 
-// disabled reads the lists. A file that cannot be read has none; it is told of where it
-// counts.
+// disabled reads the lists. An unreadable file counts as empty here; the code
+// that needs it reports it.
 func (c Client) disabled(p Environment) (all disabled) {
 	if c.name != "claude-code" {
 		return nil
@@ -63,7 +63,7 @@ func (d disabled) add(scope Scope, project string, names any) disabled {
 	return d
 }
 
-// valuesOf is what a JSON file says, nothing where it cannot be read.
+// valuesOf returns the values of a JSON file, or nil if it is unreadable.
 func valuesOf(path string) map[string]any {
 	is, err := look(path)
 	if err != nil || is == nil {

@@ -6,9 +6,10 @@ import (
 	"fmt"
 )
 
-// Disconnect puts back every file that connecting this client changed, in whatever
-// project: byte for byte where it is as connecting left it. Servers go out of the
-// gateway's configuration if they are as they came into it and no other client's.
+// Disconnect restores every file that connecting this client changed, in any
+// project. A file that is as connecting left it is restored byte for byte. A
+// server leaves the gateway's configuration if it is unchanged and no other
+// client uses it.
 func (c Client) Disconnect(p Environment, mode Mode) (r Report, err error) {
 	if err := p.check(); err != nil {
 		return r, err
@@ -78,7 +79,7 @@ func (c Client) disconnect(p Environment, mode Mode) (r Report, err error) {
 	return r, nil
 }
 
-// back plans what disconnecting does to one file.
+// back plans the restoration of one file.
 func back(p Environment, old *record) (s *step, err error) {
 	s = &step{source: source{path: old.Path, format: old.format(), layout: old.layout()}, old: old, report: File{Path: old.Path, State: StateAbsent}}
 	backup := backupFile(p.recordFile(old.Path))

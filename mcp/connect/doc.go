@@ -1,17 +1,19 @@
-// Package connect leads the MCP servers of a client through the gateway, and back.
+// Package connect routes the MCP servers of a client through the gateway, and
+// back.
 //
-// A client's configuration names its servers in one or more tables. Connecting takes
-// the servers out of each table, writes them into a configuration of the gateway, and
-// leaves one server there that starts it. Disconnecting puts the file back byte for
-// byte where nobody has changed it since; else it takes back only what connecting put
-// in, and says what it found.
+// A client's configuration lists its servers in one or more tables. Connecting
+// moves the servers of each table to a configuration of the gateway, and leaves
+// one server that starts the gateway. Disconnecting restores the file byte for
+// byte if it is unchanged since. Otherwise it removes only what connecting
+// added, and reports what it found.
 //
-// Files are edited in place: what is not a server that moves keeps its bytes, its
-// comments and its order. Every edit is read again and compared before it is written,
-// and is written by a swap that notices a client which wrote meanwhile. What cannot be
-// led through the gateway without changing what it does stays where it is, and the
+// Files are edited in place: everything except the moved servers keeps its
+// bytes, comments and order. Every edit is parsed again and compared before it
+// is written. A swap writes it and detects a client that wrote meanwhile. A
+// server stays in the file if the gateway would change its behavior, and the
 // report says why.
 //
-// What connecting did to a file is kept beside a backup of it in [Environment.State]. Both
-// may hold secrets, as the file does, and are the user's alone.
+// [Environment.State] holds a record of each change, beside a backup of the
+// file. Both can contain secrets, as the file does, and only the user can read
+// them.
 package connect

@@ -13,7 +13,8 @@ type field struct {
 	Value json.RawMessage `json:"value"`
 }
 
-// entry is what a configuration says of one server, in the order in which it does.
+// entry is the configuration of one server, with its members in the order of
+// the file.
 type entry []field
 
 func (e entry) get(name string) (json.RawMessage, bool) {
@@ -54,8 +55,8 @@ func (e *entry) drop(names ...string) {
 	*e = slices.DeleteFunc(*e, func(f field) bool { return slices.Contains(names, f.Name) })
 }
 
-// marshal writes a value as people do, with < and & as they are. What is written here
-// are texts and lists of them, which cannot fail.
+// marshal encodes a value without HTML escapes. It cannot fail, as all values
+// here are strings and lists of them.
 func marshal(value any) json.RawMessage {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -64,7 +65,7 @@ func marshal(value any) json.RawMessage {
 	return bytes.TrimSpace(b.Bytes())
 }
 
-// object is the entry as JSON.
+// object returns the entry as JSON.
 func (e entry) object() json.RawMessage {
 	b := []byte{'{'}
 	for i, f := range e {
@@ -76,8 +77,8 @@ func (e entry) object() json.RawMessage {
 	return append(b, '}')
 }
 
-// launches are the fields that say how a server is reached. Two entries that agree in
-// them are of one server, whatever the gateway or a client keeps beside them.
+// launches lists the fields that start or reach a server. Entries that agree in
+// them describe the same server, whatever other members they have.
 var launches = []string{"type", "command", "args", "env", "cwd", "url", "headers"}
 
 func (e entry) sameServer(other entry) bool {
@@ -93,8 +94,8 @@ func (e entry) sameServer(other entry) bool {
 
 func (e entry) same(other entry) bool { return sameJSON(e.object(), other.object()) }
 
-// sameJSON compares values. Nothing, null and empty are the same: a list of arguments
-// that is not there is an empty one.
+// sameJSON compares values. Missing, null and empty are equal: a missing list
+// of arguments is an empty one.
 func sameJSON(a, b json.RawMessage) bool {
 	x, y := decoded(a), decoded(b)
 	return reflect.DeepEqual(x, y) || empty(x) && empty(y)

@@ -12,21 +12,22 @@ import (
 	"github.com/remit-dev/remit/internal/disk"
 )
 
-// errMoved: somebody wrote a file between the look at it and the change.
+// errMoved says that another program changed a file between reading and
+// writing.
 var errMoved = errors.New("it changed meanwhile")
 
-// private are the bits of files that may hold secrets.
+// private is the mode of files that can hold secrets.
 const private = 0o600
 
-// loadedFile is a file as it was found.
+// loadedFile is a file as it was read.
 type loadedFile struct {
-	path string // as the client knows it
-	real string // where it is, once links are followed
+	path string // path as the client knows it
+	real string // path after following links
 	text []byte
 	info fs.FileInfo
 }
 
-// look reads a file. One that is not there is nil.
+// look reads a file. It returns nil for a missing file.
 func look(path string) (*loadedFile, error) {
 	real, err := filepath.EvalSymlinks(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -52,7 +53,7 @@ func look(path string) (*loadedFile, error) {
 	return &loadedFile{path: path, real: real, text: text, info: info}, nil
 }
 
-// plain is an error without the path, which its reader knows.
+// plain returns an error without the path.
 func plain(err error) string {
 	if bad, ok := errors.AsType[*fs.PathError](err); ok {
 		return bad.Err.Error()
@@ -60,7 +61,7 @@ func plain(err error) string {
 	return err.Error()
 }
 
-// writable says why a file must not be replaced.
+// writable returns why a file must not be replaced.
 func (h *loadedFile) writable() error {
 	refuse := func(text string) error { return &FileError{Path: h.path, Text: text} }
 	if h.info.Mode().Perm()&0o200 == 0 {
@@ -77,9 +78,9 @@ func (h *loadedFile) writable() error {
 	return nil
 }
 
-// swap puts a text in the place of another in one step, through links, with the same
-// bits, owner and attributes. Where the file is not what it was, errMoved is returned
-// and it is left alone.
+// swap replaces the text of a file in one step, through links, with the same
+// mode, owner and attributes. If the file changed since it was read, swap
+// returns errMoved and leaves it unchanged.
 func (h *loadedFile) swap(text []byte) error {
 	if err := write(h.real, h.text, text, h.info); err != nil {
 		return fmt.Errorf("%s: %w", h.path, err)
@@ -87,7 +88,8 @@ func (h *loadedFile) swap(text []byte) error {
 	return nil
 }
 
-// write replaces a file, or makes a new one where was is nil, for the user alone.
+// write replaces a file. If was is nil, it creates one that only the user can
+// read.
 func write(path string, was, text []byte, like fs.FileInfo) (err error) {
 	root, err := disk.OpenRoot(filepath.Dir(path))
 	if err != nil {
@@ -113,11 +115,11 @@ func write(path string, was, text []byte, like fs.FileInfo) (err error) {
 		}
 		if attributes, err := root.Xattrs(name); err == nil {
 			for key, value := range attributes {
-				_ = root.SetXattr(temp, key, value) // a file system that has some takes them
+				_ = root.SetXattr(temp, key, value) // best effort: not all file systems support them
 			}
 		}
 	}
-	if err := root.Chmod(temp, perm); err != nil { // last: until then it is this user's alone
+	if err := root.Chmod(temp, perm); err != nil { // last: until then only this user can read it
 		return fmt.Errorf("nothing was changed: %w", err)
 	}
 	if err := place(root, filepath.Dir(path), temp, name, was); err != nil {
@@ -138,7 +140,8 @@ func fill(root disk.Root, name string, text []byte, perm fs.FileMode) error {
 	return errors.Join(err, f.Close())
 }
 
-// place gives a new file the name of one that must hold certain bytes, or of none.
+// place renames a new file to a name. The existing file must contain certain
+// bytes, or must be missing.
 func place(root disk.Root, dir, temp, name string, was []byte) error {
 	if was == nil {
 		err := root.RenameNoReplace(temp, name)
@@ -170,7 +173,7 @@ func place(root disk.Root, dir, temp, name string, was []byte) error {
 	return nil
 }
 
-// folder makes a folder for the user alone, with those above it.
+// folder creates a folder and its parents, for the user alone.
 func folder(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("%s: %s", dir, plain(err))
@@ -178,7 +181,8 @@ func folder(dir string) error {
 	return nil
 }
 
-// lock waits until nobody else connects or disconnects: what is planned rests on the records of all clients.
+// lock waits until no other process connects or disconnects: plans depend on
+// the records of all clients.
 func (p Environment) lock() (unlock func(), err error) {
 	if err := folder(p.State); err != nil {
 		return nil, err

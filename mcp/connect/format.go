@@ -10,15 +10,15 @@ import (
 type server struct {
 	name  string
 	at    int    // offset of its name
-	raw   string // its text, as it can stand in another place of the file; empty: it cannot
+	raw   string // its text, if it can be moved within the file; else empty
 	entry entry
-	odd   string // why its entry cannot be read
+	odd   string // why its entry is unreadable
 }
 
 // table is one table of servers in a file.
 type table struct {
-	path    []string // of keys that lead to it
-	project string   // whose servers they are, where a file has several projects
+	path    []string // keys that lead to it
+	project string   // project of the servers, if the file has several
 	servers []*server
 }
 
@@ -31,31 +31,32 @@ func (t *table) find(name string) *server {
 	return nil
 }
 
-// serverText is a server that is put into a table: as it stood there, or by its fields.
+// serverText is a server to insert into a table: as text, or as fields.
 type serverText struct {
 	name  string
 	raw   string
 	entry entry
 }
 
-// change takes servers out of one table, and puts others in the place of the first.
+// change removes servers from one table, and inserts others at the place of the
+// first.
 type change struct {
 	path []string
 	out  []string
 	in   []serverText
 }
 
-// layout is where a client's file keeps its servers.
+// layout says where a client's file has its servers.
 type layout struct {
 	key        string // of the table
-	perProject bool   // and in each member of "projects"
+	perProject bool   // also in each member of "projects"
 }
 
 // format reads and edits the files of one syntax.
 type format interface {
 	// tables lists the tables of servers, also empty ones.
 	tables(body []byte, l layout) ([]*table, error)
-	// edit makes changes. A table that is not there is made, where its parent is there.
+	// edit applies changes. It creates a missing table if its parent exists.
 	edit(body []byte, changes []change) ([]byte, error)
 	// values is all that a text says.
 	values(body []byte) (map[string]any, error)

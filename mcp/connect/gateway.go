@@ -17,7 +17,7 @@ const emptyGateway = "{\n  \"mcpServers\": {}\n}\n"
 // ConflictError is two servers of one name that one gateway cannot have both.
 type ConflictError struct {
 	Name       string
-	One, Other string // whose they are, and where they stand
+	One, Other string // descriptions of the servers with their files
 	Gateway    string // the configuration
 }
 
@@ -26,24 +26,24 @@ func (e *ConflictError) Error() string {
 	return fmt.Sprintf("there are two servers %q: %s, and %s", e.Name, e.One, e.Other)
 }
 
-// movedServer is a server that comes into a configuration of the gateway, or goes out of it.
+// movedServer is a server that enters or leaves a configuration of the gateway.
 type movedServer struct {
 	gateway, name string
 	entry         entry
-	from          string // whose it is, and where it stands
+	from          string // a description of the server with its file
 }
 
 // gatewayEdit is the change of one configuration.
 type gatewayEdit struct {
-	held    *loadedFile // nil: there is none yet
+	held    *loadedFile // nil: none exists yet
 	after   []byte
-	from    map[string]string // where servers that come stand
-	brought map[string]entry  // as this client brought them; nil: they were there
+	from    map[string]string // files of the added servers
+	brought map[string]entry  // as this client added them; nil: they existed
 	report  Gateway
 }
 
-// gatewayEdits plans what becomes of configurations when some servers come and others,
-// which this client brought earlier, go.
+// gatewayEdits plans the changes of the configurations, when some servers enter
+// and others, which this client added earlier, leave.
 func gatewayEdits(come, gone []movedServer, others []*record) (all []*gatewayEdit, err error) {
 	var paths []string
 	for _, m := range slices.Concat(come, gone) {
@@ -99,7 +99,7 @@ func gatewayEditOf(path string, come, gone []movedServer, others []*record) (*ga
 	return e, err
 }
 
-// comes adds a server, if it is not there, or is there as this client brought it.
+// comes adds a server, if it is missing, or is as this client added it.
 func (e *gatewayEdit) comes(c *change, m movedServer, body []byte, is *table, gone []movedServer, others []*record) error {
 	for _, p := range c.in {
 		if p.name == m.name && !p.entry.sameServer(m.entry) {
@@ -145,7 +145,9 @@ func (e *gatewayEdit) comes(c *change, m movedServer, body []byte, is *table, go
 	return &ConflictError{m.name, m.from, other, m.gateway}
 }
 
-// serversWithEntries are the servers that a configuration has rules for. Where it cannot be told, nobody is kept from getting servers back.
+// serversWithEntries returns the servers for which a configuration has entries.
+// For an unreadable configuration it returns none, so that servers can still be
+// restored.
 func serversWithEntries(body []byte) (names []string) {
 	obj, _, err := parseJSON(body)
 	for _, name := range []string{"remit", "servers"} {
@@ -163,12 +165,13 @@ func serversWithEntries(body []byte) (names []string) {
 	return names
 }
 
-// goes takes a server out, if nobody needs it and it is as this client brought it. Rules for a server that is not there would have
-// the gateway refuse the configuration, and what the server did could not be taken back any more.
+// goes removes a server, if no other client uses it and it is as this client
+// added it. It keeps a server with entries: without the server the gateway
+// would reject the configuration, and its calls could not be reverted.
 func (e *gatewayEdit) goes(c *change, m movedServer, is *table, others []*record, rules []string) {
 	there, whose := is.find(m.name), ownersOf(m, others)
 	switch {
-	case there == nil, m.entry == nil: // gone, or somebody's own
+	case there == nil, m.entry == nil: // removed, or the user's own
 	case len(whose) > 0:
 		e.report.Kept = append(e.report.Kept, fmt.Sprintf("%s, which is also from %s", m.name, whose[0]))
 	case !there.entry.same(m.entry):
@@ -181,7 +184,7 @@ func (e *gatewayEdit) goes(c *change, m movedServer, is *table, others []*record
 	}
 }
 
-// brings tells the record of a file what it brought into configurations.
+// brings notes in a record which servers it added to configurations.
 func brings(r *record, edits []*gatewayEdit) {
 	for _, t := range r.Tables {
 		for _, e := range edits {
@@ -195,7 +198,8 @@ func brings(r *record, edits []*gatewayEdit) {
 	}
 }
 
-// ownersOf are the files of others that led a server of this name into a configuration.
+// ownersOf returns the files of other records that added a server of this name
+// to a configuration.
 func ownersOf(m movedServer, others []*record) (whose []string) {
 	for _, r := range others {
 		for _, t := range r.Tables {
@@ -215,7 +219,7 @@ func titleOf(client string) string {
 	return client
 }
 
-// before is the text that was there, "" for none.
+// before returns the previous text, "" for none.
 func (e *gatewayEdit) before() []byte {
 	if e.held == nil {
 		return nil
@@ -231,7 +235,8 @@ func (e *gatewayEdit) changes() bool {
 	return !bytes.Equal(e.held.text, e.after)
 }
 
-// apply writes a configuration, for the user alone: servers' environments hold secrets.
+// apply writes a configuration, for the user alone: the environments of servers
+// contain secrets.
 func (e *gatewayEdit) apply() error {
 	if !e.changes() {
 		return nil

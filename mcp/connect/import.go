@@ -10,15 +10,16 @@ import (
 	"github.com/remit-dev/remit/internal/canon"
 )
 
-// What an entry may have that a client alone can do. A server that has it stays: without
-// it, it would do more than the user allowed, or not work.
+// The members of an entry that only a client can apply. A server with one of
+// them stays: without it, the server would do more than the user permitted, or
+// not work.
 var (
 	restricts = []string{"enabled_tools", "disabled_tools", "enabledTools", "disabledTools", "allowedTools", "tools", "sandboxEnabled", "sandbox"}
 	needs     = []string{"envFile", "env_file", "headersHelper", "auth", "oauth", "authorization"}
 )
 
-// taken is a server's entry as the gateway's configuration has it. why says what keeps it
-// where it is.
+// taken returns a server's entry in the form of the gateway's configuration.
+// Why says what prevents the move.
 func taken(s *server, speak *variableRewriter) (e entry, why string) {
 	if s.odd != "" {
 		return nil, s.odd
@@ -49,10 +50,11 @@ func taken(s *server, speak *variableRewriter) (e entry, why string) {
 	return e, ""
 }
 
-// readable says why the gateway would refuse the entry: its configuration would be none with it, and no other server would be served
-// either. What a variable holds it sees when it starts.
+// readable returns why the gateway would reject the entry. One invalid entry
+// makes the whole configuration invalid, so that no server is served. The
+// gateway checks the values of variables at its start.
 func (e *entry) readable() (why string) {
-	if _, err := canon.Parse(e.object(), canon.Limits{Bytes: 128 << 10, Depth: 60}); err != nil { // the file has other entries, and a frame
+	if _, err := canon.Parse(e.object(), canon.Limits{Bytes: 128 << 10, Depth: 60}); err != nil { // leaves room for the other entries of the file
 		return "the gateway would not read its entry: a name is there twice, or half a character, or a number of many digits, or it is too long or too deep"
 	}
 	if command, there := e.text("command"); there && command == "" {
@@ -69,7 +71,7 @@ func (e *entry) readable() (why string) {
 	return ""
 }
 
-// transport brings the names of what a server is reached by into the one form.
+// transport normalizes the members that say how a server is reached.
 func (e *entry) transport() (why string) {
 	for _, name := range []string{"serverUrl", "httpUrl"} {
 		if _, there := e.get(name); there {
@@ -95,7 +97,7 @@ func (e *entry) transport() (why string) {
 	return ""
 }
 
-// translate replaces the variables in what a server is reached by.
+// translate replaces the variables in those members.
 func (e entry) translate(speak *variableRewriter) (why string) {
 	for i, f := range e {
 		if !slices.Contains(launches, f.Name) {
@@ -112,7 +114,8 @@ func (e entry) translate(speak *variableRewriter) (why string) {
 	return ""
 }
 
-// translated is a value with its variables replaced; nil: it is as it was.
+// translated returns a value with its variables replaced, or nil if it is
+// unchanged.
 func translated(v any, name string, speak *variableRewriter) (raw json.RawMessage, why string) {
 	changed := false
 	one := func(v any, want string) any {
@@ -154,8 +157,8 @@ func translated(v any, name string, speak *variableRewriter) (raw json.RawMessag
 	return marshal(v), ""
 }
 
-// codex brings what only Codex's entries have into the common form: names of variables
-// that are handed on, and headers.
+// codex converts the members that only Codex has, forwarded variables and
+// headers, to the common form.
 func (e *entry) codex(speak *variableRewriter) (why string) {
 	merge := func(into string, from map[string]string) {
 		all := map[string]any{}

@@ -12,7 +12,7 @@ import (
 	"github.com/tailscale/hujson"
 )
 
-// jsonFormat is JSON, with comments and trailing commas where a file has them.
+// jsonFormat is JSON, with optional comments and trailing commas.
 type jsonFormat struct{}
 
 const maxDepth = 1000
@@ -22,12 +22,13 @@ var (
 	hujsonValue = regexp.MustCompile(`(?s)^invalid literal: .*`)
 )
 
-// parseJSON reads a text into the tree that edits go by, and says where its object begins.
+// parseJSON parses a text into the tree that edits use, and returns the offset
+// of its object.
 func parseJSON(body []byte) (root *hujson.Object, at int, err error) {
 	if offset := tooDeep(body); offset >= 0 {
 		return nil, 0, refuse(body, offset, "it is nested more than %d deep here", maxDepth)
 	}
-	// A comment may be the last line without ending it.
+	// The last line can be a comment without a line end.
 	v, err := hujson.Parse(append(slices.Clip(body), '\n'))
 	if err != nil {
 		return nil, 0, unreadableJSON(body, err)
@@ -39,7 +40,8 @@ func parseJSON(body []byte) (root *hujson.Object, at int, err error) {
 	return root, v.StartOffset, nil
 }
 
-// unreadableJSON places what the library says, without the value that it repeats.
+// unreadableJSON adds the position to an error of the library, and removes the
+// value that the error repeats.
 func unreadableJSON(body []byte, err error) error {
 	m := hujsonPlace.FindStringSubmatch(err.Error())
 	if m == nil {
@@ -51,15 +53,15 @@ func unreadableJSON(body []byte, err error) error {
 	for range line - 1 {
 		n := bytes.IndexByte(body[offset:], '\n')
 		if n < 0 {
-			return refuse(body, len(body), "%s", m[3]) // behind the end
+			return refuse(body, len(body), "%s", m[3]) // at the end
 		}
 		offset += n + 1
 	}
 	return refuse(body, offset+column-1, "%s", hujsonValue.ReplaceAllString(m[3], "it is no valid value"))
 }
 
-// tooDeep is where a text is nested deeper than a parser that calls itself can bear, or
-// -1. It looks past strings and comments.
+// tooDeep returns the offset at which a text is nested deeper than a recursive
+// parser can handle, or -1. It skips strings and comments.
 func tooDeep(body []byte) int {
 	depth := 0
 	for i := 0; i < len(body); i++ {
@@ -95,7 +97,7 @@ func tooDeep(body []byte) int {
 	return -1
 }
 
-// member finds a member that may be there once.
+// member finds a member that must not occur twice.
 func member(body []byte, obj *hujson.Object, name string) (*hujson.ObjectMember, error) {
 	var found *hujson.ObjectMember
 	for i, m := range obj.Members {
@@ -111,11 +113,12 @@ func member(body []byte, obj *hujson.Object, name string) (*hujson.ObjectMember,
 }
 
 func nameOf(m hujson.ObjectMember) string {
-	name, _ := m.Name.Value.(hujson.Literal) // as names of members are
+	name, _ := m.Name.Value.(hujson.Literal) // names of members are literals
 	return name.String()
 }
 
-// inner is the object that a member is. One that is not there, or null, is nil.
+// inner returns the object in a member. It returns nil for a missing member and
+// for null.
 func inner(body []byte, obj *hujson.Object, name string) (*hujson.Object, error) {
 	m, err := member(body, obj, name)
 	if err != nil || m == nil {
@@ -228,7 +231,7 @@ func (jsonFormat) edit(body []byte, changes []change) ([]byte, error) {
 // jsonEdit collects the splices of one edit.
 type jsonEdit struct {
 	body      []byte
-	end, unit string // of a line; of indentation
+	end, unit string // line end, and one step of indentation
 	splices   []splice
 }
 
@@ -255,7 +258,7 @@ func (e *jsonEdit) change(parent *hujson.Object, from int, c change) error {
 	return nil
 }
 
-// objectOf is a table of some servers, as an entry of its parent.
+// objectOf returns a table with some servers, as an entry of its parent.
 func objectOf(in []serverText) (e entry) {
 	for _, p := range in {
 		e = append(e, field{p.name, p.entry.object()})
@@ -266,7 +269,7 @@ func objectOf(in []serverText) (e entry) {
 // swap edits the members of one object.
 func (e *jsonEdit) swap(obj *hujson.Object, from int, c change) {
 	gone := make([]bool, len(obj.Members))
-	first, last := -1, -1 // the first that goes, the last that stays
+	first, last := -1, -1 // first removed, last remaining
 	for i, m := range obj.Members {
 		if gone[i] = slices.Contains(c.out, nameOf(m)); gone[i] && first < 0 {
 			first = i
@@ -295,7 +298,7 @@ func (e *jsonEdit) swap(obj *hujson.Object, from int, c change) {
 			e.cut(m, comma, i == n-1 || !gone[i+1])
 			continue
 		}
-		// What stays last keeps its comma only where the last one had one.
+		// The new last member has a comma only if the old one had.
 		if i == last && i < n-1 && obj.Members[n-1].Value.AfterExtra == nil {
 			at := m.Value.EndOffset + len(m.Value.AfterExtra)
 			e.put(at, at+1, "")
@@ -307,7 +310,7 @@ func (e *jsonEdit) put(from, to int, text string) {
 	e.splices = append(e.splices, splice{from, to, text})
 }
 
-// clear empties an object that has no comments.
+// clear empties an object without comments.
 func (e *jsonEdit) clear(obj *hujson.Object) bool {
 	n := len(obj.Members)
 	if n == 0 {
@@ -324,14 +327,15 @@ func (e *jsonEdit) clear(obj *hujson.Object) bool {
 	first, last := obj.Members[0].Name, obj.Members[n-1].Value
 	to := last.EndOffset + len(last.AfterExtra) + len(obj.AfterExtra)
 	if last.AfterExtra != nil {
-		to++ // its comma
+		to++ // the comma
 	}
 	e.put(first.StartOffset-len(first.BeforeExtra), to, "")
 	return true
 }
 
-// cut takes a member and its comma out, and the white space before it. Comments stay; the
-// line break that ends one goes only where another one follows that stays.
+// cut removes a member with its comma and the white space before it. Comments
+// stay. The line break after a comment goes only if another one follows that
+// stays.
 func (e *jsonEdit) cut(m hujson.ObjectMember, comma, stays bool) {
 	from, to := m.Name.StartOffset, m.Value.EndOffset+len(m.Value.AfterExtra)
 	if comma {
@@ -342,7 +346,7 @@ func (e *jsonEdit) cut(m hujson.ObjectMember, comma, stays bool) {
 	switch before := m.Name.BeforeExtra; {
 	case blank(before):
 		from -= len(before)
-	case blank(rest): // nothing of its line stays
+	case blank(rest): // nothing else is on its line
 		kept := bytes.TrimRight(before, " \t")
 		if more && stays {
 			kept = bytes.TrimSuffix(bytes.TrimSuffix(kept, []byte("\n")), []byte("\r"))
@@ -352,7 +356,7 @@ func (e *jsonEdit) cut(m hujson.ObjectMember, comma, stays bool) {
 	e.put(from, m.Value.EndOffset, "")
 }
 
-// append puts members behind the last one of an object.
+// append adds members behind the last one of an object.
 func (e *jsonEdit) append(obj *hujson.Object, from int, in []serverText) {
 	text := e.joined(obj, from, in)
 	indent, lines := e.indent(obj, from)
@@ -372,8 +376,8 @@ func (e *jsonEdit) append(obj *hujson.Object, from int, in []serverText) {
 	e.put(from+1+len(kept), from+1+len(obj.AfterExtra), e.end+indent+text+e.end+outer)
 }
 
-// indent is what stands before each member of an object on its line; lines tells
-// whether each has one.
+// indent returns the indentation of an object's members. Lines reports whether
+// each is on its own line.
 func (e *jsonEdit) indent(obj *hujson.Object, from int) (indent string, lines bool) {
 	if len(obj.Members) > 0 {
 		return lastLine(obj.Members[0].Name.BeforeExtra)
@@ -383,7 +387,8 @@ func (e *jsonEdit) indent(obj *hujson.Object, from int) (indent string, lines bo
 	return string(line[:len(line)-len(bytes.TrimLeft(line, " \t"))]) + e.unit, true
 }
 
-// lastLine is what follows the last line break of white space and comments.
+// lastLine returns the text after the last line break of white space and
+// comments.
 func lastLine(extra hujson.Extra) (indent string, found bool) {
 	i := bytes.LastIndexByte(extra, '\n')
 	if i < 0 {
@@ -393,7 +398,7 @@ func lastLine(extra hujson.Extra) (indent string, found bool) {
 	return string(after[:len(after)-len(bytes.TrimLeft(after, " \t"))]), true
 }
 
-// joined writes members.
+// joined encodes members.
 func (e *jsonEdit) joined(obj *hujson.Object, from int, in []serverText) string {
 	indent, lines := e.indent(obj, from)
 	var texts []string
@@ -416,6 +421,6 @@ func (e *jsonEdit) member(p serverText, indent string, lines bool) string {
 		return string(marshal(p.name)) + ": " + string(object)
 	}
 	var b bytes.Buffer
-	_ = json.Indent(&b, object, indent, e.unit) // it was made here
+	_ = json.Indent(&b, object, indent, e.unit) // the JSON was made here
 	return withLineEnd(string(marshal(p.name))+": "+b.String(), e.end)
 }

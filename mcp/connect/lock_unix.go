@@ -9,8 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lockFolder waits until nobody else of remit is at a folder. The folder itself is locked, so that nothing is left of it, and whoever
-// dies lets go.
+// lockFolder waits for the exclusive lock of a folder among remit processes. It
+// locks the folder itself, which leaves no file; the lock ends with its
+// process.
 func lockFolder(path string) (unlock func(), err error) {
 	dir, err := os.Open(path)
 	if err != nil {

@@ -8,7 +8,9 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// lockFolder waits until nobody else of remit is at a folder. Whoever dies lets go. A folder cannot be locked here: a file stands for it.
+// lockFolder waits for the exclusive lock of a folder among remit processes.
+// The lock ends with its process. Windows cannot lock a folder, so a file
+// represents it.
 func lockFolder(folder string) (unlock func(), err error) {
 	path := filepath.Join(os.TempDir(), "remit-connect-"+digest([]byte(folder))[:16]+".lock")
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, private)

@@ -6,8 +6,9 @@ import (
 	"strings"
 )
 
-// The gateway puts a server's name and a tool's together, and takes names that can be told apart again: letters, digits and
-// . - _, no two _ in a row and none at the end. Clients take any.
+// The gateway joins the names of server and tool, and accepts only names that
+// can be split again: letters, digits and . - _, no two _ in a row and none at
+// the end. Clients accept any name.
 var (
 	plainName = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9.-]|_[A-Za-z0-9.-])*$`)
 	notInName = regexp.MustCompile(`[^A-Za-z0-9.-]+`)
@@ -15,8 +16,8 @@ var (
 
 const longestName = 64
 
-// gatewayName is what a server is called behind the gateway: as it was, where that can be; with - for spaces; else with
-// something behind it that keeps it from being another one's.
+// gatewayName returns the name of a server behind the gateway. It keeps a valid
+// name, replaces spaces by -, and otherwise adds a suffix that keeps it unique.
 func gatewayName(name string) string {
 	if spaceless := strings.ReplaceAll(name, " ", "-"); len(name) <= longestName && plainName.MatchString(spaceless) {
 		return spaceless
@@ -29,12 +30,13 @@ func gatewayName(name string) string {
 	return plain + "-" + digest([]byte(name))[:8]
 }
 
-// alikeNames is the same for names that the gateway does not take beside each other.
+// alikeNames returns the same text for names that the gateway does not accept
+// together.
 func alikeNames(name string) string {
 	return strings.NewReplacer("_", "", "-", "", ".", "").Replace(strings.ToLower(name))
 }
 
-// behind is what the server is called behind the gateway.
+// behind returns the server's name behind the gateway.
 func (s removedServer) behind() string {
 	if s.As != "" {
 		return s.As
@@ -42,7 +44,7 @@ func (s removedServer) behind() string {
 	return s.Name
 }
 
-// renamed is what a server is called behind the gateway, where that is not its name.
+// renamed returns the server's name behind the gateway if it differs, or "".
 func renamed(name string) string {
 	if as := gatewayName(name); as != name {
 		return as
@@ -50,7 +52,8 @@ func renamed(name string) string {
 	return ""
 }
 
-// alike refuses a server that comes beside one whose name could be taken for its own: the gateway would start neither.
+// alike rejects a server whose name a reader could confuse with another one:
+// the gateway would start neither.
 func (e *gatewayEdit) alike(c change, is *table, m movedServer, gone []movedServer) error {
 	var there []string
 	for _, s := range is.servers {

@@ -4,5 +4,5 @@ package connect
 
 import "io/fs"
 
-// sameOwner does nothing: a new file takes what its folder gives.
+// sameOwner does nothing: a new file inherits from its folder.
 func sameOwner(string, fs.FileInfo) error { return nil }

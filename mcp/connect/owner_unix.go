@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// sameOwner gives a new file the owner and the group of the one whose place it takes.
+// sameOwner gives a new file the owner and group of the file that it replaces.
 func sameOwner(path string, like fs.FileInfo) error {
 	want, ok := like.Sys().(*syscall.Stat_t)
 	if !ok {
@@ -24,5 +24,5 @@ func sameOwner(path string, like fs.FileInfo) error {
 	if err := os.Lchown(path, int(want.Uid), int(want.Gid)); err != nil {
 		return err
 	}
-	return os.Chmod(path, like.Mode()) // the kernel drops bits with the owner
+	return os.Chmod(path, like.Mode()) // the kernel clears mode bits when the owner changes
 }

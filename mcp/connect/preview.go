@@ -9,7 +9,7 @@ import (
 	"github.com/rogpeppe/go-internal/diff"
 )
 
-// difference shows what a change of a file does, without values that are secrets.
+// difference returns the diff of a file, without secret values.
 func difference(name string, before, after []byte, hide *strings.Replacer) string {
 	text := diff.Diff(name, []byte(hide.Replace(string(before))), name, []byte(hide.Replace(string(after))))
 	var out strings.Builder
@@ -22,7 +22,7 @@ func difference(name string, before, after []byte, hide *strings.Replacer) strin
 	return out.String()
 }
 
-// cut shortens a line that nobody can read: some clients write all on one.
+// cut shortens a long line: some clients write everything on one line.
 func cut(line string) string {
 	const longest = 400
 	if len(line) <= longest {
@@ -31,7 +31,7 @@ func cut(line string) string {
 	return strings.ToValidUTF8(line[:longest], "") + " … \n"
 }
 
-// secretsOf hides the values of environments and headers, whichever file they stand in.
+// secretsOf hides the values of environments and headers in all files.
 func secretsOf(steps []*step, edits []*gatewayEdit) *strings.Replacer {
 	var values []string
 	add := func(f format, l layout, texts ...[]byte) {
@@ -40,7 +40,7 @@ func secretsOf(steps []*step, edits []*gatewayEdit) *strings.Replacer {
 			if err != nil || blank(body) {
 				continue
 			}
-			tables, _ := f.tables(body, l) // what cannot be read is not shown either
+			tables, _ := f.tables(body, l) // unreadable content is not shown either
 			for _, t := range tables {
 				for _, server := range t.servers {
 					values = append(values, server.entry.secrets()...)
@@ -56,7 +56,7 @@ func secretsOf(steps []*step, edits []*gatewayEdit) *strings.Replacer {
 	for _, e := range edits {
 		add(jsonFormat{}, layout{key: "mcpServers"}, e.before(), e.after)
 	}
-	// The longest first: one may be part of another.
+	// Longest first: one value can contain another.
 	slices.SortFunc(values, func(a, b string) int { return cmp.Or(len(b)-len(a), strings.Compare(a, b)) })
 	var pairs []string
 	for _, v := range slices.Compact(values) {
@@ -69,7 +69,8 @@ func secretsOf(steps []*step, edits []*gatewayEdit) *strings.Replacer {
 	return strings.NewReplacer(pairs...)
 }
 
-// secrets are the values of an entry that may be some. References to variables are none.
+// secrets returns the values of an entry that can be secret. References to
+// variables are not.
 func (e entry) secrets() (values []string) {
 	for _, name := range []string{"env", "headers", "http_headers"} {
 		raw, _ := e.get(name)

@@ -13,13 +13,14 @@ import (
 	"strings"
 )
 
-// record is what connecting did to one file, so that it can be taken back.
+// record describes what connecting did to one file, so that Disconnect can
+// restore it.
 type record struct {
 	Version    int           `json:"v"`
 	Client     string        `json:"client"`
-	Path       string        `json:"path"` // as the client knows it
+	Path       string        `json:"path"` // path as the client knows it
 	TOML       bool          `json:"toml,omitempty"`
-	Key        string        `json:"key"` // of its tables
+	Key        string        `json:"key"` // of the tables
 	PerProject bool          `json:"per_project,omitempty"`
 	Before     string        `json:"before"` // digests of the file
 	After      string        `json:"after"`
@@ -37,13 +38,13 @@ type routedTable struct {
 	Servers []removedServer `json:"servers"`
 }
 
-// removedServer is one server that was taken out.
+// removedServer is a server that connecting removed.
 type removedServer struct {
 	Name    string `json:"name"`
-	As      string `json:"as,omitempty"` // behind the gateway, where that is another name
+	As      string `json:"as,omitempty"` // name behind the gateway, if it differs
 	Raw     string `json:"raw,omitempty"`
 	Entry   entry  `json:"entry"`
-	Gateway entry  `json:"gateway"` // as it came into the gateway's configuration; null: it was there
+	Gateway entry  `json:"gateway"` // as connecting added it to the gateway's configuration; null: it was there
 }
 
 func (r *record) format() format {
@@ -60,14 +61,14 @@ func digest(b []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// recordFile is where the record of a file is; its backup is beside it.
+// recordFile returns the path of a file's record. The backup is beside it.
 func (p Environment) recordFile(path string) string {
 	return filepath.Join(p.State, digest([]byte(path))[:16]+".json")
 }
 
 func backupFile(recordFile string) string { return strings.TrimSuffix(recordFile, ".json") + ".backup" }
 
-// recordOf finds the record of a file; nil: there is none.
+// recordOf returns the record of a file, or nil.
 func (p Environment) recordOf(path string) (*record, error) {
 	return readRecord(p.recordFile(path))
 }
@@ -90,7 +91,7 @@ func readRecord(name string) (*record, error) {
 	return &r, nil
 }
 
-// records lists those of all clients.
+// records lists the records of all clients.
 func (p Environment) records() (all []*record, err error) {
 	names, err := filepath.Glob(filepath.Join(p.State, "*.json"))
 	if err != nil {
@@ -108,7 +109,7 @@ func (p Environment) records() (all []*record, err error) {
 	return all, nil
 }
 
-// keep writes a record, and first the backup that it speaks of.
+// keep writes a record after its backup.
 func (p Environment) keep(r *record, before []byte) error {
 	if err := folder(p.State); err != nil {
 		return err
@@ -124,7 +125,7 @@ func (p Environment) keep(r *record, before []byte) error {
 	return overwrite(name, append(text, '\n'))
 }
 
-// overwrite writes a file of our own, whatever is there.
+// overwrite writes a file of remit's own, unconditionally.
 func overwrite(name string, text []byte) error {
 	was, err := look(name)
 	if err != nil {
@@ -136,7 +137,8 @@ func overwrite(name string, text []byte) error {
 	return write(was.real, was.text, text, nil)
 }
 
-// forget removes a record. The backup goes with it where the file is as it was before.
+// forget removes a record. It removes the backup too if the file is restored
+// byte for byte.
 func (p Environment) forget(r *record, exact bool) error {
 	name := p.recordFile(r.Path)
 	err := os.Remove(name)
@@ -146,7 +148,7 @@ func (p Environment) forget(r *record, exact bool) error {
 	return err
 }
 
-// backup reads the one of a record, if it is what was before.
+// backup reads the backup of a record, and checks its digest.
 func (p Environment) backup(r *record) ([]byte, error) {
 	name := backupFile(p.recordFile(r.Path))
 	text, err := os.ReadFile(name)
@@ -159,8 +161,8 @@ func (p Environment) backup(r *record) ([]byte, error) {
 	return text, nil
 }
 
-// before is what a file was before it was connected, as far as its text now tells. exact
-// means byte for byte; else notes say what was found.
+// before computes the text of a file before it was connected, from its current
+// text. Exact means byte for byte; otherwise notes say what differs.
 func (p Environment) before(r *record, text []byte) (was []byte, exact bool, notes []string, err error) {
 	switch digest(text) {
 	case r.Before:
@@ -182,8 +184,8 @@ func (p Environment) before(r *record, text []byte) (was []byte, exact bool, not
 	return was, false, append(notes, more...), err
 }
 
-// takeBack takes the gateway out of each table, and puts its servers there again, if
-// nobody has put other ones there.
+// takeBack removes the gateway from each table and inserts its servers, unless
+// other ones have their names.
 func takeBack(r *record, text []byte) (was []byte, notes []string, err error) {
 	_, body, err := opened(text)
 	if err != nil {
@@ -225,7 +227,7 @@ func projectThere(f format, body []byte, path []string) bool {
 	return err == nil && there
 }
 
-// back is the change that takes a table back.
+// back returns the change that restores a table.
 func (t routedTable) back(now *table) (c change, notes []string) {
 	c.path = t.Path
 	switch is := now.find(t.Name); {

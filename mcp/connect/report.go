@@ -2,29 +2,30 @@ package connect
 
 import "slices"
 
-// FileState is how a file stands.
+// FileState is the state of a client's file.
 type FileState string
 
 // The states of a file.
 const (
-	StateAbsent     FileState = "absent" // there is no such file
-	StateEmpty      FileState = "empty"  // it names no servers
+	StateAbsent     FileState = "absent" // the file is missing
+	StateEmpty      FileState = "empty"  // the file has no servers
 	StateDirect     FileState = "direct" // the client starts its servers itself
 	StateRouted     FileState = "routed" // its servers are behind the gateway
-	StateMixed      FileState = "mixed"  // some are, and others could be
-	StateUnreadable FileState = "broken" // it cannot be read
+	StateMixed      FileState = "mixed"  // some are behind the gateway, and others could be
+	StateUnreadable FileState = "broken" // the file is unreadable
 )
 
-// Report is what was found, done, or with a preview would be done.
+// Report says what Connect, Disconnect or Status found and changed. A preview
+// says what would change.
 type Report struct {
 	Client   string    `json:"client"`
 	Title    string    `json:"title"`
 	Preview  bool      `json:"preview,omitempty"` // nothing was written
 	Files    []File    `json:"files"`
-	Gateways []Gateway `json:"gateways,omitempty"` // configurations that changed
+	Gateways []Gateway `json:"gateways,omitempty"` // gateway configurations that changed
 }
 
-// Changed reports whether any file did, or would.
+// Changed reports whether any file changed, or would change in a preview.
 func (r Report) Changed() bool {
 	for _, f := range r.Files {
 		if f.Changed {
@@ -34,7 +35,7 @@ func (r Report) Changed() bool {
 	return false
 }
 
-// Configs lists the configurations of the gateway that hold servers of the client.
+// Configs lists the gateway configurations that hold servers of the client.
 func (r Report) Configs() (paths []string) {
 	for _, f := range r.Files {
 		for _, s := range f.Servers {
@@ -50,23 +51,23 @@ func (r Report) Configs() (paths []string) {
 type File struct {
 	Path      string    `json:"path"`
 	State     FileState `json:"state"`
-	Error     string    `json:"error,omitempty"` // what is wrong with a broken one
+	Error     string    `json:"error,omitempty"` // why the file is unreadable
 	Changed   bool      `json:"changed,omitempty"`
-	Identical bool      `json:"exact,omitempty"` // disconnected: it is byte for byte as before
+	Identical bool      `json:"exact,omitempty"` // disconnected: byte for byte as before
 	Servers   []Server  `json:"servers,omitempty"`
 	Notes     []string  `json:"notes,omitempty"`
 	Backup    string    `json:"backup,omitempty"`
-	Diff      string    `json:"diff,omitempty"` // of a preview, without the values of env and headers
+	Diff      string    `json:"diff,omitempty"` // in a preview, without the values of env and headers
 }
 
-// Server is one server that a file names or named.
+// Server is a server in a file, or one that was moved from it.
 type Server struct {
 	Name        string `json:"name"`
 	Scope       Scope  `json:"scope"`
 	Project     string `json:"project,omitempty"`
-	Gateway     string `json:"gateway,omitempty"` // the configuration that it is in
-	GatewayName string `json:"as,omitempty"`      // its name there, where that is another one
-	Why         string `json:"why,omitempty"`     // it stays where it is
+	Gateway     string `json:"gateway,omitempty"` // the gateway configuration that contains it
+	GatewayName string `json:"as,omitempty"`      // its name there, if it differs
+	Why         string `json:"why,omitempty"`     // why it stays
 }
 
 // Gateway is one configuration of the gateway.
@@ -74,6 +75,6 @@ type Gateway struct {
 	Path    string   `json:"path"`
 	Added   []string `json:"added,omitempty"`
 	Removed []string `json:"removed,omitempty"`
-	Kept    []string `json:"kept,omitempty"` // not removed: changed since, or another client's too
+	Kept    []string `json:"kept,omitempty"` // not removed: changed, or used by another client
 	Diff    string   `json:"diff,omitempty"`
 }

@@ -7,14 +7,17 @@ import (
 	"path/filepath"
 )
 
-// RewriteFile puts what edit makes of a configuration in its place, in one step, and first what was there into the backup, a file
-// beside it. Others who rewrite wait; where somebody else writes meanwhile, edit is asked again. What edit leaves as it was is not written.
+// RewriteFile replaces a configuration by the result of edit, in one step,
+// after it wrote the old text to the backup, a file beside it. Concurrent calls
+// wait. If another program writes the file meanwhile, RewriteFile calls edit
+// again. It writes nothing if edit changes nothing.
 func RewriteFile(path string, edit func(text []byte) ([]byte, error)) (backup string, err error) {
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil {
-		real = path // which is told of below
+		real = path // the read below reports the error
 	}
-	// Two who find that the text is not what they looked at, and put it back at once, could lose what a third one wrote.
+	// Two processes that restore the file at the same time, after each found
+	// that it changed, could lose the write of a third.
 	unlock, err := lockFolder(filepath.Dir(real))
 	if err != nil {
 		return "", err

@@ -1,6 +1,6 @@
 package connect
 
-// Status tells how the client's files stand. It changes nothing.
+// Status reports the states of the client's files. It changes nothing.
 func (c Client) Status(p Environment) (r Report, err error) {
 	if err := p.check(); err != nil {
 		return r, err
@@ -70,8 +70,8 @@ func stateOf(behind, beside, some bool) FileState {
 	}
 }
 
-// listServers lists the servers of a table as they stand. One that is a gateway has the
-// configuration that it is started with.
+// listServers lists the servers of a table. For a gateway it adds the
+// configuration of its entry.
 func (s *step) listServers(c Client, p Environment, t *table, off disabled) (all []Server) {
 	scope, project := s.source.scope, s.source.project
 	if t.project != "" {
@@ -90,7 +90,7 @@ func (s *step) listServers(c Client, p Environment, t *table, off disabled) (all
 	return all
 }
 
-// gatewayOf is the configuration that an entry starts the gateway with.
+// gatewayOf returns the configuration with which an entry starts the gateway.
 func gatewayOf(e entry) string {
 	if path := argument(e, "--config"); path != "" {
 		return path
@@ -98,7 +98,7 @@ func gatewayOf(e entry) string {
 	return "unknown"
 }
 
-// argument is what follows a flag in what an entry starts a program with; "": it is not there.
+// argument returns the argument after a flag in an entry, or "".
 func argument(e entry, flag string) string {
 	raw, _ := e.get("args")
 	args, _ := decoded(raw).([]any)
@@ -111,7 +111,7 @@ func argument(e entry, flag string) string {
 	return ""
 }
 
-// behind are the servers that stand behind a gateway, where a record tells; else it is
+// behind returns the servers behind a gateway, by the record; without a record,
 // the gateway itself.
 func (r *record) behind(t *table, gateway Server) (all []Server) {
 	if r == nil {
@@ -131,7 +131,8 @@ func (r *record) behind(t *table, gateway Server) (all []Server) {
 	return all
 }
 
-// wrongKey finds servers that a client does not see because of the name of their table.
+// wrongKey finds servers that a client ignores because of the name of their
+// table.
 func wrongKey(src source, body []byte) []string {
 	if src.layout.key != "servers" {
 		return nil

@@ -9,15 +9,15 @@ import (
 	"unicode/utf8"
 )
 
-// FileError is what is wrong with a configuration file. It repeats no value of the
-// file, which may be a secret.
+// FileError is an error in a configuration file. It repeats no value of the
+// file, which can be a secret.
 type FileError struct {
 	Path         string
-	Line, Column int // from 1, in characters; 0: it is about the file as a whole
+	Line, Column int // from 1, in characters; 0: the whole file
 	Text         string
 }
 
-// Error begins with the place as compilers write it.
+// Error starts with the position, as compilers write it.
 func (e *FileError) Error() string {
 	if e.Line == 0 {
 		return e.Path + ": " + e.Text
@@ -25,7 +25,7 @@ func (e *FileError) Error() string {
 	return fmt.Sprintf("%s:%d:%d: %s", e.Path, e.Line, e.Column, e.Text)
 }
 
-// refuse is a FileError at an offset into a text, whose path its reader adds.
+// refuse returns a FileError at an offset of a text. The reader adds the path.
 func refuse(body []byte, offset int, format string, args ...any) *FileError {
 	line, column := position(body, offset)
 	return &FileError{Line: line, Column: column, Text: fmt.Sprintf(format, args...)}
@@ -37,7 +37,7 @@ func position(body []byte, offset int) (line, column int) {
 	return bytes.Count(before, []byte("\n")) + 1, utf8.RuneCount(before[begin:]) + 1
 }
 
-// inFile says of which file an error is.
+// inFile adds the path to an error.
 func inFile(path string, err error) error {
 	if bad, ok := errors.AsType[*FileError](err); ok && bad.Path == "" {
 		bad.Path = path
@@ -45,7 +45,7 @@ func inFile(path string, err error) error {
 	return err
 }
 
-// splice puts a text in the place of a part of another.
+// splice replaces a part of a text.
 type splice struct {
 	from, to int
 	text     string
@@ -67,7 +67,8 @@ const maxBytes = 256 << 20
 
 var byteOrderMark = []byte("\xef\xbb\xbf")
 
-// opened is a file's text without the mark that editors on Windows put before it.
+// opened splits a text into its byte order mark, which editors on Windows add,
+// and the rest.
 func opened(text []byte) (mark, body []byte, err error) {
 	if bytes.HasPrefix(text, []byte("\xff\xfe")) || bytes.HasPrefix(text, []byte("\xfe\xff")) {
 		return nil, nil, &FileError{Text: "it is UTF-16: save it as UTF-8"}
@@ -89,7 +90,7 @@ func opened(text []byte) (mark, body []byte, err error) {
 	return mark, body, nil
 }
 
-// lineEnd is how the lines of a text end.
+// lineEnd returns the line end of a text.
 func lineEnd(body []byte) string {
 	if i := bytes.IndexByte(body, '\n'); i > 0 && body[i-1] == '\r' {
 		return "\r\n"
@@ -97,7 +98,7 @@ func lineEnd(body []byte) string {
 	return "\n"
 }
 
-// withLineEnd is a text whose lines end with "\n" as another file's do.
+// withLineEnd replaces the line ends "\n" of a text.
 func withLineEnd(text, end string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\n", end)
 }

@@ -27,19 +27,20 @@ func (tomlFormat) values(body []byte) (v map[string]any, err error) {
 	return v, nil
 }
 
-// expression is one header or one key with its value, with the lines that it stands on.
+// expression is a header, or a key with its value, with the lines that it
+// occupies.
 type expression struct {
 	path     []string
 	header   bool
-	at, name int // of its key, and of the part of it that names a server
-	from, to int // of its lines
+	at, name int // offsets of its key and of the part that names a server
+	from, to int // offsets of its lines
 }
 
-// expressions lists those of a text that values has read.
+// expressions lists the expressions of a valid text.
 func expressions(body []byte) (all []expression) {
 	p := unstable.Parser{}
 	p.Reset(body)
-	var in []string // the table that keys are in
+	var in []string // the table of the keys
 	for p.NextExpression() {
 		node := p.Expression()
 		var e expression
@@ -71,15 +72,15 @@ func expressions(body []byte) (all []expression) {
 	return all
 }
 
-// run is the lines of one server that follow each other, with what stands between them.
+// run is a sequence of lines of one server, with what is between them.
 type run struct {
 	name     string
-	at       int // of its name
+	at       int // offset of its name
 	from, to int
-	header   bool // it begins with one, so that it means the same elsewhere
+	header   bool // starts with a header, so that it means the same elsewhere
 }
 
-// runs lists those of the servers of a table, in the order of the file.
+// runs lists the runs of a table's servers, in the order of the file.
 func runs(body []byte, key string) (all []run, err error) {
 	var header []string
 	before := ""
@@ -93,7 +94,8 @@ func runs(body []byte, key string) (all []run, err error) {
 		} else if e.path[0] == key && !e.header {
 			return nil, refuse(body, e.at, "%q is written on one line; write each server as a table of its own, [%s.NAME]", key, key)
 		}
-		// A key follows its header; one under [mcp_servers] or above all headers stands alone.
+		// A key follows its header. A key under [mcp_servers] or before all
+		// headers is a run by itself.
 		under := !e.header && len(header) >= 2 && header[0] == key
 		switch n := len(all) - 1; {
 		case name == "":
@@ -128,7 +130,7 @@ func (f tomlFormat) tables(body []byte, l layout) ([]*table, error) {
 			s.raw += "\n" + string(body[r.from:r.to])
 		}
 		if !r.header {
-			s.raw = "" // it means something else in another place
+			s.raw = "" // it has another meaning elsewhere
 		}
 	}
 	for _, s := range t.servers {
@@ -140,8 +142,8 @@ func (f tomlFormat) tables(body []byte, l layout) ([]*table, error) {
 	return []*table{t}, nil
 }
 
-// tomlEntry is a server's entry, first what it is started by, then the rest by name:
-// the library does not keep the order.
+// tomlEntry returns a server's entry: first the members that start it, then the
+// others by name, as the library does not keep the order.
 func tomlEntry(v any) (e entry, odd string) {
 	m, ok := v.(map[string]any)
 	if !ok {
@@ -208,7 +210,7 @@ func (tomlFormat) change(body []byte, c change) (all []splice, err error) {
 	return all, nil
 }
 
-// likeLast ends a text with a line break only where what it takes the place of does.
+// likeLast ends a text with a line break only if the replaced text does.
 func likeLast(text string, was []byte) string {
 	if bytes.HasSuffix(was, []byte("\n")) {
 		return text
@@ -216,8 +218,8 @@ func likeLast(text string, was []byte) string {
 	return strings.TrimRight(text, "\r\n")
 }
 
-// withBlank is the end of lines that go, and of the empty one behind them where there is
-// one before them too.
+// withBlank returns the end of removed lines. It includes the empty line behind
+// them if there is also one before them.
 func withBlank(body []byte, from, to int) int {
 	line := body[to:]
 	n := bytes.IndexByte(line, '\n')
@@ -230,7 +232,7 @@ func withBlank(body []byte, from, to int) int {
 	return to
 }
 
-// separated is a text as it is put behind all others, with an empty line between.
+// separated returns a text to append behind all others, after an empty line.
 func separated(body []byte, text, end string) string {
 	switch {
 	case len(body) == 0:
@@ -242,7 +244,7 @@ func separated(body []byte, text, end string) string {
 	}
 }
 
-// tomlPieces writes servers as tables of their own.
+// tomlPieces encodes servers as separate tables.
 func tomlPieces(key string, in []serverText, end string) string {
 	var texts []string
 	for _, p := range in {
@@ -267,13 +269,13 @@ func tomlKey(name string) string {
 	return tomlText(name)
 }
 
-// tomlText writes a string. TOML knows the escapes of JSON, and wants one more.
+// tomlText encodes a string. TOML has the escapes of JSON, and needs one more.
 func tomlText(s string) string {
 	return strings.ReplaceAll(string(marshal(s)), "\x7f", `\u007f`)
 }
 
-// tomlValue writes a value as JSON has it. Null, which TOML does not know, comes from
-// nothing that was TOML.
+// tomlValue encodes a JSON value. A null, which TOML lacks, cannot come from
+// TOML.
 func tomlValue(v any) string {
 	switch v := v.(type) {
 	case string:

@@ -8,22 +8,22 @@ import (
 	"strings"
 )
 
-// variableSyntax is how a client replaces variables in its entries. The gateway knows ${NAME}
-// and ${NAME:-default}.
+// variableSyntax is the syntax of variables in a client's entries. The gateway
+// has ${NAME} and ${NAME:-default}.
 type variableSyntax int
 
 const (
-	literal variableSyntax = iota // no variables: what looks like one is a text
-	shell                         // as the gateway
+	literal variableSyntax = iota // no variables: all text is literal
+	shell                         // same as the gateway
 	editor                        // ${env:NAME}, ${workspaceFolder}, ${userHome}
 )
 
-// variableRewriter turns the texts of one table into the gateway's.
+// variableRewriter converts the variables of one table to the gateway's syntax.
 type variableRewriter struct {
 	variableSyntax
 	client        string
 	home, project string
-	names         []string // of the variables that were met
+	names         []string // of the variables found
 }
 
 var (
@@ -32,7 +32,7 @@ var (
 	envName   = regexp.MustCompile(`^\$\{env:([A-Za-z_][A-Za-z0-9_]*)\}$`)
 )
 
-// text translates one text. why says what cannot be.
+// text converts one text. Why says what cannot be converted.
 func (s *variableRewriter) text(text string) (out, why string) {
 	out = variable.ReplaceAllStringFunc(text, func(found string) string {
 		is, ok := s.variable(found)
@@ -49,7 +49,7 @@ func (s *variableRewriter) text(text string) (out, why string) {
 
 func (s *variableRewriter) variable(found string) (string, bool) {
 	switch s.variableSyntax {
-	case literal: // nothing stands for anything else
+	case literal: // no text is a variable
 	case shell:
 		if m := shellName.FindStringSubmatch(found); m != nil {
 			s.met(m[1])

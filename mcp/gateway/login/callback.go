@@ -16,11 +16,12 @@ import (
 
 const callbackPath = "/callback"
 
-// callback is where the browser comes back to: a listener on this machine, for one login.
+// callback receives the browser's redirect: a listener on this machine, for one
+// login.
 type callback struct {
 	listener net.Listener
 	server   *http.Server
-	state    string // set before the browser is sent away
+	state    string // set before the browser opens
 	came     chan url.Values
 }
 
@@ -41,14 +42,15 @@ func (c *callback) close() {
 	_ = c.listener.Close()
 }
 
-// wait waits for the browser. What comes with another state, from whatever page knows the port, is not what is waited for.
+// wait waits for the redirect. It ignores requests with another state, which
+// any page that knows the port can send.
 func (c *callback) wait(ctx context.Context, state string) (url.Values, error) {
 	c.state = state
 	c.server = &http.Server{Handler: c, ReadTimeout: wait, WriteTimeout: wait, MaxHeaderBytes: 64 << 10}
 	go func() { _ = c.server.Serve(c.listener) }()
 	select {
 	case v := <-c.came:
-		// Who brought it is answered.
+		// The browser gets its response.
 		end, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 		defer cancel()
 		_ = c.server.Shutdown(end)
@@ -58,7 +60,7 @@ func (c *callback) wait(ctx context.Context, state string) (url.Values, error) {
 	}
 }
 
-// ServeHTTP takes what the browser brings, once.
+// ServeHTTP takes the redirect, once.
 func (c *callback) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-store")
@@ -76,10 +78,12 @@ func (c *callback) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// ErrRefused is the error of a login to which somebody said no.
+// ErrRefused is the error of a login that was denied at the authorization
+// server.
 var ErrRefused = errors.New("it was refused at the authorization server")
 
-// answered is what the browser brought, for the SDK to check. Where it is an error, the SDK is let check who says so, and then stopped.
+// answered returns the redirect's parameters for the SDK to check. For an
+// error, the SDK first checks its issuer, and then stops.
 func answered(v url.Values, stop context.CancelCauseFunc) *auth.AuthorizationResult {
 	switch code := v.Get("error"); code {
 	case "":

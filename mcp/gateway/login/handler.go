@@ -18,8 +18,9 @@ import (
 	"github.com/remit-dev/remit/mcp/gateway"
 )
 
-// Handler has the tokens for a server at a URL, as gateway.Options.Authorize wants it. It renews them, and never asks anybody: an error that
-// is a gateway.LoginError says that somebody has to log in.
+// Handler returns the handler of the tokens for a server at a URL, for
+// gateway.Options.Authorize. It renews tokens and never starts a login: a
+// gateway.LoginError says that a user must log in.
 func (s Store) Handler(server, url string) auth.OAuthHandler {
 	return &handler{store: s, server: server, url: url, turn: make(chan struct{}, 1), shut: make(chan struct{})}
 }
@@ -28,12 +29,13 @@ type handler struct {
 	store       Store
 	server, url string
 
-	turn chan struct{} // one at a time renews
-	shut chan struct{} // nobody renews any more
+	turn chan struct{} // serializes renewals
+	shut chan struct{} // closed: no more renewals
 	once sync.Once
 }
 
-// Close waits for what is being renewed, since what is lost with the process is lost for all, and lets nobody begin anew.
+// Close waits for a running renewal, as its result would be lost with the
+// process, and prevents further ones.
 func (h *handler) Close() error {
 	h.once.Do(func() {
 		close(h.shut)
@@ -44,7 +46,7 @@ func (h *handler) Close() error {
 
 var errShut = errors.New("the gateway is being closed")
 
-// begin is one's turn to renew, in this process and then among all.
+// begin takes the lock for a renewal, in this process and then among all.
 func (h *handler) begin() (end func(), err error) {
 	select {
 	case <-h.shut:
@@ -62,20 +64,21 @@ func (h *handler) begin() (end func(), err error) {
 	}, nil
 }
 
-// Renewed reports whether there is a token that counts by now, or can be renewed.
+// Renewed reports whether there is a token that is valid or can be renewed.
 func (h *handler) Renewed() bool {
 	r, err := h.store.read(h.server, h.url)
 	return err == nil && r.Access != "" && r.Needs == ""
 }
 
-// TokenSource has the token; nil where nobody has logged in: the server may want no token.
+// TokenSource returns the token. It returns nil before a login: the server may
+// need no token.
 func (h *handler) TokenSource(ctx context.Context) (oauth2.TokenSource, error) {
 	r, err := h.read()
 	switch {
 	case err != nil:
 		return nil, err
 	case r.Access == "":
-		return nil, nil //nolint:nilnil // as the interface has it
+		return nil, nil //nolint:nilnil // as the interface defines it
 	case !r.counts():
 		if r, err = h.renew(ctx, r.Access, nil); err != nil {
 			return nil, err
@@ -92,12 +95,14 @@ func (h *handler) read() (record, error) {
 	return r, nil
 }
 
-// unsent is an error on account of which nothing is sent, and which may be gone the next time.
+// unsent returns an error for a request that was not sent. A later request can
+// succeed.
 func (h *handler) unsent(err error) error {
 	return fmt.Errorf("the token for server %s cannot be had: %w: %w", h.server, err, gateway.ErrNotSent)
 }
 
-// Authorize is told that the server refused a request. No error means that it is to be sent again, with what TokenSource has by now.
+// Authorize takes the server's rejection of a request. If it returns nil, the
+// request is sent again with the current token of TokenSource.
 func (h *handler) Authorize(ctx context.Context, req *http.Request, resp *http.Response) error {
 	_ = resp.Body.Close()
 	used := strings.TrimPrefix(req.Header.Get("Authorization"), "Bearer ")
@@ -108,7 +113,7 @@ func (h *handler) Authorize(ctx context.Context, req *http.Request, resp *http.R
 	}
 	scopes, more := wantsMore(challenge)
 	if !more {
-		return nil // it is sent again, and the answer to that is what comes of it
+		return nil // the response to the repeated request counts
 	}
 	end, err := h.begin()
 	if err != nil {
@@ -120,12 +125,12 @@ func (h *handler) Authorize(ctx context.Context, req *http.Request, resp *http.R
 	case err != nil:
 		return err
 	case r.Access != used:
-		return nil // somebody logged in meanwhile
+		return nil // a user logged in meanwhile
 	}
 	return h.need(r, "it wants more rights than it was given: "+canon.Printable(scopes, 256), challenge)
 }
 
-// wantsMore reports whether a server wants a token with more scopes, and which.
+// wantsMore reports whether a server needs a token with more scopes, and which.
 func wantsMore(challenge []string) (scopes string, more bool) {
 	all, err := oauthex.ParseWWWAuthenticate(challenge)
 	i := slices.IndexFunc(all, func(c oauthex.Challenge) bool { return c.Params["error"] == "insufficient_scope" })
@@ -135,10 +140,12 @@ func wantsMore(challenge []string) (scopes string, more bool) {
 	return all[i].Params["scope"], true
 }
 
-// fresh is for how long a token that the server refuses is not renewed: another one would be refused as well.
+// fresh is the age below which a rejected token is not renewed: the server
+// would reject a new one too.
 const fresh = time.Minute
 
-// renew gets a token in the place of one that has ended, or that the server refuses: then challenge says with which words.
+// renew replaces a token that has expired, or that the server rejected with the
+// challenge.
 func (h *handler) renew(ctx context.Context, used string, challenge []string) (record, error) {
 	end, err := h.begin()
 	if err != nil {
@@ -150,7 +157,7 @@ func (h *handler) renew(ctx context.Context, used string, challenge []string) (r
 	case err != nil:
 		return r, err
 	case r.Access != used && r.counts():
-		return r, nil // somebody else has renewed it, or logged in
+		return r, nil // another process renewed it, or a user logged in
 	case r.Access == "" && r.Needs != "":
 		return r, h.need(r, r.Needs, challenge)
 	case r.Access == "":
@@ -176,7 +183,8 @@ func (h *handler) renew(ctx context.Context, used string, challenge []string) (r
 	return r, nil
 }
 
-// need notes that somebody has to log in, and says so. Its caller has the lock.
+// need records that a login is needed, and returns the error. The caller holds
+// the lock.
 func (h *handler) need(r record, why string, challenge []string) error {
 	e := &gateway.LoginError{Server: h.server, Why: why}
 	if h.store.Fix != nil {
@@ -196,9 +204,10 @@ func (h *handler) need(r record, why string, challenge []string) error {
 	return errors.Join(e, h.store.write(r))
 }
 
-// renewed asks for the next token. The request is the one that x/oauth2 makes to renew a token, and names the resource besides, which that does not.
+// renewed requests the next token. It sends the request of x/oauth2 and adds
+// the resource, which x/oauth2 lacks.
 func renewed(ctx context.Context, r record) (*oauth2.Token, error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), wait) // what was asked for is waited for: the answer may be all that counts from now on
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), wait) // it waits for the response even if the caller does not: the new token can be the only valid one
 	defer cancel()
 	c := oauth2.Config{ClientID: r.Client.ID, ClientSecret: r.Client.Secret, Endpoint: oauth2.Endpoint{TokenURL: r.Client.TokenURL, AuthStyle: oauth2.AuthStyle(r.Client.Style)}}
 	return c.Exchange(context.WithValue(ctx, oauth2.HTTPClient, browserless(r.URL)), "",

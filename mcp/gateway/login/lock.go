@@ -7,13 +7,16 @@ import (
 	"time"
 )
 
-// errHeld says that somebody else has a lock.
+// errHeld says that another process or goroutine holds a lock.
 var errHeld = errors.New("it is held")
 
-// patience is how long somebody else may be at a record: longer than it takes to renew a token, or to give up doing so.
+// patience bounds the wait for a record's lock. It is longer than a renewal
+// takes, or fails.
 const patience = 2 * wait
 
-// lockStore waits until nobody else is at a record, in any process. Whoever dies lets go; the file of the lock stays, since who waits has it open.
+// lockStore waits for the exclusive lock of a record, among all processes. The
+// lock ends with its process. The lock file stays, as waiting processes have it
+// open.
 func lockStore(path string) (unlock func(), err error) {
 	f, err := os.OpenFile(path+".lock", os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {

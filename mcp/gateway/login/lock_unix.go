@@ -9,7 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// try takes the lock of an open file, which excludes others in this process too.
+// try takes the lock of an open file. It also excludes other holders in this
+// process.
 func try(f *os.File) error {
 	for {
 		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)

@@ -18,8 +18,10 @@ import (
 	"github.com/remit-dev/remit/mcp/gateway"
 )
 
-// Login lets a person log in at a server, and keeps what comes of it once the server has taken the token. Show is given the page that the
-// person is to open in a browser on this machine; then it is waited for as long as ctx lasts. No error holds anything that is secret.
+// Login logs a user in at a server, and stores the token once the server has
+// accepted it. Show gets the page that the user must open in a browser on this
+// machine. Login then waits until the redirect or the end of ctx. No error
+// contains a secret.
 func (s Store) Login(ctx context.Context, server gateway.Server, show func(page string)) (LoginInfo, error) {
 	if err := able(server); err != nil {
 		return LoginInfo{}, err
@@ -48,7 +50,7 @@ func (s Store) Login(ctx context.Context, server gateway.Server, show func(page 
 	return r.kept(), nil
 }
 
-// able says why nobody can log in at a server.
+// able returns why no login at a server is possible.
 func able(s gateway.Server) error {
 	u, err := url.Parse(s.URL)
 	switch {
@@ -67,15 +69,15 @@ func able(s gateway.Server) error {
 // flow is one login.
 type flow struct {
 	server  gateway.Server
-	was     record // what was kept before
+	was     record // the stored record before
 	back    *callback
 	show    func(page string)
 	client  *http.Client
 	handler *auth.AuthorizationCodeHandler
-	ask     func(*http.Request, *http.Response) error // for as long as the login lasts
+	ask     func(*http.Request, *http.Response) error // valid during the login
 
-	mu       sync.Mutex // the connection asks from several goroutines; held while the person is waited for
-	begun    bool       // the person is asked once
+	mu       sync.Mutex // the connection calls from several goroutines; held while the user logs in
+	begun    bool       // the user is asked once
 	stop     context.CancelCauseFunc
 	failed   error
 	resource string
@@ -86,7 +88,7 @@ type flow struct {
 func (s Store) flow(server gateway.Server, back *callback, show func(string)) (f *flow, err error) {
 	was, err := s.read(server.Name, server.URL)
 	if err != nil {
-		was = record{} // it is replaced
+		was = record{} // to be replaced
 	}
 	f = &flow{server: server, was: was, back: back, show: show, client: browserless(server.URL)}
 	f.handler, err = auth.NewAuthorizationCodeHandler(f.config())
@@ -103,7 +105,7 @@ func (f *flow) config() *auth.AuthorizationCodeHandlerConfig {
 		},
 	}
 	o := f.server.OAuth
-	if o.ClientID != "" { // nobody else is registered in its place
+	if o.ClientID != "" { // do not register another client instead
 		c.PreregisteredClient = &oauthex.ClientCredentials{ClientID: o.ClientID, Issuer: o.Issuer}
 		if o.ClientSecret != "" {
 			c.PreregisteredClient.ClientSecretAuth = &oauthex.ClientSecretAuth{ClientSecret: o.ClientSecret}
@@ -120,7 +122,8 @@ func (f *flow) config() *auth.AuthorizationCodeHandlerConfig {
 	return c
 }
 
-// scopes are those that are asked for: what the configuration says, or what the server does; and what there was, where that was not enough.
+// scopes returns the scopes to request: those of the configuration, or of the
+// server, and the earlier ones if those were not enough.
 func (f *flow) scopes(found []string) []string {
 	if len(f.server.OAuth.Scopes) > 0 {
 		return f.server.OAuth.Scopes
@@ -135,12 +138,13 @@ func (f *flow) scopes(found []string) []string {
 	return found
 }
 
-// run connects to the server, which wants a login, and takes the token or not. Nobody is asked once it has returned.
+// run connects to the server, which demands a login and then accepts or rejects
+// the token. Nothing asks the user after run has returned.
 func (f *flow) run(ctx context.Context) error {
 	asking, end := context.WithCancel(ctx)
 	defer end()
 	f.ask = func(req *http.Request, resp *http.Response) error { return f.authorize(asking, req, resp) }
-	if len(f.was.Challenge) > 0 { // a gateway has heard what it wants, which it may not say to everybody who connects
+	if len(f.was.Challenge) > 0 { // a gateway knows its challenge, which it may not send to every connection
 		req, err := http.NewRequestWithContext(ctx, http.MethodPost, f.server.URL, http.NoBody)
 		if err != nil {
 			return err
@@ -152,7 +156,7 @@ func (f *flow) run(ctx context.Context) error {
 	}
 	err := f.connect(ctx)
 	end()
-	f.mu.Lock() // who asks for a message that was given up, as that the first was cancelled, is done after this
+	f.mu.Lock() // waits for late calls, such as the SDK's cancellation of the first message
 	defer f.mu.Unlock()
 	switch {
 	case f.failed != nil:
@@ -179,18 +183,19 @@ func (f *flow) connect(ctx context.Context) error {
 	f.mu.Lock()
 	open := f.token == nil
 	f.mu.Unlock()
-	if open { // it may let everybody connect
+	if open { // the server may accept connections without a token
 		_, _ = cs.ListTools(ctx, nil)
 	}
 	return cs.Close()
 }
 
-// TokenSource has the token once there is one.
+// TokenSource returns the token once there is one.
 func (f *flow) TokenSource(ctx context.Context) (oauth2.TokenSource, error) {
 	return f.handler.TokenSource(ctx)
 }
 
-// Authorize has the person log in, once, and waits as long as the login lasts, however long the request that it is for may take.
+// Authorize logs the user in, once. It waits as long as the login takes,
+// whatever the timeout of its request.
 func (f *flow) Authorize(_ context.Context, req *http.Request, resp *http.Response) error {
 	return f.ask(req, resp)
 }
@@ -209,7 +214,7 @@ func (f *flow) authorize(ctx context.Context, req *http.Request, resp *http.Resp
 		}
 		return f.failed
 	}
-	if resp.StatusCode == http.StatusForbidden { // which nobody who has not said who they are can do anything about
+	if resp.StatusCode == http.StatusForbidden { // without an identity, no login can help
 		return resp.Body.Close()
 	}
 	f.begun = true
@@ -228,7 +233,7 @@ func (f *flow) authorize(ctx context.Context, req *http.Request, resp *http.Resp
 	return f.failed
 }
 
-// fetch sends the person to the authorization server, and waits for what comes back.
+// fetch sends the user to the authorization server, and waits for the redirect.
 func (f *flow) fetch(ctx context.Context, args *auth.AuthorizationArgs) (*auth.AuthorizationResult, error) {
 	page, err := url.Parse(args.URL)
 	if err != nil {
@@ -246,10 +251,10 @@ func (f *flow) fetch(ctx context.Context, args *auth.AuthorizationArgs) (*auth.A
 	return answered(v, f.stop), nil
 }
 
-// record is what is kept.
+// record returns the record to store.
 func (f *flow) record() record {
 	style := f.oauth.Endpoint.AuthStyle
-	if f.oauth.ClientSecret == "" { // there is nothing to put into a header
+	if f.oauth.ClientSecret == "" { // no header to authenticate with
 		style = oauth2.AuthStyleInParams
 	}
 	r := record{
@@ -260,7 +265,7 @@ func (f *flow) record() record {
 	return r
 }
 
-// headerTransport adds the headers that the configuration has for a server.
+// headerTransport adds the configured headers of a server.
 type headerTransport struct {
 	headers map[string]string
 	base    http.RoundTripper

@@ -19,27 +19,28 @@ import (
 	"github.com/remit-dev/remit/internal/disk"
 )
 
-// Store is where tokens are kept. It is safe for concurrent use, by any number of processes.
+// Store is a folder of tokens. It is safe for concurrent use by any number of
+// processes.
 type Store struct {
-	Folder string                     // made where it is not there, for its owner alone
-	Fix    func(server string) string // the command by which a person logs in, for errors; nil: they name none
+	Folder string                     // created if missing, for its owner alone
+	Fix    func(server string) string // returns the login command for errors; nil: errors name none
 }
 
-// LoginInfo is what is known of the login at one server, without anything that is secret.
+// LoginInfo describes the login at one server, without secrets.
 type LoginInfo struct {
 	Server, URL string
-	Resource    string // that the token is for
+	Resource    string // that the token is valid for
 	Scopes      []string
-	Expires     time.Time // zero: nobody said
-	Renews      bool      // it is renewed without anybody
-	Needs       string    // why somebody has to log in; empty: nobody has to
+	Expires     time.Time // zero: unknown
+	Renews      bool      // it renews without a login
+	Needs       string    // why a login is needed; empty: none is
 }
 
-// record is one file.
+// record is the content of one file.
 type record struct {
 	V         int       `json:"v"`
 	Server    string    `json:"server"`
-	URL       string    `json:"url"` // of the server: the token goes there and nowhere else
+	URL       string    `json:"url"` // of the server: the only receiver of the token
 	Resource  string    `json:"resource,omitempty"`
 	Client    client    `json:"client"`
 	Scopes    []string  `json:"scopes,omitempty"`
@@ -47,15 +48,15 @@ type record struct {
 	Refresh   string    `json:"refresh_token,omitempty"`
 	Expires   time.Time `json:"expires"`
 	Issued    time.Time `json:"issued"`
-	Needs     string    `json:"needs,omitempty"`     // why somebody has to log in
-	Challenge []string  `json:"challenge,omitempty"` // with which the server said so
+	Needs     string    `json:"needs,omitempty"`     // why a login is needed
+	Challenge []string  `json:"challenge,omitempty"` // of the server's rejection
 }
 
-// client is who the gateway is at an authorization server.
+// client is the gateway's registration at an authorization server.
 type client struct {
 	ID       string `json:"id,omitempty"`
 	Secret   string `json:"secret,omitempty"`
-	Style    int    `json:"style,omitempty"` // of oauth2.AuthStyle
+	Style    int    `json:"style,omitempty"` // an oauth2.AuthStyle
 	TokenURL string `json:"token_url,omitempty"`
 }
 
@@ -63,12 +64,12 @@ func (r record) kept() LoginInfo {
 	return LoginInfo{Server: r.Server, URL: r.URL, Resource: r.Resource, Scopes: r.Scopes, Expires: r.Expires, Renews: r.Refresh != "", Needs: r.Needs}
 }
 
-// counts reports whether there is a token that has not ended.
+// counts reports whether the record has an unexpired token.
 func (r record) counts() bool {
 	return (&oauth2.Token{AccessToken: r.Access, Expiry: r.Expires}).Valid()
 }
 
-// take puts a new token into the record.
+// take stores a new token in the record.
 func (r *record) take(t *oauth2.Token) {
 	r.Access, r.Refresh, r.Expires, r.Issued = t.AccessToken, t.RefreshToken, t.Expiry.UTC(), time.Now().UTC()
 	r.Needs, r.Challenge = "", nil
@@ -80,7 +81,8 @@ func (r *record) take(t *oauth2.Token) {
 
 const ending = ".json"
 
-// name is the file of a server at a URL. Another URL is another file, so that its token is not there.
+// name returns the file name for a server at a URL. Another URL has another
+// file, so it does not get the token.
 func name(server, url string) string {
 	return server + "-" + strings.TrimPrefix(string(canon.Sum("remit.login", []byte(server), []byte(url))), "sha256:")[:16] + ending
 }
@@ -89,7 +91,7 @@ var named = regexp.MustCompile(`^(.+)-[0-9a-f]{16}\.json$`)
 
 func (s Store) path(server, url string) string { return filepath.Join(s.Folder, name(server, url)) }
 
-// read returns what is kept of a server. The zero record of it says that there is nothing.
+// read returns the record of a server. A zero record means that there is none.
 func (s Store) read(server, url string) (record, error) {
 	nothing := record{V: 1, Server: server, URL: url}
 	r, err := load(s.path(server, url))
@@ -122,7 +124,7 @@ func load(path string) (r record, err error) {
 	return r, nil
 }
 
-// write keeps a record, durable when it returns. Its caller has the lock.
+// write stores a record durably. The caller holds the lock.
 func (s Store) write(r record) (err error) {
 	text, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
@@ -135,7 +137,7 @@ func (s Store) write(r record) (err error) {
 	defer func() { err = errors.Join(err, root.Close()) }()
 	to := name(r.Server, r.URL)
 	draft := to + ".new"
-	if err := root.Remove(draft); err != nil && !errors.Is(err, fs.ErrNotExist) { // of who was killed
+	if err := root.Remove(draft); err != nil && !errors.Is(err, fs.ErrNotExist) { // left by a killed process
 		return err
 	}
 	f, err := root.Create(draft, 0o600)
@@ -155,7 +157,8 @@ func (s Store) write(r record) (err error) {
 	return root.SyncDir(".")
 }
 
-// All lists what is kept. What cannot be read is listed as a login that is needed.
+// All lists the stored logins. It lists an unreadable record as one that needs
+// a login.
 func (s Store) All() ([]LoginInfo, error) {
 	entries, err := os.ReadDir(s.Folder)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -172,7 +175,7 @@ func (s Store) All() ([]LoginInfo, error) {
 		}
 		r, err := load(filepath.Join(s.Folder, e.Name()))
 		switch {
-		case errors.Is(err, fs.ErrNotExist): // somebody logged out meanwhile
+		case errors.Is(err, fs.ErrNotExist): // removed by a logout meanwhile
 		case err != nil:
 			all = append(all, LoginInfo{Server: parts[1], Needs: err.Error()})
 		default:
@@ -182,7 +185,8 @@ func (s Store) All() ([]LoginInfo, error) {
 	return all, nil
 }
 
-// Logout forgets all that is kept of a server, at whatever URL. It reports whether there was anything. The authorization server is not told.
+// Logout removes all records of a server, at any URL. It reports whether there
+// were any. It does not notify the authorization server.
 func (s Store) Logout(server string) (was bool, err error) {
 	entries, err := os.ReadDir(s.Folder)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -214,7 +218,7 @@ func (s Store) forget(path string) (err error) {
 	return errors.Join(root.SyncDir("."), root.Close())
 }
 
-// holding takes the lock of a server's record, for which it makes the folder.
+// holding takes the lock of a server's record, and creates the folder for it.
 func (s Store) holding(server, url string) (unlock func(), err error) {
 	if err := os.MkdirAll(s.Folder, 0o700); err != nil {
 		return nil, err

@@ -15,15 +15,17 @@ import (
 	"github.com/remit-dev/remit/internal/canon"
 )
 
-// wait is how long an authorization server has for one answer.
+// wait bounds the time of an authorization server's response.
 const wait = 30 * time.Second
 
-// browserless is who talks to authorization servers for a server at a URL. What it sends holds codes, secrets and refresh tokens, so
-// none of it is led elsewhere: a redirect counts where something is only read, and stays at its host.
+// browserless returns the HTTP client for authorization servers. Its requests
+// contain codes, secrets and refresh tokens, so it follows a redirect only for
+// a read, and only on the same host.
 func browserless(home string) *http.Client {
 	return &http.Client{
 		Timeout: wait,
-		// The SDK looks at the addresses behind names only where nobody else takes care of dialing; Proxy is what is left that sees each request.
+		// The SDK checks the addresses of host names only without a custom
+		// dialer. Proxy is the remaining hook that sees each request.
 		Transport: &http.Transport{
 			Proxy:             func(r *http.Request) (*url.URL, error) { return nil, private(r.URL, home) },
 			DisableKeepAlives: true, ForceAttemptHTTP2: true, TLSHandshakeTimeout: wait,
@@ -38,10 +40,10 @@ func browserless(home string) *http.Client {
 	}
 }
 
-// private refuses a URL at which others could read along, and, for a server that is elsewhere, one of this machine, which is none of its business.
-// Home is the server's.
+// private rejects a URL without encryption. For a server elsewhere, it also
+// rejects URLs of this machine. Home is the URL of the server.
 func private(u *url.URL, home string) error {
-	if u.Hostname() == "check-proxy-existence.com" { // as the SDK asks whether there is a proxy
+	if u.Hostname() == "check-proxy-existence.com" { // the SDK's probe for a proxy
 		return nil
 	}
 	at, err := url.Parse(home)
@@ -61,7 +63,8 @@ func loopback(u *url.URL) bool {
 	return strings.EqualFold(u.Hostname(), "localhost") || ip != nil && ip.IsLoopback()
 }
 
-// refused says why an authorization server gave no token and will not do so if it is asked again; empty where it may.
+// refused returns why an authorization server gave no token, if repeating the
+// request cannot help; otherwise "".
 func refused(err error) string {
 	var e *oauth2.RetrieveError
 	if !errors.As(err, &e) || e.Response == nil {
@@ -74,7 +77,8 @@ func refused(err error) string {
 	return said(e.ErrorCode, status)
 }
 
-// said is an error of OAuth in words. Its description is text of somebody else, which may repeat what it was sent.
+// said returns the text of an OAuth error. It omits the description, which is
+// foreign text and can repeat the request.
 func said(code string, status int) string {
 	if len(code) > 64 || strings.Trim(code, "abcdefghijklmnopqrstuvwxyz_") != "" {
 		code = ""
@@ -85,7 +89,8 @@ func said(code string, status int) string {
 	return code
 }
 
-// plain is an error without what an authorization server answered, which the SDK's own repeat: a token or a secret may be among it.
+// plain returns an error without the authorization server's response, which the
+// SDK's errors repeat: it can contain a token or a secret.
 func plain(err error) error {
 	var token *oauth2.RetrieveError
 	var registration *oauthex.ClientRegistrationError

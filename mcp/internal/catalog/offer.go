@@ -1,5 +1,5 @@
-// Package catalog says what other servers have to be read, beside their tools: resources and prompts. A server of the protocol and
-// the gateway share it.
+// Package catalog describes what upstreams offer for reading beside tools:
+// resources and prompts. Packages mcp and gateway share it.
 package catalog
 
 import (
@@ -7,18 +7,20 @@ import (
 	"slices"
 )
 
-// Offer is a resource, a template of resources, or a prompt of another server, and by which call of a tool it is read.
+// Offer is a resource, a resource template or a prompt of an upstream, with the
+// tool call that reads it.
 type Offer struct {
-	Name   string          // a URI, a template of URIs, or the name that clients know a prompt by
+	Name   string          // a URI, a URI template, or the prompt's name for clients
 	Object json.RawMessage // as it is listed
-	Tool   string          // of the runtime, which reads it
-	Input  json.RawMessage // of that call; of a template or a prompt that is listed, for whoever decides whether it is shown
+	Tool   string          // of the runtime; reads the offer
+	Input  json.RawMessage // of that call; for a listed template or prompt: the input for the policy decision whether to show it
 }
 
-// All are the offers of all servers. A list that is nil is of none; where a server has such things and none at the moment, it is empty.
+// All holds the offers of all upstreams. A nil list means that no upstream has
+// such offers; an empty list means that there are none at the moment.
 type All struct{ Resources, Templates, Prompts []Offer }
 
-// Equal reports whether two lists of offers look the same to clients.
+// Equal reports whether clients see two lists of offers as equal.
 func Equal(a, b []Offer) bool {
 	return (a == nil) == (b == nil) && slices.EqualFunc(a, b, func(x, y Offer) bool {
 		return x.Name == y.Name && x.Tool == y.Tool && string(x.Object) == string(y.Object)

@@ -1,5 +1,5 @@
-// Package panics has a panic end the one request that it is of. The SDK answers each request on a goroutine of its own, and what
-// panics there ends the process, with every other session in it.
+// Package panics limits a panic to its request. The SDK serves each request on
+// its own goroutine, where a panic would end the process with all its sessions.
 package panics
 
 import (
@@ -12,7 +12,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Middleware answers a request whose handling panics with an error.
+// Middleware returns an error for a request whose handler panics.
 func Middleware(log *slog.Logger) sdk.Middleware {
 	return func(next sdk.MethodHandler) sdk.MethodHandler {
 		return func(ctx context.Context, method string, req sdk.Request) (r sdk.Result, err error) {
@@ -22,7 +22,8 @@ func Middleware(log *slog.Logger) sdk.Middleware {
 	}
 }
 
-// Catch makes, deferred, an error of a panic. The log is told of it all; who sent the request learns nothing of this program.
+// Catch, when deferred, converts a panic to an error. The log gets all of it;
+// the sender of the request learns nothing about this program.
 func Catch(log *slog.Logger, of string, err *error) {
 	p := recover()
 	if p == nil {

@@ -1,9 +1,10 @@
-// Package rawresult carries the result of another server's tool through the line of a call, so that whoever asked
-// for it gets it as that server wrote it.
+// Package rawresult carries the result of an upstream tool through the call
+// pipeline, so that the client gets it as the upstream wrote it.
 //
-// A tool that stands for one of another server returns Result, with the whole result object as its structured
-// output: policies, filters, Verify and undo see that. Where such a call fails, an outcome has no result; the
-// object, or the error of the protocol that the server answered with, is then found in a slot of the call's context.
+// A tool that mirrors an upstream tool returns Result, with the whole result
+// object as its structured output: policies, filters, Verify and undo see that.
+// If such a call fails, its outcome has no result. A slot in the call's context
+// then holds the object, or the protocol error of the upstream.
 package rawresult
 
 import (
@@ -18,14 +19,14 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// The mark of a result in tool.Result.Meta.
+// The mark of such a result in tool.Result.Meta.
 const (
 	metaKey   = "mcp"
 	metaValue = "result"
 )
 
-// Result is what a tool returns that got this result object of a server; text is what a model reads of it.
-// Members of meta are kept beside the mark.
+// Result returns a tool result for a result object of an upstream. Text is what
+// a model reads. The result keeps the members of meta beside the mark.
 func Result(object json.RawMessage, text string, meta map[string]string) tool.Result {
 	all := maps.Clone(meta)
 	if all == nil {
@@ -35,35 +36,37 @@ func Result(object json.RawMessage, text string, meta map[string]string) tool.Re
 	return tool.Result{Text: text, JSON: object, Meta: all}
 }
 
-// Is reports whether a result is one that Result made.
+// Is reports whether Result made a result.
 func Is(r tool.Result) bool { return r.Meta[metaKey] == metaValue && len(r.JSON) > 0 }
 
-// Slot is where one call leaves what it got.
+// Slot holds the upstream response of one call.
 type Slot struct {
-	note Note // nil: nobody wants to know when the process is gone
+	note Note // nil: the response does not outlive the process
 
 	mu      sync.Mutex // never held across a wait
 	object  json.RawMessage
 	refusal *jsonrpc.Error
 }
 
-// Note notes something of the call on the journal.
+// Note records a note of the call in the journal.
 type Note = func(ctx context.Context, key string, value any) error
 
-// refusalKey is of the note of a refusal.
+// refusalKey is the key of the note of a refusal.
 const refusalKey = "mcp.refusal"
 
-// noted is a refusal as it is noted. Data is a text, so that it stays as it was written.
+// noted is the noted form of a refusal. Data is a string, so that it stays byte
+// for byte.
 type noted struct {
 	Code    int64  `json:"code"`
 	Message string `json:"message"`
 	Data    string `json:"data,omitempty"`
 }
 
-// Last has a refusal outlive the process: it is noted before the call ends. It is called before the call's code runs.
+// Last makes a refusal outlive the process: Refuse notes it before the call
+// ends. Call Last before the call's code runs.
 func (s *Slot) Last(note Note) { s.note = note }
 
-// Kept is the slot of a call that has ended, as far as its notes tell.
+// Kept returns the slot of an ended call, from its notes.
 func Kept(notes map[string]json.RawMessage) *Slot {
 	s := &Slot{}
 	var n noted
@@ -78,13 +81,14 @@ func Kept(notes map[string]json.RawMessage) *Slot {
 
 type slotKey struct{}
 
-// With returns a context whose call can leave an object, and the slot that it is left in.
+// With returns a context with a slot, and the slot.
 func With(ctx context.Context) (context.Context, *Slot) {
 	s := &Slot{}
 	return context.WithValue(ctx, slotKey{}, s), s
 }
 
-// Leave puts an object into the slot of the context, the last one counts; nothing happens without a slot.
+// Leave stores an object in the context's slot. The last one counts. Without a
+// slot it does nothing.
 func Leave(ctx context.Context, object json.RawMessage) {
 	if s, ok := ctx.Value(slotKey{}).(*Slot); ok {
 		s.mu.Lock()
@@ -93,8 +97,9 @@ func Leave(ctx context.Context, object json.RawMessage) {
 	}
 }
 
-// Refuse puts the error that a server answered with into the slot of the context; nothing happens without a slot. Where it is to last and
-// cannot be noted it is left out: what is told of a call is the same whenever it is told.
+// Refuse stores the upstream's error in the context's slot. Without a slot it
+// does nothing. If the error must outlive the process and cannot be noted,
+// Refuse drops it, so that later reads of the call agree.
 func Refuse(ctx context.Context, refusal *jsonrpc.Error) {
 	if s, ok := ctx.Value(slotKey{}).(*Slot); ok {
 		if s.note != nil && s.note(ctx, refusalKey, noted{refusal.Code, refusal.Message, string(refusal.Data)}) != nil {
@@ -106,22 +111,23 @@ func Refuse(ctx context.Context, refusal *jsonrpc.Error) {
 	}
 }
 
-// Refusal returns the error that a server answered with, nil where it answered with none.
+// Refusal returns the upstream's error, or nil.
 func (s *Slot) Refusal() *jsonrpc.Error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.refusal
 }
 
-// Left returns the object that was left, nil where none was.
+// Left returns the stored object, or nil.
 func (s *Slot) Left() json.RawMessage {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.object
 }
 
-// Original returns the object that was left if it is what a result holds, byte for byte as its server wrote it: a
-// result that was redacted or replaced on its way is another one, and is returned itself.
+// Original returns the stored object, byte for byte as its upstream wrote it,
+// if the result still contains it. If the result was redacted or replaced,
+// Original returns the JSON of the result.
 func (s *Slot) Original(r tool.Result) json.RawMessage {
 	left := s.Left()
 	if left == nil {

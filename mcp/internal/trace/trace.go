@@ -1,5 +1,5 @@
-// Package trace carries the trace that a request of the protocol belongs to between _meta and a context: the bare members
-// traceparent, tracestate and baggage, as W3C writes them.
+// Package trace copies the trace of an MCP request between _meta and a context:
+// the plain members traceparent, tracestate and baggage, in the format of W3C.
 package trace
 
 import (
@@ -8,7 +8,7 @@ import (
 	"go.opentelemetry.io/otel/propagation"
 )
 
-// carrier is _meta. What is no string is not there.
+// carrier is _meta. It ignores members that are no strings.
 type carrier map[string]any
 
 // Get returns a member.
@@ -34,7 +34,8 @@ var (
 	baggage = propagation.Baggage{}
 )
 
-// From returns a context that belongs to the trace which the _meta of a request names, if it names one.
+// From returns a context with the trace in the _meta of a request, if there is
+// one.
 func From(ctx context.Context, meta map[string]any) context.Context {
 	if meta["traceparent"] == nil && meta["baggage"] == nil {
 		return ctx
@@ -42,7 +43,7 @@ func From(ctx context.Context, meta map[string]any) context.Context {
 	return baggage.Extract(parent.Extract(ctx, carrier(meta)), carrier(meta))
 }
 
-// Into names the trace of a context in the _meta of a request to another server.
+// Into writes the trace of a context to the _meta of an upstream request.
 func Into(ctx context.Context, meta map[string]any) {
 	parent.Inject(ctx, carrier(meta))
 	baggage.Inject(ctx, carrier(meta))
