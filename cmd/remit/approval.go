@@ -23,15 +23,17 @@ import (
 	"github.com/remit-dev/remit/revert/sqlite"
 )
 
-// approvalSettings say whose approvals are taken for the calls of a journal. They are a file of the state folder, which lies in no root and which
-// no program in the sandbox sees: no call can change it.
+// approvalSettings say which approvals count for the calls of a journal. Their
+// file lies in the state folder, outside every root and invisible in the
+// sandbox: no call can change it.
 type approvalSettings struct {
-	// Unattended takes approvals from a process without a terminal, and from below the process that asked.
+	// Unattended accepts approvals from a process without a terminal, and from
+	// descendants of the process that made the call.
 	Unattended bool      `json:"unattended"`
-	Passphrase *verifier `json:"passphrase,omitempty"` // that each approval needs
+	Passphrase *verifier `json:"passphrase,omitempty"` // required for each approval
 }
 
-// verifier tells a passphrase from others, and does not hold it.
+// verifier checks a passphrase without holding it.
 type verifier struct {
 	KDF     string `json:"kdf"` // argon2id
 	Time    uint32 `json:"time"`
@@ -70,13 +72,15 @@ func (v *verifier) fits(phrase string) bool {
 	return subtle.ConstantTimeCompare(v.derive(phrase), v.Key) == 1
 }
 
-// valid keeps a file that was damaged from accepting any phrase, or from taking all memory.
+// valid rejects a damaged verifier, which could accept any passphrase or take
+// all memory.
 func (v *verifier) valid() bool {
 	return v.KDF == kdf && v.Time >= 1 && v.Time <= mostKDFTime && v.Memory >= 8*uint32(v.Threads) && v.Memory <= mostKDFMemory && v.Threads >= 1 &&
 		len(v.Salt) >= saltBytes && len(v.Key) == keyBytes
 }
 
-// readApproval reads those of a state folder. Without a file a person must approve, at a terminal.
+// readApproval reads the settings of a state folder. Without a file, a person
+// must approve at a terminal.
 func readApproval(state string) (s approvalSettings, err error) {
 	path := filepath.Join(state, settingFile)
 	damaged := func(why string) (approvalSettings, error) {
@@ -106,7 +110,8 @@ func readApproval(state string) (s approvalSettings, err error) {
 	return s, nil
 }
 
-// writeApproval replaces the file as a whole. A passphrase that a person set is there after a power failure, too.
+// writeApproval replaces the file in one step. The settings are durable when it
+// returns.
 func writeApproval(state string, s approvalSettings) error {
 	text, err := json.MarshalIndent(s, "", "  ")
 	if err != nil {
@@ -118,7 +123,7 @@ func writeApproval(state string, s approvalSettings) error {
 	return atomicfile.Replace(filepath.Join(state, settingFile), append(text, '\n'))
 }
 
-// choosePassphrase asks for a new one, twice.
+// choosePassphrase asks for a new passphrase, twice.
 func (a *app) choosePassphrase(s *approvalSettings) error {
 	phrase, err := a.readPhrase("new passphrase for approvals (not shown): ")
 	if err != nil {
@@ -138,7 +143,7 @@ func (a *app) choosePassphrase(s *approvalSettings) error {
 	return nil
 }
 
-// askPassphrase wants the passphrase that approvals need, from the terminal.
+// askPassphrase asks at the terminal for the passphrase that approvals need.
 func (a *app) askPassphrase(v *verifier) error {
 	phrase, err := a.readPhrase("passphrase for approvals (not shown): ")
 	if err != nil {
@@ -150,7 +155,7 @@ func (a *app) askPassphrase(v *verifier) error {
 	return nil
 }
 
-// readPhrase reads a line from the terminal, and shows nothing of it.
+// readPhrase reads a line from the terminal without showing it.
 func (a *app) readPhrase(ask string) (string, error) {
 	refused := func(why error) error {
 		return &problem{code: exitDenied, what: "approvals need a passphrase, which is typed at a terminal", why: plainError(why), fix: "run it at a terminal"}
@@ -179,8 +184,8 @@ func (a *app) readPhrase(ask string) (string, error) {
 	return strings.TrimRight(text, "\r\n"), nil
 }
 
-// unseen reads a line without showing it. The terminal shows nothing from before the
-// question on, so that what is typed at once is not shown either.
+// unseen reads a line without showing it. It turns the echo off before the
+// prompt, so that early typing is not shown either.
 func unseen(tty *os.File, ask string) (text string, err error) {
 	was, err := term.MakeRaw(int(tty.Fd()))
 	if err != nil {
@@ -190,13 +195,12 @@ func unseen(tty *os.File, ask string) (text string, err error) {
 	return term.NewTerminal(byByte{tty}, "").ReadPassword(ask)
 }
 
-// byByte reads one byte at a time, so that nothing is taken of what is typed for the
-// next question.
+// byByte reads one byte at a time, so that it takes nothing of the next answer.
 type byByte struct{ *os.File }
 
 func (b byByte) Read(p []byte) (int, error) { return b.File.Read(p[:min(len(p), 1)]) }
 
-// askedIn are the calls that wait on a journal, none where there is no journal.
+// askedIn returns the pending calls of a journal, none if there is no journal.
 func (a *app) askedIn(ctx context.Context, p *workspaceState) (calls []*revert.Call, err error) {
 	if !sqlite.Exists(p.state) {
 		return nil, nil
@@ -213,7 +217,7 @@ func (a *app) askedIn(ctx context.Context, p *workspaceState) (calls []*revert.C
 	return calls, err
 }
 
-// approvalWordsOf tells people what holds.
+// words describes the settings for people.
 func (s approvalSettings) words() string {
 	text := "approvals are taken from a terminal that no asking process stands above"
 	if s.Unattended {
@@ -269,7 +273,8 @@ func (a *app) approvalCommand() *cobra.Command {
 	return cmd
 }
 
-// settingCommand changes what holds. It takes what an approval takes, but for what only narrows.
+// settingCommand returns a command that changes the settings. It requires what
+// an approval requires, unless it only restricts.
 func (a *app) settingCommand(use, short string, change func(*approvalSettings) error) *cobra.Command {
 	var p workspaceState
 	var asJSON bool
@@ -306,10 +311,10 @@ func (a *app) settingCommand(use, short string, change func(*approvalSettings) e
 	return cmd
 }
 
-// settingRecord is what a command about settings answers with --json.
+// settingRecord is the --json output of the settings commands.
 type settingRecord struct {
 	Unattended bool `json:"unattended"`
-	Passphrase bool `json:"passphrase"` // each approval needs one
+	Passphrase bool `json:"passphrase"` // each approval needs the passphrase
 }
 
 func (a *app) tellSettings(s approvalSettings, asJSON bool) error {

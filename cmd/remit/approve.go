@@ -13,11 +13,12 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// approver returns who answers when the policy asks; nil denies every ask.
+// approver returns the approver of calls for which the policy asks. A nil
+// approver denies every ask.
 func (a *app) approver(f *runFlags) (ctxperm.Approver, error) {
 	mode := f.onAsk
 	if mode == "deny" || mode == "wait" {
-		return nil, nil // an answer from elsewhere looks at what holds
+		return nil, nil // the process that answers elsewhere checks the settings
 	}
 	s, err := readApproval(f.state)
 	if err != nil {
@@ -45,12 +46,12 @@ func (a *app) approver(f *runFlags) (ctxperm.Approver, error) {
 	}
 }
 
-// promptTime is how long a running call waits for the person at the terminal: as long
-// as one that does not run waits for anybody.
+// promptTime bounds how long a running call waits for the user at the terminal.
+// It equals the time of a pending call.
 const promptTime = 24 * time.Hour
 
-// person is who the operating system says runs the command: the journal names
-// them as the one who approved.
+// person returns the user by the operating system. The journal names this user
+// as the approver.
 func (a *app) person() (string, error) {
 	who, err := a.user()
 	if err == nil && who != "" {
@@ -59,7 +60,7 @@ func (a *app) person() (string, error) {
 	return "", &problem{code: exitUsage, what: "nobody can approve: the operating system does not say who you are", fix: "use --on-ask deny"}
 }
 
-// prompter asks the person at the terminal.
+// prompter returns an approver that asks the user at the terminal.
 func (a *app) prompter(f *runFlags, s approvalSettings) (ctxperm.Approver, error) {
 	who, err := a.person()
 	if err != nil {
@@ -81,7 +82,7 @@ func (a *app) prompter(f *runFlags, s approvalSettings) (ctxperm.Approver, error
 	return p, nil
 }
 
-// prompt asks one question at a time.
+// prompt asks for one approval at a time.
 type prompt struct {
 	app      *app
 	settings approvalSettings
@@ -91,10 +92,10 @@ type prompt struct {
 	tty  io.Writer
 	in   *bufio.Reader
 	turn *host.Lock
-	hold func() (release func()) // of the progress line: the question stands where it would
+	hold func() (release func()) // holds the progress line back while the prompt is shown
 }
 
-// Approve shows everything that would run, and takes nothing but "y" for a yes.
+// Approve shows everything that would run. Only "y" approves.
 func (p *prompt) Approve(ctx context.Context, ask ctxperm.ApprovalRequest) (ctxperm.Answer, error) {
 	if err := p.turn.Lock(ctx); err != nil {
 		return ctxperm.Answer{}, err
@@ -126,7 +127,7 @@ func (p *prompt) Approve(ctx context.Context, ask ctxperm.ApprovalRequest) (ctxp
 	}
 }
 
-// approved asks for the passphrase where there is one.
+// approved asks for the passphrase if there is one.
 func (p *prompt) approved() (ctxperm.Answer, error) {
 	v := p.settings.Passphrase
 	if v == nil {
@@ -138,7 +139,7 @@ func (p *prompt) approved() (ctxperm.Answer, error) {
 	return ctxperm.Approve(p.who), nil
 }
 
-// read waits for one line; one that cannot be read is no yes.
+// read waits for one line. An unreadable line does not approve.
 func (p *prompt) read(ctx context.Context) (string, error) {
 	said := make(chan string, 1)
 	go func() {
@@ -153,7 +154,7 @@ func (p *prompt) read(ctx context.Context) (string, error) {
 	}
 }
 
-// What stands at the end of a question, and what a question mark is answered with.
+// The end of a prompt, and the help for a question mark.
 const (
 	askedAgain  = "allow it once? [y/N/d/?] "
 	explanation = `  y  the call runs, this once

@@ -10,13 +10,13 @@ import (
 	"github.com/remit-dev/remit/perm"
 )
 
-// clientFlags is what the flags say of whom a session's tools and results are shown to.
+// clientFlags holds the flags that describe the client of a session.
 type clientFlags struct {
 	client perm.ClientFacts
-	said   bool // any of the flags was given
+	said   bool // any of the flags is set
 }
 
-// shownNames are the flags of shown.
+// shownNames returns the names of these flags.
 func shownNames() []string {
 	return []string{"surface", "model", "capability", "confidence", "select", "off"}
 }
@@ -31,7 +31,8 @@ func shownFlags(cmd *cobra.Command, s *clientFlags) {
 	flags.StringArrayVar(&c.Disabled, "off", nil, "no tool of the name or tag `T`")
 }
 
-// given looks which flags were given, and refuses what would count as something else than was written.
+// given records which flags are set, and rejects values that would count as
+// other ones.
 func (s *clientFlags) given(cmd *cobra.Command) error {
 	for _, name := range shownNames() {
 		s.said = s.said || cmd.Flags().Changed(name)
@@ -47,7 +48,7 @@ func (s *clientFlags) given(cmd *cobra.Command) error {
 	return nil
 }
 
-// sessionOptions say it to a new session.
+// sessionOptions returns the flags as options of a new session.
 func (s *clientFlags) sessionOptions() []agent.SessionOption {
 	if !s.said {
 		return nil

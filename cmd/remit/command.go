@@ -21,28 +21,29 @@ import (
 	"github.com/remit-dev/remit/tool/builtin/web"
 )
 
-// cmdEnv is everything outside that the command touches.
+// cmdEnv holds everything outside the process that the command uses.
 type cmdEnv struct {
 	in       io.Reader
 	out, err io.Writer
-	terminal bool // out is one
-	// terminalErr tells the same of err: the two may lead to different places.
+	terminal bool // out is a terminal
+	// terminalErr reports that err is a terminal: the two can differ.
 	terminalErr bool
 
 	env  func(string) string
-	user func() (string, error)             // who the operating system says runs this
-	tty  func() (io.ReadWriteCloser, error) // where a person can be asked
-	// browse opens a page in a browser; nil: there is none.
+	user func() (string, error)             // returns the user by the operating system
+	tty  func() (io.ReadWriteCloser, error) // opens the terminal
+	// browse opens a page in a browser; nil: there is no browser.
 	browse func(page string) error
-	// caller tells who runs the command; nil: nothing is known, and nothing is approved.
+	// caller describes the process that runs the command; nil: unknown, and
+	// nothing is approved.
 	caller func() caller
 	host   host.Host
-	tools  []tool.Tool // beside the built-in ones; only tests have some
+	tools  []tool.Tool // beside the built-in ones; only for tests
 
-	tailored []agent.Option // of tools that are made for each session; only tests have some
+	tailored []agent.Option // of tools that are made for each session; only for tests
 }
 
-// builtin lists the tools of the command.
+// builtin lists the built-in tools and those of tests.
 func (w cmdEnv) builtin() []tool.Tool {
 	return slices.Concat(files.Tools(), process.Tools(), database.Tools(), web.Tools(), w.tools)
 }
@@ -50,15 +51,15 @@ func (w cmdEnv) builtin() []tool.Tool {
 // app is one run of the command.
 type app struct {
 	cmdEnv
-	configured []tool.Tool          // the tools, as flags have declared them; nil: no flag has
-	leftOut    func(tool.Tool) bool // which of them a gateway does not serve; nil: it serves all
+	configured []tool.Tool          // the tools by the flags; nil: no flag changes them
+	leftOut    func(tool.Tool) bool // selects the tools that a gateway does not serve; nil: it serves all
 	progress   *progress
 	code       exitCode
-	gateway    *gatewayRuntime // nil: there is none
-	closers    []func() error  // of what is open until the command ends
+	gateway    *gatewayRuntime // nil: no gateway
+	closers    []func() error  // close what the command opened, at its end
 }
 
-// run is the whole command, without the process around it.
+// run runs the command, without the process around it.
 func run(ctx context.Context, args []string, w cmdEnv) (code int) {
 	p := &progress{host: w.host}
 	if w.terminalErr {
@@ -67,7 +68,7 @@ func run(ctx context.Context, args []string, w cmdEnv) (code int) {
 	out := &output{w: w.out}
 	w.out = out
 	a := &app{cmdEnv: w, progress: p}
-	// A panic would end the process with 2, which means wrong usage here.
+	// An uncaught panic would exit with code 2, which means wrong usage here.
 	defer func() {
 		if p := recover(); p != nil {
 			_, _ = fmt.Fprintf(w.err, "remit: internal error: %v\n%s", p, debug.Stack())
@@ -103,7 +104,7 @@ func (a *app) command() *cobra.Command {
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		PersistentPreRun: func(cmd *cobra.Command, _ []string) {
-			if cmd.Name() != "run" && cmd.Name() != "serve" && !cmd.Hidden { // run says which line it is at, serve waits; a shell that completes wants nothing else
+			if cmd.Name() != "run" && cmd.Name() != "serve" && !cmd.Hidden { // run shows its progress, serve waits, and shell completion must print nothing else
 				a.progress.now(cmd.CommandPath())
 			}
 		},
@@ -125,7 +126,7 @@ func (a *app) command() *cobra.Command {
 	return root
 }
 
-// flagProblem names the flag that one that does not exist was likely meant to be.
+// flagProblem suggests a flag for an unknown one.
 func flagProblem(cmd *cobra.Command, err error) error {
 	p := usage(err.Error())
 	var unknown *pflag.NotExistError
@@ -140,7 +141,7 @@ func flagProblem(cmd *cobra.Command, err error) error {
 	return p
 }
 
-// noArgs refuses arguments; for the root they are names of commands.
+// noArgs rejects arguments. For the root command they are names of commands.
 func noArgs(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -156,7 +157,7 @@ func noArgs(cmd *cobra.Command, args []string) error {
 	return usage(fmt.Sprintf("%q takes no arguments, and there is %q", cmd.CommandPath(), args[0]))
 }
 
-// wantArgs refuses any number of arguments but one from low to high; what names
+// wantArgs rejects any number of arguments outside low to high. What names
 // them.
 func wantArgs(low, high int, what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
@@ -167,8 +168,8 @@ func wantArgs(low, high int, what string) cobra.PositionalArgs {
 	}
 }
 
-// wantIDs is wantArgs for ids. An empty one is what an unset variable leaves; it
-// stands for nothing.
+// wantIDs is wantArgs for IDs. It rejects an empty ID, as an unset variable
+// leaves it.
 func wantIDs(low, high int, what string) cobra.PositionalArgs {
 	number := wantArgs(low, high, what)
 	return func(cmd *cobra.Command, args []string) error {

@@ -9,13 +9,13 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// heldCall is a call of the script that waits for the commit.
+// heldCall is a call of the script that the policy holds until the commit.
 type heldCall struct {
 	line int
 	call call
 }
 
-// hold remembers where a held call stands in the script.
+// hold stores the line of a held call in the script.
 func (r *runner) hold(line int, c call, id string) {
 	if r.held == nil {
 		r.held = map[string]heldCall{}
@@ -23,8 +23,8 @@ func (r *runner) hold(line int, c call, id string) {
 	r.held[id] = heldCall{line, c}
 }
 
-// commit commits, and tells what became of each held call. Where one was not
-// released the transaction stays open: that is told by its code and its summary.
+// commit commits, and reports the outcome of each held call. If a release
+// fails, the transaction stays open: the exit code and the summary say so.
 func (r *runner) commit(ctx context.Context) (stopped bool, err error) {
 	err = r.tx.Commit(ctx)
 	for _, o := range r.tx.Released() {
@@ -47,17 +47,17 @@ func (r *runner) commit(ctx context.Context) (stopped bool, err error) {
 	return false, err
 }
 
-// notReleasedCode is the code for a release that did not even come to an outcome.
+// notReleasedCode returns the code for a release without an outcome.
 func notReleasedCode(err error) exitCode {
 	var outcome *tool.CallError
 	if errors.As(err, &outcome) {
-		return exitOK // told with its outcome
+		return exitOK // reported with its outcome
 	}
 	return exitInternal
 }
 
-// skipStep is the code of a commit that leaves a release of unknown outcome
-// behind.
+// skipStep returns the code of a commit that skips a release with an unknown
+// outcome.
 func (r *runner) skipStep(ctx context.Context) exitCode {
 	t, err := revert.Load(ctx, r.journal, r.tx.ID())
 	if err != nil {
@@ -71,8 +71,8 @@ func (r *runner) skipStep(ctx context.Context) exitCode {
 	return exitOK
 }
 
-// commitIt is the command that commits what was left open, asking the same policy
-// of what a released call asks for while it runs.
+// commitIt returns the command that commits an open transaction, with the same
+// policy for the accesses of released calls.
 func (f *runFlags) commitIt(txn string) string { return f.again(txn) + " --at-end commit" }
 
 // resumeCommit says what to do about a call that was not released.
@@ -89,14 +89,14 @@ func (r *runner) resumeCommit(o tool.Outcome) string {
 	}
 }
 
-// queue takes over what the queue of a transaction that was left open holds.
+// queue loads the outbox of a transaction that was left open.
 func (r *runner) queue(t *revert.Txn) {
 	for i, c := range t.HeldCalls() {
 		r.hold(i+1, call{tool: c.Tool.Name, args: c.Held.Input}, c.Ref.Call)
 	}
 }
 
-// release counts an answer of a call that was counted as held.
+// release counts the outcome of a call that was counted as held.
 func (s *summary) release(o tool.Outcome) {
 	s.Held--
 	s.Calls--

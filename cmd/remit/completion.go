@@ -12,19 +12,19 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// offered is at most how many transactions a shell is told of: the newest.
+// offered bounds the transactions that completion lists: the newest.
 const offered = 50
 
 var errEnough = errors.New("enough")
 
-// complete tells shells what may stand where, by what the usage line of each
-// command names: TXN and CALL are ids on the journal that its flags lead to.
+// complete adds shell completion. The usage line of each command names its
+// arguments: TXN and CALL are IDs in the journal that its flags select.
 func complete(root *cobra.Command, a *app) {
 	for _, cmd := range root.Commands() {
 		complete(cmd, a)
 		for _, dir := range []string{"workspace", "state"} {
 			if cmd.Flags().Lookup(dir) != nil {
-				_ = cmd.MarkFlagDirname(dir) // the flag is there
+				_ = cmd.MarkFlagDirname(dir) // the flag exists
 			}
 		}
 		for flag, values := range map[string][]string{
@@ -65,13 +65,14 @@ func (a *app) words(cmd *cobra.Command) cobra.CompletionFunc {
 			return []cobra.Completion{"jsonl"}, cobra.ShellCompDirectiveFilterFileExt
 		}
 	case strings.Contains(usage, "PATH"):
-		return nil // files and folders, which is what a shell offers by itself
+		return nil // the shell completes files and folders itself
 	default:
 		return cobra.NoFileCompletions
 	}
 }
 
-// rest is what may follow an id: the words of a choice written in lower case.
+// rest returns the words that can follow an ID: those in lower case in the
+// usage line.
 func rest(usage string, n int) []cobra.Completion {
 	places := strings.Fields(usage)
 	if n >= len(places) || strings.ToLower(places[n]) != places[n] || !strings.Contains(places[n], "|") {
@@ -80,8 +81,8 @@ func rest(usage string, n int) []cobra.Completion {
 	return strings.Split(places[n], "|")
 }
 
-// ids lists what the journal has, the newest first. A journal that cannot be
-// read has nothing to offer, and completing is not the place to say so.
+// ids lists the IDs of the journal, the newest first. It returns none for an
+// unreadable journal, as completion must not report errors.
 func (a *app) ids(cmd *cobra.Command, txns, calls bool, begun string) (list []cobra.Completion) {
 	p := workspaceState{workspace: flagText(cmd, "workspace"), state: flagText(cmd, "state"), offers: true}
 	j, err := p.read(cmd.Context(), a)
@@ -108,7 +109,7 @@ func (a *app) ids(cmd *cobra.Command, txns, calls bool, begun string) (list []co
 	return slices.DeleteFunc(list, func(c cobra.Completion) bool { return !strings.HasPrefix(c, begun) })
 }
 
-// flagText is what a folder's flag was given.
+// flagText returns the value of a folder's flag.
 func flagText(cmd *cobra.Command, name string) string {
 	if f := cmd.Flags().Lookup(name); f != nil && f.Value.String() != "" {
 		return filepath.Clean(f.Value.String())

@@ -7,7 +7,8 @@ import (
 	"github.com/remit-dev/remit/mcp/gateway"
 )
 
-// confine drafts a sandbox for each server that can have one, as if the file had it. Roots are NAME=DIR each.
+// confine drafts a sandbox for each server that can have one, as if the file
+// contained it. Roots has the form NAME=DIR.
 func (a *app) confine(p *workspaceState, roots []string) error {
 	c, _, err := a.readServers(&p.upstreams)
 	if err != nil {
@@ -34,7 +35,8 @@ func (a *app) confine(p *workspaceState, roots []string) error {
 	return nil
 }
 
-// unconfine takes the drafts back of servers that do not start in their sandbox, and reports whether there were any.
+// unconfine removes the drafts of servers that do not start in their sandbox,
+// and reports whether there were any.
 func (a *app) unconfine(p *workspaceState) bool {
 	why := map[string]string{}
 	for _, s := range a.gateway.ServerStatuses() {
@@ -53,7 +55,8 @@ func (a *app) unconfine(p *workspaceState) bool {
 	return len(p.upstreams.drafts) < before
 }
 
-// tellServers says which servers cannot be had, and which run outside the sandbox although one was asked for.
+// tellServers reports the servers that are not available, and those that run
+// outside the sandbox although it was requested.
 func (a *app) tellServers(p *workspaceState) {
 	for _, s := range a.gateway.ServerStatuses() {
 		why, outside := p.upstreams.outside[s.Server]
@@ -70,7 +73,7 @@ func (a *app) tellServers(p *workspaceState) {
 	}
 }
 
-// draftedWords say what was drafted.
+// draftedWords describes the drafts.
 func draftedWords(drafts []gateway.EntryDraft) string {
 	boxes := 0
 	for _, d := range drafts {

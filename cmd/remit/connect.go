@@ -17,11 +17,11 @@ import (
 	"github.com/remit-dev/remit/revert"
 )
 
-// connectOptions is what the flags of connect and disconnect say.
+// connectOptions holds the flags of connect and disconnect.
 type connectOptions struct {
 	project, config, workspace string
 	preview, json, init        bool
-	sandbox                    bool // drafted too
+	sandbox                    bool // draft sandboxes too
 }
 
 func (f connectOptions) mode() connect.Mode {
@@ -129,7 +129,7 @@ func clientNames() (names []string) {
 	return names
 }
 
-// place is where this user's clients keep their files.
+// place returns the environment of this user's client files.
 func (f connectOptions) place(a *app) (p connect.Environment, err error) {
 	home := a.env("HOME")
 	if runtime.GOOS == "windows" {
@@ -164,7 +164,7 @@ func (f connectOptions) place(a *app) (p connect.Environment, err error) {
 	return p, err
 }
 
-// connected does one of the two to a client, and tells of it.
+// connected connects or disconnects a client, and reports the result.
 func (a *app) connected(f connectOptions, name string, do func(connect.Client) (connect.Report, error), tell func(textStyle, io.Writer, connect.Report)) error {
 	c, err := connect.ClientByName(name)
 	if err != nil {
@@ -182,7 +182,8 @@ func (a *app) connected(f connectOptions, name string, do func(connect.Client) (
 	return nil
 }
 
-// initialize drafts what is known of the tools of one configuration, and writes that into it.
+// initialize drafts entries for the tools of one configuration, and writes them
+// to it.
 func (a *app) initialize(ctx context.Context, f connectOptions, at connect.Environment, config string) error {
 	p := workspaceState{sandbox: "strict", workspace: at.Workspace}
 	if p.workspace == "" {
@@ -196,7 +197,7 @@ func (a *app) initialize(ctx context.Context, f connectOptions, at connect.Envir
 	return a.draft(append(p.upstreams.drafts, g.Drafts(keptRoots(&p, nil)...)...), config, true, f.json)
 }
 
-// connectProblem finds the words for what kept a client from being connected.
+// connectProblem returns the message for an error of connect.
 func connectProblem(err error) error {
 	var conflict *connect.ConflictError
 	var file *connect.FileError
@@ -215,7 +216,7 @@ func connectProblem(err error) error {
 	}
 }
 
-// listClients tells how each client stands.
+// listClients reports the state of each client.
 func (a *app) listClients(f connectOptions, p connect.Environment) error {
 	found := false
 	for _, c := range connect.Clients() {
@@ -240,7 +241,7 @@ func (a *app) listClients(f connectOptions, p connect.Environment) error {
 	return nil
 }
 
-// clientFiles lists files with their state, and their servers.
+// clientFiles lists files with their states and servers.
 func (p textStyle) clientFiles(w io.Writer, r connect.Report) {
 	for _, f := range r.Files {
 		state := string(f.State)
@@ -262,7 +263,7 @@ func (p textStyle) clientFiles(w io.Writer, r connect.Report) {
 	}
 }
 
-// servers lists those of a file, with where they are, and what there is to say of it.
+// servers lists the servers of a file with their places and notes.
 func (p textStyle) servers(w io.Writer, f connect.File) {
 	for _, s := range f.Servers {
 		words := "started by the client"
@@ -286,7 +287,7 @@ func (p textStyle) servers(w io.Writer, f connect.File) {
 	}
 }
 
-// connected tells what connecting did.
+// connected reports what connecting did.
 func (p textStyle) connected(w io.Writer, r connect.Report, drafts bool) {
 	p.clientFiles(w, r)
 	if !r.Changed() {
@@ -305,7 +306,7 @@ func (p textStyle) connected(w io.Writer, r connect.Report, drafts bool) {
 	_, _ = fmt.Fprintf(w, "%s restart %s; remit disconnect %s takes it back\n", p.good("✓"), r.Title, r.Client)
 }
 
-// disconnected tells what disconnecting did.
+// disconnected reports what disconnecting did.
 func (p textStyle) disconnected(w io.Writer, r connect.Report) {
 	for _, f := range r.Files {
 		words := p.good("byte for byte as before")
@@ -321,7 +322,7 @@ func (p textStyle) disconnected(w io.Writer, r connect.Report) {
 	}
 }
 
-// written tells of backups and configurations of the gateway, and shows a preview.
+// written reports backups and gateway configurations, and shows a preview.
 func (p textStyle) written(w io.Writer, r connect.Report) {
 	for _, f := range r.Files {
 		if f.Backup != "" && !r.Preview {

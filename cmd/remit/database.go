@@ -15,14 +15,14 @@ import (
 	"github.com/remit-dev/remit/ctxperm/database/sqlite"
 )
 
-// databaseFlag adds the flag that names databases. Commands that take back want it
-// only for what is not where it was, or asks for a password.
+// databaseFlag adds the flag that names databases. Commands that revert need it
+// only for a database that has moved, or that needs a password.
 func databaseFlag(cmd *cobra.Command, p *workspaceState) {
 	cmd.Flags().StringArrayVar(&p.databases, "database", nil, "a database that calls may be granted parts of, as `NAME=LOCATION`, such as main=sqlite:app.db or main=postgres://agent@host/app (its password from PGPASSFILE)")
 }
 
-// databaseOptions are the databases that are named, and the way to those that a
-// record names. They are closed when the command ends.
+// databaseOptions opens the named databases, and a way to those that a record
+// names. The command closes them at its end.
 func (a *app) databaseOptions(p *workspaceState) ([]agent.Option, error) {
 	named := map[string]string{}
 	for _, d := range p.databases {
@@ -32,7 +32,8 @@ func (a *app) databaseOptions(p *workspaceState) ([]agent.Option, error) {
 			if twice {
 				why = "two databases have this name"
 			}
-			// The location may hold a password, and is not repeated.
+			// The location can contain a password, so the message does not
+			// repeat it.
 			return nil, &problem{code: exitUsage, what: fmt.Sprintf("--database %s cannot be used", printable(name)), why: why, fix: "write --database NAME=sqlite:PATH or NAME=postgres://USER@HOST/DATABASE"}
 		}
 		if err := p.keepJournal(name, at); err != nil {
@@ -48,8 +49,8 @@ func (a *app) databaseOptions(p *workspaceState) ([]agent.Option, error) {
 	return []agent.Option{agent.Driver(d)}, nil
 }
 
-// databasesAgain are the flags with which another command reaches the same databases.
-// A location that may hold a password is not repeated.
+// databasesAgain returns the flags with which another command reaches the same
+// databases. It omits a location that can contain a password.
 func (p *workspaceState) databasesAgain() (flags []string) {
 	for _, d := range p.databases {
 		if name, at, _ := strings.Cut(d, "="); !strings.HasPrefix(at, "sqlite:") {
@@ -60,7 +61,8 @@ func (p *workspaceState) databasesAgain() (flags []string) {
 	return flags
 }
 
-// keepJournal refuses the journal as a database: calls could change their own record.
+// keepJournal rejects the journal as a database: calls could change their own
+// records.
 func (p *workspaceState) keepJournal(name, at string) error {
 	path, ok := strings.CutPrefix(at, "sqlite:")
 	if !ok {
@@ -68,7 +70,7 @@ func (p *workspaceState) keepJournal(name, at string) error {
 	}
 	file, err := os.Stat(path)
 	if err != nil {
-		return nil // said when it is opened
+		return nil // opening it reports the error
 	}
 	journal, err := os.Stat(filepath.Join(p.state, "journal.db"))
 	if err != nil || !os.SameFile(file, journal) {
@@ -77,7 +79,7 @@ func (p *workspaceState) keepJournal(name, at string) error {
 	return &problem{code: exitUsage, what: fmt.Sprintf("the database %s is the journal itself", name), why: "calls could change their own record", fix: "name another database"}
 }
 
-// close gives back what the command opened.
+// close closes what the command opened.
 func (a *app) close() error {
 	var errs []error
 	for _, c := range a.closers {

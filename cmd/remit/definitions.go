@@ -16,8 +16,8 @@ import (
 	"github.com/remit-dev/remit/tool/settings"
 )
 
-// declarationFlags is what the flags say of tools: definition files that stand in the place of
-// built-in ones, and settings.
+// declarationFlags holds the flags about tools: definition files that replace
+// built-in tools, and settings.
 type declarationFlags struct {
 	definitions    []string
 	locked, user   string
@@ -25,7 +25,7 @@ type declarationFlags struct {
 	settingsStatus []settings.Status
 }
 
-// definitionsFlag is the one way to name definition files, of every command that takes any.
+// definitionsFlag adds the flag for definition files to a command.
 func definitionsFlag(cmd *cobra.Command, folders *[]string) {
 	cmd.Flags().StringArrayVar(folders, "definitions", nil, "definition files in `DIR` stand in the place of the built-in tools that they describe, as docs/guides/define.md says")
 }
@@ -38,9 +38,9 @@ func declaredFlags(cmd *cobra.Command, d *declarationFlags) {
 	flags.StringVar(&d.locked, "locked-settings", "", "`FILE` of the settings that an administrator locked")
 }
 
-// declare makes the tools that the command has from here on. What decides what calls may
-// do lies outside every folder that they may change. Secrets are the names of those that
-// there are; nil: not known.
+// declare sets the tools of the command. Its files decide what calls can do, so
+// they must lie outside every folder that calls can change. Secrets holds the
+// names of the known secrets; nil: unknown.
 func (a *app) declare(ctx context.Context, d *declarationFlags, folders, secrets []string) error {
 	all, err := a.inForce(d.definitions, folders)
 	if err != nil {
@@ -64,8 +64,9 @@ func (a *app) declare(ctx context.Context, d *declarationFlags, folders, secrets
 	return nil
 }
 
-// inForce are the built-in tools, with those of definition files in the place of the ones
-// that they describe. The definitions lie outside every folder that calls may change.
+// inForce returns the built-in tools, with those of definition files in place
+// of the ones that they describe. The definitions must lie outside every folder
+// that calls can change.
 func (a *app) inForce(definitions, folders []string) (all tool.Registry, err error) {
 	tools := a.cmdEnv.builtin()
 	for _, dir := range definitions {
@@ -98,7 +99,8 @@ func (a *app) inForce(definitions, folders []string) (all tool.Registry, err err
 	return all, nil
 }
 
-// defined are the tools of definition files, whose implementations are the built-in tools.
+// defined returns the tools of definition files, whose implementations are the
+// built-in tools.
 func (a *app) defined(files fs.FS) ([]tool.Tool, error) {
 	implementations := map[string]define.Implementation{}
 	for _, t := range a.cmdEnv.builtin() {
@@ -131,7 +133,7 @@ func readSettings(layer settings.Layer, name string, folders []string) (settings
 	return f, nil
 }
 
-// again are the flags that another command needs, to have the same tools.
+// again returns the flags with which another command has the same tools.
 func (d *declarationFlags) again() (flags []string) {
 	for _, dir := range d.definitions {
 		flags = append(flags, "--definitions", dir)
@@ -148,7 +150,7 @@ func (d *declarationFlags) again() (flags []string) {
 	return flags
 }
 
-// served lists the tools of the command that a runtime offers.
+// served lists the tools that the runtime offers.
 func (a *app) served() []tool.Tool {
 	tools := a.builtin()
 	if a.leftOut != nil {
@@ -157,7 +159,7 @@ func (a *app) served() []tool.Tool {
 	return tools
 }
 
-// builtin lists the tools of the command, as flags have declared them.
+// builtin lists the tools of the command, as the flags declare them.
 func (a *app) builtin() []tool.Tool {
 	if a.configured != nil {
 		return slices.Clone(a.configured)

@@ -66,7 +66,7 @@ func (a *app) diffCommand() *cobra.Command {
 	return cmd
 }
 
-// fileName is a resource as a patch names it.
+// fileName returns a resource as a patch names it.
 func fileName(resource string) string {
 	r, err := perm.ParseResource(resource)
 	if err != nil {
@@ -88,8 +88,8 @@ type diffRecord struct {
 	State   revert.TxnState `json:"state"`
 	Changes []deltaRecord   `json:"changes"`
 	Unseen  []unseenRecord  `json:"unseen"`
-	Held    []unseenRecord  `json:"held,omitempty"` // wait for the commit
-	Erased  []string        `json:"erased"`         // calls whose records are gone
+	Held    []unseenRecord  `json:"held,omitempty"` // held until the commit
+	Erased  []string        `json:"erased"`         // calls whose records were erased
 }
 
 type deltaRecord struct {
@@ -159,8 +159,8 @@ func (a *app) diffJSON(ctx context.Context, d diff.Diff) error {
 	return nil
 }
 
-// diffPlain writes a patch. What is said beside it stands in lines that no patch
-// has, at its end.
+// diffPlain writes a patch. Its notes follow at the end, in lines that no patch
+// contains.
 func (a *app) diffPlain(ctx context.Context, d diff.Diff) error {
 	p, added, removed := a.paint(), 0, 0
 	for _, delta := range d.Deltas {
@@ -196,7 +196,8 @@ func (a *app) diffPlain(ctx context.Context, d diff.Diff) error {
 	return nil
 }
 
-// patch writes a patch for a terminal: lines of files are shown, never obeyed.
+// patch writes a patch for a terminal: it escapes control characters of file
+// lines.
 func (p textStyle) patch(w io.Writer, text string) {
 	for line := range strings.Lines(text) {
 		line = strings.ReplaceAll(strings.TrimSuffix(line, "\n"), "\t", "    ")

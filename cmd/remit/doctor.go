@@ -26,32 +26,32 @@ func (a *app) doctorCommand() *cobra.Command {
 	return cmd
 }
 
-// health is how one thing is.
+// health is the state of one checked thing.
 type health string
 
 const (
 	healthy health = "ok"
-	weaker  health = "weaker" // it works, with less of a promise
-	failing health = "failed" // remit cannot work like this
+	weaker  health = "weaker" // works, with a weaker guarantee
+	failing health = "failed" // remit cannot work
 )
 
-// finding is one thing that doctor has tried.
+// finding is the result of one check.
 type finding struct {
 	Where string `json:"where"` // system, root NAME, state, journal, policy
 	Check string `json:"check"`
 	Is    health `json:"is"`
 	What  string `json:"what"`
-	Fix   string `json:"fix,omitempty"` // of everything that is not ok
+	Fix   string `json:"fix,omitempty"` // set unless the health is ok
 }
 
-// diagnosis is the sum of the findings.
+// diagnosis holds the findings and their summary.
 type diagnosis struct {
 	Checks int `json:"checks"`
 	Weaker int `json:"weaker"`
 	Failed int `json:"failed"`
 }
 
-// doctor looks at everything, however much of it fails.
+// doctor runs all checks, even if some fail.
 func (a *app) doctor(ctx context.Context, f *runFlags) error {
 	_, folders, err := f.rootOptions()
 	if err != nil {
@@ -98,7 +98,7 @@ func (a *app) doctor(ctx context.Context, f *runFlags) error {
 	return nil
 }
 
-// checkSystem tells what does not depend on a folder.
+// checkSystem checks what does not depend on a folder.
 func (a *app) checkSystem(tell func(finding)) {
 	v := readVersion()
 	tell(finding{Where: "system", Check: "version", Is: healthy, What: v.String()})
@@ -129,7 +129,7 @@ func checkPolicy(paths []string, tell func(finding)) {
 		what = "the workspace policy, revision " + engine.Revision()
 	}
 	tell(finding{Where: "policy", Check: "load", Is: healthy, What: what})
-	if n := len(engine.UncheckedRefs()); n > 0 && len(paths) > 0 { // remit's own is held by its tests, and nobody here can change it
+	if n := len(engine.UncheckedRefs()); n > 0 && len(paths) > 0 { // the tests cover the policy of remit, and users cannot change it
 		tell(finding{
 			Where: "policy", Check: "unchecked", Is: weaker, What: count(n, "place") + " of it could not be checked for misspelt fields",
 			Fix: "remit policy check --notes lists them; name fields by constant paths there",

@@ -12,19 +12,19 @@ import (
 	"github.com/remit-dev/remit/internal/host"
 )
 
-// errNot is what a probe finds where something is not as promised.
+// errNot says that a probe found a promise broken.
 var errNot = errors.New("not as promised")
 
-// probe tries one thing that files rely on, in a folder of its own.
+// probe tries one promise of a file system, in a folder of its own.
 type probe struct {
 	check   string
 	promise func(disk.Features) bool
 	try     func(r disk.Root, dir string) error
-	ok      string // what it gives
-	weaker  string // what is less without it
+	ok      string // what the promise gives
+	weaker  string // what is weaker without it
 }
 
-// probes: names in dir are free for each of them.
+// probes returns the probes. Each can use all names in its folder.
 func probes() []probe {
 	return []probe{
 		{
@@ -54,7 +54,7 @@ func probes() []probe {
 	}
 }
 
-// checkRoot tries a root's file system.
+// checkRoot checks a root's file system.
 func (a *app) checkRoot(where, folder string, tell func(finding)) {
 	kind, is := fileSystem(folder)
 	found := finding{Where: where, Check: "filesystem", Is: healthy, What: kind}
@@ -85,8 +85,7 @@ func (a *app) checkRoot(where, folder string, tell func(finding)) {
 	}
 }
 
-// finding tries, and judges by what happened: a promise that does not hold here
-// fails, since calls rely on it.
+// finding runs a probe. A broken promise is a failure, since calls rely on it.
 func (p probe) finding(where, kind string, r disk.Root, dir string) finding {
 	err := p.try(r, dir)
 	f := finding{Where: where, Check: p.check, Is: healthy, What: p.ok}
@@ -101,7 +100,8 @@ func (p probe) finding(where, kind string, r disk.Root, dir string) finding {
 	return f
 }
 
-// tryBeneath makes a link that leads out of the root, and walks through it.
+// tryBeneath makes a link that leads out of the root, and opens a path through
+// it.
 func tryBeneath(r disk.Root, dir string) error {
 	name := dir + "/out"
 	if err := r.Symlink("../..", name); err != nil {
@@ -143,7 +143,8 @@ func tryNoReplace(r disk.Root, dir string) error {
 	return r.RenameNoReplace(a.Name, a.Name+"-free")
 }
 
-// tryLease looks at a file that is open for writing, then at the same one closed.
+// tryLease takes a lease on a file that is open for writing, then on the same
+// file after it was closed.
 func tryLease(r disk.Root, dir string) error {
 	name := dir + "/lease"
 	f, err := r.Create(name, 0o600)
@@ -204,7 +205,7 @@ func removeAll(r disk.Root, dir string) error {
 	return errors.Join(err, r.Remove(dir))
 }
 
-// existing is the folder itself, or the first above it that is there.
+// existing returns the folder itself, or its nearest existing parent.
 func existing(dir string) string {
 	for {
 		if _, err := os.Stat(dir); err == nil || filepath.Dir(dir) == dir {

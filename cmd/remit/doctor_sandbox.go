@@ -10,8 +10,8 @@ import (
 	"github.com/remit-dev/remit/internal/sandbox"
 )
 
-// missing says how to get a layer of the sandbox, by what the name of the layer
-// begins with.
+// missing says how to get a layer of the sandbox, by the prefix of the layer's
+// name.
 func missing() [][2]string {
 	return [][2]string{
 		{"namespaces", "let ordinary users make user namespaces: sysctl user.max_user_namespaces above 0, and where there are these, " +
@@ -24,11 +24,11 @@ func missing() [][2]string {
 	}
 }
 
-// checkSandbox tells how programs can be confined here, and returns what each root
-// gets; nil where none runs.
+// checkSandbox reports how programs can be confined here, and returns the write
+// mode of each root; nil if the sandbox is unavailable.
 func (a *app) checkSandbox(ctx context.Context, f *runFlags, roots []string, tell func(finding)) []*sandbox.WriteMode {
 	ways := make([]*sandbox.WriteMode, len(roots))
-	state := "" // not to be had: what is written is kept in memory, which shows the rest
+	state := "" // unavailable: writes stay in memory, which shows the rest
 	if f.find(a) == nil && f.keepOut(roots) == nil {
 		state = nearestFolder(f.state)
 	}
@@ -44,8 +44,8 @@ func (a *app) checkSandbox(ctx context.Context, f *runFlags, roots []string, tel
 	return ways
 }
 
-// nearestFolder is the folder, or the nearest one above it that exists. What the
-// disk of a state folder gives is known before the first run makes the folder.
+// nearestFolder returns the folder, or its nearest existing parent: the disk of
+// a state folder is known before the first run creates the folder.
 func nearestFolder(path string) string {
 	for {
 		if info, err := os.Stat(path); err == nil && info.IsDir() {
@@ -59,7 +59,7 @@ func nearestFolder(path string) string {
 	}
 }
 
-// wayOf tries a root, with files that are written where the state is.
+// wayOf tries a root, with written files on the disk of the state folder.
 func wayOf(ctx context.Context, root, state string) (sandbox.WriteMode, error) {
 	root, err := realPath(root)
 	if err != nil {
@@ -69,7 +69,7 @@ func wayOf(ctx context.Context, root, state string) (sandbox.WriteMode, error) {
 		return sandbox.Probe(ctx, "", root, "")
 	}
 	upper, err := os.MkdirTemp(state, "doctor-")
-	if err != nil { // checkState says so
+	if err != nil { // checkState reports it
 		return sandbox.Probe(ctx, "", root, "")
 	}
 	defer func() { _ = sandbox.Discard(upper) }() // a folder of doctor's own
@@ -79,7 +79,7 @@ func wayOf(ctx context.Context, root, state string) (sandbox.WriteMode, error) {
 	return sandbox.Probe(ctx, "", root, upper)
 }
 
-// realPath is absolute and has no symbolic link in it.
+// realPath returns the absolute path without symbolic links.
 func realPath(path string) (string, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/remit-dev/remit/revert/sqlite"
 )
 
-// checkState looks at where the journal is kept, and at the journal.
+// checkState checks the place of the journal, and the journal.
 func (a *app) checkState(ctx context.Context, f *runFlags, folders []string, tell func(finding)) {
 	if err := f.find(a); err != nil {
 		p := problemOf(err, &f.workspaceState)
@@ -37,7 +37,8 @@ func (a *app) checkState(ctx context.Context, f *runFlags, folders []string, tel
 	a.checkJournal(ctx, &f.workspaceState, tell)
 }
 
-// stateFileSystem: the processes of one journal share locks and memory.
+// stateFileSystem checks the file system: the processes of one journal share
+// locks and memory.
 func stateFileSystem(kind string, is health) finding {
 	f := finding{Where: "state", Check: "filesystem", Is: is, What: kind}
 	if is != healthy {
@@ -54,7 +55,7 @@ func stateFileSystem(kind string, is health) finding {
 	return f
 }
 
-// stateRights: a journal holds what tools have read.
+// stateRights checks the permissions: a journal contains what tools have read.
 func stateRights(state, there string) finding {
 	f := finding{Where: "state", Check: "rights", Is: healthy}
 	info, err := os.Stat(there)
@@ -77,8 +78,8 @@ func stateRights(state, there string) finding {
 	return f
 }
 
-// makeable tries whether the state folder could be made below the one that is
-// there.
+// makeable checks whether the state folder can be created below the existing
+// one.
 func makeable(there string) finding {
 	f := finding{Where: "state", Check: "rights", Is: healthy, What: "not there yet, and can be made"}
 	dir, err := os.MkdirTemp(there, ".remit-doctor-")
@@ -111,7 +112,7 @@ func (a *app) checkJournal(ctx context.Context, p *workspaceState, tell func(fin
 	tell(openTxns(ctx, j, p))
 }
 
-// openTxns tells of the transactions that hold what they touched.
+// openTxns reports the open transactions, which hold claims.
 func openTxns(ctx context.Context, j journal.Journal, p *workspaceState) finding {
 	f := finding{Where: "journal", Check: "open txns", Is: healthy, What: "none is open"}
 	open, err := j.Unfinished(ctx)
@@ -136,11 +137,12 @@ func openTxns(ctx context.Context, j journal.Journal, p *workspaceState) finding
 	return f
 }
 
-// folderSize adds up the files; one that goes away meanwhile counts nothing.
+// folderSize sums the sizes of the files. A file that disappears meanwhile
+// counts zero.
 func folderSize(dir string) (n int64) {
 	_ = filepath.WalkDir(dir, func(_ string, d os.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
-			return nil // what cannot be looked at has no size here
+			return nil // an unreadable file counts zero
 		}
 		if info, err := d.Info(); err == nil {
 			n += info.Size()

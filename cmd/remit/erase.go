@@ -72,14 +72,14 @@ func (a *app) erase(ctx context.Context, p *workspaceState, call, why string, ye
 	})
 }
 
-// confirm asks the person at the terminal; nothing but yes is one.
+// confirm asks the user at the terminal. Only "y" or "yes" confirms.
 func (a *app) confirm(c *revert.Call) error {
 	tty, err := a.tty()
 	if err != nil {
 		return &problem{code: exitUsage, what: "nothing was erased", why: "nobody can be asked, as there is no terminal", fix: "add --yes where it is meant"}
 	}
 	_, err = fmt.Fprintf(tty, "erase call %s for good? [y/N] ", c.Ref.Call)
-	said, _ := bufio.NewReader(tty).ReadString('\n') // an unread answer is no yes
+	said, _ := bufio.NewReader(tty).ReadString('\n') // an unreadable answer does not confirm
 	if closing := tty.Close(); err == nil {
 		err = closing
 	}
@@ -93,7 +93,7 @@ func (a *app) confirm(c *revert.Call) error {
 	return &problem{code: exitUsage, what: "nothing was erased", why: "the answer was not yes", fix: "say y, or add --yes"}
 }
 
-// toErase says what an erasure loses, before it is done.
+// toErase describes what an erasure deletes, before it happens.
 func (p textStyle) toErase(w io.Writer, c *revert.Call) {
 	name := p.bold(c.Ref.Call) + " " + printable(c.Tool.Name)
 	switch {
@@ -120,7 +120,7 @@ func (p textStyle) erasure(w io.Writer, e revert.EraseReport, where *workspaceSt
 	}
 }
 
-// size writes a number of bytes as people read it.
+// size formats a number of bytes for people.
 func size(n int64) string {
 	switch {
 	case n < 1<<10:

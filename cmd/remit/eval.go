@@ -66,7 +66,7 @@ func (a *app) policyEval(cmd *cobra.Command, input string, paths []string, asJSO
 	return nil
 }
 
-// evaluated is a decision with what the other sets of the policy say, each by the name of the set.
+// evaluated is a decision with the results of the policy's other sets, by name.
 type evaluated struct {
 	perm.DecisionRecord
 
@@ -79,7 +79,8 @@ type evaluated struct {
 	Notes   []string      `json:"notes,omitempty"`
 }
 
-// notHeld says of each budget of a decision that nothing here holds it.
+// notHeld returns a note for each budget of a decision, as this command
+// enforces none.
 func notHeld(d perm.Decision) (notes []string) {
 	for _, l := range d.Limits() {
 		notes = append(notes, fmt.Sprintf("the budget %q is not held here: the runtime holds it against what it counted when the call comes (%s)", l.Budget, l.At))

@@ -12,8 +12,8 @@ import (
 	"github.com/remit-dev/remit/perm"
 )
 
-// sampleInput is a command that can be pasted, with every member that an input
-// always has.
+// sampleInput is a command to paste, with every member that an input always
+// has.
 const sampleInput = `remit policy eval --input - <<'END'
 {
   "purpose": "run",
@@ -59,9 +59,9 @@ func (a *app) policySchemaCommand() *cobra.Command {
 	return cmd
 }
 
-// parseRequest reads an input document. It may leave out what an input of a call
-// always has, but not what there is to decide about: a rule that denies nothing
-// of it, and a rule that allows nothing of it, would be no answer.
+// parseRequest parses an input document. It can omit members that the input of
+// a call always has, but not the accesses: a decision about nothing would be
+// meaningless.
 func parseRequest(text []byte) (r perm.Request, err error) {
 	v, err := canon.Parse(text, canon.DefaultLimits())
 	if err != nil {
@@ -77,8 +77,8 @@ func parseRequest(text []byte) (r perm.Request, err error) {
 	return r, jsonWords(v.Decode(&r))
 }
 
-// jsonWords is an error without the Go type that a value does not fit. The
-// schema lets two of them through: a time that is none, and a huge number.
+// jsonWords returns an error without the Go type that a value does not fit. The
+// schema lets two of them pass: an invalid time and a huge number.
 func jsonWords(err error) error {
 	if err == nil {
 		return nil
@@ -93,13 +93,13 @@ func jsonWords(err error) error {
 	return err
 }
 
-// requestSchema is the schema of the input, which asks for less to be there.
+// requestSchema returns the schema of the input, with fewer required members.
 func requestSchema() (*schema.Schema, error) {
 	var doc map[string]any
 	if err := json.Unmarshal(perm.InputSchema(), &doc); err != nil {
 		return nil, err
 	}
-	delete(doc, "$schema") // it holds by the rules of newer drafts as well
+	delete(doc, "$schema") // newer drafts give it the same meaning
 	delete(doc, "$id")
 	relax(doc)
 	doc["required"] = []string{"purpose", "tool", "access"}

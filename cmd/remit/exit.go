@@ -15,7 +15,7 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// exitCode is what the command ends with.
+// exitCode is the exit code of the command.
 type exitCode int
 
 // The exit codes. docs/reference/outcomes.md has the table.
@@ -46,16 +46,16 @@ func worst(a, b exitCode) exitCode {
 	return order[min(i, j)]
 }
 
-// problem is an error in the four lines that people get: what, why, how to
-// mend it, and the id for show.
+// problem is an error in the four lines that users get: what, why, how to fix
+// it, and the ID for show.
 type problem struct {
 	code           exitCode
 	what, why, fix string
 	id             string
-	denied         bool // fix is how to allow it
+	denied         bool // fix says how to allow it
 }
 
-// Error is what and why on one line.
+// Error returns what and why on one line.
 func (p *problem) Error() string {
 	if p.why == "" {
 		return p.what
@@ -63,10 +63,10 @@ func (p *problem) Error() string {
 	return p.what + ": " + p.why
 }
 
-// usage is the error of a command line that cannot be followed.
+// usage returns the error of an invalid command line.
 func usage(what string) *problem { return &problem{code: exitUsage, what: what} }
 
-// complain tells what ended the command and returns the code for it.
+// complain reports the error that ended the command, and returns its code.
 func (a *app) complain(cmd *cobra.Command, err error) exitCode {
 	p := problemOf(err, placeOf(cmd))
 	if p.code == exitUsage && p.fix == "" && cmd != nil {
@@ -76,7 +76,8 @@ func (a *app) complain(cmd *cobra.Command, err error) exitCode {
 	return p.code
 }
 
-// placeOf is the place that the flags of a command name, for hints. A command that ends early has not looked for it.
+// placeOf returns the workspace that the flags of a command name, for hints. A
+// command that ends early has not resolved it.
 func placeOf(cmd *cobra.Command) *workspaceState {
 	p := &workspaceState{}
 	if cmd == nil {
@@ -90,7 +91,8 @@ func placeOf(cmd *cobra.Command) *workspaceState {
 	return p
 }
 
-// problemOf finds the code and the words for an error. At is the place that its hints lead to.
+// problemOf returns the code and the message of an error. Its hints refer to
+// at.
 func problemOf(err error, at *workspaceState) *problem {
 	var known *problem
 	var policy *rego.LoadError
@@ -118,13 +120,13 @@ func problemOf(err error, at *workspaceState) *problem {
 	}
 }
 
-// putBack is what helps where a journal lacks something.
+// putBack returns the hint for an incomplete journal.
 func putBack(at *workspaceState) string {
 	return "put journal.db, journal.db-wal and journal.head back as they were together; " + at.hint("fsck", "--accept-head") + " goes on without what is missing"
 }
 
-// policyProblem shows the first thing that is wrong with a policy, and how many
-// more there are.
+// policyProblem reports the first error of a policy, and the number of further
+// ones.
 func policyProblem(e *rego.LoadError) *problem {
 	p := &problem{code: exitUsage, what: "the policy cannot be used"}
 	if len(e.Problems) == 0 {
@@ -138,10 +140,10 @@ func policyProblem(e *rego.LoadError) *problem {
 	return p
 }
 
-// callCode is the exit code for one call.
+// callCode returns the exit code of one call.
 func callCode(o tool.Outcome) exitCode { return exitCode(o.ExitCode()) }
 
-// withPlace appends where a rule is written, unless nobody knows.
+// withPlace appends the position of a rule, if it is known.
 func withPlace(text, at string) string {
 	if at == "" {
 		return text

@@ -54,7 +54,7 @@ func (a *app) feedbackCommand() *cobra.Command {
 	return cmd
 }
 
-// feedbackWords is one line for each time that somebody said something of a call.
+// feedbackWords returns one line for each feedback on a call.
 func feedbackWords(f provenance.Feedback) string {
 	words := string(f.Verdict) + ", by " + f.By
 	if f.BySelf {
@@ -66,8 +66,8 @@ func feedbackWords(f provenance.Feedback) string {
 	return words
 }
 
-// ratedWords are the verdicts on a call, the newest of each person, for its line in
-// the log.
+// ratedWords returns the verdicts on a call, the newest of each person, for its
+// line in the log.
 func ratedWords(all []provenance.Feedback) (words []string) {
 	for i, f := range all {
 		later := slices.ContainsFunc(all[i+1:], func(g provenance.Feedback) bool { return g.By == f.By })

@@ -2,5 +2,5 @@
 
 package main
 
-// fileSystem cannot tell here.
+// fileSystem cannot detect the file system on this platform.
 func fileSystem(string) (kind string, is health) { return "not told by this system", healthy }

@@ -11,7 +11,7 @@ import (
 	"github.com/remit-dev/remit/tool/filter"
 )
 
-// callLimits are the budgets that flags set.
+// callLimits holds the budgets that flags set.
 type callLimits struct {
 	calls int64
 	time  time.Duration
@@ -32,7 +32,7 @@ func (l callLimits) check() error {
 	return nil
 }
 
-// filters are those that a run with these flags has, in order.
+// filters returns the filters of a run with these flags, in order.
 func (l callLimits) filters() []tool.Filter {
 	if l == (callLimits{}) {
 		return nil
@@ -40,15 +40,15 @@ func (l callLimits) filters() []tool.Filter {
 	return []tool.Filter{filter.Budget{Session: filter.Usage{Calls: l.calls, Time: l.time}}.Filter()}
 }
 
-// filterRecord is a filter as it is listed.
+// filterRecord is a filter in the list.
 type filterRecord struct {
 	Order int      `json:"order"`
 	Name  string   `json:"name"`
 	Hooks []string `json:"hooks"`
 }
 
-// listFilters lists the filters of a run with the same flags, in the order in which
-// they are asked.
+// listFilters lists the filters of a run with the same flags, in the order of
+// evaluation.
 func (a *app) listFilters(l callLimits, asJSON bool) error {
 	if err := l.check(); err != nil {
 		return err

@@ -9,8 +9,8 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// suggestFix is an outcome whose error says each thing once, and how to mend it
-// where that is known.
+// suggestFix returns an outcome whose error says each thing once, and how to
+// fix it if that is known.
 func suggestFix(o tool.Outcome, how *runFlags) tool.Outcome {
 	if o.Error == nil {
 		return o
@@ -18,7 +18,7 @@ func suggestFix(o tool.Outcome, how *runFlags) tool.Outcome {
 	p := *o.Error
 	p.Why = once(p.Why)
 	switch {
-	case o.Status == tool.StatusPending: // how a person approves it stands on standard error
+	case o.Status == tool.StatusPending: // standard error shows how to approve it
 		p.Fix += ": " + how.again(o.Call)
 	case p.Fix == "":
 		p.Fix = fixFor(o.Tool, p.Why, &how.workspaceState)
@@ -27,7 +27,7 @@ func suggestFix(o tool.Outcome, how *runFlags) tool.Outcome {
 	return o
 }
 
-// mended also says of a file that is held whether its holder is still there.
+// mended adds to a claimed file whether the claim's owner is still running.
 func (r *runner) mended(ctx context.Context, o tool.Outcome) tool.Outcome {
 	if o.Error == nil {
 		return o
@@ -40,8 +40,8 @@ func (r *runner) mended(ctx context.Context, o tool.Outcome) tool.Outcome {
 	return o
 }
 
-// approve is the command that approves a call that waits. It names what the call wants to
-// change, if that is known.
+// approve returns the command that approves a pending call. It names what the
+// call wants to change, if that is known.
 func (p *workspaceState) approve(c *revert.Call) string {
 	if c.Asked.Purpose == "" {
 		return p.hint("approve", c.Ref.Call)
@@ -49,7 +49,7 @@ func (p *workspaceState) approve(c *revert.Call) string {
 	return p.hint("show", c.Ref.Call) + " and " + p.hint("approve", c.Ref.Call, "--question", c.Asked.Digest)
 }
 
-// again is the command that lets a call go on, asking the same policy.
+// again returns the command that resumes a call, with the same policy.
 func (f *runFlags) again(call string) string {
 	words := []string{"resume", call}
 	for _, path := range f.policies {
@@ -58,8 +58,9 @@ func (f *runFlags) again(call string) string {
 	return f.hint(words...)
 }
 
-// once leaves out the words that end an error and stand at the end of one that
-// wraps it: "there is no such file: open a.txt: no such file" loses the last ones.
+// once removes words at the end of an error that repeat those of the error that
+// wraps it: "there is no such file: open a.txt: no such file" loses the last
+// ones.
 func once(text string) string {
 	var kept []string
 	for part := range strings.SplitSeq(text, ": ") {
@@ -79,10 +80,10 @@ func said(kept []string, part string) bool {
 	return false
 }
 
-// holder finds the transaction that is in the way.
+// holder matches the transaction that has the claim.
 var holder = regexp.MustCompile(`is held by transaction (t_[0-9a-z]+)`)
 
-// fixFor is how a call that failed for this reason can be mended.
+// fixFor returns how to fix a call that failed for this reason.
 func fixFor(name, why string, where *workspaceState) string {
 	if m := holder.FindStringSubmatch(why); m != nil {
 		return "wait until that transaction ends, or take it back: " + where.hint("revert", m[1])

@@ -6,14 +6,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// fileSystem names the file system that a folder lies on. Failing is one that
-// other machines have too; weaker one whose strength lies with what serves it.
+// fileSystem names the file system of a folder. Failing is one that other
+// machines share; weaker is one whose guarantees depend on its server.
 func fileSystem(dir string) (kind string, is health) {
 	var s unix.Statfs_t
 	if err := unix.Statfs(dir, &s); err != nil {
 		return "unknown: " + err.Error(), weaker
 	}
-	magic := uint32(s.Type) // numbers of 32 bits, with a sign on some systems
+	magic := uint32(s.Type) // 32 bits, signed on some systems
 	switch magic {
 	case unix.EXT4_SUPER_MAGIC:
 		return "ext4", healthy

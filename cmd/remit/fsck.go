@@ -59,7 +59,7 @@ func (a *app) fsck(ctx context.Context, p *workspaceState, kept string, asJSON b
 	}
 	report, err := sqlite.Fsck(ctx, p.state, o)
 	if err != nil && (report.Problems == 0 || !errors.Is(err, record.ErrDamaged)) {
-		return err // it could not be looked at
+		return err // the check could not run
 	}
 	if asJSON {
 		newJSON(a.out).write(report)
@@ -78,7 +78,7 @@ func (a *app) fsck(ctx context.Context, p *workspaceState, kept string, asJSON b
 	return nil
 }
 
-// acceptHead goes on with a journal that is incomplete.
+// acceptHead continues with an incomplete journal.
 func (a *app) acceptHead(ctx context.Context, p *workspaceState, asJSON bool) error {
 	if err := p.find(a); err != nil {
 		return err

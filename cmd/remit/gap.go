@@ -12,16 +12,16 @@ import (
 	"github.com/remit-dev/remit/revert/record"
 )
 
-// gap is where entries are missing that were promised; a person went on without them.
-// Transactions of that time can be unknown.
+// gap is a range of lost journal entries that a person accepted. Transactions
+// of that time can be unknown.
 type gap struct {
-	At      time.Time `json:"at"`                // when the person accepted it
-	Entries *int64    `json:"entries,omitempty"` // that are missing; nil: how many is not known
+	At      time.Time `json:"at"`                // when the person accepted the gap
+	Entries *int64    `json:"entries,omitempty"` // number of missing entries; nil: unknown
 	By      string    `json:"by"`
 	pos     int64
 }
 
-// gapsAfter lists the gaps behind a position, oldest first.
+// gapsAfter lists the gaps after a position, oldest first.
 func gapsAfter(ctx context.Context, j journal.Journal, pos int64) (gaps []gap, err error) {
 	for e, err := range j.Entries(ctx, journal.Query{Kinds: []kind.Kind{kind.Accepted}, After: pos}) {
 		if err != nil {
@@ -42,8 +42,9 @@ func gapsAfter(ctx context.Context, j journal.Journal, pos int64) (gaps []gap, e
 	return gaps, nil
 }
 
-// gaps lists what keeps a target from being known as all that there was: every gap behind the
-// last transaction, and a gap in one that was open then. No id stands for an empty journal.
+// gaps lists the gaps because of which a target can be incomplete: every gap
+// after the last transaction, and a gap in one that was open then. An empty ID
+// means an empty journal.
 func (t target) gaps(ctx context.Context, j journal.Journal, id string) ([]gap, error) {
 	if id == "" {
 		return gapsAfter(ctx, j, 0)
@@ -69,7 +70,7 @@ func (t target) gaps(ctx context.Context, j journal.Journal, id string) ([]gap, 
 	return gaps, err
 }
 
-// firstPos is the first entry that a query finds, the zero value where there is none.
+// firstPos returns the first entry of a query, or the zero value.
 func firstPos(ctx context.Context, j journal.Journal, q journal.Query) (record.Entry, error) {
 	for e, err := range j.Entries(ctx, q) {
 		return e, err
@@ -85,14 +86,14 @@ func (g gap) String() string {
 	return fmt.Sprintf("records are missing before %s: %s, accepted by %s", g.At.Local().Format("2006-01-02 15:04:05"), missing, printable(g.By))
 }
 
-// gaps says which entries a person went on without.
+// gaps reports the entries that a person accepted as lost.
 func (p textStyle) gaps(w io.Writer, gaps []gap) {
 	for _, g := range gaps {
 		_, _ = fmt.Fprintln(w, p.bad(g.String()))
 	}
 }
 
-// unseen says what a revert cannot know for want of records.
+// unseen reports what a revert cannot know because records are missing.
 func (p textStyle) unseen(w io.Writer, gaps []gap) {
 	p.gaps(w, gaps)
 	if len(gaps) > 0 {
