@@ -10,22 +10,24 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// BatchCall is one call of a batch: a tool's name and what Txn.Invoke takes as input.
+// BatchCall is one call of a batch: a tool's name and an input as Txn.Invoke
+// accepts it.
 type BatchCall struct {
 	Tool  string
 	Input any
-	ID    string // the host's own id, see WithCallID; optional
+	ID    string // the host program's own ID, see WithCallID; optional
 }
 
-// InvokeAll runs a batch of calls at once, at most 64 of them at a time, and
-// returns when all have ended: one outcome each, in the order of the batch.
-// Each call is decided, verified and, where it fails, taken back by itself:
-// what happens to one says nothing of the others. A policy sees the place of a
-// call as input.call.batch. Outcome.Err tells how a call went wrong; a batch as a
-// whole has no error, and an empty one no outcomes.
+// InvokeAll runs a batch of calls concurrently, at most 64 of them at a time.
+// It returns when all have ended, with one outcome each, in the order of the
+// batch. The runtime decides and verifies each call alone, and reverts it alone
+// if it fails: the outcome of one call does not affect the others. A policy
+// sees the position of a call as input.call.batch. Outcome.Err returns the
+// error of a call. A batch as a whole has no error, and an empty one has no
+// outcomes.
 //
-// Calls of one batch run in no particular order, so they should not need one
-// another, nor write the same file.
+// Calls of one batch run in no particular order, so they should not need each
+// other, nor write the same file.
 func (tx *Txn) InvokeAll(ctx context.Context, batch []BatchCall) []tool.Outcome {
 	outcomes, calls := make([]tool.Outcome, len(batch)), make([]tool.Request, len(batch))
 	if len(batch) == 0 {
@@ -47,7 +49,8 @@ func (tx *Txn) InvokeAll(ctx context.Context, batch []BatchCall) []tool.Outcome 
 	return outcomes
 }
 
-// invoke runs one call, or answers one that the host named before.
+// invoke runs one call. If named is set and the call ID was used before, it
+// returns the recorded outcome.
 func (tx *Txn) invoke(ctx context.Context, req tool.Request, given string, named bool) (tool.Outcome, error) {
 	if named {
 		return tx.runOnce(ctx, req, given)
@@ -55,7 +58,8 @@ func (tx *Txn) invoke(ctx context.Context, req tool.Request, given string, named
 	return tx.run(ctx, req)
 }
 
-// run runs one call beside others, never beside an end of the transaction.
+// run runs one call concurrently with others, but never during the end of the
+// transaction.
 func (tx *Txn) run(ctx context.Context, req tool.Request) (tool.Outcome, error) {
 	leave, err := tx.turn.share(ctx)
 	if err != nil {

@@ -7,15 +7,19 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// Call runs one call in a transaction of its own, as Begin, Invoke and Commit would: committed where the call ends done or
-// held, taken back where it does not, and left open where it waits for approval: Open finds it by Outcome.Txn. The error is
-// that of the call, or, where the outcome is done or held, that of a commit that failed. A call by an id that was used before
-// (WithCallID) is answered with what it came to, in the transaction that it had.
+// Call runs one call in its own transaction, as Begin, Invoke and Commit do. It
+// commits the transaction if the call ends done or held, and otherwise reverts
+// it. If the call waits for an approval, the transaction stays open:
+// Outcome.Txn identifies it. The error is that of the call or, if the call is
+// done or held, that of a failed commit. If the call ID was used before
+// (WithCallID), Call returns the recorded outcome and its transaction.
 //
-// Where the call only reads, its transaction comes to the journal in one step, before the outcome is returned.
+// If the call only reads, its whole transaction is recorded in one step, before
+// Call returns.
 func (s *Session) Call(ctx context.Context, name string, input any, opts ...CallOption) (tool.Outcome, error) {
 	c := configured(opts)
-	// One with an id has to be found while it runs, and filters see outcomes before they are returned.
+	// A call with an ID must be on the journal while it runs, and filters see
+	// outcomes before Call returns them.
 	tx, err := s.begin(ctx, !c.named && len(s.rt.filters) == 0)
 	if err != nil {
 		return tool.Request{Tool: name}.NotBegun(ctx, "", err)

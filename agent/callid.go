@@ -34,45 +34,53 @@ func configured(opts []CallOption) (c callConfig) {
 	return c
 }
 
-// OnCallProgress listens to what the call reports, beside OnProgress, which listens to all calls. It is called on the
-// call's own goroutine and should return at once. A call that is answered from the journal reports nothing.
+// OnCallProgress sets a listener for the progress of this call, beside
+// OnProgress for all calls. The runtime calls it on the call's own goroutine,
+// so it should return at once. A call that is answered from the journal reports
+// no progress.
 func OnCallProgress(listen func(tool.Progress)) CallOption {
 	return func(c *callConfig) { c.progress = listen }
 }
 
-// OnStart listens to the moment at which the code of the call is about to run, and is told the call's id. It is called on the
-// call's own goroutine and should return at once. Keep makes it durable that the call has begun, which else comes to the journal
-// with the first change, or with the end: from then on the journal knows the call, whatever becomes of this process. Note notes
-// something of the call, as ctxperm.ToolContext.Note does for its tool. Both can be called at any time, and fail once the code has ended.
+// OnStart sets a listener that is called when the code of the call is about to
+// run. The runtime calls it on the call's own goroutine, with the call's ID, so
+// it should return at once. keep makes the start of the call durable. Otherwise
+// the start is recorded with the first change or with the end. After keep the
+// journal knows the call, even if this process dies. note records a note of the
+// call, as ctxperm.ToolContext.Note does for its tool. Both functions can be
+// called at any time, and fail once the code has ended.
 func OnStart(listen func(call string, keep func(context.Context) error, note func(ctx context.Context, key string, value any) error)) CallOption {
 	return func(c *callConfig) { c.begun = listen }
 }
 
-// WithAsked listens to questions with which the call waits while it runs: those of a call that may have had an effect, in a runtime
-// with Wait. The question is on the journal by then, and Runtime.Answer answers it; see tool.Limits.Answer for how long. Listen is
-// called on a goroutine of its own, and its context ends when the call waits no more.
+// WithAsked sets a listener for the approval requests that the call waits for
+// while it runs. Only a call that can have had an effect, in a runtime with
+// SuspendForApproval, waits this way. The request is then on the journal, and
+// Runtime.Answer answers it; tool.Limits.Answer bounds the wait. The runtime
+// calls listen on its own goroutine. Its context ends when the wait ends.
 func WithAsked(listen func(ctx context.Context, ask ctxperm.ApprovalRequest)) CallOption {
 	return func(c *callConfig) { c.asked = listen }
 }
 
-// WithCallID names a call by an id that the host gives, such as the one a model
-// sent with it: at most 256 bytes of valid UTF-8. Within a session one id is one
-// call: asked again with the same tool and input, Invoke returns the outcome
-// that is on the journal and runs nothing, also in a later transaction, and waits
-// while the first is in flight; another tool or input is invalid.
+// WithCallID sets the call ID that the host program chose, such as the one that
+// a model sent: at most 256 bytes of valid UTF-8. Within a session one ID
+// identifies one call. If the ID is used again with the same tool and input,
+// Invoke runs nothing and returns the recorded outcome, also in a later
+// transaction. It waits while the first call is in flight. Another tool or
+// input is invalid.
 func WithCallID(id string) CallOption {
 	return func(c *callConfig) { c.given, c.named = id, true }
 }
 
-// CallID is the id under which the journal knows the call that the host named
-// by WithCallID.
+// CallID returns the ID under which the journal records a call that was given
+// this ID with WithCallID.
 func (s *Session) CallID(given string) string {
 	sum := canon.Sum("remit/call-id/v1", []byte(s.id), []byte(given))
-	// 128 bits: nobody who chooses ids finds two that meet.
+	// 128 bits: a caller who chooses IDs cannot find a collision.
 	return "c_" + strings.TrimPrefix(string(sum), "sha256:")[:32]
 }
 
-// runOnce runs a call that the host named, unless it ran before.
+// runOnce runs a call with an ID of the host program, unless it ran before.
 func (tx *Txn) runOnce(ctx context.Context, req tool.Request, given string) (tool.Outcome, error) {
 	if given == "" || len(given) > 256 || !utf8.ValidString(given) || strings.ContainsRune(given, 0) {
 		err := errors.New("a call id has 1 to 256 bytes of valid UTF-8")
@@ -87,21 +95,21 @@ func (tx *Txn) runOnce(ctx context.Context, req tool.Request, given string) (too
 	_, c, err := revert.LoadCall(ctx, tx.s.rt.journal, req.ID)
 	switch {
 	case err == nil:
-		// Whoever wrote its end may have died before his barrier, and now somebody is
-		// told of it.
+		// The process that wrote the end can have died before its barrier, and
+		// the outcome is now returned.
 		if err := tx.s.rt.journal.Append(ctx, journal.Batch{Durable: true}); err != nil {
 			return tx.refused(req.Tool, tool.StatusUnknown, err), fmt.Errorf("%w: the journal could not be written: %w", tool.ErrUnknown, err)
 		}
 		out := tx.line.RecordedOutcome(c, req)
 		return out, out.Err()
 	case !errors.Is(err, journal.ErrNotFound):
-		// Whether it ran cannot be told, so it does not run.
+		// It is unknown whether the call ran, so it does not run.
 		return tx.refused(req.Tool, tool.StatusUnknown, err), fmt.Errorf("%w: the journal could not be read: %w", tool.ErrUnknown, err)
 	}
 	return tx.run(ctx, req)
 }
 
-// callIDLocks lets one call of each id be in flight.
+// callIDLocks allows one call in flight for each ID.
 type callIDLocks struct {
 	mu    sync.Mutex // never held across a wait
 	calls map[string]*callIDWaiter
@@ -109,7 +117,7 @@ type callIDLocks struct {
 
 type callIDWaiter struct {
 	lock *host.Lock
-	n    int // callers that hold or wait for it
+	n    int // callers that hold the lock or wait for it
 }
 
 func (n *callIDLocks) enter(ctx context.Context, h host.Host, id string) (leave func(), err error) {

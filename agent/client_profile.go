@@ -10,17 +10,21 @@ import (
 	"github.com/remit-dev/remit/perm"
 )
 
-// ClientProfile says who a session's tools and results are shown to, which the host program vouches for. Tools that are not for
-// that are neither listed nor run; policies read it as input.session.client. A confidence that is not between 0 and 1000
-// counts as none. Without it the session sees only tools that ask for nothing.
+// ClientProfile sets which client shows the session's tools and results. The
+// host program vouches for it. Tools that are not for this client are neither
+// listed nor run. Policies read the profile as input.session.client. A
+// confidence outside 0 to 1000 counts as none. Without a profile the session
+// sees only tools without requirements.
 //
-// A session that was handed a grant inherits it. Where it says its own, its selection lies within what its parent had, what
-// was switched off stays off, and its confidence is at most the parent's.
+// A session with a delegated grant inherits the profile. If it sets its own,
+// its selection lies within that of the parent, disabled items stay disabled,
+// and its confidence is at most the parent's.
 func ClientProfile(c perm.ClientFacts) SessionOption {
 	return func(s *sessionConfig) { s.client = &c }
 }
 
-// shownTo is a new session's client, and the record of it; none where nobody said anything.
+// shownTo returns a new session's client and its record. The record is nil if
+// no profile is set.
 func shownTo(given *perm.ClientFacts, from *Session) (c perm.ClientFacts, record json.RawMessage, err error) {
 	switch {
 	case given != nil:
@@ -44,7 +48,7 @@ func shownTo(given *perm.ClientFacts, from *Session) (c perm.ClientFacts, record
 	return c, record, nil
 }
 
-// within keeps a client to no more than another.
+// within limits a client to the rights of another.
 func within(c *perm.ClientFacts, most perm.ClientFacts) {
 	c.ProviderTrust = min(c.ProviderTrust, most.ProviderTrust)
 	for _, off := range most.Disabled {

@@ -16,38 +16,38 @@ import (
 	"github.com/remit-dev/remit/verify"
 )
 
-// recentCalls is how many calls policies can look back on.
+// recentCalls bounds the number of recent calls that policies see.
 const recentCalls = 32
 
-// sessionCounters is what a session has done so far. It is a fold of the session's records:
-// the ones that its own calls write, as they are written, or the ones of the
-// journal. Both come to the same.
+// sessionCounters counts the calls of a session. It is a fold of the session's
+// records: of those that its own calls write, or of those on the journal. Both
+// give the same counts.
 type sessionCounters struct {
 	host     host.Host
 	registry func() *tool.Registry
 
 	mu       sync.Mutex // never held across a wait
 	tools    map[string]*toolCounters
-	calls    map[string]*reservedCall // by call id: in flight, or without a last word
+	calls    map[string]*reservedCall // by call ID: in flight, or without a final status
 	recent   []endedCall
 	labels   []string // sorted
-	requires []string // of each call, by results; sorted
+	requires []string // requirements of each call, raised by results; sorted
 
-	declared *tool.Registry // whose sums are among the tools
+	declared *tool.Registry // registry whose counters are already in the tools
 }
 
-// reservedCall is a call that has not been added to the counts.
+// reservedCall is a call that is not yet added to the counts.
 type reservedCall struct {
 	tool   string
 	sums   map[string]canon.Amount
-	flying bool // of this process
-	queued bool // held until the commit: it counts as in flight until then
+	flying bool // in flight in this process
+	queued bool // held until the commit: the call counts as in flight until then
 	stands bool // its sums are reserved
 	start  time.Time
-	status tool.Status // empty: it has not ended
-	tried  tool.Status // of one that is queued: what releasing it came to, without effect
-	at     time.Time   // when
-	spent  bool        // its sums stay, whatever became of it
+	status tool.Status // empty: the call has not ended
+	tried  tool.Status // for a queued call: status of a release without effect
+	at     time.Time   // time of tried
+	spent  bool        // its sums stay, whatever its status
 }
 
 // endedCall is a call that has ended.
@@ -58,8 +58,8 @@ type endedCall struct {
 	status tool.Status
 }
 
-// order is by time. Two calls that ended at once stand in the order of their ids,
-// here and wherever the records are read.
+// order compares by time, then by ID. Readers of the records use the same
+// order.
 func order(a, b endedCall) int {
 	if c := a.at.Compare(b.at); c != 0 {
 		return c
@@ -70,13 +70,13 @@ func order(a, b endedCall) int {
 	return 1
 }
 
-// newTally makes one for the tools that there are at any time.
+// newTally returns empty counters that follow the tools of registry.
 func newTally(h host.Host, registry func() *tool.Registry) *sessionCounters {
 	return &sessionCounters{host: h, registry: registry, tools: map[string]*toolCounters{}, calls: map[string]*reservedCall{}}
 }
 
-// declare takes in the sums that tools declare, so that a policy finds a zero where
-// nothing was counted. It is called with the lock.
+// declare adds the counters that tools declare, so that a policy finds a zero
+// if nothing was counted. The caller holds the lock.
 func (t *sessionCounters) declare() {
 	now := t.registry()
 	if now == t.declared {
@@ -107,7 +107,8 @@ func (t *sessionCounters) facts(id string) perm.SessionFacts {
 	return t.held(id, t.host.Now())
 }
 
-// held is called with the lock.
+// held returns the session facts for the policy at a time. The caller holds the
+// lock.
 func (t *sessionCounters) held(id string, now time.Time) perm.SessionFacts {
 	t.declare()
 	f := perm.SessionFacts{
@@ -123,28 +124,28 @@ func (t *sessionCounters) held(id string, now time.Time) perm.SessionFacts {
 	return f
 }
 
-// reserve counts a call as in flight, and what it would add to sums as added, and
-// returns the facts as they were before it, in one step.
+// reserve counts a call as in flight, adds its sums, and returns the facts
+// without the call, in one step.
 func (t *sessionCounters) reserve(id, call, name string, sums map[string]json.Number) perm.SessionFacts {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	tc := t.of(name)
 	c := t.calls[call]
 	if c == nil || !c.queued {
-		if c != nil { // a filter replaced the input: the call is counted with that one
+		if c != nil { // a filter replaced the input: the new input counts
 			t.unreserve(c)
 		}
 		c = &reservedCall{tool: name, sums: amounts(sums)}
 	}
 	tc.name(maps.Keys(c.sums))
-	t.unreserve(c) // one that was held sees the session without itself
+	t.unreserve(c) // a held call sees the session without itself
 	before := t.held(id, t.host.Now())
 	t.calls[call], c.flying, c.stands = c, true, true
 	tc.reserve(c.sums, 1)
 	return before
 }
 
-// unreserve is called with the lock.
+// unreserve removes the reserved sums of a call. The caller holds the lock.
 func (t *sessionCounters) unreserve(c *reservedCall) {
 	if c.stands {
 		t.tools[c.tool].reserve(c.sums, -1)
@@ -152,8 +153,9 @@ func (t *sessionCounters) unreserve(c *reservedCall) {
 	}
 }
 
-// release counts a call as what it came to, in one step with its being in flight
-// no more. What the journal could not take is counted as what its caller was told.
+// release ends the flight of a call and counts it by its status, in one step.
+// If the journal did not accept the record, the call counts by the status that
+// its caller got.
 func (t *sessionCounters) release(call string, s tool.Status) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -163,7 +165,7 @@ func (t *sessionCounters) release(call string, s tool.Status) {
 	}
 	c.flying = false
 	if s == tool.StatusPending {
-		t.drop(call) // it has not ended
+		t.drop(call) // the call has not ended
 		return
 	}
 	if c.queued && (s == tool.StatusHeld || c.status == "") && s != tool.StatusUnknown {
@@ -179,7 +181,7 @@ func (t *sessionCounters) release(call string, s tool.Status) {
 	t.commit(call)
 }
 
-// records folds what was written of the session's calls.
+// records adds the written records of the session's calls to the counts.
 func (t *sessionCounters) records(at time.Time, lines []revert.CallRecord) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -188,7 +190,7 @@ func (t *sessionCounters) records(at time.Time, lines []revert.CallRecord) {
 	}
 }
 
-// record is called with the lock.
+// record adds one record to the counts. The caller holds the lock.
 func (t *sessionCounters) record(call string, at time.Time, body record.Body) {
 	c := t.calls[call]
 	switch b := body.(type) {
@@ -207,7 +209,7 @@ func (t *sessionCounters) record(call string, at time.Time, body record.Body) {
 			t.calls[call] = c
 		}
 		c.start = at
-	case *record.Invalid: // a name that a model made up is nothing to count
+	case *record.Invalid: // a tool name that a model invented is not counted
 		t.refused(call, b.Tool, tool.StatusInvalid, at)
 	case *record.Denied:
 		t.refused(call, b.Tool, tool.Status(b.Status()), at)
@@ -223,7 +225,7 @@ func (t *sessionCounters) record(call string, at time.Time, body record.Body) {
 		c.end(tool.StatusUnknown, at, true)
 	case *record.Erased:
 		switch s := tool.Status(b.Status); s {
-		case "": // a taking back, or a call that never ended
+		case "": // a revert, or a call that never ended
 			return
 		case tool.StatusInvalid, tool.StatusDenied:
 			t.refused(call, b.Tool, s, b.Ended)
@@ -240,19 +242,19 @@ func (t *sessionCounters) record(call string, at time.Time, body record.Body) {
 	default:
 		return
 	}
-	// A result may still not verify; everything else is the last word.
+	// Verification can still change a result. Every other status is final.
 	if _, result := body.(*record.Done); c != nil && !c.flying && c.status != "" && !result {
 		t.commit(call)
 	}
 }
 
 func (c *reservedCall) end(s tool.Status, at time.Time, spent bool) {
-	if c != nil { // else it was counted before, as unknown
+	if c != nil { // otherwise it was counted before, as unknown
 		c.status, c.at, c.spent = s, at, spent
 	}
 }
 
-// refused counts a call whose code was never entered.
+// refused counts a call whose code did not run.
 func (t *sessionCounters) refused(call string, ref record.ToolRef, s tool.Status, at time.Time) {
 	if ref.Digest == "" {
 		return
@@ -268,7 +270,8 @@ func (t *sessionCounters) refused(call string, ref record.ToolRef, s tool.Status
 	}
 }
 
-// settle ends the reading of a journal. What has no end there cannot be told.
+// settle ends the reading of a journal. Calls without an end there count as
+// unknown.
 func (t *sessionCounters) settle() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -284,7 +287,7 @@ func (t *sessionCounters) settle() {
 	}
 }
 
-// commit is called with the lock.
+// commit adds an ended call to the counts. The caller holds the lock.
 func (t *sessionCounters) commit(call string) {
 	c := t.calls[call]
 	t.unreserve(c)
@@ -305,7 +308,7 @@ func (t *sessionCounters) counting(call string) bool {
 	return t.calls[call] != nil
 }
 
-// drop forgets a call, and a tool that nothing is known of but that call.
+// drop removes a call, and its tool if nothing else is known about that.
 func (t *sessionCounters) drop(call string) {
 	t.unreserve(t.calls[call])
 	name := t.calls[call].tool
@@ -315,14 +318,16 @@ func (t *sessionCounters) drop(call string) {
 	}
 }
 
-// label adds labels and requirements, which are never taken away, and returns the new ones.
+// label adds labels and requirements, and returns the new ones. Nothing removes
+// them.
 func (t *sessionCounters) label(labels, requires []string) (freshLabels, freshRequires []string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return add(&t.labels, labels), add(&t.requires, requires)
 }
 
-// add puts what is new into a sorted list that others may still read.
+// add inserts new elements into a sorted list, without changing the array that
+// others can still read.
 func add(list *[]string, more []string) (fresh []string) {
 	for _, one := range more {
 		if at, has := slices.BinarySearch(*list, one); !has {
@@ -333,8 +338,8 @@ func add(list *[]string, more []string) (fresh []string) {
 	return fresh
 }
 
-// amounts reads sums that were checked when the call was admitted. One that is no
-// number counts as nothing.
+// amounts parses sums that were checked when the call was admitted. A value
+// that is not a number counts as zero.
 func amounts(sums map[string]json.Number) map[string]canon.Amount {
 	if len(sums) == 0 {
 		return nil
@@ -347,28 +352,30 @@ func amounts(sums map[string]json.Number) map[string]canon.Amount {
 	return out
 }
 
-// raised are the labels of the session, and what each of its calls must have.
+// raised returns the labels of the session, and the requirements of each of its
+// calls.
 func (t *sessionCounters) raised() (labels, requires []string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return append([]string{}, t.labels...), slices.Clone(t.requires)
 }
 
-// txnFacts are the facts of one transaction. It makes a tool.CounterStore.
+// txnFacts holds the facts of one transaction. It implements tool.CounterStore.
 type txnFacts struct {
 	session *Session
 	txn     string
-	up      *txnFacts // of the transaction that this one is in; nil: none
+	up      *txnFacts // facts of the enclosing transaction; nil: none
 
 	mu     sync.Mutex // never held across a wait
 	seq    int
-	ledger *ledger // of the transaction; nil: no budget asked for it
+	ledger *ledger // of the transaction; nil: no budget needs it
 }
 
 // Session returns the session's facts for a policy.
 func (c *txnFacts) Session() perm.SessionFacts { return c.session.standing.tally.facts(c.session.id) }
 
-// Labels returns the session's labels, and what each of its calls must have.
+// Labels returns the session's labels, and the requirements of each of its
+// calls.
 func (c *txnFacts) Labels() (labels, requires []string) {
 	return c.session.standing.tally.raised()
 }
@@ -396,7 +403,7 @@ func (c *txnFacts) Next() int {
 	return c.seq
 }
 
-// Label gives the session labels and requirements.
+// Label adds labels and requirements to the session.
 func (c *txnFacts) Label(labels, requires []string) (freshLabels, freshRequires []string) {
 	return c.session.standing.tally.label(labels, requires)
 }
@@ -406,5 +413,5 @@ func (c *txnFacts) Reserve(call, name string, sums map[string]json.Number) perm.
 	return c.session.standing.tally.reserve(c.session.id, call, name, sums)
 }
 
-// Release ends what Reserve began.
+// Release ends the reservation that Reserve began.
 func (c *txnFacts) Release(call string, s tool.Status) { c.session.standing.tally.release(call, s) }

@@ -10,15 +10,20 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// ToolCustomizer makes the declaration of a tool for one session: who asks, what is known of the session (id, labels, requirements, client), and the
-// tool as it is for all. It only computes, is asked at each listing and each call, and is safe for concurrent use.
+// ToolCustomizer returns the declaration of a tool for one session. It gets the
+// principal, the facts of the session (ID, labels, requirements, client), and
+// the declaration for all sessions. It must only compute. The runtime calls it
+// at each listing and each call, so it must be safe for concurrent use.
 type ToolCustomizer func(who perm.Principal, session perm.SessionFacts, of tool.Spec) (tool.Spec, error)
 
-// CustomizeTool makes a tool of the runtime anew for each request of a session: an enumeration of what this user has, a description of what
-// there is now. Approvals, remembered ones, held calls and grades count for the digest that they were given for, as ever; what the session's grant does not
-// hold its calls do not get. Name, version, undo version and whether there is a Revert stay: so calls that were made before are
-// undone, whatever the function returns by then, or where it fails. A function that fails or panics leaves the tool without an offer: it is not listed, a call of
-// it is invalid, and Session.ToolHiddenReason says why.
+// CustomizeTool changes the declaration of a tool for each request of a
+// session, such as an enumeration of the user's items or a current description.
+// Approvals, remembered approvals, held calls and grades count for the digest
+// that they were given for. Calls do not get accesses outside the session's
+// grant. Name, version, undo version and the presence of a Revert must stay the
+// same, so earlier calls can be reverted whatever cut returns. If cut fails or
+// panics, the tool is not listed, a call of it is invalid, and
+// Session.ToolHiddenReason says why.
 func CustomizeTool(name string, cut ToolCustomizer) Option {
 	return func(c *config) error {
 		switch _, twice := c.tailored[name]; {
@@ -34,7 +39,8 @@ func CustomizeTool(name string, cut ToolCustomizer) Option {
 	}
 }
 
-// checkTailored refuses what could never be tailored.
+// checkTailored refuses customizers of tools that do not exist or have
+// settings.
 func (rt *Runtime) checkTailored() error {
 	for name := range rt.tailored {
 		t, err := rt.Tools().Find(name)
@@ -48,7 +54,7 @@ func (rt *Runtime) checkTailored() error {
 	return nil
 }
 
-// tools are those of this moment, as they are for this session.
+// tools returns the current tools, customized for this session.
 func (s *Session) tools() tool.Registry {
 	all := s.rt.Tools()
 	if len(s.rt.tailored) == 0 {
@@ -64,13 +70,14 @@ func (s *Session) tools() tool.Registry {
 		}
 	}
 	made, err := tool.NewRegistry(tools...)
-	if err != nil { // which cannot be: names and versions are as they were
+	if err != nil { // impossible: names and versions are unchanged
 		return tool.Registry{}
 	}
 	return made
 }
 
-// cutOf is what tailors a tool: by its name and version, and the newest by its name alone.
+// cutOf returns the customizer of a tool, by name@version, or by name alone for
+// the newest version.
 func (rt *Runtime) cutOf(t tool.Tool, newest bool) ToolCustomizer {
 	if cut := rt.tailored[t.QualifiedName()]; cut != nil {
 		return cut
@@ -81,7 +88,8 @@ func (rt *Runtime) cutOf(t tool.Tool, newest bool) ToolCustomizer {
 	return nil
 }
 
-// tailor makes a tool for this session. One that cannot be made is not offered, and says why.
+// tailor customizes a tool for this session. If that fails, the tool is
+// disabled and says why.
 func (s *Session) tailor(t tool.Tool, cut ToolCustomizer) tool.Tool {
 	labels, requires := s.standing.tally.raised()
 	client := s.client
@@ -113,8 +121,9 @@ func cutFrom(t tool.Tool, cut ToolCustomizer, who perm.Principal, facts perm.Ses
 	return t.Modify(func(s *tool.Spec) { *s = spec })
 }
 
-// ToolHiddenReason says why the session is not offered a tool, by its name or name@version; "" where it is. An error says that there is no such tool,
-// or that the policy could not be asked.
+// ToolHiddenReason returns why a tool is hidden from the session, by its name
+// or name@version, or "" if it is visible. It returns an error if there is no
+// such tool or if the policy fails.
 func (s *Session) ToolHiddenReason(ctx context.Context, name string) (string, error) {
 	tools := s.tools()
 	t, err := tools.Find(name)

@@ -11,14 +11,14 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// maxNote is the most that a note of feedback has, in bytes.
+// maxNote bounds the note of a feedback, in bytes.
 const maxNote = 4096
 
-// Feedback writes down what somebody thinks of a call, of any session: f names the call,
-// the verdict, who says it, and perhaps a note. The tool is what the journal has for the
-// call; where f names one, it must be that. Whoever asked for the call may say it too, and
-// the record says that it was they. It returns what was written, and is durable then. Of
-// each person the newest counts.
+// Feedback records a person's rating of a call of any session. f names the
+// call, the verdict, the rater, and optionally a note. The tool is the one that
+// the journal has for the call: if f names one, it must be the same. The
+// principal of the call may rate it too, and the record says so. Feedback
+// returns what it recorded, durably. The newest rating of each person counts.
 func (rt *Runtime) Feedback(ctx context.Context, f provenance.Feedback) (provenance.Feedback, error) {
 	_, c, err := revert.LoadCall(ctx, rt.journal, f.Call)
 	if err != nil {
@@ -27,11 +27,11 @@ func (rt *Runtime) Feedback(ctx context.Context, f provenance.Feedback) (provena
 	return rt.feedback(ctx, c, f)
 }
 
-// Feedback writes down what the session's principal thinks of one of its own calls; see
-// Runtime.Feedback.
+// Feedback records the rating of one of the session's own calls by its
+// principal; see Runtime.Feedback.
 func (s *Session) Feedback(ctx context.Context, call string, verdict provenance.Rating, note string) (provenance.Feedback, error) {
 	asked, ok, err := s.rt.first(ctx, journal.Query{Call: call})
-	if err == nil && (!ok || asked.Session != s.id) { // also one of a transaction that is the parent's
+	if err == nil && (!ok || asked.Session != s.id) { // also a call in a transaction of the parent
 		err = s.errForeignTxn(call)
 	}
 	if err != nil {

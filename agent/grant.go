@@ -31,18 +31,18 @@ type sessionConfig struct {
 	given   []string
 }
 
-// Grant gives a session less than what it would hold: only these accesses, as far
-// as the tools need them. Nothing is ever granted beyond that.
+// Grant restricts a session's grant to these accesses, as far as the tools need
+// them. The option never extends the grant.
 func Grant(accesses ...perm.ResourceAccess) SessionOption {
 	return func(c *sessionConfig) { c.grant, c.limited = append(c.grant, accesses...), true }
 }
 
-// Except takes accesses away from what a session would hold.
+// Except removes accesses from a session's grant.
 func Except(accesses ...perm.ResourceAccess) SessionOption {
 	return func(c *sessionConfig) { c.except = append(c.except, accesses...) }
 }
 
-// Expires lets a session's grant expire.
+// Expires sets the time at which a session's grant expires.
 func Expires(t time.Time) SessionOption {
 	return func(c *sessionConfig) {
 		if c.expires = t.UTC(); t.IsZero() {
@@ -51,8 +51,8 @@ func Expires(t time.Time) SessionOption {
 	}
 }
 
-// MaxUses lets only so many calls start under a session's grant, and under all that
-// it is handed on as, together.
+// MaxUses bounds how many calls can start under a session's grant and all
+// delegations of it together.
 func MaxUses(n int) SessionOption {
 	return func(c *sessionConfig) {
 		if c.uses = n; n < 1 {
@@ -75,8 +75,8 @@ func (c *sessionConfig) narrow(from perm.Set) (perm.Set, error) {
 	return from.Except(c.except...)
 }
 
-// Session opens a session for a principal that the host program vouches for. It
-// holds what the runtime's tools need, unless options say less.
+// Session opens a session for a principal that the host program vouches for.
+// Its grant is what the runtime's tools need, unless options restrict it.
 func (rt *Runtime) Session(ctx context.Context, p perm.Principal, opts ...SessionOption) (*Session, error) {
 	if p.ID == "" {
 		return nil, errors.New("agent: a session needs a principal with an id")
@@ -90,9 +90,10 @@ func (rt *Runtime) Session(ctx context.Context, p perm.Principal, opts ...Sessio
 	return s, s.open(ctx, all, nil, opts)
 }
 
-// Delegate hands some of the session's grant on, to the session of a sub-agent: never
-// more than this session holds, for no longer, and gone with it. Policies see in
-// the principal's chain who handed it on. The principal's own chain must be empty.
+// Delegate opens the session of a sub-agent with a part of the session's grant.
+// The part is never more than this session holds, does not last longer, and is
+// revoked with it. Policies see the delegation in the principal's chain. The
+// chain of the given principal must be empty.
 func (s *Session) Delegate(ctx context.Context, to perm.Principal, opts ...SessionOption) (*Session, error) {
 	switch {
 	case to.ID == "":
@@ -108,8 +109,8 @@ func (s *Session) Delegate(ctx context.Context, to perm.Principal, opts ...Sessi
 	if err := child.open(ctx, s.standing.grant.Set(), s, opts); err != nil {
 		return nil, err
 	}
-	// Last, and with a barrier: before it the new session is known to nobody, and
-	// without it its uses would not be found from here.
+	// Last, and with a barrier: no other code knows the new session before, and
+	// without the record this session would not find its uses.
 	rec := revert.NewRecorder(s.rt.journal, s.rt.host, s.id)
 	w := revert.Write{Records: []revert.CallRecord{{Body: &record.Handed{To: child.id}}}, Durable: true}
 	if err := rec.Write(ctx, w); err != nil {
@@ -118,7 +119,7 @@ func (s *Session) Delegate(ctx context.Context, to perm.Principal, opts ...Sessi
 	return child, nil
 }
 
-// open records a new session that holds what the options leave of a set.
+// open records a new session with the part of a set that the options leave.
 func (s *Session) open(ctx context.Context, set perm.Set, from *Session, opts []SessionOption) error {
 	c := sessionConfig{limits: s.limits}
 	for _, o := range opts {
@@ -148,7 +149,7 @@ func (s *Session) open(ctx context.Context, set perm.Set, from *Session, opts []
 	// No barrier: the first durable record of the session makes it durable too.
 	rec := revert.NewRecorder(s.rt.journal, s.rt.host, s.id)
 	lines := []revert.CallRecord{{Body: body}}
-	if from != nil { // it begins with what that one tells it
+	if from != nil { // it starts with the labels of the parent
 		lines = append(lines, s.standing.inherit()...)
 	}
 	if err := rec.Write(ctx, revert.Write{Records: lines}); err != nil {
@@ -157,14 +158,16 @@ func (s *Session) open(ctx context.Context, set perm.Set, from *Session, opts []
 	return s.AddUserURLs(ctx, c.given...)
 }
 
-// Allows reports whether the session holds one exact access at all. Whether a
-// call may use it is decided when it is asked for.
+// Allows reports whether the session's grant contains one exact access. The
+// policy still decides each call that uses it.
 func (s *Session) Allows(a perm.ResourceAccess) bool { return s.standing.grant.Allows(a) }
 
-// Revoke takes a grant away, in the name of by: an approval that was remembered, or
-// that of a session, with all that were handed on from it. It refuses at once, also what a running call does next
-// through a handle. In other processes so does every grant that was handed on,
-// expires or has a number of uses; any other session ends with its transaction.
+// Revoke revokes a remembered approval, or the grant of a session with all its
+// delegations. by names who revokes. The revocation applies at once, also to
+// the next access of a running call through a handle. In other processes it
+// also applies at once to remembered approvals and to grants that are
+// delegated, expire or have a number of uses. Any other session ends with its
+// transaction.
 func (rt *Runtime) Revoke(ctx context.Context, id, by, why string) error {
 	if by == "" {
 		return fmt.Errorf("whoever revokes a grant is named: %w", tool.ErrInvalid)
@@ -175,13 +178,13 @@ func (rt *Runtime) Revoke(ctx context.Context, id, by, why string) error {
 	}
 	body := &record.Revoked{Grant: id, By: by, Why: why}
 	if st := rt.standings.get(id); st != nil {
-		st.grant.Revoke(callstate.NewKey(), wordsOf(body)) // first: it must not outlast a journal that fails
+		st.grant.Revoke(callstate.NewKey(), wordsOf(body)) // first: the revocation must apply even if the journal fails
 	}
 	w := revert.Write{Records: []revert.CallRecord{{Body: body}}, Durable: true}
 	return revert.NewRecorder(rt.journal, rt.host, session).Write(ctx, w)
 }
 
-// grantedBy is the session in whose stream a grant stands.
+// grantedBy returns the session whose stream holds the record of a grant.
 func (rt *Runtime) grantedBy(ctx context.Context, id string) (string, error) {
 	if strings.HasPrefix(id, "g_") {
 		session, err := rt.register.of(ctx, id)

@@ -13,23 +13,24 @@ import (
 	"github.com/remit-dev/remit/revert/record"
 )
 
-// grantRegistry is what the journal says of grants that are not of one session alone:
-// what was revoked and which approvals are remembered, here or by another process.
-// It reads what came since it last looked.
+// grantRegistry holds what the journal says about grants beyond one session:
+// which are revoked, and which approvals are remembered, here or by another
+// process. Each look reads the records since the last one.
 type grantRegistry struct {
 	journal journal.Journal
-	turn    *host.Lock   // of looks
-	begun   atomic.Int64 // so many looks
-	whole   int64        // the number of the last look that came to its end, under turn
+	turn    *host.Lock   // lock of a look
+	begun   atomic.Int64 // number of looks that began
+	whole   int64        // number of the last completed look, under turn
 
 	mu      sync.Mutex // never held across a wait
 	pos     int64
-	revoked map[string]string    // why, in words
+	revoked map[string]string    // reason of the revocation, by grant
 	kept    []rememberedApproval // in the order of the journal
 }
 
-// look reads on. Of those who come while somebody looks, one looks again for all of them: what there was when they came is seen by
-// a look that began later.
+// look reads the new records. If several callers wait during a look, one of
+// them looks again for all: a look that began later sees the records that
+// existed when they came.
 func (r *grantRegistry) look(ctx context.Context) error {
 	before := r.begun.Load()
 	if err := r.turn.Lock(ctx); err != nil {
@@ -51,7 +52,8 @@ func (r *grantRegistry) read(ctx context.Context) error {
 	r.mu.Lock()
 	after := r.pos
 	r.mu.Unlock()
-	// It is a short look, and a context that can end has goroutines watch for that.
+	// A look is short, and a context that can end needs goroutines that watch
+	// it.
 	for e, err := range r.journal.Entries(context.WithoutCancel(ctx), journal.Query{Kinds: []kind.Kind{kind.Revoked, kind.Remembered}, After: after}) {
 		if err != nil {
 			return err
@@ -65,7 +67,7 @@ func (r *grantRegistry) read(ctx context.Context) error {
 	return nil
 }
 
-// note takes a record in, once.
+// note processes a record, once.
 func (r *grantRegistry) note(pos int64, rec record.Record) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -93,7 +95,7 @@ func wordsOf(b *record.Revoked) string {
 	return fmt.Sprintf("by %s: %s", b.By, b.Why)
 }
 
-// gone looks whether a grant was revoked.
+// gone reports whether a grant was revoked.
 func (r *grantRegistry) gone(ctx context.Context, id string) (revoked bool, why string, err error) {
 	if err := r.look(ctx); err != nil {
 		return false, "", err
@@ -104,7 +106,7 @@ func (r *grantRegistry) gone(ctx context.Context, id string) (revoked bool, why 
 	return revoked, why, nil
 }
 
-// standing lists the remembered approvals that nobody has revoked, newest first.
+// standing returns the remembered approvals that are not revoked, newest first.
 func (r *grantRegistry) standing(ctx context.Context) ([]rememberedApproval, error) {
 	if err := r.look(ctx); err != nil {
 		return nil, err
@@ -120,7 +122,7 @@ func (r *grantRegistry) standing(ctx context.Context) ([]rememberedApproval, err
 	return out, nil
 }
 
-// of finds the session in whose stream a remembered approval stands.
+// of returns the session whose stream holds a remembered approval.
 func (r *grantRegistry) of(ctx context.Context, id string) (session string, err error) {
 	if err := r.look(ctx); err != nil {
 		return "", err

@@ -16,20 +16,22 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// ledger counts the calls of each principal, or of one transaction, over all sessions and processes. It is a fold of the journal, of
-// which it reads what came since it last looked. What a budget allows a call is decided by the position of the record of the call's
-// start: of two processes that begin a call at once, the later record sees the earlier one.
+// ledger counts the calls of each principal, or of one transaction, over all
+// sessions and processes. It is a fold of the journal: each look reads the
+// records since the last one. The position of a call's start record decides
+// what a budget allows. If two processes begin a call at once, the later record
+// sees the earlier one.
 type ledger struct {
 	rt  *Runtime
 	txn string // empty: all transactions, by principal
 
 	mu      sync.Mutex // never held across a wait
 	pos     int64
-	owners  map[string]string             // who a session counts for, by session
+	owners  map[string]string             // whom a session counts for, by session
 	tallies map[string]*sessionCounters   // by owner
 	calls   map[string]string             // owners of the calls that have not ended
-	erased  map[string]bool               // calls of which it read no more than that they were erased
-	awaited map[string]*perm.SessionFacts // what had been counted before a call; nil: its start was not read yet
+	erased  map[string]bool               // erased calls whose other records were not read
+	awaited map[string]*perm.SessionFacts // counts before a call; nil: its start is not read yet
 }
 
 func newLedger(rt *Runtime, txn string) *ledger {
@@ -39,10 +41,11 @@ func newLedger(rt *Runtime, txn string) *ledger {
 	}
 }
 
-// ownerOf is who a budget of a principal belongs to: the principal, or who began the chain of delegation that it is at the end of.
+// ownerOf returns whom a budget of a principal counts for: the first principal
+// of the delegation chain, or the principal itself.
 func ownerOf(p perm.Principal) string { return cmp.Or(slices.Concat(p.Chain, []string{p.ID})[0], p.ID) }
 
-// spent returns what is counted for an owner as the journal is now.
+// spent returns the counts of an owner as the journal is now.
 func (l *ledger) spent(ctx context.Context, owner string) (perm.SessionFacts, error) {
 	if err := l.read(ctx); err != nil {
 		return perm.SessionFacts{}, err
@@ -52,7 +55,8 @@ func (l *ledger) spent(ctx context.Context, owner string) (perm.SessionFacts, er
 	return l.of(owner).facts(owner), nil
 }
 
-// charge has write put the start of a call on the journal, and returns what was counted for its owner before that record.
+// charge calls write, which puts the start of a call on the journal, and
+// returns the counts of its owner before that record.
 func (l *ledger) charge(ctx context.Context, call string, write func() error) (perm.SessionFacts, error) {
 	l.mu.Lock()
 	l.awaited[call] = nil
@@ -95,7 +99,7 @@ func (l *ledger) read(ctx context.Context) error {
 	return nil
 }
 
-// note takes an entry in, once.
+// note processes an entry, once.
 func (l *ledger) note(e record.Entry) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -117,7 +121,7 @@ func (l *ledger) note(e record.Entry) error {
 	return err
 }
 
-// record is called with the lock.
+// record adds one record to the counts. The caller holds the lock.
 func (l *ledger) record(rec record.Record) error {
 	if opened, is := rec.Body.(*record.Session); is {
 		var who perm.Principal
@@ -146,7 +150,7 @@ func (l *ledger) record(rec record.Record) error {
 	case *record.Dropped:
 		l.ends(rec, "")
 	case *record.Erased:
-		if l.erased[rec.Call] { // else its own records were counted
+		if l.erased[rec.Call] { // otherwise its own records were counted
 			delete(l.erased, rec.Call)
 			l.of(l.owners[rec.Session]).records(rec.At, lineOf(rec))
 		}
@@ -158,8 +162,8 @@ func lineOf(rec record.Record) []revert.CallRecord {
 	return []revert.CallRecord{{Call: rec.Call, Body: rec.Body}}
 }
 
-// begins returns the tally that a call which begins counts in, and keeps what it held before for whoever waits for that. It is called
-// with the lock.
+// begins returns the counters for a call that begins. It keeps the counts
+// before the call for a waiting charge. The caller holds the lock.
 func (l *ledger) begins(rec record.Record) *sessionCounters {
 	owner := l.owners[rec.Session]
 	t := l.of(owner)
@@ -174,7 +178,7 @@ func (l *ledger) begins(rec record.Record) *sessionCounters {
 	return t
 }
 
-// ends counts a call as what it came to. It is called with the lock.
+// ends counts a call by its status. The caller holds the lock.
 func (l *ledger) ends(rec record.Record, s tool.Status) {
 	owner, begun := l.calls[rec.Call]
 	if !begun {
@@ -185,12 +189,12 @@ func (l *ledger) ends(rec record.Record, s tool.Status) {
 	if s != "" {
 		t.release(rec.Call, s)
 	}
-	if !t.counting(rec.Call) { // else it waits in the queue again
+	if !t.counting(rec.Call) { // otherwise it waits in the queue again
 		delete(l.calls, rec.Call)
 	}
 }
 
-// of is called with the lock.
+// of returns the counters of an owner. The caller holds the lock.
 func (l *ledger) of(owner string) *sessionCounters {
 	t, ok := l.tallies[owner]
 	if !ok {
@@ -200,7 +204,8 @@ func (l *ledger) of(owner string) *sessionCounters {
 	return t
 }
 
-// ledgerOf returns the ledger of a scope, and who the session's calls count for in it.
+// ledgerOf returns the ledger of a scope, and whom the session's calls count
+// for in it.
 func (c *txnFacts) ledgerOf(per string) (l *ledger, owner string) {
 	if per == perm.PerPrincipal {
 		rt := c.session.rt
@@ -222,13 +227,14 @@ func (c *txnFacts) ledgerOf(per string) (l *ledger, owner string) {
 	return c.ledger, ""
 }
 
-// Spent returns what the calls of a scope came to, as the journal is now.
+// Spent returns the counts of the calls of a scope, as the journal is now.
 func (c *txnFacts) Spent(ctx context.Context, per string) (perm.SessionFacts, error) {
 	l, owner := c.ledgerOf(per)
 	return l.spent(ctx, owner)
 }
 
-// Charge has write put the start of a call on the journal, and returns for each scope what its calls had come to before that record.
+// Charge calls write, which puts the start of a call on the journal. It returns
+// for each scope the counts of its calls before that record.
 func (c *txnFacts) Charge(ctx context.Context, call string, per []string, write func() error) ([]perm.SessionFacts, error) {
 	before := make([]perm.SessionFacts, len(per))
 	for i, one := range per {

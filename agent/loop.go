@@ -12,48 +12,58 @@ import (
 	"github.com/remit-dev/remit/tool/wire"
 )
 
-// How a loop ends other than with an answer; errors.Is tells them apart.
+// Errors of a loop that ends without an answer, for errors.Is.
 var (
-	// ErrLoopLimit: a limit of the loop is used up. The model was told, and answered without tools where it could.
+	// ErrLoopLimit says that a limit of the loop is used up. The model was
+	// told, and answered without tools if it could.
 	ErrLoopLimit = errors.New("a limit of the conversation is used up")
-	// ErrToolChoice: the model did not make the choice of tools that was asked for, corrected as often as is allowed.
+	// ErrToolChoice says that the model did not follow ToolChoice, after the
+	// maximum of corrections.
 	ErrToolChoice = errors.New("the model did not call as it was asked to")
-	// ErrIncompleteTurn: the model's last turn was not complete and asks for no call that could be answered.
+	// ErrIncompleteTurn says that the model's last turn is incomplete and
+	// contains no call that can be answered.
 	ErrIncompleteTurn = errors.New("the turn of the model is not complete")
 )
 
-// Loop runs the tool calls that a model asks for, until it asks for none. It calls no model itself, and every call that it
-// runs goes the way of Txn.Invoke. It is a literal, holds nothing between runs, and may be used by any number of goroutines.
+// Loop runs the tool calls that a model requests, until it requests none. It
+// calls no model itself. Every call runs as in Txn.Invoke. A Loop is a literal
+// without state between runs, and is safe for concurrent use.
 type Loop struct {
-	// Adapter speaks the provider's format and knows the tools that the model is offered.
+	// Adapter converts the provider's format and knows the tools that the model
+	// is offered.
 	Adapter wire.Adapter
-	// CallModel asks the model: it sends the messages, with the members of the request that are about tools, and returns the whole
-	// body of the response.
+	// CallModel sends the messages to the model, with the members of the
+	// request that concern tools. It returns the whole body of the response.
 	CallModel func(ctx context.Context, p ModelRequest) (response json.RawMessage, err error)
-	// Save makes the conversation durable: before the calls of a turn run, and after they were answered. With it a process
-	// that dies goes on where it was, and nothing is done twice. An error ends the run before anything else happens. It may be
-	// nil.
+	// Save makes the conversation durable: before the calls of a turn run, and
+	// after they are answered. With it, a run after a crash continues the
+	// conversation and repeats no call. An error ends the run before anything
+	// else happens. nil: not saved.
 	Save func(ctx context.Context, c Conversation) error
-	// OnResults is told of each turn's calls, and how they ended, before the model is. It may be nil.
+	// OnResults receives each turn's calls and outcomes before the model does.
+	// nil: none.
 	OnResults func(calls []wire.Call, outcomes []tool.Outcome)
 
-	// ToolChoice is what is asked of the model: Required until it has made the call, None and Single in each turn. The loop holds
-	// the model to it, also where the format has no word for it.
+	// ToolChoice is the choice that the model must make: Required until it has
+	// made the call, None and Single in each turn. The loop enforces it even if
+	// the format cannot express it.
 	ToolChoice wire.ToolChoice
-	// MaxCorrections is how often a model that did not make the choice, or whose call the provider could not read, is told so; 0
-	// is twice, and less is never.
+	// MaxCorrections bounds how often the loop corrects a model that did not
+	// follow ToolChoice, or whose call the provider could not read. 0 means 2;
+	// a negative number means never.
 	MaxCorrections int
 	Order          Concurrency
 	Limits         LoopLimits
 }
 
-// Concurrency says which calls of one turn run at once.
+// Concurrency says which calls of one turn run concurrently.
 type Concurrency uint8
 
-// The orders.
+// The values of Concurrency.
 const (
-	// ConcurrentReads runs calls that only read at once where they follow each other, and those whose tools are declared
-	// Concurrent; every other call runs alone, in its place.
+	// ConcurrentReads runs consecutive calls concurrently if they only read or
+	// their tools are declared Concurrent. Every other call runs alone, in its
+	// position.
 	ConcurrentReads Concurrency = iota
 	// Sequential runs one call after the other.
 	Sequential
@@ -61,60 +71,69 @@ const (
 	FullyConcurrent
 )
 
-// LoopLimits bound a conversation, and each turn of it. A zero field takes its default. What was used is kept in the
-// Conversation.
+// LoopLimits bound a conversation and each turn of it. A zero field takes its
+// default. The Conversation records what is used up.
 type LoopLimits struct {
-	MaxTurns int           // of the model; default 64
-	MaxCalls int           // that are run; default 1000
-	MaxBytes int           // of results; default 8 MiB
-	Timeout  time.Duration // in Run, without the time between runs; looked at before calls run; default 1 hour
+	MaxTurns int           // turns of the model; default 64
+	MaxCalls int           // calls that run; default 1000
+	MaxBytes int           // bytes of results; default 8 MiB
+	Timeout  time.Duration // time in Run, without the time between runs; checked before calls run; default 1 hour
 
-	MaxTurnCalls int           // of one turn; default 64
-	MaxTurnBytes int           // of the results of one turn: what is longer is cut, and says so; default 1 MiB
-	TurnTimeout  time.Duration // of the calls of one turn; default 10 minutes
+	MaxTurnCalls int           // calls of one turn; default 64
+	MaxTurnBytes int           // bytes of the results of one turn: longer ones are cut, with a notice; default 1 MiB
+	TurnTimeout  time.Duration // time of the calls of one turn; default 10 minutes
 }
 
-// ModelRequest is what a model is asked.
+// ModelRequest is a request to a model.
 type ModelRequest struct {
-	Messages []json.RawMessage          // the history, to be sent as it is
+	Messages []json.RawMessage          // the history, to send unchanged
 	Tools    map[string]json.RawMessage // members of the request's body; see wire.Adapter.Request
 }
 
-// Conversation is where a loop stands: plain data, which may be kept and given to another run, also in another process. A new
-// one has Messages alone.
+// Conversation is the state of a loop: plain data that can be stored and passed
+// to another run, also in another process. A new one has only Messages.
 type Conversation struct {
-	// Messages is the history in the provider's own shape. What the model said is in it as it came.
+	// Messages is the history in the provider's format. The model's messages
+	// are in it unchanged.
 	Messages []json.RawMessage `json:"messages"`
-	// Response is the body of the model's last response, as it came, with what the provider says of usage.
+	// Response is the unchanged body of the model's last response, including
+	// the provider's usage data.
 	Response json.RawMessage `json:"response,omitempty"`
-	// Open: the calls of Response are not answered yet, and Response is not in Messages.
+	// Open reports that the calls of Response are not answered yet, and that
+	// Response is not in Messages.
 	Open bool `json:"open,omitempty"`
-	// Waiting are the journal's ids of the calls of Response that wait for approval.
+	// Waiting are the journal's IDs of the calls of Response that wait for an
+	// approval.
 	Waiting []string `json:"waiting,omitempty"`
-	// Stopped says in words why the loop ended without an answer, or why it asked for one.
+	// Stopped says why the loop ended without an answer, or why it requested
+	// one.
 	Stopped string `json:"stopped,omitempty"`
 
-	ID        string        `json:"id,omitempty"` // made in the first run; calls are named by it
+	ID        string        `json:"id,omitempty"` // made in the first run; part of the call IDs
 	Format    wire.Format   `json:"format,omitempty"`
-	Txn       string        `json:"txn,omitempty"` // of the calls of Response
+	Txn       string        `json:"txn,omitempty"` // transaction of the calls of Response
 	Turns     int           `json:"turns,omitempty"`
 	Calls     int           `json:"calls,omitempty"`
 	Bytes     int           `json:"bytes,omitempty"`
 	Time      time.Duration `json:"time,omitempty"`
 	Corrected int           `json:"corrected,omitempty"`
-	Chosen    bool          `json:"chosen,omitempty"`   // the model has made the call that Choice asks for
-	Answered  int           `json:"answered,omitempty"` // how many messages there were when the model had answered
+	Chosen    bool          `json:"chosen,omitempty"`   // the model has made the call that ToolChoice requires
+	Answered  int           `json:"answered,omitempty"` // number of messages when the model had answered
 }
 
-// Run asks the model and runs what it calls in a transaction, until it calls nothing: its answer is then the last of the
-// messages, and the error nil. One that ends with its answer is returned as it is: it goes on with what the user says next.
-// The conversation that is returned holds also with an error, and can be run again: what was
-// done is not done again, because each call is named by the conversation, its turn and what it asks for.
+// Run calls the model and runs its calls in a transaction, until it calls
+// nothing. Its answer is then the last of the messages, and the error is nil.
+// Run returns a conversation that ends with an answer unchanged; append the
+// user's next message to continue it. The returned conversation is valid also
+// with an error, and can be run again. Run does not repeat calls, because each
+// call ID contains the conversation, the turn and the request.
 //
-// A call that waits for approval ends the run with tool.ErrPending, before the model is answered and before the calls that
-// come after it. Once somebody has answered it, Run goes on in the same transaction, which Runtime.ResumeTxn finds.
+// A call that waits for an approval ends the run with tool.ErrPending, before
+// the model gets an answer and before the later calls of the turn run. After an
+// answer, Run continues in the same transaction, which Runtime.ResumeTxn
+// returns.
 //
-// What is wrong with a call is for the model to correct, as is a denial: neither ends the run.
+// An invalid or denied call does not end the run: the model can correct it.
 func (l Loop) Run(ctx context.Context, tx *Txn, c Conversation) (Conversation, error) {
 	r := loopRun{Loop: l, tx: tx, c: c}
 	if err := r.begin(); err != nil {
@@ -139,8 +158,8 @@ type loopRun struct {
 	Loop
 	tx      *Txn
 	c       Conversation
-	since   time.Time // up to which c.Time counts
-	resumed bool      // the calls of the first turn may be on the journal
+	since   time.Time // start of the time that c.Time does not count yet
+	resumed bool      // the calls of the first turn can be on the journal
 }
 
 func (r *loopRun) begin() error {
@@ -182,7 +201,8 @@ func (r *loopRun) begin() error {
 
 func (r *loopRun) host() host.Host { return r.tx.s.rt.host }
 
-// step is one turn: ask, unless that was done in an earlier run, and answer.
+// step runs one turn: it calls the model, unless an earlier run did, and
+// answers its calls.
 func (r *loopRun) step(ctx context.Context) (over bool, err error) {
 	if !r.c.Open {
 		if err := r.ask(ctx); err != nil {
@@ -201,7 +221,8 @@ func (r *loopRun) step(ctx context.Context) (over bool, err error) {
 	return over, err
 }
 
-// ask has the model say its next turn. Nothing of it counts before it can be read and is kept.
+// ask requests the model's next turn. The turn counts once it is parsed and
+// saved.
 func (r *loopRun) ask(ctx context.Context) error {
 	tools, err := r.request(r.choice())
 	if err != nil {
@@ -222,10 +243,10 @@ func (r *loopRun) ask(ctx context.Context) error {
 	return r.keep(ctx)
 }
 
-// keep hands the conversation to whoever makes it durable.
+// keep calls Save with the conversation.
 func (r *loopRun) keep(ctx context.Context) error {
 	now := r.host().Now()
-	r.c.Time += max(0, now.Sub(r.since)) // the clock may jump
+	r.c.Time += max(0, now.Sub(r.since)) // the clock can jump
 	r.since = now
 	if r.Save == nil {
 		return nil
@@ -238,7 +259,7 @@ func (r *loopRun) keep(ctx context.Context) error {
 	return nil
 }
 
-// close takes the turn and what answers it into the history.
+// close appends the turn and its answers to the history.
 func (r *loopRun) close(ctx context.Context, turn wire.Turn, answers []json.RawMessage) error {
 	r.c.Messages = append(append(cloneMessages(r.c.Messages), turn.Messages...), answers...)
 	r.c.Open, r.c.Waiting = false, nil

@@ -16,8 +16,9 @@ import (
 	"github.com/remit-dev/remit/tool/wire"
 )
 
-// runCalls runs the calls that are not refused, in groups that run at once, and fills in their outcomes. It ends early where
-// one waits for approval: what comes after it may rest on it.
+// runCalls runs the calls that are not refused, in concurrent groups, and fills
+// in their outcomes. It ends early if a call waits for an approval, because
+// later calls can depend on it.
 func (r *loopRun) runCalls(ctx context.Context, calls []wire.Call, outcomes []tool.Outcome, refused []bool) (ran int, ends string, err error) {
 	asks := r.asks(calls)
 	var run []int
@@ -34,7 +35,7 @@ func (r *loopRun) runCalls(ctx context.Context, calls []wire.Call, outcomes []to
 	defer func() { ended(outcomes) }()
 	for _, group := range r.groups(asks, run) {
 		r.together(inside, batch, asks, group, outcomes)
-		if ctx.Err() != nil { // the caller gave up: the model is told nothing, and a later run goes on
+		if ctx.Err() != nil { // the caller cancelled: the model gets no answer, and a later run continues
 			return ran, "", context.Cause(ctx)
 		}
 		for _, i := range group {
@@ -51,7 +52,8 @@ func (r *loopRun) runCalls(ctx context.Context, calls []wire.Call, outcomes []to
 	return ran, ends, nil
 }
 
-// batch makes the requests of a turn, in whichever groups they run, and shows them to the filters as one batch.
+// batch makes the requests of a turn and shows them to the filters as one
+// batch, however they are grouped.
 func (r *loopRun) batch(ctx context.Context, asks []BatchCall, run []int) (batch map[int]tool.Request, ended func([]tool.Outcome)) {
 	turn, calls := r.tx.s.standing.nextTurn(), make([]tool.Request, len(run))
 	for n, i := range run {
@@ -80,12 +82,12 @@ func (r *loopRun) together(ctx context.Context, batch map[int]tool.Request, asks
 	all.Wait()
 }
 
-// one runs a call, or goes on with one that waited.
+// one runs a call, or resumes one that waited.
 func (r *loopRun) one(ctx context.Context, ask BatchCall, call tool.Request) tool.Outcome {
 	if r.resumed {
 		_, c, err := revert.LoadCall(ctx, r.tx.s.rt.journal, r.tx.s.CallID(ask.ID))
 		if err == nil && c.Phase == revert.PhasePending {
-			out, _ := r.tx.Resume(ctx, c.Ref.Call) // the outcome says how it went
+			out, _ := r.tx.Resume(ctx, c.Ref.Call) // the outcome contains the error
 			return out
 		}
 	}
@@ -93,7 +95,8 @@ func (r *loopRun) one(ctx context.Context, ask BatchCall, call tool.Request) too
 	return asItStands(out)
 }
 
-// asItStands is the outcome of a call as it stands now: one that the journal answers may have been taken back since.
+// asItStands returns the current outcome of a call: a call that is answered
+// from the journal can have been reverted since.
 func asItStands(out tool.Outcome) tool.Outcome {
 	if !out.Status.OK() || out.Reverted == "" {
 		return out
@@ -107,8 +110,9 @@ func asItStands(out tool.Outcome) tool.Outcome {
 	return out
 }
 
-// asks names each call by its conversation, its turn and what it asks for, so that one that is asked for again after the
-// process died is the same call, whatever id the provider gives it then. Providers give ids again, too, or none.
+// asks names each call by its conversation, its turn and its request. A call
+// that is requested again after a crash is then the same call, whatever ID the
+// provider gives it. Some providers repeat IDs or give none.
 func (r *loopRun) asks(calls []wire.Call) []BatchCall {
 	asks, seen := make([]BatchCall, len(calls)), map[string]int{}
 	for i, c := range calls {
@@ -127,12 +131,13 @@ func (r *loopRun) asks(calls []wire.Call) []BatchCall {
 	return asks
 }
 
-// groups splits calls into those that run at once, in the order of the turn.
+// groups splits calls into groups that run concurrently, in the order of the
+// turn.
 func (r *loopRun) groups(asks []BatchCall, run []int) (groups [][]int) {
 	if r.Order == FullyConcurrent && len(run) > 0 {
 		return [][]int{run}
 	}
-	joins := false // the last group takes more
+	joins := false // the last group accepts more calls
 	for _, i := range run {
 		free := r.Order == ConcurrentReads && r.independent(asks[i])
 		if free && joins {
@@ -144,7 +149,7 @@ func (r *loopRun) groups(asks []BatchCall, run []int) (groups [][]int) {
 	return groups
 }
 
-// independent reports whether a call needs no other of its turn.
+// independent reports whether a call does not need other calls of its turn.
 func (r *loopRun) independent(ask BatchCall) bool {
 	t, ok := r.tx.s.tools().Get(ask.Tool)
 	if !ok {

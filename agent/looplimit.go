@@ -40,13 +40,14 @@ func (l LoopLimits) withDefaults() LoopLimits {
 	return l
 }
 
-// cut keeps what the model is shown of a turn's results within the limits. The journal has all of it.
+// cut limits the results of a turn that the model sees. The journal has all of
+// them.
 func (r *loopRun) cut(outcomes []tool.Outcome) {
 	left := min(r.Limits.MaxTurnBytes, max(0, r.Limits.MaxBytes-r.c.Bytes))
 	for i := range outcomes {
 		if n := sizeOf(outcomes[i]); n > left && outcomes[i].Status == tool.StatusDone {
 			outcomes[i] = shortened(outcomes[i], n, left)
-			r.c.Bytes += left // the notice uses up nothing
+			r.c.Bytes += left // the notice does not count
 			left = 0
 			continue
 		}
@@ -67,7 +68,8 @@ func sizeOf(o tool.Outcome) int {
 	return n
 }
 
-// shortened is a result of which the model is shown the beginning.
+// shortened returns an outcome with only the beginning of its result for the
+// model.
 func shortened(o tool.Outcome, n, left int) tool.Outcome {
 	text := o.Text
 	if len(text) > left {

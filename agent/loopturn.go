@@ -11,7 +11,7 @@ import (
 	"github.com/remit-dev/remit/tool/wire"
 )
 
-// choice is what is asked of the model for its next turn.
+// choice returns the tool choice for the model's next turn.
 func (r *loopRun) choice() wire.ToolChoice {
 	switch {
 	case r.c.Stopped != "":
@@ -23,7 +23,8 @@ func (r *loopRun) choice() wire.ToolChoice {
 	}
 }
 
-// request says a choice as far as the format can. The loop holds the model to the rest itself.
+// request converts a choice as far as the format can express it. The loop
+// enforces the rest.
 func (r *loopRun) request(c wire.ToolChoice) (map[string]json.RawMessage, error) {
 	tools, err := r.Adapter.Request(c)
 	if !errors.Is(err, wire.ErrToolChoice) {
@@ -33,13 +34,14 @@ func (r *loopRun) request(c wire.ToolChoice) (map[string]json.RawMessage, error)
 		c.Single = false
 		return r.request(c)
 	}
-	if c.Mode == wire.None && r.Adapter.Format() != wire.Bedrock { // which wants to know what its history speaks of
+	if c.Mode == wire.None && r.Adapter.Format() != wire.Bedrock { // Bedrock requires the tools that its history names
 		return map[string]json.RawMessage{}, nil
 	}
 	return r.Adapter.Request(wire.ToolChoice{})
 }
 
-// silent ends a turn that calls nothing: it is the answer, or it is to be corrected.
+// silent ends a turn without calls: the turn is the answer, or the loop
+// corrects it.
 func (r *loopRun) silent(ctx context.Context, turn wire.Turn) (over bool, err error) {
 	owed := r.choice()
 	switch {
@@ -64,7 +66,8 @@ func (r *loopRun) silent(ctx context.Context, turn wire.Turn) (over bool, err er
 	return true, r.close(ctx, turn, nil)
 }
 
-// correct tells the model what was wrong with a turn that has no calls, so often and no more.
+// correct tells the model what was wrong with a turn without calls, up to
+// MaxCorrections times.
 func (r *loopRun) correct(ctx context.Context, turn wire.Turn, text string, why error) error {
 	if r.c.Corrected >= r.MaxCorrections {
 		r.c.Stopped = "the model was corrected as often as is allowed"
@@ -78,7 +81,7 @@ func (r *loopRun) correct(ctx context.Context, turn wire.Turn, text string, why 
 	return r.close(ctx, turn, answers)
 }
 
-// answer runs the calls of a turn and takes what came of them into the history.
+// answer runs the calls of a turn and appends their results to the history.
 func (r *loopRun) answer(ctx context.Context, turn wire.Turn) (over bool, err error) {
 	stopped := r.c.Stopped // before this turn
 	calls, outcomes := turn.Calls, make([]tool.Outcome, len(turn.Calls))
@@ -122,7 +125,7 @@ func (r *loopRun) answer(ctx context.Context, turn wire.Turn) (over bool, err er
 	return false, nil
 }
 
-// obeyed reports whether a turn with calls is one that the choice allows.
+// obeyed reports whether the choice allows a turn with these calls.
 func (r *loopRun) obeyed(calls []wire.Call, refused []bool) bool {
 	switch {
 	case r.ToolChoice.Mode == wire.None:
@@ -135,17 +138,17 @@ func (r *loopRun) obeyed(calls []wire.Call, refused []bool) bool {
 			return true
 		}
 	}
-	return r.c.Stopped != "" // a limit kept it from being run
+	return r.c.Stopped != "" // a limit prevented the call
 }
 
-// withhold says which calls are not run, and answers them.
+// withhold reports which calls do not run, and answers them.
 func (r *loopRun) withhold(calls []wire.Call, outcomes []tool.Outcome) (refused []bool) {
 	refused = make([]bool, len(calls))
 	left := r.Limits.MaxCalls - r.c.Calls
 	valid := 0
 	for i, c := range calls {
 		if c.Problem != nil {
-			continue // it is answered with what is wrong with it
+			continue // it gets its own error as answer
 		}
 		why, over := r.notRun(c, valid, left)
 		if over && r.c.Stopped == "" {
@@ -165,7 +168,8 @@ func (r *loopRun) withhold(calls []wire.Call, outcomes []tool.Outcome) (refused 
 	return refused
 }
 
-// notRun says why a call is not run that would be the n-th of its turn; over: nor any other after it.
+// notRun says why a call that would be the n-th of its turn does not run. over
+// reports that no later call runs either.
 func (r *loopRun) notRun(c wire.Call, n, left int) (why string, over bool) {
 	l := r.Limits
 	switch owed := r.choice(); {
@@ -191,7 +195,7 @@ func (r *loopRun) notRun(c wire.Call, n, left int) (why string, over bool) {
 	return "", false
 }
 
-// waiting is the end of a run whose calls wait for approval.
+// waiting ends a run whose calls wait for an approval.
 func (r *loopRun) waiting(ctx context.Context) error {
 	err := fmt.Errorf("waits for approval: %s: %w", strings.Join(r.c.Waiting, ", "), tool.ErrPending)
 	return errors.Join(err, r.keep(context.WithoutCancel(ctx)))

@@ -15,17 +15,17 @@ import (
 	"github.com/remit-dev/remit/revert/record"
 )
 
-// RootError is returned by Undo, Preview and Redo where all that they would change lies
-// in folders that are not where the record has them. Nothing was done then; MovedRoot
-// says where the folders are. It is returned too where the records were written in
-// another state folder, and no root of them is named.
+// RootError is returned by Undo, Preview and Redo if all that they would change
+// lies in folders that are not where the record has them. Nothing was done
+// then. MovedRoot says where the folders are. The error is also returned if
+// another state folder holds the original records and no root of them is named.
 type RootError struct {
 	Txn   string
 	Roots []record.Root
-	State record.Root // the state folder that has the records, if this one is another: a copy of it, or it was moved
+	State record.Root // the state folder of the records, if this one is another: a copy, or it was moved
 }
 
-// Is reports a RootError as revert.ErrAway.
+// Is reports whether err is revert.ErrAway.
 func (e *RootError) Is(err error) bool { return err == revert.ErrAway }
 
 // Error names the roots and the recorded folders.
@@ -47,12 +47,12 @@ func (e *RootError) Error() string {
 	return strings.Join(lost, "; ")
 }
 
-// atHand refuses to work on a transaction, or on calls of it, where all that they
-// changed lies in folders that are not there.
+// atHand returns an error if all that a transaction, or calls of it, changed
+// lies in folders that are missing.
 func (rt *Runtime) atHand(ctx context.Context, txn string, calls []string) error {
 	t, err := rt.reverter.Load(ctx, txn)
 	if errors.Is(err, journal.ErrNotFound) {
-		return nil // for the reverter to say
+		return nil // the reverter reports the error
 	}
 	if err != nil {
 		return err
@@ -61,7 +61,7 @@ func (rt *Runtime) atHand(ctx context.Context, txn string, calls []string) error
 		return rt.atHand(ctx, about, nil)
 	}
 	if err := rt.inCopy(ctx, t); err != nil {
-		return err // also if only other things than files would change
+		return err // also if only resources other than files would change
 	}
 	missing, _, err := rt.missing(ctx, t.Session)
 	if err != nil || len(missing) == 0 {
@@ -86,7 +86,8 @@ func (rt *Runtime) atHand(ctx context.Context, txn string, calls []string) error
 	return &RootError{Txn: t.ID, Roots: slices.CompactFunc(lost, func(a, b record.Root) bool { return a.Name == b.Name })}
 }
 
-// missing lists the recorded roots whose folder this runtime does not find, and returns the record of the session.
+// missing returns the recorded roots whose folder this runtime does not find,
+// and the record of the session.
 func (rt *Runtime) missing(ctx context.Context, session string) ([]record.Root, *record.Session, error) {
 	open, err := rt.rootsOf(ctx, session)
 	if err != nil {
@@ -105,8 +106,9 @@ func (rt *Runtime) missing(ctx context.Context, session string) ([]record.Root, 
 	}), opened, nil
 }
 
-// inCopy refuses a transaction that has its records from another state folder, if no root
-// of them is named here: the recorded folders can belong to another copy.
+// inCopy refuses a transaction whose records come from another state folder, if
+// no root of them is named here: the recorded folders can belong to another
+// copy.
 func (rt *Runtime) inCopy(ctx context.Context, t *revert.Txn) error {
 	missing, opened, err := rt.missing(ctx, t.Session)
 	if err != nil || opened == nil || rt.state.wrote(opened) || len(missing) < len(opened.Roots) {
@@ -115,14 +117,14 @@ func (rt *Runtime) inCopy(ctx context.Context, t *revert.Txn) error {
 	return &RootError{Txn: t.ID, Roots: missing, State: opened.State}
 }
 
-// lostOf lists the missing roots that a call changed something in; only is false where
-// it may have done something else.
+// lostOf returns the missing roots in which a call changed something. only is
+// false if the call can have had other effects.
 func lostOf(c *revert.Call, missing []record.Root) (in []record.Root, only bool) {
 	if c.Started == nil || c.Started.Reverts {
 		return nil, false
 	}
 	if c.Phase == revert.PhaseStarted && c.Confined() {
-		return missing, true // what it did only the folder tells
+		return missing, true // only the folder can tell what it did
 	}
 	for _, ch := range c.Changes {
 		i := slices.IndexFunc(missing, func(r record.Root) bool { return r.Name == rootName(ch) })
@@ -134,7 +136,7 @@ func lostOf(c *revert.Call, missing []record.Root) (in []record.Root, only bool)
 	return in, len(in) > 0
 }
 
-// rootName is the root of a changed file, empty of other resources.
+// rootName returns the root of a changed file, or "" for other resources.
 func rootName(ch effect.Change) string {
 	r, err := perm.ParseResource(ch.Resource)
 	if err != nil || r.Kind() != perm.KindFile {

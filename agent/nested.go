@@ -14,15 +14,15 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// ErrNestedOpen says that a transaction inside this one has neither joined it nor
-// been taken back.
+// ErrNestedOpen says that a nested transaction is neither committed nor
+// reverted.
 var ErrNestedOpen = errors.New("a transaction inside it is open")
 
-// nestedTxns are the open transactions inside one.
+// nestedTxns are the open nested transactions of a transaction.
 type nestedTxns struct {
 	mu     sync.Mutex // never held across a wait
 	open   []*Txn
-	closed bool // no other may begin
+	closed bool // no other can begin
 }
 
 func (n *nestedTxns) add(tx *Txn) bool {
@@ -47,8 +47,8 @@ func (n *nestedTxns) list() []*Txn {
 	return slices.Clone(n.open)
 }
 
-// close lets no other begin. Unless all is set it does so only where none is
-// open.
+// close prevents new nested transactions. Unless all is set, it does so only if
+// none is open.
 func (n *nestedTxns) close(all bool) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -65,15 +65,16 @@ func (n *nestedTxns) reopen() {
 	n.closed = false
 }
 
-// BeginNested begins a transaction inside this one, for calls of a session: this one, or
-// one that it was handed on to, whose principal and grant they have. What it does
-// is taken back alone by Revert, or stays as part of this transaction by Commit;
-// taking this one back takes it along, whether it has ended or not. A crash leaves
-// it open inside an open transaction: Runtime.ResumeTxn finds it again, see Nests.
+// BeginNested begins a nested transaction for calls of a session: this session,
+// or one that it delegated to. The calls have the principal and the grant of
+// that session. Revert reverts the nested transaction alone. Commit makes it a
+// part of this transaction. Reverting this transaction reverts it too, whether
+// it has ended or not. A crash leaves it open inside an open transaction:
+// Runtime.ResumeTxn restores it, see Nested.
 //
-// A call may begin one while it runs, and must end it before it returns. Its
-// effects are no secret from calls beside it: what they put on top of them is a
-// conflict when it is taken back.
+// A running call can begin a nested transaction, and must end it before it
+// returns. Concurrent calls see its effects: if they change the same resources
+// later, its revert has a conflict.
 func (tx *Txn) BeginNested(ctx context.Context, s *Session) (*Txn, error) {
 	if !tx.s.above(s) {
 		return nil, fmt.Errorf("the session is neither that of transaction %s nor was handed on from it: %w", tx.ID(), tool.ErrInvalid)
@@ -94,9 +95,9 @@ func (tx *Txn) BeginNested(ctx context.Context, s *Session) (*Txn, error) {
 	return in, nil
 }
 
-// UpdateNested runs fn in a transaction inside this one, as Session.Update does: it stays
-// where fn returns nil, is taken back where fn returns an error or panics, and is
-// left open where the error is tool.ErrPending.
+// UpdateNested runs fn in a nested transaction, as Session.Update does. It
+// commits if fn returns nil, reverts if fn returns an error or panics, and
+// leaves the transaction open if the error is tool.ErrPending.
 func (tx *Txn) UpdateNested(ctx context.Context, s *Session, fn func(tx *Txn) error) error {
 	in, err := tx.BeginNested(ctx, s)
 	if err != nil {
@@ -106,14 +107,14 @@ func (tx *Txn) UpdateNested(ctx context.Context, s *Session, fn func(tx *Txn) er
 	return err
 }
 
-// Nested lists the open transactions inside this one, oldest first.
+// Nested returns the open nested transactions of this one, oldest first.
 func (tx *Txn) Nested() []*Txn { return tx.nests.list() }
 
-// NestedID names a transaction that is inside another; ID names the whole. It is
-// empty for one that is not.
+// NestedID returns the ID of a nested transaction, or "" for a transaction that
+// is not nested. ID returns the ID of the outermost one.
 func (tx *Txn) NestedID() string { return tx.nest }
 
-// above reports whether a session is s, or holds what s handed on.
+// above reports whether a session is s, or has a delegation from s.
 func (s *Session) above(other *Session) bool {
 	if other == nil || other.rt != s.rt {
 		return false
@@ -126,13 +127,14 @@ func (s *Session) above(other *Session) bool {
 	return false
 }
 
-// inside makes a transaction inside tx.
+// inside makes a nested transaction of tx.
 func (tx *Txn) inside(s *Session, nest string) *Txn {
 	rec := revert.NewRecorder(s.rt.journal, s.rt.host, s.id).In(tx.ID())
 	return makeTxn(s, rec, s.roots, tx, nest)
 }
 
-// commitNested makes the calls of a nested transaction those of what it is in.
+// commitNested makes the calls of a nested transaction part of the enclosing
+// one.
 func (tx *Txn) commitNested(ctx context.Context) error {
 	return tx.exclusive(ctx, func() error {
 		if err := tx.usable(); err != nil {
@@ -148,7 +150,8 @@ func (tx *Txn) commitNested(ctx context.Context) error {
 					return fmt.Errorf("call %s of it waits for approval: %w", c.Ref.Call, tool.ErrPending)
 				}
 			}
-			// No barrier: until the whole commits it can be taken back either way.
+			// No barrier: until the outermost transaction commits, either state
+			// can be reverted.
 			body := &record.NestEnded{ID: tx.nest}
 			if err := tx.rec.Write(ctx, revert.Write{Records: []revert.CallRecord{{Body: body}}}); err != nil {
 				return err
@@ -159,7 +162,7 @@ func (tx *Txn) commitNested(ctx context.Context) error {
 	})
 }
 
-// revertNested takes a nested transaction back, alone.
+// revertNested reverts a nested transaction alone.
 func (tx *Txn) revertNested(ctx context.Context) (rep revert.Report, err error) {
 	err = tx.exclusive(ctx, func() error {
 		tx.going = true
@@ -180,8 +183,8 @@ func (tx *Txn) revertNested(ctx context.Context) (rep revert.Report, err error) 
 	return rep, err
 }
 
-// turns takes the turn for each state that calls of the nested transaction left: calls
-// beside it may go on, and one of them may be working on the same state.
+// turns locks each tool state that calls of the nested transaction left.
+// Concurrent calls continue, and one of them can be using the same state.
 func (tx *Txn) turns(ctx context.Context) (leave func(), err error) {
 	t, err := revert.Load(ctx, tx.s.rt.journal, tx.ID())
 	if err != nil {
@@ -190,8 +193,8 @@ func (tx *Txn) turns(ctx context.Context) (leave func(), err error) {
 	return tx.line.LockResources(ctx, tx.nest, t.NestedResources(tx.nest, toolstate.SchemeName))
 }
 
-// whileIdle runs fn while nothing is open inside the transaction, and keeps it so
-// where fn ends the transaction. It is called under turn.
+// whileIdle runs fn while no nested transaction is open. If fn ends the
+// transaction, none can begin afterwards. The caller holds turn.
 func (tx *Txn) whileIdle(fn func() error) error {
 	if !tx.nests.close(false) {
 		return fmt.Errorf("transaction %s: %w: commit or revert it first", tx.ID(), ErrNestedOpen)
@@ -203,8 +206,9 @@ func (tx *Txn) whileIdle(fn func() error) error {
 	return err
 }
 
-// closeNested ends what is open inside a transaction that is taken back: their calls in
-// flight are waited for, and later ones refused. It is called under turn.
+// closeNested ends the nested transactions of a transaction that is reverted.
+// It waits for their calls in flight and prevents later ones. The caller holds
+// turn.
 func (tx *Txn) closeNested(ctx context.Context) error {
 	tx.nests.close(true)
 	for _, in := range tx.nests.list() {
@@ -223,7 +227,7 @@ func (tx *Txn) closeNested(ctx context.Context) error {
 	return nil
 }
 
-// whole refuses what only a transaction that is in no other can do.
+// whole refuses an operation that only an outermost transaction supports.
 func (tx *Txn) whole(what string) error {
 	if tx.nest == "" {
 		return nil
@@ -231,7 +235,7 @@ func (tx *Txn) whole(what string) error {
 	return fmt.Errorf("%s is of the whole transaction; inside it, nest again: %w", what, tool.ErrInvalid)
 }
 
-// holder finds the open transaction of a call: this one, or one inside it.
+// holder returns the open transaction of a call: this one, or a nested one.
 func (tx *Txn) holder(nest string) (*Txn, bool) {
 	if tx.nest == nest {
 		return tx, true
@@ -244,7 +248,8 @@ func (tx *Txn) holder(nest string) (*Txn, bool) {
 	return nil, false
 }
 
-// renest finds again what was open inside a transaction when its process ended.
+// renest restores the nested transactions that were open when their process
+// ended.
 func (tx *Txn) renest(ctx context.Context, t *revert.Txn) error {
 	for _, n := range t.Nested {
 		in, ok := tx.holder(n.In)

@@ -42,7 +42,7 @@ type rootConfig struct {
 	moved      bool
 }
 
-// Tools adds tools. May be given more than once.
+// Tools adds tools. The option may be repeated.
 func Tools(tools ...tool.Tool) Option {
 	return func(c *config) error {
 		c.tools = append(c.tools, tools...)
@@ -50,17 +50,17 @@ func Tools(tools ...tool.Tool) Option {
 	}
 }
 
-// Root names an existing folder that calls may be granted parts of. Calls of earlier
-// sessions are taken back in it only if it is the folder that their record names; see
-// MovedRoot.
+// Root names an existing folder that calls can be granted access to. The
+// runtime reverts calls of earlier sessions in it only if their record names
+// the same folder; see MovedRoot.
 func Root(name, path string) Option { return rootOption(name, path, false) }
 
-// MovedRoot is Root, and says in the name of the person who asks that the folder of
-// every root of that name on the journal is at path now: moved, copied, or restored
-// from a backup. Without it Undo, Redo, Preview, Diff and Recover look for the folder
-// that a session's record names, and refuse another one. The versions of files still
-// guard each path: a path whose content is not what the call left is a conflict. The
-// report says which folders are there by this word alone.
+// MovedRoot is Root, and asserts that every recorded root of that name is at
+// path now: moved, copied, or restored from a backup. Without it Undo, Redo,
+// Preview, Diff and Recover look for the folder that a session's record names,
+// and refuse another one. The version tokens of files still protect each path:
+// if the content is not what the call left, the path has a conflict. The report
+// names the folders that only this assertion identifies.
 func MovedRoot(name, path string) Option { return rootOption(name, path, true) }
 
 func rootOption(name, path string, moved bool) Option {
@@ -82,7 +82,7 @@ func rootOption(name, path string, moved bool) Option {
 	}
 }
 
-// Policy is who decides; the default is the workspace policy.
+// Policy sets the policy engine. Default: the workspace policy.
 func Policy(e perm.Engine) Option {
 	return func(c *config) error {
 		if e == nil {
@@ -93,7 +93,8 @@ func Policy(e perm.Engine) Option {
 	}
 }
 
-// Approver is who is asked where the policy asks; without one an ask is denied.
+// Approver sets the approver for accesses that the policy asks about. Default:
+// none, and an ask is a denial.
 func Approver(a ctxperm.Approver) Option {
 	return func(c *config) error {
 		c.approver = a
@@ -101,9 +102,10 @@ func Approver(a ctxperm.Approver) Option {
 	}
 }
 
-// SuspendForApproval lets calls wait for approval where the policy asks and no approver is
-// given: they end pending, with their question on the journal, and go on by
-// Txn.Resume once Runtime.Answer was called, in this process or another.
+// SuspendForApproval lets calls wait for an approval if the policy asks and
+// there is no approver. Such a call ends pending, with its approval request on
+// the journal. After Runtime.Answer, in this process or another, Txn.Resume
+// continues it.
 func SuspendForApproval() Option {
 	return func(c *config) error {
 		c.wait = true
@@ -111,8 +113,8 @@ func SuspendForApproval() Option {
 	}
 }
 
-// Journal is where everything is recorded; the default is journal.Memory, which
-// does not survive the process. The runtime does not close it.
+// Journal sets the journal of all records. Default: journal.Memory, which does
+// not survive the process. The runtime does not close it.
 func Journal(j journal.Journal) Option {
 	return func(c *config) error {
 		if j == nil {
@@ -123,8 +125,8 @@ func Journal(j journal.Journal) Option {
 	}
 }
 
-// Scheme adds a kind of resource that can be restored, for handles other than
-// files.
+// Scheme adds a kind of resource that the runtime can restore, for handles
+// other than files.
 func Scheme(s revert.Scheme) Option {
 	return func(c *config) error {
 		c.schemes = append(c.schemes, s)
@@ -132,8 +134,8 @@ func Scheme(s revert.Scheme) Option {
 	}
 }
 
-// Driver gives the handles of one package what they work with, and adds the kinds
-// of resource that it can restore. The runtime does not close it.
+// Driver provides the handles of one package with their resources, and adds the
+// kinds of resource that it can restore. The runtime does not close it.
 func Driver(d ctxperm.Driver) Option {
 	return func(c *config) error {
 		if d == nil {
@@ -145,8 +147,7 @@ func Driver(d ctxperm.Driver) Option {
 	}
 }
 
-// Log is where the runtime says what a person should know; the default is
-// slog.Default.
+// Log sets the logger for messages to the operator. Default: slog.Default.
 func Log(l *slog.Logger) Option {
 	return func(c *config) error {
 		c.log = l
@@ -154,7 +155,7 @@ func Log(l *slog.Logger) Option {
 	}
 }
 
-// Limits bound each call; see tool.Limits for the defaults.
+// Limits bounds each call; see tool.Limits for the defaults.
 func Limits(l tool.Limits) Option {
 	return func(c *config) error {
 		c.limits = l
@@ -162,9 +163,9 @@ func Limits(l tool.Limits) Option {
 	}
 }
 
-// OnWaiting listens to questions that wait on the journal: each call that a person
-// elsewhere has to approve, once its question is durable. It is called on the calls'
-// own goroutines, several at once, and should return at once.
+// OnWaiting sets a listener for approval requests on the journal that wait for
+// a person, once they are durable. The runtime calls it on the calls' own
+// goroutines, several at once, so it should return at once.
 func OnWaiting(listen func(ctxperm.ApprovalRequest)) Option {
 	return func(c *config) error {
 		c.waiting = listen
@@ -172,8 +173,9 @@ func OnWaiting(listen func(ctxperm.ApprovalRequest)) Option {
 	}
 }
 
-// OnProgress listens to what tools report by ToolContext.Progress. It is called
-// on the calls' own goroutines, several at once, and should return at once.
+// OnProgress sets a listener for the reports of ToolContext.Progress. The
+// runtime calls it on the calls' own goroutines, several at once, so it should
+// return at once.
 func OnProgress(listen func(tool.Progress)) Option {
 	return func(c *config) error {
 		c.progress = listen
@@ -181,11 +183,11 @@ func OnProgress(listen func(tool.Progress)) Option {
 	}
 }
 
-// Filters adds filters around the calls of the runtime, after those that are there:
-// tool.Filter says what they can do, and package tool/filter has ready ones. They are
-// asked in this order, and see results and outcomes in the opposite one. Two cannot
-// have one name. No filter is asked when a call is taken back, nor when a call id
-// that was used before is answered from the journal.
+// Filters appends filters around the calls of the runtime: tool.Filter says
+// what they can do, and package tool/filter has ready ones. They see calls in
+// this order, and results and outcomes in reverse order. Each name must be
+// unique. The runtime calls no filter when it reverts a call, or when it
+// answers a repeated call ID from the journal.
 func Filters(filters ...tool.Filter) Option {
 	return func(c *config) error {
 		for _, f := range filters {
@@ -201,20 +203,19 @@ func Filters(filters ...tool.Filter) Option {
 	}
 }
 
-// AbandonedAction is what becomes of an open transaction whose process is gone. The
-// zero Abandoned keeps it.
+// AbandonedAction says what Runtime.Recover does with an abandoned transaction.
+// The zero value is LeaveOpen.
 type AbandonedAction uint8
 
-// What Runtime.Recover does with an abandoned transaction.
+// The values of AbandonedAction.
 const (
-	LeaveOpen       AbandonedAction = iota // it stays open, with its claims, until somebody reverts it
-	RevertAbandoned                        // it is taken back
+	LeaveOpen       AbandonedAction = iota // the transaction stays open, with its claims, until an operator reverts it
+	RevertAbandoned                        // the transaction is reverted
 )
 
-// OnAbandoned says what Runtime.Recover does with open transactions whose
-// process is gone, once it has settled their calls; the default is Keep. One with
-// a call that waits for approval is kept in either case: it has not been given
-// up.
+// OnAbandoned sets what Runtime.Recover does with abandoned transactions, once
+// it has settled their calls. Default: LeaveOpen. A transaction with a call
+// that waits for an approval always stays open, because it is not given up.
 func OnAbandoned(a AbandonedAction) Option {
 	return func(c *config) error {
 		if a > RevertAbandoned {
@@ -225,8 +226,8 @@ func OnAbandoned(a AbandonedAction) Option {
 	}
 }
 
-// Host runs everything on a given world instead of the real one. Only this module
-// can make one: it is the seam for simulation and for tests.
+// Host replaces the operating system by a given host. Only this module can make
+// one, for simulation and tests.
 func Host(h host.Host) Option {
 	return func(c *config) error {
 		c.host = h

@@ -14,33 +14,33 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// outbox is what a transaction knows of the calls that wait for its commit. Which
-// they are, and in which order, the journal says.
+// outbox is the in-memory state of the held calls of a transaction. The journal
+// holds the calls and their order.
 type outbox struct {
 	some  atomic.Bool // a call was held
 	begun bool        // the commit has begun, under turn
-	sent  bool        // something was released that may have had an effect, under turn
+	sent  bool        // a released call can have had an effect, under turn
 
 	mu       sync.Mutex // never held across a wait
 	released []tool.Outcome
 }
 
-// Released lists the outcomes of the calls that were held and that Commit released
-// in this process, in order. One that was tried again is there again.
+// Released returns the outcomes of the held calls that Commit released in this
+// process, in order. A call that was released twice has two outcomes.
 func (tx *Txn) Released() []tool.Outcome {
 	tx.outbox.mu.Lock()
 	defer tx.outbox.mu.Unlock()
 	return slices.Clone(tx.outbox.released)
 }
 
-// noticeHeld remembers that there is something to release.
+// noticeHeld remembers that there is a held call.
 func (tx *Txn) noticeHeld(out tool.Outcome) {
 	if out.Status == tool.StatusHeld {
 		tx.root().outbox.some.Store(true)
 	}
 }
 
-// root is the transaction that all others are in.
+// root returns the outermost transaction.
 func (tx *Txn) root() *Txn {
 	for tx.up != nil {
 		tx = tx.up
@@ -48,7 +48,8 @@ func (tx *Txn) root() *Txn {
 	return tx
 }
 
-// reopenOutbox takes over what another process held, or had begun to release.
+// reopenOutbox restores the state of held calls that another process held, or
+// had begun to release.
 func (tx *Txn) reopenOutbox(t *revert.Txn) {
 	tx.outbox.begun = t.Committing
 	for _, c := range t.Calls {
@@ -59,9 +60,9 @@ func (tx *Txn) reopenOutbox(t *revert.Txn) {
 	}
 }
 
-// release runs the held calls of a transaction that commits. It is called under
-// turn. What it has to do is read from the journal each time: a person may have said
-// what became of a call, or taken one out of the queue.
+// release runs the held calls of a transaction that commits. The caller holds
+// turn. It reads the calls from the journal each time, because a person can
+// have resolved a call or removed one from the queue.
 func (tx *Txn) release(ctx context.Context) error {
 	if !tx.outbox.some.Load() {
 		return nil
@@ -74,11 +75,12 @@ func (tx *Txn) release(ctx context.Context) error {
 	if len(queue) == 0 {
 		return nil
 	}
-	// Whether the record is there or not when this fails: nothing may be added to
-	// what is decided to be committed.
+	// Set even if the write below fails: nothing may join a transaction whose
+	// commit is decided.
 	tx.outbox.begun = true
 	if !t.Committing {
-		// No barrier: that of the first release carries it, and nothing happens before.
+		// No barrier: the barrier of the first release covers it, and nothing
+		// happens before.
 		if err := tx.rec.Write(ctx, revert.Write{Records: []revert.CallRecord{{Body: &record.Committing{}}}}); err != nil {
 			return err
 		}
@@ -102,8 +104,8 @@ func (tx *Txn) releaseOne(ctx context.Context, c *revert.Call) error {
 	if err != nil {
 		return fmt.Errorf("%w: call %s: %w", ErrNotReleased, c.Ref.Call, err)
 	}
-	// One that has begun is not given up because its caller went away: nobody could
-	// say what it did.
+	// A started release continues if its caller disconnects. Otherwise its
+	// effect would be unknown.
 	out := line.Release(context.WithoutCancel(ctx), c, tx.s.standing.turn())
 	tx.outbox.mu.Lock()
 	tx.outbox.released = append(tx.outbox.released, out)
@@ -114,13 +116,13 @@ func (tx *Txn) releaseOne(ctx context.Context, c *revert.Call) error {
 		return nil
 	case tool.StatusUnknown, tool.StatusVerifyFailed:
 		tx.outbox.sent = tx.outbox.sent || out.Reverted != "all"
-	default: // it is known to have had no effect
+	default: // known to have had no effect
 	}
 	return fmt.Errorf("%w: %w", ErrNotReleased, out.Err())
 }
 
-// lineOf finds the line of a held call: its session may be one that this one was
-// handed on to, with a grant of its own.
+// lineOf returns the pipeline of a held call. Its session can be a delegated
+// one with its own grant.
 func (tx *Txn) lineOf(ctx context.Context, c *revert.Call) (*tool.Pipeline, error) {
 	if c.Session == tx.s.id {
 		return tx.line, nil
@@ -132,15 +134,15 @@ func (tx *Txn) lineOf(ctx context.Context, c *revert.Call) (*tool.Pipeline, erro
 	return tx.inside(s, c.Held.Nest).line, nil
 }
 
-// dropped gives back what a held call had reserved.
+// dropped returns the reservations of a held call.
 func (rt *Runtime) dropped(session, call string) {
 	if st := rt.standings.get(session); st != nil {
 		st.tally.records(rt.host.Now(), []revert.CallRecord{{Call: call, Body: &record.Dropped{}}})
 	}
 }
 
-// queue counts a call that is held: it is in flight until its transaction ends, and
-// what it adds to sums is reserved. It is called with the lock.
+// queue counts a held call: it is in flight until its transaction ends, and its
+// sums are reserved. The caller holds the lock.
 func (t *sessionCounters) queue(call string, b *record.Held) {
 	c := t.calls[call]
 	if c == nil {
@@ -153,8 +155,8 @@ func (t *sessionCounters) queue(call string, b *record.Held) {
 	c.queued = true
 }
 
-// unqueue counts a call that will not be released any more: as what its last
-// attempt came to, and not at all where there was none. It is called with the lock.
+// unqueue counts a call that is no longer in the queue by the status of its
+// last release, or not at all if there was none. The caller holds the lock.
 func (t *sessionCounters) unqueue(call string) {
 	c := t.calls[call]
 	switch {
@@ -167,7 +169,7 @@ func (t *sessionCounters) unqueue(call string) {
 	}
 }
 
-// requeue notes an attempt without effect: the call waits again, and is counted
+// requeue notes a release without effect: the call waits again, and is counted
 // when it ends.
 func (c *reservedCall) requeue(s tool.Status, at time.Time, spent bool) {
 	c.tried, c.at, c.start, c.spent = s, at, time.Time{}, c.spent || spent

@@ -2,12 +2,12 @@ package agent
 
 import "time"
 
-// ClaimTimeout lets the calls of a session wait so long for a resource that another
-// open transaction holds; without it, and unless tool.Limits.ClaimTimeout says otherwise,
-// they fail at once and name the holder. A call that waits counts against its own
-// timeout, and claims what it is about to change before it looks at it. Of two
-// transactions of one runtime that would wait for each other one is refused at
-// once.
+// ClaimTimeout bounds how long the calls of a session wait for a resource that
+// another open transaction claims. Default: tool.Limits.ClaimTimeout, and
+// without that they fail at once and name the transaction. The wait counts
+// against the call's own timeout. A call claims a resource before it reads it
+// to change it. If two transactions of one runtime would wait for each other,
+// one is refused at once.
 func ClaimTimeout(d time.Duration) SessionOption {
 	return func(c *sessionConfig) { c.limits.ClaimTimeout = max(d, 0) }
 }

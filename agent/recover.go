@@ -9,27 +9,28 @@ import (
 	"github.com/remit-dev/remit/revert/journal"
 )
 
-// Recovery is what Runtime.Recover came to.
+// Recovery is the result of Runtime.Recover.
 type Recovery struct {
 	revert.RecoveryReport
-	// Reverted are the abandoned transactions that were taken back, each with
-	// its report; see OnAbandoned.
+	// Reverted are the reports of the abandoned transactions that were
+	// reverted; see OnAbandoned.
 	Reverted []revert.Report `json:"reverted,omitempty"`
 }
 
-// Recover settles the calls that dead processes left in flight, and then, with
-// OnAbandoned(Revert), takes their open transactions back. It may be run at any
-// time, also beside living processes, and may die at any point and be run again.
-// Where something was left behind the error is ErrPartialRevert and the reports say
-// what; the others were taken back.
+// Recover settles the calls that dead processes left in flight. With
+// OnAbandoned(RevertAbandoned) it then reverts their open transactions. It can
+// run at any time, also beside living processes, and can be repeated after a
+// crash at any point. If a revert was not complete, the error is
+// ErrPartialRevert, and the reports list what remains. The other transactions
+// are reverted.
 func (rt *Runtime) Recover(ctx context.Context) (Recovery, error) {
 	settled, err := rt.reverter.Recover(ctx)
 	rec := Recovery{RecoveryReport: settled}
 	if rt.abandon != RevertAbandoned {
 		return rec, err
 	}
-	// Settling adopted some of them, so they count as this runtime's now; what is
-	// listed as without an owner is what was found so.
+	// Settling adopted some transactions, so they count as this runtime's now.
+	// The list names those that were abandoned before.
 	for _, txn := range settled.Abandoned {
 		if context.Cause(ctx) != nil {
 			return rec, errors.Join(err, context.Cause(ctx))
@@ -45,8 +46,8 @@ func (rt *Runtime) Recover(ctx context.Context) (Recovery, error) {
 	return rec, err
 }
 
-// revertAbandoned takes one abandoned transaction back, unless somebody still waits to go
-// on with it or was faster.
+// revertAbandoned reverts one abandoned transaction, unless a call waits for an
+// approval or another process was faster.
 func (rt *Runtime) revertAbandoned(ctx context.Context, txn string) (rep revert.Report, done bool, err error) {
 	if _, open := rt.live.get(txn); open {
 		return rep, false, nil

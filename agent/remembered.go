@@ -17,18 +17,18 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// rememberFor is how long an approval is remembered where nobody says.
+// rememberFor is the default validity of a remembered approval.
 const rememberFor = 24 * time.Hour
 
-// rememberedApproval is an approval for calls to come, and the session that it was given
+// rememberedApproval is a remembered approval and the session that it was given
 // in.
 type rememberedApproval struct {
 	*record.Remembered
 	session string
 }
 
-// remembering makes what is granted beyond the call that was asked about: never
-// more than was asked about.
+// remembering makes the record of a remembered approval. It never covers more
+// than the approval request.
 func (rt *Runtime) remembering(ask ctxperm.ApprovalRequest, ref record.ToolRef, input, by string, r ctxperm.RememberScope) (*record.Remembered, error) {
 	asked, err := perm.NewSet(ask.Accesses...)
 	if err != nil {
@@ -54,7 +54,7 @@ func (rt *Runtime) remembering(ask ctxperm.ApprovalRequest, ref record.ToolRef, 
 			return nil, fmt.Errorf("%q is more than was asked about: %w", a, tool.ErrInvalid)
 		}
 		out.Access = append(out.Access, record.Access{Action: string(a.Action), Resource: a.Resource, Method: a.Method})
-		// Nothing but its input says what such a call does.
+		// Only the input of such a call says what it does.
 		r.SameInput = r.SameInput || a.Action == perm.Call && strings.HasPrefix(a.Resource, "tool://")
 	}
 	if r.SameInput {
@@ -66,7 +66,7 @@ func (rt *Runtime) remembering(ask ctxperm.ApprovalRequest, ref record.ToolRef, 
 	return out, nil
 }
 
-// answers reports whether a remembered approval stands for an answer.
+// answers reports whether a remembered approval covers an approval request now.
 func (k rememberedApproval) answers(ask ctxperm.ApprovalRequest, input string, now time.Time) bool {
 	if !now.Before(k.Expires) || (!k.Always && k.session != ask.Session) ||
 		k.Tool.Name != ask.Tool || k.Tool.Digest != ask.ToolDigest || k.Tool.Settings != ask.Settings ||
@@ -90,11 +90,11 @@ func (k rememberedApproval) accesses() (out []perm.ResourceAccess) {
 	return out
 }
 
-// approvalStore is what a session's calls are approved by, beside somebody who is asked.
-// It makes a Memory of tool.PipelineConfig.
+// approvalStore holds the remembered approvals of a session. It implements
+// Memory of tool.PipelineConfig.
 type approvalStore struct{ s *Session }
 
-// Recall finds the newest approval that stands for an answer.
+// Recall returns the newest remembered approval that covers the request.
 func (m approvalStore) Recall(ctx context.Context, ask ctxperm.ApprovalRequest, input string) (*record.Approval, error) {
 	all, err := m.s.rt.register.standing(ctx)
 	if err != nil {
@@ -108,7 +108,7 @@ func (m approvalStore) Recall(ctx context.Context, ask ctxperm.ApprovalRequest, 
 	return nil, nil
 }
 
-// Keep writes an approval for calls to come down.
+// Keep records a remembered approval.
 func (m approvalStore) Keep(ctx context.Context, ask ctxperm.ApprovalRequest, ref record.ToolRef, input, by string, r ctxperm.RememberScope) error {
 	body, err := m.s.rt.remembering(ask, ref, input, by, r)
 	if err != nil {
@@ -117,17 +117,17 @@ func (m approvalStore) Keep(ctx context.Context, ask ctxperm.ApprovalRequest, re
 	return m.s.rt.answer(ctx, m.s.id, revert.CallRecord{Body: body})
 }
 
-// GrantInfo is a grant as people see it.
+// GrantInfo describes a grant for people.
 type GrantInfo struct {
 	ID        string                `json:"id"`
-	Kind      string                `json:"kind"`  // session: handed on; remembered: an approval for calls to come
+	Kind      string                `json:"kind"`  // session: a session's grant; remembered: a remembered approval
 	State     string                `json:"state"` // standing, revoked, expired, used_up
 	Principal string                `json:"principal"`
-	Session   string                `json:"session,omitempty"` // of a remembered one: where alone it holds
+	Session   string                `json:"session,omitempty"` // for a remembered approval: the only session that it is valid in
 	Tool      string                `json:"tool,omitempty"`
 	Accesses  []perm.ResourceAccess `json:"accesses"`
 	SameInput bool                  `json:"same_input,omitempty"`
-	From      string                `json:"from,omitempty"` // the session that handed it on, or the call that was asked about
+	From      string                `json:"from,omitempty"` // the session that delegated it, or the call of the approval request
 	By        string                `json:"by,omitempty"`
 	Why       string                `json:"why,omitempty"`
 	Expires   time.Time             `json:"expires,omitzero"`
@@ -136,8 +136,8 @@ type GrantInfo struct {
 	Revoked   string                `json:"revoked,omitempty"` // by whom and why
 }
 
-// Grants lists the approvals that are remembered and the grants that were handed
-// on or are bounded, oldest first, also those that have ended.
+// Grants returns the remembered approvals and the grants that were delegated or
+// are bounded, oldest first, also those that have ended.
 func (rt *Runtime) Grants(ctx context.Context) ([]GrantInfo, error) {
 	if err := rt.register.look(ctx); err != nil {
 		return nil, err

@@ -16,22 +16,22 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// Answer is what somebody says to a call that waits. Without Approved it is a
-// refusal.
+// Answer is an answer to the approval request of a call. Without Approved it is
+// a rejection.
 type Answer struct {
 	Call     string
 	Approved bool
-	By       string // who says it
-	Why      string // may be empty
-	// RequestDigest is the digest of what the call asked (record.Asked) when By looked at
-	// it, and refused where it asks something else by now. Whoever approves what a
-	// program wants to change must have looked, and name it; else it may be empty.
+	By       string // who answers
+	Why      string // optional
+	// RequestDigest is the digest of the approval request (record.Asked) that
+	// By saw. Answer fails if the request has changed since. It is required for
+	// the approval of a program's changes, and optional otherwise.
 	RequestDigest string
 }
 
-// Answer approves or refuses a call that waits. Anybody but the principal who
-// asked may answer. The call goes on by Txn.Resume, which looks at the newest
-// answer once more; one that still runs goes on by itself.
+// Answer approves or rejects a call that waits. The requesting principal cannot
+// answer. Txn.Resume continues the call, and checks the newest answer again. A
+// call that still runs continues without Resume.
 func (rt *Runtime) Answer(ctx context.Context, r Answer) error {
 	t, c, _, err := rt.waiting(ctx, r)
 	if err != nil {
@@ -44,9 +44,9 @@ func (r Answer) record(c *revert.Call) *record.Answered {
 	return &record.Answered{Approved: r.Approved, By: r.By, Why: r.Why, Digest: c.Asked.Digest}
 }
 
-// RememberApproval approves a call that waits, as Answer does, and calls to come as how
-// says. It returns the id of what it granted, which Revoke takes away. A refusal
-// is not remembered: tool.ErrInvalid.
+// RememberApproval approves a call that waits, as Answer does, and later calls
+// as how says. It returns the ID of the remembered approval, which Revoke
+// accepts. A rejection cannot be remembered: tool.ErrInvalid.
 func (rt *Runtime) RememberApproval(ctx context.Context, r Answer, how ctxperm.RememberScope) (id string, err error) {
 	if !r.Approved {
 		return "", fmt.Errorf("call %s: only an approval is remembered: %w", r.Call, tool.ErrInvalid)
@@ -71,7 +71,7 @@ func (rt *Runtime) RememberApproval(ctx context.Context, r Answer, how ctxperm.R
 	return grant.ID, rt.answer(ctx, t.Session, revert.CallRecord{Txn: t.ID, Call: r.Call, Body: r.record(c)}, revert.CallRecord{Body: grant})
 }
 
-// waiting finds a call that the reply may be given to.
+// waiting returns a call that the answer can be given to.
 func (rt *Runtime) waiting(ctx context.Context, r Answer) (t *revert.Txn, c *revert.Call, who perm.Principal, err error) {
 	call, by := r.Call, r.By
 	if t, c, err = revert.LoadCall(ctx, rt.journal, call); err != nil {
@@ -96,7 +96,7 @@ func (rt *Runtime) waiting(ctx context.Context, r Answer) (t *revert.Txn, c *rev
 	if err == nil {
 		err = r.fits(c.Asked)
 	}
-	if err == nil && c.Phase == revert.PhaseStarted { // it goes on by itself, if it still runs
+	if err == nil && c.Phase == revert.PhaseStarted { // it continues by itself, if it still runs
 		var alive bool
 		if alive, err = rt.journal.Alive(ctx, t.Owner); err == nil && !alive {
 			err = fmt.Errorf("call %s waits for nobody any more, its process is gone: %w", call, tool.ErrInvalid)
@@ -105,7 +105,7 @@ func (rt *Runtime) waiting(ctx context.Context, r Answer) (t *revert.Txn, c *rev
 	return t, c, who, err
 }
 
-// fits reports whether the reply is given to the question that is asked.
+// fits reports whether the answer is for the current approval request.
 func (r Answer) fits(asked *record.Asked) error {
 	switch {
 	case r.RequestDigest != "" && r.RequestDigest != asked.Digest:
@@ -116,13 +116,14 @@ func (r Answer) fits(asked *record.Asked) error {
 	return nil
 }
 
-// answer is not fenced: whoever answers does not own the transaction.
+// answer is not fenced, because the answering process does not own the
+// transaction.
 func (rt *Runtime) answer(ctx context.Context, session string, lines ...revert.CallRecord) error {
 	return revert.NewRecorder(rt.journal, rt.host, session).Write(ctx, revert.Write{Records: lines, Durable: true})
 }
 
-// ResolveUnknown writes down what a person says of a call whose outcome is unknown; see
-// revert.Reverter. The principal who asked for the call cannot say it.
+// ResolveUnknown records a person's decision on a call with an unknown outcome;
+// see revert.Reverter. The principal of the call cannot decide.
 func (rt *Runtime) ResolveUnknown(ctx context.Context, call string, d record.Decided) error {
 	t, _, err := revert.LoadCall(ctx, rt.journal, call)
 	if err != nil {
@@ -138,9 +139,9 @@ func (rt *Runtime) ResolveUnknown(ctx context.Context, call string, d record.Dec
 	return rt.reverter.ResolveUnknown(ctx, call, d)
 }
 
-// ResumeTxn finds an open transaction again: one of this runtime, or one whose
-// process is gone, with the principal, the roots and the grant that its session
-// had, as far as the tools here still need it.
+// ResumeTxn returns an open transaction: one of this runtime, or an abandoned
+// one. It has the principal, the roots and the grant of its session, as far as
+// the tools of this runtime still need it.
 func (rt *Runtime) ResumeTxn(ctx context.Context, txn string) (*Txn, error) {
 	if tx, ok := rt.live.get(txn); ok {
 		return tx, nil
@@ -180,10 +181,10 @@ func (rt *Runtime) ResumeTxn(ctx context.Context, txn string) (*Txn, error) {
 	return tx, nil
 }
 
-// Resume lets a pending call go on: approved, it runs; refused, expired or no
-// longer what was asked, it ends denied; without an answer it is still pending.
-// It runs once, whatever else is resumed. Of the options only OnCallProgress,
-// OnStart and WithAsked count.
+// Resume continues a pending call. If approved, the call runs. If rejected,
+// expired or different from the approval request, it ends denied. Without an
+// answer it stays pending. It runs once, even if several callers resume it.
+// Only the options OnCallProgress, OnStart and WithAsked apply.
 func (tx *Txn) Resume(ctx context.Context, call string, opts ...CallOption) (tool.Outcome, error) {
 	leave, err := tx.turn.alone(ctx) // two resumes of one call must not both find it pending
 	if err != nil {
@@ -214,7 +215,7 @@ func (tx *Txn) Resume(ctx context.Context, call string, opts ...CallOption) (too
 	return out, out.Err()
 }
 
-// principalOf reads who a session's record says asks.
+// principalOf returns the principal in a session's record.
 func (rt *Runtime) principalOf(ctx context.Context, id string) (who perm.Principal, err error) {
 	body, err := rt.recordOf(ctx, id)
 	if err != nil {
@@ -235,7 +236,7 @@ func (rt *Runtime) recount(ctx context.Context, id string, t *sessionCounters) e
 			return fmt.Errorf("the session's counts: %w", err)
 		}
 		if e.Erased != "" {
-			continue // the record that says so counts for all of the call
+			continue // the record of the erasure counts for all of the call
 		}
 		rec, err := record.Unseal(e)
 		if err != nil {

@@ -8,11 +8,12 @@ import (
 	"github.com/remit-dev/remit/revert"
 )
 
-// Retain begins to drop, for as long as the runtime is open, what is needed to take
-// transactions back that are past retention; see Prune. It returns at once, and works
-// beside calls every eighth of keep.Keep: at most once a second and at least once an
-// hour. Close ends it. Several runtimes on one journal take turns. The log names what
-// could not be dropped, and the next round tries again. Default: nothing is dropped.
+// Retain starts pruning in the background, until Close: it deletes the revert
+// data of transactions that are past retention; see Prune. It returns at once.
+// It prunes beside calls, every eighth of keep.Keep, at most once a second and
+// at least once an hour. Several runtimes on one journal take turns. The log
+// names what could not be deleted, and the next round tries again. Default:
+// nothing is deleted.
 func (rt *Runtime) Retain(keep revert.Retention) error {
 	switch {
 	case keep.MaxAge < 0 || keep.KeepLast < 0:
@@ -32,8 +33,8 @@ func (rt *Runtime) Retain(keep revert.Retention) error {
 	return nil
 }
 
-// The bounds of the time between two runs of a retention, and the most time before
-// its first one: a server that a client starts may not live for long.
+// Bounds of the interval of a retention, and of its first delay: a server that
+// a client starts can end soon.
 const (
 	retainOften = time.Second
 	retainRare  = time.Hour
@@ -45,7 +46,7 @@ type retention struct {
 	rt    *Runtime
 	every time.Duration
 	by    *revert.Retainer
-	said  string // the error that was logged last; none: the last run was well
+	said  string // the error that was logged last; "": the last run succeeded
 	stop  context.CancelFunc
 	ended chan struct{}
 }
@@ -73,7 +74,7 @@ func (r *retention) loop(ctx context.Context) {
 	}
 }
 
-// run prunes once. An error is logged when it is new.
+// run prunes once. It logs an error if it is new.
 func (r *retention) run(ctx context.Context) {
 	done, err := r.by.Run(ctx)
 	switch {
@@ -89,7 +90,7 @@ func (r *retention) run(ctx context.Context) {
 	}
 }
 
-// end stops the work and waits until nothing of it goes on.
+// end stops the work and waits until it has stopped.
 func (r *retention) end() {
 	if r == nil {
 		return

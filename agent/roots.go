@@ -43,8 +43,8 @@ func openRoots(h host.Host, configs []rootConfig) (roots, error) {
 	return rs, nil
 }
 
-// warnOfRoots tells of tools whose files are below a root that is not there: each
-// of their calls will fail.
+// warnOfRoots logs tools whose files are below a missing root, because each of
+// their calls fails.
 func (rt *Runtime) warnOfRoots() {
 	have := rt.roots.byName()
 	for _, t := range rt.Tools().All() {
@@ -78,9 +78,9 @@ func (rs roots) byName() map[string]disk.Root {
 	return m
 }
 
-// keepOut refuses a journal whose folder lies inside a root, or that a root lies
-// inside: a call could then change its own record, or what is kept with it. Folders
-// are compared as what they are, not by name.
+// keepOut refuses a journal whose folder lies inside a root or contains one: a
+// call could then change its own record. It compares the folders themselves,
+// not their names.
 func (rs roots) keepOut(j journal.Journal) error {
 	d, ok := j.(interface{ Dir() string })
 	if !ok {
@@ -112,7 +112,7 @@ func (rs roots) keepOut(j journal.Journal) error {
 	return nil
 }
 
-// realPath is the one path of a folder, however it was named.
+// realPath returns the one path of a folder without links.
 func realPath(dir string) (string, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
@@ -142,9 +142,9 @@ func holds(parent, dir string) (bool, error) {
 	}
 }
 
-// ways finds the means to take back the calls of a session: the tools and roots
-// of this runtime, and for a session of another process the folders that its
-// record names, if they are still the same ones.
+// ways returns the environment to revert the calls of a session: the tools and
+// roots of this runtime, and for a session of another process the folders that
+// its record names, if they are still the same.
 func (rt *Runtime) ways(ctx context.Context, session string) (revert.Environment, error) {
 	if err := rt.inCopy(ctx, &revert.Txn{Session: session}); err != nil {
 		return revert.Environment{}, err
@@ -165,7 +165,7 @@ func (rt *Runtime) ways(ctx context.Context, session string) (revert.Environment
 	return revert.Environment{Namespace: worldOf(open), Schemes: schemes, Undoer: l, Prober: l, WaitIdle: l.WaitCallIdle}, nil
 }
 
-// worldOf names the folders that resources of a session lie in.
+// worldOf names the folders that contain the resources of a session.
 func worldOf(open map[string]disk.Root) string {
 	var world strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(open)) {
@@ -192,7 +192,7 @@ func (rt *Runtime) rootsOf(ctx context.Context, session string) (map[string]disk
 	return out, nil
 }
 
-// configured are the roots by their names.
+// configured returns the roots by name.
 func (rs roots) configured() map[string]root {
 	m := make(map[string]root, len(rs))
 	for _, r := range rs {
@@ -201,14 +201,14 @@ func (rs roots) configured() map[string]root {
 	return m
 }
 
-// otherFolders lists the folders of a session that are others than the recorded ones: only
-// MovedRoot says that they took their place.
+// otherFolders returns the folders of a session that differ from the recorded
+// ones: only MovedRoot asserts that they replace these.
 func (rt *Runtime) otherFolders(ctx context.Context, session string) ([]record.Root, error) {
 	now, _, err := rt.wordOnly(ctx, session)
 	return now, err
 }
 
-// wordOnly lists what otherFolders lists, and the recorded root of each.
+// wordOnly returns the folders of otherFolders, and the recorded root of each.
 func (rt *Runtime) wordOnly(ctx context.Context, session string) (now, was []record.Root, err error) {
 	if !slices.ContainsFunc(rt.roots, func(r root) bool { return r.moved }) {
 		return nil, nil, nil
@@ -235,9 +235,9 @@ func (rt *Runtime) wordOnly(ctx context.Context, session string) (now, was []rec
 	return now, was, nil
 }
 
-// isRecorded reports whether the folder at a path is the one that a record names. Its
-// device may have got another number since, but only where it still has its path:
-// elsewhere it would be a snapshot.
+// isRecorded reports whether the folder at a path is the recorded one. Its
+// device number can have changed since, but only if its path is the same: at
+// another path it would be a snapshot.
 func isRecorded(open disk.Root, path string, rec record.Root) bool {
 	var was disk.Identity
 	if canon.Decode(rec.Identity, &was) != nil {
@@ -246,10 +246,11 @@ func isRecorded(open disk.Root, path string, rec record.Root) bool {
 	return open.Identity().Is(was) || path == rec.Path && open.Identity().IsAgain(was)
 }
 
-// sameRoot returns the folder that a session's record names: the one that MovedRoot
-// says, this runtime's own root of that name, or the recorded path, opened once and
-// kept until Close. A folder that took the place of the recorded one is not the same.
-// The recorded path counts only if the record was written in this state folder.
+// sameRoot returns the folder that a session's record names: the one of
+// MovedRoot, this runtime's own root of that name, or the recorded path, which
+// stays open until Close. A folder that replaced the recorded one is not the
+// same. The recorded path counts only if the record was written in this state
+// folder.
 func (rt *Runtime) sameRoot(mine root, rec record.Root, here bool) (disk.Root, bool) {
 	if mine.moved {
 		return mine.open, true
@@ -275,7 +276,7 @@ func (rt *Runtime) sameRoot(mine root, rec record.Root, here bool) (disk.Root, b
 	return rt.others.keep(rec.Path, open), true
 }
 
-// foreignRoots are folders of other sessions that were opened to take their calls back.
+// foreignRoots are folders of other sessions that are open for reverts.
 type foreignRoots struct {
 	mu   sync.Mutex // never held across a wait
 	open map[string]disk.Root

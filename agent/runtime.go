@@ -23,8 +23,9 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// Runtime is tools, a policy, a journal and roots. It is safe for concurrent
-// use. It starts no goroutine but that of Retain, and reads no environment.
+// Runtime holds tools, a policy, a journal and roots. A Runtime is safe for
+// concurrent use. It starts no goroutine except that of Retain, and reads no
+// environment variables.
 type Runtime struct {
 	host      host.Host
 	tools     atomic.Pointer[tool.Registry]
@@ -32,11 +33,11 @@ type Runtime struct {
 	engine    perm.Engine
 	approver  ctxperm.Approver
 	wait      bool
-	asker     json.RawMessage               // this process, as calls that wait record it
-	onWaiting func(ctxperm.ApprovalRequest) // told of them; nil: nobody
+	asker     json.RawMessage               // this process, as pending calls record it
+	onWaiting func(ctxperm.ApprovalRequest) // listener for approval requests; nil: none
 	journal   journal.Journal
 	schemes   []revert.Scheme
-	drivers   []any // ctxperm.Driver each
+	drivers   []any // each is a ctxperm.Driver
 	roots     roots
 	others    foreignRoots
 	log       *slog.Logger
@@ -53,14 +54,14 @@ type Runtime struct {
 	tailored  map[string]ToolCustomizer // by name, or name@version
 	state     stateFolder
 	closed    atomic.Bool
-	ledger    *ledger    // of principals, under exchange; nil: no budget asked for it
-	retention *retention // under exchange; nil: nothing is dropped unasked
+	ledger    *ledger    // of principals, under exchange; nil: no budget needs it
+	retention *retention // under exchange; nil: no pruning in the background
 }
 
-// ErrClosed: the runtime is closed, and runs no call any more.
+// ErrClosed says that the runtime is closed and runs no calls.
 var ErrClosed = fmt.Errorf("the runtime is closed: %w", tool.ErrInvalid)
 
-// New makes a runtime and opens its roots. Close gives them back.
+// New makes a runtime and opens its roots. Close releases them.
 func New(opts ...Option) (*Runtime, error) {
 	c := config{host: host.Real(), log: slog.Default()}
 	for _, o := range opts {
@@ -105,10 +106,10 @@ func New(opts ...Option) (*Runtime, error) {
 	return rt, nil
 }
 
-// Close ends what Retain began, and gives the roots back. From then on no call begins, whatever it needs:
-// ErrClosed. A call that runs ends as it can. Transactions that are still open stay
-// open; those of a durable journal can be reverted by another process once this one
-// closed the journal.
+// Close ends the work of Retain and releases the roots. Afterwards every call
+// fails with ErrClosed. A running call ends as it can. Open transactions stay
+// open. If the journal is durable, another process can revert them once this
+// one has closed the journal.
 func (rt *Runtime) Close() error {
 	rt.exchange.Lock()
 	rt.closed.Store(true)
@@ -118,7 +119,7 @@ func (rt *Runtime) Close() error {
 	return errors.Join(rt.roots.close(), rt.others.close())
 }
 
-// open refuses what a closed runtime does not do.
+// open returns ErrClosed if the runtime is closed.
 func (rt *Runtime) open() error {
 	if rt.closed.Load() {
 		return ErrClosed
@@ -126,7 +127,7 @@ func (rt *Runtime) open() error {
 	return nil
 }
 
-// Tools returns the tools as they are now; see SetTools.
+// Tools returns the current tools; see SetTools.
 func (rt *Runtime) Tools() tool.Registry {
 	if r := rt.tools.Load(); r != nil {
 		return *r
@@ -134,13 +135,13 @@ func (rt *Runtime) Tools() tool.Registry {
 	return tool.Registry{}
 }
 
-// SetTools puts these tools in the place of all that the runtime has, in one step: a
-// call sees the tools that there were when it was admitted, from its first step to its
-// last. With an error nothing has changed. Sessions keep the grant that they began
-// with: what new tools need beyond it they do not get. An approval of a call, or of
-// calls to come, counts for the declaration that it was given for and no other. Calls
-// that were made before are undone by the tools that made them, for as long as this
-// runtime lives; another process needs a tool of the same name and undo version.
+// SetTools replaces all tools of the runtime in one step. A call uses the tools
+// that were current when it was admitted, from its first step to its last.
+// After an error nothing has changed. Sessions keep their grant, and do not get
+// what new tools need beyond it. An approval counts only for the declaration
+// that it was given for. While this runtime lives, earlier calls are reverted
+// by the tools that made them. Another process needs a tool of the same name
+// and undo version.
 func (rt *Runtime) SetTools(tools ...tool.Tool) error {
 	r, err := tool.NewRegistry(tools...)
 	if err != nil {
@@ -153,14 +154,14 @@ func (rt *Runtime) SetTools(tools ...tool.Tool) error {
 	return nil
 }
 
-// Filters returns the filters, in the order in which they are asked.
+// Filters returns the filters, in the order in which they see calls.
 func (rt *Runtime) Filters() []tool.Filter { return slices.Clone(rt.filters) }
 
 func (rt *Runtime) panicked(filter, hook string, err error) {
 	rt.log.Error("a hook of a filter panicked; what it was told of stands", "filter", filter, "hook", hook, "error", err.Error())
 }
 
-// Journal returns the journal that the runtime records in.
+// Journal returns the journal of the runtime.
 func (rt *Runtime) Journal() journal.Journal { return rt.journal }
 
 func (rt *Runtime) sessionRecord(p perm.Principal, grant perm.Set) (*record.Session, error) {
@@ -186,21 +187,22 @@ func (rt *Runtime) sessionRecord(p perm.Principal, grant perm.Set) (*record.Sess
 	return body, nil
 }
 
-// Load reads a transaction of any session for the folders of this runtime: what was
-// taken back in a copy counts where MovedRoot names that copy, and nowhere else.
+// Load reads a transaction of any session, as it is in the folders of this
+// runtime. A revert in a copy of a folder counts only if MovedRoot names that
+// copy.
 func (rt *Runtime) Load(ctx context.Context, txn string) (*revert.Txn, error) {
 	return rt.reverter.Load(ctx, txn)
 }
 
-// Revert takes a transaction of any session back: an open one of this runtime,
-// once its calls in flight have ended; an open one whose owner is gone; or one
-// that has committed. A report that is not complete comes with ErrPartialRevert.
+// Revert reverts a transaction of any session: an open one of this runtime,
+// once its calls in flight have ended; an abandoned one; or a committed one. If
+// the revert is not complete, the error is ErrPartialRevert.
 func (rt *Runtime) Revert(ctx context.Context, txn string) (revert.Report, error) {
 	return rt.Undo(ctx, txn, revert.Options{})
 }
 
-// Undo takes a transaction, or a call, of any session back as how says; id names
-// either. A report that is not complete comes with ErrPartialRevert.
+// Undo reverts a transaction or a call of any session, as how says. id is the
+// ID of either. If the revert is not complete, the error is ErrPartialRevert.
 func (rt *Runtime) Undo(ctx context.Context, id string, how revert.Options) (revert.Report, error) {
 	txn := id
 	if t, c, err := revert.LoadCall(ctx, rt.journal, id); err == nil {
@@ -216,7 +218,7 @@ func (rt *Runtime) Undo(ctx context.Context, id string, how revert.Options) (rev
 	return rt.reported(ctx, rep, partial(rep, err))
 }
 
-// reported is a report that names the folders which only MovedRoot vouches for.
+// reported adds to a report the folders that only MovedRoot identifies.
 func (rt *Runtime) reported(ctx context.Context, rep revert.Report, err error) (revert.Report, error) {
 	if rep.Txn == "" || err != nil && !errors.Is(err, ErrPartialRevert) {
 		return rep, err
@@ -232,8 +234,8 @@ func (rt *Runtime) reported(ctx context.Context, rep revert.Report, err error) (
 	return rep, errors.Join(err, failed)
 }
 
-// Preview says what Undo would do as things stand, and writes nothing: one item
-// for each resource. It has no error for what could not be taken back.
+// Preview returns what Undo would do now, with one item for each resource, and
+// writes nothing. A resource that could not be reverted is not an error.
 func (rt *Runtime) Preview(ctx context.Context, id string, how revert.Options) (revert.Report, error) {
 	txn := id
 	if t, c, err := revert.LoadCall(ctx, rt.journal, id); err == nil {
@@ -246,10 +248,10 @@ func (rt *Runtime) Preview(ctx context.Context, id string, how revert.Options) (
 	return rt.reported(ctx, rep, err)
 }
 
-// Redo brings back what taking an ended transaction back removed, by the same
-// rules: what somebody changed since is left alone. It can be reverted again. The
-// id of an undo transaction stands for what that one took back. By names who asks,
-// for the record.
+// Redo applies again what the revert of an ended transaction removed, by the
+// same rules: it leaves later changes alone. A redo can be reverted again. The
+// ID of a revert transaction identifies the transaction that it reverted. by
+// names the requester for the record.
 func (rt *Runtime) Redo(ctx context.Context, txn, by string) (revert.Report, error) {
 	if err := rt.atHand(ctx, txn, nil); err != nil {
 		return revert.Report{}, err

@@ -17,21 +17,22 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// The conditions of transactions that errors.Is tells apart.
+// Errors of transactions, for errors.Is.
 var (
-	// ErrTxnEnded: the transaction has committed or was reverted.
+	// ErrTxnEnded says that the transaction has committed or was reverted.
 	ErrTxnEnded = errors.New("the transaction has ended")
-	// ErrPartialRevert: a revert left something behind; its report lists it.
+	// ErrPartialRevert says that a revert is not complete; its report lists
+	// what remains.
 	ErrPartialRevert = errors.New("not everything was taken back")
-	// ErrNotReleased: the commit of a transaction has begun, and a call that it was
-	// to release did not end done; see Txn.Commit.
+	// ErrNotReleased says that the commit of a transaction has begun, and that
+	// a held call did not end done; see Txn.Commit.
 	ErrNotReleased = errors.New("a held call was not released")
-	// ErrManaged: Update commits and reverts its transaction itself.
+	// ErrManaged says that Update commits or reverts the transaction itself.
 	ErrManaged = errors.New("the transaction is managed by Update")
 )
 
-// Session is one run of one agent: its principal, its grant, its counts. It is
-// safe for concurrent use.
+// Session is one run of one agent: its principal, its grant, its counts. A
+// Session is safe for concurrent use.
 type Session struct {
 	rt        *Runtime
 	id        string
@@ -40,17 +41,17 @@ type Session struct {
 	limits    tool.Limits
 	roots     rootsByName
 	standing  *sessionState
-	token     func() string // nil: not known; a function, so that printing a session shows nothing
+	token     func() string // nil: unknown; a function, so that printing a session does not show the token
 }
 
-// ID names the session on the journal.
+// ID returns the session's ID on the journal.
 func (s *Session) ID() string { return s.id }
 
-// Principal returns who asks.
+// Principal returns the principal of the session.
 func (s *Session) Principal() perm.Principal { return s.principal.Clone() }
 
-// Begin begins a transaction, which the caller must Commit or Revert. What is
-// left open stays open, with its claims, until somebody reverts it.
+// Begin begins a transaction, which the caller must Commit or Revert. Otherwise
+// it stays open, with its claims, until a caller or an operator reverts it.
 func (s *Session) Begin(ctx context.Context) (*Txn, error) {
 	return s.begin(ctx, false)
 }
@@ -68,10 +69,10 @@ func (s *Session) begin(ctx context.Context, late bool) (*Txn, error) {
 	return tx, nil
 }
 
-// Stands returns an error, which is tool.ErrDenied, if the grant of the session has
-// ended: it was revoked, or it has expired. The grant of a root session can be
-// revoked by another process. Begin and Stands look for that, and calls do not. An
-// error that is not tool.ErrDenied says that the journal could not be read.
+// Stands returns an error, which is tool.ErrDenied, if the grant of the session
+// was revoked or has expired. Another process can revoke the grant of a root
+// session: Begin and Stands check for that, and calls do not. An error that is
+// not tool.ErrDenied says that the journal could not be read.
 func (s *Session) Stands(ctx context.Context) error {
 	if _, shared := s.rt.journal.(interface{ Dir() string }); shared {
 		revoked, why, err := s.rt.register.gone(ctx, s.id)
@@ -85,12 +86,12 @@ func (s *Session) Stands(ctx context.Context) error {
 	return s.standing.grant.Check(ctx)
 }
 
-// Update runs fn in a transaction: committed when fn returns nil, reverted when
-// it returns an error or panics, and left open when the error is
-// tool.ErrPending: Runtime.ResumeTxn finds it again. It is reverted where a held call
-// could not be released, unless another one has been: then it is left open too, with
-// ErrNotReleased. The id is returned in each case. The error joins fn's with what
-// the revert left behind.
+// Update runs fn in a transaction. It commits if fn returns nil, and reverts if
+// fn returns an error or panics. If the error is tool.ErrPending, it leaves the
+// transaction open for Runtime.ResumeTxn. If a held call could not be released,
+// Update reverts, unless another call was released: then it leaves the
+// transaction open too, with ErrNotReleased. It returns the transaction's ID in
+// each case. The error joins that of fn with that of the revert.
 func (s *Session) Update(ctx context.Context, fn func(tx *Txn) error) (id string, err error) {
 	tx, err := s.Begin(ctx)
 	if err != nil {
@@ -99,22 +100,22 @@ func (s *Session) Update(ctx context.Context, fn func(tx *Txn) error) (id string
 	return tx.manage(ctx, fn)
 }
 
-// manage runs fn and ends the transaction as it says.
+// manage runs fn and ends the transaction accordingly.
 func (tx *Txn) manage(ctx context.Context, fn func(tx *Txn) error) (id string, err error) {
 	tx.managed = true
-	// Ending the transaction is not given up because the caller went away: what
-	// fn returned decides.
+	// The end of the transaction continues if the caller disconnects: the
+	// result of fn decides.
 	ending := context.WithoutCancel(ctx)
 	returned := false
 	defer func() {
-		if !returned { // a panic goes on after this, and so does runtime.Goexit
+		if !returned { // a panic continues after this, and so does runtime.Goexit
 			_, _ = tx.revert(ending)
 		}
 	}()
 	err = fn(tx)
 	returned = true
 	if errors.Is(err, tool.ErrPending) {
-		tx.managed = false // open, until somebody has answered
+		tx.managed = false // open until there is an answer
 		return tx.ID(), err
 	}
 	if err != nil {
@@ -123,7 +124,7 @@ func (tx *Txn) manage(ctx context.Context, fn func(tx *Txn) error) (id string, e
 	}
 	err = tx.commit(ending)
 	if errors.Is(err, ErrNotReleased) && tx.outbox.sent {
-		tx.managed = false // what was released cannot be unsent: somebody decides
+		tx.managed = false // a released call cannot be unsent, so a person decides
 		return tx.ID(), err
 	}
 	if err != nil {
@@ -133,14 +134,14 @@ func (tx *Txn) manage(ctx context.Context, fn func(tx *Txn) error) (id string, e
 	return tx.ID(), nil
 }
 
-// Revert takes back a transaction of this session, also after it committed. A
-// report that is not complete comes with ErrPartialRevert.
+// Revert reverts a transaction of this session, also after it committed. If the
+// revert is not complete, the error is ErrPartialRevert.
 func (s *Session) Revert(ctx context.Context, txn string) (revert.Report, error) {
 	return s.Undo(ctx, txn, revert.Options{})
 }
 
-// Undo takes back a transaction of this session, or a call of one, as how says;
-// see Runtime.Undo.
+// Undo reverts a transaction or a call of this session, as how says; see
+// Runtime.Undo.
 func (s *Session) Undo(ctx context.Context, id string, how revert.Options) (revert.Report, error) {
 	if _, err := s.FindTxn(ctx, id); err != nil {
 		return revert.Report{}, err
@@ -149,7 +150,7 @@ func (s *Session) Undo(ctx context.Context, id string, how revert.Options) (reve
 	return s.rt.Undo(ctx, id, how)
 }
 
-// Preview says what Undo would do, and writes nothing; see Runtime.Preview.
+// Preview returns what Undo would do, and writes nothing; see Runtime.Preview.
 func (s *Session) Preview(ctx context.Context, id string, how revert.Options) (revert.Report, error) {
 	if _, err := s.FindTxn(ctx, id); err != nil {
 		return revert.Report{}, err
@@ -157,9 +158,11 @@ func (s *Session) Preview(ctx context.Context, id string, how revert.Options) (r
 	return s.rt.Preview(ctx, id, how)
 }
 
-// MayRevert has the policy decide, with purpose revert, whether the session's principal may have a call of this session taken back. A host
-// program that lets an agent do so by itself passes it as revert.Options.Permit. Where the policy asks for a person, the approver is asked if
-// asking is set; without one, and with any other answer than yes, it is refused.
+// MayRevert evaluates the policy, with purpose revert, for a revert of a call
+// of this session by the session's principal. A host program that lets an agent
+// revert calls itself passes MayRevert as revert.Options.Permit. If the policy
+// asks, MayRevert asks the approver if asking is set. Without an approver, or
+// with a rejection, it returns an error.
 func (s *Session) MayRevert(ctx context.Context, c revert.Call, asking bool) error {
 	if c.Session != s.id {
 		return fmt.Errorf("call %s is of another session", c.Ref.Call)
@@ -174,8 +177,7 @@ func (s *Session) MayRevert(ctx context.Context, c revert.Call, asking bool) err
 	}.Pipeline().MayRevert(ctx, c, asking)
 }
 
-// Redo brings back a transaction of this session that was taken back; see
-// Runtime.Redo.
+// Redo applies a reverted transaction of this session again; see Runtime.Redo.
 func (s *Session) Redo(ctx context.Context, txn string) (revert.Report, error) {
 	if _, err := s.FindTxn(ctx, txn); err != nil {
 		return revert.Report{}, err
@@ -183,7 +185,7 @@ func (s *Session) Redo(ctx context.Context, txn string) (revert.Report, error) {
 	return s.rt.Redo(ctx, txn, s.principal.ID)
 }
 
-// ResumeTxn finds an open transaction of this session again; see Runtime.ResumeTxn.
+// ResumeTxn returns an open transaction of this session; see Runtime.ResumeTxn.
 func (s *Session) ResumeTxn(ctx context.Context, txn string) (*Txn, error) {
 	if tx, ok := s.rt.live.get(txn); ok && tx.s.id == s.id {
 		return tx, nil
@@ -194,8 +196,8 @@ func (s *Session) ResumeTxn(ctx context.Context, txn string) (*Txn, error) {
 	return s.rt.ResumeTxn(ctx, txn)
 }
 
-// Outcome returns what a call of this session came to, as the journal tells it: what Invoke answers for a call id that
-// was used before.
+// Outcome returns the recorded outcome of a call of this session: the same that
+// Invoke returns for a repeated call ID.
 func (s *Session) Outcome(ctx context.Context, call string) (tool.Outcome, error) {
 	if _, err := s.FindTxn(ctx, call); err != nil {
 		return tool.Outcome{}, err
@@ -207,11 +209,14 @@ func (s *Session) Outcome(ctx context.Context, call string) (tool.Outcome, error
 	return newTxn(s, revert.NewRecorder(s.rt.journal, s.rt.host, s.id).In(t.ID), nil).line.Outcome(c), nil
 }
 
-// FindTxn returns the transaction of this session that an id names: its own id, or that of a call of it. What is another
-// session's is not read: nobody learns more of it, nor later, than of what never was (journal.ErrNotFound).
+// FindTxn returns the transaction of this session that an ID identifies: its
+// own ID, or that of one of its calls. It does not read transactions of other
+// sessions. For them it returns journal.ErrNotFound, as fast as for an ID that
+// does not exist.
 func (s *Session) FindTxn(ctx context.Context, id string) (txn string, err error) {
 	txn = id
-	// That a result raises labels is of the session, and may be the first that the journal has of a call.
+	// Raised labels belong to the session, and can be the first record of a
+	// call.
 	ofTxn := slices.DeleteFunc(kind.All(), func(k kind.Kind) bool { return k == kind.Labelled })
 	call, ok, err := s.rt.first(ctx, journal.Query{Call: id, Kinds: ofTxn})
 	if err != nil {
@@ -234,7 +239,8 @@ func (s *Session) errForeignTxn(id string) error {
 	return fmt.Errorf("transaction or call %s of this session: %w", id, journal.ErrNotFound)
 }
 
-// first is whose the first entry is that a query selects; none for a name that is empty, which selects everything.
+// first returns the header of the first entry that a query selects. ok is false
+// for an empty name, which would select everything.
 func (rt *Runtime) first(ctx context.Context, q journal.Query) (h record.Header, ok bool, err error) {
 	if q.Txn+q.Call == "" {
 		return h, false, nil

@@ -21,26 +21,26 @@ import (
 	"github.com/remit-dev/remit/revert/record"
 )
 
-// sessionState is what all Session values of one session share in this process: its
-// counts and its grant.
+// sessionState is what all Session values of one session share in this process:
+// its counts and its grant.
 type sessionState struct {
 	tally *sessionCounters
 	grant ctxperm.Grant
 	given *userURLs
-	from  *sessionState // of the session that handed the grant on; kept, so that its uses are counted once
+	from  *sessionState // of the delegating session; kept so that its uses are counted once
 
 	properties sync.Map     // for filters
-	requests   atomic.Int64 // batches, and calls of their own, so far
+	requests   atomic.Int64 // number of turns so far: batches and single calls
 }
 
-// nextTurn numbers a request of the session.
+// nextTurn returns the number of a new turn of the session.
 func (st *sessionState) nextTurn() int { return int(st.requests.Add(1)) - 1 }
 
-// turn is the number of the newest request.
+// turn returns the number of the newest turn.
 func (st *sessionState) turn() int { return max(int(st.requests.Load())-1, 0) }
 
-// sessionStates finds them again for as long as somebody uses them. After that the
-// journal tells the same.
+// sessionStates holds the states that are in use. Others are rebuilt from the
+// journal.
 type sessionStates struct {
 	mu sync.Mutex // never held across a wait
 	of map[string]weak.Pointer[sessionState]
@@ -52,7 +52,7 @@ func (s *sessionStates) get(id string) *sessionState {
 	return s.of[id].Value()
 }
 
-// keep returns the one that is there already, or else st.
+// keep returns the existing state of a session, or stores st.
 func (s *sessionStates) keep(id string, st *sessionState) *sessionState {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -71,8 +71,8 @@ func (s *sessionStates) keep(id string, st *sessionState) *sessionState {
 	return st
 }
 
-// newSessionState makes what a session stands on. Used is how many of its uses are
-// spent.
+// newSessionState makes the state of a session. used is the number of uses
+// already spent.
 func (rt *Runtime) newSessionState(id string, body *record.Session, set perm.Set, from *sessionState, used int) *sessionState {
 	c := ctxperm.GrantConfig{ID: id, Set: set, Expires: body.Expires, Uses: body.Uses, Used: used, Now: rt.host.Now}
 	if from != nil {
@@ -88,8 +88,8 @@ func (rt *Runtime) newSessionState(id string, body *record.Session, set perm.Set
 	return &sessionState{tally: newTally(rt.host, rt.tools.Load), grant: ctxperm.NewGrant(callstate.NewKey(), c), given: urls, from: from}
 }
 
-// inherit gives a session that was handed on the labels and requirements of the one that it comes from, as they are now, and
-// returns the record of it; none where there are none.
+// inherit gives a delegated session the current labels and requirements of its
+// parent, and returns the record of it, or none if there are none.
 func (st *sessionState) inherit() []revert.CallRecord {
 	labels, requires := st.from.tally.raised()
 	if len(labels)+len(requires) == 0 {
@@ -99,8 +99,8 @@ func (st *sessionState) inherit() []revert.CallRecord {
 	return []revert.CallRecord{{Body: &record.Labelled{Labels: labels, Requires: requires}}}
 }
 
-// sessionByID finds a session by its id: what this process knows of it, or else what
-// the journal says, with no more than the tools here still need.
+// sessionByID returns a session from this process or from the journal, with at
+// most the grant that the tools of this runtime still need.
 func (rt *Runtime) sessionByID(ctx context.Context, id string) (*Session, *record.Session, error) {
 	body, err := rt.recordOf(ctx, id)
 	if err != nil {
@@ -164,11 +164,11 @@ func (rt *Runtime) restore(ctx context.Context, id string, body *record.Session)
 	return st, rt.recount(ctx, id, st.tally)
 }
 
-// started counts the calls that started under a session's grant, also those of
-// sessions that it was handed on to.
+// started counts the calls that started under a session's grant and its
+// delegations.
 func (rt *Runtime) started(ctx context.Context, id string) (n int, err error) {
 	var to []string
-	held := map[string]bool{} // these took their use when they were held
+	held := map[string]bool{} // these used the grant when they were held
 	q := journal.Query{Session: id, Kinds: []kind.Kind{kind.Held, kind.Started, kind.Handed}}
 	for e, err := range rt.journal.Entries(ctx, q) {
 		if err != nil {
@@ -204,7 +204,7 @@ func (rt *Runtime) started(ctx context.Context, id string) (n int, err error) {
 	return n, nil
 }
 
-// recordOf reads the record that opened a session.
+// recordOf returns the record that opened a session.
 func (rt *Runtime) recordOf(ctx context.Context, id string) (*record.Session, error) {
 	if id != "" {
 		for e, err := range rt.journal.Entries(ctx, journal.Query{Session: id, Kinds: []kind.Kind{kind.Session}, Limit: 1}) {
@@ -223,10 +223,10 @@ func (rt *Runtime) recordOf(ctx context.Context, id string) (*record.Session, er
 	return nil, fmt.Errorf("session %s: %w", id, journal.ErrNotFound)
 }
 
-// ErrUnknownToken says that nothing on the journal is resumed by this token.
+// ErrUnknownToken says that the token matches no session on the journal.
 var ErrUnknownToken = errors.New("no session is resumed by this token")
 
-// token makes what resumes a session, and the digest of it that is recorded.
+// token makes the token of a session, and the digest of it that is recorded.
 func (rt *Runtime) token(id string) (token, digest string) {
 	secret := make([]byte, 32)
 	rt.host.Random(secret)
@@ -238,10 +238,10 @@ func tokenDigest(token string) string {
 	return string(canon.Sum("remit/session-token/v1", []byte(token)))
 }
 
-// Token resumes the session by Runtime.ResumeSession, in this process or in a
-// later one. Whoever has it acts as the session's principal: it belongs where
-// secrets are kept, and is never taken from a model or from the wire. It is empty
-// for a session that was found again without it.
+// Token returns the secret that resumes the session with Runtime.ResumeSession,
+// in this process or a later one. Its holder acts as the session's principal:
+// store it as a secret, and never accept it from a model or from the wire. It
+// is "" for a session that was found without its token.
 func (s *Session) Token() string {
 	if s.token == nil {
 		return ""
@@ -249,11 +249,11 @@ func (s *Session) Token() string {
 	return s.token()
 }
 
-// ResumeSession goes on with a session by its token: the same principal, grant
-// and roots, as they are on the journal, and the counts that it has come to. In
-// one process any number may go on with it, and share what it stands on; while
-// another process has a transaction of it open, nobody else can (revert.ErrBusy).
-// Of the options only Patience and Given count: what a session holds it was given before.
+// ResumeSession resumes a session by its token, with the principal, the grant,
+// the roots and the counts on the journal. In one process several callers can
+// resume it, and share its state. While another process has a transaction of it
+// open, ResumeSession fails with revert.ErrBusy. Only the options ClaimTimeout
+// and UserURLs apply, because the grant is already fixed.
 func (rt *Runtime) ResumeSession(ctx context.Context, token string, opts ...SessionOption) (*Session, error) {
 	id, _, _ := strings.Cut(token, ".")
 	body, err := rt.recordOf(ctx, id)
@@ -284,8 +284,8 @@ func (rt *Runtime) ResumeSession(ctx context.Context, token string, opts ...Sess
 	return s, s.AddUserURLs(ctx, c.given...)
 }
 
-// checkNotOpenElsewhere refuses a session of which another living process has a transaction
-// open: it would count on its own.
+// checkNotOpenElsewhere refuses a session of which another living process has a
+// transaction open, because that process counts separately.
 func (rt *Runtime) checkNotOpenElsewhere(ctx context.Context, id string) error {
 	open, err := rt.journal.Unfinished(ctx)
 	if err != nil {

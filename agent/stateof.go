@@ -10,14 +10,14 @@ import (
 	"github.com/remit-dev/remit/revert/record"
 )
 
-// stateFolder is the folder that the journal is kept in; the zero value belongs to a
-// journal that has none.
+// stateFolder is the folder of the journal. It is zero for a journal without a
+// folder.
 type stateFolder struct {
 	record.Root
 	id disk.Identity
 }
 
-// stateOf looks at the folder of a journal.
+// stateOf returns the state folder of a journal.
 func stateOf(h host.Host, j journal.Journal) (s stateFolder, err error) {
 	d, ok := j.(interface{ Dir() string })
 	if !ok {
@@ -40,9 +40,9 @@ func stateOf(h host.Host, j journal.Journal) (s stateFolder, err error) {
 	return s, err
 }
 
-// wrote reports whether a session's record was written in this folder. In a copy of the
-// folder, or where it was moved to another file system, it was not: then the folders
-// that the record names can belong to another copy.
+// wrote reports whether a session's record was written in this folder. In a
+// copy of the folder, or after a move to another file system, it was not. The
+// folders that the record names can then belong to another copy.
 func (s stateFolder) wrote(opened *record.Session) bool {
 	if s.Path == "" || opened.State.Path == "" {
 		return true

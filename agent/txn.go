@@ -17,8 +17,8 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// Txn is a transaction: calls that commit or are taken back together. It is safe
-// for concurrent use; ending it waits for the calls in flight.
+// Txn is a transaction: calls that commit or revert together. A Txn is safe for
+// concurrent use. Ending it waits for the calls in flight.
 type Txn struct {
 	s       *Session
 	rec     revert.Recorder
@@ -27,13 +27,13 @@ type Txn struct {
 	counts  *txnFacts
 	managed bool
 	ended   bool // under turn
-	going   bool // being taken back, under turn: nothing else can be done with it any more
+	going   bool // a revert has begun, under turn: no other operation is possible
 	marks   []string
 	outbox  outbox
 
-	nests nestedTxns // open ones inside it
-	up    *Txn       // that it is in; nil: none
-	nest  string     // its name in there
+	nests nestedTxns // open nested transactions
+	up    *Txn       // enclosing transaction; nil: none
+	nest  string     // ID as a nested transaction
 }
 
 func newTxn(s *Session, rec revert.Recorder, open map[string]disk.Root) *Txn {
@@ -57,19 +57,20 @@ func makeTxn(s *Session, rec revert.Recorder, open map[string]disk.Root, up *Txn
 	return tx
 }
 
-// ID names the transaction on the journal.
+// ID returns the transaction's ID on the journal.
 func (tx *Txn) ID() string { return tx.rec.Txn() }
 
-// Invoke runs one call. Input is a tool.Args, raw JSON, or a string for a
-// free-form tool. The outcome always says how the call ended; the error is nil
-// exactly when it is done or held, and else tells the outcomes apart by
-// errors.Is: tool.ErrDenied, tool.ErrInvalid, tool.ErrFailed, tool.ErrUnknown...
+// Invoke runs one call. input is a tool.Args, raw JSON, or a string for a
+// free-form tool. The outcome always says how the call ended. The error is nil
+// exactly if the call is done or held. Otherwise it matches a sentinel for
+// errors.Is: tool.ErrDenied, tool.ErrInvalid, tool.ErrFailed,
+// tool.ErrUnknown...
 func (tx *Txn) Invoke(ctx context.Context, name string, input any, opts ...CallOption) (tool.Outcome, error) {
 	c := configured(opts)
 	return tx.invoke(ctx, tool.Request{Tool: name, Input: input, Turn: tx.s.standing.nextTurn(), Progress: c.progress, OnStart: c.begun, Asked: c.asked}, c.given, c.named)
 }
 
-// refused is the outcome of a call that no line ever saw.
+// refused returns the outcome of a call that did not reach a pipeline.
 func (tx *Txn) refused(name string, s tool.Status, why error) tool.Outcome {
 	return tool.Outcome{
 		Tool: name, Txn: tx.ID(), Status: s, Changes: []tool.Change{}, Output: []byte("null"),
@@ -77,7 +78,8 @@ func (tx *Txn) refused(name string, s tool.Status, why error) tool.Outcome {
 	}
 }
 
-// usable is called under turn.
+// usable returns an error if the transaction takes no more calls. The caller
+// holds turn.
 func (tx *Txn) usable() error {
 	switch {
 	case tx.ended:
@@ -92,7 +94,7 @@ func (tx *Txn) usable() error {
 	return nil
 }
 
-// Savepoint names this point, for RevertTo. Setting a name again moves it.
+// Savepoint sets a savepoint for RevertTo. Setting a name again moves it.
 func (tx *Txn) Savepoint(ctx context.Context, name string) error {
 	return tx.exclusive(ctx, func() error {
 		if err := cmp.Or(tx.whole("a savepoint"), tx.usable()); err != nil {
@@ -109,8 +111,8 @@ func (tx *Txn) Savepoint(ctx context.Context, name string) error {
 	})
 }
 
-// RevertTo takes back what was done after a savepoint; the transaction stays
-// open. A report that is not complete comes with ErrPartialRevert.
+// RevertTo reverts the calls after a savepoint. The transaction stays open. If
+// the revert is not complete, the error is ErrPartialRevert.
 func (tx *Txn) RevertTo(ctx context.Context, name string) (rep revert.Report, err error) {
 	err = tx.exclusive(ctx, func() error {
 		if err := cmp.Or(tx.whole("a savepoint"), tx.usable()); err != nil {
@@ -123,7 +125,7 @@ func (tx *Txn) RevertTo(ctx context.Context, name string) (rep revert.Report, er
 			rep, err = tx.s.rt.reverter.RevertTo(context.WithoutCancel(ctx), tx.ID(), name, tx.s.principal.ID)
 			return err
 		})
-		if err == nil { // later savepoints went with what they stood behind
+		if err == nil { // later savepoints are gone too
 			tx.marks = tx.marks[:lastIndex(tx.marks, name)+1]
 		}
 		return partial(rep, err)
@@ -131,14 +133,15 @@ func (tx *Txn) RevertTo(ctx context.Context, name string) (rep revert.Report, er
 	return rep, err
 }
 
-// Commit ends the transaction; its effects stay, and can still be taken back by
-// Session.Revert. Calls that were held are released first, one after the other in
-// the order in which they were held; Released tells what became of them. The first
-// one that does not end done stops the commit, with ErrNotReleased beside the error
-// of that call. The transaction is then open and takes no other call: committing
-// again goes on, with that call if it is known to have had no effect, or if its tool
-// is idempotent, and else past it; Revert lets go of what was not released and takes
-// back the rest, as far as it can be; Undo of the call takes it out of the queue.
+// Commit ends the transaction and keeps its effects. Session.Revert can still
+// revert them. Commit first releases the held calls, one after the other in the
+// order in which they were held; Released returns their outcomes. The first one
+// that does not end done stops the commit, with ErrNotReleased and the error of
+// that call. The transaction is then open and takes no other call. Committing
+// again continues with that call if it is known to have had no effect or if its
+// tool is idempotent, and otherwise after it. Revert drops the unreleased calls
+// and reverts the rest, as far as possible. Undo of the call removes it from
+// the queue.
 func (tx *Txn) Commit(ctx context.Context) error {
 	if tx.managed {
 		return ErrManaged
@@ -146,8 +149,8 @@ func (tx *Txn) Commit(ctx context.Context) error {
 	return tx.commit(ctx)
 }
 
-// Revert takes the whole transaction back and ends it. A report that is not
-// complete comes with ErrPartialRevert.
+// Revert reverts the whole transaction and ends it. If the revert is not
+// complete, the error is ErrPartialRevert.
 func (tx *Txn) Revert(ctx context.Context) (revert.Report, error) {
 	if tx.managed {
 		return revert.Report{}, ErrManaged
@@ -155,10 +158,10 @@ func (tx *Txn) Revert(ctx context.Context) (revert.Report, error) {
 	return tx.revert(ctx)
 }
 
-// Undo takes the transaction back as how says. Where how names calls it takes back
-// only those, with what lies on them, and the transaction stays open. Where how
-// names nobody the session's principal asks. A report that is not complete comes
-// with ErrPartialRevert.
+// Undo reverts the transaction as how says. If how names calls, it reverts only
+// those, with their dependent calls, and the transaction stays open. If how.By
+// is empty, the session's principal is recorded. If the revert is not complete,
+// the error is ErrPartialRevert.
 func (tx *Txn) Undo(ctx context.Context, how revert.Options) (rep revert.Report, err error) {
 	whole := len(how.Calls) == 0
 	how.By = cmp.Or(how.By, tx.s.principal.ID)
@@ -198,8 +201,8 @@ func (tx *Txn) commit(ctx context.Context) error {
 		if err := tx.usable(); err != nil && !errors.Is(err, ErrNotReleased) {
 			return err
 		}
-		// Who takes the transaction back then may be another process, which knows
-		// nothing of what is still going on in this one.
+		// Another process can revert the transaction then, and does not see
+		// what still runs in this one.
 		return tx.whileIdle(func() error {
 			if err := tx.line.WaitIdle(ctx); err != nil {
 				return fmt.Errorf("%w; commit again, or revert", err)
@@ -221,7 +224,7 @@ func (tx *Txn) revert(ctx context.Context) (rep revert.Report, err error) {
 		return tx.revertNested(ctx)
 	}
 	err = tx.exclusive(ctx, func() error {
-		// Taking back is not given up half-way because its caller went away.
+		// A revert continues if its caller disconnects.
 		tx.going = true
 		if err := tx.closeNested(ctx); err != nil {
 			return err
@@ -273,7 +276,8 @@ func listed(marks []string) string {
 	return strings.Join(marks, ", ")
 }
 
-// openTxns are the transactions that this runtime began and that have not ended.
+// openTxns are the transactions that this runtime began and that have not
+// ended.
 type openTxns struct {
 	mu  sync.Mutex // never held across a wait
 	txn map[string]*Txn
@@ -301,14 +305,14 @@ func (l *openTxns) drop(id string) {
 	delete(l.txn, id)
 }
 
-// width is how many calls of one transaction run at once at most.
+// width bounds the concurrent calls of one transaction.
 const width = 64
 
-// txnLock lets many calls run, or one end of the transaction, never both. It is
-// made of locks that wait with a context, so that nobody is stuck behind a call
-// that does not return.
+// txnLock lets many calls run, or one end of the transaction, never both. It
+// consists of locks that wait with a context, so a call that does not return
+// does not block callers forever.
 type txnLock struct {
-	entry *host.Lock // taken to be alone, and for a moment to share
+	entry *host.Lock // held for exclusive use, and briefly to share
 	slots chan struct{}
 	host  host.Host
 }

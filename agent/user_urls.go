@@ -17,18 +17,21 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// mostGiven is how many URLs a session and those that it was handed on to can be given, and how many of their calls can be told from
-// those. What comes after that counts as not given.
+// mostGiven bounds the URLs that a session and its delegations can be given,
+// and the number of their calls that are told apart. URLs beyond it count as
+// not user-provided.
 const mostGiven = 1 << 14
 
-// UserURLs says which URLs whoever is behind the session named, for policies that let calls go only where the model was sent: all that stand in
-// the texts, such as a prompt. Session.AddUserURLs says it of what comes later.
+// UserURLs adds all URLs in the texts, such as a prompt, that the user named.
+// Policies can restrict calls to these URLs. Session.AddUserURLs adds later
+// ones.
 func UserURLs(texts ...string) SessionOption {
 	return func(c *sessionConfig) { c.given = append(c.given, texts...) }
 }
 
-// AddUserURLs says which URLs whoever is behind the session named since: all that stand in the texts. Of each the journal keeps a digest. What a
-// result of a call names needs no Give. It is for the words of people: what the model wrote is not given by anybody.
+// AddUserURLs adds all URLs in the texts that the user named later. The journal
+// keeps only their digests. URLs in the result of a call are added without it.
+// Pass only texts of people: URLs that the model wrote are not user-provided.
 func (s *Session) AddUserURLs(ctx context.Context, texts ...string) error {
 	body := &record.Given{}
 	named := map[string]bool{}
@@ -48,7 +51,7 @@ func (s *Session) AddUserURLs(ctx context.Context, texts ...string) error {
 	case len(body.URLs) > mostGiven:
 		return fmt.Errorf("the texts name more than the %d URLs that a session can be given: %w", mostGiven/2, tool.ErrInvalid)
 	}
-	// No barrier: what is lost of it counts as not given.
+	// No barrier: a lost record counts as not user-provided.
 	rec := revert.NewRecorder(s.rt.journal, s.rt.host, s.id)
 	if err := rec.Write(ctx, revert.Write{Records: []revert.CallRecord{{Body: body}}}); err != nil {
 		return fmt.Errorf("agent: give: %w", err)
@@ -56,9 +59,10 @@ func (s *Session) AddUserURLs(ctx context.Context, texts ...string) error {
 	return nil
 }
 
-// userURLs is which URLs a session and those that it was handed on to were given: they speak to one another, so what one of them was given all
-// were. It is a fold of their records, of which it reads what came since it last looked, so that it is the same in every process, and forgets what
-// is erased. It keeps digests alone.
+// userURLs holds which URLs a session and its delegations were given. These
+// sessions share the URLs, because they exchange messages. It is a fold of
+// their records: each look reads the records since the last one. So it is the
+// same in every process, and omits erased records. It holds only digests.
 type userURLs struct {
 	journal journal.Journal
 	first   string // session
@@ -67,8 +71,8 @@ type userURLs struct {
 	pos    int64
 	family map[string]bool
 	urls   map[string]string          // whole URLs and resources; the call that gave it, "" for a person
-	own    map[string]bool            // what calls wrote down that no one had given: reading it again gives nothing
-	named  map[string]map[string]bool // what a call in flight names; nil: more than can be told apart
+	own    map[string]bool            // URLs that calls wrote and that were not given: reading them again gives nothing
+	named  map[string]map[string]bool // URLs that a call in flight names; nil: more than the bound
 	full   bool                       // own does not hold all that was written
 }
 
@@ -79,8 +83,9 @@ func newGiven(j journal.Journal, session string) *userURLs {
 	}
 }
 
-// digests are of a canonical URL, and of what a permission would be about. They are of the family alone, so that nobody learns from one what others were
-// given.
+// digests returns the digests of a canonical URL and of its resource. They are
+// specific to the family of sessions, so one family cannot find out the URLs of
+// another.
 func (g *userURLs) digests(url string) [2]string {
 	return [2]string{g.digest("url", url), g.digest("resource", urlscan.Resource(url))}
 }
@@ -89,7 +94,8 @@ func (g *userURLs) digest(what, text string) string {
 	return string(canon.Sum("remit/given/v1", []byte(g.first), []byte(what), []byte(text)))
 }
 
-// look reads what came since, and returns what tells of a URL, or of a resource, whether it was given.
+// look reads the new records, and returns a function that reports whether a URL
+// or a resource was given.
 func (g *userURLs) look(ctx context.Context) (has func(text string, resource bool) bool, err error) {
 	after, err := g.from(ctx)
 	if err != nil {
@@ -109,7 +115,8 @@ func (g *userURLs) look(ctx context.Context) (has func(text string, resource boo
 	return g.has, nil
 }
 
-// from is how far the journal was read; what is older than the session is none of its.
+// from returns the position up to which the journal was read. Entries older
+// than the session do not belong to it.
 func (g *userURLs) from(ctx context.Context) (after int64, err error) {
 	g.mu.Lock()
 	after = g.pos
@@ -138,7 +145,7 @@ func (g *userURLs) has(text string, resource bool) bool {
 	return ok
 }
 
-// note takes an entry in, once.
+// note processes an entry, once.
 func (g *userURLs) note(e record.Entry) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -158,7 +165,7 @@ func (g *userURLs) note(e record.Entry) error {
 	return nil
 }
 
-// record is called with the lock.
+// record processes one record. The caller holds the lock.
 func (g *userURLs) record(call string, body record.Body) {
 	switch b := body.(type) {
 	case *record.Handed:
@@ -175,7 +182,7 @@ func (g *userURLs) record(call string, body record.Body) {
 	case *record.Failed, *record.Unknown:
 		delete(g.named, call)
 	case *record.Verified:
-		if !b.OK { // nobody has seen its result
+		if !b.OK { // its result was not returned
 			g.forget(call)
 		}
 	case *record.Erased:
@@ -184,7 +191,8 @@ func (g *userURLs) record(call string, body record.Body) {
 	}
 }
 
-// started notes what a call names, and what of that it may have written where a later call finds it.
+// started notes the URLs that a call names, and those that it can have written
+// for a later call to find.
 func (g *userURLs) started(call string, b *record.Started) {
 	names := map[string]bool{}
 	for text := range urlscan.Texts(b.Input) {
@@ -193,7 +201,7 @@ func (g *userURLs) started(call string, b *record.Started) {
 			if _, known := g.urls[digest]; known || g.own[digest] || b.Class == effect.Pure {
 				continue
 			}
-			if g.full = g.full || len(g.own) >= mostGiven; g.full { // no result gives anything from here on
+			if g.full = g.full || len(g.own) >= mostGiven; g.full { // no result gives URLs from here on
 				return
 			}
 			g.own[digest] = true
@@ -208,7 +216,8 @@ func (g *userURLs) started(call string, b *record.Started) {
 	g.named[call] = names
 }
 
-// result adds what the result of a call names that the call did not, as it was delivered.
+// result adds the URLs that the delivered result of a call contains and the
+// call did not name.
 func (g *userURLs) result(call string, b *record.Done) {
 	output := b.Output
 	if b.Delivered != nil {
@@ -283,7 +292,7 @@ func shownTexts(r tool.Result) iter.Seq[string] {
 	}
 }
 
-// Given looks which URLs the session was given.
+// Given returns a function that reports which URLs the session was given.
 func (c *txnFacts) Given(ctx context.Context) (has func(text string, resource bool) bool, err error) {
 	return c.session.standing.given.look(ctx)
 }

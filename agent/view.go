@@ -16,8 +16,8 @@ import (
 	"github.com/remit-dev/remit/verify"
 )
 
-// world makes what a verifier sees of a call: the files of its roots, and the
-// versions of what schemes other than files changed.
+// world returns what a verifier sees of a call: the files of its roots, and the
+// versions of resources of other schemes that the call changed.
 func (rt *Runtime) world(open map[string]disk.Root) func([]perm.ResourceAccess, []effect.Change) verify.ResourceView {
 	lookup := func(name string) (disk.Root, bool) {
 		r, ok := open[name]
@@ -42,21 +42,23 @@ func (rt *Runtime) world(open map[string]disk.Root) func([]perm.ResourceAccess, 
 	}
 }
 
-// fileView looks at files by name, and at what Atomic schemes changed by the changes.
+// fileView reads files by name, and resources of Atomic schemes by their
+// changes.
 type fileView struct {
 	verify.ResourceView
 	changes []effect.Change
-	atomic  map[string]revert.AtomicScheme // that changed a resource
+	atomic  map[string]revert.AtomicScheme // schemes that changed a resource
 
 	mu   sync.Mutex // never held across a wait
 	seen map[string]string
 }
 
-// errNoContent: rows are compared by their version.
+// errNoContent says that a resource has no content, so verifiers compare its
+// version.
 var errNoContent = errors.New("what is not a file has no content to read, only a version")
 
-// Version tells the version that is there now. The first question about a scheme
-// looks at all that the call changed of it, once.
+// Version returns the current version of a resource. The first query for a
+// scheme reads all that the call changed in it, once.
 func (w *fileView) Version(ctx context.Context, resource string) (string, error) {
 	w.mu.Lock()
 	version, ok := w.seen[resource]
@@ -95,7 +97,7 @@ func (w *fileView) Open(ctx context.Context, resource string) (io.ReadCloser, er
 	return w.ResourceView.Open(ctx, resource)
 }
 
-// Before reads a file as it was.
+// Before reads the pre-image of a file.
 func (w *fileView) Before(ctx context.Context, resource string) (io.ReadCloser, error) {
 	if w.atomic[resource] != nil {
 		return nil, errors.Join(errNoContent, fs.ErrInvalid)

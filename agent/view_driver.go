@@ -13,13 +13,15 @@ import (
 	"github.com/remit-dev/remit/verify"
 )
 
-// viewProvider is a driver whose handles change what a verifier can look at.
+// viewProvider is a driver whose handles change resources that a verifier can
+// read.
 type viewProvider interface {
 	Kinds() []perm.Kind
 	World(k callstate.ModuleKey, changes []effect.Change) verify.ResourceView
 }
 
-// viewsByKind are those of files and of drivers, by the kind of a resource.
+// viewsByKind holds the views of files and of drivers, by the kind of a
+// resource.
 type viewsByKind struct {
 	verify.ResourceView
 
@@ -35,7 +37,7 @@ func (rt *Runtime) widened(w verify.ResourceView, changes []effect.Change) verif
 		}
 		own := driver.World(callstate.NewKey(), changes)
 		for _, kind := range driver.Kinds() {
-			if _, taken := all.of[string(kind)]; !taken { // a handle finds the first driver of its type, too
+			if _, taken := all.of[string(kind)]; !taken { // a handle also uses the first driver of its type
 				all.of[string(kind)] = own
 			}
 		}
@@ -57,17 +59,17 @@ func (w viewsByKind) at(resource string) verify.ResourceView {
 	return w.ResourceView
 }
 
-// Version looks in the world of the resource's kind.
+// Version reads the version in the view of the resource's kind.
 func (w viewsByKind) Version(ctx context.Context, resource string) (string, error) {
 	return w.at(resource).Version(ctx, resource)
 }
 
-// Open reads in the world of the resource's kind.
+// Open reads in the view of the resource's kind.
 func (w viewsByKind) Open(ctx context.Context, resource string) (io.ReadCloser, error) {
 	return w.at(resource).Open(ctx, resource)
 }
 
-// Before reads in the world of the resource's kind.
+// Before reads in the view of the resource's kind.
 func (w viewsByKind) Before(ctx context.Context, resource string) (io.ReadCloser, error) {
 	return w.at(resource).Before(ctx, resource)
 }

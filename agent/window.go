@@ -13,44 +13,44 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// windows are the spans of time that policies can look back on, beside the whole
-// session.
+// windows are the time spans that policies see, beside the whole session.
 var windows = []struct {
 	name string
 	span time.Duration
 }{{"1m", time.Minute}, {"1h", time.Hour}, {"24h", 24 * time.Hour}}
 
-// kept is for how long single calls are remembered: longer than any window, so
-// that a clock that is set back finds them.
+// keptFor is how long single calls are kept: longer than any window, for a
+// clock that is set back.
 const keptFor = 48 * time.Hour
 
-// toolCounters is what one tool has done in a session. The mark behind each call is
-// the counts up to it, so that a window is a difference of two.
+// toolCounters counts the calls of one tool in a session. Each call has a
+// snapshot of the counts up to it, so a window is a difference of two
+// snapshots.
 type toolCounters struct {
 	declared bool // the tool declares counters
 	known    bool // a call of it has ended
 	flying   int
-	reserved map[string]canon.Amount // sums of the calls in flight; holds every name
-	before   counterSnapshot         // calls that are remembered no more
+	reserved map[string]canon.Amount // sums of the calls in flight; has every name
+	before   counterSnapshot         // counts of calls older than keptFor
 	marks    []counterSnapshot       // ordered by time
 
-	built perm.ToolCounts // what facts last returned, not to be changed
-	from  time.Time       // it holds from here
-	until time.Time       // to before here; zero: it does not hold
+	built perm.ToolCounts // last result of facts, immutable
+	from  time.Time       // built is valid from this time
+	until time.Time       // and before this time; zero: it is not valid
 }
 
-// counterSnapshot is the counts of the session up to one call and with it.
+// counterSnapshot holds the counts of the session up to and including one call.
 type counterSnapshot struct {
 	call                endedCall
 	run, denied, failed int
-	sums                map[string]canon.Amount // nil: none was ever raised
+	sums                map[string]canon.Amount // nil: no sum was raised
 }
 
 func (c *toolCounters) empty() bool {
 	return !c.declared && !c.known && c.flying == 0
 }
 
-// name makes sums known, with nothing in them.
+// name adds sums of zero.
 func (c *toolCounters) name(names iter.Seq[string]) {
 	for n := range names {
 		if _, ok := c.reserved[n]; !ok {
@@ -72,7 +72,7 @@ func (c *toolCounters) reserve(sums map[string]canon.Amount, n int) {
 	c.until = time.Time{}
 }
 
-// add counts a call that has ended.
+// add counts an ended call.
 func (c *toolCounters) add(h endedCall, from *reservedCall, now time.Time) {
 	c.name(maps.Keys(from.sums))
 	c.until = time.Time{}
@@ -91,7 +91,7 @@ func (c *toolCounters) add(h endedCall, from *reservedCall, now time.Time) {
 	}
 }
 
-// last is the mark before the one at i.
+// last returns the snapshot before the one at i.
 func (c *toolCounters) last(i int) counterSnapshot {
 	if i == 0 {
 		return c.before
@@ -99,7 +99,7 @@ func (c *toolCounters) last(i int) counterSnapshot {
 	return c.marks[i-1]
 }
 
-// raised is m with a call that stands at it or before it.
+// raised returns m with one more call.
 func (m counterSnapshot) raised(h endedCall, from *reservedCall) counterSnapshot {
 	switch h.status {
 	case tool.StatusDone, tool.StatusHeld:
@@ -122,7 +122,7 @@ func (m counterSnapshot) raised(h endedCall, from *reservedCall) counterSnapshot
 	return m
 }
 
-// facts are the counts at a time. Calls in flight are part of every window.
+// facts returns the counts at a time. Calls in flight are part of every window.
 func (c *toolCounters) facts(now time.Time) perm.ToolCounts {
 	if !c.until.IsZero() && !now.Before(c.from) && now.Before(c.until) {
 		return c.built
@@ -142,7 +142,7 @@ func (c *toolCounters) facts(now time.Time) perm.ToolCounts {
 	return c.built
 }
 
-// since is what came after a mark, with what is in flight.
+// since returns the counts after a snapshot, with the calls in flight.
 func (c *toolCounters) since(end, start counterSnapshot) perm.Counts {
 	t := perm.Counts{
 		Run: end.run - start.run, Denied: end.denied - start.denied, Failed: end.failed - start.failed, InFlight: c.flying,

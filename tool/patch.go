@@ -20,9 +20,15 @@ import (
 // change
 //
 //   - the description, the version, the tags and the deprecation text;
-//   - the input schema, if it can be shown that the tool already accepted every input that the new schema accepts;
-//   - the needs, to accesses within the old ones, if handles or a sandbox hold the tool to them: the accesses of a call are computed as before, and a call that would touch a removed one is invalid;
-//   - effect class, destination and hints, to values that promise less: a less undoable class, a destination further out, not idempotent, a higher risk, approval advised, not concurrent, a shorter timeout, more sensitive arguments; and the confinement from handles to trusted.
+//   - the input schema, if it can be shown that the tool already accepted every
+//     input that the new schema accepts;
+//   - the needs, to accesses within the old ones, if handles or a sandbox hold
+//     the tool to them: the accesses of a call are computed as before, and a
+//     call that would touch a removed one is invalid;
+//   - effect class, destination and hints, to values that promise less: a less
+//     undoable class, a destination further out, not idempotent, a higher risk,
+//     approval advised, not concurrent, a shorter timeout, more sensitive
+//     arguments; and the confinement from handles to trusted.
 //
 // Patch refuses any other change and names the place in the declaration. The
 // new tool has a new declaration: its provenance names the old digest and that
