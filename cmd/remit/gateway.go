@@ -26,15 +26,15 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// upstreamOptions are the servers of others whose tools are served too.
+// upstreamOptions selects the MCP servers whose tools are served too.
 type upstreamOptions struct {
-	config string               // file
-	strict bool                 // what is there at the first start is not accepted by itself
-	lazy   bool                 // no server is started before it is needed
-	drafts []gateway.EntryDraft // taken as if the file had them
+	config string               // configuration file
+	strict bool                 // quarantine the definitions at the first start too
+	lazy   bool                 // start no server before a call needs it
+	drafts []gateway.EntryDraft // used as if the file contained them
 
-	confined bool              // servers about which no person has written anything are tried in a sandbox
-	outside  map[string]string // why a server is not in it
+	confined bool              // try servers without reviewed entries in a sandbox
+	outside  map[string]string // why a server runs outside the sandbox
 }
 
 func gatewayFlag(cmd *cobra.Command, u *upstreamOptions) {
@@ -46,10 +46,11 @@ type gatewayRuntime struct {
 	*gateway.Gateway
 
 	rt  *agent.Runtime             // set before the servers start
-	srv atomic.Pointer[mcp.Server] // nil: there is no server yet
+	srv atomic.Pointer[mcp.Server] // nil: no server yet
 }
 
-// readServers reads the configuration that a command line names, whose one path is path.
+// readServers reads the configuration that a command line names. Path is its
+// only path.
 func (a *app) readServers(u *upstreamOptions) (c gateway.Config, path string, err error) {
 	if path, err = filepath.Abs(u.config); err != nil {
 		return c, "", err
@@ -76,7 +77,8 @@ func (a *app) readServers(u *upstreamOptions) (c gateway.Config, path string, er
 	return c, path, nil
 }
 
-// openGateway opens the gateway that a command line names. Roots are NAME=DIR each.
+// openGateway opens the gateway that a command line names. Roots has the form
+// NAME=DIR.
 func (a *app) openGateway(ctx context.Context, p *workspaceState, roots []string, programs *process.Driver) error {
 	c, config, err := a.readServers(&p.upstreams)
 	if err != nil {
@@ -109,11 +111,13 @@ func (a *app) openGateway(ctx context.Context, p *workspaceState, roots []string
 	return os.WriteFile(p.gatewayNote(), []byte(config), 0o600)
 }
 
-// gatewayNote is where the configuration is noted that a state was served with last, so that what was done by its servers
-// can be taken back without naming it.
+// gatewayNote returns the file that names the last configuration of a state
+// folder, so that later commands can revert its calls without the configuration
+// flag.
 func (p *workspaceState) gatewayNote() string { return filepath.Join(p.state, "mcp", "gateway") }
 
-// gatewayAgain are the tools of the gateway that a state was served with, for a command that takes calls back.
+// gatewayAgain returns the tools of the last gateway of a state folder, for a
+// command that reverts calls.
 func (a *app) gatewayAgain(ctx context.Context, p *workspaceState, programs *process.Driver) ([]agent.Option, error) {
 	if p.upstreams.config == "" {
 		noted, err := os.ReadFile(p.gatewayNote())
@@ -137,7 +141,7 @@ func (a *app) gatewayAgain(ctx context.Context, p *workspaceState, programs *pro
 	return []agent.Option{agent.Tools(a.gateway.Tools()...)}, nil
 }
 
-// changed gives the runtime the tools as they are by now.
+// changed gives the runtime the current tools.
 func (m *gatewayRuntime) changed([]tool.Tool) {
 	if m.rt == nil {
 		return
@@ -148,17 +152,17 @@ func (m *gatewayRuntime) changed([]tool.Tool) {
 	}
 }
 
-// offered tells clients that there is something else to be read.
+// offered notifies clients that the catalog changed.
 func (m *gatewayRuntime) offered() {
 	if srv := m.srv.Load(); srv != nil {
 		srv.CatalogChanged()
 	}
 }
 
-// updated tells those who subscribed to a resource.
+// updated notifies the subscribers of a resource.
 func (m *gatewayRuntime) updated(uri string) {
 	if srv := m.srv.Load(); srv != nil {
-		_ = srv.ResourceChanged(context.Background(), uri) // a client that is gone is not told
+		_ = srv.ResourceChanged(context.Background(), uri) // an error means that the client has left
 	}
 }
 
@@ -185,26 +189,27 @@ func (a *app) gatewayCommand() *cobra.Command {
 	return cmd
 }
 
-// ownTool reports whether a tool is one that remit brings, and that no flag asks for.
+// ownTool reports whether a tool is built in and no flag requests it.
 func ownTool(t tool.Tool, databases bool) bool {
 	from := t.Spec().Provenance
 	asked := from.Implementation != "" || databases && from.Name == "tool/builtin/database"
 	return from.Kind == provenance.Builtin && !asked
 }
 
-// unavailable is what is wrong with a server that cannot be had, and what to do about it.
+// unavailable returns the problem of a server that is not available, and its
+// fix.
 func (p *workspaceState) unavailable(s gateway.ServerStatus) *problem {
 	e := &problem{
 		what: "server " + s.Server + " cannot be had", why: s.Why,
 		fix: "see that what its entry in " + p.upstreams.config + " names can be started, or reached, from here, and do this again for its tools",
 	}
-	if s.Login { // which says what to run
+	if s.Login { // the reason names the command to run
 		e.fix = "log in there, and do this again for its tools"
 	}
 	return e
 }
 
-// knownServers opens a gateway to look at its servers, and nothing else.
+// knownServers opens a gateway only to inspect its servers.
 func (a *app) knownServers(ctx context.Context, p *workspaceState) (*gatewayRuntime, error) {
 	if p.upstreams.config == "" {
 		return nil, usage("--config names the file that lists the servers")
@@ -269,7 +274,7 @@ func (a *app) acceptCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := a.mayApprove(&p, asked...); err != nil { // it lets new code be called, as an approval does
+			if err := a.mayApprove(&p, asked...); err != nil { // it lets new code run, as an approval does
 				return err
 			}
 			server, name, _ := strings.Cut(args[0], "/")
@@ -287,10 +292,10 @@ func (a *app) acceptCommand() *cobra.Command {
 	return cmd
 }
 
-// quarantineOutput is a definition in quarantine, or one that was accepted, for programs.
+// quarantineOutput is a definition in quarantine, or an accepted one, as JSON.
 type quarantineOutput struct {
 	Server string          `json:"server"`
-	Tool   string          `json:"tool,omitempty"` // none: of the server itself
+	Tool   string          `json:"tool,omitempty"` // empty for the server itself
 	Why    string          `json:"why"`
 	Before json.RawMessage `json:"before,omitempty"`
 	After  json.RawMessage `json:"after,omitempty"`
@@ -376,7 +381,7 @@ func (a *app) initCommand() *cobra.Command {
 	return cmd
 }
 
-// rootNames are the names of the roots that servers work in.
+// rootNames returns the names of the roots that servers work in.
 func (p *workspaceState) rootNames() []string {
 	known := []string{workspaceRoot}
 	for _, root := range p.moved {
@@ -387,23 +392,24 @@ func (p *workspaceState) rootNames() []string {
 	return known
 }
 
-// keepNone is the value of --keep with which nothing is kept.
+// keepNone is the value of --keep with which drafts take no snapshots.
 const keepNone = "none"
 
-// keptRoots are the roots that drafts keep: those that are named, or all.
+// keptRoots returns the roots of which drafts take snapshots: the named ones,
+// or all.
 func keptRoots(p *workspaceState, names []string) []string {
 	switch {
 	case slices.Contains(names, keepNone):
 		return nil
 	case len(names) > 0:
 		return names
-	case runtime.GOOS != "linux": // folders can be kept there alone
+	case runtime.GOOS != "linux": // snapshots of folders need Linux
 		return nil
 	}
 	return p.rootNames()
 }
 
-// knownRoots refuses a root that there is none of.
+// knownRoots rejects the name of an unknown root.
 func knownRoots(p *workspaceState, names []string) error {
 	known := p.rootNames()
 	for _, name := range names {
@@ -417,15 +423,15 @@ func knownRoots(p *workspaceState, names []string) error {
 	return nil
 }
 
-// draftOutput is an entry for a tool, for programs.
+// draftOutput is a drafted entry as JSON.
 type draftOutput struct {
 	Server  string          `json:"server"`
 	Tool    string          `json:"tool,omitempty"`
 	Entry   json.RawMessage `json:"entry,omitempty"`
-	Sandbox json.RawMessage `json:"sandbox,omitempty"` // of the server, in the place of tool and entry
+	Sandbox json.RawMessage `json:"sandbox,omitempty"` // of the server; replaces tool and entry
 }
 
-// draft shows drafted entries, or writes them into the file of the configuration.
+// draft prints drafted entries, or writes them to the configuration file.
 func (a *app) draft(drafts []gateway.EntryDraft, config string, write, asJSON bool) error {
 	backup := ""
 	if write {

@@ -8,27 +8,28 @@ import (
 	"github.com/remit-dev/remit/revert"
 )
 
-// caller is what is known of the process that runs the command, and so of who can be behind it.
+// caller describes the process that runs the command, and so who can control
+// it.
 type caller struct {
 	terminal error         // why no person types into it; nil: standard input is its terminal, and it runs in the foreground
-	chain    lineage.Chain // it, and the processes above it
-	unknown  error         // why that is not known
+	chain    lineage.Chain // the process and its ancestors
+	unknown  error         // why the chain is unknown
 }
 
-// nobodyKnown is the caller of a command about which nothing was found out.
+// nobodyKnown returns the caller of a command about which nothing is known.
 func nobodyKnown() caller {
 	return caller{terminal: errors.New("nothing is known of this process"), unknown: errors.New("nothing is known of this process")}
 }
 
-// thisProcess is the caller of the command that runs.
+// thisProcess returns the caller of this command.
 func thisProcess() caller {
 	c := caller{terminal: typedInto()}
 	c.chain, c.unknown = lineage.Own()
 	return c
 }
 
-// refuses says why an answer to a call must not come from here; nil where it may. Askers are what the call has on record of the
-// processes that asked.
+// refuses returns why an answer to a call must not come from this process, or
+// nil. Askers holds the recorded processes that made the call.
 func (c caller) refuses(askers []json.RawMessage) error {
 	if c.terminal != nil {
 		return c.terminal
@@ -51,8 +52,8 @@ func (c caller) refuses(askers []json.RawMessage) error {
 	return nil
 }
 
-// mayApprove refuses to approve calls where an agent can be behind the command, unless the person has said otherwise, and asks for the
-// passphrase where there is one.
+// mayApprove rejects approvals if an agent can control the command, unless the
+// settings permit that. It asks for the passphrase if there is one.
 func (a *app) mayApprove(p *workspaceState, calls ...*revert.Call) error {
 	s, err := readApproval(p.state)
 	if err != nil {
@@ -82,7 +83,8 @@ func (a *app) mayApprove(p *workspaceState, calls ...*revert.Call) error {
 	return a.askPassphrase(s.Passphrase)
 }
 
-// notHere says that approvals are not taken from here, and where they are.
+// notHere returns the error for an approval from this process. It says where
+// approvals are possible.
 func notHere(p *workspaceState, why error) error {
 	return &problem{
 		code: exitDenied, what: "a person must approve, and an agent can be behind this command", why: why.Error(),

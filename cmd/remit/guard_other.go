@@ -7,7 +7,7 @@ import (
 	"os"
 )
 
-// typedInto says why a person does not type into this process.
+// typedInto returns why no person types into this process, or nil.
 func typedInto() error {
 	if !isTerminal(os.Stdin) {
 		return errors.New("standard input is not a terminal")

@@ -9,10 +9,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// typedInto says why a person does not type into this process.
+// typedInto returns why no person types into this process, or nil.
 func typedInto() error {
 	fd := int(os.Stdin.Fd())
-	// Only a process whose own terminal it is can ask this.
+	// The call succeeds only for the process's own terminal.
 	foreground, err := unix.IoctlGetInt(fd, unix.TIOCGPGRP)
 	switch {
 	case !isTerminal(os.Stdin):

@@ -10,8 +10,8 @@ import (
 	"github.com/remit-dev/remit/revert/journal"
 )
 
-// interrupted calls fn with each transaction that has no end and no owner any more, oldest
-// first, until fn returns true.
+// interrupted calls fn with each abandoned transaction, oldest first, until fn
+// returns true.
 func interrupted(ctx context.Context, rt *agent.Runtime, fn func(t *revert.Txn) (stop bool, err error)) error {
 	open, err := rt.Journal().Unfinished(ctx)
 	if err != nil {
@@ -36,12 +36,13 @@ func interrupted(ctx context.Context, rt *agent.Runtime, fn func(t *revert.Txn) 
 	return nil
 }
 
-// worksOn reports whether a transaction takes another one back or brings it back.
+// worksOn reports whether a transaction reverts or redoes another one.
 func worksOn(t *revert.Txn, id string) bool {
 	return id != "" && (t.Undoes+t.Redoes == id || slices.Contains(t.AlsoReverts, id))
 }
 
-// cutShort says of what diff shows that an undo or a redo of it was interrupted.
+// cutShort says that a revert or a redo of the shown transaction was
+// interrupted.
 func (a *app) cutShort(ctx context.Context, rt *agent.Runtime, p *workspaceState, id string) error {
 	return interrupted(ctx, rt, func(t *revert.Txn) (bool, error) {
 		if !worksOn(t, id) {
@@ -56,8 +57,8 @@ func (a *app) cutShort(ctx context.Context, rt *agent.Runtime, p *workspaceState
 	})
 }
 
-// halfApplied warns of a transaction whose process died at a call: files can be half changed.
-// A journal that cannot tell keeps no call from running.
+// halfApplied warns about a transaction whose process died during a call: files
+// can be half changed. An unreadable journal does not stop the command here.
 func (a *app) halfApplied(ctx context.Context, rt *agent.Runtime, p *workspaceState) {
 	_ = interrupted(ctx, rt, func(t *revert.Txn) (bool, error) {
 		cut := t
@@ -75,7 +76,8 @@ func (a *app) halfApplied(ctx context.Context, rt *agent.Runtime, p *workspaceSt
 	})
 }
 
-// ownerGone reports whether a transaction is open and its process is gone.
+// ownerGone reports whether a transaction is open and its owner process has
+// ended.
 func ownerGone(ctx context.Context, j journal.Journal, id string) bool {
 	t, err := revert.Load(ctx, j, id)
 	if err != nil || t.End != "" {

@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// laterLines returns what makes the command that runs a script from a line on, with the flags of
-// this run.
+// laterLines returns a function that returns the command to run a script from a
+// line on, with the flags of this run.
 func (f *runFlags) laterLines(cmd *cobra.Command, script string) func(n int) string {
 	return func(n int) string {
 		if script == "-" {
@@ -27,7 +27,7 @@ func (f *runFlags) laterLines(cmd *cobra.Command, script string) func(n int) str
 	}
 }
 
-// flagsOf are the flags that a command was given, as words, but for one.
+// flagsOf returns the flags of a command as words, except one.
 func flagsOf(cmd *cobra.Command, but string) (words []string) {
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		switch list, many := f.Value.(pflag.SliceValue); {

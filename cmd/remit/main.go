@@ -1,6 +1,6 @@
-// Command remit runs calls of tools for agents: each is asked for by a policy
-// before it runs, verified after it ran, is on a durable journal before anybody
-// sees its result, and can be taken back.
+// Command remit runs tool calls for agents. The policy decides each call before
+// it runs, the runtime verifies it afterwards and journals it before it returns
+// the result, and users can revert it.
 package main
 
 import (
@@ -15,8 +15,7 @@ import (
 )
 
 func main() {
-	// Whoever reads the answers may go away; what becomes of the calls does not
-	// depend on it.
+	// The reader of the output can exit. That must not affect the calls.
 	signal.Ignore(syscall.SIGPIPE)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	code := run(ctx, os.Args[1:], cmdEnv{

@@ -11,17 +11,18 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// notices tells people of calls that wait: on standard error, never in what an agent reads.
+// notices reports pending calls to people: on standard error, never in output
+// that an agent reads.
 type notices struct {
 	a     *app
 	tools func() tool.Registry
-	// look and approve are the commands that a person runs for a call.
+	// look and approve return the commands that a person runs for a call.
 	look, approve func(call string) string
-	state         string    // folder
-	notify        *notifier // nil: no program is told
+	state         string    // state folder
+	notify        *notifier // nil: no program is notified
 }
 
-// waits tells of one call whose question is on the journal.
+// waits reports one call whose approval request is on the journal.
 func (n *notices) waits(ask ctxperm.ApprovalRequest) {
 	var b strings.Builder
 	p := n.a.paintErr()
@@ -42,15 +43,16 @@ func (n *notices) waits(ask ctxperm.ApprovalRequest) {
 		row("here", fmt.Sprintf("it has begun, so this process waits for the answer, at most %s; then the call is denied", ask.InPlace))
 	}
 	row("look", n.look(ask.Call))
-	if ask.Preview == "" { // else a person looks at what it wants to change first
+	if ask.Preview == "" { // otherwise the person first looks at the changes
 		row("approve", n.approve(ask.Call))
 	}
 	_, _ = fmt.Fprint(n.a.err, b.String())
 	n.notify.tell(n, ask)
 }
 
-// notices makes those of a run or of a server. A person reads them in any folder, so they name each path whole. A server goes on with
-// the call itself; of a run the approval does.
+// notices returns the notices of a run or of a server. They contain absolute
+// paths, as a person can read them in any folder. A server resumes the call
+// itself; for a run, the approval command does.
 func (a *app) notices(f *runFlags) *notices {
 	at := f.anywhere()
 	n := &notices{a: a, state: whole(f.state), look: func(call string) string { return at.hint("pending", call) }, approve: at.approveHint}
@@ -61,7 +63,8 @@ func (a *app) notices(f *runFlags) *notices {
 	return n
 }
 
-// sensitive are the arguments of a tool that are not shown; all of one that is not at hand.
+// sensitive returns the arguments of a tool that must not be shown: all of them
+// for an unknown tool.
 func sensitive(tools tool.Registry, name string) []string {
 	if t, ok := tools.Get(name); ok {
 		return t.Spec().Hints.Sensitive
@@ -69,7 +72,7 @@ func sensitive(tools tool.Registry, name string) []string {
 	return nil
 }
 
-// anywhere is the same run in the words of a command that can be run in any folder.
+// anywhere returns the same run with flags that work in any folder.
 func (f *runFlags) anywhere() *runFlags {
 	out := *f
 	out.workspaceState.given, out.policies = []string{"--state", whole(f.state)}, nil
