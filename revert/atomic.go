@@ -8,19 +8,20 @@ import (
 	"github.com/remit-dev/remit/revert/journal"
 )
 
-// AtomicScheme is what a Scheme can also be whose resources change in transactions of
-// their own, such as the rows of a database. Nothing of it is ever half-done, so
-// that Settle only looks.
+// AtomicScheme is an optional interface of a Scheme whose resources change in
+// their own transactions, such as the rows of a database. No change of it is
+// ever half-done, so Settle only reads.
 type AtomicScheme interface {
 	Scheme
-	// TookEffect reports whether the changes of a call took effect, whatever became of
-	// the resources since. It is not known where nothing tells any more. An error
-	// says that it cannot be told yet.
+	// TookEffect reports whether the changes of a call took effect, whatever
+	// changed the resources since. known is false if no record of it is left.
+	// An error says that it cannot be determined yet.
 	TookEffect(ctx context.Context, changes []effect.Change) (took, known bool, err error)
-	// Versions looks at many resources at once: one token for each change.
+	// Versions reads many resources at once. It returns one version token for
+	// each change.
 	Versions(ctx context.Context, changes []effect.Change) ([]effect.Token, error)
-	// ApplyAll does planned steps together, by the rules of Apply: one result for
-	// each.
+	// ApplyAll applies planned steps together, by the rules of Apply. It
+	// returns one result for each.
 	ApplyAll(ctx context.Context, steps []effect.Step, keep journal.ContentStore) []effect.Result
 }
 

@@ -11,17 +11,17 @@ import (
 	"github.com/remit-dev/remit/revert/record"
 )
 
-// ErrOutcomeKnown is returned where somebody would say what became of a call whose
-// outcome is known, or can be found out.
+// ErrOutcomeKnown is returned if a caller resolves a call whose outcome is
+// known or can be determined.
 var ErrOutcomeKnown = errors.New("nobody needs to say what became of it")
 
-// ResolveUnknown writes down what a person says of a call whose outcome is unknown: that
-// its effect is there, or that it is not. From then on it counts as done, and can
-// be taken back like any other, or as failed without effect. A call that could act
-// only through handles is not asked about: the versions tell what it did, unless the
-// last attempt to take it back found that they do not. One that
-// a dead process left behind and that no tool here can look at is unknown from now
-// on, and decided in the same step.
+// ResolveUnknown records a person's decision on a call with an unknown outcome:
+// its effect is present or absent. The call then counts as done, and can be
+// reverted, or as failed without effect. ResolveUnknown refuses a call that
+// could act only through handles, because the versions tell its effect, unless
+// the last revert found that they do not. It first records the outcome of a
+// call that a dead process left in flight and that no tool here can probe as
+// unknown, in the same step.
 func (r *Reverter) ResolveUnknown(ctx context.Context, call string, d record.Decided) error {
 	if d.By == "" || d.Why == "" {
 		return errors.New("a decision names who makes it, and what they looked at")

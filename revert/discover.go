@@ -11,21 +11,23 @@ import (
 	"github.com/remit-dev/remit/revert/record"
 )
 
-// ChangeFinder is what a Scheme can also be whose handle keeps how resources were while somebody else acts for a call, and
-// tells what was changed only afterwards.
+// ChangeFinder is an optional interface of a Scheme whose handle takes a
+// snapshot before another program acts for a call, and finds the changes
+// afterwards.
 type ChangeFinder interface {
 	Scheme
-	// Find looks what a call changed whose process died before it was told, by what the call noted. It returns nothing
-	// for a call that noted nothing, or that had told everything.
+	// Find returns the changes of a call whose process died before it recorded
+	// them, from the notes of the call. It returns nothing for a call without
+	// such notes, or that recorded all its changes.
 	Find(ctx context.Context, c Call, keep journal.ContentStore) (DiscoveredChanges, error)
 }
 
-// DiscoveredChanges is what a Finder found.
+// DiscoveredChanges is the result of ChangeFinder.Find.
 type DiscoveredChanges struct {
-	Changes []effect.Change // their effects are there; the call has not told them
+	Changes []effect.Change // changes with present effects that the call has not recorded
 	Blobs   []journal.Blob
-	Lost    string // why something cannot be told any more; empty: that is all
-	Release func() // drops what was kept, once the changes are durable; nil: nothing was
+	Lost    string // why some changes cannot be found any more; empty: all are found
+	Release func() // drops the snapshot once the changes are durable; nil: there is none
 }
 
 // discover adds what only the world tells of an interrupted call to its records. What it finds is not the call's for sure: others

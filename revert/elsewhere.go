@@ -17,26 +17,26 @@ import (
 // record names, and in copies of them that a person names. What happened in one place
 // says nothing of another, so a transaction is always read for one place.
 
-// ErrAway is returned where only the folders that a session's record names will do, and
+// ErrAway is returned if only the recorded folders of a session are valid, and
 // a person named others.
 var ErrAway = errors.New("another folder is at hand")
 
-// Elsewhere is a transaction that took calls back, or brought them back, in other
-// folders than those that the subject is read for.
+// Elsewhere is a revert or redo transaction that worked in other folders than
+// those that its subject is read for.
 type Elsewhere struct {
 	Txn    string
 	Redoes bool
 	Roots  []record.Root // folders that a person named
 }
 
-// ElsewhereError is returned when an undo is to be brought back, or finished, that
-// worked in other folders than those that are at hand.
+// ElsewhereError is returned for a redo or a repetition of a revert that worked
+// in folders other than the current ones.
 type ElsewhereError struct {
-	Txn   string        // the undo
+	Txn   string        // the revert transaction
 	Roots []record.Root // its folders
 }
 
-// Error names the undo and its folders.
+// Error names the revert transaction and its folders.
 func (e *ElsewhereError) Error() string {
 	var in []string
 	for _, r := range e.Roots {
@@ -48,14 +48,14 @@ func (e *ElsewhereError) Error() string {
 	return fmt.Sprintf("transaction %s worked in another place: %s", e.Txn, strings.Join(in, ", "))
 }
 
-// LoadAt is Load for the folders that a person named in the place of those that the
-// session's record names: of what took the transaction back, or brought it back, only
-// what was done in these folders counts.
+// LoadAt is Load for folders that a person named in place of the recorded ones.
+// Of the reverts and redos of the transaction, only what was done in these
+// folders counts.
 func LoadAt(ctx context.Context, j journal.Journal, id string, named []record.Root) (*Txn, error) {
 	return loadWhole(ctx, j, id, named)
 }
 
-// Load reads a transaction for the folders that are at hand; see LoadAt.
+// Load reads a transaction for the current folders; see LoadAt.
 func (r *Reverter) Load(ctx context.Context, id string) (*Txn, error) {
 	t, err := Load(ctx, r.Journal, id)
 	if err != nil || r.Named == nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/remit-dev/remit/revert/record"
 )
 
-// ErrNotEnded is returned where records are needed as they are: their transaction
-// has not ended, or nobody knows yet what became of a call.
+// ErrNotEnded is returned if an operation needs unchanged records: the
+// transaction has not ended, or the outcome of a call is unknown.
 var ErrNotEnded = errors.New("it is not over")
 
 // The causes of an erasure.
@@ -22,21 +22,21 @@ const (
 	eraseRetention = "retention"
 )
 
-// EraseReport is what erasing a call came to.
+// EraseReport is the result of erasing a call.
 type EraseReport struct {
 	Txn     string           `json:"txn"`
 	Call    string           `json:"call"`
-	Records int              `json:"records"`          // calls and takings back whose records were erased; 0: they were before
-	Shared  []effect.BlobRef `json:"shared,omitempty"` // content that other calls name as well, and that is kept
+	Records int              `json:"records"`          // calls and reverts whose records were erased; 0: they were erased before
+	Shared  []effect.BlobRef `json:"shared,omitempty"` // content that other calls also refer to, and that is kept
 	journal.GCReport
 }
 
-// Erase destroys what the records of one call hold, and those of each taking back
-// of it: input, output, notes, what was there before. What is left says that there
-// was a call of this tool and how it ended, and that b.By erased it; the log stays
-// checkable, also by a head kept elsewhere. What the call did can then neither be
-// taken back nor brought back. Its transaction must have ended. An erasure whose
-// process died is finished by erasing again.
+// Erase destroys the bodies of the records of one call and of its reverts:
+// input, output, notes and pre-images. What remains says that there was a call
+// of this tool, how it ended, and that b.By erased it. The log can still be
+// checked, also against a tree head kept elsewhere. The call can then be
+// neither reverted nor redone. Its transaction must have ended. Erasing again
+// completes an erasure whose process died.
 func (r *Reverter) Erase(ctx context.Context, call string, b record.Erased) (EraseReport, error) {
 	t, c, err := LoadCall(ctx, r.Journal, call)
 	if err != nil {

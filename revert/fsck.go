@@ -17,42 +17,43 @@ import (
 	"github.com/remit-dev/remit/revert/record"
 )
 
-// FsckOptions says what Fsck is given beside the journal.
+// FsckOptions are the inputs of Fsck beside the journal.
 type FsckOptions struct {
-	// Kept is a head that was kept elsewhere: the journal must begin with the
-	// entries that it stands for. The zero Head checks nothing.
+	// Kept is a tree head that was stored elsewhere: the journal must begin
+	// with its entries. The zero Head checks nothing.
 	Kept journal.Head
-	// Found, unless nil, is told each problem when it is found.
+	// Found is called for each problem when it is found. nil: none.
 	Found func(Problem)
-	// Named, unless nil, is told each blob that an entry names, as often as it
-	// is named. A store looks with it for blobs that nobody names.
+	// Named is called for each blob that an entry refers to, once per
+	// reference. A store uses it to find blobs without references. nil: none.
 	Named func(effect.BlobRef) error
 }
 
-// Problem is something in a journal that should not be so.
+// Problem is a defect of a journal.
 type Problem struct {
-	Pos  int64  `json:"pos,omitempty"` // of the entry, where it is about one
+	Pos  int64  `json:"pos,omitempty"` // position of the entry, if the problem concerns one
 	What string `json:"what"`
 }
 
-// FsckReport is what Fsck has seen.
+// FsckReport says what Fsck checked.
 type FsckReport struct {
 	Entries  int64        `json:"entries"`
 	Txns     int64        `json:"txns"`
-	Blobs    int64        `json:"blobs"`  // times that an entry names one
+	Blobs    int64        `json:"blobs"`  // number of references to blobs
 	Erased   int64        `json:"erased"` // entries whose bodies were destroyed, as records say
 	Problems int64        `json:"problems"`
-	Head     journal.Head `json:"head"` // of the entries that were looked at
+	Head     journal.Head `json:"head"` // tree head of the checked entries
 }
 
-// Fsck checks everything that can be seen of a journal, and trusts nothing that
-// can be computed: that positions are dense; that each entry fits its leaf, the
-// leaves the stored hashes of the tree and these the head; that each transaction
-// can be folded, and ended where the journal says so; that each blob which an
-// entry names is there with its content; that a head kept elsewhere is one of
-// this journal. It goes on after a problem, and ends with ErrDamaged when there
-// was any. It may run beside others that append: what came after it began is left
-// to the next time. Its memory does not grow with the history.
+// Fsck checks everything that a journal shows, and recomputes what can be
+// computed. It checks that positions are dense, that each entry fits its leaf,
+// the leaves fit the stored hashes of the tree, and these fit the head. It
+// checks that each transaction can be folded and ended as the journal says,
+// that each referenced blob exists with its content, and that a head kept
+// elsewhere belongs to this journal. It continues after a problem, and returns
+// ErrDamaged if there was any. It can run beside appending processes, and
+// ignores entries that are newer than its start. Its memory does not grow with
+// the history.
 func Fsck(ctx context.Context, j journal.Journal, o FsckOptions) (FsckReport, error) {
 	f := fsck{journal: j, options: o, whole: newRecent(), begun: newRecent(), open: map[string]int64{}}
 	for _, part := range []func(context.Context) error{f.head, f.entries, f.tree, f.kept, f.unfinished} {
@@ -66,7 +67,7 @@ func Fsck(ctx context.Context, j journal.Journal, o FsckOptions) (FsckReport, er
 	return f.report, f.report.Err()
 }
 
-// Err is ErrDamaged when there are problems.
+// Err returns ErrDamaged if there are problems.
 func (r FsckReport) Err() error {
 	if r.Problems == 0 {
 		return nil

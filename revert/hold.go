@@ -10,9 +10,9 @@ import (
 	"github.com/remit-dev/remit/revert/record"
 )
 
-// IsHeld reports whether the commit is to release the call: it was not released
-// yet; or was, without any effect; or with an outcome that nobody knows, and its
-// tool says that the same key has no second effect.
+// IsHeld reports whether the commit must release the call. That is so if it was
+// not released yet, if its release had no effect, or if its release has an
+// unknown outcome and its tool is idempotent for the same key.
 func (c *Call) IsHeld() bool {
 	return c.waits() || (c.Held != nil && c.Dropped == nil && c.Phase == PhaseUnknown && c.Held.Idempotent && !c.landed())
 }
@@ -34,8 +34,8 @@ func (c *Call) waits() bool {
 // knew it as unknown, went on.
 func (c *Call) forgotten() bool { return c.waits() && c.Decided == nil }
 
-// HeldCalls lists the calls that the commit is to release, in the order in which it
-// does: that in which they were held.
+// HeldCalls returns the calls that the commit must release, in the order in
+// which they were held.
 func (t *Txn) HeldCalls() []*Call {
 	var queue []*Call
 	for _, c := range t.Calls {

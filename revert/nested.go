@@ -9,9 +9,9 @@ import (
 	"github.com/remit-dev/remit/revert/record"
 )
 
-// NestedTxn is a transaction inside another: calls that are taken back alone, or stay
-// as calls of what they are in. It is no stream of its own, has no owner and no
-// claims: whoever owns the whole owns it.
+// NestedTxn is a nested transaction: its calls are reverted alone, or become
+// calls of the enclosing transaction. It has no stream, owner or claims of its
+// own: the owner of the outermost transaction owns it.
 type NestedTxn struct {
 	record.Nested
 	Ended    bool
@@ -61,9 +61,9 @@ func (t *Txn) inNest(c *Call, id string) bool {
 	return false
 }
 
-// RevertNested takes a nested transaction back, with those inside it, and nothing
-// else: what calls outside it have put on top of it since is a conflict. None of
-// its own calls may be in flight; others may.
+// RevertNested reverts a nested transaction with those inside it, and nothing
+// else. Later changes by calls outside it are conflicts. None of its own calls
+// may be in flight; others may.
 func (r *Reverter) RevertNested(ctx context.Context, id, nest string) (Report, error) {
 	t, err := r.Load(ctx, id)
 	if err != nil {
@@ -95,8 +95,8 @@ func (r *Reverter) RevertNested(ctx context.Context, id, nest string) (Report, e
 	return rep, rec.Write(ctx, w)
 }
 
-// NestedResources lists what the calls of a nested transaction, or of one inside it, changed by
-// one scheme, in order of the text.
+// NestedResources returns the resources of one scheme that the calls of a
+// nested transaction, or of one inside it, changed, sorted by text.
 func (t *Txn) NestedResources(nest, scheme string) (resources []string) {
 	for _, c := range t.Calls {
 		for _, ch := range c.Changes {

@@ -57,9 +57,9 @@ func (l dependencyGraph) add(upper, lower *Call) {
 	l[upper][lower] = true
 }
 
-// Ancestors lists what a resource lies below, nearest first: all that its text
-// continues after a slash. It orders effects and lets writers wait for one
-// another; it never decides what may be touched.
+// Ancestors returns the resources that enclose a resource, innermost first: its
+// text up to each slash. The result orders effects and lets writers wait for
+// each other. It never decides what a call may touch.
 func Ancestors(resource string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		start := strings.Index(resource, "://") + len("://")

@@ -14,14 +14,14 @@ import (
 	"github.com/remit-dev/remit/revert/journal"
 )
 
-// ErrInFlight is returned where calls have no end on the journal: Recover settles
+// ErrInFlight is returned if calls have no end on the journal: Recover settles
 // them first.
 var ErrInFlight = errors.New("calls of it have no end yet; recover first")
 
-// Preview says what Undo would do, and does nothing: neither the world nor the
-// journal is written. There is one item for each resource, and for each call with
-// effects outside handles; what would be restored or is already is so as things
-// stand now. The report's State is the transaction's present one.
+// Preview returns what Undo would do now. It writes neither resources nor the
+// journal. It returns one item for each resource, and for each call with
+// effects outside handles. The report's State is the current state of the
+// transaction.
 func (r *Reverter) Preview(ctx context.Context, id string, how Options) (Report, error) {
 	t, how, err := r.find(ctx, id, how)
 	if err != nil {

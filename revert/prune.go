@@ -13,42 +13,44 @@ const (
 	DefaultKeepLast = 10
 )
 
-// Retention says how long what is needed to take transactions back is kept. It is
-// counted in journal time: the time between one record and the next, where a gap of
-// more than a day counts as a day, and a step back of the clock as nothing. So a
-// clock that jumps makes nothing old, and a journal that nobody writes to keeps
-// what it has.
+// Retention says how long the journal keeps revert data. It is counted in
+// journal time: the time between one record and the next, where a gap of more
+// than a day counts as a day, and a step back of the clock as zero. So a clock
+// that jumps makes nothing old, and a journal without new records keeps its
+// data.
 type Retention struct {
-	MaxAge   time.Duration // transactions that ended so long ago, or longer
-	KeepLast int           // but never the newest so many that ended
-	DryRun   bool          // only say what would go
+	MaxAge   time.Duration // minimum age since the end of a transaction
+	KeepLast int           // the newest ended transactions that always stay
+	DryRun   bool          // only report what would be deleted
 }
 
-// PruneReport is what Prune came to.
+// PruneReport is the result of Prune.
 type PruneReport struct {
-	Txns    int        `json:"txns"`              // that can no longer be taken back or brought back
-	Calls   int        `json:"calls"`             // whose records were erased, takings back among them
-	Kept    []StaleTxn `json:"kept"`              // past retention, and kept all the same
-	Content int64      `json:"content"`           // bytes of content that they named, some of which others may name too
-	Blobs   int64      `json:"blobs"`             // contents that were dropped
+	Txns    int        `json:"txns"`              // transactions that can no longer be reverted or redone
+	Calls   int        `json:"calls"`             // calls whose records were erased, including reverts
+	Kept    []StaleTxn `json:"kept"`              // past retention, but kept
+	Content int64      `json:"content"`           // bytes of content that they referred to; other records can refer to some of it too
+	Blobs   int64      `json:"blobs"`             // number of deleted blobs
 	Freed   int64      `json:"freed"`             // bytes by which the store is smaller
-	Size    int64      `json:"size"`              // of everything that is left; 0: it was only looked
+	Size    int64      `json:"size"`              // bytes of everything that is left; 0: dry run
 	Waiting string     `json:"waiting,omitempty"` // see Collected
 }
 
-// StaleTxn is a transaction that is past retention and needs somebody to look at it.
+// StaleTxn is a transaction that is past retention and needs a person's
+// attention.
 type StaleTxn struct {
 	Txn string `json:"txn"`
 	Why string `json:"why"`
 }
 
-// Prune drops what is needed to take transactions back that are past retention:
-// all that their calls' records hold, and content that nothing else names. What
-// stays says which tools were called, how that ended and what they changed. It
-// drops nothing of a transaction that has not ended, that something is left of
-// although it was taken back, or that has a call of unknown outcome; nor of one
-// that is linked with such a one. Each transaction goes in one step with those
-// that took it back. A prune whose process died is finished by the next.
+// Prune deletes the revert data of transactions that are past retention: the
+// bodies of their calls' records, and content without other references. The
+// remaining records say which tools were called, how the calls ended and what
+// they changed. Prune keeps a transaction that has not ended, whose revert is
+// not complete, or that has a call with an unknown outcome, and every
+// transaction linked with such a one. It prunes each transaction in one step
+// with its revert transactions. The next prune completes one whose process
+// died.
 func (r *Reverter) Prune(ctx context.Context, keep Retention) (PruneReport, error) {
 	return r.Retain(keep).Run(ctx)
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/remit-dev/remit/revert/record"
 )
 
-// Recorder writes records into one stream of a journal: those of a transaction,
+// Recorder writes records into one stream of a journal: that of a transaction,
 // or of a session outside any. It is a value; copies write the same stream.
 type Recorder struct {
 	journal journal.Journal
@@ -21,20 +21,20 @@ type Recorder struct {
 	stream  *stream // of a transaction that was begun here; nil: what it did is not known
 }
 
-// NewRecorder makes a recorder for a session's stream.
+// NewRecorder returns a recorder for a session's stream.
 func NewRecorder(j journal.Journal, h host.Host, session string) Recorder {
 	return Recorder{journal: j, host: h, session: session}
 }
 
-// In returns a recorder for a transaction of the same session. What it writes
-// is refused unless the journal's opening owns the transaction.
+// In returns a recorder for a transaction of the same session. The journal
+// refuses its writes unless the journal's opening owns the transaction.
 func (r Recorder) In(txn string) Recorder {
 	r.txn, r.stream = txn, nil
 	return r
 }
 
-// Watched returns a recorder that tells watch, unless nil, each batch of lines once
-// the journal has taken it.
+// Watched returns a recorder that calls watch with each batch of records that
+// the journal accepted. A nil watch is not called.
 func (r Recorder) Watched(watch func(at time.Time, lines []CallRecord)) Recorder {
 	r.watch = watch
 	return r
@@ -43,24 +43,24 @@ func (r Recorder) Watched(watch func(at time.Time, lines []CallRecord)) Recorder
 // Journal returns the journal that r writes to.
 func (r Recorder) Journal() journal.Journal { return r.journal }
 
-// Host returns the world that r takes time and randomness from.
+// Host returns the host that provides time and randomness to r.
 func (r Recorder) Host() host.Host { return r.host }
 
-// Session and Txn name the stream.
+// Session returns the ID of the session.
 func (r Recorder) Session() string { return r.session }
 
-// Txn names the transaction, "" for a session's own stream.
+// Txn returns the ID of the transaction, or "" for a session's own stream.
 func (r Recorder) Txn() string { return r.txn }
 
-// CallRecord is one record to be written.
+// CallRecord is one record to write.
 type CallRecord struct {
 	Call    string // "" for records of the transaction itself
-	Txn     string // another stream than the recorder's, for links between transactions
-	Session string // another session than the recorder's, where a step is about several
+	Txn     string // stream, if it is not the recorder's, for links between transactions
+	Session string // session, if it is not the recorder's
 	Body    record.Body
 }
 
-// Write is what one step makes durable together.
+// Write holds what one step writes together.
 type Write struct {
 	Records []CallRecord
 	Blobs   []journal.Blob
@@ -71,8 +71,8 @@ type Write struct {
 	Durable bool
 }
 
-// Write seals the lines and appends them as one batch. The time of all lines is
-// the same, and each has a salt of its own.
+// Write seals the records and appends them as one batch. All have the same
+// time, and each has its own salt.
 func (r Recorder) Write(ctx context.Context, w Write) error {
 	//mutant:barrier
 	batch := journal.Batch{Blobs: w.Blobs, Claims: w.Claims, Erase: w.Erase, Take: w.Take, End: w.End, Durable: w.Durable}

@@ -11,55 +11,57 @@ import (
 	"github.com/remit-dev/remit/revert/record"
 )
 
-// RecoveredCall is what recovery found out about one call that a dead process left in
-// flight.
+// RecoveredCall is what recovery found out about one call that a dead process
+// left in flight.
 type RecoveredCall struct {
 	Txn     string          `json:"txn"`
 	Call    string          `json:"call"`
 	Tool    string          `json:"tool"`
 	Outcome Phase           `json:"as"`             // done, failed, unknown
-	Why     string          `json:"why"`            // how it could be told
-	Undo    bool            `json:"undo,omitempty"` // a revert or a redo of it was interrupted, and is finished now
+	Why     string          `json:"why"`            // how the outcome was determined
+	Undo    bool            `json:"undo,omitempty"` // an interrupted revert or redo of the call is now complete
 	Items   []effect.Result `json:"items,omitempty"`
 }
 
-// RecoveryReport is what recovering a journal came to.
+// RecoveryReport is the result of recovering a journal.
 type RecoveryReport struct {
 	Settled []RecoveredCall `json:"settled"`
-	// Finished lists the undos and redos whose process died and that are closed now:
-	// recovery finished the calls that they had begun, and nothing else was left to do.
+	// Finished lists the interrupted reverts and redos that are now closed:
+	// recovery completed the calls that they had begun, and nothing else was
+	// left to do.
 	Finished []Finished `json:"finished,omitempty"`
-	// Abandoned lists the unfinished transactions whose owner is gone, oldest
-	// first. They stay open, with their claims, until somebody reverts them.
+	// Abandoned lists the abandoned transactions, oldest first. They stay open,
+	// with their claims, until they are reverted.
 	Abandoned []string `json:"owner_gone"`
-	// Committing are those of them whose commit had begun: what they hold is
-	// released when it goes on, and dropped when they are reverted.
+	// Committing lists those of them whose commit had begun. Continuing the
+	// commit releases their held calls, and reverting them drops these.
 	Committing []string `json:"committing,omitempty"`
-	// Failed lists what could not be settled here, such as a call whose tool
-	// another program has; the rest was.
+	// Failed lists the transactions that could not be settled here, for example
+	// because another program has the tool of a call. All others are settled.
 	Failed []UnrecoveredTxn `json:"failed,omitempty"`
-	// Alive counts unfinished transactions that belong to living processes.
+	// Alive counts unfinished transactions of living processes.
 	Alive int `json:"alive"`
 }
 
-// Finished is an undo or a redo that recovery closed.
+// Finished is a revert or a redo that recovery closed.
 type Finished struct {
 	Txn    string   `json:"txn"`
 	Of     string   `json:"of"`               // the transaction that it worked on
-	Redoes bool     `json:"redoes,omitempty"` // it brought back; else it took back
-	State  TxnState `json:"state"`            // of that transaction, afterwards
+	Redoes bool     `json:"redoes,omitempty"` // a redo; otherwise a revert
+	State  TxnState `json:"state"`            // state of that transaction afterwards
 }
 
-// UnrecoveredTxn is a transaction that recovery could not look at.
+// UnrecoveredTxn is a transaction that recovery could not settle.
 type UnrecoveredTxn struct {
 	Txn string `json:"txn"`
 	Why string `json:"why"`
 }
 
-// Recover settles the calls that dead processes left in flight, and finishes what a revert
-// or a redo had begun to do to a call. An undo or a redo that then has nothing left to do it
-// closes. It begins no revert and no redo. It may die at any point and be run again.
-// Transactions of living owners are left alone.
+// Recover settles the calls that dead processes left in flight, and completes
+// what a revert or a redo had begun to do to a call. It closes a revert or redo
+// that then has nothing left to do. It begins no revert and no redo. It can be
+// repeated after a crash at any point. It ignores transactions of living
+// owners.
 func (r *Reverter) Recover(ctx context.Context) (RecoveryReport, error) {
 	rec := RecoveryReport{Settled: []RecoveredCall{}, Abandoned: []string{}}
 	open, err := r.Journal.Unfinished(ctx)

@@ -11,18 +11,18 @@ import (
 	"github.com/remit-dev/remit/revert/record"
 )
 
-// CauseRedo is the cause of a Reverting that takes an undo back.
+// CauseRedo is the cause of a Reverting record that reverts a revert.
 const CauseRedo = "redo"
 
-// Redo brings back what taking a transaction back had removed: an undo is itself
-// made of changes, and this takes those back, oldest call first, by the same
-// rules. What a tool's own Revert did cannot be done again and is reported as
-// failed. Afterwards the transaction can be reverted once more, and what was left
-// alone brought back by another redo. By names who asks, for the record.
+// Redo applies again what the revert of a transaction removed. A revert is
+// itself made of changes: Redo reverts these, oldest call first, by the same
+// rules. It reports effects of a tool's own Revert as failed, because they
+// cannot be repeated. The transaction can then be reverted again, and another
+// redo can apply what was left alone. by names the requester for the record.
 //
-// The id of an undo transaction stands for what that one took back, of all
-// transactions that it did; a later one that took back more of the same calls must
-// go first.
+// The ID of a revert transaction identifies what that one reverted, in all its
+// transactions. If a later one reverted more of the same calls, it must be
+// redone first.
 func (r *Reverter) Redo(ctx context.Context, id, by string) (Report, error) {
 	subjects, only, err := r.redoable(ctx, id)
 	if err != nil {

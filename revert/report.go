@@ -6,32 +6,31 @@ import (
 	"github.com/remit-dev/remit/revert/effect"
 )
 
-// Report is what taking something back came to: one item for each resource that
-// something was to be done about. Nothing that is left is left out.
+// Report is the result of a revert or a redo: one item for each resource that
+// it concerns. It lists everything that was left unchanged.
 type Report struct {
-	Txn   string           `json:"txn"`            // what was taken back
-	Undo  string           `json:"undo,omitempty"` // the undo transaction, where there is one
-	State TxnState         `json:"state"`          // of Txn, afterwards
+	Txn   string           `json:"txn"`            // the subject transaction
+	Undo  string           `json:"undo,omitempty"` // the revert transaction, if there is one
+	State TxnState         `json:"state"`          // state of Txn afterwards
 	Items []ResourceResult `json:"items"`
-	// Dependents are calls that lie on what is to be taken back. Only a preview
-	// lists them.
+	// Dependents are the dependent calls. Only a preview lists them.
 	Dependents []Dependent `json:"dependents,omitempty"`
-	// Named are the roots whose folder is another one than the recorded, by the word
-	// of the person who asked.
+	// Named are the roots whose folder the requester named in place of the
+	// recorded one.
 	Named []NamedRoot `json:"named_roots,omitempty"`
 }
 
-// NamedRoot is a root whose folder the person who asked for a revert or a redo named.
-// Nothing shows that it is a copy of the recorded one but the content of its files.
+// NamedRoot is a root whose folder the requester of a revert or a redo named.
+// Only the content of its files shows that it is a copy of the recorded one.
 type NamedRoot struct {
 	Root string `json:"root"`
 	Path string `json:"path"` // folder that was used
 	Was  string `json:"was"`  // folder that the session's record names
 }
 
-// ResourceResult is one resource of one call.
+// ResourceResult is the result for one resource of one call.
 type ResourceResult struct {
-	Txn    string `json:"txn,omitempty"` // of the call, where it is another than the report's
+	Txn    string `json:"txn,omitempty"` // transaction of the call, if it is not the report's
 	Call   string `json:"call"`
 	Tool   string `json:"tool"`
 	Action string `json:"does,omitempty"` // ActionDrop; else the kind of change that restores it, such as delete
@@ -40,19 +39,20 @@ type ResourceResult struct {
 	was effect.Token // version that was there before, where the item changed it
 }
 
-// ActionDrop is what an Item does about a call that was held: it takes it out of the
-// queue. The outcome is Already: nothing of the call has happened.
+// ActionDrop is the action of an item that removes a held call from the queue.
+// Its outcome is Already, because the call had no effect.
 const ActionDrop = "drop"
 
-// Dependent is a call that changed a resource after one that is to be taken back.
+// Dependent is a dependent call: it changed a resource after a call that is to
+// be reverted.
 type Dependent struct {
 	Txn      string `json:"txn"`
 	Call     string `json:"call"`
 	Tool     string `json:"tool"`
-	Included bool   `json:"along"` // it is taken back too; else it stays, and stands in the way
+	Included bool   `json:"along"` // it is reverted too; otherwise it stays and is a conflict
 }
 
-// NotUndone lists the items that are not clean.
+// NotUndone returns the items that are not clean.
 func (r Report) NotUndone() []ResourceResult {
 	left := []ResourceResult{}
 	for _, i := range r.Items {
@@ -64,7 +64,7 @@ func (r Report) NotUndone() []ResourceResult {
 }
 
 // Complete reports whether nothing is left. A report without a state, which
-// comes with an error, never is.
+// comes with an error, is never complete.
 func (r Report) Complete() bool { return r.State != "" && len(r.NotUndone()) == 0 }
 
 // did adds what the steps of a call changed to its items.
@@ -80,9 +80,9 @@ func did(items []ResourceResult, steps []effect.Step) {
 	}
 }
 
-// PerResource is the report with one item for each resource, as a preview has it: the
-// first that is not clean, or what all of them did together. Effects of tools outside
-// handles stay an item for each call.
+// PerResource returns the report with one item for each resource, like a
+// preview: the first that is not clean, or the combined result. Effects of
+// tools outside handles keep one item for each call.
 func (r Report) PerResource() Report {
 	items, at := []ResourceResult{}, map[string]int{}
 	for _, i := range r.Items {
@@ -118,7 +118,7 @@ func (i ResourceResult) then(next ResourceResult) ResourceResult {
 	return i
 }
 
-// RevertSummary says how much of a set of results is clean: all, some or none.
+// RevertSummary says how many of the results are clean: all, some or none.
 func RevertSummary(results []effect.Result) string { return portion(cleanOf(results), len(results)) }
 
 func cleanOf(results []effect.Result) (n int) {

@@ -14,10 +14,10 @@ import (
 	"github.com/remit-dev/remit/revert/record"
 )
 
-// Retainer prunes one journal again and again. It remembers how far it came, so
-// that a run costs what is new since the last one. The first run reads the whole
-// journal: what it remembers is never on the disk, and so never wrong there. A
-// Retainer is not safe for concurrent use.
+// Retainer prunes one journal repeatedly. It remembers its position, so a run
+// reads only what is new since the last one. The first run reads the whole
+// journal, because the position is not stored. A Retainer is not safe for
+// concurrent use.
 type Retainer struct {
 	reverter *Reverter
 	keep     Retention
@@ -45,7 +45,7 @@ func (r *Reverter) Retain(keep Retention) *Retainer {
 // group: a call of a client that waits for that step waits some milliseconds.
 const batchCalls = 32
 
-// Run drops what is past retention by now; see Reverter.Prune. It does nothing while
+// Run deletes what is past retention; see Reverter.Prune. It does nothing while
 // another process prunes the journal.
 func (k *Retainer) Run(ctx context.Context) (out PruneReport, err error) {
 	if j, ok := k.reverter.Journal.(interface {

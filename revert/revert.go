@@ -13,26 +13,27 @@ import (
 	"github.com/remit-dev/remit/revert/record"
 )
 
-// Options says what of a transaction is taken back, and how. The zero value is
-// all of it, with nothing overwritten that somebody else left.
+// Options selects the calls to revert and how to treat conflicts. The zero
+// value reverts the whole transaction and leaves conflicting resources
+// unchanged.
 type Options struct {
-	// Calls are the only ones to be taken back, with the calls of the same
-	// transaction that lie on them: that changed the same resources after them, or
-	// what is above or below those. Empty: all.
+	// Calls are the only calls to revert, with their dependent calls in the
+	// same transaction. Empty: all.
 	Calls []string
-	// Cascade takes calls of other ended transactions along that lie on these.
-	// Without it what they changed is a conflict that names them.
+	// Cascade also reverts dependent calls of other ended transactions. Without
+	// it their changes are conflicts that name them.
 	Cascade bool
-	// Force names the person for whom what somebody else left is overwritten. It
-	// is kept first: Redo brings it back. What lies in a folder that was to go, or
-	// is held by an open transaction, is left alone all the same.
+	// Force names the person on whose behalf conflicting versions are
+	// overwritten. Each overwritten version is kept first, so Redo can restore
+	// it. Force does not overwrite what lies in a folder to be removed, or what
+	// an open transaction claims.
 	Force string
-	// By names who asks, for the record; a named Force stands for it.
+	// By names the requester for the record. Default: Force.
 	By string
-	// Permit decides about each call before anything of it is taken back; with an
-	// error the call is left alone, and the report has its text. Asking is false in a
-	// preview, which asks no person. It is for an agent that asks by itself: see
-	// Session.MayRevert of package agent. Nil permits every call.
+	// Permit decides about each call before it is reverted. After an error the
+	// call is left alone, and the report has the error's text. asking is false
+	// in a preview, which asks no person. Use it for an agent that reverts by
+	// itself: see Session.MayRevert of package agent. nil permits every call.
 	Permit func(ctx context.Context, c Call, asking bool) error
 }
 
@@ -106,21 +107,22 @@ func (m revertMode) refused(ctx context.Context, c *Call, asking bool) []effect.
 	return out
 }
 
-// Revert takes a whole transaction back; see Undo.
+// Revert reverts a whole transaction; see Undo.
 func (r *Reverter) Revert(ctx context.Context, id string) (Report, error) {
 	return r.Undo(ctx, id, Options{})
 }
 
-// Undo takes a transaction back, or calls of it; id names a transaction, or a
-// call, which then stands for how.Calls. It does so for an open one whose owner is
-// gone, or one that has committed, through a new undo transaction. What
-// conflicts, fails or is unknown is left alone and listed; the rest is undone.
-// Doing it again does nothing twice. An undo transaction that has not ended stands
-// for the one that it takes back. One that another goroutine or a living process
-// works on, this one included, is ErrBusy; its owner ends it by Abort. An open
-// transaction of which only calls are taken back stays open.
+// Undo reverts a transaction or calls of it. id is the ID of a transaction, or
+// of a call that replaces how.Calls. The transaction must be abandoned or
+// committed; the work happens in a new revert transaction. Undo lists the
+// resources that conflict, fail or are unknown, and leaves them alone. It
+// reverts the rest. Repeating it does nothing twice. The ID of an unfinished
+// revert transaction identifies the transaction that it reverts. If another
+// goroutine or a living process, including this one, works on the transaction,
+// the error is ErrBusy; the owner uses Abort. If only some calls of an open
+// transaction are reverted, it stays open.
 //
-// ctx ends the work between two calls; what is begun is finished.
+// ctx ends the work between two calls. A call that has begun is completed.
 func (r *Reverter) Undo(ctx context.Context, id string, how Options) (Report, error) {
 	t, how, err := r.find(ctx, id, how)
 	if err != nil {

@@ -14,29 +14,28 @@ import (
 	"github.com/remit-dev/remit/revert/record"
 )
 
-// ErrBusy is returned when a transaction belongs to a process that is still alive.
+// ErrBusy is returned if a transaction belongs to a living process.
 var ErrBusy = errors.New("it belongs to a living process")
 
-// ErrIsRevertTxn is returned when a transaction that took another one back, or brought
-// it back, was itself to be taken back.
+// ErrIsRevertTxn is returned for a revert of a revert or redo transaction.
 var ErrIsRevertTxn = errors.New("revert or redo that one instead")
 
-// Reverter takes calls and transactions back and settles what a dead process
-// left behind. Its fields are set once; its methods are safe for concurrent use:
-// of two that take the same transaction back, here or in two processes, one is
+// Reverter reverts calls and transactions and settles what a dead process left
+// in flight. Set its fields once. Its methods are safe for concurrent use: if
+// two callers revert the same transaction, here or in two processes, one is
 // refused.
 type Reverter struct {
 	Journal journal.Journal
 	Host    host.Host
-	// EnvironmentFor finds what is needed to take back the calls of one session: it may
-	// be one of another process, on other roots.
+	// EnvironmentFor returns the environment to revert the calls of one
+	// session, possibly of another process with other roots.
 	EnvironmentFor func(ctx context.Context, session string) (Environment, error)
-	// Named tells which folders of a session are others than those that its record
-	// names, because a person named them; nil: none ever are. What is taken back there
-	// says nothing of the recorded ones; see LoadAt.
+	// Named returns the folders of a session that differ from the recorded ones
+	// because a person named them. A revert there says nothing about the
+	// recorded folders; see LoadAt. nil: there are none.
 	Named func(ctx context.Context, session string) ([]record.Root, error)
-	// OnDrop, unless nil, is told each held call that will not be released, by
-	// its session.
+	// OnDrop is called with each held call that will not be released, and its
+	// session. nil: none.
 	OnDrop func(session, call string)
 
 	mu      sync.Mutex // never held across a wait
@@ -47,15 +46,16 @@ type Reverter struct {
 // ownership says what for.
 type ownership struct{ given bool } // to a caller who adds calls to it; else only to end it
 
-// Environment are the means of taking calls back.
+// Environment holds what a revert needs: the schemes, the tool reverter and the
+// prober of one session.
 type Environment struct {
-	Namespace string // names the world that resources lie in: of two sessions with the same one, the same resource is the same thing
+	Namespace string // two sessions with the same Namespace have the same resources
 	Schemes   []Scheme
-	Undoer    ToolReverter // nil: no tool can be found, so only handle changes are undone
-	Prober    Prober       // nil: nothing can be told but by versions
+	Undoer    ToolReverter // nil: no tool is available, so only changes through handles are reverted
+	Prober    Prober       // nil: only versions tell the presence of an effect
 
-	// WaitIdle waits until nothing of a call that has ended is going on in this process any
-	// more, and fails where that takes too long; nil: nothing ever is.
+	// WaitIdle waits until no operation of an ended call runs in this process,
+	// and returns an error if that takes too long. nil: there is never one.
 	WaitIdle func(ctx context.Context, call string) error
 }
 
@@ -67,13 +67,13 @@ func (w Environment) still(ctx context.Context, c *Call) error {
 	return w.WaitIdle(ctx, c.Ref.Call)
 }
 
-// RevertKey is the key under which a call is taken back; the same for each
-// attempt, so that a service can tell a repeat.
+// RevertKey returns the key of the revert of a call. It is the same for each
+// attempt, so a service can recognize a repetition.
 func RevertKey(key string) string { return string(canon.Sum("remit/undo-key/v1", []byte(key))) }
 
-// Abort takes an open transaction of this opening of the journal back and ends it;
-// where only calls of it are to be taken back it stays open. The caller makes sure
-// that none of its calls is running.
+// Abort reverts and ends an open transaction that this opening of the journal
+// owns. If only some of its calls are reverted, it stays open. The caller makes
+// sure that none of its calls is running.
 func (r *Reverter) Abort(ctx context.Context, id string, how Options) (Report, error) {
 	t, how, err := r.find(ctx, id, how)
 	if err != nil {
@@ -93,8 +93,8 @@ func (r *Reverter) Abort(ctx context.Context, id string, how Options) (Report, e
 	return r.abort(ctx, t, how)
 }
 
-// TakeOwnership makes this opening of the journal the owner of an open transaction whose
-// owner is gone, and settles what it left in flight. Calls can then be added.
+// TakeOwnership makes this opening of the journal the owner of an abandoned
+// transaction, and settles its calls in flight. The caller can then add calls.
 func (r *Reverter) TakeOwnership(ctx context.Context, id string) (*Txn, error) {
 	leave, err := r.enter(id)
 	if err != nil {
@@ -120,9 +120,9 @@ func (r *Reverter) TakeOwnership(ctx context.Context, id string) (*Txn, error) {
 	return t, nil
 }
 
-// RevertTo takes back what an open transaction of this opening did after a
-// savepoint, as by asks; it stays open. The caller makes sure that none of its calls is
-// running.
+// RevertTo reverts the calls of an open transaction of this opening after a
+// savepoint. The transaction stays open. by names the requester. The caller
+// makes sure that none of its calls is running.
 func (r *Reverter) RevertTo(ctx context.Context, id, savepoint, by string) (Report, error) {
 	t, err := r.Load(ctx, id)
 	if err != nil {
@@ -153,8 +153,8 @@ func (r *Reverter) RevertTo(ctx context.Context, id, savepoint, by string) (Repo
 	return rep, err
 }
 
-// RevertCall takes one call of an open transaction back, for a call that failed
-// or did not verify.
+// RevertCall reverts one call of an open transaction, after it failed or did
+// not verify.
 func (r *Reverter) RevertCall(ctx context.Context, rec Recorder, call, cause string) ([]effect.Result, error) {
 	if err := rec.Flush(ctx); err != nil {
 		return nil, err

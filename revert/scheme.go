@@ -26,54 +26,55 @@ import (
 //
 // A step that it does not keep is never forced: what somebody else left would be lost.
 type Scheme interface {
-	// Name is the value of Change.Scheme that belongs to this scheme.
+	// Name returns the value of Change.Scheme that belongs to this scheme.
 	Name() string
-	// Settle brings the resource of a change that was interrupted into a state
-	// that a plan can start from (it withdraws half-made files and puts back
-	// what it displaced but did not own), and returns the version there now.
+	// Settle brings the resource of an interrupted change to a state that a
+	// plan can start from: it removes half-made files and restores what it
+	// displaced but did not own. It returns the current version.
 	Settle(ctx context.Context, c effect.Change) (effect.Token, error)
-	// Plan looks at the world and says, in the order to be followed, what
-	// taking the changes of one call back means. Content that a step is going
-	// to displace is kept first, so that the step can itself be taken back.
+	// Plan reads the resources and returns, in the order to follow, the steps
+	// that revert the changes of one call. It first stores content that a step
+	// will displace, so that the step itself can be reverted.
 	Plan(ctx context.Context, changes []effect.Change, keep journal.ContentStore) ([]effect.Step, []journal.Blob, error)
-	// Apply does one planned step by check-and-swap: it MUST leave a resource
-	// alone whose version is not the one that the step expects.
+	// Apply performs one planned step by check-and-swap: it MUST NOT change a
+	// resource whose version is not the one that the step expects.
 	Apply(ctx context.Context, s effect.Step, keep journal.ContentStore) effect.Result
 }
 
-// ToolReverter takes back effects outside handles, by the tool's own Revert. Package
-// agent gives it.
+// ToolReverter reverts effects outside handles, by the tool's own Revert.
+// Package agent implements it.
 type ToolReverter interface {
-	// CanRevert reports whether the call's tool is found again and declares a
-	// Revert. A reason is given for no.
+	// CanRevert reports whether the call's tool can be found and declares a
+	// Revert. If not, why is the reason.
 	CanRevert(ctx context.Context, c Call) (ok bool, why string)
-	// RevertCall runs it. What it does through handles is recorded by rec under
-	// undoCall. A nil error means that the effect is gone, ErrRevertUnknown that
-	// nobody can tell. It is called again with the same key after a crash.
+	// RevertCall runs the tool's Revert. rec records its changes through
+	// handles under undoCall. A nil error means that the effect is gone,
+	// ErrRevertUnknown that it cannot be determined. After a crash RevertCall
+	// is called again with the same key.
 	RevertCall(ctx context.Context, rec Recorder, c Call, undoCall, key string) error
 }
 
-// ErrRevertUnknown is what an Undoer returns when it cannot tell whether the effect
-// is gone.
+// ErrRevertUnknown is returned by a ToolReverter that cannot determine whether
+// the effect is gone.
 var ErrRevertUnknown = errors.New("it cannot be told whether the effect is gone")
 
-// ErrToolNotFound is what a Prober returns when the call's tool is not at hand: another
-// program may still be able to tell.
+// ErrToolNotFound is returned by a Prober if the call's tool is not available.
+// Another program can still have the tool.
 var ErrToolNotFound = errors.New("its tool is not among the tools here")
 
-// Prober looks whether the effect of a call is there, by the tool's own Verify:
-// of an interrupted one, and of one that was taken back. Package agent gives it.
-// What it returns is what the journal keeps of the look, OK and Why aside; the
-// zero Verified says that the tool has no Verify.
+// Prober finds whether the effect of an interrupted or a reverted call is
+// present, by the tool's own Verify. Package agent implements it. The journal
+// keeps the returned value, except OK and Why. The zero Verified says that the
+// tool has no Verify.
 type Prober interface {
-	// Probe looks at a call whose process died.
+	// Probe checks a call whose process died.
 	Probe(ctx context.Context, c Call) (record.Verified, error)
-	// ProbeReverted looks after an undo. What is applied or partial is still there,
-	// whatever a Revert said.
+	// ProbeReverted checks a reverted call. If the effect is applied or
+	// partial, it is still present, even if a Revert returned no error.
 	ProbeReverted(ctx context.Context, c Call) record.Verified
 }
 
-// Finding is what a probe found out.
+// Finding is the result of a probe.
 type Finding string
 
 // The findings. The empty finding is CannotTell.

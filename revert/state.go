@@ -15,7 +15,7 @@ import (
 	"github.com/remit-dev/remit/revert/record"
 )
 
-// Phase is how far a call came.
+// Phase is the progress of a call.
 type Phase string
 
 // The phases of a call.
@@ -32,7 +32,7 @@ const (
 	PhaseErased  Phase = "erased" // only Call.Erased says what it was
 )
 
-// Call is what the journal says of one call.
+// Call is the state of one call, as the journal has it.
 type Call struct {
 	Ref       record.CallRef
 	Session   string
@@ -68,7 +68,7 @@ type Call struct {
 	doubt   bool        // it was released before, and nobody knows what became of that
 }
 
-// Reversal is one taking back of a call.
+// Reversal is one revert of a call.
 type Reversal struct {
 	Txn       string // the transaction that took it back: the call's own, or an undo transaction
 	Call      string // id of the undo call
@@ -83,8 +83,8 @@ type Reversal struct {
 	doubt map[string]bool // resources that a redo which went wrong may have brought back
 }
 
-// Input returns the arguments of the call as its records have them, and nil if no record
-// has them, such as after the call was erased.
+// Input returns the recorded arguments of the call. It returns nil if no record
+// has them, for example after the call was erased.
 func (c *Call) Input() json.RawMessage {
 	switch {
 	case c.Erased != nil:
@@ -100,7 +100,7 @@ func (c *Call) Input() json.RawMessage {
 	return nil
 }
 
-// Class is the effect class that counts for the call.
+// Class returns the effect class that counts for the call.
 func (c *Call) Class() effect.Class {
 	if c.Erased != nil && c.Erased.Class != "" {
 		return c.Erased.Class
@@ -116,19 +116,19 @@ func (c *Call) Class() effect.Class {
 }
 
 // Confined reports whether the call could act only through handles or inside a
-// sandbox, so that its changes are all it did.
+// sandbox, so that its changes are its only effects.
 func (c *Call) Confined() bool {
 	return c.Started != nil && (c.Started.Confinement == "handles" || c.Started.Confinement == "sandbox")
 }
 
-// Observed reports whether the call could act anywhere, and only its roots were
-// compared: its changes there are known, and nothing else is.
+// Observed reports whether the call could act anywhere and only its roots were
+// compared. Its changes there are known, and its other effects are not.
 func (c *Call) Observed() bool {
 	return c.Started != nil && c.Started.Covers() == effect.Observed
 }
 
-// Waits reports whether the call waits for an answer: it has not started, or it asked
-// while it ran.
+// Waits reports whether the call waits for an answer: it has not started, or
+// its approval request came while it ran.
 func (c *Call) Waits() bool {
 	switch c.Phase {
 	case PhasePending:
@@ -144,13 +144,13 @@ func (c *Call) approved(question string) bool {
 	return slices.ContainsFunc(c.Approvals, func(a record.Approved) bool { return a.Digest == question })
 }
 
-// IsReverted reports whether nothing of the call is left because it was taken back.
+// IsReverted reports whether the call was reverted and nothing of it is left.
 func (c *Call) IsReverted() bool {
 	return c.Undo != nil && c.Undo.Reverted != nil && c.Undo.Reverted.Complete && len(c.Undo.doubt) == 0
 }
 
-// HasEffects reports whether something of the call may still be there: a transaction
-// cannot be called reverted while one of its calls is left.
+// HasEffects reports whether an effect of the call can still be present. A
+// transaction with such a call never counts as reverted.
 func (c *Call) HasEffects() bool {
 	switch c.Phase {
 	case PhaseInvalid, PhaseDenied, PhasePending, PhaseHeld, PhaseDropped:
@@ -172,8 +172,8 @@ func (c *Call) HasEffects() bool {
 	return c.Observed() || c.Class() != effect.Pure && (!c.Confined() || c.Started.Reverts)
 }
 
-// Verdict returns the newest look at the call's effect, ok false where nobody
-// looked.
+// Verdict returns the newest verdict on the call's effect. ok is false if there
+// is none.
 func (c *Call) Verdict() (v record.Verified, ok bool) {
 	if len(c.Verified) == 0 {
 		return record.Verified{}, false
@@ -192,7 +192,7 @@ const (
 	TxnRevertedPartial TxnState = "reverted_partial"
 )
 
-// Txn is what the journal says of one transaction.
+// Txn is the state of one transaction, as the journal has it.
 type Txn struct {
 	ID          string
 	Session     string
@@ -230,16 +230,17 @@ type Txn struct {
 	erased bool // something of what was read is
 }
 
-// Savepoint is a savepoint: it stands before the call with index At.
+// Savepoint is a savepoint before the call with index At.
 type Savepoint struct {
 	Name string
 	At   int
 }
 
-// State returns the transaction's state. A transaction that something is left
-// of is never shown as reverted. It is reverted in part only where a revert or a redo
-// left something undone that it was asked for: with one call of two reverted it is
-// committed, and the call says that it was reverted.
+// State returns the transaction's state. A transaction with a remaining effect
+// is never shown as reverted. It is partly reverted only if a revert or a redo
+// did not complete what was requested. If one call of two was reverted as
+// requested, the transaction is committed, and the call says that it was
+// reverted.
 func (t *Txn) State() TxnState {
 	left := t.EffectiveCalls()
 	switch {
@@ -272,9 +273,9 @@ func (t *Txn) tried(c *Call) bool {
 // is recorded.
 func revertible(c *Call) bool { return c.Phase != PhaseErased && !c.unclear() }
 
-// EffectiveCalls lists the calls that something may be left of, in the order in which they
-// are taken back: newest first, and never one before another that changed the
-// same resource after it.
+// EffectiveCalls returns the calls that can have a remaining effect, in the
+// order in which they are reverted: newest first, and dependent calls before
+// the calls that they depend on.
 func (t *Txn) EffectiveCalls() []*Call {
 	var left []*Call
 	for i := len(t.Calls) - 1; i >= 0; i-- {
@@ -285,7 +286,7 @@ func (t *Txn) EffectiveCalls() []*Call {
 	return undoOrder(left)
 }
 
-// InFlight lists the calls, and the takings back, that have no end.
+// InFlight returns the calls and reverts that have no end.
 func (t *Txn) InFlight() []*Call {
 	var open []*Call
 	for _, c := range t.Calls {
@@ -296,14 +297,14 @@ func (t *Txn) InFlight() []*Call {
 	return open
 }
 
-// Call finds a call by its id.
+// Call returns the call with an ID.
 func (t *Txn) Call(id string) (*Call, bool) {
 	c, ok := t.byID[id]
 	return c, ok
 }
 
-// Load reads one transaction, with what undo transactions did to its calls in the
-// folders that its session's record names.
+// Load reads one transaction, with the effects of revert transactions on its
+// calls in the recorded folders of its session.
 func Load(ctx context.Context, j journal.Journal, id string) (*Txn, error) {
 	return loadWhole(ctx, j, id, nil)
 }
@@ -357,7 +358,7 @@ func load(ctx context.Context, j journal.Journal, id string, named []record.Root
 	return t, t.erased, nil
 }
 
-// LoadCall reads one call, with the transaction it belongs to.
+// LoadCall reads one call and its transaction.
 func LoadCall(ctx context.Context, j journal.Journal, id string) (*Txn, *Call, error) {
 	if id == "" {
 		return nil, nil, fmt.Errorf("the empty call id: %w", journal.ErrNotFound)

@@ -5,12 +5,13 @@ import "slices"
 // What is taken back of a call is the sum over its undos and redos, resource by resource:
 // the last one says nothing of what an earlier one did.
 
-// Undos lists the attempts to take the call back that count, oldest first. What a redo
-// brought back completely does not count any more.
+// Undos returns the reverts of the call that count, oldest first. A revert that
+// a redo applied again completely does not count.
 func (c *Call) Undos() []*Reversal { return c.attempts() }
 
-// RevertSummary returns how much of the call is taken back: all, some or none; in_flight while
-// an undo or a redo of it has no end; and "" if no undo of it counts.
+// TakenBack returns how much of the call is reverted: all, some or none;
+// in_flight while a revert or a redo of it has no end; and "" if no revert of
+// it counts.
 func (c *Call) TakenBack() string {
 	switch {
 	case c.Undo == nil:
@@ -55,13 +56,14 @@ func (u *Reversal) tookNothing() bool {
 	return u.Reverted != nil && portion(cleanOf(u.Reverted.Results), len(u.Reverted.Results)) == "none"
 }
 
-// WorkedOn reports whether a transaction tried to take the call back, or to bring it back.
+// WorkedOn reports whether a transaction tried to revert or redo the call.
 func (c *Call) WorkedOn(txn string) bool {
 	return slices.ContainsFunc(c.tries, func(u *Reversal) bool { return u.Txn == txn })
 }
 
-// Redoable reports whether a redo of an undo transaction can bring something of t back.
-// What a tool's own Revert did it cannot: one redo says so, and the next does not repeat it.
+// Redoable reports whether a redo of a revert transaction can restore something
+// of t. It cannot restore what a tool's own Revert did: one redo reports that,
+// and the next does not repeat it.
 func (t *Txn) Redoable(undo string) bool {
 	return slices.ContainsFunc(t.undone(undo), func(c *Call) bool {
 		return len(c.taken(undo)) > 0 || !slices.ContainsFunc(c.tries, func(u *Reversal) bool {

@@ -21,9 +21,10 @@ type stream struct {
 	kinds   string        // of its records
 }
 
-// Begin begins a transaction of the session and returns its recorder. Late keeps the record of that back: it is written with
-// the first record that has a barrier, with the end of the transaction, or by Flush, and so is whatever comes before. Who
-// begins late shows nothing to anybody before then.
+// Begin begins a transaction of the session and returns its recorder. If late
+// is set, the record of the beginning is delayed: it is written with the first
+// record that has a barrier, with the end of the transaction, or by Flush.
+// Records before that are delayed too, so other processes do not see them.
 func (r Recorder) Begin(ctx context.Context, txn string, late bool) (Recorder, error) {
 	owner := r.journal.Owner()
 	r = r.In(txn)
@@ -48,7 +49,7 @@ func (r Recorder) Commit(ctx context.Context) error {
 	return r.Write(ctx, Write{Records: []CallRecord{{Body: &record.Committed{}}}, End: true, Durable: r.stream == nil || r.stream.acted.Load()})
 }
 
-// Flush writes what was kept back of the beginning of the transaction.
+// Flush writes the delayed beginning of the transaction.
 func (r Recorder) Flush(ctx context.Context) error {
 	if !r.stream.keepsBack() {
 		return nil
