@@ -77,6 +77,9 @@ func (a *app) readServers(u *upstreamOptions) (c gateway.Config, path string, er
 	return c, path, nil
 }
 
+// The server asks its Mirror whether it is a Catalog, so that nothing else would notice if it no longer were one.
+var _ mcp.Catalog = (*gateway.Gateway)(nil)
+
 // openGateway opens the gateway that a command line names. Roots has the form
 // NAME=DIR.
 func (a *app) openGateway(ctx context.Context, p *workspaceState, roots []string, programs *process.Driver) error {

@@ -219,9 +219,9 @@ func (l *gatewayCatalog) of(uri string) (*serverCatalog, bool) {
 	return fit[0], true
 }
 
-// Offers lists the resources, templates and prompts of all servers, except
+// Entries lists the resources, templates and prompts of all servers, except
 // those in quarantine.
-func (g *Gateway) Offers() catalog.All { return g.seen.Load().library.all }
+func (g *Gateway) Entries() catalog.All { return g.seen.Load().library.all }
 
 // Resource returns the entry that reads a resource. It returns false if no
 // server or several servers own the resource.

@@ -288,7 +288,7 @@ func TestLibraryPinned(t *testing.T) {
 	h := newHouse(t)
 	h.open(map[string]string{"s": h.shelf(legacy)}, "")
 	listed := func() (names []string) {
-		for _, o := range h.gateway.Offers().Prompts {
+		for _, o := range h.gateway.Entries().Prompts {
 			names = append(names, o.Name)
 		}
 		return names
@@ -325,11 +325,11 @@ func TestLibraryPinned(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(pins, text, 0o600))
 	h.again("s", "s", func(o *gateway.Options) { o.QuarantineNew = true })
-	require.Empty(t, h.gateway.Offers().Templates, "nobody looked at it, and nobody accepts by himself")
+	require.Empty(t, h.gateway.Entries().Templates, "nobody looked at it, and nobody accepts by himself")
 	_, ok = h.gateway.Resource("page://b/1")
 	require.False(t, ok)
 	h.again("s", "s")
-	require.Len(t, h.gateway.Offers().Templates, 1, "it was pinned when only tools were")
+	require.Len(t, h.gateway.Entries().Templates, 1, "it was pinned when only tools were")
 	_, ok = h.gateway.Resource("page://b/1")
 	require.True(t, ok)
 }
@@ -347,7 +347,7 @@ func TestLibraryClaims(t *testing.T) {
 	b := list(`{"uri":"x://both","name":"n"},{"uri":"x://b","name":"n"}`, `{"uriTemplate":"y://{a}/{b}","name":"n"},{"uriTemplate":"z://{id}","name":"n"},{"uriTemplate":"b://{+id}","name":"n"}`)
 	h.open(map[string]string{"a": h.scripted(a...), "b": h.scripted(b...)}, "")
 	var names []string
-	for _, o := range slices.Concat(h.gateway.Offers().Resources, h.gateway.Offers().Templates) {
+	for _, o := range slices.Concat(h.gateway.Entries().Resources, h.gateway.Entries().Templates) {
 		names = append(names, o.Name)
 	}
 	require.Equal(t, "x://a x://b y://{a}/{b} b://{+id}", joined(names))
@@ -441,7 +441,7 @@ func TestLibrariesThatAreNone(t *testing.T) {
 			}
 			h.open(map[string]string{"s": h.scripted(lines...)}, `{"s": {"tools": {"x": {"effectClass": "pure"}}}}`)
 			require.Contains(t, h.names(), "s__x")
-			all := h.gateway.Offers()
+			all := h.gateway.Entries()
 			require.Empty(t, slices.Concat(all.Resources, all.Templates, all.Prompts))
 			require.NotNil(t, all.Resources)
 		})
