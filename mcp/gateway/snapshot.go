@@ -46,8 +46,8 @@ func (m mirroredTool) snapshots() (all []perm.ResourceAccess) {
 	return all
 }
 
-// keepsFolders returns the roots of whose folders the gateway takes snapshots
-// before calls of a server.
+// keepsFolders returns the roots with a folder that the gateway saves before
+// calls of the server.
 func (s Server) keepsFolders() (roots []string) {
 	for _, e := range s.Tools {
 		for _, resource := range e.Snapshot {
