@@ -13,7 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/remit-dev/remit/mcp/connect"
+	"github.com/remit-dev/remit/internal/connect"
 	"github.com/remit-dev/remit/revert"
 )
 

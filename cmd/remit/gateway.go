@@ -19,8 +19,8 @@ import (
 
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/ctxperm/process"
+	"github.com/remit-dev/remit/internal/connect"
 	"github.com/remit-dev/remit/mcp"
-	"github.com/remit-dev/remit/mcp/connect"
 	"github.com/remit-dev/remit/mcp/gateway"
 	"github.com/remit-dev/remit/provenance"
 	"github.com/remit-dev/remit/tool"

@@ -16,6 +16,7 @@ var layers = [][]string{
 	{"examples/..."},
 	{"cmd/..."},
 	{"internal/proof/databasetest", "internal/proof/frameworktest", "revert/reverttest"}, // try what stands below agent through agent
+	{"internal/connect"}, // what the command does with the files of MCP clients
 	{"console/...", "mcp/..."},
 	{"console", "mcp"},
 	{"agent/..."},
@@ -76,8 +77,8 @@ var owners = []owner{
 	{pkg: "filippo.io/age/...", by: []string{"ctxperm/secrets/vault"}},
 	{pkg: "github.com/zalando/go-keyring/...", by: []string{"ctxperm/secrets/keyring"}, tests: []string{"cmd/..."}},
 	{pkg: "github.com/fsnotify/fsnotify/...", by: []string{"tool/define"}},
-	{pkg: "github.com/tailscale/hujson/...", by: []string{"mcp/..."}}, // both: files of other programs alone; ours are strict JSON
-	{pkg: "github.com/pelletier/go-toml/v2/...", by: []string{"mcp/connect"}},
+	{pkg: "github.com/tailscale/hujson/...", by: []string{"mcp/...", "internal/connect"}}, // files of other programs alone; ours are strict JSON
+	{pkg: "github.com/pelletier/go-toml/v2/...", by: []string{"internal/connect"}},
 	{pkg: "github.com/modelcontextprotocol/go-sdk/...", by: []string{"mcp", "mcp/..."}, tests: []string{"cmd/...", "examples/guides"}},
 	{pkg: "github.com/spf13/cobra/...", by: []string{"cmd/..."}},
 	{pkg: "github.com/stretchr/testify/...", by: []string{"*test"}, tests: []string{"..."}},
@@ -114,7 +115,7 @@ var reaches = []reach{
 		from:  []string{"ctxperm/secrets", "ctxperm/web", "tool/builtin/web"},
 		never: []string{"github.com/open-policy-agent/opa/...", "modernc.org/sqlite/...", "testing", "filippo.io/age", "github.com/zalando/go-keyring"},
 	},
-	{from: []string{"mcp/connect"}, never: []string{"github.com/open-policy-agent/opa/...", "modernc.org/sqlite/...", "net/http", "testing", "github.com/modelcontextprotocol/go-sdk/..."}},
+	{from: []string{"internal/connect"}, never: []string{"github.com/open-policy-agent/opa/...", "modernc.org/sqlite/...", "net/http", "testing", "github.com/modelcontextprotocol/go-sdk/..."}},
 	// The checker judges what all these do, and so uses none of them.
 	{
 		from: []string{"internal/proof/treecheck"},

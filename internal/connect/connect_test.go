@@ -12,7 +12,7 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 	"github.com/stretchr/testify/require"
 
-	"github.com/remit-dev/remit/mcp/connect"
+	"github.com/remit-dev/remit/internal/connect"
 )
 
 var update = flag.Bool("update", false, "rewrite what the golden files expect")

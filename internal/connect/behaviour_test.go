@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/remit-dev/remit/mcp/connect"
+	"github.com/remit-dev/remit/internal/connect"
 	"github.com/remit-dev/remit/mcp/gateway"
 )
 

@@ -11,7 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/remit-dev/remit/mcp/connect"
+	"github.com/remit-dev/remit/internal/connect"
 )
 
 // TestRewrite: the new text takes the place of the old one with its bits, through links, and the old one is beside it; nothing is

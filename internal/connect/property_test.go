@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/remit-dev/remit/internal/connect"
 	"github.com/remit-dev/remit/internal/proof/statcheck"
-	"github.com/remit-dev/remit/mcp/connect"
 )
 
 // gap draws white space and comments as they may stand between two parts of JSON.

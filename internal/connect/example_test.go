@@ -6,7 +6,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/remit-dev/remit/mcp/connect"
+	"github.com/remit-dev/remit/internal/connect"
 )
 
 // A client's servers are led through the gateway, and back.
