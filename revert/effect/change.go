@@ -7,9 +7,9 @@ import (
 	"github.com/remit-dev/remit/internal/canon"
 )
 
-// Token is the version of a resource, as its scheme writes it. Equal tokens mean
-// equal in everything that an undo restores. The empty token is "not known",
-// which equals nothing.
+// Token identifies one version of a resource, in the format of its scheme. Two
+// equal tokens mean that a revert needs to restore nothing. The empty token
+// means "not known" and equals no token.
 type Token string
 
 // Absent is the token of a resource that does not exist.
@@ -22,27 +22,28 @@ func (t Token) Known() bool { return t != "" }
 func (t Token) Same(u Token) bool { return t.Known() && t == u }
 
 // Change is one effect on one resource, as data. It is durable before its
-// effect; Pre and Post are both known then, so that a look at the resource tells
-// after a crash whether the effect happened.
+// effect. Pre and Post are then both known, so after a crash the current
+// version of the resource tells whether the effect happened.
 type Change struct {
-	N        int             `json:"n"`                 // number within its call, from 1
-	Scheme   string          `json:"scheme"`            // who can read Inverse
+	N        int             `json:"n"`                 // number within the call, from 1
+	Scheme   string          `json:"scheme"`            // scheme that reads Inverse
 	Resource string          `json:"resource"`          // canonical text
 	Kind     string          `json:"kind"`              // create, write, delete, mkdir, ...
 	Pre      Token           `json:"pre"`               // version before
-	Post     Token           `json:"post,omitempty"`    // version after; empty: known only from the world
-	Inverse  json.RawMessage `json:"inverse,omitempty"` // what the scheme needs to go back
-	Blobs    []BlobRef       `json:"blobs,omitempty"`   // content that Inverse points at
+	Post     Token           `json:"post,omitempty"`    // version after; empty: only the resource tells it
+	Inverse  json.RawMessage `json:"inverse,omitempty"` // data that the scheme needs to restore Pre
+	Blobs    []BlobRef       `json:"blobs,omitempty"`   // content that Inverse refers to
 }
 
-// BlobRef points at content kept with the journal.
+// BlobRef refers to content that the journal stores.
 type BlobRef struct {
 	Digest string `json:"digest"` // sha256:… of the bytes
 	Size   int64  `json:"size"`   // bytes
 }
 
-// Check reports whether a reference has the one form that Keep gives it. A
-// digest names a file in some stores, so nothing else may reach them.
+// Check returns an error unless the reference has the form that StoreContent
+// writes. Some stores use a digest as a file name, so no other text may reach
+// them.
 func (r BlobRef) Check() error {
 	if !canon.Digest(r.Digest).Valid() {
 		return fmt.Errorf("%q is not the digest of a blob", r.Digest)

@@ -1,7 +1,6 @@
 package effect
 
-// Class says what can be done about an effect once it happened. The zero
-// class counts as Pivot.
+// Class says how an effect can be reverted. The zero Class counts as Pivot.
 type Class string
 
 // The effect classes.
@@ -10,7 +9,7 @@ const (
 	Reversible  Class = "reversible"  // an exact pre-image is taken first
 	Compensable Class = "compensable" // a semantic inverse exists; traces remain
 	Deferrable  Class = "deferrable"  // can wait until its transaction commits
-	Pivot       Class = "pivot"       // no way back
+	Pivot       Class = "pivot"       // cannot be reverted
 )
 
 // Classes lists the classes, mildest first.
@@ -28,7 +27,7 @@ func (c Class) Valid() bool {
 	}
 }
 
-// OrPivot returns c, or Pivot where nothing valid was declared.
+// OrPivot returns c, or Pivot if c is not valid.
 func (c Class) OrPivot() Class {
 	if c.Valid() {
 		return c

@@ -1,7 +1,7 @@
-// Package effect describes what a call does to the world, as data: the class of
-// an effect, the change of one resource from one version to another with the way
-// back, the step that takes changes back, and what became of it.
+// Package effect describes the effects of a call as data: the class of an
+// effect, the change of one resource with its inverse, the step that reverts
+// changes, and its outcome.
 //
-// It knows no resource. What a version looks like and how one goes back is known
-// to the scheme that a change names (revert.Scheme).
+// The package knows no resource. The scheme that a change names (revert.Scheme)
+// defines its version tokens and its inverse.
 package effect

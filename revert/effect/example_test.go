@@ -6,8 +6,8 @@ import (
 	"github.com/remit-dev/remit/revert/effect"
 )
 
-// A class that nobody declared is the worst one, and a version that is not known
-// equals nothing, not even another one that is not known.
+// An undeclared class counts as the worst class. An unknown version equals no
+// version, not even another unknown one.
 func Example() {
 	var undeclared effect.Class
 	fmt.Println(undeclared.OrPivot())
