@@ -1,3 +1,3 @@
-// Package kind names the kinds of record on a journal. What a record of each
-// kind says is in package record, in the type of the same name.
+// Package kind names the kinds of record on a journal. Package record defines
+// the body of each kind, in the type of the same name.
 package kind

@@ -6,8 +6,8 @@ import (
 	"github.com/remit-dev/remit/revert/kind"
 )
 
-// What is said of a call can be destroyed when somebody asks for it. What binds a
-// session or a transaction cannot.
+// A person can have the records of a call erased. The records that bind a
+// session or a transaction stay.
 func Example() {
 	fmt.Println(kind.Done.Erasable(), kind.Labelled.Erasable())
 	// Output: true false
