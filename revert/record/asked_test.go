@@ -8,7 +8,8 @@ import (
 	"github.com/remit-dev/remit/revert/record"
 )
 
-// TestEarlier: a question says which one of its call it is, and what was approved before.
+// TestEarlier checks that an approval request names its number within its call,
+// and the earlier approvals.
 func TestEarlier(t *testing.T) {
 	require.Empty(t, (&record.Asked{}).Earlier())
 	read := func(name string) record.Access {

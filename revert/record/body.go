@@ -7,14 +7,14 @@ import (
 	"github.com/remit-dev/remit/revert/kind"
 )
 
-// Body is what a record of one kind says. The types of this package are the
-// only bodies.
+// Body is the content of a record of one kind. The types of this package are
+// the only bodies.
 type Body interface{ kind() kind.Kind }
 
-// KindOf is the kind of record that a body belongs to.
+// KindOf returns the kind of record that a body belongs to.
 func KindOf(b Body) kind.Kind { return b.kind() }
 
-// bodies has a body of each kind.
+// bodies maps each kind to its body type.
 var bodies = func() map[kind.Kind]reflect.Type {
 	types := map[kind.Kind]reflect.Type{}
 	for _, b := range []Body{
@@ -30,7 +30,7 @@ var bodies = func() map[kind.Kind]reflect.Type {
 // newBody returns an empty body to decode into.
 func newBody(k kind.Kind) (Body, error) {
 	if t, ok := bodies[k]; ok {
-		b, _ := reflect.New(t).Interface().(Body) // as the list above is of bodies
+		b, _ := reflect.New(t).Interface().(Body) // bodies lists only types that implement Body
 		return b, nil
 	}
 	return nil, fmt.Errorf("record kind %q is not known here: a newer remit wrote it", k)

@@ -9,22 +9,22 @@ import (
 	"github.com/remit-dev/remit/revert/effect"
 )
 
-// ToolRef names a declaration and where its undo is found again.
+// ToolRef names a declaration, and the tool that reverts its calls.
 type ToolRef struct {
 	Name        string `json:"name"`
 	Version     string `json:"version,omitempty"`
 	Digest      string `json:"digest,omitempty"`
-	Settings    string `json:"settings,omitempty"` // digest of what it was configured with
+	Settings    string `json:"settings,omitempty"` // digest of the tool's settings
 	UndoVersion string `json:"undo_version,omitempty"`
 }
 
-// Invalid is a call that was refused before anybody was asked.
+// Invalid is a call that the runtime refused before the policy decided.
 type Invalid struct {
 	Tool ToolRef `json:"tool"`
 	Why  string  `json:"why"`
 }
 
-// Denied is a call whose code was never entered.
+// Denied is a call whose code did not start.
 type Denied struct {
 	Tool        ToolRef         `json:"tool"`
 	Key         string          `json:"key"`
@@ -32,8 +32,9 @@ type Denied struct {
 	Input       json.RawMessage `json:"input"`
 	Stage       string          `json:"stage"`  // grant, policy, approver, filter
 	Access      Access          `json:"access"` // the access that was refused
-	// Others, During and Purpose are of a call that waited and that no person approved: the other accesses of its
-	// question, and what Asked says of it.
+	// Others, During and Purpose belong to a call that waited and that no
+	// person approved: the other accesses of its approval request, and fields
+	// of Asked.
 	Others   []Access        `json:"others,omitempty"`
 	During   bool            `json:"during,omitempty"`
 	Purpose  string          `json:"purpose,omitempty"`
@@ -42,9 +43,9 @@ type Denied struct {
 	// Class and Declared are the effect class of this call, as the policy saw it.
 	Class    effect.Class  `json:"class,omitempty"`
 	Declared bool          `json:"declared,omitempty"`
-	Filter   string        `json:"filter,omitempty"`   // that refused it
-	Replaced []Replacement `json:"replaced,omitempty"` // inputs that filters put another one in the place of, oldest first
-	EndLoop  string        `json:"ends,omitempty"`     // why the loop of whoever made the call is to end
+	Filter   string        `json:"filter,omitempty"`   // the filter that refused it
+	Replaced []Replacement `json:"replaced,omitempty"` // inputs that filters replaced, oldest first
+	EndLoop  string        `json:"ends,omitempty"`     // why the caller's loop must end
 	// Timeout is true if the policy did not decide in time. The call ended with status timeout.
 	Timeout bool `json:"timeout,omitempty"`
 }
@@ -57,14 +58,14 @@ func (d *Denied) Status() string {
 	return "denied"
 }
 
-// Replacement is an input that a filter put another one in the place of.
+// Replacement is an input that a filter replaced.
 type Replacement struct {
 	By       string `json:"by"`    // the filter
-	Original string `json:"given"` // digest of the input before
+	Original string `json:"given"` // digest of the original input
 }
 
-// Asked is a suspended decision: everything that was shown, and what an answer
-// is bound to. It survives the process.
+// Asked is a suspended decision: everything that the approver was shown, and
+// what an answer is bound to. It survives the process.
 type Asked struct {
 	Tool        ToolRef         `json:"tool"`
 	Input       json.RawMessage `json:"input"` // canonical
@@ -73,29 +74,30 @@ type Asked struct {
 	Decision    json.RawMessage `json:"decision"`
 	Class       effect.Class    `json:"class,omitempty"` // as in Denied
 	Declared    bool            `json:"declared,omitempty"`
-	Digest      string          `json:"digest"`         // of the ask; an answer names it
-	Nest        string          `json:"nest,omitempty"` // the nested transaction that the call is in
-	Expires     time.Time       `json:"expires"`        // UTC; later answers count as none
-	// Askers are the processes that asked this question and the earlier ones of the call,
-	// each with what started it, oldest first; see internal/lineage. A person who lets a
-	// call go on asks its next question, so the newest alone does not tell who the agent is.
+	Digest      string          `json:"digest"`         // digest of the approval request; an answer names it
+	Nest        string          `json:"nest,omitempty"` // the nested transaction of the call
+	Expires     time.Time       `json:"expires"`        // UTC; later answers do not count
+	// Askers are the processes that asked this and the earlier approval
+	// requests of the call, each with its parent processes, oldest first; see
+	// internal/lineage. A person who resumes a call asks its next request, so
+	// the newest asker alone does not identify the agent.
 	Askers []json.RawMessage `json:"askers,omitempty"`
-	// During is set if the call asked while it ran: it runs again once that is
-	// approved, or, if its start is on record, it still runs and waits.
+	// During is set if the call asked while it ran. It runs again after the
+	// approval, or, if its start is on record, it still runs and waits.
 	During bool `json:"during,omitempty"`
-	// Purpose is "apply" if the call waits with changes whose content is known;
+	// Purpose is "apply" if the call waits with changes of known content.
 	// Preview shows them.
 	Purpose string `json:"purpose,omitempty"`
 	Preview string `json:"preview,omitempty"`
-	// Approvals are those that the call got before this question, oldest first. They
-	// count when it runs again, if it asks the same.
+	// Approvals are the approvals that the call got before this request, oldest
+	// first. They count when the call runs again and asks the same.
 	Approvals []Approved `json:"approvals,omitempty"`
 
 	Replaced []Replacement `json:"replaced,omitempty"` // as in Denied
 }
 
-// Earlier says, for people, which questions of the call were approved before this one,
-// whose approvals still count; "" if it is the first.
+// Earlier returns, for people, which requests of the call were approved before
+// this one and still count. It returns "" for the first request.
 func (a *Asked) Earlier() string {
 	if len(a.Approvals) == 0 {
 		return ""
@@ -107,7 +109,7 @@ func (a *Asked) Earlier() string {
 	return fmt.Sprintf("this is question %d of the call; approved before, and still counted: %s", len(each)+1, strings.Join(each, "; "))
 }
 
-// maxNamed bounds how many accesses of an approval are named.
+// maxNamed bounds how many accesses of an approval Earlier names.
 const maxNamed = 3
 
 func (a Approved) words() string {
@@ -122,13 +124,13 @@ func (a Approved) words() string {
 	return strings.TrimPrefix(strings.Join(names, ", ")+" (by "+a.By+")", " ")
 }
 
-// Answered is what somebody said to an asked call. Anybody may write it, so it
-// decides nothing by itself: whoever resumes the call looks whether it fits.
+// Answered is an approver's answer to an asked call. Any process can write it,
+// so it decides nothing by itself: the process that resumes the call checks it.
 type Answered struct {
 	Approved bool   `json:"approved"`
 	By       string `json:"by"`
 	Why      string `json:"why,omitempty"`
-	Digest   string `json:"digest"` // of the ask that was answered
+	Digest   string `json:"digest"` // digest of the approval request
 }
 
 // Access is one access in text, as it was decided.
@@ -147,29 +149,29 @@ type Started struct {
 	InputDigest string          `json:"input_digest"`
 	Class       effect.Class    `json:"class"`
 	Declared    bool            `json:"declared"`          // false: no class was declared
-	Reverts     bool            `json:"reverts,omitempty"` // the tool declares a Revert, which taking the call back needs
+	Reverts     bool            `json:"reverts,omitempty"` // the tool declares a Revert, which a revert of the call needs
 	Confinement string          `json:"confinement"`
 	Coverage    effect.Coverage `json:"coverage,omitempty"` // empty: confined with handles or in a sandbox, else declared
 	Observed    []string        `json:"observed,omitempty"` // roots that were compared before and after the call
 	Access      []Access        `json:"access"`             // decided before the call
-	Right       []Access        `json:"right"`              // what taking it back may touch
+	Right       []Access        `json:"right"`              // accesses that a revert of the call may use
 	Decision    json.RawMessage `json:"decision"`
-	Approval    *Approval       `json:"approval,omitempty"` // where the policy asked for one
+	Approval    *Approval       `json:"approval,omitempty"` // set if the policy asked for one
 
-	Nest   string                 `json:"nest,omitempty"`   // the nested transaction that the call is in
-	Counts map[string]json.Number `json:"counts,omitempty"` // what the call adds to sums of its session
-	// Redacted are JSON pointers to what the policy keeps out of Input and of the
-	// output.
+	Nest   string                 `json:"nest,omitempty"`   // the nested transaction of the call
+	Counts map[string]json.Number `json:"counts,omitempty"` // what the call adds to the counters of its session
+	// Redacted are JSON pointers to the values that the policy redacts in Input
+	// and in the output.
 	Redacted []string `json:"redacted,omitempty"`
 
 	Replaced []Replacement `json:"replaced,omitempty"` // as in Denied
-	// AnsweredBy is the filter that gave the result in the tool's place: the tool's code
-	// is not entered, and the call has no effect.
+	// AnsweredBy is the filter that gave the result instead of the tool. The
+	// tool's code does not start, and the call has no effect.
 	AnsweredBy string `json:"answered_by,omitempty"`
 	Ends       string `json:"ends,omitempty"` // as in Denied
 }
 
-// Covers returns how much of what the call does is known.
+// Covers returns the coverage of the call.
 func (s *Started) Covers() effect.Coverage {
 	switch {
 	case s.Coverage != "":
@@ -181,19 +183,19 @@ func (s *Started) Covers() effect.Coverage {
 	}
 }
 
-// Approval is who answered an ask, bound to what was asked.
+// Approval is a positive answer, bound to its approval request.
 type Approval struct {
 	By     string `json:"by"`
 	Digest string `json:"digest"`
-	Grant  string `json:"grant,omitempty"` // the remembered approval that stood for an answer
+	Grant  string `json:"grant,omitempty"` // the remembered approval that was used
 }
 
-// Approved is an approval that a running call got, on record before anything that it
-// lets happen.
+// Approved is an approval of a running call, on record before anything that it
+// permits.
 type Approved struct {
 	Approval
 	Access  []Access `json:"access,omitempty"`  // what was approved
-	Purpose string   `json:"purpose,omitempty"` // apply: changes whose content was known
+	Purpose string   `json:"purpose,omitempty"` // apply: the content of the changes was known
 }
 
 // Changed is one effect, durable before it happens.
@@ -201,26 +203,27 @@ type Changed struct {
 	effect.Change
 }
 
-// Landed says which versions changes really left, for a call that goes wrong and
-// so has no Done to say it.
+// Landed lists the versions that changes left, for a call that failed and so
+// has no Done with them.
 type Landed struct {
 	Posts []Post `json:"posts"`
 }
 
-// Unseen are files that the policy masks in folders which were compared before and after a call. Their content was neither kept nor compared.
-// Names begin with that of the root.
+// Unseen are files that the policy masks in folders that the runtime compared
+// before and after a call. The runtime neither stored nor compared their
+// content. Names begin with the name of the root.
 type Unseen struct {
-	Names   []string `json:"names,omitempty"`   // the same before and after the call; what is in a folder of these can be another
-	Changed []string `json:"changed,omitempty"` // others may have changed them too
+	Names   []string `json:"names,omitempty"`   // masked before and after the call; the content of a listed folder can differ
+	Changed []string `json:"changed,omitempty"` // other processes may have changed them too
 	Came    []string `json:"came,omitempty"`
 	Gone    []string `json:"gone,omitempty"`
-	More    int      `json:"more,omitempty"` // that are not listed
+	More    int      `json:"more,omitempty"` // number of names that are not listed
 }
 
-// Key is that of the note which holds it.
+// Key returns the key of the note that holds it.
 func (Unseen) Key() string { return "remit.unseen" }
 
-// Noted is something a tool wants to know when it takes the call back.
+// Noted is a note that the tool needs to revert the call.
 type Noted struct {
 	Key   string          `json:"key"`
 	Value json.RawMessage `json:"value"`
@@ -230,19 +233,19 @@ type Noted struct {
 type Done struct {
 	Output       json.RawMessage `json:"output"`
 	OutputDigest string          `json:"output_digest"`
-	Recovered    bool            `json:"recovered,omitempty"` // found after a crash; the output was lost
+	Recovered    bool            `json:"recovered,omitempty"` // recovered after a crash; the output was lost
 	Posts        []Post          `json:"posts,omitempty"`
 
-	// Delivered is what filters made of Output: whoever asked got that. The tool's
-	// Verify and Revert work with Output.
+	// Delivered is the output after the filters: the caller got it. The tool's
+	// Verify and Revert use Output.
 	Delivered       json.RawMessage `json:"delivered,omitempty"`
 	DeliveredDigest string          `json:"delivered_digest,omitempty"`
-	DeliveredBy     []string        `json:"delivered_by,omitempty"` // the filters that changed it, in the order in which they did
-	Undelivered     string          `json:"undelivered,omitempty"`  // why filters let nothing of it be delivered: the call did not verify
-	Ends            string          `json:"ends,omitempty"`         // as in Denied, with what was said after the call had run
+	DeliveredBy     []string        `json:"delivered_by,omitempty"` // the filters that changed the output, in order
+	Undelivered     string          `json:"undelivered,omitempty"`  // why filters withheld the output: the call did not verify
+	Ends            string          `json:"ends,omitempty"`         // as in Denied, stated after the call ran
 }
 
-// Post is the version that a change left, where it was not known before.
+// Post is the version that a change left, if Changed did not know it.
 type Post struct {
 	N    int          `json:"n"`
 	Post effect.Token `json:"post"`
@@ -255,43 +258,42 @@ type Failed struct {
 	Why    string `json:"why"`
 	Proof  string `json:"proof"` // taken_back, no_effect, probe, pure, not_started
 
-	// Of a call that was denied while it ran: what it asked for and did not get, and
-	// how that was decided.
+	// Access and Decision belong to a call that was denied while it ran: the
+	// access that it asked for, and the decision.
 	Access   *Access         `json:"access,omitempty"`
 	Decision json.RawMessage `json:"decision,omitempty"`
-	// Purpose is "apply" if the policy decided about changes that were known and not made
-	// yet: those of a program, or of a handle. It is empty otherwise.
+	// Purpose is "apply" if the policy decided about known changes before they
+	// were made: those of a program, or of a handle. Otherwise it is empty.
 	Purpose string `json:"purpose,omitempty"`
 }
 
 // Spent reports whether the call may have had an effect before it ended without
-// one: what it added to the sums of its session then stays added, since what was
-// taken back does not refill a budget.
+// one. Its additions to the counters of its session then stay: a revert does
+// not refill a budget.
 func (f *Failed) Spent() bool {
 	return f.Proof != "no_effect" && f.Proof != "probe" && f.Proof != "not_started"
 }
 
-// Unknown ends a call whose effect cannot be told.
+// Unknown ends a call whose effect cannot be determined.
 type Unknown struct {
 	Status string `json:"status"` // unknown
 	Why    string `json:"why"`
 }
 
-// Decided is what a person says of a call whose outcome nobody could tell. The
-// first one counts.
+// Decided is a person's resolution of an in-doubt call. The first one counts.
 type Decided struct {
-	Applied bool   `json:"applied"` // its effect is there; else it never happened, or is gone
+	Applied bool   `json:"applied"` // its effect is present; otherwise it never happened, or is gone
 	By      string `json:"by"`
-	Why     string `json:"why"` // what they looked at
+	Why     string `json:"why"` // the evidence that the person checked
 }
 
-// Verified is one look at the world.
+// Verified is the result of one probe.
 type Verified struct {
 	Phase    string   `json:"phase"`   // call, recovery, undo
 	Verdict  string   `json:"verdict"` // applied, partial, absent, cannot_tell
 	OK       bool     `json:"ok"`      // false: the call did not verify
 	Findings []string `json:"findings,omitempty"`
-	Why      string   `json:"why,omitempty"`      // what is broken, where it is not OK
+	Why      string   `json:"why,omitempty"`      // the violation, if OK is false
 	Evidence string   `json:"evidence,omitempty"` // digest
 }
 
@@ -301,15 +303,17 @@ type CallRef struct {
 	Call string `json:"call"`
 }
 
-// Held is a call that waits until its transaction commits: the write-ahead record
-// that it will start with, durable before anybody is told that it is queued.
+// Held is a call that waits until its transaction commits. It holds the later
+// write-ahead record, and is durable before the caller learns that the call is
+// held.
 type Held struct {
 	Started
-	// Idempotent: the tool says that one operation key has one effect, so that a
-	// release of unknown outcome may be sent again under the same one.
+	// Idempotent is set if the tool declares that one operation key has one
+	// effect. A release with an unknown outcome may then be repeated under the
+	// same key.
 	Idempotent bool `json:"idempotent,omitempty"`
-	// Masks and Requires are what the decision attached to the right that it gave:
-	// what a program does not see, and what must be there when it runs.
+	// Masks and Requires are obligations of the decision: files that a program
+	// does not see, and conditions that must hold when it runs.
 	Masks    []string `json:"masks,omitempty"`
 	Requires []string `json:"requires,omitempty"`
 }
@@ -317,5 +321,5 @@ type Held struct {
 // Dropped says that a held call will not be released.
 type Dropped struct {
 	Cause string `json:"cause"`        // abort, savepoint, nest, undo, budget
-	By    string `json:"by,omitempty"` // who asked for it; empty: the runtime itself
+	By    string `json:"by,omitempty"` // principal that asked for it; empty: the runtime
 }

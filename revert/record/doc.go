@@ -1,6 +1,6 @@
-// Package record holds what a journal's records say: a body for each kind, and
-// the entry that a record is sealed into.
+// Package record defines the content of a journal's records: a body for each
+// kind, and the entry that seals a record.
 //
-// The fields of the bodies are the format: other programs read them, so a field
-// is never given another meaning (docs/reference/records.md).
+// The fields of the bodies are the format. Other programs read them, so a field
+// never changes its meaning (docs/reference/records.md).
 package record

@@ -8,9 +8,9 @@ import (
 	"github.com/remit-dev/remit/revert/record"
 )
 
-// A sealed record cannot be changed unnoticed.
+// Check detects a change of a sealed record.
 func Example() {
-	salt := make([]byte, record.SaltSize) // fresh random bytes, outside of an example
+	salt := make([]byte, record.SaltSize) // outside an example: fresh random bytes
 	e, err := record.Seal(record.Record{
 		Header: record.Header{Kind: kind.Denied, Txn: "t_1", Call: "c_1"},
 		Body:   &record.Denied{Tool: record.ToolRef{Name: "file_write"}, Stage: "policy", Why: "it is a system file"},

@@ -11,8 +11,8 @@ import (
 	"github.com/remit-dev/remit/revert/record"
 )
 
-// FuzzBody: the body of a record that is read and written again says the same, and a
-// second time the same bytes; nothing of another kind is taken for it.
+// FuzzBody checks that a body keeps its meaning when it is read and written
+// again, and its bytes the second time. No other kind accepts it.
 func FuzzBody(f *testing.F) {
 	for _, v := range vectors(f) {
 		f.Add(string(v.Header.Kind), []byte(v.CanonicalBody))
@@ -45,12 +45,12 @@ func FuzzBody(f *testing.F) {
 	})
 }
 
-// entryOf is an entry that fits its leaf, whatever its body says.
+// entryOf returns an entry that fits its leaf, for any body.
 func entryOf(t *testing.T, k kind.Kind, body, salt []byte) (record.Entry, bool) {
 	t.Helper()
 	head, err := canon.Marshal(record.Header{V: record.Version, Kind: k, Session: "s_1"})
 	if err != nil || len(body) == 0 {
-		return record.Entry{}, false // a kind that is no text
+		return record.Entry{}, false // the kind is not valid UTF-8
 	}
 	sum := string(canon.Sum("remit/body/v1", salt, body))
 	return record.Entry{Pos: 1, Head: head, Salt: salt, Body: body, Leaf: string(canon.Sum("remit/leaf/v1", head, []byte(sum)))}, true

@@ -7,9 +7,9 @@ import (
 	"github.com/remit-dev/remit/revert/kind"
 )
 
-// decodeHeader decodes a header. Every entry that is read passes here, so headers
-// as this package writes them, which are canonical and need no escapes, are taken
-// apart directly; anything else goes the general way, which refuses what is wrong.
+// decodeHeader decodes a header. Every entry that is read passes here. The fast
+// path decodes headers as this package writes them: canonical and without
+// escapes. All other headers take the general path, which rejects invalid ones.
 func decodeHeader(head []byte) (h Header, err error) {
 	if h, ok := plainHeader(head); ok {
 		return h, nil
@@ -25,7 +25,7 @@ func plainHeader(head []byte) (h Header, ok bool) {
 	}
 	at, rest, ok := plainText(rest)
 	if !ok || !bytes.HasSuffix(at, []byte("Z")) || bytes.ContainsRune(at, ',') || h.At.UnmarshalText(at) != nil || at[len("2006-01-02T")+1] == ':' {
-		return h, false // also what UnmarshalText alone takes: a comma, an hour of one digit
+		return h, false // UnmarshalText also accepts a comma and an hour of one digit
 	}
 	var what []byte
 	for _, m := range [...]struct {
@@ -53,11 +53,11 @@ func plainHeader(head []byte) (h Header, ok bool) {
 	return h, true
 }
 
-// thisVersion is how a header of RecordVersion ends.
+// thisVersion is the end of a header with version Version.
 const thisVersion = `,"v":1}`
 
-// plainText cuts a string off whose opening quote is gone; not ok where it has
-// anything but plain characters.
+// plainText cuts off a string whose opening quote is already removed. ok is
+// false if the string has a byte that is not a plain character.
 func plainText(s []byte) (text, rest []byte, ok bool) {
 	for i, c := range s {
 		switch {

@@ -10,8 +10,9 @@ import (
 	"github.com/remit-dev/remit/revert/record"
 )
 
-// FuzzHeader holds the quick way of decoding a header to the general one: what it
-// takes is the same, and it takes nothing that the other refuses.
+// FuzzHeader compares the fast path of decodeHeader with the general path: it
+// decodes to the same header, and accepts nothing that the general path
+// rejects.
 func FuzzHeader(f *testing.F) {
 	plain := `{"at":"2026-01-02T03:04:05.6Z","call":"c_1","kind":"done","session":"s_1","txn":"t_1","v":1}`
 	for _, s := range []string{

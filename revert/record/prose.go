@@ -2,12 +2,12 @@ package record
 
 import "github.com/remit-dev/remit/internal/canon"
 
-// maxProse bounds what a record says for people.
+// maxProse bounds each text for people in a record, in bytes.
 const maxProse = 16 << 10
 
-// textBody is a body with texts for people. They come from anywhere, errors of
-// tools and names of files among them, and must not keep a record from being
-// written: bytes that are no UTF-8 are written as %XX, and what is too long is cut.
+// textBody is a body with texts for people. These come from any source, such as
+// errors of tools and names of files, and must not prevent writing the record.
+// Bytes that are not UTF-8 are written as %XX, and long texts are cut.
 type textBody interface{ prose() []*string }
 
 func (b *Invalid) prose() []*string  { return []*string{&b.Why} }
@@ -50,7 +50,7 @@ func readable(b Body) {
 		return
 	}
 	for _, text := range p.prose() {
-		if clean := canon.Printable(*text, maxProse); clean != *text { // what is read by others is not written without need
+		if clean := canon.Printable(*text, maxProse); clean != *text { // other goroutines may read the text, so write it only if it changes
 			*text = clean
 		}
 	}

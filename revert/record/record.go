@@ -11,8 +11,8 @@ import (
 	"github.com/remit-dev/remit/revert/kind"
 )
 
-// Version is the version written into each record. A reader refuses
-// versions it does not know: a newer remit wrote them.
+// Version is the version written into each record. A reader rejects versions
+// that it does not know: a newer remit wrote them.
 const Version = 1
 
 // SaltSize is the length in bytes of an entry's salt.
@@ -28,35 +28,35 @@ type Header struct {
 	At      time.Time `json:"at"` // UTC
 }
 
-// Record is one line of the journal: a header and the body of its kind.
+// Record is one record of the journal: a header and the body of its kind.
 type Record struct {
 	Header
 	Body Body `json:"body"`
 }
 
 // Entry is a record as a journal stores it. The leaf covers the header and,
-// through the salt, the body: a body can be erased together with its salt, and
-// the log stays checkable.
+// through the salt, the body. So a body can be erased together with its salt,
+// and the log can still be checked.
 type Entry struct {
-	Pos    int64  // given by the journal, from 1
+	Pos    int64  // set by the journal, from 1
 	Header Header // as in Head
 	Head   []byte // canonical JSON of Header
 	Salt   []byte // SaltSize random bytes; nil once erased
 	Body   []byte // canonical JSON; nil once erased
 	Leaf   string // sha256:…, see Seal
-	Erased string // digest of the body that is gone; empty while it is there
+	Erased string // digest of the erased body; empty: not erased
 
-	checked bool     // fits its leaf, and Header is decoded from Head
-	reading *reading // what Unseal made of it once; nil: nobody keeps that
+	checked bool     // the entry fits its leaf, and Header is decoded from Head
+	reading *reading // caches the decoded body; nil: no cache
 }
 
-// reading is shared by the copies of an entry that a journal keeps in memory, where
-// the same transaction is read time and again. Who reads a body changes nothing in it.
+// reading is shared by the copies of an entry that a journal keeps in memory
+// and reads often. A reader must not change the body.
 type reading struct{ body atomic.Pointer[Body] }
 
 // Seal turns a record into an entry. Salt must be SaltSize fresh random bytes.
-// Texts for people are made fit to be written: in place, so that what is shown is
-// what was recorded.
+// Seal cleans texts for people in place, so that the runtime shows the texts
+// that it recorded.
 //
 //	body digest = Sum("remit/body/v1", salt, body)
 //	leaf        = Sum("remit/leaf/v1", head, body digest)
@@ -82,8 +82,8 @@ func Seal(r Record, salt []byte) (Entry, error) {
 	return e, nil
 }
 
-// Check reports ErrDamaged unless header, salt and body, or the digest that an
-// erasure left in the place of the last two, are those that the leaf was made of.
+// Check returns ErrDamaged unless the leaf fits the header, salt and body, or
+// the digest that an erasure left instead of salt and body.
 func (e Entry) Check() error {
 	gone := e.Salt == nil && e.Body == nil
 	switch {
@@ -97,8 +97,8 @@ func (e Entry) Check() error {
 	return nil
 }
 
-// Checked is Check for a Journal that hands an entry out: the result has the
-// header decoded, and Unseal does neither again.
+// Checked is Check for a Journal that returns an entry. The result has a
+// decoded header, and Unseal neither checks nor decodes it again.
 func (e Entry) Checked() (Entry, error) {
 	//mutant:check
 	if err := e.Check(); err != nil {
@@ -112,9 +112,9 @@ func (e Entry) Checked() (Entry, error) {
 	return e, nil
 }
 
-// Kept is Checked for a Journal that keeps the result in memory and hands copies of it
-// out again and again: they share what Unseal makes of the body, which nobody may change
-// then. Of an entry that was erased since, Checked is to be taken.
+// Kept is Checked for a Journal that keeps the result in memory and returns
+// copies of it. The copies share the decoded body, so callers must not change
+// it. For an entry that was erased since, use Checked.
 func (e Entry) Kept() (Entry, error) {
 	e, err := e.Checked()
 	if err == nil && e.Erased == "" {
@@ -123,7 +123,7 @@ func (e Entry) Kept() (Entry, error) {
 	return e, err
 }
 
-// BodyDigest is the digest of the body, also of one that is gone.
+// BodyDigest returns the digest of the body, also of an erased one.
 func (e Entry) BodyDigest() string {
 	if e.Erased != "" {
 		return e.Erased
@@ -131,14 +131,15 @@ func (e Entry) BodyDigest() string {
 	return bodyDigest(e.Salt, e.Body)
 }
 
-// ErrDamaged is returned where stored bytes are not what was written.
+// ErrDamaged is returned if stored bytes are not the bytes that were written.
 var ErrDamaged = errors.New("journal is damaged")
 
-// ErrErased is what becomes of reading a body that was destroyed, and of taking a
-// call back whose way back was.
+// ErrErased is returned for reading an erased body, and for reverting a call
+// whose inverse was erased.
 var ErrErased = errors.New("it was erased")
 
-// Unseal checks an entry and decodes it. The body of an erased one is ErrErased.
+// Unseal checks an entry and decodes it. It returns ErrErased for the body of
+// an erased entry.
 func Unseal(e Entry) (Record, error) {
 	if !e.checked {
 		var err error

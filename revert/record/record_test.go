@@ -42,7 +42,7 @@ func vectors(t testing.TB) []vector {
 	return file.Records
 }
 
-// record is what a vector's header and body say.
+// record returns the record of a vector's header and body.
 func (v vector) record(t *testing.T) record.Record {
 	t.Helper()
 	body, err := record.NewBody(v.Kind)
@@ -51,7 +51,7 @@ func (v vector) record(t *testing.T) record.Record {
 	return record.Record{Header: v.Header, Body: body}
 }
 
-// entry is a vector as a journal would give it back.
+// entry returns a vector as a journal would return it.
 func (v vector) entry(t *testing.T) record.Entry {
 	t.Helper()
 	salt, err := hex.DecodeString(v.Salt)
@@ -171,7 +171,8 @@ func TestSealRefuses(t *testing.T) {
 	require.Error(t, err)
 }
 
-// TestRecordsAreReadByPeople: header and body are one object each way.
+// TestRecordsAreReadByPeople checks that header and body are one JSON object
+// each.
 func TestRecordsAreReadByPeople(t *testing.T) {
 	r := record.Record{Header: record.Header{V: 1, Kind: kind.Savepoint, Txn: "t_1", At: time.Unix(0, 0).UTC()}, Body: &record.Savepoint{Name: "here"}}
 	text, err := json.Marshal(r)
@@ -179,8 +180,8 @@ func TestRecordsAreReadByPeople(t *testing.T) {
 	require.JSONEq(t, `{"v":1,"kind":"savepoint","txn":"t_1","at":"1970-01-01T00:00:00Z","body":{"name":"here"}}`, string(text))
 }
 
-// TestEveryFieldOfEveryKindComesBack fills all fields with values of their own,
-// so that none is dropped, renamed to another's name, or confused with another.
+// TestEveryFieldOfEveryKindComesBack fills every field with a distinct value,
+// so that it fails if one is dropped, renamed or confused with another.
 func TestEveryFieldOfEveryKindComesBack(t *testing.T) {
 	for _, kind := range kind.All() {
 		t.Run(string(kind), func(t *testing.T) {
@@ -200,7 +201,7 @@ func TestEveryFieldOfEveryKindComesBack(t *testing.T) {
 	}
 }
 
-// fill gives every field below v a value that no other has.
+// fill gives every field below v a distinct value.
 func fill(t *testing.T, v reflect.Value, n *int) {
 	t.Helper()
 	*n++
@@ -238,8 +239,8 @@ func fill(t *testing.T, v reflect.Value, n *int) {
 	}
 }
 
-// TestKept: copies of an entry that is kept share what was read of it, and an erased one
-// knows nothing of what it was.
+// TestKept checks that copies of a kept entry share its decoded body, and that
+// an erased entry keeps nothing of it.
 func TestKept(t *testing.T) {
 	e, err := record.Seal(record.Record{Header: record.Header{Kind: kind.Noted, Call: "c"}, Body: &record.Noted{Key: "k", Value: []byte(`1`)}}, make([]byte, record.SaltSize))
 	require.NoError(t, err)

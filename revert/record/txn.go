@@ -3,14 +3,14 @@ package record
 // Begun begins a transaction.
 type Begun struct {
 	Owner  string   `json:"owner"`
-	Undoes string   `json:"undoes,omitempty"` // the ended transaction that this one takes back
-	Also   []string `json:"also,omitempty"`   // further ended transactions, of which calls that lie on those are taken back
-	Redoes string   `json:"redoes,omitempty"` // the reverted transaction whose effects this one brings back
-	Only   string   `json:"only,omitempty"`   // with redoes: what this undo transaction took back, and no other
-	Roots  []Root   `json:"roots,omitempty"`  // with undoes, redoes: the folders where that was done, as far as a person named others than the recorded ones
+	Undoes string   `json:"undoes,omitempty"` // the ended transaction that this one reverts
+	Also   []string `json:"also,omitempty"`   // further ended transactions, whose dependent calls are reverted too
+	Redoes string   `json:"redoes,omitempty"` // the reverted transaction that this one redoes
+	Only   string   `json:"only,omitempty"`   // with redoes: redo only what this revert transaction reverted
+	Roots  []Root   `json:"roots,omitempty"`  // with undoes, redoes: the folders of the revert, if a person named others than the recorded ones
 }
 
-// Adopted gives an unfinished transaction a new owner.
+// Adopted gives an abandoned transaction a new owner.
 type Adopted struct {
 	From string `json:"from"`
 	To   string `json:"to"`
@@ -24,19 +24,19 @@ type Savepoint struct {
 // Nested begins a transaction inside another, for the calls that name it.
 type Nested struct {
 	ID      string `json:"id"`
-	In      string `json:"in,omitempty"` // the nested transaction that it is in; empty: the whole
-	Session string `json:"session"`      // whose calls they are
+	In      string `json:"in,omitempty"` // the enclosing nested transaction; empty: the transaction itself
+	Session string `json:"session"`      // the session of its calls
 }
 
 // NestEnded ends a nested transaction.
 type NestEnded struct {
 	ID       string `json:"id"`
-	Reverted bool   `json:"reverted"`           // false: its calls are now those of what it was in
-	Complete bool   `json:"complete,omitempty"` // of one that was taken back: nothing is left
+	Reverted bool   `json:"reverted"`           // false: its calls now belong to the enclosing transaction
+	Complete bool   `json:"complete,omitempty"` // for a reverted one: no effect is left
 }
 
-// RevertedTo says that everything after a savepoint was taken back, as far as
-// the reverted records between tell.
+// RevertedTo says that everything after a savepoint was reverted, as far as the
+// Reverted records between them say.
 type RevertedTo struct {
 	Name     string `json:"name"`
 	Complete bool   `json:"complete"`
@@ -45,24 +45,24 @@ type RevertedTo struct {
 // Committed ends a transaction; its effects stay.
 type Committed struct{}
 
-// Aborting says that the transaction is being taken back.
+// Aborting says that the revert of the transaction began.
 type Aborting struct {
 	Why string `json:"why"`
 }
 
-// Aborted ends a transaction that was taken back. Complete false: what was not
-// is in the reverted records, and the transaction is never shown as success.
+// Aborted ends a reverted transaction. If Complete is false, the Reverted
+// records list what remains, and the transaction is never shown as success.
 type Aborted struct {
 	Complete bool `json:"complete"`
 }
 
-// Committing begins a commit that has calls to release. The transaction takes no
-// other call from then on; until it is Committed it can still be taken back, as far
-// as what was released can.
+// Committing begins a commit that has calls to release. The transaction accepts
+// no other call from then on. Until it is Committed it can still be reverted,
+// as far as the released calls can.
 type Committing struct{}
 
-// UndoneBy stands in an ended transaction and names the one that takes it back,
-// or brings it back.
+// UndoneBy is a record of an ended transaction. It names the transaction that
+// reverts or redoes it.
 type UndoneBy struct {
 	Txn string `json:"txn"`
 }
