@@ -8,9 +8,9 @@ import (
 	"github.com/remit-dev/remit/revert/record"
 )
 
-// Check reports what is wrong with a batch in itself, whatever the journal
-// holds. Every Journal refuses such a batch before it stores anything, so that
-// whoever shares a durable step with it is not drawn in.
+// Check returns what is wrong with a batch in itself, independent of the
+// journal. Every Journal refuses such a batch before it stores anything, so
+// that other batches in the same durable step do not fail with it.
 func (b Batch) Check() error {
 	//mutant:lease
 	if b.Fence.Txn == "" && (len(b.Claims) > 0 || b.End) {
@@ -37,8 +37,8 @@ func (b Batch) Check() error {
 	return nil
 }
 
-// whole reports whether every part of an entry is there. Whether the parts fit
-// each other is seen by whoever reads them.
+// whole reports whether every part of an entry is present. Readers check
+// whether the parts fit each other.
 func whole(e record.Entry) error {
 	if len(e.Head) == 0 || len(e.Salt) != record.SaltSize || len(e.Body) == 0 || e.Leaf == "" {
 		return errors.New("it is not sealed")
@@ -46,7 +46,8 @@ func whole(e record.Entry) error {
 	return nil
 }
 
-// check reports whether a blob can be what its reference says.
+// check returns an error if a blob cannot have the content that its reference
+// names.
 func (b Blob) check() error {
 	if err := b.ref.Check(); err != nil {
 		return err

@@ -12,10 +12,10 @@ import (
 	"github.com/remit-dev/remit/revert/record"
 )
 
-// ReadContent reads content for a Journal's Keep. Up to InlineMax bytes become an
-// inline blob. Anything larger is streamed into the writer that spill returns,
-// and the blob names what went in there; making that durable is spill's side.
-// A context that ends stops the reading between two pieces.
+// ReadContent reads content for a Journal's StoreContent. Up to InlineMax bytes
+// become an inline blob. ReadContent streams anything larger into the writer
+// that spill returns, and returns a blob that names these bytes. The caller
+// makes them durable. If ctx ends, reading stops after the current chunk.
 func ReadContent(ctx context.Context, r io.Reader, spill func() (io.Writer, error)) (Blob, error) {
 	r = readerUntil{func() error { return context.Cause(ctx) }, r}
 	start, err := io.ReadAll(io.LimitReader(r, InlineMax+1))
@@ -40,7 +40,7 @@ func ReadContent(ctx context.Context, r io.Reader, spill func() (io.Writer, erro
 	return StoredBlob(effect.BlobRef{Digest: string(sum.Digest()), Size: sum.Size()}), nil
 }
 
-// readerUntil reads until the context that ended names has ended.
+// readerUntil reads until its context ends.
 type readerUntil struct {
 	ended func() error
 	r     io.Reader
@@ -55,9 +55,9 @@ func (r readerUntil) Read(p []byte) (int, error) {
 
 func (r readerUntil) Hole() (int64, error) { return sparse.HoleOf(r.r) }
 
-// CheckedContent returns stored content for a Journal's Open: it hands on at
-// most ref.Size bytes, and its end is ErrDamaged instead of io.EOF unless they
-// are the bytes that ref names.
+// CheckedContent returns a reader for a Journal's OpenContent. It returns at
+// most ref.Size bytes. Its end is ErrDamaged instead of io.EOF if the bytes are
+// not those that ref names.
 func CheckedContent(ref effect.BlobRef, content io.ReadCloser) io.ReadCloser {
 	return &checkedContent{ref: ref, from: content, left: ref.Size, sum: canon.NewHash()}
 }
@@ -67,7 +67,7 @@ type checkedContent struct {
 	from io.ReadCloser
 	left int64
 	sum  *canon.Hash
-	end  error // what every further Read returns
+	end  error // result of every further Read
 }
 
 func (c *checkedContent) Read(p []byte) (int, error) {
@@ -93,7 +93,7 @@ func (c *checkedContent) Read(p []byte) (int, error) {
 	return n, c.end
 }
 
-// Hole passes over zeros that the store knows of.
+// Hole skips zeros that the store does not keep.
 func (c *checkedContent) Hole() (int64, error) {
 	if c.end != nil {
 		return 0, nil
@@ -111,7 +111,7 @@ func (c *checkedContent) Hole() (int64, error) {
 	return n, c.sum.Skip(n)
 }
 
-// atEnd looks behind the last byte and at the digest.
+// atEnd checks that the content ends here, and its digest.
 func (c *checkedContent) atEnd() error {
 	n, err := io.CopyN(io.Discard, c.from, 1)
 	switch {
@@ -128,27 +128,27 @@ func (c *checkedContent) atEnd() error {
 func (c *checkedContent) Close() error { return c.from.Close() }
 
 // InlineMax is the size in bytes up to which a blob is stored in the same
-// durable step as the records that name it. Larger ones are files of their own,
+// durable step as the records that name it. Larger blobs are separate files,
 // durable before those records.
 const InlineMax = 64 << 10
 
-// Blob is content that a journal has taken in but that no record names yet.
+// Blob is content that a journal has received. No record names it yet.
 type Blob struct {
 	ref    effect.BlobRef
 	inline []byte
 }
 
-// InlineBlob is a blob whose bytes travel in the batch that names it; at most
-// InlineMax bytes, which the caller must not change any more.
+// InlineBlob returns a blob whose bytes are part of the batch that names it: at
+// most InlineMax bytes, which the caller must not change any more.
 func InlineBlob(digest string, data []byte) Blob {
 	return Blob{ref: effect.BlobRef{Digest: digest, Size: int64(len(data))}, inline: data}
 }
 
-// StoredBlob is a blob that a journal already holds durably.
+// StoredBlob returns a blob that a journal already holds durably.
 func StoredBlob(ref effect.BlobRef) Blob { return Blob{ref: ref} }
 
-// Ref names the content.
+// Ref returns the reference to the content.
 func (b Blob) Ref() effect.BlobRef { return b.ref }
 
-// Inline returns the bytes of a blob that travels in its batch.
+// Inline returns the bytes of a blob that is part of its batch.
 func (b Blob) Inline() ([]byte, bool) { return b.inline, b.inline != nil }

@@ -36,7 +36,7 @@ func TestBlobRefsAreChecked(t *testing.T) {
 	}
 }
 
-// TestContentThatCannotBeTakenIn: whatever fails and wherever, there is no blob.
+// TestContentThatCannotBeTakenIn checks that no failed read returns a blob.
 func TestContentThatCannotBeTakenIn(t *testing.T) {
 	broken := errors.New("broken pipe")
 	breaks := func(after int) io.Reader {
@@ -59,8 +59,8 @@ func TestContentThatCannotBeTakenIn(t *testing.T) {
 	}
 }
 
-// TestContentIsCheckedToItsEnd: nobody comes to the end of content that is not what
-// was kept.
+// TestContentIsCheckedToItsEnd checks that no reader reaches the end of content
+// that differs from the stored content.
 func TestContentIsCheckedToItsEnd(t *testing.T) {
 	broken := errors.New("the disk does not answer")
 	ref := refOf("content")

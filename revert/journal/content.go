@@ -9,10 +9,10 @@ import (
 	"github.com/remit-dev/remit/revert/record"
 )
 
-// naming are the kinds of record that name content.
+// naming lists the kinds of record that name content.
 var naming = []kind.Kind{kind.Changed, kind.State, kind.Reverting}
 
-// blobsIn lists the content that an entry names.
+// blobsIn returns the content that an entry names.
 func blobsIn(e record.Entry) ([]effect.BlobRef, error) {
 	if e.Erased != "" || !slices.Contains(naming, e.Header.Kind) {
 		return nil, nil
@@ -24,9 +24,9 @@ func blobsIn(e record.Entry) ([]effect.BlobRef, error) {
 	return record.Blobs(r.Body), nil
 }
 
-// Blobs calls fn with each blob that an entry after a position names, and with the
-// position of that entry, as often as it is named. It ends with an error where an entry cannot be read: what that one
-// names must not be taken for unnamed.
+// Blobs calls fn for each mention of a blob in an entry after a position, with
+// the position of that entry. It returns an error if an entry cannot be read:
+// the caller must not treat the blobs that this entry names as unnamed.
 func Blobs(ctx context.Context, j Journal, after int64, fn func(pos int64, ref effect.BlobRef) error) error {
 	for e, err := range j.Entries(ctx, Query{Kinds: naming, After: after}) {
 		if err != nil {

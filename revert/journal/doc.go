@@ -1,9 +1,9 @@
-// Package journal is what a journal promises, whatever stores it: batches of
-// entries that are there as a whole or not at all, one owner for each
-// transaction, content that is durable before a record names it, and a tree over
-// all entries whose head shows any change of what was written.
+// Package journal defines the contract of a journal, independent of its
+// storage: batches of entries that are stored completely or not at all, one
+// owner for each transaction, content that is durable before a record names it,
+// and a tree over all entries whose head reveals any change.
 //
-// Memory and Shared are journals for tests and for programs that may forget;
-// package revert/sqlite is the durable one, and package revert/journaltest holds
-// one of your own to all of it.
+// Memory and SharedMemory are journals for tests and for programs that need no
+// durability. Package revert/sqlite is the durable journal, and package
+// revert/journaltest tests an implementation of your own.
 package journal

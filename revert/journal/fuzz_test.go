@@ -14,7 +14,8 @@ import (
 	"github.com/remit-dev/remit/revert/record"
 )
 
-// FuzzParseHead: a head has one spelling, so two people who compare texts compare heads.
+// FuzzParseHead checks that a head has one spelling, so comparing texts
+// compares heads.
 func FuzzParseHead(f *testing.F) {
 	tree := journal.Tree{}
 	for _, leaf := range []string{"a", "b", "c"} {
@@ -41,8 +42,8 @@ func FuzzParseHead(f *testing.F) {
 	})
 }
 
-// FuzzTree: the tree that only ever keeps its right edge has the head of the tree that
-// is made of all of its leaves, and its proofs hold for no other one.
+// FuzzTree checks that Tree, which keeps only its right edge, has the same head
+// as a tree over all of its leaves. Its proofs hold for no other tree.
 func FuzzTree(f *testing.F) {
 	f.Add([]byte("abc"), uint8(1))
 	f.Add([]byte("abcdefgh"), uint8(3))
@@ -86,7 +87,7 @@ func FuzzTree(f *testing.F) {
 	})
 }
 
-// slowRoot is the root as RFC 6962 defines it, over all leaves at once.
+// slowRoot computes the root as RFC 6962 defines it, over all leaves at once.
 func slowRoot(leaves []byte) [32]byte {
 	switch len(leaves) {
 	case 0:
@@ -102,7 +103,7 @@ func slowRoot(leaves []byte) [32]byte {
 	return sha256.Sum256(append(append([]byte{1}, left[:]...), right[:]...))
 }
 
-// hashes is a journal that knows the hashes of its tree, and nothing else.
+// hashes is a journal that has only the hashes of its tree.
 type hashes struct {
 	journal.Journal
 

@@ -14,24 +14,25 @@ import (
 	"github.com/remit-dev/remit/revert/record"
 )
 
-// The conditions that callers of a Journal tell apart with errors.Is.
+// The errors of a Journal, for errors.Is.
 var (
-	// ErrClaimed: another transaction holds a resource; errors.As finds the
-	// ClaimedError that names both.
+	// ErrClaimed is returned if another transaction holds a resource. errors.As
+	// finds the ClaimedError that names both.
 	ErrClaimed = errors.New("resource is held by another transaction")
-	// ErrNotOwner: the transaction belongs to somebody else, or has ended.
+	// ErrNotOwner is returned if another process owns the transaction, or if it
+	// has ended.
 	ErrNotOwner = errors.New("transaction is not owned by this process")
-	// ErrPoisoned: a sync failed. What the disk holds is unknown until the
-	// journal is opened again and read.
+	// ErrPoisoned is returned after a failed sync. The content of the disk is
+	// unknown until the journal is opened again and read.
 	ErrPoisoned = errors.New("journal is poisoned by a failed sync; open it again")
-	// ErrNotFound: no such transaction, call or blob.
+	// ErrNotFound is returned for an unknown transaction, call or blob.
 	ErrNotFound = errors.New("not in the journal")
 )
 
-// ClaimedError says who holds a resource that a batch wanted.
+// ClaimedError names the holder of a resource that a batch claims.
 type ClaimedError struct {
 	Resource string // canonical text
-	Holder   string // transaction id
+	Holder   string // transaction ID
 }
 
 // Error names the resource and its holder.
@@ -42,86 +43,91 @@ func (e *ClaimedError) Error() string {
 // Unwrap makes errors.Is(err, ErrClaimed) true.
 func (e *ClaimedError) Unwrap() error { return ErrClaimed }
 
-// Journal is an append-only store of entries and of the blobs they name.
-// Implementations are safe for concurrent use, and several processes may have
-// the same one open where the store allows it. Package journaltest holds the
-// suite that every implementation must pass.
+// Journal is an append-only store of entries and of the blobs that they name.
+// Implementations are safe for concurrent use. If the store allows it, several
+// processes can have the same journal open. Package journaltest holds the suite
+// that every implementation must pass.
 type Journal interface {
-	// Owner names this opening of the journal. It is alive for as long as the
-	// process holds it, which an operating-system lock tells others.
+	// Owner identifies this opening of the journal. It is alive while the
+	// process holds it. An operating-system lock shows that to other processes.
 	Owner() string
 	// Alive reports whether an owner still lives. It MUST NOT report a living
 	// owner as dead.
 	Alive(ctx context.Context, owner string) (bool, error)
-	// Append stores a batch as one step: all of it or nothing. With Durable set
-	// it MUST NOT return nil before the batch and everything appended earlier
-	// is on stable storage; without, a crash may lose a suffix of what was
-	// appended, never a part from the middle.
+	// Append stores a batch as one step: completely or not at all. With Durable
+	// set it MUST NOT return nil before the batch and everything appended
+	// earlier is on stable storage. Without Durable, a crash may lose a suffix
+	// of the appended entries, but never a part from the middle.
 	Append(ctx context.Context, b Batch) error
-	// Entries yields what the query selects, in journal order (or newest
-	// first). It reads a snapshot: entries appended meanwhile may be missing.
-	// An entry whose bytes do not fit its leaf is yielded as ErrDamaged.
+	// Entries yields the entries that the query selects, in journal order (or
+	// newest first). It reads a snapshot: entries appended meanwhile may be
+	// missing. It yields ErrDamaged for an entry whose bytes do not fit its
+	// leaf.
 	Entries(ctx context.Context, q Query) iter.Seq2[record.Entry, error]
-	// Head returns the tree head over everything stored so far. What a batch adds
-	// to the tree is stored in the same step as its entries. Entries that no
-	// durable append has followed yet may be lost in a crash, so a head that is
-	// to be kept elsewhere should be asked for after one.
+	// Head returns the tree head over everything stored so far. A batch's
+	// additions to the tree are stored in the same step as its entries. A crash
+	// may lose entries that no durable append has followed yet. Read a head
+	// that you want to keep elsewhere after a durable append.
 	Head(ctx context.Context) (Head, error)
-	// Hashes reads stored hashes of that tree, numbered as package tlog does. It
-	// fails for one that is not stored.
+	// Hashes returns stored hashes of that tree, with the numbering of package
+	// tlog. It returns an error for a hash that is not stored.
 	Hashes(ctx context.Context, indexes []int64) ([]tlog.Hash, error)
-	// Unfinished lists the transactions that have not ended, oldest first,
-	// with their present owners.
+	// Unfinished lists the transactions that have not ended, oldest first, with
+	// their current owners.
 	Unfinished(ctx context.Context) ([]Ownership, error)
-	// StoreContent takes content in. A blob larger than InlineMax is durable when Keep
-	// returns; a smaller one becomes durable with the batch that carries it.
+	// StoreContent stores content. A blob larger than InlineMax is durable when
+	// StoreContent returns; a smaller one becomes durable with the batch that
+	// contains it.
 	StoreContent(ctx context.Context, r io.Reader) (Blob, error)
-	// OpenContent reads content back and fails with ErrDamaged, at the latest at its
-	// end, when the bytes are not those that were kept.
+	// OpenContent returns a reader for stored content. It fails with
+	// ErrDamaged, at the latest at the end, if the bytes are not the stored
+	// ones.
 	OpenContent(ctx context.Context, ref effect.BlobRef) (io.ReadCloser, error)
-	// CollectGarbage drops the content that no entry names any more, and gives room back.
-	// If gone is not nil, it may look at the content that gone lists alone.
-	// Of content that was kept lately and that no entry names yet, it drops what
-	// gone names, and other only where nobody else has the journal open.
-	// Bytes of what was erased or dropped before it are nowhere in the store once it
-	// returns, except as the result says.
+	// CollectGarbage deletes content that no entry names any more, and frees
+	// its space. If gone is not nil, CollectGarbage may check only the content
+	// that gone lists. From content that was stored recently and that no entry
+	// names yet, it deletes what gone names, and other content only if no other
+	// process has the journal open. When it returns, the store holds no bytes
+	// that were erased or deleted before, except as the result says.
 	CollectGarbage(ctx context.Context, gone []effect.BlobRef) (GCReport, error)
-	// Close ends this opening; its owner is dead afterwards.
+	// Close ends this opening. Its owner is dead afterwards.
 	Close() error
 }
 
-// Batch is what one Append stores.
+// Batch is the input of one Append.
 type Batch struct {
 	Entries []record.Entry
-	Blobs   []Blob // those that the entries name and that travel inline are stored, others are only checked to exist
+	Blobs   []Blob // those that the entries name: inline ones are stored, others must exist
 	Durable bool
 
-	// Fence, where it names a transaction, refuses the whole batch with
+	// Fence, if it names a transaction, refuses the whole batch with
 	// ErrNotOwner unless that transaction is unfinished and has that owner.
 	Fence Ownership
-	// Take makes Take.To.Owner the owner of a transaction: a new one where From
-	// is empty, else one whose present owner is From. Anything else refuses the
-	// batch with ErrNotOwner. It happens before Fence is looked at.
+	// Take makes Take.To.Owner the owner of a transaction: of a new one if From
+	// is empty, otherwise of one whose current owner is From. Anything else
+	// refuses the batch with ErrNotOwner. The journal applies Take before it
+	// checks Fence.
 	Take OwnerChange
 	// Claims are resources that the fenced transaction holds from now until it
-	// ends. One held by another refuses the batch with a ClaimedError.
+	// ends. A resource that another transaction holds refuses the batch with a
+	// ClaimedError.
 	Claims []string
-	// Erase names calls: the body and the salt of every earlier entry of theirs
-	// whose kind is Erasable are destroyed, in the same step, and the digests of
-	// the bodies stay.
+	// Erase names calls. The same step destroys the body and the salt of each
+	// of their earlier entries whose kind is Erasable, and keeps the digests of
+	// the bodies.
 	Erase []string
 	// End ends the fenced transaction and releases its claims.
 	End bool
 }
 
-// GCReport is what Collect came to.
+// GCReport is the result of CollectGarbage.
 type GCReport struct {
-	Blobs int64 `json:"blobs"` // dropped
-	Bytes int64 `json:"bytes"` // of those
-	Freed int64 `json:"freed"` // bytes by which the store is smaller
-	Size  int64 `json:"size"`  // of everything that is left, in bytes
-	// Waiting says why bytes that were to go may still be there, until Collect is
-	// called again; empty: they are gone.
+	Blobs int64 `json:"blobs"` // number of deleted blobs
+	Bytes int64 `json:"bytes"` // size of the deleted blobs
+	Freed int64 `json:"freed"` // bytes by which the store shrank
+	Size  int64 `json:"size"`  // bytes that remain in the store
+	// Waiting says why deleted bytes may remain until the next CollectGarbage.
+	// Empty: they are gone.
 	Waiting string `json:"waiting,omitempty"`
 }
 
@@ -133,8 +139,8 @@ type Ownership struct {
 
 // OwnerChange moves a transaction from one owner to another.
 type OwnerChange struct {
-	From string    // present owner; empty: the transaction must not exist yet
-	To   Ownership // empty Txn: nothing is taken
+	From string    // current owner; empty: the transaction must not exist yet
+	To   Ownership // empty Txn: no change of owner
 }
 
 // Query selects entries. Empty fields select everything.
@@ -144,12 +150,12 @@ type Query struct {
 	Call    string
 	Kinds   []kind.Kind
 	After   int64    // only positions greater than this
-	About   []string // only entries whose body holds one of these, byte by byte
+	About   []string // only entries whose body contains one of these texts, byte by byte
 	Newest  bool     // newest first
-	Limit   int      // at most this many; 0: all
+	Limit   int      // maximum number of entries; 0: all
 }
 
-// ContentStore takes content in and gives it back; a Journal is one.
+// ContentStore stores content and returns it. A Journal is one.
 type ContentStore interface {
 	StoreContent(ctx context.Context, r io.Reader) (Blob, error)
 	OpenContent(ctx context.Context, ref effect.BlobRef) (io.ReadCloser, error)

@@ -18,27 +18,28 @@ import (
 
 var errClosed = errors.New("journal is closed")
 
-// Memory returns a journal that lives and dies with the process: nothing
-// survives a crash, and durable means stored. It serves tests and programs that
-// want calls taken back only while they run.
+// Memory returns a journal that lives as long as the process: nothing survives
+// a crash, and durable means stored. Use it in tests, and in programs that
+// revert calls only while they run.
 func Memory() Journal { return newMemoryStore().open() }
 
-// SharedMemory makes a store in memory that is opened again and again, by one owner after the other or by several at once, as
-// processes open a durable one.
+// SharedMemory returns a function that opens one store in memory. Several
+// owners can open it, in sequence or at once, as processes open a durable
+// journal.
 func SharedMemory() (open func() Journal) {
 	store := newMemoryStore()
 	return func() Journal { return store.open() }
 }
 
-// memoryStore is what several openings of one memory journal share. Its owners
-// are numbered, not random, so that a run can be repeated exactly.
+// memoryStore is shared by the openings of one memory journal. Its owners are
+// numbered, not random, so that a run can be repeated exactly.
 type memoryStore struct {
-	mu      sync.Mutex // guards all below; never held across a wait
+	mu      sync.Mutex // guards the fields below; never held across a wait
 	opened  int
 	alive   map[string]bool
-	entries []record.Entry // only ever grows; what is in it never changes
+	entries []record.Entry // append-only; an entry never changes in place
 	tree    Tree
-	hashes  []tlog.Hash // at the place that is their index
+	hashes  []tlog.Hash // by tlog index
 	blobs   map[string][]byte
 	txns    map[string]*memoryTxn
 	order   []*memoryTxn // oldest first
@@ -104,7 +105,7 @@ func (m *memory) Append(ctx context.Context, b Batch) error {
 	return m.do(ctx, func(s *memoryStore) error { return s.append(b) })
 }
 
-// append looks at everything before it changes anything: a refused batch leaves
+// append checks everything before it changes anything: a refused batch leaves
 // no trace.
 func (s *memoryStore) append(b Batch) error {
 	if err := s.mayTake(b.Take); err != nil {
@@ -124,8 +125,8 @@ func (s *memoryStore) append(b Batch) error {
 		}
 	}
 	if n := len(s.entries); n+len(b.Entries) > cap(s.entries) {
-		// Twice the room: append would add a quarter, and copy each entry four times
-		// as often.
+		// Double the capacity: append would add a quarter, and copy each entry
+		// four times as often.
 		s.entries = slices.Grow(s.entries, n+len(b.Entries))
 	}
 	for _, e := range b.Entries {
@@ -145,7 +146,7 @@ func (s *memoryStore) append(b Batch) error {
 	return nil
 }
 
-// erase makes a new list: what readers have is never changed.
+// erase makes a new list: the lists of readers never change.
 func (s *memoryStore) erase(calls []string) {
 	if len(calls) == 0 {
 		return
@@ -159,8 +160,8 @@ func (s *memoryStore) erase(calls []string) {
 	}
 }
 
-// CollectGarbage drops what no entry names. Nothing is ever kept and not yet named by
-// somebody else in a way that could be told, so gone decides only for other
+// CollectGarbage deletes content that no entry names. This store cannot tell
+// whether another opening just stored it, so gone matters only for other
 // openings.
 func (m *memory) CollectGarbage(ctx context.Context, gone []effect.BlobRef) (c GCReport, err error) {
 	err = m.do(ctx, func(s *memoryStore) error {
@@ -191,7 +192,7 @@ func (m *memory) CollectGarbage(ctx context.Context, gone []effect.BlobRef) (c G
 	return c, err
 }
 
-// holder returns the present owner of an unfinished transaction.
+// holder returns the current owner of an unfinished transaction.
 func (s *memoryStore) holder(txn string) (owner string, ok bool) {
 	t := s.txns[txn]
 	if t == nil || t.ended {
@@ -216,7 +217,7 @@ func (s *memoryStore) mayTake(t OwnerChange) error {
 	return nil
 }
 
-// mayPass checks fence and claims as they will stand after the batch's take.
+// mayPass checks fence and claims as they are after the batch's Take.
 func (s *memoryStore) mayPass(b Batch) error {
 	//mutant:lease
 	if b.Fence.Txn == "" {
@@ -300,7 +301,7 @@ func (m *memory) Entries(ctx context.Context, q Query) iter.Seq2[record.Entry, e
 	}
 }
 
-// readEntry checks before it hands out, as a journal on a disk must.
+// readEntry checks an entry before it returns it, as a journal on a disk must.
 func readEntry(e record.Entry) (record.Entry, error) {
 	return clone(e).Checked()
 }
@@ -310,7 +311,7 @@ func clone(e record.Entry) record.Entry {
 	return e
 }
 
-// Selects reports whether an entry is one of those that are asked for, Limit aside.
+// Selects reports whether the query selects an entry. It ignores Limit.
 func (q Query) Selects(e record.Entry) bool {
 	h := e.Header
 	return e.Pos > q.After &&

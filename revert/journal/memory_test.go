@@ -19,7 +19,7 @@ func TestMemory(t *testing.T) {
 	})
 }
 
-// A transaction begins, holds a resource and ends, each step one batch.
+// A transaction begins, claims a resource and ends. Each step is one batch.
 func ExampleMemory() {
 	ctx := context.Background()
 	j := journal.Memory()

@@ -14,8 +14,8 @@ import (
 )
 
 // Head is the Merkle tree head over the leaves of a journal's first Size
-// entries. Whoever keeps a head elsewhere can tell later that none of these
-// entries was changed, moved or cut off.
+// entries. A copy of it elsewhere shows later that none of these entries was
+// changed, moved or cut off.
 type Head struct {
 	Size int64  `json:"size"`
 	Root string `json:"root"` // sha256:… as in RFC 6962; record n is the leaf, as text, of the entry at position n+1
@@ -23,11 +23,10 @@ type Head struct {
 
 const rootPrefix = "sha256:"
 
-// String is the form in which a head is kept elsewhere, and which ParseHead
-// reads.
+// String returns the text form of a head, which ParseHead reads.
 func (h Head) String() string { return strconv.FormatInt(h.Size, 10) + ":" + h.Root }
 
-// ParseHead reads what Head.String writes.
+// ParseHead parses the text that Head.String returns.
 func ParseHead(text string) (Head, error) {
 	size, root, _ := strings.Cut(text, ":")
 	n, err := strconv.ParseInt(size, 10, 64)
@@ -41,7 +40,7 @@ func ParseHead(text string) (Head, error) {
 	return h, nil
 }
 
-// maxSize is far beyond any journal, and within what tlog can calculate with.
+// maxSize exceeds the size of any journal, and tlog can calculate with it.
 const maxSize = 1 << 60
 
 func (h Head) hash() (sum tlog.Hash, err error) {
@@ -58,9 +57,9 @@ func (h Head) hash() (sum tlog.Hash, err error) {
 	return sum, err
 }
 
-// Tree is what appending to a tree needs to know of it: the roots of the whole
-// subtrees that its records make, largest first; not more than the logarithm of
-// its size. The zero Tree is empty. It is a value: Add leaves it as it is.
+// Tree is the part of a tree that an append needs: the roots of its complete
+// subtrees, largest first. Their number is at most the logarithm of the size.
+// The zero Tree is empty. Tree is a value: Add does not change it.
 type Tree struct {
 	size  int64
 	roots []tlog.Hash
@@ -69,9 +68,9 @@ type Tree struct {
 // Size is the number of records.
 func (t Tree) Size() int64 { return t.size }
 
-// Add returns the tree with one more leaf, and the hashes which that completes:
-// the record's own, then one for each subtree that is now whole. They are what
-// tlog stores for the record, in its order.
+// Add returns the tree with one more leaf, and the hashes that the leaf
+// completes: its own, then one for each subtree that is now complete. tlog
+// stores these hashes for the record, in this order.
 func (t Tree) Add(leaf string) (Tree, []tlog.Hash) { return t.AddHash(tlog.RecordHash([]byte(leaf))) }
 
 // AddHash is Add for a leaf whose hash is known.
@@ -99,7 +98,7 @@ func (t Tree) Head() Head {
 	return Head{Size: t.size, Root: rootPrefix + hex.EncodeToString(sum[:])}
 }
 
-// TreeOf finds the tree of so many records among stored hashes.
+// TreeOf reads the tree of the first size records from stored hashes.
 func TreeOf(size int64, stored tlog.HashReader) (Tree, error) {
 	var at []int64
 	for level, start := 62, int64(0); level >= 0; level-- {
@@ -112,9 +111,9 @@ func TreeOf(size int64, stored tlog.HashReader) (Tree, error) {
 	return Tree{size: size, roots: roots}, err
 }
 
-// Proof proves that the tree with the head old is a prefix of the one with the
-// head now. It is what CheckPrefix takes, made of a logarithmic number of hashes
-// that the journal stores.
+// Proof returns the proof that the tree with the head old is a prefix of the
+// tree with the head now, for CheckPrefix. It reads a logarithmic number of
+// hashes from the journal.
 func Proof(ctx context.Context, j Journal, old, now Head) (tlog.TreeProof, error) {
 	for _, h := range []Head{old, now} {
 		if _, err := h.hash(); err != nil {
@@ -135,8 +134,8 @@ func Proof(ctx context.Context, j Journal, old, now Head) (tlog.TreeProof, error
 	return proof, nil
 }
 
-// CheckPrefix reports ErrDamaged unless the proof shows that the journal whose
-// head is now begins with the entries whose head is old. It needs no journal.
+// CheckPrefix returns ErrDamaged unless the proof shows that the journal with
+// the head now begins with the entries of the head old. It needs no journal.
 func CheckPrefix(old, now Head, proof tlog.TreeProof) error {
 	was, err := old.hash()
 	if err != nil {
@@ -149,7 +148,7 @@ func CheckPrefix(old, now Head, proof tlog.TreeProof) error {
 	if old.Size > now.Size {
 		return cutOff(old, now)
 	}
-	if old.Size == 0 { // everything begins with nothing, and tlog proves only what there is
+	if old.Size == 0 { // the empty prefix always holds, and tlog has no proof of it
 		if old != (Tree{}).Head() {
 			err = fmt.Errorf("%w: the head %s belongs to no tree", record.ErrDamaged, old)
 		}

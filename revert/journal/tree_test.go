@@ -29,7 +29,7 @@ func TestParseHeadRefuses(t *testing.T) {
 	}
 }
 
-// TestHeadsThatAreNone: nothing is proven of them, and nothing by them.
+// TestHeadsThatAreNone checks that invalid heads neither prove nor get proven.
 func TestHeadsThatAreNone(t *testing.T) {
 	good := journal.Tree{}.Head()
 	for _, bad := range []journal.Head{{}, {Size: -1, Root: good.Root}, {Size: 1, Root: "sha256:x"}, {Size: 1 << 61, Root: good.Root}} {
@@ -41,8 +41,9 @@ func TestHeadsThatAreNone(t *testing.T) {
 	}
 }
 
-// The vectors of RFC 6962 as Certificate Transparency logs publish them do not
-// fit, because records here are texts of digests; so these are pinned instead.
+// The vectors of RFC 6962 that Certificate Transparency logs publish do not
+// fit, because records here are texts of digests. So the test pins these
+// instead.
 func TestTreeVectors(t *testing.T) {
 	tree, heads := journal.Tree{}, []string{}
 	for _, leaf := range []string{"sha256:a", "sha256:b", "sha256:c"} {
