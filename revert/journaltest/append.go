@@ -109,8 +109,8 @@ func testMalformed(t *testing.T, s store) {
 	}
 }
 
-// testForged takes either answer: not stored at all, or known for what it is
-// whenever it is read, beside its sound neighbours.
+// testForged accepts two results: the entry is refused, or every read reports
+// it as damaged, beside its sound neighbors.
 func testForged(t *testing.T, s store) {
 	for _, part := range []string{"head", "salt", "body", "leaf"} {
 		t.Run(part, func(t *testing.T) {

@@ -143,7 +143,7 @@ func load(t *testing.T, j journal.Journal, ref effect.BlobRef) []byte {
 	return data
 }
 
-// readAll reads a blob for the error that it ends with.
+// readAll reads a blob and returns the error at its end.
 func readAll(ctx context.Context, j journal.Journal, ref effect.BlobRef) error {
 	r, err := j.OpenContent(ctx, ref)
 	if err != nil {

@@ -1,10 +1,14 @@
 // Package journaltest holds the suite that every implementation of
-// journal.Journal must pass: that batches are whole and in order, that fences,
-// takes and claims decide as written, that queries select exactly what they
-// say, that the tree's head is that of all leaves, that Fsck finds what is wrong and
-// nothing else, that blobs come back as they were kept or not at all, and that all of it
-// is still so after the storage was opened again.
+// journal.Journal must pass. It checks that
 //
-// What a store does when its process is killed or its bytes are damaged is its
-// own to test: only the store knows how to get there.
+//   - batches are complete and in order,
+//   - fences, owner changes and claims decide as documented,
+//   - queries select exactly the requested entries,
+//   - the tree's head covers all leaves,
+//   - Fsck finds every defect and nothing else,
+//   - blobs are returned as they were stored or not at all,
+//   - all of this still holds after the storage was opened again.
+//
+// A store must test itself what happens when its process is killed or its bytes
+// are damaged, because only the store can cause that.
 package journaltest

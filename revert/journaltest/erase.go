@@ -99,7 +99,7 @@ func testErase(t *testing.T, s store) {
 }
 
 func testCollect(t *testing.T, s store) {
-	small, large := content(100, 9), content(journal.InlineMax+1, 9) // what run keeps
+	small, large := content(100, 9), content(journal.InlineMax+1, 9) // the content of run
 	t.Run("content that is named stays", func(t *testing.T) {
 		j := s.fresh(t)
 		run(t, j, "t1", true)
@@ -127,7 +127,8 @@ func testCollect(t *testing.T, s store) {
 			ref := effect.BlobRef{Digest: digest(data), Size: int64(len(data))}
 			_, err := j.OpenContent(t.Context(), ref)
 			require.ErrorIs(t, err, journal.ErrNotFound)
-			// Who would name it now is refused, and can keep it anew.
+			// A batch that names it now is refused; the content can be stored
+			// again.
 			require.ErrorIs(t, j.Append(t.Context(), journal.Batch{Blobs: []journal.Blob{journal.StoredBlob(ref)}}), journal.ErrNotFound)
 			require.NoError(t, j.Append(t.Context(), journal.Batch{Blobs: []journal.Blob{keep(t, j, data)}, Durable: true}))
 			require.Equal(t, data, load(t, j, ref))
@@ -151,7 +152,7 @@ func testCollect(t *testing.T, s store) {
 	})
 }
 
-// eraseOf erases the call of a transaction that run made.
+// eraseOf returns a batch that erases the call of a transaction of run.
 func eraseOf(txn string) journal.Batch {
 	return journal.Batch{
 		Erase: []string{"c_" + txn}, Durable: true,

@@ -9,8 +9,8 @@ import (
 	"github.com/remit-dev/remit/revert/record"
 )
 
-// The test of a store opens a fresh storage and gives back what opens it again.
-// (Each memory journal is a storage of its own, so this one would not pass.)
+// The test of a store creates a new storage and returns a function that opens
+// it. Each memory journal has its own storage, so this one does not pass.
 func ExampleRun() {
 	_ = func(t *testing.T) {
 		journaltest.Run(t, func(*testing.T) journaltest.Opener {

@@ -89,7 +89,7 @@ func testFsck(t *testing.T, s store) {
 	})
 }
 
-// begun begins a transaction with the record that says so.
+// begun begins a transaction with its record.
 func begun(t *testing.T, j journal.Journal, txn string, b *record.Begun) journal.Ownership {
 	t.Helper()
 	own := journal.Ownership{Txn: txn, Owner: j.Owner()}
@@ -101,7 +101,7 @@ func begun(t *testing.T, j journal.Journal, txn string, b *record.Begun) journal
 }
 
 // run records a transaction with one call that changes something: four entries,
-// or five when it is committed.
+// or five if it is committed.
 func run(t *testing.T, j journal.Journal, txn string, commit bool) {
 	t.Helper()
 	own := begun(t, j, txn, &record.Begun{Owner: j.Owner()})
@@ -147,7 +147,7 @@ func fsck(t *testing.T, j journal.Journal, kept journal.Head) (revert.FsckReport
 	return report, problems, err
 }
 
-// requireProblems requires the position and the words of the first problem.
+// requireProblems checks the position and the text of the first problem.
 func requireProblems(t *testing.T, j journal.Journal, kept journal.Head, want revert.Problem, words string) {
 	t.Helper()
 	_, problems, err := fsck(t, j, kept)

@@ -17,8 +17,8 @@ const (
 	hammerBatches = 12
 )
 
-// testHammer lets many callers append through several openings at once, some of
-// them batches that must be refused.
+// testHammer appends from many goroutines through several openings at once.
+// Some batches must be refused.
 func testHammer(t *testing.T, s store) {
 	t.Run("batches stay whole and in their caller's order", func(t *testing.T) {
 		open := s(t)
@@ -61,7 +61,8 @@ func testHammer(t *testing.T, s store) {
 }
 
 // hammer appends batches of a growing size in one transaction. Between them it
-// tries one that the fence must refuse, which shares a durable step with others.
+// tries a batch that the fence must refuse and that shares a durable step with
+// others.
 func hammer(t *testing.T, j journal.Journal, caller int) error {
 	txn := fmt.Sprint("t", caller)
 	own := journal.Ownership{Txn: txn, Owner: j.Owner()}
@@ -84,11 +85,11 @@ func hammer(t *testing.T, j journal.Journal, caller int) error {
 	return nil
 }
 
-// requireWhole checks that the entries of each batch, which its call names,
-// follow one another and number what their session says.
+// requireWhole checks that the entries of each batch, which its call names, are
+// adjacent and as many as their session says.
 func requireWhole(t *testing.T, all []record.Entry) {
 	t.Helper()
-	next := map[string]int{} // per transaction, the batch that must come next
+	next := map[string]int{} // by transaction, the next expected batch
 	for i := 0; i < len(all); {
 		h := all[i].Header
 		require.Equal(t, fmt.Sprintf("%s.%d", h.Txn, next[h.Txn]), h.Call)

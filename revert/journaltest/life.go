@@ -87,8 +87,8 @@ func testLife(t *testing.T, s store) {
 	})
 }
 
-// testCancelled lets callers give up at all moments of an append, among others
-// that share its durable step.
+// testCancelled cancels appends at all points, among others that share their
+// durable step.
 func testCancelled(t *testing.T, s store) {
 	j := s.fresh(t)
 	stored, wrong := make([]int, 8), make([]error, 8)
@@ -123,7 +123,7 @@ func requireAlive(t *testing.T, j journal.Journal, owner string, want bool) {
 	require.Equal(t, want, alive)
 }
 
-// useAll calls every method that takes a context, and returns what each said.
+// useAll calls every method that takes a context, and returns their errors.
 func useAll(ctx context.Context, j journal.Journal, ref effect.BlobRef) map[string]error {
 	said := map[string]error{}
 	said["Append"] = j.Append(ctx, journal.Batch{Entries: numbered("t", 1), Durable: true})
@@ -145,7 +145,7 @@ func useAll(ctx context.Context, j journal.Journal, ref effect.BlobRef) map[stri
 	return said
 }
 
-// cancelReader ends a context once so many bytes were read.
+// cancelReader cancels a context after a number of bytes.
 type cancelReader struct {
 	from   io.Reader
 	after  int

@@ -90,7 +90,7 @@ func testOwners(t *testing.T, s store) {
 }
 
 // refused appends a batch, alone and with more to store, and requires that
-// nothing of it stays.
+// nothing of it is stored.
 func refused(t *testing.T, j journal.Journal, want error, b journal.Batch) error {
 	t.Helper()
 	before, open := read(t, j, journal.Query{}), unfinished(t, j)

@@ -16,7 +16,7 @@ import (
 func testQuery(t *testing.T, s store) {
 	j := s.fresh(t)
 	all := fill(t, j)
-	// A kind that is queried for and never written, and one entry beyond all.
+	// A kind that is queried and never written, and one entry beyond all.
 	kinds := append(someKinds(), kind.UndoneBy)
 
 	t.Run("every query selects what a filter over everything does", func(t *testing.T) {
@@ -71,7 +71,7 @@ func testQuery(t *testing.T, s store) {
 				require.NoError(t, j.Append(t.Context(), journal.Batch{Entries: numbered("late", 1)}))
 			}
 			if n++; n > 3*len(all) {
-				break // a reader that runs after its own writer never ends
+				break // a reader that follows its own writer never ends
 			}
 		}
 		require.GreaterOrEqual(t, n, len(all))
@@ -84,7 +84,7 @@ func someKinds() []kind.Kind {
 }
 
 // fill appends entries with every combination of header fields, in batches of
-// different sizes, some of them much larger than others.
+// very different sizes.
 func fill(t *testing.T, j journal.Journal) []record.Entry {
 	var all []record.Entry
 	for _, session := range []string{"", "s1", "s2"} {

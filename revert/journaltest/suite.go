@@ -15,11 +15,11 @@ import (
 )
 
 // Opener opens one storage. Each call is one more opening of the same storage,
-// also while earlier openings are still open.
+// also while earlier openings are open.
 type Opener func(t *testing.T) journal.Journal
 
-// Run holds a journal to its contract. For each test, open makes a fresh empty
-// storage and returns what opens it.
+// Run tests a journal. For each test, open creates an empty storage and returns
+// its Opener.
 func Run(t *testing.T, open func(t *testing.T) Opener) {
 	for _, part := range []struct {
 		name string
@@ -41,10 +41,10 @@ func Run(t *testing.T, open func(t *testing.T) Opener) {
 	}
 }
 
-// store makes fresh storages.
+// store creates a new storage.
 type store func(t *testing.T) Opener
 
-// fresh opens a fresh storage until the test ends.
+// fresh opens a new storage until the test ends.
 func (s store) fresh(t *testing.T) journal.Journal { return s(t).until(t) }
 
 // until opens the storage once more, until the test ends.
@@ -54,15 +54,15 @@ func (o Opener) until(t *testing.T) journal.Journal {
 	return j
 }
 
-// Entry returns a sealed entry that says that the named tool was called
-// wrongly. Equal arguments give equal entries.
+// Entry returns a sealed entry about an invalid call of the named tool. Equal
+// arguments give equal entries.
 func Entry(h record.Header, tool string) record.Entry {
 	h.Kind = kind.Invalid
 	return seal(h, &record.Invalid{Tool: record.ToolRef{Name: tool}, Why: "for a test"})
 }
 
-// entry is an entry of any kind; the kind decides nothing in a journal but what
-// a query selects.
+// entry returns an entry of any kind. In a journal the kind matters only for
+// queries.
 func entry(h record.Header, n int) record.Entry {
 	switch h.Kind {
 	case kind.Noted:
@@ -82,7 +82,7 @@ func seal(h record.Header, body record.Body) record.Entry {
 	}
 	e, err := record.Seal(record.Record{Header: h, Body: body}, []byte("salt for testing"))
 	if err != nil {
-		panic(err) // only a mistake in this package gets here
+		panic(err) // only a mistake in this package can cause it
 	}
 	return e
 }
@@ -127,8 +127,8 @@ func read(t *testing.T, j journal.Journal, q journal.Query) []record.Entry {
 	return all
 }
 
-// bare is an entry without what a journal may have kept of reading it before. Its header
-// must be the one that it says it is.
+// bare returns an entry without cached data from earlier reads. Its header must
+// be the decoded one.
 func bare(t *testing.T, e record.Entry) record.Entry {
 	t.Helper()
 	again, err := e.Checked()
@@ -144,7 +144,7 @@ func unfinished(t *testing.T, j journal.Journal) []journal.Ownership {
 	return all
 }
 
-// at returns the entries as a journal gives them back that stored them from a
+// at returns the entries as a journal returns them that stored them from a
 // position on.
 func at(pos int64, entries []record.Entry) []record.Entry {
 	all := make([]record.Entry, len(entries))

@@ -51,7 +51,7 @@ func testTree(t *testing.T, s store) {
 	})
 }
 
-// testHeads appends random batches through two openings by turns.
+// testHeads appends random batches through two openings alternately.
 func testHeads(t *testing.T, rt *rapid.T, open Opener) {
 	openings := []journal.Journal{open(t), open(t)}
 	defer func() {
@@ -101,7 +101,7 @@ func testPrefix(t *testing.T, s store) {
 			require.ErrorContains(t, journal.CheckPrefix(now, old, proof), "cut off")
 		}
 	}
-	// Another journal of the same length is not taken for this one.
+	// Another journal of the same length must not be accepted for this one.
 	fork := s.fresh(t)
 	for i := range 40 {
 		batch := []record.Entry{entry(record.Header{Txn: "t"}, i)}
