@@ -18,7 +18,7 @@ import (
 
 var errClosed = errors.New("journal is closed")
 
-// opening is one opening.
+// opening is one opening of a Store.
 type opening struct {
 	store *Store
 	owner string
@@ -47,8 +47,8 @@ func (j *opening) Alive(ctx context.Context, owner string) (alive bool, err erro
 	return alive, err
 }
 
-// Append writes, and then, where there is a barrier, makes durable: two moments at
-// which the power can go.
+// Append writes the batch and then, if it has a barrier, makes it durable. The
+// power can fail at both points.
 func (j *opening) Append(ctx context.Context, b journal.Batch) error {
 	st, err := own(b)
 	if err != nil {
@@ -78,7 +78,8 @@ func (j *opening) Append(ctx context.Context, b journal.Batch) error {
 	return nil
 }
 
-// own is a batch that is shared with nobody, and whose entries are what they say.
+// own returns a batch that shares no memory with the caller, with checked
+// entries.
 func own(b journal.Batch) (step, error) {
 	if err := b.Check(); err != nil {
 		return step{}, err
@@ -100,7 +101,7 @@ func own(b journal.Batch) (step, error) {
 	return step{batch: b}, nil
 }
 
-// allows looks at everything before anything is changed.
+// allows checks everything before anything changes.
 func (s *Store) allows(b journal.Batch) error {
 	if to := b.Take.To; to.Txn != "" {
 		now, known := s.state.txns[to.Txn]
@@ -125,7 +126,7 @@ func (s *Store) allows(b journal.Batch) error {
 	return nil
 }
 
-// passes looks at fence and claims as they stand after the batch's take.
+// passes checks fence and claims as they are after the batch's Take.
 func (s *Store) passes(b journal.Batch) error {
 	fence := b.Fence
 	if fence.Txn == "" {
@@ -244,8 +245,8 @@ func (j *opening) OpenContent(ctx context.Context, ref effect.BlobRef) (io.ReadC
 	return journal.CheckedContent(ref, io.NopCloser(bytes.NewReader(data))), nil
 }
 
-// CollectGarbage drops what no entry names; large content that somebody else may be about to
-// name only where gone says so.
+// CollectGarbage deletes content that no entry names. It deletes large content
+// that another opening may be about to name only if gone names it.
 func (j *opening) CollectGarbage(ctx context.Context, gone []effect.BlobRef) (c journal.GCReport, err error) {
 	named := map[string]bool{}
 	if err := journal.Blobs(ctx, j, 0, func(_ int64, ref effect.BlobRef) error { named[ref.Digest] = true; return nil }); err != nil {

@@ -18,7 +18,7 @@ func TestJournal(t *testing.T) {
 	})
 }
 
-// A record without a barrier outlives its process, and not a power cut.
+// A record without a barrier survives its process, but not a power failure.
 func Example() {
 	ctx := context.Background()
 	store := simjournal.NewStore()

@@ -13,31 +13,31 @@ import (
 	"github.com/remit-dev/remit/revert/record"
 )
 
-// Store is what several openings of one journal share. Its methods are safe for
-// concurrent use.
+// Store is the shared state of several openings of one journal. Its methods are
+// safe for concurrent use.
 type Store struct {
 	watch func(op string)
 
 	mu      sync.Mutex // never held across a wait
-	steps   []step     // all that was written
-	durable int        // of these are on the medium
+	steps   []step     // everything that was written
+	durable int        // number of durable steps
 	opened  int
 	alive   map[string]bool
-	lost    map[string]bool   // live, and taken for dead
-	large   map[string][]byte // content that was taken in and travels in no batch
+	lost    map[string]bool   // live owners that are reported dead
+	large   map[string][]byte // content that is part of no batch
 	state   state
 	tree    tree
 }
 
-// step is one write: a batch, or content that was dropped.
+// step is one write: a batch, or deleted content.
 type step struct {
 	batch journal.Batch
 	drop  []string
 }
 
-// state is what the steps come to.
+// state is the result of the steps.
 type state struct {
-	entries []record.Entry // in a list of its own whenever one changes
+	entries []record.Entry // in a new list whenever one changes
 	blobs   map[string][]byte
 	txns    map[string]txn
 	open    []string // transactions that have not ended, oldest first
@@ -55,7 +55,7 @@ type tree struct {
 	hashes []tlog.Hash
 }
 
-// NewStore returns an empty one.
+// NewStore returns an empty Store.
 func NewStore() *Store {
 	return &Store{alive: map[string]bool{}, lost: map[string]bool{}, large: map[string][]byte{}, state: newState()}
 }
@@ -64,7 +64,7 @@ func newState() state {
 	return state{blobs: map[string][]byte{}, txns: map[string]txn{}, claims: map[string]string{}}
 }
 
-// Watch has f called after each change of what is written or on the medium, on the
+// Watch makes the store call f after each write and each barrier, on the
 // goroutine that made it. A clone is not watched.
 func (s *Store) Watch(f func(op string)) { s.watch = f }
 
@@ -74,7 +74,7 @@ func (s *Store) told(op string) {
 	}
 }
 
-// Open opens the journal once more.
+// Open returns one more opening of the journal.
 func (s *Store) Open() journal.Journal {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -84,7 +84,7 @@ func (s *Store) Open() journal.Journal {
 	return &opening{store: s, owner: owner}
 }
 
-// Clone returns a store in the same state, which nobody has open.
+// Clone returns a store in the same state, without openings.
 func (s *Store) Clone() *Store {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -101,31 +101,31 @@ func (s state) clone() state {
 	}
 }
 
-// Lose has an owner taken for dead that lives on, as where what tells that it lives is
-// lost before it is gone: a stopped machine, a lock that a server gave away. What it still
-// writes is up to the fence of each batch.
+// Lose makes the store report an owner dead that lives on. That happens when
+// the proof of life is lost first: a stopped machine, or a lock that a server
+// released. The fence of each batch decides on its later writes.
 func (s *Store) Lose(owner string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.lost[owner] = true
 }
 
-// Die is the death of every process that has the journal open: nothing is lost.
+// Die ends every process that has the journal open. Nothing is lost.
 func (s *Store) Die() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	clear(s.alive)
 }
 
-// Pending is how many writes are not durable.
+// Pending returns the number of writes that are not durable.
 func (s *Store) Pending() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.steps) - s.durable
 }
 
-// Cut is the power going: the last writes are lost, as many as are given, and all
-// others are durable. It panics where one of those was durable.
+// Cut is a power failure: the last lost writes are gone, and all others are
+// durable. It panics if one of those was durable.
 func (s *Store) Cut(lost int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -144,8 +144,8 @@ func (s *Store) Cut(lost int) {
 	}
 }
 
-// Describe writes the records, but for their times, salts and leaves, who holds what,
-// and how much of it is durable: equal texts are equal states.
+// Describe writes the records without times, salts and leaves, the claims, and
+// the number of durable records. Equal texts are equal states.
 func (s *Store) Describe(w io.Writer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -162,7 +162,7 @@ func (s *Store) Describe(w io.Writer) {
 	_, _ = fmt.Fprintln(w, s.state.open, s.state.claims, lost, len(s.large))
 }
 
-// apply does what a step says.
+// apply applies a step.
 func (s *Store) apply(st step) {
 	for _, digest := range st.drop {
 		delete(s.state.blobs, digest)
@@ -211,14 +211,14 @@ func (s *state) erase(calls []string) {
 		if e.Header.Kind.Erasable() && slices.Contains(calls, e.Header.Call) {
 			e.Erased, e.Salt, e.Body = e.BodyDigest(), nil, nil
 			if gone, err := e.Checked(); err == nil {
-				e = gone // which does not remember what it was
+				e = gone // which does not keep the decoded body
 			}
 			s.entries[i] = e
 		}
 	}
 }
 
-// content finds what is stored under a digest.
+// content returns the content with a digest.
 func (s *Store) content(digest string) ([]byte, bool) {
 	if data, ok := s.state.blobs[digest]; ok {
 		return data, true
@@ -227,7 +227,7 @@ func (s *Store) content(digest string) ([]byte, bool) {
 	return data, ok
 }
 
-// grown is the tree over all entries.
+// grown returns the tree over all entries.
 func (s *Store) grown() tree {
 	for _, e := range s.state.entries[s.tree.tree.Size():] {
 		var whole []tlog.Hash
@@ -237,7 +237,8 @@ func (s *Store) grown() tree {
 	return s.tree
 }
 
-// clone copies an entry whose bytes somebody else may change. They are one allocation.
+// clone copies an entry whose bytes other goroutines may change. The copy is
+// one allocation.
 func clone(e record.Entry) record.Entry {
 	all := make([]byte, 0, len(e.Head)+len(e.Salt)+len(e.Body))
 	own := func(b []byte) []byte {
