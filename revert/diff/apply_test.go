@@ -16,7 +16,7 @@ import (
 	"github.com/remit-dev/remit/revert/diff"
 )
 
-// side is what a file is before or after: nothing, a link, or content with bits.
+// side is a file before or after: nothing, a link, or content with mode bits.
 type side struct{ mode, content, link string }
 
 func (s side) sight() diff.ResourceVersion {
@@ -60,8 +60,8 @@ func (s side) is(t *testing.T, path string) {
 	}
 }
 
-// TestGitTakesThePatch: git takes the patch of each sort of change, there and back, and makes
-// of it what was there. GNU patch takes it too if it is all text.
+// TestGitTakesThePatch checks that git applies the patch of each sort of change
+// in both directions. GNU patch also applies it if it is all text.
 func TestGitTakesThePatch(t *testing.T) {
 	git, err := exec.LookPath("git")
 	if err != nil {
@@ -113,7 +113,7 @@ func TestGitTakesThePatch(t *testing.T) {
 					require.NoError(t, err, "%q %q: %s\n%s", argv, name, out, patch)
 				}
 				tool, err := exec.LookPath("patch")
-				same := tt[0] == none || tt[1] == none || (tt[0].link == "") == (tt[1].link == "") // a dry run forgets that the file went
+				same := tt[0] == none || tt[1] == none || (tt[0].link == "") == (tt[1].link == "") // a dry run does not remember that the file was deleted
 				if err == nil && same && !made.Binary && gnu(tool) {
 					apply(tool, "-p1", "--dry-run", "--force")
 				}
@@ -127,7 +127,7 @@ func TestGitTakesThePatch(t *testing.T) {
 	}
 }
 
-// gnu reports whether a program is GNU patch, which knows the headers of git.
+// gnu reports whether a program is GNU patch, which supports git headers.
 func gnu(tool string) bool {
 	out, err := exec.Command(tool, "--version").Output()
 	return err == nil && bytes.Contains(out, []byte("GNU patch"))

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// binaryPatch writes both sides of content in the form of git, which takes it only with the
-// names of both.
+// binaryPatch writes both sides of content in git's format. git accepts it only
+// with the blob names of both sides.
 func binaryPatch(was, is ResourceVersion, from, to []byte) (string, error) {
 	forth, err := literal(to)
 	if err != nil {
@@ -27,7 +27,7 @@ func indexLine(was, is ResourceVersion, from, to []byte) string {
 	return "index " + blobName(was, from) + ".." + blobName(is, to)
 }
 
-// blobName is the name that git gives to content; zeros if there is none.
+// blobName returns git's name for content, or zeros if there is none.
 func blobName(s ResourceVersion, data []byte) string {
 	if !s.Exists() {
 		return strings.Repeat("0", 2*sha1.Size)
@@ -38,7 +38,8 @@ func blobName(s ResourceVersion, data []byte) string {
 	return fmt.Sprintf("%x", h.Sum(nil))
 }
 
-// literal is content compressed, in lines of at most 52 bytes, each with its length first.
+// literal returns compressed content in lines of at most 52 bytes, each with
+// its length first.
 func literal(data []byte) (string, error) {
 	var packed bytes.Buffer
 	w := zlib.NewWriter(&packed)
@@ -66,7 +67,7 @@ func literal(data []byte) (string, error) {
 
 const digits85 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;<=>?@^_`{|}~"
 
-// base85 writes each four bytes as five digits; zeros fill up the last ones.
+// base85 writes each four bytes as five digits. Zeros fill the last group.
 func base85(p []byte) string {
 	var out strings.Builder
 	for len(p) > 0 {

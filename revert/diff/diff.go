@@ -15,36 +15,37 @@ import (
 	"github.com/remit-dev/remit/revert/record"
 )
 
-// Viewer is what a revert.Scheme can also be: one that shows what its changes did.
+// Viewer is an optional interface of a revert.Scheme that shows its changes.
 type Viewer interface {
-	// View tells what a change found and what it left. A Sight without a type is
-	// of a resource that was not there.
+	// View returns the versions before and after a change. A ResourceVersion
+	// without a type means that the resource did not exist.
 	View(c effect.Change) (before, after ResourceVersion, err error)
-	// Now tells what is there now.
+	// Now returns the current version.
 	Now(ctx context.Context, resource string) (ResourceVersion, error)
-	// Open reads the content that is there now.
+	// Open opens the current content.
 	Open(ctx context.Context, resource string) (io.ReadCloser, error)
 }
 
-// Source is where a Reader looks.
+// Source holds the inputs of a diff.
 type Source struct {
 	Journal journal.Journal
-	// EnvironmentFor finds the schemes of a session; revert.Reverter has the same.
+	// EnvironmentFor returns the environment of a session, as in
+	// revert.Reverter.
 	EnvironmentFor func(ctx context.Context, session string) (revert.Environment, error)
 }
 
-// Diff is what a transaction or a call did.
+// Diff holds the effects of a transaction or a call.
 type Diff struct {
 	Txn       string          // the transaction, or that of the call
-	Call      string          // "" where it is of a whole transaction
+	Call      string          // "" for a whole transaction
 	State     revert.TxnState // of the transaction
 	Deltas    []Delta         // by the time of their first change
-	Untracked []UntrackedCall // what no difference of resources can show
-	Held      []UntrackedCall // calls that wait for the commit: nothing of them has happened yet
-	Erased    []string        // calls whose records are gone
+	Untracked []UntrackedCall // effects that no difference of resources shows
+	Held      []UntrackedCall // calls that wait for the commit: they have had no effect yet
+	Erased    []string        // calls with erased records
 }
 
-// Delta is one resource that is not as it was before.
+// Delta is one resource that differs from before.
 type Delta struct {
 	Resource      string
 	Calls         []string // that changed it, in order
@@ -58,17 +59,17 @@ type UntrackedCall struct {
 	Class effect.Class
 }
 
-// positionedChange is a change at its place on the journal.
+// positionedChange is a change with its position on the journal.
 type positionedChange struct {
 	pos    int64
 	change effect.Change
 	call   string
 }
 
-// Of shows what a transaction, or a call, did; id may also be that of an undo or a
-// redo, and of a call of one. What a transaction took back itself, such as what
-// failed or came after a savepoint, is no part of what it did. Where somebody else
-// changed a resource between two calls, there is a Delta for each side of it.
+// Of returns the diff of a transaction or a call. id can also identify a revert
+// or a redo, or a call in one. The diff does not contain what the transaction
+// reverted itself, such as failed calls and calls after a savepoint. If another
+// actor changed a resource between two calls, it has two Deltas.
 func (s Source) Of(ctx context.Context, id string) (Diff, error) {
 	t, calls, d, err := s.find(ctx, id)
 	if err != nil {
@@ -94,8 +95,8 @@ func (s Source) Of(ctx context.Context, id string) (Diff, error) {
 	return d, s.fill(ctx, w, d.Deltas, effects[0].pos)
 }
 
-// find finds the transaction and the calls that are meant. There are no calls
-// where something that was taken back, or brought back, is meant.
+// find finds the transaction and the calls of an ID. It returns no calls for a
+// revert or a redo.
 func (s Source) find(ctx context.Context, id string) (*revert.Txn, []*revert.Call, Diff, error) {
 	t, c, err := revert.LoadCall(ctx, s.Journal, id)
 	if err == nil {
@@ -125,7 +126,8 @@ func (s Source) find(ctx context.Context, id string) (*revert.Txn, []*revert.Cal
 	return t, slices.Concat([]*revert.Call{}, t.Calls), d, nil
 }
 
-// done lists the effects of calls, without what their transaction took back.
+// done returns the effects of calls, without those that their transaction
+// reverted.
 func (s Source) done(ctx context.Context, t *revert.Txn, calls []*revert.Call) ([]positionedChange, error) {
 	var out []positionedChange
 	of := map[string]*revert.Call{}
@@ -141,7 +143,7 @@ func (s Source) done(ctx context.Context, t *revert.Txn, calls []*revert.Call) (
 		if !ok || n[c.Ref.Call] == len(c.Changes) { // of a tool's own Revert
 			continue
 		}
-		ch := c.Changes[n[c.Ref.Call]] // with the version that it really left
+		ch := c.Changes[n[c.Ref.Call]] // with the version that it actually left
 		n[c.Ref.Call]++
 		if !dropped(c, ch.Resource) {
 			out = append(out, positionedChange{e.Pos, ch, c.Ref.Call})
@@ -150,23 +152,23 @@ func (s Source) done(ctx context.Context, t *revert.Txn, calls []*revert.Call) (
 	return out, nil
 }
 
-// dropped reports whether a call's transaction took its change of a resource back
-// by itself, or proved that there was none.
+// dropped reports whether a call's transaction reverted its change of a
+// resource itself, or proved that there was none.
 func dropped(c *revert.Call, resource string) bool {
 	if c.Undo == nil {
 		return c.Phase == revert.PhaseFailed
 	}
 	switch c.Undo.Reverting.Cause {
 	case "abort", "undo":
-		return false // somebody asked for it; what the call did is another question
+		return false // a person asked for it; the diff still shows what the call did
 	}
 	return c.Undo.Reverted != nil && slices.ContainsFunc(c.Undo.Reverted.Results, func(r effect.Result) bool {
 		return r.Resource == resource && r.Outcome.Clean()
 	})
 }
 
-// undone lists what an undo or a redo did to resources: all of its transaction,
-// or of one call.
+// undone returns the changes of a revert or a redo to resources: of its whole
+// transaction, or of one call.
 func (s Source) undone(ctx context.Context, t *revert.Txn, call string) (out []positionedChange, erased []string, err error) {
 	begun := map[string]*record.Reverting{}
 	for e, err := range s.Journal.Entries(ctx, journal.Query{Txn: t.ID, Call: call}) {
@@ -245,11 +247,11 @@ func held(t *revert.Txn, calls []*revert.Call) []UntrackedCall {
 	return out
 }
 
-// changeRun is a part of a resource's history that nobody else stepped into.
+// changeRun is a part of a resource's history without changes by other actors.
 type changeRun struct{ effects []positionedChange }
 
-// takes adds an effect that starts from a version of the run. Effects after that
-// version were recorded and did not happen, or were taken back in between.
+// takes adds an effect that starts from a version of the run. Later effects
+// were recorded and did not happen, or were reverted in between.
 func (r *changeRun) takes(e positionedChange) bool {
 	for i := len(r.effects) - 1; i >= 0; i-- {
 		if r.effects[i].change.Post.Same(e.change.Pre) {
@@ -322,7 +324,7 @@ func viewer(w revert.Environment, scheme string) (Viewer, bool) {
 	return nil, false
 }
 
-// bare is all that can be said without a viewer.
+// bare returns the version that is known without a Viewer.
 func bare(t effect.Token) ResourceVersion {
 	if t == effect.Absent {
 		return ResourceVersion{Token: t}

@@ -1,8 +1,8 @@
-// Package diff shows what a transaction or a call did to resources: what was
-// there before and after, and for text the lines that differ.
+// Package diff shows the effects of a transaction or a call on resources: the
+// versions before and after, and for text the lines that differ.
 //
-// It reads the journal and the world and writes neither. What was there before a
-// change is kept for its undo; what came after is shown from the world where it is
-// still there, or from what later changes kept when they displaced it, and is else
-// said to be gone.
+// It reads the journal and the resources, and writes neither. The journal
+// stores the pre-image for the revert. The post-image is read from the resource
+// if it is unchanged, or from a later change that stored it. Otherwise the diff
+// says that the content is gone.
 package diff

@@ -7,7 +7,7 @@ import (
 	"github.com/remit-dev/remit/revert/diff"
 )
 
-// A Delta of two versions becomes a patch that git apply reads.
+// Text turns a Delta of two versions into a patch for git apply.
 func Example() {
 	d := diff.Delta{
 		Resource: "file://workspace/now",

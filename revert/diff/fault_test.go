@@ -70,8 +70,8 @@ func (c content) Read(p []byte) (int, error) {
 	return c.ReadCloser.Read(p)
 }
 
-// vault is a store of values that keeps what a change displaces with the journal, and
-// shows both sides of it.
+// vault is a store of values. A change stores the value that it displaces with
+// the journal, and the vault shows both sides.
 type vault struct {
 	values map[string]string
 	*faults
@@ -86,7 +86,7 @@ func (v vault) token(key string) effect.Token {
 	return effect.Absent
 }
 
-// change prepares one, with what it displaces.
+// change prepares a change, with the content that it displaces.
 func (v vault) change(ctx context.Context, n int, key string, post effect.Token, keep journal.ContentStore) (effect.Change, []journal.Blob, error) {
 	c := effect.Change{N: n, Scheme: "vault", Resource: key, Kind: "write", Pre: v.token(key), Post: post}
 	s, ok := v.values[key]
@@ -160,14 +160,14 @@ func (v vault) Open(_ context.Context, key string) (io.ReadCloser, error) {
 	return content{io.NopCloser(strings.NewReader(v.values[key])), v.faults}, nil
 }
 
-// room is a vault with a journal, and what is asked about.
+// room is a vault with a journal, and the IDs to show.
 type room struct {
 	vault   vault
 	journal journal.Journal
 	ids     []string
 }
 
-// call records a call that changes values, as far as its end.
+// call records a call that changes values, up to its end.
 func (r *room) call(t *testing.T, rec revert.Recorder, id, confinement string, values map[string]string, end record.Body) {
 	t.Helper()
 	started := &record.Started{Class: effect.Reversible, Confinement: confinement, Key: id, Tool: record.ToolRef{Name: "put"}, Input: json.RawMessage(`{}`), Decision: json.RawMessage(`{}`)}
@@ -194,7 +194,7 @@ func (r *room) begin(t *testing.T, h host.Host, id string) revert.Recorder {
 
 func done() record.Body { return &record.Done{Output: json.RawMessage("null")} }
 
-// furnished is a room with transactions of each sort.
+// furnished returns a room with transactions of each sort.
 func furnished(t *testing.T) *room {
 	ctx, h := t.Context(), hosttest.New(1)
 	r := &room{vault: vault{map[string]string{"a": "old\n", "b": "two\n"}, &faults{left: -1}}, journal: journal.Memory()}
@@ -235,7 +235,7 @@ func (r *room) ways(context.Context, string) (revert.Environment, error) {
 	return revert.Environment{Schemes: []revert.Scheme{r.vault}}, nil
 }
 
-// shown is what somebody sees of a difference.
+// shown returns the diff and its texts.
 func (r *room) shown(ctx context.Context, id string) (d diff.Diff, texts []diff.Text, err error) {
 	d, err = diff.Source{Journal: faulty{r.journal, r.vault.faults}, EnvironmentFor: r.ways}.Of(ctx, id)
 	for _, delta := range d.Deltas {
@@ -246,8 +246,8 @@ func (r *room) shown(ctx context.Context, id string) (d diff.Diff, texts []diff.
 	return d, texts, err
 }
 
-// TestOneFailureOfADifference: whichever operation fails, it is told, or the content
-// that could not be read is said to be lost. No other lines are ever shown.
+// TestOneFailureOfADifference checks that each failing operation is reported,
+// or that the unreadable content is reported lost. Wrong lines are never shown.
 func TestOneFailureOfADifference(t *testing.T) {
 	r := furnished(t)
 	for _, id := range r.ids {
@@ -271,7 +271,8 @@ func TestOneFailureOfADifference(t *testing.T) {
 	}
 }
 
-// TestDifferences says which lines are to be seen. What somebody else overwrote is lost.
+// TestDifferences checks the shown lines. Content that another actor overwrote
+// is lost.
 func TestDifferences(t *testing.T) {
 	r := furnished(t)
 	want := map[string]string{
@@ -302,8 +303,8 @@ func TestDifferences(t *testing.T) {
 	require.ErrorContains(t, err, "transaction or call t_none")
 }
 
-// TestDifferenceOfWhatNobodyCanShow: without a scheme that shows its changes there are
-// the versions, and what was erased is named.
+// TestDifferenceOfWhatNobodyCanShow checks that, without a Viewer, the diff has
+// the versions, and names erased calls.
 func TestDifferenceOfWhatNobodyCanShow(t *testing.T) {
 	r := furnished(t)
 	s := diff.Source{Journal: r.journal, EnvironmentFor: func(context.Context, string) (revert.Environment, error) { return revert.Environment{}, nil }}

@@ -19,9 +19,9 @@ func sightOf(data []byte) diff.ResourceVersion {
 		func(context.Context) (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil })
 }
 
-// FuzzPatch: the patch of two texts, applied to the first, makes the second, and taken
-// off the second, makes the first. The tool that applies it here is a slow one of its
-// own, which believes every line number.
+// FuzzPatch checks that the patch of two texts turns the first into the second,
+// and in reverse. A slow reference applies it, which relies on every line
+// number.
 func FuzzPatch(f *testing.F) {
 	f.Add([]byte("a\nb\nc\n"), []byte("a\nB\nc\n"))
 	f.Add([]byte("a\nb"), []byte("a\nb\n"))
@@ -63,8 +63,8 @@ func rest(text string) string {
 
 var hunk = regexp.MustCompile(`^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@\n$`)
 
-// applied applies the hunks of a patch: lines that begin with less go, those with more
-// come.
+// applied applies the hunks of a patch: it removes lines that begin with less,
+// and adds lines that begin with more.
 func applied(t *testing.T, text, patch string, less, more byte) string {
 	t.Helper()
 	from := strings.SplitAfter(text, "\n")
@@ -73,7 +73,7 @@ func applied(t *testing.T, text, patch string, less, more byte) string {
 	}
 	var out strings.Builder
 	at, inside, last := 0, false, byte(0)
-	var pending string // a line whose end is not sure until the next one is read
+	var pending string // a line whose end is unknown until the next line
 	flush := func() { out.WriteString(pending); pending = "" }
 	for line := range strings.SplitAfterSeq(patch, "\n") {
 		if m := hunk.FindStringSubmatch(line); m != nil && (!inside || line[0] == '@') {
@@ -84,7 +84,7 @@ func applied(t *testing.T, text, patch string, less, more byte) string {
 			}
 			start, err := strconv.Atoi(m[side])
 			require.NoError(t, err)
-			if m[side+1] != "0" { // the line before an empty range is named
+			if m[side+1] != "0" { // an empty range names the line before it
 				start--
 			}
 			require.GreaterOrEqual(t, start, at)
@@ -126,8 +126,8 @@ func applied(t *testing.T, text, patch string, less, more byte) string {
 	return out.String()
 }
 
-// FuzzNames: whatever a file is called, the header of its patch is one line a name, and
-// the name can be read out of it again, as git does.
+// FuzzNames checks that the header of a patch has one line for each name, and
+// that git's rules read any name back from it.
 func FuzzNames(f *testing.F) {
 	for _, seed := range []string{"a", "a b", "a\nb", `a"b`, `a\b`, "é", "\xff", "a\tb", "b/a", "\x7f", ""} {
 		f.Add(seed)

@@ -13,21 +13,22 @@ import (
 	unified "github.com/rogpeppe/go-internal/diff"
 )
 
-// MaxText is the size in bytes up to which content is compared line by line.
+// MaxText is the maximum size in bytes of content that is compared line by
+// line.
 const MaxText = 4 << 20
 
 // Text is a Delta for people and for git apply.
 type Text struct {
-	Patch          string // what git apply takes: headers in the form of git, then the lines that differ
-	Short          string // Patch for people: one line in place of binary content
-	Added, Removed int    // lines
-	Binary         bool   // content that is no text
-	Lost           string // why content cannot be shown, "" where it is
+	Patch          string // input for git apply: git headers, then the lines that differ
+	Short          string // Patch for people: one line instead of binary content
+	Added, Removed int    // number of lines
+	Binary         bool   // the content is not text
+	Lost           string // why content cannot be shown; "": it is shown
 }
 
-// Text compares both sides. The name stands for the resource, with slashes and
-// without a leading one. Content that is too large or lost is named in a sentence that
-// is no part of any patch, and no header stands before it: git apply leaves that file alone.
+// Text compares both sides. name is the name of the resource, with slashes and
+// without a leading one. A sentence without a patch header replaces content
+// that is too large or lost, so git apply leaves that file unchanged.
 func (d Delta) Text(ctx context.Context, name string) (Text, error) {
 	if d.Before.Exists() && d.After.Exists() && d.Before.Type != d.After.Type {
 		return d.replaced(ctx, name)
@@ -47,7 +48,8 @@ func (d Delta) Text(ctx context.Context, name string) (Text, error) {
 
 func (t *Text) add(text string) { t.Patch, t.Short = t.Patch+text, t.Short+text }
 
-// replaced is a file that became something else: it goes, and the other comes.
+// replaced returns the text of a file that became another type: one is deleted,
+// and the other created.
 func (d Delta) replaced(ctx context.Context, name string) (Text, error) {
 	gone, err := Delta{Resource: d.Resource, Before: d.Before}.Text(ctx, name)
 	if err != nil {
@@ -63,8 +65,8 @@ func (d Delta) replaced(ctx context.Context, name string) (Text, error) {
 	return came, err
 }
 
-// parts says which parts of what is no file differ, in lines that are no part of a
-// patch.
+// parts returns which parts of a resource that is not a file differ, in lines
+// that are not part of a patch.
 func (d Delta) parts(name string) Text {
 	t := Text{}
 	t.add(d.line(name))
@@ -83,7 +85,7 @@ func (d Delta) parts(name string) Text {
 	return t
 }
 
-// line says in words what no patch can: git knows no folders.
+// line describes in words what a patch cannot express: git knows no folders.
 func (d Delta) line(name string) string {
 	what, then := "changed", d.After
 	switch {
@@ -109,7 +111,7 @@ func attributes(d Delta) string {
 	return ""
 }
 
-// mode is a file's type and bits as git writes them.
+// mode returns a file's type and bits in git's format.
 func mode(s ResourceVersion) string {
 	switch s.Type {
 	case "file":
@@ -189,7 +191,7 @@ func (d Delta) body(ctx context.Context, name string, t *Text) error {
 		t.Short += fmt.Sprintf("Binary files %s (%s) and %s (%s) differ\n", from, was.words(), to, is.words())
 		return err
 	default:
-		if mode(d.Before) == mode(d.After) && d.Before.Type == "link" { // else GNU patch expects a file
+		if mode(d.Before) == mode(d.After) && d.Before.Type == "link" { // otherwise GNU patch expects a file
 			t.add(indexLine(d.Before, d.After, was.data, is.data) + " 120000\n")
 		}
 		t.lines(from, was.data, to, is.data)
@@ -201,13 +203,13 @@ func (d Delta) body(ctx context.Context, name string, t *Text) error {
 	return nil
 }
 
-// lines adds the hunks, under names of ours.
+// lines adds the hunks, with fixed names.
 func (t *Text) lines(from string, was []byte, to string, is []byte) {
 	out := unified.Diff("a", was, "b", is)
 	if out == nil {
 		return // both are empty
 	}
-	for range 3 { // its own header
+	for range 3 { // the library's own header
 		_, out, _ = bytes.Cut(out, []byte("\n"))
 	}
 	t.add("--- " + tabbed(from) + "\n+++ " + tabbed(to) + "\n" + string(out))
@@ -229,7 +231,7 @@ func tabbed(name string) string {
 	return name
 }
 
-// spaced is a name where only spaces part it from the next one.
+// spaced returns a name for a header in which only spaces separate names.
 func spaced(name string) string {
 	if quoted := quote(name); strings.HasPrefix(quoted, `"`) || !strings.Contains(name, " ") {
 		return quoted
@@ -256,7 +258,7 @@ func (s ResourceVersion) read(ctx context.Context) (content, error) {
 		rest, err = io.Copy(io.Discard, r)
 		c.size += rest
 	} else if err == nil {
-		_, err = r.Read(make([]byte, 1)) // its end is what tells that it is whole
+		_, err = r.Read(make([]byte, 1)) // only the read at the end reports that it is complete
 		if errors.Is(err, io.EOF) {
 			err = nil
 		}
@@ -270,7 +272,7 @@ func (s ResourceVersion) read(ctx context.Context) (content, error) {
 	return c, nil
 }
 
-// quote writes a name as git does: in quotes where a line could not hold it.
+// quote writes a name as git does: in quotes if it does not fit in one line.
 func quote(name string) string {
 	plain := utf8.ValidString(name) && strings.IndexFunc(name, func(r rune) bool { return r < ' ' || r == 0x7f || r == '"' || r == '\\' }) < 0
 	if plain {

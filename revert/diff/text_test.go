@@ -39,7 +39,7 @@ func (kv) Now(context.Context, string) (diff.ResourceVersion, error) {
 
 func (kv) Open(context.Context, string) (io.ReadCloser, error) { return nil, io.EOF }
 
-// recorded is the text of one change of x from one content to another.
+// recorded returns the text of one change of x from one content to another.
 func recorded(t *testing.T, from, to string) diff.Text {
 	ctx := context.Background()
 	j := journal.Memory()

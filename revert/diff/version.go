@@ -13,34 +13,36 @@ import (
 	"github.com/remit-dev/remit/revert/record"
 )
 
-// ErrContentGone is returned for content that is neither in the world nor kept any more.
+// ErrContentGone is returned for content that neither the resource nor the
+// journal has any more.
 var ErrContentGone = errors.New("its content was not kept, and is not there any more")
 
-// ResourceVersion is one version of a resource. The zero Sight is of none.
+// ResourceVersion is one version of a resource. The zero ResourceVersion means
+// that the resource does not exist.
 type ResourceVersion struct {
 	Token  effect.Token
-	Type   string          // file, dir, link…; empty: it is not there
-	Mode   string          // permission bits in octal, where it has some
-	Target string          // of a link
-	Digest string          // of its content, where it has some
-	Attrs  string          // digest of further attributes, empty where there are none
-	Lines  []string        // of what is no file, such as a row: what it consists of, in words
-	Kept   *effect.BlobRef // its content, where a record names it
+	Type   string          // file, dir, link…; empty: it does not exist
+	Mode   string          // permission bits in octal, if it has any
+	Target string          // target of a link
+	Digest string          // digest of its content, if it has any
+	Attrs  string          // digest of further attributes; empty: none
+	Lines  []string        // for a resource that is not a file, such as a row: its parts, in words
+	Kept   *effect.BlobRef // its content, if a record names it
 
 	open func(ctx context.Context) (io.ReadCloser, error)
 }
 
-// From returns the sight with what reads its content.
+// From returns the version with a function that opens its content.
 func (s ResourceVersion) From(open func(ctx context.Context) (io.ReadCloser, error)) ResourceVersion {
 	s.open = open
 	return s
 }
 
-// Exists reports whether there was something.
+// Exists reports whether the resource existed.
 func (s ResourceVersion) Exists() bool { return s.Type != "" }
 
-// Open reads the content. It fails with ErrContentGone where that is lost, and reading
-// fails with record.ErrDamaged where it is not what it was.
+// Open opens the content. It returns ErrContentGone for lost content. Reading
+// fails with record.ErrDamaged if the bytes are not the recorded ones.
 func (s ResourceVersion) Open(ctx context.Context) (io.ReadCloser, error) {
 	if s.open == nil {
 		return nil, ErrContentGone
@@ -52,8 +54,8 @@ func (s ResourceVersion) Open(ctx context.Context) (io.ReadCloser, error) {
 	return r, err
 }
 
-// fill finds the content of each version: with the change, in the world, or with a
-// later change that displaced it.
+// fill finds the content of each version: with the change, in the resource, or
+// with a later change that displaced it.
 func (s Source) fill(ctx context.Context, w revert.Environment, deltas []Delta, since int64) error {
 	missing := map[string][]*ResourceVersion{}
 	for i := range deltas {
@@ -73,7 +75,7 @@ func (s Source) fill(ctx context.Context, w revert.Environment, deltas []Delta, 
 			return err
 		}
 		if e.Erased != "" {
-			continue // the content is kept no more, or another record names it
+			continue // the content is gone, or another record names it
 		}
 		rec, err := record.Unseal(e)
 		if err != nil {
@@ -97,7 +99,7 @@ func (s Source) keptIn(at *ResourceVersion, ref effect.BlobRef) {
 	at.open = func(ctx context.Context) (io.ReadCloser, error) { return s.Journal.OpenContent(ctx, ref) }
 }
 
-// known looks where content is found without a search.
+// known finds content without a search.
 func (s Source) known(ctx context.Context, w revert.Environment, resource string, at *ResourceVersion) bool {
 	if at.Kept != nil {
 		s.keptIn(at, *at.Kept)
@@ -109,13 +111,13 @@ func (s Source) known(ctx context.Context, w revert.Environment, resource string
 			continue
 		}
 		now, err := v.Now(ctx, resource)
-		if err != nil && !errors.Is(err, ErrContentGone) { // what is there may be it
+		if err != nil && !errors.Is(err, ErrContentGone) { // the current content may be it
 			at.open = func(context.Context) (io.ReadCloser, error) {
 				return nil, fmt.Errorf("the content that is there now cannot be read: %w", err)
 			}
 		}
 		if err != nil || now.Digest != at.Digest || now.Kept == nil {
-			continue // it leads elsewhere by now, or cannot be read: there may be a copy
+			continue // it changed, or cannot be read: there may be a copy
 		}
 		at.open = func(ctx context.Context) (io.ReadCloser, error) {
 			r, err := v.Open(ctx, resource)
@@ -129,7 +131,7 @@ func (s Source) known(ctx context.Context, w revert.Environment, resource string
 	return false
 }
 
-// blobs lists the content that a record names.
+// blobs returns the content that a record names.
 func blobs(b record.Body) []effect.BlobRef {
 	switch b := b.(type) {
 	case *record.Changed:
