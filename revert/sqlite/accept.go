@@ -12,10 +12,11 @@ import (
 	"github.com/remit-dev/remit/revert/record"
 )
 
-// Accept goes on with a journal that Open refuses with ErrIncomplete: what is there counts
-// from now on. It writes down who said so and what was missing, and the new head file after
-// that: a process that dies between leaves a journal that is still refused. What is there
-// must fit together. A journal that is complete is left as it is, with an error.
+// Accept accepts a journal that Open refuses with ErrIncomplete: its remaining
+// entries count from now on. It writes a record with the person and the missing
+// entries, and then the new head file. If the process dies in between, the
+// journal is still refused. The remaining entries must be consistent. Accept
+// returns an error for a complete journal, and does not change it.
 func Accept(ctx context.Context, dir, by string) (what record.Accepted, err error) {
 	if dir, err = filepath.Abs(dir); err == nil {
 		what, err = accept(ctx, dir, by)

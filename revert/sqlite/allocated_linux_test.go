@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// allocated is how many bytes of the disk a file takes.
+// allocated returns how many bytes a file occupies on the disk.
 func allocated(t *testing.T, path string) int64 {
 	t.Helper()
 	var is syscall.Stat_t

@@ -12,9 +12,9 @@ import (
 	"github.com/remit-dev/remit/revert/journal"
 )
 
-// Append stores a batch in a transaction that it may share with others. An error
-// that is none of revert's and not the context's leaves the batch unstored,
-// except with ErrPoisoned: then nobody knows.
+// Append stores a batch in a transaction that it may share with others. If the
+// error is neither one of package journal nor the context's, the batch is not
+// stored. After ErrPoisoned the outcome is unknown.
 func (j *Journal) Append(ctx context.Context, b journal.Batch) (err error) {
 	defer func() {
 		if err == nil {
@@ -40,8 +40,8 @@ func (j *Journal) Append(ctx context.Context, b journal.Batch) (err error) {
 			if j.queue.leave(r) {
 				return context.Cause(ctx)
 			}
-			// Too late: the batch is in a transaction, and only its end tells
-			// whether it is stored.
+			// Too late: the batch is in a transaction, and only the end of that
+			// tells whether it is stored.
 			<-r.wake
 			return r.err
 		case s := <-r.wake:
@@ -55,8 +55,8 @@ func (j *Journal) Append(ctx context.Context, b journal.Batch) (err error) {
 	}
 }
 
-// lead stores what waits. After an error nothing was taken: the request goes,
-// and whoever is next tries with a context of its own.
+// lead stores the waiting batches. After an error no batch was taken: the
+// request leaves the queue, and the next leader tries with its own context.
 func (j *Journal) lead(ctx context.Context, r *request) error {
 	defer j.queue.resign()
 	err := j.flush(ctx)
@@ -66,11 +66,12 @@ func (j *Journal) lead(ctx context.Context, r *request) error {
 	return err
 }
 
-// errAgain: the reserve was given away, so that what waits again has room now.
+// errAgain says that the reserve was released, so waiting batches have space
+// now.
 var errAgain = errors.New("journal: there is room now")
 
-// flush begins a transaction as soon as no other process has one, and stores all
-// that wait by then.
+// flush begins a transaction as soon as no other process has one, and stores
+// all batches that wait at that time.
 func (j *Journal) flush(ctx context.Context) error {
 	for {
 		if err := j.flushOnce(ctx); !errors.Is(err, errAgain) {
@@ -89,9 +90,10 @@ func (j *Journal) flushOnce(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		// Callers that the last transaction has just released are about to come
-		// with their next batch. Letting them run once gets these into this
-		// transaction; waiting by the clock would cost more than it gathers.
+		// Callers that the last transaction has just released are about to
+		// append their next batch. Letting them run once gets these into this
+		// transaction; waiting for a fixed time would cost more than it
+		// gathers.
 		runtime.Gosched()
 		durable := j.queue.durable()
 		if err := w.setSync(durable); err != nil {
@@ -107,7 +109,7 @@ func (j *Journal) flushOnce(ctx context.Context) error {
 	})
 }
 
-// commit stores the batches that may be stored, and tells all of them.
+// commit stores the batches that pass the checks, and wakes all callers.
 func (j *Journal) commit(w *writer, taken []*request) error {
 	refused, err := w.store(taken)
 	if err == nil {
@@ -122,8 +124,9 @@ func (j *Journal) commit(w *writer, taken []*request) error {
 	return nil
 }
 
-// failedToStore tells those whose transaction failed. Where the disk is full and
-// there is a reserve, it is given to those that only end what began: they wait again.
+// failedToStore reports a failed transaction to its callers. If the disk is
+// full and there is a reserve, it releases the reserve. Batches that only end
+// begun work then wait again.
 func (j *Journal) failedToStore(err error, taken ...*request) error {
 	needed := slices.ContainsFunc(taken, func(r *request) bool { return ends(r.batch) })
 	roomy := codeOf(err) == codeFull && needed && j.reserve().release()
@@ -143,9 +146,10 @@ func (j *Journal) failedToStore(err error, taken ...*request) error {
 	return nil
 }
 
-// openWriter returns the connection that writes. The name of the write-ahead log, which
-// a connection makes where it is not there, must be durable before anything in it is:
-// SQLite syncs the folder too, and does not say when that fails.
+// openWriter returns the connection that writes. A connection creates the
+// write-ahead log if it is missing. The name of the log must be durable before
+// its content. SQLite syncs the folder too, but does not report a failure of
+// that.
 func (j *Journal) openWriter(ctx context.Context) (*writer, error) {
 	if j.writer != nil {
 		return j.writer, nil
@@ -166,9 +170,9 @@ func (j *Journal) openWriter(ctx context.Context) (*writer, error) {
 	return w, nil
 }
 
-// abandon gives the writing connection up with whatever transaction it has: the
-// next append gets a new one, whose state is known. After an I/O error there is
-// no next append.
+// abandon closes the writing connection with its transaction. The next append
+// gets a new connection in a known state. After an I/O error there is no next
+// append.
 func (j *Journal) abandon(err error) error {
 	io := codeOf(err) == codeIO || errors.Is(err, errHead)
 	err = trouble(j.dir, explain(err))
@@ -184,9 +188,9 @@ func (j *Journal) abandon(err error) error {
 	return err
 }
 
-// haveFiles checks that large blobs exist. What nobody names may be removed by
-// whoever collects, inside a transaction that writes: so it is looked at once
-// more inside that of the batch.
+// haveFiles checks that large blobs exist. A collector may delete an unnamed
+// blob inside a writing transaction. So the transaction of the batch checks
+// again.
 func haveFiles(dir string, blobs []journal.Blob) error {
 	for _, blob := range blobs {
 		ref := blob.Ref()

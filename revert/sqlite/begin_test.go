@@ -11,8 +11,8 @@ import (
 	"github.com/remit-dev/remit/revert/sqlite"
 )
 
-// TestOpenTogether opens a journal that is not there yet many times at once:
-// whoever makes it, all others wait until they see it whole.
+// TestOpenTogether opens a missing journal many times at once. One opening
+// creates it, and the others wait until it is complete.
 func TestOpenTogether(t *testing.T) {
 	for range 20 {
 		dir := t.TempDir()
@@ -28,8 +28,8 @@ func TestOpenTogether(t *testing.T) {
 	}
 }
 
-// TestJournalMadeBetweenLooks: one opening looks at a folder that is empty, and another makes the
-// journal before the first goes on. Nothing is missing then.
+// TestJournalMadeBetweenLooks creates the journal after another opening found
+// an empty folder. That opening must not report missing entries.
 func TestJournalMadeBetweenLooks(t *testing.T) {
 	dir := t.TempDir()
 	begun, complete := sqlite.LookBefore(t.Context(), dir, func() {

@@ -15,8 +15,8 @@ import (
 	"github.com/remit-dev/remit/revert/record"
 )
 
-// BenchmarkAppend appends durable batches as a run does: one entry under the
-// fence of the caller's transaction.
+// BenchmarkAppend appends durable batches like a run: one entry under the fence
+// of the caller's transaction.
 func BenchmarkAppend(b *testing.B) {
 	for _, callers := range []int{1, 64} {
 		b.Run(fmt.Sprint(callers, " callers"), func(b *testing.B) {
@@ -34,8 +34,8 @@ func BenchmarkAppend(b *testing.B) {
 	}
 }
 
-// BenchmarkCall appends what one call of a tool that writes a file does: two
-// barriers, four entries, a claim.
+// BenchmarkCall appends the records of one call of a tool that writes a file:
+// two barriers, four entries, a claim.
 func BenchmarkCall(b *testing.B) {
 	for _, callers := range []int{1, 64} {
 		b.Run(fmt.Sprint(callers, " callers"), func(b *testing.B) {
@@ -59,7 +59,7 @@ func BenchmarkCall(b *testing.B) {
 	}
 }
 
-// BenchmarkNotDurable appends what waits for no sync.
+// BenchmarkNotDurable appends without waiting for a sync.
 func BenchmarkNotDurable(b *testing.B) {
 	j := open(b, b.TempDir())
 	defer func() { require.NoError(b, j.Close()) }()
@@ -69,9 +69,9 @@ func BenchmarkNotDurable(b *testing.B) {
 	}
 }
 
-// BenchmarkSync is the least that a durable append can take on this disk: a
-// write of the same size and fdatasync, in a file that grows, and in one that is
-// there already, as SQLite's log mostly is.
+// BenchmarkSync is the minimum time of a durable append on this disk: a write
+// of the same size and fdatasync. It uses a growing file, and one of constant
+// size, like SQLite's log in most cases.
 func BenchmarkSync(b *testing.B) {
 	for name, size := range map[string]int64{"growing": 0, "in place": 4 << 20} {
 		b.Run(name, func(b *testing.B) {
@@ -126,7 +126,7 @@ func benchEntries(n int) []record.Entry {
 	return all
 }
 
-// share lets callers do b.N operations between them.
+// share runs b.N operations on several goroutines.
 func share(b *testing.B, callers int, caller func(n int) func() error) {
 	ops := make([]func() error, callers)
 	for i := range ops {

@@ -18,9 +18,9 @@ import (
 	"github.com/remit-dev/remit/revert/journal"
 )
 
-// StoreContent takes content in. More than InlineMax bytes become a file of their own,
-// in this order: written, synced, given its name, the name synced. Only a whole
-// file ever has a name, and when Keep returns no crash takes it away.
+// StoreContent stores content. More than InlineMax bytes become a separate
+// file, in this order: write, sync, rename, sync the name. Only a complete file
+// ever has a name, and no crash removes it after StoreContent returns.
 func (j *Journal) StoreContent(ctx context.Context, r io.Reader) (journal.Blob, error) {
 	if err := j.usable(ctx); err != nil {
 		return journal.Blob{}, err
@@ -32,7 +32,7 @@ func (j *Journal) StoreContent(ctx context.Context, r io.Reader) (journal.Blob, 
 		return blob, err
 	}
 	var file *os.File
-	var to *sparse.Writer // what was sparse takes no more room here
+	var to *sparse.Writer // a sparse file stays sparse here
 	blob, err := journal.ReadContent(ctx, r, func() (w io.Writer, err error) {
 		file, err = j.newBlob()
 		to = sparse.NewWriter(sparse.File{File: file})
@@ -50,15 +50,16 @@ func (j *Journal) StoreContent(ctx context.Context, r io.Reader) (journal.Blob, 
 	return blob, nil
 }
 
-// cloner is a file whose content another one can share, so that keeping it takes no room.
+// cloner is a file that can share its content with another file, so that
+// storing it needs no space.
 type cloner interface {
 	Stat() (disk.Info, error)
 	CloneTo(empty *os.File) error
 }
 
-// share takes in the content of a file without copying it, if it is one that would not
-// become part of a row, and if the file system can do that. What is read then is the
-// clone, which nobody else changes.
+// share stores the content of a file without copying it, if the file system can
+// do that and the content does not fit in a row. It then reads the clone, which
+// no other process changes.
 func (j *Journal) share(ctx context.Context, r io.Reader) (blob journal.Blob, shared bool, err error) {
 	from, ok := r.(cloner)
 	if !ok {
@@ -75,7 +76,7 @@ func (j *Journal) share(ctx context.Context, r io.Reader) (blob journal.Blob, sh
 		return journal.Blob{}, false, discard(file)
 	}
 	blob, err = journal.ReadContent(ctx, sparse.File{File: file}, func() (io.Writer, error) { return io.Discard, nil })
-	if _, small := blob.Inline(); err != nil || small { // it was cut off meanwhile
+	if _, small := blob.Inline(); err != nil || small { // it was truncated meanwhile
 		return blob, true, errors.Join(err, discard(file))
 	}
 	if err := j.settle(file, blob.Ref()); err != nil {
@@ -84,7 +85,7 @@ func (j *Journal) share(ctx context.Context, r io.Reader) (blob journal.Blob, sh
 	return blob, true, nil
 }
 
-// newBlob makes the file of a blob that has no name yet.
+// newBlob creates the file of a blob that has no name yet.
 func (j *Journal) newBlob() (*os.File, error) {
 	path := filepath.Join(j.newBlobs(), j.Owner()+"."+rand.Text())
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
@@ -99,8 +100,8 @@ func discard(file *os.File) error {
 	return errors.Join(file.Close(), ignoreMissing(os.Remove(file.Name())))
 }
 
-// settle gives a file its name for good. A failed sync poisons: nobody may rely
-// on what a second one would say.
+// settle gives a file its final name. A failed sync poisons: the result of a
+// second one is not reliable.
 func (j *Journal) settle(file *os.File, ref effect.BlobRef) error {
 	j.kept.add(ref) // before it has the name
 	//mutant:barrier
@@ -118,8 +119,8 @@ func (j *Journal) settle(file *os.File, ref effect.BlobRef) error {
 	if err != nil {
 		return errors.Join(fmt.Errorf("keep: %w", err), ignoreMissing(os.Remove(file.Name())))
 	}
-	// Both folders, always: another process may have made the folder or the
-	// name a moment ago and not have come to syncing it.
+	// Always both folders: another process may have just created the folder or
+	// the name, without having synced it yet.
 	for _, dir := range []string{filepath.Dir(path), filepath.Dir(filepath.Dir(path))} {
 		if err := syncFolder(dir); err != nil {
 			return j.distrust(err)
@@ -134,9 +135,9 @@ func (j *Journal) distrust(err error) error {
 	return err
 }
 
-// place renames a file to the name of its content. What had the name already is
-// replaced: it should be the same, and if it was damaged it is now repaired.
-// Where the system does not replace a file that somebody reads, it stays.
+// place renames a file to the name of its content. It replaces an existing
+// file: that file is the same, or damaged and now repaired. If the system
+// cannot replace an open file, the existing one stays.
 func place(from, to string, ref effect.BlobRef) error {
 	err := os.Rename(from, to)
 	if err == nil {
@@ -148,13 +149,14 @@ func place(from, to string, ref effect.BlobRef) error {
 	return err
 }
 
-// blobPath is the place of a large blob. The reference must have been checked.
+// blobPath returns the path of a large blob. The caller must have checked the
+// reference.
 func blobPath(dir string, ref effect.BlobRef) string {
 	_, digits, _ := strings.Cut(ref.Digest, ":")
 	return filepath.Join(dir, "blobs", digits[:2], digits)
 }
 
-// OpenContent reads content back, from the file or the row where it is.
+// OpenContent opens content, from its file or its row.
 func (j *Journal) OpenContent(ctx context.Context, ref effect.BlobRef) (io.ReadCloser, error) {
 	if err := j.usable(ctx); err != nil {
 		return nil, err
@@ -162,7 +164,7 @@ func (j *Journal) OpenContent(ctx context.Context, ref effect.BlobRef) (io.ReadC
 	if err := ref.Check(); err != nil {
 		return nil, err
 	}
-	// The size, which may be wrong, only says where to look first.
+	// The size, which may be wrong, only decides where to look first.
 	places := []func(context.Context, effect.BlobRef) (io.ReadCloser, error){j.openRow, j.openFile}
 	if ref.Size > journal.InlineMax {
 		places[0], places[1] = places[1], places[0]

@@ -19,7 +19,7 @@ import (
 	"github.com/remit-dev/remit/revert/sqlite"
 )
 
-// holdWrites keeps every other writer waiting until the returned function runs.
+// holdWrites blocks every other writer until the returned function runs.
 func holdWrites(t *testing.T, dir string) (release func()) {
 	t.Helper()
 	db, err := sql.Open("sqlite", filepath.Join(dir, "journal.db"))
@@ -36,7 +36,7 @@ func holdWrites(t *testing.T, dir string) (release func()) {
 	})
 }
 
-// gather waits until as many batches wait.
+// gather waits until n batches wait.
 func gather(j *sqlite.Journal, n int) {
 	for j.Waiting() != n {
 		runtime.Gosched()
@@ -75,8 +75,8 @@ func TestAnAppendWaitsNoLongerThanItsContext(t *testing.T) {
 	release := holdWrites(t, dir)
 	defer release()
 
-	// Many who give up at once: the lead goes from one to the next of them, some
-	// of whom have left already, and must reach the one who stays.
+	// Many callers cancel at once. The lead passes from one to the next of
+	// them, although some have already left, and must reach the one who stays.
 	const many = 30
 	ctx, cancel := context.WithCancel(t.Context())
 	hasty, patient := make(chan error, many), make(chan error, 1)
@@ -110,8 +110,8 @@ func TestAnAppendWaitsNoLongerThanTheLimit(t *testing.T) {
 	require.Equal(t, 1, count(t, j))
 }
 
-// TestNeighbours gathers batches behind a held lock, so that they end up in one
-// transaction, and lets half of them be refused.
+// TestNeighbours gathers batches behind a held lock, so that one transaction
+// stores them, and makes half of them fail.
 func TestNeighbours(t *testing.T) {
 	dir := t.TempDir()
 	j := open(t, dir)

@@ -14,12 +14,12 @@ import (
 	"github.com/remit-dev/remit/revert/journal"
 )
 
-// CollectGarbage drops the blobs that no entry names, gives room in the database back and
-// empties the write-ahead log. It looks at all blobs, or if gone is not nil at those
-// that it lists. It works in steps of some milliseconds, each between batches that
-// others append, and may die at any: the next one goes on. A blob is dropped inside
-// a transaction that writes, in which the entries that came since are read too, and
-// nobody can name more.
+// CollectGarbage deletes the blobs that no entry names, frees space in the
+// database and empties the write-ahead log. It checks all blobs, or if gone is
+// not nil those that gone lists. It works in steps of some milliseconds, each
+// between the batches of other callers. It can die at any step: the next run
+// continues. It deletes a blob inside a writing transaction, in which it also
+// reads the newest entries, so no other process can name the blob.
 func (j *Journal) CollectGarbage(ctx context.Context, gone []effect.BlobRef) (out journal.GCReport, err error) {
 	if err := j.usable(ctx); err != nil {
 		return out, err
@@ -42,12 +42,12 @@ func (j *Journal) CollectGarbage(ctx context.Context, gone []effect.BlobRef) (ou
 type gcRun struct {
 	j     *Journal
 	whole bool
-	gone  map[string]bool // these were named, and go also if they are new
+	gone  map[string]bool // named by the caller: deleted even if they are new
 	out   journal.GCReport
 }
 
-// The size of a step, and the share of the database that stays free while others write,
-// who would take that room again at once.
+// The size of a step, and the part of the database that stays free while others
+// write, because they need that space again at once.
 const (
 	stepBlobs = 32
 	stepPages = 64
@@ -77,7 +77,7 @@ func (c *gcRun) run(ctx context.Context) error {
 	return err
 }
 
-// candidates drops what seems not to be named, some at a time.
+// candidates deletes blobs that seem to be unnamed, in steps.
 func (c *gcRun) candidates(ctx context.Context) error {
 	var some []string
 	add := func(digest string) error {
@@ -143,7 +143,7 @@ func (c *gcRun) eachBlobFile(fn func(digest string) error) error {
 			return nil
 		}
 		return eachFile(folder, func(_, name string) error {
-			if digest := digestWord + name; canon.Digest(digest).Valid() { // fsck tells what does not belong here
+			if digest := digestWord + name; canon.Digest(digest).Valid() { // fsck reports foreign files
 				return fn(digest)
 			}
 			return nil
@@ -151,8 +151,8 @@ func (c *gcRun) eachBlobFile(fn func(digest string) error) error {
 	}))
 }
 
-// drop removes what is not named. Files go before the transaction ends, which
-// keeps everybody out who would name them.
+// drop deletes unnamed blobs. It deletes the files before the transaction ends:
+// the transaction excludes every process that could name them.
 func (c *gcRun) drop(ctx context.Context, digests []string) error {
 	folders := map[string]bool{}
 	err := c.j.alone(ctx, func(w *writer) error {
@@ -200,8 +200,8 @@ func (c *gcRun) dropRow(w *writer, digest string) error {
 	return nil
 }
 
-// young is how long a file that nobody names is left alone beside others, and where
-// this process has kept it: content is kept first and named then.
+// young is how long an unnamed file stays if others have the journal open, or
+// if this process stored it: content is stored first and named later.
 const young = time.Hour
 
 func (c *gcRun) dropFile(digest string, others bool, folders map[string]bool) error {
@@ -223,8 +223,8 @@ func (c *gcRun) dropFile(digest string, others bool, folders map[string]bool) er
 	return nil
 }
 
-// shrink gives free pages of the database back to the disk: all of them, or those
-// beyond what others who write soon need again.
+// shrink returns free pages of the database to the disk: all of them, or those
+// that other writers do not need soon.
 func (c *gcRun) shrink(ctx context.Context) error {
 	for before := int64(-1); ; {
 		var free, pages int64
@@ -253,7 +253,7 @@ func (c *gcRun) shrink(ctx context.Context) error {
 	}
 }
 
-// empty truncates the write-ahead log, in which pages stand as they were before.
+// empty truncates the write-ahead log, which holds old copies of pages.
 func (c *gcRun) empty(ctx context.Context) error {
 	wait := c.j.wait
 	wait.limit = min(wait.limit, 5*time.Second)
@@ -275,8 +275,8 @@ func (c *gcRun) empty(ctx context.Context) error {
 	}
 }
 
-// alone runs a step with the connection that writes, while no batch is stored. A step
-// that fails leaves nothing of itself.
+// alone runs a step on the writing connection while no batch is stored. A
+// failed step leaves no change.
 func (j *Journal) alone(ctx context.Context, step func(w *writer) error) error {
 	r := newRequest(journal.Batch{})
 	r.alone = true
@@ -299,7 +299,7 @@ func (j *Journal) alone(ctx context.Context, step func(w *writer) error) error {
 		if err != nil {
 			return err
 		}
-		if err = w.setSync(false); err == nil { // what it does may be done again
+		if err = w.setSync(false); err == nil { // the step can be repeated
 			err = step(w)
 		}
 		if err == nil || codeOf(err) == codeBusy {
@@ -309,7 +309,7 @@ func (j *Journal) alone(ctx context.Context, step func(w *writer) error) error {
 	})
 }
 
-// others counts the other openings that live.
+// others returns the number of other live openings.
 func (j *Journal) others() (n int, err error) {
 	err = eachFile(j.owners(), func(path, name string) error {
 		if name == j.Owner()+lockSuffix {
@@ -324,7 +324,7 @@ func (j *Journal) others() (n int, err error) {
 	return n, err
 }
 
-// stored is the size of everything in the folder, but for the reserve.
+// stored returns the size of everything in the folder, except for the reserve.
 func (j *Journal) stored() (n int64, err error) {
 	err = filepath.WalkDir(j.dir, func(_ string, d fs.DirEntry, err error) error {
 		if err != nil {

@@ -14,8 +14,9 @@ import (
 	"github.com/remit-dev/remit/revert/journal"
 )
 
-// TestCollectLeavesWhatIsAboutToBeNamed: content is kept first and named later, at the end of a call perhaps, while
-// somebody prunes in the same process. What an earlier opening left goes.
+// TestCollectLeavesWhatIsAboutToBeNamed checks that a prune in the same process
+// leaves content that was stored and is not named yet. It deletes what an
+// earlier opening left.
 func TestCollectLeavesWhatIsAboutToBeNamed(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "state")
 	j := open(t, dir)

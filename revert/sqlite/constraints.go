@@ -6,7 +6,7 @@ import (
 	"github.com/remit-dev/remit/revert/journal"
 )
 
-// mayStore says why a batch is refused, if it is, by what the journal holds.
+// mayStore refuses a batch that contradicts the content of the journal.
 func (w *writer) mayStore(b journal.Batch) (refused, err error) {
 	for _, look := range []func(journal.Batch) (refused, err error){w.mayTake, w.mayPass, w.mayClaim, w.haveBlobs, w.mayGrow} {
 		if refused, err = look(b); refused != nil || err != nil {
@@ -39,7 +39,7 @@ func errExists(txn string) error {
 	return fmt.Errorf("begin %s: it exists: %w", txn, journal.ErrNotOwner)
 }
 
-// mayPass checks the fence as ownership will stand after the batch's take.
+// mayPass checks the fence with the ownership after the batch's Take.
 func (w *writer) mayPass(b journal.Batch) (refused, err error) {
 	//mutant:lease
 	if b.Fence.Txn == "" {
@@ -72,7 +72,7 @@ func (w *writer) mayClaim(b journal.Batch) (refused, err error) {
 	return nil, nil
 }
 
-// haveBlobs checks that blobs exist which do not come with the batch.
+// haveBlobs checks that blobs exist that are not part of the batch.
 func (w *writer) haveBlobs(b journal.Batch) (refused, err error) {
 	if missing := haveFiles(w.dir, b.Blobs); missing != nil {
 		return missing, nil

@@ -23,16 +23,16 @@ import (
 	"github.com/remit-dev/remit/revert/sqlite"
 )
 
-// specimen is a small journal as a killed process leaves it: some of it in the database,
-// some in the write-ahead log.
+// specimen is a small journal as a killed process leaves it: partly in the
+// database, and partly in the write-ahead log.
 type specimen struct {
-	dir       string // has everything else that belongs to a journal
+	dir       string // contains the other files of the journal
 	main, log []byte
-	told      int // entries that stood in the log before its last commit, and in the database
+	told      int // entries in the database and in the log before its last commit
 	is        content
 }
 
-// content is all that a journal says.
+// content is everything that a journal returns.
 type content struct {
 	entries []record.Entry
 	open    []journal.Ownership
@@ -41,7 +41,7 @@ type content struct {
 	head    journal.Head
 }
 
-// newSpecimen makes one with pages of a size.
+// newSpecimen creates a specimen with pages of a size.
 func newSpecimen(t *testing.T, pages int) *specimen {
 	t.Helper()
 	s := &specimen{dir: shortLived(t)}
@@ -67,7 +67,8 @@ func newSpecimen(t *testing.T, pages int) *specimen {
 	return s
 }
 
-// shortLived is a folder in memory where there is such: nothing here outlives a process.
+// shortLived returns a folder in memory if there is one: nothing here must
+// survive the process.
 func shortLived(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("/dev/shm", "remit-journal-")
@@ -79,7 +80,7 @@ func shortLived(t *testing.T) string {
 	return dir
 }
 
-// bench is where specimens are looked at, one after the other.
+// bench is a folder in which specimens are checked, one after the other.
 type bench struct {
 	t   *testing.T
 	s   *specimen
@@ -95,7 +96,7 @@ func (s *specimen) bench(t *testing.T) *bench {
 	return b
 }
 
-// damage is one way in which a specimen is not as it was.
+// damage is one change of a specimen.
 type damage struct {
 	file string // main or log
 	bit  int    // negative: none
@@ -124,7 +125,7 @@ func (d damage) of(s *specimen) (main, log []byte) {
 	return main, log
 }
 
-// verdict is what becomes of damage.
+// verdict is the effect of a damage.
 type verdict string
 
 const (
@@ -132,7 +133,7 @@ const (
 	harmless verdict = "harmless"
 )
 
-// lay puts a specimen on the bench.
+// lay writes a specimen into the bench's folder.
 func (b *bench) lay(main, log []byte) {
 	require.NoError(b.t, os.WriteFile(filepath.Join(b.dir, "journal.db"), main, 0o600))
 	require.NoError(b.t, os.WriteFile(filepath.Join(b.dir, "journal.db-wal"), log, 0o600))
@@ -141,8 +142,8 @@ func (b *bench) lay(main, log []byte) {
 	}
 }
 
-// look says what fsck and open make of what is on the bench, and what can be read of it.
-// What fsck has found is opened once in a while.
+// look returns the results of fsck and Open for the current specimen, and its
+// readable content. It opens only some of those that fsck reports.
 func (b *bench) look() (is content, checked, opened error) {
 	_, checked = sqlite.Fsck(b.t.Context(), b.dir, revert.FsckOptions{})
 	if b.looks++; checked != nil && b.looks%4 != 0 {
@@ -159,12 +160,12 @@ func (b *bench) look() (is content, checked, opened error) {
 	return is, checked, opened
 }
 
-// read reads everything. What can be read of an entry must be what was written.
+// read reads everything. A readable entry must equal the written one.
 func (b *bench) read(j *sqlite.Journal) (is content, err error) {
 	ctx := b.t.Context()
 	for e, bad := range j.Entries(ctx, journal.Query{}) {
 		if bad != nil {
-			err = bad // and what can still be read is looked at
+			err = bad // and checks what is still readable
 			continue
 		}
 		is.entries = append(is.entries, e)
@@ -181,7 +182,7 @@ func (b *bench) read(j *sqlite.Journal) (is content, err error) {
 	return is, err
 }
 
-// besides reads what the journal holds beside its entries.
+// besides reads what the journal holds apart from its entries.
 func besides(dir string) (claims []string, small string, err error) {
 	db, err := sql.Open("sqlite", filepath.Join(dir, "journal.db"))
 	if err != nil {
@@ -206,7 +207,7 @@ func besides(dir string) (claims []string, small string, err error) {
 	return claims, small, db.QueryRow("SELECT group_concat(digest || size || content) FROM blobs").Scan(&small)
 }
 
-// judge looks at damage, and says what became of it or what is wrong.
+// judge applies a damage and returns its verdict, or what is wrong.
 func (b *bench) judge(d damage) (v verdict, wrong error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -232,7 +233,7 @@ func (b *bench) judge(d damage) (v verdict, wrong error) {
 	return "", fmt.Errorf("%d entries are left, without a word", len(is.entries))
 }
 
-// damages are all there are: every bit and every length of both files.
+// damages returns every changed bit and every length of both files.
 func (s *specimen) damages() (all []damage) {
 	for file, size := range map[string]int{"main": len(s.main), "log": len(s.log)} {
 		for bit := range 8 * size {
@@ -245,9 +246,10 @@ func (s *specimen) damages() (all []damage) {
 	return all
 }
 
-// TestCorruption: whichever bit of a small journal is another one, and wherever its files
-// end early, it is told by open or by fsck, or it is of no consequence; a log of which the
-// end is gone is told by the head file. What can be read is what was written. With REMIT_PROVE it is every bit and every length, with
+// TestCorruption changes each bit of a small journal, and truncates its files
+// at each length. Open or fsck must report the damage, or it has no effect. The
+// head file must reveal a truncated log. Readable entries must equal the
+// written ones. With REMIT_PROVE it uses every bit and every length, with
 // REMIT_LONG 10,000 of them; REMIT_DAMAGE names one.
 func TestCorruption(t *testing.T) {
 	s := newSpecimen(t, 512)
@@ -270,7 +272,7 @@ func TestCorruption(t *testing.T) {
 	t.Logf("proved: bits flipped and files cut: %d journals, %d violations", len(all), violations)
 }
 
-// chosen are the damages of this run.
+// chosen returns the damages of this run.
 func (s *specimen) chosen(t *testing.T) []damage {
 	all := s.damages()
 	if name := os.Getenv("REMIT_DAMAGE"); name != "" {
@@ -299,7 +301,7 @@ func (s *specimen) chosen(t *testing.T) []damage {
 	return all[:300]
 }
 
-// judgeAll looks at damages, with a bench for each processor.
+// judgeAll judges damages, with a bench for each processor.
 func (s *specimen) judgeAll(t *testing.T, all []damage) (seen map[verdict]int, violations int) {
 	seen = map[verdict]int{}
 	var mu sync.Mutex
@@ -312,7 +314,7 @@ func (s *specimen) judgeAll(t *testing.T, all []damage) (seen map[verdict]int, v
 				v, wrong := b.judge(all[i])
 				mu.Lock()
 				if seen[v]++; seen[v]%25_000 == 0 {
-					t.Log(seen) // so that somebody who waits sees it
+					t.Log(seen) // shows progress
 				}
 				if wrong != nil {
 					if violations++; violations <= 20 {

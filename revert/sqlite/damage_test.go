@@ -58,7 +58,7 @@ func TestDamagedPagesAreDamage(t *testing.T) {
 	j := open(t, dir)
 	e := journaltest.Entry(record.Header{Txn: "t"}, strings.Repeat("x", 9000))
 	require.NoError(t, j.Append(t.Context(), journal.Batch{Entries: []record.Entry{e, e, e}, Durable: true}))
-	require.NoError(t, j.Close()) // and with it the write-ahead log
+	require.NoError(t, j.Close()) // which also removes the write-ahead log
 	file := filepath.Join(dir, "journal.db")
 	data, err := os.ReadFile(file)
 	require.NoError(t, err)

@@ -22,7 +22,8 @@ import (
 	"github.com/remit-dev/remit/revert/sqlite"
 )
 
-// withDescriptors runs something while the process can have so many more descriptors.
+// withDescriptors runs do while the process can open only more further
+// descriptors.
 func withDescriptors(more int, do func() error) error {
 	next, err := os.Open(os.DevNull)
 	if err != nil {
@@ -46,8 +47,8 @@ func withDescriptors(more int, do func() error) error {
 	return said
 }
 
-// runOut has each thing that can be asked of a journal fail for want of
-// descriptors, at the first that it opens, at the second, and so on.
+// runOut makes each operation on a journal fail for lack of descriptors, at the
+// first file that it opens, at the second, and so on.
 func runOut(dir string) error {
 	for _, of := range askings() {
 		for more := 0; ; more++ {
@@ -60,7 +61,7 @@ func runOut(dir string) error {
 				return fmt.Errorf("%s with %d: called damaged: %w", of.name, more, scarce)
 			}
 			if scarce != nil && errors.Is(j.Append(context.Background(), journal.Batch{Durable: true}), journal.ErrPoisoned) {
-				// Nobody can tell what is stored, so it is read again.
+				// The stored entries are unknown, so read them again.
 				err = j.Close()
 				if err == nil {
 					j, err = sqlite.Open(context.Background(), dir)
@@ -129,7 +130,7 @@ func askings() []asking {
 			if _, err := j.CollectGarbage(ctx, nil); err != nil {
 				return err
 			}
-			_, err := j.StoreContent(ctx, bytes.NewReader(content)) // which nothing names
+			_, err := j.StoreContent(ctx, bytes.NewReader(content)) // unnamed
 			return err
 		}},
 		{"fsck", func(dir string, _ *sqlite.Journal) error {
@@ -139,8 +140,9 @@ func askings() []asking {
 	}
 }
 
-// TestRunningOutOfDescriptors: it is told, is no damage, and passes. No test of this
-// package runs beside another.
+// TestRunningOutOfDescriptors checks that a lack of descriptors is an error, is
+// not damage, and passes. No test of this package runs in parallel with
+// another.
 func TestRunningOutOfDescriptors(t *testing.T) {
 	dir := t.TempDir()
 	j := open(t, dir)

@@ -8,8 +8,8 @@ import (
 	"runtime"
 )
 
-// makePrivate makes the state folder, or accepts one that nobody else may enter.
-// An empty folder is taken over and made private.
+// makePrivate creates the state folder, or accepts one that only its user can
+// enter. It takes over an empty folder and makes it private.
 func makePrivate(dir string) error {
 	if err := makeFolder(dir); err != nil {
 		return err
@@ -19,14 +19,14 @@ func makePrivate(dir string) error {
 		return err
 	}
 	if runtime.GOOS == "windows" || info.Mode().Perm()&0o077 == 0 {
-		return nil // windows: what a user's own folder inherits
+		return nil // Windows: a user's own folder inherits its access
 	}
 	files, err := os.ReadDir(dir)
 	if err != nil {
 		return err
 	}
 	if len(files) > 0 {
-		// Another opening may have taken it over between the two looks.
+		// Another opening may have taken it over between the two calls.
 		if again, err := os.Stat(dir); err == nil && again.Mode().Perm()&0o077 == 0 {
 			return nil
 		}
@@ -35,8 +35,8 @@ func makePrivate(dir string) error {
 	return os.Chmod(dir, 0o700)
 }
 
-// makeFolder makes a folder and the missing ones above it, each durable in the
-// one above: what is synced inside is of no use when the way there is lost.
+// makeFolder creates a folder and its missing parents. Each is durable in its
+// parent: a synced file is lost if its path is lost.
 func makeFolder(dir string) error {
 	info, err := os.Stat(dir)
 	switch {
@@ -54,12 +54,12 @@ func makeFolder(dir string) error {
 		return err
 	}
 	if err := syncFolder(filepath.Dir(dir)); err != nil {
-		return errors.Join(err, ignoreMissing(os.Remove(dir))) // the next attempt would take it for durable
+		return errors.Join(err, ignoreMissing(os.Remove(dir))) // the next attempt would assume that it is durable
 	}
 	return nil
 }
 
-// errUnsynced says that nobody knows what of a folder is on the disk.
+// errUnsynced says that the durable names of a folder are unknown.
 var errUnsynced = errors.New("the names in the folder could not be made durable")
 
 // syncFolder makes the names in a folder durable. Windows has no such call: its
@@ -79,9 +79,9 @@ func syncFolder(dir string) error {
 	return errors.Join(err, f.Close())
 }
 
-// checkFile refuses what cannot be the database, which SQLite would make something
-// of or call by a number. It opens nothing: closing the file again would give up
-// the locks that this process has on it.
+// checkFile refuses files that cannot be the database, which SQLite would
+// change or name by a number. It opens nothing: closing the file would release
+// the locks of this process on it.
 func checkFile(path string) error {
 	info, err := os.Lstat(path)
 	switch {
@@ -93,13 +93,13 @@ func checkFile(path string) error {
 		return fmt.Errorf("%s is a folder, not a file", filepath.Base(path))
 	case !info.Mode().IsRegular():
 		return fmt.Errorf("%s is a link or something else, not a file: name the folder where it is", filepath.Base(path))
-	case namesOf(info) > 1: // another folder could lead to it with rules of its own, and locks and logs beside it would not be the same
+	case namesOf(info) > 1: // another folder could have the file with other permissions, and other locks and logs
 		return fmt.Errorf("%s has a second name, a hard link: copy the folder instead, and remove the link", filepath.Base(path))
 	}
 	return nil
 }
 
-// hasContent reports whether a folder of blobs has any.
+// hasContent reports whether a folder of blobs is not empty.
 func hasContent(dir string) (found bool, err error) {
 	err = eachFile(dir, func(_, name string) error {
 		found = found || name != "new"

@@ -15,8 +15,8 @@ import (
 	"github.com/remit-dev/remit/revert/sqlite"
 )
 
-// TestOpenInOddPlaces: what stands in the place of the journal or of one of its
-// folders is named, and left as it is.
+// TestOpenInOddPlaces checks that an error names a wrong file in place of the
+// journal or of one of its folders, and that it stays unchanged.
 func TestOpenInOddPlaces(t *testing.T) {
 	file := func(parts ...string) func(t *testing.T, dir string) {
 		return func(t *testing.T, dir string) {
@@ -89,8 +89,8 @@ func listed(t *testing.T, dir string) map[string]string {
 	return all
 }
 
-// TestContentThatCannotBePlaced: a file or a folder in the place of content is no
-// content, and nothing is left behind where the new one should have gone.
+// TestContentThatCannotBePlaced checks that a file or a folder in place of
+// content is not content. A failed store leaves nothing behind.
 func TestContentThatCannotBePlaced(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("other words")

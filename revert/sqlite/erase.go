@@ -10,9 +10,9 @@ import (
 	"github.com/remit-dev/remit/revert/record"
 )
 
-// erase destroys bodies and salts and leaves the digests of the bodies. What the
-// pages lose is overwritten with zeros (secure_delete); copies in the write-ahead
-// log go when Collect empties it.
+// erase destroys bodies and salts and keeps the digests of the bodies. SQLite
+// overwrites the freed bytes in pages with zeros (secure_delete). Copies in the
+// write-ahead log remain until CollectGarbage empties it.
 func (w *writer) erase(b journal.Batch) error {
 	for _, call := range b.Erase {
 		after := int64(0)

@@ -24,8 +24,8 @@ import (
 	"github.com/remit-dev/remit/revert/sqlite"
 )
 
-// spoken writes a committed transaction with one call, whose every part holds the
-// word: input, output, note, small and large content.
+// spoken writes a committed transaction with one call whose every part contains
+// the word: input, output, note, small and large content.
 func spoken(t testing.TB, j journal.Journal, txn, word string) {
 	t.Helper()
 	h := hosttest.New(1)
@@ -64,7 +64,7 @@ func spoken(t testing.TB, j journal.Journal, txn, word string) {
 	}))
 }
 
-// holding lists the files below a folder whose bytes hold a word.
+// holding returns the files below a folder whose bytes contain a word.
 func holding(t *testing.T, dir, word string) (files []string) {
 	t.Helper()
 	require.NoError(t, filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
@@ -106,7 +106,7 @@ func TestErasedBytesAreNowhere(t *testing.T) {
 			require.Empty(t, done.Shared)
 			require.Equal(t, int64(2), done.Blobs)
 
-			// The names of transaction and call are in headers, which stay.
+			// The IDs of transaction and call are in headers, which stay.
 			require.Empty(t, holding(t, dir, "MARKERMARKER"))
 			require.Empty(t, holding(t, dir, "MARKER MARKER"))
 			require.Empty(t, holding(t, dir, "test://MARKER"))
@@ -122,8 +122,8 @@ func TestErasedBytesAreNowhere(t *testing.T) {
 	}
 }
 
-// TestErasureWhoseProcessDied: the records are erased in one step, and what a
-// crash behind it left is dropped by whoever erases or collects next.
+// TestErasureWhoseProcessDied checks that one step erases the records. The next
+// erasure or collection deletes what a crash after that step left.
 func TestErasureWhoseProcessDied(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "state")
 	j := open(t, dir)
@@ -151,7 +151,8 @@ func TestErasureWhoseProcessDied(t *testing.T) {
 	require.Zero(t, report.Unnamed)
 }
 
-// TestCollectWaitsForReaders: an old snapshot keeps old pages in the log.
+// TestCollectSaysThatOthersStillRead checks that an old snapshot keeps old
+// pages in the log.
 func TestCollectSaysThatOthersStillRead(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "state")
 	j, err := sqlite.Open(t.Context(), dir, sqlite.BusyTimeout(1))
@@ -169,7 +170,7 @@ func TestCollectSaysThatOthersStillRead(t *testing.T) {
 	require.Empty(t, holding(t, dir, "MARKER"))
 }
 
-// TestPruneShrinksTheStore measures what a person sees.
+// TestPruneShrinksTheStore measures the size that a person sees.
 func TestPruneShrinksTheStore(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "state")
 	j := open(t, dir)
@@ -197,9 +198,9 @@ func TestPruneShrinksTheStore(t *testing.T) {
 	require.Equal(t, size, done.Size)
 }
 
-// TestCollectBesideAppends: others keep and name large content, the same again and
-// again, while somebody erases and collects. Whoever was told that it is stored has
-// it; who was not names it anew.
+// TestCollectBesideAppends stores and names the same large content again and
+// again, while another goroutine erases and collects. An acknowledged blob
+// exists; a refused one can be stored again.
 func TestCollectBesideAppends(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "state")
 	j, pruner := open(t, dir), open(t, dir)

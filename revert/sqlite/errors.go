@@ -15,7 +15,7 @@ import (
 
 var errClosed = errors.New("journal is closed")
 
-// The primary result codes that decide something here.
+// The primary result codes that this package handles.
 const (
 	codeBusy    = lib.SQLITE_BUSY
 	codeIO      = lib.SQLITE_IOERR
@@ -27,7 +27,7 @@ const (
 	codeUnique  = lib.SQLITE_CONSTRAINT
 )
 
-// codeOf returns SQLite's primary result code, 0 for errors of other origin.
+// codeOf returns SQLite's primary result code, or 0 for other errors.
 func codeOf(err error) int {
 	if failed, ok := errors.AsType[*driver.Error](err); ok {
 		return failed.Code() & 0xff
@@ -49,7 +49,7 @@ func explain(err error) error {
 	}
 }
 
-// busyBackoff is how long to wait for another process that writes.
+// busyBackoff limits the wait for another process that writes.
 type busyBackoff struct {
 	limit time.Duration
 	next  time.Duration
@@ -61,7 +61,7 @@ const (
 	lastPause  = 5 * time.Millisecond
 )
 
-// pause waits a little, each time longer, or says why waiting has ended.
+// pause sleeps, each time longer, or returns why the wait must end.
 func (p *busyBackoff) pause(ctx context.Context) error {
 	now := time.Now()
 	if p.next == 0 {
@@ -81,11 +81,11 @@ func (p *busyBackoff) pause(ctx context.Context) error {
 	}
 }
 
-// rest waits like pause, where nothing else may end the waiting.
+// rest is pause without a context.
 func (p *busyBackoff) rest() error { return p.pause(context.Background()) }
 
-// connect takes a connection that writes out of a pool. Setting one up reads the
-// schema, for which another process may have the file to itself just then.
+// connect takes a writing connection from a pool. Its setup reads the schema,
+// while another process may have the file locked exclusively.
 func connect(ctx context.Context, db *sql.DB, wait busyBackoff) (conn *sql.Conn, err error) {
 	err = retryBusy(ctx, wait, func() error {
 		conn, err = db.Conn(ctx)
@@ -97,7 +97,7 @@ func connect(ctx context.Context, db *sql.DB, wait busyBackoff) (conn *sql.Conn,
 	return conn, nil
 }
 
-// retryBusy runs f until it fails otherwise than by another process writing.
+// retryBusy repeats f while another process writes.
 func retryBusy(ctx context.Context, wait busyBackoff, f func() error) error {
 	for {
 		err := f()

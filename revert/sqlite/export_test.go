@@ -9,21 +9,21 @@ import (
 	"github.com/remit-dev/remit/revert/journal"
 )
 
-// SyncLevel returns how SQLite itself says that the last append was committed:
-// 2 is FULL, 1 is NORMAL.
+// SyncLevel returns SQLite's own setting for the last append: 2 is FULL, 1 is
+// NORMAL.
 func (j *Journal) SyncLevel() (level int, err error) {
 	err = j.writer.conn.QueryRowContext(context.Background(), "PRAGMA synchronous").Scan(&level)
 	return level, err
 }
 
-// Plan returns how SQLite would go about a query, a line for each step.
+// Plan returns SQLite's plan for a query, a line for each step.
 func (j *Journal) Plan(q journal.Query) (string, error) {
 	query, args := selectEntries(q, readRange{upTo: 1000}, pageEntries)
 	rows, err := j.reader.QueryContext(context.Background(), "EXPLAIN QUERY PLAN "+query, args...)
 	if err != nil {
 		return "", err
 	}
-	defer func() { _ = rows.Close() }() // Err below tells what went wrong
+	defer func() { _ = rows.Close() }() // Err below returns the error
 	var plan []string
 	for rows.Next() {
 		var id, parent, unused int
@@ -36,17 +36,17 @@ func (j *Journal) Plan(q journal.Query) (string, error) {
 	return strings.Join(plan, "\n"), rows.Err()
 }
 
-// Waiting returns how many batches wait for a transaction. One that is alone is tried
-// again and again while another process writes, and is not counted for a moment.
+// Waiting returns how many batches wait for a transaction. A single one is
+// retried while another process writes, and is briefly not counted.
 func (j *Journal) Waiting() int {
 	j.queue.mu.Lock()
 	defer j.queue.mu.Unlock()
 	return len(j.queue.waiting)
 }
 
-// LeadIsInherited makes three wait: the first leads and gives up, the second is
-// told to lead and leaves before it has heard of it. It reports whether the
-// third leads then.
+// LeadIsInherited lets three requests wait. The first leads and resigns; the
+// second is told to lead, and leaves before it reads that. LeadIsInherited
+// reports whether the third then leads.
 func LeadIsInherited() bool {
 	var q queue
 	var all [3]*request
@@ -61,8 +61,9 @@ func LeadIsInherited() bool {
 	return len(all[2].wake) == 1
 }
 
-// LookBefore looks at a folder as an opening does before SQLite. What it returns goes on
-// after make has run: it compares the journal that is there then with the first look.
+// LookBefore reads a folder like an opening before SQLite does. The returned
+// function continues after make has run: it compares the current journal with
+// the first read.
 func LookBefore(ctx context.Context, dir string, make func()) (begun, complete error) {
 	j := &Journal{dir: dir, wait: busyBackoff{limit: time.Minute}}
 	w, err := lookAtFolder(dir, j.wait)

@@ -1,4 +1,4 @@
 package sqlite
 
-// Format is the number of the layout of the file. Open reads and writes no other.
+// Format is the version of the file layout. Open accepts no other.
 const Format = formatVersion

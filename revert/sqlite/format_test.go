@@ -16,7 +16,7 @@ import (
 	"github.com/remit-dev/remit/revert/sqlite"
 )
 
-// foreign runs statements on a database file past the journal.
+// foreign runs statements on a database file without the journal.
 func foreign(t *testing.T, file string, statements ...string) {
 	t.Helper()
 	db, err := sql.Open("sqlite", file)
@@ -148,14 +148,14 @@ func TestFolderIsPrivate(t *testing.T) {
 	})
 }
 
-// useBlobs makes every kind of file there is.
+// useBlobs creates every kind of file.
 func useBlobs(t *testing.T, dir string) {
 	t.Helper()
 	j := open(t, dir)
 	keepLarge(t, j, 'x')
 	e := journaltest.Entry(record.Header{Txn: "t"}, "tool")
 	require.NoError(t, j.Append(t.Context(), journal.Batch{Entries: []record.Entry{e}, Durable: true}))
-	requirePrivate(t, dir) // the write-ahead log is there now
+	requirePrivate(t, dir) // the write-ahead log exists now
 	require.NoError(t, j.Close())
 }
 
@@ -170,7 +170,7 @@ func requirePrivate(t *testing.T, dir string) {
 	}))
 }
 
-// reading holds a snapshot of a database until it is released.
+// reading holds a snapshot of a database until release.
 func reading(t *testing.T, file string) (release func()) {
 	t.Helper()
 	db, err := sql.Open("sqlite", file)

@@ -16,28 +16,28 @@ import (
 	"github.com/remit-dev/remit/revert/record"
 )
 
-// FsckReport is what Fsck has seen.
+// FsckReport is the result of Fsck.
 type FsckReport struct {
 	revert.FsckReport
-	Incomplete bool  `json:"incomplete,omitempty"` // Open refuses it with ErrIncomplete
-	Missing    int64 `json:"missing,omitempty"`    // entries that the head file says were promised, and that are not there
-	Alive      int   `json:"alive"`                // openings that live; while there are any, nobody else may read the write-ahead log
-	Unnamed    int64 `json:"unnamed"`              // blobs that no entry names: left by a crash between keeping and naming, or about to be named
+	Incomplete bool  `json:"incomplete,omitempty"` // Open refuses the journal with ErrIncomplete
+	Missing    int64 `json:"missing,omitempty"`    // number of missing entries that the head file promises
+	Alive      int   `json:"alive"`                // live openings; while there are any, no other process may read the write-ahead log
+	Unnamed    int64 `json:"unnamed"`              // blobs that no entry names: left by a crash, or not named yet
 	Leftover   int64 `json:"leftover"`             // unfinished blobs of dead openings; the next Open removes them
 }
 
-// Fsck checks the journal in a folder: what revert.Fsck checks, and before and
-// behind it what only this store can see: the write-ahead log's checksums, before
-// SQLite reads it and drops what does not fit; the file's own structure; claims;
-// the blobs' files and what is among them that does not belong there. It ends
-// with record.ErrDamaged when there was any problem.
+// Fsck checks the journal in a folder. It runs revert.Fsck, and checks what
+// only this store can check: the write-ahead log's checksums, before SQLite
+// reads it and drops what does not fit; the file's own structure; claims; the
+// files of blobs, and foreign files among them. It returns record.ErrDamaged if
+// there was any problem.
 //
-// A damaged write-ahead log is where it stops: opening the journal would destroy
-// what stands behind the damage.
+// Fsck stops at a damaged write-ahead log: opening the journal would destroy
+// what follows the damage.
 //
-// It compares the entries with the head file beside them. What it cannot see without a
-// head kept elsewhere: that a folder is an older copy of itself, or was changed together
-// with its head file.
+// Fsck compares the entries with the head file beside them. Without a head kept
+// elsewhere it cannot detect that a folder is an older copy of itself, or that
+// the folder and its head file were changed together.
 func Fsck(ctx context.Context, dir string, o revert.FsckOptions) (FsckReport, error) {
 	dir, err := filepath.Abs(dir)
 	f := fsck{dir: dir, options: o}
@@ -57,9 +57,9 @@ type fsck struct {
 	dir     string
 	options revert.FsckOptions
 	report  FsckReport
-	journal *Journal // for reading, without a name of its own
+	journal *Journal // for reading, without an owner of its own
 	witness witness
-	whole   bool // it has what the head file promises
+	whole   bool // it has all entries that the head file promises
 	named   *digestSet
 }
 
@@ -81,7 +81,7 @@ func (f *fsck) run(ctx context.Context) (err error) {
 	defer func() {
 		err = errors.Join(err, f.journal.reader.Close())
 		if f.whole {
-			_ = f.journal.rest() // without it the next opening looks at all
+			_ = f.journal.rest() // if it fails, the next opening checks the whole database
 		}
 	}()
 	err = checkFormat(ctx, f.journal.reader)
@@ -89,7 +89,7 @@ func (f *fsck) run(ctx context.Context) (err error) {
 		err = cmp.Or(f.witness.begun(), err)
 	}
 	if err != nil {
-		return err // it may belong to somebody else: nothing more is looked at
+		return err // it may belong to another program: nothing more is checked
 	}
 	if f.named, err = newScratch(ctx); err != nil {
 		return err
@@ -103,7 +103,7 @@ func (f *fsck) run(ctx context.Context) (err error) {
 	return nil
 }
 
-// beforeOpening looks at what opening would change. It reports whether the
+// beforeOpening checks what opening would change. It reports whether the
 // journal may be opened.
 func (f *fsck) beforeOpening() (sound bool, err error) {
 	info, err := os.Stat(f.dir)

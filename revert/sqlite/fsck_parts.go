@@ -31,7 +31,7 @@ func (f *fsck) complete(ctx context.Context) error {
 	return f.unlessDamage(err)
 }
 
-// structure lets SQLite check its file.
+// structure runs SQLite's own check of its file.
 func (f *fsck) structure(ctx context.Context) error {
 	err := f.each(ctx, "PRAGMA integrity_check(1000)", func(rows *sql.Rows) error {
 		var says string
@@ -71,7 +71,7 @@ func (f *fsck) unlessCounted(err error) error {
 	return err
 }
 
-// unlessDamage makes a problem of damage that kept a part from going on.
+// unlessDamage turns damage that stopped a part of the check into a problem.
 func (f *fsck) unlessDamage(err error) error {
 	if err = explained(err); errors.Is(err, record.ErrDamaged) {
 		f.problem("%w", err)
@@ -87,7 +87,7 @@ func explained(err error) error {
 	return explain(err)
 }
 
-// claims must belong to transactions that have not ended.
+// claims checks that each claim belongs to a transaction that has not ended.
 func (f *fsck) claims(ctx context.Context) error {
 	err := f.each(ctx, `SELECT resource, txn FROM claims c
 		WHERE NOT EXISTS (SELECT 1 FROM txns t WHERE t.txn = c.txn AND t.ended = 0)`, func(rows *sql.Rows) error {
@@ -101,7 +101,7 @@ func (f *fsck) claims(ctx context.Context) error {
 	return f.unlessDamage(err)
 }
 
-// rows looks at the small blobs.
+// rows checks the small blobs.
 func (f *fsck) rows(ctx context.Context) error {
 	err := f.each(ctx, "SELECT digest, size, length(content) FROM blobs", func(rows *sql.Rows) error {
 		var digest string
@@ -125,7 +125,7 @@ func (f *fsck) countUnnamed(ctx context.Context, digest string) error {
 	return err
 }
 
-// files looks at the large blobs, and at what else is in their folder.
+// files checks the large blobs, and reports foreign files in their folder.
 func (f *fsck) files(ctx context.Context) error {
 	return ignoreMissing(eachFile(filepath.Join(f.dir, "blobs"), func(path, short string) error {
 		if short == "new" {
@@ -146,7 +146,8 @@ func (f *fsck) files(ctx context.Context) error {
 	}))
 }
 
-// unfinished counts what openings left that died while they kept a large blob.
+// unfinished counts the files of openings that died while they stored a large
+// blob.
 func (f *fsck) unfinished(dir string) error {
 	return eachFile(dir, func(_, name string) error {
 		owner, _, _ := strings.Cut(name, ".")
@@ -167,7 +168,7 @@ func (f *fsck) each(ctx context.Context, query string, row func(*sql.Rows) error
 	if err != nil {
 		return err
 	}
-	defer func() { _ = rows.Close() }() // Err below tells what went wrong
+	defer func() { _ = rows.Close() }() // Err below returns the error
 	for rows.Next() {
 		if err := row(rows); err != nil {
 			return err
@@ -176,20 +177,20 @@ func (f *fsck) each(ctx context.Context, query string, row func(*sql.Rows) error
 	return rows.Err()
 }
 
-// digestSet is digests, and the entries that name them, on disk: there may be more
-// than fit in memory.
+// digestSet is a set of digests with the entries that name them, on disk: they
+// may not fit in memory.
 type digestSet struct {
 	db                *sql.DB
 	put, get, at, cut *sql.Stmt
 }
 
-// newScratch makes a database without a name, which SQLite removes by itself.
+// newScratch creates a database without a name, which SQLite removes by itself.
 func newScratch(ctx context.Context) (*digestSet, error) {
 	db, err := sql.Open("sqlite", "")
 	if err != nil {
 		return nil, err
 	}
-	db.SetMaxOpenConns(1) // each connection would have a database of its own
+	db.SetMaxOpenConns(1) // each connection would have its own database
 	s := &digestSet{db: db}
 	for _, query := range []string{"PRAGMA journal_mode = OFF", "PRAGMA synchronous = OFF", "CREATE TABLE seen (digest TEXT, pos INTEGER, PRIMARY KEY (digest, pos)) STRICT, WITHOUT ROWID"} {
 		if err == nil {
@@ -217,7 +218,7 @@ func (s *digestSet) add(ctx context.Context, digest string, pos int64) error {
 	return err
 }
 
-// newest returns the position of the newest entry that names a digest, 0 if none does.
+// newest returns the position of the newest entry that names a digest, or 0.
 func (s *digestSet) newest(ctx context.Context, digest string) (pos int64, err error) {
 	if err = s.at.QueryRowContext(ctx, digest).Scan(&pos); errors.Is(err, sql.ErrNoRows) {
 		return 0, nil

@@ -25,7 +25,7 @@ import (
 )
 
 // fill appends a committed transaction with content of both sizes, and begins
-// another one that has a claim.
+// another one with a claim.
 func fill(t *testing.T, j journal.Journal) (small, large effect.BlobRef) {
 	t.Helper()
 	var blobs []journal.Blob
@@ -74,7 +74,7 @@ func TestFsckOfASoundJournal(t *testing.T) {
 	require.Equal(t, 1, live.Alive)
 	require.NoError(t, j.Close())
 
-	// What a crash leaves is no problem.
+	// The remains of a crash are no problem.
 	j = open(t, dir)
 	keepLarge(t, j, 'u')
 	owner := j.Owner()
@@ -161,7 +161,8 @@ func TestFsckOfNothingMakesNothing(t *testing.T) {
 	require.NoDirExists(t, dir)
 }
 
-// logOf returns a folder as a killed process leaves it, and its write-ahead log.
+// logOf returns a folder as a killed process leaves it, and its write-ahead
+// log.
 func logOf(t *testing.T) (dir string, log []byte) {
 	t.Helper()
 	from, dir := t.TempDir(), t.TempDir()
@@ -184,9 +185,9 @@ func logOf(t *testing.T) (dir string, log []byte) {
 	return dir, log
 }
 
-// Every byte of the log is under a checksum, so any that changes shows, unless
-// it looks like what a crash leaves: with no commit behind it. Neither fsck nor open
-// lets SQLite read it then.
+// TestFsckReadsTheLogBeforeSQLite changes bytes of the log. Each is under a
+// checksum, so a change shows, unless no commit follows it, as after a crash.
+// If it shows, neither fsck nor Open lets SQLite read the log.
 func TestFsckReadsTheLogBeforeSQLite(t *testing.T) {
 	const frame = 24 + 4096
 	for name, test := range map[string]struct {
@@ -204,7 +205,7 @@ func TestFsckReadsTheLogBeforeSQLite(t *testing.T) {
 		"the last frame but one": {func(log []byte, n int) []byte { log[32+(n-2)*frame+500]++; return log }, "commits"},
 		"the header":             {func(log []byte, _ int) []byte { log[13]++; return log }, "the header of the write-ahead log"},
 		"an unfinished commit": {func(log []byte, n int) []byte {
-			log[32+(n-4)*frame+500]++ // what a later, shorter commit wrote over
+			log[32+(n-4)*frame+500]++ // bytes that a later, shorter commit overwrote
 			return log[:32+(n-1)*frame]
 		}, ""},
 	} {
@@ -231,7 +232,8 @@ func TestFsckReadsTheLogBeforeSQLite(t *testing.T) {
 	}
 }
 
-// A damaged log can be cut where the error says, and what stands before that is there.
+// TestADamagedLogCanBeCut cuts a damaged log at the position in the error. The
+// entries before it are readable.
 func TestADamagedLogCanBeCut(t *testing.T) {
 	const frame = 24 + 4096
 	dir, log := logOf(t)
@@ -258,7 +260,8 @@ func TestADamagedLogCanBeCut(t *testing.T) {
 	require.EqualValues(t, 6+1, head.Size, "the last commit is gone, and no other; and who went on without it is on record")
 }
 
-// While somebody has the journal open nobody else reads its log.
+// TestOpenBesideAWriterReadsNoLog checks that no other opening reads the log
+// while one is alive.
 func TestOpenBesideAWriterReadsNoLog(t *testing.T) {
 	dir, log := logOf(t)
 	j := open(t, dir)
@@ -269,8 +272,9 @@ func TestOpenBesideAWriterReadsNoLog(t *testing.T) {
 	require.NoError(t, other.Close())
 }
 
-// What a killed process leaves is never taken for damage, in the log or in the
-// tree; no other process holds the log open meanwhile.
+// TestFsckOfWhatAKilledProcessLeft checks that the files of a killed process do
+// not count as damage, in the log or in the tree. No other process has the log
+// open.
 func TestFsckOfWhatAKilledProcessLeft(t *testing.T) {
 	const seed = 11
 	random := rand.New(rand.NewPCG(seed, seed))
@@ -278,13 +282,13 @@ func TestFsckOfWhatAKilledProcessLeft(t *testing.T) {
 	for round := range kills {
 		c := startChild(t, dir, fmt.Sprint("f", round), "append")
 		delay := time.Duration(random.IntN(40_000)) * time.Microsecond
-		time.AfterFunc(delay, func() { _ = c.cmd.Process.Kill() }) // fails only on one that is dead
+		time.AfterFunc(delay, func() { _ = c.cmd.Process.Kill() }) // fails only if the process is dead
 		require.NoError(t, c.listen())
 		require.Error(t, c.cmd.Wait())
 
 		report, problems, err := fsck(t, dir, journal.Head{})
 		require.Zero(t, report.Alive)
-		for _, p := range problems { // the children write no whole transactions
+		for _, p := range problems { // the children write incomplete transactions
 			require.Regexp(t, "^transaction .* (begins with|is held for unfinished)", p, err)
 		}
 		require.Equal(t, report.Entries, report.Head.Size)

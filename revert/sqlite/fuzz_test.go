@@ -10,9 +10,9 @@ import (
 	"github.com/remit-dev/remit/revert/record"
 )
 
-// FuzzWriteAheadLog: of a log as SQLite writes it every beginning is one that a crash
-// may leave. A byte that was changed is damage wherever a commit stands behind its
-// frame, and else at most the end of the log.
+// FuzzWriteAheadLog checks logs in SQLite's format. Every prefix is a possible
+// result of a crash. A changed byte is damage if a commit follows its frame,
+// and otherwise at most the end of the log.
 func FuzzWriteAheadLog(f *testing.F) {
 	f.Add([]byte{1, 0, 2}, uint16(700), uint8(1), uint16(0), true)
 	f.Add([]byte{0, 0, 1}, uint16(40), uint8(255), uint16(33), false)
@@ -45,8 +45,8 @@ func FuzzWriteAheadLog(f *testing.F) {
 	})
 }
 
-// FuzzLogBytes: nothing panics, and what SQLite would drop without a word, because the
-// header does not fit, is never taken for whole.
+// FuzzLogBytes checks that nothing panics, and that a log with a wrong header,
+// which SQLite would drop without a message, never counts as complete.
 func FuzzLogBytes(f *testing.F) {
 	f.Add(walOf([]byte{1, 1}, true))
 	f.Add(walOf([]byte{0, 1}, false)[:600])
@@ -67,8 +67,8 @@ func FuzzLogBytes(f *testing.F) {
 	})
 }
 
-// walOf is a log with pages of 512 bytes, one for each byte: 1 commits. It is written
-// from the description of the format, not with the code that is tried.
+// walOf returns a log with pages of 512 bytes, one for each byte: 1 commits. It
+// follows the description of the format and uses no code under test.
 func walOf(frames []byte, big bool) []byte {
 	var order binary.ByteOrder = binary.LittleEndian
 	magic := uint32(0x377f0682)

@@ -14,44 +14,47 @@ import (
 	"github.com/remit-dev/remit/revert/journal"
 )
 
-// The head file says how many entries were promised, under which tree head, and how far
-// the write-ahead log went when they were. It stands beside the database, so that a
-// database without its log, or with a part of it, is told from a whole one.
+// The head file contains the number of promised entries, their tree head, and
+// the length of the write-ahead log at that time. It is a separate file, so it
+// shows that a database lost its log or a part of it.
 //
-// The order of a durable append: the commit syncs the log; then the head file is written;
-// then the caller is told. So the file never says more than the disk holds, whatever stops
-// the process or the machine:
+// The order of a durable append: the commit syncs the log; then the head file
+// is written; then the caller continues. So the head file never has more than
+// the disk, wherever the process or the machine stops:
 //
-//	stopped before the commit      neither has the batch, which nobody was promised
+//	stopped before the commit      neither has the batch, which was not promised
 //	between commit and head file   the database is ahead of the head file, which is normal
 //	after the head file            both have the batch
 //
-// A database behind its head file has therefore lost what was promised. The head file is
-// not synced with each append: that would be a second sync, and these are what a durable
-// call costs. A killed process leaves the file in the system's cache, from where everybody
-// reads it, and so a kill and a copy are covered to the last batch. Power loss may leave an
-// older mark, which is behind, and no alarm. What that costs: of a log that is cut after
-// power loss and before anybody has opened the journal again, the batches are not missed
-// that the older mark does not know; see writeOut for how many that may be.
+// So a database behind its head file has lost promised entries.
+//
+// The head file is not synced with each append: that would be a second sync,
+// and syncs are the cost of a durable call. After a kill, all processes read
+// the file from the system's cache, so a kill and a copy are covered to the
+// last batch. A power failure may leave an older mark, which is behind, and no
+// alarm. The price: if the log is cut after a power failure and before the next
+// opening, the batches after the older mark are not missed. See writeOut for
+// their number.
 const (
 	headName = "journal.head"
-	headSlot = 512 // which a disk writes as one
+	headSlot = 512 // which a disk writes atomically
 	headSize = 2 * headSlot
 	headWord = "remit-head"
 )
 
-// ErrIncomplete says that a journal lacks entries that were promised, or what would show
-// that it does not. A person may go on with what is there: Accept.
+// ErrIncomplete says that a journal lacks promised entries, or that its
+// completeness cannot be checked. A person may accept the remaining entries;
+// see Accept.
 var ErrIncomplete = errors.New("journal is incomplete")
 
-// mark is what a slot of the head file says. The two slots are written in turns, so that
-// one is whole whatever happens while the other is written.
+// mark is the content of a slot of the head file. Writes alternate between the
+// two slots, so one is always complete.
 type mark struct {
 	turn int64
-	head journal.Head // of all that was promised
+	head journal.Head // of all promised entries
 	at   time.Time
-	log  logPlace // how far the log went; zero: there was none
-	boot string   // of the system that wrote it; empty: not known
+	log  logPlace // length of the log; zero: there was no log
+	boot string   // boot ID of the system that wrote it; empty: unknown
 }
 
 func (m mark) slot() []byte {
@@ -71,7 +74,8 @@ func slotSum(text string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// parseMark reads a slot. One that was never written, or not whole, is none.
+// parseMark parses a slot. ok is false for a slot that was never written, or
+// not completely.
 func parseMark(slot []byte) (m mark, ok bool) {
 	f := strings.Fields(string(slot))
 	if len(f) != 9 || f[0] != headWord || f[1] != "1" || slotSum(strings.Join(f[:8], " ")) != f[8] {
@@ -86,12 +90,12 @@ func parseMark(slot []byte) (m mark, ok bool) {
 	return m, errors.Join(errs[:]...) == nil
 }
 
-// headFile is the head file, open.
+// headFile is the open head file.
 type headFile struct {
 	f      *os.File
 	boot   string
 	synced bool // this opening has synced it
-	anew   bool // the next mark counts, whatever the file says
+	anew   bool // the next mark replaces any content
 }
 
 func openHead(dir string, flags int) (*headFile, error) {
@@ -106,8 +110,8 @@ func openHead(dir string, flags int) (*headFile, error) {
 	return &headFile{f: f, boot: bootID()}, nil
 }
 
-// locked runs f while nobody else writes the file. Whoever has the lock keeps it for some
-// microseconds, and its end is waited for like that of another writer.
+// locked runs f under the lock of the file. The lock is held for some
+// microseconds, so locked waits for it as for another writer.
 func (h *headFile) locked(lock func(*os.File) error, wait busyBackoff, f func() error) error {
 	for {
 		err := lock(h.f)
@@ -124,10 +128,10 @@ func (h *headFile) locked(lock func(*os.File) error, wait busyBackoff, f func() 
 	return errors.Join(f(), unlock(h.f))
 }
 
-// read returns the newer mark; none where the file is new.
+// read returns the newer mark. blank is true if the file is new.
 func (h *headFile) read() (m mark, blank bool, err error) {
 	data := make([]byte, headSize+1)
-	n, _ := h.f.ReadAt(data, 0) // what it could not read is not there
+	n, _ := h.f.ReadAt(data, 0) // unread bytes count as missing
 	if n == 0 {
 		return m, true, nil
 	}
@@ -148,8 +152,8 @@ func (h *headFile) write(m mark) error {
 	return err
 }
 
-// advance says that more was promised, unless another process has said as much. It is
-// durable at once the first time only.
+// advance writes that more is promised, unless another process has written as
+// much. Only the first write is durable at once.
 func (h *headFile) advance(to mark, wait busyBackoff) error {
 	err := h.locked(lockExclusive, wait, func() error {
 		m, _, err := h.read()
@@ -175,7 +179,7 @@ func (h *headFile) advance(to mark, wait busyBackoff) error {
 	return err
 }
 
-// begin writes the first mark of a new journal, before anything else of it is there.
+// begin writes the first mark of a new journal, before any other file exists.
 func (h *headFile) begin(wait busyBackoff) error {
 	return h.locked(lockExclusive, wait, func() error {
 		if _, blank, err := h.read(); err != nil || !blank {
@@ -185,7 +189,7 @@ func (h *headFile) begin(wait busyBackoff) error {
 	})
 }
 
-// replace makes the file anew.
+// replace writes the file anew.
 func (h *headFile) replace(m mark) error {
 	err := h.f.Truncate(0)
 	for range 2 {
@@ -202,7 +206,7 @@ func (h *headFile) replace(m mark) error {
 
 func (h *headFile) close() error { return h.f.Close() }
 
-// makeHead makes the head file of a new journal.
+// makeHead creates the head file of a new journal.
 func makeHead(dir string, wait busyBackoff) error {
 	h, err := openHead(dir, os.O_RDWR|os.O_CREATE)
 	if err != nil {
@@ -214,8 +218,8 @@ func makeHead(dir string, wait busyBackoff) error {
 	return syncFolder(dir)
 }
 
-// readHead returns what the head file of a folder says; none where there is no file, or
-// one that a process began to make and did not come to write.
+// readHead returns the mark in the head file of a folder. none is true if there
+// is no file, or if a process created it and died before it wrote it.
 func readHead(dir string, wait busyBackoff) (m mark, none bool, err error) {
 	h, err := openHead(dir, os.O_RDONLY)
 	if errors.Is(err, os.ErrNotExist) {
@@ -231,8 +235,8 @@ func readHead(dir string, wait busyBackoff) (m mark, none bool, err error) {
 	return m, none, errors.Join(err, h.close())
 }
 
-// rest says in the head file that the log was copied into the database, where it was. An
-// opening that finds the log gone otherwise looks at the whole database.
+// rest writes in the head file that the log was copied into the database, if it
+// was. Otherwise an opening that finds no log checks the whole database.
 func (j *Journal) rest() error {
 	h, err := openHead(j.dir, os.O_RDWR)
 	if err != nil {

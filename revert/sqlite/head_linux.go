@@ -7,15 +7,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// writeOut has the system begin to write a file out, and waits for nothing. The next sync
-// of anything on the same disk makes it durable then: so power loss leaves the head file
-// about one batch behind. It is a hint; elsewhere, and where it fails, the system writes
-// within about half a minute.
+// writeOut makes the system start to write a file to disk, without waiting. The
+// next sync on the same disk then makes it durable, so a power failure leaves
+// the head file about one batch behind. It is a hint: on other systems, and if
+// it fails, the system writes within about half a minute.
 func writeOut(f *os.File) {
 	_ = unix.SyncFileRange(int(f.Fd()), 0, headSize, unix.SYNC_FILE_RANGE_WRITE)
 }
 
-// bootID tells one run of the system from another.
+// bootID identifies one run of the system.
 func bootID() string {
 	id, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {

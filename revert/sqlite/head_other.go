@@ -4,8 +4,8 @@ package sqlite
 
 import "os"
 
-// writeOut leaves it to the system when it writes a file out.
+// writeOut does nothing: the system decides when it writes a file to disk.
 func writeOut(*os.File) {}
 
-// bootID is not known here.
+// bootID is unknown on this system.
 func bootID() string { return "" }

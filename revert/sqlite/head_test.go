@@ -26,15 +26,15 @@ const (
 	smallStep = 24 + smallPage // of the log
 )
 
-// left are the files of a journal as a killed process leaves them, by name, once after
-// each durable append.
+// left holds the files of a journal as a killed process leaves them, by name,
+// one map after each durable append.
 type left struct {
 	dir  string
 	each []map[string][]byte
 }
 
-// leftBehind appends to a journal with small pages. With copied set, all of the log was
-// copied into the database in the end; SQLite keeps the log then.
+// leftBehind appends to a journal with small pages. If copied is set, all of
+// the log is copied into the database at the end; SQLite keeps the log then.
 func leftBehind(t *testing.T, appends int, copied bool) left {
 	t.Helper()
 	from := shortLived(t)
@@ -59,7 +59,7 @@ func leftBehind(t *testing.T, appends int, copied bool) left {
 	return l
 }
 
-// lay makes a folder of such files; nil ones are not there.
+// lay writes these files into a folder; nil ones are missing.
 func lay(t *testing.T, dir string, files map[string][]byte) {
 	t.Helper()
 	require.NoError(t, os.RemoveAll(dir))
@@ -71,7 +71,7 @@ func lay(t *testing.T, dir string, files map[string][]byte) {
 	}
 }
 
-// with is the files of one moment with one of them as it was not.
+// with returns the files of one time with one of them changed.
 func with(files map[string][]byte, name string, data []byte) map[string][]byte {
 	all := map[string][]byte{name: data}
 	for other, data := range files {
@@ -82,8 +82,8 @@ func with(files map[string][]byte, name string, data []byte) map[string][]byte {
 	return all
 }
 
-// rightOrRefused opens a folder: it must say all that was promised, by each way in which
-// entries are found, or refuse and say what is missing.
+// rightOrRefused opens a folder. Each query must return all promised entries,
+// or Open must refuse and name the missing ones.
 func rightOrRefused(t *testing.T, dir string, appends int, at string) (refused error) {
 	t.Helper()
 	j, err := sqlite.Open(t.Context(), dir)
@@ -110,8 +110,9 @@ func rightOrRefused(t *testing.T, dir string, appends int, at string) (refused e
 	return nil
 }
 
-// TestCutLog: after a kill the write-ahead log is cut at each frame, and before and after
-// it, or is deleted: what was promised is there, or it is said to be missing.
+// TestCutLog cuts the write-ahead log after a kill at each frame, and one byte
+// before and after it, or deletes it. Promised entries must be present or
+// reported missing.
 func TestCutLog(t *testing.T) {
 	const appends = 12
 	for _, copied := range []bool{false, true} {
@@ -129,7 +130,7 @@ func TestCutLog(t *testing.T) {
 				if err := rightOrRefused(t, dir, appends, fmt.Sprint("cut to ", cut)); err != nil {
 					refused++
 				}
-				switch (cut - 32) % smallStep { // each place, and one byte to either side
+				switch (cut - 32) % smallStep { // each boundary, and one byte to either side
 				case 0, smallStep - 1:
 					cut++
 				default:
@@ -141,7 +142,7 @@ func TestCutLog(t *testing.T) {
 	}
 }
 
-// TestMissingEntriesAreNamed: how many, which, and since when.
+// TestMissingEntriesAreNamed checks the reported number, positions and time.
 func TestMissingEntriesAreNamed(t *testing.T) {
 	l := leftBehind(t, 3, false)
 	dir := shortLived(t)
@@ -178,7 +179,8 @@ func TestMissingEntriesAreNamed(t *testing.T) {
 	require.ErrorContains(t, err, "6 entries were promised")
 }
 
-// TestHeadFile: the head file is deleted, cut, changed, older, or that of another journal.
+// TestHeadFile deletes, cuts, changes or replaces the head file, also with an
+// older one or that of another journal.
 func TestHeadFile(t *testing.T) {
 	const appends = 5
 	l := leftBehind(t, appends, false)
@@ -212,7 +214,7 @@ func TestHeadFile(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, rightOrRefused(t, dir, appends, "accepted"))
 	})
-	t.Run("older", func(t *testing.T) { // power loss leaves such a one
+	t.Run("older", func(t *testing.T) { // as after a power failure
 		for n, moment := range l.each {
 			require.NoError(t, refused(with(files, headFile, moment[headFile]), fmt.Sprint("of append ", n)))
 			err := refused(with(l.each[n], headFile, head), fmt.Sprint("newer than append ", n))
@@ -239,8 +241,8 @@ func TestHeadFile(t *testing.T) {
 	})
 }
 
-// TestDamageIsNoLoss: an entry or a hash of the tree that is damaged is told where it is
-// read, and keeps nobody from opening the journal.
+// TestDamageIsNoLoss checks that a damaged entry or hash of the tree is
+// reported when it is read, and does not prevent opening the journal.
 func TestDamageIsNoLoss(t *testing.T) {
 	l := leftBehind(t, 4, true)
 	for name, change := range map[string]string{
@@ -260,8 +262,8 @@ func TestDamageIsNoLoss(t *testing.T) {
 	}
 }
 
-// TestEmptyJournalIsNew: what a process leaves that dies while it makes a journal is no
-// journal with something missing.
+// TestEmptyJournalIsNew checks that the files of a process that died while it
+// created a journal do not count as an incomplete journal.
 func TestEmptyJournalIsNew(t *testing.T) {
 	dir := shortLived(t)
 	require.NoError(t, os.WriteFile(filepath.Join(dir, headFile), nil, 0o600))
@@ -273,8 +275,8 @@ func TestEmptyJournalIsNew(t *testing.T) {
 	require.ErrorIs(t, err, record.ErrDamaged, "what belongs to a journal is beside it")
 }
 
-// TestAKillAndACutLog: processes are killed while several append, and the log is deleted:
-// each entry that was acknowledged is there or missed. A writer that lives keeps the log.
+// TestAKillAndACutLog kills processes that append, and deletes the log. Each
+// acknowledged entry is present or missed. A live writer keeps the log.
 func TestAKillAndACutLog(t *testing.T) {
 	dir := t.TempDir()
 	first, second := startChild(t, dir, "a", "append"), startChild(t, dir, "b", "append")

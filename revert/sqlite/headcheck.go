@@ -12,21 +12,21 @@ import (
 	"github.com/remit-dev/remit/revert/record"
 )
 
-// Exists reports whether a folder has a journal, or what is left of one.
+// Exists reports whether a folder has a journal, or remains of one.
 func Exists(dir string) bool {
 	_, db := os.Lstat(filepath.Join(dir, databaseName))
 	_, head := os.Lstat(filepath.Join(dir, headName))
 	return !errors.Is(db, os.ErrNotExist) || !errors.Is(head, os.ErrNotExist)
 }
 
-// witness is what a folder says of itself before SQLite reads it: the head file first,
-// which never says more than the database holds, and then the log.
+// witness is the state of a folder before SQLite reads it: first the head file,
+// which never has more than the database, and then the log.
 type witness struct {
 	dir  string
 	wait busyBackoff
 	mark mark
 	none bool  // there is no head file
-	bad  error // it is damaged
+	bad  error // the head file is damaged
 	log  logState
 }
 
@@ -42,9 +42,9 @@ func lookAtFolder(dir string, wait busyBackoff) (w witness, err error) {
 	return w, err
 }
 
-// again looks once more for a head file that was not there. A process that makes a journal
-// makes the head file before anything else, so that it is there by now if another process
-// has made the journal since the first look.
+// again reads a missing head file once more. A process that creates a journal
+// creates the head file first. So it exists by now if another process has
+// created the journal since the first read.
 func (w witness) again() (witness, error) {
 	if !w.none {
 		return w, nil
@@ -52,11 +52,12 @@ func (w witness) again() (witness, error) {
 	return lookAtFolder(w.dir, w.wait)
 }
 
-// begun reports whether something was ever promised, or kept.
+// begun returns an error if the folder shows that entries were promised, or
+// content stored.
 func (w witness) begun() error {
 	found, err := hasContent(filepath.Join(w.dir, "blobs"))
 	if err == nil && !found {
-		_, err = os.Lstat(filepath.Join(w.dir, reserveName)) // made when the journal was
+		_, err = os.Lstat(filepath.Join(w.dir, reserveName)) // created with the journal
 		found, err = err == nil, ignoreMissing(err)
 	}
 	if err == nil && w.none && found {
@@ -106,8 +107,8 @@ func (w witness) complete(ctx context.Context, j *Journal) error {
 	return j.looksWhole(ctx)
 }
 
-// prefix compares what was promised with the entries that stand there now. What is damaged
-// among them is told where it is read, and keeps nobody from what is sound.
+// prefix compares the promised entries with the present ones. Damaged entries
+// are reported when they are read, and do not prevent reading the others.
 func (w witness) prefix(ctx context.Context, j *Journal) error {
 	size := w.mark.head.Size
 	tree, err := journal.TreeOf(size, j.finder(ctx))
@@ -123,7 +124,7 @@ func (w witness) prefix(ctx context.Context, j *Journal) error {
 	return fmt.Errorf("%w: the first %d entries are not those that %s was written for: some are missing or were changed, or the file belongs to another journal", ErrIncomplete, size, headName)
 }
 
-// treeOfLeaves makes the tree of entries anew, where all of them are sound.
+// treeOfLeaves computes the tree of entries again, if all of them are sound.
 func (j *Journal) treeOfLeaves(ctx context.Context, size int64) (tree journal.Tree, err error) {
 	for e, err := range j.Entries(ctx, journal.Query{}) {
 		if err != nil || e.Pos > size {
@@ -141,7 +142,7 @@ func unlessDamaged(err error) error {
 	return err
 }
 
-// lack names what is missing.
+// lack describes the missing entries.
 func (j *Journal) lack(ctx context.Context, size int64, m mark) string {
 	which, since := fmt.Sprintf("entries %d to %d are", size+1, m.head.Size), ""
 	if m.head.Size == size+1 {
@@ -165,10 +166,10 @@ func were(n int64) string {
 
 func timeOf(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05.000 UTC") }
 
-// looksWhole looks at all of a database whose log is not the one that the head file was
-// written beside. Either the log was copied into the database and removed, or it was cut
-// or taken away while a part of it had been copied: then tables and indexes can be of
-// different times.
+// looksWhole checks a whole database whose log is not the one of the head file.
+// Either the log was copied into the database and removed, or it was cut or
+// removed while a part of it had been copied. In the second case tables and
+// indexes can have different times.
 func (j *Journal) looksWhole(ctx context.Context) error {
 	var says string
 	if err := j.reader.QueryRowContext(ctx, "PRAGMA integrity_check(1)").Scan(&says); err != nil {

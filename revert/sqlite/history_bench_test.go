@@ -23,7 +23,7 @@ import (
 	"github.com/remit-dev/remit/revert/record"
 )
 
-// historyCalls is how many calls the benchmarks' history has: 100,000 with
+// historyCalls is the number of calls in the benchmarks' history: 100,000 with
 // REMIT_LONG, else a tenth, for which the ratios are the same.
 func historyCalls() int {
 	if n, err := strconv.Atoi(os.Getenv("REMIT_HISTORY")); err == nil {
@@ -35,9 +35,9 @@ func historyCalls() int {
 	return 10_000
 }
 
-// history writes transactions of 10 calls of four records each, as a run of
-// file_write does. The last unfinished of them have no end, nor has the
-// last call of each.
+// history writes transactions of 10 calls with four records each, like a run of
+// file_write. The last unfinished of them have no end, and neither has the last
+// call of each.
 func history(tb testing.TB, dir string, calls, unfinished int) {
 	tb.Helper()
 	j := open(tb, dir)
@@ -68,7 +68,7 @@ func history(tb testing.TB, dir string, calls, unfinished int) {
 	require.NoError(tb, j.Append(tb.Context(), journal.Batch{Durable: true}))
 }
 
-// plainScan reads the rows as they are, and checks nothing.
+// plainScan reads the rows without any check.
 func plainScan(tb testing.TB, dir string) (n int) {
 	tb.Helper()
 	db, err := sql.Open("sqlite", filepath.Join(dir, "journal.db"))
@@ -88,7 +88,7 @@ func plainScan(tb testing.TB, dir string) (n int) {
 	return n
 }
 
-// noWays finds no means of taking anything back.
+// noWays returns an empty environment.
 func noWays(context.Context, string) (revert.Environment, error) { return revert.Environment{}, nil }
 
 // recovered opens a journal and recovers it.
@@ -102,15 +102,16 @@ func recovered(tb testing.TB, dir string) revert.RecoveryReport {
 	return rec
 }
 
-// BenchmarkHistory compares what a process reads when it begins with a plain scan of
-// the same rows, one after the other in each round: "ended" is a history of which
-// nothing is open, "unfinished" one whose process died in its last ten transactions,
-// "check" reads, checks and decodes every row. The ratio is that of the medians.
+// BenchmarkHistory compares what a process reads at its start with a plain scan
+// of the same rows, alternating in each round. "ended" is a history without
+// open transactions. "unfinished" is one whose process died in its last ten
+// transactions. "check" reads, checks and decodes every row. The ratio is that
+// of the medians.
 func BenchmarkHistory(b *testing.B) {
 	ended, died := filepath.Join(b.TempDir(), "ended"), filepath.Join(b.TempDir(), "died")
 	history(b, ended, historyCalls(), 0)
 	history(b, died, historyCalls(), 10)
-	require.Len(b, recovered(b, died).Abandoned, 10) // settles one call of each, once
+	require.Len(b, recovered(b, died).Abandoned, 10) // recovers one call of each, once
 	for _, m := range []struct {
 		name, dir string
 		run       func(dir string)
@@ -149,13 +150,13 @@ func checkAll(tb testing.TB, dir string) (n int) {
 	return n
 }
 
-// TestOpeningReadsNoHistory: what opening and recovering allocates does not depend
-// on how much has ended.
+// TestOpeningReadsNoHistory checks that the memory allocated by opening and
+// recovery does not depend on the number of ended transactions.
 func TestOpeningReadsNoHistory(t *testing.T) {
 	used := func(calls int) uint64 {
 		dir := filepath.Join(t.TempDir(), "state")
 		history(t, dir, calls, 1)
-		recovered(t, dir) // settles what is unfinished, whose cost is its own
+		recovered(t, dir) // recovers unfinished calls, which has its own cost
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 		recovered(t, dir)

@@ -11,22 +11,22 @@ import (
 	"github.com/remit-dev/remit/revert/journal"
 )
 
-// Journal is one opening of a journal in a folder. Make it with Open; it is safe
+// Journal is one opening of a journal in a folder. Open returns it. It is safe
 // for concurrent use.
 type Journal struct {
 	dir     string
-	wait    busyBackoff // what each wait for other processes starts with
+	wait    busyBackoff // initial value of each wait for other processes
 	reader  *sql.DB
 	asked   sync.Map // *sql.Stmt of the reader, by text
 	lock    *ownerLock
 	queue   queue
 	kept    unnamedBlobs
 	names   names
-	writer  *writer // of the caller who leads; nil until it is needed
+	writer  *writer // belongs to the leader; nil until it is needed
 	failed  atomic.Pointer[error]
 	closed  atomic.Bool
 	whole   bool // it was compared with its head file
-	accepts bool // a person goes on with what is there
+	accepts bool // a person accepts an incomplete journal
 }
 
 var _ journal.Journal = (*Journal)(nil)
@@ -37,11 +37,12 @@ func (j *Journal) newBlobs() string { return filepath.Join(j.dir, "blobs", "new"
 // Dir returns the state folder, so that a runtime can refuse roots around it.
 func (j *Journal) Dir() string { return j.dir }
 
-// Owner names this opening.
+// Owner identifies this opening.
 func (j *Journal) Owner() string { return j.lock.owner }
 
 // Alive reports whether an owner's lock is held. A name without a file is dead:
-// the file is there before anybody can learn the name, and names are used once.
+// the file exists before any process can learn the name, and names are used
+// once.
 func (j *Journal) Alive(ctx context.Context, owner string) (bool, error) {
 	if err := j.usable(ctx); err != nil {
 		return false, err
@@ -55,7 +56,7 @@ func (j *Journal) Alive(ctx context.Context, owner string) (bool, error) {
 	return isLocked(filepath.Join(j.owners(), owner+lockSuffix))
 }
 
-// usable reports why nothing can be done: the context or the opening has ended.
+// usable returns an error if the context or the opening has ended.
 func (j *Journal) usable(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -66,8 +67,8 @@ func (j *Journal) usable(ctx context.Context) error {
 	return nil
 }
 
-// because returns the reason behind an error of the reader: whoever reads while
-// the journal is closed or the context ends gets errors of all kinds.
+// because returns the cause of an error of the reader: a read while the journal
+// is closed or the context ends can return any error.
 func (j *Journal) because(ctx context.Context, err error) error {
 	if ended := j.usable(ctx); ended != nil {
 		return ended
@@ -75,11 +76,12 @@ func (j *Journal) because(ctx context.Context, err error) error {
 	return explain(err)
 }
 
-// poison makes every later Append and Keep fail.
+// poison makes every later Append and StoreContent fail.
 func (j *Journal) poison(err error) { j.failed.CompareAndSwap(nil, &err) }
 
-// Close ends this opening once the batches that wait are stored. The owner is
-// dead afterwards; its lock file stays while an unfinished transaction names it.
+// Close ends this opening after the waiting batches are stored. The owner is
+// dead afterwards; its lock file stays while an unfinished transaction names
+// it.
 func (j *Journal) Close() error {
 	if j.closed.Swap(true) {
 		return nil
@@ -100,7 +102,7 @@ func (j *Journal) Close() error {
 	}
 	errs = append(errs, j.names.close())
 	if j.whole && j.failed.Load() == nil {
-		_ = j.rest() // without it the next opening looks at all
+		_ = j.rest() // if it fails, the next opening checks the whole database
 	}
 	if j.lock != nil {
 		errs = append(errs, j.lock.release(!named))

@@ -41,7 +41,7 @@ func open(t testing.TB, dir string) *sqlite.Journal {
 	return j
 }
 
-// What one opening has appended is there for the next.
+// The next opening reads what an earlier one appended.
 func ExampleOpen() {
 	ctx := context.Background()
 	dir, err := os.MkdirTemp("", "state")

@@ -10,9 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// flock belongs to the open file, not to the process as fcntl's locks do: a
-// second opening in this process is excluded too, and closing another descriptor
-// of the file does not let go.
+// flock belongs to the open file, not to the process like a lock of fcntl. It
+// also excludes a second opening in this process, and closing another
+// descriptor of the file does not release it.
 
 func lockExclusive(f *os.File) error { return flock(f, unix.LOCK_EX) }
 
@@ -35,9 +35,9 @@ func flock(f *os.File, how int) error {
 	}
 }
 
-// removeLock removes the lock file of a dead owner. It holds the lock meanwhile:
-// a file that was made a moment ago, by an owner about to be alive, stays, or is
-// gone before that owner has looked.
+// removeLock removes the lock file of a dead owner, while it holds the lock. So
+// a file that a new owner has just created stays, or is gone before that owner
+// checks it.
 func removeLock(path string) error {
 	f, err := os.Open(path)
 	if err != nil {
@@ -53,7 +53,7 @@ func removeLock(path string) error {
 	return errors.Join(err, f.Close())
 }
 
-// namesOf counts the names of a file.
+// namesOf returns the number of names of a file.
 func namesOf(info os.FileInfo) uint64 {
 	if st, ok := info.Sys().(*syscall.Stat_t); ok {
 		return uint64(st.Nlink) //nolint:unconvert // other widths elsewhere

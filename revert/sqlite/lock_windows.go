@@ -26,8 +26,8 @@ func lockFile(f *os.File, flags uint32) error {
 	return nil
 }
 
-// removeLock removes the lock file of a dead owner. The system refuses to remove
-// a file that an owner, alive after all, has open; that is no failure.
+// removeLock removes the lock file of a dead owner. The system refuses to
+// remove a file that a live owner has open; that is not a failure.
 func removeLock(path string) error {
 	err := ignoreMissing(os.Remove(path))
 	if errors.Is(err, windows.ERROR_SHARING_VIOLATION) || errors.Is(err, windows.ERROR_ACCESS_DENIED) {
@@ -36,5 +36,5 @@ func removeLock(path string) error {
 	return err
 }
 
-// namesOf does not count the names of a file: what is asked for here does not say.
+// namesOf returns 1: the file information on Windows has no number of names.
 func namesOf(os.FileInfo) uint64 { return 1 }

@@ -8,16 +8,17 @@ import (
 	"github.com/remit-dev/remit/revert/journal"
 )
 
-// names are the digests that entries name, as far as this opening has read them. They
-// are never on the disk of the journal, and each is looked up there before it counts.
+// names holds the digests that entries name, as far as this opening has read
+// the entries. It is not part of the stored journal. Each digest is looked up
+// in the journal before it counts.
 type names struct {
-	turn   chan struct{} // holds one token while Collect works with the rest
-	seen   *digestSet    // nil: nothing was read yet
+	turn   chan struct{} // holds one token while CollectGarbage uses the fields below
+	seen   *digestSet    // nil: no entries were read yet
 	upTo   int64         // position up to which entries were read
 	closed bool
 }
 
-// take waits for the turn of this opening.
+// take acquires the set for the caller.
 func (n *names) take(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
@@ -42,7 +43,7 @@ func (n *names) take(ctx context.Context) error {
 
 func (n *names) leave() { <-n.turn }
 
-// close waits for the turn, after which there is no other one.
+// close acquires the set and never releases it.
 func (n *names) close() error {
 	if n.turn == nil {
 		return nil
@@ -56,7 +57,7 @@ func (n *names) close() error {
 	return n.seen.close()
 }
 
-// read reads the entries that came since the last time.
+// read reads the entries that were appended since the last read.
 func (n *names) read(ctx context.Context, j *Journal) error {
 	size, err := j.size(ctx)
 	if err != nil {
@@ -69,7 +70,7 @@ func (n *names) read(ctx context.Context, j *Journal) error {
 	return err
 }
 
-// has reports whether an entry names a digest that was not erased meanwhile.
+// has reports whether an entry names a digest and was not erased meanwhile.
 func (n *names) has(ctx context.Context, j *Journal, digest string) (bool, error) {
 	for {
 		pos, err := n.seen.newest(ctx, digest)
@@ -86,7 +87,7 @@ func (n *names) has(ctx context.Context, j *Journal, digest string) (bool, error
 	}
 }
 
-// unless is because, for an error that may be none.
+// unless is because for an error that may be nil.
 func (j *Journal) unless(ctx context.Context, err error) error {
 	if err == nil || errors.Is(err, errClosed) {
 		return err

@@ -14,16 +14,16 @@ import (
 
 const databaseName = "journal.db"
 
-// Option changes how a journal is opened.
+// Option changes how Open opens a journal.
 type Option func(*Journal)
 
-// BusyTimeout is how long an append waits for other processes that write, where
-// its context does not end earlier; one minute unless said. What has waited so
-// long is refused whole.
+// BusyTimeout sets how long an append waits for other processes that write, if
+// its context does not end earlier. Default: one minute. After that time the
+// whole batch is refused.
 func BusyTimeout(d time.Duration) Option { return func(j *Journal) { j.wait.limit = d } }
 
-// Open opens the journal in a folder and creates what is missing. Each opening
-// has an owner of its own; any number may be open at once, in one process or in
+// Open opens the journal in a folder and creates missing files. Each opening
+// has its own owner. Any number can be open at once, in one process or in
 // several.
 func Open(ctx context.Context, dir string, opts ...Option) (*Journal, error) {
 	dir, err := filepath.Abs(dir)
@@ -44,7 +44,7 @@ func Open(ctx context.Context, dir string, opts ...Option) (*Journal, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open journal in %s: %w", dir, trouble(dir, errors.Join(err, j.Close())))
 	}
-	_ = j.reserve().fill() // where there is no room for it, what needs it is refused
+	_ = j.reserve().fill() // without space for it, batches that need it are refused
 	return j, nil
 }
 
@@ -74,11 +74,11 @@ func (j *Journal) open(ctx context.Context) error {
 	return j.sweep(ctx)
 }
 
-// readers is how many read at once; others wait. Nothing reads while it reads.
+// readers is the maximum number of concurrent readers; others wait. No reader
+// waits for a second connection.
 const readers = 8
 
-// openReader opens the pool that reads, and makes the tables where there are
-// none.
+// openReader opens the reading pool, and creates the tables if there are none.
 func (j *Journal) openReader(ctx context.Context) (err error) {
 	if err = checkFile(filepath.Join(j.dir, databaseName)); err != nil {
 		return err
@@ -88,7 +88,7 @@ func (j *Journal) openReader(ctx context.Context) (err error) {
 	if err = unread(err); err != nil {
 		return err
 	}
-	if _, err := os.Lstat(filepath.Join(j.dir, databaseName)); errors.Is(err, os.ErrNotExist) { // before SQLite makes one
+	if _, err := os.Lstat(filepath.Join(j.dir, databaseName)); errors.Is(err, os.ErrNotExist) { // before SQLite creates the file
 		if err := w.begun(); err != nil && !j.accepts {
 			return err
 		}
@@ -96,8 +96,9 @@ func (j *Journal) openReader(ctx context.Context) (err error) {
 	if j.reader, err = sql.Open("sqlite", j.dsn("busy_timeout(10000)", "query_only(1)")); err != nil {
 		return err
 	}
-	// All are kept: the system's locks on a file are of the process, so SQLite cannot close one while another is open,
-	// and a connection that is made for each of many readers at once leaves its descriptors behind.
+	// Keep all idle connections: file locks belong to the process, so SQLite
+	// cannot close one while another is open, and connections that are opened
+	// for many readers at once leave their descriptors behind.
 	j.reader.SetMaxOpenConns(readers)
 	j.reader.SetMaxIdleConns(readers)
 	err = retryBusy(ctx, j.wait, func() error { return checkFormat(ctx, j.reader) })
@@ -116,7 +117,7 @@ func (j *Journal) openReader(ctx context.Context) (err error) {
 	default:
 		return err
 	}
-	// Before the write-ahead log exists, which takes its mode from here.
+	// Before the write-ahead log exists, which copies this mode.
 	if err := os.Chmod(filepath.Join(j.dir, databaseName), 0o600); err != nil {
 		return err
 	}
@@ -128,13 +129,13 @@ func (j *Journal) openReader(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	// The name of the file must survive what its content survives.
+	// The name of the file must be as durable as its content.
 	return syncFolder(j.dir)
 }
 
-// dsn names the database and how each connection is set up. Other programs'
-// conveniences are off: no schema that calls functions, no statement that
-// damages the file on purpose.
+// dsn returns the name of the database and the settings of each connection.
+// They disable conveniences for other programs: no schema that calls functions,
+// no statement that damages the file on purpose.
 func (j *Journal) dsn(pragmas ...string) string {
 	path := filepath.ToSlash(filepath.Join(j.dir, databaseName))
 	if !strings.HasPrefix(path, "/") { // a drive letter
@@ -145,9 +146,11 @@ func (j *Journal) dsn(pragmas ...string) string {
 	return (&url.URL{Scheme: "file", Path: path, RawQuery: q.Encode()}).String()
 }
 
-// writerPragmas: the writer waits for others itself, to end with its context; what
-// it removes is overwritten; and where fsync alone stops at the drive's cache, fullfsync goes through. The log is
-// copied into the file, which waits for the disk, whenever it has 16 MB, which is every few hundred calls.
+// writerPragmas returns the settings of the writer. It waits for other writers
+// itself, so that the wait ends with its context. Deleted bytes are
+// overwritten. If fsync alone stops at the drive's cache, fullfsync goes
+// through it. The log is copied into the file, which waits for the disk,
+// whenever it has 16 MB: every few hundred calls.
 func writerPragmas() []string {
 	return []string{"busy_timeout(0)", "synchronous(FULL)", "secure_delete(1)", "fullfsync(1)", "checkpoint_fullfsync(1)", "wal_autocheckpoint(4096)"}
 }

@@ -12,18 +12,18 @@ import (
 
 const lockSuffix = ".lock"
 
-// errLocked says that somebody else has a lock that excludes ours.
+// errLocked says that another opening has a lock that excludes ours.
 var errLocked = errors.New("locked")
 
-// ownerLock is the file that an opening holds locked for as long as it lives.
-// The system lets go of the lock when the process ends, however it ends.
+// ownerLock is the file that a live opening holds locked. The system releases
+// the lock when the process ends, for any reason.
 type ownerLock struct {
 	owner string
 	file  *os.File
 }
 
-// lockOwner makes a new owner and its lock. A name is used once, so that a name
-// whose file is gone stands for a dead owner for ever.
+// lockOwner creates a new owner and its lock. A name is used once, so a name
+// whose file is gone identifies a dead owner forever.
 func lockOwner(dir string) (*ownerLock, error) {
 	for {
 		owner := "o_" + strings.ToLower(rand.Text())
@@ -34,9 +34,9 @@ func lockOwner(dir string) (*ownerLock, error) {
 	}
 }
 
-// tryLockOwner makes the file and locks it. Between the two, somebody who looks
-// for dead owners can take the file for one of them and remove it: then the lock
-// is on a file without a name, which nobody would ever find.
+// tryLockOwner creates the file and locks it. In between, a process that looks
+// for dead owners can remove the file. Then the lock is on a file without a
+// name, which no process can find.
 func tryLockOwner(dir, owner string) (*ownerLock, error) {
 	path := filepath.Join(dir, owner+lockSuffix)
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
@@ -44,7 +44,7 @@ func tryLockOwner(dir, owner string) (*ownerLock, error) {
 		return nil, err
 	}
 	err = lockExclusive(f)
-	for errors.Is(err, errLocked) { // they look only for a moment
+	for errors.Is(err, errLocked) { // they hold it only briefly
 		time.Sleep(firstPause)
 		err = lockExclusive(f)
 	}
@@ -69,8 +69,8 @@ func stillNamed(f *os.File, path string) error {
 	return err
 }
 
-// release ends the owner's life. The file is removed after that: its name is
-// never used again, so nobody can be harmed.
+// release ends the owner. It removes the file after that: the name is never
+// used again, so the removal is safe.
 func (l *ownerLock) release(remove bool) error {
 	path := l.file.Name()
 	err := l.file.Close()
@@ -80,8 +80,8 @@ func (l *ownerLock) release(remove bool) error {
 	return err
 }
 
-// isLocked reports whether the owner of a lock file lives. It asks with a shared
-// lock, so that two who ask at once do not take each other for the owner.
+// isLocked reports whether the owner of a lock file lives. It tries a shared
+// lock, so that two callers do not mistake each other for the owner.
 func isLocked(path string) (bool, error) {
 	f, err := os.Open(path)
 	if errors.Is(err, os.ErrNotExist) {

@@ -24,16 +24,16 @@ import (
 
 const pageSize = 4096
 
-// told is what a journal answers, as far as it answers.
+// told holds the readable content of a journal.
 type told struct {
 	entries    []string // leaves
 	head       journal.Head
 	unfinished []journal.Ownership
-	content    []string // of the blobs that are asked for
+	content    []string // of the requested blobs
 	errs       []error
 }
 
-// ask asks a journal for everything that it was given, and adds to it.
+// ask reads from a journal everything that was written, and then appends to it.
 func ask(ctx context.Context, j *sqlite.Journal, refs ...effect.BlobRef) (a told) {
 	add := func(err error) bool {
 		if err != nil {
@@ -73,8 +73,8 @@ func ask(ctx context.Context, j *sqlite.Journal, refs ...effect.BlobRef) (a told
 	return a
 }
 
-// use adds to a journal all that can be added, until something is refused, and has it
-// collect what nothing names.
+// use writes to a journal everything that can be written, until an operation is
+// refused, and collects unnamed content.
 func use(ctx context.Context, j *sqlite.Journal, held []journal.Ownership) []error {
 	me := journal.Ownership{Txn: "t_3", Owner: j.Owner()}
 	small, err := j.StoreContent(ctx, strings.NewReader("small"))
@@ -98,9 +98,9 @@ func use(ctx context.Context, j *sqlite.Journal, held []journal.Ownership) []err
 	return []error{err, collect}
 }
 
-// TestEachDamagedPage spoils each page of a database, and cuts it off before each.
-// What is told then is what was stored, or that it is damaged; nothing is left out in
-// silence, and a check finds it.
+// TestEachDamagedPage damages each page of a database, and truncates the
+// database before each page. Reads then return the stored content or damage.
+// Nothing is skipped silently, and fsck finds the damage.
 func TestEachDamagedPage(t *testing.T) {
 	ctx := t.Context()
 	from := t.TempDir()
@@ -165,7 +165,7 @@ func TestEachDamagedPage(t *testing.T) {
 	require.Greater(t, found, len(ways)*pages*9/10)
 }
 
-// isDamage tells what says that something is not as it was stored.
+// isDamage reports whether an error says that stored data has changed.
 func isDamage(err error) bool {
 	return errors.Is(err, record.ErrDamaged) || errors.Is(err, sqlite.ErrIncomplete) || errors.Is(err, journal.ErrNotFound)
 }

@@ -11,8 +11,9 @@ import (
 	"github.com/remit-dev/remit/revert/kind"
 )
 
-// TestPlan: whoever looks for entries of some kinds, of a session, a transaction or a call is led to them by an index, in the
-// order of the journal, and reads no others on the way: it may be asked before every call.
+// TestPlan checks that an index serves each query for some kinds, a session, a
+// transaction or a call, in journal order and without reading other entries.
+// Such queries may run before every call.
 func TestPlan(t *testing.T) {
 	j := open(t, t.TempDir())
 	defer func() { require.NoError(t, j.Close()) }()
@@ -42,7 +43,8 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-// TestPlanOfWhatIsOften: what no index has is found by reading in order, once for all of its kinds.
+// TestPlanOfWhatIsOften checks that a query for kinds without an index reads in
+// order, once for all of its kinds.
 func TestPlanOfWhatIsOften(t *testing.T) {
 	j := open(t, t.TempDir())
 	defer func() { require.NoError(t, j.Close()) }()

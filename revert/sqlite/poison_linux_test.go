@@ -17,8 +17,8 @@ import (
 	"github.com/remit-dev/remit/revert/sqlite"
 )
 
-// childFillsUp appends until the system refuses to let a file grow, which is an
-// I/O error like any other, and looks whether anything works after that.
+// childFillsUp appends until the system refuses to extend a file, which is an
+// I/O error like any other, and checks that every later operation fails.
 func childFillsUp() error {
 	signal.Ignore(syscall.SIGXFSZ)
 	j, err := sqlite.Open(context.Background(), os.Getenv(dirEnv))
@@ -40,7 +40,7 @@ func childFillsUp() error {
 			fmt.Println("stored", txn, n)
 		}
 	}
-	for range 3 { // also after the cause is gone, as far as anybody can tell
+	for range 3 { // also after the apparent end of the cause
 		if !errors.Is(err, journal.ErrPoisoned) {
 			return fmt.Errorf("not poisoned: %w", err)
 		}

@@ -2,5 +2,5 @@
 
 package sqlite_test
 
-// childFillsUp is for systems where a process can limit its own files.
+// childFillsUp needs a system on which a process can limit its own files.
 func childFillsUp() error { return nil }

@@ -21,12 +21,12 @@ import (
 	"github.com/remit-dev/remit/revert/sqlite"
 )
 
-// The test binary runs itself as another process: with these variables it does
-// what childEnv says, on the journal in dirEnv.
+// The test binary starts itself as another process: with these variables it
+// runs the function that childEnv names on the journal in dirEnv.
 const (
 	childEnv = "REMIT_TEST_CHILD"
 	dirEnv   = "REMIT_TEST_DIR"
-	nameEnv  = "REMIT_TEST_NAME" // begins the names of the child's transactions
+	nameEnv  = "REMIT_TEST_NAME" // prefix of the IDs of the child's transactions
 
 	childCallers = 4
 	boundedCount = 40
@@ -53,8 +53,8 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// childAppends appends from several goroutines at once. Every line it prints is
-// a fact: the owner's name, then each batch that was acknowledged.
+// childAppends appends from several goroutines at once. Every line that it
+// prints is a fact: the owner's name, then each acknowledged batch.
 func childAppends(batches int) error {
 	j, err := sqlite.Open(context.Background(), os.Getenv(dirEnv))
 	if err != nil {
@@ -96,8 +96,8 @@ func childCaller(j journal.Journal, txn string, batches int) error {
 	return nil
 }
 
-// childBatch is the n-th batch of a transaction: its call names it, its session
-// says how many entries it has.
+// childBatch returns the n-th batch of a transaction: its call names it, and
+// its session is its number of entries.
 func childBatch(txn string, n int) []record.Entry {
 	all := make([]record.Entry, n%3+1)
 	for i := range all {
@@ -106,7 +106,7 @@ func childBatch(txn string, n int) []record.Entry {
 	return all
 }
 
-// child is a running child and what it has said.
+// child is a running child and its output.
 type child struct {
 	cmd    *exec.Cmd
 	said   *bufio.Scanner
@@ -131,7 +131,7 @@ func startChild(t *testing.T, dir, name, does string) *child {
 	return c
 }
 
-// listen notes what the child says until it falls silent.
+// listen reads the child's output to its end.
 func (c *child) listen() error {
 	for c.said.Scan() {
 		var txn string
@@ -155,7 +155,7 @@ func TestKilledProcessLosesNothingItAcknowledged(t *testing.T) {
 		c := startChild(t, dir, fmt.Sprint("k", round), "append")
 		requireAlive(t, survivor, c.owner, true)
 		delay := time.Duration(random.IntN(40_000)) * time.Microsecond
-		time.AfterFunc(delay, func() { _ = c.cmd.Process.Kill() }) // fails only on one that is dead
+		time.AfterFunc(delay, func() { _ = c.cmd.Process.Kill() }) // fails only if the process is dead
 		require.NoError(t, c.listen())
 		require.Error(t, c.cmd.Wait())
 
@@ -180,12 +180,12 @@ func requireAlive(t *testing.T, j journal.Journal, owner string, want bool) {
 	require.Equal(t, want, alive)
 }
 
-// requireAllStored checks that every batch is whole, that none is missing among
-// its transaction's, and that none is missing that was acknowledged.
+// requireAllStored checks that every batch is complete, that no batch of a
+// transaction is missing, and that each acknowledged batch is present.
 func requireAllStored(t *testing.T, j journal.Journal, stored map[string]int) {
 	t.Helper()
 	next, pos := map[string]int{}, int64(0)
-	var rest []record.Entry // of the batch that is being read
+	var rest []record.Entry // of the current batch
 	for e, err := range j.Entries(context.Background(), journal.Query{}) {
 		require.NoError(t, err)
 		pos++
@@ -204,7 +204,7 @@ func requireAllStored(t *testing.T, j journal.Journal, stored map[string]int) {
 	}
 }
 
-// adoptAll takes over what a dead owner left and ends it.
+// adoptAll takes over what a dead owner left, and ends it.
 func adoptAll(t *testing.T, j journal.Journal, dead string) {
 	t.Helper()
 	open, err := j.Unfinished(context.Background())
@@ -216,7 +216,8 @@ func adoptAll(t *testing.T, j journal.Journal, dead string) {
 	}
 }
 
-// requireSwept checks that nothing of the dead is left once somebody opens.
+// requireSwept checks that no file of a dead opening remains after the next
+// Open.
 func requireSwept(t *testing.T, dir string, survivor *sqlite.Journal) {
 	t.Helper()
 	require.NoError(t, open(t, dir).Close())
@@ -229,7 +230,7 @@ func requireSwept(t *testing.T, dir string, survivor *sqlite.Journal) {
 }
 
 func TestProcessesAppendSideBySide(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "state") // made by whoever comes first
+	dir := filepath.Join(t.TempDir(), "state") // created by the first one
 	var all sync.WaitGroup
 	children := make([]*child, 3)
 	errs := make([]error, len(children))

@@ -7,23 +7,23 @@ import (
 	"github.com/remit-dev/remit/revert/journal"
 )
 
-// queue is where batches wait for a transaction. One of those who wait leads: it
-// stores what waits when its transaction begins, its own batch among them, and
-// then passes the lead on. So there is no goroutine that somebody must start and
-// stop, and a batch of one costs no hand-over.
+// queue holds the batches that wait for a transaction. One of the waiting
+// callers leads: it stores all batches that wait when its transaction begins,
+// its own among them, and then passes the lead on. So there is no goroutine to
+// start and stop, and a single batch needs no switch between goroutines.
 type queue struct {
-	mu      sync.Mutex // guards all below; nothing waits while it is held
+	mu      sync.Mutex // guards the fields below; nothing waits while it is held
 	waiting []*request
-	led     bool          // somebody leads, or was told to
-	drained chan struct{} // made by drain, closed when nothing is left
+	led     bool          // a request leads, or was told to
+	drained chan struct{} // made by drain, closed when the queue is empty
 }
 
-// request is a batch and the caller that waits for it.
+// request is a batch and its waiting caller.
 type request struct {
 	batch journal.Batch
 	alone bool        // it has no batch, and wants the lead for itself
-	wake  chan signal // room for all that is ever sent: a turn to lead, and the end
-	err   error       // the outcome, once told
+	wake  chan signal // buffered for all signals: one to lead, and one for the end
+	err   error       // the outcome, once it is known
 }
 
 type signal int
@@ -35,13 +35,13 @@ const (
 
 func newRequest(b journal.Batch) *request { return &request{batch: b, wake: make(chan signal, 2)} }
 
-// tell ends the waiting of a request that was taken.
+// tell ends the wait of a request that was taken.
 func (r *request) tell(err error) {
 	r.err = err
 	r.wake <- told
 }
 
-// join lets a request wait. It reports false when the journal is being closed.
+// join adds a request. It returns false if the journal is closing.
 func (q *queue) join(r *request) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -55,8 +55,8 @@ func (q *queue) join(r *request) bool {
 	return true
 }
 
-// leave takes a request back whose caller no longer wants it. It reports false
-// when a leader has taken it: then its outcome is about to be told.
+// leave removes a request whose caller no longer wants it. It returns false if
+// a leader has taken it: then its outcome follows soon.
 func (q *queue) leave(r *request) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -80,7 +80,7 @@ func (q *queue) resign() {
 	q.passOn()
 }
 
-// passOn tells the oldest who waits to lead.
+// passOn makes the oldest waiting request the leader.
 func (q *queue) passOn() {
 	q.led = len(q.waiting) > 0
 	switch {
@@ -91,14 +91,15 @@ func (q *queue) passOn() {
 	}
 }
 
-// durable reports whether any batch that waits must be synced.
+// durable reports whether any waiting batch must be synced.
 func (q *queue) durable() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return slices.ContainsFunc(q.waiting, func(r *request) bool { return r.batch.Durable })
 }
 
-// take takes all batches that wait, those that need no sync only when synced is false.
+// take takes all waiting batches. If synced is false, it takes only those that
+// need no sync.
 func (q *queue) take(synced bool) []*request {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -113,7 +114,7 @@ func (q *queue) take(synced bool) []*request {
 	return taken
 }
 
-// drain refuses whoever comes later and waits until nothing is left.
+// drain refuses later requests and waits until the queue is empty.
 func (q *queue) drain() {
 	q.mu.Lock()
 	q.drained = make(chan struct{})
@@ -124,7 +125,7 @@ func (q *queue) drain() {
 	<-q.drained
 }
 
-// putBack lets the leader's own request wait again, before all others.
+// putBack queues the leader's own request again, before all others.
 func (q *queue) putBack(r *request) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -16,18 +16,18 @@ import (
 	"github.com/remit-dev/remit/revert/record"
 )
 
-// One page of entries is read at a time, so that a slow consumer neither holds a
-// connection, which it may need itself for a query inside its loop, nor keeps
-// SQLite from starting its write-ahead log anew.
+// Entries are read in pages. So a slow consumer does not hold a connection,
+// which its loop may need for another query, and does not prevent SQLite from
+// restarting its write-ahead log.
 const (
 	pageEntries = 256
 	pageBytes   = 1 << 20
 )
 
-// Entries yields what the query selects among what is stored when it begins.
-// A page is a snapshot by itself, and since nothing stored ever moves an upper
-// bound is one for the pages after the first. A damaged entry is yielded with its
-// position alone, and its neighbours after it.
+// Entries yields the entries that the query selects among those stored when it
+// begins. One page is a snapshot. Stored entries never move, so an upper bound
+// makes a snapshot of the later pages. A damaged entry is yielded with its
+// position alone, followed by the next ones.
 func (j *Journal) Entries(ctx context.Context, q journal.Query) iter.Seq2[record.Entry, error] {
 	return func(yield func(record.Entry, error) bool) {
 		if err := j.usable(ctx); err != nil {
@@ -56,20 +56,20 @@ func (j *Journal) Entries(ctx context.Context, q journal.Query) iter.Seq2[record
 
 const unbounded = math.MaxInt64
 
-// readRange is what is left to read.
+// readRange is the rest of a query.
 type readRange struct {
 	after, upTo int64
-	left        int // entries that may still come; 0: any number
+	left        int // maximum number of remaining entries; 0: no limit
 }
 
-// row is an entry as it is stored, with the columns that repeat its head.
+// row is a stored entry, with the columns that repeat its header.
 type row struct {
 	record.Entry
 	kind, session, txn, call string
 }
 
-// page reads the next entries and shortens the span by them, to nothing when it
-// has come to the end.
+// page reads the next entries and shortens the range by them. The range is
+// empty at the end.
 func (j *Journal) page(ctx context.Context, q journal.Query, s *readRange) ([]row, error) {
 	limit := pageEntries
 	if s.left > 0 {
@@ -105,8 +105,9 @@ func (j *Journal) page(ctx context.Context, q journal.Query, s *readRange) ([]ro
 	return page, err
 }
 
-// prepared returns a query of the reader, which is made once: to make it takes longer than to ask it. There are few, as
-// they differ by what is asked for and never by its value.
+// prepared returns a prepared query of the reader. Preparing it takes longer
+// than running it. There are few queries, as they differ by their columns and
+// never by their values.
 func (j *Journal) prepared(query string) (*sql.Stmt, error) {
 	if s, ok := j.asked.Load(query); ok {
 		if stmt, ok := s.(*sql.Stmt); ok {
@@ -117,7 +118,7 @@ func (j *Journal) prepared(query string) (*sql.Stmt, error) {
 	if err != nil {
 		return nil, err
 	}
-	j.asked.Store(query, stmt) // one that somebody else has just made is closed with the reader
+	j.asked.Store(query, stmt) // a query that another goroutine has just prepared is closed with the reader
 	return stmt, nil
 }
 
@@ -138,11 +139,11 @@ func (s *readRange) shorten(page []row, newest, atEnd bool) {
 	}
 }
 
-// selectEntries writes the query for a page. SQLite has no statistics to choose
-// an index by, so it is given no choice: the plus signs hide all but the index
-// that selects least. Each index gives its rows in the order of positions. That of
-// kinds does so for one kind; several are merged, each from its own place, so that
-// whoever looks for what is rare reads nothing else.
+// selectEntries returns the query for a page. SQLite has no statistics to
+// choose an index, so the query leaves no choice: the plus signs hide all but
+// the most selective index. Each index returns its rows in the order of
+// positions. The index of kinds does so for one kind. Several kinds are merged,
+// each from its own range, so a query for rare kinds reads nothing else.
 func selectEntries(q journal.Query, s readRange, limit int) (query string, args []any) {
 	var b strings.Builder
 	parts := [][]kind.Kind{q.Kinds}
@@ -159,16 +160,16 @@ func selectEntries(q journal.Query, s readRange, limit int) (query string, args 
 	if q.Newest {
 		b.WriteString(" DESC")
 	}
-	b.WriteString(" LIMIT ?+0") // a bare parameter would have SQLite plan anew for each value
+	b.WriteString(" LIMIT ?+0") // with a bare parameter, SQLite plans again for each value
 	return b.String(), append(args, limit)
 }
 
-// often are the kinds that no index has; see seldom.
+// often reports whether no index has a kind; see seldom.
 func often(k kind.Kind) bool {
 	return k == kind.Begun || k == kind.Started || k == kind.Done || k == kind.Committed
 }
 
-// apart has each kind alone that an index leads to, and the others together.
+// apart returns each indexed kind alone, and the other kinds together.
 func apart(kinds []kind.Kind) (parts [][]kind.Kind) {
 	var rest []kind.Kind
 	for _, k := range slices.Compact(slices.Sorted(slices.Values(kinds))) {
@@ -184,7 +185,7 @@ func apart(kinds []kind.Kind) (parts [][]kind.Kind) {
 	return parts
 }
 
-// selectSome writes the part of a query that goes through one index.
+// selectSome writes the part of a query that uses one index.
 func selectSome(b *strings.Builder, q journal.Query, s readRange, kinds []kind.Kind) []any {
 	b.WriteString("SELECT entries.pos AS pos, kind, session, txn, call, head, salt, body, leaf, digest FROM entries" +
 		" LEFT JOIN bodies ON bodies.pos = entries.pos LEFT JOIN erased ON erased.pos = entries.pos WHERE entries.pos > ? AND entries.pos <= ?")
@@ -203,13 +204,13 @@ func selectSome(b *strings.Builder, q journal.Query, s readRange, kinds []kind.K
 			args = append(args, string(kind))
 		}
 		if hide == "" && !slices.ContainsFunc(kinds, often) {
-			b.WriteString(" AND " + seldom) // as the index says it, or SQLite does not see that it fits
+			b.WriteString(" AND " + seldom) // the same text as in the index, or SQLite does not use it
 		}
 	}
 	if len(q.About) > 0 {
 		b.WriteString(" AND (instr(body, ?)" + strings.Repeat(" OR instr(body, ?)", len(q.About)-1) + ")")
 		for _, text := range q.About {
-			args = append(args, []byte(text)) // else the body would be taken for a text, which ends at a zero
+			args = append(args, []byte(text)) // otherwise SQLite treats the body as a text, which ends at a zero byte
 		}
 	}
 	return args
@@ -224,7 +225,7 @@ func scan(rows *sql.Rows) (r row, err error) {
 
 const digestWord = "sha256:"
 
-// stored is a digest as it is stored: its bytes without the word before them.
+// stored returns a digest as it is stored: its bytes without the prefix.
 func stored(digest string) []byte {
 	if hexed, ok := strings.CutPrefix(digest, digestWord); ok {
 		if b, err := hex.DecodeString(hexed); err == nil && len(b) == sha256.Size {
@@ -234,7 +235,7 @@ func stored(digest string) []byte {
 	return []byte(digest)
 }
 
-// digestOf is the text of a stored digest. Bytes that are none fit no entry.
+// digestOf returns the text of a stored digest. Invalid bytes fit no entry.
 func digestOf(b []byte) string {
 	if len(b) != sha256.Size {
 		return string(b)
@@ -242,7 +243,7 @@ func digestOf(b []byte) string {
 	return digestWord + hex.EncodeToString(b)
 }
 
-// readEntry checks an entry and what was repeated of it.
+// readEntry checks an entry and its repeated columns.
 func readEntry(r row) (record.Entry, error) {
 	e, err := r.Checked()
 	if err != nil {
@@ -272,7 +273,7 @@ func (j *Journal) unfinished(ctx context.Context) (all []journal.Ownership, err 
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = rows.Close() }() // Err below tells what went wrong
+	defer func() { _ = rows.Close() }() // Err below returns the error
 	for rows.Next() {
 		var o journal.Ownership
 		if err := rows.Scan(&o.Txn, &o.Owner); err != nil {

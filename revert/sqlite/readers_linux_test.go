@@ -15,8 +15,8 @@ import (
 	"github.com/remit-dev/remit/revert/record"
 )
 
-// TestManyReaders: however many read at once, the journal has few descriptors, and those who read while they read do not wait for
-// themselves.
+// TestManyReaders checks that the journal has few descriptors for any number of
+// readers, and that nested reads do not deadlock.
 func TestManyReaders(t *testing.T) {
 	dir := t.TempDir()
 	j := open(t, dir)

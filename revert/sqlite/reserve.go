@@ -12,20 +12,20 @@ import (
 	"github.com/remit-dev/remit/revert/record"
 )
 
-// A diskReserve is room on the disk that nobody else gets: a file beside the database.
-// Batches that may have an effect after them are refused where it is not whole, and
-// where the disk is full; those that only end what began, and take it back, may use
-// it up. So a full disk leaves no call without an end, and an undo needs no new room
-// to start. The next opening, or the next effect, makes it whole again once there is
-// room.
+// A diskReserve is reserved disk space: a file beside the database. If it is
+// incomplete or the disk is full, the journal refuses batches that may have an
+// effect after them. Batches that only end or revert begun work may use the
+// reserve. So a full disk leaves no call without an end, and a revert needs no
+// new space to start. The next opening, or the next effect, fills the reserve
+// when there is space again.
 type diskReserve string
 
 const (
 	reserveName = "reserve"
-	reserveSize = 2 << 20 // about twenty calls that are taken back
+	reserveSize = 2 << 20 // enough for about twenty reverts of calls
 
-	// spares are empty files, for a file system that has no inodes left: what opens and
-	// takes back one call makes as many.
+	// spares are empty files, for a file system without free inodes: opening
+	// the journal and reverting one call creates as many.
 	spares = 8
 )
 
@@ -33,18 +33,18 @@ func (r diskReserve) spare(n int) string { return fmt.Sprint(string(r), ".", n) 
 
 func (j *Journal) reserve() diskReserve { return diskReserve(filepath.Join(j.dir, reserveName)) }
 
-// whole reports whether the reserve is there.
+// whole reports whether the reserve is complete.
 func (r diskReserve) whole() bool {
 	info, err := os.Lstat(string(r))
 	if err != nil || !info.Mode().IsRegular() || info.Size() < reserveSize {
 		return false
 	}
-	_, err = os.Lstat(r.spare(spares)) // the last to be made, and the first to be given away
+	_, err = os.Lstat(r.spare(spares)) // the last file that fill creates, and the first that release removes
 	return err == nil
 }
 
-// fill makes the reserve whole, where it is not. It need not be durable: after a
-// crash the next opening looks.
+// fill completes the reserve. It need not be durable: after a crash the next
+// opening checks it.
 func (r diskReserve) fill() error {
 	if r.whole() {
 		return nil
@@ -60,7 +60,7 @@ func (r diskReserve) fill() error {
 	if errors.Is(err, errors.ErrUnsupported) {
 		err = pour(f, reserveSize)
 	}
-	if err != nil { // what there was is given back
+	if err != nil { // remove the incomplete reserve
 		err = errors.Join(fmt.Errorf("reserve: %w", err), f.Truncate(0))
 	}
 	for n := 1; n <= spares && err == nil; n++ {
@@ -77,7 +77,7 @@ func touch(path string) error {
 	return f.Close()
 }
 
-// pour takes the room by writing to it, with bytes that no file system packs.
+// pour allocates the space by writing bytes that no file system compresses.
 func pour(f *os.File, size int) error {
 	data := make([]byte, size)
 	x := uint64(0x9e3779b97f4a7c15)
@@ -91,7 +91,7 @@ func pour(f *os.File, size int) error {
 	return err
 }
 
-// release gives the room away, and reports whether there was any.
+// release frees the space, and reports whether there was any.
 func (r diskReserve) release() bool {
 	info, err := os.Lstat(string(r))
 	gave := err == nil && info.Size() > 0 && os.Truncate(string(r), 0) == nil
@@ -101,12 +101,12 @@ func (r diskReserve) release() bool {
 	return gave
 }
 
-// errNoRoom refuses what would need room that is not there to be taken back.
+// errNoRoom refuses a batch whose revert needs space that is not available.
 var errNoRoom = errors.New("journal: no space left, nothing was stored: the disk has no room for what an undo needs; make some")
 
-// ends reports whether a batch only ends what began, or takes it back: it may use
-// the reserve up. That calls were refused is not among it, since whoever calls could
-// use it up with them.
+// ends reports whether a batch only ends or reverts begun work: it may use the
+// reserve. Records of refused calls are not among these batches, because a
+// caller could use up the reserve with them.
 func ends(b journal.Batch) bool {
 	if len(b.Entries) == 0 {
 		return len(b.Claims) == 0
@@ -129,8 +129,8 @@ func ends(b journal.Batch) bool {
 	return true
 }
 
-// mayGrow refuses a batch after which something may happen that needs room to be
-// taken back.
+// mayGrow refuses a batch after which an effect may happen that needs space to
+// be reverted.
 func (w *writer) mayGrow(b journal.Batch) (refused, err error) {
 	if ends(b) || w.reserve.fill() == nil {
 		return nil, nil

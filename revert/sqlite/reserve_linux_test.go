@@ -24,9 +24,9 @@ import (
 
 const fullEnv = "REMIT_TEST_FULL_DISK" // a folder to mount a small disk on
 
-// TestFullDisk fills a small disk of its own: what would need room to be taken back
-// is refused whole, and what began can be ended and taken back, also by an opening
-// that finds the disk full.
+// TestFullDisk fills a small disk. Batches that would need space for a revert
+// are refused completely. Begun work can be ended and reverted, also by an
+// opening that finds the disk full.
 func TestFullDisk(t *testing.T) {
 	if dir := os.Getenv(fullEnv); dir != "" {
 		require.NoError(t, unix.Mount("tmpfs", dir, "tmpfs", 0, "size=6m"))
@@ -49,7 +49,7 @@ func TestFullDisk(t *testing.T) {
 	require.Contains(t, string(out), "PASS: TestFullDisk")
 }
 
-// disk is the small disk, and what fills it.
+// disk is the small disk, and the file that fills it.
 type disk struct {
 	t   *testing.T
 	dir string
@@ -57,7 +57,7 @@ type disk struct {
 
 func (d disk) filler() string { return filepath.Join(d.dir, "filler") }
 
-// fill leaves no room but that of the reserve.
+// fill leaves no space but the reserve.
 func (d disk) fill() {
 	f, err := os.OpenFile(d.filler(), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 	require.NoError(d.t, err)
@@ -113,7 +113,7 @@ func fillsUp(t *testing.T, dir string) {
 	require.NoError(t, w.start(ctx))
 	d.fill()
 	var err error
-	for err == nil { // what the files of the journal have room for
+	for err == nil { // until the files of the journal have no space left
 		err = w.start(ctx)
 	}
 	require.ErrorContains(t, err, "no space left, nothing was stored")
@@ -138,7 +138,7 @@ func fillsUp(t *testing.T, dir string) {
 	require.NoError(t, d.open().Close())
 	require.True(t, d.whole(), "there was room for it")
 	d.fill()
-	j = d.open() // needs room itself
+	j = d.open() // needs space itself
 	require.False(t, d.whole())
 	own := journal.Ownership{Txn: "t_1", Owner: j.Owner()}
 	w.rec = revert.NewRecorder(j, hosttest.New(2), "s_1").In("t_1")
@@ -153,7 +153,7 @@ func fillsUp(t *testing.T, dir string) {
 	require.NoError(t, err)
 }
 
-// ownerOf is the present owner of the one transaction.
+// ownerOf returns the current owner of the only transaction.
 func ownerOf(t *testing.T, j *sqlite.Journal) string {
 	left, err := j.Unfinished(t.Context())
 	require.NoError(t, err)

@@ -7,5 +7,5 @@ import (
 	"os"
 )
 
-// allocate: there is no way that works on all file systems.
+// allocate is not supported: no call works on all file systems.
 func allocate(*os.File, int64) error { return errors.ErrUnsupported }

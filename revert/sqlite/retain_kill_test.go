@@ -23,8 +23,8 @@ import (
 	"github.com/remit-dev/remit/revert/sqlite"
 )
 
-// childRetains writes transactions, each in one step, and prunes beside that without a
-// pause. It prints what was acknowledged.
+// childRetains writes transactions, each in one step, and prunes without a
+// pause meanwhile. It prints the acknowledged ones.
 func childRetains() error {
 	j, err := sqlite.Open(context.Background(), os.Getenv(dirEnv))
 	if err != nil {
@@ -51,7 +51,8 @@ func childRetains() error {
 	return <-errs
 }
 
-// wholeTxn writes a committed transaction whose call names a small and a large content.
+// wholeTxn writes a committed transaction whose call names a small and a large
+// content.
 func wholeTxn(j journal.Journal, txn string) error {
 	_, err := wholeTxnOf(j, txn, txn)
 	return err
@@ -78,9 +79,9 @@ func wholeTxnOf(j journal.Journal, txn, word string) (refs []effect.BlobRef, err
 	return refs, revert.NewRecorder(j, host.Real(), "s").In(txn).Write(context.Background(), w)
 }
 
-// TestKilledWhileItPrunes kills a process that writes and prunes, at any moment, again
-// and again. What it acknowledged is there, whole or erased; what is kept can be read;
-// and the next prune leaves no content that nothing names.
+// TestKilledWhileItPrunes repeatedly kills a process that writes and prunes.
+// Acknowledged transactions are complete or erased, and the kept content is
+// readable. The next prune leaves no unnamed content.
 func TestKilledWhileItPrunes(t *testing.T) {
 	const seed = 11
 	random := rand.New(rand.NewPCG(seed, seed))
@@ -121,8 +122,8 @@ func TestKilledWhileItPrunes(t *testing.T) {
 	require.Empty(t, left)
 }
 
-// TestRoomIsGivenBackBesideOthers: the file shrinks while another opening has it, by all
-// but the headers of what is pruned.
+// TestRoomIsGivenBackBesideOthers checks that the file shrinks while another
+// opening has it, by all but the headers of the pruned entries.
 func TestRoomIsGivenBackBesideOthers(t *testing.T) {
 	dir := t.TempDir()
 	j, other := open(t, dir), open(t, dir)
@@ -156,17 +157,17 @@ func TestRoomIsGivenBackBesideOthers(t *testing.T) {
 	}
 	run()
 	require.Less(t, size(), int64(n*8_000), "free pages are used again")
-	run() // the first one that erases nothing gives all back
+	run() // the first run that erases nothing frees all space
 	require.Less(t, size(), int64(n*5_000))
 }
 
-// TestContentGoesWithItsCall: each run of a retention drops the content that only the calls named which it erased, also while it erases
-// more every time.
+// TestContentGoesWithItsCall checks that each retention run deletes the content
+// that only its erased calls named, also if it erases more calls each time.
 func TestContentGoesWithItsCall(t *testing.T) {
 	j := open(t, t.TempDir())
 	defer func() { require.NoError(t, j.Close()) }()
 	r := eraser(j)
-	for last := range 2 { // with 1, a run has read each name before the call goes
+	for last := range 2 { // with 1, a run has read each name before the call is erased
 		k := r.Retain(revert.Retention{KeepLast: last})
 		for n := range 4 {
 			require.NoError(t, wholeTxn(j, fmt.Sprint("t_", last, n)))
@@ -179,7 +180,8 @@ func TestContentGoesWithItsCall(t *testing.T) {
 	}
 }
 
-// TestContentOfTwoCalls: content that two calls name stays until both are erased, whichever goes first, also where the journal was read before.
+// TestContentOfTwoCalls checks that content of two calls stays until both are
+// erased, in any order, also if the journal was read before.
 func TestContentOfTwoCalls(t *testing.T) {
 	for _, order := range [][]string{{"c_t_1", "c_t_2"}, {"c_t_2", "c_t_1"}} {
 		j := open(t, t.TempDir())
@@ -209,7 +211,8 @@ func TestContentOfTwoCalls(t *testing.T) {
 	}
 }
 
-// TestSole: one opening at a time has a turn, and another gets it once it was given back.
+// TestSole checks that one opening holds a name at a time, and that another
+// gets it after the release.
 func TestSole(t *testing.T) {
 	dir := t.TempDir()
 	j, other := open(t, dir), open(t, dir)

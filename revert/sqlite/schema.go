@@ -14,18 +14,20 @@ const (
 	formatVersion = 4          // raised by any change that an older remit would misread
 )
 
-// seldom is said of kinds that are looked for among all entries. The others are those that a call which only reads leaves: an index
-// of them would cost it a page for each, and whoever wants those wants most of the journal. It is no list, for which SQLite would build
-// a table at every insert.
+// seldom selects the kinds with an index. The others are the kinds that every
+// call leaves, even one that only reads: an index would cost that call a page
+// for each record, and a query for them needs most of the journal anyway. The
+// condition has no list, because SQLite would build a table for a list at every
+// insert.
 const seldom = "kind <> 'begun' AND kind <> 'started' AND kind <> 'done' AND kind <> 'committed'"
 
-// schema is written once, with the format's number. Nothing is ever deleted from
-// entries, and a new row's pos is the next number. Kind, session, txn and call
-// repeat the head for queries; tree has the hashes that the entry adds to the
-// Merkle tree (see tree.go). What an erasure destroys lies apart, so that it leaves
-// whole pages free: a row of bodies goes, and one of erased with the digest of the
-// body comes. A sync has nothing to sync unless something was
-// written, so a barrier without entries writes into the table of that name.
+// schema is written once, with the format's number. Nothing is ever deleted
+// from entries, and a new row's pos is the next number. Kind, session, txn and
+// call repeat the header for queries; tree has the hashes that the entry adds
+// to the Merkle tree (see tree.go). Erasable data is in separate tables, so
+// that an erasure frees whole pages: it deletes a row of bodies, and adds a row
+// of erased with the digest of the body. A sync needs a write before it, so a
+// barrier without entries writes into the table barrier.
 const schema = `
 CREATE TABLE entries (
 	pos     INTEGER PRIMARY KEY,
@@ -80,16 +82,16 @@ CREATE TABLE barrier (
 INSERT INTO barrier VALUES (1, 0);
 `
 
-// errEmpty is the reason to write before anything is read.
+// errEmpty says that the journal must be created before it is read.
 var errEmpty = errors.New("no journal yet")
 
-// querier is what reads: a pool or one connection.
+// querier reads: a pool or one connection.
 type querier interface {
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }
 
-// checkFormat refuses files that are not for this version, before anything in
-// them is read or changed.
+// checkFormat refuses files of other versions, before anything in them is read
+// or changed.
 func checkFormat(ctx context.Context, db querier) error {
 	var application, version, tables int
 	err := db.QueryRowContext(ctx, `SELECT
@@ -115,20 +117,22 @@ func checkFormat(ctx context.Context, db querier) error {
 	return nil
 }
 
-// create makes the tables, unless another process did meanwhile. Format and
-// tables become visible together, so that nobody ever sees half a journal.
+// create creates the tables, unless another process did meanwhile. Format and
+// tables become visible together, so no process ever sees an incomplete
+// journal.
 func create(ctx context.Context, db *sql.DB, limit busyBackoff) error {
 	conn, err := connect(ctx, db, limit)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = conn.Close() }() // only gives it back to the pool
-	// How pages are given back is in the file's header, and must be said before that is
-	// written. In a file that has one it changes nothing.
+	defer func() { _ = conn.Close() }() // only returns it to the pool
+	// The way to free pages is part of the file's header, and must be set
+	// before the header is written. In an existing file it has no effect.
 	if err := retryBusy(ctx, limit, func() error { return exec(conn, "PRAGMA auto_vacuum = INCREMENTAL") }); err != nil {
 		return err
 	}
-	// The switch to WAL needs the file for itself and ignores busy_timeout.
+	// The switch to WAL needs exclusive access to the file and ignores
+	// busy_timeout.
 	if err := retryBusy(ctx, limit, func() error { return exec(conn, "PRAGMA journal_mode = WAL") }); err != nil {
 		return err
 	}
@@ -141,14 +145,14 @@ func create(ctx context.Context, db *sql.DB, limit busyBackoff) error {
 			return nil
 		}
 	}
-	// A failed statement may have ended the transaction itself; and where err is
-	// nil another process made the tables meanwhile.
+	// A failed statement may have ended the transaction itself. If err is nil,
+	// another process created the tables meanwhile.
 	_ = exec(conn, "ROLLBACK")
 	return err
 }
 
-// exec runs a statement without an end to its context: the driver cannot always
-// tell whether a statement that was interrupted took effect.
+// exec runs a statement without a cancellable context: the driver cannot always
+// tell whether an interrupted statement took effect.
 func exec(conn *sql.Conn, query string) error {
 	if _, err := conn.ExecContext(context.Background(), query); err != nil {
 		return explain(err)

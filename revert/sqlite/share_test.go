@@ -19,7 +19,7 @@ import (
 type shared struct {
 	filedisk.File
 	size   int64
-	clone  []byte // what the other file gets
+	clone  []byte // content of the clone
 	refuse error
 	cloned int
 }
@@ -35,8 +35,8 @@ func (s *shared) CloneTo(to *os.File) error {
 	return err
 }
 
-// TestKeepShares: content is cloned where that can be, and what is kept is the clone; else,
-// and where it would become part of a row, it is copied.
+// TestKeepShares checks that content is cloned if possible, and that the clone
+// is stored. Otherwise, and if the content fits in a row, it is copied.
 func TestKeepShares(t *testing.T) {
 	large := bytes.Repeat([]byte("x"), 3*journal.InlineMax)
 	for _, tt := range []struct {
@@ -79,7 +79,7 @@ func TestKeepShares(t *testing.T) {
 	}
 }
 
-// readFile is a file that is only read.
+// readFile is a file that can only be read.
 type readFile struct{ io.Reader }
 
 func (readFile) Write([]byte) (int, error)    { return 0, filedisk.ErrUnsupported }
@@ -88,7 +88,8 @@ func (readFile) Sync() error                  { return nil }
 func (readFile) Stat() (filedisk.Info, error) { return filedisk.Info{}, nil }
 func (readFile) Close() error                 { return nil }
 
-// TestKeepSparse: a file that is kept takes no more room than what is in it.
+// TestKeepSparse checks that a stored file occupies no more space than its
+// data.
 func TestKeepSparse(t *testing.T) {
 	dir := t.TempDir()
 	j, err := sqlite.Open(t.Context(), dir)

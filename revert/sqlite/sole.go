@@ -7,9 +7,9 @@ import (
 	"path/filepath"
 )
 
-// Sole takes a turn at work that one opening at a time does, in whichever process. It
-// does not wait: ok is false if another opening has the turn. The turn ends with
-// release, and with the process.
+// Sole acquires a name for work that only one opening may do at a time, in any
+// process. It does not wait: ok is false if another opening has the name.
+// release, or the end of the process, releases it.
 func (j *Journal) Sole(name string) (release func() error, ok bool, err error) {
 	path := filepath.Join(j.dir, name+lockSuffix)
 	if err := checkFile(path); err != nil {

@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// sweep removes what dead openings left behind: unfinished large blobs, and lock
-// files. A lock file stays while an unfinished transaction names its owner: the
-// name is all that tells a person which file to look for.
+// sweep removes the files that dead openings left: unfinished large blobs, and
+// lock files. A lock file stays while an unfinished transaction names its
+// owner, because only the name shows a person which file to look for.
 func (j *Journal) sweep(ctx context.Context) error {
-	dead := map[string]bool{} // by owner, as far as asked; nobody comes back to life
+	dead := map[string]bool{} // by owner, as far as it was asked; a dead owner stays dead
 	isDead := func(owner string) bool {
 		if _, asked := dead[owner]; !asked {
 			alive, err := j.Alive(ctx, owner)

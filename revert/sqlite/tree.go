@@ -13,24 +13,24 @@ import (
 )
 
 // Each entry's row has the hashes of the tree that the entry completes, in
-// tlog's order. So whatever stores an entry stores its part of the tree with it,
-// in one row, and the head of every prefix can be told from at most as many rows
-// as its size has bits.
+// tlog's order. So an entry and its part of the tree are stored together, in
+// one row. The head of every prefix needs at most as many rows as its size has
+// bits.
 
-// hashReader reads so many bytes from an offset, counted from 1, of the hashes that
-// stand in a row.
+// hashReader reads length bytes of the hashes in a row, from an offset counted
+// from 1.
 type hashReader func(data *[]byte, pos, offset, length int64) (found bool, err error)
 
-// ReadHashes makes a finder a tlog.HashReader.
+// ReadHashes implements tlog.HashReader.
 func (find hashReader) ReadHashes(indexes []int64) ([]tlog.Hash, error) {
 	found := make([]tlog.Hash, len(indexes))
 	for i, index := range indexes {
-		if index < 0 || index > 1<<60 { // beyond what its numbering can be undone for
+		if index < 0 || index > 1<<60 { // beyond the indexes that tlog can split
 			return nil, noHash(index)
 		}
 		level, n := tlog.SplitStoredHashIndex(index)
 		var data []byte
-		// The last entry below a subtree is the one that made it whole.
+		// The last entry below a subtree completed it.
 		there, err := find(&data, (n+1)<<level, int64(level*tlog.HashSize+1), tlog.HashSize)
 		switch {
 		case err != nil:
@@ -49,7 +49,7 @@ func noHash(index int64) error {
 	return fmt.Errorf("hash %d of the tree: %w", index, journal.ErrNotFound)
 }
 
-// Head returns the tree head over what is stored.
+// Head returns the tree head over the stored entries.
 func (j *Journal) Head(ctx context.Context) (journal.Head, error) {
 	if err := j.usable(ctx); err != nil {
 		return journal.Head{}, err
@@ -58,8 +58,7 @@ func (j *Journal) Head(ctx context.Context) (journal.Head, error) {
 	if err != nil {
 		return journal.Head{}, j.because(ctx, err)
 	}
-	// What the prefix of this size has stored never changes, so this needs no
-	// snapshot.
+	// The stored hashes of this prefix never change, so this needs no snapshot.
 	tree, err := journal.TreeOf(size, j.finder(ctx))
 	return tree.Head(), err
 }
@@ -72,7 +71,7 @@ func (j *Journal) Hashes(ctx context.Context, indexes []int64) ([]tlog.Hash, err
 	return j.finder(ctx).ReadHashes(indexes)
 }
 
-// size is the position of the last entry.
+// size returns the position of the last entry.
 func (j *Journal) size(ctx context.Context) (n int64, err error) {
 	err = j.reader.QueryRowContext(ctx, lastPos).Scan(&n)
 	return n, err
@@ -96,9 +95,9 @@ func (j *Journal) finder(ctx context.Context) hashReader {
 	}
 }
 
-// catchUp makes the writer's tree that of what is stored: other processes append
-// as well, which shows where their entries have the positions of the next ones
-// here. Inside a transaction that writes it stays so until the end.
+// catchUp adds the stored entries of other processes to the writer's tree:
+// their entries have the next positions. Inside a writing transaction the tree
+// then stays current until the end.
 func (w *writer) catchUp() error {
 	var size int64
 	if _, err := w.find(stmtLast, &size); err != nil {
@@ -116,7 +115,8 @@ func (w *writer) catchUp() error {
 	return err
 }
 
-// row returns what is stored for the next entry, but for its salt and body, and the tree with it.
+// row returns the columns of the next entry, without its salt and body, and the
+// tree with it.
 func (w *writer) row(e record.Entry) ([]any, journal.Tree) {
 	tree, whole := w.tree.Add(e.Leaf)
 	hashes := make([]byte, 0, len(whole)*tlog.HashSize)

@@ -9,20 +9,21 @@ import (
 	driver "modernc.org/sqlite"
 )
 
-// troubled is an error that came from the file system, in words that say what to do.
+// troubled is an error of the file system, in words that say what to do.
 type troubled struct {
 	says string
 	err  error
 }
 
-// Error says what is wrong with the file system, and what that stopped.
+// Error describes the fault of the file system, and the operation that failed.
 func (t *troubled) Error() string { return t.says }
 
-// Unwrap returns the error as it came.
+// Unwrap returns the original error.
 func (t *troubled) Unwrap() error { return t.err }
 
-// trouble names what keeps a folder from being written to, where an error may come from
-// that. SQLite says of a full or read-only disk that it cannot open a file.
+// trouble names the reason why a folder cannot be written, if an error can come
+// from that. For a full or read-only disk, SQLite reports that it cannot open a
+// file.
 func trouble(dir string, err error) error {
 	if err == nil || !storage(err) {
 		return err
@@ -41,15 +42,16 @@ func trouble(dir string, err error) error {
 	return &troubled{fmt.Sprintf("%s (%v)", says, cause), err}
 }
 
-// starved reports whether an error may go away with the reserve.
+// starved reports whether releasing the reserve may remove the cause of an
+// error.
 func starved(dir string, err error) bool {
-	if codeOf(err) == codeNoOpen { // or the user has no right to open it
+	if codeOf(err) == codeNoOpen { // or the user has no permission to open it
 		return lacks(dir) != ""
 	}
 	return storage(err)
 }
 
-// storage reports whether an error can be one of the file system.
+// storage reports whether an error can come from the file system.
 func storage(err error) bool {
 	switch codeOf(err) {
 	case codeFull, codeIO, codeNoOpen, codeReading:

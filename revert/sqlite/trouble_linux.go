@@ -7,11 +7,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// scarce is less room than any write of a journal needs.
+// scarce is less space than any write of a journal needs.
 const scarce = 64 << 10
 
-// lacks says what the file system of a folder lacks to be written to; empty: nothing that
-// can be seen.
+// lacks returns why the file system of a folder cannot be written, or "" if no
+// reason is visible.
 func lacks(dir string) string {
 	var fs unix.Statfs_t
 	if err := unix.Statfs(dir, &fs); err != nil {

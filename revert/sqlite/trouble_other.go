@@ -2,5 +2,5 @@
 
 package sqlite
 
-// lacks is not known here.
+// lacks is not available on this system.
 func lacks(string) string { return "" }

@@ -13,8 +13,9 @@ import (
 	"github.com/remit-dev/remit/revert/sqlite"
 )
 
-// TestTurns: what several openings append by turns is one log, whose head is that of its entries, and a transaction begins once,
-// whoever has it.
+// TestTurns appends through several openings alternately. The result is one log
+// with the head of its entries, and each transaction begins once, with one
+// owner.
 func TestTurns(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		dir := t.TempDir()
@@ -29,7 +30,7 @@ func TestTurns(t *testing.T) {
 		for i := range rapid.IntRange(1, 12).Draw(rt, "appends") {
 			j := open[rapid.IntRange(0, 1).Draw(rt, "who")]
 			b := journal.Batch{}
-			if n := rapid.IntRange(0, 2).Draw(rt, "txn"); n > 0 { // a whole one
+			if n := rapid.IntRange(0, 2).Draw(rt, "txn"); n > 0 { // a complete one
 				txn := journal.Ownership{Txn: fmt.Sprintf("t%d", n), Owner: j.Owner()}
 				b.Take.To, b.Fence, b.End = txn, txn, true
 			}

@@ -7,10 +7,11 @@ import (
 	"github.com/remit-dev/remit/revert/journal"
 )
 
-// unnamedBlobs counts by digest the large content that this opening has kept and that no entry
-// of it names yet: a call names what it keeps in a later step, some not before their
-// end, and nobody who collects beside it may take that for left over. What a call kept
-// and never came to name stays counted until its file is older than young.
+// unnamedBlobs counts by digest the large content that this opening has stored
+// and that none of its entries names yet. A call names its content in a later
+// step, possibly at its end, and a concurrent collection must not delete it.
+// Content that a call never named stays counted until its file is older than
+// young.
 type unnamedBlobs struct {
 	mu sync.Mutex // never held across I/O
 	of map[string]int
@@ -25,7 +26,7 @@ func (k *unnamedBlobs) add(ref effect.BlobRef) {
 	k.of[ref.Digest]++
 }
 
-// named takes away what is on the journal now.
+// named removes content that is on the journal now.
 func (k *unnamedBlobs) named(blobs []journal.Blob) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

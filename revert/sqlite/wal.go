@@ -12,23 +12,26 @@ import (
 	"github.com/remit-dev/remit/revert/record"
 )
 
-// The write-ahead log as https://www.sqlite.org/fileformat2.html#walformat has
-// it: a header, then frames of a header and a page each. The checksum of a frame
-// goes on from that of the frame before; the salts tell frames of this round from
-// those of earlier ones, which stand behind them until they are overwritten.
+// The write-ahead log as https://www.sqlite.org/fileformat2.html#walformat
+// describes it: a header, then frames of a header and a page each. The checksum
+// of a frame continues that of the frame before. The salts distinguish frames
+// of this round from those of earlier ones, which follow them until they are
+// overwritten.
 const (
 	logHeader   = 32
 	frameHeader = 24
-	logMagic    = 0x377f0682 // the lowest bit says which byte order the sums are in
+	logMagic    = 0x377f0682 // the lowest bit is the byte order of the checksums
 )
 
-// logPlace is a place in a log: so many frames of the round with these salts.
+// logPlace is a position in a log: a number of frames of the round with these
+// salts.
 type logPlace struct {
 	salts  string
 	frames int64
 }
 
-// covers reports whether a log that goes so far has all that another place had.
+// covers reports whether a log of this length contains all that another one
+// had.
 func (p logPlace) covers(was logPlace) bool {
 	if was == (logPlace{}) {
 		return p.frames == 0
@@ -50,12 +53,12 @@ func sumAt(data []byte) walChecksum {
 	return walChecksum{binary.BigEndian.Uint32(data), binary.BigEndian.Uint32(data[4:])}
 }
 
-// checkLog reads a write-ahead log that nobody has open, before SQLite does:
-// SQLite takes the first frame that does not fit for the place where a crash cut
-// the log, and drops what follows without a word. A process that was killed
-// leaves such a place with no commit behind it, because frames are written in
-// order and the commit last. So a frame that does not fit, with a sound commit
-// behind it, is ErrDamaged. It returns how far SQLite will read.
+// checkLog reads a write-ahead log that no process has open, before SQLite
+// does. SQLite takes the first frame that does not fit for the end that a crash
+// left, and drops the rest without a message. A killed process leaves such a
+// frame without a commit after it, because frames are written in order and the
+// commit last. So an unfit frame with a sound commit after it is ErrDamaged.
+// checkLog returns how far SQLite will read.
 func checkLog(path string) (place logPlace, err error) {
 	f, err := os.Open(path)
 	if errors.Is(err, os.ErrNotExist) {
@@ -99,15 +102,15 @@ func readLog(r io.Reader) (place logPlace, err error) {
 			return place, fmt.Errorf("%w: frame %d of the write-ahead log does not fit its checksum, and frame %d behind it commits: SQLite would drop everything from frame %d on, as cutting the log to %d bytes would",
 				record.ErrDamaged, bad, n, bad, logHeader+int64(bad-1)*int64(len(frame)))
 		}
-		// As it is written: behind a bad frame the next may still be told to fit.
+		// The stored checksum: the frame after a bad one may still fit.
 		before = sumAt(frame[16:])
 	}
 }
 
-// saltsOf are the salts in the header of a log.
+// saltsOf returns the salts in the header of a log.
 func saltsOf(head []byte) string { return hex.EncodeToString(head[16:24]) }
 
-// whole takes the end of the log, also one in the middle of a frame, for its end.
+// whole treats the end of the log as its end, also inside a frame.
 func whole(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return nil

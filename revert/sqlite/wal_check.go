@@ -9,17 +9,17 @@ import (
 	"github.com/remit-dev/remit/revert/record"
 )
 
-// logState is what can be told of a write-ahead log before SQLite reads it.
+// logState is the state of a write-ahead log before SQLite reads it.
 type logState struct {
-	alive int // openings that live: while there are any, the log is not read
+	alive int // live openings: while there are any, the log is not read
 	file  os.FileInfo
 	place logPlace // how far SQLite will read
 }
 
-// checkFolder reads the write-ahead log of a folder before SQLite does, where nobody
-// has the journal open. What living openings write is not read, and is no damage.
-// Somebody may open and close the journal while this reads: so damage is what is found
-// twice in a log that nobody has touched meanwhile.
+// checkFolder reads the write-ahead log of a folder before SQLite does, if no
+// opening is alive. It does not read the writes of live openings, and they are
+// no damage. A process may open and close the journal during the read. So
+// damage must be found twice in an unchanged log.
 func checkFolder(dir string) (logState, error) {
 	for {
 		before, damage := lookAtLog(dir)
@@ -36,7 +36,7 @@ func checkFolder(dir string) (logState, error) {
 	}
 }
 
-// lookAtLog counts the openings that live, and checks the log unless there are any.
+// lookAtLog counts the live openings, and checks the log if there are none.
 func lookAtLog(dir string) (s logState, err error) {
 	if s.alive, err = countAlive(dir); err != nil || s.alive > 0 {
 		return s, err
@@ -49,7 +49,7 @@ func lookAtLog(dir string) (s logState, err error) {
 	return s, err
 }
 
-// countAlive counts the openings that live.
+// countAlive returns the number of live openings.
 func countAlive(dir string) (n int, err error) {
 	err = eachFile(filepath.Join(dir, "owners"), func(path, _ string) error {
 		locked, err := isLocked(path)
@@ -61,8 +61,8 @@ func countAlive(dir string) (n int, err error) {
 	return n, ignoreMissing(err)
 }
 
-// unread refuses to open a journal whose log SQLite would cut where it must not. What
-// stands before the damage can be had by cutting the log there.
+// unread refuses to open a journal whose log SQLite would cut at damage. The
+// entries before the damage can be saved by cutting the log there.
 func unread(damage error) error {
 	if errors.Is(damage, record.ErrDamaged) {
 		return fmt.Errorf("%w; nothing was changed: copy the folder, and have the copy checked", damage)

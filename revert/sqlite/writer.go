@@ -57,7 +57,8 @@ func statements() [stmtCount]string {
 		stmtHolder:     "SELECT owner FROM txns WHERE txn = ? AND ended = 0",
 		stmtExists:     "SELECT owner FROM txns WHERE txn = ?",
 		stmtBegin:      "INSERT INTO txns (txn, owner) VALUES (?, ?)",
-		// One whose beginning and end come together is never among those that are open.
+		// A transaction that begins and ends in one batch is never among the
+		// open ones.
 		stmtBeginEnded: "INSERT INTO txns (txn, owner, ended) VALUES (?, ?, 1) ON CONFLICT DO NOTHING",
 		stmtAdopt:      "UPDATE txns SET owner = ?2 WHERE txn = ?1",
 		stmtEnd:        "UPDATE txns SET ended = 1 WHERE txn = ?",
@@ -77,12 +78,12 @@ func statements() [stmtCount]string {
 	}
 }
 
-// writer is the one connection of an opening that writes. Nothing it runs ends
-// early with a context: the driver cannot tell then whether it took effect.
+// writer is the only writing connection of an opening. Its statements never end
+// early with a context: the driver could not tell whether they took effect.
 type writer struct {
 	dir     string
 	wait    busyBackoff
-	accepts bool // the first mark counts, whatever there was
+	accepts bool // the first mark replaces any earlier one
 	head    *headFile
 	log     *os.File // the write-ahead log, for its salts
 	reserve diskReserve
@@ -90,7 +91,7 @@ type writer struct {
 	conn    *sql.Conn
 	stmts   [stmtCount]*sql.Stmt
 	synced  bool         // commits are synced
-	tree    journal.Tree // of a prefix; catchUp makes it that of everything
+	tree    journal.Tree // of a prefix; catchUp extends it to all entries
 }
 
 func newWriter(ctx context.Context, j *Journal) (*writer, error) {
@@ -107,7 +108,7 @@ func newWriter(ctx context.Context, j *Journal) (*writer, error) {
 
 func (w *writer) prepare(ctx context.Context) (err error) {
 	flags := os.O_RDWR
-	if w.accepts { // one without a mark is refused like none
+	if w.accepts { // a head file without a mark is refused like a missing one
 		flags |= os.O_CREATE
 	}
 	if w.head, err = openHead(w.dir, flags); err != nil {
@@ -132,7 +133,7 @@ func (w *writer) prepare(ctx context.Context) (err error) {
 	return nil
 }
 
-// close gives up what was not committed.
+// close drops uncommitted changes.
 func (w *writer) close() error {
 	var errs []error
 	for _, s := range w.stmts {
@@ -156,7 +157,7 @@ func (w *writer) run(stmt int, args ...any) (sql.Result, error) {
 	return w.stmts[stmt].ExecContext(context.Background(), args...)
 }
 
-// find scans the one column of the row that a statement finds, if any.
+// find scans the only column of the row that a statement finds, if any.
 func (w *writer) find(stmt int, dest any, args ...any) (found bool, err error) {
 	err = w.stmts[stmt].QueryRowContext(context.Background(), args...).Scan(dest)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -165,10 +166,11 @@ func (w *writer) find(stmt int, dest any, args ...any) (found bool, err error) {
 	return err == nil, err
 }
 
-// errHead says that a batch is stored, and that the head file does not say so.
+// errHead says that a batch is stored, but the head file could not be written.
 var errHead = errors.New("the batch was stored, and " + headName + " could not be written")
 
-// promise writes down that everything up to here was synced. Nobody is told before.
+// promise writes into the head file that everything up to here is synced.
+// Callers continue only after that.
 func (w *writer) promise() error {
 	if !w.synced {
 		return nil
@@ -180,8 +182,8 @@ func (w *writer) promise() error {
 	return nil
 }
 
-// place tells how far the log goes. Where that cannot be told the next opening looks at
-// the whole database.
+// place returns the length of the log. If it is unknown, the next opening
+// checks the whole database.
 func (w *writer) place() (p logPlace) {
 	if w.log == nil {
 		var err error
@@ -202,8 +204,9 @@ func (w *writer) place() (p logPlace) {
 	return p
 }
 
-// setSync says whether the next commit is synced. It is not among the prepared
-// statements: SQLite obeys this one when it is prepared, not when it is run.
+// setSync sets whether the next commit is synced. It is not a prepared
+// statement: SQLite applies this setting when it prepares it, not when it runs
+// it.
 func (w *writer) setSync(synced bool) error {
 	if w.synced == synced {
 		return nil
@@ -223,9 +226,9 @@ func (w *writer) begin() error {
 	return err
 }
 
-// store stores the batches of a transaction that has begun and commits it. Each
-// batch is looked at before anything of it is written, so one that is refused
-// leaves nothing that would have to be taken back from among its neighbours'.
+// store stores the batches of a begun transaction and commits it. It checks
+// each batch before it writes any part of it, so a refused batch leaves nothing
+// to remove from among the others.
 func (w *writer) store(taken []*request) (refused []error, err error) {
 	refused = make([]error, len(taken))
 	written := false
@@ -246,7 +249,7 @@ func (w *writer) store(taken []*request) (refused []error, err error) {
 		if _, err := w.run(stmtBarrier); err != nil {
 			return nil, err
 		}
-		if err := w.catchUp(); err != nil { // it promises what others have appended
+		if err := w.catchUp(); err != nil { // it promises the entries of others
 			return nil, err
 		}
 	}
@@ -264,8 +267,9 @@ func (w *writer) write(b journal.Batch) error {
 	return nil
 }
 
-// take is the one step that may refuse a batch, and then writes nothing: to ask
-// first whether a transaction exists that ends at once would cost as much.
+// take is the only step that can refuse a batch by a write, which then changes
+// nothing. A query first, for a transaction that ends at once, would cost as
+// much.
 func (w *writer) take(b journal.Batch) (refused, err error) {
 	switch to := b.Take.To; {
 	case to.Txn == "":
@@ -300,7 +304,8 @@ func (w *writer) writeBlobs(b journal.Batch) error {
 	return nil
 }
 
-// writeEntries stores four at a time, which is all of a call that only read, and then the rest.
+// writeEntries stores four entries at a time, as many as a call that only reads
+// has, and then the rest.
 func (w *writer) writeEntries(b journal.Batch) error {
 	for left := b.Entries; len(left) > 0; {
 		n := 1
@@ -351,7 +356,7 @@ func (w *writer) claim(b journal.Batch) error {
 	return nil
 }
 
-// passes reports whether a batch is all of a transaction, which holds nothing.
+// passes reports whether a batch is a whole transaction without claims.
 func passes(b journal.Batch) bool {
 	//mutant:none only chooses fewer statements for the same rows
 	return b.End && b.Take.From == "" && b.Take.To.Txn == b.Fence.Txn && len(b.Claims) == 0
