@@ -15,10 +15,10 @@ import (
 	"github.com/remit-dev/remit/internal/disk/simdisk"
 )
 
-// folder is the place that the simulated disk stands for.
+// folder is the path of the simulated disk.
 const folder = "/reverttest/workspace"
 
-// workspace is the simulated disk of a world; nil where it has none.
+// workspace is the simulated disk of a TestEnv; nil: there is none.
 type workspace struct{ disk *simdisk.Disk }
 
 func newWorkspace(files map[string]string) (*workspace, error) {
@@ -35,8 +35,8 @@ func newWorkspace(files map[string]string) (*workspace, error) {
 	return w, errors.Join(r.SyncAll(), r.Close())
 }
 
-// write puts a file where there may be none yet, with the directories that lead there. A
-// name that ends in a slash is a directory.
+// write creates or replaces a file, with its missing directories. A name that
+// ends in a slash is a directory.
 func write(r disk.Root, name, content string) error {
 	dir, file := path.Split(name)
 	made := ""
@@ -69,7 +69,8 @@ func (w *workspace) clone() *workspace {
 	return &workspace{w.disk.Clone()}
 }
 
-// open opens the simulated disk by its place, and any other folder for real.
+// open opens the simulated disk at its path, and any other folder on the real
+// one.
 func (w *workspace) open(dir string) (disk.Root, error) {
 	if here, err := filepath.Abs(folder); w != nil && err == nil && dir == here {
 		return w.disk.Root(), nil
@@ -79,7 +80,8 @@ func (w *workspace) open(dir string) (disk.Root, error) {
 
 func (w *workspace) pending() bool { return w != nil && len(w.disk.Pending()) > 0 }
 
-// cut is the power going: variant 0 loses all that it can, the others some of it.
+// cut is a power failure: variant 0 loses everything unsynced, the others a
+// part of it.
 func (w *workspace) cut(variant, seed uint64) {
 	pending := w.disk.Pending()
 	keep, half := make([]bool, len(pending)), -1
@@ -96,7 +98,7 @@ func (w *workspace) cut(variant, seed uint64) {
 	w.disk.Cut(keep, half)
 }
 
-// into adds what is there to a snapshot.
+// into adds the files to a snapshot.
 func (w *workspace) into(s *snapshot) {
 	if w == nil {
 		return
@@ -113,14 +115,14 @@ func (w *workspace) into(s *snapshot) {
 	}
 }
 
-// What somebody else does to files.
+// What another actor does to files.
 const (
 	writes  = "writes"
 	adds    = "adds"
 	removes = "removes"
 )
 
-// intrude does it to each of the names, as far as it is possible there.
+// intrude does it to each name, if possible.
 func (w *workspace) intrude(does string, names []string) error {
 	r := w.disk.Root()
 	for i, name := range names {
@@ -146,7 +148,7 @@ func (w *workspace) intrude(does string, names []string) error {
 	return errors.Join(r.SyncAll(), r.Close())
 }
 
-// below reports whether a name leads through what is no directory.
+// below reports whether a name leads through a file that is not a directory.
 func (w *workspace) below(name string) bool {
 	files := w.disk.Files()
 	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {

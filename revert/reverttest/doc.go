@@ -1,44 +1,53 @@
-// Package reverttest is the fault kit for authors of tools: it runs a tool into
-// whatever can go wrong, and grades what can be relied on when a call of it is taken
-// back.
+// Package reverttest is the fault kit for authors of tools. It runs a tool with
+// every fault that it can cause, and grades how reliably its calls can be
+// reverted.
 //
-// An author gives a world that can be made afresh, what is in it, how somebody else
-// would change it, and inputs to try. [Grade] then runs the tool's Execute, Verify and
-// Revert over such worlds, with the real line of a call, recovery, undo and redo, on a
-// journal that loses what was not synced:
+// An author supplies a test environment that can be created again, its content,
+// the changes of another actor, and inputs. [Grade] then runs the tool's
+// Execute, Verify and Revert in such environments. It uses the real call
+// pipeline, recovery, revert and redo, on a journal that loses unsynced
+// records. The faults:
 //
-//   - the process dies, or the power goes, at each write of the call, of its undo and of
-//     the recovery that follows, and again in that;
-//   - requests and answers of what the tool acts on are lost, arrive after all is over, or
-//     are answered with yes while nothing has happened;
-//   - Revert fails before it began or after it was done, and is called again; Execute is
-//     delivered twice, where the tool says that this is harmless; a revert is asked for twice;
-//   - somebody else changes what the call left: after it, and while nobody knows yet what
-//     it did;
-//   - the caller gives up.
+//   - The process dies, or the power fails, at each write of the call, of its
+//     revert
+//     and of the recovery that follows, and again in these.
+//   - Requests and responses of the tool are lost, arrive after the end, or
+//     report
+//     success without an effect.
+//   - Revert fails before or after its effect, and is called again. Execute
+//     runs
+//     twice, if the tool declares that harmless. A revert is requested twice.
+//   - Another actor changes what the call left: after the call, and while its
+//     outcome
+//     is unknown.
+//   - The caller cancels.
 //
-// What the tool does outside of handles is seen by the [Wire] that the world's fakes go
-// through; what handles of files do is seen by itself, on a simulated disk ([TestEnv.Files]).
+// The [Wire] that the fakes of an environment use observes the tool's effects
+// outside handles. The kit observes handles of files itself, on a simulated
+// disk ([TestEnv.Files]).
 //
 // # What is required
 //
-// Whatever was recorded or said is so: a call that is recorded as done is there, once and
-// whole; one that failed left nothing; where everything is said to be taken back the world
-// is as it was before; nothing that somebody else left is lost. And as little as possible
-// is left to a person.
+// Everything that is recorded or reported must be true. A call that is recorded
+// as done is present, once and complete. A failed call left nothing. If
+// everything is reported reverted, the environment is as before. No change of
+// another actor is lost. And as little as possible needs a person.
 //
 // # The grades
 //
 //   - read_only: it declares itself pure, and nothing ever changed.
-//   - crash_undoable: it is reversible, and from wherever a fault left it the world came
-//     back exactly, by itself.
-//   - compensable: nothing was lost, doubled or said to be undone that was not; but traces
-//     remain, or some fault left the call unknown, which is said, and is for a person to end.
-//   - not_undoable: it declares no way back, or something of the above was broken.
+//   - crash_undoable: it is reversible, and after every fault the environment
+//     was
+//     restored exactly, without a person.
+//   - compensable: nothing was lost, doubled or falsely reported reverted. But
+//     traces
+//     remain, or a fault left the call unknown, which is reported, for a person to
+//     resolve.
+//   - not_undoable: it declares no revert, or violated a requirement.
 //
-// Each comes with the first story that speaks against a better one, which can be run
-// again by its name. A grade is of one declaration, by its digest, and is kept in a file
-// beside the tool ([Keep], tool.Tool.Graded); policies read it as input.tool.grade. It is
-// what was found out and no proof: of faults that no input of the author's meets, and of
-// effects that no snapshot shows, it knows nothing.
+// Each grade has the first run that prevents a better one, which its name
+// repeats. A grade belongs to one declaration, by its digest. A file beside the
+// tool stores it ([SaveGrades], tool.Tool.Graded), and policies read it as
+// input.tool.grade. It is a test result and no proof: it does not cover faults
+// that the author's inputs never reach, or effects that no snapshot shows.
 package reverttest

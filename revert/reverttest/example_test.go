@@ -12,7 +12,8 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// A tool that acts through the handle for files needs a world of files, and inputs.
+// A tool that uses the handle for files needs an environment of files, and
+// inputs.
 func Example() {
 	needs := []perm.ResourceAccess{perm.Access(perm.Write, "file://workspace/VERSION")}
 	release, err := tool.CreateWith("release", "Set the version.", needs,

@@ -7,50 +7,50 @@ import (
 	"strings"
 )
 
-// faultPoint is a kind of place at which a fault can happen.
+// faultPoint is a kind of point at which a fault can happen.
 type faultPoint uint8
 
 const (
 	wrote    faultPoint = iota // a write of the journal or the disk
-	point                      // before something that the runtime does
+	point                      // before an action of the runtime
 	arrives                    // a request is about to have its effect
-	answers                    // it had it, and its answer is on the way
-	does                       // the process is about to do something
-	did                        // it has
+	answers                    // it had its effect, and its response is on its way
+	does                       // the process is about to act
+	did                        // the process has acted
 	leaves                     // the tool's Execute has returned
 	reverts                    // the tool's Revert is about to begin
-	reverted                   // it has returned
-	pause                      // between a call and its undo
+	reverted                   // the tool's Revert has returned
+	pause                      // between a call and its revert
 )
 
-// faultAction is what happens at a moment.
+// faultAction is what happens at a fault point.
 type faultAction string
 
-// The hows that have no argument.
+// The fault actions without an argument.
 const (
 	died    faultAction = "died"    // the process ends
-	power   faultAction = "power"   // the power goes; a number may follow, which says what is lost
-	late    faultAction = "late"    // the process ends, and what it asked for arrives after all is over
-	delayed faultAction = "delayed" // the tool hears that the connection broke, and what it asked for arrives late
-	lost    faultAction = "lost"    // the answer is lost
-	void    faultAction = "void"    // the answer is yes, and nothing has happened
-	cancel  faultAction = "cancel"  // the caller gives up
+	power   faultAction = "power"   // the power fails; an optional number says what is lost
+	late    faultAction = "late"    // the process ends, and its request arrives after the end of the run
+	delayed faultAction = "delayed" // the tool gets a connection error, and its request arrives late
+	lost    faultAction = "lost"    // the response is lost
+	void    faultAction = "void"    // the response reports success without an effect
+	cancel  faultAction = "cancel"  // the caller cancels
 	fails   faultAction = "fails"   // Revert returns an error
-	again   faultAction = "again"   // Execute is run again with the same key
-	foreign faultAction = "foreign" // somebody else changes something; its name follows
+	again   faultAction = "again"   // Execute runs again with the same key
+	foreign faultAction = "foreign" // another actor changes something; its name follows
 )
 
-// kind is a how without its argument.
+// kind returns a fault action without its argument.
 func (h faultAction) kind() faultAction {
 	word, _, _ := strings.Cut(string(h), ":")
 	word, _, _ = strings.Cut(word, "+")
 	return faultAction(word)
 }
 
-// crash reports whether a process ends by it.
+// crash reports whether the action ends a process.
 func (h faultAction) crash() bool { return slices.Contains([]faultAction{died, power, late}, h.kind()) }
 
-// foreigner is who changes something, empty where nobody does.
+// foreigner returns the name of the other actor's change, or "".
 func (h faultAction) foreigner() string {
 	if _, name, ok := strings.Cut(string(h), "foreign:"); ok {
 		return name
@@ -58,7 +58,7 @@ func (h faultAction) foreigner() string {
 	return ""
 }
 
-// variant tells the ways apart in which the power goes.
+// variant returns the number of the power failure.
 func (h faultAction) variant() uint64 {
 	_, number, _ := strings.Cut(string(h), ":")
 	n, err := strconv.ParseUint(number, 10, 64)
@@ -68,7 +68,7 @@ func (h faultAction) variant() uint64 {
 	return n
 }
 
-// fault is one thing that goes wrong in a process, at the moment with that number.
+// fault is one fault in a process, at the fault point with that number.
 type fault struct {
 	at  int
 	how faultAction
@@ -76,10 +76,10 @@ type fault struct {
 
 func (f fault) String() string { return fmt.Sprintf("%d-%s", f.at, f.how) }
 
-// way is what goes wrong in each process, one after the other.
+// way lists the fault of each process in sequence.
 type way []fault
 
-// name is how a run is told: INPUT/FAULT/FAULT.
+// name returns the name of a run: INPUT/FAULT/FAULT.
 func name(input int, w way) string {
 	parts := []string{strconv.Itoa(input)}
 	for _, f := range w {
@@ -104,15 +104,15 @@ func parseName(text string) (input int, w way, err error) {
 	return input, w, nil
 }
 
-// noted is a moment that a process came past.
+// noted is a fault point that a process reached.
 type noted struct {
 	moment faultPoint
 	what   string
 	during stage
-	weak   bool // something is there that power could take
+	weak   bool // unsynced data exists
 }
 
-// stage is what a process is at.
+// stage is the progress of a process.
 type stage uint8
 
 const (
@@ -124,7 +124,8 @@ const (
 	over
 )
 
-// hows lists what can go wrong at a moment of the process with that number.
+// hows returns the possible faults at a fault point of the process with that
+// number.
 func (c *inputRuns) hows(i int, n noted, first bool) (all []faultAction) {
 	if n.moment == pause {
 		if first {
@@ -165,7 +166,7 @@ func (c *inputRuns) hows(i int, n noted, first bool) (all []faultAction) {
 	return all
 }
 
-// describe is a how in words.
+// describe returns a fault action in words.
 func describe(h faultAction) string {
 	words := map[faultAction]string{
 		died: "the process dies", power: "the power goes", late: "the process dies with this under way", delayed: "the answer does not come and this is still under way",

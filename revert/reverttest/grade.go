@@ -11,33 +11,35 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// KitVersion is the version of the rules by which grades are given.
+// KitVersion is the version of the grading rules.
 const KitVersion = 1
 
-// Config is what a tool is graded with.
+// Config is the input of Grade.
 type Config struct {
-	// World makes a fresh world, the same each time. It is called for every run.
+	// World returns a new test environment, the same each time. It is called
+	// for every run.
 	World func(*Wire) (TestEnv, error)
-	// Inputs are calls to try: each a tool.Args, raw JSON, or a string for a free-form
-	// tool. Every one must work in a fresh world.
+	// Inputs are the calls to try: each a tool.Args, raw JSON, or a string for
+	// a free-form tool. Each must succeed in a new environment.
 	Inputs []any
-	// Seed chooses what is tried where not all can be.
+	// Seed selects the runs if not all can be tried.
 	Seed uint64
-	// Runs is how many ways of going wrong are tried of each input at most; 0 is 500. Single
-	// faults come first, then those with another one in what comes after.
+	// Runs is the maximum number of faults to try for each input. Default: 500.
+	// Single faults come first, then pairs with a fault in the process that
+	// follows.
 	Runs int
-	// Only is the name of one run, as a story tells it: nothing else is tried.
+	// Only is the name of one run, as a finding reports it: no other runs.
 	Only string
 }
 
-// Finding is a run in which something was not as it should be.
+// Finding is a run with an unexpected result.
 type Finding struct {
 	Run   string   // its name, for Config.Only
-	What  string   // what was wrong
-	Trace []string // what happened, in order
+	What  string   // the unexpected result
+	Trace []string // the events, in order
 }
 
-// String is the story for people.
+// String returns the finding as text for people.
 func (f *Finding) String() string {
 	if f == nil {
 		return ""
@@ -48,23 +50,23 @@ func (f *Finding) String() string {
 	return fmt.Sprintf("%s\n    %s\n  so: %s", f.Run, strings.Join(f.Trace, "\n    "), f.What)
 }
 
-// Result is what the kit found out about a tool.
+// Result is the result of grading a tool.
 type Result struct {
 	Tool   string
-	Digest string // of the declaration that was graded
+	Digest string // of the graded declaration
 	Grade  tool.Grade
-	// Against is the first thing that speaks against the next better grade; nil where there
-	// is none. Without a name of a run it is what the tool declares.
+	// Against is the first finding that prevents the next better grade; nil if
+	// there is none. Without the name of a run it is the tool's declaration.
 	Against *Finding
 	Seed    uint64
-	Runs    int // in which something went wrong
+	Runs    int // runs with a fault
 
-	last *Finding // of Config.Only: its story
+	last *Finding // finding of Config.Only
 }
 
-// Grade runs a tool into every fault that it knows, over fresh worlds, and says what can
-// be relied on when a call of it is taken back. An error is about the configuration: the
-// tool has no grade then.
+// Grade runs a tool with every fault that it knows, in new environments, and
+// grades how reliably its calls can be reverted. An error concerns the
+// configuration: the tool has no grade then.
 func Grade(t tool.Tool, c Config) (Result, error) {
 	res := Result{Tool: t.Name(), Digest: t.Digest(), Grade: tool.Ungraded, Seed: c.Seed}
 	if c.Runs <= 0 {
@@ -90,15 +92,15 @@ func Grade(t tool.Tool, c Config) (Result, error) {
 	return res, nil
 }
 
-// grading is one tool on its way to a grade.
+// grading is the state of grading one tool.
 type grading struct {
 	config  Config
 	tool    tool.Tool
 	class   effect.Class
 	result  *Result
-	effects int      // inputs that had one
-	damage  *Finding // nothing may be like this
-	left    *Finding // somebody was told that it could not be taken back
+	effects int      // inputs with an effect
+	damage  *Finding // a violated requirement
+	left    *Finding // a caller learned that the call could not be reverted
 	traces  *Finding
 }
 
@@ -118,7 +120,7 @@ func (g *grading) all() error {
 	return nil
 }
 
-// input learns what a call does when all goes well, and then has it go wrong.
+// input runs a call without faults, and then with each fault.
 func (g *grading) input(c *inputRuns) error {
 	traces, err := g.learn(c)
 	if err != nil {
@@ -128,7 +130,7 @@ func (g *grading) input(c *inputRuns) error {
 		return g.only(c)
 	}
 	if g.class != effect.Pure && !g.tool.CanRevert() {
-		return nil // its declaration says it all
+		return nil // the declaration is sufficient
 	}
 	if err := g.faults(c, traces); err != nil {
 		return err
@@ -136,7 +138,7 @@ func (g *grading) input(c *inputRuns) error {
 	return nil
 }
 
-// learn runs the call twice without a fault, and once brings it back too.
+// learn runs the call twice without a fault, and redoes it once.
 func (g *grading) learn(c *inputRuns) ([]noted, error) {
 	first, err := c.start(nil, false)
 	if err != nil {
@@ -175,7 +177,8 @@ func (g *grading) learn(c *inputRuns) ([]noted, error) {
 	return traces, nil
 }
 
-// people says who may come between a call and its undo.
+// people sets the changes that another actor can make between a call and its
+// revert.
 func (c *inputRuns) people(r *run) {
 	c.foreigners = sorted(r.world.Foreign)
 	dirs := false
@@ -193,7 +196,7 @@ func (c *inputRuns) people(r *run) {
 	}
 }
 
-// only runs the one way that the configuration names.
+// only runs the run that the configuration names.
 func (g *grading) only(c *inputRuns) error {
 	input, w, err := parseName(g.config.Only)
 	if err != nil || input != c.input {
@@ -206,7 +209,8 @@ func (g *grading) only(c *inputRuns) error {
 	return err
 }
 
-// faults tries single faults, and then those with another one after a crash.
+// faults tries single faults, and then those followed by another one after a
+// crash.
 func (g *grading) faults(c *inputRuns, moments []noted) error {
 	ways := c.after1(nil, moments, true)
 	random := rand.New(rand.NewPCG(c.seed, uint64(c.input)))
@@ -231,7 +235,7 @@ func (g *grading) faults(c *inputRuns, moments []noted) error {
 	return nil
 }
 
-// after1 lists the ways that go on from one by one more fault.
+// after1 returns the runs that extend a run by one fault.
 func (c *inputRuns) after1(w way, moments []noted, first bool) (all []way) {
 	for i, n := range moments {
 		for _, h := range c.hows(i, n, first) {
@@ -241,7 +245,7 @@ func (c *inputRuns) after1(w way, moments []noted, first bool) (all []way) {
 	return all
 }
 
-// sample is all of them, or as many as are wanted, in their order.
+// sample returns all of them, or most of them at random, in order.
 func sample(random *rand.Rand, all []way, most int) []way {
 	if len(all) <= most {
 		return all
@@ -273,8 +277,8 @@ func (g *grading) judge(r *run) {
 		g.damage = r.finding(r.wrong[0])
 	}
 	undone := r.report == nil || r.report.Complete()
-	// Of a call that its caller gave up nobody can tell while its code still runs, whatever
-	// the tool does: that says nothing of it.
+	// While the code of a cancelled call still runs, its outcome is unknown for
+	// every tool. So that does not affect the grade.
 	givenUp := len(r.way) > 0 && r.way[0].how == cancel
 	if !undone && !givenUp && len(r.theirs)+len(r.gone) == 0 {
 		text := "what is left is said, and is left to a person"
@@ -302,7 +306,7 @@ func (r *run) finding(what string) *Finding {
 	return &Finding{Run: name(r.c.input, r.way), What: what, Trace: slices.Clone(r.story)}
 }
 
-// decide gives the grade.
+// decide determines the grade.
 func (g *grading) decide() {
 	res := g.result
 	declared := func(what string) *Finding { return &Finding{What: what} }

@@ -13,10 +13,10 @@ import (
 	"github.com/remit-dev/remit/revert/journal"
 )
 
-// snapshot is what is there, by name.
+// snapshot is the content of an environment, by name.
 type snapshot struct {
 	is     map[string]string
-	exact  map[string]string // with what changes without anybody's wish, and must come back all the same
+	exact  map[string]string // with values that change by themselves, and must be restored too
 	traces map[string]string
 }
 
@@ -38,7 +38,7 @@ func (r *run) look() (*snapshot, error) {
 	return s, err
 }
 
-// differ lists the names of what is not the same.
+// differ returns the names whose values differ.
 func differ(a, b map[string]string) (names []string) {
 	for _, name := range sorted(a) {
 		if is, ok := b[name]; !ok || is != a[name] {
@@ -53,7 +53,7 @@ func differ(a, b map[string]string) (names []string) {
 	return names
 }
 
-// told says how things differ.
+// told describes the differences.
 func told(want, got map[string]string) string {
 	var all []string
 	for _, name := range differ(want, got) {
@@ -76,8 +76,9 @@ func orAbsent(m map[string]string, name string) string {
 	return is
 }
 
-// consider holds the world against what the journal says of the call, before it is taken
-// back: what is done is there, once and whole, and what failed has left nothing.
+// consider compares the environment with the journal before the call is
+// reverted. A done call is present, once and complete, and a failed call has
+// left nothing.
 func (r *run) consider(ctx context.Context, rt *agent.Runtime) {
 	if r.c.before == nil || len(r.aside) > 0 || r.txn == "" {
 		return
@@ -104,7 +105,7 @@ func (r *run) consider(ctx context.Context, rt *agent.Runtime) {
 
 func (r *run) phase(c *revert.Call, now *snapshot) {
 	if v, ok := c.Verdict(); ok && v.Verdict != string(revert.Applied) || c.Undo != nil {
-		return // half of it is there, and that is said, or it is being taken back
+		return // half of it is present, and reported, or it is being reverted
 	}
 	switch {
 	case c.Phase == revert.PhaseDone:
@@ -118,11 +119,11 @@ func (r *run) phase(c *revert.Call, now *snapshot) {
 		if len(differ(r.c.before.is, now.is)) > 0 {
 			r.broke("the call is recorded as without effect, and %s", told(r.c.before.is, now.is))
 		}
-	default: // nothing is claimed
+	default: // no claim to check
 	}
 }
 
-// judgeEnd holds the world against what the last report says.
+// judgeEnd compares the environment with the last report.
 func (r *run) judgeEnd(when string) {
 	now, err := r.look()
 	if err != nil {
@@ -156,12 +157,12 @@ func pick(m map[string]string, name string) map[string]string {
 	return nil
 }
 
-// claims reports whether somebody was told that nothing of the call is left.
+// claims reports whether a caller was told that nothing of the call remains.
 func (r *run) claims() bool {
 	return r.report == nil && r.txn == "" || r.report == nil && r.outcome.Status == "" || r.report != nil && r.report.Complete()
 }
 
-// thereAndBack brings the call back and takes it back again.
+// thereAndBack redoes the call and reverts it again.
 func (r *run) thereAndBack(ctx context.Context, rt *agent.Runtime) {
 	rep, err := rt.Redo(ctx, r.txn, "grader")
 	if err != nil && !errors.Is(err, agent.ErrPartialRevert) {

@@ -20,13 +20,13 @@ import (
 	"github.com/remit-dev/remit/verify"
 )
 
-// shelf is a store of texts that tools act on.
+// shelf is a store of texts that tools change.
 type shelf struct {
 	wire *reverttest.Wire
 
 	mu   sync.Mutex // never held across a wait
 	now  map[string]string
-	keys map[string]bool // requests that it knows
+	keys map[string]bool // requests that it has handled
 	log  map[string]string
 }
 
@@ -44,12 +44,12 @@ func (s *shelf) set(name, to string) {
 	}
 }
 
-// put changes a text, as the process's own doing.
+// put changes a text, as an action of the process itself.
 func (s *shelf) put(ctx context.Context, name, to string) error {
 	return s.wire.Do(ctx, "put "+name, func() { s.set(name, to) })
 }
 
-// ask has the store change a text once for each key.
+// ask requests a change of a text, once for each key.
 func (s *shelf) ask(ctx context.Context, key, name, to string) error {
 	return s.wire.Send(ctx, "put "+name, func() {
 		s.mu.Lock()
@@ -101,7 +101,8 @@ func shelves(traced, foreign bool) func(*reverttest.Wire) (reverttest.TestEnv, e
 	}
 }
 
-// both is Execute of an honest tool: it notes what was there, and changes two texts.
+// both is Execute of an honest tool: it notes the earlier texts, and changes
+// two.
 func both(ctx context.Context, tc ctxperm.ToolContext, to string) (string, error) {
 	s := shelfOf(ctx)
 	for _, name := range []string{"a", "b"} {
@@ -112,7 +113,7 @@ func both(ctx context.Context, tc ctxperm.ToolContext, to string) (string, error
 	return "put", errors.Join(s.put(ctx, "a", to), s.put(ctx, "b", to))
 }
 
-// back puts each of the texts back that is as the call left it.
+// back restores each text that is as the call left it.
 func back(names ...string) tool.Revert {
 	return func(ctx context.Context, rc tool.RevertContext) error {
 		s, to := shelfOf(ctx), input(rc.Input)
@@ -120,7 +121,7 @@ func back(names ...string) tool.Revert {
 		for _, name := range names {
 			var was string
 			if err := json.Unmarshal(rc.Notes[name], &was); err != nil {
-				continue // it had not come so far
+				continue // the call had not changed it
 			}
 			switch s.get(name) {
 			case was:
@@ -139,7 +140,7 @@ func input(raw json.RawMessage) (s string) {
 	return s
 }
 
-// sees looks whether the texts are there.
+// sees checks whether the texts are present.
 func sees(ctx context.Context, s verify.Subject) verify.Verdict {
 	to, shelf := input(s.Input), shelfOf(ctx)
 	a, b := shelf.get("a") == to, shelf.get("b") == to
@@ -159,7 +160,7 @@ func made(t *testing.T, name string, run func(context.Context, ctxperm.ToolConte
 	return made
 }
 
-// blind finds what it would like to find.
+// blind reports the expected result without checking.
 func blind(_ context.Context, s verify.Subject) verify.Verdict {
 	if s.Phase == verify.AfterUndo {
 		return verify.Absent()
@@ -167,7 +168,7 @@ func blind(_ context.Context, s verify.Subject) verify.Verdict {
 	return verify.Applied("the call says so")
 }
 
-// TestGrades: what a tool claims, and what is found out about it.
+// TestGrades compares the grade of each tool with its claims.
 func TestGrades(t *testing.T) {
 	looked := tool.VerifyWith(sees)
 	one := func(ctx context.Context, _ ctxperm.ToolContext, to string) (string, error) {
@@ -264,7 +265,7 @@ func TestGrades(t *testing.T) {
 	t.Logf("proved: fault kit, tools that claim too much or just enough: %d runs with faults, %d violations", runs, map[bool]int{true: 1}[t.Failed()])
 }
 
-// TestMemory: what a tool keeps in its process is gone with it.
+// TestMemory checks that the memory of a tool ends with its process.
 func TestMemory(t *testing.T) {
 	forgetful := func() (tool.Tool, error) {
 		var mu sync.Mutex // never held across a wait

@@ -13,13 +13,13 @@ import (
 	"github.com/remit-dev/remit/revert/simjournal"
 )
 
-// process is one life of a program on a world: the tool, the runtime and the journal,
-// until it ends by itself or by a fault.
+// process is one run of a program in an environment: the tool, the runtime and
+// the journal, until it ends by itself or by a fault.
 type process struct {
 	run   *run
 	first bool
-	fault *fault // nil: nothing goes wrong
-	real  bool   // part of the world is not simulated: what the runtime does there is looked at, too
+	fault *fault // nil: no fault
+	real  bool   // part of the environment is not simulated: the runtime's actions there are fault points too
 	store *simjournal.Store
 
 	cancel context.CancelFunc // of the caller's context
@@ -28,12 +28,12 @@ type process struct {
 	stage   stage
 	moments []noted
 	dead    bool
-	left    crashState    // once it is dead
-	parked  chan struct{} // closed when code of it stands still
+	left    crashState    // set when it is dead
+	parked  chan struct{} // closed when code of it is blocked
 	halted  bool
 }
 
-// crashState is what a process that died leaves.
+// crashState is what a dead process leaves.
 type crashState struct {
 	store *simjournal.Store
 	disk  *workspace
@@ -43,8 +43,8 @@ type processKey struct{}
 
 var errDead = errors.New("reverttest: the process is dead")
 
-// at is a moment. It returns what the one who is at it has to do about it; where the
-// process ends there, ended says so from then on.
+// at is called at a fault point. It returns the action for the caller. If the
+// process ends there, ended returns true from then on.
 func (p *process) at(m faultPoint, what string) faultAction {
 	p.mu.Lock()
 	if p.dead || p.stage == over {
@@ -71,7 +71,8 @@ func (p *process) at(m faultPoint, what string) faultAction {
 	return h
 }
 
-// die ends the process: what it left is kept as it is now, whatever its code still does.
+// die ends the process: its state is kept as it is now, although its code may
+// continue.
 func (p *process) die(h faultAction) {
 	left := crashState{store: p.store.Clone(), disk: p.run.disk.clone()}
 	if h.kind() == power {
@@ -88,7 +89,7 @@ func (p *process) ended() bool {
 	return p.dead
 }
 
-// stopped says that code of the process stands still for good.
+// stopped records that code of the process is blocked forever.
 func (p *process) stopped() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -104,15 +105,15 @@ func (p *process) enter(s stage) {
 	p.stage = s
 }
 
-// host is that of the process: its time and randomness follow from the seed and from
-// how many there were before.
+// host returns the host of the process: its time and randomness follow from the
+// seed and the number of earlier processes.
 func (p *process) host(life int) *hosttest.Host {
 	h := hosttest.New(p.run.c.seed<<8 + uint64(life))
 	h.Advance(p.run.clock)
 	h.Disk = p.run.disk.open
 	h.OnPoint = func(id string) error {
 		if looksOnly(id) {
-			return nil // also of a dead process: so it gives back what it holds
+			return nil // also for a dead process, so that it releases its resources
 		}
 		if p.ended() {
 			return errDead
@@ -128,7 +129,7 @@ func (p *process) host(life int) *hosttest.Host {
 	return h
 }
 
-// looks are points after which nothing is changed, or only something in memory.
+// looks are points after which nothing changes, or only memory.
 var looks = []string{
 	"txn.", "line.", "session.", "database.operation", "tool.decide", "tool.approve", "files.lstat", "files.look", "files.open", "files.readdir", "files.quiet", "web.read",
 }
@@ -137,7 +138,7 @@ func looksOnly(id string) bool {
 	return slices.ContainsFunc(looks, func(prefix string) bool { return strings.HasPrefix(id, prefix) })
 }
 
-// processJournal is the journal as a process holds it: once that is dead it gets nothing more.
+// processJournal is the journal of a process: a dead process cannot use it.
 type processJournal struct {
 	journal.Journal
 	p *process

@@ -15,7 +15,7 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// Record is the grade as it is kept, with the build that gave it.
+// Record returns the grade as a file stores it, with the build that gave it.
 func (r Result) Record() (tool.GradeRecord, error) {
 	rec := tool.GradeRecord{Tool: r.Tool, Digest: r.Digest, Grade: r.Grade, Kit: KitVersion, Seed: r.Seed, Runs: r.Runs, Build: build()}
 	if r.Against != nil {
@@ -24,7 +24,7 @@ func (r Result) Record() (tool.GradeRecord, error) {
 	return rec.Sealed()
 }
 
-// build reads what this program's build wrote into it.
+// build reads the build information of this program.
 func build() tool.GradeBuild {
 	b := tool.GradeBuild{Version: "(devel)", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	info, ok := debug.ReadBuildInfo()
@@ -46,14 +46,14 @@ func build() tool.GradeBuild {
 	return b
 }
 
-// The variables of the environment that [Test] and [Keep] read.
+// The environment variables of [Test] and [SaveGrades].
 const (
-	OnlyEnv   = "REVERTTEST_ONLY"   // the name of one run: Test tries that alone, and tells its story
-	UpdateEnv = "REVERTTEST_UPDATE" // not empty: Keep writes the file
+	OnlyEnv   = "REVERTTEST_ONLY"   // the name of one run: Test tries that alone, and prints its trace
+	UpdateEnv = "REVERTTEST_UPDATE" // not empty: SaveGrades writes the file
 )
 
-// Test grades a tool, and fails the test where the grade is worse than the wanted one,
-// with the story that speaks against it and the line that runs it again.
+// Test grades a tool. It fails the test if the grade is worse than the wanted
+// one, with the finding that prevents it and the command that repeats it.
 func Test(t testing.TB, of tool.Tool, want tool.Grade, c Config) Result {
 	t.Helper()
 	if only := os.Getenv(OnlyEnv); only != "" {
@@ -89,9 +89,9 @@ func reproduce(t testing.TB, r Result) string {
 	return fmt.Sprintf("\nagain: %s='%s' go test -v -run '%s' .", OnlyEnv, r.Against.Run, strings.Join(names, "/"))
 }
 
-// SaveGrades holds a file of grades against what was found, and fails the test where they
-// differ: where a grade is missing, is another one, or is of a tool that is no more.
-// With REVERTTEST_UPDATE set it writes the file; grades that stand are left as they are.
+// SaveGrades compares a file of grades with the results. It fails the test if a
+// grade is missing or different, or belongs to a tool that no longer exists. If
+// REVERTTEST_UPDATE is set, it writes the file and keeps unchanged grades.
 func SaveGrades(t testing.TB, file string, results ...Result) {
 	t.Helper()
 	if os.Getenv(OnlyEnv) != "" {
@@ -144,12 +144,12 @@ func SaveGrades(t testing.TB, file string, results ...Result) {
 	}
 }
 
-// fromGit says of which source a build is that does not know it itself, as those of
-// tests do not. Files of grades are no source.
+// fromGit adds the source to a build that has none, such as a test. Files of
+// grades are not part of the source.
 func fromGit(t testing.TB, r tool.GradeRecord, grades string) tool.GradeRecord {
 	revision, err := exec.CommandContext(t.Context(), "git", "rev-parse", "HEAD").Output()
 	if err != nil {
-		return r // no working tree of git
+		return r // not a git working tree
 	}
 	changed, err := exec.CommandContext(t.Context(), "git", "status", "--porcelain", "--", ":/", ":(top,exclude,glob)**/"+grades).Output()
 	if err != nil {

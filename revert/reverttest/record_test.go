@@ -14,7 +14,7 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// watched is a test that notes what is said, instead of failing.
+// watched is a test that records messages instead of failing.
 type watched struct {
 	testing.TB
 	failed, logged []string
@@ -30,8 +30,8 @@ func (w *watched) Logf(format string, args ...any) {
 	w.logged = append(w.logged, fmt.Sprintf(format, args...))
 }
 
-// TestTest: a grade below the wanted one fails, with a line that tells the same story
-// again.
+// TestTest checks that a grade below the wanted one fails the test, with a
+// command that repeats the finding.
 func TestTest(t *testing.T) {
 	c := reverttest.Config{World: shelves(false, true), Inputs: []any{"new"}, Seed: 1}
 	forgets := made(t, "forgets", both, effect.Reversible, tool.RevertWith("1", back("a")))
@@ -55,7 +55,8 @@ func TestTest(t *testing.T) {
 	}
 }
 
-// TestKeep: a file of grades that is not what was found fails, until it is written.
+// TestKeep checks that a file of other grades fails the test until it is
+// written.
 func TestKeep(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "grades.json")
 	keep := func(results ...reverttest.Result) string {
@@ -87,7 +88,8 @@ func TestKeep(t *testing.T) {
 	require.Contains(t, keep(one, two), "its sum is of other words")
 }
 
-// TestRefused: what nothing could be found out with is an error, and no grade.
+// TestRefused checks that a tool without a usable run has an error and no
+// grade.
 func TestRefused(t *testing.T) {
 	honest := made(t, "both", both, effect.Reversible, tool.RevertWith("1", back("a", "b")))
 	world := shelves(false, false)
@@ -112,7 +114,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// empty is a world that shows nothing.
+// empty returns an environment whose snapshot is empty.
 func empty(world func(*reverttest.Wire) (reverttest.TestEnv, error)) func(*reverttest.Wire) (reverttest.TestEnv, error) {
 	return func(w *reverttest.Wire) (reverttest.TestEnv, error) {
 		made, err := world(w)

@@ -23,7 +23,7 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// inputRuns is all that the runs of one input have in common.
+// inputRuns is the shared state of the runs of one input.
 type inputRuns struct {
 	tool       tool.Tool
 	input      int
@@ -31,35 +31,35 @@ type inputRuns struct {
 	make       func(*Wire) (TestEnv, error)
 	seed       uint64
 	verifies   bool // the tool has a Verify
-	idempotent bool // it says that twice is once
+	idempotent bool // the tool declares that running twice equals running once
 	foreigners []string
 
-	before, after *snapshot // without any fault; nil as long as nobody knows
+	before, after *snapshot // without any fault; nil until known
 	steady        bool      // after is the same each time
 	touched       []string  // files that the call changes
 }
 
-// run is one run: a world, and the processes that act on it.
+// run is one run: an environment, and the processes that act on it.
 type run struct {
 	c     *inputRuns
 	way   way
 	world TestEnv
 	store *simjournal.Store
 	disk  *workspace
-	over  chan struct{} // closed when nothing counts any more
+	over  chan struct{} // closed when later events do not count any more
 
 	txn     string
 	outcome tool.Outcome
 	report  *revert.Report    // of the last revert
-	theirs  map[string]string // what somebody else left
-	gone    map[string]bool   // and what they took away
-	aside   map[string]bool   // what of that had nothing of the call in it
-	seen    *snapshot         // after the call, before its undo
-	end     *snapshot         // when all was over
+	theirs  map[string]string // what another actor wrote
+	gone    map[string]bool   // what another actor removed
+	aside   map[string]bool   // of these, what has nothing of the call
+	seen    *snapshot         // after the call, before its revert
+	end     *snapshot         // at the end
 	traces  [][]noted
 	latests []func()
 	clock   time.Duration
-	redone  bool // brought back and taken back again, too
+	redone  bool // also redone and reverted again
 
 	mu      sync.Mutex // never held across a wait
 	current *process
@@ -75,7 +75,7 @@ func (r *run) tell(format string, args ...any) {
 	}
 }
 
-// broke notes what must not be.
+// broke records a violation.
 func (r *run) broke(format string, args ...any) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -88,7 +88,7 @@ func (r *run) latest() *process {
 	return r.current
 }
 
-// later keeps an effect for the end.
+// later delays an effect until the end.
 func (r *run) later(what string, effect func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -112,17 +112,17 @@ func (r *run) cut(left crashState, variant uint64) {
 	}
 }
 
-// intrude lets somebody else change something, and remembers how they left it.
+// intrude makes another actor change something, and records the result.
 //
-// Of what somebody took the place of while nobody knew yet what the call had done, it is
-// true that nothing of the call is left.
+// If that replaces a resource while the outcome of the call is unknown, nothing
+// of the call remains in it.
 func (r *run) intrude(who string, known bool) {
 	was, err := r.look()
 	if err == nil {
 		if f := r.world.Foreign[who]; f != nil {
 			err = f()
 		} else if r.disk != nil {
-			r.disk.disk.Watch(nil) // this is no doing of the process
+			r.disk.disk.Watch(nil) // not an action of the process
 			err = r.disk.intrude(who, r.c.touched)
 			r.latest().watch()
 		}
@@ -143,8 +143,8 @@ func (r *run) intrude(who string, known bool) {
 	}
 }
 
-// drive lets the processes run, each until it ends. Where something arrives late, one
-// more looks at what came of that.
+// drive runs the processes, each until it ends. If an effect arrives late, one
+// more process checks the result.
 func (r *run) drive() {
 	var ends []chan struct{}
 	defer func() {
@@ -177,15 +177,15 @@ func (r *run) drive() {
 	}
 }
 
-// lives is one process, until it ended or died; end is closed when all its code has
-// ended.
+// lives runs one process until it ends or dies; end is closed when all its code
+// has ended.
 func (r *run) lives(life int, f *fault) (dead bool, end chan struct{}) {
 	p := &process{run: r, first: life == 0, fault: f, store: r.store, parked: make(chan struct{}), real: r.world.Process != nil || r.c.tool.Spec().Confinement != tool.Handles}
 	r.clock += time.Second
 	switch {
 	case r.world.Process == nil && life > 0 && len(r.latests) == 0:
 		r.clock += time.Hour
-	case r.world.Process != nil && life == 0: // what is real has the real time
+	case r.world.Process != nil && life == 0: // a real environment uses the real time
 		r.clock = time.Since(hosttest.New(0).Now()) - time.Minute
 	}
 	r.mu.Lock()
@@ -223,7 +223,7 @@ func (r *run) lives(life int, f *fault) (dead bool, end chan struct{}) {
 	return true, end
 }
 
-// live is a process from its beginning to its end.
+// live runs a process from its beginning to its end.
 func (p *process) live(life int) {
 	r := p.run
 	base := context.WithValue(context.Background(), processKey{}, p)
@@ -298,12 +298,12 @@ func (p *process) runtime(life int) (*agent.Runtime, error) {
 	return agent.New(opts...)
 }
 
-// everything is allowed: what a grade says is about undo.
+// everything allows every call: a grade is about reverts.
 var everything = perm.EngineFunc(func(context.Context, perm.Request) (perm.Decision, error) {
 	return perm.NewDecision(perm.Allow, perm.Details{Reasons: []perm.Reason{{Text: "the tool is graded"}}}), nil
 })
 
-// act is the first process: it calls the tool, commits, and takes the call back.
+// act is the first process: it calls the tool, commits, and reverts the call.
 func (p *process) act(base, call context.Context, rt *agent.Runtime) {
 	r := p.run
 	s, err := rt.Session(base, perm.Principal{ID: "grader"})
@@ -348,8 +348,8 @@ func why(out tool.Outcome) string {
 	return " (" + out.Error.Why + ")"
 }
 
-// recover is each later process: it puts in order what the one before left, and takes
-// everything back.
+// recover is each later process: it recovers what the one before left, and
+// reverts everything.
 func (p *process) recover(base context.Context, rt *agent.Runtime) {
 	r := p.run
 	r.tell("a new process recovers")
@@ -372,7 +372,8 @@ func (p *process) recover(base context.Context, rt *agent.Runtime) {
 	p.takeBack(base, rt)
 }
 
-// takeBack reverts, again where it failed, and once more where it did not.
+// takeBack reverts. It repeats a failed revert, and repeats a successful one
+// once.
 func (p *process) takeBack(base context.Context, rt *agent.Runtime) {
 	r := p.run
 	for range 3 {
@@ -414,8 +415,8 @@ func items(rep revert.Report) string {
 	return ", " + strings.Join(all, "; ")
 }
 
-// wrapped is the tool with places for faults around its code. Its declaration, and so
-// its digest, is the same.
+// wrapped returns the tool with fault points around its code. Its declaration,
+// and so its digest, is the same.
 func wrapped(t tool.Tool) (tool.Tool, error) {
 	return t.Modify(func(s *tool.Spec) {
 		execute, back := s.Execute, s.Revert
@@ -459,7 +460,7 @@ func wrapped(t tool.Tool) (tool.Tool, error) {
 	})
 }
 
-// start makes a run.
+// start creates a run.
 func (c *inputRuns) start(w way, redone bool) (*run, error) {
 	r := &run{c: c, way: w, store: simjournal.NewStore(), over: make(chan struct{}), theirs: map[string]string{}, gone: map[string]bool{}, aside: map[string]bool{}, redone: redone}
 	var err error

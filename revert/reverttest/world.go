@@ -9,60 +9,62 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// TestEnv is what a tool acts on, in one run: fresh, and of nobody else. A world of Files
-// alone needs nothing besides: how it is compared, how it fails and how somebody else
-// changes it is known.
+// TestEnv is the environment of a tool in one run, new and exclusive. An
+// environment of Files alone needs nothing else: the kit knows how to compare
+// it, how it fails, and how another actor changes it.
 type TestEnv struct {
-	// Files are those of the root workspace, by path, on a simulated disk that forgets
-	// what was not synced. Nil: there is no such root.
+	// Files are those of the root workspace, by path, on a simulated disk that
+	// loses unsynced data. Nil: there is no such root.
 	Files map[string]string
 
-	// Process returns what a process on this world is made with beside that: roots,
-	// drivers, schemes. It is called for each process, the first and those that come after a
-	// crash.
+	// Process returns further options of a process in this environment: roots,
+	// drivers, schemes. It is called for each process: the first, and those
+	// after a crash.
 	Process func() ([]agent.Option, error)
-	// Exit takes away what a process had that has ended, as its system would: connections,
-	// and the locks that they hold. Nil: nothing has to be.
+	// Exit releases what an ended process had, as its system would:
+	// connections, and their locks. Nil: nothing to release.
 	Exit func() error
-	// Tool makes the tool anew for each process, acting on this world: what it kept in
-	// memory is gone with the process before. Its declaration is that of the tool that is
-	// graded. Nil: that one is used throughout, and finds its world by the context or by a
-	// handle.
+	// Tool creates the tool for each process in this environment: its memory
+	// ends with the process before. Its declaration is that of the graded tool.
+	// Nil: the graded tool is used throughout, and finds its environment by the
+	// context or by a handle.
 	Tool func() (tool.Tool, error)
-	// Context gives what the tool finds in its context.
+	// Context adds values that the tool reads from its context.
 	Context func(context.Context) context.Context
 
-	// Snapshot tells what is there, by the names of things: all that an undo has to bring
-	// back as it was, and that somebody else may have put there.
+	// Snapshot returns the content of the environment by name: all that a
+	// revert must restore, and that another actor may have added.
 	Snapshot func() (map[string]string, error)
-	// Traces tells what an undo may leave behind, such as the entries of a ledger. A tool
-	// that leaves any is compensable at best.
+	// Traces returns what a revert may leave behind, such as the entries of a
+	// ledger. A tool that leaves any is compensable at best.
 	Traces func() (map[string]string, error)
-	// Foreign is what somebody else may do to what the call left, by name.
+	// Foreign holds the changes that another actor may make to what the call
+	// left, by name.
 	Foreign map[string]func() error
-	// Power is the power going: what the tool had not made durable is lost. Nil: nothing of
-	// this world is.
+	// Power is a power failure: what the tool had not made durable is lost.
+	// Nil: nothing of this environment is lost.
 	Power func()
 
-	// Close ends the world.
+	// Close ends the environment.
 	Close func() error
 }
 
-// ErrConnectionLost is what a request comes to whose answer is lost.
+// ErrConnectionLost is returned for a request whose response is lost.
 var ErrConnectionLost = errors.New("the connection broke")
 
-// Wire stands between a tool and what it acts on: the fakes of a world tell it of each
-// effect, and it lets that happen, or not, or later, as the fault of the run wants it.
-// Without a run, as on the nil Wire, everything just happens.
+// Wire connects a tool to its environment. The fakes of the environment call it
+// for each effect. It lets the effect happen, or not, or later, as the fault of
+// the run requires. Without a run, as on the nil Wire, every effect happens.
 //
-// The context that is given is the one that the tool's code was called with; where a
-// fake has another one, as the handler of a server has, the latest process counts.
-// Nothing that a fault waits for may be locked meanwhile.
+// ctx is the context of the tool's code. If a fake has another one, such as the
+// handler of a server, the latest process counts. The caller must not hold a
+// lock that a fault waits for.
 type Wire struct{ run *run }
 
-// Send is an effect that somebody else has at the request of the tool. The request can
-// be lost, and arrive late, even after its sender died; so can the answer. An error is to
-// be returned to the tool as what the request came to.
+// Send performs an effect in another system at the request of the tool. The
+// request can be lost, or arrive late, even after its sender died; so can the
+// response. The fake must return an error to the tool as the result of the
+// request.
 func (w *Wire) Send(ctx context.Context, what string, effect func()) error {
 	p := w.process(ctx)
 	if p == nil {
@@ -89,8 +91,8 @@ func (w *Wire) Send(ctx context.Context, what string, effect func()) error {
 	return w.after(p, "the request "+what)
 }
 
-// Do is an effect of the tool's own process: it happens or it does not, and never after
-// its process has died.
+// Do performs an effect of the tool's own process: it happens or not, and never
+// after the process has died.
 func (w *Wire) Do(ctx context.Context, what string, effect func()) error {
 	p := w.process(ctx)
 	if p == nil {
@@ -129,8 +131,8 @@ func (w *Wire) process(ctx context.Context) *process {
 	return w.run.latest()
 }
 
-// stop is where the code of a process stands still that has died. Once the run is over
-// its deferred functions run, on a world that nobody looks at any more.
+// stop blocks the code of a dead process. After the run its deferred functions
+// run, in an environment that is no longer checked.
 func stop(p *process) {
 	p.stopped()
 	<-p.run.over
