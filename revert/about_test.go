@@ -15,7 +15,7 @@ import (
 	"github.com/remit-dev/remit/revert/record"
 )
 
-// everything is a journal that is read whole, whatever the question is about.
+// everything is a journal that ignores the About texts of a query.
 type everything struct {
 	journal.Journal
 	read *int
@@ -33,8 +33,9 @@ func (e everything) Entries(ctx context.Context, q journal.Query) iter.Seq2[reco
 	}
 }
 
-// TestUndoReadsWhatItIsAbout: what lies on what, along chains of folders and files, is found as well by reading the changes of
-// those alone as by reading all that came since.
+// TestUndoReadsWhatItIsAbout compares two ways to find dependent calls along
+// chains of folders and files: from the changes of related resources alone, and
+// from all later changes.
 func TestUndoReadsWhatItIsAbout(t *testing.T) {
 	keys := []string{"kv://r", "kv://r/a", "kv://r/a/b", "kv://r/ab", `kv://r/a/"b"`, "kv://r/c/d", "kv://s", "kv://s/x", "kv://s/y", "other"}
 	for seed := range uint64(150) {
@@ -68,7 +69,8 @@ func TestUndoReadsWhatItIsAbout(t *testing.T) {
 	}
 }
 
-// TestUndoDoesNotReadWhatItIsNotAbout: however much others did since, on other things.
+// TestUndoDoesNotReadWhatItIsNotAbout checks that a revert does not read later
+// changes of other resources.
 func TestUndoDoesNotReadWhatItIsNotAbout(t *testing.T) {
 	l := newLab(t)
 	first := l.txn()
@@ -87,7 +89,7 @@ func TestUndoDoesNotReadWhatItIsNotAbout(t *testing.T) {
 	require.Zero(t, counting.others, "changes of others that were read")
 }
 
-// counted counts the changes that are read, by those who ask for changes of any transaction.
+// counted counts the changes that queries across transactions read.
 type counted struct {
 	journal.Journal
 	others int

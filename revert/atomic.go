@@ -13,9 +13,9 @@ import (
 // ever half-done, so Settle only reads.
 type AtomicScheme interface {
 	Scheme
-	// TookEffect reports whether the changes of a call took effect, whatever
-	// changed the resources since. known is false if no record of it is left.
-	// An error says that it cannot be determined yet.
+	// TookEffect reports whether the changes of a call took effect, independent
+	// of later changes. known is false if no record of it is left. An error
+	// says that it cannot be determined yet.
 	TookEffect(ctx context.Context, changes []effect.Change) (took, known bool, err error)
 	// Versions reads many resources at once. It returns one version token for
 	// each change.
@@ -25,14 +25,14 @@ type AtomicScheme interface {
 	ApplyAll(ctx context.Context, steps []effect.Step, keep journal.ContentStore) []effect.Result
 }
 
-// batchScheme is a Scheme that does many steps at less cost than one by one.
+// batchScheme is a Scheme that applies many steps at less cost than one by one.
 type batchScheme interface {
 	Scheme
 	ApplyAll(ctx context.Context, steps []effect.Step, keep journal.ContentStore) []effect.Result
 }
 
-// applySteps does the steps of a call in their order, those of a grouped scheme all
-// at the place of the first one.
+// applySteps applies the steps of a call in order. All steps of a batchScheme
+// run at the position of its first step.
 func (r *Reverter) applySteps(ctx context.Context, w Environment, steps []effect.Step) []effect.Result {
 	out := make([]effect.Result, len(steps))
 	done := map[string]bool{}
@@ -75,8 +75,8 @@ func (r *Reverter) applyGroup(ctx context.Context, g batchScheme, steps []effect
 	}
 }
 
-// took reports whether a call whose changes are all of Atomic schemes took effect as
-// a whole.
+// took reports whether a call took effect as a whole. It knows that only if all
+// changes of the call belong to atomic schemes.
 func (w Environment) took(ctx context.Context, c *Call) (took, known bool, err error) {
 	for _, name := range schemesOf(c.Changes) {
 		s, _ := w.scheme(name)
@@ -92,7 +92,7 @@ func (w Environment) took(ctx context.Context, c *Call) (took, known bool, err e
 	return took, known && len(schemesOf(c.Changes)) == 1, nil
 }
 
-// changesOf are the changes of one scheme.
+// changesOf returns the changes of one scheme.
 func changesOf(changes []effect.Change, scheme string) []effect.Change {
 	return slices.DeleteFunc(slices.Clone(changes), func(c effect.Change) bool { return c.Scheme != scheme })
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/remit-dev/remit/revert/record"
 )
 
-// undoWith is a tool's own Revert, of compensable calls, that does what a test
-// wants.
+// undoWith is a tool's own Revert, for compensable calls, that runs a test
+// function.
 type undoWith func(ctx context.Context) error
 
 func (undoWith) CanRevert(_ context.Context, c revert.Call) (bool, string) {
@@ -25,7 +25,7 @@ func (u undoWith) RevertCall(ctx context.Context, _ revert.Recorder, _ revert.Ca
 	return u(ctx)
 }
 
-// paid commits a transaction with an effect in the world and one outside.
+// paid commits a transaction with an effect in the test store and one outside.
 func paid(ctx context.Context, p *process) (txn string, err error) {
 	rec, err := p.begin(ctx)
 	if err != nil {
@@ -39,8 +39,9 @@ func paid(ctx context.Context, p *process) (txn string, err error) {
 	return rec.Txn(), p.commit(ctx, rec)
 }
 
-// TestOneReverterAtATime: while one takes a transaction back others are told so,
-// here and in other processes, by the transaction's name and by the undo's.
+// TestOneReverterAtATime checks that a second revert of a transaction is
+// refused, here and in other processes, by the ID of the transaction and of the
+// revert.
 func TestOneReverterAtATime(t *testing.T) {
 	ctx := t.Context()
 	open, w, n := journal.SharedMemory(), &world{before()}, 0
@@ -75,7 +76,8 @@ func TestOneReverterAtATime(t *testing.T) {
 	}
 }
 
-// TestOfTwoThatBeginOneDoes: also where both have seen that nobody else did.
+// TestOfTwoThatBeginOneDoes checks that only one of two reverts begins, even if
+// both have read that there is no other.
 func TestOfTwoThatBeginOneDoes(t *testing.T) {
 	ctx := t.Context()
 	open, w, n := journal.SharedMemory(), &world{before()}, 0
@@ -109,8 +111,8 @@ func TestOfTwoThatBeginOneDoes(t *testing.T) {
 	require.Len(t, txn.UndoneBy, 1)
 }
 
-// TestOfTwoThatTakeOverOneDoes: both saw a transaction, or an undo of it, whose owner
-// is gone.
+// TestOfTwoThatTakeOverOneDoes checks that only one of two processes takes over
+// an abandoned transaction or revert.
 func TestOfTwoThatTakeOverOneDoes(t *testing.T) {
 	ctx := t.Context()
 	for name, committed := range map[string]bool{"a transaction": false, "an undo": true} {
@@ -142,8 +144,8 @@ func TestOfTwoThatTakeOverOneDoes(t *testing.T) {
 	}
 }
 
-// TestOpenTransactionIsItsOwners: one of a living process, this one too, is ended
-// by whoever knows that none of its calls runs.
+// TestOpenTransactionIsItsOwners checks that only a caller that knows that no
+// call runs can end an open transaction of a living process, this one included.
 func TestOpenTransactionIsItsOwners(t *testing.T) {
 	ctx := t.Context()
 	open, w := journal.SharedMemory(), &world{before()}
@@ -164,9 +166,10 @@ func TestOpenTransactionIsItsOwners(t *testing.T) {
 	require.ErrorIs(t, err, journal.ErrNotOwner)
 }
 
-// TestUndoDiesAtEveryPoint kills the process that takes a committed transaction
-// back at each scheduling point, and the recovery and revert that follow at each
-// of theirs. The end is the same, and holds nothing.
+// TestUndoDiesAtEveryPoint kills the process that reverts a committed
+// transaction at each scheduling point. It also kills the recovery and the
+// revert that follow at each of theirs. The end is always the same, and no
+// claim remains.
 func TestUndoDiesAtEveryPoint(t *testing.T) {
 	ctx := t.Context()
 	returns := undoWith(func(context.Context) error { return nil })
@@ -217,8 +220,8 @@ func TestUndoDiesAtEveryPoint(t *testing.T) {
 	}
 }
 
-// TestRecoverGoesOnPastWhatItCannotRead: one transaction whose records make no
-// sense keeps no other from being looked at.
+// TestRecoverGoesOnPastWhatItCannotRead checks that a transaction with invalid
+// records does not prevent the recovery of others.
 func TestRecoverGoesOnPastWhatItCannotRead(t *testing.T) {
 	ctx := t.Context()
 	open, w := journal.SharedMemory(), &world{before()}
@@ -251,9 +254,9 @@ func TestRecoverGoesOnPastWhatItCannotRead(t *testing.T) {
 	require.Equal(t, revert.PhaseFailed, found.Settled[0].Outcome)
 }
 
-// TestUndoOfACallWithoutAnEnd: a transaction that ended although the end of one
-// of its calls is missing is taken back as far as that can be told, and neither
-// a death of its undo nor any recovery makes a stream that cannot be read.
+// TestUndoOfACallWithoutAnEnd reverts a transaction that ended although one of
+// its calls has no end, as far as the outcome is known. Neither a crash of the
+// revert nor a recovery makes a stream that cannot be read.
 func TestUndoOfACallWithoutAnEnd(t *testing.T) {
 	ctx := t.Context()
 	for n := range 16 {

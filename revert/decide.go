@@ -38,21 +38,21 @@ func (r *Reverter) ResolveUnknown(ctx context.Context, call string, d record.Dec
 	case c.Phase != PhaseUnknown:
 		return fmt.Errorf("call %s: %w: it is %s", call, ErrOutcomeKnown, c.Phase)
 	}
-	// Not fenced: whoever decides does not own the transaction, which may have
-	// ended. It is durable before anybody acts on it.
+	// Not fenced: the person who decides does not own the transaction, which
+	// may have ended. The record is durable before any process acts on it.
 	//mutant:barrier
 	return r.recorder(t).Write(ctx, Write{Records: []CallRecord{{Txn: t.ID, Call: call, Body: &d}}, Durable: true})
 }
 
-// untold reports whether the last attempt to take a call back found a change whose
-// version only the lost answer to it would have told, and that nothing else tells.
+// untold reports whether the last attempt to revert a call found a change whose
+// version only the lost response could have told.
 func (c *Call) untold() bool {
 	return c.Undo != nil && c.Undo.Reverted != nil && slices.ContainsFunc(c.Undo.Reverted.Results, func(r effect.Result) bool {
 		return r.Outcome == effect.Unknown && slices.ContainsFunc(c.Changes, func(ch effect.Change) bool { return ch.Resource == r.Resource && !ch.Post.Known() })
 	})
 }
 
-// decideAbandoned decides a call that has no end because its process died.
+// decideAbandoned resolves a call that has no end because its process died.
 func (r *Reverter) decideAbandoned(ctx context.Context, t *Txn, c *Call, d *record.Decided) error {
 	if t.End != "" {
 		return fmt.Errorf("call %s: its transaction has ended, and nothing can be added to it: %w", c.Ref.Call, journal.ErrNotOwner)

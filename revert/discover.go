@@ -30,8 +30,10 @@ type DiscoveredChanges struct {
 	Release func() // drops the snapshot once the changes are durable; nil: there is none
 }
 
-// discover adds what only the world tells of an interrupted call to its records. What it finds is not the call's for sure: others
-// may have been at it since. So nothing is taken back by itself, and it takes a person to do so.
+// discover adds changes that only the resources tell to the records of an
+// interrupted call. They may not be changes of the call: other actors may have
+// changed the resources since. So recovery reverts nothing by itself, and a
+// person must do it.
 func (r *Reverter) discover(ctx context.Context, w Environment, rec Recorder, c *Call, s RecoveredCall) (_ RecoveredCall, over bool, err error) {
 	var all DiscoveredChanges
 	var releases []func()
@@ -64,7 +66,7 @@ func (r *Reverter) discover(ctx context.Context, w Environment, rec Recorder, c 
 	return s, over, err
 }
 
-// doubt ends a call with what was found of it, in one step.
+// doubt ends a call as unknown with the discovered changes, in one step.
 func (r *Reverter) doubt(ctx context.Context, rec Recorder, c *Call, s RecoveredCall, found DiscoveredChanges) (RecoveredCall, error) {
 	why := "its process died while somebody acted for it"
 	if n := len(found.Changes); n > 0 {

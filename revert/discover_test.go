@@ -16,16 +16,16 @@ import (
 	"github.com/remit-dev/remit/revert/simjournal"
 )
 
-// seeker finds what it is told to.
+// seeker is a ChangeFinder with fixed results.
 type seeker struct {
 	revert.Scheme
 
 	lab      *lab
-	found    map[string]any // what was there before, by what is not as it was
+	found    map[string]any // pre-image content by changed resource
 	lost     string
 	err      error
 	released int
-	pending  func() int // records that are not durable
+	pending  func() int // number of records that are not durable
 }
 
 func (*seeker) Name() string { return "sought" }
@@ -61,7 +61,7 @@ func token(value any) effect.Token {
 	return effect.Token(fmt.Sprint("v:", value))
 }
 
-// seeking gives the lab one more kind of resource.
+// seeking adds the seeker's kind of resource to the lab.
 func (l *lab) seeking(s *seeker) {
 	s.lab = l
 	ways := l.reverter.EnvironmentFor
@@ -72,8 +72,9 @@ func (l *lab) seeking(s *seeker) {
 	}
 }
 
-// TestFind: what is found of a call whose process died while somebody acted for it is on the journal with the word that nobody can
-// tell what it came to, in one step; nothing is taken back by itself, and all of it when somebody says so.
+// TestFind checks the recovery of a call whose process died while another
+// program acted for it. One step writes the discovered changes and the unknown
+// outcome. Recovery reverts nothing by itself; a person can revert all of it.
 func TestFind(t *testing.T) {
 	begin := func(s *seeker) (*lab, string, string) {
 		store := simjournal.NewStore()

@@ -4,12 +4,12 @@
 // version of the resource before and after, and its inverse. Changes, calls and
 // transactions are records (package record) in a journal.Journal. A Recorder
 // writes them in an order in which every crash leaves a journal that still
-// determines what to do. A Reverter reverts calls and transactions, and settles
-// what a dead process left in flight.
+// determines what to do. A Reverter reverts calls and transactions, and
+// recovers what a dead process left in flight.
 //
-// The package knows no tool, no policy and no verifier. Resources are canonical
-// text to it. It uses the small interfaces Scheme, ToolReverter and Prober for
-// everything else.
+// The package knows no tool, no policy and no verifier. It treats resources as
+// canonical text. It uses the small interfaces Scheme, ToolReverter and Prober
+// for everything else.
 //
 // The order of durable writes of one call, "=>" being a barrier:
 //

@@ -11,10 +11,10 @@ import (
 	"github.com/remit-dev/remit/revert/simjournal"
 )
 
-// TestDurable: a process dies before any of its barriers, and the next one takes back
-// what that one did, brings it back, recovers, decides or erases. It changes nothing in
-// the world, and drops nothing, before the record of it is durable, and tells of nothing
-// that a power cut could take away: neither of what it wrote itself nor of what it found.
+// TestDurable kills a process before each of its barriers. The next process
+// reverts, redoes, recovers, resolves or erases. It changes and deletes nothing
+// before the record of that is durable. It reports nothing that a power failure
+// could remove, whether it wrote the record itself or found it.
 func TestDurable(t *testing.T) {
 	reads := []string{"preview", "preview of what is held", "preview by force", "see what can be pruned", "check", "list content"}
 	for _, s := range slices.Concat(scenarios(), foundDone()) {
@@ -43,7 +43,7 @@ func TestDurable(t *testing.T) {
 	}
 }
 
-// foundDone is what somebody asks for who has nothing left to do.
+// foundDone returns scenarios in which the requested work is already done.
 func foundDone() []scenario {
 	all := revert.Options{}
 	after := func(do ...request) func(*lab) {

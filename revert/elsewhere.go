@@ -13,9 +13,10 @@ import (
 	"github.com/remit-dev/remit/revert/record"
 )
 
-// A transaction can be taken back in several places: in the folders that its session's
-// record names, and in copies of them that a person names. What happened in one place
-// says nothing of another, so a transaction is always read for one place.
+// A transaction can be reverted in several places: in the folders that its
+// session's record names, and in copies of them that a person names. A revert
+// in one place says nothing about another, so a transaction is always read for
+// one place.
 
 // ErrAway is returned if only the recorded folders of a session are valid, and
 // a person named others.
@@ -49,8 +50,8 @@ func (e *ElsewhereError) Error() string {
 }
 
 // LoadAt is Load for folders that a person named in place of the recorded ones.
-// Of the reverts and redos of the transaction, only what was done in these
-// folders counts.
+// It counts only the reverts and redos of the transaction that worked in these
+// folders.
 func LoadAt(ctx context.Context, j journal.Journal, id string, named []record.Root) (*Txn, error) {
 	return loadWhole(ctx, j, id, named)
 }
@@ -68,7 +69,7 @@ func (r *Reverter) Load(ctx context.Context, id string) (*Txn, error) {
 	return LoadAt(ctx, r.Journal, id, named)
 }
 
-// applyLink folds the stream of a transaction that worked on this one.
+// applyLink folds the stream of a transaction that reverted or redid this one.
 func (t *Txn) applyLink(ctx context.Context, j journal.Journal, link string) error {
 	t.away = false
 	err := t.read(ctx, j, link, func(e record.Entry, r record.Record) error {
@@ -89,8 +90,8 @@ func (t *Txn) applyLink(ctx context.Context, j journal.Journal, link string) err
 	return err
 }
 
-// isHere reports whether folders that a person named, beside those of the record, are
-// the ones that the transaction is read for.
+// isHere reports whether named folders, together with the recorded ones, are
+// the folders that the transaction is read for.
 func (t *Txn) isHere(ctx context.Context, j journal.Journal, named []record.Root) (bool, error) {
 	if len(named) == 0 && len(t.Named) == 0 {
 		return true, nil
@@ -107,7 +108,7 @@ func (t *Txn) isHere(ctx context.Context, j journal.Journal, named []record.Root
 	return true, nil
 }
 
-// folderOf is the identity of the folder that a root is: the named one, else the
+// folderOf returns the identity of a root's folder: the named one, or else the
 // recorded one.
 func folderOf(was record.Root, named []record.Root) string {
 	for _, r := range named {
@@ -118,7 +119,7 @@ func folderOf(was record.Root, named []record.Root) string {
 	return string(was.Identity)
 }
 
-// rootsOf are the roots that a session's record names.
+// rootsOf returns the roots that a session's record names.
 func rootsOf(ctx context.Context, j journal.Journal, session string) ([]record.Root, error) {
 	var roots []record.Root
 	for e, err := range j.Entries(ctx, journal.Query{Session: session, Kinds: []kind.Kind{kind.Session}, Limit: 1}) {
@@ -136,8 +137,8 @@ func rootsOf(ctx context.Context, j journal.Journal, session string) ([]record.R
 	return roots, nil
 }
 
-// abandon ends what an attempt in other folders left unfinished: they are not at hand,
-// and what is half done there the next attempt there finds.
+// abandon ends what an attempt in other folders left unfinished. Those folders
+// are not available, and the next attempt there finds the interrupted steps.
 func (t *Txn) abandon(link string) {
 	for _, c := range t.Calls {
 		if c.Undo != nil && c.Undo.Txn == link && c.Undo.Reverted == nil {
@@ -155,9 +156,9 @@ func (t *Txn) abandon(link string) {
 	}
 }
 
-// endAway ends an open transaction whose owner is gone, so that it can be taken back in
-// folders that a person named. Nothing of it is taken back by this: what became of its
-// calls in flight only the recorded folders tell.
+// endAway ends an abandoned transaction, so that it can be reverted in folders
+// that a person named. It reverts nothing: only the recorded folders tell the
+// outcome of its calls in flight.
 func (r *Reverter) endAway(ctx context.Context, t *Txn, how Options) (items []ResourceResult, err error) {
 	if len(how.Calls) > 0 {
 		return nil, fmt.Errorf("transaction %s has not ended, so that only all of it can be taken back in another folder: %w", t.ID, ErrNotEnded)
@@ -183,7 +184,7 @@ func (r *Reverter) endAway(ctx context.Context, t *Txn, how Options) (items []Re
 	return items, rec.Write(ctx, w)
 }
 
-// giveUp is what endAway makes of calls in flight, for a preview.
+// giveUp applies, for a preview, what endAway does to calls in flight.
 func (t *Txn) giveUp() {
 	for _, c := range t.Calls {
 		if c.Phase == PhaseStarted {
@@ -192,7 +193,7 @@ func (t *Txn) giveUp() {
 	}
 }
 
-// undoAway takes an open transaction back in folders that a person named.
+// undoAway reverts an open transaction in folders that a person named.
 func (r *Reverter) undoAway(ctx context.Context, t *Txn, how Options) (Report, error) {
 	dropped, err := r.endAway(ctx, t, how)
 	rep := Report{Txn: t.ID, Items: dropped}
@@ -207,13 +208,14 @@ func (r *Reverter) undoAway(ctx context.Context, t *Txn, how Options) (Report, e
 	return rep, err
 }
 
-// leftAway reports whether the transaction is read for folders that a person named, and
-// something of it may be left there.
+// leftAway reports whether the transaction is read for folders that a person
+// named, and effects of it may remain there.
 func (t *Txn) leftAway() bool {
 	return len(t.Named) > 0 && len(t.EffectiveCalls())+len(t.InFlight()) > 0
 }
 
-// notHere is the error where an undo of this transaction worked in other folders.
+// notHere returns an error if a revert of this transaction worked in other
+// folders.
 func (t *Txn) notHere(undo string) error {
 	i := slices.IndexFunc(t.Elsewhere, func(e Elsewhere) bool { return e.Txn == undo })
 	if i < 0 {

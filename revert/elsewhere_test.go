@@ -16,7 +16,8 @@ import (
 	"github.com/remit-dev/remit/revert/record"
 )
 
-// places are the recorded folder of a session and a copy of it, with one journal.
+// places are the recorded folder of a session and a copy of it, with one
+// journal.
 type places struct {
 	t              *testing.T
 	open           func() journal.Journal
@@ -29,7 +30,8 @@ func folder(path string) []record.Root {
 	return []record.Root{{Name: "workspace", Path: path, Identity: json.RawMessage(`{"inode":"` + path + `"}`)}}
 }
 
-// in goes on in another process, which works in the recorded folder or in the copy.
+// in continues in another process, which works in the recorded folder or in the
+// copy.
 func (p *places) in(w *world) *process {
 	if p.last != nil {
 		p.last.die(p.t)
@@ -45,7 +47,7 @@ func (p *places) in(w *world) *process {
 	return p.last
 }
 
-// newPlaces has a transaction with one call that set a to 2 and b to 1.
+// newPlaces records a transaction with one call that set a to 2 and b to 1.
 func newPlaces(t *testing.T) (*places, string) {
 	p := &places{t: t, open: journal.SharedMemory(), recorded: &world{map[string]string{"a": "1"}}, copy: &world{}}
 	first := p.in(p.recorded)
@@ -68,8 +70,8 @@ func (p *places) state(w *world, id string) revert.TxnState {
 	return t.State()
 }
 
-// TestEachFolderByItself: what was taken back in a copy was not in the recorded folder,
-// and the other way round.
+// TestEachFolderByItself checks that a revert in the copy does not count in the
+// recorded folder, and the reverse.
 func TestEachFolderByItself(t *testing.T) {
 	ctx := t.Context()
 	p, id := newPlaces(t)
@@ -110,8 +112,9 @@ func TestEachFolderByItself(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// TestUndoThatDiedInACopy: an undo or a redo that died in a copy is no reason to wait in
-// the recorded folder, is finished nowhere else, and is gone on with in the copy.
+// TestUndoThatDiedInACopy checks a revert or redo whose process died in a copy.
+// It does not block the recorded folder, completes nowhere else, and continues
+// in the copy.
 func TestUndoThatDiedInACopy(t *testing.T) {
 	ctx := t.Context()
 	died := false
@@ -150,7 +153,7 @@ func TestUndoThatDiedInACopy(t *testing.T) {
 				}
 				require.Equal(t, want, p.copy.values)
 			}
-			for range 2 { // what a redo left in doubt is first taken back, and then brought back
+			for range 2 { // resources that a redo left in doubt are first reverted, and then redone
 				_, err = p.in(p.copy).reverter.Revert(ctx, id)
 				require.NoError(t, err)
 				require.Equal(t, placeBefore, p.copy.values)
@@ -163,12 +166,12 @@ func TestUndoThatDiedInACopy(t *testing.T) {
 	require.True(t, died)
 }
 
-// mortal is the journal of a process that is dead once it has written so often, or of
-// which one reading fails.
+// mortal is the journal of a process that dies after a number of writes, or
+// that fails one read.
 type mortal struct {
 	journal.Journal
 	left  int
-	reads int // the one that comes to nothing
+	reads int // the read that fails
 }
 
 func (m *mortal) Entries(ctx context.Context, q journal.Query) iter.Seq2[record.Entry, error] {
@@ -185,7 +188,7 @@ func (m *mortal) Append(ctx context.Context, b journal.Batch) error {
 	return m.Journal.Append(ctx, b)
 }
 
-// unfinished is the transaction that has no end, empty where there is none.
+// unfinished returns the transaction that has no end, or "" if there is none.
 func (p *places) unfinished() string {
 	open, err := p.last.journal.Unfinished(p.t.Context())
 	require.NoError(p.t, err)
@@ -195,8 +198,9 @@ func (p *places) unfinished() string {
 	return open[0].Txn
 }
 
-// TestOpenTransactionInACopy: a transaction whose process died is ended before it is taken
-// back in a copy. Its calls in flight are unknown then: only the recorded folder tells.
+// TestOpenTransactionInACopy checks that an abandoned transaction ends before
+// it is reverted in a copy. Its calls in flight are then unknown, because only
+// the recorded folder tells their outcome.
 func TestOpenTransactionInACopy(t *testing.T) {
 	ctx := t.Context()
 	p, _ := newPlaces(t)
@@ -242,7 +246,8 @@ func heldCall() *record.Held {
 	return &record.Held{Started: record.Started{Sequence: 9, Key: "k", Tool: record.ToolRef{Name: "put"}, Class: effect.Deferrable, Input: json.RawMessage(`{}`), Decision: json.RawMessage(`{}`)}}
 }
 
-// TestHeldCallsInACopy: what waits for the commit is dropped before its transaction ends.
+// TestHeldCallsInACopy checks that held calls are dropped before their
+// transaction ends.
 func TestHeldCallsInACopy(t *testing.T) {
 	ctx := t.Context()
 	p, _ := newPlaces(t)
@@ -260,8 +265,8 @@ func TestHeldCallsInACopy(t *testing.T) {
 	require.Equal(t, placeAfter, p.copy.values)
 }
 
-// TestJournalThatFailsInACopy: whatever the journal refuses, nothing is told that is not so,
-// and the next attempt finishes it.
+// TestJournalThatFailsInACopy checks that a failed journal write never causes a
+// false report, and that the next attempt completes the work.
 func TestJournalThatFailsInACopy(t *testing.T) {
 	ctx := t.Context()
 	for _, writes := range []bool{false, true} {
@@ -297,7 +302,8 @@ func TestJournalThatFailsInACopy(t *testing.T) {
 	}
 }
 
-// TestFoldersCannotBeTold: an error of who knows the folders ends the work before it began.
+// TestFoldersCannotBeTold checks that an error of the Named function ends the
+// work before it begins.
 func TestFoldersCannotBeTold(t *testing.T) {
 	ctx := t.Context()
 	p, id := newPlaces(t)
@@ -309,8 +315,9 @@ func TestFoldersCannotBeTold(t *testing.T) {
 	require.Equal(t, placeAfter, p.recorded.values)
 }
 
-// TestLaterCallInTheRecordedFolder: a call that ran there later is no reason to leave anything
-// alone in a copy that never had it, and is one in a copy that has it.
+// TestLaterCallInTheRecordedFolder checks a later call that ran in the recorded
+// folder. It does not block a revert in a copy without its change, and blocks
+// it in a copy with its change.
 func TestLaterCallInTheRecordedFolder(t *testing.T) {
 	ctx := t.Context()
 	p, id := newPlaces(t)
@@ -339,7 +346,7 @@ func TestLaterCallInTheRecordedFolder(t *testing.T) {
 	require.True(t, rep.Complete(), "%+v", rep)
 	require.Equal(t, placeBefore, p.copy.values)
 
-	// A copy that has what the later call left.
+	// A copy that contains the change of the later call.
 	p.copy.values = maps.Clone(p.recorded.values)
 	second, err := p.in(p.copy).reverter.Redo(ctx, id, "me")
 	require.NoError(t, err)
@@ -370,7 +377,7 @@ func TestLaterCallInTheRecordedFolder(t *testing.T) {
 	require.Contains(t, rep.NotUndone()[0].Why, "of transaction "+top+" changed it after this one or came back later", "it came back here")
 }
 
-// TestLaterCallAfterACrashInACopy: recovery in the copy knows the same.
+// TestLaterCallAfterACrashInACopy checks the same for recovery in the copy.
 func TestLaterCallAfterACrashInACopy(t *testing.T) {
 	ctx := t.Context()
 	finished := false

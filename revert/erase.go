@@ -27,7 +27,7 @@ type EraseReport struct {
 	Txn     string           `json:"txn"`
 	Call    string           `json:"call"`
 	Records int              `json:"records"`          // calls and reverts whose records were erased; 0: they were erased before
-	Shared  []effect.BlobRef `json:"shared,omitempty"` // content that other calls also refer to, and that is kept
+	Shared  []effect.BlobRef `json:"shared,omitempty"` // content that stays, because other calls also refer to it
 	journal.GCReport
 }
 
@@ -47,7 +47,7 @@ func (r *Reverter) Erase(ctx context.Context, call string, b record.Erased) (Era
 	}
 	out := EraseReport{Txn: t.ID, Call: c.Ref.Call}
 	var refs []effect.BlobRef
-	for c.hasRecords() { // again, where somebody took it back or brought it back after it was read
+	for c.hasRecords() { // again, if another process reverted or redid the call after it was read
 		e := &eraseStep{cause: eraseAsked, by: b.By, why: b.Why}
 		if err := r.eraseCall(ctx, e, t, c); err != nil {
 			return out, err
@@ -65,9 +65,10 @@ func (r *Reverter) Erase(ctx context.Context, call string, b record.Erased) (Era
 	return out, err
 }
 
-// collect drops the content that no record names any more, once that is durable: a power
-// cut must not bring back a record whose content is gone, also not one that another
-// process erased which died before its barrier.
+// collect deletes the content that no record names any more, after the erasure
+// is durable. A power failure must not restore a record whose content is gone.
+// That includes a record that another process erased before it died without a
+// barrier.
 func (r *Reverter) collect(ctx context.Context, gone []effect.BlobRef) (journal.GCReport, error) {
 	if err := r.barrier(ctx); err != nil {
 		return journal.GCReport{}, err
@@ -75,7 +76,7 @@ func (r *Reverter) collect(ctx context.Context, gone []effect.BlobRef) (journal.
 	return r.Journal.CollectGarbage(ctx, gone)
 }
 
-// eraseCall erases the records of one call that are there.
+// eraseCall erases the remaining records of one call.
 func (r *Reverter) eraseCall(ctx context.Context, e *eraseStep, t *Txn, c *Call) error {
 	if err := c.over(t); err != nil {
 		return fmt.Errorf("call %s: %w", c.Ref.Call, err)
@@ -89,16 +90,16 @@ func (r *Reverter) eraseCall(ctx context.Context, e *eraseStep, t *Txn, c *Call)
 	return r.writeErased(ctx, e, t.Session, []string{t.ID}, g)
 }
 
-// hasRecords reports whether there is anything of the call to erase.
+// hasRecords reports whether the call has records to erase.
 func (c *Call) hasRecords() bool {
-	return c.needed() || len(c.states) > 0 || len(c.Feedback) > 0 // which somebody may have written while it was erased
+	return c.needed() || len(c.states) > 0 || len(c.Feedback) > 0 // which can be added while the call is erased
 }
 
-// needed reports whether there are records that taking the call back, or bringing it
-// back, needs.
+// needed reports whether the call has records that a revert or a redo of it
+// needs.
 func (c *Call) needed() bool { return c.Phase != PhaseErased || len(c.tries) > 0 }
 
-// over reports why a call cannot be erased yet.
+// over returns an error if a call cannot be erased yet.
 func (c *Call) over(t *Txn) error {
 	switch {
 	case t.End == "":
@@ -109,16 +110,16 @@ func (c *Call) over(t *Txn) error {
 	return nil
 }
 
-// eraseStep is what one step erases.
+// eraseStep collects what one step erases.
 type eraseStep struct {
 	cause, by, why string
-	session        string // that the lines are filed under; none: that of whoever writes them
+	session        string // session of the records; empty: the writer's session
 	lines          []CallRecord
 	calls          []string
 	refs           []effect.BlobRef
 }
 
-// add adds the records of a call, or of a taking back of one, in one stream.
+// add adds the records of a call, or of one revert of it, in one stream.
 func (e *eraseStep) add(txn, call string, b *record.Erased) {
 	b.Cause, b.By, b.Why = e.cause, e.by, e.why
 	e.lines = append(e.lines, CallRecord{Session: e.session, Txn: txn, Call: call, Body: b})
@@ -134,14 +135,13 @@ func (e *eraseStep) names(refs []effect.BlobRef) {
 	}
 }
 
-// addCall adds what there is of a call and of each taking back of it, in whichever
-// stream.
+// addCall adds the records of a call and of each revert of it, in any stream.
 func (e *eraseStep) addCall(t *Txn, c *Call) {
 	if c.Phase != PhaseErased {
 		e.addOwn(t, c)
 	} else if redone := c.redoneLast(); redone || len(c.Feedback) > 0 {
 		again := *c.Erased
-		again.Left = again.Left || redone // it was brought back while somebody erased it
+		again.Left = again.Left || redone // it was redone while another process erased it
 		e.add(t.ID, c.Ref.Call, &again)
 	}
 	for _, u := range c.tries {
@@ -149,7 +149,7 @@ func (e *eraseStep) addCall(t *Txn, c *Call) {
 		for _, ch := range u.Changes {
 			e.names(ch.Blobs)
 		}
-		if !slices.Contains(e.calls, u.Call) { // one that died goes on under its id
+		if !slices.Contains(e.calls, u.Call) { // a repeated revert keeps its ID
 			e.add(u.Txn, u.Call, &record.Erased{Tool: c.Tool})
 		}
 	}
@@ -181,8 +181,9 @@ func (e *eraseStep) addOwn(t *Txn, c *Call) {
 	e.add(t.ID, c.Ref.Call, b)
 }
 
-// writeErased erases in one step, for which it holds the transactions: nobody can
-// take them back or bring them back meanwhile. What makes it durable is collect.
+// writeErased erases in one step. It claims the transactions for that, so no
+// other process can revert or redo them meanwhile. collect makes the step
+// durable.
 func (r *Reverter) writeErased(ctx context.Context, e *eraseStep, session string, subjects []string, group map[string]*Txn) error {
 	for _, t := range group {
 		if t.End == "" {
@@ -203,8 +204,8 @@ func (r *Reverter) writeErased(ctx context.Context, e *eraseStep, session string
 	return err
 }
 
-// grouped finds all transactions that are linked with one: those that took it or
-// brought it back, and what those worked on as well.
+// grouped returns all transactions that are linked with one: those that
+// reverted or redid it, and their other subjects.
 func (r *Reverter) grouped(ctx context.Context, t *Txn) (map[string]*Txn, error) {
 	g := map[string]*Txn{t.ID: t}
 	for todo := []*Txn{t}; len(todo) > 0; todo = todo[1:] {
@@ -222,7 +223,7 @@ func (r *Reverter) grouped(ctx context.Context, t *Txn) (map[string]*Txn, error)
 	return g, nil
 }
 
-// stillThere lists the content that was not dropped.
+// stillThere returns the content that was not deleted.
 func (r *Reverter) stillThere(ctx context.Context, refs []effect.BlobRef) (there []effect.BlobRef, err error) {
 	for _, ref := range refs {
 		content, err := r.Journal.OpenContent(ctx, ref)
@@ -240,8 +241,8 @@ func (r *Reverter) stillThere(ctx context.Context, refs []effect.BlobRef) (there
 	return there, nil
 }
 
-// lastWord is the outcome of a call that has ended, and whether what it adds to
-// sums of its session stays.
+// lastWord returns the outcome of a call that has ended, and whether its
+// additions to the counters of its session stay.
 func (c *Call) lastWord() (status string, spent bool) {
 	switch c.Phase {
 	case PhaseDone:

@@ -12,9 +12,9 @@ import (
 	"github.com/remit-dev/remit/revert/record"
 )
 
-// TestErasedBesideOthers: between what an erasure has read and what it writes,
-// somebody else erases, prunes, takes back, brings back or judges the same. The journal can be
-// read afterwards, and erasing again leaves nothing of the call.
+// TestErasedBesideOthers runs a second operation between the read and the write
+// of an erasure: it erases, prunes, reverts, redoes or judges the same call.
+// The journal stays readable, and a second erasure leaves nothing of the call.
 func TestErasedBesideOthers(t *testing.T) {
 	acts := map[string]func(p *process, txn, call string) error{
 		"erase": func(p *process, _, call string) error {
@@ -62,7 +62,7 @@ func TestErasedBesideOthers(t *testing.T) {
 						}
 						return nil
 					}
-					_ = acts[first](p, txn, call) // it may have to be done again
+					_ = acts[first](p, txn, call) // may need a repetition
 					require.True(t, met)
 					p.host.OnPoint = nil
 					require.NoError(t, acts["erase"](p, txn, call))
@@ -84,8 +84,8 @@ func TestErasedBesideOthers(t *testing.T) {
 	}
 }
 
-// TestJudgedAfterAnErasure: somebody who had read the call before it was erased says
-// afterwards what they think of it. Erasing again destroys that, too.
+// TestJudgedAfterAnErasure adds feedback to a call after it was erased, from a
+// process that read it before. A second erasure destroys the feedback too.
 func TestJudgedAfterAnErasure(t *testing.T) {
 	p := newProcess(journal.SharedMemory(), &world{before()}, 1)
 	txn := p.one(t, "a", 1)

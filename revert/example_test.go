@@ -10,8 +10,8 @@ import (
 	"github.com/remit-dev/remit/revert/record"
 )
 
-// What a transaction came to is read from its records alone, so anybody who has the
-// journal finds it: also after the process that began it was killed.
+// The outcome of a transaction follows from its records alone. Any process with
+// the journal finds it, also after the owner was killed.
 func Example() {
 	ctx := context.Background()
 	open := journal.SharedMemory()

@@ -1,4 +1,4 @@
 package revert
 
-// BatchCalls is how many calls one step of a prune erases.
+// BatchCalls is the number of calls that one step of a prune erases.
 const BatchCalls = batchCalls

@@ -27,7 +27,7 @@ func preview(id string, how revert.Options) request {
 	return func(ctx context.Context, l *lab) asked { return told(l.reverter.Preview(ctx, l.ids[id], how)) }
 }
 
-// adopt makes the transaction the process's own before it goes on.
+// adopt takes ownership of the transaction before the next request.
 func adopt(then request) request {
 	return func(ctx context.Context, l *lab) asked {
 		if _, err := l.reverter.TakeOwnership(ctx, l.ids["t"]); err != nil {
@@ -37,7 +37,7 @@ func adopt(then request) request {
 	}
 }
 
-// each asks for one after the other.
+// each makes requests in sequence.
 func each(all ...request) request {
 	return func(ctx context.Context, l *lab) (a asked) {
 		for _, one := range all {
@@ -88,7 +88,7 @@ func undoings() []scenario {
 		{name: "undo", prepare: committed, do: undo("t", all)},
 		{name: "undo of a call", prepare: committed, do: undo("second", all)},
 		{name: "undo by force", prepare: foreign, do: undo("t", forced)},
-		// What was taken along only because it lay on top is not asked for again.
+		// A dependent call that was included is not requested again.
 		{name: "undo of several", prepare: stacked, do: undo("t", cascade), finish: others},
 		{name: "undo of several, one of them begun", prepare: stackedAndBegun, do: undo("t", cascade), finish: others},
 		{name: "undo that another process began", prepare: begun(undo("t", all), 9), do: undo("t", all)},
@@ -189,8 +189,8 @@ func holding(l *lab) {
 	l.ids["third"] = l.hold(rec, bought(), true)
 }
 
-// committing has a process die while it releases what was held: one call is done, one
-// in flight, the last one waits.
+// committing kills a process while it releases held calls: one call is done,
+// one in flight, and the last one waits.
 func committing(l *lab) {
 	holding(l)
 	last := l.hold(revert.NewRecorder(l.journal, l.host, "s_1").In(l.ids["t"]), bought(), false)
@@ -204,7 +204,7 @@ func committing(l *lab) {
 	require.Equal(l.t, last, l.load(l.ids["t"]).HeldCalls()[0].Ref.Call)
 }
 
-// stacked commits three transactions, each on top of the one before.
+// stacked commits three transactions, each of which depends on the one before.
 func stacked(l *lab) {
 	for i, writes := range [][]write{{{"a", 7}, {"b", nil}}, {{"a", 8}, {"c", 9}}, {{"c", 10}}} {
 		rec := l.txn()
@@ -214,7 +214,7 @@ func stacked(l *lab) {
 	}
 }
 
-// begun has a process die at one of the operations of what it is asked for.
+// begun kills a process at one of the operations of a request.
 func begun(do request, at int) func(*lab) {
 	return func(l *lab) {
 		l.ids["t"] = l.worked()
@@ -229,8 +229,7 @@ func (l *lab) dies(do request, at int) {
 	l.next()
 }
 
-// halfway has a process one of whose steps in the world goes wrong half-way, and which
-// is told so.
+// halfway makes one step on the store fail half-way, with an error.
 func halfway(do request) func(*lab) {
 	return func(l *lab) {
 		l.ids["t"] = l.worked()
@@ -257,7 +256,7 @@ func begunRedo(l *lab) {
 	l.dies(redo("t"), 4)
 }
 
-// left has calls in flight, of each sort that recovery tells apart.
+// left leaves calls in flight, of each sort that recovery distinguishes.
 func left(l *lab) {
 	rec := l.txn()
 	l.ids["t"] = rec.Txn()
@@ -288,7 +287,7 @@ func outOfNest(ctx context.Context, l *lab) asked {
 	return told(l.reverter.RevertNested(ctx, l.ids["t"], "n_1"))
 }
 
-// unknowns lists the calls of which nobody can tell what became of them.
+// unknowns lists the in-doubt calls.
 func unknowns(ctx context.Context, l *lab) (a asked) {
 	var t *revert.Txn
 	if t, a.err = revert.Load(ctx, l.journal, l.ids["t"]); a.err != nil {
@@ -302,20 +301,20 @@ func unknowns(ctx context.Context, l *lab) (a asked) {
 	return a
 }
 
-// decided has a person look what became of them.
+// decided resolves the in-doubt calls.
 func decided(ctx context.Context, l *lab) asked {
 	a := unknowns(ctx, l)
 	for _, i := range a.items {
 		there := l.till.booked["key-"+i.Resource] && !l.till.given["key-"+i.Resource]
 		err := l.reverter.ResolveUnknown(ctx, i.Resource, record.Decided{Applied: there, By: "kim", Why: "looked"})
-		if err != nil && !errors.Is(err, revert.ErrOutcomeKnown) { // of those the versions tell
+		if err != nil && !errors.Is(err, revert.ErrOutcomeKnown) { // the versions tell the outcome of those
 			return asked{err: err}
 		}
 	}
 	return asked{}
 }
 
-// redone has what was taken back, brought back and taken back again, and more.
+// redone leaves transactions that were reverted, redone, and reverted again.
 func redone(l *lab) {
 	begunRedo(l)
 	for _, do := range []request{redo("t"), undo("t", revert.Options{})} {
@@ -324,7 +323,7 @@ func redone(l *lab) {
 	stacked(l)
 }
 
-// doubtful has a call whose end is unknown.
+// doubtful leaves a call with an unknown end.
 func doubtful(l *lab) {
 	rec := l.txn()
 	l.ids["t"] = rec.Txn()
@@ -332,7 +331,7 @@ func doubtful(l *lab) {
 	l.line(rec, l.ids["doubtful"], &record.Unknown{Status: "unknown", Why: "lost"})
 }
 
-// booked has one that a dead process left.
+// booked leaves an in-doubt call of a dead process.
 func booked(l *lab) {
 	rec := l.txn()
 	l.ids["t"] = rec.Txn()
@@ -343,7 +342,7 @@ func booked(l *lab) {
 func decide(id string) request {
 	return func(ctx context.Context, l *lab) asked {
 		err := l.reverter.ResolveUnknown(ctx, l.ids[id], record.Decided{Applied: true, By: "kim", Why: "looked"})
-		if errors.Is(err, revert.ErrOutcomeKnown) { // it was said, and only the answer was lost
+		if errors.Is(err, revert.ErrOutcomeKnown) { // it was resolved, and only the response was lost
 			err = nil
 		}
 		return asked{err: err}
@@ -362,7 +361,7 @@ func prune(keep revert.Retention) request {
 	}
 }
 
-// checked has a journal with something in each place that a check looks at.
+// checked leaves a journal that has something for each check of fsck.
 func checked(l *lab) {
 	l.ids["t"] = l.worked()
 	require.NoError(l.t, undo("t", revert.Options{})(l.t.Context(), l).err)
@@ -382,7 +381,7 @@ func check(ctx context.Context, l *lab) asked {
 	return asked{err: err}
 }
 
-// outOfNestOr asks for what an attempt has left, where that one ended.
+// outOfNestOr requests a revert of the rest if the first attempt has ended.
 func outOfNestOr(ctx context.Context, l *lab) asked {
 	a := outOfNest(ctx, l)
 	if errors.Is(a.err, journal.ErrNotFound) {

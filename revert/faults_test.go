@@ -14,7 +14,7 @@ import (
 	"github.com/remit-dev/remit/revert/effect"
 )
 
-// asked is what came of something that was asked for.
+// asked is the result of a request.
 type asked struct {
 	rep   revert.Report
 	items []effect.Result
@@ -23,7 +23,7 @@ type asked struct {
 
 func told(rep revert.Report, err error) asked { return asked{rep: rep, err: err} }
 
-// honest reports whether it was said that something failed.
+// honest reports whether the result contains a failure.
 func (a asked) honest() bool {
 	if a.err != nil {
 		return strings.Contains(a.err.Error(), errFault.Error())
@@ -37,28 +37,27 @@ func (a asked) honest() bool {
 	return slices.ContainsFunc(a.items, said) && (a.rep.State == "" || !a.rep.Complete())
 }
 
-// scenario is something that is asked for once the journal is as it was prepared.
+// scenario is a request on a prepared journal.
 type scenario struct {
 	name    string
 	prepare func(l *lab)
 	do      request
 	alive   bool    // by the process that prepared it; else by the next one
-	again   request // what is asked for once more; nil: the same
-	then    request // and of another process; nil: the same as of this one
-	finish  request // what is asked for in the end; nil: nothing
+	again   request // the repeated request; nil: the same
+	then    request // the same by another process; nil: the same as again
+	finish  request // the final request; nil: none
 }
 
 type request func(ctx context.Context, l *lab) asked
 
-// TestOneFailure: of all that a process asks of its journal, of the world and of
-// tools while it takes calls back, brings them back, recovers or erases, any one
-// operation fails, with or without being done, or it fails and nothing works from
-// then on. Nobody is told of a success that is none; and what is asked for once
-// more, of this process or of the next one, comes to the same end as without the
-// failure.
+// TestOneFailure reverts, redoes, recovers and erases, with one failing
+// operation on the journal, the store or the tools. The operation fails before
+// or after its effect, or every later operation fails too. No request reports a
+// false success. A repeated request, by this process or the next one, ends like
+// a run without the failure.
 func TestOneFailure(t *testing.T) {
 	every := 1
-	if statcheck.Racing { // one goroutine: the detector has nothing to find here, and takes its time
+	if statcheck.Racing { // one goroutine: the race detector finds nothing here, and is slow
 		every = 13
 	}
 	for _, s := range scenarios() {
@@ -81,8 +80,7 @@ func TestOneFailure(t *testing.T) {
 	}
 }
 
-// ways are how an operation fails, and who goes on: the process itself or the next
-// one.
+// ways are the kinds of failure, each with the process that continues.
 var ways = []struct {
 	how  fault
 	next bool
@@ -97,7 +95,7 @@ func (s scenario) begin(t *testing.T) *lab {
 	return l
 }
 
-// finished asks for what comes in the end, and looks.
+// finished makes the final request and returns the situation.
 func (s scenario) finished(l *lab) situation {
 	if s.finish != nil {
 		require.NoError(l.t, s.finish(l.t.Context(), l).err)
@@ -112,7 +110,7 @@ func (s scenario) fail(t *testing.T, n int, how fault, next bool, done, want sit
 	got := s.do(t.Context(), l)
 	at := fmt.Sprintf("%s, operation %d (%s), %+v, next %v", s.name, n, l.faults.at, how, next)
 	require.NotEmpty(t, l.faults.at, at)
-	if !got.honest() { // then the failure was of no consequence
+	if !got.honest() { // then the failure had no consequence
 		require.NoError(t, got.err, at)
 		require.Equal(t, done, l.situation(), "%s: %+v", at, got)
 	}

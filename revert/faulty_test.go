@@ -17,26 +17,27 @@ import (
 
 var errFault = errors.New("this operation failed")
 
-// faults fails the n-th of all operations that a process has on its journal and on
-// the world, and says where that was.
+// faults fails the n-th of all operations of a process on its journal and its
+// store, and records which one that was.
 type faults struct {
-	left int // operations before it; negative: none fails
+	left int // operations before the failure; negative: none fails
 	how  fault
-	at   string // the operation that failed; empty: not yet
-	only string // counts no others, where it is set
+	at   string // the operation that failed; empty: none yet
+	only string // if set, counts only these operations
 	log  []string
 
-	sees  func(op string) // is told of each, unless nil
-	hasty bool            // what is written is not durable, as where a process dies before its barrier
+	sees  func(op string) // called for each operation, unless nil
+	hasty bool            // writes are not durable, like those of a process that dies before its barrier
 }
 
 // fault is how an operation fails.
 type fault struct {
-	lost  bool // what it does is done, and only the answer is not there; what is read ends half-way
-	stuck bool // and nothing works from then on: a journal that cannot tell what it has stored does so
+	lost  bool // the effect happens and only the response is lost; a read ends half-way
+	stuck bool // every later operation fails too, as for a journal in an unknown state
 }
 
-// hit counts an operation. What fails is not to be done, unless it is lost.
+// hit counts an operation. The caller skips an operation that fails, unless it
+// is lost.
 func (f *faults) hit(op string) (fails, lost bool) {
 	if f.sees != nil {
 		f.sees(op)
@@ -55,7 +56,7 @@ func (f *faults) hit(op string) (fails, lost bool) {
 	return true, f.how.lost
 }
 
-// try does something unless it fails, and returns what happened.
+// try runs an operation unless it fails, and returns its error.
 func (f *faults) try(op string, do func() error) error {
 	fails, lost := f.hit(op)
 	if !fails {
@@ -77,7 +78,7 @@ type faulty struct {
 
 func (f *faulty) Append(ctx context.Context, b journal.Batch) error {
 	fails, lost := f.hit("append")
-	if fails && (!lost || !f.how.stuck) { // else it was stored, and the answer is lost
+	if fails && (!lost || !f.how.stuck) { // otherwise the batch is stored, and the response is lost
 		return fmt.Errorf("append: %w", errFault)
 	}
 	b.Durable = b.Durable && !f.hasty
@@ -96,7 +97,7 @@ func (f *faulty) Entries(ctx context.Context, q journal.Query) iter.Seq2[record.
 	return func(yield func(record.Entry, error) bool) {
 		for e, err := range f.Journal.Entries(ctx, q) {
 			if lost && !yield(e, err) {
-				return // with what it wanted to know
+				return // the reader has what it needs
 			}
 			break
 		}
@@ -148,8 +149,8 @@ func (c *faultyContent) Read(p []byte) (n int, err error) {
 
 func (c *faultyContent) Close() error { return c.try("close content", c.ReadCloser.Close) }
 
-// faultyTools stands for the tools of a program: a service that books once for
-// each key and gives back once for each, and a Verify that sees what is booked.
+// faultyTools replaces a program's tools: a service that books and cancels once
+// for each key, and a Verify that reads the bookings.
 type faultyTools struct {
 	*faults
 	till *till

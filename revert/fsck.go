@@ -60,7 +60,7 @@ func Fsck(ctx context.Context, j journal.Journal, o FsckOptions) (FsckReport, er
 		if err := part(ctx); err != nil {
 			return f.report, err
 		}
-		if ctx.Err() != nil { // else it would look like a problem of the journal
+		if ctx.Err() != nil { // otherwise it looks like a defect of the journal
 			return f.report, context.Cause(ctx)
 		}
 	}
@@ -75,7 +75,7 @@ func (r FsckReport) Err() error {
 	return fmt.Errorf("%w: problems found: %d", record.ErrDamaged, r.Problems)
 }
 
-// noSize stands for a head that could not be read: everything is looked at.
+// noSize marks a head that could not be read: fsck checks all entries.
 const noSize = math.MaxInt64
 
 type fsck struct {
@@ -83,14 +83,14 @@ type fsck struct {
 	options FsckOptions
 	report  FsckReport
 
-	stored journal.Head // what the journal says; Size is the end of what is looked at
+	stored journal.Head // as the journal reports it; Size is the end of the check
 	last   int64
-	grown  journal.Tree // from the leaves
-	broken bool         // grown stopped growing
+	grown  journal.Tree // computed from the leaves
+	broken bool         // grown cannot grow any more
 
-	whole *recentSet       // blobs that were found good
-	begun *recentSet       // transactions whose stream begins as it should
-	open  map[string]int64 // position of begun of those that have no end
+	whole *recentSet       // blobs that passed the check
+	begun *recentSet       // transactions whose stream begins correctly
+	open  map[string]int64 // position of the begun record of each transaction without an end
 }
 
 func (f *fsck) problem(pos int64, format string, args ...any) {
@@ -114,7 +114,7 @@ func (f *fsck) entries(ctx context.Context) error {
 		if e.Pos > f.stored.Size {
 			break
 		}
-		if e.Pos == 0 { // the reading failed, not an entry
+		if e.Pos == 0 { // the read failed, not the entry
 			if errors.Is(err, record.ErrDamaged) {
 				f.problem(f.last+1, "nothing can be read from here on: %w", err)
 				return nil
@@ -140,8 +140,9 @@ func (f *fsck) entries(ctx context.Context) error {
 	return nil
 }
 
-// grow adds an entry to the tree and compares what that completes with what is
-// stored. The stored hash stands in for a leaf that cannot be told.
+// grow adds an entry to the tree, and compares the hashes that it completes
+// with the stored ones. If the leaf cannot be computed, the stored hash
+// replaces it.
 func (f *fsck) grow(ctx context.Context, e record.Entry, sound bool) {
 	if f.broken {
 		return
@@ -171,7 +172,7 @@ func (f *fsck) grow(ctx context.Context, e record.Entry, sound bool) {
 	}
 }
 
-// entry looks at what a sound entry says.
+// entry checks the content of a sound entry.
 func (f *fsck) entry(ctx context.Context, e record.Entry) error {
 	if e.Erased != "" {
 		f.report.Erased++
@@ -218,7 +219,8 @@ func (f *fsck) blob(ctx context.Context, ref effect.BlobRef) error {
 	return errors.Join(err, content.Close())
 }
 
-// stream checks the transaction of a record: where it begins, all of it.
+// stream checks the whole transaction of a record, at the record that begins
+// it.
 func (f *fsck) stream(ctx context.Context, e record.Entry, r record.Record) {
 	if b, ok := r.Body.(*record.Begun); ok {
 		f.report.Txns++
@@ -231,12 +233,12 @@ func (f *fsck) stream(ctx context.Context, e record.Entry, r record.Record) {
 	}
 	for first, err := range f.journal.Entries(ctx, journal.Query{Txn: r.Txn, Limit: 1}) {
 		switch {
-		case err != nil && first.Pos != 0: // told where the entry itself is read
+		case err != nil && first.Pos != 0: // reported with the entry itself
 		case err != nil:
 			f.problem(e.Pos, "the beginning of transaction %s cannot be read: %w", r.Txn, err)
 		case first.Header.Kind == kind.Begun:
 			f.begun.add(r.Txn)
-		case first.Pos == e.Pos: // told once
+		case first.Pos == e.Pos: // reported once
 			f.problem(e.Pos, "transaction %s begins with %s", r.Txn, r.Kind)
 		}
 	}
@@ -265,11 +267,11 @@ func (f *fsck) fold(ctx context.Context, e record.Entry, b *record.Begun) {
 	}
 }
 
-// tree compares what the leaves make with what the journal says of itself.
+// tree compares the computed tree with the stored one.
 func (f *fsck) tree(context.Context) error {
 	f.report.Head = f.grown.Head()
 	switch {
-	case f.stored.Size == noSize: // told already
+	case f.stored.Size == noSize: // already reported
 	case f.last != f.stored.Size:
 		f.problem(0, "the journal says that it has %d entries, and the last is %d", f.stored.Size, f.last)
 	case !f.broken && f.report.Head != f.stored:
@@ -278,14 +280,14 @@ func (f *fsck) tree(context.Context) error {
 	return nil
 }
 
-// kept proves the head from outside by hashes that were compared with the leaves
-// just now.
+// kept proves the head from outside with the hashes that were just compared
+// with the leaves.
 func (f *fsck) kept(ctx context.Context) error {
 	if f.options.Kept == (journal.Head{}) {
 		return nil
 	}
 	now := f.report.Head
-	if f.broken { // a head of fewer entries would look like a cut
+	if f.broken { // a head with fewer entries looks like a cut
 		now = f.stored
 	}
 	if now.Size == noSize {

@@ -12,8 +12,8 @@ import (
 	"github.com/remit-dev/remit/revert/record"
 )
 
-// TestCheckThatCannotReadAll: what is wrong with a journal is not overlooked because
-// one operation of the check fails.
+// TestCheckThatCannotReadAll checks that fsck reports the defects of a journal
+// even if one of its operations fails.
 func TestCheckThatCannotReadAll(t *testing.T) {
 	for name, spoil := range map[string]func(l *lab){
 		"no beginning": func(l *lab) {

@@ -10,9 +10,9 @@ import (
 	"github.com/remit-dev/remit/revert/journal"
 )
 
-// unfinished compares the transactions that the journal holds for unfinished with
-// those whose records have no end. Others may append meanwhile: what does not fit
-// is looked at once more, after the other side was read again.
+// unfinished compares the unfinished transactions of the journal with those
+// whose records have no end. Other processes may append meanwhile. So it checks
+// a difference once more, after it read the other side again.
 func (f *fsck) unfinished(ctx context.Context) error {
 	listed, err := f.journal.Unfinished(ctx)
 	if err != nil {
@@ -55,11 +55,11 @@ func (f *fsck) owned(ctx context.Context, own journal.Ownership) error {
 	case t.Owner != own.Owner:
 		return fmt.Errorf("its records name the owner %s", t.Owner)
 	}
-	_, err = f.journal.Alive(ctx, own.Owner) // whether it lives is no problem, that it cannot be asked is
+	_, err = f.journal.Alive(ctx, own.Owner) // a dead owner is no defect; an unknown one is
 	return err
 }
 
-// recentSet remembers some of what was added, at least the newest.
+// recentSet remembers some of its elements, at least the newest.
 type recentSet struct{ new, old map[string]bool }
 
 const recentMax = 4096

@@ -21,13 +21,13 @@ import (
 	"github.com/remit-dev/remit/revert/record"
 )
 
-// lying is a journal that says something else than what it holds.
+// lying is a journal that returns other data than it holds.
 type lying struct {
 	journal.Journal
 	head    func(journal.Head) (journal.Head, error)
-	entry   func(record.Entry) (record.Entry, error) // of those that are read without a transaction
-	cut     int64                                    // entries from here on are not there
-	ends    error                                    // and reading them ends so
+	entry   func(record.Entry) (record.Entry, error) // changes entries of reads without a transaction
+	cut     int64                                    // entries from here on are missing
+	ends    error                                    // error at the end of such a read
 	hashing error
 }
 
@@ -65,7 +65,7 @@ func (l lying) Hashes(ctx context.Context, at []int64) ([]tlog.Hash, error) {
 	return l.Journal.Hashes(ctx, at)
 }
 
-// check returns what a check finds, each with its position.
+// check returns the problems that fsck finds, each with its position.
 func (l *lab) check(j journal.Journal, kept journal.Head) (found []string, err error) {
 	_, err = revert.Fsck(l.t.Context(), j, revert.FsckOptions{Kept: kept, Found: func(p revert.Problem) {
 		found = append(found, fmt.Sprintf("%d: %s", p.Pos, p.What))
@@ -73,8 +73,8 @@ func (l *lab) check(j journal.Journal, kept journal.Head) (found []string, err e
 	return found, err
 }
 
-// TestCheckOfAJournalThatLies: each way in which a journal can be at odds with itself
-// is a problem, told with its place.
+// TestCheckOfAJournalThatLies checks that each inconsistency of a journal is
+// reported with its position.
 func TestCheckOfAJournalThatLies(t *testing.T) {
 	damaged := fmt.Errorf("%w: a page of it", record.ErrDamaged)
 	at := func(pos int64, as func(e record.Entry) (record.Entry, error)) func(record.Entry) (record.Entry, error) {
@@ -90,7 +90,7 @@ func TestCheckOfAJournalThatLies(t *testing.T) {
 		name  string
 		lie   lying
 		kept  bool
-		found []string // how each begins
+		found []string // beginning of each problem
 	}{
 		{"an entry that cannot be read", lying{entry: at(3, lost)}, true, []string{"3: journal is damaged: a page"}},
 		{"nor what stands in for it", lying{entry: at(3, lost), hashing: damaged}, false, []string{"1: tree", "2: tree", "3: journal is damaged: a page", "3: tree"}},
@@ -122,7 +122,8 @@ func TestCheckOfAJournalThatLies(t *testing.T) {
 	}
 }
 
-// TestCheckBesideOthers: what is appended while it runs is left to the next one.
+// TestCheckBesideOthers checks that fsck ignores entries that are appended
+// while it runs.
 func TestCheckBesideOthers(t *testing.T) {
 	l := newLab(t)
 	l.worked()
@@ -137,8 +138,8 @@ func TestCheckBesideOthers(t *testing.T) {
 	require.ErrorIs(t, err, record.ErrDamaged)
 }
 
-// TestCheckThatIsStopped: whoever stops it is told that, and not that something is
-// wrong.
+// TestCheckThatIsStopped checks that a cancelled fsck returns the cancellation,
+// and no problem.
 func TestCheckThatIsStopped(t *testing.T) {
 	l := newLab(t)
 	l.worked()
@@ -154,7 +155,8 @@ func TestCheckThatIsStopped(t *testing.T) {
 	require.NotErrorIs(t, err, record.ErrDamaged)
 }
 
-// TestCheckNamesTheOldestFirst: of what nothing guards any more.
+// TestCheckNamesTheOldestFirst checks the order of transactions that have no
+// owner any more.
 func TestCheckNamesTheOldestFirst(t *testing.T) {
 	l := newLab(t)
 	var want []string
@@ -171,7 +173,7 @@ func TestCheckNamesTheOldestFirst(t *testing.T) {
 	}
 }
 
-// batchScheme is a journal that finds the entries of a transaction at once.
+// batchScheme is a journal that finds the entries of a transaction by index.
 type batchScheme struct {
 	journal.Journal
 	txns map[string][]record.Entry
@@ -190,8 +192,8 @@ func (g batchScheme) Entries(ctx context.Context, q journal.Query) iter.Seq2[rec
 	}
 }
 
-// TestCheckOfManyTransactions: one that began so long ago that the check has forgotten
-// it is found to have begun all the same.
+// TestCheckOfManyTransactions checks that fsck finds the beginning of a
+// transaction that it has already forgotten.
 func TestCheckOfManyTransactions(t *testing.T) {
 	if statcheck.Racing {
 		t.Skip("one goroutine, and many records")
@@ -221,8 +223,8 @@ func TestCheckOfManyTransactions(t *testing.T) {
 	require.Equal(t, int64(many+1), report.Txns)
 }
 
-// TestARecordOfANewerRemitInAJournal: it is not passed over, by nobody who would have
-// to know what it says.
+// TestARecordOfANewerRemitInAJournal checks that no reader that must understand
+// a record skips one of a newer version.
 func TestARecordOfANewerRemitInAJournal(t *testing.T) {
 	l := newLab(t)
 	rec := l.txn()

@@ -12,8 +12,9 @@ import (
 	"github.com/remit-dev/remit/revert/journal"
 )
 
-// TestAlreadyUnderALaterCall: what a later call of another transaction has hidden is not
-// gone. Its undo brings it back, and until then the first one is not called reverted.
+// TestAlreadyUnderALaterCall checks a call whose change a later call of another
+// transaction hides. The call does not count as reverted before the later call
+// is reverted too.
 func TestAlreadyUnderALaterCall(t *testing.T) {
 	l := newLab(t)
 	first, second := l.txn(), l.txn()
@@ -42,7 +43,7 @@ func TestAlreadyUnderALaterCall(t *testing.T) {
 	require.NotContains(t, l.shelf.values, "n")
 }
 
-// TestAlreadyTakenAlong: with cascade both are gone in one undo.
+// TestAlreadyTakenAlong checks that one revert with cascade removes both.
 func TestAlreadyTakenAlong(t *testing.T) {
 	l := newLab(t)
 	first, second := l.txn(), l.txn()
@@ -58,9 +59,9 @@ func TestAlreadyTakenAlong(t *testing.T) {
 	require.Equal(t, revert.TxnReverted, l.load(second.Txn()).State())
 }
 
-// TestRestoredUnderALaterCall: what looks like a version of a call may be one that a later
-// call of another transaction made, which stays. Taking the first one back would take that
-// one's away without a word.
+// TestRestoredUnderALaterCall checks a version that a later call of another
+// transaction wrote, and that equals a version of the first call. The later
+// call stays, so a revert of the first call must not remove that version.
 func TestRestoredUnderALaterCall(t *testing.T) {
 	for name, tt := range map[string]struct {
 		first  []write
@@ -94,8 +95,8 @@ func TestRestoredUnderALaterCall(t *testing.T) {
 	}
 }
 
-// TestRestoredUnderWhatIsGone: a later call that was taken back in part lies only on what
-// is left of it.
+// TestRestoredUnderWhatIsGone checks that a partly reverted later call blocks
+// only the resources that it still changes.
 func TestRestoredUnderWhatIsGone(t *testing.T) {
 	l := newLab(t)
 	first, second := l.txn(), l.txn()
@@ -103,7 +104,7 @@ func TestRestoredUnderWhatIsGone(t *testing.T) {
 	l.end(first)
 	l.put(second, write{"n", 8}, write{"m", 8})
 	l.end(second)
-	l.shelf.values["m"] = "9" // somebody else
+	l.shelf.values["m"] = "9" // another actor
 	rep, err := l.reverter.Undo(t.Context(), second.Txn(), revert.Options{})
 	require.NoError(t, err)
 	require.Equal(t, revert.TxnRevertedPartial, rep.State)
@@ -115,7 +116,8 @@ func TestRestoredUnderWhatIsGone(t *testing.T) {
 	require.Equal(t, "9", l.shelf.values["m"])
 }
 
-// TestMemoryStopsReading: where somebody gave up between two entries.
+// TestMemoryStopsReading checks that a cancelled read stops between two
+// entries.
 func TestMemoryStopsReading(t *testing.T) {
 	l := newLab(t)
 	l.worked()

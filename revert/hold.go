@@ -17,21 +17,22 @@ func (c *Call) IsHeld() bool {
 	return c.waits() || (c.Held != nil && c.Dropped == nil && c.Phase == PhaseUnknown && c.Held.Idempotent && !c.landed())
 }
 
-// landed reports whether the journal knows the version that a change of the call
-// left: its way back is of this attempt, and another one would not have it.
+// landed reports whether the journal knows the version that a change of the
+// call left. Its inverse belongs to this attempt, and does not fit another
+// attempt.
 func (c *Call) landed() bool {
 	//mutant:token
 	return slices.ContainsFunc(c.Changes, func(ch effect.Change) bool { return ch.Post.Known() && !ch.Post.Same(ch.Pre) })
 }
 
-// waits reports whether a held call has had no effect, and nobody has dropped it.
+// waits reports whether a held call has had no effect and was not dropped.
 func (c *Call) waits() bool {
 	return c.Held != nil && c.Dropped == nil && (c.Phase == PhaseHeld || c.Phase == PhaseFailed)
 }
 
-// forgotten reports whether a call waits that no commit passes over. One of which a
-// person said that it had no effect may have been said so while the commit, which
-// knew it as unknown, went on.
+// forgotten reports whether a call waits that the commit must not skip. If a
+// person resolved the call as absent, the commit may have begun when it was
+// still unknown.
 func (c *Call) forgotten() bool { return c.waits() && c.Decided == nil }
 
 // HeldCalls returns the calls that the commit must release, in the order in
@@ -50,8 +51,8 @@ func (t *Txn) HeldCalls() []*Call {
 // applyHeld folds a record of a held call that is not running.
 func (t *Txn) applyHeld(c *Call, r record.Record) error {
 	_, again := r.Body.(*record.Started)
-	// A person may say that a call was applied at the moment in which it is sent
-	// again: the tool has one effect for both.
+	// A person can resolve a call as applied while a commit sends it again:
+	// both have the same single effect.
 	if again = again && c.Decided != nil && c.Held.Idempotent; !c.IsHeld() && !again {
 		return fmt.Errorf("%s of call %s, which was held and ended as %s", r.Kind, r.Call, c.Phase)
 	}
@@ -64,7 +65,7 @@ func (t *Txn) applyHeld(c *Call, r record.Record) error {
 		return nil
 	case *record.Started:
 		return cmp.Or(t.mayRelease(c), c.release(b, r))
-	case *record.Failed: // it could not even be started
+	case *record.Failed: // it could not start
 		if b.Proof != "not_started" || c.Phase == PhaseUnknown {
 			return fmt.Errorf("failed by %s of call %s, which was not released", b.Proof, r.Call)
 		}
@@ -75,8 +76,8 @@ func (t *Txn) applyHeld(c *Call, r record.Record) error {
 	}
 }
 
-// mayRelease refuses what no commit does: to release a call before it has begun,
-// or before another that was held earlier.
+// mayRelease refuses a release that no commit does: before the commit has
+// begun, or before another call that was held earlier.
 func (t *Txn) mayRelease(c *Call) error {
 	if !t.Committing || t.Aborting {
 		return fmt.Errorf("call %s was released, and transaction %s was not committing", c.Ref.Call, t.ID)
@@ -89,8 +90,8 @@ func (t *Txn) mayRelease(c *Call) error {
 	return nil
 }
 
-// release starts a held call, or starts it again: what an attempt without effect
-// left on the record is not of this one.
+// release starts a held call, or starts it again without the records of an
+// earlier attempt that had no effect.
 func (c *Call) release(b *record.Started, r record.Record) error {
 	if b.Key != c.Held.Key {
 		return fmt.Errorf("call %s was released under another operation key than it was held with", r.Call)
@@ -111,7 +112,7 @@ func (t *Txn) beginCommit() error {
 	return nil
 }
 
-// takesMore refuses what cannot come after a commit has begun.
+// takesMore refuses records that cannot follow the beginning of a commit.
 func (t *Txn) takesMore(r record.Record) error {
 	if t.Committing {
 		return fmt.Errorf("%s after transaction %s began to commit", r.Kind, t.ID)
@@ -119,7 +120,7 @@ func (t *Txn) takesMore(r record.Record) error {
 	return nil
 }
 
-// nothingHeld refuses the end of a transaction that has lost sight of a call.
+// nothingHeld refuses the end of a transaction that still has a held call.
 func (t *Txn) nothingHeld() error {
 	for _, c := range t.Calls {
 		if c.forgotten() {
@@ -133,13 +134,13 @@ func (u Options) drop(cause string) record.Dropped {
 	return record.Dropped{Cause: cause, By: cmp.Or(u.Force, u.By)}
 }
 
-// drop lets held calls go that will not be released: nothing has happened, so there
-// is nothing to take back. It is durable before what they came with is taken back:
-// no later commit may release them without it.
+// drop drops held calls. They had no effect, so there is nothing to revert. The
+// record is durable before the calls of the same savepoint or transaction are
+// reverted: no later commit may release the dropped calls without them.
 func (r *Reverter) drop(ctx context.Context, t *Txn, calls []*Call, why record.Dropped) ([]ResourceResult, error) {
 	items := []ResourceResult{}
 	for _, c := range calls {
-		// In the stream of the call's own session, whose counts it gives back.
+		// In the stream of the call's own session, whose counters it corrects.
 		rec := NewRecorder(r.Journal, r.Host, c.Session).In(t.ID)
 		//mutant:barrier
 		if err := rec.Write(ctx, Write{Records: []CallRecord{{Call: c.Ref.Call, Body: &why}}, Durable: true}); err != nil {
@@ -148,7 +149,7 @@ func (r *Reverter) drop(ctx context.Context, t *Txn, calls []*Call, why record.D
 		if r.OnDrop != nil {
 			r.OnDrop(c.Session, c.Ref.Call)
 		}
-		if !c.HasEffects() { // else it is an item of its own: nobody knows what became of it
+		if !c.HasEffects() { // otherwise the report has an item for its unknown effect
 			items = append(items, c.droppedItem())
 		}
 	}

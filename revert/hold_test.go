@@ -13,7 +13,7 @@ import (
 	"github.com/remit-dev/remit/revert/record"
 )
 
-// sends is the start of a call that can wait for the commit.
+// sends returns the start of a call that can be held.
 func sends() *record.Started {
 	return &record.Started{
 		Class: effect.Deferrable, Confinement: "trusted", Declared: true, Tool: record.ToolRef{Name: "send"},
@@ -34,8 +34,8 @@ func (l *lab) queue(rec revert.Recorder, change ...func(*record.Held)) string {
 	return id
 }
 
-// TestHeldRecordsOutOfOrder: a held call that was released early, twice, out of
-// order, under another key or not at all is damage.
+// TestHeldRecordsOutOfOrder checks that a held call that was released early,
+// twice, out of order, under another key or not at all is damage.
 func TestHeldRecordsOutOfOrder(t *testing.T) {
 	held := func(n int, key string) *record.Held {
 		h := &record.Held{Started: *sends()}
@@ -81,8 +81,9 @@ func TestHeldRecordsOutOfOrder(t *testing.T) {
 	}
 }
 
-// TestQueue: it is in the order in which calls were held, also of one that somebody
-// had to approve first, and holds what an attempt without effect left.
+// TestQueue checks that held calls keep the order in which they were held, also
+// after an approval, and that the queue still has a call after an attempt
+// without effect.
 func TestQueue(t *testing.T) {
 	l := newLab(t)
 	rec := l.txn()
@@ -130,9 +131,9 @@ func TestQueue(t *testing.T) {
 	require.Equal(t, revert.TxnCommitted, l.load(rec.Txn()).State())
 }
 
-// TestWhatIsSentAgain: a release of unknown outcome whose tool has one effect for a
-// key, unless the journal knows a version that it left: its way back is of that
-// attempt.
+// TestWhatIsSentAgain checks that a commit repeats a release of unknown outcome
+// if the tool is idempotent. It does not if the journal knows a version that
+// the release left, because the inverse belongs to that attempt.
 func TestWhatIsSentAgain(t *testing.T) {
 	for _, tt := range []struct {
 		pre, post effect.Token
@@ -149,9 +150,9 @@ func TestWhatIsSentAgain(t *testing.T) {
 	}
 }
 
-// TestAnswersAndReleasesThatMeet: a person may say what became of a call while the
-// commit goes on without having read that. Both are on the journal then, in either
-// order, and it can be read.
+// TestAnswersAndReleasesThatMeet checks that a person can resolve a call while
+// a commit continues without having read that. The journal then holds both, in
+// either order, and stays readable.
 func TestAnswersAndReleasesThatMeet(t *testing.T) {
 	for _, idempotent := range []bool{false, true} {
 		for _, applied := range []bool{false, true} {
@@ -167,7 +168,7 @@ func TestAnswersAndReleasesThatMeet(t *testing.T) {
 				l.release(rec, id)
 				l.line(rec, id, &record.Decided{Applied: applied, By: "ada", Why: "looked too"}, done())
 			}
-			l.release(rec, next) // it passes over what it knows as unknown
+			l.release(rec, next) // the commit skips an in-doubt call
 			l.line(rec, next, done())
 			l.end(rec)
 			txn := l.load(rec.Txn())
@@ -178,8 +179,8 @@ func TestAnswersAndReleasesThatMeet(t *testing.T) {
 	}
 }
 
-// TestRecoveryOfARelease: it is settled as any call in flight, and waits again where
-// it may be sent once more.
+// TestRecoveryOfARelease checks that a release is recovered like any call in
+// flight, and is held again if it can be repeated.
 func TestRecoveryOfARelease(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
@@ -216,8 +217,8 @@ func TestRecoveryOfARelease(t *testing.T) {
 	}
 }
 
-// TestReportsOfHeldCalls: each is an item that says that it never ran, also in a
-// preview; one of which nobody can tell is an item of its own kind.
+// TestReportsOfHeldCalls checks that a report and a preview have an item for
+// each held call that never ran, and another item for an in-doubt one.
 func TestReportsOfHeldCalls(t *testing.T) {
 	l := newLab(t)
 	var told []string
@@ -254,7 +255,8 @@ func TestReportsOfHeldCalls(t *testing.T) {
 	require.Equal(t, []string{"s_1 " + named, "s_1 " + failed}, told)
 }
 
-// TestNoSavepointOnceItCommits: what came after one may have been sent.
+// TestNoSavepointOnceItCommits checks that a committing transaction accepts no
+// revert to a savepoint: the calls after it may have been released.
 func TestNoSavepointOnceItCommits(t *testing.T) {
 	l := newLab(t)
 	rec := l.txn()
@@ -265,7 +267,8 @@ func TestNoSavepointOnceItCommits(t *testing.T) {
 	l.situation()
 }
 
-// TestErasedHeldCalls: what is left says what they were.
+// TestErasedHeldCalls checks what the journal still tells about erased held
+// calls.
 func TestErasedHeldCalls(t *testing.T) {
 	l := newLab(t)
 	rec := l.txn()

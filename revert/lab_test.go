@@ -16,7 +16,7 @@ import (
 	"github.com/remit-dev/remit/revert/record"
 )
 
-// lab is a journal and a world, and the process that works on them now.
+// lab is a journal, a store, and the process that works on them now.
 type lab struct {
 	t     *testing.T
 	open  func() journal.Journal
@@ -26,8 +26,8 @@ type lab struct {
 	lives uint64
 	*process
 	faults *faults
-	ids    map[string]string // what a scenario has named
-	head   journal.Head      // of the journal, at some moment
+	ids    map[string]string // names that a scenario has set
+	head   journal.Head      // of the journal, at some time
 }
 
 func newLab(t *testing.T) *lab { return newLabOn(t, journal.SharedMemory()) }
@@ -38,7 +38,7 @@ func newLabOn(t *testing.T, open func() journal.Journal) *lab {
 	return l
 }
 
-// next goes on in another process, after the end of the one before.
+// next continues in another process, after the end of the current one.
 func (l *lab) next() {
 	if l.process != nil {
 		l.die(l.t)
@@ -75,7 +75,7 @@ func (l *lab) line(rec revert.Recorder, call string, bodies ...record.Body) {
 	l.must(rec, w)
 }
 
-// prepared gives a call its id, and fills what each has.
+// prepared sets the ID and the common fields of a call.
 func (l *lab) prepared(s *record.Started) (id string) {
 	l.calls++
 	id = fmt.Sprintf("c_%d_%d", l.lives, l.calls)
@@ -97,7 +97,8 @@ func (l *lab) release(rec revert.Recorder, id string) {
 	l.line(rec, id, &started)
 }
 
-// start begins a call, which claims and changes what writes say, and does not end it.
+// start begins a call that claims and changes what writes say. It does not end
+// it.
 func (l *lab) start(rec revert.Recorder, s *record.Started, writes ...write) string {
 	id := l.prepared(s)
 	l.line(rec, id, s)
@@ -128,14 +129,14 @@ func bought() *record.Started {
 
 func done() *record.Done { return &record.Done{Output: json.RawMessage("null")} }
 
-// put is a whole call that changes values.
+// put runs a whole call that changes values.
 func (l *lab) put(rec revert.Recorder, writes ...write) string {
 	id := l.start(rec, handled(), writes...)
 	l.line(rec, id, done())
 	return id
 }
 
-// pay is a whole call of a tool with a way back of its own.
+// pay runs a whole call of a tool with its own Revert.
 func (l *lab) pay(rec revert.Recorder) string {
 	id := l.start(rec, bought())
 	l.till.booked["key-"+id] = true
@@ -145,7 +146,7 @@ func (l *lab) pay(rec revert.Recorder) string {
 
 func (l *lab) end(rec revert.Recorder) { require.NoError(l.t, l.commit(l.t.Context(), rec)) }
 
-// bought makes a committed transaction that turns before into after, and pays.
+// worked makes a committed transaction that turns before into after, and pays.
 func (l *lab) worked() (txn string) {
 	rec := l.txn()
 	l.put(rec, write{"a", 7}, write{"c", 8})
@@ -155,8 +156,8 @@ func (l *lab) worked() (txn string) {
 	return rec.Txn()
 }
 
-// situation is what is left when all is over: what is in the world, and what the
-// journal says of each transaction.
+// situation is the final state: the values of the store, and the state of each
+// transaction on the journal.
 type situation struct {
 	Values     map[string]string
 	Lifted     map[string]string
@@ -174,11 +175,11 @@ func (l *lab) situation() situation {
 		txn, err := revert.Load(ctx, l.journal, e.Header.Txn)
 		require.NoError(l.t, err)
 		if txn.Undoes+txn.Redoes != "" {
-			continue // how many it took is another matter
+			continue // the number of links does not matter
 		}
 		says := string(txn.State())
 		for _, c := range txn.Calls {
-			if c.HasEffects() { // of what is gone it does not matter how it had ended
+			if c.HasEffects() { // the end of a call without effects does not matter
 				says += fmt.Sprintf(" %s:%s", c.Ref.Call, c.Phase)
 			}
 		}

@@ -18,10 +18,10 @@ import (
 	"github.com/remit-dev/remit/revert/record"
 )
 
-// TestLikeVersions: with two keys and three values almost each version looks like one of
-// another call. All the same, once nothing is in flight each key is as the newest call
-// left it that the journal says still stands, and whoever takes back everything, newest
-// first, is back at the beginning.
+// TestLikeVersions uses two keys and three values, so almost each version
+// equals one of another call. When nothing is in flight, each key must be as
+// the newest call left it that still has effects. Reverting everything, newest
+// first, must restore the beginning.
 func TestLikeVersions(t *testing.T) {
 	seeds := 60
 	if os.Getenv("REMIT_LONG") != "" {
@@ -61,7 +61,7 @@ func likeness(t *testing.T, seed uint64) {
 	if a.open.Txn() != "" {
 		a.abort()
 	}
-	for range 2 { // what a base was missing for comes back in the second round, and goes
+	for range 2 { // a call that lacked its base in the first round succeeds in the second
 		for _, id := range slices.Backward(a.txns) {
 			_, err := a.reverter.Undo(t.Context(), id, revert.Options{})
 			require.NoError(t, err)
@@ -91,7 +91,7 @@ func (a *alike) step() {
 	}
 }
 
-// write changes a key in the open transaction, in a nested one at times.
+// write changes a key in the open transaction, sometimes in a nested one.
 func (a *alike) write() {
 	if a.open.Txn() == "" {
 		a.open = a.txn()
@@ -112,7 +112,7 @@ func (a *alike) write() {
 	}
 	var held *journal.ClaimedError
 	if errors.As(a.open.Write(a.t.Context(), revert.Write{Claims: []string{key}}), &held) {
-		return // by an undo that did not end
+		return // claimed by a revert that did not end
 	}
 	now, there := a.shelf.values[key]
 	if there == (value != nil) && now == fmt.Sprint(value) || !there && value == nil {
@@ -148,7 +148,8 @@ func (a *alike) abort() {
 	a.over()
 }
 
-// back takes an ended transaction back, or a call of it, and dies in the middle at times.
+// back reverts an ended transaction, or a call of it, and sometimes dies
+// half-way.
 func (a *alike) back() {
 	id := a.txns[a.rng.IntN(len(a.txns))]
 	if id == a.open.Txn() {
@@ -170,8 +171,8 @@ func (a *alike) again() {
 	a.mortal("redo "+id, func() (revert.Report, error) { return a.reverter.Redo(a.t.Context(), id, "kim") })
 }
 
-// mortal does what may be cut off by the end of its process. The next one recovers, and
-// takes back what was open.
+// mortal runs work that the death of its process may interrupt. The next
+// process recovers, and reverts the open transactions.
 func (a *alike) mortal(what string, do func() (revert.Report, error)) {
 	ctx := a.t.Context()
 	dies := a.rng.IntN(2) == 0
@@ -199,7 +200,7 @@ func (a *alike) mortal(what string, do func() (revert.Report, error)) {
 	}
 }
 
-// asTheJournalSays holds the world against the calls that stand.
+// asTheJournalSays compares the store with the calls that still have effects.
 func (a *alike) asTheJournalSays() {
 	want, txns := before(), map[string]*revert.Txn{}
 	for _, w := range a.wrote {

@@ -11,12 +11,12 @@ import (
 	"github.com/remit-dev/remit/revert/record"
 )
 
-// A link is a transaction that works on another one that has ended: it takes it
-// back, or brings it back. Both streams name the other.
+// A link is a transaction that reverts or redoes another one, which has ended.
+// Both streams name the other.
 
-// unfinished finds the link of an attempt that did not end, and makes it this
-// opening's own. It returns an empty Txn where there is none. One that worked in other
-// folders is ended as it is.
+// unfinished finds the link of an attempt that did not end, and takes ownership
+// of it. It returns an empty Txn if there is none. It ends a link that worked
+// in other folders, as it is.
 func (r *Reverter) unfinished(ctx context.Context, t *Txn) (rec Recorder, found *Txn, err error) {
 	n := len(t.links)
 	if n == 0 {
@@ -32,21 +32,21 @@ func (r *Reverter) unfinished(ctx context.Context, t *Txn) (rec Recorder, found 
 		}
 	}
 	rec = r.recorder(last).In(last.ID)
-	if t.notHere(last.ID) != nil { // what it left half done is not at hand, and is found there
+	if t.notHere(last.ID) != nil { // its folders are not available; the next attempt there finds the interrupted steps
 		return Recorder{}, nil, rec.Write(ctx, Write{Records: []CallRecord{{Body: &record.Committed{}}}, End: true})
 	}
 	return rec, last, nil
 }
 
-// beginLink begins a transaction that works on t; b says what for.
+// beginLink begins a transaction that works on t; b says for which purpose.
 func (r *Reverter) beginLink(ctx context.Context, t *Txn, b *record.Begun) (Recorder, error) {
 	id := host.NewID(r.Host, "t_")
 	rec := r.recorder(t).In(id)
 	b.Owner, b.Roots = r.Journal.Owner(), t.Named
-	// All in one batch: a link that its subject does not know of could not be
-	// found again, and the claim keeps a second one away that was begun by a
-	// process which has not seen this one. It needs no barrier of its own: the first
-	// plan of a call comes with one, before anything is done.
+	// All in one batch: a link that its subject does not name could not be
+	// found again. The claim excludes a second link by a process that has not
+	// read this one. It needs no barrier of its own: the first plan of a call
+	// has one, before any effect.
 	w := Write{Records: []CallRecord{{Body: b}}, Take: journal.OwnerChange{To: journal.Ownership{Txn: id, Owner: b.Owner}}}
 	for _, subject := range append([]string{t.ID}, b.Also...) {
 		w.Records = append(w.Records, CallRecord{Txn: subject, Body: &record.UndoneBy{Txn: id}})
@@ -61,9 +61,9 @@ func (r *Reverter) beginLink(ctx context.Context, t *Txn, b *record.Begun) (Reco
 	return rec, err
 }
 
-// endLink finishes what an interrupted link was doing, to all its subjects, and
-// ends it. It returns one of them as it is then. The end has no barrier: whoever goes on
-// from here writes another one behind it, and without it the link is ended again.
+// endLink completes what an interrupted link had begun, for all its subjects,
+// and ends it. It returns one of them as it is then. The end has no barrier:
+// every later step writes one after it, and a lost end is written again.
 func (r *Reverter) endLink(ctx context.Context, rec Recorder, link, t *Txn) (*Txn, error) {
 	for _, id := range link.subjects() {
 		subject, err := r.Load(ctx, id)

@@ -11,8 +11,8 @@ import (
 	"github.com/remit-dev/remit/revert/journal"
 )
 
-// mistaken is a journal that takes a living owner for dead, which writes once more just
-// before it is asked for the last time.
+// mistaken is a journal that reports a living owner as dead. That owner writes
+// once more just before the last check of it.
 type mistaken struct {
 	journal.Journal
 	asked int
@@ -26,8 +26,8 @@ func (m *mistaken) Alive(context.Context, string) (bool, error) {
 	return false, nil
 }
 
-// TestOwnerTakenForDeadWritesOnce: what an owner still wrote while it was taken over
-// stands, and a recovery that had looked before does not say it again.
+// TestOwnerTakenForDeadWritesOnce checks that the last write of a replaced
+// owner counts, and that a recovery that had read before does not repeat it.
 func TestOwnerTakenForDeadWritesOnce(t *testing.T) {
 	l := newLab(t)
 	rec := l.txn()
@@ -44,8 +44,8 @@ func TestOwnerTakenForDeadWritesOnce(t *testing.T) {
 	require.ErrorIs(t, rec.Write(t.Context(), revert.Write{Records: []revert.CallRecord{{Call: call, Body: done()}}}), journal.ErrNotOwner)
 }
 
-// TestOwnerTakenForDeadByItself: a process that its journal takes for dead does not take
-// over what it is doing itself.
+// TestOwnerTakenForDeadByItself checks that a process that its own journal
+// reports dead does not take over its own work.
 func TestOwnerTakenForDeadByItself(t *testing.T) {
 	l := newLab(t)
 	rec := l.txn()
@@ -62,13 +62,13 @@ func TestOwnerTakenForDeadByItself(t *testing.T) {
 	require.Equal(t, revert.PhaseDone, l.load(rec.Txn()).Calls[0].Phase)
 }
 
-// nobodyLives is a journal that takes everybody for dead.
+// nobodyLives is a journal that reports every owner as dead.
 type nobodyLives struct{ journal.Journal }
 
 func (nobodyLives) Alive(context.Context, string) (bool, error) { return false, nil }
 
-// TestNotBesideWhatGoesOn: while something that a call began is still going on, nothing of
-// it is looked at, put in order or taken back; later all of it is.
+// TestNotBesideWhatGoesOn checks that a call with a running operation is
+// neither read, settled nor reverted. After the operation it is.
 func TestNotBesideWhatGoesOn(t *testing.T) {
 	l := newLab(t)
 	rec := l.txn()

@@ -46,7 +46,8 @@ func (t *Txn) nested(id string) (*NestedTxn, bool) {
 	return &t.Nested[i], true
 }
 
-// inNest reports whether a call is in a nested transaction, or in one inside it.
+// inNest reports whether a call is in a nested transaction, or in one inside
+// it.
 func (t *Txn) inNest(c *Call, id string) bool {
 	for at := c.nest(); at != ""; {
 		if at == id {
@@ -86,7 +87,7 @@ func (r *Reverter) RevertNested(ctx context.Context, id, nest string) (Report, e
 		return rep, err
 	}
 	var w Write
-	for _, n := range slices.Backward(t.Nested) { // what is inside goes first
+	for _, n := range slices.Backward(t.Nested) { // inner ones first
 		if !n.Ended && t.within(n, nest) {
 			w.Records = append(w.Records, CallRecord{Body: &record.NestEnded{ID: n.ID, Reverted: true, Complete: rep.Complete()}})
 		}
@@ -109,7 +110,7 @@ func (t *Txn) NestedResources(nest, scheme string) (resources []string) {
 	return slices.Compact(resources)
 }
 
-// nest names the nested transaction that a call is in.
+// nest returns the ID of a call's nested transaction.
 func (c *Call) nest() string {
 	switch {
 	case c.Held != nil:

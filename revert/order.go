@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// dependencyGraph says which calls lie on top of which: a call lies on another that it
-// changed a resource after, the same one or one above or below it, such as a folder
-// and a file in it.
+// dependencyGraph maps a call to the calls that depend on it. A call depends on
+// another if it later changed the same, an enclosing or an enclosed resource,
+// such as a folder and a file in it.
 type dependencyGraph map[*Call]map[*Call]bool
 
-// onTop compares the changes of calls.
+// onTop builds the graph from the changes of calls.
 func onTop(calls []*Call) dependencyGraph {
 	type touch struct {
 		call *Call
@@ -71,12 +71,12 @@ func Ancestors(resource string) iter.Seq[string] {
 	}
 }
 
-// undoOrder sorts calls, given newest first, so that each comes before those that
-// it lies on. Calls that lie on each other, which only a transaction of an older
-// remit or foreign hands can make, stay newest first.
+// undoOrder sorts calls, given newest first, so that each comes before those
+// that it depends on. Calls that depend on each other stay newest first. Only
+// an older remit or a forged journal can contain such calls.
 func undoOrder(calls []*Call) []*Call {
 	over := onTop(calls)
-	waits := map[*Call]int{} // how many that lie on it come first
+	waits := map[*Call]int{} // number of dependent calls that come first
 	for _, lower := range over {
 		for c := range lower {
 			waits[c]++

@@ -12,8 +12,9 @@ import (
 	"github.com/remit-dev/remit/revert/record"
 )
 
-// TestUndoOrder compares with a slow reference on random calls: whatever changed a
-// resource last, or one above or below it, goes first; else the newest does.
+// TestUndoOrder compares undoOrder with a slow reference on random calls: the
+// last call that changed a resource, or an enclosing or enclosed one, goes
+// first; otherwise the newest goes first.
 func TestUndoOrder(t *testing.T) {
 	resources := []string{"file://w/a", "file://w/d", "file://w/d/b", "file://w/d/b/c", "file://w/dd"}
 	related := func(a, b string) bool {
@@ -28,7 +29,7 @@ func TestUndoOrder(t *testing.T) {
 		}
 		newest := slices.Clone(calls)
 		slices.Reverse(newest)
-		// Serial in some order, as two-phase locking leaves them.
+		// Serializable in some order, as two-phase locking ensures.
 		for at, i := range r.Perm(len(calls)) {
 			for n := range 1 + r.IntN(3) {
 				calls[i].Changes = append(calls[i].Changes, effect.Change{Resource: resources[r.IntN(len(resources))]})
@@ -53,7 +54,7 @@ func TestUndoOrder(t *testing.T) {
 	require.Greater(t, moved, 200)
 }
 
-// TestUndoOrderOfACircle: nothing is lost of calls that lie on each other.
+// TestUndoOrderOfACircle checks that no call of a cycle is lost.
 func TestUndoOrderOfACircle(t *testing.T) {
 	a := &Call{Changes: []effect.Change{{Resource: "x"}, {Resource: "x"}}, at: []int64{1, 3}}
 	b := &Call{Changes: []effect.Change{{Resource: "x"}}, at: []int64{2}}

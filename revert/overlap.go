@@ -12,16 +12,18 @@ import (
 	"github.com/remit-dev/remit/revert/record"
 )
 
-// What lies on what tells an order: effects go from the top, and come back from the
-// bottom. Versions alone don't: the one that a call found may be there because of a
-// call on top of it, and the one that it left because a call below it is gone.
+// Dependencies determine the order: reverts begin with the newest call, and
+// redos with the oldest. Versions alone do not suffice. A call's pre-image can
+// be present because of a call above it, and its post-image because a call
+// below it is gone.
 
-// on lists what later calls left on what a call changed, as manner.kept: they go first,
-// also where the process that came to this call knew that one of them could not.
+// on lists by resource the remaining changes of later calls on the changes of a
+// call, for revertMode.kept. They are reverted first, also if the interrupted
+// process that had reached this call knew that one of them could not be.
 func (r *Reverter) on(ctx context.Context, t *Txn, c *Call) (revertMode, error) {
 	m, calls := revertMode{kept: map[string]string{}, gone: map[string]string{}}, t.Calls
 	others := scope{upon: map[string][]lying{}}
-	if t.End != "" { // until then nobody else changed what it had claimed
+	if t.End != "" { // until then no other transaction changed what it had claimed
 		var err error
 		if others, err = r.othersOn(ctx, t, []*Call{c}, false); err != nil {
 			return m, err
@@ -45,8 +47,8 @@ func (r *Reverter) on(ctx context.Context, t *Txn, c *Call) (revertMode, error) 
 	return m, nil
 }
 
-// upon lists by resource what other calls of the transaction left on what some of its
-// calls changed, as manner.upon.
+// upon lists by resource the remaining changes of other calls of the
+// transaction on the changes of some calls, for revertMode.upon.
 func (t *Txn) upon(some []*Call) map[string][]lying {
 	left, on := t.EffectiveCalls(), map[string][]lying{}
 	over := onTop(left)
@@ -61,11 +63,11 @@ func (t *Txn) upon(some []*Call) map[string][]lying {
 	return on
 }
 
-// neighborCalls are calls beside those that are to be brought back: recorded, taken back or
-// brought back after the first change of those.
+// neighborCalls are calls beside those to be redone: recorded, reverted or
+// redone after the first change of those.
 type neighborCalls []aside
 
-// aside is one of them.
+// aside is one neighbor call.
 type aside struct {
 	*Call
 	away bool // it ran in another folder
@@ -73,7 +75,7 @@ type aside struct {
 
 func (a *neighborCalls) add(c *Call, t *Txn) { *a = append(*a, aside{c, len(t.Named) > 0}) }
 
-// around finds them among the calls of the same world.
+// around finds the neighbor calls among the calls of the same namespace.
 func (r *Reverter) around(ctx context.Context, t *Txn, calls []*Call) (out neighborCalls, err error) {
 	first := firstChange(calls)
 	if first == 0 {
@@ -93,7 +95,7 @@ func (r *Reverter) around(ctx context.Context, t *Txn, calls []*Call) (out neigh
 			return out, err
 		}
 		if e.Erased != "" {
-			continue // nothing of it can come back
+			continue // nothing of it can be redone
 		}
 		rec, err := record.Unseal(e)
 		if err != nil {
@@ -124,11 +126,11 @@ func (r *Reverter) around(ctx context.Context, t *Txn, calls []*Call) (out neigh
 	return out, nil
 }
 
-// upon lists by resource, in words, why a call cannot come back there, as manner.upon:
-// what it lay on when it ran is not there, or something is there that it did not lie on.
-// Those that come are brought back in their order. A later call that ran in another folder
-// is there only if it was brought back here: what is to come back was here without it, when
-// it was taken back.
+// upon lists by resource, in words, why a call cannot be redone there, for
+// revertMode.upon. Either a change that the call depended on is not present, or
+// one is present that it did not depend on. The calls in come are redone in
+// their order. A later call that ran in another folder is present only if it
+// was redone here. The call to redo was reverted here without it.
 func (a neighborCalls) upon(c *Call, come map[record.CallRef]bool) map[string][]lying {
 	why := map[string][]lying{}
 	for _, o := range a {
@@ -151,8 +153,8 @@ func (a neighborCalls) upon(c *Call, come map[record.CallRef]bool) map[string][]
 	return why
 }
 
-// stood reports whether what the call had done to a resource was there at a position of
-// the journal.
+// stood reports whether the effect of the call on a resource was present at a
+// position of the journal.
 func (c *Call) stood(resource string, pos int64) (is bool) {
 	for i, ch := range c.Changes {
 		is = is || ch.Resource == resource && c.at[i] < pos
@@ -163,8 +165,8 @@ func (c *Call) stood(resource string, pos int64) (is bool) {
 	return is
 }
 
-// acted reports whether an attempt in these folders came to an end at a resource before a
-// position of the journal, and whether the newest of them brought it back.
+// acted reports whether an attempt in these folders completed a resource before
+// a position of the journal, and whether the newest of them redid it.
 func (c *Call) acted(resource string, pos int64) (back, acted bool) {
 	for _, u := range c.tries {
 		if !u.away && u.at < pos && u.cleared(resource) {
@@ -176,19 +178,20 @@ func (c *Call) acted(resource string, pos int64) (back, acted bool) {
 
 func one(words string, of ...any) []lying { return []lying{{why: fmt.Sprintf(words, of...)}} }
 
-// leaves reports whether something of what the call did to a resource may be left.
+// leaves reports whether an effect of the call on a resource may remain.
 func (c *Call) leaves(resource string) bool {
 	return c.HasEffects() && slices.ContainsFunc(c.remaining(), func(ch effect.Change) bool { return ch.Resource == resource })
 }
 
-// cleared reports whether an attempt came to an end at a resource.
+// cleared reports whether an attempt completed a resource.
 func (u *Reversal) cleared(resource string) bool {
 	return u.Reverted != nil && slices.ContainsFunc(u.Reverted.Results, func(r effect.Result) bool {
 		return r.Resource == resource && r.Outcome.Clean()
 	})
 }
 
-// firstChange is the position of the first change of calls, 0 where there is none.
+// firstChange returns the position of the first change of calls, or 0 if there
+// is none.
 func firstChange(calls []*Call) (first int64) {
 	for _, c := range calls {
 		if len(c.at) > 0 && (first == 0 || c.at[0] < first) {

@@ -14,7 +14,7 @@ import (
 	"github.com/remit-dev/remit/revert/journal"
 )
 
-// ErrInFlight is returned if calls have no end on the journal: Recover settles
+// ErrInFlight is returned if calls have no end on the journal. Recover recovers
 // them first.
 var ErrInFlight = errors.New("calls of it have no end yet; recover first")
 
@@ -78,9 +78,9 @@ func (r *Report) add(t *Txn, c *Call, results ...effect.Result) {
 	}
 }
 
-// preview plans all changes of several calls at once: a resource is judged by what
-// would be left of it when the calls on top are gone. All are of one world, so the
-// ways of the transaction will do.
+// preview plans all changes of several calls at once. It judges a resource as
+// it is after the dependent calls are reverted. All calls share one namespace,
+// so the transaction's environment serves all of them.
 func (r *Reverter) preview(ctx context.Context, calls []*Call, m revertMode, t *Txn, rep *Report) error {
 	w, err := r.EnvironmentFor(ctx, t.Session)
 	if err != nil {
@@ -121,7 +121,7 @@ type positionedChange struct {
 	at     int64
 }
 
-// foreseen says what would become of a call's effects outside handles.
+// foreseen predicts the result for a call's effects outside handles.
 func (c *Call) foreseen(ctx context.Context, w Environment) []effect.Result {
 	can, why := false, "no tools are at hand"
 	if w.Undoer != nil {
@@ -142,12 +142,12 @@ func (c *Call) foreseen(ctx context.Context, w Environment) []effect.Result {
 	return []effect.Result{res}
 }
 
-// readOnlyJournal is a journal that keeps nothing.
+// readOnlyJournal is a journal that stores nothing.
 type readOnlyJournal struct{ journal.Journal }
 
 // StoreContent reads the content for its digest.
 func (l readOnlyJournal) StoreContent(_ context.Context, r io.Reader) (journal.Blob, error) {
-	h := canon.NewHash() // as a journal that keeps it: content with zeros has a digest of its own
+	h := canon.NewHash() // like a real journal: content with zeros has its own digest
 	if _, err := sparse.Copy(h, r, make([]byte, journal.InlineMax)); err != nil {
 		return journal.Blob{}, err
 	}

@@ -31,9 +31,9 @@ type PruneReport struct {
 	Kept    []StaleTxn `json:"kept"`              // past retention, but kept
 	Content int64      `json:"content"`           // bytes of content that they referred to; other records can refer to some of it too
 	Blobs   int64      `json:"blobs"`             // number of deleted blobs
-	Freed   int64      `json:"freed"`             // bytes by which the store is smaller
-	Size    int64      `json:"size"`              // bytes of everything that is left; 0: dry run
-	Waiting string     `json:"waiting,omitempty"` // see Collected
+	Freed   int64      `json:"freed"`             // bytes by which the store shrank
+	Size    int64      `json:"size"`              // bytes that remain in the store; 0: dry run
+	Waiting string     `json:"waiting,omitempty"` // see journal.GCReport
 }
 
 // StaleTxn is a transaction that is past retention and needs a person's
@@ -55,8 +55,9 @@ func (r *Reverter) Prune(ctx context.Context, keep Retention) (PruneReport, erro
 	return r.Retain(keep).Run(ctx)
 }
 
-// mayGo loads a transaction with those that are linked with it. It returns them if
-// all of them may go, and reports whether they may go later; out is told why.
+// mayGo loads a transaction with its linked transactions. It returns them if
+// all can be pruned. waits reports whether they may be pruned later; the reason
+// is added to out.
 func (r *Reverter) mayGo(ctx context.Context, id string, limit int64, out *PruneReport) (p part, waits bool, err error) {
 	t, err := r.Load(ctx, id)
 	switch {
@@ -70,7 +71,7 @@ func (r *Reverter) mayGo(ctx context.Context, id string, limit int64, out *Prune
 		return p, false, err
 	}
 	ids := slices.Sorted(maps.Keys(g))
-	for _, id := range ids { // several that one undo links go with the first of them
+	for _, id := range ids { // transactions with a shared revert are pruned with the first of them
 		if o := g[id]; o.Undoes+o.Redoes == "" && o.hasRecords() && (o.Began.Before(t.Began) || (o.Began.Equal(t.Began) && o.ID < t.ID)) {
 			return p, true, nil
 		}
@@ -87,13 +88,13 @@ func (r *Reverter) mayGo(ctx context.Context, id string, limit int64, out *Prune
 	return part{first: t, ids: ids, group: g}, false, nil
 }
 
-// hasRecords reports whether there is anything to erase.
+// hasRecords reports whether the transaction has records to erase.
 func (t *Txn) hasRecords() bool {
 	return slices.ContainsFunc(t.Calls, (*Call).needed)
 }
 
-// mustStay says why nothing of a transaction may go: it ended too late, or for a
-// reason that somebody should know of.
+// mustStay returns why a transaction cannot be pruned: it ended too late, or it
+// needs a person's attention.
 func (t *Txn) mustStay(limit int64) (late bool, why string) {
 	switch {
 	case t.End == "":

@@ -14,7 +14,7 @@ import (
 
 const day = 24 * time.Hour
 
-// one runs a committed transaction of one call, and returns its id.
+// one runs a committed transaction of one call, and returns its ID.
 func (p *process) one(t *testing.T, key string, value any) string {
 	t.Helper()
 	rec, err := p.begin(t.Context())
@@ -41,11 +41,11 @@ func (p *process) pruned(t *testing.T, txn string) bool {
 	return got.Calls[0].Phase == revert.PhaseErased
 }
 
-// TestRetentionIsJournalTime: a clock that jumps makes nothing old.
+// TestRetentionIsJournalTime checks that a clock that jumps makes nothing old.
 func TestRetentionIsJournalTime(t *testing.T) {
 	p := newProcess(journal.SharedMemory(), &world{before()}, 1)
 	first := p.one(t, "a", 1)
-	p.host.Advance(400 * day) // nobody wrote for so long, or the clock jumped
+	p.host.Advance(400 * day) // no writes for so long, or a clock jump
 	second := p.one(t, "a", 2)
 	p.host.Advance(-800 * day)
 	p.one(t, "a", 3)
@@ -67,8 +67,8 @@ func TestRetentionIsJournalTime(t *testing.T) {
 	require.Empty(t, got.UndoneBy)
 }
 
-// TestWhatBelongsTogetherIsPrunedTogether: a transaction with its undo and its
-// redo, and only when all of them are old.
+// TestWhatBelongsTogetherIsPrunedTogether checks that a transaction is pruned
+// with its revert and its redo, when all of them are old.
 func TestWhatBelongsTogetherIsPrunedTogether(t *testing.T) {
 	p := newProcess(journal.SharedMemory(), &world{before()}, 1)
 	first := p.one(t, "a", 1)
@@ -87,7 +87,8 @@ func TestWhatBelongsTogetherIsPrunedTogether(t *testing.T) {
 	require.True(t, p.pruned(t, first))
 }
 
-// TestPruneKeepsWhatSomebodyMustLookAt also shows that it is told once.
+// TestPruneKeepsWhatSomebodyMustLookAt checks that prune keeps transactions
+// that need a person's attention, and reports each once.
 func TestPruneKeepsWhatSomebodyMustLookAt(t *testing.T) {
 	p := newProcess(journal.SharedMemory(), &world{before()}, 1)
 	open, err := p.begin(t.Context())
@@ -115,8 +116,8 @@ func TestPruneKeepsWhatSomebodyMustLookAt(t *testing.T) {
 	require.Equal(t, 1, p.prune(t, revert.Retention{}).Txns)
 }
 
-// TestPruneDiesAnywhere: whatever step a prune dies before, each transaction is
-// either whole or gone, and the next prune comes to the same.
+// TestPruneDiesAnywhere kills a prune before each of its steps. Each
+// transaction is then complete or gone, and the next prune has the same result.
 func TestPruneDiesAnywhere(t *testing.T) {
 	make := func() (*process, func() journal.Journal, []string) {
 		store := journal.SharedMemory()
@@ -148,8 +149,8 @@ func TestPruneDiesAnywhere(t *testing.T) {
 	}
 }
 
-// TestNothingIsErasedWhileSomebodyTakesItBack: the claim of an undo stands in the
-// way, and the erasure leaves no trace.
+// TestNothingIsErasedWhileSomebodyTakesItBack checks that the claim of a revert
+// blocks an erasure, which then leaves no trace.
 func TestNothingIsErasedWhileSomebodyTakesItBack(t *testing.T) {
 	store := journal.SharedMemory()
 	p := newProcess(store, &world{before()}, 1)
@@ -158,7 +159,7 @@ func TestNothingIsErasedWhileSomebodyTakesItBack(t *testing.T) {
 	require.NoError(t, err)
 	call := got.Calls[0].Ref.Call
 	busy := newProcess(store, p.world, 2)
-	busy.dieAt(2) // in the middle of taking it back, and still alive
+	busy.dieAt(2) // half-way through the revert, and still alive
 	_, err = busy.reverter.Revert(t.Context(), txn)
 	require.Error(t, err)
 	_, err = p.reverter.Erase(t.Context(), call, record.Erased{By: "kim", Why: "x"})

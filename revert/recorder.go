@@ -18,7 +18,7 @@ type Recorder struct {
 	session string
 	txn     string
 	watch   func(at time.Time, lines []CallRecord)
-	stream  *stream // of a transaction that was begun here; nil: what it did is not known
+	stream  *stream // of a transaction that was begun here; nil: its earlier records are unknown
 }
 
 // NewRecorder returns a recorder for a session's stream.
@@ -118,7 +118,7 @@ func (r Recorder) seal(l CallRecord, h record.Header) (record.Entry, error) {
 	if l.Session != "" {
 		h.Session = l.Session
 	}
-	if b, ok := l.Body.(*record.State); ok { // it is found by its own session, whoever takes a call of that back
+	if b, ok := l.Body.(*record.State); ok { // a session looks for its states in its own stream, also after another session's revert
 		h.Session = b.Session
 	}
 	salt := make([]byte, record.SaltSize)

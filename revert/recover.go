@@ -11,8 +11,8 @@ import (
 	"github.com/remit-dev/remit/revert/record"
 )
 
-// RecoveredCall is what recovery found out about one call that a dead process
-// left in flight.
+// RecoveredCall is the result of recovering one call that a dead process left
+// in flight.
 type RecoveredCall struct {
 	Txn     string          `json:"txn"`
 	Call    string          `json:"call"`
@@ -36,8 +36,9 @@ type RecoveryReport struct {
 	// Committing lists those of them whose commit had begun. Continuing the
 	// commit releases their held calls, and reverting them drops these.
 	Committing []string `json:"committing,omitempty"`
-	// Failed lists the transactions that could not be settled here, for example
-	// because another program has the tool of a call. All others are settled.
+	// Failed lists the transactions that could not be recovered here, for
+	// example because another program has the tool of a call. All others are
+	// recovered.
 	Failed []UnrecoveredTxn `json:"failed,omitempty"`
 	// Alive counts unfinished transactions of living processes.
 	Alive int `json:"alive"`
@@ -51,17 +52,17 @@ type Finished struct {
 	State  TxnState `json:"state"`            // state of that transaction afterwards
 }
 
-// UnrecoveredTxn is a transaction that recovery could not settle.
+// UnrecoveredTxn is a transaction that could not be recovered.
 type UnrecoveredTxn struct {
 	Txn string `json:"txn"`
 	Why string `json:"why"`
 }
 
-// Recover settles the calls that dead processes left in flight, and completes
-// what a revert or a redo had begun to do to a call. It closes a revert or redo
-// that then has nothing left to do. It begins no revert and no redo. It can be
-// repeated after a crash at any point. It ignores transactions of living
-// owners.
+// Recover determines the outcome of the calls that dead processes left in
+// flight, and completes interrupted reverts and redos of calls. It closes a
+// revert or redo transaction that then has nothing left to do. It begins no
+// revert and no redo. It can be repeated after a crash at any point. It ignores
+// transactions of living owners.
 func (r *Reverter) Recover(ctx context.Context) (RecoveryReport, error) {
 	rec := RecoveryReport{Settled: []RecoveredCall{}, Abandoned: []string{}}
 	open, err := r.Journal.Unfinished(ctx)
@@ -106,9 +107,9 @@ func (r *Reverter) Recover(ctx context.Context) (RecoveryReport, error) {
 	return rec, failed
 }
 
-// alive reports whether somebody works on a transaction, or may. One that this
-// reverter took over, and nobody asked for, is still without an owner: an earlier
-// recovery did not come to its end.
+// alive reports whether an owner works on a transaction, or may. A transaction
+// that this reverter took over for recovery alone is still abandoned: an
+// earlier recovery did not complete.
 func (r *Reverter) alive(ctx context.Context, o journal.Ownership) (bool, error) {
 	if took, given := r.took(o.Txn); took && !given && o.Owner == r.Journal.Owner() {
 		return false, nil
@@ -116,8 +117,8 @@ func (r *Reverter) alive(ctx context.Context, o journal.Ownership) (bool, error)
 	return r.lives(ctx, o.Owner)
 }
 
-// lives reports whether an owner is there. This one is, whatever a journal takes it for:
-// what it has in flight is not left behind.
+// lives reports whether an owner is alive. This opening is alive, even if the
+// journal reports it dead: its calls in flight are not abandoned.
 func (r *Reverter) lives(ctx context.Context, owner string) (bool, error) {
 	//mutant:check
 	if owner == r.Journal.Owner() {
@@ -137,7 +138,7 @@ func (r *Reverter) recoverTxn(ctx context.Context, id string) (settled []Recover
 		return nil, committing, err
 	}
 	defer leave()
-	if t, err = r.Load(ctx, id); err != nil || t.End != "" { // as it is now that nobody else here works on it
+	if t, err = r.Load(ctx, id); err != nil || t.End != "" { // read again, now that no other goroutine works on it
 		return nil, committing, err
 	}
 	var waiting []*Txn
@@ -159,8 +160,8 @@ func (r *Reverter) recoverTxn(ctx context.Context, id string) (settled []Recover
 	if t, err = r.adopt(ctx, t); err != nil {
 		return nil, committing, err
 	}
-	// From here on nobody else writes to it. An owner that was wrongly taken for dead may
-	// have until now.
+	// From here on no other process writes to it. An owner that was wrongly
+	// reported dead may have until now.
 	if err := r.again(ctx, waiting); err != nil {
 		return nil, committing, err
 	}
@@ -174,8 +175,9 @@ func (r *Reverter) recoverTxn(ctx context.Context, id string) (settled []Recover
 	return settled, committing, nil
 }
 
-// closeLink ends an undo or a redo without an owner that has nothing left to do: what it
-// holds is free then. It returns nil if there is none, or something is left.
+// closeLink ends an abandoned revert or redo transaction that has nothing left
+// to do, which releases its claims. It returns nil if there is none, or
+// something is left.
 func (r *Reverter) closeLink(ctx context.Context, id string) (*Finished, error) {
 	t, err := r.Load(ctx, id)
 	if err != nil || t.End != "" || t.Undoes+t.Redoes == "" {
@@ -203,7 +205,8 @@ func (r *Reverter) closeLink(ctx context.Context, id string) (*Finished, error) 
 	return &Finished{Txn: id, Of: about.ID, Redoes: t.Redoes != "", State: about.State()}, nil
 }
 
-// nothingLeft reports whether an undo or a redo came to all that it can have been asked for.
+// nothingLeft reports whether a revert or a redo completed all that it can have
+// been asked for.
 func (r *Reverter) nothingLeft(ctx context.Context, link *Txn) (bool, error) {
 	for _, id := range link.subjects() {
 		t, err := r.Load(ctx, id)
@@ -221,8 +224,8 @@ func (r *Reverter) nothingLeft(ctx context.Context, link *Txn) (bool, error) {
 	return true, nil
 }
 
-// subjects are the transactions whose calls t works on: itself, or those that it
-// takes back or brings back.
+// subjects returns the transactions whose calls t works on: itself, or those
+// that it reverts or redoes.
 func (t *Txn) subjects() []string {
 	if about := t.Undoes + t.Redoes; about != "" {
 		return append([]string{about}, t.AlsoReverts...)
@@ -253,7 +256,7 @@ func (r *Reverter) settle(ctx context.Context, rec Recorder, t *Txn) ([]Recovere
 	var waiting error
 	for _, c := range t.InFlight() {
 		if c.Phase == PhaseStarted && rec.Txn() != t.ID {
-			continue // its transaction has ended; nothing can be added to it
+			continue // its transaction has ended, so nothing can be added to it
 		}
 		s, err := r.settleCall(ctx, w, rec, c, t)
 		if errors.Is(err, ErrToolNotFound) {
@@ -268,10 +271,16 @@ func (r *Reverter) settle(ctx context.Context, rec Recorder, t *Txn) ([]Recovere
 	return out, waiting
 }
 
-// settleCall finds out what became of one call. In this order: a taking back
-// that was begun is finished; what only the world tells is found; no version changed means no effect; the tool's
-// own Verify is asked; what a confined call left half done is taken back;
-// anything else is unknown, and is neither repeated nor undone.
+// settleCall determines the outcome of one call, in this order:
+//
+//  1. It completes a revert that had begun.
+//  2. It discovers changes that only the resources tell.
+//  3. If no version changed, the call had no effect.
+//  4. It runs the tool's own Verify.
+//  5. It reverts what a confined call left half done.
+//
+// Otherwise the outcome is unknown, and the call is neither repeated nor
+// reverted.
 func (r *Reverter) settleCall(ctx context.Context, w Environment, rec Recorder, c *Call, t *Txn) (RecoveredCall, error) {
 	s := RecoveredCall{Txn: c.Ref.Txn, Call: c.Ref.Call, Tool: c.Tool.Name}
 	if err := w.still(ctx, c); err != nil {
@@ -328,7 +337,7 @@ func (r *Reverter) settleCall(ctx context.Context, w Environment, rec Recorder, 
 		return r.end(ctx, rec, c, s, &record.Failed{Status: "failed", Why: "its process died; its effect is not there", Proof: "probe"})
 	case finding == Partial && !c.Confined():
 		return r.found(ctx, w, rec, c, s, looked)
-	case c.doubt: // what one attempt came to says nothing of the one before
+	case c.doubt: // the result of one attempt says nothing about the one before
 		return r.end(ctx, rec, c, s, &record.Unknown{Status: "unknown", Why: "it was released before, and " + why})
 	case c.Confined():
 		return r.withdraw(ctx, w, rec, c, s)
@@ -337,7 +346,7 @@ func (r *Reverter) settleCall(ctx context.Context, w Environment, rec Recorder, 
 	}
 }
 
-// found ends a call whose effect, or a part of it, is there.
+// found ends a call whose effect, or a part of it, is present.
 func (r *Reverter) found(ctx context.Context, w Environment, rec Recorder, c *Call, s RecoveredCall, looked record.Verified) (RecoveredCall, error) {
 	s.Outcome, s.Why = PhaseDone, "its effect is "+looked.Verdict
 	looked.Phase, looked.OK = "recovery", Finding(looked.Verdict) == Applied
@@ -351,8 +360,9 @@ func (r *Reverter) found(ctx context.Context, w Environment, rec Recorder, c *Ca
 	}, Durable: true})
 }
 
-// posts are the versions that only the answers to an interrupted call would have
-// told: those that are there now, since its Verify says that they are its own.
+// posts returns the versions that only the lost responses to an interrupted
+// call could have told. It takes the current versions, since the tool's Verify
+// confirms that the call wrote them.
 func (w Environment) posts(ctx context.Context, c *Call) (posts []record.Post) {
 	for _, ch := range c.Changes {
 		s, ok := w.scheme(ch.Scheme)
@@ -367,7 +377,7 @@ func (w Environment) posts(ctx context.Context, c *Call) (posts []record.Post) {
 }
 
 func (r *Reverter) finishUndo(ctx context.Context, w Environment, rec Recorder, c *Call, s RecoveredCall, m revertMode) (RecoveredCall, error) {
-	was := c.Undo.Reverting // whose it stays: what a person asked for can be redone
+	was := c.Undo.Reverting // it keeps its requester: a revert that a person asked for can be redone
 	m.cause, m.by = was.Cause, was.By
 	results, _, err := r.takeBackCall(ctx, w, rec, c, m)
 	s.Undo, s.Items, s.Outcome, s.Why = true, results, c.Phase, "a revert of it was interrupted; recover finished the revert"
@@ -377,8 +387,8 @@ func (r *Reverter) finishUndo(ctx context.Context, w Environment, rec Recorder, 
 	return r.endWithdrawn(ctx, rec, c, s, results)
 }
 
-// withdraw takes a confined call back that died half-way: its changes are all
-// it did, and nobody has seen a result.
+// withdraw reverts a confined call that died half-way: its changes are its only
+// effects, and its result was never visible.
 func (r *Reverter) withdraw(ctx context.Context, w Environment, rec Recorder, c *Call, s RecoveredCall) (RecoveredCall, error) {
 	results, _, err := r.takeBackCall(ctx, w, rec, c, revertMode{cause: "recovery"})
 	if err != nil {
@@ -420,8 +430,9 @@ func (w Environment) untouched(ctx context.Context, c *Call) (bool, error) {
 	return true, nil
 }
 
-// probe asks the tool. A tool that is not at hand leaves an unconfined call as it
-// is: what is written now could not be corrected by the program that has it.
+// probe runs the tool's Verify. If the tool is not available, an unconfined
+// call stays as it is: the program that has the tool could not correct a record
+// that is written now.
 func (w Environment) probe(ctx context.Context, c *Call) (record.Verified, string, error) {
 	if w.Prober == nil {
 		return record.Verified{}, "nothing can tell whether its effect is there", nil

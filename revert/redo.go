@@ -56,8 +56,8 @@ func (r *Reverter) Redo(ctx context.Context, id, by string) (Report, error) {
 	return r.redo(ctx, subjects, only, rec, by, going)
 }
 
-// redoable finds the transactions that are to be brought back, the one that is
-// named first, and the undo that is to be taken back where it is not all of them.
+// redoable finds the transactions to redo, the named one first. only is the
+// revert transaction to redo, if it is not all of them.
 func (r *Reverter) redoable(ctx context.Context, id string) (subjects []*Txn, only string, err error) {
 	t, err := r.Load(ctx, id)
 	if err != nil {
@@ -126,7 +126,7 @@ func (r *Reverter) redo(ctx context.Context, subjects []*Txn, only string, rec R
 			return rep, err
 		}
 	}
-	// Earlier transactions first: what lies on them began later.
+	// Earlier transactions first: their dependent calls began later.
 	m := revertMode{cause: CauseRedo, by: by, kept: map[string]string{}}
 	ordered := slices.SortedStableFunc(slices.Values(subjects), func(a, b *Txn) int { return a.Began.Compare(b.Began) })
 	come := map[record.CallRef]bool{}
@@ -152,8 +152,8 @@ func (r *Reverter) redo(ctx context.Context, subjects []*Txn, only string, rec R
 	return rep, err
 }
 
-// reachable finds the ways of transactions before anything is written: without them an
-// undo or a redo would stay open.
+// reachable checks that transactions have an environment before anything is
+// written: otherwise a revert or a redo stays open.
 func (r *Reverter) reachable(ctx context.Context, txns ...*Txn) error {
 	for _, t := range txns {
 		if _, err := r.EnvironmentFor(ctx, t.Session); err != nil {
@@ -208,8 +208,8 @@ func (r *Reverter) redoCalls(ctx context.Context, t *Txn, come map[record.CallRe
 	return nil
 }
 
-// redoCall takes the undo of one call back. The order of writes is that of
-// takeBackCall, and so is what a crash does to it.
+// redoCall reverts the revert of one call. It writes in the order of
+// takeBackCall, so a crash has the same consequences.
 func (r *Reverter) redoCall(ctx context.Context, w Environment, rec Recorder, c *Call, only string, m revertMode) ([]effect.Result, []effect.Step, error) {
 	ctx = context.WithoutCancel(ctx)
 	if err := w.settleTries(ctx, c); err != nil {
@@ -240,15 +240,16 @@ func (r *Reverter) redoCall(ctx context.Context, w Environment, rec Recorder, c 
 	return results, reverting.Steps, rec.Write(ctx, Write{Records: lines, Durable: true})
 }
 
-// taken lists the changes with which a call was taken back, in all attempts, and
-// numbered anew. What an attempt did that died, the next one found done already.
+// taken returns the changes with which a call was reverted, in all attempts,
+// numbered anew. A change of an attempt that died is one that the next attempt
+// found done.
 func (c *Call) taken(only string) []effect.Change {
 	var out []effect.Change
 	add := func(s effect.Step) {
 		s.Change.N = len(out) + 1
 		out = append(out, s.Change)
 	}
-	lost := map[string]effect.Step{} // by resource: what a dead attempt was going to do
+	lost := map[string]effect.Step{} // by resource: the planned step of a dead attempt
 	for _, u := range c.attempts() {
 		if !u.redoneBy(only) {
 			continue
@@ -276,9 +277,9 @@ func (c *Call) taken(only string) []effect.Change {
 	return out
 }
 
-// broughtBack folds the end of a redo into the call. Of what is there again the
-// versions tell from here on, as before the undo; what is not can still be brought
-// back.
+// broughtBack folds the end of a redo into the call. For redone resources the
+// versions decide from here on, as before the revert. The others can still be
+// redone.
 func (c *Call) broughtBack(b *record.Reverted, only string) {
 	c.Redo = nil
 	if b.Complete || c.Undo == nil {
@@ -304,10 +305,10 @@ func (c *Call) broughtBack(b *record.Reverted, only string) {
 	c.Undo = c.Undo.without(again).doubting(doubt)
 }
 
-// doubting is an undo of which a redo may have brought some resources back: it went
-// wrong there, before it changed them or after. They may be there, and can be taken
-// back; and may be not, and can still be brought back. The versions tell when it is
-// asked for.
+// doubting returns a revert of which a failed redo may have redone some
+// resources: it failed there before or after the change. These resources can be
+// reverted if they are redone, and can be redone if they are not. Their
+// versions decide at that time.
 func (u *Reversal) doubting(doubt map[string]bool) *Reversal {
 	u.doubt = maps.Clone(u.doubt)
 	for _, s := range u.Reverting.Steps {
@@ -321,8 +322,9 @@ func (u *Reversal) doubting(doubt map[string]bool) *Reversal {
 	return u
 }
 
-// endDoubt folds the end of an undo into those before it: what it restored a redo had
-// brought back, and what it found restored already no redo had.
+// endDoubt folds the end of a revert into the earlier ones. If it restored a
+// resource, the redo had redone that resource. If it found a resource already
+// restored, the redo had not.
 func (c *Call) endDoubt(b *record.Reverted) {
 	for i, u := range c.earlier {
 		back, rest := map[string]bool{}, maps.Clone(u.doubt)
@@ -339,8 +341,8 @@ func (c *Call) endDoubt(b *record.Reverted) {
 	}
 }
 
-// without is an undo that did not touch some resources. It completes nothing then, also
-// if an earlier one had taken those back.
+// without returns a revert that did not touch some resources. It completes
+// nothing then, even if an earlier one had reverted those.
 func (u *Reversal) without(again map[string]bool) *Reversal {
 	rest := *u
 	rest.Reverting.Steps = slices.DeleteFunc(slices.Clone(u.Reverting.Steps), func(s effect.Step) bool { return again[s.Change.Resource] })
@@ -353,7 +355,7 @@ func (u *Reversal) without(again map[string]bool) *Reversal {
 	return &rest
 }
 
-// attempts lists all takings back of the call, oldest first.
+// attempts returns all reverts of the call, oldest first.
 func (c *Call) attempts() []*Reversal {
 	if c.Undo == nil {
 		return slices.Clone(c.earlier)
@@ -361,16 +363,17 @@ func (c *Call) attempts() []*Reversal {
 	return append(slices.Clone(c.earlier), c.Undo)
 }
 
-// remaining lists the changes that no attempt has taken back yet. What became of
-// the others since is no business of the call: calls below it may be gone as well.
+// remaining returns the changes that no attempt has reverted yet. Later changes
+// of the others do not concern the call: calls below it may be reverted as
+// well.
 func (c *Call) remaining() []effect.Change {
 	clean := c.cleared()
 	return slices.DeleteFunc(slices.Clone(c.Changes), func(ch effect.Change) bool { return clean[ch.Resource] })
 }
 
-// undone lists the calls that were taken back with their transaction, by one undo
-// where it is named, in the
-// reverse of the order in which that is done. What a failed call took back by itself stays so.
+// undone returns the calls that were reverted with their transaction, by the
+// revert transaction only if it is named. They are in the reverse of the order
+// of the revert. What a failed call reverted by itself stays reverted.
 func (t *Txn) undone(only string) []*Call {
 	var out []*Call
 	for _, c := range slices.Backward(t.Calls) {
@@ -383,14 +386,14 @@ func (t *Txn) undone(only string) []*Call {
 	return out
 }
 
-// byPerson reports whether somebody asked for the transaction to be undone:
-// anything else belongs to what the transaction did.
+// byPerson reports whether a person asked for the revert. Any other revert
+// belongs to the transaction itself.
 func (u *Reversal) byPerson() bool {
 	return u.Reverting.Cause == "abort" || u.Reverting.Cause == "undo"
 }
 
-// redoneBy reports whether a redo brings back what this undo took: one of all that
-// somebody asked for, or of only one undo transaction.
+// redoneBy reports whether a redo restores what this revert removed. A redo
+// covers all that a person asked to revert, or only one revert transaction.
 func (u *Reversal) redoneBy(only string) bool {
 	return u.byPerson() && (only == "" || u.Txn == only)
 }

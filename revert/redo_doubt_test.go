@@ -9,9 +9,9 @@ import (
 	"github.com/remit-dev/remit/revert"
 )
 
-// TestAFailedRedoThatDidIt: a step of a redo is done, and is told to have failed, as where
-// what it did could not be made durable. What it brought back is not said to be undone, can
-// be taken back, and brought back after that.
+// TestAFailedRedoThatDidIt checks a redo step that took effect but reported a
+// failure, for example because a sync failed. Its resource does not count as
+// reverted. It can be reverted, and redone after that.
 func TestAFailedRedoThatDidIt(t *testing.T) {
 	for step := range 4 {
 		l := newLab(t)

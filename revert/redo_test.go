@@ -14,8 +14,8 @@ import (
 	"github.com/remit-dev/remit/revert/record"
 )
 
-// TestRedoOfSeveralAttempts: what one attempt left alone and a later one forced is
-// brought back together with what the first one did.
+// TestRedoOfSeveralAttempts checks that one redo restores what one attempt
+// reverted and what a later one forced.
 func TestRedoOfSeveralAttempts(t *testing.T) {
 	ctx := context.Background()
 	p := newProcess(journal.SharedMemory(), &world{before()}, 1)
@@ -45,7 +45,7 @@ func TestRedoOfSeveralAttempts(t *testing.T) {
 	require.Empty(t, again.Items)
 }
 
-// askers lists who asked for each taking back, in order.
+// askers returns the requester of each revert, in order.
 func askers(t *testing.T, j journal.Journal) (all []string) {
 	for e, err := range j.Entries(context.Background(), journal.Query{Kinds: []kind.Kind{kind.Reverting}}) {
 		require.NoError(t, err)
@@ -58,8 +58,8 @@ func askers(t *testing.T, j journal.Journal) (all []string) {
 	return all
 }
 
-// TestRedoAfterACrashOfUndo kills an undo at each of its scheduling points. However
-// it is finished, by recovery or by asking again, redo brings all of it back.
+// TestRedoAfterACrashOfUndo kills a revert at each of its scheduling points.
+// Recovery or a second revert completes it. Then a redo restores all of it.
 func TestRedoAfterACrashOfUndo(t *testing.T) {
 	ctx := context.Background()
 	calls := []callSpec{put(write{"a", 7}, write{"b", nil}, write{"c", 8}), put(write{"a", 9}, write{"d", 10})}
@@ -109,8 +109,9 @@ func TestRedoAfterACrashOfUndo(t *testing.T) {
 	}
 }
 
-// TestRedoIsFinishedLater: what a redo had to leave alone can be brought back once
-// nobody is in the way, and until then the transaction is not called committed.
+// TestRedoIsFinishedLater checks that a later redo can restore what the first
+// one left, after the obstacle is gone. Until then the transaction is not
+// committed.
 func TestRedoIsFinishedLater(t *testing.T) {
 	ctx := context.Background()
 	p := newProcess(journal.SharedMemory(), &world{before()}, 1)
@@ -124,7 +125,7 @@ func TestRedoIsFinishedLater(t *testing.T) {
 	_, err = p.reverter.Undo(ctx, rec.Txn(), revert.Options{})
 	require.NoError(t, err)
 	p.world.values["a"] = "theirs"
-	for range 2 { // again changes nothing
+	for range 2 { // the repetition changes nothing
 		rep, err := p.reverter.Redo(ctx, rec.Txn(), "kim")
 		require.NoError(t, err)
 		require.Equal(t, effect.Conflict, outcomes(rep.Items)["a"])
@@ -132,7 +133,7 @@ func TestRedoIsFinishedLater(t *testing.T) {
 		require.Equal(t, map[string]string{"a": "theirs", "c": "8", "d": "9"}, p.world.values)
 	}
 	delete(p.world.values, "a")
-	p.world.values["a"] = before()["a"] // they put it back
+	p.world.values["a"] = before()["a"] // the other actor restored it
 	rep, err := p.reverter.Redo(ctx, rec.Txn(), "kim")
 	require.NoError(t, err)
 	require.Equal(t, map[string]effect.Outcome{"a": effect.Restored}, outcomes(rep.Items))
@@ -147,7 +148,8 @@ func TestRedoIsFinishedLater(t *testing.T) {
 	require.Equal(t, before(), p.world.values)
 }
 
-// TestUndoAfterPartOfARedo takes back what was brought back, and brings all back.
+// TestUndoAfterPartOfARedo reverts the part that was redone, and redoes all of
+// it.
 func TestUndoAfterPartOfARedo(t *testing.T) {
 	ctx := context.Background()
 	p := newProcess(journal.SharedMemory(), &world{before()}, 1)
@@ -168,8 +170,8 @@ func TestUndoAfterPartOfARedo(t *testing.T) {
 	require.Equal(t, after, p.world.values)
 }
 
-// TestUndoIsFinishedLater: what one attempt took back is no business of the next
-// one, also where calls below it were taken back in between.
+// TestUndoIsFinishedLater checks that a second revert ignores what the first
+// one reverted, also if calls below it were reverted in between.
 func TestUndoIsFinishedLater(t *testing.T) {
 	ctx := context.Background()
 	for name, how := range map[string]revert.Options{"they put it back": {}, "forced": {Force: "kim"}} {
@@ -188,7 +190,7 @@ func TestUndoIsFinishedLater(t *testing.T) {
 		if how.Force == "" {
 			delete(p.world.values, "b")
 		}
-		p.world.values["a"] = "made later" // it is not ours any more
+		p.world.values["a"] = "made later" // another actor's value
 		foreseen, err := p.reverter.Preview(ctx, rec.Txn(), how)
 		require.NoError(t, err)
 		rep, err = p.reverter.Undo(ctx, rec.Txn(), how)
@@ -200,9 +202,9 @@ func TestUndoIsFinishedLater(t *testing.T) {
 	}
 }
 
-// TestRedoOfOneUndo: an undo is brought back by itself, so what a force overwrote is
-// there again and what an earlier attempt took back stays so; and not before later
-// ones.
+// TestRedoOfOneUndo checks the redo of one revert transaction. It restores what
+// a force overwrote, and nothing that an earlier revert removed. Later reverts
+// must be redone first.
 func TestRedoOfOneUndo(t *testing.T) {
 	ctx := context.Background()
 	p := newProcess(journal.SharedMemory(), &world{before()}, 1)
@@ -235,7 +237,7 @@ func TestRedoOfOneUndo(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, map[string]effect.Outcome{"a": effect.Conflict}, outcomes(rep.Items), "as after the first attempt")
 	p.world.values["a"] = "7"
-	rep, err = p.reverter.Redo(ctx, first.Undo, "kim") // the one after it took nothing back
+	rep, err = p.reverter.Redo(ctx, first.Undo, "kim") // the later one reverted nothing
 	require.NoError(t, err)
 	require.Equal(t, map[string]effect.Outcome{"b": effect.Restored}, outcomes(rep.Items))
 	require.Equal(t, revert.TxnCommitted, rep.State, "%+v", rep)
@@ -245,8 +247,8 @@ func TestRedoOfOneUndo(t *testing.T) {
 	require.Empty(t, found.Problems)
 }
 
-// TestRedoOfACascade brings back all transactions that an undo took along, also
-// after a crash at any of its scheduling points.
+// TestRedoOfACascade redoes all transactions that a revert included, also after
+// a crash at any of its scheduling points.
 func TestRedoOfACascade(t *testing.T) {
 	ctx := context.Background()
 	run := func(at int, recovers bool) (total int) {

@@ -12,7 +12,7 @@ import (
 	"github.com/remit-dev/remit/revert/record"
 )
 
-// at runs something when the process comes to a scheduling point for the first time.
+// at runs do when the process first reaches a scheduling point.
 func (l *lab) at(point string, do func()) {
 	did := false
 	l.host.OnPoint = func(p string) error {
@@ -25,8 +25,8 @@ func (l *lab) at(point string, do func()) {
 	l.t.Cleanup(func() { require.True(l.t, did, "never came to %s", point) })
 }
 
-// TestOneWorksOnATransaction: while a transaction that a dead process left is taken
-// back or recovered, everybody else in the process is told so, and does nothing.
+// TestOneWorksOnATransaction checks that only one goroutine reverts or recovers
+// an abandoned transaction. Others get an error and do nothing.
 func TestOneWorksOnATransaction(t *testing.T) {
 	for _, work := range []request{undo("t", revert.Options{}), recovered} {
 		l := newLab(t)
@@ -63,13 +63,13 @@ func TestOneWorksOnATransaction(t *testing.T) {
 	}
 }
 
-// TestRefusals: what cannot be done is refused, with the reason, before anything is
-// written.
+// TestRefusals checks that impossible requests are refused, with the reason,
+// before any write.
 func TestRefusals(t *testing.T) {
 	ctx := context.Background()
 	sure := record.Decided{Applied: true, By: "kim", Why: "looked"}
 	whole := record.Erased{By: "kim", Why: "asked for"}
-	committedOpen := func(l *lab) { // a call without an end, in a transaction that has one
+	committedOpen := func(l *lab) { // a call without an end, in a transaction with one
 		rec := l.txn()
 		l.ids["t"] = rec.Txn()
 		l.ids["c"] = l.start(rec, bought())
@@ -145,8 +145,8 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestEnoughIsEnough: a context that ends stops the work between two calls or two
-// transactions, with its cause, and what is asked for again goes on from there.
+// TestEnoughIsEnough checks that a cancelled context stops the work between two
+// calls or two transactions, with its cause. A second request continues there.
 func TestEnoughIsEnough(t *testing.T) {
 	enough := errors.New("enough")
 	stops := func(l *lab, point string, do request) {

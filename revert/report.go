@@ -36,7 +36,7 @@ type ResourceResult struct {
 	Action string `json:"does,omitempty"` // ActionDrop; else the kind of change that restores it, such as delete
 	effect.Result
 
-	was effect.Token // version that was there before, where the item changed it
+	was effect.Token // version before the item changed the resource
 }
 
 // ActionDrop is the action of an item that removes a held call from the queue.
@@ -67,9 +67,9 @@ func (r Report) NotUndone() []ResourceResult {
 // comes with an error, is never complete.
 func (r Report) Complete() bool { return r.State != "" && len(r.NotUndone()) == 0 }
 
-// did adds what the steps of a call changed to its items.
+// did adds the changes that the steps of a call made to its items.
 func did(items []ResourceResult, steps []effect.Step) {
-	last := make(map[string]int, len(steps)) // of each resource
+	last := make(map[string]int, len(steps)) // index of the last step by resource
 	for n, s := range steps {
 		last[s.Change.Resource] = n
 	}
@@ -98,7 +98,7 @@ func (r Report) PerResource() Report {
 	return r
 }
 
-// then is what an item and a later one of the same resource did together.
+// then combines an item with a later one of the same resource.
 func (i ResourceResult) then(next ResourceResult) ResourceResult {
 	switch {
 	case !i.Outcome.Clean():

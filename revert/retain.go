@@ -23,17 +23,17 @@ type Retainer struct {
 	keep     Retention
 
 	clock   clock
-	cursor  int64                 // position of the newest beginning that was looked at
-	states  int64                 // position of the newest state that was looked at
+	cursor  int64                 // position of the newest beginning that was read
+	states  int64                 // position of the newest state that was read
 	cells   map[[2]string]stateAt // newest state up to there, by session and tool
-	waiting map[string]wait       // transactions that were past retention and had to stay, by id
+	waiting map[string]wait       // transactions that were past retention and had to stay, by ID
 	runs    int
-	refs    []effect.BlobRef // content that erased records named and that was not collected yet; nil: all is looked for
-	stirred bool             // something was erased since everything was looked for
+	refs    []effect.BlobRef // content of erased records that was not collected yet; nil: look for all
+	stirred bool             // records were erased since the last full collection
 }
 
-// wait says when a transaction is looked at again: after as many runs as it has
-// waited for already.
+// wait says when a transaction is checked again: after as many runs as it has
+// waited already.
 type wait struct{ since, next int }
 
 // Retain returns a Retainer for the journal of r.
@@ -41,8 +41,8 @@ func (r *Reverter) Retain(keep Retention) *Retainer {
 	return &Retainer{reverter: r, keep: keep, clock: clock{step: keep.MaxAge / 1000}, cells: map[[2]string]stateAt{}, waiting: map[string]wait{}}
 }
 
-// batchCalls is how many calls one step erases, at most if each belongs to its own
-// group: a call of a client that waits for that step waits some milliseconds.
+// batchCalls is how many calls one step erases, at most if each belongs to its
+// own group: a client's call that waits for that step waits some milliseconds.
 const batchCalls = 32
 
 // Run deletes what is past retention; see Reverter.Prune. It does nothing while
@@ -84,7 +84,7 @@ func (k *Retainer) run(ctx context.Context) (PruneReport, error) {
 	return out, k.collect(ctx, &out)
 }
 
-// erased notes what a step erased.
+// erased adds what a step erased.
 func (k *Retainer) erased(e *eraseStep) {
 	k.stirred = true
 	if k.refs != nil {
@@ -92,9 +92,9 @@ func (k *Retainer) erased(e *eraseStep) {
 	}
 }
 
-// collect drops the content that only erased records named. The first run, and the
-// first one that erases nothing after others did, look for all content that no record
-// names, and give all room back.
+// collect deletes the content that only erased records named. The first run
+// deletes all content that no record names, and frees all space. So does the
+// first run that erases nothing after others did.
 func (k *Retainer) collect(ctx context.Context, out *PruneReport) error {
 	switch {
 	case out.Calls > 0:
@@ -111,7 +111,7 @@ func (k *Retainer) collect(ctx context.Context, out *PruneReport) error {
 	return err
 }
 
-// batch gathers what one step erases.
+// batch collects what one step erases.
 type batch struct {
 	k     *Retainer
 	out   *PruneReport
@@ -120,14 +120,14 @@ type batch struct {
 	parts []part
 }
 
-// part is a transaction with those that are linked with it.
+// part is a transaction with its linked transactions.
 type part struct {
 	first *Txn
 	ids   []string
 	group map[string]*Txn
 }
 
-// again looks at what had to stay.
+// again checks the transactions that had to stay.
 func (b *batch) again(ctx context.Context) error {
 	for _, id := range slices.Sorted(maps.Keys(b.k.waiting)) {
 		if b.k.waiting[id].next > b.k.runs {
@@ -140,7 +140,7 @@ func (b *batch) again(ctx context.Context) error {
 	return nil
 }
 
-// fresh looks at the transactions that came past retention since the last run.
+// fresh checks the transactions that passed retention since the last run.
 func (b *batch) fresh(ctx context.Context) error {
 	for e, err := range b.k.reverter.Journal.Entries(ctx, journal.Query{Kinds: []kind.Kind{kind.Begun}, After: b.k.cursor}) {
 		if err != nil {
@@ -157,7 +157,7 @@ func (b *batch) fresh(ctx context.Context) error {
 	return nil
 }
 
-// look adds a transaction to the batch, or notes that it has to wait.
+// look adds a transaction to the batch, or notes that it must wait.
 func (b *batch) look(ctx context.Context, id string) error {
 	p, waits, err := b.k.reverter.mayGo(ctx, id, b.limit, b.out)
 	switch {
@@ -178,8 +178,9 @@ func (b *batch) look(ctx context.Context, id string) error {
 	return b.write(ctx)
 }
 
-// write erases the batch in one step, and if that is refused each group in its own:
-// what another process works on waits.
+// write erases the batch in one step. If the journal refuses that, it erases
+// each group in its own step: a transaction that another process works on
+// waits.
 func (b *batch) write(ctx context.Context) error {
 	err := b.erase(ctx, &b.e, b.parts)
 	if errors.Is(err, ErrBusy) {
@@ -207,14 +208,15 @@ func (b *batch) writeEach(ctx context.Context) error {
 	return nil
 }
 
-// postpone has the next run look again at what a run gathered and did not erase.
+// postpone makes the next run check again what this run collected and did not
+// erase.
 func (b *batch) postpone() {
 	for _, p := range b.parts {
 		b.wait(p.first.ID)
 	}
 }
 
-// wait has a transaction looked at again after as many runs as it waited for already.
+// wait makes a transaction wait for as many runs as it waited already.
 func (b *batch) wait(id string) {
 	w := b.k.waiting[id]
 	if w.since == 0 {
@@ -267,12 +269,12 @@ func (p part) addTo(e *eraseStep) {
 	}
 }
 
-// clock is journal time: marks of positions, oldest first, with the time that had
-// gone by there.
+// clock is journal time: marks of positions, oldest first, with the elapsed
+// time at each.
 type clock struct {
-	step  time.Duration // marks are no closer than this, but for the newest
-	seen  int64         // position of the newest entry that counted
-	at    time.Time     // of that entry
+	step  time.Duration // minimum distance of marks, except for the newest
+	seen  int64         // position of the newest counted entry
+	at    time.Time     // time of that entry
 	gone  time.Duration
 	marks []mark
 }
@@ -295,8 +297,8 @@ func (c *clock) tick(e record.Header, pos int64) {
 	c.marks = append(c.marks, mark{pos, c.gone})
 }
 
-// past returns the newest position that is so old, 0 where none is, and forgets the
-// marks before it.
+// past returns the newest position that is so old, or 0 if there is none. It
+// drops the marks before it.
 func (c *clock) past(keep time.Duration) int64 {
 	n := 0
 	for n < len(c.marks) && c.gone-c.marks[n].gone >= keep {
@@ -309,8 +311,9 @@ func (c *clock) past(keep time.Duration) int64 {
 	return c.marks[0].pos
 }
 
-// past finds the newest entry that is past retention. Beginnings and ends of
-// transactions make the clock: reading fewer entries makes nothing older.
+// past returns the position of the newest entry that is past retention. Only
+// beginnings and ends of transactions advance the clock: reading fewer entries
+// makes nothing older.
 func (k *Retainer) past(ctx context.Context) (int64, error) {
 	newest := int64(math.MaxInt64)
 	if k.keep.KeepLast > 0 {

@@ -33,8 +33,8 @@ func (c counting) Entries(ctx context.Context, q journal.Query) iter.Seq2[record
 	}
 }
 
-// TestRetainerCostsWhatIsNew: what was pruned before is not read again, however much
-// of it there is.
+// TestRetainerCostsWhatIsNew checks that a run does not read pruned
+// transactions again, for any number of them.
 func TestRetainerCostsWhatIsNew(t *testing.T) {
 	p := newProcess(journal.SharedMemory(), &world{before()}, 1)
 	read := 0
@@ -45,7 +45,7 @@ func TestRetainerCostsWhatIsNew(t *testing.T) {
 			p.one(t, "a", n)
 		}
 		p.host.Advance(time.Hour)
-		p.one(t, "b", 1) // the next record is what makes them old
+		p.one(t, "b", 1) // the next record makes them old
 		read = 0
 		done, err := k.Run(t.Context())
 		require.NoError(t, err)
@@ -59,7 +59,7 @@ func TestRetainerCostsWhatIsNew(t *testing.T) {
 	}
 	require.Equal(t, second, costs())
 	read = 0
-	for range 2 { // of which the first gives room back
+	for range 2 { // the first run frees the space
 		done, err := k.Run(t.Context())
 		require.NoError(t, err)
 		require.Zero(t, done.Txns)
@@ -71,7 +71,8 @@ func TestRetainerCostsWhatIsNew(t *testing.T) {
 	require.LessOrEqual(t, read, 1, "nothing is new but the next one")
 }
 
-// TestRetainerKeepsTheNewest: the newest that ended stay, however old they are, until newer ones have ended.
+// TestRetainerKeepsTheNewest checks that the newest ended transactions stay at
+// any age, until newer ones have ended.
 func TestRetainerKeepsTheNewest(t *testing.T) {
 	p := newProcess(journal.SharedMemory(), &world{before()}, 1)
 	k := p.reverter.Retain(revert.Retention{KeepLast: 2})
@@ -89,8 +90,8 @@ func TestRetainerKeepsTheNewest(t *testing.T) {
 	}
 }
 
-// TestRetainerComesToWhatPruneComesTo: many runs, at each of which some transactions
-// are open, unknown or taken back lately, end with the same as one.
+// TestRetainerComesToWhatPruneComesTo compares many runs with one prune. At
+// each run some transactions are open, unknown or recently reverted.
 func TestRetainerComesToWhatPruneComesTo(t *testing.T) {
 	p := newProcess(journal.SharedMemory(), &world{before()}, 1)
 	k := p.reverter.Retain(revert.Retention{})
@@ -127,8 +128,8 @@ func TestRetainerComesToWhatPruneComesTo(t *testing.T) {
 	require.Zero(t, p.prune(t, revert.Retention{}).Txns, "nothing is left for a whole look")
 }
 
-// TestRetainerGoesOnAfterAFailure: what a run that failed did not come to, the next
-// one does.
+// TestRetainerGoesOnAfterAFailure checks that the next run completes a failed
+// one.
 func TestRetainerGoesOnAfterAFailure(t *testing.T) {
 	p := newProcess(journal.SharedMemory(), &world{before()}, 1)
 	for n := range 3 * revert.BatchCalls {
@@ -151,8 +152,9 @@ func TestRetainerGoesOnAfterAFailure(t *testing.T) {
 	require.Equal(t, 2*revert.BatchCalls, done.Txns)
 }
 
-// TestRetainerBesideATakingBack: a transaction that another process begins to take back
-// between the look and the step waits; the others of its step go.
+// TestRetainerBesideATakingBack checks that a transaction waits if another
+// process begins to revert it between the read and the step. The other
+// transactions of the step are erased.
 func TestRetainerBesideATakingBack(t *testing.T) {
 	for name, fails := range map[string]bool{"and nothing else": false, "and the next step fails": true} {
 		t.Run(name, func(t *testing.T) {
@@ -160,7 +162,7 @@ func TestRetainerBesideATakingBack(t *testing.T) {
 			p := newProcess(store, &world{before()}, 1)
 			txns := []string{p.one(t, "a", 1), p.one(t, "b", 1), p.one(t, "c", 1)}
 			busy := newProcess(store, p.world, 2)
-			busy.dieAt(2) // in the middle of it, and still alive
+			busy.dieAt(2) // half-way through it, and still alive
 			steps := 0
 			p.host.OnPoint = func(point string) error {
 				if !strings.HasPrefix(point, "journal.append.erased") {
@@ -195,7 +197,8 @@ func TestRetainerBesideATakingBack(t *testing.T) {
 	}
 }
 
-// TestRetainerMeetsWhatCannotBeRead: it ends, and goes on once that can be read.
+// TestRetainerMeetsWhatCannotBeRead checks that an unreadable transaction ends
+// the run, and that a later run continues when it is readable.
 func TestRetainerMeetsWhatCannotBeRead(t *testing.T) {
 	p := newProcess(journal.SharedMemory(), &world{before()}, 1)
 	open, err := p.begin(t.Context())
@@ -230,8 +233,8 @@ func (u *unreadable) Entries(ctx context.Context, q journal.Query) iter.Seq2[rec
 	return u.Journal.Entries(ctx, q)
 }
 
-// TestRetainerDropsStates: of what sessions went on from the newest stays, and a step that
-// failed is done again.
+// TestRetainerDropsStates checks that the newest state of each session stays,
+// and that a failed step is repeated.
 func TestRetainerDropsStates(t *testing.T) {
 	p := newProcess(journal.SharedMemory(), &world{before()}, 1)
 	states := func(n int) {

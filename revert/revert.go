@@ -24,9 +24,9 @@ type Options struct {
 	// it their changes are conflicts that name them.
 	Cascade bool
 	// Force names the person on whose behalf conflicting versions are
-	// overwritten. Each overwritten version is kept first, so Redo can restore
-	// it. Force does not overwrite what lies in a folder to be removed, or what
-	// an open transaction claims.
+	// overwritten. Each overwritten version is stored first, so Redo can
+	// restore it. Force does not overwrite content of a folder to be removed,
+	// or resources that an open transaction claims.
 	Force string
 	// By names the requester for the record. Default: Force.
 	By string
@@ -41,7 +41,7 @@ func (u Options) manner(cause string) revertMode {
 	return revertMode{cause: cause, by: cmp.Or(u.Force, u.By), force: u.Force != "", permit: once(u.Permit)}
 }
 
-// once asks about each call once, however often it is looked at.
+// once wraps permit so that it asks about each call at most once.
 func once(permit func(ctx context.Context, c Call, asking bool) error) func(ctx context.Context, c Call, asking bool) error {
 	if permit == nil {
 		return nil
@@ -55,7 +55,8 @@ func once(permit func(ctx context.Context, c Call, asking bool) error) func(ctx 
 	}
 }
 
-// allRefused are the items of calls none of which may be taken back; none if one may, or if it cannot be told.
+// allRefused returns the items of calls if all of them are refused. It returns
+// none if one is permitted, or if that cannot be determined.
 func (m revertMode) allRefused(ctx context.Context, calls []*Call) (items []ResourceResult) {
 	m = m.begun()
 	for _, c := range calls {
@@ -73,7 +74,7 @@ func (m revertMode) allRefused(ctx context.Context, calls []*Call) (items []Reso
 	return items
 }
 
-// begun is the manner where nothing is known yet of what cannot be taken back.
+// begun returns the mode for a revert that has found no obstacle yet.
 func (m revertMode) begun() revertMode {
 	m.frozen, m.kept, m.gone = map[string]string{}, map[string]string{}, map[string]string{}
 	if m.upon = maps.Clone(m.upon); m.upon == nil {
@@ -82,7 +83,8 @@ func (m revertMode) begun() revertMode {
 	return m
 }
 
-// refused are the results of a call that Permit refuses. It lies on what calls before it changed.
+// refused returns the results of a call that Permit refuses. Its changes then
+// block calls before it.
 func (m revertMode) refused(ctx context.Context, c *Call, asking bool) []effect.Result {
 	if m.permit == nil {
 		return nil
@@ -149,7 +151,7 @@ func (r *Reverter) Undo(ctx context.Context, id string, how Options) (Report, er
 	return r.abort(ctx, t, how)
 }
 
-// find finds the transaction that is to be taken back.
+// find finds the transaction to revert.
 func (r *Reverter) find(ctx context.Context, id string, how Options) (*Txn, Options, error) {
 	t, err := r.Load(ctx, id)
 	if errors.Is(err, journal.ErrNotFound) {
@@ -186,10 +188,10 @@ func (r *Reverter) find(ctx context.Context, id string, how Options) (*Txn, Opti
 	return r.find(ctx, about, how)
 }
 
-// undo takes calls of an ended transaction back by an undo transaction: the
+// undo reverts calls of an ended transaction in a revert transaction: the
 // unfinished one of an earlier attempt whose process died, or a new one.
 func (r *Reverter) undo(ctx context.Context, t *Txn, how Options) (Report, error) {
-	rep := Report{Txn: t.ID} // t itself is gone after a reading that failed
+	rep := Report{Txn: t.ID} // t is nil after a failed read
 	link, t, err := r.resumed(ctx, t)
 	if err != nil {
 		return rep, err
@@ -200,7 +202,7 @@ func (r *Reverter) undo(ctx context.Context, t *Txn, how Options) (Report, error
 	}
 	m := how.manner("undo")
 	if link.Txn() == "" {
-		if items := m.allRefused(ctx, s.calls); len(items) > 0 { // nothing is undone, and the journal does not say so
+		if items := m.allRefused(ctx, s.calls); len(items) > 0 { // nothing is reverted, and the journal records nothing
 			return Report{Txn: t.ID, State: t.State(), Items: items}, r.barrier(ctx)
 		}
 		if len(s.calls) == 0 {
@@ -227,7 +229,7 @@ func (r *Reverter) undo(ctx context.Context, t *Txn, how Options) (Report, error
 	}
 	m.upon = s.upon
 	if rep.Items, err = r.takeBack(ctx, link, s.calls, m); err != nil {
-		return rep, err // the link stays unfinished, and the next attempt goes on with it
+		return rep, err // the link stays unfinished, and the next attempt continues it
 	}
 	for i, item := range rep.Items {
 		if c := s.call(item.Call); c.Ref.Txn != t.ID {
@@ -238,21 +240,21 @@ func (r *Reverter) undo(ctx context.Context, t *Txn, how Options) (Report, error
 	if err := link.Write(ctx, Write{Records: []CallRecord{{Body: &record.Committed{}}}, End: true, Durable: true}); err != nil {
 		return rep, err
 	}
-	if t, err = r.Load(ctx, t.ID); err == nil { // its state is not that of these calls
+	if t, err = r.Load(ctx, t.ID); err == nil { // its state can differ from that of these calls
 		rep.State = t.State()
 	}
 	return rep, err
 }
 
-// barrier makes durable what was read. Somebody may have written it who died before his
-// barrier, and whoever is told that nothing is left to do relies on it.
+// barrier makes durable what was read. Its writer may have died before its
+// barrier, and a caller who learns that nothing is left to do relies on it.
 func (r *Reverter) barrier(ctx context.Context) error {
 	//mutant:barrier
 	return r.Journal.Append(ctx, journal.Batch{Durable: true})
 }
 
-// beginUndo begins an undo transaction for all transactions of a scope. What an
-// attempt of another process left of the others is part of it from then on.
+// beginUndo begins a revert transaction for all transactions of a scope. It
+// includes what an attempt of another process left in the others.
 func (r *Reverter) beginUndo(ctx context.Context, t *Txn, s scope) (Recorder, error) {
 	var also []string
 	for _, id := range slices.Sorted(maps.Keys(s.txns)) {
@@ -271,8 +273,8 @@ func (r *Reverter) beginUndo(ctx context.Context, t *Txn, s scope) (Recorder, er
 	return r.beginLink(ctx, t, &record.Begun{Undoes: t.ID, Also: also})
 }
 
-// resumed finds the undo transaction of an attempt that did not end. A redo that
-// did not end is ended first, and t is read again.
+// resumed finds the revert transaction of an attempt that did not end. It ends
+// an unfinished redo first, and reads t again.
 func (r *Reverter) resumed(ctx context.Context, t *Txn) (Recorder, *Txn, error) {
 	rec, found, err := r.unfinished(ctx, t)
 	if err != nil || found == nil || found.Redoes == "" {
@@ -290,9 +292,9 @@ func reportOf(txn, undo string, items []ResourceResult) Report {
 	return rep
 }
 
-// takeBack takes calls back in the order given. A resource that a call of unknown
-// outcome may have touched is left alone in the calls after it: nobody can say
-// which version would be the right one.
+// takeBack reverts calls in the given order. If a call with an unknown outcome
+// may have touched a resource, takeBack leaves that resource unchanged in the
+// calls after it, because the correct version is unknown.
 func (r *Reverter) takeBack(ctx context.Context, rec Recorder, calls []*Call, m revertMode) ([]ResourceResult, error) {
 	items, ways := []ResourceResult{}, map[string]Environment{}
 	m = m.begun()
@@ -316,7 +318,7 @@ func (r *Reverter) takeBack(ctx context.Context, rec Recorder, calls []*Call, m 
 		} else if c.unclear() {
 			results = freeze(c, m.frozen)
 		} else if results = m.refused(ctx, c, true); len(results) > 0 {
-			steps = nil // nothing of it is begun
+			steps = nil // none of it has begun
 		} else if results, steps, err = r.takeBackCall(ctx, w, rec, c, m); err != nil {
 			return items, err
 		}
@@ -330,8 +332,8 @@ func (r *Reverter) takeBack(ctx context.Context, rec Recorder, calls []*Call, m 
 	return items, nil
 }
 
-// force plans what conflicts once more, as if the version that is there were the
-// one that the call left. What it displaces is kept like any other.
+// force plans conflicting steps again, as if the current version were the one
+// that the call left. The overwritten version is stored like any other.
 func force(ctx context.Context, s Scheme, changes []effect.Change, steps []effect.Step, blobs []journal.Blob, keep journal.ContentStore) ([]effect.Step, []journal.Blob, error) {
 	for i, step := range steps {
 		if step.Plan != effect.Conflict {

@@ -15,26 +15,26 @@ import (
 	"github.com/remit-dev/remit/revert/record"
 )
 
-// revertMode is how calls are taken back.
+// revertMode says how calls are reverted.
 type revertMode struct {
 	cause  string
-	by     string             // who asked; empty: the runtime itself did
-	force  bool               // what somebody else left is overwritten, once it is kept
+	by     string             // requester; empty: the runtime
+	force  bool               // overwrite other actors' versions after storing them
 	frozen map[string]string  // by resource: the call of unknown outcome that may have touched it
-	upon   map[string][]lying // by resource: what lies on it, or may
-	kept   map[string]string  // by resource: the call before it that is not as it should be there, in words
-	gone   map[string]string  // by resource: the same, of what that call had removed
+	upon   map[string][]lying // by resource: calls that depend on it, or may
+	kept   map[string]string  // by resource: the call handled before that did not reach its version there, in words
+	gone   map[string]string  // by resource: the same, for resources that the call had removed
 	permit func(ctx context.Context, c Call, asking bool) error
 }
 
-// lying says in words which call lies on a resource. One that ran in another folder
-// (left is set) does so only if the version that it left is there.
+// lying describes a dependent call of a resource. If the call ran in another
+// folder (left is set), it counts only if its version is present.
 type lying struct {
 	why  string
 	left effect.Token
 }
 
-// lies returns what lies on the resource of a step.
+// lies returns why the resource of a step has a dependent call.
 func (m revertMode) lies(s effect.Step) (why string, ok bool) {
 	for _, l := range m.upon[s.Change.Resource] {
 		//mutant:token
@@ -45,7 +45,7 @@ func (m revertMode) lies(s effect.Step) (why string, ok bool) {
 	return "", false
 }
 
-// left is the version that the call left of a resource.
+// left returns the version of a resource that the call left.
 func (c *Call) left(resource string) (t effect.Token) {
 	for _, ch := range c.Changes {
 		if ch.Resource == resource {
@@ -55,7 +55,8 @@ func (c *Call) left(resource string) (t effect.Token) {
 	return t
 }
 
-// keep notes where a call is not as it should be, for those that come after it.
+// keep records which resources of a call are not reverted, for the calls after
+// it.
 func (m revertMode) keep(c *Call, results []effect.Result) {
 	why := "a later call, " + c.Ref.Call + ", changed it and could not be taken back; that one has to go first"
 	if m.cause == CauseRedo {
@@ -72,7 +73,7 @@ func (m revertMode) keep(c *Call, results []effect.Result) {
 	}
 }
 
-// removed reports whether the call left nothing of a resource.
+// removed reports whether the call removed a resource.
 func (c *Call) removed(resource string) (is bool) {
 	for _, ch := range c.Changes {
 		if ch.Resource == resource {
@@ -83,19 +84,19 @@ func (c *Call) removed(resource string) (is bool) {
 	return is
 }
 
-// takeBackCall takes one call back. The order, "=>" being a barrier:
+// takeBackCall reverts one call. The order, "=>" being a barrier:
 //
-//	settle what an earlier attempt left; plan and keep what will be displaced;
+//	settle what an earlier attempt left; plan, and store what the steps overwrite;
 //	Reverting{steps} => the tool's own Revert; each step => Reverted{results}
 //
-// A crash after the first barrier repeats the whole: the versions of the
-// resources tell which steps are done, and the undo key tells the tool.
+// A crash after the first barrier repeats all of it. The versions of the
+// resources tell which steps are done, and the tool recognizes the revert key.
 func (r *Reverter) takeBackCall(ctx context.Context, w Environment, rec Recorder, c *Call, m revertMode) ([]effect.Result, []effect.Step, error) {
-	ctx = context.WithoutCancel(ctx) // half an undo is worse than a late one
+	ctx = context.WithoutCancel(ctx) // a half-done revert is worse than a late one
 	steps, blobs := r.prepare(ctx, w, c, m)
 	undo, key := host.NewID(r.Host, "c_"), RevertKey(c.Started.Key)
 	if c.Undo != nil && c.Undo.Reverted == nil && c.Undo.Txn == rec.Txn() {
-		undo = c.Undo.Call // an attempt that died goes on under its own id
+		undo = c.Undo.Call // a repeated attempt keeps its ID
 	}
 	reverting := &record.Reverting{Of: c.Ref, Key: key, Cause: m.cause, By: m.by, Steps: steps}
 	//mutant:order
@@ -108,8 +109,8 @@ func (r *Reverter) takeBackCall(ctx context.Context, w Environment, rec Recorder
 	results, lines := w.verifyUndo(ctx, c, undo, append(results, applied...))
 	lines = append(lines, states...)
 	end := &record.Reverted{Of: c.Ref, Results: results, Complete: RevertSummary(results) == "all"}
-	// Reverted is durable before anybody is told: a report must not be better
-	// than what recovery would find.
+	// Reverted is durable before the caller learns it: a report must not say
+	// more than recovery can find.
 	//mutant:barrier
 	if err := rec.Write(ctx, Write{Records: append(lines, CallRecord{Call: undo, Body: end}), Durable: true}); err != nil {
 		return nil, nil, err
@@ -117,10 +118,11 @@ func (r *Reverter) takeBackCall(ctx context.Context, w Environment, rec Recorder
 	return results, reverting.Steps, nil
 }
 
-// verifyUndo has the tool's Verify look whether what was taken back is gone: what
-// its Revert took back, and what it found itself after the call, also where
-// handles restored each version. An effect that is still there is not undone,
-// whatever the Revert returned and the versions say.
+// verifyUndo runs the tool's Verify to check that reverted effects are gone. It
+// checks the effects that the tool's Revert removed, and those that Verify
+// found after the call, even if handles restored each version. If an effect is
+// still present, it is not reverted, whatever Revert returned and the versions
+// show.
 func (w Environment) verifyUndo(ctx context.Context, c *Call, undo string, results []effect.Result) ([]effect.Result, []CallRecord) {
 	reverted := len(results) > 0 && results[0].Resource == c.toolResource()
 	switch {
@@ -147,8 +149,8 @@ func (w Environment) verifyUndo(ctx context.Context, c *Call, undo string, resul
 	return results, []CallRecord{{Call: undo, Body: &found}}
 }
 
-// disputed reports whether the tool's Verify found the effect after an attempt to
-// take the call back. The next one may have nothing else left to do.
+// disputed reports whether the tool's Verify found the effect after an attempt
+// to revert the call. The next attempt may have nothing else to do.
 func (c *Call) disputed() bool {
 	for _, u := range append(slices.Clone(c.earlier), c.Undo) {
 		if u != nil && u.Verified != nil && !u.Verified.OK {
@@ -158,7 +160,8 @@ func (c *Call) disputed() bool {
 	return false
 }
 
-// verified reports whether the tool's Verify found the effect while it was there.
+// verified reports whether the tool's Verify found the effect while it was
+// present.
 func (c *Call) verified() bool {
 	for _, v := range c.Verified {
 		if v.OK && v.Verdict == string(Applied) {
@@ -168,9 +171,9 @@ func (c *Call) verified() bool {
 	return false
 }
 
-// prepare plans, once what an earlier attempt left is in order. What cannot be
-// looked at is planned as failed, so that one bad resource does not keep the
-// others from being undone.
+// prepare plans the steps, after it settled what an earlier attempt left. It
+// plans a resource that it cannot read as failed, so that the others are still
+// reverted.
 func (r *Reverter) prepare(ctx context.Context, w Environment, c *Call, m revertMode) ([]effect.Step, []journal.Blob) {
 	err := w.still(ctx, c)
 	if err == nil {
@@ -192,8 +195,8 @@ func (r *Reverter) prepare(ctx context.Context, w Environment, c *Call, m revert
 	return steps, nil
 }
 
-// writeReverting makes the plan durable and claims what it touches. A resource
-// that another transaction holds is left to it: its step becomes a conflict.
+// writeReverting makes the plan durable and claims its resources. If another
+// transaction holds a resource, its step becomes a conflict.
 func (r *Reverter) writeReverting(ctx context.Context, rec Recorder, undo string, b *record.Reverting, blobs []journal.Blob) error {
 	for {
 		var claims []string
@@ -216,7 +219,7 @@ func (r *Reverter) writeReverting(ctx context.Context, rec Recorder, undo string
 	}
 }
 
-// undoOutside takes back what the call did outside handles, by its tool.
+// undoOutside reverts the call's effects outside handles, with its tool.
 func (r *Reverter) undoOutside(ctx context.Context, w Environment, rec Recorder, c *Call, undo, key string) []effect.Result {
 	can, why := false, "no tools are at hand"
 	if w.Undoer != nil {
@@ -246,12 +249,12 @@ func (r *Reverter) undoOutside(ctx context.Context, w Environment, rec Recorder,
 	return []effect.Result{res}
 }
 
-// outsideWay says what can be done about effects of the call outside handles;
-// not needed where it had none that its tool would have to take back.
+// outsideWay returns the possible outcome for effects of the call outside
+// handles. needed is false if the call had none that its tool must revert.
 func (c *Call) outsideWay(can bool) (outcome effect.Outcome, needed bool) {
 	switch {
 	case c.outside:
-		return effect.Already, true // by an attempt that other resources kept from being complete
+		return effect.Already, true // by an attempt that was incomplete because of other resources
 	case can:
 		return effect.Restored, true
 	case c.Started.Reverts && !c.hadNoEffect():
@@ -259,13 +262,14 @@ func (c *Call) outsideWay(can bool) (outcome effect.Outcome, needed bool) {
 	case c.Observed(), c.unseen().changed():
 		return effect.Unknown, true
 	case c.Confined() || c.Class() == effect.Pure:
-		return "", false // its changes are all it did
+		return "", false // its changes are its only effects
 	default:
 		return effect.Failed, true
 	}
 }
 
-// elsewhere says what is not known of an observed call, or was not kept of another one.
+// elsewhere returns what is unknown about an observed call, or was not stored
+// of another call.
 func (c *Call) elsewhere() string {
 	unseen := c.unseen()
 	if !c.Observed() {
@@ -286,10 +290,11 @@ func (c *Call) elsewhere() string {
 	}
 }
 
-// unseen is what the policy masked of the folders that were compared before and after the call.
+// unseen are the files that the policy masked in the folders that were compared
+// before and after the call.
 type unseen record.Unseen
 
-// unseen gathers what the parts of the call noted, in the order of their keys.
+// unseen merges the notes of the call's parts, in the order of their keys.
 func (c *Call) unseen() (all unseen) {
 	for _, key := range slices.Sorted(maps.Keys(c.Notes)) {
 		var u unseen
@@ -301,7 +306,7 @@ func (c *Call) unseen() (all unseen) {
 	return all
 }
 
-// changed reports whether something of it is known to have changed.
+// changed reports whether a masked name is known to have changed.
 func (u unseen) changed() bool { return len(u.Changed)+len(u.Came)+len(u.Gone) > 0 }
 
 func (u unseen) text() string {
@@ -327,15 +332,15 @@ func (c *Call) noWay(why string) string {
 	return "a " + string(c.Class()) + " call without a way back: " + why
 }
 
-// toolResource names what a call did outside handles.
+// toolResource returns the resource for a call's effects outside handles.
 func (c *Call) toolResource() string { return "tool://" + c.Tool.Name }
 
-// hadNoEffect reports whether the call ended with proof that there was nothing
-// but its changes to take back.
+// hadNoEffect reports whether the call ended with proof that its changes were
+// its only effects to revert.
 func (c *Call) hadNoEffect() bool { return c.Phase == PhaseFailed && c.Failed.Proof != "taken_back" }
 
-// plan asks each scheme, newest kind of change first, and freezes what a call
-// of unknown outcome may have touched.
+// plan calls the Plan of each scheme, newest kind of change first. It freezes
+// what a call of unknown outcome may have touched.
 func (r *Reverter) plan(ctx context.Context, w Environment, changes []effect.Change, m revertMode, keep journal.ContentStore) ([]effect.Step, []journal.Blob, error) {
 	steps, blobs := []effect.Step{}, []journal.Blob{}
 	for _, name := range schemesOf(changes) {
@@ -362,15 +367,17 @@ func (r *Reverter) plan(ctx context.Context, w Environment, changes []effect.Cha
 		steps, blobs = append(steps, planned...), append(blobs, kept...)
 	}
 	for i := range steps {
-		// Something lies on it that stays. What is as before is not gone already then: taking
-		// the other back, too, would bring it back. And what looks like a version of this call
-		// is one of the other, which would be lost without a word.
+		// A dependent change stays. Then a version that equals the earlier one
+		// is not reverted already: reverting the dependent call too would
+		// restore the change. And a version that equals this call's belongs to
+		// the dependent call, and would be lost without a message.
 		if on, ok := m.lies(steps[i]); ok && (steps[i].Plan == effect.Conflict || steps[i].Plan == effect.Already || steps[i].Plan == effect.Restored && !m.force) {
 			steps[i].Plan, steps[i].Why = effect.Conflict, on
 		}
-		// What lies below a version that stays does not go before it: that one could
-		// not go any more then, or would bring back what it had found. Nor is it gone
-		// already: who knows what the other one has left half done.
+		// A change below a version that stays is not reverted before it.
+		// Otherwise that version could not be reverted any more, or would
+		// restore what it had found. It is not reverted already either: the
+		// other call may have left it half done.
 		if why, ok := m.kept[steps[i].Change.Resource]; ok && steps[i].Plan.Clean() {
 			steps[i].Plan, steps[i].Why = effect.Conflict, why
 		}
@@ -399,9 +406,9 @@ func (r *Reverter) applyStep(ctx context.Context, w Environment, s effect.Step) 
 	return res
 }
 
-// settleTries puts in order what the attempts to take a call back, or to bring it
-// back, left that have no end or went wrong: newest first, and all of them, since
-// one that could not do this has left what was there before it.
+// settleTries settles what unfinished or failed attempts to revert or redo a
+// call left, newest first. It settles all of them: an attempt that failed here
+// has left the work of the earlier ones.
 func (w Environment) settleTries(ctx context.Context, c *Call) error {
 	for _, u := range slices.Backward(c.tries) {
 		if u.away {
@@ -416,8 +423,8 @@ func (w Environment) settleTries(ctx context.Context, c *Call) error {
 	return nil
 }
 
-// unsettled lists what the attempt may have left half done, in the order in which
-// it is put in order: what the tool's Revert was doing, then its steps.
+// unsettled returns what the attempt may have left half done, in the order of
+// settling: the changes of the tool's Revert, then its steps.
 func (u *Reversal) unsettled() []effect.Change {
 	clean := map[string]bool{}
 	if u.Reverted != nil {
@@ -456,7 +463,7 @@ func (w Environment) scheme(name string) (Scheme, bool) {
 	return nil, false
 }
 
-// schemesOf lists the schemes of a call's changes, newest first.
+// schemesOf returns the schemes of a call's changes, newest first.
 func schemesOf(changes []effect.Change) []string {
 	var names []string
 	for i := len(changes) - 1; i >= 0; i-- {

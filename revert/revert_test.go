@@ -55,7 +55,7 @@ func (p *process) history(t *testing.T, ctx context.Context, r *rand.Rand, delet
 	return h
 }
 
-// without is the slow reference: the world as if these calls had never run.
+// without is the slow reference: the store as if these calls had never run.
 func (h past) without(gone map[string]bool) map[string]string {
 	w := &world{maps.Clone(before())}
 	for _, c := range h.calls {
@@ -72,7 +72,8 @@ func (h past) without(gone map[string]bool) map[string]string {
 	return w.values
 }
 
-// closure is what has to go with these calls: whatever wrote a key after them.
+// closure returns the dependent calls of these calls: all that wrote one of
+// their keys later.
 func (h past) closure(gone map[string]bool, within string) map[string]bool {
 	gone = maps.Clone(gone)
 	touched := map[string]bool{}
@@ -92,9 +93,9 @@ func (h past) closure(gone map[string]bool, within string) map[string]bool {
 	return gone
 }
 
-// TestSelectiveUndo takes random calls and transactions back, with everything on
-// top, and compares with a world in which they never ran. What the preview said is
-// what happens, and redo brings the transaction's own part back.
+// TestSelectiveUndo reverts random calls and transactions with their dependent
+// calls, and compares with a history without them. The preview must match, and
+// a redo must restore the transaction's own part.
 func TestSelectiveUndo(t *testing.T) {
 	ctx := context.Background()
 	cascaded, single := 0, 0
@@ -147,15 +148,15 @@ func TestSelectiveUndo(t *testing.T) {
 	require.Greater(t, single, 60)
 }
 
-// TestWithoutCascadeNothingOfOthersIsTouched: what later transactions changed is a
-// conflict that names them.
+// TestWithoutCascadeNothingOfOthersIsTouched checks that changes of later
+// transactions are conflicts that name them.
 func TestWithoutCascadeNothingOfOthersIsTouched(t *testing.T) {
 	ctx := context.Background()
 	blocked := 0
 	for seed := range uint64(150) {
 		r := rand.New(rand.NewPCG(seed, 8))
 		p := newProcess(journal.SharedMemory(), &world{before()}, seed)
-		h := p.history(t, ctx, r, false) // a version that is there again counts as the call's own
+		h := p.history(t, ctx, r, false) // a version that is restored counts as the call's own
 		c := h.calls[r.IntN(len(h.calls))]
 		foreseen, err := p.reverter.Preview(ctx, c.id, revert.Options{})
 		require.NoError(t, err)
@@ -178,8 +179,8 @@ func TestWithoutCascadeNothingOfOthersIsTouched(t *testing.T) {
 	require.Greater(t, blocked, 15)
 }
 
-// TestForce: what somebody else left is overwritten for a person, kept, and
-// brought back by redo.
+// TestForce checks that force overwrites another actor's version for a person,
+// after it stored it, and that redo restores it.
 func TestForce(t *testing.T) {
 	ctx := context.Background()
 	p := newProcess(journal.SharedMemory(), &world{before()}, 1)
@@ -214,8 +215,8 @@ func TestForce(t *testing.T) {
 	require.Equal(t, map[string]string{"a": "theirs"}, p.world.values)
 }
 
-// TestCrashOfCascade kills an undo that takes several transactions along at each
-// of its scheduling points, and then whatever follows.
+// TestCrashOfCascade kills a revert of several transactions at each of its
+// scheduling points, and then the requests that follow.
 func TestCrashOfCascade(t *testing.T) {
 	ctx := context.Background()
 	run := func(first, second int) (total int) {

@@ -20,7 +20,7 @@ var ErrBusy = errors.New("it belongs to a living process")
 // ErrIsRevertTxn is returned for a revert of a revert or redo transaction.
 var ErrIsRevertTxn = errors.New("revert or redo that one instead")
 
-// Reverter reverts calls and transactions and settles what a dead process left
+// Reverter reverts calls and transactions and recovers what a dead process left
 // in flight. Set its fields once. Its methods are safe for concurrent use: if
 // two callers revert the same transaction, here or in two processes, one is
 // refused.
@@ -43,7 +43,7 @@ type Reverter struct {
 	adopted map[string]ownership // unfinished transactions that this reverter took over
 }
 
-// ownership says what for.
+// ownership says why the reverter took a transaction over.
 type ownership struct{ given bool } // to a caller who adds calls to it; else only to end it
 
 // Environment holds what a revert needs: the schemes, the tool reverter and the
@@ -59,7 +59,7 @@ type Environment struct {
 	WaitIdle func(ctx context.Context, call string) error
 }
 
-// still is asked before anything that a call did is looked at or put in order.
+// still waits until the call is idle, before its effects are read or settled.
 func (w Environment) still(ctx context.Context, c *Call) error {
 	if w.WaitIdle == nil {
 		return nil
@@ -84,7 +84,7 @@ func (r *Reverter) Abort(ctx context.Context, id string, how Options) (Report, e
 		return Report{}, err
 	}
 	defer leave()
-	if t, err = r.Load(ctx, t.ID); err != nil { // as it is now that nobody else works on it
+	if t, err = r.Load(ctx, t.ID); err != nil { // read again, now that no other goroutine works on it
 		return Report{}, err
 	}
 	if t.End != "" || t.Owner != r.Journal.Owner() {
@@ -94,7 +94,7 @@ func (r *Reverter) Abort(ctx context.Context, id string, how Options) (Report, e
 }
 
 // TakeOwnership makes this opening of the journal the owner of an abandoned
-// transaction, and settles its calls in flight. The caller can then add calls.
+// transaction, and recovers its calls in flight. The caller can then add calls.
 func (r *Reverter) TakeOwnership(ctx context.Context, id string) (*Txn, error) {
 	leave, err := r.enter(id)
 	if err != nil {
@@ -137,7 +137,8 @@ func (r *Reverter) RevertTo(ctx context.Context, id, savepoint, by string) (Repo
 	}
 	rec := r.recorder(t).In(t.ID)
 	before := func(c *Call) bool { return slices.Index(t.Calls, c) < at }
-	// What is held goes first: it must not be released after what it came with is gone.
+	// Held calls go first: they must not be released after the calls before
+	// them are reverted.
 	dropped, err := r.drop(ctx, t, slices.DeleteFunc(t.HeldCalls(), before), record.Dropped{Cause: "savepoint", By: by})
 	if err != nil {
 		return Report{Txn: id, Items: dropped}, err
@@ -175,7 +176,7 @@ func (r *Reverter) RevertCall(ctx context.Context, rec Recorder, call, cause str
 	return results, err
 }
 
-// abort ends an open transaction by taking it back, or takes calls of it back.
+// abort reverts and ends an open transaction, or reverts calls of it.
 func (r *Reverter) abort(ctx context.Context, t *Txn, how Options) (Report, error) {
 	rec := r.recorder(t).In(t.ID)
 	if err := r.settleCalls(ctx, rec, t); err != nil {
@@ -190,7 +191,7 @@ func (r *Reverter) abort(ctx context.Context, t *Txn, how Options) (Report, erro
 		items, err := r.takeBack(ctx, rec, t.only(how.Calls), how.manner("undo"))
 		return Report{Txn: t.ID, State: TxnOpen, Items: append(dropped, items...)}, err
 	}
-	// Aborting needs no barrier of its own: the first reverting record makes it
+	// Aborting needs no barrier of its own: the first Reverting record makes it
 	// durable, and without one nothing was done.
 	if !t.Aborting {
 		if err := rec.Write(ctx, Write{Records: []CallRecord{{Body: &record.Aborting{Why: "revert"}}}}); err != nil {
@@ -215,10 +216,9 @@ func (r *Reverter) abort(ctx context.Context, t *Txn, how Options) (Report, erro
 	return rep, nil
 }
 
-// unclear reports whether nobody can say what the call did. Of a confined call,
-// and in the roots of an observed one,
-// the versions tell, also where it ended unknown because something stood in the
-// way of taking it back.
+// unclear reports whether the effect of the call cannot be determined. The
+// versions tell it for a confined call, and in the roots of an observed one,
+// even if the call ended as unknown because an obstacle prevented its revert.
 func (c *Call) unclear() bool {
 	switch c.Phase {
 	case PhaseUnknown:
@@ -240,7 +240,7 @@ func freeze(c *Call, frozen map[string]string) []effect.Result {
 	return out
 }
 
-// enter keeps two goroutines from taking the same transaction back.
+// enter refuses a second goroutine that reverts the same transaction.
 func (r *Reverter) enter(txn string) (leave func(), err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -259,9 +259,9 @@ func (r *Reverter) enter(txn string) (leave func(), err error) {
 	}, nil
 }
 
-// adopt makes this opening of the journal the owner of a transaction whose
-// owner is gone. It needs no barrier: all that the new owner does comes with one that
-// stands behind this in the journal, and with the power he goes as well.
+// adopt makes this opening of the journal the owner of an abandoned
+// transaction. It needs no barrier: every effect of the new owner has a barrier
+// after this record, and a power failure ends the new owner too.
 func (r *Reverter) adopt(ctx context.Context, t *Txn) (*Txn, error) {
 	if took, _ := r.took(t.ID); took && t.Owner == r.Journal.Owner() {
 		return t, nil
@@ -298,8 +298,8 @@ func (r *Reverter) adoptedFor(txn string, a ownership) {
 	r.adopted[txn] = a
 }
 
-// took reports whether this reverter made the transaction its own, and gave it to
-// somebody who adds calls to it.
+// took reports whether this reverter took the transaction over, and whether a
+// caller adds calls to it.
 func (r *Reverter) took(txn string) (took, given bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -98,7 +98,7 @@ func TestForeignChangeIsLeftAlone(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, revert.TxnRevertedPartial, txn.State(), "a partial revert is never shown as success")
 
-	w.values["a"] = "8" // they put it back: what is left can now be undone
+	w.values["a"] = "8" // the other actor restored it: the rest can now be reverted
 	rep, err = p.revert(ctx, rec.Txn())
 	require.NoError(t, err)
 	require.Equal(t, revert.TxnReverted, rep.State)
@@ -205,7 +205,7 @@ func TestLivingOwnerIsNotDisturbed(t *testing.T) {
 	require.Equal(t, before(), w.values)
 }
 
-// undoTool is a tool's own Revert, which remembers what it was asked.
+// undoTool is a tool's own Revert that records its calls.
 type undoTool struct {
 	keys []string
 	err  error
@@ -279,8 +279,8 @@ func TestUnknownFreezesOnlyWhatItMayHaveTouched(t *testing.T) {
 }
 
 // TestCrashAtEveryPoint kills a transaction's process at each scheduling point
-// of its work and of its revert, then kills the recovery and the revert that
-// follow at each of theirs. Whatever dies where, the end is the same.
+// of its work and of its revert. It also kills the recovery and the revert that
+// follow at each of theirs. The end is always the same.
 func TestCrashAtEveryPoint(t *testing.T) {
 	ctx := context.Background()
 	work := func(p *process) (string, error) {
@@ -402,8 +402,8 @@ func TestRedoLeavesForeignChangesAlone(t *testing.T) {
 }
 
 // TestCrashOfRedo kills a redo at each of its scheduling points, and then the
-// one that follows. Recover and redo, and everything is back; recover and
-// revert, and nothing is.
+// one that follows. Recover and redo restore everything; recover and revert
+// restore nothing.
 func TestCrashOfRedo(t *testing.T) {
 	ctx := context.Background()
 	probe := newProcess(journal.SharedMemory(), &world{before()}, 1)

@@ -9,27 +9,29 @@ import (
 	"github.com/remit-dev/remit/revert/record"
 )
 
-// Scheme knows one kind of resource: it reads the changes that its handle
-// recorded and takes them back. Implementations are safe for concurrent use and
-// keep no state of their own between calls: what they need is in the change.
+// Scheme handles one kind of resource: it reads the changes that its handle
+// recorded, and reverts them. Implementations are safe for concurrent use and
+// keep no state between calls: the change contains all that they need.
 //
-// A scheme that can do many steps at less cost than one by one, since they share what
-// makes them durable, also has
+// A scheme that applies many steps at less cost than one by one, because they
+// share a durable write, also has
 //
-//	ApplyAll(ctx context.Context, steps []Step, keep Keeper) []Result
+//	ApplyAll(ctx context.Context, steps []effect.Step, keep journal.ContentStore) []effect.Result
 //
-// which does them in their order, each by the rules of Apply, with one result for each.
+// which applies them in order, each by the rules of Apply, and returns one
+// result for each.
 //
-// One that cannot always keep what a step displaces also has
+// A scheme that cannot store every version that a step overwrites also has
 //
-//	Keeps(s Step) bool
+//	Keeps(s effect.Step) bool
 //
-// A step that it does not keep is never forced: what somebody else left would be lost.
+// A step that it does not keep is never forced: another actor's version would
+// be lost.
 type Scheme interface {
 	// Name returns the value of Change.Scheme that belongs to this scheme.
 	Name() string
 	// Settle brings the resource of an interrupted change to a state that a
-	// plan can start from: it removes half-made files and restores what it
+	// plan can start from. It removes half-made files and restores what it
 	// displaced but did not own. It returns the current version.
 	Settle(ctx context.Context, c effect.Change) (effect.Token, error)
 	// Plan reads the resources and returns, in the order to follow, the steps

@@ -12,16 +12,16 @@ import (
 	"github.com/remit-dev/remit/revert/kind"
 )
 
-// scope is what an undo takes back: calls in the order in which it does, closed
-// over what lies on them.
+// scope holds what a revert removes: calls in the order of the revert, with
+// their dependent calls.
 type scope struct {
 	calls []*Call
 	txns  map[string]*Txn    // of the calls
-	upon  map[string][]lying // by resource: calls on top that stay
-	stay  []*Call            // those calls
+	upon  map[string][]lying // by resource: dependent calls that stay
+	stay  []*Call            // the dependent calls that stay
 }
 
-// dependents lists the calls that nobody named, but that lie on those that were.
+// dependents returns the dependent calls that the caller did not name.
 func (s scope) dependents(t *Txn, how Options) []Dependent {
 	var out []Dependent
 	add := func(c *Call, along bool) {
@@ -43,12 +43,12 @@ func (s scope) call(id string) *Call {
 	return s.calls[i]
 }
 
-// only are the calls with these ids that something is left of, and those that
-// lie on them, in the order in which they are taken back.
+// only returns the calls with these IDs whose effects remain, and their
+// dependent calls, in the order of the revert.
 func (t *Txn) only(ids []string) []*Call {
 	left := t.EffectiveCalls()
 	over, in := onTop(left), map[*Call]bool{}
-	for i := len(left) - 1; i >= 0; i-- { // whatever lies on a call comes before it
+	for i := len(left) - 1; i >= 0; i-- { // a dependent call comes before the call that it depends on
 		c := left[i]
 		in[c] = slices.Contains(ids, c.Ref.Call)
 	}
@@ -65,8 +65,8 @@ func (t *Txn) only(ids []string) []*Call {
 	return slices.DeleteFunc(left, func(c *Call) bool { return !in[c] })
 }
 
-// scope finds what an undo of an ended transaction takes back. Once its link has
-// begun, only transactions that know of it are taken along.
+// scope finds what a revert of an ended transaction removes. Once its link has
+// begun, it includes only transactions that name the link.
 func (r *Reverter) scope(ctx context.Context, t *Txn, how Options, link *Recorder) (scope, error) {
 	s := scope{calls: t.EffectiveCalls(), txns: map[string]*Txn{t.ID: t}, upon: map[string][]lying{}}
 	if len(how.Calls) > 0 {
@@ -110,8 +110,9 @@ func lies(over dependencyGraph, c *Call, on map[*Call]bool) bool {
 	return false
 }
 
-// mention says who changed a resource afterwards, and how to take that along. Of a call that
-// ran in another folder only the versions tell whether it stays here.
+// mention records the call that changed a resource later, and how to include it
+// in the revert. For a call that ran in another folder, only the versions tell
+// whether its change is present here.
 func (s *scope) mention(c *Call, t *Txn) {
 	away := len(t.Named) > 0
 	if !away && !slices.Contains(s.stay, c) {
@@ -132,9 +133,10 @@ func (s *scope) mention(c *Call, t *Txn) {
 	}
 }
 
-// othersOn finds the calls of other transactions of the same world that were recorded after the first change of these, that
-// something may be left of, and that have to do with what these changed; with deep also those that have to do with what
-// the found ones changed, and so on. It may find others besides.
+// othersOn finds calls of other transactions in the same namespace. Their
+// effects may remain, they were recorded after the first change of calls, and
+// their resources overlap those of calls. With deep it also finds calls that
+// overlap the found ones, repeatedly. It may find others besides.
 func (r *Reverter) othersOn(ctx context.Context, t *Txn, calls []*Call, deep bool) (scope, error) {
 	out := scope{txns: map[string]*Txn{}}
 	first := firstChange(calls)
@@ -152,7 +154,7 @@ func (r *Reverter) othersOn(ctx context.Context, t *Txn, calls []*Call, deep boo
 	}
 }
 
-// changeScan goes through changes, each call once.
+// changeScan iterates over changes, each call once.
 type changeScan struct {
 	of   string // the transaction whose calls are known
 	seen map[string]bool
@@ -181,7 +183,7 @@ func (l changeScan) from(ctx context.Context, q journal.Query, out *scope) error
 			}
 			out.txns[other.ID] = other
 		}
-		// What a tool did to take a call back is part of that undo.
+		// A tool's changes that reverted a call belong to that revert.
 		if c, known := other.Call(e.Header.Call); known && c.HasEffects() && other.Undoes+other.Redoes == "" {
 			out.calls = append(out.calls, c)
 		}
@@ -189,11 +191,13 @@ func (l changeScan) from(ctx context.Context, q journal.Query, out *scope) error
 	return nil
 }
 
-// mostAbout is how many texts are looked for at once. Of what changed more than they tell, everything is read.
+// mostAbout is the maximum number of texts in one query. For more changed
+// resources, all records are read.
 const mostAbout = 64
 
-// aboutChanges are texts one of which is in the record of each change that has to do with what calls changed: with the
-// same resource, with one below it, or with one above it. Known is false where they would be too many.
+// aboutChanges returns texts for a query. Each change that overlaps the changes
+// of calls contains one of them: a change of the same, an enclosing or an
+// enclosed resource. known is false if there are too many texts.
 func aboutChanges(calls []*Call) (texts []string, known bool) {
 	seen := map[string]bool{}
 	add := func(resource, end string) {
@@ -217,7 +221,7 @@ func aboutChanges(calls []*Call) (texts []string, known bool) {
 	return slices.Sorted(maps.Keys(seen)), true
 }
 
-// sameNamespace tells the sessions whose resources are the same things.
+// sameNamespace finds the sessions whose resources are in the same namespace.
 type sameNamespace struct {
 	r      *Reverter
 	as     string

@@ -14,10 +14,10 @@ import (
 	"github.com/remit-dev/remit/revert/journal"
 )
 
-// shelf is a store of values whose scheme works in steps, as that of files does:
-// what is there is kept with the journal, lifted off, and only then is the earlier
-// value put in its place. Whatever fails in between leaves the value lifted until
-// that very step is settled.
+// shelf is a store of values whose scheme works in steps, like that of files.
+// It stores the current value with the journal, moves it aside, and only then
+// writes the earlier value. After a failure in between, the value stays moved
+// aside until that step is settled.
 type shelf struct {
 	world
 	lifted map[string]string // by stage
@@ -26,20 +26,21 @@ type shelf struct {
 
 func newShelf() *shelf { return &shelf{world: world{before()}, lifted: map[string]string{}} }
 
-// faultyShelf is what one process has of a shelf.
+// faultyShelf is the view that one process has of a shelf.
 type faultyShelf struct {
 	*shelf
 	*faults
 }
 
-// way is the inverse of a change: where it lifts to, and what content it puts there.
+// way is the inverse of a change: the stage that it moves to, and the content
+// that it writes.
 type way struct {
 	Stage string          `json:"stage"`
-	Will  *effect.BlobRef `json:"will,omitempty"` // content before the change; empty: there was nothing
-	Had   *effect.BlobRef `json:"had,omitempty"`  // of a counter-change: what it puts there
+	Will  *effect.BlobRef `json:"will,omitempty"` // content before the change; empty: none
+	Had   *effect.BlobRef `json:"had,omitempty"`  // for a counter-change: the content that it writes
 }
 
-// keepNow keeps what is there, for a change that displaces it.
+// keepNow stores the current content, for a change that displaces it.
 func (s faultyShelf) keepNow(ctx context.Context, key string, keep journal.ContentStore) (*effect.BlobRef, []journal.Blob, error) {
 	v, ok := s.values[key]
 	if !ok {

@@ -10,9 +10,9 @@ import (
 	"github.com/remit-dev/remit/revert/journal"
 )
 
-// TestPartOfARedoIsNotShownAsReverted: of a transaction that was taken back, however,
-// and brought back in part, something is left. So it is not reverted, and prune keeps
-// what it needs.
+// TestPartOfARedoIsNotShownAsReverted checks a transaction that was reverted
+// and redone in part. It has effects, so it is not reverted, and prune keeps
+// its data.
 func TestPartOfARedoIsNotShownAsReverted(t *testing.T) {
 	ctx := context.Background()
 	for name, commit := range map[string]bool{"committed": true, "open": false} {
@@ -45,8 +45,9 @@ func TestPartOfARedoIsNotShownAsReverted(t *testing.T) {
 	}
 }
 
-// TestStateWhileSomethingIsBeingTakenBack kills an undo of what was brought back, at
-// each of its scheduling points: what is half gone is not committed.
+// TestStateWhileSomethingIsBeingTakenBack kills a revert of a redone
+// transaction at each of its scheduling points. A half-reverted transaction is
+// not committed.
 func TestStateWhileSomethingIsBeingTakenBack(t *testing.T) {
 	ctx := context.Background()
 	run := func(at int) int {

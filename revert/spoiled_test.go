@@ -16,8 +16,8 @@ import (
 	"github.com/remit-dev/remit/revert/record"
 )
 
-// bodyless is a journal in which the bodies of some entries are gone, with no record
-// that says so.
+// bodyless is a journal in which the bodies of some entries are missing without
+// an erased record.
 type bodyless struct {
 	journal.Journal
 	gone func(e record.Entry) bool
@@ -41,8 +41,8 @@ func ofKind(k kind.Kind) func(record.Entry) bool {
 	return func(e record.Entry) bool { return e.Header.Kind == k }
 }
 
-// TestRecordsOutOfOrder: a stream that no run can write is never taken for the
-// story of a transaction. Nothing is taken back by it, and a check tells why.
+// TestRecordsOutOfOrder checks that a stream that no run can write is rejected.
+// No revert uses it, and fsck reports the reason.
 func TestRecordsOutOfOrder(t *testing.T) {
 	const call = "c_1"
 	started := func() *record.Started {
@@ -142,7 +142,7 @@ func TestRecordsOutOfOrder(t *testing.T) {
 	}
 }
 
-// refuse requires that a transaction whose records make no sense is left alone.
+// refuse requires that a transaction with invalid records is left unchanged.
 func (l *lab) refuse(txn, words string) {
 	l.t.Helper()
 	ctx, j := l.t.Context(), l.reverter.Journal

@@ -22,14 +22,14 @@ type Phase string
 const (
 	PhaseInvalid Phase = "invalid"
 	PhaseDenied  Phase = "denied"
-	PhasePending Phase = "pending" // waits for an answer
+	PhasePending Phase = "pending" // waits for approval
 	PhaseHeld    Phase = "held"    // waits until its transaction commits
 	PhaseDropped Phase = "dropped" // was held, and never ran
 	PhaseStarted Phase = "started" // no end recorded: in flight, or its process died
 	PhaseDone    Phase = "done"
 	PhaseFailed  Phase = "failed"
 	PhaseUnknown Phase = "unknown"
-	PhaseErased  Phase = "erased" // only Call.Erased says what it was
+	PhaseErased  Phase = "erased" // only Call.Erased describes it
 )
 
 // Call is the state of one call, as the journal has it.
@@ -41,46 +41,46 @@ type Call struct {
 	Tool      record.ToolRef
 	Phase     Phase
 	Started   *record.Started   // nil unless the call reached it
-	Changes   []effect.Change   // in order, with every version that is known
-	Approvals []record.Approved // that it got while it ran, oldest first
+	Changes   []effect.Change   // in order, with every known version
+	Approvals []record.Approved // approvals while it ran, oldest first
 	Notes     map[string]json.RawMessage
 	Invalid   *record.Invalid
 	Denied    *record.Denied
 	Asked     *record.Asked
 	Answered  *record.Answered // the newest
-	Held      *record.Held     // set: it is released by the commit, or was
+	Held      *record.Held     // set: the commit releases it, or has released it
 	Dropped   *record.Dropped  // it was held, and will not be released
 	Done      *record.Done
 	Failed    *record.Failed
 	Unknown   *record.Unknown
-	Decided   *record.Decided // what a person said of it, where its outcome was unknown
-	Erased    *record.Erased  // set: the records of the call are gone, and all else here with them
+	Decided   *record.Decided // a person's resolution of its unknown outcome
+	Erased    *record.Erased  // set: the records of the call are gone, and the other fields are empty
 	Verified  []record.Verified
-	Feedback  []provenance.Feedback // what was said of it, oldest first
-	Undo      *Reversal             // the newest taking back, nil where there was none, or it was taken back itself
-	Redo      *Reversal             // a taking back of Undo that has no end
+	Feedback  []provenance.Feedback // oldest first
+	Undo      *Reversal             // the newest revert; nil: none, or it was redone
+	Redo      *Reversal             // a redo of Undo that has no end
 
 	at      []int64     // positions of Changes on the journal
-	earlier []*Reversal // attempts before Undo, oldest first
-	tries   []*Reversal // all attempts to take the call back or to bring it back, oldest first, whose records are there
-	states  []stateRef  // what it, or a taking back of it, left of its tool's state
-	outside bool        // the tool's own Revert has ended well, in whichever attempt
-	doubt   bool        // it was released before, and nobody knows what became of that
+	earlier []*Reversal // reverts before Undo, oldest first
+	tries   []*Reversal // all reverts and redos of the call with records, oldest first
+	states  []stateRef  // states that it, or a revert of it, left of its tool
+	outside bool        // the tool's own Revert succeeded, in any attempt
+	doubt   bool        // it was released before, with an unknown outcome
 }
 
 // Reversal is one revert of a call.
 type Reversal struct {
-	Txn       string // the transaction that took it back: the call's own, or an undo transaction
-	Call      string // id of the undo call
+	Txn       string // the transaction that reverted it: the call's own, or a revert transaction
+	Call      string // ID of the revert call
 	Reverting record.Reverting
 	Reverted  *record.Reverted // nil: in flight, or its process died
-	Verified  *record.Verified // what the tool's Verify found afterwards, where it was asked
-	Changes   []effect.Change  // what the tool's own Revert did through handles
+	Verified  *record.Verified // result of the tool's Verify after the revert, if it ran
+	Changes   []effect.Change  // changes of the tool's own Revert through handles
 
 	at    int64           // position of Reverting on the journal
-	over  bool            // it has no end, and its transaction has
-	away  bool            // it happened elsewhere
-	doubt map[string]bool // resources that a redo which went wrong may have brought back
+	over  bool            // it has no end, but its transaction has
+	away  bool            // it worked in other folders
+	doubt map[string]bool // resources that a failed redo may have redone
 }
 
 // Input returns the recorded arguments of the call. It returns nil if no record
@@ -158,7 +158,7 @@ func (c *Call) HasEffects() bool {
 	case PhaseFailed:
 		return c.Undo != nil && !c.IsReverted() && c.Failed.Proof != provenByPerson
 	case PhaseUnknown:
-		return !c.IsReverted() // of a confined call the versions told what it did
+		return !c.IsReverted() // the versions tell the effect of a confined call
 	case PhaseErased:
 		return c.Erased.Left
 	case PhaseStarted, PhaseDone:
@@ -198,36 +198,36 @@ type Txn struct {
 	Session     string
 	Owner       string
 	Began       time.Time
-	Undoes      string   // set: an undo transaction
-	AlsoReverts []string // with Undoes: further transactions, of which it takes calls back
-	Redoes      string   // set: a transaction that takes an undo back
-	Only        string   // with Redoes: the undo transaction that is taken back, where it is not all of them
+	Undoes      string   // set: a revert transaction
+	AlsoReverts []string // with Undoes: further transactions with calls that it reverts
+	Redoes      string   // set: a redo transaction
+	Only        string   // with Redoes: the revert transaction to redo, if it is not all of them
 	Calls       []*Call
 	Savepoints  []Savepoint
 	Nested      []NestedTxn // in the order in which they began
-	UndoneBy    []string    // undo transactions of these folders, oldest first
+	UndoneBy    []string    // links that worked in these folders, oldest first
 	Elsewhere   []Elsewhere
-	Named       []record.Root // the folders that it is read for, as far as they are others than the recorded ones; of a link: where it works
-	Committing  bool          // its commit has begun: it takes no more calls, and releases those that are held
+	Named       []record.Root // the folders that it is read for, if they differ from the recorded ones; for a link: its folders
+	Committing  bool          // its commit has begun: it accepts no more calls, and releases the held ones
 	Aborting    bool
 	End         kind.Kind // committed, aborted, or empty while open
-	ended       int64     // position of the record that says so
-	complete    bool      // of an abort
-	redone      bool      // the newest of UndoneBy brought all of it back
-	redoneAt    int64     // position of the end of the newest that did
-	bringing    bool      // the newest of UndoneBy brings back
-	halfway     bool      // it has no end, or brings back and left something
-	redoing     bool      // while the stream of one that does is read, and has so far
-	limit       string    // of the newest of UndoneBy, where it brings back: which undo it is limited to
+	ended       int64     // position of the record of its end
+	complete    bool      // from the abort record
+	redone      bool      // the newest of UndoneBy redid all of it
+	redoneAt    int64     // position of the end of the newest complete redo
+	bringing    bool      // the newest of UndoneBy is a redo
+	halfway     bool      // it has no end, or is a redo that left something
+	redoing     bool      // while the stream of a redo is read: complete so far
+	limit       string    // if the newest of UndoneBy is a redo: the revert transaction that it is limited to
 
-	links []string // all that worked on it, also elsewhere, oldest first
+	links []string // all links, also of other folders, oldest first
 	byID  map[string]*Call
-	undos map[string]*Reversal // by undo call id, of this transaction's stream
-	gone  map[string]int64     // by call id, position of a body that is gone, as long as nothing says why
-	told  map[string]bool      // by call id, what is said to be erased, and is
+	undos map[string]*Reversal // by revert call ID, of this transaction's stream
+	gone  map[string]int64     // by call ID, position of an erased body without an erased record yet
+	told  map[string]bool      // by call ID: erased, as records say
 
-	away   bool // what is read happened elsewhere
-	erased bool // something of what was read is
+	away   bool // the stream that is read worked in other folders
+	erased bool // an erased body was read
 }
 
 // Savepoint is a savepoint before the call with index At.
@@ -259,8 +259,8 @@ func (t *Txn) State() TxnState {
 	}
 }
 
-// tried reports whether somebody asked for the call to be taken back since the
-// transaction ended, or was brought back as a whole.
+// tried reports whether a person asked to revert the call since the transaction
+// ended, or was redone as a whole.
 func (t *Txn) tried(c *Call) bool {
 	since := t.redoneAt
 	if t.End == kind.Committed {
@@ -269,8 +269,8 @@ func (t *Txn) tried(c *Call) bool {
 	return c.Undo != nil && c.Undo.byPerson() && c.Undo.at > since
 }
 
-// revertible reports whether a revert of the call can be tried. No attempt at the others
-// is recorded.
+// revertible reports whether a revert of the call can be tried. For other calls
+// no attempt is recorded.
 func revertible(c *Call) bool { return c.Phase != PhaseErased && !c.unclear() }
 
 // EffectiveCalls returns the calls that can have a remaining effect, in the
@@ -314,8 +314,8 @@ func loadWhole(ctx context.Context, j journal.Journal, id string, named []record
 		return nil, fmt.Errorf("the empty transaction id: %w", journal.ErrNotFound)
 	}
 	t, torn, err := load(ctx, j, id, named)
-	// What was read of something erased may be from before that and from after it. It
-	// is whole where nothing was erased while it was read.
+	// A read can return an erased record as it was before or after the erasure.
+	// It is consistent if nothing was erased during the read.
 	for last := int64(-1); torn; {
 		newest, failed := newestErasure(ctx, j)
 		if failed != nil {
@@ -329,8 +329,8 @@ func loadWhole(ctx context.Context, j journal.Journal, id string, named []record
 	return t, err
 }
 
-// newestErasure is the position of the newest record that says that something was
-// erased, 0 where there is none.
+// newestErasure returns the position of the newest record of an erasure, or 0
+// if there is none.
 func newestErasure(ctx context.Context, j journal.Journal) (pos int64, err error) {
 	for e, err := range j.Entries(ctx, journal.Query{Kinds: []kind.Kind{kind.Erased}, Newest: true, Limit: 1}) {
 		return e.Pos, err
@@ -368,7 +368,7 @@ func LoadCall(ctx context.Context, j journal.Journal, id string) (*Txn, *Call, e
 			return nil, nil, err
 		}
 		if e.Header.Txn == "" {
-			continue // that a result raised labels is of the session
+			continue // labels from a result belong to the session
 		}
 		t, err := Load(ctx, j, e.Header.Txn)
 		if err != nil {
@@ -462,7 +462,7 @@ func (t *Txn) apply(e record.Entry, r record.Record) error {
 	return nil
 }
 
-// dropMarks forgets the savepoints that were set after the named one.
+// dropMarks removes the savepoints that were set after the named one.
 func (t *Txn) dropMarks(name string) {
 	for i := len(t.Savepoints) - 1; i >= 0; i-- {
 		if t.Savepoints[i].Name == name {
@@ -473,7 +473,7 @@ func (t *Txn) dropMarks(name string) {
 }
 
 // applyUndo folds the records with which a transaction, this one or another,
-// takes calls of this one back.
+// reverts calls of this one.
 func (t *Txn) applyUndo(e record.Entry, r record.Record) error {
 	switch b := r.Body.(type) {
 	case *record.State:
@@ -496,7 +496,7 @@ func (t *Txn) applyUndo(e record.Entry, r record.Record) error {
 		}
 	case *record.Reverting:
 		if b.Of.Txn != t.ID {
-			t.undos[r.Call] = &Reversal{} // a call of the transaction that this one undoes
+			t.undos[r.Call] = &Reversal{} // a call of the transaction that this one reverts
 			return nil
 		}
 		c, ok := t.byID[b.Of.Call]
@@ -525,7 +525,7 @@ func (t *Txn) applyUndo(e record.Entry, r record.Record) error {
 		u.Reverted = b
 		c := t.byID[b.Of.Call]
 		switch {
-		case t.away: // only what its tool did outside of the folders counts everywhere
+		case t.away: // only the tool's changes outside the folders count everywhere
 		case u.Reverting.Cause == CauseRedo:
 			t.redoing = t.redoing && b.Complete
 			c.broughtBack(b, t.limit)

@@ -7,7 +7,7 @@ import (
 	"github.com/remit-dev/remit/revert/record"
 )
 
-// applyCall folds one record of a call into the transaction and refuses
+// applyCall folds one record of a call into the transaction. It refuses
 // sequences that no run can write.
 func (t *Txn) applyCall(e record.Entry, r record.Record) error {
 	c, seen := t.byID[r.Call]
@@ -24,7 +24,7 @@ func (t *Txn) applyCall(e record.Entry, r record.Record) error {
 		if c.refused(b) {
 			return nil
 		}
-		c.Answered = b // anybody may write one at any time; only a pending call looks
+		c.Answered = b // any process may write one at any time; only a pending call reads it
 		return nil
 	case *record.Decided:
 		return c.decide(b)
@@ -47,11 +47,11 @@ func (t *Txn) applyCall(e record.Entry, r record.Record) error {
 	return c.apply(r)
 }
 
-// provenByPerson is the proof of a call that somebody says had no effect.
+// provenByPerson is the proof of a call that a person resolved as absent.
 const provenByPerson = "person"
 
-// decide ends the doubt about a call. Two people may say something at once: the
-// first one counts.
+// decide resolves an in-doubt call. If two people resolve it at once, the first
+// one counts.
 func (c *Call) decide(b *record.Decided) error {
 	switch {
 	case c.Decided != nil, c.Held != nil && c.Phase != PhaseUnknown: // it was released again meanwhile
@@ -68,8 +68,8 @@ func (c *Call) decide(b *record.Decided) error {
 	return nil
 }
 
-// proceed ends the waiting of a pending call: it starts, once, or is held until
-// the commit, or denied.
+// proceed ends the waiting of a pending call: the call starts, once, or is held
+// until the commit, or denied.
 func (t *Txn) proceed(c *Call, r record.Record) error {
 	switch b := r.Body.(type) {
 	case *record.Held:
@@ -157,8 +157,8 @@ func (c *Call) setPosts(posts []record.Post) error {
 	return nil
 }
 
-// refused reports whether a person has refused what the answer is given to. What
-// was refused stays refused: no later answer to the same question counts.
+// refused reports whether a person has rejected the approval request of an
+// answer. A rejection is final: later answers to the same request do not count.
 func (c *Call) refused(b *record.Answered) bool {
 	return c.Answered != nil && !c.Answered.Approved && c.Answered.Digest == b.Digest
 }

@@ -8,15 +8,15 @@ import (
 	"github.com/remit-dev/remit/revert/record"
 )
 
-// applyGone folds a record whose body was destroyed: its header tells that there
-// was a call, and a later record what it was.
+// applyGone folds a record whose body was destroyed. Its header shows that
+// there was a call, and a later record describes the call.
 func (t *Txn) applyGone(e record.Entry) error {
 	h := e.Header
 	switch {
 	case h.Call == "" || !h.Kind.Erasable():
 		return fmt.Errorf("the body of %s is gone, which is never erased", h.Kind)
 	case h.Txn != t.ID:
-		return nil // a taking back in another stream, whose records that one accounts for
+		return nil // a revert in another stream, whose own records account for it
 	case t.Owner == "":
 		return fmt.Errorf("%s before transaction %s began", h.Kind, t.ID)
 	}
@@ -35,7 +35,7 @@ func (t *Txn) applyGone(e record.Entry) error {
 		if seen {
 			c.Ended = h.At
 		}
-	default: // adds nothing to what the call was
+	default: // adds nothing to the description of the call
 	}
 	if seen && c.Phase != PhaseErased {
 		return fmt.Errorf("only some records of call %s are erased", h.Call)
@@ -43,14 +43,14 @@ func (t *Txn) applyGone(e record.Entry) error {
 	return nil
 }
 
-// applyErased folds the record that says what an erased call was.
+// applyErased folds the record that describes an erased call.
 func (t *Txn) applyErased(r record.Record, b *record.Erased) error {
 	_, gone := t.gone[r.Call]
 	c, isCall := t.byID[r.Call]
 	switch {
 	case isCall && c.Erased != nil && !gone:
-		// Two people may erase at once: the first one counts. But what somebody did in
-		// between, and one of them had not seen, may have left something.
+		// If two people erase at once, the first one counts. But an action
+		// between the two that one of them had not read may have left effects.
 		c.Erased.Left = c.Erased.Left || b.Left
 		return nil
 	case !gone && t.told[r.Call]:
@@ -67,7 +67,7 @@ func (t *Txn) applyErased(r record.Record, b *record.Erased) error {
 	return nil
 }
 
-// erasedResult is what becomes of taking an erased call back.
+// erasedResult is the result of reverting an erased call.
 func (c *Call) erasedResult() effect.Result {
 	return effect.Result{Resource: c.toolResource(), Outcome: effect.Failed, Why: c.erasedWhy()}
 }
@@ -81,8 +81,7 @@ func (c *Call) erasedWhy() string {
 	}
 }
 
-// allErased reports whether there is nothing among the calls that could be taken
-// back but was erased.
+// allErased reports whether every call that could be reverted is erased.
 func allErased(calls []*Call) bool {
 	for _, c := range calls {
 		if c.Phase != PhaseErased {
@@ -92,8 +91,7 @@ func allErased(calls []*Call) bool {
 	return len(calls) > 0
 }
 
-// noWayBack is the error of taking calls back of which nothing is left that says
-// how.
+// noWayBack is the error of reverting calls whose inverses are all erased.
 func noWayBack(t *Txn, c *Call) error {
 	return fmt.Errorf("transaction %s cannot be taken back: %w: %s", t.ID, record.ErrErased, c.erasedWhy())
 }

@@ -10,15 +10,15 @@ import (
 	"github.com/remit-dev/remit/revert/record"
 )
 
-// journalScheme is a Scheme whose world is the journal itself: Apply only looks, and what a
-// step that it calls Restored comes to is written with the end of the undo, so that it
-// is there exactly when that is.
+// journalScheme is a Scheme whose resources are in the journal itself: Apply
+// only reads. The result of a step with outcome Restored is written in the same
+// step as the end of the revert, so both are present or neither is.
 type journalScheme interface {
 	Scheme
 	State(s effect.Step) (record.State, error)
 }
 
-// states are the records of what the steps of an undo have restored on the journal.
+// states returns the records of the states that the steps of a revert restored.
 func (r *Reverter) states(w Environment, c *Call, steps []effect.Step, results []effect.Result) (lines []CallRecord) {
 	for i, s := range steps {
 		scheme, _ := w.scheme(s.Change.Scheme)
@@ -27,7 +27,7 @@ func (r *Reverter) states(w Environment, c *Call, steps []effect.Step, results [
 			continue
 		}
 		b, err := j.State(s)
-		if err != nil { // nobody is told then that it is there again
+		if err != nil { // the caller then does not learn that the state is restored
 			results[i].Outcome, results[i].Why = effect.Failed, err.Error()
 			continue
 		}
@@ -37,13 +37,14 @@ func (r *Reverter) states(w Environment, c *Call, steps []effect.Step, results [
 	return lines
 }
 
-// stateRef names a record of what a tool holds.
+// stateRef names a state record of a tool.
 type stateRef struct {
 	txn, id string
 	content effect.BlobRef
 }
 
-// applyState folds one, of the transaction's own stream or of one that worked on it.
+// applyState folds a state record of the transaction's own stream, or of a
+// link.
 func (t *Txn) applyState(r record.Record, b *record.State) error {
 	if b.Session != r.Session || b.Tool != record.StateTool(r.Call) || !b.Version.Known() {
 		return fmt.Errorf("state %s is of tool %q and session %q, with the version %q", r.Call, b.Tool, b.Session, b.Version)
@@ -54,8 +55,8 @@ func (t *Txn) applyState(r record.Record, b *record.State) error {
 	return nil
 }
 
-// addStates adds what a call left in the state of its tool: a session whose newest state
-// that is begins anew.
+// addStates adds the states that a call left in its tool. A session whose
+// newest state is erased starts without state.
 func (e *eraseStep) addStates(c *Call) {
 	for _, s := range c.states {
 		e.names([]effect.BlobRef{s.content})
@@ -63,15 +64,15 @@ func (e *eraseStep) addStates(c *Call) {
 	}
 }
 
-// stateAt is a state that a session went on from.
+// stateAt is a state that a session continued from.
 type stateAt struct {
-	txn, call string // none: it is erased
+	txn, call string // empty: the state is erased
 	refs      []effect.BlobRef
 }
 
-// sweep erases the states that are past retention and that a later one which is past
-// retention replaced. Nothing reads any of them: what an undo needs, the records of its
-// calls name.
+// sweep erases states that are past retention, if a later state that is also
+// past retention replaced them. Nothing reads any of them: the records of calls
+// name the states that a revert needs.
 func (k *Retainer) sweep(ctx context.Context, limit int64) error {
 	e := &eraseStep{cause: eraseRetention}
 	for s, err := range k.reverter.Journal.Entries(ctx, journal.Query{Kinds: []kind.Kind{kind.State}, After: k.states}) {
@@ -95,8 +96,8 @@ func (k *Retainer) sweep(ctx context.Context, limit int64) error {
 	return k.dropStates(ctx, e)
 }
 
-// newState takes a state for the newest of its session and tool, and adds the one
-// before it to what goes.
+// newState makes a state the newest of its session and tool, and adds the
+// previous one to the erasure.
 func (k *Retainer) newState(e *eraseStep, s record.Entry) error {
 	now := stateAt{}
 	if s.Erased == "" {
@@ -117,7 +118,8 @@ func (k *Retainer) newState(e *eraseStep, s record.Entry) error {
 	return nil
 }
 
-// dropStates erases states. After a failure the next run reads all of them again.
+// dropStates erases states. After a failure the next run reads all of them
+// again.
 func (k *Retainer) dropStates(ctx context.Context, e *eraseStep) error {
 	if len(e.calls) == 0 {
 		return nil

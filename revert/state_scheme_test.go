@@ -18,8 +18,8 @@ import (
 	"github.com/remit-dev/remit/revert/record"
 )
 
-// spoilt is a journal of which entries of a kind cannot be read, when they are asked for
-// by that kind alone: at all, or what they hold.
+// spoilt is a journal that fails queries for one kind of entry alone: for the
+// entry, or for its content.
 type spoilt struct {
 	journal.Journal
 	kind kind.Kind
@@ -43,13 +43,14 @@ func (s spoilt) Entries(ctx context.Context, q journal.Query) iter.Seq2[record.E
 	}
 }
 
-// through is a process's reverter on another journal.
+// through returns a process's reverter on another journal.
 func (p *process) through(j journal.Journal, ways func(context.Context, string) (revert.Environment, error)) *revert.Reverter {
 	return &revert.Reverter{Journal: j, Host: p.host, EnvironmentFor: ways}
 }
 
-// TestRedoLooksAtWhatIsLeftOfOthers: a taking back of another call whose records were erased
-// stands in nobody's way; one that cannot be read does.
+// TestRedoLooksAtWhatIsLeftOfOthers checks that a revert of another call does
+// not block a redo if its records were erased, and blocks it if they are
+// unreadable.
 func TestRedoLooksAtWhatIsLeftOfOthers(t *testing.T) {
 	ctx := t.Context()
 	p := newProcess(journal.SharedMemory(), &world{before()}, 1)
@@ -72,7 +73,7 @@ func TestRedoLooksAtWhatIsLeftOfOthers(t *testing.T) {
 	require.Equal(t, "1", p.world.values["a"])
 }
 
-// unstated is a scheme that cannot say what its steps come to.
+// unstated is a scheme that cannot tell the result of its steps.
 type unstated struct{ revert.Scheme }
 
 func (unstated) State(effect.Step) (record.State, error) { return record.State{}, errUnreadable }
@@ -108,9 +109,9 @@ func (p *process) held(t *testing.T) string {
 	return string(content)
 }
 
-// TestStatesOfCalls: a state goes back with its call, unless what it goes back to cannot be
-// said; then nobody is told that it did. Prune keeps the newest one, and fails where it
-// cannot tell which that is.
+// TestStatesOfCalls checks that a state is reverted with its call. If the
+// earlier state is unknown, the revert does not report success. Prune keeps the
+// newest state, and fails if it cannot tell which one that is.
 func TestStatesOfCalls(t *testing.T) {
 	ctx := t.Context()
 	p := newProcess(journal.SharedMemory(), &world{before()}, 1)
@@ -156,8 +157,8 @@ func TestStatesOfCalls(t *testing.T) {
 	require.Empty(t, p.held(t))
 }
 
-// TestAStateThatIsNotWhatItSays is no state: its id, its session and its version are those
-// that it was written for.
+// TestAStateThatIsNotWhatItSays checks that a state counts only with its own
+// ID, session and version.
 func TestAStateThatIsNotWhatItSays(t *testing.T) {
 	p := newProcess(journal.SharedMemory(), &world{before()}, 1)
 	rec, err := p.begin(t.Context())

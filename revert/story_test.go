@@ -43,7 +43,8 @@ func TestEffectClasses(t *testing.T) {
 	}
 }
 
-// TestClassOfACall: what is not known is the worst, and what never started is nothing.
+// TestClassOfACall checks that an unknown class is the worst one, and that a
+// call that never started has no effect.
 func TestClassOfACall(t *testing.T) {
 	erased := &record.Erased{Class: effect.Compensable}
 	for _, tt := range []struct {
@@ -64,7 +65,7 @@ func TestClassOfACall(t *testing.T) {
 	require.False(t, looked)
 }
 
-// TestFirstDecisionCounts: of two people who say what became of a call at once.
+// TestFirstDecisionCounts checks two people who resolve a call at once.
 func TestFirstDecisionCounts(t *testing.T) {
 	l := newLab(t)
 	rec := l.txn()
@@ -77,7 +78,8 @@ func TestFirstDecisionCounts(t *testing.T) {
 	require.True(t, c.HasEffects())
 }
 
-// TestErasureOfACallThatNobodyKnows: what it added to sums counts on.
+// TestErasureOfACallThatNobodyKnows checks that the counters of an erased
+// in-doubt call stay.
 func TestErasureOfACallThatNobodyKnows(t *testing.T) {
 	l := newLab(t)
 	rec := l.txn()
@@ -97,7 +99,8 @@ func TestErasureOfACallThatNobodyKnows(t *testing.T) {
 	require.Zero(t, done.Txns, "there is nothing to drop")
 }
 
-// TestErasureLosesToWhoWasFaster: an undo that began after the erasure looked.
+// TestErasureLosesToWhoWasFaster checks an erasure against a revert that began
+// after the erasure read the call.
 func TestErasureLosesToWhoWasFaster(t *testing.T) {
 	l := newLab(t)
 	l.ids["t"] = l.worked()
@@ -113,8 +116,8 @@ func TestErasureLosesToWhoWasFaster(t *testing.T) {
 	require.NotEqual(t, revert.PhaseErased, l.call(l.ids["second"]).Phase)
 }
 
-// TestPruneAfterAnErasure: what is gone already is not counted, and what one undo took
-// back of several transactions goes at once.
+// TestPruneAfterAnErasure checks that prune does not count erased calls, and
+// prunes transactions with a shared revert together.
 func TestPruneAfterAnErasure(t *testing.T) {
 	l := newLab(t)
 	first := l.worked()
@@ -133,7 +136,8 @@ func TestPruneAfterAnErasure(t *testing.T) {
 	}
 }
 
-// TestOutOfANestedTransaction: only what says that it is inside goes.
+// TestOutOfANestedTransaction checks that a revert of a nested transaction
+// reverts only the calls that name it.
 func TestOutOfANestedTransaction(t *testing.T) {
 	l := newLab(t)
 	opened(l)
@@ -153,8 +157,8 @@ func TestOutOfANestedTransaction(t *testing.T) {
 	require.Equal(t, map[string]string{"a": "7", "b": "2", "d": "1", "e": "1"}, l.shelf.values)
 }
 
-// TestErasedBeforeItBegan: records of a call in a stream without a beginning, which
-// are gone.
+// TestErasedBeforeItBegan checks erased records of a call in a stream without a
+// beginning.
 func TestErasedBeforeItBegan(t *testing.T) {
 	l := newLab(t)
 	rec := revert.NewRecorder(l.journal, l.host, "s_1")
@@ -165,8 +169,8 @@ func TestErasedBeforeItBegan(t *testing.T) {
 	require.ErrorContains(t, err, "invalid before transaction t_lost began")
 }
 
-// TestPreviewOfADoubt: what nobody can tell is shown as that, with what it may have
-// touched, and what lies below it too.
+// TestPreviewOfADoubt checks that a preview shows an in-doubt call with the
+// resources that it may have touched, and the calls below it.
 func TestPreviewOfADoubt(t *testing.T) {
 	l := newLab(t)
 	rec := l.txn()
@@ -183,7 +187,7 @@ func TestPreviewOfADoubt(t *testing.T) {
 	require.Equal(t, want, outcomes(rep.Items))
 }
 
-// askew is a scheme whose plans are what a test wants.
+// askew is a scheme with fixed plans.
 type askew struct {
 	*world
 	plan   func(changes []effect.Change, keep journal.ContentStore) ([]effect.Step, []journal.Blob, error)
@@ -202,8 +206,8 @@ func (l *lab) with(schemes ...revert.Scheme) {
 	}
 }
 
-// TestForceOverWhatCannotBeTold: where a scheme cannot say what is there, or what a
-// step is about, force does not overwrite it.
+// TestForceOverWhatCannotBeTold checks that force overwrites nothing if the
+// scheme cannot tell the current version or the resource of a step.
 func TestForceOverWhatCannotBeTold(t *testing.T) {
 	for name, tt := range map[string]struct {
 		of     []int
@@ -233,8 +237,8 @@ func TestForceOverWhatCannotBeTold(t *testing.T) {
 	}
 }
 
-// TestPreviewOfContentThatCannotBeRead: a preview keeps nothing, and reads all the
-// same.
+// TestPreviewOfContentThatCannotBeRead checks that a preview reads content
+// although it stores none.
 func TestPreviewOfContentThatCannotBeRead(t *testing.T) {
 	l := newLab(t)
 	id := l.one(t, "a", 7)
@@ -247,8 +251,8 @@ func TestPreviewOfContentThatCannotBeRead(t *testing.T) {
 	require.ErrorIs(t, err, torn)
 }
 
-// TestUndoWithoutItsScheme: what another program has begun to take back is left to
-// it, and nothing is lost.
+// TestUndoWithoutItsScheme checks that a process without the scheme leaves a
+// revert that another program began, and loses nothing.
 func TestUndoWithoutItsScheme(t *testing.T) {
 	l := newLab(t)
 	begun(undo("t", revert.Options{}), 2)(l)
@@ -264,15 +268,15 @@ func TestUndoWithoutItsScheme(t *testing.T) {
 	require.Equal(t, before(), l.shelf.values)
 }
 
-// lacking are tools among which the one that is asked for is not.
+// lacking are tools without the requested one.
 type lacking struct{ faultyTools }
 
 func (lacking) Probe(context.Context, revert.Call) (record.Verified, error) {
 	return record.Verified{}, revert.ErrToolNotFound
 }
 
-// TestRecoveryWithoutATool: a call that only its tool can look at waits for the
-// program that has it; all else is settled.
+// TestRecoveryWithoutATool checks that a call that only its tool can probe
+// waits for a program with that tool. All other calls are recovered.
 func TestRecoveryWithoutATool(t *testing.T) {
 	l := newLab(t)
 	left(l)
@@ -298,7 +302,8 @@ func TestRecoveryWithoutATool(t *testing.T) {
 	require.NoError(t, recovered(t.Context(), l).err)
 }
 
-// TestOtherWorlds: what has the same name in another world is another thing.
+// TestOtherWorlds checks that the same name in another namespace is another
+// resource.
 func TestOtherWorlds(t *testing.T) {
 	l := newLab(t)
 	mine := l.txn()
@@ -310,7 +315,7 @@ func TestOtherWorlds(t *testing.T) {
 	l.must(rec, revert.Write{Take: journal.OwnerChange{To: own}, Records: []revert.CallRecord{{Body: &record.Begun{Owner: own.Owner}}}})
 	l.put(rec, write{"a", 8})
 	l.end(rec)
-	l.shelf.values["a"] = "7" // of the first world, where nobody wrote 8
+	l.shelf.values["a"] = "7" // in the first namespace, where no call wrote 8
 	foreseen, err := l.reverter.Preview(t.Context(), first, revert.Options{Cascade: true})
 	require.NoError(t, err)
 	require.Empty(t, foreseen.Dependents)
@@ -338,9 +343,9 @@ func (r returning) RevertCall(ctx context.Context, rec revert.Recorder, _ revert
 	return rec.Write(ctx, revert.Write{Records: []revert.CallRecord{{Call: undoCall, Body: &record.Changed{Change: ch}}}, Blobs: blobs, Claims: []string{"z"}, Durable: true})
 }
 
-// TestErasureOfWhatAReleaseAndARevertLeft: of a call that was held, released, taken
-// back, released again and undone, no body is left, nor content that a record of it
-// named, in whichever attempt.
+// TestErasureOfWhatAReleaseAndARevertLeft checks a call that was held,
+// released, reverted, released again and reverted. Its erasure leaves no body,
+// and no content that a record of any attempt named.
 func TestErasureOfWhatAReleaseAndARevertLeft(t *testing.T) {
 	l := newLab(t)
 	first, second := strings.Repeat("secret", journal.InlineMax), strings.Repeat("another", journal.InlineMax)
@@ -364,7 +369,7 @@ func TestErasureOfWhatAReleaseAndARevertLeft(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, rep.Complete(), "%+v", rep)
 
-	other := l.open() // beside which only what was named is dropped
+	other := l.open() // with a second opening, only named content is deleted
 	defer func() { require.NoError(t, other.Close()) }()
 	out, err := l.reverter.Erase(t.Context(), id, record.Erased{By: "kim", Why: "asked for"})
 	require.NoError(t, err)
@@ -382,8 +387,9 @@ func TestErasureOfWhatAReleaseAndARevertLeft(t *testing.T) {
 	}
 }
 
-// TestReleaseAfterADoubt: what was released with an outcome that nobody knows, and
-// died when it was sent again, stays in doubt whatever the second attempt left.
+// TestReleaseAfterADoubt checks a call that was released with an unknown
+// outcome, and died when it was released again. It stays in doubt for any
+// result of the second attempt.
 func TestReleaseAfterADoubt(t *testing.T) {
 	l := newLab(t)
 	rec := l.txn()
@@ -413,8 +419,8 @@ func refOf(content string) effect.BlobRef {
 	return effect.BlobRef{Digest: string(canon.SumBytes([]byte(content))), Size: int64(len(content))}
 }
 
-// TestWaits: a call waits before it starts, and while it runs until its question was
-// answered, or approved in another way.
+// TestWaits checks that a call waits before it starts. While it runs, it waits
+// until its approval request has an answer or another approval.
 func TestWaits(t *testing.T) {
 	during := &record.Asked{During: true, Digest: "d"}
 	for name, tt := range map[string]struct {

@@ -2,8 +2,8 @@ package revert
 
 import "slices"
 
-// What is taken back of a call is the sum over its undos and redos, resource by resource:
-// the last one says nothing of what an earlier one did.
+// The reverted part of a call is the sum over its reverts and redos, resource
+// by resource: the last one says nothing about an earlier one.
 
 // Undos returns the reverts of the call that count, oldest first. A revert that
 // a redo applied again completely does not count.
@@ -32,8 +32,8 @@ func (c *Call) TakenBack() string {
 	return portion(n, len(clean))
 }
 
-// cleared reports for each resource that an attempt names whether one of them ended well
-// there. What a tool did outside handles each attempt looks at anew.
+// cleared reports for each resource of the attempts whether one of them ended
+// well there. Each attempt checks a tool's effects outside handles anew.
 func (c *Call) cleared() map[string]bool {
 	clean := map[string]bool{}
 	for _, u := range c.attempts() {
@@ -50,8 +50,8 @@ func (c *Call) cleared() map[string]bool {
 	return clean
 }
 
-// tookNothing reports whether an attempt ended and found or left no resource as it was
-// before the call.
+// tookNothing reports whether an attempt ended without any resource in its
+// state before the call.
 func (u *Reversal) tookNothing() bool {
 	return u.Reverted != nil && portion(cleanOf(u.Reverted.Results), len(u.Reverted.Results)) == "none"
 }
@@ -72,8 +72,8 @@ func (t *Txn) Redoable(undo string) bool {
 	})
 }
 
-// takenAfter returns the newest undo transaction after the named one that took something
-// else of the call back, "" if there is none.
+// takenAfter returns the newest revert transaction after the named one that
+// reverted another part of the call, or "" if there is none.
 func (c *Call) takenAfter(undo string) string {
 	all := c.attempts()
 	named := slices.IndexFunc(all, func(u *Reversal) bool { return u.Txn == undo })

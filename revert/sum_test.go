@@ -10,8 +10,8 @@ import (
 	"github.com/remit-dev/remit/revert/journal"
 )
 
-// TestSumOfUndos: an undo that took nothing back says nothing of what an earlier one did. It
-// is passed over, and the earlier one can be brought back.
+// TestSumOfUndos checks that a revert that reverted nothing does not hide an
+// earlier one. A redo skips it and redoes the earlier one.
 func TestSumOfUndos(t *testing.T) {
 	ctx := t.Context()
 	p := newProcess(journal.SharedMemory(), &world{map[string]string{"a": "1", "b": "1"}}, 1)
@@ -54,7 +54,7 @@ func TestSumOfUndos(t *testing.T) {
 	require.Empty(t, call.TakenBack())
 	require.False(t, txn.Redoable(first.Undo))
 
-	// Of what is taken back in two steps, the second one goes first.
+	// After two partial reverts, the second one is redone first.
 	first = undo()
 	require.Equal(t, map[string]effect.Outcome{"a": effect.Conflict, "b": effect.Restored}, outcomes(first.Items))
 	p.world.values["a"] = "2"
@@ -66,7 +66,7 @@ func TestSumOfUndos(t *testing.T) {
 	_, err = p.reverter.Redo(ctx, first.Undo, "kim")
 	require.ErrorContains(t, err, "was taken back by "+second.Undo+" too, so that one has to go first")
 
-	// A redo that left something alone.
+	// A redo that left something unchanged.
 	p.world.values["a"] = "hand"
 	back, err = p.reverter.Redo(ctx, rec.Txn(), "kim")
 	require.NoError(t, err)
@@ -87,8 +87,8 @@ func TestSumOfUndos(t *testing.T) {
 	require.Equal(t, map[string]string{"a": "2", "b": "2"}, p.world.values)
 }
 
-// TestInterruptedUndoIsInFlight: what an undo that died came to is not told before it is
-// finished; recovery then closes it.
+// TestInterruptedUndoIsInFlight checks that the result of an interrupted revert
+// is not reported before it is complete. Recovery then closes it.
 func TestInterruptedUndoIsInFlight(t *testing.T) {
 	ctx := t.Context()
 	open, w := journal.SharedMemory(), &world{before()}

@@ -16,8 +16,9 @@ import (
 	"github.com/remit-dev/remit/revert/record"
 )
 
-// table is the rows of a database: they change in transactions, all of one call or
-// none, and it is known which have committed, for as long as that is not forgotten.
+// table holds the rows of a database. They change in transactions: all rows of
+// a call, or none. The table knows which transactions committed, until it
+// forgets that.
 type table struct {
 	rows      map[string]string
 	committed map[string]bool
@@ -42,7 +43,7 @@ func (t *table) set(row string, to effect.Token) {
 	}
 }
 
-// faultyTable is what one process has of it.
+// faultyTable is the view that one process has of it.
 type faultyTable struct {
 	*table
 	*faults
@@ -118,8 +119,8 @@ func (t faultyTable) TookEffect(_ context.Context, changes []effect.Change) (too
 	})
 }
 
-// change starts a call that changes rows in one transaction, and values too where
-// there are any; committed says whether that transaction came to its end.
+// change starts a call that changes rows in one transaction, and optionally
+// values. committed says whether that transaction commits.
 func (l *lab) change(rec revert.Recorder, committed bool, rows []write, values ...write) string {
 	id := l.start(rec, handled(), values...)
 	inverse, err := json.Marshal(id)
@@ -150,8 +151,8 @@ func tabled(l *lab) {
 	l.end(rec)
 }
 
-// untold leaves calls in flight whose transactions committed, did not, or did beside
-// other changes.
+// untold leaves calls in flight whose transactions committed, did not commit,
+// or committed beside other changes.
 func untold(l *lab) {
 	rec := l.txn()
 	l.ids["t"] = rec.Txn()
@@ -176,8 +177,8 @@ func ofTables() []scenario {
 	}
 }
 
-// TestRecoveryOfRows: whether its transaction committed tells what became of a call,
-// also where somebody changed the rows since.
+// TestRecoveryOfRows checks that the commit of its database transaction tells
+// the outcome of a call, also if another actor changed the rows since.
 func TestRecoveryOfRows(t *testing.T) {
 	for _, forgotten := range []bool{false, true} {
 		l := newLab(t)
@@ -191,7 +192,7 @@ func TestRecoveryOfRows(t *testing.T) {
 			phases = append(phases, c.Phase)
 		}
 		want := []revert.Phase{revert.PhaseDone, revert.PhaseFailed, revert.PhaseFailed}
-		if forgotten { // and the rows are neither what they were nor what they were to be
+		if forgotten { // and the rows have neither their pre-image nor their post-image
 			want[0], want[1] = revert.PhaseUnknown, revert.PhaseUnknown
 		}
 		require.Equal(t, want, phases, "the last one also changed a value, so it was withdrawn")
@@ -200,8 +201,8 @@ func TestRecoveryOfRows(t *testing.T) {
 	}
 }
 
-// TestRecoveryOfTwoTables: a call that changes two databases, and died when one of
-// them had committed, is not taken for one that did all.
+// TestRecoveryOfTwoTables checks a call that changes two databases, and died
+// after one of them committed. It does not count as done.
 func TestRecoveryOfTwoTables(t *testing.T) {
 	l := newLab(t)
 	rec := l.txn()
@@ -218,7 +219,8 @@ func TestRecoveryOfTwoTables(t *testing.T) {
 	require.Equal(t, newTable().rows, other.rows)
 }
 
-// TestUndoOfRowsDiesAtEveryPoint, and whatever comes after finishes it.
+// TestUndoOfRowsDiesAtEveryPoint kills a revert of rows at each scheduling
+// point. The next request completes it.
 func TestUndoOfRowsDiesAtEveryPoint(t *testing.T) {
 	run := func(at int) int {
 		l := newLab(t)

@@ -12,8 +12,9 @@ import (
 	"github.com/remit-dev/remit/revert/record"
 )
 
-// torn reads as a store does that reads in pages: up to where the journal ended when
-// it began, but each page as it is by then. Somebody erases after so many entries.
+// torn reads like a store with pages: up to the end of the journal when the
+// read began, but each page in its current state. An erasure runs after a
+// number of entries.
 type torn struct {
 	journal.Journal
 	left  int
@@ -49,8 +50,8 @@ func (j *torn) Entries(ctx context.Context, q journal.Query) iter.Seq2[record.En
 	}
 }
 
-// TestReadWhileSomebodyErases: at whichever entry of it an erasure comes, a transaction
-// is told as it was before or as it is after, and not as damaged.
+// TestReadWhileSomebodyErases runs an erasure at each entry of a read. The read
+// returns the transaction as it was before or after, and never as damaged.
 func TestReadWhileSomebodyErases(t *testing.T) {
 	ctx := t.Context()
 	total := -1

@@ -11,14 +11,15 @@ import (
 	"github.com/remit-dev/remit/revert/record"
 )
 
-// stream is what the recorders of one transaction that was begun here know together.
+// stream is the shared state of the recorders of one transaction that was begun
+// here.
 type stream struct {
-	acted atomic.Bool // something is written that more depends on than what somebody read
+	acted atomic.Bool // a record was written that matters beyond pure reads
 
-	turn    *host.Lock // of a beginning that is kept back: guards what is below; nil: it was not
+	turn    *host.Lock // guards the fields below while the beginning is delayed; nil: it was not delayed
 	written atomic.Bool
-	kept    journal.Batch // the beginning, and what came since
-	kinds   string        // of its records
+	kept    journal.Batch // the beginning and the later records
+	kinds   string        // kinds of its records
 }
 
 // Begin begins a transaction of the session and returns its recorder. If late
@@ -32,18 +33,24 @@ func (r Recorder) Begin(ctx context.Context, txn string, late bool) (Recorder, e
 	if late {
 		r.stream.turn = host.NewLock(r.host, "journal.begin")
 	}
-	// No barrier: the first durable record of the transaction carries it.
+	// No barrier: the first durable record of the transaction includes it.
 	return r, r.Write(ctx, Write{Records: []CallRecord{{Body: &record.Begun{Owner: owner}}}, Take: journal.OwnerChange{To: journal.Ownership{Txn: txn, Owner: owner}}})
 }
 
-// Commit writes that the transaction has ended and its effects stay.
+// Commit writes that the transaction has ended and that its effects stay.
 //
-// It has a barrier: it is the point of no return, and whoever is told of it relies on it. A transaction all of whose calls
-// were pure has nothing that could return: no effect, no claim, no content, nothing that was held, and nobody's answer that
-// was used up. What its calls raise for their session (labels, sums) has a barrier of its own. What a power cut can then take is the end of the journal:
-// this record, or with it what was read. That leaves no transaction, or an open one, whose calls recovery ends as failed
-// without effect and whose revert finds nothing to take back: less than happened, and nothing that did not. A result is still
-// on the journal before anybody sees it, as that of any call which only reads: its process may be killed at any time.
+// It has a barrier, because it is the point of no return and callers rely on
+// it. A transaction whose calls were all pure needs none. It has no effect,
+// claim, content, held call or used approval. Its additions to the session
+// (labels, counters) have a barrier of their own.
+//
+// A power failure can then remove the end of the journal: this record, and
+// perhaps the reads before it. That leaves no transaction, or an open one.
+// Recovery ends its calls as failed without effect, and its revert finds
+// nothing to revert. The journal then shows less than happened, and nothing
+// that did not happen. A result is still on the journal before the caller sees
+// it, as for any call that only reads, because its process may be killed at any
+// time.
 func (r Recorder) Commit(ctx context.Context) error {
 	//mutant:barrier
 	return r.Write(ctx, Write{Records: []CallRecord{{Body: &record.Committed{}}}, End: true, Durable: r.stream == nil || r.stream.acted.Load()})
@@ -59,15 +66,15 @@ func (r Recorder) Flush(ctx context.Context) error {
 
 func (s *stream) keepsBack() bool { return s != nil && s.turn != nil && !s.written.Load() }
 
-// note takes in what is about to be written.
+// note updates the state with the records that are about to be written.
 func (s *stream) note(w Write) {
 	if s != nil && (w.Durable && !w.End || !onlyReads(w)) {
 		s.acted.Store(true)
 	}
 }
 
-// onlyReads reports whether what is written is of nothing but the reading of calls without effects. What is not known here
-// is something else.
+// onlyReads reports whether a write contains only records of calls without
+// effects. An unknown kind counts as an effect.
 func onlyReads(w Write) bool {
 	if len(w.Blobs)+len(w.Claims)+len(w.Erase) > 0 {
 		return false
@@ -76,7 +83,7 @@ func onlyReads(w Write) bool {
 		switch b := l.Body.(type) {
 		case *record.Begun, *record.Invalid, *record.Done, *record.Failed, *record.Verified, *record.Committed:
 		case *record.Started:
-			if b.Class != effect.Pure || b.Approval != nil { // an answer that was used up stays so
+			if b.Class != effect.Pure || b.Approval != nil { // a used approval stays used
 				return false
 			}
 		default:
@@ -86,8 +93,9 @@ func onlyReads(w Write) bool {
 	return true
 }
 
-// append writes a batch behind what was kept back, or keeps it back too. One at a time does so: what comes later must not
-// overtake the beginning. Where the batch is refused, the beginning waits for the next one.
+// append writes a batch after the delayed records, or delays it too. One
+// goroutine at a time does so: later records must not overtake the beginning.
+// If the journal refuses the batch, the beginning waits for the next one.
 func (s *stream) append(ctx context.Context, r Recorder, b journal.Batch, kinds string, now bool) error {
 	if err := s.turn.Lock(ctx); err != nil {
 		return err

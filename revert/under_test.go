@@ -9,8 +9,9 @@ import (
 	"github.com/remit-dev/remit/revert/journal"
 )
 
-// TestNothingComesBackBelowAnother: what a call removed does not come back below something
-// that took the place of what a later call had removed: it was kept from others there.
+// TestNothingComesBackBelowAnother checks a resource that a call removed. It is
+// not restored below a resource that replaced one that a later call had
+// removed: there it was kept from others.
 func TestNothingComesBackBelowAnother(t *testing.T) {
 	ctx := t.Context()
 	before := map[string]string{"kv://r/d": "private", "kv://r/d/s": "1", "kv://r/e": "1"}
@@ -43,8 +44,8 @@ func TestNothingComesBackBelowAnother(t *testing.T) {
 	require.Equal(t, before, w.values)
 }
 
-// TestComesBackBelowAChange: what a call removed comes back below something that a later call
-// changed and did not remove, also if that has another value now.
+// TestComesBackBelowAChange checks that a removed resource is restored below a
+// resource that a later call changed and did not remove, for any current value.
 func TestComesBackBelowAChange(t *testing.T) {
 	ctx := t.Context()
 	w := &world{map[string]string{"kv://r/d": "private", "kv://r/d/s": "1"}}

@@ -11,9 +11,10 @@ import (
 	"github.com/remit-dev/remit/revert/record"
 )
 
-// TestRecoveryKeepsTheOrderOfAnUndo: a later call of the same value could not be taken
-// back, and the process died at the earlier one, whose own version is there for as long
-// as the later one stays. Recovery does not take it for taken back.
+// TestRecoveryKeepsTheOrderOfAnUndo checks a later call of the same value that
+// could not be reverted. The process died at the earlier call, whose own
+// version is present only because the later call stays. Recovery does not count
+// the earlier call as reverted.
 func TestRecoveryKeepsTheOrderOfAnUndo(t *testing.T) {
 	l := newLab(t)
 	was := l.shelf.values["a"]
@@ -40,8 +41,8 @@ func TestRecoveryKeepsTheOrderOfAnUndo(t *testing.T) {
 	require.Equal(t, revert.TxnReverted, l.load(l.ids["t"]).State())
 }
 
-// TestRecoveryKeepsTheOrderAcrossTransactions: the same, where the later call is one of
-// another transaction that nobody takes back.
+// TestRecoveryKeepsTheOrderAcrossTransactions checks the same for a later call
+// of another transaction that is not reverted.
 func TestRecoveryKeepsTheOrderAcrossTransactions(t *testing.T) {
 	for name, how := range map[string]revert.Options{"alone": {}, "cascade": {Cascade: true}} {
 		t.Run(name, func(t *testing.T) {
@@ -57,7 +58,7 @@ func TestRecoveryKeepsTheOrderAcrossTransactions(t *testing.T) {
 			l.end(second)
 			l.next()
 			deadly := 1
-			if how.Cascade { // the later one goes first, and cannot
+			if how.Cascade { // the later one goes first, and cannot be reverted
 				l.faults.left, l.faults.only, deadly = 0, "plan", 2
 			}
 			dieAt(l, "journal.append.reverted", deadly)
@@ -72,8 +73,9 @@ func TestRecoveryKeepsTheOrderAcrossTransactions(t *testing.T) {
 	}
 }
 
-// TestRecoveryKeepsTheOrderOfARedo: an earlier call could not be brought back, and the
-// process died at the later one, whose version is there because neither is.
+// TestRecoveryKeepsTheOrderOfARedo checks an earlier call that could not be
+// redone. The process died at the later call, whose version is present because
+// neither call is redone.
 func TestRecoveryKeepsTheOrderOfARedo(t *testing.T) {
 	l := newLab(t)
 	was := l.shelf.values["a"]
@@ -84,7 +86,7 @@ func TestRecoveryKeepsTheOrderOfARedo(t *testing.T) {
 	l.end(rec)
 	require.NoError(t, undo("t", revert.Options{})(t.Context(), l).err)
 	l.next()
-	l.shelf.values["a"] = "somebody's" // who changes his mind
+	l.shelf.values["a"] = "somebody's" // another actor changes it again
 	dieAt(l, "journal.append.reverted", 2)
 	require.ErrorIs(t, redo("t")(t.Context(), l).err, errDead)
 	l.shelf.values["a"] = before()["a"]
@@ -96,8 +98,8 @@ func TestRecoveryKeepsTheOrderOfARedo(t *testing.T) {
 	require.Equal(t, before(), l.shelf.values)
 }
 
-// TestRedoKeepsTheOrderAcrossTransactions: a later transaction comes back only after the
-// one that it lies on.
+// TestRedoKeepsTheOrderAcrossTransactions checks that a later transaction is
+// redone only after the one that it depends on.
 func TestRedoKeepsTheOrderAcrossTransactions(t *testing.T) {
 	l := newLab(t)
 	was := l.shelf.values["a"]
@@ -122,8 +124,8 @@ func TestRedoKeepsTheOrderAcrossTransactions(t *testing.T) {
 	require.Equal(t, before(), l.shelf.values)
 }
 
-// TestNestKeepsTheOrder: what a call outside a nested transaction put on top stays, and so
-// does what lies below it, whatever the versions look like.
+// TestNestKeepsTheOrder checks that a change of a call outside a nested
+// transaction stays, together with the changes below it, for any versions.
 func TestNestKeepsTheOrder(t *testing.T) {
 	l := newLab(t)
 	rec := l.txn()
@@ -149,7 +151,7 @@ func TestNestKeepsTheOrder(t *testing.T) {
 	require.Equal(t, before(), l.shelf.values)
 }
 
-// dieAt ends the process at the n-th time that it comes to a point.
+// dieAt kills the process when it reaches a point for the n-th time.
 func dieAt(l *lab, point string, n int) {
 	l.host.OnPoint = func(id string) error {
 		if n > 0 && strings.HasPrefix(id, point) {

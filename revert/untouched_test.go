@@ -10,15 +10,15 @@ import (
 	"github.com/remit-dev/remit/revert/record"
 )
 
-// TestDiedBeforeItsEffect: the versions tell of a call that announced a change which
-// never came that it had no effect. There is nothing to take back, and nothing to ask a
-// person about.
+// TestDiedBeforeItsEffect checks a call that announced a change and died before
+// it. The versions prove that it had no effect. Nothing needs a revert or a
+// decision.
 func TestDiedBeforeItsEffect(t *testing.T) {
 	for confinement, proof := range map[string]string{"handles": "no_effect", "trusted": "probe"} {
 		l := newLab(t)
 		rec := l.txn()
 		id := l.start(rec, &record.Started{Class: effect.Compensable, Confinement: confinement, Reverts: true}, write{"a", 7})
-		l.shelf.values = before() // it was about to be
+		l.shelf.values = before() // as if the change had happened
 		l.next()
 		found, err := l.reverter.Recover(t.Context())
 		require.NoError(t, err)

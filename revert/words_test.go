@@ -10,9 +10,9 @@ import (
 	"github.com/remit-dev/remit/revert/journal"
 )
 
-// TestStateWithOneCallOfTwo: one call that was wholly taken back makes no transaction
-// reverted in part, and a whole redo of one of two undos does not either. A conflict does,
-// until the other is brought back whole.
+// TestStateWithOneCallOfTwo checks that a complete revert of one call does not
+// make its transaction partly reverted. A complete redo of one of two reverts
+// does not either. A conflict does, until the other call is redone completely.
 func TestStateWithOneCallOfTwo(t *testing.T) {
 	ctx := t.Context()
 	p := newProcess(journal.SharedMemory(), &world{before()}, 1)
@@ -55,8 +55,8 @@ func TestStateWithOneCallOfTwo(t *testing.T) {
 	undo(b, revert.TxnCommitted)
 }
 
-// TestPerResource: a report with an item for each call says of each resource what a
-// preview says of it, and once.
+// TestPerResource checks that a report with an item for each call equals the
+// preview for each resource, with one item each.
 func TestPerResource(t *testing.T) {
 	ctx := t.Context()
 	for name, tt := range map[string]struct {
@@ -93,8 +93,8 @@ func TestPerResource(t *testing.T) {
 	}
 }
 
-// TestPerResourceOfOneThatIsGoneAgain: what calls made and removed again was not there
-// before and is not there now.
+// TestPerResourceOfOneThatIsGoneAgain checks a resource that calls created and
+// removed: it is absent before and after.
 func TestPerResourceOfOneThatIsGoneAgain(t *testing.T) {
 	ctx := t.Context()
 	p := newProcess(journal.SharedMemory(), &world{before()}, 1)
@@ -110,7 +110,7 @@ func TestPerResourceOfOneThatIsGoneAgain(t *testing.T) {
 	require.Equal(t, []string{"new already "}, said(rep.PerResource(), true))
 }
 
-// TestPerResourceOfOutcomes folds what is no file.
+// TestPerResourceOfOutcomes merges items of resources that are not files.
 func TestPerResourceOfOutcomes(t *testing.T) {
 	again := revert.Report{Items: []revert.ResourceResult{
 		{Call: "c_2", Result: effect.Result{Resource: "a", Outcome: effect.Already}},

@@ -18,8 +18,8 @@ import (
 	"github.com/remit-dev/remit/revert/record"
 )
 
-// world is a store of values with a scheme of its own: the smallest thing that
-// effects can be had on and taken back from.
+// world is a store of values with its own scheme: the smallest set of resources
+// with revertible effects.
 type world struct {
 	values map[string]string
 }
@@ -78,8 +78,8 @@ func (w *world) Apply(_ context.Context, s effect.Step, _ journal.ContentStore) 
 	return r
 }
 
-// process is one life of a program: its own opening of the journal on a world
-// that outlives it.
+// process is one run of a program: its own opening of the journal on a store
+// that survives it.
 type process struct {
 	host     *hosttest.Host
 	journal  journal.Journal
@@ -100,8 +100,8 @@ func newProcess(open func() journal.Journal, w *world, seed uint64) *process {
 
 var errDead = errors.New("the process is dead")
 
-// dieAt makes every scheduling point from the n-th on fail, as for a process
-// that was killed there.
+// dieAt makes every scheduling point from the n-th on fail, as in a killed
+// process.
 func (p *process) dieAt(n int) {
 	seen := 0
 	p.host.OnPoint = func(string) error {
@@ -145,7 +145,7 @@ type callSpec struct {
 	writes      []write
 }
 
-// call runs a call in the order that the line has.
+// call runs a call in the order of the pipeline.
 func (p *process) call(ctx context.Context, rec revert.Recorder, spec callSpec) (id string, err error) {
 	p.calls++
 	id = fmt.Sprintf("c_%s_%d", rec.Txn(), p.calls)
@@ -181,7 +181,7 @@ func put(writes ...write) callSpec {
 	return callSpec{class: effect.Reversible, confinement: "handles", writes: writes}
 }
 
-// revert takes a transaction back as its owner or as somebody else.
+// revert reverts a transaction as its owner or as another process.
 func (p *process) revert(ctx context.Context, id string) (revert.Report, error) {
 	t, err := revert.Load(ctx, p.journal, id)
 	if err == nil && t.End == "" && t.Owner == p.journal.Owner() {
