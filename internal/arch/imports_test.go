@@ -11,13 +11,16 @@ const module = "github.com/remit-dev/remit"
 
 // layers lists the folders from top to bottom. An import may only point down, so a child ("x/..." is everything below x)
 // stands above its parent: it may import it, and never the reverse. Folders of one row do not import each other.
-// A folder p/internal/... needs no row: it stands right below p, which owns it.
+// A folder p/internal/... needs no row: it stands right below p, which owns it. It has one if p has several that import each
+// other.
 var layers = [][]string{
 	{"examples/..."},
 	{"cmd/..."},
 	{"internal/proof/databasetest", "internal/proof/frameworktest", "revert/reverttest"}, // try what stands below agent through agent
 	{"internal/connect"}, // what the command does with the files of MCP clients
 	{"console/...", "mcp/..."},
+	{"mcp/gateway/config"},
+	{"mcp/gateway/internal/binding", "mcp/gateway/internal/naming"},
 	{"console", "mcp"},
 	{"agent/..."},
 	{"agent"},
@@ -164,7 +167,7 @@ func isTestPackage(dir string) bool { return strings.HasSuffix(path.Base(dir), "
 
 // rank orders folders: the smaller stands higher. ok is false for a folder without a layer.
 func rank(dir string) (r int, ok bool) {
-	if i := strings.LastIndex(dir, "/internal/"); i > 0 {
+	if i := strings.LastIndex(dir, "/internal/"); i > 0 && !listed(dir) {
 		r, ok = rank(dir[:i])
 		return r + 1, ok
 	}
@@ -177,6 +180,11 @@ func rank(dir string) (r int, ok bool) {
 		}
 	}
 	return r, best != ""
+}
+
+// listed reports whether a row names the folder itself.
+func listed(dir string) bool {
+	return slices.ContainsFunc(layers, func(row []string) bool { return slices.Contains(row, dir) })
 }
 
 // arrows: every folder has a layer, and its imports point down.

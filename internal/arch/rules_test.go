@@ -39,6 +39,8 @@ func TestPackageRules(t *testing.T) {
 		{"leaf on anything", arrows, importing("internal/canon", module+"/perm"), "internal/canon imports perm"},
 		{"own internals", arrows, importing("agent", module+"/agent/internal/plan"), ""},
 		{"own internals, reversed", arrows, importing("agent/internal/plan", module+"/agent"), "which stands above it"},
+		{"internals of one owner", arrows, importing("mcp/gateway/config", module+"/mcp/gateway/internal/binding"), ""},
+		{"internals of one owner, reversed", arrows, importing("mcp/gateway/internal/binding", module+"/mcp/gateway/config"), "which stands above it"},
 		{"own internals, down", arrows, importing("agent/internal/plan", module+"/tool"), ""},
 		{"nobody imports a command", arrows, importing("agent", module+"/cmd/remit"), "which stands above it"},
 		{"test helper", arrows, importing("agent", module+"/revert/journaltest"), "which is for tests"},

@@ -10,6 +10,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/yosida95/uritemplate/v3"
 
+	"github.com/remit-dev/remit/mcp/gateway/internal/naming"
 	"github.com/remit-dev/remit/mcp/internal/catalog"
 )
 
@@ -145,7 +146,7 @@ func (l *gatewayCatalog) list(s *serverCatalog) {
 		case d.kind == templates && s.read != "" && !contested:
 			l.all.Templates = append(l.all.Templates, s.offer(d.name, d.raw))
 		case d.kind == prompts && s.prompt != "":
-			name := mcpName(s.u.cfg.Name, d.name)
+			name := naming.ForClients(s.u.cfg.Name, d.name)
 			object, err := d.listed(name)
 			if err != nil {
 				continue // impossible: the name came from it

@@ -12,6 +12,8 @@ import (
 
 	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/internal/canon"
+	"github.com/remit-dev/remit/mcp/gateway/config"
+	"github.com/remit-dev/remit/mcp/gateway/internal/naming"
 	"github.com/remit-dev/remit/mcp/internal/rawresult"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/provenance"
@@ -28,7 +30,7 @@ type catalogTool struct {
 	description string
 	input       string   // schema
 	below       []string // the kind of entry, below the server
-	entry       Entry
+	entry       config.Entry
 	identity    string // of the accepted server
 
 	// about parses an input. It returns the segments of the resource, the key
@@ -136,7 +138,7 @@ func (r catalogTool) tool(identity, withheld string) (tool.Tool, error) {
 	server := r.u.cfg.Name
 	r.identity = identity
 	spec := tool.Spec{
-		Name: readerName(server, r.verb), Description: r.description, Tags: []string{"mcp", "untrusted"}, OutputContent: &provenance.Content{Trust: provenance.Untrusted},
+		Name: naming.Reader(server, r.verb), Description: r.description, Tags: []string{"mcp", "untrusted"}, OutputContent: &provenance.Content{Trust: provenance.Untrusted},
 		Input: json.RawMessage(r.input), AccessFor: r.access, EffectClass: cmp.Or(r.entry.Class, effect.Pure), Destination: r.entry.Destination, Execute: r.execute,
 		Provenance: provenance.Source{Kind: provenance.MCP, Name: server, Version: string(canon.Sum("remit/mcp-reader/v1", []byte(identity)))},
 		Hints:      tool.Hints{Timeout: r.entry.Timeout, Idempotent: true}, DisabledReason: withheld,

@@ -1,14 +1,17 @@
 package gateway
 
 import (
+	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/remit-dev/remit/internal/canon"
-	"github.com/remit-dev/remit/internal/suggest"
+	"github.com/remit-dev/remit/mcp/gateway/config"
+	"github.com/remit-dev/remit/mcp/gateway/internal/binding"
+	"github.com/remit-dev/remit/mcp/gateway/internal/naming"
 )
 
 // checkEntry returns an error if an entry names arguments or tools that do not
@@ -16,8 +19,8 @@ import (
 // and no snapshot for it.
 func (m mirroredTool) checkEntry(others []definition) error {
 	for _, a := range slices.Concat(m.entry.Needs, m.snapshots()) {
-		for _, found := range parameter.FindAllStringSubmatch(a.Resource, -1) {
-			if err := m.def.takes(found[1]); err != nil {
+		for _, name := range binding.Parameters(a.Resource) {
+			if err := m.def.takes(name); err != nil {
 				return fmt.Errorf("%s: %w", a.Resource, err)
 			}
 		}
@@ -36,7 +39,7 @@ func (m mirroredTool) checkEntry(others []definition) error {
 }
 
 // invokes checks a call of another tool.
-func (m mirroredTool) invokes(member string, i *ToolCallTemplate, others []definition) error {
+func (m mirroredTool) invokes(member string, i *config.ToolCallTemplate, others []definition) error {
 	if i == nil {
 		return nil
 	}
@@ -55,18 +58,22 @@ func (m mirroredTool) invokes(member string, i *ToolCallTemplate, others []defin
 		}
 		return nil
 	}
-	return fmt.Errorf("%s: %w", member, errors.New(unknown("tool", i.Tool, "the server", names)))
+	return fmt.Errorf("%s: %w", member, errors.New(naming.Unknown("tool", i.Tool, "the server", names)))
 }
 
 // checkPointers checks that the start of each pointer of a template exists.
-func (m mirroredTool) checkPointers(t template) error {
-	for _, p := range pointers(t.value) {
+func (m mirroredTool) checkPointers(template json.RawMessage) error {
+	all, err := binding.Pointers(template)
+	if err != nil {
+		return err
+	}
+	for _, p := range all {
 		tokens := strings.Split(p, "/")[1:]
 		switch {
 		case tokens[0] == "before" && m.entry.ReadBefore == nil:
 			return fmt.Errorf(`%s: the entry has no "before" that would ask for it`, p)
 		case tokens[0] == "input" && len(tokens) > 1:
-			if err := m.def.takes(unescaped(tokens[1])); err != nil {
+			if err := m.def.takes(binding.Unescaped(tokens[1])); err != nil {
 				return fmt.Errorf("%s: %w", p, err)
 			}
 		}
@@ -74,38 +81,24 @@ func (m mirroredTool) checkPointers(t template) error {
 	return nil
 }
 
-// pointers returns the pointers of a template.
-func pointers(v canon.Value) (all []string) {
-	if from, ok := v.Get("$from"); ok {
-		return []string{from.Text()}
-	}
-	if each, ok := v.Get("$each"); ok {
-		as, _ := v.Get("as")
-		return append(pointers(as), each.Text())
-	}
-	for _, m := range v.Members() {
-		all = append(all, pointers(m)...)
-	}
-	for _, e := range v.Elements() {
-		all = append(all, pointers(e)...)
-	}
-	return all
-}
-
 // takesAll checks the arguments of a template against those that the tool
 // declares.
-func (d definition) takesAll(args template) error {
-	if _, from := args.value.Get("$from"); from {
+func (d definition) takesAll(template json.RawMessage) error {
+	args, err := canon.Parse([]byte(cmp.Or(string(template), "{}")), canon.DefaultLimits())
+	if err != nil {
+		return err
+	}
+	if _, from := args.Get("$from"); from {
 		return nil // only a call determines them
 	}
-	for name := range args.value.Members() {
+	for name := range args.Members() {
 		if err := d.takes(name); err != nil {
 			return err
 		}
 	}
 	required, _ := d.input.Get("required")
 	for _, r := range required.Elements() {
-		if _, given := args.value.Get(r.Text()); !given {
+		if _, given := args.Get(r.Text()); !given {
 			return fmt.Errorf("%s needs the argument %q", d.name, canon.Printable(r.Text(), 256))
 		}
 	}
@@ -136,20 +129,7 @@ func (d definition) takes(name string) error {
 	if open || slices.Contains(names, name) {
 		return nil
 	}
-	return errors.New(unknown("argument", name, "tool "+d.name, names))
-}
-
-// unknown returns a message about an unknown name, with the known ones.
-func unknown(what, name, whose string, known []string) string {
-	text := fmt.Sprintf("there is no %s %q of %s", what, name, whose)
-	if near := suggest.Name(name, known); near != "" {
-		return canon.Printable(text+"; did you mean "+strconv.Quote(near)+"?", maxLine)
-	}
-	slices.Sort(known)
-	if len(known) > 0 {
-		text += "; valid are " + strings.Join(known, ", ")
-	}
-	return canon.Printable(text, maxLine)
+	return errors.New(naming.Unknown("argument", name, "tool "+d.name, names))
 }
 
 // unknownArguments warns about entries for tools that a server does not have:
@@ -162,7 +142,7 @@ func (b *builder) unknownArguments(u *upstream, has []definition) {
 	for name := range sorted(u.cfg.Tools) {
 		if !slices.Contains(names, name) && !u.told[name] {
 			u.told[name] = true
-			b.g.log.Warn("an entry is of no tool", "server", u.cfg.Name, "why", unknown("tool", name, "the server", slices.Clone(names)))
+			b.g.log.Warn("an entry is of no tool", "server", u.cfg.Name, "why", naming.Unknown("tool", name, "the server", slices.Clone(names)))
 		}
 	}
 }

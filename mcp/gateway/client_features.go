@@ -14,17 +14,8 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/remit-dev/remit/internal/canon"
+	"github.com/remit-dev/remit/mcp/gateway/config"
 	"github.com/remit-dev/remit/tool"
-)
-
-// ClientFeature is a client feature that a server can use during a call.
-type ClientFeature string
-
-// The client features.
-const (
-	Elicitation ClientFeature = "elicitation" // the user fills in a form or opens a page
-	Sampling    ClientFeature = "sampling"    // the client's model responds
-	Roots       ClientFeature = "roots"       // the client's folders; only if the configuration permits it
 )
 
 // Bounds on the client requests of a server.
@@ -50,13 +41,13 @@ type clientRequestRecord struct {
 // server that asks within calls gets the capabilities of each call's client.
 func (u *upstream) can() *sdk.ClientCapabilities {
 	c := &sdk.ClientCapabilities{}
-	if u.may(Elicitation) {
+	if u.may(config.Elicitation) {
 		c.Elicitation = &sdk.ElicitationCapabilities{Form: &sdk.FormElicitationCapabilities{}, URL: &sdk.URLElicitationCapabilities{}}
 	}
-	if u.may(Sampling) {
+	if u.may(config.Sampling) {
 		c.Sampling = &sdk.SamplingCapabilities{Tools: &sdk.SamplingToolsCapabilities{}}
 	}
-	if len(u.cfg.Roots) > 0 || u.may(Roots) {
+	if len(u.cfg.Roots) > 0 || u.may(config.Roots) {
 		c.RootsV2 = &sdk.RootCapabilities{}
 	}
 	return c
@@ -66,9 +57,9 @@ func (u *upstream) can() *sdk.ClientCapabilities {
 // default it can ask the user, who sees the name of the server and can decline.
 // By default it cannot ask the model, which others pay for and which does not
 // see the name.
-func (u *upstream) may(a ClientFeature) bool {
+func (u *upstream) may(a config.ClientFeature) bool {
 	if u.cfg.ClientFeatures == nil {
-		return a == Elicitation
+		return a == config.Elicitation
 	}
 	return slices.Contains(u.cfg.ClientFeatures, a)
 }
@@ -81,7 +72,7 @@ func (g *Gateway) MayRequestClient(t tool.Tool, can *sdk.ClientCapabilities) boo
 
 func (g *Gateway) mayAsk(name string, can *sdk.ClientCapabilities) bool {
 	u, ok := g.seen.Load().of[name]
-	return !ok || u.may(Elicitation) && can.Elicitation != nil || u.may(Sampling) && can.Sampling != nil || u.may(Roots) && can.RootsV2 != nil
+	return !ok || u.may(config.Elicitation) && can.Elicitation != nil || u.may(config.Sampling) && can.Sampling != nil || u.may(config.Roots) && can.RootsV2 != nil
 }
 
 // of returns the client capabilities for one call, as the gateway sends them.
@@ -116,15 +107,17 @@ func (f *inFlightCall) caps() *sdk.ClientCapabilities {
 	return f.client.Capabilities()
 }
 
-func (f *inFlightCall) samples(u *upstream) bool { return u.may(Sampling) && f.caps().Sampling != nil }
+func (f *inFlightCall) samples(u *upstream) bool {
+	return u.may(config.Sampling) && f.caps().Sampling != nil
+}
 
 func (f *inFlightCall) hasRoots(u *upstream) bool {
-	return u.may(Roots) && len(u.cfg.Roots) == 0 && f.caps().RootsV2 != nil
+	return u.may(config.Roots) && len(u.cfg.Roots) == 0 && f.caps().RootsV2 != nil
 }
 
 func (f *inFlightCall) elicits(u *upstream, mode string) bool {
 	c := f.caps().Elicitation
-	if c == nil || !u.may(Elicitation) {
+	if c == nil || !u.may(config.Elicitation) {
 		return false
 	}
 	if mode == modeURL {
@@ -161,7 +154,7 @@ func (u *upstream) receive(s *upstreamConn) sdk.Middleware {
 				return nil, cannot(method) // the SDK would ping the server in turn
 			case *sdk.ListRootsRequest:
 				switch {
-				case u.may(Roots):
+				case u.may(config.Roots):
 					return asked[*sdk.ListRootsResult](ctx, u, s, cmp.Or(r.Params, &sdk.ListRootsParams{}))
 				case len(u.cfg.Roots) == 0:
 					return nil, cannot("roots")
@@ -257,7 +250,7 @@ func (u *upstream) ask(ctx context.Context, f *inFlightCall, what sdk.InputReque
 			case len(u.cfg.Roots) > 0:
 				out[key] = &sdk.ListRootsResult{Roots: u.roots()}
 			case f.hasRoots(u):
-				if err := u.decide(ctx, f, methodRoots, Roots, "list"); err != nil {
+				if err := u.decide(ctx, f, methodRoots, config.Roots, "list"); err != nil {
 					return nil, err
 				}
 				forward[key] = p

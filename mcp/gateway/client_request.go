@@ -14,6 +14,7 @@ import (
 
 	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/internal/canon"
+	"github.com/remit-dev/remit/mcp/gateway/config"
 	"github.com/remit-dev/remit/perm"
 )
 
@@ -33,7 +34,7 @@ const notAsked = "denied"
 // needs returns the accesses that a server's tools need for client requests.
 // The policy decides each request when the server sends it.
 func (u *upstream) needs() (all []perm.ResourceAccess) {
-	for _, a := range []ClientFeature{Elicitation, Sampling, Roots} {
+	for _, a := range []config.ClientFeature{config.Elicitation, config.Sampling, config.Roots} {
 		if u.may(a) {
 			all = append(all, perm.Access(perm.AskClient, "mcp://"+u.cfg.Name+"/"+string(a)+"/*"))
 		}
@@ -72,8 +73,8 @@ func (u *upstream) elicitation(ctx context.Context, f *inFlightCall, p *sdk.Elic
 		mode = modeForm
 	}
 	switch {
-	case !u.may(Elicitation) || f.caps().Elicitation == nil:
-		return nil, cannot(string(Elicitation))
+	case !u.may(config.Elicitation) || f.caps().Elicitation == nil:
+		return nil, cannot(string(config.Elicitation))
 	case mode != modeForm && mode != modeURL:
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("elicitation has the mode %q or %q", modeForm, modeURL)}
 	case !f.elicits(u, mode):
@@ -85,7 +86,7 @@ func (u *upstream) elicitation(ctx context.Context, f *inFlightCall, p *sdk.Elic
 	case p.URL != "" || p.ElicitationID != "":
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "an elicitation by a form names no URL"}
 	}
-	if err := u.decide(ctx, f, methodElicit, Elicitation, mode); err != nil {
+	if err := u.decide(ctx, f, methodElicit, config.Elicitation, mode); err != nil {
 		return nil, err
 	}
 	return u.signed(p, mode), nil
@@ -99,18 +100,18 @@ func (u *upstream) sampling(ctx context.Context, f *inFlightCall, p *sdk.CreateM
 	}
 	switch {
 	case !f.samples(u):
-		return nil, cannot(string(Sampling))
+		return nil, cannot(string(config.Sampling))
 	case how == "tools" && f.caps().Sampling.Tools == nil:
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "the client does not support tools in sampling"}
 	}
-	if err := u.decide(ctx, f, methodSample, Sampling, how); err != nil {
+	if err := u.decide(ctx, f, methodSample, config.Sampling, how); err != nil {
 		return nil, err
 	}
 	return alone(p), nil
 }
 
 // decide evaluates the policy. The journal records a denial too.
-func (u *upstream) decide(ctx context.Context, f *inFlightCall, method string, a ClientFeature, how string) error {
+func (u *upstream) decide(ctx context.Context, f *inFlightCall, method string, a config.ClientFeature, how string) error {
 	if len(f.said) >= mostAsked { // the journal records each
 		return errMany
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/internal/canon"
+	"github.com/remit-dev/remit/mcp/gateway/internal/binding"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/tool"
 )
@@ -42,7 +43,7 @@ func (m mirroredTool) before(ctx context.Context, tc ctxperm.ToolContext, s *ups
 	if b == nil {
 		return parts, nil
 	}
-	args, err := b.Args.fill(parts)
+	args, err := binding.FillTemplate(b.Args, parts)
 	if err != nil {
 		return nil, fmt.Errorf("what is there before the call cannot be asked: %w", err)
 	}
@@ -63,7 +64,7 @@ func (m mirroredTool) noteCompensation(ctx context.Context, tc ctxperm.ToolConte
 	if parts["output"], err = canon.Parse(a.object, canon.DefaultLimits()); err != nil {
 		return err
 	}
-	if back.Args, err = c.Args.fill(parts); err != nil {
+	if back.Args, err = binding.FillTemplate(c.Args, parts); err != nil {
 		back.Why = "its arguments are not in what the call was given and answered: " + err.Error()
 	}
 	return tc.Note(ctx, noteBack, back)
@@ -124,7 +125,7 @@ func (m mirroredTool) wayBack(rc tool.RevertContext) (compensation, error) {
 			parts[name] = v
 		}
 	}
-	args, err := m.entry.Compensate.Args.fill(parts)
+	args, err := binding.FillTemplate(m.entry.Compensate.Args, parts)
 	if err != nil {
 		return back, fmt.Errorf("the answer of the call is lost, and with it how to take it back: %w", err)
 	}

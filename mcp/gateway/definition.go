@@ -13,6 +13,7 @@ import (
 
 	"github.com/remit-dev/remit/internal/canon"
 	"github.com/remit-dev/remit/internal/schema"
+	"github.com/remit-dev/remit/mcp/gateway/internal/naming"
 )
 
 // definition is a tool, a prompt or a resource template as its server declares
@@ -113,7 +114,7 @@ func (d definition) asTool(v canon.Value) (definition, error) {
 	d.digest = string(canon.Sum("remit/mcp-tool/v1", v.Canonical()))
 	d.input, _ = v.Get("inputSchema")
 	switch {
-	case !upstreamOK.MatchString(d.name):
+	case !naming.Permitted.MatchString(d.name):
 		return d, errors.New("its name is not 1 to 128 letters, digits and . _ -")
 	case d.input.Kind() != canon.Object:
 		return d, errors.New("it has no input schema")

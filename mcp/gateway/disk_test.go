@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"syscall"
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -80,7 +79,11 @@ func (d deed) done(dir string) error {
 	case "exit":
 		os.Exit(3)
 	case "kill": // whoever speaks to it
-		return syscall.Kill(os.Getppid(), syscall.SIGKILL)
+		p, err := os.FindProcess(os.Getppid())
+		if err == nil {
+			err = p.Kill()
+		}
+		return err
 	case "await":
 		for {
 			if _, err := os.Lstat(at); err == nil {

@@ -18,6 +18,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/auth"
 
 	"github.com/remit-dev/remit/ctxperm/process"
+	"github.com/remit-dev/remit/mcp/gateway/config"
 	"github.com/remit-dev/remit/tool"
 )
 
@@ -113,7 +114,7 @@ type toolSnapshot struct {
 // Open makes a gateway from a configuration. It starts no server: the gateway
 // has the pinned tools, and a call starts the server that it needs. Start
 // starts all servers. Close ends them.
-func Open(ctx context.Context, c Config, o Options) (*Gateway, error) {
+func Open(ctx context.Context, c config.Config, o Options) (*Gateway, error) {
 	g := &Gateway{opts: o.withDefaults(), turn: make(chan struct{}, 1), guard: newGuard()}
 	g.log = g.opts.Log
 	g.life, g.stop = context.WithCancelCause(context.WithoutCancel(ctx))
@@ -156,8 +157,8 @@ func Open(ctx context.Context, c Config, o Options) (*Gateway, error) {
 
 // outside rejects roots that a snapshot cannot save: an unknown root, or one
 // that contains the state folder.
-func (o Options) outside(s Server) error {
-	for _, root := range s.keepsFolders() {
+func (o Options) outside(s config.Server) error {
+	for _, root := range snapshotRoots(s) {
 		dir := o.Roots[root]
 		if dir == "" {
 			return fmt.Errorf("what root %q holds is to be kept, and there is none", root)

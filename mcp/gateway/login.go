@@ -2,48 +2,17 @@ package gateway
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
-	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
+
+	"github.com/remit-dev/remit/mcp/gateway/config"
 )
 
-// OAuth is the configured login at a server by URL, beside what the server
-// declares. The zero value configures nothing.
-type OAuth struct {
-	ClientID     string // preregistered at the authorization server
-	ClientSecret string // requires Issuer
-	Issuer       string // of the authorization server that knows ClientID; no other gets the secret
-	MetadataURL  string // of a client metadata document, which is the client ID
-	CallbackPort int    // on this machine, for the browser's redirect; 0: any free port
-	Scopes       []string
-}
-
-// LoginError says that a server needs a login, and that the request had no
-// effect.
-type LoginError struct {
-	Server string
-	Why    string
-	Fix    string // the command to run; empty: unknown
-}
-
-func (e *LoginError) Error() string {
-	text := fmt.Sprintf("server %s needs a login: %s", e.Server, e.Why)
-	if e.Fix != "" {
-		text += "; run: " + e.Fix
-	}
-	return text
-}
-
-// ErrNotSent is in an error of the Authorize handler that kept a request from
-// being sent. A later request can succeed.
-var ErrNotSent = errors.New("nothing was sent")
-
 // loginOf returns the LoginError in an error, or nil.
-func loginOf(err error) *LoginError {
-	var login *LoginError
+func loginOf(err error) *config.LoginError {
+	var login *config.LoginError
 	if errors.As(err, &login) {
 		return login
 	}
@@ -56,21 +25,10 @@ func missed(err error) error {
 	if login := loginOf(err); login != nil {
 		return login
 	}
-	if errors.Is(err, ErrNotSent) {
+	if errors.Is(err, config.ErrNotSent) {
 		return err
 	}
 	return nil
-}
-
-// Authorized reports whether the configuration contains the authorization. Such
-// a server needs no login.
-func (s Server) Authorized() bool {
-	for name := range s.Headers {
-		if strings.EqualFold(name, "Authorization") {
-			return true
-		}
-	}
-	return false
 }
 
 // authorizer returns the handler that authorizes the gateway at the server. All

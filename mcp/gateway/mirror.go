@@ -13,6 +13,9 @@ import (
 
 	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/internal/canon"
+	"github.com/remit-dev/remit/mcp/gateway/config"
+	"github.com/remit-dev/remit/mcp/gateway/internal/binding"
+	"github.com/remit-dev/remit/mcp/gateway/internal/naming"
 	"github.com/remit-dev/remit/mcp/internal/clientctx"
 	"github.com/remit-dev/remit/mcp/internal/rawresult"
 	"github.com/remit-dev/remit/perm"
@@ -29,7 +32,7 @@ func (g *Gateway) rebuild() error {
 	defer func() { <-g.turn }()
 	b := builder{g: g, mirror: &toolSnapshot{listed: map[string]json.RawMessage{}, of: map[string]*upstream{}, called: map[string]string{}}, taken: map[string]string{}, prompts: map[string]string{}}
 	for _, t := range g.opts.OtherTools {
-		b.taken[likeness(t.Name())] = t.Name()
+		b.taken[naming.Likeness(t.Name())] = t.Name()
 	}
 	for _, u := range g.servers {
 		if err := b.server(u); err != nil {
@@ -84,8 +87,8 @@ func (b *builder) server(u *upstream) error {
 	if err != nil {
 		return err
 	}
-	held = append(held, b.nameConflicts(u, d.of(tools), b.taken, toolName)...)
-	held = append(held, b.nameConflicts(u, d.of(prompts), b.prompts, mcpName)...)
+	held = append(held, b.nameConflicts(u, d.of(tools), b.taken, naming.ForRuntime)...)
+	held = append(held, b.nameConflicts(u, d.of(prompts), b.prompts, naming.ForClients)...)
 	b.mirror.quarantined = append(b.mirror.quarantined, held...)
 	has := d.of(tools)
 	for _, def := range has {
@@ -135,7 +138,7 @@ func sorted[V any](m map[string]V) iter.Seq[string] {
 func (b *builder) nameConflicts(u *upstream, defs []definition, seen map[string]string, name func(server, name string) string) (out []QuarantinedItem) {
 	mine := map[string][]definition{}
 	for _, d := range defs {
-		like := likeness(name(u.cfg.Name, d.name))
+		like := naming.Likeness(name(u.cfg.Name, d.name))
 		mine[like] = append(mine[like], d)
 	}
 	for like, all := range mine {
@@ -152,7 +155,7 @@ func (b *builder) nameConflicts(u *upstream, defs []definition, seen map[string]
 		if len(all) > 1 || taken {
 			continue
 		}
-		seen[like] = mcpName(u.cfg.Name, all[0].name)
+		seen[like] = naming.ForClients(u.cfg.Name, all[0].name)
 	}
 	slices.SortFunc(out, func(x, y QuarantinedItem) int { return cmp.Compare(x.Tool, y.Tool) })
 	return out
@@ -169,9 +172,9 @@ func reason(held []QuarantinedItem, server, name string) string {
 }
 
 func (b *builder) tool(u *upstream, d definition, has []definition, identity, withheld string) error {
-	clash := b.taken[likeness(toolName(u.cfg.Name, d.name))] != mcpName(u.cfg.Name, d.name)
+	clash := b.taken[naming.Likeness(naming.ForRuntime(u.cfg.Name, d.name))] != naming.ForClients(u.cfg.Name, d.name)
 	if clash {
-		b.mirror.called[mcpName(u.cfg.Name, d.name)] = "" // known, but ambiguous
+		b.mirror.called[naming.ForClients(u.cfg.Name, d.name)] = "" // known, but ambiguous
 		return nil
 	}
 	m := mirroredTool{u: u, def: d, identity: identity, entry: u.cfg.Tools[d.name]}
@@ -187,13 +190,13 @@ func (b *builder) tool(u *upstream, d definition, has []definition, identity, wi
 	if err != nil {
 		return err
 	}
-	object, err := d.listed(mcpName(u.cfg.Name, d.name))
+	object, err := d.listed(naming.ForClients(u.cfg.Name, d.name))
 	if err != nil {
 		return err
 	}
 	b.mirror.tools = append(b.mirror.tools, t)
 	b.mirror.listed[t.Name()], b.mirror.of[t.Name()] = object, u
-	b.mirror.called[mcpName(u.cfg.Name, d.name)] = t.Name()
+	b.mirror.called[naming.ForClients(u.cfg.Name, d.name)] = t.Name()
 	return nil
 }
 
@@ -202,7 +205,7 @@ type mirroredTool struct {
 	u        *upstream
 	def      definition
 	identity string
-	entry    Entry
+	entry    config.Entry
 }
 
 // undoVersion must change when Revert interprets the records of a call
@@ -216,10 +219,10 @@ func (m mirroredTool) spec(loose bool) (tool.Spec, error) {
 	}
 	e := m.entry
 	s := tool.Spec{
-		Name: toolName(m.u.cfg.Name, m.def.name), Description: m.def.description, Tags: []string{"mcp", "untrusted"}, OutputContent: &provenance.Content{Trust: provenance.Untrusted},
+		Name: naming.ForRuntime(m.u.cfg.Name, m.def.name), Description: m.def.description, Tags: []string{"mcp", "untrusted"}, OutputContent: &provenance.Content{Trust: provenance.Untrusted},
 		Input: m.def.inputSchema(loose), Needs: append(m.u.needs(), perm.Access(perm.Call, self.String())),
 		EffectClass: e.Class, Destination: e.Destination, Execute: m.execute,
-		Provenance: provenance.Source{Kind: provenance.MCP, Name: mcpName(m.u.cfg.Name, m.def.name), Version: m.def.digest},
+		Provenance: provenance.Source{Kind: provenance.MCP, Name: naming.ForClients(m.u.cfg.Name, m.def.name), Version: m.def.digest},
 		Hints:      tool.Hints{Timeout: e.Timeout, Idempotent: e.Idempotent, Risk: e.Risk, Approval: e.Approval},
 	}
 	if e.Draft {
@@ -233,14 +236,14 @@ func (m mirroredTool) spec(loose bool) (tool.Spec, error) {
 	}
 	switch {
 	case e.Observed:
-		s.Coverage, s.Observed = effect.Observed, e.observes()
+		s.Coverage, s.Observed = effect.Observed, observedRoots(e)
 	case len(e.Snapshot) > 0:
 		s.Confinement, s.Coverage = tool.Handles, effect.Declared
 	}
 	if e.Compensate != nil {
 		s.Revert, s.UndoVersion = m.revert, undoVersion
 	}
-	if !e.Observed && slices.ContainsFunc(e.Snapshot, func(resource string) bool { _, tree := folderOf(resource); return tree }) {
+	if !e.Observed && slices.ContainsFunc(e.Snapshot, func(resource string) bool { _, tree := binding.FolderOf(resource); return tree }) {
 		s.Verify = verify.Changes
 	}
 	if e.Verify != nil {
@@ -256,16 +259,16 @@ func (m mirroredTool) needs(s *tool.Spec) error {
 
 // needs adds accesses. Those that name arguments are computed for each call.
 func needs(s *tool.Spec, all []perm.ResourceAccess, roots map[string]string) error {
-	var named []binding
+	var named []binding.Binding
 	for _, a := range all {
-		b, err := bindingOf(a, roots)
+		b, err := binding.New(a, roots)
 		if err != nil {
 			return err
 		}
-		if len(b.params) > 0 {
+		if len(b.Params) > 0 {
 			named = append(named, b)
 		}
-		s.Needs = append(s.Needs, b.bound)
+		s.Needs = append(s.Needs, b.Bound)
 	}
 	if len(named) == 0 {
 		return nil
@@ -282,7 +285,7 @@ func needs(s *tool.Spec, all []perm.ResourceAccess, roots map[string]string) err
 			return nil, err
 		}
 		for _, b := range named {
-			some, err := b.fill(v)
+			some, err := b.Fill(v)
 			if err != nil {
 				return nil, err
 			}
@@ -377,7 +380,7 @@ func (m mirroredTool) verify(ctx context.Context, s verify.Subject) verify.Verdi
 			parts[name] = v
 		}
 	}
-	args, err := c.Args.fill(parts)
+	args, err := binding.FillTemplate(c.Args, parts)
 	if err != nil {
 		return verify.Unclear("what to ask is not known: " + err.Error())
 	}
@@ -390,16 +393,16 @@ func (m mirroredTool) verify(ctx context.Context, s verify.Subject) verify.Verdi
 		return verify.Unclear(err.Error())
 	}
 	parts["answer"] = answer
-	found, err := lookUp("/answer"+c.Applied, parts)
+	found, err := binding.LookUp("/answer"+c.Applied, parts)
 	switch {
-	case errors.Is(err, errMissing):
+	case errors.Is(err, binding.ErrMissing):
 		return verify.Absent("the server has nothing at " + c.Applied)
 	case err != nil:
 		return verify.Unclear(err.Error())
-	case c.Equals.value.Kind() == canon.Invalid:
+	case len(c.Equals) == 0:
 		return verify.Applied()
 	}
-	want, err := c.Equals.fill(parts)
+	want, err := binding.FillTemplate(c.Equals, parts)
 	if err != nil {
 		return verify.Unclear(err.Error())
 	}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/remit-dev/remit/internal/canon"
+	"github.com/remit-dev/remit/mcp/gateway/config"
 )
 
 // serverProcess is a server that runs on this machine.
@@ -42,7 +43,7 @@ var inherited = []string{
 	"APPDATA", "HOMEDRIVE", "HOMEPATH", "LOCALAPPDATA", "PROCESSOR_ARCHITECTURE", "SYSTEMDRIVE", "SYSTEMROOT", "TEMP", "USERNAME", "USERPROFILE", "PATHEXT",
 }
 
-func environment(s Server, env func(string) (string, bool)) []string {
+func environment(s config.Server, env func(string) (string, bool)) []string {
 	var all []string
 	for _, name := range inherited {
 		if value, ok := env(name); ok {
@@ -56,7 +57,7 @@ func environment(s Server, env func(string) (string, bool)) []string {
 }
 
 // start starts a server by its command.
-func start(s Server, env func(string) (string, bool)) (_ *localProcess, err error) {
+func start(s config.Server, env func(string) (string, bool)) (_ *localProcess, err error) {
 	cmd := exec.Command(s.Command, s.Args...)
 	cmd.Env, cmd.Dir = environment(s, env), s.Dir
 	newProcessGroup(cmd)

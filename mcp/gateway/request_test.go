@@ -7,6 +7,8 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/remit-dev/remit/mcp/gateway/config"
 )
 
 // TestParams: the parameters of a call come to what the SDK would write, on one line.
@@ -36,11 +38,11 @@ func TestParams(t *testing.T) {
 
 // TestMayAsk: a server may ask a client for what its configuration lets it and the client can.
 func TestMayAsk(t *testing.T) {
-	can := map[ClientFeature]*sdk.ClientCapabilities{
-		Elicitation: {Elicitation: &sdk.ElicitationCapabilities{}}, Sampling: {Sampling: &sdk.SamplingCapabilities{}}, Roots: {RootsV2: &sdk.RootCapabilities{}},
+	can := map[config.ClientFeature]*sdk.ClientCapabilities{
+		config.Elicitation: {Elicitation: &sdk.ElicitationCapabilities{}}, config.Sampling: {Sampling: &sdk.SamplingCapabilities{}}, config.Roots: {RootsV2: &sdk.RootCapabilities{}},
 	}
-	for _, asks := range [][]ClientFeature{nil, {}, {Elicitation}, {Sampling}, {Roots}, {Elicitation, Sampling, Roots}} {
-		u := &upstream{cfg: Server{Name: "s", ClientFeatures: asks}}
+	for _, asks := range [][]config.ClientFeature{nil, {}, {config.Elicitation}, {config.Sampling}, {config.Roots}, {config.Elicitation, config.Sampling, config.Roots}} {
+		u := &upstream{cfg: config.Server{Name: "s", ClientFeatures: asks}}
 		g := &Gateway{}
 		g.seen.Store(&toolSnapshot{of: map[string]*upstream{"": u}})
 		for what, caps := range can {

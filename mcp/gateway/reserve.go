@@ -7,6 +7,8 @@ import (
 
 	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/internal/canon"
+	"github.com/remit-dev/remit/mcp/gateway/config"
+	"github.com/remit-dev/remit/mcp/gateway/internal/naming"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/provenance"
 	"github.com/remit-dev/remit/revert/effect"
@@ -20,10 +22,10 @@ import (
 func (u *upstream) reserve() (tool.Tool, error) {
 	server := u.cfg.Name
 	spec := tool.Spec{
-		Name: readerName(server, "server"), Description: "The tools of the server " + server + ", whichever they are.", Tags: []string{"mcp", "untrusted"},
+		Name: naming.Reader(server, "server"), Description: "The tools of the server " + server + ", whichever they are.", Tags: []string{"mcp", "untrusted"},
 		Input: json.RawMessage(`{"type":"object"}`), EffectClass: effect.Pivot, Execute: uncalled, DisabledReason: "it stands for all tools of the server " + server,
 		Provenance: provenance.Source{Kind: provenance.MCP, Name: server, Version: string(canon.Sum("remit/mcp-server/v1", []byte(server)))},
-		Needs:      append(u.needs(), perm.Access(perm.Call, "tool://"+toolsNamed(server))),
+		Needs:      append(u.needs(), perm.Access(perm.Call, "tool://"+naming.ToolPattern(server))),
 	}
 	of, err := perm.KindMCP.Resource(server)
 	if err != nil {
@@ -36,7 +38,7 @@ func (u *upstream) reserve() (tool.Tool, error) {
 	if u.box != nil {
 		spec = u.box.spec(spec)
 	}
-	entries := []Entry{{}, u.cfg.Resources, u.cfg.Prompts}
+	entries := []config.Entry{{}, u.cfg.Resources, u.cfg.Prompts}
 	for name := range sorted(u.cfg.Tools) {
 		entries = append(entries, u.cfg.Tools[name])
 	}
@@ -45,12 +47,6 @@ func (u *upstream) reserve() (tool.Tool, error) {
 	}
 	spec.AccessFor, spec.Revert, spec.Verify = nil, nil, nil
 	return tool.FromSpec(spec)
-}
-
-// toolsNamed returns a pattern of the runtime names of all tools of a server.
-func toolsNamed(server string) string {
-	name := toolName(server, "x")
-	return name[:len(name)-1] + "*"
 }
 
 func uncalled(context.Context, ctxperm.ToolContext, json.RawMessage) (tool.Result, error) {

@@ -17,6 +17,7 @@ import (
 	"github.com/remit-dev/remit/ctxperm/process"
 	"github.com/remit-dev/remit/internal/callstate"
 	"github.com/remit-dev/remit/internal/canon"
+	"github.com/remit-dev/remit/mcp/gateway/config"
 	"github.com/remit-dev/remit/mcp/internal/rawresult"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert/effect"
@@ -68,13 +69,13 @@ const (
 
 // newServerSandbox determines what a server can see. With an error it returns a
 // sandbox too, in which nothing starts.
-func newServerSandbox(s Server, o *Options) (*serverSandbox, error) {
+func newServerSandbox(s config.Server, o *Options) (*serverSandbox, error) {
 	b := &serverSandbox{driver: o.Sandbox, network: s.Sandbox.Network}
 	b.err = b.serve(s, o)
 	return b, b.err
 }
 
-func (b *serverSandbox) serve(s Server, o *Options) error {
+func (b *serverSandbox) serve(s config.Server, o *Options) error {
 	if len(s.Sandbox.Roots) == 0 {
 		return errors.New("it is to run in the sandbox, and works in no root")
 	}

@@ -13,18 +13,11 @@ import (
 	"github.com/remit-dev/remit/ctxperm/files"
 	"github.com/remit-dev/remit/ctxperm/process"
 	"github.com/remit-dev/remit/internal/canon"
+	"github.com/remit-dev/remit/mcp/gateway/config"
+	"github.com/remit-dev/remit/mcp/gateway/internal/binding"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert/effect"
 )
-
-// folderOf returns the folder of a pattern that names a whole folder.
-func folderOf(pattern string) (folder string, ok bool) { return strings.CutSuffix(pattern, "/**") }
-
-// rootOf returns the root of a file pattern.
-func rootOf(pattern string) string {
-	name, _, _ := strings.Cut(strings.TrimPrefix(pattern, "file://"), "/")
-	return name
-}
 
 // snapshots returns the accesses for saving the files of a call. The names that
 // a call will change in a folder are unknown, so it returns the folder itself,
@@ -34,25 +27,25 @@ func (m mirroredTool) snapshots() (all []perm.ResourceAccess) {
 		return nil // it must not change anything; the gateway reports changes all the same
 	}
 	for _, resource := range m.entry.Snapshot {
-		folder, tree := folderOf(resource)
+		folder, tree := binding.FolderOf(resource)
 		all = append(all, perm.Access(perm.Write, folder))
 		if !tree {
 			continue
 		}
 		for _, a := range []perm.Action{perm.Read, perm.List, perm.Write, perm.Delete} {
-			all = append(all, perm.Access(a, "file://"+rootOf(resource)+"/**"))
+			all = append(all, perm.Access(a, "file://"+binding.RootOf(resource)+"/**"))
 		}
 	}
 	return all
 }
 
-// keepsFolders returns the roots with a folder that the gateway saves before
+// snapshotRoots returns the roots with a folder that the gateway saves before
 // calls of the server.
-func (s Server) keepsFolders() (roots []string) {
+func snapshotRoots(s config.Server) (roots []string) {
 	for _, e := range s.Tools {
 		for _, resource := range e.Snapshot {
-			if _, tree := folderOf(resource); tree {
-				roots = append(roots, rootOf(resource))
+			if _, tree := binding.FolderOf(resource); tree {
+				roots = append(roots, binding.RootOf(resource))
 			}
 		}
 	}
@@ -69,22 +62,22 @@ func (m mirroredTool) folders(in json.RawMessage) (all []process.Folder, err err
 		return nil, err
 	}
 	for _, resource := range m.entry.Snapshot {
-		folder, tree := folderOf(resource)
+		folder, tree := binding.FolderOf(resource)
 		if !tree {
 			continue
 		}
-		b, err := bindingOf(perm.Access(perm.Write, folder), m.u.g.opts.Roots)
+		b, err := binding.New(perm.Access(perm.Write, folder), m.u.g.opts.Roots)
 		if err != nil {
 			return nil, err
 		}
-		some := []perm.ResourceAccess{b.access}
-		if len(b.params) > 0 {
-			if some, err = b.fill(v); err != nil {
+		some := []perm.ResourceAccess{b.Access}
+		if len(b.Params) > 0 {
+			if some, err = b.Fill(v); err != nil {
 				return nil, err
 			}
 		}
 		if len(some) == 0 {
-			some = []perm.ResourceAccess{perm.Access(perm.Write, "file://"+b.root)}
+			some = []perm.ResourceAccess{perm.Access(perm.Write, "file://"+b.Root)}
 		}
 		for _, exact := range some {
 			r, err := perm.ParseResource(exact.Resource)
@@ -116,7 +109,7 @@ func (m mirroredTool) snapshotFolders(ctx context.Context, tc ctxperm.ToolContex
 	if m.entry.Class == effect.Pure && !m.entry.Observed {
 		return nil, nil
 	}
-	roots := m.u.cfg.keepsFolders()
+	roots := snapshotRoots(m.u.cfg)
 	if len(roots) == 0 {
 		return nil, nil
 	}
@@ -131,11 +124,11 @@ func (m mirroredTool) snapshotFolders(ctx context.Context, tc ctxperm.ToolContex
 	return k.Take(ctx, tc, folders, roots...)
 }
 
-// observes returns the roots that are compared before and after calls of an
-// observed tool.
-func (e Entry) observes() (roots []string) {
+// observedRoots returns the roots that are compared before and after calls of
+// an observed tool.
+func observedRoots(e config.Entry) (roots []string) {
 	for _, resource := range e.Snapshot {
-		roots = append(roots, rootOf(resource))
+		roots = append(roots, binding.RootOf(resource))
 	}
 	slices.Sort(roots)
 	return slices.Compact(roots)
@@ -171,14 +164,14 @@ func (m mirroredTool) snapshotFiles(ctx context.Context, tc ctxperm.ToolContext,
 	paths := map[string][]string{} // by root
 	var roots []string
 	for _, resource := range m.entry.Snapshot {
-		if _, tree := folderOf(resource); tree {
+		if _, tree := binding.FolderOf(resource); tree {
 			continue
 		}
-		b, err := bindingOf(perm.Access(perm.Write, resource), m.u.g.opts.Roots)
+		b, err := binding.New(perm.Access(perm.Write, resource), m.u.g.opts.Roots)
 		if err != nil {
 			return nil, err
 		}
-		some, err := b.fill(v)
+		some, err := b.Fill(v)
 		if err != nil {
 			return nil, err
 		}

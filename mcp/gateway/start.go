@@ -7,6 +7,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/remit-dev/remit/mcp/gateway/internal/naming"
 )
 
 // Start starts all servers, and returns at once. Each server has its own
@@ -50,7 +52,7 @@ func (g *Gateway) AwaitNew(ctx context.Context) {
 // the server is starting or unknown. The error names the server and says why it
 // is not available.
 func (g *Gateway) AwaitTool(ctx context.Context, name string) error {
-	server, _, _ := strings.Cut(name, part)
+	server, _, _ := strings.Cut(name, naming.Separator)
 	for _, u := range g.servers {
 		if u.cfg.Name == server {
 			return u.meet(ctx)

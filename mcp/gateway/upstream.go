@@ -20,13 +20,14 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/remit-dev/remit/internal/canon"
+	"github.com/remit-dev/remit/mcp/gateway/config"
 	"github.com/remit-dev/remit/mcp/internal/panics"
 )
 
 // upstream is one server, whether it runs or not.
 type upstream struct {
 	g   *Gateway
-	cfg Server
+	cfg config.Server
 
 	gate chan struct{}       // serializes connecting
 	box  *serverSandbox      // the sandbox; nil: none

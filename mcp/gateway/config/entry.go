@@ -1,6 +1,7 @@
-package gateway
+package config
 
 import (
+	"encoding/json"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -9,6 +10,8 @@ import (
 
 	"github.com/remit-dev/remit/internal/canon"
 	"github.com/remit-dev/remit/internal/jsonfile"
+	"github.com/remit-dev/remit/mcp/gateway/internal/binding"
+	"github.com/remit-dev/remit/mcp/gateway/internal/naming"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/tool"
@@ -44,7 +47,10 @@ type Entry struct {
 // ToolCallTemplate is a call of another tool of the same server.
 type ToolCallTemplate struct {
 	Tool string
-	Args template
+	// Args is a template of the arguments. The gateway replaces {"$from":
+	// pointer} by the value at the pointer into the call, and {"$each": pointer,
+	// "as": template} by a list with one element for each element there.
+	Args json.RawMessage
 	// Repeatable means that the gateway can send the call again if it does not
 	// know whether the first arrived.
 	Repeatable bool
@@ -55,8 +61,8 @@ type ToolCallTemplate struct {
 type ResultCheck struct {
 	ToolCallTemplate
 
-	Applied string // pointer into the response: a value exists there if and only if the call worked
-	Equals  template
+	Applied string          // pointer into the response: a value exists there if and only if the call worked
+	Equals  json.RawMessage // template of the expected value; nil: any value
 }
 
 func (r *reader) remit(n, list *jsonfile.Node) {
@@ -75,7 +81,7 @@ func (r *reader) remit(n, list *jsonfile.Node) {
 				for _, s := range list.Members() {
 					names = append(names, s.Name)
 				}
-				m.RefuseName("%s", unknown("server", m.Name, `"mcpServers"`, names))
+				m.RefuseName("%s", naming.Unknown("server", m.Name, `"mcpServers"`, names))
 			}
 			continue // disabled
 		}
@@ -345,7 +351,7 @@ func (r *reader) snapshot(e *Entry, n *jsonfile.Node) {
 	}
 	kind := map[string]bool{} // by root: whether the snapshot is of folders
 	for _, m := range n.Elements() {
-		text, tree := folderOf(m.Value.Text())
+		text, tree := binding.FolderOf(m.Value.Text())
 		p, err := perm.ParsePattern(text)
 		if err != nil {
 			m.Refuse("%v", err)
@@ -355,7 +361,7 @@ func (r *reader) snapshot(e *Entry, n *jsonfile.Node) {
 			m.Refuse("it is one file below a root, such as file://workspace/{path}, or a folder with all that is in it, such as file://workspace/** or file://workspace/{folder}/**")
 			continue
 		}
-		root := rootOf(text)
+		root := binding.RootOf(text)
 		if before, known := kind[root]; known && before != tree {
 			m.Refuse("of one root it names files, or folders, and not both: what lies in a folder is kept with it")
 		}
@@ -377,9 +383,9 @@ func (r *reader) invocation(n *jsonfile.Node, ok bool) *ToolCallTemplate {
 
 // template parses a value in which {"$from": "/input/path"} and {"$each": …,
 // "as": …} refer to parts of a call.
-func (r *reader) template(n *jsonfile.Node) template {
+func (r *reader) template(n *jsonfile.Node) json.RawMessage {
 	r.checkTemplate(n)
-	return template{n.Value}
+	return n.Value.Canonical()
 }
 
 func (r *reader) checkTemplate(n *jsonfile.Node) {

@@ -1,4 +1,4 @@
-package gateway
+package binding
 
 import (
 	"errors"
@@ -12,43 +12,49 @@ import (
 	"github.com/remit-dev/remit/perm"
 )
 
-// binding is an access whose resource names arguments of the call.
-type binding struct {
-	access perm.ResourceAccess
-	params []string
-	bound  perm.ResourceAccess // with a wildcard for each argument
-	root   string              // of a file
+// Binding is an access whose resource names arguments of the call.
+type Binding struct {
+	Access perm.ResourceAccess // as the entry writes it
+	Params []string            // names of the arguments
+	Bound  perm.ResourceAccess // with a wildcard for each argument
+	Root   string              // of a file
 	folder string              // of that root; empty: unknown
 }
 
 var parameter = regexp.MustCompile(`\{([A-Za-z_][A-Za-z0-9_-]*)\}`)
 
-func bindingOf(a perm.ResourceAccess, roots map[string]string) (binding, error) {
-	b := binding{access: a, bound: a}
-	for _, found := range parameter.FindAllStringSubmatch(a.Resource, -1) {
-		b.params = append(b.params, found[1])
+// Parameters returns the arguments that a resource names.
+func Parameters(resource string) (names []string) {
+	for _, found := range parameter.FindAllStringSubmatch(resource, -1) {
+		names = append(names, found[1])
 	}
+	return names
+}
+
+// New parses an access. Roots holds the folders of the roots, by name.
+func New(a perm.ResourceAccess, roots map[string]string) (Binding, error) {
+	b := Binding{Access: a, Bound: a, Params: Parameters(a.Resource)}
 	if rest, ok := strings.CutPrefix(a.Resource, "file://"); ok {
-		b.root, _, _ = strings.Cut(rest, "/")
-		b.folder = roots[b.root]
+		b.Root, _, _ = strings.Cut(rest, "/")
+		b.folder = roots[b.Root]
 	}
-	b.bound.Resource = parameter.ReplaceAllStringFunc(a.Resource, func(found string) string {
+	b.Bound.Resource = parameter.ReplaceAllStringFunc(a.Resource, func(found string) string {
 		if strings.HasSuffix(a.Resource, "/"+found) {
 			return "**"
 		}
 		return "*"
 	})
-	if _, err := perm.NewSet(b.bound); err != nil {
+	if _, err := perm.NewSet(b.Bound); err != nil {
 		return b, fmt.Errorf("need %s: %w", a, err)
 	}
 	return b, nil
 }
 
-// fill returns the exact accesses of one call. An argument that is a list of
+// Fill returns the exact accesses of one call. An argument that is a list of
 // strings gives one access for each. A missing argument gives none.
-func (b binding) fill(in canon.Value) ([]perm.ResourceAccess, error) {
+func (b Binding) Fill(in canon.Value) ([]perm.ResourceAccess, error) {
 	choices := []map[string]string{{}}
-	for _, p := range b.params {
+	for _, p := range b.Params {
 		values, err := texts(in, p)
 		if err != nil {
 			return nil, err
@@ -56,7 +62,7 @@ func (b binding) fill(in canon.Value) ([]perm.ResourceAccess, error) {
 		var next []map[string]string
 		for _, c := range choices {
 			for _, v := range values {
-				if b.root != "" {
+				if b.Root != "" {
 					if v, err = b.relative(p, v); err != nil {
 						return nil, err
 					}
@@ -106,10 +112,10 @@ func texts(in canon.Value, name string) ([]string, error) {
 // relative returns a path as a name below its root, as upstreams often want
 // absolute paths. The upstream interprets the path itself: this name informs
 // the policy and is no authority.
-func (b binding) relative(name, path string) (string, error) {
+func (b Binding) relative(name, path string) (string, error) {
 	if filepath.IsAbs(path) {
 		if b.folder == "" {
-			return "", fmt.Errorf("argument %q: the path is absolute, and where root %s lies is not known", name, b.root)
+			return "", fmt.Errorf("argument %q: the path is absolute, and where root %s lies is not known", name, b.Root)
 		}
 		rel, err := filepath.Rel(b.folder, filepath.Clean(path))
 		if err != nil {
@@ -118,17 +124,17 @@ func (b binding) relative(name, path string) (string, error) {
 		path = rel
 	}
 	if path = filepath.ToSlash(filepath.Clean(path)); path == ".." || strings.HasPrefix(path, "../") {
-		return "", fmt.Errorf("argument %q: the path leaves its root %s, which lies at %s: %w", name, b.root, b.folder, perm.ErrOutside)
+		return "", fmt.Errorf("argument %q: the path leaves its root %s, which lies at %s: %w", name, b.Root, b.folder, perm.ErrOutside)
 	}
 	return path, nil
 }
 
-func (b binding) exact(values map[string]string) (perm.ResourceAccess, error) {
-	a := b.access
-	if len(b.params) == 1 && b.access.Resource == "file://"+b.root+"/{"+b.params[0]+"}" {
-		r, err := perm.FileResource(b.root, values[b.params[0]])
+func (b Binding) exact(values map[string]string) (perm.ResourceAccess, error) {
+	a := b.Access
+	if len(b.Params) == 1 && b.Access.Resource == "file://"+b.Root+"/{"+b.Params[0]+"}" {
+		r, err := perm.FileResource(b.Root, values[b.Params[0]])
 		if err != nil {
-			return a, fmt.Errorf("argument %q: %w", b.params[0], err)
+			return a, fmt.Errorf("argument %q: %w", b.Params[0], err)
 		}
 		a.Resource = r.String()
 		return a, nil

@@ -1,4 +1,4 @@
-package gateway
+package binding
 
 import (
 	"encoding/json"
@@ -10,22 +10,26 @@ import (
 	"github.com/remit-dev/remit/internal/canon"
 )
 
-// template is a JSON value with references to a call. {"$from": pointer} is
-// replaced by the value at the pointer. {"$each": pointer, "as": template} is
-// replaced by a list with one element for each element there, which is /item in
-// the inner template. The step * of a pointer matches every element.
-type template struct{ value canon.Value }
+// ErrMissing says that a pointer has no value.
+var ErrMissing = errors.New("nothing is there")
 
-// errMissing says that a pointer has no value.
-var errMissing = errors.New("nothing is there")
-
-// fill computes the value for one call. Parts holds the parts of the call by
-// name: input, output, before.
-func (t template) fill(parts map[string]canon.Value) (json.RawMessage, error) {
-	if t.value.Kind() == canon.Invalid {
+// FillTemplate returns the value of a template for one call. Parts holds the
+// parts of the call by name: input, output, before.
+//
+// A template is a JSON value with references to the call. FillTemplate replaces
+// {"$from": pointer} by the value at the pointer. It replaces {"$each":
+// pointer, "as": template} by a list with one element for each element there,
+// which is /item in the inner template. The step * of a pointer matches every
+// element. An empty template gives an object without members.
+func FillTemplate(template json.RawMessage, parts map[string]canon.Value) (json.RawMessage, error) {
+	if len(template) == 0 {
 		return json.RawMessage("{}"), nil
 	}
-	v, err := filled(t.value, parts)
+	t, err := canon.Parse(template, canon.DefaultLimits())
+	if err != nil {
+		return nil, err
+	}
+	v, err := filled(t, parts)
 	if err != nil {
 		return nil, err
 	}
@@ -53,7 +57,7 @@ func filled(v canon.Value, parts map[string]canon.Value) (any, error) {
 
 func filledObject(v canon.Value, parts map[string]canon.Value) (any, error) {
 	if from, ok := v.Get("$from"); ok {
-		return lookUp(from.Text(), parts)
+		return LookUp(from.Text(), parts)
 	}
 	if each, ok := v.Get("$each"); ok {
 		as, _ := v.Get("as")
@@ -71,7 +75,7 @@ func filledObject(v canon.Value, parts map[string]canon.Value) (any, error) {
 }
 
 func eachOf(pointer string, as canon.Value, parts map[string]canon.Value) (any, error) {
-	list, err := lookUp(pointer, parts)
+	list, err := LookUp(pointer, parts)
 	if err != nil {
 		return nil, err
 	}
@@ -96,12 +100,12 @@ func eachOf(pointer string, as canon.Value, parts map[string]canon.Value) (any, 
 	return out, nil
 }
 
-// lookUp returns the value of a pointer into one of the parts.
-func lookUp(pointer string, parts map[string]canon.Value) (any, error) {
+// LookUp returns the value of a pointer into one of the parts.
+func LookUp(pointer string, parts map[string]canon.Value) (any, error) {
 	tokens := strings.Split(strings.TrimPrefix(pointer, "/"), "/")
 	part, ok := parts[tokens[0]]
 	if !ok {
-		return nil, fmt.Errorf("%s: %w", pointer, errMissing)
+		return nil, fmt.Errorf("%s: %w", pointer, ErrMissing)
 	}
 	found, err := pointed(part, tokens[1:])
 	if err != nil {
@@ -114,12 +118,12 @@ func pointed(v canon.Value, tokens []string) (any, error) {
 	if len(tokens) == 0 {
 		return v, nil
 	}
-	token := unescaped(tokens[0])
+	token := Unescaped(tokens[0])
 	switch v.Kind() {
 	case canon.Object:
 		m, ok := v.Get(token)
 		if !ok {
-			return nil, errMissing
+			return nil, ErrMissing
 		}
 		return pointed(m, tokens[1:])
 	case canon.Array:
@@ -144,8 +148,34 @@ func pointed(v canon.Value, tokens []string) (any, error) {
 		}
 	default: // it contains nothing
 	}
-	return nil, errMissing
+	return nil, ErrMissing
 }
 
-// unescaped returns the name that a step of a pointer encodes.
-func unescaped(token string) string { return strings.NewReplacer("~1", "/", "~0", "~").Replace(token) }
+// Unescaped returns the name that a step of a pointer encodes.
+func Unescaped(token string) string { return strings.NewReplacer("~1", "/", "~0", "~").Replace(token) }
+
+// Pointers returns the pointers of a template.
+func Pointers(template json.RawMessage) ([]string, error) {
+	if len(template) == 0 {
+		return nil, nil
+	}
+	t, err := canon.Parse(template, canon.DefaultLimits())
+	return pointersIn(t), err
+}
+
+func pointersIn(v canon.Value) (all []string) {
+	if from, ok := v.Get("$from"); ok {
+		return []string{from.Text()}
+	}
+	if each, ok := v.Get("$each"); ok {
+		as, _ := v.Get("as")
+		return append(pointersIn(as), each.Text())
+	}
+	for _, m := range v.Members() {
+		all = append(all, pointersIn(m)...)
+	}
+	for _, e := range v.Elements() {
+		all = append(all, pointersIn(e)...)
+	}
+	return all
+}

@@ -1,4 +1,4 @@
-package gateway_test
+package config_test
 
 import (
 	"strings"
@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/remit-dev/remit/mcp/gateway"
+	"github.com/remit-dev/remit/mcp/gateway/config"
 	"github.com/remit-dev/remit/revert/effect"
 )
 
@@ -17,7 +17,7 @@ func env(name string) (string, bool) {
 
 // TestRead: the format that clients have, with comments and variables; what clients understand and a gateway does not is told.
 func TestRead(t *testing.T) {
-	c, err := gateway.ParseConfig("f.json", []byte(`{
+	c, err := config.Parse("f.json", []byte(`{
 		// mine
 		"mcpServers": {
 			"b": {"type": "http", "url": "https://example.com/mcp", "headers": {"Authorization": "Bearer ${env:TOKEN}"}, "alwaysAllow": []},
@@ -49,7 +49,7 @@ func TestDraftOfAServerThatMoves(t *testing.T) {
 		`"sandbox": {"roots": ["workspace"], "network": true}, "tools": {"x": {"draft": true, "effectClass": "pivot"}}`: effect.Pivot,
 		`"tools": {"x": {"draft": true, "effectClass": "pivot"}}`:                                                       effect.Pivot,
 	} {
-		c, err := gateway.ParseConfig("f.json", []byte(`{"mcpServers": {"s": {"command": "x"}}, "remit": {"servers": {"s": {`+known+`}}}}`), env)
+		c, err := config.Parse("f.json", []byte(`{"mcpServers": {"s": {"command": "x"}}, "remit": {"servers": {"s": {`+known+`}}}}`), env)
 		require.NoError(t, err)
 		require.Equal(t, want, c.Servers[0].Tools["x"].Class, known)
 	}
@@ -102,7 +102,7 @@ func TestReadRefuses(t *testing.T) {
 		entry(`{"verify": {"args": {}}}`):                                                           `"tool" is missing`,
 		known(`{"s": {"sandbox": {"roots": ["workspace"]}, "tools": {"t": {"undo": {"snapshot": ["file://workspace/a"]}}}}}`): "needs no snapshot",
 	} {
-		_, err := gateway.ParseConfig("f.json", []byte(text), env)
+		_, err := config.Parse("f.json", []byte(text), env)
 		require.Error(t, err, text)
 		require.Contains(t, err.Error(), want, text)
 		require.True(t, strings.HasPrefix(err.Error(), "f.json"), err.Error())

@@ -1,4 +1,4 @@
-package gateway
+package config
 
 import (
 	"encoding/json"
@@ -6,8 +6,6 @@ import (
 	"strings"
 
 	"github.com/tailscale/hujson"
-
-	"github.com/remit-dev/remit/tool"
 )
 
 // EntryDraft is an entry drafted from the hints of a server, for an operator to
@@ -15,58 +13,6 @@ import (
 type EntryDraft struct {
 	Server, Tool string
 	Entry        json.RawMessage
-}
-
-// Drafts returns entries for the tools that have none. A tool that the server
-// calls read-only gets the effect class pure; every other gets pivot. A tool
-// with the hint openWorldHint false sends nothing elsewhere. A tool in the
-// sandbox gets neither. If keep names roots, each tool of a server with a
-// Command outside the sandbox gets a snapshot of them, so that its changes
-// there can be reverted.
-func (g *Gateway) Drafts(keep ...string) (out []EntryDraft) {
-	for _, u := range g.servers {
-		for _, d := range u.declared().of(tools) {
-			if _, there := u.cfg.Tools[d.name]; there {
-				continue
-			}
-			out = append(out, EntryDraft{Server: u.cfg.Name, Tool: d.name, Entry: d.draft(u, keep)})
-		}
-	}
-	return out
-}
-
-func (d definition) draft(u *upstream, keep []string) json.RawMessage {
-	type undo struct {
-		Snapshot []string `json:"snapshot"`
-	}
-	said := struct {
-		Draft bool   `json:"draft"`
-		Class string `json:"effectClass,omitempty"`
-		To    string `json:"destination,omitempty"`
-		Idem  bool   `json:"idempotent,omitempty"`
-		Undo  *undo  `json:"undo,omitempty"`
-	}{Draft: true, Idem: d.hints.Idempotent != nil && *d.hints.Idempotent}
-	switch reads := d.hints.ReadOnly; {
-	case u.box != nil: // the sandbox observes its writes
-	case reads != nil && *reads:
-		said.Class = "pure"
-	default: // also without hints: the policy asks
-		said.Class = "pivot"
-	}
-	if open := d.hints.OpenWorld; u.box == nil && open != nil && !*open {
-		said.To = string(tool.NoDestination)
-	}
-	if u.box == nil && u.cfg.URL == "" && len(keep) > 0 { // it can act anywhere, despite its hints
-		said.Undo = &undo{}
-		for _, root := range keep {
-			said.Undo.Snapshot = append(said.Undo.Snapshot, "file://"+root+"/**")
-		}
-	}
-	raw, err := json.Marshal(said)
-	if err != nil {
-		return json.RawMessage(`{"draft":true}`)
-	}
-	return raw
 }
 
 // AddEntries adds entries to the text of a configuration. It adds the client
