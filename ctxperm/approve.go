@@ -8,58 +8,60 @@ import (
 	"github.com/remit-dev/remit/perm"
 )
 
-// ApprovalRequest is a suspended decision: what somebody is asked to allow. It is complete:
-// nothing that will run is left out or shortened.
+// ApprovalRequest is a suspended decision that an approver answers. It is
+// complete: it omits and shortens nothing that will run.
 type ApprovalRequest struct {
 	Call       string
 	Txn        string
 	Session    string
 	Tool       string
 	ToolDigest string
-	Settings   string // digest of what the tool is configured with; empty: it has no settings
+	Settings   string // digest of the tool's configuration; empty: no settings
 	Principal  perm.Principal
-	Input      json.RawMessage // canonical
+	Input      json.RawMessage // canonical JSON
 	Accesses   []perm.ResourceAccess
 	Reasons    []perm.Reason // why the policy asks
-	Preview    string        // what a program that has run wants to change, as a diff; empty: nothing has run yet
-	Running    bool          // the call runs, and waits for the answer; its own time stands still meanwhile
-	Earlier    string        // says that the call was approved before, and for what; empty: it asks for the first time
-	Revision   string        // of the policy
-	Digest     string        // over all of this; an answer is bound to it
-	InPlace    time.Duration // how long the call waits in its process at most, and goes on by itself once answered; 0: it ends pending
-	Expires    time.Time     // of a call that waits on the journal: later answers do not count; zero: it waits for this answer
+	Preview    string        // the changes that a finished program proposes, as a diff; empty: nothing has run yet
+	Running    bool          // the call runs while it waits for the answer; its own timeout is paused
+	Earlier    string        // states an earlier approval of the call and its accesses; empty: the first request
+	Revision   string        // policy revision
+	Digest     string        // digest over all of this; an answer is bound to it
+	InPlace    time.Duration // how long the call waits in its process at most, and continues when answered; 0: the call ends pending
+	Expires    time.Time     // for a call that waits on the journal: later answers do not count; zero: the call waits for this answer
 }
 
-// Answer is what an approver said. The zero Answer refuses.
+// Answer is the answer of an approver. The zero Answer denies the call.
 type Answer struct {
 	approved bool
 	by, why  string
 	remember *RememberScope
 }
 
-// Approve allows the call once. By names who answered; an empty name refuses.
+// Approve allows the call once. The argument by names the approver; an empty
+// name denies the call.
 func Approve(by string) Answer { return Answer{approved: by != "", by: by} }
 
-// RememberScope says for which calls to come an approval holds, too: of the same tool,
-// for the same principal, asked about for no other reason, with accesses that were
-// asked about. The zero Remember is for the session and a day.
+// RememberScope selects the later calls that an approval also covers. It covers
+// only calls of the same tool by the same principal. The policy must ask for no
+// other reason and about no other access. The zero RememberScope covers the
+// session for one day.
 type RememberScope struct {
-	Always    bool                  // in every session of the principal, not only in the one that asks
-	For       time.Duration         // how long; 0: a day
-	Accesses  []perm.ResourceAccess // fewer than were asked about; empty: these
+	Always    bool                  // in every session of the principal, not only in this one
+	For       time.Duration         // duration; 0: one day
+	Accesses  []perm.ResourceAccess // a subset of the requested accesses; empty: all of them
 	SameInput bool                  // only with the same input; always so for a call without an access of its own
 }
 
-// ApproveAndRemember allows the call, and calls to come as r says. It is narrowed to what
-// was asked about, expires, and can be revoked; where it cannot be written down it
-// allows the call alone.
+// ApproveAndRemember allows the call and the later calls in r. The runtime
+// narrows r to the requested accesses. A remembered approval expires and can be
+// revoked. If the runtime cannot record it, the answer allows only this call.
 func ApproveAndRemember(by string, r RememberScope) Answer {
 	a := Approve(by)
 	a.remember = &r
 	return a
 }
 
-// Remembered returns for which calls to come the answer holds.
+// Remembered returns which later calls the answer covers.
 func (a Answer) Remembered() (r RememberScope, ok bool) {
 	if a.remember == nil || !a.approved {
 		return RememberScope{}, false
@@ -67,26 +69,27 @@ func (a Answer) Remembered() (r RememberScope, ok bool) {
 	return *a.remember, true
 }
 
-// Deny says no, and why.
+// Deny denies the call with a reason.
 func Deny(by, why string) Answer { return Answer{by: by, why: why} }
 
 // Approved reports whether the answer allows the call.
 func (a Answer) Approved() bool { return a.approved }
 
-// By names who answered.
+// By returns the name of the approver.
 func (a Answer) By() string { return a.by }
 
-// Why is the reason of a refusal.
+// Why returns the reason of a denial.
 func (a Answer) Why() string { return a.why }
 
-// Approver answers asks. It may take its time within ctx; an error, or no answer
-// in time, refuses. The requesting principal's own id is not accepted as the
-// one who answers. Implementations are safe for concurrent use.
+// Approver answers approval requests. It can block until ctx ends. An error, or
+// no answer in time, denies the call. The runtime does not accept the ID of the
+// requesting principal as the approver. Implementations must be safe for
+// concurrent use.
 type Approver interface {
 	Approve(ctx context.Context, a ApprovalRequest) (Answer, error)
 }
 
-// ApproverFunc is a function as an Approver; a nil one refuses.
+// ApproverFunc adapts a function to Approver. A nil ApproverFunc denies.
 type ApproverFunc func(ctx context.Context, a ApprovalRequest) (Answer, error)
 
 // Approve calls f.

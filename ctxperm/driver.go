@@ -6,21 +6,22 @@ import (
 	"github.com/remit-dev/remit/revert"
 )
 
-// Driver is what the handles of one package work with and no call gets to see:
-// connections, credentials, the way to a network. A runtime is given its drivers
-// (agent.Driver), and a handle finds the one of its package with DriverOf. So does
-// any tool that can name its type: what must stay inside the package is not among
-// its exported methods. It must be safe for concurrent use. Whoever made it closes
-// it, after the runtime.
+// Driver holds what the handles of one package need and calls must not see:
+// connections, credentials, network access. The host program passes drivers to
+// the runtime (agent.Driver). A handle finds the driver of its package with
+// DriverOf. Any tool that can name the type can do the same, so exported
+// methods must not expose secrets. A Driver must be safe for concurrent use.
+// Its creator closes it, after the runtime.
 type Driver interface {
-	// Schemes restore what calls changed through the handles; none where nothing
-	// of it can be restored.
+	// Schemes restore what calls changed through the handles. It is empty if
+	// these changes cannot be restored.
 	Schemes() []revert.Scheme
 }
 
 // DriverOf returns the runtime's driver of one type, the first if there are
-// several. It fails with ErrClosed once the call has ended, and with ErrNoDriver
-// where the runtime was given none: the handle then says how to make one.
+// several. It fails with ErrClosed after the call has ended. It fails with
+// ErrNoDriver if the runtime has no such driver; the handle then says how to
+// create one.
 func DriverOf[D Driver](ctx context.Context, tc ToolContext) (D, error) {
 	var none D
 	op, err := tc.call.Enter(ctx)

@@ -8,7 +8,7 @@ import (
 	"github.com/remit-dev/remit/perm"
 )
 
-// Nothing can be authorized with a context that no call stands behind.
+// A context without a call cannot authorize an access.
 func ExampleAuthorize() {
 	write := perm.ResourceAccess{Action: perm.Write, Resource: "file://workspace/a.txt"}
 	_, err := ctxperm.Authorize(context.Background(), ctxperm.ToolContext{}, write)

@@ -10,23 +10,23 @@ import (
 	"github.com/remit-dev/remit/perm"
 )
 
-// Grant is what a session holds: accesses that can be narrowed and handed on,
-// never widened, and that end when they expire, are revoked or are used up, here
-// or in any grant that they came from. The zero Grant holds nothing. Copies are
-// the same grant. It is safe for concurrent use.
+// Grant is the set of accesses that a session holds. A session can narrow and
+// delegate a grant but never widen it. A grant ends when it, or a grant that it
+// was delegated from, expires, is revoked or is used up. The zero Grant holds
+// nothing. Copies share one grant. A Grant is safe for concurrent use.
 type Grant struct{ g *grant }
 
-// GrantConfig is what a grant is made of.
+// GrantConfig configures a new grant.
 type GrantConfig struct {
-	ID      string // of its session
+	ID      string // session ID
 	Set     perm.Set
-	Expires time.Time // zero: it does not
-	Uses    int       // calls that may start under it; 0: any number
-	Used    int       // calls that did
-	Parent  Grant     // what it was handed on from; zero: a root
+	Expires time.Time // expiry; zero: never
+	Uses    int       // number of calls that may start; 0: unlimited
+	Used    int       // number of calls that have started
+	Parent  Grant     // the grant that this one was delegated from; zero: none
 	Now     func() time.Time
-	// CheckRevoked asks whether somebody elsewhere has revoked the grant, and why. An
-	// error refuses. Nil: nobody could.
+	// CheckRevoked reports whether another process has revoked the grant, and
+	// why. An error refuses the access. Nil: no other process can revoke it.
 	CheckRevoked func(ctx context.Context, id string) (revoked bool, why string, err error)
 }
 
@@ -35,11 +35,11 @@ type grant struct {
 
 	mu      sync.Mutex // never held across a wait
 	used    int
-	revoked string // why; empty: it is not
+	revoked string // why the grant was revoked; empty: it was not
 }
 
-// NewGrant makes a grant, or the zero Grant for a key that this module did not
-// make. One that was handed on holds no more than what it came from.
+// NewGrant creates a grant. It returns the zero Grant for a key that this
+// module did not create. A delegated grant never holds more than its parent.
 func NewGrant(k callstate.ModuleKey, c GrantConfig) Grant {
 	if !k.Valid() || c.Now == nil {
 		return Grant{}
@@ -47,7 +47,7 @@ func NewGrant(k callstate.ModuleKey, c GrantConfig) Grant {
 	return Grant{&grant{GrantConfig: c, used: c.Used}}
 }
 
-// ID names the session that holds the grant.
+// ID returns the ID of the session that holds the grant.
 func (g Grant) ID() string {
 	if g.g == nil {
 		return ""
@@ -55,8 +55,8 @@ func (g Grant) ID() string {
 	return g.g.ID
 }
 
-// Allows reports whether the grant holds one exact access. It says nothing of
-// whether the grant still stands; see Check.
+// Allows reports whether the grant holds one exact access. It does not report
+// whether the grant is still valid; see Check.
 func (g Grant) Allows(a perm.ResourceAccess) bool {
 	for at := g.g; at != nil; at = at.Parent.g {
 		if !at.Set.Allows(a) {
@@ -74,8 +74,8 @@ func (g Grant) Set() perm.Set {
 	return g.g.Set
 }
 
-// Check reports why the grant, or one that it came from, does not stand any more.
-// It is ErrDenied.
+// Check returns ErrDenied, with the reason, if the grant or one of its parents
+// is no longer valid.
 func (g Grant) Check(ctx context.Context) error {
 	if g.g == nil {
 		return fmt.Errorf("%w: nothing was granted", ErrDenied)
@@ -119,14 +119,15 @@ func (g *grant) revoke(why string) {
 	}
 }
 
-// Revoke ends the grant in this process, with all that were handed on from it.
+// Revoke ends the grant in this process, with all grants delegated from it.
 func (g Grant) Revoke(k callstate.ModuleKey, why string) {
 	if k.Valid() && g.g != nil {
 		g.g.revoke(why)
 	}
 }
 
-// Bounded reports whether only so many calls may start under the grant, or under one that it came from.
+// Bounded reports whether the grant or one of its parents limits the number of
+// calls.
 func (g Grant) Bounded() bool {
 	for at := g.g; at != nil; at = at.Parent.g {
 		if at.Uses > 0 {
@@ -136,9 +137,8 @@ func (g Grant) Bounded() bool {
 	return false
 }
 
-// Use takes one of the calls that may start under the grant, and under each that
-// it came from: from all of them or from none. Back gives it back where the call
-// did not start.
+// Use counts one call against the grant and each of its parents: against all of
+// them or none. The caller must call back if the call did not start.
 func (g Grant) Use(ctx context.Context) (back func(), err error) {
 	if err := g.Check(ctx); err != nil {
 		return nil, err

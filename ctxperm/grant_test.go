@@ -20,7 +20,8 @@ func setOf(t *testing.T, accesses ...perm.ResourceAccess) perm.Set {
 	return s
 }
 
-// TestGrantsThatNobodyGave: a zero one, and one that was made without the key.
+// TestGrantsThatNobodyGave checks that the zero grant, and a grant made without
+// the key, hold nothing.
 func TestGrantsThatNobodyGave(t *testing.T) {
 	all := ctxperm.GrantConfig{ID: "s", Set: setOf(t, perm.Access(perm.Write, file)), Now: time.Now}
 	require.True(t, ctxperm.NewGrant(callstate.NewKey(), all).Allows(perm.Access(perm.Write, file)), "the control")
@@ -41,7 +42,8 @@ func TestGrantsThatNobodyGave(t *testing.T) {
 	}
 }
 
-// TestGrantEndsWithWhatItCameFrom: nobody holds more than those above, for longer.
+// TestGrantEndsWithWhatItCameFrom checks that a delegated grant holds no more
+// than its parents, and not for longer.
 func TestGrantEndsWithWhatItCameFrom(t *testing.T) {
 	now := time.Unix(1000, 0)
 	build := func(c ctxperm.GrantConfig) ctxperm.Grant {
@@ -87,8 +89,8 @@ func TestGrantEndsWithWhatItCameFrom(t *testing.T) {
 	require.NoError(t, g.Check(t.Context()), "only this module revokes")
 }
 
-// TestToolContextsThatNobodyGave: the zero one and one kept past its call reach
-// nothing.
+// TestToolContextsThatNobodyGave checks that the zero ToolContext, and one kept
+// after its call, authorize nothing.
 func TestToolContextsThatNobodyGave(t *testing.T) {
 	x := begin(t, hosttest.New(1))
 	c := x.call("c_1")

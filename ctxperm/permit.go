@@ -12,19 +12,20 @@ import (
 	"github.com/remit-dev/remit/revert/journal"
 )
 
-// Permit is proof that some exact accesses of one call were decided. It carries
-// the recorder of that call's changes and works until the operation that it was
-// made for is over. Only Authorize makes one; the zero Permit is refused.
+// Permit proves that exact accesses of one call were authorized. It carries the
+// recorder of the changes of that call. It is valid until its operation ends.
+// Only Authorize creates one. Every operation refuses the zero Permit.
 type Permit struct {
 	op       *callstate.Op
 	accesses []perm.ResourceAccess
 }
 
-// Authorize decides exact accesses and returns the permit for one operation,
-// which the caller must End. Accesses that were decided before the call are
-// granted at once; any other is asked for now, within what the tool declared
-// and the session holds. A refusal is ErrDenied and names its reason; a refused
-// access that would have changed something ends the whole call as denied.
+// Authorize decides exact accesses and returns the permit for one operation.
+// The caller must call End. Accesses that were decided before the call are
+// granted at once. Authorize decides any other access now, within the needs of
+// the tool and the grant of the session. A denial is ErrDenied and names its
+// reason. A denied access that changes a resource ends the whole call as
+// denied.
 func Authorize(ctx context.Context, tc ToolContext, accesses ...perm.ResourceAccess) (Permit, error) {
 	if len(accesses) == 0 {
 		return Permit{}, fmt.Errorf("authorize: %w: no access was named", ErrInvalid)
@@ -35,7 +36,7 @@ func Authorize(ctx context.Context, tc ToolContext, accesses ...perm.ResourceAcc
 	}
 	given := false
 	defer func() {
-		if !given { // also when deciding panics: an operation left behind would keep the call from ending
+		if !given { // also if the decision panics: an operation that does not leave keeps the call from ending
 			op.Leave()
 		}
 	}()
@@ -46,8 +47,9 @@ func Authorize(ctx context.Context, tc ToolContext, accesses ...perm.ResourceAcc
 	return Permit{op: op, accesses: slices.Clone(accesses)}, nil
 }
 
-// NewPermit makes a permit for accesses that were decided in another way: as what a
-// program wants to change. Only this module can.
+// NewPermit creates a permit for accesses that were decided in another way,
+// such as the change set of a program. Only packages of this module can call
+// it.
 func NewPermit(k callstate.ModuleKey, op *callstate.Op, accesses ...perm.ResourceAccess) Permit {
 	if !k.Valid() {
 		return Permit{}
@@ -55,26 +57,27 @@ func NewPermit(k callstate.ModuleKey, op *callstate.Op, accesses ...perm.Resourc
 	return Permit{op: op, accesses: slices.Clone(accesses)}
 }
 
-// End ends the operation. A call does not end before its operations have, so
-// every permit must be ended, once or more often. An ended permit is refused.
+// End ends the operation. A call does not end before its operations do, so the
+// caller must end every permit. It may do so more than once. Every operation
+// refuses an ended permit.
 func (p Permit) End() { p.op.Leave() }
 
-// Covers reports whether the permit was given for exactly this access.
+// Covers reports whether the permit holds exactly this access.
 func (p Permit) Covers(a perm.ResourceAccess) bool {
 	return p.op.Call() != nil && slices.Contains(p.accesses, a)
 }
 
-// RecordChange makes changes durable before their effects begin and returns them with
-// their numbers. Each resource must be one that the permit was given for, with
-// an action that changes something, and no other open transaction may hold it
-// (journal.ErrClaimed). After an error no effect may happen.
+// RecordChange makes changes durable before their effects begin and returns
+// them with their numbers. The permit must cover each resource with an action
+// that changes it. RecordChange returns journal.ErrClaimed if another open
+// transaction claims a resource. After an error the effect must not happen.
 func (p Permit) RecordChange(ctx context.Context, changes []effect.Change, blobs ...journal.Blob) ([]effect.Change, error) {
-	call, leave, err := p.op.Hold() // so that the call does not end between the check and the record
+	call, leave, err := p.op.Hold() // keeps the call from ending between the check and the record
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
-	written := make(map[string]bool, len(p.accesses)) // a program's changes are many
+	written := make(map[string]bool, len(p.accesses)) // a program can make many changes
 	for _, a := range p.accesses {
 		written[a.Resource] = written[a.Resource] || !a.Action.Observes()
 	}
@@ -87,13 +90,13 @@ func (p Permit) RecordChange(ctx context.Context, changes []effect.Change, blobs
 	return call.Intend(ctx, changes, blobs)
 }
 
-// LockResource waits until no other call of the transaction changes a resource, and
-// keeps it so until the call has ended; other operations of this call come after
-// the permit has. So what a handle reads of it is what its change starts from, and
-// what Verify looks at is what the change left. Taking the same resource twice
-// waits for itself; two calls that would wait for each other do not: one is
-// refused. Where the runtime has patience, another transaction that holds the
-// resource is waited for too, and it is claimed from here on.
+// LockResource waits until no other call of the transaction changes a resource.
+// It keeps the lock until this call has ended. Other operations of this call
+// wait for the end of the permit. So a change starts from the version that the
+// handle read, and Verify sees what the change left. Locking the same resource
+// twice waits for itself. If two calls would wait for each other, one of them
+// is refused. If the runtime has a claim timeout, LockResource also waits for
+// another transaction that claims the resource, and then claims it.
 func (p Permit) LockResource(ctx context.Context, resource string) error {
 	call := p.op.Call()
 	if call == nil {
@@ -107,9 +110,9 @@ func (p Permit) LockResource(ctx context.Context, resource string) error {
 	return call.Await(ctx, resource)
 }
 
-// Claim holds a resource for the transaction although nothing is changed, so
-// that no other one takes away what the call found there. It fails as Intend
-// does where another transaction holds it.
+// Claim claims a resource for the transaction without a change, so that no
+// other transaction removes what the call found there. It fails as RecordChange
+// does if another transaction claims the resource.
 func (p Permit) Claim(ctx context.Context, resource string) error {
 	call, leave, err := p.op.Hold()
 	if err != nil {
@@ -122,8 +125,8 @@ func (p Permit) Claim(ctx context.Context, resource string) error {
 	return call.Claim(ctx, resource)
 }
 
-// StoreContent takes content in that a change's way back needs; pass the blob to the
-// Intend whose change names it.
+// StoreContent stores content that the inverse of a change needs. Pass the blob
+// to the RecordChange call whose change names it.
 func (p Permit) StoreContent(ctx context.Context, r io.Reader) (journal.Blob, error) {
 	call := p.op.Call()
 	if call == nil {
@@ -132,15 +135,16 @@ func (p Permit) StoreContent(ctx context.Context, r io.Reader) (journal.Blob, er
 	return call.Config().Recorder.Journal().StoreContent(ctx, r)
 }
 
-// RecordVersions notes the version that a change really left: one that Intend did not
-// know, or the version from before where the change came to nothing.
+// RecordVersions sets the version that a change left. Use it if RecordChange
+// did not know that version, or with the version before the change if the
+// effect did not happen.
 func (p Permit) RecordVersions(n int, post effect.Token) {
 	if call := p.op.Call(); call != nil {
 		call.Landed(n, post)
 	}
 }
 
-// CallState opens the inside for packages of this module.
+// CallState returns the call state to packages of this module.
 func (p Permit) CallState(k callstate.ModuleKey) *callstate.Call {
 	if !k.Valid() {
 		return nil

@@ -21,7 +21,7 @@ import (
 
 const file = "file://workspace/a.txt"
 
-// transaction is one that has begun, with calls that share its turns.
+// transaction is an open transaction with calls that share its locks.
 type transaction struct {
 	rec   revert.Recorder
 	turns *callstate.ResourceLocks
@@ -57,7 +57,8 @@ func changeOf(resource string) []effect.Change {
 	return []effect.Change{{Scheme: "x", Resource: resource, Kind: "write", Pre: "a", Post: "b"}}
 }
 
-// TestZeroPermitReachesNothing: nor does one whose operation is over.
+// TestZeroPermitReachesNothing checks that the zero permit, and a permit whose
+// operation has ended, are refused.
 func TestZeroPermitReachesNothing(t *testing.T) {
 	x := begin(t, hosttest.New(1))
 	over := permit(t, x.call("c_1"), perm.Write)
@@ -83,8 +84,8 @@ func TestZeroPermitReachesNothing(t *testing.T) {
 	}
 }
 
-// TestPermitIsForItsAccesses: what it was not given for it neither changes nor
-// holds.
+// TestPermitIsForItsAccesses checks that a permit neither changes nor claims a
+// resource that it does not cover.
 func TestPermitIsForItsAccesses(t *testing.T) {
 	x := begin(t, hosttest.New(1))
 	reading, writing := permit(t, x.call("c_1"), perm.Read), permit(t, x.call("c_2"), perm.Read, perm.Write)
@@ -109,8 +110,8 @@ func TestPermitIsForItsAccesses(t *testing.T) {
 	require.Nil(t, writing.CallState(callstate.ModuleKey{}), "a key that nobody made opens nothing")
 }
 
-// TestDecidingThatEndsBadly leaves no operation behind that the call would wait
-// for.
+// TestDecidingThatEndsBadly checks that a failed decision leaves no operation
+// that the call waits for.
 func TestDecidingThatEndsBadly(t *testing.T) {
 	refused, access := errors.New("no"), perm.Access(perm.Write, file)
 	for name, gate := range map[string]callstate.AuthorizeFunc{
@@ -137,8 +138,8 @@ func TestDecidingThatEndsBadly(t *testing.T) {
 	require.ErrorIs(t, err, ctxperm.ErrInvalid, "a permit for nothing is none")
 }
 
-// TestEndDoesNotOvertakeARecord: a permit that is ended while one of its records
-// is being written keeps its call from ending until that stands.
+// TestEndDoesNotOvertakeARecord checks that End during a write of a record
+// keeps the call from ending until the record is durable.
 func TestEndDoesNotOvertakeARecord(t *testing.T) {
 	for name, record := range map[string]func(context.Context, ctxperm.Permit) error{
 		"intend": func(ctx context.Context, p ctxperm.Permit) error {
@@ -176,9 +177,9 @@ func TestEndDoesNotOvertakeARecord(t *testing.T) {
 	}
 }
 
-// TestTurnLastsAsLongAsItsCall: what a call changed no other call of the
-// transaction changes before it has ended; its own next operation comes after
-// the permit.
+// TestTurnLastsAsLongAsItsCall checks that no other call of the transaction
+// changes a locked resource before this call has ended. The next operation of
+// the same call waits for the permit.
 func TestTurnLastsAsLongAsItsCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		x := begin(t, hosttest.New(1))
@@ -207,8 +208,8 @@ func TestTurnLastsAsLongAsItsCall(t *testing.T) {
 	})
 }
 
-// TestWhatAToolSees: the call, its notes and its progress; a context that nobody
-// gave has nothing of it.
+// TestWhatAToolSees checks the call, its notes and its progress. A zero context
+// has none of them.
 func TestWhatAToolSees(t *testing.T) {
 	var none ctxperm.ToolContext
 	require.Equal(t, ctxperm.Call{}, none.Call())
@@ -228,7 +229,7 @@ func TestWhatAToolSees(t *testing.T) {
 	require.NoError(t, tc.Note(t.Context(), "id", 7))
 }
 
-// TestAnswers: only one that names who gave it allows anything.
+// TestAnswers checks that only an answer with an approver allows a call.
 func TestAnswers(t *testing.T) {
 	require.True(t, ctxperm.Approve("kim").Approved())
 	require.False(t, ctxperm.Approve("").Approved())
