@@ -6,15 +6,16 @@ import (
 	"strings"
 )
 
-// ResourceAccess is an action on a resource or on all that a pattern matches,
-// as plain data: a need, a line of a grant, something asked for. It carries no
-// authority and is only checked where it is used; Set is what it compiles to.
+// ResourceAccess is an action on a resource or on every resource that a pattern
+// matches. It is plain data: a need, an access of a grant, or a requested
+// access. It carries no authority and is checked only where it is used. A Set
+// is its compiled form.
 type ResourceAccess struct {
 	Action   Action `json:"action"`
 	Resource string `json:"resource"`         // text of a resource or pattern
 	Method   string `json:"method,omitempty"` // HTTP method of a connect; "" is every method
-	// Argv is the whole command line of an execute that is asked for. A policy sees
-	// it; what somebody holds is the program, whatever its arguments.
+	// Argv is the whole command line of a requested execute. A policy sees it.
+	// A grant holds only the program, with any arguments.
 	Argv Argv `json:"argv,omitzero"`
 }
 
@@ -23,8 +24,9 @@ func Access(action Action, resource string) ResourceAccess {
 	return ResourceAccess{Action: action, Resource: resource}
 }
 
-// ParseAccess reads what String writes: the action, for a connect an HTTP method
-// if it has one, and the resource or pattern, separated by single spaces.
+// ParseAccess parses the text that String writes. The text holds the action,
+// the HTTP method of a connect if it has one, and the resource or pattern.
+// Single spaces separate them.
 func ParseAccess(text string) (ResourceAccess, error) {
 	a, _, err := readAccess(text)
 	return a, err
@@ -46,8 +48,8 @@ func readAccess(text string) (ResourceAccess, rule, error) {
 	return a, r, nil
 }
 
-// String writes a in one line, such as "read file://workspace/**" or
-// "connect POST https://api.example.com/v1/**".
+// String returns a as one line, such as "read file://workspace/**" or "connect
+// POST https://api.example.com/v1/**".
 func (a ResourceAccess) String() string {
 	if a.Method == "" {
 		return string(a.Action) + " " + a.Resource
@@ -55,10 +57,10 @@ func (a ResourceAccess) String() string {
 	return string(a.Action) + " " + a.Method + " " + a.Resource
 }
 
-// Pattern reads the resource of a.
+// Pattern parses the resource of a.
 func (a ResourceAccess) Pattern() (Pattern, error) { return ParsePattern(a.Resource) }
 
-// rule is an access that was checked and read once.
+// rule is an access that was checked and parsed.
 type rule struct {
 	action  Action
 	method  string
@@ -93,12 +95,12 @@ func (r rule) same(o rule) bool {
 	return r.action == o.action && r.method == o.method && r.pattern.text == o.pattern.text
 }
 
-// covers reports whether r holds for every access that o stands for.
+// covers reports whether r holds for every access that o matches.
 func (r rule) covers(o rule) bool {
 	return r.action == o.action && (r.method == "" || r.method == o.method) && r.pattern.Covers(o.pattern)
 }
 
-// overlaps reports whether both hold for some access.
+// overlaps reports whether r and o both hold for some access.
 func (r rule) overlaps(o rule) bool {
 	return r.action == o.action && (r.method == "" || o.method == "" || r.method == o.method) && r.pattern.Overlaps(o.pattern)
 }

@@ -5,18 +5,18 @@ import "fmt"
 // Action is what an access does to a resource.
 type Action string
 
-// The actions. A move is Delete of one resource and Write of another; an HTTP
-// POST is Connect with its method in the access; DDL is Write on the database.
+// The actions. A move is Delete of one resource and Write of another. An HTTP
+// POST is Connect with its method in the access. DDL is Write on the database.
 const (
-	Read      Action = "read"    // look at the content of a resource
-	List      Action = "list"    // look at the names below a resource
+	Read      Action = "read"    // read the content of a resource
+	List      Action = "list"    // list the names below a resource
 	Write     Action = "write"   // create or change a resource
 	Delete    Action = "delete"  // remove a resource
 	Execute   Action = "execute" // run a program
-	Connect   Action = "connect" // talk to a network service
-	Use       Action = "use"     // use a secret without seeing it
-	Call      Action = "call"    // call a tool as such
-	AskClient Action = "ask"     // have the client of a call ask a person or its model
+	Connect   Action = "connect" // connect to a network service
+	Use       Action = "use"     // use a secret without reading it
+	Call      Action = "call"    // call a tool
+	AskClient Action = "ask"     // let the client of a call ask a person or its model
 )
 
 // actions lists every action, in the order in which documents name them.
@@ -34,11 +34,11 @@ func (a Action) Valid() bool {
 	}
 }
 
-// Observes reports whether a only looks: it changes nothing that an undo would
-// have to take back.
+// Observes reports whether a changes nothing that a revert must restore.
 func (a Action) Observes() bool { return a == Read || a == List || a == AskClient }
 
-// Changes reports whether a changes a resource: a call without effects does not do it.
+// Changes reports whether a changes a resource. A call without effects never
+// does this.
 func (a Action) Changes() bool { return a == Write || a == Delete }
 
 // UnmarshalText accepts the names of the actions and nothing else.

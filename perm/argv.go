@@ -7,11 +7,12 @@ import (
 	"strings"
 )
 
-// Argv is a whole command line as one comparable value. The zero Argv is none.
+// Argv is a whole command line as one comparable value. The zero Argv has no
+// program.
 type Argv struct{ joined string }
 
-// NewArgv makes an Argv of a program and its arguments, none of which may hold a
-// NUL.
+// NewArgv creates an Argv from a program and its arguments. It returns an error
+// if one of them holds a NUL.
 func NewArgv(argv ...string) (Argv, error) {
 	if slices.ContainsFunc(argv, func(a string) bool { return strings.ContainsRune(a, 0) }) {
 		return Argv{}, errors.New("an argument of a command line holds a NUL")
@@ -24,7 +25,7 @@ func NewArgv(argv ...string) (Argv, error) {
 	return Argv{joined: b.String()}, nil
 }
 
-// List returns the program and its arguments, nil for the zero Argv.
+// List returns the program and its arguments, or nil for the zero Argv.
 func (a Argv) List() []string {
 	if a.joined == "" {
 		return nil
@@ -33,11 +34,11 @@ func (a Argv) List() []string {
 	return list[:len(list)-1]
 }
 
-// MarshalJSON writes a list of texts. What is not UTF-8 is written as JSON does
-// it, replaced.
+// MarshalJSON writes a list of strings. It replaces bytes that are not UTF-8,
+// as encoding/json does.
 func (a Argv) MarshalJSON() ([]byte, error) { return json.Marshal(a.List()) }
 
-// UnmarshalJSON reads what MarshalJSON wrote.
+// UnmarshalJSON parses what MarshalJSON writes.
 func (a *Argv) UnmarshalJSON(raw []byte) error {
 	var list []string
 	err := json.Unmarshal(raw, &list)

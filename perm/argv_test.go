@@ -10,8 +10,8 @@ import (
 	"github.com/remit-dev/remit/perm"
 )
 
-// TestArgv: a command line is one value, which is equal only to the same words in
-// the same places, and is read as it was written.
+// TestArgv checks that a command line is one value. It equals only a command
+// line with the same words in the same places, and round-trips.
 func TestArgv(t *testing.T) {
 	seen := map[perm.Argv]string{}
 	for _, words := range [][]string{nil, {""}, {"", ""}, {"a"}, {"a", ""}, {"", "a"}, {"a", "b"}, {"a b"}, {"ab"}, {"a\nb", "é"}} {

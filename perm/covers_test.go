@@ -10,7 +10,7 @@ import (
 	"github.com/remit-dev/remit/perm"
 )
 
-// texts lists every text of up to most symbols, joined by sep.
+// texts returns every text of up to most symbols, joined by sep.
 func texts(symbols []string, most int, sep string) []string {
 	all, last := []string{""}, []string{""}
 	for range most {
@@ -28,9 +28,9 @@ func texts(symbols []string, most int, sep string) []string {
 	return all
 }
 
-// agree holds Covers and Overlaps of every two patterns against what they match
-// among all resources, according to the reference. c is in no pattern, so that a
-// star that stands for anything can be told from one that does not.
+// agree compares Covers and Overlaps of every two patterns with the resources
+// that they match according to the reference. No pattern contains c. So a star
+// that matches anything differs from one that does not.
 func agree(t *testing.T, patterns, resources []string) {
 	t.Helper()
 	parsed := make([]perm.Pattern, len(patterns))
@@ -81,7 +81,8 @@ func TestCoversPathsByEnumeration(t *testing.T) {
 	agree(t, patterns, resources)
 }
 
-// With few words and long paths, ** against ** is looked at closely.
+// TestCoversDeepByEnumeration checks ** against ** closely, with few words and
+// long paths.
 func TestCoversDeepByEnumeration(t *testing.T) {
 	longest := 4
 	if statcheck.Whole() {

@@ -10,15 +10,15 @@ import (
 // Effect is the outcome of a decision. The zero Effect is Deny.
 type Effect uint8
 
-// The effects, strictest first: where several apply the first one wins.
+// The effects, strictest first. If several apply, the first one wins.
 const (
 	Deny  Effect = iota // refused
-	Ask                 // allowed once somebody approves
-	Hold                // queued, runs when its transaction commits
+	Ask                 // allowed after an approval
+	Hold                // queued; runs when its transaction commits
 	Allow               // runs now
 )
 
-// String returns the effect's name on the wire; anything unknown is "deny".
+// String returns the name of the effect in JSON. An unknown effect is "deny".
 func (e Effect) String() string {
 	switch e {
 	case Ask:
@@ -34,36 +34,37 @@ func (e Effect) String() string {
 	}
 }
 
-// Reason is why: the text that the policy's author wrote, and where.
+// Reason is one reason of a decision: the text of the policy's author, and its
+// position.
 type Reason struct {
 	Text string `json:"text"`
-	At   string `json:"at,omitempty"`  // file:line of the rule, "" when no rule gave it
+	At   string `json:"at,omitempty"`  // file:line of the rule; "": no rule gave the reason
 	Set  string `json:"set,omitempty"` // deny, ask, hold, allow, ensure, require, ...
 }
 
-// Details is what an engine says beside the effect.
+// Details holds the parts of a decision beside the effect.
 type Details struct {
-	Reasons              []Reason // why this effect; never empty for a decision of an engine
-	Hints                []string // texts for the model: what is allowed instead
-	Requires             []Reason // verify, revert, sandbox, preview: unmet = denied; Text is the requirement
-	FailedPostconditions []Reason // broken postconditions, only for purpose verify
-	HideReasons          []Reason // why the tool is not listed, only for purpose list
-	Labels               []string // labels that the session gets
-	Redact               []string // JSON pointers into {"args": …, "output": …} of what is neither logged nor shown
-	Masks                []string // what a sandboxed program does not see; one that is not a Mask = denied
-	Limits               []Limit  // budgets that the call must fit into; over one = denied
+	Reasons              []Reason // reasons for this effect; never empty for a decision of an engine
+	Hints                []string // texts for the model: what the policy allows instead
+	Requires             []Reason // verify, revert, sandbox, preview; an unmet one denies the call; Text is the requirement
+	FailedPostconditions []Reason // failed postconditions, only for purpose verify
+	HideReasons          []Reason // why the tool is hidden, only for purpose list
+	Labels               []string // labels to add to the session
+	Redact               []string // JSON pointers into {"args": …, "output": …} to values that are neither logged nor shown
+	Masks                []string // files that a sandboxed program does not see; a text that is not a Mask denies the call
+	Limits               []Limit  // budgets of the call; a call over one is denied
 	Revision             string   // digest of the policies that decided
 }
 
-// Decision is an effect with its reasons. It cannot be changed after it was
-// made, and the zero Decision denies.
+// Decision is an effect with its reasons. It is immutable. The zero Decision
+// denies.
 type Decision struct {
 	effect  Effect
 	details Details
 }
 
-// NewDecision makes a decision; only engines call it. It keeps copies of all
-// slices. An effect that is not one of this package's is Deny.
+// NewDecision creates a decision. Only engines call it. It copies all slices.
+// An effect that this package does not define becomes Deny.
 func NewDecision(effect Effect, d Details) Decision {
 	if effect > Allow {
 		effect = Deny
@@ -74,23 +75,23 @@ func NewDecision(effect Effect, d Details) Decision {
 // Effect returns the outcome.
 func (d Decision) Effect() Effect { return d.effect }
 
-// Reasons returns a copy of the reasons, in the policy's order.
+// Reasons returns a copy of the reasons, in the order of the policy.
 func (d Decision) Reasons() []Reason { return slices.Clone(d.details.Reasons) }
 
-// Details returns a copy of everything beside the effect.
+// Details returns a copy of the parts beside the effect.
 func (d Decision) Details() Details { return d.details.clone() }
 
-// Limits returns a copy of the budgets that the call must fit into.
+// Limits returns a copy of the budgets of the call.
 func (d Decision) Limits() []Limit { return slices.Clone(d.details.Limits) }
 
-// Revision names the policies that decided, "" when none did.
+// Revision returns the digest of the policies that decided, or "".
 func (d Decision) Revision() string { return d.details.Revision }
 
-// MarshalJSON writes the form that answers and the journal hold.
+// MarshalJSON writes the form that responses and the journal hold.
 func (d Decision) MarshalJSON() ([]byte, error) { return json.Marshal(d.Record()) }
 
-// DecisionRecord is a decision as data, for the journal and for answers. It
-// carries no authority: nothing turns a record back into a Decision.
+// DecisionRecord is a decision as data, for the journal and for responses. It
+// carries no authority: no function turns a record back into a Decision.
 type DecisionRecord struct {
 	Effect   string   `json:"effect"`
 	Reasons  []Reason `json:"reasons"`
@@ -98,8 +99,8 @@ type DecisionRecord struct {
 	Revision string   `json:"revision"`
 }
 
-// A record holds at most so many reasons and hints, each of at most so many bytes:
-// a rule can make them of what it was asked about, which is larger than that.
+// Bounds of a record: the number of reasons and hints, and the bytes of each. A
+// rule can derive them from its input, which can be larger.
 const (
 	maxReasons = 100
 	maxReason  = 16 << 10
@@ -112,7 +113,7 @@ func clipped(text string) string {
 	return strings.ToValidUTF8(text[:maxReason], "") + "…"
 }
 
-// Record returns d as data: what is too long for a record is cut.
+// Record returns d as data. It truncates what is too long for a record.
 func (d Decision) Record() DecisionRecord {
 	reasons := d.Reasons()
 	if reasons == nil {

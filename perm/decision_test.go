@@ -28,8 +28,8 @@ func TestDecisionZeroDenies(t *testing.T) {
 	require.Equal(t, perm.Deny, perm.NewDecision(perm.Effect(4), perm.Details{}).Effect())
 }
 
-// What a decision was made of, and what it gives away, can be changed without
-// changing it.
+// TestDecisionKeepsCopies checks that later changes to the inputs and outputs
+// of a decision do not change it.
 func TestDecisionKeepsCopies(t *testing.T) {
 	made := perm.Details{
 		Reasons: []perm.Reason{{Text: "r", At: "p.rego:1", Set: "allow"}}, Requires: []perm.Reason{{Text: "verify"}},

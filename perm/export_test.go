@@ -1,4 +1,4 @@
 package perm
 
-// Actions shows tests every action.
+// Actions exports every action to tests.
 func Actions() []Action { return actions() }

@@ -11,8 +11,8 @@ import (
 	"github.com/remit-dev/remit/perm"
 )
 
-// FuzzParseAccess: what is read is written the same, and there is no second way to
-// write it but another spelling of its resource.
+// FuzzParseAccess checks that a parsed access writes the same text. Another
+// text of it differs only in the spelling of the resource.
 func FuzzParseAccess(f *testing.F) {
 	for _, seed := range []string{
 		"read file://workspace/**", "connect POST https://api.example.com/v1/**", "execute exec://git", "write db://main/users?statement=insert",
@@ -39,8 +39,8 @@ func FuzzParseAccess(f *testing.F) {
 	})
 }
 
-// FuzzSet: a set that was read holds what it held when it was written; what is taken
-// from it, or shared with another, is never more.
+// FuzzSet checks that a set holds the same after a round trip. A part of it, or
+// its intersection with another set, never holds more.
 func FuzzSet(f *testing.F) {
 	f.Add(`[["read file://ws/**","except read file://ws/.git/**"]]`, "write file://ws/a/**", "read file://ws/a/b")
 	f.Add(`[["write file://ws/**"],["delete file://ws/tmp/*"]]`, "delete file://ws/**", "delete file://ws/tmp/x")
@@ -77,7 +77,7 @@ func FuzzSet(f *testing.F) {
 		p, err := a.Pattern()
 		require.NoError(t, err)
 		if _, exact := p.Exact(); !exact || a.Action == perm.Connect && a.Method == "" || p.Kind() == perm.KindDB {
-			return // of what stands for several a part may be held
+			return // the set may hold a part of what an access matches
 		}
 		require.Equal(t, s.Allows(a) && bound.Allows(a), narrow.Allows(a), "%s narrowed to %s, asked %s", text, limit, asked)
 		require.Equal(t, s.Allows(a) && !bound.Allows(a), less.Allows(a), "%s without %s, asked %s", text, limit, asked)
@@ -86,7 +86,7 @@ func FuzzSet(f *testing.F) {
 	})
 }
 
-// FuzzMatch: the matcher agrees with the slow one that was written from the words.
+// FuzzMatch compares the matcher with the slow reference.
 func FuzzMatch(f *testing.F) {
 	for _, s := range [][2]string{
 		{"file://ws/**/*.go", "file://ws/a/b.go"},
@@ -104,7 +104,7 @@ func FuzzMatch(f *testing.F) {
 	f.Fuzz(func(t *testing.T, pattern, resource string) {
 		p, err := perm.ParsePattern(pattern)
 		if err != nil || strings.Contains(p.String(), "{") || p.Kind() == perm.KindExec || len(pattern)+len(resource) > 60 {
-			t.Skip() // a parameter has no reference, and the reference tries everything
+			t.Skip() // the reference has no parameters, and it tries everything
 		}
 		r, err := perm.ParseResource(resource)
 		if err != nil || r.Kind() != p.Kind() || strings.Contains(p.String()+r.String(), "[") {
@@ -114,7 +114,7 @@ func FuzzMatch(f *testing.F) {
 		require.Equal(t, want, p.Matches(r), "%s and %s", p, r)
 		exact, err := perm.ParsePattern(r.String())
 		require.NoError(t, err)
-		if r.Kind() != perm.KindDB { // a table without a statement stands for all of them
+		if r.Kind() != perm.KindDB { // a table without a statement matches all statements
 			require.Equal(t, want, p.Covers(exact), "%s covers %s", p, r)
 		}
 		if want {
@@ -124,8 +124,9 @@ func FuzzMatch(f *testing.F) {
 	})
 }
 
-// FuzzHost: a host is an address only if the standard library reads the same one from
-// the same text, so a rule never sees another host than is dialled.
+// FuzzHost checks that a host is an address only if the standard library parses
+// the same address from the text. So a rule never sees another host than the
+// dialer.
 func FuzzHost(f *testing.F) {
 	for _, seed := range []string{
 		"127.1", "0x7f.1", "2130706433", "127.0.0.1", "010.0.0.1", "[::1]", "[::ffff:1.2.3.4]", "[fe80::1%25eth0]", "[0:0:0:0:0:0:0:1]",
@@ -154,7 +155,7 @@ func FuzzHost(f *testing.F) {
 	})
 }
 
-// FuzzArgv: a command line comes back as it was, argument by argument.
+// FuzzArgv checks that a command line round-trips, argument by argument.
 func FuzzArgv(f *testing.F) {
 	f.Add("git\x00commit\x00-m\x00a b", `["git","commit"]`)
 	f.Add("", `[]`)

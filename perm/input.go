@@ -9,21 +9,21 @@ import (
 //go:embed input.schema.json
 var inputSchema string
 
-// InputSchema returns the JSON schema (draft 7) of the document that a policy
-// sees as input: the JSON form of a Request. It is what rules are checked
-// against when they are loaded, and what editors can complete from.
+// InputSchema returns the JSON schema (draft 7) of the policy input: the JSON
+// form of a Request. The loader checks rules against it, and editors can
+// complete from it.
 func InputSchema() []byte { return []byte(inputSchema) }
 
-// MarshalJSON writes the input document. Lists that every document has are
-// written as empty ones when they are nil, because a rule that counts or
-// searches a null would fail where it should find nothing.
+// MarshalJSON writes the input document. It writes nil lists that every
+// document has as empty ones. A rule that counts or searches a null fails
+// instead of finding nothing.
 func (r Request) MarshalJSON() ([]byte, error) {
 	type document Request
 	return json.Marshal(document(r.Filled()))
 }
 
-// Filled returns r with the defaults of its JSON form in place: empty lists for
-// nil ones, kind agent, and time in UTC. It shares memory with r.
+// Filled returns r with the defaults of its JSON form: empty lists for nil
+// ones, kind agent, and time in UTC. It shares memory with r.
 func (r Request) Filled() Request {
 	if r.Principal.Kind == "" {
 		r.Principal.Kind = "agent"

@@ -33,7 +33,7 @@ func inputVectors(t *testing.T) map[string][]byte {
 	return vectors
 }
 
-// canonical writes JSON with sorted keys and numbers as they were.
+// canonical returns JSON with sorted keys and unchanged numbers.
 func canonical(t *testing.T, text []byte) string {
 	t.Helper()
 	out, err := json.Marshal(generic(t, text))
@@ -51,7 +51,7 @@ func generic(t *testing.T, text []byte) any {
 func inputValidator(t *testing.T) *jsonschema.Schema {
 	t.Helper()
 	c := jsonschema.NewCompiler()
-	c.UseLoader(jsonschema.SchemeURLLoader{}) // opens nothing
+	c.UseLoader(jsonschema.SchemeURLLoader{}) // loads no schema
 	c.AssertFormat()
 	require.NoError(t, c.AddResource("input.json", generic(t, perm.InputSchema())))
 	schema, err := c.Compile("input.json")
@@ -115,8 +115,9 @@ func TestInputSchemaRefuses(t *testing.T) {
 	}
 }
 
-// TestInputSchemaAndStructsAgree walks both: every field of the structs is in
-// the schema and required unless it may be left out, and the reverse.
+// TestInputSchemaAndStructsAgree walks the schema and the structs. Every field
+// of the structs is in the schema, and required unless it is optional, and the
+// reverse.
 func TestInputSchemaAndStructsAgree(t *testing.T) {
 	root, ok := generic(t, perm.InputSchema()).(map[string]any)
 	require.True(t, ok)
@@ -152,7 +153,7 @@ func (c *agreement) check(path string, t reflect.Type, node map[string]any) {
 		c.want(path, node, "string")
 	case t == reflect.TypeFor[json.Number]():
 		c.want(path, node, "number")
-	case t == reflect.TypeFor[*string]() && node["type"] != "string": // null, where it is always there
+	case t == reflect.TypeFor[*string]() && node["type"] != "string": // null in a member that is always present
 		require.ElementsMatch(c.t, []any{"string", "null"}, node["type"], path)
 	case t.Kind() == reflect.Pointer:
 		c.check(path, t.Elem(), node)
@@ -183,7 +184,7 @@ func (c *agreement) want(path string, node map[string]any, kind string) {
 	}
 }
 
-// values checks a map: names are free, or a closed list of one shape.
+// values checks a map, whose names are free or a closed list of one shape.
 func (c *agreement) values(path string, t reflect.Type, node map[string]any) {
 	if values, ok := node["additionalProperties"].(map[string]any); ok {
 		c.check(path+"{}", t.Elem(), values)
@@ -230,7 +231,7 @@ func (c *agreement) object(path string, t reflect.Type, node map[string]any) {
 	}
 }
 
-// TestActionsAreTheEnum holds the one enum that Go knows as a list against the
+// TestActionsAreTheEnum compares the only enum that Go has as a list with the
 // schema.
 func TestActionsAreTheEnum(t *testing.T) {
 	root, _ := generic(t, perm.InputSchema()).(map[string]any)

@@ -10,37 +10,37 @@ import (
 	"github.com/remit-dev/remit/internal/canon"
 )
 
-// Limit is a budget that a policy sets: how much the calls of some tools may come
-// to. An engine only says what it is; whoever runs calls holds it against what
-// was counted, in one step with counting the call.
+// Limit is a budget that a policy sets for the calls of some tools. The engine
+// only returns it. The runtime checks it against its counts, in one step with
+// counting the call.
 type Limit struct {
-	Budget string      `json:"budget"`           // its name, for people
-	Max    json.Number `json:"max"`              // what it may come to
-	Sum    string      `json:"sum,omitempty"`    // the sum that it is about; "": the number of calls
-	Per    string      `json:"per,omitempty"`    // session, transaction or principal: whose calls count together; "": session
+	Budget string      `json:"budget"`           // name, for people
+	Max    json.Number `json:"max"`              // upper bound of the count or sum
+	Sum    string      `json:"sum,omitempty"`    // the sum that the limit bounds; "": the number of calls
+	Per    string      `json:"per,omitempty"`    // session, transaction or principal: the scope whose calls count together; "": session
 	Window string      `json:"window,omitempty"` // 1m, 1h or 24h; "": all calls
-	Tools  []string    `json:"tools,omitempty"`  // whose calls count, beside those of the tool that is called
+	Tools  []string    `json:"tools,omitempty"`  // tools whose calls count, beside the tool of the call
 	At     string      `json:"at,omitempty"`     // file:line of the rule
 }
 
-// The scopes of a limit. One per principal counts the calls of all sessions of the
-// principal, and of the principals that it handed its grant on to.
+// The scopes of a limit. PerPrincipal counts the calls of all sessions of the
+// principal, and of the principals that hold a grant delegated by it.
 const (
 	PerSession     = "session"
 	PerTransaction = "transaction"
 	PerPrincipal   = "principal"
 )
 
-// Shared reports whether calls of other sessions or processes count too, so that the
-// journal orders them.
+// Shared reports whether calls of other sessions or processes also count. If
+// so, the journal orders them.
 func (l Limit) Shared() bool { return l.Per != "" && l.Per != PerSession }
 
-// Same reports whether two limits are the same budget with as much in it.
+// Same reports whether two limits are the same budget with the same bound.
 func (l Limit) Same(o Limit) bool {
 	return l.Budget == o.Budget && l.Max == o.Max && l.Sum == o.Sum && l.Per == o.Per && l.Window == o.Window && slices.Equal(l.Tools, o.Tools)
 }
 
-// Check reports what is wrong with a limit, nil when nothing is.
+// Check returns an error if the limit is invalid.
 func (l Limit) Check() error {
 	most, err := canon.ParseAmount(string(l.Max))
 	switch {
@@ -56,9 +56,9 @@ func (l Limit) Check() error {
 	return nil
 }
 
-// Over says why a call would go over the limit, "" when it would not. Facts are
-// the session before the call, with what is in flight; adds is what the call adds
-// to sums, and must hold the one that the limit is about.
+// Over returns why a call exceeds the limit, or "" if it does not. The argument
+// facts is the session before the call, including in-flight calls. The argument
+// adds holds what the call adds to sums, and must hold the sum of the limit.
 func (l Limit) Over(facts SessionFacts, tool string, adds map[string]json.Number) string {
 	if err := l.Check(); err != nil {
 		return err.Error()
@@ -90,7 +90,7 @@ func (l Limit) spent(facts SessionFacts, tool string) canon.Amount {
 	var all canon.Amount
 	for i, name := range append([]string{tool}, l.Tools...) {
 		if i > 0 && (name == tool || slices.Contains(l.Tools[:i-1], name)) {
-			continue // counted before
+			continue // already counted
 		}
 		t := facts.Tools[name].Counts
 		if l.Window != "" {
@@ -100,7 +100,7 @@ func (l Limit) spent(facts SessionFacts, tool string) canon.Amount {
 		if l.Sum != "" {
 			text = string(t.Sums[l.Sum])
 		}
-		if a, err := canon.ParseAmount(text); err == nil { // a tool that nothing was counted of has no sums
+		if a, err := canon.ParseAmount(text); err == nil { // a tool without counts has no sums
 			all = all.Plus(a)
 		}
 	}

@@ -6,16 +6,16 @@ import (
 	"strings"
 )
 
-// Mask is what a sandboxed program does not see: the files that a pattern matches,
-// except those that other patterns match. Its text is a pattern, or a pattern, the
-// word except, and further patterns, with one space between each. It is immutable;
-// the zero Mask matches nothing.
+// Mask selects the files that a sandboxed program does not see: those that a
+// pattern matches, without those that other patterns match. Its text is a
+// pattern, or a pattern, the word except, and further patterns, separated by
+// single spaces. It is immutable. The zero Mask matches nothing.
 type Mask struct {
 	of     Pattern
 	except []Pattern
 }
 
-// ParseMask reads the text of a mask.
+// ParseMask parses the text of a mask.
 func ParseMask(text string) (Mask, error) {
 	pattern, rest, some := strings.Cut(text, " except ")
 	var m Mask
@@ -34,7 +34,7 @@ func ParseMask(text string) (Mask, error) {
 	return m, nil
 }
 
-// String returns the text of the mask, "" for the zero Mask.
+// String returns the text of the mask, or "" for the zero Mask.
 func (m Mask) String() string {
 	text := m.of.String()
 	for i, p := range m.except {
@@ -46,16 +46,18 @@ func (m Mask) String() string {
 	return text
 }
 
-// Kind returns the kind of the resources that the mask hides, "" for the zero Mask.
+// Kind returns the kind of the resources that the mask hides, or "" for the
+// zero Mask.
 func (m Mask) Kind() Kind { return m.of.Kind() }
 
-// Matches reports whether the mask hides a resource, of which it takes all spellings:
-// the pattern matches one of them, and no excepted pattern matches any.
+// Matches reports whether the mask hides a resource. It takes all spellings of
+// the resource: the pattern matches one of them, and no excepted pattern
+// matches any.
 func (m Mask) Matches(spellings ...Resource) bool {
 	return slices.ContainsFunc(spellings, m.of.Matches) && !slices.ContainsFunc(m.except, func(p Pattern) bool {
 		return slices.ContainsFunc(spellings, p.Matches)
 	})
 }
 
-// Overlaps reports whether the mask may hide something that a pattern matches.
+// Overlaps reports whether the mask may hide a resource that a pattern matches.
 func (m Mask) Overlaps(p Pattern) bool { return m.of.Overlaps(p) }

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Matches reports whether r is one of the resources that p stands for.
+// Matches reports whether p matches r.
 func (p Pattern) Matches(r Resource) bool {
 	return p.kind != "" && p.kind == r.kind &&
 		(p.port == 0 || p.port == r.port) &&
@@ -15,9 +15,9 @@ func (p Pattern) Matches(r Resource) bool {
 }
 
 // Covers reports whether p matches every resource that other matches. It is
-// never wrongly true. It is exact but in two corners, where it says false: for
-// patterns so tangled that it would take too long, and where a star could only
-// stand for nothing, because its name is as long as a name may be.
+// never wrongly true. It is wrongly false in two cases. In the first, the
+// patterns are so complex that the check takes too long. In the second, a star
+// can only match nothing, because its name already has the maximum length.
 func (p Pattern) Covers(other Pattern) bool {
 	return p.kind != "" && p.kind == other.kind &&
 		(p.port == 0 || p.port == other.port) &&
@@ -46,26 +46,27 @@ func (p Pattern) globs() []string {
 	return globs
 }
 
-// matchGlob matches the bytes of one segment. text may be a glob itself: a star
-// in it is a byte that only a star matches, and stands for every other, so that
-// the answer is whether every segment of text is one of glob.
+// matchGlob matches the bytes of one segment. text may be a glob itself. A star
+// in it is a byte that only a star matches, and represents every other byte. So
+// the result is whether every segment that text matches also matches glob.
 func matchGlob(glob, text string) bool {
 	return matchRun(len(glob), len(text),
 		func(i int) bool { return glob[i] == star[0] },
 		func(i, j int) bool { return glob[i] == text[j] })
 }
 
-// matchPath matches segment by segment, also a path of globs without **.
+// matchPath matches segment by segment. Both sides can be globs; text has no
+// **.
 func matchPath(globs, segments []string) bool {
 	return matchRun(len(globs), len(segments),
 		func(i int) bool { return globs[i] == deep },
 		func(i, j int) bool { return matchGlob(globs[i], segments[j]) })
 }
 
-// matchRun is the greedy wildcard match that returns to the last wildcard only,
-// which is enough: what an earlier one took in could only be found later. It
-// takes at most patterns times texts steps. See Russ Cox, "Glob Matching Can Be
-// Simple And Fast Too", https://research.swtch.com/glob.
+// matchRun is the greedy wildcard match that returns to the last wildcard only.
+// This suffices: an earlier wildcard could only consume what the last one can
+// also consume. It takes at most patterns times texts steps. See Russ Cox,
+// "Glob Matching Can Be Simple And Fast Too", https://research.swtch.com/glob.
 func matchRun(patterns, texts int, wild func(i int) bool, same func(i, j int) bool) bool {
 	i, j, back, next := 0, 0, -1, 0
 	for i < patterns || j < texts {
@@ -99,8 +100,8 @@ func overlapPaths(a, b []string) bool {
 		func(i, j int) bool { return overlapGlobs(a[i], b[j]) })
 }
 
-// overlapRun is the table of which tails of two patterns have a text in common,
-// filled in from the end, one row at a time.
+// overlapRun reports whether two patterns share a text. It fills a table of the
+// pairs of tails that share one, from the end, one row at a time.
 func overlapRun(as, bs int, wildA, wildB func(int) bool, meet func(i, j int) bool) bool {
 	below := make([]bool, bs+1) // the row of i+1
 	row := make([]bool, bs+1)
@@ -122,20 +123,21 @@ func overlapRun(as, bs int, wildA, wildB func(int) bool, meet func(i, j int) boo
 	return below[0]
 }
 
-// coverSteps bounds coversPath; patterns that people write need a few dozen.
+// coverSteps bounds coversPath. Patterns that people write need a few dozen
+// steps.
 const coverSteps = 10_000
 
-// coversPath asks whether every path of other is one of wide. A segment of other
-// can be taken as one symbol, its stars as a byte that only a star matches. Each
-// ** of other is any number of symbols that only * and ** match: for each such
-// number, follow the set of places in wide that a match could have got to (the
-// subset construction), until no new set appears. All sets at the end must hold
-// the end of wide.
+// coversPath reports whether every path of other matches wide. It reads a
+// segment of other as one symbol, whose stars are bytes that only a star
+// matches. Each ** of other is any number of symbols that only * and ** match.
+// For each such number, coversPath follows the set of positions in wide that a
+// match can reach (the subset construction), until no new set appears. Every
+// final set must contain the end of wide.
 func coversPath(wide, other []string) bool {
 	if !slices.Contains(other, deep) {
 		return matchPath(wide, other)
 	}
-	if slices.Equal(wide, other) { // also when it would take too long
+	if slices.Equal(wide, other) { // also holds if the search takes too long
 		return true
 	}
 	start := make([]byte, len(wide)+1)
@@ -164,8 +166,8 @@ func coversPath(wide, other []string) bool {
 	return true
 }
 
-// advance adds to next the sets of places one symbol after those of todo, and
-// returns the ones that were new there.
+// advance adds to next the sets of positions one symbol after those of todo. It
+// returns the sets that are new in next.
 func advance(wide []string, todo, next map[string]bool, symbol string, steps *int) map[string]bool {
 	found := map[string]bool{}
 	for set := range todo {
@@ -187,7 +189,7 @@ func advance(wide []string, todo, next map[string]bool, symbol string, steps *in
 	return found
 }
 
-// mark adds a place, and those that follow it because ** may stand for nothing.
+// mark adds a position, and those after it, because ** may match nothing.
 func mark(wide []string, set []byte, i int) {
 	for set[i] = 1; i < len(wide) && wide[i] == deep; i++ {
 		set[i+1] = 1

@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// parseHostPort reads the authority of a URL. Port 0 stands for any.
+// parseHostPort parses the authority of a URL. Port 0 matches any port.
 func parseHostPort(kind Kind, text string, wild bool) (segment, uint16, error) {
 	if strings.Contains(text, "@") {
 		return segment{}, 0, errUser()
@@ -58,7 +58,7 @@ func defaultPort(k Kind) uint16 {
 	return 80
 }
 
-// parseHost reads a host or, with wild, the patterns *, *.name and {param}.
+// parseHost parses a host or, with wild, the patterns *, *.name and {param}.
 func parseHost(text string, wild bool) (segment, error) {
 	if base, found := strings.CutPrefix(text, "*"); wild && found {
 		if base == "" {
@@ -84,10 +84,10 @@ func parseHost(text string, wild bool) (segment, error) {
 	return word(host), err
 }
 
-// canonicalHost returns the one spelling of a host, an IPv6 address without
-// brackets. The many spellings that resolvers read as an address (127.1, 0x7f.1,
-// 2130706433, full-width digits) are refused: a rule about a host must see the
-// host that is dialled.
+// canonicalHost returns the canonical spelling of a host, an IPv6 address
+// without brackets. It refuses the many spellings that resolvers read as an
+// address (127.1, 0x7f.1, 2130706433, full-width digits). A rule about a host
+// must see the host that is dialled.
 func canonicalHost(text string) (string, error) {
 	switch {
 	case strings.Contains(text, "@"):
@@ -140,16 +140,16 @@ func errIPv6() error {
 	return errors.New("bad host: valid in brackets is an IPv6 address, such as [2001:db8::1]")
 }
 
-// hostLabel accepts what names in use have; an underscore is not valid in the
-// name of a host, but common.
+// hostLabel accepts the characters of labels in use. An underscore is invalid
+// in a host name but common.
 func hostLabel(l string) bool {
 	return l != "" && len(l) <= 63 && l[0] != '-' && l[len(l)-1] != '-' && only(l, func(c byte) bool {
 		return alphanumeric(c) || c == '-' || c == '_'
 	})
 }
 
-// numeric reports whether browsers and resolvers take a host with this last
-// label for an IPv4 address.
+// numeric reports whether browsers and resolvers read a host with this last
+// label as an IPv4 address.
 func numeric(label string) bool {
 	hex, found := strings.CutPrefix(label, "0x")
 	if found {
@@ -158,8 +158,8 @@ func numeric(label string) bool {
 	return only(label, digit)
 }
 
-// checkName looks at the decoded name of a root, database, server, secret or
-// tool; of one with wildcards it can only look at the characters.
+// checkName checks the decoded name of a root, database, server, secret or
+// tool. It can check only the characters of a name with wildcards.
 func checkName(kind Kind, s segment) error {
 	inRoot := func(c byte) bool { return digit(c) || 'a' <= c && c <= 'z' || c == '_' || c == '-' }
 	inName := func(c byte) bool { return alphanumeric(c) || c == '_' || c == '.' || c == '-' }
@@ -207,8 +207,8 @@ func alphanumeric(c byte) bool {
 	return digit(c) || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
 }
 
-// unreserved bytes are those that RFC 3986 wants plain everywhere.
+// unreserved reports whether RFC 3986 requires the byte unencoded.
 func unreserved(c byte) bool { return alphanumeric(c) || strings.IndexByte("-._~", c) >= 0 }
 
-// plainByte says which bytes a canonical segment holds as they are.
+// plainByte reports whether a canonical segment holds the byte unencoded.
 func plainByte(c byte) bool { return unreserved(c) || strings.IndexByte("!$&'()+,;=:@", c) >= 0 }

@@ -7,21 +7,24 @@ import (
 	"strings"
 )
 
-// Pattern matches resources. It is immutable; the zero Pattern matches nothing.
-// Its text is that of a resource in which
+// Pattern matches resources. It is immutable. The zero Pattern matches nothing.
+// Its text is that of a resource, with these additions:
 //
-//   - * inside a segment of a path or in a name stands for any bytes of it, also
-//     none; a segment is never empty;
-//   - ** as a whole segment of a path stands for any number of segments, also
-//     none: file://ws/** is everything in the root ws, and the root;
-//   - * as a host is any host, *.example.com every host below example.com but not
-//     example.com itself, and * as a port any port, where no port is the default;
-//   - {name} stands for the argument of that name, to be filled in by Bind: one
-//     segment or a part of it, a whole host, a name; as the whole last segment of
-//     a file's path a path of any length. What is filled in is literal: a star in
-//     an argument is a star in a file's name. Before it is filled in a parameter
-//     matches what it could stand for: ** at the end of a file's path, else *;
-//   - a table without a statement is the table with any, and without.
+//   - * inside a segment of a path or in a name matches any bytes of it, also
+//     none. A segment is never empty.
+//   - ** as a whole segment of a path matches any number of segments, also
+//     none. file://ws/** is the root ws and everything in it.
+//   - * as a host matches any host. *.example.com matches every host below
+//     example.com but not example.com itself. * as a port matches any port;
+//     without a port, the default port matches.
+//   - {name} is a parameter: Bind replaces it with the argument of that name.
+//     It is one segment or a part of it, a whole host, or a name. As the whole
+//     last segment of a file's path it is a path of any length. The argument is
+//     literal: a star in an argument is a star in a file's name. An unbound
+//     parameter matches what it can be bound to: ** at the end of a file's
+//     path, else *.
+//   - a table without a statement matches the table with any statement, and
+//     without.
 //
 // A literal star is written %2A, literal braces %7B and %7D.
 type Pattern struct {
@@ -30,11 +33,11 @@ type Pattern struct {
 	authority segment
 	path      []segment
 	statement string
-	port      uint16 // 0 for a URL: any
+	port      uint16 // 0 in a URL: any port
 }
 
-// ParsePattern reads the text of a pattern. The text of every resource is the
-// text of a pattern too.
+// ParsePattern parses the text of a pattern. The text of every resource is also
+// the text of a pattern.
 func ParsePattern(text string) (Pattern, error) {
 	p, err := parse(text, true)
 	if err != nil {
@@ -43,15 +46,14 @@ func ParsePattern(text string) (Pattern, error) {
 	return p, nil
 }
 
-// String returns the canonical text, "" for the zero Pattern.
+// String returns the canonical text, or "" for the zero Pattern.
 func (p Pattern) String() string { return p.text }
 
-// Kind returns the kind of the resources that p matches, "" for the zero
+// Kind returns the kind of the resources that p matches, or "" for the zero
 // Pattern.
 func (p Pattern) Kind() Kind { return p.kind }
 
-// Exact returns the resource that p names, if p has neither wildcards nor
-// parameters.
+// Exact returns the resource of p if p has neither wildcards nor parameters.
 func (p Pattern) Exact() (Resource, bool) {
 	if p.kind == "" || !p.literal() {
 		return Resource{}, false
@@ -73,9 +75,9 @@ func (p Pattern) Params() []string {
 	return names
 }
 
-// Bind fills in the parameters of p, which must have no wildcards, and returns
-// the resource. get returns the argument of a name, false if there is none. The
-// error wraps ErrOutside when a path leaves its root; it never repeats an
+// Bind replaces the parameters of p, which must have no wildcards, and returns
+// the resource. get returns the argument of a name, or false if there is none.
+// The error wraps ErrOutside if a path leaves its root. It never repeats an
 // argument.
 func (p Pattern) Bind(get func(name string) (string, bool)) (Resource, error) {
 	bound, err := p.BindPattern(get)
@@ -89,7 +91,7 @@ func (p Pattern) Bind(get func(name string) (string, bool)) (Resource, error) {
 	return r, nil
 }
 
-// BindPattern is Bind for a pattern that may have wildcards: these stay.
+// BindPattern is Bind for a pattern that can have wildcards, which remain.
 func (p Pattern) BindPattern(get func(name string) (string, bool)) (Pattern, error) {
 	if len(p.Params()) == 0 {
 		return p, nil
@@ -150,8 +152,8 @@ func argument(get func(string) (string, bool), name string) (string, error) {
 	return value, nil
 }
 
-// seal checks what parse, Bind and the makers of resources put together, and
-// gives it its text. Nothing else makes a Pattern.
+// seal checks a pattern that parse, Bind or a constructor of resources
+// assembled, and sets its text. No other function completes a Pattern.
 func (p Pattern) seal() (Pattern, error) {
 	if !p.kind.valid() {
 		return Pattern{}, fmt.Errorf("no known kind; valid kinds are %v", kinds())
@@ -161,7 +163,7 @@ func (p Pattern) seal() (Pattern, error) {
 	}
 	p.path = slices.CompactFunc(slices.Clone(p.path), segment.bothDeep)
 	if p.kind == KindDB && slices.ContainsFunc(p.path, segment.one) {
-		p.path = slices.DeleteFunc(p.path, segment.many) // with a table, ** can only be nothing
+		p.path = slices.DeleteFunc(p.path, segment.many) // with a table, ** can only match nothing
 	}
 	p.widenLast()
 	for i, s := range p.path {
@@ -178,8 +180,8 @@ func (p Pattern) seal() (Pattern, error) {
 	return p, nil
 }
 
-// widenLast lets a parameter that is the whole last segment of a file's path
-// stand for a path.
+// widenLast lets a parameter match a path if it is the whole last segment of a
+// file's path.
 func (p *Pattern) widenLast() {
 	last := len(p.path) - 1
 	if p.kind == KindFile && last >= 0 && len(p.path[last].parts) == 1 && p.path[last].parts[0].op == opParam {
@@ -187,7 +189,7 @@ func (p *Pattern) widenLast() {
 	}
 }
 
-// checkShape looks at the authority and at how long a path the kind can have.
+// checkShape checks the authority and the length of the path against the kind.
 func (p Pattern) checkShape() error {
 	if p.authority.glob == deep {
 		return errors.New("** is valid as a whole segment of a path only")
@@ -204,7 +206,7 @@ func (p Pattern) checkShape() error {
 		}
 		return at("the program", p.authority.check())
 	case KindDB:
-		if len(p.path) > 1 { // seal left no ** beside a table
+		if len(p.path) > 1 { // seal removed every ** beside a table
 			return errors.New("a database has at most one table after it")
 		}
 	case KindSecret, KindTool:
@@ -216,7 +218,7 @@ func (p Pattern) checkShape() error {
 	return checkName(p.kind, p.authority)
 }
 
-// literal makes the pattern of one resource from decoded parts.
+// literal returns the pattern of one resource from decoded parts.
 func literal(kind Kind, authority string, segments []string) (Pattern, error) {
 	p := Pattern{kind: kind, authority: word(authority)}
 	if kind.url() {
@@ -240,7 +242,7 @@ func (p Pattern) literal() bool {
 	return p.authority.literal() && (p.port != 0 || !p.kind.url())
 }
 
-// resource turns a literal pattern into its resource.
+// resource returns the resource of a literal pattern.
 func (p Pattern) resource() Resource {
 	names := make([]string, len(p.path))
 	for i, s := range p.path {

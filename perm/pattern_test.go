@@ -179,8 +179,8 @@ func TestPatternOverlaps(t *testing.T) {
 	}
 }
 
-// TestMatchTimeIsBounded: the worst texts that fit are matched in well under a second,
-// and never where matching goes back and tries again.
+// TestMatchTimeIsBounded checks that the worst texts within the length limit
+// match in well under a second, without backtracking.
 func TestMatchTimeIsBounded(t *testing.T) {
 	inner := pattern(t, "file://ws/"+strings.Repeat("a*", 4000)+"b")
 	require.False(t, inner.Matches(resource(t, "file://ws/"+strings.Repeat("a", 8000))))

@@ -10,8 +10,8 @@ import (
 	"github.com/remit-dev/remit/perm"
 )
 
-// maker makes random patterns, resources and sets, and notes which operators
-// each case has.
+// maker creates random patterns, resources and sets. It records the operators
+// of each case.
 type maker struct {
 	*rand.Rand
 	t   testing.TB
@@ -58,8 +58,8 @@ func (m *maker) pathPattern(most int) string {
 	return b.String()
 }
 
-// bound makes a pattern whose last part was an argument, and the text that it
-// must come to: the argument, taken literally.
+// bound returns a pattern whose last part was an argument, and the text that
+// binding must give: the literal argument.
 func (m *maker) bound() (string, string) {
 	head := "file://" + m.one("ws", "w") + m.pathPattern(2)
 	value := m.one("a", "*", "**", "a/b", ".", "", "a/*", "ab", ".git", "b/**/a", "\xff")
@@ -78,7 +78,8 @@ func refBound(pattern, value string) string {
 	return strings.Replace(pattern, "{p}", written, 1)
 }
 
-// pattern returns a text for the code under test and one for the reference.
+// pattern returns a pattern for the code under test and its text for the
+// reference.
 func (m *maker) pattern() (perm.Pattern, string) {
 	if m.IntN(5) == 0 {
 		text, value := m.bound()
@@ -122,8 +123,8 @@ func (m *maker) resourceText() string {
 	}
 }
 
-// within makes a text that the pattern of another stands for, so that enough
-// cases come out true.
+// within returns a text that the pattern matches, so that enough cases are
+// true.
 func (m *maker) within(pattern string) string {
 	scheme, rest, _ := strings.Cut(pattern, "://")
 	rest, query, _ := strings.Cut(rest, "?")

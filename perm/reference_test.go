@@ -6,11 +6,11 @@ import (
 	"github.com/remit-dev/remit/perm"
 )
 
-// The reference is a second matcher, written from the documentation of Pattern
-// and Set and not from their code: it works on texts, tries everything, and is
-// as slow as that. Texts given to it are canonical.
+// The reference is a second matcher. It follows the documentation of Pattern
+// and Set, not their code. It works on texts, tries everything, and is slow.
+// Its input texts are canonical.
 
-// refMatches says whether the pattern of a text stands for the resource of one.
+// refMatches reports whether a pattern matches a resource, both as texts.
 func refMatches(pattern, resource string) bool {
 	p, r := refSplit(pattern), refSplit(resource)
 	if p.scheme != r.scheme || p.query != "" && p.query != r.query {
@@ -72,7 +72,7 @@ func refPath(pattern, path []string) bool {
 	return len(path) > 0 && refSegment(refTokens(pattern[0]), refTokens(path[0])) && refPath(pattern[1:], path[1:])
 }
 
-// refTokens are the characters of a text, %2A being one.
+// refTokens returns the characters of a text, with %2A as one.
 func refTokens(text string) []string {
 	var tokens []string
 	for text != "" {
@@ -96,15 +96,15 @@ func refSegment(pattern, name []string) bool {
 	}
 }
 
-// refSet is a set as it was put together.
+// refSet is a set as the sequence of its operations.
 type refSet struct {
 	op          string // "", except, union, intersect
 	accesses    []perm.ResourceAccess
 	left, right *refSet
 }
 
-// allows says whether s holds an exact access with a method, if it can have one,
-// and a statement, if it can have one.
+// allows reports whether s holds an exact access with a method and a statement,
+// if the access can have them.
 func (s refSet) allows(a perm.ResourceAccess) bool {
 	switch s.op {
 	case "except":

@@ -5,22 +5,22 @@ import (
 	"time"
 )
 
-// Purpose is why a decision is asked for.
+// Purpose is the reason for a policy decision.
 type Purpose string
 
-// The purposes.
+// The purposes of a decision.
 const (
 	PurposeRun    Purpose = "run"    // before a call, and for each dynamic access inside it
-	PurposeApply  Purpose = "apply"  // before the change set of a sandboxed program is applied
-	PurposeVerify Purpose = "verify" // after a call: which postconditions are broken
-	PurposeRevert Purpose = "revert" // before an agent takes a change of a call back
-	PurposeList   Purpose = "list"   // which tools are shown
+	PurposeApply  Purpose = "apply"  // before the runtime applies the change set of a sandboxed program
+	PurposeVerify Purpose = "verify" // after a call: evaluates the postconditions
+	PurposeRevert Purpose = "revert" // before an agent reverts a change of a call
+	PurposeList   Purpose = "list"   // selects the visible tools
 )
 
-// Request is the input document of a policy: everything a rule can read. Its
-// JSON schema is InputSchema; documents and schema are held together by a test.
-// Time is given, never read from a clock inside a policy, so that a decision
-// can be replayed.
+// Request is the input document of a policy: everything that a rule can read.
+// Its JSON schema is InputSchema, and a test compares the two. Time is an
+// input, never read from a clock inside a policy, so that a decision can be
+// replayed.
 type Request struct {
 	Principal Principal       `json:"principal"`
 	Session   SessionFacts    `json:"session"`
@@ -29,34 +29,38 @@ type Request struct {
 	Call      CallFacts       `json:"call"`
 	Access    AccessFacts     `json:"access"`
 	Purpose   Purpose         `json:"purpose"`
-	Output    json.RawMessage `json:"output,omitempty"`  // purpose verify: the tool's result
-	Changes   []ChangeFacts   `json:"changes,omitempty"` // purpose apply and verify
+	Output    json.RawMessage `json:"output,omitempty"`  // purpose verify: the result of the tool
+	Changes   []ChangeFacts   `json:"changes,omitempty"` // purposes apply and verify
 	Time      time.Time       `json:"time"`              // UTC, RFC 3339
 }
 
-// SessionFacts is what a session has done so far.
+// SessionFacts describes what a session has done so far.
 type SessionFacts struct {
 	ID     string   `json:"id"`
 	Labels []string `json:"labels"`
-	// Requires is what results have raised: each call must have it, as if the policy required it. It is never lowered.
+	// Requires holds requirements that results have added. Each call must meet
+	// them, as if the policy required them. They are never removed.
 	Requires []string              `json:"requires,omitempty"`
 	Tools    map[string]ToolCounts `json:"tools"`            // by tool name
 	Recent   []RecentCall          `json:"recent"`           // the last 32 calls, oldest first
-	Client   *ClientFacts          `json:"client,omitempty"` // always there when a runtime asks
+	Client   *ClientFacts          `json:"client,omitempty"` // always present in a request of a runtime
 }
 
-// ClientFacts is who a session's tools and results are shown to; the host program vouches for it. The zero value is the
-// strictest: nothing is known of it.
+// ClientFacts describes the client that sees a session's tools and results. The
+// host program vouches for it. The zero value is the strictest: nothing is
+// known about the client.
 type ClientFacts struct {
-	Surface      string   `json:"surface"`      // the kind of session, in words of the host, such as terminal or chat
-	Model        string   `json:"model"`        // its name
-	Capabilities []string `json:"capabilities"` // of the model, such as vision or long_context
-	// ProviderTrust is how far the provider of the model is trusted with what tools return, in thousandths: 0 is not at all, and
-	// counts also where nobody has said a valid number; 1000 is wholly.
+	Surface      string   `json:"surface"`      // kind of session, in words of the host, such as terminal or chat
+	Model        string   `json:"model"`        // name of the model
+	Capabilities []string `json:"capabilities"` // capabilities of the model, such as vision or long_context
+	// ProviderTrust is how far the host trusts the provider of the model with
+	// the results of tools, in thousandths. 0 is no trust, and replaces a
+	// missing or invalid number. 1000 is full trust.
 	ProviderTrust int `json:"confidence"`
-	// Selected are the names and tags of the tools that the user has switched on; nil: nobody was asked, and all are.
+	// Selected holds the names and tags of the tools that the user has enabled.
+	// Nil: the user was not asked, and all are enabled.
 	Selected []string `json:"selected,omitzero"`
-	Disabled []string `json:"off"` // names and tags of tools that are switched off
+	Disabled []string `json:"off"` // names and tags of disabled tools
 }
 
 // ToolCounts counts the calls of one tool in a session.
@@ -74,7 +78,7 @@ type Counts struct {
 	Sums     map[string]json.Number `json:"sums,omitempty"`
 }
 
-// RecentCall is one line of a session's history.
+// RecentCall is one entry of a session's history.
 type RecentCall struct {
 	Tool   string `json:"tool"`
 	Status string `json:"status"`
@@ -83,30 +87,30 @@ type RecentCall struct {
 // TxnFacts is the transaction that the call belongs to.
 type TxnFacts struct {
 	ID    string `json:"id"`
-	Calls int    `json:"calls"` // calls that reached intend so far
+	Calls int    `json:"calls"` // calls that have reached step intend so far
 	Depth int    `json:"depth"` // 0 for a transaction that is not nested
 }
 
-// ToolFacts is the tool as declared.
+// ToolFacts describes the declared tool.
 type ToolFacts struct {
 	Name        string   `json:"name"`
 	Version     string   `json:"version"`
 	Tags        []string `json:"tags"`
 	Digest      string   `json:"digest"`
-	Provenance  string   `json:"provenance"` // where the tool comes from, such as builtin or mcp
+	Provenance  string   `json:"provenance"` // origin of the tool, such as builtin or mcp
 	CanVerify   bool     `json:"can_verify"`
 	CanRevert   bool     `json:"can_revert"`
 	Confinement string   `json:"confinement"`          // sandbox, handles, trusted
 	Coverage    string   `json:"coverage"`             // confined, observed, declared
 	Destination string   `json:"destination"`          // none, configured, third_party, model_chosen
 	Grade       string   `json:"grade"`                // ungraded, not_undoable, compensable, crash_undoable, read_only
-	Confidence  int      `json:"confidence,omitempty"` // that the tool wants of a session's client, in thousandths
-	Idempotent  bool     `json:"idempotent"`           // the same call twice has one effect
-	Risk        Risk     `json:"risk"`                 // as its author judges it
-	Approval    bool     `json:"approval"`             // its author advises that a person approves each call
+	Confidence  int      `json:"confidence,omitempty"` // provider trust that the tool requires of a session's client, in thousandths
+	Idempotent  bool     `json:"idempotent"`           // repeating the call has no further effect
+	Risk        Risk     `json:"risk"`                 // judged by the author
+	Approval    bool     `json:"approval"`             // the author advises approval of each call
 }
 
-// Risk is how much harm a call can do, as the author of its tool judges it.
+// Risk is the harm that a call can do, as judged by the author of its tool.
 type Risk string
 
 // The risks, mildest first.
@@ -114,13 +118,14 @@ const (
 	RiskLow        Risk = "low"
 	RiskMedium     Risk = "medium"
 	RiskHigh       Risk = "high"
-	RiskUndeclared Risk = "undeclared" // the author says nothing
+	RiskUndeclared Risk = "undeclared" // not stated by the author
 )
 
 // Valid reports whether r is one of the declared risks.
 func (r Risk) Valid() bool { return r.rank() > 0 && r != RiskUndeclared }
 
-// Max returns the worse of two risks. The empty one is undeclared, which is the worst.
+// Max returns the worse of two risks. The empty risk is undeclared, which is
+// the worst.
 func (r Risk) Max(other Risk) Risk {
 	if other.rank() > r.rank() {
 		return other
@@ -143,52 +148,55 @@ func (r Risk) rank() int {
 	}
 }
 
-// CallFacts is the call as asked for. Args is the canonical input after schema
+// CallFacts is the requested call. Args is the canonical input after schema
 // validation: an object, or a string for a free-form tool.
 type CallFacts struct {
 	ID          string          `json:"id"`
 	Args        json.RawMessage `json:"args"`
 	EffectClass string          `json:"effect_class"` // pure, reversible, compensable, deferrable, pivot
-	Declared    bool            `json:"declared"`     // false: the tool declared no effect class and counts as pivot
+	Declared    bool            `json:"declared"`     // false: the tool declared no effect class, so it is a pivot
 	Batch       BatchFacts      `json:"batch"`
-	Script      *ScriptFacts    `json:"script,omitempty"` // of a tool whose calls run one
-	URLs        []URLFacts      `json:"urls,omitzero"`    // that the arguments name, those that were not given first; nil: nobody looked
+	Script      *ScriptFacts    `json:"script,omitempty"` // for a tool whose calls run a script
+	URLs        []URLFacts      `json:"urls,omitzero"`    // URLs in the arguments, those that are not user-provided first; nil: unknown
 }
 
-// URLFacts is a URL that a call names. It was given where whoever is behind the session named it, or a result of a call of the session
-// that did not merely repeat what a call had named.
+// URLFacts is a URL in the arguments of a call. It is user-provided if the user
+// named it. It also is if a result of an earlier call of the session contains
+// it and does not merely repeat a URL from the arguments of a call.
 type URLFacts struct {
-	URL          string `json:"url"` // canonical, as far as it is a URL; else as it stands there, cut
+	URL          string `json:"url"` // canonical if the text is a URL, else the text itself, truncated
 	UserProvided bool   `json:"given"`
 }
 
-// BatchFacts is the place of a call among those asked for together.
+// BatchFacts is the position of a call in its batch.
 type BatchFacts struct {
-	Index int `json:"index"` // from 0
+	Index int `json:"index"` // first is 0
 	Count int `json:"count"` // 1 for a single call
 }
 
-// AccessFacts is the one access that this request is about.
+// AccessFacts is the access that this request decides.
 type AccessFacts struct {
 	Action       Action        `json:"action"`
 	Resource     ResourceFacts `json:"resource"`
 	Method       string        `json:"method,omitempty"` // HTTP method of a connect
-	Dynamic      bool          `json:"dynamic"`          // asked for while the tool runs
-	UserProvided *bool         `json:"given,omitempty"`  // of a connect to a URL: one was given that leads there, whatever its query; nil: nobody looked
-	Git          *GitFacts     `json:"git,omitempty"`    // purpose apply, of programs and file tools: the change makes git run code later; nil: git runs nothing by it
+	Dynamic      bool          `json:"dynamic"`          // requested while the tool runs
+	UserProvided *bool         `json:"given,omitempty"`  // for a connect to a URL: a user-provided URL leads there, with any query; nil: unknown
+	Git          *GitFacts     `json:"git,omitempty"`    // purpose apply, for programs and file tools: the change lets git run code later; nil: it does not
 }
 
-// GitFacts describes a change of a program or a file tool that makes git run code
-// later, or lets another folder decide what git runs.
+// GitFacts describes a change of a program or a file tool that makes git run
+// code later, or that changes which folder decides what git runs.
 type GitFacts struct {
-	// Kind is config, hook (a file that git runs), attributes (info/attributes), link (leads
-	// git to another folder), todo (a stopped rebase with exec lines) or repository (a HEAD
-	// that makes a folder a repository, or makes it none).
+	// Kind is config, hook (a file that git runs), attributes
+	// (info/attributes), link (leads git to another folder), todo (a stopped
+	// rebase with exec lines) or repository. A change of kind repository adds
+	// or removes the HEAD that makes a folder a repository.
 	Kind string `json:"kind"`
-	// Keys are the configuration keys whose values change, in lower case, with * for a
-	// subsection: "branch.*.merge". "?" means that the file cannot be read.
+	// Keys are the configuration keys whose values change, in lower case, with
+	// * for a subsection: "branch.*.merge". "?" means that the file cannot be
+	// read.
 	Keys []string `json:"keys,omitempty"`
-	// New is true if there was no such configuration before.
+	// New is true if the configuration did not exist before.
 	New bool `json:"new,omitempty"`
 }
 
@@ -201,7 +209,7 @@ type ResourceFacts struct {
 	Path      string   `json:"path,omitempty"` // relative, decoded
 	Segments  []string `json:"segments,omitempty"`
 	Name      string   `json:"name,omitempty"` // last segment, or the secret's or tool's name
-	Ext       string   `json:"ext,omitempty"`  // with its dot, lower case
+	Ext       string   `json:"ext,omitempty"`  // ResourceFacts is a resource in parsed parts. Text and Kind are always set. The kind determines which other parts are set.
 	Scheme    string   `json:"scheme,omitempty"`
 	Host      string   `json:"host,omitempty"`
 	Port      int      `json:"port,omitempty"`
@@ -214,20 +222,22 @@ type ResourceFacts struct {
 	Tool      string   `json:"tool,omitempty"`
 }
 
-// ChangeFacts is one change of a call, or of a sandboxed program's change set.
+// ChangeFacts is one change of a call, or one in the change set of a sandboxed
+// program.
 type ChangeFacts struct {
 	Resource ResourceFacts `json:"resource"`
 	Kind     string        `json:"kind"`             // create, write, delete, mkdir, ...
-	Before   string        `json:"before,omitempty"` // token, "" when absent
+	Before   string        `json:"before,omitempty"` // version token, "" if absent
 	After    string        `json:"after,omitempty"`
 	Git      *GitFacts     `json:"git,omitempty"` // purpose apply
 
-	// Text is the content that a file has after the call, for purpose verify, if the policy names it. It is empty if the
-	// content is no text or a mask hides it, and nil if there is no file. Values of secrets are replaced.
+	// Text is the content of a file after the call, for purpose verify, if the
+	// policy reads it. It is empty if the content is not text or a mask hides
+	// it, and nil if there is no file. Secret values are replaced.
 	Text      *string `json:"text,omitempty"`
-	MediaType string  `json:"media_type,omitempty"` // text/plain, application/octet-stream, or inode/other for what is no file
-	Size      int     `json:"size,omitempty"`       // bytes of the content, if Text has all of it
-	Cut       bool    `json:"cut,omitempty"`        // the content goes on behind Text
-	Binary    bool    `json:"binary,omitempty"`     // the content is no text
+	MediaType string  `json:"media_type,omitempty"` // text/plain, application/octet-stream, or inode/other for a resource that is not a file
+	Size      int     `json:"size,omitempty"`       // bytes of the content, if Text is complete
+	Cut       bool    `json:"cut,omitempty"`        // Text is truncated
+	Binary    bool    `json:"binary,omitempty"`     // the content is not text
 	Masked    bool    `json:"masked,omitempty"`     // a mask of the policy hides the content
 }

@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// Kind says what sort of thing a resource is; it is the scheme of its text.
+// Kind is the kind of a resource. It is the scheme of the resource's text.
 type Kind string
 
 // The kinds, each with the form of its texts.
@@ -17,50 +17,50 @@ const (
 	KindFile   Kind = "file"   // file://root/a/b; file://root is the root itself
 	KindHTTPS  Kind = "https"  // https://host[:port]/a/b
 	KindHTTP   Kind = "http"   // http://host[:port]/a/b
-	KindExec   Kind = "exec"   // exec://name, found by the host's search path, or exec:///absolute/path
+	KindExec   Kind = "exec"   // exec://name, found in the host's search path, or exec:///absolute/path
 	KindDB     Kind = "db"     // db://database[/table][?statement=insert]
 	KindSecret Kind = "secret" // secret://name
 	KindTool   Kind = "tool"   // tool://name
-	KindMCP    Kind = "mcp"    // mcp://server[/tool]; what a server has to be read: mcp://server/resource/uri, mcp://server/prompt/name; what it asks for: mcp://server/sampling/text
+	KindMCP    Kind = "mcp"    // mcp://server[/tool]; to read: mcp://server/resource/uri, mcp://server/prompt/name; client request of the server: mcp://server/sampling/text
 )
 
-// ErrOutside says that a path leaves its root: it is absolute, or climbs above
-// where it starts. Such a path is refused before any policy is asked.
+// ErrOutside states that a path leaves its root: it is absolute, or climbs
+// above its start. Such a path is refused before any policy decision.
 var ErrOutside = errors.New("path outside its root")
 
-// Resource is one exact thing that can be touched. It is immutable and
-// comparable: two resources are equal exactly when their texts are. The zero
-// Resource is invalid and nothing matches it.
+// Resource is one exact resource that a call can touch. It is immutable and
+// comparable: two resources are equal exactly if their texts are. The zero
+// Resource is invalid, and no pattern matches it.
 //
-// Its text is a URI of one canonical form:
+// Its text is a URI in canonical form:
 //
-//   - Segments are raw bytes, percent-encoded in upper case. Left plain are
-//     letters, digits and -._~!$&'()+,;=:@ (what RFC 3986 allows in a segment,
+//   - Segments are raw bytes, percent-encoded in upper case. Letters, digits
+//     and -._~!$&'()+,;=:@ remain plain (what RFC 3986 allows in a segment,
 //     without the star, which patterns use). Letters, digits and -._~ must be
-//     plain; the others, lower-case digits and letters beyond ASCII are accepted
-//     either way and come out canonical.
-//   - Segments that are empty, "." or "..", NUL bytes and encoded slashes are
-//     refused. So are texts over 8 KiB.
+//     plain. The parser accepts the others, lower-case digits and letters
+//     beyond ASCII in either form, and makes them canonical.
+//   - The parser refuses segments that are empty, "." or "..", NUL bytes,
+//     encoded slashes, and texts over 8 KiB.
 //   - Roots are a lower-case letter and up to 31 of a-z 0-9 _ -. Databases,
-//     servers, secrets and tools have names of up to 128 letters, digits and _.-
-//     that start with a letter, a digit or _.
-//   - Hosts are lower-case ASCII (punycode for the rest) or an IP address in its
-//     one usual spelling. User, zone, fragment and a dot at the end are refused,
-//     and the default port is dropped.
-//   - URLs end without a slash, and have no query: permission is about host and
-//     path, and a rule on one spelling must not be passed by the other.
-//   - A table without a statement stands for the table whatever is done to it.
+//     servers, secrets and tools have names of up to 128 letters, digits and
+//     _.- that start with a letter, a digit or _.
+//   - Hosts are lower-case ASCII (punycode for the rest) or an IP address in
+//     its usual spelling. The parser refuses user, zone, fragment and a final
+//     dot. It drops the default port.
+//   - URLs end without a slash and have no query. Permission is about host and
+//     path, and a second spelling must not bypass a rule.
+//   - A table without a statement matches the table with every statement.
 type Resource struct {
 	text      string
 	kind      Kind
 	authority string // root, host, program, database, server or name; decoded
-	path      string // decoded segments joined by slashes, which no segment holds
+	path      string // decoded segments joined by slashes; no segment holds a slash
 	statement string
 	port      uint16
 }
 
-// ParseResource reads the text of a resource. Errors say what is valid and do
-// not repeat the text, since it may come from an argument.
+// ParseResource parses the text of a resource. Errors name the valid form. They
+// do not repeat the text, because it can come from an argument.
 func ParseResource(text string) (Resource, error) {
 	p, err := parse(text, false)
 	if err != nil {
@@ -69,9 +69,10 @@ func ParseResource(text string) (Resource, error) {
 	return p.resource(), nil
 }
 
-// Resource makes a resource of a kind from decoded parts: the authority (root,
-// host with its port, program, database, server or name; "" for a program given
-// by its absolute path) and the segments of its path.
+// Resource creates a resource of a kind from decoded parts. The authority is a
+// root, a host with its port, a program, a database, a server or a name. It is
+// "" for a program given by its absolute path. The segments are those of the
+// path.
 func (k Kind) Resource(authority string, segments ...string) (Resource, error) {
 	p, err := literal(k, authority, segments)
 	if err != nil {
@@ -80,9 +81,9 @@ func (k Kind) Resource(authority string, segments ...string) (Resource, error) {
 	return p.resource(), nil
 }
 
-// FileResource makes the resource of a file from the name of its root and a
-// clean relative path of raw bytes with slashes; "" and "." are the root itself.
-// The error wraps ErrOutside when the path leaves the root.
+// FileResource creates the resource of a file from the name of its root and a
+// clean relative path of raw bytes with slashes. "" and "." are the root
+// itself. The error wraps ErrOutside if the path leaves the root.
 func FileResource(root, path string) (Resource, error) {
 	segments, err := relative(path)
 	if err != nil {
@@ -91,8 +92,8 @@ func FileResource(root, path string) (Resource, error) {
 	return KindFile.Resource(root, segments...)
 }
 
-// WithStatement returns r, which must be of kind db, for one kind of statement,
-// such as insert; "" is any.
+// WithStatement returns r, which must be of kind db, with one kind of
+// statement, such as insert. "" is any statement.
 func (r Resource) WithStatement(statement string) (Resource, error) {
 	p := r.pattern()
 	p.statement = statement
@@ -103,20 +104,20 @@ func (r Resource) WithStatement(statement string) (Resource, error) {
 	return p.resource(), nil
 }
 
-// String returns the canonical text, "" for the zero Resource.
+// String returns the canonical text, or "" for the zero Resource.
 func (r Resource) String() string { return r.text }
 
 // IsZero reports whether r is the zero Resource.
 func (r Resource) IsZero() bool { return r.kind == "" }
 
-// Kind returns what sort of thing r is, "" for the zero Resource.
+// Kind returns the kind of r, or "" for the zero Resource.
 func (r Resource) Kind() Kind { return r.kind }
 
 // Authority returns the decoded part before the path: a root, a host without
 // its port, a program's name, a database, a server or a name.
 func (r Resource) Authority() string { return r.authority }
 
-// Root returns the name of a file's root, "" for other kinds.
+// Root returns the root of a file, or "" for other kinds.
 func (r Resource) Root() string {
 	if r.kind != KindFile {
 		return ""
@@ -124,7 +125,7 @@ func (r Resource) Root() string {
 	return r.authority
 }
 
-// Host returns the host of a URL, an IPv6 address without its brackets, and ""
+// Host returns the host of a URL, an IPv6 address without its brackets, or ""
 // for other kinds.
 func (r Resource) Host() string {
 	if !r.kind.url() {
@@ -133,11 +134,11 @@ func (r Resource) Host() string {
 	return r.authority
 }
 
-// Port returns the port of a URL, the default of its scheme included, and 0 for
+// Port returns the port of a URL, including the default of its scheme, or 0 for
 // other kinds.
 func (r Resource) Port() int { return int(r.port) }
 
-// Program returns what an exec resource runs: a name, or an absolute path.
+// Program returns the program of an exec resource: a name, or an absolute path.
 func (r Resource) Program() string {
 	switch {
 	case r.kind != KindExec:
@@ -149,10 +150,10 @@ func (r Resource) Program() string {
 	}
 }
 
-// Statement returns the kind of statement of a db resource, "" for any.
+// Statement returns the kind of statement of a db resource, or "" for any.
 func (r Resource) Statement() string { return r.statement }
 
-// Path returns the decoded segments joined by slashes, without one in front.
+// Path returns the decoded segments joined by slashes, without a leading slash.
 // Its bytes need not be UTF-8.
 func (r Resource) Path() string { return r.path }
 
@@ -164,8 +165,8 @@ func (r Resource) Segments() []string {
 	return strings.Split(r.path, "/")
 }
 
-// Name returns the last segment of the path or, where there is none, the
-// authority of what has a name of its own: not that of a file or a URL.
+// Name returns the last segment of the path. Without a path it returns the
+// authority, except for files and URLs.
 func (r Resource) Name() string {
 	switch {
 	case r.path != "":
@@ -177,9 +178,9 @@ func (r Resource) Name() string {
 	}
 }
 
-// Facts returns r in the parts that policies see. Facts are valid UTF-8: a byte
-// of a name that is not comes percent-encoded, so that two names may look alike
-// there. Only the text tells them apart always.
+// Facts returns r in the parts that policies see. Facts are valid UTF-8. Other
+// bytes of a name come percent-encoded, so two different names can have the
+// same facts. Only the text always distinguishes them.
 func (r Resource) Facts() ResourceFacts {
 	f := ResourceFacts{Kind: string(r.kind), Text: r.text, Name: printable(r.Name())}
 	authority, tail := r.authority, printable(r.path)
@@ -197,7 +198,7 @@ func (r Resource) Facts() ResourceFacts {
 		f.Server, f.Tool = authority, tail
 	case KindTool:
 		f.Tool = authority
-	case KindSecret: // its name says it all
+	case KindSecret: // has only a name
 	}
 	if f.Path != "" {
 		f.Segments = strings.Split(f.Path, "/")
@@ -205,7 +206,8 @@ func (r Resource) Facts() ResourceFacts {
 	return f
 }
 
-// MarshalText writes the canonical text; the zero Resource has none.
+// MarshalText writes the canonical text. It returns an error for the zero
+// Resource.
 func (r Resource) MarshalText() ([]byte, error) {
 	if r.IsZero() {
 		return nil, errors.New("the zero resource has no text")
@@ -213,7 +215,7 @@ func (r Resource) MarshalText() ([]byte, error) {
 	return []byte(r.text), nil
 }
 
-// UnmarshalText reads a text as ParseResource does.
+// UnmarshalText parses a text as ParseResource does.
 func (r *Resource) UnmarshalText(text []byte) error {
 	parsed, err := ParseResource(string(text))
 	if err == nil {
@@ -222,7 +224,7 @@ func (r *Resource) UnmarshalText(text []byte) error {
 	return err
 }
 
-// pattern returns r as the pattern that matches nothing but r.
+// pattern returns the pattern that matches only r.
 func (r Resource) pattern() Pattern {
 	p := Pattern{kind: r.kind, authority: word(r.authority), port: r.port, statement: r.statement, text: r.text}
 	for _, s := range r.Segments() {
@@ -239,7 +241,7 @@ func kinds() []Kind {
 
 func (k Kind) valid() bool { return slices.Contains(kinds(), k) }
 
-// printable replaces the bytes of s that are not UTF-8.
+// printable percent-encodes the bytes of s that are not UTF-8.
 func printable(s string) string {
 	if utf8.ValidString(s) {
 		return s
@@ -257,9 +259,9 @@ func printable(s string) string {
 	return b.String()
 }
 
-// extension is what follows the last dot of a name, with the dot; a dot alone
-// is none. A name that starts with its only dot is all extension, so that a rule
-// on ".env" also sees "prod.env".
+// extension returns the part of a name from its last dot. A lone dot is no
+// extension. If the only dot is the first byte, the whole name is the
+// extension. So a rule on ".env" also sees "prod.env".
 func extension(name string) string {
 	ext := strings.ToLower(path.Ext(name))
 	if ext == "." {

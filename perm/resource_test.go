@@ -14,8 +14,8 @@ import (
 	"github.com/remit-dev/remit/perm"
 )
 
-// vectors reads the cases of a golden file, which is the contract: a change of
-// the code that needs a change there changes the meaning of stored texts.
+// vectors reads the cases of a golden file. The file is the contract: a change
+// of the code that changes it also changes the meaning of stored texts.
 func vectors[Case any](t *testing.T, name string, atLeast int) []Case {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join("..", "testdata", "perm", name))
@@ -217,7 +217,8 @@ func TestResourceText(t *testing.T) {
 	require.True(t, zero.IsZero())
 }
 
-// What is wrong is said without repeating the text, which may be an argument.
+// TestErrorsKeepArgumentsToThemselves checks that no error repeats the text,
+// which can be an argument.
 func TestErrorsKeepArgumentsToThemselves(t *testing.T) {
 	for _, text := range []string{"file://ws/hunter2/../x", "hunter2", "https://hunter2@h/", "tool://hunter2!", "https://h:hunter2/"} {
 		_, err := perm.ParseResource(text)

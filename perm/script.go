@@ -1,23 +1,23 @@
 package perm
 
-// ScriptFacts is what a call's script would run, as far as reading it tells. It is
-// said to a policy and bounds nothing: what a program can do is for the sandbox to
-// bound.
+// ScriptFacts describes what the script of a call runs, as far as parsing can
+// tell. It informs a policy and bounds nothing. Only the sandbox bounds a
+// program.
 type ScriptFacts struct {
-	Commands  []CommandFacts  `json:"commands"`        // in the order of the text, also those in functions, branches and substitutions
-	Redirects []RedirectFacts `json:"redirects"`       // files that it opens by itself
-	Dynamic   bool            `json:"dynamic"`         // some of it is only known when it runs
-	Error     string          `json:"error,omitempty"` // it cannot be read: nothing is known, and dynamic is true
+	Commands  []CommandFacts  `json:"commands"`        // in the order of the text, including functions, branches and substitutions
+	Redirects []RedirectFacts `json:"redirects"`       // files that the script opens itself
+	Dynamic   bool            `json:"dynamic"`         // some of it is known only at run time
+	Error     string          `json:"error,omitempty"` // the script cannot be parsed: nothing is known, and dynamic is true
 }
 
 // CommandFacts is one command of a script.
 type CommandFacts struct {
-	Program *string   `json:"program"` // null: only known when it runs
-	Args    []*string `json:"args"`    // null: only known when it runs, and may then be none or several
+	Program *string   `json:"program"` // null: known only at run time
+	Args    []*string `json:"args"`    // null: known only at run time, and can be none or several
 }
 
 // RedirectFacts is a file that a script opens.
 type RedirectFacts struct {
-	Op   string  `json:"op"`   // as it is written, such as > or >>
-	Path *string `json:"path"` // null: only known when it runs
+	Op   string  `json:"op"`   // as written, such as > or >>
+	Path *string `json:"path"` // null: known only at run time
 }

@@ -7,11 +7,11 @@ import (
 )
 
 // A segment of a pattern is matched as its glob: its bytes with a NUL for each
-// star and parameter. No name holds a NUL, so a glob needs no escapes, and the
-// glob of a pattern can itself be matched by another (see covers).
+// star and parameter. No name contains a NUL, so a glob needs no escapes.
+// Another glob can also match the glob of a pattern (see covers).
 const (
 	star = "\x00"
-	deep = "\x00\x00" // a whole ** segment; stars side by side are one in other globs
+	deep = "\x00\x00" // a whole ** segment; other globs merge adjacent stars
 )
 
 type partOp uint8
@@ -25,7 +25,7 @@ const (
 
 type part struct {
 	op   partOp
-	text string // the bytes of a word, the name of a parameter
+	text string // the bytes of a word, or the name of a parameter
 }
 
 type segment struct {
@@ -33,7 +33,7 @@ type segment struct {
 	glob  string
 }
 
-// newSegment joins neighbouring words and makes the glob.
+// newSegment joins adjacent words and builds the glob.
 func newSegment(parts []part) segment {
 	if len(parts) == 1 && parts[0].op == opWord {
 		return segment{parts: parts, glob: parts[0].text}
@@ -60,7 +60,7 @@ func newSegment(parts []part) segment {
 	return s
 }
 
-// word is the segment of literal bytes.
+// word returns the segment of literal bytes.
 func word(text string) segment {
 	if text == "" {
 		return segment{}
@@ -72,17 +72,18 @@ func (s segment) literal() bool {
 	return len(s.parts) == 0 || len(s.parts) == 1 && s.parts[0].op == opWord
 }
 
-// many says whether s is **, one whether it stands for one segment.
+// many reports whether s is **. The method one reports whether s matches
+// exactly one segment.
 func (s segment) many() bool { return s.glob == deep }
 func (s segment) one() bool  { return s.glob != deep }
 
-// bothDeep says whether s and o are ** side by side, which is one; a parameter
-// that stands for a path is not **.
+// bothDeep reports whether s and o are adjacent ** segments, which are equal to
+// one. A parameter that matches a path is not **.
 func (s segment) bothDeep(o segment) bool {
 	return s.many() && o.many() && s.parts[0].op == opDeep && o.parts[0].op == opDeep
 }
 
-// check refuses what cannot be a segment of a path.
+// check returns an error if s cannot be a segment of a path.
 func (s segment) check() error {
 	for _, p := range s.parts {
 		switch {
@@ -102,7 +103,7 @@ func (s segment) check() error {
 	return nil
 }
 
-// bind fills in the parameters of one segment.
+// bind replaces the parameters of one segment.
 func (s segment) bind(get func(string) (string, bool)) (segment, error) {
 	parts := make([]part, len(s.parts))
 	for i, p := range s.parts {

@@ -8,28 +8,28 @@ import (
 	"strings"
 )
 
-// Set is authority: the accesses that somebody holds. It is immutable and safe
-// for concurrent use; the zero Set covers nothing.
+// Set is authority: the accesses that a grant holds. It is immutable and safe
+// for concurrent use. The zero Set covers nothing.
 //
-// A set holds what any of its accesses stands for, less its excepts, which win
-// over every access they were made on. Actions are apart: who may write a file
-// may not delete it. An access without a method, or on a table without a
-// statement, stands for all of them: it is covered only if all are. Parameters
-// that were not bound stand for what they could be bound to, so that a set of a
-// tool's needs is the upper bound of its calls.
+// A set holds every access that one of its accesses matches, without its
+// excepts. An except wins over every access that it was made on. Actions are
+// separate: write on a file does not include delete. An access without a
+// method, or on a table without a statement, matches all of them. The set
+// covers it only if it covers all of them. An unbound parameter matches what it
+// can be bound to, so a set of a tool's needs is the upper bound of its calls.
 type Set struct {
 	clauses []clause
 }
 
-// clause holds what all of its rules hold for and none of its excepts touches.
-// It has several rules where patterns were intersected: the paths that two
+// clause holds the accesses for which all of its rules and none of its excepts
+// hold. It has several rules if patterns were intersected: the paths that two
 // patterns share are not always those of one pattern.
 type clause struct {
 	all    []rule
 	except []rule
 }
 
-// NewSet compiles accesses. It refuses all of them if one is not valid.
+// NewSet compiles accesses. It returns an error if one of them is invalid.
 func NewSet(accesses ...ResourceAccess) (Set, error) {
 	rules, err := compileAll(accesses)
 	if err != nil {
@@ -42,8 +42,8 @@ func NewSet(accesses ...ResourceAccess) (Set, error) {
 	return s, nil
 }
 
-// Except returns s without the accesses given, and without all that these stand
-// for: an access that an except only touches is no longer covered.
+// Except returns s without the given accesses and without all that they match.
+// The result does not cover an access that an except only overlaps.
 func (s Set) Except(accesses ...ResourceAccess) (Set, error) {
 	rules, err := compileAll(accesses)
 	if err != nil {
@@ -59,14 +59,14 @@ func (s Set) Except(accesses ...ResourceAccess) (Set, error) {
 	return rest, nil
 }
 
-// Allows reports whether s holds one exact access. An access on a pattern, or
-// one that is not valid, is not allowed.
+// Allows reports whether s holds one exact access. It is false for an invalid
+// access or an access on a pattern.
 func (s Set) Allows(a ResourceAccess) bool {
 	r, err := ParseResource(a.Resource)
 	return err == nil && s.AllowsResource(a.Action, r, a.Method)
 }
 
-// AllowsResource is Allows for a resource that was read before.
+// AllowsResource is Allows for a parsed resource.
 func (s Set) AllowsResource(action Action, r Resource, method string) bool {
 	if r.IsZero() {
 		return false
@@ -75,17 +75,18 @@ func (s Set) AllowsResource(action Action, r Resource, method string) bool {
 	return err == nil && s.covers(asked)
 }
 
-// Covers reports whether s holds every access that a stands for; a may be on a
-// pattern. One access of s must cover all of a: an a that only several of them
-// cover together is not covered.
+// Covers reports whether s holds every access that a matches; a may be on a
+// pattern. One access of s must cover all of a. Several accesses of s that
+// cover a only together do not count.
 func (s Set) Covers(a ResourceAccess) bool {
 	asked, err := a.compile()
 	return err == nil && s.covers(asked)
 }
 
-// CoversSet reports whether s holds everything that other holds. It may say
-// false where it takes several accesses of s to cover one of other; it never
-// says true wrongly. Every set covers itself, and what it was narrowed to.
+// CoversSet reports whether s holds everything that other holds. It may be
+// wrongly false if only several accesses of s together cover one of other. It
+// is never wrongly true. Every set covers itself and every set narrowed from
+// it.
 func (s Set) CoversSet(other Set) bool {
 	for _, d := range other.clauses {
 		if !slices.ContainsFunc(s.clauses, func(c clause) bool { return c.coversClause(d) }) {
@@ -95,7 +96,7 @@ func (s Set) CoversSet(other Set) bool {
 	return true
 }
 
-// Union returns what s or other holds. An except of one does not take away what
+// Union returns what s or other holds. An except of one does not remove what
 // the other holds.
 func (s Set) Union(other Set) Set {
 	all := s
@@ -119,16 +120,17 @@ func (s Set) Intersect(other Set) Set {
 	return both
 }
 
-// Narrow returns what s holds of limit. The result never holds more than s.
+// Narrow returns the part of limit that s holds. The result never holds more
+// than s.
 func (s Set) Narrow(limit Set) Set { return s.Intersect(limit) }
 
-// IsEmpty reports whether s covers nothing. A set whose excepts only together
-// take everything away is not told to be empty.
+// IsEmpty reports whether s covers nothing. It can be false for a set whose
+// excepts only together remove everything.
 func (s Set) IsEmpty() bool { return len(s.clauses) == 0 }
 
-// Accesses lists accesses that together stand for at least what s holds, for
-// people to read and to size a sandbox by. It is an upper bound, since excepts
-// are left out, and of an intersection one side may be.
+// Accesses returns accesses that together match at least what s holds. People
+// read them, and the runtime sizes a sandbox by them. The result is an upper
+// bound: it omits excepts, and may omit one side of an intersection.
 func (s Set) Accesses() []ResourceAccess {
 	var list []ResourceAccess
 	for _, c := range s.clauses {
@@ -139,8 +141,8 @@ func (s Set) Accesses() []ResourceAccess {
 	return list
 }
 
-// MarshalJSON writes a list of lists: each of the inner ones is what must all
-// hold, as texts of accesses, excepts with "except " before them.
+// MarshalJSON writes a list of lists. Each inner list holds texts of accesses
+// that must all hold, and excepts with "except " before them.
 func (s Set) MarshalJSON() ([]byte, error) {
 	lists := make([][]string, len(s.clauses))
 	for i, c := range s.clauses {
@@ -149,7 +151,7 @@ func (s Set) MarshalJSON() ([]byte, error) {
 	return json.Marshal(lists)
 }
 
-// UnmarshalJSON reads what MarshalJSON writes.
+// UnmarshalJSON parses what MarshalJSON writes.
 func (s *Set) UnmarshalJSON(data []byte) error {
 	var lists [][]string
 	if err := json.Unmarshal(data, &lists); err != nil {
@@ -182,7 +184,7 @@ func (s Set) covers(asked rule) bool {
 	return slices.ContainsFunc(s.clauses, func(c clause) bool { return c.covers(asked) })
 }
 
-// add returns s with c, unless s has it already.
+// add returns s with c, unless s already has it.
 func (s Set) add(c clause) Set {
 	if slices.ContainsFunc(s.clauses, c.same) {
 		return s
@@ -191,7 +193,7 @@ func (s Set) add(c clause) Set {
 }
 
 // addWidest is add without clauses that another one makes superfluous, so that
-// narrowing again and again does not grow.
+// repeated narrowing does not grow the set.
 func (s Set) addWidest(c clause) Set {
 	if slices.ContainsFunc(s.clauses, func(d clause) bool { return d.coversClause(c) }) {
 		return s
@@ -214,7 +216,7 @@ func parseClause(texts []string) (clause, error) {
 			c.all = append(c.all, r)
 		}
 	}
-	if len(c.all) == 0 { // it would hold for everything
+	if len(c.all) == 0 { // without rules, the clause holds for everything
 		return clause{}, errors.New("no access beside the excepts")
 	}
 	return c, nil
@@ -235,14 +237,15 @@ func (c clause) same(d clause) bool {
 	return slices.EqualFunc(c.all, d.all, rule.same) && slices.EqualFunc(c.except, d.except, rule.same)
 }
 
-// covers is false for a clause without rules, which would else hold for all.
+// covers reports whether c covers a rule. It is false for a clause without
+// rules, which otherwise covers everything.
 func (c clause) covers(asked rule) bool {
 	return len(c.all) > 0 &&
 		!slices.ContainsFunc(c.all, func(r rule) bool { return !r.covers(asked) }) &&
 		!slices.ContainsFunc(c.except, func(r rule) bool { return r.overlaps(asked) })
 }
 
-// coversClause reports whether c surely holds for all that d holds for.
+// coversClause reports whether c certainly covers everything that d covers.
 func (c clause) coversClause(d clause) bool {
 	for _, r := range c.all {
 		if !slices.ContainsFunc(d.all, r.covers) {
@@ -258,8 +261,8 @@ func (c clause) coversClause(d clause) bool {
 	return true
 }
 
-// simplify drops what does not change what c holds for, and says false if that
-// is nothing at all.
+// simplify removes what does not change the meaning of c. It returns false if c
+// holds for nothing.
 func (c clause) simplify() (clause, bool) {
 	c.all = without(c.all, func(r, o rule) bool { return r.covers(o) })
 	c.except = without(c.except, func(r, o rule) bool { return o.covers(r) })
@@ -277,13 +280,13 @@ func (c clause) simplify() (clause, bool) {
 		return slices.ContainsFunc(c.all, func(r rule) bool { return !e.overlaps(r) })
 	})
 	if len(c.except) == 0 {
-		c.except = nil // as it is read from JSON
+		c.except = nil // same as after reading JSON
 	}
 	return c, true
 }
 
-// without returns the rules that none of the others makes superfluous, the
-// first of those that make each other so.
+// without returns the rules that no other rule makes superfluous. Of rules that
+// make each other superfluous it keeps the first.
 func without(rules []rule, superfluous func(r, beside rule) bool) []rule {
 	var kept []rule
 	for _, r := range rules {

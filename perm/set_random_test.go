@@ -11,7 +11,7 @@ import (
 	"github.com/remit-dev/remit/perm"
 )
 
-// access makes an access that a set holds and the reference's view of it.
+// access returns an access for a set and the same access for the reference.
 func (m *maker) access() (perm.ResourceAccess, perm.ResourceAccess) {
 	p, text := m.pattern()
 	a := perm.Access(m.action(p.Kind()), p.String())
@@ -40,7 +40,7 @@ func (m *maker) accesses(least, most int) (code, ref []perm.ResourceAccess) {
 	return code, ref
 }
 
-// set makes a random set, up to depth operations deep.
+// set returns a random set, up to depth operations deep.
 func (m *maker) set(depth int) (perm.Set, refSet) {
 	op := ""
 	if depth > 0 {
@@ -72,7 +72,7 @@ func (m *maker) set(depth int) (perm.Set, refSet) {
 	return s, refSet{op: op, left: &refLeft, right: &refRight}
 }
 
-// patterns lists the patterns that a set was made of.
+// patterns returns the patterns that a set was made of.
 func (s refSet) patterns() []perm.ResourceAccess {
 	list := s.accesses
 	for _, side := range []*refSet{s.left, s.right} {
@@ -83,7 +83,7 @@ func (s refSet) patterns() []perm.ResourceAccess {
 	return list
 }
 
-// asked makes an exact access, mostly near what the set is about.
+// asked returns an exact access, mostly close to those of the set.
 func (m *maker) asked(ref refSet) perm.ResourceAccess {
 	text, action := m.resourceText(), perm.Action("")
 	if m.IntN(20) > 0 {
@@ -92,7 +92,7 @@ func (m *maker) asked(ref refSet) perm.ResourceAccess {
 		text, action = m.within(a.Resource), a.Action
 	}
 	r, err := perm.ParseResource(text)
-	if err != nil { // such as exec:/// with nothing after it
+	if err != nil { // such as exec:/// without a path
 		r = resource(m.t, "tool://a")
 	}
 	if action == "" || m.IntN(12) == 0 {
@@ -105,7 +105,8 @@ func (m *maker) asked(ref refSet) perm.ResourceAccess {
 	return a
 }
 
-// Allows must say what the reference says, in every case.
+// TestSetAgainstReference checks that Allows agrees with the reference in every
+// case.
 func TestSetAgainstReference(t *testing.T) {
 	cases := 100_000
 	if statcheck.Whole() {
@@ -116,7 +117,7 @@ func TestSetAgainstReference(t *testing.T) {
 	var s perm.Set
 	var ref refSet
 	for n := range cases {
-		if n%4 == 0 { // ask each set four times
+		if n%4 == 0 { // check each set with four accesses
 			m.ops = map[string]bool{"any": true}
 			s, ref = m.set(n / 4 % 4)
 		}
@@ -158,7 +159,8 @@ func roundTrip(t *testing.T, s perm.Set, asked perm.ResourceAccess, want bool) {
 	require.True(t, bound.CoversSet(s), "the accesses of a set are an upper bound")
 }
 
-// Covers of a pattern may say true only if all of what it stands for is allowed.
+// TestSetCoversIsSound checks that Covers of a pattern is true only if the set
+// allows everything that the pattern matches.
 func TestSetCoversIsSound(t *testing.T) {
 	m := &maker{Rand: rand.New(rand.NewPCG(3, 4)), t: t, ops: map[string]bool{}}
 	covered := 0

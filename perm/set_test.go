@@ -94,7 +94,7 @@ func TestSetMethods(t *testing.T) {
 	}{
 		{"connect GET https://h/x", true, true, true},
 		{"connect POST https://h/x", true, false, false},
-		{"connect https://h/x", true, false, false}, // stands for every method
+		{"connect https://h/x", true, false, false}, // matches every method
 	} {
 		a := access(t, c.asked)
 		require.Equal(t, []bool{c.all, c.get, c.nopst}, []bool{all.Allows(a), get.Allows(a), noPost.Allows(a)}, c.asked)
@@ -122,7 +122,8 @@ func TestSetExcept(t *testing.T) {
 	require.True(t, except(t, s, "read file://*/**", "write file://ws/**").IsEmpty())
 }
 
-// A union holds what either side holds, an intersection what both do.
+// TestSetAlgebra checks that a union holds what either side holds, and an
+// intersection what both hold.
 func TestSetAlgebra(t *testing.T) {
 	a := except(t, set(t, "read file://ws/**"), "read file://ws/x")
 	b := set(t, "read file://ws/x", "read file://ws/y")
@@ -138,7 +139,8 @@ func TestSetAlgebra(t *testing.T) {
 	require.Equal(t, a, a.Intersect(a))
 }
 
-// Two patterns may share paths that are not those of one pattern.
+// TestSetIntersectKeepsBothPatterns checks that an intersection keeps both
+// patterns. They can share paths that are not those of one pattern.
 func TestSetIntersectKeepsBothPatterns(t *testing.T) {
 	s := set(t, "read file://ws/**/a/**").Intersect(set(t, "read file://ws/**/b/**"))
 	for path, want := range map[string]bool{"a/b": true, "b/x/a": true, "a/x": false, "b": false} {
@@ -185,7 +187,7 @@ func TestSetJSON(t *testing.T) {
 }
 
 func TestSetIsImmutable(t *testing.T) {
-	base := set(t, "read file://ws/a", "read file://ws/b", "read file://ws/e") // grown with room to spare
+	base := set(t, "read file://ws/a", "read file://ws/b", "read file://ws/e") // a slice with spare capacity
 	before, err := json.Marshal(base)
 	require.NoError(t, err)
 	one := base.Union(set(t, "read file://ws/c"))
@@ -202,7 +204,8 @@ func TestSetIsImmutable(t *testing.T) {
 	require.False(t, two.Allows(access(t, "read file://ws/c")))
 }
 
-// A pattern so tangled that covering it takes too long is still itself.
+// TestSetCoversGivesUpSafely checks that a set covers its own pattern, even one
+// so complex that the check takes too long.
 func TestSetCoversGivesUpSafely(t *testing.T) {
 	tangled := "read file://ws/**/a/" + strings.Repeat("*/", 30) + "c/" + strings.Repeat("**/a/", 10) + "**"
 	s := set(t, tangled)

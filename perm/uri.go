@@ -7,12 +7,12 @@ import (
 	"unicode/utf8"
 )
 
-// maxText bounds a text before and after it is made canonical, and with it the
-// work of every match.
+// maxText bounds a text before and after it is made canonical, and so the work
+// of every match.
 const maxText = 8 << 10
 
-// parse reads the text of a pattern or, with wild false, of a resource. The two
-// share one grammar, so that a text is never read in two ways.
+// parse parses the text of a pattern or, with wild false, of a resource. Both
+// share one grammar, so that a text has only one meaning.
 func parse(text string, wild bool) (Pattern, error) {
 	if len(text) > maxText {
 		return Pattern{}, errors.New("the text is too long: at most 8 KiB are valid")
@@ -45,7 +45,7 @@ func parse(text string, wild bool) (Pattern, error) {
 	return p.seal()
 }
 
-// parseQuery takes the statement off the text of a table.
+// parseQuery removes the statement from the text of a table.
 func (p *Pattern) parseQuery(rest string) (string, error) {
 	rest, query, found := strings.Cut(rest, "?")
 	if !found {
@@ -74,7 +74,7 @@ func (p *Pattern) parseAuthority(text string, wild bool) (err error) {
 	case wild && strings.ContainsAny(text, "*{}"):
 		p.authority, err = parseSegment(text, wild)
 		err = at("the name", err)
-	default: // nothing in a name may be encoded; seal looks at it
+	default: // a name holds no encoded bytes; seal checks it
 		p.authority = word(text)
 	}
 	return err
@@ -135,7 +135,7 @@ func appendWord(parts []part, plain []byte) []part {
 	return append(parts, part{op: opWord, text: string(plain)})
 }
 
-// parsePart reads one byte, star or parameter and says how long it was.
+// parsePart parses one byte, star or parameter and returns its length.
 func parsePart(text string, wild bool) (op partOp, value string, n int, err error) {
 	switch c := text[0]; {
 	case c == '%':
@@ -177,10 +177,10 @@ func parseEscape(text string) (byte, error) {
 	}
 }
 
-// render writes p canonically.
+// render returns the canonical text of p.
 func (p Pattern) render() string {
 	var b strings.Builder
-	b.Grow(64) // the usual text is shorter, and grows no further
+	b.Grow(64) // most texts are shorter
 	b.WriteString(string(p.kind) + "://")
 	if p.kind.url() && p.authority.literal() && strings.Contains(p.authority.glob, ":") {
 		b.WriteString("[" + p.authority.glob + "]")
@@ -206,7 +206,7 @@ func (p Pattern) render() string {
 
 func escape(b *strings.Builder, s string) {
 	const digits = "0123456789ABCDEF"
-	start := 0 // of the plain bytes before this one
+	start := 0 // start of the plain bytes before this one
 	for i := range len(s) {
 		if c := s[i]; !plainByte(c) {
 			b.WriteString(s[start:i])
@@ -217,8 +217,9 @@ func escape(b *strings.Builder, s string) {
 	b.WriteString(s[start:])
 }
 
-// relative splits a clean relative path. It says ErrOutside of every path that
-// is absolute or, read word by word, climbs above its start, clean or not.
+// relative splits a clean relative path. It returns ErrOutside for every path
+// that is absolute or, segment by segment, climbs above its start, clean or
+// not.
 func relative(path string) ([]string, error) {
 	if path == "" || path == "." {
 		return nil, nil
@@ -246,7 +247,7 @@ func relative(path string) ([]string, error) {
 	return segments, nil
 }
 
-// at says where an error is.
+// at adds the position to an error.
 func at(where string, err error) error {
 	if err == nil {
 		return nil
