@@ -16,7 +16,7 @@ import (
 	"github.com/remit-dev/remit/policies"
 )
 
-// rules writes n rules about n tools, as policies of some size look.
+// rules writes n rules about n tools, in the shape of a policy of that size.
 func rules(n int, condition string) string {
 	var b strings.Builder
 	b.WriteString(control)
@@ -38,7 +38,7 @@ const (
 	unindexed = `contains(input.tool.version, "tool_%d")`
 )
 
-// unindexedRules have nothing that the index of rules sees.
+// unindexedRules returns rules that the index of rules cannot select.
 func unindexedRules(n int) string {
 	text := rules(n, unindexed)
 	return strings.ReplaceAll(strings.ReplaceAll(text, "\tinput.access.action == \"write\"\n", ""), "\t\"admin\" in input.principal.roles\n", "")
@@ -80,8 +80,8 @@ func benchmark(b *testing.B, e *rego.Engine, r perm.Request) {
 	}
 }
 
-// TestMemoRatio prints what remembering is worth, with both ways in turns so
-// that a machine that gets slower does so for both.
+// TestMemoRatio prints the gain of the decision cache. It alternates the two
+// engines, so that a machine that becomes slower affects both.
 func TestMemoRatio(t *testing.T) {
 	if !statcheck.Whole() {
 		t.Skip("REMIT_LONG is not set")

@@ -6,9 +6,9 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 )
 
-// capabilities returns what policies may call: the built-ins whose answer
-// depends on their operands and nothing else. Without the network, the clock,
-// chance and the environment a decision can be replayed from its input.
+// capabilities returns the built-ins that policies may call: those whose result
+// depends only on their operands. Without network, clock, randomness and
+// environment a decision can be replayed from its input.
 func capabilities() *ast.Capabilities {
 	caps := ast.CapabilitiesForThisVersion()
 	kept := make([]*ast.Builtin, 0, len(caps.Builtins))
@@ -18,11 +18,11 @@ func capabilities() *ast.Capabilities {
 		}
 	}
 	caps.Builtins = kept
-	caps.AllowNet = []string{} // no schema is fetched either
+	caps.AllowNet = []string{} // also prevents fetching schemas
 	return caps
 }
 
-// whyCut says why a built-in is not available, "" when it is.
+// whyCut returns why a built-in is not available, or "" if it is.
 func whyCut(b *ast.Builtin) string {
 	switch {
 	case b.Name == "json.match_schema", b.Name == "json.verify_schema":
@@ -38,8 +38,8 @@ func whyCut(b *ast.Builtin) string {
 	}
 }
 
-// cutBuiltin says why a call by this name is refused, "" when the name is not
-// one of a built-in that was cut.
+// cutBuiltin returns why a call by this name is refused, or "" if the name is
+// not that of a removed built-in.
 func cutBuiltin(name string) string {
 	if b, known := ast.BuiltinMap[name]; known {
 		return whyCut(b)

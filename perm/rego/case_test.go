@@ -54,9 +54,10 @@ func (a archive) String() string {
 	return b.String()
 }
 
-// TestCases decides what stands in testdata/policy/cases. Each case has policy
-// files, perhaps data.json, pairs of N.json (what differs from the request of
-// these tests) and N.want, and load.want where the policy does not load.
+// TestCases decides the cases in testdata/policy/cases. Each case has policy
+// files, optionally data.json, and pairs of N.json and N.want. N.json holds the
+// differences from the request of these tests. A policy that does not load has
+// load.want.
 func TestCases(t *testing.T) {
 	paths, err := filepath.Glob("../../testdata/policy/cases/*.txtar")
 	require.NoError(t, err)
@@ -115,7 +116,7 @@ func (a archive) decisions(t *testing.T) map[string]string {
 	return got
 }
 
-// describe writes a decision one thing a line.
+// describe writes a decision with one part per line.
 func describe(d perm.Decision, err error) string {
 	var b strings.Builder
 	fmt.Fprintln(&b, d.Effect())

@@ -12,27 +12,28 @@ import (
 	"github.com/remit-dev/remit/perm"
 )
 
-// ErrNoFix means that no change of rules was found that lets a request
-// through.
+// ErrNoFix states that no change of rules lets a request through.
 var ErrNoFix = errors.New("rego: no change of rules lets this request through")
 
-// PolicyFix is a smallest change of a policy that lets one request through, and as
-// little else as rules can tell apart. It was tried out.
+// PolicyFix is a smallest change of a policy that lets one request through. It
+// lets through as few other requests as rules can distinguish. SuggestAllow has
+// evaluated the changed policy.
 type PolicyFix struct {
-	Edits  []Edit `json:"edits"`  // none: the policy lets it through as it is
-	Effect string `json:"effect"` // what the changed policy says: allow, hold or ask
+	Edits  []Edit `json:"edits"`  // empty: the policy already lets the request through
+	Effect string `json:"effect"` // effect under the changed policy: allow, hold or ask
 }
 
-// Edit is one part of a Change: a condition that a rule gets, or a new rule.
+// Edit is one part of a PolicyFix: a condition for a rule, or a new rule.
 type Edit struct {
-	At   string `json:"at,omitempty"` // file:line of the rule that gets the condition; "" for a new rule
+	At   string `json:"at,omitempty"` // file:line of the rule that gets the condition; "": a new rule
 	Text string `json:"text"`
 }
 
 // SuggestAllow finds the smallest change with which the policy lets a request
-// through: each rule that refuses it gets an exception, and where no rule allows
-// it there is a new one. Both name the principal, the tool and the access as
-// they are in the request. The changed policy is asked before it is told.
+// through. It adds an exception to each rule that denies the request. If no
+// rule allows the request, it adds one. Both name the principal, the tool and
+// the access of the request. SuggestAllow evaluates the changed policy before
+// it returns the change.
 func (e *Engine) SuggestAllow(ctx context.Context, r perm.Request) (PolicyFix, error) {
 	if e == nil || e.rules == nil {
 		return PolicyFix{}, fmt.Errorf("%w: no policy is loaded", ErrNoFix)
@@ -55,10 +56,10 @@ func (e *Engine) SuggestAllow(ctx context.Context, r perm.Request) (PolicyFix, e
 	return PolicyFix{}, ErrNoFix
 }
 
-// special reports whether only one set counts for a purpose, whatever the effect.
+// special reports whether only one set counts for a purpose, with any effect.
 func special(p perm.Purpose) bool { return p == perm.PurposeVerify || p == perm.PurposeList }
 
-// refusals lists the rules that stand in the way.
+// refusals returns the positions of the rules that deny the request.
 func refusals(d perm.Decision, p perm.Purpose) (at []string) {
 	reasons := d.Reasons()
 	switch {
@@ -77,16 +78,16 @@ func refusals(d perm.Decision, p perm.Purpose) (at []string) {
 	return at
 }
 
-// fixAttempt is a policy with the change so far.
+// fixAttempt is a policy with the edits so far.
 type fixAttempt struct {
 	of       *Engine
 	request  perm.Request
-	name     string // of the rule that says what is excepted
+	name     string // name of the rule that defines the exception
 	excepted []string
 	allows   bool
 }
 
-// add makes the change larger, and reports whether it did.
+// add extends the change and reports whether it did.
 func (t *fixAttempt) add(refusing []string) bool {
 	if len(refusing) == 0 {
 		was := t.allows
@@ -129,8 +130,8 @@ func (t *fixAttempt) decide(ctx context.Context) (perm.Decision, error) {
 	return changed.Decide(ctx, t.request)
 }
 
-// with returns the modules with edits made: conditions at the end of rules, and
-// new rules in a file of their own.
+// with returns the modules with edits applied: conditions at the end of rules,
+// and new rules in a separate file.
 func (m *modules) with(edits []Edit, name string) (*modules, error) {
 	out := &modules{parsed: map[string]*ast.Module{}, names: slices.Clone(m.names)}
 	var text strings.Builder
@@ -192,9 +193,9 @@ func free(stem, end string, taken func(string) bool) string {
 	return name
 }
 
-// conditions say what a request is about, and hold for nothing else that a rule
-// would want to tell from it. Where only the call itself is asked about, its
-// arguments are what it is about.
+// conditions returns conditions that match the request and no other request
+// that a rule could need to distinguish from it. If the access is the call of
+// the tool itself, the conditions also match the arguments.
 func conditions(r perm.Request) string {
 	var b strings.Builder
 	is := func(path, value string) { fmt.Fprintf(&b, "\tinput.%s == %s\n", path, ast.String(value).String()) }
@@ -213,7 +214,7 @@ func conditions(r perm.Request) string {
 	return b.String()
 }
 
-// described is the reason that a new rule gives.
+// described returns the reason of a new rule.
 func described(r perm.Request) string {
 	return fmt.Sprintf("%s may use %s to %s %s", r.Principal.ID, r.Tool.Name, r.Access.Action, r.Access.Resource.Text)
 }

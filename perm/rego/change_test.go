@@ -15,8 +15,8 @@ import (
 	"github.com/remit-dev/remit/perm/rego"
 )
 
-// changed makes the change to the text of a policy of one file, as its reader
-// would, so that what is told is what was tried out.
+// changed applies the change to the text of a one-file policy, as its reader
+// does. So the reported change is the evaluated one.
 func changed(t *testing.T, text string, c rego.PolicyFix) string {
 	t.Helper()
 	lines := strings.Split(text, "\n")
@@ -42,7 +42,7 @@ func changed(t *testing.T, text string, c rego.PolicyFix) string {
 func TestAllowing(t *testing.T) {
 	for name, c := range map[string]struct {
 		text   string
-		edits  []string // At of each
+		edits  []string // position of each edit
 		effect perm.Effect
 		change func(*perm.Request)
 	}{
@@ -103,8 +103,8 @@ func TestAllowing(t *testing.T) {
 	}
 }
 
-// What a change lets through beside the request is nothing that a rule could
-// tell from it.
+// TestAllowingLetsNothingElseThrough checks that a change lets through only
+// requests that a rule cannot distinguish from the given one.
 func TestAllowingLetsNothingElseThrough(t *testing.T) {
 	text := "package remit\n\ndeny contains \"x\" if true\n"
 	r := request()
@@ -124,7 +124,8 @@ func TestAllowingLetsNothingElseThrough(t *testing.T) {
 	}
 }
 
-// Whatever the policy, what is told does it, or an error says that nothing does.
+// TestAllowingRandomPolicies checks random policies: the reported change lets
+// the request through, or an error states that no change does.
 func TestAllowingRandomPolicies(t *testing.T) {
 	told := 0
 	policies := statcheck.Size(30, 300)
@@ -135,7 +136,7 @@ func TestAllowingRandomPolicies(t *testing.T) {
 		for _, r := range randomRequests(rnd, 6) {
 			c, err := e.SuggestAllow(context.Background(), r)
 			if err != nil {
-				continue // a rule that fails, whatever is changed
+				continue // a rule fails under every change
 			}
 			told++
 			if r.Purpose != perm.PurposeVerify {

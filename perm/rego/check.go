@@ -7,9 +7,9 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 )
 
-// check finds what is wrong with a policy beyond its syntax, and lists what it
-// cannot see through. Each stage builds on the one before, so the first stage
-// that finds something ends it.
+// check finds errors in a policy beyond its syntax, and lists the references
+// that it cannot check. Each stage relies on the one before, so the first stage
+// that finds an error is the last.
 func (m *modules) check(data map[string]any) ([]UncheckedRef, error) {
 	if err := m.checkShape(); err != nil {
 		return nil, err
@@ -27,8 +27,8 @@ func (m *modules) check(data map[string]any) ([]UncheckedRef, error) {
 	return m.checkFields(c)
 }
 
-// checkShape looks at the heads of rules: what has the name of a set has to be
-// one, or its author believes in a rule that nobody asks for.
+// checkShape checks the heads of rules. A rule with the name of a set must be a
+// set. Otherwise its author relies on a rule that remit does not query.
 func (m *modules) checkShape() error {
 	var found problems
 	sets := 0
@@ -50,8 +50,8 @@ func (m *modules) checkShape() error {
 	return found.err()
 }
 
-// checkTests refuses reasons in a file of tests, which never decides: its
-// author may rely on a denial that is not there.
+// checkTests refuses reasons in a test file. Test files never decide, so the
+// author could rely on a denial that does not exist.
 func (p *problems) checkTests(mod *ast.Module) {
 	for _, rule := range mod.Rules {
 		if set := setOf(mod, rule); set != "" {
@@ -61,7 +61,7 @@ func (p *problems) checkTests(mod *ast.Module) {
 	}
 }
 
-// checkPackage refuses a package that stands where a set belongs.
+// checkPackage refuses a package with the name of a set.
 func (p *problems) checkPackage(mod *ast.Module) {
 	path := mod.Package.Path
 	if len(path) < 3 || plain(path[1].Value) != "remit" {
@@ -95,7 +95,7 @@ func (p *problems) checkRule(rule *ast.Rule) bool {
 	return false
 }
 
-// checkElement looks at an element that is written out.
+// checkElement checks an element that is a constant.
 func (p *problems) checkElement(set string, rule *ast.Rule) {
 	if object := knownLimit(rule); object != nil && set == setLimit {
 		if _, err := limitOf(object); err != nil {
@@ -105,7 +105,7 @@ func (p *problems) checkElement(set string, rule *ast.Rule) {
 	}
 	value := rule.Head.Key.Value
 	switch value.(type) {
-	case ast.Object, *ast.Array, ast.Set: // also with variables in it, it is no text
+	case ast.Object, *ast.Array, ast.Set: // not text, even with variables in it
 	default:
 		if !ast.IsConstant(value) {
 			return
@@ -130,7 +130,7 @@ func (p *problems) checkElement(set string, rule *ast.Rule) {
 	}
 }
 
-// addEmpty says that a policy would deny everything because it has no rule.
+// addEmpty reports that a policy without rules denies everything.
 func (p *problems) addEmpty(m *modules) {
 	const fix = `write package remit and rules such as: allow contains "why" if { conditions }`
 	var others []string
@@ -154,8 +154,8 @@ func (p *problems) addEmpty(m *modules) {
 	p.add("", fix, "the policy defines no rule")
 }
 
-// checkUse finds sets that nobody asks for: a misspelt name in package remit,
-// or the name of a set in a package beside it.
+// checkUse finds sets that remit does not query: a misspelt name in package
+// remit, or the name of a set in another package.
 func (m *modules) checkUse(c *ast.Compiler) error {
 	var found problems
 	used := usedNames(c)
@@ -181,10 +181,10 @@ func (p *problems) checkUnused(mod *ast.Module, rule *ast.Rule) {
 	}
 }
 
-// ruleRefs is what the rules of a policy refer to.
+// ruleRefs holds the references of a policy's rules.
 type ruleRefs struct {
 	names  map[string]bool // package.name
-	wholes []ast.Ref       // documents that are read whole, or by a computed name
+	wholes []ast.Ref       // documents that rules read whole, or by a computed name
 }
 
 func usedNames(c *ast.Compiler) ruleRefs {
@@ -211,7 +211,8 @@ func (u *ruleRefs) add(ref ast.Ref) {
 	}
 }
 
-// has reports whether a rule refers to name in the package, or to all of it.
+// has reports whether a rule refers to name in the package, or to the whole
+// package.
 func (u *ruleRefs) has(mod *ast.Module, name string) bool {
 	if u.names[packageName(mod)+"."+name] {
 		return true

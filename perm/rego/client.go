@@ -33,7 +33,7 @@ func (d *document) client(r *perm.Request) *ast.Term {
 	return d.object(fields...)
 }
 
-// clientKey tells a selection of nothing from one that nobody made.
+// clientKey distinguishes an empty selection from a missing one.
 func clientKey(r *perm.Request, key []byte) []byte {
 	c := r.Session.Client
 	key = appendText(appendText(key, c.Surface), c.Model)

@@ -18,7 +18,8 @@ import (
 	"github.com/remit-dev/remit/policies"
 )
 
-// failing policies allow everything like the control, beside a rule that fails.
+// failing returns policies that allow everything like the control, and have one
+// rule that fails.
 func failing() map[string]string {
 	return map[string]string{
 		"built-in in deny":      control + `deny contains "bad" if to_number(input.access.action) > 1`,
@@ -54,7 +55,8 @@ func TestFailuresDeny(t *testing.T) {
 	}
 }
 
-// TestSteps: what bounds a policy is the same on a busy machine as on a quiet one.
+// TestSteps checks that the step bound of a policy does not depend on the load
+// of the machine.
 func TestSteps(t *testing.T) {
 	for name, text := range loops() {
 		t.Run(name, func(t *testing.T) {
@@ -76,7 +78,8 @@ func TestSteps(t *testing.T) {
 	require.ErrorContains(t, err, "must not be negative")
 }
 
-// TestStepsByDefault: a policy that never ends is ended.
+// TestStepsByDefault checks that the default bound ends a policy that never
+// ends.
 func TestStepsByDefault(t *testing.T) {
 	e, err := rego.New(rego.Options{Modules: map[string]string{"p.rego": loops()["loop"]}, Timeout: patient})
 	require.NoError(t, err)
@@ -84,7 +87,8 @@ func TestStepsByDefault(t *testing.T) {
 	require.ErrorIs(t, err, rego.ErrSteps)
 }
 
-// TestPacksTakeFewSteps: the bound is far from what real policies need.
+// TestPacksTakeFewSteps checks that the bound is far above what real policies
+// need.
 func TestPacksTakeFewSteps(t *testing.T) {
 	sources := []rego.Source{{FS: policies.Workspace()}, {FS: policies.Flow(), Prefix: "flow/"}, {FS: policies.Given(), Prefix: "given/"}}
 	for i := range sources {
@@ -120,8 +124,8 @@ func TestDeadline(t *testing.T) {
 	}
 }
 
-// TestDeadlineIsOfEach: while all turns are taken nothing is decided, and waiting for one takes nothing from the time that a
-// decision has.
+// TestDeadlineIsOfEach checks that no decision runs while all slots are taken.
+// Waiting for a slot does not count against the timeout of a decision.
 func TestDeadlineIsOfEach(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := engine(t, control)
@@ -131,14 +135,15 @@ func TestDeadlineIsOfEach(t *testing.T) {
 			_, err := e.Decide(context.Background(), request())
 			decided <- err
 		}()
-		time.Sleep(time.Hour) // of the bubble: far more than there is for it
+		time.Sleep(time.Hour) // in the bubble; far longer than the timeout
 		require.Empty(t, decided)
 		release()
 		require.NoError(t, <-decided)
 	})
 }
 
-// TestContextDoneInTheQueue: who gives up does not wait for its turn.
+// TestContextDoneInTheQueue checks that a cancelled caller does not wait for a
+// slot.
 func TestContextDoneInTheQueue(t *testing.T) {
 	e := engine(t, control)
 	defer rego.TakeTurns(e)()
@@ -186,8 +191,8 @@ func TestContextDoneDuring(t *testing.T) {
 	require.Equal(t, perm.Deny, d.Effect())
 }
 
-// doneLate is a context that is cancelled without anything stopping: only a
-// look at it after the evaluation can tell.
+// doneLate is a context that is cancelled without interrupting the evaluation.
+// Only a check after the evaluation sees it.
 type doneLate struct{ looks *int }
 
 func (c doneLate) Err() error {

@@ -8,9 +8,8 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 )
 
-// impossible refuses comparisons that can never hold, or always do, because of
-// the form that texts have at a place, or because of types that OPA's order puts
-// beside one another.
+// impossible refuses comparisons that can never hold, or always hold. The cause
+// is the form of the texts of a field, or the types that OPA orders.
 func (f *fieldCheck) impossible(name string, ops []*ast.Term, loc *ast.Location) {
 	switch name {
 	case "eq", "equal", "neq":
@@ -31,7 +30,8 @@ func (f *fieldCheck) impossible(name string, ops []*ast.Term, loc *ast.Location)
 	}
 }
 
-// form holds texts that a place is compared with against the form of its texts.
+// form checks texts that a field is compared with against the form of its
+// texts.
 func (f *fieldCheck) form(place, with *ast.Term, loc *ast.Location) {
 	s := f.shapeOf(place)
 	if s == nil {
@@ -52,7 +52,7 @@ func (f *fieldCheck) form(place, with *ast.Term, loc *ast.Location) {
 	}
 }
 
-// among looks for the elements of a list of the input, as in "a" in input.x.
+// among finds elements of a list of the input, as in "a" in input.x.
 func (f *fieldCheck) among(list, element *ast.Term, loc *ast.Location) {
 	s := f.shapeOf(list)
 	if s == nil || s.items == nil {
@@ -81,8 +81,9 @@ func (f *fieldCheck) beginning(place, with *ast.Term, loc *ast.Location) {
 	}
 }
 
-// ordered refuses < and > between values of two types: OPA orders all numbers
-// before all texts and these before all lists and objects, whatever they are.
+// ordered refuses < and > between values of two types. OPA orders all numbers
+// before all texts, and these before all lists and objects, regardless of
+// value.
 func (f *fieldCheck) ordered(place, with *ast.Term, loc *ast.Location) {
 	s := f.shapeOf(place)
 	if s == nil || len(s.types) != 1 {
@@ -112,7 +113,7 @@ func (f *fieldCheck) ordered(place, with *ast.Term, loc *ast.Location) {
 	f.found.add(spot(loc), fix, "%s is of type %s and is compared with a %s: which is less is a matter of their types alone", f.spell(place.Value), is, kind)
 }
 
-// pattern refuses a regular expression that is none.
+// pattern refuses an invalid regular expression.
 func (f *fieldCheck) pattern(op *ast.Term, loc *ast.Location) {
 	for _, text := range f.constants(op) {
 		if _, err := regexp.Compile(text); err != nil {
@@ -122,7 +123,7 @@ func (f *fieldCheck) pattern(op *ast.Term, loc *ast.Location) {
 	}
 }
 
-// lookups refuses keys and members that data never has.
+// lookup refuses keys and members that data never has.
 func (n *nameCheck) lookup(at namespace, ref ast.Ref, i int, loc *ast.Location) {
 	list, isList := at.data.([]any)
 	if !isList || at.rules != nil || len(list) == 0 || n.textual(ref[i]) == "" {
@@ -132,8 +133,8 @@ func (n *nameCheck) lookup(at namespace, ref ast.Ref, i int, loc *ast.Location) 
 		"%s is a list, and %s is a text: nothing is found", ref[:i], n.textual(ref[i]))
 }
 
-// textual returns how a term is written that is a text of the input, "" for
-// anything else.
+// textual returns the source of a term that is a text of the input, or "" for
+// any other term.
 func (n *nameCheck) textual(t *ast.Term) string {
 	if s := n.scope.shapeOf(t); s != nil && slices.Equal(s.types, []string{"string"}) {
 		return "input." + s.path
@@ -141,7 +142,7 @@ func (n *nameCheck) textual(t *ast.Term) string {
 	return ""
 }
 
-// member refuses "text in data.object" where no value of the object is a text.
+// member refuses "text in data.object" if no value of the object is a text.
 func (n *nameCheck) member(e *ast.Expr, loc *ast.Location) {
 	if callName(e) != "internal.member_2" || n.textual(e.Operand(0)) == "" {
 		return

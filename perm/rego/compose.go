@@ -7,11 +7,11 @@ import (
 	"github.com/remit-dev/remit/perm"
 )
 
-// noRule is the reason of a denial that no rule gave.
+// noRule is the reason of a denial without a rule.
 const noRule = "no rule allows this"
 
-// compose turns the sets into one decision: what refuses, then ask, hold,
-// allow, and a denial where nothing matched.
+// compose combines the sets into one decision: first denials, then ask, hold,
+// allow. Without a match it denies.
 func (a setElements) compose(r perm.Request, bad func(set, text string) string) (perm.Effect, perm.Details) {
 	d := a.details()
 	refused := a.refusals(r, bad)
@@ -21,7 +21,7 @@ func (a setElements) compose(r perm.Request, bad func(set, text string) string) 
 		d.Reasons = refused
 		return perm.Deny, d
 	case len(asks) > 0:
-		// A call that is both asked for and held is held once it is approved.
+		// If both ask and hold match, the call is held after its approval.
 		d.Reasons = append(asks, holds...)
 		return perm.Ask, d
 	case len(holds) > 0:
@@ -36,8 +36,8 @@ func (a setElements) compose(r perm.Request, bad func(set, text string) string) 
 	}
 }
 
-// refusals lists every reason to refuse: what the rules refuse, what they say
-// that cannot be carried out, and broken postconditions.
+// refusals returns every reason for a denial: the denials of rules, elements
+// that cannot be applied, and failed postconditions.
 func (a setElements) refusals(r perm.Request, bad func(set, text string) string) []perm.Reason {
 	out := append(a.reasons(setDeny), a.reasons(setLimit)...)
 	out = append(out, a.reasons(setEnsure)...)
@@ -58,11 +58,11 @@ func (a setElements) refusals(r perm.Request, bad func(set, text string) string)
 	return out
 }
 
-// canHold reports whether a call of this class may wait for the commit. One
-// that can be undone has no need to, and later calls may build on it.
+// canHold reports whether a call of this class may wait for the commit. A call
+// that can be reverted does not need to wait, and later calls may build on it.
 func canHold(class string) bool { return class == "deferrable" || class == "pivot" }
 
-// details returns everything that is said beside the effect.
+// details returns all parts of the decision beside the effect.
 func (a setElements) details() perm.Details {
 	return perm.Details{
 		Hints: a.texts(setHint), Labels: a.texts(setLabel), Redact: a.texts(setRedact), Masks: a.texts(setMask),
@@ -85,7 +85,7 @@ func (a setElements) reasons(set string) []perm.Reason {
 	return out
 }
 
-// texts returns the elements of a set without places, each once, in order.
+// texts returns the elements of a set without positions, each once, in order.
 func (a setElements) texts(set string) []string {
 	var out []string
 	for _, e := range a[set] {

@@ -15,7 +15,8 @@ import (
 	"github.com/remit-dev/remit/perm/rego"
 )
 
-// element is what the rule of a set gives in TestEveryComposition.
+// element returns the element that the rule of a set adds in
+// TestEveryComposition.
 func element(set string) string {
 	switch set {
 	case "require":
@@ -29,8 +30,9 @@ func element(set string) string {
 	}
 }
 
-// TestEveryComposition tries every combination of sets that have a reason, for a call
-// that can be held and one that cannot and for the purposes that differ, against what the documentation says of each.
+// TestEveryComposition compares every combination of sets with the
+// documentation. It tries calls that can be held, calls that cannot, and the
+// purposes that differ.
 func TestEveryComposition(t *testing.T) {
 	var text strings.Builder
 	text.WriteString("package remit\n")
@@ -40,7 +42,7 @@ func TestEveryComposition(t *testing.T) {
 	}
 	e := engine(t, text.String())
 	seen := map[perm.Effect]int{}
-	for bits := 0; bits < 1<<len(sets); bits += statcheck.Stride(1) | 1 { // odd: an even one would leave sets off
+	for bits := 0; bits < 1<<len(sets); bits += statcheck.Stride(1) | 1 { // odd, because an even stride never sets some sets
 		on := map[string]bool{}
 		for i, set := range sets {
 			on[set] = bits&(1<<i) != 0
@@ -68,8 +70,8 @@ type asking struct {
 	purpose perm.Purpose
 }
 
-// asked is what is asked of a combination: for a call of either kind, and for
-// another purpose, in turns; in the long mode for each.
+// asked returns the requests for a combination: a call of either kind and
+// another purpose, in rotation. The long mode returns all of them.
 func asked(bits int) []asking {
 	all := []asking{{"reversible", perm.PurposeRun}, {"pivot", perm.PurposeRun}, {"pivot", perm.PurposeVerify}, {"pivot", perm.PurposeList}}
 	switch {
@@ -82,7 +84,7 @@ func asked(bits int) []asking {
 	}
 }
 
-// documented is the order of the sets, as it is documented.
+// documented returns the documented effect and sets of a combination.
 func documented(on map[string]bool, class string, purpose perm.Purpose) (perm.Effect, []string) {
 	var refused []string
 	badHold := on["hold"] && class != "deferrable" && class != "pivot"
@@ -117,7 +119,8 @@ func reasonSets(reasons []perm.Reason) (sets []string) {
 	return sets
 }
 
-// requireDetails: the other sets say what they say, whatever the effect.
+// requireDetails checks that the other sets add their elements under every
+// effect.
 func requireDetails(t *testing.T, on map[string]bool, purpose perm.Purpose, d perm.Details) {
 	t.Helper()
 	for set, got := range map[string]int{
@@ -134,8 +137,9 @@ func requireDetails(t *testing.T, on map[string]bool, purpose perm.Purpose, d pe
 	}
 }
 
-// What a rule says that cannot be carried out refuses the call: a requirement that
-// nobody knows, a pointer to nowhere, a mask that would hide nothing.
+// TestElementsThatCannotBeCarriedOut checks that an element that cannot be
+// applied denies the call: an unknown requirement, a dangling pointer, an empty
+// mask.
 func TestElementsThatCannotBeCarriedOut(t *testing.T) {
 	for rule, why := range map[string]string{
 		`require contains input.tool.name if true`:                                  `require "file_read" cannot be met: require knows verify, revert, sandbox, preview and nothing else`,

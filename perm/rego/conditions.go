@@ -9,7 +9,7 @@ import (
 	"github.com/remit-dev/remit/internal/suggest"
 )
 
-// conditions warns of conditions that mean something else than they read like.
+// conditions warns of conditions whose meaning differs from their reading.
 func (l *lint) conditions(rule *ast.Rule) {
 	uses := map[ast.Var]int{}
 	ast.WalkVars(rule, func(v ast.Var) bool { uses[v]++; return false })
@@ -32,7 +32,7 @@ func (l *lint) conditions(rule *ast.Rule) {
 	})
 }
 
-// wholeSet warns of a set as a condition: it is defined, also where it is empty.
+// wholeSet warns of a set as a condition: it is defined even if it is empty.
 func (l *lint) wholeSet(e *ast.Expr, loc *ast.Location) {
 	t, ok := e.Terms.(*ast.Term)
 	if !ok {
@@ -50,7 +50,7 @@ func (l *lint) wholeSet(e *ast.Expr, loc *ast.Location) {
 	l.warn(loc, "write count("+name+") > 0", "%s is a set and always there, also if it is empty: this condition always holds", name)
 }
 
-// anyDiffers warns of list[_] != "x", which holds when one element differs.
+// anyDiffers warns of list[_] != "x", which holds if any one element differs.
 func (l *lint) anyDiffers(e *ast.Expr, loc *ast.Location, uses map[ast.Var]int) {
 	if callName(e) != "neq" || e.Negated || len(e.Operands()) != 2 {
 		return
@@ -84,8 +84,8 @@ func (l *lint) wholeList(e *ast.Expr, loc *ast.Location) {
 	}
 }
 
-// localName warns of x = "value" where x is a variable that nothing else reads and a
-// field of the input has its name.
+// localName warns of x = "value" if x is a variable that no other condition
+// reads and a field of the input has its name.
 func (l *lint) localName(e *ast.Expr, loc *ast.Location, uses map[ast.Var]int) {
 	if callName(e) != "eq" && callName(e) != "assign" || len(e.Operands()) != 2 {
 		return
@@ -103,7 +103,7 @@ func (l *lint) localName(e *ast.Expr, loc *ast.Location, uses map[ast.Var]int) {
 	}
 }
 
-// named finds the field of a name.
+// named returns the field with a name.
 func (s *shape) named(name string) string {
 	for _, field := range sortedKeys(s.fields) {
 		below := s.fields[field]
@@ -117,10 +117,10 @@ func (s *shape) named(name string) string {
 	return ""
 }
 
-// mostRecent is how many calls input.session.recent has.
+// mostRecent is the maximum number of calls in input.session.recent.
 const mostRecent = 32
 
-// recent warns of a count of the last calls that is never reached.
+// recent warns of a count of the recent calls that is never reached.
 func (l *lint) recent(e *ast.Expr, loc *ast.Location) {
 	name := callName(e)
 	if name != "gt" && name != "gte" && name != "eq" && name != "equal" {
@@ -138,7 +138,7 @@ func (l *lint) recent(e *ast.Expr, loc *ast.Location) {
 		"input.session.recent has %d calls at most: this never holds", mostRecent)
 }
 
-// countsRecent reports whether a term is the count of the last calls.
+// countsRecent reports whether a term is the count of the recent calls.
 func (l *lint) countsRecent(t *ast.Term) (found bool) {
 	v, ok := t.Value.(ast.Var)
 	if !ok || l.counts[v] == nil {
@@ -153,7 +153,7 @@ func (l *lint) countsRecent(t *ast.Term) (found bool) {
 	return found
 }
 
-// globbed warns of a regular expression where a glob is wanted.
+// globbed warns of a regular expression that should be a glob.
 func (l *lint) globbed(e *ast.Expr, loc *ast.Location) {
 	if callName(e) != "glob.match" {
 		return
@@ -165,7 +165,7 @@ func (l *lint) globbed(e *ast.Expr, loc *ast.Location) {
 	}
 }
 
-// root warns of a root whose name is nearly that of the one that a workspace has.
+// root warns of a root whose name is close to that of the workspace root.
 func (l *lint) root(e *ast.Expr, loc *ast.Location) {
 	for i, op := range e.Operands() {
 		s := l.shapeOf(op)
@@ -180,7 +180,8 @@ func (l *lint) root(e *ast.Expr, loc *ast.Location) {
 	}
 }
 
-// method warns of a method in lower case: tools send the names of HTTP, in upper case.
+// method warns of a method in lower case. Tools send the HTTP names, in upper
+// case.
 func (l *lint) method(e *ast.Expr, loc *ast.Location) {
 	ops := e.Operands()
 	for i, op := range ops {
@@ -200,8 +201,8 @@ func (l *lint) method(e *ast.Expr, loc *ast.Location) {
 	}
 }
 
-// contradicts warns of rules that give one name two values where both hold, which
-// is an error and denies.
+// contradicts warns of rules that give one name two values if both hold. This
+// is an error, and it denies.
 func (l *lint) contradicts(rules []*ast.Rule) {
 	for i, a := range rules {
 		for _, b := range rules[:i] {
@@ -233,8 +234,8 @@ func (*lint) disjoint(a, b facts) bool {
 	return false
 }
 
-// missing warns of a condition that a field which is not there passes over in a
-// rule that restricts: then the rule does not fire.
+// missing warns of a condition in a restricting rule that a missing field makes
+// undefined: then the rule does not fire.
 func (l *lint) missing(rule *ast.Rule, e *ast.Expr, loc *ast.Location, set string) {
 	restricts := set == setDeny || set == setAsk || set == setLimit || set == setEnsure || set == setHold
 	name := callName(e)
@@ -266,7 +267,7 @@ func defaultOf(s *shape) string {
 	return `""`
 }
 
-// everyOfNone warns of an allow for every element of a list that may be empty.
+// everyOfNone warns of an allow for every element of a list that can be empty.
 func (l *lint) everyOfNone(every *ast.Every, loc *ast.Location) {
 	if s := l.shapeOf(every.Domain); s != nil && (s.path == "principal.roles" || s.path == "principal.chain") {
 		l.warn(loc, "write some … in input."+s.path+", or add count(input."+s.path+") > 0", "every holds if input.%s is empty", s.path)

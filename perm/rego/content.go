@@ -8,7 +8,7 @@ import (
 	"github.com/remit-dev/remit/perm"
 )
 
-// content adds what is known of the content that a change left.
+// content adds the known content after a change.
 func (d *document) content(fields []field, c perm.ChangeFacts) []field {
 	if c.Text != nil {
 		fields = append(fields, d.text(kText, *c.Text))
@@ -30,14 +30,14 @@ func (d *document) content(fields []field, c perm.ChangeFacts) []field {
 	return fields
 }
 
-// contentNames are the fields of a change that tell its content, and the functions
-// that reach fields without their names.
+// contentNames returns the fields of a change that hold its content, and the
+// functions that reach fields without their names.
 func contentNames() []string {
 	return []string{"text", "media_type", "size", "cut", "binary", "masked", "walk", "marshal", "marshal_with_options"}
 }
 
-// readsContent reports whether what is asked with purpose verify can read the content
-// that changes left: it reads changes, and names a field of the content anywhere.
+// readsContent reports whether a query with purpose verify can read the content
+// after changes. It can if it reads changes and names a content field anywhere.
 func (r *ruleset) readsContent() bool {
 	if !r.queries[perm.PurposeVerify].plan.reads["changes"] {
 		return false
@@ -55,12 +55,14 @@ func (r *ruleset) readsContent() bool {
 	return slices.ContainsFunc(reads, whole) || slices.ContainsFunc(contentNames(), named)
 }
 
-// ReadsContent reports whether the policy reads the content that changes left; if not,
-// the runtime reads no file for it.
+// ReadsContent reports whether the policy reads the content after changes. If
+// not, the runtime reads no file for it.
 func (e *Engine) ReadsContent() bool { return e != nil && e.content }
 
-// ReadsContent reports whether the current policy reads the content that changes left.
+// ReadsContent reports whether the current policy reads the content after
+// changes.
 func (l *SwappableEngine) ReadsContent() bool { return l.current.Load().ReadsContent() }
 
-// ReadsContent reports whether the current policy reads the content that changes left.
+// ReadsContent reports whether the current policy reads the content after
+// changes.
 func (r *Reloader) ReadsContent() bool { return r.live.ReadsContent() }

@@ -10,7 +10,8 @@ import (
 	"github.com/remit-dev/remit/perm/rego"
 )
 
-// TestReadsContent: the runtime reads a file only for a policy that can look at it.
+// TestReadsContent checks that the runtime reads a file only for a policy that
+// can read its content.
 func TestReadsContent(t *testing.T) {
 	for text, want := range map[string]bool{
 		control: false,
@@ -40,7 +41,7 @@ func TestReadsContent(t *testing.T) {
 	require.False(t, (*rego.Engine)(nil).ReadsContent())
 }
 
-// TestDocumentOfContent: what is known of the content is where the schema says.
+// TestDocumentOfContent checks that the content is in the fields of the schema.
 func TestDocumentOfContent(t *testing.T) {
 	text := "a"
 	for _, c := range []perm.ChangeFacts{

@@ -2,18 +2,18 @@ package rego
 
 import "github.com/open-policy-agent/opa/v1/cover"
 
-// FileCoverage is how much of one file tests reached. A rule is reached when it
-// gave something, a line when it was looked at.
+// FileCoverage is the test coverage of one file. A rule is covered if it
+// produced a value, a line if it was evaluated.
 type FileCoverage struct {
 	File         string  `json:"file"`
 	Rules        int     `json:"rules"`
 	RulesReached int     `json:"rules_reached"`
-	Lines        int     `json:"lines"` // those that hold a rule's head or a condition
+	Lines        int     `json:"lines"` // lines that hold the head or a condition of a rule
 	LinesReached int     `json:"lines_reached"`
-	Percent      float64 `json:"percent"` // of the lines; 100 for a file without any
+	Percent      float64 `json:"percent"` // percentage of covered lines; 100 for a file without lines
 }
 
-// coverage lists the files that decide, by name.
+// coverage returns the coverage of the files that decide, by name.
 func coverage(report cover.Report, m *modules) []FileCoverage {
 	own := m.own()
 	out := make([]FileCoverage, 0, len(own))
@@ -23,7 +23,7 @@ func coverage(report cover.Report, m *modules) []FileCoverage {
 		for _, r := range file.Covered {
 			mark(reached, r, true)
 		}
-		for _, r := range file.NotCovered { // a line is reached when all of it was
+		for _, r := range file.NotCovered { // a line is covered only if all of it is
 			mark(reached, r, false)
 		}
 		for _, ok := range reached {

@@ -13,9 +13,9 @@ import (
 // isData reports whether a file holds data and not rules.
 func isData(name string) bool { return path.Ext(name) == ".json" }
 
-// readData puts a JSON file into the data: an object, below the names of the
-// folders that it lies in. The members of several files are joined; none may
-// replace what another says.
+// readData adds a JSON file, which must hold an object, to the data below the
+// names of its folders. It merges the members of several files. No file may
+// replace a member of another.
 func (s Source) readData(into map[string]any, at, name string, found *problems) {
 	text, err := fs.ReadFile(s.FS, at)
 	if err != nil {
@@ -43,8 +43,8 @@ func (s Source) readData(into map[string]any, at, name string, found *problems) 
 	}
 }
 
-// join adds the members of a document to another, and names the first that both
-// have.
+// join adds the members of a document to another. It returns the first name
+// that both have.
 func join(into, more map[string]any, where string) (clash string) {
 	for _, key := range sortedKeys(more) {
 		old, twice := into[key]
@@ -66,7 +66,7 @@ func join(into, more map[string]any, where string) (clash string) {
 	return ""
 }
 
-// data is what rules see as data: that of the options and that of the files.
+// data returns the data of rules: that of the options and that of the files.
 func (o Options) data(files map[string]any) (map[string]any, error) {
 	if len(files) == 0 {
 		return o.Data, nil

@@ -38,7 +38,7 @@ func TestDataFiles(t *testing.T) {
 		r.Tool.Name = name
 		require.Equal(t, want, decide(t, e, r).Effect(), name)
 	}
-	// Named by a glob, a file of any name is data.
+	// If a glob names a file, its name does not matter.
 	s := dataTree(map[string]string{"list.json": `{"allowed":["c"],"teams":{"red":{"tools":[]}}}`})
 	s.Globs = []string{"*.rego", "*.json"}
 	e, err = rego.New(rego.Options{Sources: []rego.Source{s}, Timeout: patient})
@@ -66,7 +66,8 @@ func TestDataFilesRefused(t *testing.T) {
 	}
 }
 
-// The revision is that of what decides, and of nothing else.
+// TestRevisionOfData checks that the revision covers everything that decides,
+// and nothing else.
 func TestRevisionOfData(t *testing.T) {
 	of := func(files map[string]string, prefix string, data map[string]any) string {
 		s := dataTree(files)

@@ -15,7 +15,7 @@ import (
 	"github.com/remit-dev/remit/perm/rego"
 )
 
-// request is a read of a file in the workspace.
+// request returns a read of a file in the workspace.
 func request() perm.Request {
 	return perm.Request{
 		Principal: perm.Principal{ID: "coder", Kind: "agent", Roles: []string{"dev"}},
@@ -56,8 +56,8 @@ func TestControlAllows(t *testing.T) {
 	require.NotEmpty(t, d.Revision())
 }
 
-// TestComposition tries every subset of the four sets that decide, for every
-// effect class, against the order that is written down: deny, ask, hold, allow.
+// TestComposition tries every subset of the four deciding sets, for every
+// effect class, against the documented order: deny, ask, hold, allow.
 func TestComposition(t *testing.T) {
 	sets := []string{"deny", "ask", "hold", "allow"}
 	for mask := range 1 << len(sets) {
@@ -88,7 +88,8 @@ func TestComposition(t *testing.T) {
 	}
 }
 
-// composed says what a subset of the sets means, and whose reasons are given.
+// composed returns the effect of a subset of the sets, and the sets whose
+// reasons count.
 func composed(have []string, class string) (perm.Effect, []string) {
 	deny, ask := slices.Contains(have, "deny"), slices.Contains(have, "ask")
 	hold, allow := slices.Contains(have, "hold"), slices.Contains(have, "allow")
@@ -198,7 +199,7 @@ func TestRequirementsAreKnown(t *testing.T) {
 	require.Contains(t, d.Reasons()[0].Text, "JSON pointer")
 }
 
-// TestReasonsNameTheirRule covers what stands between a rule and its reason.
+// TestReasonsNameTheirRule covers the steps between a rule and its reason.
 func TestReasonsNameTheirRule(t *testing.T) {
 	a := `package remit
 

@@ -1,8 +1,8 @@
-// Package rego answers permission requests from policies written in Rego. It is
+// Package rego decides permission requests by policies written in Rego. It is
 // the only package of this module that imports OPA.
 //
 // A policy is one or more modules with package remit. Its rules add reasons to
-// sets, and the sets that have a reason decide, the strictest first:
+// sets. The sets that have a reason decide, the strictest first:
 //
 //	package remit
 //
@@ -11,15 +11,15 @@
 //		input.access.resource.root == "workspace"
 //	}
 //
-//	ask contains "there is no way back" if input.call.effect_class == "pivot"
+//	ask contains "the effect cannot be reverted" if input.call.effect_class == "pivot"
 //	deny contains "never the git folder" if ".git" in input.access.resource.segments
 //
-// deny and limit refuse; then ask, hold, allow; where no rule says anything the
-// answer is a denial. hint, require, ensure, mask, label, redact and hide say
-// more about a call, see the Details of package perm. Every reason comes back
-// with the file and line of the rule that gave it.
+// The sets deny and limit refuse. Then ask, hold and allow count, in this
+// order. If no rule matches, the decision is a denial. The sets hint, require,
+// ensure, mask, label, redact and hide add the Details of package perm. Every
+// reason has the file and line of its rule.
 //
-// An Engine never fails open. What can be found wrong with a policy is found by
-// New, with a place and a way to fix it; what fails while a request is decided
-// is an error and a denial.
+// An Engine never fails open. New finds the detectable errors of a policy, each
+// with a position and a fix. A failure while the engine decides a request is an
+// error and a denial.
 package rego

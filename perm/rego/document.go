@@ -11,10 +11,10 @@ import (
 	"github.com/remit-dev/remit/perm"
 )
 
-// document builds an input document as an OPA value, field by field: a detour
-// over JSON text costs five times as much. The first thing that has no faithful
-// JSON form is kept and makes the request invalid, because a rule that sees a
-// repaired text may allow another resource than the one that is touched.
+// document builds an input document as an OPA value, field by field. The detour
+// over JSON text costs five times as much. It keeps the first value without a
+// faithful JSON form, which makes the request invalid. A rule that sees a
+// repaired text could allow another resource than the call touches.
 type document struct {
 	keys *keys
 	err  error
@@ -22,10 +22,10 @@ type document struct {
 
 type field = [2]*ast.Term
 
-// check looks at everything in a request, also at what a policy does not read:
-// who made it repaired something, and may have done so elsewhere too. Only the list
-// of changes is looked at where it is read alone: it comes again with each of the
-// accesses that it consists of, and each of these is looked at.
+// check validates everything in a request, also what a policy does not read. A
+// request with one repaired text may have others. Only the list of changes is
+// checked just when the policy reads it: each access of the list arrives in its
+// own request, which is checked.
 func check(list []inputField, p *plan, r *perm.Request) error {
 	d := &document{}
 	for i := range list {
@@ -122,7 +122,7 @@ func (*document) time(r *perm.Request) *ast.Term {
 	return ast.StringTerm(r.Time.Format(time.RFC3339Nano))
 }
 
-// raw reads a JSON text that was checked; none is null.
+// raw parses a JSON text that was checked; none is null.
 func (d *document) raw(text json.RawMessage) *ast.Term {
 	if len(text) == 0 {
 		return ast.NullTerm()

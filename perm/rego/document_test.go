@@ -17,7 +17,8 @@ import (
 	"github.com/remit-dev/remit/perm/rego"
 )
 
-// fromJSON takes the detour that request saves.
+// fromJSON builds the document from JSON text, the detour that the engine
+// avoids.
 func fromJSON(t *testing.T, r perm.Request) ast.Value {
 	t.Helper()
 	text, err := json.Marshal(r)
@@ -54,8 +55,8 @@ func TestDocumentIsTheJSONForm(t *testing.T) {
 	}
 }
 
-// TestDocumentOfRandomRequests sets fields at random, so that a field that is
-// added to Request and forgotten here is found.
+// TestDocumentOfRandomRequests sets fields at random. It finds a field that was
+// added to Request but not to the document.
 func TestDocumentOfRandomRequests(t *testing.T) {
 	for seed := range uint64(300) {
 		var r perm.Request
@@ -66,7 +67,7 @@ func TestDocumentOfRandomRequests(t *testing.T) {
 
 func fill(v reflect.Value, rnd *rand.Rand) {
 	if rnd.IntN(6) == 0 {
-		return // leave it zero
+		return // remains zero
 	}
 	switch v.Interface().(type) {
 	case json.RawMessage:

@@ -32,7 +32,8 @@ func TestDataThatCannotBeRead(t *testing.T) {
 	require.ErrorContains(t, err, "x.json: the file cannot be read")
 }
 
-// A policy whose rules are for other purposes says nothing about a call.
+// TestNothingIsAsked checks that a policy with rules for other purposes denies
+// a call.
 func TestNothingIsAsked(t *testing.T) {
 	d := decide(t, engine(t, "package remit\nhide contains \"x\" if true"), request())
 	require.Equal(t, perm.Deny, d.Effect())
@@ -46,7 +47,8 @@ func TestMemberOfWhatIsNoJSON(t *testing.T) {
 	}
 }
 
-// A rule that reads a whole package uses every rule of it.
+// TestAWholePackageIsUsed checks that a rule that reads a whole package uses
+// every rule of it.
 func TestAWholePackageIsUsed(t *testing.T) {
 	_, err := rego.New(rego.Options{Modules: map[string]string{
 		"p.rego": "package remit\nimport data.words\nallow contains \"x\" if count(words) > 0",
@@ -72,8 +74,8 @@ test_every if {
 	require.Contains(t, report.Results[0].Saw, `"write"`)
 }
 
-// Forms of rules over tables that stay as they are, since a condition that could
-// fail, or that something else decides, stands before.
+// TestTablesThatStay checks forms of rules over tables that stay unchanged. A
+// condition before them can fail, or another construct decides.
 func TestTablesThatStay(t *testing.T) {
 	data := map[string]any{
 		"rows": []any{map[string]any{"name": "a", "pre": "s"}}, "names": []any{"a", "s"}, "odd": []any{"a", 1},

@@ -16,13 +16,13 @@ import (
 	"github.com/remit-dev/remit/perm"
 )
 
-// Engine decides by one policy. It never changes after New made it, so any
-// number of goroutines may use it; see Live for exchanging one for another.
+// Engine decides by one policy. It never changes after New, so it is safe for
+// concurrent use. A SwappableEngine replaces one Engine by another.
 type Engine struct {
-	rules    *ruleset // what decides
-	plain    *ruleset // the same before tables became rules: what explains
+	rules    *ruleset // rules that decide
+	plain    *ruleset // rules before the expansion of tables; Explain uses them
 	modules  *modules
-	data     map[string]any // never changed
+	data     map[string]any // immutable
 	keys     keys
 	parts    []inputField
 	memo     *decisionCache
@@ -31,34 +31,35 @@ type Engine struct {
 	turns    evalSlots
 	revision string
 	notes    []UncheckedRef
-	slow     []UncheckedRef // tables that did not become rules
-	urls     bool           // it reads which URLs a call names and was given
-	results  bool           // labels depend on what a call returned
-	content  bool           // it reads the content that changes left
+	slow     []UncheckedRef // tables that were not expanded into rules
+	urls     bool           // the policy reads the URLs of a call or whether they are user-provided
+	results  bool           // labels depend on the result of a call
+	content  bool           // the policy reads the content after changes
 }
 
-// ruleset is what one policy is evaluated with.
+// ruleset is the compiled form of one policy.
 type ruleset struct {
 	compiler *ast.Compiler
 	store    storage.Store
 	txn      storage.Transaction // read-only, shared by every decision
 	places   []place
-	numbers  map[*ast.Rule]int // of places
+	numbers  map[*ast.Rule]int // numbers of the positions
 	queries  map[perm.Purpose]query
-	masks    *lru.Cache[string, string] // what is wrong with each, which is asked for with every decision
+	masks    *lru.Cache[string, string] // errors of masks, which every decision needs
 }
 
-// query is what is asked for one purpose. Its plan says what that depends on.
+// query is the compiled query for one purpose. Its plan lists what it depends
+// on.
 type query struct {
 	body ast.Body
 	plan *plan
 }
 
-// Load makes an Engine from trees of policy files, with the defaults of Options.
+// Load creates an Engine from trees of policy files, with the default Options.
 func Load(sources ...Source) (*Engine, error) { return New(Options{Sources: sources}) }
 
-// New checks and compiles a policy. What is wrong with it comes back as a
-// *LoadError. The Engine keeps copies of everything in the options.
+// New checks and compiles a policy. It reports errors of the policy as a
+// *LoadError. The Engine copies everything in the options.
 func New(o Options) (*Engine, error) {
 	if o.Timeout < 0 {
 		return nil, fmt.Errorf("rego: the deadline %v is in the past", o.Timeout)
@@ -105,8 +106,8 @@ func New(o Options) (*Engine, error) {
 	}, nil
 }
 
-// Revision names the policy: a digest of the texts of its modules, without
-// tests, and of its data.
+// Revision returns a digest of the policy: the texts of its modules, without
+// tests, and its data.
 func (e *Engine) Revision() string {
 	if e == nil {
 		return ""
@@ -114,8 +115,8 @@ func (e *Engine) Revision() string {
 	return e.revision
 }
 
-// UncheckedRefs lists the places where a misspelt field or value would not have
-// been found by New: parameters of functions, computed keys, whole documents.
+// UncheckedRefs returns the positions where New cannot detect a misspelt field
+// or value: parameters of functions, computed keys, whole documents.
 func (e *Engine) UncheckedRefs() []UncheckedRef {
 	if e == nil {
 		return nil
@@ -123,26 +124,28 @@ func (e *Engine) UncheckedRefs() []UncheckedRef {
 	return append([]UncheckedRef(nil), e.notes...)
 }
 
-// Ensures reports whether the policy has postconditions at all; where it has
-// none nobody need ask with purpose verify.
+// Ensures reports whether the policy has postconditions. If not, the runtime
+// does not need to decide with purpose verify.
 func (e *Engine) Ensures() bool {
 	return e != nil && e.rules != nil && slices.ContainsFunc(e.rules.places, func(p place) bool { return p.set == setEnsure })
 }
 
-// Redacts reports whether the policy redacts anything; where it does not nobody
-// need ask what of a refused call is to be hidden.
+// Redacts reports whether the policy redacts anything. If not, the runtime does
+// not need to ask what to redact of a denied call.
 func (e *Engine) Redacts() bool {
 	return e != nil && e.rules != nil && slices.ContainsFunc(e.rules.places, func(p place) bool { return p.set == setRedact })
 }
 
-// ReadsURLs reports whether the policy reads which URLs a call names and was given; where it does not nobody need look.
+// ReadsURLs reports whether the policy reads the URLs of a call, or whether
+// they are user-provided. If not, the runtime does not search for URLs.
 func (e *Engine) ReadsURLs() bool { return e != nil && e.urls }
 
-// LabelsResults reports whether a label of the policy depends on what a call returned, so that it has to be asked with purpose verify.
+// LabelsResults reports whether a label of the policy depends on the result of
+// a call. If so, the runtime must decide with purpose verify.
 func (e *Engine) LabelsResults() bool { return e != nil && e.results }
 
-// Decide answers one request. With an error the decision is a denial that says
-// why; a nil or zero Engine denies.
+// Decide decides one request. With an error, the decision is a denial with the
+// reason. A nil or zero Engine denies.
 func (e *Engine) Decide(ctx context.Context, r perm.Request) (perm.Decision, error) {
 	if e == nil || e.rules == nil {
 		return noPolicy(), nil
@@ -154,12 +157,12 @@ func (e *Engine) Decide(ctx context.Context, r perm.Request) (perm.Decision, err
 	return d, nil
 }
 
-// noPolicy is the decision of an engine that was never made.
+// noPolicy returns the decision of a nil or zero engine.
 func noPolicy() perm.Decision {
 	return perm.NewDecision(perm.Deny, perm.Details{Reasons: []perm.Reason{{Text: "no policy is loaded", Set: setDeny}}})
 }
 
-// refusal is the decision where there is none.
+// refusal returns the denial for an evaluation that failed.
 func (e *Engine) refusal(err error) perm.Decision {
 	why := perm.Reason{Text: err.Error(), Set: setDeny}
 	return perm.NewDecision(perm.Deny, perm.Details{Reasons: []perm.Reason{why}, Revision: e.revision})
@@ -187,7 +190,7 @@ func (e *Engine) decide(ctx context.Context, r perm.Request) (perm.Decision, err
 	return d, err
 }
 
-// fresh evaluates the policy.
+// fresh evaluates the policy without the cache.
 func (e *Engine) fresh(ctx context.Context, q query, r perm.Request) (perm.Decision, error) {
 	input, err := q.plan.document(&e.keys, &r)
 	if err != nil {
@@ -202,7 +205,7 @@ func (e *Engine) fresh(ctx context.Context, q query, r perm.Request) (perm.Decis
 	return perm.NewDecision(effect, details), nil
 }
 
-// ruleset compiles the located copies and the queries that ask for them.
+// ruleset compiles the located copies and the queries for them.
 func (m *modules) ruleset(data map[string]any, list []inputField) (*ruleset, error) {
 	c, err := newCompiler()
 	if err != nil {
@@ -230,10 +233,10 @@ func (m *modules) ruleset(data map[string]any, list []inputField) (*ruleset, err
 	return r, nil
 }
 
-// maxMasks is how many masks are known to be patterns.
+// maxMasks bounds the number of cached masks.
 const maxMasks = 256
 
-// bad says what is wrong with an element, as badElement.
+// bad returns the error of an element, as badElement.
 func (r *ruleset) bad(set, text string) string {
 	if set != setMask {
 		return badElement(set, text)
@@ -246,7 +249,7 @@ func (r *ruleset) bad(set, text string) string {
 	return why
 }
 
-// number finds the compiled copies of located, which stand in its order.
+// number finds the compiled copies of located, which have the same order.
 func (r *ruleset) number(names []string) {
 	for _, name := range names {
 		for _, rule := range r.compiler.Modules[name].Rules {
@@ -257,7 +260,7 @@ func (r *ruleset) number(names []string) {
 	}
 }
 
-// query returns what is asked for a purpose.
+// query returns the query for a purpose.
 func (r *ruleset) query(purpose perm.Purpose) query {
 	if q, special := r.queries[purpose]; special {
 		return q
@@ -265,9 +268,9 @@ func (r *ruleset) query(purpose perm.Purpose) query {
 	return r.queries[perm.PurposeRun]
 }
 
-// prepare makes the query that asks for the sets that have a rule, each bound
-// to a variable of its name. Asking for the sets themselves costs half of
-// asking for one document made from them.
+// prepare builds the query for the sets that have a rule. It binds each to a
+// variable with its name. This costs half as much as querying one document made
+// of the sets.
 func (r *ruleset) prepare(purpose perm.Purpose, list []inputField) (query, error) {
 	var body ast.Body
 	var rules []*ast.Rule
@@ -301,7 +304,8 @@ func (r *ruleset) reads(parts ...string) bool {
 	return false
 }
 
-// labelsResults reports whether a rule of label reads what there is only once a call has run.
+// labelsResults reports whether a rule of label reads data that exists only
+// after a call has run.
 func (r *ruleset) labelsResults() bool {
 	for _, of := range readsOf(r.compiler, r.rulesOf(setLabel)) {
 		if len(of.path) == 0 || of.path[0] == "output" || of.path[0] == "purpose" {

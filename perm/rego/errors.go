@@ -9,25 +9,28 @@ import (
 	"github.com/remit-dev/remit/perm"
 )
 
-// The ways in which a decision fails. All of them deny.
+// The errors of a decision. Each of them denies.
 var (
-	// ErrSteps means that the rules needed more than Options.Steps, on whatever machine.
+	// ErrSteps states that the rules exceeded Options.Steps. It does not depend
+	// on the machine.
 	ErrSteps = errors.New("rego: the policy needs more evaluation steps than a decision may take")
-	// ErrTimeout means that the decision took longer than Options.Timeout. It wraps
-	// perm.ErrTimeout: the machine was busy, or a built-in had too much to do.
+	// ErrTimeout states that the decision took longer than Options.Timeout. It
+	// wraps perm.ErrTimeout. The machine was busy, or a built-in had too much
+	// to do.
 	ErrTimeout = fmt.Errorf("rego: %w", perm.ErrTimeout)
-	// ErrEvaluation means that a rule failed: a built-in got a value that it
-	// cannot work with, rules contradicted each other, or a reason was not a text.
+	// ErrEvaluation states that a rule failed. A built-in got an unsupported
+	// value, rules contradicted each other, or a reason was not text.
 	ErrEvaluation = errors.New("rego: the policy could not be evaluated")
-	// ErrInput means that the request has no faithful form as an input document.
+	// ErrInput states that the request has no faithful form as an input
+	// document.
 	ErrInput = errors.New("rego: the request is not a valid input document")
 )
 
-// Problem is one thing that is wrong with a policy.
+// Problem is one error or warning about a policy.
 type Problem struct {
-	At   string `json:"at,omitempty"` // file:line:column, "" when it is about the policy as a whole
+	At   string `json:"at,omitempty"` // file:line:column; "": the whole policy
 	Text string `json:"text"`
-	Fix  string `json:"fix,omitempty"` // what to write instead
+	Fix  string `json:"fix,omitempty"` // suggested replacement
 }
 
 // String returns the problem on one line.
@@ -42,13 +45,13 @@ func (p Problem) String() string {
 	return s
 }
 
-// LoadError says why a policy was not loaded. It lists everything that one
-// stage of loading found, so that an author does not mend one line at a time.
+// LoadError states why a policy was not loaded. It lists everything that one
+// stage of loading found, so that an author can fix all of it at once.
 type LoadError struct {
 	Problems []Problem
 }
 
-// Error lists the problems, one a line.
+// Error returns the problems, one per line.
 func (e *LoadError) Error() string {
 	lines := make([]string, len(e.Problems))
 	for i, p := range e.Problems {
@@ -60,13 +63,13 @@ func (e *LoadError) Error() string {
 	return fmt.Sprintf("rego: %d problems\n%s", len(lines), strings.Join(lines, "\n"))
 }
 
-// UncheckedRef is a place in a policy that the checks of New cannot see through.
+// UncheckedRef is a position in a policy that the checks of New cannot analyze.
 type UncheckedRef struct {
 	At   string `json:"at"` // file:line
 	Text string `json:"text"`
 }
 
-// problems collects what one stage of loading found.
+// problems collects the findings of one stage of loading.
 type problems []Problem
 
 func (p *problems) add(at, fix, text string, args ...any) {

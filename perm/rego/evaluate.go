@@ -17,24 +17,24 @@ import (
 	"github.com/remit-dev/remit/perm"
 )
 
-// setElements holds the elements of each set, in the policy's order.
+// setElements holds the elements of each set, in the order of the policy.
 type setElements map[string][]element
 
-// element is one reason and the number of the rule that gave it.
+// element is one reason and the number of its rule.
 type element struct {
 	rule int
 	text string
 	at   string
 
-	limit *perm.Limit // of the set limit, where it is a budget
+	limit *perm.Limit // budget of an element of the set limit
 }
 
-// evaluate asks for the sets of a purpose. Whatever happened on the way, a
-// context that is done makes it an error: an evaluation that was stopped can
-// look like one that found nothing to deny.
+// evaluate queries the sets of a purpose. If a context is done, it always
+// returns an error. A stopped evaluation can look like one that found no
+// denial.
 //
-// Both contexts are looked at, because a context that is not of package context
-// hands its end on to a derived one only some time later.
+// It checks both contexts. A context that is not of package context cancels a
+// derived one only some time later.
 func (e *Engine) evaluate(ctx context.Context, rules *ruleset, body ast.Body, input *ast.Term, follow topdown.QueryTracer) (setElements, error) {
 	leave, err := e.turns.enter(ctx)
 	if err != nil {
@@ -56,15 +56,15 @@ func (e *Engine) evaluate(ctx context.Context, rules *ruleset, body ast.Body, in
 	return got, err
 }
 
-// steps count the conditions that an evaluation looks at, the numbers of ranges
-// and the writes of long texts: what OPA asks before it goes on whether it was
-// cancelled. Only the goroutine that evaluates asks.
+// steps counts the conditions that an evaluation checks, the numbers of ranges
+// and the writes of long texts. At each of them OPA asks whether it was
+// cancelled. Only the evaluating goroutine asks.
 type steps struct {
 	taken, most int
 	halted      atomic.Bool
 }
 
-// Cancel ends the evaluation; any goroutine may call it.
+// Cancel ends the evaluation. Any goroutine may call it.
 func (s *steps) Cancel() { s.halted.Store(true) }
 
 // Cancelled counts one step.
@@ -75,8 +75,10 @@ func (s *steps) Cancelled() bool {
 
 func (s *steps) over() bool { return s.taken > s.most }
 
-// evalSlots are those that may be evaluated at once. It is all processor: of many more at once than there are processors each
-// would take long enough for its time to be up, of which waiting for a turn is no part. None: there is no bound.
+// evalSlots bounds the number of concurrent evaluations, which use only the
+// processor. With many more evaluations than processors, each would exceed its
+// timeout. Waiting for a slot does not count against the timeout. Nil: no
+// bound.
 type evalSlots chan struct{}
 
 func newTurns() evalSlots { return make(evalSlots, 2*runtime.GOMAXPROCS(0)) }
@@ -93,7 +95,7 @@ func (t evalSlots) enter(ctx context.Context) (leave func(), err error) {
 	}
 }
 
-// cancelled says why a context is done.
+// cancelled returns why a context is done.
 func cancelled(ctx context.Context) error {
 	cause := context.Cause(ctx)
 	if errors.Is(cause, ErrTimeout) {
@@ -115,7 +117,7 @@ func (r *ruleset) ask(ctx context.Context, body ast.Body, input *ast.Term, halt 
 		WithCancel(halt).
 		WithStrictBuiltinErrors(true).
 		WithMetrics(metrics.NoOp()).
-		WithTime(time.Unix(0, 0)) // set, so that no clock is read
+		WithTime(time.Unix(0, 0)) // fixed, so that OPA reads no clock
 	if follow != nil {
 		q = q.WithQueryTracer(follow)
 	}
@@ -129,7 +131,7 @@ func (r *ruleset) ask(ctx context.Context, body ast.Body, input *ast.Term, halt 
 	return r.read(results[0])
 }
 
-// read takes the elements out of an answer.
+// read returns the elements of a query result.
 func (r *ruleset) read(result topdown.QueryResult) (setElements, error) {
 	got := make(setElements, len(result))
 	for name, term := range result {
@@ -170,8 +172,8 @@ func (r *ruleset) elements(set ast.Set) ([]element, error) {
 	return list, nil
 }
 
-// element reads one [n, text]. The shape is ours; only the text is the
-// author's, and one that is not a text has no meaning that could be guessed.
+// element parses one [n, text]. The engine chose that shape, and the author
+// wrote only the text. A value that is not text has no defined meaning.
 func (r *ruleset) element(term *ast.Term) (element, error) {
 	pair, ok := term.Value.(*ast.Array)
 	if !ok || pair.Len() != 2 {
@@ -198,9 +200,9 @@ func (r *ruleset) element(term *ast.Term) (element, error) {
 	return element{rule: n, text: string(text), at: where.at}, nil
 }
 
-// failed makes an error of a failed evaluation. OPA's message can repeat the
-// operands, which are arguments of a call, so only the place and the kind of
-// the failure are passed on.
+// failed returns the error of a failed evaluation. OPA's message can repeat the
+// operands, which are arguments of a call. So failed passes on only the
+// position and the kind of the failure.
 func failed(err error) error {
 	var e *topdown.Error
 	if !errors.As(err, &e) {

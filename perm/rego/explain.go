@@ -13,38 +13,39 @@ import (
 	"github.com/remit-dev/remit/perm"
 )
 
-// Explanation says how a decision came about.
+// Explanation describes how a decision was made.
 type Explanation struct {
 	Decision perm.DecisionRecord `json:"decision"`
-	Rules    []RuleTrace         `json:"rules"` // of the sets that were asked for, set by set, as written
+	Rules    []RuleTrace         `json:"rules"` // rules of the queried sets, set by set, in source order
 }
 
-// What became of a rule.
+// The outcome of a rule.
 const (
-	RuleMatched = "gave"         // it holds, and gave its reasons
-	RuleFailed  = "did not hold" // a condition was looked at and did not hold
-	RuleSkipped = "passed over"  // the index showed that it cannot hold: a field that it needs has another value, or is not there
+	RuleMatched = "gave"         // the rule held and added its reasons
+	RuleFailed  = "did not hold" // a condition was evaluated and did not hold
+	RuleSkipped = "passed over"  // the index showed that the rule cannot hold: a field has another value or is missing
 )
 
-// RuleTrace is what became of one rule.
+// RuleTrace is the trace of one rule.
 type RuleTrace struct {
 	Set     string      `json:"set"`
 	At      string      `json:"at"`
-	Outcome string      `json:"outcome"`           // Gave, RuleFailed or RuleSkipped
-	Texts   []string    `json:"texts,omitempty"`   // what it gave
+	Outcome string      `json:"outcome"`           // RuleMatched, RuleFailed or RuleSkipped
+	Texts   []string    `json:"texts,omitempty"`   // texts that the rule added
 	Decided bool        `json:"decided,omitempty"` // its reasons are those of the decision
 	Stopped string      `json:"stopped,omitempty"` // file:line of the furthest condition that did not hold
-	Inputs  []InputRead `json:"saw,omitempty"`     // what it can read of the input, directly and through other rules
+	Inputs  []InputRead `json:"saw,omitempty"`     // input paths that the rule can read, directly and through other rules
 }
 
-// InputRead is a place of the input and what was there: nothing where Value is empty.
+// InputRead is an input path and its value. An empty Value means that the input
+// has no such path.
 type InputRead struct {
-	Path  string          `json:"path"` // input.call.args.path
+	Path  string          `json:"path"` // such as input.call.args.path
 	Value json.RawMessage `json:"value,omitempty"`
 }
 
-// Explain decides like Decide, afresh, and tells what became of each rule. It
-// repeats arguments of the call, which may be private.
+// Explain decides as Decide does, without the cache, and returns the trace of
+// each rule. The result repeats arguments of the call, which can be private.
 func (e *Engine) Explain(ctx context.Context, r perm.Request) (Explanation, error) {
 	if e == nil || e.rules == nil {
 		return Explanation{Decision: noPolicy().Record()}, nil
@@ -84,7 +85,7 @@ func (e *Engine) explain(ctx context.Context, r perm.Request) (Explanation, erro
 	return x, nil
 }
 
-// considered tells what became of the rules of one set.
+// considered returns the traces of the rules of one set.
 func (e *Engine) considered(set string, got []element, input *ast.Term, t *tracer, reasons []perm.Reason) []RuleTrace {
 	rules := e.plain.rulesOf(set)
 	slices.SortFunc(rules, func(a, b *ast.Rule) int { return cmp.Compare(e.plain.numbers[a], e.plain.numbers[b]) })
@@ -109,7 +110,7 @@ func (e *Engine) considered(set string, got []element, input *ast.Term, t *trace
 	return list
 }
 
-// seen looks up what is read, each place once.
+// seen returns the values of the paths that are read, each path once.
 func seen(input *ast.Term, reads []read) []InputRead {
 	paths := make([][]string, 0, len(reads))
 	for _, r := range reads {
@@ -131,7 +132,7 @@ func seen(input *ast.Term, reads []read) []InputRead {
 	return out
 }
 
-// toJSON writes a value of the input, which came from JSON.
+// toJSON returns the JSON of a value of the input, which came from JSON.
 func toJSON(value ast.Value) json.RawMessage {
 	plain, err := ast.JSON(value)
 	if err != nil {
@@ -144,7 +145,7 @@ func toJSON(value ast.Value) json.RawMessage {
 	return text
 }
 
-// tracer follows an evaluation and keeps what became of the rules of sets.
+// tracer follows an evaluation and records the outcome of the rules of sets.
 type tracer struct {
 	numbers map[*ast.Rule]int
 	queries map[uint64]int // evaluation of a body -> its rule

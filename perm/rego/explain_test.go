@@ -91,8 +91,8 @@ func TestExplainFailures(t *testing.T) {
 	require.Equal(t, "deny", x.Decision.Effect)
 }
 
-// TestExplainDecidesAlike holds explanations against decisions: the same
-// outcome, each reason given by a rule that gave it, and each rule once.
+// TestExplainDecidesAlike compares explanations with decisions. The outcome is
+// the same, a rule that matched gave each reason, and each rule appears once.
 func TestExplainDecidesAlike(t *testing.T) {
 	for seed := range uint64(12) {
 		rnd := rand.New(rand.NewPCG(seed, 11))

@@ -11,7 +11,7 @@ import (
 	"github.com/remit-dev/remit/perm"
 )
 
-// Document shows tests the input document of a request.
+// Document exports the input document of a request to tests.
 func Document(r perm.Request) (ast.Value, error) {
 	k, list := newKeys(), parts()
 	r = r.Filled()
@@ -26,13 +26,13 @@ func Document(r perm.Request) (ast.Value, error) {
 	return term.Value, nil
 }
 
-// SetNames shows tests the names of the sets.
+// SetNames exports the names of the sets to tests.
 func SetNames() []string { return setNames() }
 
-// Capabilities shows tests which built-ins are left.
+// Capabilities exports the available built-ins to tests.
 func Capabilities() *ast.Capabilities { return capabilities() }
 
-// TakeTurns takes all turns of an engine, of which there are as many as its processors can do.
+// TakeTurns takes all evaluation slots of an engine.
 func TakeTurns(e *Engine) (release func()) {
 	for range 2 * runtime.GOMAXPROCS(0) {
 		e.turns <- struct{}{}
@@ -44,7 +44,7 @@ func TakeTurns(e *Engine) (release func()) {
 	}
 }
 
-// DecideWhole decides with the whole document and without a memo.
+// DecideWhole decides with the whole document and without the cache.
 func DecideWhole(ctx context.Context, e *Engine, r perm.Request) (perm.Decision, error) {
 	r = r.Filled()
 	all := newPlan(e.parts, []read{{}})
@@ -54,11 +54,11 @@ func DecideWhole(ctx context.Context, e *Engine, r perm.Request) (perm.Decision,
 	return e.fresh(ctx, query{body: e.rules.query(r.Purpose).body, plan: all}, r)
 }
 
-// Remembered tells how many decisions an engine remembers.
+// Remembered returns the number of cached decisions of an engine.
 func Remembered(e *Engine) int { return e.memo.decisions.Len() }
 
-// DropFromKey takes one part out of the keys of every purpose. It reports
-// whether there was one, and whether the engine remembers anything.
+// DropFromKey removes one part from the keys of every purpose. It reports
+// whether the part existed, and whether the engine caches decisions.
 func DropFromKey(e *Engine, part int) (dropped, remembers bool) {
 	q := e.rules.queries[perm.PurposeRun]
 	if part >= len(q.plan.key) {
@@ -68,7 +68,7 @@ func DropFromKey(e *Engine, part int) (dropped, remembers bool) {
 	return true, len(q.plan.notes) == 0
 }
 
-// Reads lists the paths of the input that the rules asked to run a call read.
+// Reads returns the input paths that the rules read with purpose run.
 func Reads(e *Engine) []string {
 	var rules []*ast.Rule
 	for _, set := range setNames() {
@@ -84,22 +84,22 @@ func Reads(e *Engine) []string {
 	return slices.Compact(out)
 }
 
-// Member shows tests how one member of a JSON text is found.
+// Member exports the search for one member of a JSON text to tests.
 func Member(text string, path []string) ([]byte, error) { return member([]byte(text), path) }
 
-// DecidePlain decides with the rules as they were before tables became rules,
-// with the whole document and without a memo.
+// DecidePlain decides with the rules before the expansion of tables, with the
+// whole document and without the cache.
 func DecidePlain(ctx context.Context, e *Engine, r perm.Request) (perm.Decision, error) {
 	plain := &Engine{rules: e.plain, plain: e.plain, modules: e.modules, keys: e.keys, parts: e.parts, steps: e.steps, deadline: e.deadline, revision: e.revision}
 	return DecideWhole(ctx, plain, r)
 }
 
-// Rules tells how many rules there are for a set, as written and as evaluated.
+// Rules returns the number of rules of a set, as written and as evaluated.
 func Rules(e *Engine, set string) (written, evaluated int) {
 	return len(e.plain.rulesOf(set)), len(e.rules.rulesOf(set))
 }
 
-// Within returns e as it would be if only so many rows became rules.
+// Within returns e as if the bound on expanded rows were rows.
 func Within(e *Engine, rows int) *Engine {
 	less := *e
 	less.rules, less.slow = e.plain.specialised(e.modules, e.parts, rows)

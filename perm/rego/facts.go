@@ -7,24 +7,25 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 )
 
-// fact is what the conditions of a rule say about one place of the input.
+// fact is what the conditions of a rule state about one field of the input.
 type fact struct {
 	path   string
-	values []string // the place is one of these; nil: it is there
+	values []string // the field has one of these values; nil: it is present
 	why    string
 	fix    string
 	at     *ast.Location
-	own    bool // the rule says it; else it follows from something
+	own    bool // a condition states the fact; else it follows from another fact
 }
 
-// facts are what the conditions of a rule say together.
+// facts holds what the conditions of a rule state together.
 type facts struct {
 	list  []fact
-	whole bool // there is no other condition
+	whole bool // the rule has no other condition
 	never *ast.Location
 }
 
-// of reports the values that a place can have, and whether anything says so.
+// of returns the values that a field can have, and whether any condition
+// restricts them.
 func (f facts) of(path string) (values []string, said bool) {
 	for _, one := range f.list {
 		switch {
@@ -42,10 +43,10 @@ func (f facts) has(path string) bool {
 	return slices.ContainsFunc(f.list, func(one fact) bool { return one.path == path })
 }
 
-// maxHelpers bounds how deep rules are followed into others.
+// maxHelpers bounds how deep the analysis follows rules into others.
 const maxHelpers = 4
 
-// facts reads the conditions of a rule, and those of helpers that it names.
+// facts reads the conditions of a rule, and those of the helpers that it names.
 func (l *lint) facts(rule *ast.Rule, depth int) facts {
 	out := facts{whole: true}
 	for _, e := range rule.Body {
@@ -86,7 +87,7 @@ func (l *lint) single(out *facts, t *ast.Term, loc *ast.Location, depth int) {
 	l.there(out, t, loc)
 }
 
-// helper adds what a rule says that is only true or undefined.
+// helper adds the facts of a rule that is only true or undefined.
 func (l *lint) helper(out *facts, ref ast.Ref, depth int) bool {
 	rules := l.compiler.GetRulesExact(ref)
 	if len(rules) == 0 || depth == 0 {
@@ -127,7 +128,7 @@ func (l *lint) call(out *facts, e *ast.Expr, loc *ast.Location) {
 				return
 			}
 		}
-	case name == "eq" && (isVar(ops[0]) || isVar(ops[1])): // it gives a variable a value
+	case name == "eq" && (isVar(ops[0]) || isVar(ops[1])): // assigns a value to a variable
 		for _, op := range ops {
 			l.there(out, op, loc)
 			out.whole = out.whole && (isVar(op) || ast.IsConstant(op.Value) || l.one(op) != nil)
@@ -140,8 +141,8 @@ func (l *lint) call(out *facts, e *ast.Expr, loc *ast.Location) {
 	}
 }
 
-// one returns the place that a term is, if that is one place: an element of a list
-// is another one each time that a rule names it.
+// one returns the field that a term refers to, if it is exactly one. An element
+// of a list can be a different one each time that a rule names it.
 func (l *lint) one(t *ast.Term) *shape {
 	s := l.shapeOf(t)
 	if s == nil || s.path == "" || strings.ContainsAny(s.path, "[*") {
@@ -169,14 +170,14 @@ func (l *lint) equal(out *facts, place, with *ast.Term, loc *ast.Location) bool 
 	return true
 }
 
-// there notes the places that a condition cannot hold without.
+// there adds the fields that must be present for a condition to hold.
 func (l *lint) there(out *facts, t *ast.Term, loc *ast.Location) {
 	if s := l.one(t); s != nil {
 		out.list = append(out.list, fact{path: s.path, at: loc, own: true})
 	}
 }
 
-// texts returns the texts of a list or set, and whether it holds nothing else.
+// texts returns the texts of a list or set, and whether it holds only texts.
 func (l *lint) texts(t *ast.Term) ([]string, bool) {
 	t = l.follow(t)
 	list, ok := t.Value.(interface{ Len() int })
@@ -187,7 +188,7 @@ func (l *lint) texts(t *ast.Term) ([]string, bool) {
 	return all, len(all) > 0 && len(all) == list.Len()
 }
 
-// follows are facts that others bring with them.
+// follows returns the facts that follow from others.
 func follows(set string, f facts) (more []fact) {
 	add := func(path, why, fix string, at *ast.Location, values ...string) {
 		more = append(more, fact{path: path, values: values, why: why, fix: fix, at: at})
@@ -208,7 +209,7 @@ func follows(set string, f facts) (more []fact) {
 	return more
 }
 
-// presence says where a place of the input is there at all.
+// presence returns the condition under which a field of the input is present.
 func presence(path string) (fact, bool) {
 	only := func(path, fix string, values ...string) (fact, bool) {
 		return fact{path: path, fix: fix, values: values}, true
@@ -242,7 +243,7 @@ func presence(path string) (fact, bool) {
 	return fact{}, false
 }
 
-// alternatives writes values as a sentence has them.
+// alternatives joins values for use in a sentence.
 func alternatives(values []string) string {
 	quoted := make([]string, len(values))
 	for i, v := range values {

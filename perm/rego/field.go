@@ -8,17 +8,19 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 )
 
-// fieldCheck holds rules against the input schema where OPA's type checker does
-// not: values of enums, keys of object.get, targets of with, names inside maps.
+// fieldCheck checks rules against the input schema in places that OPA's type
+// checker does not cover. These are values of enums, keys of object.get,
+// targets of with, and names inside maps.
 type fieldCheck struct {
 	*scope
-	params map[ast.Var]bool // of the function that is looked at
+	params map[ast.Var]bool // parameters of the current function
 	found  problems
 	notes  []UncheckedRef
 	forms  map[string]form
 }
 
-// checkFields looks at every rule. What it cannot see through becomes a note.
+// checkFields checks every rule. It returns the references that it cannot
+// check.
 func (m *modules) checkFields(c *ast.Compiler) ([]UncheckedRef, error) {
 	input, err := inputShape()
 	if err != nil {
@@ -62,7 +64,7 @@ func orRule(loc *ast.Location, rule *ast.Rule) *ast.Location {
 	return orElse(loc, rule.Loc())
 }
 
-// orElse returns a location, or another where the compiler made what stands there.
+// orElse returns a location, or the other if the compiler generated the term.
 func orElse(loc, other *ast.Location) *ast.Location {
 	if loc == nil || loc.File == "" {
 		return other
@@ -83,8 +85,8 @@ func (f *fieldCheck) ref(ref ast.Ref, loc *ast.Location) {
 	f.path(f.shapeOf(ref[0]), ref[1:], ref, loc)
 }
 
-// path goes down a path from a place of the document, as far as it is known.
-// whole is what stands in the policy.
+// path follows a path from a place of the document, as far as it is known. The
+// argument whole is the term of the policy.
 func (f *fieldCheck) path(from *shape, path []*ast.Term, whole ast.Value, loc *ast.Location) {
 	for _, part := range path {
 		if from.closed() {
@@ -103,7 +105,7 @@ func (f *fieldCheck) path(from *shape, path []*ast.Term, whole ast.Value, loc *a
 }
 
 // spell writes a value as its author did: with the names that variables had
-// before the compiler gave them new ones, and without the variables it added.
+// before the compiler renamed them, and without the variables that it added.
 func (f *fieldCheck) spell(v ast.Value) string {
 	if name, ok := v.(ast.Var); ok && f.compiler.RewrittenVars[name] == "" {
 		if _, got := f.gets[name]; got {
@@ -154,8 +156,7 @@ func (f *fieldCheck) expr(e *ast.Expr, loc *ast.Location) {
 	}
 }
 
-// compare holds the constants that something is compared with against the enum
-// of its place.
+// compare checks the constants that a field is compared with against its enum.
 func (f *fieldCheck) compare(t, with *ast.Term, loc *ast.Location) {
 	values := f.constants(with)
 	if v, ok := t.Value.(ast.Var); ok && f.params[v] && len(values) > 0 {
@@ -189,8 +190,8 @@ func (f *fieldCheck) get(e *ast.Expr, loc *ast.Location) {
 	f.path(from, path, e.Operand(0).Value, loc)
 }
 
-// whole notes built-ins that are given a part of the document whose fields they
-// may pick by themselves.
+// whole records built-ins that receive a part of the document and can choose
+// any of its fields.
 func (f *fieldCheck) whole(name string, ops []*ast.Term, loc *ast.Location) {
 	for _, op := range ops {
 		if f.shapeOf(op).closed() {
@@ -220,8 +221,8 @@ func (f *fieldCheck) time(name string, ops []*ast.Term, loc *ast.Location) {
 	}
 }
 
-// layout refuses layouts with the abbreviation of a time zone: how far such a
-// zone is from UTC is looked up in the zone of the host.
+// layout refuses layouts with the abbreviation of a time zone. The offset of
+// such a zone depends on the zone of the host.
 func (f *fieldCheck) layout(op *ast.Term, loc *ast.Location) {
 	named := []string{"UnixDate", "RFC822", "RFC850", "RFC1123"}
 	for _, layout := range f.constants(op) {

@@ -12,7 +12,8 @@ import (
 
 const fixEmpty = "begin the file with package remit, or remove it"
 
-// fix returns what says what to write instead, for errors of OPA's about a text.
+// fix returns a function that suggests a replacement for an OPA error about a
+// text.
 func (m *modules) fix(text string) func(*ast.Error) string {
 	lines := strings.Split(text, "\n")
 	return func(e *ast.Error) string {
@@ -24,7 +25,7 @@ func (m *modules) fix(text string) func(*ast.Error) string {
 	}
 }
 
-// fixFor says what to write instead of what stands in a line.
+// fixFor suggests a replacement for the text of a line.
 func (m *modules) fixFor(e *ast.Error, line string) string {
 	if d, ok := e.Details.(*ast.RefErrInvalidDetail); ok && len(d.OneOf) > 0 && d.Pos < len(d.Ref) {
 		return fixName(plain(d.Ref[d.Pos].Value), names(d.OneOf))
@@ -62,7 +63,7 @@ func (m *modules) fixFor(e *ast.Error, line string) string {
 	}
 }
 
-// detail says how to compare values of two types.
+// detail suggests how to compare values of two types.
 func detail(e *ast.Error) string {
 	d, ok := e.Details.(*ast.UnificationErrDetail)
 	if !ok {
@@ -87,7 +88,8 @@ func detail(e *ast.Error) string {
 	return ""
 }
 
-// functions are the names of functions, with the places of those that are rules.
+// functions returns the names of functions, with the positions of those that
+// are rules.
 func (m *modules) functions() map[string]string {
 	all := map[string]string{}
 	for name, b := range ast.BuiltinMap {
@@ -121,7 +123,7 @@ func (m *modules) fixFunction(name string) string {
 	return "define the function, or import the package that does"
 }
 
-// fixName suggests the closest name, or lists what there is.
+// fixName suggests the closest name, or lists the known names.
 func fixName(name string, known []string) string {
 	if c := suggest.Name(name, known); c != "" {
 		return "did you mean " + c + "?"
@@ -137,7 +139,7 @@ func names(values []ast.Value) []string {
 	return out
 }
 
-// plain writes a value as its author would say it: texts without quotes.
+// plain writes a value for people: texts without quotes.
 func plain(v ast.Value) string {
 	if s, ok := v.(ast.String); ok {
 		return string(s)

@@ -5,14 +5,15 @@ import (
 	"unicode"
 )
 
-// A form is what every text at a place of the input has, beyond being a text.
+// form is a format that every text of a field has.
 type form struct {
-	why   string                    // what the texts there are like
-	fails func(string) (fix string) // what to write instead; "" for a text of the form
-	parts func(string) (fix string) // the same, for the beginning of a text; nil: nothing is known
+	why   string                    // describes the format
+	fails func(string) (fix string) // suggested replacement; "" for a text in the format
+	parts func(string) (fix string) // the same for a prefix of a text; nil: unknown
 }
 
-// forms are the places whose texts have a form, by their path below input.
+// forms returns the fields whose texts have a format, by their path below
+// input.
 func forms() map[string]form {
 	all := map[string]form{
 		"time": {"is a whole time such as 2026-01-02T03:04:05Z", badTime, nil},

@@ -12,9 +12,9 @@ import (
 	"github.com/remit-dev/remit/perm/rego"
 )
 
-// FuzzLoad loads arbitrary text. It must not panic, what it refuses it refuses
-// with a reason, and what it accepts decides: with a decision that has a
-// reason, or with an error and a denial.
+// FuzzLoad loads arbitrary text. Loading must not panic, and must give a reason
+// for a refusal. An accepted policy decides with a reason, or with an error and
+// a denial.
 func FuzzLoad(f *testing.F) {
 	f.Add(control)
 	for _, text := range failing() {
@@ -37,7 +37,7 @@ func FuzzLoad(f *testing.F) {
 	r := request()
 	f.Fuzz(func(t *testing.T, text string) {
 		if strings.Contains(text, "numbers.range") || len(text) > 4096 {
-			return // slow is covered elsewhere
+			return // another test covers slow policies
 		}
 		e, err := rego.New(rego.Options{Modules: map[string]string{"p.rego": text}, Timeout: 50 * time.Millisecond})
 		if err != nil {

@@ -3,7 +3,7 @@ package rego
 import "github.com/open-policy-agent/opa/v1/ast"
 
 // key numbers the names of the fields inside lists and counts of an input
-// document. Their terms are made once an Engine.
+// document. An Engine creates their terms once.
 type key int
 
 const (

@@ -2,12 +2,13 @@ package rego
 
 import "github.com/open-policy-agent/opa/v1/ast"
 
-// maxKnown bounds how many names are followed to a constant.
+// maxKnown bounds how many names the analysis follows to a constant.
 const maxKnown = 4
 
-// knownLimit returns the element of limit that a rule adds, as far as it is known before a request
-// is there: a part that only a request gives is a valid value. It returns nil if the rule adds no
-// object, or one whose text alone does not show that.
+// knownLimit returns the element of limit that a rule adds, as far as the
+// policy alone determines it. A part that depends on the request becomes a
+// valid value. It returns nil if the rule adds no object, or an object that its
+// text does not determine.
 func knownLimit(rule *ast.Rule) ast.Object {
 	object, ok := known(rule, rule.Head.Key, maxKnown).Value.(ast.Object)
 	if !ok {
@@ -24,7 +25,7 @@ func knownLimit(rule *ast.Rule) ast.Object {
 			out.Insert(key, value)
 		}
 	})
-	for _, name := range []string{"budget", "max"} { // a name that is computed can be one of these
+	for _, name := range []string{"budget", "max"} { // a computed name can be one of these
 		if key := ast.StringTerm(name); open && out.Get(key) == nil {
 			out.Insert(key, validPart(key))
 		}
@@ -32,7 +33,8 @@ func knownLimit(rule *ast.Rule) ast.Object {
 	return out
 }
 
-// validPart is a value that a field of a limit can have; nil: there is no such field.
+// validPart returns a valid value for a field of a limit, or nil if there is no
+// such field.
 func validPart(field *ast.Term) *ast.Term {
 	name, _ := field.Value.(ast.String)
 	switch name {
@@ -50,7 +52,7 @@ func validPart(field *ast.Term) *ast.Term {
 	return nil
 }
 
-// known follows a name to what the rule, or the module beside it, says that it is.
+// known resolves a name to its value in the rule or its module.
 func known(rule *ast.Rule, term *ast.Term, depth int) *ast.Term {
 	name, ok := term.Value.(ast.Var)
 	if !ok || depth == 0 {
@@ -74,7 +76,7 @@ func known(rule *ast.Rule, term *ast.Term, depth int) *ast.Term {
 	return constantOf(rule.Module, name, term)
 }
 
-// declares reports whether a name is the rule's own.
+// declares reports whether a name is local to the rule.
 func declares(some *ast.SomeDecl, name ast.Var) bool {
 	found := false
 	for _, t := range some.Symbols {
@@ -83,7 +85,8 @@ func declares(some *ast.SomeDecl, name ast.Var) bool {
 	return found
 }
 
-// constantOf is the value of the one rule of a module that gives a name a constant; else it is term.
+// constantOf returns the value if exactly one rule of a module defines a name
+// as a constant, or else term.
 func constantOf(m *ast.Module, name ast.Var, term *ast.Term) *ast.Term {
 	var found *ast.Term
 	always := ast.NewBody(ast.NewExpr(ast.BooleanTerm(true)))

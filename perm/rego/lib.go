@@ -6,12 +6,12 @@ import (
 	"github.com/remit-dev/remit/policies"
 )
 
-// libRef is the package of the library of rules that comes with remit.
+// libRef is the package of the rule library that remit includes.
 var libRef = ast.MustParseRef("data.remit.lib")
 
 // addLib adds the library to a policy that refers to it. A policy that has a
-// package of that name keeps its own. A policy that only its tests refer to it
-// from has the library among its tests: it decides nothing there.
+// package of that name keeps its own. If only its tests refer to the library,
+// addLib adds it to the tests, where it decides nothing.
 func (m *modules) addLib() ([]file, error) {
 	if defines(m.parsed, libRef) || defines(m.tests, libRef) {
 		return nil, nil
@@ -43,7 +43,7 @@ func (m *modules) addLib() ([]file, error) {
 	return files, nil
 }
 
-// libFiles are the files of the library, without its tests.
+// libFiles returns the files of the library, without its tests.
 func libFiles() ([]file, error) {
 	var found problems
 	all := map[string]file{}
@@ -64,7 +64,7 @@ func defines(all map[string]*ast.Module, path ast.Ref) bool {
 	return false
 }
 
-// refers reports whether a module names a place below path.
+// refers reports whether a module refers to a place below path.
 func refers(all map[string]*ast.Module, path ast.Ref) (found bool) {
 	for _, mod := range all {
 		ast.WalkRefs(mod, func(ref ast.Ref) bool {

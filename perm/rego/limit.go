@@ -9,13 +9,13 @@ import (
 	"github.com/remit-dev/remit/perm"
 )
 
-// shapeLimit is how an element of limit is written.
+// shapeLimit describes the form of an element of limit.
 const shapeLimit = `write {"budget": "payments an hour", "max": 100, "sum": "spend", "per": "principal", "window": "1h", "tools": ["pay"]}; ` +
 	`sum, per, window and tools may be left out`
 
-// limitOf reads an element of limit that is an object: a budget, which is held
-// against what the session has counted when the call is. One that is a text
-// refuses.
+// limitOf parses an element of limit that is an object: a budget, which the
+// runtime checks against the counts of the session at the call. An element that
+// is text denies.
 func limitOf(object ast.Object) (perm.Limit, error) {
 	var l perm.Limit
 	var err error
@@ -72,7 +72,7 @@ func readTexts(to *[]string, term *ast.Term) bool {
 	return true
 }
 
-// limits are the budgets among the elements of limit.
+// limits returns the budgets among the elements of limit.
 func (a setElements) limits() []perm.Limit {
 	var out []perm.Limit
 	for _, e := range a[setLimit] {

@@ -12,8 +12,8 @@ import (
 	"github.com/remit-dev/remit/perm/rego"
 )
 
-// TestLimitsAreBudgetsOrRefusals: an element that is a text refuses, one that is
-// an object is a budget for whoever counts.
+// TestLimitsAreBudgetsOrRefusals checks that an element of limit that is text
+// denies, and one that is an object is a budget.
 func TestLimitsAreBudgetsOrRefusals(t *testing.T) {
 	e := engine(t, control+`limit contains {"budget": "pay", "max": input.call.args.max, "sum": "spend", "window": "1h", "tools": ["a", "b"]} if input.call.args.max
 limit contains {"budget": "calls", "max": 3, "per": "transaction"}
@@ -41,7 +41,8 @@ limit contains "stop" if input.call.args.stop`)
 	}
 }
 
-// TestLimitsThatARequestGives: what only a request shows is no error when the policy loads.
+// TestLimitsThatARequestGives checks that parts that depend on the request
+// cause no error when the policy loads.
 func TestLimitsThatARequestGives(t *testing.T) {
 	for _, element := range []string{
 		`{"budget": b, "max": n} if { b := input.tool.name; n := input.txn.calls }`,
@@ -59,7 +60,8 @@ func TestLimitsThatARequestGives(t *testing.T) {
 	}
 }
 
-// TestNamesInARow: a policy loads at once however many names are set to one another, in both directions.
+// TestNamesInARow checks that a policy with many names that refer to one
+// another, in both directions, loads without delay.
 func TestNamesInARow(t *testing.T) {
 	body := "n0 := input.access.action"
 	for i := range 40 {

@@ -10,20 +10,21 @@ import (
 	"github.com/remit-dev/remit/perm"
 )
 
-// Warnings lists rules that are not what their author means: that never fire, that
-// another one always overrules, that nothing uses, that a missing field passes over.
-// Each has a place and a remedy. A policy with warnings decides.
+// Warnings returns rules whose effect probably differs from the author's
+// intent. They never fire, another rule always overrules them, no rule uses
+// them, or a missing field disables them. Each warning has a position and a
+// remedy. A policy with warnings decides.
 func (e *Engine) Warnings() []Problem {
 	return e.WarningsFor(nil, false)
 }
 
-// lint looks for such rules in what the compiler made of a policy.
+// lint finds such rules in the compiled policy.
 type lint struct {
 	*scope
 	modules *modules
 	whole   *ast.Compiler
 	input   *shape
-	rules   []setRule // of the sets
+	rules   []setRule // rules of the sets
 	found   problems
 }
 
@@ -56,8 +57,8 @@ func (e *Engine) lint() (*lint, error) {
 	return l, nil
 }
 
-// module learns what the variables of a module stand for. Their names are those of
-// one compiler, so that all modules share a table.
+// module resolves the variables of a module. One compiler names the variables
+// of all modules, so that they share a table.
 func (l *lint) module(name string) {
 	ast.WalkExprs(l.compiler.Modules[name], func(e *ast.Expr) bool {
 		l.learn(e)
@@ -87,7 +88,7 @@ func (l *lint) all() {
 	l.labels()
 }
 
-// sorted are the warnings, each once, by place.
+// sorted returns the warnings, each once, by position.
 func (l *lint) sorted() []Problem {
 	slices.SortStableFunc(l.found, func(a, b Problem) int { return comparePlaces(a.At, b.At) })
 	return slices.Compact(l.found)
@@ -129,7 +130,7 @@ func factAt(f facts, path string, rule *ast.Rule) *ast.Location {
 	return rule.Loc()
 }
 
-// excludes says which two conditions of a rule exclude one another.
+// excludes reports which two conditions of a rule exclude one another.
 func (l *lint) excludes(r setRule, a, b fact) {
 	at, fix := r.rule.Loc(), cmp.Or(a.fix, b.fix, "remove one of the two conditions")
 	for _, one := range []fact{b, a} {
@@ -144,8 +145,8 @@ func (l *lint) excludes(r setRule, a, b fact) {
 	l.warn(at, fix, "this rule of %s never fires: %s, and %s", r.set, b.why, a.why)
 }
 
-// overruled warns of a rule that can decide nothing, because a denial holds
-// wherever it does.
+// overruled warns of a rule that never decides, because a denial always holds
+// with it.
 func (l *lint) overruled(r setRule) {
 	if r.set == setDeny && r.facts.whole && len(r.facts.list) == 0 && len(r.rule.Head.Key.Vars()) == 0 {
 		l.warn(r.rule.Loc(), "give it a condition, or remove it: what nothing allows is denied anyway", "this rule denies every call, and no rule that allows wins over it")
@@ -162,7 +163,8 @@ func (l *lint) overruled(r setRule) {
 	}
 }
 
-// covers reports whether wherever b holds, the conditions of a hold too.
+// covers reports whether the conditions of a hold in every case in which b
+// holds.
 func covers(a, b facts) bool {
 	for _, one := range a.list {
 		if one.values == nil {
@@ -179,14 +181,15 @@ func covers(a, b facts) bool {
 	return true
 }
 
-// misused warns of what a set takes, and does not do what its author means.
+// misused warns of elements that a set accepts, but that do not do what the
+// author probably intends.
 func (l *lint) misused(r setRule) {
 	if object, ok := r.rule.Head.Key.Value.(ast.Object); ok && r.set == setLimit {
 		l.budget(r, object)
 	}
 }
 
-// periods are words of names of budgets, and the windows that they speak of.
+// periods are words in names of budgets, and the windows that they suggest.
 var periods = []struct{ word, window string }{{"day", "24h"}, {"daily", "24h"}, {"hour", "1h"}, {"hourly", "1h"}, {"minute", "1m"}}
 
 func (l *lint) budget(r setRule, object ast.Object) {
@@ -203,8 +206,9 @@ func (l *lint) budget(r setRule, object ast.Object) {
 	}
 }
 
-// afterwards warns of a budget of the principal that a program meets only with what it changed: it is charged
-// by the start of the call, so that the changes are denied.
+// afterwards warns of a budget of the principal that a program reaches only
+// with its changes. The start of the call already counts against it, so the
+// changes are denied.
 func (l *lint) afterwards(r setRule, object ast.Object) {
 	per, _ := plainOf(object, "per")
 	actions, said := r.facts.of("access.action")
@@ -225,7 +229,8 @@ func plainOf(object ast.Object, key string) (string, bool) {
 	return plain(value.Value), true
 }
 
-// labels warns of a label that is asked for in another spelling than it is given in.
+// labels warns of a label that a condition spells differently from the rule
+// that adds it.
 func (l *lint) labels() {
 	given := map[string]string{}
 	for _, r := range l.rules {

@@ -24,7 +24,8 @@ func warned(t *testing.T, text string, tools ...rego.Tool) string {
 	return strings.Join(lines, "\n")
 }
 
-// TestWarnings beside those that typical mistakes show (cmd/remit TestTypicalMistakes).
+// TestWarnings checks warnings beyond those for typical mistakes (cmd/remit
+// TestTypicalMistakes).
 func TestWarnings(t *testing.T) {
 	for name, tt := range map[string]struct{ text, says string }{
 		"false":                 {`deny contains "x" if false`, "p.rego:4:22: this rule of deny never fires: a condition of it is false"},
@@ -49,7 +50,7 @@ func TestWarnings(t *testing.T) {
 	}
 }
 
-// TestNoFalseAlarm: what may be meant is no warning.
+// TestNoFalseAlarm checks that valid rules cause no warning.
 func TestNoFalseAlarm(t *testing.T) {
 	for name, text := range map[string]string{
 		"two elements":             `deny contains "x" if { some a in input.changes; a.kind == "write"; some b in input.changes; b.kind == "delete" }`,
@@ -85,7 +86,7 @@ func TestNoFalseAlarm(t *testing.T) {
 	require.Empty(t, e.Warnings())
 }
 
-// TestWarningsForTools beside those that typical mistakes show.
+// TestWarningsForTools checks warnings beyond those for typical mistakes.
 func TestWarningsForTools(t *testing.T) {
 	pay := rego.Tool{Name: "pay", Version: "2", Args: []string{"amount", "dry"}, Missing: []string{"dry"}}
 	free := rego.Tool{Name: "free"}
@@ -118,7 +119,8 @@ func TestWarningsForTools(t *testing.T) {
 	}
 }
 
-// TestComparisonsThatNeverHold are errors: a rule that needs one never fires.
+// TestComparisonsThatNeverHold checks that they are errors: a rule with one
+// never fires.
 func TestComparisonsThatNeverHold(t *testing.T) {
 	of := func(condition string) string { return control + `deny contains "x" if ` + condition }
 	for condition, want := range map[string]string{
@@ -166,7 +168,7 @@ func TestComparisonsThatNeverHold(t *testing.T) {
 	require.ErrorContains(t, err, "p.rego:3:1: no set has the name alow, and the policy defines no other rule (fix: did you mean allow?)")
 }
 
-// TestInputOfTests: a test that gives a field which no input has says nothing.
+// TestInputOfTests checks that a test must not set a field that no input has.
 func TestInputOfTests(t *testing.T) {
 	of := func(test string) error {
 		e, err := rego.New(rego.Options{Timeout: patient, Modules: map[string]string{"p.rego": control, "p_test.rego": "package remit_test\n\n" + test}})

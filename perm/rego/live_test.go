@@ -13,7 +13,7 @@ import (
 	"github.com/remit-dev/remit/perm/rego"
 )
 
-// generation is a policy whose every answer says which one it is.
+// generation returns a policy whose decisions identify it.
 func generation(t *testing.T, n int) *rego.Engine {
 	effect := []string{"allow", "deny"}[n%2]
 	e, err := rego.New(rego.Options{Modules: map[string]string{
@@ -26,7 +26,7 @@ hint contains word if { some word in data.words; some role in input.principal.ro
 	return e
 }
 
-// whole says what is wrong with a decision that should be one engine's.
+// whole returns an error if a decision mixes two engines.
 func whole(d perm.Decision, n map[string]int) error {
 	gen, known := n[d.Revision()]
 	if !known {
@@ -93,7 +93,7 @@ func TestSwapUnderLoad(t *testing.T) {
 	require.Equal(t, perm.Deny, decide(t, live, request()).Effect())
 }
 
-// TestSwapDuringADecision holds a slow decision while the engine is exchanged.
+// TestSwapDuringADecision blocks a slow decision while the engine is replaced.
 func TestSwapDuringADecision(t *testing.T) {
 	slow, err := rego.New(rego.Options{Modules: map[string]string{
 		"slow.rego": "package remit\nallow contains \"old\" if count([1 | some a in numbers.range(1, 60000); a > 0]) == 60000\n",

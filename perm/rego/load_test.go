@@ -10,16 +10,16 @@ import (
 	"github.com/remit-dev/remit/perm/rego"
 )
 
-// patient is a deadline that a busy machine does not reach.
+// patient is a timeout that a busy machine does not reach.
 const patient = time.Minute
 
-// load makes an engine of one module.
+// load creates an engine from one module.
 func load(text string) (*rego.Engine, error) {
 	return rego.New(rego.Options{Modules: map[string]string{"p.rego": text}, Timeout: patient})
 }
 
-// control is a policy that loads and allows everything; each broken policy
-// below is this one and a mistake.
+// control is a policy that loads and allows everything. Each broken policy
+// below is this one with a mistake.
 const control = `package remit
 
 allow contains "all"

@@ -10,21 +10,21 @@ import (
 	"github.com/remit-dev/remit/perm"
 )
 
-// DefaultCacheSize is how many decisions are remembered where Options say nothing.
+// DefaultCacheSize is the default of Options.CacheSize.
 const DefaultCacheSize = 1024
 
-// maxKey bounds what one remembered decision costs: a call with long arguments
-// that the policy reads is decided anew each time.
+// maxKey bounds the key of one cached decision. A call with long arguments that
+// the policy reads is decided anew each time.
 const maxKey = 4 << 10
 
-// decisionCache remembers decisions by everything that the policy read to come to them.
-// The whole key is compared. An Engine has a memo of its own, so no decision
-// outlives its policy. A nil memo remembers nothing.
+// decisionCache caches decisions by everything that the policy read for them.
+// It compares the whole key. Each Engine has its own cache, so no decision
+// outlives its policy. A nil decisionCache caches nothing.
 type decisionCache struct {
 	decisions *lru.Cache[string, perm.Decision]
 }
 
-// newMemo returns a memo for so many decisions.
+// newMemo returns a cache for size decisions.
 func newMemo(size int) (*decisionCache, error) {
 	if size < 0 {
 		return nil, nil //nolint:nilnil // a nil memo is one that remembers nothing
@@ -49,8 +49,9 @@ func (m *decisionCache) put(key []byte, d perm.Decision) {
 	}
 }
 
-// member returns the text at a path of names inside a JSON text, nil when it is
-// not there. Of members of one name the last counts, as for the document.
+// member returns the text at a path of names inside a JSON text, or nil if
+// there is none. The last of several members with one name counts, as in the
+// document.
 func member(text json.RawMessage, path []string) ([]byte, error) {
 	for _, name := range path {
 		inside, err := child(text, name)
@@ -85,6 +86,6 @@ func child(text []byte, name string) ([]byte, error) {
 			found = bytes.Clone(value)
 		}
 	}
-	_, err := dec.ReadToken() // the closing brace, or what is wrong
+	_, err := dec.ReadToken() // the closing brace, or an error
 	return found, err
 }

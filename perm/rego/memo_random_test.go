@@ -15,7 +15,7 @@ import (
 	"github.com/remit-dev/remit/perm/rego"
 )
 
-// helpers are what the conditions below refer to.
+// helpers are the rules that the conditions below refer to.
 const helpers = `package remit
 
 import input.access as access
@@ -49,7 +49,7 @@ quiet if input.session.id == "a"
 
 `
 
-// conditions read the input in every way that Rego has.
+// conditions returns conditions that read the input in every way that Rego has.
 func conditions() []string {
 	return []string{
 		`input.access.action == "read"`, `access.resource.root == "workspace"`, `input["tool"].name == "a"`,
@@ -75,7 +75,7 @@ func conditions() []string {
 	}
 }
 
-// randomPolicy writes some rules with some conditions each.
+// randomPolicy returns some rules with some conditions each.
 func randomPolicy(rnd *rand.Rand, of []string) string {
 	var b strings.Builder
 	b.WriteString(helpers)
@@ -95,7 +95,7 @@ func randomPolicy(rnd *rand.Rand, of []string) string {
 			if inner, braced := strings.CutPrefix(condition, "{ "); braced {
 				condition = strings.TrimSuffix(inner, " }")
 			}
-			if j > 0 { // with names of its own
+			if j > 0 { // with distinct variable names
 				condition = "count([1 | " + condition + "]) > 0"
 			}
 			b.WriteString("\t" + condition + "\n")
@@ -141,9 +141,9 @@ func randomEngine(t *testing.T, text string) *rego.Engine {
 	return e
 }
 
-// differs asks one engine many things twice over: as it answers, and afresh
-// with the whole document. It returns the first difference and how often an
-// answer was a remembered one.
+// differs sends one engine many requests twice, and evaluates each without the
+// cache with the whole document. It returns the first difference and the number
+// of cache hits.
 func differs(e *rego.Engine, requests []perm.Request) (difference string, hits int) {
 	for _, r := range requests {
 		before := rego.Remembered(e)
@@ -166,15 +166,15 @@ func randomRequests(rnd *rand.Rand, n int) []perm.Request {
 	list := make([]perm.Request, n)
 	for i := range list {
 		list[i] = randomRequest(rnd)
-		if i > 0 && rnd.IntN(3) == 0 { // what recurs, as agents do
+		if i > 0 && rnd.IntN(3) == 0 { // repeats a request, as agents do
 			list[i] = list[rnd.IntN(i)]
 		}
 	}
 	return list
 }
 
-// TestMemoAgrees holds what is remembered, and what is built of the document,
-// against fresh evaluations of the whole.
+// TestMemoAgrees compares cached decisions and partial documents with fresh
+// evaluations of the whole document.
 func TestMemoAgrees(t *testing.T) {
 	policies, evaluations, hits := statcheck.Size(50, 3000), 0, 0
 	for seed := range policies {
@@ -190,8 +190,8 @@ func TestMemoAgrees(t *testing.T) {
 	require.Greater(t, hits, evaluations/20)
 }
 
-// TestMemoAgreesOnEachCondition gives every way to read the input a policy of
-// its own, so that none hides behind another.
+// TestMemoAgreesOnEachCondition gives every way to read the input its own
+// policy, so that none hides another.
 func TestMemoAgreesOnEachCondition(t *testing.T) {
 	for i, condition := range conditions() {
 		rnd := rand.New(rand.NewPCG(uint64(i), 8))
@@ -204,8 +204,8 @@ func TestMemoAgreesOnEachCondition(t *testing.T) {
 	}
 }
 
-// TestMemoNeedsItsWholeKey takes each part of the key away in turn: wrong
-// answers have to come up, or the tests above show nothing.
+// TestMemoNeedsItsWholeKey removes each part of the key in turn. Wrong
+// decisions must occur, or the tests above prove nothing.
 func TestMemoNeedsItsWholeKey(t *testing.T) {
 	tried := 0
 	text := helpers + `

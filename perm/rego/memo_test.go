@@ -109,7 +109,7 @@ func TestMemoNeverKeepsFailures(t *testing.T) {
 	decide(t, e, request())
 	require.Equal(t, 1, rego.Remembered(e))
 	r := request()
-	r.Tool.Version = "\xff" // not read by any rule
+	r.Tool.Version = "\xff" // no rule reads it
 	d, err := e.Decide(context.Background(), r)
 	require.ErrorIs(t, err, rego.ErrInput)
 	require.Equal(t, perm.Deny, d.Effect())
@@ -163,7 +163,8 @@ func TestMember(t *testing.T) {
 	require.Error(t, err)
 }
 
-// TestEveryTextIsChecked finds a text that is added to Request and forgotten.
+// TestEveryTextIsChecked finds a text that was added to Request but not to
+// check.
 func TestEveryTextIsChecked(t *testing.T) {
 	count := 0
 	var spoil func(v reflect.Value, check func(string), name string)

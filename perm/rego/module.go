@@ -13,15 +13,15 @@ import (
 	"github.com/remit-dev/remit/perm"
 )
 
-// modules is a policy on its way from text to something that decides.
+// modules is a policy between its text and its compiled form.
 type modules struct {
-	parsed map[string]*ast.Module // what decides, by file name
+	parsed map[string]*ast.Module // files that decide, by name
 	tests  map[string]*ast.Module // *_test.rego
-	names  []string               // of parsed, sorted
-	packs  map[string]bool        // files of packs: of what is said about a policy for its author, nothing is about these
+	names  []string               // names of parsed, sorted
+	packs  map[string]bool        // files of packs; findings for the author exclude them
 }
 
-// parse reads every file before it complains.
+// parse parses every file before it returns an error.
 func parse(files []file) (*modules, error) {
 	var found problems
 	m := &modules{parsed: map[string]*ast.Module{}, tests: map[string]*ast.Module{}, packs: map[string]bool{}}
@@ -46,18 +46,18 @@ func parse(files []file) (*modules, error) {
 	return m, found.err()
 }
 
-// own are the names of the files that decide and are the author's.
+// own returns the names of the author's files that decide.
 func (m *modules) own() []string {
 	return slices.DeleteFunc(slices.Clone(m.names), func(name string) bool { return m.packs[name] })
 }
 
-// ownNotes leaves out what is about the files of packs.
+// ownNotes removes the findings about files of packs.
 func (m *modules) ownNotes(notes []UncheckedRef) []UncheckedRef {
 	return slices.DeleteFunc(notes, func(n UncheckedRef) bool { return m.packs[n.At[:max(0, strings.LastIndexByte(n.At, ':'))]] })
 }
 
 // newCompiler returns a compiler that knows the input document and lacks the
-// built-ins that a decision must not use. Calls of print are dropped.
+// built-ins that a decision must not use. It drops calls of print.
 func newCompiler() (*ast.Compiler, error) {
 	var schema any
 	if err := json.Unmarshal(perm.InputSchema(), &schema); err != nil {
@@ -72,7 +72,8 @@ func newCompiler() (*ast.Compiler, error) {
 		WithSchemas(schemas), nil
 }
 
-// anyOf writes each list of types as alternatives: of a list, OPA reads one type.
+// anyOf writes each list of types as alternatives, because OPA reads only one
+// type of a list.
 func anyOf(node any) {
 	switch node := node.(type) {
 	case []any:
@@ -94,7 +95,7 @@ func anyOf(node any) {
 	}
 }
 
-// compile checks and compiles what the author wrote.
+// compile checks and compiles the text of the author.
 func (m *modules) compile() (*ast.Compiler, error) {
 	c, err := newCompiler()
 	if err != nil {
@@ -108,15 +109,15 @@ func (m *modules) compile() (*ast.Compiler, error) {
 	return c, nil
 }
 
-// place is where a rule of a set is written.
+// place is the position of a rule of a set.
 type place struct {
 	at, set string
 }
 
-// located returns the modules with, beside each rule of a set, a copy under a
-// private name whose elements are [n, element], and the places by n. The
-// originals stay as they are because other rules may refer to them. The copies
-// see the same imports and helpers, as they stand in the same module.
+// located returns the modules with a copy of each rule of a set, and the
+// positions by n. A copy has a private name, and its elements are [n, element].
+// The originals stay, because other rules can refer to them. The copies see the
+// same imports and helpers, because they are in the same module.
 func (m *modules) located() (map[string]*ast.Module, []place) {
 	out := make(map[string]*ast.Module, len(m.parsed))
 	var places []place
@@ -140,13 +141,13 @@ func locatedCopy(mod *ast.Module, rule *ast.Rule, set string, n int) *ast.Rule {
 	c.Annotations = nil
 	c.Head.Name = ast.Var(private)
 	c.Head.Reference = ast.Ref{ast.VarTerm(private).SetLocation(rule.Head.Location)}
-	// OPA shares the terms of small numbers, so one of our own gets the location.
+	// OPA shares the terms of small numbers, so the location needs a new term.
 	number := &ast.Term{Value: ast.IntNumberTerm(n).Value, Location: rule.Head.Location}
 	c.Head.Key = ast.ArrayTerm(number, c.Head.Key).SetLocation(rule.Head.Location)
 	return c
 }
 
-// setOf returns the set that a rule adds to, "" for any other rule.
+// setOf returns the set that a rule adds to, or "" for any other rule.
 func setOf(mod *ast.Module, rule *ast.Rule) string {
 	if !inRemit(mod) || !isPartialSet(rule) {
 		return ""
@@ -205,7 +206,7 @@ func spot(loc *ast.Location) string {
 // lineOf takes the column off a place.
 func lineOf(spot string) string { return spot[:max(0, strings.LastIndexByte(spot, ':'))] }
 
-// written is the one line that a location is of, as it begins a message.
+// written returns the source line of a location, as the start of a message.
 func written(loc *ast.Location) string {
 	if loc == nil || len(loc.Text) == 0 || len(loc.Text) > 120 || strings.Contains(string(loc.Text), "\n") {
 		return ""
@@ -213,7 +214,7 @@ func written(loc *ast.Location) string {
 	return string(loc.Text) + ": "
 }
 
-// addOPA takes over the errors of OPA's parser and compiler.
+// addOPA adds the errors of OPA's parser and compiler.
 func (p *problems) addOPA(err error, fix func(*ast.Error) string) {
 	var list ast.Errors
 	var one *ast.Error

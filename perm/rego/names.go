@@ -9,21 +9,21 @@ import (
 )
 
 // nameCheck finds references to data that no rule and no data file defines. OPA
-// takes each of them for data that may come later, so a rule that needs it never
-// fires and nothing says why.
+// treats them as data that may arrive later. So a rule that needs one never
+// fires, without a message.
 type nameCheck struct {
 	compiler *ast.Compiler
-	scope    *scope // of the module at hand
+	scope    *scope // scope of the current module
 	data     map[string]any
 	input    *shape
-	mocked   []ast.Ref // what the condition at hand puts in the place of data
-	imports  []ast.Ref // of the module at hand, that lead nowhere
+	mocked   []ast.Ref // data that the current condition replaces
+	imports  []ast.Ref // imports of the current module that resolve to nothing
 	near     *ast.Location
-	tests    bool // a set without a rule is empty, which a test may say
+	tests    bool // a set without a rule is empty, which a test may state
 	found    problems
 }
 
-// checkNames looks at the modules that decide.
+// checkNames checks the modules that decide.
 func (m *modules) checkNames(c *ast.Compiler, data map[string]any) error {
 	input, err := inputShape()
 	if err != nil {
@@ -36,8 +36,8 @@ func (m *modules) checkNames(c *ast.Compiler, data map[string]any) error {
 	return n.found.err()
 }
 
-// checkTestNames looks at the tests, in modules compiled with all that they
-// test. A test of a name that does not exist holds if it begins with not.
+// checkTestNames checks the tests, in modules compiled with what they test. A
+// test of a name that does not exist holds if it begins with not.
 func (m *modules) checkTestNames(c *ast.Compiler, data map[string]any) error {
 	input, err := inputShape()
 	if err != nil {
@@ -50,8 +50,8 @@ func (m *modules) checkTestNames(c *ast.Compiler, data map[string]any) error {
 	return n.found.err()
 }
 
-// module looks at the imports as they are written, and at the rules as the
-// compiler has them: there, a name of an import is a reference into data.
+// module checks the imports as written, and the rules as compiled. In compiled
+// rules, a name of an import is a reference into data.
 func (n *nameCheck) module(written, compiled *ast.Module) {
 	n.imports, n.scope = nil, newScope(n.compiler, compiled, n.input)
 	for _, i := range written.Imports {
@@ -70,7 +70,7 @@ func (n *nameCheck) visit(x any) {
 	ast.NewGenericVisitor(func(x any) bool {
 		switch x := x.(type) {
 		case *ast.Head:
-			for _, part := range x.Reference[1:] { // the visitor leaves it out
+			for _, part := range x.Reference[1:] { // the visitor omits it
 				n.visit(part)
 			}
 		case *ast.Expr:
@@ -85,8 +85,8 @@ func (n *nameCheck) visit(x any) {
 	}).Walk(x)
 }
 
-// expr looks at a condition that puts something in the place of data: there, the
-// names exist that it gives a value. It reports whether it looked at all of it.
+// expr checks a condition that replaces data. In this condition, the replaced
+// names exist. It reports whether it checked the whole condition.
 func (n *nameCheck) expr(e *ast.Expr) bool {
 	n.member(e, n.near)
 	if len(e.With) == 0 {
@@ -107,8 +107,8 @@ func (n *nameCheck) expr(e *ast.Expr) bool {
 	return true
 }
 
-// reference looks at one reference, unless a line before it is the reason why it
-// leads nowhere.
+// reference checks one reference, unless an earlier line explains why it does
+// not resolve.
 func (n *nameCheck) reference(ref ast.Ref, loc *ast.Location) {
 	constant := ref.ConstantPrefix()
 	given := func(target ast.Ref) bool { return ref.HasPrefix(target) || target.HasPrefix(constant) }
@@ -117,8 +117,8 @@ func (n *nameCheck) reference(ref ast.Ref, loc *ast.Location) {
 	}
 }
 
-// resolve follows a reference through rules and data alike, and reports whether
-// each of its parts that is a constant exists.
+// resolve follows a reference through rules and data, and reports whether each
+// of its constant parts exists.
 func (n *nameCheck) resolve(ref ast.Ref, loc *ast.Location) bool {
 	if !ref[0].Equal(ast.DefaultRootDocument) {
 		return true
@@ -159,7 +159,8 @@ func (n *nameCheck) report(missing ast.Ref, known []string, loc *ast.Location) {
 	n.found.add(spot(loc), fix, "no rule and no data file defines %s", missing)
 }
 
-// find returns where in the data a name is, "" where it is nowhere or more than once.
+// find returns the path of a name in the data, or "" if it is missing or
+// ambiguous.
 func find(data map[string]any, name, path string) (found string) {
 	for _, key := range sortedKeys(data) {
 		below, isObject := data[key].(map[string]any)
@@ -177,7 +178,7 @@ func find(data map[string]any, name, path string) (found string) {
 	return found
 }
 
-// fields refuses a test that gives a field a value which no input has.
+// fields refuses a test that sets a field to a value that no input has.
 func (n *nameCheck) fields(w *ast.With) {
 	ref, ok := w.Target.Value.(ast.Ref)
 	if !n.tests || !ok && !w.Target.Equal(ast.InputRootDocument) || ok && !ref[0].Equal(ast.InputRootDocument) {
@@ -197,7 +198,7 @@ func (n *nameCheck) fields(w *ast.With) {
 	}
 }
 
-// literal holds the names of an object against the places that it stands for.
+// literal checks the names of an object against the fields that it sets.
 func (n *nameCheck) literal(t *ast.Term, at *shape, loc *ast.Location) {
 	object, ok := t.Value.(ast.Object)
 	if !ok || at == nil {
@@ -213,7 +214,7 @@ func (n *nameCheck) literal(t *ast.Term, at *shape, loc *ast.Location) {
 	})
 }
 
-// values are the values of an object or a list, and whether they have keys.
+// values returns the values of an object or a list, and whether they have keys.
 func (p namespace) values() (values []any, keyed bool) {
 	switch data := p.data.(type) {
 	case map[string]any:
@@ -233,7 +234,8 @@ type namespace struct {
 	data  any
 }
 
-// isRule reports whether a rule stands here; the names inside its value are OPA's to check.
+// isRule reports whether the place is a rule. OPA checks the names inside its
+// value.
 func (p namespace) isRule() bool { return p.rules != nil && len(p.rules.Values) > 0 }
 
 func (p namespace) child(name ast.Value) (below namespace, exists bool) {
@@ -255,7 +257,8 @@ func (p namespace) child(name ast.Value) (below namespace, exists bool) {
 	return below, exists
 }
 
-// isSetRef reports whether a reference leads to one of the sets that remit asks for.
+// isSetRef reports whether a reference leads to one of the sets that remit
+// queries.
 func isSetRef(ref ast.Ref) bool {
 	return len(ref) > 2 && plain(ref[1].Value) == "remit" && isSet(plain(ref[2].Value))
 }
@@ -269,7 +272,7 @@ func index(name ast.Value) (int, bool) {
 	return i, whole && i >= 0
 }
 
-// names lists what there is, without what remit adds.
+// names returns the names at the place, without those that remit adds.
 func (p namespace) names() []string {
 	all := map[string]bool{}
 	if p.rules != nil {

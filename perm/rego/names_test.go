@@ -13,8 +13,8 @@ import (
 	"github.com/remit-dev/remit/policies"
 )
 
-// TestUndefinedNames: a rule that reads data which nothing defines never fires,
-// so the policy does not load.
+// TestUndefinedNames checks that a policy does not load if a rule reads
+// undefined data. Such a rule never fires.
 func TestUndefinedNames(t *testing.T) {
 	data := map[string]any{"limits": map[string]any{"max": 3, "hosts": []any{"a", "b"}, "none": nil}}
 	tests := []struct {
@@ -54,7 +54,8 @@ func TestUndefinedNames(t *testing.T) {
 	}
 }
 
-// TestUndefinedImport: the import is what is wrong, and is told once.
+// TestUndefinedImport checks that an undefined import is reported once, at the
+// import.
 func TestUndefinedImport(t *testing.T) {
 	_, err := load("package remit\n\nimport data.remit.libb\nimport data.nothing as n\n\nallow contains \"x\" if {\n\tlibb.changes\n\tlibb.looks\n\tn.a\n}\n")
 	var bad *rego.LoadError
@@ -65,7 +66,7 @@ func TestUndefinedImport(t *testing.T) {
 	}, bad.Problems)
 }
 
-// TestDefinedNames: what exists, or may, is no mistake.
+// TestDefinedNames checks that names that exist, or may exist, are no errors.
 func TestDefinedNames(t *testing.T) {
 	data := map[string]any{"limits": map[string]any{"max": 3, "none": nil, "off": false, "hosts": []any{"a"}, "rows": map[string]any{"1": 2}}}
 	for name, text := range map[string]string{
@@ -91,7 +92,8 @@ func TestDefinedNames(t *testing.T) {
 	}
 }
 
-// TestLibIsThere: data.remit.lib needs no source of its own, in rules and in tests.
+// TestLibIsThere checks that rules and tests can use data.remit.lib without a
+// source.
 func TestLibIsThere(t *testing.T) {
 	policy := "package remit\n\nimport data.remit.lib\n\nallow contains \"x\" if lib.changes\n"
 	e, err := load(policy)
@@ -115,7 +117,8 @@ func TestLibIsThere(t *testing.T) {
 	require.NotEqual(t, without.Revision(), e.Revision())
 }
 
-// TestLibInTests: a library that only tests refer to is no part of the policy.
+// TestLibInTests checks that a library used only by tests is not part of the
+// policy.
 func TestLibInTests(t *testing.T) {
 	test := "package remit_test\n\nimport data.remit.lib\n\ntest_lib if lib.looks with input as {\"access\": {\"action\": \"read\"}}\n"
 	e, err := rego.New(rego.Options{Timeout: patient, Modules: map[string]string{"p.rego": control, "p_test.rego": test}})
@@ -130,7 +133,8 @@ func TestLibInTests(t *testing.T) {
 	require.Len(t, report.Coverage, 1, "coverage is of the author's files")
 }
 
-// TestUndefinedNamesInTests: a test of a name that does not exist would hold.
+// TestUndefinedNamesInTests checks tests of undefined names, which otherwise
+// hold.
 func TestUndefinedNamesInTests(t *testing.T) {
 	e, err := rego.New(rego.Options{Timeout: patient, Modules: map[string]string{
 		"p.rego":      control,
@@ -144,7 +148,8 @@ func TestUndefinedNamesInTests(t *testing.T) {
 	require.Contains(t, bad.Problems[0].Text, "data.remit.denny")
 }
 
-// TestPackBesideRules: files of a source without tests are no part of coverage.
+// TestPackBesideRules checks that coverage omits the files of a source with
+// NoTests.
 func TestPackBesideRules(t *testing.T) {
 	e, err := rego.New(rego.Options{Timeout: patient, Sources: []rego.Source{
 		{FS: policies.Flow(), Prefix: policies.Prefix, NoTests: true},

@@ -8,49 +8,49 @@ import (
 	"time"
 )
 
-// DefaultSteps is the default of Options.Steps: a thousand times what a usual
-// policy needs, and about a second of processor time.
+// DefaultSteps is the default of Options.Steps. It is a thousand times what a
+// usual policy needs, and about a second of processor time.
 const DefaultSteps = 1_000_000
 
 // DefaultTimeout is the default of Options.Timeout. Steps bound a policy on any
-// machine; the deadline is for the work of one built-in and for a machine that
-// stands still.
+// machine. The timeout bounds the work of one built-in, and a machine that is
+// stalled.
 const DefaultTimeout = 30 * time.Second
 
-// Options is what an Engine is made of. Files whose names end in _test.rego
-// hold tests: they are read by Engine.Test and never decide.
+// Options configures an Engine. Files whose names end in _test.rego hold tests:
+// Engine.Test runs them, and they never decide.
 type Options struct {
 	Modules   map[string]string // file name -> text
 	Sources   []Source          // more files
-	Data      map[string]any    // what rules see as data, beside what *.json files of Sources hold; not the key remit
-	Steps     int               // evaluation steps per decision; 0 is DefaultSteps
-	Timeout   time.Duration     // time per decision; 0 is DefaultTimeout
-	CacheSize int               // how many decisions are remembered; 0 is DefaultCacheSize, less is none
+	Data      map[string]any    // data for rules, beside the *.json files of Sources; must not have the key remit
+	Steps     int               // evaluation steps per decision; 0: DefaultSteps
+	Timeout   time.Duration     // time per decision; 0: DefaultTimeout
+	CacheSize int               // number of cached decisions; 0: DefaultCacheSize; negative: none
 }
 
-// Source is a tree of policy files. A JSON file is data: its object stands in
-// data below the names of the folders that it lies in.
+// Source is a tree of policy files. A JSON file is data: its object is in data
+// below the names of its folders.
 type Source struct {
 	FS     fs.FS
-	Globs  []string // as of fs.Glob, *.rego and *.json files; none: every *.rego and data.json of the tree
-	Prefix string   // stands before the names of the files where places are told, such as "policies/" or "builtin:"
+	Globs  []string // patterns of fs.Glob for *.rego and *.json files; empty: every *.rego and data.json of the tree
+	Prefix string   // prefix of file names in positions, such as "policies/" or "builtin:"
 
-	// NoTests marks a pack beside the author's own rules. It leaves its *_test.rego
-	// out: what a pack's tests say holds for the pack alone. Coverage, Engine.UncheckedRefs
-	// and Engine.SlowRules leave its other files out.
+	// NoTests marks a pack beside the author's own rules. Its *_test.rego files
+	// are not loaded, because they hold only for the pack alone. Coverage,
+	// Engine.UncheckedRefs and Engine.SlowRules omit its other files.
 	NoTests bool
 }
 
-// file is one module as text. Its path is that below the root of its source;
-// its name says where that is.
+// file is one module as text. Its path is relative to the root of its source.
+// Its name adds the prefix of the source.
 type file struct {
 	name, path, text string
-	pack             bool // of a Source with NoTests
+	pack             bool // from a Source with NoTests
 }
 
 func (f file) isTest() bool { return strings.HasSuffix(f.name, "_test.rego") }
 
-// files reads everything that the options name, sorted by name.
+// files reads all files of the options, sorted by name.
 func (o Options) files() ([]file, map[string]any, error) {
 	var found problems
 	data := map[string]any{}
@@ -76,8 +76,8 @@ func (o Options) files() ([]file, map[string]any, error) {
 	return list, data, err
 }
 
-// read adds the files of s to all and data. A glob that matches nothing is a problem,
-// because a misspelt one would load a policy that lacks half of its rules.
+// read adds the files of s to all and data. A glob without a match is a
+// problem: a misspelt one would load a policy that lacks half of its rules.
 func (s Source) read(all map[string]file, data map[string]any, found *problems) {
 	if s.FS == nil {
 		found.add("", "set Source.FS", "a source has no file system")

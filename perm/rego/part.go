@@ -11,19 +11,19 @@ import (
 	"github.com/remit-dev/remit/perm"
 )
 
-// inputField is a place of the input document that is built, compared and left out
-// as one. The parts together are the document.
+// inputField is a part of the input document that the engine builds, compares
+// and omits as a unit. The parts together are the document.
 type inputField struct {
-	path  string // "access.resource.root"
+	path  string // such as "access.resource.root"
 	check func(*document, *perm.Request)
-	term  func(*document, *perm.Request) *ast.Term   // nil: not there
-	key   func(*perm.Request, []byte) []byte         // none: it differs from call to call
-	free  func(*perm.Request) (text json.RawMessage) // whose members have any names
-	long  bool                                       // checked only where it is read: it comes again with each of many accesses
+	term  func(*document, *perm.Request) *ast.Term   // nil result: missing
+	key   func(*perm.Request, []byte) []byte         // nil: the value differs from call to call
+	free  func(*perm.Request) (text json.RawMessage) // its members have any names
+	long  bool                                       // checked only if read: each access of the list arrives in its own request
 }
 
-// parts lists every part. A field of perm.Request that is missing here is
-// missing in the document; a test holds the two together.
+// parts returns every part. A field of perm.Request that is missing here is
+// missing in the document. A test compares the two.
 func parts() []inputField {
 	list := append(contextParts(), toolParts()...)
 	list = append(list, callParts()...)
@@ -91,14 +91,14 @@ func callParts() []inputField {
 	}
 }
 
-// scriptOf is the JSON of what a script would run, nothing where there is none.
+// scriptOf returns the JSON of the script facts, or nothing without a script.
 func scriptOf(r *perm.Request) json.RawMessage {
 	if r.Call.Script == nil {
 		return nil
 	}
 	text, err := json.Marshal(r.Call.Script)
 	if err != nil {
-		return json.RawMessage("!") // no JSON: the check refuses it
+		return json.RawMessage("!") // invalid JSON, which the check refuses
 	}
 	return text
 }
@@ -186,7 +186,7 @@ func number(path string, get func(*perm.Request) int) inputField {
 	}
 }
 
-// raw is a place that holds any JSON. Its numbers are compared as written.
+// raw returns a part that holds any JSON. Its numbers are compared as written.
 func raw(path string, get func(*perm.Request) json.RawMessage) inputField {
 	return inputField{
 		path:  path,
@@ -203,8 +203,8 @@ func passing(p inputField) inputField {
 	return p
 }
 
-// optional makes a part one that is left out where there says so. In a key it
-// is apart from every value.
+// optional makes a part optional: the document omits it if there returns false.
+// In a key, a missing part differs from every value.
 func optional(p inputField, there func(*perm.Request) bool) inputField {
 	term, key := p.term, p.key
 	p.term = func(d *document, r *perm.Request) *ast.Term {
@@ -222,8 +222,8 @@ func optional(p inputField, there func(*perm.Request) bool) inputField {
 	return p
 }
 
-// appendText adds a text behind its length, so that no two rows of texts have
-// one key.
+// appendText appends the length of a text and the text, so that no two
+// sequences of texts have the same key.
 func appendText[T ~string | ~[]byte](key []byte, text T) []byte {
 	return append(binary.AppendUvarint(key, uint64(len(text))), text...)
 }
@@ -246,7 +246,7 @@ func (d *document) checkRaw(text json.RawMessage) {
 	}
 }
 
-// checkTime refuses years that RFC 3339 cannot write.
+// checkTime refuses years that RFC 3339 cannot represent.
 func checkTime(d *document, r *perm.Request) {
 	if year := r.Time.Year(); year < 0 || year > 9999 {
 		d.fail("the time is outside the years 0 to 9999")

@@ -11,25 +11,25 @@ import (
 	"github.com/remit-dev/remit/perm"
 )
 
-// plan is what the rules that are asked for one purpose can read, and so what
-// has to be built of an input document and compared before an answer is given
-// a second time.
+// plan lists what the rules for one purpose can read. The engine builds these
+// parts of an input document, and compares them before it reuses a cached
+// decision.
 type plan struct {
 	root  *planNode
 	key   []func(*perm.Request, []byte) ([]byte, bool)
-	notes []UncheckedRef  // why no answer is remembered
-	reads map[string]bool // paths of the parts that are read
+	notes []UncheckedRef  // why no decision is cached
+	reads map[string]bool // paths of the parts that rules read
 }
 
-// planNode is a place of the part of the document that is built.
+// planNode is a place in the part of the document that the engine builds.
 type planNode struct {
 	name  *ast.Term
-	part  *inputField // of a leaf
+	part  *inputField // part of a leaf
 	below []*planNode
 }
 
-// newPlan keeps of the parts those that are read. Two more are compared: what
-// was asked for, and what hold comes to.
+// newPlan selects the parts that rules read. It also compares the purpose and
+// the effect class.
 func newPlan(list []inputField, reads []read) *plan {
 	p := &plan{root: &planNode{}, reads: map[string]bool{}}
 	for i := range list {
@@ -46,7 +46,7 @@ func newPlan(list []inputField, reads []read) *plan {
 	return p
 }
 
-// touched returns the reads that see anything of p.
+// touched returns the reads that depend on p.
 func (p *inputField) touched(reads []read) []read {
 	path := strings.Split(p.path, ".")
 	var out []read
@@ -59,8 +59,8 @@ func (p *inputField) touched(reads []read) []read {
 	return out
 }
 
-// add puts a part that is read into the key, whole or by the members that are
-// read, or says why there cannot be a key.
+// add adds a part that rules read to the key, whole or by the members that they
+// read. If there cannot be a key, it records the reason.
 func (p *plan) add(of *inputField, reads []read) {
 	if of.key == nil {
 		for _, r := range reads {
@@ -86,8 +86,8 @@ func (p *plan) add(of *inputField, reads []read) {
 
 func (p *inputField) whole(r *perm.Request, key []byte) ([]byte, bool) { return p.key(r, key), true }
 
-// memberKey compares one member of a free document: absent is apart from every
-// text, and what cannot be read has no key.
+// memberKey compares one member of a free document. A missing member differs
+// from every text, and an unreadable one has no key.
 func memberKey(get func(*perm.Request) json.RawMessage, path []string) func(*perm.Request, []byte) ([]byte, bool) {
 	return func(r *perm.Request, key []byte) ([]byte, bool) {
 		text, err := member(get(r), path)
@@ -122,7 +122,8 @@ func (n *planNode) insert(path []string, p *inputField) {
 	n.below[i].insert(path[1:], p)
 }
 
-// document builds what is read of a request. The request is filled and checked.
+// document builds the parts of a request that rules read. The request is filled
+// and checked.
 func (p *plan) document(k *keys, r *perm.Request) (*ast.Term, error) {
 	d := &document{keys: k}
 	return p.root.build(d, r), d.err
@@ -141,7 +142,7 @@ func (n *planNode) build(d *document, r *perm.Request) *ast.Term {
 	return d.object(fields...)
 }
 
-// keyOf returns the key of a request; false where there is none.
+// keyOf returns the key of a request, or false if it has none.
 func (p *plan) keyOf(r *perm.Request) ([]byte, bool) {
 	if len(p.notes) > 0 {
 		return nil, false

@@ -4,22 +4,21 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 )
 
-// read is a place of the input that rules read, with all that is below it.
+// read is a place of the input that rules read, with everything below it.
 type read struct {
-	path []string // below input; none: the whole document
+	path []string // below input; empty: the whole document
 	at   string   // file:line
 }
 
-// readFinder finds what rules read, whichever way they come to it. It goes over
-// what the compiler made of them: there, imports, local names and conditions
-// of every kind are references again.
+// readFinder finds everything that rules read. It walks the compiled rules, in
+// which imports, local names and conditions of every kind are references.
 type readFinder struct {
 	compiler *ast.Compiler
 	seen     map[*ast.Rule]bool
 	queue    []*ast.Rule
-	rule     *ast.Rule // that is looked at
+	rule     *ast.Rule // the current rule
 	reads    []read
-	named    map[string]bool // texts and names of functions that occur, but for the text of a resource
+	named    map[string]bool // texts and names of functions that occur, except the text of a resource
 }
 
 func newReader(c *ast.Compiler) *readFinder {
@@ -54,7 +53,7 @@ func (r *readFinder) visit(x any) {
 		switch x := x.(type) {
 		case *ast.Head:
 			r.tail(x.Reference)
-		case *ast.With: // what it puts in the place of something is read, the place is not
+		case *ast.With: // reads the replacement, not the replaced place
 			r.visit(x.Value)
 			return true
 		case *ast.Term:
@@ -67,7 +66,7 @@ func (r *readFinder) visit(x any) {
 	}).Walk(x)
 }
 
-// term reports whether nothing is left to look at inside t.
+// term reports whether t needs no further walk.
 func (r *readFinder) term(t *ast.Term) bool {
 	switch v := t.Value.(type) {
 	case ast.Ref:
@@ -96,7 +95,7 @@ func (r *readFinder) ref(ref ast.Ref, loc *ast.Location) {
 	r.tail(ref)
 }
 
-// tail looks at what a reference is computed from.
+// tail walks the terms that a reference is computed from.
 func (r *readFinder) tail(ref ast.Ref) {
 	for i := 1; i < len(ref); i++ {
 		_, constant := ref[i].Value.(ast.String)
@@ -106,8 +105,8 @@ func (r *readFinder) tail(ref ast.Ref) {
 	}
 }
 
-// input notes what a reference reads: the path up to the first part of it that
-// is not a name, and everything below.
+// input records what a reference reads: the path up to its first part that is
+// not a name, and everything below.
 func (r *readFinder) input(parts []*ast.Term, loc *ast.Location) {
 	var path []string
 	for _, p := range parts {

@@ -8,9 +8,9 @@ import (
 	"github.com/remit-dev/remit/perm"
 )
 
-// Reloader decides by a policy that is read anew from its files whenever Reload
-// is called, and at no other time: nothing watches the files. Until the new
-// policy compiled and passed its own tests the old one decides.
+// Reloader decides by a policy that it reads from files. It reads them again
+// only when Reload is called; it does not watch them. The old policy decides
+// until the new one has compiled and passed its own tests.
 type Reloader struct {
 	options Options
 	live    *SwappableEngine
@@ -20,9 +20,8 @@ type Reloader struct {
 	current uint64 // number of the reload whose policy is live
 }
 
-// NewReloader loads a policy, runs its tests and returns a Reloader that
-// decides by it. The options are kept as they are: what they refer to is read
-// again with every reload.
+// NewReloader loads a policy, runs its tests and returns a Reloader for it. The
+// Reloader keeps the options, and every reload reads their files again.
 func NewReloader(ctx context.Context, o Options) (*Reloader, error) {
 	e, err := proven(ctx, o)
 	if err != nil {
@@ -31,10 +30,10 @@ func NewReloader(ctx context.Context, o Options) (*Reloader, error) {
 	return &Reloader{options: o, live: NewLive(e)}, nil
 }
 
-// Reload reads, compiles and tests the policy, and only then exchanges it. It
-// reports whether another policy decides than before. With an error the old one
-// stays. Of reloads at the same time, one that began earlier never replaces
-// what a later one read.
+// Reload reads, compiles and tests the policy, and only then replaces it. It
+// reports whether the policy changed. After an error the old policy remains. If
+// reloads run concurrently, an earlier one never replaces the result of a later
+// one.
 func (r *Reloader) Reload(ctx context.Context) (changed bool, err error) {
 	number := r.begin()
 	e, err := proven(ctx, r.options)
@@ -48,7 +47,7 @@ func (r *Reloader) Reload(ctx context.Context) (changed bool, err error) {
 	}
 	r.current = number
 	if e.Revision() == r.live.Revision() {
-		return false, nil // it keeps what it remembers
+		return false, nil // the engine keeps its cache
 	}
 	r.live.Swap(e)
 	return true, nil
@@ -61,30 +60,32 @@ func (r *Reloader) begin() uint64 {
 	return r.began
 }
 
-// Engine returns the Engine that decides.
+// Engine returns the current Engine.
 func (r *Reloader) Engine() *Engine { return r.live.Engine() }
 
-// Revision names the policy that decides.
+// Revision returns the digest of the current policy.
 func (r *Reloader) Revision() string { return r.live.Revision() }
 
-// Ensures reports whether the policy that decides has postconditions.
+// Ensures reports whether the current policy has postconditions.
 func (r *Reloader) Ensures() bool { return r.live.Ensures() }
 
-// Redacts reports whether the policy that decides redacts anything.
+// Redacts reports whether the current policy redacts anything.
 func (r *Reloader) Redacts() bool { return r.live.Redacts() }
 
-// ReadsURLs reports whether the current policy reads which URLs a call names and was given.
+// ReadsURLs reports whether the current policy reads the URLs of a call, or
+// whether they are user-provided.
 func (r *Reloader) ReadsURLs() bool { return r.live.ReadsURLs() }
 
-// LabelsResults reports whether a label of the current policy depends on what a call returned.
+// LabelsResults reports whether a label of the current policy depends on the
+// result of a call.
 func (r *Reloader) LabelsResults() bool { return r.live.LabelsResults() }
 
-// Decide asks the policy that is current when it begins.
+// Decide decides with the policy that is current when it starts.
 func (r *Reloader) Decide(ctx context.Context, q perm.Request) (perm.Decision, error) {
 	return r.live.Decide(ctx, q)
 }
 
-// proven makes an Engine whose policy passed its own tests.
+// proven returns an Engine whose policy passed its own tests.
 func proven(ctx context.Context, o Options) (*Engine, error) {
 	if ctx.Err() != nil {
 		return nil, cancelled(ctx)

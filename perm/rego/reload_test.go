@@ -92,8 +92,8 @@ func TestReloaderBegins(t *testing.T) {
 	require.Equal(t, perm.Allow, decide(t, r, request()).Effect())
 }
 
-// TestReloadsAtOnce ends with what the last reload to begin read, whoever
-// finishes last; each decision is wholly one policy's.
+// TestReloadsAtOnce checks that the last reload to start wins, in any order of
+// completion. One policy makes all of each decision.
 func TestReloadsAtOnce(t *testing.T) {
 	text := [2]string{"package remit\nallow contains \"gen 0\"\nhint contains \"gen 0\"", "package remit\nallow contains \"gen 1\"\nhint contains \"gen 1\""}
 	dir := t.TempDir()
@@ -122,7 +122,7 @@ func TestReloadsAtOnce(t *testing.T) {
 	require.Equal(t, "gen 1", decide(t, r, request()).Reasons()[0].Text)
 }
 
-// TestNoTests has a pack beside rules that its own tests do not expect.
+// TestNoTests loads a pack beside rules that its own tests do not expect.
 func TestNoTests(t *testing.T) {
 	pack := fstest.MapFS{
 		"p.rego":      {Data: []byte(control)},

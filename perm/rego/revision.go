@@ -12,10 +12,10 @@ import (
 	"slices"
 )
 
-// revision digests what decides: paths and texts of the modules, and the data.
-// Where the root of a source lies makes no difference. Every part is preceded
-// by its length, so that no two policies share a preimage. Tests decide nothing
-// and are left out.
+// revision returns a digest of what decides: paths and texts of the modules,
+// and the data. It does not depend on the location of the root of a source. A
+// length precedes every part, so that no two policies share a preimage. It
+// omits tests, which decide nothing.
 func revision(files []file, data []byte) string {
 	files = slices.Clone(files)
 	slices.SortFunc(files, func(a, b file) int { return cmp.Or(cmp.Compare(a.path, b.path), cmp.Compare(a.text, b.text)) })

@@ -9,24 +9,24 @@ import (
 	"github.com/remit-dev/remit/perm"
 )
 
-// shape is what the input schema says about one place of the document. A nil
-// shape is a place about which nothing is known.
+// shape is the input schema of one place of the document. A nil shape is
+// unknown.
 type shape struct {
-	fields map[string]*shape // of an object whose names are fixed
-	values *shape            // of an object whose names are free
-	items  *shape            // of a list
+	fields map[string]*shape // fields of an object with fixed names
+	values *shape            // values of an object with free names
+	items  *shape            // items of a list
 	enum   []string
 	path   string   // below input, with [] for an element and * for any name
-	types  []string // string, integer, number, boolean, array, object, null; none: any
-	open   bool     // nothing is known of what is inside
+	types  []string // string, integer, number, boolean, array, object, null; empty: any
+	open   bool     // the content is unknown
 }
 
-// closed reports whether only the named fields can be there.
+// closed reports whether the place has only the named fields.
 func (s *shape) closed() bool { return s != nil && s.fields != nil }
 
 func (s *shape) names() []string { return sortedKeys(s.fields) }
 
-// schemaNode is the part of JSON schema that the input schema is written in.
+// schemaNode is the subset of JSON schema that the input schema uses.
 type schemaNode struct {
 	Type        json.RawMessage        `json:"type"`
 	Ref         string                 `json:"$ref"`
@@ -37,8 +37,8 @@ type schemaNode struct {
 	Definitions map[string]*schemaNode `json:"definitions"`
 }
 
-// inputShape reads the published schema, so that the checks and the document
-// that people read cannot differ.
+// inputShape parses the published schema, so that the checks and the published
+// document cannot differ.
 func inputShape() (*shape, error) {
 	var root schemaNode
 	if err := json.Unmarshal(perm.InputSchema(), &root); err != nil {
@@ -47,7 +47,7 @@ func inputShape() (*shape, error) {
 	return root.shape(root.Definitions, "")
 }
 
-// below is the path of a place inside another.
+// below returns the path of a place inside another.
 func below(path, name string) string {
 	if path == "" {
 		return name
@@ -55,13 +55,13 @@ func below(path, name string) string {
 	return path + "." + name
 }
 
-// types reads the type of a place, which is a text or a list of texts.
+// types returns the types of a place, which are a text or a list of texts.
 func (n *schemaNode) types() (types []string) {
 	var one string
 	if json.Unmarshal(n.Type, &one) == nil {
 		return []string{one}
 	}
-	_ = json.Unmarshal(n.Type, &types) // none: any
+	_ = json.Unmarshal(n.Type, &types) // empty: any
 	return types
 }
 

@@ -6,10 +6,10 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 )
 
-// scope knows what the variables of a module stand for. The compiler gives
-// every local variable a name of its own, so one table serves a whole module.
+// scope resolves the variables of a module. The compiler gives every local
+// variable a unique name, so one table serves a whole module.
 type scope struct {
-	asked    map[ast.Var]bool // names that findVar looks at now
+	asked    map[ast.Var]bool // names that findVar is resolving
 	compiler *ast.Compiler
 	input    *shape
 	values   map[ast.Var][]*ast.Term // x := value, x = value, some x in list
@@ -18,7 +18,7 @@ type scope struct {
 	counts   map[ast.Var]*ast.Term   // x := count(value)
 }
 
-// maxHops bounds how far a variable is followed through others.
+// maxHops bounds how many variables a variable is followed through.
 const maxHops = 32
 
 func newScope(c *ast.Compiler, mod *ast.Module, input *shape) *scope {
@@ -73,7 +73,7 @@ func (s *scope) bind(name, value *ast.Term) {
 	s.values[v] = append(s.values[v], value)
 }
 
-// callName returns the name of what an expression calls, "" when it is no call.
+// callName returns the name of the function that an expression calls, or "".
 func callName(e *ast.Expr) string {
 	if !e.IsCall() {
 		return ""
@@ -81,7 +81,7 @@ func callName(e *ast.Expr) string {
 	return e.Operator().String()
 }
 
-// follow replaces a variable by what it stands for, as far as that is known.
+// follow replaces a variable by its value, as far as that is known.
 func (s *scope) follow(t *ast.Term) *ast.Term {
 	for range maxHops {
 		v, ok := t.Value.(ast.Var)
@@ -96,8 +96,8 @@ func (s *scope) follow(t *ast.Term) *ast.Term {
 	return t
 }
 
-// shapeOf returns the place of the input document that a term stands for, nil
-// when it is another thing or cannot be told.
+// shapeOf returns the place of the input document that a term refers to, or nil
+// if it refers to none or is unknown.
 func (s *scope) shapeOf(t *ast.Term) *shape { return s.find(t, maxHops) }
 
 func (s *scope) find(t *ast.Term, hops int) *shape {
@@ -123,7 +123,7 @@ func (s *scope) findVar(v ast.Var, hops int) *shape {
 		return s.input
 	}
 	if s.asked[v] {
-		return nil // names that are said to be equal lead back and forth
+		return nil // two names that are equal refer to each other
 	}
 	if s.asked == nil {
 		s.asked = map[ast.Var]bool{}
@@ -158,7 +158,7 @@ func (s *scope) findGet(get *ast.Expr, hops int) *shape {
 	return at
 }
 
-// getPath returns the keys that an object.get goes down.
+// getPath returns the keys that an object.get follows.
 func (s *scope) getPath(get *ast.Expr) ([]*ast.Term, bool) {
 	key := s.follow(get.Operand(1))
 	switch k := key.Value.(type) {
@@ -173,7 +173,7 @@ func (s *scope) getPath(get *ast.Expr) ([]*ast.Term, bool) {
 	}
 }
 
-// step goes from one place of the document to a place inside it.
+// step returns the shape of a part of a place.
 func (s *scope) step(from *shape, part *ast.Term) *shape {
 	if from == nil {
 		return nil
@@ -191,8 +191,8 @@ func (s *scope) step(from *shape, part *ast.Term) *shape {
 	return from.items
 }
 
-// constants returns the texts that a term can stand for when all of them are
-// written out: a text, a list or set of texts, or a rule that is only that.
+// constants returns the texts that a term can be if all of them are constants:
+// a text, a list or set of texts, or a rule with only such a value.
 func (s *scope) constants(t *ast.Term) []string {
 	t = s.follow(t)
 	var out []string

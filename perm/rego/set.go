@@ -8,21 +8,21 @@ import (
 
 // The sets that a policy fills in package remit.
 const (
-	setDeny    = "deny"    // refuses
-	setLimit   = "limit"   // refuses because a budget is used up
-	setAsk     = "ask"     // somebody must approve
+	setDeny    = "deny"    // denies
+	setLimit   = "limit"   // denies if a budget is used up
+	setAsk     = "ask"     // requires an approval
 	setHold    = "hold"    // runs when the transaction commits
 	setAllow   = "allow"   // runs now
 	setHint    = "hint"    // text for the model
-	setRequire = "require" // what the call must have: verify, revert, sandbox, preview
-	setEnsure  = "ensure"  // broken postconditions; only asked with purpose verify
+	setRequire = "require" // requirements for the call: verify, revert, sandbox, preview
+	setEnsure  = "ensure"  // postconditions that failed; evaluated only with purpose verify
 	setMask    = "mask"    // path patterns that a sandboxed program does not see
-	setLabel   = "label"   // labels that the session gets
-	setRedact  = "redact"  // JSON pointers hidden in what is logged and shown
-	setHide    = "hide"    // tools that are not listed; only asked with purpose list
+	setLabel   = "label"   // labels to add to the session
+	setRedact  = "redact"  // JSON pointers to redact in logs and output
+	setHide    = "hide"    // tools to hide; evaluated only with purpose list
 )
 
-// setNames lists the sets in the order in which they are documented.
+// setNames returns the sets in the order of the documentation.
 func setNames() []string {
 	return []string{
 		setDeny, setLimit, setAsk, setHold, setAllow, setHint,
@@ -39,8 +39,8 @@ func isSet(name string) bool {
 	return false
 }
 
-// asked reports whether a set is evaluated for a purpose. Two of them mean
-// nothing outside their own purpose, and would cost every other decision.
+// asked reports whether a set is evaluated for a purpose. Two of them have a
+// meaning only for their own purpose, and would slow every other decision.
 func asked(set string, purpose perm.Purpose) bool {
 	switch set {
 	case setEnsure:
@@ -52,17 +52,16 @@ func asked(set string, purpose perm.Purpose) bool {
 	}
 }
 
-// privatePrefix begins the names of the copies of rules that carry locations.
+// privatePrefix starts the names of the copies of rules that carry locations.
 const privatePrefix = "__remit_"
 
 func privateName(set string) string { return privatePrefix + set }
 
-// requirements are the elements that require may have.
+// requirements returns the valid elements of require.
 func requirements() []string { return []string{"verify", "revert", "sandbox", "preview"} }
 
-// badElement says what is wrong with an element of a set, "" when nothing is.
-// It holds for constants, when a policy is loaded, and for every element again
-// when a request is decided.
+// badElement returns the error of an element of a set, or "". The loader checks
+// constants with it, and every decision checks every element again.
 func badElement(set, text string) string {
 	switch set {
 	case setRequire:

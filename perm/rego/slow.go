@@ -9,9 +9,9 @@ import (
 	"github.com/remit-dev/remit/perm"
 )
 
-// SlowRules lists what makes decisions slower than they could be: rules that are
-// evaluated for every request, because no condition of them lets the index pass
-// them over, and what keeps answers from being remembered.
+// SlowRules returns what slows decisions down. These are rules that every
+// request evaluates, because no condition lets the index skip them, and
+// conditions that prevent caching.
 func (e *Engine) SlowRules() []UncheckedRef {
 	if e == nil || e.rules == nil {
 		return nil
@@ -22,9 +22,9 @@ func (e *Engine) SlowRules() []UncheckedRef {
 	return slices.Compact(e.modules.ownNotes(notes))
 }
 
-// unindexed asks the index which rules it would give for an input where every
-// field is there and none has a value that a rule names: those it gives for
-// every input. A rule that reads nothing is meant to be one of them.
+// unindexed returns the rules that the index selects for every input. It
+// queries the index with an input that has every field, but no value that a
+// rule names. A rule that reads nothing is not reported.
 func (r *ruleset) unindexed() []UncheckedRef {
 	var notes []UncheckedRef
 	for _, set := range setNames() {
@@ -34,7 +34,7 @@ func (r *ruleset) unindexed() []UncheckedRef {
 		}
 		found, err := index.Lookup(unknownResolver{})
 		if err != nil {
-			continue // it is only advice
+			continue // only advice
 		}
 		for _, rule := range found.Rules {
 			if n, ours := r.numbers[rule]; ours && len(readsOf(r.compiler, []*ast.Rule{rule})) > 0 {

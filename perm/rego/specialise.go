@@ -10,11 +10,11 @@ import (
 	"github.com/remit-dev/remit/perm"
 )
 
-// specialised returns a ruleset that answers the same and does not go over tables
-// of the data for each request: a rule that compares a field of the input with
-// each row in turn is replaced by one rule for each row, which the index of rules
-// passes over unless the field has that row's value. Where that cannot be shown
-// to be the same, a rule stays as it is; where no rule changes, so does r.
+// specialised returns a ruleset with the same results that does not iterate
+// over tables of the data for each request. It replaces a rule that compares a
+// field of the input with each row by one rule per row. The index skips such a
+// rule unless the field has the value of the row. A rule stays if equivalence
+// cannot be shown. If no rule changes, specialised returns r.
 func (r *ruleset) specialised(m *modules, list []inputField, most int) (*ruleset, []UncheckedRef) {
 	if r.replacesData() {
 		return r, nil
@@ -38,7 +38,7 @@ func (r *ruleset) specialised(m *modules, list []inputField, most int) (*ruleset
 	return r, notes
 }
 
-// compiled makes the rules and compiles them; it returns r where none changed.
+// compiled creates the rules and compiles them. It returns r if none changed.
 func (s *specialiser) compiled(names []string, list []inputField) (*ruleset, error) {
 	mods := make(map[string]*ast.Module, len(names))
 	for _, name := range names {
@@ -64,8 +64,8 @@ func (s *specialiser) compiled(names []string, list []inputField) (*ruleset, err
 	return out, nil
 }
 
-// replacesData reports whether anything puts another value in the place of data:
-// what a table holds is then not what it holds.
+// replacesData reports whether any condition replaces data. If so, the rows of
+// a table are not known.
 func (r *ruleset) replacesData() (found bool) {
 	for _, mod := range r.compiler.Modules {
 		ast.WalkWiths(mod, func(w *ast.With) bool {
@@ -77,7 +77,7 @@ func (r *ruleset) replacesData() (found bool) {
 	return found
 }
 
-// renumber finds the numbers of rules that stand in the order given.
+// renumber finds the numbers of rules in the given order.
 func (r *ruleset) renumber(names []string, order []int) {
 	i := 0
 	for _, name := range names {
@@ -90,15 +90,16 @@ func (r *ruleset) renumber(names []string, order []int) {
 	}
 }
 
-// maxTries is how often rules are made without those that did not compile.
+// maxTries bounds how often rules are created again without those that did not
+// compile.
 const maxTries = 4
 
 type specialiser struct {
 	*ruleset
-	left    int             // rows that may still become rules
-	most    int             // how many there were
-	skip    map[string]bool // places of rules that do not compile as such
-	order   []int           // the number of each private rule that was made
+	left    int             // remaining rows that may become rules
+	most    int             // initial number of these rows
+	skip    map[string]bool // positions of rules that do not compile after the expansion
+	order   []int           // the number of each private rule that was created
 	changed bool
 	err     error
 	notes   []UncheckedRef
@@ -106,7 +107,7 @@ type specialiser struct {
 
 func (s *specialiser) module(mod *ast.Module) *ast.Module {
 	out := mod.Copy()
-	out.Imports, out.Rules = nil, nil // references are whole by now
+	out.Imports, out.Rules = nil, nil // compiled references are already complete
 	for _, rule := range mod.Rules {
 		made := s.rule(rule)
 		if n, private := s.numbers[rule]; private {
@@ -122,7 +123,7 @@ func (s *specialiser) module(mod *ast.Module) *ast.Module {
 	return out
 }
 
-// rule returns what takes the place of a rule.
+// rule returns the replacements of a rule.
 func (s *specialiser) rule(rule *ast.Rule) []*ast.Rule {
 	same := []*ast.Rule{rule.Copy()}
 	if setOf(rule.Module, rule) != "" { // its located copy decides
@@ -150,10 +151,10 @@ func (s *specialiser) rule(rule *ast.Rule) []*ast.Rule {
 	return made
 }
 
-// splits reports whether several rules say together what one says: the rules of
-// a set do, and those that have one constant value. Of the latter, and of sets
-// that may be asked for one element, the first that holds can end the evaluation,
-// so none of their conditions may fail.
+// splits reports whether several rules can replace one: rules of a set, and
+// rules with one constant value. For the latter, and for sets that a rule may
+// query for one element, the first match can end the evaluation. So none of
+// their conditions may fail.
 func (s *specialiser) splits(rule *ast.Rule) bool {
 	if rule.Default || rule.Else != nil || len(rule.Head.Args) > 0 || len(rule.Head.Reference) != 1 {
 		return false
@@ -167,9 +168,9 @@ func (s *specialiser) splits(rule *ast.Rule) bool {
 	return !slices.ContainsFunc(rule.Body, func(e *ast.Expr) bool { return !s.total(rule.Body, e) })
 }
 
-// indexes reports whether the index sees what a rule compares with a row, and
-// whether nothing can fail before: the index passes a rule over whatever its
-// earlier conditions would have done.
+// indexes reports whether the index sees the comparison with a row, and whether
+// nothing before it can fail. The index skips a rule regardless of its earlier
+// conditions.
 func (s *specialiser) indexes(rule *ast.Rule, t table) bool {
 	last, useful := -1, false
 	for i, e := range rule.Body {
@@ -211,7 +212,7 @@ func (t table) names(op *ast.Term) bool {
 	}
 }
 
-// inputOf returns the place of the input that an operand is, nil for none.
+// inputOf returns the place of the input that an operand is, or nil.
 func inputOf(body ast.Body, op *ast.Term) ast.Ref {
 	switch v := op.Value.(type) {
 	case ast.Ref:
@@ -230,8 +231,8 @@ func inputOf(body ast.Body, op *ast.Term) ast.Ref {
 	return nil
 }
 
-// total reports whether a condition holds or does not hold, and never fails: it
-// calls nothing that refuses some operands, and no rule.
+// total reports whether a condition never fails: it calls no rule, and no
+// function that refuses some operands.
 func (s *specialiser) total(body ast.Body, e *ast.Expr) bool {
 	ok := len(e.With) == 0
 	ast.NewGenericVisitor(func(x any) bool {
@@ -264,9 +265,9 @@ func (s *specialiser) ruled(ref ast.Ref) bool {
 	return len(s.compiler.GetRulesDynamicWithOpts(ref, ast.RulesOptions{IncludeHiddenModules: true})) > 0
 }
 
-// ofTexts reports whether a condition compares the beginning, the end or the form
-// of a text of the input, which the schema says is one, with constant texts. The
-// row stands for a text only where every row is one.
+// ofTexts reports whether a condition compares the start, the end or the form
+// of a text of the input with constant texts. The schema states that the input
+// is text. A row counts as text only if every row is text.
 func (s *specialiser) ofTexts(body ast.Body, e *ast.Expr) bool {
 	switch callName(e) {
 	case "startswith", "endswith", "glob.match":
@@ -295,8 +296,8 @@ func (s *specialiser) ofTexts(body ast.Body, e *ast.Expr) bool {
 	return true
 }
 
-// rowOfTexts reports whether an operand stands for rows that are all texts, and
-// patterns that glob.match can read.
+// rowOfTexts reports whether an operand is a row of a table with only texts
+// that glob.match accepts as patterns.
 func (s *specialiser) rowOfTexts(body ast.Body, op *ast.Term) bool {
 	v, ok := op.Value.(ast.Var)
 	if !ok {

@@ -8,24 +8,24 @@ import (
 	"github.com/open-policy-agent/opa/v1/storage"
 )
 
-// maxRows bounds how many rules are made of tables in all.
+// maxRows bounds the total number of rules that are created from tables.
 const maxRows = 10_000
 
-// table is what a rule goes over in the data, row by row.
+// table is data that a rule iterates over, row by row.
 type table struct {
-	path    ast.Ref   // data.a.b
-	key     ast.Var   // that stands for each key; "" where a value is looked for among the rows
-	value   ast.Var   // that stands for each row, "" where none does
-	entered bool      // a member of the row is looked at
-	in      int       // of the condition "x in rows", where key is ""
+	path    ast.Ref   // such as data.a.b
+	key     ast.Var   // variable for each key; "": the rule searches for a value among the rows
+	value   ast.Var   // variable for each row; "": none
+	entered bool      // the rule reads a member of the row
+	in      int       // index of the condition "x in rows", if key is ""
 	rows    []row     // in the order of the data
 	seen    *ast.Expr // the condition that names the table
 }
 
 type row struct{ key, value *ast.Term }
 
-// tableOf finds the first table that a rule goes over. A key that is known
-// before is looked up, which costs the same whatever the size.
+// tableOf finds the first table that a rule iterates over. A lookup with a
+// known key costs the same for any size.
 func (r *ruleset) tableOf(rule *ast.Rule) (table, bool) {
 	bound := map[ast.Var]bool{}
 	for i, e := range rule.Body {
@@ -75,7 +75,7 @@ func (r *ruleset) iteration(e *ast.Expr, bound map[ast.Var]bool) (t table, found
 	return t, found
 }
 
-// entered reports whether a rule looks at members of what a variable stands for.
+// entered reports whether a rule reads members of the value of a variable.
 func entered(rule *ast.Rule, v ast.Var) (found bool) {
 	ast.WalkRefs(rule, func(ref ast.Ref) bool {
 		found = found || ref[0].Value.Compare(v) == 0
@@ -115,7 +115,8 @@ func named(e *ast.Expr, ref ast.Ref) ast.Var {
 	return ""
 }
 
-// membership finds "x in data.a.b", which the compiler makes two conditions.
+// membership finds "x in data.a.b", which the compiler turns into two
+// conditions.
 func (r *ruleset) membership(body ast.Body, i int) (table, bool) {
 	if callName(body[i]) != "internal.member_2" {
 		return table{}, false
@@ -143,7 +144,7 @@ func (r *ruleset) membership(body ast.Body, i int) (table, bool) {
 	return table{}, false
 }
 
-// rows reads a table that no rule adds to, nil where there is none.
+// rows reads a table that no rule adds to. It returns nil if there is none.
 func (r *ruleset) rows(path ast.Ref) []row {
 	under := append(slices.Clone(path), ast.VarTerm("__any"))
 	if len(r.compiler.GetRulesDynamicWithOpts(under, ast.RulesOptions{IncludeHiddenModules: true})) > 0 || len(r.compiler.GetRules(path)) > 0 {
@@ -175,7 +176,7 @@ func (r *ruleset) rows(path ast.Ref) []row {
 	return rows
 }
 
-// instance is a rule for one row of a table.
+// instance returns the rule for one row of a table.
 func (t table) instance(rule *ast.Rule, of row) (*ast.Rule, error) {
 	c := rule.Copy()
 	c.Module = rule.Module
@@ -201,8 +202,7 @@ func (t table) instance(rule *ast.Rule, of row) (*ast.Rule, error) {
 	return c, err
 }
 
-// inRef puts a row into a reference: what it comes to where that is a text, or
-// the key.
+// inRef inserts a row into a reference: its value if that is text, or its key.
 func (t table) inRef(ref ast.Ref, of row) ast.Value {
 	if ref[0].Value.Compare(t.value) == 0 && t.value != "" {
 		return inside(of.value, ref, 1)
@@ -226,7 +226,7 @@ func inside(value *ast.Term, ref ast.Ref, from int) ast.Value {
 	return found
 }
 
-// constant reports whether a value is compared by the index just as by a rule.
+// constant reports whether the index compares a value exactly as a rule does.
 func constant(v ast.Value) bool {
 	_, text := v.(ast.String)
 	return text

@@ -17,8 +17,8 @@ import (
 	"github.com/remit-dev/remit/perm/rego"
 )
 
-// overTables go over tables of the data in every way that Rego has, in forms
-// that become rules and in forms that must not.
+// overTables returns rules that iterate over tables in every way that Rego has,
+// in forms that become rules and in forms that must not.
 func overTables() []string {
 	return []string{
 		`some row in data.rows; input.tool.name == row.name`,
@@ -52,7 +52,7 @@ func overTables() []string {
 	}
 }
 
-// tableHelpers are rules that go over tables for others.
+// tableHelpers are helper rules that iterate over tables.
 const tableHelpers = `package remit
 
 listed if { some row in data.rows; row.name == input.tool.name }
@@ -71,7 +71,7 @@ hint contains "uses" if { "zz" in picked; "zz" in made }
 
 `
 
-// randomTables are data of a form that the rules above go over.
+// randomTables returns data in the form that the rules above iterate over.
 func randomTables(rnd *rand.Rand) map[string]any {
 	pick := func(from ...any) any { return from[rnd.IntN(len(from))] }
 	text := func(from ...string) string { return from[rnd.IntN(len(from))] }
@@ -119,15 +119,15 @@ func tablePolicy(rnd *rand.Rand, of []string) string {
 	return b.String() + "allow contains \"else\" if input.tool.name != \"n\"\n"
 }
 
-// TestTablesAgree holds rules that were made of tables against the rules as they
-// were written: decisions, reasons, places and failures.
+// TestTablesAgree compares rules that were expanded from tables with the rules
+// as written: decisions, reasons, positions and failures.
 func TestTablesAgree(t *testing.T) {
-	policies := max(statcheck.Size(100, 5000), 100) // fewer do not hold every case
+	policies := max(statcheck.Size(100, 5000), 100) // fewer do not cover every case
 	made, decisions, failures := 0, 0, 0
 	for seed := range policies {
 		rnd := rand.New(rand.NewPCG(uint64(seed), 21))
 		of := overTables()
-		if seed < 2*len(of) { // each by itself, so that none hides behind another
+		if seed < 2*len(of) { // one alone, so that none hides another
 			of = of[seed/2 : seed/2+1]
 		}
 		text, data := tablePolicy(rnd, of), randomTables(rnd)
@@ -193,7 +193,8 @@ func tableEngine(t testing.TB, n int) *rego.Engine {
 	return e
 }
 
-// What comes of a row is told as of the rule that somebody wrote, once.
+// TestTablesKeepPlaces checks that a reason from a row has the position of the
+// written rule, and appears once.
 func TestTablesKeepPlaces(t *testing.T) {
 	e := tableEngine(t, 20)
 	written, evaluated := rego.Rules(e, "deny")
@@ -233,7 +234,8 @@ func BenchmarkTables(b *testing.B) {
 	}
 }
 
-// TestTableRatio prints what a table costs against none, as rules and gone over.
+// TestTableRatio prints the cost of a table, expanded and iterated, against
+// none.
 func TestTableRatio(t *testing.T) {
 	if !statcheck.Whole() {
 		t.Skip("REMIT_LONG is not set")

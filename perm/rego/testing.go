@@ -16,26 +16,26 @@ import (
 	"github.com/open-policy-agent/opa/v1/topdown"
 )
 
-// TestReport is the outcome of the tests that belong to a policy.
+// TestReport is the result of the tests of a policy.
 type TestReport struct {
 	Results   []TestResult   `json:"results"`             // by file, line and name
-	Uncovered []string       `json:"uncovered,omitempty"` // file:line of rules and conditions that no test reached
-	Coverage  []FileCoverage `json:"coverage"`            // of each file that decides
+	Uncovered []string       `json:"uncovered,omitempty"` // file:line of rules and conditions that no test covers
+	Coverage  []FileCoverage `json:"coverage"`            // coverage of each file that decides
 }
 
-// TestResult is the outcome of one rule whose name begins with test_.
+// TestResult is the result of one rule whose name begins with test_.
 type TestResult struct {
 	Name   string `json:"name"`
 	At     string `json:"at"`
 	Status string `json:"status"`           // pass, fail, error, skip
-	Text   string `json:"text,omitempty"`   // the error
-	Output string `json:"output,omitempty"` // what print wrote
+	Text   string `json:"text,omitempty"`   // error text
+	Output string `json:"output,omitempty"` // output of print
 
 	Stopped string `json:"stopped,omitempty"` // file:line of the condition that did not hold
 	Saw     string `json:"saw,omitempty"`     // that condition, and the values in it
 }
 
-// Failed lists the tests that did not pass, without those that are skipped.
+// Failed returns the tests that did not pass, without skipped ones.
 func (r TestReport) Failed() []TestResult {
 	var out []TestResult
 	for _, t := range r.Results {
@@ -47,8 +47,9 @@ func (r TestReport) Failed() []TestResult {
 }
 
 // Test runs the rules of the policy's *_test.rego files whose names begin with
-// test_, and tells which lines of the policy they reached. Tests that do not
-// compile are a *LoadError; tests that fail are in the report.
+// test_, and reports which lines of the policy they cover. It returns a
+// *LoadError for tests that do not compile. The report contains tests that
+// fail.
 func (e *Engine) Test(ctx context.Context) (TestReport, error) {
 	if e == nil || e.rules == nil {
 		return TestReport{}, errors.New("rego: no policy is loaded")
@@ -105,8 +106,8 @@ func (e *Engine) runTests(ctx context.Context, with func(*tester.Runner) *tester
 	return list, e.modules.checkTestNames(c, e.data)
 }
 
-// traceFailures runs the tests that failed again, traced, and says where they did
-// and with what values. To trace a test costs several times what it costs to run it.
+// traceFailures repeats the failed tests with a trace. It adds the position and
+// the values of each failure. A traced test costs several times as much.
 func (e *Engine) traceFailures(ctx context.Context, results []TestResult) error {
 	var failed []string
 	for _, r := range results {
@@ -118,7 +119,7 @@ func (e *Engine) traceFailures(ctx context.Context, results []TestResult) error 
 		return nil
 	}
 	traced, err := e.runTests(ctx, func(r *tester.Runner) *tester.Runner {
-		return r.EnableTracing(true).Filter(strings.Join(failed, "|")) // tests of like names too: they are passed over below
+		return r.EnableTracing(true).Filter(strings.Join(failed, "|")) // also matches similar names; the loop below skips these
 	})
 	if err != nil {
 		return err
@@ -133,15 +134,15 @@ func (e *Engine) traceFailures(ctx context.Context, results []TestResult) error 
 	return nil
 }
 
-// stopped finds the last condition that did not hold, and writes the values in
-// it below it.
+// stopped finds the last condition that did not hold, and writes its values
+// below it.
 func stopped(trace []*topdown.Event) (where, saw string) {
 	for _, event := range slices.Backward(trace) {
 		expr, isExpr := event.Node.(*ast.Expr)
 		if event.Op != topdown.FailOp || !isExpr || event.Location == nil || event.QueryID == 0 {
 			continue
 		}
-		if _, every := expr.Terms.(*ast.Every); every { // what is inside it did not hold
+		if _, every := expr.Terms.(*ast.Every); every { // a condition inside it did not hold
 			continue
 		}
 		var text strings.Builder
@@ -153,7 +154,7 @@ func stopped(trace []*topdown.Event) (where, saw string) {
 	return "", ""
 }
 
-// comparePlaces orders places by file, and within a file by line.
+// comparePlaces orders positions by file, then by line.
 func comparePlaces(a, b string) int {
 	fileA, rowA, _ := strings.Cut(a, ".rego:")
 	fileB, rowB, _ := strings.Cut(b, ".rego:")
@@ -173,7 +174,7 @@ func testResult(r *tester.Result) TestResult {
 	return t
 }
 
-// uncovered lists the lines of what decides that no test reached.
+// uncovered returns the lines of deciding rules that no test covers.
 func uncovered(report cover.Report, m *modules) []string {
 	var out []string
 	for _, name := range m.own() {

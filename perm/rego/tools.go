@@ -9,18 +9,19 @@ import (
 	"github.com/remit-dev/remit/internal/suggest"
 )
 
-// Tool is what WarningsFor knows of a tool that the policy is to decide about.
+// Tool describes a tool to WarningsFor.
 type Tool struct {
 	Name    string
 	Version string
-	Classes []string // effect classes that its calls can have; none: not known
+	Classes []string // effect classes of its calls; empty: unknown
 	Args    []string // names of its arguments; nil: any
-	Missing []string // those of Args that a call may leave out
+	Missing []string // optional arguments among Args
 }
 
-// WarningsFor lists what Warnings does, and where rules name tools, arguments,
-// versions and effect classes that these tools do not have. With closed, there are
-// no others: each other name is a warning. Else, only names are that look like one.
+// WarningsFor returns the result of Warnings and more warnings. They concern
+// rules that name tools, arguments, versions and effect classes that these
+// tools do not have. If closed is true, there are no other tools: each other
+// name is a warning. If not, only a similar name is.
 func (e *Engine) WarningsFor(tools []Tool, closed bool) []Problem {
 	if e == nil || e.rules == nil {
 		return nil
@@ -42,7 +43,7 @@ func (e *Engine) WarningsFor(tools []Tool, closed bool) []Problem {
 	return l.sorted()
 }
 
-// toolLint holds rules against the tools that there are.
+// toolLint checks rules against the existing tools.
 type toolLint struct {
 	*lint
 	tools  map[string]Tool
@@ -142,7 +143,7 @@ func (t *toolLint) arguments(r setRule, tools []Tool) {
 	}
 }
 
-// operandsOf are the terms of a condition, without its operator.
+// operandsOf returns the terms of a condition, without its operator.
 func operandsOf(e *ast.Expr) []*ast.Term {
 	if t, ok := e.Terms.(*ast.Term); ok {
 		return []*ast.Term{t}
@@ -150,8 +151,8 @@ func operandsOf(e *ast.Expr) []*ast.Term {
 	return e.Operands()
 }
 
-// leftOut warns of a rule that restricts, and compares an argument with false that
-// a call may leave out.
+// leftOut warns of a restricting rule that compares an optional argument with
+// false.
 func (t *toolLint) leftOut(r setRule, e *ast.Expr, arg string, tools []Tool) {
 	name := callName(e)
 	if r.set == setAllow || e.Negated || name != "eq" && name != "equal" || !slices.Contains(tools[0].Missing, arg) {

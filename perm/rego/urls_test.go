@@ -10,7 +10,8 @@ import (
 	"github.com/remit-dev/remit/perm/rego"
 )
 
-// TestURLsAreInTheKey: what was refused for a URL that nobody gave is decided anew once somebody has.
+// TestURLsAreInTheKey checks that a call denied for a URL that is not
+// user-provided is decided anew after the user provides it.
 func TestURLsAreInTheKey(t *testing.T) {
 	e := engine(t, `package remit
 allow contains "x" if true
@@ -24,7 +25,7 @@ deny contains "leads elsewhere" if input.access.given == false`)
 		return decide(t, e, r).Effect()
 	}
 	one := func(url string, given bool) []perm.URLFacts { return []perm.URLFacts{{URL: url, UserProvided: given}} }
-	for range 2 { // the second time from the memo
+	for range 2 { // the second time from the cache
 		require.Equal(t, perm.Deny, ask(nil, nil))
 		require.Equal(t, perm.Allow, ask([]perm.URLFacts{}, nil))
 		require.Equal(t, perm.Deny, ask(one("https://a.example/", false), nil))
@@ -35,7 +36,8 @@ deny contains "leads elsewhere" if input.access.given == false`)
 	}
 }
 
-// TestWhatAPolicyWantsToKnow: nobody looks for what no rule reads.
+// TestWhatAPolicyWantsToKnow checks whether a policy reads URLs, and whether
+// its labels depend on results.
 func TestWhatAPolicyWantsToKnow(t *testing.T) {
 	for text, want := range map[string][2]bool{
 		control: {},
