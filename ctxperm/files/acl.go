@@ -17,7 +17,7 @@ const (
 	aclOther = 0x20
 )
 
-// aclVersion begins every list that Linux stores.
+// aclVersion is the version of every list that Linux stores.
 const aclVersion = 2
 
 // aclEntry is one entry of an access control list.
@@ -26,7 +26,8 @@ type aclEntry struct {
 	id        uint32
 }
 
-// parseACL reads a list as the kernel stores it. It returns nothing for what is none.
+// parseACL parses a list as the kernel stores it. It returns nil for invalid
+// data.
 func parseACL(raw []byte) []aclEntry {
 	if len(raw) < 4 || len(raw)%8 != 4 || binary.LittleEndian.Uint32(raw) != aclVersion {
 		return nil
@@ -50,8 +51,8 @@ func encodeACL(all []aclEntry) []byte {
 	return raw
 }
 
-// classes finds the entries that are also permission bits: those of the owner, of the
-// group or, where there is one, the mask, and of all others.
+// classes finds the entries that are also permission bits: those of the owner,
+// of all others, and of the mask or, without a mask, the group.
 func classes(all []aclEntry) (owner, group, other *aclEntry) {
 	for i := range all {
 		switch e := &all[i]; {
@@ -66,7 +67,7 @@ func classes(all []aclEntry) (owner, group, other *aclEntry) {
 	return owner, group, other
 }
 
-// withBits is what chmod makes of a list.
+// withBits returns the list after a chmod.
 func withBits(raw []byte, bits fs.FileMode) []byte {
 	all := parseACL(raw)
 	owner, group, other := classes(all)
@@ -77,9 +78,10 @@ func withBits(raw []byte, bits fs.FileMode) []byte {
 	return encodeACL(all)
 }
 
-// inherited is what a new file gets from the default list of its folder: a list, nil
-// where the bits say it all, and bits. They are those that are asked for, less what the
-// list does not give a group or others. The owner gets what is asked for.
+// inherited returns the list and the bits that a new file gets from the default
+// list of its folder. The list is nil if the bits express it fully. The bits
+// are the requested ones, without those that the list denies a group or others.
+// The owner gets the requested bits.
 func inherited(raw []byte, bits fs.FileMode) ([]byte, fs.FileMode) {
 	all := parseACL(raw)
 	owner, group, other := classes(all)
@@ -96,7 +98,7 @@ func inherited(raw []byte, bits fs.FileMode) ([]byte, fs.FileMode) {
 	return encodeACL(all), bits
 }
 
-// rebit gives a version other permission bits, as chmod does.
+// rebit returns the version with other permission bits, as chmod does.
 func (v Version) rebit(bits fs.FileMode) Version {
 	v.Perm = bits
 	if acl, ok := v.Xattrs[disk.XattrAccess]; ok {
@@ -105,11 +107,12 @@ func (v Version) rebit(bits fs.FileMode) Version {
 	return v
 }
 
-// asProgram are the bits that say as whom a file runs.
+// asProgram are the bits that determine as whom a file runs.
 const asProgram = fs.ModeSetuid | fs.ModeSetgid
 
-// unprivileged takes away what a version may do as a program: that does not pass to
-// content which somebody else chose. The kernel does the same when a file is written.
+// unprivileged removes what lets a version run with more rights. Content that
+// another program chose must not inherit these. The kernel does the same on a
+// write.
 func (v Version) unprivileged() Version {
 	v.Perm &^= asProgram
 	if _, ok := v.Xattrs[disk.XattrCapability]; ok {
@@ -118,7 +121,7 @@ func (v Version) unprivileged() Version {
 	return v
 }
 
-// with is a copy of attributes with one that is another; nil: without it.
+// with returns a copy of attributes with one value changed; nil removes it.
 func with(xattrs map[string][]byte, key string, value []byte) map[string][]byte {
 	out := make(map[string][]byte, len(xattrs)+1)
 	for k, v := range xattrs {
@@ -132,13 +135,13 @@ func with(xattrs map[string][]byte, key string, value []byte) map[string][]byte 
 	return out
 }
 
-// hidden are attributes that no program in a sandbox can set, and some that it cannot
-// see: what it left lacks them for no reason of its own.
+// hidden reports whether a program in a sandbox cannot set the attribute; it
+// also cannot see some of them. So their absence in its result means nothing.
 func hidden(key string) bool { return key != disk.XattrCapability && !(disk.Self{}).Sets(key) }
 
-// retaining adds to what a program left the attributes of the file in whose place it is
-// that the program could not have changed. What that file may do as a program it keeps with
-// its content and its owner, if the program kept it.
+// retaining adds the attributes of the replaced file that the program could not
+// have changed. The file keeps setuid, setgid and capabilities if the program
+// kept them, its content and its owner.
 func (img fileImage) retaining(was Version) Version {
 	v := img.Version
 	if was.Type != v.Type || !img.again {

@@ -7,7 +7,7 @@ import (
 	"github.com/remit-dev/remit/ctxperm/files"
 )
 
-// action is one operation, with the name of what it changes.
+// action is one operation, with the name of the path that it changes.
 type action struct {
 	name string
 	file string
@@ -36,8 +36,8 @@ func actions() []action {
 	}, more()...)
 }
 
-// more are the operations that change several entries, and those that change
-// something other than content.
+// more returns the operations that change several entries, and those that
+// change something other than content.
 func more() []action {
 	move := func(from, to string) func(context.Context, *files.Files) error {
 		return func(ctx context.Context, f *files.Files) error { return f.Move(ctx, from, to) }
@@ -68,7 +68,7 @@ func more() []action {
 	}
 }
 
-// operations are all of them, on one path.
+// operations returns all operations, on one path.
 func operations(f *files.Files, path string) map[string]func(ctx context.Context) error {
 	return map[string]func(ctx context.Context) error{
 		"ReadFile": func(ctx context.Context) error { _, err := f.ReadFile(ctx, path); return err },
@@ -97,8 +97,8 @@ func operations(f *files.Files, path string) map[string]func(ctx context.Context
 	}
 }
 
-// onLinks are the operations that may act on a link itself, or only look whether
-// there is one.
+// onLinks reports whether an operation may act on a link itself, or only checks
+// whether it exists.
 func onLinks(name string) bool {
 	return slices.Contains([]string{
 		"Stat", "Delete", "DeleteAll", "List", "Walk", "Search", "Mkdir", "MkdirAll", "Move", "MoveTo", "Copy", "CopyTo", "Symlink",

@@ -12,18 +12,19 @@ import (
 	"github.com/remit-dev/remit/revert/journal"
 )
 
-// planStep is one planned step while it is being done.
+// planStep is a planned step in progress.
 type planStep struct {
 	step effect.Step
 	inv  inverse
-	swap *swap // nil: there is no way to it
+	swap *swap // nil: its path cannot be reached
 	img  fileImage
 	err  error
 	res  effect.Result
 }
 
-// Apply does one planned step, exactly like a first change is done: exchange,
-// look at what was displaced, and exchange back if it is not what was planned on.
+// Apply performs one planned step in the same way as a first change. It
+// exchanges the files and checks the displaced one. If that is not the planned
+// version, it exchanges them back.
 func (s scheme) Apply(ctx context.Context, step effect.Step, keep journal.ContentStore) effect.Result {
 	one := []*planStep{s.stride(step)}
 	times := spansOf(ctx, one)
@@ -33,18 +34,19 @@ func (s scheme) Apply(ctx context.Context, step effect.Step, keep journal.Conten
 	return one[0].res
 }
 
-// ApplyAll does planned steps in their order, each as Apply does it. The order of durable
-// writes is that of the calls of this package (see performAll), and so is what a death
-// leaves:
+// ApplyAll performs planned steps in their order, each as Apply does. The order
+// of durable writes equals that of the calls of this package (see performAll).
+// So a crash leaves the same states:
 //
 //	narrow folders, as far as they let others in less than before => sync them
-//	wave by wave, none of which makes the directory of another of its steps:
+//	wave by wave; no step of a wave makes the directory of another:
 //	  look at each; prepare the new files under their draft names => sync them at once
 //	  exchange each, look at what was displaced, exchange back or remove it
 //	sync the names => open folders that let others in more than before
 //	set the times of folders => sync them, after the last wave
 //
-// Until then each step can be told from its counter-change, which the journal holds.
+// Until then the counter-change of each step in the journal identifies its
+// state.
 func (s scheme) ApplyAll(ctx context.Context, steps []effect.Step, keep journal.ContentStore) []effect.Result {
 	if len(steps) == 1 {
 		return []effect.Result{s.Apply(ctx, steps[0], keep)}
@@ -76,8 +78,8 @@ func (s scheme) ApplyAll(ctx context.Context, steps []effect.Step, keep journal.
 	return out
 }
 
-// march does the steps of one place in the order of change sets, after what came before it is
-// durable.
+// march performs the steps of one place in the order of change sets, after the
+// earlier steps are durable.
 func (s scheme) march(ctx context.Context, d *pendingSyncs, before, steps []*planStep, keep journal.ContentStore) {
 	if len(steps) == 0 {
 		return
@@ -101,7 +103,8 @@ func (s scheme) march(ctx context.Context, d *pendingSyncs, before, steps []*pla
 	}
 }
 
-// arranged sorts steps by their place. Of the last, those below come first.
+// arranged sorts steps by their place. In the last place, deeper folders come
+// first.
 func arranged(all []*planStep) (first, middle, last []*planStep) {
 	for _, t := range all {
 		switch {
@@ -119,7 +122,8 @@ func arranged(all []*planStep) (first, middle, last []*planStep) {
 	return first, middle, last
 }
 
-// narrow holds the folders that are opened again after what is below them, those above first.
+// narrow sets the held version of folders that are opened again after the
+// entries below them, parents first.
 func narrow(ctx context.Context, last []*planStep, keep journal.ContentStore) {
 	for _, t := range slices.Backward(last) {
 		if !t.swap.hold.between() {
@@ -131,7 +135,8 @@ func narrow(ctx context.Context, last []*planStep, keep journal.ContentStore) {
 	}
 }
 
-// exposed leaves folders alone that would let others in to what could not come back.
+// exposed skips folders that would give others access to content that could not
+// be restored.
 func exposed(ctx context.Context, all, last []*planStep) {
 	for _, t := range last {
 		for _, u := range all {
@@ -146,8 +151,8 @@ func exposed(ctx context.Context, all, last []*planStep) {
 	}
 }
 
-// barred leaves steps alone below directories that could not come back, if another one is
-// there by now that may let others in.
+// barred skips steps below a directory that could not be restored, if another
+// directory is there now that may let others in.
 func barred(ctx context.Context, done, next []*planStep) {
 	for _, d := range done {
 		if d.err == nil || d.swap == nil || !d.makesDir() {
@@ -172,8 +177,8 @@ func (s scheme) stride(step effect.Step) *planStep {
 
 func (t *planStep) makesDir() bool { return t.inv.Will != nil && t.inv.Will.Type == typeDir }
 
-// begin looks whether there is still what was planned on, and finds what it takes to
-// bring back what was there before.
+// begin checks whether the planned version is still there, and finds what
+// restores the version before the call.
 func (t *planStep) begin(ctx context.Context, keep journal.ContentStore) {
 	if t.err != nil {
 		return
@@ -200,9 +205,9 @@ func (t *planStep) begin(ctx context.Context, keep journal.ContentStore) {
 	}
 }
 
-// ahead begins the steps of a wave, makes their drafts, and syncs those at once where they
-// are many. It returns the steps that can be done now: where there is no room for all
-// drafts, the rest is another wave.
+// ahead begins the steps of a wave and makes their drafts. If there are many,
+// one sync covers them. It returns the steps that can be performed now. If the
+// drafts exceed the space limit, the rest forms another wave.
 func ahead(ctx context.Context, steps []*planStep, keep journal.ContentStore) []*planStep {
 	many := map[disk.Root]int{}
 	for _, t := range steps {
@@ -236,14 +241,14 @@ func ahead(ctx context.Context, steps []*planStep, keep journal.ContentStore) []
 	return steps[:n]
 }
 
-// drafts reports whether the step brings content back that can be synced with that of
-// others.
+// drafts reports whether the step restores content that can be synced together
+// with that of others.
 func (t *planStep) drafts() bool {
 	return t.err == nil && t.inv.Will != nil && t.inv.Will.Type == typeFile && len(t.inv.Will.Twin) == 0
 }
 
-// run does the step, and puts in order what it left where that went wrong, before the
-// next one finds it.
+// run performs the step. If it fails, run settles what it left before the next
+// step can find it.
 func (t *planStep) run(ctx context.Context) {
 	if t.err == nil {
 		t.err = t.swap.run(ctx, t.img)
@@ -251,7 +256,7 @@ func (t *planStep) run(ctx context.Context) {
 	t.res = t.result(ctx)
 }
 
-// result says what became of the step.
+// result returns the result of the step.
 func (t *planStep) result(ctx context.Context) effect.Result {
 	res := effect.Result{Resource: t.step.Change.Resource, Outcome: effect.Restored, Now: t.step.Change.Post}
 	if t.err == nil {

@@ -17,31 +17,33 @@ import (
 	"github.com/remit-dev/remit/revert/journal"
 )
 
-// DesiredFile is what a program left at one path, beside the root and not in it.
+// DesiredFile is the state of one path as a program left it, stored outside the
+// root.
 type DesiredFile struct {
-	Version // the zero Version: it is gone; the digest of content is filled in
+	Version // the zero Version: deleted; Add fills in the digest of the content
 
 	Path     string
-	Mtime    time.Time                     // of its last change
-	Open     func() (io.ReadCloser, error) // the content of a file
-	Replaced bool                          // a directory of which nothing is left that was in it
-	Copied   bool                          // it began as something that was there, under this name or another
-	Same     bool                          // it is still the file or folder that was there under this name
-	Inode    uint64                        // wanted files with the same number are one file; 0: it has one name
+	Mtime    time.Time                     // time of the last change
+	Open     func() (io.ReadCloser, error) // opens the content of a file
+	Replaced bool                          // a directory that keeps none of its previous entries
+	Copied   bool                          // started as an existing file, under this name or another
+	Same     bool                          // is still the previous file or folder of this name
+	Inode    uint64                        // desired files with the same number are one file; 0: it has one name
 }
 
-// ChangeSet is all that a program wants to change, in several roots: decided as one,
-// recorded as one, and only then done, each like any other change. Its steps are
-// Add for each root, Record, and Perform, in this order and by one goroutine.
+// ChangeSet contains all changes that a program proposes, in several roots. The
+// policy decides them together. One record holds them. Only then the runtime
+// performs each like any other change. One goroutine calls Add for each root,
+// then Record, then Perform.
 type ChangeSet struct {
 	op     *callstate.Op
 	permit ctxperm.Permit
 	shares []*rootChangeSet
-	done   []effect.Change // recorded
+	done   []effect.Change // recorded changes
 }
 
-// NewBatch makes an empty batch for a call whose tool has returned. It must be
-// closed.
+// NewBatch creates an empty change set for a call whose tool has returned. The
+// caller must close it.
 func NewBatch(k callstate.ModuleKey, call *callstate.Call) (*ChangeSet, error) {
 	if !k.Valid() {
 		return nil, ctxperm.ErrClosed
@@ -53,12 +55,13 @@ func NewBatch(k callstate.ModuleKey, call *callstate.Call) (*ChangeSet, error) {
 	return &ChangeSet{op: op, permit: ctxperm.NewPermit(k, op)}, nil
 }
 
-// Close ends the batch.
+// Close ends the change set.
 func (b *ChangeSet) Close() { b.op.Leave() }
 
-// Add looks at what a program wants in one root, directories before what is in
-// them, and keeps what that would displace. What somebody else touched at or after
-// since is ErrConflict: the program may have seen it or not.
+// Add surveys the desired files of a program in one root, directories before
+// their entries. It stores the content that they would displace. It returns
+// ErrConflict for a path that another process touched at or after since,
+// because the program may or may not have seen it.
 func (b *ChangeSet) Add(ctx context.Context, root string, since time.Time, wanted []DesiredFile) error {
 	f, err := Open(ctxperm.New(b.op.Call()), root)
 	if err != nil {
@@ -72,7 +75,8 @@ func (b *ChangeSet) Add(ctx context.Context, root string, since time.Time, wante
 	return nil
 }
 
-// Record decides and records everything. After an error nothing may be performed.
+// Record authorizes and records all changes. After an error the caller must not
+// call Perform.
 func (b *ChangeSet) Record(ctx context.Context) error {
 	var changes []effect.Change
 	var blobs []journal.Blob
@@ -116,7 +120,8 @@ func (b *ChangeSet) Record(ctx context.Context) error {
 	return err
 }
 
-// asked is the access that a change takes, and how a policy sees the change.
+// asked returns the access that a change needs, and the change as a policy sees
+// it.
 func asked(c effect.Change) (perm.ResourceAccess, perm.ChangeFacts, error) {
 	r, err := perm.ParseResource(c.Resource)
 	if err != nil {
@@ -137,8 +142,8 @@ func asked(c effect.Change) (perm.ResourceAccess, perm.ChangeFacts, error) {
 	return perm.Access(action, c.Resource), fact, nil
 }
 
-// turns takes the turn of everything that is changed, in the order of names: calls
-// that hold several wait for each other and not for themselves.
+// turns locks every resource that changes, in the order of names. So calls that
+// lock several resources cannot deadlock with each other.
 func turns(ctx context.Context, p ctxperm.Permit, accesses []perm.ResourceAccess) error {
 	var texts []string
 	for _, a := range accesses {
@@ -155,8 +160,8 @@ func turns(ctx context.Context, p ctxperm.Permit, accesses []perm.ResourceAccess
 	return nil
 }
 
-// Perform does what was recorded. What was not begun when one of it fails is noted
-// as having had no effect.
+// Perform performs the recorded changes. If one fails, it records those that
+// were not begun as having had no effect.
 func (b *ChangeSet) Perform(ctx context.Context) error {
 	at := 0
 	for i, s := range b.shares {
@@ -177,7 +182,7 @@ func (b *ChangeSet) Perform(ctx context.Context) error {
 	return nil
 }
 
-// Len is how many changes were added.
+// Len returns the number of added changes.
 func (b *ChangeSet) Len() (n int) {
 	for _, s := range b.shares {
 		n += len(s.altered)
@@ -185,11 +190,11 @@ func (b *ChangeSet) Len() (n int) {
 	return n
 }
 
-// mostPreview is how many bytes somebody is shown who is asked. What comes after them
-// is named.
+// mostPreview bounds the bytes of a preview for an approver. It lists the rest
+// by name.
 const mostPreview = 1 << 20
 
-// preview shows all of it as a patch, for whoever is asked.
+// preview returns all changes as a patch, for the approver.
 func (b *ChangeSet) preview(ctx context.Context) string {
 	var p patch
 	for _, s := range b.shares {
@@ -200,7 +205,7 @@ func (b *ChangeSet) preview(ctx context.Context) string {
 	return p.String()
 }
 
-// patch is a preview.
+// patch builds a preview.
 type patch struct{ strings.Builder }
 
 func (p *patch) add(ctx context.Context, c effect.Change, name string, delta func() (diff.Delta, error)) {

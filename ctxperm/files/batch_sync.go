@@ -7,17 +7,17 @@ import (
 	"github.com/remit-dev/remit/internal/disk"
 )
 
-// together is from how many files on their content is synced by one step for the whole
-// file system, which costs less than one step for each, and others a little too. It
-// holds for directories as well.
+// together is the number of files from which one sync of the whole file system
+// replaces single syncs. It costs less than one sync per file. It also costs
+// other files a little. It applies to directories too.
 const together = 32
 
-// room is how many bytes of drafts wait for one sync at most: until then they lie beside
-// what they are going to replace.
+// room bounds the bytes of drafts that wait for one sync. Until then they lie
+// beside the files that they will replace.
 const room = 64 << 20
 
-// wave is how many swaps can have their drafts made before the first of them is done:
-// none of them makes the directory of another.
+// wave returns how many swaps can make their drafts before the first of them is
+// performed: none of them makes the directory of another.
 func wave(n int, at func(i int) (w *swap, folder bool)) int {
 	made := map[place]bool{}
 	for i := range n {
@@ -33,34 +33,34 @@ func wave(n int, at func(i int) (w *swap, folder bool)) int {
 	return n
 }
 
-// drafts reports whether the draft of an image is content that is worth being synced
-// with that of others.
+// drafts reports whether the draft of an image is content that can be synced
+// together with that of others.
 func (img fileImage) drafts() bool { return img.Type == typeFile && img.twin == "" }
 
-// pendingSyncs are the directories whose names are not durable yet.
+// pendingSyncs holds the directories whose names are not durable yet.
 type pendingSyncs struct{ owed []place }
 
-// lend has a swap leave its last sync to pay.
+// lend lets a swap leave its last sync to pay.
 func (d *pendingSyncs) lend(w *swap) {
 	w.later = func(dir string) { d.owed = append(d.owed, place{w.root, dir}) }
 }
 
-// owe has pay do for a swap what harden does.
+// owe lets pay do for a swap what harden does.
 func (d *pendingSyncs) owe(ctx context.Context, w *swap) error {
 	is, err := w.lstat(ctx, w.target)
 	if err != nil && !missing(err) {
 		return err
 	}
 	if is.Type == disk.TypeDir {
-		d.owed = append(d.owed, place{w.root, w.target}) // its own bits
+		d.owed = append(d.owed, place{w.root, w.target}) // the directory's own bits
 	}
 	d.owed = append(d.owed, place{w.root, parentOf(w.target)})
 	return nil
 }
 
-// pay makes the names durable, those of many directories of a root in one step. One that
-// is gone, or that is something else by now, has its parent among the others. It returns
-// the errors by root.
+// pay makes the names durable. One sync covers many directories of a root. If a
+// directory is gone or is now something else, its parent is among the others.
+// It returns the errors by root.
 func (d *pendingSyncs) pay(ctx context.Context, s hostRoot) map[disk.Root]error {
 	failed, dirs := map[disk.Root]error{}, map[disk.Root][]string{}
 	var roots []disk.Root

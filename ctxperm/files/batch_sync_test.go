@@ -19,10 +19,11 @@ import (
 	"github.com/remit-dev/remit/revert/effect"
 )
 
-// many is so many files that in each of their folders enough are synced by one step.
+// many is a number of files such that each folder has enough for one shared
+// sync.
 const many = 120
 
-// crowd fills a folder with many files in several folders, some of which are in others.
+// crowd fills a folder with many files in several folders, some nested.
 func (w *world) crowd() {
 	w.t.Helper()
 	for i := range many {
@@ -33,7 +34,7 @@ func (w *world) crowd() {
 	require.NoError(w.t, os.Symlink("f0", filepath.Join(w.dir, "crowd/link")))
 }
 
-// crowds are what is done to many files at once.
+// crowds returns operations on many files at once.
 func crowds() map[string]func(ctx context.Context, f *files.Files) error {
 	return map[string]func(ctx context.Context, f *files.Files) error{
 		"delete": func(ctx context.Context, f *files.Files) error { return f.DeleteAll(ctx, "crowd") },
@@ -42,7 +43,8 @@ func crowds() map[string]func(ctx context.Context, f *files.Files) error {
 	}
 }
 
-// differing names what is not the same in two trees, of which there is too much to be shown.
+// differing returns the names that differ between two trees, which are too
+// large to print.
 func differing(want, got map[string]entry) (names []string) {
 	for name, e := range want {
 		if is, ok := got[name]; !ok || !reflect.DeepEqual(is, e) {
@@ -57,8 +59,8 @@ func differing(want, got map[string]entry) (names []string) {
 	return names
 }
 
-// TestWavesShareSyncs: however many files there are, a few steps make them durable, when
-// they are changed and when that is taken back.
+// TestWavesShareSyncs checks that a few syncs make any number of files durable,
+// when a call changes them and when they are reverted.
 func TestWavesShareSyncs(t *testing.T) {
 	for name, do := range crowds() {
 		t.Run(name, func(t *testing.T) {
@@ -102,8 +104,8 @@ func TestWavesShareSyncs(t *testing.T) {
 	}
 }
 
-// TestCrashesOfWaves: the process dies at some point of a change of many files, or of its
-// undo, or of both; the next one brings all of it back.
+// TestCrashesOfWaves kills the process at some point of a change of many files,
+// of its revert, or of both. The next process restores everything.
 func TestCrashesOfWaves(t *testing.T) {
 	t.Parallel()
 	states := 0
@@ -161,8 +163,8 @@ func (r unsynced) SyncDir(name string) error {
 	return r.Root.SyncDir(name)
 }
 
-// TestUndoThatIsNotDurable: what could not be synced is not said to be undone, and is when
-// it is taken back once more.
+// TestUndoThatIsNotDurable checks that a revert that could not sync is not
+// reported as reverted, and that the next revert does it.
 func TestUndoThatIsNotDurable(t *testing.T) {
 	for n := range 6 {
 		w := newWorld(t)
@@ -188,7 +190,7 @@ func TestUndoThatIsNotDurable(t *testing.T) {
 	}
 }
 
-// TestOneStepOfManyFails: the others are done.
+// TestOneStepOfManyFails checks that the other steps are performed.
 func TestOneStepOfManyFails(t *testing.T) {
 	w := newWorld(t)
 	w.furnish()
@@ -197,7 +199,7 @@ func TestOneStepOfManyFails(t *testing.T) {
 	require.NoError(t, w.do(w.host(), crowds()["delete"]))
 	h := w.host()
 	h.OnPoint = func(id string) error {
-		if id == "revert.apply" { // after it was planned
+		if id == "revert.apply" { // after planning
 			require.NoError(t, os.MkdirAll(filepath.Join(w.dir, "crowd"), 0o755))
 			w.put("crowd/f3", "theirs", 0o600)
 		}
@@ -217,8 +219,9 @@ func TestOneStepOfManyFails(t *testing.T) {
 	require.Equal(t, before, after)
 }
 
-// TestBarred: a directory that somebody makes with more rights, after the undo was planned,
-// gets nothing back that was in the one that the call removed.
+// TestBarred checks a directory that another process makes with more rights
+// after the revert was planned. It gets none of the entries of the directory
+// that the call removed.
 func TestBarred(t *testing.T) {
 	w := newWorld(t)
 	w.furnish()
@@ -227,7 +230,7 @@ func TestBarred(t *testing.T) {
 	h := w.host()
 	open := filepath.Join(w.dir, "crowd")
 	h.OnPoint = func(id string) error {
-		if id == "revert.apply" { // after it was planned
+		if id == "revert.apply" { // after planning
 			require.NoError(t, os.MkdirAll(open, 0o700))
 			require.NoError(t, os.Chmod(open, 0o777)) //nolint:gosec // that is what is wrong
 		}

@@ -10,8 +10,9 @@ import (
 	"github.com/remit-dev/remit/internal/callstate"
 )
 
-// TestReplacedWhileItIsSurveyed: somebody puts another file where a program wants to
-// remove one, after it was seen and before it was kept.
+// TestReplacedWhileItIsSurveyed checks that another process can replace a file
+// that a program wants to remove, between its survey and the copy of its
+// content.
 func TestReplacedWhileItIsSurveyed(t *testing.T) {
 	for _, meddle := range []bool{false, true} {
 		w := newWorld(t)

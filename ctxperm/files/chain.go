@@ -6,8 +6,9 @@ import (
 	"github.com/remit-dev/remit/revert/effect"
 )
 
-// changeChain is what one call did to one resource without anybody between: its
-// versions lead from Pre of the first to Post of the last.
+// changeChain holds consecutive changes of one call to one resource, without
+// changes by others between them. Its versions lead from Pre of the first to
+// Post of the last.
 type changeChain struct {
 	resource string
 	changes  []effect.Change
@@ -21,11 +22,11 @@ func (c changeChain) numbers() []int {
 	return of
 }
 
-// pre is the version that is to be there again.
+// pre returns the version to restore.
 func (c changeChain) pre() effect.Token { return c.changes[0].Pre }
 
 // left reports whether the call left a version. Not only the last one counts: a
-// change that was recorded but did not happen has the one before it as its own.
+// change that was recorded but did not happen leaves the version before it.
 func (c changeChain) left(t effect.Token) bool {
 	//mutant:token
 	return slices.ContainsFunc(c.changes, func(ch effect.Change) bool { return ch.Post.Same(t) })
@@ -34,10 +35,10 @@ func (c changeChain) left(t effect.Token) bool {
 //mutant:token
 func (c changeChain) knows(t effect.Token) bool { return c.pre().Same(t) || c.left(t) }
 
-// chains sorts the changes of a call by resource, in the order in which it first
-// touched them. Changes that had no effect are left out; where a change found a
-// version that the call had not left, somebody else stepped in between, and what
-// came before is a chain of its own, which nothing can be done about.
+// chains groups the changes of a call by resource, in the order of first use.
+// It separates changes that had no effect. If a change found a version that the
+// call had not left, another process changed the resource in between. Then the
+// earlier changes form their own chain, which cannot be reverted.
 func chains(changes []effect.Change) (current, broken []changeChain, idle []effect.Change) {
 	at := map[string]int{}
 	for _, c := range changes {

@@ -14,7 +14,7 @@ import (
 	"github.com/remit-dev/remit/revert/diff"
 )
 
-// rootChangeSet is the part of a batch that lies in one root.
+// rootChangeSet is the part of a change set in one root.
 type rootChangeSet struct {
 	*Files
 
@@ -22,16 +22,16 @@ type rootChangeSet struct {
 	times   *folders
 	since   time.Time
 	wanted  map[string]bool
-	absent  map[string]bool      // directories to be, where there is none now: nothing is below them
-	stays   map[string]Version   // files of several names that are as they were
-	folders map[string]disk.Info // that are altered, as they are to be
+	absent  map[string]bool      // directories that will be created: nothing is below them
+	stays   map[string]Version   // files with several names that stay unchanged
+	folders map[string]disk.Info // the target state of folders that change
 	altered []fileEdit
 	intents []plannedEdit
 }
 
-// survey finds out what has to be done. What goes comes first, from below, then
-// what comes, from above. Folders that only let in less come before all that, and those that
-// let in more after it (see hold).
+// survey finds the necessary changes. Removals come first, deepest first. Then
+// creations and updates follow, topmost first. Folders that only let in less
+// come before all that, and those that let in more after it (see hold).
 func (s *rootChangeSet) survey(ctx context.Context, wanted []DesiredFile) error {
 	for _, w := range wanted {
 		s.wanted[w.Path] = true
@@ -40,7 +40,7 @@ func (s *rootChangeSet) survey(ctx context.Context, wanted []DesiredFile) error 
 		}
 	}
 	for _, w := range wanted {
-		if w.Path == "." { // whoever configured the root says what it is like
+		if w.Path == "." { // the configuration of the root determines its attributes
 			continue
 		}
 		if err := s.want(ctx, w); err != nil {
@@ -69,7 +69,7 @@ func (s *rootChangeSet) survey(ctx context.Context, wanted []DesiredFile) error 
 	return s.site.joined(ctx, s.altered)
 }
 
-// want makes one path as the program left it.
+// want plans the changes that make one path as the program left it.
 func (s *rootChangeSet) want(ctx context.Context, w DesiredFile) error {
 	now, err := s.now(ctx, w.Path)
 	if err != nil {
@@ -99,8 +99,9 @@ func (s *rootChangeSet) want(ctx context.Context, w DesiredFile) error {
 	return s.alter1(ctx, w.Path, now, img)
 }
 
-// now describes what is at a path. Below what is no directory there is nothing, nor
-// below a symbolic link: the path does not lead through it.
+// now describes the current file of a path. There is nothing below a path that
+// is not a directory. There is nothing below a symbolic link either, because
+// the path does not lead through it.
 func (s *rootChangeSet) now(ctx context.Context, name string) (disk.Info, error) {
 	if _, err := s.resource(name); err != nil {
 		return disk.Info{}, err
@@ -116,19 +117,19 @@ func (s *rootChangeSet) now(ctx context.Context, name string) (disk.Info, error)
 	return info, refused(err)
 }
 
-// sets reports whether the program gave a folder a time of its choice. Any other
-// new time follows from names that came and went, and those that stayed record it.
+// sets reports whether the program chose the time of a folder. Any other new
+// time follows from added or removed names, whose changes record it.
 func (s *rootChangeSet) sets(w DesiredFile, now disk.Info) bool {
 	return !w.Mtime.IsZero() && !w.Mtime.Equal(now.Mtime) && (w.Mtime.Before(s.since) || w.Mtime.After(s.site.host.Now()))
 }
 
-// alike reports whether nothing has to be done.
+// alike reports whether the path already is as desired.
 func (s *rootChangeSet) alike(ctx context.Context, w DesiredFile, now disk.Info, img fileImage) (bool, error) {
 	if now.Type.String() != w.Type {
 		return false, nil
 	}
 	if now.Type == disk.TypeFile && (now.Perm&^asProgram != img.Perm || !now.Mtime.Equal(w.Mtime)) {
-		return false, nil // content of which nobody needs to know yet
+		return false, nil // content that need not be read yet
 	}
 	was, err := s.site.look(ctx, w.Path, hashing)
 	if err != nil {
@@ -142,9 +143,10 @@ func (s *rootChangeSet) alike(ctx context.Context, w DesiredFile, now disk.Info,
 	return same, nil
 }
 
-// ours refuses what somebody else touched while the program ran. A file that began
-// as another one and whose name is free now was moved by the program, or is one that
-// somebody else has removed: the time of its directory tells.
+// ours refuses a path that another process touched while the program ran. A
+// file can start as another one whose name is free now. Either the program
+// moved it, or another process removed that name. The time of its directory
+// tells which.
 func (s *rootChangeSet) ours(ctx context.Context, w DesiredFile, now disk.Info) error {
 	if now.Type == 0 && w.Copied && !s.absent[w.Path] && !s.absent[path.Dir(w.Path)] {
 		parent, err := s.site.lstat(ctx, parentOf(w.Path))
@@ -167,7 +169,7 @@ func (s *rootChangeSet) touched(info disk.Info) bool {
 	return info.Type != 0 && !info.Ctime.IsZero() && !info.Ctime.Before(s.since)
 }
 
-// remove takes away what is at a path, with all that is below it.
+// remove plans to remove a path and everything below it.
 func (s *rootChangeSet) remove(ctx context.Context, name string, now disk.Info) error {
 	switch {
 	case now.Type == 0:
@@ -182,7 +184,7 @@ func (s *rootChangeSet) remove(ctx context.Context, name string, now disk.Info) 
 	return s.alter1(ctx, name, now, fileImage{})
 }
 
-// clear takes away what is in a directory, except what is to be there.
+// clear plans to remove the entries of a directory, except the desired ones.
 func (s *rootChangeSet) clear(ctx context.Context, dir string, keep bool) error {
 	found, err := s.site.entries(ctx, dir)
 	if err != nil {
@@ -203,7 +205,7 @@ func (s *rootChangeSet) clear(ctx context.Context, dir string, keep bool) error 
 	return nil
 }
 
-// alter1 adds one alteration, and keeps what it displaces.
+// alter1 adds one edit and stores the content that it displaces.
 func (s *rootChangeSet) alter1(ctx context.Context, name string, now disk.Info, img fileImage) error {
 	text, err := s.resource(name)
 	if err != nil {
@@ -236,7 +238,8 @@ func (s *rootChangeSet) alter1(ctx context.Context, name string, now disk.Info, 
 	return nil
 }
 
-// folder is what a folder is going to be like, as far as its entries take after it.
+// folder returns the future state of a folder, as far as its entries inherit
+// it.
 func (s *rootChangeSet) folder(ctx context.Context) func(string) (disk.Info, error) {
 	return func(dir string) (disk.Info, error) {
 		if is, ok := s.folders[dir]; ok {
@@ -246,17 +249,17 @@ func (s *rootChangeSet) folder(ctx context.Context) func(string) (disk.Info, err
 	}
 }
 
-// draft makes the change of an alteration.
+// draft creates the change of an edit.
 func (s *rootChangeSet) draft(ctx context.Context, a *fileEdit) (*plannedEdit, error) {
 	in, err := s.intent(ctx, a, *a.img, s.times)
 	if err == nil && in == nil {
-		err = invalid(a.path, "it would not change") // alike said that it does
+		err = invalid(a.path, "it would not change") // alike has reported a difference
 	}
 	return in, err
 }
 
-// wantedImage is what a path is to become. Setuid and setgid do not pass to content
-// that a program chose.
+// wantedImage returns the target of a path. Content that a program chose does
+// not inherit setuid and setgid.
 func wantedImage(w DesiredFile) (fileImage, error) {
 	img := fileImage{Version: w.Version, mtime: w.Mtime, open: w.Open, again: w.Same}
 	switch w.Type {
@@ -287,8 +290,9 @@ func retimes(was state, img fileImage) bool {
 	return was.Type == typeFile && !img.mtime.IsZero() && !was.info.Mtime.Equal(img.mtime)
 }
 
-// join lets names of one new file share it: all but the first are made as links. They are
-// one file, so what the program could not change of it at one name is that of all.
+// join makes several names of one new file share it: all names but the first
+// become links. They are one file. So attributes that the program could not
+// change at one name apply to all.
 func (s *rootChangeSet) join(wanted []DesiredFile) {
 	inode := map[string]uint64{}
 	first, is := map[uint64]string{}, map[uint64]Version{}
@@ -297,7 +301,7 @@ func (s *rootChangeSet) join(wanted []DesiredFile) {
 			continue
 		}
 		inode[w.Path] = w.Inode
-		if v, stays := s.stays[w.Path]; stays { // comes before all others
+		if v, stays := s.stays[w.Path]; stays { // precedes all others
 			first[w.Inode], is[w.Inode] = w.Path, v
 		}
 	}
@@ -323,7 +327,7 @@ func (s *rootChangeSet) join(wanted []DesiredFile) {
 	}
 }
 
-// delta shows one alteration before it is done.
+// delta returns the diff of one edit before it is performed.
 func (f *Files) delta(in plannedEdit, a fileEdit) (diff.Delta, error) {
 	before, err := a.was.record(nil).sight(in.change.Pre)
 	if err != nil {
@@ -344,8 +348,9 @@ func (f *Files) delta(in plannedEdit, a fileEdit) (diff.Delta, error) {
 
 var errNoTwin = errors.New("there is no such file to share")
 
-// draftTwin makes the draft another name of a file that is what the image is. It looks before
-// that, since the folder of the draft may let in others than that of the file.
+// draftTwin makes the draft another name of a file that equals the image. It
+// checks before that, because the folder of the draft may let in others than
+// that of the file.
 func (w *swap) draftTwin(ctx context.Context, img fileImage) error {
 	was, err := w.look(ctx, img.twin, hashing)
 	//mutant:token

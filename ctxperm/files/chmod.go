@@ -11,9 +11,9 @@ import (
 	"github.com/remit-dev/remit/revert/journal"
 )
 
-// Chmod gives a file or a directory other permission bits; its time and content
-// stay. A file is replaced by one that differs in nothing else, as in a write; a
-// directory gets its bits in place.
+// Chmod sets the permission bits of a file or a directory. Its time and content
+// stay. A file is replaced by one that differs in nothing else, as in a write.
+// A directory gets its bits in place.
 func (f *Files) Chmod(ctx context.Context, path string, bits fs.FileMode) error {
 	if bits&^fs.ModePerm != 0 || bits&0o400 == 0 {
 		return invalid(path, "permission bits are between 0400 and 0777, readable for their owner, or it could not be taken back")
@@ -45,9 +45,9 @@ func (f *Files) Chmod(ctx context.Context, path string, bits fs.FileMode) error 
 	}})
 }
 
-// Append adds data to the end of a file of at most as many bytes as are written whole, or makes the
-// file. What is there is replaced whole by what is to be there, as in a write, so
-// that nobody sees a half of it.
+// Append adds data to the end of a file, or creates the file. The file must not
+// exceed the size that is written whole. Append replaces the whole file, as a
+// write does, so that no reader sees half of the data.
 func (f *Files) Append(ctx context.Context, path string, data []byte) error {
 	p, text, err := f.permit(ctx, path, perm.Write)
 	if err != nil {

@@ -19,8 +19,8 @@ import (
 	"github.com/remit-dev/remit/revert/record"
 )
 
-// cost is what was touched: steps on disk and journal, bytes of files read and
-// written, entries of directories and of the journal looked at.
+// cost counts steps on disk and journal, bytes of files read and written, and
+// entries of directories and of the journal read.
 type cost struct{ steps, read, written, listed, entries int }
 
 func (c cost) minus(o cost) cost {
@@ -82,12 +82,12 @@ func (j meteredJournal) Entries(ctx context.Context, q journal.Query) iter.Seq2[
 	}
 }
 
-// around is what lies beside the changed files and does not matter: others in the
-// same folder, in other folders, and the history of the journal.
+// around is the irrelevant content beside the changed files: other files in the
+// same folder and in other folders, and the history of the journal.
 type around struct{ files, history int }
 
-// costs does one action over n files of a world, takes it back, and returns what
-// each took.
+// costs performs one action over n files of a world, reverts it, and returns
+// the cost of each.
 func costs(t *testing.T, n int, a around, do func(context.Context, *files.Files, int) error) (done, undone cost) {
 	w := newWorld(t)
 	defer w.end()
@@ -130,7 +130,8 @@ func costs(t *testing.T, n int, a around, do func(context.Context, *files.Files,
 	return done, c.minus(done)
 }
 
-// TestCostOfDepth: a change far below costs as many steps as one above it.
+// TestCostOfDepth checks that a change deep in a tree costs as many steps as
+// one at the top.
 func TestCostOfDepth(t *testing.T) {
 	at := func(depth int) (done, undone int) {
 		w := newWorld(t)
@@ -159,8 +160,8 @@ func TestCostOfDepth(t *testing.T) {
 	require.Equal(t, undone, farUndone)
 }
 
-// TestCostOfUndo: what a change and its undo cost grows with what was changed, in
-// proportion, and with nothing else: not with other files, nor with the history.
+// TestCostOfUndo checks that the cost of a change and its revert grows only in
+// proportion to the changed data. Other files and the history do not count.
 func TestCostOfUndo(t *testing.T) {
 	name := func(i int) string { return fmt.Sprintf("mine/f%03d", i) }
 	for what, do := range map[string]func(context.Context, *files.Files, int) error{

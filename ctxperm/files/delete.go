@@ -45,9 +45,9 @@ func (f *Files) empty(ctx context.Context, path string) error {
 	return err
 }
 
-// DeleteAll removes a file, a link, or a directory with all that is in it. It
-// asks for listing each directory and deleting each entry, and refuses whole,
-// before anything is done, when one of them is denied or could not be made again.
+// DeleteAll removes a file, a link, or a directory with everything in it. It
+// authorizes listing each directory and deleting each entry. If one access is
+// denied, or an entry could not be created again, it refuses before any effect.
 func (f *Files) DeleteAll(ctx context.Context, path string) error {
 	t, err := f.tree(ctx, path, perm.Delete)
 	if err != nil {
@@ -61,8 +61,8 @@ func (f *Files) DeleteAll(ctx context.Context, path string) error {
 	return f.alter(ctx, p, t.removal(nil)...)
 }
 
-// removal takes a tree away, what is in a directory before it. What was read of
-// an entry already is in taken.
+// removal returns the edits that remove a tree, the entries of a directory
+// before it. The argument taken holds entries that were already read.
 func (t *tree) removal(taken map[string]capture) []fileEdit {
 	var all []fileEdit
 	for _, n := range slices.Backward(t.nodes) {

@@ -20,18 +20,20 @@ import (
 	"github.com/remit-dev/remit/revert/journal"
 )
 
-// FilePreImage is how one path was before somebody acted whom no handle saw.
+// FilePreImage is the state of one path before a program without handles
+// changed it.
 type FilePreImage struct {
-	Version // the zero Version: nothing was there; the digest of content is filled in
+	Version // the zero Version: absent; Add fills in the digest of the content
 
 	Path  string
-	Mtime time.Time                     // of a file or link
-	Open  func() (io.ReadCloser, error) // the content of a file
-	Twin  string                        // another name of the file; empty: it had one
+	Mtime time.Time                     // time of a file or link
+	Open  func() (io.ReadCloser, error) // opens the content of a file
+	Twin  string                        // another name of the file; empty: it had only one
 }
 
-// DetectedChanges are what somebody did below some roots, told by how the files were: changes that have happened already. Its
-// steps are Add for each root, then Record, and perhaps Decide, in this order and by one goroutine.
+// DetectedChanges are changes below some roots that have already happened. They
+// are found by comparison with the pre-images. One goroutine calls Add for each
+// root, then Record, and optionally Decide.
 type DetectedChanges struct {
 	host  host.Host
 	keep  journal.ContentStore
@@ -39,7 +41,7 @@ type DetectedChanges struct {
 	blobs []journal.Blob
 }
 
-// detectedChange is one path that is not as it was.
+// detectedChange is one path that differs from its pre-image.
 type detectedChange struct {
 	hostRoot
 	path   string
@@ -47,20 +49,22 @@ type detectedChange struct {
 	now    state
 	open   func() (io.ReadCloser, error)
 	twin   string // another name that the file had
-	blind  bool   // what is there cannot be looked at
+	blind  bool   // the current state cannot be read
 	change effect.Change
 }
 
-// NewDetectedChanges makes traces whose contents go to keep.
+// NewDetectedChanges creates an empty set that stores contents in keep.
 func NewDetectedChanges(h host.Host, keep journal.ContentStore) *DetectedChanges {
 	return &DetectedChanges{host: h, keep: keep}
 }
 
-// Len is how many changes there are.
+// Len returns the number of changes.
 func (t *DetectedChanges) Len() int { return len(t.all) }
 
-// Add holds how some paths of a root were against what is there now, and keeps what they held. What is as it was leaves no
-// trace. Of what cannot be looked at there is a change that nobody can take back without looking, and an error.
+// Add compares the pre-images of some paths of a root with their current state,
+// and stores the previous contents. It adds no change for an unchanged path.
+// For a path that cannot be read it returns an error, and adds a change that
+// can only be reverted after a check of the file.
 func (t *DetectedChanges) Add(ctx context.Context, name string, root disk.Root, before []FilePreImage) error {
 	s := hostRoot{root: disk.WithoutLinks(root), host: t.host}
 	var mine []detectedChange
@@ -88,7 +92,8 @@ func (t *DetectedChanges) Add(ctx context.Context, name string, root disk.Root, 
 	return unclear
 }
 
-// inOrder is how changes of one call follow each other: what went, from below, then what came, from above.
+// inOrder compares changes of one call: removals first, deepest first, then the
+// rest, topmost first.
 func inOrder(a, b detectedChange) int {
 	gone := func(t detectedChange) bool { return !t.now.exists() }
 	depth := strings.Count(a.path, "/") - strings.Count(b.path, "/")
@@ -104,7 +109,7 @@ func inOrder(a, b detectedChange) int {
 	}
 }
 
-// trace looks at one path.
+// trace compares one path.
 func (s hostRoot) trace(ctx context.Context, b FilePreImage) (t detectedChange, differs bool, err error) {
 	t = detectedChange{hostRoot: s, path: b.Path, was: state{Version: b.Version, info: disk.Info{Mtime: b.Mtime}}, open: b.Open, twin: b.Twin}
 	if b.Type == typeFile {
@@ -130,7 +135,8 @@ func digestOf(open func() (io.ReadCloser, error)) (string, error) {
 	return hashing(r)
 }
 
-// nowAt is what is under a path. Behind a link that has taken the place of a folder there is nothing.
+// nowAt returns the state of a path. There is nothing behind a link that
+// replaced a folder.
 func (s hostRoot) nowAt(ctx context.Context, name string) (state, error) {
 	err := s.straight(ctx, name)
 	if err == nil {
@@ -145,7 +151,8 @@ func (s hostRoot) nowAt(ctx context.Context, name string) (state, error) {
 	return state{}, err
 }
 
-// sharing finds for each path whose file has several names by now another one of them, by which it can be made again.
+// sharing finds, for each path whose file now has several names, another name
+// from which it can be linked again.
 func (s hostRoot) sharing(ctx context.Context, all []detectedChange) (map[string]string, error) {
 	names, changed := map[uint64][]string{}, map[string]bool{}
 	for _, t := range all {
@@ -178,7 +185,7 @@ func (s hostRoot) sharing(ctx context.Context, all []detectedChange) (map[string
 	return twin, nil
 }
 
-// explain makes the change of a trace, and keeps what was there.
+// explain creates the change of a path, and stores the previous content.
 func (t *DetectedChanges) explain(ctx context.Context, root string, one *detectedChange, twin string) error {
 	r, err := perm.FileResource(root, one.path)
 	if err != nil {
@@ -204,7 +211,8 @@ func (t *DetectedChanges) explain(ctx context.Context, root string, one *detecte
 	return err
 }
 
-// content keeps what was there, and makes sure that it is what was looked at.
+// content stores the previous content, and verifies that it is the compared
+// one.
 func (t *DetectedChanges) content(ctx context.Context, one detectedChange) (journal.Blob, error) {
 	r, err := one.open()
 	if err != nil {
@@ -218,7 +226,7 @@ func (t *DetectedChanges) content(ctx context.Context, one detectedChange) (jour
 	return blob, err
 }
 
-// Changes returns what was found, and the contents that it needs.
+// Changes returns the detected changes, and the contents that they need.
 func (t *DetectedChanges) Changes() (all []effect.Change, blobs []journal.Blob) {
 	for _, one := range t.all {
 		all = append(all, one.change)
@@ -226,8 +234,9 @@ func (t *DetectedChanges) Changes() (all []effect.Change, blobs []journal.Blob) 
 	return all, t.blobs
 }
 
-// Record makes all of it changes of a call, durable when it returns. What another open transaction holds is left to
-// that one: it is journal.ErrClaimed, and all else is recorded.
+// Record records all changes for a call. They are durable when it returns. It
+// skips a resource that another open transaction claims, returns
+// journal.ErrClaimed for it, and records all others.
 func (t *DetectedChanges) Record(ctx context.Context, k callstate.ModuleKey, call *callstate.Call) error {
 	if !k.Valid() {
 		return ctxperm.ErrClosed
@@ -254,8 +263,8 @@ func (t *DetectedChanges) Record(ctx context.Context, k callstate.ModuleKey, cal
 	}
 }
 
-// Decide asks for everything that was recorded, as for what a program wants to change. What is refused has happened: the
-// call is to be taken back.
+// Decide authorizes all recorded changes, like a program's change set. A denied
+// change has already happened, so the call must be reverted.
 func (t *DetectedChanges) Decide(ctx context.Context, k callstate.ModuleKey, call *callstate.Call) error {
 	if !k.Valid() {
 		return ctxperm.ErrClosed
@@ -279,7 +288,7 @@ func allAsked(changes []effect.Change) (accesses []perm.ResourceAccess, facts []
 	return accesses, facts, nil
 }
 
-// preview shows all of it as a patch, for whoever is asked.
+// preview returns all changes as a patch, for the approver.
 func (t *DetectedChanges) preview(ctx context.Context) string {
 	var p patch
 	for _, one := range t.all {

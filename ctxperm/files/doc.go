@@ -1,90 +1,98 @@
 // Package files is the handle through which a tool reads and changes files
-// below a named root, and the Scheme that takes such changes back.
+// below a named root. It also contains the Scheme that reverts such changes.
 //
 // # Order
 //
-// Every change follows one order, "=>" being a barrier; a step that fails ends
-// it, and whatever was begun is withdrawn:
+// Every change follows one order, "=>" being a barrier. A step that fails ends
+// it and withdraws the steps before it:
 //
-//	authorize; read what is there and keep its content; Intend(pre, post, inverse)
+//	authorize; read what is there and keep its content; RecordChange(pre, post, inverse)
 //	=> prepare the new file under a draft name in the same directory, and sync it
 //	   rename the draft to the stage name: from here on it is known to be complete
 //	   exchange stage and target in one step
-//	   does somebody still write to what was displaced? is it the version that was read?
+//	   does a program still write to the displaced file? is it the version that was read?
 //	   yes: remove it; no: exchange back, and fail with ErrConflict
 //	=> sync the directory
 //
-// A new file goes from draft to target without replacing anything, and a file to
-// be deleted goes to the stage name, is looked at there, and only then removed.
-// So no byte that somebody else wrote in between is ever overwritten, and a
-// process that dies at any point leaves what Scheme.Settle can put in order; the
-// table of cases stands at settle.
+// A new file is renamed from draft to target without replacing anything. A file
+// to be deleted is renamed to the stage name, checked there, and only then
+// removed. So a change never overwrites a byte that another process wrote in
+// between. A process that dies at any point leaves a state that Scheme.Settle
+// can complete; the comment of settle has the table of cases.
 //
 // # Many entries at once
 //
-// Move, Copy, DeleteAll and MkdirAll change several entries. They ask for each of
-// them, and for listing each directory, before anything is done, and refuse whole
-// when one is denied. All changes are recorded in one step before the first
-// effect, and each directory is synced once after the last, so that the cost
-// grows with what changed. Where there are many, their new files are prepared in
-// waves, none of which makes the directory of another of its entries, and synced
-// by one step for the whole file system before the first of a wave is exchanged;
-// at most 64 MiB lie beside their targets at a time. Then every entry goes the
-// way above, on its own: a death in the middle leaves some changed and some not,
-// which their versions tell. An error in the middle leaves what came before it,
-// recorded; a call that fails is taken back with it. What a program changed, and
-// what takes all of this back, goes the same way.
+// Move, Copy, DeleteAll and MkdirAll change several entries. They authorize
+// each of them, and listing each directory, before any effect. If one access is
+// denied, they refuse the whole operation. They record all changes in one step
+// before the first effect, and sync each directory once after the last. So the
+// cost grows with the changed data.
 //
-// Folders that stay folders are changed in the order that lets nobody in meanwhile. A folder that
-// denies others something gets its version before everything else changes. A folder that gives
-// them something gets it after all below it is durable. A folder that does both is held between:
-// it lets in those alone whom both versions let in. If something below does not come back and
-// would be laid open, the folder stays closed, and the report names both.
+// If there are many new files, the operation prepares them in waves. No entry
+// of a wave makes the directory of another. One sync of the whole file system
+// makes the drafts durable before the first exchange of the wave. At most 64
+// MiB lie beside their targets at a time. Then every entry follows the order
+// above on its own. A crash in the middle leaves some entries changed and some
+// not; their versions tell which. An error in the middle leaves the earlier
+// changes, which are recorded. The revert of a failed call includes them. The
+// changes of a program, and reverts, follow the same order.
 //
-// A move is the deletion of one name and the writing of another, for a directory
-// entry by entry: one rename would be cheaper, but have one version, one
-// permission and one way back for all that is in it. What is moved or copied is a
-// new file: hard links, and setuid and setgid, do not go along.
+// Folders that stay folders are changed in an order that never widens access. A
+// folder that denies others something gets its version before all other
+// changes. A folder that gives them something gets it after everything below it
+// is durable. A folder that does both has a held version in between: it admits
+// only those whom both versions admit. If content below could not be restored
+// and would be exposed, the folder stays closed, and the report names both.
 //
-// The bits of a directory are set in place, since its entries cannot follow it
-// into a new one. What somebody else does to the bits at that moment is lost.
+// A move deletes one name and writes another, for a directory entry by entry.
+// One rename is cheaper, but gives all entries one version, one permission and
+// one inverse. A moved or copied file is a new file, without hard links, setuid
+// and setgid.
 //
-// # What is kept
+// The bits of a directory are set in place, because its entries cannot move
+// into a new one. A concurrent change of the bits by another process is lost.
 //
-// Type, owner, group, permission bits, access control lists, extended attributes, content,
-// link target and the time of a file's last change come back, and blocks of zeros take no
-// room. Attributes are those of [disk.CheckXattr]: labels and checksums that the system
-// makes for each file are not among them, nor are those of symbolic links. What this process
-// could not make again, such as a file of another owner for an ordinary user, it refuses
-// to touch. Nobody has more access than before meanwhile: a new version is its owner's
-// alone until it is complete. A name that shared
-// its file with others of the root comes back as a name of that file, as long as one of
-// them is there and as it was; to know of them, whatever takes a hard link away walks
-// the root once. Hard links with names outside of the root (which the report
-// says), access times and the times of directories do not come back. A file with several hard links is not written,
-// and setuid, setgid and capabilities are dropped from a file whose content is replaced, as
-// the system itself does on a write.
+// # What a revert restores
 //
-// What is new belongs to whom it would if a program had made it: to the group of a folder
-// that is setgid, with the list that the folder has for what is made in it.
+// A revert restores type, owner, group, permission bits, access control lists,
+// extended attributes, content, link target and the time of a file's last
+// change. Blocks of zeros use no space. Attributes are those of
+// [disk.CheckXattr]. They exclude labels and checksums that the system makes
+// for each file, and those of symbolic links. The handle refuses to change what
+// this process could not make again, such as a file of another owner for an
+// ordinary user. Meanwhile no user has more access than before: only the owner
+// can access a new version until it is complete.
+//
+// A name that shared its file with other names in the root is restored as a
+// name of that file, if one of them still exists unchanged. To find them, an
+// operation that removes a hard link walks the root once. Hard links with names
+// outside of the root (which the report lists) and access times are not
+// restored. The time of a folder is restored if it is still the one that the
+// call left. A file with several hard links is not written. A file whose
+// content is replaced loses setuid, setgid and capabilities, as on a write by
+// the system.
+//
+// A new file gets the owner that it has when a program makes it: the group of a
+// setgid folder, and the default list of its folder.
 //
 // # Names
 //
-// A path is clean, relative and slash-separated; its elements are bytes, which
-// need not be text. It passes through no symbolic link: permission was given for
-// a path, and a link would lead to another one. On Linux the kernel refuses them
-// while it walks, so that whoever replaces a directory by a link between look and
-// use leads nobody elsewhere; where it cannot (before 5.6, other systems), such a
-// link is followed below the root.
-// No link is made that would lead out of the root. Names that begin with
-// StagePrefix are reserved; they are refused and not listed. When a version of
-// somebody else can stay neither under its name nor be thrown away, it is moved
-// beside it, to "name.remit-saved-id".
+// A path is clean, relative and slash-separated. Its elements are bytes, which
+// need not be text. It passes through no symbolic link, because permission is
+// for a path, and a link leads to another one. On Linux the kernel refuses
+// links during the walk. So a process that replaces a directory by a link after
+// the check cannot redirect the operation. Before Linux 5.6 and on other
+// systems, such a link is followed below the root.
+//
+// The handle makes no link that leads out of the root. Names that begin with
+// StagePrefix are reserved: operations refuse them and do not list them. If a
+// version of another process can neither keep its name nor be removed, it is
+// moved beside it, to "name.remit-saved-id".
 //
 // # Weaker file systems
 //
-// Where exchange is not one step (Features says so), a file is replaced by
-// looking at it, removing it and writing it again: a change that somebody makes
-// between look and removal is lost. Where the system cannot tell who has a file
+// If exchange is not one step (see Features), a file is replaced in three
+// steps: check, removal and write. A change by another process between check
+// and removal is lost. If the system cannot tell which programs have a file
 // open, a writer that keeps it open writes into a file without a name.
 package files

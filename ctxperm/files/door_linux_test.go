@@ -16,8 +16,8 @@ import (
 	"github.com/remit-dev/remit/internal/disk"
 )
 
-// door is a directory that somebody swaps, as fast as it goes, with a link to
-// another one below the same root, which nobody was permitted.
+// door is a directory that a goroutine swaps, as fast as possible, with a link
+// to another directory below the same root. No access permits that directory.
 type door struct {
 	w     *world
 	stop  atomic.Bool
@@ -49,8 +49,8 @@ func (d *door) end() {
 	d.done.Wait()
 }
 
-// leaks tells whether the root follows the link, as a control: without Straight
-// it does, so the race is real.
+// leaks reports whether the root follows the link, as a control. It does so
+// without Straight, so the race is real.
 func (d *door) leaks() bool {
 	f, err := d.w.root.Open("door/file")
 	if err != nil {
@@ -61,9 +61,9 @@ func (d *door) leaks() bool {
 	return string(data) == "vault"
 }
 
-// TestNoOtherFolderThroughTheDoor: what was permitted is a path, and nothing
-// happens under another one, whatever takes the place of its directory between
-// the look and the use.
+// TestNoOtherFolderThroughTheDoor checks that an operation affects only its
+// permitted path. It affects no other path, even if another process replaces
+// the directory between check and use.
 func TestNoOtherFolderThroughTheDoor(t *testing.T) {
 	w := newWorld(t)
 	if !w.root.Features().Beneath {
@@ -71,7 +71,7 @@ func TestNoOtherFolderThroughTheDoor(t *testing.T) {
 	}
 	d := newDoor(w)
 	defer d.end()
-	vault := func() map[string]entry { return w.below("vault") } // not what changes places beside it
+	vault := func() map[string]entry { return w.below("vault") } // without the entries that change beside it
 	before := vault()
 	require.Len(t, before, 2)
 	acts := []func(context.Context, *files.Files) error{
@@ -110,7 +110,8 @@ func TestNoOtherFolderThroughTheDoor(t *testing.T) {
 	require.Equal(t, before, vault())
 }
 
-// TestStraight: the view follows no link, its root does, and both are one root.
+// TestStraight checks that the view follows no link, that its root does, and
+// that both are one root.
 func TestStraight(t *testing.T) {
 	w := newWorld(t)
 	w.furnish()

@@ -16,8 +16,8 @@ import (
 	"github.com/remit-dev/remit/revert/journal"
 )
 
-// builder makes what is to be from what is there and its kept content; the zero
-// image is "nothing".
+// builder returns the target of a change, from the current state and its stored
+// content. The zero image means absent.
 type builder func(was state, kept *journal.Blob) (fileImage, error)
 
 // fileEdit is one change of one path.
@@ -25,32 +25,32 @@ type fileEdit struct {
 	path  string
 	text  string        // its resource
 	was   *state        // already read, with its content in blob; nil: read it now
-	blob  *journal.Blob // content of was; nil where that is no file
+	blob  *journal.Blob // content of was; nil: not a file
 	build builder
 
-	img       *fileImage // instead of build: what is to be
-	removes   bool       // it is to be nothing
-	seen      disk.Info  // what a look found there before; zero: nobody looked yet
-	twin      string     // another name of what was seen there
-	shared    uint64     // the inode of which twin is another name
-	links     uint64     // how many names it has
-	elsewhere int        // how many of them are not in the root, or where nobody sees them
+	img       *fileImage // the target, instead of build
+	removes   bool       // the path is removed
+	seen      disk.Info  // what an earlier check found; zero: not checked yet
+	twin      string     // another name of the file that was found
+	shared    uint64     // inode that twin also names
+	links     uint64     // number of names of the file
+	elsewhere int        // number of these names outside the root, or otherwise not visible
 }
 
-// plannedEdit is an alteration whose change is known and not yet recorded.
+// plannedEdit is an edit whose change is known and not yet recorded.
 type plannedEdit struct {
 	change effect.Change
 	swap   *swap
 	img    fileImage
 
-	folder string       // that the times are of
+	folder string       // folder of the times
 	times  *folderTimes // nil: the folder has none yet, or keeps its own
-	made   bool         // a folder that was none
+	made   bool         // a new folder
 }
 
-// alter makes the ways back of all alterations durable together and then does
-// them in their order. What of them was not begun when one fails is noted as
-// having had no effect.
+// alter makes the inverses of all edits durable together and then performs them
+// in order. If one fails, it records those that were not begun as having had no
+// effect.
 func (f *Files) alter(ctx context.Context, p ctxperm.Permit, all ...fileEdit) error {
 	if err := f.site.joined(ctx, all); err != nil {
 		return err
@@ -60,14 +60,14 @@ func (f *Files) alter(ctx context.Context, p ctxperm.Permit, all ...fileEdit) er
 	var blobs []journal.Blob
 	var altered []fileEdit
 	times := newFolders(f.site)
-	made := map[string]Version{} // directories that are there by the time they are needed
+	made := map[string]Version{} // directories that exist by the time they are needed
 	for _, a := range all {
 		in, err := f.intend(ctx, p, &a, made, times)
 		if err != nil {
 			return err
 		}
 		if in == nil {
-			if err := p.Claim(ctx, a.text); err != nil { // what was found there is what the call leaves there
+			if err := p.Claim(ctx, a.text); err != nil { // the call leaves the version that it found
 				return err
 			}
 			continue
@@ -95,8 +95,8 @@ func (f *Files) alter(ctx context.Context, p ctxperm.Permit, all ...fileEdit) er
 	return f.performAll(ctx, p, recorded, intents)
 }
 
-// intend looks at what is there and makes the change; nil where nothing is to be
-// changed.
+// intend reads the current state and creates the change. It returns nil if
+// nothing changes.
 func (f *Files) intend(ctx context.Context, p ctxperm.Permit, a *fileEdit, made map[string]Version, times *folders) (*plannedEdit, error) {
 	if err := f.ready(ctx, a.path, made); err != nil {
 		return nil, err
@@ -126,8 +126,8 @@ func (f *Files) intend(ctx context.Context, p ctxperm.Permit, a *fileEdit, made 
 	return f.intent(ctx, a, img, times)
 }
 
-// intent is what it takes to make something of what is there; nil where it is the
-// same.
+// intent returns the planned edit from the current state to an image, or nil if
+// they are the same.
 func (f *Files) intent(ctx context.Context, a *fileEdit, img fileImage, times *folders) (*plannedEdit, error) {
 	pre, post := a.was.Token(), img.Token()
 	if !pre.Known() || !post.Known() {
@@ -139,7 +139,7 @@ func (f *Files) intent(ctx context.Context, a *fileEdit, img fileImage, times *f
 	}
 	stage := newStage(f.site.host)
 	was, will := a.was.record(a.blob), img.record().with(img.twin)
-	if a.was.info.Inode == a.shared { // else somebody else put another file there meanwhile
+	if a.was.info.Inode == a.shared { // else another process put another file there meanwhile
 		was = was.with(a.twin)
 		if was != nil && a.shared != 0 {
 			was.Elsewhere = a.elsewhere
@@ -161,11 +161,12 @@ func (f *Files) intent(ctx context.Context, a *fileEdit, img fileImage, times *f
 	return &plannedEdit{change: c, swap: w, img: img, folder: folder, times: t, made: img.Type == typeDir && a.was.Type != typeDir}, nil
 }
 
-// performAll does what was recorded, in its order. Many swaps share the syncs of their
-// content, a wave before the first of them is done, and those of their directories, which
-// come last: until then every one of them can be told from what is recorded. What lets others
-// in less is durable before the next, and what lets them in more comes after all that is
-// durable (see hold).
+// performAll performs the recorded edits, in order. Many swaps share the syncs
+// of their content, one per wave before its first swap. They also share the
+// syncs of their directories, which come last: until then the record identifies
+// the state of each. A change that lets others in less is durable before the
+// next one. A change that lets them in more comes after all that is durable
+// (see hold).
 func (f *Files) performAll(ctx context.Context, p ctxperm.Permit, recorded []effect.Change, intents []plannedEdit) error {
 	if len(recorded) == 1 {
 		if err := f.perform(ctx, p, recorded[0], intents[0].swap, intents[0].img); err != nil {
@@ -193,7 +194,7 @@ func (f *Files) performAll(ctx context.Context, p ctxperm.Permit, recorded []eff
 		}
 		for ; at < end; at++ {
 			if err != nil {
-				if intents[at].swap.from == "" { // else what takes the call back opens it again
+				if intents[at].swap.from == "" { // else the revert of the call opens it again
 					p.RecordVersions(recorded[at].N, recorded[at].Pre)
 				}
 				continue
@@ -207,14 +208,15 @@ func (f *Files) performAll(ctx context.Context, p ctxperm.Permit, recorded []eff
 			}
 		}
 	}
-	// Also what is taken back now: only a folder with the time that was recorded gets its own back.
+	// A revert at this point also needs this: only a folder with the recorded
+	// time gets its previous time.
 	err = errors.Join(err, f.retime(ctx, intents[:done]))
 	return errors.Join(err, d.pay(ctx, f.site)[f.site.root])
 }
 
-// held narrows all folders that are opened again after what is below them.
+// held narrows all folders that are opened again after the entries below them.
 func held(ctx context.Context, intents []plannedEdit) error {
-	for _, in := range slices.Backward(intents) { // those above first
+	for _, in := range slices.Backward(intents) { // parents first
 		if !in.swap.hold.between() {
 			continue
 		}
@@ -225,7 +227,7 @@ func held(ctx context.Context, intents []plannedEdit) error {
 	return nil
 }
 
-// placed are the first intents, as many as have the same place.
+// placed returns the leading edits with the same place.
 func placed(intents []plannedEdit) []plannedEdit {
 	at := slices.IndexFunc(intents, func(in plannedEdit) bool {
 		return in.swap.hold.place() != intents[0].swap.hold.place()
@@ -245,9 +247,9 @@ func (f *Files) wave(intents []plannedEdit) int {
 	})
 }
 
-// ahead makes the drafts of a wave and syncs them at once, where they are many. It
-// returns how many swaps may be done now: where there is no room for all drafts, the
-// rest is another wave.
+// ahead makes the drafts of a wave. If there are many, one sync covers them. It
+// returns how many swaps can be performed now. If the drafts exceed the space
+// limit, the rest forms another wave.
 func (f *Files) ahead(ctx context.Context, wave []plannedEdit) (int, error) {
 	many := 0
 	for _, in := range wave {
@@ -288,7 +290,7 @@ func dropDrafts(ctx context.Context, intents []plannedEdit) error {
 	return errors.Join(errs...)
 }
 
-// ready finds out before anything is recorded what would only fail later.
+// ready detects errors before the record that otherwise occur only later.
 func (f *Files) ready(ctx context.Context, path string, made map[string]Version) error {
 	if _, ok := made[parentOf(path)]; ok {
 		return nil
@@ -316,7 +318,7 @@ func (f *Files) ready(ctx context.Context, path string, made map[string]Version)
 	}
 }
 
-// capture reads what is there and keeps its content.
+// capture reads the current state and stores its content.
 func (f *Files) capture(ctx context.Context, p ctxperm.Permit, path string) (state, *journal.Blob, error) {
 	into, blob := keeping(func(r io.Reader) (journal.Blob, error) { return p.StoreContent(ctx, r) })
 	was, err := f.site.look(ctx, path, into)
@@ -329,7 +331,7 @@ func (f *Files) capture(ctx context.Context, p ctxperm.Permit, path string) (sta
 	return was, blob, nil
 }
 
-// kept opens content that was kept for an Intend of this call.
+// kept opens content that was stored for a RecordChange of this call.
 func kept(ctx context.Context, p ctxperm.Permit, blob *journal.Blob) func() (io.ReadCloser, error) {
 	return func() (io.ReadCloser, error) {
 		if data, ok := blob.Inline(); ok {
@@ -343,8 +345,8 @@ func kept(ctx context.Context, p ctxperm.Permit, blob *journal.Blob) func() (io.
 	}
 }
 
-// perform runs a recorded swap. One that had no effect is noted as such, so that
-// taking the call back leaves the file to whoever changed it.
+// perform runs a recorded swap. If it had no effect, perform records that, so
+// that a revert of the call leaves the file to the process that changed it.
 func (f *Files) perform(ctx context.Context, p ctxperm.Permit, c effect.Change, w *swap, img fileImage) error {
 	err := w.run(ctx, img)
 	if err == nil {
@@ -355,7 +357,7 @@ func (f *Files) perform(ctx context.Context, p ctxperm.Permit, c effect.Change, 
 		return err
 	}
 	if serr := w.settle(ctx); serr != nil {
-		return errors.Join(err, serr) // left to recovery, which finds it by its stage name
+		return errors.Join(err, serr) // recovery finds it by its stage name
 	}
 	now, lerr := f.site.look(ctx, w.target, hashing)
 	//mutant:token

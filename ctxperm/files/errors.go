@@ -10,8 +10,8 @@ import (
 	"github.com/remit-dev/remit/internal/disk"
 )
 
-// ErrConflict says that somebody else changed the file at the same time. What they wrote
-// is there; the operation had no effect.
+// ErrConflict states that another process changed the file concurrently. Its
+// content stays; the operation had no effect.
 var ErrConflict = errors.New("somebody else changed it at the same time")
 
 // errAlias marks a path that leads through a symbolic link.
@@ -21,8 +21,8 @@ func conflict(path, what string) error { return fmt.Errorf("%s: %w: %s", path, E
 
 func invalid(path, why string) error { return fmt.Errorf("%s: %w: %s", path, ctxperm.ErrInvalid, why) }
 
-// missing reports whether nothing has the name, also because what should be its
-// directory is none.
+// missing reports whether the name does not exist, or its parent is not a
+// directory.
 func missing(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }
@@ -32,14 +32,14 @@ func occupied(err error) bool {
 	return errors.Is(err, fs.ErrExist) || errors.Is(err, syscall.ENOTEMPTY)
 }
 
-// unreadable reports whether nobody can say which version a file is: what it is
-// then, is somebody else's.
+// unreadable reports whether the version of a file cannot be determined. Such a
+// version belongs to another process.
 func unreadable(err error) bool {
 	return errors.Is(err, fs.ErrPermission) || errors.Is(err, ErrConflict)
 }
 
-// moving reports whether a file changed hands while it was looked at, so that
-// another look may succeed.
+// moving reports whether a file changed during a read, so that another read may
+// succeed.
 func moving(err error) bool {
 	return missing(err) || errors.Is(err, disk.ErrBusy) || errors.Is(err, disk.ErrType)
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/remit-dev/remit/ctxperm/files"
 )
 
-// A tool's code receives its ToolContext and gives it to the handle.
+// A tool receives its ToolContext and passes it to the handle.
 func Example() {
 	rename := func(ctx context.Context, tc ctxperm.ToolContext) error {
 		f, err := files.Open(tc, "workspace")

@@ -27,7 +27,7 @@ import (
 	"github.com/remit-dev/remit/revert/record"
 )
 
-// person is a user of the machine who is not the one that remit runs as.
+// person is a user of the machine other than the one that remit runs as.
 type person struct {
 	uid  uint32
 	gids []uint32
@@ -35,7 +35,7 @@ type person struct {
 
 func (p person) String() string { return fmt.Sprint("user ", p.uid, " of ", p.gids) }
 
-// people are all who could have another right than others to what these tests make.
+// people returns all users whose rights to the test files can differ.
 func people() (all []person) {
 	for _, uid := range []uint32{1001, 1002, 3000} {
 		for _, gids := range [][]uint32{nil, {2001}, {2002}, {2001, 2002}, {uint32(os.Getegid())}} {
@@ -45,7 +45,8 @@ func people() (all []person) {
 	return all
 }
 
-// The rights to a file: to read, write and run it, and to run it as its owner or its group.
+// The rights to a file: to read, write and run it, and to run it as its owner
+// or its group.
 const (
 	rightX = 1 << iota
 	rightW
@@ -54,7 +55,8 @@ const (
 	rightOwner
 )
 
-// may are the rights that bits and list of one inode give a person, by the rules of acl(5).
+// may returns the rights that bits and list of one inode give a person, by the
+// rules of acl(5).
 func (p person) may(is unix.Stat_t, acl []byte) (rights uint32) {
 	class := func() uint32 {
 		if is.Uid == p.uid {
@@ -93,10 +95,11 @@ func (p person) may(is unix.Stat_t, acl []byte) (rights uint32) {
 	return rights
 }
 
-// sight is what each person may do at one moment: to each name, and to each content under any name.
+// sight holds the rights of each person at one moment: to each name, and to
+// each content under any name.
 type sight map[string][]uint32
 
-// seen looks at a whole tree.
+// seen reads a whole tree.
 func seen(t *testing.T, dir string) sight {
 	t.Helper()
 	all, out := people(), sight{}
@@ -124,7 +127,7 @@ func seen(t *testing.T, dir string) sight {
 				walk(name, next)
 				for i := range rights {
 					if !next[i] {
-						rights[i] &^= rightW // who may not pass may not make names either
+						rights[i] &^= rightW // without the right to pass, a person cannot make names
 					}
 				}
 			} else {
@@ -137,7 +140,7 @@ func seen(t *testing.T, dir string) sight {
 			if !strings.HasPrefix(e.Name(), files.StagePrefix) {
 				out.add(name[len(dir):], rights)
 			} else if is.Mode&unix.S_IFMT == unix.S_IFDIR && len(entries) > 0 {
-				continue // nothing is in it, and nothing can be made there that stays
+				continue // it is empty, and entries made there do not stay
 			}
 		}
 	}
@@ -154,7 +157,7 @@ func (s sight) add(what string, rights []uint32) {
 	}
 }
 
-// wider says where somebody may do more than before and after.
+// wider returns a place where a person has more rights than before and after.
 func (s sight) wider(before, after sight) string {
 	for _, what := range slices.Sorted(maps.Keys(s)) {
 		for i, rights := range s[what] {
@@ -172,17 +175,17 @@ func (s sight) wider(before, after sight) string {
 	return ""
 }
 
-// draw makes random trees.
+// draw creates random trees.
 type draw struct {
 	*rand.Rand
 
-	root bool // it can give files away
+	root bool // it can change the owner of files
 	acls bool
 }
 
 func (d draw) pick(of ...uint32) uint32 { return of[d.IntN(len(of))] }
 
-// like draws owner, bits and list of something.
+// like draws owner, bits and list of an entry.
 func (d draw) like(kind string) files.Version {
 	own := uint32(0o600)
 	v := files.Version{Type: kind, Owner: disk.Owner{Known: true, User: uint32(os.Geteuid()), Group: uint32(os.Getegid())}, Xattrs: map[string][]byte{}}
@@ -212,7 +215,7 @@ func (d draw) list(bits fs.FileMode) []byte {
 		[3]uint32{8, d.pick(0, 5, 7), 2002}, [3]uint32{ofMask, uint32(bits) >> 3 & 7, nobody}, [3]uint32{ofOther, uint32(bits) & 7, nobody}))
 }
 
-// paths are all that there can be in a tree.
+// paths returns all possible paths of a tree.
 func paths() (all []string) {
 	for _, dir := range []string{"", "d/", "d/e/", "d/e/f/", "o/"} {
 		for _, name := range []string{"a", "b"} {
@@ -222,7 +225,7 @@ func paths() (all []string) {
 	return append([]string{"d", "d/e", "d/e/f", "o"}, all...)
 }
 
-// tree draws what is there: by name, none below what is not there or is no folder.
+// tree draws entries by name. An entry always has a folder as its parent.
 func (d draw) tree(what string) map[string]files.DesiredFile {
 	out := map[string]files.DesiredFile{}
 	for _, name := range paths() {
@@ -242,7 +245,7 @@ func (d draw) tree(what string) map[string]files.DesiredFile {
 	return out
 }
 
-// build makes a tree without the code under test.
+// build creates a tree without the code under test.
 func (d draw) build(t *testing.T, dir string, all map[string]files.DesiredFile) {
 	t.Helper()
 	order := slices.Sorted(maps.Keys(all))
@@ -266,7 +269,8 @@ func (d draw) build(t *testing.T, dir string, all map[string]files.DesiredFile) 
 	}
 }
 
-// wanted is what a program did that made one tree of another.
+// wanted returns the desired files of a program that turned one tree into
+// another.
 func (d draw) wanted(was, will map[string]files.DesiredFile) (all []files.DesiredFile) {
 	for _, name := range slices.Sorted(maps.Keys(was)) {
 		if _, stays := will[name]; !stays && (path.Dir(name) == "." || will[path.Dir(name)].Type == "dir") {
@@ -280,8 +284,8 @@ func (d draw) wanted(was, will map[string]files.DesiredFile) (all []files.Desire
 	return all
 }
 
-// batch applies what a program wanted, as the only call of a transaction that then ends, unless
-// the process dies.
+// batch applies the desired files of a program as the only call of a
+// transaction, which then ends, unless the process dies.
 func (w *world) batch(h *hosttest.Host, wanted []files.DesiredFile) error {
 	w.t.Helper()
 	on := h.OnPoint
@@ -312,14 +316,15 @@ func (w *world) batch(h *hosttest.Host, wanted []files.DesiredFile) error {
 	return err
 }
 
-// exposure is a world with a random tree, which looks after each step on the disk.
+// exposure is a world with a random tree that checks the rights after each step
+// on the disk.
 type exposure struct {
 	*world
 
 	seed     uint64
 	wanted   []files.DesiredFile
 	during   []sight
-	states   []sight // before and after each undertaking
+	states   []sight // rights before and after each operation
 	observed int
 }
 
@@ -352,16 +357,17 @@ func (e *exposure) check(what string, before, after sight) {
 	e.during = nil
 }
 
-// ended checks what has come to its end.
+// ended checks the final state of an operation.
 func (e *exposure) ended(what string) {
 	e.t.Helper()
 	e.states = append(e.states, seen(e.t, e.dir))
 	e.check(what, e.states[len(e.states)-2], e.states[len(e.states)-1])
 }
 
-// TestNobodyGetsIn: random trees of folders, owners, groups, bits and lists are changed into
-// others, taken back and brought back. After each step on the disk nobody may do more with
-// any name, and with any content, than before all of it or after it.
+// TestNobodyGetsIn changes random trees of folders, owners, groups, bits and
+// lists into others, reverts and redoes that. After each step on the disk, no
+// person has more rights to any name or content than before or after the
+// operation.
 func TestNobodyGetsIn(t *testing.T) {
 	rounds, observed := 40, 0
 	if planStep() == 1 {
@@ -386,9 +392,10 @@ func TestNobodyGetsIn(t *testing.T) {
 	require.Greater(t, observed, 20*rounds)
 }
 
-// TestNobodyGetsInAfterDeath: the process dies at any point of such a change, and the one that
-// takes it back may die too. Nobody gets in meanwhile, and in the end all is as it was. But where
-// a folder has neither the owner nor the list that it had or was to have, it stays, and is told.
+// TestNobodyGetsInAfterDeath kills the process at any point of such a change,
+// and possibly also the one that reverts it. No person gains rights meanwhile,
+// and the end state equals the start. A folder with neither its previous nor
+// its target owner and list stays as it is, and the report names it.
 func TestNobodyGetsInAfterDeath(t *testing.T) {
 	rounds, kept := 40, 0
 	if planStep() == 1 {
@@ -426,8 +433,9 @@ func TestNobodyGetsInAfterDeath(t *testing.T) {
 	require.Less(t, kept, rounds/4)
 }
 
-// TestHeldFolder: a process dies while a folder is held, with bits that it has neither before nor
-// after the call. What takes the call back knows that version, and no other.
+// TestHeldFolder kills a process while a folder is held, with bits that it has
+// neither before nor after the call. The revert recognizes that version, and no
+// other.
 func TestHeldFolder(t *testing.T) {
 	for _, meddle := range []bool{false, true} {
 		w := newWorld(t)
@@ -470,8 +478,8 @@ func TestHeldFolder(t *testing.T) {
 	}
 }
 
-// TestFolderStaysClosed: a file that somebody wrote in a folder which the call had closed is not
-// laid open by the undo.
+// TestFolderStaysClosed checks that a revert does not expose a file that
+// another process wrote in a folder which the call had closed.
 func TestFolderStaysClosed(t *testing.T) {
 	for _, theirs := range []fs.FileMode{0o600, 0o644} {
 		for _, late := range []bool{false, true} {
@@ -507,7 +515,7 @@ func TestFolderStaysClosed(t *testing.T) {
 	}
 }
 
-// keepsLists reports whether a file system keeps access control lists.
+// keepsLists reports whether a file system stores access control lists.
 func keepsLists(dir string) bool {
 	at := filepath.Join(dir, "probe")
 	defer os.Remove(at)

@@ -9,7 +9,7 @@ import (
 	"github.com/remit-dev/remit/internal/disk"
 )
 
-// gives is a root whose file system gives what it says.
+// gives is a root whose file system has the given features.
 type gives struct {
 	disk.Root
 	features disk.Features
@@ -17,7 +17,8 @@ type gives struct {
 
 func (g gives) Features() disk.Features { return g.features }
 
-// TestFeatures: a handle promises what its file system gives, and no more.
+// TestFeatures checks that a handle reports exactly what its file system
+// supports.
 func TestFeatures(t *testing.T) {
 	for _, tt := range []struct {
 		gives disk.Features

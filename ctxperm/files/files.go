@@ -16,22 +16,23 @@ import (
 	"github.com/remit-dev/remit/perm"
 )
 
-// MaxFile is how many bytes a file may have that is read or written whole, where
-// tool.Limits.MaxFile says nothing. Larger files can be read in parts and deleted.
+// MaxFile bounds the bytes of a file that is read or written whole, if
+// tool.Limits.MaxFile is not set. Larger files can be read in parts and
+// deleted.
 const MaxFile = 32 << 20
 
-// Files are the files below one root, for one call. Methods are safe for
-// concurrent use; each asks for exactly the access that it needs.
+// Files gives one call access to the files below one root. Its methods are safe
+// for concurrent use. Each authorizes exactly the access that it needs.
 type Files struct {
 	tc   ctxperm.ToolContext
 	name string
 	site hostRoot
 
-	entries int // that one operation changes
+	entries int // bound of the entries that one operation changes
 }
 
-// Open gives the files below a named root to the call that tc belongs to. It
-// decides nothing: each operation asks for itself.
+// Open returns the files below a named root for the call of tc. It authorizes
+// nothing: each operation authorizes its own accesses.
 func Open(tc ctxperm.ToolContext, root string) (*Files, error) {
 	call := tc.CallState(callstate.NewKey())
 	if call == nil {
@@ -53,16 +54,16 @@ func rootNames(roots map[string]disk.Root) string {
 	return strings.Join(slices.Sorted(maps.Keys(roots)), ", ")
 }
 
-// Features says what the root's system and file system give.
+// Features describes what the root's system and file system support.
 type Features struct {
-	Exchange bool // a file is replaced, or withdrawn, in one step that loses no other writer's bytes
-	Writers  bool // a program that has a file open for writing is seen
+	Exchange bool // a file is replaced, or withdrawn, in one step that loses no bytes of another writer
+	Writers  bool // the system detects a program that has a file open for writing
 	Xattrs   bool // user.* attributes are kept
 	Durable  bool // a name is on stable storage when an operation returns
 }
 
-// Features returns what holds here. Where Exchange is false the weaker way of
-// the package's comment may be used.
+// Features returns the features of this root. If Exchange is false, operations
+// can use the weaker order of the package comment.
 func (f *Files) Features() Features {
 	d := f.site.root.Features()
 	//mutant:barrier
@@ -76,15 +77,15 @@ type Info struct {
 	Perm   fs.FileMode // permission bits
 	Size   int64       // bytes
 	Mtime  time.Time   // UTC
-	Target string      // of a link; only from Stat
+	Target string      // target of a link; only from Stat
 }
 
 func infoOf(d disk.Info) Info {
 	return Info{Name: d.Name, Type: d.Type.String(), Perm: d.Perm, Size: d.Size, Mtime: d.Mtime}
 }
 
-// CheckPath returns nil for a path that can be acted on, in any root. Everything
-// else is ctxperm.ErrInvalid, for every operation.
+// CheckPath returns nil for a path that operations accept, in any root. For any
+// other path it, and every operation, returns ctxperm.ErrInvalid.
 func CheckPath(path string) error {
 	if path == "." {
 		return fmt.Errorf("%w: %q is the root itself, which is neither read nor changed", ctxperm.ErrInvalid, path)
@@ -104,7 +105,7 @@ func checkReserved(path string) error {
 	return nil
 }
 
-// resource is the text of a path that is fit to be acted on.
+// resource returns the resource of a path that operations accept.
 func (f *Files) resource(path string) (string, error) {
 	if err := CheckPath(path); err != nil {
 		return "", err
@@ -123,7 +124,7 @@ func (f *Files) text(path string) (string, error) {
 	return r.String(), nil
 }
 
-// permit asks for actions on one path and takes its turn, if one of them changes
+// permit authorizes actions on one path, and locks it if one of them changes
 // it.
 func (f *Files) permit(ctx context.Context, path string, actions ...perm.Action) (ctxperm.Permit, string, error) {
 	p, text, err := f.grant(ctx, path, actions...)
@@ -139,8 +140,8 @@ func (f *Files) permit(ctx context.Context, path string, actions ...perm.Action)
 	return p, text, nil
 }
 
-// grant asks for actions on one path. The path is looked at only afterwards:
-// what is not permitted must not even be told to exist.
+// grant authorizes actions on one path. The operation reads the path only
+// afterwards: a denied call must not even learn whether it exists.
 func (f *Files) grant(ctx context.Context, path string, actions ...perm.Action) (ctxperm.Permit, string, error) {
 	text, err := f.resource(path)
 	if err != nil {
@@ -157,9 +158,9 @@ func (f *Files) grant(ctx context.Context, path string, actions ...perm.Action) 
 	return p, text, nil
 }
 
-// hold asks for many accesses and takes the turns of what they change, in the
-// order of their names: calls that hold several wait for each other and not for
-// themselves.
+// hold authorizes many accesses and locks the resources that they change, in
+// the order of their names. So calls that lock several cannot deadlock with
+// each other.
 func (f *Files) hold(ctx context.Context, accesses []perm.ResourceAccess) (ctxperm.Permit, error) {
 	p, err := f.authorizeAll(ctx, accesses)
 	if err != nil {

@@ -12,11 +12,11 @@ import (
 	"github.com/remit-dev/remit/internal/proof/statcheck"
 )
 
-// theirs is what somebody else writes; it must never get lost.
+// theirs is the content of another process. It must never get lost.
 const theirs = "written by somebody else"
 
-// deed is what somebody else does to a file while remit works on it. Last, where
-// there is one, is done when all is over.
+// deed is an action of another process on a file while remit works on it. Last
+// is optional and runs at the end.
 type deed struct {
 	name string
 	do   func(w *world, path string) (last func())
@@ -63,7 +63,7 @@ func deeds() []deed {
 	}
 }
 
-// meddler does a deed at the n-th point that it is asked at.
+// meddler performs a deed at its n-th scheduling point.
 type meddler struct {
 	deed
 	w    *world
@@ -72,7 +72,7 @@ type meddler struct {
 	done bool
 	at   string
 	last func()
-	kept func() bool // whether what was written then is somewhere
+	kept func() bool // reports whether the content written then still exists
 }
 
 func (w *world) meddler(d deed, file string, n int) *meddler {
@@ -90,7 +90,8 @@ func (m *meddler) point(id string) {
 	}
 }
 
-// end writes through what was opened and requires that nothing got lost.
+// end writes through the files that were opened and requires that nothing got
+// lost.
 func (m *meddler) end(about string) {
 	if m.last != nil {
 		m.last()
@@ -100,7 +101,7 @@ func (m *meddler) end(about string) {
 	}
 	for name := range m.w.tree() {
 		require.NotContains(m.w.t, name, files.StagePrefix, "%s at %s, %s", m.name, m.at, about)
-		// One change of theirs has always a place of its own.
+		// One change of the other process always keeps its own name.
 		require.NotContains(m.w.t, name, "remit-saved", "%s at %s, %s", m.name, m.at, about)
 	}
 }
@@ -122,7 +123,7 @@ func names(tree map[string]entry) []string {
 	return out
 }
 
-// meddled runs a test for every action and deed, on a file system that can
+// meddled runs a test for every action and deed, on a file system with
 // exchange.
 func meddled(t *testing.T, run func(t *testing.T, a action, d deed)) {
 	t.Helper()
@@ -136,8 +137,8 @@ func meddled(t *testing.T, run func(t *testing.T, a action, d deed)) {
 	}
 }
 
-// TestMeddledAction: somebody else does something to the file at every point of
-// an action, and the action is then taken back.
+// TestMeddledAction performs a deed at every point of an action, and then
+// reverts the action.
 func TestMeddledAction(t *testing.T) {
 	t.Parallel()
 	meddled(t, func(t *testing.T, a action, d deed) {
@@ -156,7 +157,7 @@ func TestMeddledAction(t *testing.T) {
 	})
 }
 
-// TestMeddledCrash: they do it, and later on the process dies.
+// TestMeddledCrash performs a deed, and the process dies later.
 func TestMeddledCrash(t *testing.T) {
 	t.Parallel()
 	meddled(t, func(t *testing.T, a action, d deed) {
@@ -179,8 +180,8 @@ func TestMeddledCrash(t *testing.T) {
 	})
 }
 
-// TestMeddledUndo: they do it at every point of the undo, which dies later, or
-// does not.
+// TestMeddledUndo performs a deed at every point of the revert, which may die
+// later.
 func TestMeddledUndo(t *testing.T) {
 	t.Parallel()
 	meddled(t, func(t *testing.T, a action, d deed) {
@@ -204,8 +205,8 @@ func TestMeddledUndo(t *testing.T) {
 	})
 }
 
-// TestMeddledRecovery: the process died at every point of an action, and they do
-// it at every point of what settles that.
+// TestMeddledRecovery kills the process at every point of an action, and
+// performs a deed at every point of the settling.
 func TestMeddledRecovery(t *testing.T) {
 	t.Parallel()
 	meddled(t, func(t *testing.T, a action, d deed) {

@@ -16,8 +16,8 @@ import (
 	"github.com/remit-dev/remit/revert/effect"
 )
 
-// FuzzGlob: a glob finds what the regular expression finds that is made of it, and a
-// query with a glob that none can be made of is refused.
+// FuzzGlob checks that a glob matches what its regular expression matches. A
+// query with an invalid glob is refused.
 func FuzzGlob(f *testing.F) {
 	for _, s := range [][2]string{
 		{"*.go", "a/b.go"},
@@ -38,11 +38,11 @@ func FuzzGlob(f *testing.F) {
 	f.Fuzz(func(t *testing.T, glob, name string) {
 		bad := Query{Pattern: "x", Glob: glob}.Check() != nil
 		if disk.CheckPath(name) != nil || name == "." || len(glob)+len(name) > 80 || strings.Count(glob, "**") > 4 {
-			return // no name of a file, or more than the slow way of matching can take
+			return // not a name of a file, or too much for the slow matcher
 		}
 		expr, ok := slowGlob(glob)
 		if !ok {
-			return // a class, which is as path.Match has it
+			return // a class; path.Match defines it
 		}
 		require.False(t, bad, "%q", glob)
 		text := name
@@ -53,7 +53,8 @@ func FuzzGlob(f *testing.F) {
 	})
 }
 
-// slowGlob is a glob as a regular expression over a path that begins with a slash.
+// slowGlob returns a glob as a regular expression over a path that begins with
+// a slash.
 func slowGlob(glob string) (*regexp.Regexp, bool) {
 	var b strings.Builder
 	b.WriteString(`(?s)\A`)
@@ -81,8 +82,8 @@ func slowGlob(glob string) (*regexp.Regexp, bool) {
 	return expr, err == nil
 }
 
-// FuzzInverse: the way back of a file that can be read is written again as it was; its
-// stage name is one that nobody else gives; its version has one token.
+// FuzzInverse checks that an inverse round-trips, that its stage name is valid,
+// and that its version has one token.
 func FuzzInverse(f *testing.F) {
 	stage := StagePrefix + strings.Repeat("0a", 16)
 	file := &record{Type: "file", Perm: "0644", Mtime: &mtime{Sec: 1, Nsec: 2}, Content: "sha256:00", Kept: &effect.BlobRef{Digest: "sha256:00", Size: 1}}
@@ -130,7 +131,7 @@ func FuzzInverse(f *testing.F) {
 	})
 }
 
-// FuzzPermissionBits: twelve bits, four digits, one spelling.
+// FuzzPermissionBits checks that twelve bits have one spelling of four digits.
 func FuzzPermissionBits(f *testing.F) {
 	for _, seed := range []string{"0644", "4755", "7777", "0o44", "+644", "644", "0_44", "8000", " 644", "٠644"} {
 		f.Add(seed)
@@ -148,7 +149,8 @@ func FuzzPermissionBits(f *testing.F) {
 	})
 }
 
-// FuzzToken: two versions of a file have one token only if they are the same.
+// FuzzToken checks that two versions have the same token only if they are the
+// same.
 func FuzzToken(f *testing.F) {
 	f.Add("file", uint16(0o644), []byte("a"), []byte("t"), "user.a", []byte("b"), uint8(0))
 	f.Add("link", uint16(0o777), []byte("a"), []byte("t"), "user.\xff", []byte{}, uint8(1))

@@ -18,9 +18,10 @@ import (
 	"github.com/remit-dev/remit/revert/effect"
 )
 
-// approveGit asks for changes that make git run code later, once more and with all
-// that the operation changes: only now is known what the files hold. The first of
-// them is not yet recorded, so the call can wait for an approval.
+// approveGit authorizes changes that make git run code later, in a second
+// decision together with all changes of the operation. Only now the content of
+// the files is known. Nothing is recorded yet, so the call can wait for an
+// approval.
 func (f *Files) approveGit(ctx context.Context, p ctxperm.Permit, changes []effect.Change, intents []plannedEdit, altered []fileEdit) error {
 	git := f.gitFacts(altered)
 	accesses, facts, err := allAsked(changes)
@@ -48,8 +49,8 @@ func (f *Files) approveGit(ctx context.Context, p ctxperm.Permit, changes []effe
 	})
 }
 
-// gitFacts returns for each alteration what it makes git run later, in their order;
-// nil where that is nothing.
+// gitFacts returns for each edit what it makes git run later, in order; nil if
+// nothing.
 func (f *Files) gitFacts(altered []fileEdit) []*perm.GitFacts {
 	changes := make([]gitguard.Change, len(altered))
 	for i, a := range altered {
@@ -74,12 +75,12 @@ func (f *Files) gitFacts(altered []fileEdit) []*perm.GitFacts {
 	return out
 }
 
-// guard returns what judges changes of the root.
+// guard returns the guard that judges changes of the root.
 func (f *Files) guard(changes []gitguard.Change) *gitguard.Guard {
 	files := gitguard.Files{Read: f.content, List: f.names, Link: f.link}
 	dir, err := f.site.root.Path()
 	if err != nil {
-		dir = "" // unknown: the guard takes each name that leads out of the root for one that it does not know
+		dir = "" // unknown: the guard treats each name that leads out of the root as unknown
 	} else if info, err := os.Lstat(dir); err == nil {
 		files.Outside = func(name string) (string, bool, error) { return lookOutside(name, info) }
 	}
@@ -89,8 +90,8 @@ func (f *Files) guard(changes []gitguard.Change) *gitguard.Guard {
 	return gitguard.New(dir, files, changes)
 }
 
-// lookOutside returns where a link of the host leads, and whether a name is the root's.
-// It looks at nothing but the name, so that a folder above counts as it is.
+// lookOutside returns the target of a link of the host, and whether a name is
+// that of the root. It reads only the name itself, not the folders above it.
 func lookOutside(name string, root fs.FileInfo) (target string, is bool, err error) {
 	info, err := os.Lstat(name)
 	switch {
@@ -104,7 +105,7 @@ func lookOutside(name string, root fs.FileInfo) (target string, is bool, err err
 	return target, os.SameFile(info, root), err
 }
 
-// inline returns the content that was kept of what an alteration displaces.
+// inline returns the stored content that an edit displaces.
 func inline(a fileEdit) ([]byte, bool) {
 	if a.blob == nil {
 		return nil, false
@@ -112,7 +113,7 @@ func inline(a fileEdit) ([]byte, bool) {
 	return a.blob.Inline()
 }
 
-// content reads a file of the root as it is now.
+// content reads the current content of a file of the root.
 func (f *Files) content(name string) ([]byte, error) {
 	data, err := atMost(func() (io.ReadCloser, error) { return f.site.root.Open(name) })
 	if missing(err) {
@@ -134,8 +135,8 @@ func (f *Files) names(name string) ([]string, error) {
 	return out, err
 }
 
-// link returns where a symbolic link of the root leads. There is no target if the
-// name is that of another file.
+// link returns the target of a symbolic link of the root, or "" if the name is
+// not that of a link.
 func (f *Files) link(name string) (string, error) {
 	target, err := f.site.root.Readlink(name)
 	switch {
@@ -147,7 +148,7 @@ func (f *Files) link(name string) (string, error) {
 	return target, err
 }
 
-// atMost reads what is small enough to be judged.
+// atMost reads content that is small enough to be judged.
 func atMost(open func() (io.ReadCloser, error)) ([]byte, error) {
 	r, err := open()
 	if err != nil {

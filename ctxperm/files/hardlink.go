@@ -8,8 +8,8 @@ import (
 	"github.com/remit-dev/remit/internal/disk"
 )
 
-// joined notes by which other name each file is known that is displaced, so that
-// its undo can share it again.
+// joined records another name of each displaced file, so that a revert can link
+// to it again.
 func (s hostRoot) joined(ctx context.Context, all []fileEdit) error {
 	names, altered := map[uint64][]string{}, map[string]bool{}
 	for i := range all {
@@ -36,15 +36,16 @@ func (s hostRoot) joined(ctx context.Context, all []fileEdit) error {
 		}
 		known := names[a.shared]
 		a.twin = leader(known, altered, a.path)
-		if a.twin == "" || altered[a.twin] { // else what is left of the file keeps them
+		if a.twin == "" || altered[a.twin] { // else the rest of the file keeps them
 			a.elsewhere = max(0, int(a.links)-len(known))
 		}
 	}
 	return nil
 }
 
-// leader is the name by which the others of a file find it again: one that is not altered,
-// else the first, which has none then.
+// leader returns the name from which the other names of a file are linked
+// again. It is one that is not altered, or else the first, which then has no
+// other name.
 func leader(names []string, altered map[string]bool, name string) string {
 	at := max(0, slices.IndexFunc(names, func(name string) bool { return !altered[name] }))
 	if len(names) == 0 || names[at] == name {
@@ -53,8 +54,8 @@ func leader(names []string, altered map[string]bool, name string) string {
 	return names[at]
 }
 
-// displaced describes what an alteration puts something else in the place of. Where
-// nobody looked yet, this does.
+// displaced describes the file that an edit displaces. It reads the file if no
+// earlier check did.
 func (s hostRoot) displaced(ctx context.Context, a fileEdit) (disk.Info, error) {
 	switch {
 	case a.was != nil:
@@ -69,8 +70,8 @@ func (s hostRoot) displaced(ctx context.Context, a fileEdit) (disk.Info, error) 
 	return info, refused(err)
 }
 
-// collect finds the names of some files. It costs a walk of the root, which only
-// hard links make necessary.
+// collect finds the names of some files. It walks the root, which is necessary
+// only for hard links.
 func (s hostRoot) collect(ctx context.Context, dir string, names map[uint64][]string) error {
 	found, err := s.entries(ctx, dir)
 	if err != nil {

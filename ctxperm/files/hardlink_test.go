@@ -12,7 +12,7 @@ import (
 	"github.com/remit-dev/remit/ctxperm/files"
 )
 
-// shared groups the names of a tree by the file that they lead to.
+// shared groups the names of a tree by their file.
 func (w *world) shared(names ...string) (groups [][]string) {
 	w.t.Helper()
 next:
@@ -32,8 +32,9 @@ next:
 	return groups
 }
 
-// TestOtherNames: a name of a file that has others comes back as a name of that file, or,
-// where the others are gone or no longer what they were, as a file of its own.
+// TestOtherNames checks a name of a file with several names. It is restored as
+// a name of that file or, if the others are gone or changed, as a separate
+// file.
 func TestOtherNames(t *testing.T) {
 	one := [][]string{{"first", "twin", "d/third"}}
 	for name, tt := range map[string]struct {
@@ -89,7 +90,8 @@ func TestOtherNames(t *testing.T) {
 	}
 }
 
-// TestNamesElsewhere: of a file with names outside of the root it is said that it is another one.
+// TestNamesElsewhere checks the report for a file with names outside of the
+// root: the restored file is a different one.
 func TestNamesElsewhere(t *testing.T) {
 	w := newWorld(t)
 	outside := w.dir + "-outside"

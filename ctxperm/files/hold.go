@@ -11,26 +11,26 @@ import (
 	"github.com/remit-dev/remit/revert/effect"
 )
 
-// hold is how a folder that stays one goes from one version to another while what is below it
-// changes too: what it denies to others it denies before that, and what it gives them it gives
-// after that. Between the two the folder has the held version.
+// hold describes how a folder changes its version while entries below it change
+// too. It removes access before those changes and adds access after them. In
+// between, the folder has the held version.
 type hold struct {
 	held    Version
-	narrows bool // held is not the version before
-	opens   bool // held is not the version after
+	narrows bool // the held version differs from the version before
+	opens   bool // the held version differs from the version after
 }
 
 // The places of a change in the order of a change set.
 const (
 	placeFirst  = iota // folders that only let in less
 	placeMiddle        // everything else
-	placeLast          // folders that let in more, once all below them is what it is to be
+	placeLast          // folders that let in more, after everything below them has its final state
 )
 
-// holding finds the held version of a folder. Others may do no more with that version than
-// with each of the two. The function returns nil for what is not a folder before and after.
-// The held version depends on nothing but the two and this process, so that recovery knows a
-// folder that is held.
+// holding returns the held version of a folder. With it, others can do no more
+// than with each of the two versions. It returns nil if the path is not a
+// folder before and after. The held version depends only on the two versions
+// and this process, so that recovery recognizes a held folder.
 func holding(was, will Version, me disk.Owner) *hold {
 	switch {
 	case was.Type != typeDir || will.Type != typeDir:
@@ -55,12 +55,13 @@ func (h *hold) place() int {
 	}
 }
 
-// between reports whether the folder has a version for a while that it has neither before nor
-// after.
+// between reports whether the folder temporarily has a version that it has
+// neither before nor after.
 func (h *hold) between() bool { return h != nil && h.narrows && h.opens }
 
-// holds reports whether a version of a folder lets others do no more than another version,
-// and lets its owner do no less, if that is this process: it works there.
+// holds reports whether one version of a folder lets others do no more than
+// another version. It also must let its owner do no less, if that is this
+// process, which works there.
 func holds(a, b Version, me disk.Owner) bool {
 	if a.Perm&fs.ModeSticky == 0 && b.Perm&fs.ModeSticky != 0 && a.Perm&0o022 != 0 {
 		return false
@@ -68,16 +69,16 @@ func holds(a, b Version, me disk.Owner) bool {
 	return a.admits(b, me) && (a.Owner.User != me.User || b.Perm&^a.Perm&0o700 == 0)
 }
 
-// admits reports whether a version gives nobody but this process a right that another version
-// does not give. It says no where it cannot tell easily, such as between lists that name
-// other users.
+// admits reports whether a version gives no one but this process a right that
+// another version does not give. It is false if the answer is not simple, such
+// as between lists that name other users.
 func (v Version) admits(other Version, me disk.Owner) bool {
 	bits := 0o777 | asProgram
 	if v.Owner.User == me.User {
 		bits &^= 0o700
 	}
 	if v.Type == typeDir {
-		bits &^= asProgram // they let nobody in
+		bits &^= asProgram // these bits give no access
 	}
 	return v.Owner == other.Owner && v.Perm&^other.Perm&bits == 0 &&
 		slices.EqualFunc(rights(v), rights(other), func(a, b aclEntry) bool {
@@ -85,7 +86,8 @@ func (v Version) admits(other Version, me disk.Owner) bool {
 		})
 }
 
-// rights are the entries of a list that say what others may do, less what its mask takes.
+// rights returns the entries of a list that give others rights, limited by its
+// mask.
 func rights(v Version) []aclEntry {
 	all := parseACL(v.Xattrs[disk.XattrAccess])
 	_, mask, _ := classes(all)
@@ -102,9 +104,10 @@ func rights(v Version) []aclEntry {
 	return out
 }
 
-// closed is a version of a folder that lets in those alone whom both versions let in, or, where
-// that is not told easily, none but its owner. Where the owners differ too, it belongs to this
-// process, so that neither of them can open it.
+// closed returns a version of a folder that admits only those whom both
+// versions admit. If that is not simple to determine, it admits only its owner.
+// If the owners differ too, it belongs to this process, so that neither owner
+// can open it.
 func (v Version) closed(other Version, me disk.Owner) Version {
 	own, shared := v.Perm&other.Perm&0o700, v.Perm&other.Perm&0o077
 	if v.Owner.User == me.User {
@@ -121,7 +124,7 @@ func (v Version) closed(other Version, me disk.Owner) Version {
 	return v.rebit(v.Perm&fs.ModeSetgid | (v.Perm|other.Perm)&fs.ModeSticky | own | shared)
 }
 
-// narrow gives a folder its held version, if it has still the one before.
+// narrow sets the held version of a folder if it still has the version before.
 func (w *swap) narrow(ctx context.Context) error {
 	now, err := w.look(ctx, w.target, hashing)
 	if err != nil {
@@ -134,8 +137,8 @@ func (w *swap) narrow(ctx context.Context) error {
 	return nil
 }
 
-// exposes reports whether what is there by now lets others do more than what was there, if its
-// folder lets them in again.
+// exposes reports whether the current file lets others do more than the
+// previous one, if its folder lets them in again.
 func (r *record) exposes(now Version, me disk.Owner) bool {
 	if now.Type == "" || now.Type == typeLink {
 		return false
@@ -145,17 +148,17 @@ func (r *record) exposes(now Version, me disk.Owner) bool {
 		return true
 	}
 	if was.Type != now.Type {
-		was = Version{Type: now.Type, Owner: now.Owner} // which lets in none but this process
+		was = Version{Type: now.Type, Owner: now.Owner} // admits only this process
 	}
 	return !now.admits(was, me)
 }
 
-// stillBelow says why a folder does not let others in again.
+// stillBelow states why a folder does not let others in again.
 func stillBelow(name string) string {
 	return fmt.Sprintf("it would let others in to %q, which is not as it was; look at that one, then take the call back again", name)
 }
 
-// opens leaves folders alone that would let others in to what does not come back.
+// opens skips folders that would let others reach content that is not restored.
 func (p *plan) opens(plans []*plan) {
 	if !p.restores() || p.was == nil {
 		return
@@ -175,8 +178,8 @@ func (p *plan) opens(plans []*plan) {
 	}
 }
 
-// withheld reports whether a folder has a version that a change of it, or what takes that
-// back, gives it for a while.
+// withheld reports whether a folder has the held version of a change, or of its
+// revert.
 func (p *plan) withheld() bool {
 	if p.now.Type != typeDir {
 		return false

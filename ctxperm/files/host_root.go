@@ -14,12 +14,12 @@ import (
 	"github.com/remit-dev/remit/internal/sparse"
 )
 
-// hostRoot is a root seen through the host's scheduling points: each method passes
-// one before it touches the disk.
+// hostRoot is a root accessed through the host's scheduling points: each method
+// passes one before it accesses the disk.
 type hostRoot struct {
 	root disk.Root
 	host host.Host
-	most int // bytes of a file that is read or written whole
+	most int // bound of the bytes of a file that is read or written whole
 }
 
 func (s hostRoot) rename(ctx context.Context, from, to string) error {
@@ -57,8 +57,8 @@ func (s hostRoot) syncIn(ctx context.Context, dir string) error {
 	return s.root.SyncDir(dir)
 }
 
-// syncAll makes everything durable that was written, at once. It is disk.ErrUnsupported
-// where that cannot be.
+// syncAll makes all written data durable at once. It returns
+// disk.ErrUnsupported if the system cannot do that.
 func (s hostRoot) syncAll(ctx context.Context) error {
 	if err := s.host.Point(ctx, "files.syncall"); err != nil {
 		return err
@@ -74,8 +74,8 @@ func (s hostRoot) lstat(ctx context.Context, name string) (disk.Info, error) {
 	return s.root.Lstat(name)
 }
 
-// quiet fails with disk.ErrBusy while somebody has the file open for writing,
-// and says nothing where the system cannot tell.
+// quiet fails with disk.ErrBusy while a program has the file open for writing.
+// It returns nil if the system cannot tell.
 func (s hostRoot) quiet(ctx context.Context, name string) error {
 	if err := s.host.Point(ctx, "files.quiet"); err != nil {
 		return err
@@ -88,7 +88,7 @@ func (s hostRoot) quiet(ctx context.Context, name string) error {
 	return err
 }
 
-// entries lists the names in a directory, the reserved ones too.
+// entries returns the names in a directory, including reserved ones.
 func (s hostRoot) entries(ctx context.Context, name string) ([]disk.Info, error) {
 	if err := s.host.Point(ctx, "files.readdir"); err != nil {
 		return nil, err
@@ -96,11 +96,11 @@ func (s hostRoot) entries(ctx context.Context, name string) ([]disk.Info, error)
 	return s.root.ReadDir(name)
 }
 
-// straight refuses a path that leads through a symbolic link, and says which. A
-// link that takes the place of a directory after the look is refused by the
-// system (disk.WithoutLinks) or, where it cannot, followed below the root.
+// straight refuses a path that leads through a symbolic link, and names the
+// link. A link can replace a directory after the check. The system refuses such
+// a link (disk.WithoutLinks) or, if it cannot, follows it below the root.
 func (s hostRoot) straight(ctx context.Context, name string) error {
-	if s.root.Features().Straight { // one look, which follows no link
+	if s.root.Features().Straight { // one check, which follows no link
 		info, err := s.lstat(ctx, parentOf(name))
 		if missing(err) || err == nil && info.Type != disk.TypeLink {
 			return nil
@@ -127,7 +127,7 @@ func (s hostRoot) straight(ctx context.Context, name string) error {
 	return nil
 }
 
-// contentSink takes a file's content in and returns its digest.
+// contentSink consumes a file's content and returns its digest.
 type contentSink func(r io.Reader) (digest string, err error)
 
 func hashing(r io.Reader) (string, error) {
@@ -140,12 +140,12 @@ func hashing(r io.Reader) (string, error) {
 	return string(h.Digest()), nil
 }
 
-// looks is how often a file that changes while it is read is read again.
+// looks bounds how often a file that changes during a read is read again.
 const looks = 16
 
 // look reads the state of a name, and the content of a file into the sink. It
-// never mixes two versions as long as writers change size or time; a file that
-// somebody keeps changing is ErrConflict.
+// never mixes two versions if writers change size or time. A file that keeps
+// changing is ErrConflict.
 func (s hostRoot) look(ctx context.Context, name string, into contentSink) (state, error) {
 	var err error
 	for range looks {
@@ -171,7 +171,7 @@ func (s hostRoot) lookOnce(name string, into contentSink) (state, error) {
 	st := state{Version: Version{Type: info.Type.String(), Perm: info.Perm, Owner: info.Owner}, info: info}
 	switch info.Type {
 	case disk.TypeLink:
-		st.Perm = 0 // it has none of its own
+		st.Perm = 0 // a link has no bits
 		st.Target, err = s.root.Readlink(name)
 	case disk.TypeFile:
 		st.Content, st.Xattrs, err = s.content(name, info, into)
@@ -192,10 +192,10 @@ func (s hostRoot) lookOnce(name string, into contentSink) (state, error) {
 	return st, err
 }
 
-// content reads a file, and its attributes where the open file tells them.
+// content reads a file, and its attributes if the open file provides them.
 func (s hostRoot) content(name string, info disk.Info, into contentSink) (digest string, attrs map[string][]byte, err error) {
 	f, err := s.root.Open(name)
-	if errors.Is(err, disk.ErrEscape) { // a link took its place: look again
+	if errors.Is(err, disk.ErrEscape) { // a link replaced it: read again
 		err = fmt.Errorf("%w: %w", disk.ErrBusy, err)
 	}
 	if err != nil {
@@ -226,8 +226,8 @@ func (s hostRoot) content(name string, info disk.Info, into contentSink) (digest
 	return digest, attrs, err
 }
 
-// StagePrefix begins the names that files have while they are being exchanged.
-// It is reserved, in any case of its letters.
+// StagePrefix is the prefix of the temporary names of an exchange. It is
+// reserved, in upper and lower case.
 const StagePrefix = ".remit-stage-"
 
 func reserved(base string) bool {

@@ -27,12 +27,12 @@ const (
 	kindWrite  = "write"
 	kindDelete = "delete"
 	kindMkdir  = "mkdir"
-	kindTouch  = "touch" // nothing but the time of a file
+	kindTouch  = "touch" // only the time of a file
 )
 
-// inverse is Change.Inverse: the stage name, by which recovery finds what was
-// left, and what was there. Will is what was to be there; only the changes of an
-// undo can make it from that, in all others it serves explanations.
+// inverse is Change.Inverse: the stage name, by which recovery finds leftovers,
+// and the pre-image. Will is the post-image. Only the changes of a revert can
+// be redone from it; in all others it serves explanations.
 type inverse struct {
 	Stage string  `json:"stage"`
 	Was   *record `json:"was,omitempty"`
@@ -41,7 +41,7 @@ type inverse struct {
 	Folder *folderTimes `json:"folder,omitempty"`
 }
 
-// record is a state as data.
+// record is the stored form of a state.
 type record struct {
 	Type      string          `json:"type"`
 	Owner     string          `json:"owner,omitempty"` // user:group
@@ -51,11 +51,11 @@ type record struct {
 	Kept      *effect.BlobRef `json:"kept,omitempty"`
 	Target    []byte          `json:"target,omitempty"`
 	Xattrs    [][2]string     `json:"xattrs,omitempty"`
-	Twin      []byte          `json:"twin,omitempty"`      // path of a name that it shares a file with
-	Elsewhere int             `json:"elsewhere,omitempty"` // how many names the file had that the root does not show
+	Twin      []byte          `json:"twin,omitempty"`      // path of a name that shares the file
+	Elsewhere int             `json:"elsewhere,omitempty"` // number of the file's names that the root does not show
 }
 
-// with notes another name of the file.
+// with adds another name of the file.
 func (r *record) with(twin string) *record {
 	if r != nil && twin != "" {
 		r.Twin = []byte(twin)
@@ -126,7 +126,7 @@ func (r *record) time() time.Time {
 	return r.Mtime.time()
 }
 
-// image is what it takes to make the recorded state again.
+// image returns the image that restores the recorded state.
 func (r *record) image(ctx context.Context, keep journal.ContentStore) (fileImage, error) {
 	v, err := r.version()
 	if err != nil {
@@ -144,7 +144,8 @@ func (r *record) image(ctx context.Context, keep journal.ContentStore) (fileImag
 	return img, nil
 }
 
-// rewritten is a file with other content, from memory, or a new one.
+// rewritten returns the image of a file with new content from memory, or of a
+// new file.
 func rewritten(was Version, data []byte) fileImage {
 	img := fileImage{Version: was.unprivileged(), fresh: was.Type == ""}
 	img.Type, img.Content = typeFile, string(canon.SumBytes(data))
@@ -152,7 +153,7 @@ func rewritten(was Version, data []byte) fileImage {
 	return img
 }
 
-// newStage draws a stage name. Chance keeps it apart from every other one, also
+// newStage returns a random stage name. It differs from every other one, also
 // of another process, before the change has a number.
 func newStage(h host.Host) string {
 	var id [16]byte
@@ -168,8 +169,8 @@ func (v inverse) encode() (json.RawMessage, error) {
 	return raw, nil
 }
 
-// readInverse accepts no stage name but those of newStage: what has that name
-// gets moved and removed.
+// readInverse accepts only stage names of newStage, because a file with that
+// name is moved and removed.
 func readInverse(c effect.Change) (inverse, error) {
 	var v inverse
 	if c.Scheme != SchemeName {

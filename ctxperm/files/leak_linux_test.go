@@ -24,11 +24,12 @@ import (
 	"github.com/remit-dev/remit/revert/record"
 )
 
-// secret is the content of every file outside. Nothing inside has the word or the length.
+// secret is the content of every file outside. Nothing inside has the word or
+// the length.
 var secret = strings.Repeat("secret ", 1000)
 
-// frontier is a world whose folder "door" is swapped, as fast as it goes, with a link to a
-// folder outside of the root that looks like it.
+// frontier is a world whose folder "door" a goroutine swaps, as fast as
+// possible, with a link to a similar folder outside of the root.
 type frontier struct {
 	*world
 
@@ -57,7 +58,7 @@ func (f *frontier) furnishDoor(dir, content string) {
 	}
 }
 
-// open makes the door what it was and begins to swap it.
+// open restores the door and starts to swap it.
 func (f *frontier) open() {
 	f.t.Helper()
 	door, trap := filepath.Join(f.dir, "door"), filepath.Join(f.dir, "trap")
@@ -68,7 +69,7 @@ func (f *frontier) open() {
 		require.NoError(f.t, os.RemoveAll(filepath.Join(f.dir, name)))
 	}
 	if info, err := os.Lstat(trap); err != nil || info.Mode()&fs.ModeSymlink == 0 {
-		require.NoError(f.t, os.RemoveAll(trap)) // the door was deleted while it was there
+		require.NoError(f.t, os.RemoveAll(trap)) // the door was deleted during the swap
 		require.NoError(f.t, os.Symlink(f.outside, trap))
 	}
 	f.furnishDoor(door, "inside")
@@ -85,7 +86,8 @@ func (f *frontier) close() {
 	f.done.Wait()
 }
 
-// beyond is all that can be told of the folder outside, but when somebody looked at it.
+// beyond returns everything that can be observed of the folder outside, except
+// access times.
 func (f *frontier) beyond() map[string]string {
 	f.t.Helper()
 	out := map[string]string{}
@@ -111,7 +113,8 @@ func (f *frontier) naive() bool {
 	return string(data) == secret
 }
 
-// leaked looks for the secret in all that remit left: the root, and what it kept.
+// leaked searches for the secret in everything that remit left: the root and
+// the stored content.
 func (f *frontier) leaked() bool {
 	f.t.Helper()
 	for name, e := range f.tree() {
@@ -122,7 +125,8 @@ func (f *frontier) leaked() bool {
 	return slices.ContainsFunc(f.kept(), func(blob string) bool { return strings.Contains(blob, "secret") })
 }
 
-// raced are all operations, each on what is behind the door. They return what they saw.
+// raced returns all operations, each on a path behind the door. They return
+// what they read.
 func raced() map[string]func(ctx context.Context, f *files.Files) (any, error) {
 	only := func(do func(ctx context.Context, f *files.Files) error) func(context.Context, *files.Files) (any, error) {
 		return func(ctx context.Context, f *files.Files) (any, error) { return nil, do(ctx, f) }
@@ -169,7 +173,7 @@ func raced() map[string]func(ctx context.Context, f *files.Files) (any, error) {
 	}
 }
 
-// wants is what a program may have done behind the door.
+// wants returns possible changes of a program behind the door.
 func wants(now time.Time) []files.DesiredFile {
 	return []files.DesiredFile{
 		{Path: "door/file", Version: files.Version{Type: "file", Perm: 0o644}, Mtime: now, Open: content("ours")},
@@ -185,7 +189,7 @@ func content(text string) func() (io.ReadCloser, error) {
 	return func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(text)), nil }
 }
 
-// apply makes the changes of a program.
+// apply performs the changes of a program.
 func (f *frontier) apply(ctx context.Context, c *callstate.Call) error {
 	cfg := c.Config()
 	cfg.Changes = func(context.Context, *callstate.Call, callstate.ProposedChanges) ([]*record.Approved, error) {
@@ -204,11 +208,11 @@ func (f *frontier) apply(ctx context.Context, c *callstate.Call) error {
 	return b.Perform(ctx)
 }
 
-// TestNothingLeavesTheRoot: somebody swaps a folder with a link that leads out while each
-// operation runs, the application of a program's changes, and the undo of all. Nothing
-// outside is read, made, changed or removed, and what was read by then is not kept. A
-// reader that compares prefixes is led out in the same race. With REMIT_LONG it takes a
-// minute, else a few rounds of each.
+// TestNothingLeavesTheRoot swaps a folder with a link that leads out during
+// each operation, the application of a program's changes, and their revert.
+// Nothing outside is read, made, changed or removed. No content from outside is
+// stored. A reader that compares prefixes is led out in the same race. With
+// REMIT_LONG it takes a minute, else a few rounds of each.
 func TestNothingLeavesTheRoot(t *testing.T) {
 	if !newWorld(t).root.Features().Beneath {
 		t.Skip("this kernel cannot refuse links while it walks")
@@ -255,7 +259,7 @@ func TestNothingLeavesTheRoot(t *testing.T) {
 	require.True(t, tried(), "the race was not real")
 }
 
-// try does one thing once.
+// try performs one operation once.
 func (f *frontier) try(ctx context.Context, c *callstate.Call, name string) error {
 	defer func() { require.NoError(f.t, c.Close(ctx)) }()
 	if name == "apply" {

@@ -10,12 +10,12 @@ import (
 	"github.com/remit-dev/remit/perm"
 )
 
-// Symlink makes a symbolic link under a name that must be free. The target is
-// stored as it is given. It is refused where it would lead out of the root:
-// nothing here follows a link, but the next program that opens it does, with
-// more rights than the call had, and an undo of what that does there there is
-// none. For the same reason ".." stands only at its beginning: behind a name it
-// means whatever that name stands for by then.
+// Symlink creates a symbolic link under a free name. It stores the target
+// unchanged. It refuses a target that leads out of the root. No operation here
+// follows a link, but the next program that opens it does. That program may
+// have more rights than the call, and its effects cannot be reverted. For the
+// same reason ".." is valid only at the start of a target: after a name, its
+// meaning depends on the current file of that name.
 func (f *Files) Symlink(ctx context.Context, target, name string) error {
 	if err := checkTarget(name, target); err != nil {
 		return err
@@ -35,7 +35,8 @@ func (f *Files) Symlink(ctx context.Context, target, name string) error {
 	return f.alter(ctx, p, a)
 }
 
-// checkTarget refuses a target that leads out of the root from where the link is.
+// checkTarget refuses a target that leads out of the root from the place of the
+// link.
 func checkTarget(name, target string) error {
 	if disk.CheckTarget(target) != nil {
 		return invalid(name, "the target of a link is not empty and holds no NUL")

@@ -27,8 +27,8 @@ func contentOf(t *testing.T) func(r io.ReadCloser, err error) string {
 	}
 }
 
-// TestWorld: a verifier sees the call's resources, now and as they were before
-// the first change, and nothing else.
+// TestWorld checks that a verifier sees the resources of the call, now and
+// before the first change, and nothing else.
 func TestWorld(t *testing.T) {
 	w := newWorld(t)
 	w.furnish()

@@ -10,7 +10,7 @@ import (
 	"github.com/remit-dev/remit/revert/journal"
 )
 
-// Mkdir makes a directory; perm 0 is NewDir. An existing name is fs.ErrExist.
+// Mkdir creates a directory; perm 0 is NewDir. An existing name is fs.ErrExist.
 func (f *Files) Mkdir(ctx context.Context, path string, bits fs.FileMode) error {
 	if bits == 0 {
 		bits = NewDir
@@ -37,9 +37,9 @@ func (f *Files) Mkdir(ctx context.Context, path string, bits fs.FileMode) error 
 	}})
 }
 
-// MkdirAll makes a directory and those above it that are missing, each asked for
-// and all recorded together; bits 0 are NewDir. One that is there already stays
-// as it is.
+// MkdirAll creates a directory and its missing parents. It authorizes each of
+// them and records all together; bits 0 are NewDir. An existing directory stays
+// unchanged.
 func (f *Files) MkdirAll(ctx context.Context, path string, bits fs.FileMode) error {
 	if bits == 0 {
 		bits = NewDir
@@ -51,11 +51,11 @@ func (f *Files) MkdirAll(ctx context.Context, path string, bits fs.FileMode) err
 	if err != nil {
 		return err
 	}
-	defer p.End() // held until what is above is there
+	defer p.End() // held until the parents exist
 	return f.makeDirs(ctx, path, bits)
 }
 
-// makeDirs makes what is missing of a path, topmost first.
+// makeDirs creates the missing directories of a path, topmost first.
 func (f *Files) makeDirs(ctx context.Context, path string, bits fs.FileMode) error {
 	var accesses []perm.ResourceAccess
 	var all []fileEdit
@@ -77,7 +77,7 @@ func (f *Files) makeDirs(ctx context.Context, path string, bits fs.FileMode) err
 		}
 		accesses = append(accesses, perm.Access(perm.Write, text))
 		all = append(all, fileEdit{path: dir, text: text, build: func(was state, _ *journal.Blob) (fileImage, error) {
-			if was.Type == typeDir { // somebody was faster
+			if was.Type == typeDir { // another call created it first
 				return fileImage{Version: was.Version}, nil
 			}
 			if was.exists() {
@@ -97,7 +97,7 @@ func (f *Files) makeDirs(ctx context.Context, path string, bits fs.FileMode) err
 	return f.alter(ctx, p, all...)
 }
 
-// ends yields where each directory of a path ends, topmost first.
+// ends yields the end of each directory in a path, topmost first.
 func ends(path string) iter.Seq[int] {
 	return func(yield func(int) bool) {
 		for i := range path {

@@ -15,9 +15,9 @@ import (
 	"github.com/remit-dev/remit/ctxperm/files"
 )
 
-// TestMounts: what is mounted below a root is not of the root. It is seen as a
-// directory, walks and searches go on without it, and no operation gets into it,
-// nor takes a directory away that holds it.
+// TestMounts checks that a mount below a root does not belong to the root. It
+// appears as a directory, and walks and searches skip its content. No operation
+// enters it, or removes a directory that contains it.
 func TestMounts(t *testing.T) {
 	const inside = "REMIT_TEST_MOUNTS"
 	if os.Getenv(inside) == "" {

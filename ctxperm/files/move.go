@@ -16,22 +16,22 @@ import (
 	"github.com/remit-dev/remit/revert/journal"
 )
 
-// capture is what was read of an entry, and its content where that was kept.
+// capture is the state of an entry that was read, and its content if stored.
 type capture struct {
 	was  state
 	blob *journal.Blob
 }
 
-// Move gives a file, a link, or a directory with all that is in it another name,
-// which must be free. It is a delete of the one and a write of the other: it asks
-// for reading and deleting each entry, for writing where it goes, and for listing
-// each directory, and refuses whole when one of them is denied.
+// Move renames a file, a link, or a directory with everything in it, to a free
+// name. It is a delete of one name and a write of the other. It authorizes
+// reading and deleting each entry, writing its new name, and listing each
+// directory. If one access is denied, it refuses the whole operation.
 //
-// A directory is moved entry by entry, and not by one rename: each entry has a
-// permission, a claim and a way back of its own, and what somebody else changes
-// on the way costs that entry and not the whole. All of it is recorded at once
-// before the first effect; then everything is made under its new name, and only
-// then removed under the old one. Times stay; setuid and setgid do not.
+// It moves a directory entry by entry, not by one rename. Each entry has its
+// own permission, claim and inverse. A concurrent change by another process
+// affects only that entry. Move records everything before the first effect.
+// Then it creates all entries under the new name, and only then removes the old
+// ones. Times stay; setuid and setgid do not.
 func (f *Files) Move(ctx context.Context, from, to string) error {
 	t, err := f.pair(ctx, from, to, perm.Read, perm.Delete)
 	if err != nil {
@@ -68,11 +68,11 @@ func (f *Files) Move(ctx context.Context, from, to string) error {
 	return f.alter(ctx, p, append(all, t.removal(taken)...)...)
 }
 
-// Copy makes a file, a link, or a directory with all that is in it again under
-// another name, which must be free. It asks for reading each entry, for writing
-// where it goes, and for listing each directory, and refuses whole when one of
-// them is denied. Bits, attributes and the targets of links are copied, times
-// are not, setuid and setgid neither.
+// Copy copies a file, a link, or a directory with everything in it, to a free
+// name. It authorizes reading each entry, writing its new name, and listing
+// each directory. If one access is denied, it refuses the whole operation. It
+// copies bits, attributes and the targets of links, but not times, setuid and
+// setgid.
 func (f *Files) Copy(ctx context.Context, from, to string) error {
 	t, err := f.pair(ctx, from, to, perm.Read)
 	if err != nil {
@@ -107,7 +107,7 @@ func (f *Files) Copy(ctx context.Context, from, to string) error {
 	return err
 }
 
-// pair asks for a tree and for the places that it is to have.
+// pair authorizes a tree and the new names of its entries.
 func (f *Files) pair(ctx context.Context, from, to string, actions ...perm.Action) (*tree, error) {
 	if _, err := f.resource(to); err != nil {
 		return nil, err
@@ -137,14 +137,14 @@ func (f *Files) pair(ctx context.Context, from, to string, actions ...perm.Actio
 			return nil, refused(err)
 		}
 		err = checkTarget(moved(n.path, from, to), target)
-		if err != nil && checkTarget(n.path, target) == nil { // a trap that is there already is no new one
+		if err != nil && checkTarget(n.path, target) == nil { // a target that already leads out is no new risk
 			return nil, err
 		}
 	}
 	return t, nil
 }
 
-// free fails with fs.ErrExist where something has a name.
+// free fails with fs.ErrExist if the name exists.
 func (f *Files) free(ctx context.Context, name string) error {
 	_, err := f.site.lstat(ctx, name)
 	if err == nil {
@@ -156,17 +156,17 @@ func (f *Files) free(ctx context.Context, name string) error {
 	return refused(err)
 }
 
-// moved is where an entry below from goes.
+// moved returns the new name of an entry below from.
 func moved(name, from, to string) string { return to + strings.TrimPrefix(name, from) }
 
-// likeness is what is to be like a state, under another name.
+// likeness returns the image of a state, for another name.
 func likeness(was state) fileImage {
 	img := fileImage{Version: was.unprivileged()}
-	img.Owner = disk.Owner{} // of who makes it
+	img.Owner = disk.Owner{} // the process that creates it
 	return img
 }
 
-// fresh makes something where there is nothing.
+// fresh returns the edit that creates a file under a free name.
 func (f *Files) fresh(name string, img fileImage) (fileEdit, error) {
 	text, err := f.resource(name)
 	return fileEdit{path: name, text: text, build: func(was state, _ *journal.Blob) (fileImage, error) {
@@ -177,12 +177,11 @@ func (f *Files) fresh(name string, img fileImage) (fileEdit, error) {
 	}}, err
 }
 
-// errOther: what is being copied is no longer what it was when its digest was
-// recorded.
+// errOther: the file is no longer the version whose digest was recorded.
 var errOther = errors.New("it changed while it was copied")
 
-// pinned opens a file and ends with errOther where its content is not that of
-// the state.
+// pinned opens a file. The read ends with errOther if the content is not that
+// of the state.
 func (s hostRoot) pinned(name string, was state) (io.ReadCloser, error) {
 	file, err := s.root.Open(name)
 	if err != nil {

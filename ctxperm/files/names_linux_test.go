@@ -16,19 +16,19 @@ import (
 	"github.com/remit-dev/remit/revert/effect"
 )
 
-// oddNames are those that a system like this one takes and others, shells, logs
-// and JSON among them, stumble over.
+// oddNames returns names that this system accepts, but that break other
+// systems, shells, logs or JSON.
 func oddNames() []string {
 	return []string{
-		"\xff", "caf\xe9", "caf%E9", "café", "cafe\u0301", "a\xc3(", "\xed\xa0\x80", // bytes that are no text, and what looks like them
+		"\xff", "caf\xe9", "caf%E9", "café", "cafe\u0301", "a\xc3(", "\xed\xa0\x80", // bytes that are not text, and text that looks like them
 		"trailing.", "trailing", "trailing ", " leading", "...", "..x", "con", "nul.txt", "c:", `back\slash`,
 		"-rf", "--", "~", "$HOME", "`id`", "*", "?[a]", "{path}", "a:b", "a?statement=x", "#", "line\nbreak", "\x1b[31mred", "\u202ename",
 		"Case", "case", "CASE", "ß", "SS", "İ", strings.Repeat("n", 255), strings.Repeat("\x80", 255),
 	}
 }
 
-// TestOddNames: names are bytes. Each is one file of its own for every operation,
-// and comes back as it was, also when the process died on the way.
+// TestOddNames checks that names are bytes. Each names one file for every
+// operation, and a revert restores it, also after a crash.
 func TestOddNames(t *testing.T) {
 	fresh := func() *world {
 		w := newWorld(t)
@@ -87,7 +87,7 @@ func TestOddNames(t *testing.T) {
 	}
 }
 
-// TestOddNamesAreFound: lists and searches show them, each once.
+// TestOddNamesAreFound checks that lists and searches show each once.
 func TestOddNamesAreFound(t *testing.T) {
 	w := newWorld(t)
 	for _, name := range oddNames() {
@@ -116,8 +116,8 @@ func TestOddNamesAreFound(t *testing.T) {
 	require.Equal(t, want, matched)
 }
 
-// TestOddNameInAConflict: what is said of a file whose name is no text can be
-// written into a record, and read by a person.
+// TestOddNameInAConflict checks that a message about a file whose name is not
+// text fits into a record, and is readable.
 func TestOddNameInAConflict(t *testing.T) {
 	w := newWorld(t)
 	w.put("caf\xe9", "one", 0o640)

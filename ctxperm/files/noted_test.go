@@ -9,7 +9,7 @@ import (
 	"github.com/remit-dev/remit/ctxperm/files"
 )
 
-// failing fails the first time that a point is passed.
+// failing returns a function that fails at the first pass of a point.
 func failing(point string) func(string) error {
 	failed := false
 	return func(id string) error {
@@ -21,8 +21,9 @@ func failing(point string) func(string) error {
 	}
 }
 
-// TestWhatAFailedWriteLeft: a write that failed before it changed anything is not taken
-// back, whoever has written the same since; one that failed after it did is.
+// TestWhatAFailedWriteLeft checks the revert of a failed write. A write that
+// changed nothing is not reverted, even if another process has written the same
+// content since. A write that failed after its change is reverted.
 func TestWhatAFailedWriteLeft(t *testing.T) {
 	write := func(ctx context.Context, f *files.Files) error {
 		return f.Write(ctx, "a.txt", []byte("ours"), files.WriteOptions{})
@@ -33,7 +34,7 @@ func TestWhatAFailedWriteLeft(t *testing.T) {
 	h.OnPoint = failing("files.write")
 	require.ErrorIs(t, w.do(h, write), errDisk)
 	require.NotEqual(t, "ours", w.read("a.txt"))
-	w.put("a.txt", "ours", 0o640) // by somebody else
+	w.put("a.txt", "ours", 0o640) // by another process
 	require.Empty(t, w.revert().NotUndone())
 	require.Equal(t, "ours", w.read("a.txt"))
 

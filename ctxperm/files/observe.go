@@ -11,9 +11,10 @@ import (
 	"github.com/remit-dev/remit/revert/journal"
 )
 
-// ObservedFiles are files that somebody else is about to change, such as a server that acts for the call: what they hold is
-// kept, and taken back like what a handle changed. What is left is not known before it is there, so a process that dies
-// meanwhile leaves a call that nobody can tell the effect of, until the files are looked at.
+// ObservedFiles are files that another process will change for the call, such
+// as an MCP server. Their content is stored, and a revert restores it as for a
+// handle's change. The post-images are unknown until the process has finished.
+// So a crash meanwhile leaves an in-doubt call until a check of the files.
 type ObservedFiles struct {
 	permit  ctxperm.Permit
 	files   *Files
@@ -21,8 +22,9 @@ type ObservedFiles struct {
 	paths   []string
 }
 
-// Observe records what is there under some paths, durable when it returns, and asks for each as for a write. Directories
-// are kept without what is in them. Whoever expects must say when they Landed.
+// Observe records the current state of some paths and authorizes a write of
+// each. The record is durable when it returns. It does not store the entries of
+// directories. The caller must call RecordVersions after the changes.
 func (f *Files) Observe(ctx context.Context, paths ...string) (*ObservedFiles, error) {
 	paths = slices.Compact(slices.Sorted(slices.Values(paths)))
 	var accesses []perm.ResourceAccess
@@ -71,14 +73,14 @@ func (f *Files) Observe(ctx context.Context, paths ...string) (*ObservedFiles, e
 	return e, nil
 }
 
-// expected is a change whose version after it is not known yet.
+// expected returns a change whose post-image is not known yet.
 func expected(f *Files, resource string, was state, blob *journal.Blob) (effect.Change, error) {
 	c, err := change(resource, newStage(f.site.host), was.record(blob), nil, was.Token(), "", nil)
 	c.Kind = kindWrite
 	return c, err
 }
 
-// RecordVersions notes what is there now.
+// RecordVersions records the current versions.
 func (e *ObservedFiles) RecordVersions(ctx context.Context) error {
 	if e == nil || len(e.changes) == 0 {
 		return nil

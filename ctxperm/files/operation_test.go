@@ -32,8 +32,8 @@ func TestOpen(t *testing.T) {
 	require.ErrorIs(t, err, ctxperm.ErrClosed)
 }
 
-// TestBadPaths: what leaves the root, or is reserved, is refused before anybody
-// is asked.
+// TestBadPaths checks that a path that leaves the root, or is reserved, is
+// refused before any decision.
 func TestBadPaths(t *testing.T) {
 	w := newWorld(t)
 	w.furnish()
@@ -51,8 +51,8 @@ func TestBadPaths(t *testing.T) {
 	require.Equal(t, before, w.tree())
 }
 
-// TestLinksAreNotFollowed: permission was given for a path, and not for what a
-// link makes of it.
+// TestLinksAreNotFollowed checks that permission is for a path, and not for the
+// target of a link.
 func TestLinksAreNotFollowed(t *testing.T) {
 	w := newWorld(t)
 	w.furnish()
@@ -87,8 +87,8 @@ func (w *world) list(dir string) []os.DirEntry {
 	return entries
 }
 
-// TestAccesses: each operation asks for exactly what it does, and for a refused
-// one nothing happens.
+// TestAccesses checks that each operation authorizes exactly its accesses, and
+// that a denied one has no effect.
 func TestAccesses(t *testing.T) {
 	for name, want := range map[string][]string{
 		"ReadFile": {"read file://workspace/x/y%20z"},
@@ -202,8 +202,8 @@ func (w *world) sparse(name string) string {
 	return filepath.Join(w.dir, name)
 }
 
-// TestRefusals: what cannot be taken back, or is not what it seems, is refused,
-// and nothing is recorded.
+// TestRefusals checks that a change that cannot be reverted, or a file of
+// another type than expected, is refused without a record.
 func TestRefusals(t *testing.T) {
 	write := func(path string, o files.WriteOptions) func(context.Context, *files.Files) error {
 		return func(ctx context.Context, f *files.Files) error { return f.Write(ctx, path, []byte("x"), o) }
@@ -300,8 +300,8 @@ func TestWriting(t *testing.T) {
 	require.Equal(t, fs.FileMode(0o755), w.tree()["long.txt"].mode, "setuid does not pass to other content")
 }
 
-// TestConflictHasNoEffect: what failed in a conflict is noted as having had no
-// effect, so that its undo is no conflict.
+// TestConflictHasNoEffect checks that an operation that failed in a conflict is
+// recorded as having had no effect, so that its revert is no conflict.
 func TestConflictHasNoEffect(t *testing.T) {
 	w := newWorld(t)
 	w.furnish()

@@ -9,8 +9,8 @@ import (
 	"github.com/remit-dev/remit/internal/disk"
 )
 
-// born completes an image of something new: to whom it belongs, and what its folder
-// gives it. Made are the folders that are there by then.
+// born completes the image of a new file: its owner, and what its folder
+// determines. The argument made holds the folders that will exist by then.
 func (f *Files) born(ctx context.Context, path string, img fileImage, made map[string]Version) (fileImage, error) {
 	me := f.site.root.Self().Owner
 	if img.Type == "" || !img.fresh && (img.Owner.Known || !me.Known) {
@@ -48,8 +48,8 @@ func (f *Files) born(ctx context.Context, path string, img fileImage, made map[s
 	return img, nil
 }
 
-// carries refuses a version under a name that this process could not make there: it may
-// not give files to that owner or group, or may not set an attribute.
+// carries refuses a version that this process could not create under a name. It
+// may not be permitted to set that owner, group or attribute.
 func (s hostRoot) carries(ctx context.Context, name string, v Version, folder func(string) (disk.Info, error)) error {
 	if v.Type == "" {
 		return nil
@@ -72,8 +72,8 @@ func (s hostRoot) carries(ctx context.Context, name string, v Version, folder fu
 	return nil
 }
 
-// reversible refuses an alteration of which one side could not be made by this process.
-// A folder that stays one only gets what is other than before.
+// reversible refuses an edit if this process could not create both of its
+// sides. A folder that stays one is checked only for the differences.
 func (s hostRoot) reversible(ctx context.Context, name string, was, will Version, folder func(string) (disk.Info, error)) error {
 	if was.Type == typeDir && will.Type == typeDir {
 		if was.Owner == will.Owner {
@@ -87,7 +87,8 @@ func (s hostRoot) reversible(ctx context.Context, name string, was, will Version
 	return s.carries(ctx, name, will, folder)
 }
 
-// differing are those of some attributes that others lack, or have with another value.
+// differing returns the attributes that the other map lacks, or has with
+// another value.
 func differing(some, others map[string][]byte) map[string][]byte {
 	out := map[string][]byte{}
 	for key, value := range some {

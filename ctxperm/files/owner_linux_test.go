@@ -24,7 +24,7 @@ const (
 	nobody                                    = 0xffffffff
 )
 
-// list makes a list of entries: tag, rights and id of each.
+// list returns a list of entries: tag, rights and ID of each.
 func list(entries ...[3]uint32) string {
 	raw := binary.LittleEndian.AppendUint32(nil, 2)
 	for _, e := range entries {
@@ -35,12 +35,13 @@ func list(entries ...[3]uint32) string {
 	return string(raw)
 }
 
-// shy gives user 1 everything that the mask lets through, and the group nothing.
+// shy returns a list that gives user 1 everything within the mask, and the
+// group nothing.
 func shy(rights uint32) string {
 	return list([3]uint32{ofOwner, rights, nobody}, [3]uint32{ofUser, rights, 1}, [3]uint32{ofGroup, 0, nobody}, [3]uint32{ofMask, rights, nobody}, [3]uint32{ofOther, 0, nobody})
 }
 
-// looks is all that there is to see of a tree, read with nothing of this project.
+// looks returns all visible state of a tree, read without code of this project.
 func looks(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	out := map[string]string{}
@@ -72,7 +73,7 @@ func looks(t *testing.T, dir string) map[string]string {
 	return out
 }
 
-// strangers are who must never get at anything here.
+// strangers fails if other users have access to the tree.
 func strangers(t *testing.T, dir string) {
 	t.Helper()
 	_ = filepath.WalkDir(dir, func(at string, _ fs.DirEntry, err error) error {
@@ -95,7 +96,7 @@ func strangers(t *testing.T, dir string) {
 	})
 }
 
-// watched looks after each operation which changes who may do what.
+// watched checks the rights after each operation that changes them.
 type watched struct {
 	disk.Root
 	look func()
@@ -130,7 +131,7 @@ func (w *watched) RenameNoReplace(from, to string) error {
 	return w.after(w.Root.RenameNoReplace(from, to))
 }
 
-// guarded is a world with files that a user was let to by a list, and its group was not.
+// guarded is a world with files whose list admits a user but not the group.
 func guarded(t *testing.T) *world {
 	t.Helper()
 	w := newWorld(t)
@@ -160,13 +161,13 @@ func guarded(t *testing.T) *world {
 	return w
 }
 
-// TestAccess: owner, group, lists and attributes are as they were after each way to change a
-// file but what it is to change, and after its undo, its redo and the undo of that. Until then nobody
-// gets more, not for a moment.
+// TestAccess changes a file in each way, reverts, redoes and reverts that.
+// Owner, group, lists and attributes equal their earlier values, except for
+// what the change sets. No user gains rights at any moment.
 func TestAccess(t *testing.T) {
 	for name, tt := range map[string]struct {
 		do   func(ctx context.Context, f *files.Files) error
-		into string // what then looks like what was before, but for its content and time
+		into string // name whose later state equals the earlier one, except for content and time
 		from string
 	}{
 		"edit": {func(ctx context.Context, f *files.Files) error { return f.Edit(ctx, "a", "one", "1", false) }, "/a", "/a"},
@@ -205,8 +206,8 @@ func TestAccess(t *testing.T) {
 	}
 }
 
-// TestNewInAFolder: what is new gets from its folder what the kernel would have given it: the
-// group of one that is setgid, and the list that is to begin with.
+// TestNewInAFolder checks that a new file gets from its folder what the kernel
+// gives: the group of a setgid folder, and the default list.
 func TestNewInAFolder(t *testing.T) {
 	w := guarded(t)
 	group := os.Getegid()
@@ -252,7 +253,8 @@ func TestNewInAFolder(t *testing.T) {
 	}
 }
 
-// TestOwnersConflict: who gives a file another group or list after the call has changed it.
+// TestOwnersConflict changes the group or list of a file after the call changed
+// it.
 func TestOwnersConflict(t *testing.T) {
 	for name, change := range map[string]func(t *testing.T, at string){
 		"list": func(t *testing.T, at string) { require.NoError(t, unix.Removexattr(at, disk.XattrAccess)) },
@@ -276,8 +278,8 @@ func TestOwnersConflict(t *testing.T) {
 	}
 }
 
-// TestCapabilities: what a file may as a program does not pass to content that somebody else
-// chose, stays where only bits change, and is there again after the undo.
+// TestCapabilities checks that content from another program does not inherit
+// capabilities. They stay if only bits change, and a revert restores them.
 func TestCapabilities(t *testing.T) {
 	w := newWorld(t)
 	if !w.root.Self().Capabilities || !w.root.Features().Xattrs {
@@ -302,12 +304,13 @@ func TestCapabilities(t *testing.T) {
 	require.Equal(t, before, looks(t, w.dir))
 }
 
-// bound is a root of a process that may give nothing away.
+// bound is a root of a process that may not change owners.
 type bound struct{ disk.Root }
 
 func (b bound) Self() disk.Self { return disk.Self{Owner: b.Root.Self().Owner} }
 
-// TestNotToBeMadeAgain: what a process could not make again it does not touch.
+// TestNotToBeMadeAgain checks that a process does not change a file that it
+// could not create again.
 func TestNotToBeMadeAgain(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("only the root user can make what this process could not make again")

@@ -14,32 +14,32 @@ import (
 	"github.com/remit-dev/remit/revert/journal"
 )
 
-// errJournal: content could not be kept, so that no step may be planned.
+// errJournal: content could not be stored, so no step may be planned.
 var errJournal = errors.New("content could not be kept for the undo of the undo")
 
-// plan is one resource while its step is being worked out.
+// plan is one resource while its step is planned.
 type plan struct {
 	changeChain
 	hostRoot
 	path string
 	at   place
 
-	hidden bool    // behind a link that the call left; the link goes first
-	was    *record // to be there again; nil: nothing
+	hidden bool    // behind a link that the call left; the link is reverted first
+	was    *record // state to restore; nil: absent
 	now    state
-	blob   *journal.Blob // content of now, where it is small: kept by the look that judged it
+	blob   *journal.Blob // content of now, if small: stored by the check
 	step   effect.Step
 }
 
-// place tells the names of several roots apart.
+// place distinguishes the names of several roots.
 type place struct {
 	root disk.Root
 	path string
 }
 
-// Plan settles what the changes left, compares each resource with the versions
-// that the call knows, and orders the steps: what is to be removed first, deepest
-// first, then the rest, topmost first.
+// Plan settles the changes, compares each resource with the versions that the
+// call knows, and orders the steps. Removals come first, deepest first. Then
+// the rest follows, topmost first.
 func (s scheme) Plan(ctx context.Context, changes []effect.Change, keep journal.ContentStore) ([]effect.Step, []journal.Blob, error) {
 	settled := s.settleAll(ctx, changes)
 	current, broken, idle := chains(changes)
@@ -81,8 +81,8 @@ func (s scheme) Plan(ctx context.Context, changes []effect.Change, keep journal.
 	return append(steps, idleSteps(idle, current)...), blobs, nil
 }
 
-// settleAll settles newest first, makes what is there durable together, and returns what
-// did not work, by resource.
+// settleAll settles the newest change first and makes the current state
+// durable, all together. It returns the errors by resource.
 func (s scheme) settleAll(ctx context.Context, changes []effect.Change) map[string]error {
 	failed := map[string]error{}
 	roots, d := map[string]disk.Root{}, pendingSyncs{}
@@ -105,7 +105,7 @@ func (s scheme) settleAll(ctx context.Context, changes []effect.Change) map[stri
 	return failed
 }
 
-// idleSteps accounts for resources of which every change came to nothing.
+// idleSteps returns steps for resources whose changes all had no effect.
 func idleSteps(idle []effect.Change, current []changeChain) []effect.Step {
 	var steps []effect.Step
 	known := make(map[string]bool, len(current))
@@ -122,7 +122,7 @@ func idleSteps(idle []effect.Change, current []changeChain) []effect.Step {
 	return steps
 }
 
-// nothing is a step that is not done.
+// nothing returns a step that does nothing.
 func (c changeChain) nothing(o effect.Outcome, why string) effect.Step {
 	return effect.Step{
 		Of: c.numbers(), Plan: o, Why: why,
@@ -138,7 +138,7 @@ func (p *plan) no(o effect.Outcome, why string) {
 	}
 }
 
-// judge compares what is there with what the call knows.
+// judge compares the current version with the versions that the call knows.
 func (s scheme) judge(ctx context.Context, p *plan, unsettled error, keep journal.ContentStore) {
 	w, inv, err := s.swap(p.changes[0])
 	if err != nil {
@@ -172,10 +172,10 @@ func (s scheme) judge(ctx context.Context, p *plan, unsettled error, keep journa
 	}
 }
 
-// below judges what lies in a directory that is something else by now, such as a
-// link. Nothing is there under this path, and that is what the call left or found
-// if the directory's own version is: it comes back first, or came back after all
-// in it was removed.
+// below judges a path in a directory that is now something else, such as a
+// link. Nothing exists under this path. That is the expected state if the
+// directory itself has an expected version. Either the directory is restored
+// first, or it was replaced after all its entries were removed.
 func (p *plan) below(plans []*plan) {
 	if p.root != nil || p.step.Plan != effect.Conflict {
 		return
@@ -198,9 +198,9 @@ func (p *plan) below(plans []*plan) {
 	}
 }
 
-// under leaves a name alone that would come back below another directory than it was in:
-// one that was made where the call had removed one, with other rights. It could be reached
-// by more than before.
+// under skips a name that would be restored in a different directory than
+// before: one made with other rights in place of one that the call removed.
+// More users could reach the name than before.
 func (p *plan) under(plans []*plan) {
 	if p.was == nil || !p.restores() {
 		return
@@ -213,8 +213,8 @@ func (p *plan) under(plans []*plan) {
 	}
 }
 
-// letsIn reports whether what was a directory is another one by now, which may let in more
-// than it did.
+// letsIn reports whether a previous directory is now another one that may admit
+// more.
 func (r *record) letsIn(now Version) bool {
 	if r == nil || r.Type != typeDir || now.Type != typeDir {
 		return false
@@ -223,7 +223,7 @@ func (r *record) letsIn(now Version) bool {
 	return err != nil || was.Owner != now.Owner || now.Perm&^was.Perm != 0 || !slices.Equal(pairs(was.Xattrs), pairs(now.Xattrs))
 }
 
-// otherFolder says why nothing comes back below a directory.
+// otherFolder states why nothing below a directory is restored.
 func otherFolder(dir string) string {
 	return fmt.Sprintf("the directory %q, which it was in, is another one by now, and may let others in; move or remove that, then take the call back again", dir)
 }
@@ -235,7 +235,7 @@ func outcomeOf(err error) effect.Outcome {
 	return effect.Failed
 }
 
-// touched reports whether a file that the call wrote and wrote back has another
+// touched reports whether a file that the call wrote and restored has another
 // time than before.
 func (p *plan) touched() bool {
 	if p.now.Type == typeDir {
@@ -250,7 +250,7 @@ func (p *plan) removes() bool { return p.was == nil }
 
 func (p *plan) depth() int { return strings.Count(p.path, "/") }
 
-// arrange puts the plans into the order in which they can be done.
+// arrange puts the plans into an executable order.
 func arrange(plans []*plan) {
 	slices.SortStableFunc(plans, func(a, b *plan) int {
 		switch {
@@ -265,13 +265,14 @@ func arrange(plans []*plan) {
 			return a.depth() - b.depth()
 		}
 	})
-	// A name of a file that has another comes after that, to be made as its link.
+	// A name that shares a file with another comes after it, to be made as its
+	// link.
 	by := sharing(plans)
 	slices.SortStableFunc(plans, func(a, b *plan) int { return by.depth(a) - by.depth(b) })
 }
 
-// checkEntries refuses to remove a directory with entries that this undo does
-// not remove before it. What is below was checked before.
+// checkEntries refuses to remove a directory with entries that this revert does
+// not remove before it. Deeper directories were checked before.
 func (p *plan) checkEntries(ctx context.Context, removed map[place]bool) {
 	if !p.restores() || p.now.Type != typeDir || (p.was != nil && p.was.Type == typeDir) {
 		return
@@ -299,8 +300,8 @@ func (p *plan) checkEntries(ctx context.Context, removed map[place]bool) {
 	p.no(effect.Conflict, fmt.Sprintf("the directory holds what the call did not make: %q%s; move or remove that, then take the call back again", others, more))
 }
 
-// counter makes the counter-change, and keeps what it is going to displace, so
-// that the undo can itself be taken back.
+// counter creates the counter-change and stores the content that it will
+// displace, so that the revert can itself be reverted.
 func (s scheme) counter(ctx context.Context, p *plan, times map[string]folderTimes, keep journal.ContentStore) (*journal.Blob, error) {
 	if !p.restores() {
 		return nil, nil
@@ -334,15 +335,15 @@ func (s scheme) counter(ctx context.Context, p *plan, times map[string]folderTim
 	return blob, nil
 }
 
-// keep looks at what is going to be displaced, and keeps its content. It failed where the
-// journal did.
+// keep reads the file that will be displaced and stores its content. The result
+// failed is the error of the journal.
 func (p *plan) keep(ctx context.Context, keep journal.ContentStore) (again state, blob *journal.Blob, failed, err error) {
 	switch {
 	case p.hidden:
 		return state{}, nil, nil, nil
 	case p.now.Type != typeFile:
 		return p.now, nil, nil, nil
-	case p.blob.Ref().Digest == p.now.Content: // the look that judged it kept it too
+	case p.blob.Ref().Digest == p.now.Content: // the check already stored it
 		return p.now, p.blob, nil, nil
 	}
 	into, blob := keeping(func(r io.Reader) (journal.Blob, error) {
@@ -357,9 +358,9 @@ func (p *plan) keep(ctx context.Context, keep journal.ContentStore) (again state
 	return again, blob, failed, err
 }
 
-// keepingSmall makes a sink that keeps content which travels in the batch that names it, so
-// that it is read once, and only digests what is larger: that is kept when it is known that it
-// has to be.
+// keepingSmall returns a sink that stores content which fits into the batch
+// that names it, so that it is read once. It only digests larger content, which
+// is stored when that becomes necessary.
 func keepingSmall(ctx context.Context, keep journal.ContentStore) (contentSink, *journal.Blob) {
 	into, blob := keeping(func(r io.Reader) (journal.Blob, error) { return keep.StoreContent(ctx, r) })
 	return func(r io.Reader) (string, error) {
@@ -379,7 +380,8 @@ func keepingSmall(ctx context.Context, keep journal.ContentStore) (contentSink, 
 	}, blob
 }
 
-// mentionSaved says where Settle moved versions that had no other place.
+// mentionSaved reports the names to which Settle moved versions that had no
+// other place.
 func (p *plan) mentionSaved(ctx context.Context) {
 	if p.root == nil {
 		return

@@ -2,7 +2,8 @@ package files
 
 import "fmt"
 
-// difference says what is there instead of what the call left, and what to do.
+// difference describes the current version, compared with the one that the call
+// left, and what to do.
 func (p *plan) difference() string {
 	const then = "; it was left alone: look at it, and restore or remove it by hand"
 	last := p.changes[len(p.changes)-1]
@@ -13,7 +14,7 @@ func (p *plan) difference() string {
 	return p.found(inv.Will) + then
 }
 
-// found compares with a record of what the call left.
+// found compares with a record of the version that the call left.
 func (p *plan) found(left *record) string {
 	now := p.now.Version
 	switch {

@@ -21,7 +21,7 @@ import (
 	"github.com/remit-dev/remit/revert/journal"
 )
 
-// changes runs an action and returns what it recorded.
+// changes runs an action and returns its recorded changes.
 func (w *world) changes(act func(ctx context.Context, f *files.Files) error) []effect.Change {
 	w.t.Helper()
 	c := w.begin(w.host())
@@ -57,8 +57,8 @@ func (w *world) apply(s revert.Scheme, steps []effect.Step) (counters []effect.C
 	return counters
 }
 
-// TestRedo: the changes of an undo are changes like any other, and taking them
-// back brings the first ones again, as often as one likes.
+// TestRedo checks that the changes of a revert are ordinary changes. Reverting
+// them restores the first ones, any number of times.
 func TestRedo(t *testing.T) {
 	each(t, func(t *testing.T, a action, fresh func() *world) {
 		w := fresh()
@@ -75,7 +75,7 @@ func TestRedo(t *testing.T) {
 	})
 }
 
-// TestTwiceEqualsOnce: what is planned after an undo is to do nothing.
+// TestTwiceEqualsOnce checks that a plan after a revert does nothing.
 func TestTwiceEqualsOnce(t *testing.T) {
 	each(t, func(t *testing.T, a action, fresh func() *world) {
 		w := fresh()
@@ -92,8 +92,8 @@ func TestTwiceEqualsOnce(t *testing.T) {
 	})
 }
 
-// TestConflicts: what somebody else changed is left alone, and the plan says what
-// is there.
+// TestConflicts checks that changes of another process stay, and that the plan
+// describes them.
 func TestConflicts(t *testing.T) {
 	write := func(ctx context.Context, f *files.Files) error {
 		return f.Write(ctx, "a.txt", []byte("ours"), files.WriteOptions{})
@@ -161,8 +161,8 @@ func TestConflicts(t *testing.T) {
 	}
 }
 
-// TestSettledFolderIsReplaced: somebody puts a link in the place of a folder while it is
-// made durable. There is nothing of it left to be made so, and others must go on.
+// TestSettledFolderIsReplaced replaces a folder with a link while it is made
+// durable. The folder has nothing left to sync, and others must continue.
 func TestSettledFolderIsReplaced(t *testing.T) {
 	w := newWorld(t)
 	changes := w.changes(func(ctx context.Context, f *files.Files) error { return f.Mkdir(ctx, "made", 0) })
@@ -182,7 +182,8 @@ func TestSettledFolderIsReplaced(t *testing.T) {
 	require.False(t, token.Same(changes[0].Post), "that is not the folder that was made")
 }
 
-// TestNoWay: what cannot be reached fails with a reason, and stops nothing else.
+// TestNoWay checks that an unreachable path fails with a reason, and does not
+// stop others.
 func TestNoWay(t *testing.T) {
 	w := newWorld(t)
 	w.furnish()
@@ -232,8 +233,8 @@ func (w *world) changes2(act func(ctx context.Context, f *files.Files) error) []
 	return c.Changes()
 }
 
-// TestBetweenTwoChanges: the call wrote twice, and somebody else wrote in
-// between. Their version comes back, and not the one from before them.
+// TestBetweenTwoChanges checks a call that wrote twice, with a write by another
+// process between. A revert restores that version, not the one before it.
 func TestBetweenTwoChanges(t *testing.T) {
 	w := newWorld(t)
 	w.furnish()
@@ -260,8 +261,8 @@ func TestBetweenTwoChanges(t *testing.T) {
 	require.Equal(t, theirs, w.read("a.txt"))
 }
 
-// TestGivenBackBetweenTwoChanges: somebody else gave the file back what it was before the
-// call, so that the call did two things to the same version.
+// TestGivenBackBetweenTwoChanges checks a file that another process restored
+// between two changes of a call, so that both start from the same version.
 func TestGivenBackBetweenTwoChanges(t *testing.T) {
 	w := newWorld(t)
 	w.furnish()
@@ -282,8 +283,8 @@ func TestGivenBackBetweenTwoChanges(t *testing.T) {
 	require.Equal(t, was, w.read("a.txt"))
 }
 
-// TestWrittenBack: a call that leaves what it found has changed the time of the
-// file, which comes back too.
+// TestWrittenBack checks a call that leaves the content that it found. A revert
+// also restores the time of the file.
 func TestWrittenBack(t *testing.T) {
 	w := newWorld(t)
 	w.furnish()
@@ -299,8 +300,8 @@ func TestWrittenBack(t *testing.T) {
 	require.Equal(t, before, w.tree())
 }
 
-// TestAnyCall: a call of any operations on few names, which may die, is taken
-// back as a whole, also by a process that may die.
+// TestAnyCall reverts a call of random operations on few names as a whole. The
+// call and the revert may both die.
 func TestAnyCall(t *testing.T) {
 	runs := 800
 	if planStep() == 1 {
@@ -333,7 +334,7 @@ func TestAnyCall(t *testing.T) {
 	}
 }
 
-// anything does one operation and says which.
+// anything performs one random operation and returns its name.
 func anything(ctx context.Context, f *files.Files, rng *rand.Rand) string {
 	names := []string{"a.txt", "dir", "dir/b.txt", "dir/empty", "dir/empty/x", "link", "new", "new/x"}
 	name, text := names[rng.IntN(len(names))], fmt.Sprint(rng.IntN(3))
@@ -364,8 +365,9 @@ func anything(ctx context.Context, f *files.Files, rng *rand.Rand) string {
 	}
 }
 
-// TestLinkComesBack: what a call made in a directory where it found a link is
-// gone once the link is back, also for an undo that did not see it happen.
+// TestLinkComesBack checks entries that a call made in a directory in place of
+// a link. They are gone after the link is restored, also for a revert that did
+// not see it happen.
 func TestLinkComesBack(t *testing.T) {
 	for n := 1; ; n++ {
 		w := newWorld(t)
@@ -387,7 +389,8 @@ func TestLinkComesBack(t *testing.T) {
 	}
 }
 
-// TestPreviewOfZeros: a preview knows content with zeros as what the call left.
+// TestPreviewOfZeros checks that a preview recognizes content with zeros as
+// that of the call.
 func TestPreviewOfZeros(t *testing.T) {
 	for name, data := range map[string]string{"small": strings.Repeat("\x00", 5000), "large": strings.Repeat("\x00", 200<<10) + "end"} {
 		t.Run(name, func(t *testing.T) {

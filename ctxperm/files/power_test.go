@@ -17,7 +17,7 @@ import (
 	"github.com/remit-dev/remit/revert/journal"
 )
 
-// simulated is a world on a disk that forgets what was not synced, with many files.
+// simulated is a world on a disk that forgets unsynced data, with many files.
 func simulated(t *testing.T) (*world, *simdisk.Disk) {
 	t.Helper()
 	d := simdisk.New()
@@ -42,8 +42,8 @@ func simulated(t *testing.T) (*world, *simdisk.Disk) {
 	return w, d
 }
 
-// powerCut takes the power from a disk: of what was not synced some part is there, also in
-// half. The root is opened again afterwards.
+// powerCut simulates a power cut: any part of the unsynced data survives, even
+// half of a write. Then it opens the root again.
 func (w *world) powerCut(d *simdisk.Disk, rng *rand.Rand) {
 	pending := d.Pending()
 	keep, half := make([]bool, len(pending)), -1
@@ -61,15 +61,15 @@ func (w *world) powerCut(d *simdisk.Disk, rng *rand.Rand) {
 	w.root = d.Root()
 }
 
-// TestPowerCutsOfWaves: the power goes at some point of a change of many files, or of its
-// undo, or of both. Whatever part of what was not synced is there afterwards, the next
-// process brings all of it back.
+// TestPowerCutsOfWaves cuts the power at some point of a change of many files,
+// of its revert, or of both. The next process restores everything, for any
+// surviving part of the unsynced data.
 func TestPowerCutsOfWaves(t *testing.T) {
 	t.Parallel()
 	runs := statcheck.Size(40, 3_000)
 	cuts := 0
 	for name, do := range crowds() {
-		if name == "copy" { // times of what was there matter, not of what was not
+		if name == "copy" { // only times of existing files matter, not those of new ones
 			continue
 		}
 		for seed := range uint64(runs) {
@@ -94,15 +94,15 @@ func TestPowerCutsOfWaves(t *testing.T) {
 			rep := w.revert()
 			about := fmt.Sprintf("%s, seed %d", name, seed)
 			require.Empty(t, rep.NotUndone(), about)
-			w.powerCut(d, rng) // what is said to be undone is durable
+			w.powerCut(d, rng) // a reported revert is durable
 			require.Equal(t, before, d.Files(), about)
 		}
 	}
 	t.Logf("%d cuts", cuts)
 }
 
-// TestWavesAreDurable: what a call that changed many files has told, and its undo, is
-// there when the power goes after it, content and names.
+// TestWavesAreDurable checks that the reported changes of a call with many
+// files, and of its revert, survive a later power cut, with content and names.
 func TestWavesAreDurable(t *testing.T) {
 	for name, do := range crowds() {
 		w, d := simulated(t)

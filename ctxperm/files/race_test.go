@@ -16,9 +16,8 @@ import (
 	"github.com/remit-dev/remit/revert/effect"
 )
 
-// writer is somebody who writes to one file as fast as they can, in another
-// goroutine. They take care themselves to lose nothing: they append, or put a
-// file where there is none, and what they wrote is theirs for good.
+// writer writes to one file as fast as possible, in another goroutine. It loses
+// nothing itself: it appends, or creates the file if there is none.
 type writer struct {
 	path string
 	stop chan struct{}
@@ -48,7 +47,7 @@ func (r *writer) run() {
 	}
 }
 
-// write appends, or makes the file when it is not there.
+// write appends, or creates the file if it does not exist.
 func (r *writer) write(text string, fresh bool) bool {
 	flags := os.O_WRONLY | os.O_APPEND
 	if fresh {
@@ -67,9 +66,9 @@ func (r *writer) end() []string {
 	return <-r.done
 }
 
-// TestRacingWriter: another goroutine writes at random while files are written,
-// deleted and restored. Whatever it wrote successfully is afterwards in the
-// folder or in a blob that the journal names.
+// TestRacingWriter writes at random in another goroutine while files are
+// written, deleted and restored. Afterwards, all successfully written text is
+// in the folder or in a blob that the journal names.
 func TestRacingWriter(t *testing.T) {
 	rounds := 300
 	if planStep() == 1 {

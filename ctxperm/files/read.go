@@ -19,8 +19,7 @@ func refused(err error) error {
 	return err
 }
 
-// ReadFile returns the content of a file that is not too large to be read whole:
-// see MaxFile.
+// ReadFile returns the content of a file of at most MaxFile bytes.
 func (f *Files) ReadFile(ctx context.Context, path string) ([]byte, error) {
 	p, _, err := f.permit(ctx, path, perm.Read)
 	if err != nil {
@@ -31,15 +30,15 @@ func (f *Files) ReadFile(ctx context.Context, path string) ([]byte, error) {
 	return data, refused(err)
 }
 
-// Part is a piece of a file.
+// Part is a range of a file.
 type Part struct {
 	Data []byte
-	Size int64 // of the whole file
+	Size int64 // size of the whole file
 }
 
-// Read returns up to limit bytes of a file from an offset on, which may have any
-// size; limit 0 is what is read whole, which is also the most. Past the end there is
-// nothing, which is no error.
+// Read returns up to limit bytes of a file of any size, starting at offset.
+// Limit 0 is the bound for whole files, which is also the maximum. After the
+// end it returns no data and no error.
 func (f *Files) Read(ctx context.Context, path string, offset, limit int64) (Part, error) {
 	p, _, err := f.permit(ctx, path, perm.Read)
 	if err != nil {
@@ -68,7 +67,7 @@ func (f *Files) Read(ctx context.Context, path string, offset, limit int64) (Par
 	return part, refused(err)
 }
 
-// Stat describes a path, and a link itself rather than what it stands for.
+// Stat describes a path. For a link, it describes the link itself.
 func (f *Files) Stat(ctx context.Context, path string) (Info, error) {
 	p, _, err := f.permit(ctx, path, perm.Read)
 	if err != nil {
@@ -87,7 +86,7 @@ func (f *Files) Stat(ctx context.Context, path string) (Info, error) {
 }
 
 // List describes the entries of a directory, "." for the root itself, sorted by
-// name. Reserved names are left out.
+// name. It omits reserved names.
 func (f *Files) List(ctx context.Context, dir string) ([]Info, error) {
 	if dir != "." {
 		if _, err := f.resource(dir); err != nil {
@@ -122,7 +121,7 @@ func (f *Files) List(ctx context.Context, dir string) ([]Info, error) {
 	return entries, nil
 }
 
-// open gives a regular file to act, never one behind a link.
+// open calls act with a regular file, never with one behind a link.
 func (s hostRoot) open(ctx context.Context, path string, act func(disk.File, disk.Info) error) error {
 	info, err := s.lstat(ctx, path)
 	if err != nil {

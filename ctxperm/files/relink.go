@@ -7,7 +7,7 @@ import (
 	"github.com/remit-dev/remit/revert/effect"
 )
 
-// group tells by name what becomes of the files that others share.
+// group holds the plans of files that share an inode with others, by name.
 type group map[place]*plan
 
 func sharing(plans []*plan) group {
@@ -20,8 +20,8 @@ func sharing(plans []*plan) group {
 	return by
 }
 
-// leads is the plan of the name that another shares its file with; nil where nothing is
-// done to that one.
+// leads returns the plan of the name that p shares its file with, or nil if
+// that name does not change.
 func (g group) leads(p *plan) *plan {
 	if twin := p.was.twin(); twin != "" {
 		return g[place{p.root, twin}]
@@ -29,7 +29,8 @@ func (g group) leads(p *plan) *plan {
 	return nil
 }
 
-// depth is how many names come before one, each to be made as a link of the next.
+// depth returns the number of names before one, each to be made as a link of
+// the next.
 func (g group) depth(p *plan) (n int) {
 	for p = g.leads(p); p != nil && n < len(g); p = g.leads(p) {
 		n++
@@ -37,10 +38,10 @@ func (g group) depth(p *plan) (n int) {
 	return n
 }
 
-// relink has names restored that are as they were, but for whose file they share: a name of a
-// file that another one leads is a link of that again.
+// relink plans names that are unchanged except for the file that they share.
+// Such a name becomes a link to its leader again.
 func (g group) relink(ctx context.Context) {
-	for range len(g) { // a name that is made again may itself lead others
+	for range len(g) { // a restored name may itself lead others
 		again := false
 		for _, p := range g {
 			again = g.joins(ctx, p) || again
@@ -51,7 +52,7 @@ func (g group) relink(ctx context.Context) {
 	}
 }
 
-// joins reports whether a name has to be restored only to share its file again.
+// joins reports whether a name must be restored only to share its file again.
 func (g group) joins(ctx context.Context, p *plan) bool {
 	twin := p.was.twin()
 	if twin == "" || p.step.Plan != effect.Already || p.now.Type != typeFile {
@@ -75,17 +76,17 @@ func (g group) joins(ctx context.Context, p *plan) bool {
 	return true
 }
 
-// apart says that a link is not there again.
+// apart states that a link is not restored.
 func apart(twin string) string {
 	return fmt.Sprintf("it is a file of its own: %s, which was another name of it, is no longer what it was; look at both, and link them by hand", twin)
 }
 
-// outside says that some links are not there again.
+// outside states that some links are not restored.
 func outside(n int) string {
 	return fmt.Sprintf("it has other names outside of the root (%d), or where remit may not look, and is no longer the same file as those", n)
 }
 
-// linked looks at the links of what a step brought back.
+// linked checks the links of a restored file.
 func (t *planStep) linked(ctx context.Context) (effect.Outcome, string) {
 	will := t.inv.Will
 	if will == nil || will.Type != typeFile {

@@ -12,9 +12,9 @@ import (
 	"github.com/remit-dev/remit/revert/effect"
 )
 
-// Scheme returns what takes the changes of this package back. The roots are
-// those of the process that does it, by the names that the changes know them by;
-// a change below a root that is not among them fails, and says so.
+// Scheme returns the scheme that reverts the changes of this package. It
+// resolves the root names of the changes in the roots of the reverting process.
+// A change below an unknown root fails with that reason.
 func Scheme(roots func(name string) (disk.Root, bool), h host.Host) revert.Scheme {
 	return scheme{roots: roots, host: h}
 }
@@ -27,11 +27,11 @@ type scheme struct {
 // Name returns SchemeName.
 func (s scheme) Name() string { return SchemeName }
 
-// errNoRoot: the process that undoes was started without a root, and the folder that
-// was changed is not where it was.
+// errNoRoot: the reverting process has no such root, and the folder that was
+// changed is not at its recorded path.
 var errNoRoot = errors.New("its recorded folder is not there; name the folder that it is now, also a copy or a restored backup")
 
-// locate finds the file that a resource stands for.
+// locate returns the root and path of a resource.
 func (s scheme) locate(resource string) (hostRoot, string, error) {
 	r, err := perm.ParseResource(resource)
 	if err != nil {
@@ -70,13 +70,14 @@ func (s scheme) swap(c effect.Change) (*swap, inverse, error) {
 	return w, inv, nil
 }
 
-// Settle puts in order what an interrupted change left, makes what is there durable, and
-// returns its version: who did the change may have died before that, and what is
-// concluded from the version is going to be durable. A version that cannot be known, since its root is not open
-// here or its path leads elsewhere by now, is empty; Plan says why.
+// Settle completes or withdraws an interrupted change, makes the current state
+// durable, and returns its version. The process of the change may have died
+// before the sync, and conclusions from the version must be durable. The
+// version is empty if it cannot be known, because the root is not open here or
+// the path leads elsewhere. Plan returns the reason.
 func (s scheme) Settle(ctx context.Context, c effect.Change) (effect.Token, error) {
 	now, err := s.settled(ctx, c)
-	if elsewhere(err) { // somebody replaced its folder by a link meanwhile
+	if elsewhere(err) { // another process replaced its folder by a link
 		return "", nil
 	}
 	if err != nil {
@@ -100,8 +101,9 @@ func (s scheme) settled(ctx context.Context, c effect.Change) (effect.Token, err
 	return now.Token(), err
 }
 
-// settle is Settle without making anything durable, and without the version. It returns
-// nothing where there is no way to the file: Plan reports it for this resource, and others must go on.
+// settle is Settle without making anything durable, and without the version. It
+// returns nil if the file cannot be reached. Plan reports that for this
+// resource, and others continue.
 func (s scheme) settle(ctx context.Context, c effect.Change) (*swap, error) {
 	w, _, err := s.swap(c)
 	if err != nil {
@@ -115,7 +117,7 @@ func (s scheme) settle(ctx context.Context, c effect.Change) (*swap, error) {
 		return nil, err
 	}
 	err = w.settle(ctx)
-	if elsewhere(err) || errors.Is(err, disk.ErrType) { // its folder is none by now
+	if elsewhere(err) || errors.Is(err, disk.ErrType) { // its parent is no longer a folder
 		return nil, nil
 	}
 	if err != nil {
@@ -124,5 +126,5 @@ func (s scheme) settle(ctx context.Context, c effect.Change) (*swap, error) {
 	return w, nil
 }
 
-// elsewhere reports whether a path no longer leads where it did.
+// elsewhere reports whether a path no longer leads to its previous place.
 func elsewhere(err error) bool { return errors.Is(err, errAlias) || errors.Is(err, disk.ErrEscape) }

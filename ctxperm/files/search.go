@@ -17,30 +17,30 @@ import (
 
 // The limits of a search.
 const (
-	MaxSearched = 8 << 20 // bytes of a file; larger ones are skipped
-	MaxLine     = 400     // bytes of a line that are shown
+	MaxSearched = 8 << 20 // bytes of a file; larger files are skipped
+	MaxLine     = 400     // bytes of a displayed line
 	maxPattern  = 1000
 )
 
-// Query says what Search looks for.
+// Query configures Search.
 type Query struct {
 	Pattern string // RE2, matched against each line
-	Literal bool   // the pattern is text and no expression
-	Glob    string // which files: *.go by name; src/**/*.go by path below the root; "" all
-	Page    int    // from 1
+	Literal bool   // the pattern is literal text
+	Glob    string // selects files: *.go by name; src/**/*.go by path below the root; "": all
+	Page    int    // first is 1
 }
 
-// Match is one line.
+// Match is one matching line.
 type Match struct {
 	Path string
-	Line int    // from 1
-	Text string // cut at MaxLine
+	Line int    // first is 1
+	Text string // truncated at MaxLine
 }
 
 // Search finds lines in the text files below a directory, or in one file. It
-// asks for listing each directory and reading each file, by one question if a person
-// must approve that. What is denied below the directory is left out, as are links,
-// files that are no text, and those above MaxSearched.
+// authorizes listing each directory and reading each file, with one approval
+// request if any is necessary. It omits denied entries, links, files that are
+// not text, and those above MaxSearched.
 func (f *Files) Search(ctx context.Context, dir string, q Query) (Page[Match], error) {
 	p, err := newPager[Match](q.Page, PageMatches)
 	if err != nil {
@@ -59,7 +59,8 @@ func (f *Files) Search(ctx context.Context, dir string, q Query) (Page[Match], e
 	return withLeft(p.page, h, err)
 }
 
-// Check says what is wrong with a query, but for its page; it names the field.
+// Check returns an error for an invalid query, except for its page. The error
+// names the field.
 func (q Query) Check() error {
 	_, err := q.parse()
 	return err
@@ -93,7 +94,7 @@ func (q Query) compile() (*regexp.Regexp, error) {
 	return expr, nil
 }
 
-// searched reports whether an entry is a file to look into.
+// searched reports whether an entry is a file to search.
 func (h *hunt) searched(d disk.Info, name, glob string) bool {
 	switch {
 	case d.Type == disk.TypeDir || !matches(glob, name):
@@ -110,7 +111,7 @@ func (h *hunt) searched(d disk.Info, name, glob string) bool {
 	return false
 }
 
-// grep adds the lines of one file that match.
+// grep adds the matching lines of one file.
 func (h *hunt) grep(ctx context.Context, name string, expr *regexp.Regexp, p *pager[Match]) (more bool, err error) {
 	var data []byte
 	err = h.files.site.open(ctx, name, func(file disk.File, _ disk.Info) error {
@@ -148,8 +149,8 @@ func (h *hunt) grep(ctx context.Context, name string, expr *regexp.Regexp, p *pa
 	return true, nil
 }
 
-// matches reports whether a glob is for a file: by its name, or, with a slash in
-// it, by its path, in which ** stands for any directories.
+// matches reports whether a glob matches a file. It matches the name or, if it
+// has a slash, the path, in which ** matches any directories.
 func matches(glob, name string) bool {
 	if glob == "" {
 		return true

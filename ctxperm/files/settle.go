@@ -9,28 +9,28 @@ import (
 	"github.com/remit-dev/remit/revert/effect"
 )
 
-// settle puts in order what a swap left that died at any point. It may die
-// itself and be run again. What is under the draft name is always ours, half
-// written or whole, and is removed unless a mark stands beside it (swap_nonatomic.go). Under the stage name there is, by what the
-// swap was to do:
+// settle completes or withdraws a swap whose process died at any point. It may
+// die itself and be run again. A file under the draft name is always our own,
+// partial or whole, and is removed unless it has a mark (swap_nonatomic.go).
+// The cases for the stage name, by the kind of swap:
 //
 //	swap      stage                target   means                          done
 //	any       nothing              any      not begun, finished, given up  nothing
-//	take      pre, nobody writes   any      displaced, content is kept     remove stage
-//	take      anything else        free     displaced, somebody else's     rename back
-//	take      anything else        taken    displaced, somebody else's     save stage
-//	replace   pre, nobody writes   any      displaced, content is kept     remove stage
-//	replace   post, nobody writes  any      ours: not yet exchanged, or
+//	take      pre, no writer       any      displaced, content is kept     remove stage
+//	take      anything else        free     displaced, foreign version     rename back
+//	take      anything else        taken    displaced, foreign version     save stage
+//	replace   pre, no writer       any      displaced, content is kept     remove stage
+//	replace   post, no writer      any      ours: not yet exchanged, or
 //	                                        exchanged back                 remove stage
-//	replace   anything else        post     displaced, somebody else's     exchange back
+//	replace   anything else        post     displaced, foreign version     exchange back
 //	replace   anything else        free     displaced, ours was deleted    rename back
 //	replace   anything else        other    displaced, ours was replaced   save stage
 //	put       anything             any      no swap leaves that            save stage
 //
-// Pre and post are told by their tokens. When a version of somebody else equals
-// post, which is also in the target or was since overwritten by them, nothing of
-// theirs is lost by removing the copy. A directory that is not empty is somebody
-// else's. Save moves a file to a visible name beside the target.
+// Tokens identify pre and post. If a version of another process equals post,
+// the target also holds it, or that process has overwritten it since. So
+// removing the copy loses none of its data. A directory with entries belongs to
+// another process. Save moves a file to a visible name beside the target.
 func (w *swap) settle(ctx context.Context) error {
 	_, err := w.lstat(ctx, w.mark())
 	if err == nil {
@@ -78,8 +78,8 @@ func (w *swap) clearDraft(ctx context.Context) error {
 	return w.syncDir(ctx, w.target)
 }
 
-// disposable reports whether what is staged is a version that is kept elsewhere
-// and that nobody is writing to.
+// disposable reports whether the staged version is stored elsewhere and no
+// program writes to it.
 func (w *swap) disposable(ctx context.Context, staged disk.Info) (bool, error) {
 	//mutant:token
 	if w.pre.Same(effect.Absent) {
@@ -103,7 +103,7 @@ func (w *swap) disposable(ctx context.Context, staged disk.Info) (bool, error) {
 	return st.same(staged) && (st.Token().Same(w.pre) || st.Token().Same(w.post)), nil
 }
 
-// withdraw finds a place for what was displaced and is somebody else's.
+// withdraw finds a place for a displaced version of another process.
 func (w *swap) withdraw(ctx context.Context) error {
 	//mutant:token
 	if w.pre.Same(effect.Absent) {
@@ -123,16 +123,16 @@ func (w *swap) withdraw(ctx context.Context) error {
 	}
 }
 
-// harden makes durable what is under the name, or that nothing is. A death between a
-// change and its sync leaves what everybody sees and the next power cut takes away.
-// Content needs nothing: it was synced before it got the name.
+// harden makes the current name, or its absence, durable. A crash between a
+// change and its sync leaves a visible state that a power cut can remove.
+// Content needs no sync here: it was synced before it got the name.
 func (w *swap) harden(ctx context.Context) error {
 	is, err := w.lstat(ctx, w.target)
 	switch {
 	case missing(err):
 	case err != nil:
 		return err
-	case is.Type == disk.TypeDir: // its own bits
+	case is.Type == disk.TypeDir: // the directory's own bits
 		if err := w.syncIn(ctx, w.target); err != nil && !gone(err) {
 			return err
 		}
@@ -143,6 +143,6 @@ func (w *swap) harden(ctx context.Context) error {
 	return nil
 }
 
-// gone reports whether what was to be synced is no directory, or no longer: there is
-// nothing in it to be made durable.
+// gone reports whether the directory to sync is missing or not a directory: it
+// contains nothing to make durable.
 func gone(err error) bool { return missing(err) || errors.Is(err, disk.ErrType) }

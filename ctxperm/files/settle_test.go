@@ -15,7 +15,7 @@ import (
 	"github.com/remit-dev/remit/revert/effect"
 )
 
-// stage is the reserved name that a change uses in the folder of its file.
+// stage returns the reserved name that a change uses in the folder of its file.
 func stage(t *testing.T, c effect.Change) string {
 	t.Helper()
 	var way struct {
@@ -26,7 +26,8 @@ func stage(t *testing.T, c effect.Change) string {
 	return way.Stage
 }
 
-// swapped is one change of a file that was "b" or was not there, and is "ours" or is not.
+// swapped is one change of a file that was "b" or absent, and becomes "ours" or
+// absent.
 type swapped struct {
 	file string
 	do   func(ctx context.Context, f *files.Files) error
@@ -46,8 +47,8 @@ func swaps() map[string]swapped {
 	}
 }
 
-// TestSettle: what a swap left that died is put in order by what there is under its stage
-// name and under its target, as the table in the code says.
+// TestSettle checks that each interrupted swap is settled by the files under
+// its stage name and its target, as the table in the code states.
 func TestSettle(t *testing.T) {
 	if !newWorld(t).root.Features().Exchange {
 		t.Skip("nothing is exchanged here")
@@ -55,7 +56,7 @@ func TestSettle(t *testing.T) {
 	const none = ""
 	for _, tt := range []struct {
 		swap, stage, target string // content
-		left, saved         string // of the target, and of what was moved to a visible name
+		left, saved         string // content of the target, and of a file moved to a visible name
 	}{
 		{"take", none, theirs, theirs, none},
 		{"take", "b", none, none, none},
@@ -85,7 +86,7 @@ func TestSettle(t *testing.T) {
 		}
 		h := w.host()
 		h.OnPoint = func(id string) error {
-			if tt.left == tt.target { // it is there all the time
+			if tt.left == tt.target { // it exists throughout
 				require.NotEqual(t, "files.exchange", id, "%+v", tt)
 			}
 			return nil
@@ -107,8 +108,8 @@ func TestSettle(t *testing.T) {
 	}
 }
 
-// TestSettleOfWhatIsReplaced: while it is found out what is staged, somebody puts the same
-// bytes there and goes on writing to them.
+// TestSettleOfWhatIsReplaced replaces the staged file with the same bytes while
+// it is checked, and continues to write to them.
 func TestSettleOfWhatIsReplaced(t *testing.T) {
 	w := newWorld(t)
 	if !w.root.Features().Exchange || !w.root.Features().Lease {
@@ -135,9 +136,9 @@ func TestSettleOfWhatIsReplaced(t *testing.T) {
 	require.True(t, w.wrote())
 }
 
-// TestSettleWeakly: so is what was done in the weaker way, by what there is under the
-// target beside a draft that is complete. What is nobody else's ends as the draft, with
-// its time, and what was there before keeps its own.
+// TestSettleWeakly checks the settling of non-atomic swaps, by the content of
+// the target beside a complete draft. A target that is not of another process
+// ends as the draft, with its time. An unchanged target keeps its own time.
 func TestSettleWeakly(t *testing.T) {
 	const none, was, ours = "", "b", "b and ours"
 	long, lately := time.Date(2020, 2, 3, 4, 5, 6, 789, time.UTC), time.Date(2024, 2, 3, 4, 5, 6, 0, time.UTC)

@@ -16,26 +16,26 @@ import (
 	"github.com/remit-dev/remit/internal/sparse"
 )
 
-// fileImage is what a file is to become.
+// fileImage is the target state of a file.
 type fileImage struct {
 	Version
-	mtime   time.Time // zero: whatever the write makes it
+	mtime   time.Time // zero: the time of the write
 	open    func() (io.ReadCloser, error)
-	fresh   bool    // it is new: its folder has a say in what it is like
-	again   bool    // it is still what it takes the place of, which a program changed
-	left    Version // by the program, with what it gave that no program gives
-	retimed bool    // a folder that gets a time of its own
-	twin    string  // a file that it should be another name of, if that is just like it
+	fresh   bool    // new: its folder determines a part of its state
+	again   bool    // still the file that it replaces, which a program changed
+	left    Version // the version of the program, with attributes that no program can set
+	retimed bool    // a folder that gets a specific time
+	twin    string  // a file to link to, if that equals the image
 }
 
-// chunk is how much is written between two scheduling points.
+// chunk is the number of bytes written between two scheduling points.
 const chunk = 128 << 10
 
-// buffers are what content is copied through: most files are far smaller than a
-// chunk, and making room for one each time would cost more than the file.
+// buffers holds the buffers for copying. Most files are far smaller than a
+// chunk, and an allocation for each costs more than the file.
 var buffers sync.Pool
 
-// borrow returns room for a chunk, and what gives it back.
+// borrow returns a buffer for a chunk, and a function that returns it.
 func borrow() (buf []byte, giveBack func()) {
 	room, ok := buffers.Get().(*[chunk]byte)
 	if !ok {
@@ -44,14 +44,14 @@ func borrow() (buf []byte, giveBack func()) {
 	return room[:], func() { buffers.Put(room) }
 }
 
-// These are the bits of a draft until it is complete: nobody else reads it.
+// The bits of a draft until it is complete: only its owner can read it.
 const (
 	draftPerm    = 0o600
 	draftDirPerm = 0o700
 )
 
-// prepare makes an image under the draft name, complete and synced. The inode
-// that it returns is known to nobody else.
+// prepare creates an image under the draft name, complete and synced. No other
+// process knows the inode that it returns.
 func (w *swap) prepare(ctx context.Context, img fileImage) error {
 	if w.ready {
 		return nil
@@ -86,8 +86,8 @@ func (w *swap) prepare(ctx context.Context, img fileImage) error {
 	return nil
 }
 
-// draftFile sets bits and time after the content, since writing changes both,
-// and syncs last, so that all of it is durable together.
+// draftFile sets bits and time after the content, since writing changes both.
+// It syncs last, so that everything is durable together.
 func (w *swap) draftFile(ctx context.Context, img fileImage) error {
 	from, err := img.open()
 	if err != nil {
@@ -115,7 +115,7 @@ func (w *swap) draftFile(ctx context.Context, img fileImage) error {
 	return f.Sync()
 }
 
-// fill writes content, and leaves out blocks of zeros: a sparse file stays one.
+// fill writes content without blocks of zeros: a sparse file stays sparse.
 func (w *swap) fill(ctx context.Context, f disk.File, from io.Reader) error {
 	buf, giveBack := borrow()
 	defer giveBack()
@@ -145,9 +145,9 @@ func (p pointed) Read(buf []byte) (int, error) {
 
 func (p pointed) Hole() (int64, error) { return sparse.HoleOf(p.from) }
 
-// dress gives the draft its owner, attributes, bits and time, in the order in which
-// none undoes another. Until the last two nobody but its owner has access: what a
-// folder's default list gave the draft is masked by its bits.
+// dress sets owner, attributes, bits and time of the draft, in an order in
+// which none resets another. Until the last two only its owner has access: its
+// bits mask the default list that it got from the folder.
 func (w *swap) dress(ctx context.Context, img fileImage) error {
 	if err := w.host.Point(ctx, "files.dress"); err != nil {
 		return err
@@ -171,8 +171,8 @@ func (w *swap) dress(ctx context.Context, img fileImage) error {
 	return w.root.SetMtime(w.draft, img.mtime)
 }
 
-// belong gives the draft its owner and group. Another owner gets no right that the complete
-// file does not give it.
+// belong sets owner and group of the draft. Another owner gets no right that
+// the complete file does not give it.
 func (w *swap) belong(img fileImage) error {
 	is, err := w.root.Lstat(w.draft)
 	if err != nil || !img.Owner.Known || is.Owner == img.Owner {
@@ -186,8 +186,8 @@ func (w *swap) belong(img fileImage) error {
 	return w.root.Chown(w.draft, img.Owner)
 }
 
-// attribute gives what has a name other attributes. The list of who may do what comes
-// last, and one that is there and is not to be goes first.
+// attribute replaces the attributes of a name. It sets the access control list
+// last, and removes an unwanted one first.
 func (w *swap) attribute(name string, was, will map[string][]byte) error {
 	for _, key := range sorted(was) {
 		if _, ok := will[key]; !ok {
@@ -207,8 +207,8 @@ func (w *swap) attribute(name string, was, will map[string][]byte) error {
 	return nil
 }
 
-// draftDir syncs the bits before the directory gets its name: one that has the name and
-// not the bits would be a version that nobody knows.
+// draftDir syncs the bits before the directory gets its name. A directory with
+// the name and without the bits has an unknown version.
 func (w *swap) draftDir(ctx context.Context, img fileImage) error {
 	if err := w.root.Mkdir(w.draft, draftDirPerm); err != nil {
 		return err
@@ -219,7 +219,7 @@ func (w *swap) draftDir(ctx context.Context, img fileImage) error {
 	return w.syncIn(ctx, w.draft)
 }
 
-// draftLink leaves the time of the link alone where the system cannot set it.
+// draftLink does not set the time of the link if the system cannot.
 func (w *swap) draftLink(ctx context.Context, img fileImage) error {
 	if err := w.root.Symlink(img.Target, w.draft); err != nil {
 		return err

@@ -22,14 +22,14 @@ import (
 	"github.com/remit-dev/remit/revert/record"
 )
 
-// storm is somebody who changes one file again and again while remit works on
-// it, and who remembers what must still be somewhere: each text that they wrote,
-// until they themselves overwrite or remove it.
+// storm changes one file repeatedly while remit works on it. It remembers which
+// of its texts must still exist: each one until the storm itself overwrites or
+// removes it.
 type storm struct {
 	w    *world
 	rng  *rand.Rand
 	path string
-	odds int // one point in so many
+	odds int // acts at one of so many points
 	n    int
 	owed map[string]bool
 	log  []string
@@ -68,7 +68,8 @@ func (s *storm) point(id string) {
 	}
 }
 
-// settle requires everything owed to be in the tree, or in a blob of the journal.
+// settle requires that every remembered text is in the tree, or in a blob of
+// the journal.
 func (s *storm) settle(about string) {
 	var all strings.Builder
 	for name, e := range s.w.tree() {
@@ -83,7 +84,7 @@ func (s *storm) settle(about string) {
 	}
 }
 
-// stormy is the host of a process in the storm, which may die in it.
+// stormy returns the host of a process in the storm, which may die.
 func (w *world) stormy(s *storm) *hosttest.Host {
 	c := &crash{left: 1 << 30}
 	if s.rng.IntN(2) == 0 {
@@ -128,8 +129,8 @@ func (w *world) kept() []string {
 	return out
 }
 
-// TestStorm: a storm rages through an action, its death, its undo and the death
-// of that. Every run follows from its seed.
+// TestStorm runs a storm during an action, its death, its revert and the death
+// of that. A seed determines every run.
 func TestStorm(t *testing.T) {
 	t.Parallel()
 	if probe := newWorld(t).root.Features(); !probe.Exchange || !probe.Lease {

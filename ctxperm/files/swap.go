@@ -14,23 +14,23 @@ import (
 	"github.com/remit-dev/remit/revert/effect"
 )
 
-// swap takes one name from one version to another, either of which may be
-// "absent". It is used once.
+// swap changes one name from one version to another. Either version can be
+// "absent". A swap is used once.
 type swap struct {
 	hostRoot
 	target string // the name
-	stage  string // holds what is complete, or what was displaced
-	draft  string // holds what is not complete; nobody else's bytes ever
+	stage  string // name of a complete or displaced file
+	draft  string // name of an incomplete file; never holds bytes of another process
 	pre    effect.Token
 	post   effect.Token
-	hold   *hold            // of a folder that stays one
-	from   effect.Token     // its version once it is held; empty: it is not
-	time   time.Time        // that pre had, where that is a file; zero: not known
-	ours   state            // what was prepared; known only to the process that did it
-	saved  string           // where a version of somebody else was moved
-	later  func(dir string) // takes the last sync over; nil: it is done at once
-	ahead  bool             // the draft is made ahead of its turn, and synced with others
-	ready  bool             // it was made, and synced
+	hold   *hold            // for a folder that stays one
+	from   effect.Token     // its version while held; empty: not held
+	time   time.Time        // time of pre, if that is a file; zero: unknown
+	ours   state            // the prepared file; known only to the process that prepared it
+	saved  string           // the name to which a version of another process was moved
+	later  func(dir string) // takes over the last sync; nil: run syncs
+	ahead  bool             // the draft is made in advance, and synced with others
+	ready  bool             // the draft is complete and synced
 }
 
 func newSwap(s hostRoot, target, stage string, pre, post effect.Token) *swap {
@@ -38,8 +38,8 @@ func newSwap(s hostRoot, target, stage string, pre, post effect.Token) *swap {
 	return &swap{hostRoot: s, target: target, stage: full, draft: full + ".new", pre: pre, post: post}
 }
 
-// run does it. An error that is ErrConflict means that nothing was changed; after
-// any other the caller settles.
+// run performs the swap. An ErrConflict means that nothing was changed. After
+// any other error the caller settles.
 func (w *swap) run(ctx context.Context, img fileImage) error {
 	switch {
 	//mutant:token
@@ -55,10 +55,10 @@ func (w *swap) run(ctx context.Context, img fileImage) error {
 	}
 }
 
-// remake gives a directory other bits or attributes in place, since its entries
-// could not follow it into another one. Where there is none yet, one is put there.
-// What somebody does to the bits between look and change is lost; a death between
-// two attributes leaves a version that nobody knows, and so a conflict.
+// remake sets bits or attributes of a directory in place, because its entries
+// cannot move into another one. If there is no directory yet, remake puts one
+// there. A concurrent change of the bits by another process is lost. A crash
+// between two attributes leaves an unknown version, which is a conflict.
 func (w *swap) remake(ctx context.Context, img fileImage) error {
 	now, err := w.look(ctx, w.target, hashing)
 	if err != nil {
@@ -70,7 +70,7 @@ func (w *swap) remake(ctx context.Context, img fileImage) error {
 	return w.reshape(ctx, now.Version, img.Version)
 }
 
-// reshape gives a directory that still has the expected version another one.
+// reshape sets a new version of a directory that still has the expected one.
 func (w *swap) reshape(ctx context.Context, now, will Version) error {
 	//mutant:token
 	if !now.Token().Same(w.expected()) {
@@ -95,10 +95,11 @@ func (w *swap) reshape(ctx context.Context, now, will Version) error {
 	return w.syncIn(ctx, w.target)
 }
 
-// redress gives a directory another owner and other attributes. Where its bits would mean
-// another group meanwhile, or the group what its list denied it, its owner is alone first, who
-// is given no right that only the other owner has. Where names are protected later, they are
-// before others may write there.
+// redress sets another owner and other attributes of a directory. Its bits
+// could apply to another group meanwhile, or give the group what its list
+// denied. Then first only its owner has access, without a right that only the
+// other owner has. If the new version protects names, they are protected before
+// others may write there.
 func (w *swap) redress(was, will Version) error {
 	moves := will.Owner.Known && was.Owner != will.Owner
 	_, listed := was.Xattrs[disk.XattrAccess]
@@ -123,7 +124,7 @@ func (w *swap) redress(was, will Version) error {
 	return w.attribute(w.target, was.Xattrs, will.Xattrs)
 }
 
-// finally makes the name durable, which may be left to whoever does many swaps.
+// finally makes the name durable, or leaves that to the batch of swaps.
 func (w *swap) finally(ctx context.Context) error {
 	if w.later != nil {
 		w.later(parentOf(w.target))
@@ -132,10 +133,11 @@ func (w *swap) finally(ctx context.Context) error {
 	return w.syncDir(ctx, w.target)
 }
 
-// expected is the version that is there before the swap, or since narrow.
+// expected returns the version before the swap, or the held version after
+// narrow.
 func (w *swap) expected() effect.Token { return cmp.Or(w.from, w.pre) }
 
-// put gives a free name to something new.
+// put gives a free name to a new file.
 func (w *swap) put(ctx context.Context, img fileImage) error {
 	//mutant:order
 	if err := w.prepare(ctx, img); err != nil {
@@ -153,7 +155,7 @@ func (w *swap) put(ctx context.Context, img fileImage) error {
 	return w.finally(ctx)
 }
 
-// replace exchanges something new for what is there.
+// replace exchanges a new file for the current one.
 func (w *swap) replace(ctx context.Context, img fileImage) error {
 	//mutant:order
 	if err := w.prepare(ctx, img); err != nil {
@@ -181,7 +183,7 @@ func (w *swap) replace(ctx context.Context, img fileImage) error {
 	return w.finish(ctx, w.giveBack)
 }
 
-// take removes what is there, by way of the stage name.
+// take removes the current file, by way of the stage name.
 func (w *swap) take(ctx context.Context) error {
 	err := w.rename(ctx, w.target, w.stage)
 	switch {
@@ -195,8 +197,8 @@ func (w *swap) take(ctx context.Context) error {
 	return w.finish(ctx, w.putBack)
 }
 
-// finish throws away what was displaced, if it is what should have been, else it
-// goes back.
+// finish removes the displaced file if it is the expected one. Otherwise it
+// moves the file back.
 func (w *swap) finish(ctx context.Context, back func(context.Context) error) error {
 	why, err := w.displaced(ctx)
 	if err != nil {
@@ -228,10 +230,10 @@ func (w *swap) lost(ctx context.Context, leftover, what string) error {
 	return conflict(w.target, what)
 }
 
-// displaced says why what was displaced must go back; "" means that it is what
-// was expected and that nobody writes to it. Writers are looked for first: when
-// there is none and the file has no other name, nobody can begin to write, and
-// the version that is read then is its last.
+// displaced returns why the displaced file must go back, or "". It must be the
+// expected version, and no program may write to it. The check for writers comes
+// first. If there is none and the file has no other name, no program can start
+// to write, and the version read after that is its last.
 func (w *swap) displaced(ctx context.Context) (why string, err error) {
 	err = w.quiet(ctx, w.stage)
 	switch {
@@ -256,8 +258,8 @@ func (w *swap) displaced(ctx context.Context) (why string, err error) {
 	return "", nil
 }
 
-// drop removes what was displaced. Of a directory only the removal itself can
-// tell whether it is empty.
+// drop removes the displaced file. Only the removal itself can tell whether a
+// directory is empty.
 func (w *swap) drop(ctx context.Context) (why string, err error) {
 	err = w.remove(ctx, w.stage)
 	if occupied(err) {
@@ -266,15 +268,15 @@ func (w *swap) drop(ctx context.Context) (why string, err error) {
 	return "", err
 }
 
-// rounds bounds how often giveBack yields to somebody who keeps replacing the
-// target. After that a version stays beside it: nothing is lost either way.
+// rounds bounds how often giveBack yields to a process that keeps replacing the
+// target. After that a version stays beside it. Nothing is lost in either case.
 const rounds = 64
 
-// giveBack undoes an exchange that displaced what it should not have. What then
-// comes out of the target should be what was last put in; anything else is newer
-// than what was put there, and goes in again. In the end the target holds the
-// newest version of somebody else, and the stage our own, which is removed, or
-// an older one of somebody else, which is saved.
+// giveBack reverses an exchange that displaced an unexpected file. It then
+// expects the last file that it put into the target to come out. Any other file
+// is newer and goes in again. In the end the target holds the newest version of
+// the other process. The stage holds our own version, which is removed, or an
+// older one of the other process, which is saved.
 func (w *swap) giveBack(ctx context.Context) error {
 	ours, last := true, w.ours
 	for range rounds {
@@ -284,7 +286,7 @@ func (w *swap) giveBack(ctx context.Context) error {
 		}
 		err = w.exchange(ctx, w.stage, w.target)
 		if missing(err) {
-			return w.putBack(ctx) // somebody deleted ours: what they had before is all there is
+			return w.putBack(ctx) // another process deleted our file: only its earlier version remains
 		}
 		if err != nil {
 			return err
@@ -307,8 +309,9 @@ func (w *swap) giveBack(ctx context.Context) error {
 	return w.save(ctx)
 }
 
-// isLast reports whether the stage holds what was last put into the target. Ours
-// is only ours while nobody changed it or is about to.
+// isLast reports whether the stage holds the last file that was put into the
+// target. Our file counts as ours only while no other process has changed it or
+// can change it.
 func (w *swap) isLast(ctx context.Context, ours bool, last state) (bool, error) {
 	if !ours {
 		info, err := w.lstat(ctx, w.stage)
@@ -336,7 +339,7 @@ func (w *swap) isLast(ctx context.Context, ours bool, last state) (bool, error) 
 	return st.Token().Same(w.post), nil
 }
 
-// putBack gives the target its name again, or saves it where the name is taken.
+// putBack restores the target's name, or saves the file if the name is taken.
 func (w *swap) putBack(ctx context.Context) error {
 	err := w.rename(ctx, w.stage, w.target)
 	if occupied(err) {
@@ -348,7 +351,7 @@ func (w *swap) putBack(ctx context.Context) error {
 	return w.syncDir(ctx, w.target)
 }
 
-// save moves what is under the stage name to a name that people see.
+// save moves the staged file to a visible name.
 func (w *swap) save(ctx context.Context) error {
 	for n := 1; ; n++ {
 		name := savedName(w.target, w.stage, n)
@@ -364,7 +367,8 @@ func (w *swap) save(ctx context.Context) error {
 	}
 }
 
-// savedName is where save moves the n-th version that it saves for one stage.
+// savedName returns the name for the n-th version that save moves for one
+// stage.
 func savedName(target, stage string, n int) string {
 	id := path.Base(stage)[len(StagePrefix):]
 	suffix := ".remit-saved-" + id[:min(len(id), 12)]
@@ -378,8 +382,8 @@ func savedName(target, stage string, n int) string {
 	return path.Join(path.Dir(target), base+suffix)
 }
 
-// cut shortens a text without leaving half a character. What is no text is cut
-// where it is.
+// cut shortens a text without splitting a character. It cuts invalid text at n
+// bytes.
 func cut(s string, n int) string {
 	for end := n; end > 0 && end > n-utf8.UTFMax; end-- {
 		if utf8.RuneStart(s[end]) {

@@ -11,17 +11,18 @@ import (
 	"github.com/remit-dev/remit/revert/effect"
 )
 
-// The weaker way, for file systems without exchange: look at the target, remove
-// it, and pour the complete draft into a new file of its name. A mark beside the
-// draft says that it is complete and that pouring has begun, so that a half
-// poured target is not taken for somebody else's. What is written between the
-// look and the removal is lost; nothing can be done about that here.
+// The non-atomic order, for file systems without exchange: check the target,
+// remove it, and copy the complete draft into a new file of its name. A mark
+// beside the draft states that the draft is complete and that the copy has
+// begun. So a partial target is not mistaken for a file of another process.
+// Data written between check and removal is lost; this file system offers no
+// way to prevent that.
 
 func (w *swap) mark() string { return w.stage + ".weak" }
 
-// nonAtomic reports whether an error calls for the weaker way: only where Features
-// promise no better one, and for directories, of which it loses nothing since
-// only empty ones can be removed.
+// nonAtomic reports whether an error requires the non-atomic order. It does
+// only if Features promises no better one, and for directories. For these
+// nothing is lost, because only empty ones can be removed.
 func (w *swap) nonAtomic(ctx context.Context, err error) bool {
 	if !errors.Is(err, disk.ErrUnsupported) {
 		return false
@@ -33,7 +34,7 @@ func (w *swap) nonAtomic(ctx context.Context, err error) bool {
 	return lerr == nil && info.Type == disk.TypeDir
 }
 
-// takeNonAtomic removes the target if it is what it should be.
+// takeNonAtomic removes the target if it is the expected version.
 func (w *swap) takeNonAtomic(ctx context.Context) error {
 	if err := w.clear(ctx); err != nil {
 		return err
@@ -41,7 +42,7 @@ func (w *swap) takeNonAtomic(ctx context.Context) error {
 	return w.syncDir(ctx, w.target)
 }
 
-// pourWeakly gives the target the content of the draft, in the place of pre.
+// pourWeakly copies the content of the draft to the target, in place of pre.
 func (w *swap) pourWeakly(ctx context.Context) error {
 	if err := w.setMark(ctx); err != nil {
 		return err
@@ -70,7 +71,7 @@ func (w *swap) setMark(ctx context.Context) error {
 	return w.syncDir(ctx, w.target)
 }
 
-// clear removes the target after a look.
+// clear checks and removes the target.
 func (w *swap) clear(ctx context.Context) error {
 	if err := w.quiet(ctx, w.target); err != nil && !missing(err) {
 		if errors.Is(err, disk.ErrBusy) {
@@ -93,7 +94,7 @@ func (w *swap) clear(ctx context.Context) error {
 	return err
 }
 
-// pour makes the target like the draft. It must be free.
+// pour makes the target equal to the draft. The target must be free.
 func (w *swap) pour(ctx context.Context) error {
 	whole, err := w.look(ctx, w.draft, hashing)
 	if err != nil {
@@ -112,8 +113,8 @@ func (w *swap) pour(ctx context.Context) error {
 	return w.syncDir(ctx, w.target)
 }
 
-// giveUp removes what a conflict left; after any other error settle looks what
-// there is to be removed.
+// giveUp removes the leftovers of a conflict. After any other error settle
+// finds what to remove.
 func (w *swap) giveUp(ctx context.Context, why error) error {
 	if !errors.Is(why, ErrConflict) {
 		return why
@@ -124,7 +125,7 @@ func (w *swap) giveUp(ctx context.Context, why error) error {
 	return why
 }
 
-// unmark removes what the weaker way needed, the mark last.
+// unmark removes the files of the non-atomic order, the mark last.
 func (w *swap) unmark(ctx context.Context) error {
 	for _, name := range []string{w.draft, w.mark()} {
 		if err := w.remove(ctx, name); err != nil && !missing(err) {
@@ -134,10 +135,10 @@ func (w *swap) unmark(ctx context.Context) error {
 	return w.syncDir(ctx, w.target)
 }
 
-// settleNonAtomic finishes or withdraws a marked swap:
+// settleNonAtomic completes or withdraws a marked swap:
 //
 //	target                      pre absent          pre known
-//	post, pre, somebody else's  remove draft, mark  remove draft, mark
+//	post, pre, foreign version  remove draft, mark  remove draft, mark
 //	a part of the draft         remove it first     remove it, then pour again
 //	nothing                     remove draft, mark  pour again
 func (w *swap) settleNonAtomic(ctx context.Context) error {
@@ -175,9 +176,9 @@ func (w *swap) settleNonAtomic(ctx context.Context) error {
 	return w.unmark(ctx)
 }
 
-// pourTime does what is left when only the time of the target is not yet what it
-// should be: that of the draft, or, where what was poured so far looks like pre,
-// the one that pre had. Somebody who touched the file meanwhile loses that.
+// pourTime sets the time of the target if only that differs. It is the time of
+// the draft or, if the partial target equals pre, the time of pre. A concurrent
+// change of the time by another process is lost.
 func (w *swap) pourTime(ctx context.Context, now state, whole disk.Info) error {
 	want := whole.Mtime
 	//mutant:token
@@ -195,8 +196,8 @@ func (w *swap) pourTime(ctx context.Context, now state, whole disk.Info) error {
 	return w.root.SetMtime(w.target, want)
 }
 
-// partial reports whether the target is what pour leaves when it dies: nothing
-// that is not in the draft too.
+// partial reports whether the target is what an interrupted pour leaves: it
+// contains only data of the draft.
 func (w *swap) partial(now state) (bool, error) {
 	switch t := now.Token(); {
 	//mutant:token
@@ -223,7 +224,7 @@ func (w *swap) partial(now state) (bool, error) {
 	return prefix(target, draft)
 }
 
-// prefix reports whether the content of a is where that of b begins.
+// prefix reports whether the content of a is a prefix of b.
 func prefix(a, b io.Reader) (bool, error) {
 	short, full := bufio.NewReader(a), bufio.NewReader(b)
 	x, y := make([]byte, chunk), make([]byte, chunk)

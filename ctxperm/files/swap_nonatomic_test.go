@@ -8,8 +8,8 @@ import (
 	"github.com/remit-dev/remit/internal/disk"
 )
 
-// weakRoot is a root on a file system that can neither exchange nor rename
-// without replacing, and sees no writers.
+// weakRoot is a root on a file system without exchange and without rename that
+// does not replace. It sees no writers.
 type weakRoot struct{ disk.Root }
 
 func (r weakRoot) Exchange(string, string) error        { return disk.ErrUnsupported }
@@ -38,7 +38,7 @@ type lyingRoot struct{ disk.Root }
 
 func (r lyingRoot) Exchange(string, string) error { return disk.ErrUnsupported }
 
-// systems are the file systems that the tests run on.
+// systems returns the file systems that the tests run on.
 func systems() map[string]func(disk.Root) disk.Root {
 	return map[string]func(disk.Root) disk.Root{
 		"exchange": func(r disk.Root) disk.Root { return r },
@@ -47,8 +47,8 @@ func systems() map[string]func(disk.Root) disk.Root {
 	}
 }
 
-// TestWeakIsNeverSilent: a file system that promises to exchange is not treated
-// in the weaker way when it does not.
+// TestWeakIsNeverSilent checks that a file system that promises to exchange,
+// but cannot, does not fall back to the non-atomic order.
 func TestWeakIsNeverSilent(t *testing.T) {
 	w := newWorld(t)
 	w.furnish()

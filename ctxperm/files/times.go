@@ -13,12 +13,13 @@ import (
 	"github.com/remit-dev/remit/revert/effect"
 )
 
-// folderTimes are the times of the last change of a folder: before a call changed
-// names in it, and once the call has. A change records those of the folder that
-// its name is in, and a change of a folder that stays one those of that folder.
+// folderTimes holds the modification times of a folder before and after a call
+// changed names in it. A change records the times of the folder of its name. A
+// change of a folder that stays one records those of that folder.
 //
-// The time is not part of any version: whoever adds a name changes it too. So a
-// revert sets it back only if it is still the one that the call left.
+// The time is not part of any version, because any process that adds a name
+// changes it. So a revert restores it only if it is still the one that the call
+// left.
 type folderTimes struct {
 	Was  mtime `json:"was"`
 	Will mtime `json:"will"`
@@ -28,10 +29,10 @@ func mtimeOf(t time.Time) mtime { return mtime{Sec: t.Unix(), Nsec: int64(t.Nano
 
 func (m mtime) time() time.Time { return time.Unix(m.Sec, m.Nsec).UTC() }
 
-// folders knows the times of the folders that one batch of alterations changes.
+// folders holds the times of the folders that one batch of edits changes.
 type folders struct {
 	hostRoot
-	left  map[string]time.Time // by folder: the time that a program left; without it, the time of the call
+	left  map[string]time.Time // by folder: the time that a program left; missing: the time of the call
 	known map[string]*folderTimes
 }
 
@@ -39,8 +40,8 @@ func newFolders(s hostRoot) *folders {
 	return &folders{hostRoot: s, left: map[string]time.Time{}, known: map[string]*folderTimes{}}
 }
 
-// of returns the folder of an alteration and its times. A folder that does not
-// exist yet has none: its own change records its time.
+// of returns the folder of an edit and its times. A folder that does not exist
+// yet has none: its own change records its time.
 func (f *folders) of(ctx context.Context, a *fileEdit, img fileImage) (dir string, t *folderTimes, err error) {
 	dir = parentOf(a.path)
 	if a.was.Type == typeDir && img.Type == typeDir {
@@ -64,15 +65,16 @@ func (f *folders) of(ctx context.Context, a *fileEdit, img fileImage) (dir strin
 		}
 		f.known[dir] = t
 	}
-	// Other content under a name that stays is no change of the folder, though the
-	// exchange of files makes the kernel think so.
+	// New content under an existing name is no change of the folder, although
+	// the exchange of files changes its time in the kernel.
 	if _, ok := f.left[dir]; !ok && a.was.exists() != (img.Type != "") {
 		t.Will = mtimeOf(f.host.Now())
 	}
 	return dir, t, nil
 }
 
-// retime gives folders their times, once all names in them are what they are to be.
+// retime sets the times of folders after all names in them have their final
+// state.
 func (f *Files) retime(ctx context.Context, intents []plannedEdit) error {
 	want := map[string]time.Time{}
 	for _, in := range intents {
@@ -84,7 +86,7 @@ func (f *Files) retime(ctx context.Context, intents []plannedEdit) error {
 		}
 	}
 	for dir, t := range want {
-		// The time of a folder of another owner is the kernel's alone.
+		// Only the kernel can set the time of a folder of another owner.
 		if err := f.site.setTime(ctx, dir, t); err != nil && !errors.Is(err, fs.ErrPermission) {
 			return refused(err)
 		}
@@ -92,8 +94,8 @@ func (f *Files) retime(ctx context.Context, intents []plannedEdit) error {
 	return nil
 }
 
-// setTime sets the time of a folder. One that is gone has none, also where a link
-// or a file stands in its place, or in that of a folder above it.
+// setTime sets the time of a folder. It does nothing if the folder is gone, or
+// if a link or a file replaced it or a parent.
 func (s hostRoot) setTime(ctx context.Context, dir string, t time.Time) error {
 	if err := s.host.Point(ctx, "files.retime"); err != nil {
 		return err
@@ -108,8 +110,9 @@ func (s hostRoot) setTime(ctx context.Context, dir string, t time.Time) error {
 	return err
 }
 
-// timesOf finds for each folder the time before the first of some changes, oldest
-// first, and the time that the last one left. Folders are resources here.
+// timesOf returns for each folder the time before the first of some changes,
+// and the time that the last one left. The changes are sorted oldest first. The
+// keys are resources.
 func timesOf(changes []effect.Change) map[string]folderTimes {
 	all := map[string]folderTimes{}
 	for _, c := range changes {
@@ -133,7 +136,7 @@ func (v inverse) inPlace() bool {
 	return v.Was != nil && v.Will != nil && v.Was.Type == typeDir && v.Will.Type == typeDir
 }
 
-// folder is the resource of the folder whose times the change records.
+// folder returns the resource of the folder whose times the change records.
 func (v inverse) folder(resource string) string {
 	if v.inPlace() {
 		return resource
@@ -152,8 +155,8 @@ func (v inverse) folder(resource string) string {
 	return parent.String()
 }
 
-// back returns the times of a counter-change: the folder gets back what it had
-// before the call, if it has the time that the call left.
+// back returns the times of a counter-change: the folder gets its time before
+// the call, if it has the time that the call left.
 func (p *plan) back(ctx context.Context, inv inverse, times map[string]folderTimes) *folderTimes {
 	t, ok := times[inv.folder(p.resource)]
 	if !ok {
@@ -170,7 +173,7 @@ func (p *plan) back(ctx context.Context, inv inverse, times map[string]folderTim
 	return &folderTimes{Was: t.Will, Will: t.Was}
 }
 
-// retouched reports whether a folder has the time that the call gave it, and had
+// retouched reports whether a folder has the time that the call set, and had
 // another one before.
 func (p *plan) retouched() bool {
 	first, err := readInverse(p.changes[0])
@@ -182,8 +185,8 @@ func (p *plan) retouched() bool {
 		last.Folder.Will == mtimeOf(p.now.info.Mtime) && last.Folder.Will != first.Folder.Was
 }
 
-// spans are the folders that steps change names in, with the times that they get
-// when all steps in them went well.
+// spans holds the folders in which steps change names, with the times that they
+// get if all steps in them succeed.
 type spans map[place]*folderSpan
 
 type folderSpan struct {
@@ -192,8 +195,8 @@ type folderSpan struct {
 	failed bool
 }
 
-// spansOf looks at folders before the first step. One whose time is not what was
-// planned on keeps its time: another process changed a name in it.
+// spansOf reads the folders before the first step. A folder with another time
+// than planned keeps it, because another process changed a name in it.
 func spansOf(ctx context.Context, all []*planStep) spans {
 	out := spans{}
 	for _, t := range all {
@@ -212,7 +215,7 @@ func spansOf(ctx context.Context, all []*planStep) spans {
 	return out
 }
 
-// folder is where the folder is whose times the step records.
+// folder returns the place of the folder whose times the step records.
 func (t *planStep) folder() place {
 	if t.inv.inPlace() {
 		return place{t.swap.root, t.swap.target}
@@ -220,8 +223,8 @@ func (t *planStep) folder() place {
 	return place{t.swap.root, parentOf(t.swap.target)}
 }
 
-// pay sets the times of folders after the last step. Folders that steps made get
-// the times that they had.
+// pay sets the times of folders after the last step. Folders that steps made
+// get their previous times.
 func (s spans) pay(ctx context.Context, all []*planStep) {
 	for _, t := range all {
 		if t.swap == nil {
@@ -244,7 +247,7 @@ func (s spans) pay(ctx context.Context, all []*planStep) {
 	}
 }
 
-// tell says at the steps of a folder that its time is another one now.
+// tell adds to the steps of a folder that its time has changed.
 func (s spans) tell(all []*planStep, at place, err error) {
 	for _, t := range all {
 		if t.swap != nil && t.folder() == at && t.res.Why == "" {

@@ -17,8 +17,8 @@ import (
 	"github.com/remit-dev/remit/revert/effect"
 )
 
-// TestTimesOfFolders: a folder has its time of before again when the names in it
-// are back, and keeps the one that another process gave it.
+// TestTimesOfFolders checks that a folder has its previous time after the names
+// in it are restored. It keeps a time that another process set.
 func TestTimesOfFolders(t *testing.T) {
 	old := time.Unix(1_500_000_000, 123_456_789).UTC()
 	for name, do := range map[string]func(ctx context.Context, f *files.Files) error{
@@ -70,8 +70,8 @@ func TestTimesOfFolders(t *testing.T) {
 	}
 }
 
-// TestTimesAfterAFailure: a call fails before each of its changes. The times of folders come back with
-// the names in them that it had changed.
+// TestTimesAfterAFailure fails a call before each of its changes. A revert
+// restores the times of folders together with the changed names.
 func TestTimesAfterAFailure(t *testing.T) {
 	old := time.Unix(1_500_000_000, 123_456_789).UTC()
 	back := 0

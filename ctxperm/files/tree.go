@@ -13,9 +13,9 @@ import (
 	"github.com/remit-dev/remit/perm"
 )
 
-// MaxEntries is how many entries one operation changes, where tool.Limits.MaxEntries
-// says nothing: all of them are recorded, and their content kept, before the first
-// is touched.
+// MaxEntries bounds the entries that one operation changes, if
+// tool.Limits.MaxEntries is not set. The operation records all of them, and
+// stores their content, before it changes the first.
 const MaxEntries = 10_000
 
 // node is one entry of a tree.
@@ -25,7 +25,7 @@ type node struct {
 	info disk.Info
 }
 
-// still refuses what took the place of what was found.
+// still returns an error if another file replaced the one that was found.
 func (n node) still(was state) error {
 	switch {
 	case !was.exists():
@@ -37,18 +37,18 @@ func (n node) still(was state) error {
 	}
 }
 
-// tree is what an operation acts on whole: each entry of it was asked for, and
-// can be made again.
+// tree is the set of entries that an operation changes as a whole. Each entry
+// was authorized, and can be created again.
 type tree struct {
 	*reach
-	nodes    []node // a directory before what is in it
+	nodes    []node // a directory before its entries
 	accesses []perm.ResourceAccess
 	actions  []perm.Action                                     // on each entry
-	also     func(below string) ([]perm.ResourceAccess, error) // what else an entry needs, by its path below the top; may be nil
+	also     func(below string) ([]perm.ResourceAccess, error) // further accesses for an entry, by its path below the top; may be nil
 }
 
-// reach is what one operation needs, decided before it does anything and approved at
-// once. It keeps the call from ending until end.
+// reach is the set of accesses of one operation, decided before it does
+// anything and approved together. It keeps the call from ending until end.
 type reach struct {
 	*callstate.Survey
 	op *callstate.Op
@@ -63,8 +63,9 @@ func (f *Files) reach(ctx context.Context) (*reach, error) {
 	return &reach{call.Survey(), op}, nil
 }
 
-// end has approved what a person must approve. What went wrong before is told only
-// then: it may name what the call is not yet permitted to see.
+// end waits for the approvals that the accesses need. It returns an earlier
+// error only after that, because the error can name a path that the call may
+// not know yet.
 func (r *reach) end(ctx context.Context, err error) error {
 	defer r.op.Leave()
 	if !r.Asks() || errors.Is(err, ctxperm.ErrDenied) || context.Cause(ctx) != nil {
@@ -73,8 +74,8 @@ func (r *reach) end(ctx context.Context, err error) error {
 	return cmp.Or(r.Grant(ctx), err)
 }
 
-// tree finds all that a path stands for. Nothing is told of before it was permitted:
-// an entry has a name only for who may list its directory.
+// tree finds all entries of a path. It reveals nothing before it is permitted:
+// only a call that may list a directory learns its names.
 func (f *Files) tree(ctx context.Context, top string, actions ...perm.Action) (*tree, error) {
 	t := &tree{actions: actions}
 	return t, f.grow(ctx, t, top)
@@ -87,7 +88,7 @@ func (f *Files) grow(ctx context.Context, t *tree, top string) (err error) {
 	return t.end(ctx, f.root(ctx, t, top))
 }
 
-// root adds the top of a tree and all that is in it.
+// root adds the top of a tree and everything in it.
 func (f *Files) root(ctx context.Context, t *tree, top string) error {
 	text, err := f.resource(top)
 	if err != nil {
@@ -106,7 +107,7 @@ func (f *Files) root(ctx context.Context, t *tree, top string) error {
 	return f.addAll(ctx, t, ".", node{path: top, text: text, info: info})
 }
 
-// ask asks for one entry.
+// ask requests the accesses of one entry.
 func (t *tree) ask(ctx context.Context, text, below string) error {
 	var wanted []perm.ResourceAccess
 	for _, a := range t.actions {
@@ -122,8 +123,8 @@ func (t *tree) ask(ctx context.Context, text, below string) error {
 	return t.want(ctx, wanted...)
 }
 
-// want decides now, so that nobody looks further who may not; the operation itself
-// asks for everything again, as one.
+// want decides accesses now, so that a denied call reads nothing further. The
+// operation itself requests all of them again, together.
 func (t *tree) want(ctx context.Context, wanted ...perm.ResourceAccess) error {
 	for _, a := range wanted {
 		if err := t.Need(ctx, a); err != nil {
@@ -134,7 +135,7 @@ func (t *tree) want(ctx context.Context, wanted ...perm.ResourceAccess) error {
 	return nil
 }
 
-// addAll adds a node that was asked for, and what is in it.
+// addAll adds an authorized node and its entries.
 func (f *Files) addAll(ctx context.Context, t *tree, below string, n node) error {
 	if len(t.nodes) == f.entries {
 		return invalid(t.nodes[0].path, fmt.Sprintf("it has more than %d entries; take it in parts", f.entries))

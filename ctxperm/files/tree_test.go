@@ -16,7 +16,7 @@ import (
 	"github.com/remit-dev/remit/perm"
 )
 
-// whole are the operations that act on a tree.
+// whole returns the operations on a tree.
 func whole() map[string]func(ctx context.Context, f *files.Files) error {
 	return map[string]func(ctx context.Context, f *files.Files) error{
 		"delete": func(ctx context.Context, f *files.Files) error { return f.DeleteAll(ctx, "dir") },
@@ -25,8 +25,8 @@ func whole() map[string]func(ctx context.Context, f *files.Files) error {
 	}
 }
 
-// TestTreesAreAskedForWhole: every entry is asked for, and one that is denied
-// leaves all of them alone.
+// TestTreesAreAskedForWhole checks that every entry is authorized, and that one
+// denial leaves all of them unchanged.
 func TestTreesAreAskedForWhole(t *testing.T) {
 	for name, want := range map[string][]string{
 		"delete": {
@@ -79,9 +79,9 @@ func TestTreesAreAskedForWhole(t *testing.T) {
 	}
 }
 
-// TestOneBarrier: however many entries there are, the journal is written once
-// before the first effect, and each directory is synced once, a new one once more before it
-// gets its name.
+// TestOneBarrier checks that any number of entries needs one journal write
+// before the first effect. Each directory is synced once, and a new one once
+// more before it gets its name.
 func TestOneBarrier(t *testing.T) {
 	for name, do := range whole() {
 		t.Run(name, func(t *testing.T) {
@@ -173,8 +173,8 @@ func TestTreesThatAreRefused(t *testing.T) {
 	}
 }
 
-// TestTargets: a link leads nowhere but below the root, whatever other links
-// there are.
+// TestTargets checks that a link never leads out of the root, regardless of
+// other links.
 func TestTargets(t *testing.T) {
 	for target, ok := range map[string]bool{
 		"a.txt": true, "../a.txt": true, "./x/y": true, "none": true, "..": true, ".././dir": true, "x//y": true,
@@ -194,7 +194,8 @@ func TestTargets(t *testing.T) {
 	}
 }
 
-// TestMoveAndCopy: what arrives is what was there, with its time if it was moved.
+// TestMoveAndCopy checks that the new entries equal the old ones, with their
+// times if they were moved.
 func TestMoveAndCopy(t *testing.T) {
 	w := newWorld(t)
 	w.furnish()
@@ -218,7 +219,8 @@ func TestMoveAndCopy(t *testing.T) {
 	require.Equal(t, one, two)
 }
 
-// TestCopyOfWhatChanges: the copy is of the version that was recorded, or is none.
+// TestCopyOfWhatChanges checks that a copy is of the recorded version, or
+// fails.
 func TestCopyOfWhatChanges(t *testing.T) {
 	w := newWorld(t)
 	w.furnish()
@@ -231,8 +233,8 @@ func TestCopyOfWhatChanges(t *testing.T) {
 	require.Equal(t, theirs, w.read("a.txt"))
 }
 
-// TestFullFolderKeepsItsEntries: bits of a folder change in place, also when the
-// folder was removed and made again in between.
+// TestFullFolderKeepsItsEntries checks that bits of a folder change in place,
+// even if the folder was removed and created again in between.
 func TestFullFolderKeepsItsEntries(t *testing.T) {
 	w := newWorld(t)
 	w.furnish()

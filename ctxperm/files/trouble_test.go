@@ -15,9 +15,9 @@ import (
 
 var errDisk = errors.New("the disk gives up")
 
-// TestDiskTrouble: from some point on the disk fails, but the process lives and
-// its journal works, so that the call gets an end. Once the disk is well again,
-// taking the call back puts everything in order.
+// TestDiskTrouble fails the disk from some point on. The process lives and its
+// journal works, so the call ends. After the disk works again, a revert of the
+// call settles everything.
 func TestDiskTrouble(t *testing.T) {
 	each(t, func(t *testing.T, a action, fresh func() *world) {
 		for n, more := 1, true; more; n++ {
@@ -47,8 +47,9 @@ func TestDiskTrouble(t *testing.T) {
 	})
 }
 
-// TestShortTrouble: a single step fails. The operation cleans up after itself,
-// and the file is as it was or, where only the last sync failed, as it should be.
+// TestShortTrouble fails a single step. The operation cleans up after itself,
+// and the file has its previous version. If only the last sync failed, it has
+// its new one.
 func TestShortTrouble(t *testing.T) {
 	each(t, func(t *testing.T, a action, fresh func() *world) {
 		for n, more := 1, true; more; n++ {
@@ -73,8 +74,7 @@ func TestShortTrouble(t *testing.T) {
 	})
 }
 
-// at does something the first time that a point is passed, and something else
-// the second time.
+// at runs one function at the first pass of a point, and another at the second.
 func at(id string, deeds ...func()) func(string) error {
 	return func(passed string) error {
 		if passed == id && len(deeds) > 0 {
@@ -86,9 +86,9 @@ func at(id string, deeds ...func()) func(string) error {
 	}
 }
 
-// TestCopyOfOurs: before the exchange somebody replaces the file, and before it
-// is given back they put a copy of what we wrote in its place. The copy is
-// theirs, and the newest.
+// TestCopyOfOurs replaces the file before the exchange. Before the exchange is
+// reversed, it replaces our file with a copy of it. The copy belongs to the
+// other process, and is the newest version.
 func TestCopyOfOurs(t *testing.T) {
 	w := newWorld(t)
 	if !w.root.Features().Exchange {
@@ -117,7 +117,7 @@ func TestCopyOfOurs(t *testing.T) {
 	require.Equal(t, "ours", w.read("a.txt"), "a conflict has no effect that could be taken back")
 }
 
-// TestFilledWhileDeleted: a directory that was empty is not when it is removed.
+// TestFilledWhileDeleted fills an empty directory while it is removed.
 func TestFilledWhileDeleted(t *testing.T) {
 	w := newWorld(t)
 	if !w.root.Features().NoReplace {

@@ -33,8 +33,8 @@ func prepared(t *testing.T, wrap func(disk.Root) disk.Root) *world {
 	return w
 }
 
-// TestUndo: every action changes something, and taking it back leaves the tree
-// as it was.
+// TestUndo checks that every action changes something, and that a revert
+// restores the tree.
 func TestUndo(t *testing.T) {
 	each(t, func(t *testing.T, a action, fresh func() *world) {
 		w := fresh()
@@ -49,8 +49,8 @@ func TestUndo(t *testing.T) {
 	})
 }
 
-// TestCrash: the process dies at every point of an action. Whatever it had done,
-// taking it back in another process leaves the tree as it was.
+// TestCrash kills the process at every point of an action. A revert in another
+// process restores the tree.
 func TestCrash(t *testing.T) {
 	each(t, func(t *testing.T, a action, fresh func() *world) {
 		for n := 1; ; n++ {
@@ -68,15 +68,15 @@ func TestCrash(t *testing.T) {
 	})
 }
 
-// planStep is the distance of the points of a second death, of which each run of
-// the tests takes a sample; with REMIT_LONG=1 it takes them all.
+// planStep returns the distance between the points of a second death. Each run
+// takes a sample of them; with REMIT_LONG=1 it takes them all.
 func planStep() int { return statcheck.Stride(97) }
 
-// leap is that of a first death which a second one follows.
+// leap returns the distance for a first death that a second one follows.
 func leap() int { return statcheck.Stride(13) }
 
-// start is the first point of a sample: another one for each test, the same in
-// each run.
+// start returns the first point of a sample. It differs by test and is the same
+// in each run.
 func start(t *testing.T) int {
 	t.Helper()
 	h := fnv.New32a()
@@ -84,8 +84,8 @@ func start(t *testing.T) int {
 	return 1 + int(h.Sum32()%uint32(leap()))
 }
 
-// TestCrashOfUndo: the process dies at a point of an action, or at none, and the
-// one that takes it back dies too, at every one of its points.
+// TestCrashOfUndo kills the process at a point of an action, or at none, and
+// the reverting process at every one of its points.
 func TestCrashOfUndo(t *testing.T) {
 	t.Parallel()
 	states := 0
@@ -110,8 +110,8 @@ func TestCrashOfUndo(t *testing.T) {
 	t.Logf("%d states", states)
 }
 
-// TestCrashOfRecovery: the undo of a whole action dies, and what recovers from
-// that dies as well.
+// TestCrashOfRecovery kills the revert of a complete action, and then also its
+// recovery.
 func TestCrashOfRecovery(t *testing.T) {
 	t.Parallel()
 	states := 0

@@ -14,23 +14,23 @@ import (
 	"github.com/remit-dev/remit/revert/effect"
 )
 
-// Version is what tells two versions of a file apart. The zero Version is that
-// of a file that does not exist.
+// Version identifies the state of a file. The zero Version is that of an absent
+// file.
 type Version struct {
 	Type    string            // file, dir, link or other
 	Perm    fs.FileMode       // permission bits with setuid, setgid and sticky; links have none
-	Content string            // digest of a file's bytes, see canon.Hash
-	Target  string            // of a link, raw bytes
-	Xattrs  map[string][]byte // extended attributes under their full names, access control lists among them
-	Owner   disk.Owner        // user and group; not known where the system has none
+	Content string            // digest of the bytes of a file, see canon.Hash
+	Target  string            // target of a link, raw bytes
+	Xattrs  map[string][]byte // extended attributes under their full names, including access control lists
+	Owner   disk.Owner        // user and group; unknown if the system has none
 }
 
 // Token returns the version's token: effect.Absent for the zero Version, else
 //
 //	Sum("remit/file-token/v1", document)
 //
-// over a canonical JSON document with these members, each left out where it does
-// not apply:
+// over a canonical JSON document with these members, without those that do not
+// apply:
 //
 //	content  digest of the bytes, sha256:…; files only
 //	owner    user and group, two decimal numbers with a colon between them
@@ -38,10 +38,10 @@ type Version struct {
 //	target   base64 of the link target; links only
 //	type     file, dir, link or other
 //	xattrs   pairs of base64 name and base64 value, sorted by the bytes of the
-//	         names, those of disk.CheckXattr; left out where there are none
+//	         names, those of disk.CheckXattr; omitted if there are none
 //
-// The time of the last change is not part of it: an undo restores it, but a file
-// that was only touched is not another version.
+// The time of the last change is not part of it. A revert restores the time,
+// but a file whose time changed is not another version.
 func (v Version) Token() effect.Token {
 	if v.Type == "" {
 		return effect.Absent
@@ -58,7 +58,7 @@ func (v Version) Token() effect.Token {
 	}
 	raw, err := canon.Marshal(doc)
 	if err != nil {
-		return "" // more attributes than a document holds: not known, equal to nothing
+		return "" // more attributes than a document can hold: unknown, equal to nothing
 	}
 	return effect.Token(canon.Sum("remit/file-token/v1", raw))
 }
@@ -109,7 +109,8 @@ func unpair(in [][2]string) (map[string][]byte, error) {
 	return out, nil
 }
 
-// The bits that have a place of their own in fs.FileMode, and in octal.
+// special returns the bits that fs.FileMode and octal notation encode
+// differently.
 func special() []struct{ mode, unix fs.FileMode } {
 	return []struct{ mode, unix fs.FileMode }{
 		{fs.ModeSetuid, 0o4000}, {fs.ModeSetgid, 0o2000}, {fs.ModeSticky, 0o1000},
@@ -140,7 +141,7 @@ func parseOctal(text string) (fs.FileMode, error) {
 	return perm, nil
 }
 
-// state is a version and what else an undo wants to know of it.
+// state is a version with further data for a revert.
 type state struct {
 	Version
 	info disk.Info

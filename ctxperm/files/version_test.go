@@ -13,8 +13,8 @@ import (
 	"github.com/remit-dev/remit/revert/effect"
 )
 
-// TestTokens holds the form of tokens to vectors: a journal outlives the program
-// that wrote it.
+// TestTokens compares the form of tokens with vectors, because a journal
+// outlives the program that wrote it.
 func TestTokens(t *testing.T) {
 	var vectors []struct {
 		Name    string            `json:"name"`

@@ -9,10 +9,10 @@ import (
 	"github.com/remit-dev/remit/revert/effect"
 )
 
-// The scheme shows what its changes did.
+// The scheme shows the effects of its changes.
 var _ diff.Viewer = scheme{}
 
-// View tells what a change found and what it left.
+// View returns the versions before and after a change.
 func (s scheme) View(c effect.Change) (before, after diff.ResourceVersion, err error) {
 	inv, err := readInverse(c)
 	if err != nil {
@@ -39,8 +39,8 @@ func (r *record) sight(t effect.Token) (diff.ResourceVersion, error) {
 	return out, nil
 }
 
-// Now tells what is there now. The content that it names is that of the file, not
-// of a journal.
+// Now returns the current version. The content that it names is that of the
+// file, not of a journal.
 func (s scheme) Now(ctx context.Context, resource string) (diff.ResourceVersion, error) {
 	where, path, err := s.locate(resource)
 	if err != nil {
@@ -60,7 +60,7 @@ func (s scheme) Now(ctx context.Context, resource string) (diff.ResourceVersion,
 	return out, err
 }
 
-// Open reads the file that is there now.
+// Open opens the current file.
 func (s scheme) Open(ctx context.Context, resource string) (io.ReadCloser, error) {
 	return world{scheme: s, reach: map[string]bool{resource: true}}.Open(ctx, resource)
 }

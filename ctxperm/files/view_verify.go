@@ -15,9 +15,9 @@ import (
 	"github.com/remit-dev/remit/verify"
 )
 
-// NewView is what a verifier sees of the files of one call: those that are named,
-// and those that the call changed. What was there before comes from the changes
-// and the content kept with them.
+// NewView returns a verifier's view of the files of one call: the named ones,
+// and those that the call changed. The previous content comes from the changes
+// and the content stored with them.
 func NewView(roots func(name string) (disk.Root, bool), h host.Host, keep journal.ContentStore, resources []string, changes []effect.Change) verify.ResourceView {
 	w := world{scheme: scheme{roots: roots, host: h}, keep: keep, changes: changes, reach: map[string]bool{}}
 	for _, text := range resources {
@@ -47,8 +47,8 @@ func (w world) at(ctx context.Context, resource string) (hostRoot, string, error
 	return where, path, where.straight(ctx, path)
 }
 
-// Version returns the token of what is there now. Below a link there is nothing: no
-// path leads through one.
+// Version returns the token of the current version. Nothing exists below a
+// link: no path leads through one.
 func (w world) Version(ctx context.Context, resource string) (string, error) {
 	where, path, err := w.at(ctx, resource)
 	if missing(err) || errors.Is(err, errAlias) {
@@ -64,7 +64,7 @@ func (w world) Version(ctx context.Context, resource string) (string, error) {
 	return string(s.Token()), nil
 }
 
-// Open reads what is there now.
+// Open opens the current file.
 func (w world) Open(ctx context.Context, resource string) (io.ReadCloser, error) {
 	where, path, err := w.at(ctx, resource)
 	if err != nil {
@@ -83,7 +83,7 @@ func (w world) Open(ctx context.Context, resource string) (io.ReadCloser, error)
 	return where.root.Open(path)
 }
 
-// Before reads what was there before the call's first change of the file.
+// Before opens the content before the call's first change of the file.
 func (w world) Before(ctx context.Context, resource string) (io.ReadCloser, error) {
 	for _, c := range w.changes {
 		if c.Resource != resource || c.Scheme != SchemeName {

@@ -25,8 +25,8 @@ import (
 	"github.com/remit-dev/remit/revert/record"
 )
 
-// world is a folder, a journal and the transactions on both, through the death
-// of any number of processes.
+// world is a folder, a journal and the transactions on both. It survives the
+// death of any number of processes.
 type world struct {
 	t       *testing.T
 	dir     string
@@ -35,7 +35,7 @@ type world struct {
 	seed    uint64
 	asked   []perm.ResourceAccess
 	gate    callstate.AuthorizeFunc
-	end     func() // gives folder and root back; at the latest the end of the test does
+	end     func() // releases folder and root; the end of the test also calls it
 }
 
 func newWorld(t *testing.T) *world {
@@ -56,8 +56,8 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-// folder is one in memory where there is such: the deaths of these tests are
-// those of processes, which a sync does not help against.
+// folder returns a folder in memory if the system has one. These tests kill
+// processes only, so syncs do not matter.
 func folder(t *testing.T) string {
 	t.Helper()
 	const memory = "/dev/shm"
@@ -67,13 +67,13 @@ func folder(t *testing.T) string {
 	return t.TempDir()
 }
 
-// host is that of a new process.
+// host returns the host of a new process.
 func (w *world) host() *hosttest.Host {
 	w.seed++
 	return hosttest.New(w.seed)
 }
 
-// crash is the death of a process: from the n-th point on it does nothing more.
+// crash is the death of a process: it does nothing more from the n-th point on.
 type crash struct {
 	left  int
 	died  bool
@@ -127,7 +127,7 @@ func (w *world) files(c *callstate.Call) *files.Files {
 	return f
 }
 
-// do runs an action as a call of its own and records its end, unless the process
+// do runs an action as a separate call and records its end, unless the process
 // has died.
 func (w *world) do(h *hosttest.Host, act func(ctx context.Context, f *files.Files) error) error {
 	w.t.Helper()
@@ -152,8 +152,8 @@ func (w *world) reverter(h host.Host) *revert.Reverter {
 	}}
 }
 
-// takeBack takes the transaction back as the process that h is the world of:
-// all of them share one opening of the journal, which never dies.
+// takeBack reverts the transaction as the process of h. All processes share one
+// open journal, which never dies.
 func (w *world) takeBack(ctx context.Context, h host.Host) (revert.Report, error) {
 	r := w.reverter(h)
 	if t, err := revert.Load(ctx, w.journal, txn); err == nil && t.End == "" {
@@ -162,7 +162,7 @@ func (w *world) takeBack(ctx context.Context, h host.Host) (revert.Report, error
 	return r.Revert(ctx, txn)
 }
 
-// revert takes everything back in a new process.
+// revert reverts everything in a new process.
 func (w *world) revert() revert.Report {
 	w.t.Helper()
 	rep, err := w.takeBack(w.t.Context(), w.host())
@@ -170,15 +170,15 @@ func (w *world) revert() revert.Report {
 	return rep
 }
 
-// entry is what an undo must bring back of one file.
+// entry is the state of one file that a revert must restore.
 type entry struct {
 	mode   fs.FileMode
 	data   string
-	mtime  time.Time // of files
+	mtime  time.Time // files only
 	xattrs map[string]string
 }
 
-// tree reads a whole folder by other means than the code under test.
+// tree reads a whole folder without the code under test.
 func (w *world) tree() map[string]entry { return w.below("") }
 
 // below reads one folder in it.
@@ -198,7 +198,7 @@ func (w *world) below(dir string) map[string]entry {
 		case info.Mode().IsRegular():
 			data, err := os.ReadFile(path)
 			require.NoError(w.t, err)
-			short := strings.ReplaceAll(string(data), long, "<long>") // for whoever reads a failure
+			short := strings.ReplaceAll(string(data), long, "<long>") // keeps failure messages readable
 			e.data, e.mtime, e.xattrs = short, info.ModTime(), xattrs(w.t, path)
 		case info.Mode()&fs.ModeSymlink != 0:
 			e.data, err = os.Readlink(path)
@@ -210,10 +210,10 @@ func (w *world) below(dir string) map[string]entry {
 	return out
 }
 
-// long is content that is written in more than one piece.
+// long is content that is written in more than one chunk.
 var long = strings.Repeat("a line of a long file\n", 6_500)
 
-// furnish fills the folder with what the actions of the tests act on.
+// furnish creates the files that the actions of the tests use.
 func (w *world) furnish() {
 	w.t.Helper()
 	old := time.Date(2020, 2, 3, 4, 5, 6, 789, time.UTC)

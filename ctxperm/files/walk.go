@@ -12,24 +12,24 @@ import (
 	"github.com/remit-dev/remit/perm"
 )
 
-// How many items a page has.
+// Bounds of the items on a page.
 const (
 	PageEntries = 500
 	PageMatches = 100
 )
 
-// Page is a part of a list. Pages are counted from 1. There is no total: to know
-// it the rest would have to be looked at.
+// Page is a part of a list. The first page is 1. There is no total, because
+// that requires reading the rest.
 type Page[T any] struct {
 	Items   []T
 	HasMore bool
-	LeftOut map[string]int // entries that were passed over up to the end of the page, by reason; a directory counts once
+	LeftOut map[string]int // skipped entries up to the end of the page, by reason; a directory counts once
 }
 
-// Why an entry is left out.
+// The reasons to omit an entry.
 const (
-	leftDenied   = "denied"     // a grant or the policy refuses it
-	leftName     = "name"       // no resource stands for its name
+	leftDenied   = "denied"     // a grant or the policy denies it
+	leftName     = "name"       // its name has no resource
 	leftFailed   = "unreadable" // the system refuses it, or it changed meanwhile
 	leftMount    = "mount"      // another file system
 	leftLink     = "link"       // links are not followed
@@ -66,7 +66,7 @@ func (p *pager[T]) add(item T) bool {
 	return !p.page.HasMore
 }
 
-// ListPage is List, one page of it.
+// ListPage returns one page of List.
 func (f *Files) ListPage(ctx context.Context, dir string, page int) (Page[Info], error) {
 	p, err := newPager[Info](page, PageEntries)
 	if err != nil {
@@ -86,15 +86,15 @@ func (f *Files) ListPage(ctx context.Context, dir string, page int) (Page[Info],
 
 // Entry is one file that Walk found.
 type Entry struct {
-	Path string // below the root
+	Path string // path below the root
 	Info
 }
 
-// Walk describes all that is below a directory, "." for the root itself: a
-// directory before what is in it, else sorted by name. It asks for listing each
-// entry, by one question if a person must approve that; one that is denied is left
-// out, with all that is below it. Reserved names are not there. Links are not
-// followed, and mounts not entered.
+// Walk describes everything below a directory, "." for the root itself. A
+// directory precedes its entries; otherwise they are sorted by name. It
+// authorizes listing each entry, with one approval request if any is necessary.
+// It omits a denied entry with everything below it, and reserved names. It does
+// not follow links or enter mounts.
 func (f *Files) Walk(ctx context.Context, dir string, page int) (Page[Entry], error) {
 	p, err := newPager[Entry](page, PageEntries)
 	if err != nil {
@@ -110,7 +110,7 @@ func (f *Files) Walk(ctx context.Context, dir string, page int) (Page[Entry], er
 	return withLeft(p.page, h, err)
 }
 
-// hunt looks for entries below a directory.
+// hunt finds entries below a directory.
 type hunt struct {
 	*reach
 	files *Files
@@ -122,8 +122,9 @@ func (f *Files) hunt(ctx context.Context) (*hunt, error) {
 	return &hunt{reach: r, files: f, left: map[string]int{}}, err
 }
 
-// around says what helps where one folder that a person must approve, and nobody did, denies all of
-// a hunt. To leave such a folder out unasked would make a result that lacks it look complete.
+// around adds advice to a denial of one folder that needs an approval and got
+// none, which fails the whole hunt. A result that silently omits the folder
+// looks complete.
 func around(err error) error {
 	var denied *callstate.DeniedError
 	if errors.As(err, &denied) && denied.Unanswered {
@@ -134,7 +135,7 @@ func around(err error) error {
 
 func (h *hunt) leave(why string) { h.left[why]++ }
 
-// withLeft is a page with what the hunt left out.
+// withLeft returns a page with the omitted entries of the hunt.
 func withLeft[T any](p Page[T], h *hunt, err error) (Page[T], error) {
 	if err != nil {
 		return Page[T]{}, err
@@ -145,9 +146,9 @@ func withLeft[T any](p Page[T], h *hunt, err error) (Page[T], error) {
 	return p, nil
 }
 
-// all visits what is below a directory and wanted, once an action on it is permitted.
-// From the first entry on that a person must approve it collects all others, has them
-// approved together, and visits them then.
+// all visits the wanted entries below a directory for which an action is
+// permitted. From the first entry that needs an approval, it collects all
+// others. It requests one approval for them, and visits them then.
 func (h *hunt) all(ctx context.Context, dir string, a perm.Action, wanted func(disk.Info, string) bool, visit func(name string, d disk.Info) (more bool, err error)) error {
 	type entry struct {
 		name string
@@ -181,8 +182,8 @@ func (h *hunt) all(ctx context.Context, dir string, a perm.Action, wanted func(d
 	return nil
 }
 
-// collect finds what is wanted: below a directory, or, to be read, a file that was named,
-// which is not left out in silence.
+// collect finds the wanted entries below a directory. For reading, it also
+// accepts a named file, and does not silently omit that.
 func (h *hunt) collect(ctx context.Context, dir string, a perm.Action, wanted func(disk.Info, string) bool, found func(name string, d disk.Info) (more bool, err error)) error {
 	top := disk.Info{Type: disk.TypeDir}
 	if a != perm.List {
@@ -205,7 +206,7 @@ func (h *hunt) collect(ctx context.Context, dir string, a perm.Action, wanted fu
 		if !wanted(d, name) {
 			return true, nil
 		}
-		if a != perm.List || d.Type != disk.TypeDir { // else it was decided
+		if a != perm.List || d.Type != disk.TypeDir { // otherwise already decided
 			if ok, err := h.may(ctx, a, name); !ok || err != nil {
 				return true, err
 			}
@@ -215,8 +216,8 @@ func (h *hunt) collect(ctx context.Context, dir string, a perm.Action, wanted fu
 	return err
 }
 
-// still looks again whether the call may do what was approved: its grant can have ended
-// meanwhile.
+// still checks again whether the call may do what was approved, because its
+// grant can have ended meanwhile.
 func (h *hunt) still(ctx context.Context, a perm.Action, name string) (bool, error) {
 	text, err := h.files.resource(name)
 	if err != nil {
@@ -227,8 +228,8 @@ func (h *hunt) still(ctx context.Context, a perm.Action, name string) (bool, err
 	return err == nil, err
 }
 
-// enter asks for listing a directory that is named by the caller: to be denied
-// there is an error.
+// enter authorizes listing a directory that the caller named. A denial is an
+// error.
 func (h *hunt) enter(ctx context.Context, dir string) error {
 	if dir != "." {
 		if _, err := h.files.resource(dir); err != nil {
@@ -245,8 +246,8 @@ func (h *hunt) enter(ctx context.Context, dir string) error {
 	return refused(h.files.site.straight(ctx, dir))
 }
 
-// may asks for one entry that was found; false where the answer is no, or where
-// no path stands for the entry.
+// may authorizes one entry that was found. It returns false for a denial, or if
+// the entry has no valid path.
 func (h *hunt) may(ctx context.Context, a perm.Action, name string) (bool, error) {
 	text, err := h.files.resource(name)
 	if err != nil {
@@ -255,15 +256,16 @@ func (h *hunt) may(ctx context.Context, a perm.Action, name string) (bool, error
 	}
 	err = h.Need(ctx, perm.Access(a, text))
 	var denied *callstate.DeniedError
-	if errors.As(err, &denied) && !denied.Broken { // an engine that cannot decide has refused nothing
+	if errors.As(err, &denied) && !denied.Broken { // an engine that cannot decide has denied nothing
 		h.leave(leftDenied)
 		return false, nil
 	}
 	return err == nil, err
 }
 
-// walkTree visits what is below a directory that may be listed. Directories in it are
-// asked for; visit asks for the rest. It says whether it came to the end.
+// walkTree visits the entries below a directory that may be listed. It
+// authorizes listing the directories in it; visit authorizes the rest. It
+// reports whether it reached the end.
 func (h *hunt) walkTree(ctx context.Context, dir string, visit func(name string, d disk.Info) (more bool, err error)) (bool, error) {
 	found, err := h.files.site.entries(ctx, dir)
 	if err != nil {
@@ -305,7 +307,7 @@ func (h *hunt) walkTree(ctx context.Context, dir string, visit func(name string,
 	return true, nil
 }
 
-// whyLeft is the reason for which something is passed over.
+// whyLeft returns the reason to omit an entry.
 func whyLeft(err error) string {
 	if errors.Is(err, disk.ErrEscape) {
 		return leftMount
@@ -313,8 +315,8 @@ func whyLeft(err error) string {
 	return leftFailed
 }
 
-// passing reports whether what was found cannot be read, or no longer, or is of
-// another mount: a search goes on without it.
+// passing reports whether an entry cannot be read, is gone, or belongs to
+// another mount. A search continues without it.
 func passing(err error) bool {
 	return moving(err) || errors.Is(err, disk.ErrEscape) || errors.Is(err, fs.ErrPermission) || errors.Is(err, ErrConflict)
 }

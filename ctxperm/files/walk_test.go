@@ -16,7 +16,7 @@ import (
 	"github.com/remit-dev/remit/perm"
 )
 
-// denying refuses what a resource's text contains.
+// denying denies resources whose text contains one of the parts.
 func (w *world) denying(parts ...string) {
 	w.gate = func(_ context.Context, a perm.ResourceAccess) (callstate.Ruling, error) {
 		w.asked = append(w.asked, a)

@@ -15,21 +15,21 @@ import (
 	"github.com/remit-dev/remit/revert/journal"
 )
 
-// The permission bits of what is new.
+// The permission bits of new files.
 const (
 	DefaultFileMode fs.FileMode = 0o644
 	NewDir          fs.FileMode = 0o755
 )
 
-// WriteOptions say how a file is written.
+// WriteOptions configures a write.
 type WriteOptions struct {
-	Perm        fs.FileMode // 0: those of the file that is replaced, DefaultFileMode for a new one
+	Perm        fs.FileMode // 0: those of the replaced file, or DefaultFileMode for a new one
 	IfAbsent    bool        // an existing file is fs.ErrExist
-	MakeParents bool        // directories that are missing are made, each by a change and an access of its own
+	MakeParents bool        // creates missing parents, each with its own change and access
 }
 
-// Write gives a file the content data, replacing it whole. Attributes stay. When
-// nothing would change, nothing is done, and no change recorded.
+// Write sets the content of a file to data, and replaces the whole file.
+// Attributes stay. If nothing changes, it records no change.
 func (f *Files) Write(ctx context.Context, path string, data []byte, o WriteOptions) error {
 	if most := f.site.most; len(data) > most {
 		return invalid(path, fmt.Sprintf("%d bytes; at most %d are written", len(data), most))
@@ -47,7 +47,7 @@ func (f *Files) Write(ctx context.Context, path string, data []byte, o WriteOpti
 			return err
 		}
 	}
-	if err := p.LockResource(ctx, text); err != nil { // after its folders: turns are taken from above
+	if err := p.LockResource(ctx, text); err != nil { // after its parents: locks are taken from the top
 		return err
 	}
 	info, err := f.writable(ctx, path)
@@ -65,7 +65,7 @@ func (f *Files) Write(ctx context.Context, path string, data []byte, o WriteOpti
 	}})
 }
 
-// image is what replaces a version.
+// image returns the image that replaces a version.
 func (o WriteOptions) image(was Version, data []byte) fileImage {
 	img := rewritten(was, data)
 	switch {
@@ -77,8 +77,7 @@ func (o WriteOptions) image(was Version, data []byte) fileImage {
 	return img
 }
 
-// writable describes what a write would replace; the zero Info where there is
-// nothing.
+// writable describes the file that a write replaces, or the zero Info.
 func (f *Files) writable(ctx context.Context, path string) (disk.Info, error) {
 	info, err := f.site.lstat(ctx, path)
 	if missing(err) {
@@ -97,8 +96,8 @@ func (f *Files) writable(ctx context.Context, path string) (disk.Info, error) {
 	return info, nil
 }
 
-// Edit replaces a text in a file that is not too large, see MaxFile: its only occurrence,
-// or all of them. It asks for reading and writing.
+// Edit replaces a text in a file of at most MaxFile bytes: its only occurrence,
+// or all of them. It authorizes reading and writing.
 func (f *Files) Edit(ctx context.Context, path, old, new string, all bool) error {
 	p, text, err := f.permit(ctx, path, perm.Read, perm.Write)
 	if err != nil {
@@ -128,8 +127,8 @@ func (f *Files) Edit(ctx context.Context, path, old, new string, all bool) error
 	}})
 }
 
-// Replace is what Edit does to the content. It fails with ctxperm.ErrInvalid
-// where old does not occur, or occurs more than once and all is not set.
+// Replace applies an Edit to the content. It fails with ctxperm.ErrInvalid if
+// old does not occur, or occurs more than once and all is not set.
 func Replace(content []byte, old, new string, all bool) ([]byte, error) {
 	switch n := bytes.Count(content, []byte(old)); {
 	case old == "":
@@ -153,7 +152,8 @@ func readAll(r io.Reader, most int) ([]byte, string, error) {
 	return data, string(canon.SumBytes(data)), nil
 }
 
-// keeping makes a sink that keeps what it reads, and the blob that it made last.
+// keeping returns a sink that stores what it reads, and the last blob that it
+// stored.
 func keeping(keep func(io.Reader) (journal.Blob, error)) (contentSink, *journal.Blob) {
 	var blob journal.Blob
 	return func(r io.Reader) (string, error) {
@@ -163,5 +163,5 @@ func keeping(keep func(io.Reader) (journal.Blob, error)) (contentSink, *journal.
 	}, &blob
 }
 
-// parentOf is the directory that must exist before a name can.
+// parentOf returns the parent directory of a name.
 func parentOf(name string) string { return path.Dir(name) }

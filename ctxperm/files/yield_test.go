@@ -15,7 +15,7 @@ import (
 	"github.com/remit-dev/remit/revert/journal"
 )
 
-// replaced has somebody put another file in the place of one.
+// replaced returns a function with which another process replaces a file.
 func (w *world) replaced(name, text string) func() {
 	return func() {
 		w.put("tmp", text, 0o600)
@@ -23,9 +23,9 @@ func (w *world) replaced(name, text string) func() {
 	}
 }
 
-// TestNewestOfTheirsStays: somebody replaces the file before it is exchanged, and again
-// before each time that it is given back. The newest of that is under the name in the
-// end, and the one before it beside it.
+// TestNewestOfTheirsStays replaces the file before the exchange, and again
+// before each reversal. The newest version is under the name in the end, and
+// the one before it beside it.
 func TestNewestOfTheirsStays(t *testing.T) {
 	for n := 1; n <= 6; n++ {
 		w := newWorld(t)
@@ -44,7 +44,8 @@ func TestNewestOfTheirsStays(t *testing.T) {
 	}
 }
 
-// TestTheirsInTheWeakerWay: what somebody else wrote before the file is removed stays.
+// TestTheirsInTheWeakerWay checks that content written before the file is
+// removed stays.
 func TestTheirsInTheWeakerWay(t *testing.T) {
 	for name, do := range map[string]func(context.Context, *files.Files) error{"write": write("dir/b.txt"), "delete": swaps()["take"].do} {
 		w := newWorld(t)
@@ -61,7 +62,7 @@ func TestTheirsInTheWeakerWay(t *testing.T) {
 	}
 }
 
-// TestTheirBitsStay: a directory has other bits by the time at which it is to get ours.
+// TestTheirBitsStay changes the bits of a directory before it gets ours.
 func TestTheirBitsStay(t *testing.T) {
 	w := newWorld(t)
 	w.furnish()
@@ -74,12 +75,12 @@ func TestTheirBitsStay(t *testing.T) {
 	require.Equal(t, os.FileMode(0o711), info.Mode().Perm())
 }
 
-// TestChangedWhileItIsPlanned: what somebody wrote after the versions were compared is
-// not what the call left.
+// TestChangedWhileItIsPlanned checks that content written after the comparison
+// of the versions does not count as left by the call.
 func TestChangedWhileItIsPlanned(t *testing.T) {
 	w := newWorld(t)
 	w.furnish()
-	changes := w.changes(func(ctx context.Context, f *files.Files) error { // too much to be kept by the look that judges it
+	changes := w.changes(func(ctx context.Context, f *files.Files) error { // too large for the check to store
 		return f.Write(ctx, "dir/b.txt", bytes.Repeat([]byte("x"), journal.InlineMax+1), files.WriteOptions{})
 	})
 	h := w.host()
@@ -90,8 +91,8 @@ func TestChangedWhileItIsPlanned(t *testing.T) {
 	require.Equal(t, theirs, w.read("dir/b.txt"))
 }
 
-// TestBehindTheirLink: what the call made in a folder of its own is not gone because
-// somebody moved the folder and left a link in its place.
+// TestBehindTheirLink checks that the entries of a new folder are not gone
+// because another process moved the folder and left a link in its place.
 func TestBehindTheirLink(t *testing.T) {
 	w := newWorld(t)
 	w.furnish()
@@ -107,8 +108,8 @@ func TestBehindTheirLink(t *testing.T) {
 	require.Equal(t, "ours", w.read("e/x"))
 }
 
-// TestTheirsInOurFile: somebody replaces the file before it is exchanged, and writes into
-// ours before theirs is given back. Both of what they wrote is kept.
+// TestTheirsInOurFile replaces the file before the exchange, and writes into
+// ours before the reversal. Both texts are kept.
 func TestTheirsInOurFile(t *testing.T) {
 	w := newWorld(t)
 	if !w.root.Features().Exchange {
