@@ -1,4 +1,4 @@
-// Package atomicfile replaces small private files as a whole.
+// Package atomicfile replaces small private files atomically.
 package atomicfile
 
 import (
@@ -8,11 +8,12 @@ import (
 	"runtime"
 )
 
-// Replace puts data into the file at path, which only this user may read. A process
-// that dies, or a power failure, leaves the file as it was or as it is to be: the
-// content is on stable storage before the file gets its name, and the name is before
-// Replace returns. Of two processes that replace a file at once, one wins. A process that
-// dies can leave a file beside it, whose name begins with that of the file.
+// Replace writes data to the file at path, which only this user may read. A
+// process that dies, or a power failure, leaves either the old or the new file:
+// the content is on stable storage before the file gets its name, and the name
+// is durable before Replace returns. If two processes replace a file at once,
+// one wins. A process that dies can leave a temporary file beside it, whose
+// name begins with that of the file.
 func Replace(path string, data []byte) error {
 	draft, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.new") // of mode 0600
 	if err != nil {
@@ -32,7 +33,7 @@ func Replace(path string, data []byte) error {
 }
 
 func syncDir(name string) error {
-	if runtime.GOOS == "windows" { // a folder cannot be synced there
+	if runtime.GOOS == "windows" { // Windows cannot sync a folder
 		return nil
 	}
 	dir, err := os.Open(name)

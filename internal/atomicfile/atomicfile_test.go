@@ -31,7 +31,8 @@ func TestReplace(t *testing.T) {
 	require.Len(t, left, 1, "no draft is left")
 }
 
-// A folder in the way is left alone, and so is the draft's place.
+// TestReplaceFails checks that a folder in place of the file or of the
+// temporary file stays unchanged.
 func TestReplaceFails(t *testing.T) {
 	dir := t.TempDir()
 	require.Error(t, atomicfile.Replace(filepath.Join(dir, "no", "such"), []byte("x")))
@@ -42,7 +43,8 @@ func TestReplaceFails(t *testing.T) {
 	require.Len(t, left, 1, "no draft is left")
 }
 
-// Whoever reads while others write sees one of the contents, whole.
+// TestReadersSeeWholeFiles checks that a concurrent reader sees one complete
+// content.
 func TestReadersSeeWholeFiles(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a")
 	content := func(i int) []byte { return bytes.Repeat(fmt.Appendf(nil, "%d", i), 10_000) }
