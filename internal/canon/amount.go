@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// Amount is an exact decimal number, for sums that no rounding may creep into. It is a value; the zero Amount is 0.
+// Amount is an exact decimal number, for sums without rounding. It is a value;
+// the zero Amount is 0.
 type Amount struct {
 	digits   *big.Int // times ten to the exponent; nil: 0
 	exponent int
@@ -33,7 +34,7 @@ func ParseAmount(number string) (Amount, error) {
 		if !ok {
 			return Amount{}, errors.New("not a number")
 		}
-		a.exponent += int(shift.Int64()) // within 400
+		a.exponent += int(shift.Int64()) // at most 400
 	}
 	return a, nil
 }
@@ -50,13 +51,13 @@ func (a Amount) Minus(b Amount) Amount {
 	return Amount{digits: new(big.Int).Sub(x, y), exponent: exponent}
 }
 
-// Cmp is -1, 0 or 1 as a is less than, equal to or more than b.
+// Cmp returns -1, 0 or 1 if a is less than, equal to or more than b.
 func (a Amount) Cmp(b Amount) int {
 	x, y, _ := a.level(b)
 	return x.Cmp(y)
 }
 
-// Sign is -1, 0 or 1 as a is below, at or above 0.
+// Sign returns -1, 0 or 1 if a is below, at or above 0.
 func (a Amount) Sign() int {
 	if a.digits == nil {
 		return 0
@@ -64,7 +65,8 @@ func (a Amount) Sign() int {
 	return a.digits.Sign()
 }
 
-// String writes a as canonical JSON does. A sum may have more digits than a document may hold; none is left out.
+// String returns a as canonical JSON does. A sum may have more digits than a
+// document may contain; none is left out.
 func (a Amount) String() string {
 	if a.Sign() == 0 {
 		return "0"

@@ -11,7 +11,8 @@ import (
 	"github.com/remit-dev/remit/internal/canon"
 )
 
-// TestAmountsAreExact adds and compares random decimals beside fractions of whole numbers.
+// TestAmountsAreExact compares sums and comparisons of random decimals with
+// fractions of integers.
 func TestAmountsAreExact(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	sum, want := canon.Amount{}, new(big.Rat)

@@ -2,9 +2,10 @@ package canon
 
 import "unicode/utf8"
 
-// IsCanonical reports whether a text certainly is the canonical form of a document. It finds out in one pass that makes
-// nothing, and says no to what it would have to think about: exponents and fractions, escapes in names, control characters,
-// more than sixteen levels.
+// IsCanonical reports whether a text certainly is the canonical form of a
+// document. It checks in one pass without allocation. It returns false for the
+// difficult cases: exponents and fractions, escapes in names, control
+// characters, more than sixteen levels.
 func IsCanonical(text []byte) bool {
 	c := checker{src: text, depth: 16}
 	return c.value() && c.pos == len(text)
@@ -16,7 +17,7 @@ type checker struct {
 	depth int
 }
 
-// take goes past a byte if it is the next one.
+// take skips a byte if it is the next one.
 func (c *checker) take(b byte) bool {
 	if c.pos < len(c.src) && c.src[c.pos] == b {
 		c.pos++
@@ -56,7 +57,8 @@ func (c *checker) value() bool {
 	}
 }
 
-// number takes whole numbers of up to 18 digits. What follows one is seen by whoever called: neither '.' nor 'e' can.
+// number accepts integers of up to 18 digits. The caller checks the next byte:
+// neither '.' nor 'e' is valid there.
 func (c *checker) number() bool {
 	negative := c.take('-')
 	start := c.pos
@@ -70,7 +72,8 @@ func (c *checker) number() bool {
 	return c.src[start] != '0' || n == 1 && !negative
 }
 
-// text returns what is between the quotes, and whether it is as it stands there.
+// text returns the bytes between the quotes. plain is true if they contain no
+// escape.
 func (c *checker) text() (inside []byte, plain, ok bool) {
 	if !c.take('"') {
 		return nil, false, false
@@ -97,7 +100,8 @@ func (c *checker) text() (inside []byte, plain, ok bool) {
 	return nil, false, false
 }
 
-// shortEscape reports whether \ and this byte are how a character is spelled; \/ is not, and \u only rarely.
+// shortEscape reports whether \ and this byte are the canonical spelling of a
+// character; \/ is not, and \u only rarely.
 func shortEscape(b byte) bool { return b != '/' && unescape(b) != 0 }
 
 func (c *checker) array() bool {

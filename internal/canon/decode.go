@@ -15,8 +15,9 @@ import (
 	jsonv1 "github.com/go-json-experiment/json/v1"
 )
 
-// From returns the Value of a Go value as encoding/json writes it. A string that is not UTF-8, which encoding/json would
-// replace silently, is refused, and so is what [Parse] refuses with the default limits.
+// From returns the Value of a Go value as encoding/json writes it. It rejects a
+// string that is not UTF-8, which encoding/json would replace silently, and
+// everything that [Parse] rejects with the default limits.
 func From(v any) (Value, error) {
 	if text, ok := encodePlain(v); ok {
 		return Parse(text, DefaultLimits())
@@ -24,7 +25,7 @@ func From(v any) (Value, error) {
 	return reread(v)
 }
 
-// reread is From for everything: it writes JSON and reads that.
+// reread is From for every value: it writes JSON and reads it.
 func reread(v any) (Value, error) {
 	var buf bytes.Buffer
 	enc := json.NewEncoder(&buf)
@@ -33,8 +34,9 @@ func reread(v any) (Value, error) {
 		return Value{}, fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
 	data := buf.Bytes()
-	// encoding/json writes this escape for bytes that are not UTF-8, and a real U+FFFD as itself. Marshalers may write the
-	// escape too, so seeing it is a reason to look, not to refuse.
+	// encoding/json writes this escape for bytes that are not UTF-8, and a real
+	// U+FFFD as itself. Marshalers may write the escape too, so it needs a
+	// check, not a rejection.
 	if bytes.Contains(data, []byte(`\ufffd`)) {
 		if _, err := jsonv2.Marshal(v, jsonv1.DefaultOptionsV1(), jsontext.AllowInvalidUTF8(false)); err != nil {
 			return Value{}, fmt.Errorf("%w: a string that is not UTF-8", ErrInvalid)
@@ -67,12 +69,16 @@ func Decode(data []byte, into any) error {
 	return v.Decode(into)
 }
 
-// Decode stores the value in the Go value that into points to, which should be zero: objects are merged into what is there.
-// Types are read as encoding/json writes them ([]byte as base64, time.Duration in nanoseconds), with these differences:
-// member names match exactly, an unknown one is refused, and a number in an interface becomes a [json.Number]. What is decoded
-// is the canonical form, so 1.0 fits an int and a json.RawMessage receives canonical bytes. A float64 field rounds, as Go does.
+// Decode stores the value in the Go value that into points to, which should be
+// zero: objects are merged into the existing value. Types are read as
+// encoding/json writes them ([]byte as base64, time.Duration in nanoseconds),
+// with these differences: member names match exactly, an unknown one is
+// rejected, and a number in an interface becomes a [json.Number]. Decode reads
+// the canonical form, so 1.0 fits an int and a json.RawMessage receives
+// canonical bytes. A float64 field rounds, as in Go.
 //
-// Errors wrap [ErrInvalid] and name the place, the type that is there and the one wanted.
+// Errors wrap [ErrInvalid] and name the place, the type that was found and the
+// wanted type.
 func (v Value) Decode(into any) error {
 	if v.kind == Invalid {
 		return fmt.Errorf("%w: there is no value here", ErrInvalid)
@@ -90,7 +96,8 @@ func decodeCanonical(text []byte, into any) error {
 	return nil
 }
 
-// decodeOptions are made once: with others the decoder would find out anew, for every type, who decodes it.
+// decodeOptions are created once: with new options the decoder would look up
+// again, for every type, how to decode it.
 var decodeOptions = sync.OnceValue(func() jsonv2.Options {
 	return jsonv2.JoinOptions(
 		jsonv2.RejectUnknownMembers(true),
@@ -113,7 +120,7 @@ func anyNumber(dec *jsontext.Decoder, into *any) error {
 	return err
 }
 
-// exactNumber reads a json.Number, which this decoder does not know and takes for any string.
+// exactNumber reads a json.Number, which this decoder treats as a string.
 func exactNumber(dec *jsontext.Decoder, into *json.Number) error {
 	switch dec.PeekKind() {
 	case '0':
@@ -127,8 +134,9 @@ func exactNumber(dec *jsontext.Decoder, into *json.Number) error {
 	}
 }
 
-// decodeError rewrites an error of the decoder, whose text may hold values of the document. A text that wraps ErrInvalid is
-// one of this package's own, from a Decode inside an UnmarshalJSON, and is kept.
+// decodeError rewrites an error of the decoder, whose text may contain values
+// of the document. It keeps an error that wraps ErrInvalid: that comes from
+// this package, from a Decode inside an UnmarshalJSON.
 func decodeError(err error) error {
 	semantic, ok := errors.AsType[*jsonv2.SemanticError](err)
 	if !ok {

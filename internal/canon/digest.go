@@ -15,7 +15,7 @@ type Digest string
 
 const digestPrefix = "sha256:"
 
-// Valid reports whether the digest is spelled in the one way that [Sum] and [SumBytes] spell it.
+// Valid reports whether the digest is spelled as [Sum] and [SumBytes] spell it.
 func (d Digest) Valid() bool {
 	digits, ok := strings.CutPrefix(string(d), digestPrefix)
 	if !ok || len(digits) != 2*sha256.Size {
@@ -24,9 +24,11 @@ func (d Digest) Valid() bool {
 	return strings.Trim(digits, "0123456789abcdef") == ""
 }
 
-// Sum digests a list of parts under a domain tag: SHA-256 over the length of the domain as eight bytes, big endian, the
-// domain, then for each part its length likewise and its bytes. So ("ab", "c") and ("a", "bc") differ, and a digest made for
-// one purpose never stands for another as long as each purpose has its own domain.
+// Sum digests a list of parts under a domain tag: SHA-256 over the length of
+// the domain as eight bytes, big endian, the domain, then for each part its
+// length in the same form and its bytes. So ("ab", "c") and ("a", "bc") differ.
+// A digest for one purpose never equals one for another if each purpose has its
+// own domain.
 func Sum(domain string, parts ...[]byte) Digest {
 	h := sha256.New()
 	buf := binary.BigEndian.AppendUint64(make([]byte, 0, 64), uint64(len(domain)))
@@ -38,7 +40,7 @@ func Sum(domain string, parts ...[]byte) Digest {
 	return spell(h.Sum(buf[:0]))
 }
 
-// SumBytes is the digest of content, that [Hash] computes too.
+// SumBytes returns the digest of content, as [Hash] computes it.
 func SumBytes(data []byte) Digest {
 	if len(data) < sparse.Block {
 		sum := sha256.Sum256(data)
@@ -55,32 +57,36 @@ func spell(sum []byte) Digest {
 	return Digest(hex.AppendEncode(text, sum))
 }
 
-// sparseTag begins, after a block of zeros, what is hashed of content with blocks of zeros.
+// sparseTag follows the first block of zeros in the hash input of content with
+// blocks of zeros.
 const sparseTag = "remit/sparse-content/v1"
 
-// Hash computes the digest of content that is not held in memory. Make it with [NewHash]; it is
-// for one goroutine at a time.
+// Hash computes the digest of content that is not in memory. [NewHash] returns
+// one. A Hash is not safe for concurrent use.
 //
-// Content is looked at in blocks of 4096 bytes from its beginning. If none of them holds only zeros, the digest is its
-// SHA-256, as sha256sum computes it. Otherwise it is the SHA-256 of
+// Hash splits content into blocks of 4096 bytes from its beginning. If no block
+// holds only zeros, the digest is the SHA-256 of the content, as sha256sum
+// computes it. Otherwise it is the SHA-256 of
 //
 //	4096 zeros, "remit/sparse-content/v1",
 //	for each run of blocks of zeros: its offset and its length in bytes, as eight bytes each, big endian,
 //	the SHA-256 of all other bytes in their order
 //
-// So blocks of zeros need not be read where a file system knows them, content has one digest however it is stored, and no two
-// contents share what is hashed: that of the second kind begins with a block of zeros, which no content of the first kind holds.
+// So a reader can skip blocks of zeros that the file system knows, and content
+// has one digest for every way to store it. No two contents share a hash input:
+// the second kind begins with a block of zeros, which content of the first kind
+// never has.
 type Hash struct {
 	to   parts
 	in   *sparse.Writer
 	size int64
-	end  Digest // once it was asked for
+	end  Digest // set when it was requested
 }
 
-// parts takes content apart.
+// parts splits content.
 type parts struct {
 	data hash.Hash // of all but blocks of zeros
-	runs hash.Hash // of where those are; nil: there are none
+	runs hash.Hash // of their positions; nil: there are none
 	at   int64
 }
 
@@ -100,7 +106,7 @@ func (p *parts) Skip(n int64) error {
 	return nil
 }
 
-// NewHash returns a Hash of no content yet.
+// NewHash returns a Hash of empty content.
 func NewHash() *Hash {
 	h := &Hash{to: parts{data: sha256.New()}}
 	h.in = sparse.NewWriter(&h.to)
@@ -122,7 +128,7 @@ func (h *Hash) Skip(n int64) error {
 // Size returns the number of bytes added so far.
 func (h *Hash) Size() int64 { return h.size }
 
-// Digest returns the digest of all content added. Nothing may be added after it.
+// Digest returns the digest of all added content. Do not add content after it.
 func (h *Hash) Digest() Digest {
 	if h.end != "" {
 		return h.end

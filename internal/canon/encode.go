@@ -13,20 +13,22 @@ import (
 	"unicode/utf8"
 )
 
-// Most of what is journaled is plain: structs, lists, maps and texts. encodePlain writes the canonical form of such values
-// directly, which costs a fifth of writing JSON, reading that and writing it again. Whatever is not plain (floating point,
-// types that marshal themselves, embedded pointers, invalid UTF-8, very large or deep values) it leaves to [From], which also
-// words the errors: the one defines what the other has to come to, and a test holds them together.
+// Most journaled values are plain: structs, lists, maps and texts. encodePlain
+// writes the canonical form of such values directly, at a fifth of the cost of
+// writing JSON, reading it and writing it again. It leaves other values to
+// [From]: floating point, types that marshal themselves, embedded pointers,
+// invalid UTF-8, very large or deep values. From also returns the errors. From
+// defines the result of encodePlain, and a test compares both.
 
 const (
 	plainDepth = 100     // below the default limit of a document
-	plainBytes = 2 << 20 // so far below the default limit that no spelling on the way could have exceeded it
+	plainBytes = 2 << 20 // below the default limit for every possible spelling
 )
 
 // plans holds a *plan for each reflect.Type that was encoded; they never change.
 var plans sync.Map
 
-// plan is how values of one type are written.
+// plan describes how values of one type are written.
 type plan struct {
 	write func(e *plainEncoder, v reflect.Value)
 }
@@ -35,10 +37,11 @@ type plan struct {
 type plainEncoder struct {
 	dst   []byte
 	depth int
-	odd   bool // something is not plain: what is written counts for nothing
+	odd   bool // a value is not plain: the written bytes do not count
 }
 
-// encodePlain returns the canonical form of a plain value; false for any other.
+// encodePlain returns the canonical form of a plain value. ok is false for any
+// other value.
 func encodePlain(v any) ([]byte, bool) {
 	if v == nil {
 		return []byte("null"), true
@@ -54,18 +57,18 @@ func encodePlain(v any) ([]byte, bool) {
 	if ok {
 		out = bytes.Clone(e.dst)
 	}
-	if cap(e.dst) <= 64<<10 { // room for what was once large is not kept
+	if cap(e.dst) <= 64<<10 { // do not keep large buffers
 		*e = plainEncoder{dst: e.dst[:0]}
 		encoders.Put(e)
 	}
 	return out, ok
 }
 
-// encoders keeps the room that documents were written in, for the next ones.
+// encoders reuses the buffers of earlier documents.
 var encoders sync.Pool
 
-// planOf returns the plan of a type. Types may contain themselves, so plans refer to plans that are not yet complete; they
-// are shared only once all are.
+// planOf returns the plan of a type. Types may contain themselves, so plans
+// refer to plans that are not yet complete; they are shared only after all are.
 func planOf(t reflect.Type) *plan {
 	if p, ok := plans.Load(t); ok {
 		return p.(*plan) //nolint:errcheck // nothing else is stored
@@ -132,7 +135,7 @@ func (e *plainEncoder) odds(reflect.Value) { e.odd = true }
 
 func (e *plainEncoder) null() { e.dst = append(e.dst, "null"...) }
 
-// in reports whether there may be one level more.
+// in reports whether one more level is allowed.
 func (e *plainEncoder) in() bool {
 	e.depth++
 	e.odd = e.odd || e.depth > plainDepth || len(e.dst) > plainBytes
@@ -189,7 +192,7 @@ func pointerWriter(to *plan) func(*plainEncoder, reflect.Value) {
 }
 
 func sliceWriter(t reflect.Type, making map[reflect.Type]*plan) func(*plainEncoder, reflect.Value) {
-	if t.Elem().Kind() == reflect.Uint8 { // encoding/json writes base64, or not, by rules of its own
+	if t.Elem().Kind() == reflect.Uint8 { // encoding/json decides by its own rules whether to write base64
 		return (*plainEncoder).odds
 	}
 	element := makePlan(t.Elem(), making)
@@ -242,16 +245,16 @@ func mapWriter(t reflect.Type, making map[reflect.Type]*plan) func(*plainEncoder
 	}
 }
 
-// plainField is a field of a struct that is written.
+// plainField is a written field of a struct.
 type plainField struct {
 	name   string
 	key    string // with quotes and colon
-	index  []int  // of the field, after those of the structs that it is embedded in
+	index  []int  // of the field, after those of its embedding structs
 	plan   *plan
-	absent func(reflect.Value) bool // nil: it is always there
+	absent func(reflect.Value) bool // nil: the field is always present
 }
 
-// of is the field in a struct.
+// of returns the field's value in a struct.
 func (f *plainField) of(v reflect.Value) reflect.Value {
 	for _, i := range f.index {
 		v = v.Field(i)
@@ -288,8 +291,8 @@ func structWriter(t reflect.Type, making map[reflect.Type]*plan) func(*plainEnco
 	}
 }
 
-// plainFields returns the fields of a struct, and of those embedded in it; false where their names or tags need rules that
-// are not here.
+// plainFields returns the fields of a struct, and of its embedded structs. ok
+// is false if their names or tags need rules that are not implemented here.
 func plainFields(t reflect.Type, at []int, making map[reflect.Type]*plan) (fields []plainField, ok bool) {
 	for i := range t.NumField() {
 		f := t.Field(i)
@@ -325,8 +328,9 @@ func plainFields(t reflect.Type, at []int, making map[reflect.Type]*plan) (field
 	return fields, true
 }
 
-// distinct sorts fields into canonical order, and reports whether each name is there once: which of several is written
-// follows from rules that are not here.
+// distinct sorts fields into canonical order, and reports whether each name
+// occurs once. The rules that select one of several fields are not implemented
+// here.
 func distinct(fields []plainField) bool {
 	slices.SortFunc(fields, func(a, b plainField) int { return compareNames(a.name, b.name) })
 	for i := 1; i < len(fields); i++ {
@@ -337,7 +341,9 @@ func distinct(fields []plainField) bool {
 	return true
 }
 
-// absence says when a field with these options is left out, nil where it never is; false for options that are not here.
+// absence returns the condition under which a field with these options is left
+// out, or nil if it never is. ok is false for options that are not implemented
+// here.
 func absence(options string, t reflect.Type) (absent func(reflect.Value) bool, ok bool) {
 	switch {
 	case options == "":
@@ -354,7 +360,7 @@ func absence(options string, t reflect.Type) (absent func(reflect.Value) bool, o
 	}
 }
 
-// isEmpty is what omitempty leaves out.
+// isEmpty reports whether omitempty leaves a value out.
 func isEmpty(v reflect.Value) bool {
 	switch v.Kind() {
 	case reflect.Array, reflect.Map, reflect.Slice, reflect.String:

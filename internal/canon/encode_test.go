@@ -40,13 +40,13 @@ type tags struct {
 	Until time.Time `json:"until,omitzero"`
 }
 
-// Inside is embedded in what is drawn.
+// Inside is an embedded struct.
 type Inside struct {
 	Inner string `json:"inner"`
 	Deeper
 }
 
-// Deeper is embedded in what is embedded.
+// Deeper is embedded in an embedded struct.
 type Deeper struct {
 	Deep int `json:"deep,omitempty"`
 }
@@ -75,7 +75,8 @@ func draw(t *rapid.T, depth int) tags {
 	return v
 }
 
-// TestPlainIsWhatRereadingGives holds the quick way against the one that defines the form, also where there is an error.
+// TestPlainIsWhatRereadingGives compares the fast path with the one that
+// defines the form, also for errors.
 func TestPlainIsWhatRereadingGives(t *testing.T) {
 	plain := 0
 	rapid.Check(t, func(t *rapid.T) {
@@ -167,7 +168,8 @@ func nested(n int) any {
 	return v
 }
 
-// TestCheckerSaysYesOnlyToCanonicalForms holds it against parsing and writing.
+// TestCheckerSaysYesOnlyToCanonicalForms compares the checker with parsing and
+// writing.
 func TestCheckerSaysYesOnlyToCanonicalForms(t *testing.T) {
 	yes := 0
 	rapid.Check(t, func(t *rapid.T) {

@@ -8,15 +8,16 @@ import (
 	"strings"
 )
 
-// ErrInvalid is what every refusal of a document wraps: it is not JSON, not strict JSON, over a limit, or not what the Go
-// value asked for. The message names the place and what is valid, and never a value of the document.
+// ErrInvalid is wrapped by every rejection of a document: it is not JSON, not
+// strict JSON, over a limit, or does not fit the Go value. The message names
+// the place and the valid values, and never a value of the document.
 var ErrInvalid = errors.New("invalid JSON")
 
-// parseFault is a refusal on its way up. Containers add their token while the parser unwinds, so that a good document never pays
-// for knowing where it is.
+// parseFault is a rejection while the parser unwinds. Containers add their
+// token on the way, so a valid document does not pay for tracking positions.
 type parseFault struct {
 	tokens []string // innermost first
-	offset int      // bytes into the document; negative when no one byte is to blame
+	offset int      // bytes into the document; negative if no single byte is the cause
 	text   string
 }
 
@@ -30,10 +31,10 @@ func (f *parseFault) err() error {
 	return &ParseError{Tokens: f.tokens, Offset: f.offset, Text: f.text}
 }
 
-// ParseError is what [Parse] refuses a document with.
+// ParseError is the error of [Parse] for a rejected document.
 type ParseError struct {
-	Tokens []string // the member names and indexes that lead to the place
-	Offset int      // bytes into the document; negative when no one byte is to blame
+	Tokens []string // the member names and indexes of the place
+	Offset int      // bytes into the document; negative if no single byte is the cause
 	Text   string
 }
 
@@ -49,14 +50,16 @@ func (e *ParseError) Error() string {
 // Unwrap returns ErrInvalid.
 func (e *ParseError) Unwrap() error { return ErrInvalid }
 
-// Bounds of what a message repeats of member names, which come from the document: a message must stay short when they don't.
+// Bounds of the member names in a message. They come from the document, and a
+// message must stay short.
 const (
 	maxTokenShown   = 80
 	maxPointerShown = 400
 )
 
-// Place names a place in a document for a message: "at the top", or "at" and the quoted JSON Pointer of the member names and
-// indexes that lead there. It is cut when it is long, so it is for reading only.
+// Place returns the text of a place in a document for a message: "at the top",
+// or "at" and the quoted JSON Pointer of the member names and indexes. It is
+// cut if it is long, so it is only for people.
 func Place(tokens []string) string {
 	if len(tokens) == 0 {
 		return "at the top"

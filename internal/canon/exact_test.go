@@ -12,7 +12,8 @@ import (
 	"github.com/remit-dev/remit/internal/canon"
 )
 
-// FuzzNumber: two numbers have one canonical form only if they are the same number.
+// FuzzNumber checks that two numbers have one canonical form only if they are
+// the same number.
 func FuzzNumber(f *testing.F) {
 	for _, s := range [][2]string{{"1", "1.0"}, {"1e0", "10e-1"}, {"-0", "0"}, {"0.1", "1e-1"}, {"1e400", "1e401"}, {"9007199254740993", "9007199254740992"}, {"01", "1"}, {"+1", "1"}, {"1.", "1"}, {"-1", "1"}, {"1E2", "100"}} {
 		f.Add(s[0], s[1])
@@ -32,7 +33,7 @@ func FuzzNumber(f *testing.F) {
 	})
 }
 
-// FuzzAmount: sums are those of exact fractions.
+// FuzzAmount compares sums with exact fractions.
 func FuzzAmount(f *testing.F) {
 	f.Add("0.1", "0.2")
 	f.Add("1e300", "-1e-300")
@@ -60,8 +61,8 @@ func FuzzAmount(f *testing.F) {
 	})
 }
 
-// FuzzDecode: what a record says does not hang on the order of its members, and none
-// that is not known, or spelled in another case, is passed over.
+// FuzzDecode checks that the order of members has no effect, and that an
+// unknown name, or one in another case, is rejected.
 func FuzzDecode(f *testing.F) {
 	for _, seed := range []string{
 		`{"a":1,"b":"x","c":{"a":2},"d":[true]}`, `{"A":1}`, `{"a":1,"a":1}`, `{"a":1.0}`, `{"a":1e40}`, `{"b":null}`, `{"e":0}`, `{"c":{"e":1}}`, `{"d":null}`, `[]`, `{}`,

@@ -1,6 +1,7 @@
 package canon
 
-// EncodePlain is the quick way to a canonical form, false where there is none, and Reread the way that defines it.
+// EncodePlain is the fast path to a canonical form; it returns false if it does
+// not apply. Reread is the path that defines the form.
 var EncodePlain = encodePlain
 
 func Reread(v any) ([]byte, error) {

@@ -8,8 +8,9 @@ import (
 	"github.com/remit-dev/remit/internal/canon"
 )
 
-// FuzzParse holds what must be true of any bytes: no panic, canonical forms that are stable and that the standard decoder
-// reads too, and a smaller limit that never makes a document valid.
+// FuzzParse checks any bytes: no panic, a stable canonical form that the
+// standard decoder reads too, and a smaller limit that never makes a document
+// valid.
 func FuzzParse(f *testing.F) {
 	for _, c := range load(f).Cases {
 		if c.Nest <= 1000 {

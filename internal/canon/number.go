@@ -6,7 +6,7 @@ import "strconv"
 const (
 	maxDigits   = 40  // significant digits
 	maxExponent = 400 // of the first digit, either way
-	maxPlain    = 39  // largest exponent of the first digit that is written out
+	maxPlain    = 39  // largest exponent of the first digit that is written without an exponent
 	minPlain    = -6  // smallest one
 )
 
@@ -21,7 +21,7 @@ func (p *parser) digits() string {
 	return p.src[start:p.pos]
 }
 
-// number reads a number, the position on its first byte.
+// number reads a number that begins at the position.
 func (p *parser) number() (Value, *parseFault) {
 	start := p.pos
 	var d decimal
@@ -73,7 +73,8 @@ func (p *parser) tail(d *decimal) *parseFault {
 	return nil
 }
 
-// exponent reads digits up to a number that no document has room to bring back within bounds.
+// exponent reads digits up to a number that no digits of a document can bring
+// back within the bounds.
 func exponent(digits string) int64 {
 	var n int64
 	for _, c := range []byte(digits) {
@@ -107,15 +108,16 @@ func (p *parser) canonicalNumber(start int, d decimal) (Value, *parseFault) {
 	return Value{kind: Number, text: text}, nil
 }
 
-// decimal is a number as it was spelled: whole.fraction times ten to the exponent.
+// decimal is a number as it was spelled: whole.fraction times ten to the
+// exponent.
 type decimal struct {
 	negative        bool
 	whole, fraction string
 	exponent        int64
 }
 
-// significant appends the digits to buf and returns those between leading and trailing zeros, none for zero, and the exponent
-// of the first of them.
+// significant appends the digits to buf. It returns those between leading and
+// trailing zeros, none for zero, and the exponent of the first one.
 func (d decimal) significant(buf []byte) (digits []byte, first int64) {
 	digits = append(append(buf, d.whole...), d.fraction...)
 	lead := 0

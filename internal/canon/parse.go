@@ -6,23 +6,26 @@ import (
 	"strings"
 )
 
-// Limits bound what a document may cost its reader. A limit of zero is a limit, not the lack of one.
+// Limits bound the cost of reading a document. A limit of zero is a limit, not
+// the lack of one.
 type Limits struct {
-	// Bytes is the largest size of the document, and of its canonical form, in bytes.
+	// Bytes is the maximum size of the document, and of its canonical form, in
+	// bytes.
 	Bytes int
-	// Depth is the largest number of arrays and objects inside each other: a scalar has depth 0, [] has 1. Values above
-	// 10,000 mean 10,000, because each level takes room on the stack.
+	// Depth is the maximum nesting of arrays and objects: a scalar has depth 0,
+	// [] has 1. Values above 10,000 mean 10,000, because each level uses stack.
 	Depth int
 }
 
-// DefaultLimits returns 64 MiB and a depth of 128. It is what a record may have, so what goes into one has to be bounded by
-// less.
+// DefaultLimits returns 64 MiB and a depth of 128. These are the limits of a
+// record, so its parts must have smaller ones.
 func DefaultLimits() Limits { return Limits{Bytes: 64 << 20, Depth: 128} }
 
 const hardestDepth = 10_000
 
-// Parse reads exactly one JSON value and refuses everything that could be read in two ways; see the package comment for
-// what. Errors wrap [ErrInvalid]. The Value shares no memory with data.
+// Parse reads exactly one JSON value and rejects every ambiguous document; see
+// the package comment. Errors wrap [ErrInvalid]. The Value shares no memory
+// with data.
 func Parse(data []byte, l Limits) (Value, error) {
 	if len(data) > l.Bytes {
 		return Value{}, (&parseFault{offset: -1, text: overBytes(l.Bytes)}).err()
@@ -35,7 +38,8 @@ func Parse(data []byte, l Limits) (Value, error) {
 	return v, nil
 }
 
-// Deeper reports whether a canonical document has more than so many arrays and objects inside each other.
+// Deeper reports whether a canonical document nests more than levels arrays and
+// objects.
 func Deeper(canonical []byte, levels int) bool {
 	depth, text := 0, false
 	for i := 0; i < len(canonical); i++ {
@@ -69,13 +73,15 @@ func overBytes(limit int) string {
 	return "the document is larger than the limit of " + strconv.Itoa(limit) + " bytes"
 }
 
-// parser reads one document in one pass. Strings and numbers are slices of src wherever their spelling allows it.
+// parser reads one document in one pass. Strings and numbers are slices of src
+// if their spelling allows it.
 type parser struct {
 	src    string
 	pos    int
 	depth  int // how many more containers may open
 	limits Limits
-	// spare is how many bytes canonical numbers may still be longer than they were: 1e39 has four bytes and takes forty.
+	// spare is how many bytes canonical numbers may still grow beyond their
+	// spelling: 1e39 has four bytes and takes forty.
 	spare int
 	// members and elements are stacks shared by all open containers; each copies its part out when it closes.
 	members  []member
@@ -117,7 +123,8 @@ func (p *parser) space() {
 	}
 }
 
-// next returns the byte at the position, or 0 at the end. A zero byte is valid nowhere, so the two need no telling apart.
+// next returns the byte at the position, or 0 at the end. A zero byte is valid
+// nowhere, so the two need no distinction.
 func (p *parser) next() byte {
 	if p.pos < len(p.src) {
 		return p.src[p.pos]
@@ -154,7 +161,7 @@ func (p *parser) literal(word string, kind Kind) (Value, *parseFault) {
 	return Value{kind: kind, text: word}, nil
 }
 
-// container reads what starts with a bracket, after counting it.
+// container counts and reads an array or an object.
 func (p *parser) container(bracket byte) (v Value, f *parseFault) {
 	if p.depth <= 0 {
 		return Value{}, p.fault("nested deeper than the limit of " + strconv.Itoa(min(p.limits.Depth, hardestDepth)))
@@ -256,7 +263,8 @@ func (p *parser) member() (member, *parseFault) {
 	return member{name: name, value: v}, nil
 }
 
-// ordered returns a copy of the members in canonical order, or the fault of a name that occurs twice.
+// ordered returns a copy of the members in canonical order, or the fault of a
+// name that occurs twice.
 func ordered(stack []member) ([]member, *parseFault) {
 	members := make([]member, len(stack))
 	copy(members, stack)

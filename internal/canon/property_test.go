@@ -49,7 +49,8 @@ func TestNumbersAreEqualExactlyWhenTheirTextsAre(t *testing.T) {
 	})
 }
 
-// respell writes a number in another way: its digits shifted against an exponent, with zeros that mean nothing.
+// respell writes a number in another spelling: its digits shifted against an
+// exponent, with zeros that do not change the value.
 func respell(t *rapid.T, value *big.Rat) string {
 	shift := rapid.IntRange(0, 30).Draw(t, "shift")
 	scaled := new(big.Rat).Mul(value, new(big.Rat).SetInt(new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(shift)), nil)))
@@ -83,7 +84,8 @@ func TestSpellingDoesNotMatter(t *testing.T) {
 	})
 }
 
-// TestDeeper: how deep a canonical text is, is what a reader with that limit says, whatever its strings hold.
+// TestDeeper compares the depth of a canonical text with the result of a parser
+// with that limit, for strings with any content.
 func TestDeeper(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text, err := canon.Marshal(map[string]any{rapid.StringOf(rapid.RuneFrom([]rune(`[]{}"\\a`))).Draw(t, "name"): tree(3).Draw(t, "value")})
@@ -95,7 +97,8 @@ func TestDeeper(t *testing.T) {
 	})
 }
 
-// spell writes a value with members in any order, white space anywhere and any character escaped.
+// spell writes a value with members in any order, whitespace anywhere and any
+// character escaped.
 func spell(t *rapid.T, v any) string {
 	gap := func() string { return rapid.SampledFrom([]string{"", "", " ", "\n\t", "\r\n "}).Draw(t, "gap") }
 	var items []string
@@ -142,7 +145,8 @@ func spellString(t *rapid.T, s string) string {
 	return b.String()
 }
 
-// The order is that of the UTF-16 code units, computed here the long way.
+// TestMembersAreInUTF16Order compares the order with that of the UTF-16 code
+// units, computed directly.
 func TestMembersAreInUTF16Order(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		name := rapid.StringOfN(rapid.OneOf(rapid.Rune(), rapid.RuneFrom([]rune("a\ud7ff\ue000\ufffd\U00010000\U0010ffff"))), 0, 4, -1)

@@ -13,7 +13,7 @@ import (
 	"github.com/remit-dev/remit/internal/canon"
 )
 
-// plainly computes the digest of content as Hash is described.
+// plainly computes the digest of content by the description of Hash.
 func plainly(content []byte) canon.Digest {
 	var rest, runs []byte
 	for at := 0; at < len(content); {
@@ -37,8 +37,8 @@ func plainly(content []byte) canon.Digest {
 	return canon.Digest(fmt.Sprintf("sha256:%x", sum))
 }
 
-// TestContentWithZeros: content has the digest that is described, in whatever pieces it comes and
-// whichever of its zeros are not read but known.
+// TestContentWithZeros checks that content has the described digest, for any
+// pieces and any zeros that are skipped.
 func TestContentWithZeros(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		h := canon.NewHash()
@@ -65,14 +65,16 @@ func TestContentWithZeros(t *testing.T) {
 	})
 }
 
-// TestContentIsPlainlyHashed: what holds no block of zeros has the digest that sha256sum prints.
+// TestContentIsPlainlyHashed checks that content without a block of zeros has
+// the digest that sha256sum prints.
 func TestContentIsPlainlyHashed(t *testing.T) {
 	for _, content := range [][]byte{nil, make([]byte, 4095), bytes.Repeat([]byte("x"), 10_000), append([]byte("x"), make([]byte, 8190)...)} {
 		require.Equal(t, canon.Digest(fmt.Sprintf("sha256:%x", sha256.Sum256(content))), canon.SumBytes(content), len(content))
 	}
 }
 
-// TestContentIsNotItsDescription: content that spells what is hashed of other content has another digest.
+// TestContentIsNotItsDescription checks that content that equals the hash input
+// of other content has another digest.
 func TestContentIsNotItsDescription(t *testing.T) {
 	sum := sha256.Sum256(nil)
 	said := append(make([]byte, 4096), "remit/sparse-content/v1\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x10\x00"...)

@@ -6,7 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// string reads a string, the position on its opening quote. Without escapes the result is a slice of the document.
+// string reads a string whose opening quote is at the position. Without escapes
+// the result is a slice of the document.
 func (p *parser) string() (string, *parseFault) {
 	p.pos++
 	start := p.pos
@@ -50,7 +51,8 @@ func (p *parser) notUTF8(start int) *parseFault {
 	return p.fault("bytes that are not UTF-8")
 }
 
-// escaped reads the rest of a string from its first escape on; the text before it starts at start.
+// escaped reads the rest of a string from its first escape on; the text before
+// it starts at start.
 func (p *parser) escaped(start int) (string, *parseFault) {
 	buf := append(p.scratch[:0], p.src[start:p.pos]...)
 	for p.pos < len(p.src) {
@@ -77,7 +79,8 @@ func (p *parser) escaped(start int) (string, *parseFault) {
 	return "", p.fault(openString)
 }
 
-// escape appends what one escape stands for, the position on its backslash.
+// escape appends the character of one escape whose backslash is at the
+// position.
 func (p *parser) escape(buf []byte) ([]byte, *parseFault) {
 	if p.pos+1 >= len(p.src) {
 		p.pos++
@@ -114,7 +117,8 @@ func unescape(c byte) byte {
 	}
 }
 
-// unicode appends the character of one \u escape, or of two that are a surrogate pair.
+// unicode appends the character of one \u escape, or of two that are a
+// surrogate pair.
 func (p *parser) unicode(buf []byte) ([]byte, *parseFault) {
 	r, ok := hex4(p.src, p.pos)
 	if !ok {
@@ -166,8 +170,9 @@ func compareNames[T string | []byte](a, b T) int {
 	return len(a) - len(b)
 }
 
-// lift moves the lead bytes of U+E000 to U+FFFF above all others. Other positions of a character never hold them.
-// 0xEE starts U+E000 to U+EFFF, 0xEF U+F000 to U+FFFF.
+// lift moves the lead bytes of U+E000 to U+FFFF above all others. Other
+// positions of a character never hold them. 0xEE starts U+E000 to U+EFFF, 0xEF
+// U+F000 to U+FFFF.
 func lift(c byte) byte {
 	if c == 0xEE || c == 0xEF {
 		return c + 0x10
@@ -175,8 +180,9 @@ func lift(c byte) byte {
 	return c
 }
 
-// Printable replaces the bytes of a text that are not UTF-8 by %XX, as resource texts write them, and cuts it after most
-// bytes. What a person reads may come from anywhere: the name of a file, the error of a tool.
+// Printable replaces the bytes of a text that are not UTF-8 with %XX, as in
+// resource texts, and cuts the text after most bytes. Texts for people may come
+// from any source: the name of a file, the error of a tool.
 func Printable(text string, most int) string {
 	if len(text) > most {
 		text = shortened(text, most) + "…"
@@ -197,7 +203,7 @@ func Printable(text string, most int) string {
 	return string(out)
 }
 
-// shortened cuts a text without leaving half a character.
+// shortened cuts a text between two characters.
 func shortened(text string, most int) string {
 	for end := most; end > 0 && end > most-utf8.UTFMax; end-- {
 		if utf8.RuneStart(text[end]) {

@@ -10,7 +10,7 @@ import (
 // Kind says which of the six kinds of JSON value a [Value] is.
 type Kind uint8
 
-// The kinds. Invalid is the kind of the zero [Value], which stands for no value at all.
+// The kinds. Invalid is the kind of the zero [Value], which is no value.
 const (
 	Invalid Kind = iota
 	Null
@@ -41,11 +41,12 @@ func (k Kind) String() string {
 	}
 }
 
-// Value is one parsed JSON value. It cannot be changed, so copies share memory and any number of goroutines may read it.
-// A part of a document keeps the text of the whole document in memory.
+// Value is one parsed JSON value. It is immutable, so copies share memory and
+// any number of goroutines may read it. A part of a document keeps the text of
+// the whole document in memory.
 //
-// The zero Value is no value: its kind is [Invalid], every accessor returns its zero result, and [Value.Canonical] returns
-// nil, which is the canonical form of no document.
+// The zero Value is no value: its kind is [Invalid], every accessor returns its
+// zero result, and [Value.Canonical] returns nil.
 type Value struct {
 	node *node
 	// text is the content of a string and the canonical text of any other scalar.
@@ -53,7 +54,7 @@ type Value struct {
 	kind Kind
 }
 
-// node holds what only arrays and objects have, to keep Value small.
+// node holds the fields that only arrays and objects need, to keep Value small.
 type node struct {
 	members  []member // in canonical order, names unique
 	elements []Value
@@ -75,7 +76,8 @@ func (v Value) Len() int {
 	return len(v.node.members) + len(v.node.elements)
 }
 
-// Get returns the member of an object by its exact name, and whether there is one. On any other kind there is none.
+// Get returns the member of an object by its exact name. ok is false if there
+// is none, or for any other kind.
 func (v Value) Get(name string) (Value, bool) {
 	if v.kind != Object || v.node == nil {
 		return Value{}, false
@@ -89,7 +91,8 @@ func (v Value) Get(name string) (Value, bool) {
 	return v.node.members[i].value, true
 }
 
-// Members iterates over the members of an object in canonical order; over nothing for any other kind.
+// Members iterates over the members of an object in canonical order. Other
+// kinds have none.
 func (v Value) Members() iter.Seq2[string, Value] {
 	return func(yield func(string, Value) bool) {
 		if v.node == nil {
@@ -103,7 +106,8 @@ func (v Value) Members() iter.Seq2[string, Value] {
 	}
 }
 
-// Elements iterates over the elements of an array with their indexes, from 0; over nothing for any other kind.
+// Elements iterates over the elements of an array with their indexes, from 0.
+// Other kinds have none.
 func (v Value) Elements() iter.Seq2[int, Value] {
 	return func(yield func(int, Value) bool) {
 		if v.node == nil {
@@ -117,15 +121,17 @@ func (v Value) Elements() iter.Seq2[int, Value] {
 	}
 }
 
-// Text returns the content of a string, the canonical text of a number, and "true", "false" or "null"; "" for the rest.
-// Look at the kind first: the string "1" and the number 1 have the same text.
+// Text returns the content of a string, the canonical text of a number, or
+// "true", "false" or "null". It returns "" for other kinds. Check the kind
+// first: the string "1" and the number 1 have the same text.
 func (v Value) Text() string { return v.text }
 
-// Bool returns true for the JSON value true, and false for everything else.
+// Bool reports whether the value is the JSON value true.
 func (v Value) Bool() bool { return v.kind == Bool && v.text == "true" }
 
-// Any returns the value as map[string]any, []any, string, [json.Number] with canonical text, bool or nil. The result is built
-// anew at each call and belongs to the caller. The zero Value and null both give nil.
+// Any returns the value as map[string]any, []any, string, [json.Number] with
+// canonical text, bool or nil. Each call builds a new result, which the caller
+// owns. The zero Value and null both return nil.
 func (v Value) Any() any {
 	switch v.kind {
 	case Object:
@@ -159,7 +165,8 @@ func (v Value) MarshalJSON() ([]byte, error) {
 	return v.Canonical(), nil
 }
 
-// UnmarshalJSON replaces the value by the one parsed from data, with the default limits.
+// UnmarshalJSON replaces the value with the one parsed from data, with the
+// default limits.
 func (v *Value) UnmarshalJSON(data []byte) error {
 	parsed, err := Parse(data, DefaultLimits())
 	if err != nil {

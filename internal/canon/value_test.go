@@ -44,7 +44,7 @@ func TestAccessors(t *testing.T) {
 	_, found = list.Get("0")
 	require.False(t, found)
 	for range v.Members() {
-		break // stopping early is fine
+		break // a caller may stop early
 	}
 	for range list.Elements() {
 		break

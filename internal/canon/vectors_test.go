@@ -46,7 +46,7 @@ func load(t testing.TB) vectors {
 	return v
 }
 
-// document returns what a case is about: text, bytes or nesting.
+// document returns the input of a case: text, bytes or nesting.
 func document(t testing.TB, in, inHex string, nest int) []byte {
 	t.Helper()
 	if nest > 0 {
@@ -79,7 +79,7 @@ func TestVectors(t *testing.T) {
 	}
 }
 
-// wantPlace is how a message names a pointer; long ones are cut.
+// wantPlace returns a pointer as a message shows it; long ones are cut.
 func wantPlace(pointer string) string {
 	if pointer == "" {
 		return "invalid JSON at the top"
@@ -122,7 +122,8 @@ func TestContentVectors(t *testing.T) {
 	}
 }
 
-// The sample of RFC 8785, section 3.2.2, except for its numbers: those follow this package's own form.
+// TestRFC8785Sample uses the sample of RFC 8785, section 3.2.2, without its
+// numbers: those follow this package's own form.
 func TestRFC8785Sample(t *testing.T) {
 	in := `{
 	  "numbers": [333333333.33333329, 1E30, 4.50, 2e-3, 0.000000000000000000000000001],
@@ -137,7 +138,8 @@ func TestRFC8785Sample(t *testing.T) {
 	require.Equal(t, want, string(got))
 }
 
-// The sorting sample of RFC 8785, section 3.2.3: the order it states, by code units.
+// TestRFC8785Sorting uses the sorting sample of RFC 8785, section 3.2.3, which
+// orders by code units.
 func TestRFC8785Sorting(t *testing.T) {
 	in := `{"\u20ac":"Euro Sign","\r":"Carriage Return","\ufb33":"Hebrew Letter Dalet With Dagesh","1":"One",` +
 		`"\ud83d\ude00":"Emoji: Grinning Face","\u0080":"Control","\u00f6":"Latin Small Letter O With Diaeresis"}`
@@ -195,7 +197,8 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// A message is short whatever the document holds, and repeats no value.
+// TestErrorsAreShortAndSilent checks that each message is short and repeats no
+// value of the document.
 func TestErrorsAreShortAndSilent(t *testing.T) {
 	long := strings.Repeat("n", 1<<16)
 	for _, in := range []string{

@@ -1,6 +1,7 @@
 package canon
 
-// Canonical returns the canonical form of the value. The caller owns the result. For the zero Value it is nil.
+// Canonical returns the canonical form of the value, or nil for the zero Value.
+// The caller owns the result.
 func (v Value) Canonical() []byte {
 	if v.kind == Invalid {
 		return nil
@@ -43,7 +44,8 @@ func (v Value) appendObject(dst []byte) []byte {
 	return append(dst, '}')
 }
 
-// appendString writes a string with the fewest escapes, as RFC 8785 has them. Runs that need none are copied whole.
+// appendString writes a string with the fewest escapes, as RFC 8785 requires.
+// It copies runs without escapes as a whole.
 func appendString(dst []byte, s string) []byte {
 	dst = append(dst, '"')
 	start := 0
