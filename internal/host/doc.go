@@ -1,9 +1,9 @@
-// Package host is what the runtime takes from outside itself: time,
-// randomness, files, and the moments at which something else may happen.
+// Package host supplies the runtime's external inputs: time, randomness, files,
+// and scheduling points.
 //
-// Code that takes all four from a [Host] can be run again by seed. That asks
-// three things of it. Every I/O, lock and wait passes [Host.Point] first, so
-// that a driver can park all goroutines and release exactly one. No
-// sync.Mutex is held across a wait; a [Lock] is. And no select is left to
-// decide between two ready cases by luck.
+// Code that takes all four from a [Host] can be repeated from a seed, under
+// three conditions. Every I/O, lock and wait passes [Host.Point] first, so that
+// a driver can park all goroutines and release exactly one. No sync.Mutex is
+// held across a wait; a [Lock] is. And no select chooses between two ready
+// cases at random.
 package host

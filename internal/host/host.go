@@ -10,36 +10,37 @@ import (
 	"github.com/remit-dev/remit/internal/lineage"
 )
 
-// Host is the outside world of one runtime. Its methods are safe for
-// concurrent use.
+// Host is the environment of one runtime. Its methods are safe for concurrent
+// use.
 type Host interface {
-	// Now returns the wall time in UTC, without a monotonic reading: what is
-	// written down compares like what was read. It may jump either way.
+	// Now returns the wall time in UTC, without a monotonic reading, so that a
+	// recorded time compares like the read one. It may jump in either
+	// direction.
 	Now() time.Time
 
-	// Random fills p with randomness fit for secrets. It never fails.
+	// Random fills p with randomness that is fit for secrets. It never fails.
 	Random(p []byte)
 
 	// Point is a scheduling point. Runtime code passes one before every I/O,
-	// lock and wait; id names the place in the code, such as
-	// "journal.append", and never carries data. The real host returns nil at
-	// once, whatever the state of ctx. A simulation parks the caller here; a
-	// test may return an error or end the process, and the caller must then
-	// give up without a further effect.
+	// lock and wait. id names the place in the code, such as "journal.append",
+	// and never contains data. The real host returns nil at once, for any state
+	// of ctx. A simulation parks the caller here. A test may return an error or
+	// end the process, and the caller must then stop without a further effect.
 	Point(ctx context.Context, id string) error
 
 	// WithTimeout derives a context that ends after d with the given cause.
 	// A nil cause is context.DeadlineExceeded.
 	WithTimeout(ctx context.Context, d time.Duration, cause error) (context.Context, context.CancelFunc)
 
-	// OpenRoot opens an existing directory by a path of the host.
+	// OpenRoot opens an existing directory by a host path.
 	OpenRoot(dir string) (disk.Root, error)
 }
 
-// Real returns the host that the process really runs on.
+// Real returns the host on which the process runs.
 func Real() Host { return realHost{} }
 
-// Asker is what a call that waits has on record of this process, for package lineage; nil where a host has no processes.
+// Asker returns the record of this process for a call that waits, for package
+// lineage; nil if the host has no processes.
 func Asker(h Host) json.RawMessage {
 	if own, ok := h.(interface{ Asker() json.RawMessage }); ok {
 		return own.Asker()

@@ -2,8 +2,8 @@ package host
 
 import "encoding/binary"
 
-// idAlphabet is Crockford's base 32 in lower case: no i, l, o or u, so that
-// an identifier read aloud or copied by hand stays what it was.
+// idAlphabet is Crockford's base 32 in lower case. It has no i, l, o or u, so
+// that an identifier survives reading aloud or copying by hand.
 const idAlphabet = "0123456789abcdefghjkmnpqrstvwxyz"
 
 // idLength is the number of characters after the prefix, five bits each.

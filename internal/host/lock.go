@@ -5,9 +5,9 @@ import (
 	"fmt"
 )
 
-// Lock is mutual exclusion that can be waited for with a context and held
-// across I/O. Waiters get it in the order in which they came. Its methods are
-// safe for concurrent use; the zero Lock is not usable.
+// Lock is mutual exclusion that can be awaited with a context and held across
+// I/O. Waiters get it in order of arrival. Its methods are safe for concurrent
+// use; the zero Lock is not usable.
 type Lock struct {
 	host  Host
 	id    string
@@ -21,15 +21,15 @@ func NewLock(h Host, id string) *Lock {
 	return l
 }
 
-// NewClosedLock returns a lock that somebody has: Lock waits until Unlock.
+// NewClosedLock returns a held lock: Lock waits until Unlock.
 func NewClosedLock(h Host, id string) *Lock {
 	return &Lock{host: h, id: id, token: make(chan struct{}, 1)}
 }
 
-// Lock takes the lock, or fails with the cause of the context's end or the
-// error of the scheduling point. A context that has ended always loses, also
-// against a lock that is free, so that the outcome never depends on which
-// case select picks. On error the lock is not held.
+// Lock takes the lock. It returns the cause of the context's end, or the error
+// of the scheduling point. A context that has ended always loses, also against
+// a free lock, so the outcome never depends on the case that select picks. On
+// error the lock is not held.
 func (l *Lock) Lock(ctx context.Context) error {
 	if err := l.host.Point(ctx, l.id); err != nil {
 		return err
@@ -45,8 +45,9 @@ func (l *Lock) Lock(ctx context.Context) error {
 	}
 }
 
-// wait blocks for the token. Whoever unlocks goes on running while we wake,
-// so a second scheduling point keeps the two from running side by side.
+// wait blocks for the token. The goroutine that unlocks continues while this
+// one wakes, so a second scheduling point keeps the two from running at the
+// same time.
 func (l *Lock) wait(ctx context.Context) error {
 	select {
 	case <-l.token:
@@ -69,7 +70,7 @@ func (l *Lock) ended(ctx context.Context) error {
 }
 
 // Unlock gives the lock to the longest waiter. Any goroutine may call it for
-// the holder. It panics when the lock is not held.
+// the holder. It panics if the lock is not held.
 func (l *Lock) Unlock() {
 	select {
 	case l.token <- struct{}{}:

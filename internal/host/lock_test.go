@@ -64,8 +64,8 @@ func TestEndedContextNeverGetsAFreeLock(t *testing.T) {
 	require.NoError(t, lock.Lock(t.Context()))
 }
 
-// The waiter is handed the lock and the context ends before it runs again:
-// the lock it never used must go on to the next.
+// TestEndedContextLosesAgainstUnlock gives a waiter the lock and ends its
+// context before it runs again: the unused lock must go to the next waiter.
 func TestEndedContextLosesAgainstUnlock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := hosttest.New(1)
@@ -103,8 +103,9 @@ func TestLockTimesOut(t *testing.T) {
 	})
 }
 
-// Every path through Lock passes its scheduling point, one that waited passes
-// it again after it woke, and a point that fails leaves the lock free.
+// TestLockPassesItsPoint checks that every path through Lock passes its
+// scheduling point, and again after a wait. A point that fails leaves the lock
+// free.
 func TestLockPassesItsPoint(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := hosttest.New(1)
