@@ -1,8 +1,8 @@
-// Package hosttest holds a host for tests whose time and randomness follow
-// from a seed.
+// Package hosttest provides a host for tests with time and randomness from a
+// seed.
 //
-// It does not decide which goroutine runs next: with several, who draws which
-// number is up to the scheduler, unless OnPoint parks them.
+// It does not decide which goroutine runs next: with several, the scheduler
+// decides which one gets which number, unless OnPoint parks them.
 package hosttest
 
 import (
@@ -15,16 +15,15 @@ import (
 	"github.com/remit-dev/remit/internal/host"
 )
 
-// Step is how far the clock of a new host moves with each look at it.
+// Step is how far the clock of a new host advances with each reading.
 const Step = time.Millisecond
 
-// Host is a deterministic host.Host. Its fields are set before it is used,
-// its methods are safe for concurrent use. New makes one; the zero Host is
-// not usable.
+// Host is a deterministic host.Host. Set its fields before use. Its methods are
+// safe for concurrent use. New returns one; the zero Host is not usable.
 type Host struct {
-	// OnPoint is called at every scheduling point with its id, on the
-	// caller's goroutine and with no lock held: it may wait, record, fail
-	// the point with an error, or end the process. Nil lets all pass.
+	// OnPoint is called at every scheduling point with its id, on the caller's
+	// goroutine and with no lock held. It may wait, record, fail the point with
+	// an error, or end the process. Nil: every point passes.
 	OnPoint func(id string) error
 
 	// Disk opens roots. Nil means disk.OpenRoot, the real disk.
@@ -33,7 +32,7 @@ type Host struct {
 	// Step is added to the clock by each call of Now.
 	Step time.Duration
 
-	mu     sync.Mutex // guards what follows, never across a wait
+	mu     sync.Mutex // guards the fields below, never across a wait
 	now    time.Time
 	random *rand.ChaCha8
 }
@@ -41,7 +40,7 @@ type Host struct {
 var _ host.Host = (*Host)(nil)
 
 // New returns a host whose clock starts at the beginning of 2026, UTC, and
-// whose randomness follows from the seed. It is no source of secrets.
+// whose randomness follows from the seed. It is not fit for secrets.
 func New(seed uint64) *Host {
 	var key [32]byte
 	for i := range 8 {
@@ -54,7 +53,7 @@ func New(seed uint64) *Host {
 	}
 }
 
-// Now returns the time of the fake clock and moves it on by Step.
+// Now returns the time of the fake clock and advances it by Step.
 func (h *Host) Now() time.Time {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -63,8 +62,8 @@ func (h *Host) Now() time.Time {
 	return now
 }
 
-// Advance moves the clock by d, back when d is negative. Contexts do not
-// notice: see WithTimeout.
+// Advance moves the clock by d, backwards if d is negative. It does not affect
+// contexts: see WithTimeout.
 func (h *Host) Advance(d time.Duration) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -86,9 +85,9 @@ func (h *Host) Point(_ context.Context, id string) error {
 	return h.OnPoint(id)
 }
 
-// WithTimeout counts on the time package and not on the fake clock, so that
-// a wait ends although nobody looks at that. Inside a bubble of
-// testing/synctest this is fake time too, and as reproducible.
+// WithTimeout uses the time package and not the fake clock, so that a wait ends
+// although no goroutine reads that clock. Inside a bubble of testing/synctest
+// this is fake time too, and reproducible.
 func (h *Host) WithTimeout(ctx context.Context, d time.Duration, cause error) (context.Context, context.CancelFunc) {
 	return context.WithTimeoutCause(ctx, d, cause)
 }
