@@ -7,17 +7,17 @@ import (
 	"strings"
 )
 
-// Finding is one thing that is wrong.
+// Finding is one problem of a file.
 type Finding struct {
 	File         string
-	Line, Column int // from 1; 0: it is about the file as a whole
+	Line, Column int // from 1; 0: the problem concerns the whole file
 	Text         string
 }
 
-// String begins with the place as compilers write it.
+// String returns the finding with its place in the format of compilers.
 func (f Finding) String() string { return f.Place() + ": " + f.Text }
 
-// Place is the file, and the line and column where they are known.
+// Place returns the file, and the line and column if they are known.
 func (f Finding) Place() string {
 	if f.Line == 0 {
 		return f.File
@@ -28,18 +28,18 @@ func (f Finding) Place() string {
 // Report collects findings.
 type Report struct{ all []Finding }
 
-// Add adds one.
+// Add adds a finding.
 func (r *Report) Add(f Finding) { r.all = append(r.all, f) }
 
-// About reports whether there is one about a file.
+// About reports whether there is a finding about a file.
 func (r *Report) About(file string) bool {
 	return slices.ContainsFunc(r.all, func(f Finding) bool { return f.File == file })
 }
 
-// Len is how many there are.
+// Len returns the number of findings.
 func (r *Report) Len() int { return len(r.all) }
 
-// Err returns all of them as one error, nil where there are none.
+// Err returns all findings as one error, or nil if there are none.
 func (r *Report) Err() error {
 	if len(r.all) == 0 {
 		return nil
@@ -51,10 +51,10 @@ func (r *Report) Err() error {
 	return &FindingsError{slices.Compact(all)}
 }
 
-// FindingsError is all that is wrong with some files, by file, line and column.
+// FindingsError is all findings about some files, by file, line and column.
 type FindingsError struct{ All []Finding }
 
-// Error has one line for each.
+// Error returns one line for each finding.
 func (e *FindingsError) Error() string {
 	var lines []string
 	for _, f := range e.All {

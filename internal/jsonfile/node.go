@@ -15,19 +15,19 @@ import (
 	"github.com/remit-dev/remit/internal/suggest"
 )
 
-// MaxBytes is how long a file may be.
+// MaxBytes is the maximum size of a file.
 const MaxBytes = 1 << 20
 
 const maxDepth = 64
 
-// Node is one value of a file. Its methods take a nil Node for a value that is not there,
-// which has been told of already.
+// Node is one value of a file. Its methods accept a nil Node for a missing
+// value, which is already reported.
 type Node struct {
-	Name  string      // of the member that it is
-	Value canon.Value // what it is
+	Name  string      // name of the member
+	Value canon.Value // the parsed value
 
 	doc      *document
-	at, key  int // bytes into the file, of the value and of the member's name
+	at, key  int // offsets in bytes of the value and of the member's name
 	members  []*Node
 	elements []*Node
 }
@@ -46,8 +46,8 @@ func (d *document) refuse(offset int, text string) {
 	d.report.Add(Finding{File: d.name, Line: line + 1, Column: utf8.RuneCount(before[begin:]) + 1, Text: text})
 }
 
-// Parse reads a file. Where it is not strict JSON the report says so, and there is no
-// Node.
+// Parse reads a file. If it is not strict JSON, Parse reports that and returns
+// nil.
 func Parse(r *Report, name string, text []byte) *Node {
 	d := &document{name: name, text: text, report: r}
 	value, err := canon.Parse(text, canon.Limits{Bytes: MaxBytes, Depth: maxDepth})
@@ -67,7 +67,7 @@ func Parse(r *Report, name string, text []byte) *Node {
 	before := r.Len()
 	root := d.read()
 	if root == nil || r.Len() > before || err != nil {
-		if r.Len() == before { // a document that has a member twice, and is broken behind it
+		if r.Len() == before { // a document with a duplicate member before its syntax error
 			r.Add(Finding{File: name, Text: err.Error()})
 		}
 		return nil
@@ -76,7 +76,7 @@ func Parse(r *Report, name string, text []byte) *Node {
 	return root
 }
 
-// read finds where everything stands, and which members are there twice.
+// read finds the position of every value, and duplicate members.
 func (d *document) read() *Node {
 	dec := jsontext.NewDecoder(bytes.NewReader(d.text), jsontext.AllowDuplicateNames(true))
 	n, err := d.next(dec)
@@ -94,7 +94,7 @@ func (d *document) next(dec *jsontext.Decoder) (n *Node, err error) {
 			return nil, err
 		}
 		n.at = int(dec.InputOffset()) - 1
-		for dec.PeekKind() != kind+2 { // its other bracket, in ASCII
+		for dec.PeekKind() != kind+2 { // its closing bracket, in ASCII
 			if err = d.inside(dec, n, kind == '{'); err != nil {
 				return nil, err
 			}
@@ -155,7 +155,7 @@ func (n *Node) fill(v canon.Value) {
 	}
 }
 
-// quoted is a name as a message shows it, cut where it is long.
+// quoted returns a name for a message, shortened if it is long.
 func quoted(name string) string {
 	if len(name) > 64 {
 		name = strings.ToValidUTF8(name[:64], "") + "…"
@@ -163,7 +163,7 @@ func quoted(name string) string {
 	return strconv.Quote(name)
 }
 
-// Place is where the value stands.
+// Place returns the position of the value.
 func (n *Node) Place() string {
 	if n == nil {
 		return ""
@@ -173,21 +173,21 @@ func (n *Node) Place() string {
 	return at.report.all[0].Place()
 }
 
-// Refuse says what is wrong with the value.
+// Refuse reports a problem with the value.
 func (n *Node) Refuse(format string, args ...any) {
 	if n != nil {
 		n.doc.refuse(n.at, fmt.Sprintf(format, args...))
 	}
 }
 
-// RefuseName says what is wrong with the member, at its name.
+// RefuseName reports a problem with the member, at its name.
 func (n *Node) RefuseName(format string, args ...any) {
 	if n != nil {
 		n.doc.refuse(n.key, fmt.Sprintf(format, args...))
 	}
 }
 
-// Get returns a member, nil where it is not there.
+// Get returns a member, or nil if it is missing.
 func (n *Node) Get(name string) *Node {
 	if n == nil {
 		return nil
@@ -200,7 +200,7 @@ func (n *Node) Get(name string) *Node {
 	return nil
 }
 
-// Need returns a member that has to be there.
+// Need returns a required member.
 func (n *Node) Need(name string) *Node {
 	m := n.Get(name)
 	if n != nil && m == nil && n.Value.Kind() == canon.Object {
@@ -209,7 +209,7 @@ func (n *Node) Need(name string) *Node {
 	return m
 }
 
-// Members are those of an object, in the order of the file.
+// Members returns the members of an object, in the order of the file.
 func (n *Node) Members() []*Node {
 	if n == nil {
 		return nil
@@ -217,7 +217,7 @@ func (n *Node) Members() []*Node {
 	return n.members
 }
 
-// Elements are those of an array.
+// Elements returns the elements of an array.
 func (n *Node) Elements() []*Node {
 	if n == nil {
 		return nil
@@ -225,7 +225,8 @@ func (n *Node) Elements() []*Node {
 	return n.elements
 }
 
-// Under returns the value that tokens lead to, or the last one on the way there.
+// Under returns the value that tokens lead to, or the last existing one on the
+// path.
 func (n *Node) Under(tokens []string) *Node {
 	for _, token := range tokens {
 		inner := n.Get(token)
@@ -240,8 +241,8 @@ func (n *Node) Under(tokens []string) *Node {
 	return n
 }
 
-// Closed refuses a value that is no object, and every member of it that is not among
-// these. It reports whether the value is an object.
+// Closed reports a value that is not an object, and every member that is not
+// known. It returns whether the value is an object.
 func (n *Node) Closed(known ...string) bool {
 	if !n.is(canon.Object) {
 		return false
@@ -259,7 +260,7 @@ func (n *Node) Closed(known ...string) bool {
 	return true
 }
 
-// is refuses a value of another kind.
+// is reports a value of another kind.
 func (n *Node) is(kind canon.Kind) bool {
 	if n == nil {
 		return false
@@ -271,7 +272,7 @@ func (n *Node) is(kind canon.Kind) bool {
 	return true
 }
 
-// IsObject refuses what is none.
+// IsObject reports a value that is not an object.
 func (n *Node) IsObject() bool { return n.is(canon.Object) }
 
 func (n *Node) what() string {
@@ -306,7 +307,7 @@ func (n *Node) Text() string {
 // Bool returns true or false.
 func (n *Node) Bool() bool { return n.is(canon.Bool) && n.Value.Bool() }
 
-// Texts returns an array of strings, nil where it is not there.
+// Texts returns an array of strings, or nil if it is missing.
 func (n *Node) Texts() []string {
 	if !n.is(canon.Array) {
 		return nil
@@ -318,7 +319,7 @@ func (n *Node) Texts() []string {
 	return out
 }
 
-// TextMap returns an object of strings, nil where it is not there.
+// TextMap returns an object of strings, or nil if it is missing.
 func (n *Node) TextMap() map[string]string {
 	if !n.is(canon.Object) {
 		return nil
@@ -330,7 +331,7 @@ func (n *Node) TextMap() map[string]string {
 	return out
 }
 
-// Version refuses a file that says another schemaVersion than this one.
+// Version reports a file with a schemaVersion other than want.
 func (n *Node) Version(want string) {
 	v := n.Need("schemaVersion")
 	if v.is(canon.Number) && v.Value.Text() != want {

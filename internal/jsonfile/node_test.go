@@ -24,7 +24,7 @@ func document(depth int) *rapid.Generator[any] {
 		rapid.Map(rapid.MapOfN(rapid.StringMatching(`[a-zé"\\]{1,5}`), inner, 0, 3), func(m map[string]any) any { return m }))
 }
 
-// TestPlaces: at the place of each value there stands that value.
+// TestPlaces checks that each place is the position of its value.
 func TestPlaces(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text, err := json.MarshalIndent(document(3).Draw(t, "document"), rapid.SampledFrom([]string{"", " "}).Draw(t, "prefix"), "\t")
