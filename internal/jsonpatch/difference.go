@@ -8,16 +8,16 @@ import (
 	"github.com/remit-dev/remit/internal/canon"
 )
 
-// Change is one place at which two documents differ. A value that is not there is the zero
-// Value.
+// Change is one place at which two documents differ. The zero Value represents
+// a missing value.
 type Change struct {
 	Path   string
 	Before canon.Value
 	After  canon.Value
 }
 
-// Differences lists the places at which two documents differ, as far inside as both have
-// objects, or lists of the same length.
+// Differences returns the places at which two documents differ. It descends
+// into objects, and into lists of the same length.
 func Differences(before, after canon.Value) []Change { return differ(nil, before, after) }
 
 func differ(path []string, a, b canon.Value) (out []Change) {

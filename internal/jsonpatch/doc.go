@@ -1,5 +1,5 @@
-// Package jsonpatch applies RFC 6902 patches to parsed values. It is stricter than the
-// RFC in what a patch may look like: a member that an operation has no use for is refused,
-// since a misspelt one would change something else than was meant. Numbers are compared as
-// the exact decimals that they are.
+// Package jsonpatch applies RFC 6902 patches to parsed values. It is stricter
+// than the RFC: it rejects a member that an operation does not use, because a
+// misspelled one would change something else. It compares numbers as exact
+// decimals.
 package jsonpatch

@@ -13,7 +13,7 @@ import (
 
 const (
 	maxOperations = 1000
-	maxCopied     = 100_000 // values that copies may add: each could double the document
+	maxCopied     = 100_000 // maximum number of values that copies add: each copy could double the document
 )
 
 // operation is one step of a patch, decoded.
@@ -23,8 +23,9 @@ type operation struct {
 	value      any
 }
 
-// Apply returns what a patch makes of a document. An error names the operation, counted
-// from 1, its path, and what is wrong; no operation has had an effect then.
+// Apply returns a document with a patch applied. An error names the operation,
+// counted from 1, its path, and the problem; then no operation has had an
+// effect.
 func Apply(doc canon.Value, patch []byte) (canon.Value, error) {
 	v, err := canon.Parse(patch, canon.DefaultLimits())
 	if err != nil {
@@ -48,7 +49,7 @@ func Apply(doc canon.Value, patch []byte) (canon.Value, error) {
 	return canon.From(root)
 }
 
-// wants are the members that an operation has beside op and path.
+// wants maps an operation to its member besides op and path.
 var wants = map[string]string{"add": "value", "remove": "", "replace": "value", "move": "from", "copy": "from", "test": "value"}
 
 func decode(v canon.Value) (o operation, err error) {
@@ -177,7 +178,7 @@ func get(v any, path []string) (any, error) {
 	return v, nil
 }
 
-// index reads the index of an element, at most last.
+// index parses the index of an element, at most last.
 func index(token string, last int) (int, error) {
 	i, err := strconv.Atoi(token)
 	if err != nil || strconv.Itoa(i) != token || i < 0 {
@@ -189,7 +190,7 @@ func index(token string, last int) (int, error) {
 	return i, nil
 }
 
-// change says what becomes of a place.
+// change says what happens to a place.
 type change int
 
 const (
@@ -217,7 +218,8 @@ func remove(root any, path []string) (any, error) {
 	return edit(root, path, func(any) (any, change) { return nil, drop })
 }
 
-// edit changes one place as how says of what holds it, and returns the document with it.
+// edit changes one place: how gets the value that contains it. edit returns the
+// changed document.
 func edit(v any, path []string, how func(in any) (any, change)) (any, error) {
 	if len(path) == 0 {
 		value, _ := how(nil)
@@ -280,7 +282,7 @@ func editList(c []any, token string, rest []string, how func(any) (any, change))
 	return c, nil
 }
 
-// clone copies a value, and counts what it is made of.
+// clone copies a value, and counts its parts.
 func clone(v any, left *int) any {
 	if *left--; *left < 0 {
 		return nil

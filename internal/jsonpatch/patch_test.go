@@ -15,7 +15,7 @@ func parse(t *testing.T, text string) canon.Value {
 	return v
 }
 
-// TestApply has the examples of RFC 6902, appendix A, and what they leave out.
+// TestApply uses the examples of RFC 6902, appendix A, and further cases.
 func TestApply(t *testing.T) {
 	for _, tt := range []struct{ name, doc, patch, want, refused string }{
 		{"A.1 add a member", `{"foo":"bar"}`, `[{"op":"add","path":"/baz","value":"qux"}]`, `{"baz":"qux","foo":"bar"}`, ""},
@@ -75,7 +75,7 @@ func TestApply(t *testing.T) {
 	}
 }
 
-// TestCopiesThatGrow: each doubles the document.
+// TestCopiesThatGrow uses copies that each double the document.
 func TestCopiesThatGrow(t *testing.T) {
 	patch := `[{"op":"add","path":"/b","value":1}`
 	for range 60 {
