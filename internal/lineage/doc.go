@@ -1,9 +1,13 @@
-// Package lineage tells whether a process descends from another one, or from what started that one.
+// Package lineage determines whether a process descends from another one, or
+// from the agent that started that one.
 //
-// A call that waits for approval has its Asker on record: the process that asked and those above it that act for the agent, such as the
-// client that started a server. A process that is to approve reads its own Chain, and Asker.Bars says why it must not.
+// A call that waits for approval has its Asker on record: the process that
+// asked and those above it that act for the agent, such as the client that
+// started a server. A process that wants to approve reads its own Chain, and
+// Asker.Bars returns why it must not.
 //
-// Parents are what the kernel says of living processes. A process can cut itself loose from its parents; one that did so after the call
-// was asked is recognised by its age and its control group. Code that runs as the same user and sets out to deceive can get around this;
+// The kernel reports the parents of living processes. A process can detach from
+// its parents; if it did so after the call asked, its age and its control group
+// identify it. Malicious code that runs as the same user can get around this;
 // the threat model says how.
 package lineage

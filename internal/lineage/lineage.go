@@ -9,24 +9,26 @@ import (
 	"strings"
 )
 
-// ErrUnknown means that this system does not tell which process started which.
+// ErrUnknown means that this system does not report the parents of processes.
 var ErrUnknown = errors.New("this system does not tell which process started which")
 
-// Process is one living process. PID and Start identify it until the machine starts again.
+// Process is one living process. PID and Start identify it until the machine
+// restarts.
 type Process struct {
 	PID   int    `json:"pid"`
 	Start uint64 `json:"start"` // in ticks since the machine started
-	Name  string `json:"name"`  // as the process calls itself: for people, it proves nothing
+	Name  string `json:"name"`  // chosen by the process: for people, it proves nothing
 }
 
-// Asker is the process that asked for an approval, with those above it that act for the same agent.
+// Asker is the process that asked for an approval, with its parents that act
+// for the same agent.
 type Asker struct {
-	Boot       string    `json:"boot"`              // identifies this start of the machine
-	Namespaces string    `json:"namespaces"`        // in which the numbers of processes hold
+	Boot       string    `json:"boot"`              // identifies this run of the machine
+	Namespaces string    `json:"namespaces"`        // namespaces of the process IDs
 	Group      string    `json:"group"`             // digest of the control groups of the first process
-	Loose      bool      `json:"loose,omitempty"`   // what started it has ended or is a manager of processes, so an agent above it could not be told
+	Loose      bool      `json:"loose,omitempty"`   // its parent has ended or is a process manager, so an agent above it could not be found
 	Processes  []Process `json:"processes"`         // the one that asked, then its parent, and so on
-	Unknown    string    `json:"unknown,omitempty"` // why none of it could be told
+	Unknown    string    `json:"unknown,omitempty"` // why nothing could be determined
 }
 
 // Link is one process of a Chain.
@@ -34,7 +36,7 @@ type Link struct {
 	Process
 
 	Parent   int
-	Job      int // process group: of a pipeline, where a shell started it
+	Job      int // process group: that of a pipeline, if a shell started it
 	Session  int
 	UID      int
 	Terminal bool   // it has a controlling terminal
@@ -42,24 +44,27 @@ type Link struct {
 	Group    string // digest of its control groups
 }
 
-// Chain is a process, its parent and so on, up to the first process that can be seen.
+// Chain is a process, its parent and so on, up to the first visible process.
 type Chain struct {
 	Boot       string
 	Namespaces string
 	Links      []Link
 }
 
-// person reports whether a process is a shell that a person types into: what stands above it acts for no agent.
+// person reports whether a process is a shell that a person types into: the
+// processes above it act for no agent.
 func (l Link) person() bool { return l.Terminal && l.Jobs }
 
-// adopts reports whether a process is the parent of those that lost theirs.
+// adopts reports whether a process becomes the parent of orphans.
 func (l Link) adopts() bool { return l.PID == 1 || l.Parent == 1 && l.Name == "systemd" }
 
-// serves reports whether a process is a manager of services. The first process of a container can be an agent at a terminal.
+// serves reports whether a process is a service manager. The first process of a
+// container can be an agent at a terminal.
 func (l Link) serves() bool { return l.adopts() && !l.Terminal }
 
-// Asker returns what is recorded of a process that asks: itself, and those above it below the shell of a person. Where there is no such
-// shell, as below a desktop or a service manager, those of the same user and control groups.
+// Asker returns the record of an asking process: the process, and those above
+// it below the shell of a person. If there is no such shell, as below a desktop
+// or a service manager, it includes those of the same user and control groups.
 func (c Chain) Asker() Asker {
 	if len(c.Links) == 0 {
 		return Asker{}
@@ -84,8 +89,10 @@ func (c Chain) Asker() Asker {
 	return a
 }
 
-// belowPerson is the index of the process just below the shell of a person, among the first n links; below 0: there is none. It is the
-// topmost such shell: an agent can start one below itself. A shell that was started right in that one is the same person's.
+// belowPerson returns the index of the process just below the shell of a
+// person, among the first n links, or a negative number if there is none. It
+// uses the topmost such shell: an agent can start one below itself. A shell
+// that was started directly in that one belongs to the same person.
 func (c Chain) belowPerson(n int) int {
 	if n < 0 {
 		n = len(c.Links)
@@ -102,7 +109,8 @@ func (c Chain) belowPerson(n int) int {
 	return -1
 }
 
-// Record is what a call that waits has on record of the process that asks, nil on a system that does not tell.
+// Record returns the record of the asking process for a call that waits, or nil
+// on a system without this information.
 func Record() json.RawMessage {
 	c, err := Own()
 	if errors.Is(err, ErrUnknown) {
@@ -119,7 +127,8 @@ func Record() json.RawMessage {
 	return text
 }
 
-// Bars says why a process with the chain c must not answer what a asked; empty: nothing stands against it.
+// Bars returns why a process with the chain c must not answer a request of a,
+// or "" if it may.
 func (a Asker) Bars(c Chain) string {
 	switch {
 	case a.Unknown != "":
@@ -128,7 +137,7 @@ func (a Asker) Bars(c Chain) string {
 		return ""
 	case len(c.Links) == 0:
 		return "which processes started this one cannot be told"
-	case a.Boot != c.Boot: // the machine was started anew: nothing descends from what ran then
+	case a.Boot != c.Boot: // the machine was restarted: no process descends from those before
 		return ""
 	case a.Namespaces != c.Namespaces:
 		return "this process and the one that asked run in different containers or namespaces, so they cannot be compared"
@@ -151,13 +160,15 @@ func (a Asker) Bars(c Chain) string {
 	return ""
 }
 
-// oldest is the process that began first of those that act for the agent.
+// oldest returns the process that began first among those that act for the
+// agent.
 func (a Asker) oldest() Process {
 	return slices.MinFunc(a.Processes, func(p, q Process) int { return cmp.Compare(p.Start, q.Start) })
 }
 
-// below names a process of the chain that can be an agent which started the asking process and let it go. It returns "" for a chain of
-// a person's shells and processes of other users.
+// below returns the name of a process of the chain that can be an agent that
+// started and then detached the asking process. It returns "" for a chain of a
+// person's shells and processes of other users.
 func (c Chain) below(asked Process) string {
 	n := slices.IndexFunc(c.Links, func(l Link) bool { return l.UID != c.Links[0].UID })
 	if n < 0 {
@@ -175,14 +186,15 @@ func (c Chain) below(asked Process) string {
 	return ""
 }
 
-// loose finds the process on top of the chain that was cut loose from its parents since a asked, in the control groups of a.
+// loose finds the topmost process of the chain that detached from its parents
+// after a asked, in the control groups of a.
 func (c Chain) loose(a Asker) (top Link, loose bool) {
 	own := c.Links[0]
 	i := slices.IndexFunc(c.Links, func(l Link) bool { return l.UID != own.UID || l.adopts() })
 	switch {
 	case i == 0:
 		return own, false
-	case i < 0: // the first process that can be seen here
+	case i < 0: // the first visible process
 		top = c.Links[len(c.Links)-1]
 		return top, top.Parent == 1 && top.Start >= a.oldest().Start && top.Group == a.Group
 	}

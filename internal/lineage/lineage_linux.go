@@ -16,10 +16,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// maxLinks bounds a chain; processes of people have some ten.
+// maxLinks bounds a chain; real chains have about ten processes.
 const maxLinks = 1 << 10
 
-// Own reads the chain of this process. An error means that it cannot be told, ErrUnknown that it never can on this system.
+// Own reads the chain of this process. An error means that it cannot be read;
+// ErrUnknown means that this system never reports it.
 func Own() (c Chain, err error) {
 	boot, err := read("/proc/sys/kernel/random/boot_id")
 	if err != nil {
@@ -50,8 +51,9 @@ func Own() (c Chain, err error) {
 	return c, nil
 }
 
-// hidden reports whether a process is one of another user, which this system does not show: the last one of the chain still has it for a
-// parent, so it lives.
+// hidden reports whether a process belongs to another user and this system
+// hides it. The last process of the chain still has it as its parent, so it
+// lives.
 func (c Chain) hidden(pid int, err error) bool {
 	n := len(c.Links)
 	if n == 0 || !errors.Is(err, fs.ErrNotExist) {
@@ -68,7 +70,7 @@ func link(pid int) (l Link, err error) {
 	if err != nil {
 		return l, err
 	}
-	// The name stands in parentheses, and can hold any character.
+	// The name is in parentheses, and can contain any character.
 	open, shut := bytes.IndexByte(stat, '('), bytes.LastIndexByte(stat, ')')
 	fields := strings.Fields(string(stat[shut+1:]))
 	if open < 0 || shut < open || len(fields) < 20 {
@@ -101,8 +103,9 @@ func link(pid int) (l Link, err error) {
 	return l, nil
 }
 
-// ofStatus finds the user of a process, and whether it ignores what interactive shells ignore: to be stopped from the terminal, and to
-// be stopped for writing to it.
+// ofStatus reads the user of a process, and whether it ignores the signals that
+// interactive shells ignore: the stop from the terminal, and the stop for
+// writing to it.
 func ofStatus(status string) (uid int, jobs bool, err error) {
 	uid = -1
 	for line := range strings.Lines(status) {
@@ -129,7 +132,7 @@ func ofStatus(status string) (uid int, jobs bool, err error) {
 	return uid, jobs, nil
 }
 
-// read reads a file that the kernel makes; a file that something put in its place is refused.
+// read reads a file of the kernel; it rejects a file that replaced it.
 func read(path string) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {

@@ -11,7 +11,8 @@ import (
 	"github.com/remit-dev/remit/internal/lineage"
 )
 
-// tree makes chains of made-up processes: each line is PID's parent and what is known of it.
+// tree builds chains of invented processes: each line is a PID's parent and
+// attributes.
 type tree map[int]lineage.Link
 
 func (tr tree) chain(pid int) lineage.Chain {
@@ -54,7 +55,8 @@ func group(name string) func(*lineage.Link) { return func(l *lineage.Link) { l.G
 
 func root(l *lineage.Link) { l.UID = -1 }
 
-// desktop is a person's machine: an agent in one tab of a terminal, its server, its shells; and everything else that runs.
+// desktop is a person's machine: an agent in one tab of a terminal, its server
+// and shells, and the other processes.
 func desktop() tree {
 	return tree{
 		1:   of(0, "systemd", 1, root, group("init")),
@@ -70,18 +72,21 @@ func desktop() tree {
 		411: of(410, "remit", 63, at(411, 411)),
 		420: of(300, "server", 64),
 		421: of(420, "remit", 65),
-		// A shell that takes no notice of the signals of job control, and a server below it; another of the person, in a shell in a shell.
+		// A shell that ignores the signals of job control, and a server below
+		// it; another of the person, in a nested shell.
 		430: of(410, "bash", 64, shell(430)),
 		431: of(430, "remit", 65, at(430, 431)), // asks
 		625: of(620, "remit", 85, at(620, 625)), // asks
 		626: of(620, "remit", 90, at(620, 626)),
-		// Started by the agent and let go: it asks, and nothing tells for whom.
+		// Started by the agent and detached: it asks, and nothing shows for
+		// which agent.
 		530: of(50, "remit", 66, group("tab1")),
-		// Cut loose before the server started, and after the agent did.
+		// Detached before the server started, and after the agent did.
 		540: of(50, "script", 45, at(540, 540)),
 		541: of(540, "bash", 46, shell(541)),
 		542: of(541, "remit", 90, at(541, 542)),
-		// Cut loose: a double fork, with a terminal of its own, without, in the job of the agent.
+		// Detached by a double fork: with a terminal of its own, without one,
+		// in the job of the agent.
 		500: of(50, "script", 70, at(500, 500)),
 		501: of(500, "remit", 71, at(501, 501)),
 		510: of(50, "remit", 70, at(100, 200)),
@@ -103,13 +108,14 @@ func desktop() tree {
 		640: of(50, "konsole", 80, group("konsole")),
 		641: of(640, "bash", 81, shell(641), group("konsole")),
 		642: of(641, "remit", 90, at(641, 642), group("konsole")),
-		650: of(1, "tmux", 25), // began before the call was asked
+		650: of(1, "tmux", 25), // began before the call asked
 		651: of(650, "bash", 80, shell(651)),
 		652: of(651, "remit", 90, at(651, 652)),
 	}
 }
 
-// container is one whose first process is the agent at its terminal; others enter it from outside.
+// container is a container whose first process is the agent at its terminal;
+// others enter it from outside.
 func container(first func(*lineage.Link)) tree {
 	return tree{
 		1:   of(0, "first", 1, first),
@@ -124,7 +130,8 @@ func container(first func(*lineage.Link)) tree {
 	}
 }
 
-// TestBars: whoever stands below the agent is told so, and a person is not.
+// TestBars checks that every process below the agent is barred, and that a
+// person is not.
 func TestBars(t *testing.T) {
 	for _, tt := range []struct {
 		name     string
@@ -189,7 +196,8 @@ func TestBarsWithoutAChain(t *testing.T) {
 	require.Empty(t, a.Bars(c), "the machine was started anew")
 }
 
-// TestAskerOfAService: where no person's shell stands above, what the session manager started is the last that is recorded.
+// TestAskerOfAService checks that, without a person's shell, the record ends
+// with the process that the session manager started.
 func TestAskerOfAService(t *testing.T) {
 	tr := desktop()
 	tr[700] = of(50, "cursor", 40, group("app"))

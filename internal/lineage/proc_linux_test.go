@@ -10,7 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What the kernel says of a process is read as it stands, and anything else is an error.
+// TestProcessFiles checks that the kernel's files are parsed exactly, and that
+// anything else is an error.
 func TestProcessFiles(t *testing.T) {
 	_, err := link(1 << 30)
 	require.ErrorIs(t, err, fs.ErrNotExist)
@@ -31,7 +32,8 @@ func TestProcessFiles(t *testing.T) {
 	require.ErrorIs(t, err, fs.ErrNotExist)
 }
 
-// A parent that this user may not see ends the chain; one that ended while the chain was read does not.
+// TestHiddenParent checks that a parent that this user may not see ends the
+// chain, and that one that ended during the read does not.
 func TestHiddenParent(t *testing.T) {
 	own, err := link(os.Getpid())
 	require.NoError(t, err)
@@ -44,7 +46,8 @@ func TestHiddenParent(t *testing.T) {
 	require.False(t, c.hidden(own.Parent, fs.ErrNotExist))
 }
 
-// What asks below a process that is its own user's first one, and a chain of which nothing above can be seen.
+// TestChainsWithoutATop uses an asking process whose user's first process is
+// above it, and a chain without visible parents.
 func TestChainsWithoutATop(t *testing.T) {
 	lone := Chain{Boot: "b", Links: []Link{{Process: Process{PID: 5, Start: 9}, Parent: 1}}}
 	require.True(t, lone.Asker().Loose)
