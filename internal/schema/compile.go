@@ -10,11 +10,12 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// compile hands a document that refers to nothing outside itself to the validator. The empty loader is the second lock on
-// that door: it knows no way to read anything.
+// compile passes a self-contained document to the validator. The empty loader
+// is a second protection: it cannot read anything.
 func compile(v canon.Value) (compiled *jsonschema.Schema, err error) {
 	defer func() {
-		// The compiler panics on what it takes to be impossible, and a schema may come from anybody.
+		// The compiler panics on states that it considers impossible, and a
+		// schema may come from an untrusted source.
 		if p := recover(); p != nil {
 			compiled, err = nil, fmt.Errorf("%w: the schema compiler gave up on it", ErrSchema)
 		}
@@ -32,7 +33,8 @@ func compile(v canon.Value) (compiled *jsonschema.Schema, err error) {
 	return compiled, nil
 }
 
-// compileError says in this package's words what is wrong with a schema, and where.
+// compileError says in this package's words which place of a schema is wrong,
+// and why.
 func compileError(v canon.Value, err error) error {
 	if bad, ok := errors.AsType[*jsonschema.SchemaValidationError](err); ok {
 		if invalid, ok := errors.AsType[*jsonschema.ValidationError](bad.Err); ok {
@@ -52,19 +54,21 @@ func compileError(v canon.Value, err error) error {
 	return fmt.Errorf("%w: %w", ErrSchema, err)
 }
 
-// outside is about a reference that only the compiler saw, because the way to it leads through data.
+// outside is the error for a reference that only the compiler saw, because its
+// path leads through data.
 func outside() error {
 	return fmt.Errorf("%w: it refers to something outside itself, by way of a default, an example or a constant", ErrSchema)
 }
 
-// reason keeps what a regular expression's error says and drops the expression, which can be long.
+// reason keeps the text of a regular expression's error and drops the
+// expression, which can be long.
 func reason(err error) string {
 	text := strings.TrimPrefix(err.Error(), "error parsing regexp: ")
 	text, _, _ = strings.Cut(text, ": `")
 	return text
 }
 
-// location returns the path that a schema's URL ends in.
+// location returns the path at the end of a schema's URL.
 func location(schemaURL string) []string {
 	_, fragment, _ := strings.Cut(schemaURL, "#")
 	if unescaped, err := url.PathUnescape(fragment); err == nil {

@@ -5,13 +5,14 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// mostFilled bounds the work of filling in one value: members and elements looked at, once for each subschema that judges
-// them.
+// mostFilled bounds the work of completing one value: visited members and
+// elements, once for each subschema that judges them.
 const mostFilled = 1_000_000
 
-// Complete returns the value with what it leaves out and the schema has a default for: declared members of the value itself,
-// of its members and of its elements. What only an alternative or a condition declares is left as it is, and so is what
-// stands in a default. The schema still has to judge the result.
+// Complete returns the value with the schema's defaults for missing members:
+// declared members of the value itself, of its members and of its elements. It
+// does not fill in members that only an alternative or a condition declares, or
+// members of a default. The schema still has to judge the result.
 func (s *Schema) Complete(v canon.Value) (canon.Value, error) {
 	if s == nil || s.root == nil || !s.presets {
 		return v, nil
@@ -27,11 +28,11 @@ func (s *Schema) Complete(v canon.Value) (canon.Value, error) {
 	return canon.From(whole)
 }
 
-// defaultFiller fills in one value.
+// defaultFiller completes one value.
 type defaultFiller struct{ left int }
 
-// fill returns the value with its defaults, and whether that is another one. What it changes it may change in place: the
-// value was made for it.
+// fill returns the value with its defaults, and whether it changed. It may
+// change the value in place, because the value was made for it.
 func (f *defaultFiller) fill(p *part, v any) (filled any, changed bool) {
 	if f.left--; p == nil || f.left < 0 {
 		return v, false
@@ -71,14 +72,15 @@ func (f *defaultFiller) members(p *part, object map[string]any) (changed bool) {
 	return changed
 }
 
-// defaultValue is a default, and the schema that it has to satisfy.
+// defaultValue is a default, and the schema that it must satisfy.
 type defaultValue struct {
 	part *part
 	of   *jsonschema.Schema
 }
 
-// usable reports whether there are defaults to fill in. One that its own schema refuses is none: descriptions of other people
-// have such defaults, null for a text above all, and a call that leaves the member out is valid without it.
+// usable reports whether there are defaults to fill in. It ignores a default
+// that its own schema rejects, such as null for a text: descriptions by other
+// authors have such defaults, and a call without the member is valid.
 func usable(all []defaultValue) (some bool) {
 	for _, one := range all {
 		v, err := canon.From(*one.part.preset)

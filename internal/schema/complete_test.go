@@ -9,7 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestComplete: what is left out and has a default is filled in, where the schema declares it for every value.
+// TestComplete checks that a missing member gets its default if the schema
+// declares it for every value.
 func TestComplete(t *testing.T) {
 	for _, tt := range []struct{ name, schema, in, want string }{
 		{"nothing to fill in", `{"properties":{"a":{"type":"string"}}}`, `{}`, `{}`},
@@ -51,7 +52,8 @@ func TestComplete(t *testing.T) {
 	require.Equal(t, canon.Object, got.Kind())
 }
 
-// TestCompleteIsBounded: a large value under many included schemas is refused, and not worked on for ever.
+// TestCompleteIsBounded checks that a large value under many included schemas
+// is rejected instead of processed forever.
 func TestCompleteIsBounded(t *testing.T) {
 	one := `{"items":{"properties":{"a":{"default":1}}}}`
 	s := compile(t, `{"allOf":[`+strings.TrimSuffix(strings.Repeat(one+",", 900), ",")+`]}`)

@@ -13,14 +13,18 @@ import (
 	"github.com/remit-dev/remit/internal/canon"
 )
 
-// ForType returns the schema, in canonical form, of what [canon.Value.Decode] reads into a T: closed objects for structs,
-// with member names and optional members (omitempty, omitzero) from the json tags and descriptions from the jsonschema tags,
-// and what the tags enum, default and required say; see [deriver.tags].
-// A pointer may be null, and so may a slice. Types that write themselves as text are strings.
+// ForType returns the schema, in canonical form, of the JSON that
+// [canon.Value.Decode] reads into a T. Structs are closed objects. The json
+// tags give member names and optional members (omitempty, omitzero), the
+// jsonschema tags give descriptions. For the tags enum, default and required
+// see [deriver.tags]. A pointer may be null, and so may a slice. Types that
+// write themselves as text are strings.
 //
-// It refuses, naming the field, what has no such schema: channels, functions, complex numbers, interfaces other than any,
-// maps whose keys are not strings, types that refer to themselves, types with a MarshalJSON of their own, and tag options
-// that change how a field is read. Errors wrap [ErrSchema].
+// It rejects types without such a schema, naming the field: channels,
+// functions, complex numbers, interfaces other than any, maps whose keys are
+// not strings, types that refer to themselves, types with a MarshalJSON of
+// their own, and tag options that change how a field is read. Errors wrap
+// [ErrSchema].
 func ForType[T any]() ([]byte, error) { return Of(reflect.TypeFor[T]()) }
 
 // Of is [ForType] for a type that is only known at run time.
@@ -49,20 +53,22 @@ func Of(t reflect.Type) ([]byte, error) {
 	return doc, nil
 }
 
-// knownTypes are the types whose JSON is not what their Go kind suggests.
+// knownTypes returns the types whose JSON differs from that of their Go kind.
 func knownTypes() map[reflect.Type]*jsontype.Schema {
 	return map[reflect.Type]*jsontype.Schema{
 		reflect.TypeFor[time.Time]():   {Type: "string", Format: "date-time"},
 		reflect.TypeFor[[]byte]():      {Type: "string", ContentEncoding: "base64"},
 		reflect.TypeFor[json.Number](): {Type: "number"},
 		reflect.TypeFor[big.Int]():     {Type: "integer"},
-		// All types are listed because a pointer to it would otherwise become a schema of null only.
+		// All types are listed because a pointer to it would otherwise become a
+		// schema of null only.
 		reflect.TypeFor[json.RawMessage](): {Types: []string{"null", "boolean", "number", "string", "array", "object"}},
 	}
 }
 
-// deriver looks through a type before the schema is made. The library makes a schema of nearly everything; this refuses what
-// the decoder would read in another way than the schema says.
+// deriver checks a type before the schema is made. The library makes a schema
+// of nearly everything; deriver rejects types that the decoder reads
+// differently than the schema says.
 type deriver struct {
 	known map[reflect.Type]*jsontype.Schema
 	busy  map[reflect.Type]bool
@@ -105,7 +111,8 @@ func (d *deriver) check(t reflect.Type, where string) error {
 	}
 }
 
-// marshals handles types that write themselves. As text they are strings; as JSON they could be anything.
+// marshals handles types that write themselves. As text they are strings; as
+// JSON they could be anything.
 func (d *deriver) marshals(t reflect.Type, where string) (done bool, err error) {
 	p := reflect.PointerTo(t)
 	if t.Kind() == reflect.Interface || t.Kind() == reflect.Pointer {

@@ -67,7 +67,8 @@ func TestForType(t *testing.T) {
 	require.True(t, compile(t, string(doc)).Closed())
 }
 
-// What Go writes, the schema accepts and the decoder reads.
+// TestForTypeFitsTheDecoder checks that the schema accepts the JSON of a Go
+// value, and that the decoder reads it.
 func TestForTypeFitsTheDecoder(t *testing.T) {
 	doc, err := schema.ForType[arguments]()
 	require.NoError(t, err)

@@ -13,32 +13,35 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// fastValidator accepts values of the schemas that tools mostly have: types, declared members, required ones, constants that are
-// texts, bounds, patterns. It says yes only where the whole validator would, and otherwise nothing: what it does not accept,
-// or does not know, goes on to the validator, which alone refuses and finds the words. A nil quick accepts nothing.
+// fastValidator accepts values of the schemas that most tools have: types,
+// declared members, required ones, constant texts, bounds, patterns. It accepts
+// only what the whole validator accepts. It passes all other values to the
+// validator, which alone rejects and describes problems. A nil fastValidator
+// accepts nothing.
 type fastValidator struct {
 	kinds    map[canon.Kind]bool // nil: any
-	integer  bool                // a number has to be whole
+	integer  bool                // a number must be whole
 	texts    []string            // of an enum or a constant; nil: any
 	length   bounds
 	pattern  jsonschema.Regexp
 	value    bounds
 	members  map[string]*fastValidator
-	open     bool // members are anything
+	open     bool // members can be anything
 	required []string
 	size     bounds
 	element  *fastValidator
 }
 
-// bounds are both included.
+// bounds are inclusive.
 type bounds struct{ least, most int64 }
 
 func (b bounds) hold(n int64) bool { return b.least <= n && n <= b.most }
 
-// quickWork bounds how many values one document may have here; the validator counts for itself what larger ones cost.
+// quickWork bounds the number of values of one document here; the validator
+// counts the work of larger ones itself.
 const quickWork = 10_000
 
-// newQuick returns nil for a schema with anything that is not known here.
+// newQuick returns nil for a schema with an unsupported keyword.
 func newQuick(s *jsonschema.Schema) *fastValidator { return makeQuick(s, 8) }
 
 func makeQuick(s *jsonschema.Schema, depth int) *fastValidator {
@@ -52,7 +55,8 @@ func makeQuick(s *jsonschema.Schema, depth int) *fastValidator {
 	return nil
 }
 
-// onlyKnown reports whether a subschema has no keyword but those that are judged here and those that judge nothing.
+// onlyKnown reports whether a subschema has only supported keywords, and
+// keywords that judge nothing.
 func onlyKnown(s *jsonschema.Schema) bool {
 	known := []string{
 		"DraftVersion", "Location", "ID", "Types", "Enum", "Const", "Required", "Properties", "AdditionalProperties", "MinItems", "MaxItems", "Items2020",
@@ -147,7 +151,8 @@ func (q *fastValidator) setInside(s *jsonschema.Schema, depth int) bool {
 			return false
 		}
 	}
-	// Beside declared members, others are left to the walk, which looks whether one of those was meant.
+	// If members are declared, the walk checks the others, for misspelled
+	// names.
 	q.open = len(s.Properties) == 0 && len(s.Required) == 0 && (s.AdditionalProperties == nil || s.AdditionalProperties == true)
 	q.members = make(map[string]*fastValidator, len(s.Properties))
 	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
@@ -185,7 +190,8 @@ func (q *fastValidator) judge(v canon.Value, left *int) bool {
 	}
 }
 
-// number judges whole numbers, and others where nothing is said about them.
+// number judges integers, and other numbers if the schema has no condition for
+// them.
 func (q *fastValidator) number(text string) bool {
 	if len(text) > 18 || strings.ContainsAny(text, ".e") {
 		return !q.integer && q.value == bounds{-1 << 62, 1 << 62}

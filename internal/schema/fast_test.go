@@ -13,8 +13,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Few names, texts and numbers, near each other and near every bound, so that
-// schemas and values that are drawn apart often fit.
+// someNames returns few names, like the functions below few texts and numbers
+// near every bound. So independent random schemas and values often fit.
 func someNames() []string { return []string{"a", "b", "A", "kind"} }
 
 func scalar() *rapid.Generator[any] {
@@ -91,8 +91,8 @@ func drawSchema(t *rapid.T, depth int) map[string]any {
 	return s
 }
 
-// TestQuickAcceptsWhatTheValidatorAccepts holds the quick way against the whole validator, on schemas and values that are
-// drawn at random.
+// TestQuickAcceptsWhatTheValidatorAccepts compares the fast path with the whole
+// validator on random schemas and values.
 func TestQuickAcceptsWhatTheValidatorAccepts(t *testing.T) {
 	accepted := 0
 	rapid.Check(t, func(t *rapid.T) {

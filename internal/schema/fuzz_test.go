@@ -9,8 +9,9 @@ import (
 	"github.com/remit-dev/remit/internal/schema"
 )
 
-// FuzzSchema: the quick way accepts only what the whole validator does; a schema means
-// the same in its canonical form; every refusal is told as one.
+// FuzzSchema checks that the fast path accepts only what the whole validator
+// does, that a schema keeps its meaning in its canonical form, and that every
+// rejection is ErrInvalid.
 func FuzzSchema(f *testing.F) {
 	for _, s := range [][2]string{
 		{`{"type":"object","properties":{"path":{"type":"string","minLength":1}},"required":["path"],"additionalProperties":false}`, `{"path":"a"}`},

@@ -8,15 +8,16 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// part is one subschema, seen as what it makes the validator look at next. The validator keeps this to itself, and two
-// things need it: the names declared for a place, and how much work a value will be.
+// part is one subschema, with the subschemas that the validator checks next.
+// The validator does not expose this, and two uses need it: the declared names
+// of a place, and the work that a value needs.
 type part struct {
-	rank       int     // higher than the rank of everything beside it
-	beside     []*part // judge the same value
+	rank       int     // higher than the rank of every part beside it
+	beside     []*part // parts that judge the same value
 	included   []*part // those of beside that must all accept it
 	properties map[string]*part
 	patterns   []pattern
-	additional *part // nil when anything goes
+	additional *part // nil: any value
 	rest       *part // unevaluatedProperties
 	names      *part
 	prefix     []*part
@@ -44,8 +45,8 @@ type graph struct {
 	presets []defaultValue
 }
 
-// newGraph returns the part of the root, and whether anything in it has a default to fill in. It refuses a schema that judges a value by
-// judging the same value again.
+// newGraph returns the part of the root, and whether any part has a default. It
+// rejects a schema that judges a value by judging the same value again.
 func newGraph(root *jsonschema.Schema) (top *part, presets bool, err error) {
 	g := graph{parts: map[*jsonschema.Schema]*part{}, busy: map[*jsonschema.Schema]bool{}}
 	g.next = append(g.next, root)
@@ -59,7 +60,8 @@ func newGraph(root *jsonschema.Schema) (top *part, presets bool, err error) {
 	return g.parts[root], usable(g.presets), nil
 }
 
-// part returns the part of a schema that judges values inside, and sees to it that it is finished later.
+// part returns the part of a schema that judges values inside, and queues it
+// for finish.
 func (g *graph) part(s *jsonschema.Schema) *part {
 	if s == nil {
 		return nil
@@ -73,7 +75,7 @@ func (g *graph) part(s *jsonschema.Schema) *part {
 	return p
 }
 
-// finish fills in a part and, first, everything beside it.
+// finish fills in a part, after every part beside it.
 func (g *graph) finish(s *jsonschema.Schema) error {
 	p := g.part(s)
 	if g.busy[s] {
@@ -82,7 +84,7 @@ func (g *graph) finish(s *jsonschema.Schema) error {
 	if p.rank >= 0 {
 		return nil
 	}
-	if !strings.HasPrefix(s.Location, home+"#") { // the compiler carries the drafts' own schemas and would use them
+	if !strings.HasPrefix(s.Location, home+"#") { // the compiler contains the drafts' own schemas and would use them
 		return outside()
 	}
 	g.busy[s] = true
@@ -101,7 +103,8 @@ func (g *graph) finish(s *jsonschema.Schema) error {
 	return nil
 }
 
-// beside lists the schemas that judge the same value: those that must all accept it, and the others.
+// beside returns the schemas that judge the same value: those that must all
+// accept it, and the others.
 func beside(s *jsonschema.Schema) (included, others []*jsonschema.Schema) {
 	if s.Ref != nil {
 		included = append(included, s.Ref)
@@ -128,7 +131,7 @@ func beside(s *jsonschema.Schema) (included, others []*jsonschema.Schema) {
 	return included, others
 }
 
-// inside notes the schemas that judge members, names and elements.
+// inside adds the schemas that judge members, names and elements.
 func (g *graph) inside(p *part, s *jsonschema.Schema) {
 	p.location = s.Location
 	p.refuses = s.Bool != nil && !*s.Bool

@@ -10,9 +10,10 @@ import (
 	"github.com/remit-dev/remit/internal/canon"
 )
 
-// WiderError says at which place a schema may accept what another one refuses.
+// WiderError names the place at which a schema may accept values that another
+// one rejects.
 type WiderError struct {
-	Path []string // member names and indexes that lead to the place in the schema
+	Path []string // member names and indexes of the place in the schema
 	Text string
 }
 
@@ -24,13 +25,14 @@ func (e *WiderError) Error() string {
 	return canon.Place(e.Path) + ": " + e.Text
 }
 
-// CheckNarrower returns nil where every value that now accepts is one that was accepts, for
-// sure. What it cannot prove by looking at the two documents side by side it refuses, with
-// a WiderError: it knows narrower bounds, fewer types and alternatives, more required
-// members, optional members of closed objects that went, and keywords that only add a
-// condition. Words for people may change anywhere. Where a condition may count against
-// what it stands in (under "not", in what is referred to, or beside "unevaluated…"),
-// nothing else may change.
+// CheckNarrower returns nil if every value that now accepts is certainly
+// accepted by was. It returns a WiderError for everything that it cannot prove
+// by comparing the two documents. It recognizes narrower bounds, fewer types
+// and alternatives, more required members, removed optional members of closed
+// objects, and keywords that only add a condition. Texts for people may change
+// anywhere. Under "not", in the target of a reference, or beside
+// "unevaluated…", a condition may have the opposite effect, so only texts may
+// change there.
 func CheckNarrower(now, was canon.Value) error {
 	n := narrowing{}
 	n.survey(was)
@@ -43,16 +45,16 @@ func CheckNarrower(now, was canon.Value) error {
 
 // narrowing is one comparison.
 type narrowing struct {
-	tied string // why only words may change; empty: bounds may too
+	tied string // why only texts may change; empty: bounds may too
 }
 
-// survey looks for what ties places of a schema to others. It takes data for keywords, too,
-// where that cannot be told.
+// survey finds keywords that connect places of a schema. It treats data as
+// keywords if it cannot distinguish them.
 func (n *narrowing) survey(v canon.Value) {
 	for name, member := range v.Members() {
 		switch name {
 		case "$ref":
-			if member.Kind() == canon.String && !strings.HasPrefix(member.Text(), "#/$defs/") { // which may not change
+			if member.Kind() == canon.String && !strings.HasPrefix(member.Text(), "#/$defs/") { // which must not change
 				n.tied = name
 			}
 		case "$dynamicRef", "$recursiveRef", "$id", "$anchor", "$dynamicAnchor":
@@ -75,7 +77,7 @@ func wider(path []string, format string, args ...any) error {
 	return &WiderError{slices.Clone(path), fmt.Sprintf(format, args...)}
 }
 
-// prose are keywords that change nothing about what is accepted.
+// prose lists keywords that do not affect which values are accepted.
 var prose = []string{"title", "description", "$comment", "examples", "deprecated", "readOnly", "writeOnly"}
 
 func (n *narrowing) compare(now, was canon.Value, path []string) error {
@@ -106,8 +108,8 @@ func (n *narrowing) compare(now, was canon.Value, path []string) error {
 	return nil
 }
 
-// keyword judges one keyword that is new or another than it was; old is the zero Value where
-// it is new.
+// keyword judges one new or changed keyword; old is the zero Value if it is
+// new.
 func (n *narrowing) keyword(name string, member, old, now, was canon.Value, at []string) error {
 	fresh := old.Kind() == canon.Invalid
 	switch name {
@@ -133,7 +135,7 @@ func (n *narrowing) keyword(name string, member, old, now, was canon.Value, at [
 	case "properties":
 		return n.properties(member, old, now, was, at)
 	case "additionalProperties", "items":
-		if fresh && n.tied == "" { // anything was accepted
+		if fresh && n.tied == "" { // any value was accepted
 			return nil
 		}
 		if name == "items" && !sameAt(now, was, "prefixItems") {
@@ -221,8 +223,7 @@ func required(member, old canon.Value, at []string, fresh bool) error {
 	return nil
 }
 
-// filledIn judges a default that is new or another: it must be an argument that somebody could
-// give.
+// filledIn judges a new or changed default: it must be a valid argument.
 func filledIn(member, now canon.Value, at []string) error {
 	s, err := Compile(now.Canonical())
 	if err != nil {
@@ -234,8 +235,8 @@ func filledIn(member, now canon.Value, at []string) error {
 	return nil
 }
 
-// properties judges the members of an object. One that went is refused by the object only
-// where that takes no others.
+// properties judges the members of an object. A removed member is rejected only
+// if the object accepts no other members.
 func (n *narrowing) properties(member, old, now, was canon.Value, at []string) error {
 	more, closed := now.Get("additionalProperties")
 	closed = closed && more.Kind() == canon.Bool && !more.Bool()
@@ -275,7 +276,8 @@ func (n *narrowing) properties(member, old, now, was canon.Value, at []string) e
 	return nil
 }
 
-// all judges conditions that hold together: each may become narrower, and more may come.
+// all judges conditions that hold together: each may become narrower, and new
+// ones may be added.
 func (n *narrowing) all(member, old canon.Value, at []string) error {
 	now := list(member)
 	for i, was := range list(old) {
@@ -289,7 +291,7 @@ func (n *narrowing) all(member, old canon.Value, at []string) error {
 	return allowed(at, n.tied == "" || len(now) == old.Len(), "the schema has "+n.tied+", so only descriptions in it may change")
 }
 
-// any judges alternatives: each is a narrower one of those there were.
+// any judges alternatives: each must be narrower than one of the old ones.
 func (n *narrowing) any(member, old canon.Value, at []string, fresh bool) error {
 	if fresh && n.tied == "" {
 		return nil

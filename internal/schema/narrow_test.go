@@ -89,7 +89,8 @@ func mustParse(t testing.TB, text string) canon.Value {
 	return v
 }
 
-// chance makes schemas and values of a small world, in which they often meet.
+// chance makes random schemas and values with few names, so that they often
+// fit.
 type chance struct{ *rand.Rand }
 
 func (c chance) of(options ...string) string { return options[c.IntN(len(options))] }
@@ -150,7 +151,7 @@ func (c chance) keyword(s map[string]any, depth int) {
 	}
 }
 
-// edited is a copy of a schema that differs at some place.
+// edited returns a copy of a schema that differs in one place.
 func (c chance) edited(v any, depth int) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -214,8 +215,9 @@ func (c chance) value(depth int) any {
 	return out
 }
 
-// TestNarrowerIsSound: whatever is said to be narrower accepts no value that the other
-// refuses. The pairs are schemas and edits of them, most of which are wider or neither.
+// TestNarrowerIsSound checks that a schema that counts as narrower accepts no
+// value that the other rejects. The pairs are schemas and edits of them, most
+// of which are wider or neither.
 func TestNarrowerIsSound(t *testing.T) {
 	c := chance{rand.New(rand.NewPCG(7, 11))}
 	attempts := 600

@@ -10,19 +10,20 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 )
 
-// problem is one thing that is wrong, at one place. The text goes on where the name of the place ends.
+// problem is one problem, at one place. The text follows the name of the place.
 type problem struct {
 	path []string
 	text string
-	// want holds the types asked for when the only fault is the type; alternatives are told apart by it.
+	// want holds the wanted types if the type is the only fault; it
+	// distinguishes alternatives.
 	want []string
 	got  string
 }
 
-// maxProblems is how many problems one refusal names.
+// maxProblems is the maximum number of problems in one error.
 const maxProblems = 5
 
-// tidy puts problems in order and drops what is said twice.
+// tidy sorts problems and drops duplicates.
 func tidy(problems []problem) []problem {
 	slices.SortStableFunc(problems, func(a, b problem) int {
 		if c := slices.Compare(a.path, b.path); c != 0 {
@@ -35,7 +36,8 @@ func tidy(problems []problem) []problem {
 	})
 }
 
-// refuse makes the error for a value: the members whose case is wrong and what the validator found.
+// refuse returns the error for a value: the members with a wrong case, and the
+// problems that the validator found.
 func (w messageText) refuse(root *part, v canon.Value, variants []problem, found error) error {
 	d := describer{words: w, seen: map[string]place{}, flagged: map[string]bool{}}
 	again := walk{seen: d.seen}
@@ -48,16 +50,18 @@ func (w messageText) refuse(root *part, v canon.Value, variants []problem, found
 		problems = append(problems, d.flatten(invalid)...)
 	}
 	problems = tidy(problems)
-	if len(problems) == 0 { // only when the validator fails in a way of its own
+	if len(problems) == 0 { // only if the validator fails in an unknown way
 		problems = []problem{{text: "does not match its schema"}}
 	}
 	return &invalidError{text: w.list(problems)}
 }
 
-// describer turns the validator's tree of errors into problems. The validator's own texts hold values and are never used.
+// describer converts the validator's tree of errors into problems. It never
+// uses the validator's own texts, because they contain values.
 type describer struct {
 	words messageText
-	// seen holds what is declared for each object of the value, flagged the members that are a problem already.
+	// seen holds the declarations for each object of the value, flagged the
+	// members that are already a problem.
 	seen    map[string]place
 	flagged map[string]bool
 }
@@ -108,8 +112,9 @@ func one(e *jsonschema.ValidationError, text string) []problem {
 
 func under(path []string, token string) []string { return append(slices.Clone(path), token) }
 
-// badName is about a member whose name is refused. The validator's path of such an error is not its own: later steps write over
-// it. A name that a schema refuses is refused in every object it judges, so all of those are named.
+// badName describes a rejected member name. The validator's path in such an
+// error is shared: later steps overwrite it. A schema rejects a name in every
+// object that it judges, so badName names all of those.
 func (d *describer) badName(e *jsonschema.ValidationError, name string) []problem {
 	text := "has a name that is not allowed" + d.first(e.Causes)
 	var problems []problem
@@ -122,7 +127,7 @@ func (d *describer) badName(e *jsonschema.ValidationError, name string) []proble
 	return problems
 }
 
-// first is the first problem of some causes, as the end of a longer text.
+// first returns the first problem of some causes, as the end of a longer text.
 func (d *describer) first(causes []*jsonschema.ValidationError) string {
 	problems := tidy(d.flattenAll(causes))
 	if len(problems) == 0 {
@@ -131,7 +136,8 @@ func (d *describer) first(causes []*jsonschema.ValidationError) string {
 	return ", it " + problems[0].text
 }
 
-// missing makes a problem of each missing member. because names the member that made them required, if one did.
+// missing returns a problem for each missing member. because names the member
+// that requires them, if there is one.
 func (d *describer) missing(path []string, names []string, because string) []problem {
 	var problems []problem
 	for _, name := range names {
@@ -147,7 +153,7 @@ func (d *describer) missing(path []string, names []string, because string) []pro
 	return problems
 }
 
-// unknown makes a problem of each member that is not declared.
+// unknown returns a problem for each member that is not declared.
 func (d *describer) unknown(path []string, names []string) []problem {
 	known := d.declared(path)
 	var problems []problem
@@ -160,7 +166,8 @@ func (d *describer) unknown(path []string, names []string) []problem {
 	return problems
 }
 
-// refused is about a value where the schema is false. Below unevaluatedProperties that means an unknown name.
+// refused describes a value whose schema is false. Below unevaluatedProperties
+// that means an unknown name.
 func (d *describer) refused(e *jsonschema.ValidationError) []problem {
 	path := e.InstanceLocation
 	if len(path) > 0 && strings.HasSuffix(e.SchemaURL, "/unevaluatedProperties") {
@@ -169,15 +176,16 @@ func (d *describer) refused(e *jsonschema.ValidationError) []problem {
 	return one(e, "is not allowed here")
 }
 
-// alternatives is about a value that fits none of several forms. Forms of another type than the value's are not what was
-// meant, and if that leaves one, it was.
+// alternatives describes a value that fits none of several forms. It drops
+// forms of another type than the value's. If one form remains, that one was
+// meant.
 func (d *describer) alternatives(e *jsonschema.ValidationError) []problem {
 	var forms, near [][]problem
 	var want []string
 	got := ""
 	for _, c := range e.Causes {
 		form := tidy(d.flatten(c))
-		if len(form) == 0 { // all of it is flagged already
+		if len(form) == 0 { // all of it is already flagged
 			continue
 		}
 		forms = append(forms, form)
@@ -201,7 +209,7 @@ func (d *describer) alternatives(e *jsonschema.ValidationError) []problem {
 	return one(e, d.words.forms(near))
 }
 
-// declared lists the names declared for the object at a path, in order.
+// declared returns the declared names of the object at a path, in order.
 func (d *describer) declared(path []string) []string {
 	var names []string
 	for _, l := range d.seen[joined(path)].loads {
@@ -213,7 +221,7 @@ func (d *describer) declared(path []string) []string {
 	return slices.Compact(names)
 }
 
-// typesOf returns the types that a member not there would have.
+// typesOf returns the declared types of a missing member.
 func (d *describer) typesOf(path []string, name string) []string {
 	_, inside := below(d.seen[joined(path)].loads, name)
 	if len(inside) == 0 {

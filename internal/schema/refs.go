@@ -13,14 +13,17 @@ import (
 
 const (
 	draft = "https://json-schema.org/draft/2020-12/schema"
-	// home is where a schema without $id is taken to be. The name is reserved and resolves nowhere.
+	// home is the URL of a schema without $id. The name is reserved and
+	// resolves nowhere.
 	home = "https://remit.invalid/schema"
-	// maxParts bounds the subschemas of a document; the compiler behind this package takes quadratic time in them.
+	// maxParts bounds the subschemas of a document; the compiler behind this
+	// package takes quadratic time in them.
 	maxParts = 10_000
 )
 
-// refChecker walks a schema document and collects where it points. Data inside a schema, such as an example, is not walked;
-// keywords nobody knows are, because a reference can lead into them.
+// refChecker walks a schema document and collects its references. It does not
+// walk data inside a schema, such as an example. It walks unknown keywords,
+// because a reference can lead into them.
 type refChecker struct {
 	root    canon.Value
 	homes   map[string]bool // the URLs of the document and of parts with an $id
@@ -28,18 +31,18 @@ type refChecker struct {
 	dynamic map[string]int
 	refs    []reference
 	parts   int
-	moved   bool // some part has an $id, so "#" may not mean the document
-	foreign int  // how many keywords nobody knows the walk is inside of
+	moved   bool // a part has an $id, so "#" may not mean the document
+	foreign int  // number of enclosing unknown keywords
 }
 
 type reference struct {
 	path    []string // of the keyword
-	target  string   // as it is written
+	target  string   // as written
 	url     string   // resolved, without fragment
 	dynamic bool
 }
 
-// checkReach returns an error when a schema refers to anything but itself.
+// checkReach returns an error if a schema refers to anything outside itself.
 func checkReach(v canon.Value) error {
 	r := refChecker{root: v, homes: map[string]bool{home: true}, anchors: map[string]int{}, dynamic: map[string]int{}}
 	base, err := url.Parse(home)
@@ -81,7 +84,8 @@ func (r *refChecker) schema(v canon.Value, base *url.URL, path []string) error {
 	return nil
 }
 
-// identify notes what a part is called and returns the base of the references inside it.
+// identify records the name of a part and returns the base of the references
+// inside it.
 func (r *refChecker) identify(v canon.Value, base *url.URL, path []string) (*url.URL, error) {
 	for keyword, names := range map[string]map[string]int{"$anchor": r.anchors, "$dynamicAnchor": r.dynamic} {
 		if name, ok := v.Get(keyword); ok && name.Kind() == canon.String {
@@ -135,7 +139,8 @@ func (r *refChecker) keyword(name string, v canon.Value, base *url.URL, path []s
 	}
 }
 
-// pattern refuses a regular expression here, where its place is known, and not in the compiler.
+// pattern rejects an invalid regular expression here, where its place is known,
+// instead of in the compiler.
 func (r *refChecker) pattern(text string, path []string) error {
 	if r.foreign > 0 {
 		return nil
@@ -146,7 +151,7 @@ func (r *refChecker) pattern(text string, path []string) error {
 	return nil
 }
 
-// schemas walks an object whose members are schemas under names of their own.
+// schemas walks an object whose members are schemas under free names.
 func (r *refChecker) schemas(v canon.Value, base *url.URL, path []string) error {
 	for name, member := range v.Members() {
 		if err := r.anything(member, base, append(slices.Clip(path), name)); err != nil {
@@ -156,7 +161,7 @@ func (r *refChecker) schemas(v canon.Value, base *url.URL, path []string) error 
 	return nil
 }
 
-// anything walks what is a schema, a list of schemas, or neither.
+// anything walks a schema, a list of schemas, or another value.
 func (r *refChecker) anything(v canon.Value, base *url.URL, path []string) error {
 	if v.Kind() == canon.Object || v.Kind() == canon.Bool {
 		return r.schema(v, base, path)
@@ -182,7 +187,7 @@ func (r *refChecker) reference(v canon.Value, base *url.URL, path []string) erro
 	return nil
 }
 
-// check looks at one reference once the whole document is known.
+// check checks one reference after the whole document is read.
 func (r *refChecker) check(ref reference) error {
 	if !strings.HasPrefix(ref.target, "#") && !r.homes[ref.url] {
 		return schemaError(ref.path, "refers to "+strconv.Quote(cut(ref.target))+
@@ -201,7 +206,8 @@ func (r *refChecker) check(ref reference) error {
 	return nil
 }
 
-// leads reports whether a fragment names something. Where "#" can mean several places it leaves the answer to the compiler.
+// leads reports whether a fragment names a part. If "#" can mean several
+// places, the compiler decides.
 func (r *refChecker) leads(fragment string) bool {
 	if fragment == "" || r.moved {
 		return true
@@ -239,7 +245,7 @@ func resolve(base *url.URL, text string) (*url.URL, error) {
 		return nil, err
 	}
 	resolved := base.ResolveReference(ref)
-	if !ref.IsAbs() && base.Opaque != "" { // a URN has no path for a reference to be relative to
+	if !ref.IsAbs() && base.Opaque != "" { // a URN has no path for a relative reference
 		resolved.Opaque = base.Opaque
 	}
 	return resolved, nil

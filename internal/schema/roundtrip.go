@@ -8,14 +8,15 @@ import (
 	"strings"
 )
 
-// CheckRoundTrip refuses a Go type whose values JSON does not bring back as they were: with an
-// interface, since what it held is forgotten, a field that is left out, or a kind that JSON
-// does not have. The error names the field.
+// CheckRoundTrip returns an error for a Go type whose values change in a round
+// trip through JSON: it contains an interface, which loses its type, a field
+// that is left out, or a kind that JSON does not have. The error names the
+// field.
 func CheckRoundTrip(t reflect.Type) error {
 	return roundTripChecker{}.check(t, "the type "+t.String())
 }
 
-// roundTripChecker holds the types that were looked at.
+// roundTripChecker holds the types that were checked.
 type roundTripChecker map[reflect.Type]bool
 
 func (s roundTripChecker) check(t reflect.Type, where string) error {
@@ -93,7 +94,8 @@ var (
 	textReader = reflect.TypeFor[encoding.TextUnmarshaler]()
 )
 
-// marshals reports whether a type has JSON of its own, and whether in both directions.
+// marshals reports whether a type has its own JSON, and whether in both
+// directions.
 func marshals(t reflect.Type) (own, both bool) {
 	if t.Kind() == reflect.Interface || t.Kind() == reflect.Pointer {
 		return false, false
@@ -104,7 +106,7 @@ func marshals(t reflect.Type) (own, both bool) {
 		writes, reads = t.Implements(textWriter), p.Implements(textReader)
 	}
 	if !writes && (p.Implements(writer) || p.Implements(textWriter)) {
-		return true, false // only where it can be pointed at
+		return true, false // only if it is addressable
 	}
 	return writes || reads, writes && reads
 }

@@ -8,17 +8,20 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// ErrSchema is what [Compile] and [ForType] return, wrapped, for a schema or a type that is no use as one.
+// ErrSchema is wrapped by the errors of [Compile] and [ForType] for an unusable
+// schema or type.
 var ErrSchema = errors.New("invalid schema")
 
-// ErrInvalid is what [Schema.Validate] returns, with a text of its own, for a value that its schema refuses.
+// ErrInvalid is returned by [Schema.Validate], with a text of its own, for a
+// value that the schema rejects.
 var ErrInvalid = errors.New("the value does not match its schema")
 
-// PlaceError is what [Compile] returns, wrapped, where it knows which place in the document is wrong.
+// PlaceError is wrapped by an error of [Compile] that knows the wrong place of
+// the document.
 type PlaceError struct {
 	Path []string // member names and indexes
 	Text string
-	More []*PlaceError // the other places that are wrong, as far as they are known
+	More []*PlaceError // the other wrong places, as far as they are known
 }
 
 // Error names the first place.
@@ -29,12 +32,13 @@ func (e *PlaceError) Error() string {
 // Unwrap returns ErrSchema.
 func (e *PlaceError) Unwrap() error { return ErrSchema }
 
-// Schema is a compiled schema. It cannot be changed and is safe for concurrent use. A nil or zero Schema refuses everything.
+// Schema is a compiled schema. It is immutable and safe for concurrent use. A
+// nil or zero Schema rejects everything.
 type Schema struct {
 	compiled  *jsonschema.Schema
 	root      *part
 	quick     *fastValidator
-	presets   bool // something in it has a default
+	presets   bool // a part of it has a default
 	canonical []byte
 }
 
@@ -67,7 +71,7 @@ func Compile(doc []byte) (*Schema, error) {
 func FreeForm() *Schema {
 	s, err := Compile([]byte(`{"type":"string"}`))
 	if err != nil {
-		panic("schema: the free-form schema does not compile: " + err.Error()) // a constant: only a broken build gets here
+		panic("schema: the free-form schema does not compile: " + err.Error()) // a constant: only a broken build can fail here
 	}
 	return s
 }
@@ -80,17 +84,20 @@ func (s *Schema) Canonical() []byte {
 	return append([]byte(nil), s.canonical...)
 }
 
-// Closed reports whether every object that the schema accepts holds declared members only: additionalProperties or
-// unevaluatedProperties is false, here or in what the schema refers to or includes, and no pattern stands for further names.
+// Closed reports whether every object that the schema accepts has declared
+// members only: additionalProperties or unevaluatedProperties is false, here or
+// in a referenced or included schema, and no pattern declares further names.
 func (s *Schema) Closed() bool { return s != nil && s.root != nil && s.root.closed() }
 
-// Validate returns nil for a value that the schema accepts. Otherwise the error is [ErrInvalid] to errors.Is, and its text
-// holds up to five problems in the order of the places they are at, in words for whoever called the tool:
+// Validate returns nil for a value that the schema accepts. Otherwise the error
+// is [ErrInvalid] to errors.Is. Its text names up to five problems in the order
+// of their places, in words for the caller of the tool:
 //
 //	argument "path" is missing, want a string; argument "count" is a string, want an integer
 func (s *Schema) Validate(v canon.Value) error { return s.ValidateAs("the input", "argument", v) }
 
-// ValidateAs is [Schema.Validate] with other words for the whole value and for its parts, such as "the output" and "field".
+// ValidateAs is [Schema.Validate] with other words for the whole value and for
+// its parts, such as "the output" and "field".
 func (s *Schema) ValidateAs(whole, part string, v canon.Value) error {
 	words := messageText{whole: whole, part: part}
 	if s == nil || s.root == nil || v.Kind() == canon.Invalid {
@@ -110,7 +117,8 @@ func (s *Schema) ValidateAs(whole, part string, v canon.Value) error {
 	return words.refuse(s.root, v, w.variants, err)
 }
 
-// invalidError carries the text of a refusal without a prefix: it goes to the model as it is.
+// invalidError has the text of a rejection without a prefix: the model reads it
+// unchanged.
 type invalidError struct{ text string }
 
 func (e *invalidError) Error() string { return e.text }

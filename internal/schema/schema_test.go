@@ -50,7 +50,7 @@ const edit = `{
   "$defs": {"edit": {"type": "object", "properties": {"text": {"type": "string"}, "line": {"type": "integer"}}, "required": ["text"], "additionalProperties": false}}
 }`
 
-// with completes what edit requires.
+// with completes the members that edit requires.
 func with(members string) string { return `{"path":"a","mode":"read",` + members + `}` }
 
 func TestValidateTexts(t *testing.T) {
@@ -115,7 +115,7 @@ func TestValidateTexts(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			for range 5 { // maps inside the validator must not show
+			for range 5 { // the order of maps inside the validator must not show
 				err := s.Validate(value(t, c.in))
 				if c.err == "" {
 					require.NoError(t, err)
@@ -197,7 +197,8 @@ func TestClosed(t *testing.T) {
 }
 
 func TestCompileRefuses(t *testing.T) {
-	// Reading this would show: it is no schema, and the message would say so.
+	// Reading this file would show: it is not a schema, and the message would
+	// say so.
 	secret := filepath.Join(t.TempDir(), "secret.json")
 	require.NoError(t, os.WriteFile(secret, []byte(`{"type":"strng"}`), 0o600))
 	outside := func(place, target string) string {
@@ -279,7 +280,8 @@ func TestCompileAccepts(t *testing.T) {
 	}
 }
 
-// Doubling at each step, these would take longer than anybody lives.
+// TestWorkIsBounded uses schemas that double the work at each step, and would
+// never end.
 func TestWorkIsBounded(t *testing.T) {
 	var defs []string
 	for i := range 60 {
@@ -302,7 +304,8 @@ func TestWorkIsBounded(t *testing.T) {
 	require.NoError(t, compile(t, names).Validate(value(t, `{}`)))
 }
 
-// A name in a message is cut, so that a document cannot fill the model's context through it.
+// TestMessagesAreShort checks that a name in a message is cut, so that a
+// document cannot fill the model's context.
 func TestMessagesAreShort(t *testing.T) {
 	long := strings.Repeat("n", 1<<16)
 	var many []string

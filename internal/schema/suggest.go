@@ -8,7 +8,7 @@ import (
 	"github.com/remit-dev/remit/internal/suggest"
 )
 
-// unknownText describes a name that is not declared by those that are.
+// unknownText describes an undeclared name by the declared ones.
 func unknownText(name string, known []string) string {
 	if len(known) == 0 {
 		return "is not known, there are none here"

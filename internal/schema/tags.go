@@ -11,9 +11,10 @@ import (
 	"github.com/remit-dev/remit/internal/canon"
 )
 
-// tags adds what fields say of themselves beside their type: `enum:"a,b"`, the values that are valid, of an array those of its
-// elements; `default:"a"`, which makes the member optional; `required:"true"` and `required:"false"`. Values of texts stand as
-// they are, others as JSON.
+// tags applies the tags of fields: `enum:"a,b"` lists the valid values, for an
+// array those of its elements. `default:"a"` makes the member optional.
+// `required:"true"` and `required:"false"` set whether it is required. Values
+// of texts are written as they are, others as JSON.
 func (d *deriver) tags(t reflect.Type, s *jsontype.Schema, where string) error {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -116,7 +117,7 @@ func (d *deriver) optional(field reflect.StructField, s *jsontype.Schema, name, 
 	return nil
 }
 
-// value reads a value in a tag: of a text the text itself, else JSON.
+// value parses a value in a tag: for a text the text itself, otherwise JSON.
 func (d *deriver) value(t reflect.Type, text string) (any, error) {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()

@@ -30,7 +30,7 @@ type tagged struct {
 	Numbers map[string][]uint `json:"numbers,omitempty"`
 }
 
-// TestTags: what fields say of themselves stands in the schema, wherever the field is.
+// TestTags checks that the tags of fields appear in the schema, at any depth.
 func TestTags(t *testing.T) {
 	doc, err := schema.ForType[tagged]()
 	require.NoError(t, err)
@@ -60,7 +60,8 @@ func TestTags(t *testing.T) {
 	require.True(t, *got.Maybe)
 }
 
-// TestTagsThatCannotBeMeant: they are refused with the name of the field.
+// TestTagsThatCannotBeMeant checks that invalid tags are rejected with the name
+// of the field.
 func TestTagsThatCannotBeMeant(t *testing.T) {
 	for says, derive := range map[string]func() ([]byte, error){
 		".N has the enum value a, which is not of its type": schema.ForType[struct {

@@ -8,23 +8,26 @@ import (
 	"github.com/remit-dev/remit/internal/canon"
 )
 
-// maxWork bounds how many times subschemas meet values in one validation. A million take about a second.
+// maxWork bounds the number of subschema checks in one validation. A million
+// take about a second.
 const maxWork = 1_000_000
 
-// load is a part and how many times the validator will come to a value with it. Times are floating point because they can
-// grow past every integer before anybody looks.
+// load is a part and how many times the validator will check a value with it.
+// The count is floating point because it can exceed every integer.
 type load struct {
 	*part
 	times float64
 }
 
-// walk goes through a value beside its schema, before the validator does. It counts the work the validator would have, and
-// finds members whose name differs from a declared one only in case.
+// walk visits a value with its schema, before the validator does. It counts the
+// validator's work, and finds members whose name differs from a declared one
+// only in case.
 type walk struct {
 	work     float64
 	path     []string
 	variants []problem
-	// seen receives each object, by joined path, when somebody wants to know what was declared there.
+	// seen receives each object, by joined path, if the caller needs the
+	// declarations.
 	seen map[string]place
 }
 
@@ -35,7 +38,7 @@ type place struct {
 	loads []load
 }
 
-// all walks the whole value and returns false when it is too much work.
+// all walks the whole value and returns false if it is too much work.
 func (w *walk) all(root *part, v canon.Value) bool {
 	return w.value([]load{{root, 1}}, v)
 }
@@ -134,7 +137,8 @@ func appendLoad(loads []load, p *part, times float64) []load {
 	return append(loads, load{p, times})
 }
 
-// expand adds everything beside the entries, each part once, with the number of ways that lead to it.
+// expand adds all parts beside the entries, each part once, with the number of
+// paths to it.
 func expand(entries []load) []load {
 	if len(entries) == 1 && len(entries[0].beside) == 0 {
 		return entries
@@ -167,7 +171,8 @@ func expand(entries []load) []load {
 	return loads
 }
 
-// variant returns the declared name that an undeclared one equals but for case, or "".
+// variant returns the declared name that equals an undeclared one except for
+// case, or "".
 func variant(loads []load, name string) string {
 	best := ""
 	for _, l := range loads {
@@ -185,7 +190,7 @@ func variant(loads []load, name string) string {
 	return best
 }
 
-// joined makes a map key of a path; no two paths share one.
+// joined returns a map key of a path; no two paths share one.
 func joined(path []string) string {
 	var b strings.Builder
 	for _, token := range path {

@@ -12,7 +12,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 )
 
-// messageText are what the whole value and its parts are called.
+// messageText holds the words for the whole value and for its parts.
 type messageText struct{ whole, part string }
 
 // list joins problems to one text, each with the name of its place.
@@ -27,7 +27,7 @@ func (w messageText) list(problems []problem) string {
 	return strings.Join(texts, "; ")
 }
 
-// name names a place as a person would: argument "edits[0].text".
+// name returns a readable name of a place: argument "edits[0].text".
 func (w messageText) name(path []string) string {
 	if len(path) == 0 {
 		return w.whole
@@ -48,7 +48,8 @@ func (w messageText) name(path []string) string {
 	return w.part + " " + strconv.Quote(b.String())
 }
 
-// forms says what keeps a value from each of the forms it may have, with the first problem of each.
+// forms describes, for each possible form, the first problem that rejects the
+// value.
 func (w messageText) forms(forms [][]problem) string {
 	const shown = 4
 	var texts []string
@@ -70,7 +71,7 @@ func (p problem) typeText() string {
 	return "is " + got + ", want " + oneOf(p.want)
 }
 
-// oneOf lists types, null last, because a value is seldom wanted to be null.
+// oneOf lists types, null last, because a value is seldom meant to be null.
 func oneOf(types []string) string {
 	var texts []string
 	null := false
@@ -98,7 +99,7 @@ func article(typeName string) string {
 	}
 }
 
-// textOf describes a failed keyword by what it wants.
+// textOf describes a failed keyword by its requirement.
 func textOf(k jsonschema.ErrorKind) string {
 	switch k := k.(type) {
 	case *kind.Enum:
@@ -158,7 +159,8 @@ func count(n int, noun string) string {
 	return strconv.Itoa(n) + " " + noun + "s"
 }
 
-// values lists what an enum allows. These are words of the schema, not of the value.
+// values lists the values of an enum. These come from the schema, not from the
+// value.
 func values(allowed []any) string {
 	const shown = 20
 	var texts []string
@@ -179,7 +181,8 @@ func values(allowed []any) string {
 	return "one of " + list
 }
 
-// decimal writes a number of the schema exactly; it was a decimal when it was read.
+// decimal writes a number of the schema exactly; the schema had it as a
+// decimal.
 func decimal(r *big.Rat) string {
 	places, _ := r.FloatPrec()
 	text := r.FloatString(places)
@@ -189,7 +192,7 @@ func decimal(r *big.Rat) string {
 	return cut(text)
 }
 
-// cut keeps a text from the document short.
+// cut shortens a text from the document.
 func cut(text string) string {
 	const most = 80
 	if len(text) <= most {
