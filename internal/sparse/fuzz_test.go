@@ -9,8 +9,8 @@ import (
 	"github.com/remit-dev/remit/internal/sparse"
 )
 
-// FuzzWriter: whatever is left out, and in whatever pieces it comes, the file reads as
-// what was written, and exactly the whole blocks of zeros are left out.
+// FuzzWriter checks that the file reads as written, for any pieces and any
+// skips, and that exactly the whole blocks of zeros are skipped.
 func FuzzWriter(f *testing.F) {
 	f.Add([]byte{3, 0, 9}, uint16(100))
 	f.Add([]byte{0, 0, 0}, uint16(4096))
@@ -19,7 +19,7 @@ func FuzzWriter(f *testing.F) {
 		if len(shape) > 24 {
 			t.Skip()
 		}
-		var data []byte // of each byte a run, as long as its low bits say
+		var data []byte // each byte makes a run, as long as its low bits say
 		for _, b := range shape {
 			data = append(data, bytes.Repeat([]byte{b >> 6}, int(b&63)*151+1)...)
 		}

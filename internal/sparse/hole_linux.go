@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// hole asks the file system where data goes on. A file that ends in a hole has none any more.
-// One whose file system does not know is taken for having no holes.
+// hole asks the file system where the next data begins. It returns 0 at a final
+// hole. A file whose file system cannot tell counts as a file without holes.
 func hole(f *os.File) (int64, error) {
 	at, err := f.Seek(0, io.SeekCurrent)
 	if err != nil {
@@ -22,7 +22,7 @@ func hole(f *os.File) (int64, error) {
 	case err != nil:
 		return 0, nil
 	}
-	if err == nil && next < at { // it was cut off meanwhile
+	if err == nil && next < at { // it was truncated meanwhile
 		next, err = f.Seek(at, io.SeekStart)
 	}
 	return next - at, err

@@ -4,5 +4,5 @@ package sparse
 
 import "os"
 
-// hole knows of none: other systems spell the question otherwise, or have none.
+// hole finds none: other systems have another call, or none.
 func hole(*os.File) (int64, error) { return 0, nil }

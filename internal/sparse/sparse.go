@@ -1,6 +1,6 @@
-// Package sparse leaves blocks of zeros out when files are read and written, so that what
-// took little room on a disk takes no more after it was kept and brought back, and costs
-// no more time than it takes room.
+// Package sparse skips blocks of zeros when it reads and writes files. So a
+// sparse file stays sparse when it is stored and restored, and the time depends
+// on its data only.
 package sparse
 
 import (
@@ -10,11 +10,11 @@ import (
 	"os"
 )
 
-// Block is the size of what is left out, and where it begins: that of most file
-// systems, of which none knows smaller holes.
+// Block is the size and the alignment of skipped blocks. It is the block size
+// of most file systems; none has smaller holes.
 const Block = 4096
 
-// Target takes content in from its beginning to its end.
+// Target receives content from its beginning to its end.
 type Target interface {
 	io.Writer
 
@@ -22,29 +22,29 @@ type Target interface {
 	Skip(n int64) error
 }
 
-// Source is content that may know where it holds nothing but zeros.
+// Source is content that may know where it contains only zeros.
 type Source interface {
 	io.Reader
 
-	// Hole passes over the zeros that are known to come next, and returns how many
-	// they are. It returns 0 if none are known: Read tells.
+	// Hole skips the zeros that are known to come next, and returns their
+	// number. It returns 0 if none are known: then Read.
 	Hole() (int64, error)
 }
 
-// Writer passes content on to a target and skips exactly the blocks of zeros, however the
-// content is cut into pieces: blocks are counted from the beginning, and a last one that is
-// shorter is never skipped. Each run of blocks is one Skip. The Writer may tell the target of
-// zeros only with the next Write, or with End.
+// Writer passes content on to a target and skips exactly the blocks of zeros,
+// for any division of the content into pieces. It counts blocks from the
+// beginning, and never skips a shorter last one. Each run of blocks is one
+// Skip. The Writer may pass zeros on only with the next Write, or with End.
 type Writer struct {
 	to   Target
-	at   int64 // bytes that it was given
-	hole int64 // the last of them, zeros from the beginning of a block on that were not passed on
+	at   int64 // number of bytes that it received
+	hole int64 // the last of them: zeros from the beginning of a block that were not passed on
 }
 
 // NewWriter returns a Writer to the beginning of a target.
 func NewWriter(to Target) *Writer { return &Writer{to: to} }
 
-// Write passes on what is not zeros.
+// Write passes on data and counts zeros.
 func (w *Writer) Write(p []byte) (int, error) {
 	done := 0
 	for done < len(p) {
@@ -66,7 +66,7 @@ func (w *Writer) Write(p []byte) (int, error) {
 	return done, nil
 }
 
-// Skip takes n zeros in without looking at them.
+// Skip adds n zeros without reading them.
 func (w *Writer) Skip(n int64) error {
 	if rest := int64(w.left()); w.open() && n > 0 {
 		var zero [Block]byte
@@ -80,7 +80,7 @@ func (w *Writer) Skip(n int64) error {
 	return nil
 }
 
-// End passes on zeros at the end. Nothing may be written after it.
+// End passes on zeros at the end. Do not write after it.
 func (w *Writer) End() error {
 	part := w.hole % Block
 	if whole := w.hole - part; whole > 0 {
@@ -97,14 +97,14 @@ func (w *Writer) End() error {
 	return err
 }
 
-// open reports whether a part of the present block was passed on.
+// open reports whether a part of the current block was passed on.
 func (w *Writer) open() bool { return w.hole == 0 && w.at%Block != 0 }
 
-// left is how many bytes the present block still has.
+// left returns the number of bytes that the current block still needs.
 func (w *Writer) left() int { return int(Block - w.at%Block) }
 
-// data is how many bytes at the start of p belong to blocks that hold something else than
-// zeros, as far as p tells.
+// data returns how many bytes at the start of p belong to blocks with data, as
+// far as p tells.
 func (w *Writer) data(p []byte) (n int) {
 	open, left := w.open(), w.left()
 	for n < len(p) {
@@ -119,15 +119,16 @@ func (w *Writer) data(p []byte) (n int) {
 }
 
 func allZero(piece []byte) bool {
-	if piece[0] != 0 || piece[len(piece)-1] != 0 { // most pieces
+	if piece[0] != 0 || piece[len(piece)-1] != 0 { // true for most pieces
 		return false
 	}
 	var zero [Block]byte
 	return bytes.Equal(piece, zero[:len(piece)])
 }
 
-// Copy passes the rest of what r holds on to a target, through buf. Where zeros come it asks
-// a Source how many follow, and reads none of those. It returns how many bytes there were.
+// Copy passes the rest of r on to a target, through buf. At zeros it asks a
+// Source how many follow, and does not read those. It returns the number of
+// bytes.
 func Copy(to Target, r io.Reader, buf []byte) (n int64, err error) {
 	for {
 		got, err := r.Read(buf)
@@ -155,7 +156,7 @@ func Copy(to Target, r io.Reader, buf []byte) (n int64, err error) {
 	}
 }
 
-// Tee is a target of two others.
+// Tee returns a target that writes to both a and b.
 func Tee(a, b Target) Target { return tee{a, b} }
 
 type tee struct{ a, b Target }
@@ -174,7 +175,8 @@ func (t tee) Skip(n int64) error {
 	return t.b.Skip(n)
 }
 
-// Into makes any writer a target: one that is none is written the zeros.
+// Into returns a target for any writer. If the writer is not a Target, it
+// receives the zeros.
 func Into(w io.Writer) Target {
 	if t, ok := w.(Target); ok {
 		return t
@@ -196,7 +198,7 @@ func (w whole) Skip(n int64) error {
 	return nil
 }
 
-// HoleOf is Hole of content that may be a Source; of other content nothing is known.
+// HoleOf calls Hole of a Source. For other content it returns 0.
 func HoleOf(r io.Reader) (int64, error) {
 	if s, ok := r.(Source); ok {
 		return s.Hole()
@@ -204,10 +206,10 @@ func HoleOf(r io.Reader) (int64, error) {
 	return 0, nil
 }
 
-// File makes a file of the system a Target, open for writing at its end, and a Source.
+// File makes an *os.File a Target, open for writing at its end, and a Source.
 type File struct{ *os.File }
 
-// Skip makes the file longer without writing to it.
+// Skip extends the file without writing to it.
 func (f File) Skip(n int64) error {
 	end, err := f.Seek(n, io.SeekCurrent)
 	if err != nil {
@@ -216,7 +218,7 @@ func (f File) Skip(n int64) error {
 	return f.Truncate(end)
 }
 
-// Hole passes over a hole.
+// Hole skips a hole.
 func (f File) Hole() (int64, error) { return hole(f.File) }
 
 var (

@@ -48,7 +48,7 @@ func zeroBlocks(content []byte) (n int64) {
 	return n
 }
 
-// TestSame: whatever the pieces that content is written in, it comes out the same.
+// TestSame checks that content is the same for any division into pieces.
 func TestSame(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var content []byte
@@ -75,7 +75,7 @@ func TestSame(t *testing.T) {
 	})
 }
 
-// told is content that knows of some of its zeros.
+// told is content that knows some of its zeros.
 type told struct {
 	*bytes.Reader
 	content []byte
@@ -93,7 +93,8 @@ func (s told) Hole() (int64, error) {
 	return n, err
 }
 
-// TestHoles: whatever of its zeros content knows, the same is written and the same is skipped.
+// TestHoles checks that the same data is written and skipped, for any zeros
+// that the content knows.
 func TestHoles(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var content []byte
@@ -114,7 +115,8 @@ func TestHoles(t *testing.T) {
 	})
 }
 
-// TestHole: of a file with holes no more is read than its data, and a little.
+// TestHole checks that only the data of a file with holes, and a little more,
+// is read.
 func TestHole(t *testing.T) {
 	f, err := os.Create(filepath.Join(t.TempDir(), "f"))
 	require.NoError(t, err)
@@ -156,7 +158,7 @@ type layout struct{ size int64 }
 func (l *layout) Write(p []byte) (int, error) { l.size += int64(len(p)); return len(p), nil }
 func (l *layout) Skip(n int64) error          { l.size += n; return nil }
 
-// only takes no holes.
+// only hides the Target methods of a writer.
 type only struct{ io.Writer }
 
 func (only) Skip(int64) error { return nil }
@@ -213,7 +215,7 @@ func TestErrors(t *testing.T) {
 	require.ErrorIs(t, w.Skip(1), out.fails)
 }
 
-// broken cannot tell of holes.
+// broken is content whose Hole fails.
 type broken struct{ err error }
 
 func (broken) Read(p []byte) (int, error) { return len(p), nil }
