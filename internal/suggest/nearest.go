@@ -1,5 +1,4 @@
-// Package suggest finds the name that was probably meant by one that does not
-// exist.
+// Package suggest finds the existing name that a misspelled one probably means.
 package suggest
 
 import (
@@ -8,12 +7,12 @@ import (
 	"github.com/agnivade/levenshtein"
 )
 
-// longest is a length in bytes at which nobody misspells, and comparing takes
-// the product of two lengths.
+// longest is the maximum length in bytes of a compared name: comparing takes
+// time in the product of two lengths.
 const longest = 100
 
-// Name returns the candidate that was probably meant, "" where none is near. A
-// third of the letters may be wrong, and at least two; case does not count.
+// Name returns the most similar candidate, or "" if none is similar. A third of
+// the letters may be wrong, and at least two; case does not count.
 func Name(name string, candidates []string) string {
 	best, fewest := "", max(2, len(name)/3)+1
 	if len(name) > longest {
