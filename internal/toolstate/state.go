@@ -19,12 +19,12 @@ import (
 	"github.com/remit-dev/remit/verify"
 )
 
-// SchemeName is what changes of states are recorded under.
+// SchemeName is the scheme of state changes.
 const SchemeName = "state"
 
 const prefix = "state://"
 
-// Resource names what a tool holds for a session.
+// Resource returns the resource of a tool's state for a session.
 func Resource(session, tool string) string { return prefix + session + "/" + tool }
 
 func parse(resource string) (session, tool string, ok bool) {
@@ -33,7 +33,7 @@ func parse(resource string) (session, tool string, ok bool) {
 	return session, tool, ok && cut
 }
 
-// Newest finds what a tool holds for a session. What never was, and what somebody erased,
+// Newest returns the state of a tool for a session. A missing or erased state
 // is Absent.
 func Newest(ctx context.Context, j journal.Journal, session, tool string) (record.State, error) {
 	none := record.State{Session: session, Tool: tool, Version: effect.Absent}
@@ -58,7 +58,8 @@ func Newest(ctx context.Context, j journal.Journal, session, tool string) (recor
 	return none, nil
 }
 
-// Read returns what a tool holds for a session; no content where it holds nothing.
+// Read returns the state of a tool for a session, and its content; no content
+// if there is no state.
 func Read(ctx context.Context, j journal.Journal, session, tool string) (record.State, json.RawMessage, error) {
 	now, err := Newest(ctx, j, session, tool)
 	if err != nil || now.Content == nil {
@@ -75,18 +76,18 @@ func Read(ctx context.Context, j journal.Journal, session, tool string) (record.
 	return now, raw, nil
 }
 
-// Token is the version of a content.
+// Token returns the version of a content.
 func Token(content json.RawMessage) effect.Token {
 	return effect.Token(canon.Sum("remit/state-token/v1", content))
 }
 
-// stateInverse is the way back of a change, and forth again.
+// stateInverse holds the data to revert and to redo a change.
 type stateInverse struct {
-	Before *effect.BlobRef `json:"before"` // nil: nothing
+	Before *effect.BlobRef `json:"before"` // nil: no state
 	After  *effect.BlobRef `json:"after"`
 }
 
-// Change is one of what a tool holds: from a state to another one.
+// Change returns the change from one state of a tool to another.
 func Change(from, to record.State) (effect.Change, error) {
 	c := effect.Change{Scheme: SchemeName, Resource: Resource(to.Session, to.Tool), Kind: what(from, to), Pre: from.Version, Post: to.Version}
 	raw, err := canon.Marshal(stateInverse{Before: from.Content, After: to.Content})
@@ -113,8 +114,8 @@ func what(from, to record.State) string {
 	}
 }
 
-// Scheme restores states. What it restores the reverter writes with the end of the undo;
-// see record.State.
+// Scheme returns the scheme that restores states. The reverter writes a
+// restored state with the end of the revert; see record.State.
 func Scheme(j journal.Journal) revert.Scheme { return scheme{j} }
 
 type scheme struct{ journal journal.Journal }
@@ -129,13 +130,14 @@ func (s scheme) now(ctx context.Context, resource string) (record.State, error) 
 	return Newest(ctx, s.journal, session, tool)
 }
 
-// Settle only looks: nothing of a state is ever half-done.
+// Settle only reads: a state is never half-changed.
 func (s scheme) Settle(ctx context.Context, c effect.Change) (effect.Token, error) {
 	now, err := s.now(ctx, c.Resource)
 	return now.Version, err
 }
 
-// Plan goes back from what the last change of each state left to what the first one found.
+// Plan plans the revert of each state from what the last change left to what
+// the first one found.
 func (s scheme) Plan(ctx context.Context, changes []effect.Change, _ journal.ContentStore) ([]effect.Step, []journal.Blob, error) {
 	steps, at := []effect.Step{}, map[string]int{}
 	first := map[string]effect.Change{}
@@ -179,7 +181,8 @@ func (s scheme) plan(ctx context.Context, first, last effect.Change) (effect.Ste
 	return step, err
 }
 
-// Apply looks whether the step can still be done; the reverter then writes it down.
+// Apply checks whether the step still applies; the reverter then writes its
+// result.
 func (s scheme) Apply(ctx context.Context, step effect.Step, _ journal.ContentStore) effect.Result {
 	res := effect.Result{Resource: step.Change.Resource}
 	now, err := s.now(ctx, step.Change.Resource)
@@ -199,7 +202,7 @@ func (s scheme) Apply(ctx context.Context, step effect.Step, _ journal.ContentSt
 	return res
 }
 
-// State is what a step comes to.
+// State returns the record of a step's result.
 func (s scheme) State(step effect.Step) (record.State, error) {
 	session, tool, _ := parse(step.Change.Resource)
 	var w stateInverse
@@ -207,7 +210,7 @@ func (s scheme) State(step effect.Step) (record.State, error) {
 	return record.State{Session: session, Tool: tool, Version: step.Change.Post, Content: w.After}, err
 }
 
-// World tells the versions of states, and their content, for verifiers.
+// World returns the versions of states, and their content, for verifiers.
 func World(j journal.Journal, changes []effect.Change) verify.ResourceView {
 	return &world{scheme{j}, changes}
 }
@@ -217,13 +220,13 @@ type world struct {
 	changes []effect.Change
 }
 
-// Version tells what is there now.
+// Version returns the current version.
 func (w *world) Version(ctx context.Context, resource string) (string, error) {
 	now, err := w.now(ctx, resource)
 	return string(now.Version), err
 }
 
-// Open reads what is there now.
+// Open opens the current content.
 func (w *world) Open(ctx context.Context, resource string) (io.ReadCloser, error) {
 	now, err := w.now(ctx, resource)
 	if err != nil {
@@ -232,7 +235,7 @@ func (w *world) Open(ctx context.Context, resource string) (io.ReadCloser, error
 	return w.content(ctx, now.Content)
 }
 
-// Before reads what was there before the call.
+// Before opens the content before the call.
 func (w *world) Before(ctx context.Context, resource string) (io.ReadCloser, error) {
 	for _, c := range w.changes {
 		if c.Resource == resource && c.Scheme == SchemeName {
@@ -253,7 +256,7 @@ func (w *world) content(ctx context.Context, ref *effect.BlobRef) (io.ReadCloser
 	return w.journal.OpenContent(ctx, *ref)
 }
 
-// Keep takes the content of a state in.
+// Keep stores the content of a state.
 func Keep(ctx context.Context, j journal.Journal, session, tool string, content json.RawMessage) (record.State, journal.Blob, error) {
 	blob, err := j.StoreContent(ctx, bytes.NewReader(content))
 	if err != nil {

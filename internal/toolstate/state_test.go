@@ -14,11 +14,12 @@ import (
 	"github.com/remit-dev/remit/revert/record"
 )
 
-// TestPlanGoesByVersions: a state goes back from what the call left, is back already where
-// it is as the call found it, and is left alone anywhere else; so when the step is done.
+// TestPlanGoesByVersions checks that a state is reverted from the version that
+// the call left. It is already reverted at the version that the call found, and
+// any other version is left unchanged. The same holds when the step is applied.
 func TestPlanGoesByVersions(t *testing.T) {
 	for name, c := range map[string]struct {
-		now, later string // when it is planned, and when it is done; empty: nothing
+		now, later string // at the plan, and at the step; empty: no state
 		plan, does effect.Outcome
 	}{
 		"as it left it":           {"2", "2", effect.Restored, effect.Restored},
