@@ -7,14 +7,14 @@ import (
 	"github.com/nlnwa/whatwg-url/url"
 )
 
-// Longest is how many bytes a URL has at most. A longer one is none.
+// Longest is the maximum length of a URL in bytes. A longer text is not a URL.
 const Longest = 8 << 10
 
-// leaders are the schemes that lead out of a machine, longest first.
+// leaders returns the schemes that lead out of a machine, longest first.
 func leaders() [6]string { return [...]string{"https", "http", "ftps", "wss", "ftp", "ws"} }
 
-// parser reads URLs as browsers do, by the rules of the WHATWG URL Standard, and ftps as it
-// does ftp. It is safe for concurrent use.
+// parser parses URLs as browsers do, by the rules of the WHATWG URL Standard,
+// and ftps like ftp. It is safe for concurrent use.
 var parser = url.NewParser(url.WithSpecialSchemes(map[string]string{
 	"http": "80", "https": "443", "ws": "80", "wss": "443", "ftp": "21", "ftps": "990", "file": "",
 }))
@@ -29,9 +29,11 @@ func leads(scheme string) bool {
 	return false
 }
 
-// Canonical writes a URL in the one way in which two spellings of it are the same text. It reads the URL as browsers do, and then
-// leaves out what RFC 3986, section 6.2.2, calls needless encoding, and the fragment, which no program sends. It returns false for
-// what is no absolute URL of a scheme that leads out.
+// Canonical returns a URL in the form in which all its spellings are the same
+// text. It parses the URL as browsers do, and then removes the encoding that
+// RFC 3986, section 6.2.2, calls needless, and the fragment, which no program
+// sends. ok is false if the text is not an absolute URL with a scheme that
+// leads out.
 func Canonical(text string) (canonical string, ok bool) {
 	if len(text) > Longest {
 		return "", false
@@ -53,7 +55,8 @@ func Canonical(text string) (canonical string, ok bool) {
 	return text, len(text) <= Longest
 }
 
-// Other writes a URL of any other scheme as browsers do. It returns false for what is no absolute URL, and for one that leads out.
+// Other returns a URL of any other scheme as browsers write it. ok is false if
+// the text is not an absolute URL, or if it leads out.
 func Other(text string) (canonical string, ok bool) {
 	if len(text) > Longest {
 		return "", false
@@ -66,13 +69,15 @@ func Other(text string) (canonical string, ok bool) {
 	return text, len(text) <= Longest
 }
 
-// Resource is a canonical URL without its query and a slash at the end of its path: what a permission is about.
+// Resource returns a canonical URL without its query and without a slash at the
+// end of its path. Permissions refer to this form.
 func Resource(canonical string) string {
 	text, _, _ := strings.Cut(canonical, "?")
 	return strings.TrimSuffix(text, "/")
 }
 
-// encoded writes a part of a URL with as little encoding as there can be, and with upper-case digits.
+// encoded writes a part of a URL with as little encoding as possible, and with
+// upper-case digits.
 func encoded(text string) string {
 	var b strings.Builder
 	b.Grow(len(text))

@@ -1,3 +1,3 @@
-// Package urlscan finds URLs in texts as browsers and programs would, and says when two of
-// them are one.
+// Package urlscan finds URLs in texts as browsers and programs do, and decides
+// when two of them are equal.
 package urlscan

@@ -1,6 +1,6 @@
 package urlscan
 
-// Href is a URL of any scheme as the parser writes it.
+// Href returns a URL of any scheme as the parser writes it.
 func Href(text string) (href string, ok bool) {
 	u, err := parser.Parse(text)
 	if err != nil {

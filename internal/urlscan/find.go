@@ -11,7 +11,8 @@ import (
 	"unicode/utf8"
 )
 
-// begin finds where a URL begins, in each way in which a program takes one up, and where its scheme is over. At is -1 if none begins.
+// begin returns where a URL begins, by every rule that programs use, and where
+// its scheme ends. at is -1 if none begins.
 func begin(text string) (at, after int) {
 	for from := 0; ; {
 		colon := strings.IndexByte(text[from:], ':')
@@ -26,7 +27,8 @@ func begin(text string) (at, after int) {
 	}
 }
 
-// schemeAt returns where the scheme before a colon begins; -1 if there is none, or nothing behind it that makes a URL of it.
+// schemeAt returns where the scheme before a colon begins, or -1 if there is
+// none, or if no URL follows.
 func schemeAt(text string, colon int) int {
 	start := colon
 	for start > 0 && inScheme(text[start-1]) {
@@ -37,7 +39,7 @@ func schemeAt(text string, colon int) int {
 	if next, _ := utf8.DecodeRuneInString(rest); rest == "" || ends(next) {
 		return -1
 	}
-	for _, scheme := range leaders() { // with a slash also behind other letters: a reader can cut there
+	for _, scheme := range leaders() { // with a slash also after other letters: a reader can cut there
 		if at := colon - len(scheme); at >= 0 && (at == start || slash) && strings.EqualFold(text[at:colon], scheme) {
 			return at
 		}
@@ -57,12 +59,13 @@ func schemeAt(text string, colon int) int {
 	return -1
 }
 
-// plain are schemes that need no slashes.
+// plain returns the schemes that need no slashes.
 func plain() []string {
 	return []string{"mailto", "tel", "sms", "data", "javascript", "vbscript", "blob", "filesystem", "view-source", "magnet", "sip", "sips", "xmpp"}
 }
 
-// ours reports whether a URL names a resource as policies do, and leads nowhere else.
+// ours reports whether a URL names a resource of a policy, and leads nowhere
+// else.
 func ours(scheme, rest string) bool {
 	switch scheme {
 	case "db", "exec", "mcp", "secret", "tool":
@@ -80,8 +83,9 @@ func inScheme(c byte) bool {
 
 func letter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
 
-// Read yields the canonical form of every URL that a reader can take out of a text: also of one inside another, with and without the
-// signs at its end that may belong to the sentence, and as it is where JSON or HTML quote it.
+// Read yields the canonical form of every URL that a reader can find in a text.
+// That includes a URL inside another, with and without the punctuation at its
+// end, and as quoted by JSON or HTML.
 func Read(text string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		if !readFrom(text, yield) {
@@ -108,7 +112,8 @@ func readFrom(text string, yield func(string) bool) bool {
 	}
 }
 
-// Written yields what Read does, and what a program reads that drops tabs and line ends, as browsers do.
+// Written yields the URLs of Read, and those that a program finds that drops
+// tabs and line ends, as browsers do.
 func Written(text string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		if !readFrom(text, yield) {
@@ -121,8 +126,8 @@ func Written(text string) iter.Seq[string] {
 	}
 }
 
-// Bare yields what Written does, and every word that begins like a host as if a scheme stood before it: a program that completes it
-// makes a URL of that.
+// Bare yields the URLs of Written, and every word that begins like a host as if
+// it had a scheme: a program that completes it makes a URL of it.
 func Bare(text string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for url := range Written(text) {
@@ -146,7 +151,7 @@ func Bare(text string) iter.Seq[string] {
 	}
 }
 
-// clipped is a text that stands for a URL where there is none.
+// clipped returns at most the first 200 bytes of a text that is not a URL.
 func clipped(text string) string {
 	const most = 200
 	if len(text) <= most {
@@ -155,7 +160,7 @@ func clipped(text string) string {
 	return strings.ToValidUTF8(text[:most], "") + "…"
 }
 
-// end is where a URL that begins at some place of a text is over at the latest.
+// end returns the last possible end of a URL that begins at from.
 func end(text string, from int) int {
 	if n := strings.IndexFunc(text[from:], ends); n >= 0 {
 		return from + n
@@ -167,7 +172,7 @@ func ends(r rune) bool {
 	return unicode.IsSpace(r) || unicode.IsControl(r) || r == utf8.RuneError || strings.ContainsRune("\"<>“”«»„", r)
 }
 
-// forms are the ways to read what stands in a text as a URL, each once.
+// forms returns the possible readings of a text as a URL, each once.
 func forms(text string) (all []string) {
 	if len(text) > 2*Longest {
 		return nil
@@ -191,7 +196,8 @@ func forms(text string) (all []string) {
 	return all
 }
 
-// closed is a URL without what ends the sentence that it stands in, and without a bracket that was not opened in it.
+// closed returns a URL without the punctuation of its sentence, and without a
+// bracket that was not opened in it.
 func closed(text string) string {
 	for text != "" {
 		last := text[len(text)-1]
@@ -207,7 +213,8 @@ func closed(text string) string {
 	return text
 }
 
-// Texts yields the texts of a JSON document, names too. What is not JSON ends it.
+// Texts yields the texts of a JSON document, names too. It ends at invalid
+// JSON.
 func Texts(document []byte) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		in := json.NewDecoder(bytes.NewReader(document))

@@ -78,9 +78,10 @@ func TestCanonical(t *testing.T) {
 	}
 }
 
-// TestCanonicalIsOneURL: what is canonical stays as it is, and leads where the text led.
+// TestCanonicalIsOneURL checks that a canonical URL is stable, and leads where
+// the text led.
 func TestCanonicalIsOneURL(t *testing.T) {
-	dot := strings.NewReplacer("%2e", ".", "%2E", ".") // the standard library resolves no dots that are escaped
+	dot := strings.NewReplacer("%2e", ".", "%2E", ".") // the standard library does not resolve escaped dots
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.StringMatching(`(https?|WSS)://([a-zA-Z0-9]{1,5}\.)[a-z]{2}(:[0-9]{1,3})?(/(\.{1,2}|%2[eE]\.?|([a-zA-Z0-9.~:@-]|%[2-7][0-9A-Fa-f]){0,4})){0,4}(\?[a-z=&]{0,6})?(#x)?`).Draw(t, "url")
 		once, ok := urlscan.Canonical(text)
@@ -94,7 +95,7 @@ func TestCanonicalIsOneURL(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, strings.ToLower(before.Hostname()), after.Hostname())
 		require.Equal(t, before.RawQuery, after.RawQuery)
-		want := before.ResolveReference(before) // the standard library's way of resolving dots, which drops slashes at the front
+		want := before.ResolveReference(before) // the standard library resolves dots and drops slashes at the front
 		require.Equal(t, strings.TrimLeft(want.Path, "/"), strings.TrimLeft(after.Path, "/"))
 	})
 }

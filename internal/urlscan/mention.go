@@ -11,7 +11,7 @@ import (
 //go:embed tlds.txt
 var tlds string
 
-// public is the set of top-level domains of the public suffix list.
+// public returns the top-level domains of the public suffix list.
 var public = sync.OnceValue(func() map[string]bool {
 	all := map[string]bool{}
 	for name := range strings.FieldsSeq(tlds) {
@@ -22,12 +22,13 @@ var public = sync.OnceValue(func() map[string]bool {
 
 // Match is a URL that an argument names.
 type Match struct {
-	Text  string   // as it stands there, or its canonical form
-	Forms []string // canonical; each is a way to read it. None: it is no URL that could have been given
+	Text  string   // as it is written, or its canonical form
+	Forms []string // canonical readings; empty: it cannot be a user-provided URL
 }
 
-// Find lists the URLs that an argument names, as browsers and programs read them. One that is a URL as a whole is that and nothing
-// more; what is inside a URL is a part of it. A host without a scheme is a mention that could not have been given.
+// Find returns the URLs that an argument names, as browsers and programs read
+// them. An argument that is one URL is one match, and a URL inside it is a part
+// of it. A host without a scheme is a match that cannot be a user-provided URL.
 func Find(argument string) (all []Match) {
 	if m, whole := entire(argument); whole {
 		return []Match{m}
@@ -46,7 +47,8 @@ func Find(argument string) (all []Match) {
 	}
 }
 
-// entire reads an argument that is one URL or host: browsers drop blanks around it, and tabs and line ends in it.
+// entire reads an argument that is one URL or host: browsers drop spaces around
+// it, and tabs and line ends in it.
 func entire(argument string) (m Match, whole bool) {
 	text := strings.TrimFunc(squeezed(argument), func(r rune) bool { return r <= ' ' || unicode.IsSpace(r) })
 	if url, ok := Canonical(text); ok {
@@ -65,8 +67,9 @@ func entire(argument string) (m Match, whole bool) {
 	return Match{Text: clipped(text)}, true
 }
 
-// bareIn lists the hosts without a scheme in a text in which no URL begins, as far as they look like an address: something comes behind
-// the host, slashes before it, or it begins with www.
+// bareIn returns the hosts without a scheme in a text without URLs, if they
+// look like an address: a path or port follows, slashes precede, or it begins
+// with www.
 func bareIn(text string) (all []Match) {
 	for word := range strings.FieldsFuncSeq(text, ends) {
 		word = closed(strings.TrimLeft(word, `([{'=,;`))
@@ -82,7 +85,8 @@ func bareIn(text string) (all []Match) {
 	return all
 }
 
-// slashed reports whether a text begins as a URL without its scheme does: two slashes of either kind, and a host.
+// slashed reports whether a text begins like a URL without its scheme: two
+// slashes of either kind, and a host.
 func slashed(text string) bool {
 	slash := func(i int) bool { return text[i] == '/' || text[i] == '\\' }
 	if len(text) < 3 || !slash(0) || !slash(1) {
@@ -92,8 +96,9 @@ func slashed(text string) bool {
 	return ok
 }
 
-// hosted reports whether a text begins with a host that a program may reach: a name below a public top-level domain, localhost or an address, with
-// or without a port.
+// hosted reports whether a text begins with a host that a program may reach: a
+// name below a public top-level domain, localhost or an address, with or
+// without a port.
 func hosted(text string) bool {
 	if text == "" || strings.ContainsFunc(text, ends) || text[0] == '/' || text[0] == '\\' {
 		return false
@@ -114,18 +119,19 @@ func hosted(text string) bool {
 	return some && port != "" && strings.Trim(port, "0123456789") == "" && strings.Trim(host, "0123456789") != ""
 }
 
-// mailbox reports whether a text is an address of e-mail and nothing more.
+// mailbox reports whether a text is only an e-mail address.
 func mailbox(text string) bool {
 	name, host, some := strings.Cut(text, "@")
 	return some && name != "" && !strings.ContainsAny(text, "/?#:\\") && !strings.Contains(host, "@")
 }
 
-// squeezed is a text without tabs and line ends.
+// squeezed returns a text without tabs and line ends.
 func squeezed(text string) string {
 	return strings.NewReplacer("\t", "", "\n", "", "\r", "").Replace(text)
 }
 
-// dotted reports whether a word begins with a name of two parts or more, such as example.com.
+// dotted reports whether a word begins with a name of two parts or more, such
+// as example.com.
 func dotted(word string) bool {
 	host, _, _ := strings.Cut(word, "/")
 	if at := strings.IndexAny(host, "?#:,;)]}'"); at >= 0 {

@@ -13,8 +13,8 @@ import (
 	"github.com/remit-dev/remit/internal/urlscan"
 )
 
-// TestMentionsOfEachKind: an argument names a URL in each way in which a program or a
-// person's browser would take one up.
+// TestMentionsOfEachKind checks every way in which a program or a browser finds
+// a URL in an argument.
 func TestMentionsOfEachKind(t *testing.T) {
 	for argument, want := range map[string]string{
 		"http:evil.example/x":                   "http://evil.example/x",
@@ -39,7 +39,8 @@ func TestMentionsOfEachKind(t *testing.T) {
 	}
 }
 
-// TestMentionsOfHosts: a host without a scheme could not have been given.
+// TestMentionsOfHosts checks that a host without a scheme cannot be a
+// user-provided URL.
 func TestMentionsOfHosts(t *testing.T) {
 	for _, argument := range []string{
 		"evil.com", "evil.com/x?y=z", " EVIL.COM. ", "evil.co.uk", "x.github.io", "evil.com:8080", "evil.com?q=secret", "evil.com#x", "user:pw@evil.com/x", "evil。com",
@@ -67,8 +68,8 @@ func TestMentionsOfHosts(t *testing.T) {
 	require.Contains(t, both[1].Forms, "https://a.example/y")
 }
 
-// TestWritten: what a call writes with line ends in a URL is the URL that a browser makes
-// of it, and reading it again gives nothing.
+// TestWritten checks that a URL with line ends is the URL that a browser makes
+// of it, and that scanning that URL again adds nothing.
 func TestWritten(t *testing.T) {
 	text := "https://ev\nil.exa\tmple/x"
 	require.Contains(t, slices.Collect(urlscan.Written(text)), "https://evil.example/x")
@@ -79,7 +80,7 @@ func TestWritten(t *testing.T) {
 	}
 }
 
-// TestTopLevelDomains holds the list to the public suffix list.
+// TestTopLevelDomains compares the list with the public suffix list.
 func TestTopLevelDomains(t *testing.T) {
 	has := func(name string) bool { return len(urlscan.Find("x."+name)) > 0 }
 	listed := func(name string) bool {

@@ -13,7 +13,7 @@ import (
 	"github.com/remit-dev/remit/internal/urlscan"
 )
 
-// platform returns the absolute URLs of the list of web-platform-tests.
+// platform returns the absolute URLs from the list of web-platform-tests.
 func platform(t *testing.T) (cases []struct{ Input, Href string }) {
 	text, err := os.ReadFile("testdata/urltestdata.json")
 	require.NoError(t, err)
@@ -22,8 +22,8 @@ func platform(t *testing.T) (cases []struct{ Input, Href string }) {
 	return cases
 }
 
-// TestPlatform: what browsers read as a URL is read as that URL, and what leads out of the
-// machine is among what an argument names.
+// TestPlatform checks that a URL of browsers is parsed as that URL, and that
+// Find returns it if it leads out of the machine.
 func TestPlatform(t *testing.T) {
 	for _, tt := range platform(t) {
 		got, _ := urlscan.Href(tt.Input)
@@ -36,8 +36,8 @@ func TestPlatform(t *testing.T) {
 	}
 }
 
-// TestBrowser holds the reading of random URLs against the parser of Node, which follows
-// the same standard.
+// TestBrowser compares the parsing of random URLs with the parser of Node,
+// which follows the same standard.
 func TestBrowser(t *testing.T) {
 	node, err := exec.LookPath("node")
 	if err != nil {
