@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// CloneTo makes an empty file share the content of this one, where the file system can
-// and both are on it. Neither sees what is written to the other.
+// CloneTo makes an empty file share the content of this one, if the file system
+// supports it and contains both. A write to one does not change the other.
 func (f *openFile) CloneTo(to *os.File) error {
 	return control(to, func(dest int) error {
 		return control(f.file, func(src int) error { return unix.IoctlFileClone(dest, src) })

@@ -13,8 +13,9 @@ import (
 	"github.com/remit-dev/remit/internal/disk"
 )
 
-// TestClone: where a file system shares content, a clone has all of it, and writing to one
-// of them is not seen in the other; where it does not, nothing is written.
+// TestClone checks that a clone has all of the content, if the file system can
+// share it, and that writing to one file does not change the other. Otherwise
+// nothing is written.
 func TestClone(t *testing.T) {
 	dir := t.TempDir()
 	content := strings.Repeat("content ", 10_000)

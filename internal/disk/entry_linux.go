@@ -11,9 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// within runs act on the directory that holds the name. The base is one
-// element without meaning of its own, so a system call on the two cannot
-// leave the directory as long as it does not follow a link.
+// within runs act on the directory that contains the name. The base is one
+// element without a special meaning, so a system call on the two cannot leave
+// the directory unless it follows a link.
 func (r *linuxRoot) within(name string, act func(dir int, base string) error) error {
 	if err := CheckPath(name); err != nil {
 		return err
@@ -47,8 +47,8 @@ func (r *linuxRoot) Create(name string, perm fs.FileMode) (File, error) {
 	return &openFile{file: file, name: name}, nil
 }
 
-// create opens the file with no more than its owner's bits, so that it is
-// never wider than asked for, and sets the rest where the umask has no say.
+// create opens the file with no more than its owner's bits, so that it is never
+// wider than requested. It sets the other bits later, without the umask.
 func (r *linuxRoot) create(name string, perm fs.FileMode) (*os.File, error) {
 	if err := checkPerm(perm); err != nil {
 		return nil, err
@@ -109,7 +109,7 @@ func (r *linuxRoot) Symlink(target, name string) error {
 	return pathError("symlink", name, err)
 }
 
-// Link looks at the file first: the kernel would give a socket a second name too.
+// Link checks the file first: the kernel would give a socket a second name too.
 func (r *linuxRoot) Link(name, as string) error {
 	info, err := r.stat(name)
 	if err == nil && info.Type != TypeFile {
@@ -123,8 +123,9 @@ func (r *linuxRoot) Link(name, as string) error {
 	return linkError("link", name, as, err)
 }
 
-// Remove asks for a file first and for a directory only when told that it is
-// one: the other order would report "not a directory" for a missing right.
+// Remove tries to remove a file first, and a directory only after the error for
+// a directory. The other order would report "not a directory" for a missing
+// permission.
 func (r *linuxRoot) Remove(name string) error {
 	err := r.within(name, func(dir int, base string) error {
 		err := unix.Unlinkat(dir, base, 0)
@@ -157,7 +158,7 @@ func (r *linuxRoot) rename(from, to string, flags uint) error {
 	})
 }
 
-// renameError names the answers of file systems without the flag, and of
+// renameError names the errors of file systems without the flag, and of
 // overlays that would have to copy a lower directory first.
 func renameError(err error) error {
 	switch {

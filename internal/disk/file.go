@@ -13,7 +13,7 @@ import (
 type openFile struct {
 	file  *os.File
 	name  string // as the caller gave it, relative to the root
-	holes bool   // it lies on a file system whose word on holes is trusted
+	holes bool   // its file system reports holes reliably
 }
 
 func (f *openFile) Read(p []byte) (int, error) {
@@ -34,7 +34,7 @@ func (f *openFile) Skip(n int64) error {
 	return f.relative(err)
 }
 
-// Hole passes over zeros that come next, where the file system tells of them.
+// Hole skips the zeros that come next, if the file system reports them.
 func (f *openFile) Hole() (int64, error) {
 	if !f.holes {
 		return 0, nil
@@ -53,8 +53,7 @@ func (f *openFile) Stat() (Info, error) {
 	return info, f.relative(err)
 }
 
-// relative keeps host paths, which the standard library puts into its
-// errors, out of what a caller sees.
+// relative removes host paths, which the standard library puts into its errors.
 func (f *openFile) relative(err error) error {
 	if wrapped, ok := errors.AsType[*fs.PathError](err); ok {
 		return &fs.PathError{Op: wrapped.Op, Path: f.name, Err: wrapped.Err}

@@ -13,9 +13,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// chmod sets the bits of a pinned inode and looks whether they stuck: the
-// kernel drops setgid in silence for who is not in the group, and some file
-// systems keep no bits at all.
+// chmod sets the bits of a pinned inode and verifies them: the kernel silently
+// drops setgid if the process is not in the group, and some file systems keep
+// no bits.
 func chmod(pin *os.File, perm fs.FileMode) error {
 	err := control(pin, func(fd int) error {
 		err := unix.Fchmodat(fd, "", rawPerm(perm), unix.AT_EMPTY_PATH)
@@ -38,8 +38,8 @@ func stuck(file *os.File, perm fs.FileMode) error {
 	return err
 }
 
-// setMtime sets the time of a pinned inode. Kernels before 5.8 refuse the
-// empty path here.
+// setMtime sets the time of a pinned inode. Kernels before 5.8 refuse the empty
+// path here.
 func setMtime(pin *os.File, t time.Time) error {
 	mtime, err := unix.TimeToTimespec(t)
 	if err != nil {
@@ -55,13 +55,13 @@ func setMtime(pin *os.File, t time.Time) error {
 	})
 }
 
-// procPath is the name by which old kernels reach a pinned inode. It is built
-// from a number only, and leads to the very inode, not along a path.
+// procPath returns the path by which old kernels reach a pinned inode. It
+// contains only a number, and leads to that inode, not along a path.
 func procPath(fd int) string { return "/proc/self/fd/" + strconv.Itoa(fd) }
 
-// featuresOf knows the file systems on which the promises were tried. The
-// kernel has no way to ask that leaves nothing behind in the folder. On an
-// overlay a lease overlooks the writer who mapped the file and closed it.
+// featuresOf knows the file systems on which the features were tested. The
+// kernel offers no test that leaves nothing in the folder. On an overlay, a
+// lease misses a writer that mapped the file and closed it.
 func featuresOf(root *os.File) Features {
 	var raw unix.Statfs_t
 	err := control(root, func(fd int) error { return unix.Fstatfs(fd, &raw) })

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TryLease asks for a read lease, which the kernel grants only while nobody has
-// the inode open for writing, and gives it back at once.
+// TryLease takes a read lease, which the kernel grants only while no process
+// has the inode open for writing, and releases it at once.
 func (r *linuxRoot) TryLease(name string) error {
 	return pathError("quiet", name, r.quiet(name))
 }
@@ -34,17 +34,17 @@ func (r *linuxRoot) quiet(name string) error {
 	return control(file, lease)
 }
 
-// leaseDelay is how long lease first waits before it asks the kernel again, and
-// leaseTries how often it asks; each delay is twice the one before. A program
-// that this process starts holds copies of all descriptors until it calls exec,
-// among them one that another goroutine has open for writing at that moment.
+// leaseDelay is the first delay before lease tries again, and leaseTries the
+// number of attempts; each delay is twice the one before. A program that this
+// process starts holds copies of all descriptors until it calls exec. One of
+// them can be open for writing by another goroutine at that time.
 const (
 	leaseDelay = 200 * time.Microsecond
 	leaseTries = 8
 )
 
-// lease takes and returns a read lease. Closing the descriptor would return
-// it too, but not while a child that was just forked still shares it.
+// lease takes and releases a read lease. Closing the descriptor would release
+// it too, but not while a forked child still shares it.
 func lease(fd int) error {
 	_, err := unix.FcntlInt(uintptr(fd), unix.F_SETLEASE, unix.F_RDLCK)
 	for try := range leaseTries - 1 {

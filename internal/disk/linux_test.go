@@ -209,7 +209,7 @@ func TestQuietSeesAWriterInAnotherProcess(t *testing.T) {
 			require.ErrorIs(t, r.TryLease("file"), disk.ErrBusy)
 		}
 		require.NoError(t, stdin.Close())
-		_ = child.Wait() // read fails at the end of its input; only that it ended counts
+		_ = child.Wait() // read fails at the end of its input; only its end matters
 		require.NoError(t, r.TryLease("file"))
 	}
 }

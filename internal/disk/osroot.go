@@ -8,9 +8,9 @@ import (
 	"syscall"
 )
 
-// rootError turns an error of os.Root into one of this package. Its refusal
-// to leave the root has no sentinel; but it is no error number either, and
-// nothing else that reaches us here is neither a number nor of io/fs.
+// rootError converts an error of os.Root into one of this package. os.Root has
+// no sentinel for leaving the root. But that error is no error number either,
+// and no other error that arrives here is neither a number nor one of io/fs.
 func rootError(err error) error {
 	cause := innermost(err)
 	if cause == nil || errors.Is(cause, fs.ErrClosed) || errors.Is(cause, fs.ErrInvalid) {
@@ -22,7 +22,7 @@ func rootError(err error) error {
 	return cause
 }
 
-// innermost strips the wrappers that carry host paths.
+// innermost removes the wrappers that contain host paths.
 func innermost(err error) error {
 	if wrapped, ok := errors.AsType[*fs.PathError](err); ok {
 		return wrapped.Err
@@ -33,8 +33,8 @@ func innermost(err error) error {
 	return err
 }
 
-// pathError names the operation and the path that the caller gave. It wraps
-// nothing when err is nil.
+// pathError names the operation and the caller's path. It returns nil if err is
+// nil.
 func pathError(op, name string, err error) error {
 	if err == nil {
 		return nil
@@ -50,7 +50,8 @@ func linkError(op, from, to string, err error) error {
 	return &os.LinkError{Op: op, Old: from, New: to, Err: err}
 }
 
-// stillThere returns a path of the host if it leads to the directory that id names.
+// stillThere returns a host path if it leads to the directory that id
+// identifies.
 func stillThere(path string, id Identity) (string, error) {
 	dir, err := os.Open(path)
 	if err != nil {

@@ -7,15 +7,15 @@ import (
 	"strings"
 )
 
-// Owner is the user and the group that a file belongs to. The zero Owner is not
-// known: some systems have none.
+// Owner is the user and the group of a file. The zero Owner is unknown: some
+// systems have none.
 type Owner struct {
 	Known       bool
 	User, Group uint32
 }
 
-// String returns both numbers in decimal, with a colon between them, "" where
-// they are not known.
+// String returns both numbers in decimal, separated by a colon, or "" if they
+// are unknown.
 func (o Owner) String() string {
 	if !o.Known {
 		return ""
@@ -23,7 +23,7 @@ func (o Owner) String() string {
 	return fmt.Sprintf("%d:%d", o.User, o.Group)
 }
 
-// ParseOwner reads what String writes, and nothing else.
+// ParseOwner parses the text of String, and nothing else.
 func ParseOwner(text string) (Owner, error) {
 	if text == "" {
 		return Owner{}, nil
@@ -41,17 +41,18 @@ func ParseOwner(text string) (Owner, error) {
 	return o, nil
 }
 
-// Self is what this process can give to the files that it makes.
+// Self describes the owners and attributes that this process can set on its
+// files.
 type Self struct {
-	Owner        Owner    // of a new file, unless its folder gives it the folder's group
-	Groups       []uint32 // further groups that it can give to its own files
-	Gives        bool     // it can give a file any owner and any group
+	Owner        Owner    // of a new file, unless its folder sets the folder's group
+	Groups       []uint32 // further groups that it can set on its own files
+	Gives        bool     // it can set any owner and any group
 	Administers  bool     // it can set attributes in "trusted." and "security."
 	Capabilities bool     // it can set security.capability
 }
 
-// May reports whether this process can give an owner to a file that it makes in a
-// folder. The folder's own group is given by the system where inherits is set.
+// May reports whether this process can set an owner on a file that it creates
+// in a folder. If inherits is set, the system sets the folder's own group.
 func (s Self) May(o, folder Owner, inherits bool) bool {
 	switch {
 	case !o.Known || s.Gives || o == s.Owner:
@@ -62,7 +63,7 @@ func (s Self) May(o, folder Owner, inherits bool) bool {
 	return o.Group == s.Owner.Group || slices.Contains(s.Groups, o.Group) || inherits && folder.Known && o.Group == folder.Group
 }
 
-// Sets reports whether this process can set an attribute of a file of its own.
+// Sets reports whether this process can set an attribute of its own file.
 func (s Self) Sets(key string) bool {
 	switch {
 	case key == XattrCapability:

@@ -8,11 +8,11 @@ import (
 )
 
 // CheckPath returns nil for a clean relative path: elements separated by single
-// slashes, none of them empty, "." or "..". Everything else is ErrPath: absolute
-// and empty names, trailing slashes, NUL, and on Windows also what that system
-// reads as another name. A name is bytes, which need not be text: people's
-// folders hold such names. The single "." is refused too; methods that allow it
-// say so. Length is left to the kernel.
+// slashes, none of them empty, "." or "..". Everything else is ErrPath:
+// absolute and empty names, trailing slashes, NUL, and on Windows also names
+// that the system reads as another name. A name is bytes, which need not be
+// text, since real folders contain such names. The single "." is rejected too;
+// methods that accept it say so. The kernel limits the length.
 func CheckPath(name string) error {
 	if strings.IndexByte(name, 0) >= 0 || !hostPath(name) {
 		return ErrPath
@@ -25,17 +25,18 @@ func CheckPath(name string) error {
 	return nil
 }
 
-// The extended attributes that are part of who may do what with a file.
+// The extended attributes that affect the permissions of a file.
 const (
-	XattrAccess     = "system.posix_acl_access"  // the list of who may, beside the bits
-	XattrDefault    = "system.posix_acl_default" // of a directory: the list that what is made in it begins with
-	XattrCapability = "security.capability"      // what the file may as a program
+	XattrAccess     = "system.posix_acl_access"  // the access control list, beside the bits
+	XattrDefault    = "system.posix_acl_default" // for a directory: the initial list of new files in it
+	XattrCapability = "security.capability"      // capabilities of the file as a program
 )
 
 // CheckXattr returns nil for the name of an extended attribute that a Root
-// keeps: the two access control lists, and at least one more byte after "user.",
-// "trusted." or "security.", 255 in all, no NUL. Everything else is ErrPath, and
-// so is what the system makes by itself for each file: labels and checksums.
+// keeps: the two access control lists, and at least one more byte after
+// "user.", "trusted." or "security.", 255 in all, no NUL. Everything else is
+// ErrPath, and so are the labels and checksums that the system sets by itself
+// on each file.
 func CheckXattr(key string) error {
 	if len(key) > 255 || strings.IndexByte(key, 0) >= 0 {
 		return ErrPath
@@ -52,7 +53,7 @@ func CheckXattr(key string) error {
 	return nil
 }
 
-// systemMade reports whether a security module gives each file the attribute.
+// systemMade reports whether a security module sets the attribute on each file.
 func systemMade(name string) bool {
 	switch name {
 	case "selinux", "apparmor", "ima", "evm":
@@ -61,8 +62,8 @@ func systemMade(name string) bool {
 	return strings.HasPrefix(name, "SMACK64")
 }
 
-// CheckTarget returns nil for what a symbolic link can store: anything but
-// the empty text and a NUL, which are ErrPath.
+// CheckTarget returns nil for a possible target of a symbolic link. The empty
+// text and a NUL are ErrPath.
 func CheckTarget(target string) error {
 	if target == "" || strings.IndexByte(target, 0) >= 0 {
 		return ErrPath
@@ -78,7 +79,7 @@ func checkRootPath(name string) error {
 	return CheckPath(name)
 }
 
-// checkPerm refuses bits that are no permission, such as a type.
+// checkPerm rejects bits that are no permission, such as a type.
 func checkPerm(perm fs.FileMode) error {
 	if perm&^PermMask != 0 {
 		return fs.ErrInvalid

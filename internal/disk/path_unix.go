@@ -2,5 +2,5 @@
 
 package disk
 
-// hostPath has nothing to add: to Unix only the slash and NUL are special.
+// hostPath accepts every name: on Unix only the slash and NUL are special.
 func hostPath(string) bool { return true }

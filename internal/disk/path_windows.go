@@ -8,9 +8,9 @@ import (
 	"unicode/utf8"
 )
 
-// hostPath refuses what Windows reads differently than it is written: what is no
-// UTF-8, the other separator, drives and streams, device names, and elements whose
-// trailing dots or spaces it drops.
+// hostPath rejects names that Windows reads differently: names that are not
+// UTF-8, the other separator, drives and streams, device names, and elements
+// whose trailing dots or spaces Windows drops.
 func hostPath(name string) bool {
 	if !utf8.ValidString(name) || strings.ContainsAny(name, `\:`) || !filepath.IsLocal(name) {
 		return false

@@ -4,10 +4,10 @@ package disk
 
 import "golang.org/x/sys/unix"
 
-// Peek is Lstat in one step, for those who look at thousands of names again and again: it
-// follows links on the way, wherever they lead. So what it tells is good for one thing,
-// which is to compare it with what Lstat told before: the same inode with the same times
-// is what it was, and anything else is to be looked at with Lstat.
+// Peek is Lstat in one step, for callers that check thousands of names
+// repeatedly. It follows links in the path anywhere. So the result is only good
+// for comparing it with an earlier Lstat: the same inode with the same times is
+// unchanged. For anything else, call Lstat.
 func (r *linuxRoot) Peek(name string) (Info, error) {
 	k, ok := r.walk.(*kernelWalker)
 	if !ok {

@@ -13,7 +13,8 @@ import (
 	"github.com/remit-dev/remit/internal/disk"
 )
 
-// TestPeek: it says what Lstat says, and of what a link leads to that it is something else.
+// TestPeek checks that Peek equals Lstat, and returns another inode for the
+// target of a link.
 func TestPeek(t *testing.T) {
 	eachWalker(t, func(t *testing.T, open func(*testing.T, string) disk.Root) {
 		dir, outside := t.TempDir(), t.TempDir()

@@ -12,12 +12,12 @@ import (
 	"time"
 )
 
-// portableRoot does through os.Root what every system can, and says
-// ErrUnsupported to the rest. Where an operation must not follow a final
-// link it looks first and acts then; a link that is slipped in between is
-// followed, though never out of the root.
+// portableRoot implements with os.Root what every system supports, and returns
+// ErrUnsupported for the rest. If an operation must not follow a final link, it
+// checks first and acts then. It follows a link that another process creates in
+// between, though never out of the root.
 //
-// The build tag "portable" selects it on Linux too, to be tested there.
+// The build tag "portable" selects it on Linux too, for tests.
 type portableRoot struct {
 	root     *os.Root
 	identity Identity
@@ -37,7 +37,7 @@ func openRoot(dir string) (Root, error) {
 	return r, nil
 }
 
-// introduce learns what the root is and what its platform gives.
+// introduce reads the identity of the root and the features of its platform.
 func (r *portableRoot) introduce() error {
 	self, err := r.root.Open(".")
 	if err != nil {
@@ -107,7 +107,7 @@ func (r *portableRoot) Lstat(name string) (Info, error) {
 	return info, pathError("lstat", name, err)
 }
 
-// look is Lstat before its error is dressed.
+// look is Lstat without the final error conversion.
 func (r *portableRoot) look(name string) (Info, error) {
 	if err := checkRootPath(name); err != nil {
 		return Info{}, err
@@ -220,7 +220,7 @@ func (r *portableRoot) Chmod(name string, perm fs.FileMode) error {
 	return pathError("chmod", name, err)
 }
 
-// Chown gives what the name itself stands for to a user and a group.
+// Chown changes the owner of the name itself.
 func (r *portableRoot) Chown(name string, o Owner) error {
 	_, err := r.look(name)
 	if err == nil && !o.Known {
@@ -232,7 +232,7 @@ func (r *portableRoot) Chown(name string, o Owner) error {
 	return pathError("chown", name, err)
 }
 
-// SetMtime cannot reach the time of a link itself here.
+// SetMtime cannot set the time of a link itself here.
 func (r *portableRoot) SetMtime(name string, t time.Time) error {
 	info, err := r.look(name)
 	if err == nil && info.Type == TypeLink {
@@ -259,7 +259,7 @@ func (r *portableRoot) RemoveXattr(name, key string) error {
 	return pathError("removexattr", name, r.noXattr(name, key))
 }
 
-// noXattr finds every other reason to refuse before it blames the platform.
+// noXattr checks every other reason to refuse before it returns ErrUnsupported.
 func (r *portableRoot) noXattr(name, key string) error {
 	if err := CheckXattr(key); err != nil {
 		return err
@@ -292,7 +292,7 @@ func (r *portableRoot) RenameNoReplace(from, to string) error {
 	return linkError("rename", from, to, r.between(from, to, moveAt))
 }
 
-// between opens the parents of two names and lets the platform act on them.
+// between opens the parents of two names and runs act on them.
 func (r *portableRoot) between(from, to string, act func(fromDir *os.File, fromBase string, toDir *os.File, toBase string) error) error {
 	if err := errors.Join(CheckPath(from), CheckPath(to)); err != nil {
 		return err
@@ -329,7 +329,7 @@ func (r *portableRoot) syncDir(name string) error {
 	return innermost(dir.Sync())
 }
 
-// TryLease has no way to see writers here.
+// TryLease cannot detect writers here.
 func (r *portableRoot) TryLease(name string) error {
 	info, err := r.look(name)
 	switch {
@@ -344,7 +344,8 @@ func (r *portableRoot) TryLease(name string) error {
 
 func (r *portableRoot) SyncAll() error { return pathError("sync", ".", ErrUnsupported) }
 
-// Path is where the root was opened; links in it were followed then.
+// Path returns the path at which the root was opened; links in it were followed
+// then.
 func (r *portableRoot) Path() (string, error) {
 	path, err := filepath.Abs(r.root.Name())
 	if err == nil {
@@ -364,7 +365,7 @@ func (r *portableRoot) Features() Features { return r.features }
 
 func (r *portableRoot) Close() error { return innermost(r.root.Close()) }
 
-// typeOf reads the kind out of the standard library's mode bits.
+// typeOf reads the type from the standard library's mode bits.
 func typeOf(mode fs.FileMode) Type {
 	switch mode.Type() {
 	case 0:

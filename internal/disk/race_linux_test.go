@@ -18,8 +18,8 @@ import (
 	"github.com/remit-dev/remit/internal/disk"
 )
 
-// arena is a root whose directory "door" is swapped, as fast as it goes, with
-// a link to a folder outside that holds files of the same names.
+// arena is a root whose directory "door" is continuously exchanged with a link
+// to a folder outside. That folder has files of the same names.
 type arena struct {
 	root, outside string
 	stop          atomic.Bool
@@ -27,8 +27,8 @@ type arena struct {
 	done          sync.WaitGroup
 }
 
-// treasure names what lies outside: one file for each name that the test
-// reads, moves, swaps or removes inside.
+// treasure returns the names outside: one file for each name that the test
+// reads, moves, exchanges or removes inside.
 func treasure() []string { return []string{"file", "made", "moved"} }
 
 func newArena(t *testing.T) *arena {
@@ -81,7 +81,7 @@ func TestSwappedParentNeverLeadsOut(t *testing.T) {
 	})
 }
 
-// readThrough reads by way of the door; a refusal is as good as the content.
+// readThrough reads a file below the door; an error is as good as the content.
 func readThrough(r disk.Root) string {
 	f, err := r.Open("door/file")
 	if err != nil {
@@ -92,7 +92,7 @@ func readThrough(r disk.Root) string {
 	return string(content)
 }
 
-// meddle tries everything that changes something and counts what succeeded.
+// meddle tries every changing operation and counts the successful ones.
 func meddle(r disk.Root) (done int) {
 	create := func() error {
 		f, err := r.Create("door/made", 0o666)
@@ -133,7 +133,7 @@ func (a *arena) naiveRead() string {
 	return string(content)
 }
 
-// untouched requires that nothing outside was made, changed or taken away.
+// untouched requires that nothing outside was created, changed or removed.
 func (a *arena) untouched(t *testing.T) {
 	t.Helper()
 	entries, err := os.ReadDir(a.outside)

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// renames reports whether Exchange and RenameNoReplace work in one step. APFS
-// was made for it; of others nothing is promised.
+// renames reports whether Exchange and RenameNoReplace are atomic. APFS
+// supports them; other file systems promise nothing.
 func renames(root *os.File) (exchange, noReplace bool) {
 	var raw unix.Statfs_t
 	if unix.Fstatfs(int(root.Fd()), &raw) != nil {

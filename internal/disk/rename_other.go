@@ -4,8 +4,8 @@ package disk
 
 import "os"
 
-// renames reports that neither Exchange nor RenameNoReplace has a one-step
-// form that starts from an open directory.
+// renames reports that neither Exchange nor RenameNoReplace is atomic from an
+// open directory here.
 func renames(*os.File) (exchange, noReplace bool) { return false, false }
 
 func exchangeAt(*os.File, string, *os.File, string) error { return ErrUnsupported }

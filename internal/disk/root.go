@@ -13,118 +13,120 @@ import (
 // between concurrent calls, and fails with fs.ErrClosed after Close. Nothing
 // is durable before Sync on the file and SyncDir on its directory, both.
 type Root interface {
-	// Open opens an existing regular file for reading. A final link that
-	// stays beneath the root is followed. Anything but a regular file is
-	// ErrType, and opening one never waits.
+	// Open opens an existing regular file for reading. It follows a final link
+	// that stays beneath the root. For another type it returns ErrType, and it
+	// never waits.
 	Open(name string) (File, error)
 
-	// Create makes a new file, open for writing, with exactly the bits of
-	// perm, whatever the umask. An existing name, also a dangling link, is
-	// fs.ErrExist. If setting the bits fails the empty file stays. The
-	// kernel drops setuid and setgid on a later write: Chmod after it.
+	// Create creates a new file, open for writing, with exactly the bits of
+	// perm, independent of the umask. For an existing name, also a dangling
+	// link, it returns fs.ErrExist. If setting the bits fails, the empty file
+	// stays. The kernel drops setuid and setgid on a later write: call Chmod
+	// after it.
 	Create(name string, perm fs.FileMode) (File, error)
 
-	// Lstat describes what name is, not what it points to. "." is the root.
+	// Lstat describes the name itself, not the target of a link. "." is the
+	// root.
 	Lstat(name string) (Info, error)
 
 	// ReadDir describes the entries of a directory, sorted by name as bytes.
-	// "." is the root. Entries that vanish meanwhile are left out. A name on
-	// disk may be one that CheckPath refuses.
+	// "." is the root. It skips entries that vanish meanwhile. CheckPath may
+	// reject a name on disk.
 	ReadDir(name string) ([]Info, error)
 
 	// Readlink returns the target of a link exactly as it is stored.
 	Readlink(name string) (string, error)
 
-	// Symlink makes a link. The target is stored as it is and not judged,
-	// except that it must not be empty or hold a NUL, which is ErrPath.
+	// Symlink creates a link. It stores the target unchecked, but returns
+	// ErrPath if the target is empty or contains a NUL.
 	Symlink(target, name string) error
 
-	// Mkdir makes a directory with exactly the bits of perm.
+	// Mkdir creates a directory with exactly the bits of perm.
 	Mkdir(name string, perm fs.FileMode) error
 
-	// Chmod gives a file or directory exactly the bits of perm. A final link
+	// Chmod sets exactly the bits of perm on a file or directory. A final link
 	// is ErrType. "." is the root.
 	Chmod(name string, perm fs.FileMode) error
 
-	// SetMtime sets the time of the last content change and leaves the
-	// access time alone. A final link gets the time itself. "." is the root.
+	// SetMtime sets the time of the last content change and not the access
+	// time. For a final link it sets the time of the link. "." is the root.
 	SetMtime(name string, t time.Time) error
 
-	// Chown gives a file, a directory or a link itself to a user and a group.
-	// The kernel drops setuid, setgid and security.capability of a file by it:
-	// Chmod and SetXattr after it. An owner that is not known is
+	// Chown sets the user and the group of a file, a directory or a link
+	// itself. The kernel then drops setuid, setgid and security.capability of a
+	// file: call Chmod and SetXattr after it. An unknown owner is
 	// ErrUnsupported. "." is the root.
 	Chown(name string, o Owner) error
 
 	// Xattrs returns the extended attributes that CheckXattr accepts and that
 	// this process can read, under their full names. Access control lists are
 	// among them. It is empty for links and other files that cannot have any,
-	// and where the file system keeps none. "." is the root, here and in the
-	// two methods that follow.
+	// and if the file system has none. "." is the root, here and in the two
+	// methods that follow.
 	Xattrs(name string) (map[string][]byte, error)
 
-	// SetXattr sets one attribute. A key that CheckXattr refuses is ErrPath, a
-	// link is ErrType. The list XattrAccess is also the permission bits, and
-	// Chmod changes that list.
+	// SetXattr sets one attribute. For a key that CheckXattr rejects it returns
+	// ErrPath, for a link ErrType. The list XattrAccess also contains the
+	// permission bits, and Chmod changes that list.
 	SetXattr(name, key string, value []byte) error
 
 	// RemoveXattr removes one attribute. An absent one is fs.ErrNotExist.
 	RemoveXattr(name, key string) error
 
-	// Link gives a file another name, which must be free: fs.ErrExist
-	// otherwise. No final link is followed; anything but a regular file is
-	// ErrType.
+	// Link gives a file another name. For an existing name it returns
+	// fs.ErrExist. It follows no final link. For another type than a regular
+	// file it returns ErrType.
 	Link(name, as string) error
 
 	// Remove unlinks a file, a link or an empty directory. A directory with
 	// entries is fs.ErrExist.
 	Remove(name string) error
 
-	// Exchange swaps what two names stand for, of whatever type, in one
-	// step. fs.ErrNotExist when either is absent; ErrPath when one lies
-	// inside the other. It is ErrUnsupported where one step is not possible.
+	// Exchange swaps the files of two names, of any types, atomically. It
+	// returns fs.ErrNotExist if either is absent, ErrPath if one lies inside
+	// the other, and ErrUnsupported if an atomic swap is not possible.
 	Exchange(a, b string) error
 
-	// RenameNoReplace moves a file, link or directory, in one step, to a
-	// name that must be free: fs.ErrExist otherwise; ErrPath when it lies inside the
-	// thing moved. It is ErrUnsupported where one step is not possible.
+	// RenameNoReplace moves a file, link or directory atomically. For an
+	// existing name it returns fs.ErrExist, and ErrPath if the new name lies
+	// inside the moved directory. It returns ErrUnsupported if an atomic move
+	// is not possible.
 	RenameNoReplace(from, to string) error
 
-	// SyncDir makes the entries of a directory durable: what was created in,
-	// removed from and renamed within it. "." is the root. A failure is
-	// final: the state on disk is unknown and a retry proves nothing.
+	// SyncDir makes the entries of a directory durable: creations, removals and
+	// renames in it. "." is the root. A failure is final: the state on disk is
+	// unknown and a retry proves nothing.
 	SyncDir(name string) error
 
-	// SyncAll makes everything durable that was written anywhere on the file
-	// system of the root, content and names, by whomever: what it costs is not
-	// only its caller's. It is ErrUnsupported where one step is not possible.
+	// SyncAll makes all writes on the file system of the root durable, content
+	// and names, by every process: so its cost does not depend on its caller
+	// alone. It returns ErrUnsupported if there is no such call.
 	SyncAll() error
 
-	// TryLease returns nil when no process, this one included, holds the inode
-	// open for writing or mapped writable, ErrBusy when one does, and nil
-	// for links and directories, which nobody can open for writing. It needs
-	// read access and ownership of the file and describes one moment: the
-	// answer lasts only for an inode that others can no longer reach. A
-	// writer that opens the file during the check is delayed by it. Without
-	// Features.Lease it may overlook a writer.
+	// TryLease returns nil if no process, this one included, holds the inode
+	// open for writing or mapped writable, and ErrBusy otherwise. For links and
+	// directories, which no process can open for writing, it returns nil. It
+	// needs read access and ownership of the file. The result describes one
+	// moment: it stays true only for an inode that others can no longer reach.
+	// The check delays a writer that opens the file during it. Without
+	// Features.Lease it may miss a writer.
 	TryLease(name string) error
 
-	// Identity returns what tells the root itself from other folders, as it was
-	// when it was opened.
+	// Identity returns the identity of the root when it was opened.
 	Identity() Identity
 
-	// Path returns where the root is now on this host, for those who hand it
-	// to the system by name. It fails where nothing can tell, or where another
-	// directory is there by now. It is no authority: compare Identity.
+	// Path returns the current host path of the root, for callers that pass it
+	// to the system by name. It returns an error if the path is unknown, or if
+	// another directory is there now. It is no authority: compare Identity.
 	Path() (string, error)
 
-	// Self says what this process can give to what it makes here.
+	// Self returns the owners and attributes that this process can set here.
 	Self() Self
 
-	// Features says which of these promises hold on this root.
+	// Features returns which of these promises hold on this root.
 	Features() Features
 
-	// Close gives the authority up. Files opened through the root live on.
+	// Close ends the authority. Files opened through the root stay open.
 	Close() error
 }
 
@@ -134,8 +136,8 @@ type File interface {
 	io.Reader
 	io.Writer
 
-	// Skip leaves n bytes of a new file out, which then read as zeros and take no
-	// room where the file system knows holes.
+	// Skip leaves out n bytes of a new file. They read as zeros and occupy no
+	// space if the file system supports holes.
 	Skip(n int64) error
 
 	// Sync makes the content durable, but not the name. A failure is final:
@@ -146,23 +148,23 @@ type File interface {
 	// opened under.
 	Stat() (Info, error)
 
-	// Close gives the file back. It does not make anything durable.
+	// Close closes the file. It does not make anything durable.
 	Close() error
 }
 
-// OpenRoot opens an existing directory by a path of the host. This is the one
-// place where such a path is taken, links in it are followed: it belongs to
-// whoever configures the runtime, never to a caller of a tool.
+// OpenRoot opens an existing directory by a host path. Only this function
+// accepts such a path, and it follows links in it. The path must come from the
+// configuration of the runtime, never from a caller of a tool.
 func OpenRoot(dir string) (Root, error) {
 	return openRoot(dir)
 }
 
-// WithoutLinks returns a view of a root whose walks follow no symbolic link at all,
-// not even one that stays beneath: ErrEscape. Who was permitted a path is not
-// led to another one by whoever replaces a directory between look and use. It is
-// the root itself where Features().Beneath is false: there a link that appears
-// between the two is followed, though never out of the root. The same root gives
-// the same view, which ends with it and is not closed.
+// WithoutLinks returns a view of a root whose walks follow no symbolic link at
+// all, not even one that stays beneath: ErrEscape. So a process that replaces a
+// directory between check and use cannot redirect a permitted path. The view is
+// the root itself if Features().Beneath is false: there a walk follows a link
+// that appears in between, though never out of the root. One root always
+// returns the same view, which ends with the root and is not closed.
 func WithoutLinks(r Root) Root {
 	if s, ok := r.(interface{ WithoutLinks() Root }); ok {
 		return s.WithoutLinks()

@@ -14,14 +14,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// linuxRoot acts on descriptors that its walker found, so that no name is
-// looked up twice by different rules.
+// linuxRoot acts on descriptors that its walker opened, so that no name is
+// resolved twice by different rules.
 type linuxRoot struct {
 	walk     walker
 	identity Identity
 	features Features
 	self     Self
-	straight *linuxRoot // nil where the kernel cannot refuse links
+	straight *linuxRoot // nil if the kernel cannot refuse links
 }
 
 func openRoot(dir string) (Root, error) {
@@ -51,7 +51,8 @@ func newLinuxRoot(w walker) (Root, error) {
 	return r, nil
 }
 
-// WithoutLinks is the same root, whose walks follow no link. It lives as long.
+// WithoutLinks returns the view of the root whose walks follow no link. It
+// lives as long as the root.
 func (r *linuxRoot) WithoutLinks() Root {
 	if r.straight == nil {
 		return r
@@ -59,7 +60,7 @@ func (r *linuxRoot) WithoutLinks() Root {
 	return r.straight
 }
 
-// pinned runs act on the file that the name stands for, a link included.
+// pinned runs act on the file of the name, a link included.
 func (r *linuxRoot) pinned(name string, act func(pin *os.File, info Info) error) error {
 	if err := checkRootPath(name); err != nil {
 		return err
@@ -77,7 +78,7 @@ func (r *linuxRoot) pinned(name string, act func(pin *os.File, info Info) error)
 	return act(pin, info)
 }
 
-// stat describes the file that the name stands for, a link included.
+// stat describes the file of the name, a link included.
 func (r *linuxRoot) stat(name string) (found Info, err error) {
 	k, ok := r.walk.(*kernelWalker)
 	if !ok {
@@ -103,9 +104,9 @@ func (r *linuxRoot) Open(name string) (File, error) {
 	return &openFile{file: file, name: name, holes: r.features.SyncAll}, nil
 }
 
-// openRegular looks at the file before it opens it, since opening can do
-// something by itself: wake the writer of a FIFO, rewind a tape. Behind a
-// final link it is looked at only afterwards.
+// openRegular checks the file before it opens it, since opening can have
+// effects: wake the writer of a FIFO, rewind a tape. It checks the target of a
+// final link only afterwards.
 func (r *linuxRoot) openRegular(name string) (*os.File, error) {
 	if err := CheckPath(name); err != nil {
 		return nil, err
@@ -121,8 +122,8 @@ func (r *linuxRoot) openRegular(name string) (*os.File, error) {
 	return file, err
 }
 
-// reopen opens a regular file for reading, without waiting for one that
-// turns out to be something else.
+// reopen opens a regular file for reading, without waiting if it is another
+// type.
 func (r *linuxRoot) reopen(name string) (*os.File, Info, error) {
 	file, err := r.walk.open(name, unix.O_RDONLY|unix.O_NONBLOCK)
 	if err != nil {
@@ -157,7 +158,7 @@ func (r *linuxRoot) ReadDir(name string) (entries []Info, err error) {
 	return entries, pathError("readdir", name, err)
 }
 
-// describe looks at each entry without following it.
+// describe reads each entry without following it.
 func describe(dir *os.File, names []string) ([]Info, error) {
 	entries := make([]Info, 0, len(names))
 	err := control(dir, func(fd int) error {
@@ -179,8 +180,8 @@ func describe(dir *os.File, names []string) ([]Info, error) {
 	return entries, err
 }
 
-// directory runs act on a directory opened for reading: the pinned one, by
-// way of its own ".", so that there is no second walk to differ.
+// directory runs act on a directory opened for reading: the pinned one, through
+// its own ".", so that there is no second walk.
 func (r *linuxRoot) directory(name string, act func(dir *os.File) error) error {
 	return r.pinned(name, func(pin *os.File, info Info) error {
 		if info.Type != TypeDir {
@@ -195,7 +196,7 @@ func (r *linuxRoot) directory(name string, act func(dir *os.File) error) error {
 	})
 }
 
-// readable turns a pinned directory into one that can be read and synced.
+// readable opens a pinned directory for reading and syncing.
 func readable(pin *os.File) (*os.File, error) {
 	var fd int
 	err := control(pin, func(at int) error {
@@ -221,8 +222,8 @@ func (r *linuxRoot) Readlink(name string) (target string, err error) {
 	return target, pathError("readlink", name, err)
 }
 
-// readlink grows its buffer until the target leaves room in it: some file
-// systems report no useful size.
+// readlink grows its buffer until the target is shorter: some file systems
+// report no useful size.
 func readlink(pin *os.File) (target string, err error) {
 	err = control(pin, func(fd int) error {
 		for size := 256; ; size *= 2 {
@@ -282,7 +283,7 @@ func (r *linuxRoot) SyncAll() error {
 
 func (r *linuxRoot) Identity() Identity { return r.identity }
 
-// Path asks the kernel, which follows the directory when it is moved.
+// Path asks the kernel, which follows a moved directory.
 func (r *linuxRoot) Path() (path string, err error) {
 	err = r.pinned(".", func(pin *os.File, _ Info) error {
 		return control(pin, func(fd int) error {

@@ -54,8 +54,8 @@ func TestIdentityTellsFoldersApart(t *testing.T) {
 	require.Equal(t, first, again)
 }
 
-// TestIdentityOfANumberThatIsUsedAgain: file systems give the number of a folder that is
-// gone to the next one.
+// TestIdentityOfANumberThatIsUsedAgain checks folders that get the inode number
+// of a deleted one.
 func TestIdentityOfANumberThatIsUsedAgain(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "folder")
 	seen := map[uint64]disk.Identity{}
@@ -86,7 +86,7 @@ func TestIdentityAcrossRestarts(t *testing.T) {
 		is, again bool
 	}{
 		{disk.Identity{Device: 1, Inode: 2, Born: 3}, true, true},
-		{disk.Identity{Device: 1, Inode: 2}, true, true}, // nobody knows
+		{disk.Identity{Device: 1, Inode: 2}, true, true}, // unknown
 		{disk.Identity{Device: 9, Inode: 2, Born: 3}, false, true},
 		{disk.Identity{Device: 9, Inode: 2}, false, false},
 		{disk.Identity{Device: 1, Inode: 2, Born: 4}, false, false},

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// self asks the kernel what this process may give away. What cannot be told is
-// what it cannot do.
+// self asks the kernel which owners and attributes this process can set. An
+// unknown permission counts as missing.
 func self() Self {
 	s := Self{Owner: Owner{Known: true, User: uint32(os.Geteuid()), Group: uint32(os.Getegid())}}
 	groups, _ := os.Getgroups()

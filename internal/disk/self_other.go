@@ -4,7 +4,7 @@ package disk
 
 import "os"
 
-// self is what the system tells everywhere. The root user can give everything.
+// self returns what every system reports. The root user has all permissions.
 func self() Self {
 	user, group := os.Geteuid(), os.Getegid()
 	if user < 0 || group < 0 {

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// stat describes an open file, also one opened with O_PATH. The name is left
-// to the caller.
+// stat describes an open file, also one opened with O_PATH. The caller sets the
+// name.
 func stat(file *os.File) (Info, error) {
 	var raw unix.Stat_t
 	err := control(file, func(fd int) error { return unix.Fstat(fd, &raw) })
@@ -21,8 +21,8 @@ func stat(file *os.File) (Info, error) {
 	return infoOf(&raw), nil
 }
 
-// bornAt is when an open file's inode was made, in nanoseconds since 1970; 0 where
-// the file system does not say.
+// bornAt returns the creation time of an open file's inode, in nanoseconds
+// since 1970; 0 if the file system has none.
 func bornAt(file *os.File) int64 {
 	var raw unix.Statx_t
 	err := control(file, func(fd int) error {
@@ -34,8 +34,8 @@ func bornAt(file *os.File) int64 {
 	return raw.Btime.Sec*1e9 + int64(raw.Btime.Nsec)
 }
 
-// infoOf translates the kernel's description. The conversions matter on
-// architectures whose fields are narrower.
+// infoOf converts the kernel's description. The conversions matter on
+// architectures with narrower fields.
 func infoOf(raw *unix.Stat_t) Info {
 	return Info{
 		Type:   typeOfRaw(raw.Mode),

@@ -9,13 +9,13 @@ import (
 )
 
 const (
-	// nonBlocking keeps the opening of a FIFO from waiting for a writer.
+	// nonBlocking makes opening a FIFO not wait for a writer.
 	nonBlocking = syscall.O_NONBLOCK
 
 	syncsDirs = true
 )
 
-// stat describes an open file. The name is left to the caller.
+// stat describes an open file. The caller sets the name.
 func stat(file *os.File) (Info, error) {
 	found, err := file.Stat()
 	if err != nil {
@@ -24,7 +24,7 @@ func stat(file *os.File) (Info, error) {
 	return infoOf(found), nil
 }
 
-// complete adds what the standard library keeps in the platform's record.
+// complete adds the fields of the platform's record.
 func (r *portableRoot) complete(_ string, found fs.FileInfo) (Info, error) {
 	return infoOf(found), nil
 }

@@ -10,11 +10,11 @@ import (
 )
 
 const (
-	nonBlocking = 0     // there are no FIFOs among the files of Windows
-	syncsDirs   = false // and a directory cannot be flushed
+	nonBlocking = 0     // Windows has no FIFOs among its files
+	syncsDirs   = false // Windows cannot flush a directory
 )
 
-// stat describes an open file. The name is left to the caller.
+// stat describes an open file. The caller sets the name.
 func stat(file *os.File) (Info, error) {
 	found, err := file.Stat()
 	if err != nil {
@@ -35,8 +35,8 @@ func stat(file *os.File) (Info, error) {
 	return info, failed
 }
 
-// complete asks an open file for its numbers, which a look at the name alone
-// does not tell. Links and others are not opened and keep none.
+// complete reads the numbers of an open file, which the name alone does not
+// tell. It does not open links and other types, which keep none.
 func (r *portableRoot) complete(name string, found fs.FileInfo) (Info, error) {
 	info := infoOf(found)
 	if info.Type != TypeFile && info.Type != TypeDir {

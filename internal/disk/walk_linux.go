@@ -13,21 +13,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A walker turns names into descriptors and is the only part that decides
-// what lies beneath the root. Names are checked before they get here.
+// A walker resolves names to descriptors. Only this part decides what lies
+// beneath the root. Names are checked before.
 type walker interface {
-	// pin returns a descriptor that stands for the file itself, a final
-	// link included, and opens nothing: no device, no FIFO, no lease.
+	// pin returns a descriptor of the file itself, a final link included, and
+	// opens nothing: no device, no FIFO, no lease.
 	pin(name string) (*os.File, error)
 
-	// open opens what the name leads to, through a final link if it stays
-	// beneath. The caller checks what it got.
+	// open opens the target of the name, through a final link if it stays
+	// beneath. The caller checks the type.
 	open(name string, flags int) (*os.File, error)
 
 	close() error
 }
 
-// newWalker prefers openat2. A seccomp filter older than the call answers
+// newWalker prefers openat2. A seccomp filter older than the call returns
 // EPERM, an older kernel ENOSYS.
 func newWalker(dir string) (walker, error) {
 	root, err := os.OpenFile(dir, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
@@ -46,12 +46,12 @@ func newWalker(dir string) (walker, error) {
 	return nil, err
 }
 
-// kernelWalker walks by openat2. It compares no device numbers: NO_XDEV is
-// about mounts, which is what matters, and an overlay may give the files of
-// one mount several device numbers.
+// kernelWalker walks with openat2. It compares no device numbers: NO_XDEV
+// checks mounts, and an overlay may give the files of one mount several device
+// numbers.
 type kernelWalker struct {
 	root   *os.File
-	refuse uint64 // what is not resolved on the way
+	refuse uint64 // what the walk must not resolve
 }
 
 const beneath = unix.RESOLVE_BENEATH | unix.RESOLVE_NO_MAGICLINKS | unix.RESOLVE_NO_XDEV
@@ -60,7 +60,7 @@ func (w *kernelWalker) pin(name string) (*os.File, error) {
 	return w.open(name, unix.O_PATH|unix.O_NOFOLLOW)
 }
 
-// stat describes what pin would return, without keeping it open.
+// stat describes the file of pin, without keeping it open.
 func (w *kernelWalker) stat(name string) (info Info, err error) {
 	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_NOFOLLOW | unix.O_CLOEXEC, Resolve: w.refuse}
 	err = control(w.root, func(root int) error {
@@ -76,14 +76,14 @@ func (w *kernelWalker) stat(name string) (info Info, err error) {
 	return info, err
 }
 
-// folder runs act on a directory, which it opens for no longer.
+// folder runs act on a directory, which is open only during act.
 func (w *kernelWalker) folder(name string, act func(fd int) error) error {
 	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC, Resolve: w.refuse}
 	return control(w.root, func(root int) error { return w.lend(root, name, &how, act) })
 }
 
-// lend opens a name for as long as act runs. A descriptor that leaves this function in no
-// way needs no os.File around it, which costs more than all else that is done here.
+// lend opens a name while act runs. A descriptor that never leaves this
+// function needs no os.File, which would cost more than everything else here.
 func (w *kernelWalker) lend(root int, name string, how *unix.OpenHow, act func(fd int) error) error {
 	fd, err := openat2(root, name, how)
 	if err != nil {
@@ -108,8 +108,8 @@ func (w *kernelWalker) open(name string, flags int) (*os.File, error) {
 
 func (w *kernelWalker) close() error { return w.root.Close() }
 
-// openat2 retries what a signal interrupted, and for a while what the kernel
-// gave up because of a rename elsewhere in the tree.
+// openat2 retries after a signal, and for a while after the kernel gave up
+// because of a rename elsewhere in the tree.
 func openat2(root int, name string, how *unix.OpenHow) (fd int, err error) {
 	const patience = 128
 	for range patience {
@@ -125,8 +125,8 @@ func openat2(root int, name string, how *unix.OpenHow) (fd int, err error) {
 	return fd, err
 }
 
-// libraryWalker walks by os.Root, which does not see mounts, and therefore
-// compares where each walk ended with where it began.
+// libraryWalker walks with os.Root, which ignores mounts. So it compares the
+// mount at the end of each walk with that of the root.
 type libraryWalker struct {
 	root *os.Root
 	home mountID
@@ -170,7 +170,7 @@ func placeOf(file *os.File) (mountID, error) {
 }
 
 // pin relies on os.Root adding O_NOFOLLOW to every step: together with O_PATH
-// that yields the link where plain O_NOFOLLOW would fail and be resolved.
+// that returns the link, where plain O_NOFOLLOW would fail and be resolved.
 func (w *libraryWalker) pin(name string) (*os.File, error) {
 	return w.open(name, unix.O_PATH)
 }
@@ -193,7 +193,7 @@ func (w *libraryWalker) open(name string, flags int) (*os.File, error) {
 
 func (w *libraryWalker) close() error { return w.root.Close() }
 
-// walkError gives the kernel's refusals their names.
+// walkError maps the kernel's errors to those of this package.
 func walkError(err error) error {
 	switch {
 	case errors.Is(err, unix.EXDEV), errors.Is(err, unix.ELOOP):
@@ -206,8 +206,8 @@ func walkError(err error) error {
 	return err
 }
 
-// control lends out the descriptor of a file and keeps it from being closed,
-// and its number from being given to another file, meanwhile.
+// control runs use with the descriptor of a file. Meanwhile the file cannot be
+// closed, and no other file gets its number.
 func control(file *os.File, use func(fd int) error) error {
 	conn, err := file.SyscallConn()
 	if err != nil {
@@ -220,7 +220,7 @@ func control(file *os.File, use func(fd int) error) error {
 	return failed
 }
 
-// interrupted repeats a system call for as long as signals interrupt it.
+// interrupted repeats a system call while signals interrupt it.
 func interrupted(call func() error) error {
 	for {
 		if err := call(); !errors.Is(err, syscall.EINTR) {

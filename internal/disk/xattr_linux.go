@@ -26,7 +26,7 @@ func (r *linuxRoot) Xattrs(name string) (attrs map[string][]byte, err error) {
 	return attrs, nil
 }
 
-// Xattrs is that of the root for this very file, which nobody has to find again.
+// Xattrs returns the attributes of this open file, without a second walk.
 func (f *openFile) Xattrs() (map[string][]byte, error) {
 	attrs := map[string][]byte{}
 	err := control(f.file, func(fd int) error { return readXattrs(fd, attrs) })
@@ -59,10 +59,10 @@ func (r *linuxRoot) RemoveXattr(name, key string) error {
 	return pathError("removexattr", name, xattrError(err))
 }
 
-// content runs act on a file or directory opened for reading, which is what
-// the calls for attributes, and leases, need. It is the inode that the name
-// itself stands for, never the target of a link; if the name changes hands
-// between the two walks, that is ErrBusy.
+// content runs act on a file or directory opened for reading, which the calls
+// for attributes and leases need. It opens the inode of the name itself, never
+// the target of a link. If another inode gets the name between the two walks,
+// the error is ErrBusy.
 func (r *linuxRoot) content(name string, act func(file *os.File) error) error {
 	return r.pinned(name, func(pin *os.File, info Info) error {
 		file, err := r.unpin(name, pin, info)
@@ -93,8 +93,8 @@ func (r *linuxRoot) unpin(name string, pin *os.File, info Info) (*os.File, error
 	return nil, ErrType
 }
 
-// readXattrs fills attrs. An attribute that vanishes after it was listed is
-// left out.
+// readXattrs fills attrs. It skips an attribute that vanishes after it was
+// listed.
 func readXattrs(fd int, attrs map[string][]byte) error {
 	list, err := sized(func(buf []byte) (int, error) { return unix.Flistxattr(fd, buf) })
 	if err != nil {
@@ -116,7 +116,7 @@ func readXattrs(fd int, attrs map[string][]byte) error {
 	return nil
 }
 
-// sized asks for the size, then for the value, again when it grew between.
+// sized reads the size, then the value, again if the value grew in between.
 func sized(get func(buf []byte) (int, error)) ([]byte, error) {
 	for {
 		size, err := get(nil)
@@ -145,8 +145,8 @@ func xattrError(err error) error {
 	return err
 }
 
-// keepsXattrs asks the root for an attribute that is not there: only a file
-// system that keeps them can say so.
+// keepsXattrs reads a missing attribute of the root: only a file system that
+// supports attributes reports it as missing.
 func keepsXattrs(root *os.File) bool {
 	dir, err := readable(root)
 	if err != nil {
