@@ -13,7 +13,7 @@ import (
 	"github.com/remit-dev/remit/internal/disk/simdisk"
 )
 
-// made is a disk with a file and a directory that are durable.
+// made returns a disk with a durable file and a durable directory.
 func made(t *testing.T) (*simdisk.Disk, disk.Root) {
 	d := simdisk.New()
 	r := d.Root()
@@ -24,7 +24,7 @@ func made(t *testing.T) (*simdisk.Disk, disk.Root) {
 	return d, r
 }
 
-// write makes a file that is not durable.
+// write creates a file that is not durable.
 func write(t *testing.T, r disk.Root, name, content string) {
 	f, err := r.Create(name, 0o644)
 	require.NoError(t, err)
@@ -38,8 +38,8 @@ func sync(t *testing.T, r disk.Root, name string) {
 	require.NoError(t, errors.Join(f.Sync(), f.Close()))
 }
 
-// cut keeps of the pending operations those whose digit is 1, and half of one whose
-// digit is 2.
+// cut keeps the pending operations with digit 1, and half of the one with digit
+// 2.
 func cut(t *testing.T, d *simdisk.Disk, keep string) map[string]simdisk.File {
 	ops := d.Pending()
 	require.Len(t, ops, len(keep), "%v", ops)
@@ -62,7 +62,7 @@ func contents(files map[string]simdisk.File) map[string]string {
 	return out
 }
 
-// TestCut: what a power cut leaves of what was not made durable, and of what was.
+// TestCut checks what a power failure leaves of durable and of other data.
 func TestCut(t *testing.T) {
 	for _, tt := range []struct {
 		name string
@@ -117,7 +117,7 @@ func TestCut(t *testing.T) {
 	}
 }
 
-// TestNeeds: what is not there without something else is not kept without it.
+// TestNeeds checks that an operation is not kept without those that it needs.
 func TestNeeds(t *testing.T) {
 	for name, do := range map[string]func(t *testing.T, r disk.Root){
 		"one name": func(t *testing.T, r disk.Root) {
@@ -154,8 +154,8 @@ func TestNeeds(t *testing.T) {
 	}
 }
 
-// TestClone: what is done on one of the two is not seen on the other, and a state is
-// described in the same way on both.
+// TestClone checks that an operation on one of the two is not visible on the
+// other, and that both describe equal states equally.
 func TestClone(t *testing.T) {
 	d, r := made(t)
 	write(t, r, "new", "content")
@@ -180,7 +180,7 @@ func TestClone(t *testing.T) {
 	require.NotEqual(t, before, describe(d))
 }
 
-// TestWriters: whoever has a file open for writing is gone with his process.
+// TestWriters checks that a writer's lease ends with its process.
 func TestWriters(t *testing.T) {
 	d, r := made(t)
 	_, err := r.Create("new", 0o644)

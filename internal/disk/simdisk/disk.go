@@ -24,11 +24,11 @@ type Disk struct {
 
 	mu      sync.Mutex // never held across a wait
 	now     image      // what programs see
-	medium  image      // what is on the medium
-	born    image      // every inode as it was made
+	medium  image      // the state on the medium
+	born    image      // every inode as it was created
 	pending []op
-	next    uint64 // inode
-	ops     int    // ever done
+	next    uint64 // inode number
+	ops     int    // number of operations ever performed
 	writers map[uint64]int
 }
 
@@ -46,14 +46,15 @@ var start = time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)
 
 func (d *Disk) time() time.Time { return start.Add(time.Duration(d.ops) * time.Millisecond) }
 
-// Watch has f called after each operation that changed what programs see or what is
-// on the medium, on the goroutine that did it. A clone is not watched.
+// Watch makes the disk call f after each operation that changed the visible
+// state or the medium, on the goroutine that performed it. A clone is not
+// watched.
 func (d *Disk) Watch(f func(op string)) { d.watch = f }
 
 // Root opens the root directory.
 func (d *Disk) Root() disk.Root { return newRoot(d) }
 
-// Clone returns a disk in the same state, which nobody has open.
+// Clone returns a disk in the same state, without openings.
 func (d *Disk) Clone() *Disk {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -63,8 +64,8 @@ func (d *Disk) Clone() *Disk {
 	}
 }
 
-// do adds an operation that has just happened. It needs those among the pending
-// ones that have a name or an inode with it in common, each in its own way.
+// do adds an operation that has just happened. It needs the pending operations
+// that share a name or an inode with it, by the rules of the package.
 func (d *Disk) do(o op) {
 	d.ops++
 	o.id, o.at = d.ops, d.time()
@@ -77,7 +78,7 @@ func (d *Disk) do(o op) {
 	d.now.apply(o, d.born)
 }
 
-// before reports whether o is not there without p.
+// before reports whether o needs p.
 func (p op) before(o op) bool {
 	if p.meta != nil && o.meta != nil {
 		return p.ino == o.ino
@@ -100,7 +101,7 @@ func (p op) before(o op) bool {
 	return slices.ContainsFunc(o.moved(), func(ino uint64) bool { return in(p.edits, ino) })
 }
 
-// moved lists the inodes that gained or lost a name.
+// moved returns the inodes that gained or lost a name.
 func (o op) moved() (inodes []uint64) {
 	for _, e := range o.edits {
 		if e.ino != 0 {
@@ -113,8 +114,8 @@ func (o op) moved() (inodes []uint64) {
 	return inodes
 }
 
-// settle makes the pending operations durable that which selects, with those that
-// they need. It reports whether there were any.
+// settle makes the selected pending operations durable, with those that they
+// need. It reports whether there were any.
 func (d *Disk) settle(which func(op) bool) bool {
 	chosen := map[int]bool{}
 	for _, o := range slices.Backward(d.pending) {
@@ -139,7 +140,7 @@ func (d *Disk) settle(which func(op) bool) bool {
 	return some
 }
 
-// make gives a new inode a number.
+// make adds a new inode and returns its number.
 func (d *Disk) make(n node) uint64 {
 	ino := d.next
 	d.next++
@@ -148,22 +149,22 @@ func (d *Disk) make(n node) uint64 {
 	return ino
 }
 
-// told tells the watcher, outside the lock.
+// told calls the watcher, outside the lock.
 func (d *Disk) told(what string) {
 	if d.watch != nil {
 		d.watch(what)
 	}
 }
 
-// Die is the death of every process that has the disk open: nothing is lost.
+// Die ends every process that has the disk open: nothing is lost.
 func (d *Disk) Die() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	clear(d.writers)
 }
 
-// Pending describes the operations that are not durable, in their order. Needs are
-// places in the same list.
+// Pending describes the operations that are not durable, in order. Needs are
+// indexes of the same list.
 func (d *Disk) Pending() []Operation {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -179,16 +180,16 @@ func (d *Disk) Pending() []Operation {
 	return out
 }
 
-// Operation is one that is not durable.
+// Operation is an operation that is not durable.
 type Operation struct {
 	What    string
-	Content bool  // it writes content, and can come in half
-	Needs   []int // operations without which it is not there
+	Content bool  // it writes content, and can be incomplete
+	Needs   []int // operations that it needs
 }
 
-// Cut is the power going: of the pending operations those are on the medium that
-// keep says, the one at half, unless that is negative, only by half. It panics where
-// an operation is kept and one that it needs is not.
+// Cut is a power failure: keep selects the pending operations on the medium.
+// The one at index half, unless half is negative, is incomplete. Cut panics if
+// it would keep an operation without one that it needs.
 func (d *Disk) Cut(keep []bool, half int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -217,9 +218,9 @@ func (d *Disk) Cut(keep []bool, half int) {
 	clear(d.writers)
 }
 
-// Describe writes what programs see, and, where it is another thing, what is on the
-// medium and what is pending: equal texts are equal states, but for times and the
-// numbers of inodes.
+// Describe writes the visible state. If they differ, it also writes the state
+// on the medium and the pending operations. Equal texts are equal states,
+// except for times and inode numbers.
 func (d *Disk) Describe(w io.Writer) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -249,8 +250,8 @@ func (i image) describe(w io.Writer) {
 	})
 }
 
-// Files describes what programs see, by path: what it is, its bits, its time, its
-// content or target, and its attributes.
+// Files returns the visible files, by path: type, bits, time, content or
+// target, and attributes.
 func (d *Disk) Files() map[string]File {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -268,11 +269,11 @@ func (d *Disk) Files() map[string]File {
 	return out
 }
 
-// File is what an undo brings back of a file.
+// File is the part of a file that a revert restores.
 type File struct {
 	Type       disk.Type
 	Perm       fs.FileMode
 	Mtime      time.Time // of a regular file
-	Content    string    // or the target of a link
+	Content    string    // content, or the target of a link
 	Attributes map[string]string
 }

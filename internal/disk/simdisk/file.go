@@ -55,7 +55,7 @@ func (r *root) Create(name string, perm fs.FileMode) (disk.File, error) {
 	return f, nil
 }
 
-// run does an operation on the file under the disk's lock.
+// run runs an operation on the file under the disk's lock.
 func (f *file) run(what string, do func() (changed bool, err error)) error {
 	f.disk.mu.Lock()
 	err := error(fs.ErrClosed)
@@ -105,7 +105,7 @@ func (f *file) Write(p []byte) (n int, err error) {
 	return n, err
 }
 
-// Skip writes zeros: this disk knows no holes.
+// Skip writes zeros: this disk has no holes.
 func (f *file) Skip(n int64) error {
 	_, err := f.Write(make([]byte, n))
 	return err

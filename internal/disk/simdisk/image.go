@@ -9,8 +9,8 @@ import (
 	"github.com/remit-dev/remit/internal/disk"
 )
 
-// node is an inode. What is in an image never changes: a change puts another one in
-// its place, so that images can share them.
+// node is an inode. A node in an image never changes: a change replaces it, so
+// that images can share nodes.
 type node struct {
 	kind   disk.Type
 	perm   fs.FileMode
@@ -20,14 +20,14 @@ type node struct {
 	data   []byte
 	target string
 	xattrs map[string][]byte
-	names  map[string]uint64 // of a directory
-	links  uint64            // names that lead here
+	names  map[string]uint64 // for a directory
+	links  uint64            // number of names
 }
 
 // image is one state of the file system.
 type image map[uint64]*node
 
-// change returns a copy of an inode that may be changed, which is in the image now.
+// change replaces an inode in the image with a copy, and returns the copy.
 func (i image) change(ino uint64) *node {
 	n := *i[ino]
 	i[ino] = &n
@@ -39,39 +39,39 @@ type op struct {
 	id    int
 	what  string
 	at    time.Time
-	edits []edit // of entries: all of them or none
+	edits []edit // directory entries: all of them or none
 	gone  uint64 // the inode that lost a name
-	ino   uint64 // of an operation on an inode
+	ino   uint64 // for an operation on an inode
 	write *dataRange
 	meta  *meta
-	needs []int // ids of operations without which it is not there
+	needs []int // IDs of the operations that it needs
 }
 
-// edit gives a name in a directory to an inode, or takes it away.
+// edit sets a name in a directory to an inode, or removes it.
 type edit struct {
 	dir  uint64
 	name string
-	ino  uint64 // 0: the name is free then
+	ino  uint64 // 0: the name is removed
 }
 
-// dataRange is content.
+// dataRange is a range of content.
 type dataRange struct {
 	at   int
 	data []byte
 }
 
-// meta is a change of what an inode has beside its content.
+// meta is a change of an inode's metadata.
 type meta struct {
 	perm   *fs.FileMode
 	owner  *disk.Owner
 	mtime  *time.Time
 	xattr  string
 	value  []byte
-	remove bool // of the attribute
+	remove bool // remove the attribute
 }
 
-// apply does an operation. born are inodes as they were made: what an entry leads to
-// exists at least so.
+// apply applies an operation. born are the inodes as they were created: the
+// target of an entry exists at least in that form.
 func (i image) apply(o op, born image) {
 	for _, e := range o.edits {
 		i.appear(e.dir, born)
@@ -158,8 +158,8 @@ func (n *node) alter(m meta) {
 	}
 }
 
-// weaken takes away what a file may as a program, as the kernel does when content or
-// owner change.
+// weaken removes the bits and capabilities for execution as another user, as
+// the kernel does when content or owner change.
 func (n *node) weaken() {
 	if _, has := n.xattrs[disk.XattrCapability]; has {
 		n.xattrs = maps.Clone(n.xattrs)
@@ -167,7 +167,8 @@ func (n *node) weaken() {
 	}
 }
 
-// spliced is content with a span written into it; what lies between is zeros.
+// spliced returns content with a range written into it; a gap is filled with
+// zeros.
 func spliced(data []byte, w dataRange) []byte {
 	out := make([]byte, max(len(data), w.at+len(w.data)))
 	copy(out, data)
@@ -175,7 +176,7 @@ func spliced(data []byte, w dataRange) []byte {
 	return out
 }
 
-// sweep drops what no name leads to.
+// sweep deletes inodes without a name.
 func (i image) sweep() {
 	seen := map[uint64]bool{}
 	var walk func(ino uint64)
@@ -196,7 +197,7 @@ func (i image) sweep() {
 	}
 }
 
-// recount puts the counts of names right: they are what names there are.
+// recount sets the link counts to the number of names.
 func (i image) recount() {
 	count := map[uint64]uint64{top: 1}
 	for _, n := range i {
@@ -211,7 +212,7 @@ func (i image) recount() {
 	}
 }
 
-// paths lists what names lead to, in order.
+// paths visits all named files, in order.
 func (i image) paths(dir uint64, prefix string, visit func(path string, n *node)) {
 	for _, name := range slices.Sorted(maps.Keys(i[dir].names)) {
 		n := i[i[dir].names[name]]

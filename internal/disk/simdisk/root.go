@@ -17,7 +17,7 @@ import (
 type root struct {
 	disk     *Disk
 	open     *opened
-	straight *root // the same, whose walks follow no link; nil: this one
+	straight *root // a view whose walks follow no link; nil: this root
 	direct   bool
 }
 
@@ -26,13 +26,13 @@ func newRoot(d *Disk) *root {
 	return &root{disk: d, open: o, straight: &root{disk: d, open: o, direct: true}}
 }
 
-// opened is what the views of one root share.
+// opened is shared by the views of one root.
 type opened struct{ closed atomic.Bool }
 
 var errNoPath = errors.New("a simulated disk has no place on the host")
 
-// enter begins an operation on one name, which f does under the disk's lock. Where
-// what it did changed something, the watcher is told.
+// enter begins an operation on one name, which f performs under the disk's
+// lock. If f changed something, enter calls the watcher.
 func (r *root) enter(what, name string, check func(string) error, f func() (changed bool, err error)) error {
 	err := check(name)
 	if err == nil {
@@ -72,7 +72,7 @@ func (r *root) both(what, from, to string, f func() error) error {
 	return nil
 }
 
-// orRoot is disk.CheckPath for what also acts on the root.
+// orRoot is disk.CheckPath for operations that also act on the root.
 func orRoot(name string) error {
 	if name == "." {
 		return nil
@@ -87,7 +87,7 @@ func checkPerm(perm fs.FileMode) error {
 	return nil
 }
 
-// WithoutLinks is the same root, whose walks follow no link.
+// WithoutLinks returns the view of the root whose walks follow no link.
 func (r *root) WithoutLinks() disk.Root {
 	if r.straight == nil {
 		return r
@@ -99,7 +99,7 @@ func (r *root) look(name string, f func(ino uint64, n *node) error) error {
 	return r.lookAt("lstat", name, f)
 }
 
-// lookAt runs f on what a name stands for.
+// lookAt runs f on the inode of a name.
 func (r *root) lookAt(what, name string, f func(ino uint64, n *node) error) error {
 	return r.enter(what, name, orRoot, func() (bool, error) {
 		ino, err := r.disk.find(name, false, r.direct)
@@ -197,7 +197,7 @@ func (r *root) Mkdir(name string, perm fs.FileMode) error {
 	return r.added("mkdir", name, node{kind: disk.TypeDir, perm: perm})
 }
 
-// alter changes an inode of one of some kinds beside its content.
+// alter changes the metadata of an inode of one of some kinds.
 func (r *root) alter(what, name string, m meta, kinds ...disk.Type) error {
 	return r.enter(what, name, orRoot, func() (bool, error) {
 		ino, err := r.disk.find(name, false, r.direct)
@@ -278,7 +278,7 @@ func (r *root) Link(name, as string) error {
 	})
 }
 
-// free finds a place that must have nothing in it.
+// free finds the entry of a name that must be free.
 func (r *root) free(name string) (edit, error) {
 	e, err := r.disk.entry(name, r.direct)
 	if err == nil {
@@ -299,13 +299,13 @@ func (r *root) Remove(name string) error {
 		if len(r.disk.now[e.ino].names) > 0 {
 			return false, fs.ErrExist
 		}
-		// Both the name and what it stood for: what else happened to either comes first.
+		// Both the name and its inode: earlier changes of either come first.
 		r.disk.unlink("remove "+name, e)
 		return true, nil
 	})
 }
 
-// unlink takes a name away.
+// unlink removes a name.
 func (d *Disk) unlink(what string, e edit) {
 	d.do(op{what: what, gone: e.ino, edits: []edit{{e.dir, e.name, 0}}})
 }
@@ -384,7 +384,7 @@ func (r *root) Path() (string, error) {
 	return "", &fs.PathError{Op: "path", Path: ".", Err: errNoPath}
 }
 
-// self may give everything: there is one user on this disk.
+// self has all permissions: there is one user on this disk.
 func self() disk.Self {
 	return disk.Self{Owner: disk.Owner{Known: true}, Gives: true, Administers: true, Capabilities: true}
 }

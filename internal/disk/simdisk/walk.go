@@ -9,19 +9,19 @@ import (
 	"github.com/remit-dev/remit/internal/disk"
 )
 
-// mostLinks is how many links a walk follows.
+// mostLinks is the maximum number of links that a walk follows.
 const mostLinks = 40
 
-// walk is where a name leads.
+// walk is the state of resolving a name.
 type walk struct {
 	i      image
-	direct bool // no link is followed
+	direct bool // follow no link
 	stack  []uint64
 	links  int
 }
 
-// find returns the inode of a name, 0 and fs.ErrNotExist where there is none. Unless
-// follow is set a link at the end is what is found.
+// find returns the inode of a name, or 0 and fs.ErrNotExist if there is none.
+// Unless follow is set, it returns a final link itself.
 func (d *Disk) find(name string, follow, direct bool) (uint64, error) {
 	if name == "." {
 		return top, nil
@@ -35,7 +35,7 @@ func (d *Disk) find(name string, follow, direct bool) (uint64, error) {
 
 func (w *walk) at() uint64 { return w.stack[len(w.stack)-1] }
 
-// along goes on by a path, which may be the target of a link.
+// along continues by a path, which may be the target of a link.
 func (w *walk) along(way string, follow bool) error {
 	if strings.HasPrefix(way, "/") {
 		return disk.ErrEscape
@@ -90,8 +90,8 @@ func (d *Disk) place(name string, direct bool) (dir uint64, base string, err err
 	return dir, path.Base(name), nil
 }
 
-// entry is place, with what the name stands for. The directory of a name that is free
-// comes with fs.ErrNotExist.
+// entry is place, with the inode of the name. If the name is free, it returns
+// the directory with fs.ErrNotExist.
 func (d *Disk) entry(name string, direct bool) (e edit, err error) {
 	e.dir, e.name, err = d.place(name, direct)
 	if err != nil {
