@@ -152,8 +152,8 @@ func xattrs(t *testing.T, r disk.Root) {
 	}
 }
 
-// owners: what is new belongs to whom the root says, or to the group of its folder, and can be
-// given away by who may.
+// owners checks the owner of new files: the root's user, or the group of the
+// folder. It also checks changes of the owner.
 func owners(t *testing.T, r disk.Root) {
 	me := r.Self()
 	write(t, r, "file", "")
@@ -184,7 +184,7 @@ func owners(t *testing.T, r disk.Root) {
 	require.Equal(t, disk.Owner{Known: true, User: me.Owner.User, Group: other.Group}, look(t, r, "dir/new").Owner)
 }
 
-// capabilities: what a file may as a program goes when its owner changes.
+// capabilities checks that file capabilities are lost when the owner changes.
 func capabilities(t *testing.T, r disk.Root) {
 	if !r.Self().Capabilities || !r.Self().Gives || !r.Features().Xattrs {
 		t.Skip("this process may not give programs capabilities here")

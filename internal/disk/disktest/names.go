@@ -106,7 +106,7 @@ func remove(t *testing.T, r disk.Root) {
 	require.Empty(t, names(t, r, "."))
 }
 
-// three makes one of each kind and returns what each is.
+// three creates one of each type and returns their descriptions.
 func three(t *testing.T, r disk.Root) map[string]disk.Info {
 	write(t, r, "file", "content")
 	require.NoError(t, r.Mkdir("dir", 0o755))

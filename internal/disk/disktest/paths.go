@@ -73,8 +73,8 @@ func paths(t *testing.T, r disk.Root) {
 	require.Equal(t, "kept", read(t, r, "file"))
 }
 
-// closed requires that authority ends with Close, and that an open file
-// outlives it.
+// closed requires that the root's authority ends with Close, and that an open
+// file remains usable.
 func closed(t *testing.T, r disk.Root) {
 	write(t, r, "file", "kept")
 	f, err := r.Open("file")

@@ -1,6 +1,6 @@
-// Package disktest holds what every implementation of disk.Root must do, as a
-// test to be run against it. It reaches the files through the root alone, so
-// that a simulated disk can be put to it as well as a real one.
+// Package disktest tests implementations of disk.Root. It reaches the files
+// through the root alone, so it can test a simulated disk as well as a real
+// one.
 package disktest
 
 import (
@@ -13,9 +13,9 @@ import (
 	"github.com/remit-dev/remit/internal/disk"
 )
 
-// Run checks the contract of disk.Root. Each call of open returns a new root,
-// empty, writable by the test and at the test's disposal; Run closes it. What
-// disk.Features does not promise may answer disk.ErrUnsupported.
+// Run checks the contract of disk.Root. Each call of open returns a new, empty,
+// writable root for the test; Run closes it. Operations that disk.Features does
+// not promise may return disk.ErrUnsupported.
 func Run(t *testing.T, open func(t *testing.T) disk.Root) {
 	t.Helper()
 	for _, c := range []struct {
@@ -47,7 +47,7 @@ func Run(t *testing.T, open func(t *testing.T) disk.Root) {
 	}
 }
 
-// write makes a file with the given content, durable like its name.
+// write creates a durable file with a durable name.
 func write(t *testing.T, r disk.Root, name, content string) {
 	t.Helper()
 	f, err := r.Create(name, 0o644)
@@ -70,7 +70,7 @@ func read(t *testing.T, r disk.Root, name string) string {
 	return string(content)
 }
 
-// look describes a name that must be there.
+// look describes a name that must exist.
 func look(t *testing.T, r disk.Root, name string) disk.Info {
 	t.Helper()
 	info, err := r.Lstat(name)
