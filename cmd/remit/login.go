@@ -14,9 +14,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/remit-dev/remit/internal/login"
 	"github.com/remit-dev/remit/internal/suggest"
 	"github.com/remit-dev/remit/mcp/gateway"
-	"github.com/remit-dev/remit/mcp/gateway/login"
 )
 
 // logins are those that a state keeps, for the servers of a configuration.

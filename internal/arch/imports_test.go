@@ -17,7 +17,7 @@ var layers = [][]string{
 	{"examples/..."},
 	{"cmd/..."},
 	{"internal/proof/databasetest", "internal/proof/frameworktest", "revert/reverttest"}, // try what stands below agent through agent
-	{"internal/connect"}, // what the command does with the files of MCP clients
+	{"internal/connect", "internal/login"},                                               // of the command: files of MCP clients, and tokens for servers of the gateway
 	{"console/...", "mcp/..."},
 	{"mcp/gateway/config"},
 	{"mcp/gateway/internal/binding", "mcp/gateway/internal/naming"},
@@ -75,14 +75,14 @@ var owners = []owner{
 	{pkg: "github.com/open-policy-agent/opa/...", by: []string{"perm/rego"}, tests: []string{"cmd/..."}},
 	{pkg: "modernc.org/sqlite/...", by: []string{"revert/sqlite", "ctxperm/database/sqlite", "examples/..."}, tests: []string{"ctxperm/database/...", "tool/builtin/database", "cmd/..."}},
 	{pkg: "github.com/jackc/pgx/...", by: []string{"ctxperm/database/postgres", "internal/proof/pgtest"}, tests: []string{"ctxperm/database/...", "tool/builtin/database", "cmd/..."}},
-	{pkg: "net/http/...", by: []string{"ctxperm/web", "tool/builtin/web", "console", "mcp", "mcp/...", "internal/proof/logintest", "examples/..."}, tests: []string{"..."}},
+	{pkg: "net/http/...", by: []string{"ctxperm/web", "tool/builtin/web", "console", "mcp", "mcp/...", "internal/login", "internal/proof/logintest", "examples/..."}, tests: []string{"..."}},
 	{pkg: "go.opentelemetry.io/otel/...", by: []string{"tool/filter/otel", "mcp/..."}},
 	{pkg: "filippo.io/age/...", by: []string{"ctxperm/secrets/vault"}},
 	{pkg: "github.com/zalando/go-keyring/...", by: []string{"ctxperm/secrets/keyring"}, tests: []string{"cmd/..."}},
 	{pkg: "github.com/fsnotify/fsnotify/...", by: []string{"tool/define"}},
 	{pkg: "github.com/tailscale/hujson/...", by: []string{"mcp/...", "internal/connect"}}, // files of other programs alone; ours are strict JSON
 	{pkg: "github.com/pelletier/go-toml/v2/...", by: []string{"internal/connect"}},
-	{pkg: "github.com/modelcontextprotocol/go-sdk/...", by: []string{"mcp", "mcp/..."}, tests: []string{"cmd/...", "examples/guides"}},
+	{pkg: "github.com/modelcontextprotocol/go-sdk/...", by: []string{"mcp", "mcp/...", "internal/login"}, tests: []string{"cmd/...", "examples/guides"}},
 	{pkg: "github.com/spf13/cobra/...", by: []string{"cmd/..."}},
 	{pkg: "github.com/stretchr/testify/...", by: []string{"*test"}, tests: []string{"..."}},
 	// Both import testing and testify, and with it net/http, in code that is not a test.

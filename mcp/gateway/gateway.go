@@ -56,8 +56,8 @@ type Options struct {
 	Sandbox *process.Driver
 
 	// Authorize returns the handler that gets an OAuth token for a server by
-	// URL, such as by auth.NewAuthorizationCodeHandler or package login, or
-	// nil. The gateway calls it once for each server whose configured headers
+	// URL, such as by auth.NewAuthorizationCodeHandler, or nil. The gateway calls it
+	// once for each server whose configured headers
 	// prove nothing. The handler can have a method Renewed() bool, which
 	// reports that a token may exist since the last login error, and a method
 	// Close() error, which the gateway calls when it closes. If Authorize is

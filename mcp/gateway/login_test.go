@@ -13,9 +13,9 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
+	"github.com/remit-dev/remit/internal/login"
 	"github.com/remit-dev/remit/internal/proof/logintest"
 	"github.com/remit-dev/remit/mcp/gateway"
-	"github.com/remit-dev/remit/mcp/gateway/login"
 	"github.com/remit-dev/remit/tool"
 )
 

@@ -17,9 +17,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/remit-dev/remit/internal/login"
 	"github.com/remit-dev/remit/internal/proof/logintest"
-	"github.com/remit-dev/remit/mcp/gateway"
-	"github.com/remit-dev/remit/mcp/gateway/login"
+	"github.com/remit-dev/remit/mcp/gateway/config"
 )
 
 // TestLogin: a person logs in, and the gateway gets in. What is kept is for its owner alone, and what is told holds nothing of it.
@@ -131,12 +131,12 @@ func TestLoginAllTheSame(t *testing.T) {
 // TestLoginNowhere: at some servers nobody can log in, which is said before anything is sent.
 func TestLoginNowhere(t *testing.T) {
 	h := newHouse(t, logintest.Rules{})
-	for want, entry := range map[string]gateway.Server{
+	for want, entry := range map[string]config.Server{
 		"started by a command":        {Command: "x"},
 		`has a header "Authorization`: {URL: h.URL, Headers: map[string]string{"authorization": "Bearer x"}},
 		`older type "sse"`:            {URL: h.URL, SSE: true},
 		"it is not https":             {URL: "http://tools.example/mcp"},
-		"has nowhere to come back to": {URL: h.URL, OAuth: gateway.OAuth{CallbackPort: portOf(t, h.URL)}},
+		"has nowhere to come back to": {URL: h.URL, OAuth: config.OAuth{CallbackPort: portOf(t, h.URL)}},
 	} {
 		h.entry = entry
 		h.entry.Name = "s"
@@ -146,7 +146,7 @@ func TestLoginNowhere(t *testing.T) {
 	require.Empty(t, h.Seen())
 	open := httptest.NewServer(behind())
 	t.Cleanup(open.Close)
-	h.entry = gateway.Server{Name: "s", URL: open.URL}
+	h.entry = config.Server{Name: "s", URL: open.URL}
 	_, err := h.login()
 	require.ErrorContains(t, err, "answers without a login")
 	away := httptest.NewServer(http.RedirectHandler(h.URL, http.StatusTemporaryRedirect))
@@ -203,15 +203,15 @@ func TestClients(t *testing.T) {
 	known := map[string]string{"mine": "sesame-secret"}
 	for name, c := range map[string]struct {
 		rules        logintest.Rules
-		oauth        gateway.OAuth
+		oauth        config.OAuth
 		id, secret   string
 		want, issuer string
 	}{
-		"known":             {rules: logintest.Rules{Clients: known}, oauth: gateway.OAuth{ClientID: "mine", ClientSecret: "sesame-secret"}, issuer: "own", id: "mine", secret: "sesame-secret"},
-		"known elsewhere":   {rules: logintest.Rules{Clients: known}, oauth: gateway.OAuth{ClientID: "mine", ClientSecret: "sesame-secret"}, issuer: "https://other.example", want: "does not match pre-registered"},
-		"known without one": {rules: logintest.Rules{Clients: map[string]string{"open": ""}}, oauth: gateway.OAuth{ClientID: "open", Scopes: []string{"mine"}}, id: "open"},
-		"a document":        {rules: logintest.Rules{Documents: true}, oauth: gateway.OAuth{MetadataURL: "https://me.example/client.json"}, id: "https://me.example/client.json"},
-		"a bad document":    {rules: logintest.Rules{Documents: true}, oauth: gateway.OAuth{MetadataURL: "http://me.example/client.json"}, want: "HTTPS URL"},
+		"known":             {rules: logintest.Rules{Clients: known}, oauth: config.OAuth{ClientID: "mine", ClientSecret: "sesame-secret"}, issuer: "own", id: "mine", secret: "sesame-secret"},
+		"known elsewhere":   {rules: logintest.Rules{Clients: known}, oauth: config.OAuth{ClientID: "mine", ClientSecret: "sesame-secret"}, issuer: "https://other.example", want: "does not match pre-registered"},
+		"known without one": {rules: logintest.Rules{Clients: map[string]string{"open": ""}}, oauth: config.OAuth{ClientID: "open", Scopes: []string{"mine"}}, id: "open"},
+		"a document":        {rules: logintest.Rules{Documents: true}, oauth: config.OAuth{MetadataURL: "https://me.example/client.json"}, id: "https://me.example/client.json"},
+		"a bad document":    {rules: logintest.Rules{Documents: true}, oauth: config.OAuth{MetadataURL: "http://me.example/client.json"}, want: "HTTPS URL"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.rules.Expires = 5

@@ -4,14 +4,14 @@ import (
 	"context"
 	"net/http"
 
-	"github.com/remit-dev/remit/mcp/gateway"
+	"github.com/remit-dev/remit/mcp/gateway/config"
 )
 
 // Private is for tests: nobody can be reached by a name that is not of this machine.
 var Private = private
 
 // Late is for tests: a login that is over is asked once more, as by a message that its connection still had to send.
-func (s Store) Late(ctx context.Context, server gateway.Server, show func(page string)) (first, late error) {
+func (s Store) Late(ctx context.Context, server config.Server, show func(page string)) (first, late error) {
 	back, err := listen(0)
 	if err != nil {
 		return err, nil

@@ -20,15 +20,15 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/remit-dev/remit/internal/login"
 	"github.com/remit-dev/remit/internal/proof/logintest"
-	"github.com/remit-dev/remit/mcp/gateway"
-	"github.com/remit-dev/remit/mcp/gateway/login"
+	"github.com/remit-dev/remit/mcp/gateway/config"
 )
 
 // wanted is the want of a login that an error is about.
-func wanted(t *testing.T, err error) *gateway.LoginError {
+func wanted(t *testing.T, err error) *config.LoginError {
 	t.Helper()
-	var e *gateway.LoginError
+	var e *config.LoginError
 	require.ErrorAs(t, err, &e)
 	require.Equal(t, "s", e.Server)
 	require.Equal(t, "remit gateway login s", e.Fix)
@@ -147,7 +147,7 @@ func TestRenewToTheEnd(t *testing.T) {
 	<-asked
 	go func() { // which is let go once nobody else is
 		_, err := at.TokenSource(t.Context())
-		if errors.Is(err, gateway.ErrNotSent) {
+		if errors.Is(err, config.ErrNotSent) {
 			release()
 		}
 	}()
@@ -239,8 +239,8 @@ func TestNotNow(t *testing.T) {
 		h.Now(func(r *logintest.Rules) { r.Status, r.Body = status, "SECRET" })
 		seen := len(h.Seen())
 		err := h.call(t.Context(), h.URL)
-		require.ErrorIs(t, err, gateway.ErrNotSent)
-		var login *gateway.LoginError
+		require.ErrorIs(t, err, config.ErrNotSent)
+		var login *config.LoginError
 		require.False(t, errors.As(err, &login))
 		require.NotContains(t, err.Error(), "SECRET")
 		h.silent(err.Error())
@@ -296,7 +296,7 @@ func TestFiles(t *testing.T) {
 	if runtime.GOOS != "windows" {
 		require.NoError(t, os.Chmod(path, 0o640))
 		err := h.call(t.Context(), h.URL)
-		require.ErrorIs(t, err, gateway.ErrNotSent)
+		require.ErrorIs(t, err, config.ErrNotSent)
 		require.ErrorContains(t, err, "others can read "+path)
 		require.NoError(t, os.Chmod(path, 0o600))
 	}
@@ -320,7 +320,7 @@ func TestFiles(t *testing.T) {
 
 	// A folder that is none.
 	h.store.Folder = filepath.Join(path+".lock", "x")
-	require.ErrorIs(t, h.call(t.Context(), h.URL), gateway.ErrNotSent)
+	require.ErrorIs(t, h.call(t.Context(), h.URL), config.ErrNotSent)
 	_, err = h.login()
 	require.Error(t, err)
 	_, err = h.store.All()

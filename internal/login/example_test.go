@@ -8,8 +8,8 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/remit-dev/remit/internal/login"
 	"github.com/remit-dev/remit/mcp/gateway"
-	"github.com/remit-dev/remit/mcp/gateway/login"
 )
 
 // A gateway in front of a server that wants a login asks nobody, and says what to do. store.Login, in a command that a person runs, is it.

@@ -15,14 +15,14 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
 	"golang.org/x/oauth2"
 
-	"github.com/remit-dev/remit/mcp/gateway"
+	"github.com/remit-dev/remit/mcp/gateway/config"
 )
 
 // Login logs a user in at a server, and stores the token once the server has
 // accepted it. Show gets the page that the user must open in a browser on this
 // machine. Login then waits until the redirect or the end of ctx. No error
 // contains a secret.
-func (s Store) Login(ctx context.Context, server gateway.Server, show func(page string)) (LoginInfo, error) {
+func (s Store) Login(ctx context.Context, server config.Server, show func(page string)) (LoginInfo, error) {
 	if err := able(server); err != nil {
 		return LoginInfo{}, err
 	}
@@ -51,7 +51,7 @@ func (s Store) Login(ctx context.Context, server gateway.Server, show func(page 
 }
 
 // able returns why no login at a server is possible.
-func able(s gateway.Server) error {
+func able(s config.Server) error {
 	u, err := url.Parse(s.URL)
 	switch {
 	case s.URL == "":
@@ -68,7 +68,7 @@ func able(s gateway.Server) error {
 
 // flow is one login.
 type flow struct {
-	server  gateway.Server
+	server  config.Server
 	was     record // the stored record before
 	back    *callback
 	show    func(page string)
@@ -85,7 +85,7 @@ type flow struct {
 	token    *oauth2.Token
 }
 
-func (s Store) flow(server gateway.Server, back *callback, show func(string)) (f *flow, err error) {
+func (s Store) flow(server config.Server, back *callback, show func(string)) (f *flow, err error) {
 	was, err := s.read(server.Name, server.URL)
 	if err != nil {
 		was = record{} // to be replaced

@@ -15,12 +15,12 @@ import (
 	"golang.org/x/oauth2"
 
 	"github.com/remit-dev/remit/internal/canon"
-	"github.com/remit-dev/remit/mcp/gateway"
+	"github.com/remit-dev/remit/mcp/gateway/config"
 )
 
 // Handler returns the handler of the tokens for a server at a URL, for
 // gateway.Options.Authorize. It renews tokens and never starts a login: a
-// gateway.LoginError says that a user must log in.
+// config.LoginError says that a user must log in.
 func (s Store) Handler(server, url string) auth.OAuthHandler {
 	return &handler{store: s, server: server, url: url, turn: make(chan struct{}, 1), shut: make(chan struct{})}
 }
@@ -98,7 +98,7 @@ func (h *handler) read() (record, error) {
 // unsent returns an error for a request that was not sent. A later request can
 // succeed.
 func (h *handler) unsent(err error) error {
-	return fmt.Errorf("the token for server %s cannot be had: %w: %w", h.server, err, gateway.ErrNotSent)
+	return fmt.Errorf("the token for server %s cannot be had: %w: %w", h.server, err, config.ErrNotSent)
 }
 
 // Authorize takes the server's rejection of a request. If it returns nil, the
@@ -186,7 +186,7 @@ func (h *handler) renew(ctx context.Context, used string, challenge []string) (r
 // need records that a login is needed, and returns the error. The caller holds
 // the lock.
 func (h *handler) need(r record, why string, challenge []string) error {
-	e := &gateway.LoginError{Server: h.server, Why: why}
+	e := &config.LoginError{Server: h.server, Why: why}
 	if h.store.Fix != nil {
 		e.Fix = h.store.Fix(h.server)
 	}

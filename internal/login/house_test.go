@@ -12,9 +12,9 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
+	"github.com/remit-dev/remit/internal/login"
 	"github.com/remit-dev/remit/internal/proof/logintest"
-	"github.com/remit-dev/remit/mcp/gateway"
-	"github.com/remit-dev/remit/mcp/gateway/login"
+	"github.com/remit-dev/remit/mcp/gateway/config"
 )
 
 // TestMain lets the test be one of several gateways.
@@ -44,7 +44,7 @@ type house struct {
 
 	t     *testing.T
 	store login.Store
-	entry gateway.Server
+	entry config.Server
 	pages []string
 }
 
@@ -52,7 +52,7 @@ func newHouse(t *testing.T, rules logintest.Rules) *house {
 	t.Helper()
 	h := &house{t: t, Server: logintest.New(t, behind(), rules)}
 	h.store = login.Store{Folder: filepath.Join(t.TempDir(), "login"), Fix: func(server string) string { return "remit gateway login " + server }}
-	h.entry = gateway.Server{Name: "s", URL: h.URL}
+	h.entry = config.Server{Name: "s", URL: h.URL}
 	return h
 }
 
