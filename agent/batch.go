@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/remit-dev/remit/internal/pipeline"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/tool"
 )
@@ -37,11 +38,11 @@ func (tx *Txn) InvokeAll(ctx context.Context, batch []BatchCall) []tool.Outcome 
 	for i, ask := range batch {
 		calls[i] = tool.Request{Tool: ask.Tool, Input: ask.Input, Batch: perm.BatchFacts{Index: i, Count: len(batch)}, Turn: turn}
 	}
-	ended := tx.line.BeginBatch(ctx, calls)
+	refusal, ended := tx.line.BeginBatch(ctx, calls)
 	var all sync.WaitGroup
 	for i, ask := range batch {
 		all.Go(func() {
-			outcomes[i], _ = tx.invoke(ctx, calls[i], ask.ID, ask.ID != "")
+			outcomes[i], _ = tx.invoke(ctx, pipeline.Request{Request: calls[i], Refusal: refusal}, ask.ID, ask.ID != "")
 		})
 	}
 	all.Wait()
@@ -51,7 +52,7 @@ func (tx *Txn) InvokeAll(ctx context.Context, batch []BatchCall) []tool.Outcome 
 
 // invoke runs one call. If named is set and the call ID was used before, it
 // returns the recorded outcome.
-func (tx *Txn) invoke(ctx context.Context, req tool.Request, given string, named bool) (tool.Outcome, error) {
+func (tx *Txn) invoke(ctx context.Context, req pipeline.Request, given string, named bool) (tool.Outcome, error) {
 	if named {
 		return tx.runOnce(ctx, req, given)
 	}
@@ -60,10 +61,10 @@ func (tx *Txn) invoke(ctx context.Context, req tool.Request, given string, named
 
 // run runs one call concurrently with others, but never during the end of the
 // transaction.
-func (tx *Txn) run(ctx context.Context, req tool.Request) (tool.Outcome, error) {
+func (tx *Txn) run(ctx context.Context, req pipeline.Request) (tool.Outcome, error) {
 	leave, err := tx.turn.share(ctx)
 	if err != nil {
-		return req.NotBegun(ctx, tx.ID(), err)
+		return pipeline.NotBegun(ctx, req.Request, tx.ID(), err)
 	}
 	defer leave()
 	if err := cmp.Or(tx.s.rt.open(), tx.usable()); err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/remit-dev/remit/internal/pipeline"
 	"github.com/remit-dev/remit/tool"
 )
 
@@ -20,9 +21,9 @@ func (s *Session) Call(ctx context.Context, name string, input any, opts ...Call
 	c := configured(opts)
 	// A call with an ID must be on the journal while it runs, and filters see
 	// outcomes before Call returns them.
-	tx, err := s.begin(ctx, !c.named && len(s.rt.filters) == 0)
+	tx, err := s.begin(ctx, !c.named && len(s.rt.services.Filters) == 0)
 	if err != nil {
-		return tool.Request{Tool: name}.NotBegun(ctx, "", err)
+		return pipeline.NotBegun(ctx, tool.Request{Tool: name}, "", err)
 	}
 	out, err := tx.Invoke(ctx, name, input, opts...)
 	ctx = context.WithoutCancel(ctx)

@@ -11,6 +11,7 @@ import (
 	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/internal/canon"
 	"github.com/remit-dev/remit/internal/host"
+	"github.com/remit-dev/remit/internal/pipeline"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/journal"
 	"github.com/remit-dev/remit/tool"
@@ -81,15 +82,15 @@ func (s *Session) CallID(given string) string {
 }
 
 // runOnce runs a call with an ID of the host program, unless it ran before.
-func (tx *Txn) runOnce(ctx context.Context, req tool.Request, given string) (tool.Outcome, error) {
+func (tx *Txn) runOnce(ctx context.Context, req pipeline.Request, given string) (tool.Outcome, error) {
 	if given == "" || len(given) > 256 || !utf8.ValidString(given) || strings.ContainsRune(given, 0) {
 		err := errors.New("a call id has 1 to 256 bytes of valid UTF-8")
 		return tx.refused(req.Tool, tool.StatusInvalid, err), fmt.Errorf("%w: %w", tool.ErrInvalid, err)
 	}
 	req.ID = tx.s.CallID(given)
-	leave, err := tx.s.rt.named.enter(ctx, tx.s.rt.host, req.ID)
+	leave, err := tx.s.rt.named.enter(ctx, tx.s.rt.services.Host, req.ID)
 	if err != nil {
-		return req.NotBegun(ctx, tx.ID(), err)
+		return pipeline.NotBegun(ctx, req.Request, tx.ID(), err)
 	}
 	defer leave()
 	_, c, err := revert.LoadCall(ctx, tx.s.rt.journal, req.ID)

@@ -360,7 +360,7 @@ func (t *sessionCounters) raised() (labels, requires []string) {
 	return append([]string{}, t.labels...), slices.Clone(t.requires)
 }
 
-// txnFacts holds the facts of one transaction. It implements tool.CounterStore.
+// txnFacts holds the facts of one transaction. It implements pipeline.CounterStore.
 type txnFacts struct {
 	session *Session
 	txn     string

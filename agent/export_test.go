@@ -18,7 +18,7 @@ func FactsAt(s *Session, now time.Time) perm.SessionFacts {
 
 // RebuiltAt is FactsAt of what the journal alone says.
 func RebuiltAt(ctx context.Context, s *Session, now time.Time) (perm.SessionFacts, error) {
-	again := &Session{rt: s.rt, id: s.id, limits: s.limits, standing: &sessionState{tally: newTally(s.rt.host, s.rt.tools.Load)}}
+	again := &Session{rt: s.rt, id: s.id, limits: s.limits, standing: &sessionState{tally: newTally(s.rt.services.Host, s.rt.tools.Load)}}
 	if err := s.rt.recount(ctx, s.id, again.standing.tally); err != nil {
 		return perm.SessionFacts{}, err
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/revert/journal"
 	"github.com/remit-dev/remit/tool"
+	"github.com/remit-dev/remit/tool/filter"
 )
 
 // habit is what a made-up filter does in each hook.
@@ -63,11 +64,11 @@ func worded(v string) tool.Result {
 }
 
 // filter makes filter i of a world.
-func (tr *trace) filter(t *rapid.T, i int, h habit) tool.Filter {
-	f := tool.Filter{Name: fmt.Sprint("f", i)}
-	f.Before = func(ctx context.Context, c *tool.FilterCall) error {
-		tr.note(c.Call(), fmt.Sprint("before ", i))
-		if _, _, err := revert.LoadCall(ctx, tr.journal, c.Call()); !errors.Is(err, journal.ErrNotFound) {
+func (tr *trace) filter(t *rapid.T, i int, h habit) filter.Filter {
+	f := filter.Filter{Name: fmt.Sprint("f", i)}
+	f.Before = func(ctx context.Context, c filter.Call) error {
+		tr.note(c.ID(), fmt.Sprint("before ", i))
+		if _, _, err := revert.LoadCall(ctx, tr.journal, c.ID()); !errors.Is(err, journal.ErrNotFound) {
 			tr.say("filter %d was asked when the journal knew the call", i)
 		}
 		switch h.before {
@@ -95,8 +96,8 @@ func (tr *trace) filter(t *rapid.T, i int, h habit) tool.Filter {
 		}
 		return nil
 	}
-	f.After = func(_ context.Context, c *tool.FilterCall, r tool.Result) (tool.Result, error) {
-		tr.note(c.Call(), fmt.Sprint("after ", i))
+	f.After = func(_ context.Context, c filter.Call, r tool.Result) (tool.Result, error) {
+		tr.note(c.ID(), fmt.Sprint("after ", i))
 		switch h.after {
 		case "change":
 			r = worded(said(t, r) + "<" + f.Name)
@@ -113,8 +114,8 @@ func (tr *trace) filter(t *rapid.T, i int, h habit) tool.Filter {
 		}
 		return r, nil
 	}
-	f.Ended = func(ctx context.Context, c *tool.FilterCall, o tool.Outcome) {
-		tr.note(c.Call(), fmt.Sprint("ended ", i))
+	f.Ended = func(ctx context.Context, c filter.Call, o tool.Outcome) {
+		tr.note(c.ID(), fmt.Sprint("ended ", i))
 		tr.checkTold(ctx, i, c, o)
 		o.Output = append(o.Output[:0], "spoiled"...) // it is a copy
 		if h.ended == "panic" {
@@ -125,11 +126,11 @@ func (tr *trace) filter(t *rapid.T, i int, h habit) tool.Filter {
 }
 
 // checkTold holds what an Ended is told against the journal: it is there already.
-func (tr *trace) checkTold(ctx context.Context, i int, c *tool.FilterCall, o tool.Outcome) {
-	_, rec, err := revert.LoadCall(ctx, tr.journal, c.Call())
+func (tr *trace) checkTold(ctx context.Context, i int, c filter.Call, o tool.Outcome) {
+	_, rec, err := revert.LoadCall(ctx, tr.journal, c.ID())
 	switch {
 	case err != nil:
-		tr.say("filter %d was told of call %s, and the journal does not have it: %v", i, c.Call(), err)
+		tr.say("filter %d was told of call %s, and the journal does not have it: %v", i, c.ID(), err)
 		return
 	case o.Status == tool.StatusDone && (rec.Phase != revert.PhaseDone || rec.Done == nil):
 		tr.say("told done, recorded %s", rec.Phase)
@@ -140,7 +141,7 @@ func (tr *trace) checkTold(ctx context.Context, i int, c *tool.FilterCall, o too
 	defer tr.mu.Unlock()
 	if i == 0 {
 		o.Output = slices.Clone(o.Output)
-		tr.told[c.Call()] = o
+		tr.told[c.ID()] = o
 	}
 }
 
@@ -271,7 +272,7 @@ type filteredWorld struct {
 func newFiltered(t *testing.T, rt *rapid.T, habits []habit) *filteredWorld {
 	w := &filteredWorld{T: rt, habits: habits, host: hosttest.New(1), files: map[string]string{}}
 	w.tr = &trace{hooks: map[string][]string{}, entered: map[string]int{}, told: map[string]tool.Outcome{}, journal: journal.Memory()}
-	var filters []tool.Filter
+	var filters []filter.Filter
 	for i, h := range habits {
 		filters = append(filters, w.tr.filter(rt, i, h))
 	}

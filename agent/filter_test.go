@@ -16,11 +16,12 @@ import (
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/tool"
+	"github.com/remit-dev/remit/tool/filter"
 )
 
 func TestBadFilters(t *testing.T) {
-	none := func(context.Context, *tool.FilterCall) error { return nil }
-	for says, filters := range map[string][]tool.Filter{
+	none := func(context.Context, filter.Call) error { return nil }
+	for says, filters := range map[string][]filter.Filter{
 		"a name is":         {{Before: none}},
 		"has no hook":       {{Name: "idle"}},
 		`are named "twice"`: {{Name: "twice", Before: none}, {Name: "twice", Before: none}},
@@ -42,13 +43,13 @@ func sender(t *testing.T, sent *[]string) tool.Tool {
 // TestFiltersOfHeldCalls: a held call is filtered when it is held, and again when it is
 // released; then it can be refused, which leaves it in the queue, and nothing else.
 func TestFiltersOfHeldCalls(t *testing.T) {
-	ctx, seen, sent, react := context.Background(), []string{}, []string{}, func(*tool.FilterCall) error { return nil }
+	ctx, seen, sent, react := context.Background(), []string{}, []string{}, func(filter.Call) error { return nil }
 	hold := perm.EngineFunc(func(context.Context, perm.Request) (perm.Decision, error) {
 		return perm.NewDecision(perm.Hold, perm.Details{}), nil
 	})
-	f := tool.Filter{
+	f := filter.Filter{
 		Name: "watch",
-		Before: func(_ context.Context, f *tool.FilterCall) error {
+		Before: func(_ context.Context, f filter.Call) error {
 			if !f.Released() {
 				f.Replace("to all")
 				return nil
@@ -56,21 +57,21 @@ func TestFiltersOfHeldCalls(t *testing.T) {
 			seen = append(seen, "released with "+string(f.Input())+" after "+f.Decision().Effect)
 			return react(f)
 		},
-		After: func(_ context.Context, _ *tool.FilterCall, r tool.Result) (tool.Result, error) {
+		After: func(_ context.Context, _ filter.Call, r tool.Result) (tool.Result, error) {
 			r.Text += ", as the filter saw"
 			return r, nil
 		},
-		Ended: func(_ context.Context, _ *tool.FilterCall, o tool.Outcome) { seen = append(seen, string(o.Status)) },
+		Ended: func(_ context.Context, _ filter.Call, o tool.Outcome) { seen = append(seen, string(o.Status)) },
 	}
 	rt := newRuntime(t, agent.Tools(sender(t, &sent)), agent.Policy(hold), agent.Filters(f))
 	tx := begin(t, newSession(t, rt))
 	held, err := tx.Invoke(ctx, "send", "to one")
 	require.NoError(t, err)
 	require.Equal(t, tool.StatusHeld, held.Status)
-	for says, r := range map[string]func(*tool.FilterCall) error{
-		"not now":            func(*tool.FilterCall) error { return errors.New("not now") },
-		"cannot be answered": func(f *tool.FilterCall) error { f.Answer(tool.Text("x")); return nil },
-		"it panicked":        func(*tool.FilterCall) error { panic("no") },
+	for says, r := range map[string]func(filter.Call) error{
+		"not now":            func(filter.Call) error { return errors.New("not now") },
+		"cannot be answered": func(f filter.Call) error { f.Answer(tool.Text("x")); return nil },
+		"it panicked":        func(filter.Call) error { panic("no") },
 	} {
 		react = r
 		err := tx.Commit(ctx)
@@ -79,7 +80,7 @@ func TestFiltersOfHeldCalls(t *testing.T) {
 		require.ErrorContains(t, err, says)
 		require.Empty(t, sent)
 	}
-	react = func(*tool.FilterCall) error { return nil }
+	react = func(filter.Call) error { return nil }
 	require.NoError(t, tx.Commit(ctx))
 	require.Equal(t, []string{"to all"}, sent)
 	last := tx.Released()[3]
@@ -97,7 +98,7 @@ func TestFiltersOfHeldCalls(t *testing.T) {
 // would change it each time, in another process.
 func TestReplacedBeforeItWaited(t *testing.T) {
 	ctx, st, sent := context.Background(), newStore(), []string{}
-	more := tool.Filter{Name: "more", Before: func(_ context.Context, f *tool.FilterCall) error {
+	more := filter.Filter{Name: "more", Before: func(_ context.Context, f filter.Call) error {
 		var in string
 		if err := json.Unmarshal(f.Input(), &in); err != nil {
 			return err
@@ -111,7 +112,7 @@ func TestReplacedBeforeItWaited(t *testing.T) {
 		}
 		return perm.NewDecision(perm.Allow, perm.Details{}), nil
 	})
-	life := func(filters ...tool.Filter) (*agent.Runtime, func()) {
+	life := func(filters ...filter.Filter) (*agent.Runtime, func()) {
 		j := st.open(nil)
 		rt, err := agent.New(quiet(), agent.Tools(sender(t, &sent)), agent.Policy(asksOnceReplaced), agent.SuspendForApproval(), agent.Journal(j), agent.Filters(filters...))
 		require.NoError(t, err)
@@ -148,8 +149,8 @@ func TestJournalFailsAroundFilters(t *testing.T) {
 			fails, failed := nth(n, true, everything)
 			st, sent := newStore(), []string{}
 			j := st.open(fails)
-			f := tool.Filter{
-				Name: "f", Before: func(_ context.Context, f *tool.FilterCall) error {
+			f := filter.Filter{
+				Name: "f", Before: func(_ context.Context, f filter.Call) error {
 					switch how {
 					case "answer":
 						f.Answer(tool.Text("from the filter"))
@@ -158,7 +159,7 @@ func TestJournalFailsAroundFilters(t *testing.T) {
 					}
 					return nil
 				},
-				After: func(_ context.Context, _ *tool.FilterCall, r tool.Result) (tool.Result, error) {
+				After: func(_ context.Context, _ filter.Call, r tool.Result) (tool.Result, error) {
 					if how == "refuse" {
 						return r, errors.New("no")
 					}
@@ -208,16 +209,16 @@ func TestPolicyRedactsWhatFiltersDeliver(t *testing.T) {
 	ctx, shown := context.Background(), ""
 	look, err := tool.Create("look", "", func(context.Context, string) (string, error) { return "fine", nil }, tool.Pure())
 	e := mustLoad(t, rego.Options{Modules: map[string]string{"p.rego": "package remit\nredact contains \"/args\" if true\nallow contains \"all\" if true"}})
-	leak := tool.Filter{
-		Name: "leak", Before: func(_ context.Context, f *tool.FilterCall) error {
+	leak := filter.Filter{
+		Name: "leak", Before: func(_ context.Context, f filter.Call) error {
 			shown = string(f.RedactedInput())
 			f.EndLoop("seen " + string(f.Input()))
 			return nil
 		},
-		After: func(_ context.Context, f *tool.FilterCall, _ tool.Result) (tool.Result, error) {
+		After: func(_ context.Context, f filter.Call, _ tool.Result) (tool.Result, error) {
 			return tool.Text("it was " + string(f.Input())), nil
 		},
-		Ended: func(_ context.Context, _ *tool.FilterCall, o tool.Outcome) { shown += o.Text },
+		Ended: func(_ context.Context, _ filter.Call, o tool.Outcome) { shown += o.Text },
 	}
 	rt := newRuntime(t, agent.Tools(mustTool(t, look, err)), agent.Policy(e), agent.Filters(leak))
 	out, err := begin(t, newSession(t, rt)).Invoke(ctx, "look", "hunter2hunter2")
@@ -236,9 +237,9 @@ func TestPolicyRedactsWhatFiltersDeliver(t *testing.T) {
 func TestFiltersSeeBatches(t *testing.T) {
 	ctx, seen, refuse := context.Background(), []string{}, ""
 	look, err := tool.Create("look", "", func(_ context.Context, in string) (string, error) { return in, nil }, tool.Pure())
-	f := tool.Filter{
+	f := filter.Filter{
 		Name: "batches",
-		Batch: func(_ context.Context, b *tool.FilterBatch) error {
+		Batch: func(_ context.Context, b filter.Batch) error {
 			seen = append(seen, "begins")
 			if b.Turn() != 1 || len(b.Calls()) != 2 {
 				return errors.New("not the batch that was made")
@@ -248,14 +249,14 @@ func TestFiltersSeeBatches(t *testing.T) {
 			}
 			return nil
 		},
-		Before: func(_ context.Context, f *tool.FilterCall) error {
+		Before: func(_ context.Context, f filter.Call) error {
 			index, count := f.BatchPosition()
 			if f.Turn() > 0 && (count != 2 || index > 1) {
 				return errors.New("not its place")
 			}
 			return nil
 		},
-		BatchEnded: func(_ context.Context, _ *tool.FilterBatch, outcomes []tool.Outcome) {
+		BatchEnded: func(_ context.Context, _ filter.Batch, outcomes []tool.Outcome) {
 			for _, o := range outcomes {
 				seen = append(seen, string(o.Status))
 			}
@@ -295,7 +296,7 @@ func TestValuesGoOn(t *testing.T) {
 		word, _ := ctx.Value(key{}).(string)
 		return word, ctx.Err()
 	}, tool.Pure())
-	f := tool.Filter{Name: "f", Before: func(_ context.Context, f *tool.FilterCall) error {
+	f := filter.Filter{Name: "f", Before: func(_ context.Context, f filter.Call) error {
 		f.SetContext(context.WithValue(context.Background(), key{}, "inner"))
 		return nil
 	}}

@@ -111,7 +111,7 @@ func (s *Session) Delegate(ctx context.Context, to perm.Principal, opts ...Sessi
 	}
 	// Last, and with a barrier: no other code knows the new session before, and
 	// without the record this session would not find its uses.
-	rec := revert.NewRecorder(s.rt.journal, s.rt.host, s.id)
+	rec := revert.NewRecorder(s.rt.journal, s.rt.services.Host, s.id)
 	w := revert.Write{Records: []revert.CallRecord{{Body: &record.Handed{To: child.id}}}, Durable: true}
 	if err := rec.Write(ctx, w); err != nil {
 		return nil, fmt.Errorf("agent: hand on: %w", err)
@@ -137,7 +137,7 @@ func (s *Session) open(ctx context.Context, set perm.Set, from *Session, opts []
 		return fmt.Errorf("agent: %w", err)
 	}
 	s.limits = c.limits
-	s.id = host.NewID(s.rt.host, "s_")
+	s.id = host.NewID(s.rt.services.Host, "s_")
 	token, digest := s.rt.token(s.id)
 	s.token = func() string { return token }
 	body.Token, body.Expires, body.Uses = digest, c.expires, c.uses
@@ -147,7 +147,7 @@ func (s *Session) open(ctx context.Context, set perm.Set, from *Session, opts []
 	}
 	s.standing = s.rt.standings.keep(s.id, s.rt.newSessionState(s.id, body, set, above, 0))
 	// No barrier: the first durable record of the session makes it durable too.
-	rec := revert.NewRecorder(s.rt.journal, s.rt.host, s.id)
+	rec := revert.NewRecorder(s.rt.journal, s.rt.services.Host, s.id)
 	lines := []revert.CallRecord{{Body: body}}
 	if from != nil { // it starts with the labels of the parent
 		lines = append(lines, s.standing.inherit()...)
@@ -181,7 +181,7 @@ func (rt *Runtime) Revoke(ctx context.Context, id, by, why string) error {
 		st.grant.Revoke(callstate.NewKey(), wordsOf(body)) // first: the revocation must apply even if the journal fails
 	}
 	w := revert.Write{Records: []revert.CallRecord{{Body: body}}, Durable: true}
-	return revert.NewRecorder(rt.journal, rt.host, session).Write(ctx, w)
+	return revert.NewRecorder(rt.journal, rt.services.Host, session).Write(ctx, w)
 }
 
 // grantedBy returns the session whose stream holds the record of a grant.

@@ -18,6 +18,7 @@ import (
 	"github.com/remit-dev/remit/revert/kind"
 	"github.com/remit-dev/remit/revert/record"
 	"github.com/remit-dev/remit/tool"
+	"github.com/remit-dev/remit/tool/filter"
 )
 
 // says answers what a call waits with.
@@ -125,7 +126,7 @@ func TestRefusedQuestion(t *testing.T) {
 				return perm.NewDecision(perm.Allow, perm.Details{Reasons: []perm.Reason{{Text: "all", At: "p.rego:3", Set: "allow"}}, Revision: "r1"}), nil
 			})
 			var told []perm.DecisionRecord
-			ear := tool.Filter{Name: "ear", Denied: func(_ context.Context, f *tool.FilterCall, _ tool.Outcome) { told = append(told, f.Decision()) }}
+			ear := filter.Filter{Name: "ear", Denied: func(_ context.Context, f filter.Call, _ tool.Outcome) { told = append(told, f.Decision()) }}
 			w := newInner(t, func(ctx context.Context, tc ctxperm.ToolContext, _ *files.Files) error {
 				p, err := ctxperm.Authorize(ctx, tc, perm.Access(perm.Write, "file://workspace/d"), perm.Access(perm.Delete, "file://workspace/e"))
 				if err == nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/internal/canon"
+	"github.com/remit-dev/remit/internal/pipeline"
 	"github.com/remit-dev/remit/internal/proof/statcheck"
 	"github.com/remit-dev/remit/perm/rego"
 	"github.com/remit-dev/remit/revert"
@@ -102,7 +103,7 @@ func TestLargeInputsAndOutputs(t *testing.T) {
 		require.ErrorContains(t, err, "51380224 bytes; at most 50331648 can be kept in a record")
 	}
 	// A record holds the largest input, and the largest output, that there can be.
-	usual := tool.Limits{}.WithDefaults()
+	usual := pipeline.WithDefaults(tool.Limits{})
 	require.LessOrEqual(t, max(usual.MaxInput, usual.MaxOutput)+8*mib, canon.DefaultLimits().Bytes)
 	if !statcheck.Whole() {
 		return
@@ -110,7 +111,7 @@ func TestLargeInputsAndOutputs(t *testing.T) {
 	for _, most := range []tool.Limits{{}, {MaxInput: 48 * mib, MaxOutput: 48 * mib}} {
 		rt = newRuntime(t, agent.Tools(echo), agent.Policy(e), agent.Limits(most))
 		tx = begin(t, newSession(t, rt))
-		_, err = tx.Invoke(ctx, "echo", strings.Repeat("y", most.WithDefaults().MaxInput-100))
+		_, err = tx.Invoke(ctx, "echo", strings.Repeat("y", pipeline.WithDefaults(most).MaxInput-100))
 		require.NoError(t, err)
 		require.NoError(t, tx.Commit(ctx))
 	}

@@ -198,7 +198,7 @@ func (l *ledger) ends(rec record.Record, s tool.Status) {
 func (l *ledger) of(owner string) *sessionCounters {
 	t, ok := l.tallies[owner]
 	if !ok {
-		t = newTally(l.rt.host, l.rt.tools.Load)
+		t = newTally(l.rt.services.Host, l.rt.tools.Load)
 		l.tallies[owner] = t
 	}
 	return t

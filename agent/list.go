@@ -12,7 +12,7 @@ import (
 // hide, sorted by name. The runtime decides a call of a hidden tool like any
 // other. With an error, the tools for which the policy failed are missing.
 func (s *Session) Tools(ctx context.Context) ([]tool.Tool, error) {
-	return newTxn(s, revert.NewRecorder(s.rt.journal, s.rt.host, s.id), nil).line.VisibleTools(ctx)
+	return newTxn(s, revert.NewRecorder(s.rt.journal, s.rt.services.Host, s.id), nil).line.VisibleTools(ctx)
 }
 
 // Usage returns how to use the tools that Tools returns, for the system prompt
@@ -31,7 +31,7 @@ func (s *Session) Usage(ctx context.Context) (string, error) {
 // from the session or the policy hides this call. It runs and records nothing,
 // and promises nothing: the policy decides a call when it is made.
 func (s *Session) PreviewDecision(ctx context.Context, name string, input any) (perm.Effect, error) {
-	return newTxn(s, revert.NewRecorder(s.rt.journal, s.rt.host, s.id), nil).line.PreviewDecision(ctx, name, input)
+	return newTxn(s, revert.NewRecorder(s.rt.journal, s.rt.services.Host, s.id), nil).line.PreviewDecision(ctx, name, input)
 }
 
 // Tool returns the tool that a call by this name, or name@version, selects in

@@ -199,7 +199,7 @@ func (r *loopRun) begin() error {
 	return nil
 }
 
-func (r *loopRun) host() host.Host { return r.tx.s.rt.host }
+func (r *loopRun) host() host.Host { return r.tx.s.rt.services.Host }
 
 // step runs one turn: it calls the model, unless an earlier run did, and
 // answers its calls.

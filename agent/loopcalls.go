@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/remit-dev/remit/internal/canon"
+	"github.com/remit-dev/remit/internal/pipeline"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/effect"
@@ -54,15 +55,15 @@ func (r *loopRun) runCalls(ctx context.Context, calls []wire.Call, outcomes []to
 
 // batch makes the requests of a turn and shows them to the filters as one
 // batch, however they are grouped.
-func (r *loopRun) batch(ctx context.Context, asks []BatchCall, run []int) (batch map[int]tool.Request, ended func([]tool.Outcome)) {
+func (r *loopRun) batch(ctx context.Context, asks []BatchCall, run []int) (batch map[int]pipeline.Request, ended func([]tool.Outcome)) {
 	turn, calls := r.tx.s.standing.nextTurn(), make([]tool.Request, len(run))
 	for n, i := range run {
 		calls[n] = tool.Request{Tool: asks[i].Tool, Input: asks[i].Input, Batch: perm.BatchFacts{Index: i, Count: len(asks)}, Turn: turn}
 	}
-	tell := r.tx.line.BeginBatch(ctx, calls)
-	batch = make(map[int]tool.Request, len(run))
+	refusal, tell := r.tx.line.BeginBatch(ctx, calls)
+	batch = make(map[int]pipeline.Request, len(run))
 	for n, i := range run {
-		batch[i] = calls[n]
+		batch[i] = pipeline.Request{Request: calls[n], Refusal: refusal}
 	}
 	return batch, func(outcomes []tool.Outcome) {
 		all := make([]tool.Outcome, 0, len(run))
@@ -74,7 +75,7 @@ func (r *loopRun) batch(ctx context.Context, asks []BatchCall, run []int) (batch
 }
 
 // together runs one group of calls.
-func (r *loopRun) together(ctx context.Context, batch map[int]tool.Request, asks []BatchCall, group []int, outcomes []tool.Outcome) {
+func (r *loopRun) together(ctx context.Context, batch map[int]pipeline.Request, asks []BatchCall, group []int, outcomes []tool.Outcome) {
 	var all sync.WaitGroup
 	for _, i := range group {
 		all.Go(func() { outcomes[i] = r.one(ctx, asks[i], batch[i]) })
@@ -83,7 +84,7 @@ func (r *loopRun) together(ctx context.Context, batch map[int]tool.Request, asks
 }
 
 // one runs a call, or resumes one that waited.
-func (r *loopRun) one(ctx context.Context, ask BatchCall, call tool.Request) tool.Outcome {
+func (r *loopRun) one(ctx context.Context, ask BatchCall, call pipeline.Request) tool.Outcome {
 	if r.resumed {
 		_, c, err := revert.LoadCall(ctx, r.tx.s.rt.journal, r.tx.s.CallID(ask.ID))
 		if err == nil && c.Phase == revert.PhasePending {

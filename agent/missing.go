@@ -50,7 +50,7 @@ func (e *RootError) Error() string {
 // atHand returns an error if all that a transaction, or calls of it, changed
 // lies in folders that are missing.
 func (rt *Runtime) atHand(ctx context.Context, txn string, calls []string) error {
-	t, err := rt.reverter.Load(ctx, txn)
+	t, err := rt.services.Reverter.Load(ctx, txn)
 	if errors.Is(err, journal.ErrNotFound) {
 		return nil // the reverter reports the error
 	}

@@ -82,7 +82,7 @@ func (tx *Txn) BeginNested(ctx context.Context, s *Session) (*Txn, error) {
 	if err := s.Stands(ctx); err != nil {
 		return nil, fmt.Errorf("nest: %w", err)
 	}
-	in := tx.inside(s, host.NewID(s.rt.host, "n_"))
+	in := tx.inside(s, host.NewID(s.rt.services.Host, "n_"))
 	if !tx.nests.add(in) {
 		return nil, fmt.Errorf("transaction %s: %w", tx.ID(), ErrTxnEnded)
 	}
@@ -129,7 +129,7 @@ func (s *Session) above(other *Session) bool {
 
 // inside makes a nested transaction of tx.
 func (tx *Txn) inside(s *Session, nest string) *Txn {
-	rec := revert.NewRecorder(s.rt.journal, s.rt.host, s.id).In(tx.ID())
+	rec := revert.NewRecorder(s.rt.journal, s.rt.services.Host, s.id).In(tx.ID())
 	return makeTxn(s, rec, s.roots, tx, nest)
 }
 
@@ -174,7 +174,7 @@ func (tx *Txn) revertNested(ctx context.Context) (rep revert.Report, err error) 
 			return err
 		}
 		defer leave()
-		rep, err = tx.s.rt.reverter.RevertNested(context.WithoutCancel(ctx), tx.ID(), tx.nest)
+		rep, err = tx.s.rt.services.Reverter.RevertNested(context.WithoutCancel(ctx), tx.ID(), tx.nest)
 		if err == nil {
 			tx.end()
 		}

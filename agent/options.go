@@ -9,31 +9,26 @@ import (
 
 	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/internal/host"
+	"github.com/remit-dev/remit/internal/pipeline"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/journal"
 	"github.com/remit-dev/remit/tool"
+	"github.com/remit-dev/remit/tool/filter"
 )
 
 // Option configures a Runtime.
 type Option func(*config) error
 
 type config struct {
-	host     host.Host
+	services pipeline.Services
 	tools    []tool.Tool
 	roots    []rootConfig
-	engine   perm.Engine
-	approver ctxperm.Approver
-	wait     bool
 	journal  journal.Journal
 	schemes  []revert.Scheme
-	drivers  []any
 	log      *slog.Logger
 	limits   tool.Limits
 	abandon  AbandonedAction
-	progress func(tool.Progress)
-	waiting  func(ctxperm.ApprovalRequest)
-	filters  []tool.Filter
 	tailored map[string]ToolCustomizer
 }
 
@@ -88,7 +83,7 @@ func Policy(e perm.Engine) Option {
 		if e == nil {
 			return errors.New("the policy is nil; leave the option out for the default")
 		}
-		c.engine = e
+		c.services.Engine = e
 		return nil
 	}
 }
@@ -97,7 +92,7 @@ func Policy(e perm.Engine) Option {
 // none, and an ask is a denial.
 func Approver(a ctxperm.Approver) Option {
 	return func(c *config) error {
-		c.approver = a
+		c.services.Approver = a
 		return nil
 	}
 }
@@ -108,7 +103,7 @@ func Approver(a ctxperm.Approver) Option {
 // continues it.
 func SuspendForApproval() Option {
 	return func(c *config) error {
-		c.wait = true
+		c.services.Wait = true
 		return nil
 	}
 }
@@ -141,7 +136,7 @@ func Driver(d ctxperm.Driver) Option {
 		if d == nil {
 			return errors.New("the driver is nil; leave the option out")
 		}
-		c.drivers = append(c.drivers, d)
+		c.services.Drivers = append(c.services.Drivers, d)
 		c.schemes = append(c.schemes, d.Schemes()...)
 		return nil
 	}
@@ -159,7 +154,7 @@ func Log(l *slog.Logger) Option {
 func Limits(l tool.Limits) Option {
 	return func(c *config) error {
 		c.limits = l
-		return l.Check()
+		return pipeline.CheckLimits(l)
 	}
 }
 
@@ -168,7 +163,7 @@ func Limits(l tool.Limits) Option {
 // goroutines, several at once, so it should return at once.
 func OnWaiting(listen func(ctxperm.ApprovalRequest)) Option {
 	return func(c *config) error {
-		c.waiting = listen
+		c.services.Waiting = listen
 		return nil
 	}
 }
@@ -178,26 +173,26 @@ func OnWaiting(listen func(ctxperm.ApprovalRequest)) Option {
 // return at once.
 func OnProgress(listen func(tool.Progress)) Option {
 	return func(c *config) error {
-		c.progress = listen
+		c.services.Progress = listen
 		return nil
 	}
 }
 
-// Filters appends filters around the calls of the runtime: tool.Filter says
+// Filters appends filters around the calls of the runtime: filter.Filter says
 // what they can do, and package tool/filter has ready ones. They see calls in
 // this order, and results and outcomes in reverse order. Each name must be
 // unique. The runtime calls no filter when it reverts a call, or when it
 // answers a repeated call ID from the journal.
-func Filters(filters ...tool.Filter) Option {
+func Filters(filters ...filter.Filter) Option {
 	return func(c *config) error {
 		for _, f := range filters {
 			if err := f.Check(); err != nil {
 				return err
 			}
-			if slices.ContainsFunc(c.filters, func(other tool.Filter) bool { return other.Name == f.Name }) {
+			if slices.ContainsFunc(c.services.Filters, func(other filter.Filter) bool { return other.Name == f.Name }) {
 				return fmt.Errorf("two filters are named %q", f.Name)
 			}
-			c.filters = append(c.filters, f)
+			c.services.Filters = append(c.services.Filters, f)
 		}
 		return nil
 	}
@@ -230,7 +225,7 @@ func OnAbandoned(a AbandonedAction) Option {
 // one, for simulation and tests.
 func Host(h host.Host) Option {
 	return func(c *config) error {
-		c.host = h
+		c.services.Host = h
 		return nil
 	}
 }

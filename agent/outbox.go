@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/remit-dev/remit/internal/pipeline"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/record"
 	"github.com/remit-dev/remit/tool"
@@ -123,7 +124,7 @@ func (tx *Txn) releaseOne(ctx context.Context, c *revert.Call) error {
 
 // lineOf returns the pipeline of a held call. Its session can be a delegated
 // one with its own grant.
-func (tx *Txn) lineOf(ctx context.Context, c *revert.Call) (*tool.Pipeline, error) {
+func (tx *Txn) lineOf(ctx context.Context, c *revert.Call) (*pipeline.Pipeline, error) {
 	if c.Session == tx.s.id {
 		return tx.line, nil
 	}
@@ -137,7 +138,7 @@ func (tx *Txn) lineOf(ctx context.Context, c *revert.Call) (*tool.Pipeline, erro
 // dropped returns the reservations of a held call.
 func (rt *Runtime) dropped(session, call string) {
 	if st := rt.standings.get(session); st != nil {
-		st.tally.records(rt.host.Now(), []revert.CallRecord{{Call: call, Body: &record.Dropped{}}})
+		st.tally.records(rt.services.Host.Now(), []revert.CallRecord{{Call: call, Body: &record.Dropped{}}})
 	}
 }
 

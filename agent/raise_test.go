@@ -21,6 +21,7 @@ import (
 	"github.com/remit-dev/remit/revert/sqlite"
 	"github.com/remit-dev/remit/tool"
 	"github.com/remit-dev/remit/tool/compose"
+	"github.com/remit-dev/remit/tool/filter"
 	"github.com/remit-dev/remit/verify"
 )
 
@@ -151,7 +152,7 @@ func TestLabelsAreHandedOn(t *testing.T) {
 
 // TestFiltersDoNotLowerLabels: what a filter takes out of a result still counts, and so does what it puts in.
 func TestFiltersDoNotLowerLabels(t *testing.T) {
-	strip := tool.Filter{Name: "strip", After: func(_ context.Context, _ *tool.FilterCall, r tool.Result) (tool.Result, error) {
+	strip := filter.Filter{Name: "strip", After: func(_ context.Context, _ filter.Call, r tool.Result) (tool.Result, error) {
 		r.Labels = []string{"seen"}
 		return r, nil
 	}}

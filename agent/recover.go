@@ -24,7 +24,7 @@ type Recovery struct {
 // ErrPartialRevert, and the reports list what remains. The other transactions
 // are reverted.
 func (rt *Runtime) Recover(ctx context.Context) (Recovery, error) {
-	settled, err := rt.reverter.Recover(ctx)
+	settled, err := rt.services.Reverter.Recover(ctx)
 	rec := Recovery{RecoveryReport: settled}
 	if rt.abandon != RevertAbandoned {
 		return rec, err

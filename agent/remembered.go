@@ -39,7 +39,7 @@ func (rt *Runtime) remembering(ask ctxperm.ApprovalRequest, ref record.ToolRef, 
 		accesses = ask.Accesses
 	}
 	out := &record.Remembered{
-		ID: host.NewID(rt.host, "g_"), Tool: ref, Principal: ask.Principal.ID, Chain: ask.Principal.Chain, Always: r.Always,
+		ID: host.NewID(rt.services.Host, "g_"), Tool: ref, Principal: ask.Principal.ID, Chain: ask.Principal.Chain, Always: r.Always,
 		By: by, From: record.CallRef{Txn: ask.Txn, Call: ask.Call}, Access: []record.Access{}, Reasons: []string{},
 	}
 	switch {
@@ -48,7 +48,7 @@ func (rt *Runtime) remembering(ask ctxperm.ApprovalRequest, ref record.ToolRef, 
 	case r.For == 0:
 		r.For = rememberFor
 	}
-	out.Expires = rt.host.Now().Add(r.For)
+	out.Expires = rt.services.Host.Now().Add(r.For)
 	for _, a := range accesses {
 		if !asked.Covers(a) {
 			return nil, fmt.Errorf("%q is more than was asked about: %w", a, tool.ErrInvalid)
@@ -101,7 +101,7 @@ func (m approvalStore) Recall(ctx context.Context, ask ctxperm.ApprovalRequest, 
 		return nil, err
 	}
 	for _, k := range all {
-		if k.answers(ask, input, m.s.rt.host.Now()) {
+		if k.answers(ask, input, m.s.rt.services.Host.Now()) {
 			return &record.Approval{By: k.By, Grant: k.ID}, nil
 		}
 	}
@@ -201,7 +201,7 @@ func (rt *Runtime) grantInfo(ctx context.Context, rec record.Record) (info Grant
 		return info, false, err
 	case revoked:
 		info.State, info.Revoked = "revoked", why
-	case !info.Expires.IsZero() && !rt.host.Now().Before(info.Expires):
+	case !info.Expires.IsZero() && !rt.services.Host.Now().Before(info.Expires):
 		info.State = "expired"
 	case info.Uses > 0 && info.Used >= info.Uses:
 		info.State = "used_up"

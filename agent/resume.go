@@ -8,6 +8,7 @@ import (
 
 	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/internal/canon"
+	"github.com/remit-dev/remit/internal/pipeline"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/journal"
@@ -90,7 +91,7 @@ func (rt *Runtime) waiting(ctx context.Context, r Answer) (t *revert.Txn, c *rev
 		err = fmt.Errorf("%q asked, or handed on what was asked for, so somebody else must answer: %w", by, tool.ErrDenied)
 	case r.Approved && c.Answered != nil && !c.Answered.Approved && c.Answered.Digest == c.Asked.Digest:
 		err = fmt.Errorf("call %s was refused by %s, and what was refused stays refused: the agent has to call again: %w", call, c.Answered.By, tool.ErrInvalid)
-	case rt.host.Now().After(c.Asked.Expires):
+	case rt.services.Host.Now().After(c.Asked.Expires):
 		err = fmt.Errorf("the time to answer call %s was up at %s: %w", call, c.Asked.Expires.Format("2006-01-02 15:04:05Z"), tool.ErrInvalid)
 	}
 	if err == nil {
@@ -119,7 +120,7 @@ func (r Answer) fits(asked *record.Asked) error {
 // answer is not fenced, because the answering process does not own the
 // transaction.
 func (rt *Runtime) answer(ctx context.Context, session string, lines ...revert.CallRecord) error {
-	return revert.NewRecorder(rt.journal, rt.host, session).Write(ctx, revert.Write{Records: lines, Durable: true})
+	return revert.NewRecorder(rt.journal, rt.services.Host, session).Write(ctx, revert.Write{Records: lines, Durable: true})
 }
 
 // ResolveUnknown records a person's decision on a call with an unknown outcome;
@@ -136,7 +137,7 @@ func (rt *Runtime) ResolveUnknown(ctx context.Context, call string, d record.Dec
 	case d.By == who.ID:
 		return fmt.Errorf("%q asked for the call, so somebody else must say what became of it: %w", d.By, tool.ErrDenied)
 	}
-	return rt.reverter.ResolveUnknown(ctx, call, d)
+	return rt.services.Reverter.ResolveUnknown(ctx, call, d)
 }
 
 // ResumeTxn returns an open transaction: one of this runtime, or an abandoned
@@ -151,7 +152,7 @@ func (rt *Runtime) ResumeTxn(ctx context.Context, txn string) (*Txn, error) {
 		err = rt.inCopy(ctx, t)
 	}
 	if err == nil {
-		t, err = rt.reverter.TakeOwnership(ctx, txn)
+		t, err = rt.services.Reverter.TakeOwnership(ctx, txn)
 	}
 	if err != nil {
 		return nil, err
@@ -160,7 +161,7 @@ func (rt *Runtime) ResumeTxn(ctx context.Context, txn string) (*Txn, error) {
 	if err != nil {
 		return nil, err
 	}
-	tx := newTxn(s, revert.NewRecorder(rt.journal, rt.host, s.id).In(txn), s.roots)
+	tx := newTxn(s, revert.NewRecorder(rt.journal, rt.services.Host, s.id).In(txn), s.roots)
 	for _, c := range t.Calls {
 		if c.Started != nil {
 			tx.counts.seq = max(tx.counts.seq, c.Started.Sequence)
@@ -188,7 +189,7 @@ func (rt *Runtime) ResumeTxn(ctx context.Context, txn string) (*Txn, error) {
 func (tx *Txn) Resume(ctx context.Context, call string, opts ...CallOption) (tool.Outcome, error) {
 	leave, err := tx.turn.alone(ctx) // two resumes of one call must not both find it pending
 	if err != nil {
-		return tool.Request{}.NotBegun(ctx, tx.ID(), err)
+		return pipeline.NotBegun(ctx, tool.Request{}, tx.ID(), err)
 	}
 	defer leave()
 	if err := cmp.Or(tx.s.rt.open(), tx.usable()); err != nil {

@@ -54,7 +54,7 @@ type retention struct {
 func (rt *Runtime) retain(keep revert.Retention) *retention {
 	ctx, stop := context.WithCancel(context.Background())
 	r := &retention{
-		rt: rt, by: rt.reverter.Retain(keep), stop: stop, ended: make(chan struct{}),
+		rt: rt, by: rt.services.Reverter.Retain(keep), stop: stop, ended: make(chan struct{}),
 		every: min(max(keep.MaxAge/8, retainOften), retainRare),
 	}
 	go r.loop(ctx)
@@ -64,7 +64,7 @@ func (rt *Runtime) retain(keep revert.Retention) *retention {
 func (r *retention) loop(ctx context.Context) {
 	defer close(r.ended)
 	for wait := min(r.every, retainFirst); ; wait = r.every {
-		next, done := r.rt.host.WithTimeout(ctx, wait, nil)
+		next, done := r.rt.services.Host.WithTimeout(ctx, wait, nil)
 		<-next.Done()
 		done()
 		if ctx.Err() != nil {

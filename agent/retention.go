@@ -11,11 +11,11 @@ import (
 // person and the reason; see revert.Reverter. The call can then not be
 // reverted.
 func (rt *Runtime) Erase(ctx context.Context, call, by, why string) (revert.EraseReport, error) {
-	return rt.reverter.Erase(ctx, call, record.Erased{By: by, Why: why})
+	return rt.services.Reverter.Erase(ctx, call, record.Erased{By: by, Why: why})
 }
 
 // Prune deletes the revert data of transactions that are past retention; see
 // revert.Reverter. Until then a committed transaction can be reverted.
 func (rt *Runtime) Prune(ctx context.Context, keep revert.Retention) (revert.PruneReport, error) {
-	return rt.reverter.Prune(ctx, keep)
+	return rt.services.Reverter.Prune(ctx, keep)
 }

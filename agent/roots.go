@@ -12,16 +12,15 @@ import (
 	"sync"
 
 	"github.com/remit-dev/remit/ctxperm/files"
-	"github.com/remit-dev/remit/internal/callstate"
 	"github.com/remit-dev/remit/internal/canon"
 	"github.com/remit-dev/remit/internal/disk"
 	"github.com/remit-dev/remit/internal/host"
+	"github.com/remit-dev/remit/internal/pipeline"
 	"github.com/remit-dev/remit/internal/toolstate"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/journal"
 	"github.com/remit-dev/remit/revert/record"
-	"github.com/remit-dev/remit/tool"
 )
 
 type root struct {
@@ -157,11 +156,11 @@ func (rt *Runtime) ways(ctx context.Context, session string) (revert.Environment
 		r, ok := open[name]
 		return r, ok
 	}
-	l := tool.PipelineConfig{
-		Key: callstate.NewKey(), Host: rt.host, Tools: rt.Tools, Roots: open, Drivers: rt.drivers, Limits: rt.limits, World: rt.world(open), Waits: &rt.waits,
-		Recorder: revert.NewRecorder(rt.journal, rt.host, session),
-	}.Pipeline()
-	schemes := append([]revert.Scheme{files.Scheme(lookup, rt.host), toolstate.Scheme(rt.journal)}, rt.schemes...)
+	l := pipeline.New(pipeline.Config{
+		Services: rt.services, Tools: rt.Tools, Roots: open, Limits: rt.limits, World: rt.world(open),
+		Recorder: revert.NewRecorder(rt.journal, rt.services.Host, session),
+	})
+	schemes := append([]revert.Scheme{files.Scheme(lookup, rt.services.Host), toolstate.Scheme(rt.journal)}, rt.schemes...)
 	return revert.Environment{Namespace: worldOf(open), Schemes: schemes, Undoer: l, Prober: l, WaitIdle: l.WaitCallIdle}, nil
 }
 
@@ -265,7 +264,7 @@ func (rt *Runtime) sameRoot(mine root, rec record.Root, here bool) (disk.Root, b
 	if kept, ok := rt.others.get(rec.Path); ok && isRecorded(kept, rec.Path, rec) {
 		return kept, true
 	}
-	open, err := rt.host.OpenRoot(rec.Path)
+	open, err := rt.services.Host.OpenRoot(rec.Path)
 	if err != nil {
 		return nil, false
 	}

@@ -10,10 +10,10 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/internal/callstate"
 	"github.com/remit-dev/remit/internal/canon"
 	"github.com/remit-dev/remit/internal/host"
+	"github.com/remit-dev/remit/internal/pipeline"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/perm/rego"
 	"github.com/remit-dev/remit/policies"
@@ -21,36 +21,27 @@ import (
 	"github.com/remit-dev/remit/revert/journal"
 	"github.com/remit-dev/remit/revert/record"
 	"github.com/remit-dev/remit/tool"
+	"github.com/remit-dev/remit/tool/filter"
 )
 
 // Runtime holds tools, a policy, a journal and roots. A Runtime is safe for
 // concurrent use. It starts no goroutine except that of Retain, and reads no
 // environment variables.
 type Runtime struct {
-	host      host.Host
+	services  pipeline.Services // what the pipelines of all sessions share
 	tools     atomic.Pointer[tool.Registry]
 	exchange  sync.Mutex // never held across a wait; guards the change of tools, the ledger and the retention
-	engine    perm.Engine
-	approver  ctxperm.Approver
-	wait      bool
-	asker     json.RawMessage               // this process, as pending calls record it
-	onWaiting func(ctxperm.ApprovalRequest) // listener for approval requests; nil: none
 	journal   journal.Journal
 	schemes   []revert.Scheme
-	drivers   []any // each is a ctxperm.Driver
 	roots     roots
 	others    foreignRoots
 	log       *slog.Logger
 	limits    tool.Limits
-	reverter  *revert.Reverter
 	live      openTxns
 	named     callIDLocks
 	register  grantRegistry
 	standings sessionStates
 	abandon   AbandonedAction
-	waits     callstate.WaitGraph
-	progress  func(tool.Progress)
-	filters   []tool.Filter
 	tailored  map[string]ToolCustomizer // by name, or name@version
 	state     stateFolder
 	closed    atomic.Bool
@@ -63,7 +54,7 @@ var ErrClosed = fmt.Errorf("the runtime is closed: %w", tool.ErrInvalid)
 
 // New makes a runtime and opens its roots. Close releases them.
 func New(opts ...Option) (*Runtime, error) {
-	c := config{host: host.Real(), log: slog.Default()}
+	c := config{services: pipeline.Services{Host: host.Real(), Waits: new(callstate.WaitGraph)}, log: slog.Default()}
 	for _, o := range opts {
 		if o == nil {
 			continue
@@ -72,7 +63,8 @@ func New(opts ...Option) (*Runtime, error) {
 			return nil, fmt.Errorf("agent: %w", err)
 		}
 	}
-	rt := &Runtime{host: c.host, approver: c.approver, wait: c.wait, journal: c.journal, engine: c.engine, schemes: c.schemes, drivers: c.drivers, log: c.log, limits: c.limits, abandon: c.abandon, progress: c.progress, onWaiting: c.waiting, filters: c.filters, tailored: c.tailored}
+	rt := &Runtime{services: c.services, journal: c.journal, schemes: c.schemes, log: c.log, limits: c.limits, abandon: c.abandon, tailored: c.tailored}
+	rt.services.Panicked = rt.panicked
 	var err error
 	if err = rt.SetTools(c.tools...); err != nil {
 		return nil, err
@@ -80,8 +72,8 @@ func New(opts ...Option) (*Runtime, error) {
 	if err = rt.checkTailored(); err != nil {
 		return nil, err
 	}
-	if rt.engine == nil {
-		if rt.engine, err = rego.Load(rego.Source{FS: policies.Workspace(), Prefix: policies.Prefix}); err != nil {
+	if rt.services.Engine == nil {
+		if rt.services.Engine, err = rego.Load(rego.Source{FS: policies.Workspace(), Prefix: policies.Prefix}); err != nil {
 			return nil, fmt.Errorf("agent: the workspace policy: %w", err)
 		}
 	}
@@ -89,20 +81,20 @@ func New(opts ...Option) (*Runtime, error) {
 		rt.journal = journal.Memory()
 		rt.log.Warn("the journal is in memory: nothing can be taken back once this process ends", "fix", "agent.Journal(sqlite.Open(…))")
 	}
-	if rt.roots, err = openRoots(c.host, c.roots); err != nil {
+	if rt.roots, err = openRoots(c.services.Host, c.roots); err != nil {
 		return nil, fmt.Errorf("agent: %w", err)
 	}
 	if err := rt.roots.keepOut(rt.journal); err != nil {
 		return nil, errors.Join(fmt.Errorf("agent: %w", err), rt.roots.close())
 	}
-	if rt.state, err = stateOf(rt.host, rt.journal); err != nil {
+	if rt.state, err = stateOf(rt.services.Host, rt.journal); err != nil {
 		return nil, errors.Join(fmt.Errorf("agent: %w", err), rt.roots.close())
 	}
-	if rt.wait {
-		rt.asker = host.Asker(rt.host)
+	if rt.services.Wait {
+		rt.services.Asker = host.Asker(rt.services.Host)
 	}
-	rt.register.journal, rt.register.turn = rt.journal, host.NewLock(rt.host, "register.look")
-	rt.reverter = &revert.Reverter{Journal: rt.journal, Host: rt.host, EnvironmentFor: rt.ways, Named: rt.otherFolders, OnDrop: rt.dropped}
+	rt.register.journal, rt.register.turn = rt.journal, host.NewLock(rt.services.Host, "register.look")
+	rt.services.Reverter = &revert.Reverter{Journal: rt.journal, Host: rt.services.Host, EnvironmentFor: rt.ways, Named: rt.otherFolders, OnDrop: rt.dropped}
 	return rt, nil
 }
 
@@ -155,7 +147,7 @@ func (rt *Runtime) SetTools(tools ...tool.Tool) error {
 }
 
 // Filters returns the filters, in the order in which they see calls.
-func (rt *Runtime) Filters() []tool.Filter { return slices.Clone(rt.filters) }
+func (rt *Runtime) Filters() []filter.Filter { return slices.Clone(rt.services.Filters) }
 
 func (rt *Runtime) panicked(filter, hook string, err error) {
 	rt.log.Error("a hook of a filter panicked; what it was told of stands", "filter", filter, "hook", hook, "error", err.Error())
@@ -174,7 +166,7 @@ func (rt *Runtime) sessionRecord(p perm.Principal, grant perm.Set) (*record.Sess
 		return nil, err
 	}
 	body := &record.Session{Principal: json.RawMessage(who), Grant: holds, Roots: []record.Root{}, State: rt.state.Root}
-	if e, ok := rt.engine.(interface{ Revision() string }); ok {
+	if e, ok := rt.services.Engine.(interface{ Revision() string }); ok {
 		body.Policy = e.Revision()
 	}
 	for _, r := range rt.roots {
@@ -191,7 +183,7 @@ func (rt *Runtime) sessionRecord(p perm.Principal, grant perm.Set) (*record.Sess
 // runtime. A revert in a copy of a folder counts only if MovedRoot names that
 // copy.
 func (rt *Runtime) Load(ctx context.Context, txn string) (*revert.Txn, error) {
-	return rt.reverter.Load(ctx, txn)
+	return rt.services.Reverter.Load(ctx, txn)
 }
 
 // Revert reverts a transaction of any session: an open one of this runtime,
@@ -214,7 +206,7 @@ func (rt *Runtime) Undo(ctx context.Context, id string, how revert.Options) (rev
 	if err := rt.atHand(ctx, txn, how.Calls); err != nil {
 		return revert.Report{}, err
 	}
-	rep, err := rt.reverter.Undo(ctx, txn, how)
+	rep, err := rt.services.Reverter.Undo(ctx, txn, how)
 	return rt.reported(ctx, rep, partial(rep, err))
 }
 
@@ -244,7 +236,7 @@ func (rt *Runtime) Preview(ctx context.Context, id string, how revert.Options) (
 	if err := rt.atHand(ctx, txn, how.Calls); err != nil {
 		return revert.Report{}, err
 	}
-	rep, err := rt.reverter.Preview(ctx, txn, how)
+	rep, err := rt.services.Reverter.Preview(ctx, txn, how)
 	return rt.reported(ctx, rep, err)
 }
 
@@ -256,6 +248,6 @@ func (rt *Runtime) Redo(ctx context.Context, txn, by string) (revert.Report, err
 	if err := rt.atHand(ctx, txn, nil); err != nil {
 		return revert.Report{}, err
 	}
-	rep, err := rt.reverter.Redo(ctx, txn, by)
+	rep, err := rt.services.Reverter.Redo(ctx, txn, by)
 	return rt.reported(ctx, rep, partial(rep, err))
 }

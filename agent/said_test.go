@@ -80,15 +80,15 @@ func TestDeniedIsHeard(t *testing.T) {
 		}
 		return perm.NewDecision(perm.Allow, perm.Details{}), nil
 	})
-	strict := tool.Filter{Name: "strict", Before: func(_ context.Context, f *tool.FilterCall) error {
+	strict := filter.Filter{Name: "strict", Before: func(_ context.Context, f filter.Call) error {
 		if strings.Contains(string(f.Input()), "not") {
 			return errors.New("not now")
 		}
 		return nil
 	}}
-	ear := tool.Filter{Name: "ear", Denied: func(_ context.Context, f *tool.FilterCall, o tool.Outcome) {
+	ear := filter.Filter{Name: "ear", Denied: func(_ context.Context, f filter.Call, o tool.Outcome) {
 		heard = append(heard, fmt.Sprintf("%s %s of %s for %s: %s by %s", f.Tool().Name(), f.Input(), f.Principal().ID, f.Session()[:2], f.Decision().Effect, o.Stage))
-	}, Ended: func(_ context.Context, f *tool.FilterCall, o tool.Outcome) {
+	}, Ended: func(_ context.Context, f filter.Call, o tool.Outcome) {
 		heard = append(heard, fmt.Sprintf("%s %s: %s", f.Tool().Name(), f.Input(), o.Status))
 	}}
 	var text bytes.Buffer

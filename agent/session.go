@@ -9,6 +9,7 @@ import (
 
 	"github.com/remit-dev/remit/internal/callstate"
 	"github.com/remit-dev/remit/internal/host"
+	"github.com/remit-dev/remit/internal/pipeline"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/journal"
@@ -60,7 +61,7 @@ func (s *Session) begin(ctx context.Context, late bool) (*Txn, error) {
 	if err := cmp.Or(s.rt.open(), s.Stands(ctx)); err != nil {
 		return nil, fmt.Errorf("begin: %w", err)
 	}
-	rec, err := revert.NewRecorder(s.rt.journal, s.rt.host, s.id).Begin(ctx, host.NewID(s.rt.host, "t_"), late)
+	rec, err := revert.NewRecorder(s.rt.journal, s.rt.services.Host, s.id).Begin(ctx, host.NewID(s.rt.services.Host, "t_"), late)
 	if err != nil {
 		return nil, fmt.Errorf("begin: %w", err)
 	}
@@ -171,10 +172,10 @@ func (s *Session) MayRevert(ctx context.Context, c revert.Call, asking bool) err
 	if c.Started != nil {
 		counts.seq = c.Started.Sequence
 	}
-	return tool.PipelineConfig{
-		Key: callstate.NewKey(), Host: s.rt.host, Tools: s.tools, Engine: s.rt.engine, Approver: s.rt.approver, Principal: s.principal, Client: s.client,
-		Recorder: revert.NewRecorder(s.rt.journal, s.rt.host, s.id).In(c.Ref.Txn), Facts: counts, Memory: approvalStore{s}, Limits: s.limits,
-	}.Pipeline().MayRevert(ctx, c, asking)
+	return pipeline.New(pipeline.Config{
+		Services: s.rt.services, Tools: s.tools, Principal: s.principal, Client: s.client,
+		Recorder: revert.NewRecorder(s.rt.journal, s.rt.services.Host, s.id).In(c.Ref.Txn), Facts: counts, Memory: approvalStore{s}, Limits: s.limits,
+	}).MayRevert(ctx, c, asking)
 }
 
 // Redo applies a reverted transaction of this session again; see Runtime.Redo.
@@ -206,7 +207,7 @@ func (s *Session) Outcome(ctx context.Context, call string) (tool.Outcome, error
 	if err != nil {
 		return tool.Outcome{}, err
 	}
-	return newTxn(s, revert.NewRecorder(s.rt.journal, s.rt.host, s.id).In(t.ID), nil).line.Outcome(c), nil
+	return newTxn(s, revert.NewRecorder(s.rt.journal, s.rt.services.Host, s.id).In(t.ID), nil).line.Outcome(c), nil
 }
 
 // FindTxn returns the transaction of this session that an ID identifies: its

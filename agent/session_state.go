@@ -74,7 +74,7 @@ func (s *sessionStates) keep(id string, st *sessionState) *sessionState {
 // newSessionState makes the state of a session. used is the number of uses
 // already spent.
 func (rt *Runtime) newSessionState(id string, body *record.Session, set perm.Set, from *sessionState, used int) *sessionState {
-	c := ctxperm.GrantConfig{ID: id, Set: set, Expires: body.Expires, Uses: body.Uses, Used: used, Now: rt.host.Now}
+	c := ctxperm.GrantConfig{ID: id, Set: set, Expires: body.Expires, Uses: body.Uses, Used: used, Now: rt.services.Host.Now}
 	if from != nil {
 		c.Parent = from.grant
 	}
@@ -85,7 +85,7 @@ func (rt *Runtime) newSessionState(id string, body *record.Session, set perm.Set
 	if from != nil {
 		urls = from.given
 	}
-	return &sessionState{tally: newTally(rt.host, rt.tools.Load), grant: ctxperm.NewGrant(callstate.NewKey(), c), given: urls, from: from}
+	return &sessionState{tally: newTally(rt.services.Host, rt.tools.Load), grant: ctxperm.NewGrant(callstate.NewKey(), c), given: urls, from: from}
 }
 
 // inherit gives a delegated session the current labels and requirements of its
@@ -229,7 +229,7 @@ var ErrUnknownToken = errors.New("no session is resumed by this token")
 // token makes the token of a session, and the digest of it that is recorded.
 func (rt *Runtime) token(id string) (token, digest string) {
 	secret := make([]byte, 32)
-	rt.host.Random(secret)
+	rt.services.Host.Random(secret)
 	token = fmt.Sprintf("%s.%x", id, secret)
 	return token, tokenDigest(token)
 }

@@ -9,9 +9,9 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/remit-dev/remit/internal/callstate"
 	"github.com/remit-dev/remit/internal/disk"
 	"github.com/remit-dev/remit/internal/host"
+	"github.com/remit-dev/remit/internal/pipeline"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/record"
 	"github.com/remit-dev/remit/tool"
@@ -22,7 +22,7 @@ import (
 type Txn struct {
 	s       *Session
 	rec     revert.Recorder
-	line    *tool.Pipeline
+	line    *pipeline.Pipeline
 	turn    *txnLock
 	counts  *txnFacts
 	managed bool
@@ -42,18 +42,15 @@ func newTxn(s *Session, rec revert.Recorder, open map[string]disk.Root) *Txn {
 
 func makeTxn(s *Session, rec revert.Recorder, open map[string]disk.Root, up *Txn, nest string) *Txn {
 	rec = rec.Watched(s.standing.tally.records)
-	tx := &Txn{s: s, rec: rec, turn: newTurn(s.rt.host), counts: &txnFacts{session: s, txn: rec.Txn()}, up: up, nest: nest}
-	var beside *tool.Pipeline
+	tx := &Txn{s: s, rec: rec, turn: newTurn(s.rt.services.Host), counts: &txnFacts{session: s, txn: rec.Txn()}, up: up, nest: nest}
+	var beside *pipeline.Pipeline
 	if up != nil {
 		beside, tx.counts.up = up.line, up.counts
 	}
-	tx.line = tool.PipelineConfig{
-		Nest: nest, Beside: beside,
-		Key: callstate.NewKey(), Host: s.rt.host, Tools: s.tools, Engine: s.rt.engine, Approver: s.rt.approver, Wait: s.rt.wait, Waiting: s.rt.onWaiting, Asker: s.rt.asker,
-		Grant: s.standing.grant, Principal: s.principal, Client: s.client, Recorder: rec, Reverter: s.rt.reverter, Roots: open, Drivers: s.rt.drivers,
-		World: s.rt.world(open), Facts: tx.counts, Memory: approvalStore{s}, Limits: s.limits, Waits: &s.rt.waits, Progress: s.rt.progress,
-		Filters: s.rt.filters, Properties: &s.standing.properties, Panicked: s.rt.panicked,
-	}.Pipeline()
+	tx.line = pipeline.New(pipeline.Config{
+		Services: s.rt.services, Tools: s.tools, Grant: s.standing.grant, Principal: s.principal, Client: s.client, Recorder: rec, Roots: open,
+		World: s.rt.world(open), Facts: tx.counts, Memory: approvalStore{s}, Properties: &s.standing.properties, Limits: s.limits, Nest: nest, Beside: beside,
+	})
 	return tx
 }
 
@@ -67,7 +64,9 @@ func (tx *Txn) ID() string { return tx.rec.Txn() }
 // tool.ErrUnknown...
 func (tx *Txn) Invoke(ctx context.Context, name string, input any, opts ...CallOption) (tool.Outcome, error) {
 	c := configured(opts)
-	return tx.invoke(ctx, tool.Request{Tool: name, Input: input, Turn: tx.s.standing.nextTurn(), Progress: c.progress, OnStart: c.begun, Asked: c.asked}, c.given, c.named)
+	return tx.invoke(ctx, pipeline.Request{Request: tool.Request{
+		Tool: name, Input: input, Turn: tx.s.standing.nextTurn(), Progress: c.progress, OnStart: c.begun, Asked: c.asked,
+	}}, c.given, c.named)
 }
 
 // refused returns the outcome of a call that did not reach a pipeline.
@@ -122,7 +121,7 @@ func (tx *Txn) RevertTo(ctx context.Context, name string) (rep revert.Report, er
 			return fmt.Errorf("there is no savepoint %q; there is %s: %w", name, listed(tx.marks), tool.ErrInvalid)
 		}
 		err := tx.whileIdle(func() (err error) {
-			rep, err = tx.s.rt.reverter.RevertTo(context.WithoutCancel(ctx), tx.ID(), name, tx.s.principal.ID)
+			rep, err = tx.s.rt.services.Reverter.RevertTo(context.WithoutCancel(ctx), tx.ID(), name, tx.s.principal.ID)
 			return err
 		})
 		if err == nil { // later savepoints are gone too
@@ -173,7 +172,7 @@ func (tx *Txn) Undo(ctx context.Context, how revert.Options) (rep revert.Report,
 			return err
 		}
 		back := func() (err error) {
-			rep, err = tx.s.rt.reverter.Abort(context.WithoutCancel(ctx), tx.ID(), how)
+			rep, err = tx.s.rt.services.Reverter.Abort(context.WithoutCancel(ctx), tx.ID(), how)
 			return err
 		}
 		if !whole {
@@ -229,7 +228,7 @@ func (tx *Txn) revert(ctx context.Context) (rep revert.Report, err error) {
 		if err := tx.closeNested(ctx); err != nil {
 			return err
 		}
-		rep, err = tx.s.rt.reverter.Abort(context.WithoutCancel(ctx), tx.ID(), revert.Options{By: tx.s.principal.ID})
+		rep, err = tx.s.rt.services.Reverter.Abort(context.WithoutCancel(ctx), tx.ID(), revert.Options{By: tx.s.principal.ID})
 		if err == nil {
 			tx.end()
 		}

@@ -52,7 +52,7 @@ func (s *Session) AddUserURLs(ctx context.Context, texts ...string) error {
 		return fmt.Errorf("the texts name more than the %d URLs that a session can be given: %w", mostGiven/2, tool.ErrInvalid)
 	}
 	// No barrier: a lost record counts as not user-provided.
-	rec := revert.NewRecorder(s.rt.journal, s.rt.host, s.id)
+	rec := revert.NewRecorder(s.rt.journal, s.rt.services.Host, s.id)
 	if err := rec.Write(ctx, revert.Write{Records: []revert.CallRecord{{Body: body}}}); err != nil {
 		return fmt.Errorf("agent: give: %w", err)
 	}

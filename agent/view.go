@@ -28,7 +28,7 @@ func (rt *Runtime) world(open map[string]disk.Root) func([]perm.ResourceAccess, 
 		for _, a := range accesses {
 			resources = append(resources, a.Resource)
 		}
-		w := &fileView{ResourceView: rt.widened(files.NewView(lookup, rt.host, rt.journal, resources, changes), changes), changes: changes, atomic: map[string]revert.AtomicScheme{}}
+		w := &fileView{ResourceView: rt.widened(files.NewView(lookup, rt.services.Host, rt.journal, resources, changes), changes), changes: changes, atomic: map[string]revert.AtomicScheme{}}
 		for _, s := range rt.schemes {
 			if a, ok := s.(revert.AtomicScheme); ok {
 				for _, c := range changes {

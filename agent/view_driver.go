@@ -30,7 +30,7 @@ type viewsByKind struct {
 
 func (rt *Runtime) widened(w verify.ResourceView, changes []effect.Change) verify.ResourceView {
 	all := viewsByKind{ResourceView: w, of: map[string]verify.ResourceView{}}
-	for _, d := range rt.drivers {
+	for _, d := range rt.services.Drivers {
 		driver, ok := d.(viewProvider)
 		if !ok {
 			continue

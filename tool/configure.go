@@ -203,8 +203,3 @@ func (all Params) meaning() (json.RawMessage, error) {
 	}
 	return canon.Marshal(map[string]any{"schema": json.RawMessage(text), "secret": secret})
 }
-
-// unconfigured is the error of a call of a tool that is not configured.
-func unconfigured(t Tool, why string) error {
-	return fmt.Errorf("tool %s is not configured: %s (remit tools --why %s says what is missing)", t.Name(), strings.TrimSuffix(why, "."), t.Name())
-}

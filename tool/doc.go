@@ -1,4 +1,4 @@
-// Package tool defines tools as values, and the call pipeline.
+// Package tool defines tools as values.
 //
 // A Tool is made from a literal and frozen: Create for text input and output,
 // CreateWith for a tool that touches resources, CreateTyped for Go types,
@@ -6,17 +6,6 @@
 // effect class says what can be done about its effects. A tool without needs
 // touches nothing. A tool without an effect class counts as irreversible.
 //
-// A call goes through fixed steps. Each step takes what the one before it
-// returned, so no step can be skipped or reordered:
-//
-//	admit    find the tool, decode and validate the input, compute the accesses
-//	permit   the session's grants, the policy, the approver
-//	filters  code of the host program: refuse, answer, replace the input
-//	intend   the write-ahead record
-//	execute  the tool's own code, through its ToolContext
-//	deliver  the filters again, with the result
-//	settle   the result, durable
-//	verify   output schema, the tool's Verify, the policy's postconditions
-//
-// Package agent runs the pipeline. Programs use agent.Txn.
+// Package agent runs calls of tools. Programs use agent.Txn. The steps of a call
+// are described in docs/explanation/design.md.
 package tool

@@ -1,11 +1,10 @@
 package tool
 
 import (
-	"context"
 	"errors"
 
 	"github.com/remit-dev/remit/ctxperm"
-	"github.com/remit-dev/remit/internal/canon"
+	"github.com/remit-dev/remit/internal/callstate"
 )
 
 // Sentinel errors of the outcomes, for errors.Is. A call that did not end done
@@ -27,8 +26,7 @@ type CallError struct {
 	Call   string // call ID, for display
 	Tool   string
 	Why    string
-
-	cause error // why the call did not begin; nil if it began
+	Err    error // why the call did not begin; nil if it began
 }
 
 // Error names the tool, the outcome and the reason.
@@ -41,7 +39,7 @@ func (e *CallError) Error() string {
 }
 
 // Unwrap returns why a call did not begin, or nil if it began.
-func (e *CallError) Unwrap() error { return e.cause }
+func (e *CallError) Unwrap() error { return e.Err }
 
 // Is reports whether target is the sentinel of the status.
 func (e *CallError) Is(target error) bool { return sentinel(e.Status) == target }
@@ -71,48 +69,15 @@ func sentinel(s Status) error {
 	}
 }
 
-// NotBegun returns the outcome and the error of a request that did not reach a
-// pipeline. The reason is one of these: the caller cancelled, the time was up,
-// the grant is no longer valid, the request is invalid (ErrInvalid), or the
-// journal failed.
-func (r Request) NotBegun(ctx context.Context, txn string, why error) (Outcome, error) {
-	out := Outcome{Tool: r.Tool, Txn: txn, Status: StatusFailed, Changes: []Change{}, Output: []byte("null")}
-	switch {
-	case errors.Is(context.Cause(ctx), context.DeadlineExceeded), errors.Is(context.Cause(ctx), ErrTimeout):
-		out.Status = StatusTimeout
-	case ctx.Err() != nil:
-		out.Status = StatusCancelled
-	case errors.Is(why, ErrDenied):
-		out.Status, out.Stage = StatusDenied, "grant"
-	case errors.Is(why, ErrInvalid):
-		out.Status = StatusInvalid
-	}
-	out.Error = &Problem{What: "the call did not begin", Why: canon.Printable(why.Error(), maxWhy)}
-	out.Text = "The call did not begin, and had no effect: " + sentence(out.Error.Why)
-	return out, &CallError{Status: out.Status, Tool: r.Tool, Why: out.Error.Why, cause: why}
-}
-
-type noEffectError struct{ err error }
-
-func (e *noEffectError) Error() string { return e.err.Error() }
-func (e *noEffectError) Unwrap() error { return e.err }
-
 // NoEffect marks an error with the tool's proof that the call had no effect.
 // The call then ends failed and not unknown. NoEffect of a nil error is nil.
 func NoEffect(err error) error {
 	if err == nil {
 		return nil
 	}
-	return &noEffectError{err}
+	return &callstate.NoEffectError{Err: err}
 }
-
-type blockedError struct{ why string }
-
-func (e *blockedError) Error() string { return e.why }
-
-// Is reports whether target is ErrDenied.
-func (e *blockedError) Is(target error) bool { return target == ErrDenied }
 
 // Blocked returns an error with which a tool itself refuses a call, before any
 // effect. The call ends denied.
-func Blocked(why string) error { return &blockedError{why} }
+func Blocked(why string) error { return &callstate.BlockedError{Why: why} }

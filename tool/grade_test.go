@@ -7,11 +7,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/remit-dev/remit/provenance"
 	"github.com/remit-dev/remit/tool"
 )
 
-func gradeFile(t *testing.T, records ...tool.GradeRecord) []byte {
-	var all []tool.GradeRecord
+func gradeFile(t *testing.T, records ...provenance.GradeRecord) []byte {
+	var all []provenance.GradeRecord
 	for _, r := range records {
 		sealed, err := r.Sealed()
 		require.NoError(t, err)
@@ -26,12 +27,12 @@ func gradeFile(t *testing.T, records ...tool.GradeRecord) []byte {
 func TestGraded(t *testing.T) {
 	made, err := tool.Create("upper", "Upper-case a text.", func(_ context.Context, in string) (string, error) { return in, nil }, tool.Pure())
 	require.NoError(t, err)
-	require.Equal(t, tool.Ungraded, made.Grade())
+	require.Equal(t, provenance.Ungraded, made.Grade())
 	require.Equal(t, "ungraded", made.Facts().Grade)
-	file := gradeFile(t, tool.GradeRecord{Tool: "upper", Digest: made.Digest(), Grade: tool.ReadOnly, Kit: 1})
+	file := gradeFile(t, provenance.GradeRecord{Tool: "upper", Digest: made.Digest(), Grade: provenance.ReadOnly, Kit: 1})
 	graded, err := made.Graded(file)
 	require.NoError(t, err)
-	require.Equal(t, tool.ReadOnly, graded.Grade())
+	require.Equal(t, provenance.ReadOnly, graded.Grade())
 	require.Equal(t, "read_only", graded.Facts().Grade)
 	require.Equal(t, made.Digest(), graded.Digest())
 	r, ok := graded.GradeRecord()
@@ -40,43 +41,43 @@ func TestGraded(t *testing.T) {
 
 	changed, err := graded.Modify(func(s *tool.Spec) { s.Description += " It shouts." })
 	require.NoError(t, err)
-	require.Equal(t, tool.Ungraded, changed.Grade())
+	require.Equal(t, provenance.Ungraded, changed.Grade())
 	changed, err = changed.Graded(file)
 	require.NoError(t, err)
-	require.Equal(t, tool.Ungraded, changed.Grade())
+	require.Equal(t, provenance.Ungraded, changed.Grade())
 	_, ok = changed.GradeRecord()
 	require.False(t, ok)
-	require.Equal(t, tool.Ungraded, tool.Tool{}.Grade())
+	require.Equal(t, provenance.Ungraded, tool.Tool{}.Grade())
 	_, err = tool.Tool{}.Graded(file)
 	require.Error(t, err)
 }
 
 // TestReadGrades: what is not whole is refused.
 func TestReadGrades(t *testing.T) {
-	good := tool.GradeRecord{Tool: "upper", Digest: "sha256:1", Grade: tool.Compensable, Kit: 1}
+	good := provenance.GradeRecord{Tool: "upper", Digest: "sha256:1", Grade: provenance.Compensable, Kit: 1}
 	for name, file := range map[string]string{
 		"no JSON":              "nonsense",
 		"an unknown field":     `[{"toool":"upper"}]`,
 		"edited":               `[{"tool":"upper","digest":"sha256:1","grade":"crash_undoable","kit":1,"seed":0,"runs":0,"build":{"module":"","version":"","go":"","platform":""},"sum":"sha256:0"}]`,
-		"no grade":             string(gradeFile(t, tool.GradeRecord{Tool: "upper", Digest: "sha256:1", Grade: "best"})),
-		"ungraded is no grade": string(gradeFile(t, tool.GradeRecord{Tool: "upper", Digest: "sha256:1", Grade: tool.Ungraded})),
-		"no digest":            string(gradeFile(t, tool.GradeRecord{Tool: "upper", Grade: tool.Compensable})),
+		"no grade":             string(gradeFile(t, provenance.GradeRecord{Tool: "upper", Digest: "sha256:1", Grade: "best"})),
+		"ungraded is no grade": string(gradeFile(t, provenance.GradeRecord{Tool: "upper", Digest: "sha256:1", Grade: provenance.Ungraded})),
+		"no digest":            string(gradeFile(t, provenance.GradeRecord{Tool: "upper", Grade: provenance.Compensable})),
 		"twice":                string(gradeFile(t, good, good)),
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := tool.ReadGrades([]byte(file))
+			_, err := provenance.ReadGrades([]byte(file))
 			require.ErrorContains(t, err, "file of grades")
 		})
 	}
-	all, err := tool.ReadGrades(gradeFile(t, good))
+	all, err := provenance.ReadGrades(gradeFile(t, good))
 	require.NoError(t, err)
 	require.Len(t, all, 1)
 }
 
 func TestAtLeast(t *testing.T) {
-	require.True(t, tool.CrashUndoable.AtLeast(tool.Compensable))
-	require.True(t, tool.Compensable.AtLeast(tool.Compensable))
-	require.False(t, tool.NotUndoable.AtLeast(tool.Compensable))
-	require.False(t, tool.Grade("best").AtLeast(tool.NotUndoable))
-	require.True(t, tool.Grade("").AtLeast(tool.Ungraded))
+	require.True(t, provenance.CrashUndoable.AtLeast(provenance.Compensable))
+	require.True(t, provenance.Compensable.AtLeast(provenance.Compensable))
+	require.False(t, provenance.NotUndoable.AtLeast(provenance.Compensable))
+	require.False(t, provenance.Grade("best").AtLeast(provenance.NotUndoable))
+	require.True(t, provenance.Grade("").AtLeast(provenance.Ungraded))
 }

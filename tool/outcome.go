@@ -2,7 +2,6 @@ package tool
 
 import (
 	"encoding/json"
-	"slices"
 
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert/effect"
@@ -84,8 +83,6 @@ type Outcome struct {
 	Filter        string               `json:"filter,omitempty"`     // filter that refused the call, or answered in the tool's place
 	EndLoop       string               `json:"ends,omitempty"`       // if set, why the model loop must end
 	Redacted      bool                 `json:"-"`                    // a part of the call is redacted: show no other detail of it
-
-	around string // what the caller can do without the denied access
 }
 
 // Change is one change of a call, for people and programs.
@@ -130,42 +127,4 @@ func (o Outcome) Err() error {
 		e.Why = o.Error.Why
 	}
 	return e
-}
-
-func viewChanges(changes []effect.Change) []Change {
-	out := make([]Change, 0, len(changes))
-	for _, c := range changes {
-		//mutant:token
-		if c.Pre.Same(c.Post) {
-			continue // unchanged in the end
-		}
-		out = append(out, Change{Resource: c.Resource, Kind: c.Kind, Before: viewToken(c.Pre), After: viewToken(c.Post)})
-	}
-	return out
-}
-
-func viewToken(t effect.Token) *effect.Token {
-	if !t.Known() || t == effect.Absent {
-		return nil
-	}
-	return &t
-}
-
-// clone returns a copy that shares no memory with o.
-func (o Outcome) clone() Outcome {
-	o.Output, o.Input, o.Changes, o.RevertResults = slices.Clone(o.Output), slices.Clone(o.Input), slices.Clone(o.Changes), slices.Clone(o.RevertResults)
-	if o.Decision != nil {
-		d := *o.Decision
-		d.Reasons, d.Hints = slices.Clone(d.Reasons), slices.Clone(d.Hints)
-		o.Decision = &d
-	}
-	if o.Verdict != nil {
-		o.Verdict = &Verdict{Presence: o.Verdict.Presence, Findings: slices.Clone(o.Verdict.Findings)}
-	}
-	if o.Error != nil {
-		e := *o.Error
-		o.Error = &e
-	}
-	o.Result = o.Result.clone()
-	return o
 }

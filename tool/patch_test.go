@@ -105,16 +105,16 @@ func TestAdjust(t *testing.T) {
 // TestAnAdjustedToolIsUngraded: the grade is of another declaration.
 func TestAnAdjustedToolIsUngraded(t *testing.T) {
 	was := copier(t)
-	file := gradeFile(t, tool.GradeRecord{Tool: "copier", Digest: was.Digest(), Grade: tool.CrashUndoable, Kit: 1})
+	file := gradeFile(t, provenance.GradeRecord{Tool: "copier", Digest: was.Digest(), Grade: provenance.CrashUndoable, Kit: 1})
 	graded, err := was.Graded(file)
 	require.NoError(t, err)
-	require.Equal(t, tool.CrashUndoable, graded.Grade())
+	require.Equal(t, provenance.CrashUndoable, graded.Grade())
 	is, err := graded.Patch([]byte(`[{"op":"replace","path":"/description","value":"Copies it."}]`))
 	require.NoError(t, err)
-	require.Equal(t, tool.Ungraded, is.Grade())
+	require.Equal(t, provenance.Ungraded, is.Grade())
 	is, err = is.Graded(file)
 	require.NoError(t, err)
-	require.Equal(t, tool.Ungraded, is.Grade())
+	require.Equal(t, provenance.Ungraded, is.Grade())
 }
 
 // TestAdjustIsNeverWider: each is refused, with the place.

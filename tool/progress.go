@@ -1,10 +1,5 @@
 package tool
 
-import (
-	"context"
-	"math"
-)
-
 // Progress is the progress of a call, as its tool reports it.
 type Progress struct {
 	Call    string
@@ -12,62 +7,4 @@ type Progress struct {
 	Done    float64 // in any unit
 	Total   float64 // 0: unknown
 	Message string  // any text from the tool
-}
-
-// progress returns the function that reports progress to the listeners, or nil
-// if there are none. A report that is not a number, or a listener that panics,
-// does not fail the call.
-func (l *Pipeline) progress(p permitted) func(done, total float64, message string) {
-	var listeners []func(Progress)
-	for _, listen := range []func(Progress){l.p.Progress, p.progress} {
-		if listen != nil {
-			listeners = append(listeners, listen)
-		}
-	}
-	if listeners == nil {
-		return nil
-	}
-	return func(done, total float64, message string) {
-		report := Progress{Call: p.id, Tool: p.tool.Name(), Done: amount(done), Total: amount(total), Message: p.veil.text(message)}
-		for _, listen := range listeners {
-			tell(listen, report)
-		}
-	}
-}
-
-// startFunc is the type of Request.OnStart.
-type startFunc = func(call string, keep func(context.Context) error, note func(ctx context.Context, key string, value any) error)
-
-// begins calls OnStart before the code runs. A listener that panics does not
-// fail the call.
-func (i intended) begins() {
-	if i.begun == nil {
-		return
-	}
-	defer func() { _ = recover() }()
-	within := func(ctx context.Context, do func() error) error {
-		op, err := i.live.Enter(ctx)
-		if err != nil {
-			return err
-		}
-		defer op.Leave()
-		return do()
-	}
-	i.begun(i.id, func(ctx context.Context) error {
-		return within(ctx, func() error { return i.live.Keep(ctx) })
-	}, func(ctx context.Context, key string, value any) error {
-		return within(ctx, func() error { return i.live.Note(ctx, key, value) })
-	})
-}
-
-func tell(listen func(Progress), p Progress) {
-	defer func() { _ = recover() }()
-	listen(p)
-}
-
-func amount(x float64) float64 {
-	if math.IsNaN(x) || math.IsInf(x, 0) || x < 0 {
-		return 0
-	}
-	return x
 }

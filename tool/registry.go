@@ -138,9 +138,9 @@ func (r Registry) Replacing(old Registry) Registry {
 	return r
 }
 
-// undo finds the declaration that reverts a call, by name and undo version. It
-// prefers the declaration that made the call, then one of the same version.
-func (r Registry) undo(of record.ToolRef) (Tool, bool) {
+// forRevert finds the declaration that reverts a call, by name and undo version.
+// It prefers the declaration that made the call, then one of the same version.
+func (r Registry) forRevert(of record.ToolRef) (Tool, bool) {
 	var found []Tool
 	for _, t := range r.tools[of.Name] {
 		if t.look().UndoVersion == of.UndoVersion {

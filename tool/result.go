@@ -5,8 +5,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
-	"maps"
-	"slices"
 	"strings"
 
 	"github.com/remit-dev/remit/provenance"
@@ -37,9 +35,8 @@ type Result struct {
 	IsError bool `json:"is_error,omitempty"`
 }
 
-// failure returns the error that a result describes, or nil if it describes
-// none.
-func (r Result) failure() error {
+// Err returns the error that the result describes, or nil if it describes none.
+func (r Result) Err() error {
 	failed := struct {
 		Is      bool            `json:"isError"`
 		Content json.RawMessage `json:"content"`
@@ -93,14 +90,4 @@ func (r Result) Output() json.RawMessage {
 		return json.RawMessage(`""`)
 	}
 	return text
-}
-
-// clone returns a copy that shares no memory with r.
-func (r Result) clone() Result {
-	r.Labels, r.Requires = slices.Clone(r.Labels), slices.Clone(r.Requires)
-	r.JSON, r.Meta, r.Sources, r.Parts = slices.Clone(r.JSON), maps.Clone(r.Meta), slices.Clone(r.Sources), slices.Clone(r.Parts)
-	for i, p := range r.Parts {
-		r.Parts[i].Data = slices.Clone(p.Data)
-	}
-	return r
 }

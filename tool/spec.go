@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/remit-dev/remit/ctxperm"
-	"github.com/remit-dev/remit/internal/callstate"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/provenance"
 	"github.com/remit-dev/remit/revert/effect"
@@ -112,14 +111,6 @@ type Spec struct {
 	parts     []Tool // parts of a composed tool: Needs is then only a bound, and AccessFor returns the accesses to authorize before a call
 	holds     string // name of the state that calls of a session share; empty: none
 	sandboxed bool   // this module guarantees that Execute only runs a program
-}
-
-// InSandbox declares that Execute only runs a program in the sandbox. Only this
-// module can call it: see package tool/builtin/process for tools of your own.
-func (s Spec) InSandbox(k callstate.ModuleKey) Spec {
-	s.sandboxed = k.Valid()
-	s.Confinement = Sandbox
-	return s
 }
 
 // Display holds texts for people. It changes no right and is not part of the

@@ -82,7 +82,7 @@ func (t stateful[S, In, Out]) execute(ctx context.Context, tc ctxperm.ToolContex
 		return Result{}, fmt.Errorf("the state that the call left: %w", err)
 	}
 	r, err := resultOf(out)
-	if err != nil || r.failure() != nil {
+	if err != nil || r.Err() != nil {
 		return r, err
 	}
 	return r, cell.Set(ctx, content)

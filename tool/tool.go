@@ -12,6 +12,7 @@ import (
 
 	"github.com/remit-dev/remit/internal/canon"
 	"github.com/remit-dev/remit/internal/schema"
+	"github.com/remit-dev/remit/internal/toolaccess"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/provenance"
 	"github.com/remit-dev/remit/revert/effect"
@@ -34,7 +35,7 @@ type tool struct {
 	bound      perm.Set // needs with each parameter replaced by a wildcard
 	needs      []need
 	digest     string
-	grade      *GradeRecord // nil: ungraded
+	grade      *provenance.GradeRecord // nil: ungraded
 }
 
 // need is one declared access, parsed.
@@ -257,7 +258,7 @@ func (t Tool) RequiredAccesses() []perm.ResourceAccess {
 	if t.t == nil {
 		return nil
 	}
-	return append(t.t.bound.Accesses(), callAccess(t.Name()))
+	return append(t.t.bound.Accesses(), toolaccess.Call(t.Name()))
 }
 
 // Modify returns another tool, made from a changed copy of the literal. It
@@ -275,8 +276,18 @@ func (t Tool) Modify(change func(*Spec)) (Tool, error) {
 	return made, err
 }
 
-func callAccess(name string) perm.ResourceAccess {
-	return perm.ResourceAccess{Action: perm.Call, Resource: "tool://" + name}
+// Facts returns what a policy sees of the tool.
+func (t Tool) Facts() perm.ToolFacts {
+	if t.t == nil {
+		return perm.ToolFacts{Grade: string(provenance.Ungraded)}
+	}
+	s := t.t.spec
+	return perm.ToolFacts{
+		Name: s.Name, Version: s.Version, Tags: slices.Clone(s.Tags), Digest: t.t.digest,
+		Provenance: string(s.Provenance.Kind), CanVerify: t.CanVerify(), CanRevert: t.CanRevert(),
+		Confinement: string(s.Confinement), Coverage: string(t.Coverage()), Destination: string(s.Destination), Grade: string(t.Grade()),
+		Confidence: s.MinProviderTrust, Idempotent: s.Hints.Idempotent, Risk: s.Hints.Risk, Approval: s.Hints.Approval,
+	}
 }
 
 // declaration is what the digest covers.

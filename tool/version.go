@@ -1,10 +1,11 @@
 package tool
 
 import (
-	"fmt"
 	"strings"
 
 	"golang.org/x/mod/semver"
+
+	"github.com/remit-dev/remit/internal/canon"
 )
 
 // semanticVersion returns a version in the form of package semver, or "" if it
@@ -50,14 +51,5 @@ func (t Tool) ModelDescription() string {
 	if s.Deprecated == "" {
 		return s.Description
 	}
-	return strings.TrimSpace(s.Description + " Deprecated: " + sentence(s.Deprecated))
-}
-
-// notice returns what a call's outcome says about a deprecated tool, once.
-func (t Tool) notice() string {
-	s := t.look()
-	if s.Deprecated == "" {
-		return ""
-	}
-	return fmt.Sprintf("\nTool %s is deprecated: %s", t.QualifiedName(), sentence(s.Deprecated))
+	return strings.TrimSpace(s.Description + " Deprecated: " + canon.Sentence(s.Deprecated))
 }

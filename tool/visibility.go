@@ -65,15 +65,3 @@ func quotedAll(list []string) (text string) {
 	}
 	return text
 }
-
-// seenBy returns the registry without the names of tools that are hidden from a
-// session.
-func (r Registry) seenBy(c perm.ClientFacts) Registry {
-	out := Registry{tools: map[string][]Tool{}}
-	for _, name := range r.names {
-		if r.tools[name][0].HiddenReason(c) == "" {
-			out.names, out.tools[name] = append(out.names, name), r.tools[name]
-		}
-	}
-	return out
-}

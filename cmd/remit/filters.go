@@ -7,7 +7,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/remit-dev/remit/tool"
 	"github.com/remit-dev/remit/tool/filter"
 )
 
@@ -33,11 +32,11 @@ func (l callLimits) check() error {
 }
 
 // filters returns the filters of a run with these flags, in order.
-func (l callLimits) filters() []tool.Filter {
+func (l callLimits) filters() []filter.Filter {
 	if l == (callLimits{}) {
 		return nil
 	}
-	return []tool.Filter{filter.Budget{Session: filter.Usage{Calls: l.calls, Time: l.time}}.Filter()}
+	return []filter.Filter{filter.Budget{Session: filter.Usage{Calls: l.calls, Time: l.time}}.Filter()}
 }
 
 // filterRecord is a filter in the list.

@@ -15,6 +15,7 @@ import (
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/perm/rego"
 	"github.com/remit-dev/remit/policies"
+	"github.com/remit-dev/remit/provenance"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/revert/journal"
@@ -399,7 +400,7 @@ func (a *app) tool(ask *recordedAsk, c *revert.Call) (called tool.Tool) {
 		}
 	}
 	if ask.gone {
-		ask.request.Tool = perm.ToolFacts{Name: c.Tool.Name, Version: c.Tool.Version, Digest: c.Tool.Digest, Grade: string(tool.Ungraded)}
+		ask.request.Tool = perm.ToolFacts{Name: c.Tool.Name, Version: c.Tool.Version, Digest: c.Tool.Digest, Grade: string(provenance.Ungraded)}
 	}
 	if ask.request.Call.EffectClass == "" {
 		ask.request.Call.EffectClass = string(effect.Pivot)

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 
+	"github.com/remit-dev/remit/provenance"
 	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/tool"
 )
@@ -87,13 +88,13 @@ func wayBackWords(s tool.Spec) string {
 }
 
 // gradeWords say what was found out about undo of a tool, and by which build.
-func gradeWords(g tool.Grade, r *tool.GradeRecord) string {
-	words := string(g) + ": " + map[tool.Grade]string{
-		tool.Ungraded:      "nobody ran the fault kit over this declaration",
-		tool.NotUndoable:   "do not rely on its undo",
-		tool.Compensable:   "taken back where all goes well; what is left after a fault is said",
-		tool.CrashUndoable: "taken back exactly, from wherever a fault left it",
-		tool.ReadOnly:      "it changes nothing",
+func gradeWords(g provenance.Grade, r *provenance.GradeRecord) string {
+	words := string(g) + ": " + map[provenance.Grade]string{
+		provenance.Ungraded:      "nobody ran the fault kit over this declaration",
+		provenance.NotUndoable:   "do not rely on its undo",
+		provenance.Compensable:   "taken back where all goes well; what is left after a fault is said",
+		provenance.CrashUndoable: "taken back exactly, from wherever a fault left it",
+		provenance.ReadOnly:      "it changes nothing",
 	}[g]
 	if r == nil {
 		return words

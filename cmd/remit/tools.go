@@ -117,29 +117,29 @@ func (a *app) asSession(ctx context.Context, f toolsFlags, look func(s *agent.Se
 
 // toolRecord is a declaration as it is listed.
 type toolRecord struct {
-	Name        string                `json:"name"`
-	Description string                `json:"description"`
-	Version     string                `json:"version,omitempty"`
-	Deprecated  string                `json:"deprecated,omitempty"`
-	Source      provenance.Source     `json:"provenance"`
-	Unset       string                `json:"not_configured,omitempty"` // why calls are invalid
-	EffectClass effect.Class          `json:"effect_class"`
-	Declared    bool                  `json:"declared"`
-	Confinement tool.Confinement      `json:"confinement"`
-	CanVerify   bool                  `json:"can_verify"`
-	CheckedBy   []string              `json:"checked_by"` // output_schema, verify
-	CanRevert   bool                  `json:"can_revert"`
-	UndoneBy    []string              `json:"undone_by"` // revert, handles, sandbox; none: there is nothing to take back, or no way
-	CanHold     bool                  `json:"can_hold"`  // a policy can let it wait for the commit
-	Idempotent  bool                  `json:"idempotent,omitempty"`
-	Risk        perm.Risk             `json:"risk,omitempty"`
-	Approval    bool                  `json:"approval,omitempty"` // advised by the author
-	Usage       string                `json:"usage,omitempty"`
-	Needs       []perm.ResourceAccess `json:"needs"`
-	Input       json.RawMessage       `json:"input"`
-	Digest      string                `json:"digest"`
-	Grade       tool.Grade            `json:"grade"`            // what the fault kit found out about undo of this digest
-	Graded      *tool.GradeRecord     `json:"graded,omitempty"` // by which build, and what speaks against a better grade
+	Name        string                  `json:"name"`
+	Description string                  `json:"description"`
+	Version     string                  `json:"version,omitempty"`
+	Deprecated  string                  `json:"deprecated,omitempty"`
+	Source      provenance.Source       `json:"provenance"`
+	Unset       string                  `json:"not_configured,omitempty"` // why calls are invalid
+	EffectClass effect.Class            `json:"effect_class"`
+	Declared    bool                    `json:"declared"`
+	Confinement tool.Confinement        `json:"confinement"`
+	CanVerify   bool                    `json:"can_verify"`
+	CheckedBy   []string                `json:"checked_by"` // output_schema, verify
+	CanRevert   bool                    `json:"can_revert"`
+	UndoneBy    []string                `json:"undone_by"` // revert, handles, sandbox; none: there is nothing to take back, or no way
+	CanHold     bool                    `json:"can_hold"`  // a policy can let it wait for the commit
+	Idempotent  bool                    `json:"idempotent,omitempty"`
+	Risk        perm.Risk               `json:"risk,omitempty"`
+	Approval    bool                    `json:"approval,omitempty"` // advised by the author
+	Usage       string                  `json:"usage,omitempty"`
+	Needs       []perm.ResourceAccess   `json:"needs"`
+	Input       json.RawMessage         `json:"input"`
+	Digest      string                  `json:"digest"`
+	Grade       provenance.Grade        `json:"grade"`            // what the fault kit found out about undo of this digest
+	Graded      *provenance.GradeRecord `json:"graded,omitempty"` // by which build, and what speaks against a better grade
 
 	undone string
 }

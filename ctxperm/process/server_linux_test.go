@@ -20,7 +20,7 @@ import (
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/ctxperm/process"
-	"github.com/remit-dev/remit/internal/callstate"
+	"github.com/remit-dev/remit/internal/toolaccess"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/tool"
@@ -105,7 +105,7 @@ func (o *office) tool() tool.Tool {
 		wrote, _, err := t.End(ctx)
 		return tool.Result{Text: fmt.Sprintf("%s wrote %d", strings.TrimSpace(answer), wrote)}, err
 	}
-	made, err := tool.FromSpec(spec.InSandbox(callstate.NewKey()))
+	made, err := tool.FromSpec(toolaccess.Of[tool.Tool, tool.Spec, tool.Registry, tool.RevertContext]().InSandbox(spec))
 	require.NoError(o.t, err)
 	return made
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/ctxperm/files"
 	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/provenance"
 	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/revert/reverttest"
 	"github.com/remit-dev/remit/tool"
@@ -41,7 +42,7 @@ var release = func() tool.Tool {
 
 // guide: guides/grade.md
 func TestGrade(t *testing.T) {
-	r := reverttest.Test(t, release, tool.CrashUndoable, reverttest.Config{
+	r := reverttest.Test(t, release, provenance.CrashUndoable, reverttest.Config{
 		World: func(*reverttest.Wire) (reverttest.TestEnv, error) {
 			return reverttest.TestEnv{Files: map[string]string{"VERSION": "1.0"}}, nil
 		},
@@ -200,7 +201,7 @@ func world(w *reverttest.Wire) (reverttest.TestEnv, error) {
 func TestGradeOfAService(t *testing.T) {
 	post, err := newTool(newFake(nil))
 	require.NoError(t, err)
-	reverttest.Test(t, post, tool.Compensable, reverttest.Config{World: world, Inputs: []any{"news"}, Seed: 1, Runs: 60})
+	reverttest.Test(t, post, provenance.Compensable, reverttest.Config{World: world, Inputs: []any{"news"}, Seed: 1, Runs: 60})
 }
 
 // told keeps what a test would have failed with.
@@ -242,6 +243,6 @@ func TestGradeStory(t *testing.T) {
 		}))
 	require.NoError(t, err)
 	out := &told{TB: t}
-	reverttest.Test(out, twice, tool.CrashUndoable, reverttest.Config{World: shelf, Inputs: []any{"new"}, Seed: 1, Runs: 300})
+	reverttest.Test(out, twice, provenance.CrashUndoable, reverttest.Config{World: shelf, Inputs: []any{"new"}, Seed: 1, Runs: 300})
 	require.Equal(t, want, out.text+"\n")
 }

@@ -13,7 +13,7 @@ const maxLines = 600
 
 // freeOfLocks are the folders, with everything below them, in which a goroutine that waits must hold no mutex: such a
 // wait can be neither scheduled nor simulated, nor ended by a context.
-var freeOfLocks = []string{"agent/...", "tool/...", "ctxperm/...", "revert/...", "internal/callstate"}
+var freeOfLocks = []string{"agent/...", "tool/...", "ctxperm/...", "revert/...", "internal/callstate", "internal/pipeline"}
 
 // lockPledge stands on the line of a mutex that may be there all the same.
 const lockPledge = "never held across a wait"

@@ -15,8 +15,8 @@ import (
 
 	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/ctxperm/process"
-	"github.com/remit-dev/remit/internal/callstate"
 	"github.com/remit-dev/remit/internal/canon"
+	"github.com/remit-dev/remit/internal/toolaccess"
 	"github.com/remit-dev/remit/mcp/gateway/config"
 	"github.com/remit-dev/remit/mcp/internal/rawresult"
 	"github.com/remit-dev/remit/perm"
@@ -24,6 +24,9 @@ import (
 	"github.com/remit-dev/remit/tool"
 	"github.com/remit-dev/remit/verify"
 )
+
+// internals are what package tool hides from tool authors.
+var internals = toolaccess.Of[tool.Tool, tool.Spec, tool.Registry, tool.RevertContext]()
 
 // serverSandbox is the sandbox of one server.
 type serverSandbox struct {
@@ -156,7 +159,7 @@ func (b *serverSandbox) spec(s tool.Spec) tool.Spec {
 			s.Verify = verify.Changes
 		}
 	}
-	return s.InSandbox(callstate.NewKey())
+	return internals.InSandbox(s)
 }
 
 // inBox runs one call of a tool of a server in the sandbox.

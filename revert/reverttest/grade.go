@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/remit-dev/remit/provenance"
 	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/tool"
 )
@@ -54,7 +55,7 @@ func (f *Finding) String() string {
 type Result struct {
 	Tool   string
 	Digest string // of the graded declaration
-	Grade  tool.Grade
+	Grade  provenance.Grade
 	// Against is the first finding that prevents the next better grade; nil if
 	// there is none. Without the name of a run it is the tool's declaration.
 	Against *Finding
@@ -68,7 +69,7 @@ type Result struct {
 // grades how reliably its calls can be reverted. An error concerns the
 // configuration: the tool has no grade then.
 func Grade(t tool.Tool, c Config) (Result, error) {
-	res := Result{Tool: t.Name(), Digest: t.Digest(), Grade: tool.Ungraded, Seed: c.Seed}
+	res := Result{Tool: t.Name(), Digest: t.Digest(), Grade: provenance.Ungraded, Seed: c.Seed}
 	if c.Runs <= 0 {
 		c.Runs = 500
 	}
@@ -86,7 +87,7 @@ func Grade(t tool.Tool, c Config) (Result, error) {
 		return res, err
 	}
 	if err := g.all(); err != nil {
-		return Result{Tool: res.Tool, Digest: res.Digest, Grade: tool.Ungraded, Seed: c.Seed}, err
+		return Result{Tool: res.Tool, Digest: res.Digest, Grade: provenance.Ungraded, Seed: c.Seed}, err
 	}
 	g.decide()
 	return res, nil
@@ -312,23 +313,23 @@ func (g *grading) decide() {
 	declared := func(what string) *Finding { return &Finding{What: what} }
 	switch {
 	case g.class == effect.Pure && g.effects == 0 && g.damage == nil:
-		res.Grade = tool.ReadOnly
+		res.Grade = provenance.ReadOnly
 	case g.class == effect.Pure:
-		res.Grade, res.Against = tool.NotUndoable, g.damage
+		res.Grade, res.Against = provenance.NotUndoable, g.damage
 		if res.Against == nil {
 			res.Against = declared("it is declared as pure, and changes something")
 		}
 	case !g.tool.CanRevert():
-		res.Grade, res.Against = tool.NotUndoable, declared(fmt.Sprintf("it is declared as %s: once it ran there is no way back", g.class))
+		res.Grade, res.Against = provenance.NotUndoable, declared(fmt.Sprintf("it is declared as %s: once it ran there is no way back", g.class))
 	case g.damage != nil:
-		res.Grade, res.Against = tool.NotUndoable, g.damage
+		res.Grade, res.Against = provenance.NotUndoable, g.damage
 	case g.left != nil:
-		res.Grade, res.Against = tool.Compensable, g.left
+		res.Grade, res.Against = provenance.Compensable, g.left
 	case g.traces != nil:
-		res.Grade, res.Against = tool.Compensable, g.traces
+		res.Grade, res.Against = provenance.Compensable, g.traces
 	case g.class != effect.Reversible:
-		res.Grade, res.Against = tool.Compensable, declared(fmt.Sprintf("it is declared as %s: traces remain", g.class))
+		res.Grade, res.Against = provenance.Compensable, declared(fmt.Sprintf("it is declared as %s: traces remain", g.class))
 	default:
-		res.Grade = tool.CrashUndoable
+		res.Grade = provenance.CrashUndoable
 	}
 }

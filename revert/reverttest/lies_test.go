@@ -14,6 +14,7 @@ import (
 
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/ctxperm"
+	"github.com/remit-dev/remit/provenance"
 	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/revert/reverttest"
 	"github.com/remit-dev/remit/tool"
@@ -199,54 +200,54 @@ func TestGrades(t *testing.T) {
 	runs := 0
 	for name, tt := range map[string]struct {
 		tool tool.Tool
-		want tool.Grade
+		want provenance.Grade
 		why  string
 	}{
-		"honest": {made(t, "both", both, effect.Reversible, looked, tool.RevertWith("1", back("a", "b"))), tool.CrashUndoable, ""},
+		"honest": {made(t, "both", both, effect.Reversible, looked, tool.RevertWith("1", back("a", "b"))), provenance.CrashUndoable, ""},
 		"its Revert forgets something": {
-			made(t, "forgets", both, effect.Reversible, tool.RevertWith("1", back("a"))), tool.NotUndoable,
+			made(t, "forgets", both, effect.Reversible, tool.RevertWith("1", back("a"))), provenance.NotUndoable,
 			"everything is said to be taken back, and b was old b and is new",
 		},
 		"its Verify looks at its own words": {
-			made(t, "blind", both, effect.Reversible, tool.VerifyWith(blind), tool.RevertWith("1", back("a", "b"))), tool.NotUndoable,
+			made(t, "blind", both, effect.Reversible, tool.VerifyWith(blind), tool.RevertWith("1", back("a", "b"))), provenance.NotUndoable,
 			"the call is recorded as done, and is not there",
 		},
 		"its Verify sees no undo": {
 			made(t, "stubborn", both, effect.Reversible, tool.VerifyWith(func(context.Context, verify.Subject) verify.Verdict { return verify.Applied() }), tool.RevertWith("1", back("a", "b"))),
-			tool.NotUndoable, "",
+			provenance.NotUndoable, "",
 		},
 		"its Revert is not idempotent": {
 			made(t, "twice", one, effect.Compensable, tool.RevertWith("1", func(ctx context.Context, rc tool.RevertContext) error {
 				s := shelfOf(ctx)
 				now := s.get("a")
 				return s.put(ctx, "a", now[:max(len(now)-len(input(rc.Input)), 0)])
-			})), tool.NotUndoable, "everything is said to be taken back, and a was old a and is ol",
+			})), provenance.NotUndoable, "everything is said to be taken back, and a was old a and is ol",
 		},
 		"its Revert destroys foreign bytes": {
 			made(t, "tramples", both, effect.Reversible, looked, tool.RevertWith("1", func(ctx context.Context, _ tool.RevertContext) error {
 				s := shelfOf(ctx)
 				return errors.Join(s.put(ctx, "a", "old a"), s.put(ctx, "b", "old b"))
-			})), tool.NotUndoable, "a was left by somebody else as theirs, and is old a",
+			})), provenance.NotUndoable, "a was left by somebody else as theirs, and is old a",
 		},
 		"its Revert does not mind what failed": {
 			made(t, "careless", asks, effect.Compensable, tool.RevertWith("1", func(ctx context.Context, rc tool.RevertContext) error {
 				_ = takes(ctx, rc)
 				return nil
-			})), tool.NotUndoable, "everything is said to be taken back, and c was absent",
+			})), provenance.NotUndoable, "everything is said to be taken back, and c was absent",
 		},
-		"it says pure": {made(t, "sly", both, effect.Pure), tool.NotUndoable, "a was old a and is new"},
+		"it says pure": {made(t, "sly", both, effect.Pure), provenance.NotUndoable, "a was old a and is new"},
 		"it is pure": {
-			made(t, "idle", func(context.Context, ctxperm.ToolContext, string) (string, error) { return "", nil }, effect.Pure), tool.ReadOnly, "",
+			made(t, "idle", func(context.Context, ctxperm.ToolContext, string) (string, error) { return "", nil }, effect.Pure), provenance.ReadOnly, "",
 		},
-		"it has no way back": {made(t, "pivot", both, effect.Pivot), tool.NotUndoable, "declared as pivot"},
+		"it has no way back": {made(t, "pivot", both, effect.Pivot), provenance.NotUndoable, "declared as pivot"},
 		"it declares nothing": {
-			made(t, "nothing", both, ""), tool.NotUndoable, "declared as pivot",
+			made(t, "nothing", both, ""), provenance.NotUndoable, "declared as pivot",
 		},
 		"what it asks for may come late": {
-			made(t, "hasty", asks, effect.Compensable, tool.VerifyWith(asked), tool.RevertWith("1", takes)), tool.NotUndoable, "once what was late has arrived",
+			made(t, "hasty", asks, effect.Compensable, tool.VerifyWith(asked), tool.RevertWith("1", takes)), provenance.NotUndoable, "once what was late has arrived",
 		},
 		"it knows that what it asks for may come late": {
-			made(t, "patient", asks, effect.Compensable, tool.VerifyWith(patient), tool.RevertWith("1", takes)), tool.Compensable, "left to a person",
+			made(t, "patient", asks, effect.Compensable, tool.VerifyWith(patient), tool.RevertWith("1", takes)), provenance.Compensable, "left to a person",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -295,6 +296,6 @@ func TestMemory(t *testing.T) {
 		return made, err
 	}})
 	require.NoError(t, err)
-	require.Equal(t, tool.NotUndoable, r.Grade)
+	require.Equal(t, provenance.NotUndoable, r.Grade)
 	require.Contains(t, r.Against.What, "a was old a and is new")
 }

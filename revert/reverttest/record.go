@@ -12,12 +12,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/remit-dev/remit/provenance"
 	"github.com/remit-dev/remit/tool"
 )
 
 // Record returns the grade as a file stores it, with the build that gave it.
-func (r Result) Record() (tool.GradeRecord, error) {
-	rec := tool.GradeRecord{Tool: r.Tool, Digest: r.Digest, Grade: r.Grade, Kit: KitVersion, Seed: r.Seed, Runs: r.Runs, Build: build()}
+func (r Result) Record() (provenance.GradeRecord, error) {
+	rec := provenance.GradeRecord{Tool: r.Tool, Digest: r.Digest, Grade: r.Grade, Kit: KitVersion, Seed: r.Seed, Runs: r.Runs, Build: build()}
 	if r.Against != nil {
 		rec.Against = r.Against.What
 	}
@@ -25,8 +26,8 @@ func (r Result) Record() (tool.GradeRecord, error) {
 }
 
 // build reads the build information of this program.
-func build() tool.GradeBuild {
-	b := tool.GradeBuild{Version: "(devel)", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+func build() provenance.GradeBuild {
+	b := provenance.GradeBuild{Version: "(devel)", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return b
@@ -54,7 +55,7 @@ const (
 
 // Test grades a tool. It fails the test if the grade is worse than the wanted
 // one, with the finding that prevents it and the command that repeats it.
-func Test(t testing.TB, of tool.Tool, want tool.Grade, c Config) Result {
+func Test(t testing.TB, of tool.Tool, want provenance.Grade, c Config) Result {
 	t.Helper()
 	if only := os.Getenv(OnlyEnv); only != "" {
 		c.Only = only
@@ -97,23 +98,23 @@ func SaveGrades(t testing.TB, file string, results ...Result) {
 	if os.Getenv(OnlyEnv) != "" {
 		return
 	}
-	var was []tool.GradeRecord
+	var was []provenance.GradeRecord
 	data, err := os.ReadFile(file)
 	if err == nil {
-		was, err = tool.ReadGrades(data)
+		was, err = provenance.ReadGrades(data)
 	}
 	update := os.Getenv(UpdateEnv) != ""
 	if err != nil && !update {
 		t.Errorf("%v%s", err, mend(t))
 		return
 	}
-	var now []tool.GradeRecord
+	var now []provenance.GradeRecord
 	for _, r := range results {
 		rec, err := r.Record()
 		if err != nil {
 			t.Fatal(err)
 		}
-		i := slices.IndexFunc(was, func(w tool.GradeRecord) bool {
+		i := slices.IndexFunc(was, func(w provenance.GradeRecord) bool {
 			return w.Digest == rec.Digest && w.Tool == rec.Tool && w.Grade == rec.Grade && w.Kit == rec.Kit
 		})
 		switch {
@@ -133,7 +134,7 @@ func SaveGrades(t testing.TB, file string, results ...Result) {
 	}
 	if !update {
 		for _, w := range was {
-			if !slices.ContainsFunc(now, func(n tool.GradeRecord) bool { return n.Digest == w.Digest }) {
+			if !slices.ContainsFunc(now, func(n provenance.GradeRecord) bool { return n.Digest == w.Digest }) {
 				t.Errorf("%s holds a grade of tool %s with digest %s, which nobody graded here%s", file, w.Tool, w.Digest, mend(t))
 			}
 		}
@@ -146,7 +147,7 @@ func SaveGrades(t testing.TB, file string, results ...Result) {
 
 // fromGit adds the source to a build that has none, such as a test. Files of
 // grades are not part of the source.
-func fromGit(t testing.TB, r tool.GradeRecord, grades string) tool.GradeRecord {
+func fromGit(t testing.TB, r provenance.GradeRecord, grades string) provenance.GradeRecord {
 	revision, err := exec.CommandContext(t.Context(), "git", "rev-parse", "HEAD").Output()
 	if err != nil {
 		return r // not a git working tree
@@ -170,7 +171,7 @@ func mend(t testing.TB) string {
 	return fmt.Sprintf("; to write what was found: %s=1 go test -run '^%s$' .", UpdateEnv, strings.Split(t.Name(), "/")[0])
 }
 
-func save(file string, records []tool.GradeRecord) error {
+func save(file string, records []provenance.GradeRecord) error {
 	var b strings.Builder
 	b.WriteString("[")
 	for i, r := range records {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/remit-dev/remit/provenance"
 	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/revert/reverttest"
 	"github.com/remit-dev/remit/tool"
@@ -36,19 +37,19 @@ func TestTest(t *testing.T) {
 	c := reverttest.Config{World: shelves(false, true), Inputs: []any{"new"}, Seed: 1}
 	forgets := made(t, "forgets", both, effect.Reversible, tool.RevertWith("1", back("a")))
 	w := &watched{TB: t}
-	r := reverttest.Test(w, forgets, tool.Compensable, c)
-	require.Equal(t, tool.NotUndoable, r.Grade)
+	r := reverttest.Test(w, forgets, provenance.Compensable, c)
+	require.Equal(t, provenance.NotUndoable, r.Grade)
 	require.Len(t, w.failed, 1)
 	require.Contains(t, w.failed[0], "tool forgets is not_undoable, and should be compensable; seed 1")
 	require.Contains(t, w.failed[0], "again: REVERTTEST_ONLY='0' go test -v -run '^TestMine$/^one$' .")
 	w = &watched{TB: t}
-	reverttest.Test(w, forgets, tool.NotUndoable, c)
+	reverttest.Test(w, forgets, provenance.NotUndoable, c)
 	require.Empty(t, w.failed)
 
 	t.Setenv(reverttest.OnlyEnv, "0/5-died")
 	for range 2 {
 		w = &watched{TB: t}
-		reverttest.Test(w, forgets, tool.Compensable, c)
+		reverttest.Test(w, forgets, provenance.Compensable, c)
 		require.Empty(t, w.failed)
 		require.Len(t, w.logged, 1)
 		require.Contains(t, w.logged[0], "0/5-died\n    the process dies: journal: append\n    a new process recovers")
@@ -64,8 +65,8 @@ func TestKeep(t *testing.T) {
 		reverttest.SaveGrades(w, file, results...)
 		return strings.Join(w.failed, "\n")
 	}
-	one := reverttest.Result{Tool: "one", Digest: "sha256:1", Grade: tool.CrashUndoable}
-	two := reverttest.Result{Tool: "two", Digest: "sha256:2", Grade: tool.Compensable, Against: &reverttest.Finding{What: "traces"}}
+	one := reverttest.Result{Tool: "one", Digest: "sha256:1", Grade: provenance.CrashUndoable}
+	two := reverttest.Result{Tool: "two", Digest: "sha256:2", Grade: provenance.Compensable, Against: &reverttest.Finding{What: "traces"}}
 	require.Contains(t, keep(one), "no such file")
 	t.Setenv(reverttest.UpdateEnv, "1")
 	require.Empty(t, keep(one, two))
@@ -79,7 +80,7 @@ func TestKeep(t *testing.T) {
 	require.Empty(t, keep(one, two))
 	require.Contains(t, keep(one), "holds a grade of tool two")
 	worse := one
-	worse.Grade = tool.Compensable
+	worse.Grade = provenance.Compensable
 	require.Contains(t, keep(worse, two), "does not hold that tool one with digest sha256:1 is compensable; to write what was found: REVERTTEST_UPDATE=1")
 	changed := one
 	changed.Digest = "sha256:3"
@@ -109,7 +110,7 @@ func TestRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r, err := reverttest.Grade(tt.tool, tt.c)
 			require.ErrorContains(t, err, tt.why)
-			require.Equal(t, tool.Ungraded, r.Grade)
+			require.Equal(t, provenance.Ungraded, r.Grade)
 		})
 	}
 }

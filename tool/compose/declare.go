@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/remit-dev/remit/internal/callstate"
 	"github.com/remit-dev/remit/internal/canon"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/provenance"
@@ -28,7 +27,7 @@ func compose(about Declaration, n *node) (tool.Tool, error) {
 	for _, p := range n.parts {
 		parts = append(parts, p.Tool)
 	}
-	return tool.FromSpec(s.WithParts(callstate.NewKey(), parts...))
+	return tool.FromSpec(internals.WithParts(s, parts))
 }
 
 func (n *node) spec(about Declaration) (tool.Spec, error) {
@@ -109,7 +108,7 @@ func (n *node) fits(i int, part tool.Spec) error {
 		return errors.New("it is the zero Tool")
 	case n.parts[i].With != nil && (n.kind != "chain" || i == 0 || n.parts[i].Input != nil):
 		return errors.New("With is for a later part of a chain, instead of Input")
-	case part.Sandboxed() || part.Confinement == tool.Sandbox:
+	case internals.Compiled(n.parts[i].Tool).Sandboxed || part.Confinement == tool.Sandbox:
 		return errors.New("it runs a program, whose changes are decided and made when its call ends, after all parts have ended; call it by itself")
 	case part.Coverage == effect.Observed:
 		return errors.New("its roots are compared before and after a call of its own; call it by itself")
@@ -144,7 +143,7 @@ func (n *node) access(in json.RawMessage) ([]perm.ResourceAccess, error) {
 		raw, err := n.input(i, in, in)
 		var ask []perm.ResourceAccess
 		if err == nil {
-			_, ask, _, err = n.parts[i].Tool.AdmitPart(callstate.NewKey(), raw)
+			_, ask, _, err = admit(n.parts[i].Tool, raw)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("part %d, %s: %w", i+1, n.parts[i].Tool.Name(), err)
@@ -176,7 +175,7 @@ func (n *node) class(in json.RawMessage) effect.Class {
 		class := p.Tool.Class()
 		if n.kind != "chain" || i == 0 {
 			if raw, err := n.input(i, in, in); err == nil {
-				if _, _, of, err := p.Tool.AdmitPart(callstate.NewKey(), raw); err == nil {
+				if _, _, of, err := admit(p.Tool, raw); err == nil {
 					class = of
 				}
 			}

@@ -69,7 +69,7 @@ func (r *run) part(ctx context.Context, i int, from json.RawMessage) partResult 
 	var in json.RawMessage
 	var ask []perm.ResourceAccess
 	if err == nil {
-		in, ask, e.class, err = t.AdmitPart(callstate.NewKey(), raw)
+		in, ask, e.class, err = admit(t, raw)
 	}
 	if err == nil {
 		err = r.mayRun(t, e.class, ask[0])
@@ -121,7 +121,7 @@ func (r *run) mayRun(t tool.Tool, class effect.Class, first perm.ResourceAccess)
 func (r *run) enter(ctx context.Context, e *partResult, ptc ctxperm.ToolContext, in json.RawMessage, record partRecord) {
 	mark := e.piece.Mark()
 	var err error
-	e.result, err = e.tool.ExecutePart(ctx, callstate.NewKey(), ptc, in)
+	e.result, err = execute(ctx, e.tool, ptc, in)
 	record.Changes = e.piece.Own(mark)
 	switch {
 	case err == nil:
@@ -129,7 +129,7 @@ func (r *run) enter(ctx context.Context, e *partResult, ptc ctxperm.ToolContext,
 		if !record.Hidden {
 			record.Output = e.result.Output()
 		}
-	case e.tool.PartHadNoEffect(e.class, err):
+	case hadNoEffect(e.tool, e.class, err):
 		record.State = "none"
 	default:
 		e.harmless = false
@@ -155,7 +155,7 @@ func (r *run) note(ctx context.Context, i int, record partRecord) error {
 
 func noted(t tool.Tool) bool {
 	s := t.Spec()
-	return s.Verify != nil || s.Revert != nil || !t.PartHadNoEffect(t.Class(), nil)
+	return s.Verify != nil || s.Revert != nil || !hadNoEffect(t, t.Class(), nil)
 }
 
 func (r *run) hides() bool {
@@ -184,7 +184,7 @@ func (r *run) end(all []partResult) error {
 		nothing := e.harmless
 		back := e.harmless || revertKnown(e.err)
 		if e.err == nil { // it is done
-			nothing = e.tool.PartHadNoEffect(e.class, nil)
+			nothing = hadNoEffect(e.tool, e.class, nil)
 			back = nothing || e.tool.Spec().Revert != nil
 		}
 		out.Nothing, out.Back = out.Nothing && nothing, out.Back && back

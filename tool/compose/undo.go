@@ -51,7 +51,7 @@ func (n *node) undoPart(ctx context.Context, rc tool.RevertContext, i int, r par
 	t := n.parts[i].Tool
 	back := t.Spec().Revert
 	switch {
-	case back == nil && t.PartHadNoEffect(t.Class(), nil):
+	case back == nil && hadNoEffect(t, t.Class(), nil):
 		return nil
 	case back == nil:
 		return fmt.Errorf("a %s part without a way back", t.Class())
@@ -67,7 +67,7 @@ func (n *node) undoPart(ctx context.Context, rc tool.RevertContext, i int, r par
 		Key: partKey(rc.Key, i), UndoKey: partKey(rc.UndoKey, i),
 	}
 	if n.own(i) {
-		if inner.Input, _, _, err = t.AdmitPart(callstate.NewKey(), rc.Input); err != nil {
+		if inner.Input, _, _, err = admit(t, rc.Input); err != nil {
 			return err
 		}
 	}
@@ -88,7 +88,7 @@ func (n *node) undoPart(ctx context.Context, rc tool.RevertContext, i int, r par
 			err = fmt.Errorf("%w: its Revert panicked (%T)", revert.ErrRevertUnknown, p)
 		}
 	}()
-	return back(ctx, inner.ForPart(callstate.NewKey(), ctxperm.New(piece)))
+	return back(ctx, internals.WithToolContext(inner, ctxperm.New(piece)))
 }
 
 // look is the Verify of the composed tool: each part that ran is asked about its own input
@@ -133,7 +133,7 @@ func (n *node) lookAt(ctx context.Context, s verify.Subject, i int, r partRecord
 	}
 	inner := verify.Subject{Phase: s.Phase, Input: r.Input, Output: r.Output, Changes: s.Changes, Notes: callstate.NotesOf(s.Notes, strconv.Itoa(i)+"/"), Resources: s.Resources}
 	if n.own(i) {
-		in, _, _, err := t.AdmitPart(callstate.NewKey(), s.Input)
+		in, _, _, err := admit(t, s.Input)
 		if err != nil {
 			return verify.Unclear(name + err.Error()), true
 		}

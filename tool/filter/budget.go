@@ -35,21 +35,21 @@ type Budget struct {
 	// EstimateUsage says what a call can use up. Calls is always 1; what is 0 is not reserved, so
 	// calls in flight together can go over that bound by what they take. Nil: Time is
 	// the tool's own timeout, where it names one, and nothing else.
-	EstimateUsage func(f *tool.FilterCall) Usage
+	EstimateUsage func(f Call) Usage
 	// Cost says what a call that has ended did cost; nil: what was reserved.
-	Cost func(f *tool.FilterCall, o tool.Outcome) int64
+	Cost func(f Call, o tool.Outcome) int64
 	// WarnPercent is how many percent of a bound are left when the model is told; 0 is 20,
 	// less is never.
 	WarnPercent int
 }
 
 // Filter makes the filter "budget", with nothing used up.
-func (b Budget) Filter() tool.Filter {
+func (b Budget) Filter() Filter {
 	if b.WarnPercent == 0 {
 		b.WarnPercent = 20
 	}
 	l := &budgetState{Budget: b}
-	return tool.Filter{Name: "budget", Before: l.before, After: l.after, Ended: l.ended}
+	return Filter{Name: "budget", Before: l.before, After: l.after, Ended: l.ended}
 }
 
 // budgetState is a budget with what is used up of it.
@@ -70,13 +70,13 @@ type reservation struct {
 	back  bool // it was released: paid for before
 }
 
-func (l *budgetState) session(f *tool.FilterCall) *usageAccount {
+func (l *budgetState) session(f Call) *usageAccount {
 	v, _ := f.SessionProperties().LoadOrStore(l, &usageAccount{})
 	a, _ := v.(*usageAccount)
 	return a
 }
 
-func (l *budgetState) most(f *tool.FilterCall) Usage {
+func (l *budgetState) most(f Call) Usage {
 	m := Usage{Time: f.Tool().Spec().Hints.Timeout}
 	if l.EstimateUsage != nil {
 		m = l.EstimateUsage(f)
@@ -85,7 +85,7 @@ func (l *budgetState) most(f *tool.FilterCall) Usage {
 	return Usage{Calls: 1, Time: max(0, m.Time), Cost: max(0, m.Cost), Output: max(0, m.Output)}
 }
 
-func (l *budgetState) before(_ context.Context, f *tool.FilterCall) error {
+func (l *budgetState) before(_ context.Context, f Call) error {
 	r := reservation{most: l.most(f), began: f.Now(), back: f.Released()}
 	if !r.back {
 		over, final := l.reserve(l.session(f), r.most)
@@ -168,7 +168,7 @@ func words(i int, n int64) string {
 }
 
 // after tells the model what will be left, as far as that is known now.
-func (l *budgetState) after(_ context.Context, f *tool.FilterCall, res tool.Result) (tool.Result, error) {
+func (l *budgetState) after(_ context.Context, f Call, res tool.Result) (tool.Result, error) {
 	r, ok := l.reserved(f)
 	if !ok || l.WarnPercent < 0 {
 		return res, nil
@@ -210,7 +210,7 @@ func nearly(percent int, of string, bound, used Usage) (low []string, gone bool)
 	return low, gone
 }
 
-func (l *budgetState) reserved(f *tool.FilterCall) (reservation, bool) {
+func (l *budgetState) reserved(f Call) (reservation, bool) {
 	v, ok := f.Properties().Load(l)
 	if !ok {
 		return reservation{}, false
@@ -220,7 +220,7 @@ func (l *budgetState) reserved(f *tool.FilterCall) (reservation, bool) {
 }
 
 // ended puts what a call did use up in the place of what was reserved.
-func (l *budgetState) ended(_ context.Context, f *tool.FilterCall, o tool.Outcome) {
+func (l *budgetState) ended(_ context.Context, f Call, o tool.Outcome) {
 	r, ok := l.reserved(f)
 	if !ok {
 		return // it was refused here
@@ -257,7 +257,7 @@ func ran(s tool.Status) bool {
 	return true
 }
 
-func (l *budgetState) used(f *tool.FilterCall, o tool.Outcome, r reservation, cost int64) Usage {
+func (l *budgetState) used(f Call, o tool.Outcome, r reservation, cost int64) Usage {
 	switch {
 	case o.Status == tool.StatusHeld:
 		return Usage{Calls: 1, Cost: r.most.Cost}

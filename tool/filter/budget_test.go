@@ -45,8 +45,8 @@ func TestBudgetIsNotSpentTwice(t *testing.T) {
 func TestBudgetSettlesWhatWasUsed(t *testing.T) {
 	dear := filter.Budget{
 		Session: filter.Usage{Time: 10 * time.Second, Cost: 100, Output: 1000}, WarnPercent: -1,
-		EstimateUsage: func(f *tool.FilterCall) filter.Usage { return filter.Usage{Cost: 60, Time: 2 * time.Second} },
-		Cost:          func(*tool.FilterCall, tool.Outcome) int64 { return 25 },
+		EstimateUsage: func(f filter.Call) filter.Usage { return filter.Usage{Cost: 60, Time: 2 * time.Second} },
+		Cost:          func(filter.Call, tool.Outcome) int64 { return 25 },
 	}
 	w := newWorld(t, dear.Filter())
 	tx := w.session("coder")
@@ -73,8 +73,8 @@ func TestBudgetSettlesWhatWasUsed(t *testing.T) {
 // paid for when it is held and runs when it is released.
 func TestBudgetOfCallsThatWait(t *testing.T) {
 	ctx := context.Background()
-	w := newWorld(t, filter.Budget{Session: filter.Usage{Calls: 2}}.Filter(), tool.Filter{
-		Name: "strict", Before: func(_ context.Context, f *tool.FilterCall) error {
+	w := newWorld(t, filter.Budget{Session: filter.Usage{Calls: 2}}.Filter(), filter.Filter{
+		Name: "strict", Before: func(_ context.Context, f filter.Call) error {
 			if strings.Contains(string(f.Input()), "never") {
 				return errors.New("never")
 			}
@@ -104,7 +104,7 @@ func TestBudgetOfCallsThatWait(t *testing.T) {
 func TestBudgetOfNumbersThatAreTooGreat(t *testing.T) {
 	var both sync.WaitGroup // calls of b are in flight together
 	both.Add(2)
-	together := tool.Filter{Name: "together", Before: func(_ context.Context, f *tool.FilterCall) error {
+	together := filter.Filter{Name: "together", Before: func(_ context.Context, f filter.Call) error {
 		if strings.Contains(string(f.Input()), "b") {
 			both.Done()
 			both.Wait()
@@ -113,13 +113,13 @@ func TestBudgetOfNumbersThatAreTooGreat(t *testing.T) {
 	}}
 	w := newWorld(t, filter.Budget{
 		Session: filter.Usage{Cost: 100}, WarnPercent: -1,
-		EstimateUsage: func(f *tool.FilterCall) filter.Usage {
+		EstimateUsage: func(f filter.Call) filter.Usage {
 			if strings.Contains(string(f.Input()), "dear") {
 				return filter.Usage{Cost: math.MaxInt64}
 			}
 			return filter.Usage{Cost: 1}
 		},
-		Cost: func(f *tool.FilterCall, _ tool.Outcome) int64 {
+		Cost: func(f filter.Call, _ tool.Outcome) int64 {
 			if strings.Contains(string(f.Input()), "b") {
 				return math.MaxInt64
 			}
@@ -143,9 +143,9 @@ func TestBudgetGivesBack(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		var goes string
 		ways := rapid.SampledFrom([]string{"done", "fail", "refused later", "panics later", "not delivered", "answered", "cost panics", "told panics", "asked", "invalid"})
-		after := tool.Filter{
+		after := filter.Filter{
 			Name: "after",
-			Before: func(_ context.Context, f *tool.FilterCall) error {
+			Before: func(_ context.Context, f filter.Call) error {
 				switch goes {
 				case "refused later":
 					return errors.New("no")
@@ -156,13 +156,13 @@ func TestBudgetGivesBack(t *testing.T) {
 				}
 				return nil
 			},
-			After: func(_ context.Context, _ *tool.FilterCall, r tool.Result) (tool.Result, error) {
+			After: func(_ context.Context, _ filter.Call, r tool.Result) (tool.Result, error) {
 				if goes == "not delivered" {
 					return r, errors.New("no")
 				}
 				return r, nil
 			},
-			Ended: func(context.Context, *tool.FilterCall, tool.Outcome) {
+			Ended: func(context.Context, filter.Call, tool.Outcome) {
 				if goes == "told panics" {
 					panic("no")
 				}
@@ -171,8 +171,8 @@ func TestBudgetGivesBack(t *testing.T) {
 		const calls, cost = 6, 20
 		budget := filter.Budget{
 			Runtime: filter.Usage{Calls: calls}, Session: filter.Usage{Cost: cost}, WarnPercent: -1,
-			EstimateUsage: func(*tool.FilterCall) filter.Usage { return filter.Usage{Cost: 5} },
-			Cost: func(_ *tool.FilterCall, o tool.Outcome) int64 {
+			EstimateUsage: func(filter.Call) filter.Usage { return filter.Usage{Cost: 5} },
+			Cost: func(_ filter.Call, o tool.Outcome) int64 {
 				if goes == "cost panics" {
 					panic("nobody knows")
 				}

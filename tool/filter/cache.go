@@ -29,7 +29,7 @@ type Cache struct {
 }
 
 // Filter makes the filter "cache", with nothing in it.
-func (c Cache) Filter() tool.Filter {
+func (c Cache) Filter() Filter {
 	if c.MaxEntries <= 0 {
 		c.MaxEntries = 1000
 	}
@@ -37,7 +37,7 @@ func (c Cache) Filter() tool.Filter {
 		c.MaxBytes = 16 << 20
 	}
 	k := &resultCache{bounds: c, of: map[key]*list.Element{}}
-	return tool.Filter{Name: "cache", Before: k.before, After: k.after, Ended: k.ended}
+	return Filter{Name: "cache", Before: k.before, After: k.after, Ended: k.ended}
 }
 
 // resultCache are results, the one that was used last in front.
@@ -68,7 +68,7 @@ type newEntry struct{ entry }
 
 // keyOf is what the result of a call depends on; ok is false for one that cannot be
 // answered so.
-func keyOf(f *tool.FilterCall) (k key, ok bool) {
+func keyOf(f Call) (k key, ok bool) {
 	t, revision := f.Tool(), f.Decision().Revision
 	if f.Released() || revision == "" || f.Class() != effect.Pure || !readsNothing(t) {
 		return key{}, false
@@ -90,7 +90,7 @@ func readsNothing(t tool.Tool) bool {
 	return t.Class() == effect.Pure && s.Confinement == tool.Handles && len(s.Needs) == 0 && s.AccessFor == nil
 }
 
-func (k *resultCache) before(_ context.Context, f *tool.FilterCall) error {
+func (k *resultCache) before(_ context.Context, f Call) error {
 	of, ok := keyOf(f)
 	if !ok {
 		return nil
@@ -105,7 +105,7 @@ func (k *resultCache) before(_ context.Context, f *tool.FilterCall) error {
 }
 
 // after remembers what was returned, for the case that the call ends done.
-func (k *resultCache) after(_ context.Context, f *tool.FilterCall, r tool.Result) (tool.Result, error) {
+func (k *resultCache) after(_ context.Context, f Call, r tool.Result) (tool.Result, error) {
 	if of, ok := keyOf(f); ok {
 		if raw, err := canon.Marshal(r); err == nil {
 			f.Properties().Store(k, newEntry{entry{key: of, result: raw, at: f.Now()}})
@@ -114,7 +114,7 @@ func (k *resultCache) after(_ context.Context, f *tool.FilterCall, r tool.Result
 	return r, nil
 }
 
-func (k *resultCache) ended(_ context.Context, f *tool.FilterCall, o tool.Outcome) {
+func (k *resultCache) ended(_ context.Context, f Call, o tool.Outcome) {
 	if o.Status != tool.StatusDone || o.Filter != "" {
 		return
 	}

@@ -65,7 +65,7 @@ func TestCacheKeepsWhatReadsNothing(t *testing.T) {
 // TestCacheKeepsNoAnswerOfAnother filter: that may follow from anything.
 func TestCacheKeepsNoAnswerOfAnother(t *testing.T) {
 	answers := 0
-	other := tool.Filter{Name: "other", Before: func(_ context.Context, f *tool.FilterCall) error {
+	other := filter.Filter{Name: "other", Before: func(_ context.Context, f filter.Call) error {
 		answers++
 		f.Answer(tool.Text(fmt.Sprint("answer ", answers)))
 		return nil

@@ -33,7 +33,7 @@ type world struct {
 	effect   perm.Effect
 }
 
-func newWorld(t *testing.T, filters ...tool.Filter) *world {
+func newWorld(t *testing.T, filters ...filter.Filter) *world {
 	w := &world{T: t, host: hosttest.New(1), revision: "r1", effect: perm.Allow}
 	engine := perm.EngineFunc(func(context.Context, perm.Request) (perm.Decision, error) {
 		return perm.NewDecision(w.effect, perm.Details{Revision: w.revision}), nil

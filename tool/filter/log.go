@@ -11,9 +11,9 @@ import (
 // Log makes the filter "log", which writes one line for each call that was denied or
 // has ended: at level info where it is done or held, else at warn. No argument and no
 // result is in it, unless an error repeats one.
-func Log(to *slog.Logger) tool.Filter {
+func Log(to *slog.Logger) Filter {
 	began := new(int) // a key of its own
-	ended := func(ctx context.Context, f *tool.FilterCall, o tool.Outcome) {
+	ended := func(ctx context.Context, f Call, o tool.Outcome) {
 		level := slog.LevelInfo
 		if !o.Status.OK() {
 			level = slog.LevelWarn
@@ -37,9 +37,9 @@ func Log(to *slog.Logger) tool.Filter {
 		}
 		to.LogAttrs(ctx, level, "call ended", attrs...)
 	}
-	return tool.Filter{
+	return Filter{
 		Name: "log",
-		Before: func(_ context.Context, f *tool.FilterCall) error {
+		Before: func(_ context.Context, f Call) error {
 			f.Properties().Store(began, f.Now())
 			return nil
 		},

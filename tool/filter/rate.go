@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"sync"
 	"time"
-
-	"github.com/remit-dev/remit/tool"
 )
 
 // Rate bounds how many calls begin within any span of time.
@@ -17,9 +15,9 @@ type Rate struct {
 }
 
 // Filter makes the filter "rate". A call that is held counts when it is held.
-func (r Rate) Filter() tool.Filter {
+func (r Rate) Filter() Filter {
 	all := &callTimes{}
-	return tool.Filter{Name: "rate", Before: func(_ context.Context, f *tool.FilterCall) error {
+	return Filter{Name: "rate", Before: func(_ context.Context, f Call) error {
 		if f.Released() {
 			return nil
 		}

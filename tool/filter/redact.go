@@ -19,15 +19,15 @@ import (
 //
 // The journal keeps what the tool returned, because taking a call back may need it, and
 // the input. What must not be written down is for the policy's redact.
-func Redact(patterns ...*regexp.Regexp) tool.Filter {
+func Redact(patterns ...*regexp.Regexp) Filter {
 	r := redaction(patterns)
-	return tool.Filter{
+	return Filter{
 		Name: "redact",
-		Before: func(_ context.Context, f *tool.FilterCall) error {
+		Before: func(_ context.Context, f Call) error {
 			f.AddRedaction(r.text)
 			return nil
 		},
-		After: func(_ context.Context, _ *tool.FilterCall, res tool.Result) (tool.Result, error) {
+		After: func(_ context.Context, _ Call, res tool.Result) (tool.Result, error) {
 			return r.result(res)
 		},
 	}

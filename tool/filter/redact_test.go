@@ -86,7 +86,7 @@ func TestRedactedNowhere(t *testing.T) {
 			engine := perm.EngineFunc(func(context.Context, perm.Request) (perm.Decision, error) {
 				return perm.NewDecision(perm.Allow, perm.Details{}), nil
 			})
-			replace := tool.Filter{Name: "replace", Before: func(_ context.Context, f *tool.FilterCall) error {
+			replace := filter.Filter{Name: "replace", Before: func(_ context.Context, f filter.Call) error {
 				f.Replace(string(bytes.Trim(f.Input(), `"`)) + "+") // what is hidden stays so with another input
 				return nil
 			}}

@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/remit-dev/remit/internal/canon"
+	"github.com/remit-dev/remit/provenance"
 	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/tool"
 )
@@ -88,7 +89,7 @@ func (r *reviewer) effects(t tool.Tool, s tool.Spec) {
 	if t.Class() == effect.Deferrable && s.Revert == nil {
 		r.warn("/effect_class", "revert", "declare a Revert if something can make up for a call", "once a held call was released nothing takes it back")
 	}
-	if t.Grade() == tool.Ungraded {
+	if t.Grade() == provenance.Ungraded {
 		r.warn("/digest", "grade", "run the fault kit over it: docs/guides/grade.md", "nobody ran the fault kit over this declaration")
 	}
 }

@@ -14,7 +14,7 @@ import (
 func Folders() []string {
 	return []string{
 		"ctxperm", "ctxperm/database", "ctxperm/database/internal/engine", "ctxperm/database/postgres", "ctxperm/database/sqlite",
-		"ctxperm/files", "ctxperm/process", "internal/callstate", "internal/toolstate", "revert", "revert/journal", "revert/record", "revert/sqlite", "tool",
+		"ctxperm/files", "ctxperm/process", "internal/callstate", "internal/pipeline", "internal/toolstate", "revert", "revert/journal", "revert/record", "revert/sqlite", "tool",
 	}
 }
 

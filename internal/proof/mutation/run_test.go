@@ -28,7 +28,7 @@ const slow = "^Test(Meddled.*|Crash.*|PowerCuts.*|Storm|DiskTrouble|ShortTrouble
 // suites are the tests that a mutant of a folder is shown where the one that is known
 // to notice it does not, those that find most soonest first.
 func suites(folder string) [][]string {
-	own, core := []string{"./" + folder}, []string{"./revert/...", "./internal/callstate", "./tool", "./agent"}
+	own, core := []string{"./" + folder}, []string{"./revert/...", "./internal/callstate", "./tool", "./internal/pipeline", "./agent"}
 	crashes, handles, command := []string{"./internal/proof/crash"}, []string{"./ctxperm/...", "./tool/builtin/..."}, []string{"./cmd/remit"}
 	switch {
 	case folder == "revert/sqlite":

@@ -15,6 +15,7 @@ import (
 	handle "github.com/remit-dev/remit/ctxperm/database"
 	"github.com/remit-dev/remit/ctxperm/database/sqlite"
 	"github.com/remit-dev/remit/internal/proof/statcheck"
+	"github.com/remit-dev/remit/provenance"
 	"github.com/remit-dev/remit/revert/reverttest"
 	"github.com/remit-dev/remit/tool"
 	"github.com/remit-dev/remit/tool/builtin/database"
@@ -99,7 +100,7 @@ func TestGrades(t *testing.T) {
 	runs := 0
 	for _, one := range database.Tools() {
 		require.NotEmpty(t, inputs[one.Name()], one.Name())
-		r := reverttest.Test(t, one, tool.CrashUndoable, reverttest.Config{World: world, Inputs: inputs[one.Name()], Seed: 1, Runs: statcheck.Size(10, 200)})
+		r := reverttest.Test(t, one, provenance.CrashUndoable, reverttest.Config{World: world, Inputs: inputs[one.Name()], Seed: 1, Runs: statcheck.Size(10, 200)})
 		all, runs = append(all, r), runs+r.Runs
 	}
 	reverttest.SaveGrades(t, "grades.json", all...)

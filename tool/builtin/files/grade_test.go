@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/remit-dev/remit/internal/proof/statcheck"
+	"github.com/remit-dev/remit/provenance"
 	"github.com/remit-dev/remit/revert/reverttest"
 	"github.com/remit-dev/remit/tool"
 	"github.com/remit-dev/remit/tool/builtin/files"
@@ -32,7 +33,7 @@ func TestGrades(t *testing.T) {
 	runs := 0
 	for _, one := range files.Tools() {
 		require.NotEmpty(t, inputs[one.Name()], one.Name())
-		r := reverttest.Test(t, one, tool.CrashUndoable, reverttest.Config{World: world, Inputs: inputs[one.Name()], Seed: 1, Runs: statcheck.Size(25, 1000)})
+		r := reverttest.Test(t, one, provenance.CrashUndoable, reverttest.Config{World: world, Inputs: inputs[one.Name()], Seed: 1, Runs: statcheck.Size(25, 1000)})
 		all, runs = append(all, r), runs+r.Runs
 	}
 	reverttest.SaveGrades(t, "grades.json", all...)

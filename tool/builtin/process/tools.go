@@ -11,8 +11,8 @@ import (
 
 	"github.com/remit-dev/remit/ctxperm"
 	handle "github.com/remit-dev/remit/ctxperm/process"
-	"github.com/remit-dev/remit/internal/callstate"
 	"github.com/remit-dev/remit/internal/canon"
+	"github.com/remit-dev/remit/internal/toolaccess"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/provenance"
 	"github.com/remit-dev/remit/revert/effect"
@@ -98,8 +98,11 @@ func Program(s tool.Spec, cmd func(in json.RawMessage) (handle.Cmd, error)) (too
 		}
 		return execute(ctx, tc, c)
 	}
-	return tool.FromSpec(s.InSandbox(callstate.NewKey()))
+	return tool.FromSpec(internals.InSandbox(s))
 }
+
+// internals are what package tool hides from tool authors.
+var internals = toolaccess.Of[tool.Tool, tool.Spec, tool.Registry, tool.RevertContext]()
 
 // output is what a call returns.
 type output struct {

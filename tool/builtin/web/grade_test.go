@@ -13,6 +13,7 @@ import (
 	"github.com/remit-dev/remit/agent"
 	handle "github.com/remit-dev/remit/ctxperm/web"
 	"github.com/remit-dev/remit/internal/proof/statcheck"
+	"github.com/remit-dev/remit/provenance"
 	"github.com/remit-dev/remit/revert/reverttest"
 	"github.com/remit-dev/remit/tool"
 	builtin "github.com/remit-dev/remit/tool/builtin/web"
@@ -94,19 +95,19 @@ func TestGrades(t *testing.T) {
 		}, nil
 	}
 	fetch := builtin.Tools()[0]
-	r := reverttest.Test(t, fetch, tool.NotUndoable, reverttest.Config{World: world, Inputs: []any{tool.Args{"url": server.URL + "/items/old", "method": "DELETE"}}})
+	r := reverttest.Test(t, fetch, provenance.NotUndoable, reverttest.Config{World: world, Inputs: []any{tool.Args{"url": server.URL + "/items/old", "method": "DELETE"}}})
 	reverttest.SaveGrades(t, "grades.json", r)
 	runs, graded := r.Runs, 1
 	for _, call := range []struct {
 		name string
 		args tool.Args
-		want tool.Grade
+		want provenance.Grade
 	}{
-		{"item_create", tool.Args{"name": "a"}, tool.Compensable},
-		{"item_put", tool.Args{"id": "old", "name": "b"}, tool.Compensable},
-		{"item_delete", tool.Args{"id": "old"}, tool.Compensable},
-		{"item_get", tool.Args{"id": "old"}, tool.ReadOnly},
-		{"item_drop", tool.Args{"id": "old"}, tool.NotUndoable},
+		{"item_create", tool.Args{"name": "a"}, provenance.Compensable},
+		{"item_put", tool.Args{"id": "old", "name": "b"}, provenance.Compensable},
+		{"item_delete", tool.Args{"id": "old"}, provenance.Compensable},
+		{"item_get", tool.Args{"id": "old"}, provenance.ReadOnly},
+		{"item_drop", tool.Args{"id": "old"}, provenance.NotUndoable},
 	} {
 		s := &service{etags: true, keys: true, replays: true}
 		for _, one := range s.calls(server.URL) {

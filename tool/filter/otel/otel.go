@@ -15,6 +15,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/remit-dev/remit/tool"
+	"github.com/remit-dev/remit/tool/filter"
 )
 
 // scope names the instrumentation.
@@ -55,7 +56,7 @@ type Telemetry struct {
 // parent is that of the context which the call was made with.
 //
 // A call that is denied has a span with an event, and no error. One that waits, or is held, has a span for each attempt.
-func (t Telemetry) Filter() (tool.Filter, error) {
+func (t Telemetry) Filter() (filter.Filter, error) {
 	w := &watch{content: t.Content}
 	if t.Traces != nil {
 		w.tracer = t.Traces.Tracer(scope)
@@ -65,10 +66,10 @@ func (t Telemetry) Filter() (tool.Filter, error) {
 		w.took, err = t.Metrics.Meter(scope).Float64Histogram(durationName, metric.WithUnit("s"), metric.WithDescription("How long the call of a tool took."),
 			metric.WithExplicitBucketBoundaries(0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300))
 		if err != nil {
-			return tool.Filter{}, fmt.Errorf("otel: %w", err)
+			return filter.Filter{}, fmt.Errorf("otel: %w", err)
 		}
 	}
-	return tool.Filter{Name: "otel", Before: w.before, Ended: w.ended, Denied: w.denied}, nil
+	return filter.Filter{Name: "otel", Before: w.before, Ended: w.ended, Denied: w.denied}, nil
 }
 
 // watch is the filter.
@@ -84,23 +85,23 @@ type running struct {
 	span trace.Span // nil: no traces
 }
 
-func (w *watch) before(ctx context.Context, f *tool.FilterCall) error {
+func (w *watch) before(ctx context.Context, f filter.Call) error {
 	f.SetContext(w.begin(ctx, f))
 	return nil
 }
 
 // denied tells of a call that never got here: it took no time.
-func (w *watch) denied(ctx context.Context, f *tool.FilterCall, o tool.Outcome) {
+func (w *watch) denied(ctx context.Context, f filter.Call, o tool.Outcome) {
 	w.ended(w.begin(ctx, f), f, o)
 }
 
 // begin begins a span, and returns the context in it.
-func (w *watch) begin(ctx context.Context, f *tool.FilterCall) context.Context {
+func (w *watch) begin(ctx context.Context, f filter.Call) context.Context {
 	r := running{at: f.Now()}
 	if w.tracer != nil {
 		d := f.Decision()
 		attrs := []attribute.KeyValue{
-			operationKey.String(operation), toolKey.String(f.Tool().Name()), callKey.String(f.Call()), typeKey.String("function"),
+			operationKey.String(operation), toolKey.String(f.Tool().Name()), callKey.String(f.ID()), typeKey.String("function"),
 			txnKey.String(f.Txn()), decisionKey.String(d.Effect), revisionKey.String(d.Revision),
 		}
 		if text := f.Tool().Spec().Description; text != "" {
@@ -119,7 +120,7 @@ func (w *watch) begin(ctx context.Context, f *tool.FilterCall) context.Context {
 	return ctx
 }
 
-func (w *watch) ended(ctx context.Context, f *tool.FilterCall, o tool.Outcome) {
+func (w *watch) ended(ctx context.Context, f filter.Call, o tool.Outcome) {
 	v, _ := f.Properties().Load(w)
 	r, ok := v.(running)
 	if !ok {

@@ -25,6 +25,7 @@ import (
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/tool"
+	"github.com/remit-dev/remit/tool/filter"
 	"github.com/remit-dev/remit/tool/filter/otel"
 )
 
@@ -59,7 +60,7 @@ func run(t *testing.T, what otel.Telemetry, inputs ...string) {
 	require.NoError(t, err)
 	f, err := what.Filter()
 	require.NoError(t, err)
-	refuse := tool.Filter{Name: "strict", Before: func(_ context.Context, f *tool.FilterCall) error {
+	refuse := filter.Filter{Name: "strict", Before: func(_ context.Context, f filter.Call) error {
 		if strings.Contains(string(f.Input()), "never") {
 			return errors.New("never")
 		}

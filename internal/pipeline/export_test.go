@@ -1,0 +1,7 @@
+package pipeline
+
+// OperationKey makes the key of a call reachable for its golden vectors.
+var OperationKey = operationKey
+
+// TimeToVerify returns how long a Verify of a call with such changes may take.
+var TimeToVerify = timeToVerify
