@@ -95,7 +95,7 @@ func (s *Session) tailor(t tool.Tool, cut ToolCustomizer) tool.Tool {
 	client := s.client
 	made, err := cutFrom(t, cut, s.Principal(), perm.SessionFacts{ID: s.id, Labels: labels, Requires: requires, Client: &client})
 	if err != nil {
-		return t.WithoutSettings("it could not be made for this session: " + err.Error())
+		return internals.WithoutSettings(t, "it could not be made for this session: "+err.Error())
 	}
 	return made
 }

@@ -66,7 +66,7 @@ func (d *desk) ask() (txn, call string) {
 			out, err := tx.Invoke(context.Background(), "send", "hello")
 			require.Equal(d.t, tool.StatusPending, out.Status)
 			require.Equal(d.t, 4, out.ExitCode())
-			require.True(d.t, out.Status.IsError())
+			require.False(d.t, out.Status.OK())
 			call = out.Call
 			return err
 		})

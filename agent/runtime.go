@@ -14,6 +14,7 @@ import (
 	"github.com/remit-dev/remit/internal/canon"
 	"github.com/remit-dev/remit/internal/host"
 	"github.com/remit-dev/remit/internal/pipeline"
+	"github.com/remit-dev/remit/internal/toolaccess"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/perm/rego"
 	"github.com/remit-dev/remit/policies"
@@ -23,6 +24,9 @@ import (
 	"github.com/remit-dev/remit/tool"
 	"github.com/remit-dev/remit/tool/filter"
 )
+
+// internals are what package tool hides from tool authors.
+var internals = toolaccess.Of[tool.Tool, tool.Spec, tool.Registry, tool.RevertContext]()
 
 // Runtime holds tools, a policy, a journal and roots. A Runtime is safe for
 // concurrent use. It starts no goroutine except that of Retain, and reads no
@@ -141,7 +145,7 @@ func (rt *Runtime) SetTools(tools ...tool.Tool) error {
 	}
 	rt.exchange.Lock()
 	defer rt.exchange.Unlock()
-	r = r.Replacing(rt.Tools())
+	r = internals.Replacing(r, rt.Tools())
 	rt.tools.Store(&r)
 	return nil
 }

@@ -54,7 +54,7 @@ func (c *call) result(o tool.Outcome) *wireResult {
 	default:
 		r.set("content", []sdk.Content{&sdk.TextContent{Text: words(o)}})
 	}
-	if o.Status.IsError() {
+	if !o.Status.OK() {
 		r.set("isError", true)
 	}
 	r.note(metaStatus, o.Status)

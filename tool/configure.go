@@ -66,9 +66,9 @@ func (t Tool) Configure(ctx context.Context, values json.RawMessage) (configured
 	return Tool{&c}, warnings, nil
 }
 
-// WithoutSettings returns the tool without settings. why says why the tool has
+// withoutSettings returns the tool without settings. why says why the tool has
 // none, or why the runtime cannot offer it.
-func (t Tool) WithoutSettings(why string) Tool {
+func (t Tool) withoutSettings(why string) Tool {
 	if t.t == nil {
 		return t
 	}
@@ -95,9 +95,9 @@ func (t Tool) Settings() json.RawMessage {
 	return slices.Clone(t.t.configured.values)
 }
 
-// CheckSetting says what is wrong with the value of one setting. The text never
+// checkSetting says what is wrong with the value of one setting. The text never
 // repeats the value.
-func (t Tool) CheckSetting(name string, value json.RawMessage) error {
+func (t Tool) checkSetting(name string, value json.RawMessage) error {
 	for _, p := range t.look().Settings {
 		if p.Name == name {
 			v, err := canon.Parse(value, canon.Limits{Bytes: 1 << 20, Depth: 64})

@@ -15,6 +15,11 @@ func init() {
 		Compiled:  Tool.compiled,
 		Admit:     Tool.admit,
 		ForRevert: Registry.forRevert,
+		Replacing: Registry.replacing,
+
+		CheckSetting:    Tool.checkSetting,
+		WithoutSettings: Tool.withoutSettings,
+
 		InSandbox: Spec.inSandbox,
 		WithParts: Spec.withParts,
 

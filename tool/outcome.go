@@ -36,14 +36,8 @@ func Statuses() []Status {
 // OK reports whether the call is a success: done, or held for commit.
 func (s Status) OK() bool { return s == StatusDone || s == StatusHeld }
 
-// IsError reports whether a model sees the call as an error: it is false only
-// for a success.
-func (s Status) IsError() bool { return !s.OK() }
-
-// ExitCode returns the exit code of a command whose only call ended with this
-// status. A call that failed verification and is not fully reverted has code 6
-// instead; see Outcome.ExitCode.
-func (s Status) ExitCode() int {
+// exitCode returns the exit code for a status, without the revert that followed.
+func (s Status) exitCode() int {
 	switch s {
 	case StatusDone, StatusHeld:
 		return 0
@@ -107,11 +101,12 @@ type Problem struct {
 }
 
 // ExitCode returns the exit code of a command whose only call had this outcome.
+// A call that failed verification and is not fully reverted has code 6.
 func (o Outcome) ExitCode() int {
 	if o.Status == StatusVerifyFailed && o.Reverted != "all" {
 		return 6
 	}
-	return o.Status.ExitCode()
+	return o.Status.exitCode()
 }
 
 // Err returns nil for a success and a *CallError for everything else.

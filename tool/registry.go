@@ -120,10 +120,10 @@ func (r Registry) Grant() (perm.Set, error) {
 	return perm.NewSet(all...)
 }
 
-// Replacing returns the registry as the successor of an older one. The tools of
+// replacing returns the registry as the successor of an older one. The tools of
 // the old registry still revert the calls that they made, even if the tool has
 // changed or is gone. Nothing else finds these tools.
-func (r Registry) Replacing(old Registry) Registry {
+func (r Registry) replacing(old Registry) Registry {
 	r.retired = maps.Clone(old.retired)
 	if r.retired == nil {
 		r.retired = map[retiredKey]Tool{}

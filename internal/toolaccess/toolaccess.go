@@ -35,6 +35,16 @@ type Internals[Tool, Spec, Registry, RevertContext any] struct {
 	// version. It prefers the declaration that made the call, then one of the
 	// same version.
 	ForRevert func(Registry, record.ToolRef) (Tool, bool)
+	// Replacing returns a registry as the successor of an older one, whose tools
+	// still revert the calls that they made.
+	Replacing func(r, old Registry) Registry
+
+	// CheckSetting says what is wrong with the value of one setting. The text
+	// never repeats the value.
+	CheckSetting func(t Tool, name string, value json.RawMessage) error
+	// WithoutSettings returns the tool without settings. why says why the tool
+	// has none, or why the runtime cannot offer it.
+	WithoutSettings func(t Tool, why string) Tool
 
 	// InSandbox declares that Execute only runs a program in the sandbox.
 	InSandbox func(Spec) Spec

@@ -11,8 +11,12 @@ import (
 	"github.com/remit-dev/remit/internal/canon"
 	"github.com/remit-dev/remit/internal/jsonfile"
 	"github.com/remit-dev/remit/internal/suggest"
+	"github.com/remit-dev/remit/internal/toolaccess"
 	"github.com/remit-dev/remit/tool"
 )
+
+// internals are what package tool hides from tool authors.
+var internals = toolaccess.Of[tool.Tool, tool.Spec, tool.Registry, tool.RevertContext]()
 
 // Sources is where values come from.
 type Sources struct {
@@ -122,7 +126,7 @@ func (from Sources) resolve(ctx context.Context, t tool.Tool) (tool.Tool, Status
 	if len(st.Problems) == 0 {
 		return st.finish(ctx, t, values)
 	}
-	return t.WithoutSettings(st.why()), st
+	return internals.WithoutSettings(t, st.why()), st
 }
 
 // finish has the tool look at all of its settings.
@@ -140,7 +144,7 @@ func (st Status) finish(ctx context.Context, t tool.Tool, values map[string]cano
 	}
 	_, why, _ := strings.Cut(err.Error(), "its own check: ")
 	st.Problems = append(st.Problems, Problem{Check: "own", Why: "the tool's own check: " + cmp.Or(why, err.Error())})
-	return t.WithoutSettings(st.why()), st
+	return internals.WithoutSettings(t, st.why()), st
 }
 
 func (st Status) why() string {
@@ -236,7 +240,7 @@ func example(p tool.Param) string {
 
 // check looks at one value by itself.
 func (st *Status) check(t tool.Tool, p tool.Param, v effectiveValue, secrets []string) bool {
-	if err := t.CheckSetting(p.Name, v.value.Canonical()); err != nil {
+	if err := internals.CheckSetting(t, p.Name, v.value.Canonical()); err != nil {
 		which := "schema"
 		if p.Secret {
 			which = "secret"

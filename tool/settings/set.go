@@ -37,7 +37,7 @@ func (from Sources) Set(t tool.Tool, name string, value json.RawMessage) (File, 
 	if v.Kind() == canon.Null {
 		return from.User.with(into, name, nil), nil
 	}
-	if err := t.CheckSetting(name, value); err != nil {
+	if err := internals.CheckSetting(t, name, value); err != nil {
 		return refuse(err)
 	}
 	return from.User.with(into, name, &v), nil

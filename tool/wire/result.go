@@ -26,7 +26,7 @@ func answerTo(c Call, o tool.Outcome) answer {
 	if c.Problem != nil {
 		o = c.Refused()
 	}
-	a := answer{id: c.ID, name: c.Name, failed: o.Status.IsError(), text: strings.ToValidUTF8(o.Text, "\uFFFD")}
+	a := answer{id: c.ID, name: c.Name, failed: !o.Status.OK(), text: strings.ToValidUTF8(o.Text, "\uFFFD")}
 	if a.text == "" && o.Status != tool.StatusDone {
 		a.text = "It is not known how this call ended. Do not repeat it; look at the state first."
 	}

@@ -119,7 +119,7 @@ func (s sdk) try(t *testing.T, m maker, choice wire.ToolChoice) (strict, failed 
 		if c.Problem == nil {
 			require.JSONEq(t, string(want), string(c.Input))
 		}
-		if c.Problem != nil || outcomes[i].Status.IsError() {
+		if c.Problem != nil || !outcomes[i].Status.OK() {
 			failed++
 		}
 	}
