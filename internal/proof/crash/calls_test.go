@@ -13,30 +13,30 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// callKind is a kind of call: what it asks the runtime for, and what it does in the
-// model, which is all that the oracle knows of it.
+// callKind is a kind of call: its tool, and its effect in the model, which is
+// all that the oracle knows.
 type callKind struct {
 	name string
 	tool string
 	args tool.Args             // nil: the tag of the call, as text
-	do   func(f fileTree) bool // what it does to files; false: it cannot be done, and does nothing
+	do   func(f fileTree) bool // its effect on files; false: the call fails and has no effect
 	rows bool                  // it changes rows
 	tags bool                  // it adds its tag to the state of its session
 
 	outside  bool // it acts on the service
-	verified bool // and can be asked whether it did
-	stays    bool // and nothing takes it back
-	waits    bool // for the commit
+	verified bool // and has a Verify
+	stays    bool // and cannot be reverted
+	waits    bool // it is held until the commit
 	denied   bool
 }
 
 // harmless reports whether the kind has no effect.
 func (k callKind) harmless() bool { return !k.inHandles() && !k.outside }
 
-// inHandles reports whether versions tell what a call of the kind did.
+// inHandles reports whether versions tell the effect of a call of the kind.
 func (k callKind) inHandles() bool { return k.do != nil || k.rows || k.tags }
 
-// fileTree is what the model knows of files: not their times.
+// fileTree is the model's state of files, without their times.
 type fileTree map[string]entry
 
 type entry struct {
@@ -45,7 +45,7 @@ type entry struct {
 	content string
 }
 
-// furnish makes the files that are there before.
+// furnish creates the initial files.
 func furnish(r disk.Root) {
 	must(r.Mkdir("dir", 0o755))
 	for _, name := range []string{"a.txt", "b.txt", "dir/c.txt"} {
@@ -166,8 +166,8 @@ func all(steps ...func(fileTree) bool) func(fileTree) bool {
 
 func cannot(fileTree) bool { return false }
 
-// kinds are the calls that transactions are made of. Those of the second part act
-// outside of handles, by the tag of the call.
+// kinds are the calls of the transactions. Those of the second part act outside
+// handles, by the tag of the call.
 var kinds = []callKind{
 	{name: "pure", tool: "think"},
 	{name: "write", tool: "file_write", args: tool.Args{"path": "a.txt", "content": "written"}, do: put("a.txt", "written")},

@@ -8,12 +8,12 @@ import (
 	"github.com/remit-dev/remit/internal/disk/simdisk"
 )
 
-// cut is one way in which a machine goes down. The zero cut is the death of the
+// cut is one way in which a machine stops. The zero cut is the death of the
 // process: nothing is lost.
 type cut struct {
 	power bool
-	lost  int    // writes of the journal, the newest
-	keep  string // of the disk's pending operations, a digit each: 0 is lost, 1 is there, 2 came in half
+	lost  int    // number of the newest journal writes that are lost
+	keep  string // the disk's pending operations, a digit each: 0 lost, 1 present, 2 incomplete
 }
 
 func (c cut) String() string {
@@ -23,7 +23,7 @@ func (c cut) String() string {
 	return fmt.Sprintf("power:%d:%s", c.lost, c.keep)
 }
 
-// kind is what the matrix calls it.
+// kind returns the name of the cut in the matrix.
 func (c cut) kind() string {
 	switch {
 	case !c.power:
@@ -36,7 +36,7 @@ func (c cut) kind() string {
 	return "unsynced lost"
 }
 
-// happen lets it happen.
+// happen applies the cut to a world.
 func (c cut) happen(w *world) {
 	if !c.power {
 		w.disk.Die()
@@ -55,10 +55,11 @@ func (c cut) happen(w *world) {
 	w.cut = w.cut || c.lost > 0
 }
 
-// mostSubsets is up to how many pending operations every part of them is tried.
+// mostSubsets is the maximum number of pending operations for which every
+// subset is tried.
 const mostSubsets = 6
 
-// cutsOf lists the ways in which a world can go down.
+// cutsOf returns the possible cuts of a world.
 func cutsOf(w *world) []cut {
 	all := []cut{{}}
 	pending, writes := w.disk.Pending(), w.journal.Pending()
@@ -74,9 +75,9 @@ func cutsOf(w *world) []cut {
 	return all
 }
 
-// keepsOf lists what of the pending operations may be on the medium: every part that
-// the disk allows, where they are few; else what came in order up to each of them,
-// and all but one.
+// keepsOf returns the sets of pending operations that may be on the medium. If
+// they are few, it returns every set that the disk allows. Otherwise it returns
+// each prefix, and all but one.
 func keepsOf(pending []simdisk.Operation) []string {
 	var keeps []string
 	add := func(keep []byte) {

@@ -14,25 +14,25 @@ import (
 	"github.com/remit-dev/remit/revert"
 )
 
-// explorer runs plans and goes on from states that a crash can leave. It is safe for
-// concurrent use.
+// explorer runs plans and continues from states that a crash can leave. It is
+// safe for concurrent use.
 type explorer struct {
-	depth int                              // crashes, one after the other
-	share func(crashes int) uint64         // one state of so many is gone on from after so many crashes; nil: every one
-	log   func(format string, args ...any) // unless nil, is told the way
-	wrong func(format string, args ...any) // is told the first states that are wrong
-	hops  []hop                            // unless empty, the only ways that are gone
+	depth int                              // maximum number of crashes in sequence
+	share func(crashes int) uint64         // after so many crashes, continue from one state of so many; nil: from every one
+	log   func(format string, args ...any) // unless nil, called with the path
+	wrong func(format string, args ...any) // called with the first wrong states
+	hops  []hop                            // unless empty, the only path that is followed
 
 	mu       sync.Mutex // never held across a wait
 	states   map[digest]bool
 	judged   map[digest]bool
 	kinds    map[string]int // states by the kind of the last crash
-	crashes  map[int]int    // states by how many crashes led to them
+	crashes  map[int]int    // states by the number of crashes before them
 	runs     int
 	problems int
 }
 
-// shown is how many states that are wrong are shown.
+// shown is the maximum number of wrong states to report.
 const shown = 8
 
 func newExplorer(wrong func(string, ...any)) *explorer {
@@ -41,12 +41,12 @@ func newExplorer(wrong func(string, ...any)) *explorer {
 
 // moment is a state of the world in a running process.
 type moment struct {
-	w    *world // nil: nobody goes on from it
+	w    *world // nil: not continued from
 	what string
 	told told
 }
 
-// trail is how a state was reached: of each process the moment, and how it went down.
+// trail is the path to a state: for each process its moment, and how it ended.
 type trail []string
 
 func (x *explorer) problem(p plan, by trail, f findings) {
@@ -57,8 +57,8 @@ func (x *explorer) problem(p plan, by trail, f findings) {
 	}
 }
 
-// fresh counts a state, and reports whether nothing was known of it yet: of itself with
-// what its client knows.
+// fresh counts a state, and reports whether the state is new, together with the
+// knowledge of its client.
 func (x *explorer) fresh(w *world, t told, c cut, crashes int) (digest, bool) {
 	d := w.digest()
 	sum := sha256.New()
@@ -81,16 +81,16 @@ func (x *explorer) fresh(w *world, t told, c cut, crashes int) (digest, bool) {
 	return j, true
 }
 
-// chosen reports whether one of so many is among those that are gone on from. It follows
-// from the way there alone.
+// chosen reports whether the sample continues from this state. It depends on
+// the path alone.
 func chosen(of uint64, p string, by trail, at string) bool {
 	if of <= 1 {
 		return true
 	}
 	text := fnv.New64a()
 	_, _ = fmt.Fprint(text, seed, p, by, at)
-	// The low bits of the sum follow from the low bits of each byte: without this the cuts of
-	// the moments that are chosen would be alike.
+	// The low bits of the sum follow from the low bits of each byte. Without
+	// this, the cuts of the chosen moments would be similar.
 	h := text.Sum64()
 	for range 2 {
 		h = (h ^ h>>33) * 0xff51afd7ed558ccd
@@ -98,8 +98,8 @@ func chosen(of uint64, p string, by trail, at string) bool {
 	return (h^h>>33)%of == 0
 }
 
-// shares are how many moments, and how many ways to go down at each of those, one is chosen
-// of. Where it is one of many, moments that nobody goes on from are not worth being kept.
+// shares returns one of how many moments is chosen, and one of how many cuts at
+// each of those. If the sample is small, other moments need not be stored.
 func (x *explorer) shares(crashes int) (moments, cuts uint64) {
 	if x.share == nil {
 		return 1, 1
@@ -113,7 +113,7 @@ func (x *explorer) shares(crashes int) (moments, cuts uint64) {
 	return moments, cuts / moments
 }
 
-// moment is one of a running process, the n-th.
+// moment returns the n-th moment of a running process.
 func (x *explorer) moment(p plan, by trail, n int, steps []string, m moment) moment {
 	of, _ := x.shares(len(by) + 1)
 	if len(steps) == 0 && x.log == nil && !chosen(of, p.String(), by, fmt.Sprint(n)) {
@@ -123,7 +123,7 @@ func (x *explorer) moment(p plan, by trail, n int, steps []string, m moment) mom
 	return m
 }
 
-// run explores a plan; steps, unless nil, are the only way that is followed.
+// run explores a plan; steps, unless nil, are the only path to follow.
 func (x *explorer) run(p plan, steps []string) {
 	w := newWorld()
 	var moments []moment
@@ -137,7 +137,7 @@ func (x *explorer) run(p plan, steps []string) {
 	x.crash(p, moments, nil, steps)
 }
 
-// crash goes on from each moment, in each way of going down.
+// crash continues from each moment, with each cut.
 func (x *explorer) crash(p plan, moments []moment, by trail, steps []string) {
 	if len(moments) == 0 {
 		return
@@ -174,8 +174,8 @@ func (x *explorer) crash(p plan, moments []moment, by trail, steps []string) {
 	}
 }
 
-// recover starts a process in what a crash left, which puts it in order, and then takes
-// everything back; it may go down itself.
+// recover starts a process in the state after a crash, which recovers and then
+// reverts everything. That process may be cut too.
 func (x *explorer) recover(p plan, w *world, t told, by trail, steps []string, thorough bool) {
 	var moments []moment
 	note := func(what string, t told) {
@@ -204,7 +204,7 @@ func (x *explorer) recover(p plan, w *world, t told, by trail, steps []string, t
 	x.crash(p, moments, by, steps)
 }
 
-// show tells what a process did up to some moment.
+// show logs the steps of a process up to a moment.
 func (x *explorer) show(moments []moment, then string) {
 	var did strings.Builder
 	for n, m := range moments {
@@ -218,7 +218,7 @@ func (x *explorer) show(moments []moment, then string) {
 	x.log("%s\n%s", did.String(), then)
 }
 
-// restore is what a process does that comes after a crash, and what is looked at.
+// restore is the work of a process after a crash, with its checks.
 func (p plan) restore(ctx context.Context, w *world, rt *agent.Runtime, t *told, note func(string, told), thorough bool) (f findings) {
 	f = append(p.announced(ctx, w, rt), p.remembered(ctx, rt, *t)...)
 	found, err := rt.Recover(ctx)
@@ -257,7 +257,7 @@ func (p plan) restore(ctx context.Context, w *world, rt *agent.Runtime, t *told,
 	return f
 }
 
-// takeBack takes everything back, and looks.
+// takeBack reverts everything, and checks the result.
 func (p plan) takeBack(ctx context.Context, w *world, rt *agent.Runtime, t *told, note func(string, told)) (f findings) {
 	last := t.stage
 	t.stage = undoing
@@ -273,8 +273,7 @@ func (p plan) takeBack(ctx context.Context, w *world, rt *agent.Runtime, t *told
 	return s.findings
 }
 
-// goOn commits what had begun to commit, as often as it takes where a call stands in the
-// way.
+// goOn continues a begun commit, repeatedly if a call prevents it.
 func (p plan) goOn(ctx context.Context, w *world, rt *agent.Runtime, t *told) (f findings) {
 	t.stage = committing
 	tx, err := rt.ResumeTxn(ctx, t.txn)

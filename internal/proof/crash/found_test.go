@@ -11,34 +11,36 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// hop is where a process ends: after an operation that begins with after, by the death
-// of the process, or by the power going, in any way.
+// hop is where a process ends: after an operation that begins with after, by
+// the death of the process, or by a power failure, with any cut.
 type hop struct {
 	after string
 	power bool
 }
 
-// TestFound goes the ways on which something was wrong once. They are told by what was
-// done last, so that they are the same ones after a change that adds an operation.
+// TestFound follows the paths on which a state was wrong once. Each path names
+// the last operation, so it stays valid after a change that adds an operation.
 func TestFound(t *testing.T) {
 	for _, tt := range []struct {
 		name, calls string
 		abort       bool
 		hops        []hop
 	}{
-		// A process died between an exchange and its sync. Recovery took what it saw for
-		// what is on the disk, and wrote durably that the call was done.
+		// A process died between an exchange and its sync. Recovery assumed
+		// that the visible state was on the disk, and durably recorded the call
+		// as done.
 		{"a change that nobody has synced", "write", false, []hop{{"exchange", false}, {"recovered", true}}},
 		{"a removal that nobody has synced", "delete", false, []hop{{"remove", false}, {"recovered", true}}},
 		{"an undo that nobody has synced", "write", true, []hop{{"exchange", false}, {"told", true}}},
-		// A process died between the last record of a revert and its barrier. The next one
-		// found that nothing was left to do, said so, and the record was lost.
+		// A process died between the last record of a revert and its barrier.
+		// The next one found nothing left to do, reported that, and the record
+		// was lost.
 		{"an end that nobody has synced", "write", true, []hop{{"append", false}, {"told", true}}},
-		// The bits of a new directory were not synced before it got its name: a name
-		// without them is a version that nobody knows.
+		// The bits of a new directory were not synced before it got its name. A
+		// name without them is an unknown version.
 		{"a directory without its bits", "mkdir", false, []hop{{"rename", true}, {"told", true}}},
-		// Recovery said that a held call had no effect, and the commit released it once
-		// more: what was wrong here was the oracle.
+		// Recovery reported that a held call had no effect, and the commit
+		// released it again: the oracle was wrong here.
 		{"a held call that is released again", "seen_mail", false, []hop{{"append", false}, {"append", false}}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -54,14 +56,13 @@ func TestFound(t *testing.T) {
 	}
 }
 
-// is reports whether the way goes on from a moment in this manner.
+// is reports whether the path continues from a moment with this cut.
 func (h hop) is(m moment, c cut) bool {
 	return strings.HasPrefix(m.what, h.after) && (h.power || !c.power)
 }
 
-// TestToldAgain: who asks for a call that ran before, by its id, is told of nothing that
-// a power cut could take back: its record may be that of a process that died before its
-// barrier.
+// TestToldAgain repeats a call by its ID. The response must be durable, even if
+// the record belongs to a process that died before its barrier.
 func TestToldAgain(t *testing.T) {
 	w := newWorld()
 	rt, ctx, err := w.process()

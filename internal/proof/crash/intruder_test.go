@@ -13,9 +13,9 @@ import (
 	"github.com/remit-dev/remit/internal/disk"
 )
 
-// intrude lets somebody else write between the crash and the recovery: in the place of
-// each file that there is, or beside them in each directory. Whatever recovery and
-// revert make of it, nothing of that is lost (I6).
+// intrude makes another actor write between the crash and the recovery: it
+// replaces each file, or adds one in each directory. Recovery and revert must
+// lose none of that (I6).
 func (x *explorer) intrude(p plan, w *world, t told, by trail, replace bool) {
 	theirs := map[string]bool{}
 	put := func(name string) {
@@ -30,7 +30,7 @@ func (x *explorer) intrude(p plan, w *world, t told, by trail, replace bool) {
 	found := w.disk.Files()
 	for _, name := range slices.Sorted(maps.Keys(found)) {
 		switch is := found[name]; {
-		case strings.HasPrefix(path.Base(name), ".remit-stage-"): // reserved, and nobody else's
+		case strings.HasPrefix(path.Base(name), ".remit-stage-"): // reserved for the runtime
 		case is.Type == disk.TypeFile && replace:
 			must(w.disk.Root().Remove(name))
 			put(name)

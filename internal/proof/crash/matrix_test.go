@@ -17,18 +17,18 @@ import (
 
 var only = flag.String("matrix", "", "one state, as a failure names it: CALLS/END/CRASH/CRASH...")
 
-// seed chooses the sample.
+// seed selects the sample.
 const seed = 1
 
-// part is a part of the matrix: plans, and how much of what can become of them.
+// part is a part of the matrix: plans, and the size of the sample.
 type part struct {
 	name  string
 	plans []plan
 	depth int
-	of    [4]uint64 // one state of so many, by how many crashes led to it
+	of    [4]uint64 // one state of so many, by the number of crashes before it
 }
 
-// plansOf lists all transactions of n calls, or a sample of them.
+// plansOf returns all transactions of n calls, or a sample of them.
 func plansOf(n, sample int) (plans []plan) {
 	var grow func(calls []callKind)
 	grow = func(calls []callKind) {
@@ -49,7 +49,7 @@ func plansOf(n, sample int) (plans []plan) {
 	return plans
 }
 
-// partsOf are the matrix itself, and the sample of it that every run of the tests takes.
+// partsOf returns the whole matrix, or the sample of an ordinary test run.
 func partsOf(whole bool) []part {
 	if !whole && statcheck.Racing {
 		return []part{
@@ -73,9 +73,10 @@ func partsOf(whole bool) []part {
 	}
 }
 
-// TestCrashMatrix cuts transactions at each moment at which something was written, in
-// each way, and again in what comes after; see the comment of the oracle for what is
-// required. With REMIT_PROVE set it takes all of it, else a sample.
+// TestCrashMatrix cuts transactions after each write, with each cut, and again
+// in the processes that follow. The comment of the oracle lists the
+// requirements. With REMIT_PROVE set it uses the whole matrix, otherwise a
+// sample.
 func TestCrashMatrix(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(400))
 	x := newExplorer(t.Errorf)
@@ -115,7 +116,7 @@ func (x *explorer) all(p part) {
 	workers.Wait()
 }
 
-// one follows the way that a failure names, and shows it.
+// one follows the path that a failure names, and logs it.
 func one(t *testing.T, x *explorer, way string) {
 	parts := strings.Split(way, "/")
 	require.GreaterOrEqual(t, len(parts), 2, "want CALLS/END/CRASH...")

@@ -19,47 +19,49 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// The oracle is written from the promises of the design, not from the code:
+// The oracle follows the promises of the design, not the code:
 //
 //	I1   no effect without an earlier durable record that announced it
-//	I2   no code is entered after a denial
+//	I2   no code starts after a denial
 //	I3   a key has at most one forward effect
-//	I4   what was taken back is as it was before, times of files included
+//	I4   a reverted resource is as before, times of files included
 //	I5   a report of a revert lists exactly what is left
-//	I7   to recover twice comes to the same as once
+//	I7   recovering twice has the same result as once
 //	I8   every journal that a crash can leave recovers
-//	I9   the head of the log that somebody was given is a prefix of the later log
+//	I9   a tree head that a client got is a prefix of the later log
 //	I10  recovery ends, and leaves at most the one call unknown that was in flight
 //
-// and from one more that follows from them and is sharper than each: once nothing is in
-// flight, the world is what the journal says it is, and neither is behind what a client
-// was told. Of a tool's state that is: it holds what the calls left that are done and not
-// taken back, and a call that failed has left nothing there. I6, that nothing of somebody else is lost, is asked of the states into
-// which somebody else has written between the crash and the recovery.
+// One more requirement follows from them and is stricter than each: if nothing
+// is in flight, the world equals the content of the journal, and both are as
+// new as every response to a client. For a tool's state that means: it contains
+// the tags of the calls that are done and not reverted, and none of a failed
+// call. I6, that no change of another actor is lost, is checked in the states
+// in which another actor wrote between the crash and the recovery.
 
-// before is what is there before any call, with times.
+// before is the initial state, with times.
 var (
 	before     = newWorld().disk.Files()
 	rowsBefore = newWorld().remote.table()
 )
 
-// findings are what is wrong in one state.
+// findings are the problems of one state.
 type findings []string
 
 func (f *findings) add(format string, args ...any) { *f = append(*f, fmt.Sprintf(format, args...)) }
 
-// situation is what is looked at: the plan, the world, and what the journal says.
+// situation is the input of a check: the plan, the world, and the content of
+// the journal.
 type situation struct {
 	plan
 	w     *world
 	told  told
-	txn   *revert.Txn    // nil: the journal knows of none
-	calls []*revert.Call // those of the plan, nil where the journal does not know them
-	idle  []bool         // those that were done and had nothing to do
+	txn   *revert.Txn    // nil: not on the journal
+	calls []*revert.Call // of the plan; nil: not on the journal
+	idle  []bool         // calls that were done without any change
 	findings
 }
 
-// look reads what the journal says.
+// look reads the journal.
 func (p plan) look(ctx context.Context, w *world, rt *agent.Runtime, t told) *situation {
 	s := &situation{plan: p, w: w, told: t, calls: make([]*revert.Call, len(p.calls)), idle: make([]bool, len(p.calls))}
 	if t.txn == "" {
@@ -74,7 +76,7 @@ func (p plan) look(ctx context.Context, w *world, rt *agent.Runtime, t told) *si
 		return s
 	}
 	s.txn = txn
-	var numbered []int // the plan's calls that have a number on the journal
+	var numbered []int // the plan's calls with a number on the journal
 	for i := range p.calls {
 		if i >= len(t.calls) || t.calls[i] != tool.StatusInvalid {
 			numbered = append(numbered, i)
@@ -92,8 +94,8 @@ func (p plan) look(ctx context.Context, w *world, rt *agent.Runtime, t told) *si
 	return s
 }
 
-// without finds the calls that were done when all was already as they wanted it: none
-// of them is taken back.
+// without finds the calls that were done without a change, because everything
+// was already as wanted: none of them is reverted.
 func (s *situation) without() []bool {
 	idle, files := make([]bool, len(s.calls)), treeOf(before)
 	for i, c := range s.calls {
@@ -106,8 +108,8 @@ func (s *situation) without() []bool {
 	return idle
 }
 
-// judge holds the world against what the journal says and against what the client was
-// told, once nothing is in flight any more.
+// judge compares the world with the journal and with the responses to the
+// client, when nothing is in flight.
 func (p plan) judge(ctx context.Context, w *world, rt *agent.Runtime, t told) *situation {
 	s := p.look(ctx, w, rt, t)
 	if len(s.findings) > 0 {
@@ -135,7 +137,7 @@ func (p plan) judge(ctx context.Context, w *world, rt *agent.Runtime, t told) *s
 	return s
 }
 
-// ends compares what the client was told of the end with what the journal says.
+// ends compares the end that the client knows with the journal.
 func (s *situation) ends() {
 	is := revert.TxnState("")
 	if s.txn != nil {
@@ -155,7 +157,7 @@ func (s *situation) ends() {
 		ok = is == revert.TxnCommitted || s.forgotten(is)
 	case aborting:
 		ok = is == "" || is == revert.TxnOpen || is == revert.TxnReverted || is == revert.TxnRevertedPartial
-	case undoing, redoing: // what is undone may be open: its process died before it ended
+	case undoing, redoing: // it may be open: its process died before its end
 	case aborted, undone:
 		ok = is == reverted
 	}
@@ -164,18 +166,20 @@ func (s *situation) ends() {
 	}
 }
 
-// forgotten reports whether the end of a transaction that only read went with the power: it has no barrier, and it was the
-// last thing on the journal. Nothing is behind what a client was told then but that it read.
+// forgotten reports whether a power failure removed the end of a transaction
+// that only read. That record has no barrier, and was the last one. The client
+// then knows nothing but the reads.
 func (s *situation) forgotten(is revert.TxnState) bool {
 	return s.w.cut && s.told.stage == committed && (is == "" || is == revert.TxnOpen) && s.onlyReads()
 }
 
-// onlyReads reports whether all calls of the plan had no effect and were let run.
+// onlyReads reports whether all calls of the plan had no effect and were
+// allowed.
 func (p plan) onlyReads() bool {
 	return !slices.ContainsFunc(p.calls, func(k callKind) bool { return !k.harmless() || k.denied || k.waits })
 }
 
-// refusals requires that each denial that the client was told of is on the journal.
+// refusals requires that each denial that the client got is on the journal.
 func (s *situation) refusals() {
 	told, there := 0, 0
 	for _, is := range s.told.calls {
@@ -195,7 +199,7 @@ func (s *situation) refusals() {
 	}
 }
 
-// over requires that nothing is unfinished after an end that the client was told of.
+// over requires that nothing is unfinished after an end that the client knows.
 func (s *situation) over(ctx context.Context, rt *agent.Runtime) {
 	switch s.told.stage {
 	case committed, aborted, undone, redone:
@@ -210,8 +214,8 @@ func (s *situation) over(ctx context.Context, rt *agent.Runtime) {
 	}
 }
 
-// remembered requires that what a recovery found out is on the journal after the crash
-// that followed: somebody was told of it.
+// remembered requires that the journal still holds the result of a recovery
+// after the next crash, because a client may know it.
 func (p plan) remembered(ctx context.Context, rt *agent.Runtime, t told) (f findings) {
 	for _, found := range t.settled {
 		_, c, err := revert.LoadCall(ctx, rt.Journal(), found.Call)
@@ -224,9 +228,9 @@ func (p plan) remembered(ctx context.Context, rt *agent.Runtime, t told) (f find
 	return f
 }
 
-// ended reports whether the record of what a recovery found out is on the journal. A held
-// call may have been released once more after it, where it had no effect or its tool says
-// that a key has one.
+// ended reports whether the result of a recovery is on the journal. A held call
+// may have been released again after it, if it had no effect or its tool is
+// idempotent.
 func ended(ctx context.Context, rt *agent.Runtime, found revert.RecoveredCall) bool {
 	for e, err := range rt.Journal().Entries(ctx, journal.Query{Call: found.Call, Kinds: []kind.Kind{kind.Failed, kind.Unknown}}) {
 		if err == nil && string(e.Header.Kind) == string(found.Outcome) {
@@ -236,8 +240,8 @@ func ended(ctx context.Context, rt *agent.Runtime, found revert.RecoveredCall) b
 	return false
 }
 
-// kept requires that what a client was told of a call is on the journal. A call without
-// an effect needs no barrier, and may be missing.
+// kept requires that a call that the client knows is on the journal. A call
+// without an effect needs no barrier, and may be missing.
 func (s *situation) kept(i int, c *revert.Call) {
 	if i >= len(s.told.calls) || s.idle[i] || s.calls[i] == nil && s.plan.calls[i].harmless() {
 		return
@@ -256,14 +260,14 @@ func (s *situation) kept(i int, c *revert.Call) {
 		ok = phase == revert.PhaseFailed || phase == ""
 	case tool.StatusUnknown:
 		ok = phase == revert.PhaseUnknown
-	default: // denied and invalid calls have no effect, and counts tells
+	default: // denied and invalid calls have no effect; counts checks that
 	}
 	if !ok {
 		s.add("call %d (%s) was told to be %s, and the journal says %q", i, s.plan.calls[i].name, s.told.calls[i], phase)
 	}
 }
 
-// counts holds what happened outside against what may happen at all.
+// counts compares the effects outside with the allowed number.
 func (s *situation) counts(i int) {
 	done, undone, entered := s.w.remote.of(tagOf(i))
 	if done > 1 || undone > done {
@@ -274,7 +278,7 @@ func (s *situation) counts(i int) {
 	}
 }
 
-// outside holds the service against what the journal says of a call.
+// outside compares the service with the record of a call.
 func (s *situation) outside(i int, c *revert.Call) {
 	done, undone, _ := s.w.remote.of(tagOf(i))
 	there, phase := done-undone, revert.Phase("")
@@ -302,9 +306,9 @@ func (s *situation) outside(i int, c *revert.Call) {
 	}
 }
 
-// inHandles requires that files and rows are those from before, with what the calls did
-// whose effects are there, and nothing else; where there are none the times of the files
-// are those from before, too.
+// inHandles requires that files and rows are the initial ones with the present
+// effects of the calls, and nothing else. If there are no effects, the times of
+// the files must be the initial ones too.
 func (s *situation) inHandles() {
 	files, rows, some := treeOf(before), maps.Clone(rowsBefore), false
 	for i, c := range s.calls {
@@ -315,7 +319,7 @@ func (s *situation) inHandles() {
 		switch {
 		case c.Phase == revert.PhaseDone && !c.IsReverted():
 			if k.tags {
-				continue // held looks
+				continue // held checks these
 			}
 			if k.rows {
 				rows = map[string]string{"1": c.Ref.Call, "3": "three"}
@@ -338,8 +342,8 @@ func (s *situation) inHandles() {
 	}
 }
 
-// held requires that the session's tool holds what the calls left that are done and not
-// taken back, in their order, and nothing of any other.
+// held requires that the tool's state contains the tags of the calls that are
+// done and not reverted, in order, and no other.
 func (s *situation) held(ctx context.Context, rt *agent.Runtime) {
 	if s.txn == nil {
 		return
@@ -359,7 +363,7 @@ func (s *situation) held(ctx context.Context, rt *agent.Runtime) {
 	}
 }
 
-// left requires that a report lists the calls of which something is left, and no other.
+// left requires that a report lists exactly the calls with remaining effects.
 func (s *situation) left(rep revert.Report) {
 	want, got := map[string]bool{}, map[string]bool{}
 	for i, c := range s.calls {
@@ -383,7 +387,7 @@ func (s *situation) left(rep revert.Report) {
 	}
 }
 
-// announced requires that what a crash left of effects is on the journal it left.
+// announced requires that every effect that a crash left is on the journal.
 func (p plan) announced(ctx context.Context, w *world, rt *agent.Runtime) (f findings) {
 	var records strings.Builder
 	for e, err := range rt.Journal().Entries(ctx, journal.Query{}) {
@@ -402,7 +406,7 @@ func (p plan) announced(ctx context.Context, w *world, rt *agent.Runtime) (f fin
 		if was, ok := before[name]; ok && sameFile(was, is) {
 			continue
 		}
-		// What is below a directory that was moved is announced with it.
+		// The content of a moved directory is announced with the directory.
 		base, _, _ := strings.Cut(strings.TrimSuffix(path.Base(name), ".new"), ".weak")
 		if !strings.Contains(said, `/`+name+`"`) && !strings.Contains(said, `"`+base+`"`) {
 			f.add("%s is not as before, and no record announces it", name)

@@ -13,8 +13,8 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// plan is one transaction and what becomes of it. One that commits is taken back
-// then, and brought back; one that aborts is brought back.
+// plan is one transaction and the steps after it. A committed one is reverted
+// and redone; an aborted one is redone.
 type plan struct {
 	calls []callKind
 	abort bool
@@ -32,14 +32,14 @@ func (p plan) String() string {
 	return strings.Join(names, ",") + "/" + end
 }
 
-// stage is what a client is at.
+// stage is the progress of a client.
 type stage uint8
 
 const (
 	calling stage = iota
 	committing
 	aborting
-	committed // and told so
+	committed // and the client knows it
 	aborted
 	undoing
 	undone
@@ -47,15 +47,15 @@ const (
 	redone
 )
 
-// told is what a client knows at some moment.
+// told is the knowledge of a client at some time.
 type told struct {
 	txn   string
-	calls []tool.Status // of those that ended
+	calls []tool.Status // of the ended calls
 	stage stage
 
-	partial bool // not all was taken back
+	partial bool // not all was reverted
 
-	settled []revert.RecoveredCall // what recoveries said
+	settled []revert.RecoveredCall // results of recoveries
 }
 
 func (t told) key() string {
@@ -71,8 +71,8 @@ func (t told) clone() told {
 	return t
 }
 
-// live runs the plan in a process of its own, from the beginning to the end. After
-// each change of the world seen is told.
+// live runs the plan in its own process, from the beginning to the end. It
+// calls seen after each change of the world.
 func (p plan) live(w *world, seen func(what string, t told)) error {
 	var t told
 	rt, ctx, err := w.process()
@@ -109,10 +109,10 @@ func (k callKind) input(i int) any {
 	return k.args
 }
 
-// tagOf names a call where it acts outside.
+// tagOf returns the tag of a call outside handles.
 func tagOf(i int) string { return fmt.Sprint("n", i) }
 
-// end ends the transaction, takes it back and brings it back, as the plan says.
+// end ends the transaction, reverts it and redoes it, as the plan says.
 func (p plan) end(ctx context.Context, rt *agent.Runtime, tx *agent.Txn, t *told, seen func(string, told)) error {
 	step := func(now, then stage, do func() (revert.Report, error)) error {
 		last := t.stage
@@ -140,8 +140,8 @@ func (p plan) end(ctx context.Context, rt *agent.Runtime, tx *agent.Txn, t *told
 	return step(redoing, redone, func() (revert.Report, error) { return rt.Redo(ctx, t.txn, "coder") })
 }
 
-// reported takes a report in. Where it says that there was nothing to do, what was so
-// before stays; what was brought back in part only is neither undone nor redone.
+// reported applies a report. If it says that there was nothing to do, the stage
+// stays. A partial redo is neither undone nor redone.
 func (t *told) reported(rep revert.Report, last, then stage) {
 	switch {
 	case t.stage == redoing && len(rep.Items) == 0, t.stage == undoing && rep.State == revert.TxnCommitted && len(rep.Items) == 0:

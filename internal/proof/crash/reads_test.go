@@ -17,7 +17,7 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// ways to make one call in a transaction of its own.
+// ways are the ways to make one call in its own transaction.
 var ways = map[string]func(ctx context.Context, s *agent.Session, name string, input any) (string, error){
 	"begin, invoke, commit": func(ctx context.Context, s *agent.Session, name string, input any) (string, error) {
 		return s.Update(ctx, func(tx *agent.Txn) error {
@@ -31,12 +31,12 @@ var ways = map[string]func(ctx context.Context, s *agent.Session, name string, i
 	},
 }
 
-// TestCommitsAreDurable: that a transaction has committed which did anything but read is not taken away by a power cut once
-// somebody was told of it.
+// TestCommitsAreDurable checks that a power failure does not remove the commit
+// of a transaction with effects after the client knows of it.
 func TestCommitsAreDurable(t *testing.T) {
 	calls := map[string]any{
 		"file_write": tool.Args{"path": "a.txt", "content": "other"}, "count": "x", // files, and the state of a tool
-		"book": "x", "fire": "x", "mail": "x", // what is outside, and what was held
+		"book": "x", "fire": "x", "mail": "x", // effects outside, and held calls
 	}
 	for way, call := range ways {
 		for name, input := range calls {
@@ -58,9 +58,10 @@ func TestCommitsAreDurable(t *testing.T) {
 	}
 }
 
-// TestReadsWaitForNothing: a transaction that only read is on the journal when somebody is told of it, and waits for no disk.
-// A power cut takes the end of the journal, wherever it cuts: what is left is recovered, has nothing to take back, and keeps
-// nobody from anything.
+// TestReadsWaitForNothing checks that a transaction that only reads is on the
+// journal before the client knows its result, and waits for no disk. A power
+// failure removes the end of the journal at any position. The rest recovers,
+// has nothing to revert, and blocks nothing.
 func TestReadsWaitForNothing(t *testing.T) {
 	for way, call := range ways {
 		for lost := 0; ; lost++ {
@@ -105,15 +106,15 @@ func TestReadsWaitForNothing(t *testing.T) {
 	}
 }
 
-// barrier makes what is on the journal durable.
+// barrier makes the journal durable.
 func barrier(t *testing.T, w *world, rt *agent.Runtime) {
 	t.Helper()
 	require.NoError(t, rt.Journal().Append(t.Context(), journal.Batch{Durable: true}))
 	require.Zero(t, w.journal.Pending())
 }
 
-// TestReadThatRaisesALabel: the label is durable, names a transaction that is on the journal, and outlives a power cut at any
-// later moment.
+// TestReadThatRaisesALabel checks that the label is durable, names a
+// transaction on the journal, and survives a power failure at any later time.
 func TestReadThatRaisesALabel(t *testing.T) {
 	w := newWorld()
 	rt, ctx, err := w.process(agent.Policy(perm.EngineFunc(func(context.Context, perm.Request) (perm.Decision, error) {
@@ -137,8 +138,9 @@ func TestReadThatRaisesALabel(t *testing.T) {
 	require.Equal(t, 1, n)
 }
 
-// TestWhatAReadSpentStaysSpent: a call that only reads may add to a sum that a policy bounds, use up somebody's answer, or one of the calls that a grant is for; no
-// power cut gives that back.
+// TestWhatAReadSpentStaysSpent checks a call that only reads and adds to a
+// counter, uses an approval, or uses one of the calls of a grant. No power
+// failure refunds that.
 func TestWhatAReadSpentStaysSpent(t *testing.T) {
 	asks := agent.Policy(perm.EngineFunc(func(context.Context, perm.Request) (perm.Decision, error) {
 		return perm.NewDecision(perm.Ask, perm.Details{Reasons: []perm.Reason{{Text: "is it worth it?"}}}), nil

@@ -9,18 +9,18 @@ import (
 	"sync"
 )
 
-// remote is a service, and a database, that no crash of ours reaches: it has done what
-// it was asked for, or not.
+// remote is a service, and a database, that no crash of the test reaches: a
+// request had its effect, or not.
 type remote struct {
 	watch func(what string)
 
 	mu      sync.Mutex        // never held across a wait
-	done    map[string]int    // by tag: how often it had its effect
-	undone  map[string]int    // by tag: how often that was taken back
+	done    map[string]int    // by tag: number of effects
+	undone  map[string]int    // by tag: number of reverts
 	keys    map[string]bool   // operation keys that it knows
-	entered map[string]int    // by tag: how often the code of a tool was entered
-	rows    map[string]string // of the one table
-	ops     map[string]bool   // operation keys whose transactions committed
+	entered map[string]int    // by tag: how often the code of a tool started
+	rows    map[string]string // of the only table
+	ops     map[string]bool   // operation keys of committed transactions
 }
 
 type remoteKey struct{}
@@ -46,7 +46,7 @@ func (r *remote) clone() *remote {
 	}
 }
 
-// change runs f on the service, and tells the watcher of it.
+// change runs f on the service, and calls the watcher.
 func (r *remote) change(what string, f func()) {
 	r.mu.Lock()
 	f()
@@ -56,17 +56,17 @@ func (r *remote) change(what string, f func()) {
 	}
 }
 
-// enter notes that the code of a tool runs.
+// enter counts that the code of a tool started.
 func (r *remote) enter(tag string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.entered[tag]++
 }
 
-// post is a request that has an effect, once for each key, unless the key is empty.
+// post is a request with an effect, once for each key, unless the key is empty.
 func (r *remote) post(key, tag string) { r.change("post "+tag, func() { r.once(key, tag, r.done) }) }
 
-// cancel takes an effect back, in the same way.
+// cancel reverts an effect, in the same way.
 func (r *remote) cancel(key, tag string) {
 	r.change("cancel "+tag, func() { r.once(key, tag, r.undone) })
 }
@@ -87,7 +87,7 @@ func (r *remote) knows(key string) bool {
 	return r.keys[key]
 }
 
-// of is what there was of one call.
+// of returns the counts of one call.
 func (r *remote) of(tag string) (done, undone, entered int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

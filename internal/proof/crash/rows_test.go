@@ -14,12 +14,12 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// work is the open transaction of a call: what it is to change stands in memory until
-// its call is finished, and then comes with the key of the call, in one step.
+// work is the open transaction of a call. Its changes are in memory until the
+// call is finished, and are then applied with the key of the call, in one step.
 type work struct {
 	remote *remote
 	call   *callstate.Call
-	will   map[string]string // empty: the row goes
+	will   map[string]string // empty: the row is deleted
 }
 
 // writeRows is the code of a tool that changes rows.
@@ -78,7 +78,7 @@ func (r *remote) setRow(row string, to effect.Token) {
 	}
 }
 
-// rowsBack takes changes of rows back.
+// rowsBack reverts changes of rows.
 type rowsBack struct{ remote *remote }
 
 var _ revert.AtomicScheme = rowsBack{}
@@ -100,7 +100,7 @@ func (s rowsBack) Versions(ctx context.Context, changes []effect.Change) (now []
 	return now, nil
 }
 
-// TookEffect asks for the key that the transaction of the call wrote.
+// TookEffect looks up the key that the transaction of the call wrote.
 func (s rowsBack) TookEffect(_ context.Context, changes []effect.Change) (took, known bool, err error) {
 	var key string
 	if err := json.Unmarshal(changes[0].Inverse, &key); err != nil {
@@ -135,7 +135,8 @@ func (s rowsBack) Apply(ctx context.Context, step effect.Step, keep journal.Cont
 	return s.ApplyAll(ctx, []effect.Step{step}, keep)[0]
 }
 
-// ApplyAll changes all rows in one step, each only if it is as planned.
+// ApplyAll changes all rows in one step, each only if it has the planned
+// version.
 func (s rowsBack) ApplyAll(_ context.Context, steps []effect.Step, _ journal.ContentStore) (out []effect.Result) {
 	s.remote.change("put rows back", func() {
 		for _, step := range steps {

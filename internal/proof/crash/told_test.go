@@ -15,8 +15,8 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// TestTold: what somebody was told of a call, and the label that a session has for what
-// it may have seen, is not taken away by a power cut.
+// TestTold checks that a power failure does not remove the result of a call
+// that a client knows, or a label for data that the session may have seen.
 func TestTold(t *testing.T) {
 	think := func(t *testing.T, _ *agent.Runtime, s *agent.Session) tool.Status {
 		return asked(t, s, "think")
@@ -26,7 +26,7 @@ func TestTold(t *testing.T) {
 		details  perm.Details
 		do       func(*testing.T, *agent.Runtime, *agent.Session) tool.Status
 		want     tool.Status
-		on       kind.Kind // the record that it is on
+		on       kind.Kind // kind of the record with the result
 	}{
 		"a result": {perm.Allow, perm.Details{}, func(t *testing.T, _ *agent.Runtime, s *agent.Session) tool.Status {
 			return asked(t, s, "broken")
@@ -73,7 +73,7 @@ func asked(t *testing.T, s *agent.Session, name string) tool.Status {
 	return out.Status
 }
 
-// notReleased commits a call that was held under a grant which is gone.
+// notReleased commits a call that was held under a revoked grant.
 func notReleased(t *testing.T, rt *agent.Runtime, s *agent.Session) tool.Status {
 	tx, err := s.Begin(t.Context())
 	require.NoError(t, err)

@@ -20,8 +20,8 @@ var (
 	rowNeeds = []perm.ResourceAccess{perm.Access(perm.Write, "db://main/stock")}
 )
 
-// tools are what there is for the calls. They find the service through the context, so
-// that one set of them serves all worlds.
+// tools are the tools of all worlds. They find the service through the context,
+// so one set serves all worlds.
 var tools = slices.Concat(files.Tools(), fileTools(), remoteTools())
 
 func made(t tool.Tool, err error) tool.Tool {
@@ -29,7 +29,7 @@ func made(t tool.Tool, err error) tool.Tool {
 	return t
 }
 
-// fileTools act through the handle for files in ways that no built-in tool does.
+// fileTools use the handle for files in ways that no built-in tool does.
 func fileTools() []tool.Tool {
 	with := func(name string, do func(context.Context, *handle.Files) error) tool.Tool {
 		return made(tool.CreateWith(name, "Changes files.", anyFile, func(ctx context.Context, tc ctxperm.ToolContext, _ string) (string, error) {
@@ -44,7 +44,8 @@ func fileTools() []tool.Tool {
 		with("chmod", func(ctx context.Context, f *handle.Files) error { return f.Chmod(ctx, "a.txt", 0o600) }),
 		with("chmod_dir", func(ctx context.Context, f *handle.Files) error { return f.Chmod(ctx, "dir", 0o700) }),
 		with("symlink", func(ctx context.Context, f *handle.Files) error { return f.Symlink(ctx, "b.txt", "new.txt") }),
-		// Two writes, and an error after the first one if it is not there to be taken back.
+		// Two writes, with an error after the first one if it must not be
+		// reverted.
 		with("pair", func(ctx context.Context, f *handle.Files) error {
 			if err := f.Write(ctx, "b.txt", []byte("of a pair"), handle.WriteOptions{}); err != nil {
 				return err
@@ -64,7 +65,8 @@ func fileTools() []tool.Tool {
 
 const counted = "count"
 
-// counts makes a tool that adds its tag to the one state that all of its kind hold.
+// counts returns a tool that adds its tag to the state that all tools of its
+// kind share.
 func counts(name string, then func(context.Context, ctxperm.ToolContext) error) tool.Tool {
 	none := func(context.Context, ctxperm.ToolContext) ([]string, error) { return []string{}, nil }
 	add := func(ctx context.Context, tc ctxperm.ToolContext, tag string, was []string) (string, []string, error) {
@@ -74,9 +76,9 @@ func counts(name string, then func(context.Context, ctxperm.ToolContext) error) 
 	return made(t.Modify(func(s *tool.Spec) { s.Name = name }))
 }
 
-// service is what a tool that acts on the service does.
+// service is the behavior of a tool that acts on the service.
 type service struct {
-	keyed, failing, lost bool // its key goes with the request; the answer is an error; the request is lost
+	keyed, failing, lost bool // its key is sent with the request; the response is an error; the request is lost
 }
 
 func (s service) execute(ctx context.Context, tc ctxperm.ToolContext, tag string) (string, error) {
@@ -95,8 +97,8 @@ func (s service) execute(ctx context.Context, tc ctxperm.ToolContext, tag string
 	return "sent", nil
 }
 
-// cancels is the Revert of the tools that have one. A key that the service does not
-// know has nothing to be taken back.
+// cancels is the Revert of the tools that have one. An unknown key needs no
+// revert.
 func cancels(ctx context.Context, rc tool.RevertContext) error {
 	var tag string
 	if err := json.Unmarshal(rc.Input, &tag); err != nil {
@@ -121,7 +123,7 @@ func finds(ctx context.Context, s verify.Subject) verify.Verdict {
 	return verify.Absent("the service has no such thing")
 }
 
-// notes is code that writes down what its Revert wants to know before it asks the service.
+// notes is code that notes the data for its Revert before it calls the service.
 func notes(ctx context.Context, tc ctxperm.ToolContext, tag string) (string, error) {
 	if err := tc.Note(ctx, "id", tag); err != nil {
 		return "", tool.NoEffect(err)
@@ -129,7 +131,7 @@ func notes(ctx context.Context, tc ctxperm.ToolContext, tag string) (string, err
 	return service{keyed: true}.execute(ctx, tc, tag)
 }
 
-// cancelsNoted is cancels for a service that wants to be told what to cancel.
+// cancelsNoted is cancels for a service that needs the tag to cancel.
 func cancelsNoted(ctx context.Context, rc tool.RevertContext) error {
 	if _, ok := rc.Notes["id"]; !ok && remoteOf(ctx).knows(rc.Key) {
 		return errors.New("it was not noted what to cancel")
@@ -161,8 +163,8 @@ func remoteTools() []tool.Tool {
 	}
 }
 
-// policy holds what can wait, forbids what is forbidden, and lets everything else
-// through.
+// policy holds deferrable calls, denies the forbidden tool, and allows
+// everything else.
 var policy = perm.EngineFunc(func(_ context.Context, r perm.Request) (perm.Decision, error) {
 	verdict, why := perm.Allow, "everything"
 	switch {

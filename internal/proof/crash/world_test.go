@@ -16,13 +16,13 @@ import (
 	"github.com/remit-dev/remit/revert/simjournal"
 )
 
-// world is all that outlives a process.
+// world is the state that survives a process.
 type world struct {
 	disk    *simdisk.Disk
 	journal *simjournal.Store
 	remote  *remote
-	lives   uint64 // processes that there were
-	cut     bool   // a power failure took something of the journal
+	lives   uint64 // number of processes so far
+	cut     bool   // a power failure removed part of the journal
 }
 
 func newWorld() *world {
@@ -35,7 +35,7 @@ func (w *world) clone() *world {
 	return &world{disk: w.disk.Clone(), journal: w.journal.Clone(), remote: w.remote.clone(), lives: w.lives, cut: w.cut}
 }
 
-// watch has f called after each moment at which the world is another one.
+// watch makes the world call f after each change.
 func (w *world) watch(f func(what string)) {
 	w.disk.Watch(f)
 	w.journal.Watch(f)
@@ -44,7 +44,7 @@ func (w *world) watch(f func(what string)) {
 
 type digest [16]byte
 
-// digest tells two states of the world apart.
+// digest returns a digest that differs for different states of the world.
 func (w *world) digest() (d digest) {
 	sum := sha256.New()
 	w.disk.Describe(sum)
@@ -55,7 +55,7 @@ func (w *world) digest() (d digest) {
 	return d
 }
 
-// process starts a process on the world, after the end of the one before.
+// process starts a process on the world, after the end of the previous one.
 func (w *world) process(more ...agent.Option) (*agent.Runtime, context.Context, error) {
 	w.lives++
 	h := &machine{disk: w.disk, random: rand.New(rand.NewPCG(w.lives, 7)), now: birth.Add(time.Duration(w.lives) * time.Hour)}
@@ -68,8 +68,8 @@ func (w *world) process(more ...agent.Option) (*agent.Runtime, context.Context, 
 
 var birth = time.Date(2026, time.February, 1, 0, 0, 0, 0, time.UTC)
 
-// machine is the host of one process: its time and randomness follow from how many
-// there were before.
+// machine is the host of one process: its time and randomness follow from the
+// number of earlier processes.
 type machine struct {
 	disk *simdisk.Disk
 
