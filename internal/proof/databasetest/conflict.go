@@ -9,22 +9,23 @@ import (
 	"github.com/remit-dev/remit/revert/effect"
 )
 
-// tables are what the conflict tests begin with. What they say is SQL that each kind
-// understands.
+// tables are the initial tables of the conflict tests, in SQL that every kind
+// of database understands.
 const tables = `CREATE TABLE t (id INTEGER PRIMARY KEY, v TEXT, n INTEGER);
 	INSERT INTO t VALUES (1, 'a', 1), (2, 'b', 2), (3, 'c', 3);
 	CREATE TABLE o (id INTEGER PRIMARY KEY, n INTEGER); INSERT INTO o VALUES (1, 1);`
 
-// calls are what is taken back.
+// calls are the calls to revert.
 var calls = map[string]string{
 	"insert": "INSERT INTO t VALUES (9, 'new', 9)",
 	"update": "UPDATE t SET v = 'x' WHERE id = 1",
 	"delete": "DELETE FROM t WHERE id = 2",
 }
 
-// foreign is what somebody does after a call, before its undo, and what comes of it.
+// foreign is a change by another actor between a call and its revert, and its
+// result.
 type foreign struct {
-	after   string // which call
+	after   string // the call
 	name    string
 	does    string
 	outcome effect.Outcome
@@ -56,7 +57,7 @@ var rowChanges = []foreign{
 	{"delete", "made again", "INSERT INTO t VALUES (2, 'theirs', 2)", effect.Conflict, "somebody made the row again"},
 	{"delete", "another row with its key", "UPDATE t SET id = 2 WHERE id = 3", effect.Conflict, "somebody made the row again"},
 
-	// A table that was made anew is to an undo what its rows are.
+	// For a revert, a recreated table equals its rows.
 	{"insert", "table made again", again, effect.Already, ""},
 	{"update", "table made again", again, effect.Conflict, "somebody deleted the row"},
 	{"delete", "table made again", again, effect.Restored, ""},
@@ -79,10 +80,11 @@ var schemaChanges = []foreign{
 	{"", "a view of the name", "ALTER TABLE t RENAME TO s; CREATE VIEW t AS SELECT id, v, n FROM s", effect.Conflict, "what has the table's name now is"},
 }
 
-// Conflicts has somebody change a row, or its table, after a call and before its undo,
-// and then after the undo and before the redo. What they did stays as it is and is
-// said; where the row is as the call left it, or as it found it, nothing is in the way;
-// and another row that the same transaction changed goes back each time.
+// Conflicts makes another actor change a row, or its table, between a call and
+// its revert, and again between the revert and the redo. That change stays and
+// is reported. If the row is as the call left it or found it, nothing
+// conflicts. Another row that the same transaction changed is reverted each
+// time.
 func Conflicts(t *testing.T, open func(t T, schema string) *World) {
 	all := rowChanges
 	for call := range calls {

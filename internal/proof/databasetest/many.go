@@ -18,8 +18,9 @@ import (
 	"github.com/remit-dev/remit/verify"
 )
 
-// many is a tool that runs several statements in one call. One that begins with ? is
-// a query, one with ! is given up before it begins; what comes of each is a line.
+// many is a tool that runs several statements in one call. A statement that
+// begins with ? is a query, one with ! is cancelled before it begins. Each
+// result is a line.
 type many struct{ kept *handle.Database }
 
 func (m *many) tool(t *testing.T) tool.Tool {
@@ -69,9 +70,9 @@ func said(ctx context.Context, db *handle.Database, line string) string {
 	return string(text)
 }
 
-// OneCall runs several statements in one call: they see each other, one that fails
-// leaves nothing and ends nothing, and they go back together. Past the call its handle
-// is of no use.
+// OneCall runs several statements in one call. They see each other, and a
+// failed one leaves nothing and ends nothing. They are reverted together. The
+// handle is unusable after the call.
 func OneCall(t *testing.T, open func(t T, schema string) *World) {
 	w, m := open(t, tables), &many{}
 	w.Start(agent.Tools(m.tool(t)))
@@ -109,14 +110,15 @@ func OneCall(t *testing.T, open func(t T, schema string) *World) {
 	require.Equal(t, before, w.Dump())
 }
 
-// Ring is how a kind of database has rows of t exchange what has to be unique, in one
-// call: 1 to 2 to 3 to 1, and 4 with 5.
+// Ring returns statements with which a kind of database exchanges unique values
+// of rows of t in one call: 1 to 2 to 3 to 1, and 4 with 5.
 const Ring = "UPDATE t SET v = 'x' WHERE id = 1\nUPDATE t SET v = 'a' WHERE id = 2\nUPDATE t SET v = 'b' WHERE id = 3\nUPDATE t SET v = 'c' WHERE id = 1\n" +
 	"UPDATE t SET v = 'y' WHERE id = 4\nUPDATE t SET v = 'd' WHERE id = 5\nUPDATE t SET v = 'e' WHERE id = 4"
 
-// Swap has rows exchange values that have to be unique within one call, on each of
-// some schemas of a table t (id, v). They exchange them again; where somebody has
-// taken one of the values meanwhile, the rows that need it stay, and the others go back.
+// Swap makes rows exchange unique values within one call, for several schemas
+// of a table t (id, v), and exchange them again. If another actor has taken one
+// of the values meanwhile, the rows that need it stay, and the others are
+// reverted.
 func Swap(t *testing.T, open func(t T, schema string) *World, schemas ...string) {
 	for _, schema := range schemas {
 		w, m := open(t, schema), &many{}

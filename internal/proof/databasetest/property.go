@@ -13,28 +13,28 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// Draw draws a text. It says of a failure what was drawn, and from which seed.
+// Draw draws a text. A failure reports the drawn texts and the seed.
 type Draw func(t *rapid.T) string
 
-// Property says that whatever statements do to whatever tables, taking the
-// transaction back leaves the database as it was, bringing it back leaves it as the
-// statements did, and any of its calls can be taken back alone with those that lie on
-// it. Checks is how many seeds are tried unless the flag says so, and long how many with
-// REMIT_LONG set.
+// Property checks random statements on random tables. A revert of the
+// transaction restores the database as before, a redo restores it as after.
+// Each call can be reverted alone with its dependent calls. checks is the
+// number of seeds unless a flag sets it, and long the number with REMIT_LONG
+// set.
 func Property(t *testing.T, checks, long int, open func(t T, schema string) *World, schema, statement Draw) {
 	statcheck.Checks(t, checks, long)
 	rapid.Check(t, func(rt *rapid.T) {
 		w := open(rt, schema(rt))
 		for range rapid.IntRange(0, 12).Draw(rt, "rows") {
-			w.Try(statement(rt)) // what fails leaves the tables as they are
+			w.Try(statement(rt)) // a failed statement leaves the tables unchanged
 		}
 		w.trip(rt, statement)
 	})
 }
 
-// sound gives up on a seed by which the database itself came to hold rows that lead
-// nowhere, as SQLite does where a key's type is not that of what refers to it. Such a
-// row does not go back, since it would lead nowhere again.
+// sound skips a seed by which the database itself has rows with dangling
+// references, as SQLite has if a key's type differs from that of its reference.
+// Such a row is not restored, since its reference would dangle again.
 func (w *World) sound(rt *rapid.T) {
 	if !w.Sound() {
 		rt.Skip("the database does not hold to its own foreign keys")

@@ -1,6 +1,5 @@
-// Package databasetest holds kinds of databases to what is promised of calls that
-// change them: what somebody else did since stays, and everything else goes back, and
-// forth.
+// Package databasetest tests kinds of databases: a revert or a redo restores
+// all changes of a call, and keeps later changes of other actors.
 package databasetest
 
 import (
@@ -26,21 +25,22 @@ type T interface {
 	Skip(args ...any)
 }
 
-// Foreign is somebody else who uses the database.
+// Foreign is another user of the database.
 type Foreign interface {
-	// Exec runs statements that must work.
+	// Exec runs statements that must succeed.
 	Exec(text string)
-	// Try runs one that may fail, which leaves nothing.
+	// Try runs a statement that may fail, and then leaves nothing.
 	Try(text string)
-	// Dump is every row of every table, and the schema.
+	// Dump returns every row of every table, and the schema.
 	Dump() string
-	// Rows are those of one table, in order, a line each with | between values.
+	// Rows returns the rows of one table, in order, a line each with | between
+	// values.
 	Rows(table string) string
-	// Sound says that each foreign key leads somewhere.
+	// Sound reports whether each foreign key has a target.
 	Sound() bool
 }
 
-// World is a database named main, somebody else who uses it, and a runtime.
+// World is a database named main, another user of it, and a runtime.
 type World struct {
 	Foreign
 
@@ -54,18 +54,18 @@ type World struct {
 	at   string
 }
 
-// New makes the runtime.
+// New returns a World with a new runtime.
 func New(t T, kind handle.Kind, at string, other Foreign, opts ...agent.Option) *World {
 	w := &World{Foreign: other, T: t, Journal: journal.Memory(), kind: kind, at: at}
 	w.Start(opts...)
 	return w
 }
 
-// Start makes another runtime on the same database and journal, as another process
-// would be.
+// Start creates another runtime on the same database and journal, like another
+// process.
 func (w *World) Start(opts ...agent.Option) { w.StartAt(w.at, opts...) }
 
-// StartAt makes one for which the database is elsewhere.
+// StartAt creates one whose database has another location.
 func (w *World) StartAt(at string, opts ...agent.Option) {
 	w.T.Helper()
 	d, err := handle.New([]handle.Kind{w.kind}, map[string]string{"main": at})
@@ -97,7 +97,7 @@ func (w *World) Begin() *agent.Txn {
 	return tx
 }
 
-// Call runs a statement by one of the tools.
+// Call runs a statement with one of the tools.
 func (w *World) Call(tx *agent.Txn, name, text string, params ...any) tool.Outcome {
 	w.T.Helper()
 	args := tool.Args{"sql": text}
@@ -113,7 +113,7 @@ func (w *World) Invoke(tx *agent.Txn, name string, args tool.Args) tool.Outcome 
 	if args["database"] == nil {
 		args["database"] = "main"
 	}
-	out, _ := tx.Invoke(context.Background(), name, args) // the outcome says it all
+	out, _ := tx.Invoke(context.Background(), name, args) // the outcome contains the error
 	return out
 }
 
@@ -123,7 +123,7 @@ func (w *World) Execute(tx *agent.Txn, text string) tool.Outcome {
 	return w.Call(tx, "sql_execute", text)
 }
 
-// Done runs a statement that must be done.
+// Done runs a statement that must succeed.
 func (w *World) Done(tx *agent.Txn, text string, params ...any) tool.Outcome {
 	w.T.Helper()
 	out := w.Call(tx, "sql_execute", text, params...)
@@ -131,7 +131,7 @@ func (w *World) Done(tx *agent.Txn, text string, params ...any) tool.Outcome {
 	return out
 }
 
-// Committed runs statements in a transaction of their own, which commits.
+// Committed runs statements in their own transaction, which commits.
 func (w *World) Committed(texts ...string) *agent.Txn {
 	w.T.Helper()
 	tx := w.Begin()
@@ -142,21 +142,21 @@ func (w *World) Committed(texts ...string) *agent.Txn {
 	return tx
 }
 
-// Reverted takes a transaction back, all of it.
+// Reverted reverts a whole transaction.
 func (w *World) Reverted(txn string) {
 	w.T.Helper()
 	rep, err := w.Runtime.Revert(context.Background(), txn)
 	require.NoError(w.T, err, "%+v", rep.NotUndone())
 }
 
-// Redone brings it back.
+// Redone redoes it.
 func (w *World) Redone(txn string) {
 	w.T.Helper()
 	rep, err := w.Runtime.Redo(context.Background(), txn, "ann")
 	require.NoError(w.T, err, "%+v", rep.NotUndone())
 }
 
-// Shown is what a tool says of rows.
+// Shown is a tool's output of rows.
 type Shown struct {
 	Affected *int64   `json:"affected"`
 	Columns  []string `json:"columns"`
@@ -164,7 +164,7 @@ type Shown struct {
 	HasMore  bool     `json:"has_more"`
 }
 
-// Show reads it.
+// Show parses it.
 func (w *World) Show(out tool.Outcome) (s Shown) {
 	w.T.Helper()
 	require.NoError(w.T, json.Unmarshal(out.Output, &s), "%s", out.Text)
