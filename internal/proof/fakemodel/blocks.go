@@ -39,7 +39,8 @@ type block struct {
 	} `json:"toolResult"`
 }
 
-// readAnthropic: roles take turns, a message has no other members, and the results of all calls come first in the next one.
+// readAnthropic checks that roles alternate, that a message has no other
+// members, and that the results of all calls come first in the next one.
 func readAnthropic(history []json.RawMessage, calls []Call) ([]ModelMessage, error) {
 	return readBlocks(history, calls, func(b block) (told *ModelMessage, isCall bool, err error) {
 		switch b.Type {
@@ -139,7 +140,7 @@ func writeBedrock(t Turn, n int) (string, []string) {
 
 var bedrockID = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
 
-// readBedrock: like Anthropic's, in words of its own.
+// readBedrock checks the same as readAnthropic, with Bedrock's names.
 func readBedrock(history []json.RawMessage, calls []Call) ([]ModelMessage, error) {
 	return readBlocks(history, calls, func(b block) (told *ModelMessage, isCall bool, err error) {
 		r := b.ToolResult
@@ -173,7 +174,8 @@ func writeGemini(t Turn, n int) (string, []string) {
 	return fmt.Sprintf(`{"candidates":[{"content":%s,"finishReason":"STOP","index":0}],"usageMetadata":{"totalTokenCount":%d}}`, m, 10*n), []string{m}
 }
 
-// readGemini: the content after one with calls has as many responses, in their order.
+// readGemini checks that the content after one with calls has as many
+// responses, in order.
 func readGemini(history []json.RawMessage, calls []Call) (told []ModelMessage, err error) {
 	open := 0
 	for i, raw := range history {

@@ -1,6 +1,6 @@
-// Package fakemodel is a model that says what a script tells it to, in the wire format of a provider, and refuses each request
-// that the provider would refuse: the other side of a conversation, for tests and examples. It shares no code with what it
-// judges.
+// Package fakemodel is a scripted model in the wire format of a provider. It
+// rejects each request that the provider would reject. It plays the model in
+// tests and examples, and shares no code with the code under test.
 package fakemodel
 
 import (
@@ -12,34 +12,36 @@ import (
 	"sync"
 )
 
-// Turn is what the model says in one turn.
+// Turn is the model's output in one turn.
 type Turn struct {
 	Text  string
 	Calls []Call
 }
 
-// Call is one call that it asks for.
+// Call is one call that the model requests.
 type Call struct {
 	Tool string
-	// Args is what it writes as arguments. What is no JSON is sent as a text, or in formats where arguments are JSON as Other.
+	// Args are the arguments that it writes. Invalid JSON is sent as a text, or
+	// as Other in formats whose arguments are JSON.
 	Args, Other string
-	ID          string // one is made up where it is empty
+	ID          string // generated if empty
 	NoID        bool
 }
 
-// ModelMessage is what the model was told of one call.
+// ModelMessage is the result of one call as the model received it.
 type ModelMessage struct {
 	ID, Tool, Text string
 	Failed         bool
 }
 
-// Model plays a script, a turn a request, to one client. It is safe for concurrent use.
+// Model plays a script, a turn for each request, to one client. It is safe for
+// concurrent use.
 type Model struct {
 	format provider
 	script []Turn
 
 	mu       sync.Mutex       // never held across a wait
-	said     int              // requests that were answered
+	said     int              // number of answered requests
 	told     [][]ModelMessage // after each turn
 	requests []map[string]json.RawMessage
 }
@@ -47,16 +49,19 @@ type Model struct {
 // provider is one format.
 type provider struct {
 	textArgs  bool // arguments are a text
-	withoutID bool // calls have none
+	withoutID bool // calls have no ID
 	history   string
-	// write returns the body of a response, and what of it has to stand in the history, in order.
+	// write returns the body of a response, and its parts that must be in the
+	// history, in order.
 	write func(t Turn, n int) (body string, history []string)
-	// read checks a history, and returns what answers the last turn with calls.
+	// read checks a history, and returns the results of the last turn with
+	// calls.
 	read  func(history []json.RawMessage, calls []Call) ([]ModelMessage, error)
-	tools string // the member that has to be there in a history with calls; "" where it may be missing
+	tools string // the required member of a request with calls; "": none
 }
 
-// New makes a model that speaks a format: openai_chat, openai_responses, anthropic, gemini, bedrock or ollama.
+// New returns a model for a format: openai_chat, openai_responses, anthropic,
+// gemini, bedrock or ollama.
 func New(format string, script ...Turn) (*Model, error) {
 	p, ok := providers()[format]
 	if !ok {
@@ -76,7 +81,8 @@ func providers() map[string]provider {
 	}
 }
 
-// Body puts a history and the members that are about tools into the body of a request.
+// Body returns the body of a request with a history and the members about
+// tools.
 func (m *Model) Body(history []json.RawMessage, members map[string]json.RawMessage) ([]byte, error) {
 	all := map[string]any{m.format.history: history}
 	for name, value := range members {
@@ -85,7 +91,7 @@ func (m *Model) Body(history []json.RawMessage, members map[string]json.RawMessa
 	return json.Marshal(all)
 }
 
-// User is the first message of a user.
+// User returns the first message of a user.
 func (m *Model) User(text string) json.RawMessage {
 	quoted := quote(text)
 	switch {
@@ -98,7 +104,8 @@ func (m *Model) User(text string) json.RawMessage {
 	}
 }
 
-// Answer takes the body of a request and gives that of the response. The error is what the provider would refuse it for.
+// Answer returns the body of the response to a request, or the error for which
+// the provider would reject the request.
 func (m *Model) Answer(body []byte) ([]byte, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -131,7 +138,8 @@ func (m *Model) Answer(body []byte) ([]byte, error) {
 	return []byte(answer), nil
 }
 
-// turn is what the model says in its n-th turn: the body of a response, what of it has to stand in the history, and its calls.
+// turn returns the model's n-th turn: the body of a response, its parts that
+// must be in the history, and its calls.
 func (m *Model) turn(n int) (body string, history []string, calls []Call) {
 	t := m.script[n]
 	calls = make([]Call, len(t.Calls))
@@ -149,8 +157,9 @@ func (m *Model) turn(n int) (body string, history []string, calls []Call) {
 	return body, history, calls
 }
 
-// turnOf says which turn comes after a history, and the calls of the one before it. What the model said has to be there as it
-// said it. A model that is asked again says the same again.
+// turnOf returns which turn follows a history, and the calls of the turn
+// before. The model's own output must be unchanged. A repeated request gets the
+// same turn.
 func (m *Model) turnOf(history []json.RawMessage) (n int, calls []Call, err error) {
 	var own []json.RawMessage
 	for _, raw := range history {
@@ -190,7 +199,7 @@ func same(a, b []byte) bool {
 	return reflect.DeepEqual(values[0], values[1])
 }
 
-// Told returns what the model was told of its calls.
+// Told returns the results that the model received.
 func (m *Model) Told() []ModelMessage {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -201,7 +210,8 @@ func (m *Model) Told() []ModelMessage {
 	return all
 }
 
-// Request returns the members of the n-th request, from 0; nil where there was none.
+// Request returns the members of the n-th request, from 0; nil if there was
+// none.
 func (m *Model) Request(n int) map[string]json.RawMessage {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -211,7 +221,7 @@ func (m *Model) Request(n int) map[string]json.RawMessage {
 	return m.requests[n]
 }
 
-// Said is how many requests the model has answered.
+// Said returns the number of answered requests.
 func (m *Model) Said() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -226,7 +236,7 @@ func quote(text string) string {
 	return string(raw)
 }
 
-// answered checks that each call is answered once, in any order, by its id.
+// answered checks that each call has one result, in any order, by its ID.
 func answered(calls []Call, told []ModelMessage) ([]ModelMessage, error) {
 	byID := map[string]ModelMessage{}
 	for _, t := range told {
@@ -253,7 +263,8 @@ func answered(calls []Call, told []ModelMessage) ([]ModelMessage, error) {
 	return out, nil
 }
 
-// ordered checks that each call is answered in its place, by the name of its tool.
+// ordered checks that each call has its result in order, by the name of its
+// tool.
 func ordered(calls []Call, told []ModelMessage) ([]ModelMessage, error) {
 	if len(told) != len(calls) {
 		return nil, fmt.Errorf("%d calls have %d answers", len(calls), len(told))
@@ -298,7 +309,7 @@ func text(raw json.RawMessage) (string, error) {
 	return s, nil
 }
 
-// marked takes the mark of an error off a text.
+// marked removes the error mark from a text.
 func marked(s string) (string, bool) {
 	const mark = "Error: "
 	if len(s) >= len(mark) && s[:len(mark)] == mark {

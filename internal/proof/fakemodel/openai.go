@@ -21,7 +21,8 @@ func writeChat(t Turn, n int) (string, []string) {
 		n, m, finish, 10*n), []string{m}
 }
 
-// readChat: the messages right after one with calls answer each of them once.
+// readChat checks that the messages right after one with calls contain one
+// result for each.
 func readChat(history []json.RawMessage, calls []Call) (told []ModelMessage, err error) {
 	return readRoles(history, calls, answered, func(m message) (ModelMessage, error) {
 		content, err := text(m.Content)
@@ -92,7 +93,8 @@ func writeResponses(t Turn, n int) (string, []string) {
 	return fmt.Sprintf(`{"id":"resp_%d","object":"response","status":"completed","output":[%s],"usage":{"total_tokens":%d}}`, n, strings.Join(items, ","), 10*n), items
 }
 
-// readResponses: each call has one output, after it; a message of the user closes what is open.
+// readResponses checks that each call has one output after it. A message of the
+// user closes open calls.
 func readResponses(history []json.RawMessage, calls []Call) (told []ModelMessage, err error) {
 	open := 0
 	for i, raw := range history {
@@ -145,7 +147,7 @@ func writeOllama(t Turn, n int) (string, []string) {
 	return fmt.Sprintf(`{"model":"m","created_at":"2026-01-01T00:00:00Z","message":%s,"done_reason":"stop","done":true,"eval_count":%d}`, m, n), []string{m}
 }
 
-// readOllama: answers have no ids of necessity, and stand in the order of the calls.
+// readOllama checks results in the order of the calls; they may have no IDs.
 func readOllama(history []json.RawMessage, calls []Call) ([]ModelMessage, error) {
 	return readRoles(history, calls, ordered, func(m message) (ModelMessage, error) {
 		content, err := text(m.Content)
