@@ -16,7 +16,8 @@ import (
 	"github.com/remit-dev/remit/tool/wire"
 )
 
-// Try runs every check. A framework carries the ids of calls, so that a call that is asked for again runs once.
+// Try runs every check. A framework passes on the IDs of calls, so that a
+// repeated call runs once.
 func Try(t *testing.T, f Framework) {
 	t.Run("undo", f.undo)
 	t.Run("no outcome looks like another", f.outcomes)
@@ -24,7 +25,8 @@ func Try(t *testing.T, f Framework) {
 	t.Run("definitions", f.definitions)
 }
 
-// undo runs an agent that writes, is denied and writes on, and takes all of it back.
+// undo runs an agent that writes, is denied and writes again, and reverts all
+// of it.
 func (f Framework) undo(t *testing.T) {
 	w := newWorld(t)
 	before := w.tree()
@@ -66,7 +68,7 @@ func (f Framework) undo(t *testing.T) {
 	require.Equal(t, before, w.tree())
 }
 
-// expectedCall is a call and what the model is to be told of it.
+// expectedCall is a call and its expected result.
 type expectedCall struct {
 	Ask
 	text   string
@@ -75,7 +77,7 @@ type expectedCall struct {
 
 const invalid = "Not a valid call: "
 
-// outcomes are told as what they are, and end no run.
+// outcomes checks that each outcome is reported as it is, and ends no run.
 func (f Framework) outcomes(t *testing.T) {
 	w := newWorld(t)
 	tx, err := w.session.Begin(t.Context())
@@ -115,7 +117,8 @@ func (f Framework) outcomes(t *testing.T) {
 	require.ErrorIs(t, err, agent.ErrPartialRevert, "what is not known cannot be taken back")
 }
 
-// once asks for the same calls again, as after a crash of the loop, in the same transaction and in another.
+// once repeats the same calls, as after a crash of the loop, in the same
+// transaction and in another.
 func (f Framework) once(t *testing.T) {
 	w := newWorld(t)
 	turns := [][]Ask{
@@ -146,8 +149,8 @@ func (f Framework) once(t *testing.T) {
 	require.EqualValues(t, 3, w.count.Load())
 }
 
-// turnsOf are what a model was told in each turn. A framework that runs the calls of a turn at once, and names none of them to its
-// tools, may take two that are alike for one another.
+// turnsOf returns the results of each turn. A framework that runs the calls of
+// a turn concurrently, without their IDs, may confuse equal ones.
 func turnsOf(r Run) [][]string {
 	out := make([][]string, 0, len(r.Told))
 	for _, turn := range r.Told {
@@ -161,7 +164,7 @@ func turnsOf(r Run) [][]string {
 	return out
 }
 
-// texts are what a model was told, by id, whatever the order of the calls of one turn.
+// texts returns the results by ID, independent of the order in a turn.
 func texts(r Run) map[string]string {
 	out := map[string]string{}
 	for _, turn := range r.Told {
@@ -172,7 +175,8 @@ func texts(r Run) map[string]string {
 	return out
 }
 
-// definitions holds the schemas that the model was told of to those of the tools.
+// definitions compares the schemas that the model received with those of the
+// tools.
 func (f Framework) definitions(t *testing.T) {
 	w := newWorld(t)
 	var ran Run
@@ -199,7 +203,8 @@ func (f Framework) definitions(t *testing.T) {
 	}
 }
 
-// canonical is a schema in one spelling. That nothing is required may be said or not.
+// canonical returns a schema in one spelling. An empty "required" may be
+// present or not.
 func canonical(t *testing.T, raw json.RawMessage) string {
 	t.Helper()
 	v, err := canon.Parse(raw, canon.DefaultLimits())
@@ -207,7 +212,7 @@ func canonical(t *testing.T, raw json.RawMessage) string {
 	return strings.ReplaceAll(string(v.Canonical()), `"required":[],`, "")
 }
 
-// told checks what the model was told of one call.
+// told checks the result of one call as the model received it.
 func (f Framework) told(t *testing.T, r Run, id, text string, failed bool) {
 	t.Helper()
 	for _, turn := range r.Told {

@@ -11,7 +11,7 @@ import (
 	"github.com/remit-dev/remit/tool/wire"
 )
 
-// A loop without a framework passes.
+// TestALoopOfItsOwn checks that a loop without a framework passes.
 func TestALoopOfItsOwn(t *testing.T) {
 	Try(t, Framework{Agent: plain, Text: true, Unknown: `there is no tool "file_wrote"`})
 }

@@ -78,7 +78,7 @@ func (w *world) tools() (list []tool.Tool) {
 	return list
 }
 
-// tree is the mode and the content of everything in the workspace.
+// tree returns the mode and the content of every file in the workspace.
 func (w *world) tree() map[string]string {
 	out := map[string]string{}
 	err := filepath.WalkDir(w.dir, func(path string, entry fs.DirEntry, err error) error {
@@ -105,7 +105,7 @@ func (w *world) tree() map[string]string {
 	return out
 }
 
-// journal is what the journal has of each call of a transaction.
+// journal returns the records of each call of a transaction.
 func (w *world) journal(txn string) map[string][]kind.Kind {
 	out := map[string][]kind.Kind{}
 	for e, err := range w.rt.Journal().Entries(w.t.Context(), journal.Query{Txn: txn}) {
