@@ -1,9 +1,9 @@
-// Command fuzz runs every fuzz target of the module for a while, one after the other,
-// and prints a line for each: how many inputs were tried, and how many of them led
-// somewhere new. It finds the targets itself. It ends with 1 where one of them found
-// something; the input is then below testdata/fuzz of its package, and "go test" tries
-// it from then on. "make fuzz" runs it, from the top of the repository; arguments name
-// the targets to run.
+// Command fuzz runs every fuzz target of the module for a while, in sequence,
+// and prints a line for each: the number of inputs, and the number of new ones.
+// It finds the targets itself. It exits with 1 if one of them failed; the input
+// is then below testdata/fuzz of its package, and "go test" uses it from then
+// on. "make fuzz" runs it, from the top of the repository; arguments name the
+// targets to run.
 package main
 
 import (
@@ -24,7 +24,7 @@ func main() {
 	os.Exit(run(ctx, os.Stdout, goCommand, os.Args[1:]))
 }
 
-// command runs the go command and returns what it prints.
+// command runs the go command and returns its output.
 type command func(ctx context.Context, args ...string) ([]byte, error)
 
 func goCommand(ctx context.Context, args ...string) ([]byte, error) {

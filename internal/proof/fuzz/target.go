@@ -41,12 +41,12 @@ func find(ctx context.Context, do command) (all []target, err error) {
 	return all, nil
 }
 
-// result is how a target ended.
+// result is the result of a target.
 type result struct {
 	executions  int
 	interesting int
 	failed      bool
-	said        []byte // by go test
+	said        []byte // output of go test
 }
 
 func (r result) String() string {
@@ -56,11 +56,12 @@ func (r result) String() string {
 	return fmt.Sprintf("%d executions, %d of interest", r.executions, r.interesting)
 }
 
-// What go test prints every few seconds, and at the end.
+// progress matches the lines that go test prints every few seconds, and at the
+// end.
 var progress = regexp.MustCompile(`(?m)^fuzz: elapsed: .*execs: (\d+) .*\(total: (\d+)\)`)
 
-// fuzz runs a target. One that tried nothing counts as failed: it did not show
-// anything.
+// fuzz runs a target. A target without inputs counts as failed: it proved
+// nothing.
 func (t target) fuzz(ctx context.Context, do command, long time.Duration) (r result) {
 	out, err := do(ctx, "test", "-run", "^$", "-fuzz", "^"+t.name+"$", "-fuzztime", long.String(), t.pkg)
 	if all := progress.FindAllSubmatch(out, -1); len(all) > 0 {

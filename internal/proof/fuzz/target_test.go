@@ -23,11 +23,11 @@ fuzz: elapsed: 6s, execs: 250 (50/sec), new interesting: 2 (total: 9)
 PASS
 `
 
-// asked answers for the go command, and remembers what it was asked.
+// asked replaces the go command, and records its arguments.
 type asked struct {
 	fuzzed []string
 	broken string // the target that fails
-	quiet  string // the target that says nothing
+	quiet  string // the target without output
 }
 
 func (a *asked) do(_ context.Context, args ...string) ([]byte, error) {
