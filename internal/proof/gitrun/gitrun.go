@@ -8,16 +8,16 @@ import (
 	"strings"
 )
 
-// Sequence is what one proof runs.
+// Sequence is the input of one proof.
 type Sequence struct {
-	Setup string   // a script that makes a repository in an empty folder
+	Setup string   // a script that creates a repository in an empty folder
 	Calls []string // one to four scripts for calls
 }
 
-// head stands before each call: no command waits for a person.
+// head precedes each call: no command waits for a person.
 const head = "export GIT_EDITOR=true GIT_SEQUENCE_EDITOR=true GIT_MERGE_AUTOEDIT=no\n"
 
-// New makes the sequence of a seed.
+// New returns the sequence of a seed.
 func New(seed uint64) Sequence {
 	m := maker{rand.New(rand.NewPCG(seed, 17))} //nolint:gosec // a proof must repeat
 	s := Sequence{Setup: m.setup()}
@@ -48,7 +48,7 @@ func (m maker) commit() string {
 
 func (m maker) word() string { return fmt.Sprintf("w%d", m.IntN(1000)) }
 
-// setup makes a repository with up to twenty commits on several branches.
+// setup creates a repository with up to twenty commits on several branches.
 func (m maker) setup() string {
 	var b strings.Builder
 	line := func(format string, args ...any) { _, _ = fmt.Fprintf(&b, format+"\n", args...) }
@@ -80,7 +80,7 @@ func (m maker) setup() string {
 	if m.IntN(4) == 0 {
 		line("git worktree add -q -b wt%d trees/one", m.IntN(9))
 	}
-	for range m.IntN(4) { // work that is not committed
+	for range m.IntN(4) { // uncommitted work
 		line("%s", m.edit())
 	}
 	if m.IntN(3) == 0 {
@@ -110,7 +110,7 @@ func (m maker) edit() string {
 	) + " 2>/dev/null"
 }
 
-// command is one step of a call: an edit or a command of git. It may fail.
+// command returns one step of a call: an edit or a git command. It may fail.
 func (m maker) command() string {
 	if m.IntN(4) == 0 {
 		return m.edit()
@@ -175,7 +175,7 @@ func (m maker) repositories() string {
 		"git worktree move wt wt2", "git worktree prune; git worktree list", "cd wt && echo x > in && git add in && git commit -qm in; cd - >/dev/null", "rm -rf wt; git worktree prune",
 		"git init -q inner && cd inner && echo x > f && git add f && git commit -qm x; cd - >/dev/null", "git clone -q . copy", "git clone -q --no-hardlinks . copy", "git clone -q -s . copy", "rm -rf copy inner",
 		"git -c protocol.file.allow=always submodule --quiet add ./ sub", "git submodule --quiet update --init", "git submodule --quiet deinit -f --all", "git fetch -q ./copy", "git pull -q --no-rebase ./copy main",
-		// a person is asked about these
+		// these need approval
 		"git config "+m.of("alias.x '!true'", "core.fsmonitor true", "core.hooksPath ci"), "echo true > .git/hooks/pre-commit", "git remote add r ./copy", "git init -q --bare store", "rm -rf .git",
 	)
 }

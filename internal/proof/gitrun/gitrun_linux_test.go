@@ -27,12 +27,12 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// tally counts what the sequences came to.
+// tally counts the results of the sequences.
 type tally struct{ sequences, calls, done, denied, differences int }
 
-// TestGit runs random sequences of git commands under the policy that holds when none
-// is given. It reverts each, brings it back, and reverts it again; a checker that knows
-// nothing of remit compares the trees. REMIT_LONG=1 runs 1,000; REMIT_SEED names one.
+// TestGit runs random sequences of git commands under the default policy. It
+// reverts each, redoes it, and reverts it again. A checker that shares no code
+// with remit compares the trees. REMIT_LONG=1 runs 1,000; REMIT_SEED names one.
 func TestGit(t *testing.T) {
 	if _, err := exec.LookPath("git"); err != nil {
 		t.Skip("this machine has no git")
@@ -42,8 +42,9 @@ func TestGit(t *testing.T) {
 	}
 	first, count := seeds(t, 4)
 	var all tally
-	// One after the other: a process that another goroutine has just started holds for
-	// a moment what this one has open for writing, and undo then reports a conflict.
+	// In sequence: a process that another goroutine has just started briefly
+	// holds files that this one has open for writing, and a revert then reports
+	// a conflict.
 	for seed := first; seed < first+count; seed++ {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) { try(t, seed, &all) })
 	}
@@ -51,7 +52,8 @@ func TestGit(t *testing.T) {
 	t.Logf("proved: random sequences of git commands under the default policy, reverted, redone and reverted: %d sequences, %d violations", all.sequences, all.differences)
 }
 
-// seeds are the first seed of a run and their number. REMIT_LONG and REMIT_SEED count.
+// seeds returns the first seed of a run and their number. It uses REMIT_LONG
+// and REMIT_SEED.
 func seeds(t *testing.T, usual uint64) (first, count uint64) {
 	t.Helper()
 	first, count = 1, usual
@@ -112,7 +114,7 @@ func try(t *testing.T, seed uint64, all *tally) {
 	after := capture(t, dir)
 	check := func(what string, want treecheck.Tree) {
 		found := slices.DeleteFunc(treecheck.Compare(want, capture(t, dir)), func(d treecheck.Difference) bool {
-			return d.Field == treecheck.DirMtime // undo does not promise it
+			return d.Field == treecheck.DirMtime // not promised by a revert
 		})
 		if len(found) > 0 {
 			all.differences++

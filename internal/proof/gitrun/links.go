@@ -6,18 +6,19 @@ import (
 	"strings"
 )
 
-// Mark is the file that code makes which git runs. It stands beside the repository.
+// Mark is the file that code creates if git runs it. It is beside the
+// repository.
 const Mark = "../ran"
 
-// Trap is a repository whose user leads git through links, and what a program
-// writes where git may find it.
+// Trap is a repository whose user leads git through links, and files that a
+// program writes where git may find them.
 type Trap struct {
-	Setup  string   // of the user, outside of the sandbox, in an empty folder
+	Setup  string   // run by the user, outside the sandbox, in an empty folder
 	Calls  []string // scripts of a program
-	Victim string   // what the user runs afterwards
+	Victim string   // commands that the user runs afterwards
 }
 
-// Links makes the trap of a seed.
+// Links returns the trap of a seed.
 func Links(seed uint64) Trap {
 	m := maker{rand.New(rand.NewPCG(seed, 18))} //nolint:gosec // a proof must repeat
 	var b strings.Builder
@@ -54,7 +55,7 @@ func Links(seed uint64) Trap {
 // places are the folders of a trap.
 var places = []string{"a", "b/c", "d/e", "a/hk", "b/hk", "b/c/hk", "d/hk", "hk", "a/info"}
 
-// way is a name through the folders and links of a trap.
+// way returns a name through the folders and links of a trap.
 func (m maker) way(from ...string) string {
 	parts := []string{m.of(from...)}
 	for range m.IntN(3) {
@@ -63,8 +64,8 @@ func (m maker) way(from ...string) string {
 	return strings.Join(append(parts, m.of("hk", "hk", "inc", "l1")), "/")
 }
 
-// bait writes what git runs, if it finds it, to some place of a trap. Half of the
-// programs know the place.
+// bait writes a file that git runs if it finds it, to a random place of a trap.
+// Half of the programs know the place.
 func (m maker) bait() string {
 	hook := "printf '#!/bin/sh\\ntouch " + Mark + "\\n' > $d/run.txt; chmod +x $d/run.txt; mv $d/run.txt $d/pre-commit"
 	monitor := "printf '[core]\\n\\tfsmonitor = \"touch " + Mark + "; false\"\\n' > $d"

@@ -17,9 +17,10 @@ import (
 	"github.com/remit-dev/remit/tool/builtin/process"
 )
 
-// TestLinks lets programs write what git would run to random places, in repositories
-// whose users lead git through random links. What the default policy lets through
-// makes the user's git run nothing. The same scripts without remit do run code.
+// TestLinks makes programs write files that git would run to random places, in
+// repositories whose users lead git through random links. The files that the
+// default policy allows must make the user's git run nothing. The same scripts
+// without remit do run code.
 func TestLinks(t *testing.T) {
 	for _, name := range []string{"git", "bash"} {
 		if _, err := exec.LookPath(name); err != nil {
@@ -61,7 +62,7 @@ func TestLinks(t *testing.T) {
 	t.Logf("%d traps, of which %d run code without remit; %d calls, %d denied; none ran code", count, plain, calls, denied)
 }
 
-// trapped makes the repository of a trap.
+// trapped creates the repository of a trap.
 func trapped(t *testing.T, s gitrun.Trap) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "ws")
