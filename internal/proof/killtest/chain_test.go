@@ -20,8 +20,8 @@ import (
 	"github.com/remit-dev/remit/internal/host"
 )
 
-// chain is a process that works and is killed, and others after it that are killed while
-// they put its work in order, until one is left alone.
+// chain is a sequence of killed processes: one that works, and others that are
+// killed while they recover its work. The last process is not killed.
 type chain struct {
 	seed    uint64
 	r       *rand.Rand
@@ -30,11 +30,11 @@ type chain struct {
 	lab     *lab
 	order   order
 	before  map[string]string
-	said    string // all that anybody was told
-	blind   bool   // a process could not see all that it wanted to: what it could not tell stays unknown
+	said    string // output of all processes
+	blind   bool   // a process could not read everything, so some outcomes stay unknown
 	kills   int
-	died    string   // the point at which the last process was killed; empty: somewhere
-	hit     []string // what was killed where
+	died    string   // the point at which the last process was killed; empty: by time
+	hit     []string // killed processes and their points
 }
 
 // stage is one process of a chain.
@@ -42,7 +42,7 @@ type stage struct {
 	does  string
 	at    int           // the point; 0: by time
 	named string        // the only points that at counts; empty: all
-	when  time.Duration // with at 0
+	when  time.Duration // with at 0: the time
 }
 
 func (s stage) String() string {
@@ -55,7 +55,8 @@ func (s stage) String() string {
 	return fmt.Sprintf("%s killed after %v", s.does, s.when)
 }
 
-// newChain makes a chain of its own world. One of eight is on the ordinary disk.
+// newChain returns a chain with its own world. One of eight is on the ordinary
+// disk.
 func (l *lab) newChain(seed uint64) (c *chain, err error) {
 	c = &chain{seed: seed, r: rand.New(rand.NewPCG(seed, 5)), lab: l}
 	base := l.memory
@@ -83,13 +84,14 @@ func (c *chain) end() {
 	_ = os.RemoveAll(c.dir)
 }
 
-// stages are the processes that are killed: one at work, and up to three that recover, take
-// back or bring back what it did.
+// stages returns the processes to kill: one at work, and up to three that
+// recover, revert or redo its work.
 func (c *chain) stages() []stage {
 	k := c.lab.kind(c.seed)
 	work := c.at("work", k)
-	// Each point has its turn, in an order of its own. What is done differs from plan to plan,
-	// and so does what a number means: each name has its turn as well. The rest is left to chance.
+	// Each point is used in turn, in an order of its own. The work differs from
+	// plan to plan, and so does the meaning of a number: each name is used in
+	// turn as well. The rest is random.
 	points := k.points["work"]
 	turn, names := int(c.seed)/len(c.lab.kinds), slices.Compact(slices.Sorted(slices.Values(points)))
 	switch after := turn - len(points); {
@@ -106,11 +108,12 @@ func (c *chain) stages() []stage {
 	return all
 }
 
-// stride has no factor in common with how many points there are, as long as that is less.
+// stride is coprime to the number of points if that is smaller.
 const stride = 4999
 
-// at chooses where a process is killed: three of four at a point, the others by time.
-// After a kill there is less to do than without one, and of a recovery there is none.
+// at chooses where a process is killed: three of four at a point, the others by
+// time. After a kill there is less work than without one, and no work for a
+// recovery without one.
 func (c *chain) at(does string, k *workKind) stage {
 	if c.r.IntN(4) == 0 {
 		return stage{does: does, when: time.Duration(c.r.Int64N(int64(k.took[does]) + 1))}
@@ -125,7 +128,7 @@ func (c *chain) at(does string, k *workKind) stage {
 	return stage{does: does, at: 1 + c.r.IntN(n)}
 }
 
-// run runs the chain, and returns what is wrong at its end.
+// run runs the chain, and returns the problems at its end.
 func (c *chain) run(ctx context.Context) error {
 	var done []string
 	for _, s := range c.stages() {
@@ -157,7 +160,7 @@ func (c *chain) stage(s stage) (killed bool, err error) {
 		return false, err
 	}
 	if s.at == 0 {
-		stop := time.AfterFunc(s.when, func() { _ = cmd.Process.Kill() }) // fails only on one that has ended
+		stop := time.AfterFunc(s.when, func() { _ = cmd.Process.Kill() }) // fails only if the process has ended
 		defer stop.Stop()
 	}
 	err = cmd.Wait()
@@ -175,7 +178,7 @@ func (c *chain) stage(s stage) (killed bool, err error) {
 	return false, err
 }
 
-// command is a process that does what an order says.
+// command returns a process that executes an order.
 func (l *lab) command(o order) (cmd *exec.Cmd, out *bytes.Buffer, err error) {
 	text, err := json.Marshal(o)
 	if err != nil {
@@ -187,8 +190,8 @@ func (l *lab) command(o order) (cmd *exec.Cmd, out *bytes.Buffer, err error) {
 	return cmd, out, nil
 }
 
-// judge has a last process put everything in order, and holds the world against what it
-// says and what anybody was told.
+// judge runs a last process that recovers everything, and compares the world
+// with its output and with all earlier output.
 func (c *chain) judge(ctx context.Context) error {
 	last := c.order
 	last.Quiet = true
@@ -224,7 +227,7 @@ func (c *chain) judge(ctx context.Context) error {
 	return errors.Join(err, c.fsck(ctx))
 }
 
-// everything is files, rows and what the service holds.
+// everything returns files, rows and the content of the service.
 func (c *chain) everything() (map[string]string, error) {
 	m, err := look(c.dir)
 	items, made, posts := c.service.now()
@@ -232,8 +235,8 @@ func (c *chain) everything() (map[string]string, error) {
 	return m, err
 }
 
-// place is where chains are: in memory where there is such, since a kill loses nothing
-// that was handed to the system.
+// place returns the folder for chains: in memory if possible, since a kill does
+// not lose data that the system has received.
 func place(base string) (string, error) {
 	if dir, err := os.MkdirTemp("/dev/shm", "remit-kill-"); err == nil {
 		return dir, nil

@@ -32,28 +32,28 @@ import (
 	webtools "github.com/remit-dev/remit/tool/builtin/web"
 )
 
-// order is what a process is started for.
+// order is the task of a process.
 type order struct {
 	Does  string // work, recover, revert, redo
-	Dir   string // has the workspace, the database and the state
-	Shim  string // a program that is a shim; empty: no programs are run
+	Dir   string // contains the workspace, the database and the state
+	Shim  string // a program that is a shim; empty: no programs run
 	URL   string // of the service
 	Allow string // its address
 	Plan  plan
-	At    int    // the point at which it is killed; 0: at none
+	At    int    // the point at which it is killed; 0: none
 	Named string // the only points that At counts; empty: all
-	Trace string // where the points are written; empty: nowhere
+	Trace string // file for the points; empty: none
 	Trap  bool   // reports its system calls
-	Goes  bool   // goes on after a call that failed
-	Quiet bool   // says nothing
+	Goes  bool   // continues after a failed call
+	Quiet bool   // prints nothing
 }
 
 const orderEnv = "REMIT_KILL_ORDER"
 
-// killer is the real world, in which the process gets a real SIGKILL at its n-th point.
+// killer is the real host. The process gets a real SIGKILL at its n-th point.
 type killer struct {
 	host.Host
-	mu    sync.Mutex // held for ever by the one that is killed
+	mu    sync.Mutex // held forever by the goroutine that is killed
 	at    int
 	named string
 	seen  int
@@ -78,7 +78,7 @@ func (k *killer) Point(ctx context.Context, id string) error {
 	return k.Host.Point(ctx, id)
 }
 
-// child runs what an order says, and returns the exit code.
+// child executes an order, and returns the exit code.
 func child(text string) int {
 	var o order
 	err := json.Unmarshal([]byte(text), &o)
@@ -122,7 +122,7 @@ func (o order) run(ctx context.Context) error {
 	return errors.Join(err, p.close())
 }
 
-// program is a process at work: the test's own, or a child.
+// program is a running process: the test's own, or a child.
 type program struct {
 	order
 	journal *sqlite.Journal
@@ -173,7 +173,7 @@ func (p *program) close() (err error) {
 	return err
 }
 
-// decide holds what can wait, and lets everything else through.
+// decide holds deferrable calls, and allows everything else.
 func decide(_ context.Context, r perm.Request) (perm.Decision, error) {
 	verdict := perm.Allow
 	if r.Call.EffectClass == string(effect.Deferrable) {
@@ -190,7 +190,7 @@ func (o order) sandbox() ([]agent.Option, error) {
 	return []agent.Option{agent.Driver(d)}, err
 }
 
-// services are the tools that ask the service for something.
+// services returns the tools that call the service.
 func (o order) services() ([]agent.Option, error) {
 	network, err := web.ParseNetwork(o.Allow)
 	if err != nil {
@@ -220,11 +220,11 @@ func (o order) services() ([]agent.Option, error) {
 	return []agent.Option{agent.Driver(client), agent.Tools(tools...)}, nil
 }
 
-// once keeps no connection: an idle one is open for as long as its process lives, and
-// the service is quiet when none is.
+// once keeps no idle connection: one would stay open as long as its process
+// lives, and the service counts as quiet only without connections.
 var once = http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 
-// post is a tool of which nobody can tell later what it did.
+// post returns a tool whose effect cannot be determined later.
 func (o order) post(name string, class effect.Class) tool.Tool {
 	made, err := tool.CreateWith(name, "Tells the service something.", nil, func(ctx context.Context, tc ctxperm.ToolContext, _ string) (string, error) {
 		r, err := http.NewRequestWithContext(ctx, http.MethodPost, o.URL+"/posts", nil)

@@ -17,9 +17,9 @@ import (
 type fault struct {
 	name  string
 	errno unix.Errno
-	on    []string // what fails so
-	makes bool     // of open only what makes a file
-	stays bool     // everything later fails so too
+	on    []string // the calls that fail
+	makes bool     // for open: only if it creates a file
+	stays bool     // every later call fails too
 	half  bool     // half of it is done
 }
 
@@ -33,19 +33,19 @@ var faults = []fault{
 	{name: "sync", errno: unix.EIO, on: []string{"sync"}},
 }
 
-// director decides what becomes of the calls of one child.
+// director decides the result of the calls of one child.
 type director struct {
 	pid   int
-	dir   string // only what happens there counts
-	fault *fault // nil: none, all are counted
-	at    int    // the call that fails, of those that can fail so
+	dir   string // only calls in this folder count
+	fault *fault // nil: no fault, all calls are counted
+	at    int    // number of the failing call, among those that can fail so
 
 	counts map[string]int
-	own    map[uint32]bool // threads of the child itself, and not of its programs
-	struck string          // what failed
-	idle   bool            // it was a sync of what had been synced, or one that was done again
-	dirty  map[string]bool // what was changed since its last sync
-	when   func()          // called when it does
+	own    map[uint32]bool // threads of the child itself, not of its programs
+	struck string          // the failed call
+	idle   bool            // it was a repeated sync, or a sync of synced data
+	dirty  map[string]bool // changed since its last sync
+	when   func()          // called at the failure
 }
 
 func (d *director) decide(n *notice) answer {
@@ -88,9 +88,10 @@ func (d *director) decide(n *notice) answer {
 	return answer{Value: int64(wrote)}
 }
 
-// mark notes what a sync would make durable: a file that is written, a folder in which
-// names change. SQLite syncs folders and does not say when that fails: who needs it must
-// sync them too, and then it counts that one of the two went well.
+// mark records what a sync would make durable: a written file, or a folder in
+// which names change. SQLite syncs folders too and does not report a failure.
+// So code that needs the sync must sync them itself, and one success of the two
+// suffices.
 func (d *director) mark(does, on string, n *notice) {
 	switch does {
 	case "sync":
@@ -111,7 +112,7 @@ func (d *director) mark(does, on string, n *notice) {
 	}
 }
 
-// isOwn reports whether a thread is one of the child.
+// isOwn reports whether a thread belongs to the child.
 func (d *director) isOwn(tid uint32) bool {
 	own, asked := d.own[tid]
 	if !asked {
@@ -122,7 +123,7 @@ func (d *director) isOwn(tid uint32) bool {
 	return own
 }
 
-// target is what a call is about, if that lies where it counts.
+// target returns the target of a call, if it lies in the folder.
 func (d *director) target(n *notice, a action) (string, bool) {
 	proc := fmt.Sprintf("/proc/%d/", n.Pid)
 	base := proc + "cwd"
@@ -142,7 +143,7 @@ func (d *director) target(n *notice, a action) (string, bool) {
 	return at, strings.HasPrefix(at, d.dir+"/")
 }
 
-// makes reports whether an open makes a file.
+// makes reports whether an open creates a file.
 func (d *director) makes(n *notice) bool {
 	flags := n.Args[2]
 	if n.Nr == unix.SYS_OPENAT2 {
@@ -169,14 +170,14 @@ func peekBytes(tid uint32, at uint64, n int) []byte {
 // peek reads a text of the child.
 func peek(tid uint32, at uint64) string {
 	data := peekBytes(tid, at, 4096)
-	if len(data) == 0 { // it stands at the end of what is mapped
+	if len(data) == 0 { // it is at the end of the mapped memory
 		data = peekBytes(tid, at, int(4096-at%4096))
 	}
 	text, _, _ := bytes.Cut(data, []byte{0})
 	return string(text)
 }
 
-// half does half of a write in the place of the child.
+// half performs half of a write for the child.
 func half(n *notice) (int, error) {
 	if n.Nr != unix.SYS_WRITE && n.Nr != unix.SYS_PWRITE64 {
 		return 0, errors.ErrUnsupported
@@ -199,7 +200,7 @@ func half(n *notice) (int, error) {
 	return unix.Write(fd, data)
 }
 
-// tgid is the process of a thread.
+// tgid returns the process of a thread.
 func tgid(tid uint32) int {
 	raw, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", tid))
 	for line := range strings.Lines(string(raw)) {

@@ -21,16 +21,16 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// trap has the system calls of this process reported to the parent, over the descriptor
-// that it left.
+// trap reports the system calls of this process to the parent, over the
+// inherited descriptor.
 func trap() error { return reportCalls(3) }
 
-// sorrow is what a process does while one of its system calls fails.
+// sorrow is the task of a process while one of its system calls fails.
 type sorrow struct {
 	does  string
 	steps []step
-	dies  int  // with recover: the point at which the process before it was killed
-	fresh bool // the journal is made first
+	dies  int  // with recover: the point at which the previous process was killed
+	fresh bool // the journal is created first
 }
 
 func (s sorrow) String() string {
@@ -47,7 +47,7 @@ func (s sorrow) String() string {
 	return name
 }
 
-// sorrows are one call of each kind, in all that a process does about it.
+// sorrows returns one call of each kind, in every task of a process.
 func sorrows(sandbox bool) (all []sorrow) {
 	works := [][]step{}
 	first := step{"file_write", tool.Args{"path": "w0/first.txt", "content": "first"}}
@@ -72,7 +72,7 @@ func sorrows(sandbox bool) (all []sorrow) {
 	return all
 }
 
-// prepare makes a world in which the process can do what it does.
+// prepare creates a world in which the process can do its task.
 func (s sorrow) prepare(ctx context.Context, l *lab, seed uint64) (c *chain, err error) {
 	if c, err = l.newChain(seed); err != nil {
 		return nil, err
@@ -107,19 +107,19 @@ func (s sorrow) prepare(ctx context.Context, l *lab, seed uint64) (c *chain, err
 	return c, errors.Join(err, p.close())
 }
 
-// result is what came of it.
+// result is the result of a run.
 type result struct {
 	counts     map[string]int
 	struck     string
-	before     string // what had been said when it struck
-	after      string // and after that
+	before     string // output before the fault
+	after      string // output after the fault
 	complained string
 	code       int
 	idle       bool
-	dirty      []string // what was changed and not synced after that, below the folder
+	dirty      []string // changed and not synced after the fault, below the folder
 }
 
-// strike runs the process with a fault, nil for none.
+// strike runs the process with a fault; nil: none.
 func (s sorrow) strike(ctx context.Context, l *lab, c *chain, f *fault, at int) (r result, err error) {
 	o := c.order
 	o.Does, o.Trap, o.Goes = s.does, true, true
@@ -156,7 +156,7 @@ func (s sorrow) strike(ctx context.Context, l *lab, c *chain, f *fault, at int) 
 	return result{d.counts, d.struck, string(all[:size]), string(all[size:]), fmt.Sprint(cmd.Stderr), cmd.ProcessState.ExitCode(), d.idle, dirty}, ctx.Err()
 }
 
-// direct starts a child and directs it until it has ended.
+// direct starts a child and decides its calls until it has ended.
 func (d *director) direct(cmd *exec.Cmd) error {
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -185,7 +185,7 @@ func (d *director) direct(cmd *exec.Cmd) error {
 	return err
 }
 
-// judge says what is wrong with what a process made of a fault.
+// judge returns what is wrong with the reaction of a process to a fault.
 func (s sorrow) judge(ctx context.Context, c *chain, f *fault, r result) error {
 	text := strings.ToLower(r.complained)
 	switch {
@@ -193,7 +193,7 @@ func (s sorrow) judge(ctx context.Context, c *chain, f *fault, r result) error {
 		return fmt.Errorf("it ended with %d: %s", r.code, r.complained)
 	case r.code == 1 && strings.TrimSpace(text) == "":
 		return errors.New("it ended with an error, and did not say which")
-	case f.name == "EINTR" && text != "" && !strings.HasPrefix(r.struck, "sync"): // of a sync it may be one
+	case f.name == "EINTR" && text != "" && !strings.HasPrefix(r.struck, "sync"): // a sync may return it
 		return fmt.Errorf("an interruption is no error: %s", r.complained)
 	}
 	if text != "" && !clear(text) {
@@ -208,7 +208,7 @@ func (s sorrow) judge(ctx context.Context, c *chain, f *fault, r result) error {
 	return c.judge(ctx)
 }
 
-// clear reports whether a text says what the matter was.
+// clear reports whether a text names the cause.
 func clear(text string) bool {
 	for _, says := range []string{"input/output error", "i/o error", "no space left", "too many open files", "disk is full", "short write", "out of memory", "unable to open"} {
 		if strings.Contains(text, says) {
@@ -218,11 +218,11 @@ func clear(text string) bool {
 	return false
 }
 
-// unkept finds what was told after a sync that failed, and needs it: of the journal, all
-// that anybody could be told; of something else, the call that was at it.
+// unkept finds output after a failed sync that depends on it: for the journal,
+// all output; otherwise the call that used it.
 func (s sorrow) unkept(r result) error {
 	if strings.HasPrefix(r.struck, "sync of state/journal.db ") || strings.HasPrefix(r.struck, "sync of app.db") {
-		return nil // the log was synced before, and is kept; or the database's owner says how durable it is
+		return nil // the log was synced before, and is kept; or the database's owner decides on its durability
 	}
 	journal := strings.HasPrefix(r.struck, "sync of state")
 	for line := range strings.Lines(r.after) {
@@ -245,12 +245,14 @@ func (s sorrow) unkept(r result) error {
 	return nil
 }
 
-// TestFaults has one system call of a process fail, in each way that it can: what works,
-// commits, takes back, brings back or recovers. It does not panic, says what the matter is,
-// promises nothing after a sync that failed, and the next process puts all in order.
+// TestFaults makes one system call of a process fail, in each possible way,
+// while it works, commits, reverts, redoes or recovers. The process does not
+// panic, names the cause, and promises nothing after a failed sync. The next
+// process recovers everything.
 //
-// A sample runs always, and each call of each kind with REMIT_PROVE. REMIT_FAULT names one,
-// what the process does, the fault, and the number of the call that fails, or all that begin so.
+// An ordinary run uses a sample; REMIT_PROVE uses each call of each kind.
+// REMIT_FAULT names one: the task, the fault, and the number of the failing
+// call, or a common prefix.
 func TestFaults(t *testing.T) {
 	if elsewhere(t) {
 		return
@@ -283,7 +285,7 @@ func TestFaults(t *testing.T) {
 				}
 				what, err := tries[n].run(t.Context(), l)
 				mu.Lock()
-				if told[tries[n].fault.name+": "+what]++; (n+1)%1000 == 0 { // so that somebody who waits sees it
+				if told[tries[n].fault.name+": "+what]++; (n+1)%1000 == 0 { // shows progress
 					t.Logf("%d of %d", n+1, len(tries))
 				}
 				if err != nil {
@@ -359,7 +361,7 @@ func canTrap(t *testing.T, l *lab, s sorrow) bool {
 	return true
 }
 
-// control runs what a process does without a fault, and counts what could fail.
+// control runs a task without a fault, and counts the calls that could fail.
 func (l *lab) control(t *testing.T, s sorrow) map[string]int {
 	c, err := s.prepare(t.Context(), l, 1)
 	require.NoError(t, err, s)
@@ -371,8 +373,8 @@ func (l *lab) control(t *testing.T, s sorrow) map[string]int {
 	return r.counts
 }
 
-// like reports whether most of what a process does is like what another does: of its
-// calls one in eight fails, in each way.
+// like reports whether most calls of a task equal those of another task: one in
+// eight of them fails, in each way.
 func (s sorrow) like() bool {
 	switch do := s.steps[0]; {
 	case s.fresh:
@@ -385,7 +387,7 @@ func (s sorrow) like() bool {
 	return true
 }
 
-// tries are the runs of this test.
+// tries returns the runs of this test.
 func (l *lab) tries(t *testing.T, all []sorrow) (tries []try) {
 	only, prove := os.Getenv("REMIT_FAULT"), os.Getenv("REMIT_PROVE") != ""
 	if only == "" && !prove { // a sample of a few of them

@@ -31,18 +31,17 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// leftBehind is a folder to be removed in the end; empty: none.
+// leftBehind is a folder to remove at the end; empty: none.
 var leftBehind string
 
-// lab is what all chains share.
+// lab is shared by all chains.
 type lab struct {
-	self         string // the program that is killed
+	self         string // the program to kill
 	memory, disk string
 	kinds        []*workKind
 }
 
-// workKind is a kind of work, and what one process after the other needs for it when nobody
-// kills it.
+// workKind is a kind of work, and the points of each process without a kill.
 type workKind struct {
 	workers, calls int
 	sandbox        bool
@@ -77,7 +76,7 @@ func newLab(t *testing.T) *lab {
 	return l
 }
 
-// sandboxed reports whether there is a sandbox on this machine.
+// sandboxed reports whether this machine supports the sandbox.
 func sandboxed(t *testing.T, l *lab) bool {
 	l.kinds = []*workKind{{workers: 1, calls: 20, sandbox: true}}
 	c, err := l.newChain(1)
@@ -95,7 +94,7 @@ func sandboxed(t *testing.T, l *lab) bool {
 	return false
 }
 
-// measure runs what is not killed: the control of the whole.
+// measure runs processes without a kill: the control.
 func (l *lab) measure(t *testing.T, k *workKind, seed uint64) {
 	k.points, k.took = map[string][]string{}, map[string]time.Duration{}
 	c, err := l.newChain(seed)
@@ -126,14 +125,15 @@ func (l *lab) measure(t *testing.T, k *workKind, seed uint64) {
 	require.NoError(t, c.judge(t.Context()))
 }
 
-// TestKills kills chains of processes: one that works, at a point or at some time, and up
-// to three that recover it, take it back or bring it back. Then everything is taken back,
-// once and once more, and files, rows and service are as before, but for what the journal
-// says is left; nothing happened twice under one key; what anybody was told is so.
+// TestKills kills chains of processes: one that works, at a point or at some
+// time, and up to three that recover, revert or redo its work. Then everything
+// is reverted, twice. Files, rows and service are as before, except for what
+// the journal says is left. No key has two effects, and all earlier output is
+// true.
 //
-// A sample runs always, 500 kills with REMIT_LONG, 10,000 with REMIT_PROVE. REMIT_CHAIN is the seed of one
-// chain, which is run again and again: where a kill falls between the writes of several
-// workers depends on the machine.
+// An ordinary run uses a sample, REMIT_LONG 500 kills, REMIT_PROVE 10,000.
+// REMIT_CHAIN is the seed of one chain, which is repeated: the machine decides
+// where a kill falls between the writes of several workers.
 func TestKills(t *testing.T) {
 	if elsewhere(t) {
 		return
@@ -158,7 +158,7 @@ func TestKills(t *testing.T) {
 				c, err := l.once(t.Context(), n.seed(seed))
 				mu.Lock()
 				if c != nil {
-					if kills/1000 < (kills+c.kills)/1000 { // so that somebody who waits sees it
+					if kills/1000 < (kills+c.kills)/1000 { // shows progress
 						t.Logf("%d kills", kills+c.kills)
 					}
 					kills += c.kills
@@ -191,7 +191,7 @@ func (l *lab) once(ctx context.Context, seed uint64) (*chain, error) {
 	return c, c.run(ctx)
 }
 
-// tell says at which points processes were killed, and at which never.
+// tell logs at which points processes were killed, and at which never.
 func (l *lab) tell(t *testing.T, does string, hit map[string]int) {
 	var missed []string
 	all := map[string]bool{}
@@ -209,7 +209,7 @@ func (l *lab) tell(t *testing.T, does string, hit map[string]int) {
 	}
 }
 
-// extent says which chains are run.
+// extent says which chains run.
 type extent struct {
 	first, last uint64
 	kills       int
@@ -223,7 +223,7 @@ func (e extent) seed(n uint64) uint64 {
 	return n
 }
 
-// seedOf is REMIT_SEED, or one that is always the same.
+// seedOf returns REMIT_SEED, or a fixed seed.
 func seedOf(t *testing.T) uint64 {
 	text := os.Getenv("REMIT_SEED")
 	if text == "" {
@@ -234,7 +234,7 @@ func seedOf(t *testing.T) uint64 {
 	return seed
 }
 
-// few is how many chains are run always.
+// few is the number of chains of an ordinary run.
 const few = 6
 
 func chains(t *testing.T) extent {

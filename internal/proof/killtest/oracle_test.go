@@ -16,7 +16,7 @@ import (
 	"github.com/remit-dev/remit/revert/sqlite"
 )
 
-// oracle holds what is there against what the journal says of it.
+// oracle compares the world with the journal.
 func (c *chain) oracle(ctx context.Context, p *program) error {
 	txns, err := p.forward(ctx)
 	if err != nil {
@@ -39,8 +39,8 @@ func (c *chain) oracle(ctx context.Context, p *program) error {
 	return errors.Join(append(wrong, c.strangers(txns), c.promises(ctx, p), c.unknowns(left))...)
 }
 
-// judgeTxn holds the calls of one transaction against the service. It returns how many of
-// its calls nobody can tell anything of.
+// judgeTxn compares the calls of one transaction with the service. It returns
+// the number of its in-doubt calls.
 func (c *chain) judgeTxn(t *revert.Txn) (unknown int, wrong error) {
 	told := map[string]bool{}
 	for _, call := range t.EffectiveCalls() {
@@ -51,7 +51,7 @@ func (c *chain) judgeTxn(t *revert.Txn) (unknown int, wrong error) {
 	case len(told) > 0:
 		wants = revert.TxnRevertedPartial
 	case t.End == kind.Committed && len(t.UndoneBy) == 0:
-		wants = revert.TxnCommitted // there was nothing to take back
+		wants = revert.TxnCommitted // there was nothing to revert
 	}
 	if t.State() != wants {
 		wrong = fmt.Errorf("transaction %s is %s, and something is left of %d calls", t.ID, t.State(), len(told))
@@ -76,8 +76,8 @@ func (c *chain) judgeTxn(t *revert.Txn) (unknown int, wrong error) {
 	return unknown, wrong
 }
 
-// effect looks whether something of a call is there, and how often it was made. What files
-// and rows hold was compared as a whole.
+// effect reports whether an effect of a call is present, and how often it was
+// made. Files and rows are compared as a whole elsewhere.
 func (c *chain) effect(call *revert.Call) (there bool, times int) {
 	items, made, posts := c.service.now()
 	switch {
@@ -99,7 +99,7 @@ func (c *chain) effect(call *revert.Call) (there bool, times int) {
 	return there, made[in.Name]
 }
 
-// strangers finds effects of no call that was announced.
+// strangers finds effects of calls that were not announced.
 func (c *chain) strangers(txns []*revert.Txn) error {
 	_, made, posts := c.service.now()
 	for _, t := range txns {
@@ -119,7 +119,8 @@ func (c *chain) strangers(txns []*revert.Txn) error {
 	return nil
 }
 
-// unknowns are at most as many as calls were in flight: one for each worker.
+// unknowns checks that at most as many calls are in doubt as were in flight:
+// one for each worker.
 func (c *chain) unknowns(n int) error {
 	if most := len(c.order.Plan); n > most {
 		return fmt.Errorf("%d calls are unknown, of %d workers", n, most)
@@ -127,7 +128,7 @@ func (c *chain) unknowns(n int) error {
 	return nil
 }
 
-// promises holds what was told before each kill against the journal.
+// promises compares the output before each kill with the journal.
 func (c *chain) promises(ctx context.Context, p *program) error {
 	var wrong []error
 	for line := range strings.Lines(c.said) {
@@ -156,7 +157,7 @@ func (c *chain) promises(ctx context.Context, p *program) error {
 	return errors.Join(wrong...)
 }
 
-// fsck checks the journal, also against every head that was told.
+// fsck checks the journal, also against every printed head.
 func (c *chain) fsck(ctx context.Context) error {
 	var found []string
 	options := revert.FsckOptions{Found: func(p revert.Problem) { found = append(found, p.What) }}

@@ -18,7 +18,8 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// plan is what the workers of a process do, each in a transaction and a folder of its own.
+// plan lists the work of each worker of a process, each in its own transaction
+// and folder.
 type plan [][]step
 
 // step is one call, or the end of a transaction: commit, abort or keep.
@@ -27,7 +28,7 @@ type step struct {
 	Args any
 }
 
-// newPlan plans some calls of every kind, in an order of its own.
+// newPlan returns a plan with some calls of every kind, in random order.
 func newPlan(r *rand.Rand, workers, calls int, sandbox bool) (p plan) {
 	for w := range workers {
 		var steps []step
@@ -43,7 +44,7 @@ func newPlan(r *rand.Rand, workers, calls int, sandbox bool) (p plan) {
 	return p
 }
 
-// menuOf are calls that a worker can make in any order, each once.
+// menuOf returns calls that a worker can make in any order, each once.
 func menuOf(w int, sandbox bool) []step {
 	in := func(name string) string { return fmt.Sprintf("w%d/%s", w, name) }
 	sql := func(text string, params ...any) step {
@@ -57,7 +58,7 @@ func menuOf(w int, sandbox bool) []step {
 		{"file_move", tool.Args{"from": in("sub"), "to": in("moved")}},
 		{"file_copy", tool.Args{"from": in("e.txt"), "to": in("copy.txt")}},
 		sql("UPDATE a SET v = v || 'x' WHERE worker = ?", w),
-		sql("INSERT INTO a(id, worker, v) VALUES (?, ?, 'new')", 100+w, w), // an id that another one took back is held until its end
+		sql("INSERT INTO a(id, worker, v) VALUES (?, ?, 'new')", 100+w, w), // an ID that another one released is held until its end
 		sql("DELETE FROM a WHERE worker = ? AND v LIKE 'two%'", w),
 		{"keyed", tool.Args{"name": fmt.Sprintf("keyed of %d", w)}},
 		{"plain", tool.Args{"name": fmt.Sprintf("plain of %d", w)}},
@@ -74,18 +75,18 @@ func menuOf(w int, sandbox bool) []step {
 	return menu
 }
 
-// say tells the parent something: one line, handed to the system before anything else
-// happens.
+// say prints one line for the parent, and returns after the system has received
+// it.
 func say(format string, args ...any) { _, _ = fmt.Fprintf(os.Stdout, format+"\n", args...) }
 
-// say tells the parent what this process was told.
+// say prints a line unless the process is quiet.
 func (p *program) say(format string, args ...any) {
 	if !p.Quiet {
 		say(format, args...)
 	}
 }
 
-// work has all workers work.
+// work runs all workers.
 func (p *program) work(ctx context.Context, all plan) error {
 	errs := make([]error, len(all))
 	var workers sync.WaitGroup
@@ -141,7 +142,7 @@ func (p *program) worker(ctx context.Context, steps []step) error {
 	return nil
 }
 
-// forward lists the transactions that did work, oldest first.
+// forward returns the transactions that did work, oldest first.
 func (p *program) forward(ctx context.Context) (all []*revert.Txn, err error) {
 	for e, err := range p.journal.Entries(ctx, journal.Query{Kinds: []kind.Kind{kind.Begun}}) {
 		if err != nil {
@@ -158,7 +159,7 @@ func (p *program) forward(ctx context.Context) (all []*revert.Txn, err error) {
 	return all, nil
 }
 
-// all takes every transaction back, and for a redo brings every one back after that.
+// all reverts every transaction, and for a redo redoes every one after that.
 func (p *program) all(ctx context.Context, what string) error {
 	txns, err := p.forward(ctx)
 	if err != nil {
@@ -181,7 +182,7 @@ func (p *program) all(ctx context.Context, what string) error {
 	return nil
 }
 
-// end does something with a whole transaction. Part of it may be left.
+// end reverts or redoes a whole transaction. A part of it may be left.
 func (p *program) end(id, what string, do func() (revert.Report, error)) error {
 	rep, err := do()
 	if err != nil && !errors.Is(err, agent.ErrPartialRevert) {

@@ -13,7 +13,7 @@ import (
 	"github.com/remit-dev/remit/internal/proof/statcheck"
 )
 
-// self is the program that is killed: these tests.
+// self returns the program to kill: these tests.
 var self = sync.OnceValue(func() string {
 	dir, err := os.MkdirTemp("", "remit-kill-child-")
 	if err != nil {
@@ -27,9 +27,9 @@ var self = sync.OnceValue(func() string {
 	return program
 })
 
-// elsewhere has a test run by the program that is killed where that is another one, which
-// has no race detector: what puts the world in order after each kill would be slow here,
-// too, and is tried with the detector where it belongs.
+// elsewhere runs a test in the program to kill, if that is another one, without
+// the race detector. Recovery after each kill would be slow under the detector,
+// and its own tests use the detector.
 func elsewhere(t *testing.T) bool {
 	own, err := os.Executable()
 	require.NoError(t, err)

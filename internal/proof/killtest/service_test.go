@@ -13,17 +13,18 @@ import (
 	"sync"
 )
 
-// service is a local service that no kill reaches. It has items under keys, which it
-// answers once for each key; items without keys; and posts that nobody can take back.
+// service is a local service that no kill reaches. It has items under keys,
+// with one response for each key; items without keys; and posts that cannot be
+// reverted.
 type service struct {
 	*httptest.Server
 
 	mu    sync.Mutex // never held across a wait
 	moved *sync.Cond
 	open  map[net.Conn]bool // connections
-	items map[string]string // by id: the name
-	byKey map[string]string // ids
-	made  map[string]int    // by name: how often an item of it was made
+	items map[string]string // by ID: the name
+	byKey map[string]string // IDs
+	made  map[string]int    // by name: how often an item of it was created
 	posts map[string]int    // by operation key: how often it arrived
 	last  int
 }
@@ -51,8 +52,9 @@ func (s *service) connection(c net.Conn, is http.ConnState) {
 	s.moved.Broadcast()
 }
 
-// quiet waits until nothing that a dead process has sent is under way. Connections are
-// taken in the order in which they came: when one of ours is, all of theirs were.
+// quiet waits until no request of a dead process is in progress. The service
+// accepts connections in order of arrival: after it accepted ours, it has
+// accepted all of theirs.
 func (s *service) quiet() {
 	mine, err := net.Dial("tcp", s.Listener.Addr().String())
 	if err != nil {
@@ -136,7 +138,7 @@ func (s *service) item(id string) map[string]any {
 	return map[string]any{"id": id, "name": s.items[id]}
 }
 
-// now is what the service holds.
+// now returns the content of the service.
 func (s *service) now() (items map[string]string, made, posts map[string]int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

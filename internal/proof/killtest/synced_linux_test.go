@@ -10,8 +10,9 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// TestContentIsSynced: a process that makes a journal and deletes a large file has synced
-// all that it wrote of that file's content, and each folder in which it made a name for it.
+// TestContentIsSynced checks a process that creates a journal and deletes a
+// large file. It must have synced the stored content of that file, and each
+// folder in which it created a name for it.
 func TestContentIsSynced(t *testing.T) {
 	if elsewhere(t) {
 		return
@@ -33,7 +34,7 @@ func TestContentIsSynced(t *testing.T) {
 	require.Zero(t, r.code, r.complained)
 	t.Log(r.dirty)
 	for _, name := range r.dirty {
-		content := strings.HasPrefix(name, "state/blobs") && name != "state/blobs/new" // from where it went to its name
+		content := strings.HasPrefix(name, "state/blobs") && name != "state/blobs/new" // from its temporary name to its final one
 		require.False(t, content || name == "state", name)
 	}
 }

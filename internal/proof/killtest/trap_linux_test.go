@@ -9,12 +9,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Each system call of a child by which something could become durable is reported to the
-// parent, which says what becomes of it: the kernel's user notification of seccomp. So what
-// fails is what the process really asks for, whoever asks inside of it: SQLite, the
-// journal's blobs, the handles, the sandbox.
+// The child reports each system call that can make something durable to the
+// parent, which decides its result: the kernel's user notification of seccomp.
+// So real requests fail, from any code in the child: SQLite, the journal's
+// blobs, the handles, the sandbox.
 
-// trapped are these calls, and what each is to a fault.
+// trapped are these calls, and their actions.
 var trapped = map[int32]action{
 	unix.SYS_WRITE: {"write", 0, -1}, unix.SYS_PWRITE64: {"write", 0, -1}, unix.SYS_WRITEV: {"writev", 0, -1}, unix.SYS_PWRITEV: {"writev", 0, -1},
 	unix.SYS_FSYNC: {"sync", 0, -1}, unix.SYS_FDATASYNC: {"sync", 0, -1}, unix.SYS_SYNCFS: {"sync", 0, -1},
@@ -26,8 +26,8 @@ var trapped = map[int32]action{
 	unix.SYS_FSETXATTR: {"attribute", 0, -1}, unix.SYS_COPY_FILE_RANGE: {"write", 2, -1},
 }
 
-// action is what a call does, and which of its arguments say to what: a descriptor, and a
-// path from there unless that is negative.
+// action is the effect of a call, and which of its arguments name the target: a
+// descriptor, and a path from there unless that is negative.
 type action struct {
 	does     string
 	fd, path int
@@ -38,7 +38,7 @@ const (
 	notifyReceive  = 0xc0502100
 	notifySend     = 0xc0182101
 	retNotify      = 0x7fc00000
-	letItBe        = 1 // the flag of an answer
+	letItBe        = 1 // the flag of a response
 )
 
 // notice and verdict are the kernel's seccomp_notif and seccomp_notif_resp.
@@ -58,8 +58,8 @@ type answer struct {
 	Flags uint32
 }
 
-// reportCalls has all calls of this process that are trapped reported, and hands the
-// parent what it hears them by.
+// reportCalls makes the kernel report all trapped calls of this process, and
+// sends the listener to the parent.
 func reportCalls(to int) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -83,7 +83,8 @@ func reportCalls(to int) error {
 
 var errNoTrap = errors.New("this kernel reports no system calls")
 
-// listener takes what a child hands over; negative where it has ended before.
+// listener receives the listener of a child; negative if the child has ended
+// before.
 func listener(from int) (int, error) {
 	oob := make([]byte, unix.CmsgSpace(4))
 	n, size, _, _, err := unix.Recvmsg(from, make([]byte, 1), oob, 0)
@@ -101,7 +102,7 @@ func listener(from int) (int, error) {
 	return fds[0], nil
 }
 
-// hear answers all that is reported until the child and all that it started have ended.
+// hear answers all reports until the child and all its processes have ended.
 func hear(fd int, decide func(*notice) answer) error {
 	for {
 		ready := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}

@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// furnish makes a workspace and a database.
+// furnish creates a workspace and a database.
 func furnish(dir string, workers int) error {
 	old := time.Date(2024, 2, 3, 4, 5, 6, 789, time.UTC)
 	for w := range workers {
@@ -53,7 +53,7 @@ func furnish(dir string, workers int) error {
 	return errors.Join(err, db.Close())
 }
 
-// look describes files and rows: what an undo promises of them.
+// look describes files and rows: the state that a revert restores.
 func look(dir string) (map[string]string, error) {
 	m := map[string]string{}
 	ws := filepath.Join(dir, "ws")
@@ -113,7 +113,7 @@ func rowsOf(db *sql.DB, m map[string]string) error {
 	return rows.Err()
 }
 
-// difference says how two looks differ, in few words.
+// difference describes the differences of two states briefly.
 func difference(before, after map[string]string) string {
 	var b strings.Builder
 	short := func(s string) string { return s[:min(len(s), 120)] }
