@@ -1,5 +1,7 @@
-// Package logintest is an authorization server of OAuth on this machine, and the door of a server that wants its tokens, for tests. It
-// is as strict as such servers may be: codes and refresh tokens count once, and who shows an old one loses the new ones too.
+// Package logintest is an OAuth authorization server on this machine, and a
+// protected resource that needs its tokens, for tests. It is as strict as such
+// servers may be: codes and refresh tokens count once, and a client that sends
+// an old one loses the new ones too.
 package logintest
 
 import (
@@ -16,43 +18,43 @@ import (
 	"testing"
 )
 
-// Rules are what a server does otherwise than it should, or may.
+// Rules are a server's deviations from the standard, and its options.
 type Rules struct {
-	Expires   int               // seconds that an access token lasts; 0: nothing is said of it
+	Expires   int               // lifetime of an access token in seconds; 0: not stated
 	NoRefresh bool              // there are no refresh tokens
-	Scopes    []string          // that the resource says it has
-	Gives     string            // the scopes that a token is said to have
-	Clients   map[string]string // id to secret, known beforehand; nil: clients register
-	Documents bool              // the URL of a document is an id too
-	Iss       string            // in what the browser brings; "own": the issuer
-	SaysIss   bool              // the metadata says that it is there
-	Issuer    string            // in the metadata, in the place of its own
-	State     string            // that the browser brings first, before it brings the right one
-	Error     string            // that the browser brings in the place of a code
-	PageURL   string            // in the metadata, in the place of its own
-	TokenURL  string            // in the metadata, in the place of its own
-	Moved     string            // where the metadata is redirected, by host
-	Redirect  string            // where the token endpoint redirects; /moved is one too
-	Status    int               // of the token endpoint, with Body
-	Body      string            // of the token endpoint, or, without a Status, of the endpoint where clients register
-	Deaf      bool              // the door takes no token at all
-	Lead      string            // where the door redirects those with a token
-	Hold      func()            // called by the token endpoint before it answers
-	Wants     string            // a scope without which the door says that more is wanted
+	Scopes    []string          // scopes that the resource states
+	Gives     string            // scopes that the server states for a token
+	Clients   map[string]string // ID to secret of preregistered clients; nil: clients register
+	Documents bool              // the URL of a document is also a client ID
+	Iss       string            // issuer in the redirect; "own": the real one
+	SaysIss   bool              // the metadata says that iss is present
+	Issuer    string            // issuer in the metadata, if not its own
+	State     string            // state of a first redirect, before the right one
+	Error     string            // error in the redirect instead of a code
+	PageURL   string            // authorization endpoint in the metadata, if not its own
+	TokenURL  string            // token endpoint in the metadata, if not its own
+	Moved     string            // host to which the metadata is redirected
+	Redirect  string            // target of the token endpoint's redirect; /moved is one too
+	Status    int               // status of the token endpoint, with Body
+	Body      string            // body of the token endpoint, or, without a Status, of the registration endpoint
+	Deaf      bool              // the resource accepts no token
+	Lead      string            // target of the resource's redirect for requests with a token
+	Hold      func()            // called by the token endpoint before it responds
+	Wants     string            // scope that the resource requires
 }
 
 // Asked is one request to the token endpoint.
 type Asked struct{ Grant, Resource, Code, Client, Secret string }
 
-// Server is both.
+// Server is the authorization server and the resource.
 type Server struct {
-	URL  string // of the door
-	Base string // of the authorization server, which is its issuer
+	URL  string // of the resource
+	Base string // of the authorization server: its issuer
 
 	mu       sync.Mutex
 	rules    Rules
 	codes    map[string]url.Values
-	clients  map[string]string // id to redirect URL
+	clients  map[string]string // ID to redirect URL
 	families map[string]int    // of refresh tokens
 	scopes   map[int]string    // of families
 	spent    map[string]bool
@@ -70,7 +72,7 @@ type access struct {
 	scope  string
 }
 
-// New starts one, whose door leads to a handler.
+// New starts a Server whose resource is a handler.
 func New(t testing.TB, behind http.Handler, rules Rules) *Server {
 	t.Helper()
 	s := &Server{rules: rules, codes: map[string]url.Values{}, clients: map[string]string{}, families: map[string]int{}, spent: map[string]bool{}, scopes: map[int]string{}, access: map[string]access{}}
@@ -95,7 +97,7 @@ func (s *Server) Now(change func(*Rules)) {
 	change(&s.rules)
 }
 
-// Revoke ends all tokens there are.
+// Revoke ends all existing tokens.
 func (s *Server) Revoke() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -103,42 +105,42 @@ func (s *Server) Revoke() {
 	clear(s.families)
 }
 
-// Forget ends the access tokens there are, and no refresh token.
+// Forget ends the existing access tokens, and no refresh token.
 func (s *Server) Forget() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	clear(s.access)
 }
 
-// Reused is how often somebody showed a refresh token that had been used.
+// Reused returns how often a client sent a used refresh token.
 func (s *Server) Reused() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.reused
 }
 
-// Secrets are all tokens, codes and secrets that were given to anybody.
+// Secrets returns all issued tokens, codes and secrets.
 func (s *Server) Secrets() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.secrets)
 }
 
-// Asked are the requests to the token endpoint.
+// Asked returns the requests to the token endpoint.
 func (s *Server) Asked() []Asked {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.asked)
 }
 
-// Seen are the values of Authorization that came to the door.
+// Seen returns the Authorization headers that the resource received.
 func (s *Server) Seen() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.seen)
 }
 
-// Visit is the person, who opens a page and says yes.
+// Visit plays the user, who opens a page and consents.
 func (s *Server) Visit(page string) {
 	go func() {
 		if resp, err := http.Get(page); err == nil { //nolint:noctx // a browser
@@ -247,7 +249,7 @@ func (s *Server) authorize(w http.ResponseWriter, r *http.Request) {
 	default:
 		back.Set("iss", s.rules.Iss)
 	}
-	if s.rules.State != "" { // somebody else knows the port
+	if s.rules.State != "" { // another program knows the port
 		bad := url.Values{"state": {s.rules.State}, "code": {"planted"}}
 		if resp, err := http.Get(q.Get("redirect_uri") + "?" + bad.Encode()); err == nil { //nolint:noctx // a browser
 			_ = resp.Body.Close()
@@ -308,7 +310,7 @@ func (s *Server) refresh(w http.ResponseWriter, token string) {
 		answer(w, http.StatusBadRequest, map[string]string{"error": "invalid_grant", "error_description": "no: " + token})
 		return
 	}
-	if s.spent[token] { // whoever has the next one may have stolen it
+	if s.spent[token] { // the holder of the next one may have stolen it
 		s.reused++
 		for other, of := range s.families {
 			if of == family {
@@ -340,7 +342,7 @@ func (s *Server) give(w http.ResponseWriter, family int, scope string) {
 	answer(w, http.StatusOK, m)
 }
 
-// door lets those with a token through.
+// door accepts requests with a token.
 func (s *Server) door(behind http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s.mu.Lock()
