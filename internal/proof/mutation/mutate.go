@@ -10,11 +10,11 @@ import (
 // Mutant is a file with one place broken.
 type Mutant struct {
 	Site
-	How  string // what was done to it
+	How  string // the change
 	Text []byte // of the whole file
 }
 
-// Mutants breaks each place of a file in each way there is.
+// Mutants returns each place of a file broken in each possible way.
 func (f *File) Mutants() ([]Mutant, error) {
 	var all []Mutant
 	for _, s := range f.Sites {
@@ -70,7 +70,8 @@ func (f *File) breaks(s Site) []broken {
 	return nil
 }
 
-// kept mentions the operands of a comparison, so that no variable goes unused.
+// kept returns an expression with the operands of a comparison, so that no
+// variable is unused.
 func (f *File) kept(n *ast.BinaryExpr) string {
 	always := " || func(...any) bool { return false }("
 	if n.Op == token.EQL {
@@ -79,7 +80,7 @@ func (f *File) kept(n *ast.BinaryExpr) string {
 	return always + f.source(n.X) + ", " + f.source(n.Y) + ")"
 }
 
-// operands are what a call is about: its receiver and its arguments.
+// operands returns the receiver and the arguments of a call.
 func (f *File) operands(n *ast.CallExpr) string {
 	text := ""
 	if sel, ok := n.Fun.(*ast.SelectorExpr); ok {

@@ -69,7 +69,8 @@ func (d *disk) Put(was, now token, me string, by owner) (write, error) {
 }
 `
 
-// TestMutants: each place is broken in each way, and what comes out is Go.
+// TestMutants checks that each place is broken in each way, and that the result
+// is valid Go.
 func TestMutants(t *testing.T) {
 	text := strings.Replace(sample, "//mutant:order\n\tif err := d.Sync(); err != nil { //mutant:none", "//mutant:order\n\terr := d.save()", 1)
 	text = strings.Replace(text, "\t\treturn w, err\n\t}\n\td.left", "\td.left", 1)
@@ -98,7 +99,7 @@ func TestMutants(t *testing.T) {
 	}, got)
 }
 
-// changed is the first line that differs.
+// changed returns the first line that differs.
 func changed(a, b string) string {
 	was, is := strings.Split(a, "\n"), strings.Split(b, "\n")
 	for i := range was {
@@ -109,8 +110,8 @@ func changed(a, b string) string {
 	return ""
 }
 
-// TestComplaints: a place without its tag, and a tag without its place, are named with
-// their line.
+// TestComplaints checks that a place without its tag, and a tag without its
+// place, are reported with their line.
 func TestComplaints(t *testing.T) {
 	for name, tt := range map[string]struct{ old, new, want string }{
 		"no tag":        {"\t//mutant:token\n", "", `this token in (*disk).Put has no tag: //mutant:token above it, or //mutant:none and why`},
@@ -139,7 +140,8 @@ func TestComplaints(t *testing.T) {
 	require.Error(t, err, "none of the folders is there")
 }
 
-// TestTry: a mutant is shown to the tests of a module whose source stays as it is.
+// TestTry checks that the tests of a module run on a mutant while its source
+// stays unchanged.
 func TestTry(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) {

@@ -10,7 +10,8 @@ import (
 	"strings"
 )
 
-// Folders are those whose code undo depends on, below the module's root.
+// Folders returns the folders with code on which revert depends, below the
+// module's root.
 func Folders() []string {
 	return []string{
 		"ctxperm", "ctxperm/database", "ctxperm/database/internal/engine", "ctxperm/database/postgres", "ctxperm/database/sqlite",
@@ -18,7 +19,7 @@ func Folders() []string {
 	}
 }
 
-// All reads the folders of a module. The error lists every complaint.
+// All reads the folders of a module. The error lists every TagError.
 func All(root string) ([]*File, error) {
 	var all []*File
 	var errs []error

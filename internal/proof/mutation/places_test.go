@@ -8,8 +8,8 @@ import (
 	"github.com/remit-dev/remit/internal/proof/mutation"
 )
 
-// TestEveryPlaceIsTagged: what undo depends on is known to be, and nothing is tagged
-// that is not there.
+// TestEveryPlaceIsTagged checks that each place has its tag, and each tag its
+// place.
 func TestEveryPlaceIsTagged(t *testing.T) {
 	files, err := mutation.All("../../..")
 	require.NoError(t, err)

@@ -14,17 +14,17 @@ import (
 	"strings"
 )
 
-// Verdict is what the tests made of a mutant.
+// Verdict is the result of the tests on a mutant.
 type Verdict struct {
-	By  string // the first test that failed, with its package; "" where none did
-	Why string // why nothing can be said: it does not build
+	By  string // the first failed test, with its package; "": none
+	Why string // why there is no result: it does not build
 }
 
 // Survived reports whether all tests passed.
 func (v Verdict) Survived() bool { return v.By == "" && v.Why == "" }
 
-// Try runs suites, each the arguments of one go test, in order, until a test fails. The
-// source is left as it is: the compiler is shown another file.
+// Try runs suites, each the arguments of one go test, in order, until a test
+// fails. It does not change the source: the compiler reads another file.
 func (m Mutant) Try(ctx context.Context, root, path, scratch string, suites [][]string) (Verdict, error) {
 	file := filepath.Join(scratch, "mutant.go")
 	overlay, err := json.Marshal(map[string]map[string]string{"Replace": {filepath.Join(root, filepath.FromSlash(path)): file}})
@@ -51,7 +51,7 @@ func (m Mutant) Try(ctx context.Context, root, path, scratch string, suites [][]
 	return Verdict{}, nil
 }
 
-// Ordinary is an environment in which tests run at their ordinary size.
+// Ordinary returns an environment in which tests run at their ordinary size.
 func Ordinary(env []string) []string {
 	return slices.DeleteFunc(env, func(v string) bool {
 		return strings.HasPrefix(v, "REMIT_PROVE=") || strings.HasPrefix(v, "REMIT_LONG=")

@@ -19,14 +19,14 @@ import (
 
 var update = flag.Bool("update", false, "write down which test notices which bug")
 
-// record is where the table of bugs is, below the root.
+// record is the file with the table of bugs, below the root.
 const record = "docs/evidence/seeded-bugs.md"
 
-// slow are the tests of ctxperm/files that take seconds.
+// slow matches the tests of ctxperm/files that take seconds.
 const slow = "^Test(Meddled.*|Crash.*|PowerCuts.*|Storm|DiskTrouble|ShortTrouble)$"
 
-// suites are the tests that a mutant of a folder is shown where the one that is known
-// to notice it does not, those that find most soonest first.
+// suites returns the tests for a mutant of a folder, after the test that is
+// known to notice it. Those that find most soonest come first.
 func suites(folder string) [][]string {
 	own, core := []string{"./" + folder}, []string{"./revert/...", "./internal/callstate", "./tool", "./internal/pipeline", "./agent"}
 	crashes, handles, command := []string{"./internal/proof/crash"}, []string{"./ctxperm/...", "./tool/builtin/..."}, []string{"./cmd/remit"}
@@ -43,7 +43,7 @@ func suites(folder string) [][]string {
 	return [][]string{own, crashes, core, handles, command}
 }
 
-// bug is a mutant and what became of it.
+// bug is a mutant and its verdict.
 type bug struct {
 	mutation.Mutant
 	path  string
@@ -52,7 +52,7 @@ type bug struct {
 	err error
 }
 
-// bugs are all that can be planted.
+// bugs returns all mutants.
 func bugs(t *testing.T, root string) (all []*bug) {
 	files, err := mutation.All(root)
 	require.NoError(t, err)
@@ -74,8 +74,9 @@ func known(t *testing.T, root string) (mutation.Table, string) {
 	return table, string(text)
 }
 
-// TestTable: the table can be read and written, names a test for each bug that can be
-// planted, and speaks of no other. So a new place comes with the test that notices it.
+// TestTable checks that the table can be read and written, names a test for
+// each mutant, and contains no other bug. So a new place needs a test that
+// notices it.
 func TestTable(t *testing.T) {
 	table, text := known(t, "../../..")
 	require.Equal(t, text, table.Into(text), "the table is sorted")
@@ -98,8 +99,8 @@ func TestTable(t *testing.T) {
 	require.ErrorContains(t, err, "named twice")
 }
 
-// TestSeededBugs plants each bug in turn and wants the tests to notice. That takes its
-// time, so make prove does it. REMIT_MUTANT holds a part of the names of those to try.
+// TestSeededBugs plants each bug and requires that the tests notice it. It is
+// slow, so make prove runs it. REMIT_MUTANT is a part of the names to try.
 func TestSeededBugs(t *testing.T) {
 	if os.Getenv("REMIT_PROVE") == "" {
 		t.Skip("each bug takes a build and a test: REMIT_PROVE=1 plants them")
@@ -151,8 +152,8 @@ func plant(t *testing.T, root string, all []*bug, table mutation.Table) {
 	workers.Wait()
 }
 
-// healthy wants the tests that are known to notice bugs to pass while none is planted:
-// one that fails anyway would notice every bug.
+// healthy requires that the tests that notice bugs pass without a bug: a test
+// that always fails would notice every bug.
 func healthy(t *testing.T, root string, all []*bug, table mutation.Table) {
 	t.Helper()
 	tests := map[string][]string{}

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Kind is what a place is for.
+// Kind is the purpose of a place.
 type Kind string
 
 // The kinds of places.
@@ -28,7 +28,7 @@ type Site struct {
 	Kind Kind
 	Line int
 	node ast.Node
-	next ast.Node // of Order: what changes places with node
+	next ast.Node // for Order: the node to swap with
 }
 
 // File is a source file and the places in it.
@@ -47,7 +47,7 @@ type TagError struct {
 
 const prefix = "//mutant:"
 
-// Read finds the places of a file. What it complains of is missing in Sites.
+// Read finds the places of a file. Places with a TagError are not in Sites.
 func Read(path string, text []byte) (*File, []TagError, error) {
 	f := &File{Path: path, text: text, set: token.NewFileSet()}
 	parsed, err := parser.ParseFile(f.set, path, text, parser.ParseComments)
@@ -75,7 +75,7 @@ func Read(path string, text []byte) (*File, []TagError, error) {
 	return f, r.complaints, nil
 }
 
-// tag is a comment; line is the one below it, where its statement is.
+// tag is a comment; line is the line below it, with its statement.
 type tag struct {
 	kind Kind
 	line int
@@ -111,7 +111,7 @@ func (r *reader) comment(c *ast.Comment) {
 	}
 }
 
-// block looks at statements that follow one another.
+// block visits consecutive statements.
 func (r *reader) block(list []ast.Stmt) {
 	for i, s := range list {
 		if t := r.tags[r.line(s)]; t != nil && t.kind == Order {
@@ -131,8 +131,8 @@ func (r *reader) block(list []ast.Stmt) {
 
 func (r *reader) line(n ast.Node) int { return r.set.Position(n.Pos()).Line }
 
-// statement looks at what one statement holds itself, and then at the statements
-// within it.
+// statement visits the expressions of one statement, and then the statements in
+// it.
 func (r *reader) statement(s ast.Stmt) {
 	ast.Inspect(s, func(n ast.Node) bool {
 		switch n := n.(type) {
@@ -154,7 +154,7 @@ func (r *reader) statement(s ast.Stmt) {
 	})
 }
 
-// expressions looks at an expression, whose tag stands above line.
+// expressions visits an expression whose tag is above line.
 func (r *reader) expressions(e ast.Expr, line int) {
 	ast.Inspect(e, func(n ast.Node) bool {
 		if b, ok := n.(*ast.BlockStmt); ok {
@@ -166,8 +166,8 @@ func (r *reader) expressions(e ast.Expr, line int) {
 	})
 }
 
-// place adds a node that is a place. Its tag stands above its own line, where it is
-// one of several, or above its statement.
+// place adds a node that is a place. Its tag is above its own line, if the
+// statement has several places, or above its statement.
 func (r *reader) place(n ast.Node, statement int) {
 	kind := kindOf(n)
 	if kind == "" {
@@ -199,7 +199,7 @@ func (r *reader) add(kind Kind, node, next ast.Node) {
 	r.Sites = append(r.Sites, Site{Name: name, Kind: kind, Line: r.line(node), node: node, next: next})
 }
 
-// kindOf says what a node is a place of; "" is none.
+// kindOf returns the kind of place of a node, or "".
 func kindOf(n ast.Node) Kind {
 	switch n := n.(type) {
 	case *ast.KeyValueExpr:

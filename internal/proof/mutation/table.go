@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// Table says of each bug, by its name, which test noticed it: the import path of a
-// package, and the test. A test that noticed a bug before is shown it first.
+// Table maps the name of each bug to the test that noticed it: the import path
+// of a package, and the test. That test runs first.
 type Table map[string]string
 
 const heading = "| bug | noticed by |\n| --- | --- |\n"
 
-// ParseTable reads a table out of a text in Markdown.
+// ParseTable parses a table in a Markdown text.
 func ParseTable(text string) (Table, error) {
 	_, rows, found := strings.Cut(text, heading)
 	if !found {
@@ -33,7 +33,7 @@ func ParseTable(text string) (Table, error) {
 	return t, nil
 }
 
-// Into replaces the table in a text in Markdown by this one.
+// Into replaces the table in a Markdown text.
 func (t Table) Into(text string) string {
 	before, rows, _ := strings.Cut(text, heading)
 	for strings.HasPrefix(rows, "| ") {
@@ -48,8 +48,8 @@ func (t Table) Into(text string) string {
 	return b.String()
 }
 
-// Suite is the test that noticed a bug before, as the arguments of go test; none where
-// none is known.
+// Suite returns the test that noticed a bug before, as the arguments of go
+// test, or none.
 func (t Table) Suite(bug string) []string {
 	folder, test, ok := strings.Cut(t[bug], " ")
 	if !ok {
@@ -58,5 +58,6 @@ func (t Table) Suite(bug string) []string {
 	return []string{"-run", "^" + test + "$", folder}
 }
 
-// Title is the name of a bug in a file: what holds it when lines move.
+// Title returns the name of a bug in a file, which stays the same when lines
+// move.
 func (m Mutant) Title(path string) string { return path + " " + m.Name + ", " + m.How }
