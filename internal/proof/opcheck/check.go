@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Check lists what of the promises a history breaks, in no particular order.
+// Check returns the promises that a history violates, in no particular order.
 func Check(events []Event) []Violation {
 	c := checker{events: events}
 	c.foreign()
@@ -29,7 +29,8 @@ func (c *checker) add(promise, format string, args ...any) {
 	c.found = append(c.found, Violation{promise, fmt.Sprintf(format, args...)})
 }
 
-// foreign: what somebody outside left, and did not give up, is kept at the end.
+// foreign checks that the content of an outside actor is kept at the end,
+// unless that actor dropped it.
 func (c *checker) foreign() {
 	kept := map[string]bool{}
 	for _, e := range c.events {
@@ -44,7 +45,8 @@ func (c *checker) foreign() {
 	}
 }
 
-// operations: each is announced before it has its effect, and has it once.
+// operations checks that each operation is announced before its effect, and has
+// it once.
 func (c *checker) operations() {
 	announced, acted, withdrawn := map[string]bool{}, map[string]int{}, map[string]int{}
 	for _, e := range c.events {
@@ -67,8 +69,8 @@ func (c *checker) operations() {
 	}
 }
 
-// circles: of two that touch one resource the later one stands on the earlier one, and
-// following that never leads back.
+// circles checks that dependencies have no cycle: of two transactions on one
+// resource, the later one depends on the earlier one.
 func (c *checker) circles() {
 	ended := map[string]bool{}
 	for _, e := range c.events {
@@ -94,8 +96,7 @@ func (c *checker) circles() {
 	}
 }
 
-// circleIn finds a way that leads back to where it begins, in a graph of what stands on
-// what.
+// circleIn finds a cycle in a graph of dependencies.
 func circleIn(on map[string]map[string]bool) []string {
 	const onTheWay, over = 1, 2
 	at := map[string]int{}
@@ -127,14 +128,14 @@ func circleIn(on map[string]map[string]bool) []string {
 	return nil
 }
 
-// effect is what a call did at one resource, or in a service under a key.
+// effect is an effect of a call on one resource, or in a service under a key.
 type effect struct{ txn, call, resource, content, key string }
 
-// undone: what is said to be taken back is not there, until it is brought back.
+// undone checks that reverted effects are absent until they are redone.
 func (c *checker) undone() {
 	var effects []effect
 	calls, acted := map[string]string{}, map[string]int{} // call by key
-	gone := map[int]bool{}                                // by place in effects
+	gone := map[int]bool{}                                // by index in effects
 	say := func(which func(effect) bool, is bool) {
 		for i, e := range effects {
 			if which(e) {
@@ -177,13 +178,13 @@ func (c *checker) undone() {
 	}
 }
 
-// done: what a committed call left is there, unless somebody else came after it or it was
-// taken back. Who came between the announcement and the report of a call may have come
-// after it.
+// done checks that the effect of a committed call is present, unless another
+// actor changed the resource later or the call was reverted. A change between
+// the announcement and the report of a call may have come later.
 func (c *checker) done() {
 	said, committed, taken := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	last, seen := map[string]effect{}, map[string]string{}
-	foreign, touched, left := map[string]int{}, map[[2]string]int{}, map[string]int{} // places of the newest
+	foreign, touched, left := map[string]int{}, map[[2]string]int{}, map[string]int{} // indexes of the newest
 	for i, e := range c.events {
 		switch e.Kind {
 		case Touched:
@@ -192,7 +193,7 @@ func (c *checker) done() {
 			said[e.Call] = true
 		case Ended:
 			committed[e.Txn] = e.State == Committed
-		case Undone, Brought, Taking: // whether who asked for it was told, or died, or recovery went on with it
+		case Undone, Brought, Taking: // whether the caller knew it, or died, or recovery continued it
 			taken[e.Txn] = true
 		case Theirs:
 			foreign[e.Resource] = i
@@ -202,7 +203,7 @@ func (c *checker) done() {
 			if foreign[e.Resource] > touched[[2]string{e.Txn, e.Resource}] {
 				delete(last, e.Resource)
 			}
-		case Doubted: // what it touched after somebody left something there may have come after that
+		case Doubted: // its changes after an outside actor's content may have come later
 			for at, place := range touched {
 				if at[0] == e.Txn && place > left[at[1]] {
 					delete(last, at[1])
@@ -222,7 +223,7 @@ func (c *checker) done() {
 	}
 }
 
-// owners: a transaction is written to by the one that took it last.
+// owners checks that only the last owner of a transaction writes to it.
 func (c *checker) owners() {
 	owner := map[string]string{}
 	for _, e := range c.events {

@@ -58,15 +58,15 @@ func wrote(txn, owner string) opcheck.Event {
 	return opcheck.Event{Kind: opcheck.Wrote, Txn: txn, Owner: owner}
 }
 
-// TestCheck plants a violation of each kind, and beside each what looks like it and is
-// none.
+// TestCheck plants a violation of each kind, and beside each a similar history
+// without one.
 func TestCheck(t *testing.T) {
 	gaveUp := opcheck.Event{Kind: opcheck.Dropped, Content: "F"}
 	kept := opcheck.Event{Kind: opcheck.Kept, Content: "F"}
 	for _, tt := range []struct {
 		name    string
 		events  events
-		promise string // empty: all is well
+		promise string // empty: no violation
 	}{
 		{"nothing", nil, ""},
 		{"their bytes are nowhere", events{theirs("a", "F")}, opcheck.ForeignBytes},
@@ -149,9 +149,9 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestCirclesAreFound compares the search for circles with another way to find out: a
-// graph has none exactly when one transaction after the other can be taken away that
-// stands on nothing.
+// TestCirclesAreFound compares the search for cycles with another method: a
+// graph has none exactly if transactions without dependencies can be removed
+// repeatedly until none is left.
 func TestCirclesAreFound(t *testing.T) {
 	circles := 0
 	for seed := range uint64(2000) {

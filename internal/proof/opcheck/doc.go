@@ -1,11 +1,14 @@
-// Package opcheck judges what happened in a run of several agents: whether bytes of
-// somebody else were lost, an operation had its effect twice or unannounced, ended
-// transactions stand in a circle, something is there that was said to be undone or is
-// gone that was said to be done, somebody wrote who was no owner any more, or a journal
-// did not recover.
+// Package opcheck checks the history of a run of several agents. It reports
 //
-// It knows nothing of how remit works. Whoever runs a world writes down, in the order in
-// which it happened, what was done and what was said, as [Event]s; [Check] says what of
-// the promises they break. Contents are told apart by their text, so every write of a run
-// has one of its own.
+//   - lost content of an outside actor,
+//   - an operation with two effects, or with an unannounced one,
+//   - a cycle of ended transactions,
+//   - a reverted effect that is present, or a done effect that is absent,
+//   - a write by a former owner,
+//   - a journal that did not recover.
+//
+// It shares no code with remit. The test records each action and each report,
+// in the order in which they happened, as [Event]s; [Check] returns the
+// violated promises. Contents are compared by their text, so every write of a
+// run has its own.
 package opcheck

@@ -1,35 +1,35 @@
 package opcheck
 
-// Kind is what an event is.
+// Kind is the kind of an event.
 type Kind uint8
 
 // The kinds of events, with the fields that they have.
 const (
-	// Of transactions and their owners.
+	// Transactions and their owners.
 	Announced Kind = iota + 1 // a record announces an operation: Txn, Call, Key
 	Wrote                     // a record of a transaction was accepted: Txn, Owner
 	Took                      // a transaction has an owner from now on: Txn, Owner
-	Touched                   // a transaction is about to change a resource, or to put it back: Txn, Resource
+	Touched                   // a transaction is about to change or restore a resource: Txn, Resource
 	Ended                     // a transaction ended: Txn, State
 
-	// Of the world.
+	// The world.
 	Left      // a call left a content at a resource: Txn, Call, Resource, Content
-	Theirs    // somebody outside left a content at a resource: Resource, Content
-	Dropped   // and gave it up, or a power cut took it: Content
+	Theirs    // an outside actor left a content at a resource: Resource, Content
+	Dropped   // the actor removed it, or a power failure did: Content
 	Acted     // an operation had its effect in a service: Key
-	Withdrawn // and was taken back there: Key
-	Seen      // what is at a resource was looked at: Resource, Content; no content: nothing is there
-	Kept      // at the end, a content is in the world or can be brought back: Content
+	Withdrawn // the effect was reverted there: Key
+	Seen      // the content of a resource was read: Resource, Content; no content: it is absent
+	Kept      // at the end, a content is present or can be restored: Content
 
-	// Of what was said.
+	// Reports.
 	Done    // a call is done: Txn, Call
-	Undone  // what a call did at a resource is taken back: Txn, Call, Resource; no resource: all of it, in services too
-	Brought // bringing back what was undone of a transaction begins: Txn
-	Taking  // a record says that taking an ended transaction back begins: Txn
-	Doubted // nobody can tell what a call did where its transaction touched something: Txn
+	Undone  // the effect of a call on a resource is reverted: Txn, Call, Resource; no resource: all of them, in services too
+	Brought // a redo of a transaction begins: Txn
+	Taking  // a record says that the revert of an ended transaction begins: Txn
+	Doubted // the effect of a call is unknown where its transaction touched something: Txn
 
-	// Of crashes.
-	Recovered // the journal's first N records recovered: N; Text says what went wrong, if anything
+	// Crashes.
+	Recovered // the journal's first N records recovered: N; Text is the error, if any
 )
 
 var names = [...]string{
@@ -37,7 +37,7 @@ var names = [...]string{
 	"done", "undone", "brought", "taking", "doubted", "recovered",
 }
 
-// String names the kind.
+// String returns the name of the kind.
 func (k Kind) String() string {
 	if int(k) < len(names) {
 		return names[k]
@@ -51,11 +51,11 @@ type State uint8
 // The states of an end.
 const (
 	Committed State = iota + 1
-	Reverted        // and nothing of it is left
-	Partial         // taken back, and something is left
+	Reverted        // nothing of it is left
+	Partial         // reverted, and something is left
 )
 
-// Event is one thing that happened. What a field is for depends on the kind.
+// Event is one event. The kind decides which fields are used.
 type Event struct {
 	Kind     Kind
 	State    State
@@ -69,10 +69,10 @@ type Event struct {
 	Text     string
 }
 
-// Violation is a promise that a history breaks.
+// Violation is a promise that a history violates.
 type Violation struct {
-	Promise string // one of those below
-	Text    string // what happened, for people
+	Promise string // one of the promises below
+	Text    string // description for people
 }
 
 // The promises.
