@@ -29,7 +29,7 @@ type T interface {
 	Skip(args ...any)
 }
 
-// server is the one of this process.
+// server is the server of this process.
 var server struct {
 	once   sync.Once
 	dir    string
@@ -38,7 +38,7 @@ var server struct {
 	number int
 }
 
-// Run runs tests and stops the server that they started, if they did: for TestMain.
+// Run runs tests and stops the server if they started it: for TestMain.
 func Run(m *testing.M) int {
 	code := m.Run()
 	if err := stop(); err != nil {
@@ -48,9 +48,9 @@ func Run(m *testing.M) int {
 	return code
 }
 
-// Database makes an empty database and returns the location for its owner, who is a
-// superuser, and for the role agent, who may use it and make tables of its own. The
-// test is skipped where PostgreSQL is not installed.
+// Database creates an empty database. It returns the location for its owner,
+// who is a superuser, and for the role agent, which may use it and create its
+// own tables. It skips the test if PostgreSQL is not installed.
 func Database(t T) (owner, agent string) {
 	t.Helper()
 	server.once.Do(func() { server.err = start() })
@@ -81,7 +81,7 @@ func Exec(t T, at, text string) {
 	require.NoError(t, err, text)
 }
 
-// Rows are the rows of a query as text, a line each.
+// Rows returns the rows of a query as text, a line each.
 func Rows(t T, at, text string) string {
 	t.Helper()
 	c, err := pgx.Connect(context.Background(), at)
@@ -97,7 +97,7 @@ func Rows(t T, at, text string) string {
 	return out.String()
 }
 
-// programs is where the newest PostgreSQL has its programs.
+// programs returns the folder with the programs of the newest PostgreSQL.
 func programs() (string, error) {
 	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/initdb")
 	if len(found) > 0 {
@@ -163,8 +163,8 @@ func makeRole() error {
 
 func stop() error {
 	if server.cmd != nil {
-		_ = server.cmd.Process.Signal(syscall.SIGQUIT) // nothing in it is worth a checkpoint
-		_ = server.cmd.Wait()                          // it says that it was told to
+		_ = server.cmd.Process.Signal(syscall.SIGQUIT) // its data needs no checkpoint
+		_ = server.cmd.Wait()                          // it reports that it was told to stop
 	}
 	if server.dir == "" {
 		return nil

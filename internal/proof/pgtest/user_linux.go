@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// unprivileged is how a process runs that must not be root, and that ends with this
-// one. The folder becomes its own.
+// unprivileged returns attributes for a process that must not be root, and that
+// ends with this one. It gives the folder to that user.
 func unprivileged(dir string) (*syscall.SysProcAttr, error) {
 	as := &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if os.Geteuid() != 0 {
