@@ -1,8 +1,8 @@
-// Command prove runs everything that shows that undo survives what can happen to a
-// machine, at its full size, and prints one table: what was tried, how often, and what
-// went wrong. It ends with 1 where anything did, and where a test that it counts on
-// says nothing. "make prove" runs it, from the top of the repository; arguments name
-// the parts to run.
+// Command prove runs everything that tests revert against crashes and faults,
+// at its full size, and prints one table: what was tried, how often, and how
+// many violations there were. It exits with 1 if there was any, or if an
+// expected test reports nothing. "make prove" runs it, from the top of the
+// repository; arguments name the parts to run.
 //
 // A test takes part with a line in its log:
 //

@@ -19,11 +19,11 @@ type part struct {
 	name  string
 	about string
 	args  []string
-	lines int // how many of its tests say what they proved
+	lines int // number of its tests that report
 }
 
-// parts are run in this order: what tells soonest of a mistake in the core first, what rests on
-// the other tests last.
+// parts returns the parts in their order: first the part that finds a mistake
+// in the core soonest, last the parts that rely on the other tests.
 func parts() []part {
 	return []part{
 		{"simulation", "seeds of a world of several processes", []string{"-run", "^(TestSimulation|TestHammer)$", "./internal/proof/simulation"}, 2},
@@ -50,7 +50,8 @@ type result struct {
 
 var proved = regexp.MustCompile(`proved: ([^:]+): ([^,]+), ([0-9]+) violations`)
 
-// run runs a part at its full size. What its tests log goes to the standard error.
+// run runs a part at its full size. The log of its tests goes to standard
+// error.
 func (p part) run(ctx context.Context) ([]result, error) {
 	args := append([]string{"test", "-json", "-count=1", "-timeout", "3h"}, p.args...)
 	cmd := exec.CommandContext(ctx, "go", args...)
@@ -73,7 +74,8 @@ func (p part) run(ctx context.Context) ([]result, error) {
 	return found, nil
 }
 
-// read takes the lines of go test -json, and repeats what the tests say.
+// read collects the reports in the lines of go test -json, and repeats the
+// tests' output.
 func read(from io.Reader, to io.Writer) (found []result, err error) {
 	lines := bufio.NewScanner(from)
 	lines.Buffer(nil, 64<<20)
@@ -92,7 +94,8 @@ func read(from io.Reader, to io.Writer) (found []result, err error) {
 	return found, lines.Err()
 }
 
-// table is what is printed, and what the record of correctness holds.
+// table returns the table that is printed, and that the page on correctness
+// shows.
 func table(all []result) string {
 	var b strings.Builder
 	b.WriteString("| what | how many | violations | took |\n| --- | ---: | ---: | ---: |\n")

@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestRead: what tests say they proved is found among everything else, and all of it
-// is shown.
+// TestRead checks that the reports of tests are found among all output, and
+// that all output is shown.
 func TestRead(t *testing.T) {
 	var shown bytes.Buffer
 	found, err := read(strings.NewReader(`{"Action":"run","Test":"A"}
@@ -27,7 +27,7 @@ not json
 	require.Contains(t, shown.String(), "but not so")
 }
 
-// TestTable: a part that failed does not look like one that passed.
+// TestTable checks that a failed part does not look like one that passed.
 func TestTable(t *testing.T) {
 	require.Equal(t, `| what | how many | violations | took |
 | --- | ---: | ---: | ---: |
@@ -36,7 +36,7 @@ func TestTable(t *testing.T) {
 `, table([]result{{what: "cuts", count: "12 states", violations: "0", took: 61 * time.Second}, {what: "kills", failed: true}}))
 }
 
-// TestOfItself and TestOfItsFailure are what the parts below run.
+// TestOfItself and TestOfItsFailure are run by the parts below.
 func TestOfItself(t *testing.T) { t.Log("proved: itself: 1 test, 0 violations") }
 
 func TestOfItsFailure(t *testing.T) {
@@ -45,8 +45,8 @@ func TestOfItsFailure(t *testing.T) {
 	}
 }
 
-// TestRun: the exit code is 0 only where everything that was named said that nothing
-// went wrong. A part whose tests say nothing has proved nothing.
+// TestRun checks that the exit code is 0 only if every named part reported no
+// violation. A part whose tests report nothing has proved nothing.
 func TestRun(t *testing.T) {
 	parts := []part{
 		{"self", "", []string{"-run", "^TestOfItself$", "."}, 1},
@@ -73,7 +73,7 @@ func TestRun(t *testing.T) {
 	require.NotEmpty(t, partsNamed())
 }
 
-// partsNamed are the parts as the usage lists them.
+// partsNamed returns the parts as the usage lists them.
 func partsNamed() string {
 	var out bytes.Buffer
 	usage(&out, parts())
