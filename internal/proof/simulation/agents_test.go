@@ -20,10 +20,10 @@ import (
 
 type txn = *agent.Txn
 
-// budget is how many steps an agent waits for before it begins nothing new.
+// budget is the number of steps after which an agent begins nothing new.
 const budget = 50
 
-// spawn lets an actor of a process run.
+// spawn starts an actor of a process.
 func (w *world) spawn(p *process, run func(*world, context.Context, *actor)) {
 	a := &actor{id: len(w.actors), proc: p, random: rand.New(rand.NewPCG(w.seed, uint64(100+len(w.actors))))}
 	w.actors = append(w.actors, a)
@@ -40,8 +40,8 @@ func (w *world) spawn(p *process, run func(*world, context.Context, *actor)) {
 	})
 }
 
-// roomy lets the stack of a goroutine grow to what it will need while there is little on
-// it: later it would be copied four times, which took a tenth of all time.
+// roomy grows the stack of a goroutine while it is small. Otherwise the runtime
+// copies it four times, which took a tenth of all time.
 //
 //go:noinline
 func roomy(n int) byte {
@@ -54,7 +54,7 @@ func (w *world) context(a *actor) context.Context {
 	return context.WithValue(context.WithValue(context.Background(), worldKey{}, w), actorKey{}, a)
 }
 
-// client runs what a client asks for, which it may give up.
+// client runs a client's request, which the client may cancel.
 func (w *world) client(ctx context.Context, a *actor, what string, do func(context.Context)) {
 	if w.log != nil {
 		w.log(fmt.Sprintf("  actor %d of process %d: %s", a.id, a.proc.id, what))
@@ -65,7 +65,7 @@ func (w *world) client(ctx context.Context, a *actor, what string, do func(conte
 	w.sched.park(ctx, a.proc, "told")
 }
 
-// agentOf is an agent: transactions, one after the other, and now and then something else.
+// agentOf is an agent: transactions in sequence, and sometimes other requests.
 func agentOf(w *world, ctx context.Context, a *actor) {
 	s, err := w.session(ctx, a)
 	if err != nil {
@@ -83,7 +83,7 @@ func agentOf(w *world, ctx context.Context, a *actor) {
 	}
 }
 
-// session is the one of the process, whose agents are one principal.
+// session returns the session of the process, whose agents are one principal.
 func (w *world) session(ctx context.Context, a *actor) (*agent.Session, error) {
 	if a.proc.session != nil {
 		return a.proc.session, nil
@@ -99,7 +99,7 @@ func (w *world) session(ctx context.Context, a *actor) (*agent.Session, error) {
 	return s, err
 }
 
-// keeperOf puts in order what dead processes left, and goes on as an agent.
+// keeperOf recovers what dead processes left, and continues as an agent.
 func keeperOf(w *world, ctx context.Context, a *actor) {
 	var gone []string
 	w.client(ctx, a, "recover", func(ctx context.Context) {
@@ -115,7 +115,7 @@ func keeperOf(w *world, ctx context.Context, a *actor) {
 	agentOf(w, ctx, a)
 }
 
-// transaction runs one, or adds calls to one of somebody else.
+// transaction runs one, or adds calls to another agent's.
 func (w *world) transaction(ctx context.Context, a *actor, s *agent.Session) {
 	if tx := w.shared(a); tx != nil {
 		w.invoke(ctx, a, tx)
@@ -141,11 +141,12 @@ func (w *world) transaction(ctx context.Context, a *actor, s *agent.Session) {
 		w.commit(ctx, a, tx)
 	case d < 9:
 		w.revert(ctx, a, tx.ID())
-	default: // it stays open, until somebody takes it back
+	default: // it stays open until a process reverts it
 	}
 }
 
-// shared finds an open transaction of another agent of the same process, now and then.
+// shared sometimes returns an open transaction of another agent of the same
+// process.
 func (w *world) shared(a *actor) txn {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -167,7 +168,7 @@ func (w *world) closed(id string) {
 	w.open = slices.DeleteFunc(w.open, func(o *shared) bool { return o.txn.ID() == id })
 }
 
-// plan is what the next call is.
+// plan returns the next call.
 func (w *world) plan(a *actor) (name, input string) {
 	outside := []string{"book", "book", "order", "fire", "mail", "never"}
 	if a.random.IntN(4) == 0 {
@@ -207,7 +208,7 @@ func (w *world) invoke(ctx context.Context, a *actor, tx txn) {
 	})
 }
 
-// told writes down what a client was told of a call.
+// told records the result of a call that a client got.
 func (w *world) told(out tool.Outcome) {
 	if w.log != nil {
 		w.log(fmt.Sprintf("  -> %s %s %s %+v", out.Call, out.Tool, out.Status, out.Error))
@@ -228,7 +229,8 @@ func (w *world) told(out tool.Outcome) {
 	}
 }
 
-// gone: of a call that failed nothing is left. One that is held is sent again.
+// gone checks that nothing of a failed call is left. A held one is released
+// again.
 func (w *world) gone(out tool.Outcome) {
 	if out.Tool != "mail" && out.Call != "" {
 		w.say(opcheck.Event{Kind: opcheck.Undone, Txn: out.Txn, Call: out.Call})
@@ -255,7 +257,7 @@ func (w *world) commit(ctx context.Context, a *actor, tx txn) {
 	}
 }
 
-// some is a transaction of anybody.
+// some returns a random transaction.
 func (w *world) some(a *actor) string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -293,8 +295,8 @@ func (w *world) redo(ctx context.Context, a *actor) {
 	})
 }
 
-// bring writes down that a process begins to bring a transaction back. Nobody knows when
-// that takes effect, up to the moment at which over is called, or the process is dead.
+// bring records that a process begins to redo a transaction. The redo can take
+// effect at any time until over is called, or the process is dead.
 func (w *world) bring(id string, p *process) (over func()) {
 	w.claims.Lock()
 	defer w.claims.Unlock()
@@ -310,14 +312,14 @@ func (w *world) bring(id string, p *process) (over func()) {
 	}
 }
 
-// redos is another number where a redo begins, or ends.
+// redos returns a number that changes when a redo begins, or ends.
 func (w *world) redos(id string) int {
 	w.claims.Lock()
 	defer w.claims.Unlock()
 	return w.brought[id]
 }
 
-// reported writes down what a report claims, unless the transaction was brought back
+// reported records the claims of a report, unless the transaction was redone
 // meanwhile.
 func (w *world) reported(id string, before int, rep revert.Report, err error) {
 	w.refused(err)
@@ -326,7 +328,7 @@ func (w *world) reported(id string, before int, rep revert.Report, err error) {
 		w.log(fmt.Sprintf("  -> %+v %v", rep, err))
 	}
 	w.claim(id, before, rep, err)
-	if !w.sched.unordered { // else others change what is there while it is written down
+	if !w.sched.unordered { // otherwise others change resources while the claims are recorded
 		w.look()
 	}
 }
@@ -364,7 +366,7 @@ func (w *world) claim(id string, before int, rep revert.Report, err error) {
 	}
 }
 
-// contested counts what a report says of conflicts.
+// contested counts the conflicts of a report.
 func (w *world) contested(rep revert.Report) {
 	for _, item := range rep.Items {
 		if item.Outcome == effect.Conflict {
@@ -373,7 +375,7 @@ func (w *world) contested(rep revert.Report) {
 	}
 }
 
-// refused looks at an error that a client was given.
+// refused checks an error that a client got.
 func (w *world) refused(err error) {
 	switch {
 	case err == nil:

@@ -1,16 +1,18 @@
-// Package simulation holds the seeded simulation, as a test: several processes with
-// agents, somebody who edits their files from outside, services that lose, delay and
-// reorder requests, deaths, stops, power cuts, full disks, failed syncs, timeouts and
-// clocks that jump, all on one simulated disk and one simulated journal.
+// Package simulation contains the seeded simulation, as a test. Several
+// processes with agents and an outside editor of their files run on one
+// simulated disk and one simulated journal. Services lose, delay and reorder
+// requests. There are crashes, stops, power failures, full disks, failed syncs,
+// timeouts and clocks that jump.
 //
-// Everything that happens follows from a seed. An actor is a goroutine that runs until its
-// next scheduling point and parks there; once all have parked, a scheduler of the
-// simulation's own picks, by seed, who goes on, or what happens to the world in between. So
-// the order in which Go runs goroutines plays no part, and a seed is the same run each
-// time, which is checked.
+// Everything follows from a seed. An actor is a goroutine that runs until its
+// next scheduling point and parks there. After all have parked, the
+// simulation's own scheduler picks, by seed, the next one to continue, or an
+// event of the world. So the order in which Go runs goroutines has no effect,
+// and a seed is the same run each time, which is checked.
 //
-// The line of a call, claims, recovery, undo, redo, held calls, the state of tools and the handle for files are
-// the real ones. What happened is judged by package history.
+// The call pipeline, claims, recovery, revert, redo, held calls, the state of
+// tools and the handle for files are the real ones. Package opcheck checks the
+// history.
 //
-// There is nothing here to import.
+// The package exports nothing.
 package simulation

@@ -16,8 +16,8 @@ import (
 	"github.com/remit-dev/remit/perm"
 )
 
-// TestHammer lets the same agents run as goroutines that nobody orders, beside somebody
-// outside who edits: what is looked at is what happened, and not how it came about.
+// TestHammer runs the same agents as unordered goroutines, with an outside
+// editor. It checks the result, and not its order.
 func TestHammer(t *testing.T) {
 	rounds := uint64(20)
 	if statcheck.Whole() {
@@ -37,8 +37,8 @@ func TestHammer(t *testing.T) {
 	t.Logf("proved: goroutine hammer: %d rounds, 0 violations", rounds)
 }
 
-// misplaced are findings that follow from the order of what was written down: nobody else
-// goes first where goroutines write down what they have done.
+// misplaced reports findings that follow from the order of the recorded events:
+// unordered goroutines may record their actions late.
 func misplaced(v opcheck.Violation) bool {
 	return v.Promise == opcheck.ClaimDone
 }
@@ -75,8 +75,8 @@ func hammer(w *world, seed uint64) {
 	all.Wait()
 }
 
-// intrude replaces a file from outside, beside whatever else happens to it. What is in its
-// place by then is the intruder's to give up.
+// intrude replaces a file from outside, concurrently with other changes. The
+// intruder then drops the content that was there.
 func (w *world) intrude(path string) {
 	r, content := w.disk.Root(), w.content("theirs")
 	must(put(r, "theirs.tmp", content))
@@ -86,7 +86,7 @@ func (w *world) intrude(path string) {
 		err = r.RenameNoReplace("theirs.tmp", path)
 	}
 	if err == nil || errors.Is(err, fs.ErrExist) {
-		must(r.SyncDir(".")) // else the power may take what is there now, and nobody can help that
+		must(r.SyncDir(".")) // otherwise a power failure may remove the current content, which no code can prevent
 		w.drop(r, "theirs.tmp")
 		return
 	}

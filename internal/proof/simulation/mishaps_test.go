@@ -14,7 +14,8 @@ import (
 	"github.com/remit-dev/remit/internal/proof/opcheck"
 )
 
-// mishap is something that happens to the world between two steps: so often in a thousand.
+// mishap is an event of the world between two steps, with its frequency in a
+// thousand.
 type mishap struct {
 	name string
 	of   int
@@ -34,14 +35,14 @@ var mishaps = []mishap{
 	{"power cut", 2, (*world).cut},
 }
 
-// chosen are the mishaps of one world: each seed has some of them, so that none hides
-// another.
+// chosen returns the mishaps of one world: each seed has some of them, so that
+// none hides another.
 func (w *world) chosen() []mishap {
 	return slices.DeleteFunc(slices.Clone(mishaps), func(m mishap) bool { return m.of <= 8 && w.sched.random.IntN(2) == 0 })
 }
 
-// happen lets something happen, or, mostly, not. Whom it wakes runs until it waits: beside the one that goes on next, which
-// of them comes first would be up to Go.
+// happen sometimes causes a mishap. The goroutines that it wakes run until they
+// wait: otherwise Go would decide which of them runs first.
 func (w *world) happen(among []mishap) {
 	some := false
 	for _, m := range among {
@@ -58,14 +59,14 @@ func (w *world) happen(among []mishap) {
 	}
 	for _, p := range w.procs {
 		if p.poisoned && !p.dead {
-			p.die() // it can do nothing more: whoever runs it starts it anew
+			p.die() // it can do nothing more: its operator restarts it
 			w.forget(p)
 			w.spawn(w.process(), keeperOf)
 		}
 	}
 }
 
-// running is a process that lives and is not stopped, nil where there is none.
+// running returns a process that lives and is not stopped, or nil.
 func (w *world) running() *process {
 	live := slices.DeleteFunc(slices.Clone(w.procs), func(p *process) bool { return p.dead || p.stopped })
 	if len(live) == 0 {
@@ -83,7 +84,7 @@ func (w *world) jump() {
 	}
 }
 
-// most is how many processes a world has at most.
+// most is the maximum number of processes of a world.
 const most = 6
 
 func (w *world) kill() {
@@ -114,7 +115,7 @@ func (w *world) fill() {
 	w.full, w.until = true, w.sched.steps+5+w.sched.random.IntN(20)
 }
 
-// cut is the end of all processes, and of any part of what was not synced.
+// cut ends all processes, and loses any part of the unsynced data.
 func (w *world) cut() {
 	w.note("power cut", "")
 	for _, p := range w.procs {
@@ -151,7 +152,7 @@ func (w *world) power() {
 	if lost == 0 {
 		return
 	}
-	// Whose batches are gone never was.
+	// A lost batch never happened.
 	for i, id := range w.txns {
 		if !slices.ContainsFunc(w.batches, func(b revertBatch) bool { return b.Take.To.Txn == id }) {
 			w.txns[i] = ""
@@ -160,7 +161,7 @@ func (w *world) power() {
 	w.txns = slices.DeleteFunc(w.txns, func(id string) bool { return id == "" })
 }
 
-// edit is what somebody outside does to a file.
+// edit changes a file from outside.
 func (w *world) edit() {
 	if w.full {
 		return
@@ -186,7 +187,7 @@ func (w *world) edit() {
 	w.note("edit", path)
 }
 
-// drop is somebody outside removing a file: what was in it is theirs to give up.
+// drop removes a file from outside: the outside actor drops its content.
 func (w *world) drop(r disk.Root, path string) {
 	f, err := r.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -23,9 +23,9 @@ import (
 type process struct {
 	world   *world
 	id      int
-	dead    bool // under the scheduler's lock, as what follows
+	dead    bool // guarded by the scheduler's lock, as the fields below
 	stopped bool
-	until   int // the step at which a stopped one goes on
+	until   int // the step at which a stopped process continues
 
 	rt       *agent.Runtime
 	session  *agent.Session // nil: not yet
@@ -74,8 +74,8 @@ func (p *process) Random(b []byte) {
 	}
 }
 
-// Point parks. The slots of a transaction are no place where anything can come in between:
-// whoever has to wait for one wakes where it is let go.
+// Point parks. The slots of a transaction are not scheduling points: a
+// goroutine that waits for one wakes when it is released.
 func (p *process) Point(ctx context.Context, id string) error {
 	if id != "txn.slot" {
 		p.world.sched.park(ctx, p, id)
@@ -144,8 +144,8 @@ func (f *file) Sync() error {
 	return f.File.Sync()
 }
 
-// watched is the simulated journal as one process has it: it parks between what is written
-// and what is durable, fails, and writes down what it took.
+// watched is the simulated journal of one process. It parks between the write
+// and the sync, fails, and records the accepted batches.
 type watched struct {
 	journal.Journal
 	proc *process
@@ -184,7 +184,7 @@ func (j *watched) Append(ctx context.Context, b journal.Batch) error {
 	return nil
 }
 
-// write appends without a barrier, and writes down what was taken.
+// write appends without a barrier, and records the accepted batch.
 func (j *watched) write(ctx context.Context, b journal.Batch) error {
 	w, written := j.proc.world, b
 	written.Durable = false
@@ -197,7 +197,7 @@ func (j *watched) write(ctx context.Context, b journal.Batch) error {
 	return err
 }
 
-// accepted writes down what a batch says.
+// accepted records the events in a batch.
 func (w *world) accepted(b journal.Batch, owner string) {
 	w.batches = append(w.batches, b)
 	if b.Take.To.Txn != "" {
@@ -230,7 +230,7 @@ func (w *world) accepted(b journal.Batch, owner string) {
 	}
 }
 
-// durable writes down what is announced now that it cannot be lost any more.
+// durable records the announcements that cannot be lost any more.
 func (w *world) durable() {
 	for _, e := range w.coming {
 		w.say(e)
@@ -238,14 +238,14 @@ func (w *world) durable() {
 	w.coming = nil
 }
 
-// resourceIn finds the resource that a record is about.
+// resourceIn returns the resource of a record.
 func resourceIn(body []byte) string {
 	_, rest, _ := strings.Cut(string(body), `"resource":"`)
 	resource, _, _ := strings.Cut(rest, `"`)
 	return resource
 }
 
-// die ends a process. Its goroutines stay where they are.
+// die ends a process. Its goroutines stay blocked.
 func (p *process) die() {
 	p.world.sched.mu.Lock()
 	p.dead, p.stopped = true, false
@@ -254,8 +254,8 @@ func (p *process) die() {
 	_ = p.inner.Close()
 }
 
-// stop stops a process for a while, and others take it for dead. When it goes on it has no
-// files any more.
+// stop stops a process for some steps, and others consider it dead. When it
+// continues, it has no files any more.
 func (p *process) stop(steps int) {
 	p.world.journal.Lose(p.inner.Owner())
 	for _, r := range p.roots {

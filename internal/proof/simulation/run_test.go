@@ -20,10 +20,10 @@ import (
 
 type revertBatch = journal.Batch
 
-// endless is after how many steps a world is said not to end.
+// endless is the number of steps after which a world counts as endless.
 const endless = 20_000
 
-// result is what a seed came to.
+// result is the result of a seed.
 type result struct {
 	steps, conflicts int
 	counts           map[string]int
@@ -32,7 +32,7 @@ type result struct {
 	problems         []string
 }
 
-// options say how closely one seed is looked at.
+// options say how thoroughly one seed is checked.
 type options struct {
 	log      func(string)
 	digest   bool
@@ -69,10 +69,10 @@ func simulate(t *testing.T, seed uint64, o options) (res result) {
 	return res
 }
 
-// populations are how many agents each process has.
+// populations are the numbers of agents of each process.
 var populations = [][]int{{1, 1}, {2}, {2, 1}, {1, 1, 1}, {3}}
 
-// live lets everybody act until nobody wants to any more.
+// live runs all actors until none has work.
 func (w *world) live() {
 	for _, agents := range populations[w.sched.random.IntN(len(populations))] {
 		p := w.process()
@@ -102,7 +102,7 @@ func (w *world) live() {
 	}
 }
 
-// waking reports whether what happened last let somebody go on.
+// waking reports whether the last event let a goroutine continue.
 func (w *world) waking() bool {
 	synctest.Wait()
 	w.sched.mu.Lock()
@@ -110,7 +110,7 @@ func (w *world) waking() bool {
 	return len(w.sched.fresh) > 0
 }
 
-// thaw lets stopped processes go on whose time has come, or the first of all.
+// thaw resumes stopped processes whose time has come, or the first of all.
 func (w *world) thaw(first bool) (some bool) {
 	w.sched.mu.Lock()
 	defer w.sched.mu.Unlock()
@@ -125,8 +125,8 @@ func (w *world) thaw(first bool) (some bool) {
 	return some
 }
 
-// end is the end of all processes. The next one puts everything in order, and takes some of
-// it back, or all; what is still on the wire arrives at any time.
+// end ends all processes. The next one recovers, and reverts some or all of the
+// work. Requests on the wire arrive at any time.
 func (w *world) end() {
 	r := w.sched.random
 	for _, p := range w.procs {
@@ -166,7 +166,7 @@ func (w *world) end() {
 	must(p.rt.Close())
 }
 
-// recover recovers, which done twice is done once.
+// recover recovers twice, which must equal once.
 func (w *world) recover(ctx context.Context, p *process) {
 	if _, err := p.rt.Recover(ctx); err != nil {
 		w.wrong("recover: %v", err)
@@ -181,7 +181,7 @@ func (w *world) recover(ctx context.Context, p *process) {
 	}
 }
 
-// rest takes what is open back, or everything.
+// rest reverts open transactions, or everything.
 func (w *world) rest(ctx context.Context, p *process, all bool) {
 	open, err := p.inner.Unfinished(ctx)
 	must(err)
@@ -207,9 +207,9 @@ func (w *world) rest(ctx context.Context, p *process, all bool) {
 	}
 }
 
-// held requires that the tool of each session that holds something holds what its calls left
-// that are done and not taken back: none is lost that another one ran beside,
-// and of none that failed anything is left.
+// held requires that the state of each session's tool contains the tags of its
+// calls that are done and not reverted: none is lost to a concurrent call, and
+// none of a failed call is left.
 func (w *world) held(ctx context.Context, p *process) {
 	want, sessions := map[string][]string{}, map[string]bool{}
 	for _, id := range w.txns {
@@ -232,7 +232,7 @@ func (w *world) held(ctx context.Context, p *process) {
 		if err == nil && content != nil {
 			err = json.Unmarshal(content, &got)
 		}
-		slices.Sort(got) // which transaction came first its beginning does not tell
+		slices.Sort(got) // its begun record does not tell which transaction came first
 		slices.Sort(want[session])
 		if err != nil || !slices.Equal(want[session], got) {
 			w.wrong("session %s holds %v, and its calls left %v: %v", session, got, want[session], err)
@@ -240,9 +240,9 @@ func (w *world) held(ctx context.Context, p *process) {
 	}
 }
 
-// prefixes recovers from each prefix of the journal, or from one, beside the files as they
-// are now. What is found there may be another world than the one that the prefix tells of:
-// it recovers, and takes back what is open, all the same.
+// prefixes recovers from each prefix of the journal, or from one, with the
+// current files. The files may not fit the prefix: recovery and the revert of
+// open transactions must still work.
 func (w *world) prefixes(each bool) (tried int) {
 	from, to := 0, len(w.batches)
 	if !each {
@@ -270,7 +270,7 @@ func (w *world) prefix(batches []journal.Batch) error {
 		kept: map[string]bool{}, brought: map[string]int{}, counts: map[string]int{},
 	}
 	ctx := context.Background()
-	for range w.procs { // so that no owner in the records is one that lives
+	for range w.procs { // so that no owner in the records is alive
 		must(side.journal.Open().Close())
 	}
 	j := side.journal.Open()

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// actor is one who acts: an agent, or a keeper. It has randomness of its own, so that what
-// it does next does not depend on who else drew a number.
+// actor is an agent, or a keeper. It has its own randomness, so that its next
+// action does not depend on other actors.
 type actor struct {
 	id     int
 	proc   *process
@@ -21,7 +21,7 @@ type actor struct {
 
 type actorKey struct{}
 
-// gate is where a goroutine of an actor waits for its turn.
+// gate is where a goroutine of an actor waits to continue.
 type gate struct {
 	proc  *process
 	actor int
@@ -29,7 +29,7 @@ type gate struct {
 	open  chan struct{}
 }
 
-// timer ends a context when the scheduler says so.
+// timer ends a context when the scheduler decides.
 type timer struct {
 	at     time.Duration
 	proc   *process
@@ -37,7 +37,8 @@ type timer struct {
 	cause  error
 }
 
-// scheduler lets one goroutine go on at a time. Only the driver's goroutine picks.
+// scheduler lets one goroutine continue at a time. Only the driver's goroutine
+// picks.
 type scheduler struct {
 	random *rand.Rand
 	steps  int
@@ -47,16 +48,16 @@ type scheduler struct {
 	mu      sync.Mutex // never held across a wait
 	fresh   []*gate    // parked since the last step
 	parked  []*gate
-	stuck   []*gate // of processes that are dead
+	stuck   []*gate // of dead processes
 	timers  []*timer
-	calls   []*timer // contexts of what clients asked for, which they may give up
-	free    bool     // nobody parks any more
-	closing bool     // and who is dead goes away
+	calls   []*timer // contexts of clients' requests, which they may cancel
+	free    bool     // no goroutine parks any more
+	closing bool     // and goroutines of dead processes end
 
-	unordered bool // nobody parks at all, and nobody strikes: short times are over at once
+	unordered bool // no goroutine parks, and no timer is struck: short times end at once
 }
 
-// park waits until it is this goroutine's turn.
+// park waits until the scheduler picks this goroutine.
 func (s *scheduler) park(ctx context.Context, p *process, what string) {
 	s.mu.Lock()
 	if s.free && !p.dead {
@@ -83,8 +84,8 @@ func (s *scheduler) park(ctx context.Context, p *process, what string) {
 	}
 }
 
-// settle waits until all have parked, and sorts the newcomers: in which order they came is
-// up to Go.
+// settle waits until all have parked, and sorts the new ones: Go decides the
+// order of their arrival.
 func (s *scheduler) settle() {
 	synctest.Wait()
 	s.mu.Lock()
@@ -102,8 +103,8 @@ func (s *scheduler) settle() {
 	s.fresh = nil
 }
 
-// step lets one of those who are parked and whose process runs go on; ok is false where
-// nobody is.
+// step lets one parked goroutine of a running process continue; ok is false if
+// there is none.
 func (s *scheduler) step() (ok bool) {
 	s.mu.Lock()
 	var can []*gate
@@ -128,7 +129,7 @@ func (s *scheduler) step() (ok bool) {
 	return true
 }
 
-// bury takes the gates of a process that died out of the game.
+// bury removes the gates of a dead process.
 func (s *scheduler) bury(p *process) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -161,8 +162,8 @@ func (s *scheduler) within(ctx context.Context, p *process, after time.Duration,
 	}
 }
 
-// strike ends one of some contexts: the one whose time is up first, or any. It reports
-// whether there was one.
+// strike ends one of some contexts: the one with the earliest deadline, or any.
+// It reports whether there was one.
 func (s *scheduler) strike(from *[]*timer, first bool) bool {
 	s.mu.Lock()
 	var can []*timer
@@ -191,7 +192,8 @@ func (s *scheduler) strike(from *[]*timer, first bool) bool {
 	return true
 }
 
-// release lets everybody go on without parking: those of dead processes go away.
+// release lets all goroutines continue without parking: those of dead processes
+// end.
 func (s *scheduler) release() {
 	s.mu.Lock()
 	s.free, s.closing = true, true

@@ -9,18 +9,17 @@ import (
 	"github.com/remit-dev/remit/internal/proof/opcheck"
 )
 
-// service does what it is asked for, as often as it is asked, unless the request comes with
-// a key that it knows.
+// service executes each request, unless the request has a key that it knows.
 type service struct {
 	mu     sync.Mutex          // never held across a wait
 	orders map[string][]string // calls, by key
-	tags   map[string]string   // keys, by what was asked for
-	there  map[string]bool     // by call: the effect is there
-	barred map[string]bool     // keys that were cancelled: what comes later is refused
-	wire   []*request          // sent, and neither there nor lost
+	tags   map[string]string   // keys, by tag
+	there  map[string]bool     // by call: the effect is present
+	barred map[string]bool     // cancelled keys: later requests are refused
+	wire   []*request          // sent, and neither delivered nor lost
 }
 
-// request is one to the service.
+// request is a request to the service.
 type request struct {
 	key, call string
 	tag       string
@@ -35,13 +34,13 @@ func newService() *service {
 
 var errNoAnswer = errors.New("the connection broke")
 
-// ask sends a request and waits for the answer, which may never come: then nobody knows
-// whether the request arrives, or when.
+// ask sends a request and waits for the response, which may never come: then it
+// is unknown whether and when the request arrives.
 func (w *world) ask(ctx context.Context, r *request) error {
 	a, _ := ctx.Value(actorKey{}).(*actor)
 	fate := a.random.IntN(20)
 	w.service.mu.Lock()
-	if fate > 0 { // else it is lost
+	if fate > 0 { // otherwise it is lost
 		w.service.wire = append(w.service.wire, r)
 	}
 	w.service.mu.Unlock()
@@ -66,7 +65,7 @@ func (w *world) ask(ctx context.Context, r *request) error {
 	return errNoAnswer
 }
 
-// deliver lets a request arrive.
+// deliver executes a request.
 func (w *world) deliver(r *request) {
 	s := w.service
 	s.mu.Lock()
@@ -112,7 +111,8 @@ func (w *world) arrive(n int) bool {
 	return true
 }
 
-// has reports whether what was asked for is there, and if not, whether it can still come.
+// has reports whether the effect is present, and if not, whether it can still
+// come.
 func (s *service) has(tag string) (there, can bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

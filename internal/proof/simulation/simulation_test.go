@@ -19,7 +19,7 @@ var seeds = flag.Int("seeds", 600, "how many seeds")
 
 var only = flag.Int64("seed", -1, "one seed, as a failure names it")
 
-// kept are seeds that failed once, and run for ever after.
+// kept are seeds that failed once, and always run.
 var kept = []uint64{7107, 58034, 60484, 169434, 172632, 229187, 396989, 530337}
 
 // sums are over all seeds of a run.
@@ -53,8 +53,8 @@ func (s *sums) add(t *testing.T, seed uint64, r result) {
 	}
 }
 
-// TestSimulation runs seeds; see the comment of the package. With REMIT_PROVE set it runs a
-// million.
+// TestSimulation runs seeds; see the comment of the package. With REMIT_PROVE
+// set it runs a million.
 func TestSimulation(t *testing.T) {
 	if *only >= 0 {
 		r := simulate(t, uint64(*only), options{log: func(line string) { t.Log(line) }, digest: true, prefixes: true})
@@ -81,17 +81,17 @@ func TestSimulation(t *testing.T) {
 	require.GreaterOrEqual(t, s.least, 50, "steps in each seed")
 	require.GreaterOrEqual(t, s.conflicts, s.seeds, "conflicts")
 	if statcheck.Racing {
-		return // too few for what is rare
+		return // too few for rare events
 	}
 	for _, m := range []string{"edit", "straggler", "clock jump", "death", "takeover", "full disk", "failed sync", "power cut", "lost request", "lost answer", "late request", "unknown call", "counted"} {
 		require.Positive(t, s.counts[m], m)
 	}
 }
 
-// run runs seeds on all processors. One in sixteen runs twice and is the same twice, of a
-// million one in 64: that a run follows from its seed is a matter of the code that is run,
-// which fifteen thousand seeds go through as well as sixty thousand would. One in 512
-// recovers from each prefix of its journal.
+// run runs seeds on all processors. One in sixteen runs twice and must be
+// equal, of a million one in 64: whether a run follows from its seed depends on
+// its code, and fifteen thousand seeds cover that code as well as sixty
+// thousand. One in 512 recovers from each prefix of its journal.
 func (s *sums) run(t *testing.T, count int) {
 	workers, twice := runtime.GOMAXPROCS(0), 16
 	if count >= 1_000_000 {

@@ -16,8 +16,8 @@ import (
 
 var anyFile = []perm.ResourceAccess{perm.Access(perm.Write, "file://workspace/**"), perm.Access(perm.Delete, "file://workspace/**")}
 
-// tools are what agents have. They find their world through the context, so that one set
-// of them serves all.
+// tools are the tools of agents. They find their world through the context, so
+// one set serves all.
 var tools = []tool.Tool{
 	made(tool.CreateWith("write", "Writes files.", anyFile, writes, tool.Effect(effect.Reversible), tool.Confined(tool.Handles))),
 	made(tool.CreateWith("book", "Asks the service, with a key.", nil, asks(true), tool.Effect(effect.Compensable), tool.VerifyWith(finds), tool.RevertWith("1", cancels))),
@@ -32,8 +32,8 @@ const counted = "count"
 
 func nothing(context.Context, ctxperm.ToolContext) ([]string, error) { return []string{}, nil }
 
-// counts adds its tag to what the session's calls before it left. Others may come in while
-// it does, and "!" is where it fails.
+// counts adds its tag to the state that the session's earlier calls left.
+// Others may run meanwhile, and it fails at "!".
 func counts(ctx context.Context, tc ctxperm.ToolContext, tag string, was []string) (string, []string, error) {
 	a, _ := ctx.Value(actorKey{}).(*actor)
 	for range 4 {
@@ -50,7 +50,8 @@ func made(t tool.Tool, err error) tool.Tool {
 	return t
 }
 
-// policy holds what can wait, denies what is never allowed, and lets everything else go.
+// policy holds deferrable calls, denies the forbidden tool, and allows
+// everything else.
 var policy = perm.EngineFunc(func(_ context.Context, r perm.Request) (perm.Decision, error) {
 	switch r.Tool.Name {
 	case "mail":
@@ -68,8 +69,8 @@ func decided(e perm.Effect) perm.Decision {
 	return perm.NewDecision(e, perm.Details{Reasons: []perm.Reason{{Text: "so it is"}}})
 }
 
-// writes does what its input says, one after the other: "a.txt=x" writes, "a.txt>b.txt"
-// moves, "a.txt-" removes, and "!" is where the tool fails.
+// writes executes its input in sequence: "a.txt=x" writes, "a.txt>b.txt" moves,
+// "a.txt-" removes, and at "!" the tool fails.
 func writes(ctx context.Context, tc ctxperm.ToolContext, input string) (string, error) {
 	roomy(1)
 	f, err := handle.Open(tc, "workspace")
@@ -108,8 +109,8 @@ func writes(ctx context.Context, tc ctxperm.ToolContext, input string) (string, 
 	return "done", nil
 }
 
-// asks is the code of the tools that act on the service. With a key it asks once more where
-// no answer came.
+// asks is the code of the tools that act on the service. With a key it repeats
+// a request without a response.
 func asks(keyed bool) func(context.Context, ctxperm.ToolContext, string) (string, error) {
 	return func(ctx context.Context, tc ctxperm.ToolContext, tag string) (string, error) {
 		w, call := worldOf(ctx), tc.Call()
@@ -122,13 +123,13 @@ func asks(keyed bool) func(context.Context, ctxperm.ToolContext, string) (string
 	}
 }
 
-// cancels takes back under a key, which the service remembers: what arrives later under it
-// is refused.
+// cancels reverts under a key, which the service remembers: it refuses later
+// requests with the key.
 func cancels(ctx context.Context, rc tool.RevertContext) error {
 	return worldOf(ctx).ask(ctx, &request{key: rc.Key, call: "cancel", cancel: true})
 }
 
-// finds says that there is nothing only where nothing can come any more.
+// finds reports absence only if no request can arrive any more.
 func finds(ctx context.Context, s verify.Subject) verify.Verdict {
 	var tag string
 	if err := json.Unmarshal(s.Input, &tag); err != nil {

@@ -21,7 +21,7 @@ import (
 	"github.com/remit-dev/remit/revert/simjournal"
 )
 
-// world is all that outlives a process.
+// world is the state that survives a process.
 type world struct {
 	seed    uint64
 	sched   *scheduler
@@ -32,35 +32,35 @@ type world struct {
 	actors  []*actor
 	all     sync.WaitGroup
 	full    bool // the disk
-	until   int  // the step at which it is not any more
+	until   int  // the step at which full ends
 
-	claims sync.Mutex // never held across a wait: nothing is brought back between a look and what is said
-	ledger sync.Mutex // never held across a wait: what the journal takes is written down in its order
+	claims sync.Mutex // never held across a wait: no redo happens between a check and its report
+	ledger sync.Mutex // never held across a wait: events are recorded in the order of the journal
 
 	mu        sync.Mutex // never held across a wait
 	events    []opcheck.Event
-	batches   []journal.Batch // as the journal took them
+	batches   []journal.Batch // in the order of the journal
 	coming    []opcheck.Event
 	kept      map[string]bool // content that the journal has
-	txns      []string        // that were begun by agents
+	txns      []string        // begun by agents
 	open      []*shared
-	brought   map[string]int // how often bringing a transaction back was begun or ended
-	bringing  []*bringing    // and has not ended
-	syncs     int            // so many syncs from now one fails; 0: none does
+	brought   map[string]int // how often a redo of a transaction began or ended
+	bringing  []*bringing    // redos that have not ended
+	syncs     int            // after so many syncs one fails; 0: none does
 	writes    int
 	conflicts int
-	counts    map[string]int // what happened, for the tests of the simulation itself
+	counts    map[string]int // events, for the tests of the simulation itself
 	log       func(string)
 	problems  []string
 }
 
-// shared is an open transaction that other agents of its process add calls to.
+// shared is an open transaction to which other agents of its process add calls.
 type shared struct {
 	proc *process
 	txn  txn
 }
 
-// bringing is a redo that is under way.
+// bringing is a running redo.
 type bringing struct {
 	txn  string
 	proc *process
@@ -73,7 +73,7 @@ func worldOf(ctx context.Context) *world {
 	return w
 }
 
-// paths are the files that everybody works on.
+// paths are the files of all agents.
 var paths = []string{"a.txt", "b.txt", "c.txt"}
 
 func resourceOf(path string) string { return "file://workspace/" + path }
@@ -107,7 +107,7 @@ func must(err error) {
 	}
 }
 
-// say writes an event down.
+// say records an event.
 func (w *world) say(e opcheck.Event) {
 	w.mu.Lock()
 	w.events = append(w.events, e)
@@ -119,7 +119,7 @@ func (w *world) say(e opcheck.Event) {
 	}
 }
 
-// note counts that something happened, and tells whoever follows.
+// note counts an event, and calls the follower.
 func (w *world) note(what, about string) {
 	w.mu.Lock()
 	w.counts[what]++
@@ -129,7 +129,7 @@ func (w *world) note(what, about string) {
 	}
 }
 
-// wrong is something that no history shows.
+// wrong reports a problem that no history shows.
 func (w *world) wrong(format string, args ...any) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -152,7 +152,7 @@ func (w *world) failSync() bool {
 	return w.syncs == 0
 }
 
-// content is one that nothing else in this world has.
+// content returns a content that is unique in this world.
 func (w *world) content(by string) string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -160,7 +160,7 @@ func (w *world) content(by string) string {
 	return fmt.Sprint(by, " ", w.writes)
 }
 
-// look writes down what is at each path.
+// look records the content of each path.
 func (w *world) look() map[string]simdisk.File {
 	found := w.disk.Files()
 	for _, path := range paths {
@@ -169,7 +169,7 @@ func (w *world) look() map[string]simdisk.File {
 	return found
 }
 
-// digest is one of everything that happened and of what came of it.
+// digest is a digest of all events and results.
 func (w *world) digest() uint64 {
 	sum := fnv.New64a()
 	for _, e := range w.events {
@@ -181,8 +181,8 @@ func (w *world) digest() uint64 {
 	return sum.Sum64()
 }
 
-// began notes a transaction that an agent began, or which ones it takes back: not one that
-// brings something back.
+// began records a transaction that an agent began, or the subjects of a revert:
+// not of a redo.
 func (w *world) began(id string, body []byte) {
 	if bytes.Contains(body, []byte(`"undoes"`)) {
 		var begun record.Begun
