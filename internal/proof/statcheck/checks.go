@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Checks lets the properties of a test try as many draws as are usual, or whole. Who says
-// on the command line how many has them.
+// Checks sets the number of draws for the properties of a test: usually, or
+// whole. A number on the command line takes precedence.
 func Checks(t testing.TB, usually, whole int) {
 	t.Helper()
 	f := flag.Lookup("rapid.checks")
@@ -17,5 +17,5 @@ func Checks(t testing.TB, usually, whole int) {
 	if err := f.Value.Set(strconv.Itoa(Size(usually, whole))); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = f.Value.Set(f.DefValue) }) // which it had
+	t.Cleanup(func() { _ = f.Value.Set(f.DefValue) }) // the previous value
 }

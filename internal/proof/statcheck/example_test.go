@@ -13,14 +13,14 @@ import (
 
 func Example() {
 	for seed := 0; seed < statcheck.Size(100, 1_000_000); seed++ {
-		_ = seed // a run of its own
+		_ = seed // a separate run
 	}
 	for at := 1; at < 1000; at += statcheck.Stride(7) {
 		_ = at // a place to die at
 	}
 }
 
-// TestWhole: everything is looked at where that is asked for, and never nothing.
+// TestWhole checks that everything is used on request, and never nothing.
 func TestWhole(t *testing.T) {
 	t.Setenv("REMIT_LONG", "")
 	require.False(t, statcheck.Whole())
@@ -37,7 +37,8 @@ func TestWhole(t *testing.T) {
 	require.Equal(t, 1, statcheck.Stride(8))
 }
 
-// TestChecks: properties draw as often as is said here while a test runs, unless somebody said something else.
+// TestChecks checks that properties draw this often during a test, unless the
+// command line says otherwise.
 func TestChecks(t *testing.T) {
 	checks := flag.Lookup("rapid.checks").Value
 	said := checks.String()

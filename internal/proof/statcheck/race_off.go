@@ -4,11 +4,12 @@ package statcheck
 
 import "os"
 
-// Racing says whether the race detector is on.
+// Racing reports whether the race detector is on.
 const Racing = false
 
-// share is the part of the sample that is looked at: one in so many.
+// share is the used part of the sample: one in so many.
 const share = 1
 
-// Program is the running tests as a program to be started often: the file that runs.
+// Program returns the running tests as a program to start often: the running
+// file.
 func Program(string) (string, error) { return os.Executable() }

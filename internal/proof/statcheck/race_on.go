@@ -9,16 +9,16 @@ import (
 	"path/filepath"
 )
 
-// Racing says whether the race detector is on.
+// Racing reports whether the race detector is on.
 const Racing = true
 
-// share is the part of the sample that is looked at: one in so many.
+// share is the used part of the sample: one in so many.
 const share = 8
 
-// Program is the running tests as a program to be started often: built into dir without
-// the race detector, which makes each start slow and has nothing to find in processes
-// that are killed, or that share nothing. Where it cannot be built the tests are their
-// own child. The working directory is that of the package.
+// Program returns the running tests as a program to start often, built into dir
+// without the race detector. The detector slows each start and finds nothing in
+// processes that are killed or share nothing. If the build fails, Program
+// returns the running file. The working directory is that of the package.
 func Program(dir string) (string, error) {
 	bin := filepath.Join(dir, "child.test")
 	out, err := exec.Command("go", "test", "-c", "-o", bin, ".").CombinedOutput()

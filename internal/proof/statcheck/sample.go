@@ -1,17 +1,17 @@
-// Package statcheck says how much of what it could look at one run of a test does look at.
+// Package statcheck decides how large the sample of a test run is.
 //
-// An ordinary run takes a sample, that with REMIT_LONG set takes everything, and one
-// under the race detector an eighth of the sample: what it takes up to ten times as long
-// for is one goroutine going through states, in which there is nothing for the detector
-// to find.
+// An ordinary run uses a sample, a run with REMIT_LONG set uses everything. A
+// run under the race detector uses an eighth of the sample: it takes up to ten
+// times as long, mostly for one goroutine that visits states, in which the
+// detector finds nothing.
 package statcheck
 
 import "os"
 
-// Whole reports whether this run looks at everything.
+// Whole reports whether this run uses everything.
 func Whole() bool { return os.Getenv("REMIT_LONG") != "" }
 
-// Size is how many things are looked at, of which there are usually many.
+// Size returns the number of things to use: usually, or whole.
 func Size(usually, whole int) int {
 	if Whole() {
 		return whole
@@ -19,7 +19,7 @@ func Size(usually, whole int) int {
 	return (usually + share - 1) / share
 }
 
-// Stride is the distance between two things that are looked at, 1 for all.
+// Stride returns the distance between two used things, 1 for all.
 func Stride(usually int) int {
 	if Whole() {
 		return 1
