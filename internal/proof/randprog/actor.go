@@ -19,12 +19,13 @@ import (
 type Config struct {
 	Seed  uint64
 	Steps int
-	// Setup adds what only the person who prepares a folder does: files of other
-	// owners, privileged attributes, pipes. A sandboxed program cannot do them.
+	// Setup adds operations of the person who prepares a folder: files of other
+	// owners, privileged attributes, pipes. A sandboxed program cannot perform
+	// them.
 	Setup bool
-	// Groups are the groups that a file may be given.
+	// Groups are the groups that a file may get.
 	Groups []int
-	// Log receives one line for each step that was carried out; nil: none.
+	// Log receives one line for each executed step; nil: none.
 	Log func(string)
 }
 
@@ -37,8 +38,8 @@ type actor struct {
 	links  []string // symbolic links
 }
 
-// Act runs the program on the folder that the process stands in. It returns an
-// error only if it cannot list the folder.
+// Act runs the program on the current folder. It returns an error only if it
+// cannot list the folder.
 func Act(c Config) error {
 	a := &actor{Config: c, random: rand.New(rand.NewPCG(c.Seed, 0x9E3779B97F4A7C15))}
 	ops := operations()
@@ -61,7 +62,7 @@ func Act(c Config) error {
 	return nil
 }
 
-// step carries one operation out and says whether the system let it.
+// step executes one operation and logs whether the system allowed it.
 func (a *actor) step(o operation) {
 	if o.setup && !a.Setup {
 		return
@@ -77,8 +78,8 @@ func (a *actor) step(o operation) {
 	a.Log(line)
 }
 
-// list reads the names of the folder in the order of their bytes. A folder that
-// the program may not read is known, and what is in it is not.
+// list reads the names of the folder in byte order. It does not list the
+// content of a folder that the program may not read.
 func (a *actor) list() error {
 	a.dirs, a.files, a.links = nil, nil, nil
 	return filepath.WalkDir(".", func(name string, d fs.DirEntry, err error) error {
@@ -98,10 +99,10 @@ func (a *actor) list() error {
 	})
 }
 
-// errNothing says that the folder holds nothing that an operation could be about.
+// errNothing says that the folder contains nothing for an operation.
 var errNothing = errors.New("nothing to do it with")
 
-// any chooses one of a list.
+// any chooses an element of a list.
 func (a *actor) any(from []string) (string, error) {
 	if len(from) == 0 {
 		return "", errNothing
@@ -117,19 +118,19 @@ func (a *actor) folder() (string, error) {
 	return a.dirs[1+a.random.IntN(len(a.dirs)-1)], nil
 }
 
-// entry chooses any name but that of the top folder, or of a pipe: a call that takes
-// one away is refused.
+// entry chooses any name except that of the top folder, or of a pipe: a call
+// that removes a pipe is refused.
 func (a *actor) entry() (string, error) {
 	return a.any(slices.Concat(a.dirs[1:], a.files, a.links))
 }
 
-// fresh chooses a name that may or may not be taken, in some folder.
+// fresh chooses a name in some folder that may be free or not.
 func (a *actor) fresh() string {
 	dir := a.dirs[a.random.IntN(len(a.dirs))]
 	return path.Join(dir, a.name())
 }
 
-// name chooses among ordinary and odd names; few of them, so that they meet.
+// name chooses among ordinary and odd names; few of them, so that they collide.
 func (a *actor) name() string {
 	plain := []string{"a", "b", "c", "main.go", "x.txt", "data.bin", "README", "lib", "src", ".hidden", "core", "t", "t2"}
 	odd := []string{
@@ -142,12 +143,13 @@ func (a *actor) name() string {
 	return plain[a.random.IntN(len(plain))]
 }
 
-// bytes makes content: mostly small, sometimes of several pages, sometimes of one byte again and again.
+// bytes returns content: mostly small, sometimes of several pages, sometimes
+// one repeated byte.
 func (a *actor) bytes() []byte {
 	n := []int{0, 1, 3, 40, 700, 4096, 5000, 66_000}[a.random.IntN(8)]
 	out := make([]byte, n)
 	if a.random.IntN(3) == 0 {
-		return out // zeros that were written are not a hole
+		return out // written zeros are not a hole
 	}
 	for i := range out {
 		out[i] = "0123456789abcdef\n"[a.random.IntN(17)]
@@ -155,13 +157,13 @@ func (a *actor) bytes() []byte {
 	return out
 }
 
-// time chooses a time that nothing would give by chance.
+// time chooses a time that does not occur by chance.
 func (a *actor) time() unix.Timespec {
 	secs := []int64{-86_400*365*20 + 7, 0, 1, 1_234_567_890, 1_600_000_000, 4_294_967_296 + 5, 9_000_000_000}
 	return unix.Timespec{Sec: secs[a.random.IntN(len(secs))], Nsec: []int64{0, 1, 999_999_999, 123_456_789}[a.random.IntN(4)]}
 }
 
-// open opens a file for writing as it is, without following a link.
+// open opens a file for writing, without following a link.
 func open(name string, flags int) (*os.File, error) {
 	return os.OpenFile(name, flags|unix.O_NOFOLLOW, 0o644)
 }

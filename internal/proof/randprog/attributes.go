@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// attributes are the operations on bits, owners, times and attributes.
+// attributes returns the operations on bits, owners, times and attributes.
 func attributes() []operation {
 	return []operation{
 		{name: "chmod", weight: 7, run: (*actor).chmod},
@@ -97,7 +97,8 @@ func (a *actor) dropAttribute() (string, error) {
 	return fmt.Sprintf("%q", name), unix.Lremovexattr(name, "user.k")
 }
 
-// Tags and layout of an ACL as the kernel keeps it: posix_acl_xattr.h of Linux.
+// Tags and layout of an ACL as the kernel stores it: posix_acl_xattr.h of
+// Linux.
 const (
 	aclUserObj  = 0x01
 	aclUser     = 0x02

@@ -10,7 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// operation is one thing that a step can do. Its run says what it was about.
+// operation is one operation of a step. run returns a description of its
+// subject.
 type operation struct {
 	name   string
 	weight int
@@ -22,7 +23,7 @@ func operations() []operation {
 	return append(append(contents(), names()...), append(attributes(), tools()...)...)
 }
 
-// contents are the operations on what files hold.
+// contents returns the operations on the content of files.
 func contents() []operation {
 	return []operation{
 		{name: "create", weight: 12, run: (*actor).create},
@@ -121,7 +122,8 @@ func (a *actor) sparse() (string, error) {
 	return fmt.Sprintf("%q data at %d", name, at), nil
 }
 
-// replace does what editors do: it writes a new file and renames it over the old one.
+// replace does the same as editors: it writes a new file and renames it over
+// the old one.
 func (a *actor) replace() (string, error) {
 	name, err := a.any(a.files)
 	data := a.bytes()

@@ -1,13 +1,12 @@
 // Package randprog makes random programs that change a folder, for proofs that
-// a change of a program can be reverted.
+// a program's change can be reverted.
 //
-// A program is a seed and a number of steps. Act runs it: each step looks at
-// the folder, chooses an operation and the paths that it is about, and carries
-// the operation out by system calls or by an ordinary Unix program. Two folders
-// that are alike are alike afterwards, but for the times that the kernel sets.
-// A step that the system refuses is skipped, as a program in a script that goes
-// on after an error does.
+// A program is a seed and a number of steps. Act runs it: each step reads the
+// folder, chooses an operation and its paths, and performs the operation by
+// system calls or by an ordinary Unix program. Two equal folders are equal
+// afterwards, except for the times that the kernel sets. A step that the system
+// refuses is skipped, like a command in a script that continues after an error.
 //
-// The package knows nothing of the rest of the module: what it does to a folder
-// is judged by a checker that was written apart from it.
+// The package shares no code with the rest of the module. A separate checker
+// judges its effects on a folder.
 package randprog

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// names are the operations on names: folders, links, renames, removals.
+// names returns the operations on names: folders, links, renames, removals.
 func names() []operation {
 	return []operation{
 		{name: "remove", weight: 7, run: (*actor).remove},
@@ -94,7 +94,8 @@ func (a *actor) deep() (string, error) {
 
 func (a *actor) symlink() (string, error) {
 	name := a.fresh()
-	// No target leads out of the folder to what exists: cp and mv follow links.
+	// No target leads out of the folder to an existing file: cp and mv follow
+	// links.
 	target := []string{"a", "./a", "nowhere", "/nonexistent/x", "src/main.go", ".", "lib", "in\xffvalid", "x\ny"}[a.random.IntN(9)]
 	return fmt.Sprintf("%q to %q", name, target), os.Symlink(target, name)
 }
@@ -108,7 +109,8 @@ func (a *actor) link() (string, error) {
 	return fmt.Sprintf("%q as %q", name, to), os.Link(name, to)
 }
 
-// relink breaks two names of a file apart and joins them in another file of the same content.
+// relink separates two names of a file and joins them in another file of the
+// same content.
 func (a *actor) relink() (string, error) {
 	name, err := a.any(a.files)
 	if err != nil {
@@ -136,7 +138,7 @@ func (a *actor) relink() (string, error) {
 	return fmt.Sprintf("%q", all), os.Remove(temporary)
 }
 
-// sharing lists the names of the same file.
+// sharing returns the names of the same file.
 func sharing(name string, among []string) (all []string) {
 	var want, is unix.Stat_t
 	if unix.Lstat(name, &want) != nil {
@@ -150,7 +152,7 @@ func sharing(name string, among []string) (all []string) {
 	return all
 }
 
-// swap gives two names each other's files by way of a third name.
+// swap exchanges the files of two names through a third name.
 func (a *actor) swap() (string, error) {
 	one, err := a.any(a.files)
 	if err != nil {
@@ -169,7 +171,7 @@ func (a *actor) swap() (string, error) {
 	return fmt.Sprintf("%q and %q", one, other), nil
 }
 
-// otherType puts a folder, a file or a link in the place of what is there.
+// otherType replaces a file with a folder, a file or a link.
 func (a *actor) otherType() (string, error) {
 	name, err := a.entry()
 	kind := a.random.IntN(3)

@@ -34,22 +34,22 @@ import (
 func TestMain(m *testing.M) {
 	process.Main()
 	code := m.Run()
-	_ = os.RemoveAll(actorDir) // nothing, if no test built it
+	_ = os.RemoveAll(actorDir) // missing if no test built it
 	os.Exit(code)
 }
 
 var actorDir string
 
-// The variables that TestRandomProgramsAsUser sets for the process that it starts.
+// The variables that TestRandomProgramsAsUser sets for its process.
 const (
 	actorEnv = "REMIT_TEST_ACTOR"
-	firstEnv = "REMIT_TEST_FIRST_SEED" // also set by hand, to try one seed again
+	firstEnv = "REMIT_TEST_FIRST_SEED" // also set by hand, to repeat one seed
 	countEnv = "REMIT_TEST_SEEDS"
 )
 
-// TestRandomPrograms runs random programs in the sandbox, reverts them, brings
-// their changes back and reverts them again. After each the folder is what it
-// was, or the report names the path that is not.
+// TestRandomPrograms runs random programs in the sandbox, reverts them, redoes
+// their changes and reverts them again. After each the folder is as before, or
+// the report names the path that differs.
 func TestRandomPrograms(t *testing.T) {
 	count := number(countEnv, statcheck.Size(40, 10_000))
 	who := "as root"
@@ -62,10 +62,11 @@ func TestRandomPrograms(t *testing.T) {
 	require.Zero(t, tried.violations)
 }
 
-// TestRandomProgramsAsUser is TestRandomPrograms by an ordinary user who belongs to two groups.
+// TestRandomProgramsAsUser is TestRandomPrograms by an ordinary user who
+// belongs to two groups.
 func TestRandomProgramsAsUser(t *testing.T) {
 	if os.Getuid() != 0 {
-		return // TestRandomPrograms is that user's already
+		return // TestRandomPrograms already runs as such a user
 	}
 	const user, group, second = 54321, 54321, 54322
 	dir, err := os.MkdirTemp("", "randprog-user")
@@ -89,7 +90,7 @@ func TestRandomProgramsAsUser(t *testing.T) {
 	cmd.Dir = home
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: user, Gid: group, Groups: []uint32{group, second}}}
 	out, err := cmd.CombinedOutput()
-	t.Log(string(out)) // with the line that says what it proved
+	t.Log(string(out)) // with the line of the proof
 	require.NoError(t, err)
 	require.Contains(t, string(out), "as an ordinary user")
 }
@@ -118,7 +119,7 @@ var built = sync.OnceValues(func() (program string, err error) {
 	return program, nil
 })
 
-// actor is the program that the sandbox runs.
+// actor builds the program that the sandbox runs.
 func actor(t *testing.T) string {
 	t.Helper()
 	if given := os.Getenv(actorEnv); given != "" {
@@ -129,7 +130,7 @@ func actor(t *testing.T) string {
 	return program
 }
 
-// tally is what many programs came to.
+// tally counts the results of many programs.
 type tally struct {
 	programs, calls, refused, reported, violations int
 	reasons                                        map[string]int
@@ -176,12 +177,12 @@ type trial struct {
 	seed          int
 	program       string
 	groups        []int
-	dir, plain    string // the workspace, and a folder just like it that no sandbox has seen
-	resynced      bool   // the latter is a copy of the former
+	dir, plain    string // the workspace, and an equal folder without a sandbox
+	resynced      bool   // plain is now a copy of dir
 	rt            *agent.Runtime
 	s             *agent.Session
 	tally         tally
-	log           bytes.Buffer // what the programs did
+	log           bytes.Buffer // log of the programs
 	before, after treecheck.Tree
 }
 
@@ -210,8 +211,8 @@ func (x *trial) violation(format string, args ...any) {
 	x.t.Errorf("seed %d: %s\nwhat its programs did:\n%s", x.seed, fmt.Sprintf(format, args...), x.log.String())
 }
 
-// run prepares two folders that are alike, runs one to four calls in one of
-// them through the sandbox and in the other without, and takes them back.
+// run prepares two equal folders and runs one to four calls in one of them
+// through the sandbox and in the other without. Then it reverts them.
 func (x *trial) run(base string) error {
 	x.groups = []int{0, 1, 2, 65534}
 	if os.Getuid() != 0 {
@@ -248,7 +249,7 @@ func (x *trial) run(base string) error {
 	return x.transaction()
 }
 
-// act runs a program without a sandbox, with no more rights than one in it has.
+// act runs a program without a sandbox, with no more rights than inside.
 func (x *trial) act(dir string, seed uint64, steps int, setup bool, log *bytes.Buffer) ([]byte, error) {
 	args := []string{strconv.FormatUint(seed, 10), strconv.Itoa(steps)}
 	if setup && os.Getuid() == 0 {
@@ -336,7 +337,7 @@ func (x *trial) call(ctx context.Context, tx *agent.Txn, seed, steps int) error 
 	}
 	x.after = now
 	if os.Getuid() != 0 {
-		return nil // an ordinary user's overlay parts the names of a file, and has one group
+		return nil // an ordinary user's overlay separates the names of a file, and has one group
 	}
 	said, err := x.act(x.plain, uint64(seed), steps, false, nil)
 	if err != nil {
@@ -350,8 +351,8 @@ func (x *trial) call(ctx context.Context, tx *agent.Txn, seed, steps int) error 
 	if x.resynced {
 		diff = without(diff, treecheck.Sparse)
 	}
-	// An overlay keeps at most 256 bytes of the path that a folder was moved from; the
-	// program is told by the error of its rename, and mv copies then.
+	// An overlay keeps at most 256 bytes of the path that a folder was moved
+	// from. Then the program's rename fails, and mv copies.
 	told := namesAll(out.Text, diff) || strings.Contains(out.Text, "cross-device link") || slices.ContainsFunc(strings.Split(out.Text, "\n"), func(line string) bool {
 		return strings.HasPrefix(line, "mv ") && len(line) > 256
 	})
@@ -364,7 +365,8 @@ func (x *trial) call(ctx context.Context, tx *agent.Txn, seed, steps int) error 
 	return nil
 }
 
-// resync makes the folder without a sandbox like the other one again. cp makes holes of zeros that a program wrote into a sparse file.
+// resync makes the folder without a sandbox equal to the other one again. cp
+// makes holes of zeros that a program wrote into a sparse file.
 func (x *trial) resync() {
 	x.resynced = true
 	_ = exec.Command("chmod", "-R", "u+rwx", x.plain).Run()
@@ -374,7 +376,7 @@ func (x *trial) resync() {
 	}
 }
 
-// namesAll reports whether the answer of a call names each path of a list.
+// namesAll reports whether the text of a result names each path of a list.
 func namesAll(answer string, diff []treecheck.Difference) bool {
 	_, notes, _ := strings.Cut(answer, "[not applied: ")
 	told := func(name string) bool {
@@ -384,7 +386,7 @@ func namesAll(answer string, diff []treecheck.Difference) bool {
 		if d.Field != treecheck.Links {
 			return !told(d.Path)
 		}
-		names := quoted.FindAllString(d.Want+d.Got, -1) // one name of them parts all
+		names := quoted.FindAllString(d.Want+d.Got, -1) // one name of them suffices
 		return !slices.ContainsFunc(names, func(name string) bool {
 			name, err := strconv.Unquote(name)
 			return err == nil && told(name)
@@ -392,11 +394,11 @@ func namesAll(answer string, diff []treecheck.Difference) bool {
 	})
 }
 
-// quoted are the names in the text of a difference.
+// quoted matches the names in the text of a difference.
 var quoted = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)
 
-// judge compares the folder with what it should be, and holds each difference
-// against the report. It reports whether the trial is over.
+// judge compares the folder with the expected one, and each difference with the
+// report. It reports whether the trial is over.
 func (x *trial) judge(phase string, want treecheck.Tree, rep revert.Report, err error) bool {
 	now, cerr := treecheck.Capture(x.dir)
 	if cerr != nil {
@@ -421,10 +423,10 @@ func (x *trial) judge(phase string, want treecheck.Tree, rep revert.Report, err 
 	var silent []treecheck.Difference
 	for _, d := range compare(want, now) {
 		if d.Field == treecheck.DirMtime && folders[d.Path] {
-			continue // a name in it is not what it was
+			continue // a name in it differs
 		}
 		if d.Field == treecheck.Links && slices.ContainsFunc(paths, func(p string) bool { return strings.Contains(d.Want+d.Got, strconv.Quote(p)) }) {
-			continue // another name of the file is
+			continue // another name of the file differs
 		}
 		res, err := perm.FileResource("workspace", d.Path)
 		if err != nil || !named[res.String()] {
@@ -437,12 +439,12 @@ func (x *trial) judge(phase string, want treecheck.Tree, rep revert.Report, err 
 	return len(named) > 0 || len(silent) > 0
 }
 
-// slack is how many bytes of zeros may be on disk where a hole was: a hole that is
-// smaller costs no room worth a difference.
+// slack is how many bytes of zeros may be on disk instead of a hole: a smaller
+// hole saves no significant space.
 const slack = 64 << 10
 
-// compare leaves out files that have more holes than before, or hardly fewer: their
-// bytes are the same.
+// compare skips files that have more holes than before, or hardly fewer: their
+// bytes are equal.
 func compare(want, got treecheck.Tree) []treecheck.Difference {
 	room := func(t treecheck.Tree) map[string]int64 {
 		all := map[string]int64{}
@@ -461,7 +463,8 @@ func without(all []treecheck.Difference, fields ...treecheck.Field) []treecheck.
 	return slices.DeleteFunc(all, func(d treecheck.Difference) bool { return slices.Contains(fields, d.Field) })
 }
 
-// reason is what texts of one cause have in common: their words without the names in quotes.
+// reason returns the common part of texts with one cause: the words without the
+// quoted names.
 func reason(text string) string {
 	var b strings.Builder
 	for i, part := range strings.Split(text, `"`) {
@@ -479,7 +482,7 @@ func allowAll() agent.Option {
 	}))
 }
 
-// TestActsAlike: two folders that are alike are alike after the same program.
+// TestActsAlike checks that two equal folders are equal after the same program.
 func TestActsAlike(t *testing.T) {
 	var trees [2]treecheck.Tree
 	var lines [2][]string

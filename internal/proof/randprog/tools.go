@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// tools are the operations that ordinary Unix programs carry out.
+// tools returns the operations of ordinary Unix programs.
 func tools() []operation {
 	one := func(name string, weight int, script string) operation {
 		return operation{name: name, weight: weight, run: func(a *actor) (string, error) { return a.script(a.files, script) }}
@@ -46,7 +46,7 @@ func tools() []operation {
 	}
 }
 
-// script runs a shell script with a name that exists and one that may be taken.
+// script runs a shell script with an existing name and one that may exist.
 func (a *actor) script(from []string, text string) (string, error) {
 	name, err := a.any(from)
 	other := a.fresh()
@@ -54,10 +54,10 @@ func (a *actor) script(from []string, text string) (string, error) {
 		return "", err
 	}
 	if within(other, name) {
-		return "", errNothing // what cp copies of a folder into itself depends on the order of its entries
+		return "", errNothing // if cp copies a folder into itself, the result depends on the order of its entries
 	}
 	if meetsPipe(name, other) {
-		return "", errNothing // what opens a pipe waits for another program for ever
+		return "", errNothing // a program that opens a pipe waits for another program forever
 	}
 	cmd := exec.Command("sh", "-c", text, "sh", name, other)
 	cmd.Env = []string{"PATH=/usr/local/bin:/usr/bin:/bin", "LC_ALL=C", "TZ=UTC"}
@@ -68,8 +68,8 @@ func (a *actor) script(from []string, text string) (string, error) {
 	return fmt.Sprintf("%q %q", name, other), err
 }
 
-// meetsPipe reports whether a program that reads from one name and writes to another could
-// open a named pipe, itself or in folders that it joins.
+// meetsPipe reports whether a program that reads from one name and writes to
+// another could open a named pipe, directly or in folders that it merges.
 func meetsPipe(from, to string) (meets bool) {
 	pipe := func(name string) bool {
 		info, err := os.Stat(name)
@@ -88,7 +88,7 @@ func meetsPipe(from, to string) (meets bool) {
 	return meets
 }
 
-// within reports whether a name leads to a place in a folder, or to the folder itself.
+// within reports whether a name is in a folder, or is the folder itself.
 func within(name, folder string) bool {
 	to, err := filepath.EvalSymlinks(name)
 	if err != nil {

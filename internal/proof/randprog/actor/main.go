@@ -1,6 +1,6 @@
 //go:build linux
 
-// The actor runs one random program on the folder that it is started in:
+// Command actor runs one random program on the current folder:
 //
 //	actor SEED STEPS [setup] [GROUP...]
 package main
