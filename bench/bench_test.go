@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// One turn of each that is quick, so that a change which breaks the comparison
-// is found before somebody wants to measure.
+// TestRuns runs each quick comparison once, so that a broken one is found
+// before it is needed.
 func TestRuns(t *testing.T) {
 	var out bytes.Buffer
 	_, err := run(&out, "decide|call|write", clock{rounds: 1, turn: time.Microsecond}, true)

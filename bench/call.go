@@ -17,9 +17,9 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// calls holds a permitted call of a pure tool through the whole line, with a
-// journal in memory, against a call of the same tool in mcp-go, in process and
-// with its input validated. mcp-go decides no policy and records nothing.
+// calls compares a permitted call of a pure tool through the whole pipeline,
+// with a journal in memory, with a call of the same tool in mcp-go, in process
+// and with validated input. mcp-go decides no policy and records nothing.
 func calls(c clock) ([]row, error) {
 	fresh, err := remitCall(-1)
 	if err != nil {
@@ -94,8 +94,8 @@ func remitCall(memo int) (func(int) error, error) {
 	}
 	turn := 0
 	return func(int) error {
-		// A journal in memory keeps everything: begin anew before its weight is what
-		// is measured.
+		// A journal in memory grows: start a new one before its size affects
+		// the measurement.
 		if turn++; turn%20000 == 0 {
 			if rt, err = agent.New(agent.Tools(look), agent.Policy(e)); err != nil {
 				return err

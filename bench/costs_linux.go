@@ -21,11 +21,11 @@ import (
 	"github.com/remit-dev/remit/tool/builtin/process"
 )
 
-// cost is a script whose change is large in one way.
+// cost is a script whose change is large in one dimension.
 type cost struct {
 	name, said string
-	before     string // what makes the folder "it", where it is there before
-	script     string // what the call runs
+	before     string // creates the folder "it", if it must exist before
+	script     string // the script of the call
 	rounds     int
 }
 
@@ -34,7 +34,7 @@ func costsOf() []cost {
 		{
 			name: "deep", said: "in a folder of depth 1,000", rounds: 7,
 			before: `mkdir it; cd it; i=0; while [ $i -lt 1000 ]; do mkdir d && cd d; i=$((i+1)); done; echo old > f`,
-			// In one step: bash looks at all folders above with each cd.
+			// In one step: bash reads all parent folders at each cd.
 			script: `cd "it/$(printf 'd/%.0s' $(seq 1000))"; echo new > f; echo more > g`,
 		},
 		{
@@ -48,14 +48,15 @@ func costsOf() []cost {
 	}
 }
 
-// costs holds a sandboxed call, and its undo, against copying what it changed with cp -a and
-// removing that with rm -r. What the script itself takes is in the time of the call.
+// costs compares a sandboxed call, and its revert, with copying its changes
+// with cp -a and removing the copy with rm -r. The time of the call includes
+// the script itself.
 func costs(c clock) ([]row, error) {
 	dir, err := os.MkdirTemp("", "remit-bench-")
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = sandbox.Discard(dir) }() // a folder of the system's temporary ones
+	defer func() { _ = sandbox.Discard(dir) }() // a temporary folder
 	shim := filepath.Join(dir, "remit")
 	build := exec.Command("go", "build", "-o", shim, "./cmd/remit")
 	build.Dir, build.Env = "..", append(os.Environ(), "CGO_ENABLED=0")
@@ -75,8 +76,8 @@ func costs(c clock) ([]row, error) {
 	return rows, nil
 }
 
-// measure runs the call, copies and removes what it left, and takes the call back, so many
-// times and once more before.
+// measure runs the call, copies and removes its result, and reverts the call,
+// rounds times after one warm-up.
 func (o cost) measure(dir, shim string, rounds int) (times, error) {
 	work := filepath.Join(dir, "work")
 	if err := os.MkdirAll(work, 0o700); err != nil {

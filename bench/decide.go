@@ -14,9 +14,9 @@ import (
 	"github.com/remit-dev/remit/perm/rego"
 )
 
-// decisions holds deciding by Rego against cedar-go: the same rules, one for
-// each tool, of which one allows the request. Both are asked with an input that
-// is made for the call, and both say which rule gave the answer.
+// decisions compares Rego with cedar-go: the same rules, one for each tool, of
+// which one allows the request. Both get a new input for each call, and both
+// report the rule that decided.
 func decisions(c clock) ([]row, error) {
 	var list []contestant
 	var broken error
@@ -61,8 +61,7 @@ allow contains "reads stay in the workspace" if {
 }
 `
 
-// regoRules writes so many rules, of which one is about the tool that is asked
-// for.
+// regoRules returns n rules, of which one concerns the requested tool.
 func regoRules(n int) string {
 	var b strings.Builder
 	b.WriteString(reading)
@@ -80,16 +79,16 @@ func regoRules(n int) string {
 	return b.String()
 }
 
-// cedarRules writes the same rules as a Cedar policy has them: who, action and
-// place in the scope, the tool in the condition.
+// cedarRules returns the same rules as a Cedar policy: principal, action and
+// resource in the scope, the tool in the condition.
 func cedarRules(n int) string {
 	return cedarText(n, `%s (principal in Role::"editor", action == Action::"read", resource in Root::"workspace")
 when { context.tool == "%s" };
 `)
 }
 
-// cedarBest writes them so that Cedar has least to do: the tool is the action,
-// and the first comparison tells most rules apart.
+// cedarBest returns the form with the least work for Cedar: the tool is the
+// action, and the first comparison excludes most rules.
 func cedarBest(n int) string {
 	return cedarText(n, `%s (principal, action == Action::"%s", resource)
 when { principal in Role::"editor" && context.access == "read" && resource in Root::"workspace" };
@@ -126,8 +125,8 @@ func regoOp(n, memo int) (func(int) error, error) {
 	}, nil
 }
 
-// one is what differs from call to call, where the rules do not look. The texts
-// are made before: how long formatting takes is not what is compared.
+// one is the part of a request that differs from call to call, and that no rule
+// reads. Its texts are prepared, so formatting is not measured.
 type one struct {
 	id, path, text, part string
 	args                 json.RawMessage
@@ -145,8 +144,8 @@ var several = func() (list [64]one) {
 	return list
 }()
 
-// regoRequest makes an input of the size that calls have: two roles, seven
-// arguments, a path.
+// regoRequest returns an input of the usual size: two roles, seven arguments, a
+// path.
 func regoRequest(turn int) perm.Request {
 	c := &several[turn%len(several)]
 	return perm.Request{

@@ -19,15 +19,15 @@ import (
 
 const many = 64
 
-// durables holds durable calls of a tool whose effect is an entry of a map
-// against one fdatasync, and against the same calls with a journal in memory:
-// what is left is what the journal costs.
+// durables compares durable calls of a tool that changes a map with one
+// fdatasync, and with the same calls on a journal in memory: the difference is
+// the cost of the journal.
 func durables(c clock) ([]row, error) {
 	dir, err := os.MkdirTemp("", "remit-bench-")
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = os.RemoveAll(dir) }() // a folder of the system's temporary ones
+	defer func() { _ = os.RemoveAll(dir) }() // a temporary folder
 	sync, err := bareLog(filepath.Join(dir, "log"))
 	if err != nil {
 		return nil, err
@@ -40,7 +40,7 @@ func durables(c clock) ([]row, error) {
 	if err != nil {
 		return nil, err
 	}
-	// In memory everything is kept, so each turn begins with a journal of its own.
+	// A journal in memory grows, so each measurement uses a new one.
 	memory := &renewed{fresh: func() (func(int) error, error) { return keyed(agent.Journal(journal.Memory()), 0) }}
 	t, err := inTurns(
 		c,
@@ -61,9 +61,9 @@ func durables(c clock) ([]row, error) {
 	}, nil
 }
 
-// keyed returns a call whose effect is kept under the call's operation key. Each
-// caller has a session and a transaction of its own, which is committed after so
-// many calls, 0 for never.
+// keyed returns a call that stores its effect under the call's operation key.
+// Each caller has its own session and transaction. The transaction is committed
+// after each calls; 0: never.
 func keyed(journal agent.Option, each int) (func(caller int) error, error) {
 	put, err := putTool()
 	if err != nil {
@@ -107,7 +107,7 @@ func putTool() (tool.Tool, error) {
 	put := func(_ context.Context, tc ctxperm.ToolContext, in string) (string, error) {
 		mu.Lock()
 		defer mu.Unlock()
-		if len(effects) > 10000 { // what is measured is not this map
+		if len(effects) > 10000 { // the map itself is not measured
 			clear(effects)
 		}
 		effects[tc.Call().Key] = in
@@ -122,7 +122,7 @@ func putTool() (tool.Tool, error) {
 	return tool.CreateWith("put", "Keeps a text.", nil, put, tool.Effect(effect.Compensable), tool.RevertWith("1", undo))
 }
 
-// renewed is an operation that is set up anew after so many times.
+// renewed is an operation that is set up again after a number of runs.
 type renewed struct {
 	mu    sync.Mutex
 	fresh func() (func(int) error, error)

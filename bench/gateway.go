@@ -15,15 +15,16 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// gateways holds calls through remit's gateway against calls through one that only passes them on: an HTTP client in front,
-// an upstream over standard files behind, the same program each time. What only reads waits for no sync.
+// gateways compares calls through remit's gateway with calls through one that
+// only forwards: an HTTP client in front, an upstream over standard files
+// behind, the same program each time. Reads wait for no sync.
 func gateways(c clock) ([]row, error) {
 	dir, err := os.MkdirTemp("", "remit-bench-")
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = os.RemoveAll(dir) }() // a folder of the system's temporary ones
-	c.turn *= 4                              // for p99 there have to be some hundreds of each round
+	defer func() { _ = os.RemoveAll(dir) }() // a temporary folder
+	c.turn *= 4                              // p99 needs some hundreds of calls in each round
 	rows, err := readsThrough(c, dir)
 	if err != nil {
 		return nil, err
@@ -76,8 +77,8 @@ func readsThrough(c clock, dir string) (rows []row, err error) {
 	return rows, nil
 }
 
-// writesThrough tells what a call that writes waits for: that of the same calls with the journal in memory is all it does, and the rest is
-// time in which the disk syncs.
+// writesThrough splits the time of a call that writes: the time with a journal
+// in memory is the work, and the rest is the disk's sync.
 func writesThrough(c clock, dir string) (rows []row, err error) {
 	memory, err := os.MkdirTemp("/dev/shm", "remit-bench-")
 	if err != nil {
@@ -117,7 +118,7 @@ func writesThrough(c clock, dir string) (rows []row, err error) {
 	}, nil
 }
 
-// front is a gateway in a process of its own, and a client of it.
+// front is a gateway in its own process, and a client of it.
 type front struct {
 	cmd *exec.Cmd
 	in  io.Closer
@@ -163,7 +164,7 @@ func (f *front) connect(at where) (err error) {
 	return err
 }
 
-// bearer proves a session, also to a gateway that does not ask for it.
+// bearer sends a session token, also to a gateway that does not need one.
 type bearer struct {
 	http.RoundTripper
 
@@ -184,12 +185,12 @@ func (f *front) end() error {
 	return errors.Join(f.in.Close(), f.cmd.Wait())
 }
 
-// put writes once through the gateway.
+// put makes one writing call through the gateway.
 func (f *front) put(caller int) error {
 	return f.call("shelf__put", map[string]any{"key": fmt.Sprint("k", caller), "text": "a text"}, "kept")
 }
 
-// look reads once through the gateway.
+// look makes one reading call through the gateway.
 func (f *front) look(caller int) error {
 	return f.call("shelf__look", map[string]any{"path": fmt.Sprintf("src/%d/main.go", caller), "limit": 100, "raw": true}, "A second one")
 }

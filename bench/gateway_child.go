@@ -25,19 +25,20 @@ import (
 	"github.com/remit-dev/remit/revert/sqlite"
 )
 
-// What this program is when it is started as a part of the gateway suite. Each part is a process of its own, as in life, so that
-// none of them pays for another one's garbage.
+// The roles of this program in the gateway suite. Each role is its own process,
+// as in practice, so that none pays for another one's garbage.
 const (
 	asUpstream = "gateway-upstream" // a server of tools, over its standard files
-	asBare     = "gateway-bare"     // passes calls on
-	asRemit    = "gateway-remit"    // remit's gateway; its state folder is the argument after it
-	asWriter   = "gateway-writer"   // the same, where calls may write
+	asBare     = "gateway-bare"     // forwards calls
+	asRemit    = "gateway-remit"    // remit's gateway; its state folder is the next argument
+	asWriter   = "gateway-writer"   // the same, with a policy that allows writes
 )
 
-// letGather is how much garbage may gather, in percent of what is kept.
+// letGather is the garbage collection target: the growth of the heap in
+// percent.
 const letGather = 400
 
-// gatewayPart is this program as one of them.
+// gatewayPart runs this program in one of the roles.
 func gatewayPart(args []string) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -60,7 +61,7 @@ func gatewayPart(args []string) error {
 	return fmt.Errorf("there is no part %q", args[0])
 }
 
-// look is what the upstream's tool that only reads is asked and answers.
+// look is the input and output of the upstream's reading tool.
 type look struct {
 	Path  string `json:"path" jsonschema:"what to look at"`
 	Limit int    `json:"limit,omitempty" jsonschema:"how much of it"`
@@ -74,13 +75,14 @@ type seen struct {
 	Content []string `json:"content"`
 }
 
-// put is what the one that writes is asked.
+// put is the input of the writing tool.
 type put struct {
 	Key  string `json:"key"`
 	Text string `json:"text"`
 }
 
-// upstreamServer is a server as the SDK makes it of two functions, which do next to nothing: what a gateway adds shows most.
+// upstreamServer is an SDK server of two functions that do almost nothing, so
+// that the cost of a gateway shows most.
 func upstreamServer() *sdk.Server {
 	s := sdk.NewServer(&sdk.Implementation{Name: "shelf", Version: "1"}, nil)
 	sdk.AddTool(s, &sdk.Tool{Name: "look", Description: "Looks at something.", Annotations: &sdk.ToolAnnotations{ReadOnlyHint: true}},
@@ -95,7 +97,8 @@ func upstreamServer() *sdk.Server {
 	return s
 }
 
-// bareGateway is what a gateway is at least: the tools of another server, each call of which goes to that server and its answer back.
+// bareGateway is a minimal gateway: it offers another server's tools and
+// forwards each call and response.
 func bareGateway(ctx context.Context) (http.Handler, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -122,7 +125,8 @@ func bareGateway(ctx context.Context) (http.Handler, error) {
 	return sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return s }, &sdk.StreamableHTTPOptions{Stateless: true, PropagateRequestCancellation: true}), nil
 }
 
-// shelfRules are beside the policy that holds when none is given: what the upstream's tools do is known.
+// shelfRules complement the default policy with the known effects of the
+// upstream's tools.
 const shelfRules = `package remit
 
 allow contains "what is on the shelf may be looked at, and put there" if {
@@ -134,7 +138,8 @@ allow contains "what is on the shelf may be looked at, and put there" if {
 
 const shelfEntries = `{"look": {"effectClass": "pure"}, "put": {"effectClass": "pivot"}}`
 
-// remitGateway is remit's, wired as remit gateway does it: a policy, a journal on disk, one session.
+// remitGateway is remit's, set up as remit gateway does: a policy, a journal on
+// disk, one session.
 func remitGateway(ctx context.Context, dir string, writes bool) error {
 	self, err := os.Executable()
 	if err != nil {
@@ -162,7 +167,7 @@ func remitGateway(ctx context.Context, dir string, writes bool) error {
 		return err
 	}
 	o := rego.Options{Modules: map[string]string{"shelf.rego": shelfRules}, Timeout: time.Minute}
-	if !writes { // where somebody would be asked
+	if !writes { // the policy would ask
 		o.Sources = []rego.Source{{FS: policies.Workspace(), Prefix: policies.Prefix, NoTests: true}}
 	}
 	e, err := rego.New(o)
@@ -188,13 +193,13 @@ func remitGateway(ctx context.Context, dir string, writes bool) error {
 	return errors.Join(served(h, s.Token()), rt.Close(), g.Close(), j.Close())
 }
 
-// where says where a gateway is, and what proves a session.
+// where contains a gateway's address and a session token.
 type where struct {
 	URL   string `json:"url"`
 	Token string `json:"token"`
 }
 
-// served serves until nobody wants it any more: until standard input ends.
+// served serves until standard input ends.
 func served(h http.Handler, token string) error {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	_ "modernc.org/sqlite" // the plain scan goes past remit
+	_ "modernc.org/sqlite" // the plain scan does not use remit
 
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/revert/sqlite"
@@ -20,16 +20,16 @@ import (
 
 const history = 100_000
 
-// recoveries holds opening a journal of 100,000 calls and recovering it against
-// reading all of its rows, and the memory that takes against that of a tenth of
-// the calls. Once the transactions have ended, but for those of the last calls;
-// and once, which is the worst, none has, so that each call must be looked at.
+// recoveries compares opening and recovering a journal of 100,000 calls with
+// reading all of its rows, and its memory with that of a tenth of the calls. In
+// one case the transactions have ended, except for the last ones. In the worst
+// case none has, so recovery must check each call.
 func recoveries(c clock) ([]row, error) {
 	dir, err := os.MkdirTemp("", "remit-bench-")
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = os.RemoveAll(dir) }() // a folder of the system's temporary ones
+	defer func() { _ = os.RemoveAll(dir) }() // a temporary folder
 	few, all, open := filepath.Join(dir, "few"), filepath.Join(dir, "all"), filepath.Join(dir, "open")
 	for _, err := range []error{live(few, history/10, perTxn), live(all, history, perTxn), live(open, history, 0)} {
 		if err != nil {
@@ -62,11 +62,11 @@ func recoveries(c clock) ([]row, error) {
 	}, nil
 }
 
-// perTxn is how many calls a transaction has.
+// perTxn is the number of calls of a transaction.
 const perTxn = 50
 
-// live fills a journal by making so many durable calls. The transactions of the
-// last ones stay open: nobody ends them, as when the process is killed.
+// live fills a journal with durable calls. The last transactions stay open, as
+// after a kill of the process.
 func live(dir string, calls, each int) error {
 	j, err := sqlite.Open(context.Background(), dir)
 	if err != nil {
@@ -144,8 +144,7 @@ func scanned(dir string) error {
 	return db.Close()
 }
 
-// child is the argument of a process that recovers once, so that its memory can
-// be told.
+// child is the argument of a process that recovers once, to measure its memory.
 const child = "recover-once"
 
 func inChild(dir string) error {
@@ -156,7 +155,7 @@ func inChild(dir string) error {
 	return err
 }
 
-// memories returns the most memory, in KiB, that a process had which recovered.
+// memories returns the peak memory, in KiB, of processes that recover.
 func memories(c clock, few, all string) (times, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -181,10 +180,10 @@ func memories(c clock, few, all string) (times, error) {
 	return kib, nil
 }
 
-// peak is the most memory, in KiB, that this process had: what the system says,
-// or else all that the runtime ever asked it for.
+// peak returns the peak memory of this process, in KiB, from the system, or
+// else from the runtime.
 func peak() float64 {
-	status, _ := os.ReadFile("/proc/self/status") // not there on other systems
+	status, _ := os.ReadFile("/proc/self/status") // missing on other systems
 	if _, rest, ok := strings.Cut(string(status), "VmHWM:"); ok {
 		var kib float64
 		if _, err := fmt.Sscan(rest, &kib); err == nil {

@@ -7,10 +7,11 @@ import (
 	"time"
 )
 
-// quantiles are how long operations took, each by itself: the median of them, and what one of a hundred exceeded.
+// quantiles are the times of single operations: the median, and the 99th
+// percentile.
 type quantiles struct{ p50, p99 times }
 
-// eachInTurns is inTurns for what is judged by single operations: those of one round are taken together.
+// eachInTurns is inTurns for single operations: it merges those of one round.
 func eachInTurns(c clock, list ...contestant) (quantiles, error) {
 	q := quantiles{times{}, times{}}
 	for round := -1; round < c.rounds; round++ {
@@ -59,7 +60,7 @@ func (c contestant) each(length time.Duration) ([]float64, error) {
 	return slices.Concat(took...), nil
 }
 
-// quantile is what so many of a hundred do not exceed.
+// quantile returns a percentile.
 func quantile(list []float64, percent int) float64 {
 	if len(list) == 0 {
 		return 0
@@ -68,7 +69,7 @@ func quantile(list []float64, percent int) float64 {
 	return list[min(len(list)*percent/100, len(list)-1)]
 }
 
-// spread is how far the ratios of single rounds lie apart.
+// spread returns the range of the ratios of single rounds.
 func (t times) spread(of, to string) string {
 	a, b := t[of], t[to]
 	each := make([]float64, len(a))

@@ -1,7 +1,9 @@
-// Command bench holds remit against what it promises about speed: each promise is a ratio between two things that run in
-// turns on the machine at hand, so that a slow or a busy machine changes both.
+// Command bench checks remit's promises about speed. Each promise is a ratio of
+// two measurements that alternate on the same machine, so that a slow or busy
+// machine affects both.
 //
-// It is a module of its own: what remit is compared with is no dependency of remit.
+// It is a separate module: remit does not depend on the programs that it is
+// compared with.
 package main
 
 import (
@@ -16,8 +18,7 @@ import (
 	"time"
 )
 
-// suite is a group of promises that are measured together, since they share
-// what is set up for them.
+// suite is a group of promises with a common setup.
 type suite struct {
 	name string
 	run  func(c clock) ([]row, error)
@@ -58,7 +59,7 @@ func main() {
 	rounds := flag.Int("rounds", 7, "how often each thing has its turn")
 	turn := flag.Duration("turn", 250*time.Millisecond, "how long a turn lasts")
 	flag.Parse()
-	slog.SetDefault(slog.New(slog.DiscardHandler)) // what the runtime says of a journal in memory
+	slog.SetDefault(slog.New(slog.DiscardHandler)) // the runtime's messages about a journal in memory
 	missed, err := run(os.Stdout, *only, clock{rounds: *rounds, turn: *turn}, *asJSON)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
@@ -69,7 +70,7 @@ func main() {
 	}
 }
 
-// run measures and prints, and returns how many promises are missed.
+// run measures and prints, and returns the number of missed promises.
 func run(out io.Writer, only string, c clock, asJSON bool) (missed int, err error) {
 	chosen, err := regexp.Compile(only)
 	if err != nil {

@@ -11,32 +11,31 @@ import (
 	"time"
 )
 
-// row is one promise and what became of it.
+// row is one promise and its result.
 type row struct {
 	Suite  string  `json:"suite"`
 	What   string  `json:"what"`
 	Ratio  float64 `json:"ratio"`
-	Target float64 `json:"target,omitempty"` // 0: nothing is promised
-	Least  bool    `json:"least,omitempty"`  // the target is the least, not the most
+	Target float64 `json:"target,omitempty"` // 0: no promise
+	Least  bool    `json:"least,omitempty"`  // the target is a minimum, not a maximum
 	Met    bool    `json:"met"`
-	Of     string  `json:"of"` // what was measured, with its median
+	Of     string  `json:"of"` // the measured subject, with its median
 	To     string  `json:"to"`
 }
 
-// most makes the row of a ratio that may be at most so large.
+// most returns the row of a ratio with a maximum.
 func most(suite, what string, t times, of, to string, target float64) row {
 	r := t.ratio(of, to)
 	return row{Suite: suite, What: what, Ratio: r, Target: target, Met: r <= target, Of: t.said(of), To: t.said(to)}
 }
 
-// least makes the row of a rate that must be at least so large: the rate of one
-// to that of the other.
+// least returns the row of a rate with a minimum: the ratio of two rates.
 func least(suite, what string, t times, of, to string, target float64) row {
 	r := t.ratio(to, of) // rates are the inverse of times
 	return row{Suite: suite, What: what, Ratio: r, Target: target, Least: true, Met: r >= target, Of: t.said(of), To: t.said(to)}
 }
 
-// besides makes a row that promises nothing and helps to read the others.
+// besides returns a row without a promise, for comparison.
 func besides(suite, what string, t times, of, to string) row {
 	return row{Suite: suite, What: what, Ratio: t.ratio(of, to), Met: true, Of: t.said(of), To: t.said(to)}
 }
@@ -89,7 +88,7 @@ func (r row) judged() string {
 	return fmt.Sprintf("%s %g\t%s", sign, r.Target, met)
 }
 
-// thisMachine says on what kind of machine the numbers came about.
+// thisMachine describes the machine.
 func thisMachine() string {
 	return fmt.Sprintf("%s, %d cores (%s), %s/%s, %s", time.Now().Format(time.DateOnly), runtime.NumCPU(), processor(),
 		runtime.GOOS, runtime.GOARCH, runtime.Version())

@@ -18,20 +18,21 @@ import (
 	builtin "github.com/remit-dev/remit/tool/builtin/database"
 )
 
-// The tables, and how many of their rows a call changes.
+// The sizes of the tables, and the numbers of rows that a call changes.
 const (
 	smallTable, largeTable    = 1_000, 100_000
 	oneRow, someRows, allRows = 1, 100, 10_000
 )
 
-// changedRows holds sql_execute and its undo against themselves: both cost what is
-// changed, not what is in the table, and no more for each row where there are many.
+// changedRows compares sql_execute and its revert at several sizes. Their cost
+// depends on the changed rows, not on the size of the table, and the cost per
+// row does not grow.
 func changedRows(c clock) ([]row, error) {
 	dir, err := os.MkdirTemp("", "remit-bench-")
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = os.RemoveAll(dir) }() // a folder of the system's temporary ones
+	defer func() { _ = os.RemoveAll(dir) }() // a temporary folder
 	tables := map[int]*agent.Session{}
 	for _, size := range []int{smallTable, largeTable} {
 		s, end, err := tableOf(filepath.Join(dir, fmt.Sprint(size, ".db")), size)
@@ -43,7 +44,7 @@ func changedRows(c clock) ([]row, error) {
 	}
 	got := times{}
 	few := [][2]int{{smallTable, oneRow}, {largeTable, oneRow}, {smallTable, someRows}, {largeTable, someRows}}
-	for round := range 1 + c.rounds*parts { // what is large last: it leaves much behind
+	for round := range 1 + c.rounds*parts { // large ones last: they leave much garbage
 		err := changes(tables, few[round%len(few):], got, round > 0, "")
 		if err == nil {
 			err = changes(tables, few[:round%len(few)], got, round > 0, "")
@@ -68,7 +69,7 @@ func changedRows(c clock) ([]row, error) {
 	return rows, nil
 }
 
-// changes changes so many rows of a table each time, and notes how long it took.
+// changes changes rows of a table several times, and records the times.
 func changes(tables map[int]*agent.Session, of [][2]int, got times, counts bool, stage string) error {
 	for _, o := range of {
 		runtime.GC()
@@ -83,7 +84,7 @@ func changes(tables map[int]*agent.Session, of [][2]int, got times, counts bool,
 	return nil
 }
 
-// tableOf makes a database with a table of so many rows, and a session on it.
+// tableOf creates a database with a table of size rows, and a session on it.
 func tableOf(path string, size int) (*agent.Session, func(), error) {
 	db, err := sql.Open("sqlite", path)
 	if err != nil {
@@ -108,8 +109,8 @@ func tableOf(path string, size int) (*agent.Session, func(), error) {
 	return s, func() { _, _ = rt.Close(), d.Close() }, err
 }
 
-// changed runs one statement in a transaction, takes it back, and says how many
-// seconds each took.
+// changed runs one statement in a transaction and reverts it. It returns the
+// seconds of both.
 func changed(s *agent.Session, rows int) (does, undo float64, err error) {
 	ctx := context.Background()
 	start := time.Now()

@@ -12,19 +12,19 @@ import (
 	"github.com/remit-dev/remit/internal/sandbox"
 )
 
-// spawns holds running a program that does nothing, in a sandbox with one root
-// that it may write, against bubblewrap with the layers that it has in common
-// with that (all namespaces, the same folders, a root that is written directly,
-// since that version has no overlays; neither a filter of system calls nor
-// Landlock) and against plain exec. The shim is the remit command. The root is
-// written directly too, which is the same thing twice, and through an overlay,
-// which is what remit does.
+// spawns compares a sandboxed run of an empty program with bubblewrap and with
+// plain exec. The sandbox has one writable root. bubblewrap gets the layers
+// that both have: all namespaces, the same folders, and a directly written
+// root, since that version has no overlays. It has neither a filter of system
+// calls nor Landlock. The shim is the remit command. The sandbox writes the
+// root directly, for an equal comparison, and through an overlay, as remit
+// does.
 func spawns(c clock) ([]row, error) {
 	dir, err := os.MkdirTemp("", "remit-bench-")
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = sandbox.Discard(dir) }() // a folder of the system's temporary ones
+	defer func() { _ = sandbox.Discard(dir) }() // a temporary folder
 	root, remit := filepath.Join(dir, "root"), filepath.Join(dir, "remit")
 	if err := os.Mkdir(root, 0o700); err != nil {
 		return nil, err
@@ -60,7 +60,7 @@ func spawns(c clock) ([]row, error) {
 var errExit = errors.New("the program ended otherwise than it should")
 
 // inSandbox runs the program at the strictest level. It writes its root through
-// overlays whose upper folders are made in uppers, or directly where that is empty.
+// overlays whose upper folders are in uppers, or directly if uppers is empty.
 func inSandbox(shim, root, uppers string) func(int) error {
 	var n atomic.Int64
 	return func(int) error {
@@ -86,7 +86,7 @@ func inSandbox(shim, root, uppers string) func(int) error {
 	}
 }
 
-// bubble are bubblewrap's arguments: what the sandbox shows of this machine.
+// bubble returns bubblewrap's arguments: the folders that the sandbox shows.
 func bubble(root string) []string {
 	args := []string{"--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL", "--clearenv", "--setenv", "PATH", "/usr/bin:/bin"}
 	for _, path := range sandbox.System() {

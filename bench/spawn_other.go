@@ -2,7 +2,7 @@
 
 package main
 
-// spawns measures nothing: there is no sandbox here.
+// spawns measures nothing: there is no sandbox on this system.
 func spawns(clock) ([]row, error) { return nil, nil }
 
 // costs measures nothing either.

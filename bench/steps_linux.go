@@ -13,7 +13,8 @@ func exchange(a, b string) error {
 
 func syncData(f *os.File) error { return unix.Fdatasync(int(f.Fd())) }
 
-// processorTime is what this process has used so far, garbage collection included.
+// processorTime returns the processor time of this process, garbage collection
+// included.
 func processorTime() time.Duration {
 	var u unix.Rusage
 	if unix.Getrusage(unix.RUSAGE_SELF, &u) != nil {

@@ -9,8 +9,8 @@ import (
 
 var start = time.Now()
 
-// exchange gives b its new content in one step; the old one is lost, which the
-// program that is measured against can afford.
+// exchange replaces b in one step. The old content is lost, which the baseline
+// can afford.
 func exchange(a, b string) error {
 	if err := os.Rename(a, b); err != nil {
 		return err
@@ -20,5 +20,5 @@ func exchange(a, b string) error {
 
 func syncData(f *os.File) error { return f.Sync() }
 
-// processorTime is the time on the wall here.
+// processorTime returns the elapsed time on this system.
 func processorTime() time.Duration { return time.Since(start) }

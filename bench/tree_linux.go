@@ -20,21 +20,23 @@ import (
 	"github.com/remit-dev/remit/tool/builtin/process"
 )
 
-// sizes are the trees that a program is run in, in files, of which a folder holds a hundred.
+// sizes returns the sizes of the trees in files, with a hundred files per
+// folder.
 func sizes() []int { return []int{100, 10_000, 100_000} }
 
-// touch changes three files that are in each tree.
+// touch changes three files that exist in each tree.
 const touch = "echo more >> f0; echo more >> d0/f1; echo more >> d0/f2"
 
-// trees runs a program that changes three files, in trees of several sizes: it is started
-// in the sandbox, its changes are found, decided, recorded durably and made. It is done
-// through an overlay, with and without masks in the policy, and with a copy of the tree.
+// trees runs a program that changes three files, in trees of several sizes: it
+// starts in the sandbox, and its changes are found, decided, recorded durably
+// and applied. It uses an overlay, with and without masks in the policy, and a
+// copy of the tree.
 func trees(c clock) ([]row, error) {
 	dir, err := os.MkdirTemp("", "remit-bench-")
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = sandbox.Discard(dir) }() // a folder of the system's temporary ones
+	defer func() { _ = sandbox.Discard(dir) }() // a temporary folder
 	shim := filepath.Join(dir, "remit")
 	build := exec.Command("go", "build", "-o", shim, "./cmd/remit")
 	build.Dir, build.Env = "..", append(os.Environ(), "CGO_ENABLED=0")
@@ -73,7 +75,7 @@ func trees(c clock) ([]row, error) {
 	return rows, nil
 }
 
-// treeWay is how a program's changes are had.
+// treeWay is a way to collect a program's changes.
 type treeWay struct {
 	name, said string
 	policy     rego.Source
@@ -92,7 +94,7 @@ func treeWays() []treeWay {
 
 func (w treeWay) called(n int) string { return fmt.Sprintf("%s %d", w.name, n) }
 
-// inTree makes a tree, and what runs the program in it once more.
+// inTree creates a tree, and returns a function that runs the program in it.
 func inTree(dir, shim string, n int, way treeWay) (op func(int) error, end func() error, err error) {
 	work := filepath.Join(dir, "work")
 	if err := grow(work, n); err != nil {
@@ -127,8 +129,8 @@ func inTree(dir, shim string, n int, way treeWay) (op func(int) error, end func(
 	return op, func() error { return errors.Join(rt.Close(), d.Close(), j.Close()) }, nil
 }
 
-// grow makes a tree of so many small files, whose folders are old enough for what is known
-// of them to be remembered.
+// grow creates a tree of n small files, whose folders are old enough to be
+// cached.
 func grow(work string, n int) error {
 	old := time.Now().Add(-time.Hour)
 	for i := range n {

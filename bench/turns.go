@@ -9,31 +9,31 @@ import (
 	"time"
 )
 
-// clock says how long everything is measured.
+// clock sets the duration of the measurements.
 type clock struct {
 	rounds int
 	turn   time.Duration
 }
 
-// contestant is one thing that is measured: something done again and again, by
-// one caller or by several at once.
+// contestant is a measured subject: a repeated operation, by one caller or by
+// several at once.
 type contestant struct {
 	name    string
-	callers int // 0 is one
+	callers int // 0: one
 	op      func(caller int) error
-	once    bool // one operation a turn, however long
-	cpu     bool // count the processor's time, as for what waits for nothing: what else the machine does is not in it
+	once    bool // one operation in each measurement, of any length
+	cpu     bool // measure processor time, for an operation that waits for nothing: other processes do not affect it
 }
 
-// times are the seconds that one operation took, by contestant and round.
+// times are the seconds of one operation, by contestant and round.
 type times map[string][]float64
 
-// parts is how often everybody has a part of his turn within one round: what
-// disturbs the machine for a tenth of a second then disturbs all of them.
+// parts is the number of parts of a round. Each contestant runs in every part,
+// so that a short disturbance of the machine affects all of them.
 const parts = 5
 
-// inTurns gives every contestant its turn once a round, so that a machine that
-// gets slower does so for all of them. A first round is not counted.
+// inTurns runs every contestant once a round, so that a machine that gets
+// slower does so for all of them. A first round does not count.
 func inTurns(c clock, list ...contestant) (times, error) {
 	got := times{}
 	for round := -1; round < c.rounds; round++ {
@@ -54,8 +54,8 @@ func oneRound(turn time.Duration, list []contestant, round int) ([]float64, erro
 	took := make([]float64, len(list))
 	for part := range parts {
 		for i := range list {
-			// Each begins with another one: what a turn leaves behind, such as
-			// garbage, then burdens all alike.
+			// Each part begins with another one, so that the garbage of one
+			// measurement burdens all equally.
 			n := (i + part + round) % len(list)
 			if list[n].once && part > 0 {
 				continue
@@ -74,7 +74,7 @@ func oneRound(turn time.Duration, list []contestant, round int) ([]float64, erro
 	return took, nil
 }
 
-// turn returns the seconds that an operation took.
+// turn returns the seconds of an operation.
 func (c contestant) turn(length time.Duration) (float64, error) {
 	if c.once {
 		begin := time.Now()
@@ -86,7 +86,7 @@ func (c contestant) turn(length time.Duration) (float64, error) {
 	}
 	begin, used, n := time.Now(), processorTime(), 0
 	for {
-		// The clock is read after a few operations only: it has a price too.
+		// Read the clock only after a few operations: it has a cost too.
 		for range 8 {
 			if err := c.op(0); err != nil {
 				return 0, err
@@ -125,8 +125,8 @@ func (c contestant) together(length time.Duration) (float64, error) {
 	return took.Seconds() / float64(n.Load()), nil
 }
 
-// ratio is the median of the ratios of each round: the two stand next to each
-// other there, and what disturbs one round disturbs no other.
+// ratio returns the median of the ratios of each round: a disturbance in one
+// round affects no other.
 func (t times) ratio(of, to string) float64 {
 	a, b := t[of], t[to]
 	each := make([]float64, len(a))

@@ -15,21 +15,20 @@ import (
 	"github.com/remit-dev/remit/tool/builtin/files"
 )
 
-// The least of a record: what a bare journal would write for a call of a tool
-// that changes a file.
+// The size of a record: the minimum that a bare journal writes for a call that
+// changes a file.
 const bareRecord = 512
 
-// writes holds file_write of 4 KiB over an existing file, durable, with the
-// policy that is the default, against a program that takes the same steps and
-// nothing besides: a record before and one after, each synced; the new content
-// into a file beside the old one, synced; the exchange of the two; the folder,
-// synced.
+// writes compares file_write of 4 KiB over an existing file, durable, with the
+// default policy, with a program that does only the same steps. These are a
+// record before and one after, each synced; the new content in a file beside
+// the old one, synced; the exchange of the two; the folder, synced.
 func writes(c clock) ([]row, error) {
 	dir, err := os.MkdirTemp("", "remit-bench-")
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = os.RemoveAll(dir) }() // a folder of the system's temporary ones
+	defer func() { _ = os.RemoveAll(dir) }() // a temporary folder
 	ours, end, err := remitWrite(dir)
 	if err != nil {
 		return nil, err
@@ -80,7 +79,7 @@ func remitWrite(dir string) (op func(int) error, end func() error, err error) {
 	return op, j.Close, nil
 }
 
-// seed makes a folder with the file that is written over.
+// seed creates a folder with the file to overwrite.
 func seed(dir string) error {
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return err
@@ -119,8 +118,8 @@ func bareWrite(dir string) (func(int) error, error) {
 	}, nil
 }
 
-// bareLog returns what appends a record and syncs it, in a file that has its
-// room already, as SQLite's log mostly has.
+// bareLog returns a function that appends a record and syncs it, in a file of
+// constant size, like SQLite's log in most cases.
 func bareLog(path string) (func() error, error) {
 	f, err := os.Create(path)
 	if err != nil {
