@@ -10,13 +10,13 @@ import (
 	"path/filepath"
 )
 
-// standInArg makes this program a stand-in: it reads a line for each thing to do, and
-// answers with a line. It is a process of its own so that it can be killed like one.
+// standInArg makes this program a baseline: it reads a line for each request,
+// and answers with a line. It is a separate process so that it can be killed.
 const standInArg = "stand-in"
 
-// standIn is how one way works inside its process. before is called ahead of each step
-// and after behind it, also of one that failed: what it needs to take the step back it
-// has to find out there.
+// standIn is one method inside its process. before is called before each step,
+// and after after it, also after a failed one: there the method must learn how
+// to revert the step.
 type standIn interface {
 	before(n int, s step) error
 	after(n int, s step, answer string, err error) error
@@ -46,7 +46,7 @@ type order struct {
 	Redo      bool  `json:"redo,omitempty"`
 }
 
-// serveStandIn is the process of a stand-in.
+// serveStandIn is the process of a baseline.
 func serveStandIn(arg string) error {
 	var p places
 	if err := json.Unmarshal([]byte(arg), &p); err != nil {
@@ -90,8 +90,8 @@ func serveStandIn(arg string) error {
 	}
 }
 
-// one takes a step. That it begins is noted first, so that the number of a step is not
-// given twice after a kill.
+// one executes a step. It first records that the step begins, so that no step
+// number is used twice after a kill.
 func one(p places, in standIn, n int, s step) string {
 	if err := os.WriteFile(filepath.Join(p.Store, "steps"), bytes.Repeat([]byte("x"), n+1), 0o600); err != nil {
 		return failed
@@ -111,7 +111,7 @@ func countSteps(p places) int {
 	return len(data)
 }
 
-// proxy is a stand-in seen from outside.
+// proxy is the client of a baseline process.
 type proxy struct {
 	arg string
 	run *worker
@@ -161,7 +161,7 @@ func (p *proxy) killIn(do func() string, when func()) string {
 	return said
 }
 
-// end leaves the process alone: compensations in memory live as long as it does.
+// end does nothing: compensations in memory live as long as the process.
 func (p *proxy) end() {}
 
 func (p *proxy) undo() string      { return p.ask(order{Undo: true}) }

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// picture is a bar for each way: restored exactly, not restored and said so, falsely said
-// to be undone.
+// picture draws a bar for each method: restored exactly, not restored and
+// reported, falsely reported as undone.
 func picture(all []result) string {
 	const left, width, height = 90, 560, 26
 	var b strings.Builder

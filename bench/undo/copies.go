@@ -10,17 +10,17 @@ import (
 	"slices"
 )
 
-// copies is what checkpoints of editors do: before an edit tool changes a path, what is
-// there is copied beside, and undo copies it back, newest step first. The copies are made
-// by cp -a, so that bits, times, links, attributes and holes are kept where editors keep
-// only bytes. Which copy belongs to which step is on the disk before the step begins, so
-// a kill loses nothing.
+// copies works like the checkpoints of editors. Before an edit tool changes a
+// path, it copies the path, and undo restores the copies, newest step first. It
+// copies with cp -a, which keeps bits, times, links, attributes and holes,
+// while editors keep only bytes. Which copy belongs to which step is on the
+// disk before the step begins, so a kill loses nothing.
 //
-// It sees the paths that edit tools name, and all below them. It cannot see what a
-// program writes: its author did not say which files. It knows that a step was a program,
-// SQL or a request, and then says that not all was undone. It does not know whether
-// somebody else changed a path since: it has the version from before, and none from
-// after.
+// It handles the paths that edit tools name, and all below them. It does not
+// know the files that a program writes, because its author did not name them.
+// It knows that a step was a program, SQL or a request, and then reports that
+// not all was undone. It does not detect that another actor changed a path
+// later: it has the version from before, and none from after.
 type copies struct{ places }
 
 // copied is one path before a step.
@@ -33,7 +33,8 @@ func openCopies(p places) (standIn, error) { return copies{p}, nil }
 
 func (c copies) dir(n int) string { return filepath.Join(c.Store, fmt.Sprintf("step-%d", n)) }
 
-// paths are what a file tool is about to change; of new folders the topmost.
+// paths returns the paths that a file tool is about to change; for new folders
+// the topmost one.
 func (p places) paths(s step) []string {
 	switch s.Do {
 	case "write", "edit", "delete":
@@ -98,7 +99,8 @@ func worse(a, b string) string {
 	return order[max(slices.Index(order, a), slices.Index(order, b))]
 }
 
-// undoOne puts the copies of a step back. What is there goes aside first, for redo.
+// undoOne restores the copies of a step. It first moves the current files
+// aside, for redo.
 func (c copies) undoOne(n int) string {
 	var list []copied
 	data, err := os.ReadFile(filepath.Join(c.dir(n), "list"))

@@ -9,24 +9,24 @@ import (
 	"strings"
 )
 
-// git is a commit before the first step and after each one, and git reset --hard. It is
-// the better form of what people do: the repository is one of its own, beside the
-// folder, so that branches, index and hooks of the user's are left alone; ignored files
-// are added too; what is there is committed once more before a reset, so that nothing
-// that git can see is lost for good; after a kill the next process goes on from the
-// commits, which are on the disk.
+// git makes a commit before the first step and after each one, and reverts with
+// git reset --hard. It is a better form of common practice. The repository is
+// separate, beside the folder, so that the user's branches, index and hooks
+// stay unchanged. It also adds ignored files. It commits the current state
+// before a reset, so that nothing that git can store is lost. After a kill the
+// next process continues from the commits on the disk.
 //
-// It sees the bytes of files and links below the folder, whoever wrote them, programs
-// included, and whether a file is executable. It cannot see other bits, times, extended
-// attributes, hard links, holes, empty folders, .git itself, anything outside of the
-// folder, rows and services. It tells files that the agent changed from files that
-// somebody else changed since only by the commits around each step, and reset --hard
-// does not ask. It knows that a step was SQL or a request, and then says that not
-// all was undone.
+// It stores the bytes of files and links below the folder, by any writer,
+// programs included, and whether a file is executable. It does not store other
+// bits, times, extended attributes, hard links, holes, empty folders, .git
+// itself, anything outside the folder, rows and services. It distinguishes the
+// agent's changes from another actor's only by the commits around each step,
+// and reset --hard does not check. It knows that a step was SQL or a request,
+// and then reports that not all was undone.
 type git struct {
 	places
 	dir   string
-	blind bool // a step was of a kind that no commit can hold
+	blind bool // a step was of a kind that no commit can store
 }
 
 func openGit(p places) (standIn, error) {
@@ -34,7 +34,7 @@ func openGit(p places) (standIn, error) {
 	_, err := os.Stat(filepath.Join(p.Store, "blind"))
 	g.blind = err == nil
 	if _, err := os.Stat(g.dir); err == nil {
-		_ = os.Remove(filepath.Join(g.dir, "index.lock")) // of a process that was killed
+		_ = os.Remove(filepath.Join(g.dir, "index.lock")) // of a killed process
 		return g, nil
 	}
 	_, err = g.git("init", "-q")
@@ -56,7 +56,7 @@ func (g *git) git(args ...string) (string, error) {
 	return strings.TrimSpace(string(out)), nil
 }
 
-// commit keeps what is there, under a name.
+// commit stores the current state under a name.
 func (g *git) commit(name string) error {
 	_, err := g.git("add", "-A", "-f", ".")
 	if err == nil {
@@ -100,7 +100,7 @@ func (g *git) undo() string {
 	return g.claim(err)
 }
 
-// undoOne reverts the difference that one step made, which git refuses where later
+// undoOne reverts the difference of one step, which git refuses if later
 // changes touch the same lines.
 func (g *git) undoOne(n int) string {
 	patch, err := g.git("diff", "--binary", "--full-index", fmt.Sprintf("before-%d", n), fmt.Sprintf("after-%d", n))
@@ -120,7 +120,7 @@ func (g *git) redo() string {
 	return g.claim(err)
 }
 
-// nothing has no way back, and says so.
+// nothing cannot undo, and reports that.
 type nothing struct{}
 
 func openNothing(places) (standIn, error) { return nothing{}, nil }

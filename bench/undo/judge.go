@@ -15,20 +15,21 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
-	_ "modernc.org/sqlite" // how the oracle looks at the database
+	_ "modernc.org/sqlite" // for reading the database
 )
 
-// seen is one thing of a world: what it is, and when a file was written. Times are kept
-// apart, because most ways of taking back do not keep them.
+// seen is one item of a world: its state, and the time of a file. Times are
+// separate, because most methods do not restore them.
 type seen struct{ is, time string }
 
-// snapshot is a world by the names of its things: "file NAME", "row TABLE KEY",
-// "item NAME". What is not in it is not there.
+// snapshot is a world by the names of its items: "file NAME", "row TABLE KEY",
+// "item NAME". A missing name does not exist.
 type snapshot map[string]seen
 
-// look describes everything that an effect can reach: type, bits, bytes, links, extended
-// attributes and holes of each file, .git among them; each row and each table; each
-// object of the service. It knows nothing of who changed what.
+// look describes everything that an effect can reach: type, bits, bytes, links,
+// extended attributes and holes of each file, .git among them; each row and
+// each table; each object of the service. It does not know the actor of a
+// change.
 func (w *world) look() (snapshot, error) {
 	all := snapshot{}
 	err := errors.Join(lookAtFiles(all, "file ", w.workspace), lookAtFiles(all, "outside ", w.outside), lookAtRows(all, w.database))
@@ -52,7 +53,7 @@ func lookAtFiles(all snapshot, prefix, root string) error {
 		if err != nil {
 			return err
 		}
-		s := seen{is: fmt.Sprintf("%o", st.Mode)} // the type is in it
+		s := seen{is: fmt.Sprintf("%o", st.Mode)} // includes the type
 		switch st.Mode & unix.S_IFMT {
 		case unix.S_IFREG:
 			sum, err := digest(path)
@@ -102,7 +103,7 @@ func digest(path string) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), errors.Join(err, f.Close())
 }
 
-// attributes are those that users set.
+// attributes returns the user attributes.
 func attributes(path string) (text string, err error) {
 	buf := make([]byte, 64<<10)
 	n, err := unix.Llistxattr(path, buf)
@@ -128,7 +129,8 @@ func attributes(path string) (text string, err error) {
 	return text, nil
 }
 
-// lookAtRows reads every table but the one in which remit notes what has committed.
+// lookAtRows reads every table except for the one in which remit records
+// commits.
 func lookAtRows(all snapshot, path string) (err error) {
 	db, err := sql.Open("sqlite", path)
 	if err != nil {
@@ -183,12 +185,13 @@ func each(db *sql.DB, query string, do func(cells []string)) (err error) {
 	return rows.Err()
 }
 
-// differ are the names of what is not the same in two worlds, by all but times.
+// differ returns the names of the items that differ in two worlds, without
+// times.
 func differ(a, b snapshot) []string {
 	return compare(a, b, func(x, y seen) bool { return x.is == y.is })
 }
 
-// differInTime also counts when files were written.
+// differInTime also compares the times of files.
 func differInTime(a, b snapshot) []string {
 	return compare(a, b, func(x, y seen) bool { return x == y })
 }
@@ -208,7 +211,7 @@ func compare(a, b snapshot, same func(x, y seen) bool) (names []string) {
 	return names
 }
 
-// overlay puts what another world has under some names in the place of what is there.
+// overlay replaces some names with the items of another world.
 func overlay(on, from snapshot, names []string) snapshot {
 	out := maps.Clone(on)
 	for _, name := range names {
@@ -219,7 +222,7 @@ func overlay(on, from snapshot, names []string) snapshot {
 		}
 		out[name] = s
 		kind, path, _ := strings.Cut(name, " ")
-		for kind == "file" && path != "." { // it lies in folders that have to be there
+		for kind == "file" && path != "." { // its parent folders must exist
 			path = filepath.Dir(path)
 			if _, there := out["file "+path]; !there {
 				out["file "+path] = from["file "+path]

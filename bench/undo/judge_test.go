@@ -12,7 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// template is a world that the others are copies of: making one takes git a while.
+// template is a world that the others are copies of, because creating one with
+// git is slow.
 var template string
 
 func TestMain(m *testing.M) {
@@ -51,8 +52,8 @@ func looked(t *testing.T, w *world) snapshot {
 	return s
 }
 
-// TestOracle: the oracle sees each kind of difference, under the name of what differs,
-// and sees none where there is none.
+// TestOracle checks that the oracle finds each kind of difference, with its
+// name, and none between equal worlds.
 func TestOracle(t *testing.T) {
 	hole := func(w *world) string { return w.path("hole") }
 	for name, tt := range map[string]struct {
@@ -123,8 +124,8 @@ func TestOracle(t *testing.T) {
 	}
 }
 
-// TestOverlay: what somebody else did stays in the world that is expected, with the
-// folders that it lies in; nothing else of the agent's does.
+// TestOverlay checks that the expected world keeps another actor's change, with
+// its parent folders, and nothing else of the agent.
 func TestOverlay(t *testing.T) {
 	before := snapshot{"file .": {is: "d"}, "file a": {is: "1"}, "file b": {is: "1"}, "row t 1": {is: "x"}}
 	after := snapshot{"file .": {is: "d"}, "file a": {is: "2"}, "file made": {is: "d"}, "file made/theirs": {is: "3"}, "file made/ours": {is: "4"}, "row t 1": {is: "y"}}
@@ -138,7 +139,8 @@ func TestDoubled(t *testing.T) {
 	require.Equal(t, 1, doubled(steps, snapshot{"item n1": {is: `{"id":"n1","text":"a"}`}, "item n2": {is: `{"id":"n2","text":"a"}`}}))
 }
 
-// TestJudge: what was not restored counts as what it is, and a claim is held against it.
+// TestJudge checks how items that were not restored are counted, and compared
+// with the report.
 func TestJudge(t *testing.T) {
 	w := somewhere(t)
 	first := looked(t, w)

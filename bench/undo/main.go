@@ -1,10 +1,12 @@
-// Command undo takes side effects back in several ways and looks what became of the
-// world: with the remit command, and with stand-ins for what people use today, which we
-// wrote ourselves: a git commit per step, copies of edited files, a saga with its
-// compensations in memory, and nothing. Each way is given the same world, the same steps
-// and the same mishaps, and is judged by the same oracle, which knows none of them.
+// Command undo reverts side effects with several methods and compares the
+// results. The methods are the remit command, and baselines for common
+// practice, which we wrote ourselves: a git commit per step, copies of edited
+// files, a saga with its compensations in memory, and nothing. Each method gets
+// the same world, the same steps and the same faults. The same oracle judges
+// them, and knows none of them.
 //
-// "make undo-bench" runs it and writes docs/evidence/undo-bench.md and docs/evidence/undo-bench.svg.
+// "make undo-bench" runs it and writes docs/evidence/undo-bench.md and
+// docs/evidence/undo-bench.svg.
 package main
 
 import (

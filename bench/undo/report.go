@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// names are the ways, in the order in which they ran.
+// names returns the methods, in the order in which they ran.
 func names(all []result) (list []string) {
 	for _, r := range all {
 		if !slices.Contains(list, r.way) {
@@ -23,7 +23,7 @@ func names(all []result) (list []string) {
 	return list
 }
 
-// sum is what became of all side effects in one way.
+// sum is the result of one method for all side effects.
 type sum struct {
 	runs, exact, inTime, falsely, honest  int
 	foreign, lost, left, doubled, refused int
@@ -54,7 +54,8 @@ func sums(all []result, way string) (s sum) {
 	return s
 }
 
-// table has a line for each way, and one for each side effect.
+// table returns a table with a line for each method, and one for each side
+// effect.
 func table(all []result) string {
 	var b strings.Builder
 	b.WriteString("| | " + strings.Join(names(all), " | ") + " |\n|---" + strings.Repeat("|--:", len(names(all))) + "|\n")
@@ -114,7 +115,7 @@ func bytesOf(n int64) string {
 	return fmt.Sprintf("%d B", n)
 }
 
-// details has a cell for each side effect and way.
+// details returns a table with a cell for each side effect and method.
 func details(all []result) string {
 	var b strings.Builder
 	b.WriteString("| side effect | " + strings.Join(names(all), " | ") + " |\n|---" + strings.Repeat("|---", len(names(all))) + "|\n")
@@ -132,7 +133,7 @@ func details(all []result) string {
 	return b.String()
 }
 
-// cell is what became of a side effect, in words.
+// cell describes the result for one side effect.
 func (r result) cell() string {
 	var parts []string
 	switch {
@@ -189,12 +190,12 @@ is seen; the stand-ins sync nothing but what git does by itself. A way that was 
 
 %s`
 
-// page is the whole document.
+// page returns the whole document.
 func page(at string, all []result) string {
 	return fmt.Sprintf(head, at, table(all), misses(all), details(all))
 }
 
-// misses lists what remit did not restore.
+// misses returns the side effects that remit did not restore.
 func misses(all []result) string {
 	var b strings.Builder
 	for _, r := range all {
@@ -217,7 +218,7 @@ func misses(all []result) string {
 	return b.String() + "\n"
 }
 
-// where says when, of what and on which machine.
+// where returns the date, the version and the machine.
 func where() string {
 	var name unix.Utsname
 	_ = unix.Uname(&name)

@@ -14,23 +14,23 @@ import (
 	"strings"
 )
 
-// saga has a compensation for each step, registered before the step runs, and runs them
-// newest first, each of them also where another one failed. Compensations are closures in
-// memory, as in the libraries that people use: those who want them to outlive the process
-// bring a workflow engine.
+// saga has a compensation for each step, registered before the step runs, and
+// runs them newest first, each also if another one failed. Compensations are
+// closures in memory, as in common libraries. Users who want them to survive
+// the process add a workflow engine.
 //
-// It sees what the author of a step knew to compensate: the bytes, bits, time and target
-// of the paths that a file tool names; the rows that an INSERT, UPDATE or DELETE of one
-// table changes; what a request of the service made or changed. It has no compensation
-// for a program or a message, and says that not all was undone. What somebody else did
-// in between it does not look for. It forgets everything when its process dies, knows
-// that it has forgotten something only if steps were noted, which they are here, and
-// says then that it cannot. It has no redo.
+// It compensates what the author of a step knew: the bytes, bits, time and
+// target of the paths that a file tool names; the rows that an INSERT, UPDATE
+// or DELETE of one table changes; the effects of a request on the service. It
+// has no compensation for a program or a message, and reports that not all was
+// undone. It does not detect changes of other actors. It loses everything when
+// its process dies. It knows that only because it records the steps, and then
+// reports that it cannot undo. It has no redo.
 type saga struct {
 	places
 	steps []compensation
-	rows  *changedRows // of the step that runs
-	lost  bool         // a process before this one had taken steps
+	rows  *changedRows // of the current step
+	lost  bool         // an earlier process had run steps
 }
 
 type compensation struct {
@@ -81,8 +81,8 @@ func (s *saga) send(method, path, body string) error {
 	return err
 }
 
-// after learns the name of what a post made. A post that failed is taken for one that
-// did nothing: there is nothing to name.
+// after learns the name of a created item. A failed post counts as one without
+// effect, because its name is unknown.
 func (s *saga) after(_ int, st step, answer string, err error) error {
 	if st.Do == "sql" {
 		return s.noteRows()
@@ -148,12 +148,12 @@ func (s *saga) keep(top string) (func() error, error) {
 
 var changing = regexp.MustCompile(`(?is)^\s*(?:INSERT INTO|UPDATE|DELETE FROM)\s+(\w+)`)
 
-// keepRows reads the table that a statement changes, whole: simple, and exact for a
-// table that is small.
+// keepRows reads the whole table that a statement changes: simple, and exact
+// for a small table.
 func (s *saga) keepRows(statement string) func() error {
 	m := changing.FindStringSubmatch(statement)
 	if m == nil {
-		return nil // no compensation: a change of the schema, say
+		return nil // no compensation, for example for a schema change
 	}
 	was, err := s.table(m[1])
 	if err != nil {
@@ -164,14 +164,15 @@ func (s *saga) keepRows(statement string) func() error {
 	return func() error { return s.putBack(changed) }
 }
 
-// changedRows are the rows of a table before a step, and which of them it changed.
+// changedRows are the rows of a table before a step, and the changed ones among
+// them.
 type changedRows struct {
 	table string
 	was   map[int64][]any
 	ids   []int64
 }
 
-// noteRows finds out which rows a statement changed.
+// noteRows finds the rows that a statement changed.
 func (s *saga) noteRows() error {
 	if s.rows == nil {
 		return nil

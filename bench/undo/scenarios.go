@@ -21,7 +21,7 @@ func write(path, content string) step {
 
 func sql1(statement string) []step { return []step{{Do: "sql", Script: statement}} }
 
-// scenarios are the side effects, plain ones first.
+// scenarios returns the side effects, simple ones first.
 func scenarios() []scenario {
 	return append(append(append(fileEffects(), programEffects()...), otherEffects()...), mishaps()...)
 }
@@ -106,8 +106,8 @@ func otherEffects() []scenario {
 	}
 }
 
-// asleep returns when the sleep of a script runs, wherever that is hidden, or after a
-// while: what the script wrote before it is written then.
+// asleep returns when the sleep of a script runs, in any process, or after a
+// while: then the script has written its output.
 func asleep(*world, chan struct{}) {
 	for range 4000 {
 		lines, _ := filepath.Glob("/proc/[0-9]*/cmdline")
@@ -127,12 +127,13 @@ func effect(_ *world, began chan struct{}) {
 	}
 }
 
-// manyFiles makes a folder that takes a while to delete.
+// manyFiles creates a folder that takes a while to delete.
 func manyFiles(w *world) error {
 	return w.sh("mkdir many; cd many; seq 1 2000 | split -l 1 -a 4 -")
 }
 
-// fewer returns when some of many files are gone, or there again, or after a while.
+// fewer returns when some of many files are gone, or restored, or after a
+// while.
 func fewer(w *world, all int) {
 	for range 2000 {
 		entries, _ := os.ReadDir(w.path("many"))

@@ -13,7 +13,7 @@ import (
 	"path/filepath"
 )
 
-// step is one thing that an agent does. Every way is given the same ones.
+// step is one action of an agent. Every method gets the same ones.
 type step struct {
 	Do      string `json:"do"` // write, edit, move, delete, mkdir, shell, sql, post, put, remove, message
 	Path    string `json:"path,omitempty"`
@@ -21,29 +21,29 @@ type step struct {
 	Content []byte `json:"content,omitempty"`
 	Old     string `json:"old,omitempty"`
 	New     string `json:"new,omitempty"`
-	Script  string `json:"script,omitempty"` // of shell; statements of sql
+	Script  string `json:"script,omitempty"` // for shell; for sql the statements
 	Item    string `json:"item,omitempty"`
-	Text    string `json:"text,omitempty"` // of an item
+	Text    string `json:"text,omitempty"` // for an item
 	Key     string `json:"key,omitempty"`  // idempotency key of a post
 }
 
-// What a step did, as its caller is told.
+// The reported results of a step.
 const (
 	done    = "done"
 	failed  = "failed"
-	unknown = "unknown" // nobody can tell; only remit has a word for it
+	unknown = "unknown" // cannot be determined; only remit reports it
 )
 
-// places are what a stand-in, which is a process of its own, has to know of a world.
+// places are the parts of a world that a baseline process must know.
 type places struct {
 	Workspace string `json:"workspace"`
 	Database  string `json:"database"`
 	Service   string `json:"service"`
-	Store     string `json:"store"` // for what it keeps
+	Store     string `json:"store"` // for its own data
 	Way       string `json:"way"`
 }
 
-// act has the effect of a step, as an agent's tools have it. All stand-ins share it.
+// act executes a step like an agent's tool. All baselines share it.
 func (p places) act(s step) (answer string, err error) {
 	path := filepath.Join(p.Workspace, s.Path)
 	switch s.Do {
@@ -116,7 +116,7 @@ func (p places) ask(method, path, body, key string) (string, error) {
 	return string(data), err
 }
 
-// call is a step as remit's tools take it.
+// call returns a step as a call of remit's tools.
 func (s step) call() (tool string, args map[string]any) {
 	switch s.Do {
 	case "write":

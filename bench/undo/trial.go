@@ -10,41 +10,41 @@ import (
 	"time"
 )
 
-// scenario is one side effect, what else happens, and what is asked to be taken back.
+// scenario is one side effect, with other events and the requested revert.
 type scenario struct {
 	name, about string
 
 	small   bool                                // the workspace is a file system of 8 MiB
-	prepare func(w *world) error                // before anybody looks
+	prepare func(w *world) error                // runs before the first snapshot
 	steps   []step                              // of the agent
-	foreign map[int]func(w *world) error        // what somebody else does after a step
-	peer    map[int]step                        // what a second agent of the same kind does after a step
-	lose    bool                                // the answer to the last step is lost, and a step that failed is tried again
+	foreign map[int]func(w *world) error        // another actor's change after a step
+	peer    map[int]step                        // a step of a second agent of the same kind after a step
+	lose    bool                                // the response to the last step is lost, and a failed step is repeated
 	kill    int                                 // the step, from 1, in which the process is killed
 	when    func(w *world, began chan struct{}) // it is killed when this returns
 	between bool                                // the process is killed after the last step
-	undoCut func(w *world) func()               // the process is killed in its undo when this returns, and undo is asked again
+	undoCut func(w *world) func()               // the process is killed during undo when this returns, and undo is repeated
 	ask     string                              // undo (default), first, twice, redo
-	times   bool                                // when files were written is what it is about
+	times   bool                                // the scenario is about file times
 }
 
-// result is what became of a scenario in one way.
+// result is the result of a scenario with one method.
 type result struct {
 	scenario, way, claim string
 
 	told     []string // of each step
-	exact    bool     // the world is as it should be
+	exact    bool     // the world is as expected
 	inTime   bool     // and so are the times of files
-	foreign  int      // things of somebody else that are not as they left them
-	lost     int      // effects that should be there and are not
-	left     int      // effects that should be gone, or things never touched, that are not as before
-	doubled  int      // objects of the service that are there more often than steps made them
-	falsely  bool     // it said that all was undone
-	stored   int64    // bytes kept for it
+	foreign  int      // another actor's items that changed
+	lost     int      // effects that should be present and are not
+	left     int      // effects that should be absent, or other items, that differ from before
+	doubled  int      // objects of the service beyond one for each step
+	falsely  bool     // it reported that all was undone
+	stored   int64    // bytes of its stored data
 	worked   time.Duration
 	undoing  time.Duration
 	wrong    []string
-	noEffect bool // nothing happened in the first place
+	noEffect bool // the steps had no effect
 }
 
 // try runs a scenario in a new world.
@@ -76,16 +76,16 @@ func try(s scenario, c contestant, dir string) (r result, err error) {
 	return r, t.judge()
 }
 
-// trial is a scenario at work.
+// trial is a running scenario.
 type trial struct {
 	scenario
 	world      *world
 	contestant contestant
 	way        way
 	result     *result
-	seen       []snapshot      // before the first step, and after each with what somebody else did after it
-	others     snapshot        // what somebody else did, as they left it
-	names      map[string]bool // of that
+	seen       []snapshot      // before the first step, and after each step with the other actor's change
+	others     snapshot        // the other actor's items, as that actor left them
+	names      map[string]bool // names of these items
 }
 
 func (t *trial) work() error {
@@ -138,7 +138,7 @@ func (t *trial) one(i int, s step) string {
 		t.world.service.drop = true
 		t.world.service.mu.Unlock()
 		said := t.way.do(s)
-		if said == failed { // an agent that is told so tries again; one that is told "unknown" must not
+		if said == failed { // an agent repeats a failed step; it must not repeat an unknown one
 			said = t.way.do(s)
 		}
 		return said
@@ -146,8 +146,8 @@ func (t *trial) one(i int, s step) string {
 	return t.way.do(s)
 }
 
-// somebodyElse is what somebody else does after a step. What they changed is known from the
-// world before and after.
+// somebodyElse makes another actor's change after a step. The changed items
+// follow from the world before and after.
 func (t *trial) somebodyElse(i int) error {
 	do := t.foreign[i]
 	if s, ok := t.peer[i]; ok {
@@ -204,7 +204,7 @@ func (t *trial) takeBack() string {
 	case "twice":
 		first := w.undo()
 		if second := w.undo(); second == undone && first != cannot {
-			return first // the second says that there is nothing left to do
+			return first // the second one reports that nothing is left to undo
 		}
 		return first
 	case "redo":
@@ -216,9 +216,9 @@ func (t *trial) takeBack() string {
 	return w.undo()
 }
 
-// expected is the world as it should be: as before the first step, with what somebody
-// else did as they left it; after redo as it was before undo; and where only the first
-// step was taken back, without what that one did.
+// expected returns the expected world: as before the first step, with the other
+// actor's items as that actor left them. After redo it is as before undo. If
+// only the first step was undone, it is without the effects of that step.
 func (t *trial) expected() snapshot {
 	first, last := t.seen[0], t.seen[len(t.seen)-1]
 	switch t.ask {
@@ -234,7 +234,7 @@ func (t *trial) expected() snapshot {
 	return overlay(first, t.others, names)
 }
 
-// judge holds the world against what it should be.
+// judge compares the world with the expected one.
 func (t *trial) judge() error {
 	now, err := t.world.look()
 	if err != nil {
@@ -264,7 +264,8 @@ func (t *trial) judge() error {
 	return nil
 }
 
-// doubled counts the objects of the service beyond one for each step that makes them.
+// doubled counts the objects of the service beyond one for each step that
+// creates them.
 func doubled(steps []step, now snapshot) (n int) {
 	var texts []string
 	for _, s := range steps {
@@ -284,7 +285,7 @@ func doubled(steps []step, now snapshot) (n int) {
 	return n
 }
 
-// size is what a folder takes of the disk.
+// size returns the disk space of a folder.
 func size(dir string) (n int64) {
 	_ = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
 		if err == nil && d.Type().IsRegular() {

@@ -13,26 +13,26 @@ import (
 	"syscall"
 )
 
-// What a way says that became of what it was asked to take back.
+// The answers of a method to an undo.
 const (
 	undone = "undone" // all of it
 	partly = "partly" // not all of it
 	cannot = "cannot"
 )
 
-// way is one way of taking effects back, at work in one world. A way that was killed is
-// started again before it is asked for anything else.
+// way is one method of undo in one world. A killed method is started again
+// before its next request.
 type way interface {
 	do(s step) string                            // done, failed or unknown
-	killIn(do func() string, when func()) string // do, and SIGKILL to all of its processes once when returns
+	killIn(do func() string, when func()) string // do, and SIGKILL to all of its processes after when returns
 	end()                                        // the agent is done
 	undo() string                                // everything
-	undoFirst() string                           // what the first step did, and nothing else
-	redo() string                                // what undo took back
+	undoFirst() string                           // only the effects of the first step
+	redo() string                                // what undo reverted
 	close()
 }
 
-// contestant makes a way in a world.
+// contestant creates a method in a world.
 type contestant struct {
 	name, about string
 	begin       func(w *world, store string) (way, error)
@@ -46,7 +46,7 @@ func ways(command string) []contestant {
 	return list
 }
 
-// worker is a process that is given lines and answers each with one.
+// worker is a process that answers each line with one line.
 type worker struct {
 	cmd *exec.Cmd
 	in  io.WriteCloser
@@ -91,14 +91,14 @@ func (w *worker) end() (rest string) {
 	return string(data)
 }
 
-// remit is the command, with a journal of its own on the disk.
+// remit is the remit command, with its own journal on the disk.
 type remit struct {
 	command string
 	flags   []string // of every command
 	run     *worker
 	txn     string // newest transaction that ended
 	first   string // call of the first step
-	back    string // the undo, for redo
+	back    string // the revert transaction, for redo
 }
 
 const everything = `package remit
@@ -106,8 +106,8 @@ const everything = `package remit
 allow contains "the bench lets everything run" if true
 `
 
-// newRemit writes down what remit has to know: a policy, and how calls of the service
-// are taken back.
+// newRemit writes remit's configuration: a policy, and the compensations of the
+// service's calls.
 func newRemit(command string, w *world, store string) (way, error) {
 	at := w.service.at
 	text := map[string]any{"type": "object", "properties": map[string]any{"text": map[string]any{"type": "string"}}, "required": []string{"text"}, "additionalProperties": false}
@@ -199,8 +199,7 @@ func (r *remit) undoFirst() string {
 
 func (r *remit) redo() string { return r.ask("redo", r.back) }
 
-// ask runs a command to its end, also where it is killed in the middle: it is the worker
-// then.
+// ask runs a command to its end, or until it is killed: then it is the worker.
 func (r *remit) ask(verb string, args ...string) string {
 	run, err := startWorker(gitEnv(), r.command, append(append([]string{verb, "--json"}, r.flags...), args...)...)
 	if err != nil {

@@ -19,8 +19,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// world is what an agent works in: a folder with a repository, a folder beside it, a
-// database, and a service.
+// world is the environment of an agent: a folder with a repository, a folder
+// beside it, a database, and a service.
 type world struct {
 	dir, workspace, outside, database, store string
 
@@ -94,7 +94,7 @@ func (w *world) makeTree() error {
 		git add -A && git commit -qm first && echo more >> src/other.txt && git commit -qam second && find . -exec touch -h -d 2026-01-02T03:04:05 {} +`)
 }
 
-// sh runs a script in the workspace, as somebody else would.
+// sh runs a script in the workspace, as another actor.
 func (w *world) sh(script string) error {
 	cmd := exec.Command("sh", "-ec", script)
 	cmd.Dir, cmd.Env = w.workspace, gitEnv()
@@ -115,7 +115,7 @@ func (w *world) makeRows() error {
 		INSERT INTO posts VALUES (1, 1, 'hello'), (2, 2, 'hi');`)
 }
 
-// sql runs statements, as somebody else would.
+// sql runs statements, as another actor.
 func (w *world) sql(statements string) error {
 	db, err := sql.Open("sqlite", w.database)
 	if err != nil {
@@ -125,9 +125,9 @@ func (w *world) sql(statements string) error {
 	return errors.Join(err, db.Close())
 }
 
-// service is a REST service: items under a name of the caller's (PUT, DELETE), items
-// under a name of its own (POST), which it finds by idempotency key, and messages, which
-// nobody gets back.
+// service is a REST service: items under a name of the caller (PUT, DELETE),
+// items under a name of its own (POST), which it finds by idempotency key, and
+// messages, which cannot be recalled.
 type service struct {
 	server *http.Server
 	at     string
@@ -135,9 +135,9 @@ type service struct {
 	mu    sync.Mutex
 	items map[string]string
 	keys  map[string]string // idempotency key to item
-	made  int               // by POST, ever
-	drop  bool              // the next effect happens, and its answer is lost
-	hold  chan struct{}     // the next effect happens, and its answer waits for ever
+	made  int               // items ever created by POST
+	drop  bool              // the next effect happens, and its response is lost
+	hold  chan struct{}     // the next effect happens, and its response waits forever
 }
 
 func newService() (*service, error) {
@@ -172,7 +172,7 @@ func (s *service) ServeHTTP(out http.ResponseWriter, in *http.Request) {
 	s.mu.Unlock()
 	if effect && hold != nil {
 		close(hold)
-		<-in.Context().Done() // whoever asked is dead
+		<-in.Context().Done() // the client is dead
 		return
 	}
 	if drop {
