@@ -1,4 +1,5 @@
-// Package anthropictools gives the tools of a remit session to the tool runner of Anthropic's SDK. Copy it: it is this file.
+// Package anthropictools gives the tools of a remit session to the tool runner
+// of Anthropic's SDK. To use it, copy this file.
 package anthropictools
 
 import (
@@ -15,10 +16,12 @@ import (
 	"github.com/remit-dev/remit/tool/wire"
 )
 
-// NewRunner makes a tool runner that has the tools which the session is shown, and whose calls run in the transaction.
+// NewRunner returns a tool runner with the session's tools, whose calls run in
+// the transaction.
 //
-// Whatever is not a success is an error of the tool to the runner, which tells it to the model with is_error. Calls of one turn
-// run at the same time, which a transaction is fit for.
+// Every outcome that is not a success is a tool error for the runner, which
+// reports it to the model with is_error. Calls of one turn run concurrently,
+// which a transaction supports.
 func NewRunner(ctx context.Context, client anthropic.Client, s *agent.Session, tx *agent.Txn,
 	params anthropic.BetaToolRunnerParams,
 ) (*anthropic.BetaToolRunner, error) {
@@ -47,18 +50,19 @@ func NewRunner(ctx context.Context, client anthropic.Client, s *agent.Session, t
 	return runner, nil
 }
 
-// toolbox is what the tools of one runner share.
+// toolbox is shared by the tools of one runner.
 type toolbox struct {
 	calls wire.Adapter
 	tx    *agent.Txn
-	turn  func() *anthropic.BetaMessage // that is being answered
+	turn  func() *anthropic.BetaMessage // the current turn
 
 	mu   sync.Mutex // never held across a wait
 	used map[string]bool
 }
 
-// id is the id of a call, which the runner does not tell: that of the call in the turn with this name and input. Calls that are
-// alike take one each, in any order; when a turn is answered once more, those that are alike get the outcome of the first.
+// id returns the ID of a call, which the runner does not pass on: the ID of the
+// call in the turn with this name and input. Equal calls take one ID each, in
+// any order. If a turn is repeated, equal calls get the outcome of the first.
 func (b *toolbox) id(name string, input json.RawMessage) (id string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -107,8 +111,9 @@ func (t anthropicTool) InputSchema() anthropic.BetaToolInputSchemaParam {
 	return param.Override[anthropic.BetaToolInputSchemaParam](t.Schema)
 }
 
-// Execute implements the runner's interface. The id that the model gave the call goes along, so that a call which is asked for
-// again, after a crash or a request that failed, returns its outcome and has no second effect.
+// Execute implements the runner's interface. It passes on the model's ID of the
+// call. So a call that is repeated after a crash or a failed request returns
+// its outcome and has no second effect.
 func (t anthropicTool) Execute(ctx context.Context, input json.RawMessage) ([]anthropic.BetaToolResultBlockParamContentUnion, error) {
 	call := t.box.calls.Call(t.box.id(t.definition.Name, input), t.definition.Name, input)
 	var outcome tool.Outcome
@@ -117,7 +122,7 @@ func (t anthropicTool) Execute(ctx context.Context, input json.RawMessage) ([]an
 		if call.ID != "" {
 			opts = append(opts, agent.WithCallID(call.ID))
 		}
-		outcome, _ = t.box.tx.Invoke(ctx, call.Name, call.Input, opts...) // it says what the error would
+		outcome, _ = t.box.tx.Invoke(ctx, call.Name, call.Input, opts...) // the outcome contains the error
 	}
 	if text, failed := call.Answer(outcome); failed {
 		return nil, errors.New(text)
@@ -125,7 +130,8 @@ func (t anthropicTool) Execute(ctx context.Context, input json.RawMessage) ([]an
 	return t.box.content(call, outcome)
 }
 
-// content is what a success is told as, with its images and documents.
+// content returns the content of a successful result, with its images and
+// documents.
 func (b *toolbox) content(call wire.Call, outcome tool.Outcome) ([]anthropic.BetaToolResultBlockParamContentUnion, error) {
 	messages, err := b.calls.Results([]wire.Call{call}, []tool.Outcome{outcome})
 	if err != nil {

@@ -19,7 +19,9 @@ func TestTheToolRunnerOfAnthropic(t *testing.T) {
 	frameworktest.Try(t, frameworktest.Framework{Agent: run, Marks: true, Unknown: "Tool 'file_wrote' not found"})
 }
 
-// A request that fails leaves the runner where it was: asked to go on, it runs the calls of the turn once more.
+// TestATurnThatIsAnsweredOnceMoreRunsItsCallsOnce checks that a runner whose
+// request failed repeats the calls of the turn, and that each call has one
+// effect.
 func TestATurnThatIsAnsweredOnceMoreRunsItsCallsOnce(t *testing.T) {
 	frameworktest.Session(t, func(s *agent.Session, tx *agent.Txn) {
 		m := &script{fail: 2, turns: [][]frameworktest.Ask{{{ID: "call_1", Tool: "count", Args: `{"input":"<x>"}`}}}}
@@ -41,7 +43,7 @@ func run(t *testing.T, s *agent.Session, tx *agent.Txn, turns [][]frameworktest.
 	return m.ran, err
 }
 
-// newRunner is what a program does, with a service that follows a script.
+// newRunner does the same as a program, with a scripted service.
 func newRunner(t *testing.T, m *script, s *agent.Session, tx *agent.Txn) *anthropic.BetaToolRunner {
 	t.Helper()
 	service := httptest.NewServer(m)
@@ -55,12 +57,13 @@ func newRunner(t *testing.T, m *script, s *agent.Session, tx *agent.Txn) *anthro
 	return runner
 }
 
-// script is a service whose model asks for the calls of one turn after the other.
+// script is a service whose model requests the calls of one turn after the
+// other.
 type script struct {
 	turns    [][]frameworktest.Ask
 	next     int
 	requests int
-	fail     int // the number of the request that fails
+	fail     int // the number of the failing request
 	ran      frameworktest.Run
 }
 

@@ -32,7 +32,8 @@ import (
 	"github.com/remit-dev/remit/tool/wire"
 )
 
-// What a process that is to die is told: its folder, the format, the server, and the scheduling point.
+// The inputs of a process to kill: its folder, the format, the server, and the
+// scheduling point.
 const (
 	folderEnv = "REMIT_TEST_FOLDER"
 	formatEnv = "REMIT_TEST_FORMAT"
@@ -47,7 +48,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// deadly is the real world, in which the process gets a real SIGKILL at one of its scheduling points.
+// deadly is the real host. The process gets a real SIGKILL at one of its
+// scheduling points.
 type deadly struct {
 	host.Host
 	mu     sync.Mutex // never held across a wait
@@ -65,7 +67,8 @@ func (h *deadly) Point(ctx context.Context, id string) error {
 	return h.Host.Point(ctx, id)
 }
 
-// doomed converses in a process that is killed; where it is not, it prints how many points it passed.
+// doomed converses in a process that is killed; otherwise it prints the number
+// of its points.
 func doomed() {
 	die, _ := strconv.Atoi(os.Getenv(dieEnv))
 	h := &deadly{Host: host.Real(), die: die}
@@ -81,7 +84,7 @@ func doomed() {
 	os.Exit(0)
 }
 
-// ledgerScript are calls without a way back, two of them the same.
+// ledgerScript returns calls without a revert, two of them equal.
 func ledgerScript() []fakemodel.Turn {
 	c := func(n int) fakemodel.Call {
 		return fakemodel.Call{Tool: "book", Args: fmt.Sprintf(`{"n":%d}`, n)}
@@ -89,7 +92,7 @@ func ledgerScript() []fakemodel.Turn {
 	return []fakemodel.Turn{{Calls: []fakemodel.Call{c(1), c(2), c(1)}}, {Calls: []fakemodel.Call{c(3)}}, {Text: "Booked."}}
 }
 
-// ledger is a conversation about a book outside of everything that can be taken back.
+// ledger is a conversation about a book that no revert reaches.
 type ledger struct {
 	dir    string
 	format wire.Format
@@ -112,7 +115,7 @@ func (l ledger) book() (tool.Tool, error) {
 	})
 }
 
-// live begins the conversation, or goes on with it, as far as it comes.
+// live begins the conversation, or continues it, as far as possible.
 func (l ledger) live(ctx context.Context, h host.Host) (err error) {
 	journal, err := sqlite.Open(ctx, filepath.Join(l.dir, "state"))
 	if err != nil {
@@ -150,10 +153,11 @@ func (l ledger) live(ctx context.Context, h host.Host) (err error) {
 	return tx.Commit(ctx)
 }
 
-// begin finds the conversation again, or begins one. There is no transaction where it had come to its end.
+// begin loads the conversation, or begins one. It returns no transaction if the
+// conversation has ended.
 func (l ledger) begin(ctx context.Context, rt *agent.Runtime, d *desk) (*agent.Txn, agent.Conversation, error) {
 	c, err := d.recall()
-	if errors.Is(err, os.ErrNotExist) { // nothing was run before it was first kept
+	if errors.Is(err, os.ErrNotExist) { // nothing ran before it was first saved
 		s, err := rt.Session(ctx, perm.Principal{ID: "clerk"})
 		if err != nil {
 			return nil, c, err
@@ -171,9 +175,10 @@ func (l ledger) begin(ctx context.Context, rt *agent.Runtime, d *desk) (*agent.T
 	return tx, c, err
 }
 
-// TestNothingIsDoneTwice kills a conversation at its scheduling points, in the long mode at all of them in each format, and has
-// another process go on. Every call is booked once; where its process died within it, and so nobody knows, once or not at all,
-// and the model is told that.
+// TestNothingIsDoneTwice kills a conversation at its scheduling points, in the
+// long mode at all of them in each format, and continues it in another process.
+// Every call is booked once. If its process died during a call, its outcome is
+// unknown: it is booked at most once, and the model is told that.
 func TestNothingIsDoneTwice(t *testing.T) {
 	points := ledgerRun(t, wire.Formats()[0], 1<<30)
 	require.Greater(t, points, 50)
@@ -194,7 +199,8 @@ func TestNothingIsDoneTwice(t *testing.T) {
 	t.Logf("%d kills, %d calls of unknown outcome", killed, unknown)
 }
 
-// ledgerRun converses with a kill, goes on, and counts the calls of unknown outcome; without a kill, the points.
+// ledgerRun converses with a kill, continues, and counts the in-doubt calls;
+// without a kill, the points.
 func ledgerRun(t *testing.T, f wire.Format, die int) int {
 	s, err := serveScript(f, ledgerScript())
 	require.NoError(t, err)

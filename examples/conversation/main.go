@@ -1,6 +1,8 @@
-// A whole conversation with a model, in the wire format of each of six providers: parallel calls, one that is malformed and
-// corrected, one that is denied, one that waits for a person while the process is gone, an answer, and an undo of all of it.
-// The model is a script behind a local HTTP server, which refuses what the provider would refuse.
+// Command conversation runs a whole conversation with a model, in the wire
+// format of each of six providers: parallel calls, one that is malformed and
+// corrected, one that is denied, one that waits for approval while the process
+// is gone, an answer, and a revert of all of it. The model is a script behind a
+// local HTTP server, which rejects requests that the provider would reject.
 package main
 
 import (
@@ -41,7 +43,8 @@ func main() {
 	}
 }
 
-// run has the conversation in one format: first until it waits, then, as another process would, to its end.
+// run has the conversation in one format: first until it waits, then, like
+// another process, to its end.
 func run(ctx context.Context, out io.Writer, dir string, f wire.Format) error {
 	s, err := serve(f)
 	if err != nil {
@@ -70,7 +73,7 @@ func run(ctx context.Context, out io.Writer, dir string, f wire.Format) error {
 	return nil
 }
 
-// desk is what outlives a process: folders, and a server somewhere.
+// desk is the state that survives a process: folders, and a server.
 type desk struct {
 	dir    string
 	server *server
@@ -104,13 +107,13 @@ func (d *desk) live(ctx context.Context, life func(context.Context, *agent.Runti
 	return life(ctx, rt)
 }
 
-// loop is the loop of one session.
+// loop returns the loop of one session.
 func (d *desk) loop(ctx context.Context, rt *agent.Runtime) (agent.Loop, error) {
 	adapter, err := wire.New(d.format, files.Tools()...)
 	return agent.Loop{Adapter: adapter, CallModel: d.server.ask, Save: d.keep, OnResults: d.show}, err
 }
 
-// keep writes the conversation down whole, or leaves what was there.
+// keep saves the conversation atomically.
 func (d *desk) keep(_ context.Context, c agent.Conversation) error {
 	raw, err := json.Marshal(c)
 	if err != nil {
@@ -130,14 +133,15 @@ func (d *desk) recall() (c agent.Conversation, err error) {
 	return c, err
 }
 
-// show is what somebody who watches is shown of each turn.
+// show prints each turn for a person.
 func (d *desk) show(calls []wire.Call, outcomes []tool.Outcome) {
 	for i, c := range calls {
 		d.say("  %s: %s", c.Name, outcomes[i].Status)
 	}
 }
 
-// begin asks, and runs what is asked for until a call waits for a person.
+// begin starts the conversation, and runs the requested calls until one waits
+// for approval.
 func (d *desk) begin(ctx context.Context, rt *agent.Runtime) error {
 	loop, err := d.loop(ctx, rt)
 	if err != nil {
@@ -159,7 +163,7 @@ func (d *desk) begin(ctx context.Context, rt *agent.Runtime) error {
 	return nil
 }
 
-// finish approves the call and lets the conversation go on where it was.
+// finish approves the call and continues the conversation.
 func (d *desk) finish(ctx context.Context, rt *agent.Runtime) error {
 	c, err := d.recall()
 	if err != nil {
@@ -189,7 +193,7 @@ func (d *desk) finish(ctx context.Context, rt *agent.Runtime) error {
 	return tx.Commit(ctx)
 }
 
-// undo takes everything back.
+// undo reverts everything.
 func (d *desk) undo(ctx context.Context, rt *agent.Runtime) error {
 	c, err := d.recall()
 	if err != nil {

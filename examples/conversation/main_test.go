@@ -17,8 +17,10 @@ import (
 
 var update = flag.Bool("update", false, "write the golden transcripts")
 
-// One conversation in the shape of each provider. The server refuses what the provider would, so that it ends at all says that
-// every call was answered once, in its place, and that the model's own words came back as they were.
+// TestConversations has one conversation in the format of each provider. The
+// server rejects what the provider would reject. So its end proves that every
+// call got one result, in its place, and that the model's own output was
+// returned unchanged.
 func TestConversations(t *testing.T) {
 	for _, f := range wire.Formats() {
 		t.Run(string(f), func(t *testing.T) {
@@ -36,8 +38,8 @@ func TestConversations(t *testing.T) {
 	}
 }
 
-// The judge of all this must be able to say no: a history that lost a message, has one twice, or holds another word of the
-// model than it said, is refused.
+// TestServerRefusesWhatAProviderWould checks that the server rejects a history
+// that lost a message, has one twice, or changes the model's own output.
 func TestServerRefusesWhatAProviderWould(t *testing.T) {
 	for _, f := range wire.Formats() {
 		t.Run(string(f), func(t *testing.T) {

@@ -1,4 +1,4 @@
-# Beside the workspace policy: somebody looks at each deletion, though it could be taken back.
+# Added to the workspace policy: each deletion needs approval, although it can be reverted.
 package remit
 
 ask contains "somebody looks at what is deleted" if input.access.action == "delete"

@@ -17,7 +17,8 @@ import (
 
 const question = "Raise the price of tea to 4 in the menu, note it in the history, and throw the old draft away."
 
-// script is what the model says. Its second turn holds a call that cannot be run, and one that may not be.
+// script is the model's output. Its second turn contains a call that cannot
+// run, and one that is denied.
 func script() []fakemodel.Turn {
 	return []fakemodel.Turn{
 		{Text: "I look at both.", Calls: []fakemodel.Call{
@@ -44,7 +45,7 @@ type server struct {
 	path  string
 }
 
-// paths are those of the providers' references.
+// paths are the URL paths of the providers.
 var paths = map[wire.Format]string{
 	wire.OpenAIChat: "/v1/chat/completions", wire.OpenAIResponses: "/v1/responses", wire.Anthropic: "/v1/messages",
 	wire.Gemini: "/v1beta/models/m:generateContent", wire.Bedrock: "/model/m/converse", wire.Ollama: "/api/chat",
@@ -63,7 +64,7 @@ func serveScript(f wire.Format, script []fakemodel.Turn) (*server, error) {
 	return s, nil
 }
 
-// ServeHTTP answers a request, and refuses one that the provider would.
+// ServeHTTP answers a request, and rejects one that the provider would reject.
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	if err == nil && (r.Method != http.MethodPost || r.URL.Path != s.path || r.Header.Get("Content-Type") != "application/json") {
@@ -81,7 +82,8 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(answer)
 }
 
-// ask is the client: it sends what the loop gives it. A real one adds the model's name, a key, and what else it wants.
+// ask is the client: it sends the loop's request. A real client adds the
+// model's name, a key, and other options.
 func (s *server) ask(ctx context.Context, p agent.ModelRequest) (json.RawMessage, error) {
 	body, err := s.model.Body(p.Messages, p.Tools)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 )
 
-// furnish makes the folder that the conversation is about.
+// furnish creates the folder for the conversation.
 func (d *desk) furnish() error {
 	for name, content := range map[string]string{"menu.txt": "tea 3\n", "draft.txt": "tea 2?\n", ".git/history": "tea is 3\n"} {
 		path := filepath.Join(d.dir, "cafe", filepath.FromSlash(name))
@@ -21,7 +21,7 @@ func (d *desk) furnish() error {
 	return nil
 }
 
-// tree is every file with its bits, its time and its bytes.
+// tree describes every file with its bits, its time and its bytes.
 func (d *desk) tree() (all string, err error) {
 	err = filepath.WalkDir(filepath.Join(d.dir, "cafe"), func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {

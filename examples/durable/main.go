@@ -1,6 +1,6 @@
-// A tool of one's own that writes files, rules of one's own, and a journal that
-// survives the process: what an earlier run left is recovered and taken back
-// before this one begins.
+// Command durable has its own tool that writes files, its own rules, and a
+// journal that survives the process. It recovers and reverts what an earlier
+// run left before it begins.
 package main
 
 import (
@@ -35,14 +35,14 @@ func main() {
 	}
 }
 
-// pair is what the model sends.
+// pair is the model's input.
 type pair struct {
 	Name string `json:"name" jsonschema:"name of the note, without ending"`
 	Text string `json:"text" jsonschema:"the note"`
 }
 
-// notePair writes a note and its index card. It acts only through files, so what
-// it did is known, and the runtime can revert it also after a crash.
+// notePair writes a note and its index card. It acts only through files, so its
+// effects are known, and the runtime can revert it also after a crash.
 func notePair() (tool.Tool, error) {
 	needs := []perm.ResourceAccess{
 		{Action: perm.Write, Resource: "file://notes/{name}.md"},
@@ -99,8 +99,8 @@ func run(ctx context.Context, state, notes string) (err error) {
 	return err
 }
 
-// tidy settles what a killed run left in flight, and takes back what it had not
-// committed.
+// tidy recovers the calls that a killed run left in flight, and reverts its
+// open transactions.
 func tidy(ctx context.Context, rt *agent.Runtime) error {
 	found, err := rt.Recover(ctx)
 	if err != nil {

@@ -16,7 +16,8 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// The tutorial shows the tool of this program as it stands here.
+// TestTutorialHoldsTheTool checks that the tutorial shows the tool of this
+// program unchanged.
 func TestTutorialHoldsTheTool(t *testing.T) {
 	program, err := os.ReadFile("main.go")
 	require.NoError(t, err)
@@ -29,8 +30,8 @@ func TestTutorialHoldsTheTool(t *testing.T) {
 	require.Contains(t, string(page), "```go\n// notePair writes"+function+"\n}\n```\n")
 }
 
-// TestRunAfterRun: each run finds what an earlier one left open, and takes it
-// back before it begins.
+// TestRunAfterRun checks that each run reverts what an earlier one left open,
+// before it begins.
 func TestRunAfterRun(t *testing.T) {
 	ctx := context.Background()
 	state, notes := filepath.Join(t.TempDir(), "state"), filepath.Join(t.TempDir(), "notes")

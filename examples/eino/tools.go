@@ -1,4 +1,5 @@
-// Package einotools gives the tools of a remit session to an agent of eino. Copy it: it is this file.
+// Package einotools gives the tools of a remit session to an agent of eino. To
+// use it, copy this file.
 package einotools
 
 import (
@@ -15,12 +16,15 @@ import (
 	"github.com/remit-dev/remit/tool/wire"
 )
 
-// Config is the ToolsConfig of an agent that has the tools which the session is shown, and whose calls run in the transaction.
+// Config returns the ToolsConfig of an agent with the session's tools, whose
+// calls run in the transaction.
 //
-// A tool of eino has no way to fail but an error, which ends the run of the agent. So whatever is not a success is told to the
-// model as a text that begins with "Error: ", and so is a call of a tool that is not there.
+// A tool of eino can fail only with an error, which ends the run of the agent.
+// So every outcome that is not a success is a text that begins with "Error: ",
+// and so is a call of an unknown tool.
 //
-// Calls of one turn run at the same time, which a transaction is fit for; set ExecuteSequentially where their order counts.
+// Calls of one turn run concurrently, which a transaction supports. Set
+// ExecuteSequentially if their order matters.
 func Config(ctx context.Context, s *agent.Session, tx *agent.Txn) (compose.ToolsNodeConfig, error) {
 	var config compose.ToolsNodeConfig
 	shown, err := s.Tools(ctx)
@@ -62,8 +66,9 @@ type einoTool struct {
 // Info implements eino's interface.
 func (t einoTool) Info(context.Context) (*schema.ToolInfo, error) { return t.info, nil }
 
-// InvokableRun implements eino's interface. The id that the model gave the call goes along, so that a call which is asked for
-// again, after a crash, say, returns its outcome and has no second effect.
+// InvokableRun implements eino's interface. It passes on the model's ID of the
+// call. So a call that is repeated, for example after a crash, returns its
+// outcome and has no second effect.
 func (t einoTool) InvokableRun(ctx context.Context, arguments string, _ ...tool.Option) (string, error) {
 	call := t.calls.Call(compose.GetToolCallID(ctx), t.info.Name, json.RawMessage(arguments))
 	var outcome remit.Outcome
@@ -72,7 +77,7 @@ func (t einoTool) InvokableRun(ctx context.Context, arguments string, _ ...tool.
 		if call.ID != "" {
 			opts = append(opts, agent.WithCallID(call.ID))
 		}
-		outcome, _ = t.tx.Invoke(ctx, call.Name, call.Input, opts...) // it says what the error would
+		outcome, _ = t.tx.Invoke(ctx, call.Name, call.Input, opts...) // the outcome contains the error
 	}
 	text, failed := call.Answer(outcome)
 	if failed {

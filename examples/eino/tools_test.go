@@ -20,7 +20,7 @@ func TestTheAgentOfEino(t *testing.T) {
 	frameworktest.Try(t, frameworktest.Framework{Agent: run, Text: true, Unknown: `there is no tool "file_wrote"`})
 }
 
-// run is what a program does, with a model that follows a script.
+// run does the same as a program, with a scripted model.
 func run(t *testing.T, s *agent.Session, tx *agent.Txn, turns [][]frameworktest.Ask) (frameworktest.Run, error) {
 	ctx := t.Context()
 	config, err := Config(ctx, s, tx)
@@ -39,14 +39,14 @@ func run(t *testing.T, s *agent.Session, tx *agent.Txn, turns [][]frameworktest.
 	return m.ran, err
 }
 
-// script is a model that asks for the calls of one turn after the other.
+// script is a model that requests the calls of one turn after the other.
 type script struct {
 	turns [][]frameworktest.Ask
 	next  int
 	ran   frameworktest.Run
 }
 
-// WithTools implements eino's interface; the model is told of the tools here.
+// WithTools implements eino's interface; the model learns the tools here.
 func (m *script) WithTools(tools []*schema.ToolInfo) (model.ToolCallingChatModel, error) {
 	m.ran.Offered = map[string]json.RawMessage{}
 	for _, info := range tools {
@@ -63,7 +63,7 @@ func (m *script) WithTools(tools []*schema.ToolInfo) (model.ToolCallingChatModel
 
 // Generate implements eino's interface.
 func (m *script) Generate(_ context.Context, history []*schema.Message, _ ...model.Option) (*schema.Message, error) {
-	if m.next > 0 { // what the turn before is answered with stands at the end
+	if m.next > 0 { // the results of the previous turn are at the end
 		asked := m.turns[m.next-1]
 		var told []frameworktest.ModelMessage
 		for i, message := range history[len(history)-len(asked):] {

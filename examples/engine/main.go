@@ -1,5 +1,5 @@
-// An engine of one's own in front of the rules: outside working hours nothing is
-// changed, whatever the rules say.
+// Command engine puts its own engine in front of the rules: outside working
+// hours it denies every change.
 package main
 
 import (
@@ -12,14 +12,15 @@ import (
 	"github.com/remit-dev/remit/policies"
 )
 
-// officeHoursEngine is an engine that refuses more than the one behind it, and never less.
+// officeHoursEngine is an engine that only denies more than the engine behind
+// it.
 type officeHoursEngine struct {
-	from, to int // of the day, UTC
+	from, to int // hours of the day, UTC
 	rules    perm.Engine
 }
 
-// Decide looks at nothing but the request: its time is given, so that a decision
-// can be replayed. An error of the rules is passed on, and is a denial.
+// Decide reads only the request, and takes the time from it, so that a decision
+// can be replayed. An error of the rules is passed on, and denies.
 func (h officeHoursEngine) Decide(ctx context.Context, r perm.Request) (perm.Decision, error) {
 	changes := r.Access.Action != perm.Read && r.Access.Action != perm.List
 	hour := r.Time.UTC().Hour()

@@ -17,8 +17,8 @@ import (
 	"github.com/remit-dev/remit/tool/builtin/files"
 )
 
-// TestHours: at night a file is read and not written; by day both; and what the
-// rules refuse stays refused.
+// TestHours checks that a file can be read but not written at night, and both
+// by day, and that a denial of the rules stays.
 func TestHours(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "a.txt"), []byte("old"), 0o600))
@@ -47,7 +47,8 @@ func TestHours(t *testing.T) {
 	require.ErrorIs(t, try("file_write", tool.Args{"path": ".git/config", "content": "x"}), tool.ErrDenied)
 }
 
-// TestErrorsStayErrors: an engine that cannot tell never answers with less.
+// TestErrorsStayErrors checks that an engine that cannot decide returns an
+// error.
 func TestErrorsStayErrors(t *testing.T) {
 	broken := perm.EngineFunc(func(context.Context, perm.Request) (perm.Decision, error) {
 		return perm.Decision{}, errors.New("no rules")

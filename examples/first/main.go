@@ -1,5 +1,5 @@
-// The first ten minutes: a tool of one's own beside the built-in file tools, one
-// transaction, and its undo.
+// Command first runs its own tool and the built-in file tools in one
+// transaction, and reverts it.
 package main
 
 import (

@@ -14,7 +14,8 @@ import (
 // tutorial is the page that shows this program.
 var tutorial = filepath.Join("..", "..", "docs", "tutorial", "first-tool.md")
 
-// The tutorial holds this program, so that what it shows compiles and runs.
+// TestTutorialHoldsTheProgram checks that the tutorial contains this program,
+// so that its code compiles and runs.
 func TestTutorialHoldsTheProgram(t *testing.T) {
 	program, err := os.ReadFile("main.go")
 	require.NoError(t, err)
@@ -28,7 +29,8 @@ func TestTutorialHoldsTheProgram(t *testing.T) {
 	}
 }
 
-// The output in the tutorial names the line of the rule as it is.
+// TestTutorialHoldsTheAnswer checks that the output in the tutorial names the
+// current line of the rule.
 func TestTutorialHoldsTheAnswer(t *testing.T) {
 	const reason = "the history of the repository is out of reach"
 	pack, err := os.ReadFile(filepath.Join("..", "..", "policies", "workspace", "workspace.rego"))

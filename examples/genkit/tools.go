@@ -1,4 +1,5 @@
-// Package genkittools gives the tools of a remit session to Genkit. Copy it: it is this file.
+// Package genkittools gives the tools of a remit session to Genkit. To use it,
+// copy this file.
 package genkittools
 
 import (
@@ -15,24 +16,26 @@ import (
 	"github.com/remit-dev/remit/tool/wire"
 )
 
-// Toolbox is the tools of one session for one run of Generate. Options are what Generate wants of it.
+// Toolbox holds the tools of one session for one run of Generate, which gets
+// its Options.
 type Toolbox struct {
 	calls wire.Adapter
 	tx    *agent.Txn
 	tools []ai.ToolRef
 
 	mu   sync.Mutex           // never held across a wait
-	refs map[string]*upcoming // of the turn that is being answered, by name and input
+	refs map[string]*upcoming // of the current turn, by name and input
 }
 
-// upcoming are the ids of calls that are alike.
+// upcoming are the IDs of equal calls.
 type upcoming struct {
 	ids  []string
 	next int
 }
 
-// New makes a toolbox of the tools that the session is shown. Their calls run in the transaction; those of one turn run at the
-// same time, which a transaction is fit for.
+// New returns a Toolbox with the session's tools. Their calls run in the
+// transaction; those of one turn run concurrently, which a transaction
+// supports.
 func New(ctx context.Context, s *agent.Session, tx *agent.Txn) (*Toolbox, error) {
 	shown, err := s.Tools(ctx)
 	if err != nil {
@@ -56,12 +59,14 @@ func New(ctx context.Context, s *agent.Session, tx *agent.Txn) (*Toolbox, error)
 	return b, nil
 }
 
-// Options are the tools, and the middleware by which the toolbox learns the ids of the calls.
+// Options returns the tools, and the middleware by which the toolbox learns the
+// IDs of the calls.
 func (b *Toolbox) Options() []ai.GenerateOption {
 	return []ai.GenerateOption{ai.WithTools(b.tools...), ai.WithMiddleware(b.listen)}
 }
 
-// listen notes the ids of the calls that a model asks for, because Genkit does not tell a tool the id of its call.
+// listen records the IDs of the calls that a model requests, because Genkit
+// does not pass a tool the ID of its call.
 func (b *Toolbox) listen(next ai.ModelFunc) ai.ModelFunc {
 	return func(ctx context.Context, request *ai.ModelRequest, stream ai.ModelStreamCallback) (*ai.ModelResponse, error) {
 		response, err := next(ctx, request, stream)
@@ -84,7 +89,8 @@ func (b *Toolbox) listen(next ai.ModelFunc) ai.ModelFunc {
 	}
 }
 
-// id is the id of a call of the turn; those that are alike take one each, in any order.
+// id returns the ID of a call of the turn; equal calls take one each, in any
+// order.
 func (b *Toolbox) id(name string, input json.RawMessage) string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -97,7 +103,7 @@ func (b *Toolbox) id(name string, input json.RawMessage) string {
 	return id
 }
 
-// plain is a JSON text as Genkit passes it on.
+// plain returns a JSON text as Genkit passes it on.
 func plain(raw json.RawMessage) string {
 	var v any
 	if json.Unmarshal(raw, &v) != nil {
@@ -110,9 +116,10 @@ func plain(raw json.RawMessage) string {
 	return string(out)
 }
 
-// run answers one call. An error would end the run of Generate, so whatever is not a success is told to the model as an object
-// with the one member "error". The id that the model gave the call goes along, so that a call which is asked for again, after a
-// crash, say, returns its outcome and has no second effect.
+// run executes one call. An error would end the run of Generate, so every
+// outcome that is not a success is an object with the one member "error". run
+// passes on the model's ID of the call. So a call that is repeated, for example
+// after a crash, returns its outcome and has no second effect.
 func (b *Toolbox) run(ctx context.Context, name string, input json.RawMessage) any {
 	call := b.calls.Call(b.id(name, input), name, input)
 	var outcome tool.Outcome
@@ -121,7 +128,7 @@ func (b *Toolbox) run(ctx context.Context, name string, input json.RawMessage) a
 		if call.ID != "" {
 			opts = append(opts, agent.WithCallID(call.ID))
 		}
-		outcome, _ = b.tx.Invoke(ctx, call.Name, call.Input, opts...) // it says what the error would
+		outcome, _ = b.tx.Invoke(ctx, call.Name, call.Input, opts...) // the outcome contains the error
 	}
 	text, failed := call.Answer(outcome)
 	if failed {
@@ -136,7 +143,7 @@ type definition struct {
 	Schema      map[string]any `json:"input_schema"`
 }
 
-// genkitTool is a tool that Generate registers for its own time.
+// genkitTool is a tool that Generate registers temporarily.
 type genkitTool struct {
 	ai.Tool
 	action action
@@ -167,8 +174,9 @@ func (t genkitTool) Register(r api.Registry) {
 	r.RegisterAction(api.NewKey(api.ActionTypeToolV2, "", t.Name()), t.action)
 }
 
-// action is the tool without Genkit's own validation of its input, which would end the run where the model can correct the
-// call: remit validates each call.
+// action is the tool without Genkit's own validation of its input. That would
+// end the run although the model can correct the call, and remit validates each
+// call.
 type action struct {
 	*core.ActionDef[string, *ai.MultipartToolResponse, struct{}]
 	schema map[string]any

@@ -18,7 +18,7 @@ func TestGenerateOfGenkit(t *testing.T) {
 	frameworktest.Try(t, frameworktest.Framework{Agent: run, Marks: true})
 }
 
-// run is what a program does, with a model that follows a script.
+// run does the same as a program, with a scripted model.
 func run(t *testing.T, s *agent.Session, tx *agent.Txn, turns [][]frameworktest.Ask) (frameworktest.Run, error) {
 	box, err := New(t.Context(), s, tx)
 	if err != nil {
@@ -35,7 +35,7 @@ func run(t *testing.T, s *agent.Session, tx *agent.Txn, turns [][]frameworktest.
 	return m.ran, err
 }
 
-// script is a model that asks for the calls of one turn after the other.
+// script is a model that requests the calls of one turn after the other.
 type script struct {
 	turns [][]frameworktest.Ask
 	next  int

@@ -37,8 +37,9 @@ func shell(t *testing.T) {
 	}
 }
 
-// The output of the quick start is that of its script, of which README.md shows
-// some sections. The digests are those of the machine that wrote them.
+// TestReadmeQuickStart checks that the output of the quick start is that of its
+// script, of which README.md shows some sections. The digests are those of the
+// machine that wrote them.
 func TestReadmeQuickStart(t *testing.T) {
 	shell(t)
 	shown := take(t, "README.md", "console", 0)
@@ -65,7 +66,7 @@ func TestFirstTool(t *testing.T) {
 	require.Equal(t, take(t, "tutorial/first-tool.md", "text", 0), call.ReplaceAllString(string(out), "call c_…"))
 }
 
-// synopsis holds lines of commands against the command: each verb and each flag is there.
+// synopsis checks that the command has each verb and each flag of a synopsis.
 func synopsis(t *testing.T, text string) {
 	t.Helper()
 	dir, lines := binary(t), 0
@@ -161,7 +162,8 @@ func TestReadmeRules(t *testing.T) {
 
 func TestHTTPRules(t *testing.T) { open(t, take(t, "guides/http.md", "rego", 0)) }
 
-// A database as the guide has it: two calls under its policy, and their undo.
+// TestDatabase runs two calls under the policy of the guide to databases, and
+// reverts them.
 func TestDatabase(t *testing.T) {
 	shell(t)
 	p := newPlace(t)
@@ -177,14 +179,15 @@ func TestDatabase(t *testing.T) {
 	p.sh(0, "remit revert --last --database main=sqlite:app.db")
 }
 
-// The role of the guide, on a server of PostgreSQL: rows change and go back, and what the role may not do, no call can.
+// TestRoleOfADatabase uses the role of the guide on a PostgreSQL server: rows
+// change and are reverted, and no call exceeds the rights of the role.
 func TestRoleOfADatabase(t *testing.T) {
 	text := take(t, "guides/database.md", "sql", 0)
 	shell(t)
 	owner, _ := pgtest.Database(t)
 	pgtest.Exec(t, owner, "CREATE TABLE orders(id int PRIMARY KEY, state text); INSERT INTO orders VALUES (1, 'new'); CREATE TABLE prices(id int PRIMARY KEY)")
 	pgtest.Exec(t, owner, text)
-	t.Cleanup(func() { pgtest.Exec(t, owner, "DROP OWNED BY shop_agent; DROP ROLE shop_agent") }) // roles are of the whole server
+	t.Cleanup(func() { pgtest.Exec(t, owner, "DROP OWNED BY shop_agent; DROP ROLE shop_agent") }) // roles belong to the whole server
 	at := strings.Replace(owner, "postgres@", "shop_agent@", 1)
 	require.NotEqual(t, owner, at)
 	p := newPlace(t)
@@ -199,7 +202,8 @@ func TestRoleOfADatabase(t *testing.T) {
 	require.Contains(t, out, "prices")
 }
 
-// A definition that narrows a built-in tool, and a patch that narrows one.
+// TestDefineNarrower uses a definition that narrows a built-in tool, and a
+// patch that narrows one.
 func TestDefineNarrower(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "docs.json"), []byte(take(t, "guides/define.md", "json", 1)), 0o600))
@@ -222,7 +226,7 @@ func TestDefineNarrower(t *testing.T) {
 	require.ErrorIs(t, err, tool.ErrInvalid)
 }
 
-// Programs, from a script and from Go.
+// TestProgram runs programs, from a script and from Go.
 func TestProgram(t *testing.T) {
 	shell(t)
 	for _, name := range []string{"make", "git", "sed"} {
@@ -258,7 +262,7 @@ func TestProgramInGo(t *testing.T) {
 	require.Equal(t, "hi\n", string(data))
 }
 
-// A client of MCP starts what it was told to start.
+// TestServeForClients checks that an MCP client starts the configured command.
 func TestServeForClients(t *testing.T) {
 	shell(t)
 	p := newPlace(t)
@@ -270,7 +274,8 @@ func TestServeForClients(t *testing.T) {
 	p.sh(0, `PATH="$PWD/bin:$PATH"; mkdir shop; cd shop`+"\n"+take(t, "guides/serve.md", "sh", 0))
 }
 
-// The first lines of a server by HTTP, with another port.
+// TestServeByHTTP checks the first lines of a server over HTTP, with another
+// port.
 func TestServeByHTTP(t *testing.T) {
 	shell(t)
 	p := newPlace(t)
@@ -318,8 +323,9 @@ func TestGatewayConfigurations(t *testing.T) {
 	require.Len(t, configuration(t, `{"mcpServers": {"filesystem": {"command": "node"}}, `+take(t, "README.md", "jsonc", 0)+`}`).Servers, 1)
 }
 
-// A file of services is read whole before a call runs. Its secrets are those of the
-// environment and of an encrypted file; the keyring is asked when a call uses it.
+// TestServices checks that a file of services is read completely before a call
+// runs. Its secrets come from the environment and from an encrypted file; the
+// keyring is read when a call uses it.
 func TestServices(t *testing.T) {
 	shell(t)
 	p := newPlace(t)
@@ -337,7 +343,8 @@ func TestServices(t *testing.T) {
 	require.Contains(t, out, "keyd")
 }
 
-// The commands of the guide on clients, with a client that has one server.
+// TestConnect runs the commands of the guide to clients, with a client that has
+// one server.
 func TestConnect(t *testing.T) {
 	shell(t)
 	p := newPlace(t)
@@ -346,7 +353,8 @@ func TestConnect(t *testing.T) {
 	require.Equal(t, before, p.settings(t), "as it was")
 }
 
-// Connect, draft, call, take back, as README.md has it.
+// TestReadmeGateway connects, drafts, calls and reverts, as README.md
+// describes.
 func TestReadmeGateway(t *testing.T) {
 	shell(t)
 	p := newPlace(t)
@@ -356,13 +364,14 @@ func TestReadmeGateway(t *testing.T) {
 	p.sh(0, lines[0])
 	p.ask(t, "note", map[string]any{"text": "hi"})
 	require.Equal(t, "hi", p.content("note.txt"))
-	p.sh(6, lines[1]) // what the server did elsewhere is unknown
+	p.sh(6, lines[1]) // the server's other effects are unknown
 	require.NoFileExists(t, filepath.Join(p.dir, "note.txt"))
 	p.sh(0, lines[2])
 	require.Equal(t, before, p.settings(t))
 }
 
-// npm installs the server of the guide where a server in the sandbox can be read.
+// TestGatewayInstall checks that npm installs the server of the guide where a
+// sandboxed server can read it.
 func TestGatewayInstall(t *testing.T) {
 	text := take(t, "guides/gateway.md", "sh", 0)
 	if _, err := exec.LookPath("npm"); err != nil {
@@ -375,7 +384,8 @@ func TestGatewayInstall(t *testing.T) {
 	require.FileExists(t, c.Servers[0].Args[0])
 }
 
-// Each command that a sentence names is there, with the flags that it is named with.
+// TestCommandsInSentences checks that each command in a sentence exists, with
+// its flags.
 func TestCommandsInSentences(t *testing.T) {
 	shell(t)
 	dir, helps := binary(t), map[string]string{}

@@ -15,7 +15,8 @@ import (
 // asServer in the environment makes this test binary an MCP server.
 const asServer = "REMIT_GUIDES_SERVER"
 
-// serveNotes is a server with one tool, which writes a note beside it and says so.
+// serveNotes is a server with one tool, which writes a note beside it and
+// reports that.
 func serveNotes() {
 	server := sdk.NewServer(&sdk.Implementation{Name: "notes", Version: "1"}, nil)
 	type in struct {
@@ -50,7 +51,8 @@ func (p *place) settings(t *testing.T) string {
 	return string(text)
 }
 
-// ask starts what the client's settings name, and calls a tool of it. A person approves.
+// ask starts the server of the client's settings, and calls a tool of it. It
+// approves as a person.
 func (p *place) ask(t *testing.T, name string, arguments map[string]any) {
 	t.Helper()
 	var settings struct {

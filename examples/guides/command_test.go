@@ -21,7 +21,7 @@ var built struct {
 	err  error
 }
 
-// binary returns the folder that holds the remit command.
+// binary returns the folder that contains the remit command.
 func binary(t testing.TB) string {
 	t.Helper()
 	built.once.Do(func() {
@@ -36,11 +36,11 @@ func binary(t testing.TB) string {
 	return built.dir
 }
 
-// place is a folder with a home and a workspace, in which commands run as a
-// reader of the guide would run them.
+// place is a folder with a home and a workspace, in which commands run like
+// those of a reader of the guide.
 type place struct {
 	t    testing.TB
-	home string // also of the state of remit
+	home string // also for the state of remit
 	dir  string // where the commands run
 	env  []string
 }
@@ -56,7 +56,7 @@ func newPlace(t testing.TB) *place {
 		"PATH="+path+string(filepath.ListSeparator)+os.Getenv("PATH"), "NO_COLOR=1")}
 }
 
-// write makes a file below the folder of the commands.
+// write creates a file below the folder of the commands.
 func (p *place) write(name, text string) {
 	p.t.Helper()
 	name = filepath.Join(p.dir, name)
@@ -71,7 +71,8 @@ func (p *place) content(name string) string {
 	return string(data)
 }
 
-// sh runs a script and returns what it wrote to both outputs. It has to end with code.
+// sh runs a script and returns its output of both streams. The script must exit
+// with code.
 func (p *place) sh(code int, script string) string {
 	p.t.Helper()
 	cmd := exec.Command("sh", "-eu", "-c", script)
@@ -88,7 +89,7 @@ func (p *place) sh(code int, script string) string {
 	return out.String()
 }
 
-// replaced is a text with its placeholders, such as FILE, put in. Each has to be there.
+// replaced replaces the placeholders of a text, such as FILE. Each must occur.
 func replaced(t testing.TB, text string, by ...string) string {
 	t.Helper()
 	for i := 0; i < len(by); i += 2 {

@@ -1,7 +1,6 @@
-// Package guides holds no code but its tests. They run every block of README.md
-// and of the tutorial, the guides and the reference in docs as it is written
-// there. A block of Go code is a region of a test, byte for byte. Each other block
-// is taken out of its document by the test that runs it. Some pages are transcripts:
-// TestTranscripts runs their commands and compares what they print; with -update it
-// rewrites it.
+// Package guides contains only tests. They run every block of README.md and of
+// the tutorial, the guides and the reference in docs unchanged. A block of Go
+// code is a region of a test, byte for byte. The test that runs any other block
+// reads it from its page. Some pages are transcripts: TestTranscripts runs
+// their commands and compares the output; with -update it rewrites the page.
 package guides

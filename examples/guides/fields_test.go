@@ -15,7 +15,7 @@ import (
 	"github.com/remit-dev/remit/perm/rego"
 )
 
-// ordinary is an input that no rule of the guide objects to.
+// ordinary is an input to which no rule of the guide objects.
 const ordinary = `{
 	"purpose": "run", "time": "2026-01-02T03:04:05Z",
 	"principal": {"id": "ada", "kind": "agent", "roles": []},
@@ -27,7 +27,8 @@ const ordinary = `{
 	"access": {"action": "write", "dynamic": false, "resource": {"kind": "file", "text": "file://workspace/a.txt", "root": "workspace", "path": "a.txt",
 		"segments": ["a.txt"], "name": "a.txt", "ext": ".txt"}}}`
 
-// fieldValues says, for each rule of reference/policy.md, what an ordinary input has to have instead for the rule to hold.
+// fieldValues maps each rule of reference/policy.md to the change of an
+// ordinary input that makes the rule hold.
 var fieldValues = map[string]string{
 	"principal.id":    `{"principal":{"id":"mallory"}}`,
 	"principal.kind":  `{"principal":{"kind":"service"}}`,
@@ -157,7 +158,8 @@ func changeOf(purpose, members string) string {
 	return `{"purpose":"` + purpose + `","output":{},"changes":[{"resource":{"kind":"file","text":"file://workspace/a.txt","root":"workspace","path":"a.txt","segments":["a.txt"],"name":"a.txt"},` + members + `}]}`
 }
 
-// with puts the members of a patch into a document; null takes one away. Of two members with one name the last counts.
+// with applies the members of a patch to a document; null removes one. Of two
+// members with one name the last counts.
 func with(doc, patch any) any {
 	into, ok := doc.(map[string]any)
 	from, both := patch.(map[string]any)
@@ -175,7 +177,7 @@ func with(doc, patch any) any {
 	return out
 }
 
-// document is an ordinary input with what one rule wants.
+// document returns an ordinary input with a patch.
 func document(t *testing.T, patch string) string {
 	t.Helper()
 	var doc, change any
@@ -188,8 +190,9 @@ func document(t *testing.T, patch string) string {
 
 var ruleName = regexp.MustCompile(`(?m)^(deny|ensure|hide) contains "([^"]+)" if`) // the set and the name
 
-// TestPolicyFields: each field of the schema has a rule in the guide, and each rule holds for its value and not for another one: by the
-// command, and in Go.
+// TestPolicyFields checks that each field of the schema has a rule in the
+// guide, and that each rule holds for its value and not for another one: with
+// the command, and in Go.
 func TestPolicyFields(t *testing.T) {
 	p := newPlace(t)
 	modules, rules := map[string]string{"otherwise.rego": "package remit\n\nallow contains \"otherwise\"\n"}, map[string]string{}
@@ -230,7 +233,7 @@ func TestPolicyFields(t *testing.T) {
 	require.Equal(t, []string{"otherwise"}, said(decided))
 }
 
-// said are the texts of the reasons of a decision.
+// said returns the texts of the reasons of a decision.
 func said(d perm.Decision) (all []string) {
 	for _, r := range slices.Concat(d.Reasons(), d.Details().FailedPostconditions, d.Details().HideReasons) {
 		all = append(all, r.Text)
@@ -238,7 +241,7 @@ func said(d perm.Decision) (all []string) {
 	return all
 }
 
-// texts are all texts in a document.
+// texts returns all texts in a document.
 func texts(of any) (all []string) {
 	switch v := of.(type) {
 	case string:
@@ -255,7 +258,8 @@ func texts(of any) (all []string) {
 	return all
 }
 
-// reads reports whether a rule is about a field. A window of time stands for the others, and the resource of a change for that of an access.
+// reads reports whether a rule concerns a field. One window of time represents
+// the others, and the resource of a change represents that of an access.
 func reads(rule, field string) bool {
 	if strings.HasPrefix(field, "changes.resource.") {
 		return rule == "changes.resource"
@@ -263,7 +267,8 @@ func reads(rule, field string) bool {
 	return rule == field
 }
 
-// schemaFields are the fields of the published schema, without what stands for elements and names.
+// schemaFields returns the fields of the published schema, without the
+// wildcards for elements and names.
 func schemaFields(t *testing.T) (fields []string) {
 	t.Helper()
 	type node struct {

@@ -24,7 +24,7 @@ import (
 	"github.com/remit-dev/remit/verify"
 )
 
-// release is the tool that the guide grades first.
+// release is the first tool that the guide grades.
 var release = func() tool.Tool {
 	made, err := tool.CreateWith("release", "Set the version.", []perm.ResourceAccess{perm.Access(perm.Write, "file://workspace/VERSION")},
 		func(ctx context.Context, tc ctxperm.ToolContext, version string) (string, error) {
@@ -68,7 +68,7 @@ func gradedRelease() (tool.Tool, error) {
 	return graded, err
 }
 
-// The grade of the file decides.
+// TestDecideByGrade checks that the policy uses the grade in the file.
 func TestDecideByGrade(t *testing.T) {
 	graded, err := gradedRelease()
 	require.NoError(t, err)
@@ -83,7 +83,8 @@ func TestDecideByGrade(t *testing.T) {
 	}
 }
 
-// fakeMail is a list of posts that anybody may edit, and a ledger that nothing leaves.
+// fakeMail is a list of posts that anyone can edit, and a ledger whose entries
+// stay.
 type fakeMail struct {
 	wire *reverttest.Wire
 
@@ -133,7 +134,7 @@ func (f *fakeMail) has(key string) (text string, there bool) {
 	return text, there
 }
 
-// Remove takes a post away that still is as it was posted.
+// Remove deletes an unchanged post.
 func (f *fakeMail) Remove(ctx context.Context, key, text string) error {
 	return f.wire.Send(ctx, "remove", func() {
 		f.mu.Lock()
@@ -188,11 +189,11 @@ func (f *fakeMail) Post(ctx context.Context, key, text string) error {
 func world(w *reverttest.Wire) (reverttest.TestEnv, error) {
 	f := newFake(w)
 	return reverttest.TestEnv{
-		Snapshot: f.Posts,                                         // what an undo has to bring back
-		Traces:   f.Ledger,                                        // what it may leave
+		Snapshot: f.Posts,                                         // what a revert must restore
+		Traces:   f.Ledger,                                        // what a revert may leave
 		Foreign:  map[string]func() error{"edits a post": f.Edit}, // a change by another program after the call
 		Context:  func(ctx context.Context) context.Context { return withFake(ctx, f) },
-		Tool:     func() (tool.Tool, error) { return newTool(f) }, // for each process: what it kept in memory is gone
+		Tool:     func() (tool.Tool, error) { return newTool(f) }, // for each process: the memory of the previous one is gone
 	}, nil
 }
 
@@ -204,7 +205,7 @@ func TestGradeOfAService(t *testing.T) {
 	reverttest.Test(t, post, provenance.Compensable, reverttest.Config{World: world, Inputs: []any{"news"}, Seed: 1, Runs: 60})
 }
 
-// told keeps what a test would have failed with.
+// told records the message with which a test would have failed.
 type told struct {
 	testing.TB
 	text string
@@ -213,7 +214,7 @@ type told struct {
 func (t *told) Name() string                   { return "TestGrade" }
 func (t *told) Errorf(format string, a ...any) { t.text += fmt.Sprintf(format, a...) }
 
-// The guide tells a story as the kit tells it.
+// TestGradeStory checks that the guide shows a finding as the kit prints it.
 func TestGradeStory(t *testing.T) {
 	want := take(t, "guides/grade.md", "text", 0)
 	shelf := func(w *reverttest.Wire) (reverttest.TestEnv, error) {

@@ -20,7 +20,7 @@ import (
 // root is the folder of the repository. Some tests change the current folder.
 var root, _ = filepath.Abs("../..")
 
-// block is what stands between two fences of a document.
+// block is the text between two fences of a page.
 type block struct {
 	doc  string // its name below docs, or README.md
 	line int    // of its first fence
@@ -32,7 +32,8 @@ type block struct {
 
 func (b block) String() string { return fmt.Sprintf("%s:%d (%s)", b.doc, b.line, b.lang) }
 
-// pages returns the files whose blocks run: the pages to work by, and README.md.
+// pages returns the files whose blocks run: tutorials, guides, reference pages,
+// and README.md.
 func pages() ([]string, error) {
 	all := []string{filepath.Join(root, "README.md")}
 	for _, folder := range []string{"tutorial", "guides", "reference"} {
@@ -99,14 +100,14 @@ func split(doc, text string) (found []block, err error) {
 	return found, nil
 }
 
-// ran is what the tests of this process took, by document and line.
+// ran holds the blocks that the tests of this process used, by page and line.
 var (
 	ranMu sync.Mutex
 	ran   = map[string]bool{}
 )
 
-// take returns the block number n (from 0) of a document that is in a language,
-// and notes that a test runs it.
+// take returns block n (from 0) of a page in a language, and records that a
+// test runs it.
 func take(t testing.TB, doc, lang string, n int) string {
 	t.Helper()
 	blocks := slices.DeleteFunc(read(t), func(b block) bool { return b.doc != doc || b.lang != lang })
@@ -115,15 +116,16 @@ func take(t testing.TB, doc, lang string, n int) string {
 	return blocks[n].text
 }
 
-// noteRun notes that a test runs a block.
+// noteRun records that a test runs a block.
 func noteRun(b block) {
 	ranMu.Lock()
 	defer ranMu.Unlock()
 	ran[b.String()] = true
 }
 
-// TestGoBlocks holds each block of Go code against a region of a test, between
-// the comments "guide: DOCUMENT" and "end of guide", and each region against a block.
+// TestGoBlocks compares each block of Go code with a region of a test, between
+// the comments "guide: DOCUMENT" and "end of guide", and each region with a
+// block.
 func TestGoBlocks(t *testing.T) {
 	regions := regionsOf(t)
 	for _, b := range read(t) {
@@ -169,8 +171,8 @@ func regionsOf(t *testing.T) (regions []block) {
 	return regions
 }
 
-// ofExample reports whether an example's program, which has a test of its own,
-// holds the text.
+// ofExample reports whether an example's program, which has its own test,
+// contains the text.
 func ofExample(t *testing.T, text string) bool {
 	t.Helper()
 	programs, err := filepath.Glob(filepath.Join(root, "examples", "*", "main.go"))
@@ -182,8 +184,8 @@ func ofExample(t *testing.T, text string) bool {
 	})
 }
 
-// TestMain holds the blocks that no test took against the process: each block
-// that is no Go code has to run. It does not look where only some tests ran.
+// TestMain fails if no test used a block: each block that is not Go code must
+// run. It does not check that if only some tests ran.
 func TestMain(m *testing.M) {
 	// guide: guides/program.md
 	process.Main() // of ctxperm/process: the first line of main

@@ -28,7 +28,7 @@ func upper(t *testing.T, opts ...tool.Option) tool.Tool {
 	return made
 }
 
-// What a model says that calls the tool once, and what it says then.
+// The output of a model that calls the tool once, and then answers.
 const (
 	calling = `{"role":"assistant","content":[{"type":"tool_use","id":"t1","name":"upper","input":{"input":"hi"}}],"stop_reason":"tool_use"}`
 	done    = `{"role":"assistant","content":[{"type":"text","text":"It is HI."}],"stop_reason":"end_turn"}`
@@ -46,7 +46,7 @@ func TestFrameworks(t *testing.T) {
 		raw, err := a.Definitions()                  // name, description, input_schema of each
 
 		// when the framework calls a tool:
-		call := a.Call(id, name, arguments) // id is "" where it is not told
+		call := a.Call(id, name, arguments) // id is "" if the framework does not pass it
 		var outcome tool.Outcome
 		if call.Problem == nil {
 			var opts []agent.CallOption
@@ -129,7 +129,8 @@ func TestLoop(t *testing.T) {
 	require.Positive(t, kept)
 }
 
-// A call that waits is answered, and the conversation goes on in its transaction.
+// TestLoopGoesOn answers a waiting call, and continues the conversation in its
+// transaction.
 func TestLoopGoesOn(t *testing.T) {
 	ctx := t.Context()
 	tools := []tool.Tool{upper(t)}
@@ -180,7 +181,8 @@ func TestVisibility(t *testing.T) {
 	require.Len(t, shown, 1)
 }
 
-// What a result is labelled with closes what a rule keeps from the session then.
+// TestLabels checks that the labels of a result deny what a rule then denies to
+// the session.
 func TestLabels(t *testing.T) {
 	letter := "Dear Ann"
 	read, err := tool.FromSpec(tool.Spec{Name: "letter", Description: "Reads a letter.", EffectClass: effect.Pure, OutputContent: &provenance.Content{}, Execute: func(context.Context, ctxperm.ToolContext, json.RawMessage) (tool.Result, error) {
@@ -192,8 +194,8 @@ func TestLabels(t *testing.T) {
 	rule := "package remit\n" + take(t, "guides/visibility.md", "rego", 0) + `allow contains "all" if true`
 	rt, _ := runtime(t, agent.Tools(read), agent.Policy(open(t, rule)))
 	for confidence, why := range map[int]string{
-		800: "the provider of the model is not trusted with this", // it holds something private by now
-		950: `a result of this session requires "verify"`,         // as the first one does
+		800: "the provider of the model is not trusted with this", // the session is labelled private by then
+		950: `a result of this session requires "verify"`,         // like the first one
 	} {
 		s := session(t, rt, agent.ClientProfile(perm.ClientFacts{ProviderTrust: confidence}))
 		out, err := call(t, s, "letter", "")

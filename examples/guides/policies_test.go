@@ -7,7 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The policy of the guide, built as its reader builds it, and what it decides.
+// TestPolicies builds the policy of the guide step by step, and checks its
+// decisions.
 func TestPolicies(t *testing.T) {
 	shell(t)
 	p := newPlace(t)
@@ -33,7 +34,7 @@ func TestPolicies(t *testing.T) {
 		`{"tool":"file_edit","args":{"path":"src/config/site.ini","old":"# Maintained","new":"# Written"}}`:     5,
 		`{"tool":"shell_run","args":{"script":"sed -i 1d src/config/site.ini"}}`:                                5,
 		`{"tool":"file_write","args":{"path":"docs/a.md","content":"x"}}`:                                       3,
-		`{"tool":"file_delete","args":{"path":"src/cart.py"}}`:                                                  3, // nobody is asked
+		`{"tool":"file_delete","args":{"path":"src/cart.py"}}`:                                                  3, // the policy does not ask
 		`{"tool":"file_edit","args":{"path":"src/config/site.ini","old":"name = Shop","new":"name = My Shop"}}`: 0,
 	} {
 		p.write("one.jsonl", line+"\n")

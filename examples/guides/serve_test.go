@@ -17,7 +17,7 @@ import (
 	"github.com/remit-dev/remit/tool/builtin/files"
 )
 
-// served is a runtime with tools for what the guide serves.
+// served returns a runtime with tools for the guide's servers.
 func served(t *testing.T) (*agent.Runtime, *agent.Session) {
 	t.Helper()
 	prompt, err := tool.Create("review_prompt", "What a reviewer looks at.",
@@ -28,7 +28,7 @@ func served(t *testing.T) (*agent.Runtime, *agent.Session) {
 	return rt, session(t, rt, agent.ClientProfile(perm.ClientFacts{Surface: mcp.Surface}))
 }
 
-// With standard input at its end, the server ends too.
+// TestServeInGo checks that the server ends at the end of standard input.
 func TestServeInGo(t *testing.T) {
 	ctx := t.Context()
 	rt, session := served(t)

@@ -43,7 +43,8 @@ ensure contains "the file is empty" if input.output.bytes == 0
 hide contains "nobody needs it"
 `
 
-// TestRuleSets: what each set says arrives, by the command and in Go.
+// TestRuleSets checks that the result of each set arrives, with the command and
+// in Go.
 func TestRuleSets(t *testing.T) {
 	engine, err := rego.New(rego.Options{Modules: map[string]string{"sets.rego": everySet}})
 	require.NoError(t, err)
@@ -56,7 +57,7 @@ func TestRuleSets(t *testing.T) {
 		patch  string
 		effect perm.Effect
 		code   int
-		member string // of the answer of the command
+		member string // of the command's output
 		says   []string
 	}{
 		{file("a.txt", ".txt"), perm.Allow, 0, "reasons", []string{"files are written"}},
@@ -107,7 +108,8 @@ func ofReasons(all []perm.Reason) (out []string) {
 	return out
 }
 
-// TestPacks: each pack decides, by its name in the command and as a source in Go, alone or beside another one.
+// TestPacks checks that each pack decides, by its name in the command and as a
+// source in Go, alone or with another one.
 func TestPacks(t *testing.T) {
 	p := newPlace(t)
 	covered := map[string]bool{}

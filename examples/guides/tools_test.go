@@ -28,7 +28,7 @@ import (
 	"github.com/remit-dev/remit/tool/settings"
 )
 
-// runtime returns a runtime with a workspace, that is closed at the end of the test.
+// runtime returns a runtime with a workspace until the end of the test.
 func runtime(t *testing.T, opts ...agent.Option) (rt *agent.Runtime, workspace string) {
 	t.Helper()
 	workspace = t.TempDir()
@@ -45,7 +45,7 @@ func session(t *testing.T, rt *agent.Runtime, opts ...agent.SessionOption) *agen
 	return s
 }
 
-// call makes one call in a transaction of its own.
+// call makes one call in its own transaction.
 func call(t *testing.T, s *agent.Session, name string, in any) (out tool.Outcome, err error) {
 	t.Helper()
 	_, err = s.Update(t.Context(), func(tx *agent.Txn) (err error) {
@@ -63,7 +63,7 @@ func open(t testing.TB, module string) *rego.Engine {
 	return engine
 }
 
-// writer is a tool that writes its input into one file.
+// writer returns a tool that writes its input into one file.
 func writer(t *testing.T, name, file string) tool.Tool {
 	t.Helper()
 	made, err := tool.CreateWith(name, "Writes "+file+".", []perm.ResourceAccess{perm.Access(perm.Write, "file://workspace/"+file)},

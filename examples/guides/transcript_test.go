@@ -19,9 +19,9 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the output in the console blocks of transcripts")
 
-// transcript is a page whose blocks run in their order, in one folder. A console
-// block holds commands and what they print. A sh block holds commands. Every other
-// block is a file; the line before it ends with the file's name in code.
+// transcript is a page whose blocks run in order, in one folder. A console
+// block contains commands and their output. A sh block contains commands. Every
+// other block is a file; the line before it ends with the file's name in code.
 type transcript struct {
 	*place
 	cwd  string
@@ -30,10 +30,10 @@ type transcript struct {
 	page map[string]string // the reverse of real
 }
 
-// idOrTime matches what differs from run to run in the output of a command.
+// idOrTime matches the parts of a command's output that differ from run to run.
 var idOrTime = regexp.MustCompile(`\b[ct]_[0-9a-z]{12}\b|\d{4}-\d\d-\d\d \d\d:\d\d:\d\d|sha256:[0-9a-f]{64}|/remit/\w+-[0-9a-f]+`)
 
-// TestTranscripts runs the pages that show what commands print.
+// TestTranscripts runs the pages that show the output of commands.
 func TestTranscripts(t *testing.T) {
 	shell(t)
 	for doc, setup := range transcripts {
@@ -64,7 +64,7 @@ func TestTranscripts(t *testing.T) {
 	}
 }
 
-// transcripts are the pages, each with what prepares its folder.
+// transcripts are the pages, each with the function that prepares its folder.
 var transcripts = map[string]func(*place){
 	"tutorial/first-revert.md": nil,
 	"guides/undo.md":           nil,
@@ -92,7 +92,7 @@ func killedRun(p *place) {
 
 var fileName = regexp.MustCompile("`([^`]+)`:$")
 
-// console runs the commands of a block and compares what they print.
+// console runs the commands of a block and compares their output.
 func (tr *transcript) console(b block) {
 	t := tr.t
 	lines := strings.Split(strings.TrimSuffix(b.text, "\n"), "\n")
@@ -134,8 +134,8 @@ func (tr *transcript) realOf(id string) string {
 	return id
 }
 
-// shown returns output as the page shows it: with the page's names of folders, IDs
-// and times. An ID that is new is the one that the page has in its place.
+// shown returns output as the page shows it, with the page's names of folders,
+// IDs and times. A new ID maps to the one at its place on the page.
 func (tr *transcript) shown(want, out string) string {
 	out = strings.ReplaceAll(strings.ReplaceAll(out, tr.dir, "/home/me/work"), tr.home, "/home/me")
 	theirs := idOrTime.FindAllString(want, -1)
@@ -152,7 +152,8 @@ func (tr *transcript) shown(want, out string) string {
 	return idOrTime.ReplaceAllStringFunc(out, func(is string) string { return tr.page[is] })
 }
 
-// run runs commands in the current folder of the transcript, which they can change.
+// run runs commands in the current folder of the transcript, which they can
+// change.
 func (tr *transcript) run(commands string) (out string, code int) {
 	where := filepath.Join(tr.home, "where")
 	script := fmt.Sprintf("(exit %d)\n%s\ncode=$?; pwd >%s; exit $code\n", tr.code, commands, where)

@@ -19,14 +19,14 @@ func main() {
 	}
 }
 
-// choice is what the model sends.
+// choice is the model's input.
 type choice struct {
 	Name  string `json:"name"`
 	Value string `json:"value"`
 }
 
 // newRuntime has one tool, which acts through the handle, and the scheme that
-// takes back what it did.
+// reverts its changes.
 func newRuntime(world *settings, journal journal.Journal) (*agent.Runtime, error) {
 	set, err := tool.CreateTyped("setting_set", "Change a setting.",
 		[]perm.ResourceAccess{perm.Access(perm.Write, prefix+"{name}")},

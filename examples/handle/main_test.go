@@ -19,7 +19,7 @@ func TestRun(t *testing.T) {
 	require.Equal(t, map[string]string{"lamp": "off"}, world.values)
 }
 
-// switchTwice commits a transaction in which the lamp was set twice.
+// switchTwice commits a transaction that set the lamp twice.
 func switchTwice(t *testing.T, rt *agent.Runtime) (*agent.Session, string) {
 	t.Helper()
 	s, err := rt.Session(t.Context(), perm.Principal{ID: "housekeeper"})
@@ -38,9 +38,9 @@ func switchTwice(t *testing.T, rt *agent.Runtime) (*agent.Session, string) {
 	return s, id
 }
 
-// TestWhatAHandleMustKeep: denied is untouched; undone is as before, and can be
-// brought back; what somebody else changed is left alone; another process needs
-// nothing but the journal.
+// TestWhatAHandleMustKeep checks that a denied call changes nothing, that a
+// revert restores and a redo repeats the change, that another actor's change
+// stays, and that another process needs only the journal.
 func TestWhatAHandleMustKeep(t *testing.T) {
 	world := &settings{values: map[string]string{}}
 	journal := journal.Memory()
@@ -56,9 +56,9 @@ func TestWhatAHandleMustKeep(t *testing.T) {
 
 	_, id = switchTwice(t, rt)
 	require.NoError(t, rt.Close())
-	later, err := newRuntime(world, journal) // as a later process
+	later, err := newRuntime(world, journal) // like a later process
 	require.NoError(t, err)
-	world.values["lamp"] = "red" // by somebody else
+	world.values["lamp"] = "red" // by another actor
 	report, err = later.Revert(t.Context(), id)
 	require.ErrorIs(t, err, agent.ErrPartialRevert)
 	require.NotEmpty(t, report.NotUndone())
@@ -66,7 +66,7 @@ func TestWhatAHandleMustKeep(t *testing.T) {
 	require.NoError(t, later.Close())
 }
 
-// TestStepsAreSwaps: a step whose version is gone does nothing.
+// TestStepsAreSwaps checks that a step whose version is gone does nothing.
 func TestStepsAreSwaps(t *testing.T) {
 	world := &settings{values: map[string]string{"lamp": "dim"}}
 	steps, _, err := scheme{world}.Plan(context.Background(), []effect.Change{

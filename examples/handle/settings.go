@@ -1,5 +1,6 @@
-// A handle of one's own: settings that tools change, and the scheme that takes
-// the changes back. Here they are in memory; a device or a service is the same.
+// Command handle has its own handle: settings that tools change, and the scheme
+// that reverts the changes. Here the settings are in memory; a device or a
+// service works the same way.
 package main
 
 import (
@@ -16,22 +17,23 @@ import (
 	"github.com/remit-dev/remit/revert/journal"
 )
 
-// schemeName stands in each change, so that an undo finds who can read it.
+// schemeName is part of each change, so that a revert finds the scheme.
 const schemeName = "example.setting"
 
-// settings is the world outside: everybody may change it, also without remit.
+// settings are resources that any program may change, also without remit.
 type settings struct {
 	mu     sync.Mutex // never held across a wait
 	values map[string]string
 }
 
-// value is a setting that is there, or is not.
+// value is a setting that exists or not.
 type value struct {
 	Text string `json:"text"`
 	Set  bool   `json:"set"`
 }
 
-// token is the version: equal tokens are equal in all that an undo restores.
+// token returns the version: equal tokens are equal in everything that a revert
+// restores.
 func (v value) token() effect.Token {
 	if !v.Set {
 		return effect.Absent
@@ -46,8 +48,8 @@ func (s *settings) get(name string) value {
 	return value{text, ok}
 }
 
-// swap changes a setting if it still is as expected: what somebody else wrote in
-// between is never lost.
+// swap changes a setting if it is still as expected: a concurrent change is
+// never lost.
 func (s *settings) swap(name string, from effect.Token, to value) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -65,21 +67,21 @@ func (s *settings) swap(name string, from effect.Token, to value) bool {
 
 const prefix = "db://settings/"
 
-// inverse is what a change says about the way back: nothing but data.
+// inverse is the inverse of a change: only data.
 type inverse struct {
 	Was  value `json:"was"`
 	Will value `json:"will"`
 }
 
-// set is the handle: it takes nothing but a ToolContext, asks for exactly what it
-// is going to change, and writes the way back down before it changes anything.
+// set is the handle. It takes only a ToolContext, requests exactly the access
+// that it needs, and records the inverse before it changes anything.
 func (s *settings) set(ctx context.Context, tc ctxperm.ToolContext, name string, to value) error {
 	resource := prefix + name
 	permit, err := ctxperm.Authorize(ctx, tc, perm.Access(perm.Write, resource))
 	if err != nil {
 		return err
 	}
-	defer permit.End() // a call does not end before its operations have
+	defer permit.End() // a call does not end before its operations
 	if err := permit.LockResource(ctx, resource); err != nil {
 		return err
 	}
@@ -95,26 +97,28 @@ func (s *settings) set(ctx context.Context, tc ctxperm.ToolContext, name string,
 		return err // and nothing was changed
 	}
 	if !s.swap(name, was.token(), to) {
-		permit.RecordVersions(changes[0].N, was.token()) // it came to nothing
+		permit.RecordVersions(changes[0].N, was.token()) // the change did not happen
 		return fmt.Errorf("setting %s: somebody else changed it at the same time", name)
 	}
 	return nil
 }
 
-// scheme takes back what set did: in this process, or in one that has only the
-// journal.
+// scheme reverts the changes of set: in this process, or in one that has only
+// the journal.
 type scheme struct{ *settings }
 
-// Name is what stands in the changes.
+// Name returns the scheme's name in the changes.
 func (scheme) Name() string { return schemeName }
 
-// Settle has nothing to put in order: swap is one step. It says what is there.
+// Settle has nothing to repair: swap is one step. It returns the current
+// version.
 func (s scheme) Settle(_ context.Context, c effect.Change) (effect.Token, error) {
 	return s.get(strings.TrimPrefix(c.Resource, prefix)).token(), nil
 }
 
-// Plan looks at the world, and changes nothing: each resource goes back to what
-// it was before the first change of the call, if it still is what a change left.
+// Plan reads the settings and changes nothing. Each resource is restored to its
+// version before the first change of the call, if its current version is one
+// that a change left.
 func (s scheme) Plan(_ context.Context, changes []effect.Change, _ journal.ContentStore) (steps []effect.Step, _ []journal.Blob, _ error) {
 	at := map[string]int{}
 	for _, c := range changes {
@@ -133,7 +137,7 @@ func (s scheme) Plan(_ context.Context, changes []effect.Change, _ journal.Conte
 	return steps, nil, nil
 }
 
-// own are the changes of a resource before the one numbered n.
+// own returns the changes of a resource before the one numbered n.
 func own(changes []effect.Change, resource string, n int) (before []effect.Change) {
 	for _, c := range changes {
 		if c.Resource == resource && c.N < n {
@@ -166,7 +170,7 @@ func (s scheme) planned(own []effect.Change) (effect.Step, error) {
 	return step, err
 }
 
-// Apply does one step, and leaves alone what is not as planned.
+// Apply executes one step, unless the current version is not the planned one.
 func (s scheme) Apply(_ context.Context, step effect.Step, _ journal.ContentStore) effect.Result {
 	res := effect.Result{Resource: step.Change.Resource, Outcome: effect.Failed}
 	name := strings.TrimPrefix(step.Change.Resource, prefix)

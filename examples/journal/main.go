@@ -1,5 +1,5 @@
-// A journal of one's own: one that keeps each tree head in another place, so that
-// nobody who can write to the journal can cut its end off unseen.
+// Command journal has its own journal, which keeps each tree head in another
+// place. So a writer of the journal cannot cut its end off unnoticed.
 package main
 
 import (
@@ -11,14 +11,15 @@ import (
 	"github.com/remit-dev/remit/revert/journal"
 )
 
-// headCheckedJournal is a journal, and somebody elsewhere who remembers its head.
+// headCheckedJournal is a journal, and a function elsewhere that stores its
+// head.
 type headCheckedJournal struct {
 	journal.Journal
 	remember func(journal.Head) error
 }
 
-// Append stores as the journal below does. A head is only worth remembering
-// once nothing before it can be lost, which is after a durable batch.
+// Append stores as the journal below does. A head is worth keeping only if
+// nothing before it can be lost, which is true after a durable batch.
 func (w headCheckedJournal) Append(ctx context.Context, b journal.Batch) error {
 	if err := w.Journal.Append(ctx, b); err != nil || !b.Durable {
 		return err
@@ -28,7 +29,8 @@ func (w headCheckedJournal) Append(ctx context.Context, b journal.Batch) error {
 		err = w.remember(head)
 	}
 	if err != nil {
-		// The batch is stored, and a caller that is told otherwise would do it again.
+		// The batch is stored. If the caller got an error, it would repeat the
+		// batch.
 		log.Printf("the head was not remembered: %v", err)
 	}
 	return nil

@@ -12,7 +12,7 @@ import (
 	"github.com/remit-dev/remit/revert/sqlite"
 )
 
-// TestSuite: a journal is one when it passes what every other one passes.
+// TestSuite runs the tests that every journal must pass.
 func TestSuite(t *testing.T) {
 	open := func(t *testing.T, place string) journal.Journal {
 		stored, err := sqlite.Open(t.Context(), filepath.Join(place, "state"))
@@ -27,7 +27,8 @@ func TestSuite(t *testing.T) {
 	// end of guide
 }
 
-// TestWitness: what it remembers is the head, and losing it loses nothing else.
+// TestWitness checks that the stored head is the journal's head, and that
+// losing it loses nothing else.
 func TestWitness(t *testing.T) {
 	var kept []journal.Head
 	j := headCheckedJournal{journal.Memory(), func(h journal.Head) error {

@@ -1,4 +1,5 @@
-// Package langchaintools gives the tools of a remit session to an agent of langchaingo. Copy it: it is this file.
+// Package langchaintools gives the tools of a remit session to an agent of
+// langchaingo. To use it, copy this file.
 package langchaintools
 
 import (
@@ -16,8 +17,9 @@ import (
 	"github.com/remit-dev/remit/tool/wire"
 )
 
-// Toolbox is the tools of one session for one run of an agent: Tools are its tools, Model(llm) is its model, and the toolbox
-// itself is its callbacks handler, by which it learns the ids of the calls.
+// Toolbox holds the tools of one session for one run of an agent: Tools are its
+// tools, Model(llm) is its model, and the toolbox itself is its callbacks
+// handler, by which it learns the IDs of the calls.
 type Toolbox struct {
 	callbacks.SimpleHandler
 	Tools []tools.Tool
@@ -29,7 +31,8 @@ type Toolbox struct {
 	upcoming schema.AgentAction
 }
 
-// New makes a toolbox of the tools that the session is shown. Their calls run in the transaction.
+// New returns a Toolbox with the session's tools. Their calls run in the
+// transaction.
 func New(ctx context.Context, s *agent.Session, tx *agent.Txn) (*Toolbox, error) {
 	shown, err := s.Tools(ctx)
 	if err != nil {
@@ -52,7 +55,8 @@ func New(ctx context.Context, s *agent.Session, tx *agent.Txn) (*Toolbox, error)
 	return b, nil
 }
 
-// Model is a model that is told of the tools as they are. The agent for functions tells it of tools that take one string.
+// Model returns a model that gets the tools with their schemas. The agent for
+// functions passes it tools that take one string.
 func (b *Toolbox) Model(m llms.Model) llms.Model { return schooled{Model: m, tools: b.schemas} }
 
 type schooled struct {
@@ -65,14 +69,16 @@ func (m schooled) GenerateContent(ctx context.Context, history []llms.MessageCon
 	return m.Model.GenerateContent(ctx, history, append(opts, llms.WithFunctions(nil), llms.WithTools(m.tools))...)
 }
 
-// HandleAgentAction implements langchaingo's interface. An executor tells of each call right before it runs it.
+// HandleAgentAction implements langchaingo's interface. An executor calls it
+// right before each call.
 func (b *Toolbox) HandleAgentAction(_ context.Context, next schema.AgentAction) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.upcoming = next
 }
 
-// id is the id of a call that the executor has told of, once; else it is empty.
+// id returns the ID of a call that the executor has announced, once; otherwise
+// "".
 func (b *Toolbox) id(name, input string) string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -92,7 +98,8 @@ type langchainTool struct {
 // Name implements langchaingo's interface.
 func (t langchainTool) Name() string { return t.function.Name }
 
-// Description implements langchaingo's interface. Agents that write their calls as text learn the schema here.
+// Description implements langchaingo's interface. Agents that write their calls
+// as text learn the schema here.
 func (t langchainTool) Description() string {
 	schema, err := json.Marshal(t.function.Parameters)
 	if err != nil {
@@ -101,9 +108,11 @@ func (t langchainTool) Description() string {
 	return t.function.Description + " Its input is one JSON object of this schema: " + string(schema)
 }
 
-// Call implements langchaingo's interface. An error would end the run of the agent, so whatever is not a success is told to the
-// model as a text that begins with "Error: ". The id that the model gave the call goes along, so that a call which is asked for
-// again, after a crash, say, returns its outcome and has no second effect.
+// Call implements langchaingo's interface. An error would end the run of the
+// agent, so every outcome that is not a success is a text that begins with
+// "Error: ". Call passes on the model's ID of the call. So a call that is
+// repeated, for example after a crash, returns its outcome and has no second
+// effect.
 func (t langchainTool) Call(ctx context.Context, input string) (string, error) {
 	call := t.box.calls.Call(t.box.id(t.function.Name, input), t.function.Name, json.RawMessage(input))
 	var outcome tool.Outcome
@@ -112,7 +121,7 @@ func (t langchainTool) Call(ctx context.Context, input string) (string, error) {
 		if call.ID != "" {
 			opts = append(opts, agent.WithCallID(call.ID))
 		}
-		outcome, _ = t.box.tx.Invoke(ctx, call.Name, call.Input, opts...) // it says what the error would
+		outcome, _ = t.box.tx.Invoke(ctx, call.Name, call.Input, opts...) // the outcome contains the error
 	}
 	text, failed := call.Answer(outcome)
 	if failed {

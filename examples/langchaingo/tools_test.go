@@ -20,7 +20,7 @@ func TestTheExecutorOfLangchaingo(t *testing.T) {
 	frameworktest.Try(t, frameworktest.Framework{Agent: run, Text: true, Unknown: "file_wrote is not a valid tool"})
 }
 
-// run is what a program does, with a model that follows a script.
+// run does the same as a program, with a scripted model.
 func run(t *testing.T, s *agent.Session, tx *agent.Txn, turns [][]frameworktest.Ask) (frameworktest.Run, error) {
 	box, err := New(t.Context(), s, tx)
 	if err != nil {
@@ -36,7 +36,8 @@ func run(t *testing.T, s *agent.Session, tx *agent.Txn, turns [][]frameworktest.
 	return m.ran, err
 }
 
-// An agent that writes its calls as text is told the schemas in the descriptions, and knows no ids.
+// TestTheDescriptionHoldsTheSchema checks that an agent that writes its calls
+// as text gets the schemas in the descriptions, and no IDs.
 func TestTheDescriptionHoldsTheSchema(t *testing.T) {
 	frameworktest.Session(t, func(s *agent.Session, tx *agent.Txn) {
 		box, err := New(t.Context(), s, tx)
@@ -53,7 +54,7 @@ func TestTheDescriptionHoldsTheSchema(t *testing.T) {
 	})
 }
 
-// script is a model that asks for the calls of one turn after the other.
+// script is a model that requests the calls of one turn after the other.
 type script struct {
 	turns [][]frameworktest.Ask
 	next  int
@@ -95,7 +96,7 @@ func (m *script) GenerateContent(_ context.Context, history []llms.MessageConten
 	return &llms.ContentResponse{Choices: []*llms.ContentChoice{choice}}, nil
 }
 
-// hear takes the answers of the turn before, which stand at the end.
+// hear reads the results of the previous turn, which are at the end.
 func (m *script) hear(history []llms.MessageContent) error {
 	var told []frameworktest.ModelMessage
 	for _, ask := range m.turns[m.next-1] {

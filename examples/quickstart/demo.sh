@@ -1,6 +1,6 @@
 #!/bin/sh
-# The quick start, shown and checked: sh demo.sh PATH-OF-REMIT
-# Works on a copy. Ends with 0 only when everything went as it says.
+# Runs and checks the quick start: sh demo.sh PATH-OF-REMIT
+# Works on a copy. Exits with 0 only if every check passes.
 set -eu
 
 [ $# -eq 1 ] || { echo "usage: demo.sh PATH-OF-REMIT" >&2; exit 2; }
@@ -19,7 +19,7 @@ cd "$tmp"
 fail() { echo; echo "FAILED: $*" >&2; exit 1; }
 title() { printf '\n== %s\n' "$*"; }
 
-# Names, folders and bytes of everything in the workspace, as one number.
+# One number for the names, folders and bytes of the workspace.
 digest() {
 	(cd workspace && find . | LC_ALL=C sort | while IFS= read -r f; do
 		if [ -f "$f" ]; then printf '%s ' "$f"; cksum <"$f"; else echo "$f/"; fi
@@ -42,7 +42,7 @@ title "An agent makes seven calls; policy.rego decides about each"
 code=0
 "$remit" run --workspace workspace --state state --policy policy.rego script.jsonl >answers 2>&1 || code=$?
 cat answers
-# 5: a call did not verify. The denied one alone would be 3.
+# 5: a call did not verify. The denied one alone gives 3.
 [ "$code" -eq 5 ] || fail "remit run ended with $code, and 5 was to be expected"
 # A write, an edit and, on a machine that has a sandbox, a program.
 [ "$(grep -c 'did not verify, taken back' answers)" -ge 2 ] || fail "the rule about config files does not hold for every tool"

@@ -29,14 +29,14 @@ import (
 //go:embed policy.rego
 var rules embed.FS
 
-// desk is a runtime with everything that it works with. Another process makes the
-// same of the same folder: what was begun in one is taken back in the other.
+// desk is a runtime with all its resources. Another process creates an equal
+// one for the same folder: it can revert what the first one did.
 type desk struct {
 	*agent.Runtime
 	closers []func() error
 }
 
-// Close gives back what the desk holds, last opened first.
+// Close releases the desk's resources, last opened first.
 func (d *desk) Close() error {
 	var errs []error
 	for i := range d.closers {
@@ -45,8 +45,8 @@ func (d *desk) Close() error {
 	return errors.Join(errs...)
 }
 
-// newDesk has tools for files, programs, rows, the site at url and mail; what it
-// did is on the journal in the folder.
+// newDesk has tools for files, programs, rows, the site at url and mail. Their
+// effects are on the journal in the folder.
 func newDesk(ctx context.Context, w *world, url string, more ...agent.Option) (_ *desk, err error) {
 	d := &desk{}
 	defer func() {
@@ -105,14 +105,14 @@ func newClient(site string) (*web.Client, error) {
 	return web.New(web.Options{Allow: []web.Network{network}})
 }
 
-// siteTools are calls of the site. How each is taken back is declared with it, and
-// what declares nothing has no way back.
+// siteTools are calls of the site. Each declares its compensation; a call
+// without one cannot be reverted.
 func siteTools(site string) (tools []tool.Tool, err error) {
 	for _, c := range []webtools.Call{
 		{
 			Name: "release_create", Description: "Publish a release.", Method: "POST", URL: site + "/releases",
 			Input: object("version", "file"),
-			Keyed: true, // so that the site can tell what it made for this call, also when its answer was lost
+			Keyed: true, // so that the site can identify the item of this call, also after a lost response
 			Undo:  &web.Compensation{Item: site + "/releases/{id}", Find: site + "/releases?key={key}", FindIn: "data"},
 		},
 		{
@@ -138,7 +138,7 @@ func siteTools(site string) (tools []tool.Tool, err error) {
 	return tools, nil
 }
 
-// object is the schema of an object of texts, each of which has to be there.
+// object returns the schema of an object of required texts.
 func object(names ...string) json.RawMessage {
 	properties := map[string]any{}
 	for _, name := range names {
@@ -151,24 +151,24 @@ func object(names ...string) json.RawMessage {
 	return raw
 }
 
-// letter is what the model sends.
+// letter is the model's input.
 type letter struct {
 	To   string `json:"to"`
 	Text string `json:"text"`
 }
 
-// mailTool puts mail into a folder from which it leaves. Nothing takes that back,
-// but it can wait for the commit.
+// mailTool writes mail into an outgoing folder. It cannot be reverted, but it
+// can wait for the commit.
 func mailTool(folder string) (tool.Tool, error) {
 	return tool.CreateTyped("mail_send", "Send a mail.", nil,
 		func(_ context.Context, tc ctxperm.ToolContext, in letter) (string, error) {
-			name := strings.TrimPrefix(tc.Call().Key, "sha256:") + ".eml" // the same each time that this call is released
+			name := strings.TrimPrefix(tc.Call().Key, "sha256:") + ".eml" // the same for each release of this call
 			return "sent", os.WriteFile(filepath.Join(folder, name), []byte("To: "+in.To+"\n\n"+in.Text), 0o600)
 		},
 		tool.Effect(effect.Deferrable))
 }
 
-// work is what a model would ask for, one call after the other.
+// work is the list of calls that a model would request, in order.
 var work = []struct {
 	tool string
 	args tool.Args
@@ -192,8 +192,8 @@ var work = []struct {
 	{"mail_send", tool.Args{"to": "users@example.com", "text": "greet 1.5.0 is out."}},
 }
 
-// prepare begins a transaction and makes the calls in it. A call that does not
-// end well is told like any other, and the work goes on: the person decides.
+// prepare begins a transaction and makes the calls in it. A failed call is
+// reported like any other, and the work continues: the person decides.
 func (d *desk) prepare(ctx context.Context, tell func(n int, out tool.Outcome)) (*agent.Txn, error) {
 	s, err := d.Session(ctx, perm.Principal{ID: "release-agent"})
 	if err != nil {

@@ -15,9 +15,9 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// concurrentEdits is what somebody else changes after the agent did, with a right to.
+// concurrentEdits are changes of another actor after the agent's calls.
 type concurrentEdits struct {
-	tool  string // whose call cannot be taken back then
+	tool  string // the tool whose call then cannot be reverted
 	thing string // by its name in a snapshot
 	do    func(ctx context.Context, w *world) error
 }
@@ -35,7 +35,7 @@ var meddlings = map[string]concurrentEdits{
 	}},
 }
 
-// meddle changes one thing, and returns the whole world as it is then.
+// meddle changes one item, and returns the whole world afterwards.
 func (w *world) meddle(ctx context.Context, t *teller, c choices) (snapshot, error) {
 	if c.foreign != "" {
 		m := meddlings[c.foreign]
@@ -47,9 +47,9 @@ func (w *world) meddle(ctx context.Context, t *teller, c choices) (snapshot, err
 	return w.snapshot(ctx)
 }
 
-// check holds the world against the one before: all is as it was, but for what
-// somebody else changed, which is as they left it. What the report says was not
-// undone is that, and what was sent.
+// check compares the world with the one before. Everything is as before, except
+// for the other actor's items, which are as that actor left them. The report
+// must list these, and the sent messages, as not undone.
 func (w *world) check(ctx context.Context, t *teller, c choices, before, left snapshot, report revert.Report) error {
 	now, err := w.snapshot(ctx)
 	if err != nil {
@@ -93,7 +93,7 @@ func (w *world) check(ctx context.Context, t *teller, c choices, before, left sn
 	return errors.Join(wrong...)
 }
 
-// teller writes what happens, for people.
+// teller writes the progress for people.
 type teller struct {
 	out  io.Writer
 	site string // its address differs from run to run
@@ -113,7 +113,7 @@ func (t *teller) world(title string, s snapshot) {
 	}
 }
 
-// call tells how one call ended; one that was released has no number any more.
+// call reports how one call ended; a released one has no number.
 func (t *teller) call(n int, out tool.Outcome) {
 	number := "  "
 	if n > 0 {
@@ -134,7 +134,8 @@ func (t *teller) call(n int, out tool.Outcome) {
 	}
 }
 
-// changes names what is another than before, of the tree only how much.
+// changes names the items that differ from before; for the tree only their
+// number.
 func (t *teller) changes(title string, a, b snapshot, w *world) {
 	t.title(title)
 	for _, part := range parts {
@@ -148,7 +149,7 @@ func (t *teller) changes(title string, a, b snapshot, w *world) {
 	t.say("%-10s %s sent", "mail", count(w.mails(), "letter"))
 }
 
-// report tells what became of each call, newest first, and of each thing that was
+// report prints the result of each call, newest first, and each item that was
 // not undone.
 func (t *teller) report(r revert.Report) {
 	for i := 0; i < len(r.Items); {
@@ -166,7 +167,7 @@ func (t *teller) report(r revert.Report) {
 		}
 		for _, item := range r.Items[i:j] {
 			if !item.Outcome.Clean() {
-				what, _, _ := strings.Cut(item.Resource, "#") // behind it stands which of the calls of this URL it was
+				what, _, _ := strings.Cut(item.Resource, "#") // the number of the call follows the URL
 				t.say("%-14s NOT UNDONE, %s: %s", item.Tool, item.Outcome, what)
 				t.say("%-14s     why %s", "", item.Why)
 			}

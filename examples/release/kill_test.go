@@ -28,8 +28,8 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// What an agent is told that is to die: where the world and the site are, at which
-// of its scheduling points it dies, and where it names those that it passed.
+// The inputs of an agent to kill: the locations of the world and the site, the
+// scheduling point at which it dies, and the file for the passed points.
 const (
 	folderEnv = "REMIT_TEST_FOLDER"
 	siteEnv   = "REMIT_TEST_SITE"
@@ -37,7 +37,7 @@ const (
 	traceEnv  = "REMIT_TEST_TRACE"
 )
 
-// deadly is the real world, in which the process gets a real SIGKILL.
+// deadly is the real host. The process gets a real SIGKILL.
 type deadly struct {
 	host.Host
 	mu    sync.Mutex
@@ -45,7 +45,7 @@ type deadly struct {
 	trace *os.File
 }
 
-// Point kills the process at the one that was chosen.
+// Point kills the process at the chosen point.
 func (h *deadly) Point(ctx context.Context, id string) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -59,7 +59,7 @@ func (h *deadly) Point(ctx context.Context, id string) error {
 	return h.Host.Point(ctx, id)
 }
 
-// doomed is the agent in a process that is killed; it commits where it is not.
+// doomed is the agent in a process that is killed; otherwise it commits.
 func doomed() {
 	h := &deadly{Host: host.Real()}
 	h.left, _ = strconv.Atoi(os.Getenv(dieEnv))
@@ -79,7 +79,7 @@ func doomed() {
 	os.Exit(0)
 }
 
-// doom has an agent work that dies at its n-th scheduling point.
+// doom runs an agent that dies at its n-th scheduling point.
 func (w *world) doom(t *testing.T, n int, trace string) error {
 	self, err := os.Executable()
 	require.NoError(t, err)
@@ -89,10 +89,10 @@ func (w *world) doom(t *testing.T, n int, trace string) error {
 	return cmd.Run()
 }
 
-// TestKilledAnywhere kills the agent at its scheduling points, in the long mode at all
-// of them, and takes back in another process what it did: through files, a program, a
-// database, a service and mail, as one. All is as before, and the report names what was
-// sent, or may have been, and nothing else.
+// TestKilledAnywhere kills the agent at its scheduling points, in the long mode
+// at all of them. Another process reverts its effects on files, a program, a
+// database, a service and mail together. Everything is as before, and the
+// report names what was sent, or may have been, and nothing else.
 func TestKilledAnywhere(t *testing.T) {
 	needSandbox(t)
 	need(t)
@@ -121,7 +121,7 @@ func TestKilledAnywhere(t *testing.T) {
 			status, ok := exit.Sys().(syscall.WaitStatus)
 			require.True(t, ok && status.Signal() == syscall.SIGKILL, "at point %d, %s: %v", at, points[at-1], exit)
 			killed++
-		} else { // it came to its end: not every run has as many points, since git's objects lie in more folders or fewer
+		} else { // it came to its end: the number of points differs, since git's objects are in more or fewer folders
 			require.Greater(t, at, len(points)*8/10)
 		}
 		left := w.tidied(t)
@@ -129,7 +129,7 @@ func TestKilledAnywhere(t *testing.T) {
 			switch {
 			case name == "mail_send" || name == "team_tell":
 				sent++
-			case slices.Contains(requests, name) && outcome == effect.Unknown: // its answer was lost, and it may still come
+			case slices.Contains(requests, name) && outcome == effect.Unknown: // its response was lost, and it may still arrive
 				unknown++
 			default:
 				require.Fail(t, "not undone", "at point %d, %s: %s is %s", at, points[at-1], name, outcome)
@@ -137,7 +137,7 @@ func TestKilledAnywhere(t *testing.T) {
 		}
 		now, err := w.snapshot(t.Context())
 		require.NoError(t, err)
-		if left["release_remove"] == effect.Unknown { // it is gone, and who knows by whom
+		if left["release_remove"] == effect.Unknown { // it is gone, by an unknown actor
 			delete(before["service"], "/releases/r2")
 			delete(now["service"], "/releases/r2")
 		}
@@ -148,11 +148,11 @@ func TestKilledAnywhere(t *testing.T) {
 	require.Positive(t, sent)
 }
 
-// requests are the calls of the site that can be taken back.
+// requests are the calls of the site that can be reverted.
 var requests = []string{"release_create", "channel_set", "release_remove"}
 
-// tidied takes back whatever a dead agent left, committed or not, and says what was
-// not undone.
+// tidied reverts everything that a dead agent left, committed or not, and
+// returns what was not undone.
 func (w *world) tidied(t *testing.T) map[string]effect.Outcome {
 	ctx := t.Context()
 	d, err := newDesk(ctx, w, w.site.url)

@@ -1,7 +1,8 @@
-// A release, prepared by an agent and taken back as one: files, a program, rows of a
-// database and calls of a service are one transaction. The program makes a small
-// world of its own in a temporary folder, lets the agent work in it, takes the work
-// back, holds the world against what it was, and ends with an error unless it is.
+// Command release prepares a release as an agent and reverts it as one
+// transaction: files, a program, rows of a database and calls of a service. The
+// program creates a small world in a temporary folder, lets the agent work in
+// it, reverts the work, and compares the world with its state before. It ends
+// with an error if they differ.
 package main
 
 import (
@@ -19,9 +20,9 @@ import (
 	"github.com/remit-dev/remit/ctxperm/process"
 )
 
-// choices are what happens before the work is taken back.
+// choices say what happens before the work is reverted.
 type choices struct {
-	folder  string // empty: one that goes again
+	folder  string // empty: a temporary one
 	commit  bool
 	kill    bool
 	foreign string
@@ -53,7 +54,7 @@ func main() {
 	}
 }
 
-// run makes the world, has the work done and taken back, and checks.
+// run creates the world, runs and reverts the work, and checks the result.
 func run(ctx context.Context, out io.Writer, c choices) (err error) {
 	dir, leave, err := folder(c)
 	if err != nil {
@@ -87,14 +88,14 @@ func run(ctx context.Context, out io.Writer, c choices) (err error) {
 	}
 	t.title("Take all of it back")
 	report, err := d.Revert(ctx, txn)
-	if err != nil && !errors.Is(err, agent.ErrPartialRevert) { // that one is what the report is about
+	if err != nil && !errors.Is(err, agent.ErrPartialRevert) { // the report covers that error
 		return err
 	}
 	t.report(report)
 	return w.check(ctx, t, c, before, left, report)
 }
 
-// folder is where the world is made, and what becomes of it at the end.
+// folder returns the folder of the world, and a function for its end.
 func folder(c choices) (dir string, leave func() error, err error) {
 	if c.folder != "" {
 		dir, err = filepath.Abs(c.folder)
@@ -104,8 +105,8 @@ func folder(c choices) (dir string, leave func() error, err error) {
 	return dir, func() error { return os.RemoveAll(dir) }, err
 }
 
-// work has the agent work, here or in a process of its own that is killed. The
-// desk that it returns can take the transaction back.
+// work runs the agent, here or in its own process that is killed. The returned
+// desk can revert the transaction.
 func (w *world) work(ctx context.Context, t *teller, c choices) (*desk, string, error) {
 	if c.kill {
 		return w.workAndDie(ctx, t)
@@ -129,7 +130,7 @@ func (w *world) work(ctx context.Context, t *teller, c choices) (*desk, string, 
 	return d, tx.ID(), nil
 }
 
-// perish is the agent in a process of its own. It never comes to its end.
+// perish runs the agent in its own process. It never comes to its end.
 func perish(ctx context.Context, out io.Writer, w *world, url string) error {
 	d, err := newDesk(ctx, w, url)
 	if err != nil {
@@ -139,8 +140,8 @@ func perish(ctx context.Context, out io.Writer, w *world, url string) error {
 	return errors.Join(err, d.Close(), errors.New("nobody killed the agent"))
 }
 
-// workAndDie kills the agent when the site has made the release, and before the
-// agent hears of it. Then it recovers what is on the journal.
+// workAndDie kills the agent when the site has created the release, before the
+// agent gets the response. Then it recovers the journal.
 func (w *world) workAndDie(ctx context.Context, t *teller) (*desk, string, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -152,21 +153,21 @@ func (w *world) workAndDie(ctx context.Context, t *teller) (*desk, string, error
 	started, gone := make(chan struct{}), make(chan struct{})
 	w.site.whenMade(func() {
 		<-started
-		_ = cmd.Process.Kill() // kill -9; how it ended is told below
+		_ = cmd.Process.Kill() // kill -9; its end is reported below
 		<-gone
 	})
 	if err := cmd.Start(); err != nil {
 		return nil, "", err
 	}
 	close(started)
-	_ = cmd.Wait() // how it ended is told below
+	_ = cmd.Wait() // its end is reported below
 	close(gone)
 	t.say("the agent ended: %v", cmd.ProcessState)
 	return w.pickUp(ctx, t)
 }
 
-// pickUp finds what a dead process left: first what became of the call that it was
-// in, then the transaction, which nobody owns any more.
+// pickUp finds what a dead process left: first the outcome of its call in
+// flight, then its abandoned transaction.
 func (w *world) pickUp(ctx context.Context, t *teller) (*desk, string, error) {
 	t.title("Another process looks at the journal")
 	d, err := newDesk(ctx, w, w.site.url)

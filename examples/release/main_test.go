@@ -18,8 +18,8 @@ import (
 	"github.com/remit-dev/remit/revert/effect"
 )
 
-// TestMain makes the test binary the program itself for the processes that tests
-// start, and the first process of their sandboxes.
+// TestMain makes the test binary the program itself for the processes that
+// tests start, and the first process of their sandboxes.
 func TestMain(m *testing.M) {
 	process.Main()
 	switch os.Getenv(beEnv) {
@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 
 const beEnv = "REMIT_TEST_BE"
 
-// program is the example as its reader starts it, as a process of its own.
+// program returns the example as its reader starts it, as a separate process.
 func program(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
 	need(t)
@@ -65,7 +65,7 @@ func needSandbox(t *testing.T) {
 	require.NoError(t, p.Close())
 }
 
-// said runs the program to its good end.
+// said runs the program and requires success.
 func said(t *testing.T, cmd *exec.Cmd) string {
 	t.Helper()
 	out, err := cmd.CombinedOutput()
@@ -73,12 +73,12 @@ func said(t *testing.T, cmd *exec.Cmd) string {
 	return string(out)
 }
 
-// vary matches what differs from run to run: how many folders git's objects lie in,
-// and with them how many changes there are, ids, ports and times.
+// vary matches the parts that differ from run to run: the number of folders of
+// git's objects, and with it the number of changes, IDs, ports and times.
 var vary = regexp.MustCompile(`(tree +(IDENTICAL, )?|shell_run .*?|of )\d+( things| changes| more)|\b[tc]_[a-z0-9]{12}\b|127\.0\.0\.1:\d+|#[0-9a-f]{12}\.|\d{4}-\d\d-\d\d \d\d:\d\d:\d\d`)
 
-// TestReadme runs each command that the README shows, and holds what it shows
-// against what is said. A line "…" stands for any lines.
+// TestReadme runs each command of the README, and compares the output with the
+// README. A line "…" matches any lines.
 func TestReadme(t *testing.T) {
 	needSandbox(t)
 	readme, err := os.ReadFile("README.md")
@@ -96,8 +96,8 @@ func TestReadme(t *testing.T) {
 	}
 }
 
-// TestModes: whatever happens before, all is taken back but what cannot be, by root
-// and by an ordinary user.
+// TestModes checks that everything that can be reverted is reverted in each
+// mode, by root and by an ordinary user.
 func TestModes(t *testing.T) {
 	needSandbox(t)
 	for _, args := range []string{"", "-kill", "-foreign tree", "-kill -foreign service", "-commit -foreign database"} {
@@ -114,8 +114,8 @@ func TestModes(t *testing.T) {
 	}
 }
 
-// TestKept: what is left in a folder can be read by the command, and another world is
-// not made there.
+// TestKept checks that the command can read a kept folder, and that no second
+// world is created there.
 func TestKept(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "kept")
 	said(t, program(t, "-in", dir))
@@ -137,7 +137,7 @@ func TestUsage(t *testing.T) {
 	}
 }
 
-// TestCheck: the check sees whatever is not as it should be.
+// TestCheck checks that the check finds each deviation.
 func TestCheck(t *testing.T) {
 	need(t)
 	report := func(tools ...string) (r revert.Report) {

@@ -1,5 +1,5 @@
-# What the agent that prepares releases may do. Most of it is allowed for one
-# reason: it can be taken back.
+# The permissions of the agent that prepares releases. Most calls are allowed for
+# one reason: they can be reverted.
 package remit
 
 allow contains "the workspace may be read" if {
@@ -7,13 +7,13 @@ allow contains "the workspace may be read" if {
 	input.access.action in {"read", "list"}
 }
 
-# Of a program each path that it changed is asked for, those of .git among them.
+# The policy decides each path that a program changed, those in .git among them.
 allow contains "files may be changed and programs run, since files are put back" if {
 	input.call.effect_class == "reversible"
 	input.access.resource.kind in {"file", "exec"}
 }
 
-# Which tables a statement touches is asked for while it runs, beside the call itself.
+# The policy decides the call, and while it runs each table that its statement uses.
 allow contains "sql_execute may be called" if input.access.resource.name == "sql_execute"
 
 allow contains "the tables of a release may be changed, since rows are put back" if {
@@ -29,7 +29,7 @@ allow contains "the download site may be changed by calls that say how they are 
 
 allow contains "the team may be told, although nothing takes that back" if input.tool.name == "team_tell"
 
-# A deferrable call touches nothing before the commit.
+# A deferrable call has no effect before the commit.
 hold contains "mail leaves with the commit" if input.call.effect_class == "deferrable"
 
 deny contains "only a person changes who may release" if input.access.resource.name == "MAINTAINERS"

@@ -10,24 +10,24 @@ import (
 	"sync"
 )
 
-// site is the download site: a REST service with releases, whose ids it chooses,
-// channels, which are named by whoever makes them, and a chat. It knows the key
-// that a release was made with, and gives each thing a version (ETag), like many
-// services do.
+// site is the download site: a REST service with releases, whose IDs it
+// chooses, channels, which the client names, and a chat. It stores the key with
+// which a release was created, and gives each item a version (ETag), like many
+// services.
 type site struct {
 	url    string
 	server *http.Server
 
 	mu       sync.Mutex
-	made     func()                     // called when a release was made, before the answer
+	made     func()                     // called after a release was created, before the response
 	things   map[string]json.RawMessage // by path, such as /releases/r1
 	versions map[string]int
-	keys     map[string]string // path of what a key made
+	keys     map[string]string // key to path
 	last     int
 	chat     []string
 }
 
-// newSite serves on a port of this machine alone.
+// newSite serves on a loopback port.
 func newSite(things map[string]string) (*site, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -71,7 +71,7 @@ func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(answer)
 }
 
-// handle answers one request: its status, the thing that it is about, and the body.
+// handle answers one request: its status, its item, and the body.
 func (s *site) handle(r *http.Request, body []byte) (status int, path string, answer []byte) {
 	path = r.URL.Path
 	old, there := s.things[path]
@@ -109,7 +109,7 @@ func (s *site) handle(r *http.Request, body []byte) (status int, path string, an
 	return http.StatusMethodNotAllowed, "", nil
 }
 
-// stale reports whether somebody else was faster than the one who asks.
+// stale reports whether another client was faster.
 func (s *site) stale(r *http.Request, there bool) bool {
 	match := r.Header.Get("If-Match")
 	return match != "" && match != `"v`+strconv.Itoa(s.versions[r.URL.Path])+`"` || there && r.Header.Get("If-None-Match") == "*"
@@ -123,28 +123,29 @@ func withID(body []byte, id string) json.RawMessage {
 	return out
 }
 
-// whenMade has f called each time that a release was made, before the answer.
+// whenMade makes the site call f after each creation of a release, before the
+// response.
 func (s *site) whenMade(f func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.made = f
 }
 
-// replace is what somebody else does.
+// replace changes an item as another client.
 func (s *site) replace(path, thing string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.put(path, json.RawMessage(thing))
 }
 
-// told are the messages in the chat.
+// told returns the number of messages in the chat.
 func (s *site) told() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.chat)
 }
 
-// state is everything that the site has, by path, without the numbers of its versions.
+// state returns everything of the site, by path, without versions.
 func (s *site) state() map[string]string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

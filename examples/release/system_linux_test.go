@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ordinary has a process of the program run as a user without any right.
+// ordinary makes a process of the program run as a user without privileges.
 func ordinary(t *testing.T, cmd *exec.Cmd) {
 	const uid = 54321
 	dir, err := os.MkdirTemp("", "user")
@@ -20,7 +20,7 @@ func ordinary(t *testing.T, cmd *exec.Cmd) {
 	data, err := os.ReadFile(cmd.Path)
 	require.NoError(t, err)
 	cmd.Path = filepath.Join(dir, "release")
-	syscall.ForkLock.RLock() // a child that is started meanwhile would have it open for writing
+	syscall.ForkLock.RLock() // a concurrently started child would have it open for writing
 	err = os.WriteFile(cmd.Path, data, 0o755)
 	syscall.ForkLock.RUnlock()
 	require.NoError(t, err)
@@ -30,8 +30,8 @@ func ordinary(t *testing.T, cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uid, Gid: uid}}
 }
 
-// TestWithoutSandbox: where no sandbox is to be had the program is refused, that is
-// said, and everything else is done and taken back.
+// TestWithoutSandbox checks that, without a sandbox, the program is refused and
+// reported, and everything else is done and reverted.
 func TestWithoutSandbox(t *testing.T) {
 	cmd := program(t)
 	sh, err := exec.LookPath("sh")

@@ -7,5 +7,5 @@ import (
 	"testing"
 )
 
-// ordinary is for Linux, where the sandbox is.
+// ordinary works only on Linux, like the sandbox.
 func ordinary(*testing.T, *exec.Cmd) {}

@@ -13,7 +13,7 @@ import (
 	"slices"
 	"strings"
 
-	_ "modernc.org/sqlite" // the application's own way to its database
+	_ "modernc.org/sqlite" // the application's own driver for its database
 )
 
 //go:embed all:tree
@@ -32,8 +32,8 @@ INSERT INTO releases (package, version, state) VALUES ('greet', '1.4.1', 'old'),
 INSERT INTO drafts VALUES ('1.5.0', 'capitals'), ('2.0.0', NULL);
 `
 
-// world is all that the agent can touch: a working tree with its repository, the
-// database of the packages, the download site; and the mail that leaves.
+// world is all that the agent can change: a working tree with its repository,
+// the database of the packages, the download site, and outgoing mail.
 type world struct {
 	dir  string
 	site *site
@@ -44,10 +44,10 @@ func (w *world) database() string  { return filepath.Join(w.dir, "packages.db") 
 func (w *world) mail() string      { return filepath.Join(w.dir, "mail") }
 func (w *world) state() string     { return filepath.Join(w.dir, "state") }
 
-// programs are what a release is made with.
+// programs are the programs that build a release.
 var programs = []string{"sh", "git", "make", "tar", "sed"}
 
-// newWorld makes one in an empty folder.
+// newWorld creates one in an empty folder.
 func newWorld(ctx context.Context, dir string) (*world, error) {
 	w := &world{dir: dir}
 	for _, name := range programs {
@@ -67,7 +67,7 @@ func newWorld(ctx context.Context, dir string) (*world, error) {
 	return w, err
 }
 
-// makeTree makes the working tree of release 1.4.2, with its repository.
+// makeTree creates the working tree of release 1.4.2, with its repository.
 func (w *world) makeTree(ctx context.Context) error {
 	err := fs.WalkDir(tree, "tree", func(path string, d fs.DirEntry, err error) error {
 		to := filepath.Join(w.workspace(), strings.TrimPrefix(path, "tree"))
@@ -97,7 +97,7 @@ func (w *world) makeTree(ctx context.Context) error {
 	return nil
 }
 
-// sql runs statements as the application does, or somebody else with a right to.
+// sql runs statements as the application, or as another authorized user.
 func (w *world) sql(ctx context.Context, statements string) error {
 	db, err := sql.Open("sqlite", w.database())
 	if err != nil {
@@ -107,10 +107,10 @@ func (w *world) sql(ctx context.Context, statements string) error {
 	return errors.Join(err, db.Close())
 }
 
-// snapshot is a world by part and name: what is there, as text.
+// snapshot is a world by part and name: its content, as text.
 type snapshot map[string]map[string]string
 
-// parts of a world, in the order in which they are told.
+// parts are the parts of a world, in the order of output.
 var parts = []string{"tree", "database", "service"}
 
 func (w *world) snapshot(ctx context.Context) (snapshot, error) {
@@ -119,8 +119,8 @@ func (w *world) snapshot(ctx context.Context) (snapshot, error) {
 	return snapshot{"tree": files, "database": rows, "service": w.site.state()}, errors.Join(err, rowsErr)
 }
 
-// files is everything in the working tree, .git included: type, mode, bytes, where
-// a link leads to, and when a file was written.
+// files describes everything in the working tree, .git included: type, mode,
+// bytes, target of a link, and time of a file.
 func (w *world) files() (map[string]string, error) {
 	all := map[string]string{}
 	return all, filepath.WalkDir(w.workspace(), func(path string, d fs.DirEntry, err error) error {
@@ -152,8 +152,9 @@ func (w *world) files() (map[string]string, error) {
 	})
 }
 
-// rows is a dump of the database: its schema, and each row of each table. The table
-// remit_ops is remit's own: it tells after a crash which calls have committed.
+// rows dumps the database: its schema, and each row of each table, except for
+// the table remit_ops. That one belongs to remit, and shows after a crash which
+// calls have committed.
 func (w *world) rows(ctx context.Context) (all map[string]string, err error) {
 	db, err := sql.Open("sqlite", w.database())
 	if err != nil {
@@ -181,7 +182,7 @@ func (w *world) rows(ctx context.Context) (all map[string]string, err error) {
 	return all, rows.Err()
 }
 
-// differences are the names of what is not the same in two worlds, of one part.
+// differences returns the names of the items of one part that differ.
 func differences(a, b map[string]string) (names []string) {
 	for name, is := range a {
 		if now, there := b[name]; !there || now != is {
@@ -197,7 +198,7 @@ func differences(a, b map[string]string) (names []string) {
 	return names
 }
 
-// mails are the messages that left.
+// mails returns the number of sent messages.
 func (w *world) mails() int {
 	entries, err := os.ReadDir(w.mail())
 	if err != nil {
