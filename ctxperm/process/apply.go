@@ -15,7 +15,8 @@ import (
 	"github.com/remit-dev/remit/internal/sandbox"
 )
 
-// collect looks at what the program wrote, so that the tool can say so.
+// collect lists the files that the program wrote, so that the tool can report
+// them.
 func (h *runHandle) collect(r *Result) error {
 	wrote := map[string][]sandbox.OverlayEntry{}
 	for dir, name := range h.view.names {
@@ -37,10 +38,10 @@ func (h *runHandle) collect(r *Result) error {
 	return nil
 }
 
-// Prepare decides and records what the program wants to change. Nothing of it has
-// happened yet.
+// Prepare authorizes and records the changes that the program proposes. None of
+// them has happened yet.
 func (h *runHandle) Prepare(ctx context.Context) error {
-	if h.wrote == nil { // it was killed, or never began
+	if h.wrote == nil { // killed, or never started
 		return nil
 	}
 	b, err := files.NewBatch(callstate.NewKey(), h.call)
@@ -60,7 +61,7 @@ func (h *runHandle) Prepare(ctx context.Context) error {
 	return b.Record(ctx)
 }
 
-// Finish makes the changes.
+// Finish performs the changes.
 func (h *runHandle) Finish(ctx context.Context) error {
 	defer h.close()
 	if h.batch == nil {
@@ -69,11 +70,11 @@ func (h *runHandle) Finish(ctx context.Context) error {
 	return h.batch.Perform(ctx)
 }
 
-// Abort drops what the program wrote.
+// Abort discards the program's changes.
 func (h *runHandle) Abort(context.Context) { h.close() }
 
-// close ends what still runs and clears away what is beside the roots. What cannot be
-// removed is only in the way.
+// close ends the remaining processes and removes what lies beside the roots. It
+// ignores what it cannot remove.
 func (h *runHandle) close() {
 	if h.batch != nil {
 		h.batch.Close()
@@ -91,7 +92,7 @@ func (h *runHandle) close() {
 	h.scratch = nil
 }
 
-// wanted is what the program wrote in one root, as its files are to be.
+// wanted returns the desired files of the program in one root.
 func (h *runHandle) wanted(dir string) ([]files.DesiredFile, error) {
 	all, root := h.wrote[dir], h.call.Config().Roots[h.view.names[dir]]
 	if !overrides() {
@@ -132,7 +133,7 @@ func (h *runHandle) wanted(dir string) ([]files.DesiredFile, error) {
 	return out, nil
 }
 
-// typed names a type for people.
+// typed returns the name of a type for people.
 func typed(t disk.Type) string {
 	if t == disk.TypeOther {
 		return "one"
@@ -140,7 +141,8 @@ func typed(t disk.Type) string {
 	return "a " + t.String()
 }
 
-// versionOf is what a program left, as far as it is kept of a file.
+// versionOf returns the version that a program left, with the attributes that
+// remit keeps.
 func versionOf(kind string, root disk.Root, w sandbox.OverlayEntry) files.Version {
 	v := files.Version{Type: kind, Perm: w.Mode, Owner: ownerOf(w), Xattrs: map[string][]byte{}}
 	for key, value := range w.Xattrs {
@@ -156,9 +158,9 @@ func versionOf(kind string, root disk.Root, w sandbox.OverlayEntry) files.Versio
 	return v
 }
 
-// unhide gives attributes that a program left in an overlay the names that the root has for
-// them. What begins with prefix the overlay did not show, and what begins with prefix and
-// "overlay." it showed without that.
+// unhide restores the names of attributes that a program left in an overlay.
+// The overlay does not show names that begin with prefix. It shows names that
+// begin with prefix and "overlay." without "overlay.".
 func unhide(left, had map[string][]byte, prefix string) map[string][]byte {
 	out := make(map[string][]byte, len(left))
 	for key, value := range left {

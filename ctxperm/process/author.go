@@ -13,12 +13,11 @@ import (
 	"github.com/remit-dev/remit/internal/host"
 )
 
-// Author is who commits are by.
+// Author is the author of commits.
 type Author struct{ Name, Email string }
 
-// GitAuthor returns user.name and user.email as git in dir would use them, and reads
-// nothing else of the configuration. A value that is not set, or a machine without
-// git, leaves them empty.
+// GitAuthor returns user.name and user.email as git in dir uses them. It reads
+// no other configuration. Unset values, and both values without git, are empty.
 func GitAuthor(ctx context.Context, dir string) (a Author) {
 	out, err := exec.CommandContext(ctx, "git", "-C", dir, "config", "--null", "--get-regexp", `^user\.(name|email)$`).Output()
 	if err != nil {
@@ -35,8 +34,9 @@ func GitAuthor(ctx context.Context, dir string) (a Author) {
 	return a
 }
 
-// config is a configuration of git with the author's values, for the place of the
-// system's: each other configuration, such as a repository's own, counts before it.
+// config returns a git configuration with the author's values, in place of the
+// system configuration. Every other configuration, such as a repository's own,
+// overrides it.
 func (a Author) config() string {
 	var b strings.Builder
 	b.WriteString("[include]\n\tpath = /etc/gitconfig\n[user]\n")
@@ -48,7 +48,8 @@ func (a Author) config() string {
 	return b.String()
 }
 
-// authorAge is how long an author counts before the configuration is read again.
+// authorAge is how long an author is cached before the configuration is read
+// again.
 const authorAge = time.Minute
 
 type knownAuthor struct {
@@ -57,8 +58,8 @@ type knownAuthor struct {
 	at time.Time
 }
 
-// authorFile makes the file that tells programs in a root who commits are by. It
-// returns "" if there is nothing to tell.
+// authorFile creates the file that names the author of commits to programs in a
+// root. It returns "" if there is no author.
 func (d *Driver) authorFile(ctx context.Context, on host.Host, dir string) (string, error) {
 	if d.cfg.Author == nil {
 		return "", nil

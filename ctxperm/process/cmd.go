@@ -15,53 +15,54 @@ import (
 	"github.com/remit-dev/remit/perm"
 )
 
-// Cmd is a program to be run.
+// Cmd is a program to run.
 type Cmd struct {
-	Argv    []string          // the program and its arguments; a name without a slash is looked for in the driver's path, one with a slash below Dir
-	Root    string            // name of the root that Dir lies in; default "workspace"
-	Dir     string            // where it is started, relative to the root; default the root itself
-	Env     map[string]string // variables beside the driver's; PATH is the driver's alone
+	Argv    []string          // program and arguments; the driver's path resolves a name without a slash, Dir one with a slash
+	Root    string            // name of the root that contains Dir; default "workspace"
+	Dir     string            // working directory, relative to the root; default the root itself
+	Env     map[string]string // variables beside the driver's; only the driver sets PATH
 	Stdin   io.Reader         // nil: empty
-	Timeout time.Duration     // until it is killed; 0: when the call's own time is up
-	Network bool              // it may use the host's network, which takes the access connect on its own resource
+	Timeout time.Duration     // kills the program after this time; 0: at the timeout of the call
+	Network bool              // permits the host's network; needs the access connect on the program's resource
 
-	// Output is told what the program writes, as it comes: at most once at a time
-	// for each stream, and not after Run has returned. It must not keep data.
+	// Output receives what the program writes, as it comes. Run calls it at
+	// most once at a time for each stream, and not after it has returned.
+	// Output must not keep data.
 	Output func(s Stream, data []byte)
 }
 
-// ErrTimeout says that a program was killed because its Cmd.Timeout was over.
+// ErrTimeout states that a program exceeded its Cmd.Timeout and was killed.
 var ErrTimeout = errors.New("the program ran out of time and was killed")
 
-// Stream is where a program writes.
+// Stream identifies an output of a program.
 type Stream int
 
-// The streams.
+// The output streams.
 const (
 	Stdout Stream = 1
 	Stderr Stream = 2
 )
 
-// Result is how a program ended.
+// Result describes how a program ended.
 type Result struct {
-	Code               int      // exit code; -1 when a signal ended it
-	Signal             string   // that did, such as "killed"; else empty
-	Stdout             []byte   // what was kept of it
-	Stderr             []byte   // what was kept of it
-	TruncatedBytes     int64    // bytes of both that were not kept, out of the middle
-	ChangedFiles       int      // names that it wrote, deleted or changed, which are not yet applied
-	SkippedChanges     []string // what it left behind that cannot be applied, and why
-	Survivors          int      // processes that it left running and that were ended
-	Level              Level    // of the sandbox that it ran in
-	MissingProtections []string // what that lacked; empty at Strict
+	Code               int      // exit code; -1 if a signal ended it
+	Signal             string   // the signal that ended it, such as "killed"; else empty
+	Stdout             []byte   // the kept part
+	Stderr             []byte   // the kept part
+	TruncatedBytes     int64    // bytes of both that were dropped from the middle
+	ChangedFiles       int      // number of names that it wrote, deleted or changed; not yet applied
+	SkippedChanges     []string // changes that cannot be applied, with reasons
+	Survivors          int      // number of processes that it left running and the sandbox ended
+	Level              Level    // level of its sandbox
+	MissingProtections []string // protections that the sandbox lacked; empty at Strict
 
-	Restrictions []Restriction // rules of the sandbox that the program met, whether or not it failed by them
+	Restrictions []Restriction // rules of the sandbox that the program met, even if it did not fail because of them
 }
 
 // Restriction is a rule of the sandbox that a program met.
 type Restriction struct {
 	Rule string `json:"rule"` // name of the rule, such as "link"
-	Text string `json:"text"` // what the program asked for, what it got instead, and what to do
+	Text string `json:"text"` // what the program requested, what it got instead, and what to do
 }
 
 var variable = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
@@ -79,7 +80,7 @@ func checkVariable(assignment string) error {
 	return nil
 }
 
-// check fills in what is left out, and refuses what no sandbox would run.
+// check fills in defaults, and refuses a command that no sandbox can run.
 func (c Cmd) check() (Cmd, error) {
 	if len(c.Argv) == 0 || c.Argv[0] == "" {
 		return c, fmt.Errorf("run: %w: argv names no program", ctxperm.ErrInvalid)
@@ -101,17 +102,18 @@ func (c Cmd) check() (Cmd, error) {
 	return c, nil
 }
 
-// Access is what running the command is asked for as: execute on the program, with the
-// whole command line for the policy to see, and connect on it where it is to have the
-// network. A program by name is exec://name; one by a path that begins with a slash is
-// exec:///path; one by another path is a file of the command's root, file://root/path.
-// It refuses a command that no sandbox would run.
+// Access returns the accesses that the command needs. These are execute on the
+// program, with the whole command line for the policy, and connect on it if the
+// command uses the network. A program by name is exec://name. One by a path
+// that begins with a slash is exec:///path. One by another path is a file of
+// the command's root, file://root/path. Access refuses a command that no
+// sandbox can run.
 func (c Cmd) Access() ([]perm.ResourceAccess, error) {
 	_, all, err := c.complete()
 	return all, err
 }
 
-// complete is the command without anything left out, and what it is asked for as.
+// complete returns the command with its defaults, and its accesses.
 func (c Cmd) complete() (Cmd, []perm.ResourceAccess, error) {
 	c, err := c.check()
 	if err != nil {

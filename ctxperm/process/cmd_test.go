@@ -11,8 +11,8 @@ import (
 	"github.com/remit-dev/remit/perm"
 )
 
-// TestCmdIsRefused: what no sandbox would run is refused before anybody is asked, and by
-// Access as well as by Run.
+// TestCmdIsRefused checks that Access and Run refuse a command that no sandbox
+// can run, before any decision.
 func TestCmdIsRefused(t *testing.T) {
 	for why, c := range map[string]Cmd{
 		"argv names no program":      {},
@@ -37,14 +37,14 @@ func TestCmdIsRefused(t *testing.T) {
 	}
 }
 
-// TestRunOutsideOfACall: a context that no runtime gave runs nothing.
+// TestRunOutsideOfACall checks that a zero context runs nothing.
 func TestRunOutsideOfACall(t *testing.T) {
 	_, err := Run(t.Context(), ctxperm.ToolContext{}, Cmd{Argv: []string{"true"}})
 	require.ErrorIs(t, err, ctxperm.ErrClosed)
 }
 
-// TestAccessOfCmd: a program is asked for by its name, by its absolute path, or as a file,
-// and the network besides.
+// TestAccessOfCmd checks the accesses of a program by name, by absolute path
+// and as a file, and of the network.
 func TestAccessOfCmd(t *testing.T) {
 	for _, tt := range []struct {
 		cmd  Cmd
@@ -64,8 +64,8 @@ func TestAccessOfCmd(t *testing.T) {
 	}
 }
 
-// TestEnvironment: the driver's variables come before the command's, which are in the
-// order of their names.
+// TestEnvironment checks that the driver's variables precede the command's,
+// which are sorted by name.
 func TestEnvironment(t *testing.T) {
 	d, err := New(Config{Env: []string{"A=driver"}, Path: "/x"})
 	require.NoError(t, err)
@@ -73,7 +73,7 @@ func TestEnvironment(t *testing.T) {
 	require.Equal(t, []string{"PATH=/x", "HOME=/tmp", "TMPDIR=/tmp", "LANG=C.UTF-8", "A=driver", "B=1", "C=2"}, got)
 }
 
-// TestNewRefuses what no run could keep.
+// TestNewRefuses checks that New refuses limits that no run can meet.
 func TestNewRefuses(t *testing.T) {
 	for why, c := range map[string]Config{
 		"there are none, partial and strict": {Require: "strong"},

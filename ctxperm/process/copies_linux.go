@@ -14,7 +14,8 @@ import (
 	"github.com/remit-dev/remit/internal/sparse"
 )
 
-// copyKnown shows copies of the roots of which it is known that no overlay will do.
+// copyKnown shows copies of the roots that are known to need one instead of an
+// overlay.
 func (h *runHandle) copyKnown(ctx context.Context, spec *sandbox.Spec) error {
 	for i := range spec.Roots {
 		r := &spec.Roots[i]
@@ -35,8 +36,9 @@ func (h *runHandle) copyKnown(ctx context.Context, spec *sandbox.Spec) error {
 	return nil
 }
 
-// unfit says why no overlay of a root will do, although it can be made: an ordinary
-// user's cannot take over files of others. It looks once.
+// unfit returns why an overlay of a root does not suffice, although it can be
+// made: that of an ordinary user cannot take over files of other owners. It
+// caches the result.
 func (d *Driver) unfit(ctx context.Context, dir string) (why string, err error) {
 	d.mu.Lock()
 	why, known := d.foreign[dir]
@@ -57,15 +59,15 @@ func (d *Driver) unfit(ctx context.Context, dir string) (why string, err error) 
 	return why, nil
 }
 
-// copyInstead shows a program a copy of a root in its place. Where nothing can be shown
-// in the place of something else, the program is started in the copy.
+// copyInstead shows a program a copy of a root in its place. If the sandbox
+// cannot mount one folder over another, the program starts in the copy.
 func (h *runHandle) copyInstead(ctx context.Context, spec *sandbox.Spec, none sandbox.NoOverlayError) error {
 	for i := range spec.Roots {
 		r := &spec.Roots[i]
 		if r.Dir != none.Root {
 			continue
 		}
-		if r.View == sandbox.Direct { // a copy already, at a place of its own from now on
+		if r.View == sandbox.Direct { // already a copy, with its own path from now on
 			bare := r.Upper
 			if bare == "" {
 				return none
@@ -93,7 +95,7 @@ func (h *runHandle) copyInstead(ctx context.Context, spec *sandbox.Spec, none sa
 	return none
 }
 
-// borrow takes a copy of a root that no other run uses, or begins one.
+// borrow takes a copy of a root that no other run uses, or starts one.
 func (d *Driver) borrow(root string) (*rootCopy, error) {
 	if last := d.free(root); last != nil {
 		return last, nil
@@ -106,8 +108,8 @@ func (d *Driver) borrow(root string) (*rootCopy, error) {
 	return &rootCopy{root: root, dir: dir, scratch: s, partly: true, seen: map[string]entryState{}}, err
 }
 
-// free takes a copy of a root out of those that are kept, or is nil. All of it under the lock: the place that it had among them is
-// the next one's that is given back.
+// free removes a copy of a root from the unused ones, or returns nil. It holds
+// the lock throughout, because the next returned copy takes the freed slot.
 func (d *Driver) free(root string) *rootCopy {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -120,7 +122,7 @@ func (d *Driver) free(root string) *rootCopy {
 	return last
 }
 
-// place is where the copy is.
+// place returns the path of the copy.
 func (s *rootCopy) place() string { return s.dir }
 
 // giveBack keeps a copy for the next run.
@@ -130,7 +132,7 @@ func (d *Driver) giveBack(s *rootCopy) {
 	d.copies[s.root] = append(d.copies[s.root], s)
 }
 
-// Close clears away what the driver keeps between runs. No run may be under way.
+// Close removes what the driver keeps between runs. No run may be in progress.
 func (d *Driver) Close() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -143,7 +145,7 @@ func (d *Driver) Close() error {
 	return nil
 }
 
-// changes tells what the program wrote in one root.
+// changes returns the changes of the program in one root.
 func (h *runHandle) changes(dir string) ([]sandbox.OverlayEntry, error) {
 	if s, ok := h.copies[dir]; ok {
 		return s.changes()
@@ -151,7 +153,8 @@ func (h *runHandle) changes(dir string) ([]sandbox.OverlayEntry, error) {
 	return h.proc.Changes(dir)
 }
 
-// whole refuses what would remove a name that the copy could not have: the program did not see it.
+// whole refuses changes that remove a name that the copy could not contain: the
+// program did not see it.
 func (s *rootCopy) whole(all []sandbox.OverlayEntry) error {
 	for _, w := range all {
 		if w.Kind == sandbox.Folder && !w.Replaced {
@@ -166,10 +169,10 @@ func (s *rootCopy) whole(all []sandbox.OverlayEntry) error {
 	return nil
 }
 
-// tooLong says why a name is not in a copy.
+// tooLong is the reason why a name is not in a copy.
 const tooLong = "a path there is longer than the system takes (4,096 bytes)"
 
-// short is a name that can be told.
+// short returns a name, truncated for messages.
 func short(name string) string {
 	const most = 100
 	if len(name) > most {
@@ -178,7 +181,7 @@ func short(name string) string {
 	return strconv.Quote(name)
 }
 
-// unshown says what a copy could not have.
+// unshown lists the names that a copy could not contain.
 func (h *runHandle) unshown(dir, root string) (out []string) {
 	if s, ok := h.copies[dir]; ok {
 		for _, name := range s.long {
@@ -188,7 +191,7 @@ func (h *runHandle) unshown(dir, root string) (out []string) {
 	return out
 }
 
-// open opens the content of a file that changes told of.
+// open opens the content of a file in changes.
 func (h *runHandle) open(dir, name string) (io.ReadCloser, error) {
 	if s, ok := h.copies[dir]; ok {
 		return s.open(filepath.FromSlash(name))

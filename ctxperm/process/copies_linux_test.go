@@ -12,9 +12,9 @@ import (
 	"github.com/remit-dev/remit/internal/sandbox"
 )
 
-// TestCopyInstead: where there is no overlay of a root, a copy is shown in its place, and
-// where nothing can be shown in the place of something else, the program is started in the
-// copy. What is not to be had either way is an error, and no run.
+// TestCopyInstead checks that a program gets a copy of a root that has no
+// overlay. If the sandbox cannot mount it over the root, the program starts in
+// the copy. If neither works, the run fails.
 func TestCopyInstead(t *testing.T) {
 	root := folder(t, "root")
 	write(t, root+"/d/f", "x")
@@ -39,7 +39,7 @@ func TestCopyInstead(t *testing.T) {
 	require.ErrorIs(t, h.copyInstead(t.Context(), &spec, sandbox.NoOverlayError{Root: bare}), sandbox.NoOverlayError{Root: bare}, "there is no third way")
 	require.ErrorIs(t, h.copyInstead(t.Context(), &spec, sandbox.NoOverlayError{Root: "/other"}), sandbox.NoOverlayError{Root: "/other"})
 
-	// The next run has the same copy, one beside it another.
+	// The next run gets the same copy, a concurrent one another.
 	first := h.copies[root]
 	h.close()
 	again, err := d.borrow(root)
@@ -55,7 +55,7 @@ func TestCopyInstead(t *testing.T) {
 	require.NoDirExists(t, beside.dir)
 }
 
-// TestNoCopy: a run whose copy cannot be made does not begin.
+// TestNoCopy checks that a run whose copy cannot be made does not start.
 func TestNoCopy(t *testing.T) {
 	root := folder(t, "root")
 	scratch := filepath.Join(t.TempDir(), "scratch")
@@ -77,15 +77,15 @@ func TestNoCopy(t *testing.T) {
 	require.NoError(t, d.Close())
 }
 
-// TestUnfit: an ordinary user's overlay cannot take over files of others; the root user's
-// can. It is looked for once for each folder.
+// TestUnfit checks that an ordinary user's overlay cannot take over files of
+// other owners, and the root user's can. The driver checks each folder once.
 func TestUnfit(t *testing.T) {
 	d, err := New(Config{})
 	require.NoError(t, err)
 	own, theirs := folder(t, "own"), "/usr/bin"
 	if os.Getuid() == 0 {
 		theirs = folder(t, "theirs")
-		require.NoError(t, os.Chown(own, 0, 0)) // for the process is the root user's all the time
+		require.NoError(t, os.Chown(own, 0, 0)) // the process itself always runs as root
 		why, err := d.unfit(t.Context(), "/none")
 		require.NoError(t, err)
 		require.Empty(t, why)
@@ -106,8 +106,8 @@ func TestUnfit(t *testing.T) {
 	})
 }
 
-// TestWhatCannotBeToldIsDropped: when it cannot be said what a program did, nothing of it
-// is there to be applied.
+// TestWhatCannotBeToldIsDropped checks that nothing is applied if the changes
+// of a program cannot be determined.
 func TestWhatCannotBeToldIsDropped(t *testing.T) {
 	s := newSnapshot(t)
 	write(t, s.root+"/f", "x")
@@ -120,7 +120,8 @@ func TestWhatCannotBeToldIsDropped(t *testing.T) {
 	require.Nil(t, h.batch)
 }
 
-// TestCopiesAreNobodyElses: while some runs give copies back, others take some; nobody ever has one that somebody else has.
+// TestCopiesAreNobodyElses runs concurrent takes and returns of copies. No two
+// runs ever have the same copy.
 func TestCopiesAreNobodyElses(t *testing.T) {
 	root := folder(t, "root")
 	d, err := New(Config{Scratch: filepath.Join(t.TempDir(), "scratch")})

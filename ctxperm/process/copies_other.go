@@ -10,7 +10,7 @@ import (
 	"github.com/remit-dev/remit/internal/sandbox"
 )
 
-// rootCopy is not needed here: no program runs.
+// rootCopy is unused here: no program runs.
 type rootCopy struct{}
 
 func (*runHandle) copyKnown(context.Context, *sandbox.Spec) error { return nil }

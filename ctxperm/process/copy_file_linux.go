@@ -14,8 +14,8 @@ import (
 	"github.com/remit-dev/remit/internal/sparse"
 )
 
-// make copies one name, but for the bits of a directory. What this user may not read is
-// copied without what it holds, and shut.
+// make copies one name, except for the bits of a directory. It copies a file
+// that this user may not read without its content, and reports it as shut.
 func (r *copyRefresh) make(from, to string, is unix.Stat_t, name string) (shut bool, err error) {
 	switch is.Mode & unix.S_IFMT {
 	case unix.S_IFDIR:
@@ -43,7 +43,7 @@ func (r *copyRefresh) make(from, to string, is unix.Stat_t, name string) (shut b
 	case unix.S_IFIFO:
 		return false, makePipe(to, is)
 	default:
-		return false, nil // a socket leads nowhere in a copy, and a device needs rights
+		return false, nil // a socket is useless in a copy, and a device needs privileges
 	}
 	denied, err := dress(from, to, is)
 	if shut = shut || denied; shut && err == nil && is.Mode&unix.S_IFMT == unix.S_IFREG {
@@ -52,7 +52,7 @@ func (r *copyRefresh) make(from, to string, is unix.Stat_t, name string) (shut b
 	return shut, err
 }
 
-// makePipe makes a pipe with the owner, bits and time of another one.
+// makePipe creates a pipe with the owner, bits and time of another one.
 func makePipe(to string, is unix.Stat_t) error {
 	err := unix.Mkfifo(to, 0o600)
 	if err == nil {
@@ -67,8 +67,8 @@ func makePipe(to string, is unix.Stat_t) error {
 	return unix.UtimesNanoAt(unix.AT_FDCWD, to, []unix.Timespec{{Nsec: unix.UTIME_OMIT}, is.Mtim}, 0)
 }
 
-// copyFile shares the content of a file where the file system can, and leaves out what a
-// sparse one leaves out.
+// copyFile shares the content of a file if the file system can, and keeps the
+// holes of a sparse one.
 func copyFile(from, to string, is unix.Stat_t) (shut bool, err error) {
 	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
@@ -97,10 +97,11 @@ func copyFile(from, to string, is unix.Stat_t) (shut bool, err error) {
 	return false, err
 }
 
-// give gives a copy to the owner of a file. Where this user may not, it stays this user's, and
-// what a program does to it counts as done to a file of that owner.
+// give changes the owner of a copy to that of a file. If this user may not, the
+// copy stays with this user. A program's changes to it then count as changes to
+// a file of the other owner.
 func give(to string, is unix.Stat_t) error {
-	for _, user := range []int{int(is.Uid), -1} { // an owner may give a file to groups of its own
+	for _, user := range []int{int(is.Uid), -1} { // an owner may set the file's group to its own groups
 		err := unix.Lchown(to, user, int(is.Gid))
 		if err == nil || !errors.Is(err, fs.ErrPermission) && !errors.Is(err, unix.EINVAL) {
 			return err
@@ -109,8 +110,8 @@ func give(to string, is unix.Stat_t) error {
 	return nil
 }
 
-// dress gives a copy the owner, attributes and time of a file, and the bits of one that is no
-// directory. It is denied what this user may not read.
+// dress sets owner, attributes and time of a copy, and the bits unless it is a
+// directory. It reports whether this user may not read the attributes.
 func dress(from, to string, is unix.Stat_t) (denied bool, err error) {
 	if err := give(to, is); err != nil {
 		return false, err
@@ -134,7 +135,7 @@ func dress(from, to string, is unix.Stat_t) (denied bool, err error) {
 	for name, value := range theirs {
 		set := unix.Setxattr(to, name, value, 0)
 		if errors.Is(set, fs.ErrPermission) && !settable(name) {
-			set = nil // a program cannot set it either: what is in the root keeps it
+			set = nil // a program cannot set it either: the file in the root keeps it
 		}
 		err = errors.Join(err, set)
 	}
@@ -144,8 +145,8 @@ func dress(from, to string, is unix.Stat_t) (denied bool, err error) {
 	return denied, errors.Join(err, unix.UtimesNanoAt(unix.AT_FDCWD, to, []unix.Timespec{{Nsec: unix.UTIME_OMIT}, is.Mtim}, 0))
 }
 
-// bitsFor are those of the copy of a file. One that has another owner is to run as nobody:
-// it lies where only this user comes to, but the bits would say something else.
+// bitsFor returns the bits for the copy of a file. A copy with another owner
+// loses setuid and setgid, because they would refer to the wrong owner.
 func bitsFor(to string, is unix.Stat_t) uint32 {
 	var now unix.Stat_t
 	if err := unix.Lstat(to, &now); err == nil && now.Uid == is.Uid && now.Gid == is.Gid {
@@ -157,9 +158,9 @@ func bitsFor(to string, is unix.Stat_t) uint32 {
 // settable reports whether every owner of a file may set an attribute.
 func settable(name string) bool { return (disk.Self{}).Sets(name) }
 
-// attributes are those of a file that are kept of it.
+// attributes returns the attributes of a file that remit keeps.
 func attributes(path string) (map[string][]byte, error) {
-	names := make([]byte, 64<<10) // the most that there is room for
+	names := make([]byte, 64<<10) // the maximum size
 	n, err := unix.Llistxattr(path, names)
 	if err != nil && !errors.Is(err, unix.ENOTSUP) {
 		return nil, &fs.PathError{Op: "attributes", Path: path, Err: err}
@@ -186,7 +187,7 @@ func chmod(path string, bits uint32) error {
 	return nil
 }
 
-// lacking are the bits without which the owner of a file cannot read it, or work in a
+// lacking returns the bits that the owner lacks to read a file, or to work in a
 // directory.
 func lacking(mode uint32) uint32 {
 	need := uint32(0o400)
@@ -196,8 +197,8 @@ func lacking(mode uint32) uint32 {
 	return need &^ mode
 }
 
-// unlock gives the owner of a file of the copy the right to read it, or to work in a
-// directory.
+// unlock gives the owner of a file in the copy the right to read it, or to work
+// in a directory.
 func unlock(path string, mode uint32) error {
 	if lacking(mode) == 0 {
 		return nil

@@ -12,13 +12,13 @@ import (
 	"github.com/remit-dev/remit/perm"
 )
 
-// credentialStore is the file in which git keeps passwords. Masks that hide it hide
-// the same secrets in the configuration of a repository.
+// credentialStore is the file in which git stores passwords. Masks that hide it
+// also hide such secrets in the configuration of a repository.
 const credentialStore = ".git-credentials"
 
-// secretive reports whether a directory is a git folder that has to be hidden: its
-// configuration holds credentials, and the policy masks those. Git does not work
-// with a repository of which it sees only a part, so all of it is hidden.
+// secretive reports whether a git folder must be hidden: its configuration
+// holds credentials, and the policy masks those. Git does not work with a
+// partly visible repository, so the whole folder is hidden.
 func (s *search) secretive(dir string) bool {
 	if !isGitFolder(dir) {
 		return false
@@ -30,16 +30,16 @@ func (s *search) secretive(dir string) bool {
 	return s.holdsCredentials(path.Join(dir, "config")) || s.holdsCredentials(path.Join(dir, "config.worktree"))
 }
 
-// isGitFolder reports whether a directory may hold a configuration of git: a git
-// folder, or what belongs to a submodule or a worktree in one.
+// isGitFolder reports whether a directory can hold a git configuration: a git
+// folder, or the folder of a submodule or a worktree in one.
 func isGitFolder(dir string) bool {
 	all := strings.Split(strings.ToLower(dir), "/")
 	at := slices.IndexFunc(all, func(s string) bool { return strings.HasSuffix(s, ".git") })
 	return at >= 0 && (at == len(all)-1 || slices.Contains([]string{"modules", "worktrees"}, all[at+1]))
 }
 
-// holdsCredentials reports whether a configuration holds credentials. One that
-// cannot be read, or is too long to be one, may.
+// holdsCredentials reports whether a configuration may hold credentials. It is
+// true for one that is unreadable or too long.
 func (s *search) holdsCredentials(name string) bool {
 	f, err := s.root.Open(name)
 	if err != nil {

@@ -10,11 +10,11 @@ import (
 	"github.com/remit-dev/remit/internal/sandbox"
 )
 
-// mostIndex is how much of an index of git a search for hidden files reads.
+// mostIndex bounds how much of a git index the search for hidden files reads.
 const mostIndex = 64 << 20
 
-// deleted finds the hidden files that a program took out of an index of git: to git a
-// file that it does not see looks deleted, and git add -A records that without a word.
+// deleted finds the hidden files that a program removed from a git index. A
+// file that git cannot see looks deleted, and git add -A silently records that.
 func (h *runHandle) deleted(dir string, all []sandbox.OverlayEntry) (met []Restriction) {
 	for _, w := range all {
 		tree, ok := strings.CutSuffix("/"+w.Name, "/.git/index")
@@ -35,7 +35,7 @@ func (h *runHandle) deleted(dir string, all []sandbox.OverlayEntry) (met []Restr
 	return met
 }
 
-// content reads a file; what cannot be read is empty.
+// content reads a file. An unreadable file is empty.
 func content[F io.ReadCloser](f F, err error) []byte {
 	if err != nil {
 		return nil
@@ -48,9 +48,9 @@ func content[F io.ReadCloser](f F, err error) []byte {
 	return data
 }
 
-// tracked counts the entries of an index of git for a file, or for what is in a folder.
-// An entry holds the length of its name before the name. Version 4 shortens names: it
-// has none to find.
+// tracked counts the entries of a git index for a file, or for the files in a
+// folder. An entry holds the length of its name before the name. Version 4
+// compresses names, so the count is 0.
 func tracked(index []byte, name string) int {
 	return bytes.Count(index, append(append([]byte{byte(len(name))}, name...), 0)) + bytes.Count(index, []byte(name+"/"))
 }

@@ -17,23 +17,24 @@ import (
 	"github.com/remit-dev/remit/internal/sparse"
 )
 
-// copyDiff is what a program did to a copy.
+// copyDiff collects the changes of a program in a copy.
 type copyDiff struct {
 	*rootCopy
 
 	folder *os.File  // the copy
-	top    fileStamp // of it, as the program left it
+	top    fileStamp // stamp of the copy, as the program left it
 	known  map[uint64]bool
-	names  map[uint64][]sandbox.OverlayEntry // that are as they were, of files with several
+	names  map[uint64][]sandbox.OverlayEntry // unchanged names of files with several names
 	shut   map[uint64]bool
-	added  map[uint64]fs.FileMode // bits that files and directories got here, so that they can be read
+	added  map[uint64]fs.FileMode // bits added to files and directories of the copy, to read them
 	there  map[string]bool
 	gone   map[string]bool
 	all    []sandbox.OverlayEntry
 }
 
-// changes tells what a program did to the copy, directories before what is in them. What
-// it took the right to read away from gets it back, here and not in what is told.
+// changes returns the changes of a program in the copy, directories before
+// their entries. It restores the right to read a file in the copy, but not in
+// the result.
 func (s *rootCopy) changes() ([]sandbox.OverlayEntry, error) {
 	top, _, err := stampOf(s.dir)
 	if err != nil {
@@ -69,7 +70,7 @@ func (s *rootCopy) changes() ([]sandbox.OverlayEntry, error) {
 	return d.all, s.whole(d.all)
 }
 
-// visit looks at one name of the copy.
+// visit compares one name of the copy.
 func (d *copyDiff) visit(at, name string) error {
 	d.there[name] = true
 	is, raw, err := stampOf(at)
@@ -101,20 +102,21 @@ func (d *copyDiff) visit(at, name string) error {
 		return err
 	}
 	if ok && old.copy.mode&unix.S_IFMT != is.mode&unix.S_IFMT {
-		d.gone[name] = true // what was in it too; it is said by what came
+		d.gone[name] = true // with its entries; the new file implies that
 	}
 	w, err := d.look(name, is, raw)
 	d.all = append(d.all, w)
 	return err
 }
 
-// pipe reports whether both are one pipe, with the bits that it had. What went
-// through it changed its time, and nothing that lasts.
+// pipe reports whether both are one pipe with the same bits. Data that went
+// through it changed only its time.
 func pipe(was, is fileStamp) bool {
 	return was.mode == is.mode && is.mode&unix.S_IFMT == unix.S_IFIFO && was.ino == is.ino
 }
 
-// look describes what the program left at a name, as it is to be in the root.
+// look describes the file that the program left at a name, in its form for the
+// root.
 func (d *copyDiff) look(name string, is fileStamp, raw unix.Stat_t) (sandbox.OverlayEntry, error) {
 	w, err := sandbox.Look(d.folder, name)
 	if err != nil {
@@ -128,8 +130,8 @@ func (d *copyDiff) look(name string, is fileStamp, raw unix.Stat_t) (sandbox.Ove
 	return w, nil
 }
 
-// otherNames tells of the names that are as they were, of files that got other names: all of
-// them are to be one file.
+// otherNames adds the unchanged names of files that got other names, because
+// all of them will be one file.
 func (d *copyDiff) otherNames() {
 	told := map[uint64]bool{}
 	for _, w := range d.all {
@@ -140,8 +142,8 @@ func (d *copyDiff) otherNames() {
 	}
 }
 
-// belong says to whom belongs in the root what a program wrote: a copy may be of another owner,
-// where this user may not give it to that one.
+// belong sets the owner that a written file gets in the root. The copy can have
+// another owner, if this user may not set the right one.
 func (d *copyDiff) belong(w *sandbox.OverlayEntry, is fileStamp) {
 	if old, ok := d.seen[w.Name]; ok && old.copy.ino == is.ino {
 		if is.uid == old.copy.uid {
@@ -154,11 +156,11 @@ func (d *copyDiff) belong(w *sandbox.OverlayEntry, is fileStamp) {
 	}
 	folder, ok := d.seen[path.Dir(w.Name)]
 	if ok && folder.root.mode&unix.S_ISGID != 0 && folder.root.gid != folder.copy.gid && is.gid == uint32(os.Getegid()) {
-		w.Gid = folder.root.gid // the system would have given it that one
+		w.Gid = folder.root.gid // the group that the system gives it
 	}
 }
 
-// unlock makes something readable, and remembers for all its names what that took.
+// unlock makes a file readable, and records the added bits for all its names.
 func (d *copyDiff) unlock(at string, is fileStamp) error {
 	if lacking(is.mode) == 0 {
 		return nil
@@ -167,7 +169,7 @@ func (d *copyDiff) unlock(at string, is fileStamp) error {
 	return unlock(at, is.mode)
 }
 
-// missing finds what the program removed.
+// missing finds the names that the program removed.
 func (d *copyDiff) missing() {
 	for _, name := range slices.Sorted(maps.Keys(d.seen)) {
 		if d.there[name] || d.gone[path.Dir(name)] {
@@ -179,7 +181,7 @@ func (d *copyDiff) missing() {
 	}
 }
 
-// open opens the content of a file that changes told of.
+// open opens the content of a file in changes.
 func (s *rootCopy) open(name string) (io.ReadCloser, error) {
 	f, err := os.OpenFile(filepath.Join(s.dir, name), os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
 	if err != nil {

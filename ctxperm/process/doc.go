@@ -2,46 +2,51 @@
 //
 // # How
 //
-// [Run] starts one program, by its argument vector and without a shell, in the
-// sandbox: it sees the roots that its call may read, less what the policy masks,
-// and writes beside them instead of into them. When it has ended, and with it all
-// that it started, the tool goes on; when the tool has returned, what the program
-// wrote is a set of changes like those of any other handle: each path is decided
-// with purpose apply, all of them are recorded, and only then are they made, each
-// by the check-and-swap that undo uses too. One path that is denied, or that
-// somebody else touched meanwhile, and nothing of it is applied.
+// [Run] starts one program in the sandbox, by its argument vector and without a
+// shell. The program sees the roots that its call may read, without masked
+// files. It writes beside the roots instead of into them. The tool continues
+// after the program, and every process that it started, has ended.
 //
-// So a program needs not know of remit to be taken back, and one that is killed,
-// runs out of time or is refused has had no effect at all. An exit code that is not
-// zero is the tool's to judge: what the program wrote is applied all the same.
+// When the tool has returned, the program's changes are decided like those of
+// any other handle. The policy decides each path with purpose apply. The
+// runtime records all changes, and only then applies each, with the
+// check-and-swap that reverts also use. If one path is denied, or another
+// process touched one meanwhile, nothing is applied.
 //
-// # What is seen
+// So a revert needs no support from the program. A program that is killed,
+// exceeds its timeout or is denied has no effect at all. The tool judges a
+// nonzero exit code: the changes are applied regardless.
 //
-// The system's programs and libraries, a private /tmp, /proc and /dev, and each root
-// at its own place. Nothing else of the machine, no network unless the command says
-// so and the access "connect exec://program" is granted, no descriptors, no variables
-// but those of the driver and the command.
+// # What a program sees
 //
-// # What is changed
+// A program sees the system's programs and libraries, a private /tmp, /proc and
+// /dev, and each root at its path. It sees nothing else of the machine. It has
+// no network, unless the command requests it and the access "connect
+// exec://program" is granted. It inherits no descriptors, and only the
+// variables of the driver and the command.
 //
-// Content, owner, group, permission bits, access control lists, extended attributes, symbolic
-// links, times of files and hard links among what the program made. A rename is a deletion and a creation. The
-// bits setuid and setgid of files, and capabilities, are dropped from what a program made. A folder
-// keeps setgid, by which it only passes its group on. A file with several names of which the program
-// wrote one is separated from the others. Sockets and pipes that a program leaves
-// behind are left out, and said so; where one takes the place of a file, all is
-// refused. Directories' times are not kept.
+// # What the runtime applies
 //
-// # Programs that nobody holds
+// The runtime applies content, owner, group, permission bits, access control
+// lists, extended attributes, symbolic links and times of files. It also
+// applies hard links among new files. A rename is a deletion and a creation.
+// Files of a program lose setuid, setgid and capabilities. A folder keeps
+// setgid, which only passes its group on. A write to one name of a file with
+// several names separates it from the others. The runtime skips sockets and
+// pipes that a program leaves behind, and reports them. If one replaces a file,
+// the runtime refuses all changes. It does not keep the times of directories.
 //
-// Where somebody acts for a call outside the sandbox, such as a server that somebody else runs, a [Keep] has a copy of the folders
-// that it works in from before the call; what differs after it becomes the call's changes, which have happened by then. What
-// anybody else did there meanwhile is among them: nothing tells it apart.
+// # Programs outside the sandbox
+//
+// A program outside the sandbox can act for a call, such as an MCP server. A
+// [Snapshotter] copies its folders before the call. The differences after the
+// call become the call's changes, which have already happened. They include
+// concurrent changes by other processes, which the runtime cannot distinguish.
 //
 // # Levels
 //
-// A driver demands a level of sandbox, Strict unless it says otherwise, and the
-// policy can demand Strict with require "sandbox". Where less can be had the call is
-// refused and nothing runs. The program that embeds this package calls [Main] first
-// thing in main, or names another that does: without one there is no sandbox.
+// A driver demands a level of sandbox, by default Strict. The policy can demand
+// Strict with require "sandbox". If the machine offers less, the call is denied
+// and nothing runs. The program that embeds this package calls [Main] first in
+// main, or names another program that does. Without one there is no sandbox.
 package process

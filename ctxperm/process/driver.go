@@ -13,50 +13,50 @@ import (
 	"github.com/remit-dev/remit/revert"
 )
 
-// Main makes this program the shim of its own sandbox. It must be called first
-// thing in main, before flags are read: in a process that was started as a shim it
-// does not return.
+// Main makes this program the shim of its own sandbox. Call it first in main,
+// before flags are parsed. In a process that was started as a shim it does not
+// return.
 func Main() { sandbox.Main() }
 
-// Level is how much stands between a program and the machine.
+// Level is the level of protection between a program and the machine.
 type Level string
 
 // The levels, weakest first.
 const (
 	None    Level = "none"    // no sandbox: no program runs
-	Partial Level = "partial" // something is missing, which the result names
-	Strict  Level = "strict"  // every layer
+	Partial Level = "partial" // some protections are missing; the result lists them
+	Strict  Level = "strict"  // all protections
 )
 
-// Limits bound one run. A zero field takes its default.
+// Limits bounds one run. A zero field has its default.
 type Limits struct {
-	Processes int           // at once; default 4096
-	Files     int           // open in one process; default 4096
-	FileSize  int64         // of one file, in bytes; default 16 GiB
-	Memory    int64         // private, of one process, in bytes; default 16 GiB
-	Scratch   int64         // what /tmp may hold, in bytes; default 1 GiB
-	CPU       time.Duration // of one process; default 1 hour
+	Processes int           // processes at once; default 4096
+	Files     int           // open files of one process; default 4096
+	FileSize  int64         // bytes of one file; default 16 GiB
+	Memory    int64         // bytes of private memory of one process; default 16 GiB
+	Scratch   int64         // bytes in /tmp; default 1 GiB
+	CPU       time.Duration // processor time of one process; default 1 hour
 }
 
-// Config is what a Driver is made of. The zero Config is of use.
+// Config configures a Driver. The zero Config is valid.
 type Config struct {
-	Shim      string   // path of a program that calls Main; empty: this program, which does
-	Require   Level    // the least level that will do; default Strict
-	Scratch   string   // a folder outside every root for what is not yet applied, made where it is not there; default one of this user's among the system's temporary files
-	Path      string   // where programs without a slash are looked for; default the usual folders of the system and of toolchains, such as /usr/bin, /usr/sbin and /usr/local/go/bin
+	Shim      string   // path of a program that calls Main; empty: this program, which calls it
+	Require   Level    // the minimum level; default Strict
+	Scratch   string   // a folder outside every root for changes not yet applied, created if missing; default one of this user below the system's temporary folder
+	Path      string   // search path for programs without a slash; default the usual folders of the system and of toolchains, such as /usr/bin, /usr/sbin and /usr/local/go/bin
 	Env       []string // variables for every program, "KEY=value"
 	Limits    Limits
-	UseCopies bool // programs see copies of the roots that they can write also where an overlay would do
+	UseCopies bool // always shows programs copies of their writable roots, instead of overlays
 
-	// Author returns who commits of programs in a root are by, where no configuration that
-	// they see says it. GitAuthor reads it from the configuration of the user. Default:
-	// nobody is named, and git refuses to commit.
+	// Author returns the author of commits of programs in a root, if no
+	// configuration that they see has one. GitAuthor reads it from the
+	// configuration of the user. Default: no author, and git refuses to commit.
 	Author    func(ctx context.Context, dir string) Author
-	MaxOutput int // how much of standard output, and of standard error, is kept, in bytes; default 1 MiB each
+	MaxOutput int // kept bytes of standard output, and of standard error; default 1 MiB each
 }
 
-// Driver runs programs for a runtime: agent.Driver takes it. A runtime without one
-// runs them as the zero Config says. It is safe for concurrent use.
+// Driver runs programs for a runtime; pass it to agent.Driver. A runtime
+// without one uses the zero Config. A Driver is safe for concurrent use.
 type Driver struct {
 	cfg   Config
 	least sandbox.Level
@@ -65,12 +65,12 @@ type Driver struct {
 
 	mu      sync.Mutex // never held across a wait
 	seen    map[string]*index
-	foreign map[string]string      // why no overlay of a folder will do; empty: one will
-	copies  map[string][]*rootCopy // that no run uses, by root
+	foreign map[string]string      // why an overlay of a folder does not suffice; empty: it does
+	copies  map[string][]*rootCopy // unused copies, by root
 	authors map[string]knownAuthor // by folder of the root
 }
 
-// New makes a driver. It refuses what no run could keep.
+// New creates a driver. It refuses limits that no run can meet.
 func New(c Config) (*Driver, error) {
 	if c.Require == "" {
 		c.Require = Strict
@@ -102,10 +102,10 @@ func New(c Config) (*Driver, error) {
 	return &Driver{cfg: c, least: least, seen: map[string]*index{}, foreign: map[string]string{}, copies: map[string][]*rootCopy{}, authors: map[string]knownAuthor{}}, nil
 }
 
-// Schemes returns none: what a program changes are files, which have theirs.
+// Schemes returns nil: a program changes files, which have their own scheme.
 func (*Driver) Schemes() []revert.Scheme { return nil }
 
-// standing is the driver of runtimes that were given none.
+// standing returns the driver of runtimes without one.
 var standing = sync.OnceValues(func() (*Driver, error) { return New(Config{}) })
 
 func (l Limits) sandbox() sandbox.Limits {

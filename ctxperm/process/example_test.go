@@ -6,8 +6,8 @@ import (
 	"github.com/remit-dev/remit/ctxperm/process"
 )
 
-// What a command is asked for as: the program by its name, and a file of a root as
-// just that.
+// A command needs execute on its program: by name, by absolute path, or as a
+// file of a root.
 func ExampleCmd_Access() {
 	for _, argv := range [][]string{{"git", "status"}, {"/usr/bin/make"}, {"./build.sh", "all"}} {
 		all, err := process.Cmd{Argv: argv, Root: "workspace", Dir: "src"}.Access()

@@ -21,48 +21,50 @@ import (
 	"github.com/remit-dev/remit/revert/record"
 )
 
-// SnapshotConfig is what a Keep is made of. A zero number takes its default.
+// SnapshotConfig configures a Snapshotter. A zero number has its default.
 type SnapshotConfig struct {
-	Dir      string // a folder of this user's outside every root, which outlives processes; made where it is not there
-	MaxFiles int    // the most that one folder may hold; default 200,000
-	MaxBytes int64  // the most that its files may hold; default 4 GiB
+	Dir      string // a folder of this user outside every root that outlives processes; created if missing
+	MaxFiles int    // maximum number of files in one folder; default 200,000
+	MaxBytes int64  // maximum total size of its files; default 4 GiB
 }
 
-// Snapshotter has copies of folders in which somebody acts for a call whom no sandbox holds, such as somebody's server of tools. A
-// copy is kept between calls, so that the next one costs a look at each name and a copy of what changed. It is a driver of
-// the runtime (agent.Driver), which finds by it what a call changed whose process died. It is safe for concurrent use.
+// Snapshotter copies folders before a call to a program outside the sandbox,
+// such as an MCP server. It keeps a copy between calls, so that the next call
+// only checks each name and copies what changed. It is a driver of the runtime
+// (agent.Driver), which uses it to find the changes of a call whose process
+// died. A Snapshotter is safe for concurrent use.
 type Snapshotter struct {
 	cfg    SnapshotConfig
-	driver Driver // which knows what is masked
+	driver Driver // finds the masked names
 
 	mu    sync.Mutex // never held across a wait
 	gates map[string]*rootLock
-	known map[string]*snapshotStore // that this process has used, by place
+	known map[string]*snapshotStore // used by this process, by path
 
 	diskSyncer
 }
 
-// diskSyncer make durable what was written.
+// diskSyncer makes written data durable.
 type diskSyncer struct {
-	sync  func(*os.File) error // of one file or folder
-	flush func(*os.File) error // of all of its file system
+	sync  func(*os.File) error // syncs one file or folder
+	flush func(*os.File) error // syncs its whole file system
 }
 
-// rootLock lets one call at a time have a root.
+// rootLock gives one call at a time a root.
 type rootLock struct {
 	turn   chan struct{}
 	holder string // a call; under Snapshotter.mu
-	held   int    // how often it has it; likewise
+	held   int    // how often the call holds it; under Snapshotter.mu
 	file   *os.File
 }
 
-// Folder is a folder with all that is in it.
+// Folder is a folder with everything in it.
 type Folder struct {
 	Root   string // name of a root
-	Folder string // below it; "." or empty: all of the root
+	Folder string // path below it; "." or empty: the whole root
 }
 
-// NewSnapshotter makes a Keep. It makes nothing on the disk yet.
+// NewSnapshotter creates a Snapshotter. It creates nothing on the disk yet.
 func NewSnapshotter(c SnapshotConfig) (*Snapshotter, error) {
 	if c.Dir == "" {
 		return nil, errors.New("process: copies of folders need a folder of their own, outside every root")
@@ -80,10 +82,10 @@ func NewSnapshotter(c SnapshotConfig) (*Snapshotter, error) {
 	return &Snapshotter{cfg: c, driver: Driver{seen: map[string]*index{}}, gates: map[string]*rootLock{}, known: map[string]*snapshotStore{}, diskSyncer: diskSyncer{(*os.File).Sync, flush}}, nil
 }
 
-// Schemes returns what finds the changes of interrupted calls.
+// Schemes returns the scheme that finds the changes of interrupted calls.
 func (k *Snapshotter) Schemes() []revert.Scheme { return []revert.Scheme{changeFinder{k}} }
 
-// CheckRoot refuses a root which the copies lie in, or which lies in them.
+// CheckRoot refuses a root that contains the copies, or lies in them.
 func (k *Snapshotter) CheckRoot(root string) error {
 	root, mine := resolved(root), resolved(k.cfg.Dir)
 	if within(root, mine) || within(mine, root) {
@@ -96,7 +98,7 @@ func within(dir, name string) bool {
 	return name == dir || strings.HasPrefix(name, strings.TrimSuffix(dir, "/")+"/")
 }
 
-// resolved is a path without links, as far as there is something.
+// resolved returns a path without links, as far as the path exists.
 func resolved(path string) string {
 	path = filepath.Clean(path)
 	if real, err := filepath.EvalSymlinks(path); err == nil {
@@ -108,17 +110,18 @@ func resolved(path string) string {
 	return path
 }
 
-// folderSize is how much a folder holds.
+// folderSize is the number of files in a folder and their bytes.
 type folderSize struct {
 	names int
 	bytes int64
 }
 
-// ErrFolderTooLarge means that a folder holds more than is kept of one.
+// ErrFolderTooLarge states that a folder exceeds the limits of a snapshot.
 var ErrFolderTooLarge = errors.New("the folder holds too much to be kept before each call")
 
-// FolderSnapshot is what some folders held before somebody acted for a call. Whoever has it must say that something came of it by Tell,
-// and then perhaps Decide, or Drop it.
+// FolderSnapshot is the content of some folders before a program acted for a
+// call. The caller must call RecordChanges, and optionally AuthorizeChanges, or
+// Discard.
 type FolderSnapshot struct {
 	keep   *Snapshotter
 	call   *callstate.Call
@@ -128,41 +131,43 @@ type FolderSnapshot struct {
 	traces *files.DetectedChanges
 }
 
-// folderCopy is one folder.
+// folderCopy is the copy of one folder.
 type folderCopy struct {
 	*snapshotStore
 	usageMarker
 
 	root   disk.Root
-	masked map[string]fileStamp // before, by the name below the folder
-	unseen record.Unseen        // known after differences
+	masked map[string]fileStamp // stamps before the call, by name below the folder
+	unseen record.Unseen        // set by differences
 }
 
-// usageMarker is written beside a copy as long as a call relies on it.
+// usageMarker is written beside a copy while a call relies on it.
 type usageMarker struct {
 	Call    string        `json:"call"`
 	Take    string        `json:"take"`
-	Name    string        `json:"name"` // of the root
-	Dir     string        `json:"dir"`  // its folder
+	Name    string        `json:"name"` // name of the root
+	Dir     string        `json:"dir"`  // folder of the root
 	Root    disk.Identity `json:"root"`
 	Folder  string        `json:"folder"`
-	Missing bool          `json:"missing,omitempty"` // there was no such folder
+	Missing bool          `json:"missing,omitempty"` // the folder did not exist
 	Masks   []string      `json:"masks,omitempty"`
 	Place   string        `json:"place"`
 }
 
-// journaledMarker is what the journal knows of a claim.
+// journaledMarker is the form of a usageMarker in the journal.
 type journaledMarker struct {
 	Place string `json:"place"`
 	Take  string `json:"take"`
 }
 
-// noteKept begins the keys of notes about what is kept; a take comes after it.
+// noteKept is the prefix of the keys of notes about snapshots. The name of a
+// take follows it.
 const noteKept = "remit.kept:"
 
-// Take keeps what some folders hold, durable when it returns, and lets no other call of this user have their roots, nor
-// those named beside, until this call has ended. A call that may not change all of a folder is denied: somebody acts who
-// is not held to less. What the policy masks is neither kept nor looked at.
+// Take saves the content of some folders, durable when it returns. Until this
+// call has ended, no other call of this user can use their roots or the roots
+// in beside. Take denies a call that may not change all of a folder, because
+// the program is not held to less. It neither saves nor reads masked files.
 func (k *Snapshotter) Take(ctx context.Context, tc ctxperm.ToolContext, trees []Folder, beside ...string) (_ *FolderSnapshot, err error) {
 	call := tc.CallState(callstate.NewKey())
 	if call == nil {
@@ -198,7 +203,7 @@ func (k *Snapshotter) Take(ctx context.Context, tc ctxperm.ToolContext, trees []
 	return out, call.Note(ctx, noteKept+out.trees[0].Take, notes)
 }
 
-// String is the tree as a pattern.
+// String returns the folder as a pattern.
 func (t Folder) String() string {
 	if t.Folder == "" || t.Folder == "." {
 		return "file://" + t.Root + "/**"
@@ -206,7 +211,8 @@ func (t Folder) String() string {
 	return "file://" + t.Root + "/" + t.Folder + "/**"
 }
 
-// Discard is for when nobody has acted. It does nothing once Tell was called.
+// Discard releases a snapshot if no program has acted. After RecordChanges it
+// does nothing.
 func (h *FolderSnapshot) Discard() {
 	if h == nil || h.told {
 		return
@@ -215,8 +221,10 @@ func (h *FolderSnapshot) Discard() {
 	h.op.Leave()
 }
 
-// RecordChanges finds what was changed in the folders and records it, durable when it returns. Final says that nobody acts for the
-// call any more. Else what still comes cannot be told, nor what the call came to, and that is the error.
+// RecordChanges finds the changes in the folders and records them, durable when
+// it returns. Final states that no program acts for the call any more.
+// Otherwise later changes, and so the outcome of the call, cannot be known, and
+// RecordChanges returns that error.
 func (h *FolderSnapshot) RecordChanges(ctx context.Context, final bool) (err error) {
 	if h == nil {
 		return nil
@@ -250,13 +258,14 @@ func (h *FolderSnapshot) RecordChanges(ctx context.Context, final bool) (err err
 		h.release()
 		return nil
 	}
-	if cfg := h.call.Config(); !cfg.Turns.Then(cfg.ID, h.release) { // once it is written down that nobody can tell
+	if cfg := h.call.Config(); !cfg.Turns.Then(cfg.ID, h.release) { // only after the journal states that the outcome is unknown
 		h.release()
 	}
 	return callstate.ErrOutcomeUnknown
 }
 
-// noteUnseen records what was masked, so that a report can name it. A call that says that it only reads, and changed nothing, has no need of it.
+// noteUnseen records the masked names, so that a report can list them. It does
+// nothing for a call that declares only reads and changed nothing.
 func (h *FolderSnapshot) noteUnseen(ctx context.Context) error {
 	if changes, _ := h.traces.Changes(); h.call.Config().Class == effect.Pure && len(changes) == 0 {
 		return nil
@@ -279,8 +288,9 @@ func (h *FolderSnapshot) noteUnseen(ctx context.Context) error {
 	return h.call.Note(ctx, all.Key(), all)
 }
 
-// AuthorizeChanges asks for everything that was told, like for what a program wants to change. What is refused is taken back with the call,
-// since it has happened; nobody can be waited for any more.
+// AuthorizeChanges authorizes all recorded changes, like a program's change
+// set. The changes have happened, so a denial reverts them with the call. It
+// waits for no approval.
 func (h *FolderSnapshot) AuthorizeChanges(ctx context.Context) error {
 	if h == nil || h.traces == nil {
 		return nil
@@ -292,7 +302,7 @@ func (h *FolderSnapshot) AuthorizeChanges(ctx context.Context) error {
 	return fmt.Errorf("what the call changed is taken back, since it was not allowed in time: %v", err) //nolint:errorlint // whoever waits for an answer would make the call again
 }
 
-// Changed lists what Tell found, as resources.
+// Changed returns the resources that RecordChanges found changed.
 func (h *FolderSnapshot) Changed() (resources []string) {
 	if h == nil || h.traces == nil {
 		return nil
@@ -310,7 +320,8 @@ func (h *FolderSnapshot) release() {
 	}
 }
 
-// changeFinder finds what interrupted calls changed. It restores nothing: what it finds are files.
+// changeFinder finds the changes of interrupted calls. It restores nothing,
+// because these are changes of files.
 type changeFinder struct{ keep *Snapshotter }
 
 // Name returns the name of a scheme that no change has.
@@ -318,24 +329,25 @@ func (changeFinder) Name() string { return "kept" }
 
 var errNotKept = errors.New("changes of files are those of their own scheme")
 
-// Settle, Plan and Apply are never reached.
+// Settle is never called; it returns an error.
 func (changeFinder) Settle(context.Context, effect.Change) (effect.Token, error) {
 	return "", errNotKept
 }
 
-// Plan refuses.
+// Plan is never called; it returns an error.
 func (changeFinder) Plan(context.Context, []effect.Change, journal.ContentStore) ([]effect.Step, []journal.Blob, error) {
 	return nil, nil, errNotKept
 }
 
-// Apply refuses.
+// Apply is never called; it returns an error.
 func (changeFinder) Apply(_ context.Context, s effect.Step, _ journal.ContentStore) effect.Result {
 	return effect.Result{Resource: s.Change.Resource, Outcome: effect.Failed, Why: errNotKept.Error()}
 }
 
 var _ revert.ChangeFinder = changeFinder{}
 
-// enter takes the turn of each root in the order of their names, and gives it back when the call has ended.
+// enter locks each root in the order of their names, and unlocks it when the
+// call has ended.
 func (k *Snapshotter) enter(ctx context.Context, h *FolderSnapshot, trees []Folder, beside []string) error {
 	for _, name := range rootsOf(trees, beside) {
 		root, ok := h.call.Root(name)
@@ -366,7 +378,8 @@ func (k *Snapshotter) enter(ctx context.Context, h *FolderSnapshot, trees []Fold
 	return nil
 }
 
-// lock has a root for a call alone, among all processes of this user. The call may have it already.
+// lock locks a root for a call among all processes of this user. The call may
+// already hold it.
 func (k *Snapshotter) lock(ctx context.Context, h host.Host, dir, call string) (leave func(), err error) {
 	k.mu.Lock()
 	g := k.gates[dir]
@@ -398,7 +411,7 @@ func (k *Snapshotter) lock(ctx context.Context, h host.Host, dir, call string) (
 	return k.leaving(g), nil
 }
 
-// leaving gives a root back when whoever had it last leaves.
+// leaving returns a function that unlocks a root with its last holder.
 func (k *Snapshotter) leaving(g *rootLock) func() {
 	return sync.OnceFunc(func() {
 		k.mu.Lock()
@@ -412,7 +425,8 @@ func (k *Snapshotter) leaving(g *rootLock) func() {
 	})
 }
 
-// rootsOf lists the roots of trees, and some more, in order and each once.
+// rootsOf returns the roots of folders and those in beside, sorted and each
+// once.
 func rootsOf(trees []Folder, beside []string) []string {
 	all := slices.Clone(beside)
 	for _, t := range trees {

@@ -19,7 +19,8 @@ import (
 	"github.com/remit-dev/remit/revert/journal"
 )
 
-// Find finds what an interrupted call changed in the folders that it had kept.
+// Find finds the changes of an interrupted call in the folders of its
+// snapshots.
 func (f changeFinder) Find(ctx context.Context, c revert.Call, keep journal.ContentStore) (found revert.DiscoveredChanges, err error) {
 	traces := files.NewDetectedChanges(host.Real(), keep)
 	var lost []string
@@ -28,7 +29,7 @@ func (f changeFinder) Find(ctx context.Context, c revert.Call, keep journal.Cont
 		_, take, ok := strings.Cut(key, noteKept)
 		var all []journaledMarker
 		if !ok || json.Unmarshal(c.Notes[key], &all) != nil || len(all) == 0 || all[0].Take != take {
-			continue // of some tool
+			continue // a note of a tool
 		}
 		for _, n := range all {
 			release, err := f.keep.found(ctx, n, traces)
@@ -54,8 +55,8 @@ func (f changeFinder) Find(ctx context.Context, c revert.Call, keep journal.Cont
 	return found, nil
 }
 
-// told reports whether the call recorded a change before its process died, and with it all others: who has changed the file since
-// is somebody else.
+// told reports whether the call recorded a change, and with it all others,
+// before its process died. If so, another process has changed the file since.
 func told(all []effect.Change, ch effect.Change) bool {
 	return slices.ContainsFunc(all, func(have effect.Change) bool {
 		//mutant:token
@@ -63,7 +64,8 @@ func told(all []effect.Change, ch effect.Change) bool {
 	})
 }
 
-// found adds what differs from one copy. A call that has released its copy had told everything.
+// found adds the differences from one copy. A call that has released its copy
+// had recorded all changes.
 func (k *Snapshotter) found(ctx context.Context, n journaledMarker, traces *files.DetectedChanges) (release func(), err error) {
 	if n.Place == "" || filepath.Base(n.Place) != n.Place || filepath.Base(n.Take) != n.Take {
 		return nil, fmt.Errorf("%q is no place of a copy", n.Place)

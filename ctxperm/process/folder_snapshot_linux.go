@@ -40,12 +40,12 @@ func (b *folderSize) add(is fileStamp, most folderSize) error {
 	return nil
 }
 
-// snapshotStore is where the copy of one folder is kept.
+// snapshotStore is the stored copy of one folder.
 type snapshotStore struct {
 	rootCopy
 
-	at   string    // its place: the copy, the list of what it is of, and the claim of a call
-	list fileStamp // the list, as this process left it
+	at   string    // folder with the copy, its list of names, and the marker of a call
+	list fileStamp // stamp of the list, as this process left it
 
 	diskSyncer
 }
@@ -56,13 +56,13 @@ const (
 	shelfClaim = "claim"
 )
 
-// keyOf is a name for a path.
+// keyOf returns a short name for a path.
 func keyOf(path string) string {
 	sum := sha256.Sum256([]byte(path))
 	return hex.EncodeToString(sum[:12])
 }
 
-// await waits for what other processes of this user do in a root.
+// await waits for other processes of this user that use a root.
 func (k *Snapshotter) await(ctx context.Context, h host.Host, dir string) (*os.File, error) {
 	if err := os.MkdirAll(k.cfg.Dir, 0o700); err != nil {
 		return nil, err
@@ -91,9 +91,9 @@ func (k *Snapshotter) await(ctx context.Context, h host.Host, dir string) (*os.F
 	return file, nil
 }
 
-// tree keeps what one folder holds, durable when it returns.
+// tree saves the content of one folder, durable when it returns.
 func (k *Snapshotter) tree(ctx context.Context, call *callstate.Call, t Folder) (*folderCopy, error) {
-	root, _ := call.Root(t.Root) // it was there
+	root, _ := call.Root(t.Root) // checked before
 	dir, err := root.Path()
 	if err != nil {
 		return nil, err
@@ -134,8 +134,8 @@ func (k *Snapshotter) tree(ctx context.Context, call *callstate.Call, t Folder) 
 	return one, one.hold()
 }
 
-// folderOf is a folder below a root that has no link on its way. Of one that is not there it is the first of its folders
-// that is not.
+// folderOf returns the path of a folder below a root, which must not contain
+// links. If it does not exist, the result is the first missing parent.
 func folderOf(root disk.Root, folder string) (_ string, missing bool, err error) {
 	if folder == "" || folder == "." {
 		return ".", false, nil
@@ -158,11 +158,11 @@ func folderOf(root disk.Root, folder string) (_ string, missing bool, err error)
 	return at, false, nil
 }
 
-// mayAll refuses a call that may not change all of a folder.
+// mayAll denies a call that may not change all of a folder.
 func mayAll(call *callstate.Call, t Folder) error {
 	cfg := call.Config()
 	if cfg.Class == effect.Pure {
-		return nil // it may change nothing: the copy is for finding out whether it does
+		return nil // may change nothing: the copy checks whether it does
 	}
 	if cfg.MaxAccesses == nil {
 		return fmt.Errorf("%w: the call may change nothing", ctxperm.ErrDenied)
@@ -176,7 +176,7 @@ func mayAll(call *callstate.Call, t Folder) error {
 	return nil
 }
 
-// hiddenIn lists the names of a tree that are masked, relative to it.
+// hiddenIn returns the masked names in a folder, relative to it.
 func (d *Driver) hiddenIn(ctx context.Context, c usageMarker, root disk.Root, now time.Time) (map[string]bool, error) {
 	masks, err := patterns(c.Masks)
 	if err != nil {
@@ -204,7 +204,8 @@ func (d *Driver) hiddenIn(ctx context.Context, c usageMarker, root disk.Root, no
 	return hidden, nil
 }
 
-// shelf finds the copy of a folder. One that an interrupted call relies on is put aside for whoever recovers that.
+// shelf finds the copy of a folder. If an interrupted call relies on it, shelf
+// moves it aside for its recovery.
 func (k *Snapshotter) shelf(c usageMarker) (*snapshotStore, error) {
 	at := filepath.Join(k.cfg.Dir, c.Place)
 	var left usageMarker
@@ -233,11 +234,12 @@ func (k *Snapshotter) shelf(c usageMarker) (*snapshotStore, error) {
 	return s, nil
 }
 
-// mostShelves is how many copies are kept.
+// mostShelves bounds the number of stored copies.
 const mostShelves = 32
 
-// clear removes the copies that were used least lately, where there are many: of calls that have ended, and those that were put
-// aside long ago. What cannot be removed is only in the way.
+// clear removes the least recently used copies, if there are too many. They
+// belong to calls that have ended, or were moved aside long ago. It ignores
+// what it cannot remove.
 func (k *Snapshotter) clear(but string) {
 	found, err := os.ReadDir(k.cfg.Dir)
 	if err != nil {
@@ -259,7 +261,7 @@ func (k *Snapshotter) clear(but string) {
 	}
 }
 
-// discard removes one copy, unless a call has its root.
+// discard removes one copy, unless a call holds its root.
 func (k *Snapshotter) discard(name string) bool {
 	key, _, _ := strings.Cut(name, "-")
 	gate, err := os.OpenFile(filepath.Join(k.cfg.Dir, key+".lock"), os.O_RDWR|os.O_CREATE, 0o600)
@@ -275,13 +277,15 @@ func (k *Snapshotter) discard(name string) bool {
 	return sandbox.Discard(at) == nil
 }
 
-// current reports whether nobody else has used a shelf since this process did.
+// current reports whether no other process has used the stored copy since this
+// one did.
 func (s *snapshotStore) current() bool {
 	is, _, err := stampOf(filepath.Join(s.at, shelfList))
 	return err == nil && is == s.list
 }
 
-// openShelf reads a shelf. Of one whose list cannot be read all is copied anew.
+// openShelf opens a stored copy. If its list cannot be read, everything is
+// copied anew.
 func openShelf(at, root string) *snapshotStore {
 	s := &snapshotStore{rootCopy: rootCopy{root: root, dir: filepath.Join(at, shelfCopy), seen: map[string]entryState{}}, at: at}
 	var marks map[string]mark
@@ -293,7 +297,8 @@ func openShelf(at, root string) *snapshotStore {
 	return s
 }
 
-// fill makes the copy like the folder. What it writes is durable once hold returns.
+// fill updates the copy from the folder. Its writes are durable once hold
+// returns.
 func (s *snapshotStore) fill(ctx context.Context, c usageMarker, hidden map[string]bool, since time.Time) error {
 	before := s.seen
 	if c.Missing {
@@ -320,12 +325,13 @@ func (s *snapshotStore) fill(ctx context.Context, c usageMarker, hidden map[stri
 	return err
 }
 
-// alike reports whether a name need not be written down again.
+// alike reports whether the stored state of a name is still valid.
 func alike(was, is entryState) bool {
 	return was.root == is.root && was.shut == is.shut && (was.fresh || !is.fresh)
 }
 
-// hold writes down that a call relies on the copy, durable with all that lies there.
+// hold writes the marker of a call that relies on the copy, durable with the
+// copy.
 func (t *folderCopy) hold() error {
 	err := t.store(filepath.Join(t.at, shelfClaim), t.usageMarker)
 	for _, dir := range []string{t.at, filepath.Dir(t.at)} {
@@ -334,5 +340,5 @@ func (t *folderCopy) hold() error {
 	return err
 }
 
-// release gives the copy back.
+// release removes the marker.
 func (t *folderCopy) release() { _ = os.Remove(filepath.Join(t.at, shelfClaim)) }

@@ -20,7 +20,7 @@ import (
 	"github.com/remit-dev/remit/revert/journal"
 )
 
-// shop is a Keep, and a root that it keeps.
+// shop is a Snapshotter and a root for it.
 type shop struct {
 	*Snapshotter
 
@@ -41,7 +41,7 @@ func (s *shop) put(name, content string) {
 	require.NoError(s.t, os.WriteFile(at, []byte(content), 0o644))
 }
 
-// take keeps the root for a call.
+// take takes a snapshot of the root for a call.
 func (s *shop) take(call string) *folderCopy {
 	s.t.Helper()
 	c := usageMarker{Call: call, Take: "take-" + call, Name: "workspace", Dir: s.dir, Folder: ".", Place: keyOf(s.dir) + "-" + keyOf(".")}
@@ -59,7 +59,7 @@ func (s *shop) take(call string) *folderCopy {
 	return one
 }
 
-// differ lists what is not as it was, and how that was.
+// differ returns the names that differ, with their previous state.
 func (s *shop) differ(one *folderCopy) map[string]string {
 	s.t.Helper()
 	before, lost, err := one.differences(s.t.Context(), &s.driver, time.Now())
@@ -79,7 +79,7 @@ func (s *shop) differ(one *folderCopy) map[string]string {
 	return all
 }
 
-// copies are the inodes of the copy, and of the list of what it is of.
+// copies returns the inodes of the copy, and of its list of names.
 func (s *shop) copies() map[string]uint64 {
 	s.t.Helper()
 	all := map[string]uint64{}
@@ -94,8 +94,8 @@ func (s *shop) copies() map[string]uint64 {
 	return all
 }
 
-// TestKeepLooksOnly: what was not touched is neither copied nor written down a second time, in the same process and in the next one;
-// what was is.
+// TestKeepLooksOnly checks that unchanged files are neither copied nor listed
+// again, in the same process and in the next one. Changed files are.
 func TestKeepLooksOnly(t *testing.T) {
 	s := newShop(t)
 	for i := range 100 {
@@ -129,7 +129,7 @@ func TestKeepLooksOnly(t *testing.T) {
 	mine := s.Snapshotter
 	other, err := NewSnapshotter(mine.cfg)
 	require.NoError(t, err)
-	s.Snapshotter = other // another process, which copies what was changed
+	s.Snapshotter = other // another process, which copies the changed files
 	s.take("5").release()
 	last := s.copies()
 	s.Snapshotter = mine
@@ -140,8 +140,9 @@ func TestKeepLooksOnly(t *testing.T) {
 	require.Equal(t, last, again)
 }
 
-// TestKeepUnreadable: what this user may not read is not kept; where it was changed, nobody can tell from what. What cannot be looked at
-// afterwards is told as that.
+// TestKeepUnreadable checks files that this user may not read, which have no
+// copy. If one changed, its previous content is unknown. A file that is
+// unreadable afterwards is reported as such.
 func TestKeepUnreadable(t *testing.T) {
 	s := newShop(t)
 	s.dir = folder(t, "root")
@@ -172,7 +173,8 @@ func TestKeepUnreadable(t *testing.T) {
 	})
 }
 
-// TestKeepUnderTheClock: what was touched while it was copied is looked into, since it may have been touched again in the same tick.
+// TestKeepUnderTheClock checks that a file touched while it was copied is
+// compared by content. It may have been touched again in the same clock tick.
 func TestKeepUnderTheClock(t *testing.T) {
 	s := newShop(t)
 	s.put("f", "a")
@@ -181,7 +183,7 @@ func TestKeepUnderTheClock(t *testing.T) {
 	for _, fresh := range []bool{false, true} {
 		seen := one.seen["f"]
 		var err error
-		seen.root, _, err = stampOf(filepath.Join(s.dir, "f")) // as if it bore the same time
+		seen.root, _, err = stampOf(filepath.Join(s.dir, "f")) // as if it had the same time
 		require.NoError(t, err)
 		seen.fresh = fresh
 		one.seen["f"] = seen
@@ -190,7 +192,8 @@ func TestKeepUnderTheClock(t *testing.T) {
 	}
 }
 
-// TestKeepAside: the copy on which an interrupted call relies is not touched by those that come after it, and is told from theirs.
+// TestKeepAside checks that later calls do not touch the copy of an interrupted
+// call, and that its changes are distinguished from theirs.
 func TestKeepAside(t *testing.T) {
 	s := newShop(t)
 	s.put("f", "first")
@@ -207,7 +210,8 @@ func TestKeepAside(t *testing.T) {
 	require.Equal(t, "first", s.differ(&left)["f"])
 }
 
-// TestKeepList: a list that somebody damaged is none, and all is copied anew.
+// TestKeepList checks that a damaged list is ignored, and everything is copied
+// anew.
 func TestKeepList(t *testing.T) {
 	s := newShop(t)
 	s.put("f", "first")
@@ -220,8 +224,9 @@ func TestKeepList(t *testing.T) {
 	require.Equal(t, "other", s.differ(one)["f"])
 }
 
-// TestKeepClears: of many copies those that were used least lately go; what a call relies on does not, nor what is in the root of
-// another call.
+// TestKeepClears checks that the least recently used of many copies are
+// removed. A copy that a call relies on stays, and so do copies of a root that
+// another call holds.
 func TestKeepClears(t *testing.T) {
 	s := newShop(t)
 	old := time.Unix(1e9, 0)
@@ -254,7 +259,8 @@ func TestKeepClears(t *testing.T) {
 	require.Len(t, all, mostShelves)
 }
 
-// TestKeepIsSynced: before a call may begin, all that was copied for it is durable with its names, and the list, and the claim.
+// TestKeepIsSynced checks that the copies, their names, the list and the marker
+// are durable before a call begins.
 func TestKeepIsSynced(t *testing.T) {
 	s := newShop(t)
 	s.put("a/f", "1")
@@ -319,7 +325,7 @@ func TestKeepIsSynced(t *testing.T) {
 	}
 }
 
-// TestMark: what is written down of a name is what was known.
+// TestMark checks that the stored state of a name round-trips.
 func TestMark(t *testing.T) {
 	s := newShop(t)
 	s.put("a/f", "x")
@@ -335,7 +341,8 @@ func TestMark(t *testing.T) {
 	}
 }
 
-// TestTold: a call has told what it recorded from the same version on; what it did to the file before it kept it is something else.
+// TestTold checks that a call has recorded a change only from the version in
+// the snapshot on. What it did to the file before the snapshot does not count.
 func TestTold(t *testing.T) {
 	one := func(pre, post effect.Token) effect.Change {
 		return effect.Change{Resource: "file://workspace/f", Pre: pre, Post: post}
@@ -346,7 +353,8 @@ func TestTold(t *testing.T) {
 	require.False(t, told(nil, one("a", "b")))
 }
 
-// TestTraces: a folder in which something came is as it was; what came is a change.
+// TestTraces checks that a new file in a folder is a change, and the folder is
+// none.
 func TestTraces(t *testing.T) {
 	s := newShop(t)
 	s.put("dir/f", "x")

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// store puts a file in its place whole. Its name is durable with its folder.
+// store replaces a whole file. Its name becomes durable with its folder.
 func (s *snapshotStore) store(name string, what any) error {
 	raw, err := json.Marshal(what)
 	if err != nil {
@@ -35,10 +35,11 @@ func (s *snapshotStore) store(name string, what any) error {
 	return nil
 }
 
-// few is how many files are made durable one by one; more are with their file system.
+// few is the maximum number of files that are synced one by one. Above it, the
+// whole file system is synced.
 const few = 32
 
-// harden makes durable what was copied last.
+// harden makes the last copied files durable.
 func (s *snapshotStore) harden() error {
 	if len(s.copied) > few {
 		return with(s.dir, s.flush)
@@ -53,7 +54,7 @@ func (s *snapshotStore) harden() error {
 		if err == nil && is.mode&unix.S_IFMT == unix.S_IFREG {
 			err = with(at, s.sync)
 		}
-		if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrPermission) { // what nobody may read holds nothing
+		if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrPermission) { // an unreadable copy has no content
 			return err
 		}
 	}
@@ -65,7 +66,7 @@ func (s *snapshotStore) harden() error {
 	return nil
 }
 
-// with does something with a file or folder that it opens.
+// with opens a file or folder and calls do.
 func with(name string, do func(*os.File) error) error {
 	f, err := os.OpenFile(name, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
 	if err != nil {
@@ -74,7 +75,7 @@ func with(name string, do func(*os.File) error) error {
 	return errors.Join(do(f), f.Close())
 }
 
-// flush makes everything durable that was written to the file system of a file.
+// flush syncs the file system of a file.
 func flush(f *os.File) error { return unix.Syncfs(int(f.Fd())) }
 
 func load(name string, into any) error {
@@ -85,10 +86,10 @@ func load(name string, into any) error {
 	return json.Unmarshal(raw, into)
 }
 
-// mark is a twin as data.
+// mark is the stored form of an entryState.
 type mark [2*stampSize + 1]int64
 
-// stampSize is how many numbers a stamp has.
+// stampSize is the number of values in a stamp.
 const stampSize = 10
 
 func (t entryState) mark() (m mark) {

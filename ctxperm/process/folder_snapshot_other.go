@@ -19,7 +19,7 @@ var errNoKeep = errors.New("what whole folders hold can be kept on Linux alone; 
 
 type fileStamp struct{}
 
-// snapshotStore is not needed here: nothing is kept.
+// snapshotStore is unused here: there are no snapshots.
 type snapshotStore struct{}
 
 func (*Snapshotter) await(context.Context, host.Host, string) (*os.File, error) {
@@ -38,7 +38,7 @@ func (*folderCopy) differences(context.Context, *Driver, time.Time) ([]files.Fil
 	return nil, nil, errNoKeep
 }
 
-// Find finds nothing: no call here kept anything.
+// Find finds nothing: no call here has a snapshot.
 func (changeFinder) Find(context.Context, revert.Call, journal.ContentStore) (revert.DiscoveredChanges, error) {
 	return revert.DiscoveredChanges{}, nil
 }

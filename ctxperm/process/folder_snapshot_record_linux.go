@@ -21,8 +21,8 @@ import (
 	"github.com/remit-dev/remit/revert/record"
 )
 
-// differences lists how everything was that may be something else by now. What is lost is what was changed and could not
-// be kept.
+// differences returns the pre-images of all names that may have changed. The
+// error lost lists changed files without a copy.
 func (t *folderCopy) differences(ctx context.Context, d *Driver, now time.Time) (before []files.FilePreImage, lost, err error) {
 	hidden, err := d.hiddenIn(ctx, t.usageMarker, t.root, now)
 	if err != nil {
@@ -48,7 +48,7 @@ func (t *folderCopy) differences(ctx context.Context, d *Driver, now time.Time) 
 		old, kept := t.seen[name]
 		full := path.Join(t.Folder, name)
 		switch {
-		case full == ".": // whoever configured the root says what it is like
+		case full == ".": // the configuration of the root determines its attributes
 		case kept && !old.fresh && old.root == names[name]:
 		case !kept:
 			before = append(before, files.FilePreImage{Path: full})
@@ -66,7 +66,9 @@ func (t *folderCopy) differences(ctx context.Context, d *Driver, now time.Time) 
 	return before, lost, nil
 }
 
-// stamps looks at masked names, and not at what is in them. A folder is another one once a name comes to it or goes, as in .git with each commit.
+// stamps returns the stamps of masked names, without their entries. The stamp
+// of a folder changes when a name is added or removed, as in .git with each
+// commit.
 func (t *folderCopy) stamps(masked map[string]bool) (map[string]fileStamp, error) {
 	all := make(map[string]fileStamp, len(masked))
 	for name := range masked {
@@ -79,7 +81,8 @@ func (t *folderCopy) stamps(masked map[string]bool) (map[string]fileStamp, error
 	return all, nil
 }
 
-// compareMasked compares masked names by what lstat says. A Keep holds nothing of what is in them.
+// compareMasked compares masked names by their stamps. A snapshot holds nothing
+// of their content.
 func (t *folderCopy) compareMasked(after map[string]fileStamp) (u record.Unseen) {
 	for name, is := range after {
 		to := &u.Names
@@ -98,7 +101,7 @@ func (t *folderCopy) compareMasked(after map[string]fileStamp) (u record.Unseen)
 	return u
 }
 
-// walk looks at each name that is there, but for what is masked and what is remit's own.
+// walk visits each name, except masked names and those of remit.
 func (t *folderCopy) walk(ctx context.Context, hidden map[string]bool) (map[string]fileStamp, error) {
 	is := map[string]fileStamp{}
 	err := filepath.WalkDir(t.rootCopy.root, func(at string, e fs.DirEntry, err error) error {
@@ -107,7 +110,7 @@ func (t *folderCopy) walk(ctx context.Context, hidden map[string]bool) (map[stri
 			return cause
 		}
 		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
-			return nil // gone by now; or what is in it is looked at one by one, which tells
+			return nil // gone by now, or compared by its entries
 		}
 		if err != nil {
 			return err
@@ -131,7 +134,8 @@ func (t *folderCopy) walk(ctx context.Context, hidden map[string]bool) (map[stri
 	return is, err
 }
 
-// twins finds for each file that had several names another one, best one that was not touched.
+// twins finds another name for each file that had several, preferably an
+// untouched one.
 func (t *folderCopy) twins(is map[string]fileStamp) map[string]string {
 	names := map[uint64][]string{}
 	for name, old := range t.seen {
@@ -158,7 +162,7 @@ func (t *folderCopy) twins(is map[string]fileStamp) map[string]string {
 	return twin
 }
 
-// before is how one name was.
+// before returns the pre-image of one name.
 func (t *folderCopy) before(name string, old entryState) (b files.FilePreImage, err error) {
 	at := filepath.Join(t.dir, name)
 	b.Mtime = time.Unix(old.root.mtime.Unix()).UTC()

@@ -16,9 +16,9 @@ import (
 	"github.com/remit-dev/remit/perm"
 )
 
-// index remembers for each directory of a root which of its names are masked, and
-// which directories are in it, so that another search only has to look at directories
-// that were changed since. It is safe for concurrent use.
+// index caches the masked names and the subdirectories of each directory of a
+// root. So another search reads only directories that have changed since. It is
+// safe for concurrent use.
 type index struct {
 	mu   sync.Mutex // never held across a wait
 	dirs map[string]listing
@@ -31,22 +31,23 @@ type listing struct {
 	ctime  time.Time
 	hidden []string
 	below  []string
-	shows  bool // it holds what may be seen and is no directory
+	shows  bool // has a visible entry that is not a directory
 }
 
-// settled is how old a directory's last change must be for its listing to be kept:
-// two changes within one tick of a file system's clock bear the same time.
+// settled is the minimum age of a directory's last change for caching its
+// listing. Two changes within one tick of a file system's clock have the same
+// time.
 const settled = 2 * time.Second
 
-// mostHidden is how long a path may be for something to be hidden there: the system takes 4,096
-// bytes, and what the sandbox puts before it needs some.
+// mostHidden bounds the length of a path that can be hidden. The system allows
+// 4,096 bytes, and the sandbox adds a prefix.
 const mostHidden = 3 << 10
 
-// most is how many directories are remembered for one root.
+// most bounds the cached directories of one root.
 const most = 1 << 20
 
-// indexOf finds the index of a root for some masks; nil where the names depend on more
-// than that.
+// indexOf returns the index of a root for some masks, or nil if the names
+// depend on more than that.
 func (d *Driver) indexOf(root disk.Root, masks []perm.Mask, all bool) *index {
 	if !all {
 		return nil
@@ -61,7 +62,7 @@ func (d *Driver) indexOf(root disk.Root, masks []perm.Mask, all bool) *index {
 	defer d.mu.Unlock()
 	i, ok := d.seen[key.String()]
 	if !ok {
-		const roots = 64 // of one driver; more are searched anew
+		const roots = 64 // per driver; further ones are not cached
 		if len(d.seen) >= roots {
 			clear(d.seen)
 		}
@@ -93,7 +94,7 @@ func (i *index) put(dir string, l listing, now time.Time) {
 	i.dirs[dir] = l
 }
 
-// search finds what has to be hidden.
+// search finds the names to hide.
 type search struct {
 	root  disk.Root
 	name  string
@@ -103,8 +104,8 @@ type search struct {
 	now   time.Time
 }
 
-// look lists what has to be hidden below a directory, and says whether anything in it
-// may be seen. A directory that may not is shown all the same where something below it
+// look returns the names to hide below a directory, and whether it has a
+// visible entry. A directory that may not be seen is shown if an entry below it
 // may.
 func (s *search) look(ctx context.Context, dir string) (shows bool, hidden []string, err error) {
 	if err := context.Cause(ctx); err != nil {
@@ -113,7 +114,7 @@ func (s *search) look(ctx context.Context, dir string) (shows bool, hidden []str
 	l, err := s.list(dir)
 	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, disk.ErrType) || errors.Is(err, fs.ErrPermission) {
-			return false, nil, nil // it is gone by now, or nobody can look
+			return false, nil, nil // gone by now, or unreadable for every user
 		}
 		return false, nil, err
 	}
@@ -125,7 +126,7 @@ func (s *search) look(ctx context.Context, dir string) (shows bool, hidden []str
 		}
 		some, in, err := s.look(ctx, sub)
 		if errors.Is(err, syscall.ENAMETOOLONG) && len(sub) <= mostHidden {
-			hidden = append(hidden, sub) // nobody can tell what is masked in it
+			hidden = append(hidden, sub) // its masked names are unknown
 			continue
 		}
 		if err != nil {
@@ -145,8 +146,8 @@ func (s *search) visible(name string) bool {
 	return err == nil && s.may(r)
 }
 
-// peek describes a directory in one step where that can be: each one of a tree is looked at
-// before every run.
+// peek describes a directory, in one step if possible, because every run checks
+// each directory of a tree.
 func (s *search) peek(dir string) (disk.Info, error) {
 	if r, ok := s.root.(interface {
 		Peek(name string) (disk.Info, error)
@@ -156,7 +157,7 @@ func (s *search) peek(dir string) (disk.Info, error) {
 	return s.root.Lstat(dir)
 }
 
-// list reads one directory, or remembers it.
+// list returns the listing of one directory, read or from the cache.
 func (s *search) list(dir string) (listing, error) {
 	if info, err := s.peek(dir); err == nil {
 		if l, ok := s.index.get(dir, info); ok {
@@ -175,7 +176,7 @@ func (s *search) list(dir string) (listing, error) {
 	for _, e := range found {
 		name := path.Join(dir, e.Name)
 		r, err := perm.FileResource(s.name, name)
-		if err != nil { // too long a name for a rule is one that no rule could allow
+		if err != nil { // a name too long for a rule is one that no rule can allow
 			l.hidden = append(l.hidden, name)
 			continue
 		}
@@ -194,8 +195,8 @@ func (s *search) list(dir string) (listing, error) {
 	return l, nil
 }
 
-// masked reports whether a name is masked, in its own spelling or in lower case: masks
-// name files such as .env, and .ENV is no less of a secret.
+// masked reports whether a name is masked, in its spelling or in lower case.
+// Masks name files such as .env, and .ENV is no less secret.
 func (s *search) masked(r perm.Resource) bool {
 	spellings := []perm.Resource{r}
 	if small := strings.ToLower(r.Path()); small != r.Path() {

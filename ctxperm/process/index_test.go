@@ -17,14 +17,14 @@ import (
 	"github.com/remit-dev/remit/perm"
 )
 
-// counted is a root that notes which directories are read, and fails where it is told to.
+// counted is a root that counts reads of directories, and fails on demand.
 type counted struct {
 	disk.Root
 
 	read  []string
 	lstat map[string]error
 	list  map[string]error
-	more  []disk.Info // entries that the root itself has besides
+	more  []disk.Info // additional entries of the root itself
 }
 
 func (c *counted) Lstat(name string) (disk.Info, error) {
@@ -64,8 +64,9 @@ func masks(t *testing.T, texts ...string) []perm.Mask {
 	return all
 }
 
-// TestIndexReadsOnlyWhatChanged: a second search reads no directory again, unless it was
-// changed, or was changed so lately that a further change would not show.
+// TestIndexReadsOnlyWhatChanged checks that a second search reads a directory
+// again only if it changed. It also does if the last change is so recent that a
+// further one may not show.
 func TestIndexReadsOnlyWhatChanged(t *testing.T) {
 	root, dir := countedRoot(t, ".env", "a/key.pem", "a/b/.ENV", "a/b/c/x")
 	d, err := New(Config{})
@@ -94,8 +95,8 @@ func TestIndexReadsOnlyWhatChanged(t *testing.T) {
 	require.Nil(t, d.indexOf(root, m, false), "what depends on the grant is not remembered")
 }
 
-// TestIndexesAreBounded: of more sets of masks than a driver remembers the earlier ones
-// are forgotten.
+// TestIndexesAreBounded checks that a driver forgets the oldest of too many
+// sets of masks.
 func TestIndexesAreBounded(t *testing.T) {
 	root, _ := countedRoot(t)
 	d, err := New(Config{})
@@ -109,8 +110,9 @@ func TestIndexesAreBounded(t *testing.T) {
 	require.NotSame(t, first, d.indexOf(root, masks(t, "file://workspace/m"), true))
 }
 
-// TestSearchOfWhatGoesAway: what is gone by now, or what nobody may look at, hides nothing
-// and stops nothing. Anything else that fails is said, for what is not found is shown.
+// TestSearchOfWhatGoesAway checks that a file that is gone, or unreadable for
+// every user, hides nothing and stops nothing. Any other failure is an error,
+// because a name that is not found stays visible.
 func TestSearchOfWhatGoesAway(t *testing.T) {
 	broken := errors.New("the disk is broken")
 	for _, tt := range []struct {
@@ -144,8 +146,8 @@ func TestSearchOfWhatGoesAway(t *testing.T) {
 	require.ErrorIs(t, err, broken)
 }
 
-// TestSearchExcepts: what a mask excepts is seen in any case of letters, and what lies
-// in a hidden folder is not.
+// TestSearchExcepts checks that excepted names are visible in any case of
+// letters, but not in a hidden folder.
 func TestSearchExcepts(t *testing.T) {
 	root, _ := countedRoot(t, "Cacert.PEM", "Server.pem", "Testdata/a.PEM", "x.pem/testdata/a.pem", "cacert.pem/a.pem", "cacert.pem/b")
 	s := search{root: root, name: "workspace", masks: masks(t, "file://workspace/**/*.pem/** except file://workspace/**/cacert.pem file://workspace/**/testdata/**")}
@@ -154,7 +156,8 @@ func TestSearchExcepts(t *testing.T) {
 	require.ElementsMatch(t, []string{"Server.pem", "x.pem", "cacert.pem/a.pem", "cacert.pem/b"}, hidden)
 }
 
-// TestSearchHidesWhatNoRuleCouldName: a name that is too long for a resource is hidden.
+// TestSearchHidesWhatNoRuleCouldName checks that a name too long for a resource
+// is hidden.
 func TestSearchHidesWhatNoRuleCouldName(t *testing.T) {
 	root, _ := countedRoot(t, "f")
 	long := strings.Repeat("x", 9000)
@@ -165,8 +168,8 @@ func TestSearchHidesWhatNoRuleCouldName(t *testing.T) {
 	require.Equal(t, []string{long}, hidden)
 }
 
-// TestPatternsOfMasks: a mask that is no pattern refuses, for nobody knows what it was to
-// hide.
+// TestPatternsOfMasks checks that an invalid mask is refused, because its
+// intended files are unknown.
 func TestPatternsOfMasks(t *testing.T) {
 	_, err := patterns([]string{"file://workspace/a", "nonsense"})
 	require.ErrorContains(t, err, `the mask "nonsense"`)

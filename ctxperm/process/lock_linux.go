@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lock locks an open folder or file until it is closed, or its process is gone.
+// lock locks an open folder or file until it is closed or its process ends.
 func lock(f *os.File, wait bool) error {
 	how := unix.LOCK_EX
 	if !wait {
@@ -21,8 +21,8 @@ func lock(f *os.File, wait bool) error {
 	}
 }
 
-// private refuses a folder that somebody else could write in, or has made in a place
-// where everybody can.
+// private refuses a folder that another user can write to, or has created in a
+// shared place.
 func private(dir string) error {
 	var is unix.Stat_t
 	if err := unix.Lstat(dir, &is); err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/remit-dev/remit/internal/sandbox"
 )
 
-// lock fails: nothing runs here that would have to be locked.
+// lock returns an error: nothing runs here that needs a lock.
 func lock(*os.File, bool) error { return sandbox.ErrNoSandbox }
 
 func private(string) error { return sandbox.ErrNoSandbox }

@@ -9,19 +9,19 @@ import (
 	"github.com/remit-dev/remit/internal/sandbox"
 )
 
-// The rules that the words of a program tell of.
+// The rules that the output of a program can reveal.
 const (
-	ruleHidden = "hidden" // a name that the policy masks
-	ruleUnseen = "unseen" // a path outside of what programs see
+	ruleHidden = "hidden" // a masked name
+	ruleUnseen = "unseen" // a path that programs do not see
 )
 
-// mostNamed is how many names a result tells of for one rule.
+// mostNamed bounds the names that a result lists for one rule.
 const mostNamed = 8
 
-// named adds to a result the rules of the sandbox that its program seems to have met:
-// names in its command line and its words that are hidden, and the errors that rules
-// cause. A program that succeeded has those alone that its command line and its
-// complaints name.
+// named adds the rules of the sandbox that the program probably met to a
+// result. It finds hidden names in the command line and the output, and errors
+// that rules cause. For a successful program it uses only the command line and
+// standard error.
 func (h *runHandle) named(cmd Cmd, r *Result) {
 	words := string(r.Stderr)
 	if r.Code != 0 || r.Signal != "" {
@@ -35,7 +35,7 @@ func (h *runHandle) named(cmd Cmd, r *Result) {
 // masked is a name that programs do not see.
 type masked struct{ root, dir, name string } // the folder of the root, and the name below it
 
-// hiddenIn finds the masked names that a text names.
+// hiddenIn finds the masked names in a text.
 func (v view) hiddenIn(text string) (all []Restriction) {
 	if len(v.masked) == 0 {
 		return nil
@@ -51,7 +51,7 @@ func (v view) hiddenIn(text string) (all []Restriction) {
 			if end < len(token) && token[end] != '/' {
 				continue
 			}
-			at := token[:end] // a masked folder may be named by what is below it
+			at := token[:end] // a path below a masked folder also names it
 			for _, m := range byLast[path.Base(at)] {
 				if len(found) < mostNamed && !found[m] && m.is(at) {
 					found[m] = true
@@ -63,8 +63,8 @@ func (v view) hiddenIn(text string) (all []Restriction) {
 	return all
 }
 
-// is reports whether a path can mean a masked name: an absolute one must be it, a
-// relative one may begin in any folder of the root.
+// is reports whether a path can mean a masked name. An absolute path must equal
+// it. A relative one may start in any folder of the root.
 func (m masked) is(at string) bool {
 	if path.IsAbs(at) {
 		return at == m.dir+"/"+m.name
@@ -75,14 +75,14 @@ func (m masked) is(at string) bool {
 	return strings.HasSuffix("/"+m.name, "/"+at)
 }
 
-// outsideOfPaths reports what is hardly a part of a path that a program names.
+// outsideOfPaths reports whether a character is unlikely in a path.
 func outsideOfPaths(r rune) bool {
 	return r <= ' ' || strings.ContainsRune("'\"`‘’“”()[]{}<>|&;,:=*?$", r)
 }
 
-// unseenIn finds the absolute paths that lines name which complain that something is
-// not there, and that programs do not see. Whether there is something it does not look:
-// that a path is there is no program's business either.
+// unseenIn finds absolute paths that programs do not see, in lines that report
+// a missing file. It does not check whether they exist, because the program
+// must not learn that.
 func (v view) unseenIn(text string) (all []Restriction) {
 	var found []string
 	for line := range strings.Lines(text) {
@@ -91,7 +91,7 @@ func (v view) unseenIn(text string) (all []Restriction) {
 		}
 		for token := range strings.FieldsFuncSeq(line, outsideOfPaths) {
 			token = strings.TrimRight(token, ".")
-			for strings.HasPrefix(token, "//") { // what follows a scheme
+			for strings.HasPrefix(token, "//") { // follows a scheme
 				token = token[1:]
 			}
 			name := path.Clean(token)
@@ -105,7 +105,7 @@ func (v view) unseenIn(text string) (all []Restriction) {
 	return all
 }
 
-// shows reports whether programs see what lies at a path, if there is something.
+// shows reports whether programs see a path if it exists.
 func (v view) shows(name string) bool {
 	places := append([]string{"/tmp", "/var/tmp", "/dev", "/proc"}, sandbox.System()...)
 	for dir := range v.dirs {
@@ -116,7 +116,7 @@ func (v view) shows(name string) bool {
 	})
 }
 
-// errorsIn finds the errors that rules of the sandbox cause, among other things.
+// errorsIn finds errors that rules of the sandbox can cause.
 func errorsIn(text string) (all []Restriction) {
 	for _, e := range []struct {
 		rule, text string

@@ -6,8 +6,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestNamed: what a program names and cannot see, and errors that rules cause, are
-// told by the rule; what it sees is not.
+// TestNamed checks that names that a program uses but cannot see, and errors
+// that rules cause, are reported by rule. Visible names are not.
 func TestNamed(t *testing.T) {
 	v := view{dirs: map[string]string{"workspace": "/w/s"}, masked: []masked{{"workspace", "/w/s", ".env"}, {"workspace", "/w/s", "tls/server.key"}, {"workspace", "/w/s", "a/.ssh"}}}
 	for _, tt := range []struct {

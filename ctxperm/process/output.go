@@ -5,12 +5,12 @@ import (
 	"os"
 )
 
-// capture keeps the beginning and the end of a stream.
+// capture keeps the start and the end of a stream.
 type capture struct {
-	most    int // bytes that are kept
+	most    int // maximum number of kept bytes
 	head    []byte
-	tail    []byte // the last of what came after head, in a ring
-	at      int    // where the ring begins, once it is full
+	tail    []byte // a ring with the last bytes after head
+	at      int    // start of the ring when it is full
 	dropped int64
 }
 
@@ -44,7 +44,7 @@ func (c *capture) bytes() []byte {
 	return append(append(all, c.tail[c.at:]...), c.tail[:c.at]...)
 }
 
-// drain reads a stream to its end, and tells of what comes.
+// drain reads a stream to its end, and passes on each read.
 func drain(from *os.File, into *capture, tell func([]byte)) {
 	buf := make([]byte, 32<<10)
 	for {
@@ -55,13 +55,13 @@ func drain(from *os.File, into *capture, tell func([]byte)) {
 				tell(buf[:n])
 			}
 		}
-		if err != nil { // the end, or nothing more can come
+		if err != nil { // the end, or no more data can arrive
 			return
 		}
 	}
 }
 
-// feed writes what a program reads, until it reads no more.
+// feed writes the input of a program until the program reads no more.
 func feed(into *os.File, from io.Reader) {
 	_, _ = io.Copy(into, from)
 	_ = into.Close()

@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestCaptureKeepsBothEnds: however a stream comes in pieces, what is kept is its first
-// half and its last one, and what is missing is counted.
+// TestCaptureKeepsBothEnds checks that the first and the last half are kept,
+// and the rest is counted, for any split of a stream.
 func TestCaptureKeepsBothEnds(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // to be had again
 	for range 500 {

@@ -7,7 +7,7 @@ import (
 	"github.com/remit-dev/remit/internal/sandbox"
 )
 
-// pipes are a program's standard files, and this side of them.
+// pipes holds a program's standard files, and the other ends of them.
 type pipes struct {
 	in, out, err *os.File
 	theirs       sandbox.Stdio
@@ -37,14 +37,14 @@ func newPipes(stdin bool) (p *pipes, err error) {
 	return p, nil
 }
 
-// started closes the program's ends, which it has its own of.
+// started closes the program's ends, after the program has inherited them.
 func (p *pipes) started() {
 	for _, f := range []*os.File{p.theirs.In, p.theirs.Out, p.theirs.Err} {
 		_ = f.Close() // nil is closed
 	}
 }
 
-// close closes this side.
+// close closes the ends of this process.
 func (p *pipes) close() {
 	for _, f := range []*os.File{p.in, p.out, p.err} {
 		_ = f.Close()

@@ -10,12 +10,12 @@ import (
 	"github.com/remit-dev/remit/internal/sandbox"
 )
 
-// withinReach refuses what an owner without further rights could not make, or not take
-// back, because of the bits that a program left: nobody here has more than the owner's.
+// withinReach refuses changes that an owner without further privileges could
+// not make, or not revert, because of the bits that a program left.
 func withinReach(root disk.Root, all []sandbox.OverlayEntry) error {
 	left := map[string]fs.FileMode{}
 	for _, w := range all {
-		if w.Name == "." { // keeps the bits that it has
+		if w.Name == "." { // keeps its bits
 			continue
 		}
 		what := ""
@@ -40,7 +40,7 @@ func withinReach(root disk.Root, all []sandbox.OverlayEntry) error {
 		}
 		bits, known := left[dir]
 		if there, err := root.Lstat(dir); err == nil && there.Type == disk.TypeDir && (!known || w.Kind == sandbox.Deleted) {
-			bits, known = there.Perm, true // what goes, goes before folders get their bits
+			bits, known = there.Perm, true // removals come before folders get their bits
 		}
 		if known && bits&0o300 != 0o300 {
 			return fmt.Errorf("run: %w: %q was written, but its owner may not write in its folder, which has the bits %04o; remit writes there like its owner, so it is to be writable before the program and after it",
@@ -50,8 +50,8 @@ func withinReach(root disk.Root, all []sandbox.OverlayEntry) error {
 	return nil
 }
 
-// moves reports whether something comes to a name, or goes from it. An overlay also tells
-// of what was only opened, or lies on the way to what was written.
+// moves reports whether a name is added or removed. An overlay also lists files
+// that were only opened, and the parents of written files.
 func moves(root disk.Root, w sandbox.OverlayEntry) bool {
 	there, err := root.Lstat(w.Name)
 	if err != nil {

@@ -2,8 +2,8 @@ package process
 
 import "golang.org/x/sys/unix"
 
-// overrides reports whether this process may read and write whatever the bits of a file
-// say: then what a program takes away from the owner of a file is not taken from it.
+// overrides reports whether this process may read and write files regardless of
+// their bits. Then bits that a program removes do not restrict it.
 func overrides() bool {
 	head := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var have [2]unix.CapUserData

@@ -12,8 +12,8 @@ import (
 	"github.com/remit-dev/remit/internal/sandbox"
 )
 
-// TestWithinReach: what an owner could make and take back is let through, and nothing
-// else. What an overlay tells of and the program did not write is no matter.
+// TestWithinReach checks that only changes that an owner could make and revert
+// are accepted. Overlay entries that the program did not write do not matter.
 func TestWithinReach(t *testing.T) {
 	dir := folder(t, "root")
 	for _, name := range []string{"open/f", "open/sub/f", "shut/f", "shut/sub/f"} {

@@ -2,5 +2,5 @@
 
 package process
 
-// overrides is not asked here: no program runs.
+// overrides is unused here: no program runs.
 func overrides() bool { return false }

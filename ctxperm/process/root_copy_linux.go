@@ -16,29 +16,29 @@ import (
 	"github.com/remit-dev/remit/internal/sandbox"
 )
 
-// rootCopy is the other way to know what a program does, where there is no overlay: a
-// copy of a root that the program is shown in its place, kept between runs. Before a run
-// it is made like the root, which costs a look at each name and a copy of what changed;
-// after it, what differs from that is what the program did.
+// rootCopy is a copy of a root that a program sees if there is no overlay. It
+// is kept between runs. Before a run it is updated from the root, which checks
+// each name and copies what changed. After the run, the differences are the
+// program's changes.
 type rootCopy struct {
 	root    string // a folder
 	dir     string // its copy
 	scratch *scratch
 	seen    map[string]entryState
-	most    folderSize // of what is copied; zero: there is no limit
-	copied  []string   // the last time, but for folders
-	partly  bool       // names that are too long for the system are left out, instead of being an error
-	long    []string   // those names, the last time
+	most    folderSize // bound of the copy; zero: none
+	copied  []string   // names copied last, except folders
+	partly  bool       // omits names that are too long for the system, instead of failing
+	long    []string   // those names, at the last update
 }
 
-// entryState is what a name was when copy and root were last alike.
+// entryState is the state of a name when copy and root were last equal.
 type entryState struct {
 	root, copy fileStamp
-	shut       bool // this user may not read it: its copy holds nothing, and may not be read either
-	fresh      bool // it was touched so lately that it would not be told if it was touched again
+	shut       bool // this user may not read it: its copy is empty and also unreadable
+	fresh      bool // changed so recently that a further change may not show
 }
 
-// fileStamp tells whether a file was touched.
+// fileStamp detects whether a file was touched.
 type fileStamp struct {
 	ino, dev     uint64
 	mode         uint32
@@ -57,28 +57,29 @@ func stampOf(path string) (fileStamp, unix.Stat_t, error) {
 
 func (s fileStamp) folder() bool { return s.mode&unix.S_IFMT == unix.S_IFDIR }
 
-// copyRefresh makes the copy like the root once more.
+// copyRefresh updates the copy from the root.
 type copyRefresh struct {
 	*rootCopy
 
-	since time.Time // nothing that was touched before is touched again at its time
+	since time.Time // an earlier change cannot be followed by one with the same time
 	skip  map[string]bool
-	keep  map[string]bool // what was changed in the copy and is to stay so where the root was not
+	keep  map[string]bool // changes in the copy that stay if the root is unchanged
 	next  map[string]entryState
 	first map[uint64]string // one name of each file of the root that has several
-	twins map[uint64]bool   // the files of the copy that got several
+	twins map[uint64]bool   // files of the copy that got several names
 
 	bulk   folderSize
 	copied []string
 	long   []string
 }
 
-// refresh makes the copy like the root, but for what is hidden.
+// refresh updates the copy from the root, without hidden names.
 func (s *rootCopy) refresh(ctx context.Context, hidden []string, since time.Time) error {
 	return s.renew(ctx, hidden, nil, since)
 }
 
-// renew is refresh, which leaves some names as they are in the copy where those of the root were not touched.
+// renew is refresh, but leaves some names unchanged in the copy if those of the
+// root were not touched.
 func (s *rootCopy) renew(ctx context.Context, hidden []string, keep map[string]bool, since time.Time) error {
 	r := copyRefresh{rootCopy: s, since: since, skip: map[string]bool{}, keep: keep, next: map[string]entryState{}, first: map[uint64]string{}, twins: map[uint64]bool{}}
 	for _, name := range hidden {
@@ -103,7 +104,7 @@ func (s *rootCopy) renew(ctx context.Context, hidden []string, keep map[string]b
 	return nil
 }
 
-// below is the name that a walk of a folder came to, in that folder.
+// below returns the path of a name relative to a folder.
 func below(dir, at string) string {
 	if at == dir {
 		return "."
@@ -111,11 +112,12 @@ func below(dir, at string) string {
 	return at[len(dir)+1:]
 }
 
-// errUnseen says that this user, and so the program, may not look at something at all.
+// errUnseen states that this user, and so the program, may not read a name at
+// all.
 var errUnseen = errors.New("it may not be looked at")
 
-// visit makes one name alike. It comes a second time for a directory that cannot be
-// listed.
+// visit updates one name. The walk calls it again for a directory that cannot
+// be listed.
 func (r *copyRefresh) visit(name string, d fs.DirEntry, err error) error {
 	t, again := r.next[name]
 	switch {
@@ -144,14 +146,14 @@ func (r *copyRefresh) visit(name string, d fs.DirEntry, err error) error {
 		}
 		return nil
 	case name != "." && (errors.Is(err, fs.ErrNotExist) || errors.Is(err, errUnseen)):
-		return nil // gone by now, perhaps
+		return nil // may be gone by now
 	default:
 		return err
 	}
 }
 
-// alike makes one name of the copy like that of the root, if either was touched since
-// they were alike. Directories stay open until everything is.
+// alike updates one name of the copy from the root, if either was touched since
+// they were equal. Directories stay writable until everything is updated.
 func (r *copyRefresh) alike(name string) (entryState, error) {
 	from, to := filepath.Join(r.root, name), filepath.Join(r.dir, name)
 	is, raw, err := stampOf(from)
@@ -193,7 +195,7 @@ func (r *copyRefresh) alike(name string) (entryState, error) {
 	return t, err
 }
 
-// trim removes what is in the copy and should not be.
+// trim removes surplus names from the copy.
 func (r *copyRefresh) trim() error {
 	var extra []string
 	err := filepath.WalkDir(r.dir, func(at string, d fs.DirEntry, err error) error {
@@ -214,9 +216,9 @@ func (r *copyRefresh) trim() error {
 	return err
 }
 
-// settle gives directories the bits that they have in the root, from below, and notes
-// what they are then: making and removing entries changed them. What got another name
-// was changed by that too.
+// settle sets the bits of directories from the root, deepest first, and records
+// their stamps, because added and removed entries changed them. It does the
+// same for files that got another name.
 func (r *copyRefresh) settle() (err error) {
 	for _, name := range slices.Backward(slices.Sorted(maps.Keys(r.next))) {
 		t, at := r.next[name], filepath.Join(r.dir, name)
@@ -241,8 +243,10 @@ func (r *copyRefresh) settle() (err error) {
 	return nil
 }
 
-// adopt takes what a program did to the copy for alike with the root, in which it was made too. What somebody touched
-// there meanwhile is not: the next renewal looks at it. A program that has one of the files open goes on with it.
+// adopt treats a program's changes in the copy as equal to the root, in which
+// they were made too. Names that another process touched meanwhile are
+// excluded, and the next update checks them. A program that has one of the
+// files open can continue to use it.
 func (s *rootCopy) adopt(all []sandbox.OverlayEntry) error {
 	now, err := sandbox.Now()
 	if err != nil {
@@ -273,7 +277,7 @@ func (s *rootCopy) adopt(all []sandbox.OverlayEntry) error {
 	return nil
 }
 
-// forget forgets a name and all below it.
+// forget removes a name and everything below it from the known state.
 func (s *rootCopy) forget(name string) {
 	for known := range s.seen {
 		if known == name || strings.HasPrefix(known, name+"/") {

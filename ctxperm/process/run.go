@@ -16,13 +16,14 @@ import (
 	"github.com/remit-dev/remit/revert/effect"
 )
 
-// Run runs a program and returns when it, and everything that it started, is gone.
-// When ctx ends first it is killed, and nothing of what it wrote is applied. An error
-// means that there is no result: the program was refused (ctxperm.ErrDenied,
-// ctxperm.ErrInvalid), could not be started, or was killed. What it wrote is decided
-// and applied after the tool has returned without an error. A call runs one program to
-// its end: one that was refused, could not be started or was killed leaves its place to
-// another, one that ended does not, whatever its exit code.
+// Run runs a program. It returns after the program, and every process that it
+// started, has ended. If ctx ends first, Run kills the program, and none of its
+// changes are applied. An error means that there is no result. The program was
+// denied (ctxperm.ErrDenied, ctxperm.ErrInvalid), could not be started, or was
+// killed. Its changes are decided and applied after the tool has returned
+// without an error. A call can run one program to its end, with any exit code.
+// After one that was denied, could not be started or was killed, it can run
+// another.
 func Run(ctx context.Context, tc ctxperm.ToolContext, cmd Cmd) (Result, error) {
 	cmd, accesses, err := cmd.complete()
 	if err != nil {
@@ -53,12 +54,12 @@ func Run(ctx context.Context, tc ctxperm.ToolContext, cmd Cmd) (Result, error) {
 	}
 	r, err := h.begin(ctx, cmd)
 	if err != nil && call.Part(h) {
-		h.close() // nothing of it will be applied, so another program may take its place
+		h.close() // none of its changes are applied, so another program may run
 	}
 	return r, err
 }
 
-// begin works out what the program may see, and runs it.
+// begin determines what the program may see, and runs it.
 func (h *runHandle) begin(ctx context.Context, cmd Cmd) (r Result, err error) {
 	if class := h.call.Config().Class; cmd.Network && (class == effect.Pure || class == effect.Reversible) {
 		return Result{}, fmt.Errorf("run: %w: a program that can use the network cannot be taken back, and the call is said to be %s", ctxperm.ErrInvalid, class)
@@ -73,7 +74,7 @@ func (h *runHandle) begin(ctx context.Context, cmd Cmd) (r Result, err error) {
 	return h.run(ctx, spec, cmd)
 }
 
-// spec is what the sandbox is told.
+// spec returns the specification of the sandbox.
 func (d *Driver) spec(ctx context.Context, h *runHandle, cmd Cmd) (sandbox.Spec, error) {
 	dir, ok := h.view.dirs[cmd.Root]
 	if !ok {
@@ -97,8 +98,8 @@ func (d *Driver) spec(ctx context.Context, h *runHandle, cmd Cmd) (sandbox.Spec,
 	return s, h.upper(s.Roots)
 }
 
-// upper makes a folder for what is written in each root. Where it cannot take an
-// overlay, memory does.
+// upper creates a folder for the changes in each root. If it cannot hold an
+// overlay, the changes are kept in memory.
 func (h *runHandle) upper(roots []sandbox.Root) (err error) {
 	for i := range roots {
 		if roots[i].View != sandbox.Overlay {
@@ -143,19 +144,19 @@ func (h *runHandle) run(ctx context.Context, spec sandbox.Spec, cmd Cmd) (Result
 		p.close()
 		return Result{}, startError(err)
 	}
-	h.proc = proc // which lives longer than its program
+	h.proc = proc // outlives its program
 	var out, complaints capture
 	out.most, complaints.most = h.driver.cfg.MaxOutput, h.driver.cfg.MaxOutput
 	var readers sync.WaitGroup
 	readers.Go(func() { drain(p.out, &out, cmd.tell(Stdout)) })
 	readers.Go(func() { drain(p.err, &complaints, cmd.tell(Stderr)) })
 	if cmd.Stdin != nil {
-		go feed(p.in, cmd.Stdin) // ends when the program has gone, or when its reader does
+		go feed(p.in, cmd.Stdin) // ends with the program, or with its reader
 	}
 	exit, err := proc.Wait()
 	readers.Wait()
 	p.close()
-	if cause := context.Cause(ctx); cause != nil { // it may have been killed, however it looks
+	if cause := context.Cause(ctx); cause != nil { // it may have been killed, despite its result
 		return Result{}, cause
 	}
 	if err != nil {
@@ -173,7 +174,7 @@ func (h *runHandle) run(ctx context.Context, spec sandbox.Spec, cmd Cmd) (Result
 	return r, h.collect(&r)
 }
 
-// start starts the program, with copies of the roots that no overlay can be had of.
+// start starts the program, with copies of the roots that have no overlay.
 func (h *runHandle) start(ctx context.Context, spec *sandbox.Spec, stdio sandbox.Stdio) (*sandbox.Process, error) {
 	if err := h.copyKnown(ctx, spec); err != nil {
 		return nil, err
@@ -197,7 +198,7 @@ func (c Cmd) tell(s Stream) func([]byte) {
 	return func(p []byte) { c.Output(s, p) }
 }
 
-// startError says in a tool's words why nothing ran.
+// startError explains a failed start in terms of the tool.
 func startError(err error) error {
 	switch {
 	case errors.Is(err, sandbox.ErrNoSandbox):
@@ -209,15 +210,15 @@ func startError(err error) error {
 	}
 }
 
-// runHandle is a program that ran, whose effects are still beside the roots.
+// runHandle is a finished program whose changes still lie beside the roots.
 type runHandle struct {
 	driver  *Driver
 	call    *callstate.Call
 	view    view
-	since   time.Time // before the program could look at anything
+	since   time.Time // before the program could read anything
 	scratch *scratch
 	proc    *sandbox.Process
-	copies  map[string]*rootCopy              // of roots that no overlay can be laid over, by root's folder
-	wrote   map[string][]sandbox.OverlayEntry // by root's folder; nil: it did not come to its end
+	copies  map[string]*rootCopy              // copies of roots without an overlay, by the root's folder
+	wrote   map[string][]sandbox.OverlayEntry // by the root's folder; nil: the program did not finish
 	batch   *files.ChangeSet
 }

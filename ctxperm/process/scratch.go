@@ -9,17 +9,17 @@ import (
 	"github.com/remit-dev/remit/internal/sandbox"
 )
 
-// runPrefix begins the names of folders in the scratch folder, each of one run.
+// runPrefix is the prefix of folders in the scratch folder, one per run.
 const runPrefix = "remit-run-"
 
-// scratch is the folder of one run. It is locked as long as its process lives, so
-// that the next one can clear away what a death left.
+// scratch is the folder of one run. Its process locks it, so that another
+// process can remove the folders of dead ones.
 type scratch struct {
 	dir  string
 	lock *os.File
 }
 
-// newScratch makes a folder for a run, and clears away those of processes that died.
+// newScratch creates a folder for a run, and removes those of dead processes.
 func (d *Driver) newScratch() (*scratch, error) {
 	if err := os.MkdirAll(d.cfg.Scratch, 0o700); err != nil {
 		return nil, err
@@ -32,7 +32,7 @@ func (d *Driver) newScratch() (*scratch, error) {
 		return nil, err
 	}
 	defer func() { _ = gate.Close() }()      // unlocks
-	if err := lock(gate, true); err != nil { // else a folder could be cleared away before it is locked
+	if err := lock(gate, true); err != nil { // else another process could remove a folder before it is locked
 		return nil, err
 	}
 	d.sweep.Do(d.clear)
@@ -51,8 +51,8 @@ func (d *Driver) newScratch() (*scratch, error) {
 	return s, nil
 }
 
-// clear removes the folders of runs that no process owns any more. What cannot be
-// removed is only in the way.
+// clear removes the folders of dead processes. It ignores what it cannot
+// remove.
 func (d *Driver) clear() {
 	found, err := os.ReadDir(d.cfg.Scratch)
 	if err != nil {
@@ -74,7 +74,7 @@ func (d *Driver) clear() {
 	}
 }
 
-// part makes a folder for what is written in one root.
+// part creates a folder for the changes in one root.
 func (s *scratch) part(n int) (string, error) {
 	dir := filepath.Join(s.dir, fmt.Sprint(n))
 	return dir, os.Mkdir(dir, 0o700)

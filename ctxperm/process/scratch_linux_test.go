@@ -9,8 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestScratchFolder: what is not yet applied lies where nobody else can write. A folder
-// that somebody else could have prepared is refused, and so is one that cannot be had.
+// TestScratchFolder checks that only this user can write to the scratch folder.
+// A folder that another user could have prepared is refused, and so is one that
+// cannot be made.
 func TestScratchFolder(t *testing.T) {
 	for name, tt := range map[string]struct {
 		prepare func(dir string) error
@@ -34,7 +35,7 @@ func TestScratchFolder(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := filepath.Join(folder(t, "home"), "scratch")
 			asUser(t, func() {
-				defer unix.Umask(unix.Umask(0)) // which takes nothing away
+				defer unix.Umask(unix.Umask(0)) // removes no bits
 				require.NoError(t, tt.prepare(dir))
 			})
 			switch name {
@@ -69,8 +70,9 @@ func TestScratchFolder(t *testing.T) {
 	}
 }
 
-// TestLeftoversAreCleared: a driver clears away what runs left that died, and leaves alone
-// what another process still works with, and what is not its own.
+// TestLeftoversAreCleared checks that a driver removes the folders of dead
+// processes. It keeps those that another process uses, and folders that are not
+// its own.
 func TestLeftoversAreCleared(t *testing.T) {
 	dir := folder(t, "scratch")
 	asUser(t, func() {
@@ -98,13 +100,14 @@ func TestLeftoversAreCleared(t *testing.T) {
 		d.clear() // at another time
 		require.NoDirExists(t, dir+"/remit-run-alive")
 		require.NoError(t, os.RemoveAll(dir))
-		d.clear() // has nothing to look at
+		d.clear() // has nothing to remove
 	})
 	var none *scratch
 	none.close()
 }
 
-// TestNoMoreDescriptors: pipes that cannot be had whole are not had at all.
+// TestNoMoreDescriptors checks that no pipe stays open if one of them cannot be
+// created.
 func TestNoMoreDescriptors(t *testing.T) {
 	var was unix.Rlimit
 	require.NoError(t, unix.Getrlimit(unix.RLIMIT_NOFILE, &was))

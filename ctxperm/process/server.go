@@ -22,38 +22,41 @@ import (
 	"github.com/remit-dev/remit/perm"
 )
 
-// ServerConfig is a program that lives longer than a call and serves many, such as somebody's server of tools.
+// ServerConfig configures a program that serves many calls, such as an MCP
+// server.
 type ServerConfig struct {
 	Argv     []string
-	Dir      string            // where it is started: absolute, in a root or in what is Readable; default the first root
-	Env      map[string]string // variables beside the driver's; PATH is the driver's alone
+	Dir      string            // working directory: absolute, in a root or in Readable; default the first root
+	Env      map[string]string // variables beside the driver's; only the driver sets PATH
 	Roots    map[string]string // folders that it works in, by the names of the runtime's roots
-	Readable []string          // files and folders of the host, beside those of the system, that it may read
-	Network  bool              // it may use the host's network
-	Masks    []string          // files that it does not see before its first call, as patterns; later the policy says
+	Readable []string          // files and folders of the host that it may read, beside those of the system
+	Network  bool              // permits the host's network
+	Masks    []string          // patterns of files that it does not see before its first call; later the policy decides
 }
 
-// Server is a Service that runs. It works on copies of its roots, which nobody else does. A call takes its Turn, for which
-// the copies are made like the roots; what the program then does to them is decided, recorded and made in the roots when the
-// call ends, like what a program does that a call runs.
+// Server is a running program that serves calls. It works on its own copies of
+// its roots. Begin gives it to one call and updates the copies from the roots.
+// When the call ends, the program's changes in them are decided, recorded and
+// applied to the roots, like those of a program that a call runs.
 type Server struct {
 	driver  *Driver
 	service ServerConfig
 	proc    *sandbox.Process
 	pipes   *pipes
-	copies  map[string]*rootCopy // by root's folder
-	names   map[string]string    // of roots, by folder
+	copies  map[string]*rootCopy // by the root's folder
+	names   map[string]string    // names of roots, by folder
 	gone    chan struct{}
 	stop    context.CancelFunc
 
 	turn  chan struct{} // held by one call
-	dirty bool          // the copies hold what is not to be; whoever has the turn knows
-	spent bool          // a call left it while it was busy; whoever has the turn knows
+	dirty bool          // the copies have rejected changes; the holder of turn guards it
+	spent bool          // a call ended while it was busy; the holder of turn guards it
 	close sync.Once
 }
 
-// Serve starts a service. It demands the level of sandbox that the driver does, and namespaces: what a program started must be
-// known to be stopped. When ctx ends before it runs it is given up.
+// Serve starts a server. It demands the driver's level of sandbox, and
+// namespaces: stopping the program requires knowing the processes that it
+// started. If ctx ends before it runs, Serve gives up.
 func (d *Driver) Serve(ctx context.Context, s ServerConfig) (_ *Server, err error) {
 	if _, err := (Cmd{Argv: s.Argv, Env: s.Env}).check(); err != nil {
 		return nil, err
@@ -93,12 +96,13 @@ func (d *Driver) Serve(ctx context.Context, s ServerConfig) (_ *Server, err erro
 	return r, nil
 }
 
-// spec is what the sandbox is told. The first copies lack what is masked by the service.
+// spec returns the specification of the sandbox. The first copies omit the
+// names that the configuration masks.
 func (r *Server) spec(ctx context.Context) (sandbox.Spec, error) {
 	s := r.service
 	limits := r.driver.cfg.Limits.sandbox()
 	if limits.CPU <= 0 {
-		limits.CPU = 1000 * time.Hour // it lives long
+		limits.CPU = 1000 * time.Hour // a long-running program
 	}
 	spec := sandbox.Spec{
 		Argv: slices.Clone(s.Argv), Env: Cmd{Env: s.Env}.environment(r.driver), Dir: s.Dir, Network: s.Network, Limits: limits, Require: r.driver.least,
@@ -143,7 +147,8 @@ func (r *Server) spec(ctx context.Context) (sandbox.Spec, error) {
 	return spec, nil
 }
 
-// readable is what the program may read beside its roots. What lies in something else is there with it.
+// readable returns the paths that the program may read beside its roots. It
+// omits paths inside others.
 func readable(more []string) []string {
 	all := sandbox.System()
 	for _, path := range slices.Compact(slices.Sorted(slices.Values(more))) {
@@ -162,22 +167,24 @@ func (r *Server) masked(ctx context.Context, name string, root disk.Root, masks 
 	return r.driver.hidden(ctx, name, root, all, masks, host.Real().Now())
 }
 
-// Pipes are the program's standard files. Close leaves complaints, its standard error, to the caller to read to its end and to close: what
-// a program wrote last says why it went.
+// Pipes returns the program's standard files. Close does not close its standard
+// error. The caller must read that to its end and close it, because the last
+// output explains the exit.
 func (r *Server) Pipes() (in io.WriteCloser, out, complaints *os.File) {
 	return r.pipes.in, r.pipes.out, r.pipes.err
 }
 
-// Gone is closed when the program is gone.
+// Gone returns a channel that is closed when the program has exited.
 func (r *Server) Gone() <-chan struct{} { return r.gone }
 
-// Level is how much stands between the program and the machine, and Missing what that lacks.
+// Level returns the level of protection, and the protections that are missing.
 func (r *Server) Level() (level Level, missing []string) {
 	reached := r.proc.Reached()
 	return Level(reached.Level.String()), reached.Missing
 }
 
-// Close ends the program and everything that it started. What it did to its copies outside of calls is dropped.
+// Close ends the program and every process that it started. It discards changes
+// in the copies outside of calls.
 func (r *Server) Close() {
 	r.close.Do(func() {
 		r.stop()
@@ -185,7 +192,7 @@ func (r *Server) Close() {
 		<-r.gone
 		_ = r.proc.Close()
 		_, _ = r.pipes.in.Close(), r.pipes.out.Close()
-		r.turn <- struct{}{} // the call that has the turn ends first
+		r.turn <- struct{}{} // the call that holds it ends first
 		r.giveBack()
 		<-r.turn
 	})
@@ -198,9 +205,11 @@ func (r *Server) giveBack() {
 	r.copies = map[string]*rootCopy{}
 }
 
-// Begin waits until no other call has the program, and makes its copies like the roots, less what is masked for the call. What
-// the program wrote since the last call stays where the roots were not touched, and goes with this one. The call then has the
-// program until it has ended. Without End nothing of what the program does is applied.
+// Begin waits until no other call has the program. Then it updates the copies
+// from the roots, without the names that are masked for the call. Changes of
+// the program since the last call stay if the roots were not touched, and
+// belong to this call. The call has the program until it has ended. Without End
+// none of the program's changes are applied.
 func (r *Server) Begin(ctx context.Context, tc ctxperm.ToolContext) (_ *ServerCall, err error) {
 	call := tc.CallState(callstate.NewKey())
 	if call == nil {
@@ -218,7 +227,7 @@ func (r *Server) Begin(ctx context.Context, tc ctxperm.ToolContext) (_ *ServerCa
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
-	if r.spent || len(r.copies) == 0 && len(r.names) > 0 { // closed: the copies are somebody else's
+	if r.spent || len(r.copies) == 0 && len(r.names) > 0 { // closed: other runs can have the copies
 		<-r.turn
 		return nil, ErrServerExited
 	}
@@ -247,7 +256,8 @@ func (r *Server) Begin(ctx context.Context, tc ctxperm.ToolContext) (_ *ServerCa
 	return t, call.Join(t, true)
 }
 
-// ErrServerExited means that a Resident has no turns any more: its program has gone, or nobody knows what it is at.
+// ErrServerExited states that a Server accepts no more calls: its program has
+// exited, or its activity is unknown.
 var ErrServerExited = errors.New("the program has gone")
 
 func (r *Server) orGone(err error) error {
@@ -259,7 +269,8 @@ func (r *Server) orGone(err error) error {
 	}
 }
 
-// see is what the call may see of the program's roots, which must be the call's.
+// see returns what the call may see of the program's roots, which must be the
+// call's.
 func (r *Server) see(ctx context.Context, call *callstate.Call) (view, error) {
 	all, err := r.driver.see(ctx, call)
 	if err != nil {
@@ -280,7 +291,8 @@ func (r *Server) see(ctx context.Context, call *callstate.Call) (view, error) {
 	return v, nil
 }
 
-// renew makes one copy like its root, but for what the program wrote since the last call.
+// renew updates one copy from its root, except for the program's changes since
+// the last call.
 func (r *Server) renew(ctx context.Context, root sandbox.Root, since time.Time) error {
 	c, keep := r.copies[root.Dir], map[string]bool{}
 	if !r.dirty {
@@ -295,7 +307,7 @@ func (r *Server) renew(ctx context.Context, root sandbox.Root, since time.Time) 
 	return c.renew(ctx, root.Masked, keep, since)
 }
 
-// ServerCall is a call that has a Resident to itself.
+// ServerCall is the exclusive use of a Server by one call.
 type ServerCall struct {
 	runHandle
 
@@ -304,18 +316,21 @@ type ServerCall struct {
 	left     sync.Once
 }
 
-// SetBusy says whether the program is at something for the call. Where it still is when the call ends, no other call gets a
-// turn: what the program did and answered then would be taken for that one's.
+// SetBusy sets whether the program still works for the call. If it does when
+// the call ends, no other call gets the program. Its later changes and
+// responses would be attributed to that call.
 func (t *ServerCall) SetBusy(is bool) { t.busy.Store(is) }
 
-// End says that the program has done what the call wanted. It stops it, and looks at what it wrote; the call goes on
-// to decide about that when its tool has returned. It returns how many names were written.
+// End states that the program has finished the work of the call. It stops the
+// program and collects its changes. They are decided after the tool has
+// returned. End returns the number of written names, and the changes that
+// cannot be applied.
 func (t *ServerCall) End(ctx context.Context) (wrote int, leftOut []string, err error) {
 	op, err := t.call.Enter(ctx)
 	if err != nil {
 		return 0, nil, err
 	}
-	defer op.Leave() // until then the call does not end, and nobody else gets the copies
+	defer op.Leave() // until then the call does not end, and no other run gets the copies
 	if err := t.resident.proc.Pause(ctx); err != nil {
 		return 0, nil, t.resident.orGone(err)
 	}
@@ -324,7 +339,7 @@ func (t *ServerCall) End(ctx context.Context) (wrote int, leftOut []string, err 
 	return r.ChangedFiles, r.SkippedChanges, err
 }
 
-// Finish makes the changes, and goes on with the copies as the program has them.
+// Finish applies the changes, and keeps the copies as the program has them.
 func (t *ServerCall) Finish(ctx context.Context) error {
 	if t.batch == nil {
 		t.leave(t.wrote == nil)
@@ -340,10 +355,11 @@ func (t *ServerCall) Finish(ctx context.Context) error {
 	return err
 }
 
-// Abort drops what the program wrote.
+// Abort discards the program's changes.
 func (t *ServerCall) Abort(context.Context) { t.leave(true) }
 
-// leave lets the next call have the program. With dirty copies they are made like the roots then.
+// leave releases the program for the next call. If dirty, that call restores
+// the copies from the roots.
 func (t *ServerCall) leave(dirty bool) {
 	t.left.Do(func() {
 		if t.batch != nil {

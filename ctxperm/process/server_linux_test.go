@@ -32,10 +32,11 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// obeys is a service that does what each line says, and answers.
+// obeys is a server that runs each line as a command, and responds.
 const obeys = `while read -r line; do eval "$line"; echo ok; done`
 
-// office is a workspace, and a service that calls of the tool "say" have, each for its own line.
+// office is a workspace, and a server that calls of the tool "say" use, each
+// for one line.
 type office struct {
 	t       *testing.T
 	dir     string
@@ -43,7 +44,7 @@ type office struct {
 	service *process.Server
 	out     *bufio.Reader
 	rt      *agent.Runtime
-	turns   chan *process.ServerCall // those that tools had
+	turns   chan *process.ServerCall // those of the tools
 }
 
 func newOffice(t *testing.T) *office {
@@ -76,7 +77,7 @@ func (o *office) serve(script string) {
 	o.service, o.out = s, bufio.NewReader(out)
 }
 
-// tool hands one line to the service, and waits for what it answers.
+// tool sends one line to the server, and waits for its response.
 func (o *office) tool() tool.Tool {
 	o.t.Helper()
 	spec := tool.Spec{Name: "say", Input: json.RawMessage(`{"type":"object"}`), EffectClass: effect.Reversible, Verify: verify.Changes}
@@ -110,7 +111,8 @@ func (o *office) tool() tool.Tool {
 	return made
 }
 
-// say makes one call, in a session and a transaction of its own. What did not end well is taken back.
+// say makes one call, in its own session and transaction. It reverts a failed
+// call.
 func (o *office) say(format string, args ...any) tool.Outcome {
 	o.t.Helper()
 	out, _ := o.sayIn(o.t.Context(), fmt.Sprintf(format, args...))
@@ -143,8 +145,9 @@ func (o *office) file(name string) string {
 	return string(raw)
 }
 
-// TestTurns: what the service does in a turn is the call's, and is taken back as such; it sees its own writes, those of others, and
-// what was taken back.
+// TestTurns checks that the server's changes during a call belong to that call,
+// and are reverted with it. The server sees its own writes, those of others,
+// and reverts.
 func TestTurns(t *testing.T) {
 	o := newOffice(t)
 	level, missing := o.service.Level()
@@ -162,7 +165,8 @@ func TestTurns(t *testing.T) {
 	require.Equal(t, "ok wrote 0", o.say(":").Text)
 }
 
-// TestTurnsQueue: calls that want the service at once have it one after the other, and each is only what it did itself.
+// TestTurnsQueue checks that concurrent calls get the server one after the
+// other, each with only its own changes.
 func TestTurnsQueue(t *testing.T) {
 	o := newOffice(t)
 	var all sync.WaitGroup
@@ -180,7 +184,8 @@ func TestTurnsQueue(t *testing.T) {
 	}
 }
 
-// TestServiceDiesInATurn: nothing of a call in which the service dies is there, and no call has the service any more.
+// TestServiceDiesInATurn checks that a call whose server dies has no changes,
+// and that no later call gets the server.
 func TestServiceDiesInATurn(t *testing.T) {
 	o := newOffice(t)
 	out := o.say("echo half > a; kill -9 $$")
@@ -191,12 +196,13 @@ func TestServiceDiesInATurn(t *testing.T) {
 	require.Equal(t, tool.StatusFailed, out.Status, out.Text)
 	require.Contains(t, out.Error.Why, "gone")
 	o.service.Close()
-	o.serve(obeys) // on the copies that were given back, in which there is more than in the root
+	o.serve(obeys) // on the returned copies, which contain more than the root
 	require.Equal(t, "ok wrote 1", o.say("cat a > b 2>/dev/null").Text)
 	require.Empty(t, o.file("b"))
 }
 
-// TestCloseInATurn: Close ends the service under a call, and returns when that call has ended, of which nothing is there.
+// TestCloseInATurn checks that Close ends the server during a call. It returns
+// after that call has ended, without changes.
 func TestCloseInATurn(t *testing.T) {
 	o := newOffice(t)
 	ended := make(chan tool.Outcome, 1)
@@ -206,14 +212,15 @@ func TestCloseInATurn(t *testing.T) {
 	}()
 	<-o.turns
 	o.service.Close()
-	o.service.Close() // again is no matter
+	o.service.Close() // a second Close does nothing
 	out := <-ended
 	require.Equal(t, tool.StatusFailed, out.Status, out.Text)
 	require.Equal(t, "(none)", o.file("a"))
 	require.Equal(t, tool.StatusFailed, o.say(":").Status)
 }
 
-// TestCloseAmongTurns: whenever the service is closed, each call that wanted it ends done with what it did, or failed with nothing.
+// TestCloseAmongTurns checks that each call ends done with its changes, or
+// failed without any, whenever the server is closed.
 func TestCloseAmongTurns(t *testing.T) {
 	for round := range 6 {
 		o := newOffice(t)
@@ -236,7 +243,8 @@ func TestCloseAmongTurns(t *testing.T) {
 	}
 }
 
-// TestTurnThatOutlivesItsCall: the turn of a call that has ended is over: somebody else has the service.
+// TestTurnThatOutlivesItsCall checks that another call gets the server after a
+// call has ended.
 func TestTurnThatOutlivesItsCall(t *testing.T) {
 	o := newOffice(t)
 	require.Equal(t, tool.StatusDone, o.say("echo one > a").Status)
@@ -247,7 +255,8 @@ func TestTurnThatOutlivesItsCall(t *testing.T) {
 	require.Equal(t, "two\n", o.file("a"))
 }
 
-// TestTurnThatIsLeftBusy: of a service that a call left at something, no other call has a turn.
+// TestTurnThatIsLeftBusy checks that no other call gets a server that a call
+// left busy.
 func TestTurnThatIsLeftBusy(t *testing.T) {
 	o := newOffice(t)
 	require.Equal(t, tool.StatusDone, o.say("echo one > a").Status)
@@ -263,8 +272,9 @@ func TestTurnThatIsLeftBusy(t *testing.T) {
 	require.Equal(t, tool.StatusDone, o.say("echo three > a").Status)
 }
 
-// TestTurnThatIsCancelled: a call whose time is up in its turn, or before it has one, leaves nothing, and the next one finds the copies
-// as the root is.
+// TestTurnThatIsCancelled checks a call whose time ends during its use of the
+// server, or before. It leaves no changes, and the next call finds the copies
+// equal to the root.
 func TestTurnThatIsCancelled(t *testing.T) {
 	o := newOffice(t)
 	require.NoError(t, os.Mkdir(filepath.Join(o.dir, "d"), 0o755))
@@ -273,7 +283,7 @@ func TestTurnThatIsCancelled(t *testing.T) {
 	go func() {
 		<-o.turns
 		cancel()
-		o.service.Close() // nothing else brings the service to answer
+		o.service.Close() // nothing else makes the server respond
 		close(wait)
 	}()
 	out, _ := o.sayIn(ctx, "rmdir d; echo half > a; cat /dev/zero > /dev/null")
@@ -287,8 +297,9 @@ func TestTurnThatIsCancelled(t *testing.T) {
 	require.Equal(t, "yes\n", o.file("b"))
 }
 
-// TestTurnsOfOneWhoStartsPrograms: a service that starts one program after the other all the time is stopped for each turn: also one of
-// its processes that waits until another one, which is stopped, has left its memory.
+// TestTurnsOfOneWhoStartsPrograms checks that a server that constantly starts
+// programs is stopped for each call. This includes a process that waits until
+// another one, which is stopped, has released its memory.
 func TestTurnsOfOneWhoStartsPrograms(t *testing.T) {
 	o := newOffice(t)
 	require.Equal(t, tool.StatusDone, o.say("for i in 1 2 3; do (while :; do /bin/true; done) & done").Status)
@@ -299,7 +310,8 @@ func TestTurnsOfOneWhoStartsPrograms(t *testing.T) {
 	}
 }
 
-// TestServeRefuses: what cannot be served is said, and leaves nothing.
+// TestServeRefuses checks that an invalid server is refused, and leaves
+// nothing.
 func TestServeRefuses(t *testing.T) {
 	driver, err := process.New(process.Config{Scratch: t.TempDir()})
 	require.NoError(t, err)
@@ -318,7 +330,8 @@ func TestServeRefuses(t *testing.T) {
 	require.Error(t, err)
 }
 
-// TestLastWords: what a service wrote to its standard error can be read after it was closed.
+// TestLastWords checks that the standard error of a server can be read after
+// Close.
 func TestLastWords(t *testing.T) {
 	o := newOffice(t)
 	o.service.Close()
@@ -333,8 +346,9 @@ func TestLastWords(t *testing.T) {
 	require.NoError(t, complaints.Close())
 }
 
-// A server of some protocol that runs in the sandbox, a call of which has a turn. The tool is made with Spec.InSandbox, and needs what
-// the server does in its root.
+// A server runs in the sandbox, and each call of a tool uses it exclusively.
+// The tool is made with Spec.InSandbox, and needs the accesses of the server in
+// its root.
 func ExampleDriver_Serve() {
 	driver, err := process.New(process.Config{})
 	if err != nil {
@@ -357,7 +371,7 @@ func ExampleDriver_Serve() {
 		}
 		answer, err := bufio.NewReader(io.LimitReader(from, 1<<20)).ReadString('\n')
 		if err != nil {
-			return tool.Result{}, err // nothing of what the server did is applied
+			return tool.Result{}, err // none of the server's changes are applied
 		}
 		_, _, err = turn.End(ctx)
 		return tool.Result{Text: answer}, err

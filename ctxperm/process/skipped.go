@@ -14,10 +14,11 @@ import (
 	"github.com/remit-dev/remit/internal/sandbox"
 )
 
-// leftOut says what of a program's work in a root is not going to be applied.
+// leftOut returns the program's changes in a root that the runtime will not
+// apply.
 func (h *runHandle) leftOut(dir, name string, all []sandbox.OverlayEntry) (out []string) {
 	root := h.call.Config().Roots[name]
-	kept := map[uint64]bool{} // files that have been programs of others all along, by their numbers
+	kept := map[uint64]bool{} // files that already had these privileges, by inode
 	for _, w := range all {
 		if privileged(w) && h.unchanged(dir, root, w) {
 			kept[w.Ino] = true
@@ -43,8 +44,9 @@ func (h *runHandle) leftOut(dir, name string, all []sandbox.OverlayEntry) (out [
 	return out
 }
 
-// plainly is a name as people read it. One with characters that a terminal or a
-// page would not show is quoted: without them it could be another file's.
+// plainly returns a name in readable form. It quotes a name with characters
+// that a terminal or a page does not show, because it could look like another
+// name.
 func plainly(root, name string) string {
 	at := root + "/" + name
 	if strconv.Quote(at) != `"`+at+`"` {
@@ -53,8 +55,8 @@ func plainly(root, name string) string {
 	return at
 }
 
-// ofRoot is what a program did to a root's own folder: whoever configured the root says
-// what that is like.
+// ofRoot returns the changes to a root's own folder. The configuration of the
+// root determines its attributes.
 func ofRoot(root disk.Root, name string, w sandbox.OverlayEntry) (out []string) {
 	is, err := root.Lstat(".")
 	if err == nil && is.Perm != w.Mode {
@@ -71,14 +73,14 @@ func ofRoot(root disk.Root, name string, w sandbox.OverlayEntry) (out []string) 
 	return out
 }
 
-// privileged reports whether a file has what lets it run as another user, or with
-// capabilities.
+// privileged reports whether a file has bits or attributes to run as another
+// user, or with capabilities.
 func privileged(w sandbox.OverlayEntry) bool {
 	return w.Kind == sandbox.File && (w.Mode&(fs.ModeSetuid|fs.ModeSetgid) != 0 || w.Xattrs[disk.XattrCapability] != nil)
 }
 
-// unchanged reports whether a file that a program wrote is still the one of the root, with
-// the owner, the content, and all that lets it run as others that it has there.
+// unchanged reports whether a written file still equals the one of the root in
+// owner, content and privileges.
 func (h *runHandle) unchanged(dir string, root disk.Root, w sandbox.OverlayEntry) bool {
 	is, err := root.Lstat(w.Name)
 	if err != nil || !w.Same || is.Owner != ownerOf(w) || w.Mode&^is.Perm&(fs.ModeSetuid|fs.ModeSetgid) != 0 {
@@ -88,7 +90,8 @@ func (h *runHandle) unchanged(dir string, root disk.Root, w sandbox.OverlayEntry
 	return err == nil && bytes.Equal(w.Xattrs[disk.XattrCapability], had[disk.XattrCapability]) && h.sameContent(dir, root, w, is)
 }
 
-// onlyLater reports whether a symbolic link is the one of the root, but for its time.
+// onlyLater reports whether a symbolic link equals the one of the root, except
+// for its time.
 func onlyLater(root disk.Root, w sandbox.OverlayEntry) bool {
 	is, err := root.Lstat(w.Name)
 	if err != nil || is.Type != disk.TypeLink || is.Owner != ownerOf(w) || is.Mtime.Equal(w.Mtime) {
@@ -98,8 +101,7 @@ func onlyLater(root disk.Root, w sandbox.OverlayEntry) bool {
 	return err == nil && target == w.Target
 }
 
-// alike reports whether nothing tells a file that a program left from the one of the root,
-// which is another one.
+// alike reports whether a new file equals the different file of the root.
 func (h *runHandle) alike(dir string, root disk.Root, w sandbox.OverlayEntry) bool {
 	is, err := root.Lstat(w.Name)
 	return err == nil && w.Kind == sandbox.File && is.Owner == ownerOf(w) && is.Perm == w.Mode && is.Mtime.Equal(w.Mtime) && h.sameContent(dir, root, w, is)
@@ -130,5 +132,6 @@ func digest(r io.Reader) (canon.Digest, error) {
 	return h.Digest(), err
 }
 
-// visible reports whether the overlay shows a program an attribute of the root itself.
+// visible reports whether the overlay shows a program an attribute of the root
+// itself.
 func visible(key string) bool { return (disk.Self{}).Sets(key) }

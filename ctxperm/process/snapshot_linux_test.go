@@ -19,23 +19,23 @@ import (
 	"github.com/remit-dev/remit/internal/sandbox"
 )
 
-// later is after everything that a test does.
+// later is after every action of a test.
 var later = time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC)
 
 func newSnapshot(t *testing.T) *rootCopy {
 	return &rootCopy{root: folder(t, "root"), dir: folder(t, "copy"), seen: map[string]entryState{}}
 }
 
-// refreshed makes the copy like the root, as an ordinary user.
+// refreshed updates the copy from the root, as an ordinary user.
 func (s *rootCopy) refreshed(t *testing.T, hidden ...string) (err error) {
 	t.Helper()
 	asUser(t, func() { err = s.refresh(t.Context(), hidden, later) })
 	return err
 }
 
-// TestCopyIsLikeItsRoot: whatever was done to a root and to its copy, the copy is made to
-// look like the root again to the user who may not read everything, and shows nothing of
-// what that user may not read.
+// TestCopyIsLikeItsRoot changes a root and its copy at random. After the
+// update, a user who may not read everything sees the same in both. The copy
+// shows nothing that this user may not read.
 func TestCopyIsLikeItsRoot(t *testing.T) {
 	for seed := range uint64(40) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -67,8 +67,9 @@ func TestCopyIsLikeItsRoot(t *testing.T) {
 	}
 }
 
-// TestChangesOfACopy: what is told of a program, done to what there was, is what the
-// program left, with the bits that it left and also where they let nobody read.
+// TestChangesOfACopy applies the reported changes to the previous state. The
+// result is what the program left, including its bits, even if they permit no
+// reads.
 func TestChangesOfACopy(t *testing.T) {
 	for seed := range uint64(80) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -100,11 +101,11 @@ func TestChangesOfACopy(t *testing.T) {
 			})
 			delete(want, ".")
 			delete(model, ".")
-			// A pipe that a program makes is left out, and one that it takes away refused.
+			// A new pipe is skipped, and a removed one refused.
 			pipe := func(_, line string) bool { return len(line) == len("10644") && line[0] == '1' }
 			maps.DeleteFunc(want, pipe)
 			maps.DeleteFunc(model, pipe)
-			for name, line := range want { // names of one file are the batch's business
+			for name, line := range want { // the change set handles the names of one file
 				want[name], _, _ = strings.Cut(line, " = ")
 			}
 			for name, line := range model {
@@ -130,7 +131,7 @@ func open(t *testing.T, dir string) {
 	}))
 }
 
-// replay does to a description of a tree what is told of a program.
+// replay applies a reported change to the description of a tree.
 func replay(t *testing.T, s *rootCopy, model map[string]string, w sandbox.OverlayEntry) {
 	clear := func() {
 		maps.DeleteFunc(model, func(name, _ string) bool { return strings.HasPrefix(name, w.Name+"/") })
@@ -176,8 +177,9 @@ func replay(t *testing.T, s *rootCopy, model map[string]string, w sandbox.Overla
 	model[w.Name] = line
 }
 
-// TestShutIsRefused: what a program made of something whose content this user may not
-// read, and so was not there for it, cannot be told. Its removal can.
+// TestShutIsRefused checks that changes to a file that this user may not read
+// cannot be reported, because the program did not see its content. Its removal
+// can.
 func TestShutIsRefused(t *testing.T) {
 	for name, tt := range map[string]struct {
 		do  func(dir string) error
@@ -223,7 +225,8 @@ func TestShutIsRefused(t *testing.T) {
 	}
 }
 
-// TestHiddenIsNotCopied, not even where the copy had it from before.
+// TestHiddenIsNotCopied checks that a hidden name is not in the copy, even if
+// the copy had it before.
 func TestHiddenIsNotCopied(t *testing.T) {
 	s := newSnapshot(t)
 	for _, name := range []string{"a", "d/b", "d/e/c"} {
@@ -237,8 +240,8 @@ func TestHiddenIsNotCopied(t *testing.T) {
 	require.FileExists(t, s.dir+"/d/b")
 }
 
-// TestLatelyTouchedIsCopiedAgain: of what was touched when the copy was made nobody would
-// know from its time if it was touched again.
+// TestLatelyTouchedIsCopiedAgain checks files touched while the copy was made.
+// Their time cannot show a further change.
 func TestLatelyTouchedIsCopiedAgain(t *testing.T) {
 	for name, since := range map[string]time.Time{"settled": later, "lately": {}} {
 		t.Run(name, func(t *testing.T) {
@@ -259,8 +262,8 @@ func TestLatelyTouchedIsCopiedAgain(t *testing.T) {
 	}
 }
 
-// TestCopyThatFails: whatever goes wrong while a copy is made is said, and what was not
-// copied is never taken for what the root lacks.
+// TestCopyThatFails checks that every failure of a copy is reported. A name
+// that was not copied never counts as missing in the root.
 func TestCopyThatFails(t *testing.T) {
 	gone := errors.New("enough")
 	for name, tt := range map[string]struct {
@@ -305,8 +308,8 @@ func TestCopyThatFails(t *testing.T) {
 	require.ErrorIs(t, s.refresh(ctx, nil, later), gone)
 }
 
-// TestFullDisk: a copy for which there is no room is none, for files, folders, links and
-// attributes, and it is one as soon as there is room.
+// TestFullDisk checks that a copy fails without space, for files, folders,
+// links and attributes, and succeeds as soon as there is space.
 func TestFullDisk(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("only the root user can mount a small file system")
@@ -338,8 +341,8 @@ func each(dir string, do func(name string) error) error {
 	return err
 }
 
-// TestPipesOfACopy: a program sees the pipes of a root. What it sends through one is
-// no change, and taking one away is.
+// TestPipesOfACopy checks that a program sees the pipes of a root. Data through
+// a pipe is no change, and removing one is.
 func TestPipesOfACopy(t *testing.T) {
 	s := newSnapshot(t)
 	asUser(t, func() {
@@ -371,11 +374,12 @@ func TestPipesOfACopy(t *testing.T) {
 	require.Empty(t, changes())
 	asUser(t, func() { require.NoError(t, os.Remove(at)) })
 	all := changes()
-	require.Len(t, all, 2) // the folder too
+	require.Len(t, all, 2) // includes the folder
 	require.Equal(t, sandbox.Deleted, all[1].Kind)
 }
 
-// TestSparseFilesStaySparse in a copy, which would take their whole size else.
+// TestSparseFilesStaySparse checks that a copy of a sparse file keeps its
+// holes.
 func TestSparseFilesStaySparse(t *testing.T) {
 	s := newSnapshot(t)
 	write(t, s.root+"/f", "begin")
@@ -390,8 +394,8 @@ func TestSparseFilesStaySparse(t *testing.T) {
 	require.Equal(t, "begin", strings.TrimRight(string(data), "\x00"))
 }
 
-// TestRootItself: the bits that a program gives the root are told as it left them, and a
-// root that is read-only is not taken for one that a program shut.
+// TestRootItself checks that the bits that a program sets on the root are
+// reported. A read-only root does not count as made unreadable by a program.
 func TestRootItself(t *testing.T) {
 	for name, tt := range map[string]struct {
 		was, left os.FileMode

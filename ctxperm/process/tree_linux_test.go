@@ -20,8 +20,8 @@ import (
 // nobody is an ordinary user.
 const nobody = 54321
 
-// asUser does something as an ordinary user without any capability, which only the thread
-// becomes that does it.
+// asUser runs a function as an ordinary user without capabilities, in a
+// dedicated thread.
 func asUser(t *testing.T, do func()) {
 	t.Helper()
 	if os.Getuid() != 0 {
@@ -43,7 +43,7 @@ func asUser(t *testing.T, do func()) {
 	do()
 }
 
-// folder makes one of the ordinary user's, below which everything can be removed.
+// folder creates a folder of the ordinary user that the test can remove.
 func folder(t *testing.T, name string) string {
 	t.Helper()
 	base, err := os.MkdirTemp("", "remit-process")
@@ -67,7 +67,7 @@ func folder(t *testing.T, name string) string {
 	return dir
 }
 
-// write makes a file of the ordinary user's, with its folders.
+// write creates a file of the ordinary user, with its folders.
 func write(t *testing.T, path, content string) {
 	t.Helper()
 	asUser(t, func() {
@@ -76,7 +76,8 @@ func write(t *testing.T, path, content string) {
 	})
 }
 
-// sight describes a tree as whoever looks sees it: what may not be read is shut.
+// sight describes a tree as the current user sees it. Unreadable names are
+// shut.
 func sight(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -86,7 +87,7 @@ func sight(t *testing.T, dir string) map[string]string {
 		at := filepath.Join(dir, name)
 		var is unix.Stat_t
 		if err := unix.Lstat(at, &is); errors.Is(err, unix.EACCES) {
-			return // listed, and no more
+			return // can be listed only
 		} else {
 			require.NoError(t, err)
 		}
@@ -114,7 +115,7 @@ func sight(t *testing.T, dir string) map[string]string {
 	return all
 }
 
-// inside is the bits, content, time and attributes of one name.
+// inside returns the bits, content, time and attributes of one name.
 func inside(at string, is unix.Stat_t) (string, error) {
 	line := fmt.Sprintf("%o", is.Mode)
 	switch is.Mode & unix.S_IFMT {
@@ -137,7 +138,8 @@ func inside(at string, is unix.Stat_t) (string, error) {
 	return line, err
 }
 
-// meddle does something by chance somewhere in a tree, as far as an ordinary user may.
+// meddle makes a random change in a tree, within the rights of an ordinary
+// user.
 func meddle(r *rand.Rand, dir string) {
 	var names []string
 	_ = filepath.WalkDir(dir, func(at string, _ fs.DirEntry, _ error) error {
@@ -164,7 +166,7 @@ func meddle(r *rand.Rand, dir string) {
 			bits := []uint32{0, 0o200, 0o300, 0o400, 0o500, 0o600, 0o644, 0o700, 0o755, 0o2755}
 			chosen := bits[r.IntN(len(bits))]
 			if is.Mode&unix.S_IFMT == unix.S_IFREG {
-				chosen &= 0o777 // a copy of a file never runs as somebody else
+				chosen &= 0o777 // a copy of a file never runs as another user
 			}
 			_ = unix.Chmod(at, chosen)
 		}
@@ -186,7 +188,7 @@ func meddle(r *rand.Rand, dir string) {
 	}
 }
 
-// put writes to a file, and does not wait where it is a pipe.
+// put writes to a file, without blocking on a pipe.
 func put(at string, flags int, text string) {
 	if f, err := os.OpenFile(at, os.O_WRONLY|unix.O_NONBLOCK|flags, 0o644); err == nil {
 		_, _ = io.WriteString(f, text)

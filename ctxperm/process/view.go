@@ -14,16 +14,16 @@ import (
 	"github.com/remit-dev/remit/perm"
 )
 
-// view is how a program sees the roots of its call.
+// view describes how a program sees the roots of its call.
 type view struct {
 	roots  []sandbox.Root
-	names  map[string]string // of the roots that it can write, by their folders
-	dirs   map[string]string // the folders of all that it sees, by name
-	masked []masked          // what it does not see of them
+	names  map[string]string // names of the writable roots, by their folders
+	dirs   map[string]string // the folders of all visible roots, by name
+	masked []masked          // hidden names in them
 }
 
-// see works out what a program may see: what its call may read, less what is
-// masked, and beside it whatever it writes.
+// see determines what a program may see: the roots that its call may read,
+// without masked names. It can write to those that its call may change.
 func (d *Driver) see(ctx context.Context, call *callstate.Call) (view, error) {
 	cfg := call.Config()
 	v := view{names: map[string]string{}, dirs: map[string]string{}}
@@ -61,7 +61,7 @@ func (d *Driver) see(ctx context.Context, call *callstate.Call) (view, error) {
 	return v, nil
 }
 
-// touches reports whether there is anything in a root that may be acted on so.
+// touches reports whether the bound permits an action anywhere in a root.
 func touches(bound perm.Set, a perm.Action, root string) bool {
 	all, err := perm.NewSet(perm.Access(a, "file://"+root+"/**"))
 	return err == nil && !bound.Intersect(all).IsEmpty()
@@ -78,7 +78,7 @@ func patterns(texts []string) (all []perm.Mask, err error) {
 	return all, nil
 }
 
-// hidden lists the names of a root that a program must not see.
+// hidden returns the names of a root that a program must not see.
 func (d *Driver) hidden(ctx context.Context, name string, root disk.Root, bound perm.Set, masks []perm.Mask, now time.Time) ([]string, error) {
 	var mine []perm.Mask
 	everything, err := perm.ParsePattern("file://" + name + "/**")
