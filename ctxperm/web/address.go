@@ -8,15 +8,15 @@ import (
 	"strings"
 )
 
-// Network is a range of addresses, at one port or at any. The zero Network holds
-// none.
+// Network is a range of addresses, at one port or at any. The zero Network is
+// empty.
 type Network struct {
 	prefix netip.Prefix
 	port   uint16 // 0: any
 }
 
-// ParseNetwork reads an address, an address with a port, or a prefix: 127.0.0.1,
-// [::1]:8080, 10.0.0.0/8.
+// ParseNetwork parses an address, an address with a port, or a prefix:
+// 127.0.0.1, [::1]:8080, 10.0.0.0/8.
 func ParseNetwork(text string) (Network, error) {
 	if p, err := netip.ParsePrefix(text); err == nil && p.Masked() == p && !p.Addr().Is4In6() {
 		return Network{prefix: p}, nil
@@ -32,7 +32,7 @@ func ParseNetwork(text string) (Network, error) {
 
 func plainAddr(a netip.Addr) bool { return a.Zone() == "" && !a.Is4In6() }
 
-// String is what ParseNetwork reads.
+// String returns the text that ParseNetwork parses.
 func (n Network) String() string {
 	switch {
 	case !n.prefix.IsValid():
@@ -50,7 +50,7 @@ func (n Network) holds(a netip.Addr, port uint16) bool {
 	return n.prefix.IsValid() && n.prefix.Contains(a) && (n.port == 0 || n.port == port)
 }
 
-// prefixes reads a list of prefixes.
+// prefixes parses a list of prefixes.
 func prefixes(texts string) (out []netip.Prefix) {
 	for text := range strings.FieldsSeq(texts) {
 		out = append(out, netip.MustParsePrefix(text))
@@ -58,19 +58,19 @@ func prefixes(texts string) (out []netip.Prefix) {
 	return out
 }
 
-// The addresses that are not those of some host on the public internet, from the
-// IANA registries of special-purpose addresses (IPv4 and IPv6), all of whose entries
-// count, also those that are reachable everywhere. Of IPv6 only 2000::/3 is given to
-// hosts; whatever lies outside it (mapped, translated, unique local, link-local,
-// site-local, multicast, the old forms) is special as a whole.
+// The addresses that are not those of a host on the public internet, from the
+// IANA registries of special-purpose addresses (IPv4 and IPv6). All entries
+// count, even those that are globally reachable. Hosts have IPv6 addresses only
+// in 2000::/3. Everything outside it (mapped, translated, unique local,
+// link-local, site-local, multicast, the old forms) is special as a whole.
 var (
 	special4 = prefixes(`0.0.0.0/8 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 169.254.0.0/16 172.16.0.0/12 192.0.0.0/24 192.0.2.0/24
 		192.31.196.0/24 192.52.193.0/24 192.88.99.0/24 192.168.0.0/16 192.175.48.0/24 198.18.0.0/15 198.51.100.0/24 203.0.113.0/24
 		224.0.0.0/4 240.0.0.0/4`)
 	global6  = netip.MustParsePrefix("2000::/3")
 	special6 = prefixes(`2001::/23 2001:db8::/32 2002::/16 2620:4f:8000::/48 3fff::/20`)
-	// Services of clouds that give credentials, or command the machine, to whoever can
-	// send them a request. One of them even has a public address.
+	// Cloud services that give credentials, or control of the machine, to every
+	// client that can send them a request. One of them has a public address.
 	metadata = prefixes(`169.254.169.254/32 169.254.169.253/32 169.254.169.123/32 169.254.170.2/32 169.254.170.23/32 168.63.129.16/32
 		100.100.100.200/32 192.0.0.192/32 169.254.0.23/32 169.254.42.42/32 fd00:ec2::/32 fd20:ce::254/128 fd00:42::42/128`)
 )
@@ -79,7 +79,7 @@ func within(a netip.Addr, list []netip.Prefix) bool {
 	return slices.ContainsFunc(list, func(p netip.Prefix) bool { return p.Contains(a) })
 }
 
-// special reports whether an address is anything else than a host on the public
+// special reports whether an address is not that of a host on the public
 // internet.
 func special(a netip.Addr) bool {
 	switch {
@@ -92,8 +92,8 @@ func special(a netip.Addr) bool {
 	}
 }
 
-// embedded is the IPv4 address that a translator on the way would make of an IPv6
-// address.
+// embedded returns the IPv4 address into which a translator on the path turns
+// an IPv6 address.
 func embedded(a netip.Addr) (netip.Addr, bool) {
 	if !a.Is6() {
 		return netip.Addr{}, false
@@ -113,16 +113,16 @@ func embedded(a netip.Addr) (netip.Addr, bool) {
 	return netip.AddrFrom4([4]byte(b[at : at+4])), true
 }
 
-// AddressError says that a connection to an address was refused.
+// AddressError states that a connection to an address was refused.
 type AddressError struct{ Address string }
 
 func (e *AddressError) Error() string {
 	return fmt.Sprintf("%s is not on the public internet, and nobody allowed its network", e.Address)
 }
 
-// checkAddress decides one connection by the address that is about to be dialled.
-// A service of a cloud is not allowed along with the network that it lies in, only
-// by itself.
+// checkAddress decides one connection by its address, immediately before the
+// dial. A network does not include a cloud service in it: that needs its own
+// entry.
 func checkAddress(hostport string, allowed []Network) error {
 	refused := &AddressError{Address: hostport}
 	ap, err := netip.ParseAddrPort(hostport)
@@ -147,7 +147,7 @@ func checkAddress(hostport string, allowed []Network) error {
 	return nil
 }
 
-// hostPort joins a host and a port as an address is written.
+// hostPort joins a host and a port as in an address.
 func hostPort(host string, port int) string {
 	if strings.Contains(host, ":") {
 		host = "[" + host + "]"

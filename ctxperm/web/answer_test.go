@@ -19,8 +19,8 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// rawServer answers each connection with what answer writes, once it has read the
-// head of a request.
+// rawServer reads the head of a request on each connection, and then calls
+// answer.
 func rawServer(t *testing.T, answer func(w io.Writer) error) string {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -42,8 +42,8 @@ func rawServer(t *testing.T, answer func(w io.Writer) error) string {
 	return l.Addr().String()
 }
 
-// TestAnswersWithoutEnd are given up by their bounds, not by the clock, which here
-// allows an hour: what is sent comes as fast as it can.
+// TestAnswersWithoutEnd checks that the bounds stop endless responses, not the
+// clock, which here allows an hour: the data comes as fast as possible.
 func TestAnswersWithoutEnd(t *testing.T) {
 	forever := func(first, then string) func(io.Writer) error {
 		return func(w io.Writer) error {
@@ -54,7 +54,7 @@ func TestAnswersWithoutEnd(t *testing.T) {
 			return err
 		}
 	}
-	var member bytes.Buffer // packed nothing
+	var member bytes.Buffer // an empty compressed member
 	require.NoError(t, gzip.NewWriter(&member).Close())
 	const packed = "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n"
 	head := "\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff"
@@ -83,8 +83,8 @@ func TestAnswersWithoutEnd(t *testing.T) {
 	}
 }
 
-// TestDrippingAnswers: an answer that comes byte by byte is given up in time, in its
-// head as in its body.
+// TestDrippingAnswers checks that a response that comes byte by byte is stopped
+// in time, in its head and in its body.
 func TestDrippingAnswers(t *testing.T) {
 	for name, first := range map[string]string{
 		"status": "HTTP", "header": "HTTP/1.1 200 OK\r\nX: ", "body": "HTTP/1.1 200 OK\r\n\r\n",
@@ -95,7 +95,7 @@ func TestDrippingAnswers(t *testing.T) {
 			t.Cleanup(func() { close(end) })
 			at := rawServer(t, func(w io.Writer) error {
 				_, err := io.WriteString(w, first)
-				<-end // the next byte would come a moment before time is up
+				<-end // the next byte comes immediately before the timeout
 				return err
 			})
 			client := newClient(t, web.Options{Timeout: 200 * time.Millisecond}, at)
@@ -105,8 +105,8 @@ func TestDrippingAnswers(t *testing.T) {
 	}
 }
 
-// TestTrailingData: what comes after an answer is no part of it, and what is not
-// what it says it is, is none.
+// TestTrailingData checks that data after a response does not count, and that a
+// response of another form than declared is an error.
 func TestTrailingData(t *testing.T) {
 	var packed bytes.Buffer
 	w := gzip.NewWriter(&packed)
@@ -137,7 +137,7 @@ func TestTrailingData(t *testing.T) {
 	}
 }
 
-// TestMedia: what an answer is stands in its head, and is looked at before a byte of
+// TestMedia checks the media type in the head of a response, before a byte of
 // its body is read: here none ever comes.
 func TestMedia(t *testing.T) {
 	types := map[string]string{
@@ -183,7 +183,8 @@ func TestMedia(t *testing.T) {
 	}
 }
 
-// TestHeadOfMuch: HEAD tells a length, and nothing of that length comes.
+// TestHeadOfMuch checks that HEAD reports a length without a body of that
+// length.
 func TestHeadOfMuch(t *testing.T) {
 	for _, more := range []string{"", "Content-Encoding: gzip\r\n", "Content-Encoding: zstd\r\n"} {
 		at := rawServer(t, func(w io.Writer) error {
@@ -196,8 +197,9 @@ func TestHeadOfMuch(t *testing.T) {
 	}
 }
 
-// TestOneProtocol: a server that offers HTTP/2 is spoken to in HTTP/1.1, where one
-// connection carries one request, and nothing is sent that was not asked for.
+// TestOneProtocol checks that the client uses HTTP/1.1 with a server that
+// offers HTTP/2. One connection carries one request, and no request is
+// unexpected.
 func TestOneProtocol(t *testing.T) {
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, r.Proto) }))
 	server.EnableHTTP2 = true

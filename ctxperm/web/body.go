@@ -12,15 +12,16 @@ import (
 	"strings"
 )
 
-// ErrMediaType says that an answer is of a type that is not read.
+// ErrMediaType states that the client does not read the media type of a
+// response.
 var ErrMediaType = errors.New("the answer is of a media type that is not read")
 
-// ErrTooLarge says that an answer is larger than it may be, or grows too much when it
-// is unpacked.
+// ErrTooLarge states that a response exceeds its limit, or the limit of its
+// decompression ratio.
 var ErrTooLarge = errors.New("the answer is too large")
 
-// countingReader counts what is read of an answer as it came. That is bounded too: what is
-// packed may go on for ever and come to nothing.
+// countingReader counts the bytes of a response as received. These are bounded
+// too, because endless compressed data can decompress to nothing.
 type countingReader struct {
 	r        io.Reader
 	n, limit int64
@@ -35,26 +36,26 @@ func (c *countingReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// ratioFloor is up to where the ratio is not looked at: a little text may well pack
-// better than any bound.
+// ratioFloor is the size below which the ratio does not count, because short
+// texts can compress better than any bound.
 const ratioFloor = 256 << 10
 
-// reads reports whether answers of a media type are read.
+// reads reports whether the client reads responses of a media type.
 func (o *Options) reads(media string) bool {
 	media, _, err := mime.ParseMediaType(cmp.Or(media, "application/octet-stream"))
 	kind, _, _ := strings.Cut(media, "/")
 	return len(o.Media) == 0 || err == nil && (slices.Contains(o.Media, media) || slices.Contains(o.Media, kind+"/*"))
 }
 
-// readBody reads an answer within its bounds. What it is, and was packed with, is
-// looked at before a byte of it is read.
+// readBody reads a response within its bounds. It checks media type and
+// encoding before it reads a byte.
 func (c *Client) readBody(resp *http.Response) ([]byte, error) {
-	if resp.Body == nil || resp.Request.Method == http.MethodHead { // which names a length all the same
+	if resp.Body == nil || resp.Request.Method == http.MethodHead { // it states a length nevertheless
 		return nil, nil
 	}
 	if media := resp.Header.Values("Content-Type"); !c.opts.reads(strings.Join(media, ",")) {
 		if !IsReadMethod(resp.Request.Method) || resp.StatusCode > 299 {
-			return nil, nil // the status tells enough
+			return nil, nil // the status suffices
 		}
 		return nil, fmt.Errorf("%w; valid are %s", ErrMediaType, strings.Join(c.opts.Media, ", "))
 	}

@@ -24,55 +24,59 @@ import (
 	"github.com/remit-dev/remit/revert"
 )
 
-// Options say what a Client may do. The zero Options reach the public internet
-// alone, without credentials.
+// Options configures a Client. The zero Options permit only the public
+// internet, without credentials.
 type Options struct {
-	// Allow are networks beside the public internet. Which of them a call reaches is
-	// decided like any access, by the name or address in its URL.
+	// Allow lists networks beside the public internet. The policy decides which
+	// of them a call reaches, by the name or address in its URL.
 	Allow []Network
-	// CAs are trusted instead of the system's.
+	// CAs replaces the system's certificate authorities.
 	CAs *x509.CertPool
 	// Credentials are added to requests to their origins.
 	Credentials []Credential
-	// Secrets is where the credentials' values are; give it to the runtime, too.
+	// Secrets holds the values of the credentials. Pass it to the runtime, too.
 	Secrets *secrets.Store
-	// Resolver is asked for addresses; nil: the system's.
+	// Resolver resolves names; nil: the system's.
 	Resolver *net.Resolver
-	// Timeout bounds one exchange, body included; default 30 seconds.
+	// Timeout bounds one exchange, body included. Default: 30 seconds.
 	Timeout time.Duration
-	// MaxBody bounds an answer in bytes, unpacked; default 8 MiB.
+	// MaxBody bounds the bytes of a decompressed response. Default: 8 MiB.
 	MaxBody int64
-	// MaxRatio bounds how much an answer may grow when it is unpacked; default 100.
+	// MaxRatio bounds the decompression ratio of a response. Default: 100.
 	MaxRatio int
-	// Media are the types of answers that are read, such as application/json and text/*;
-	// nil: all. Of another one no byte is read: what a call wanted to read is refused, and
-	// what tells enough by its status, of an effect or an error, is empty. An answer that names no type is one of application/octet-stream.
+	// Media lists the types of responses that the client reads, such as
+	// application/json and text/*; nil: all. It reads no byte of another type.
+	// A response that a call reads is then an error. The response of an effect,
+	// and an error response, are then empty, because their status suffices. A
+	// response without a type is application/octet-stream.
 	Media []string
-	// MaxRedirects bounds how many are followed; default 5, negative none.
+	// MaxRedirects bounds the redirects. Default: 5; negative: none.
 	MaxRedirects int
-	// Late is how long after it was sent a request whose answer was lost may still take
-	// effect; default 2 minutes. Before that, what is not there is not known to be absent.
+	// Late is how long after its sending a request whose response was lost can
+	// still take effect. Before that, a missing item is not known to be absent.
+	// Default: 2 minutes.
 	Late time.Duration
 }
 
-// Credential is a secret that is sent to one origin, in a header of each request.
+// Credential is a secret that the client sends to one origin, in a header of
+// each request.
 type Credential struct {
 	Origin string `json:"origin"`           // scheme, host and port, such as https://api.example.com; https, or http on this machine
 	Header string `json:"header,omitempty"` // default: Authorization
-	Prefix string `json:"prefix,omitempty"` // what stands before the value; default, of Authorization: "Bearer "
-	Secret string `json:"secret"`           // its name
+	Prefix string `json:"prefix,omitempty"` // prefix of the value; default for Authorization: "Bearer "
+	Secret string `json:"secret"`           // name of the secret
 }
 
-// Client is the way to the network: the driver of this package. It is safe for
-// concurrent use.
+// Client is the driver of this package: it holds the access to the network. It
+// is safe for concurrent use.
 type Client struct {
 	opts      Options
 	transport *http.Transport
-	host      host.Host // of undo, which has no call
+	host      host.Host // host for reverts, which have no call
 	back      restoredVersions
 }
 
-// New makes a client.
+// New creates a client.
 func New(o Options) (*Client, error) {
 	o.Timeout = positive(o.Timeout, 30*time.Second)
 	o.MaxBody = positive(o.MaxBody, 8<<20)
@@ -105,11 +109,11 @@ func New(o Options) (*Client, error) {
 	dialer := &net.Dialer{Timeout: o.Timeout, Resolver: o.Resolver, ControlContext: c.guard}
 	dialer.SetMultipathTCP(false)
 	c.transport = &http.Transport{
-		Proxy:       nil, // a proxy would be asked for addresses that nobody here has seen
+		Proxy:       nil, // a proxy receives addresses that the client has not checked
 		DialContext: dialer.DialContext, TLSClientConfig: &tls.Config{RootCAs: o.CAs, MinVersion: tls.VersionTLS12},
 		TLSHandshakeTimeout: o.Timeout, ResponseHeaderTimeout: o.Timeout, MaxResponseHeaderBytes: 64 << 10,
 		DisableCompression: true,
-		DisableKeepAlives:  true, // a request on a kept connection may be sent twice by itself
+		DisableKeepAlives:  true, // the transport can repeat a request on a kept connection
 	}
 	return c, nil
 }
@@ -154,11 +158,12 @@ func local(host string) bool {
 	return host == "localhost" || err == nil && a.IsLoopback()
 }
 
-// Schemes restore what calls changed through this package.
+// Schemes returns the scheme that restores what calls changed through this
+// package.
 func (c *Client) Schemes() []revert.Scheme { return []revert.Scheme{scheme{c}} }
 
-// guard refuses a connection by the address that is really dialled, after the name
-// was resolved, whoever resolved it.
+// guard checks a connection by the dialled address, after any resolver resolved
+// the name.
 func (c *Client) guard(_ context.Context, network, address string, _ syscall.RawConn) error {
 	if !strings.HasPrefix(network, "tcp") {
 		return &AddressError{Address: network}
@@ -166,7 +171,7 @@ func (c *Client) guard(_ context.Context, network, address string, _ syscall.Raw
 	return checkAddress(address, c.opts.Allow)
 }
 
-// credential is what an origin is to be sent.
+// credential returns the credential of an origin.
 func (c *Client) credential(t Target) (Credential, bool) {
 	for _, cr := range c.opts.Credentials {
 		if cr.Origin == t.origin() {
@@ -176,7 +181,7 @@ func (c *Client) credential(t Target) (Credential, bool) {
 	return Credential{}, false
 }
 
-// exchange is one request and its answer.
+// exchange is one request and its response.
 type exchange struct {
 	method string
 	to     Target
@@ -184,18 +189,19 @@ type exchange struct {
 	body   []byte
 }
 
-// sendError says how a request ended without an answer. Sent is false only where
-// not a byte of it can have reached the other side.
+// sendError describes a request that ended without a response. Sent is false
+// only if no byte of it can have reached the server.
 type sendError struct {
 	sent bool
-	text string // without what the other side repeats of a secret
+	text string // without secrets that the server repeated
 	err  error
 }
 
 func (e *sendError) Error() string { return e.text }
 func (e *sendError) Unwrap() error { return e.err }
 
-// send does one exchange: one connection, one request, no redirect, nothing twice.
+// send performs one exchange: one connection, one request, no redirect, no
+// retry.
 func (c *Client) send(ctx context.Context, x exchange) (Response, error) {
 	failed := func(sent bool, err error) (Response, error) {
 		return Response{}, &sendError{sent: sent, text: c.hide(x.method + " " + x.to.Masked() + ": " + err.Error()), err: err}
@@ -232,8 +238,8 @@ func (c *Client) send(ctx context.Context, x exchange) (Response, error) {
 	return Response{Status: resp.StatusCode, Header: c.hideHeader(resp.Header), Body: body, URL: x.to}, nil
 }
 
-// plainError is an error without the URL, whose query may hold what no message
-// should; a refused address is a denial.
+// plainError returns an error without the URL, whose query can be secret. A
+// refused address is a denial.
 func plainError(err error) error {
 	var refused *AddressError
 	var failed *url.Error

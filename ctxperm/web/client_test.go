@@ -36,9 +36,9 @@ func storeOf(t *testing.T, value string) *secrets.Store {
 	return s
 }
 
-// TestCredentials go to their origin, if the call may use them, and nowhere else: not
-// after a redirect to another host or port, also not on the way back. What the
-// service repeats of them nobody sees.
+// TestCredentials checks that a credential goes only to its origin, if the call
+// may use it. It does not go to another host or port after a redirect, or back.
+// The response hides what the service repeats of it.
 func TestCredentials(t *testing.T) {
 	var mu sync.Mutex
 	var got []string
@@ -91,7 +91,7 @@ func TestCredentials(t *testing.T) {
 		{URL: api.URL + "/", Headers: map[string]string{"X-A": token}},
 	} {
 		p.reject = nil
-		_, _ = send(t, p, web.Request{URL: api.URL + "/"}, client, store) // it is known from here on
+		_, _ = send(t, p, web.Request{URL: api.URL + "/"}, client, store) // known from here on
 		got = nil
 		out, _ = send(t, p, r, client, store)
 		require.Equal(t, tool.StatusFailed, out.Status)
@@ -118,7 +118,7 @@ func TestCredentials(t *testing.T) {
 	require.ErrorContains(t, err, "no Secrets")
 }
 
-// TestHeadersThatSmuggle are refused before anything is sent.
+// TestHeadersThatSmuggle checks that they are refused before anything is sent.
 func TestHeadersThatSmuggle(t *testing.T) {
 	hits := newCanary(t, "127.0.0.1")
 	client := newClient(t, web.Options{MaxBody: 1 << 10}, "127.0.0.1")
@@ -160,8 +160,8 @@ func TestHeadersThatSmuggle(t *testing.T) {
 	require.Len(t, hits.seen(), 1, "the control")
 }
 
-// TestBounds: an answer that never comes, never ends, or grows is given up, in time
-// and without taking the memory.
+// TestBounds checks that a response that never comes, never ends, or grows is
+// stopped, in time and within the memory bound.
 func TestBounds(t *testing.T) {
 	release := make(chan struct{})
 	zeros := func(n int) []byte {
@@ -230,7 +230,7 @@ func TestBounds(t *testing.T) {
 		"/deflate": "packed in a way", "/nogzip": "is not", "/short": "broke off", "/abort": "",
 	} {
 		client := patient
-		if path == "/stall" || path == "/drip" { // which would never end
+		if path == "/stall" || path == "/drip" { // never ends
 			client = hurried
 		}
 		send := func(r web.Request) (out tool.Outcome) {
@@ -266,7 +266,7 @@ func (zero) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestNeverSent: what did not even get a connection had no effect.
+// TestNeverSent checks that a request without a connection had no effect.
 func TestNeverSent(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -279,7 +279,7 @@ func TestNeverSent(t *testing.T) {
 	}
 }
 
-// TestTLS: only who is known is talked to.
+// TestTLS checks that only servers with a trusted certificate are accepted.
 func TestTLS(t *testing.T) {
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "safe") }))
 	server.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
@@ -352,7 +352,8 @@ func TestWithoutClient(t *testing.T) {
 	require.ErrorIs(t, err, ctxperm.ErrClosed)
 }
 
-// Example gives a runtime the way to a service on this machine, and reads from it.
+// Example gives a runtime access to a service on this machine, and reads from
+// it.
 func Example() {
 	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "hello") }))
 	defer service.Close()

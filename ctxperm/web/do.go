@@ -13,42 +13,42 @@ import (
 	"github.com/remit-dev/remit/perm"
 )
 
-// Request is what a tool asks of a service.
+// Request is a request of a tool to a service.
 type Request struct {
 	Method       string // GET, HEAD, POST, PUT, PATCH or DELETE
 	URL          string
 	Headers      map[string]string
 	Body         []byte
 	Key          string        // sent as Idempotency-Key; empty: none
-	Compensation *Compensation // how the effect is taken back; nil: there is no way back
+	Compensation *Compensation // reverts the effect; nil: the effect cannot be reverted
 }
 
-// Response is what a service answered. Values of secrets that it repeated are taken
-// out.
+// Response is the response of a service, without the secret values that it
+// repeated.
 type Response struct {
 	Status int
 	Header http.Header
 	Body   []byte
-	URL    Target // where the answer came from, after redirects
+	URL    Target // URL of the response, after redirects
 }
 
-// OK reports whether the service says that it did what it was asked.
+// OK reports whether the status is 2xx.
 func (r Response) OK() bool { return r.Status >= 200 && r.Status < 300 }
 
-// methods are those that can be asked for.
+// methods lists the supported methods.
 var methods = []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}
 
-// IsReadMethod reports whether a method asks for no effect.
+// IsReadMethod reports whether a method requests no effect.
 func IsReadMethod(method string) bool { return method == http.MethodGet || method == http.MethodHead }
 
-// Do sends a request for the call that tc belongs to. It asks for "connect" with the
-// method to the URL's resource, and where a credential is configured for the origin
-// for the use of its secret. GET and HEAD follow redirects, each of which is asked
-// for like a request of its own; other methods do not.
+// Do sends a request for the call of tc. It authorizes "connect", with the
+// method, on the resource of the URL. If the origin has a credential, it also
+// authorizes the use of its secret. GET and HEAD follow redirects, and Do
+// authorizes each like a request. Other methods do not follow redirects.
 //
-// What can have an effect is on the journal before it is sent, with its way back
-// where the request names one; see Undo. An error that wraps ctxperm.ErrDenied says
-// that an access, or the address, was refused.
+// A request that can have an effect is on the journal before it is sent, with
+// its Compensation if it has one. An error that wraps ctxperm.ErrDenied states
+// that an access, or the address, was denied.
 func Do(ctx context.Context, tc ctxperm.ToolContext, r Request) (Response, error) {
 	c, err := ctxperm.DriverOf[*Client](ctx, tc)
 	if errors.Is(err, ctxperm.ErrNoDriver) {
@@ -67,7 +67,7 @@ func Do(ctx context.Context, tc ctxperm.ToolContext, r Request) (Response, error
 	return s.effect(ctx)
 }
 
-// outgoingRequest is one request of a call on its way.
+// outgoingRequest is one request of a call in progress.
 type outgoingRequest struct {
 	*Client
 	tc     ctxperm.ToolContext
@@ -75,11 +75,10 @@ type outgoingRequest struct {
 	req    Request
 	to     Target
 	header http.Header
-	origin string // of the first URL: credentials and headers go nowhere else
+	origin string // origin of the first URL: credentials and headers go only there
 }
 
-// Check reports what is wrong with a request, as far as it alone can tell. It is
-// ErrInvalid.
+// Check returns ErrInvalid for a request that is invalid by itself.
 func Check(r Request) error {
 	_, _, err := r.read()
 	return err
@@ -107,7 +106,7 @@ func (r Request) read() (to Target, header http.Header, err error) {
 	return to, header, r.Compensation.check(to)
 }
 
-// open makes a request of a call ready to be asked for.
+// open prepares a request of a call for authorization.
 func (c *Client) open(tc ctxperm.ToolContext, r Request) (*outgoingRequest, error) {
 	to, header, err := r.read()
 	if err != nil {
@@ -120,7 +119,7 @@ func (c *Client) open(tc ctxperm.ToolContext, r Request) (*outgoingRequest, erro
 	return s, s.free(to)
 }
 
-// free refuses a request that holds the value of a secret: only the runtime sends
+// free refuses a request that contains a secret value. Only the runtime sends
 // one, and only to its origin.
 func (s *outgoingRequest) free(to Target) error {
 	text := to.String() + "\n" + string(s.req.Body)
@@ -137,7 +136,7 @@ func connect(method string, t Target) perm.ResourceAccess {
 	return perm.ResourceAccess{Action: perm.Connect, Resource: t.resource.String(), Method: method}
 }
 
-// fetch reads, through redirects.
+// fetch reads a URL and follows redirects.
 func (s *outgoingRequest) fetch(ctx context.Context) (Response, error) {
 	for hop := 0; ; hop++ {
 		resp, err := s.read(ctx)
@@ -158,7 +157,7 @@ func (s *outgoingRequest) fetch(ctx context.Context) (Response, error) {
 		if err != nil {
 			return Response{}, fmt.Errorf("%s %s: %w", s.req.Method, s.to.Masked(), err)
 		}
-		if next.origin() != s.origin { // also on the way back: whoever leads elsewhere chose where
+		if next.origin() != s.origin { // also on a redirect back, because the other server chose the URL
 			s.origin = ""
 			s.header = http.Header{}
 		}
@@ -170,7 +169,7 @@ func redirects(status int) bool {
 	return slices.Contains([]int{http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect}, status)
 }
 
-// read asks for one URL and reads it.
+// read authorizes and reads one URL.
 func (s *outgoingRequest) read(ctx context.Context) (Response, error) {
 	permit, err := ctxperm.Authorize(ctx, s.tc, connect(s.req.Method, s.to))
 	if err != nil {
@@ -213,7 +212,7 @@ func (cr Credential) add(x *exchange, value string) error {
 	return nil
 }
 
-// clean takes values of secrets out of what a service repeated.
+// clean removes secret values from a response.
 func (s *outgoingRequest) clean(r Response) Response {
 	r.Body = cleanBytes(s.call, r.Body)
 	for name, values := range r.Header {

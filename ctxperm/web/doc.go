@@ -1,39 +1,41 @@
-// Package web is the handle through which a tool sends HTTP requests, and the Scheme
-// that takes their effects back where a service can do that.
+// Package web is the handle through which a tool sends HTTP requests. It also
+// contains the Scheme that reverts their effects if the service supports that.
 //
-// # What is reached
+// # Which addresses a request reaches
 //
-// A request asks for "connect", with its method, to the resource of its URL, which is
-// read once and strictly: every unusual spelling of an address is refused before
-// anybody is asked. What a name stands for is decided when it is dialled, on the very
-// address of the connection, whoever resolved it: only hosts of the public internet
-// are reached, and the networks that Options.Allow names. A redirect of a GET is a
-// new access, asked for like the first; redirects of other methods are not followed.
-// No proxy is used, whatever the environment says, no connection is used twice, and
-// no request is sent again by itself.
+// A request authorizes "connect", with its method, on the resource of its URL.
+// The URL is parsed once and strictly: an unusual spelling of an address is
+// refused before any decision. The client checks the address of a name when it
+// dials, on the address of the connection, for any resolver. It reaches only
+// hosts of the public internet, and the networks in Options.Allow. A redirect
+// of a GET is a new access, authorized like the first. Other methods do not
+// follow redirects. The client ignores proxies of the environment, uses no
+// connection twice, and never repeats a request itself.
 //
-// Credentials are secrets that the host configured for an origin. They are added to
-// requests to that origin, if the call may use the secret, and never once a redirect
-// led to another one; neither are the caller's headers then. What a service repeats of
-// a secret is taken out before the tool sees it.
+// Credentials are secrets that the host program configured for an origin. The
+// client adds them to requests to that origin, if the call may use the secret.
+// After a redirect to another origin it adds neither credentials nor the
+// caller's headers. It removes secrets that a service repeats before the tool
+// sees the response.
 //
-// Answers are bounded in time, in bytes, in how much they grow when they are unpacked,
-// and in redirects.
+// Responses are bounded in time, bytes, decompression ratio and redirects.
 //
-// # What is taken back
+// # How effects are reverted
 //
-// A request that can have an effect is on the journal before it is sent, with its way
-// back (Undo), which is data: another process can go it. Where the thing has a URL
-// that is known before, it is looked at first, and the request is bound to what was
-// found by If-Match or If-None-Match; what the answer names is recorded when it is
-// known, and until then found again by the idempotency key. An undo looks again, and
-// leaves alone what somebody else has changed.
+// A request that can have an effect is on the journal before it is sent, with
+// its Compensation. This is data, so another process can revert the effect. If
+// the URL of the item is known in advance, the client reads the item first. It
+// binds the request to that version by If-Match or If-None-Match. If the
+// response names the item, the client records it then. Until then the
+// idempotency key finds it. A revert reads the item again, and does not change
+// one that another client has changed.
 //
-// An answer that never came leaves it unknown what happened until the service tells:
-// a thing that is not there may still come, for as long as Options.Late says. Where
-// nobody can tell, the call is unknown, and stays so; nothing with an effect is sent a
-// second time, but with the same key to a service that answers it once (Compensation.Replays).
+// If the response is lost, the effect is unknown until the service reports it.
+// A missing item can still appear, for as long as Options.Late. If the service
+// cannot report the effect, the outcome of the call is unknown and stays so.
+// The client never sends an effect a second time. The exception is the same key
+// to a service that applies it once (Compensation.Replays).
 //
-// What a service keeps for itself does not come back: ids, times, numbers of versions,
-// messages it sent.
+// A revert does not restore what only the service controls: IDs, times, version
+// numbers, and messages that it sent.
 package web

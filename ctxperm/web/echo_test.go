@@ -24,10 +24,10 @@ import (
 	"github.com/remit-dev/remit/revert/sqlite"
 )
 
-// repeating is a service that repeats the credential that it is sent wherever an
-// answer has room for a text, in some way of writing it.
+// repeating is a service that repeats its credential in every part of a
+// response that can hold text, in some encoding.
 type repeating struct {
-	where atomic.Pointer[string] // "": answers are well-formed; else where they are not, or -lost
+	where atomic.Pointer[string] // "": well-formed responses; else the malformed part, or -lost
 	write func(value string) string
 	item  atomic.Pointer[string]
 	n     atomic.Int64
@@ -63,7 +63,7 @@ func (s *repeating) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(answer)
 }
 
-// breakOff answers with something that is no answer, and names the value in it.
+// breakOff sends a malformed response that contains the value.
 func (s *repeating) breakOff(w http.ResponseWriter, where, value string) {
 	conn, _, err := http.NewResponseController(w).Hijack()
 	if err != nil {
@@ -76,8 +76,9 @@ func (s *repeating) breakOff(w http.ResponseWriter, where, value string) {
 	}[where], value)
 }
 
-// TestWhatAServiceRepeats: a credential is nowhere in what is written down or told of
-// a call, of its undo and of a redo, wherever in its answers a service repeats it.
+// TestWhatAServiceRepeats checks that no record or message of a call, its
+// revert or a redo contains the credential, for every part of a response that
+// repeats it.
 func TestWhatAServiceRepeats(t *testing.T) {
 	for name, write := range map[string]func(string) string{
 		"plain": func(v string) string { return v }, "hex": func(v string) string { return hex.EncodeToString([]byte(v)) },
@@ -86,7 +87,7 @@ func TestWhatAServiceRepeats(t *testing.T) {
 	} {
 		for _, where := range []string{"", "-status", "-version", "-header", "-encoding", "-length", "-lost"} {
 			if name != "plain" && where != "" && where != "-lost" {
-				continue // an error of the client quotes it as it comes
+				continue // an error of the client quotes it unchanged
 			}
 			t.Run(name+where, func(t *testing.T) {
 				written := repeats(t, write, where)

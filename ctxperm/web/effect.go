@@ -16,21 +16,21 @@ import (
 	"github.com/remit-dev/remit/revert/journal"
 )
 
-// ErrConflict says that somebody else changed the thing at the same time, and that
-// the request came to nothing.
+// ErrConflict states that another client changed the item concurrently, and
+// that the request had no effect.
 var ErrConflict = errors.New("somebody else changed it at the same time")
 
-// ErrOutcomeUnknown says that a request may have had its effect, and nobody knows.
+// ErrOutcomeUnknown states that it is unknown whether a request had its effect.
 var ErrOutcomeUnknown = errors.New("the request was sent, and its answer is lost")
 
-// effect sends a request that may change something. In this order, "=>" being a
+// effect sends a request that can change something. In this order, "=>" being a
 // barrier:
 //
-//	authorize; look at the item, and keep what it was; Intend(what is sent, pre, way back)
+//	authorize; look at the item, and keep what it was; RecordChange(what is sent, pre, compensation)
 //	=> send, only if the item still is what was looked at (If-Match, If-None-Match)
-//	   look at what is there now; for what the answer names: Intend(item, way back) =>
+//	   look at what is there now; for what the answer names: RecordChange(item, compensation) =>
 //
-// An answer that never came leaves the version unknown; undo and recovery ask the
+// A lost response leaves the version unknown. Revert and recovery ask the
 // service.
 func (s *outgoingRequest) effect(ctx context.Context) (Response, error) {
 	e, err := s.prepare(ctx)
@@ -59,7 +59,7 @@ func (s *outgoingRequest) effect(ctx context.Context) (Response, error) {
 	return resp, e.settle(ctx, resp)
 }
 
-// maxMembers bounds what is kept of a body to know it again.
+// maxMembers bounds the stored members of a body, which identify it later.
 const maxMembers = 256
 
 // recordedEffect is an effect whose record is durable.
@@ -69,8 +69,8 @@ type recordedEffect struct {
 	x      exchange
 	n      int // number of its change
 	pre    effect.Token
-	item   *Target // nil: not known before the answer
-	back   Target  // with item
+	item   *Target // nil: unknown before the response
+	back   Target  // set with item
 	inv    inverse
 }
 
@@ -109,8 +109,8 @@ func (s *outgoingRequest) prepare(ctx context.Context) (e *recordedEffect, err e
 	return e, e.intend(ctx, blobs)
 }
 
-// authorize asks for the request, and for the looks and the way back that are known
-// already: what could not be taken back for lack of a right is not begun.
+// authorize authorizes the request, and the known reads and compensation. An
+// effect that could not be reverted for lack of an access must not begin.
 func (s *outgoingRequest) authorize(ctx context.Context, e *recordedEffect) (err error) {
 	accesses := []perm.ResourceAccess{connect(s.req.Method, s.to)}
 	if e.item != nil {
@@ -120,7 +120,7 @@ func (s *outgoingRequest) authorize(ctx context.Context, e *recordedEffect) (err
 		return err
 	}
 	if e.item == nil {
-		return nil // others may use the same URL meanwhile
+		return nil // other calls may use the same URL meanwhile
 	}
 	if err = e.permit.LockResource(ctx, e.item.resource.String()); err == nil {
 		return nil
@@ -129,7 +129,7 @@ func (s *outgoingRequest) authorize(ctx context.Context, e *recordedEffect) (err
 	return err
 }
 
-// look reads the item before the effect, keeps it where it is to be put back, and
+// look reads the item before the effect, stores it if a revert needs it, and
 // binds the request to it.
 func (e *recordedEffect) look(ctx context.Context) ([]journal.Blob, error) {
 	for _, c := range e.call.Changes() {
@@ -161,7 +161,7 @@ func (e *recordedEffect) look(ctx context.Context) ([]journal.Blob, error) {
 	return []journal.Blob{blob}, err
 }
 
-// version looks at an item for the call.
+// version reads the version of an item for the call.
 func (s *outgoingRequest) version(ctx context.Context, item Target) (version, error) {
 	x := exchange{method: http.MethodGet, to: item, header: http.Header{"Accept": s.header.Values("Accept")}}
 	if err := s.credit(ctx, &x); err != nil {
@@ -174,8 +174,8 @@ func (s *outgoingRequest) version(ctx context.Context, item Target) (version, er
 	return versionOf(resp)
 }
 
-// intend makes the change durable. What is not known by a URL of its own has the name
-// of its operation: requests to one collection are not in each other's way.
+// intend makes the change durable. An item without a known URL has the name of
+// its operation, so that requests to one collection do not block each other.
 func (e *recordedEffect) intend(ctx context.Context, blobs []journal.Blob) error {
 	if u := e.req.Compensation; u != nil && u.Replays && e.req.Key != "" && u.open() {
 		e.inv.Again = &replayRequest{Method: e.req.Method, URL: e.to.String(), Header: e.req.Headers, Body: e.req.Body}
@@ -216,10 +216,10 @@ func (e *recordedEffect) record(ctx context.Context, c effect.Change, inv invers
 	return out[0].N, nil
 }
 
-// nothing notes that the request had no effect.
+// nothing records that the request had no effect.
 func (e *recordedEffect) nothing() { e.permit.RecordVersions(e.n, e.pre) }
 
-// settle notes what the effect left.
+// settle records the version that the effect left.
 func (e *recordedEffect) settle(ctx context.Context, resp Response) error {
 	ctx = context.WithoutCancel(ctx) // half a record is worse than a late one
 	switch {
@@ -231,7 +231,7 @@ func (e *recordedEffect) settle(ctx context.Context, resp Response) error {
 		return nil
 	case resp.Status >= 500 || resp.Status == http.StatusRequestTimeout:
 		if e.req.Compensation == nil {
-			return nil // the change says that nobody knows
+			return nil // the change states that the version is unknown
 		}
 		return fmt.Errorf("%s %s: %w: the service answered %d", e.req.Method, e.to.Masked(), ErrOutcomeUnknown, resp.Status)
 	case e.req.Compensation == nil:
@@ -247,7 +247,7 @@ func (e *recordedEffect) settle(ctx context.Context, resp Response) error {
 	return err
 }
 
-// settleMade records what the answer names.
+// settleMade records the item that the response names.
 func (e *recordedEffect) settleMade(ctx context.Context, resp Response) error {
 	g, err := e.req.Compensation.goalOf(resp.Body, e.to)
 	if err != nil {
@@ -267,8 +267,9 @@ func (e *recordedEffect) settleMade(ctx context.Context, resp Response) error {
 	return nil
 }
 
-// after is the version that the effect left. Where the answer has an ETag and another
-// one is there by now, somebody was faster: the one of the answer is ours.
+// after returns the version that the effect left. If the response has an ETag
+// and the item now has another one, another client has changed the item since.
+// Then the version is that of the response.
 func (e *recordedEffect) after(ctx context.Context, item Target, resp Response) (effect.Token, error) {
 	now, err := e.version(ctx, item)
 	if err != nil {

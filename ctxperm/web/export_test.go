@@ -1,4 +1,4 @@
 package web
 
-// CheckAddress is what the dialler asks.
+// CheckAddress is the check of the dialler.
 var CheckAddress = checkAddress

@@ -12,8 +12,8 @@ import (
 	"github.com/remit-dev/remit/revert/effect"
 )
 
-// FuzzParseURL: what is read is sent as what was read. The standard library, which
-// makes the request, reads the same host, port, path and query out of it.
+// FuzzParseURL checks that a URL is sent as it was parsed. The standard
+// library, which makes the request, parses the same host, port, path and query.
 func FuzzParseURL(f *testing.F) {
 	for _, seed := range []string{
 		"https://api.example.com/v1/x?a=b&c=%20", "http://[::1]:8080/", "https://a.b", "https://a.b/%2e%2e/x", "https://a.b//x", "https://u@a.b/",
@@ -49,8 +49,8 @@ func FuzzParseURL(f *testing.F) {
 	})
 }
 
-// FuzzFollow: a redirect leads where the standard library says, and never to less than
-// https, nor to what could not be asked for.
+// FuzzFollow checks that a redirect leads where the standard library says. It
+// never leads from https to http, or to an invalid URL.
 func FuzzFollow(f *testing.F) {
 	for _, location := range []string{"/x", "../x", "//c.d/x", "http://a.b/x", "https://c.d:444/", "?q", "#f", "x y", "javascript:1", "https://u:p@c.d/", "%2e%2e/"} {
 		f.Add("https://a.b/v1/y?z=1", location)
@@ -76,7 +76,8 @@ func FuzzFollow(f *testing.F) {
 	})
 }
 
-// FuzzNetwork: a network has one spelling, and holds what the standard library says.
+// FuzzNetwork checks that a network has one spelling, and the addresses that
+// the standard library reports.
 func FuzzNetwork(f *testing.F) {
 	for _, seed := range []string{"127.0.0.1", "[::1]:8080", "10.0.0.0/8", "10.0.0.1/8", "::ffff:1.2.3.4", "fe80::1%eth0", "1.2.3.4:0", "0.0.0.0/0", "::/0", "1.2.3.4/32", "01.2.3.4"} {
 		f.Add(seed, "127.0.0.1", uint16(80))
@@ -112,8 +113,8 @@ func FuzzNetwork(f *testing.F) {
 	})
 }
 
-// FuzzFill: a value that is put into the URL of a way back stays in its place: it adds
-// no segment, no member of a query, and is read again as it was.
+// FuzzFill checks that a value in the URL of a compensation stays in its place.
+// It adds no segment and no member of a query, and round-trips.
 func FuzzFill(f *testing.F) {
 	f.Add("https://a.b/v1/{id}", "7")
 	f.Add("https://a.b/v1/{id}/x?k={id}", "a/b?c#d&e=f%2e")
@@ -152,8 +153,8 @@ func FuzzFill(f *testing.F) {
 	})
 }
 
-// FuzzInverse: the way back of a request that can be read is written again as it was,
-// and leads to a URL that could have been asked for.
+// FuzzInverse checks that the inverse of a request round-trips, and leads to a
+// valid URL.
 func FuzzInverse(f *testing.F) {
 	for _, i := range []inverse{
 		{Method: "POST", URL: "https://a.b/v1", Key: "k", Undo: &Compensation{Item: "https://a.b/v1/{id}", Find: "https://a.b/v1?key={key}"}},
@@ -176,7 +177,7 @@ func FuzzInverse(f *testing.F) {
 		require.Equal(t, asked, to)
 		first, err := canon.Marshal(inv)
 		if err != nil {
-			return // a year that JSON has no digits for
+			return // a year that JSON cannot represent
 		}
 		same, there, err := readInverse(effect.Change{Scheme: SchemeName, Inverse: first})
 		require.NoError(t, err)

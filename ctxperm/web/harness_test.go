@@ -21,7 +21,7 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// allow lets everything through that reject does not name, and notes what was asked.
+// policy allows everything that reject does not name, and records the requests.
 type policy struct {
 	mu     sync.Mutex
 	asked  []string
@@ -45,7 +45,7 @@ func (p *policy) Decide(_ context.Context, r perm.Request) (perm.Decision, error
 	return perm.NewDecision(effect, perm.Details{Reasons: []perm.Reason{{Text: "said so"}}}), nil
 }
 
-// sender is a tool that does one request and returns its answer.
+// sender returns a tool that sends one request and returns its response.
 func sender(t *testing.T, got *web.Response) tool.Tool {
 	made, err := tool.FromSpec(tool.Spec{
 		Name: "send", Description: "Sends.", EffectClass: effect.Pivot, Confinement: tool.Handles,
@@ -67,7 +67,7 @@ func sender(t *testing.T, got *web.Response) tool.Tool {
 	return made
 }
 
-// send does one request in a transaction of its own.
+// send sends one request in its own transaction.
 func send(t *testing.T, p *policy, r web.Request, drivers ...ctxperm.Driver) (tool.Outcome, web.Response) {
 	var got web.Response
 	opts := []agent.Option{agent.Tools(sender(t, &got)), agent.Policy(p), agent.Log(slog.New(slog.DiscardHandler))}
@@ -119,7 +119,8 @@ func (c *canary) seen() []string {
 	return append([]string{}, c.hits...)
 }
 
-// newCanary listens on every address of this machine, of both families, or on one.
+// newCanary listens on every address of this machine, of both families, or on
+// one.
 func newCanary(t *testing.T, host string) *canary {
 	c := &canary{}
 	l, err := net.Listen("tcp", host+":0")

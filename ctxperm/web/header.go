@@ -10,10 +10,10 @@ import (
 	"github.com/remit-dev/remit/ctxperm"
 )
 
-// refusedHeaders are those that a caller cannot set, in lower case: they belong to
-// the connection, decide how the message is framed or where it goes, carry
-// credentials, make another method or address of it than the policy saw, or are set
-// here.
+// refusedHeaders are the headers that a caller cannot set, in lower case. They
+// belong to the connection, determine the framing or the destination, carry
+// credentials, replace the method or address that the policy saw, or the client
+// sets them.
 var refusedHeaders = []string{
 	"host", "connection", "keep-alive", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade", "content-length", "expect",
 	"authorization", "proxy-authorization", "proxy-authenticate", "cookie", "cookie2", "set-cookie", "www-authenticate",
@@ -23,18 +23,19 @@ var refusedHeaders = []string{
 	"if-match", "if-none-match", "idempotency-key",
 }
 
-// refusedPrefixes are the same for names that begin so.
+// refusedPrefixes are prefixes of further refused headers.
 var refusedPrefixes = []string{"x-forwarded-", "proxy-", "sec-", ":", "x-aws-ec2-", "x-amz-security", "x-google-"}
 
-// How many headers and how many bytes of them are valid.
+// Bounds of the number of headers and their bytes.
 const (
 	maxHeaders     = 64
 	maxHeaderBytes = 16 << 10
 )
 
-// CheckHeader reports why a caller cannot set a header. It is ErrInvalid.
+// CheckHeader returns ErrInvalid, with the reason, for a header that a caller
+// cannot set.
 func CheckHeader(name, value string) error {
-	// Servers behind a gateway read underscores and dashes as one.
+	// Servers behind a gateway treat underscores and dashes as equal.
 	plain := strings.ToLower(strings.ReplaceAll(name, "_", "-"))
 	switch {
 	case !token(name):

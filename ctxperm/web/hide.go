@@ -7,8 +7,8 @@ import (
 	"github.com/remit-dev/remit/internal/callstate"
 )
 
-// hide takes the values of the client's secrets out of a text. A call takes out those
-// of all drivers; an undo has no call.
+// hide removes the values of the client's secrets from a text. A call removes
+// those of all drivers; a revert has no call.
 func (c *Client) hide(text string) string {
 	if c.opts.Secrets == nil {
 		return text
@@ -16,8 +16,8 @@ func (c *Client) hide(text string) string {
 	return callstate.SecretSets{c.opts.Secrets.SecretValues(callstate.NewKey())}.Scrub(text)
 }
 
-// hideHeader takes the values out of a header, whose versions and media types are
-// written down. One that is sent back would not be what it was: it is none.
+// hideHeader removes the values from a header. It drops an ETag or a media type
+// that contains one: these are recorded, and a changed one has no meaning.
 func (c *Client) hideHeader(h http.Header) http.Header {
 	for name, values := range h {
 		for i, value := range values {
@@ -30,8 +30,8 @@ func (c *Client) hideHeader(h http.Header) http.Header {
 	return h
 }
 
-// tellable refuses a goal that a service named by the value of a secret: its URL is
-// written down.
+// tellable refuses a target whose URL contains a secret value, because the URL
+// is recorded.
 func (c *Client) tellable(g compensationTarget, err error) (compensationTarget, error) {
 	if text := g.item.String() + " " + g.back.String(); err == nil && c.hide(text) != text {
 		return compensationTarget{}, errors.New("what the service names holds the value of a secret")

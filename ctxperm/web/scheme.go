@@ -17,17 +17,17 @@ import (
 	"github.com/remit-dev/remit/revert/journal"
 )
 
-// scheme takes back what requests did, from the journal alone: it looks at the
-// service, and sends what the change says if what is there still is what the call
-// left.
+// scheme reverts the effects of requests, from the journal alone. It reads the
+// item, and sends the compensation if the item still has the version that the
+// call left.
 type scheme struct{ *Client }
 
 // Name returns SchemeName.
 func (scheme) Name() string { return SchemeName }
 
-// restoredVersions remembers what an undo put back: the version that the service gave it stands
-// for the one that was meant. Another process that does not know it finds a conflict,
-// unless the content is the same.
+// restoredVersions caches what a revert restored: the new version of the
+// service stands for the intended one. Another process, which does not know it,
+// finds a conflict, unless the content is the same.
 type restoredVersions struct {
 	mu   sync.Mutex // never held across a wait
 	same map[string]map[effect.Token]effect.Token
@@ -56,8 +56,8 @@ func readInverse(c effect.Change) (inv inverse, to Target, err error) {
 	return inv, to, err
 }
 
-// ask sends a request of an undo, with the credential of its origin: the right to it
-// was given with the call. Nobody is shown the answer.
+// ask sends a request of a revert, with the credential of its origin: the call
+// was permitted to use it. No caller sees the response.
 func (s scheme) ask(ctx context.Context, x exchange) (Response, error) {
 	if x.header == nil {
 		x.header = http.Header{}
@@ -82,7 +82,7 @@ func (s scheme) look(ctx context.Context, item Target) (version, error) {
 	return versionOf(resp)
 }
 
-// seek asks the service what the key of a request made.
+// seek asks the service which item the key of a request made.
 func (s scheme) seek(ctx context.Context, inv inverse, to Target) (g compensationTarget, there bool, err error) {
 	text, err := fill(inv.Undo.Find, func(name string) (string, bool) { return inv.Key, name == "key" })
 	if err != nil {
@@ -111,16 +111,18 @@ func (s scheme) seek(ctx context.Context, inv inverse, to Target) (g compensatio
 
 func (inv inverse) canSeek() bool { return inv.Undo != nil && inv.Undo.Find != "" && inv.Key != "" }
 
-// early reports whether a request whose answer was lost may still take effect. By a
-// clock that was set back nobody knows how long ago it was sent: it may.
+// early reports whether a request whose response was lost may still take
+// effect. It is true after the clock was set back, because the time since the
+// request is unknown.
 func (s scheme) early(inv inverse) bool { return s.host.Now().Sub(inv.Sent) < s.opts.Late }
 
-// Settle has nothing to put in order: a request is one step for the service. It says
-// what is there now; what may still come, or nobody can ask about, is not known.
+// Settle has nothing to complete: a request is one step for the service. It
+// returns the current version. A version that can still change, or cannot be
+// read, is unknown.
 func (s scheme) Settle(ctx context.Context, c effect.Change) (effect.Token, error) {
 	inv, to, err := readInverse(c)
 	if err != nil {
-		return "", nil // Plan reports it for this resource; others must go on
+		return "", nil // Plan reports it for this resource; others must continue
 	}
 	lost := !c.Post.Known()
 	switch {
@@ -149,8 +151,8 @@ func (s scheme) Settle(ctx context.Context, c effect.Change) (effect.Token, erro
 	return "", nil
 }
 
-// madeAs is the token of what a key made, with the version in which it was found if
-// that may be the one that it was made in.
+// madeAs returns the token of the item that a key made. It includes the found
+// version, if that can be the original one.
 func (s scheme) madeAs(ctx context.Context, inv inverse, g compensationTarget) effect.Token {
 	now, err := s.look(ctx, g.item)
 	if err != nil || !now.there || now.differs(inv.Holds) {
@@ -159,8 +161,8 @@ func (s scheme) madeAs(ctx context.Context, inv inverse, g compensationTarget) e
 	return sent + " " + now.token()
 }
 
-// theirs reports whether somebody changed what a key made: since it was found, where
-// it was looked for earlier, and else as far as what was sent tells.
+// theirs reports whether another client changed the item that a key made. It
+// compares with the version found earlier, or else with the sent members.
 func theirs(step *effect.Step, c effect.Change, inv inverse, now version) bool {
 	_, found, known := strings.Cut(string(c.Post), string(sent)+" ")
 	switch {
@@ -179,7 +181,7 @@ const (
 	otherThanSent = "the answer was lost, and what the request made is not as it was sent: somebody may have changed it since; look at the service"
 )
 
-// named is the token of what is there, by the name that the change knows it by.
+// named returns the token of the current version, in the form of the change.
 func (s scheme) named(c effect.Change, now version) effect.Token {
 	for _, known := range []effect.Token{c.Post, c.Pre} {
 		if s.same(c.Resource, now, known) {
@@ -193,10 +195,10 @@ func (s scheme) same(resource string, now version, meant effect.Token) bool {
 	return now.is(meant) || s.back.is(resource, now.token(), meant)
 }
 
-// Plan looks at the service for each change, newest first, and sends nothing that has
+// Plan reads the item of each change, newest first, and sends no request with
 // an effect.
 func (s scheme) Plan(ctx context.Context, changes []effect.Change, keep journal.ContentStore) (steps []effect.Step, _ []journal.Blob, _ error) {
-	made := map[string]bool{} // URLs of requests whose effect a later change of the call is about
+	made := map[string]bool{} // URLs of requests with a later change of the call for their effect
 	for _, c := range slices.Backward(changes) {
 		step := effect.Step{Of: []int{c.N}, Change: effect.Change{Scheme: SchemeName, Resource: c.Resource, Pre: c.Post}}
 		inv, to, err := readInverse(c)
@@ -221,7 +223,8 @@ func (s scheme) Plan(ctx context.Context, changes []effect.Change, keep journal.
 	return steps, nil, nil
 }
 
-// Keeps says that nothing is kept of what an undo displaces at the service.
+// Keeps returns false: a revert stores nothing of what it displaces at the
+// service.
 func (scheme) Keeps(effect.Step) bool { return false }
 
 func noWay(c effect.Change, inv inverse) (effect.Outcome, string) {
@@ -231,7 +234,7 @@ func noWay(c effect.Change, inv inverse) (effect.Outcome, string) {
 	return effect.Failed, "a " + inv.Method + " was sent, and nothing takes it back"
 }
 
-// plan judges one change that has a way back.
+// plan judges one change that has a compensation.
 func (s scheme) plan(ctx context.Context, step *effect.Step, c effect.Change, inv inverse, to Target) {
 	var g compensationTarget
 	var err error
@@ -286,7 +289,7 @@ func (s scheme) plan(ctx context.Context, step *effect.Step, c effect.Change, in
 	}
 }
 
-// before is the version that an undo comes back to.
+// before returns the version that a revert restores.
 func (scheme) before(c effect.Change) effect.Token {
 	if c.Pre == unsent {
 		return effect.Absent
@@ -294,7 +297,7 @@ func (scheme) before(c effect.Change) effect.Token {
 	return c.Pre
 }
 
-// missing judges an effect that is not there, of a request whose answer was lost.
+// missing judges a missing effect of a request whose response was lost.
 func (s scheme) missing(inv inverse) (effect.Outcome, string) {
 	if s.early(inv) {
 		return effect.Unknown, fmt.Sprintf("it is not there, and may still come; take it back again %s after it was sent", s.opts.Late)
@@ -302,8 +305,8 @@ func (s scheme) missing(inv inverse) (effect.Outcome, string) {
 	return effect.Already, "it is not there"
 }
 
-// counter makes the request that takes a change back; a nil goal is told by asking
-// with the same key.
+// counter creates the request that reverts a change. If g is nil, a request
+// with the same key finds the target.
 func (s scheme) counter(step *effect.Step, c effect.Change, inv inverse, g *compensationTarget, post effect.Token) {
 	u := inv.Undo
 	headers := map[string]string{}
@@ -312,7 +315,7 @@ func (s scheme) counter(step *effect.Step, c effect.Change, inv inverse, g *comp
 	}
 	will := &replayRequest{Method: u.method(), Header: headers, Body: u.Body}
 	kind := strings.ToLower(will.Method)
-	if u.Before && c.Pre == effect.Absent { // there was nothing to send
+	if u.Before && c.Pre == effect.Absent { // nothing to send
 		will.Method, will.Body, kind = http.MethodDelete, nil, "delete"
 	}
 	if u.Before && inv.Media != "" && will.Method != http.MethodDelete {
@@ -335,8 +338,8 @@ func (s scheme) counter(step *effect.Step, c effect.Change, inv inverse, g *comp
 	step.Change = effect.Change{N: c.N, Scheme: SchemeName, Resource: c.Resource, Kind: kind, Pre: step.Change.Pre, Post: post, Inverse: raw}
 }
 
-// Apply sends one planned request, only if what is there still is what was planned
-// on.
+// Apply sends one planned request, only if the item still has the planned
+// version.
 func (s scheme) Apply(ctx context.Context, step effect.Step, keep journal.ContentStore) effect.Result {
 	res := effect.Result{Resource: step.Change.Resource, Outcome: effect.Failed}
 	fail := func(o effect.Outcome, why string) effect.Result {
@@ -379,15 +382,16 @@ func (s scheme) Apply(ctx context.Context, step effect.Step, keep journal.Conten
 	return s.judge(step, inv, resp, sendErr, after, lookErr, res)
 }
 
-// refusedError says that the service refuses the request that is sent again, so that
-// it never had an effect.
+// refusedError states that the service refused the repeated request, so it
+// never had an effect.
 type refusedError struct{ status int }
 
 func (e *refusedError) Error() string {
 	return fmt.Sprintf("the service refuses the request: it answered %d", e.status)
 }
 
-// target is what an undo is about; where only a repeated key tells, it is asked.
+// target returns the target of a revert. If only a repeated key can tell, it
+// sends that.
 func (s scheme) target(ctx context.Context, inv inverse, to Target) (compensationTarget, error) {
 	if inv.Item != "" {
 		return inv.goal()
@@ -442,7 +446,7 @@ func (s scheme) request(ctx context.Context, step effect.Step, inv inverse, g co
 	return x, errors.Join(err, r.Close())
 }
 
-// judge says what an undo came to, by what is there after it.
+// judge determines the result of a revert from the version after it.
 func (s scheme) judge(step effect.Step, inv inverse, resp Response, sendErr error, after version, lookErr error, res effect.Result) effect.Result {
 	goal := step.Change.Post
 	reached := lookErr == nil && (after.is(goal) || goal == unsent && !after.there)
@@ -461,7 +465,7 @@ func (s scheme) judge(step effect.Step, inv inverse, resp Response, sendErr erro
 		res.Outcome, res.Why = effect.Failed, fmt.Sprintf("the service refused to take it back: it answered %d", resp.Status)
 	case inv.Will.Method == http.MethodDelete || !after.there || after.is(step.Change.Pre):
 		res.Outcome, res.Why = effect.Failed, "the service answered that it took it back, and what is there says otherwise"
-	default: // it was put back, with a version of the service's own
+	default: // restored, with a new version of the service
 		res.Outcome = effect.Restored
 		if goal != effect.Absent && goal != unsent {
 			s.back.put(step.Change.Resource, after.token(), goal)

@@ -10,8 +10,9 @@ import (
 	"github.com/remit-dev/remit/revert/effect"
 )
 
-// TestMayStillCome: what is not there may still come for as long as that takes, and
-// where the clock was set back, so that nobody knows how long it was.
+// TestMayStillCome checks that a missing item may still appear within Late. It
+// also may if the clock was set back, because the time since the request is
+// unknown.
 func TestMayStillCome(t *testing.T) {
 	h := hosttest.New(1)
 	h.Step = 0

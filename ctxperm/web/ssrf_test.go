@@ -20,7 +20,7 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// spellings are ways to write an address of this machine.
+// spellings returns ways to write an address of this machine.
 func spellings() []string {
 	return []string{
 		"127.0.0.1", "127.0.0.2", "127.1", "127.0.1", "2130706433", "017700000001", "0x7f000001", "0x7f.0.0.1", "0x7f.1", "0177.0.0.1", "0177.1",
@@ -31,9 +31,9 @@ func spellings() []string {
 	}
 }
 
-// TestSpellings sends to each spelling with the Go resolver and with the one of C,
-// which reads other spellings than Go: nothing is reached. A plain client reaches
-// many.
+// TestSpellings sends to each spelling with the Go resolver and with the C
+// resolver, which accepts other spellings. The client reaches nothing. A plain
+// client reaches many.
 func TestSpellings(t *testing.T) {
 	if mode := os.Getenv("REMIT_RESOLVER"); mode != "" {
 		trySpellings(t)
@@ -66,7 +66,7 @@ func lineWith(text, part string) string {
 func trySpellings(t *testing.T) {
 	ours, plain := newCanary(t, ""), newCanary(t, "")
 	var resolver *net.Resolver
-	if os.Getenv("REMIT_RESOLVER") == "go" { // no question leaves this machine
+	if os.Getenv("REMIT_RESOLVER") == "go" { // no DNS query leaves this machine
 		resolver = nameServer(t, func(int64) []net.IP { return nil })
 	}
 	client := newClient(t, web.Options{Resolver: resolver})
@@ -94,7 +94,8 @@ func trySpellings(t *testing.T) {
 	t.Logf("%d of %d spellings reached by a plain client, 0 by ours", reached, len(spellings()))
 }
 
-// specials are addresses that are no host of the public internet.
+// specials returns addresses that are not those of a host of the public
+// internet.
 func specials() []string {
 	return strings.Fields(`0.0.0.0 0.1.2.3 10.0.0.1 10.255.255.255 100.64.0.1 100.127.255.255 127.0.0.1 127.255.255.254 169.254.169.254 169.254.0.1
 		169.254.170.2 172.16.0.1 172.31.255.255 192.0.0.1 192.0.0.192 192.0.2.1 192.31.196.1 192.52.193.1 192.88.99.1 192.168.0.1 192.175.48.1
@@ -130,7 +131,7 @@ func TestSpecialAddresses(t *testing.T) {
 		{"10.1.2.3", "81", "10.1.2.3:80", false},
 		{"11.1.2.3", "81", "10.0.0.0/8", true},
 		{"192.168.1.1", "80", "10.0.0.0/8", false},
-		{"169.254.169.254", "80", "169.254.0.0/16", false}, // not along with its network
+		{"169.254.169.254", "80", "169.254.0.0/16", false}, // its network does not include it
 		{"169.254.169.254", "80", "169.254.169.254", true},
 		{"168.63.129.16", "80", "0.0.0.0/0", false},
 		{"fd00:ec2::254", "80", "fc00::/7", false},
@@ -162,8 +163,8 @@ func TestSpecialAddresses(t *testing.T) {
 	require.Error(t, err)
 }
 
-// TestRedirectsAreAccesses: each is asked for, checked where it is dialled, and never
-// leads where a first request could not go.
+// TestRedirectsAreAccesses checks that each redirect is authorized and checked
+// at the dial. It never leads where a first request could not go.
 func TestRedirectsAreAccesses(t *testing.T) {
 	c := newCanary(t, "")
 	var to atomic.Pointer[string]
@@ -208,8 +209,8 @@ func TestRedirectsAreAccesses(t *testing.T) {
 	require.Equal(t, 302, got.Status)
 }
 
-// TestRebinding: a name that stands for an allowed address when it is looked at, and
-// for another one when it is dialled, or for both at once, leads nowhere else.
+// TestRebinding checks a name that resolves to an allowed address at first and
+// to another one at the dial, or to both at once. It reaches no other address.
 func TestRebinding(t *testing.T) {
 	c := newCanary(t, "127.0.0.1")
 	l, err := net.Listen("tcp", "127.0.0.2:"+c.port)
@@ -253,8 +254,8 @@ func TestRebinding(t *testing.T) {
 	}
 }
 
-// nameServer is a server of names on this machine, which answers any name, each time
-// anew.
+// nameServer is a name server on this machine that calls answers for each
+// query.
 func nameServer(t *testing.T, answers func(n int64) []net.IP) *net.Resolver {
 	conn, err := net.ListenPacket("udp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -288,8 +289,8 @@ func nameServer(t *testing.T, answers func(n int64) []net.IP) *net.Resolver {
 	}}
 }
 
-// TestNoProxyFromTheEnvironment: a proxy would be asked for addresses that nobody has
-// checked.
+// TestNoProxyFromTheEnvironment checks that no proxy receives unchecked
+// addresses.
 func TestNoProxyFromTheEnvironment(t *testing.T) {
 	c := newCanary(t, "")
 	for _, name := range []string{"HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "ALL_PROXY"} {

@@ -10,20 +10,21 @@ import (
 	"github.com/remit-dev/remit/perm"
 )
 
-// Target is a URL that was read once: policy, dialler and log all get it from here,
-// and nobody reads the text a second time.
+// Target is a URL that was parsed once. Policy, dialler and log all use it, and
+// no code parses the text a second time.
 type Target struct {
 	resource perm.Resource
 	query    string
-	slash    bool // the path ends with one
+	slash    bool // the path ends with a slash
 }
 
-// maxURL bounds a URL.
+// maxURL bounds the bytes of a URL.
 const maxURL = 8 << 10
 
-// ParseURL reads an absolute URL of http or https as strictly as a resource, and a
-// query of printable ASCII. A user, a fragment, a zone, a host that is not ASCII and
-// every unusual spelling of an address are refused: ErrInvalid says what is valid.
+// ParseURL parses an absolute URL of http or https as strictly as a resource,
+// and a query of printable ASCII. It refuses a user, a fragment, a zone, a host
+// that is not ASCII and every unusual spelling of an address. The error is
+// ErrInvalid and states what is valid.
 func ParseURL(text string) (Target, error) {
 	t, err := parseURL(text)
 	if err != nil {
@@ -55,15 +56,16 @@ func parseURL(text string) (Target, error) {
 	return Target{resource: r, query: query, slash: r.Path() != "" && strings.HasSuffix(base, "/")}, nil
 }
 
-// Resource is what permission is about: the URL without its query.
+// Resource returns the resource that permission is for: the URL without its
+// query.
 func (t Target) Resource() perm.Resource { return t.resource }
 
-// origin is scheme, host and port.
+// origin returns scheme, host and port.
 func (t Target) origin() string {
 	return string(t.resource.Kind()) + "://" + hostPort(t.resource.Host(), t.resource.Port())
 }
 
-// path is the path as it is sent.
+// path returns the path as it is sent.
 func (t Target) path() string {
 	_, rest, _ := strings.Cut(t.resource.String(), "://")
 	_, tail, _ := strings.Cut(rest, "/")
@@ -73,14 +75,14 @@ func (t Target) path() string {
 	return "/" + tail
 }
 
-// authority is the host as a Host header and a URL have it.
+// authority returns the host in the form of a Host header and a URL.
 func (t Target) authority() string {
 	_, rest, _ := strings.Cut(t.resource.String(), "://")
 	authority, _, _ := strings.Cut(rest, "/")
 	return authority
 }
 
-// url is the URL as it is sent.
+// url returns the URL as it is sent.
 func (t Target) url() (*url.URL, error) {
 	raw := t.path()
 	plain, err := url.PathUnescape(raw)
@@ -90,7 +92,7 @@ func (t Target) url() (*url.URL, error) {
 	return &url.URL{Scheme: string(t.resource.Kind()), Host: t.authority(), Path: plain, RawPath: raw, RawQuery: t.query}, nil
 }
 
-// String is the whole URL, with its query.
+// String returns the whole URL, with its query.
 func (t Target) String() string {
 	text := string(t.resource.Kind()) + "://" + t.authority() + t.path()
 	if t.query != "" {
@@ -99,8 +101,8 @@ func (t Target) String() string {
 	return text
 }
 
-// Masked is the URL as it may be written into a message: without the values of its
-// query, and not too long.
+// Masked returns the URL for messages: without the values of its query, and
+// truncated.
 func (t Target) Masked() string {
 	const most = 200
 	text := string(t.resource.Kind()) + "://" + t.authority() + t.path()
@@ -121,7 +123,7 @@ func (t Target) Masked() string {
 	return text
 }
 
-// follow reads where a redirect leads, which may be relative.
+// follow parses the target of a redirect, which can be relative.
 func (t Target) follow(location string) (Target, error) {
 	if len(location) > maxURL {
 		return Target{}, errors.New("the redirect leads to a URL that is too long")

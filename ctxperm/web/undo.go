@@ -19,59 +19,61 @@ import (
 // SchemeName is the scheme of changes that requests make.
 const SchemeName = "http"
 
-// Compensation says, as data, how the effect of a request is taken back: by another request
-// to what it made or changed. It is on the journal before the effect, and works in
-// another process that has a Client.
+// Compensation describes, as data, how the effect of a request is reverted: by
+// another request to the item that it made or changed. It is on the journal
+// before the effect, and works in another process that has a Client.
 //
-// Its URLs lie at the origin of the request. {member}, or {a.b} for a member of a
-// member, stands for a text or a number of the answer, as one segment of a path or
+// Its URLs belong to the origin of the request. {member}, or {a.b} for a nested
+// member, is a text or a number of the response, as one segment of a path or
 // one value of a query.
 type Compensation struct {
-	// Item is the URL of what the request makes or changes; empty: the request's own.
-	// GET of it tells what is there, by its ETag and its body.
+	// Item is the URL of the item that the request makes or changes; empty: the
+	// request's own. A GET of it returns its version, by ETag and body.
 	Item string `json:"item,omitempty"`
-	// Find is a GET that tells what the request's key made, with {key} for it: an
-	// object, a list of at most one, or 404. It is how an effect is found again whose
-	// answer was lost, if Item has to be filled in.
+	// Find is a GET that returns what the request's key made, with {key} for
+	// the key: an object, a list of at most one, or 404. It finds an effect
+	// whose response was lost, if Item has parameters.
 	Find string `json:"find,omitempty"`
-	// FindIn is where in that answer the object or list is, such as data.
+	// FindIn is the path of the object or list in that response, such as data.
 	FindIn string `json:"find_in,omitempty"`
-	// Replays says that the service answers a key that it has seen as it did the first
-	// time, without a second effect. Where nothing can be found, an undo whose answer
-	// was lost then asks by sending the same again.
+	// Replays states that the service repeats its first response to a known
+	// key, without a second effect. If an effect cannot be found otherwise, a
+	// revert after a lost response sends the same request again.
 	Replays bool `json:"replays,omitempty"`
-	// Method is sent to URL to take the effect back; empty: DELETE, to Item.
+	// Method is the method of the request to URL that reverts the effect;
+	// empty: DELETE, to Item.
 	Method string `json:"method,omitempty"`
 	URL    string `json:"url,omitempty"`
-	// Before sends what Item was before as the body. Body and Headers are sent else.
+	// Before sends the previous content of Item as the body, instead of Body
+	// and Headers.
 	Before  bool              `json:"before,omitempty"`
 	Body    json.RawMessage   `json:"body,omitempty"`
 	Headers map[string]string `json:"headers,omitempty"`
 }
 
-// The versions of what a request sent, where nothing else has one.
+// The versions of a sent request without another version.
 const (
 	unsent effect.Token = "unsent"
 	sent   effect.Token = "sent"
 )
 
-// inverse is what a change of this scheme keeps.
+// inverse is the stored inverse of a change of this scheme.
 type inverse struct {
 	Method string        `json:"method"`
 	URL    string        `json:"url"`
 	Key    string        `json:"key,omitempty"`
 	Sent   time.Time     `json:"sent"`
 	Undo   *Compensation `json:"undo,omitempty"`
-	Item   string        `json:"item,omitempty"` // what the change is about; empty: not known before the answer
-	Back   string        `json:"back,omitempty"` // where the way back is sent
-	Made   bool          `json:"made,omitempty"` // the item was made by an earlier change of the call, and is named by its answer
+	Item   string        `json:"item,omitempty"` // the item of the change; empty: unknown before the response
+	Back   string        `json:"back,omitempty"` // URL of the compensation
+	Made   bool          `json:"made,omitempty"` // an earlier change of the call made the item, and its response names it
 	Media  string        `json:"media,omitempty"`
-	// Holds are digests of the members of what was sent, where what is there can be
-	// compared with it. What the policy redacts of a call must not be readable here.
+	// Holds are digests of the members that were sent, to compare them with the
+	// item. The stored form must not reveal what the policy redacts of a call.
 	Holds map[string]string `json:"holds,omitempty"`
-	// Again is the request where the service answers a repeated key.
+	// Again is the request for a service that accepts a repeated key.
 	Again *replayRequest `json:"again,omitempty"`
-	// Will is what a counter-change sends.
+	// Will is the request of a counter-change.
 	Will *replayRequest `json:"will,omitempty"`
 }
 
@@ -90,7 +92,7 @@ func (u *Compensation) method() string {
 	return u.Method
 }
 
-// check refuses a way back that could not be gone.
+// check refuses a compensation that could not be performed.
 func (u *Compensation) check(to Target) error {
 	if u == nil {
 		return nil
@@ -132,7 +134,7 @@ func (u *Compensation) check(to Target) error {
 	return nil
 }
 
-// open reports whether the item is named by the answer.
+// open reports whether the response determines the item.
 func (u *Compensation) open() bool { return strings.Contains(u.Item+u.URL, "{") }
 
 // fill puts values into the {names} of a URL, each escaped for its place.
@@ -161,7 +163,7 @@ func fill(text string, get func(name string) (string, bool)) (string, error) {
 	}
 }
 
-// member finds a text or number in a JSON document by a dotted path.
+// member returns a text or number in a JSON document by a dotted path.
 func member(doc any, path string) (string, bool) {
 	for _, name := range strings.Split(path, ".") {
 		object, ok := doc.(map[string]any)
@@ -179,7 +181,7 @@ func member(doc any, path string) (string, bool) {
 	return "", false
 }
 
-// decode reads an answer's JSON with its numbers as they are written.
+// decode parses the JSON of a response and keeps its numbers as written.
 func decode(body []byte) (doc any, err error) {
 	v, err := canon.Parse(body, canon.DefaultLimits())
 	if err != nil {
@@ -191,10 +193,10 @@ func decode(body []byte) (doc any, err error) {
 	return doc, err
 }
 
-// compensationTarget is what an undo is about, and where it is sent.
+// compensationTarget is the item of a revert, and the URL of the compensation.
 type compensationTarget struct{ item, back Target }
 
-// goalOf reads from an answer what it tells of.
+// goalOf reads the target from a response.
 func (u *Compensation) goalOf(body []byte, to Target) (compensationTarget, error) {
 	doc, err := decode(body)
 	if err != nil {
@@ -238,7 +240,7 @@ func (inv inverse) goal() (g compensationTarget, err error) {
 	return g, err
 }
 
-// found reads the answer of Find: the one object that the key made, or none.
+// found parses the response of Find: the one object that the key made, or none.
 func (u *Compensation) found(body []byte) (object any, there bool, err error) {
 	doc, err := decode(body)
 	if err != nil {
@@ -267,8 +269,8 @@ func (u *Compensation) found(body []byte) (object any, there bool, err error) {
 	return nil, false, errors.New("the answer is neither an object nor a list")
 }
 
-// version is what a GET of an item found. Two are the same by their ETag, or by their
-// content, whatever its ETag: a service gives a new one when it is put back.
+// version is the result of a GET of an item. Two versions are the same if their
+// ETags or their contents are. A service gives a restored item a new ETag.
 type version struct {
 	etag, digest string
 	there        bool
@@ -276,7 +278,7 @@ type version struct {
 	body         []byte
 }
 
-// versionOf reads an answer as the version of an item.
+// versionOf returns the version of an item from a response.
 func versionOf(r Response) (version, error) {
 	switch {
 	case r.Status == http.StatusNotFound || r.Status == http.StatusGone:
@@ -304,7 +306,7 @@ func (v version) token() effect.Token {
 	}
 }
 
-// is reports whether v is the version that a token names.
+// is reports whether v is the version of a token.
 func (v version) is(t effect.Token) bool {
 	if !t.Known() || t == effect.Absent || !v.there {
 		return v.token().Same(t)
@@ -313,8 +315,8 @@ func (v version) is(t effect.Token) bool {
 	return digest == v.digest || v.strong() && etag == v.etag
 }
 
-// holds reports whether v is a JSON object that has every member of another one,
-// with the same values: whoever finds it may take it for what was sent.
+// holds reports whether v is a JSON object with every member of another one,
+// with the same values. Then v can be the sent object.
 func (v version) holds(sent map[string]string) bool {
 	have := members(v.body)
 	for name, digest := range sent {
@@ -325,8 +327,9 @@ func (v version) holds(sent map[string]string) bool {
 	return v.there && len(sent) > 0
 }
 
-// differs reports whether v has a member of what was sent with another value. It is
-// how a thing is known that only a key tells of: nobody saw it as it was made.
+// differs reports whether v has a sent member with another value. This detects
+// a change of an item that only a key identifies, because its first version was
+// never read.
 func (v version) differs(sent map[string]string) bool {
 	have := members(v.body)
 	for name, digest := range sent {
@@ -337,7 +340,7 @@ func (v version) differs(sent map[string]string) bool {
 	return false
 }
 
-// members are the digests of what a JSON object holds by name; none of anything else.
+// members returns the digests of the members of a JSON object by name, or none.
 func members(body []byte) map[string]string {
 	var all map[string]json.RawMessage
 	if json.Unmarshal(body, &all) != nil {
@@ -352,5 +355,5 @@ func members(body []byte) map[string]string {
 	return out
 }
 
-// strong reports whether the service can check that nobody changed it meanwhile.
+// strong reports whether the service can detect a concurrent change.
 func (v version) strong() bool { return v.etag != "" && !strings.HasPrefix(v.etag, "W/") }

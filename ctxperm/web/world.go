@@ -12,12 +12,12 @@ import (
 	"github.com/remit-dev/remit/verify"
 )
 
-// Kinds are those of the resources that World looks at.
+// Kinds returns the kinds of the resources that World reads.
 func (c *Client) Kinds() []perm.Kind { return []perm.Kind{perm.KindHTTPS, perm.KindHTTP} }
 
-// World lets a verifier look at what a call changed through requests, for package
-// agent. Versions have the names that the changes know them by, so that what was put
-// back is what it was before.
+// World returns a verifier's view of what a call changed through requests, for
+// package agent. Versions have the tokens of the changes, so that a restored
+// item has its previous version.
 func (c *Client) World(k callstate.ModuleKey, changes []effect.Change) verify.ResourceView {
 	if !k.Valid() {
 		return nil
@@ -30,8 +30,8 @@ type world struct {
 	changes []effect.Change
 }
 
-// change finds the newest change of a resource. Nothing else can be looked at: a
-// verifier gets no way to the network.
+// change returns the newest change of a resource. A verifier cannot read other
+// resources, because it has no access to the network.
 func (w world) change(resource string) (effect.Change, error) {
 	for i := len(w.changes) - 1; i >= 0; i-- {
 		if c := w.changes[i]; c.Scheme == SchemeName && c.Resource == resource {
@@ -41,7 +41,7 @@ func (w world) change(resource string) (effect.Change, error) {
 	return effect.Change{}, fmt.Errorf("%s: the call did not change it, so that it cannot be looked at", resource)
 }
 
-// Version asks the service.
+// Version reads the version from the service.
 func (w world) Version(ctx context.Context, resource string) (string, error) {
 	c, err := w.change(resource)
 	if err != nil {
@@ -54,12 +54,12 @@ func (w world) Version(ctx context.Context, resource string) (string, error) {
 	return string(now), err
 }
 
-// Open is not for verifiers either: the versions say what has to be said.
+// Open is not available to verifiers: versions suffice.
 func (w world) Open(context.Context, string) (io.ReadCloser, error) {
 	return nil, errors.New("the content of a service is read by requests, which verifiers do not send")
 }
 
-// Before is not kept for verifiers.
+// Before is not available to verifiers.
 func (w world) Before(context.Context, string) (io.ReadCloser, error) {
 	return nil, errors.New("what a service held before is kept for the way back alone")
 }
