@@ -11,11 +11,12 @@ import (
 	"github.com/remit-dev/remit/perm"
 )
 
-// ErrRefused says that a statement cannot be run here, whatever is granted: it
-// could not be taken back, or reaches outside of the database.
+// ErrRefused states that a statement cannot be run with any grant: it could not
+// be reverted, or reaches outside of the database.
 var ErrRefused = engine.ErrRefused
 
-// Database is one database, for one call. Its operations come one after the other.
+// Database gives one call access to one database. Its operations run one after
+// the other.
 type Database struct {
 	tc     ctxperm.ToolContext
 	driver *Driver
@@ -23,8 +24,8 @@ type Database struct {
 	source *source
 }
 
-// Open gives a named database to the call that tc belongs to. It decides nothing
-// and connects to nothing: each operation does.
+// Open returns a named database for the call of tc. It authorizes nothing and
+// connects to nothing: each operation does.
 func Open(ctx context.Context, tc ctxperm.ToolContext, name string) (*Database, error) {
 	d, err := ctxperm.DriverOf[*Driver](ctx, tc)
 	if errors.Is(err, ctxperm.ErrNoDriver) {
@@ -40,28 +41,28 @@ func Open(ctx context.Context, tc ctxperm.ToolContext, name string) (*Database, 
 	return &Database{tc: tc, driver: d, name: name, source: s}, nil
 }
 
-// Statement is one statement of SQL. Its parameters are given by position (Args) or
-// by name (Named); each is nil, a bool, int64, float64, string or []byte.
+// Statement is one SQL statement. Its parameters are set by position (Args) or
+// by name (Named). Each is nil, a bool, int64, float64, string or []byte.
 type Statement struct {
 	SQL   string
 	Args  []any
 	Named map[string]any
 }
 
-// Page is which rows of a result are read. Zero fields have defaults.
+// Page selects the rows of a result. Zero fields have defaults.
 type Page struct {
-	Page  int // from 1
-	Rows  int // of a page; default 100
-	Bytes int // at most; default 1 MiB
+	Page  int // first is 1
+	Rows  int // rows of a page; default 100
+	Bytes int // maximum bytes; default 1 MiB
 }
 
-// Result is what came of a statement. A value of a row is nil, bool, int64, float64,
-// string, []byte or json.RawMessage.
+// Result is the result of a statement. A value of a row is nil, bool, int64,
+// float64, string, []byte or json.RawMessage.
 type Result struct {
 	Columns  []string
 	Rows     [][]any
-	HasMore  bool  // there are more rows than these
-	Affected int64 // rows that a statement changed, those of triggers not counted
+	HasMore  bool  // more rows follow
+	Affected int64 // rows that a statement changed, without those of triggers
 }
 
 func (w Page) engine() engine.Page {
@@ -78,8 +79,8 @@ func resultOf(r engine.Rows) Result {
 	return Result{Columns: r.Columns, Rows: r.Rows, HasMore: r.More, Affected: r.Affected}
 }
 
-// Query runs a statement that only reads; the database is held to that. Within a
-// call that has changed something it sees that.
+// Query runs a statement that only reads; the database enforces that. It sees
+// earlier changes of the call.
 func (d *Database) Query(ctx context.Context, s Statement, w Page) (Result, error) {
 	op, err := d.enter(ctx)
 	if err != nil {
@@ -111,7 +112,7 @@ func (d *Database) point(ctx context.Context, op *callstate.Op, id string) error
 	return call.Config().Recorder.Host().Point(ctx, id)
 }
 
-// ask has the accesses of a statement decided.
+// ask authorizes the accesses of a statement.
 func (d *Database) ask(ctx context.Context, accesses []engine.Access) error {
 	all, err := d.accesses(accesses)
 	if err != nil || len(all) == 0 {
@@ -124,8 +125,8 @@ func (d *Database) ask(ctx context.Context, accesses []engine.Access) error {
 	return err
 }
 
-// accesses are what the policy is asked: a statement that touches no table, such as
-// SELECT 1, is listed as one of the database.
+// accesses returns the accesses for the policy. A statement that uses no table,
+// such as SELECT 1, is a list of the database.
 func (d *Database) accesses(accesses []engine.Access) (all []perm.ResourceAccess, err error) {
 	if len(accesses) == 0 {
 		accesses = []engine.Access{{Action: perm.List}}
@@ -147,5 +148,5 @@ func (d *Database) accesses(accesses []engine.Access) (all []perm.ResourceAccess
 	return all, nil
 }
 
-// JSONFloat is a float as JSON can have it: infinities and NaN are told as text.
+// JSONFloat returns a float for JSON: infinities and NaN become text.
 func JSONFloat(f float64) any { return engine.Plain(f) }

@@ -12,15 +12,15 @@ import (
 	"github.com/remit-dev/remit/perm"
 )
 
-// Kind is a kind of database; packages below this one have some. The zero Kind
+// Kind is a kind of database, from a package below this one. The zero Kind
 // opens nothing.
 type Kind struct{ kind engine.Kind }
 
 // NewKind is for the packages below this one.
 func NewKind(k engine.Kind) Kind { return Kind{k} }
 
-// Driver knows the databases of a runtime, by name. Give it to the runtime with
-// agent.Driver and close it after the runtime.
+// Driver holds the databases of a runtime, by name. Pass it to the runtime with
+// agent.Driver, and close it after the runtime.
 type Driver struct {
 	kinds []Kind
 	named map[string]*source
@@ -33,14 +33,14 @@ type Driver struct {
 // source is one database.
 type source struct {
 	engine engine.Engine
-	at     string // without secrets
+	at     string // location without secrets
 }
 
-// New makes a driver of databases by name, each at a location such as
-// sqlite:data/app.db. A name is a letter, digit or _ and up to 127 letters, digits
-// and _.- more. The kinds also open what calls of other processes changed and is to
-// be taken back; of such a location no password is kept, so that a database that
-// wants one has to be named here again.
+// New creates a driver of databases by name, each at a location such as
+// sqlite:data/app.db. A name is a letter, digit or _ and up to 127 letters,
+// digits and _.- more. The driver also opens databases that calls of other
+// processes changed, to revert these changes. Their locations are stored
+// without passwords. So a database that needs one must be named here again.
 func New(kinds []Kind, databases map[string]string) (*Driver, error) {
 	d := &Driver{kinds: slices.Clone(kinds), named: map[string]*source{}, others: map[string]*source{}, works: map[callTxnKey]*callTxn{}}
 	for _, name := range slices.Sorted(maps.Keys(databases)) {
@@ -73,10 +73,10 @@ func (d *Driver) open(at string) (*source, error) {
 	return nil, fmt.Errorf("its location begins with none of the kinds that there are: %s", orNone(known))
 }
 
-// Names lists the databases.
+// Names returns the names of the databases, sorted.
 func (d *Driver) Names() []string { return slices.Sorted(maps.Keys(d.named)) }
 
-// Close ends all connections.
+// Close closes all connections.
 func (d *Driver) Close() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()

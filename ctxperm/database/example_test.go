@@ -8,8 +8,8 @@ import (
 	"github.com/remit-dev/remit/ctxperm/database"
 )
 
-// A tool's code receives its ToolContext and gives it to the handle. Both statements
-// commit together, when the call is finished, or neither does.
+// A tool receives its ToolContext and passes it to the handle. When the call is
+// finished, both statements commit together, or neither does.
 func Example() {
 	move := func(ctx context.Context, tc ctxperm.ToolContext) error {
 		db, err := database.Open(ctx, tc, "main")

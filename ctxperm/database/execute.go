@@ -10,13 +10,14 @@ import (
 )
 
 // Execute runs a statement that changes rows, in the transaction of the call. A
-// statement that fails leaves nothing, and the call may go on; the transaction
-// commits once the call is finished. What cannot be taken back row by row is
-// ErrRefused: DDL, PRAGMA, ATTACH, virtual and temporary tables, and what the kind
-// of database cannot show.
+// statement that fails changes nothing, and the call can continue. The
+// transaction commits when the call is finished. A statement that cannot be
+// reverted row by row is ErrRefused: DDL, PRAGMA, ATTACH, virtual and temporary
+// tables, and others that the kind of database cannot observe.
 //
-// Calls of one transaction change a database one after the other. A row that another
-// open transaction has changed is its until that one ends: journal.ErrClaimed.
+// Calls of one transaction change a database one after the other. A row that
+// another open transaction has changed is claimed until that one ends:
+// journal.ErrClaimed.
 func (d *Database) Execute(ctx context.Context, s Statement, w Page) (Result, error) {
 	op, err := d.enter(ctx)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 
 var errBroken = errors.New("broken")
 
-// broken is a database of one row that fails where it is told to.
+// broken is a database of one row that fails on demand.
 type broken struct {
 	engine.Engine
 
@@ -61,7 +61,7 @@ func (b *broken) Restore(_ context.Context, repairs []engine.RowRestore) ([]engi
 	return out, b.restore
 }
 
-// brokenRow is a change of its row, from 1 to 2.
+// brokenRow returns a change of its row, from 1 to 2.
 func brokenRow(at string) effect.Change {
 	t := engine.Table{Name: "t", Cols: []string{"a", "b"}, Key: []int{0}}
 	i := inverse{At: at, Mark: engine.TxnMarker{Identity: "d_1", Op: "x"}, Table: t, Was: engine.Image{"i1", "i1"}, Will: engine.Image{"i1", "i2"}}
@@ -81,8 +81,8 @@ func brokenScheme(t *testing.T, b *broken) scheme {
 	return scheme{d}
 }
 
-// TestBrokenPlan: a database that does not answer is no reason to touch a row, or to
-// take one for what it is not.
+// TestBrokenPlan checks that a failure of the database changes no row, and
+// leads to no wrong conclusion about one.
 func TestBrokenPlan(t *testing.T) {
 	for _, b := range []*broken{{identity: errBroken}, {fate: errBroken}, {read: errBroken}} {
 		b.is, b.now = engine.Committed, engine.Image{"i1", "i2"}
@@ -104,8 +104,8 @@ func TestBrokenPlan(t *testing.T) {
 	require.Error(t, err)
 }
 
-// TestBrokenFate: only what is known to have committed took, and only what is known to
-// have been rolled back did not.
+// TestBrokenFate checks that only a known commit counts as an effect, and only
+// a known rollback as none.
 func TestBrokenFate(t *testing.T) {
 	for is, want := range map[engine.TxnOutcome]struct{ took, known, err bool }{
 		engine.Committed: {true, true, false}, engine.Aborted: {false, true, false}, engine.Running: {false, false, true}, engine.Lost: {false, false, false},
@@ -115,7 +115,8 @@ func TestBrokenFate(t *testing.T) {
 	}
 }
 
-// TestBrokenRestore: what a database says of putting rows back is what is reported.
+// TestBrokenRestore checks that the report contains what the database returns
+// about restored rows.
 func TestBrokenRestore(t *testing.T) {
 	for _, tt := range []struct {
 		b    broken
@@ -135,7 +136,8 @@ func TestBrokenRestore(t *testing.T) {
 	}
 }
 
-// TestElsewhere: a database that nobody named is opened where it was, once.
+// TestElsewhere checks that an unnamed database is opened at its recorded
+// location, once.
 func TestElsewhere(t *testing.T) {
 	b := &broken{is: engine.Committed, now: engine.Image{"i1", "i2"}}
 	d, err := New([]Kind{NewKind(b)}, nil)
@@ -155,8 +157,8 @@ func TestElsewhere(t *testing.T) {
 	require.ErrorIs(t, err, errBroken)
 }
 
-// TestTwice: of two changes of one row the last says what is left, and the first what
-// it goes back to.
+// TestTwice checks that of two changes of one row the last defines the expected
+// version, and the first the restored one.
 func TestTwice(t *testing.T) {
 	b := &broken{is: engine.Committed, now: engine.Image{"i1", "i3"}}
 	first := brokenRow("broken:a")
@@ -172,7 +174,7 @@ func TestTwice(t *testing.T) {
 	require.Equal(t, first.Pre, steps[0].Change.Post)
 }
 
-// noKeeper keeps nothing, or gives back what it should not.
+// noKeeper stores nothing, or returns wrong content.
 type noKeeper struct{ text string }
 
 func (noKeeper) StoreContent(context.Context, io.Reader) (journal.Blob, error) {
@@ -195,8 +197,8 @@ func (f failing) Read([]byte) (int, error) {
 	return 0, io.EOF
 }
 
-// TestNotKept: large rows that cannot be kept stop a call before it commits, and an
-// undo that cannot read them.
+// TestNotKept checks that large rows that cannot be stored stop a call before
+// its commit, and a revert that cannot read them.
 func TestNotKept(t *testing.T) {
 	table := engine.Table{Name: "t", Cols: []string{"a"}, Key: []int{0}}
 	i := inverse{At: "broken:a", Mark: engine.TxnMarker{Identity: "d_1", Op: "x"}, Table: table, Was: engine.Image{"t" + strings.Repeat("x", inlineMax)}}
@@ -219,7 +221,8 @@ func TestNotKept(t *testing.T) {
 	require.Contains(t, before.Lines[0], "too large")
 }
 
-// TestCellWords: a value is shown as SQL would write it, and no longer than a line.
+// TestCellWords checks that a value is shown in SQL syntax, truncated to a
+// line.
 func TestCellWords(t *testing.T) {
 	for cell, want := range map[string]string{"": "NULL", "i1": "1", "ta": `"a"`, "bAP8=": "base64 AP8=", "x/w==": "base64 /w=="} {
 		require.Equal(t, want, cellWords(cell))

@@ -11,8 +11,8 @@ import (
 	"github.com/remit-dev/remit/revert/effect"
 )
 
-// FuzzInverse: the way back of a row that can be read is of a whole row, has its
-// versions, and is written again as it was.
+// FuzzInverse checks that the inverse of a row is complete, has its versions,
+// and round-trips.
 func FuzzInverse(f *testing.F) {
 	of := engine.Table{Name: "t", Cols: []string{"id", "a"}, Key: []int{0}}
 	for _, i := range []inverse{
@@ -50,8 +50,8 @@ func FuzzInverse(f *testing.F) {
 	})
 }
 
-// FuzzRowNames: two rows of one table never have one name, and each name is that of its
-// table.
+// FuzzRowNames checks that two rows of one table never have one name, and that
+// each name belongs to its table.
 func FuzzRowNames(f *testing.F) {
 	f.Add("t", "i1", "t1")
 	f.Add("a/b", "ta','b", "ta,b")

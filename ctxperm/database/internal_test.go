@@ -11,7 +11,8 @@ import (
 	"github.com/remit-dev/remit/revert/journal"
 )
 
-// TestRowNames: rows of a table never have one name, and no key makes a name long.
+// TestRowNames checks that rows have different names, and that no key makes a
+// name long.
 func TestRowNames(t *testing.T) {
 	seen := map[string]bool{}
 	for _, key := range [][]string{
@@ -27,8 +28,8 @@ func TestRowNames(t *testing.T) {
 	require.Equal(t, "db://main/a%2Fb/1", rowResource("main", engine.Ref{Table: engine.Table{Name: "a/b"}, Key: []string{"i1"}}))
 }
 
-// TestBadRecords: a record that cannot be read, or whose rows are not kept any more,
-// is said to be that, and nothing is done.
+// TestBadRecords checks that an unreadable record, or one without its stored
+// rows, is reported and changes nothing.
 func TestBadRecords(t *testing.T) {
 	d, err := New(nil, nil)
 	require.NoError(t, err)
@@ -53,7 +54,8 @@ func TestBadRecords(t *testing.T) {
 	require.Error(t, err)
 }
 
-// TestNotAtHand: a database that cannot be found is named with what to do.
+// TestNotAtHand checks that the report names a missing database, and what to
+// do.
 func TestNotAtHand(t *testing.T) {
 	d, err := New([]Kind{{}}, nil)
 	require.NoError(t, err)
@@ -75,8 +77,8 @@ func TestNotAtHand(t *testing.T) {
 	}
 }
 
-// TestJudge: what may still come is not taken for absent, and what never came is
-// nobody's.
+// TestJudge checks that a row that can still appear does not count as absent. A
+// row of a change that never happened does not belong to the call.
 func TestJudge(t *testing.T) {
 	table := engine.Table{Name: "t", Cols: []string{"a"}, Key: []int{0}}
 	one := func(fate engine.TxnOutcome, now engine.Outcome) effect.Outcome {

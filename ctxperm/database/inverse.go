@@ -17,32 +17,32 @@ import (
 	"github.com/remit-dev/remit/revert/journal"
 )
 
-// SchemeName stands in each change of this package.
+// SchemeName is the scheme of each change of this package.
 const SchemeName = "database"
 
-// inverse is what a change says about the way back. It is enough to find the
-// database again, in any process: where it is, and which one it is.
+// inverse is the stored inverse of a change. It identifies the database, and
+// states where it is, so that any process can find it.
 type inverse struct {
-	At    string           `json:"at"` // without secrets
+	At    string           `json:"at"` // location without secrets
 	Mark  engine.TxnMarker `json:"mark"`
 	Table engine.Table     `json:"of"`
 	Was   engine.Image     `json:"was"`
 	Will  engine.Image     `json:"will"`
 
-	Kept *effect.BlobRef `json:"kept,omitempty"` // was and will, where they are large
-	Key  []string        `json:"key,omitempty"`  // with kept: cells that name the row
+	Kept *effect.BlobRef `json:"kept,omitempty"` // was and will, if they are large
+	Key  []string        `json:"key,omitempty"`  // set with Kept: cells of the row's key
 }
 
-// images are the two versions where they are kept beside the record.
+// images holds the two versions that are stored beside the record.
 type images struct {
 	Was  engine.Image `json:"was"`
 	Will engine.Image `json:"will"`
 }
 
-// inlineMax is how many bytes of images stand in a record.
+// inlineMax bounds the bytes of images in a record.
 const inlineMax = 16 << 10
 
-// changes are rows as the journal takes them.
+// changes returns rows in the form of the journal.
 func (w *callTxn) changes(ctx context.Context, rows []engine.Change, m engine.TxnMarker) (out []effect.Change, blobs []journal.Blob, err error) {
 	for _, r := range rows {
 		inv := inverse{At: w.source.at, Mark: m, Table: r.Ref.Table, Was: r.Was, Will: r.Will}
@@ -58,7 +58,7 @@ func (w *callTxn) changes(ctx context.Context, rows []engine.Change, m engine.Tx
 	return out, blobs, nil
 }
 
-// change writes a change down; large images beside it.
+// change encodes a change, and stores large images beside it.
 func (i inverse) change(ctx context.Context, name string, ref engine.Ref, keep journal.ContentStore) (c effect.Change, blob *journal.Blob, err error) {
 	c = effect.Change{Scheme: SchemeName, Resource: rowResource(name, ref), Kind: kindOf(i.Was, i.Will), Pre: token(i.Table, i.Was), Post: token(i.Table, i.Will)}
 	if size(i.Was)+size(i.Will) > inlineMax {
@@ -85,7 +85,7 @@ func size(i engine.Image) (n int) {
 	return n
 }
 
-// readInverse reads what a change says.
+// readInverse decodes the inverse of a change.
 func readInverse(ctx context.Context, c effect.Change, keep journal.ContentStore) (i inverse, err error) {
 	if err := canon.Decode(c.Inverse, &i); err != nil {
 		return i, fmt.Errorf("%s: its change cannot be read: %w", c.Resource, err)
@@ -115,8 +115,8 @@ func readInverse(ctx context.Context, c effect.Change, keep journal.ContentStore
 	return i, nil
 }
 
-// check refuses images that are not rows of the table: every place of the code takes
-// one to have a cell for each column.
+// check refuses images that are not rows of the table. All other code relies on
+// one cell per column.
 func (i inverse) check() error {
 	for _, image := range []engine.Image{i.Was, i.Will} {
 		if image != nil && len(image) != len(i.Table.Cols) {
@@ -142,7 +142,7 @@ func kindOf(was, will engine.Image) string {
 	}
 }
 
-// token is the version of a row.
+// token returns the version token of a row.
 func token(t engine.Table, i engine.Image) effect.Token {
 	if i == nil {
 		return effect.Absent
@@ -150,12 +150,12 @@ func token(t engine.Table, i engine.Image) effect.Token {
 	return effect.Token(i.Digest(t))
 }
 
-// rowResource names a row below its table. Nobody is asked about one row: it is what
-// the journal, claims and conflicts speak of.
+// rowResource returns the name of a row below its table. No policy decides a
+// single row: the journal, claims and conflicts use the name.
 func rowResource(name string, ref engine.Ref) string {
 	r, err := perm.KindDB.Resource(name, ref.Table.Name)
 	text := r.String()
-	if err != nil { // its accesses were asked for by this name
+	if err != nil { // its accesses were authorized by this name
 		text = "db://" + name + "/" + url.PathEscape(ref.Table.Name)
 	}
 	var key []string
@@ -165,8 +165,8 @@ func rowResource(name string, ref engine.Ref) string {
 	return text + "/" + strings.Join(key, ",")
 }
 
-// keyText is a part of a key as SQL would write it, and as a path can have it. A
-// long one is its digest.
+// keyText returns a part of a key in SQL syntax, escaped for a path. A long one
+// becomes its digest.
 func keyText(cell string) string {
 	if cell == "" {
 		return "NULL"

@@ -10,8 +10,9 @@ import (
 	"github.com/remit-dev/remit/revert/journal"
 )
 
-// Plan looks at each row, and changes none. A row goes back to what it was before
-// the first change if it still is what one of them left.
+// Plan reads each row, and changes none. A row is restored to its version
+// before the first change, if it still has a version that one of the changes
+// left.
 func (s scheme) Plan(ctx context.Context, changes []effect.Change, keep journal.ContentStore) (steps []effect.Step, blobs []journal.Blob, err error) {
 	rows, all, err := s.batches(ctx, changes, keep)
 	if err != nil {
@@ -32,7 +33,7 @@ func (s scheme) Plan(ctx context.Context, changes []effect.Change, keep journal.
 		}
 	}
 	names, of := sorted(rows)
-	slices.Reverse(names) // what was changed last goes back first
+	slices.Reverse(names) // restores the last changed rows first
 	for _, name := range names {
 		own := of[name]
 		step := judge(own, failed[own[0]])
@@ -47,7 +48,7 @@ func (s scheme) Plan(ctx context.Context, changes []effect.Change, keep journal.
 	return steps, blobs, nil
 }
 
-// judge says what becomes of one row, whose changes are given in order.
+// judge plans the step of one row, whose changes are in order.
 func judge(own []*row, failed error) effect.Step {
 	step := effect.Step{Plan: effect.Conflict, Change: effect.Change{Scheme: SchemeName, Resource: own[0].Resource}}
 	for _, r := range own {
@@ -63,7 +64,7 @@ func judge(own []*row, failed error) effect.Step {
 		return step
 	}
 	happened := slices.DeleteFunc(slices.Clone(own), func(r *row) bool { return r.fate == engine.Aborted })
-	if len(happened) == 0 { // whatever is there is not the call's
+	if len(happened) == 0 { // the current version is not the call's
 		step.Plan = effect.Already
 		return step
 	}
@@ -83,7 +84,7 @@ func judge(own []*row, failed error) effect.Step {
 	return step
 }
 
-// counter is the change that puts a row back.
+// counter returns the change that restores a row.
 func (r *row) counter(ctx context.Context, keep journal.ContentStore, blobs *[]journal.Blob) (effect.Change, error) {
 	inv := inverse{At: r.At, Mark: engine.TxnMarker{Identity: r.Mark.Identity}, Table: r.Table, Was: r.now.Now, Will: r.Was}
 	c, blob, err := inv.change(ctx, nameIn(r.Resource), r.ref(), keep)
@@ -94,7 +95,8 @@ func (r *row) counter(ctx context.Context, keep journal.ContentStore, blobs *[]j
 	return c, err
 }
 
-// difference says what is there instead of what the call left.
+// difference describes the current version, compared with the one that the call
+// left.
 func difference(r *row) string {
 	const then = "; it was left alone: look at it, and set it by hand"
 	switch {

@@ -13,7 +13,8 @@ import (
 	"github.com/remit-dev/remit/revert/journal"
 )
 
-// Schemes take back what calls changed, also those of other processes.
+// Schemes returns the scheme that reverts the changes of calls, also of other
+// processes.
 func (d *Driver) Schemes() []revert.Scheme { return []revert.Scheme{scheme{d}} }
 
 type scheme struct{ driver *Driver }
@@ -23,7 +24,7 @@ var _ revert.AtomicScheme = scheme{}
 // Name returns SchemeName.
 func (scheme) Name() string { return SchemeName }
 
-// row is a change with what was read of it.
+// row is a change with the current state of its row.
 type row struct {
 	effect.Change
 	inverse
@@ -31,14 +32,14 @@ type row struct {
 	now  engine.Outcome
 }
 
-// batch is the rows of one database.
+// batch is the set of rows of one database.
 type batch struct {
 	source *source
 	rows   []*row
-	err    error // why it cannot be reached
+	err    error // why the database cannot be reached
 }
 
-// batches sorts changes by the database that they are of.
+// batches groups changes by their database.
 func (s scheme) batches(ctx context.Context, changes []effect.Change, keep journal.ContentStore) (all []*row, out []*batch, err error) {
 	of := map[string]*batch{}
 	for _, c := range changes {
@@ -61,14 +62,14 @@ func (s scheme) batches(ctx context.Context, changes []effect.Change, keep journ
 	return all, out, nil
 }
 
-// nameIn is the database's name in a row's resource.
+// nameIn returns the database's name in a row's resource.
 func nameIn(resource string) string {
 	name, _, _ := strings.Cut(strings.TrimPrefix(resource, "db://"), "/")
 	return name
 }
 
-// find finds the database that was changed: by its name, by its identity under
-// another name, or where it was.
+// find returns the database that was changed: by its name, by its identity
+// under another name, or at its recorded location.
 func (d *Driver) find(ctx context.Context, name string, inv inverse) (*source, error) {
 	var tried []error
 	is := func(s *source) bool {
@@ -94,7 +95,7 @@ func (d *Driver) find(ctx context.Context, name string, inv inverse) (*source, e
 	return nil, fmt.Errorf("database %s is not at hand: %s; name it, then take the call back again (remit: --database %s=LOCATION)", name, strings.ReplaceAll(why.Error(), "\n", "; "), name)
 }
 
-// other opens a database that a change names, once.
+// other opens a database at the location of a change, once.
 func (d *Driver) other(at string) (*source, error) {
 	d.mu.Lock()
 	s := d.others[at]
@@ -115,13 +116,13 @@ func (d *Driver) other(at string) (*source, error) {
 	return s, nil
 }
 
-// fates asks once for each transaction.
+// fates queries the outcome of each transaction once.
 func (b *batch) fates(ctx context.Context) error {
 	known := map[engine.TxnMarker]engine.TxnOutcome{}
 	for _, r := range b.rows {
 		m := r.Mark
 		if m.Op == "" {
-			continue // an undo: the rows tell
+			continue // a revert: the rows determine its outcome
 		}
 		if _, ok := known[m]; !ok {
 			f, err := b.source.engine.Fate(ctx, m)
@@ -135,7 +136,7 @@ func (b *batch) fates(ctx context.Context) error {
 	return nil
 }
 
-// look reads each row as it is.
+// look reads the current state of each row.
 func (b *batch) look(ctx context.Context) error {
 	var refs []engine.Ref
 	at := map[string]int{}
@@ -155,7 +156,7 @@ func (b *batch) look(ctx context.Context) error {
 	return nil
 }
 
-// ref names the row. One that was made has its key in what it became.
+// ref returns the key of the row. A created row has its key in the new image.
 func (r *row) ref() engine.Ref {
 	if r.Key != nil {
 		return engine.Ref{Table: r.Table, Key: r.Key}
@@ -166,7 +167,7 @@ func (r *row) ref() engine.Ref {
 	return r.Table.Ref(r.Will)
 }
 
-// version is what is there now.
+// version returns the current version.
 func (r *row) version() effect.Token {
 	if r.now.Why != "" {
 		return ""
@@ -174,7 +175,7 @@ func (r *row) version() effect.Token {
 	return token(r.Table, r.now.Now)
 }
 
-// TookEffect asks the databases themselves.
+// TookEffect reads the outcomes from the databases.
 func (s scheme) TookEffect(ctx context.Context, changes []effect.Change) (took, known bool, err error) {
 	_, all, err := s.batches(ctx, changes, nil)
 	if err != nil {
@@ -202,8 +203,8 @@ func (s scheme) TookEffect(ctx context.Context, changes []effect.Change) (took, 
 	return took, true, nil
 }
 
-// Settle tells the version that is there now; empty where the database is not at
-// hand, which Plan says.
+// Settle returns the current version. It is empty if the database is not
+// available, which Plan reports.
 func (s scheme) Settle(ctx context.Context, c effect.Change) (effect.Token, error) {
 	tokens, err := s.Versions(ctx, []effect.Change{c})
 	if err != nil || len(tokens) == 0 {
@@ -212,7 +213,7 @@ func (s scheme) Settle(ctx context.Context, c effect.Change) (effect.Token, erro
 	return tokens[0], nil
 }
 
-// Versions tells the versions that are there now.
+// Versions returns the current versions.
 func (s scheme) Versions(ctx context.Context, changes []effect.Change) ([]effect.Token, error) {
 	rows, all, err := s.batches(ctx, changes, nil)
 	if err != nil {
@@ -236,7 +237,7 @@ func (s scheme) Versions(ctx context.Context, changes []effect.Change) ([]effect
 	return out, nil
 }
 
-// ApplyAll puts rows back, those of one database in one transaction.
+// ApplyAll restores rows, those of one database in one transaction.
 func (s scheme) ApplyAll(ctx context.Context, steps []effect.Step, keep journal.ContentStore) []effect.Result {
 	out := make([]effect.Result, len(steps))
 	var changes []effect.Change
@@ -258,7 +259,7 @@ func (s scheme) ApplyAll(ctx context.Context, steps []effect.Step, keep journal.
 	return out
 }
 
-// Apply puts one row back.
+// Apply restores one row.
 func (s scheme) Apply(ctx context.Context, step effect.Step, keep journal.ContentStore) effect.Result {
 	return s.ApplyAll(ctx, []effect.Step{step}, keep)[0]
 }
@@ -291,7 +292,7 @@ func (b *batch) restore(ctx context.Context, out []effect.Result) {
 	}
 }
 
-// sorted are the resources of rows, in the order of their first change.
+// sorted returns the resources of rows, in the order of their first change.
 func sorted(rows []*row) (names []string, of map[string][]*row) {
 	of = map[string][]*row{}
 	for _, r := range rows {

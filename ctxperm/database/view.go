@@ -10,10 +10,10 @@ import (
 	"github.com/remit-dev/remit/revert/effect"
 )
 
-// The scheme shows what its changes did.
+// The scheme shows the effects of its changes.
 var _ diff.Viewer = scheme{}
 
-// View tells what a change found and what it left.
+// View returns the versions before and after a change.
 func (s scheme) View(c effect.Change) (before, after diff.ResourceVersion, err error) {
 	inv, err := readInverse(context.Background(), c, nil)
 	if err != nil {
@@ -38,7 +38,7 @@ func (i inverse) sight(t effect.Token, image engine.Image) diff.ResourceVersion 
 	return out
 }
 
-// cellWords is a value as SQL would write it, cut where it is long.
+// cellWords returns a value in SQL syntax, truncated.
 func cellWords(cell string) string {
 	if cell == "" {
 		return "NULL"
@@ -63,10 +63,10 @@ func cellWords(cell string) string {
 // errNoFile: a row is shown by its values.
 var errNoFile = fmt.Errorf("a row has no content but its values: %w", diff.ErrContentGone)
 
-// Now and Open read files; of a row a change says it all.
+// Now returns an error: a change shows a row completely.
 func (s scheme) Now(context.Context, string) (diff.ResourceVersion, error) {
 	return diff.ResourceVersion{}, errNoFile
 }
 
-// Open has nothing to read.
+// Open returns an error, as Now does.
 func (s scheme) Open(context.Context, string) (io.ReadCloser, error) { return nil, errNoFile }

@@ -11,27 +11,27 @@ import (
 	"github.com/remit-dev/remit/internal/host"
 )
 
-// callTxn is the open transaction of one call: a handle that commits by itself, when
+// callTxn is the open transaction of one call. It is a handle that commits when
 // its call is finished.
 type callTxn struct {
 	driver *Driver
 	source *source
 	name   string
 	call   *callstate.Call
-	turn   *host.Lock // operations come one after the other
+	turn   *host.Lock // serializes operations
 
-	open   engine.Tx // nil: it has not begun, or has ended; with turn
-	ended  bool      // with turn
-	cancel func()    // of the operation that runs; under driver.mu
+	open   engine.Tx // nil: not begun, or ended; guarded by turn
+	ended  bool      // guarded by turn
+	cancel func()    // cancels the current operation; guarded by driver.mu
 }
 
-// callTxnKey tells works apart.
+// callTxnKey identifies a callTxn.
 type callTxnKey struct {
 	call   *callstate.Call
 	source *source
 }
 
-// workOf finds the work of a call, or makes it.
+// workOf returns the transaction of a call, or creates it.
 func (d *Database) workOf(call *callstate.Call, fresh bool) *callTxn {
 	d.driver.mu.Lock()
 	defer d.driver.mu.Unlock()
@@ -47,7 +47,7 @@ func (d *Database) workOf(call *callstate.Call, fresh bool) *callTxn {
 	return w
 }
 
-// enter begins an operation on the work. Abort ends it.
+// enter begins an operation in the transaction. Abort cancels it.
 func (w *callTxn) enter(ctx context.Context) (context.Context, func(), error) {
 	if err := w.turn.Lock(ctx); err != nil {
 		return nil, nil, err
@@ -123,8 +123,8 @@ func (w *callTxn) execute(ctx context.Context, s engine.Statement, ask engine.Au
 	return w.open.Execute(ctx, s, ask, win)
 }
 
-// Prepare writes down each row before and after, durably. The database has not
-// committed then.
+// Prepare records each row before and after, durably. The database has not
+// committed yet.
 func (w *callTxn) Prepare(ctx context.Context) error {
 	ctx, leave, err := w.enter(ctx)
 	if err != nil {
@@ -166,7 +166,7 @@ func (w *callTxn) Finish(ctx context.Context) error {
 	return err
 }
 
-// Abort rolls back. An operation that still runs is ended first.
+// Abort rolls back. It first cancels a running operation.
 func (w *callTxn) Abort(ctx context.Context) {
 	w.driver.mu.Lock()
 	if w.cancel != nil {
@@ -182,7 +182,7 @@ func (w *callTxn) Abort(ctx context.Context) {
 	w.end()
 }
 
-// end forgets the work; with turn.
+// end removes the transaction; the caller holds turn.
 func (w *callTxn) end() {
 	w.ended = true
 	w.driver.mu.Lock()

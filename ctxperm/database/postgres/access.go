@@ -11,8 +11,8 @@ import (
 	"github.com/remit-dev/remit/perm"
 )
 
-// nameOf is how resources and records name a table: as SQL would within the schema
-// public, so that two tables never have one name.
+// nameOf returns the name of a table in resources and records, in SQL syntax
+// relative to the schema public. Two tables never have one name.
 func nameOf(schema, table string) string {
 	if schema == "public" {
 		return part(table)
@@ -27,10 +27,10 @@ func part(name string) string {
 	return name
 }
 
-// quote is a name as SQL takes it.
+// quote returns a name in SQL syntax.
 func quote(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
 
-// split reads what nameOf wrote, as SQL takes it.
+// split returns a name of nameOf in SQL syntax.
 func split(name string) string {
 	var parts []string
 	for rest := name; ; {
@@ -63,7 +63,7 @@ func split(name string) string {
 	return strings.Join(parts, ".")
 }
 
-// touched are accesses, each once.
+// touched is a set of accesses.
 type touched []engine.Access
 
 func (t *touched) add(a engine.Access) {
@@ -94,8 +94,9 @@ type node struct {
 	} `json:"Target Tables"`
 }
 
-// planned says what a statement is going to touch, without running it. Only what can
-// be prepared can be run: SELECT, INSERT, UPDATE, DELETE, MERGE and VALUES.
+// planned returns the accesses of a statement, without running it. Only
+// statements that can be prepared are possible: SELECT, INSERT, UPDATE, DELETE,
+// MERGE and VALUES.
 func (c *connection) planned(ctx context.Context, s engine.Statement, args [][]byte) (touched, error) {
 	if err := c.do(ctx, "SAVEPOINT remit_plan"); err != nil {
 		return nil, err
@@ -154,10 +155,11 @@ func (t *touched) walk(n node) {
 	}
 }
 
-// lock is a relation that the transaction holds.
+// lock is a relation that the transaction has locked.
 type lock struct{ oid, name, kind, mode string }
 
-// locks lists what the transaction has touched so far, as the server knows it.
+// locks returns the relations that the transaction has touched so far, as the
+// server records them.
 func (c *connection) locks(ctx context.Context) ([]lock, error) {
 	rows, err := c.all(ctx, `SELECT l.relation::text, n.nspname, k.relname, k.relkind::text, l.mode
 		FROM pg_locks l JOIN pg_class k ON k.oid = l.relation JOIN pg_namespace n ON n.oid = k.relnamespace
@@ -171,15 +173,15 @@ func (c *connection) locks(ctx context.Context) ([]lock, error) {
 	return out, err
 }
 
-// unseen lists what was touched besides what is known already, and refuses what no
-// statement may do to a table. Own are tables on which this package made a trigger.
+// unseen returns accesses beyond the known ones, and refuses what no statement
+// may do to a table. Own are tables on which this package created a trigger.
 func unseen(locks []lock, known touched, own map[string]bool) (more touched, err error) {
 	for _, l := range locks {
 		switch l.mode {
 		case "AccessShareLock", "RowShareLock":
 		case "RowExclusiveLock":
 			if l.kind == "S" {
-				continue // a number was drawn
+				continue // nextval was called
 			}
 		case "ShareRowExclusiveLock":
 			if own[l.name] {

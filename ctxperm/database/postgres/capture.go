@@ -9,28 +9,28 @@ import (
 	"github.com/remit-dev/remit/ctxperm/database/internal/engine"
 )
 
-// triggerName begins the names of the triggers that are there for one transaction.
+// triggerName is the prefix of the triggers that exist for one transaction.
 const triggerName = "~remit_"
 
-// The most that one call may change.
+// The bounds of the changes of one call.
 const maxEvents = 200_000
 
-// capture notes what a transaction changes, by row triggers of its own that write
-// into a table of its own.
+// capture records the changes of a transaction. Its own row triggers write them
+// into its own table.
 type capture struct {
 	c      *connection
 	tables *tables
 	made   bool
 	on     map[string]*table // by name
 	oids   map[string]*table
-	last   int64 // of what was read
+	last   int64 // last event that was read
 }
 
 func newCapture(t *tables) *capture {
 	return &capture{c: t.c, tables: t, on: map[string]*table{}, oids: map[string]*table{}}
 }
 
-// watch makes the triggers of a table.
+// watch creates the triggers of a table.
 func (k *capture) watch(ctx context.Context, t *table) error {
 	if k.on[t.Name] != nil {
 		return nil
@@ -58,15 +58,15 @@ func (k *capture) watch(ctx context.Context, t *table) error {
 	return nil
 }
 
-// event is a row that was changed, from one version of it to another.
+// event is a change of a row from one version to another.
 type event struct {
 	t         *table
 	op        string
 	was, will engine.Image
-	old, new  string // where the versions are
+	old, new  string // positions of the versions
 }
 
-// take reads what was noted since it was last called.
+// take reads the events since the last call.
 func (k *capture) take(ctx context.Context) (out []event, err error) {
 	if !k.made {
 		return nil, nil
@@ -114,9 +114,9 @@ func image(text string) (engine.Image, error) {
 	return out, nil
 }
 
-// end drops the triggers, before the transaction commits. They go with their
-// functions: a trigger alone only the table's owner may drop. From here on until the
-// commit nobody reads the tables.
+// end drops the triggers before the transaction commits. It drops them with
+// their functions, because only the table's owner may drop a trigger alone.
+// From here on until the commit, other transactions cannot read the tables.
 func (k *capture) end(ctx context.Context) error {
 	for _, t := range k.on {
 		if err := k.c.do(ctx, "DROP FUNCTION pg_temp."+quote(triggerName+t.oid)+"() CASCADE"); err != nil {
@@ -126,11 +126,11 @@ func (k *capture) end(ctx context.Context) error {
 	return nil
 }
 
-// counted is what the server has counted of a table in this transaction.
+// counted holds the server's counts of a table in this transaction.
 type counted struct{ insert, update, delete int64 }
 
-// counts are the server's own statistics of the transaction: what was changed in
-// tables, and how much in the catalog, where nothing of a call's may change.
+// counts returns the server's statistics of the transaction: changes in tables,
+// and changes of the catalog, which a call may never change.
 func (k *capture) counts(ctx context.Context) (tables map[string]counted, catalog int64, err error) {
 	rows, err := k.c.all(ctx, `SELECT schemaname, relname, n_tup_ins::text, n_tup_upd::text, n_tup_del::text FROM pg_stat_xact_all_tables
 		WHERE n_tup_ins + n_tup_upd + n_tup_del > 0 AND schemaname NOT LIKE 'pg\_toast%' AND schemaname NOT LIKE 'pg\_temp%'`)
@@ -151,7 +151,7 @@ func (k *capture) counts(ctx context.Context) (tables map[string]counted, catalo
 	return tables, catalog, err
 }
 
-// history is what was changed in a transaction, in order.
+// history holds the changes of a transaction, in order.
 type history struct {
 	rows  map[string]*changed
 	order []*changed
@@ -174,10 +174,10 @@ func (h *history) set(ref engine.Ref, was, will engine.Image) {
 	h.rows[name].will = will
 }
 
-// add takes the events of a statement in: a row whose key changed is one that went and
-// one that came. What the triggers of a table change is noted before the change that
-// they are called for, so the order is that of the versions, each of which is at a
-// place of its own: what counts of them are the first and the last.
+// add adds the events of a statement. A row whose key changed counts as deleted
+// and inserted. The triggers of a table record their changes before the change
+// that fired them. So add orders events by versions, which have distinct
+// positions. Only the first and the last version of a row count.
 func (h *history) add(events []event) {
 	type place struct {
 		t  *table

@@ -11,8 +11,8 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// TestConflicts: what somebody else changed after the call, before the undo, stays, row
-// by row, and is said.
+// TestConflicts checks that changes by another client after the call stay, row
+// by row, and are reported.
 func TestConflicts(t *testing.T) { databasetest.Conflicts(t, anew(newPlace(t))) }
 
 const family = `CREATE TABLE p (id int PRIMARY KEY, u text UNIQUE, g text GENERATED ALWAYS AS (u || '!') STORED);
@@ -24,8 +24,9 @@ const family = `CREATE TABLE p (id int PRIMARY KEY, u text UNIQUE, g text GENERA
 	CREATE TRIGGER note BEFORE UPDATE OR DELETE ON k FOR EACH ROW EXECUTE FUNCTION note();
 	CREATE CONSTRAINT TRIGGER late AFTER INSERT ON p DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION note();`
 
-// TestFamily: cascades, triggers, put-off triggers, identities and generated columns
-// go back with the rows, and forth, and the tables' triggers are as they were.
+// TestFamily reverts and redoes cascades, triggers, deferred triggers,
+// identities and generated columns with the rows. The tables' triggers stay
+// unchanged.
 func TestFamily(t *testing.T) {
 	w := newWorld(t, family)
 	before, tx := w.Dump(), w.Begin()
@@ -47,7 +48,8 @@ func TestFamily(t *testing.T) {
 	require.Equal(t, states[len(states)-1], w.Dump())
 }
 
-// TestNeeded: a row that somebody else's row needs by now stays, and the others go.
+// TestNeeded checks that a row on which another client's row now depends stays,
+// and the others are removed.
 func TestNeeded(t *testing.T) {
 	for _, more := range []string{"", "ALTER TABLE k DROP CONSTRAINT k_p_fkey; ALTER TABLE k ADD FOREIGN KEY (p) REFERENCES p DEFERRABLE INITIALLY DEFERRED"} {
 		w := newWorld(t, family+more)
@@ -62,8 +64,9 @@ func TestNeeded(t *testing.T) {
 	}
 }
 
-// TestGrants: what the server touches is asked for: behind views, in functions and by
-// triggers; what is denied leaves nothing and shows nothing.
+// TestGrants checks that every access of the server is authorized: behind
+// views, in functions and by triggers. A denied one changes nothing and shows
+// nothing.
 func TestGrants(t *testing.T) {
 	w := newWorld(t, family+`CREATE VIEW v AS SELECT id, u FROM p; GRANT ALL ON v TO agent; CREATE TABLE "odd.name" (a int PRIMARY KEY); GRANT ALL ON "odd.name" TO agent;
 		CREATE FUNCTION peek() RETURNS bigint LANGUAGE plpgsql STABLE AS 'BEGIN RETURN (SELECT count(*) FROM log); END';
@@ -104,7 +107,7 @@ func TestGrants(t *testing.T) {
 	}
 }
 
-// TestSuperuser: a role that nothing holds is not used.
+// TestSuperuser checks that a superuser role is refused.
 func TestSuperuser(t *testing.T) {
 	w := newWorld(t, users)
 	w.StartAt(w.owner)

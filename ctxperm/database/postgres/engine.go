@@ -19,17 +19,17 @@ import (
 
 type kind struct{}
 
-// Scheme is what PostgreSQL's own URLs begin with.
+// Scheme returns the schemes of PostgreSQL URLs.
 func (kind) Scheme() string { return "postgres postgresql" }
 
-// Open takes a URL.
+// Open parses a URL.
 func (kind) Open(at string) (engine.Engine, string, error) {
 	u, err := url.Parse(at)
 	if err != nil || !strings.Contains(at, "://") {
 		return nil, "", errors.New("it is no URL: write postgres://USER@HOST/DATABASE; a password is best kept in the file that PGPASSFILE names")
 	}
 	cfg, err := pgx.ParseConfig(at)
-	if err != nil { // its text may hold the password
+	if err != nil { // the error text can contain the password
 		return nil, "", errors.New("it is no URL that PostgreSQL takes: write postgres://USER@HOST:PORT/DATABASE")
 	}
 	if cfg.ConnectTimeout == 0 {
@@ -43,14 +43,14 @@ func (kind) Open(at string) (engine.Engine, string, error) {
 
 const connectTimeout = 10 * time.Second
 
-// settings are those under which each value has one text, and nothing waits for ever.
+// settings make every value have one text, and bound all waits.
 var settings = map[string]string{
 	"application_name": "remit", "datestyle": "ISO, YMD", "intervalstyle": "postgres", "extra_float_digits": "1",
 	"bytea_output": "hex", "timezone": "UTC", "row_security": "off", "client_encoding": "UTF8",
 	"lock_timeout": "10s", "idle_in_transaction_session_timeout": "15min", "default_transaction_isolation": "read committed",
 }
 
-// public is the location without its password, and with what was told by the
+// public returns the location without its password, and with values from the
 // environment.
 func public(u *url.URL, cfg *pgx.ConnConfig) string {
 	q := u.Query()
@@ -72,7 +72,7 @@ func public(u *url.URL, cfg *pgx.ConnConfig) string {
 // server is one database of a server.
 type server struct{ config *pgx.ConnConfig }
 
-// Close has nothing to close: each operation has a connection of its own.
+// Close does nothing: each operation has its own connection.
 func (*server) Close() error { return nil }
 
 func (s *server) connect(ctx context.Context) (*connection, error) {
@@ -94,24 +94,25 @@ func (s *server) connect(ctx context.Context) (*connection, error) {
 	return c, nil
 }
 
-// connection speaks text both ways: that is the one form that each type has.
+// connection uses the text format in both directions, because every type has
+// it.
 type connection struct {
 	*pgconn.PgConn
-	own map[string]bool // tables on which this package made a trigger
+	own map[string]bool // tables on which this package created a trigger
 }
 
-// close ends the connection, and with it what is not committed. It is not waited for
-// long: the server notices by itself.
+// close closes the connection, which rolls back. It does not wait long: the
+// server detects it itself.
 func (c *connection) close() { _ = c.Close(closed()) }
 
-// closed is a context that has ended: a connection is then only hung up.
+// closed returns a context that has ended: a connection then closes at once.
 func closed() context.Context {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	return ctx
 }
 
-// do runs statements of this package that have no result and no values.
+// do runs statements of this package without results and values.
 func (c *connection) do(ctx context.Context, texts ...string) error {
 	for _, text := range texts {
 		if _, err := c.Exec(ctx, text).ReadAll(); err != nil {
@@ -121,7 +122,7 @@ func (c *connection) do(ctx context.Context, texts ...string) error {
 	return nil
 }
 
-// all runs a query of this package; NULL is empty.
+// all runs a query of this package. NULL is the empty string.
 func (c *connection) all(ctx context.Context, text string, args ...string) ([][]string, error) {
 	values := make([][]byte, len(args))
 	for i, a := range args {
@@ -150,7 +151,7 @@ func (c *connection) one(ctx context.Context, text string, args ...string) ([]st
 	return rows[0], nil
 }
 
-// arguments are the parameters as text.
+// arguments returns the parameters as text.
 func arguments(s engine.Statement) ([][]byte, error) {
 	if len(s.Named) > 0 {
 		return nil, fmt.Errorf("%w: PostgreSQL knows parameters by position only: write $1 and give a list", engine.ErrRefused)
@@ -177,13 +178,13 @@ func arguments(s engine.Statement) ([][]byte, error) {
 	return out, nil
 }
 
-// Types whose text has a form of its own in JSON.
+// Types with their own form in JSON.
 const (
 	oidBool, oidBytea, oidInt8, oidInt2, oidInt4, oidJSON = 16, 17, 20, 21, 23, 114
 	oidFloat4, oidFloat8, oidNumeric, oidJSONB            = 700, 701, 1700, 3802
 )
 
-// value is what a cell of a result shows.
+// value returns the displayed value of a cell.
 func value(oid uint32, raw []byte) any {
 	if raw == nil {
 		return nil

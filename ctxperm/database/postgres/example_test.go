@@ -7,7 +7,7 @@ import (
 	"github.com/remit-dev/remit/ctxperm/database/postgres"
 )
 
-// Nothing is connected before a call wants something.
+// The driver connects only when a call needs it.
 func Example() {
 	db, err := database.New([]database.Kind{postgres.Kind()}, map[string]string{"orders": "postgres://agent@db.example.com/orders?sslmode=verify-full"})
 	if err != nil {

@@ -6,8 +6,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// FuzzTableName: the name that a resource has for a table leads back to its schema and
-// table, and to no other.
+// FuzzTableName checks that the name of a table in a resource identifies its
+// schema and table, and no other.
 func FuzzTableName(f *testing.F) {
 	for _, s := range [][2]string{{"public", "users"}, {"a", "b"}, {"public", "a.b"}, {`a"`, `"b`}, {"", "."}, {"a.b", "c"}, {"public", `""`}} {
 		f.Add(s[0], s[1], "public", "users")

@@ -23,7 +23,7 @@ const users = `CREATE TABLE users (id int PRIMARY KEY, name text, age int);
 	INSERT INTO users VALUES (1, 'ann', 30), (2, 'bob', 40), (3, 'cyd', NULL);
 	GRANT SELECT, INSERT, UPDATE, DELETE, TRIGGER ON users TO agent;`
 
-// place is a database, and its owner, who uses it besides the runtimes.
+// place is a database and its owner, who uses it beside the runtimes.
 type place struct {
 	t            tb
 	owner, agent string
@@ -41,7 +41,7 @@ func newPlace(t tb) *place {
 	return p
 }
 
-// clear drops everything, and lets the role agent use what comes.
+// clear drops everything, and lets the role agent use new tables.
 func (p *place) clear() {
 	p.Exec(`DROP SCHEMA public CASCADE; CREATE SCHEMA public; GRANT ALL ON SCHEMA public TO agent;
 		ALTER DEFAULT PRIVILEGES IN SCHEMA public GRANT ALL ON TABLES TO agent`)
@@ -73,15 +73,15 @@ func (p *place) Exec(text string) {
 	require.NoError(p.t, err, text)
 }
 
-// Try runs one.
+// Try runs one statement.
 func (p *place) Try(text string) {
 	_, _ = p.conn.PgConn().Exec(context.Background(), text).ReadAll()
 }
 
-// Rows are those of one table.
+// Rows returns the rows of one table.
 func (p *place) Rows(table string) string { return p.query("SELECT * FROM " + table + " ORDER BY 1") }
 
-// Sound is always so.
+// Sound always returns true.
 func (*place) Sound() bool { return true }
 
 func (p *place) query(text string) string {
@@ -99,7 +99,7 @@ func (p *place) query(text string) string {
 	return out.String()
 }
 
-// Dump is every row of every table of the schema public, and its triggers.
+// Dump returns every row of every table of the schema public, and its triggers.
 func (p *place) Dump() string {
 	p.t.Helper()
 	var out strings.Builder
@@ -111,7 +111,8 @@ func (p *place) Dump() string {
 	return out.String()
 }
 
-// anew clears a place and makes a world there, for tests that each kind of database has.
+// anew clears a place and creates a world there, for tests of every kind of
+// database.
 func anew(p *place) func(t databasetest.T, schema string) *databasetest.World {
 	return func(t databasetest.T, schema string) *databasetest.World {
 		p.clear()

@@ -10,7 +10,8 @@ import (
 	"github.com/remit-dev/remit/internal/proof/pgtest"
 )
 
-// TestNames: two tables never have one name, and each is read back.
+// TestNames checks that two tables never have one name, and that names
+// round-trip.
 func TestNames(t *testing.T) {
 	seen := map[string]bool{}
 	for _, tt := range [][3]string{
@@ -29,7 +30,8 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestLocation: what is written down of a location leads there and holds no password.
+// TestLocation checks that the recorded location leads to the database and
+// holds no password.
 func TestLocation(t *testing.T) {
 	for at, want := range map[string]string{
 		"postgres://agent:secret@db.example.com/app?sslmode=require":                      "postgres://agent@db.example.com:5432/app?sslmode=require",
@@ -52,8 +54,8 @@ func TestLocation(t *testing.T) {
 
 func allow(context.Context, []engine.Access) error { return nil }
 
-// TestFate: of a transaction that committed, of one that did not, and of one that
-// still runs, whose connection is then ended.
+// TestFate checks a committed transaction, a rolled back one, and a running
+// one, whose connection is then closed.
 func TestFate(t *testing.T) {
 	owner, agent := pgtest.Database(t)
 	pgtest.Exec(t, owner, "CREATE TABLE a (n int PRIMARY KEY); GRANT ALL ON a TO agent")
@@ -92,7 +94,7 @@ func TestFate(t *testing.T) {
 	require.Equal(t, "0\n", pgtest.Rows(t, owner, "SELECT count(*) FROM pg_trigger WHERE NOT tgisinternal"))
 }
 
-// TestArguments: a value that no parameter can be is refused.
+// TestArguments checks that an invalid parameter value is refused.
 func TestArguments(t *testing.T) {
 	_, err := arguments(engine.Statement{Args: []any{struct{}{}}})
 	require.ErrorIs(t, err, engine.ErrRefused)

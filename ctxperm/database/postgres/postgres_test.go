@@ -9,7 +9,7 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// TestQuery: values of each type come back, and pages follow each other.
+// TestQuery checks the values of each type, and consecutive pages.
 func TestQuery(t *testing.T) {
 	w := newWorld(t, users)
 	tx := w.Begin()
@@ -20,7 +20,8 @@ func TestQuery(t *testing.T) {
 	require.Equal(t, []any{7.0, 1.5, "é", map[string]any{"base64": "AP8="}, nil, true, "+Inf", 1.5, "NaN", map[string]any{"a": []any{1.0}}, "{1,2}", "2024-01-02 01:04:05+00"}, w.Show(out).Rows[0])
 }
 
-// TestRefuses: what does not only read, or cannot be put back, leaves nothing.
+// TestRefuses checks that a statement that does not only read, or cannot be
+// reverted, changes nothing.
 func TestRefuses(t *testing.T) {
 	w := newWorld(t, users+`CREATE TABLE nokey (a int); GRANT ALL ON nokey TO agent; CREATE SEQUENCE s; GRANT ALL ON SEQUENCE s TO agent;
 		CREATE TABLE mine (a int PRIMARY KEY); ALTER TABLE mine OWNER TO agent; INSERT INTO mine VALUES (1);
@@ -55,15 +56,15 @@ func TestRefuses(t *testing.T) {
 		require.Contains(t, out.Error.Why, why, text)
 		require.Equal(t, before, w.Dump(), text)
 	}
-	w.Done(tx, "SELECT sly()") // what a function changes is asked for and put back like the rest
+	w.Done(tx, "SELECT sly()") // changes of a function are authorized and reverted like others
 	require.NotEqual(t, before, w.Dump())
 	rep, err := tx.Revert(t.Context())
 	require.NoError(t, err, "%+v", rep)
 	require.Equal(t, before, w.Dump())
 }
 
-// TestExecute: rows change, and go back, and forth, also by a runtime that has only
-// the journal.
+// TestExecute changes rows, reverts and redoes that, also with a runtime that
+// has only the journal.
 func TestExecute(t *testing.T) {
 	w := newWorld(t, users)
 	before, tx := w.Dump(), w.Begin()

@@ -10,7 +10,7 @@ import (
 	"github.com/remit-dev/remit/internal/proof/databasetest"
 )
 
-// schema draws tables with everything that makes a row hard to put back.
+// schema draws tables with every feature that makes a row hard to restore.
 func schema(t *rapid.T) string {
 	parent := rapid.SampledFrom([]string{
 		"CREATE TABLE parent (id int PRIMARY KEY, a text, u text UNIQUE)",
@@ -41,7 +41,7 @@ func schema(t *rapid.T) string {
 	}, ";\n") + ";"
 }
 
-// stmt draws a statement. Many fail, which is as good.
+// stmt draws a statement. Many fail, which is also useful.
 func stmt(t *rapid.T) string {
 	v := func() string {
 		return rapid.SampledFrom([]string{"NULL", "'0'", "'1'", "'2'", "'3'", "'1.0'", "'é'", "'2024-01-02 03:04:05'", `'\x00ff'`, "'it''s'", "''", "'infinity'", "DEFAULT"}).Draw(t, "value")

@@ -21,12 +21,13 @@ func (s *server) Query(ctx context.Context, st engine.Statement, ask engine.Auth
 	return c.query(ctx, st, ask, w)
 }
 
-// chunk is how many rows are fetched at once.
+// chunk is the number of rows per fetch.
 const chunk = 50
 
-// query opens a cursor, which takes nothing but one reading statement, and fetches
-// what is wanted once what it touches was decided. What functions touch besides is
-// known when they ran: the rows are shown only if that is granted, too.
+// query opens a cursor, which accepts only one reading statement. It fetches
+// rows after the accesses of the statement were authorized. Further accesses of
+// functions are known only after they ran. The rows are shown only if these are
+// granted, too.
 func (c *connection) query(ctx context.Context, s engine.Statement, ask engine.AuthorizeFunc, w engine.Page) (out engine.Rows, err error) {
 	args, err := arguments(s)
 	if err != nil {

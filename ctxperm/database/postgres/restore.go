@@ -13,7 +13,7 @@ import (
 
 func itoa(n int64) string { return strconv.FormatInt(n, 10) }
 
-// Read looks at rows in one snapshot.
+// Read reads rows in one snapshot.
 func (s *server) Read(ctx context.Context, rows []engine.Ref) (out []engine.Outcome, err error) {
 	c, err := s.connect(ctx)
 	if err != nil {
@@ -41,20 +41,20 @@ func (t *tables) look(ctx context.Context, ref engine.Ref) (o engine.Outcome, er
 	return o, err
 }
 
-// repairer is a transaction that puts rows back. The triggers of their tables are off;
-// foreign keys hold.
+// repairer is a transaction that restores rows. The triggers of their tables
+// are off; foreign keys apply.
 type repairer struct {
 	c       *connection
 	tables  *tables
 	capture *capture
-	quiet   []*table           // whose triggers were switched off
-	ready   map[string]bool    // tables that were prepared
-	blind   map[string]counted // tables that a foreign key may change and that cannot be watched: what is counted of them
+	quiet   []*table           // tables whose triggers are disabled
+	ready   map[string]bool    // prepared tables
+	blind   map[string]counted // tables without a watch that a foreign key can change, with their counts
 }
 
 var _ engine.RowRestorer = (*repairer)(nil)
 
-// Restore puts rows back that still are as expected.
+// Restore restores rows that still are as expected.
 func (s *server) Restore(ctx context.Context, repairs []engine.RowRestore) ([]engine.Outcome, error) {
 	c, err := s.connect(ctx)
 	if err != nil {
@@ -69,8 +69,9 @@ func (s *server) Restore(ctx context.Context, repairs []engine.RowRestore) ([]en
 	return engine.Restore(ctx, r, repairs)
 }
 
-// Look reads a row and holds it. Before the first one of a table that table is made
-// ready: its triggers are switched off, and what foreign keys would change is watched.
+// Look reads a row and locks it. Before the first row of a table it prepares
+// the table: it disables its triggers, and watches the tables that foreign keys
+// can change.
 func (r *repairer) Look(ctx context.Context, ref engine.Ref) (o engine.Outcome, err error) {
 	if o.Why, err = r.tables.sameShape(ctx, ref.Table); err != nil || o.Why != "" {
 		return o, err
@@ -100,8 +101,9 @@ func (r *repairer) prepare(ctx context.Context, name string) error {
 	return r.watch(ctx, t, map[string]bool{})
 }
 
-// watch makes triggers on the tables whose rows a foreign key changes or deletes with
-// those of a table. Of those on which the role may make none the server's count tells.
+// watch creates triggers on the tables whose rows a foreign key changes or
+// deletes with those of a table. If the role may not create one, the server's
+// counts are used.
 func (r *repairer) watch(ctx context.Context, t *table, seen map[string]bool) error {
 	if seen[t.Name] {
 		return nil
@@ -141,7 +143,7 @@ func (r *repairer) Row(ctx context.Context, ref engine.Ref) (engine.Image, error
 // Do runs statements of this package.
 func (r *repairer) Do(ctx context.Context, texts ...string) error { return r.c.do(ctx, texts...) }
 
-// Check switches what can be put off.
+// Check switches deferrable constraints.
 func (r *repairer) Check(ctx context.Context, each bool) error {
 	when := "DEFERRED"
 	if each {
@@ -150,8 +152,8 @@ func (r *repairer) Check(ctx context.Context, each bool) error {
 	return r.c.do(ctx, "SET CONSTRAINTS ALL "+when)
 }
 
-// Write changes a row. One whose identity was given by the server is made anew, since
-// it cannot be changed.
+// Write changes a row. It creates a row with a server-generated identity anew,
+// because the identity cannot be changed.
 func (r *repairer) Write(ctx context.Context, ref engine.Ref, now, want engine.Image) error {
 	t, err := r.begin(ctx, ref)
 	if err != nil {
@@ -182,7 +184,7 @@ func (r *repairer) Write(ctx context.Context, ref engine.Ref, now, want engine.I
 	return r.exec(ctx, "UPDATE ONLY "+t.sql+" SET "+strings.Join(sets, ", ")+" WHERE "+t.where(len(args)+1), append(args, ref.Key...))
 }
 
-// begin begins a change: what is counted from here on is of that.
+// begin starts a change: the counts from here on belong to it.
 func (r *repairer) begin(ctx context.Context, ref engine.Ref) (*table, error) {
 	if len(r.blind) > 0 {
 		now, _, err := r.capture.counts(ctx)
@@ -196,8 +198,8 @@ func (r *repairer) begin(ctx context.Context, ref engine.Ref) (*table, error) {
 	return r.tables.get(ctx, ref.Table.Name)
 }
 
-// Vacate makes values NULL where they may be, or else random ones. Not every column
-// takes one.
+// Vacate sets values to NULL if possible, or else to random ones. Some columns
+// accept neither.
 func (r *repairer) Vacate(ctx context.Context, ref engine.Ref, now, want engine.Image) error {
 	t, err := r.begin(ctx, ref)
 	if err != nil {
@@ -225,7 +227,7 @@ func (r *repairer) Vacate(ctx context.Context, ref engine.Ref, now, want engine.
 	return err
 }
 
-// another is a value of a type that nothing else has.
+// another holds a unique value for each type.
 var another = map[string]string{
 	"text": "md5(random()::text)", "varchar": "md5(random()::text)", "bytea": "decode(md5(random()::text), 'hex')", "uuid": "gen_random_uuid()",
 	"int4": "-floor(random() * 2e9)", "int8": "-floor(random() * 9e18)", "numeric": "-random()", "float8": "-random()",
@@ -237,7 +239,7 @@ func (r *repairer) exec(ctx context.Context, text string, args []string) error {
 	return r.c.ExecParams(ctx, text, cells(args), nil, nil, nil).Read().Err
 }
 
-// Changed are the rows that the triggers saw, where there are any.
+// Changed returns the rows that the triggers observed, if there are triggers.
 func (r *repairer) Changed(ctx context.Context) (rows []engine.Ref, why string, err error) {
 	if len(r.blind) > 0 {
 		now, _, err := r.capture.counts(ctx)
@@ -264,7 +266,7 @@ func (r *repairer) Changed(ctx context.Context) (rows []engine.Ref, why string, 
 	return rows, "", nil
 }
 
-// Constraint is the server's own word.
+// Constraint returns the text of the server.
 func (r *repairer) Constraint(err error) string {
 	if e, ok := asPg(err); ok && strings.HasPrefix(e.Code, "23") {
 		return e.Message
@@ -272,7 +274,7 @@ func (r *repairer) Constraint(err error) string {
 	return ""
 }
 
-// Commit checks what was put off, puts triggers as they were, and ends the
+// Commit checks deferred constraints, restores the triggers, and ends the
 // transaction.
 func (r *repairer) Commit(ctx context.Context) error {
 	if err := r.c.do(ctx, "SET CONSTRAINTS ALL IMMEDIATE"); err != nil {
@@ -303,5 +305,5 @@ func (r *repairer) Commit(ctx context.Context) error {
 	return nil
 }
 
-// Blame finds none: each row is checked by itself before.
+// Blame does nothing: each row was already checked separately.
 func (r *repairer) Blame(context.Context, []engine.RowRestore, []engine.Outcome) error { return nil }

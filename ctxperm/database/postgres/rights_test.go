@@ -8,8 +8,8 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// TestRights: a change that the role could not take back is refused before it stays,
-// and says which privilege is missing; with that it is made and taken back.
+// TestRights checks that a change that the role could not revert is refused
+// with the missing privilege. With the privilege it is made and reverted.
 func TestRights(t *testing.T) {
 	for _, tt := range []struct{ grant, text, missing string }{
 		{"GRANT SELECT, DELETE, UPDATE, TRIGGER ON users TO agent", "DELETE FROM users WHERE id = 2", "INSERT"},
@@ -31,7 +31,8 @@ func TestRights(t *testing.T) {
 	}
 }
 
-// TestColumnRights: rights to columns are enough where the undo needs no more.
+// TestColumnRights checks that rights to columns suffice if the revert needs no
+// more.
 func TestColumnRights(t *testing.T) {
 	w := newWorld(t, `CREATE TABLE users (id int PRIMARY KEY, name text, age int); INSERT INTO users VALUES (1, 'ann', 30), (2, 'bob', 40);
 		GRANT TRIGGER ON users TO agent; GRANT SELECT (id, name, age), UPDATE (age) ON users TO agent;
@@ -45,8 +46,8 @@ func TestColumnRights(t *testing.T) {
 	require.Equal(t, before, w.Dump())
 }
 
-// TestUnwatched: an undo removes a row although it may not look whether a foreign key
-// would take others with it; where one would, nothing is removed.
+// TestUnwatched checks a revert that removes a row without permission to read
+// whether a foreign key removes others. If one does, nothing is removed.
 func TestUnwatched(t *testing.T) {
 	w := newWorld(t, `CREATE TABLE p (id int PRIMARY KEY); CREATE TABLE k (a text, p int REFERENCES p ON DELETE CASCADE);
 		CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN OLD; END'; CREATE TRIGGER t BEFORE DELETE ON k FOR EACH ROW EXECUTE FUNCTION f();

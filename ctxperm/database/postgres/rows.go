@@ -14,7 +14,7 @@ func columns(fields []pgconn.FieldDescription) []string {
 	return out
 }
 
-// rowOf is a row as it is shown, and how many bytes that has.
+// rowOf returns a displayed row, and its bytes.
 func rowOf(fields []pgconn.FieldDescription, raw [][]byte) (row []any, size int) {
 	row = make([]any, len(raw))
 	for i, v := range raw {
@@ -24,7 +24,7 @@ func rowOf(fields []pgconn.FieldDescription, raw [][]byte) (row []any, size int)
 	return row, size
 }
 
-// page reads all rows of a statement and keeps those that are wanted.
+// page reads all rows of a statement and keeps the wanted ones.
 func page(r *pgconn.ResultReader, w engine.Page) (out engine.Rows, err error) {
 	out.Rows = [][]any{}
 	out.Columns = columns(r.FieldDescriptions())

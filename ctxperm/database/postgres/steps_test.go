@@ -10,7 +10,8 @@ import (
 	"github.com/remit-dev/remit/internal/proof/statcheck"
 )
 
-// TestEachStep: whoever gives up half-way leaves all or nothing.
+// TestEachStep checks that a caller that is cancelled leaves everything or
+// nothing.
 func TestEachStep(t *testing.T) {
 	owner, agent := pgtest.Database(t)
 	pgtest.Exec(t, owner, `CREATE TABLE p (id int PRIMARY KEY, v text); INSERT INTO p VALUES (1, 'a'), (2, 'b');

@@ -8,8 +8,9 @@ import (
 	"github.com/remit-dev/remit/internal/proof/databasetest"
 )
 
-// TestSameRow: triggers that change the rows for which they were called, and others
-// of the same statement, before that statement's own changes are noted.
+// TestSameRow runs triggers that change the rows for which they fire, and
+// others of the same statement, before the changes of that statement are
+// recorded.
 func TestSameRow(t *testing.T) {
 	for _, when := range []string{"TRIGGER a AFTER", "CONSTRAINT TRIGGER a AFTER"} {
 		w := newWorld(t, `CREATE TABLE t (id int PRIMARY KEY, u int); INSERT INTO t VALUES (1, 1), (2, 2), (3, 3), (4, 300); ALTER TABLE t OWNER TO agent;
@@ -37,7 +38,8 @@ func TestSameRow(t *testing.T) {
 // TestOneCall runs several statements in one call.
 func TestOneCall(t *testing.T) { databasetest.OneCall(t, anew(newPlace(t))) }
 
-// TestSwap: whatever depends on the rows, and whatever the columns take.
+// TestSwap exchanges values between rows, for all dependencies and types of
+// columns.
 func TestSwap(t *testing.T) {
 	const rows = "; INSERT INTO t (id, v) VALUES (1, 'a'), (2, 'b'), (3, 'c'), (4, 'd'), (5, 'e');"
 	const children = "; INSERT INTO k VALUES (1, 1), (2, 2), (3, 3), (4, 4), (5, 5)"
@@ -48,7 +50,7 @@ func TestSwap(t *testing.T) {
 	)
 }
 
-// TestStays: a column that takes no other value keeps its row where it is.
+// TestStays checks that a column that accepts no other value blocks its row.
 func TestStays(t *testing.T) {
 	for _, typ := range []string{"e NOT NULL", "varchar(1) NOT NULL"} {
 		w := newWorld(t, `CREATE TYPE e AS ENUM ('a', 'b', 'c'); CREATE TABLE t (id int PRIMARY KEY, v `+typ+` UNIQUE); INSERT INTO t VALUES (1, 'a'), (2, 'b'); GRANT ALL ON t TO agent;
@@ -64,7 +66,8 @@ func TestStays(t *testing.T) {
 	}
 }
 
-// TestGiven: values that the server gives always go back as well.
+// TestGiven checks that values that the server always generates are restored
+// too.
 func TestGiven(t *testing.T) {
 	w := newWorld(t, `CREATE TABLE t (id int PRIMARY KEY, n int GENERATED ALWAYS AS IDENTITY, v text); INSERT INTO t (id, v) VALUES (1, 'a'), (2, 'b'); GRANT ALL ON t TO agent;
 		CREATE FUNCTION anew() RETURNS void LANGUAGE sql AS $$ DELETE FROM t WHERE id = 1; INSERT INTO t (id, v) VALUES (1, 'new') $$`)
@@ -78,7 +81,8 @@ func TestGiven(t *testing.T) {
 	require.Equal(t, after, w.Dump())
 }
 
-// TestWhole: what is done to a table as a whole is refused where it is found out.
+// TestWhole checks that a statement on a whole table is refused when it is
+// detected.
 func TestWhole(t *testing.T) {
 	w := newWorld(t, users+`CREATE TABLE mine (a int PRIMARY KEY); ALTER TABLE mine OWNER TO agent;
 		CREATE FUNCTION hold() RETURNS int LANGUAGE plpgsql AS 'BEGIN LOCK TABLE users IN SHARE MODE; RETURN 1; END';

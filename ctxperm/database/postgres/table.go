@@ -10,27 +10,27 @@ import (
 	"github.com/remit-dev/remit/ctxperm/database/internal/engine"
 )
 
-// table is what is known of a table.
+// table describes a table.
 type table struct {
 	engine.Table
 	oid, sql string
 	kind     string
-	owned    bool     // the role may switch its triggers off
-	triggers []string // its own ones that are on, as SQL takes them, with how: O, A
+	owned    bool     // the role may disable its triggers
+	triggers []string // its own enabled triggers, in SQL syntax, with their mode: O, A
 	how      []string
-	given    []int    // columns whose values the server gives, always
-	full     []bool   // of each column: it is never NULL
-	types    []string // of each column
+	given    []int    // columns whose values the server always generates
+	full     []bool   // per column: NOT NULL
+	types    []string // per column
 	may      rights
 }
 
-// rights are what the role may do with a table: with each column, and with rows.
+// rights are the role's rights to a table: to each column, and to rows.
 type rights struct {
 	read, insert, update []bool
 	remove               bool
 }
 
-// describe reads what a table is like. Nothing is refused yet.
+// describe reads the description of a table. It refuses nothing yet.
 func (c *connection) describe(ctx context.Context, name string) (*table, error) {
 	t := &table{Table: engine.Table{Name: name}, sql: split(name)}
 	rows, err := c.all(ctx, `SELECT oid::text, relkind::text, pg_has_role(relowner, 'USAGE')::text, relhasrules::text, relispartition::text, has_table_privilege(oid, 'DELETE')::text
@@ -76,7 +76,7 @@ func (c *connection) describe(ctx context.Context, name string) (*table, error) 
 	return t, err
 }
 
-// capturable says why the rows of a table could not be put back.
+// capturable returns an error if the rows of the table could not be restored.
 func (t *table) capturable() error {
 	switch {
 	case t.kind != "r":
@@ -93,8 +93,9 @@ func (t *table) capturable() error {
 	return nil
 }
 
-// undoable says why the role could not take a change back: an undo reads the row and
-// holds it, which takes the right to change some column, and does the reverse.
+// undoable returns an error if the role could not revert a change. A revert
+// reads and locks the row, which needs the right to change some column, and
+// performs the reverse change.
 func (t *table) undoable(e event) error {
 	missing := ""
 	key := e.was != nil && e.will != nil && !slices.Equal(t.Ref(e.was).Key, t.Ref(e.will).Key)
@@ -128,7 +129,7 @@ func (t *table) texts(of string) string {
 	return strings.Join(out, ", ")
 }
 
-// tables remembers tables within a transaction.
+// tables caches tables within a transaction.
 type tables struct {
 	c     *connection
 	known map[string]*table
@@ -145,7 +146,7 @@ func (t *tables) get(ctx context.Context, name string) (*table, error) {
 	return found, err
 }
 
-// sameShape reports why rows that were written down are not rows of the table now.
+// sameShape returns why recorded rows do not match the current table.
 func (t *tables) sameShape(ctx context.Context, want engine.Table) (why string, err error) {
 	now, err := t.get(ctx, want.Name)
 	switch {

@@ -7,11 +7,11 @@ import (
 	"github.com/remit-dev/remit/ctxperm/database/internal/engine"
 )
 
-// errOther: the location leads to another database than the one that was changed.
+// errOther: the location leads to another database than the changed one.
 var errOther = errors.New("another database is in its place")
 
-// identity tells the database from a copy: which cluster it is in, and which one of
-// it.
+// identity distinguishes the database from a copy: by its cluster, and its ID
+// in the cluster.
 func (c *connection) identity(ctx context.Context) (string, error) {
 	row, err := c.one(ctx, "SELECT s.system_identifier::text || '/' || d.oid::text FROM pg_control_system() s, pg_database d WHERE d.datname = current_database()")
 	if err != nil {
@@ -20,7 +20,7 @@ func (c *connection) identity(ctx context.Context) (string, error) {
 	return row[0], nil
 }
 
-// Identity asks on a connection of its own.
+// Identity reads it on its own connection.
 func (s *server) Identity(ctx context.Context) (string, error) {
 	c, err := s.connect(ctx)
 	if err != nil {
@@ -30,8 +30,9 @@ func (s *server) Identity(ctx context.Context) (string, error) {
 	return c.identity(ctx)
 }
 
-// Fate asks the server. A transaction that still runs belongs to a process that is
-// dead or has given it up: its connection is ended, and the server asked again.
+// Fate queries the server. A transaction that still runs belongs to a process
+// that has died or abandoned it. Fate closes its connection, and queries the
+// server again.
 func (s *server) Fate(ctx context.Context, m engine.TxnMarker) (engine.TxnOutcome, error) {
 	c, err := s.connect(ctx)
 	if err != nil {
@@ -50,14 +51,14 @@ func (s *server) Fate(ctx context.Context, m engine.TxnMarker) (engine.TxnOutcom
 		return fate, err
 	}
 	if _, err := c.all(ctx, "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE pid = $1::int AND backend_xid = ($2::xid8)::xid", itoa(m.Process), m.Xid); err != nil {
-		return engine.Running, nil // it may not; then it is waited for
+		return engine.Running, nil // not permitted; then the caller waits
 	}
 	return c.fate(ctx, m)
 }
 
 func (c *connection) fate(ctx context.Context, m engine.TxnMarker) (engine.TxnOutcome, error) {
 	row, err := c.one(ctx, "SELECT coalesce(pg_xact_status($1::xid8), '')", m.Xid)
-	if e, ok := asPg(err); ok && e.Code == "22023" { // it has not given this number out yet: an older state was brought back
+	if e, ok := asPg(err); ok && e.Code == "22023" { // the server has not issued this ID yet: an older state was restored
 		return engine.Lost, nil
 	}
 	if err != nil {

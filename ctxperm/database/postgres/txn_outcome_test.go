@@ -14,8 +14,8 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// TestFails: whatever step of a call fails, nothing of it stays, and nothing of this
-// package is left behind in the database.
+// TestFails checks that a call that fails at any step changes nothing, and
+// leaves nothing of this package in the database.
 func TestFails(t *testing.T) {
 	for _, point := range []string{"database.begin", "database.execute", "database.prepare", "database.commit"} {
 		w := newWorld(t, users)
@@ -39,8 +39,8 @@ func TestFails(t *testing.T) {
 	}
 }
 
-// TestLostAnswer: the connection is gone when COMMIT is sent, or the server takes the
-// transaction away. Then the server is asked what became of it.
+// TestLostAnswer checks a connection that is lost at COMMIT, and a transaction
+// that the server ends. Then the server reports the outcome.
 func TestLostAnswer(t *testing.T) {
 	w := newWorld(t, users)
 	h := hosttest.New(1)
@@ -61,8 +61,8 @@ func TestLostAnswer(t *testing.T) {
 	require.Equal(t, before, w.Dump())
 }
 
-// TestClaims: a row that an open transaction changed is its own until that ends; rows
-// beside it are not.
+// TestClaims checks that an open transaction claims the rows that it changed,
+// and no others.
 func TestClaims(t *testing.T) {
 	w := newWorld(t, users)
 	before := w.Dump()

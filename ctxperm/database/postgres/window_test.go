@@ -8,7 +8,7 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// TestWindow: pages follow each other, and what is too large says so.
+// TestWindow checks consecutive pages, and the error for too large results.
 func TestWindow(t *testing.T) {
 	w := newWorld(t, users)
 	tx := w.Begin()

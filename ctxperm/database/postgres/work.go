@@ -38,8 +38,8 @@ func (s *server) Begin(ctx context.Context) (engine.Tx, error) {
 	return w, nil
 }
 
-// Query reads what the call has changed so far. It is held to reading by its plan,
-// and what it changes all the same, by a function, is noted like everything else.
+// Query reads the changes of the call so far. Its plan restricts it to reading.
+// A change by a function is recorded like any other.
 func (w *callTxn) Query(ctx context.Context, s engine.Statement, ask engine.AuthorizeFunc, win engine.Page) (out engine.Rows, err error) {
 	err = w.within(ctx, func() error {
 		var before map[string]counted
@@ -67,7 +67,7 @@ func same(a, b map[string]counted) bool {
 	return true
 }
 
-// within runs something in a savepoint: what fails leaves nothing.
+// within runs f in a savepoint: a failure changes nothing.
 func (w *callTxn) within(ctx context.Context, f func() error) error {
 	if w.broken != nil {
 		return w.broken
@@ -89,9 +89,9 @@ func (w *callTxn) within(ctx context.Context, f func() error) error {
 	return err
 }
 
-// Execute runs a statement once all that it is planned to touch was decided. Tables
-// that turn out to be changed besides, by triggers or foreign keys, are watched in
-// another attempt: the first one is rolled back.
+// Execute runs a statement after all accesses of its plan were authorized. If
+// triggers or foreign keys also change other tables, it rolls back, watches
+// those, and tries again.
 func (w *callTxn) Execute(ctx context.Context, s engine.Statement, ask engine.AuthorizeFunc, win engine.Page) (out engine.Rows, err error) {
 	if w.broken != nil {
 		return out, w.broken
@@ -133,19 +133,20 @@ func (w *callTxn) Execute(ctx context.Context, s engine.Statement, ask engine.Au
 	return engine.Rows{}, err
 }
 
-// maxAttempts bounds how often a statement is run to find out what it changes.
+// maxAttempts bounds how often a statement runs to find the tables that it
+// changes.
 const maxAttempts = 10
 
 var errMissed = fmt.Errorf("%w: it changes other tables each time", engine.ErrRefused)
 
-// watch makes a table's triggers, outside of the savepoint of a statement.
+// watch creates a table's triggers, outside of the savepoint of a statement.
 func (w *callTxn) watch(ctx context.Context, name string) error {
 	return w.within(ctx, func() error {
 		t, err := w.tables.get(ctx, name)
 		if err != nil {
 			return err
 		}
-		if t.kind == "v" { // what stands behind it is what changes
+		if t.kind == "v" { // the tables behind it change
 			return nil
 		}
 		if err := t.capturable(); err != nil {
@@ -164,7 +165,7 @@ func (w *callTxn) attempt(ctx context.Context, text string, args [][]byte, known
 	if out, err = page(w.c.ExecParams(ctx, text, args, nil, nil, nil), win); err != nil {
 		return out, nil, err
 	}
-	// What was put off until the commit happens now, and is noted.
+	// Deferred actions happen now, instead of at the commit, and are recorded.
 	if err := w.c.do(ctx, "SET CONSTRAINTS ALL IMMEDIATE"); err != nil {
 		return out, nil, err
 	}
@@ -191,8 +192,8 @@ func (w *callTxn) attempt(ctx context.Context, text string, args [][]byte, known
 	return out, nil, err
 }
 
-// check compares what was noted with what the server counted, and asks for what the
-// plan did not say.
+// check compares the recorded changes with the server's counts, and authorizes
+// accesses that the plan did not contain.
 func (w *callTxn) check(ctx context.Context, before, after map[string]counted, known touched, ask engine.AuthorizeFunc) error {
 	events, err := w.capture.take(ctx)
 	if err != nil {
@@ -254,7 +255,8 @@ func contains(all touched, a engine.Access) bool {
 	return false
 }
 
-// Prepare lists the rows, takes the triggers away and names the transaction.
+// Prepare returns the changed rows, drops the triggers and identifies the
+// transaction.
 func (w *callTxn) Prepare(ctx context.Context, op string) ([]engine.Change, engine.TxnMarker, error) {
 	if w.broken != nil {
 		return nil, engine.TxnMarker{}, w.broken
@@ -291,8 +293,8 @@ func (w *callTxn) Prepare(ctx context.Context, op string) ([]engine.Change, engi
 	return out, w.mark, nil
 }
 
-// settings refuses images that were written under other settings than those that
-// give each value one text.
+// settings refuses images that were written under other settings than those
+// that give each value one text.
 func (w *callTxn) settings(ctx context.Context) error {
 	for _, name := range []string{"datestyle", "intervalstyle", "extra_float_digits", "bytea_output", "timezone"} {
 		now, err := w.c.one(ctx, "SELECT current_setting($1)", name)
@@ -320,7 +322,7 @@ func (w *callTxn) Commit(ctx context.Context) error {
 		}
 		return errors.New("the database rolled back instead of committing")
 	}
-	// Whoever gave up on the answer does not know it; the server does.
+	// A caller that stopped waiting does not know the outcome; the server does.
 	switch fate, err := w.server.Fate(context.WithoutCancel(ctx), w.mark); {
 	case err == nil && fate == engine.Committed:
 		return nil
@@ -331,7 +333,7 @@ func (w *callTxn) Commit(ctx context.Context) error {
 	}
 }
 
-// Rollback hangs up, which the server takes as a rollback.
+// Rollback closes the connection, which makes the server roll back.
 func (w *callTxn) Rollback() {
 	if w.broken == nil {
 		w.broken = errors.New("the transaction of the call has ended")
@@ -339,7 +341,7 @@ func (w *callTxn) Rollback() {
 	w.c.close()
 }
 
-// asPg finds the server's own error.
+// asPg returns the server's own error.
 func asPg(err error) (*pgconn.PgError, bool) {
 	var e *pgconn.PgError
 	ok := errors.As(err, &e)

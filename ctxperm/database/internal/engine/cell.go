@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 )
 
-// Cell writes a value down so that the very same one comes back.
+// Cell encodes a value without loss.
 func Cell(v any) string {
 	switch v := v.(type) {
 	case nil:
@@ -28,12 +28,12 @@ func Cell(v any) string {
 	case []byte:
 		return "b" + base64.StdEncoding.EncodeToString(v)
 	default:
-		panic(fmt.Sprintf("a cell of type %T", v)) // engines give no others
+		panic(fmt.Sprintf("a cell of type %T", v)) // engines return no others
 	}
 }
 
-// Value reads a cell as Cell writes it. Another spelling of a value is refused: rows
-// are compared by their cells.
+// Value decodes what Cell writes. It refuses another spelling of a value,
+// because rows are compared by their cells.
 func Value(cell string) (any, error) {
 	v, err := parse(cell)
 	if err != nil {
@@ -71,7 +71,7 @@ func parse(cell string) (any, error) {
 	}
 }
 
-// Values reads cells.
+// Values decodes cells.
 func Values(cells []string) ([]any, error) {
 	out := make([]any, len(cells))
 	for i, c := range cells {
@@ -84,7 +84,7 @@ func Values(cells []string) ([]any, error) {
 	return out, nil
 }
 
-// Same reports whether two images are of the same row content.
+// Same reports whether two images have the same content.
 func (i Image) Same(o Image) bool {
 	if (i == nil) != (o == nil) || len(i) != len(o) {
 		return false
@@ -97,8 +97,8 @@ func (i Image) Same(o Image) bool {
 	return true
 }
 
-// Digest tells contents of rows of one table apart: equal only for the same cells
-// in the same columns.
+// Digest identifies the content of a row within a table. It is equal only for
+// the same cells in the same columns.
 func (i Image) Digest(t Table) string {
 	h := sha256.New()
 	put := func(s string) {
@@ -114,7 +114,7 @@ func (i Image) Digest(t Table) string {
 	return "sha256:" + hex.EncodeToString(h.Sum(nil))
 }
 
-// Plain is a float as JSON can have it; infinities and NaN are told as text.
+// Plain returns a float for JSON: infinities and NaN become text.
 func Plain(f float64) any {
 	if math.IsInf(f, 0) || math.IsNaN(f) {
 		return strconv.FormatFloat(f, 'g', -1, 64)

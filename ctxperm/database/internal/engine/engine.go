@@ -1,5 +1,5 @@
-// Package engine is what a database handle needs of a kind of database: reading
-// under a gate, one transaction that captures the rows it changes, and restoring
+// Package engine defines what a database handle needs of a kind of database. It
+// reads under a guard, captures the changed rows of a transaction, and restores
 // rows under a condition.
 package engine
 
@@ -10,36 +10,36 @@ import (
 	"github.com/remit-dev/remit/perm"
 )
 
-// ErrUndetermined says that nobody can tell yet whether a transaction committed.
+// ErrUndetermined states that the outcome of a commit is not known yet.
 var ErrUndetermined = errors.New("it cannot be told whether the database committed")
 
-// ErrRefused says that a statement cannot be run by this handle, whoever asks.
+// ErrRefused states that this handle cannot run a statement for any caller.
 var ErrRefused = errors.New("refused")
 
 // Kind opens databases of one kind.
 type Kind interface {
-	// Scheme stands before the colon of a location, such as sqlite.
+	// Scheme returns the text before the colon of a location, such as sqlite.
 	Scheme() string
-	// Open takes a location and connects to nothing yet. Public is the form of it
-	// that may be written down: it holds no secret.
+	// Open parses a location and does not connect yet. Public is its form
+	// without secrets, for records.
 	Open(at string) (e Engine, public string, err error)
 }
 
-// Engine is one database. Methods are safe for concurrent use.
+// Engine is one database. Its methods are safe for concurrent use.
 type Engine interface {
-	// Identity tells the database from another one at the same place; empty while
-	// nothing was ever changed through a handle.
+	// Identity distinguishes the database from another one at the same place.
+	// It is empty before the first change through a handle.
 	Identity(ctx context.Context) (string, error)
-	// Query reads. Nothing it does can change the database.
+	// Query reads. It can never change the database.
 	Query(ctx context.Context, s Statement, ask AuthorizeFunc, w Page) (Rows, error)
 	// Begin opens the transaction of one call.
 	Begin(ctx context.Context) (Tx, error)
-	// Fate tells what became of a transaction of a process that may have died.
+	// Fate returns the outcome of a transaction whose process may have died.
 	Fate(ctx context.Context, m TxnMarker) (TxnOutcome, error)
-	// Read looks at rows as they are now. Why says what keeps one from being read.
+	// Read returns the current rows. Why is the reason that one cannot be read.
 	Read(ctx context.Context, rows []Ref) ([]Outcome, error)
-	// Restore makes each row what it is wanted to be if it still is what it is
-	// expected to be, all in one transaction. It answers for each.
+	// Restore sets each row to its wanted image, if it still has the expected
+	// one, all in one transaction. It returns an outcome for each.
 	Restore(ctx context.Context, repairs []RowRestore) ([]Outcome, error)
 	Close() error
 }
@@ -48,12 +48,13 @@ type Engine interface {
 type Tx interface {
 	Execute(ctx context.Context, s Statement, ask AuthorizeFunc, w Page) (Rows, error)
 	Query(ctx context.Context, s Statement, ask AuthorizeFunc, w Page) (Rows, error)
-	// Prepare says what was changed. Nothing can be executed after it. op is
-	// written down in the transaction.
+	// Prepare returns the changed rows. No statement can run after it. It
+	// records op in the transaction.
 	Prepare(ctx context.Context, op string) ([]Change, TxnMarker, error)
-	// Commit is ErrUndetermined where nobody can tell.
+	// Commit returns ErrUndetermined if the outcome is unknown.
 	Commit(ctx context.Context) error
-	// Rollback gives everything back. It may be called at any time, and again.
+	// Rollback reverts all changes. It can be called at any time, and
+	// repeatedly.
 	Rollback()
 }
 
@@ -65,50 +66,52 @@ type Statement struct {
 	Named map[string]any
 }
 
-// Access is what a statement does to a table; without a table, to the database.
+// Access is the access of a statement to a table or, without a table, to the
+// database.
 type Access struct {
 	Action    perm.Action
 	Table     string
 	Statement string
 }
 
-// AuthorizeFunc decides accesses. Its error is passed on as it is.
+// AuthorizeFunc authorizes accesses. Callers return its error unchanged.
 type AuthorizeFunc func(ctx context.Context, accesses []Access) error
 
-// Page is which rows of a result are wanted, and how much of them.
+// Page selects the rows of a result, and bounds their size.
 type Page struct {
 	Skip, Max int
 	Bytes     int
 }
 
-// Rows are rows of a result. A value is nil, bool, int64, float64, string, []byte
-// or json.RawMessage.
+// Rows are rows of a result. A value is nil, bool, int64, float64, string,
+// []byte or json.RawMessage.
 type Rows struct {
 	Columns  []string
 	Rows     [][]any
 	More     bool
 	Affected int64
-	Tables   []string // that were changed
+	Tables   []string // changed tables
 }
 
-// Table says how the rows of a table are written down.
+// Table describes how the rows of a table are stored.
 type Table struct {
-	Name string   `json:"table"` // as the resource names it
-	Cols []string `json:"cols"`  // all that is stored of a row
-	Key  []int    `json:"key"`   // which of them tell one row from another
+	Name string   `json:"table"` // name in the resource
+	Cols []string `json:"cols"`  // all stored columns of a row
+	Key  []int    `json:"key"`   // columns that identify a row
 }
 
-// Image is a row: one cell for each column of its table. Nil is no row. A cell is
-// the empty string for NULL, or a letter for its type and its value.
+// Image is a row: one cell for each column of its table. A nil Image is an
+// absent row. A cell is the empty string for NULL, or a letter for its type and
+// its value.
 type Image []string
 
-// Ref names a row by its key.
+// Ref identifies a row by its key.
 type Ref struct {
 	Table Table
 	Key   []string // cells
 }
 
-// Ref names the row of an image.
+// Ref returns the key of an image.
 func (t Table) Ref(i Image) Ref {
 	key := make([]string, len(t.Key))
 	for n, at := range t.Key {
@@ -123,36 +126,36 @@ type Change struct {
 	Was, Will Image
 }
 
-// TxnMarker is how a transaction is found again.
+// TxnMarker identifies a transaction later.
 type TxnMarker struct {
-	Identity string `json:"id"`             // of the database
-	Op       string `json:"op"`             // what was written down in it
-	Seq      int64  `json:"seq,omitempty"`  // under which number
-	Xid      string `json:"xid,omitempty"`  // the database's own name of it
-	Process  int64  `json:"proc,omitempty"` // of the database, that runs it
+	Identity string `json:"id"`             // identity of the database
+	Op       string `json:"op"`             // operation recorded in the transaction
+	Seq      int64  `json:"seq,omitempty"`  // its sequence number
+	Xid      string `json:"xid,omitempty"`  // the database's ID of it
+	Process  int64  `json:"proc,omitempty"` // the server process that runs it
 }
 
-// TxnOutcome is what became of a transaction.
+// TxnOutcome is the outcome of a transaction.
 type TxnOutcome uint8
 
-// The fates. The zero Fate is not known.
+// The outcomes. The zero TxnOutcome is unknown.
 const (
-	Lost      TxnOutcome = iota // nothing tells any more
-	Committed                   // its effect was there
+	Lost      TxnOutcome = iota // no record of it remains
+	Committed                   // it committed
 	Aborted                     // it never had an effect
-	Running                     // it may still commit
+	Running                     // it can still commit
 )
 
-// RowRestore is a row that is to be as it was.
+// RowRestore is a row to restore.
 type RowRestore struct {
 	Ref        Ref
 	From, Want Image
 }
 
-// Outcome is what became of a repair, or what was seen of a row. Why is empty where
-// it was done.
+// Outcome is the result of a restore, or the current state of a row. Why is
+// empty after success.
 type Outcome struct {
-	Now Image  // what is there
-	Why string // why it was left alone
-	Bad bool   // it is nobody's fault that was in the way: something went wrong
+	Now Image  // current image
+	Why string // why the row was not changed
+	Bad bool   // the reason is an error, not a conflict
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// FuzzCell: every value comes back as the very same, of the same type, and two values
-// never have one cell.
+// FuzzCell checks that every value round-trips with its type, and that two
+// values never have one cell.
 func FuzzCell(f *testing.F) {
 	f.Add(int64(math.MinInt64), math.Inf(-1), "té", []byte{0xff}, "i+5")
 	f.Add(int64(0), math.Copysign(0, -1), "", []byte{}, "r1.50")

@@ -5,47 +5,50 @@ import (
 	"errors"
 )
 
-// RowRestorer is the transaction of a kind of database in which rows are put back.
-// Triggers do not fire in it: what they did the first time is among the rows.
-// Foreign keys hold.
+// RowRestorer is a transaction in which a kind of database restores rows.
+// Triggers do not fire in it, because the rows include their first effects.
+// Foreign keys apply.
 type RowRestorer interface {
-	// Look reads a row and holds it, where the database can. Why says what keeps it
-	// from being put back, whatever it is.
+	// Look reads a row and, if the database can, locks it. Why is a reason that
+	// it cannot be restored at all.
 	Look(ctx context.Context, ref Ref) (Outcome, error)
 	// Row reads a row.
 	Row(ctx context.Context, ref Ref) (Image, error)
-	// Do runs what begins and ends savepoints.
+	// Do runs statements that begin and end savepoints.
 	Do(ctx context.Context, texts ...string) error
-	// Check has foreign keys checked with each row, or at the end.
+	// Check sets whether foreign keys are checked with each row, or at the end.
 	Check(ctx context.Context, each bool) error
-	// Write makes a row that is now one image another one. Nil is no row.
+	// Write changes a row from one image to another. A nil image is an absent
+	// row.
 	Write(ctx context.Context, ref Ref, now, want Image) error
-	// Vacate gives up the values of a row that it is not to keep, for other ones;
-	// ErrRowBlocked: it has none that it could give up.
+	// Vacate replaces values of a row that it will not keep. ErrRowBlocked: it
+	// has no value that can be replaced.
 	Vacate(ctx context.Context, ref Ref, now, want Image) error
-	// Changed are the rows that the last Write or Vacate changed, also those that a
-	// foreign key changed with it. Why says that there are some which are nobody's.
+	// Changed returns the rows that the last Write or Vacate changed, including
+	// those that a foreign key changed. Why states that some of them do not
+	// belong to the call.
 	Changed(ctx context.Context) (rows []Ref, why string, err error)
-	// Constraint says what an error has to do with constraints; empty: nothing.
+	// Constraint returns the constraint text of an error, or "".
 	Constraint(err error) string
-	// Commit ends the transaction. After an error of a constraint it goes on.
+	// Commit ends the transaction. After a constraint error the transaction
+	// continues.
 	Commit(ctx context.Context) error
-	// Blame says of rows why foreign keys do not allow them, which are only checked
-	// at the end.
+	// Blame sets in out why foreign keys, which are checked only at the end, do
+	// not permit rows.
 	Blame(ctx context.Context, repairs []RowRestore, out []Outcome) error
 }
 
-// restoration puts rows back.
+// restoration restores rows.
 type restoration struct {
 	tx      RowRestorer
 	repairs []RowRestore
 	out     []Outcome
 	planned map[string]int // by row
-	careful bool           // each row is checked by itself
-	cleared int            // how often rows that were out of the way could not go back
+	careful bool           // check each row separately
+	cleared int            // how often vacated rows could not be restored
 }
 
-// Name tells rows apart.
+// Name returns a unique name of the row.
 func (r Ref) Name() string {
 	out := []byte(r.Table.Name)
 	for _, cell := range r.Key {
@@ -54,7 +57,7 @@ func (r Ref) Name() string {
 	return string(out)
 }
 
-// Restore puts rows back that still are as expected, in a transaction.
+// Restore restores the rows that still are as expected, in a transaction.
 func Restore(ctx context.Context, tx RowRestorer, repairs []RowRestore) ([]Outcome, error) {
 	r := &restoration{tx: tx, repairs: repairs, out: make([]Outcome, len(repairs)), planned: map[string]int{}}
 	for i, p := range repairs {
@@ -89,8 +92,8 @@ func Restore(ctx context.Context, tx RowRestorer, repairs []RowRestore) ([]Outco
 	return r.out, nil
 }
 
-// whole puts back what is left to be, and commits. Again: rows turned out to be in
-// somebody's way, and it is done once more without them.
+// whole restores the remaining rows, and commits. The result again means that
+// some rows blocked others, and that the caller must repeat it without them.
 func (r *restoration) whole(ctx context.Context) (again bool, err error) {
 	if err := r.tx.Do(ctx, "SAVEPOINT whole"); err != nil {
 		return false, err
@@ -109,7 +112,7 @@ func (r *restoration) whole(ctx context.Context) (again bool, err error) {
 	switch {
 	case err == nil || why == "":
 		return false, err
-	case !r.careful: // then those that are in the way show
+	case !r.careful: // a separate check finds the blocking rows
 		r.careful = true
 		return true, nil
 	default:
@@ -117,7 +120,7 @@ func (r *restoration) whole(ctx context.Context) (again bool, err error) {
 	}
 }
 
-// blame leaves rows out. Where none is found nothing is done.
+// blame excludes rows. If it finds none, nothing is restored.
 func (r *restoration) blame(ctx context.Context, why string) error {
 	left := func() (n int) {
 		for _, o := range r.out {
@@ -142,15 +145,16 @@ func (r *restoration) blame(ctx context.Context, why string) error {
 }
 
 const (
-	// maxAgain is how often a row is put back that a foreign key changed again.
+	// maxAgain bounds how often a row is restored that a foreign key changed
+	// again.
 	maxAgain = 3
-	// maxCleared is how often rows are taken out of each other's way in vain.
+	// maxCleared bounds how often rows are vacated without success.
 	maxCleared = 3
 )
 
-// put puts rows back as far as it goes: those that others are in the way of after
-// those, and those that a foreign key changed meanwhile once more. Rows that are in
-// each other's way give up what they have.
+// put restores rows as far as possible. A row that others block comes after
+// them. A row that a foreign key changed meanwhile is restored again. Rows that
+// block each other are vacated.
 func (r *restoration) put(ctx context.Context) (again bool, err error) {
 	w := &waiting{of: map[int]string{}, again: map[int]int{}, away: map[int]bool{}}
 	for i := range r.repairs {
@@ -176,7 +180,7 @@ func (r *restoration) put(ctx context.Context) (again bool, err error) {
 	}
 	for i, why := range w.of {
 		r.out[i].Why = why
-		again = again || w.away[i] // it is not where it was any more
+		again = again || w.away[i] // it was not at its old key any more
 	}
 	if again {
 		r.cleared++
@@ -184,14 +188,14 @@ func (r *restoration) put(ctx context.Context) (again bool, err error) {
 	return again, nil
 }
 
-// waiting are rows that are not back yet.
+// waiting holds the rows that are not restored yet.
 type waiting struct {
-	of    map[int]string // and why
-	again map[int]int    // how often each was put back
-	away  map[int]bool   // which ones gave up what they had
+	of    map[int]string // with the reason
+	again map[int]int    // how often each was restored
+	away  map[int]bool   // vacated rows
 }
 
-// each tries the rows that wait, the last change first.
+// each tries the waiting rows, the last change first.
 func (r *restoration) each(ctx context.Context, w *waiting, try func(context.Context, *waiting, int) (bool, error)) (more bool, err error) {
 	for i := len(r.repairs) - 1; i >= 0; i-- {
 		if _, ok := w.of[i]; !ok {
@@ -206,7 +210,7 @@ func (r *restoration) each(ctx context.Context, w *waiting, try func(context.Con
 	return more, nil
 }
 
-// back puts one row back.
+// back restores one row.
 func (r *restoration) back(ctx context.Context, w *waiting, i int) (bool, error) {
 	why, err := r.one(ctx, w, i, r.tx.Write)
 	if err != nil {
@@ -219,7 +223,7 @@ func (r *restoration) back(ctx context.Context, w *waiting, i int) (bool, error)
 	return true, nil
 }
 
-// clear has one row give up what it has: the whole row, or else values of it.
+// clear vacates one row: the whole row, or else values of it.
 func (r *restoration) clear(ctx context.Context, w *waiting, i int) (bool, error) {
 	remove := func(ctx context.Context, ref Ref, now, _ Image) error { return r.tx.Write(ctx, ref, now, nil) }
 	for _, change := range []func(context.Context, Ref, Image, Image) error{remove, r.tx.Vacate} {
@@ -239,7 +243,7 @@ func (r *restoration) clear(ctx context.Context, w *waiting, i int) (bool, error
 	return false, nil
 }
 
-// one changes one row, or says why not.
+// one changes one row, or returns why it cannot.
 func (r *restoration) one(ctx context.Context, w *waiting, i int, change func(context.Context, Ref, Image, Image) error) (why string, err error) {
 	p := r.repairs[i]
 	now, err := r.tx.Row(ctx, p.Ref)
@@ -272,8 +276,8 @@ func (r *restoration) one(ctx context.Context, w *waiting, i int, change func(co
 	return "", r.tx.Do(ctx, "RELEASE one")
 }
 
-// others looks which rows besides one a foreign key changed. Those that are not
-// planned are somebody else's.
+// others returns the other rows that a foreign key changed with one. Unplanned
+// ones belong to another client.
 func (r *restoration) others(ctx context.Context, i int) (why string, moved []int, err error) {
 	rows, why, err := r.tx.Changed(ctx)
 	if err != nil || why != "" {
@@ -290,13 +294,13 @@ func (r *restoration) others(ctx context.Context, i int) (why string, moved []in
 	return "", moved, nil
 }
 
-// Depends says why a row cannot go: rows of a table would go with it.
+// Depends returns why a row cannot be removed: rows of a table depend on it.
 func Depends(table string) string {
 	return "rows of " + table + " that somebody else made depend on it"
 }
 
-// verify reads each row that was put back. One that is not as it was to be is left
-// alone, and the others are done again without it.
+// verify reads each restored row. It excludes one with another image than
+// intended, and the others are restored again without it.
 func (r *restoration) verify(ctx context.Context) (again bool, err error) {
 	for i, p := range r.repairs {
 		if r.out[i].Why != "" {
@@ -314,8 +318,8 @@ func (r *restoration) verify(ctx context.Context) (again bool, err error) {
 	return again, nil
 }
 
-// ErrRowBlocked says that a row cannot get out of the way of others.
+// ErrRowBlocked states that a row cannot be vacated.
 var ErrRowBlocked = errors.New("it cannot get out of the way")
 
-// ErrNoTable says that a table is not there, or not any more.
+// ErrNoTable states that a table does not exist, or no longer exists.
 var ErrNoTable = errors.New("there is no such table any more")

@@ -13,8 +13,8 @@ import (
 type fakeRows struct {
 	rows    map[string]Image
 	points  map[string]map[string]Image // savepoints
-	stores  func(Image) Image           // what becomes of what is written
-	along   map[string]Image            // by row that is written: another one that becomes this
+	stores  func(Image) Image           // transforms each written image
+	along   map[string]Image            // by written row: another one that gets this image
 	written []string
 	changed []Ref
 }
@@ -73,8 +73,9 @@ func repairs(from, want []Image) (all []RowRestore) {
 	return all
 }
 
-// TestStoredInAnotherWay: a row that is not as it was to be, once it is written, stays as
-// the call left it, and the others are put back.
+// TestStoredInAnotherWay checks a row that the database stores with another
+// image than written. It stays as the call left it, and the others are
+// restored.
 func TestStoredInAnotherWay(t *testing.T) {
 	left, was := []Image{{"a", "2"}, {"b", "2"}}, []Image{{"a", "1"}, {"b", "1"}}
 	f := fake(left...)
@@ -91,7 +92,8 @@ func TestStoredInAnotherWay(t *testing.T) {
 	require.Equal(t, map[string]Image{"a": was[0], "b": left[1]}, f.rows)
 }
 
-// TestBackWithAnother: a row that came back with another one is not written again.
+// TestBackWithAnother checks that a row that was restored with another one is
+// not written again.
 func TestBackWithAnother(t *testing.T) {
 	left, was := []Image{{"a", "2"}, {"b", "2"}}, []Image{{"a", "1"}, {"b", "1"}}
 	f := fake(left...)

@@ -1,4 +1,4 @@
-// Package enginetest tries kinds of databases.
+// Package enginetest tests kinds of databases.
 package enginetest
 
 import (
@@ -11,7 +11,7 @@ import (
 	"github.com/remit-dev/remit/ctxperm/database/internal/engine"
 )
 
-// ending is a context that ends when it is looked at for the n-th time.
+// ending is a context that ends at the n-th check.
 type ending struct {
 	context.Context //nolint:containedctx // it is one
 
@@ -20,12 +20,12 @@ type ending struct {
 	end  chan struct{}
 }
 
-// endsAt makes one.
+// endsAt creates an ending.
 func endsAt(n int) *ending {
 	return &ending{Context: context.Background(), left: n, end: make(chan struct{})}
 }
 
-// Done counts the looks.
+// Done counts the checks.
 func (c *ending) Done() <-chan struct{} {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -35,7 +35,7 @@ func (c *ending) Done() <-chan struct{} {
 	return c.end
 }
 
-// Err tells whether it has ended.
+// Err returns an error after the end.
 func (c *ending) Err() error {
 	select {
 	case <-c.end:
@@ -49,9 +49,10 @@ func allow(context.Context, []engine.Access) error { return nil }
 
 var window = engine.Page{Max: 10, Bytes: 1000}
 
-// EachStep has a caller give up at each step of a transaction that runs statements,
-// and of putting its rows back. Until the commit nothing has happened then; after it
-// all has, or nothing; and rows are put back together or not at all.
+// EachStep cancels the caller at each step of a transaction that runs
+// statements, and of restoring its rows. Before the commit nothing has
+// happened. After it everything or nothing has. Rows are restored together or
+// not at all.
 func EachStep(t *testing.T, e engine.Engine, dump func() string, stride int, statements ...string) {
 	before := dump()
 	steps := 0
@@ -92,7 +93,7 @@ func EachStep(t *testing.T, e engine.Engine, dump func() string, stride int, sta
 	t.Logf("%d steps", steps)
 }
 
-// change is one transaction; nil where it came to nothing.
+// change runs one transaction. It returns nil if it had no effect.
 func change(ctx context.Context, t *testing.T, e engine.Engine, statements []string) []engine.Change {
 	w, err := e.Begin(ctx)
 	if err != nil {
