@@ -1,6 +1,5 @@
-// Package policies holds the policies that come with remit, as files and
-// nothing else: package perm/rego makes an engine of them. Each pack has its
-// tests beside it.
+// Package policies holds the policies that remit includes, only as files.
+// Package perm/rego makes an engine of them. Each pack has its tests beside it.
 package policies
 
 import (
@@ -11,8 +10,9 @@ import (
 	"strings"
 )
 
-// Prefix stands before the files of a pack where a reason names its rule:
-// builtin:workspace/workspace.rego:51 is no file of the reader's folder.
+// Prefix is the prefix of the files of a pack in the position of a reason. For
+// example, builtin:workspace/workspace.rego:51 is not a file of the user's
+// folder.
 const Prefix = "builtin:"
 
 var (
@@ -38,8 +38,8 @@ func Pack(name string) (pack fs.FS, ok bool) {
 	return pack, ok
 }
 
-// Names lists the packs by name. Lib is none of them: it decides nothing, and is
-// part of each policy that refers to it.
+// Names returns the names of the packs, sorted. Lib is not a pack: it decides
+// nothing, and belongs to each policy that refers to it.
 func Names() []string { return slices.Sorted(maps.Keys(packs())) }
 
 func packs() map[string]fs.FS {
@@ -48,9 +48,9 @@ func packs() map[string]fs.FS {
 	}
 }
 
-// Of returns the pack that a place is in, such as workspace for
-// builtin:workspace/workspace.rego:51, and the place inside a copy of that pack.
-// It returns ok false for a place that is in no pack.
+// Of returns the pack of a position, such as workspace for
+// builtin:workspace/workspace.rego:51, and the position inside a copy of that
+// pack. It returns ok false for a position outside of all packs.
 func Of(at string) (name, inside string, ok bool) {
 	path, builtin := strings.CutPrefix(at, Prefix)
 	name, inside, _ = strings.Cut(path, "/")
@@ -60,35 +60,36 @@ func Of(at string) (name, inside string, ok bool) {
 	return name, inside, true
 }
 
-// Workspace returns the pack that holds when no policy is given: the root
-// workspace may be read, and changed in ways that can be taken back; programs in
-// the sandbox may change .git, and a person is asked about what makes git run code
-// later; .git for other tools and files that usually hold secrets are out of reach;
-// a person is asked about everything with effects that undo does not cover, and, once
-// content was read that others wrote, about pure calls that go where the model says;
-// the rest is denied.
+// Workspace returns the default pack. It allows reads of the root workspace,
+// and changes that can be reverted. Programs in the sandbox may change .git,
+// and a change that makes git run code later needs approval. It denies other
+// tools .git, and denies files that usually hold secrets. Effects that a revert
+// does not cover need approval. After the session has read untrusted content,
+// so do pure calls to destinations that the model chooses. It denies everything
+// else.
 func Workspace() fs.FS { return workspace }
 
-// ReadOnly returns the pack under which an agent may look at the root workspace
-// and do nothing else; nobody is asked about anything.
+// ReadOnly returns the pack that only allows reads of the root workspace. It
+// never requires an approval.
 func ReadOnly() fs.FS { return readOnly }
 
-// AskAll returns the pack under which a person approves every step.
+// AskAll returns the pack that requires an approval for every step.
 func AskAll() fs.FS { return askAll }
 
-// Flow returns the pack that keeps private data from leaving once content was
-// read that others wrote. It allows nothing: load it beside another.
+// Flow returns the pack that keeps private data from leaving after the session
+// has read untrusted content. It allows nothing: load it beside another pack.
 func Flow() fs.FS { return flow }
 
-// Given returns the pack that lets calls go only to URLs that the model was given,
-// by whoever is behind the session or by a result that did not merely repeat what a
-// call had named. It allows nothing: load it beside another.
+// Given returns the pack that restricts calls to user-provided URLs. These
+// include URLs in a result that does not merely repeat what a call had named.
+// It allows nothing: load it beside another pack.
 func Given() fs.FS { return given }
 
-// Untrusted returns the pack under which a person approves each effect of a session that
-// read content which others wrote. It allows nothing: load it beside another.
+// Untrusted returns the pack that requires an approval for each effect of a
+// session that has read untrusted content. It allows nothing: load it beside
+// another pack.
 func Untrusted() fs.FS { return untrusted }
 
-// Lib returns words for rules of one's own, package remit.lib: paths, hosts,
-// roles, arguments, counts and times. It has no rule that decides.
+// Lib returns helpers for custom rules, package remit.lib: paths, hosts, roles,
+// arguments, counts and times. None of its rules decides.
 func Lib() fs.FS { return lib }

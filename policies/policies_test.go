@@ -18,7 +18,8 @@ import (
 	"github.com/remit-dev/remit/policies"
 )
 
-// load makes an engine of packs. A patient deadline: the machine may be busy.
+// load makes an engine of packs. Its timeout is long, because the machine may
+// be busy.
 func load(t *testing.T, packs ...fs.FS) *rego.Engine {
 	t.Helper()
 	o := rego.Options{Timeout: time.Minute}
@@ -35,7 +36,7 @@ func workspace(t *testing.T) *rego.Engine {
 	return load(t, policies.Workspace())
 }
 
-// packs lists every pack, each with what it needs to decide anything.
+// packs returns every pack, each with the packs that it needs to decide.
 func packs() map[string][]fs.FS {
 	nothing := fstest.MapFS{"nothing.rego": {Data: []byte("package remit\n\nallow contains \"x\" if false\n")}}
 	return map[string][]fs.FS{
@@ -66,8 +67,8 @@ func TestPacksPassTheirTests(t *testing.T) {
 	}
 }
 
-// TestRulesMatter takes one rule away at a time: the tests of the pack have to
-// notice.
+// TestRulesMatter removes one rule at a time, and checks that the tests of the
+// pack fail.
 func TestRulesMatter(t *testing.T) {
 	for name, pack := range packs() {
 		t.Run(name, func(t *testing.T) {
@@ -109,8 +110,8 @@ func TestRulesMatter(t *testing.T) {
 	}
 }
 
-// misses reports whether a policy that lacks a rule fails its tests, or does
-// not even load because another rule needs it.
+// misses reports whether a policy without a rule fails its tests, or does not
+// load because another rule needs it.
 func misses(t *testing.T, texts map[string]string) bool {
 	t.Helper()
 	e, err := rego.New(rego.Options{Modules: texts})
@@ -167,9 +168,9 @@ func TestWorkspaceDecides(t *testing.T) {
 	require.Contains(t, d.Reasons()[0].At, "builtin:workspace/workspace.rego:")
 }
 
-// TestWorkspaceMasksWhatItDenies holds the two against each other: a path that
-// a tool may not read is one that a program does not see. Each pair and triple of
-// names is a path: a name counts by where it stands.
+// TestWorkspaceMasksWhatItDenies compares masks and denials: a program does not
+// see a path that a tool may not read. Each pair and triple of names is a path,
+// because the position of a name matters.
 func TestWorkspaceMasksWhatItDenies(t *testing.T) {
 	e := workspace(t)
 	d, err := e.Decide(context.Background(), request(perm.Read, "a", "pure"))
@@ -200,7 +201,7 @@ func TestWorkspaceMasksWhatItDenies(t *testing.T) {
 	}
 }
 
-// hides reports whether masks hide a path, or a folder that it lies in.
+// hides reports whether masks hide a path, or one of its parents.
 func hides(t *testing.T, masks []perm.Mask, path string) bool {
 	for end := range len(path) + 1 {
 		if end < len(path) && path[end] != '/' {
@@ -232,8 +233,8 @@ func ExampleWorkspace() {
 	// Output: allow because changes of the workspace that can be taken back may be made
 }
 
-// TestFlowBesideWorkspace has the pack refuse what the other one asks about,
-// and add its labels.
+// TestFlowBesideWorkspace checks that the pack denies what the other one asks
+// about, and adds its labels.
 func TestFlowBesideWorkspace(t *testing.T) {
 	e := load(t, policies.Workspace(), policies.Flow())
 	r := request(perm.Read, "src/a.go", "pure")
@@ -279,7 +280,7 @@ func TestReadOnlyAndAskAllDecide(t *testing.T) {
 
 func TestPackByName(t *testing.T) {
 	decide := packs()
-	delete(decide, "lib") // it decides nothing, and is part of each policy that refers to it
+	delete(decide, "lib") // it decides nothing, and belongs to each policy that refers to it
 	require.Equal(t, slices.Sorted(maps.Keys(decide)), policies.Names())
 	for _, name := range policies.Names() {
 		pack, ok := policies.Pack(name)

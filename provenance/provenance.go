@@ -1,5 +1,5 @@
-// Package provenance says where a tool, a call and a datum come from. It is a
-// leaf: plain data that any other package may carry.
+// Package provenance describes the origin of a tool, a call and a value. It is
+// a leaf package: plain data that any other package may use.
 package provenance
 
 import (
@@ -7,33 +7,36 @@ import (
 	"slices"
 )
 
-// Kind is the sort of place that a tool comes from.
+// Kind is the kind of a tool's origin.
 type Kind string
 
 // The kinds. The empty kind is Unknown.
 const (
 	Unknown Kind = "unknown"
-	Builtin Kind = "builtin" // ships with remit
+	Builtin Kind = "builtin" // included in remit
 	Host    Kind = "host"    // defined by the program that embeds remit
-	MCP     Kind = "mcp"     // another server's tool behind the gateway
-	// Definition is a file of package tool/define, bound to code of the host program.
+	MCP     Kind = "mcp"     // a tool of an MCP server behind the gateway
+	// Definition is a file of package tool/define, bound to code of the host
+	// program.
 	Definition Kind = "definition"
-	// Composed is made of other tools; Name says how, and of which, each with its digest.
+	// Composed is made of other tools. Name lists how, and of which, each with
+	// its digest.
 	Composed Kind = "composed"
 )
 
-// Source is where a tool comes from.
+// Source is the origin of a tool.
 type Source struct {
 	Kind    Kind   `json:"kind"`
 	Name    string `json:"name,omitempty"`    // module, server or file
-	Version string `json:"version,omitempty"` // of that module, server or file
-	// Implementation is the key under which a definition file finds its code.
+	Version string `json:"version,omitempty"` // version of that module, server or file
+	// Implementation is the key with which a definition file finds its code.
 	Implementation string `json:"implementation,omitempty"`
-	// Digest is of the bytes of a definition file. It is for people: what of the file
-	// means anything is in the digest of the tool.
+	// Digest is the digest of the bytes of a definition file. It is for people:
+	// the digest of the tool covers the meaning of the file.
 	Digest string `json:"digest,omitempty"`
 
-	// Of an adjusted tool: the digest of the tool that it was made from, and of the patch.
+	// Parent is set for a patched tool: the digest of the original tool, and of
+	// the patch.
 	Parent string `json:"parent,omitempty"`
 	Patch  string `json:"patch,omitempty"`
 }
@@ -46,33 +49,33 @@ func (s Source) OrUnknown() Source {
 	return s
 }
 
-// Trust is how far a datum can be believed. The zero Trust is untrusted.
+// Trust is how far a value can be believed. The zero Trust is untrusted.
 type Trust string
 
 // The levels of trust.
 const (
-	Untrusted Trust = "untrusted" // may hold instructions of strangers
-	Trusted   Trust = "trusted"   // made by the host or a source it vouches for
+	Untrusted Trust = "untrusted" // can contain instructions of strangers
+	Trusted   Trust = "trusted"   // made by the host, or by a source that it vouches for
 )
 
-// Confidentiality is who may see a datum. The zero Confidentiality is private.
+// Confidentiality is who may see a value. The zero Confidentiality is private.
 type Confidentiality string
 
 // The levels of confidentiality.
 const (
-	Private Confidentiality = "private" // it is not for everybody
-	Public  Confidentiality = "public"  // everybody may see it
+	Private Confidentiality = "private" // not public
+	Public  Confidentiality = "public"  // everyone may see it
 )
 
-// Content is what a tool says of all that its calls return, also of their errors. The zero Content may hold anything: it is untrusted
-// and private.
+// Content describes all results of a tool's calls, including errors. The zero
+// Content is untrusted and private.
 type Content struct {
-	MediaType       string          `json:"media_type,omitempty"` // of the text, such as text/html; for whoever shows it
+	MediaType       string          `json:"media_type,omitempty"` // type of the text, such as text/html; for display
 	Trust           Trust           `json:"trust,omitempty"`
 	Confidentiality Confidentiality `json:"confidentiality,omitempty"`
 }
 
-// Check refuses what has no meaning.
+// Check returns an error for an invalid value.
 func (c Content) Check() error {
 	if !slices.Contains([]Trust{"", Untrusted, Trusted}, c.Trust) {
 		return fmt.Errorf("trust %q; valid are untrusted, trusted", string(c.Trust))
@@ -83,7 +86,8 @@ func (c Content) Check() error {
 	return nil
 }
 
-// Labels are what a session that has seen such content is labelled with: untrusted, private.
+// Labels returns the labels of a session that has seen such content: untrusted,
+// private.
 func (c Content) Labels() (labels []string) {
 	if c.Trust != Trusted {
 		labels = append(labels, string(Untrusted))
@@ -94,7 +98,8 @@ func (c Content) Labels() (labels []string) {
 	return labels
 }
 
-// With is the content of both together: trusted and public only where both are.
+// With returns the content of both together: trusted and public only if both
+// are.
 func (c Content) With(other Content) Content {
 	out := Content{Trust: Trusted, Confidentiality: Public}
 	if c.MediaType == other.MediaType {
@@ -109,7 +114,7 @@ func (c Content) With(other Content) Content {
 	return out
 }
 
-// Reference is a source that a result rests on.
+// Reference is a source of a result.
 type Reference struct {
 	Title string `json:"title,omitempty"`
 	URL   string `json:"url,omitempty"`

@@ -10,9 +10,9 @@ import (
 	"github.com/remit-dev/remit/verify"
 )
 
-// TestAside: what is about something else than the effect decides nothing beside
-// a verifier that looked at the effect, in no phase, and is no reason to call an
-// undo incomplete.
+// TestAside checks verdicts about something other than the effect. Beside a
+// verifier of the effect they decide nothing in any phase, and they never make
+// a revert incomplete.
 func TestAside(t *testing.T) {
 	spared := verify.Unchanged(func(struct{}) []string { return []string{"spared"} })
 	said := verify.Output(func(struct{}, int) error { return nil })
@@ -33,7 +33,7 @@ func TestAside(t *testing.T) {
 		all, alone, shaped verify.Is
 	}{
 		{verify.AfterCall, verify.Applied(), verify.IsApplied, verify.IsApplied, verify.IsApplied},
-		{verify.AfterCall, verify.Absent(), verify.IsPartial, verify.IsApplied, verify.IsApplied}, // the output says otherwise
+		{verify.AfterCall, verify.Absent(), verify.IsPartial, verify.IsApplied, verify.IsApplied}, // the output contradicts it
 		{verify.Recovery, verify.Applied(), verify.IsApplied, verify.CannotTell, verify.CannotTell},
 		{verify.Recovery, verify.Absent(), verify.IsAbsent, verify.CannotTell, verify.CannotTell},
 		{verify.Recovery, verify.Unclear(), verify.CannotTell, verify.CannotTell, verify.CannotTell},
@@ -54,8 +54,8 @@ func TestAside(t *testing.T) {
 	}
 }
 
-// TestFileHasWhatItHadBefore: where only bits were changed, the content alone
-// cannot tell the effect from its undo.
+// TestFileHasWhatItHadBefore checks that content alone cannot distinguish an
+// effect from its revert if only bits changed.
 func TestFileHasWhatItHadBefore(t *testing.T) {
 	v := verify.FileContent(func(struct{}) (string, []byte) { return "f", []byte("same") })
 	world := shelf{now: map[string]string{"f": "same"}, was: map[string]string{"f": "same"}}

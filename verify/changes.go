@@ -5,10 +5,11 @@ import (
 	"fmt"
 )
 
-// Changes holds every change that the call recorded against what is there now. It is a
-// Verifier for tools whose effects are what their handles changed: Applied where each
-// resource is as the call left it, also where it changed none; Absent where each is as
-// it was before; else Partial.
+// Changes compares every recorded change of the call with the current versions.
+// It is a Verifier for tools whose effects are the changes of their handles. It
+// returns Applied if each resource is as the call left it, also if the call
+// changed none. It returns Absent if each is as before the call, and Partial
+// otherwise.
 func Changes(ctx context.Context, s Subject) Verdict {
 	switch {
 	case len(s.Changes) == 0 && s.Phase == AfterCall:
@@ -31,14 +32,14 @@ func Changes(ctx context.Context, s Subject) Verdict {
 	for _, c := range s.Changes {
 		left, ok := last[c.Resource]
 		if !ok {
-			continue // looked at already
+			continue // already checked
 		}
 		delete(last, c.Resource)
 		now, err := s.Resources.Version(ctx, c.Resource)
 		switch {
 		case err != nil:
 			return Unclear(fmt.Sprintf("%s cannot be looked at: %v", c.Resource, err))
-		case now == left && left == first[c.Resource]: // only its time was changed, or it was changed back
+		case now == left && left == first[c.Resource]: // only its time changed, or it was changed and restored
 			same++
 		case now == left:
 			applied++

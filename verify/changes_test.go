@@ -12,7 +12,7 @@ import (
 	"github.com/remit-dev/remit/verify"
 )
 
-// versions is a world of nothing but versions.
+// versions is a ResourceView of versions only.
 type versions map[string]string
 
 func (w versions) Version(_ context.Context, resource string) (string, error) {

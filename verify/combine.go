@@ -13,10 +13,10 @@ import (
 	"github.com/remit-dev/remit/internal/schema"
 )
 
-// Any asks every verifier, for effects that show in one of several places.
-// Applied needs one of them; Absent needs all of them; anything one cannot tell,
-// none can, unless another found the effect; any other mixture is Partial. What
-// All leaves out is left out here too.
+// Any combines verifiers of an effect that shows in one of several places.
+// Applied needs one of them; Absent needs all of them. If one cannot tell, the
+// result cannot tell, unless another found the effect. Any other mixture is
+// Partial. Any leaves out the same verdicts as All.
 func Any(vs ...Verifier) Verifier {
 	return func(ctx context.Context, s Subject) Verdict {
 		asked, findings := ask(ctx, vs, s)
@@ -36,10 +36,10 @@ func Any(vs ...Verifier) Verifier {
 	}
 }
 
-// OutputSchema holds the output against a JSON schema (draft 2020-12, which may
-// not refer to anything outside itself). It answers only after a call: Applied
-// where the output fits, else Absent with what does not. A schema that does not
-// compile is an error here, not at the first call.
+// OutputSchema checks the output against a JSON schema (draft 2020-12, without
+// external references). It decides only after a call: Applied if the output is
+// valid, else Absent with the violations. It returns an error for a schema that
+// does not compile.
 func OutputSchema(doc json.RawMessage) (Verifier, error) {
 	compiled, err := schema.Compile(doc)
 	if err != nil {
@@ -60,10 +60,11 @@ func OutputSchema(doc json.RawMessage) (Verifier, error) {
 	}, nil
 }
 
-// FileContent looks whether a resource has exactly the content that the input asks
-// for; want names both, the resource as canonical text. It answers in every
-// phase: Applied where the content is that; Absent where the resource is as it
-// was before the call, or not there; Partial where it is something else.
+// FileContent checks whether a resource has exactly the content that the input
+// requests. The function want returns both, the resource as canonical text. It
+// decides in every phase. It returns Applied if the content is equal. It
+// returns Absent if the resource is missing or as before the call, and Partial
+// otherwise.
 func FileContent[In any](want func(in In) (resource string, content []byte)) Verifier {
 	return func(ctx context.Context, s Subject) Verdict {
 		var in In
@@ -90,9 +91,9 @@ func FileContent[In any](want func(in In) (resource string, content []byte)) Ver
 	}
 }
 
-// touched reports whether a resource that the call changed, in more than its
-// content perhaps, has another version than before. What the call did not change
-// counts as touched: it had what was wanted.
+// touched reports whether a resource that the call changed has another version
+// than before. It is true for a resource that the call did not change: it
+// already had the wanted content.
 func touched(ctx context.Context, s Subject, resource string) bool {
 	first, changed := before(s.Changes, resource)
 	last := ""
@@ -108,8 +109,8 @@ func touched(ctx context.Context, s Subject, resource string) bool {
 	return err != nil || now != first
 }
 
-// unlike tells a resource that the call left alone from one that is neither what
-// it was nor what it should be.
+// unlike distinguishes a resource that the call did not change from one that is
+// neither as before nor as wanted.
 func unlike(ctx context.Context, w ResourceView, resource string) Verdict {
 	before, err := w.Before(ctx, resource)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -135,7 +136,7 @@ func unlike(ctx context.Context, w ResourceView, resource string) Verdict {
 	}
 }
 
-// compare reads no more than it takes to see a difference.
+// compare reads only until it finds a difference.
 func compare(r io.ReadCloser, err error, want []byte) (same, gone bool, _ error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, true, nil
@@ -148,15 +149,15 @@ func compare(r io.ReadCloser, err error, want []byte) (same, gone bool, _ error)
 	return err == nil && bytes.Equal(have, want), false, err
 }
 
-// Unchanged looks whether resources that the call must leave alone are as they
-// were: Applied where none has another version than before, else Partial with
-// what changed. A resource that the call never changed through a handle has no
-// version from before, and counts as unchanged: what is told is what the call
-// did, not what others do meanwhile. Names are canonical text.
+// Unchanged checks that the call changed none of some resources. It returns
+// Applied if none has another version than before, else Partial with the
+// changed ones. A resource that the call never changed through a handle has no
+// earlier version, and counts as unchanged. So the verdict is about the call,
+// not about concurrent changes. Names are canonical text.
 //
-// It is about what must not happen, and so, where nothing did, says nothing of the
-// effect itself: within All and Any the others decide. Alone it is Applied after a
-// call, Absent after an undo, and cannot tell in recovery.
+// It checks what must not happen. If nothing did, it does not show the effect
+// itself: within All and Any the others decide. Alone it is Applied after a
+// call, Absent after a revert, and cannot tell in recovery.
 func Unchanged[In any](names func(in In) []string) Verifier {
 	return func(ctx context.Context, s Subject) Verdict {
 		var in In
@@ -198,7 +199,7 @@ func untouched(p Phase) Is {
 	return IsApplied
 }
 
-// before is the version that a resource had before the first change of it.
+// before returns the version that a resource had before its first change.
 func before(changes []Change, resource string) (version string, touched bool) {
 	for _, c := range changes {
 		if c.Resource == resource {

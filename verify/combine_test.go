@@ -14,8 +14,8 @@ import (
 	"github.com/remit-dev/remit/verify"
 )
 
-// TestAllAndAnyAgreeWithTheirText goes through every combination of up to four
-// verdicts and compares with what the documentation says, word by word.
+// TestAllAndAnyAgreeWithTheirText compares every combination of up to four
+// verdicts with the documentation.
 func TestAllAndAnyAgreeWithTheirText(t *testing.T) {
 	verdicts := []verify.Verdict{verify.Unclear("c"), verify.Applied("a"), verify.Partial("p"), verify.Absent("n")}
 	count := func(of []verify.Verdict, is verify.Is) (n int) {
@@ -86,7 +86,7 @@ func TestOutputSchema(t *testing.T) {
 	require.Equal(t, verify.CannotTell, v(context.Background(), lost).Is())
 }
 
-// shelf is a world of texts; a resource that holds "!" cannot be read.
+// shelf is a ResourceView of texts. A resource that holds "!" cannot be read.
 type shelf struct{ now, was map[string]string }
 
 func (s shelf) read(from map[string]string, name string) (io.ReadCloser, error) {

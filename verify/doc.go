@@ -1,7 +1,7 @@
-// Package verify looks whether an effect is in the world.
+// Package verify checks whether an effect is present.
 //
-// One Verifier serves three times: after a call, where an effect that is not
-// there fails the call; in recovery, where it tells what a call did whose
-// process died; and after an undo. It sees the world through a read-only World
-// and never through the tool's own words alone.
+// One Verifier has three uses. After a call, a missing effect fails the call.
+// In recovery, it determines the effect of a call whose process died. It also
+// runs after a revert. It reads resources through a read-only ResourceView, and
+// never relies only on the tool's own statements.
 package verify

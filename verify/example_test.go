@@ -9,8 +9,8 @@ import (
 	"github.com/remit-dev/remit/verify"
 )
 
-// A check of input against output answers after a call, and says that it cannot
-// tell when the output is lost.
+// A check of input against output decides after a call, and cannot tell if the
+// output is lost.
 func ExampleOutput() {
 	type in struct{ N int }
 	doubled := verify.Output(func(i in, out int) error {
@@ -29,7 +29,7 @@ func ExampleOutput() {
 	// cannot_tell
 }
 
-// What a call should have written, and what it should have left alone.
+// The call must write one file and leave another one alone.
 func ExampleAll() {
 	type in struct{ Path, Content string }
 	wrote := verify.FileContent(func(i in) (string, []byte) { return "file://workspace/" + i.Path, []byte(i.Content) })

@@ -8,18 +8,18 @@ import (
 	"slices"
 )
 
-// Is is what a look at the world found. The zero Is is CannotTell.
+// Is is the result of a check. The zero Is is CannotTell.
 type Is uint8
 
-// The findings.
+// The results of a check.
 const (
-	CannotTell Is = iota // no answer
-	IsApplied            // the whole effect is there
-	IsPartial            // a part of it is there
-	IsAbsent             // nothing of it is there
+	CannotTell Is = iota // no decision
+	IsApplied            // the whole effect is present
+	IsPartial            // a part of it is present
+	IsAbsent             // nothing of it is present
 )
 
-// String returns the finding's name on the wire.
+// String returns the name of the result in JSON.
 func (i Is) String() string {
 	switch i {
 	case IsApplied:
@@ -35,56 +35,56 @@ func (i Is) String() string {
 	}
 }
 
-// Verdict is a finding and what it rests on. The zero Verdict cannot tell.
+// Verdict is a result and its findings. The zero Verdict cannot tell.
 type Verdict struct {
 	is       Is
 	findings []string
-	aside    bool // about something else than the effect: All and Any go by the others, if there are any
+	aside    bool // not about the effect: All and Any use the others, if there are any
 }
 
-// Applied says that the whole effect is there.
+// Applied states that the whole effect is present.
 func Applied(findings ...string) Verdict {
 	return Verdict{is: IsApplied, findings: slices.Clone(findings)}
 }
 
-// Partial says that a part of the effect is there.
+// Partial states that a part of the effect is present.
 func Partial(findings ...string) Verdict {
 	return Verdict{is: IsPartial, findings: slices.Clone(findings)}
 }
 
-// Absent says that nothing of the effect is there.
+// Absent states that nothing of the effect is present.
 func Absent(findings ...string) Verdict {
 	return Verdict{is: IsAbsent, findings: slices.Clone(findings)}
 }
 
-// Unclear says that no answer is possible, and why.
+// Unclear states that no decision is possible, and why.
 func Unclear(findings ...string) Verdict {
 	return Verdict{is: CannotTell, findings: slices.Clone(findings)}
 }
 
-// Is returns what was found.
+// Is returns the result.
 func (v Verdict) Is() Is { return v.is }
 
-// Findings returns what it rests on, one short sentence each.
+// Findings returns the reasons, one short sentence each.
 func (v Verdict) Findings() []string { return slices.Clone(v.findings) }
 
-// Phase is when a verifier looks.
+// Phase is when a verifier runs.
 type Phase string
 
 // The phases.
 const (
 	AfterCall Phase = "call"
 	Recovery  Phase = "recovery" // the output may be lost
-	AfterUndo Phase = "undo"     // Absent is what is hoped for
+	AfterUndo Phase = "undo"     // Absent is the expected result
 )
 
-// Subject is what a verifier is asked about.
+// Subject is the input of a verifier.
 type Subject struct {
 	Phase     Phase
-	Input     json.RawMessage // canonical
-	Output    json.RawMessage // canonical form of the tool's result; nil where it is lost
+	Input     json.RawMessage // canonical JSON
+	Output    json.RawMessage // canonical form of the tool's result; nil if lost
 	Changes   []Change
-	Notes     map[string]json.RawMessage // what the tool noted
+	Notes     map[string]json.RawMessage // notes of the tool
 	Resources ResourceView
 }
 
@@ -92,30 +92,32 @@ type Subject struct {
 type Change struct {
 	Resource string
 	Kind     string
-	Before   string // version token, "absent" where there was nothing
+	Before   string // version token, "absent" for a missing resource
 	After    string // version token
 }
 
-// ResourceView reads what is there now, and what was there before the call. It reaches
-// only the resources of the call. Methods are safe for concurrent use.
+// ResourceView reads the current resources, and their content before the call.
+// It contains only the resources of the call. Its methods are safe for
+// concurrent use.
 type ResourceView interface {
-	// Version returns the version token of a resource now; "absent" where it
-	// does not exist.
+	// Version returns the current version token of a resource, or "absent" if
+	// it does not exist.
 	Version(ctx context.Context, resource string) (string, error)
-	// Open reads the content of a resource now; fs.ErrNotExist where it does
-	// not exist.
+	// Open opens the current content of a resource. It returns fs.ErrNotExist
+	// if the resource does not exist.
 	Open(ctx context.Context, resource string) (io.ReadCloser, error)
-	// Before reads the content that a resource had before the call changed it;
-	// fs.ErrNotExist where it did not exist or the call did not change it.
+	// Before opens the content before the call changed the resource. It returns
+	// fs.ErrNotExist if the resource did not exist, or the call did not change
+	// it.
 	Before(ctx context.Context, resource string) (io.ReadCloser, error)
 }
 
-// Verifier looks at the world. It changes nothing, is safe for concurrent use,
-// and answers CannotTell rather than guess.
+// Verifier checks the resources of a call. It changes nothing, is safe for
+// concurrent use, and returns CannotTell rather than guess.
 type Verifier func(ctx context.Context, s Subject) Verdict
 
-// Run calls a verifier on a goroutine of its own. One that panics, or has not
-// answered when ctx ends, cannot tell, like no verifier at all.
+// Run calls a verifier on a separate goroutine. One that panics, or has not
+// returned when ctx ends, cannot tell, like a nil verifier.
 func Run(ctx context.Context, v Verifier, s Subject) Verdict {
 	if v == nil {
 		return Verdict{}
@@ -141,9 +143,9 @@ func Run(ctx context.Context, v Verifier, s Subject) Verdict {
 	return Unclear("the time for verifying was up")
 }
 
-// Output adapts a check of input against output. It answers only after a call:
-// nil from fn is Applied, an error is Absent with the error as its finding. In the
-// other phases it leaves All and Any to those that look at the world.
+// Output adapts a check of input against output. It decides only after a call:
+// nil from fn is Applied, an error is Absent with the error as its finding. In
+// the other phases All and Any use only the verifiers of resources.
 func Output[In, Out any](fn func(in In, out Out) error) Verifier {
 	return func(_ context.Context, s Subject) Verdict {
 		if s.Phase != AfterCall || s.Output == nil {
@@ -170,10 +172,10 @@ func noOutput() Verdict {
 	return v
 }
 
-// All asks every verifier. Applied needs all of them; Absent needs all of them;
-// anything one cannot tell, none can; any other mixture is Partial. Those that
-// have nothing to say in a phase, as Output and Unchanged say of themselves, are
-// left out, unless there are no others.
+// All combines verifiers. Applied needs all of them; Absent needs all of them.
+// If one cannot tell, the result cannot tell. Any other mixture is Partial. All
+// leaves out verdicts that are not about the effect in a phase, such as those
+// of Output and Unchanged, unless there are no others.
 func All(vs ...Verifier) Verifier {
 	return func(ctx context.Context, s Subject) Verdict {
 		asked, findings := ask(ctx, vs, s)
@@ -207,7 +209,7 @@ func ask(ctx context.Context, vs []Verifier, s Subject) (asked []Verdict, findin
 	return asked, findings
 }
 
-// aside reports whether all verdicts are about something else than the effect.
+// aside reports whether all verdicts are about something other than the effect.
 func aside(all []Verdict) bool {
 	return len(all) > 0 && !slices.ContainsFunc(all, func(v Verdict) bool { return !v.aside })
 }

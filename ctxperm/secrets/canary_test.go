@@ -33,7 +33,7 @@ import (
 	"github.com/remit-dev/remit/verify"
 )
 
-// canaries are 50 values of the shapes that secrets have.
+// canaries returns 50 values in the forms that secrets have.
 func canaries() map[string]string {
 	all := map[string]string{}
 	shapes := []func(random string) string{
@@ -62,8 +62,8 @@ func canaries() map[string]string {
 	return all
 }
 
-// shown are the ways in which a value is looked for; none of the code under test
-// makes them.
+// shown returns the encodings in which the test searches for a value. The code
+// under test produces none of them.
 func shown(value string) map[string]string {
 	raw := []byte(value)
 	js, _ := json.Marshal(value)
@@ -81,7 +81,7 @@ func shown(value string) map[string]string {
 	return out
 }
 
-// find returns where a value is in what was written.
+// find returns the places of a value in the written data.
 func find(written map[string][]byte, value string) (at []string) {
 	ways := shown(value)
 	if len(value) > 12 { // inside a longer text: the whole groups, without the ends that a neighbour shares
@@ -100,7 +100,7 @@ func find(written map[string][]byte, value string) (at []string) {
 	return at
 }
 
-// everywhere puts a value wherever a tool can put a text.
+// everywhere puts a value into every part of a result that can hold text.
 func everywhere(value string) tool.Result {
 	var texts []string
 	for _, text := range shown(value) {
@@ -108,7 +108,7 @@ func everywhere(value string) tool.Result {
 	}
 	texts = append(texts, fmt.Sprintf("%d", []byte(value)), fmt.Sprintf("%v %+v %#v %q", value, value, value, value),
 		"URL "+base64.URLEncoding.EncodeToString([]byte(value+" and more")))
-	for _, user := range []string{"u", "me", "all"} { // each place in a group of three
+	for _, user := range []string{"u", "me", "all"} { // each position in a group of three
 		texts = append(texts, "Basic "+base64.StdEncoding.EncodeToString([]byte(user+value+"\xff\xfe")))
 	}
 	doc, err := json.Marshal(map[string]any{"texts": texts, value: map[string]string{"inner" + value: "x"}, "raw": []byte(value)})
@@ -124,15 +124,15 @@ func everywhere(value string) tool.Result {
 	}
 }
 
-// leaky are tools that open a secret as the handles of this module do, and tell it
-// in every way there is.
+// leaky returns tools that open a secret as the handles of this module do, and
+// reveal it in every possible way.
 func leaky(t *testing.T) []tool.Tool {
 	open := func(ctx context.Context, tc ctxperm.ToolContext, in json.RawMessage) (string, error) {
 		var args struct{ Name string }
 		if err := json.Unmarshal(in, &args); err != nil {
 			return "", err
 		}
-		if strings.HasPrefix(args.Name, "told:") { // the control: nobody opened it
+		if strings.HasPrefix(args.Name, "told:") { // the control: no tool opened it
 			return strings.TrimPrefix(args.Name, "told:"), nil
 		}
 		s, err := secrets.Open(ctx, tc, args.Name)
@@ -141,7 +141,7 @@ func leaky(t *testing.T) []tool.Tool {
 		}
 		return s.Reveal(callstate.NewKey())
 	}
-	values := map[string]string{} // by call, as a closure of a careless author would
+	values := map[string]string{} // by call, as in a closure of careless code
 	spec := func(name string, class effect.Class, then func(context.Context, ctxperm.ToolContext, string) (tool.Result, error)) tool.Spec {
 		return tool.Spec{
 			Name: name, Description: "Leaks.", EffectClass: class,
@@ -192,7 +192,7 @@ func leaky(t *testing.T) []tool.Tool {
 	undoes.Revert = func(context.Context, tool.RevertContext) error { return errors.New("no way with " + values["undoes"]) }
 	stays := undoes
 	stays.Name = "stays"
-	stays.Revert = func(context.Context, tool.RevertContext) error { return nil } // and its Verify finds the effect all the same
+	stays.Revert = func(context.Context, tool.RevertContext) error { return nil } // its Verify still finds the effect
 	var out []tool.Tool
 	for _, s := range append(specs, checked, undoes, stays) {
 		made, err := tool.FromSpec(s)
@@ -202,10 +202,10 @@ func leaky(t *testing.T) []tool.Tool {
 	return out
 }
 
-// TestCanaries plants 50 values, lets tools tell them in every way, and looks for
-// them in every byte that was written: the journal's files, the log, outcomes,
-// errors, reports. A value that was opened by nobody is found in each place, so that
-// the search can find one.
+// TestCanaries plants 50 values, lets tools reveal them in every way, and
+// searches every byte that was written: the journal's files, the log, outcomes,
+// errors, reports. The search finds a value that no tool opened in each place,
+// which proves that it works.
 func TestCanaries(t *testing.T) {
 	all := canaries()
 	sources := map[string]secrets.Source{}
@@ -249,7 +249,7 @@ func TestCanaries(t *testing.T) {
 				call(l, tool.Args{"name": name})
 			}
 		}
-		if i%5 == 0 { // somebody told the model
+		if i%5 == 0 { // the user told the model
 			call("tells", tool.Args{"name": name, "also": map[string]any{"deep": []string{all[name]}, all[name]: 1}})
 			call("fails", tool.Args{"nam" + all[name]: name})
 		}

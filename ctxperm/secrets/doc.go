@@ -1,20 +1,22 @@
-// Package secrets is the handle through which a tool uses a secret that it never
-// sees.
+// Package secrets is the handle through which a tool uses a secret that it
+// never sees.
 //
-// The host gives its runtime a Store that says where each secret is kept
-// (agent.Driver). A tool opens one by name, which asks for "use secret://name", and
-// gets a Secret: a handle that prints as its name in every format, and that only
-// packages of this module can turn into the value, such as ctxperm/web for a header.
+// The host program passes its runtime a Store with the source of each secret
+// (agent.Driver). A tool opens a secret by name, which authorizes "use
+// secret://name". It gets a Secret: a handle that prints as its name in every
+// format. Only packages of this module can read its value, such as ctxperm/web
+// for a header.
 //
-// What a handle gives away all the same, such as a service that repeats the header
-// it was sent, the runtime takes out of outputs, errors, notes and messages of
-// every call before they are written down or shown: the value as it is, in base64
-// (also as a part of a longer text), in hexadecimal, and escaped for URLs, JSON, Go
-// and HTML. What is compressed, encrypted, reversed or cut into pieces is not
-// found. Known are the values that were opened since the store was made.
+// A handle can still reveal a value, for example if a service repeats the
+// header that it received. So the runtime removes values from outputs, errors,
+// notes and messages of every call before it records or shows them. It finds a
+// value as it is, in base64 (also as a part of a longer text), in hexadecimal,
+// and escaped for URLs, JSON, Go and HTML. It does not find compressed,
+// encrypted, reversed or split values. It knows the values that were opened
+// since the store was created.
 //
 // Sources are the operating system's keyring (ctxperm/secrets/keyring), a file
 // encrypted with age for machines without one (ctxperm/secrets/vault), and
-// variables of the environment, each of which the host names: nothing is read from
-// the environment by itself.
+// environment variables. The host program names each variable: the store reads
+// no other.
 package secrets

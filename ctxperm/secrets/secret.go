@@ -11,19 +11,19 @@ import (
 	"github.com/remit-dev/remit/perm"
 )
 
-// Secret is a handle of a secret, for one call. It prints, marshals and logs as its
-// name. The zero Secret stands for nothing.
+// Secret is a handle of a secret, for one call. It prints, marshals and logs as
+// its name. The zero Secret has no value.
 type Secret struct {
 	name  string
-	value func(callstate.ModuleKey) (string, error) // what follows pointers finds no value in a function
+	value func(callstate.ModuleKey) (string, error) // reflection finds no value in a function
 }
 
-// errKey: only this module can make a key that works.
+// errKey: only this module can create a valid key.
 var errKey = errors.New("the value of a secret is for handles of remit alone")
 
-// Open asks for the use of a secret, and gives its handle to the call that tc
-// belongs to. A name that the store does not know is ErrInvalid, and told only to
-// who may use it.
+// Open authorizes the use of a secret, and returns its handle for the call of
+// tc. An unknown name is ErrInvalid. Only a call that may use the name learns
+// that it is unknown.
 func Open(ctx context.Context, tc ctxperm.ToolContext, name string) (Secret, error) {
 	store, err := ctxperm.DriverOf[*Store](ctx, tc)
 	if errors.Is(err, ctxperm.ErrNoDriver) {
@@ -35,7 +35,7 @@ func Open(ctx context.Context, tc ctxperm.ToolContext, name string) (Secret, err
 	return store.Open(ctx, tc, name)
 }
 
-// Open is Open with this store, for handles that were given one of their own.
+// Open is the function Open with this store, for handles with their own store.
 func (s *Store) Open(ctx context.Context, tc ctxperm.ToolContext, name string) (Secret, error) {
 	r, err := perm.KindSecret.Resource(name)
 	if err != nil {
@@ -64,7 +64,7 @@ func (s *Store) Open(ctx context.Context, tc ctxperm.ToolContext, name string) (
 	}}, nil
 }
 
-// Reveal returns the value, for packages of this module, while the call lasts.
+// Reveal returns the value, for packages of this module, until the call ends.
 func (s Secret) Reveal(k callstate.ModuleKey) (string, error) {
 	if s.value == nil {
 		return "", fmt.Errorf("the zero secret: %w", ctxperm.ErrClosed)
@@ -72,13 +72,13 @@ func (s Secret) Reveal(k callstate.ModuleKey) (string, error) {
 	return s.value(k)
 }
 
-// Name returns the name, "" of the zero Secret.
+// Name returns the name, or "" for the zero Secret.
 func (s Secret) Name() string { return s.name }
 
 // String returns the secret's resource, such as secret://github.
 func (s Secret) String() string { return "secret://" + s.name }
 
-// GoString is String.
+// GoString returns String.
 func (s Secret) GoString() string { return s.String() }
 
 // Format writes String for every verb.
@@ -93,5 +93,5 @@ func (s Secret) Format(f fmt.State, verb rune) {
 // MarshalText writes String.
 func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// LogValue is String.
+// LogValue returns String.
 func (s Secret) LogValue() slog.Value { return slog.StringValue(s.String()) }

@@ -34,7 +34,7 @@ func fixed(v string) secrets.Source {
 	return func(context.Context) (string, error) { return v, nil }
 }
 
-// during runs code as a tool that needs the use of some secrets.
+// during runs code in a tool that needs the use of some secrets.
 func during(t *testing.T, engine perm.Engine, needs string, do func(context.Context, ctxperm.ToolContext) error, drivers ...ctxperm.Driver) tool.Outcome {
 	made, err := tool.FromSpec(tool.Spec{
 		Name: "uses", Description: "Uses.", EffectClass: effect.Pure, Needs: []perm.ResourceAccess{perm.Access(perm.Use, needs)},
@@ -58,7 +58,7 @@ func during(t *testing.T, engine perm.Engine, needs string, do func(context.Cont
 	return out
 }
 
-// TestHandlePrintsAsItsName in every format, also from inside other values.
+// TestHandlePrintsAsItsName checks every format, also inside other values.
 func TestHandlePrintsAsItsName(t *testing.T) {
 	var kept secrets.Secret
 	out := during(t, everything(), "secret://*", func(ctx context.Context, tc ctxperm.ToolContext) error {
@@ -117,8 +117,8 @@ func must(text []byte, err error) []byte {
 	return text
 }
 
-// TestUseIsAskedFor: by name, within the needs of the tool, before the source is
-// read.
+// TestUseIsAskedFor checks that use is authorized by name, within the needs of
+// the tool, before the source is read.
 func TestUseIsAskedFor(t *testing.T) {
 	read := 0
 	store := storeOf(t, map[string]secrets.Source{"a": func(context.Context) (string, error) { read++; return value, nil }, "b": fixed(value)})
@@ -156,7 +156,8 @@ func TestUseIsAskedFor(t *testing.T) {
 	require.ErrorIs(t, err, ctxperm.ErrClosed)
 }
 
-// TestSources: what is no secret is refused, and no error repeats a value.
+// TestSources checks that an invalid secret is refused, and that no error
+// repeats a value.
 func TestSources(t *testing.T) {
 	env := func(name string) (string, bool) { return map[string]string{"TOKEN": value}[name], name == "TOKEN" }
 	store := storeOf(t, map[string]secrets.Source{

@@ -14,22 +14,22 @@ import (
 	"github.com/remit-dev/remit/revert"
 )
 
-// How long a value may be. A shorter one stands in any text by chance, so that it
-// could not be told from one that has to go.
+// Bounds of the length of a value. A shorter one occurs in other texts by
+// chance, so that the runtime could not remove only the secret.
 const (
 	MinValue = 8
 	MaxValue = 64 << 10
 )
 
-// ErrNotFound says that a source does not hold the secret.
+// ErrNotFound states that a source does not hold the secret.
 var ErrNotFound = errors.New("the secret is not there")
 
-// Source reads one secret. It is asked each time the secret is opened, may be asked
-// at once by several calls, and never puts the value into an error.
+// Source reads one secret. Each Open calls it. Several calls can call it
+// concurrently. It must never put the value into an error.
 type Source func(ctx context.Context) (string, error)
 
-// Env is a variable of the environment, read by lookup: os.LookupEnv in a program. It
-// is granted by naming it here and nowhere else.
+// Env is an environment variable, read by lookup, such as os.LookupEnv. Only
+// the variable that is named here can be read.
 func Env(variable string, lookup func(string) (string, bool)) Source {
 	return func(context.Context) (string, error) {
 		value, ok := lookup(variable)
@@ -40,15 +40,16 @@ func Env(variable string, lookup func(string) (string, bool)) Source {
 	}
 }
 
-// Store says where secrets are kept, and remembers which values were opened, to take
-// them out of what is written down and shown. It is a ctxperm.Driver and safe for
+// Store holds the sources of secrets, and caches the values that were opened,
+// to remove them from records and output. It is a ctxperm.Driver and safe for
 // concurrent use.
 type Store struct {
 	sources map[string]Source
 	hidden  callstate.SecretValues
 }
 
-// New makes a store of sources by name: letters, digits and _.-, as in secret://name.
+// New creates a store of sources by name: letters, digits and _.-, as in
+// secret://name.
 func New(sources map[string]Source) (*Store, error) {
 	for name, source := range sources {
 		if _, err := perm.KindSecret.Resource(name); err != nil {
@@ -61,14 +62,14 @@ func New(sources map[string]Source) (*Store, error) {
 	return &Store{sources: maps.Clone(sources)}, nil
 }
 
-// Schemes returns none: using a secret changes nothing.
+// Schemes returns nil: using a secret changes nothing.
 func (s *Store) Schemes() []revert.Scheme { return nil }
 
-// Names lists the secrets, in order.
+// Names returns the names of the secrets, sorted.
 func (s *Store) Names() []string { return slices.Sorted(maps.Keys(s.sources)) }
 
-// SecretValues is what the runtime takes out of what it writes, for packages of this
-// module.
+// SecretValues returns the values that the runtime removes from records and
+// output, for packages of this module.
 func (s *Store) SecretValues(k callstate.ModuleKey) *callstate.SecretValues {
 	if !k.Valid() {
 		return nil
@@ -76,8 +77,8 @@ func (s *Store) SecretValues(k callstate.ModuleKey) *callstate.SecretValues {
 	return &s.hidden
 }
 
-// Read returns a value without asking anybody, for packages of this module that take
-// back under a right that was given before.
+// Read returns a value without authorization. Packages of this module use it
+// for reverts, which were permitted earlier.
 func (s *Store) Read(ctx context.Context, k callstate.ModuleKey, name string) (string, error) {
 	if !k.Valid() {
 		return "", errKey
@@ -98,7 +99,7 @@ func (s *Store) read(ctx context.Context, name string) (value string, err error)
 	if err != nil {
 		return "", fmt.Errorf("secret %s: %w", name, err)
 	}
-	value = strings.TrimRight(value, "\r\n") // of a file, or of echo
+	value = strings.TrimRight(value, "\r\n") // added by an editor or echo
 	if n := len(value); n < MinValue || n > MaxValue {
 		return "", fmt.Errorf("secret %s has %d bytes; valid are %d to %d: a shorter one could not be kept out of outputs", name, n, MinValue, MaxValue)
 	}

@@ -16,7 +16,7 @@ var all = engine.Page{Max: 100, Bytes: 1 << 20}
 
 func allow(context.Context, []engine.Access) error { return nil }
 
-// opened is a file with a table, and the engine on it.
+// opened creates a file with a table, and the engine for it.
 func opened(t *testing.T, schema string) (*file, *sql.DB) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "a.db")
@@ -33,8 +33,8 @@ func opened(t *testing.T, schema string) (*file, *sql.DB) {
 	return f, db
 }
 
-// TestNotADatabase: a file that is none is said to be that by everything, and is left
-// as it is.
+// TestNotADatabase checks that every operation reports a file that is no
+// database, and does not change it.
 func TestNotADatabase(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.db")
 	text := []byte("this is a text and no database, and long enough for nobody to take it for an empty one, as it has more than a hundred bytes")
@@ -70,7 +70,8 @@ func TestNotADatabase(t *testing.T) {
 	require.Equal(t, text, now)
 }
 
-// TestFates: what the table says of a transaction, and what it cannot say any more.
+// TestFates checks the outcomes that the table records, and those that it no
+// longer has.
 func TestFates(t *testing.T) {
 	f, db := opened(t, "CREATE TABLE t (a INTEGER PRIMARY KEY)")
 	change := func(text string) engine.TxnMarker {
@@ -108,7 +109,7 @@ func TestFates(t *testing.T) {
 	require.ErrorIs(t, err, errOther)
 }
 
-// TestBadCells: a record whose values cannot be read changes nothing.
+// TestBadCells checks that a record with unreadable values changes nothing.
 func TestBadCells(t *testing.T) {
 	f, db := opened(t, "CREATE TABLE t (a INTEGER PRIMARY KEY, b); INSERT INTO t VALUES (1, 2)")
 	table := engine.Table{Name: "t", Cols: []string{"a", "b"}, Key: []int{0}}
@@ -131,7 +132,7 @@ func TestBadCells(t *testing.T) {
 	require.NotEmpty(t, out[0].Why)
 }
 
-// TestChangedSince: a row that is not as the undo was planned for stays.
+// TestChangedSince checks that a row with another version than planned stays.
 func TestChangedSince(t *testing.T) {
 	f, db := opened(t, "CREATE TABLE t (a INTEGER PRIMARY KEY, b); INSERT INTO t VALUES (1, 2), (2, 2)")
 	table := engine.Table{Name: "t", Cols: []string{"a", "b"}, Key: []int{0}}
@@ -147,7 +148,8 @@ func TestChangedSince(t *testing.T) {
 	require.Equal(t, 11, sum)
 }
 
-// TestParameters: parameters are by name or by position, and truth is a number.
+// TestParameters checks parameters by name and by position, and that booleans
+// are numbers.
 func TestParameters(t *testing.T) {
 	f, _ := opened(t, "CREATE TABLE t (a)")
 	_, err := f.Query(t.Context(), engine.Statement{SQL: "SELECT ?, :a", Args: []any{int64(1)}, Named: map[string]any{"a": int64(1)}}, allow, all)
@@ -167,8 +169,8 @@ func TestParameters(t *testing.T) {
 	require.Error(t, err)
 }
 
-// TestChangingWindow: a statement that changes rows runs to its end whatever is read
-// of it.
+// TestChangingWindow checks that a statement that changes rows runs to its end,
+// for any page of its result.
 func TestChangingWindow(t *testing.T) {
 	f, db := opened(t, "CREATE TABLE t (a INTEGER PRIMARY KEY, b); INSERT INTO t VALUES (1, 'x'), (2, 'x'), (3, 'x')")
 	for _, win := range []engine.Page{{Max: 1, Bytes: 1000}, {Max: 9, Bytes: 80}, {Skip: 1, Max: 9, Bytes: 1000}} {

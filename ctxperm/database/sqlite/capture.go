@@ -10,13 +10,13 @@ import (
 	"github.com/remit-dev/remit/ctxperm/database/internal/engine"
 )
 
-// The most that one call may change.
+// The bounds of the changes of one call.
 const (
 	maxEvents = 200_000
 	maxImages = 64 << 20 // bytes of row images
 )
 
-// event is a row that SQLite said it is about to change.
+// event is a change of a row that SQLite announced.
 type event struct {
 	statement    string // insert, update, delete
 	table        string
@@ -24,8 +24,8 @@ type event struct {
 	old, now     []any
 }
 
-// capture notes what a connection changes. SQLite tells it on the goroutine that
-// uses the connection.
+// capture records the changes of a connection. SQLite announces them on the
+// goroutine that uses the connection.
 type capture struct {
 	on     bool
 	events []event
@@ -78,19 +78,19 @@ func (k *capture) note(d driver.SQLitePreUpdateData) {
 	k.events = append(k.events, e)
 }
 
-// touched is a row that was changed, as it was before.
+// touched is a changed row with its previous image.
 type touched struct {
 	ref engine.Ref
 	was engine.Image
 }
 
-// history is what was changed in a transaction, in order.
+// history holds the changes of a transaction, in order.
 type history struct {
 	rows  map[string]*touched
 	order []*touched
 }
 
-// add takes a version of a row in; only the first one counts.
+// add adds a version of a row. Only the first one counts.
 func (h *history) add(ref engine.Ref, was engine.Image) {
 	name := ref.Name()
 	if h.rows[name] != nil {
@@ -103,8 +103,8 @@ func (h *history) add(ref engine.Ref, was engine.Image) {
 	h.rows[name], h.order = row, append(h.order, row)
 }
 
-// take adds an event: the row that was there, and the one that will be, which is
-// another row where its key changed.
+// take adds an event: the previous row, and the new one, which is another row
+// if its key changed.
 func (h *history) take(t *table, e event) {
 	if e.old != nil {
 		was := t.image(e.old, e.oldID)

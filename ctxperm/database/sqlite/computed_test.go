@@ -6,8 +6,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestComputed: columns that are computed, stored or not, wherever they stand, keep no
-// row from going back, nor what is indexed of them.
+// TestComputed checks that generated columns, stored or virtual, at any
+// position, and indexes on them do not prevent a revert.
 func TestComputed(t *testing.T) {
 	for _, schema := range []string{
 		"CREATE TABLE t (id INTEGER PRIMARY KEY, v TEXT, n AS (upper(v)))",
@@ -27,8 +27,8 @@ func TestComputed(t *testing.T) {
 	}
 }
 
-// TestLedNowhere: a row whose foreign key led nowhere before the call does not go back,
-// which is said; what is beside it does.
+// TestLedNowhere checks that a row with a dangling foreign key before the call
+// is not restored, and is reported. The other rows are restored.
 func TestLedNowhere(t *testing.T) {
 	w := newWorld(t, "CREATE TABLE p (id INTEGER PRIMARY KEY); INSERT INTO p VALUES (1); CREATE TABLE k (id INTEGER PRIMARY KEY, p REFERENCES p); INSERT INTO k VALUES (1, 1), (2, 99)")
 	tx := w.Committed("DELETE FROM k")
@@ -39,8 +39,8 @@ func TestLedNowhere(t *testing.T) {
 	require.Equal(t, "1|1\n", w.Rows("k"))
 }
 
-// TestNumbers: what AUTOINCREMENT gave out is not given out again, and the rows are as
-// before.
+// TestNumbers checks that AUTOINCREMENT does not reuse numbers after a revert,
+// and that the rows are restored.
 func TestNumbers(t *testing.T) {
 	w := newWorld(t, "CREATE TABLE t (id INTEGER PRIMARY KEY AUTOINCREMENT, v); INSERT INTO t(v) VALUES ('a')")
 	before := w.Dump()

@@ -1,13 +1,14 @@
-// Package sqlite lets calls work on SQLite databases through ctxperm/database.
+// Package sqlite is the SQLite kind of ctxperm/database.
 //
-// What a statement may touch is enforced by SQLite itself: its authorizer is told
-// of each table, column and function that the compiler meets, also inside
-// triggers, views and foreign key actions. What a statement changed is what the
-// pre-update hook saw: each row before and after, whatever the text was.
+// SQLite itself enforces which tables a statement may touch. Its authorizer
+// receives each table, column and function that the compiler meets, also inside
+// triggers, views and foreign key actions. The pre-update hook observes the
+// changes of a statement: each row before and after, for any text of the
+// statement.
 //
-// The table remit_ops is made in a database that is changed for the first time. It
-// holds an identity, and one row for each of the last 10,000 calls, written in the
-// transaction of the call: that is how a recovery knows whether it committed.
+// The first change of a database creates the table remit_ops. It holds an
+// identity, and one row for each of the last 10,000 calls, written in the
+// transaction of the call. With it, recovery knows whether the call committed.
 package sqlite
 
 import "github.com/remit-dev/remit/ctxperm/database"

@@ -18,10 +18,10 @@ import (
 
 type kind struct{}
 
-// Scheme is sqlite.
+// Scheme returns sqlite.
 func (kind) Scheme() string { return "sqlite" }
 
-// Open takes sqlite:PATH.
+// Open parses sqlite:PATH.
 func (kind) Open(at string) (engine.Engine, string, error) {
 	path := strings.TrimPrefix(at, "sqlite:")
 	if path == "" || strings.HasPrefix(path, ":") {
@@ -46,8 +46,8 @@ func (kind) Open(at string) (engine.Engine, string, error) {
 	if err != nil {
 		return nil, "", err
 	}
-	// A connection has a gate, hooks and switches of one call, and a file that is
-	// replaced is seen by the next one: none is used twice.
+	// A connection has the guard, hooks and switches of one call. A replaced
+	// file is visible only to the next connection. So no connection is reused.
 	pool.SetMaxIdleConns(-1)
 	return &file{pool: pool, path: path}, "sqlite:" + path, nil
 }
@@ -58,10 +58,10 @@ type file struct {
 	path string
 }
 
-// Close ends all connections.
+// Close closes all connections.
 func (d *file) Close() error { return d.pool.Close() }
 
-// connect opens a connection behind a gate.
+// connect opens a connection behind a guard.
 func (d *file) connect(ctx context.Context) (*connection, error) {
 	conn, err := d.pool.Conn(ctx)
 	if err != nil {
@@ -84,13 +84,13 @@ func (d *file) connect(ctx context.Context) (*connection, error) {
 	return c, nil
 }
 
-// Close ends the connection; what is not committed is rolled back.
+// Close closes the connection, which rolls back what is not committed.
 func (c *connection) Close() error {
 	c.handle.unwatch()
 	return c.Conn.Close()
 }
 
-// maxValue is how many bytes a value or a row may have.
+// maxValue bounds the bytes of a value or a row.
 const maxValue = 64 << 20
 
 func (d *file) trouble(err error) error {
@@ -100,21 +100,21 @@ func (d *file) trouble(err error) error {
 	return fmt.Errorf("database file %s: %w", filepath.Base(d.path), err)
 }
 
-// connection is one connection with what watches it.
+// connection is one connection with its guard and hooks.
 type connection struct {
 	*sql.Conn
 	gate   *stmtGuard
 	handle handle
 }
 
-// own runs a statement of this package, past the gate.
+// own runs a statement of this package, without the guard.
 func (c *connection) own(ctx context.Context, text string, args ...any) error {
 	defer c.gate.open()()
 	_, err := c.ExecContext(ctx, text, args...)
 	return err
 }
 
-// rows runs a query of this package, past the gate, and reads all of it.
+// rows runs a query of this package, without the guard, and reads all rows.
 func (c *connection) rows(ctx context.Context, text string, args ...any) (out [][]any, err error) {
 	defer c.gate.open()()
 	rows, err := c.QueryContext(ctx, text, args...)
@@ -150,5 +150,5 @@ func scan(rows *sql.Rows, n int) ([]any, error) {
 	return row, err
 }
 
-// quote is a name as SQL takes it.
+// quote returns a name in SQL syntax.
 func quote(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }

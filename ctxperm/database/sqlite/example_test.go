@@ -18,8 +18,8 @@ import (
 	"github.com/remit-dev/remit/tool/builtin/database"
 )
 
-// onlyUsers is a policy in Go; in Rego the same rule reads
-// allow contains "…" if { input.access.resource.table == "users" }.
+// onlyUsers is a policy in Go. The same rule in Rego: allow contains "…" if {
+// input.access.resource.table == "users" }.
 func onlyUsers(_ context.Context, r perm.Request) (perm.Decision, error) {
 	if a := r.Access; a.Resource.Table == "users" || a.Action == perm.Call {
 		return perm.NewDecision(perm.Allow, perm.Details{Reasons: []perm.Reason{{Text: "users may be changed"}}}), nil
@@ -27,8 +27,8 @@ func onlyUsers(_ context.Context, r perm.Request) (perm.Decision, error) {
 	return perm.NewDecision(perm.Deny, perm.Details{Reasons: []perm.Reason{{Text: "nothing but users"}}}), nil
 }
 
-// A call changes rows, another one is denied its table, and the transaction is taken
-// back.
+// A call changes rows, another one is denied its table, and the transaction is
+// reverted.
 func Example() {
 	if err := run(context.Background()); err != nil {
 		log.Fatal(err)

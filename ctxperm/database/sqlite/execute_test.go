@@ -11,8 +11,8 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// TestExecute: a statement changes rows, each is on the journal with both versions,
-// and the transaction takes them back.
+// TestExecute changes rows with a statement. Each is on the journal with both
+// versions, and the transaction reverts them.
 func TestExecute(t *testing.T) {
 	w := newWorld(t, users)
 	before := w.Dump()
@@ -38,7 +38,7 @@ func TestExecute(t *testing.T) {
 	require.Equal(t, revert.TxnReverted, rep.State)
 	require.Equal(t, before, w.Dump())
 
-	// The undo is itself undone, also by a runtime that has only the journal.
+	// A revert of the revert, also with a runtime that has only the journal.
 	w.Start()
 	_, err = w.Runtime.Redo(t.Context(), tx.ID(), "ann")
 	require.NoError(t, err)
@@ -48,7 +48,8 @@ func TestExecute(t *testing.T) {
 	require.Equal(t, before, w.Dump())
 }
 
-// TestExecuteFails: what fails leaves nothing, and the transaction goes on.
+// TestExecuteFails checks that a failed statement changes nothing, and that the
+// transaction continues.
 func TestExecuteFails(t *testing.T) {
 	w := newWorld(t, users+`CREATE TABLE strict_t (id INTEGER PRIMARY KEY, u TEXT UNIQUE) STRICT; INSERT INTO strict_t VALUES (1, 'a');
 		CREATE VIRTUAL TABLE words USING fts5(body);
@@ -73,12 +74,13 @@ func TestExecuteFails(t *testing.T) {
 	require.Equal(t, before, w.Dump())
 }
 
-// TestConflicts: what somebody else changed after the call, before the undo, stays, row
-// by row, and is said.
+// TestConflicts checks that changes by another client after the call stay, row
+// by row, and are reported.
 func TestConflicts(t *testing.T) { databasetest.Conflicts(t, open) }
 
-// TestLaterConflict: a row that is as before a call only because a later call's
-// change of it could not be taken back is not done with: once that can, it is.
+// TestLaterConflict checks a row that equals its version before a call only
+// because the change of a later call could not be reverted. It is not done yet:
+// it is reverted after that becomes possible.
 func TestLaterConflict(t *testing.T) {
 	w := newWorld(t, "CREATE TABLE t (id INTEGER PRIMARY KEY, u UNIQUE)")
 	before, tx := w.Dump(), w.Begin()
@@ -94,7 +96,8 @@ func TestLaterConflict(t *testing.T) {
 	require.Equal(t, before, w.Dump())
 }
 
-// TestNeeded: a row that somebody else's row needs by now stays, and the others go.
+// TestNeeded checks that a row on which another client's row now depends stays,
+// and the others are removed.
 func TestNeeded(t *testing.T) {
 	for deferred, left := range map[string]int{"": 1, "DEFERRABLE INITIALLY DEFERRED": 2, "ON DELETE CASCADE": 1, "ON DELETE RESTRICT": 1} {
 		w := newWorld(t, "CREATE TABLE p (id INTEGER PRIMARY KEY); CREATE TABLE k (a, p REFERENCES p "+deferred+"); CREATE TABLE o (a PRIMARY KEY)")

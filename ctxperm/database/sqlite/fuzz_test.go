@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// FuzzName: a name in quotes is that name for SQLite itself, and nothing more.
+// FuzzName checks that SQLite reads a quoted name as exactly that name.
 func FuzzName(f *testing.F) {
 	for _, seed := range []string{"a", `a"b`, `"; DROP TABLE t; --`, "é", "a b", "select", `""`, "[a]", "`", "'", "\x01"} {
 		f.Add(seed)
@@ -32,8 +32,8 @@ func FuzzName(f *testing.F) {
 	})
 }
 
-// FuzzStatements: a text that SQLite takes as one statement is seen to end where SQLite
-// says it ends: nothing that would run stands behind what was looked at.
+// FuzzStatements checks that a text that SQLite accepts as one statement ends
+// where SQLite ends it. No unchecked statement can follow.
 func FuzzStatements(f *testing.F) {
 	for _, seed := range []string{
 		"SELECT 1", "SELECT ';'", "SELECT 1;", "SELECT 1; SELECT 2", `SELECT 1 AS "a;b"`, "SELECT 1 AS [a;b]", "SELECT 1 -- ; x", "SELECT 1 /* ; */ + 2; --", "SELECT '''; --'",
@@ -59,8 +59,8 @@ func FuzzStatements(f *testing.F) {
 			require.True(t, compiles(t, db, "EXPLAIN "+first+"\n ) ("), "%q ends in a comment that goes on over all that follows", first)
 			return
 		}
-		// It is one statement for SQLite too: nothing that would not compile can be behind
-		// it unseen, so a second one that names no table does not compile.
+		// It is one statement for SQLite too: every later part must compile, so
+		// a second statement with an unknown table does not compile.
 		require.False(t, compiles(t, db, "EXPLAIN "+first+"\n SELECT * FROM no_such_table WHERE"), "%q", first)
 		require.Equal(t, "; SELECT 1", skipStatement(first+"\n; SELECT 1"), "%q", first)
 	})
@@ -73,7 +73,7 @@ func compiles(t *testing.T, db *sql.DB, text string) bool {
 		return false
 	}
 	defer func() { _ = rows.Close() }()
-	for rows.Next() { // an explanation has no effect
+	for rows.Next() { // EXPLAIN has no effect
 	}
 	return rows.Err() == nil
 }

@@ -11,16 +11,16 @@ import (
 	"github.com/remit-dev/remit/perm"
 )
 
-// opsTable is this package's own table; no statement of a call reaches it.
+// opsTable is this package's own table. No statement of a call can access it.
 const opsTable = "remit_ops"
 
-// stmtGuard is what SQLite asks of each thing that it compiles. The zero gate is shut.
-// SQLite asks on the goroutine that uses the connection.
+// stmtGuard decides each action of the SQLite compiler. The zero stmtGuard
+// denies all. SQLite calls it on the goroutine that uses the connection.
 type stmtGuard struct {
 	mode    mode
-	writes  bool                   // statements may change something
-	seen    []engine.Access        // while looking: what was met
-	known   map[engine.Access]bool // what may be met
+	writes  bool                   // statements may change rows
+	seen    []engine.Access        // in mode looking: the accesses so far
+	known   map[engine.Access]bool // the permitted accesses
 	refused error                  // the first refusal
 }
 
@@ -28,25 +28,25 @@ type mode uint8
 
 const (
 	shut      mode = iota
-	own            // statements of this package
-	looking        // nothing is run: what is met is noted
-	enforcing      // only what was granted is compiled
+	own            // permits statements of this package
+	looking        // compiles without running, and records accesses
+	enforcing      // permits only granted accesses
 )
 
-// open lets statements of this package through until the result is called.
+// open permits statements of this package until the result is called.
 func (g *stmtGuard) open() (back func()) {
 	was := g.mode
 	g.mode = own
 	return func() { g.mode = was }
 }
 
-// look begins to note what a statement would touch.
+// look starts to record the accesses of a statement.
 func (g *stmtGuard) look(writes bool) (back func()) {
 	g.mode, g.writes, g.seen, g.refused, g.known = looking, writes, nil, nil, nil
 	return func() { g.mode = shut }
 }
 
-// enforce holds statements to what was seen and decided.
+// enforce permits only the recorded and authorized accesses.
 func (g *stmtGuard) enforce() (back func()) {
 	g.known = make(map[engine.Access]bool, len(g.seen))
 	for _, a := range g.seen {
@@ -82,8 +82,8 @@ func (g *stmtGuard) authorize(action int32, a1, a2, db, _ string) int32 {
 	}
 }
 
-// shadow reports whether a table holds what a virtual table that may be read is
-// made of, such as the index of a full text search.
+// shadow reports whether a table stores a virtual table that may be read, such
+// as the index of a full text search.
 func (g *stmtGuard) shadow(a engine.Access) bool {
 	if a.Action != perm.Read {
 		return false
@@ -103,7 +103,7 @@ func (g *stmtGuard) refuse(why string) int32 {
 	return lib.SQLITE_DENY
 }
 
-// pass says that nothing of anybody's is touched.
+// pass means that an action needs no access.
 const pass = "pass"
 
 const (
@@ -111,7 +111,7 @@ const (
 	noText   = "transactions are begun and ended by the call itself, not by a statement"
 )
 
-// access says what an action touches, or why nobody may do it.
+// access returns the access of an action, or why no statement may perform it.
 func (g *stmtGuard) access(action int32, a1, a2, db string) (engine.Access, string) {
 	switch action {
 	case lib.SQLITE_SELECT, lib.SQLITE_RECURSIVE:
@@ -135,7 +135,7 @@ func (g *stmtGuard) access(action int32, a1, a2, db string) (engine.Access, stri
 		return engine.Access{}, noText
 	case lib.SQLITE_ATTACH, lib.SQLITE_DETACH:
 		return engine.Access{}, "other files cannot be attached: configure them as databases of their own"
-	default: // CREATE, DROP, ALTER, REINDEX, ANALYZE and whatever comes after this was written
+	default: // CREATE, DROP, ALTER, REINDEX, ANALYZE and actions added to SQLite later
 		return engine.Access{}, noSchema
 	}
 }
@@ -156,10 +156,11 @@ func (g *stmtGuard) table(action perm.Action, statement, name, db string) (engin
 	return engine.Access{Action: action, Table: name, Statement: statement}, ""
 }
 
-// hidden tables read the file itself.
+// hidden lists tables that read the file itself.
 var hidden = map[string]bool{"sqlite_dbpage": true, "sqlite_dbdata": true, "sqlite_dbptr": true, "dbstat": true}
 
-// pragmas describe the schema; false: only without an argument, which would set it.
+// pragmas lists those that describe the schema; false: only without an
+// argument, which sets it.
 var pragmas = map[string]bool{
 	"table_info": true, "table_xinfo": true, "table_list": true, "index_list": true, "index_info": true, "index_xinfo": true,
 	"foreign_key_list": true, "encoding": false, "user_version": false, "application_id": false,

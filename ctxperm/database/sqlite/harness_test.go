@@ -16,7 +16,7 @@ import (
 
 type tb = databasetest.T
 
-// world is a database file, whatever else looks into it, and a runtime on it.
+// world is a database file, another client of it, and a runtime on it.
 type world struct {
 	*databasetest.World
 	path string
@@ -28,7 +28,7 @@ const users = `CREATE TABLE users (id INTEGER PRIMARY KEY, name TEXT, age INT);
 
 func newWorld(t tb, schema string, opts ...agent.Option) *world {
 	t.Helper()
-	in := "" // in memory where that can be had: nothing here is about power cuts
+	in := "" // in memory if possible: no test here cuts the power
 	if _, err := os.Stat("/dev/shm"); err == nil {
 		in = "/dev/shm"
 	}
@@ -42,10 +42,10 @@ func newWorld(t tb, schema string, opts ...agent.Option) *world {
 	return w
 }
 
-// open is newWorld for tests that each kind of database has.
+// open is newWorld for tests of every kind of database.
 func open(t databasetest.T, schema string) *databasetest.World { return newWorld(t, schema).World }
 
-// file is somebody else who uses the database.
+// file is another client of the database.
 type file struct {
 	t  tb
 	db *sql.DB
@@ -66,11 +66,11 @@ func (f file) Exec(text string) {
 	require.NoError(f.t, err, text)
 }
 
-// Try runs one, as remit would.
+// Try runs one statement with the settings of remit.
 func (f file) Try(text string) { _, _ = f.db.Exec("PRAGMA foreign_keys=1; " + text) }
 
-// Dump is every row of every table with its rowid, and the schema, without what
-// remit keeps there and the numbers that AUTOINCREMENT gave out.
+// Dump returns every row of every table with its rowid, and the schema. It
+// omits the table of remit and the numbers of AUTOINCREMENT.
 func (f file) Dump() string {
 	f.t.Helper()
 	var out strings.Builder
@@ -93,7 +93,7 @@ func (f file) Dump() string {
 	return out.String()
 }
 
-// Rows are those of one table.
+// Rows returns the rows of one table.
 func (f file) Rows(table string) string {
 	f.t.Helper()
 	var out strings.Builder
@@ -107,7 +107,7 @@ func (f file) Rows(table string) string {
 	return out.String()
 }
 
-// Sound asks the database.
+// Sound reports whether all foreign keys are valid.
 func (f file) Sound() bool { return len(f.query("SELECT * FROM pragma_foreign_key_check")) == 0 }
 
 func (f file) query(text string, args ...any) (out [][]any) {

@@ -9,15 +9,15 @@ import (
 	"github.com/remit-dev/remit/ctxperm/database/internal/engine"
 )
 
-// keptOps is how many transactions can be asked about.
+// keptOps is the number of recorded transactions.
 const keptOps = 10_000
 
 // errOther: the file is not the database that was changed.
 var errOther = errors.New("another database is in its place")
 
-// adopt makes the table that tells what committed, where it is not there. It has a
-// transaction of its own: a call that comes to nothing must not take the identity
-// of the database with it.
+// adopt creates the table that records commits, if it is missing. It uses its
+// own transaction: a call that rolls back must not remove the identity of the
+// database.
 func (c *connection) adopt(ctx context.Context) error {
 	if id, err := c.identity(ctx); err != nil || id != "" {
 		return err
@@ -30,7 +30,7 @@ func (c *connection) adopt(ctx context.Context) error {
 	)
 }
 
-// identity is that of the database; empty where there is none yet.
+// identity returns the identity of the database, or "".
 func (c *connection) identity(ctx context.Context) (string, error) {
 	rows, err := c.rows(ctx, "SELECT op FROM main."+opsTable+" WHERE seq = 0")
 	if err != nil && strings.Contains(err.Error(), "no such table") {
@@ -46,7 +46,7 @@ func (c *connection) identity(ctx context.Context) (string, error) {
 	return id, nil
 }
 
-// Identity reads it on a connection of its own.
+// Identity reads it on its own connection.
 func (d *file) Identity(ctx context.Context) (id string, err error) {
 	c, err := d.connect(ctx)
 	if err != nil {
@@ -57,7 +57,7 @@ func (d *file) Identity(ctx context.Context) (id string, err error) {
 	return id, d.trouble(err)
 }
 
-// sign writes down in the transaction whose it is.
+// sign records the call in the transaction.
 func (c *connection) sign(ctx context.Context, op string) (m engine.TxnMarker, err error) {
 	m.Op = op
 	if m.Identity, err = c.identity(ctx); err != nil {
@@ -71,9 +71,9 @@ func (c *connection) sign(ctx context.Context, op string) (m engine.TxnMarker, e
 	return m, c.own(ctx, "DELETE FROM main."+opsTable+" WHERE seq > 0 AND seq <= ?", m.Seq-keptOps)
 }
 
-// Fate looks for what the transaction wrote down. Numbers are given out in order, and
-// one of a transaction that did not commit is used again: so where its number is not
-// there, but could be, it never committed.
+// Fate looks up the record of the transaction. Numbers are assigned in order,
+// and the number of a transaction that did not commit is reused. So if its
+// number is missing and within the recorded range, it never committed.
 func (d *file) Fate(ctx context.Context, m engine.TxnMarker) (fate engine.TxnOutcome, err error) {
 	c, err := d.connect(ctx)
 	if err != nil {
@@ -100,6 +100,6 @@ func (d *file) Fate(ctx context.Context, m engine.TxnMarker) (fate engine.TxnOut
 	case op != nil, newest == m.Seq-1, some && oldest < m.Seq && m.Seq < newest:
 		return engine.Aborted, nil
 	default:
-		return engine.Lost, nil // it was pruned, or somebody emptied the table
+		return engine.Lost, nil // pruned, or another client emptied the table
 	}
 }

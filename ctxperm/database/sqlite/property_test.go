@@ -10,7 +10,7 @@ import (
 	"github.com/remit-dev/remit/internal/proof/databasetest"
 )
 
-// schema draws tables with everything that makes a row hard to put back.
+// schema draws tables with every feature that makes a row hard to restore.
 func schema(t *rapid.T) string {
 	parent := rapid.SampledFrom([]string{
 		"CREATE TABLE parent (id INTEGER PRIMARY KEY AUTOINCREMENT, a, u UNIQUE)",
@@ -45,7 +45,7 @@ func schema(t *rapid.T) string {
 	return strings.Join([]string{parent, child, "CREATE TABLE log (a, b)", more}, ";\n") + ";"
 }
 
-// literal draws a value as SQL writes it.
+// literal draws a value in SQL syntax.
 func literal(t *rapid.T) string {
 	return rapid.SampledFrom([]string{
 		"NULL", "0", "1", "2", "3", "13", "-1", "1.0", "1.5", "'1'", "'a'", "'A'", "'b'", "''", "x''", "x'00ff'", "'2024-01-02 03:04:05'",
@@ -53,7 +53,7 @@ func literal(t *rapid.T) string {
 	}).Draw(t, "value")
 }
 
-// stmt draws a statement. Many fail, which is as good.
+// stmt draws a statement. Many fail, which is also useful.
 func stmt(t *rapid.T) string {
 	v := func() string { return literal(t) }
 	or := rapid.SampledFrom([]string{"", "OR REPLACE", "OR IGNORE", "OR FAIL", "OR ROLLBACK"}).Draw(t, "or")

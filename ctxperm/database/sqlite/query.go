@@ -24,7 +24,7 @@ func (d *file) Query(ctx context.Context, s engine.Statement, ask engine.Authori
 	return c.query(ctx, s, ask, w)
 }
 
-// query looks what a statement touches, has it decided, and runs it held to that.
+// query authorizes the accesses of a statement, and runs it restricted to them.
 func (c *connection) query(ctx context.Context, s engine.Statement, ask engine.AuthorizeFunc, w engine.Page) (engine.Rows, error) {
 	if err := c.decide(ctx, s, ask, false); err != nil {
 		return engine.Rows{}, err
@@ -33,7 +33,7 @@ func (c *connection) query(ctx context.Context, s engine.Statement, ask engine.A
 	return c.run(ctx, s, w)
 }
 
-// decide compiles a statement without running it, and asks for what it touches.
+// decide compiles a statement without running it, and authorizes its accesses.
 func (c *connection) decide(ctx context.Context, s engine.Statement, ask engine.AuthorizeFunc, writes bool) error {
 	if err := single(s.SQL); err != nil {
 		return err
@@ -50,7 +50,8 @@ func (c *connection) decide(ctx context.Context, s engine.Statement, ask engine.
 	return ask(ctx, c.gate.seen)
 }
 
-// because prefers the gate's reason to SQLite's, which is only "not authorized".
+// because returns the guard's reason instead of SQLite's, which is only "not
+// authorized".
 func (c *connection) because(err error) error {
 	if c.gate.refused != nil {
 		return c.gate.refused
@@ -58,7 +59,7 @@ func (c *connection) because(err error) error {
 	return err
 }
 
-// run runs a statement and reads the rows that are wanted of it.
+// run runs a statement and reads the wanted rows.
 func (c *connection) run(ctx context.Context, s engine.Statement, w engine.Page) (out engine.Rows, err error) {
 	args, err := arguments(s)
 	if err != nil {
@@ -87,7 +88,7 @@ func (c *connection) run(ctx context.Context, s engine.Statement, w engine.Page)
 			if !c.gate.writes {
 				break
 			}
-			continue // a statement that changes rows has done so only once all of it ran
+			continue // only a statement that ran to its end has changed all its rows
 		}
 		row, err := scan(rows, len(out.Columns))
 		if err != nil {
@@ -126,7 +127,7 @@ func sizeOf(row []any) int {
 	return n
 }
 
-// arguments are the parameters as the driver takes them.
+// arguments returns the parameters for the driver.
 func arguments(s engine.Statement) ([]any, error) {
 	var out []any
 	for _, v := range s.Args {
@@ -141,7 +142,7 @@ func arguments(s engine.Statement) ([]any, error) {
 	return out, nil
 }
 
-// plain is a value as SQLite stores it, which knows no booleans.
+// plain returns a value as SQLite stores it, without booleans.
 func plain(v any) any {
 	if b, ok := v.(bool); ok {
 		if b {
@@ -152,8 +153,8 @@ func plain(v any) any {
 	return v
 }
 
-// single refuses more than one statement. It protects nothing, since a second one
-// is held to what the first was granted: it makes the error plain.
+// single refuses more than one statement. This only improves the error, because
+// a second one is restricted to the accesses of the first.
 func single(text string) error {
 	rest := skipStatement(text)
 	for rest != "" {

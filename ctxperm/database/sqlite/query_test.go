@@ -8,7 +8,7 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// TestQuery: values of each type come back, and pages follow each other.
+// TestQuery checks the values of each type, and consecutive pages.
 func TestQuery(t *testing.T) {
 	w := newWorld(t, users)
 	tx := w.Begin()
@@ -27,7 +27,8 @@ func TestQuery(t *testing.T) {
 	require.Equal(t, []any{7.0, 1.5, "é\x00x", map[string]any{"base64": "AP8="}, nil, "integer", 1.0, "+Inf", map[string]any{"base64": "/w=="}, 9223372036854775807.0}, got.Rows[0])
 }
 
-// TestQueryRefuses: what is not one reading statement is not run, and changes nothing.
+// TestQueryRefuses checks that a text that is not one reading statement does
+// not run, and changes nothing.
 func TestQueryRefuses(t *testing.T) {
 	w := newWorld(t, users+`CREATE VIRTUAL TABLE words USING fts5(body); INSERT INTO words VALUES ('hello world');`)
 	before, tx := w.Dump(), w.Begin()

@@ -11,15 +11,16 @@ import (
 	lib "modernc.org/sqlite/lib"
 )
 
-// The driver has no public way to three things: the authorizer, the switch for
-// triggers, and old values with the bytes behind a NUL. SQLite itself, as
-// modernc.org/sqlite/lib, has; for it the handle of a connection is needed, which
-// is read from the driver's value by name. Where the names are others one day every
-// connection fails, and so do the tests: nothing runs unwatched.
+// The driver does not export three features: the authorizer, the switch for
+// triggers, and old values with the bytes after a NUL. SQLite itself, as
+// modernc.org/sqlite/lib, does. It needs the handle of a connection, which this
+// file reads from the driver's value by field name. If a later version renames
+// the fields, every connection fails, and so do the tests. No statement runs
+// without a guard.
 
 var errDriver = errors.New("this version of modernc.org/sqlite keeps its connection elsewhere; ctxperm/database/sqlite has to be adapted")
 
-// handle is a connection as SQLite's own functions take it.
+// handle is a connection in the form of SQLite's own functions.
 type handle struct {
 	tls *libc.TLS
 	db  uintptr
@@ -45,21 +46,21 @@ func fields(v reflect.Value, name string) (tls *libc.TLS, p uintptr, err error) 
 	return (*libc.TLS)(t.UnsafePointer()), uintptr(f.Uint()), nil
 }
 
-// gates are those of open connections. A connection that SQLite asks about and that
-// has none is refused.
+// gates holds the guards of open connections. A connection without a guard is
+// refused.
 var gates = struct {
 	sync.Mutex // never held across a wait
 	of         map[uintptr]*stmtGuard
 }{of: map[uintptr]*stmtGuard{}}
 
-// watch puts a gate before a connection.
+// watch installs a guard on a connection.
 func (h handle) watch(g *stmtGuard) error {
 	gates.Lock()
 	gates.of[h.db] = g
 	gates.Unlock()
 	f := authorizer
-	// A function is a pointer to its code, which is how the driver passes its own
-	// functions to SQLite, too.
+	// A function value is a pointer to its code. The driver passes its own
+	// functions to SQLite in the same way.
 	if rc := lib.Xsqlite3_set_authorizer(h.tls, h.db, *(*uintptr)(unsafe.Pointer(&f)), h.db); rc != lib.SQLITE_OK {
 		h.unwatch()
 		return errDriver
@@ -67,7 +68,8 @@ func (h handle) watch(g *stmtGuard) error {
 	return nil
 }
 
-// unwatch forgets the gate: the next connection may have the same handle.
+// unwatch removes the guard, because the next connection may have the same
+// handle.
 func (h handle) unwatch() {
 	gates.Lock()
 	defer gates.Unlock()
@@ -91,7 +93,7 @@ func text(p uintptr) string {
 	return libc.GoString(p)
 }
 
-// set turns one of SQLite's switches.
+// set sets one of SQLite's switches.
 func (h handle) set(op int32, on int32) error {
 	args := libc.NewVaList(on, uintptr(0))
 	if args == 0 {
@@ -104,15 +106,14 @@ func (h handle) set(op int32, on int32) error {
 	return nil
 }
 
-// changes is how many rows all statements of the connection have changed, those of
-// triggers and foreign keys as well.
+// changes returns how many rows all statements of the connection have changed,
+// including those of triggers and foreign keys.
 func (h handle) changes() int64 { return lib.Xsqlite3_total_changes64(h.tls, h.db) }
 
-// computed stands for a value that is not stored; no cell has it.
+// computed represents a value that is not stored. No cell has it.
 type computed struct{}
 
-// values reads the row that a pre-update hook is called about: the old or the new
-// one.
+// values returns the old or new row of a pre-update hook.
 func values(d *driver.SQLitePreUpdateData, newRow bool) ([]any, error) {
 	tls, db, err := fields(reflect.ValueOf(d), "pCsr")
 	if err != nil {
@@ -132,7 +133,7 @@ func values(d *driver.SQLitePreUpdateData, newRow bool) ([]any, error) {
 		switch rc := read(tls, db, int32(i), p); rc {
 		case lib.SQLITE_OK:
 			out[i] = valueAt(tls, libc.AtomicLoadPUintptr(p))
-		case lib.SQLITE_RANGE: // a column that is computed when it is read
+		case lib.SQLITE_RANGE: // a virtual generated column
 			out[i] = computed{}
 		default:
 			return nil, errors.New("SQLite did not give the row that was changed")

@@ -13,7 +13,7 @@ import (
 	"github.com/remit-dev/remit/ctxperm/database/internal/engine"
 )
 
-// Read looks at rows in one snapshot.
+// Read reads rows in one snapshot.
 func (d *file) Read(ctx context.Context, rows []engine.Ref) (out []engine.Outcome, err error) {
 	c, err := d.connect(ctx)
 	if err != nil {
@@ -42,7 +42,7 @@ func (t *tables) look(ctx context.Context, ref engine.Ref) (o engine.Outcome, er
 	return o, err
 }
 
-// repairer is a transaction that puts rows back.
+// repairer is a transaction that restores rows.
 type repairer struct {
 	c       *connection
 	tables  *tables
@@ -51,7 +51,7 @@ type repairer struct {
 
 var _ engine.RowRestorer = (*repairer)(nil)
 
-// Restore puts rows back that still are as expected.
+// Restore restores rows that still are as expected.
 func (d *file) Restore(ctx context.Context, repairs []engine.RowRestore) (out []engine.Outcome, err error) {
 	c, err := d.connect(ctx)
 	if err != nil {
@@ -60,7 +60,7 @@ func (d *file) Restore(ctx context.Context, repairs []engine.RowRestore) (out []
 	r := &repairer{c: c, tables: newTables(c)}
 	defer func() {
 		r.tables.close()
-		err = errors.Join(err, c.Close()) // what is not committed is rolled back
+		err = errors.Join(err, c.Close()) // rolls back what is not committed
 	}()
 	if r.capture, err = c.capture(); err != nil {
 		return nil, d.trouble(err)
@@ -78,7 +78,7 @@ func (d *file) Restore(ctx context.Context, repairs []engine.RowRestore) (out []
 	return out, d.trouble(err)
 }
 
-// Look needs to hold nothing: nobody else writes meanwhile.
+// Look locks nothing: no other client writes meanwhile.
 func (r *repairer) Look(ctx context.Context, ref engine.Ref) (engine.Outcome, error) {
 	return r.tables.look(ctx, ref)
 }
@@ -98,7 +98,8 @@ func (r *repairer) Do(ctx context.Context, texts ...string) error {
 	return nil
 }
 
-// Check switches. Keys that are declared deferred are checked at the end all the same.
+// Check sets when foreign keys are checked. Keys declared deferred are always
+// checked at the end.
 func (r *repairer) Check(ctx context.Context, each bool) error {
 	later := "1"
 	if each {
@@ -134,8 +135,8 @@ func (r *repairer) Write(ctx context.Context, ref engine.Ref, now, want engine.I
 	return r.change(ctx, "UPDATE main."+quote(t.Name)+" SET "+strings.Join(sets, ", ")+" WHERE "+t.keyIs(), append(values, key...)...)
 }
 
-// Vacate makes values NULL, or random ones of the same type. Not every index takes
-// one.
+// Vacate sets values to NULL, or to random ones of the same type. Some indexes
+// accept neither.
 func (r *repairer) Vacate(ctx context.Context, ref engine.Ref, now, want engine.Image) error {
 	t, err := r.tables.get(ctx, ref.Table.Name)
 	if err != nil {
@@ -167,7 +168,7 @@ func (r *repairer) Vacate(ctx context.Context, ref engine.Ref, now, want engine.
 	return err
 }
 
-// another is a value of the same type that nothing else has.
+// another returns a unique value of the same type.
 func another(cell string) string {
 	switch cell[:1] {
 	case "i":
@@ -181,7 +182,7 @@ func another(cell string) string {
 	}
 }
 
-// change runs a statement and notes which rows it changes.
+// change runs a statement and records the rows that it changes.
 func (r *repairer) change(ctx context.Context, text string, args ...any) error {
 	r.capture.events, r.capture.size = nil, 0
 	if err := r.c.own(ctx, text, args...); err != nil {
@@ -190,7 +191,7 @@ func (r *repairer) change(ctx context.Context, text string, args ...any) error {
 	return r.capture.err
 }
 
-// Changed are the rows that SQLite showed.
+// Changed returns the rows that SQLite announced.
 func (r *repairer) Changed(ctx context.Context) (rows []engine.Ref, why string, err error) {
 	var h history
 	for _, e := range r.capture.events {
@@ -206,7 +207,7 @@ func (r *repairer) Changed(ctx context.Context) (rows []engine.Ref, why string, 
 	return rows, "", nil
 }
 
-// Constraint is SQLite's own word.
+// Constraint returns the text of SQLite.
 func (r *repairer) Constraint(err error) string {
 	var e *driver.Error
 	if errors.As(err, &e) && e.Code()&0xff == lib.SQLITE_CONSTRAINT {
@@ -218,9 +219,9 @@ func (r *repairer) Constraint(err error) string {
 // Commit ends the transaction.
 func (r *repairer) Commit(ctx context.Context) error { return r.c.own(ctx, "COMMIT") }
 
-// Blame finds the rows because of which a foreign key would lead nowhere: one of ours
-// that needs a row that is gone, or one that somebody else's row needs. Of keys that
-// are only checked at the end, that is all rows of their tables.
+// Blame finds the rows that break a foreign key: a restored row that refers to
+// a missing row, or a removed one to which another row refers. For keys that
+// are checked only at the end, these are all rows of their tables.
 func (r *repairer) Blame(ctx context.Context, repairs []engine.RowRestore, out []engine.Outcome) error {
 	broken, err := r.c.rows(ctx, `SELECT DISTINCT "table", parent FROM pragma_foreign_key_check`)
 	if err != nil {

@@ -2,8 +2,8 @@ package sqlite
 
 import "strings"
 
-// skipStatement returns what follows the first semicolon outside of strings, names
-// and comments, with the semicolon; empty where there is none.
+// skipStatement returns the text from the first semicolon outside of strings,
+// names and comments, or "".
 func skipStatement(text string) string {
 	for i := 0; i < len(text); {
 		if n := skipComment(text[i:]); n > 0 {
@@ -24,7 +24,7 @@ func skipStatement(text string) string {
 	return ""
 }
 
-// skipQuoted is how long a string or name is that ends with a byte.
+// skipQuoted returns the length of a string or name that ends with a byte.
 func skipQuoted(text string, end byte) int {
 	n := strings.IndexByte(text[1:], end)
 	if n < 0 {
@@ -33,7 +33,7 @@ func skipQuoted(text string, end byte) int {
 	return n + 2
 }
 
-// skipSpace is how much of a text that says nothing stands in front.
+// skipSpace returns the length of the leading spaces or comment.
 func skipSpace(text string) int {
 	if strings.IndexByte(" \t\r\n\f", text[0]) >= 0 {
 		return 1
@@ -58,7 +58,7 @@ func skipComment(text string) int {
 	}
 }
 
-// skipAll returns what stands behind everything that says nothing.
+// skipAll returns the text after all leading spaces and comments.
 func skipAll(text string) string {
 	for text != "" {
 		n := skipSpace(text)

@@ -13,7 +13,8 @@ import (
 	"github.com/remit-dev/remit/internal/proof/statcheck"
 )
 
-// TestEachStep: whoever gives up half-way leaves all or nothing.
+// TestEachStep checks that a caller that is cancelled leaves everything or
+// nothing.
 func TestEachStep(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.db")
 	db, err := sql.Open("sqlite", path)

@@ -12,7 +12,8 @@ import (
 // TestOneCall runs several statements in one call.
 func TestOneCall(t *testing.T) { databasetest.OneCall(t, open) }
 
-// TestSwap: whatever depends on the rows, and whatever the columns take.
+// TestSwap exchanges values between rows, for all dependencies and types of
+// columns.
 func TestSwap(t *testing.T) {
 	const rows = "; INSERT INTO t (id, v) VALUES (1, 'a'), (2, 'b'), (3, 'c'), (4, 'd'), (5, 'e');"
 	const children = "; INSERT INTO k VALUES (1, 1), (2, 2), (3, 3), (4, 4), (5, 5)"
@@ -26,7 +27,8 @@ func TestSwap(t *testing.T) {
 	)
 }
 
-// TestSwapOfReferred: others refer to what is exchanged, and follow it.
+// TestSwapOfReferred exchanges rows to which others refer, and which follow
+// them.
 func TestSwapOfReferred(t *testing.T) {
 	w := newWorld(t, `CREATE TABLE t (id INTEGER PRIMARY KEY, u INTEGER UNIQUE NOT NULL, r REAL UNIQUE NOT NULL, b BLOB UNIQUE NOT NULL);
 		INSERT INTO t VALUES (1, 1, 1.5, x'01'), (2, 2, 2.5, x'02'); CREATE TABLE k (a, u REFERENCES t(u) ON UPDATE CASCADE); INSERT INTO k VALUES (1, 1), (2, 2);
@@ -43,8 +45,8 @@ func TestSwapOfReferred(t *testing.T) {
 	require.Equal(t, after, w.Dump())
 }
 
-// TestStays: an index that takes no other value keeps its row where it is, and nothing
-// is done by halves.
+// TestStays checks that an index that accepts no other value blocks its row,
+// and that nothing is done partially.
 func TestStays(t *testing.T) {
 	w := newWorld(t, `CREATE TABLE t (id INTEGER PRIMARY KEY, v TEXT NOT NULL); CREATE UNIQUE INDEX i ON t(json_extract(v, '$.a')); INSERT INTO t VALUES (1, '{"a":1}'), (2, '{"a":2}');
 		CREATE TABLE hold (t REFERENCES t ON DELETE CASCADE); INSERT INTO hold VALUES (1), (2); CREATE TABLE turn (a, b, c); CREATE TRIGGER s AFTER INSERT ON turn BEGIN
@@ -58,7 +60,8 @@ func TestStays(t *testing.T) {
 	require.Empty(t, w.Rows("turn"))
 }
 
-// TestOddNames: a table whose name no grant can have is refused.
+// TestOddNames checks that a table with a name that no grant can contain is
+// refused.
 func TestOddNames(t *testing.T) {
 	w := newWorld(t, `CREATE TABLE ".." (a)`)
 	out := w.Execute(w.Begin(), `INSERT INTO ".." VALUES (1)`)

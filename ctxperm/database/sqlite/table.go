@@ -11,15 +11,15 @@ import (
 	"github.com/remit-dev/remit/ctxperm/database/internal/engine"
 )
 
-// table is what is known of a table's rows.
+// table describes a table's rows.
 type table struct {
 	engine.Table
 	kind string          // table, view, virtual, shadow
-	pick []int           // for each column: its place in the row that SQLite shows; -1: the rowid
-	full map[string]bool // columns that are never NULL
+	pick []int           // per column: its index in the row from SQLite; -1: the rowid
+	full map[string]bool // NOT NULL columns
 }
 
-// tables reads and remembers what tables are like, within one transaction.
+// tables reads and caches table descriptions, within one transaction.
 type tables struct {
 	c     *connection
 	known map[string]*table
@@ -30,7 +30,7 @@ func newTables(c *connection) *tables {
 	return &tables{c: c, known: map[string]*table{}, read: map[string]*sql.Stmt{}}
 }
 
-// get finds a table by its name as the schema has it.
+// get returns a table by its name in the schema.
 func (t *tables) get(ctx context.Context, name string) (*table, error) {
 	if found, ok := t.known[name]; ok {
 		return found, nil
@@ -66,8 +66,8 @@ func (c *connection) describe(ctx context.Context, name string) (*table, error) 
 	return t, t.columns(columns, list[0][1] == int64(1), len(indexed) > 0)
 }
 
-// columns takes in what the table stores. A row is told by its primary key where the
-// table has no rowid or the key is the rowid, else by the rowid.
+// columns sets the stored columns. The key of a row is its primary key if the
+// table has no rowid or the key is the rowid, else the rowid.
 func (t *table) columns(columns [][]any, withoutRowid, indexed bool) error {
 	key := map[int64]int{}
 	var names []string
@@ -75,7 +75,7 @@ func (t *table) columns(columns [][]any, withoutRowid, indexed bool) error {
 		name, _ := col[0].(string)
 		names = append(names, strings.ToLower(name))
 		if hidden, _ := col[2].(int64); hidden != 0 {
-			continue // it is computed
+			continue // generated
 		}
 		if pk, _ := col[1].(int64); pk > 0 {
 			key[pk] = len(t.Cols)
@@ -98,7 +98,7 @@ func (t *table) columns(columns [][]any, withoutRowid, indexed bool) error {
 	return fmt.Errorf("%w: table %s has columns named rowid, _rowid_ and oid and no INTEGER PRIMARY KEY, so that a row of it cannot be told from another; give it one", engine.ErrRefused, t.Name)
 }
 
-// image is a row that SQLite showed, in the columns of the table.
+// image returns a row from SQLite, in the columns of the table.
 func (t *table) image(row []any, rowid int64) engine.Image {
 	out := make(engine.Image, len(t.pick))
 	for i, at := range t.pick {
@@ -119,8 +119,8 @@ func (t *table) keyIs() string {
 	return strings.Join(out, " AND ")
 }
 
-// row reads a row by its key, exactly: what only compares equal, by a collation or
-// as another type, is another row.
+// row reads a row by its exact key. A key that is equal only by a collation or
+// as another type is that of another row.
 func (t *tables) row(ctx context.Context, ref engine.Ref) (engine.Image, error) {
 	tab, err := t.get(ctx, ref.Table.Name)
 	if err != nil {
@@ -131,7 +131,7 @@ func (t *tables) row(ctx context.Context, ref engine.Ref) (engine.Image, error) 
 	if stmt == nil {
 		var cols []string
 		for _, c := range tab.Cols {
-			cols = append(cols, "+"+quote(c)) // the driver changes what has a declared type
+			cols = append(cols, "+"+quote(c)) // the driver converts values with a declared type
 		}
 		text := "SELECT " + strings.Join(cols, ", ") + " FROM main." + quote(tab.Name) + " WHERE " + tab.keyIs()
 		if stmt, err = t.c.PrepareContext(ctx, text); err != nil {
@@ -168,7 +168,7 @@ func oneRow(ctx context.Context, stmt *sql.Stmt, args []any, ref engine.Ref) (fo
 	return nil, rows.Err()
 }
 
-// close gives the statements back.
+// close closes the prepared statements.
 func (t *tables) close() {
 	for _, s := range t.read {
 		_ = s.Close()
@@ -176,8 +176,7 @@ func (t *tables) close() {
 	t.read = map[string]*sql.Stmt{}
 }
 
-// sameShape reports why rows that were written down are not rows of the table as it
-// is now.
+// sameShape returns why recorded rows do not match the current table.
 func (t *tables) sameShape(ctx context.Context, want engine.Table) (why string, err error) {
 	now, err := t.get(ctx, want.Name)
 	switch {

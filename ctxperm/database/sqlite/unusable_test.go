@@ -10,8 +10,8 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// TestUnusable: what is no database, or has rows that cannot be told apart, is refused
-// and says what to do.
+// TestUnusable checks that a file that is no database, or a table without
+// distinguishable rows, is refused with a remedy.
 func TestUnusable(t *testing.T) {
 	for at, why := range map[string]string{"sqlite:": "names no file", "sqlite::memory:": "names no file", "sqlite:" + t.TempDir(): "not a file", "sqlite:nowhere": "there is no file"} {
 		_, err := handle.New([]handle.Kind{sqlite.Kind()}, map[string]string{"main": at})

@@ -19,13 +19,13 @@ type callTxn struct {
 	capture *capture
 	history history
 	begun   bool
-	broken  error // what ended the transaction before its time
+	broken  error // error that ended the transaction early
 	mark    engine.TxnMarker
 	changed bool
 }
 
-// Begin connects. The transaction begins with the first statement that was decided:
-// until then nobody waits for it.
+// Begin connects. The transaction begins with the first authorized statement:
+// until then no other client waits for it.
 func (d *file) Begin(ctx context.Context) (engine.Tx, error) {
 	c, err := d.connect(ctx)
 	if err != nil {
@@ -42,7 +42,7 @@ func (d *file) Begin(ctx context.Context) (engine.Tx, error) {
 	return w, nil
 }
 
-// Query reads what the call has changed so far.
+// Query reads the changes of the call so far.
 func (w *callTxn) Query(ctx context.Context, s engine.Statement, ask engine.AuthorizeFunc, win engine.Page) (engine.Rows, error) {
 	if w.broken != nil {
 		return engine.Rows{}, w.broken
@@ -50,7 +50,7 @@ func (w *callTxn) Query(ctx context.Context, s engine.Statement, ask engine.Auth
 	return w.c.query(ctx, s, ask, win)
 }
 
-// Execute runs a statement within a savepoint, so that one that fails leaves nothing.
+// Execute runs a statement in a savepoint, so that a failure changes nothing.
 func (w *callTxn) Execute(ctx context.Context, s engine.Statement, ask engine.AuthorizeFunc, win engine.Page) (engine.Rows, error) {
 	if w.broken != nil {
 		return engine.Rows{}, w.broken
@@ -83,7 +83,7 @@ func (w *callTxn) Execute(ctx context.Context, s engine.Statement, ask engine.Au
 	return out, w.settle(ctx, err)
 }
 
-// begin takes the right to write, once.
+// begin acquires the write lock, once.
 func (w *callTxn) begin(ctx context.Context) error {
 	if !w.begun {
 		if err := w.c.adopt(ctx); err != nil {
@@ -101,14 +101,14 @@ func (w *callTxn) begin(ctx context.Context) error {
 	return err
 }
 
-// capturable refuses tables whose rows SQLite does not show.
+// capturable refuses tables whose rows SQLite does not announce.
 func (w *callTxn) capturable(ctx context.Context, name string) error {
 	t, err := w.tables.get(ctx, name)
 	if err != nil {
 		return err
 	}
 	switch t.kind {
-	case "table", "view": // what a view's triggers do is seen in the tables
+	case "table", "view": // the tables show the changes of a view's triggers
 		return nil
 	default:
 		return fmt.Errorf("%w: %s is a %s table, whose changes cannot be taken back; change the table that it is made from", engine.ErrRefused, name, t.kind)
@@ -133,8 +133,8 @@ func (w *callTxn) run(ctx context.Context, s engine.Statement, win engine.Page) 
 	return out, nil
 }
 
-// take notes which rows a statement changed. What the compiler did not say before,
-// such as a row that REPLACE displaces, is asked for now.
+// take records the rows that a statement changed. It authorizes accesses that
+// the compiler did not report, such as a row that REPLACE removes.
 func (w *callTxn) take(ctx context.Context, granted map[engine.Access]bool, ask engine.AuthorizeFunc) error {
 	var more []engine.Access
 	for _, e := range w.capture.events {
@@ -162,8 +162,8 @@ func (w *callTxn) take(ctx context.Context, granted map[engine.Access]bool, ask 
 	return nil
 }
 
-// settle ends the savepoint of a statement. Where that does not work the whole
-// transaction is over: SQLite rolls it back by itself after some errors.
+// settle ends the savepoint of a statement. If that fails, the whole
+// transaction is over: SQLite rolls it back itself after some errors.
 func (w *callTxn) settle(ctx context.Context, err error) error {
 	ctx = context.WithoutCancel(ctx)
 	if err == nil {
@@ -182,7 +182,8 @@ func (w *callTxn) settle(ctx context.Context, err error) error {
 	return err
 }
 
-// Prepare reads each row that was changed as it is now, and signs the transaction.
+// Prepare reads the current image of each changed row, and signs the
+// transaction.
 func (w *callTxn) Prepare(ctx context.Context, op string) ([]engine.Change, engine.TxnMarker, error) {
 	if w.broken != nil {
 		return nil, engine.TxnMarker{}, w.broken
@@ -210,7 +211,8 @@ func (w *callTxn) Prepare(ctx context.Context, op string) ([]engine.Change, engi
 	return out, w.mark, nil
 }
 
-// Commit makes the changes final. A transaction that changed nothing is dropped.
+// Commit makes the changes final. It rolls back a transaction that changed
+// nothing.
 func (w *callTxn) Commit(ctx context.Context) error {
 	if !w.changed {
 		w.Rollback()
@@ -221,7 +223,7 @@ func (w *callTxn) Commit(ctx context.Context) error {
 	if failed == nil {
 		return nil
 	}
-	// Whoever gave up on the answer does not know it; the file does.
+	// A caller that stopped waiting does not know the outcome; the file does.
 	switch fate, err := w.file.Fate(context.WithoutCancel(ctx), w.mark); {
 	case err == nil && fate == engine.Committed:
 		return nil
@@ -232,14 +234,14 @@ func (w *callTxn) Commit(ctx context.Context) error {
 	}
 }
 
-// Rollback ends the connection, and with it what is not committed.
+// Rollback closes the connection, which rolls back what is not committed.
 func (w *callTxn) Rollback() {
 	if w.c == nil {
 		return
 	}
 	w.tables.close()
 	if w.begun {
-		_ = w.c.own(context.Background(), "ROLLBACK") // closing does the same; after COMMIT there is nothing
+		_ = w.c.own(context.Background(), "ROLLBACK") // closing does the same; after COMMIT it has no effect
 	}
 	_ = w.c.Close()
 	w.broken = errors.New("the transaction of the call has ended")

@@ -1,5 +1,6 @@
-// Package keyring keeps secrets in the operating system's keyring: the keychain of
-// macOS, the credential manager of Windows, the Secret Service of a Linux desktop.
+// Package keyring stores secrets in the operating system's keyring: the
+// keychain of macOS, the credential manager of Windows, the Secret Service of a
+// Linux desktop.
 package keyring
 
 import (
@@ -14,13 +15,14 @@ import (
 	"github.com/remit-dev/remit/ctxperm/secrets"
 )
 
-// Service is the one under which the command keeps secrets.
+// Service is the service name of the secrets of the command.
 const Service = "remit"
 
-// index is the entry that lists the others: a keyring cannot be asked for its names.
+// index is the entry that lists the others, because a keyring cannot list its
+// names.
 const index = ".names"
 
-// Source is an entry of the keyring.
+// Source reads an entry of the keyring.
 func Source(service, user string) secrets.Source {
 	return func(context.Context) (string, error) {
 		value, err := zalando.Get(service, user)
@@ -31,7 +33,7 @@ func Source(service, user string) secrets.Source {
 	}
 }
 
-// Set keeps a secret of the command, in the place of one of the same name.
+// Set stores a secret of the command, and replaces one of the same name.
 func Set(name, value string) error {
 	names, err := Names()
 	if err != nil {
@@ -43,7 +45,8 @@ func Set(name, value string) error {
 	return list(append(names, name))
 }
 
-// Remove forgets a secret of the command; secrets.ErrNotFound where there is none.
+// Remove deletes a secret of the command. It returns secrets.ErrNotFound if
+// there is none.
 func Remove(name string) error {
 	names, err := Names()
 	if err != nil {
@@ -55,7 +58,7 @@ func Remove(name string) error {
 	return list(slices.DeleteFunc(names, func(n string) bool { return n == name }))
 }
 
-// Names lists the secrets that Set keeps, in order.
+// Names returns the names of the secrets that Set stored, sorted.
 func Names() ([]string, error) {
 	text, err := zalando.Get(Service, index)
 	if errors.Is(err, zalando.ErrNotFound) {

@@ -35,7 +35,8 @@ func TestKeyring(t *testing.T) {
 	require.ErrorContains(t, keyring.Remove("b"), "is not a list of names")
 }
 
-// TestKeyringThatIsNotThere: each operation says so, and what to use instead.
+// TestKeyringThatIsNotThere checks that each operation reports the missing
+// keyring, and names an alternative.
 func TestKeyringThatIsNotThere(t *testing.T) {
 	zalando.MockInitWithError(errors.New("no bus"))
 	defer zalando.MockInit()

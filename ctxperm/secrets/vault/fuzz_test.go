@@ -15,8 +15,9 @@ import (
 	"github.com/remit-dev/remit/ctxperm/secrets/vault"
 )
 
-// FuzzContents: whatever was encrypted, the vault reads the secrets of version 1 in it or
-// nothing, and keeps all of them when one is added; no error repeats what was in it.
+// FuzzContents checks that the vault reads the secrets of version 1 or nothing
+// from any decrypted content. Adding a secret keeps the others, and no error
+// repeats the content.
 func FuzzContents(f *testing.F) {
 	for _, seed := range []string{
 		`{"v":1,"secrets":{"a":"the value"}}`, `{"v":2,"secrets":{}}`, `{"v":1}`, `{"v":1,"secrets":null}`, `{"v":1,"secrets":{"a":"x","a":"y"}}`,

@@ -1,7 +1,7 @@
-// Package vault keeps secrets in a file encrypted with age, for machines without a
-// keyring. The file is worth nothing without its identity, a private key in a file
-// of its own, which is best kept elsewhere: in memory, on a token, with the service
-// manager.
+// Package vault stores secrets in a file encrypted with age, for machines
+// without a keyring. The file is unreadable without its identity, a private key
+// in a separate file. Keep that file elsewhere: in memory, on a token, with the
+// service manager.
 package vault
 
 import (
@@ -24,19 +24,20 @@ import (
 	"github.com/remit-dev/remit/internal/canon"
 )
 
-// maxFile bounds what is read of a file that somebody else may have written.
+// maxFile bounds the bytes that are read of a file that another program may
+// have written.
 const maxFile = 4 << 20
 
-// Vault is an encrypted file of secrets and the file of its identity. Reading is
-// safe for concurrent use, also while another process writes; of two that write at
-// once one is refused.
+// Vault is an encrypted file of secrets and the file of its identity. Reading
+// is safe for concurrent use, also while another process writes. One of two
+// concurrent writes is refused.
 type Vault struct{ path, identity string }
 
-// At names the two files. Nothing is opened.
+// At returns the vault with these two files. It opens neither.
 func At(path, identity string) Vault { return Vault{path: path, identity: identity} }
 
-// NewIdentity makes a new identity file, which must not be there yet, readable for
-// its owner alone.
+// NewIdentity creates an identity file, readable only by its owner. The file
+// must not exist yet.
 func NewIdentity(path string) error {
 	id, err := age.GenerateX25519Identity()
 	if err != nil {
@@ -50,7 +51,7 @@ func NewIdentity(path string) error {
 	return errors.Join(err, f.Sync(), f.Close())
 }
 
-// Source is one secret of the vault. The file is read each time.
+// Source returns one secret of the vault. It reads the file each time.
 func (v Vault) Source(name string) secrets.Source {
 	return func(context.Context) (string, error) {
 		all, err := v.read()
@@ -65,7 +66,8 @@ func (v Vault) Source(name string) secrets.Source {
 	}
 }
 
-// Names lists the secrets, in order; none where there is no file yet.
+// Names returns the names of the secrets, sorted; none if the file does not
+// exist yet.
 func (v Vault) Names() ([]string, error) {
 	if _, err := os.Stat(v.path); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -74,7 +76,7 @@ func (v Vault) Names() ([]string, error) {
 	return slices.Sorted(maps.Keys(all)), err
 }
 
-// Set keeps a secret, in the place of one of the same name.
+// Set stores a secret, and replaces one of the same name.
 func (v Vault) Set(name, value string) error {
 	return v.change(func(all map[string]string) error {
 		all[name] = value
@@ -82,7 +84,7 @@ func (v Vault) Set(name, value string) error {
 	})
 }
 
-// Remove forgets a secret; secrets.ErrNotFound where there is none.
+// Remove deletes a secret. It returns secrets.ErrNotFound if there is none.
 func (v Vault) Remove(name string) error {
 	return v.change(func(all map[string]string) error {
 		if _, ok := all[name]; !ok {
@@ -93,7 +95,7 @@ func (v Vault) Remove(name string) error {
 	})
 }
 
-// contents is what is encrypted.
+// contents is the encrypted document.
 type contents struct {
 	V       int               `json:"v"`
 	Secrets map[string]string `json:"secrets"`
@@ -122,14 +124,14 @@ func (v Vault) read() (map[string]string, error) {
 		return nil, fmt.Errorf("the vault %s is damaged: %w", v.path, err)
 	}
 	c := contents{Secrets: map[string]string{}}
-	if canon.Decode(data, &c) != nil || c.V != 1 || c.Secrets == nil { // an error would repeat what was decrypted
+	if canon.Decode(data, &c) != nil || c.V != 1 || c.Secrets == nil { // the error would repeat the decrypted content
 		return nil, fmt.Errorf("the vault %s holds something else than secrets of version 1", v.path)
 	}
 	return c.Secrets, nil
 }
 
-// identities reads the private keys. A file that others can read is refused: it
-// would be no secret.
+// identities reads the private keys. It refuses a file that others can read,
+// because its keys are not secret.
 func (v Vault) identities() ([]age.Identity, error) {
 	f, err := os.Open(v.identity)
 	if err != nil {
@@ -144,14 +146,14 @@ func (v Vault) identities() ([]age.Identity, error) {
 		return nil, fmt.Errorf("others can read the identity %s (mode %04o): chmod 600 it, and set the secrets anew if anybody did", v.identity, info.Mode().Perm())
 	}
 	ids, err := age.ParseIdentities(io.LimitReader(f, maxFile))
-	if err != nil { // an error could repeat a key
+	if err != nil { // the error could repeat a key
 		return nil, fmt.Errorf("%s is not an identity file of age", v.identity)
 	}
 	return ids, nil
 }
 
-// change reads, changes and replaces the file. It is whole at every moment: old or
-// new.
+// change reads, changes and replaces the file. The file is complete at every
+// moment: old or new.
 func (v Vault) change(f func(map[string]string) error) (err error) {
 	lock := v.path + ".lock"
 	held, err := os.OpenFile(lock, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
@@ -204,7 +206,7 @@ func (v Vault) write(all map[string]string) error {
 	return replace(v.path, sealed.Bytes())
 }
 
-// recipients are the public keys of identities.
+// recipients returns the public keys of identities.
 func recipients(ids []age.Identity) (to []age.Recipient, err error) {
 	for _, id := range ids {
 		switch k := id.(type) {
@@ -221,8 +223,8 @@ func recipients(ids []age.Identity) (to []age.Recipient, err error) {
 
 func replace(path string, data []byte) error {
 	draft := path + ".new"
-	// What somebody who was killed left is removed, and never written through: it may be
-	// a link by now, or readable for others.
+	// Remove the draft of a killed process, and never write through it: it can
+	// be a link by now, or readable for others.
 	if err := os.Remove(draft); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}

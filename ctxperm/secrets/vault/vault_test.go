@@ -56,8 +56,8 @@ func TestVault(t *testing.T) {
 	}
 }
 
-// TestVaultThatCannotBeRead: each case says what is wrong, changes nothing, and
-// repeats no secret.
+// TestVaultThatCannotBeRead checks that each case names the problem, changes
+// nothing, and repeats no secret.
 func TestVaultThatCannotBeRead(t *testing.T) {
 	for name, test := range map[string]struct {
 		spoil func(t *testing.T, path, key string)
@@ -107,8 +107,8 @@ func TestVaultThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// TestVaultAfterAKill: what was left of a change that was killed is not written
-// through, whatever lies there by now.
+// TestVaultAfterAKill checks that a change does not write through the leftover
+// of a killed process, for any kind of file in its place.
 func TestVaultAfterAKill(t *testing.T) {
 	dir := t.TempDir()
 	path, key := filepath.Join(dir, "v.age"), filepath.Join(dir, "key.txt")
@@ -153,7 +153,7 @@ func seal(t *testing.T, path, key, contents string) {
 	require.NoError(t, f.Close())
 }
 
-// TestIdentities: keys against quantum computers work; those that name no public
+// TestIdentities checks that post-quantum keys work, and keys without a public
 // key do not.
 func TestIdentities(t *testing.T) {
 	dir := t.TempDir()
