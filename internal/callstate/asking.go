@@ -10,30 +10,31 @@ import (
 	"github.com/remit-dev/remit/revert/record"
 )
 
-// Ruling is what the policy decided about one access that a running call asks for:
-// it is allowed, or a person must approve it. A refusal is a DeniedError.
+// Ruling is the policy decision about one access that a running call requests:
+// it is allowed, or needs an approval. A denial is a DeniedError.
 type Ruling struct {
 	Access   perm.ResourceAccess
 	Decision perm.Decision
 	Terms    Obligations
 }
 
-// Asks reports whether a person must approve the access.
+// Asks reports whether the access needs an approval.
 func (r Ruling) Asks() bool { return r.Decision.Effect() == perm.Ask }
 
-// AuthorizeFunc decides one access that a running call asks for. It returns a
-// DeniedError for no.
+// AuthorizeFunc decides one access that a running call requests. It returns a
+// DeniedError for a denial.
 type AuthorizeFunc func(ctx context.Context, a perm.ResourceAccess) (Ruling, error)
 
-// Approve has accesses approved that the policy asks about, all by one question. It
-// returns who approved which of them, a DeniedError for no, and an error that wraps
-// ErrWaits if the call was suspended (Call.Suspend).
+// Approve requests one approval for all accesses that the policy asks about. It
+// returns who approved which of them, or a DeniedError for a rejection. It
+// returns an error that wraps ErrWaits if the call was suspended
+// (Call.Suspend).
 type Approve func(ctx context.Context, c *Call, asked []Ruling) ([]*record.Approved, error)
 
-// Survey collects the accesses that one operation needs. Need decides each of them
-// and has nobody asked; Grant then has everything approved that the policy asks
-// about, by one question. So an operation on many resources knows all that it needs
-// before a person is asked, and nothing has changed by then. A Survey belongs to one
+// Survey collects the accesses that one operation needs. Need decides each of
+// them without an approval request. Grant then requests one approval for all
+// that need it. So an operation on many resources knows all its needs before
+// the request, and nothing has changed by then. A Survey belongs to one
 // goroutine.
 type Survey struct {
 	call  *Call
@@ -43,9 +44,9 @@ type Survey struct {
 // Survey begins an operation that needs several accesses.
 func (c *Call) Survey() *Survey { return &Survey{call: c} }
 
-// Authorize decides exact accesses: those that were decided before the call are
-// granted, all others are asked for now, those that a person must approve by one
-// question. A refused access that would have changed something marks the call.
+// Authorize decides exact accesses. It grants those that were decided before
+// the call, and decides all others now, with one approval request if any is
+// necessary. A denied access that changes a resource marks the call.
 func (c *Call) Authorize(ctx context.Context, accesses ...perm.ResourceAccess) error {
 	s := c.Survey()
 	for _, a := range accesses {
@@ -56,11 +57,11 @@ func (c *Call) Authorize(ctx context.Context, accesses ...perm.ResourceAccess) e
 	return s.Grant(ctx)
 }
 
-// Asks reports whether Grant has to have something approved.
+// Asks reports whether Grant must request an approval.
 func (s *Survey) Asks() bool { return len(s.asked) > 0 }
 
-// Need decides one access. It returns nil if the access is granted, or will be once
-// Grant has returned nil.
+// Need decides one access. It returns nil if the access is granted, or will be
+// after Grant has returned nil.
 func (s *Survey) Need(ctx context.Context, a perm.ResourceAccess) error {
 	c := s.call
 	if err := c.held(ctx, a); err != nil {
@@ -94,8 +95,8 @@ func (s *Survey) Need(ctx context.Context, a perm.ResourceAccess) error {
 	return nil
 }
 
-// Grant has approved what the policy asks about. It blocks until a person answered,
-// or until the time for that is up.
+// Grant requests the necessary approval. It blocks until the answer, or until
+// the request expires.
 func (s *Survey) Grant(ctx context.Context) error {
 	c := s.call
 	accesses := make([]perm.ResourceAccess, 0, len(s.asked))
@@ -103,7 +104,7 @@ func (s *Survey) Grant(ctx context.Context) error {
 		accesses = append(accesses, r.Access)
 	}
 	return c.asking(ctx, accesses, func() ([]*record.Approved, error) {
-		left := slices.DeleteFunc(s.asked, func(r Ruling) bool { return c.granted(r.Access) }) // meanwhile, for another goroutine
+		left := slices.DeleteFunc(s.asked, func(r Ruling) bool { return c.granted(r.Access) }) // granted meanwhile for another goroutine
 		s.asked = nil
 		if len(left) == 0 {
 			return nil, nil
@@ -124,9 +125,9 @@ func (s *Survey) Grant(ctx context.Context) error {
 	})
 }
 
-// AuthorizeChanges decides changes whose content is known: those of a program that
-// has ended, and of a handle those that the exact access does not tell all of. If it
-// returns an error, none of them may be done.
+// AuthorizeChanges decides changes with known content: those of a program that
+// has ended, and those of a handle that the exact access does not fully
+// describe. After an error, none of them may happen.
 func (c *Call) AuthorizeChanges(ctx context.Context, accesses []perm.ResourceAccess, facts []perm.ChangeFacts, preview func() string) error {
 	if len(accesses) == 0 {
 		return nil
@@ -150,8 +151,8 @@ func (c *Call) AuthorizeChanges(ctx context.Context, accesses []perm.ResourceAcc
 	})
 }
 
-// asking has accesses approved, for one goroutine of the call after the other: a
-// person answers one question at a time, and the answer to one can be that to the
+// asking requests approvals for one goroutine of the call at a time. An
+// approver answers one request at a time, and its answer can also cover the
 // next.
 func (c *Call) asking(ctx context.Context, accesses []perm.ResourceAccess, approve func() ([]*record.Approved, error)) error {
 	if len(accesses) == 0 {
@@ -178,22 +179,22 @@ func (c *Call) asking(ctx context.Context, accesses []perm.ResourceAccess, appro
 	return err
 }
 
-// granted reports whether an access was decided.
+// granted reports whether an access is granted.
 func (c *Call) granted(a perm.ResourceAccess) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.decided[a]
 }
 
-// grant is called with the lock.
+// grant adds an access; the caller holds the lock.
 func (c *Call) grant(a perm.ResourceAccess, t Obligations) {
 	c.decided[a] = true
 	c.terms = c.terms.And(t)
 }
 
-// approve puts on record who approved what a running call asked for: with the start
-// of the call if that is not written yet, and else now, before anything that it lets
-// happen.
+// approve records who approved accesses of a running call. It records that with
+// the start of the call if that is not written yet, and otherwise now, before
+// any effect that it permits.
 func (c *Call) approve(ctx context.Context, approved []*record.Approved) error {
 	if len(approved) == 0 {
 		return nil
@@ -217,18 +218,18 @@ func (c *Call) approve(ctx context.Context, approved []*record.Approved) error {
 	return c.cfg.Recorder.Write(ctx, w)
 }
 
-// Approved returns the approvals that the call got while it ran, as long as its start
-// is not written.
+// Approved returns the approvals during the call, while its start is not
+// written.
 func (c *Call) Approved() []*record.Approved {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Clone(c.approved)
 }
 
-// Suspend ends a call that has had no effect, so that it can run again once a person
-// has approved what it asks for: from here on it changes nothing, and has nobody
-// asked. It returns false, and does nothing, if the start of the call is written: it
-// cannot run again then. The error wraps ErrWaits.
+// Suspend ends a call without effects, so that it can run again after an
+// approval. From here on the call changes nothing, and requests no approval.
+// Suspend returns false and does nothing if the start of the call is written,
+// because the call cannot run again then. The error wraps ErrWaits.
 func (c *Call) Suspend(ctx context.Context, why error) bool {
 	if err := c.order(ctx); err != nil {
 		return errors.Is(err, ErrWaits)
@@ -243,8 +244,8 @@ func (c *Call) Suspend(ctx context.Context, why error) bool {
 	return true
 }
 
-// Waits returns the error of a call that waits for an approval, whatever its tool
-// made of it; nil: it does not.
+// Waits returns the error of a call that waits for an approval, for any result
+// of its tool; nil: it does not wait.
 func (c *Call) Waits() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

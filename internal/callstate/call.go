@@ -19,13 +19,13 @@ import (
 	"github.com/remit-dev/remit/revert/record"
 )
 
-// Obligations are what decisions attach to the right that they give.
+// Obligations are the conditions that decisions attach to an access.
 type Obligations struct {
-	Masks    []string // file patterns that a program does not see
+	Masks    []string // patterns of files that a program does not see
 	Requires []string // such as sandbox and preview
 }
 
-// And returns the terms of both.
+// And returns the obligations of both.
 func (t Obligations) And(o Obligations) Obligations {
 	add := func(all, more []string) []string {
 		all = slices.Clone(all)
@@ -42,88 +42,89 @@ func (t Obligations) And(o Obligations) Obligations {
 // Demands reports whether a decision requires something of the call.
 func (t Obligations) Demands(what string) bool { return slices.Contains(t.Requires, what) }
 
-// ProposedChanges is all that a program that has run wants to change.
+// ProposedChanges are all changes that a finished program proposes.
 type ProposedChanges struct {
 	Accesses []perm.ResourceAccess
 	Facts    []perm.ChangeFacts // in the order of Accesses
-	Terms    Obligations        // of what was decided about the call so far
-	Preview  func() string      // the difference, for whoever is asked
+	Terms    Obligations        // of the decisions about the call so far
+	Preview  func() string      // the diff, for the approver
 }
 
-// AuthorizeChangesFunc decides what a program wants to change, all of it at once. It returns as
-// Approve does.
+// AuthorizeChangesFunc decides all proposed changes of a program together. It
+// returns the same errors as Approve.
 type AuthorizeChangesFunc func(ctx context.Context, c *Call, w ProposedChanges) ([]*record.Approved, error)
 
-// Handle is what a permit opened and what must be finished with its call.
+// Handle is an object that a permit opened and that must be finished with its
+// call.
 type Handle interface {
-	// Prepare records the handle's last changes; nothing may fail after it
-	// that would leave the changes undone.
+	// Prepare records the handle's last changes. After it, no failure may
+	// prevent the changes.
 	Prepare(ctx context.Context) error
 	// Finish makes the handle's effects final.
 	Finish(ctx context.Context) error
-	// Abort drops what is not final. It is called at most once, and not after
-	// Finish.
+	// Abort discards effects that are not final. It is called at most once, and
+	// not after Finish.
 	Abort(ctx context.Context)
 }
 
-// Config is what a call is made of.
+// Config configures a call.
 type Config struct {
 	ID            string
 	Key           string
 	Tool          string
-	Class         effect.Class // of this call
-	Observed      bool         // its changes are found once they have happened, also those of a call that is said to be pure
-	Settings      []byte       // canonical; nil: the tool has none
+	Class         effect.Class // effect class of this call
+	Observed      bool         // its changes are found after they happened, also for a call declared pure
+	Settings      []byte       // canonical JSON; nil: the tool has none
 	Principal     perm.Principal
-	Client        perm.ClientFacts // who the session is shown to
-	Recorder      revert.Recorder  // of the call's transaction, or for an undo of the one that takes it back
+	Client        perm.ClientFacts // client of the session
+	Recorder      revert.Recorder  // recorder of the call's transaction, or of the revert transaction
 	Gate          AuthorizeFunc
-	Approve       Approve               // nil: what the policy asks about is refused
-	Clock         *Clock                // which stands still while the call waits for a person; nil: none does
+	Approve       Approve               // nil: an access that needs an approval is denied
+	Clock         *Clock                // paused while the call waits for an approval; nil: no timeout
 	Changes       AuthorizeChangesFunc  // nil: no program can change anything
-	MaxAccesses   func() perm.Set       // what the call can be granted at most; nil: nothing
+	MaxAccesses   func() perm.Set       // upper bound of the call's accesses; nil: none
 	Authorized    []perm.ResourceAccess // exact accesses that were decided before the call
-	Terms         Obligations           // of those decisions
+	Terms         Obligations           // obligations of these decisions
 	Roots         map[string]disk.Root
-	Drivers       []any                                                 // what handles other than files work with
-	Started       *record.Started                                       // not yet written; nil when it is
-	Turns         *ResourceLocks                                        // of the transaction; nil: nobody else is there
-	ClaimTimeout  time.Duration                                         // how long a resource that another transaction holds is waited for
-	Waits         *WaitGraph                                            // of the runtime; nil: nobody waits, and nobody knows of stragglers
-	Files         FileLimits                                            // of handles on files; zero fields: their defaults
-	CheckGrant    func(context.Context) error                           // why the session's grant does not stand any more; nil: it does not end
-	HasRedactions func() bool                                           // whether something of the call is to be written down nowhere; nil: nothing is
-	Environment   func(ctx context.Context) (revert.Environment, error) // what takes changes of the call back; nil: nothing does
+	Drivers       []any                                                 // drivers of handles other than files
+	Started       *record.Started                                       // not yet written; nil after the write
+	Turns         *ResourceLocks                                        // locks of the transaction; nil: no other calls
+	ClaimTimeout  time.Duration                                         // how long the call waits for a resource that another transaction claims
+	Waits         *WaitGraph                                            // wait graph of the runtime; nil: no waits, and no record of late calls
+	Files         FileLimits                                            // limits of file handles; zero fields: their defaults
+	CheckGrant    func(context.Context) error                           // why the session's grant is no longer valid; nil: it does not end
+	HasRedactions func() bool                                           // whether any value of the call must not be recorded; nil: none
+	Environment   func(ctx context.Context) (revert.Environment, error) // environment that reverts changes of the call; nil: none
 	JournalFailed func() bool                                           // whether the journal lacks a record of the transaction; nil: it has all
 	Progress      func(done, total float64, message string)
 }
 
-// FileLimits bound what one operation on files takes on.
+// FileLimits bounds one operation on files.
 type FileLimits struct {
 	Bytes   int // of a file that is read or written whole
 	Entries int // that one operation changes
 }
 
-// Call is the live state. Its methods are safe for concurrent use.
+// Call is the live state of a call. Its methods are safe for concurrent use.
 type Call struct {
 	cfg    Config
-	within *perm.Set // of a part: what it may touch; nil: what the call may
-	prefix string    // of a part: before the keys of its notes
+	within *perm.Set // for a part: its accesses; nil: those of the call
+	prefix string    // for a part: the prefix of its note keys
 	*sharedState
 }
 
-// sharedState is what a call and its parts have in common.
+// sharedState is the common state of a call and its parts.
 type sharedState struct {
 	writes *host.Lock // orders the records of this call
-	asks   *host.Lock // a person answers one question of the call at a time
+	asks   *host.Lock // serializes the approval requests of the call
 
 	mu       sync.Mutex // never held across a wait
 	decided  map[perm.ResourceAccess]bool
 	terms    Obligations
 	started  *record.Started
-	approved []*record.Approved // what goes with it
+	approved []*record.Approved // approvals to write with started
 	changes  []effect.Change
-	of       []string // the prefix of the part that made each of changes
+	of       []string // for each change, the prefix of its part
 	posts    []record.Post
 	handles  []partHandle
 	commits  bool // one of the handles commits by itself
@@ -135,9 +136,9 @@ type sharedState struct {
 	still    bool // idle is closed
 	idle     chan struct{}
 
-	cells map[string]*ToolState      // states that its tools hold, by the name they are kept under
-	lefts int                        // how often a part left one
-	notes map[string]json.RawMessage // what was noted
+	cells map[string]*ToolState      // states of the call's tools, by name
+	lefts int                        // number of states that parts left
+	notes map[string]json.RawMessage // recorded notes
 }
 
 // New opens a call. Close ends it.
@@ -150,17 +151,17 @@ func New(cfg Config) *Call {
 	return c
 }
 
-// Config returns what the call was made of.
+// Config returns the configuration of the call.
 func (c *Call) Config() Config { return c.cfg }
 
-// Op is one operation in flight. While it is, its call does not end.
+// Op is one operation in flight. Its call does not end before it does.
 type Op struct {
 	call *Call
 	over bool     // under call.mu
-	then []func() // run when it is over; under call.mu
+	then []func() // run at its end; under call.mu
 }
 
-// Call returns the operation's call, nil once the operation is over.
+// Call returns the operation's call, or nil after the operation has ended.
 func (o *Op) Call() *Call {
 	if o == nil {
 		return nil
@@ -173,7 +174,7 @@ func (o *Op) Call() *Call {
 	return o.call
 }
 
-// Leave ends the operation; only the first time counts.
+// Leave ends the operation. Only the first call has an effect.
 func (o *Op) Leave() {
 	if o == nil {
 		return
@@ -191,14 +192,14 @@ func (o *Op) Leave() {
 	}
 }
 
-// Then runs f when the operation is over.
+// Then runs f when the operation ends.
 func (o *Op) Then(f func()) {
 	o.call.mu.Lock()
 	defer o.call.mu.Unlock()
 	o.then = append(o.then, f)
 }
 
-// Hold begins an operation inside another one, which may then end before it.
+// Hold begins an operation inside another one, which may end before it.
 func (o *Op) Hold() (c *Call, leave func(), err error) {
 	if o == nil {
 		return nil, nil, ErrClosed
@@ -212,8 +213,8 @@ func (o *Op) Hold() (c *Call, leave func(), err error) {
 	return o.call, (&Op{call: o.call}).Leave, nil
 }
 
-// Enter begins an operation, which must Leave. It fails with ErrClosed once the
-// call has ended.
+// Enter begins an operation, which must Leave. It fails with ErrClosed after
+// the call has ended.
 func (c *Call) Enter(ctx context.Context) (*Op, error) {
 	if c == nil {
 		return nil, ErrClosed
@@ -230,14 +231,14 @@ func (c *Call) Enter(ctx context.Context) (*Op, error) {
 	return &Op{call: c}, nil
 }
 
-// leave is called with the lock held.
+// leave ends an operation; the caller holds the lock.
 func (c *Call) leave() {
 	c.inflight--
 	c.rest()
 }
 
-// rest tells whoever waits that nothing is in flight any more. It is called with
-// the lock held.
+// rest notifies waiters that no operation is in flight. The caller holds the
+// lock.
 func (c *Call) rest() {
 	if c.closed && c.inflight == 0 && !c.still {
 		c.still = true
@@ -246,8 +247,8 @@ func (c *Call) rest() {
 	}
 }
 
-// Reenter begins an operation of a handle that is being finished, when the tool's
-// own code can begin none any more. It must Leave.
+// Reenter begins an operation of a handle that is being finished, when the
+// tool's own code can no longer begin one. It must Leave.
 func (c *Call) Reenter() (*Op, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -258,12 +259,12 @@ func (c *Call) Reenter() (*Op, error) {
 	return &Op{call: c}, nil
 }
 
-// Close refuses new operations and waits for those in flight: before they are
-// over nobody can say what the call did. When ctx ends first they are cut off,
-// and the error says that what they still do cannot be told.
+// Close refuses new operations and waits for those in flight, because before
+// their end the outcome of the call is unknown. If ctx ends first, Close cuts
+// them off. The error then states that their effects are unknown.
 func (c *Call) Close(ctx context.Context) error {
 	c.mu.Lock()
-	if c.cut { // waited for already
+	if c.cut { // already waited
 		c.mu.Unlock()
 		return c.settled()
 	}
@@ -276,15 +277,15 @@ func (c *Call) Close(ctx context.Context) error {
 	case <-ctx.Done():
 	}
 	c.mu.Lock()
-	if c.still { // in time, whichever case select picked
+	if c.still { // in time, in either case of select
 		c.mu.Unlock()
 		return nil
 	}
 	c.cut = true
 	c.cfg.Waits.late(c.cfg.Recorder.Host(), c.cfg.Recorder.Txn(), c.cfg.ID)
 	c.mu.Unlock()
-	// A record that is being written now still stands before the call's end;
-	// none may follow it.
+	// A record that is being written now precedes the call's end. No record may
+	// follow it.
 	if err := c.writes.Lock(context.WithoutCancel(ctx)); err != nil {
 		return err
 	}
@@ -292,7 +293,7 @@ func (c *Call) Close(ctx context.Context) error {
 	return ErrInFlight
 }
 
-// settled reports ErrInFlight while an operation is in flight.
+// settled returns ErrInFlight while an operation is in flight.
 func (c *Call) settled() error {
 	select {
 	case <-c.idle:
@@ -302,7 +303,8 @@ func (c *Call) settled() error {
 	}
 }
 
-// order takes the turn to write a record of the call, unless it was cut off, or waits.
+// order locks the call's records for a write, unless the call was cut off or
+// waits.
 func (c *Call) order(ctx context.Context) error {
 	if err := c.writes.Lock(ctx); err != nil {
 		return err
@@ -319,14 +321,14 @@ func (c *Call) order(ctx context.Context) error {
 	return nil
 }
 
-// Terms returns what the decisions about the call demand so far.
+// Terms returns the obligations of the decisions about the call so far.
 func (c *Call) Terms() Obligations {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.terms.And(Obligations{})
 }
 
-// held refuses what a call does through a grant that has ended, also where it was
+// held refuses accesses through a grant that has ended, even if they were
 // decided before.
 func (c *Call) held(ctx context.Context, a perm.ResourceAccess) error {
 	if c.cfg.CheckGrant == nil {
@@ -343,10 +345,10 @@ func (c *Call) held(ctx context.Context, a perm.ResourceAccess) error {
 	return err
 }
 
-// mark keeps the first refusal of an access that would have changed something, or
-// that a person was to approve who did not answer: a result without it would say less
-// than it seems to. What a server asks its client is no part of a result. It is called
-// with the lock.
+// mark keeps the first denial of an access that changes a resource, or of one
+// whose approval request got no answer. A result without it is incomplete.
+// Client requests of a server do not count, because they are not part of a
+// result. The caller holds the lock.
 func (c *Call) mark(err error, a perm.ResourceAccess) {
 	var denied *DeniedError
 	if asDenied(err, &denied) && (denied.Unanswered && a.Action != perm.AskClient || !a.Action.Observes()) && c.refused == nil {
@@ -354,14 +356,14 @@ func (c *Call) mark(err error, a perm.ResourceAccess) {
 	}
 }
 
-// Refused returns the refusal that ends the call, whatever its tool made of it.
+// Refused returns the denial that ends the call, for any result of its tool.
 func (c *Call) Refused() *DeniedError {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.refused
 }
 
-// Root returns the folder that a root's name stands for.
+// Root returns the folder of a named root.
 func (c *Call) Root(name string) (disk.Root, bool) {
 	r, ok := c.cfg.Roots[name]
 	return r, ok
@@ -369,14 +371,14 @@ func (c *Call) Root(name string) (disk.Root, bool) {
 
 var errBroken = errors.New("the journal does not hold all that the transaction did, so it changes nothing more and can only be reverted")
 
-// Intend makes changes durable, with their numbers filled in, and claims their
-// resources for the transaction. Only after it returned nil may their effects
-// begin. What was not yet written of the call's start goes with them.
+// Intend makes changes durable, sets their numbers, and claims their resources
+// for the transaction. Their effects may begin only after it returned nil. It
+// also writes the records of the call's start that are not yet written.
 func (c *Call) Intend(ctx context.Context, changes []effect.Change, blobs []journal.Blob) ([]effect.Change, error) {
 	for _, ch := range changes[:min(1, len(changes))] {
 		write := perm.Access(perm.Write, ch.Resource)
 		err := c.held(ctx, write)
-		if !c.cfg.Observed { // else it has happened, and would go unrecorded
+		if !c.cfg.Observed { // an observed change has happened and must be recorded
 			err = errors.Join(err, c.effectless(write))
 		}
 		if err != nil {
@@ -387,8 +389,9 @@ func (c *Call) Intend(ctx context.Context, changes []effect.Change, blobs []jour
 		return nil, err
 	}
 	defer c.writes.Unlock()
-	// What a call came to whose end is not on the journal is told from the versions that it
-	// left: a change on top would hide them. It has ended, since the resource is this call's.
+	// The outcome of a call without an end on the journal follows from the
+	// versions that it left: a change on top would hide them. It has ended,
+	// since this call holds the resource.
 	//mutant:check
 	if c.cfg.JournalFailed != nil && c.cfg.JournalFailed() {
 		return nil, errBroken
@@ -417,9 +420,9 @@ func (c *Call) Intend(ctx context.Context, changes []effect.Change, blobs []jour
 	return out, nil
 }
 
-// Claim holds a resource for the transaction without a change of it: what the
-// call found there is what it relies on. No barrier: a claim only has to outlive
-// the process together with what was recorded before it.
+// Claim claims a resource for the transaction without a change, because the
+// call relies on the version that it found. It needs no barrier: a claim must
+// only be as durable as the records before it.
 func (c *Call) Claim(ctx context.Context, resource string) error {
 	if err := c.held(ctx, perm.Access(perm.Write, resource)); err != nil {
 		return err
@@ -427,7 +430,7 @@ func (c *Call) Claim(ctx context.Context, resource string) error {
 	return c.write(ctx, revert.Write{Claims: []string{resource}})
 }
 
-// Note records something for the call's own undo, durable when it returns.
+// Note records a value for the revert of the call, durable when it returns.
 func (c *Call) Note(ctx context.Context, key string, value any) error {
 	raw, err := canon.Marshal(value)
 	if err != nil {
@@ -448,19 +451,21 @@ func (c *Call) Note(ctx context.Context, key string, value any) error {
 	return nil
 }
 
-// Question puts on record what a running call asks a person, durable when it returns.
+// Question records an approval request of a running call, durable when it
+// returns.
 func (c *Call) Question(ctx context.Context, asked *record.Asked) error {
 	//mutant:barrier
 	return c.write(ctx, revert.Write{Records: []revert.CallRecord{{Call: c.cfg.ID, Body: asked}}, Durable: true})
 }
 
-// Keep makes the start of the call durable, which else goes with its first change or its end.
+// Keep makes the start of the call durable. Otherwise it is written with the
+// first change or the end.
 func (c *Call) Keep(ctx context.Context) error {
 	//mutant:barrier
 	return c.write(ctx, revert.Write{Durable: true})
 }
 
-// write appends to the call's records, behind its start.
+// write appends to the call's records, after its start.
 func (c *Call) write(ctx context.Context, w revert.Write) error {
 	if err := c.order(ctx); err != nil {
 		return err
@@ -476,7 +481,7 @@ func (c *Call) write(ctx context.Context, w revert.Write) error {
 	return nil
 }
 
-// Landed notes the version that a change left where it was not known before.
+// Landed sets the version that a change left, if it was not known before.
 func (c *Call) Landed(n int, post effect.Token) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -486,22 +491,23 @@ func (c *Call) Landed(n int, post effect.Token) {
 	}
 }
 
-// Changes and Posts return copies of what was recorded so far.
+// Changes returns a copy of the changes that were recorded so far.
 func (c *Call) Changes() []effect.Change {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return append([]effect.Change{}, c.changes...)
 }
 
-// Posts returns the versions that only the world could tell.
+// Posts returns the versions that were set after the changes.
 func (c *Call) Posts() []record.Post {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return append([]record.Post{}, c.posts...)
 }
 
-// Start returns the records with which the call begins while no barrier has made them
-// durable, for the record that ends the call to follow; none once they are written.
+// Start returns the first records of the call while no barrier has made them
+// durable. The record that ends the call follows them. It returns none after
+// they are written.
 func (c *Call) Start() (lines []revert.CallRecord) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -515,8 +521,8 @@ func (c *Call) Start() (lines []revert.CallRecord) {
 	return lines
 }
 
-// Progress reports how far the call is. It is dropped where nobody listens, and
-// once the call has ended: what is late tells nobody anything.
+// Progress reports the progress of the call. It is dropped without a receiver,
+// and after the call has ended.
 func (c *Call) Progress(done, total float64, message string) {
 	c.mu.Lock()
 	over := c.closed

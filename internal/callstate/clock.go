@@ -9,28 +9,29 @@ import (
 	"github.com/remit-dev/remit/internal/host"
 )
 
-// Clock is the time that the code of a call has. It stands still while the call waits
-// for a person, so that the answer does not cost the tool its own time. The nil Clock
-// counts nothing. Its methods are safe for concurrent use.
+// Clock measures the time of a call's code. It is paused while the call waits
+// for an approval, so that the wait does not count against the timeout of the
+// tool. The nil Clock measures nothing. Its methods are safe for concurrent
+// use.
 type Clock struct {
 	host  host.Host
 	cause error
 
 	mu     sync.Mutex // never held across a wait
 	left   time.Duration
-	since  time.Time // when the part of it began that runs
+	since  time.Time // start of the current running period
 	pauses int
-	ctx    context.Context // of the call; nil: not started
+	ctx    context.Context // context of the call; nil: not started
 	end    context.CancelCauseFunc
-	stop   func() // of the timer that runs; nil: none does
+	stop   func() // stops the running timer; nil: none runs
 }
 
-// NewClock returns a clock that has not started. What it times ends with cause.
+// NewClock returns a clock that has not started. Its context ends with cause.
 func NewClock(h host.Host, limit time.Duration, cause error) *Clock {
 	return &Clock{host: h, left: limit, cause: cause}
 }
 
-// Start derives the context that ends when the time is up.
+// Start derives the context that ends at the timeout.
 func (k *Clock) Start(ctx context.Context) (context.Context, context.CancelFunc) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -44,7 +45,7 @@ func (k *Clock) Start(ctx context.Context) (context.Context, context.CancelFunc)
 	}
 }
 
-// Pause stops the clock until resume is called, once or more often.
+// Pause stops the clock until resume is called, which may be repeated.
 func (k *Clock) Pause() (resume func()) {
 	if k == nil {
 		return func() {}
@@ -53,7 +54,7 @@ func (k *Clock) Pause() (resume func()) {
 	defer k.mu.Unlock()
 	k.pauses++
 	if k.pauses == 1 && k.stop != nil {
-		k.left -= max(k.host.Now().Sub(k.since), 0) // the time of the day may jump
+		k.left -= max(k.host.Now().Sub(k.since), 0) // the wall clock may jump
 		k.halt()
 	}
 	return sync.OnceFunc(func() {
@@ -64,7 +65,7 @@ func (k *Clock) Pause() (resume func()) {
 	})
 }
 
-// run is called with the lock.
+// run starts the timer; the caller holds the lock.
 func (k *Clock) run() {
 	if k.ctx == nil || k.pauses > 0 || k.ctx.Err() != nil {
 		return
@@ -82,7 +83,7 @@ func (k *Clock) run() {
 	}
 }
 
-// halt is called with the lock.
+// halt stops the timer; the caller holds the lock.
 func (k *Clock) halt() {
 	if k.stop != nil {
 		k.stop()

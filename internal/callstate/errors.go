@@ -7,46 +7,48 @@ import (
 	"github.com/remit-dev/remit/revert/record"
 )
 
-// The conditions that the public packages re-export.
+// The errors that the public packages re-export.
 var (
-	// ErrDenied: a grant, the policy or an approver said no.
+	// ErrDenied: a grant, the policy or an approver denied an access.
 	ErrDenied = errors.New("denied")
 	// ErrClosed: the call has ended, or never began.
 	ErrClosed = errors.New("the call has ended; its context and permits reach nothing any more")
-	// ErrInFlight: the call ended while an operation of it was still going on.
+	// ErrInFlight: the call ended while one of its operations was in flight.
 	ErrInFlight = errors.New("an operation was still going on when the call had to end")
-	// ErrOutcomeUnknown: a handle was making its effects final, and nobody can tell
-	// yet whether they are. They may still come.
+	// ErrOutcomeUnknown: a handle was making its effects final, and their
+	// outcome is unknown. They may still happen.
 	ErrOutcomeUnknown = errors.New("it cannot be told whether the effects became final")
-	// ErrWaits: the call ends for now, without effect, until somebody has approved it.
+	// ErrWaits: the call ends without effect, and waits for an approval.
 	ErrWaits = errors.New("the call waits for approval")
-	// ErrInvalid: refused before anybody was asked.
+	// ErrInvalid: refused before any decision.
 	ErrInvalid = errors.New("invalid")
 )
 
-// DeniedError says which access was refused, at which stage, and why.
+// DeniedError states which access was denied, at which stage, and why.
 type DeniedError struct {
 	Access   perm.ResourceAccess
 	Stage    string // grant, policy, approver
 	Decision perm.Decision
 	Why      string
 	Broken   bool // the engine returned an error: no rule is the reason
-	Timeout  bool // the engine did not answer in time; the access is denied, and was not refused
-	// Unanswered: a person was to approve it, and nobody answered. It ends the call,
-	// also if the access would only have looked.
+	Timeout  bool // the engine exceeded its time; no rule denied the access
+	// Unanswered: the approval request got no answer. This ends the call, even
+	// if the access only reads.
 	Unanswered bool
-	Around     string       // says how the caller can do without the access; empty: the operation does not know
-	Purpose    perm.Purpose // apply: of changes that were known and not made yet; empty: of anything else
-	// Question is the one on record that the call waited with, and that no approval of this answers; nil: Decision says
-	// what was decided. Else the decision is that of the question.
+	Around     string       // how the caller can avoid the access; empty: unknown
+	Purpose    perm.Purpose // apply for changes that are known and not yet made; empty otherwise
+	// Question is the recorded approval request that the call waited with, if
+	// no approval of this access answers it; nil: Decision is the decision
+	// about the access. Otherwise Decision is that of the request.
 	Question *record.Asked
 }
 
-// Error gives the reason, never an argument's value beyond the resource.
+// Error returns the reason. It contains no value of an argument except the
+// resource.
 func (e *DeniedError) Error() string { return "denied by " + e.Stage + ": " + e.Why }
 
-// Unwrap makes errors.Is(err, ErrDenied) true, and errors.Is(err, perm.ErrTimeout)
-// if nothing was decided in time.
+// Unwrap makes errors.Is(err, ErrDenied) true. After a timeout of the engine it
+// also makes errors.Is(err, perm.ErrTimeout) true.
 func (e *DeniedError) Unwrap() []error {
 	if e.Timeout {
 		return []error{ErrDenied, perm.ErrTimeout}

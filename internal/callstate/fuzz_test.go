@@ -14,8 +14,9 @@ import (
 	"github.com/remit-dev/remit/internal/callstate"
 )
 
-// FuzzScrub: wherever a secret stands, and in whatever form, it goes, with everything
-// around it staying; a text that holds none stays as it is; twice is once.
+// FuzzScrub checks that a secret is removed at any place and in any form, and
+// the text around it stays. A text without one does not change. A second scrub
+// changes nothing.
 func FuzzScrub(f *testing.F) {
 	f.Add("pass-word/1", "user:", "@host")
 	f.Add("a\"b\\c\nd<e>", "{\"k\":\"", "\"}")
@@ -24,7 +25,7 @@ func FuzzScrub(f *testing.F) {
 	f.Add("aaaa", "aaa", "a")
 	f.Fuzz(func(t *testing.T, secret, before, after string) {
 		if len(secret) < 8 || len(secret) > 200 || strings.Contains(callstate.HiddenText, secret) || strings.ToValidUTF8(secret, "") != secret {
-			t.Skip() // shorter ones are in any text by chance
+			t.Skip() // shorter ones occur in any text by chance
 		}
 		h := new(callstate.SecretValues)
 		h.Add(secret)

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// ErrSecondCommit says that a call has at most one handle that commits by itself, since
-// two could not be made to agree.
+// ErrSecondCommit states that a call has at most one handle that commits by
+// itself, because two independent commits are not atomic.
 var ErrSecondCommit = errors.New("another handle of this call already commits by itself")
 
 // partHandle is a handle, and the prefix of the part that opened it.
@@ -18,8 +18,8 @@ type partHandle struct {
 	commits bool
 }
 
-// Join adds a handle that must be finished with the call. A second handle that
-// commits by itself is refused.
+// Join adds a handle that must be finished with the call. It refuses a second
+// handle that commits by itself.
 func (c *Call) Join(h Handle, commits bool) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -34,9 +34,9 @@ func (c *Call) Join(h Handle, commits bool) error {
 	return nil
 }
 
-// Part takes back that a handle joined which commits by itself, and which has had no
-// effect and will have none: another may take its place. It reports whether the handle
-// was still there; else the call has come to its end, and drops it by itself.
+// Part removes a joined handle that commits by itself, and that has had no
+// effect and will have none. Another may join then. It reports whether the
+// handle was still joined. If not, the call has ended and aborts it.
 func (c *Call) Part(h Handle) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -48,8 +48,8 @@ func (c *Call) Part(h Handle) bool {
 	return true
 }
 
-// Prepare prepares every handle: what they decide, ask and record happens now. On
-// an error all are aborted, and nothing of them has happened.
+// Prepare prepares every handle: their decisions, approval requests and records
+// happen now. On an error it aborts all, and nothing of them has happened.
 func (c *Call) Prepare(ctx context.Context) error {
 	c.mu.Lock()
 	handles := slices.Clone(c.handles)
@@ -63,8 +63,8 @@ func (c *Call) Prepare(ctx context.Context) error {
 	return nil
 }
 
-// Finish makes the effects of the prepared handles final. On an error the handles
-// that are not final are aborted.
+// Finish makes the effects of the prepared handles final. On an error it aborts
+// the handles that are not final.
 func (c *Call) Finish(ctx context.Context) error {
 	handles := c.take()
 	for i, h := range handles {
@@ -76,7 +76,7 @@ func (c *Call) Finish(ctx context.Context) error {
 	return nil
 }
 
-// Abort drops what the handles have not made final, newest first.
+// Abort aborts the handles that are not final, newest first.
 func (c *Call) Abort(ctx context.Context) { abort(ctx, c.take()) }
 
 func (c *Call) take() []partHandle {

@@ -13,7 +13,7 @@ import (
 	"github.com/remit-dev/remit/revert/record"
 )
 
-// step is a handle that notes what is done with it, and fails where it is told to.
+// step is a handle that records its method calls, and fails on demand.
 type step struct {
 	name, fails string
 	did         *[]string
@@ -33,8 +33,9 @@ func (s step) Prepare(context.Context) error { return s.do("prepare") }
 func (s step) Finish(context.Context) error  { return s.do("finish") }
 func (s step) Abort(context.Context)         { _ = s.do("abort") }
 
-// TestHandlesAreFinishedTogether: none is finished before all are prepared, and
-// what is not final when one fails is aborted, newest first and once.
+// TestHandlesAreFinishedTogether checks that all handles are prepared before
+// any is finished. If one fails, those that are not final are aborted once,
+// newest first.
 func TestHandlesAreFinishedTogether(t *testing.T) {
 	for _, tt := range []struct {
 		name, a, b string
@@ -67,8 +68,9 @@ func TestHandlesAreFinishedTogether(t *testing.T) {
 	}
 }
 
-// TestPart: a handle that came to nothing leaves its place to another, and is neither
-// prepared nor aborted with the call. One that the call has dropped is not there any more.
+// TestPart checks that a removed handle permits another, and is neither
+// prepared nor aborted with the call. A handle that the call has aborted is not
+// joined any more.
 func TestPart(t *testing.T) {
 	c := newCall(t, hosttest.New(1))
 	var did []string
@@ -87,8 +89,8 @@ func TestPart(t *testing.T) {
 	require.ErrorIs(t, c.Join(a, true), callstate.ErrSecondCommit, "what was dropped had its turn")
 }
 
-// TestReenter: when a call was closed its handles can still act, its tool cannot,
-// and nobody waits for it twice.
+// TestReenter checks that the handles of a closed call can still act, and its
+// tool cannot. Close does not wait twice.
 func TestReenter(t *testing.T) {
 	c := newCall(t, hosttest.New(1))
 	require.NoError(t, c.Close(t.Context()))
@@ -102,8 +104,8 @@ func TestReenter(t *testing.T) {
 	require.NoError(t, c.Close(t.Context()))
 }
 
-// TestChangesOfAProgram: they are decided by their own gate, whose refusal marks
-// the call, and which may bring the approval that goes into the call's record.
+// TestChangesOfAProgram checks that a separate function decides them. Its
+// denial marks the call, and its approval becomes part of the call's record.
 func TestChangesOfAProgram(t *testing.T) {
 	write := []perm.ResourceAccess{perm.Access(perm.Write, "file://workspace/a")}
 	c := newCall(t, hosttest.New(1))

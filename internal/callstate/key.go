@@ -1,11 +1,11 @@
 package callstate
 
-// ModuleKey opens the inside of a tool context or permit for handles of this module.
-// Only NewKey makes one that works; the zero Key, which foreign code could
-// obtain by type inference, opens nothing.
+// ModuleKey gives handles of this module access to the state of a tool context
+// or permit. Only NewKey creates a valid one. Foreign code could obtain the
+// zero ModuleKey by type inference, which is invalid.
 type ModuleKey struct{ made *struct{} }
 
-// NewKey returns a key that works.
+// NewKey returns a valid key.
 func NewKey() ModuleKey { return ModuleKey{made: new(struct{})} }
 
 // Valid reports whether NewKey made k.

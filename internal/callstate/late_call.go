@@ -7,13 +7,13 @@ import (
 	"github.com/remit-dev/remit/internal/host"
 )
 
-// lateCall is a call that was cut off while operations of it are in flight.
+// lateCall is a call that was cut off while its operations are in flight.
 type lateCall struct {
 	txn  string
-	gate *host.Lock // opened when nothing of it is in flight any more
+	gate *host.Lock // opened after its last operation has ended
 }
 
-// late notes that a call was cut off.
+// late records that a call was cut off.
 func (w *WaitGraph) late(h host.Host, txn, call string) {
 	if w == nil {
 		return
@@ -26,7 +26,7 @@ func (w *WaitGraph) late(h host.Host, txn, call string) {
 	w.stragglers[call] = lateCall{txn: txn, gate: host.NewClosedLock(h, "line.late")}
 }
 
-// over notes that nothing of a call is in flight any more.
+// over records that the last operation of a call has ended.
 func (w *WaitGraph) over(call string) {
 	if w == nil {
 		return
@@ -39,9 +39,9 @@ func (w *WaitGraph) over(call string) {
 	}
 }
 
-// Still waits until no operation of a call is in flight in this process. Who puts in
-// order what the call left would else do so beside what is still doing it, and the two
-// would take each other's files away. It fails with ErrInFlight when ctx ends.
+// Still waits until no operation of a call is in flight in this process. A
+// concurrent recovery and an operation would remove each other's files. Still
+// fails with ErrInFlight when ctx ends.
 func (w *WaitGraph) Still(ctx context.Context, call string) error {
 	return w.wait(ctx, func(id string, _ lateCall) bool { return id == call })
 }
@@ -60,12 +60,12 @@ func (w *WaitGraph) wait(ctx context.Context, which func(call string, s lateCall
 		if err := gate.Lock(ctx); err != nil {
 			return fmt.Errorf("call %s: %w, and still is: %w", call, ErrInFlight, err)
 		}
-		gate.Unlock() // for whoever else waits
+		gate.Unlock() // for the other waiters
 	}
 }
 
-// find returns the first of the calls that are meant, by id: which one is waited for
-// first must not depend on chance.
+// find returns the first matching call, by ID, so that the order of waiting is
+// deterministic.
 func (w *WaitGraph) find(which func(call string, s lateCall) bool) (call string, gate *host.Lock) {
 	if w == nil {
 		return "", nil

@@ -23,7 +23,7 @@ import (
 
 const resource = "file://workspace/a.txt"
 
-// newCall opens a call of a transaction that has begun.
+// newCall opens a call in an open transaction.
 func newCall(t *testing.T, h host.Host, change ...func(*callstate.Config)) *callstate.Call {
 	j := journal.Memory()
 	rec := revert.NewRecorder(j, h, "s_1").In("t_1")
@@ -63,8 +63,8 @@ func TestZeroOpReachesNothing(t *testing.T) {
 	require.ErrorIs(t, err, callstate.ErrClosed)
 }
 
-// TestCloseWaitsForOperations: also for one that another operation holds open
-// after its own end.
+// TestCloseWaitsForOperations checks that Close waits for operations, also for
+// one that another operation holds open after its own end.
 func TestCloseWaitsForOperations(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCall(t, hosttest.New(1))
@@ -94,8 +94,8 @@ func TestCloseWaitsForOperations(t *testing.T) {
 	})
 }
 
-// TestCutOff: an operation that does not end in time reaches nothing after it:
-// no record follows the one that ends the call.
+// TestCutOff checks that an operation that does not end in time can do nothing
+// afterwards: no record follows the one that ends the call.
 func TestCutOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCall(t, hosttest.New(1))
@@ -124,8 +124,8 @@ func TestCutOff(t *testing.T) {
 	})
 }
 
-// TestCutOffWaitsForARecord: a record that is being written when the time is up
-// stands before the end of the call.
+// TestCutOffWaitsForARecord checks that a record that is being written at the
+// timeout precedes the end of the call.
 func TestCutOffWaitsForARecord(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := hosttest.New(1)
@@ -159,7 +159,8 @@ func TestCutOffWaitsForARecord(t *testing.T) {
 	})
 }
 
-// TestStartGoesWithTheFirstRecord: whichever it is, and again where it failed.
+// TestStartGoesWithTheFirstRecord checks that the first record of any kind
+// writes the start, again after a failure.
 func TestStartGoesWithTheFirstRecord(t *testing.T) {
 	boom := errors.New("boom")
 	for name, write := range map[string]func(context.Context, *callstate.Call) error{
@@ -188,7 +189,8 @@ func TestStartGoesWithTheFirstRecord(t *testing.T) {
 	}
 }
 
-// TestThen: what an operation took is given back with it, newest first, once.
+// TestThen checks that the functions of an operation run at its end, newest
+// first, once.
 func TestThen(t *testing.T) {
 	c := newCall(t, hosttest.New(1))
 	op, err := c.Enter(t.Context())
@@ -206,8 +208,8 @@ func TestThen(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 }
 
-// TestStill: what a call left is put in order once nothing of it is in flight any more,
-// and not beside it.
+// TestStill checks that recovery of a call starts only after its last operation
+// has ended.
 func TestStill(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		waits := &callstate.WaitGraph{}

@@ -10,29 +10,28 @@ import (
 	"github.com/remit-dev/remit/revert"
 )
 
-// ResourceLocks lets the calls of one transaction change a resource one after the other,
-// and one that lies above or below it, such as a folder and a file in it. Between
-// transactions the journal's claims do that.
+// ResourceLocks serializes changes of a resource by the calls of one
+// transaction. It also covers enclosing and enclosed resources, such as a
+// folder and a file in it. Between transactions the journal's claims do that.
 //
-// A call keeps a resource from its first change until it has ended, verified or
-// taken back: two-phase locking. So nobody changes what its Verify looks at, what
-// it takes back lies on top, and the calls of a transaction can be taken back one
-// by one. Calls that would wait for each other in a circle do not wait: the one
-// that would close it is refused.
+// A call keeps a lock from its first change until it has ended, verified or
+// reverted: two-phase locking. So no other call changes what its Verify reads,
+// its changes are the newest when it is reverted, and calls of a transaction
+// can be reverted one by one. A wait that would close a cycle is refused.
 type ResourceLocks struct {
 	host  host.Host
 	mu    sync.Mutex                       // never held across a wait
-	held  map[string]string                // the call that has a resource
+	held  map[string]string                // the call that holds a resource
 	below map[string]map[string]bool       // held resources below a resource
-	own   map[string]map[string]*host.Lock // by call and resource: its operations among themselves
-	queue []*lockWaiter                    // in the order in which they came
-	then  map[string][]func()              // by call: run when it has ended
+	own   map[string]map[string]*host.Lock // by call and resource: locks for the call's own operations
+	queue []*lockWaiter                    // in the order of arrival
+	then  map[string][]func()              // by call: run after its end
 }
 
 // lockWaiter is an operation that waits for other calls.
 type lockWaiter struct {
 	call, resource string
-	gate           *host.Lock // opened once, by whoever makes way
+	gate           *host.Lock // opened once, by the call that releases the resource
 	refused        error      // set before gate opens
 }
 
@@ -43,14 +42,15 @@ func (e *DeadlockError) Error() string {
 	return fmt.Sprintf("call %s of the same transaction is changing %s and waits for this one; do one after the other", e.Holder, e.Resource)
 }
 
-// NewTurns makes the turns of one transaction.
+// NewTurns creates the locks of one transaction.
 func NewTurns(h host.Host) *ResourceLocks {
 	return &ResourceLocks{host: h, held: map[string]string{}, below: map[string]map[string]bool{}, own: map[string]map[string]*host.Lock{}, then: map[string][]func(){}}
 }
 
-// Take waits until no other call has the resource, and no other operation of this
-// one. It returns the function that ends the operation; the call keeps the
-// resource until Leave. An operation that takes a resource twice waits for itself.
+// Take waits until no other call and no other operation of this call has the
+// resource. It returns the function that ends the operation. The call keeps the
+// resource until Leave. An operation that takes a resource twice waits for
+// itself.
 func (t *ResourceLocks) Take(ctx context.Context, call, resource string) (release func(), err error) {
 	if t == nil {
 		return func() {}, nil
@@ -80,7 +80,7 @@ func (t *ResourceLocks) within(call, resource string) *host.Lock {
 	return own
 }
 
-// takeOver makes a call the holder of a resource, if it is not.
+// takeOver makes a call the holder of a resource, if it is not yet.
 func (t *ResourceLocks) takeOver(ctx context.Context, call, resource string) error {
 	w, err := t.join(call, resource)
 	if w == nil || err != nil {
@@ -89,10 +89,10 @@ func (t *ResourceLocks) takeOver(ctx context.Context, call, resource string) err
 	if err := w.gate.Lock(ctx); err != nil && t.leaves(w) {
 		return err
 	}
-	return w.refused // where the caller gave up just when it came through, its next step sees that
+	return w.refused // if the caller gave up at the same time, its next step detects that
 }
 
-// join makes the call the holder at once, or lets it wait.
+// join makes the call the holder immediately, or returns a waiter.
 func (t *ResourceLocks) join(call, resource string) (*lockWaiter, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -110,7 +110,7 @@ func (t *ResourceLocks) join(call, resource string) (*lockWaiter, error) {
 	return w, nil
 }
 
-// leaves takes a waiter out of the queue; false: it was let through already.
+// leaves removes a waiter from the queue; false: it already got the resource.
 func (t *ResourceLocks) leaves(w *lockWaiter) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -123,7 +123,7 @@ func (t *ResourceLocks) leaves(w *lockWaiter) bool {
 	return false
 }
 
-// others lists the calls that have what a call may not have beside them.
+// others returns the calls that hold a resource that excludes this one.
 func (t *ResourceLocks) others(call, resource string) (calls []string) {
 	add := func(at string) {
 		if holder, ok := t.held[at]; ok && holder != call {
@@ -140,7 +140,7 @@ func (t *ResourceLocks) others(call, resource string) (calls []string) {
 	return calls
 }
 
-// waitsFor reports whether a call waits, however indirectly, for another.
+// waitsFor reports whether a call waits for another, directly or indirectly.
 func (t *ResourceLocks) waitsFor(from, to string, seen map[string]bool) bool {
 	if from == to {
 		return true
@@ -162,8 +162,8 @@ func (t *ResourceLocks) waitsFor(from, to string, seen map[string]bool) bool {
 	return false
 }
 
-// hold gives a call a resource, unless others who wait for it would then wait in
-// a circle with another operation of the call.
+// hold gives a call a resource, unless its waiters would then close a cycle
+// with another operation of the call.
 func (t *ResourceLocks) hold(call, resource string) error {
 	if t.held[resource] == call {
 		return nil
@@ -189,8 +189,8 @@ func (t *ResourceLocks) hold(call, resource string) error {
 	return nil
 }
 
-// Then runs f when a call gives back what it has: verified, or taken back; what came last first. It reports whether anybody
-// will.
+// Then runs f when a call releases its locks, after it was verified or
+// reverted, newest first. It reports whether f will run.
 func (t *ResourceLocks) Then(call string, f func()) bool {
 	if t == nil {
 		return false
@@ -201,8 +201,8 @@ func (t *ResourceLocks) Then(call string, f func()) bool {
 	return true
 }
 
-// Leave gives back everything that a call has. It has ended: none of its
-// operations runs or waits any more.
+// Leave releases all locks of a call. The call has ended: none of its
+// operations runs or waits.
 func (t *ResourceLocks) Leave(call string) {
 	if t == nil {
 		return

@@ -15,8 +15,8 @@ import (
 	"github.com/remit-dev/remit/internal/host/hosttest"
 )
 
-// TestTurnsAreTaken: one call after the other for one resource, in the order in
-// which they came and each until it leaves; side by side for two resources.
+// TestTurnsAreTaken checks that calls get one resource one after the other, in
+// the order of arrival and each until it leaves. Two resources are independent.
 func TestTurnsAreTaken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		turns := callstate.NewTurns(hosttest.New(1))
@@ -56,7 +56,8 @@ func TestTurnsAreTaken(t *testing.T) {
 	})
 }
 
-// TestOperationsOfOneCall come one after the other, whichever took the turn.
+// TestOperationsOfOneCall checks that operations of one call run one after the
+// other, regardless of which took the lock.
 func TestOperationsOfOneCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		turns := callstate.NewTurns(hosttest.New(1))
@@ -85,7 +86,8 @@ func TestOperationsOfOneCall(t *testing.T) {
 	})
 }
 
-// TestNoCircle: of two calls that want what the other has, one is refused.
+// TestNoCircle checks that of two calls that each want the other's resource,
+// one is refused.
 func TestNoCircle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		turns := callstate.NewTurns(hosttest.New(1))
@@ -117,8 +119,8 @@ func TestNoCircle(t *testing.T) {
 	})
 }
 
-// TestTurnsNeverStick lets many calls take what they like, several at once: all
-// end, and never do two hold the same.
+// TestTurnsNeverStick lets many calls take random resources, several at once.
+// All end, and two never hold the same.
 func TestTurnsNeverStick(t *testing.T) {
 	for seed := range uint64(200) {
 		synctest.Test(t, func(t *testing.T) {
@@ -156,7 +158,7 @@ func TestTurnsNeverStick(t *testing.T) {
 					turns.Leave(call)
 				})
 			}
-			all.Wait() // synctest fails where nobody can go on
+			all.Wait() // synctest fails on a deadlock
 			_ = refused
 		})
 	}

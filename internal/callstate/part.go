@@ -14,17 +14,17 @@ import (
 	"github.com/remit-dev/remit/revert/journal"
 )
 
-// Part is one of the tools that a call's tool is composed of.
+// Part is one of the tools that a composed tool consists of.
 type Part struct {
-	Name   string // among the parts
+	Name   string // unique among the parts
 	Tool   string
 	Key    string // operation key
 	Class  effect.Class
-	Within perm.Set // what it may touch, of all that the call may
+	Within perm.Set // its accesses, a subset of those of the call
 }
 
-// Piece is the call as one of its parts sees it. It shares everything with the call, but
-// reaches no further than the part may, and its notes are its own.
+// Piece returns the call as seen by one of its parts. It shares the state of
+// the call, but only has the accesses of the part, and its own notes.
 func (c *Call) Piece(p Part) *Call {
 	in := &Call{cfg: c.cfg, within: &p.Within, prefix: c.prefix + p.Name + "/", sharedState: c.sharedState}
 	if c.within != nil {
@@ -38,7 +38,7 @@ func (c *Call) Piece(p Part) *Call {
 	return in
 }
 
-// inside refuses a part what only other parts may.
+// inside refuses accesses that only other parts have.
 func (c *Call) inside(a perm.ResourceAccess) error {
 	if c.within == nil || c.within.Allows(a) {
 		return nil
@@ -50,7 +50,7 @@ func (c *Call) inside(a perm.ResourceAccess) error {
 	return err
 }
 
-// effectless refuses a change in a call that declares to have none.
+// effectless refuses a change in a call that is declared pure.
 func (c *Call) effectless(a perm.ResourceAccess) error {
 	if c.cfg.Class != effect.Pure || !a.Action.Changes() {
 		return nil
@@ -62,14 +62,14 @@ func (c *Call) effectless(a perm.ResourceAccess) error {
 	return err
 }
 
-// Notes returns what was noted under the part's own prefix, without it.
+// Notes returns the notes with the part's prefix, without the prefix.
 func (c *Call) Notes() map[string]json.RawMessage {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return NotesOf(c.notes, c.prefix)
 }
 
-// NotesOf are the notes whose keys have a prefix, without it.
+// NotesOf returns the notes with a prefix, without the prefix.
 func NotesOf(all map[string]json.RawMessage, prefix string) map[string]json.RawMessage {
 	own := map[string]json.RawMessage{}
 	for key, value := range all {
@@ -80,19 +80,20 @@ func NotesOf(all map[string]json.RawMessage, prefix string) map[string]json.RawM
 	return own
 }
 
-// PartProgress is how far a part has come.
+// PartProgress is the state of a part at a point in time.
 type PartProgress struct {
 	changes, handles, states int
 }
 
-// Mark is for Rollback.
+// Mark returns the current progress, for Rollback.
 func (c *Call) Mark() PartProgress {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return PartProgress{changes: len(c.changes), handles: len(c.handles), states: c.lefts}
 }
 
-// Own lists the numbers of the changes that the part, or one inside it, made since.
+// Own returns the numbers of the changes of the part, and of nested parts,
+// since then.
 func (c *Call) Own(since PartProgress) (own []int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -104,12 +105,13 @@ func (c *Call) Own(since PartProgress) (own []int) {
 	return own
 }
 
-// ErrNotReverted says that what a part did could not be taken back while its call went on.
+// ErrNotReverted states that the effects of a part could not be reverted during
+// its call.
 var ErrNotReverted = errors.New("what it did could not be taken back")
 
-// Rollback takes back what a part did since the mark, while its call goes on: by changes of
-// the call like any other, so that whatever becomes of the process the call is taken back
-// as a whole. The part has returned.
+// Rollback reverts the effects of a part since m, during its call. It uses
+// ordinary changes of the call, so that a revert of the call covers everything
+// after any crash. The part has returned.
 func (c *Call) Rollback(ctx context.Context, m PartProgress) error {
 	c.unhand(ctx, m)
 	if err := c.forget(m.states); err != nil {
@@ -166,7 +168,7 @@ func (c *Call) unhand(ctx context.Context, m PartProgress) {
 	abort(ctx, mine)
 }
 
-// back takes changes of one scheme back.
+// back reverts changes of one scheme.
 func (c *Call) back(ctx context.Context, w revert.Environment, name string, changes []effect.Change) error {
 	at := slices.IndexFunc(w.Schemes, func(s revert.Scheme) bool { return s.Name() == name })
 	if at < 0 {
@@ -204,7 +206,8 @@ func (c *Call) back(ctx context.Context, w revert.Environment, name string, chan
 	return nil
 }
 
-// apply does steps of one scheme, together if the scheme can: some have an order of their own.
+// apply performs steps of one scheme, together if the scheme supports that,
+// because some schemes have their own order.
 func apply(ctx context.Context, scheme revert.Scheme, steps []effect.Step, keep journal.ContentStore) []effect.Result {
 	if s, ok := scheme.(interface {
 		ApplyAll(ctx context.Context, steps []effect.Step, keep journal.ContentStore) []effect.Result
@@ -221,17 +224,18 @@ func apply(ctx context.Context, scheme revert.Scheme, steps []effect.Step, keep 
 	return out
 }
 
-// ComposedError is how a call whose tool is composed of others went wrong: what is known of
-// the effects of all parts, and not of the one that failed alone.
+// ComposedError is the failure of a composed tool. It states the known effects
+// of all parts, not only of the failed one.
 type ComposedError struct {
 	Err error
-	// Nothing: no part has an effect left outside handles. Back: what they have there is
-	// known, and the tool's Revert takes it back.
+	// Nothing: no part has an effect left outside handles. Back: such effects
+	// are known, and the tool's Revert reverts them.
 	Nothing, Back bool
 }
 
-// Error says what went wrong.
+// Error returns the text of the cause.
 func (e *ComposedError) Error() string { return e.Err.Error() }
 
-// Unwrap tells what kind of error it is; what single parts proved is not to be taken from it.
+// Unwrap returns the cause, for its kind. What single parts proved does not
+// follow from it.
 func (e *ComposedError) Unwrap() error { return e.Err }

@@ -15,19 +15,19 @@ import (
 	"unicode/utf8"
 )
 
-// HiddenText stands where something was taken out.
+// HiddenText replaces a removed value.
 const HiddenText = "(hidden)"
 
-// SecretValues are values that must be nowhere: those of the secrets that somebody
-// opened. It only ever grows. The zero Hidden holds none; it is safe for concurrent
-// use.
+// SecretValues holds values that must appear nowhere: those of opened secrets.
+// It only grows. The zero SecretValues is empty. It is safe for concurrent use.
 type SecretValues struct {
 	mu    sync.Mutex          // never held across a wait
 	forms map[string][]string // by value
-	out   *strings.Replacer   // nil: to be made of the forms
+	out   *strings.Replacer   // nil: not built from the forms yet
 }
 
-// Add hides a value from now on. An empty one would be everywhere and is left out.
+// Add hides a value from now on. It ignores an empty one, which occurs
+// everywhere.
 func (h *SecretValues) Add(value string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -40,7 +40,7 @@ func (h *SecretValues) Add(value string) {
 	h.forms[value], h.out = formsOf(value), nil
 }
 
-// replacer takes all forms out of a text; nil where there are none.
+// replacer returns a replacer of all forms, or nil if there are none.
 func (h *SecretValues) replacer() *strings.Replacer {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -51,7 +51,7 @@ func (h *SecretValues) replacer() *strings.Replacer {
 	for _, forms := range h.forms {
 		all = append(all, forms...)
 	}
-	// One may be a part of another, which then has to go first.
+	// A form can be a part of another one, which must be replaced first.
 	slices.SortFunc(all, func(a, b string) int {
 		if len(a) != len(b) {
 			return len(b) - len(a)
@@ -66,15 +66,16 @@ func (h *SecretValues) replacer() *strings.Replacer {
 	return h.out
 }
 
-// SecretSets are what the drivers of a runtime hide. A nil one hides nothing.
+// SecretSets are the values that the drivers of a runtime hide. A nil one hides
+// nothing.
 type SecretSets []*SecretValues
 
-// SecretSource is a driver that knows values which must be nowhere.
+// SecretSource is a driver with values that must appear nowhere.
 type SecretSource interface {
 	SecretValues(k ModuleKey) *SecretValues
 }
 
-// SecretsOf collects what drivers hide.
+// SecretsOf returns the values of drivers.
 func SecretsOf(drivers []any) (s SecretSets) {
 	for _, d := range drivers {
 		if h, ok := d.(SecretSource); ok {
@@ -86,7 +87,7 @@ func SecretsOf(drivers []any) (s SecretSets) {
 	return s
 }
 
-// None reports whether there is nothing to hide yet.
+// None reports whether there are no values yet.
 func (s SecretSets) None() bool {
 	for _, h := range s {
 		if h.replacer() != nil {
@@ -96,8 +97,8 @@ func (s SecretSets) None() bool {
 	return true
 }
 
-// Scrub takes the values out of a text, also where they stand in base64, in
-// hexadecimal, or escaped for a URL, for JSON, for Go or for HTML.
+// Scrub removes the values from a text, also in base64, in hexadecimal, or
+// escaped for a URL, for JSON, for Go or for HTML.
 func (s SecretSets) Scrub(text string) string {
 	for _, h := range s {
 		if out := h.replacer(); out != nil {
@@ -107,14 +108,14 @@ func (s SecretSets) Scrub(text string) string {
 	return text
 }
 
-// Scrub takes the values of opened secrets out of a text of the call.
+// Scrub removes the values of opened secrets from a text of the call.
 func (c *Call) Scrub(text string) string { return SecretsOf(c.cfg.Drivers).Scrub(text) }
 
-// lineLength is how long a line of a value must be to be hidden by itself: a key in
-// several lines is often shown line by line.
+// lineLength is the minimum length of a line of a value that is hidden by
+// itself. A key of several lines is often shown line by line.
 const lineLength = 8
 
-// formsOf lists the texts that a value is hidden as.
+// formsOf returns the texts as which a value is hidden.
 func formsOf(value string) []string {
 	forms := encodings(value)
 	if lines := strings.FieldsFunc(value, func(r rune) bool { return r == '\n' || r == '\r' }); len(lines) > 1 {
@@ -141,8 +142,8 @@ func encodings(value string) []string {
 	return append(append(forms, inBase64(raw)...), inJSON(value)...)
 }
 
-// inBase64 is a value in base64 by itself, and the digits that stand for it
-// wherever it lies in a longer text, such as user:value.
+// inBase64 returns a value in base64 alone, and its digits at any position in a
+// longer text, such as user:value.
 func inBase64(raw []byte) (forms []string) {
 	for _, enc := range []*base64.Encoding{base64.StdEncoding, base64.URLEncoding} {
 		forms = append(forms, enc.EncodeToString(raw), enc.WithPadding(base64.NoPadding).EncodeToString(raw))
@@ -155,7 +156,7 @@ func inBase64(raw []byte) (forms []string) {
 	return forms
 }
 
-// inJSON is a value inside a JSON string as the usual encoders write it.
+// inJSON returns a value inside a JSON string as the usual encoders write it.
 func inJSON(value string) []string {
 	plain, err := json.Marshal(value)
 	if err != nil {
@@ -169,7 +170,7 @@ func inJSON(value string) []string {
 	}
 }
 
-// unicodes writes the characters from one on as \u and four digits.
+// unicodes escapes the characters from one on as \u and four digits.
 func unicodes(s string, from rune) string {
 	var b strings.Builder
 	for _, r := range s {
@@ -190,7 +191,7 @@ func upperDigits(s string) string {
 	return strings.ReplaceAll(strings.ToUpper(s), `\U`, `\u`)
 }
 
-// numbers are bytes as Go prints them, and as lists of other languages.
+// numbers returns bytes as Go and other languages print a list.
 func numbers(raw []byte, between string) string {
 	all := make([]string, len(raw))
 	for i, c := range raw {
@@ -207,7 +208,7 @@ func percent(raw []byte) string {
 	return b.String()
 }
 
-// lowerPercent writes the digits of percent escapes in lower case.
+// lowerPercent changes the digits of percent escapes to lower case.
 func lowerPercent(s string) string {
 	b := []byte(s)
 	for i := 0; i+2 < len(b); i++ {

@@ -12,7 +12,8 @@ type hider struct{ h *callstate.SecretValues }
 
 func (d hider) SecretValues(callstate.ModuleKey) *callstate.SecretValues { return d.h }
 
-// TestHidden: what is hidden goes, longer values first; nothing else does.
+// TestHidden checks that hidden values are removed, longer ones first, and
+// nothing else.
 func TestHidden(t *testing.T) {
 	var none callstate.SecretSets
 	require.True(t, none.None())
@@ -32,7 +33,7 @@ func TestHidden(t *testing.T) {
 		"pass-word/longer":                  "(hidden)",
 		"pass-worm":                         "pass-worm",
 		"706173732d776f7264":                "(hidden)",
-		"dTpwYXNzLXdvcmQ=":                  "dTp(hidden)Q=", // u:pass-word; four bits are left
+		"dTpwYXNzLXdvcmQ=":                  "dTp(hidden)Q=", // u:pass-word; four bits remain
 		"pass-word%2Flonger":                "(hidden)",
 		"pass-word%2flonger":                "(hidden)",
 		`pass-word\/longer`:                 "(hidden)",

@@ -16,35 +16,35 @@ import (
 	"github.com/remit-dev/remit/revert/record"
 )
 
-// ToolState is what a stateful tool holds for the session while one call works on it. The
-// call has the turn for it, and its transaction the claim, so that nobody else changes
-// it before the call has ended.
+// ToolState is the state that a stateful tool keeps for the session, while one
+// call works on it. The call holds its lock, and the transaction its claim, so
+// that no other call changes it before the end of this one.
 type ToolState struct {
 	call *Call
 	tool string
-	mine *host.Lock // the parts of one call, one after the other
+	mine *host.Lock // serializes the parts of one call
 
 	// Under the call's lock:
 	read    bool
 	was     record.State    // as the call found it
-	base    json.RawMessage // and its content; nil: nothing
-	left    []partState     // what the parts of the call have left, one after the other
-	gone    int             // how often some of it was taken back
-	seen    int             // of gone, when the part that works on it took it
-	content json.RawMessage // which it found
+	base    json.RawMessage // with its content; nil: nothing
+	left    []partState     // states that the parts of the call have left, in order
+	gone    int             // how often some of them were reverted
+	seen    int             // value of gone when the current part took the state
+	content json.RawMessage // content that the current part found
 }
 
-// partState is what one part of a call, or the call, has left.
+// partState is the state that one part of a call, or the call, has left.
 type partState struct {
-	n       int    // among all that the call's parts have left
+	n       int    // unique among the states of the call's parts
 	by      string // the prefix of the part
 	state   record.State
 	blob    journal.Blob
 	content json.RawMessage
 }
 
-// Cell waits for its turn to work on the state of a tool, and takes it. What was there
-// before it is Content. The caller must Leave.
+// Cell locks the state of a tool and returns it. Content is its current value.
+// The caller must Leave.
 func (c *Call) Cell(ctx context.Context, tool string) (*ToolState, error) {
 	op, err := c.Enter(ctx)
 	if err != nil {
@@ -80,7 +80,7 @@ func (c *Call) cell(tool string) *ToolState {
 	return c.cells[tool]
 }
 
-// look reads the state, once it is the call's.
+// look reads the state, after the call has locked it.
 func (l *ToolState) look(ctx context.Context) error {
 	l.call.mu.Lock()
 	read := l.read
@@ -111,16 +111,16 @@ func (l *ToolState) look(ctx context.Context) error {
 	return err
 }
 
-// Content is what the tool holds; nil: nothing yet.
+// Content returns the tool's state; nil: nothing yet.
 func (l *ToolState) Content() json.RawMessage { return slices.Clone(l.content) }
 
 var (
-	errSecretState  = errors.New("the state would hold the value of a secret: keep its name instead") // like that of a note
+	errSecretState  = errors.New("the state would hold the value of a secret: keep its name instead") // same text as for a note
 	errUndermined   = errors.New("the state that it found was left by another part of the call, and that was taken back meanwhile")
 	errStateOverlay = fmt.Errorf("%w: another part of the call changed a state after it", ErrNotReverted)
 )
 
-// Set says what the tool holds once the call is done.
+// Set sets the tool's state after the call.
 func (l *ToolState) Set(ctx context.Context, content json.RawMessage) error {
 	op, err := l.call.Enter(ctx)
 	if err != nil {
@@ -145,8 +145,9 @@ func (l *ToolState) Set(ctx context.Context, content json.RawMessage) error {
 	return nil
 }
 
-// forget gives back what a part and those inside it have left since. What another part left
-// on top of that was made of it.
+// forget removes the states that a part and its nested parts have left since
+// then. It refuses if another part has left a state on top, because that was
+// derived from them.
 func (c *Call) forget(since int) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -168,8 +169,9 @@ func (c *Call) forget(since int) error {
 // Leave lets another part of the call work on the state.
 func (l *ToolState) Leave() { l.mine.Unlock() }
 
-// States are the records with which what its tools hold changes, in the step of the
-// record that the call is done: its changes are complete then. Nothing is written yet.
+// States returns the records of the new states. The caller writes them together
+// with the record that ends the call, because only then its changes are
+// complete. Nothing is written yet.
 func (c *Call) States() (revert.Write, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -11,19 +11,19 @@ import (
 	"github.com/remit-dev/remit/revert/journal"
 )
 
-// WaitGraph knows which transactions of one runtime wait for which, so that two that
-// would wait for each other are told at once and not when their time is up. Of
-// other processes only the deadline tells. And it knows which calls have ended while
-// something of them was still going on.
+// WaitGraph records which transactions of one runtime wait for which others, to
+// detect a deadlock without waiting for a timeout. Waits in other processes are
+// unknown, so only the deadline detects those. It also records the calls that
+// have ended with operations in flight.
 type WaitGraph struct {
 	mu   sync.Mutex                // never held across a wait
-	ends map[string]map[string]int // by waiting transaction: whose end it waits for, by how many calls
+	ends map[string]map[string]int // by waiting transaction: the transactions that it waits for, with the number of waiting calls
 
 	stragglers map[string]lateCall // by call that was cut off
 }
 
-// begin notes that a transaction waits, unless the holder waits for it already,
-// however indirectly.
+// begin records that a transaction waits, unless the holder already waits for
+// it, directly or indirectly.
 func (w *WaitGraph) begin(txn, holder string) (end func(), ok bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -65,8 +65,8 @@ func (w *WaitGraph) leads(from, to string, seen map[string]bool) bool {
 	return false
 }
 
-// The pauses between two looks whether a claim is free. Nobody tells: the holder
-// may be another process.
+// The pauses between two checks whether a claim is free. There is no
+// notification: another process may hold it.
 const (
 	shortestPause = 2 * time.Millisecond
 	longestPause  = 100 * time.Millisecond
@@ -77,10 +77,10 @@ var (
 	errLate  = errors.New("waited long enough")
 )
 
-// Await claims a resource for the transaction and waits for another one that holds
-// it to end, as long as the call has patience. Without any it does nothing: the
-// first change is then refused. What is looked at afterwards is what the holder
-// left.
+// Await claims a resource for the transaction. It waits for the end of another
+// transaction that claims it, up to the call's claim timeout. Without a timeout
+// it does nothing, and the first change is refused instead. Reads after it see
+// what the holder left.
 func (c *Call) Await(ctx context.Context, resource string) error {
 	if c.cfg.ClaimTimeout <= 0 {
 		return nil
@@ -112,7 +112,7 @@ func (c *Call) Await(ctx context.Context, resource string) error {
 	}
 }
 
-// claim does not carry the call's start along: it may be refused often.
+// claim does not write the call's start, because it may be refused often.
 func (c *Call) claim(ctx context.Context, resource string) error {
 	if err := c.order(ctx); err != nil {
 		return err
@@ -121,7 +121,7 @@ func (c *Call) claim(ctx context.Context, resource string) error {
 	return c.cfg.Recorder.Write(ctx, revert.Write{Claims: []string{resource}})
 }
 
-// pause returns when its time is over, or that of ctx.
+// pause returns after d, or when ctx ends.
 func (c *Call) pause(ctx context.Context, d time.Duration) error {
 	h := c.cfg.Recorder.Host()
 	if err := h.Point(ctx, "line.await"); err != nil {
