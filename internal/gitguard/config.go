@@ -9,9 +9,9 @@ import (
 
 var errSyntax = errors.New("the configuration does not follow the grammar of git")
 
-// parse reads a configuration file of git. It returns the values of each key,
-// in order. A key is "section.subsection.name" or "section.name", as git
-// compares it: section and name in lower case, the subsection as it stands.
+// parse parses a git configuration file. It returns the values of each key, in
+// order. A key is "section.subsection.name" or "section.name", as git compares
+// it: section and name in lower case, the subsection unchanged.
 func parse(text string) (map[string][]string, error) {
 	s := scanner{text: strings.ReplaceAll(strings.TrimPrefix(text, "\ufeff"), "\r\n", "\n")}
 	out, section := map[string][]string{}, ""
@@ -82,7 +82,7 @@ func isWord(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-'
 }
 
-// section reads [section], [section.subsection] and [section "subsection"].
+// section parses [section], [section.subsection] and [section "subsection"].
 func (s *scanner) section() (string, bool) {
 	s.at++
 	name := s.word(".")
@@ -118,7 +118,7 @@ func (s *scanner) subsection() (string, bool) {
 	return "", false
 }
 
-// variable reads "name = value", or "name", which means true.
+// variable parses "name = value", or "name", which means true.
 func (s *scanner) variable() (name, value string, ok bool) {
 	if name = s.word(""); name == "" || name[0] < 'a' || name[0] > 'z' {
 		return "", "", false
@@ -140,7 +140,7 @@ var escapes = map[byte]byte{'n': '\n', 't': '\t', 'b': '\b', '"': '"', '\\': '\\
 
 func (s *scanner) value() (string, bool) {
 	var b strings.Builder
-	quoted, trim := false, 0 // trim is the length without spaces at the end
+	quoted, trim := false, 0 // trim is the length without trailing spaces
 	for ; s.at < len(s.text); s.at++ {
 		c := s.text[s.at]
 		switch {
@@ -174,13 +174,13 @@ func (s *scanner) value() (string, bool) {
 	return b.String()[:trim], !quoted
 }
 
-// unreadable is the key of a configuration that nothing is known of.
+// unreadable is the key of a configuration with unknown content.
 const unreadable = "?"
 
-// keys lists the keys whose values differ between two texts of a configuration
-// in a git folder, without their subsections: "branch.*.merge". A core.worktree
-// that stays inside the root and the name of a branch's remote are what git
-// itself writes; other values of these two are told as they are.
+// keys returns the keys whose values differ between two texts of a
+// configuration in a git folder, without their subsections: "branch.*.merge".
+// Git itself writes a core.worktree inside the root, and the name of a branch's
+// remote. For other values of these two, keys returns the full key.
 func keys(before, after string, within func(values []string) bool) []string {
 	was, err := parse(before)
 	is, err2 := parse(after)
@@ -189,7 +189,7 @@ func keys(before, after string, within func(values []string) bool) []string {
 	}
 	out := map[string]bool{}
 	for key := range is {
-		was[key] = append(was[key], "\x00") // so that the two lists of values differ by exactly this
+		was[key] = append(was[key], "\x00") // makes the two lists of values differ by exactly this
 	}
 	for key, values := range was {
 		if slices.Equal(values, append(slices.Clone(is[key]), "\x00")) {

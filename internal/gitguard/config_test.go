@@ -18,7 +18,7 @@ var grammar = []string{
 	"[a]\nb\r\nc", "[a]\n_b=c", "[a]\nb=c\\",
 }
 
-// TestParseAgreesWithGit compares what is read with what git reads.
+// TestParseAgreesWithGit compares the parser with git.
 func TestParseAgreesWithGit(t *testing.T) {
 	git, err := exec.LookPath("git")
 	if err != nil {
@@ -36,7 +36,7 @@ func TestParseAgreesWithGit(t *testing.T) {
 			continue
 		}
 		if gotErr != nil {
-			continue // stricter: a person is asked
+			continue // stricter: needs an approval
 		}
 		want := map[string][]string{}
 		for entry := range strings.SplitSeq(strings.TrimSuffix(string(out), "\x00"), "\x00") {

@@ -1,7 +1,7 @@
 // Package gitguard finds the changes of files that make git run code later.
 //
-// A person's git reads what a program left in a repository: hooks, configuration,
-// links to other repositories, the steps of a rebase that has stopped. The history
+// A user's git reads what a program left in a repository: hooks, configuration,
+// links to other repositories, and the steps of a stopped rebase. The history
 // itself (objects, references, the index) runs nothing.
 package gitguard
 
@@ -21,7 +21,7 @@ type Change struct {
 	Path   string // slash-separated, relative to the root
 	Type   string // the type after the change: "file", "dir", "link"; empty: nothing
 	Was    string // the type before the change
-	Exec   bool   // the change leaves a file that the system can run
+	Exec   bool   // the change leaves an executable file
 	After  func() ([]byte, error)
 	Before func() ([]byte, error)
 }
@@ -29,7 +29,7 @@ type Change struct {
 // gone reports whether a change leaves no file and no link.
 func (c Change) gone() bool { return c.Type == "" || c.Type == "dir" }
 
-// Facts are what a change means to git.
+// Facts describe the meaning of a change for git.
 type Facts struct {
 	Kind string
 	Keys []string // Config: the keys whose values change
@@ -46,47 +46,47 @@ const (
 	Repository = "repository"
 )
 
-// MaxSize is the most bytes that are read of a file to find out what it means.
-// A larger one counts as one that runs code.
+// MaxSize bounds the bytes of a file that the guard reads. A larger file counts
+// as one that runs code.
 const MaxSize = 1 << 20
 
-// ErrTooLarge says that a file is larger than MaxSize.
+// ErrTooLarge states that a file is larger than MaxSize.
 var ErrTooLarge = errors.New("the file is too large to look at")
 
-// Guard judges the changes of one call in one root. It reads the folders above each
-// change and what the configuration there names, and walks nothing.
+// Guard judges the changes of one call in one root. It reads the folders above
+// each change and the paths in their configuration, and walks nothing.
 type Guard struct {
-	dir     string // of the root, absolute
-	placed  bool   // where the root is, is known
+	dir     string // path of the root, absolute
+	placed  bool   // the path of the root is known
 	files   Files
 	removed map[string]bool
-	heads   map[string]bool    // whether git takes the folder at a path for a repository
-	at      map[string]*places // what the repository at a path leads to
-	steps   map[string]step    // what stands at absolute names
+	heads   map[string]bool    // whether git treats the folder at a path as a repository
+	at      map[string]*places // the places that the repository at a path leads to
+	steps   map[string]step    // cached files by absolute path
 }
 
 // Files is a root before the changes. Each function returns an error that is
-// fs.ErrNotExist if nothing has the name.
+// fs.ErrNotExist for a missing name.
 type Files struct {
 	Read func(name string) ([]byte, error)
-	List func(name string) ([]string, error)          // the names in a folder
-	Link func(name string) (target string, err error) // no target if the name is that of no symbolic link
+	List func(name string) ([]string, error)          // returns the names in a folder
+	Link func(name string) (target string, err error) // returns "" if the name is not that of a symbolic link
 
-	// Outside is Link for absolute names outside of the root. It reports whether
-	// the name is another one of the root. It can be nil.
+	// Outside is Link for absolute names outside of the root. It reports
+	// whether the name is another name of the root. It can be nil.
 	Outside func(name string) (target string, root bool, err error)
 	Home    string // the home folder of the user, absolute; can be empty
 }
 
-// New returns a Guard for all changes of a call in the root at dir, which is absolute
-// and holds no link. It is empty if that is not known.
+// New returns a Guard for all changes of a call in the root at dir. The path is
+// absolute and contains no link. It is empty if it is unknown.
 func New(dir string, files Files, all []Change) *Guard {
 	g := &Guard{
 		dir: dir, placed: dir != "", files: files,
 		removed: map[string]bool{}, heads: map[string]bool{}, at: map[string]*places{}, steps: map[string]step{},
 	}
 	if !g.placed {
-		g.dir = "/\x00" // so that no name leads there
+		g.dir = "/\x00" // no name leads there
 	}
 	for _, c := range all {
 		if c.gone() {
@@ -96,9 +96,10 @@ func New(dir string, files Files, all []Change) *Guard {
 	return g
 }
 
-// Facts returns what a change means to git, or nil if git runs nothing by it.
+// Facts returns the meaning of a change for git, or nil if git runs nothing
+// because of it.
 func (g *Guard) Facts(c Change) *Facts {
-	if c.gone() && (c.Was == "" || c.Was == "dir") { // what a folder held is judged by itself
+	if c.gone() && (c.Was == "" || c.Was == "dir") { // the entries of a folder are judged separately
 		return nil
 	}
 	if f := g.place(c); f != nil {
@@ -113,8 +114,8 @@ func (g *Guard) Facts(c Change) *Facts {
 	return g.folders(c, all)
 }
 
-// folders judges a change by each git folder that it lies in: one that has the name
-// of a git folder, and one that git takes for it.
+// folders judges a change by each git folder that contains it: by name, and by
+// content.
 func (g *Guard) folders(c Change, all []string) *Facts {
 	plain, branch := true, false
 	for i := range all {
@@ -124,7 +125,7 @@ func (g *Guard) folders(c Change, all []string) *Facts {
 		case !dirNames[all[i]] || !g.bare(upTo(c.Path, i)):
 			continue
 		}
-		if named(all[i:]) { // a branch may be called config, and hooks/x
+		if named(all[i:]) { // a branch may be called config or hooks/x
 			branch = true
 			continue
 		}
@@ -141,15 +142,15 @@ func (g *Guard) folders(c Change, all []string) *Facts {
 // isGit reports whether a name is that of a git folder.
 func isGit(name string) bool { return strings.HasSuffix(name, ".git") }
 
-// dirNames are the names in a git folder that decide what git runs. A change below
-// none of them needs no look at the folders above it.
+// dirNames are the names in a git folder that determine what git runs. A change
+// outside of them needs no check of the parent folders.
 var dirNames = map[string]bool{
 	"config": true, "config.worktree": true, "hooks": true, "info": true, "commondir": true, "remotes": true, "branches": true,
 	"rebase-merge": true, "rebase-apply": true, "sequencer": true, "worktrees": true, "modules": true,
 }
 
-// normal returns the segments of a path as a file system reads them that ignores
-// case, what no text shows, and dots and spaces at the end.
+// normal returns the segments of a path as a file system reads them that
+// ignores case, invisible characters, and trailing dots and spaces.
 func normal(name string) []string {
 	all := strings.Split(name, "/")
 	for i, s := range all {
@@ -161,8 +162,8 @@ func normal(name string) []string {
 	return all
 }
 
-// fold returns a name as file systems compare it that ignore case. Beside capitals
-// these are letters that fold to Latin ones, and characters that no text shows.
+// fold returns a name as file systems without case compare it. It folds letters
+// to Latin ones, and removes invisible characters.
 func fold(s string) string {
 	if strings.IndexFunc(s, func(r rune) bool { return r >= utf8.RuneSelf }) >= 0 {
 		s = strings.ReplaceAll(strings.ToUpper(strings.Map(visible, s)), "\ufb01", "fi")
@@ -177,7 +178,7 @@ func visible(r rune) rune {
 	return r
 }
 
-// gitAt returns where the name of the innermost git folder stands, or -1.
+// gitAt returns the index of the innermost git folder, or -1.
 func gitAt(all []string) int {
 	for i := len(all) - 1; i >= 0; i-- {
 		if isGit(all[i]) {
@@ -187,9 +188,9 @@ func gitAt(all []string) int {
 	return -1
 }
 
-// inside judges a change by its names below a git folder. dir is the folder that
-// values of its configuration count from. A change that the folder does not hold
-// is not its own: git reaches it by a link or a value.
+// inside judges a change by its path below a git folder. Relative values of its
+// configuration start at dir. If own is false, the folder does not contain the
+// change: git reaches it by a link or a value.
 func (g *Guard) inside(c Change, rest []string, dir string, own bool) *Facts {
 	base := rest[len(rest)-1]
 	switch hook := slices.Index(rest, "hooks"); {
@@ -213,13 +214,14 @@ func (g *Guard) inside(c Change, rest []string, dir string, own bool) *Facts {
 		return todo(c)
 	case base == "strategy" || base == "opts" && len(rest) > 1 && rest[len(rest)-2] == "sequencer":
 		return strategy(c, base)
-	case rest[0] == "remotes" || rest[0] == "branches": // git's older way to write remotes
+	case rest[0] == "remotes" || rest[0] == "branches": // git's older form of remotes
 		return &Facts{Kind: Config, Keys: []string{"remote." + base + ".url"}}
 	}
 	return nil
 }
 
-// named reports whether a path below a git folder is the name of a branch or a tag.
+// named reports whether a path below a git folder is the name of a branch or a
+// tag.
 func named(rest []string) bool {
 	if rest[0] == "logs" {
 		rest = rest[1:]
@@ -232,7 +234,7 @@ func upTo(name string, segments int) string {
 }
 
 func (g *Guard) config(c Change, dir string, own bool) *Facts {
-	fresh := own && c.Was != "file" && fold(path.Base(c.Path)) != "config.worktree" // others can stand beside an old one
+	fresh := own && c.Was != "file" && fold(path.Base(c.Path)) != "config.worktree" // an old one can have others beside it
 	before, after := "", ""
 	for _, one := range []struct {
 		there bool
@@ -249,7 +251,7 @@ func (g *Guard) config(c Change, dir string, own bool) *Facts {
 		*one.to = string(data)
 	}
 	if own && c.gone() && g.removed[path.Join(dir, "HEAD")] && !g.names(dir, before) {
-		return nil // the whole repository goes
+		return nil // the whole repository is removed
 	}
 	changed := keys(before, after, func(values []string) bool { return g.within(values, dir) })
 	if len(changed) == 0 {
@@ -258,7 +260,7 @@ func (g *Guard) config(c Change, dir string, own bool) *Facts {
 	return &Facts{Kind: Config, New: fresh, Keys: changed}
 }
 
-// todo judges the steps that a stopped rebase goes on with.
+// todo judges the remaining steps of a stopped rebase.
 func todo(c Change) *Facts {
 	data, err := c.After()
 	if err != nil {
@@ -272,12 +274,12 @@ func todo(c Change) *Facts {
 	return nil
 }
 
-// strategies are the ways of merging that git brings along. It runs any other one
-// as the program git-merge-NAME, and one with a slash as a file of the work tree.
+// strategies are the merge strategies of git. Git runs any other one as the
+// program git-merge-NAME, and one with a slash as a file of the work tree.
 var strategies = []string{"ort", "recursive", "resolve", "octopus", "ours", "subtree"}
 
-// strategy judges the way of merging that a stopped rebase or cherry-pick goes on
-// with. One file holds the name alone, the other a line "strategy = NAME".
+// strategy judges the merge strategy of a stopped rebase or cherry-pick. One
+// file holds only the name, the other a line "strategy = NAME".
 func strategy(c Change, base string) *Facts {
 	data, err := c.After()
 	if err != nil {
@@ -299,8 +301,8 @@ func strategy(c Change, base string) *Facts {
 	return nil
 }
 
-// commondir judges where the git folder of a worktree finds the repository, which
-// is two folders above it. Undo brings a file back that went.
+// commondir judges where the git folder of a worktree finds its repository,
+// which is two folders above it. A revert can restore a deleted file.
 func (g *Guard) commondir(c Change) *Facts {
 	read := c.After
 	if c.gone() {
@@ -315,8 +317,8 @@ func (g *Guard) commondir(c Change) *Facts {
 	return &Facts{Kind: Link}
 }
 
-// pointer judges what stands where a git folder may: a link, or a file that says
-// where the folder is.
+// pointer judges a link in place of a git folder, or a file with the path of
+// one.
 func (g *Guard) pointer(c Change, name string) *Facts {
 	switch {
 	case c.gone() && !g.places(path.Dir(c.Path)).any() || c.Type == "file" && name != ".git":
@@ -330,8 +332,9 @@ func (g *Guard) pointer(c Change, name string) *Facts {
 	return &Facts{Kind: Link}
 }
 
-// target returns where a .git file in dir leads, relative to the root, if no link
-// stands on the way and none can come to stand where it goes up again.
+// target returns the target of a .git file in dir, relative to the root. The
+// path must contain no link, and no place before a ".." where a link can appear
+// later.
 func (g *Guard) target(dir, text string) (string, bool) {
 	to, ok := strings.CutPrefix(strings.TrimRight(text, "\r\n"), "gitdir: ")
 	if !ok || strings.Contains(strings.TrimLeft(to, "./")+"/", "/../") {
@@ -342,8 +345,8 @@ func (g *Guard) target(dir, text string) (string, bool) {
 	return end, ok && !t.lost && !t.links
 }
 
-// head judges a file that makes a folder a repository, and takes care that none is
-// one for a while and another thing in between: undo brings a HEAD back unasked.
+// head judges a file that makes a folder a repository. Both directions count,
+// because a revert restores a HEAD without approval.
 func (*Guard) head(c Change, base string) *Facts {
 	if base != "head" {
 		return nil
@@ -361,15 +364,15 @@ func (*Guard) head(c Change, base string) *Facts {
 	return &Facts{Kind: Repository}
 }
 
-// isHead reports whether git takes a folder with such a HEAD for a repository. Git
-// does not look at what follows a commit's name.
+// isHead reports whether git treats a folder with such a HEAD as a repository.
+// Git ignores text after a commit's name.
 func isHead(data []byte) bool {
 	const name = 40
 	return bytes.HasPrefix(data, []byte("ref:")) || len(data) >= name && len(bytes.Trim(data[:name], "0123456789abcdefABCDEF")) == 0
 }
 
-// bare reports whether git takes the folder at a path for a repository. One whose
-// HEAD cannot be read may be one.
+// bare reports whether git treats the folder at a path as a repository. It is
+// true if the HEAD cannot be read.
 func (g *Guard) bare(dir string) bool {
 	is, known := g.heads[dir]
 	if !known {

@@ -13,7 +13,8 @@ import (
 	"github.com/remit-dev/remit/internal/gitguard"
 )
 
-// files is a root as it was before the changes. A name that ends with a slash is a folder.
+// files is a root before the changes. A name that ends with a slash is a
+// folder.
 type files map[string]string
 
 func (f files) read(name string) ([]byte, error) {
@@ -44,7 +45,7 @@ func (f files) list(name string) ([]string, error) {
 	return out, nil
 }
 
-// link is where a name leads: "name@" holds it. "LOST" is one that cannot be read.
+// link returns the target of a name, stored as "name@". "LOST" cannot be read.
 func (f files) link(name string) (string, error) {
 	switch to, ok := f[name+"@"]; {
 	case to == "LOST":
@@ -59,7 +60,7 @@ func (f files) link(name string) (string, error) {
 	return "", nil
 }
 
-// outside is link for what stands outside of the root. "ROOT" is the root itself.
+// outside is link for names outside of the root. "ROOT" is the root itself.
 func (f files) outside(name string) (string, bool, error) {
 	to, err := f.link(name)
 	if to == "ROOT" {
@@ -71,12 +72,13 @@ func (f files) outside(name string) (string, bool, error) {
 	return to, false, err
 }
 
-// all is what the guard is given of a root.
+// all returns the Files of the guard.
 func (f files) all() gitguard.Files {
 	return gitguard.Files{Read: f.read, List: f.list, Link: f.link, Outside: f.outside, Home: "/home/u"}
 }
 
-// kind is what is at a path. What is removed was a file, unless it is known to be a folder.
+// kind returns the type of a path. A removed path was a file, unless it is
+// known to be a folder.
 func (f files) kind(name string, removed bool) string {
 	if _, ok := f[name+"/"]; ok {
 		return "dir"
@@ -87,8 +89,9 @@ func (f files) kind(name string, removed bool) string {
 	return ""
 }
 
-// judge returns the facts of the last change. A change is "+path content", "-path",
-// "/path" for a folder, "@path" for a link and "!path content" for a program.
+// judge returns the facts of the last change. A change is "+path content",
+// "-path", "/path" for a folder, "@path" for a link and "!path content" for a
+// program.
 func judge(t *testing.T, was files, changes ...string) string {
 	t.Helper()
 	var all []gitguard.Change
@@ -148,7 +151,7 @@ func TestPaths(t *testing.T) {
 		"+.github/hooks/x x":                 "",
 		"-HEAD":                              "",
 		"+lib.git a file":                    "",
-		// what runs
+		// code that git runs
 		"+.git/hooks/pre-commit x":                "hook",
 		"-.git/hooks/pre-commit":                  "hook",
 		"+.git/hooks/lib/x x":                     "hook",
@@ -184,7 +187,7 @@ func TestPaths(t *testing.T) {
 		"+.git/commondir ../..":                  "link",
 		"+.git/commondir UNREADABLE":             "link",
 		"+.git/worktrees/w/gitdir /srv/ws/w":     "",
-		// a rebase that stopped
+		// a stopped rebase
 		"+.git/rebase-merge/git-rebase-todo pick 1\n":                "",
 		"+.git/rebase-merge/git-rebase-todo pick 1\nexec sh x\n":     "todo",
 		"+.git/rebase-merge/git-rebase-todo \t x  sh\n":              "todo",
@@ -198,7 +201,7 @@ func TestPaths(t *testing.T) {
 		"+.git/remotes/bk URL: ssh://host/x.git\n":                   "changed remote.bk.url",
 		"+.git/branches/bk ssh://host/x.git\n":                       "changed remote.bk.url",
 		"+.git/rebase-merge/git-rebase-todo pick 1 exec the order\n": "",
-		// folders that git takes for a repository
+		// folders that git treats as a repository
 		"+x/HEAD ref: refs/heads/main":                       "repository",
 		"+x/HEAD 0123456789012345678901234567890123456789":   "repository",
 		"+x/head ref: x":                                     "repository",
@@ -219,7 +222,8 @@ func TestBareRepositories(t *testing.T) {
 	require.Equal(t, "hook", judge(t, files{"HEAD": "ref: x"}, "+hooks/update x"))
 }
 
-// TestFoldersOfOtherNames: git takes a folder with a HEAD for a repository, whatever its name.
+// TestFoldersOfOtherNames checks that git treats a folder with a HEAD as a
+// repository, under any name.
 func TestFoldersOfOtherNames(t *testing.T) {
 	const commit = "0123456789012345678901234567890123456789"
 	was := files{"a/gd/HEAD": commit + " and more", "a/gd/config": "[core]\nbare=false", "x.git/refs/heads/b/HEAD": commit, "a/gd/hooks/pre-commit": "x"}
@@ -261,12 +265,12 @@ func TestFoldersOfOtherNames(t *testing.T) {
 	} {
 		require.Equal(t, want, judge(t, was, change), change)
 	}
-	unreadable := files{"gd/HEAD/": ""} // of which nothing can be told
+	unreadable := files{"gd/HEAD/": ""} // with unknown content
 	require.Equal(t, "hook", judge(t, unreadable, "+gd/hooks/x x"))
 }
 
-// TestHooksOfUnknownPlaces: if a repository is not in the root, or its configuration
-// cannot be read there, the name of a hook decides.
+// TestHooksOfUnknownPlaces checks that the name of a hook decides if a
+// repository is outside of the root, or its configuration is unreadable there.
 func TestHooksOfUnknownPlaces(t *testing.T) {
 	known := files{".git/": "", ".git/config": "[core]\n"}
 	for name, was := range map[string]files{
@@ -284,7 +288,8 @@ func TestHooksOfUnknownPlaces(t *testing.T) {
 	}
 }
 
-// TestIncluded: a file that the configuration includes is configuration.
+// TestIncluded checks that a file included by the configuration counts as
+// configuration.
 func TestIncluded(t *testing.T) {
 	was := files{
 		".git/": "", ".git/config": "[include]\npath = ../conf/a\n[includeIf \"gitdir:x/\"]\npath=/srv/ws/b\n",
@@ -305,7 +310,8 @@ func TestIncluded(t *testing.T) {
 	}
 }
 
-// TestLinks: what the user's links in a repository lead to counts like what is there.
+// TestLinks checks that the targets of the user's links in a repository count
+// as parts of it.
 func TestLinks(t *testing.T) {
 	for name, tt := range map[string]struct {
 		was  files
@@ -326,7 +332,8 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-// TestSamples: what git put there and never runs may go, also with its folder.
+// TestSamples checks that files of git that it never runs may be removed, also
+// with their folder.
 func TestSamples(t *testing.T) {
 	was := files{".git/hooks/": "", ".git/": "", ".git/config": "", ".git/hooks/pre-commit": "x"}
 	require.Empty(t, judge(t, was, "-.git/hooks/a.sample", "-.git/hooks"))
@@ -341,7 +348,8 @@ func TestWholeRepositories(t *testing.T) {
 	require.Empty(t, judge(t, was, "-.git/HEAD", "-.git/config"))
 	require.Equal(t, "hook", judge(t, was, "-.git/config", "-.git/hooks/x"))
 	require.Empty(t, judge(t, was, "-.git/HEAD", "-.git/hooks/x"))
-	// undo brings a repository back, with the hooks that were written meanwhile
+	// a revert restores a repository, with the hooks that were written
+	// meanwhile
 	was = files{".git/": "", ".git/config": "[core]\nhooksPath = h\n", "w/.git": "gitdir: ../.git/worktrees/w", "v/.git": "gitdir: ../x.git"}
 	require.Equal(t, "changed core.hookspath", judge(t, was, "-.git/HEAD", "-.git/config"))
 	require.Equal(t, "link", judge(t, was, "-w/.git"))
@@ -445,7 +453,8 @@ func TestCredentials(t *testing.T) {
 	}
 }
 
-// TestLooks: what the guard reads is the folders above a path, once for each call.
+// TestLooks checks that the guard reads only the folders above a path, once for
+// each call.
 func TestLooks(t *testing.T) {
 	for name, tt := range map[string]struct {
 		change string

@@ -6,48 +6,49 @@ import (
 	"strings"
 )
 
-// places are what a repository leads git to below the root, beside its git folder.
+// places are the paths below the root to which a repository leads git, beside
+// its git folder.
 type places struct {
 	repository bool
 	aliases    []alias
-	passed     map[string]string // the names on the ways there, and the kind of a link in their place
-	lost       []alias           // what cannot be followed: at is its last name alone
-	unknown    bool              // not all of the configuration can be read here
-	seen       map[string]bool   // the git folders that were looked at, by absolute name
+	passed     map[string]string // the names on the paths, with the kind of a link in their place
+	lost       []alias           // unresolvable names: at is the last name only
+	unknown    bool              // a part of the configuration is unreadable here
+	seen       map[string]bool   // the git folders that were read, by absolute path
 }
 
-// alias is another name for what git reaches: at, below the root and as normal
-// writes it, counts like as, below the git folder at dir.
+// alias is another name for a file that git reads. The path at, below the root
+// and normalized, counts as the path as, below the git folder at dir.
 type alias struct {
 	at, as, dir string
 }
 
-// any reports whether the repository leads to anything that is judged for it alone.
+// any reports whether the repository leads to any path of its own.
 func (p *places) any() bool { return len(p.aliases) > 0 }
 
 const (
-	mostConfigs = 32 // files of configuration of one repository that are read
-	mostFolders = 64 // git folders of one repository, its worktrees and submodules
-	mostDeep    = 4  // slashes in the name of a submodule
+	mostConfigs = 32 // bound of the configuration files of one repository
+	mostFolders = 64 // bound of the git folders of one repository, its worktrees and submodules
+	mostDeep    = 4  // bound of the slashes in the name of a submodule
 )
 
-// hookNames are the files that git runs in a folder of hooks. The name update is not
-// among them: too many scripts have it.
+// hookNames are the files that git runs in a folder of hooks. They exclude the
+// name update, because too many scripts have it.
 var hookNames = []string{
 	"applypatch-msg", "commit-msg", "fsmonitor-watchman", "post-applypatch", "post-checkout", "post-commit", "post-index-change",
 	"post-merge", "post-receive", "post-rewrite", "post-update", "pre-applypatch", "pre-auto-gc", "pre-commit", "pre-merge-commit",
 	"pre-push", "pre-rebase", "pre-receive", "prepare-commit-msg", "proc-receive", "push-to-checkout", "reference-transaction", "sendemail-validate",
 }
 
-// linkNames are the names in a git folder that a link may stand for.
+// linkNames are the names in a git folder that a link may replace.
 var linkNames = []string{
 	"config", "config.worktree", "hooks", "info", "info/attributes", "remotes", "branches", "commondir",
 	"rebase-merge", "rebase-merge/git-rebase-todo", "rebase-merge/strategy", "rebase-apply", "sequencer", "sequencer/opts", "worktrees", "modules",
 }
 
 // place judges a change by the repositories above it, which can lead git to any
-// folder of hooks and to any file of configuration. If not all of their
-// configuration is known, or a repository lies above the root, names decide.
+// folder of hooks and any configuration file. Names decide if a part of their
+// configuration is unknown, or if a repository lies above the root.
 func (g *Guard) place(c Change) *Facts {
 	all := normal(c.Path)
 	name, base := strings.Join(all, "/"), all[len(all)-1]
@@ -69,8 +70,8 @@ func (g *Guard) place(c Change) *Facts {
 	return nil
 }
 
-// reached judges a change under each name by which one repository leads git to it.
-// A link that comes, goes or changes on the way leads git elsewhere.
+// reached judges a change under each name by which one repository leads git to
+// it. An added, removed or changed link on the path leads git elsewhere.
 func (g *Guard) reached(c Change, name, base string, p *places) *Facts {
 	if kind := p.passed[name]; kind != "" && (c.Type == "link" || c.Was == "link") {
 		return &Facts{Kind: kind}
@@ -101,7 +102,7 @@ func (g *Guard) judge(c Change, as, dir string) *Facts {
 	return g.inside(c, all, dir, false)
 }
 
-// plain returns a name as normal writes it.
+// plain returns the normalized form of a name.
 func plain(name string) string {
 	if name == "." {
 		return name
@@ -109,7 +110,7 @@ func plain(name string) string {
 	return strings.Join(normal(name), "/")
 }
 
-// under returns what follows a folder in a name, which is nothing for the folder itself.
+// under returns the rest of a name after a folder, or "" for the folder itself.
 func under(name, dir string) (string, bool) {
 	switch dir {
 	case name:

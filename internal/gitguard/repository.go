@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// places returns what the repository leads to whose working tree is dir, or that is
-// dir itself. Where there is none, that is nothing.
+// places returns the places of the repository whose working tree or git folder
+// is dir. They are empty if there is none.
 func (g *Guard) places(dir string) *places {
 	if known, ok := g.at[dir]; ok {
 		return known
@@ -32,7 +32,7 @@ func (g *Guard) places(dir string) *places {
 			g.repository(p, work, trail{end: work})
 		}
 		return p
-	case err == nil && !t.lost: // a file that says where the folder is
+	case err == nil && !t.lost: // a file with the path of the folder
 		to, ok := strings.CutPrefix(strings.TrimRight(string(data), "\r\n"), "gitdir: ")
 		t = g.follow(work, to)
 		t.lost = t.lost || !ok
@@ -42,7 +42,8 @@ func (g *Guard) places(dir string) *places {
 	return p
 }
 
-// repository adds what a git folder leads to, for a working tree at an absolute name.
+// repository adds the places of a git folder, for a working tree at an absolute
+// path.
 func (g *Guard) repository(p *places, work string, t trail) {
 	git, ok := g.enter(p, t, "")
 	if !ok || p.seen[t.end] {
@@ -63,7 +64,7 @@ func (g *Guard) repository(p *places, work string, t trail) {
 		}
 	case !errors.Is(err, fs.ErrNotExist):
 		p.unknown = true
-	case path.Base(path.Dir(t.end)) == "worktrees": // an undo can bring the file back
+	case path.Base(path.Dir(t.end)) == "worktrees": // a revert can restore the file
 		common = path.Dir(path.Dir(t.end))
 	}
 	r.folder(t.end)
@@ -77,9 +78,9 @@ func (g *Guard) repository(p *places, work string, t trail) {
 	r.collect()
 }
 
-// enter adds a way to a git folder, or to what it has by a name, and returns where
-// it ends. What git reaches by another name than the one that it would have in its
-// folder becomes an alias.
+// enter adds the path to a git folder, or to a file in it, and returns its end.
+// If git reaches the file by another name than that in the folder, enter adds
+// an alias.
 func (g *Guard) enter(p *places, t trail, as string) (string, bool) {
 	p.pass(t, Link)
 	end, ok := g.below(t.end)
@@ -93,7 +94,7 @@ func (g *Guard) enter(p *places, t trail, as string) (string, bool) {
 	return end, true
 }
 
-// pass notes the names on a way, and what a link in their place is.
+// pass records the names on a path, with the kind of a link in their place.
 func (p *places) pass(t trail, kind string) {
 	for _, name := range t.passed {
 		if key := plain(name); p.passed[key] == "" {
@@ -109,7 +110,7 @@ func (p *places) add(end, as, dir string) {
 	}
 }
 
-// others adds what the worktrees and the submodules of a repository lead to.
+// others adds the places of the worktrees and the submodules of a repository.
 func (g *Guard) others(p *places, common string) {
 	for _, git := range g.list(p, g.follow(common, "worktrees")) {
 		work := git
@@ -123,7 +124,7 @@ func (g *Guard) others(p *places, common string) {
 	g.modules(p, g.follow(common, "modules"), mostDeep)
 }
 
-// modules adds what submodules lead to. The name of one can hold slashes.
+// modules adds the places of submodules. The name of one can contain slashes.
 func (g *Guard) modules(p *places, folder trail, deep int) {
 	for _, git := range g.list(p, folder) {
 		name, ok := g.below(git.end)
@@ -139,7 +140,7 @@ func (g *Guard) modules(p *places, folder trail, deep int) {
 	}
 }
 
-// list returns the ways to what stands in a folder of git folders.
+// list returns the trails of the entries in a folder of git folders.
 func (g *Guard) list(p *places, folder trail) []trail {
 	name, ok := g.below(folder.end)
 	if !ok || folder.lost {
@@ -155,22 +156,22 @@ func (g *Guard) list(p *places, folder trail) []trail {
 	return out
 }
 
-// reading is one repository whose configuration is read.
+// reading is one repository whose configuration is being read.
 type reading struct {
 	g       *Guard
 	p       *places
 	git     string   // the git folder, below the root
-	bases   []string // the folders that relative names may count from
+	bases   []string // folders at which relative names can start
 	configs []config
 	hooks   []string
 	attrs   []string
 }
 
-// config is a file of configuration by the name that git opens it with: includes
-// count from the folder of that name, also if it is a link.
+// config is a configuration file by the name with which git opens it. Includes
+// start at the folder of that name, even if it is a link.
 type config struct{ folder, name string }
 
-// folder looks at the links in a git folder.
+// folder checks the links in a git folder.
 func (r *reading) folder(git string) {
 	for _, name := range linkNames {
 		kind := Link
@@ -184,7 +185,7 @@ func (r *reading) folder(git string) {
 	r.hookFolder(r.g.follow(git, "hooks"))
 }
 
-// lead adds a way to what git reaches by a name of its folder.
+// lead adds the trail of a name in a git folder.
 func (r *reading) lead(t trail, as, kind string) {
 	r.p.pass(t, kind)
 	end, ok := r.g.below(t.end)
@@ -195,7 +196,7 @@ func (r *reading) lead(t trail, as, kind string) {
 	r.p.add(end, as, r.git)
 }
 
-// hookFolder follows the hooks in a folder that are links.
+// hookFolder follows the links in a folder of hooks.
 func (r *reading) hookFolder(folder trail) {
 	if folder.lost {
 		return
@@ -207,8 +208,8 @@ func (r *reading) hookFolder(folder trail) {
 	}
 }
 
-// collect reads the files of configuration and those that they include, and adds
-// what they name.
+// collect reads the configuration files and their includes, and adds the paths
+// that they name.
 func (r *reading) collect() {
 	for i := 0; i < len(r.configs); i++ {
 		if i == mostConfigs {
@@ -236,7 +237,8 @@ func (r *reading) collect() {
 	r.named()
 }
 
-// values takes what one file of configuration names. folder is where it is opened.
+// values adds the paths that one configuration file names. The argument folder
+// is where git opens it.
 func (r *reading) values(folder string, values map[string][]string) {
 	for key, all := range values {
 		for _, value := range all {
@@ -256,7 +258,7 @@ func (r *reading) values(folder string, values map[string][]string) {
 	}
 }
 
-// include adds one more file of configuration.
+// include adds one more configuration file.
 func (r *reading) include(folder, value string) {
 	if value == "" {
 		return
@@ -268,8 +270,9 @@ func (r *reading) include(folder, value string) {
 	}
 }
 
-// expand returns a value with the home folder in the place of "~". Git can run for
-// another user, with another home, so that its name counts anywhere, too.
+// expand returns a value with the home folder in place of "~". Git can run for
+// another user with another home, so expand also adds the rest of the name for
+// any folder.
 func (r *reading) expand(value, as string) string {
 	if !strings.HasPrefix(value, "~") && !strings.HasPrefix(value, "%(") {
 		return value
@@ -282,7 +285,7 @@ func (r *reading) expand(value, as string) string {
 	return path.Join(r.g.files.Home, "/") + "/" + rest
 }
 
-// unknown notes a name that cannot be followed.
+// unknown records a name that cannot be resolved.
 func (r *reading) unknown(name, as string) {
 	r.p.unknown = true
 	if as != "" && !strings.HasPrefix(as, "hooks") {
@@ -290,8 +293,9 @@ func (r *reading) unknown(name, as string) {
 	}
 }
 
-// named adds the folders of hooks and the files of attributes that values named. A
-// relative name counts from the working tree, or from the git folder if git works there.
+// named adds the folders of hooks and the files of attributes in values. A
+// relative name starts at the working tree, or at the git folder if git works
+// there.
 func (r *reading) named() {
 	for _, base := range r.bases {
 		for _, name := range r.hooks {
@@ -309,8 +313,8 @@ func (r *reading) named() {
 	}
 }
 
-// names reports whether a configuration that git reads in dir names anything below
-// the root.
+// names reports whether a configuration that git reads in dir names a path
+// below the root.
 func (g *Guard) names(dir, text string) bool {
 	values, err := parse(text)
 	p := &places{passed: map[string]string{}}

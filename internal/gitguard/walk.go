@@ -7,24 +7,24 @@ import (
 	"strings"
 )
 
-// trail is where a name leads that git follows.
+// trail is the result of resolving a name as git does.
 type trail struct {
-	name   string   // what was followed
-	end    string   // absolute; no link is on it
-	passed []string // names below the root on the way to the end, links and the end among them
-	links  bool     // a symbolic link is on the way
-	lost   bool     // the way cannot be followed: end is unknown
-	gone   bool     // nothing stands at the end
+	name   string   // the resolved name
+	end    string   // absolute; contains no link
+	passed []string // names below the root on the path, including links and the end
+	links  bool     // the path contains a symbolic link
+	lost   bool     // the path cannot be resolved: end is unknown
+	gone   bool     // the end does not exist
 }
 
-// mostLinks is how many links the system follows for one name.
+// mostLinks is the number of links that the system follows for one name.
 const mostLinks = 40
 
 var errOutside = errors.New("outside of the root")
 
-// follow resolves a name as the system does: part by part, with ".." counted from
-// where a link leads. from is absolute and holds no link. A part that is missing
-// counts as a folder that a later change can make.
+// follow resolves a name as the system does: part by part, with ".." relative
+// to the target of a link. The argument from is absolute and contains no link.
+// A missing part counts as a folder that a later change can create.
 func (g *Guard) follow(from, name string) trail {
 	t := trail{name: name, end: from}
 	if path.IsAbs(name) {
@@ -62,15 +62,15 @@ func (g *Guard) follow(from, name string) trail {
 	return t
 }
 
-// step is what stands at an absolute name.
+// step is the file at an absolute path.
 type step struct {
-	at     string // the name, or that of the root if it is the root under another name
-	target string // of a link
-	gone   bool   // nothing has the name
-	err    error  // nothing is known of the name
+	at     string // the path, or that of the root if it is another name of the root
+	target string // target of a link
+	gone   bool   // the file does not exist
+	err    error  // the file is unknown
 }
 
-// look returns what stands at an absolute name whose folder holds no link.
+// look returns the file at an absolute path whose folder contains no link.
 func (g *Guard) look(at string) step {
 	if s, known := g.steps[at]; known {
 		return s
@@ -93,7 +93,7 @@ func (g *Guard) look(at string) step {
 	return s
 }
 
-// below returns an absolute name relative to the root, if it lies there.
+// below returns an absolute path relative to the root, if it is below the root.
 func (g *Guard) below(at string) (string, bool) {
 	if at == g.dir {
 		return ".", true
@@ -101,11 +101,11 @@ func (g *Guard) below(at string) (string, bool) {
 	return strings.CutPrefix(at, strings.TrimSuffix(g.dir, "/")+"/")
 }
 
-// abs returns the absolute name of what has a name below the root.
+// abs returns the absolute path of a name below the root.
 func (g *Guard) abs(name string) string { return path.Join(g.dir, name) }
 
-// within reports whether the folder that git is told to work in lies in the root,
-// with no link on the way to it.
+// within reports whether the configured working folder of git is in the root,
+// without a link on its path.
 func (g *Guard) within(values []string, dir string) bool {
 	if len(values) != 1 || path.IsAbs(values[0]) {
 		return false
@@ -115,7 +115,8 @@ func (g *Guard) within(values []string, dir string) bool {
 	return ok && !t.links && !t.lost
 }
 
-// repositoryAbove reports whether a folder above the root is or may be a repository.
+// repositoryAbove reports whether a folder above the root is or may be a
+// repository.
 func (g *Guard) repositoryAbove() bool {
 	if !g.placed || g.files.Outside == nil {
 		return true

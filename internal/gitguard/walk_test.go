@@ -11,7 +11,7 @@ import (
 	"github.com/remit-dev/remit/internal/gitguard"
 )
 
-// linked is a repository with a configuration and links.
+// linked returns a repository with a configuration and links.
 func linked(config string, links ...string) files {
 	f := files{".git/HEAD": "ref: refs/heads/main\n", ".git/config": config}
 	for _, l := range links {
@@ -28,7 +28,8 @@ const (
 	changed = "changed core.fsmonitor"
 )
 
-// TestWays: git reaches a changed path through links in folders, and outside of the root.
+// TestWays checks that git reaches a changed path through links in folders, and
+// outside of the root.
 func TestWays(t *testing.T) {
 	for name, tt := range map[string]struct {
 		was  files
@@ -100,7 +101,8 @@ func TestWays(t *testing.T) {
 	}
 }
 
-// TestWaysInOneCall: what a call changes beside a link on the way does not hide it.
+// TestWaysInOneCall checks that other changes of a call do not hide a link on
+// the path.
 func TestWaysInOneCall(t *testing.T) {
 	was := linked(hooksAt+"ld/hk", "ld@rd")
 	c := gitguard.Change{Path: "ld", Was: "link"}
@@ -115,7 +117,8 @@ func TestWaysInOneCall(t *testing.T) {
 	require.Equal(t, "link", judge(t, linked("", "b@d"), "+c/.git gitdir: ../b/x.git"))
 }
 
-// TestUnknownRoot: where the root is, nothing tells, so that absolute names count as unknown.
+// TestUnknownRoot checks that absolute names count as unknown if the path of
+// the root is unknown.
 func TestUnknownRoot(t *testing.T) {
 	for config, want := range map[string]bool{"": true, include + "/srv/ws/inc": true, include + "../inc": true, include + "../../inc": true} {
 		was := linked(config)
@@ -127,8 +130,8 @@ func TestUnknownRoot(t *testing.T) {
 	}
 }
 
-// TestRepositoryAbove: a repository above the root can name any folder in it, whatever
-// a program makes in the root.
+// TestRepositoryAbove checks that a repository above the root can name any
+// folder in it, regardless of the changes of a program.
 func TestRepositoryAbove(t *testing.T) {
 	was := linked("")
 	require.Empty(t, judge(t, was, "!ci/pre-push x"))
@@ -136,7 +139,8 @@ func TestRepositoryAbove(t *testing.T) {
 	require.Equal(t, "hook", judge(t, was, "!ci/pre-push x"))
 }
 
-// TestManyFolders: of a repository with very many worktrees not all are looked at.
+// TestManyFolders checks that the guard bounds the worktrees of a repository
+// that it reads.
 func TestManyFolders(t *testing.T) {
 	was := linked("")
 	for i := range 70 {
@@ -155,8 +159,8 @@ func TestManyFolders(t *testing.T) {
 	require.Equal(t, "hook", judge(t, was, "!ci/pre-push x"))
 }
 
-// TestLooksOfLinks: a repository costs the same number of looks whatever the tree holds,
-// and further changes cost none but those at the folders above them.
+// TestLooksOfLinks checks that the number of reads for a repository does not
+// depend on the tree. Further changes only read the folders above them.
 func TestLooksOfLinks(t *testing.T) {
 	was := linked(hooksAt+"ld/hk", "ld@rd")
 	var looks []string
