@@ -22,20 +22,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// restrictEnv says in what way the test binary gives up namespaces before it runs
-// its tests, as a machine does that has none to give.
+// restrictEnv selects how the test binary gives up namespaces before it runs
+// its tests, as on a machine without them.
 const restrictEnv = "REMIT_TEST_RESTRICT"
 
 func restrict() {
 	var err error
 	switch os.Getenv(restrictEnv) {
-	case "setting": // this process has a user namespace of its own
+	case "setting": // this process has its own user namespace
 		err = os.WriteFile("/proc/sys/user/max_user_namespaces", []byte("0"), 0)
 	case "filter": // as container runtimes do
 		err = refuseCall(unix.SYS_CLONE, unix.CLONE_NEWUSER)
 	case "overlay": // see TestTrapUpperOnOverlay
 		err = mountOverlay(os.TempDir())
-	case "mount": // as systems do that give a namespace without any right
+	case "mount": // as systems do that create namespaces without privileges
 		err = refuseCall(unix.SYS_MOUNT, 0)
 	}
 	if err != nil {
@@ -44,8 +44,8 @@ func restrict() {
 	}
 }
 
-// refuseCall makes a system call fail in this process and all that it starts,
-// where the first argument has a bit of flag set or there is none.
+// refuseCall makes a system call fail in this process and its children, if the
+// first argument has a bit of flag set, or if flag is 0.
 func refuseCall(nr, flag uint32) error {
 	check := bpf.Instruction(bpf.JumpIf{Cond: bpf.JumpBitsSet, Val: flag, SkipFalse: 1})
 	if flag == 0 {
@@ -77,8 +77,8 @@ func refuseCall(nr, flag uint32) error {
 	return nil
 }
 
-// TestWithoutNamespaces runs the tests below on a machine that has no namespaces
-// to give, for each of the reasons that there are.
+// TestWithoutNamespaces runs the tests below as on a machine without
+// namespaces, for each possible cause.
 func TestWithoutNamespaces(t *testing.T) {
 	if os.Getenv(restrictEnv) != "" {
 		return
@@ -89,7 +89,7 @@ func TestWithoutNamespaces(t *testing.T) {
 			exe, err := os.Executable()
 			require.NoError(t, err)
 			run := "^(TestBareLevel|TestBareOverlay|TestBareWrites|TestBareWay)$"
-			if how == "setting" { // from here on all is the same
+			if how == "setting" { // the rest is the same
 				run = "^(TestBare.*|TestDaemons)$"
 			}
 			cmd := exec.Command(exe, "-test.v", "-test.run", run)
@@ -115,8 +115,8 @@ func bareOnly(t *testing.T) {
 	}
 }
 
-// bareRun runs a script with a root that it writes directly and one that it only
-// reads.
+// bareRun runs a script with a root that it writes directly and one that it
+// only reads.
 func bareRun(t *testing.T, root, other, script string) (string, Exit, Protections) {
 	out, exit, p := finish(t, Spec{
 		Argv: []string{"sh", "-c", script}, Dir: root, Env: []string{"PATH=/usr/bin:/bin", "OTHER=" + other}, Require: Partial,
@@ -127,7 +127,8 @@ func bareRun(t *testing.T, root, other, script string) (string, Exit, Protection
 	return out, exit, p.Reached()
 }
 
-// TestBareLevel: what is missing is told, and more than there is is refused.
+// TestBareLevel checks that missing protections are reported, and that a higher
+// required level is refused.
 func TestBareLevel(t *testing.T) {
 	bareOnly(t)
 	_, exit, reached := bareRun(t, newRoot(t), newRoot(t), "true")
@@ -139,8 +140,8 @@ func TestBareLevel(t *testing.T) {
 	require.ErrorContains(t, err, "namespaces: ")
 }
 
-// TestBareOverlay: what cannot be had is refused before the program starts, with
-// the root and the reason.
+// TestBareOverlay checks that an impossible overlay is refused before the
+// program starts, with the root and the reason.
 func TestBareOverlay(t *testing.T) {
 	bareOnly(t)
 	root := newRoot(t)
@@ -157,8 +158,8 @@ func TestBareOverlay(t *testing.T) {
 	require.ErrorContains(t, err, "another folder is there")
 }
 
-// TestBareWrites: a program writes in its root and in a /tmp of its own, and
-// nowhere else.
+// TestBareWrites checks that a program writes only in its root and in its own
+// /tmp.
 func TestBareWrites(t *testing.T) {
 	bareOnly(t)
 	root, other := newRoot(t), newRoot(t)
@@ -180,7 +181,8 @@ func TestBareWrites(t *testing.T) {
 	require.NoFileExists(t, "/tmp/remit-was-here")
 }
 
-// TestBareBreakout tries the ways out that are closed without namespaces too.
+// TestBareBreakout tries the breakouts that are also prevented without
+// namespaces.
 func TestBareBreakout(t *testing.T) {
 	bareOnly(t)
 	o := makeOutside(t)
@@ -190,9 +192,9 @@ func TestBareBreakout(t *testing.T) {
 		"look outside", "chmod outside", "times outside", "attribute outside", "see a process", "control groups",
 		"write into the root itself", "write through a hard link", "read what is masked", "fill the memory", // a root that is written directly
 		"look at the outside of a link", "name of the host", "log of the kernel", "chmod a device", "times of a device", "network of the host",
-		"terminals of the host", // their numbers can be seen, like anything outside, and none can be opened
+		"terminals of the host", // their numbers are visible, like everything outside, but none can be opened
 	}
-	alone := []string{"fork bomb", "open everything", "take memory", "another shim"} // what leaves too little for others
+	alone := []string{"fork bomb", "open everything", "take memory", "another shim"} // leaves too few resources for others
 	var together []string
 	for _, p := range probes() {
 		if !slices.Contains(open, p.name) && !slices.Contains(alone, p.name) {
@@ -207,7 +209,7 @@ func TestBareBreakout(t *testing.T) {
 		})
 		require.NoError(t, sb.Close())
 		if names[0] == "fork bomb" && slices.ContainsFunc(sb.Reached().Missing, func(m string) bool { return strings.HasPrefix(m, "limit of processes: ") }) {
-			continue // the root user, where no control group can be had
+			continue // the root user, without a control group
 		}
 		require.Equal(t, 1, exit.Code, "it led out: %s", said)
 		for _, name := range names {
@@ -223,20 +225,21 @@ func chunks(names []string) (all [][]string) {
 	return all
 }
 
-// TestBareParentDies: a shim that is no process 1 ends its programs all the same
-// when its parent is gone.
+// TestBareParentDies checks that a shim that is not process 1 also ends its
+// programs when its parent has died.
 func TestBareParentDies(t *testing.T) {
 	bareOnly(t)
 	p, r := daemons(t, context.Background(), 3, "+")
 	_, err := io.ReadFull(r, make([]byte, len("daemons\n")))
 	require.NoError(t, err)
-	require.NoError(t, syscall.Shutdown(int(p.socket.Fd()), syscall.SHUT_RDWR)) // what the kernel does then
+	require.NoError(t, syscall.Shutdown(int(p.socket.Fd()), syscall.SHUT_RDWR)) // as the kernel does then
 	_, err = io.ReadAll(r)
 	require.NoError(t, err)
 }
 
-// TestBareShimDies: a shim that is no process 1 is guarded. Where it is killed, or is
-// stopped when the call is to end, nothing of the program outlives it.
+// TestBareShimDies checks the guard of a shim that is not process 1. If the
+// shim is killed, or is stopped when the call ends, no process of the program
+// outlives it.
 func TestBareShimDies(t *testing.T) {
 	bareOnly(t)
 	for _, sig := range []syscall.Signal{unix.SIGKILL, unix.SIGSTOP} {
@@ -256,7 +259,7 @@ func TestBareShimDies(t *testing.T) {
 	}
 }
 
-// childOf finds the one child of a process.
+// childOf returns the only child of a process.
 func childOf(t *testing.T, parent int) int {
 	stats, err := filepath.Glob("/proc/[0-9]*/stat")
 	require.NoError(t, err)

@@ -14,21 +14,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// hierarchy is where this process may make control groups for some controllers.
-// Version 2 has one for all of them, version 1 one each.
+// hierarchy is a place where this process may create control groups for some
+// controllers. Version 2 has one for all of them, version 1 one each.
 type hierarchy struct {
 	version     int
-	dir         string // the group of this process, as a path
+	dir         string // path of this process's group
 	controllers []string
 }
 
-// group is a control group of one run: a folder in each hierarchy.
+// group is the control group of one run: a folder in each hierarchy.
 type group struct {
 	dirs  []string
-	holds []string // what it bounds or does: memory, processes, kill
+	holds []string // its functions: memory, processes, kill
 }
 
-// hierarchies finds the control groups of this process, in text of
+// hierarchies finds the control groups of this process, in the text of
 // /proc/self/cgroup and /proc/self/mountinfo.
 func hierarchies(cgroup, mountinfo string) (all []hierarchy) {
 	for line := range strings.Lines(cgroup) {
@@ -47,7 +47,7 @@ func hierarchies(cgroup, mountinfo string) (all []hierarchy) {
 	return all
 }
 
-// mountOf finds where a group of a hierarchy shows as a folder.
+// mountOf finds the folder of a group in a hierarchy.
 func mountOf(mountinfo string, h hierarchy, path string) string {
 	for line := range strings.Lines(mountinfo) {
 		before, after, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " - ")
@@ -66,8 +66,8 @@ func mountOf(mountinfo string, h hierarchy, path string) string {
 	return ""
 }
 
-// newGroup makes a control group for one run, as far as this process may: memory
-// 0 asks for no bound. What it does not hold, it does not; it is no error.
+// newGroup creates a control group for one run, as far as this process may.
+// Memory 0 sets no bound. A missing function is no error.
 func newGroup(name string, memory, processes int64) (*group, error) {
 	cgroup, err := os.ReadFile("/proc/self/cgroup")
 	if err != nil {
@@ -88,20 +88,20 @@ func newGroup(name string, memory, processes int64) (*group, error) {
 	return g, nil
 }
 
-// add makes the group's folder in a hierarchy that is of use.
+// add creates the group's folder in a hierarchy that provides a function.
 func (g *group) add(h hierarchy, name string, memory, processes int64) error {
 	if h.version == 1 && !slices.Contains(h.controllers, "memory") && !slices.Contains(h.controllers, "pids") {
 		return nil
 	}
 	if h.version == 2 {
-		// Where processes are in the group already the kernel refuses: then there
-		// are no bounds to be had, only the means to kill.
+		// The kernel refuses this if the group already has processes. Then it
+		// provides no bounds, only the kill function.
 		for _, c := range []string{"+memory", "+pids"} {
 			_ = write(h.dir, "cgroup.subtree_control", c)
 		}
 	}
 	dir := filepath.Join(h.dir, name)
-	_ = os.Remove(dir) // of an earlier process with that number that was killed; only an empty one goes
+	_ = os.Remove(dir) // left by an earlier killed process with that number; only an empty one is removed
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		return err
 	}
@@ -126,7 +126,7 @@ func (g *group) add(h hierarchy, name string, memory, processes int64) error {
 	return nil
 }
 
-// shimThreads is how many threads a shim has at most.
+// shimThreads bounds the threads of a shim.
 const shimThreads = 16
 
 func write(dir, file, text string) error {
@@ -138,7 +138,7 @@ func write(dir, file, text string) error {
 	return errors.Join(err, f.Close())
 }
 
-// enter puts a process into the group. What it starts then is in it too.
+// enter adds a process to the group. Its later children are in the group too.
 func (g *group) enter(pid int) error {
 	for _, dir := range g.dirs {
 		if err := write(dir, "cgroup.procs", strconv.Itoa(pid)); err != nil {
@@ -148,7 +148,7 @@ func (g *group) enter(pid int) error {
 	return nil
 }
 
-// kill kills everything in the group, if it can.
+// kill kills all processes in the group, if the group can do that.
 func (g *group) kill() {
 	if g == nil {
 		return
@@ -158,13 +158,13 @@ func (g *group) kill() {
 	}
 }
 
-// remove removes the group, in which nothing is any more.
+// remove removes the empty group.
 func (g *group) remove() {
 	if g == nil {
 		return
 	}
 	for _, dir := range g.dirs {
-		for range 100 { // whoever was killed leaves a moment after its parent heard of it
+		for range 100 { // a killed process exits shortly after its parent was notified
 			if err := os.Remove(dir); !errors.Is(err, unix.EBUSY) {
 				break
 			}

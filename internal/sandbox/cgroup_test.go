@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestHierarchies: control groups are found where they are mounted, also when a
-// container shows a part of them.
+// TestHierarchies checks that control groups are found where they are mounted,
+// also if a container shows a part of them.
 func TestHierarchies(t *testing.T) {
 	const both = "35 24 0:30 / /sys/fs/cgroup/unified rw,relatime - cgroup2 cgroup2 rw\n" +
 		"36 24 0:31 / /sys/fs/cgroup/memory rw,relatime - cgroup cgroup rw,memory\n" +
@@ -47,8 +47,9 @@ func TestHierarchies(t *testing.T) {
 	}
 }
 
-// TestMemory: a bound of everything together holds where a control group can be
-// had. Where not, that is said, and a run that requires every layer is refused.
+// TestMemory checks that a total memory bound holds with a control group.
+// Without one, the report says so, and a run that requires every layer is
+// refused.
 func TestMemory(t *testing.T) {
 	needStrict(t)
 	exe, err := os.Executable()
@@ -77,8 +78,8 @@ func TestMemory(t *testing.T) {
 	require.ErrorIs(t, err, ErrLevel)
 }
 
-// TestGroup: what a hierarchy offers is used and nothing else, and a group goes
-// with the run. Plain folders stand in for the kernel's.
+// TestGroup checks that exactly the functions of a hierarchy are used, and that
+// a group is removed with the run. Plain folders replace those of the kernel.
 func TestGroup(t *testing.T) {
 	dir := t.TempDir()
 	g := &group{}

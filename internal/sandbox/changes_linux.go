@@ -16,9 +16,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Changes lists what a program wrote in a root that it saw through an overlay,
-// folders before what is in them and names sorted as bytes. It is called after
-// Wait.
+// Changes returns the entries that a program wrote in a root with an overlay,
+// folders before their entries and names sorted as bytes. Call it after Wait.
 func (p *Process) Changes(root string) ([]OverlayEntry, error) {
 	if n, ok := p.native[root]; ok {
 		return n.changes()
@@ -28,7 +27,7 @@ func (p *Process) Changes(root string) ([]OverlayEntry, error) {
 		return nil, fmt.Errorf("%s is not a root that was seen through an overlay", root)
 	}
 	all, err := written(upper)
-	locked := map[uint64]fs.FileMode{} // by inode: the shim came to one of its names
+	locked := map[uint64]fs.FileMode{} // by inode: the shim changed one of its names
 	for _, w := range all {
 		if mode, ok := p.locked[root+"\x00"+w.Name]; ok {
 			locked[w.Ino] = modeOf(mode)
@@ -43,8 +42,8 @@ func (p *Process) Changes(root string) ([]OverlayEntry, error) {
 	return all, err
 }
 
-// Open opens the content of a file that Changes listed. Symbolic links are not
-// followed, anywhere on the way.
+// Open opens the content of a file from Changes. It follows no symbolic links
+// on the path.
 func (p *Process) Open(root, name string) (*os.File, error) {
 	if n, ok := p.native[root]; ok {
 		return n.open(name)
@@ -68,12 +67,12 @@ func openBelow(upper *os.File, name string, flags uint64) (*os.File, error) {
 	return os.NewFile(uintptr(fd), name), nil
 }
 
-// stride is how many folders deeper a walk goes before it takes its way from another one:
-// so it needs few descriptors, and a name costs no more the deeper it is.
+// stride is the number of folder levels after which a walk starts from a new
+// descriptor. So it needs few descriptors, and a deeper name costs no more.
 const stride = 32
 
-// written walks an upper folder. The overlay notes only at the topmost of the
-// folders that took a place which of them begin empty.
+// written walks an upper folder. The overlay marks a replaced folder only at
+// the topmost replaced folder.
 func written(upper *os.File) (all []OverlayEntry, err error) {
 	var walk func(from *os.File, rel, name string, depth int, replaced bool) error
 	walk = func(from *os.File, rel, name string, depth int, replaced bool) error {
@@ -119,15 +118,16 @@ func readNames(upper *os.File, name string) ([]string, error) {
 	return names, err
 }
 
-// Look describes one name of a folder that a program wrote in as it is, without an overlay.
+// Look describes one name of a folder without an overlay, after a program wrote
+// in the folder.
 func Look(dir *os.File, name string) (OverlayEntry, error) { return look(dir, name, "") }
 
-// userBooks begin the attributes in which an overlay of a user namespace keeps its
-// books, beside those of programs.
+// userBooks is the prefix of the attributes in which an overlay of a user
+// namespace keeps its metadata, beside those of programs.
 const userBooks = "user.overlay."
 
-// look describes one name of a folder. Attributes that begin with books are an
-// overlay's own; books is empty where there are none.
+// look describes one name of a folder. Attributes that begin with books are the
+// overlay's metadata. Books is empty without an overlay.
 func look(upper *os.File, name, books string) (OverlayEntry, error) {
 	pin, err := openBelow(upper, name, unix.O_PATH)
 	if err != nil {
@@ -189,8 +189,8 @@ func readlink(pin *os.File) (string, error) {
 	return string(buf[:max(n, 0)]), err
 }
 
-// attributes reads those of a file or folder, and what the overlay notes in some of
-// its own.
+// attributes reads the attributes of a file or folder, and the overlay's
+// metadata in them.
 func (w *OverlayEntry) attributes(pin *os.File, prefix string) error {
 	at := fmt.Sprintf("/proc/self/fd/%d", pin.Fd()) // an attribute needs a path, or a file open for reading
 	names, err := sized(func(buf []byte) (int, error) { return unix.Listxattr(at, buf) })
@@ -227,8 +227,8 @@ func (w *OverlayEntry) attributes(pin *os.File, prefix string) error {
 	return nil
 }
 
-// escaped is what the program called an attribute that the overlay had to give
-// another name; "" for those of the overlay itself.
+// escaped returns the program's name of an attribute that the overlay renamed,
+// or "" for the overlay's own.
 func (*OverlayEntry) escaped(rest string) string {
 	if rest, theirs := strings.CutPrefix(rest, "overlay."); theirs {
 		return "user.overlay." + rest

@@ -16,7 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// runIn runs a shell script with one root that it sees through an overlay.
+// runIn runs a shell script with one root with an overlay.
 func runIn(t *testing.T, root, script string) (*Process, string) {
 	t.Helper()
 	upper, err := os.MkdirTemp(filepath.Dir(root), "upper")
@@ -58,8 +58,8 @@ func words(w OverlayEntry) string {
 	return text
 }
 
-// TestChanges: whatever a program does to a root is told, and the root itself is
-// not touched.
+// TestChanges checks that every change of a program to a root is reported, and
+// that the root itself does not change.
 func TestChanges(t *testing.T) {
 	needStrict(t)
 	for _, tt := range []struct{ name, script, want string }{
@@ -91,7 +91,8 @@ func TestChanges(t *testing.T) {
 			for _, w := range changes {
 				got = append(got, words(w))
 			}
-			// The root user's overlay says of every new folder that nothing is below it.
+			// The root user's overlay marks every new folder as having nothing
+			// below it.
 			text := strings.ReplaceAll(strings.Join(got, "; "), "p folder replaced; p/q folder replaced", "p folder; p/q folder")
 			require.Equal(t, tt.want, text)
 			require.Equal(t, before, listing(t, root))
@@ -99,8 +100,8 @@ func TestChanges(t *testing.T) {
 	}
 }
 
-// TestContent: what was written can be read, also where the program took the
-// right to read away, and no link leads out of the upper folder.
+// TestContent checks that written files can be read, even if the program
+// removed the right to read. No link leads out of the upper folder.
 func TestContent(t *testing.T) {
 	needStrict(t)
 	root := newRoot(t)
@@ -140,9 +141,9 @@ func listing(t *testing.T, root string) string {
 	return b.String()
 }
 
-// TestSurvivors: nothing of a program is left when it has ended, whatever it
-// started: children of its own session that take no notice of signals, and that
-// would hold the test up for a quarter of an hour.
+// TestSurvivors checks that no process of a program remains after it has ended.
+// It starts children with their own sessions that ignore signals, and would
+// block the test for a quarter of an hour.
 func TestSurvivors(t *testing.T) {
 	needStrict(t)
 	root := newRoot(t)
@@ -152,8 +153,8 @@ func TestSurvivors(t *testing.T) {
 	require.Len(t, changes, 2)
 }
 
-// TestKillInFlight: when its context ends, or its parent wants, the program is
-// gone at once, and it is said that nobody knows how it ended.
+// TestKillInFlight checks that the program is killed immediately when its
+// context ends, or on demand. The result states that its exit is unknown.
 func TestKillInFlight(t *testing.T) {
 	needStrict(t)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -168,12 +169,13 @@ func TestKillInFlight(t *testing.T) {
 	cancel()
 	_, err = p.Wait()
 	require.Error(t, err)
-	_, err = io.ReadAll(r) // ends when nobody holds it open any more
+	_, err = io.ReadAll(r) // ends when no process holds it open
 	require.NoError(t, err)
 	require.NoError(t, p.Close())
 }
 
-// TestRefusals: what cannot be had is refused before the program starts.
+// TestRefusals checks that an impossible specification is refused before the
+// program starts.
 func TestRefusals(t *testing.T) {
 	needStrict(t)
 	root := newRoot(t)

@@ -14,12 +14,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// daemonsEnv makes the test binary a program that leaves so many daemons.
+// daemonsEnv makes the test binary a program that leaves a number of daemons.
 const daemonsEnv = "REMIT_TEST_DAEMONS"
 
-// beDaemons forks children that each begin a session of their own, fork again and
-// end; what is left of them takes no notice of any signal and waits for ever, with
-// this program's output open.
+// beDaemons forks children that each start a session, fork again and end. The
+// remaining processes ignore all signals and wait forever, with this program's
+// output open.
 func beDaemons(count int, stay bool) int {
 	runtime.LockOSThread()
 	all := unix.Sigset_t{}
@@ -45,8 +45,8 @@ func beDaemons(count int, stay bool) int {
 	return 0
 }
 
-// daemon makes one. What is forked of a Go program may call the kernel, and
-// nothing else.
+// daemon creates one daemon. A forked child of a Go program may only make
+// system calls.
 //
 //go:norace
 func daemon() int {
@@ -70,8 +70,8 @@ func daemon() int {
 	}
 }
 
-// daemons starts a program that leaves daemons, in a sandbox. The reader ends when
-// none of them runs any more.
+// daemons starts a program that leaves daemons, in a sandbox. The reader ends
+// when none of them runs.
 func daemons(t *testing.T, ctx context.Context, count int, stay string) (*Process, *os.File) {
 	exe, err := os.Executable()
 	require.NoError(t, err)
@@ -87,8 +87,8 @@ func daemons(t *testing.T, ctx context.Context, count int, stay string) (*Proces
 	return p, r
 }
 
-// TestDaemons: a thousand daemons do not outlive the program that left them, nor
-// a call that is killed: process groups would miss them all.
+// TestDaemons checks that a thousand daemons do not outlive the program that
+// left them, or a killed call. A process group would not contain them.
 func TestDaemons(t *testing.T) {
 	const count = 1000
 	t.Run("when the program ends", func(t *testing.T) {

@@ -20,11 +20,12 @@ import (
 	"github.com/remit-dev/remit/internal/shim"
 )
 
-// useLoopback is a program that serves itself in every way that test servers do.
+// useLoopback is a program that connects to itself in every way that test
+// servers do.
 func useLoopback() int {
 	err := errors.Join(
 		serve("tcp4", "127.0.0.1:0"),
-		serve("tcp", ":0"), // MPTCP first, on both versions where there are both
+		serve("tcp", ":0"), // MPTCP first, on both IP versions if there are both
 		serve("tcp4", "0.0.0.0:80"),
 		datagram("udp4", "127.0.0.1:0"),
 		interfaces(),
@@ -42,7 +43,7 @@ func useLoopback() int {
 	return 0
 }
 
-// serve says something to a listener of its own and hears it again.
+// serve sends data to its own listener and receives it again.
 func serve(network, at string) error {
 	l, err := net.Listen(network, at)
 	if err != nil {
@@ -83,7 +84,7 @@ func datagram(network, at string) error {
 	return err
 }
 
-// interfaces sees the loopback, which is up, and no other.
+// interfaces checks that the loopback is up and the only interface.
 func interfaces() error {
 	all, err := net.Interfaces()
 	if err != nil {
@@ -105,7 +106,7 @@ func itself(t *testing.T, probe string, env ...string) Spec {
 	}
 }
 
-// TestLoopback: a program can serve itself, on a network that is its own.
+// TestLoopback checks that a program can connect to itself, on its own network.
 func TestLoopback(t *testing.T) {
 	needStrict(t)
 	text, exit, p := finish(t, itself(t, "use its loopback"))
@@ -115,8 +116,9 @@ func TestLoopback(t *testing.T) {
 	require.Equal(t, Strict, p.Reached().Level)
 }
 
-// TestUnixSockets: a program can use sockets in a root that it sees through an
-// overlay or as a copy. In a root that is shown as it is it could reach the host's.
+// TestUnixSockets checks that a program can use sockets in a root with an
+// overlay or in a copy. In a root that is shown as it is, it could reach the
+// host's.
 func TestUnixSockets(t *testing.T) {
 	needStrict(t)
 	for name, r := range map[string]Root{
@@ -149,7 +151,7 @@ func TestUnixSockets(t *testing.T) {
 	}
 }
 
-// meetRules is a program that meets the rules that MEET names.
+// meetRules is a program that meets the rules in MEET.
 func meetRules() int {
 	for what := range strings.SplitSeq(os.Getenv("MEET"), ",") {
 		var err error
@@ -185,8 +187,8 @@ func meetRules() int {
 	return 3
 }
 
-// TestMeetRules: the exit of a program names each rule that it met, once, and the
-// program got the error that it would get without anybody listening.
+// TestMeetRules checks that the exit of a program lists each rule that it met,
+// once. The program gets the same error as without the listener.
 func TestMeetRules(t *testing.T) {
 	needStrict(t)
 	for what, want := range map[string]struct {
@@ -198,7 +200,7 @@ func TestMeetRules(t *testing.T) {
 		"namespace": {shim.RuleCall, "the sandbox refused the system call unshare, with a namespace, with EPERM", unix.EPERM},
 		"packet":    {shim.RuleSocket, "the sandbox refused a packet socket (family, type, protocol: 17 3 0), with EAFNOSUPPORT", unix.EAFNOSUPPORT},
 		"raw":       {shim.RuleSocket, "the sandbox refused a raw Internet socket (family, type, protocol: 2 3 1), with EAFNOSUPPORT", unix.EAFNOSUPPORT},
-		"mptcp":     {"", "", unix.EPROTONOSUPPORT}, // programs go on with TCP
+		"mptcp":     {"", "", unix.EPROTONOSUPPORT}, // programs continue with TCP
 		"network":   {shim.RuleNetwork, "the program tried to reach an address outside the sandbox, which has no network but its own loopback", unix.ENETUNREACH},
 		"port":      {shim.RulePort, "nothing listened on a loopback port that the program tried: the loopback is the sandbox's own, and servers of the machine are not on it", unix.ECONNREFUSED},
 		"name":      {shim.RuleDatagram, "nothing answered a datagram on the loopback: the sandbox has no network, so no name can be looked up", 0},

@@ -13,15 +13,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// rootBooks begin the attributes in which an overlay of the root user keeps its books.
+// rootBooks is the prefix of the attributes in which an overlay of the root
+// user keeps its metadata.
 const rootBooks = "trusted.overlay."
 
-// changes lists what the program wrote. What a name looks like is what the program
-// saw. Which names there are, and which folders begin empty, the upper folder tells,
-// but for folders that were renamed: all that is in them is listed.
+// changes returns what the program wrote. It describes a name as the program
+// saw it. The upper folder determines which names there are, and which folders
+// begin empty. In a renamed folder it lists every entry.
 //
-// What is listed can be read when the root has changed since, so each file that the
-// overlay still takes from the root is copied up.
+// The listed files must stay readable after changes of the root. So changes
+// copies up each file that the overlay still reads from the root.
 func (n *native) changes() ([]OverlayEntry, error) {
 	for again := false; ; again = true {
 		w := nativeWalk{native: n, inodes: map[[2]uint64]uint64{}}
@@ -32,7 +33,7 @@ func (n *native) changes() ([]OverlayEntry, error) {
 		if len(missing) == 0 || err != nil {
 			return w.all, err
 		}
-		if again { // nothing writes any more
+		if again { // no process writes any more
 			return nil, fmt.Errorf("%q is another name of a file that was written, and cannot be copied", missing[0])
 		}
 		for _, name := range missing {
@@ -43,16 +44,16 @@ func (n *native) changes() ([]OverlayEntry, error) {
 	}
 }
 
-// nativeWalk is one look at all that was written.
+// nativeWalk is one walk of the written entries.
 type nativeWalk struct {
 	*native
 
 	all    []OverlayEntry
-	inodes map[[2]uint64]uint64 // a number of its own for each file, by device and inode
+	inodes map[[2]uint64]uint64 // a unique number for each file, by device and inode
 }
 
-// walk lists a name and what is below it. In a folder that was renamed everything is
-// listed.
+// walk lists a name and the names below it. In a renamed folder it lists
+// everything.
 func (w *nativeWalk) walk(name string, replaced, moved bool) error {
 	books, there, err := w.books(name)
 	if err != nil {
@@ -99,10 +100,11 @@ func (w *nativeWalk) walk(name string, replaced, moved bool) error {
 	return err
 }
 
-// overlayBooks are what an overlay notes of a name.
+// overlayBooks is the overlay's metadata of a name.
 type overlayBooks struct{ deleted, opaque, redirect, origin bool }
 
-// books reads them. A name that is only in the root has none.
+// books reads the metadata of a name. A name that exists only in the root has
+// none.
 func (n *native) books(name string) (b overlayBooks, there bool, err error) {
 	pin, err := openBelow(n.upper, name, unix.O_PATH)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR) {
@@ -144,9 +146,9 @@ func (n *native) books(name string) (b overlayBooks, there bool, err error) {
 	return b, true, err
 }
 
-// number is that of the file that a name stands for. It reports whether that is the file
-// that the root has by this name: an overlay gives a file the inode number that it had
-// there, if all of it lies in one file system.
+// number returns the number of a file. It reports whether it is the root's file
+// of this name. An overlay keeps the root's inode number of a file if all
+// layers are in one file system.
 func (w *nativeWalk) number(name string) (n uint64, same bool, err error) {
 	is, err := stat(w.view, name)
 	if err != nil {
@@ -161,7 +163,7 @@ func (w *nativeWalk) number(name string) (n uint64, same bool, err error) {
 	return w.inodes[key], same, nil
 }
 
-// copyUp has the overlay take over a file of the root.
+// copyUp makes the overlay copy a file of the root.
 func (n *native) copyUp(name string) error {
 	f, err := openBelow(n.view, name, unix.O_WRONLY|unix.O_NONBLOCK)
 	if err != nil {
@@ -170,9 +172,10 @@ func (n *native) copyUp(name string) error {
 	return f.Close()
 }
 
-// otherNames are the names of files that were written under other names only: what was
-// written is the content of all. The overlay keeps such a file in its index. It costs a
-// walk of all that the program saw, which only such files make necessary.
+// otherNames returns the names of files that were written only under other
+// names, because all names have the same content. The overlay keeps such a file
+// in its index. It walks everything that the program saw, which only such files
+// make necessary.
 func (w *nativeWalk) otherNames() (names []string, err error) {
 	if some, err := w.indexed(); !some || err != nil {
 		return nil, err
@@ -193,7 +196,8 @@ func (w *nativeWalk) otherNames() (names []string, err error) {
 			case now.Mode&unix.S_IFMT == unix.S_IFDIR:
 				err = search(name)
 			case now.Mode&unix.S_IFMT == unix.S_IFREG && !known[name]:
-				// A name that was not written is the root's, with the root's inode or the index's.
+				// A name that was not written belongs to the root, with the
+				// inode of the root or the index.
 				var was unix.Stat_t
 				if was, err = stat(w.lower, name); err == nil && was.Nlink > 1 && was.Ctim != now.Ctim {
 					names = append(names, name)
@@ -226,7 +230,7 @@ func stat(dir *os.File, name string) (is unix.Stat_t, err error) {
 	return is, unix.Fstat(int(pin.Fd()), &is)
 }
 
-// open opens the content of a file, or a folder that was renamed.
+// open opens the content of a file, or a renamed folder.
 func (n *native) open(name string) (*os.File, error) {
 	f, err := openBelow(n.upper, name, unix.O_RDONLY|unix.O_NONBLOCK)
 	if errors.Is(err, fs.ErrNotExist) {

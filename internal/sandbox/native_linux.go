@@ -15,14 +15,14 @@ import (
 	"github.com/remit-dev/remit/internal/shim"
 )
 
-// native is an overlay that this process made, outside of every user namespace. The
-// kernel renames its folders and keeps the names of a file together, which it does
-// for no overlay of a user namespace.
+// native is an overlay that this process created, outside of every user
+// namespace. Only for such an overlay the kernel renames folders and keeps hard
+// links together.
 type native struct {
 	lower *os.File // the root
-	upper *os.File // what was written
-	view  *os.File // what the program saw
-	index string   // the folder in which the overlay keeps files of several names
+	upper *os.File // the written entries
+	view  *os.File // the program's view
+	index string   // the folder in which the overlay keeps files with several names
 }
 
 func (n *native) close() {
@@ -31,8 +31,8 @@ func (n *native) close() {
 	}
 }
 
-// attach makes the overlays that this process can make, and returns their mounts for
-// the shim, in the order of the roots. The shim makes the others.
+// attach creates the overlays that this process can create, and returns their
+// mounts for the shim, in the order of the roots. The shim creates the others.
 func (p *Process) attach(spec Spec, order *shim.StartRequest) (mounts []int) {
 	p.native = map[string]*native{}
 	for i := range order.Roots {
@@ -51,7 +51,7 @@ func (p *Process) attach(spec Spec, order *shim.StartRequest) (mounts []int) {
 	return mounts
 }
 
-// overlay makes one overlay that lies nowhere yet.
+// overlay creates one overlay that is not attached yet.
 func (p *Process) overlay(spec Spec, r shim.Root) (*native, error) {
 	switch {
 	case slices.Contains(spec.without, "native"):
@@ -107,7 +107,7 @@ func mountDetached(l shim.Layers) (mount int, err error) {
 			return -1, fmt.Errorf("%s: %w", option[0], err)
 		}
 	}
-	// Without volatile each file that is copied up would be synced.
+	// Without volatile the kernel would sync each file that is copied up.
 	if err := unix.FsconfigSetFlag(fd, "volatile"); err != nil {
 		return -1, fmt.Errorf("volatile: %w", err)
 	}

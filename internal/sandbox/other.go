@@ -10,22 +10,22 @@ import (
 	"time"
 )
 
-// Main does nothing here: there is no sandbox to be the shim of.
+// Main does nothing: this system has no sandbox.
 func Main() {}
 
-// Process is a program in a sandbox. There is none here.
+// Process is a program in a sandbox, which this system does not have.
 type Process struct{}
 
-// Start refuses: nothing here can confine a program, and nothing runs unconfined
-// in its place.
+// Start returns an error: this system cannot confine a program, and programs
+// never run unconfined instead.
 func Start(context.Context, Shim, Spec, Stdio) (*Process, error) {
 	return nil, fmt.Errorf("%w: %s has none that remit can use", ErrNoSandbox, runtime.GOOS)
 }
 
-// Reached says that there is no sandbox.
+// Reached returns no protections.
 func (*Process) Reached() Protections { return Protections{} }
 
-// Pause fails.
+// Pause returns ErrNoSandbox.
 func (*Process) Pause(context.Context) error { return ErrNoSandbox }
 
 // Resume does nothing.
@@ -34,22 +34,22 @@ func (*Process) Resume() {}
 // Kill does nothing.
 func (*Process) Kill() {}
 
-// Wait fails.
+// Wait returns ErrNoSandbox.
 func (*Process) Wait() (Exit, error) { return Exit{Code: -1}, ErrNoSandbox }
 
 // Close does nothing.
 func (*Process) Close() error { return nil }
 
-// Changes fails.
+// Changes returns ErrNoSandbox.
 func (*Process) Changes(string) ([]OverlayEntry, error) { return nil, ErrNoSandbox }
 
-// Open fails.
+// Open returns ErrNoSandbox.
 func (*Process) Open(string, string) (*os.File, error) { return nil, ErrNoSandbox }
 
-// Lasting reports whether a folder can take what is written in an overlay.
+// Lasting reports whether a folder can hold the changes of an overlay.
 func Lasting(string) bool { return false }
 
-// Now fails: no program runs here that a change could be held against.
+// Now returns ErrNoSandbox: no program runs here whose changes need a time.
 func Now() (time.Time, error) { return time.Time{}, ErrNoSandbox }
 
 func probeWriteMode(context.Context, Shim, string, string, string) (WriteMode, error) {

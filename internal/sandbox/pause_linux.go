@@ -15,8 +15,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Pause stops the program and everything that it started, and returns when none of it runs. Only a sandbox with a namespace of
-// its own can: elsewhere nobody knows what the program started. Resume goes on. When ctx ends first, it has gone on.
+// Pause stops the program and its processes, and returns when none of them
+// runs. It needs a sandbox with its own namespace: without one the program's
+// processes are unknown. Resume continues them. If ctx ends first, Pause has
+// already resumed them.
 func (p *Process) Pause(ctx context.Context) error {
 	if !p.alone {
 		return errors.New("what the program started is not known here, so it cannot be stopped for a while")
@@ -34,7 +36,7 @@ func (p *Process) Pause(ctx context.Context) error {
 			p.Resume()
 			return err
 		}
-		if stuck > 20 { // what waits for a child that it shares its memory with does so until that runs
+		if stuck > 20 { // a process waits for a child with shared memory until the child runs
 			for _, pid := range all.waiting {
 				release(pid)
 			}
@@ -44,17 +46,17 @@ func (p *Process) Pause(ctx context.Context) error {
 	}
 }
 
-// pausedProcess is what did not stand yet when it was looked.
+// pausedProcess lists the processes that had not stopped at a check.
 type pausedProcess struct {
 	running int
-	waiting []int // in the kernel, which lets none of them be stopped before it is done
+	waiting []int // in the kernel, which must finish before they stop
 }
 
 var errOver = errors.New("the sandbox has gone")
 
-// halt tells all to stop that does not stand.
+// halt sends a stop signal to all running processes.
 func (p *Process) halt() (h pausedProcess, err error) {
-	p.ending.Lock() // while it is held the shim's number is nobody else's
+	p.ending.Lock() // while the lock is held, no other process gets the shim's number
 	defer p.ending.Unlock()
 	if p.over {
 		return h, errOver
@@ -77,18 +79,18 @@ func (p *Process) halt() (h pausedProcess, err error) {
 	return h, nil
 }
 
-// release lets the children of a process go on for a moment.
+// release lets the children of a process run for a moment.
 func release(pid int) {
 	all, err := children(pid)
 	if err != nil {
-		return // it has gone
+		return // it has exited
 	}
 	for _, child := range all {
 		_ = unix.Kill(child, unix.SIGCONT)
 	}
 }
 
-// Resume lets what Pause stopped go on.
+// Resume continues the processes that Pause stopped.
 func (p *Process) Resume() {
 	p.ending.Lock()
 	defer p.ending.Unlock()
@@ -97,22 +99,22 @@ func (p *Process) Resume() {
 	}
 	all, err := descendants(p.shim.Pid)
 	if err != nil {
-		return // the sandbox has gone
+		return // the sandbox has exited
 	}
 	for _, pid := range all {
 		_ = unix.Kill(pid, unix.SIGCONT)
 	}
 }
 
-// gone notes that the shim's number will be given to somebody else.
+// gone records that the shim's number can be reused.
 func (p *Process) gone() {
 	p.ending.Lock()
 	defer p.ending.Unlock()
 	p.over = true
 }
 
-// descendants are the processes below one. In a sandbox whatever loses its parent becomes a child of process 1, so that none
-// gets lost.
+// descendants returns the processes below one. In a sandbox an orphan becomes a
+// child of process 1, so the result is complete.
 func descendants(pid int) (all []int, err error) {
 	direct, err := children(pid)
 	if err != nil {
@@ -127,7 +129,7 @@ func descendants(pid int) (all []int, err error) {
 	return all, nil
 }
 
-// children are those of all threads of a process.
+// children returns the children of all threads of a process.
 func children(pid int) (all []int, err error) {
 	tasks, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
 	if err != nil {
@@ -152,8 +154,9 @@ func children(pid int) (all []int, err error) {
 	return all, nil
 }
 
-// stateOf reports whether any thread of a process runs, or waits for the kernel. Of one that has gone none does; one whose state
-// cannot be told runs.
+// stateOf reports whether any thread of a process runs, or waits for the
+// kernel. A process that has exited does neither. One with an unknown state
+// runs.
 func stateOf(pid int) (runs, waits bool) {
 	tasks, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
 	if err != nil {

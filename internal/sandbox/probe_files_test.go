@@ -70,7 +70,7 @@ func touched(path string) error {
 	return err
 }
 
-// notOurs tells the real folder from an empty one of the sandbox's own.
+// notOurs distinguishes the real folder from an empty one of the sandbox.
 func notOurs(err error, there string) error {
 	if err != nil {
 		return err
@@ -79,8 +79,8 @@ func notOurs(err error, there string) error {
 	return err
 }
 
-// writesThrough changes a file of the root, and looks whether that is the real
-// one: the overlay has a device of its own.
+// writesThrough changes a file of the root, and checks whether that is the real
+// one: the overlay has its own device.
 func writesThrough() error {
 	if err := os.WriteFile(root("plain"), []byte("changed"), 0o600); err != nil {
 		return err

@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// reaches calls the kernel and reports whether the call got past the filter: any
-// answer but that of the filter means that the kernel looked at it.
+// reaches makes a system call and reports whether it passed the filter: any
+// result but that of the filter comes from the kernel.
 func reaches(nr uintptr, filtered unix.Errno, args ...uintptr) func() error {
 	return func() error {
 		var a [6]uintptr
@@ -81,14 +81,15 @@ func kernelProbes() []probe {
 func unshareUsers() error {
 	runtime.LockOSThread()
 	err := unix.Unshare(unix.CLONE_NEWUSER)
-	if errors.Is(err, unix.EINVAL) { // the kernel looked: a process with threads may not
+	if errors.Is(err, unix.EINVAL) { // the kernel checked: a process with threads may not
 		return nil
 	}
 	return err
 }
 
 func cloneUsers() error {
-	// An impossible mixture of flags: the kernel refuses it, once it is asked.
+	// An impossible combination of flags: the kernel refuses it, if the call
+	// reaches it.
 	_, _, errno := unix.RawSyscall6(unix.SYS_CLONE, unix.CLONE_NEWUSER|unix.CLONE_FS, 0, 0, 0, 0, 0)
 	if errno == unix.EINVAL {
 		return nil

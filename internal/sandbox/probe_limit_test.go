@@ -56,8 +56,10 @@ func limitProbes() []probe {
 	}
 }
 
-// forkBomb starts processes until there are no more. Threads count too, so this process has all that it may need before: the Go runtime ends one
-// that can have no other, which it wants all of a sudden where the machine is busy and a call of the kernel takes long.
+// forkBomb starts processes until the limit. Threads also count, so this
+// process first creates all threads that it may need. The Go runtime ends a
+// process that cannot get a new thread, which it needs when a system call takes
+// long on a busy machine.
 func forkBomb() error {
 	spareThreads(16)
 	for i := range 2 * probeLimits.Processes {
@@ -73,7 +75,7 @@ func forkBomb() error {
 	return nil
 }
 
-// spareThreads makes threads that stay.
+// spareThreads creates threads that stay.
 func spareThreads(count int) {
 	var made sync.WaitGroup
 	made.Add(count)
@@ -90,7 +92,7 @@ func spareThreads(count int) {
 	close(enough)
 }
 
-// tellProbes look for what the sandbox tells of the machine.
+// tellProbes returns probes for information about the machine in the sandbox.
 func tellProbes() []probe {
 	return []probe{
 		{name: "name of the host", stops: []string{"name"}, run: func() error {

@@ -31,8 +31,8 @@ func address(env string) unix.Sockaddr {
 	return &unix.SockaddrInet4{Port: int(at.Port()), Addr: at.Addr().As4()}
 }
 
-// connect says something to what listens outside, and hears it again: to send a
-// datagram shows nothing.
+// connect sends data to a listener outside, and receives it again: sending a
+// datagram alone proves nothing.
 func connect(family, kind, protocol int, env string) func() error {
 	return func() error {
 		fd, err := unix.Socket(family, kind, protocol)
@@ -51,7 +51,7 @@ func connect(family, kind, protocol int, env string) func() error {
 	}
 }
 
-// repeat says again what it hears, as connect wants it.
+// repeat returns received data, as connect expects.
 func repeat(c net.PacketConn) {
 	buf := make([]byte, 16)
 	for {
@@ -77,8 +77,8 @@ func repeatAll(l net.Listener) {
 	}
 }
 
-// taken binds a port that is taken outside. In a network of its own the program
-// may have it.
+// taken binds a port that is in use outside. On its own network the program may
+// have it.
 func taken() error {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM, 0)
 	if err != nil {
@@ -118,7 +118,7 @@ func dialUnix(at func() string) func() error {
 	}
 }
 
-// lower takes the loopback down, which its owner alone may.
+// lower takes the loopback down, which only its owner may.
 func lower() error {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM, 0)
 	if err != nil {
@@ -158,7 +158,7 @@ func netProbes() []probe {
 		{name: "path socket outside", stops: []string{"mounts", "landlock"}, run: dialUnix(func() string { return os.Getenv("OUT") + "/socket" })},
 		{name: "path socket in the root", stops: []string{"mounts", "landlock"}, run: dialUnix(func() string { return os.Getenv("ROOT") + "/socket" })},
 	}
-	if os.Getenv("TCP6") != "" { // this machine has it
+	if os.Getenv("TCP6") != "" { // this machine has IPv6
 		all = append(all, probe{name: "tcp v6 connect", stops: []string{"network", "seccomp", "landlock"}, run: connect(unix.AF_INET6, unix.SOCK_STREAM, 0, "TCP6")})
 	}
 	return all

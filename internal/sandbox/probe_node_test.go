@@ -13,11 +13,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// someOwner is nobody's number here.
+// someOwner is an unused user number.
 const someOwner = 4321
 
-// makeNodes lays into the root what a program should not follow: a device, a hard
-// link to what lies outside, a program that gives its owner's rights.
+// makeNodes creates files in the root that a program must not be able to use: a
+// device, a hard link to a file outside, and a setuid program.
 func makeNodes(t *testing.T, o *outside) {
 	require.NoError(t, os.Link(filepath.Join(o.dir, "secret"), filepath.Join(o.root, "linked")))
 	id, err := os.ReadFile("/usr/bin/id")
@@ -67,8 +67,8 @@ func made(path string, err error) error {
 	return err
 }
 
-// throughHardLink writes to a name of the root that is a name of a file outside
-// too, and looks whether it is still the same file.
+// throughHardLink writes to a name of the root that is also a name of a file
+// outside, and checks whether it is still the same file.
 func throughHardLink() error {
 	f, err := os.OpenFile(root("linked"), os.O_WRONLY, 0)
 	if err != nil {
@@ -88,8 +88,8 @@ func throughHardLink() error {
 	return nil
 }
 
-// raceLink exchanges a file of the root for a link that leads outside, again and
-// again, while it reads it.
+// raceLink repeatedly exchanges a file of the root for a link that leads
+// outside, while it reads the file.
 func raceLink() error {
 	if err := errors.Join(os.WriteFile(root("turn"), []byte("own"), 0o600), os.Symlink(out("secret"), root("turn-link"))); err != nil {
 		return err
@@ -115,7 +115,7 @@ func raceLink() error {
 	if err := <-done; err != nil {
 		return err
 	}
-	// Whatever the luck of the race, one of the two is the link.
+	// For any result of the race, one of the two is the link.
 	if look(); found != nil {
 		if data, err := os.ReadFile(root("turn-link")); err == nil && string(data) == "secret" {
 			found = nil

@@ -51,13 +51,13 @@ func processProbes() []probe {
 	}
 }
 
-// ipcKey is the key under which a test keeps something of each kind outside.
+// ipcKey is the key under which a test creates an object of each kind outside.
 func ipcKey() uintptr {
 	key, _ := strconv.Atoi(os.Getenv("IPC"))
 	return uintptr(key)
 }
 
-// sysv looks whether it finds what lies outside under the key.
+// sysv checks whether it finds the object outside under the key.
 func sysv(nr uintptr, _ string, size ...uintptr) func() error {
 	return func() error {
 		args := append([]uintptr{ipcKey()}, size...)
@@ -70,10 +70,10 @@ func sysv(nr uintptr, _ string, size ...uintptr) func() error {
 	}
 }
 
-// parentThread looks for a thread of its parent that it may signal. The one that it
-// was started from has the same rights, and is there until it got a processor once
-// more: what could be done by that, TestTrapThreadOfStarter does. While it is the
-// only one it is waited for, for longer than any scheduler keeps a thread from running.
+// parentThread searches for a thread of its parent that it may signal. The
+// thread that started it has the same rights, and exists until it is scheduled
+// once more. TestTrapThreadOfStarter covers what that permits. While it is the
+// only one, parentThread waits, longer than any scheduler delays a thread.
 func parentThread() error {
 	for range 100_000 {
 		switch threadsOf(os.Getppid()) {
@@ -88,7 +88,8 @@ func parentThread() error {
 	return nil
 }
 
-// threadsOf is how many threads of a process beside its first this one may signal.
+// threadsOf returns the number of threads of a process, except its first, that
+// this one may signal.
 func threadsOf(pid int) (n int) {
 	for tid := pid + 1; tid < pid+200; tid++ {
 		if unix.Tgkill(pid, tid, 0) == nil {
@@ -98,7 +99,7 @@ func threadsOf(pid int) (n int) {
 	return n
 }
 
-// killStarter does to every thread of its parent what nobody can ignore.
+// killStarter sends SIGKILL and SIGSTOP to every thread of its parent.
 func killStarter() int {
 	shim, reached := os.Getppid(), 0
 	for tid := shim; tid < shim+200; tid++ {
@@ -135,7 +136,7 @@ func attach() error {
 	return err
 }
 
-// useMemory takes more than TestMemory allows.
+// useMemory allocates more than TestMemory allows.
 func useMemory() int {
 	data, err := unix.Mmap(-1, 0, 128<<20, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
 	if err != nil {
@@ -156,7 +157,7 @@ func pinVictim() error {
 	return err
 }
 
-// inherited looks through everything that is open for the secret.
+// inherited searches all open files for the secret.
 func inherited() error {
 	for fd := range 1000 {
 		buf := make([]byte, 16)
@@ -167,7 +168,7 @@ func inherited() error {
 	return errors.New("nothing is open")
 }
 
-// ownersRights runs a program that gets its owner's rights, where anybody does.
+// ownersRights runs a setuid program.
 func ownersRights() error {
 	said, err := exec.Command(root("setuid"), "-u").Output()
 	if err == nil && strings.TrimSpace(string(said)) != fmt.Sprint(someOwner) {
@@ -176,8 +177,8 @@ func ownersRights() error {
 	return err
 }
 
-// anotherShim makes the shim run again, from inside, and orders it to read what
-// lies outside without any of the layers.
+// anotherShim runs the shim again, from inside, and lets it read a file outside
+// without any layer.
 func anotherShim() error {
 	ends, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {

@@ -24,14 +24,14 @@ import (
 	"github.com/remit-dev/remit/internal/proof/statcheck"
 )
 
-// probeEnv names the probe that a test binary is, when it runs as the program of
-// a sandbox.
+// probeEnv selects the probe of a test binary that runs as the program of a
+// sandbox.
 const probeEnv = "REMIT_TEST_PROBE"
 
 func TestMain(m *testing.M) {
 	Main()
 	if name := os.Getenv(probeEnv); name != "" {
-		unix.Exit(beProbe(name)) // without what a test binary does at its end: the race detector waits a second
+		unix.Exit(beProbe(name)) // skips the cleanup of a test binary: the race detector waits a second
 	}
 	if text, ok := os.LookupEnv(daemonsEnv); ok {
 		count, err := strconv.Atoi(strings.TrimSuffix(text, "+"))
@@ -44,7 +44,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// needStrict skips where the machine has no sandbox to be tested, and says why.
+// needStrict skips the test with the reason if the machine has no strict
+// sandbox.
 func needStrict(t *testing.T) {
 	t.Helper()
 	p, err := Start(context.Background(), "", Spec{Argv: []string{"true"}, Env: []string{"PATH=/usr/bin:/bin"}, Require: Strict}, Stdio{})
@@ -57,7 +58,7 @@ func needStrict(t *testing.T) {
 	require.NoError(t, p.Close())
 }
 
-// beProbe tries to break out. Code 0 means that it did.
+// beProbe tries to break out. Code 0 means success.
 func beProbe(name string) int {
 	switch name {
 	case "use much memory":
@@ -97,12 +98,12 @@ func beProbe(name string) int {
 	return code
 }
 
-// probe is one way out. stops are the layers that stand in it: with all of them
-// left out it must succeed, for the root user or an ordinary one.
+// probe is one breakout. Its stops are the layers that prevent it. Without all
+// of them it must succeed, for the root user or an ordinary one.
 type probe struct {
 	name  string
 	stops []string
-	by    string // "root" or "user": only for this account can it succeed at all
+	by    string // "root" or "user": it can succeed only for this account
 	run   func() error
 }
 
@@ -117,7 +118,8 @@ type outside struct {
 	env       []string
 }
 
-// makeOutside opens things outside of the sandbox and says in env where they are.
+// makeOutside creates objects outside of the sandbox and puts their addresses
+// into env.
 func makeOutside(t *testing.T) *outside {
 	dir := t.TempDir()
 	require.NoError(t, os.Chmod(dir, 0o777))
@@ -169,8 +171,8 @@ func makeOutside(t *testing.T) *outside {
 	return o
 }
 
-// keepOutside makes something of each kind of System V under one key. What an
-// earlier run left is used again.
+// keepOutside creates a System V object of each kind under one key. It reuses
+// those of an earlier run.
 func keepOutside(t *testing.T, key uintptr) {
 	const create, remove = 0o1000 | 0o666, 0
 	for get, rest := range map[uintptr]struct{ args, ctl [3]uintptr }{
@@ -190,8 +192,8 @@ func keepOutside(t *testing.T, key uintptr) {
 	}
 }
 
-// finish runs a program and returns what it wrote, once nothing of it runs any
-// more.
+// finish runs a program and returns its output, after all its processes have
+// ended.
 func finish(t *testing.T, spec Spec) (said string, exit Exit, p *Process) {
 	t.Helper()
 	r, w, err := os.Pipe()
@@ -220,7 +222,8 @@ func (o *outside) try(t *testing.T, p probe, without []string) (out bool, said s
 		Limits:  probeLimits,
 		without: without,
 	}
-	// Open in this process, for whatever it starts to inherit, and not for the program.
+	// Open in this process, for its children to inherit, and not for the
+	// program.
 	leak, err := unix.Open(filepath.Join(o.dir, "secret"), unix.O_RDWR, 0)
 	require.NoError(t, err)
 	defer func() { _ = unix.Close(leak) }()
@@ -234,9 +237,8 @@ func (o *outside) try(t *testing.T, p probe, without []string) (out bool, said s
 	return exit.Code == 0, strings.TrimSpace(text)
 }
 
-// TestBreakout tries every way out at the strictest level: none leads anywhere.
-// With just the layers left out that stand in it, each does, so that the test can
-// fail.
+// TestBreakout tries every breakout at the strictest level: none succeeds.
+// Without the layers that prevent it, each succeeds, so the test can fail.
 func TestBreakout(t *testing.T) {
 	require.GreaterOrEqual(t, len(probes()), 60)
 	needStrict(t)

@@ -17,11 +17,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// opsEnv holds what a test binary does as the program "do operations": one
-// operation a line.
+// opsEnv holds the operations of a test binary as the program "do operations",
+// one per line.
 const opsEnv = "REMIT_TEST_OPS"
 
-// doOperations does each operation and prints how it ended.
+// doOperations performs each operation and prints its result.
 func doOperations() int {
 	for line := range strings.Lines(os.Getenv(opsEnv)) {
 		words := strings.Fields(line)
@@ -74,7 +74,7 @@ func operate(what string, args []string) error {
 	return fmt.Errorf("no such operation: %s", what)
 }
 
-// list prints all that a tree holds.
+// list prints everything in a tree.
 func list(dir string) error {
 	return filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
@@ -112,10 +112,10 @@ func list(dir string) error {
 	})
 }
 
-// old is when everything in a tree was made.
+// old is the time of every file in a tree.
 var old = time.Date(2001, 2, 3, 4, 5, 6, 7, time.UTC)
 
-// makeTree makes what the operations begin with.
+// makeTree creates the files for the operations.
 func makeTree(t *testing.T, root string) {
 	t.Helper()
 	for _, dir := range []string{"d/e/deep", "d/shut", "empty", "full/x", "d/none"} {
@@ -127,7 +127,7 @@ func makeTree(t *testing.T, root string) {
 	require.NoError(t, os.Symlink("x", filepath.Join(root, "d/link")))
 	require.NoError(t, os.Symlink("nowhere", filepath.Join(root, "d/e/gone")))
 	require.NoError(t, unix.Mkfifo(filepath.Join(root, "d/pipe"), 0o640))
-	_ = unix.Setxattr(filepath.Join(root, "d"), "user.note", []byte("of-d"), 0) // where the file system has some
+	_ = unix.Setxattr(filepath.Join(root, "d"), "user.note", []byte("of-d"), 0) // if the file system supports attributes
 	_ = unix.Setxattr(filepath.Join(root, "d/e"), "user.note", []byte("of-e"), 0)
 	require.NoError(t, os.Chmod(filepath.Join(root, "d/e"), 0o750|fs.ModeSetgid))
 	require.NoError(t, os.Chmod(filepath.Join(root, "d/shut"), 0o555))
@@ -147,7 +147,7 @@ func makeTree(t *testing.T, root string) {
 	})
 }
 
-// renames are lists of operations, each done in a tree of its own.
+// renames returns lists of operations, each for a separate tree.
 func renames() map[string]string {
 	return map[string]string{
 		"a folder":                  "rename d z",
@@ -189,9 +189,9 @@ func renames() map[string]string {
 	}
 }
 
-// TestRename: a program that renames folders of a root gets what it gets outside of a
-// sandbox, each answer of the kernel and each name of the tree, and the root itself
-// does not change.
+// TestRename checks that a program that renames folders of a root gets the same
+// results as outside of a sandbox, for each system call and each name of the
+// tree. The root itself does not change.
 func TestRename(t *testing.T) {
 	needStrict(t)
 	exe, err := os.Executable()
@@ -234,8 +234,8 @@ func TestRename(t *testing.T) {
 	}
 }
 
-// TestRenameMet: what a program cannot do in a sandbox, though it could outside, is
-// told with its end.
+// TestRenameMet checks that operations that fail only in a sandbox are reported
+// with the exit.
 func TestRenameMet(t *testing.T) {
 	needStrict(t)
 	exe, err := os.Executable()
@@ -269,8 +269,9 @@ func TestRenameMet(t *testing.T) {
 	}
 }
 
-// TestRenameMasked: what is masked in a folder is not there by the folder's new name
-// either, and the answer of the program is the same for each kind of overlay.
+// TestRenameMasked checks that masked names of a folder are also absent under
+// the folder's new name. The program gets the same result for each kind of
+// overlay.
 func TestRenameMasked(t *testing.T) {
 	needStrict(t)
 	exe, err := os.Executable()

@@ -8,15 +8,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Lasting reports whether a folder can take what is written in an overlay.
+// Lasting reports whether a folder can hold the changes of an overlay.
 func Lasting(dir string) bool {
 	var is unix.Statfs_t
 	return unix.Statfs(dir, &is) == nil && is.Type != unix.OVERLAYFS_SUPER_MAGIC
 }
 
-// Now returns a time of the clock that file systems of this machine stamp changes
-// with. What was changed before has an earlier stamp, and what is changed from here
-// on has not: the clock may go in steps, so it waits for the next one.
+// Now returns a time of the clock with which file systems of this machine stamp
+// changes. Earlier changes have an earlier stamp, and later ones do not. The
+// clock may have coarse steps, so Now waits for the next one.
 func Now() (time.Time, error) {
 	fd, err := unix.MemfdCreate("remit-clock", unix.MFD_CLOEXEC)
 	if err != nil {

@@ -20,8 +20,8 @@ const (
 	offArg2   = 32
 )
 
-// What the filter answers. A refusal that is told is handed to the shim, which makes
-// a note of it and answers with the same number.
+// The results of the filter. For a reported refusal, the kernel notifies the
+// shim, which records it and returns the same number.
 const (
 	retAllow   = unix.SECCOMP_RET_ALLOW
 	retTell    = unix.SECCOMP_RET_USER_NOTIF
@@ -32,17 +32,17 @@ const (
 	retKill    = unix.SECCOMP_RET_KILL_PROCESS
 )
 
-// doors say what a program may reach beyond its files.
+// doors describe what a program may reach beyond its files.
 type doors struct {
 	network    bool // the host's network
-	namespaces bool // it has namespaces of its own
-	loopback   bool // its network is its own, with nothing in it but a loopback
-	paths      bool // sockets that lie in folders: where the host's are in sight no layer else keeps the program from them
-	told       bool // what is refused is told to the shim
-	moves      bool // renaming and linking wait for the shim's answer, where it is told anything
+	namespaces bool // it has its own namespaces
+	loopback   bool // its own network with only a loopback
+	paths      bool // sockets in folders: if the host's are visible, no other layer blocks them
+	told       bool // refusals are reported to the shim
+	moves      bool // renames and links wait for the shim, if it gets reports
 }
 
-// or is the answer of a call that is refused.
+// or returns the result of a refused call.
 func (d doors) or(refusal uint32) uint32 {
 	if d.told {
 		return retTell
@@ -50,15 +50,15 @@ func (d doors) or(refusal uint32) uint32 {
 	return refusal
 }
 
-// namespaceFlags are the flags of clone and unshare that make a namespace: in a
-// new user namespace a program would have capabilities again.
+// namespaceFlags are the flags of clone and unshare that create a namespace. In
+// a new user namespace a program would have capabilities again.
 const namespaceFlags = unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWNET |
 	unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWTIME
 
-// refused are the system calls that no program here has a use for and that reach
-// past the other layers: other processes, the kernel's keys and programs, mounts,
-// files by handle, clocks and modules. io_uring would do what a filter of system
-// calls refuses. The names are for people.
+// refused returns the system calls that no program here needs and that bypass
+// the other layers. They concern other processes, the kernel's keys and
+// programs, mounts, files by handle, clocks and modules. io_uring would bypass
+// a filter of system calls. The names are for people.
 func refused() map[uint32]string {
 	all := map[uint32]string{
 		unix.SYS_PTRACE: "ptrace", unix.SYS_PROCESS_VM_READV: "process_vm_readv",
@@ -85,8 +85,7 @@ func refused() map[uint32]string {
 	return all
 }
 
-// callName is the name of a system call that some answer refuses; empty: it has none
-// here.
+// callName returns the name of a system call that the filter refuses, or "".
 func callName(nr uint32) string {
 	switch nr {
 	case unix.SYS_CLONE:
@@ -101,24 +100,24 @@ func callName(nr uint32) string {
 	return refused()[nr]
 }
 
-// moving are the calls that an overlay refuses, or for which it does something else
-// than other file systems.
+// moving returns the calls that an overlay refuses, or that it handles
+// differently from other file systems.
 func moving() []uint32 {
 	return append(movingHere(), unix.SYS_RENAMEAT, unix.SYS_RENAMEAT2, unix.SYS_LINKAT)
 }
 
-// unknown are the calls that are answered as if the kernel did not have them, so
-// that a library falls back to one that the filter can look into.
+// unknown returns the calls that fail as if the kernel did not have them, so
+// that a library uses one that the filter can check.
 func unknown() []uint32 {
 	return []uint32{unix.SYS_CLONE3, unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER}
 }
 
-// lastKnown is the newest system call that was looked at when this list was made.
-// What a later kernel adds is answered as if it were not there.
+// lastKnown is the newest system call at the time of this list. Later ones fail
+// as if the kernel did not have them.
 const lastKnown = 470
 
-// shared are the calls that reach what is not a file and has no namespace of its
-// own, where the program has none.
+// shared returns the calls on objects that are not files and that a program
+// without its own namespace shares.
 func shared() []uint32 {
 	return []uint32{
 		unix.SYS_SHMGET, unix.SYS_SHMAT, unix.SYS_SHMCTL, unix.SYS_MSGGET, unix.SYS_MSGSND, unix.SYS_MSGRCV, unix.SYS_MSGCTL,
@@ -128,8 +127,8 @@ func shared() []uint32 {
 	}
 }
 
-// answers says of each system call that is not simply allowed what becomes of it:
-// one answer, or a look at its arguments.
+// answers returns the result of each system call that is not simply allowed: a
+// fixed one, or a check of its arguments.
 func (d doors) answers() map[uint32][]bpf.Instruction {
 	all := map[uint32][]bpf.Instruction{}
 	with := func(numbers []uint32, then ...bpf.Instruction) {
@@ -144,12 +143,13 @@ func (d doors) answers() map[uint32][]bpf.Instruction {
 	with(unknown(), ret(retNoSys))
 	with([]uint32{unix.SYS_CLONE, unix.SYS_UNSHARE},
 		load(offArg0, bpf.JumpIf{Cond: bpf.JumpBitsSet, Val: namespaceFlags, SkipFalse: 1}, no, ret(retAllow))...)
-	// Typing into, or pasting to, a terminal that the program was left.
+	// Typing into, or pasting to, an inherited terminal.
 	with([]uint32{unix.SYS_IOCTL}, load(offArg1, slices.Concat(when(unix.TIOCSTI, no), when(unix.TIOCLINUX, no), always(retAllow))...)...)
 	with([]uint32{unix.SYS_SOCKETPAIR}, load(offArg0, slices.Concat(when(unix.AF_UNIX, ret(retAllow)), always(d.or(retNoFam)))...)...)
 	if !d.namespaces {
 		with(shared(), no)
-		// Another process, which would be one of the machine, has no limits to look at or set.
+		// Without a namespace, another process belongs to the machine: its
+		// limits must not be read or set.
 		with([]uint32{unix.SYS_PRLIMIT64}, load(offArg0, slices.Concat(when(0, ret(retAllow)), always(d.or(retEPERM)))...)...)
 	}
 	with([]uint32{unix.SYS_SOCKET}, d.socket()...)
@@ -159,7 +159,7 @@ func (d doors) answers() map[uint32][]bpf.Instruction {
 	return all
 }
 
-// socket allows the kinds of sockets that are meant, and no other.
+// socket allows only the intended kinds of sockets.
 func (d doors) socket() []bpf.Instruction {
 	allow, no := always(retAllow), always(d.or(retNoFam))
 	var p []bpf.Instruction
@@ -171,24 +171,26 @@ func (d doors) socket() []bpf.Instruction {
 		p = append(p, when(unix.AF_INET, allow...)...)
 		p = append(p, when(unix.AF_INET6, allow...)...)
 	case d.loopback:
-		// TCP and UDP alone. Programs try MPTCP first and go on without: that is not told.
+		// TCP and UDP only. Programs try MPTCP first and continue without it,
+		// so that is not reported.
 		kinds := load(offArg1, slices.Concat([]bpf.Instruction{bpf.ALUOpConstant{Op: bpf.ALUOpAnd, Val: 0xf}},
 			when(unix.SOCK_STREAM, load(offArg2, slices.Concat(when(0, allow...), when(unix.IPPROTO_TCP, allow...), when(unix.IPPROTO_MPTCP, ret(retNoProto)), no)...)...),
 			when(unix.SOCK_DGRAM, load(offArg2, slices.Concat(when(0, allow...), when(unix.IPPROTO_UDP, allow...), no)...)...), no)...)
 		p = append(p, when(unix.AF_INET, kinds...)...)
 		p = append(p, when(unix.AF_INET6, kinds...)...)
-		// What lists the interfaces asks for them so, and may change nothing without a capability.
+		// Listing the interfaces needs it. Changes need a capability.
 		p = append(p, when(unix.AF_NETLINK, load(offArg2, slices.Concat(when(unix.NETLINK_ROUTE, allow...), no)...)...)...)
 	}
 	return load(offArg0, append(p, no...)...)
 }
 
-// load takes half an argument to look at.
+// load loads half an argument for a check.
 func load(off uint32, then ...bpf.Instruction) []bpf.Instruction {
 	return append([]bpf.Instruction{bpf.LoadAbsolute{Off: off, Size: 4}}, then...)
 }
 
-// when is done where what is looked at has a value. It must end with an answer.
+// when returns instructions for one value of the loaded half. They must end
+// with a result.
 func when(value uint32, then ...bpf.Instruction) []bpf.Instruction {
 	return append([]bpf.Instruction{bpf.JumpIf{Cond: bpf.JumpEqual, Val: value, SkipFalse: uint8(len(then))}}, then...) //nolint:gosec // a few
 }
@@ -197,16 +199,16 @@ func ret(value uint32) bpf.Instruction { return bpf.RetConstant{Val: value} }
 
 func always(value uint32) []bpf.Instruction { return []bpf.Instruction{ret(value)} }
 
-// syscallRange is a row of system calls that are treated alike.
+// syscallRange is a range of system calls with the same result.
 type syscallRange struct {
 	first uint32
 	then  []bpf.Instruction
 }
 
-// filter is the program that the kernel runs at each system call: everything that
-// is not refused is allowed, since other layers bound what a file, a signal or a
-// limit can do. It searches by halves: the kernel runs it for every number when it
-// is loaded, and for many at each call.
+// filter returns the program that the kernel runs at each system call. It
+// allows every call that it does not refuse, because other layers bound files,
+// signals and limits. It uses binary search: the kernel runs it for every
+// number when it loads the filter, and often after that.
 func (d doors) filter() []bpf.Instruction {
 	all, allow := d.answers(), always(retAllow)
 	spans := []syscallRange{{0, allow}}
@@ -219,7 +221,7 @@ func (d doors) filter() []bpf.Instruction {
 			spans = append(spans, syscallRange{nr, then})
 		}
 	}
-	// Also x32, whose numbers begin far above.
+	// This includes x32, whose numbers are far above.
 	spans = append(spans, syscallRange{lastKnown + 1, []bpf.Instruction{bpf.RetConstant{Val: retNoSys}}})
 	return append([]bpf.Instruction{
 		bpf.LoadAbsolute{Off: offArch, Size: 4},
@@ -245,7 +247,7 @@ func halves(spans []syscallRange) []bpf.Instruction {
 	return append(append(p, low...), high...)
 }
 
-// assembled is the filter as the kernel takes it.
+// assembled returns the filter in the kernel's format.
 func assembled(d doors) ([]byte, error) {
 	raw, err := bpf.Assemble(d.filter())
 	if err != nil {

@@ -4,7 +4,7 @@ import "golang.org/x/sys/unix"
 
 const auditArch = unix.AUDIT_ARCH_X86_64
 
-// refusedHere are system calls that only this machine's architecture has.
+// refusedHere returns refused system calls that only this architecture has.
 func refusedHere() map[uint32]string {
 	return map[uint32]string{
 		unix.SYS_IOPERM:          "ioperm",
@@ -21,5 +21,5 @@ func refusedHere() map[uint32]string {
 	}
 }
 
-// movingHere are those that only this architecture has.
+// movingHere returns moving calls that only this architecture has.
 func movingHere() []uint32 { return []uint32{unix.SYS_RENAME, unix.SYS_LINK} }

@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// call is a system call as the filter sees it. The machine that runs the filter
-// here reads big endian numbers.
+// call returns a system call as the filter sees it. The machine that runs the
+// filter in this test reads big-endian numbers.
 func call(arch, nr uint32, args ...uint32) []byte {
 	in := make([]byte, 64)
 	binary.BigEndian.PutUint32(in[offNumber:], nr)
@@ -24,7 +24,7 @@ func call(arch, nr uint32, args ...uint32) []byte {
 	return in
 }
 
-// wanted is what the filter should answer, told one call after the other.
+// wanted returns the expected result of the filter, call by call.
 func wanted(d doors, nr uint32, arg [3]uint32) uint32 {
 	refusal := func(value uint32) uint32 {
 		if d.told {
@@ -70,8 +70,8 @@ func wantedSocket(d doors, arg [3]uint32) bool {
 	return false
 }
 
-// TestFilter runs the filter for every system call and the arguments that matter,
-// and holds it against the list.
+// TestFilter runs the filter for every system call with the relevant arguments,
+// and compares the results with the list.
 func TestFilter(t *testing.T) {
 	arguments := []uint32{
 		0, 1, unix.AF_UNIX, unix.AF_INET, unix.AF_INET6, unix.AF_NETLINK, unix.AF_PACKET, unix.AF_VSOCK, 45, unix.CLONE_NEWUSER, unix.CLONE_NEWNET,
@@ -94,7 +94,7 @@ func TestFilter(t *testing.T) {
 				}
 			}
 		}
-		numbers := []uint32{unix.SYS_GETPID | 0x40000000, 1 << 31, ^uint32(0)} // the first is x32's
+		numbers := []uint32{unix.SYS_GETPID | 0x40000000, 1 << 31, ^uint32(0)} // the first is an x32 number
 		for nr := range uint32(lastKnown + 50) {
 			numbers = append(numbers, nr)
 		}
@@ -112,11 +112,11 @@ func TestFilter(t *testing.T) {
 		code, err := assembled(d)
 		require.NoError(t, err)
 		require.Zero(t, len(code)%8)
-		require.Less(t, len(code)/8, 4096) // the kernel takes no longer one
+		require.Less(t, len(code)/8, 4096) // the maximum in the kernel
 	}
 }
 
-// TestHalves: also what is further away than one jump reaches is found.
+// TestHalves checks that the filter finds numbers beyond the range of one jump.
 func TestHalves(t *testing.T) {
 	spans := []syscallRange{{0, []bpf.Instruction{bpf.RetConstant{Val: 0}}}}
 	for i := uint32(1); i < 1000; i++ {

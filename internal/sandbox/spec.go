@@ -9,14 +9,14 @@ import (
 	"time"
 )
 
-// Level is how much stands between a program and the machine. Levels are
-// ordered: None < Partial < Strict.
+// Level is the level of protection between a program and the machine. Levels
+// are ordered: None < Partial < Strict.
 type Level int
 
 // The levels. The zero value is the weakest.
 const (
 	None    Level = iota // no sandbox
-	Partial              // something is missing, see Protections.Missing
+	Partial              // some protections are missing, see Protections.Missing
 	Strict               // every layer
 )
 
@@ -31,7 +31,7 @@ func (l Level) String() string {
 	return "none"
 }
 
-// ParseLevel reads what String writes.
+// ParseLevel parses the text that String writes.
 func ParseLevel(text string) (Level, error) {
 	for _, l := range []Level{None, Partial, Strict} {
 		if l.String() == text {
@@ -41,35 +41,38 @@ func ParseLevel(text string) (Level, error) {
 	return None, fmt.Errorf("there is no sandbox level %q; there are none, partial and strict", text)
 }
 
-// Protections is what a run really had.
+// Protections describes the protections of a run.
 type Protections struct {
 	Level    Level    `json:"level"`
-	Missing  []string `json:"missing,omitempty"` // each layer that is not there, and why
-	Landlock int      `json:"landlock"`          // version of the kernel's Landlock, 0: none
-	Group    []string `json:"group,omitempty"`   // what a control group of the run holds: memory, processes, kill
+	Missing  []string `json:"missing,omitempty"` // each missing layer, with the reason
+	Landlock int      `json:"landlock"`          // Landlock version of the kernel; 0: none
+	Group    []string `json:"group,omitempty"`   // functions of the run's control group: memory, processes, kill
 
-	// Moves says why the kernel does not rename folders of an overlay itself, so that the
-	// shim moves their content; empty: it does, or there is no overlay.
+	// Moves is the reason why the kernel does not rename folders of an overlay
+	// itself, so that the shim moves their content. Empty: the kernel does, or
+	// there is no overlay.
 	Moves string `json:"moves,omitempty"`
-	// Unsupervised says why renaming a folder of an overlay fails; empty: it does not.
+	// Unsupervised is the reason why renaming a folder of an overlay fails;
+	// empty: it works.
 	Unsupervised string `json:"unsupervised,omitempty"`
 }
 
-// unsupervised is what a program meets where nothing renames folders for it.
+// unsupervised returns the restriction of a program whose folders cannot be
+// renamed.
 func (r Protections) unsupervised() Restriction {
 	return Restriction{"rename", "rename of a folder: in the sandbox it fails as between two file systems (EXDEV) because " + r.Unsupervised + "; copy and remove the folder"}
 }
 
-// ErrLevel is returned when a run would have less than the level that it
-// requires. The program was not started.
+// ErrLevel states that a run would have less than its required level. The
+// program was not started.
 var ErrLevel = errors.New("the sandbox does not reach the level that is required")
 
-// ErrNoSandbox is returned where no sandbox can be had at all.
+// ErrNoSandbox states that no sandbox is available.
 var ErrNoSandbox = errors.New("there is no sandbox here")
 
-// NoOverlayError is returned where a root cannot be seen through an overlay. The
-// program was not started; a caller that looks at the root before and after may
-// show it Direct instead.
+// NoOverlayError states that a root cannot have an overlay. The program was not
+// started. A caller that compares the root before and after may show it Direct
+// instead.
 type NoOverlayError struct{ Root, Why string }
 
 func (e NoOverlayError) Error() string {
@@ -81,33 +84,34 @@ type View string
 
 // The views of a root.
 const (
-	Read    View = "read"    // as it is; nothing can be written
+	Read    View = "read"    // read-only
 	Overlay View = "overlay" // writes land beside it, see Process.Changes
-	Direct  View = "direct"  // writes land in it: the caller looks afterwards what changed
+	Direct  View = "direct"  // writes land in it: the caller compares afterwards
 )
 
-// Root is a folder that a program sees, at the path that it has on the host.
+// Root is a folder that a program sees, at its path on the host.
 type Root struct {
 	Dir    string   // absolute and clean, without symbolic links
-	Dev    uint64   // with Ino: what the folder must be. Both 0: whatever is there
+	Dev    uint64   // identity of the folder, with Ino; both 0: any folder
 	Ino    uint64   // see Dev
-	View   View     // how it is seen
-	Upper  string   // of an Overlay: an empty folder of the host for what is written; empty: in memory. Of Direct: a folder that is shown in its place; empty: none
-	Masked []string // names below the root, slash-separated, that the program does not see
+	View   View     // the program's view
+	Upper  string   // for Overlay: an empty folder of the host for the written entries; empty: memory. For Direct: a folder shown in its place; empty: none
+	Masked []string // slash-separated names below the root that the program does not see
 }
 
-// maxRoots is bounded by the descriptors that one message carries.
+// maxRoots bounds the roots, because one message carries a limited number of
+// descriptors.
 const maxRoots = 64
 
-// Limits bound a run. A zero field takes its default.
+// Limits bounds a run. A zero field has its default.
 type Limits struct {
-	Processes int           // at once; default 4096
-	Files     int           // open in one process; default 4096
-	FileSize  int64         // of one file, in bytes; default 16 GiB
-	Data      int64         // private memory of one process, in bytes; default 16 GiB
-	Scratch   int64         // what /tmp and overlays in memory may hold, in bytes; default 1 GiB
-	Memory    int64         // of everything together, in bytes; 0: no such bound. It takes a control group
-	CPU       time.Duration // of one process, in whole seconds; default 1 hour
+	Processes int           // processes at once; default 4096
+	Files     int           // open files of one process; default 4096
+	FileSize  int64         // bytes of one file; default 16 GiB
+	Data      int64         // bytes of private memory of one process; default 16 GiB
+	Scratch   int64         // bytes in /tmp and in overlays in memory; default 1 GiB
+	Memory    int64         // bytes of memory of all processes; 0: no bound. It needs a control group
+	CPU       time.Duration // processor time of one process, in whole seconds; default 1 hour
 }
 
 func (l Limits) withDefaults() Limits {
@@ -131,19 +135,19 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
-// Spec is what to run and what it may see and use.
+// Spec specifies a program and what it may see and use.
 type Spec struct {
-	Argv    []string // the program and its arguments; a name without a slash is looked for in PATH of Env
+	Argv    []string // program and arguments; PATH of Env resolves a name without a slash
 	Env     []string // its whole environment, "KEY=value"
 	Dir     string   // its working folder, absolute; default "/"
 	Roots   []Root
-	System  []string // absolute paths of the host that are shown read-only; nil: System()
-	Network bool     // the host's network; else none
+	System  []string // absolute paths of the host to show read-only; nil: System()
+	Network bool     // permits the host's network; else none
 	Limits  Limits
-	Require Level // the least level that will do
+	Require Level // the minimum level
 
-	try     bool     // start nothing, see Probe
-	without []string // layers that a test leaves out, to see that the others do not stand in for them
+	try     bool     // start no program, see Probe
+	without []string // layers that a test omits, to test the others alone
 }
 
 func (s Spec) check() error {
@@ -197,6 +201,6 @@ func clean(path string) bool {
 	return filepath.IsAbs(path) && filepath.Clean(path) == path && !strings.ContainsRune(path, 0)
 }
 
-// within reports whether path is dir or lies below it. Both are clean: this
-// compares what somebody configured and is no decision about authority.
+// within reports whether path is dir or lies below it. Both are clean. It
+// compares configured paths, and is no decision about authority.
 func within(path, dir string) bool { return path == dir || strings.HasPrefix(path, dir+"/") }

@@ -20,8 +20,8 @@ import (
 	"github.com/remit-dev/remit/internal/shim"
 )
 
-// Main makes this program its own shim. It must be the first thing that main
-// does: in a process that was started as a shim it does not return.
+// Main makes this program its own shim. Call it first in main: in a process
+// that was started as a shim it does not return.
 func Main() { shim.Main() }
 
 func (s Shim) path() (string, error) {
@@ -31,34 +31,33 @@ func (s Shim) path() (string, error) {
 	if !shim.Ready() {
 		return "", fmt.Errorf("%w: this program does not call sandbox.Main first thing in main, and names no other shim", ErrNoSandbox)
 	}
-	return "/proc/self/exe", nil // also when the file was replaced meanwhile
+	return "/proc/self/exe", nil // works also if the file was replaced meanwhile
 }
 
-// Process is a program in a sandbox. It must be closed.
+// Process is a program in a sandbox. The caller must close it.
 type Process struct {
-	shim    *os.Process // or its guard, where it is not alone
+	shim    *os.Process // or its guard, if not alone
 	socket  *os.File
-	alone   bool // the shim is process 1 of a namespace: with it all others end
+	alone   bool // the shim is process 1 of a namespace: its end ends all others
 	scratch string
 	group   *group
 	reached Protections
 	uppers  map[string]*os.File // by root
-	order   []string            // the roots of uppers that the shim made, as it numbers them
-	native  map[string]*native  // overlays that this process made, by root
-	moves   string              // why it made none
+	order   []string            // the roots of uppers that the shim created, by its numbers
+	native  map[string]*native  // overlays that this process created, by root
+	moves   string              // why it created none
 	stop    func() bool
 	ending  sync.Mutex        // never held across a wait
-	closed  bool              // the socket is, under ending
-	over    bool              // the shim is waited for, whose number then is no more its own, under ending
-	ended   bool              // nothing but the shim runs any more
-	locked  map[string]uint32 // by root and name, NUL between: the bits that the shim had to change
+	closed  bool              // the socket is closed; guarded by ending
+	over    bool              // the shim was waited for, so its number can be reused; guarded by ending
+	ended   bool              // only the shim still runs
+	locked  map[string]uint32 // by root and name, with NUL between: the bits before the shim changed them
 }
 
-// Start runs a program in a sandbox. It returns when the program was started, or
-// with the reason why not: ErrLevel where less than spec.Require could be had,
-// a NoOverlayError where a root cannot be seen through an overlay, ErrNoSandbox
-// where nothing could be had. When ctx ends, the program and everything that it
-// started is killed.
+// Start runs a program in a sandbox. It returns after the start of the program,
+// or with an error. This is ErrLevel for less than spec.Require, a
+// NoOverlayError for a root that cannot have an overlay, or ErrNoSandbox. When
+// ctx ends, the program and its processes are killed.
 func Start(ctx context.Context, shim Shim, spec Spec, stdio Stdio) (*Process, error) {
 	if err := spec.check(); err != nil {
 		return nil, err
@@ -81,11 +80,11 @@ func Start(ctx context.Context, shim Shim, spec Spec, stdio Stdio) (*Process, er
 	return p, err
 }
 
-// namespaceError says why there are none to be had.
+// namespaceError states why namespaces are not available.
 type namespaceError struct{ error }
 
-// start starts a shim and tells it what to do; without namespaces where there is
-// a reason for that.
+// start starts a shim and sends the request. A nonempty without is a reason to
+// use no namespaces.
 func start(ctx context.Context, path string, spec Spec, stdio Stdio, without string) (*Process, error) {
 	p, err := spawn(path, spec, stdio, without == "")
 	if err != nil {
@@ -102,7 +101,7 @@ func start(ctx context.Context, path string, spec Spec, stdio Stdio, without str
 	return p, nil
 }
 
-// begin tells the shim what to do and hears whether it did.
+// begin sends the request to the shim and receives the result.
 func (p *Process) begin(spec Spec, without string) error {
 	order, err := spec.order(p.alone)
 	if err != nil {
@@ -135,7 +134,7 @@ func (p *Process) begin(spec Spec, without string) error {
 	return p.heard(spec, m)
 }
 
-// heard makes of the shim's first message what it means to the caller.
+// heard converts the shim's first message for the caller.
 func (p *Process) heard(spec Spec, m shim.Message) error {
 	switch m.Kind {
 	case shim.Began:
@@ -158,7 +157,7 @@ func (p *Process) heard(spec Spec, m shim.Message) error {
 	return errors.New(m.Why)
 }
 
-// bare orders what can be had without namespaces.
+// bare requests the protections that are available without namespaces.
 func (p *Process) bare(order *shim.StartRequest, why string) (err error) {
 	if p.scratch, err = os.MkdirTemp("", "remit-sandbox-"); err != nil {
 		return err
@@ -171,9 +170,9 @@ func (p *Process) bare(order *shim.StartRequest, why string) (err error) {
 	return nil
 }
 
-// bound puts the shim into a control group, where that is of use: to bound memory,
-// and to kill where no namespace does. A bound that was asked for and cannot be had
-// is missing; that there are no groups is else nothing amiss.
+// bound puts the shim into a control group if that is useful: to bound memory,
+// or to kill without a namespace. A requested bound that is not available
+// counts as missing. Missing groups otherwise do not matter.
 func (p *Process) bound(spec Spec, order *shim.StartRequest) {
 	if spec.Limits.Memory <= 0 && p.alone {
 		return
@@ -194,10 +193,11 @@ func (p *Process) bound(spec Spec, order *shim.StartRequest) {
 	}
 }
 
-// order is what the shim is told.
+// order returns the request to the shim.
 func (s Spec) order(namespaces bool) (*shim.StartRequest, error) {
 	l := s.Limits.withDefaults()
-	// A copy of a root has no socket of the host in it. A root itself may.
+	// A copy of a root has no socket of the host in it. A root itself can have
+	// one.
 	live := slices.ContainsFunc(s.Roots, func(r Root) bool { return r.View == Direct && r.Upper == "" })
 	own := namespaces && !s.Network && !slices.Contains(s.without, "network")
 	may := doors{network: s.Network, namespaces: namespaces, loopback: own, paths: namespaces && !live, told: true}
@@ -230,7 +230,7 @@ func (s Spec) order(namespaces bool) (*shim.StartRequest, error) {
 	return o, nil
 }
 
-// overlays are the roots that the shim makes overlays of.
+// overlays returns the roots for which the shim creates overlays.
 func overlays(o *shim.StartRequest) (roots []string) {
 	for _, r := range o.Roots {
 		if r.View == shim.Overlay && !r.Attached {
@@ -278,7 +278,7 @@ func spawn(path string, spec Spec, stdio Stdio, alone bool) (*Process, error) {
 	return nil, fmt.Errorf("%w: %w", ErrNoSandbox, err)
 }
 
-// isRefused reports whether the kernel gives no namespaces: by a setting, by a
+// isRefused reports whether the kernel refuses namespaces: by a setting, by a
 // filter, by a limit, or because it has none.
 func isRefused(err error) bool {
 	for _, e := range []error{unix.EPERM, unix.ENOSPC, unix.EINVAL, unix.ENOSYS, unix.EUSERS} {
@@ -289,7 +289,7 @@ func isRefused(err error) bool {
 	return false
 }
 
-// refusal says in words what the kernel answers with a number that means many things.
+// refusal explains an ambiguous error number of the kernel.
 func refusal(err error) error {
 	switch {
 	case errors.Is(err, unix.ENOSPC), errors.Is(err, unix.EUSERS):
@@ -300,13 +300,13 @@ func refusal(err error) error {
 	return err
 }
 
-// namespaces are what the shim is born into. Every user and group keeps its id:
-// files then belong to whom they belong, and nothing has to be translated. An
-// ordinary user may map nobody but itself.
+// namespaces returns the namespaces of the shim. Every user and group keeps its
+// ID, so the owners of files need no translation. An ordinary user may map only
+// itself.
 func namespaces(network bool, without []string) (*syscall.SysProcAttr, error) {
 	a := &syscall.SysProcAttr{
 		Cloneflags: unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP,
-		// What building takes. The root user has it anyway.
+		// Needed for building the sandbox. The root user has them anyway.
 		AmbientCaps: []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_DAC_OVERRIDE, unix.CAP_DAC_READ_SEARCH, unix.CAP_FOWNER, unix.CAP_SETPCAP},
 	}
 	if !network {
@@ -338,7 +338,7 @@ func namespaces(network bool, without []string) (*syscall.SysProcAttr, error) {
 	return a, err
 }
 
-// identity maps every id that there is here to itself.
+// identity maps every existing ID to itself.
 func identity(file string) (maps []syscall.SysProcIDMap, err error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -362,10 +362,10 @@ func identity(file string) (maps []syscall.SysProcIDMap, err error) {
 	return maps, nil
 }
 
-// Reached says what the run really has.
+// Reached returns the protections of the run.
 func (p *Process) Reached() Protections { return p.reached }
 
-// Kill ends the program and everything that it started, at once.
+// Kill ends the program and its processes immediately.
 func (p *Process) Kill() {
 	if p.alone {
 		_ = p.shim.Kill()
@@ -373,14 +373,14 @@ func (p *Process) Kill() {
 	}
 	p.ending.Lock()
 	defer p.ending.Unlock()
-	if !p.closed { // its number may be somebody else's by now
+	if !p.closed { // its number may be reused
 		_ = unix.Shutdown(int(p.socket.Fd()), unix.SHUT_RDWR) // the shim kills all, then ends
 	}
 }
 
-// Wait waits until the program and everything that it started is gone. An error
-// means that the sandbox was killed or died: how the program ended is then not
-// known, but nothing of it runs any more.
+// Wait waits until the program and its processes have ended. An error means
+// that the sandbox was killed or died: the program's exit is then unknown, but
+// none of its processes runs.
 func (p *Process) Wait() (Exit, error) {
 	var m shim.Message
 	_, err := shim.Receive(int(p.socket.Fd()), &m)
@@ -402,13 +402,13 @@ func (p *Process) Wait() (Exit, error) {
 		}
 		return exit, nil
 	}
-	_, _ = p.shim.Wait() // only then is process 1 gone, and all others before it
-	p.group.kill()       // should the shim have died where it was not process 1
+	_, _ = p.shim.Wait() // only then process 1 has ended, and all others before it
+	p.group.kill()       // in case the shim has died and is not process 1
 	return Exit{Code: -1}, errors.New("the sandbox was ended before its program did")
 }
 
-// Close ends what still runs and drops overlays in memory. No program
-// is left when it returns.
+// Close ends the remaining processes and discards overlays in memory. No
+// process of the program remains after it.
 func (p *Process) Close() error {
 	if p.stop != nil {
 		p.stop()
@@ -416,7 +416,7 @@ func (p *Process) Close() error {
 	p.Kill()
 	p.gone()
 	var err error
-	if p.ended && p.group == nil { // what is left is the kernel's to clear away
+	if p.ended && p.group == nil { // the kernel removes the rest
 		go func() { _, _ = p.shim.Wait() }()
 	} else {
 		_, err = p.shim.Wait()

@@ -30,7 +30,7 @@ func TestLevels(t *testing.T) {
 	require.Less(t, Partial, Strict)
 }
 
-// TestSpecs: what makes no sense is refused, and says why.
+// TestSpecs checks that an invalid specification is refused with a reason.
 func TestSpecs(t *testing.T) {
 	root := func(r Root) Spec { return Spec{Argv: []string{"true"}, Roots: []Root{r}} }
 	for want, spec := range map[string]Spec{
@@ -53,7 +53,7 @@ func TestSpecs(t *testing.T) {
 	require.Equal(t, Limits{Processes: 1, Files: 2, FileSize: 3, Data: 4, Scratch: 5, CPU: 6}, Limits{Processes: 1, Files: 2, FileSize: 3, Data: 4, Scratch: 5, CPU: 6}.withDefaults())
 }
 
-// TestNoShim: a program that is not its own shim, and names none, has no sandbox.
+// TestNoShim checks that a program without a shim has no sandbox.
 func TestNoShim(t *testing.T) {
 	_, err := Start(context.Background(), "/nowhere", Spec{Argv: []string{"true"}}, Stdio{})
 	require.ErrorIs(t, err, ErrNoSandbox)
@@ -64,8 +64,8 @@ func TestNoShim(t *testing.T) {
 	require.ErrorIs(t, err, gone)
 }
 
-// TestRefused: which errors mean that there are no namespaces, and which that
-// something else is wrong.
+// TestRefused checks which errors mean that namespaces are not available, and
+// which have other causes.
 func TestRefused(t *testing.T) {
 	for _, err := range []error{unix.EPERM, unix.ENOSPC, unix.EINVAL, unix.ENOSYS, unix.EUSERS} {
 		require.True(t, isRefused(&os.PathError{Op: "fork/exec", Err: err}))
@@ -77,8 +77,8 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestWithLess runs a program as where there are no namespaces, in this process'
-// own world; TestWithoutNamespaces does so where there really are none.
+// TestWithLess runs a program as without namespaces, in this process.
+// TestWithoutNamespaces does so where they are really not available.
 func TestWithLess(t *testing.T) {
 	needStrict(t)
 	root := newRoot(t)
@@ -114,7 +114,7 @@ func TestWithLess(t *testing.T) {
 	require.NoError(t, p.Close())
 }
 
-// TestHeard: what a shim answers is what its caller hears.
+// TestHeard checks that the caller receives the shim's result.
 func TestHeard(t *testing.T) {
 	p := &Process{}
 	spec := Spec{Require: Strict}
@@ -151,7 +151,7 @@ func TestIdentity(t *testing.T) {
 	require.False(t, has([]syscall.SysProcIDMap{{ContainerID: 5, Size: 2}}, 7))
 }
 
-// TestUnknownRoot: only what was seen through an overlay has changes.
+// TestUnknownRoot checks that only a root with an overlay has changes.
 func TestUnknownRoot(t *testing.T) {
 	root := newRoot(t)
 	needStrict(t)
@@ -168,7 +168,7 @@ func TestUnknownRoot(t *testing.T) {
 	require.Equal(t, changes[1].Ino, changes[2].Ino)
 }
 
-// TestLongAttribute: an attribute may be longer than the first look allows for.
+// TestLongAttribute checks an attribute that is longer than the first buffer.
 func TestLongAttribute(t *testing.T) {
 	long := strings.Repeat("x", 3000)
 	got, err := sized(func(buf []byte) (int, error) {
@@ -183,8 +183,8 @@ func TestLongAttribute(t *testing.T) {
 	require.ErrorIs(t, err, unix.EIO)
 }
 
-// TestNow: what was changed before has an earlier stamp, and what is changed after
-// has none.
+// TestNow checks that earlier changes have an earlier stamp, and later ones do
+// not.
 func TestNow(t *testing.T) {
 	dir := t.TempDir()
 	require.True(t, Lasting(dir))
@@ -202,8 +202,8 @@ func TestNow(t *testing.T) {
 	require.GreaterOrEqual(t, stamp("after"), now.UnixNano())
 }
 
-// TestForeignFailures: what cannot be looked at is passed over, but for the folder
-// itself.
+// TestForeignFailures checks that unreadable names are skipped, except the
+// folder itself.
 func TestForeignFailures(t *testing.T) {
 	root := newRoot(t)
 	require.NoError(t, os.Chmod(filepath.Join(root, "d"), 0))

@@ -6,15 +6,16 @@ import (
 	"strings"
 )
 
-// Path is where a program without a slash is looked for, unless its environment has a
-// PATH: the folders of the system and of toolchains, as far as System shows them.
+// Path is the search path for a program without a slash, if its environment has
+// no PATH. It lists the folders of the system and of toolchains that System
+// shows.
 const Path = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/usr/local/go/bin:/usr/local/cargo/bin:/usr/local/node/bin:/usr/lib/go/bin:/usr/games"
 
-// System lists what a program needs to run at all: programs, libraries, and what these
-// read in /etc. Nothing of it is secret. Left out is what holds keys, passwords or
-// tokens, or can hold them (shadow, ssl/private, the keys of ssh, npmrc, pip.conf,
-// wgetrc, fstab, environment), and what tells this machine from others (machine-id,
-// hostname, resolv.conf).
+// System lists the files that every program needs: programs, libraries, and
+// what these read in /etc. None of them is secret. It omits files that can hold
+// keys, passwords or tokens (shadow, ssl/private, the keys of ssh, npmrc,
+// pip.conf, wgetrc, fstab, environment). It also omits files that identify this
+// machine (machine-id, hostname, resolv.conf).
 func System() []string {
 	return append(systems(), versioned()...)
 }
@@ -39,8 +40,9 @@ func systems() []string {
 	return all
 }
 
-// versioned are what bears a version in its name: below java-17-openjdk all but the
-// folder that can hold passwords, of php what the command line reads.
+// versioned returns paths with a version in their name. Of java-17-openjdk it
+// omits the folder that can hold passwords. Of php it includes what the command
+// line reads.
 func versioned() (all []string) {
 	for _, name := range namesOf("/etc") {
 		switch at := "/etc/" + name; {
@@ -62,7 +64,7 @@ func versioned() (all []string) {
 	return all
 }
 
-// namesOf lists a folder; what cannot be read has nothing in it.
+// namesOf lists a folder. An unreadable folder is empty.
 func namesOf(dir string) []string {
 	f, err := os.Open(dir)
 	if err != nil {

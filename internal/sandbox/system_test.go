@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestSystemHoldsNoSecrets: no folder or file that can hold keys, passwords or tokens
-// is shown, nor one around it, and nothing that tells this machine from others.
+// TestSystemHoldsNoSecrets checks that no shown path can hold keys, passwords
+// or tokens, or contains such a path, and that none identifies this machine.
 func TestSystemHoldsNoSecrets(t *testing.T) {
 	for _, path := range System() {
 		require.True(t, clean(path), path)
@@ -22,7 +22,7 @@ func TestSystemHoldsNoSecrets(t *testing.T) {
 			require.False(t, within(secret, path), "%s shows %s", path, secret)
 		}
 	}
-	// What only the root user may read would be read by the root user's programs.
+	// The root user's programs could read what only the root user may read.
 	for _, path := range System() {
 		is, err := os.Stat(path)
 		if err != nil || !strings.HasPrefix(path, "/etc/") {

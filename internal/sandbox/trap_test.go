@@ -19,11 +19,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Each test here is something that surprises whoever builds a sandbox on Linux. More of them are in TestChanges (an
-// overlay without userxattr cannot remove what lies below it), TestContent (what the program may not read, its user may
-// not either), TestBreakout (what Landlock lets through), TestDaemons, TestMemory and TestTrapForeignOwner.
+// Each test here covers a common trap for sandboxes on Linux. More of them are
+// in TestChanges (an overlay without userxattr cannot remove what lies below
+// it), TestContent (what the program may not read, its user may not either),
+// TestBreakout (gaps of Landlock), TestDaemons, TestMemory and
+// TestTrapForeignOwner.
 
-// said runs a program with one root and returns what it wrote.
+// said runs a program with one root and returns its output.
 func said(t *testing.T, spec Spec) string {
 	t.Helper()
 	needStrict(t)
@@ -37,8 +39,8 @@ func said(t *testing.T, spec Spec) string {
 
 func shell(script string) []string { return []string{"sh", "-c", script} }
 
-// TestTrapNullDevice: Landlock refuses /dev/null where it is not granted, and then
-// most programs do not even start others.
+// TestTrapNullDevice checks that /dev/null is granted. Otherwise Landlock
+// refuses it, and most programs cannot start others.
 func TestTrapNullDevice(t *testing.T) {
 	require.Equal(t, "ok", said(t, Spec{Argv: shell(`echo lost > /dev/null; cat < /dev/null; head -c 4 /dev/zero > /dev/null; printf ok`)}))
 	exe, err := os.Executable()
@@ -57,9 +59,9 @@ func startProgram() int {
 	return 0
 }
 
-// TestTrapCapabilities: ambient capabilities outlive the start of a program, and
-// the root user gets others back through the inheritable set. All are clear, and
-// nothing gives one again.
+// TestTrapCapabilities checks that a program has no capability and cannot get
+// one. Ambient capabilities survive the start of a program, and the root user
+// regains others through the inheritable set.
 func TestTrapCapabilities(t *testing.T) {
 	status := said(t, Spec{Argv: shell("cat /proc/self/status")})
 	for _, set := range []string{"CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"} {
@@ -71,8 +73,9 @@ func TestTrapCapabilities(t *testing.T) {
 	require.Contains(t, status, "SigBlk:\t0000000000000000\n")
 }
 
-// TestTrapIgnoredSignals: what a process ignores, those that it starts ignore too. A program does not, whoever started
-// what started its sandbox: below nohup SIGHUP is ignored, in a shell without job control SIGTSTP may be.
+// TestTrapIgnoredSignals checks that a program ignores no signals, although
+// processes inherit ignored ones. Below nohup SIGHUP is ignored, in a shell
+// without job control SIGTSTP may be.
 func TestTrapIgnoredSignals(t *testing.T) {
 	ignored := []os.Signal{syscall.SIGHUP, syscall.SIGINT, syscall.SIGTSTP, syscall.SIGUSR1}
 	signal.Ignore(ignored...)
@@ -80,8 +83,8 @@ func TestTrapIgnoredSignals(t *testing.T) {
 	require.Contains(t, said(t, Spec{Argv: shell("cat /proc/self/status")}), "SigIgn:\t0000000000000000\n")
 }
 
-// TestTrapOwnNumber: an ordinary user who becomes root inside cannot give files to
-// anybody; everybody keeps the own number.
+// TestTrapOwnNumber checks that all users keep their IDs. An ordinary user who
+// became root inside could not change the owner of files.
 func TestTrapOwnNumber(t *testing.T) {
 	require.Equal(t, fmt.Sprintf("%d %d\n", os.Getuid(), os.Getgid()), said(t, Spec{Argv: shell("echo $(id -u) $(id -g)")}))
 	root := newRoot(t)
@@ -90,7 +93,8 @@ func TestTrapOwnNumber(t *testing.T) {
 	}))
 }
 
-// TestTrapVolatile: without it each file that is copied up is synced.
+// TestTrapVolatile checks that copied-up files are not synced, as they are
+// without volatile.
 func TestTrapVolatile(t *testing.T) {
 	root := newRoot(t)
 	_, mounts := runIn(t, root, "grep overlay /proc/self/mountinfo")
@@ -98,7 +102,7 @@ func TestTrapVolatile(t *testing.T) {
 	require.True(t, strings.Contains(mounts, "userxattr") || strings.Contains(mounts, "redirect_dir=on"), mounts)
 }
 
-// TestTrapSparse: a file with holes keeps them when it is copied up.
+// TestTrapSparse checks that a copied-up file keeps its holes.
 func TestTrapSparse(t *testing.T) {
 	needStrict(t)
 	root := newRoot(t)
@@ -119,9 +123,8 @@ func TestTrapSparse(t *testing.T) {
 	require.Less(t, is.Blocks, int64(1<<10))
 }
 
-// TestTrapOverlayAttributes: an overlay keeps its books in attributes that a
-// program can write too. What it writes there is an attribute, and no word about a
-// folder.
+// TestTrapOverlayAttributes checks that an attribute of a program does not act
+// as the overlay's metadata, which has names that a program can also write.
 func TestTrapOverlayAttributes(t *testing.T) {
 	needStrict(t)
 	root := newRoot(t)
@@ -153,9 +156,9 @@ func writeOverlayAttributes() int {
 	return 0
 }
 
-// TestTrapUpperOnOverlay: files that are written cannot lie on an overlay, as they
-// would in a container whose disk is one. It is said before the program starts, and
-// memory will do. What a program reads may lie on one.
+// TestTrapUpperOnOverlay checks that written files cannot lie on an overlay, as
+// in a container whose disk is one. The error comes before the program starts,
+// and memory works. A program can read from one.
 func TestTrapUpperOnOverlay(t *testing.T) {
 	if os.Getenv(restrictEnv) != "overlay" {
 		needStrict(t)
@@ -189,7 +192,7 @@ func TestTrapUpperOnOverlay(t *testing.T) {
 	require.Equal(t, "a", said(t, Spec{Argv: shell("printf more >> a && cut -c1 a | tr -d '\\n'"), Dir: root, Roots: []Root{{Dir: root, View: Overlay}}}))
 }
 
-// mountOverlay lays an overlay at a folder, for TestTrapUpperOnOverlay.
+// mountOverlay mounts an overlay on a folder, for TestTrapUpperOnOverlay.
 func mountOverlay(dir string) error {
 	for _, name := range []string{"lower", "upper", "work", "both"} {
 		if err := os.Mkdir(filepath.Join(dir, name), 0o755); err != nil {
@@ -200,14 +203,15 @@ func mountOverlay(dir string) error {
 	return unix.Mount("overlay", filepath.Join(dir, "both"), "overlay", 0, options)
 }
 
-// TestTrapWholeMachine: everything cannot be one root: no overlay has it below.
+// TestTrapWholeMachine checks that the root folder cannot be a root: an overlay
+// cannot have it below.
 func TestTrapWholeMachine(t *testing.T) {
 	_, err := Start(context.Background(), "", Spec{Argv: []string{"true"}, Roots: []Root{{Dir: "/", View: Overlay}}}, Stdio{})
 	require.ErrorContains(t, err, "below /")
 }
 
-// TestTrapHungShim: a shim that never answers holds nobody up for longer than the
-// call may take.
+// TestTrapHungShim checks that a shim that never responds blocks no caller
+// after the end of its context.
 func TestTrapHungShim(t *testing.T) {
 	needStrict(t)
 	program := filepath.Join(t.TempDir(), "hangs")
@@ -218,9 +222,9 @@ func TestTrapHungShim(t *testing.T) {
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 }
 
-// TestTrapSignalsToProcess1: the Go runtime catches signals, so process 1 would die
-// of what others of its kind never see. Landlock lets none through; without it
-// they are ignored.
+// TestTrapSignalsToProcess1 checks that signals do not end process 1. The Go
+// runtime catches signals, so they could end it, unlike other first processes.
+// Landlock blocks them. Without it the shim ignores them.
 func TestTrapSignalsToProcess1(t *testing.T) {
 	const script = `for s in 1 2 3 4 5 6 7 8 10 11 12 13 14 15 16 24 25 26 27 29 30 31 34 64; do kill -$s $PPID 2> /dev/null; done; sleep 0; printf alive`
 	for _, without := range [][]string{nil, {"landlock"}} {
@@ -228,9 +232,9 @@ func TestTrapSignalsToProcess1(t *testing.T) {
 	}
 }
 
-// TestTrapThreadOfStarter: a thread of process 1 that may be signalled, for as long as
-// the one is there that started the program, is no way to stop or end process 1. Where
-// the shim is no process 1, its guard outlives it: TestBareShimDies.
+// TestTrapThreadOfStarter checks that a program cannot stop or end process 1 by
+// signals to the thread that started it, while that exists. If the shim is not
+// process 1, its guard outlives it: TestBareShimDies.
 func TestTrapThreadOfStarter(t *testing.T) {
 	needStrict(t)
 	exe, err := os.Executable()
@@ -243,15 +247,15 @@ func TestTrapThreadOfStarter(t *testing.T) {
 	require.Zero(t, exit.Code)
 }
 
-// TestTrapEnvironment: a program has the environment that it was given, and
-// nothing of anybody else's.
+// TestTrapEnvironment checks that a program has exactly its given environment.
 func TestTrapEnvironment(t *testing.T) {
 	t.Setenv("REMIT_TEST_SECRET", "secret")
 	require.Equal(t, "A=1\nB=two words\n", said(t, Spec{Argv: []string{"/usr/bin/env"}, Env: []string{"A=1", "B=two words"}}))
 	require.NotContains(t, said(t, Spec{Argv: shell("cat /proc/*/environ 2> /dev/null")}), "secret")
 }
 
-// TestTrapMaskedLooksAbsent: what is hidden answers as what was never there.
+// TestTrapMaskedLooksAbsent checks that a hidden name gives the same errors as
+// a missing one.
 func TestTrapMaskedLooksAbsent(t *testing.T) {
 	root := newRoot(t)
 	require.NoError(t, os.WriteFile(filepath.Join(root, "secret"), []byte("secret"), 0o600))
@@ -279,8 +283,8 @@ func TestTrapMaskedLooksAbsent(t *testing.T) {
 	}
 }
 
-// TestTrapMountsTellNothing: the table of mounts that every program can read tells
-// where its own folders are, and not what lies behind them.
+// TestTrapMountsTellNothing checks that the table of mounts, which every
+// program can read, names the program's folders but not what lies behind them.
 func TestTrapMountsTellNothing(t *testing.T) {
 	root := newRoot(t)
 	_, mounts := runIn(t, root, "cat /proc/self/mountinfo /proc/self/mounts /proc/self/mountstats")
@@ -290,8 +294,8 @@ func TestTrapMountsTellNothing(t *testing.T) {
 	require.NotContains(t, mounts, filepath.Dir(root))
 }
 
-// TestNetworkGranted: with the network there are connections, and still none of
-// the other kinds of sockets, nor those of the machine that have no address.
+// TestNetworkGranted checks that the granted network permits connections, but
+// no other kinds of sockets, and not those of the machine without an address.
 func TestNetworkGranted(t *testing.T) {
 	needStrict(t)
 	o := makeOutside(t)
@@ -309,8 +313,8 @@ func TestNetworkGranted(t *testing.T) {
 	}
 }
 
-// TestDirect: what is written in a root that is shown as it is lands there, and a
-// socket that lies in it leads to nobody all the same.
+// TestDirect checks that writes in a root that is shown as it is land there,
+// and that a socket in it is not reachable.
 func TestDirect(t *testing.T) {
 	needStrict(t)
 	root := newRoot(t)
@@ -335,7 +339,7 @@ func TestDirect(t *testing.T) {
 	require.ErrorContains(t, err, "nothing in it can be masked")
 }
 
-// TestRead: nothing can be written in a root that is only read.
+// TestRead checks that a read-only root cannot be written.
 func TestRead(t *testing.T) {
 	root := newRoot(t)
 	text := said(t, Spec{

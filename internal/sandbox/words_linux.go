@@ -9,7 +9,7 @@ import (
 	"github.com/remit-dev/remit/internal/shim"
 )
 
-// inWords completes a restriction that the shim knows only as numbers.
+// inWords adds the text of a restriction that the shim knows only as numbers.
 func inWords(r shim.Restriction) Restriction {
 	text := r.Text
 	switch r.Rule {
@@ -37,7 +37,7 @@ func called(number string) string {
 	return "number " + number
 }
 
-// socketKind names a socket by its family, type and protocol.
+// socketKind returns the name of a socket's family, type and protocol.
 func socketKind(about string) string {
 	family, rest, _ := strings.Cut(about, " ")
 	kind, _, _ := strings.Cut(rest, " ")

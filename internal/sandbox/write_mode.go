@@ -2,18 +2,18 @@ package sandbox
 
 import "context"
 
-// WriteMode is how the writes of programs to a root can be had, so that they can be
-// looked at, decided and taken back.
+// WriteMode is how the writes of programs to a root are captured, so that the
+// policy can decide them and the runtime can revert them.
 type WriteMode struct {
-	Protections        // what a run has that sees the root in this way
-	View        View   // Overlay; or Direct, with a look at the root before and after
+	Protections        // protections of a run with this view
+	View        View   // Overlay; or Direct, with a comparison of the root before and after
 	Why         string // why not Overlay
 }
 
-// Probe finds how a root can be shown to programs, by doing it, with written files
-// in a folder upper of the host (empty: in memory), where it leaves some folders. It
-// starts no program. An error means that programs cannot run here at all, or that
-// the root cannot be shown.
+// Probe finds how a root can be shown to programs, by trying it, with the
+// written files in a folder upper of the host (empty: in memory). It leaves
+// some folders in upper, and starts no program. An error means that programs
+// cannot run here at all, or that the root cannot be shown.
 func Probe(ctx context.Context, shim Shim, root, upper string) (WriteMode, error) {
 	name, err := Foreign(ctx, root)
 	if err != nil {

@@ -33,10 +33,10 @@ func try(ctx context.Context, shim Shim, spec Spec) (Protections, error) {
 	return p.Reached(), p.Close()
 }
 
-// Foreign names something in a folder that an overlay cannot copy up, because its
-// owner or group has no number in the namespace of a program; empty where there
-// is none. An ordinary user is alone there, with one group. It looks at all that
-// the folder holds.
+// Foreign returns a name in a folder that an overlay cannot copy up, because
+// its owner or group has no ID in a program's namespace, or "". The namespace
+// of an ordinary user has only that user and one group. Foreign checks
+// everything in the folder.
 func Foreign(ctx context.Context, dir string) (name string, err error) {
 	uids, gids, err := mapped()
 	if err != nil {
@@ -50,7 +50,7 @@ func Foreign(ctx context.Context, dir string) (name string, err error) {
 			if path == dir {
 				return err
 			}
-			return nil // gone, or what the program could not read either
+			return nil // gone, or unreadable for the program too
 		}
 		info, err := d.Info()
 		if err != nil {
@@ -67,7 +67,7 @@ func Foreign(ctx context.Context, dir string) (name string, err error) {
 	return name, err
 }
 
-// mapped are the numbers that users and groups have in a program's namespace.
+// mapped returns the IDs of users and groups in a program's namespace.
 func mapped() (uids, gids []syscall.SysProcIDMap, err error) {
 	a, err := namespaces(false, nil)
 	return a.UidMappings, a.GidMappings, err

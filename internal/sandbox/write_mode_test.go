@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestWay: which way a root gets, and why.
+// TestWay checks the view of a root, and the reason.
 func TestWay(t *testing.T) {
 	needStrict(t)
 	root := newRoot(t)
@@ -24,7 +24,7 @@ func TestWay(t *testing.T) {
 	require.Equal(t, WriteMode{Protections: Protections{Level: Strict, Landlock: w.Landlock, Moves: w.Moves}, View: Overlay}, w)
 	require.Equal(t, os.Getuid() != 0, w.Moves != "", w.Moves) // the root user of a machine mounts overlays itself
 
-	// What the folder for written files lies in cannot take an overlay: it is none.
+	// The folder for written files is a file, so there is no overlay.
 	file := filepath.Join(root, "a")
 	w, err = Probe(context.Background(), "", root, file)
 	require.NoError(t, err)
@@ -43,7 +43,8 @@ func TestWay(t *testing.T) {
 	require.ErrorIs(t, err, gone)
 }
 
-// TestBareWay: without namespaces a root is shown as it is, and the reason is told.
+// TestBareWay checks that a root without namespaces is shown as it is, with the
+// reason.
 func TestBareWay(t *testing.T) {
 	bareOnly(t)
 	w, err := Probe(context.Background(), "", newRoot(t), "")
@@ -53,9 +54,9 @@ func TestBareWay(t *testing.T) {
 	require.Equal(t, Partial, w.Level)
 }
 
-// TestTrapForeignOwner: what belongs to somebody else, or to another group of the
-// same user, cannot be copied up by an ordinary user's overlay. It is found, and
-// named, before a program runs into it.
+// TestTrapForeignOwner checks files of another owner, or of another group of
+// the same user, which an ordinary user's overlay cannot copy up. Foreign finds
+// and names one before a program can fail on it.
 func TestTrapForeignOwner(t *testing.T) {
 	needStrict(t)
 	root := newRoot(t)
@@ -69,8 +70,8 @@ func TestTrapForeignOwner(t *testing.T) {
 		require.Contains(t, w.Why, ". belongs to")
 		return
 	}
-	// The root user has everybody's number, so an overlay copies everybody's files,
-	// where their bits allow it: a program of the root user has no capability.
+	// The root user's namespace has every ID, so an overlay copies all files
+	// that their bits permit: a program of the root user has no capability.
 	require.NoError(t, os.Chmod(filepath.Join(root, "d", "x"), 0o666))
 	require.NoError(t, os.Chown(filepath.Join(root, "d", "x"), 4321, 4321))
 	name, err = Foreign(context.Background(), root)
