@@ -4,11 +4,10 @@ package shim
 
 import _ "unsafe" // for go:linkname
 
-// arguments are what package os calls os.Args, taken from where it takes them: with
-// package os much else would be initialised first, and the file of /proc that has
-// them cannot be read by a program in a sandbox without namespaces, which may itself
-// start a shim. The runtime offers this by name, so that a release of Go without it
-// would not link.
+// arguments returns os.Args from the source that package os uses. Importing os
+// would initialize much else first. A program in a sandbox without namespaces
+// may itself start a shim, and cannot read its arguments in /proc. The runtime
+// exports this name, so a Go release without it would not link.
 //
 //go:linkname arguments os.runtime_args
 func arguments() []string

@@ -10,20 +10,20 @@ import (
 	"unsafe"
 )
 
-// dropCapabilities takes every capability from this thread, and the means of
-// getting one again: all four sets and the bounding set. What it starts from
-// then on has none either, whatever the user's id.
+// dropCapabilities removes every capability from this thread, and the means of
+// getting one again: all four sets and the bounding set. Its later children
+// have none either, for any user ID.
 func dropCapabilities() error {
 	if err := prctl(prCapAmbient, prCapAmbientClearAll, 0); err != nil {
 		return failedAt("ambient capabilities", err)
 	}
 	for c := uintptr(0); ; c++ {
 		if err := prctl(syscall.PR_CAPBSET_DROP, c, 0); errors.Is(err, syscall.EINVAL) {
-			break // past the last one that the kernel knows
+			break // beyond the last capability of the kernel
 		} else if err != nil && hasCapability(capSetPCap) {
 			return failedAt("bounding set", err)
 		} else if err != nil {
-			break // no way to get one from there either: no_new_privs is set
+			break // cannot give one either: no_new_privs is set
 		}
 	}
 	header := capUserHeader{version: linuxCapabilityVersion3}
@@ -40,7 +40,7 @@ func dropCapabilities() error {
 	return nil
 }
 
-// String is what is left of a half of all capabilities, in hexadecimal digits.
+// String returns the remaining capabilities of one half, in hexadecimal digits.
 func (d capUserData) String() string {
 	hex := func(n uint32) string { return strconv.FormatUint(uint64(n), 16) }
 	return "{" + hex(d.effective) + " " + hex(d.permitted) + " " + hex(d.inheritable) + "}"
@@ -52,8 +52,8 @@ func hasCapability(c uint) bool {
 	return capget(&header, &now) == nil && now[c/32].effective&(1<<(c%32)) != 0
 }
 
-// limit bounds the program. Limits are the shim's own too, and it stays well
-// within them.
+// limit sets the limits of the program. They also apply to the shim, which
+// stays well within them.
 func (s *sandboxBuild) limit() error {
 	if s.leaveOut("limits") {
 		return nil
@@ -77,8 +77,8 @@ func (s *sandboxBuild) limit() error {
 			return failedAt("limit of "+l.name, err)
 		}
 		to := min(l.max, had.Max) // never raised
-		// Package syscall raised the limit of open files at its start and would set it
-		// back for the program, had it not set this one itself.
+		// Package syscall raised the limit of open files at its start. It would
+		// restore that for the program if it had not set this limit itself.
 		if err := syscall.Setrlimit(l.which, &syscall.Rlimit{Cur: to, Max: to}); err != nil {
 			return failedAt("limit of "+l.name, err)
 		}
@@ -86,11 +86,13 @@ func (s *sandboxBuild) limit() error {
 	return nil
 }
 
-// filter puts the filter of system calls on this thread, and on what it starts:
-// one that hands over what it refuses, to be told, or where the kernel cannot do
-// that (before Linux 5.19, or below somebody else's listener) one that does not.
+// filter installs the filter of system calls on this thread and its later
+// children. It prefers a filter that reports refusals. If the kernel cannot do
+// that (before Linux 5.19, or below another listener), it uses one that does
+// not.
 func (s *sandboxBuild) filter() error {
-	// Without WAIT_KILLABLE_RECV a signal could end a call that is being answered.
+	// Without WAIT_KILLABLE_RECV a signal could end a call that is being
+	// served.
 	listener, err := -1, errors.New("left out")
 	if !slices.Contains(s.Without, "supervisor") {
 		listener, err = loadFilter(s.Filter, seccompFilterFlagNewListener|seccompFilterFlagWaitKillableRecv)

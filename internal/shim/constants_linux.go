@@ -2,11 +2,11 @@
 
 package shim
 
-// What package syscall lacks of the kernel's constants. Each names in its comment
-// what the kernel calls it, by which a test holds it against golang.org/x/sys/unix
-// on each architecture; package shim cannot import that, see its documentation.
+// Constants of the kernel that package syscall lacks. The comment of each is
+// the kernel's name, with which a test compares it with golang.org/x/sys/unix
+// on each architecture. Package shim cannot import that, see its documentation.
 
-// Numbers of system calls that all architectures share: those since 2019.
+// System call numbers that all architectures share: those since 2019.
 const (
 	sysPidfdSendSignal       = 424 // SYS_PIDFD_SEND_SIGNAL
 	sysPidfdOpen             = 434 // SYS_PIDFD_OPEN

@@ -2,21 +2,20 @@
 
 package shim
 
-// failure is an error with what it happened at. Package fmt would bring
-// reflection along.
+// failure is an error with its place. Package fmt would import reflect.
 type failure struct {
 	at  string
 	err error
 }
 
-// failedAt says what an error happened at.
+// failedAt adds the place to an error.
 func failedAt(at string, err error) error { return failure{at, err} }
 
 func (f failure) Error() string { return f.at + ": " + f.err.Error() }
 
 func (f failure) Unwrap() error { return f.err }
 
-// refusal is a reason that the parent tells apart from others.
+// refusal is a reason that the parent distinguishes from others.
 type refusal struct {
 	kind Kind
 	root string

@@ -9,7 +9,7 @@ import (
 	"unsafe"
 )
 
-// renameAt renames a name of one folder to a name of another.
+// renameAt renames a name in one folder to a name in another.
 func renameAt(from int, old string, to int, name string, flags uint64) error {
 	a, err := syscall.BytePtrFromString(old)
 	if err != nil {
@@ -34,9 +34,9 @@ func removeFolder(folder int, name string) error {
 	return failed(errno)
 }
 
-// mountOf is the number of the mount that an open file lies on.
+// mountOf returns the mount ID of an open file.
 func mountOf(fd int) (uint64, error) {
-	var is [32]uint64 // struct statx: its mask comes first, the mount at byte 144
+	var is [32]uint64 // struct statx: its mask is first, the mount at byte 144
 	empty := [1]byte{}
 	_, _, errno := syscall.Syscall6(sysStatx, uintptr(fd), uintptr(unsafe.Pointer(&empty)), atEmptyPath, statxMntID,
 		uintptr(unsafe.Pointer(&is)), 0)
@@ -46,13 +46,13 @@ func mountOf(fd int) (uint64, error) {
 	return is[144/8], failed(errno)
 }
 
-// readMemory reads another process's memory up to the first NUL, which it leaves
-// out.
+// readMemory reads another process's memory up to the first NUL, without the
+// NUL.
 func readMemory(pid int, at uint64) (string, error) {
 	const page, longest = 4096, 4096
 	var text []byte
 	for len(text) < longest {
-		buf := make([]byte, page-at%page) // what follows the text need not be readable
+		buf := make([]byte, page-at%page) // the memory after the text can be unreadable
 		n, err := vmRead(pid, at, buf)
 		if err != nil {
 			return "", err
@@ -78,7 +78,7 @@ func vmRead(pid int, at uint64, buf []byte) (int, error) {
 	return int(n), failed(errno)
 }
 
-// pathOf is the path of an open file.
+// pathOf returns the path of an open file.
 func pathOf(fd int) (string, error) { return readLink("/proc/self/fd/" + strconv.Itoa(fd)) }
 
 func readLink(path string) (string, error) {
@@ -90,8 +90,8 @@ func readLink(path string) (string, error) {
 	return string(buf[:max(n, 0)]), err
 }
 
-// dress gives a folder the owner, bits, attributes and times of another one, which
-// is described by is.
+// dress sets the owner, bits, attributes and times of a folder to those of
+// another one, described by is.
 func dress(from, to int, is syscall.Stat_t) error {
 	if err := sameAttributes(from, to); err != nil {
 		return err
@@ -118,8 +118,8 @@ func timesOf(fd int, is syscall.Stat_t) error {
 	return failed(errno)
 }
 
-// sameAttributes gives a folder the extended attributes of another one, and no
-// others: a new folder inherits some from the one that it is made in.
+// sameAttributes sets the extended attributes of a folder to exactly those of
+// another one. A new folder inherits some from its parent.
 func sameAttributes(from, to int) error {
 	want, err := attributesOf(from)
 	if err != nil {
@@ -158,7 +158,7 @@ func contains(all []string, one string) bool {
 	return false
 }
 
-// attribute does something with one attribute, by its system call.
+// attribute makes a system call for one attribute.
 func attribute(call uintptr, fd int, name string, value []byte, size *uintptr) error {
 	p, err := syscall.BytePtrFromString(name)
 	if err != nil {
@@ -175,9 +175,9 @@ func attribute(call uintptr, fd int, name string, value []byte, size *uintptr) e
 	return failed(errno)
 }
 
-// attributesOf lists the attributes of an open folder.
+// attributesOf returns the names of the attributes of an open folder.
 func attributesOf(fd int) (names []string, err error) {
-	buf := make([]byte, 64<<10) // the kernel lists no more
+	buf := make([]byte, 64<<10) // the kernel's maximum
 	n, _, errno := syscall.Syscall(syscall.SYS_FLISTXATTR, uintptr(fd), uintptr(unsafe.Pointer(&buf[0])), uintptr(len(buf)))
 	if errors.Is(errno, syscall.ENOTSUP) {
 		return nil, nil

@@ -7,23 +7,23 @@ import (
 	"syscall"
 )
 
-// GuardName is what the guard of a shim is called when it is started: argv[0], alone.
+// GuardName is the only argument, argv[0], of the guard of a shim.
 const GuardName = "remit-sandbox-guard"
 
-// guard starts a shim that is no process 1 of a namespace, and ends all that it left
-// when it is gone. The kernel lets a program signal the thread that it was started
-// from, which has no more rights than the program: by that thread the shim could be
-// killed or stopped. No thread of this process is like that.
+// guard starts a shim that is not process 1 of a namespace, and ends all its
+// processes after its end. The kernel lets a program signal the thread that
+// started it, which has no more rights than the program. The program could kill
+// or stop the shim by that thread. This process has no such thread.
 func guard() int {
 	if prctl(prSetChildSubreaper, 1, 0) != nil || prctl(syscall.PR_SET_DUMPABLE, 0, 0) != nil {
 		return 1
 	}
 	spareThreads()
-	// By then this process is in its control group, and the shim will be.
+	// By then this process is in its control group, and so will be the shim.
 	await(pollIn)
 	attr := &syscall.ProcAttr{Dir: "/", Env: Environment(), Files: []uintptr{0, 1, 2, control}}
 	pid, err := syscall.ForkExec("/proc/self/exe", []string{Name}, attr)
-	shim := -1 // a descriptor: its number may be somebody else's once it is gone
+	shim := -1 // a descriptor, because its number can be reused after its end
 	if err == nil {
 		shim, err = pidfdOpen(pid)
 	}
@@ -32,7 +32,7 @@ func guard() int {
 		_ = Send(control, &Message{Kind: Failed, Why: "the shim: " + err.Error()})
 		return 1
 	}
-	for fd := range 3 { // the program's output ends when the program's processes do
+	for fd := range 3 { // the program's output ends with the program's processes
 		_ = syscall.Close(fd)
 	}
 	ignoreSignals()
@@ -45,7 +45,7 @@ func guard() int {
 	return 0
 }
 
-// awaitChild waits until a child is gone.
+// awaitChild waits for the end of a child.
 func awaitChild(pid int) {
 	for {
 		if _, err := syscall.Wait4(pid, nil, 0, nil); !errors.Is(err, syscall.EINTR) {
@@ -54,8 +54,8 @@ func awaitChild(pid int) {
 	}
 }
 
-// await waits until something is said on the socket, or its other end is gone, and
-// leaves to the shim what is said.
+// await waits for a message on the socket, or for its other end to close. It
+// leaves the message to the shim.
 func await(what int16) {
 	for {
 		err := poll(control, what|pollRDHup)

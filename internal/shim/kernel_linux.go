@@ -7,8 +7,8 @@ import (
 	"unsafe"
 )
 
-// The structures that system calls take. A test holds their sizes and offsets
-// against golang.org/x/sys/unix.
+// The structures of system calls. A test compares their sizes and offsets with
+// golang.org/x/sys/unix.
 type (
 	capUserHeader struct {
 		version uint32
@@ -23,7 +23,7 @@ type (
 	openHow struct {
 		flags, mode, resolve uint64
 	}
-	// notification is a system call that waits for its answer.
+	// notification is a system call that waits for its result.
 	notification struct {
 		id         uint64
 		pid, flags uint32
@@ -48,7 +48,8 @@ type (
 		fd              int32
 		events, revents int16
 	}
-	// landlockRulesetAttr is as long as what it says: later fields are zero.
+	// landlockRulesetAttr has only the first fields: the kernel treats the
+	// later ones as zero.
 	landlockRulesetAttr struct {
 		handledFS, handledNet, scoped uint64
 	}
@@ -58,7 +59,7 @@ type (
 	}
 )
 
-// failed makes an error of what a system call returned.
+// failed returns the error of a system call's number.
 func failed(errno syscall.Errno) error {
 	if errno != 0 {
 		return errno
@@ -86,7 +87,7 @@ func closeRange(first, last uint, flags int) error {
 	return failed(errno)
 }
 
-// mountSetattr changes a mount and, where flags say so, those below it.
+// mountSetattr changes a mount and, depending on flags, those below it.
 func mountSetattr(path string, flags int, attr *mountAttr) error {
 	p, err := syscall.BytePtrFromString(path)
 	if err != nil {
@@ -98,7 +99,7 @@ func mountSetattr(path string, flags int, attr *mountAttr) error {
 	return failed(errno)
 }
 
-// moveMount attaches a mount that lies nowhere yet.
+// moveMount attaches a detached mount.
 func moveMount(mount int, to string) error {
 	p, err := syscall.BytePtrFromString(to)
 	if err != nil {
@@ -120,7 +121,7 @@ func openat2(folder int, path string, how *openHow) (int, error) {
 	return int(fd), failed(errno)
 }
 
-// fstatat looks at a name of a folder, following no symbolic link.
+// fstatat describes a name in a folder, and follows no symbolic link.
 func fstatat(folder int, name string, is *syscall.Stat_t) error {
 	p, err := syscall.BytePtrFromString(name)
 	if err != nil {
@@ -131,7 +132,7 @@ func fstatat(folder int, name string, is *syscall.Stat_t) error {
 	return failed(errno)
 }
 
-// setTimes sets when something was read and changed, following no symbolic link.
+// setTimes sets access and modification time, and follows no symbolic link.
 func setTimes(path string, times *[2]syscall.Timespec) error {
 	p, err := syscall.BytePtrFromString(path)
 	if err != nil {
@@ -153,7 +154,7 @@ func pidfdSendSignal(fd int, signal syscall.Signal) error {
 	return failed(errno)
 }
 
-// poll waits until one of some events happens to a descriptor.
+// poll waits for one of some events on a descriptor.
 func poll(fd int32, events int16) error {
 	p := pollFd{fd: fd, events: events}
 	_, _, errno := syscall.Syscall6(syscall.SYS_PPOLL, uintptr(unsafe.Pointer(&p)), 1, 0, 0, 0, 0)
@@ -165,7 +166,7 @@ func seccomp(flags uintptr, prog *syscall.SockFprog) (int, error) {
 	return int(fd), failed(errno)
 }
 
-// hungUp reports whether nothing can come from a descriptor any more.
+// hungUp reports whether the other end of a descriptor is closed.
 func hungUp(fd int) bool {
 	p := pollFd{fd: int32(fd), events: pollIn} //nolint:gosec // a descriptor
 	var now syscall.Timespec
@@ -173,7 +174,7 @@ func hungUp(fd int) bool {
 	return errno == 0 && p.revents&pollHup != 0
 }
 
-// receiveNotification waits for a system call that the filter hands over.
+// receiveNotification waits for a system call that the filter reports.
 func receiveNotification(listener int, n *notification) error {
 	_, _, errno := syscall.Syscall(syscall.SYS_IOCTL, uintptr(listener), seccompIoctlNotifRecv, uintptr(unsafe.Pointer(n)))
 	return failed(errno)
@@ -184,7 +185,7 @@ func answerNotification(listener int, a *notificationAnswer) error {
 	return failed(errno)
 }
 
-// stillWaits reports whether a system call still waits for its answer.
+// stillWaits reports whether a system call still waits for its result.
 func stillWaits(listener int, n *notification) bool {
 	_, _, errno := syscall.Syscall(syscall.SYS_IOCTL, uintptr(listener), seccompIoctlNotifIDValid, uintptr(unsafe.Pointer(&n.id)))
 	return errno == 0
@@ -196,7 +197,7 @@ func ioctl(fd int, request uintptr, of *interfaceFlags) error {
 	return failed(errno)
 }
 
-// landlockVersion asks the kernel; 0 means that it has none.
+// landlockVersion returns the kernel's Landlock version, or 0 without Landlock.
 func landlockVersion() int {
 	v, _, errno := syscall.Syscall(sysLandlockCreateRuleset, 0, 0, landlockCreateRulesetVersion)
 	if errno != 0 {

@@ -17,12 +17,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// constant is one of a file: its value, and the comment beside it.
+// constant is a constant of a file: its value, and its comment.
 type constant struct{ value, comment string }
 
-// TestConstants: each constant and number of a system call is what
-// golang.org/x/sys/unix has by the name that stands beside it, on both
-// architectures. No one stands there twice, none without a name.
+// TestConstants checks that each constant equals the one in
+// golang.org/x/sys/unix with the name in its comment, on both architectures. No
+// name occurs twice, and none is missing.
 func TestConstants(t *testing.T) {
 	dir, err := exec.Command("go", "list", "-f", "{{.Dir}}", "golang.org/x/sys/unix").Output()
 	require.NoError(t, err)
@@ -31,7 +31,7 @@ func TestConstants(t *testing.T) {
 		theirs := constants(t, filepath.Join(from, "constants.go"))
 		for _, kind := range []string{"zerrors", "zsysnum", "ztypes"} {
 			for _, suffix := range []string{"_linux.go", "_linux_" + arch + ".go"} {
-				if kind != "zsysnum" || suffix != "_linux.go" { // numbers belong to an architecture
+				if kind != "zsysnum" || suffix != "_linux.go" { // numbers depend on the architecture
 					for name, c := range constants(t, filepath.Join(from, kind+suffix)) {
 						theirs[name] = c
 					}
@@ -56,7 +56,7 @@ func TestConstants(t *testing.T) {
 	}
 }
 
-// constants reads those of a file that are written as a number.
+// constants returns the constants of a file that are numbers.
 func constants(t *testing.T, path string) map[string]constant {
 	t.Helper()
 	file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ParseComments)
@@ -86,8 +86,8 @@ func number(t *testing.T, literal string) int64 {
 	return n
 }
 
-// TestStructures: what the kernel is given is laid out as golang.org/x/sys/unix
-// lays it out.
+// TestStructures checks that the kernel's structures have the layout of
+// golang.org/x/sys/unix.
 func TestStructures(t *testing.T) {
 	for _, tt := range []struct{ ours, theirs any }{
 		{capUserHeader{}, unix.CapUserHeader{}},
@@ -102,13 +102,13 @@ func TestStructures(t *testing.T) {
 		require.Equal(t, theirs.NumField(), ours.NumField(), ours.Name())
 		sameFields(t, ours, theirs)
 	}
-	// The kernel takes a shorter one as one whose other fields are zero.
+	// The kernel treats the missing fields of a shorter structure as zero.
 	sameFields(t, reflect.TypeOf(landlockRulesetAttr{}), reflect.TypeOf(unix.LandlockRulesetAttr{}))
 	require.EqualValues(t, 24, reflect.TypeOf(landlockRulesetAttr{}).Size())
 }
 
-// sameFields: the fields of ours are the first ones of theirs, one for one: at the
-// same offset, of the same type, and called by a part of their name.
+// sameFields checks that our fields equal the first ones of theirs: same
+// offset, same type, and a part of the same name.
 func sameFields(t *testing.T, ours, theirs reflect.Type) {
 	t.Helper()
 	for i := range ours.NumField() {

@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// Rights of Landlock, by what the program may do with a folder or file.
+// Landlock rights, by what the program may do with a folder or file.
 const (
 	llRead  = landlockAccessFSExecute | landlockAccessFSReadFile | landlockAccessFSReadDir
 	llWrite = landlockAccessFSWriteFile | landlockAccessFSRemoveDir | landlockAccessFSRemoveFile |
@@ -18,11 +18,11 @@ const (
 	llFile = landlockAccessFSWriteFile | landlockAccessFSReadFile
 )
 
-// enoughLandlock is the version from which on files, truncation, TCP, device
-// controls, abstract sockets and signals are all bounded.
+// enoughLandlock is the first version that bounds files, truncation, TCP,
+// device controls, abstract sockets and signals.
 const enoughLandlock = 6
 
-// rules are what Landlock will allow this thread, ready to be enforced.
+// rules are the Landlock rules for this thread, ready to be enforced.
 type rules struct {
 	fd  int
 	err error
@@ -34,7 +34,7 @@ func (r rules) close() {
 	}
 }
 
-// shortcoming is what a version lacks; nil where it is enough.
+// shortcoming returns what a version lacks, or nil if it suffices.
 func shortcoming(version int) error {
 	switch {
 	case version <= 0:
@@ -45,8 +45,8 @@ func shortcoming(version int) error {
 	return nil
 }
 
-// handled is everything that this kernel's Landlock can refuse, and so will,
-// where no rule allows it.
+// handled returns everything that this kernel's Landlock can refuse. It refuses
+// all that no rule allows.
 func handled(version int, network bool) landlockRulesetAttr {
 	a := landlockRulesetAttr{handledFS: llRead | llWrite | llNode}
 	if version >= 2 {
@@ -67,9 +67,9 @@ func handled(version int, network bool) landlockRulesetAttr {
 	return a
 }
 
-// rules prepares Landlock: everything that the sandbox shows may be read and
-// run, and only what is meant to be written may be. It repeats what the mounts
-// say, on another mechanism.
+// rules prepares Landlock. It allows reading and running everything in the
+// sandbox, and writing only to the writable places. It repeats the restrictions
+// of the mounts by another mechanism.
 func (s *sandboxBuild) rules() rules {
 	s.landlock = landlockVersion()
 	why := shortcoming(s.landlock)
@@ -79,7 +79,7 @@ func (s *sandboxBuild) rules() rules {
 	if why != nil {
 		s.lack("landlock", why)
 	}
-	// What answers in a network of its own is the sandbox itself.
+	// Only the sandbox itself responds on its own network.
 	attr := handled(s.landlock, s.Network || s.loopback)
 	fd, err := landlockCreateRuleset(&attr)
 	if err != nil {
@@ -97,14 +97,14 @@ func (s *sandboxBuild) rules() rules {
 	return r
 }
 
-// place is somewhere that the program may do something.
+// place is a path with the program's rights there.
 type place struct {
 	path   string
 	access uint64
-	maybe  bool // it need not be there
+	maybe  bool // the path may be missing
 }
 
-// reachable says for each place of the sandbox what may be done there.
+// reachable returns each place of the sandbox, with the rights there.
 func (s *sandboxBuild) reachable(write, file uint64) (all []place) {
 	if s.Namespaces {
 		all = []place{{"/", llRead, false}, {"/dev/shm", write, false}, {"/tmp", write, false}, {"/var/tmp", write, false}}
@@ -126,7 +126,7 @@ func (s *sandboxBuild) reachable(write, file uint64) (all []place) {
 			access = write
 		}
 		if !s.Namespaces {
-			path = "/proc/self/fd/" + strconv.Itoa(s.folders[i]) // the one that was looked at
+			path = "/proc/self/fd/" + strconv.Itoa(s.folders[i]) // the one that was checked
 		}
 		all = append(all, place{path, access, false})
 	}
@@ -155,7 +155,7 @@ func allow(ruleset int, p place) error {
 	return nil
 }
 
-// enforce puts the rules on this thread, and on what it starts.
+// enforce applies the rules to this thread and its later children.
 func (r rules) enforce() error {
 	if r.err != nil {
 		return r.err

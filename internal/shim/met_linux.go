@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// tell notes a restriction that the program met. One that it meets again is counted.
+// tell records a restriction that the program met. It counts repetitions.
 func (v *supervisor) tell(rule, kind, what, text string) {
 	for i := range v.met {
 		if v.met[i].kind == kind {
@@ -19,12 +19,13 @@ func (v *supervisor) tell(rule, kind, what, text string) {
 	v.met = append(v.met, met{Restriction{rule, what + ": " + text}, kind, 1})
 }
 
-// end waits until nothing is answered any more, and is what was told.
+// end waits until no call is being served, and returns the recorded
+// restrictions.
 func (v *supervisor) end() (all []Restriction) {
 	if v == nil {
 		return nil
 	}
-	v.busy.Lock() // for good: no caller is left
+	v.busy.Lock() // permanently: no caller remains
 	for _, m := range v.met {
 		if m.times > 1 {
 			m.Text += " (" + strconv.Itoa(m.times) + " times)"
@@ -34,7 +35,7 @@ func (v *supervisor) end() (all []Restriction) {
 	return all
 }
 
-// tellMounts tells of a call between a root and another folder.
+// tellMounts records a call between a root and another folder.
 func (v *supervisor) tellMounts(c *call) {
 	if c.link {
 		v.tell("link", "link mounts", "link of "+c.old.text()+" to "+c.new.text(),
@@ -45,8 +46,8 @@ func (v *supervisor) tellMounts(c *call) {
 		"in the sandbox the two are on different file systems (EXDEV); copy and remove it, or make it in the folder that it belongs to")
 }
 
-// tellRename tells of a folder that cannot be renamed, which the program is answered
-// as between two file systems. A full disk is its own reason.
+// tellRename records a folder that cannot be renamed. The program gets the
+// error for two file systems. A full disk is a separate reason.
 func (v *supervisor) tellRename(c *call, err error) error {
 	if err == nil {
 		return nil
@@ -63,8 +64,9 @@ func (v *supervisor) tellRename(c *call, err error) error {
 	return syscall.EXDEV
 }
 
-// tellOpen tells of a folder that a process has open, or works in, while it is
-// renamed: what is open is the folder that it was, which is empty and removed.
+// tellOpen records a folder that is renamed while a process has it open or
+// works in it. The process keeps the previous folder, which is empty and
+// removed.
 func (v *supervisor) tellOpen(n name) {
 	path, err := pathOf(n.parent)
 	if err != nil || !heldOpen(path+"/"+n.plain()) {
@@ -74,7 +76,8 @@ func (v *supervisor) tellOpen(n name) {
 		"a process has the folder open or works in it, and what it has open is an empty folder from now on; open it again by its new name")
 }
 
-// heldOpen reports whether a process of the sandbox has a folder open, or one in it.
+// heldOpen reports whether a process of the sandbox has a folder open, or one
+// in it.
 func heldOpen(folder string) bool {
 	proc, err := syscall.Open("/proc", syscall.O_RDONLY|syscall.O_DIRECTORY|syscall.O_CLOEXEC, 0)
 	if err != nil {
@@ -106,14 +109,14 @@ func heldOpen(folder string) bool {
 	return false
 }
 
-// leads reports whether a link leads to a folder, or to something in it.
+// leads reports whether a link leads to a folder, or to a path in it.
 func leads(link, folder string) bool {
 	to, err := readLink(link)
 	return err == nil && len(to) >= len(folder) && to[:len(folder)] == folder && (len(to) == len(folder) || to[len(folder)] == '/')
 }
 
-// tellLink tells of a new name for a file of the root: the overlay gives the new name
-// an inode number that is not the file's.
+// tellLink records a new name for a file of the root: the overlay gives the new
+// name another inode number.
 func (v *supervisor) tellLink(root *supervised, c *call) {
 	var is syscall.Stat_t
 	if c.flags&^atSymlinkFollow != 0 || fstatat(c.old.parent, c.old.plain(), &is) != nil || is.Mode&syscall.S_IFMT != syscall.S_IFREG {
@@ -127,7 +130,7 @@ func (v *supervisor) tellLink(root *supervised, c *call) {
 			"copy the file, or call git clone with --no-hardlinks")
 }
 
-// wrote reports whether the program made a file itself.
+// wrote reports whether the program created a file itself.
 func (r *supervised) wrote(n name) bool {
 	path, err := pathOf(n.parent)
 	if err != nil || len(path) < len(r.dir) || path[:len(r.dir)] != r.dir {
@@ -145,7 +148,7 @@ func (r *supervised) wrote(n name) bool {
 	return err != nil
 }
 
-// text is a name for a message.
+// text returns a name for a message.
 func (n *name) text() string {
 	path, err := pathOf(n.parent)
 	if err != nil {

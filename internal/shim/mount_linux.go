@@ -9,17 +9,17 @@ import (
 	"syscall"
 )
 
-// While the sandbox is built, the host's file system is at host, and what will be
-// the program's is at inside. All that is written in memory lies on one file
-// system that nobody else sees, and has one bound.
+// While the sandbox is built, the host's file system is at host, and the
+// program's future one at inside. All files in memory lie on one private file
+// system with one bound.
 const (
 	host   = "/host"
 	inside = "/inside"
-	layers = "/layers" // upper folders in memory, and what hides masked names
+	layers = "/layers" // upper folders in memory, and the layers that hide masked names
 	procs  = inside + "/proc"
 )
 
-// build makes what the program will see and moves into it.
+// build creates the program's file system and moves into it.
 func (s *sandboxBuild) build() error {
 	if !s.Namespaces {
 		return s.look()
@@ -27,8 +27,8 @@ func (s *sandboxBuild) build() error {
 	if s.leaveOut("mounts") {
 		return nil
 	}
-	// The right to mount is what a namespace is for. Some systems give it away
-	// without.
+	// A namespace gives the right to mount. Some systems create namespaces
+	// without it.
 	if err := syscall.Mount("", "/", "", syscall.MS_REC|syscall.MS_PRIVATE, ""); err != nil {
 		return refusal{NoNamespaces, "", failedAt("mounting", err)}
 	}
@@ -51,7 +51,7 @@ func (s *sandboxBuild) build() error {
 	return nil
 }
 
-// ground makes the file system in memory and moves the host's below it.
+// ground creates the file system in memory and moves the host's below it.
 func (s *sandboxBuild) ground() error {
 	at := "/tmp"
 	var is syscall.Stat_t
@@ -76,7 +76,7 @@ func (s *sandboxBuild) ground() error {
 	return syscall.Mount(inside, inside, "", syscall.MS_BIND, "")
 }
 
-// system shows what a program needs to run, read-only, where it is.
+// system shows the system's files, read-only, at their paths.
 func (s *sandboxBuild) system() error {
 	var made folders
 	for _, path := range s.System {
@@ -103,7 +103,7 @@ func show(path string, is syscall.Stat_t) error {
 	case kind == syscall.S_IFLNK:
 		return copyLink(path)
 	case kind == syscall.S_IFREG && is.Size < 1<<20:
-		return copyFile(path) // a fraction of what a mount costs
+		return copyFile(path) // much cheaper than a mount
 	default:
 		return bind(path, kind == syscall.S_IFDIR, mountAttrRdonly|mountAttrNosuid|mountAttrNodev)
 	}
@@ -135,7 +135,7 @@ func copyFile(path string) error {
 		if n <= 0 || err != nil {
 			return err
 		}
-		if m, err := syscall.Write(to, buf[:n]); m != n { // memory takes all or fails
+		if m, err := syscall.Write(to, buf[:n]); m != n { // memory takes everything or fails
 			return errors.Join(errors.New("not written whole"), err)
 		}
 	}
@@ -170,10 +170,10 @@ func ignore(what syscall.Errno, err error) error {
 	return err
 }
 
-// folders remembers which folders were made.
+// folders records which folders were created.
 type folders map[string]bool
 
-// above makes the folders above a path.
+// above creates the folders above a path.
 func (f *folders) above(path string) error {
 	if *f == nil {
 		*f = folders{}
@@ -190,9 +190,10 @@ func (f *folders) above(path string) error {
 	return nil
 }
 
-// proc shows the sandbox's own processes, read-only: as the host's root user a
-// program could else write the kernel's settings, capabilities or not. In some
-// containers it cannot be had, since what their /proc hides would show in it.
+// proc shows the sandbox's own processes, read-only. Otherwise a program of the
+// host's root user could write the kernel's settings, even without
+// capabilities. Some containers do not permit it, because it would show what
+// their /proc hides.
 func (s *sandboxBuild) proc() error {
 	if err := syscall.Mkdir(procs, 0o555); err != nil {
 		return err
@@ -201,15 +202,15 @@ func (s *sandboxBuild) proc() error {
 		s.lack("proc", failedAt("a /proc of its own cannot be mounted, so there is none", err))
 		return nil
 	}
-	// The limit of RLIMIT_NPROC does not hold for the root user. The namespace's
-	// own limit does, where the kernel has one (since Linux 6.14).
+	// RLIMIT_NPROC does not apply to the root user. The namespace's own limit
+	// does, if the kernel has one (since Linux 6.14).
 	if !slices.Contains(s.Without, "limits") {
 		if err := writeText(procs+"/sys/kernel/pid_max", strconv.FormatUint(max(s.Limits.Processes, 301), 10)); err != nil && syscall.Getuid() == 0 {
 			s.lack("limit of processes", err)
 		}
 	}
 	if s.loopback {
-		// No port of it is anybody's privilege. Without this the low ones are.
+		// No port of it needs a privilege. Without this the low ones do.
 		_ = writeText(procs+"/sys/net/ipv4/ip_unprivileged_port_start", "0")
 	}
 	for _, name := range hidden() {
@@ -220,8 +221,8 @@ func (s *sandboxBuild) proc() error {
 	return mountSetattr(procs, 0, &mountAttr{set: mountAttrRdonly})
 }
 
-// hidden is what /proc tells of the machine that is no program's business: the
-// root user may read all of it by its owner alone, without any capability.
+// hidden returns paths in /proc that describe the machine. The root user may
+// read all of it as its owner, without any capability.
 func hidden() []string {
 	return []string{
 		"acpi", "asound", "bus", "fs", "interrupts", "iomem", "ioports", "kcore", "keys", "kmsg", "latency_stats", "pagetypeinfo", "sched_debug",
@@ -230,8 +231,8 @@ func hidden() []string {
 	}
 }
 
-// hide lays something empty over a folder or file, where there is one. What lies
-// there is read-only as the mount is that it is taken from.
+// hide mounts an empty folder or file over an existing one. It is read-only
+// like its source.
 func hide(path string) error {
 	var is syscall.Stat_t
 	if err := syscall.Lstat(path, &is); err != nil {
@@ -254,9 +255,10 @@ func writeText(path, text string) error {
 	return err
 }
 
-// devices are the device nodes that a program sees: none has a memory. They are the
-// host's: on a read-only mount they can be written to all the same, and their bits
-// and times cannot be changed, which the root user, as their owner, could else do.
+// devices returns the device nodes that a program sees: none stores data. They
+// are the host's, on a read-only mount. They can be written, but their bits and
+// times cannot be changed, which the root user, as their owner, could do
+// otherwise.
 func devices() []string { return []string{"null", "zero", "full", "random", "urandom"} }
 
 func (s *sandboxBuild) dev() error {
@@ -279,15 +281,15 @@ func (s *sandboxBuild) dev() error {
 	return open("/dev/shm")
 }
 
-// terminals makes an instance of pseudo-terminals that nobody else sees. Some
-// containers let nobody mount one; programs that want a terminal then fail.
+// terminals creates a private instance of pseudo-terminals. Some containers do
+// not permit that; programs that need a terminal then fail.
 func (s *sandboxBuild) terminals() error {
 	at := inside + "/dev/pts"
 	if err := syscall.Mkdir(at, 0o755); err != nil {
 		return err
 	}
 	const options = "newinstance,ptmxmode=0666,mode=0620"
-	for _, group := range []string{",gid=5", ""} { // the group of terminals, where the namespace has it
+	for _, group := range []string{",gid=5", ""} { // the group of terminals, if the namespace has it
 		if syscall.Mount("devpts", at, "devpts", syscall.MS_NOSUID|syscall.MS_NOEXEC, options+group) == nil {
 			s.pts = true
 			break
@@ -296,8 +298,8 @@ func (s *sandboxBuild) terminals() error {
 	return syscall.Symlink("pts/ptmx", inside+"/dev/ptmx")
 }
 
-// scratch makes what everybody may write in. The rest of what lies in memory is
-// read-only.
+// scratch creates the folders that all users may write. The other files in
+// memory are read-only.
 func (s *sandboxBuild) scratch() error {
 	for _, dir := range []string{"/run", "/var"} {
 		if err := syscall.Mkdir(inside+dir, 0o755); err != nil {
@@ -313,7 +315,7 @@ func (s *sandboxBuild) scratch() error {
 	return mountSetattr(inside+"/run", 0, &mountAttr{set: mountAttrRdonly})
 }
 
-// open makes an empty folder that can be written.
+// open creates an empty writable folder.
 func open(path string) error {
 	at := inside + path
 	if err := syscall.Mkdir(at, 0o755); err != nil {
@@ -325,7 +327,7 @@ func open(path string) error {
 	return syscall.Mount(at, at, "", syscall.MS_BIND, "")
 }
 
-// enter makes inside the only file system that there is.
+// enter makes inside the only visible file system.
 func enter() error {
 	if err := syscall.Chdir(inside); err != nil {
 		return err
@@ -342,7 +344,7 @@ func enter() error {
 	return mountSetattr("/", 0, &mountAttr{set: mountAttrRdonly})
 }
 
-// openFolder opens a folder, following no symbolic link.
+// openFolder opens a folder, and follows no symbolic link.
 func openFolder(top, path string) (int, error) {
 	root, err := syscall.Open(top, oPath|syscall.O_DIRECTORY|syscall.O_CLOEXEC, 0)
 	if err != nil {
@@ -358,9 +360,9 @@ func openFolder(top, path string) (int, error) {
 	return openat2(root, path, &how)
 }
 
-// descriptorPath is a path for what is open as fd, for calls that take no
-// descriptor. The host's /proc knows this process too.
+// descriptorPath returns a path for an open descriptor, for calls that take no
+// descriptor. The host's /proc also contains this process.
 func descriptorPath(fd int) string { return host + descriptorOf(fd) }
 
-// descriptorOf is the same path below the folder that the file system is in.
+// descriptorOf returns the same path relative to the folder of the file system.
 func descriptorOf(fd int) string { return "/proc/self/fd/" + strconv.Itoa(fd) }

@@ -8,19 +8,21 @@ import (
 	"syscall"
 )
 
-// The kernel refuses to rename a folder of which an overlay's lower layer has a
-// part, and renames any other. So a folder that the program renames is first made
-// anew in its place: an empty folder takes over what is in it, name by name, and
-// then the folder's own name. Files are renamed, which the kernel can.
+// The kernel refuses to rename a folder of an overlay that has a part in the
+// lower layer. It renames any other folder. So a folder that the program
+// renames is first created anew in its place. An empty folder takes over its
+// entries, name by name, and then its name. Files are renamed, which the kernel
+// supports.
 
-// deepest is how many folders in one another are followed: two descriptors are open
-// for each.
+// deepest bounds the nesting of folders: each needs two open descriptors.
 const deepest = 1000
 
-// retries is how often a folder is emptied again that the program keeps filling.
+// retries bounds how often a folder is emptied again that the program keeps
+// filling.
 const retries = 50
 
-// settle makes a folder one that the kernel renames. After an error it is as it was.
+// settle makes a folder renamable by the kernel. After an error the folder is
+// unchanged.
 func settle(parent int, name string) error {
 	from, is, err := openListed(parent, name)
 	if err != nil {
@@ -61,12 +63,12 @@ func settle(parent int, name string) error {
 	return err
 }
 
-// undoneError says that a folder could not be made what it was again.
+// undoneError states that a folder could not be restored.
 type undoneError struct{ error }
 
 func (e undoneError) Unwrap() error { return e.error }
 
-// restoreTimes sets the times of a folder that is open by its path alone.
+// restoreTimes sets the times of a folder that is open only by its path.
 func restoreTimes(folder int, is syscall.Stat_t) {
 	fd, err := syscall.Openat(folder, ".", syscall.O_RDONLY|syscall.O_DIRECTORY|syscall.O_CLOEXEC, 0)
 	if err != nil {
@@ -76,7 +78,7 @@ func restoreTimes(folder int, is syscall.Stat_t) {
 	_ = syscall.Close(fd)
 }
 
-// standIn makes an empty folder of a name that is free.
+// standIn creates an empty folder with a free name.
 func standIn(parent int) (name string, fd int, err error) {
 	for n := 0; ; n++ {
 		name = ".remit-renaming-" + strconv.Itoa(n)
@@ -93,7 +95,7 @@ func standIn(parent int) (name string, fd int, err error) {
 	return name, fd, err
 }
 
-// openListed opens a folder to be listed, and describes it.
+// openListed opens a folder for listing, and describes it.
 func openListed(parent int, name string) (fd int, is syscall.Stat_t, err error) {
 	fd, err = syscall.Openat(parent, name, syscall.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NOFOLLOW|syscall.O_CLOEXEC, 0)
 	if err == nil {
@@ -104,7 +106,7 @@ func openListed(parent int, name string) (fd int, is syscall.Stat_t, err error) 
 	return fd, is, err
 }
 
-// listed are the names in an open folder, from the first.
+// listed returns the names in an open folder, from the first.
 func listed(fd int) ([]string, error) {
 	if _, err := syscall.Seek(fd, 0, 0); err != nil {
 		return nil, err
@@ -112,7 +114,7 @@ func listed(fd int) ([]string, error) {
 	return namesIn(fd), nil
 }
 
-// moveAll moves what is in one folder to another.
+// moveAll moves the entries of one folder to another.
 func moveAll(from, to, depth int) error {
 	names, err := listed(from)
 	if err != nil {
@@ -123,15 +125,15 @@ func moveAll(from, to, depth int) error {
 		if errors.Is(err, syscall.EXDEV) || errors.Is(err, syscall.ENOTEMPTY) || errors.Is(err, syscall.EEXIST) {
 			err = moveFolder(from, to, name, depth+1)
 		}
-		if err != nil && !errors.Is(err, syscall.ENOENT) { // gone: the program took it away meanwhile
+		if err != nil && !errors.Is(err, syscall.ENOENT) { // the program removed it meanwhile
 			return err
 		}
 	}
 	return nil
 }
 
-// moveFolder moves one folder that the kernel does not rename, or whose name is taken
-// because the program has filled it while it was moved.
+// moveFolder moves one folder that the kernel does not rename. It also moves
+// one whose name is taken because the program filled it during the move.
 func moveFolder(from, to int, name string, depth int) error {
 	if depth > deepest {
 		return syscall.ELOOP
@@ -163,8 +165,8 @@ func moveFolder(from, to int, name string, depth int) error {
 	}
 }
 
-// moveBack moves what is in the stand-in to the folder that it came from. What the
-// program has put there meanwhile under the same name is newer, and stays.
+// moveBack moves the entries of the stand-in to their original folder. An entry
+// that the program created there meanwhile is newer, and stays.
 func moveBack(from, to, depth int) error {
 	names, err := listed(from)
 	if err != nil {
@@ -182,7 +184,7 @@ func moveBack(from, to, depth int) error {
 	return nil
 }
 
-// mergeBack moves back what bears a name that is there again, or still.
+// mergeBack moves back a folder whose name exists again, or still.
 func mergeBack(from, to int, name string, depth int) error {
 	moved, is, err := openListed(from, name)
 	if errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.ELOOP) {

@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// namesIn lists what an open folder holds, as far as it can be read.
+// namesIn returns the names in an open folder, as far as readable.
 func namesIn(fd int) (names []string) {
 	buf := make([]byte, 8<<10)
 	for {
@@ -22,7 +22,7 @@ func namesIn(fd int) (names []string) {
 	}
 }
 
-// readText reads a file that is no longer than most bytes; what is longer is cut.
+// readText reads up to most bytes of a file.
 func readText(path string, most int) ([]byte, error) {
 	fd, err := syscall.Open(path, syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// raise brings up the loopback of a network that is the sandbox's own. It refuses
-// where the loopback is up already: then the network is somebody else's.
+// raise brings up the loopback of the sandbox's own network. It refuses if the
+// loopback is already up: then the network belongs to another namespace.
 func raise() error {
 	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_DGRAM|syscall.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -27,8 +27,8 @@ func raise() error {
 	return ioctl(fd, syscall.SIOCSIFFLAGS, &lo)
 }
 
-// countNetwork remembers what the kernel counted in the sandbox's own network, where
-// it counts for nobody else.
+// countNetwork reads the kernel's counters of the sandbox's own network, which
+// no other process uses.
 func (s *sandboxBuild) countNetwork() {
 	if !s.loopback {
 		return
@@ -50,8 +50,8 @@ func (s *sandboxBuild) countNetwork() {
 	}
 }
 
-// column is a number of a table of which each line begins with its name: the first
-// has the names of the columns, the second their numbers.
+// column returns a number of a table whose lines begin with the table's name:
+// the first line has the names of the columns, the second their numbers.
 func column(text, table, name string) int {
 	at, heads := -1, true
 	for line, rest, more := cut(text, '\n'); more; line, rest, more = cut(rest, '\n') {
@@ -74,7 +74,7 @@ func column(text, table, name string) int {
 	return 0
 }
 
-// row is the number that follows a name, with any white space between.
+// row returns the number that follows a name and white space.
 func row(text, name string) int {
 	for line, rest, more := cut(text, '\n'); more; line, rest, more = cut(rest, '\n') {
 		if len(line) <= len(name) || line[:len(name)] != name || line[len(name)] != ' ' && line[len(name)] != '\t' {

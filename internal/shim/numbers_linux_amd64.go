@@ -2,7 +2,7 @@ package shim
 
 import "syscall"
 
-// Numbers of system calls that this architecture has for itself.
+// System call numbers that only this architecture has.
 const (
 	sysFstatat        = 262 // SYS_NEWFSTATAT
 	sysProcessVMReadv = 310 // SYS_PROCESS_VM_READV
@@ -11,6 +11,6 @@ const (
 	sysStatx          = 332 // SYS_STATX
 )
 
-// oldCall reports whether a system call is rename or link, the ones that take no
-// folder.
+// oldCall reports whether a system call is rename or link, which take no folder
+// descriptors.
 func oldCall(nr int32) (rename, link bool) { return nr == syscall.SYS_RENAME, nr == syscall.SYS_LINK }

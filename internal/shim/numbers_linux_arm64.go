@@ -1,6 +1,6 @@
 package shim
 
-// Numbers of system calls that this architecture has for itself.
+// System call numbers that only this architecture has.
 const (
 	sysFstatat        = 79  // SYS_NEWFSTATAT
 	sysProcessVMReadv = 270 // SYS_PROCESS_VM_READV
@@ -9,6 +9,6 @@ const (
 	sysStatx          = 291 // SYS_STATX
 )
 
-// oldCall reports whether a system call is rename or link, which this architecture
-// does not have.
+// oldCall reports whether a system call is rename or link, which this
+// architecture does not have.
 func oldCall(int32) (rename, link bool) { return false, false }

@@ -4,28 +4,29 @@ package shim
 
 import "math"
 
-// StartRequest is what the shim is told, first and only.
+// StartRequest is the first and only request to the shim.
 type StartRequest struct {
 	Argv, Env []string
-	Path      string // where the program is looked for, unless Env has a PATH
+	Path      string // search path for the program, unless Env has a PATH
 	Dir       string
-	System    []string // paths of the host that are shown read-only
+	System    []string // paths of the host to show read-only
 	Roots     []Root
 	Network   bool
-	// Loopback says that the network is the sandbox's own, and its loopback is to be
-	// raised.
+	// Loopback states that the network is the sandbox's own, and that the shim
+	// must raise its loopback.
 	Loopback bool
-	// Namespaces says that the shim is process 1 of its own namespaces. Else it
-	// has nothing to build: the program sees the host, as far as Landlock lets it.
+	// Namespaces states that the shim is process 1 of its own namespaces.
+	// Otherwise it builds nothing: the program sees the host, as far as
+	// Landlock permits.
 	Namespaces bool
-	Scratch    string // without namespaces: the folder that stands in for /tmp
+	Scratch    string // without namespaces: the folder that replaces /tmp
 	Limits     Limits
-	Filter     []byte   // the program of system calls, as the kernel takes it
-	Plain      []byte   // the same for a kernel that hands no call over
-	Require    int      // the least level: 1 partial, 2 strict
+	Filter     []byte   // the filter of system calls, in the kernel's format
+	Plain      []byte   // the same for a kernel that cannot report calls
+	Require    int      // the minimum level: 1 partial, 2 strict
 	Missing    []string // layers that the parent knows to be missing
-	Try        bool     // start nothing: only see how far everything else can be had
-	Without    []string // layers left out, by tests
+	Try        bool     // start no program: only try everything else
+	Without    []string // layers that a test omits
 }
 
 // Root is a folder that the program sees.
@@ -34,7 +35,7 @@ type Root struct {
 	Dev, Ino   uint64
 	View       string
 	Masked     []string
-	Attached   bool // an overlay that the parent made: its descriptors come with the order, one for each such root
+	Attached   bool // an overlay that the parent created; its descriptor comes with the request, one for each such root
 }
 
 // The views of a root.
@@ -44,20 +45,20 @@ const (
 	Direct  = "direct"
 )
 
-// Limits bound the program; none is zero.
+// Limits bounds the program. None is zero.
 type Limits struct {
 	Processes, Files, FileSize, Data, Scratch, CPU uint64 // CPU in seconds
 }
 
-// Message is what the shim says.
+// Message is a message of the shim.
 type Message struct {
 	Kind     Kind
-	Why      string            // of a refusal
+	Why      string            // reason of a refusal
 	Root     string            // with NoOverlay
-	Missing  []string          // with Began: layers that the run does not have
-	Landlock int               // with Began: version of the kernel's Landlock
+	Missing  []string          // with Began: missing layers of the run
+	Landlock int               // with Began: Landlock version of the kernel
 	Level    int               // with Began
-	Alone    string            // with Began: why the calls that were to be supervised are not
+	Alone    string            // with Began: why the calls are not supervised
 	Exit     Exit              // with Ended
 	Locked   []UnreadableEntry // with Ended
 	Met      []Restriction     // with Ended: rules of the sandbox that the program met
@@ -66,39 +67,39 @@ type Message struct {
 // Restriction is a rule of the sandbox that a program met.
 type Restriction struct {
 	Rule string // name of the rule, such as "link"
-	Text string // what the program asked for, what it got instead, and what to do
+	Text string // what the program requested, what it got instead, and what to do
 }
 
-// Kind is what a message is about.
+// Kind is the kind of a message.
 type Kind int
 
 // The kinds of messages. All but the last two are refusals: the program was not
 // started.
 const (
 	Failed       Kind = iota
-	TooLow            // the level that is required cannot be had
+	TooLow            // the required level is not available
 	NoNamespaces      // the namespaces give no right to build anything
-	NoOverlay         // a root cannot be seen through an overlay
-	Began             // the program was started; with it comes a descriptor of each overlay's upper folder
-	Ended             // the program and everything that it started are gone
+	NoOverlay         // a root cannot have an overlay
+	Began             // the program was started; with a descriptor of each overlay's upper folder
+	Ended             // the program and its processes have ended
 )
 
-// Exit is how a program ended.
+// Exit describes how a program ended.
 type Exit struct {
-	Code   int // -1 when a signal ended it
+	Code   int // -1 if a signal ended it
 	Signal int
-	Left   int // processes that it left running
+	Left   int // number of processes that it left running
 }
 
-// UnreadableEntry is what an ordinary user could not read in an upper folder, until the
-// shim changed its bits.
+// UnreadableEntry is an entry of an upper folder that an ordinary user could
+// not read until the shim changed its bits.
 type UnreadableEntry struct {
 	Upper int // index of the overlay
 	Name  string
-	Mode  uint32 // what the bits were
+	Mode  uint32 // the previous bits
 }
 
-// Pack writes an order.
+// Pack encodes a request.
 func (o *StartRequest) Pack() []byte {
 	var p packer
 	p.list(o.Argv)
@@ -136,7 +137,7 @@ func (l *Limits) all() [6]*uint64 {
 	return [6]*uint64{&l.Processes, &l.Files, &l.FileSize, &l.Data, &l.Scratch, &l.CPU}
 }
 
-// Unpack reads what Pack wrote.
+// Unpack decodes what Pack wrote.
 func (o *StartRequest) Unpack(in []byte) error {
 	u := unpacker{in: in}
 	o.Argv, o.Env, o.Path, o.Dir, o.System = u.list(), u.list(), u.text(), u.text(), u.list()
@@ -153,7 +154,7 @@ func (o *StartRequest) Unpack(in []byte) error {
 	return u.end()
 }
 
-// Pack writes a message.
+// Pack encodes a message.
 func (m *Message) Pack() []byte {
 	var p packer
 	p.number(uint64(m.Kind)) //nolint:gosec // small
@@ -178,7 +179,7 @@ func (m *Message) Pack() []byte {
 	return p.out
 }
 
-// Unpack reads what Pack wrote.
+// Unpack decodes what Pack wrote.
 func (m *Message) Unpack(in []byte) error {
 	u := unpacker{in: in}
 	small := func() int { return int(u.number()) } //nolint:gosec // small

@@ -2,5 +2,5 @@
 
 package shim
 
-// Main does nothing here: there is no sandbox to be the shim of.
+// Main does nothing: this system has no sandbox.
 func Main() {}

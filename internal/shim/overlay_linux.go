@@ -9,8 +9,8 @@ import (
 	"syscall"
 )
 
-// overlay shows a root through an overlay. One to be read is overlaid too: by
-// that a socket in it leads to nobody, and what is masked is not there at all.
+// overlay shows a root through an overlay. A root to read gets an overlay too:
+// sockets in it are then unreachable, and masked names are absent.
 func (s *sandboxBuild) overlay(i int, r Root, lower int, is syscall.Stat_t) error {
 	options := "userxattr,lowerdir=" + descriptorPath(lower)
 	if r.View != Overlay || len(r.Masked) > 0 { // an overlay has an upper folder or two lower ones
@@ -25,7 +25,7 @@ func (s *sandboxBuild) overlay(i int, r Root, lower int, is syscall.Stat_t) erro
 		if err != nil {
 			return failedAt("the upper folder", err)
 		}
-		// Without volatile each file that is copied up would be synced.
+		// Without volatile the kernel would sync each file that is copied up.
 		options += ",volatile,upperdir=" + descriptorPath(upper) + ",workdir=" + descriptorPath(work)
 		defer func() { _ = syscall.Close(work) }()
 		s.uppers = append(s.uppers, upper)
@@ -33,9 +33,9 @@ func (s *sandboxBuild) overlay(i int, r Root, lower int, is syscall.Stat_t) erro
 	return syscall.Mount("overlay", inside+r.Dir, "overlay", syscall.MS_NOSUID|syscall.MS_NODEV, options)
 }
 
-// upper opens the folder that takes what is written, and the one that the
-// overlay works in. The upper folder is the root of what the program sees, so it
-// looks as the real one does.
+// upper opens the folder for the written entries, and the work folder of the
+// overlay. The upper folder is the root that the program sees, so it gets the
+// attributes of the real one.
 func (s *sandboxBuild) upper(i int, r Root, lower int, is syscall.Stat_t) (upper, work int, err error) {
 	base := host + r.Upper
 	if r.Upper == "" {
@@ -57,12 +57,12 @@ func (s *sandboxBuild) upper(i int, r Root, lower int, is syscall.Stat_t) (upper
 	return upper, work, nil
 }
 
-// Layers are the folders of an overlay, each an open descriptor. Hidden is -1 where
-// nothing is masked.
+// Layers are the folders of an overlay, each an open descriptor. Hidden is -1
+// without masked names.
 type Layers struct{ Lower, Hidden, Upper, Work int }
 
-// Layers makes the folders of an overlay of a root below base, an empty folder, for
-// a process that mounts the overlay itself. The caller closes them.
+// Layers creates the folders of an overlay of a root below base, an empty
+// folder, for a process that mounts the overlay itself. The caller closes them.
 func (r Root) Layers(base string) (l Layers, err error) {
 	l = Layers{-1, -1, -1, -1}
 	defer func() {
@@ -109,8 +109,9 @@ func makeFolder(path string) (fd int, err error) {
 	return syscall.Open(path, syscall.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NOFOLLOW|syscall.O_CLOEXEC, 0)
 }
 
-// alike gives a folder the owner, attributes, bits and time of another: an overlay shows
-// the topmost one, and what is made in it begins with the list of that.
+// alike sets the owner, attributes, bits and time of a folder to those of
+// another. An overlay shows those of the topmost folder, and new entries
+// inherit its default list.
 func alike(top, path string, of int, is syscall.Stat_t) error {
 	var now syscall.Stat_t
 	if err := syscall.Lstat(path, &now); err != nil {
@@ -130,13 +131,13 @@ func alike(top, path string, of int, is syscall.Stat_t) error {
 	return setTimes(path, &[2]syscall.Timespec{is.Mtim, is.Mtim})
 }
 
-// mask makes a layer that hides names: a whiteout for each, in folders that look
-// like those below.
+// mask creates a layer that hides names: a whiteout for each, in folders that
+// look like those below.
 func mask(top, layer string, lower int, is syscall.Stat_t, names []string) error {
 	if err := syscall.Mkdir(layer, 0o700); err != nil {
 		return err
 	}
-	// A folder comes before what is in it: what hides the folder hides that too.
+	// A folder precedes its entries: a hidden folder also hides them.
 	for _, name := range slices.Sorted(slices.Values(names)) {
 		if err := maskName(top, layer, lower, name); err != nil {
 			return failedAt(name, err)
@@ -151,10 +152,10 @@ func maskName(top, layer string, lower int, name string) error {
 		at += "/" + folder
 		var is syscall.Stat_t
 		if err := fstatat(lower, at[1:], &is); err != nil || is.Mode&syscall.S_IFMT != syscall.S_IFDIR {
-			return ignore(syscall.ENOENT, err) // nothing is there by that name, or the name leads elsewhere
+			return ignore(syscall.ENOENT, err) // the name does not exist, or leads elsewhere
 		}
 		switch err := syscall.Mkdir(layer+at, 0o700); {
-		case errors.Is(err, syscall.EEXIST), errors.Is(err, syscall.ENOTDIR): // made before, or hidden
+		case errors.Is(err, syscall.EEXIST), errors.Is(err, syscall.ENOTDIR): // created before, or hidden
 			continue
 		case err != nil:
 			return err
@@ -166,7 +167,8 @@ func maskName(top, layer string, lower int, name string) error {
 	return ignore(syscall.ENOTDIR, ignore(syscall.EEXIST, syscall.Mknod(layer+"/"+name, syscall.S_IFCHR, 0)))
 }
 
-// alikeBelow is alike for a folder of a layer and the one of that name below another.
+// alikeBelow is alike for a folder of a layer and the one of that name below
+// another.
 func alikeBelow(top, layer string, lower int, name string, is syscall.Stat_t) error {
 	of, err := openFolder(top+descriptorOf(lower), name)
 	if err != nil {
@@ -176,17 +178,17 @@ func alikeBelow(top, layer string, lower int, name string, is syscall.Stat_t) er
 	return alike(top, layer+"/"+name, of, is)
 }
 
-// The attributes that are lists of who may do what.
+// The attributes with access control lists.
 const (
 	accessList  = "system.posix_acl_access"
 	defaultList = "system.posix_acl_default"
 )
 
-// attributed gives a folder the attributes of another that a program can see, but for those
-// by which an overlay keeps its books. A list that names users without a number in
-// here cannot be had.
+// attributed sets the visible attributes of a folder to those of another,
+// without the overlay's metadata. It cannot set a list with users that have no
+// ID in this namespace.
 func attributed(path, of string) error {
-	for _, list := range []string{accessList, defaultList} { // which the folder may have from where it was made
+	for _, list := range []string{accessList, defaultList} { // inherited from its parent
 		err := syscall.Removexattr(path, list)
 		if err = ignore(syscall.ENODATA, ignore(syscall.ENOTSUP, err)); err != nil {
 			return err
@@ -196,7 +198,7 @@ func attributed(path, of string) error {
 	if err != nil || n == 0 {
 		return ignore(syscall.ENOTSUP, err)
 	}
-	names := make([]byte, 64<<10) // the most that there is
+	names := make([]byte, 64<<10) // the maximum size
 	if n, err = syscall.Listxattr(of, names); err != nil {
 		return err
 	}

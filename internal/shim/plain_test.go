@@ -21,8 +21,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What this package does by itself, since it imports so little, is held against the
-// library that does it for everybody else.
+// These tests compare this package's own functions, which replace imports, with
+// the standard library.
 
 func TestNumbers(t *testing.T) {
 	for _, n := range []uint64{0, 1, 0x7f, 0x80, 0x3fff, 0x4000, math.MaxUint32, math.MaxInt64, math.MaxUint64} {
@@ -39,13 +39,13 @@ func TestNumbers(t *testing.T) {
 		for i := range in {
 			in[i] = byte(random.Uint32())
 			if random.IntN(8) > 0 {
-				in[i] |= 0x80 // more follows
+				in[i] |= 0x80 // more bytes follow
 			}
 		}
 		want, size := binary.Uvarint(in)
 		u := unpacker{in: in}
 		got := u.number()
-		if size <= 0 || !bytes.Equal(binary.AppendUvarint(nil, want), in[:size]) { // written otherwise than it is here
+		if size <= 0 || !bytes.Equal(binary.AppendUvarint(nil, want), in[:size]) { // another encoding than that of this package
 			require.True(t, u.torn, "%x", in)
 			require.Zero(t, got, "%x", in)
 			continue
@@ -56,7 +56,7 @@ func TestNumbers(t *testing.T) {
 	}
 }
 
-// TestArguments: they are the program's.
+// TestArguments checks that the arguments are those of the program.
 func TestArguments(t *testing.T) {
 	require.Equal(t, os.Args, arguments())
 	require.Empty(t, calledAs(), "this program was given more than its name")
@@ -73,7 +73,8 @@ func TestTexts(t *testing.T) {
 	}
 }
 
-// TestFailure: it reads as what fmt makes, and what it wraps is found in it.
+// TestFailure checks that the text equals that of fmt, and that the wrapped
+// error is found.
 func TestFailure(t *testing.T) {
 	err := failedAt("sandbox: the roots", failedAt("/r", refusal{NoOverlay, "/r", syscall.ENOENT}))
 	require.EqualError(t, err, fmt.Errorf("sandbox: %s: %w", "the roots", fmt.Errorf("%s: %w", "/r", syscall.ENOENT)).Error())
@@ -88,7 +89,7 @@ func TestFailure(t *testing.T) {
 	require.EqualError(t, shortcoming(3), fmt.Sprintf("version %d; from %d on it bounds all that it should", 3, enoughLandlock))
 }
 
-// TestNames: a folder is listed whole, however much it holds.
+// TestNames checks that a folder of any size is listed completely.
 func TestNames(t *testing.T) {
 	dir := t.TempDir()
 	var want []string
@@ -107,7 +108,7 @@ func TestNames(t *testing.T) {
 	require.Empty(t, namesIn(-1))
 }
 
-// TestParent: a process's parent is found behind whatever its name is.
+// TestParent checks that a process's parent is found after any process name.
 func TestParent(t *testing.T) {
 	link := filepath.Join(t.TempDir(), "a) S 1 (b) ")
 	sleep, err := exec.LookPath("sleep")
@@ -126,7 +127,8 @@ func TestParent(t *testing.T) {
 	require.Empty(t, parentOf("0"))
 }
 
-// TestText: no more of a file is read than was asked for; what is not there is said.
+// TestText checks that a file is read up to the bound, and that a missing file
+// is an error.
 func TestText(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "file")
 	require.NoError(t, os.WriteFile(path, []byte("0123456789"), 0o600))

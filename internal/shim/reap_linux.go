@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// reap waits for the program, kills everything that it left running, and waits
-// for that too: afterwards nothing can write any more.
+// reap waits for the program, kills its remaining processes, and waits for
+// those. Afterwards no process can write.
 func (s *sandboxBuild) reap(pid int) Exit {
 	exit := Exit{Code: -1}
 	for {
@@ -34,15 +34,15 @@ func (s *sandboxBuild) reap(pid int) Exit {
 	return exit
 }
 
-// killRest kills all that is left, and counts it.
+// killRest kills all remaining processes, and counts them.
 func killRest() (left int) {
 	for {
 		if syscall.Getpid() == 1 {
 			_ = syscall.Kill(-1, syscall.SIGKILL) // everything but this process, in this namespace
 		} else {
-			killBelow() // without a namespace of its own that would be the machine
+			killBelow() // without its own namespace, -1 would be the whole machine
 		}
-		for flags := 0; ; flags = syscall.WNOHANG { // whoever is killed may leave children: these are killed next
+		for flags := 0; ; flags = syscall.WNOHANG { // a killed process can leave children: these are killed next
 			got, err := syscall.Wait4(-1, nil, flags, nil)
 			if errors.Is(err, syscall.EINTR) {
 				continue
@@ -58,9 +58,9 @@ func killRest() (left int) {
 	}
 }
 
-// killBelow kills the children of this process. Only this process could take
-// their numbers back, so that none means somebody else meanwhile. What they leave
-// becomes a child in turn.
+// killBelow kills the children of this process. Only this process could release
+// their numbers, so no number can be reused meanwhile. Their children become
+// children of this process.
 func killBelow() {
 	self := strconv.Itoa(syscall.Getpid())
 	dir, err := syscall.Open("/proc", syscall.O_RDONLY|syscall.O_DIRECTORY|syscall.O_CLOEXEC, 0)
@@ -76,14 +76,14 @@ func killBelow() {
 	}
 }
 
-// parentOf is the number of a process's parent, or nothing.
+// parentOf returns the number of a process's parent, or "".
 func parentOf(pid string) string {
 	text, err := readText("/proc/"+pid+"/stat", 4096)
 	if err != nil {
 		return ""
 	}
 	for i := len(text) - 1; i >= 0; i-- {
-		if text[i] == ')' { // the name before it may hold anything
+		if text[i] == ')' { // the name before it can contain anything
 			text = text[i+1:]
 			break
 		}
@@ -94,9 +94,9 @@ func parentOf(pid string) string {
 	return parent
 }
 
-// unlock gives an ordinary user the right to read what its program left in the
-// upper folders: outside it has no capability that would do. Nothing else runs any
-// more that could come in between.
+// unlock gives an ordinary user the right to read the entries of its program in
+// the upper folders. Outside it has no capability for that. No other process
+// runs that could interfere.
 func (s *sandboxBuild) unlock() (all []UnreadableEntry) {
 	if syscall.Getuid() == 0 {
 		return nil
@@ -109,8 +109,8 @@ func (s *sandboxBuild) unlock() (all []UnreadableEntry) {
 	return all
 }
 
-// unlockBelow walks what lies at a name of a folder. What cannot be looked at
-// fails where the parent looks at it, with its whole name.
+// unlockBelow walks a name of a folder. For an unreadable name, the parent
+// returns the error with the whole path.
 func unlockBelow(folder int, at, whole string, changed func(name string, mode uint32)) {
 	var is syscall.Stat_t
 	if fstatat(folder, at, &is) != nil {

@@ -27,7 +27,7 @@ func (s *sandboxBuild) roots() error {
 	return nil
 }
 
-// open opens the folder that was granted, and no other.
+// open opens exactly the granted folder.
 func (r Root) open(top string) (fd int, is syscall.Stat_t, err error) {
 	fd, err = openFolder(top, r.Dir)
 	if err != nil {
@@ -79,8 +79,8 @@ func direct(at string, lower int) error {
 		&mountAttr{set: mountAttrNosuid | mountAttrNodev})
 }
 
-// look does what can be done where nothing can be built: it sees that the roots
-// are those that were granted. What could only be shown otherwise is refused.
+// look does what is possible without a file system of its own: it checks that
+// the roots are the granted ones. It refuses roots that need another view.
 func (s *sandboxBuild) look() error {
 	for _, r := range s.Roots {
 		if r.View == Overlay || len(r.Masked) > 0 || r.View == Direct && r.Upper != "" {
@@ -92,6 +92,6 @@ func (s *sandboxBuild) look() error {
 		}
 		s.folders = append(s.folders, fd)
 	}
-	// What the program leaves running becomes a child of this process.
+	// The program's orphans become children of this process.
 	return prctl(prSetChildSubreaper, 1, 0)
 }

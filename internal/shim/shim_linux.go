@@ -12,21 +12,22 @@ import (
 	"unsafe"
 )
 
-// Name is what a shim is called when it is started: argv[0], alone.
+// Name is the only argument, argv[0], of a shim.
 const Name = "remit-sandbox"
 
 // control is the shim's descriptor of the socket to its parent.
 const control = 3
 
-// ready says that this program can be started again as a shim. It is the one
-// variable of the package: a program either called Main or did not.
+// ready states that this program can be started again as a shim. It is the only
+// variable of the package: a program has called Main or not.
 var ready atomic.Bool
 
 // Ready reports whether this program called Main.
 func Ready() bool { return ready.Load() }
 
-// Environment is the shim's own: two processors are all that it can use, and what
-// the Go runtime would look up to find out how many there are takes time.
+// Environment returns the shim's environment. It sets the number of processors
+// to two, which the shim can use at most. Otherwise the Go runtime would spend
+// time on finding their number.
 func Environment() []string {
 	return []string{"GOMAXPROCS=2", "GODEBUG=containermaxprocs=0,updatemaxprocs=0"}
 }
@@ -36,14 +37,14 @@ func Environment() []string {
 func Main() {
 	switch calledAs() {
 	case Name:
-		syscall.Exit(run()) // nothing of this program is to be said or done at its end
+		syscall.Exit(run()) // skips output and cleanup of this program
 	case GuardName:
 		syscall.Exit(guard())
 	}
 	ready.Store(true)
 }
 
-// calledAs is argv[0] where that is all that this program was given.
+// calledAs returns argv[0] if this program has no other argument.
 func calledAs() string {
 	if args := arguments(); len(args) == 1 {
 		return args[0]
@@ -52,9 +53,9 @@ func calledAs() string {
 }
 
 // run is process 1 of the sandbox. It returns the exit code of the shim, which
-// tells nothing: what became of the program was said over the socket.
+// has no meaning: the result of the program was sent over the socket.
 func run() int {
-	runtime.LockOSThread() // the first thread stays what it is, see start
+	runtime.LockOSThread() // the first thread stays unchanged, see start
 	syscall.CloseOnExec(control)
 	s := &sandboxBuild{}
 	var err error
@@ -68,7 +69,7 @@ func run() int {
 	if err := s.build(); err != nil {
 		return refuse(err)
 	}
-	// What the program could read of this process, it could read of the host.
+	// The program could read the host's data from this process.
 	if !s.leaveOut("dumpable") {
 		if err := prctl(syscall.PR_SET_DUMPABLE, 0, 0); err != nil {
 			return refuse(failedAt("dumpable", err))
@@ -91,10 +92,10 @@ func run() int {
 	return s.finish(child.pid)
 }
 
-// work starts the program on a thread that confines itself. That is not the first
-// one, by which others see this process, and no other goroutine ever runs on it. It
-// ends at once: the program, which has the same rights, could signal this process by
-// it.
+// work starts the program on a thread that confines itself. This is not the
+// first thread, which represents the process for others, and no other goroutine
+// ever runs on it. It ends at once, because the program has the same rights and
+// could signal this process through it.
 func (s *sandboxBuild) work(began chan<- started) {
 	runtime.LockOSThread()
 	if syscall.Gettid() == syscall.Getpid() {
@@ -102,14 +103,14 @@ func (s *sandboxBuild) work(began chan<- started) {
 		select {}
 	}
 	pid, err := s.start()
-	began <- started{pid, err} // and the thread goes with this goroutine, which it is locked to
+	began <- started{pid, err} // and the thread ends with its locked goroutine
 }
 
-// spareThreads makes every thread that this process may come to need beside its
-// first: two that run, one that waits for the parent, one that waits for calls to
-// answer, and the one that starts the program and ends. While the program runs there may be none to be had, since the
-// limit of processes counts threads too, and the Go runtime ends a process that
-// can have none.
+// spareThreads creates every thread that this process may need beside its
+// first. Two run, one waits for the parent, one waits for calls to serve, and
+// one starts the program and ends. While the program runs, the process limit,
+// which counts threads, can prevent new ones. The Go runtime ends a process
+// that cannot get a thread.
 func spareThreads() {
 	const most = 5
 	var made sync.WaitGroup
@@ -118,7 +119,7 @@ func spareThreads() {
 	for range most {
 		go func() {
 			runtime.LockOSThread()
-			defer runtime.UnlockOSThread() // the thread stays, for others
+			defer runtime.UnlockOSThread() // the thread stays for others
 			made.Done()
 			<-enough
 		}()
@@ -127,8 +128,9 @@ func spareThreads() {
 	close(enough)
 }
 
-// prepare parts from what the parent's process had open, which must reach nobody,
-// whatever its flags, and from the host's name. It raises the loopback.
+// prepare makes sure that the program inherits no descriptor of the parent's
+// process, with any flags. It raises the loopback, and replaces the host's
+// name.
 func (s *sandboxBuild) prepare() error {
 	if !s.leaveOut("descriptors") {
 		if err := closeRange(control+1, ^uint(0)>>1, closeRangeCloexec); err != nil {
@@ -151,7 +153,7 @@ func (s *sandboxBuild) prepare() error {
 	return nil
 }
 
-// finish waits for the program's end and says what it came to.
+// finish waits for the program's end and reports the result.
 func (s *sandboxBuild) finish(pid int) int {
 	if s.Namespaces {
 		go lifeline()
@@ -162,7 +164,7 @@ func (s *sandboxBuild) finish(pid int) int {
 		}
 		go func() {
 			var nothing Message
-			_, _ = Receive(control, &nothing) // the parent has nothing more to say
+			_, _ = Receive(control, &nothing) // the parent has nothing more to send
 			_ = pidfdSendSignal(pin, syscall.SIGKILL)
 		}()
 	}
@@ -177,13 +179,13 @@ func (s *sandboxBuild) finish(pid int) int {
 	if !s.Namespaces {
 		return 0
 	}
-	select {} // the parent looks at the overlays and ends this process
+	select {} // the parent reads the overlays and ends this process
 }
 
-// lifeline ends the shim, and with it the sandbox, when its parent is gone.
+// lifeline ends the shim, and with it the sandbox, when its parent has ended.
 func lifeline() {
 	var nothing Message
-	if _, err := Receive(control, &nothing); err != nil { // the parent has nothing more to say
+	if _, err := Receive(control, &nothing); err != nil { // the parent has nothing more to send
 		syscall.Exit(0)
 	}
 }
@@ -191,20 +193,21 @@ func lifeline() {
 // sigset is a set of signals, by their numbers.
 type sigset uint64
 
-// ignoreSignals: a program that signals its process 1 ends nothing by it, also
-// where Landlock does not keep it from doing so. What the Go runtime does not
-// catch the kernel keeps from process 1. A program is started with all signals as
-// they are by default: the runtime sets back those that it had caught, and those
-// that this process found ignored, as SIGHUP is below nohup, are returned.
+// ignoreSignals ignores all signals, so that a program cannot end its process 1
+// by signals, even without Landlock. The kernel blocks those that the Go
+// runtime does not catch. A program starts with the default action for all
+// signals: the runtime resets those that it caught. The result contains those
+// that were ignored before, as SIGHUP is below nohup.
 func ignoreSignals() (found sigset) {
 	for sig := uintptr(1); sig < 65; sig++ {
 		switch sig {
-		case uintptr(syscall.SIGCHLD), uintptr(syscall.SIGURG): // children would not be waited for; the Go runtime's own
+		case uintptr(syscall.SIGCHLD), uintptr(syscall.SIGURG): // ignoring it would prevent waiting for children; the Go runtime needs it
 			continue
 		}
 		now, known := handler(sig)
-		// The C library's own, where there is one, looks who sent them. What glibc's
-		// posix_spawn starts, as make does, finds them ignored, and so would the program.
+		// The C library, if there is one, checks the sender of its signals.
+		// Programs started by glibc's posix_spawn, as make uses it, find them
+		// ignored, and so would this program.
 		own := sig == 32 || sig == 33
 		switch {
 		case !known:
@@ -220,7 +223,7 @@ func ignoreSignals() (found sigset) {
 	return found
 }
 
-// set makes something of all signals of a set.
+// set sets the action of all signals of a set.
 func (set sigset) set(what uint64) {
 	for sig := uintptr(1); sig < 65; sig++ {
 		if set&(1<<(sig-1)) != 0 {
@@ -229,15 +232,15 @@ func (set sigset) set(what uint64) {
 	}
 }
 
-// What is done on a signal, where it is no function.
+// Signal actions other than a function.
 const (
 	sigDefault = 0
 	sigIgnore  = 1
 )
 
-// handler is what is done on a signal.
+// handler returns the action of a signal.
 func handler(sig uintptr) (now uint64, known bool) {
-	var action [4]uint64 // struct sigaction of the kernel: the handler comes first
+	var action [4]uint64 // struct sigaction of the kernel: the handler is first
 	_, _, errno := syscall.RawSyscall6(syscall.SYS_RT_SIGACTION, sig, 0, uintptr(unsafe.Pointer(&action)), 8, 0, 0)
 	return action[0], errno == 0
 }
@@ -256,20 +259,20 @@ func refuse(err error) int {
 	return 1
 }
 
-// sandboxBuild is a sandbox being built.
+// sandboxBuild is a sandbox under construction.
 type sandboxBuild struct {
 	StartRequest
-	missing  []string // layers that could not be had
+	missing  []string // layers that are not available
 	landlock int
 	folders  []int // without namespaces, a descriptor for each root
 	uppers   []int // a descriptor for each overlay's upper folder, in the order of the roots
 	ignored  sigset
-	loopback bool // the sandbox has a network of its own, whose loopback is up
-	pts      bool // it has pseudo-terminals of its own
+	loopback bool // the sandbox has its own network, with the loopback up
+	pts      bool // it has its own pseudo-terminals
 	met      restrictions
 
-	mounts     []int       // of roots that are attached, in their order, until they are
-	supervisor *supervisor // nil: there is none
+	mounts     []int       // mounts of attached roots, in their order, until they are moved
+	supervisor *supervisor // nil: none
 	alone      string      // why there is none
 }
 
@@ -301,7 +304,7 @@ func (s *sandboxBuild) start() (pid int, err error) {
 		return 0, refusal{TooLow, "", errors.New(joined(s.missing, "; "))}
 	}
 	if !s.Try {
-		s.ignored.set(sigDefault) // what is ignored here, the program would ignore too
+		s.ignored.set(sigDefault) // the program would inherit ignored signals
 		pid, err = syscall.ForkExec(path, s.Argv, &syscall.ProcAttr{
 			Dir: s.Dir, Env: s.Env, Files: []uintptr{0, 1, 2}, Sys: &syscall.SysProcAttr{Setsid: true},
 		})
@@ -311,18 +314,19 @@ func (s *sandboxBuild) start() (pid int, err error) {
 		}
 	}
 	if err := Send(control, &Message{Kind: Began, Missing: s.missing, Landlock: s.landlock, Level: level, Alone: s.alone}, s.uppers...); err != nil {
-		return pid, err // nobody waits any more
+		return pid, err // no process waits any more
 	}
-	// The program's output ends when the program's processes do, not the shim.
+	// The program's output ends with the program's processes, not with the
+	// shim.
 	for fd := range 3 {
 		_ = syscall.Close(fd)
 	}
 	return pid, nil
 }
 
-// confine takes from this thread what the program must not have.
+// confine removes rights from this thread that the program must not have.
 func (s *sandboxBuild) confine() error {
-	rules := s.rules() // before the capabilities go, which opening everything may need
+	rules := s.rules() // before the capabilities are dropped, which opening everything may need
 	defer rules.close()
 	if !s.leaveOut("privileges") {
 		if err := prctl(prSetNoNewPrivs, 1, 0); err != nil {
@@ -348,7 +352,7 @@ func (s *sandboxBuild) confine() error {
 	return nil
 }
 
-// leaveOut reports whether a test wants to do without a layer.
+// leaveOut reports whether a test omits a layer.
 func (s *sandboxBuild) leaveOut(layer string) bool {
 	if !slices.Contains(s.Without, layer) {
 		return false
@@ -357,8 +361,8 @@ func (s *sandboxBuild) leaveOut(layer string) bool {
 	return true
 }
 
-// level is 2 where nothing is missing. Without namespaces Landlock is all that
-// keeps the program from the host's files: with neither there is no sandbox.
+// level returns 2 if no layer is missing. Without namespaces only Landlock
+// protects the host's files: with neither there is no sandbox.
 func (s *sandboxBuild) level() int {
 	switch {
 	case len(s.missing) == 0:
@@ -369,7 +373,7 @@ func (s *sandboxBuild) level() int {
 	return 1
 }
 
-// program finds the program as the sandbox sees it.
+// program returns the path of the program in the sandbox.
 func (s *sandboxBuild) program() (string, error) {
 	name := s.Argv[0]
 	if _, _, path := cut(name, '/'); path {

@@ -9,17 +9,17 @@ import (
 	"syscall"
 )
 
-// supervisor answers the calls of the program that rename and link. It does itself
-// what an overlay refuses, and otherwise has the kernel go on: the kernel then looks
-// at the arguments again, with the program's own rights, so no right rests on what
-// is seen here.
+// supervisor serves the program's calls that rename and link. It performs what
+// an overlay refuses, and otherwise lets the kernel continue. The kernel then
+// checks the arguments again with the program's own rights, so no decision
+// about rights depends on the supervisor.
 type supervisor struct {
 	listener int
 	roots    []supervised
-	caps     [2]capUserData // what the thread may do, see lower and raise
+	caps     [2]capUserData // capabilities that the thread may use, see lower and raise
 
-	busy sync.Mutex // held while a call is answered, and from the program's end on
-	met  []met      // under busy
+	busy sync.Mutex // held while a call is served, and after the program's end
+	met  []met      // guarded by busy
 }
 
 // supervised is a root that the program can write.
@@ -37,8 +37,8 @@ type met struct {
 	times int
 }
 
-// watched are the roots that the program can write, by the mounts that they are on.
-// One that cannot be told apart is left to the kernel.
+// watched returns the roots that the program can write, by their mounts. It
+// leaves a root without a unique mount to the kernel.
 func (s *sandboxBuild) watched() (all []supervised) {
 	upper := 0
 	for _, r := range s.Roots {
@@ -62,23 +62,23 @@ func (s *sandboxBuild) watched() (all []supervised) {
 	return all
 }
 
-// begin takes the capabilities of the thread that answers out of effect, but for the
-// time in which it moves what the kernel would have let the program move.
+// begin lowers the capabilities of the serving thread. It raises them only
+// while it moves what the kernel would let the program move.
 func (v *supervisor) begin() {
 	header := capUserHeader{version: linuxCapabilityVersion3}
 	if capget(&header, &v.caps) != nil || v.lower() != nil {
-		syscall.Exit(1) // nothing may be done with more than the program has
+		syscall.Exit(1) // nothing may happen with more rights than the program has
 	}
 }
 
-// lower leaves the thread no capability in effect.
+// lower leaves the thread no effective capability.
 func (v *supervisor) lower() error {
 	none := v.caps
 	none[0].effective, none[1].effective = 0, 0
 	return capset(&capUserHeader{version: linuxCapabilityVersion3}, &none)
 }
 
-// raise gives them back.
+// raise restores the capabilities.
 func (v *supervisor) raise() error {
 	return capset(&capUserHeader{version: linuxCapabilityVersion3}, &v.caps)
 }
@@ -89,7 +89,7 @@ func isMove(nr int32) bool {
 	return rename || link || nr == syscall.SYS_RENAMEAT || nr == sysRenameat2 || nr == syscall.SYS_LINKAT
 }
 
-// serve answers a call that renames or links.
+// serve serves a call that renames or links.
 func (v *supervisor) serve(n *notification) {
 	v.busy.Lock()
 	defer v.busy.Unlock()
@@ -104,22 +104,22 @@ func (v *supervisor) serve(n *notification) {
 	_ = answerNotification(v.listener, &a)
 }
 
-// errContinue has the kernel go on with a call.
+// errContinue lets the kernel continue a call.
 var errContinue = errors.New("the kernel goes on")
 
-// call is one that renames or links, as it was made.
+// call is a rename or link with its arguments.
 type call struct {
 	link     bool
 	old, new name
 	flags    uint64
 }
 
-// name is a path, and the folder that it begins at.
+// name is a path, and the folder at which it starts.
 type name struct {
 	at     int32 // a descriptor of the caller's, or atFDCWD
 	memory uint64
 	parent int
-	base   string // with the slashes that it ends with
+	base   string // with its trailing slashes
 }
 
 func (n *name) plain() string {
@@ -130,7 +130,7 @@ func (n *name) plain() string {
 	return n.base[:end]
 }
 
-// callOf says what a system call is to do.
+// callOf decodes the arguments of a system call.
 func callOf(q *notification) call {
 	here := int32(atFDCWD)
 	low := func(n uint64) int32 { return int32(uint32(n)) } //nolint:gosec // the kernel looks at this half
@@ -147,7 +147,7 @@ func callOf(q *notification) call {
 	return c
 }
 
-// answer is what a call comes to.
+// answer returns the result of a call.
 func (v *supervisor) answer(q *notification) error {
 	c := callOf(q)
 	defer c.close()
@@ -157,7 +157,7 @@ func (v *supervisor) answer(q *notification) error {
 		}
 	}
 	if !stillWaits(v.listener, q) {
-		return errContinue // the caller is gone, and what was opened may be another's
+		return errContinue // the caller has ended, and the opened folder may belong to another process
 	}
 	root, err := v.root(&c)
 	if err != nil || root == nil || !root.overlay {
@@ -178,7 +178,7 @@ func (c *call) close() {
 	}
 }
 
-// open reads the path and opens the folder that its last name lies in.
+// open reads the path and opens the folder of its last name.
 func (n *name) open(pid int) error {
 	path, err := readMemory(pid, n.memory)
 	if err != nil {
@@ -221,8 +221,8 @@ func (n *name) open(pid int) error {
 	return err
 }
 
-// root is the one that both names lie in, or nil. A call between two mounts fails,
-// and is told of where the program can write one of them.
+// root returns the root of both names, or nil. A call between two mounts fails.
+// It is recorded if the program can write one of them.
 func (v *supervisor) root(c *call) (*supervised, error) {
 	from, err := mountOf(c.old.parent)
 	if err != nil {
@@ -245,7 +245,7 @@ func (v *supervisor) root(c *call) (*supervised, error) {
 	return nil, nil
 }
 
-// rename renames what the kernel refuses to.
+// rename renames what the kernel refuses to rename.
 func (v *supervisor) rename(c *call) error {
 	if c.flags != 0 && c.flags != renameNoreplace && c.flags != renameExchange {
 		return errContinue
@@ -254,7 +254,7 @@ func (v *supervisor) rename(c *call) error {
 	if !from && (!to || c.flags != renameExchange) {
 		return errContinue
 	}
-	// With no more rights than the program, whose mistakes the kernel tells.
+	// With only the rights of the program, whose errors the kernel returns.
 	plainly := func() error { return renameAt(c.old.parent, c.old.base, c.new.parent, c.new.base, c.flags) }
 	err := plainly()
 	if !errors.Is(err, syscall.EXDEV) {
@@ -277,14 +277,14 @@ func (v *supervisor) rename(c *call) error {
 	return v.tellRename(c, err)
 }
 
-// settle makes a folder one that the kernel renames.
+// settle makes a folder renamable by the kernel.
 func (v *supervisor) settle(n name) error {
 	if err := v.raise(); err != nil {
 		return err
 	}
 	err := settle(n.parent, n.plain())
 	if undone := (undoneError{}); errors.As(err, &undone) {
-		syscall.Exit(1) // with it the program and all that it wrote, which is not what it should be
+		syscall.Exit(1) // ends the program with its changes, which are inconsistent
 	}
 	if low := v.lower(); low != nil {
 		syscall.Exit(1)
@@ -297,7 +297,7 @@ func isFolder(n name) bool {
 	return fstatat(n.parent, n.plain(), &is) == nil && is.Mode&syscall.S_IFMT == syscall.S_IFDIR
 }
 
-// full reports whether there is something in a folder, as far as it can be read.
+// full reports whether a folder has an entry, as far as readable.
 func full(n name) bool {
 	fd, _, err := openListed(n.parent, n.plain())
 	if err != nil {

@@ -2,7 +2,7 @@
 
 package shim
 
-// cut is strings.Cut, which would bring the tables of Unicode along.
+// cut is strings.Cut, whose package would import the Unicode tables.
 func cut(s string, at byte) (before, after string, found bool) {
 	for i := range len(s) {
 		if s[i] == at {
@@ -12,7 +12,7 @@ func cut(s string, at byte) (before, after string, found bool) {
 	return s, "", false
 }
 
-// joined puts texts one after the other.
+// joined joins texts.
 func joined(all []string, between string) (whole string) {
 	for i, s := range all {
 		if i > 0 {

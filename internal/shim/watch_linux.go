@@ -11,24 +11,26 @@ import (
 	"syscall"
 )
 
-// The rules that this package knows only as numbers: package sandbox has the words.
+// The rules that this package knows only as numbers: package sandbox has the
+// texts.
 const (
-	RuleCall     = "call"     // a system call that is refused; the text is its number
-	RuleSocket   = "socket"   // a kind of socket that is refused; the text is family, type and protocol
+	RuleCall     = "call"     // a refused system call; the text is its number
+	RuleSocket   = "socket"   // a refused kind of socket; the text is family, type and protocol
 	RuleNetwork  = "network"  // an address outside of the sandbox
-	RulePort     = "port"     // a port of the loopback that nothing listens on, by TCP
-	RuleDatagram = "datagram" // the same by UDP, as a question of a name is
-	RuleLoopback = "loopback" // the loopback could not be raised; the text is why
+	RulePort     = "port"     // a port of the loopback without a listener, by TCP
+	RuleDatagram = "datagram" // the same by UDP, as for a name lookup
+	RuleLoopback = "loopback" // the loopback could not be raised; the text is the reason
 )
 
-// restrictions collects what a program met. It is safe for concurrent use.
+// restrictions collects the rules that a program met. It is safe for concurrent
+// use.
 type restrictions struct {
 	mu  sync.Mutex // never held across a wait
 	all []Restriction
 }
 
-// add remembers that the program met a rule. It bounds what a program can make the
-// shim remember.
+// add records that the program met a rule. It bounds what a program can make
+// the shim store.
 func (r *restrictions) add(rule, text string) {
 	const most = 64
 	r.mu.Lock()
@@ -39,28 +41,28 @@ func (r *restrictions) add(rule, text string) {
 	}
 }
 
-// list returns what was collected.
+// list returns the collected restrictions.
 func (r *restrictions) list() []Restriction {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Clone(r.all)
 }
 
-// watch answers the system calls that the filter hands to this process, until no
-// process has the filter any more. The filter hands over those alone that are
-// refused, and those that rename and link, so that no other call costs anything.
+// watch serves the system calls that the filter reports, until no process has
+// the filter any more. The filter reports only refused calls, renames and
+// links, so other calls cost nothing.
 func (s *sandboxBuild) watch(listener int) {
-	runtime.LockOSThread() // whose capabilities are its own
+	runtime.LockOSThread() // its capabilities are per thread
 	s.supervisor.begin()
-	// Whoever still waits is told that there is no such call.
+	// Calls that still wait fail as unknown.
 	defer func() { _ = syscall.Close(listener) }()
 	for {
-		var n notification // the kernel takes it only when it is all zeros
+		var n notification // the kernel requires zeros
 		switch err := receiveNotification(listener, &n); {
 		case err == nil:
 			s.answer(&n)
 		case errors.Is(err, syscall.EINTR):
-		case errors.Is(err, syscall.ENOENT): // its thread is gone, or every thread that has the filter
+		case errors.Is(err, syscall.ENOENT): // its thread has ended, or every thread with the filter
 			if hungUp(listener) {
 				return
 			}
@@ -70,7 +72,7 @@ func (s *sandboxBuild) watch(listener int) {
 	}
 }
 
-// answer answers one call.
+// answer serves one call.
 func (s *sandboxBuild) answer(n *notification) {
 	if isMove(n.number) {
 		s.supervisor.serve(n)
@@ -79,8 +81,8 @@ func (s *sandboxBuild) answer(n *notification) {
 	_ = answerNotification(s.supervisor.listener, &notificationAnswer{id: n.id, err: -int32(s.refuse(n))}) //nolint:gosec // small
 }
 
-// refuse remembers a call and says how it fails. A call that the filter should not have
-// handed over fails too.
+// refuse records a call and returns its error. A call that the filter should
+// not have reported fails too.
 func (s *sandboxBuild) refuse(n *notification) syscall.Errno {
 	number := func(v uint64) string { return strconv.Itoa(int(int32(v))) } //nolint:gosec // as the kernel takes it
 	switch uintptr(n.number) {                                             //nolint:gosec // it is positive

@@ -8,12 +8,12 @@ import (
 	"syscall"
 )
 
-// The two ends talk over a socket pair: a frame is its length in four bytes, big
-// endian, and its body; descriptors ride on the length. Both ends are one binary,
-// so the format has no version. The shim ends when its socket does: a parent that
-// dies takes its programs along.
+// Both ends communicate over a socket pair. A frame is its length in four
+// bytes, big endian, and its body. Descriptors are attached to the length. Both
+// ends are one binary, so the format has no version. The shim ends when its
+// socket closes, so a parent that dies ends its programs.
 
-// maxFrame bounds what one end makes the other hold, in bytes.
+// maxFrame bounds the bytes that one end makes the other store.
 const maxFrame = 64 << 20
 
 var (
@@ -22,17 +22,17 @@ var (
 	errBody = errors.New("a frame that says nothing")
 )
 
-// Frame is an Order or a Message.
+// Frame is a StartRequest or a Message.
 type Frame interface {
 	Pack() []byte
 	Unpack(in []byte) error
 }
 
-// packer writes numbers and texts one after the other.
+// packer encodes numbers and texts in sequence.
 type packer struct{ out []byte }
 
-// number is written seven bits a byte, the low ones first; a byte that is not the
-// last has its top bit set.
+// number encodes seven bits per byte, the low ones first. The top bit is set in
+// every byte but the last.
 func (p *packer) number(n uint64) {
 	for ; n >= 0x80; n >>= 7 {
 		p.out = append(p.out, byte(n)|0x80)
@@ -60,7 +60,8 @@ func (p *packer) flag(b bool) {
 	p.number(n)
 }
 
-// unpacker reads them back. What is not there reads as nothing, and end says so.
+// unpacker decodes them. Missing data decodes as zero values, and end returns
+// the error.
 type unpacker struct {
 	in   []byte
 	torn bool
@@ -69,7 +70,7 @@ type unpacker struct {
 func (u *unpacker) number() uint64 {
 	var n uint64
 	for i, b := range u.in {
-		if i == 9 && b > 1 || i > 0 && b == 0 { // more than 64 bits, or not the one spelling of a number
+		if i == 9 && b > 1 || i > 0 && b == 0 { // more than 64 bits, or not the canonical encoding of a number
 			break
 		}
 		n |= uint64(b&0x7f) << (7 * i)
@@ -82,7 +83,7 @@ func (u *unpacker) number() uint64 {
 	return 0
 }
 
-// count is a number of things, each of which takes a byte at least.
+// count decodes a number of items, each of at least one byte.
 func (u *unpacker) count() int {
 	n := u.number()
 	if n > uint64(len(u.in)) {
@@ -111,7 +112,7 @@ func (u *unpacker) list() []string {
 	return l
 }
 
-// atMost is a number that is not larger.
+// atMost decodes a number that is not larger than limit.
 func (u *unpacker) atMost(limit uint64) uint64 {
 	n := u.number()
 	if n > limit {
@@ -158,8 +159,8 @@ func Send(fd int, f Frame, fds ...int) error {
 	return nil
 }
 
-// Receive reads one frame of a blocking socket. io.EOF means that the other end
-// is gone.
+// Receive reads one frame from a blocking socket. io.EOF means that the other
+// end is closed.
 func Receive(fd int, f Frame) (fds []int, err error) {
 	var head [4]byte
 	rights := make([]byte, syscall.CmsgSpace(64*4))

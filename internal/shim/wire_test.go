@@ -33,8 +33,8 @@ func someMessage() *Message {
 	}
 }
 
-// TestFrames: what is sent arrives, with what rides on it; what is cut short, or
-// longer than it should be, is refused and never half read.
+// TestFrames checks that frames arrive with their descriptors. A truncated or
+// oversized frame is refused as a whole.
 func TestFrames(t *testing.T) {
 	ends, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	require.NoError(t, err)
@@ -111,8 +111,8 @@ func TestCutFrames(t *testing.T) {
 	}
 }
 
-// FuzzOrder: an order that can be read was written so, byte for byte: a shim and its
-// caller never see two orders in one frame.
+// FuzzOrder checks that a decoded request encodes to the same bytes. So a shim
+// and its caller never decode one frame differently.
 func FuzzOrder(f *testing.F) {
 	f.Add(someOrder().Pack())
 	f.Add((&StartRequest{}).Pack())
@@ -129,11 +129,11 @@ func FuzzOrder(f *testing.F) {
 	})
 }
 
-// FuzzMessage is FuzzOrder for what a shim answers.
+// FuzzMessage is FuzzOrder for the shim's messages.
 func FuzzMessage(f *testing.F) {
 	f.Add(someMessage().Pack())
 	f.Add((&Message{}).Pack())
-	f.Add([]byte("0\x03000\x0200\x01\x01000000\x020\x020000\x010\xd4\x00")) // a number with a byte too many
+	f.Add([]byte("0\x03000\x0200\x01\x01000000\x020\x020000\x010\xd4\x00")) // a number with a redundant byte
 	f.Fuzz(func(t *testing.T, in []byte) {
 		var m, again Message
 		if m.Unpack(in) != nil {
@@ -145,8 +145,8 @@ func FuzzMessage(f *testing.F) {
 	})
 }
 
-// TestShortcomings: an old Landlock is better than none, and not enough. The best
-// effort of others is silent about it.
+// TestShortcomings checks that an old Landlock is used, and is not sufficient.
+// Best-effort libraries do not report that.
 func TestShortcomings(t *testing.T) {
 	require.ErrorContains(t, shortcoming(0), "none")
 	for v := 1; v < enoughLandlock; v++ {
@@ -162,8 +162,8 @@ func TestShortcomings(t *testing.T) {
 	require.NotZero(t, handled(6, true).scoped)
 }
 
-// TestLevel: what is missing lowers the level, and with neither namespaces nor
-// Landlock there is none.
+// TestLevel checks that a missing layer lowers the level, and that the level is
+// none without namespaces and Landlock.
 func TestLevel(t *testing.T) {
 	s := &sandboxBuild{landlock: 7}
 	s.Namespaces = true
@@ -177,7 +177,8 @@ func TestLevel(t *testing.T) {
 	require.Equal(t, 0, s.level())
 }
 
-// TestProgram: only absolute folders of PATH are searched, for what can be run.
+// TestProgram checks that only absolute folders of PATH are searched, for
+// executable files.
 func TestProgram(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "run"), nil, 0o755))
