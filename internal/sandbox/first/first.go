@@ -1,6 +1,6 @@
-// Package first makes a program its own shim before most else of it is
-// initialised: a program with much in it would else initialise all of that for
-// every sandbox that it starts.
+// Package first makes a program its own shim before most other packages are
+// initialized. Otherwise a large program would initialize all of them for every
+// sandbox that it starts.
 package first
 
 import "github.com/remit-dev/remit/internal/shim"
