@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	"github.com/remit-dev/remit/ctxperm"
-	"github.com/remit-dev/remit/internal/host"
 	"github.com/remit-dev/remit/internal/pipeline"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
@@ -221,9 +220,9 @@ func OnAbandoned(a AbandonedAction) Option {
 	}
 }
 
-// Host replaces the operating system by a given host. Only this module can make
-// one, for simulation and tests.
-func Host(h host.Host) Option {
+// Host replaces the clock, the randomness and the scheduling points of the
+// machine, for tests and simulations.
+func Host(h revert.Host) Option {
 	return func(c *config) error {
 		c.services.Host = h
 		return nil

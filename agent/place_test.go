@@ -33,7 +33,7 @@ type mountedRoot struct {
 }
 
 func (m mounted) OpenRoot(dir string) (disk.Root, error) {
-	r, err := m.Host.OpenRoot(dir)
+	r, err := host.OpenRoot(m.Host, dir)
 	return &mountedRoot{r, m.as}, err
 }
 

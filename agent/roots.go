@@ -33,7 +33,7 @@ type roots []root
 func openRoots(h host.Host, configs []rootConfig) (roots, error) {
 	var rs roots
 	for _, c := range configs {
-		open, err := h.OpenRoot(c.path)
+		open, err := host.OpenRoot(h, c.path)
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("root %q at %s: %w", c.name, c.path, err), rs.close())
 		}
@@ -264,7 +264,7 @@ func (rt *Runtime) sameRoot(mine root, rec record.Root, here bool) (disk.Root, b
 	if kept, ok := rt.others.get(rec.Path); ok && isRecorded(kept, rec.Path, rec) {
 		return kept, true
 	}
-	open, err := rt.services.Host.OpenRoot(rec.Path)
+	open, err := host.OpenRoot(rt.services.Host, rec.Path)
 	if err != nil {
 		return nil, false
 	}

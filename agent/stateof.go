@@ -27,7 +27,7 @@ func stateOf(h host.Host, j journal.Journal) (s stateFolder, err error) {
 	if err != nil {
 		return s, fmt.Errorf("state folder: %w", err)
 	}
-	open, err := h.OpenRoot(path)
+	open, err := host.OpenRoot(h, path)
 	if err != nil {
 		return s, fmt.Errorf("state folder: %w", err)
 	}

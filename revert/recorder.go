@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/remit-dev/remit/internal/host"
 	"github.com/remit-dev/remit/revert/journal"
 	"github.com/remit-dev/remit/revert/kind"
 	"github.com/remit-dev/remit/revert/record"
@@ -14,7 +13,7 @@ import (
 // or of a session outside any. It is a value; copies write the same stream.
 type Recorder struct {
 	journal journal.Journal
-	host    host.Host
+	host    Host
 	session string
 	txn     string
 	watch   func(at time.Time, lines []CallRecord)
@@ -22,7 +21,7 @@ type Recorder struct {
 }
 
 // NewRecorder returns a recorder for a session's stream.
-func NewRecorder(j journal.Journal, h host.Host, session string) Recorder {
+func NewRecorder(j journal.Journal, h Host, session string) Recorder {
 	return Recorder{journal: j, host: h, session: session}
 }
 
@@ -44,7 +43,7 @@ func (r Recorder) Watched(watch func(at time.Time, lines []CallRecord)) Recorder
 func (r Recorder) Journal() journal.Journal { return r.journal }
 
 // Host returns the host that provides time and randomness to r.
-func (r Recorder) Host() host.Host { return r.host }
+func (r Recorder) Host() Host { return r.host }
 
 // Session returns the ID of the session.
 func (r Recorder) Session() string { return r.session }

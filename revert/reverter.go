@@ -8,7 +8,6 @@ import (
 	"sync"
 
 	"github.com/remit-dev/remit/internal/canon"
-	"github.com/remit-dev/remit/internal/host"
 	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/revert/journal"
 	"github.com/remit-dev/remit/revert/record"
@@ -26,7 +25,7 @@ var ErrIsRevertTxn = errors.New("revert or redo that one instead")
 // refused.
 type Reverter struct {
 	Journal journal.Journal
-	Host    host.Host
+	Host    Host
 	// EnvironmentFor returns the environment to revert the calls of one
 	// session, possibly of another process with other roots.
 	EnvironmentFor func(ctx context.Context, session string) (Environment, error)

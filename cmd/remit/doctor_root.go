@@ -63,7 +63,7 @@ func (a *app) checkRoot(where, folder string, tell func(finding)) {
 		found.Fix = "work in a folder on a disk of this machine"
 	}
 	tell(found)
-	r, err := a.host.OpenRoot(folder)
+	r, err := host.OpenRoot(a.host, folder)
 	if err != nil {
 		tell(finding{Where: where, Check: "open", Is: failing, What: "cannot be opened: " + plainError(err), Fix: "give yourself the right to read and enter it: chmod u+rx " + quoted(folder)})
 		return

@@ -78,7 +78,7 @@ type oddHost struct {
 }
 
 func (h oddHost) OpenRoot(dir string) (disk.Root, error) {
-	r, err := h.Host.OpenRoot(dir)
+	r, err := host.OpenRoot(h.Host, dir)
 	h.root.Root = r
 	return h.root, err
 }

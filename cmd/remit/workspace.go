@@ -10,6 +10,7 @@ import (
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/internal/canon"
 	"github.com/remit-dev/remit/internal/disk"
+	"github.com/remit-dev/remit/internal/host"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/journal"
 	"github.com/remit-dev/remit/revert/kind"
@@ -61,7 +62,7 @@ func firstSession(ctx context.Context, j journal.Journal, q journal.Query, is fu
 
 // identityAt is the identity of a folder, ok false where it cannot be opened.
 func (a *app) identityAt(folder string) (id disk.Identity, ok bool) {
-	r, err := a.host.OpenRoot(folder)
+	r, err := host.OpenRoot(a.host, folder)
 	if err != nil {
 		return id, false
 	}

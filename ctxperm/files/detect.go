@@ -15,6 +15,7 @@ import (
 	"github.com/remit-dev/remit/internal/disk"
 	"github.com/remit-dev/remit/internal/host"
 	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/diff"
 	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/revert/journal"
@@ -54,7 +55,7 @@ type detectedChange struct {
 }
 
 // NewDetectedChanges creates an empty set that stores contents in keep.
-func NewDetectedChanges(h host.Host, keep journal.ContentStore) *DetectedChanges {
+func NewDetectedChanges(h revert.Host, keep journal.ContentStore) *DetectedChanges {
 	return &DetectedChanges{host: h, keep: keep}
 }
 

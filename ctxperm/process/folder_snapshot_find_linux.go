@@ -87,7 +87,7 @@ func (k *Snapshotter) found(ctx context.Context, n journaledMarker, traces *file
 	case err != nil:
 		return nil, fmt.Errorf("the copy of what was there before cannot be read: %w", err)
 	}
-	root, err := host.Real().OpenRoot(c.Dir)
+	root, err := host.OpenRoot(host.Real(), c.Dir)
 	if err != nil {
 		return nil, fmt.Errorf("root %s at %s: %w", c.Name, c.Dir, err)
 	}

@@ -47,7 +47,7 @@ func (s *shop) take(call string) *folderCopy {
 	c := usageMarker{Call: call, Take: "take-" + call, Name: "workspace", Dir: s.dir, Folder: ".", Place: keyOf(s.dir) + "-" + keyOf(".")}
 	one := &folderCopy{usageMarker: c}
 	var err error
-	one.root, err = host.Real().OpenRoot(s.dir)
+	one.root, err = host.OpenRoot(host.Real(), s.dir)
 	require.NoError(s.t, err)
 	s.t.Cleanup(func() { _ = one.root.Close() })
 	one.snapshotStore, err = s.shelf(c)

@@ -117,7 +117,7 @@ func (r *Server) spec(ctx context.Context) (sandbox.Spec, error) {
 		if err != nil {
 			return spec, fmt.Errorf("root %s: %w", name, err)
 		}
-		root, err := host.Real().OpenRoot(dir)
+		root, err := host.OpenRoot(host.Real(), dir)
 		if err != nil {
 			return spec, fmt.Errorf("root %s: %w", name, err)
 		}

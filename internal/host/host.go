@@ -31,9 +31,18 @@ type Host interface {
 	// WithTimeout derives a context that ends after d with the given cause.
 	// A nil cause is context.DeadlineExceeded.
 	WithTimeout(ctx context.Context, d time.Duration, cause error) (context.Context, context.CancelFunc)
+}
 
-	// OpenRoot opens an existing directory by a host path.
-	OpenRoot(dir string) (disk.Root, error)
+// OpenRoot opens an existing directory by a host path: on the disk of the host,
+// if it has one of its own as in a simulation, and on the disk of the machine
+// otherwise.
+func OpenRoot(h Host, dir string) (disk.Root, error) {
+	if own, ok := h.(interface {
+		OpenRoot(dir string) (disk.Root, error)
+	}); ok {
+		return own.OpenRoot(dir)
+	}
+	return disk.OpenRoot(dir)
 }
 
 // Real returns the host on which the process runs.
@@ -63,5 +72,3 @@ func (realHost) Point(context.Context, string) error { return nil }
 func (realHost) WithTimeout(ctx context.Context, d time.Duration, cause error) (context.Context, context.CancelFunc) {
 	return context.WithTimeoutCause(ctx, d, cause)
 }
-
-func (realHost) OpenRoot(dir string) (disk.Root, error) { return disk.OpenRoot(dir) }

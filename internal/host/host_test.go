@@ -49,7 +49,7 @@ func TestRealTimeoutCarriesItsCause(t *testing.T) {
 }
 
 func TestRealRootOpens(t *testing.T) {
-	r, err := host.Real().OpenRoot(t.TempDir())
+	r, err := host.OpenRoot(host.Real(), t.TempDir())
 	require.NoError(t, err)
 	require.NoError(t, r.Close())
 }

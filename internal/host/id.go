@@ -11,7 +11,7 @@ const idLength = 12
 
 // NewID returns the prefix followed by 60 bits of the host's randomness in
 // twelve characters, such as "t_0h3k5z9q1c7e". It is safe for concurrent use.
-func NewID(h Host, prefix string) string {
+func NewID(h interface{ Random(p []byte) }, prefix string) string {
 	var seed [8]byte
 	h.Random(seed[:])
 	bits := binary.BigEndian.Uint64(seed[:])

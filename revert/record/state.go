@@ -23,7 +23,9 @@ type State struct {
 
 // ID returns a new ID for a state's record. It names the tool, so that an
 // erased record still identifies its tool.
-func (s State) ID(h host.Host) string { return host.NewID(h, statePrefix+s.Tool+"_") }
+func (s State) ID(h interface{ Random(p []byte) }) string {
+	return host.NewID(h, statePrefix+s.Tool+"_")
+}
 
 // IsOf reports whether a record's ID names a state of the same tool.
 func (s State) IsOf(id string) bool { return StateTool(id) == s.Tool }
