@@ -5,30 +5,17 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
-	wire "github.com/go-json-experiment/json"
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/remit-dev/remit/internal/canon"
+	"github.com/remit-dev/remit/mcp/gateway/internal/wire"
 	"github.com/remit-dev/remit/mcp/internal/clientctx"
 	"github.com/remit-dev/remit/mcp/internal/rawresult"
 	"github.com/remit-dev/remit/mcp/internal/trace"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/tool"
 )
-
-// upstreamResult is the response of an upstream to a call.
-type upstreamResult struct {
-	object json.RawMessage
-	text   string
-	failed bool // the response has isError
-
-	wants sdk.InputRequestMap // requests to the client, before the call continues; nil: the call has ended
-	state string              // to send back with the responses of the client
-}
 
 // most is the weight of all calls of one server.
 const most = 1 << 30
@@ -38,7 +25,7 @@ const most = 1 << 30
 func (u *upstream) share(s *upstreamConn, name string) int64 {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if s.apart && (u.alone[name] || u.cfg.Tools[name].Exclusive) {
+	if s.exchange.Apart && (u.alone[name] || u.cfg.Tools[name].Exclusive) {
 		return most
 	}
 	return 1
@@ -46,60 +33,57 @@ func (u *upstream) share(s *upstreamConn, name string) int64 {
 
 // call calls a tool, and serves the client requests of its server meanwhile. If
 // the call returns an error, its effects are unknown.
-func (u *upstream) call(ctx context.Context, s *upstreamConn, name string, args json.RawMessage, about callFacts) (upstreamResult, error) {
-	return u.get(ctx, s, callRequest(name, args), about)
+func (u *upstream) call(ctx context.Context, s *upstreamConn, name string, args json.RawMessage, about callFacts) (wire.Result, error) {
+	return u.get(ctx, s, wire.CallTool(name, args), about)
 }
 
 // get is like call for any upstream request.
-func (u *upstream) get(ctx context.Context, s *upstreamConn, w upstreamRequest, about callFacts) (upstreamResult, error) {
-	n := u.share(s, w.name)
+func (u *upstream) get(ctx context.Context, s *upstreamConn, w wire.Request, about callFacts) (wire.Result, error) {
+	n := u.share(s, w.Name)
 	if err := u.room.Acquire(ctx, n); err != nil {
-		return upstreamResult{}, context.Cause(ctx)
+		return wire.Result{}, context.Cause(ctx)
 	}
 	defer u.room.Release(n)
-	reported, end := s.reporting(about)
-	defer end()
 	asking, cancel := context.WithCancelCause(ctx)
 	s.setLogLevel(ctx, about.log.Level)
-	f := &inFlightCall{tool: w.name, client: about.client, note: about.note, permit: about.permit, ctx: asking, reports: reported, turn: make(chan struct{}, 1), heard: newLogRelay(about.log)}
-	s.flights.begin(f)
-	defer f.heard.end(ctx)
-	defer f.asking.Wait()
+	f := &wire.InFlightCall{Tool: w.Name, Client: about.client, Note: about.note, Permit: about.permit, Context: asking}
+	end := s.exchange.Begin(f, about.log, about.id, about.report)
+	defer end(ctx)
 	defer cancel(errEnded)
-	var r requestRound
+	var r wire.Round
 	busy := 0
 	for range mostRounds {
 		a, err := u.send(ctx, s, f, w, r, about)
 		switch {
-		case err != nil && ctx.Err() != nil && !errors.Is(err, errUnsent):
-			s.flights.abandon(f)
+		case err != nil && ctx.Err() != nil && !errors.Is(err, wire.ErrUnsent):
+			s.exchange.Flights.Abandon(f)
 			return a, err
-		case err != nil || a.wants == nil:
-			s.flights.remove(f)
+		case err != nil || a.Requests == nil:
+			s.exchange.Flights.Remove(f)
 			return a, err
 		}
 		if r, err = u.more(ctx, f, a, &busy); err != nil {
-			s.flights.remove(f)
-			return upstreamResult{}, err
+			s.exchange.Flights.Remove(f)
+			return wire.Result{}, err
 		}
-		s.flights.again(f)
+		s.exchange.Flights.Again(f)
 	}
-	s.flights.remove(f)
-	return upstreamResult{}, fmt.Errorf("server %s wants something of its client (input_required) again and again", u.cfg.Name)
+	s.exchange.Flights.Remove(f)
+	return wire.Result{}, fmt.Errorf("server %s wants something of its client (input_required) again and again", u.cfg.Name)
 }
 
 var errEnded = errors.New("the call has ended")
 
 // more returns the next request of a call whose server first has requests to
 // the client.
-func (u *upstream) more(ctx context.Context, f *inFlightCall, a upstreamResult, busy *int) (requestRound, error) {
-	next := requestRound{again: true, state: a.state}
-	if len(a.wants) > 0 {
-		said, err := u.ask(ctx, f, a.wants)
+func (u *upstream) more(ctx context.Context, f *wire.InFlightCall, a wire.Result, busy *int) (wire.Round, error) {
+	next := wire.Round{Repeated: true, State: a.State}
+	if len(a.Requests) > 0 {
+		said, err := u.ask(ctx, f, a.Requests)
 		if err != nil {
 			return next, fmt.Errorf("server %s wants something of its client (input_required) that it does not get: %w", u.cfg.Name, err)
 		}
-		next.said = said
+		next.Responses = said
 		return next, nil
 	}
 	if *busy++; *busy > mostBusy {
@@ -109,71 +93,60 @@ func (u *upstream) more(ctx context.Context, f *inFlightCall, a upstreamResult, 
 }
 
 // send sends one request of a call.
-func (u *upstream) send(ctx context.Context, s *upstreamConn, f *inFlightCall, w upstreamRequest, r requestRound, about callFacts) (upstreamResult, error) {
-	ctx, c := withResponseSlot(ctx)
-	c.of = f
-	r.meta = sdk.Meta{}
+func (u *upstream) send(ctx context.Context, s *upstreamConn, f *wire.InFlightCall, w wire.Request, r wire.Round, about callFacts) (wire.Result, error) {
+	ctx, c := wire.WithResponseSlot(ctx, f)
+	r.Meta = sdk.Meta{}
 	for key, value := range about.meta {
-		r.meta[key] = value
+		r.Meta[key] = value
 	}
 	if about.report != nil {
-		r.meta[metaProgress] = about.id
+		r.Meta[wire.KeyProgressToken] = about.id
 	}
-	trace.Into(ctx, r.meta)
+	trace.Into(ctx, r.Meta)
 	if s.requestsInBand() {
-		r.meta[sdk.MetaKeyProtocolVersion] = s.cs.InitializeResult().ProtocolVersion
-		r.meta[sdk.MetaKeyClientInfo] = u.g.introduction()
-		r.meta[sdk.MetaKeyClientCapabilities] = u.of(f)
+		r.Meta[sdk.MetaKeyProtocolVersion] = s.cs.InitializeResult().ProtocolVersion
+		r.Meta[sdk.MetaKeyClientInfo] = u.g.introduction()
+		r.Meta[sdk.MetaKeyClientCapabilities] = u.of(f)
 		if about.log.Level != "" {
-			r.meta[sdk.MetaKeyLogLevel] = about.log.Level
+			r.Meta[sdk.MetaKeyLogLevel] = about.log.Level
 		}
 	}
-	if len(r.meta) == 0 {
-		r.meta = nil
+	if len(r.Meta) == 0 {
+		r.Meta = nil
 	}
-	err := w.ask(ctx, s, c, r)
-	object, refusal := c.caught()
+	err := s.exchange.Client(s.cs, w).Send(ctx, c, w, r)
+	object, refusal := c.Caught()
 	switch { // a response counts even if the SDK cannot parse it
 	case refusal != nil:
-		return upstreamResult{}, u.required(ctx, f, refusal)
+		return wire.Result{}, u.required(ctx, f, refusal)
 	case object != nil:
-		return read(object)
+		return wire.ParseResult(object)
 	case err == nil:
-		return upstreamResult{}, errors.New("the answer is lost")
-	case errors.Is(err, errUnsent):
-		return upstreamResult{}, err
+		return wire.Result{}, errors.New("the answer is lost")
+	case errors.Is(err, wire.ErrUnsent):
+		return wire.Result{}, err
 	case ctx.Err() != nil:
-		return upstreamResult{}, context.Cause(ctx)
+		return wire.Result{}, context.Cause(ctx)
 	}
-	if missed := missed(err); missed != nil && !r.again {
-		return upstreamResult{}, tool.NoEffect(missed) // the server checked only the authorization
+	if missed := missed(err); missed != nil && !r.Repeated {
+		return wire.Result{}, tool.NoEffect(missed) // the server checked only the authorization
 	} else if missed != nil {
-		return upstreamResult{}, missed
+		return wire.Result{}, missed
 	}
 	if s.program != nil { // so that the next call does not have to detect the end
 		s.drain()
 	} else if over := context.Cause(s.whole); over != nil {
 		err = over
 	}
-	return upstreamResult{}, fmt.Errorf("server %s has gone while the call was under way: %w%s", u.cfg.Name, err, s.lastWords())
-}
-
-// upstreamError is a protocol error that an upstream responded with.
-type upstreamError struct {
-	server string
-	said   *jsonrpc.Error
-}
-
-func (e *upstreamError) Error() string {
-	return fmt.Sprintf("server %s answers with an error of the protocol: %s", e.server, canon.Printable(e.said.Message, 4<<10))
+	return wire.Result{}, fmt.Errorf("server %s has gone while the call was under way: %w%s", u.cfg.Name, err, s.lastWords())
 }
 
 // refuse leaves the protocol error of a call for its client. It skips errors
 // about revision and headers: they concern the gateway's own connection.
 func refuse(ctx context.Context, err error) {
-	var refused *upstreamError
-	if errors.As(err, &refused) && refused.said.Code != sdk.CodeHeaderMismatch && refused.said.Code != sdk.CodeUnsupportedProtocolVersion {
-		rawresult.Refuse(ctx, refused.said)
+	var refused *wire.ProtocolError
+	if errors.As(err, &refused) && refused.Cause.Code != sdk.CodeHeaderMismatch && refused.Cause.Code != sdk.CodeUnsupportedProtocolVersion {
+		rawresult.Refuse(ctx, refused.Cause)
 	}
 }
 
@@ -198,63 +171,24 @@ type callFacts struct {
 	permit func(ctx context.Context, a perm.ResourceAccess) error // evaluates the policy; nil: permits nothing
 }
 
-// read parses a response.
-func read(object json.RawMessage) (upstreamResult, error) {
-	var r struct {
-		Type    string `json:"resultType"`
-		IsError bool   `json:"isError"`
-		Content []struct {
-			Type string `json:"type"`
-			Text string `json:"text"`
-		} `json:"content"`
-		Structured json.RawMessage     `json:"structuredContent"`
-		Wants      sdk.InputRequestMap `json:"inputRequests"`
-		State      string              `json:"requestState"`
+// setLogLevel sets the log level at an older server, for this call and all
+// later ones. It does nothing if the server has no logging.
+func (s *upstreamConn) setLogLevel(ctx context.Context, level sdk.LoggingLevel) {
+	r := s.cs.InitializeResult()
+	if level == "" || s.requestsInBand() || r == nil || r.Capabilities == nil || r.Capabilities.Logging == nil {
+		return
 	}
-	v, err := canon.Parse(object, canon.DefaultLimits())
-	if err == nil && v.Kind() == canon.Object {
-		err = wire.Unmarshal(v.Canonical(), &r)
-	} else if err == nil {
-		err = errors.New("it is no object")
+	select {
+	case s.tuning <- struct{}{}:
+		defer func() { <-s.tuning }()
+	case <-ctx.Done():
+		return
 	}
-	if err != nil {
-		return upstreamResult{}, fmt.Errorf("the answer of the server is not valid: %w", err)
+	if s.level != "" && !wire.Below(level, s.level) {
+		return
 	}
-	switch r.Type {
-	case "", "complete":
-	case "input_required":
-		if r.Wants == nil {
-			r.Wants = sdk.InputRequestMap{}
-		}
-		return upstreamResult{object: object, wants: r.Wants, state: r.State}, nil
-	default:
-		return upstreamResult{}, fmt.Errorf("the server wants something of its client (%s) that the gateway cannot give", canon.Printable(r.Type, 64))
-	}
-	a := upstreamResult{object: object, text: textOf(v), failed: r.IsError}
-	if a.text == "" && len(r.Content) == 0 {
-		a.text = string(r.Structured)
-	}
-	return a, nil
-}
-
-// textOf returns the text of a response for the model: the texts of a tool
-// result or a resource, or of the messages of a prompt. Other content has no
-// text.
-func textOf(object canon.Value) string {
-	var texts []string
-	read := func(block canon.Value) {
-		if text, _ := block.Get("text"); text.Kind() == canon.String && text.Text() != "" {
-			texts = append(texts, text.Text())
-		}
-	}
-	for _, name := range []string{"content", "contents", "messages"} {
-		list, _ := object.Get(name)
-		for _, e := range list.Elements() {
-			if name == "messages" {
-				e, _ = e.Get("content")
-			}
-			read(e)
-		}
-	}
-	return strings.Join(texts, "\n")
+	s.level = level
+	ctx, cancel := context.WithTimeout(ctx, wire.Patience)
+	defer cancel()
+	_ = s.cs.SetLoggingLevel(ctx, &sdk.SetLoggingLevelParams{Level: level}) // without it, the server logs at its own level
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/remit-dev/remit/internal/canon"
 	"github.com/remit-dev/remit/mcp/gateway/config"
 	"github.com/remit-dev/remit/mcp/gateway/internal/naming"
+	"github.com/remit-dev/remit/mcp/gateway/internal/wire"
 	"github.com/remit-dev/remit/mcp/internal/rawresult"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/provenance"
@@ -36,7 +37,7 @@ type catalogTool struct {
 	// about parses an input. It returns the segments of the resource, the key
 	// of the definition that must be as accepted (empty: the server alone), and
 	// the request.
-	about func(in json.RawMessage) (segments []string, key string, w upstreamRequest, err error)
+	about func(in json.RawMessage) (segments []string, key string, w wire.Request, err error)
 }
 
 type resourceInput struct {
@@ -80,10 +81,10 @@ const (
 func (s serverCatalog) resourceTool() catalogTool {
 	return catalogTool{
 		u: s.u, verb: "read", description: "Read a resource of the server " + s.u.cfg.Name + ".", input: resourceSchema, below: []string{belowResource}, entry: s.u.cfg.Resources,
-		about: func(in json.RawMessage) ([]string, string, upstreamRequest, error) {
+		about: func(in json.RawMessage) ([]string, string, wire.Request, error) {
 			var of resourceInput
 			err := json.Unmarshal(in, &of)
-			return []string{belowResource, segment(of.URI)}, "", readRequest(of.URI), err
+			return []string{belowResource, segment(of.URI)}, "", wire.ReadResource(of.URI), err
 		},
 	}
 }
@@ -91,10 +92,10 @@ func (s serverCatalog) resourceTool() catalogTool {
 func (s serverCatalog) promptTool() catalogTool {
 	return catalogTool{
 		u: s.u, verb: "prompt", description: "Get a prompt of the server " + s.u.cfg.Name + ".", input: promptSchema, below: []string{belowPrompt}, entry: s.u.cfg.Prompts,
-		about: func(in json.RawMessage) ([]string, string, upstreamRequest, error) {
+		about: func(in json.RawMessage) ([]string, string, wire.Request, error) {
 			var of promptInput
 			err := json.Unmarshal(in, &of)
-			return []string{belowPrompt, segment(of.Name)}, keyPrompt + of.Name, promptRequest(of.Name, of.Arguments), err
+			return []string{belowPrompt, segment(of.Name)}, keyPrompt + of.Name, wire.GetPrompt(of.Name, of.Arguments), err
 		},
 	}
 }
@@ -110,10 +111,10 @@ func (s serverCatalog) completer() catalogTool {
 	}
 }
 
-func completed(in json.RawMessage) ([]string, string, upstreamRequest, error) {
+func completed(in json.RawMessage) ([]string, string, wire.Request, error) {
 	var of completionInput
 	if err := json.Unmarshal(in, &of); err != nil {
-		return nil, "", upstreamRequest{}, err
+		return nil, "", wire.Request{}, err
 	}
 	p := sdk.CompleteParams{Argument: sdk.CompleteParamsArgument{Name: of.Argument.Name, Value: of.Argument.Value}}
 	if of.Context != nil {
@@ -121,13 +122,13 @@ func completed(in json.RawMessage) ([]string, string, upstreamRequest, error) {
 	}
 	switch {
 	case (of.Prompt == "") == (of.Resource == ""):
-		return nil, "", upstreamRequest{}, errors.New(`it names either a "prompt" or a "resource"`)
+		return nil, "", wire.Request{}, errors.New(`it names either a "prompt" or a "resource"`)
 	case of.Prompt != "":
 		p.Ref = &sdk.CompleteReference{Type: refPrompt, Name: of.Prompt}
-		return []string{belowPrompt, segment(of.Prompt)}, keyPrompt + of.Prompt, completionRequest(p), nil
+		return []string{belowPrompt, segment(of.Prompt)}, keyPrompt + of.Prompt, wire.Complete(p), nil
 	}
 	p.Ref = &sdk.CompleteReference{Type: refResource, URI: of.Resource}
-	return []string{belowResource, segment(of.Resource)}, "", completionRequest(p), nil
+	return []string{belowResource, segment(of.Resource)}, "", wire.Complete(p), nil
 }
 
 // segment returns a URI or a name as one segment of a resource, which contains
@@ -191,19 +192,19 @@ func (r catalogTool) execute(ctx context.Context, tc ctxperm.ToolContext, in jso
 			return tool.Result{}, tool.Blocked(err.Error())
 		}
 	}
-	get := func() (upstreamResult, error) {
+	get := func() (wire.Result, error) {
 		a, err := r.u.get(ctx, s, w, facts(ctx, tc))
 		refuse(ctx, err)
-		a.failed = false // a read has no isError
+		a.Failed = false // a read has no isError
 		return a, err
 	}
 	if turn != nil {
-		return r.u.inBox(ctx, s, turn, sandboxRequest{pure: r.entry.Class != effect.Pivot, get: get, done: func(upstreamResult) error { return nil }})
+		return r.u.inBox(ctx, s, turn, sandboxRequest{pure: r.entry.Class != effect.Pivot, get: get, done: func(wire.Result) error { return nil }})
 	}
 	a, err := get()
 	if err != nil {
 		return tool.Result{}, err
 	}
-	rawresult.Leave(ctx, a.object)
-	return rawresult.Result(a.object, a.text, nil), nil
+	rawresult.Leave(ctx, a.Object)
+	return rawresult.Result(a.Object, a.Text, nil), nil
 }

@@ -9,12 +9,14 @@ import (
 	"net/url"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/remit-dev/remit/internal/canon"
 	"github.com/remit-dev/remit/mcp/gateway/config"
+	"github.com/remit-dev/remit/mcp/gateway/internal/wire"
 	"github.com/remit-dev/remit/tool"
 )
 
@@ -28,13 +30,6 @@ const (
 // noteAsked is the key of the note in which the journal records the client
 // requests of a call.
 const noteAsked = "asked"
-
-// clientRequestRecord is the journal's record of a client request. It holds
-// neither the request nor the response.
-type clientRequestRecord struct {
-	Method string `json:"method"`
-	Answer string `json:"answer,omitempty"` // empty: no response
-}
 
 // can returns the client capabilities that a server gets. One session of an
 // older server serves all clients, so it gets what some client can support. A
@@ -76,47 +71,48 @@ func (g *Gateway) mayAsk(name string, can *sdk.ClientCapabilities) bool {
 }
 
 // of returns the client capabilities for one call, as the gateway sends them.
-func (u *upstream) of(f *inFlightCall) map[string]any {
+func (u *upstream) of(f *wire.InFlightCall) map[string]any {
 	c := map[string]any{}
 	modes := map[string]any{}
 	for _, mode := range []string{modeForm, modeURL} {
-		if f.elicits(u, mode) {
+		if u.elicits(f, mode) {
 			modes[mode] = map[string]any{}
 		}
 	}
 	if len(modes) > 0 {
 		c["elicitation"] = modes
 	}
-	if f.samples(u) {
+	if u.samples(f) {
 		with := map[string]any{}
-		if f.client.Capabilities().Sampling.Tools != nil {
+		if f.Client.Capabilities().Sampling.Tools != nil {
 			with["tools"] = map[string]any{}
 		}
 		c["sampling"] = with
 	}
-	if len(u.cfg.Roots) > 0 || f.hasRoots(u) {
+	if len(u.cfg.Roots) > 0 || u.hasRoots(f) {
 		c["roots"] = map[string]any{}
 	}
 	return c
 }
 
-func (f *inFlightCall) caps() *sdk.ClientCapabilities {
-	if f.client == nil || f.client.Capabilities() == nil {
+// caps returns the capabilities of the client of a call.
+func caps(f *wire.InFlightCall) *sdk.ClientCapabilities {
+	if f.Client == nil || f.Client.Capabilities() == nil {
 		return &sdk.ClientCapabilities{}
 	}
-	return f.client.Capabilities()
+	return f.Client.Capabilities()
 }
 
-func (f *inFlightCall) samples(u *upstream) bool {
-	return u.may(config.Sampling) && f.caps().Sampling != nil
+func (u *upstream) samples(f *wire.InFlightCall) bool {
+	return u.may(config.Sampling) && caps(f).Sampling != nil
 }
 
-func (f *inFlightCall) hasRoots(u *upstream) bool {
-	return u.may(config.Roots) && len(u.cfg.Roots) == 0 && f.caps().RootsV2 != nil
+func (u *upstream) hasRoots(f *wire.InFlightCall) bool {
+	return u.may(config.Roots) && len(u.cfg.Roots) == 0 && caps(f).RootsV2 != nil
 }
 
-func (f *inFlightCall) elicits(u *upstream, mode string) bool {
-	c := f.caps().Elicitation
+func (u *upstream) elicits(f *wire.InFlightCall, mode string) bool {
+	c := caps(f).Elicitation
 	if c == nil || !u.may(config.Elicitation) {
 		return false
 	}
@@ -182,14 +178,14 @@ const onlyOne = "asked"
 // asked asks the client of the one call that a server request can belong to.
 func asked[R output](ctx context.Context, u *upstream, s *upstreamConn, p input) (sdk.Result, error) {
 	meta := p.GetMeta()
-	id, _ := meta[markFlight].(string)
-	delete(meta, markFlight)
-	f, leave, ok := s.flights.enter(id)
+	id, _ := meta[wire.KeyCall].(string)
+	delete(meta, wire.KeyCall)
+	f, leave, ok := s.exchange.Flights.Enter(id)
 	if !ok {
 		return nil, u.unattributedReason(s)
 	}
 	defer leave()
-	asking, cancel := context.WithCancelCause(f.ctx)
+	asking, cancel := context.WithCancelCause(f.Context)
 	defer cancel(nil)
 	defer context.AfterFunc(ctx, func() { cancel(errors.New("the server wants no answer any more")) })()
 	all, err := u.ask(asking, f, sdk.InputRequestMap{onlyOne: p})
@@ -216,7 +212,7 @@ var errMany = fmt.Errorf("the server asked more than %d times in one call", most
 // unattributedReason returns why the gateway cannot send a request to a client.
 // From then on, the gateway calls the tools that may have asked one at a time.
 func (u *upstream) unattributedReason(s *upstreamConn) error {
-	tools, lost := s.flights.tools()
+	tools, lost := s.exchange.Flights.Tools()
 	why := "no call is under way that this is for"
 	switch {
 	case lost:
@@ -234,27 +230,26 @@ func (u *upstream) unattributedReason(s *upstreamConn) error {
 }
 
 // ask asks the client of a call, and records that it did.
-func (u *upstream) ask(ctx context.Context, f *inFlightCall, what sdk.InputRequestMap) (sdk.InputResponseMap, error) {
-	select {
-	case f.turn <- struct{}{}:
-		defer func() { <-f.turn }()
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
+func (u *upstream) ask(ctx context.Context, f *wire.InFlightCall, what sdk.InputRequestMap) (sdk.InputResponseMap, error) {
+	end, err := f.Serialize(ctx)
+	if err != nil {
+		return nil, err
 	}
+	defer end()
 	forward, out := sdk.InputRequestMap{}, sdk.InputResponseMap{}
-	first := len(f.said)
+	first := len(f.Records)
 	for _, key := range slices.Sorted(maps.Keys(what)) {
 		switch p := what[key].(type) {
 		case *sdk.ListRootsParams:
 			switch {
 			case len(u.cfg.Roots) > 0:
 				out[key] = &sdk.ListRootsResult{Roots: u.roots()}
-			case f.hasRoots(u):
-				if err := u.decide(ctx, f, methodRoots, config.Roots, "list"); err != nil {
+			case u.hasRoots(f):
+				if err := u.decide(ctx, f, wire.MethodRoots, config.Roots, "list"); err != nil {
 					return nil, err
 				}
 				forward[key] = p
-				f.said = append(f.said, clientRequestRecord{Method: methodRoots})
+				f.Records = append(f.Records, wire.ClientRequestRecord{Method: wire.MethodRoots})
 			default:
 				return nil, cannot("roots")
 			}
@@ -264,14 +259,14 @@ func (u *upstream) ask(ctx context.Context, f *inFlightCall, what sdk.InputReque
 				return nil, err
 			}
 			forward[key] = q
-			f.said = append(f.said, clientRequestRecord{Method: methodElicit})
+			f.Records = append(f.Records, wire.ClientRequestRecord{Method: wire.MethodElicit})
 		case *sdk.CreateMessageWithToolsParams:
 			q, err := u.sampling(ctx, f, p)
 			if err != nil {
 				return nil, err
 			}
 			forward[key] = q
-			f.said = append(f.said, clientRequestRecord{Method: methodSample})
+			f.Records = append(f.Records, wire.ClientRequestRecord{Method: wire.MethodSample})
 		default:
 			return nil, cannot("that")
 		}
@@ -279,13 +274,13 @@ func (u *upstream) ask(ctx context.Context, f *inFlightCall, what sdk.InputReque
 	switch {
 	case len(forward) == 0:
 		return out, nil
-	case len(f.said) > mostAsked:
+	case len(f.Records) > mostAsked:
 		return nil, errMany
 	}
-	if err := f.note(ctx, f.said); err != nil {
+	if err := f.Note(ctx, f.Records); err != nil {
 		return nil, fmt.Errorf("what is asked cannot be recorded: %w", err)
 	}
-	said, err := f.client.Request(ctx, forward)
+	said, err := f.Client.Request(ctx, forward)
 	if err != nil {
 		return nil, err
 	}
@@ -294,9 +289,9 @@ func (u *upstream) ask(ctx context.Context, f *inFlightCall, what sdk.InputReque
 		if answer == nil {
 			return nil, fmt.Errorf("the client did not answer what the server asked")
 		}
-		out[key], f.said[first+i].Answer = answer, words
+		out[key], f.Records[first+i].Answer = answer, words
 	}
-	if err := f.note(ctx, f.said); err != nil {
+	if err := f.Note(ctx, f.Records); err != nil {
 		return nil, fmt.Errorf("what was answered cannot be recorded: %w", err)
 	}
 	return out, nil
@@ -347,3 +342,5 @@ func alone(p *sdk.CreateMessageWithToolsParams) *sdk.CreateMessageWithToolsParam
 	only.IncludeContext = "none"
 	return &only
 }
+
+func printable(names []string) string { return canon.Printable(strings.Join(names, ", "), 256) }

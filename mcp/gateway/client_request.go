@@ -15,6 +15,7 @@ import (
 	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/internal/canon"
 	"github.com/remit-dev/remit/mcp/gateway/config"
+	"github.com/remit-dev/remit/mcp/gateway/internal/wire"
 	"github.com/remit-dev/remit/perm"
 )
 
@@ -67,17 +68,17 @@ func (e *deniedError) Error() string { return fmt.Sprintf("nobody is asked for %
 
 // elicitation asks the user, if the client supports it and the policy permits
 // it.
-func (u *upstream) elicitation(ctx context.Context, f *inFlightCall, p *sdk.ElicitParams) (*sdk.ElicitParams, error) {
+func (u *upstream) elicitation(ctx context.Context, f *wire.InFlightCall, p *sdk.ElicitParams) (*sdk.ElicitParams, error) {
 	mode := p.Mode
 	if mode == "" && p.URL == "" {
 		mode = modeForm
 	}
 	switch {
-	case !u.may(config.Elicitation) || f.caps().Elicitation == nil:
+	case !u.may(config.Elicitation) || caps(f).Elicitation == nil:
 		return nil, cannot(string(config.Elicitation))
 	case mode != modeForm && mode != modeURL:
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("elicitation has the mode %q or %q", modeForm, modeURL)}
-	case !f.elicits(u, mode):
+	case !u.elicits(f, mode):
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("the client does not support elicitation of mode %q", mode)}
 	case mode == modeURL:
 		if err := checkPage(p); err != nil {
@@ -86,49 +87,49 @@ func (u *upstream) elicitation(ctx context.Context, f *inFlightCall, p *sdk.Elic
 	case p.URL != "" || p.ElicitationID != "":
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "an elicitation by a form names no URL"}
 	}
-	if err := u.decide(ctx, f, methodElicit, config.Elicitation, mode); err != nil {
+	if err := u.decide(ctx, f, wire.MethodElicit, config.Elicitation, mode); err != nil {
 		return nil, err
 	}
 	return u.signed(p, mode), nil
 }
 
 // sampling asks the model, if the client supports it and the policy permits it.
-func (u *upstream) sampling(ctx context.Context, f *inFlightCall, p *sdk.CreateMessageWithToolsParams) (*sdk.CreateMessageWithToolsParams, error) {
+func (u *upstream) sampling(ctx context.Context, f *wire.InFlightCall, p *sdk.CreateMessageWithToolsParams) (*sdk.CreateMessageWithToolsParams, error) {
 	how := "text"
 	if len(p.Tools) > 0 {
 		how = "tools"
 	}
 	switch {
-	case !f.samples(u):
+	case !u.samples(f):
 		return nil, cannot(string(config.Sampling))
-	case how == "tools" && f.caps().Sampling.Tools == nil:
+	case how == "tools" && caps(f).Sampling.Tools == nil:
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "the client does not support tools in sampling"}
 	}
-	if err := u.decide(ctx, f, methodSample, config.Sampling, how); err != nil {
+	if err := u.decide(ctx, f, wire.MethodSample, config.Sampling, how); err != nil {
 		return nil, err
 	}
 	return alone(p), nil
 }
 
 // decide evaluates the policy. The journal records a denial too.
-func (u *upstream) decide(ctx context.Context, f *inFlightCall, method string, a config.ClientFeature, how string) error {
-	if len(f.said) >= mostAsked { // the journal records each
+func (u *upstream) decide(ctx context.Context, f *wire.InFlightCall, method string, a config.ClientFeature, how string) error {
+	if len(f.Records) >= mostAsked { // the journal records each
 		return errMany
 	}
 	r, err := perm.KindMCP.Resource(u.cfg.Name, string(a), how)
 	switch {
 	case err != nil:
-	case f.permit == nil:
+	case f.Permit == nil:
 		err = errors.New("nobody decides here what a server may ask")
 	default:
-		err = f.permit(ctx, perm.Access(perm.AskClient, r.String()))
+		err = f.Permit(ctx, perm.Access(perm.AskClient, r.String()))
 	}
 	if err == nil {
 		return nil
 	}
 	u.g.log.Warn("what a server asks its client is asked of nobody", "server", u.cfg.Name, "what", string(a)+"/"+how, "why", err)
-	f.said = append(f.said, clientRequestRecord{Method: method, Answer: notAsked})
-	return errors.Join(&deniedError{what: string(a), why: err}, f.note(ctx, f.said))
+	f.Records = append(f.Records, wire.ClientRequestRecord{Method: method, Answer: notAsked})
+	return errors.Join(&deniedError{what: string(a), why: err}, f.Note(ctx, f.Records))
 }
 
 // maxPage bounds the length of a page's URL, in bytes.
@@ -166,9 +167,9 @@ func loopback(host string) bool {
 
 // required returns the error of a call for which the user must open a page
 // first. Its pages are client requests like any other.
-func (u *upstream) required(ctx context.Context, f *inFlightCall, e *jsonrpc.Error) error {
+func (u *upstream) required(ctx context.Context, f *wire.InFlightCall, e *jsonrpc.Error) error {
 	if e.Code != sdk.CodeURLElicitationRequired {
-		return &upstreamError{u.cfg.Name, e}
+		return &wire.ProtocolError{Server: u.cfg.Name, Cause: e}
 	}
 	var data struct {
 		Elicitations []*sdk.ElicitParams `json:"elicitations"`
@@ -176,8 +177,11 @@ func (u *upstream) required(ctx context.Context, f *inFlightCall, e *jsonrpc.Err
 	if err := json.Unmarshal(e.Data, &data); err != nil || len(data.Elicitations) == 0 || len(data.Elicitations) > mostAsked {
 		return fmt.Errorf("server %s wants a page to be opened first, and does not say which", u.cfg.Name)
 	}
-	f.turn <- struct{}{} // held only briefly: the call has its response
-	defer func() { <-f.turn }()
+	end, err := f.Serialize(context.WithoutCancel(ctx)) // it is held only briefly: the call has its response
+	if err != nil {
+		return err
+	}
+	defer end()
 	for i, p := range data.Elicitations {
 		err := errors.New("it is not by a URL")
 		if p != nil && p.Mode == modeURL {
@@ -186,14 +190,14 @@ func (u *upstream) required(ctx context.Context, f *inFlightCall, e *jsonrpc.Err
 		if err != nil {
 			return fmt.Errorf("server %s wants a page to be opened first, which nobody is asked for: %w", u.cfg.Name, err)
 		}
-		f.said = append(f.said, clientRequestRecord{Method: methodElicit})
+		f.Records = append(f.Records, wire.ClientRequestRecord{Method: wire.MethodElicit})
 	}
-	if err := f.note(ctx, f.said); err != nil {
+	if err := f.Note(ctx, f.Records); err != nil {
 		return fmt.Errorf("what is asked cannot be recorded: %w", err)
 	}
 	raw, err := json.Marshal(data)
 	if err != nil {
 		return err
 	}
-	return &upstreamError{u.cfg.Name, &jsonrpc.Error{Code: e.Code, Message: canon.Printable(e.Message, 4<<10), Data: raw}}
+	return &wire.ProtocolError{Server: u.cfg.Name, Cause: &jsonrpc.Error{Code: e.Code, Message: canon.Printable(e.Message, 4<<10), Data: raw}}
 }

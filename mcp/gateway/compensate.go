@@ -14,6 +14,7 @@ import (
 	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/internal/canon"
 	"github.com/remit-dev/remit/mcp/gateway/internal/binding"
+	"github.com/remit-dev/remit/mcp/gateway/internal/wire"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/tool"
 )
@@ -51,17 +52,17 @@ func (m mirroredTool) before(ctx context.Context, tc ctxperm.ToolContext, s *ups
 	if err != nil {
 		return nil, fmt.Errorf("what is there before the call cannot be asked: %w", err)
 	}
-	if parts["before"], err = canon.Parse(a.object, canon.DefaultLimits()); err != nil {
+	if parts["before"], err = canon.Parse(a.Object, canon.DefaultLimits()); err != nil {
 		return nil, err
 	}
-	return parts, tc.Note(ctx, noteBefore, a.object)
+	return parts, tc.Note(ctx, noteBefore, a.Object)
 }
 
 // noteCompensation records the compensation of a call.
-func (m mirroredTool) noteCompensation(ctx context.Context, tc ctxperm.ToolContext, parts map[string]canon.Value, a upstreamResult) (err error) {
+func (m mirroredTool) noteCompensation(ctx context.Context, tc ctxperm.ToolContext, parts map[string]canon.Value, a wire.Result) (err error) {
 	c := m.entry.Compensate
 	back := compensation{Tool: c.Tool}
-	if parts["output"], err = canon.Parse(a.object, canon.DefaultLimits()); err != nil {
+	if parts["output"], err = canon.Parse(a.Object, canon.DefaultLimits()); err != nil {
 		return err
 	}
 	if back.Args, err = binding.FillTemplate(c.Args, parts); err != nil {
@@ -98,8 +99,8 @@ func (m mirroredTool) revert(ctx context.Context, rc tool.RevertContext) error {
 		return fmt.Errorf("%w: %w", revert.ErrRevertUnknown, err)
 	case err != nil:
 		return err
-	case a.failed:
-		return fmt.Errorf("server %s says that %s failed: %s", m.u.cfg.Name, back.Tool, canon.Printable(a.text, 1<<10))
+	case a.Failed:
+		return fmt.Errorf("server %s says that %s failed: %s", m.u.cfg.Name, back.Tool, canon.Printable(a.Text, 1<<10))
 	case repeatable:
 		return nil
 	}

@@ -10,6 +10,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/remit-dev/remit/internal/canon"
+	"github.com/remit-dev/remit/mcp/gateway/internal/wire"
 )
 
 // declared holds the definitions of a server. The gateway replaces it and never
@@ -180,7 +181,7 @@ func (s *upstreamConn) pages(ctx context.Context, k kind, each func(one json.Raw
 }
 
 func (s *upstreamConn) page(ctx context.Context, k kind, cursor string) (page []json.RawMessage, next string, err error) {
-	ctx, c := withResponseSlot(ctx)
+	ctx, c := wire.WithResponseSlot(ctx, nil)
 	switch k {
 	case prompts:
 		_, err = s.cs.ListPrompts(ctx, &sdk.ListPromptsParams{Cursor: cursor})
@@ -191,7 +192,7 @@ func (s *upstreamConn) page(ctx context.Context, k kind, cursor string) (page []
 	default:
 		_, err = s.cs.ListTools(ctx, &sdk.ListToolsParams{Cursor: cursor})
 	}
-	list, refusal := c.caught()
+	list, refusal := c.Caught()
 	switch {
 	case refusal != nil:
 		return nil, "", refusal

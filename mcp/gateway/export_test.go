@@ -15,7 +15,7 @@ func (g *Gateway) ThroughSDK(ctx context.Context, server string) error {
 		if err != nil {
 			return err
 		}
-		s.tap = nil
+		s.exchange.UseSDK()
 	}
 	return nil
 }
@@ -24,9 +24,7 @@ func (g *Gateway) ThroughSDK(ctx context.Context, server string) error {
 func (g *Gateway) Flying(server string) (n int) {
 	for _, u := range g.servers {
 		if s := u.current(); s != nil && u.cfg.Name == server {
-			s.flights.mu.Lock()
-			n += len(s.flights.all)
-			s.flights.mu.Unlock()
+			n += s.exchange.Flights.Len()
 		}
 	}
 	return n

@@ -3,7 +3,6 @@ package gateway
 import (
 	"errors"
 	"io"
-	"net/http"
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
 
@@ -62,10 +61,4 @@ func (u *upstream) finish() {
 			u.g.log.Warn("a login was not brought to its end", "server", u.cfg.Name, "error", err)
 		}
 	}
-}
-
-// redirected rejects redirects: headers and tokens are for the configured URL
-// alone.
-func redirected(*http.Request, []*http.Request) error {
-	return errors.New("the server redirects, which would take its headers elsewhere; configure the URL that it redirects to")
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/remit-dev/remit/mcp/gateway/config"
 	"github.com/remit-dev/remit/mcp/gateway/internal/binding"
 	"github.com/remit-dev/remit/mcp/gateway/internal/naming"
+	"github.com/remit-dev/remit/mcp/gateway/internal/wire"
 	"github.com/remit-dev/remit/mcp/internal/clientctx"
 	"github.com/remit-dev/remit/mcp/internal/rawresult"
 	"github.com/remit-dev/remit/perm"
@@ -324,15 +325,15 @@ func (m mirroredTool) execute(ctx context.Context, tc ctxperm.ToolContext, in js
 	a, err := m.u.call(ctx, s, m.def.name, in, facts(ctx, tc))
 	err = errors.Join(err, kept.landed(ctx), held.RecordChanges(ctx, concluded(err)))
 	m.strays(held)
-	if err == nil && !a.failed && m.entry.Class != effect.Pure {
+	if err == nil && !a.Failed && m.entry.Class != effect.Pure {
 		err = held.AuthorizeChanges(ctx)
 	}
 	if err != nil {
 		refuse(ctx, err)
 		return tool.Result{}, err
 	}
-	rawresult.Leave(ctx, a.object)
-	if a.failed {
+	rawresult.Leave(ctx, a.Object)
+	if a.Failed {
 		return tool.Result{}, m.responseError(a)
 	}
 	if m.entry.Compensate != nil {
@@ -340,12 +341,12 @@ func (m mirroredTool) execute(ctx context.Context, tc ctxperm.ToolContext, in js
 			return tool.Result{}, err
 		}
 	}
-	return rawresult.Result(a.object, a.text, nil), nil
+	return rawresult.Result(a.Object, a.Text, nil), nil
 }
 
 // responseError returns the error of a server's response.
-func (m mirroredTool) responseError(a upstreamResult) error {
-	err := fmt.Errorf("server %s says that the call failed: %s", m.u.cfg.Name, canon.Printable(a.text, 4<<10))
+func (m mirroredTool) responseError(a wire.Result) error {
+	err := fmt.Errorf("server %s says that the call failed: %s", m.u.cfg.Name, canon.Printable(a.Text, 4<<10))
 	if m.entry.ErrorsHaveNoEffect {
 		return tool.NoEffect(err)
 	}
@@ -388,7 +389,7 @@ func (m mirroredTool) verify(ctx context.Context, s verify.Subject) verify.Verdi
 	if err != nil {
 		return verify.Unclear(err.Error())
 	}
-	answer, err := canon.Parse(a.object, canon.DefaultLimits())
+	answer, err := canon.Parse(a.Object, canon.DefaultLimits())
 	if err != nil {
 		return verify.Unclear(err.Error())
 	}
@@ -415,17 +416,17 @@ func (m mirroredTool) verify(ctx context.Context, s verify.Subject) verify.Verdi
 
 // callReadOnly calls another tool of the server, which the entry declares
 // read-only.
-func (m mirroredTool) callReadOnly(ctx context.Context, name string, args json.RawMessage) (upstreamResult, error) {
+func (m mirroredTool) callReadOnly(ctx context.Context, name string, args json.RawMessage) (wire.Result, error) {
 	s, err := m.u.session(ctx)
 	if err != nil {
-		return upstreamResult{}, err
+		return wire.Result{}, err
 	}
 	if err := m.u.accepted(s, name); err != nil {
-		return upstreamResult{}, err
+		return wire.Result{}, err
 	}
 	a, err := m.u.call(ctx, s, name, args, callFacts{})
-	if err == nil && a.failed {
-		err = fmt.Errorf("server %s says that %s failed: %s", m.u.cfg.Name, name, canon.Printable(a.text, 1<<10))
+	if err == nil && a.Failed {
+		err = fmt.Errorf("server %s says that %s failed: %s", m.u.cfg.Name, name, canon.Printable(a.Text, 1<<10))
 	}
 	return a, err
 }

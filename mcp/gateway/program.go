@@ -93,9 +93,9 @@ func start(s config.Server, env func(string) (string, bool)) (_ *localProcess, e
 
 func (p *localProcess) pipes() (io.WriteCloser, io.ReadCloser, io.Reader) { return p.in, p.out, p.err }
 
-// patience bounds the time in which a server can exit by itself after its input
-// ended.
-const patience = 2 * time.Second
+// exitPatience bounds the time in which a server can exit by itself after its
+// input ended.
+const exitPatience = 2 * time.Second
 
 // end closes the input, which asks the server to exit. If it does not exit, end
 // kills it with all its processes.
@@ -104,7 +104,7 @@ func (p *localProcess) end() {
 	for _, harsher := range []func(*exec.Cmd){terminate, kill} {
 		select {
 		case <-p.gone:
-		case <-time.After(patience):
+		case <-time.After(exitPatience):
 			harsher(p.cmd)
 		}
 	}

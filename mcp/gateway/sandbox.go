@@ -18,6 +18,7 @@ import (
 	"github.com/remit-dev/remit/internal/canon"
 	"github.com/remit-dev/remit/internal/toolaccess"
 	"github.com/remit-dev/remit/mcp/gateway/config"
+	"github.com/remit-dev/remit/mcp/gateway/internal/wire"
 	"github.com/remit-dev/remit/mcp/internal/rawresult"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert/effect"
@@ -165,14 +166,14 @@ func (b *serverSandbox) spec(s tool.Spec) tool.Spec {
 // inBox runs one call of a tool of a server in the sandbox.
 func (m mirroredTool) inBox(ctx context.Context, tc ctxperm.ToolContext, s *upstreamConn, turn *process.ServerCall, in json.RawMessage) (tool.Result, error) {
 	var parts map[string]canon.Value
-	return m.u.inBox(ctx, s, turn, sandboxRequest{pure: m.entry.Class == effect.Pure, get: func() (a upstreamResult, err error) {
+	return m.u.inBox(ctx, s, turn, sandboxRequest{pure: m.entry.Class == effect.Pure, get: func() (a wire.Result, err error) {
 		if parts, err = m.before(ctx, tc, s, in); err != nil {
 			return a, err
 		}
 		a, err = m.u.call(ctx, s, m.def.name, in, facts(ctx, tc))
 		refuse(ctx, err)
 		return a, err
-	}, failed: m.responseError, done: func(a upstreamResult) error {
+	}, failed: m.responseError, done: func(a wire.Result) error {
 		if m.entry.Compensate == nil {
 			return nil
 		}
@@ -183,9 +184,9 @@ func (m mirroredTool) inBox(ctx context.Context, tc ctxperm.ToolContext, s *upst
 // sandboxRequest is a request to a server in the sandbox.
 type sandboxRequest struct {
 	pure   bool // declared read-only
-	get    func() (upstreamResult, error)
-	failed func(upstreamResult) error // converts a response with isError to an error
-	done   func(upstreamResult) error // runs when the writes are applied
+	get    func() (wire.Result, error)
+	failed func(wire.Result) error // converts a response with isError to an error
+	done   func(wire.Result) error // runs when the writes are applied
 }
 
 // mostBegun bounds how often one call starts its server if it finds the server
@@ -238,8 +239,8 @@ func (u *upstream) inBox(ctx context.Context, s *upstreamConn, turn *process.Ser
 		return tool.Result{}, err
 	}
 	turn.SetBusy(false)
-	rawresult.Leave(ctx, a.object)
-	if a.failed {
+	rawresult.Leave(ctx, a.Object)
+	if a.Failed {
 		return tool.Result{}, e.failed(a)
 	}
 	wrote, leftOut, err := turn.End(ctx)
@@ -255,5 +256,5 @@ func (u *upstream) inBox(ctx context.Context, s *upstreamConn, turn *process.Ser
 	if err := e.done(a); err != nil {
 		return tool.Result{}, err
 	}
-	return rawresult.Result(a.object, a.text, nil), nil
+	return rawresult.Result(a.Object, a.Text, nil), nil
 }

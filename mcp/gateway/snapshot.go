@@ -15,6 +15,7 @@ import (
 	"github.com/remit-dev/remit/internal/canon"
 	"github.com/remit-dev/remit/mcp/gateway/config"
 	"github.com/remit-dev/remit/mcp/gateway/internal/binding"
+	"github.com/remit-dev/remit/mcp/gateway/internal/wire"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert/effect"
 )
@@ -144,7 +145,7 @@ func (m mirroredTool) strays(h *process.FolderSnapshot) {
 
 // concluded reports whether a server has ended a call, with any response.
 func concluded(err error) bool {
-	var refused *upstreamError
+	var refused *wire.ProtocolError
 	return err == nil || errors.As(err, &refused)
 }
 

@@ -6,6 +6,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/remit-dev/remit/mcp/gateway/internal/wire"
 )
 
 // subscriptions counts the subscribers of each resource of one server.
@@ -89,13 +91,13 @@ func (u *upstream) watch(ctx context.Context, uri string) (end func(), err error
 func (u *upstream) subscribe(ctx context.Context, s *upstreamConn, uri string) error {
 	ctx, cancel := context.WithTimeout(ctx, u.g.opts.StartTimeout)
 	defer cancel()
-	ctx, c := withResponseSlot(ctx)
+	ctx, c := wire.WithResponseSlot(ctx, nil)
 	kept := func() bool { return true }
 	if s.requestsInBand() { // the SDK opens a stream that lasts as long as the connection
 		kept = context.AfterFunc(ctx, func() { _ = s.cs.Unsubscribe(context.WithoutCancel(ctx), &sdk.UnsubscribeParams{URI: uri}) })
 	}
 	err := s.cs.Subscribe(ctx, &sdk.SubscribeParams{URI: uri})
-	if _, said := c.caught(); said != nil {
+	if _, said := c.Caught(); said != nil {
 		return said
 	}
 	if !kept() {
@@ -114,7 +116,7 @@ func (u *upstream) unsubscribe(uri string) {
 	if s == nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), wire.Patience)
 	defer cancel()
 	_ = s.cs.Unsubscribe(ctx, &sdk.UnsubscribeParams{URI: uri}) // the gateway ignores later updates anyway
 }

@@ -6,9 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
-	"net/url"
-	"regexp"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -21,6 +18,7 @@ import (
 
 	"github.com/remit-dev/remit/internal/canon"
 	"github.com/remit-dev/remit/mcp/gateway/config"
+	"github.com/remit-dev/remit/mcp/gateway/internal/wire"
 	"github.com/remit-dev/remit/mcp/internal/panics"
 )
 
@@ -55,9 +53,8 @@ type upstream struct {
 // upstreamConn is one connection to a server.
 type upstreamConn struct {
 	cs      *sdk.ClientSession
-	tap     *interceptConn   // of a pipe; nil: none
-	program serverProcess    // nil: a server by URL
-	far     *remoteTransport // nil: not a server by URL
+	program serverProcess         // nil: a server by URL
+	far     *wire.RemoteTransport // nil: not a server by URL
 	said    *stderrLog
 	gone    chan struct{}
 	ending  atomic.Bool // no call can begin on it
@@ -69,11 +66,9 @@ type upstreamConn struct {
 	tuning chan struct{}    // serializes changes of the log level
 	level  sdk.LoggingLevel // that the server was told; empty: none
 
-	apart   bool // its client requests come outside the responses to calls, and do not name their call
-	flights inFlightCalls
+	exchange wire.Exchange
 
-	mu       sync.Mutex                // never held across a wait
-	progress map[string]*progressRelay // by progress token
+	mu sync.Mutex // never held across a wait
 }
 
 // requestsInBand reports whether the server sends client requests only in the
@@ -140,11 +135,11 @@ func (u *upstream) connect(ctx context.Context) (*upstreamConn, error) {
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, u.g.opts.StartTimeout, errors.New("it did not answer in time"))
 	defer cancel()
-	s := &upstreamConn{said: newComplaints(), gone: make(chan struct{}), tuning: make(chan struct{}, 1), progress: map[string]*progressRelay{}}
+	s := &upstreamConn{said: newComplaints(), gone: make(chan struct{}), tuning: make(chan struct{}, 1)}
 	s.whole, s.cut = context.WithCancelCause(context.WithoutCancel(ctx))
 	transport, prog, err := u.transport(ctx, s)
 	if err != nil {
-		s.cut(errOver)
+		s.cut(wire.ErrEnded)
 		return nil, err
 	}
 	if s.program = prog; prog != nil {
@@ -197,7 +192,7 @@ func (s *upstreamConn) disconnect() {
 	if cs != nil {
 		go func() { _ = cs.Close() }() // it can wait for a server that does not respond
 	}
-	s.cut(errOver)
+	s.cut(wire.ErrEnded)
 	switch {
 	case s.program != nil:
 		s.program.end()
@@ -208,12 +203,9 @@ func (s *upstreamConn) disconnect() {
 			}
 		}
 	case s.far != nil:
-		s.far.leave()
+		s.far.Leave()
 	}
 }
-
-// ended matches the errors of the pipes of an exited program.
-var ended = regexp.MustCompile(`: (EOF|(read|write) .*: (broken pipe|file already closed))$`)
 
 // withStderr returns why a server is not available, with the server's own last
 // output.
@@ -224,9 +216,9 @@ func (u *upstream) withStderr(ctx context.Context, s *upstreamConn, err error) e
 	switch cause := context.Cause(ctx); {
 	case cause != nil:
 		err = cause
-	case s.far.refused() != nil:
-		err = s.far.refused()
-	case s.program != nil && errors.Is(err, sdk.ErrConnectionClosed) && ended.MatchString(err.Error()): // the SDK wraps no further error
+	case s.far.Refused() != nil:
+		err = s.far.Refused()
+	case s.program != nil && wire.PipeEnded(err):
 		err = errors.New("it ended before it answered")
 	}
 	return fmt.Errorf("%w%s%s", err, s.lastWords(), u.box.confines())
@@ -265,11 +257,11 @@ func (u *upstream) handshake(ctx context.Context, s *upstreamConn, t sdk.Transpo
 			}
 		},
 		ProgressNotificationHandler: func(_ context.Context, r *sdk.ProgressNotificationClientRequest) {
-			s.report(r.Params)
+			s.exchange.Report(r.Params)
 		},
 	})
 	client.AddReceivingMiddleware(panics.Middleware(u.g.log), u.receive(s))
-	client.AddSendingMiddleware(withoutCache)
+	client.AddSendingMiddleware(wire.WithoutCache)
 	client.AddRoots(u.roots()...)
 	type connected struct {
 		cs  *sdk.ClientSession
@@ -302,19 +294,23 @@ func (u *upstream) handshake(ctx context.Context, s *upstreamConn, t sdk.Transpo
 func (u *upstream) transport(ctx context.Context, s *upstreamConn) (sdk.Transport, serverProcess, error) {
 	switch {
 	case u.cfg.URL != "":
-		s.far = &remoteTransport{base: u.g.base.Clone()}
-		s.far.Transport = u.streams(s)
-		if u.cfg.SSE {
-			return interceptTransport{s.far, s, nil}, nil, nil
+		c := wire.RemoteConfig{URL: u.cfg.URL, Headers: u.cfg.Headers, SSE: u.cfg.SSE, Base: u.g.base.Clone(), Whole: s.whole, Flood: func(why error) {
+			s.cut(why)
+			s.drain()
+		}}
+		if !c.SSE {
+			c.Auth = u.authorizer()
 		}
-		return s.far, nil, nil
+		var t sdk.Transport
+		s.far, t = wire.NewRemoteTransport(c, &s.exchange)
+		return t, nil, nil
 	case u.box != nil:
 		p, err := u.box.start(ctx)
 		if err != nil {
 			return nil, nil, err
 		}
 		in, out, _ := p.pipes()
-		return interceptTransport{stdioTransport{in, out}, s, u.noise(s)}, p, nil
+		return wire.NewPipeTransport(in, out, &s.exchange, u.noise(s)), p, nil
 	default:
 		u.g.guard.begin(u.g.log)
 		p, err := start(u.cfg, u.g.opts.Env)
@@ -322,25 +318,8 @@ func (u *upstream) transport(ctx context.Context, s *upstreamConn) (sdk.Transpor
 			return nil, nil, err
 		}
 		p.left = u.g.guard.watch(p.cmd.Process.Pid)
-		return interceptTransport{stdioTransport{p.in, p.out}, s, u.noise(s)}, p, nil
+		return wire.NewPipeTransport(p.in, p.out, &s.exchange, u.noise(s)), p, nil
 	}
-}
-
-// streams returns the transport of a server by URL.
-func (u *upstream) streams(s *upstreamConn) sdk.Transport {
-	flood := func() {
-		s.cut(errFlood)
-		s.drain()
-	}
-	home := ""
-	if link, err := url.Parse(u.cfg.URL); err == nil { // otherwise it sends nothing
-		home = origin(link)
-	}
-	client := &http.Client{Transport: &httpTransport{far: s.far, home: home, headers: u.cfg.Headers, flights: &s.flights, whole: s.whole, flood: flood}, CheckRedirect: redirected}
-	if u.cfg.SSE {
-		return &sdk.SSEClientTransport{Endpoint: u.cfg.URL, HTTPClient: client, MaxEventSize: maxMessage}
-	}
-	return &sdk.StreamableClientTransport{Endpoint: u.cfg.URL, HTTPClient: client, MaxEventSize: maxMessage, MaxRetries: 2, OAuthHandler: u.authorizer()}
 }
 
 // changed reads the definitions again, once for several notifications.

@@ -1,4 +1,4 @@
-package gateway
+package wire
 
 import (
 	"bytes"
@@ -11,68 +11,54 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// upstreamRequest is a request to an upstream: a tool call, a resource read, a
+// Request is a request to an upstream: a tool call, a resource read, a
 // prompt or a completion.
-type upstreamRequest struct {
-	name string                                   // name of the tool, or a text that is no tool's name
-	call func(r requestRound) *sdk.CallToolParams // of a tool call; else nil
-	send func(ctx context.Context, cs *sdk.ClientSession, r requestRound) error
+type Request struct {
+	Name string                            // name of the tool, or a text that is no tool's name
+	call func(r Round) *sdk.CallToolParams // of a tool call; else nil
+	send func(ctx context.Context, cs *sdk.ClientSession, r Round) error
 }
 
-// requestRound is one request of an upstreamRequest: a server can first send
+// Round is one request of an Request: a server can first send
 // client requests, and then gets another round with the responses.
-type requestRound struct {
-	meta  sdk.Meta
-	said  sdk.InputResponseMap
-	state string
-	again bool // the server received an earlier round
+type Round struct {
+	Meta      sdk.Meta
+	Responses sdk.InputResponseMap
+	State     string
+	Repeated  bool // the server received an earlier round
 }
 
-func callRequest(name string, args json.RawMessage) upstreamRequest {
-	params := func(r requestRound) *sdk.CallToolParams {
-		return &sdk.CallToolParams{Meta: r.meta, Name: name, Arguments: args, InputResponses: r.said, RequestState: r.state}
+func CallTool(name string, args json.RawMessage) Request {
+	params := func(r Round) *sdk.CallToolParams {
+		return &sdk.CallToolParams{Meta: r.Meta, Name: name, Arguments: args, InputResponses: r.Responses, RequestState: r.State}
 	}
-	return upstreamRequest{name: name, call: params, send: func(ctx context.Context, cs *sdk.ClientSession, r requestRound) error {
+	return Request{Name: name, call: params, send: func(ctx context.Context, cs *sdk.ClientSession, r Round) error {
 		_, err := cs.CallTool(ctx, params(r))
 		return err
 	}}
 }
 
-func readRequest(uri string) upstreamRequest {
-	return upstreamRequest{name: "resources/read", send: func(ctx context.Context, cs *sdk.ClientSession, r requestRound) error {
-		_, err := cs.ReadResource(ctx, &sdk.ReadResourceParams{Meta: r.meta, URI: uri, InputResponses: r.said, RequestState: r.state})
+func ReadResource(uri string) Request {
+	return Request{Name: "resources/read", send: func(ctx context.Context, cs *sdk.ClientSession, r Round) error {
+		_, err := cs.ReadResource(ctx, &sdk.ReadResourceParams{Meta: r.Meta, URI: uri, InputResponses: r.Responses, RequestState: r.State})
 		return err
 	}}
 }
 
-func promptRequest(name string, args map[string]string) upstreamRequest {
-	return upstreamRequest{name: keyPrompt + name, send: func(ctx context.Context, cs *sdk.ClientSession, r requestRound) error {
-		_, err := cs.GetPrompt(ctx, &sdk.GetPromptParams{Meta: r.meta, Name: name, Arguments: args, InputResponses: r.said, RequestState: r.state})
+func GetPrompt(name string, args map[string]string) Request {
+	return Request{Name: "prompt:" + name, send: func(ctx context.Context, cs *sdk.ClientSession, r Round) error {
+		_, err := cs.GetPrompt(ctx, &sdk.GetPromptParams{Meta: r.Meta, Name: name, Arguments: args, InputResponses: r.Responses, RequestState: r.State})
 		return err
 	}}
 }
 
-func completionRequest(p sdk.CompleteParams) upstreamRequest {
-	return upstreamRequest{name: "completion/complete", send: func(ctx context.Context, cs *sdk.ClientSession, r requestRound) error {
+func Complete(p sdk.CompleteParams) Request {
+	return Request{Name: "completion/complete", send: func(ctx context.Context, cs *sdk.ClientSession, r Round) error {
 		p := p
-		p.Meta = r.meta
+		p.Meta = r.Meta
 		_, err := cs.Complete(ctx, &p)
 		return err
 	}}
-}
-
-// ask sends a request, and returns when its response slot has the response. A
-// tool call bypasses the SDK if the connection permits it.
-func (w upstreamRequest) ask(ctx context.Context, s *upstreamConn, c *responseSlot, r requestRound) error {
-	if w.call == nil || s.tap == nil {
-		defer c.of.reports.follow()()
-		return w.send(ctx, s.cs, r)
-	}
-	params, err := paramsOf(w.call(r))
-	if err != nil {
-		return err
-	}
-	return s.tap.request(ctx, c, methodCall, params)
 }
 
 const methodCall = "tools/call"
@@ -129,9 +115,9 @@ func plainJSON(v any) ([]byte, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
 }
 
-// withoutCache keeps the SDK from caching responses: the next caller can get
+// WithoutCache keeps the SDK from caching responses: the next caller can get
 // another one.
-func withoutCache(next sdk.MethodHandler) sdk.MethodHandler {
+func WithoutCache(next sdk.MethodHandler) sdk.MethodHandler {
 	return func(ctx context.Context, method string, r sdk.Request) (sdk.Result, error) {
 		said, err := next(ctx, method, r)
 		switch said := said.(type) {

@@ -1,123 +1,26 @@
-package gateway
+package wire
 
 import (
 	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
-	"net"
-	"net/http"
-	"net/url"
-	"strings"
-	"sync"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
 
-// responseSlot receives the raw result of one request. The SDK's types would
-// reorder its members and lose unknown ones.
-type responseSlot struct {
-	of *inFlightCall // the call of the result; nil: none
-
-	mu      sync.Mutex // never held across a wait
-	result  json.RawMessage
-	refusal *jsonrpc.Error // the error response
-	come    chan struct{}  // closed when either is set; nil: the SDK waits for the response
-}
-
-type responseSlotKey struct{}
-
-func withResponseSlot(ctx context.Context) (context.Context, *responseSlot) {
-	c := &responseSlot{}
-	return context.WithValue(ctx, responseSlotKey{}, c), c
-}
-
-func responseSlotOf(ctx context.Context) *responseSlot {
-	c, _ := ctx.Value(responseSlotKey{}).(*responseSlot)
-	return c
-}
-
-func (c *responseSlot) leave(result json.RawMessage) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.result = bytes.Clone(result)
-}
-
-func (c *responseSlot) refuse(e *jsonrpc.Error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.refusal = e
-}
-
-func (c *responseSlot) caught() (json.RawMessage, *jsonrpc.Error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.result, c.refusal
-}
-
-// Bounds on the messages of a server.
-const (
-	maxMessage = 32 << 20 // bytes of one message
-	maxIdle    = 10_000   // consecutive messages within a minute that respond to nothing
-)
-
-var errFlood = errors.New("the server sent too many messages that answer nothing, and was cut off")
-
-// httpTransport sends requests to a server by URL, with the headers of the
-// configuration and to no other host. It reads the responses along.
-type httpTransport struct {
-	far     *remoteTransport
-	home    string // origin of the server
-	headers map[string]string
-	flights *inFlightCalls
-	whole   context.Context //nolint:containedctx // of the connection; its end ends the requests
-	flood   func()          // ends a connection that carries only messages that respond to nothing
-}
-
-// RoundTrip sends one request.
-func (w *httpTransport) RoundTrip(r *http.Request) (*http.Response, error) {
-	if at := origin(r.URL); at != w.home { // a server of the legacy transport names the URL for messages itself
-		return nil, w.far.refuse(fmt.Errorf("the server at %s wants messages sent to %s, which is not where it is", w.home, at))
-	}
-	of := r.Context()
-	r, release, err := w.limitedReader(r)
-	if err != nil {
-		return nil, err
-	}
-	for name, value := range w.headers {
-		r.Header.Set(name, value)
-	}
-	resp, err := w.far.base.RoundTrip(r)
-	if err != nil {
-		release()
-		return nil, err
-	}
-	b := &bodyReader{ReadCloser: resp.Body, httpTransport: w, of: of, release: release, catch: responseSlotOf(of)}
-	b.events = strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream")
-	resp.Body = b
-	return resp, nil
-}
-
-// origin returns the origin of a URL in one normal form.
-func origin(u *url.URL) string {
-	port := u.Port()
-	if port == "" {
-		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
-	}
-	return u.Scheme + "://" + net.JoinHostPort(strings.ToLower(u.Hostname()), port)
-}
-
 // bodyReader reads a response along. A message over the limit ends it.
 type bodyReader struct {
 	io.ReadCloser
-	*httpTransport
 
+	flights *InFlightCalls
+	whole   context.Context //nolint:containedctx // of the connection
+	flood   func(why error)
 	of      context.Context //nolint:containedctx // context of the caller, without the connection's
 	release func()          // call it when the request has ended
-	catch   *responseSlot   // nil: no caller waits
+	catch   *ResponseSlot   // nil: no caller waits
 	events  bool
 	idle    idleMessageCounter
 	seen    []byte // of the current message
@@ -125,8 +28,6 @@ type bodyReader struct {
 	ready   []byte // events to pass on
 	err     error  // after ready
 }
-
-var errLong = errors.New("the server sent a message that is too long")
 
 // Read passes on the body.
 func (b *bodyReader) Read(p []byte) (int, error) {
@@ -177,7 +78,7 @@ func (b *bodyReader) stream() {
 		b.seen, b.looked = b.seen[end+width:], 0
 		if err := b.idle.more(time.Now()); err != nil {
 			b.err = err
-			b.flood()
+			b.flood(err)
 			return
 		}
 	}
@@ -196,7 +97,7 @@ func (b *bodyReader) event(event []byte) []byte {
 		}
 	}
 	id := ""
-	var of *inFlightCall
+	var of *InFlightCall
 	switch {
 	case b.catch == nil:
 		id = b.flights.sole()
@@ -235,4 +136,36 @@ func (b *bodyReader) message(data []byte) {
 	case m.Result != nil:
 		b.catch.leave(m.Result)
 	}
+}
+
+// forNobody replaces a response that its caller gave up. A truncated response
+// would end the connection, and with it other calls.
+const forNobody = `{"jsonrpc":"2.0","id":"given up","error":{"code":-32000,"message":"nobody waits for the answer any more"}}`
+
+// readWhole passes on a message that is no stream.
+func (b *bodyReader) readWhole(p []byte) (int, error) {
+	if b.err == nil && len(p) > 0 {
+		b.seen, b.err = io.ReadAll(io.LimitReader(b.ReadCloser, maxMessage+1))
+		switch {
+		case len(b.seen) > maxMessage:
+			b.err = errLong
+		case b.err == nil:
+			if b.catch != nil {
+				b.message(b.seen)
+			}
+			b.ready, b.err = b.seen, io.EOF
+		case b.of.Err() != nil && b.whole.Err() == nil:
+			b.ready, b.err = []byte(forNobody), io.EOF
+		}
+	}
+	return b.hand(p)
+}
+
+// hand passes on the bytes that are ready.
+func (b *bodyReader) hand(p []byte) (int, error) {
+	n := copy(p, b.ready)
+	if b.ready = b.ready[n:]; n > 0 || len(p) == 0 {
+		return n, nil
+	}
+	return 0, b.err
 }

@@ -1,4 +1,4 @@
-package gateway
+package wire
 
 import (
 	"bufio"
@@ -7,11 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"strconv"
 	"sync"
 	"sync/atomic"
 
-	wire "github.com/go-json-experiment/json"
+	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -71,7 +72,7 @@ func (p *stdioConn) Read(context.Context) (jsonrpc.Message, error) {
 
 // asItIs leaves the checks for valid UTF-8 and duplicate members to the
 // receiver of the message.
-var asItIs = wire.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+var asItIs = jsonv2.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 
 // mostKept bounds the buffer that is kept for the next message.
 const mostKept = 64 << 10
@@ -97,7 +98,7 @@ func (p *stdioConn) next() (line []byte, err error) {
 func readMessages(raw jsontext.Value) (all []jsonrpc.Message, err error) {
 	each := []jsontext.Value{raw}
 	if raw.Kind() == '[' {
-		if err := wire.Unmarshal(raw, &each, asItIs); err != nil {
+		if err := jsonv2.Unmarshal(raw, &each, asItIs); err != nil {
 			return nil, err
 		}
 	}
@@ -126,7 +127,7 @@ func readMessage(raw jsontext.Value) (jsonrpc.Message, error) {
 		Result  jsontext.Value `json:"result"`
 		Error   jsontext.Value `json:"error"`
 	}
-	if err := wire.Unmarshal(raw, &m, asItIs); err == nil && m.Version == "2.0" && m.Method == nil && m.Error == nil {
+	if err := jsonv2.Unmarshal(raw, &m, asItIs); err == nil && m.Version == "2.0" && m.Method == nil && m.Error == nil {
 		if n, err := strconv.ParseInt(string(m.ID), 10, 32); err == nil {
 			id, err := jsonrpc.MakeID(float64(n))
 			return &jsonrpc.Response{ID: id, Result: []byte(m.Result)}, err
@@ -158,11 +159,11 @@ func (p *stdioConn) line(ctx context.Context, data []byte, sent *atomic.Bool) er
 	select {
 	case p.writing <- struct{}{}:
 	case <-ctx.Done():
-		return fmt.Errorf("%w: %w", errUnsent, ctx.Err())
+		return fmt.Errorf("%w: %w", ErrUnsent, ctx.Err())
 	}
 	defer func() { <-p.writing }()
 	if !sent.CompareAndSwap(false, true) {
-		return errUnsent
+		return ErrUnsent
 	}
 	_, err := p.in.Write(append(data, '\n'))
 	return err
@@ -176,3 +177,12 @@ func (p *stdioConn) Close() error {
 
 // SessionID returns "", as a pipe has no session ID.
 func (*stdioConn) SessionID() string { return "" }
+
+// ended matches the errors of the pipes of an exited program.
+var ended = regexp.MustCompile(`: (EOF|(read|write) .*: (broken pipe|file already closed))$`)
+
+// PipeEnded reports whether the SDK lost a connection because the program at
+// the other end of the pipe exited. The SDK wraps no further error.
+func PipeEnded(err error) bool {
+	return errors.Is(err, sdk.ErrConnectionClosed) && ended.MatchString(err.Error())
+}

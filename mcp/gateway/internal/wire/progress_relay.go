@@ -1,4 +1,4 @@
-package gateway
+package wire
 
 import (
 	"encoding/json"
@@ -9,9 +9,9 @@ import (
 )
 
 const (
-	methodProgress = "notifications/progress"
-	metaProgress   = "progressToken" // _meta key of the token that requests progress
-	mostReports    = 1000            // unsent reports of one call; a new one replaces the oldest
+	methodProgress   = "notifications/progress"
+	KeyProgressToken = "progressToken" // _meta key of the token that requests progress
+	mostReports      = 1000            // unsent reports of one call; a new one replaces the oldest
 )
 
 // progressRelay forwards the progress of one call. The goroutine that waits for
@@ -91,43 +91,52 @@ func (r *progressRelay) follow() (end func()) {
 	}
 }
 
-// reporting collects the progress of a call until the caller calls end.
-func (s *upstreamConn) reporting(about callFacts) (r *progressRelay, end func()) {
-	if about.report == nil {
+// progressRelays holds the relays of one connection.
+type progressRelays struct {
+	mu  sync.Mutex                // never held across a wait
+	all map[string]*progressRelay // by progress token
+}
+
+// begin collects the progress of a call, by its progress token, until the
+// caller calls end. It returns nil if to is nil.
+func (a *progressRelays) begin(token string, to func(done, total float64, message string), past bool) (r *progressRelay, end func()) {
+	if to == nil {
 		return nil, func() {}
 	}
-	r = &progressRelay{to: about.report, past: s.tap != nil, some: make(chan struct{}, 1)}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.progress[about.id] = r
+	r = &progressRelay{to: to, past: past, some: make(chan struct{}, 1)}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.all == nil {
+		a.all = map[string]*progressRelay{}
+	}
+	a.all[token] = r
 	return r, func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		delete(s.progress, about.id)
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		delete(a.all, token)
 	}
 }
 
-// reports returns the relay of a report's call, or nil if no caller waits for
-// it.
-func (s *upstreamConn) reports(p *sdk.ProgressNotificationParams) *progressRelay {
+// of returns the relay of a report's call, or nil if no caller waits for it.
+func (a *progressRelays) of(p *sdk.ProgressNotificationParams) *progressRelay {
 	token, ok := p.ProgressToken.(string)
 	if !ok {
 		return nil
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.progress[token]
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.all[token]
 }
 
 // report takes a report that came through the SDK.
-func (s *upstreamConn) report(p *sdk.ProgressNotificationParams) {
-	if r := s.reports(p); r != nil {
+func (a *progressRelays) report(p *sdk.ProgressNotificationParams) {
+	if r := a.of(p); r != nil {
 		r.to(p.Progress, p.Total, p.Message)
 	}
 }
 
-// handleProgress takes a message if it is a report.
-func (s *upstreamConn) handleProgress(m *jsonrpc.Request) bool {
+// handle takes a message if it is a report.
+func (a *progressRelays) handle(m *jsonrpc.Request) bool {
 	if m.Method != methodProgress || m.IsCall() {
 		return false
 	}
@@ -135,7 +144,7 @@ func (s *upstreamConn) handleProgress(m *jsonrpc.Request) bool {
 	if json.Unmarshal(m.Params, &p) != nil {
 		return false // the SDK reports the fault
 	}
-	r := s.reports(&p)
+	r := a.of(&p)
 	if r != nil && r.past {
 		r.add(&p, len(m.Params))
 	}

@@ -1,9 +1,10 @@
-package gateway
+package wire
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -16,8 +17,14 @@ import (
 // after the other, before the SDK.
 type interceptTransport struct {
 	sdk.Transport
-	s     *upstreamConn
+	x     *Exchange
 	noise func(line []byte) // receives the lines of a pipe that are no messages
+}
+
+// NewPipeTransport returns the transport of a server by command. Noise receives
+// the lines of the server that are no messages.
+func NewPipeTransport(in io.WriteCloser, out io.ReadCloser, x *Exchange, noise func(line []byte)) sdk.Transport {
+	return interceptTransport{stdioTransport{in, out}, x, noise}
 }
 
 // Connect returns the connection.
@@ -26,10 +33,10 @@ func (t interceptTransport) Connect(ctx context.Context) (sdk.Connection, error)
 	if err != nil {
 		return nil, err
 	}
-	t.s.apart = true
-	tap := &interceptConn{Connection: conn, s: t.s, flights: &t.s.flights, over: make(chan struct{}), waiting: map[any]*responseSlot{}, owed: pendingServerRequests{sizes: map[any]int{}}}
+	t.x.Apart = true
+	tap := &interceptConn{Connection: conn, x: t.x, flights: &t.x.Flights, over: make(chan struct{}), waiting: map[any]*ResponseSlot{}, owed: pendingServerRequests{sizes: map[any]int{}}}
 	if tap.pipe, _ = conn.(*stdioConn); tap.pipe != nil {
-		t.s.tap = tap
+		t.x.direct = tap
 		tap.pipe.skipped = func(line []byte) error {
 			t.noise(line)
 			return tap.idle.more(time.Now())
@@ -42,31 +49,30 @@ func (t interceptTransport) Connect(ctx context.Context) (sdk.Connection, error)
 type interceptConn struct {
 	sdk.Connection
 
-	s       *upstreamConn
+	x       *Exchange
 	pipe    *stdioConn // nil: not a pipe, and the SDK sends everything
-	flights *inFlightCalls
+	flights *InFlightCalls
 	over    chan struct{}      // closed when the reader ends
 	why     error              // why the reader ended; written before over is closed
 	idle    idleMessageCounter // only the reader uses it
 
 	mu      sync.Mutex // never held across a wait
-	waiting map[any]*responseSlot
+	waiting map[any]*ResponseSlot
 	owed    pendingServerRequests
 	asked   int64 // requests that bypass the SDK
 }
-
-// errUnsent is the error of a call of which the server has read nothing.
-var errUnsent = errors.New("the server does not read what it is sent, and the call was not sent")
 
 // firstOwn is the first ID of requests that bypass the SDK, which counts its
 // own from one. It fits servers that keep IDs in 32 bits.
 const firstOwn = 1 << 30
 
-// request sends a request past the SDK, whose types would parse a response that
-// nothing reads. It waits until c has the response. An error other than the
-// context's means that the connection has ended.
-func (t *interceptConn) request(ctx context.Context, c *responseSlot, method string, params []byte) error {
-	if err := ctx.Err(); err != nil {
+// Send sends one round of a tool call past the SDK.
+func (t *interceptConn) Send(ctx context.Context, c *ResponseSlot, w Request, r Round) error {
+	params, err := paramsOf(w.call(r))
+	if err == nil {
+		err = ctx.Err()
+	}
+	if err != nil {
 		return err
 	}
 	c.come = make(chan struct{})
@@ -78,27 +84,27 @@ func (t *interceptConn) request(ctx context.Context, c *responseSlot, method str
 	failed := make(chan error, 1)
 	var sent atomic.Bool // or that it must never be sent
 	go func() {          // a server that does not read must not block a call past its timeout
-		if err := t.pipe.request(ctx, id, method, params, &sent); err != nil {
+		if err := t.pipe.request(ctx, id, methodCall, params, &sent); err != nil {
 			failed <- err
 		}
 	}()
 	for {
 		select {
 		case <-c.come:
-			c.of.reports.tell()
+			c.of.progress.tell()
 			return nil
-		case <-c.of.reports.come():
-			c.of.reports.tell()
+		case <-c.of.progress.come():
+			c.of.progress.tell()
 		case err := <-failed:
 			t.forget(id)
 			return err
 		case <-t.over:
-			c.of.reports.tell()
+			c.of.progress.tell()
 			return t.why
 		case <-ctx.Done():
 			if sent.CompareAndSwap(false, true) {
 				t.forget(id)
-				return fmt.Errorf("%w: %w", errUnsent, context.Cause(ctx))
+				return fmt.Errorf("%w: %w", ErrUnsent, context.Cause(ctx))
 			}
 			t.giveUp(id)
 			go t.cancel(id, ctx.Err())
@@ -110,7 +116,7 @@ func (t *interceptConn) request(ctx context.Context, c *responseSlot, method str
 // cancel notifies the server that the response is not needed, if the server
 // reads.
 func (t *interceptConn) cancel(id int64, why error) {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), Patience)
 	defer cancel()
 	params := fmt.Appendf(nil, `{"requestId":%d,"reason":%q}`, id, why)
 	_ = t.Write(ctx, &jsonrpc.Request{Method: "notifications/cancelled", Params: params})
@@ -173,7 +179,7 @@ func (t *interceptConn) read(ctx context.Context) (jsonrpc.Message, error) {
 		c.leave(resp.Result)
 	}
 	if c.of != nil { // a later request belongs to another call
-		t.flights.remove(c.of)
+		t.flights.Remove(c.of)
 	}
 	if c.come == nil {
 		return m, nil
@@ -192,7 +198,7 @@ func (t *interceptConn) handleMessage(m jsonrpc.Message) (jsonrpc.Message, error
 	if !is {
 		return m, nil
 	}
-	if t.pipe != nil && t.s.handleProgress(r) {
+	if t.pipe != nil && t.x.progress.handle(r) {
 		return nil, nil
 	}
 	t.flights.hearRequest(r)
@@ -226,7 +232,7 @@ func (t *interceptConn) giveUp(id any) {
 	}
 }
 
-func (t *interceptConn) forget(id any) *responseSlot {
+func (t *interceptConn) forget(id any) *ResponseSlot {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	c := t.waiting[id]

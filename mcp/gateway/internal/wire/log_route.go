@@ -1,0 +1,53 @@
+package wire
+
+import (
+	"encoding/json"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+)
+
+// hear routes a log message of a server. If its call is unknown, the message
+// goes to the only session with in-flight calls, or else is dropped.
+func (f *InFlightCalls) hear(of *InFlightCall, params json.RawMessage) {
+	if of == nil {
+		of = f.ofOneSession()
+	}
+	if of != nil {
+		of.logs.add(params)
+	}
+}
+
+// ofOneSession returns the first in-flight call if all belong to one session.
+func (f *InFlightCalls) ofOneSession() (first *InFlightCall) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.lost {
+		return nil
+	}
+	for _, one := range f.all {
+		switch {
+		case one.logs.log.Session == "" || first != nil && one.logs.log.Session != first.logs.log.Session:
+			return nil
+		case first == nil || one.n < first.n:
+			first = one
+		}
+	}
+	return first
+}
+
+// hearMessage takes a message if it is a log message.
+func (f *InFlightCalls) hearMessage(of *InFlightCall, data []byte) {
+	var m struct {
+		Method string          `json:"method"`
+		Params json.RawMessage `json:"params"`
+	}
+	if json.Unmarshal(data, &m) == nil && m.Method == methodLog {
+		f.hear(of, m.Params)
+	}
+}
+
+func (f *InFlightCalls) hearRequest(r *jsonrpc.Request) {
+	if r.Method == methodLog {
+		f.hear(nil, r.Params)
+	}
+}
