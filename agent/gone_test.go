@@ -59,7 +59,7 @@ func TestVerifyAfterUndo(t *testing.T) {
 			require.Equal(t, tt.want, rep.Items[0].Outcome, rep.Items[0].Why)
 			txn, c, lerr := revert.LoadCall(t.Context(), rt.Journal(), out.Call)
 			require.NoError(t, lerr)
-			require.Equal(t, tt.verdict, c.Undo.Verified.Verdict)
+			require.EqualValues(t, tt.verdict, c.Undo.Verified.Presence)
 			if tt.want == effect.Restored {
 				require.NoError(t, err)
 				require.Equal(t, revert.TxnReverted, txn.State())

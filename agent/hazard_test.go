@@ -166,7 +166,7 @@ func TestVerifyThatIgnoresItsTime(t *testing.T) {
 		began := time.Now()
 		out, err := begin(t, newSession(t, rt)).Invoke(t.Context(), "probe", "in")
 		require.ErrorIs(t, err, tool.ErrVerifyFailed)
-		require.Equal(t, "cannot_tell", out.Verdict.Presence)
+		require.EqualValues(t, "cannot_tell", out.Verdict.Presence)
 		require.Equal(t, time.Minute, time.Since(began))
 	})
 }

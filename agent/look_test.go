@@ -95,7 +95,7 @@ func TestLooksAreRecorded(t *testing.T) {
 		require.NoError(t, err)
 		require.Len(t, c.Verified, 1)
 		for verdict, v := range map[string]record.Verified{"applied": c.Verified[0], "absent": *c.Undo.Verified} {
-			require.Equal(t, verdict, v.Verdict, c.Tool.Name)
+			require.Equal(t, verdict, string(v.Presence), c.Tool.Name)
 			require.True(t, v.OK)
 			require.NotEmpty(t, v.Findings)
 			require.Regexp(t, `^sha256:[0-9a-f]{64}$`, v.Evidence)

@@ -268,7 +268,7 @@ func TestPartialEffectIsNoSuccess(t *testing.T) {
 	require.NoError(t, err)
 	verdict, ok := c.Verdict()
 	require.True(t, ok)
-	require.Equal(t, "partial", verdict.Verdict)
+	require.Equal(t, effect.PresencePartial, verdict.Presence)
 	require.False(t, verdict.OK)
 }
 

@@ -184,7 +184,7 @@ func (f faultyTools) Probe(_ context.Context, c revert.Call) (v record.Verified,
 
 func (f faultyTools) ProbeReverted(_ context.Context, c revert.Call) record.Verified {
 	if err := f.try("verify that it is gone", func() error { return nil }); err != nil {
-		return record.Verified{Verdict: string(revert.CannotTell), Findings: []string{err.Error()}}
+		return record.Verified{Presence: effect.PresenceUnknown, Findings: []string{err.Error()}}
 	}
 	return f.look(c)
 }
@@ -194,7 +194,7 @@ func (f faultyTools) look(c revert.Call) record.Verified {
 	case c.Class() != effect.Compensable:
 		return record.Verified{}
 	case f.till.booked[c.Started.Key] && !f.till.given[c.Started.Key]:
-		return record.Verified{Verdict: string(revert.Applied)}
+		return record.Verified{Presence: effect.PresenceApplied}
 	}
-	return record.Verified{Verdict: string(revert.AbsentYet)}
+	return record.Verified{Presence: effect.PresenceAbsent}
 }

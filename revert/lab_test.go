@@ -140,7 +140,7 @@ func (l *lab) put(rec revert.Recorder, writes ...write) string {
 func (l *lab) pay(rec revert.Recorder) string {
 	id := l.start(rec, bought())
 	l.till.booked["key-"+id] = true
-	l.line(rec, id, done(), &record.Verified{Phase: "call", Verdict: string(revert.Applied), OK: true})
+	l.line(rec, id, done(), &record.Verified{Phase: "call", Presence: effect.PresenceApplied, OK: true})
 	return id
 }
 

@@ -311,7 +311,7 @@ func (r *Reverter) settleCall(ctx context.Context, w Environment, rec Recorder, 
 		return s, err
 	}
 	if known && took && c.Confined() {
-		return r.found(ctx, w, rec, c, s, record.Verified{Verdict: string(Applied), Findings: []string{"its transaction committed"}})
+		return r.found(ctx, w, rec, c, s, record.Verified{Presence: effect.PresenceApplied, Findings: []string{"its transaction committed"}})
 	}
 	untouched := known && !took
 	if !untouched {
@@ -329,13 +329,13 @@ func (r *Reverter) settleCall(ctx context.Context, w Environment, rec Recorder, 
 	if err != nil {
 		return s, err
 	}
-	finding := Finding(looked.Verdict)
+	finding := looked.Presence
 	switch {
-	case finding == Applied:
+	case finding == effect.PresenceApplied:
 		return r.found(ctx, w, rec, c, s, looked)
-	case finding == AbsentYet && untouched:
+	case finding == effect.PresenceAbsent && untouched:
 		return r.end(ctx, rec, c, s, &record.Failed{Status: "failed", Why: "its process died; its effect is not there", Proof: "probe"})
-	case finding == Partial && !c.Confined():
+	case finding == effect.PresencePartial && !c.Confined():
 		return r.found(ctx, w, rec, c, s, looked)
 	case c.doubt: // the result of one attempt says nothing about the one before
 		return r.end(ctx, rec, c, s, &record.Unknown{Status: "unknown", Why: "it was released before, and " + why})
@@ -348,8 +348,8 @@ func (r *Reverter) settleCall(ctx context.Context, w Environment, rec Recorder, 
 
 // found ends a call whose effect, or a part of it, is present.
 func (r *Reverter) found(ctx context.Context, w Environment, rec Recorder, c *Call, s RecoveredCall, looked record.Verified) (RecoveredCall, error) {
-	s.Outcome, s.Why = PhaseDone, "its effect is "+looked.Verdict
-	looked.Phase, looked.OK = "recovery", Finding(looked.Verdict) == Applied
+	s.Outcome, s.Why = PhaseDone, "its effect is "+string(looked.Presence)
+	looked.Phase, looked.OK = "recovery", looked.Presence == effect.PresenceApplied
 	if !looked.OK {
 		looked.Why = "only a part of the effect is there"
 	}

@@ -132,12 +132,12 @@ func (w Environment) verifyUndo(ctx context.Context, c *Call, undo string, resul
 		return results, nil
 	}
 	found := w.Prober.ProbeReverted(ctx, *c)
-	if found.Verdict == "" {
+	if found.Presence == "" {
 		return results, nil
 	}
 	found.Phase, found.OK = "undo", true
-	if f := Finding(found.Verdict); f == Applied || f == Partial {
-		found.OK, found.Why = false, "its Verify still finds the effect ("+found.Verdict+"): "+strings.Join(found.Findings, "; ")
+	if f := found.Presence; f == effect.PresenceApplied || f == effect.PresencePartial {
+		found.OK, found.Why = false, "its Verify still finds the effect ("+string(found.Presence)+"): "+strings.Join(found.Findings, "; ")
 		said := "each resource is as it was, but "
 		if reverted {
 			said = "the tool's Revert ended well, but "
@@ -164,7 +164,7 @@ func (c *Call) disputed() bool {
 // present.
 func (c *Call) verified() bool {
 	for _, v := range c.Verified {
-		if v.OK && v.Verdict == string(Applied) {
+		if v.OK && v.Presence == effect.PresenceApplied {
 			return true
 		}
 	}

@@ -75,14 +75,3 @@ type Prober interface {
 	// partial, it is still present, even if a Revert returned no error.
 	ProbeReverted(ctx context.Context, c Call) record.Verified
 }
-
-// Finding is the result of a probe.
-type Finding string
-
-// The findings. The empty finding is CannotTell.
-const (
-	CannotTell Finding = "cannot_tell"
-	Applied    Finding = "applied"
-	Partial    Finding = "partial"
-	AbsentYet  Finding = "absent"
-)

@@ -89,8 +89,8 @@ type Change struct {
 
 // Verdict is the result of verification.
 type Verdict struct {
-	Presence string   `json:"is"` // applied, partial, absent, cannot_tell
-	Findings []string `json:"findings,omitempty"`
+	Presence effect.Presence `json:"is"`
+	Findings []string        `json:"findings,omitempty"`
 }
 
 // Problem says what went wrong and what to do about it.

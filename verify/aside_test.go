@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/verify"
 )
 
@@ -20,36 +21,36 @@ func TestAside(t *testing.T) {
 	require.NoError(t, err)
 	quiet := shelf{now: map[string]string{"spared": "1"}}
 	changes := []verify.Change{{Resource: "spared", Before: "v:1", After: "v:2"}}
-	look := func(v verify.Verifier, p verify.Phase, w verify.ResourceView) verify.Is {
+	look := func(v verify.Verifier, p verify.Phase, w verify.ResourceView) effect.Presence {
 		s := verify.Subject{Phase: p, Input: json.RawMessage(`{}`), Resources: w, Changes: changes}
 		if p == verify.AfterCall {
 			s.Output = json.RawMessage(`1`)
 		}
-		return v(context.Background(), s).Is()
+		return v(context.Background(), s).Presence()
 	}
 	for _, tc := range []struct {
 		phase              verify.Phase
 		effect             verify.Verdict
-		all, alone, shaped verify.Is
+		all, alone, shaped effect.Presence
 	}{
-		{verify.AfterCall, verify.Applied(), verify.IsApplied, verify.IsApplied, verify.IsApplied},
-		{verify.AfterCall, verify.Absent(), verify.IsPartial, verify.IsApplied, verify.IsApplied}, // the output contradicts it
-		{verify.Recovery, verify.Applied(), verify.IsApplied, verify.CannotTell, verify.CannotTell},
-		{verify.Recovery, verify.Absent(), verify.IsAbsent, verify.CannotTell, verify.CannotTell},
-		{verify.Recovery, verify.Unclear(), verify.CannotTell, verify.CannotTell, verify.CannotTell},
-		{verify.AfterUndo, verify.Absent(), verify.IsAbsent, verify.IsAbsent, verify.CannotTell},
-		{verify.AfterUndo, verify.Applied(), verify.IsApplied, verify.IsAbsent, verify.CannotTell},
+		{verify.AfterCall, verify.Applied(), effect.PresenceApplied, effect.PresenceApplied, effect.PresenceApplied},
+		{verify.AfterCall, verify.Absent(), effect.PresencePartial, effect.PresenceApplied, effect.PresenceApplied}, // the output contradicts it
+		{verify.Recovery, verify.Applied(), effect.PresenceApplied, effect.PresenceUnknown, effect.PresenceUnknown},
+		{verify.Recovery, verify.Absent(), effect.PresenceAbsent, effect.PresenceUnknown, effect.PresenceUnknown},
+		{verify.Recovery, verify.Unclear(), effect.PresenceUnknown, effect.PresenceUnknown, effect.PresenceUnknown},
+		{verify.AfterUndo, verify.Absent(), effect.PresenceAbsent, effect.PresenceAbsent, effect.PresenceUnknown},
+		{verify.AfterUndo, verify.Applied(), effect.PresenceApplied, effect.PresenceAbsent, effect.PresenceUnknown},
 	} {
-		about := []any{tc.phase, tc.effect.Is()}
+		about := []any{tc.phase, tc.effect.Presence()}
 		require.Equal(t, tc.all, look(verify.All(spared, says(tc.effect), said, shape), tc.phase, quiet), about...)
 		require.Equal(t, tc.alone, look(spared, tc.phase, quiet), about...)
 		require.Equal(t, tc.alone, look(verify.All(spared), tc.phase, quiet), about...)
 		require.Equal(t, tc.alone, look(verify.All(verify.Any(spared), verify.All(spared)), tc.phase, quiet), about...)
 		require.Equal(t, tc.shaped, look(verify.Any(said, shape), tc.phase, quiet), about...)
 		changed := shelf{now: map[string]string{"spared": "2"}}
-		require.Equal(t, verify.IsPartial, look(spared, tc.phase, changed), about...)
-		if tc.effect.Is() != verify.CannotTell {
-			require.Equal(t, verify.IsPartial, look(verify.All(spared, says(tc.effect)), tc.phase, changed), about...)
+		require.Equal(t, effect.PresencePartial, look(spared, tc.phase, changed), about...)
+		if tc.effect.Presence() != effect.PresenceUnknown {
+			require.Equal(t, effect.PresencePartial, look(verify.All(spared, says(tc.effect)), tc.phase, changed), about...)
 		}
 	}
 }
@@ -61,14 +62,14 @@ func TestFileHasWhatItHadBefore(t *testing.T) {
 	world := shelf{now: map[string]string{"f": "same"}, was: map[string]string{"f": "same"}}
 	for _, tc := range []struct {
 		changes []verify.Change
-		want    verify.Is
+		want    effect.Presence
 	}{
-		{nil, verify.IsApplied},
-		{[]verify.Change{{Resource: "f", Before: "v:same", After: "other bits"}}, verify.IsAbsent},
-		{[]verify.Change{{Resource: "f", Before: "other bits", After: "v:same"}}, verify.IsApplied},
-		{[]verify.Change{{Resource: "f", Before: "v:same", After: "x"}, {Resource: "f", Before: "x", After: "v:same"}}, verify.IsApplied},
+		{nil, effect.PresenceApplied},
+		{[]verify.Change{{Resource: "f", Before: "v:same", After: "other bits"}}, effect.PresenceAbsent},
+		{[]verify.Change{{Resource: "f", Before: "other bits", After: "v:same"}}, effect.PresenceApplied},
+		{[]verify.Change{{Resource: "f", Before: "v:same", After: "x"}, {Resource: "f", Before: "x", After: "v:same"}}, effect.PresenceApplied},
 	} {
 		got := v(context.Background(), verify.Subject{Phase: verify.AfterUndo, Input: json.RawMessage(`{}`), Resources: world, Changes: tc.changes})
-		require.Equal(t, tc.want, got.Is(), "%v", tc.changes)
+		require.Equal(t, tc.want, got.Presence(), "%v", tc.changes)
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/verify"
 )
 
@@ -36,23 +37,23 @@ func TestChanges(t *testing.T) {
 		phase   verify.Phase
 		changes []verify.Change
 		world   verify.ResourceView
-		want    verify.Is
+		want    effect.Presence
 	}{
-		{"as left", verify.AfterCall, changes, versions{"a": "a2", "b": "b1"}, verify.IsApplied},
-		{"as before", verify.AfterUndo, changes, versions{"a": "a0", "b": "absent"}, verify.IsAbsent},
-		{"half", verify.Recovery, changes, versions{"a": "a2", "b": "absent"}, verify.IsPartial},
-		{"a version between", verify.AfterCall, changes, versions{"a": "a1", "b": "b1"}, verify.IsPartial},
-		{"somebody else's", verify.AfterCall, changes, versions{"a": "a2", "b": "b9"}, verify.IsPartial},
-		{"changed back", verify.AfterCall, []verify.Change{{Resource: "a", Before: "a0", After: "a0"}}, versions{"a": "a0"}, verify.IsApplied},
-		{"changed back and undone", verify.AfterUndo, []verify.Change{{Resource: "a", Before: "a0", After: "a0"}}, versions{"a": "a0"}, verify.IsAbsent},
-		{"out of reach", verify.AfterCall, changes, versions{"a": "a2"}, verify.CannotTell},
-		{"no world", verify.AfterCall, changes, nil, verify.CannotTell},
-		{"nothing changed", verify.AfterCall, nil, nil, verify.IsApplied},
-		{"nothing recorded", verify.Recovery, nil, nil, verify.IsAbsent},
+		{"as left", verify.AfterCall, changes, versions{"a": "a2", "b": "b1"}, effect.PresenceApplied},
+		{"as before", verify.AfterUndo, changes, versions{"a": "a0", "b": "absent"}, effect.PresenceAbsent},
+		{"half", verify.Recovery, changes, versions{"a": "a2", "b": "absent"}, effect.PresencePartial},
+		{"a version between", verify.AfterCall, changes, versions{"a": "a1", "b": "b1"}, effect.PresencePartial},
+		{"somebody else's", verify.AfterCall, changes, versions{"a": "a2", "b": "b9"}, effect.PresencePartial},
+		{"changed back", verify.AfterCall, []verify.Change{{Resource: "a", Before: "a0", After: "a0"}}, versions{"a": "a0"}, effect.PresenceApplied},
+		{"changed back and undone", verify.AfterUndo, []verify.Change{{Resource: "a", Before: "a0", After: "a0"}}, versions{"a": "a0"}, effect.PresenceAbsent},
+		{"out of reach", verify.AfterCall, changes, versions{"a": "a2"}, effect.PresenceUnknown},
+		{"no world", verify.AfterCall, changes, nil, effect.PresenceUnknown},
+		{"nothing changed", verify.AfterCall, nil, nil, effect.PresenceApplied},
+		{"nothing recorded", verify.Recovery, nil, nil, effect.PresenceAbsent},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := verify.Subject{Phase: tt.phase, Changes: tt.changes, Resources: tt.world}
-			require.Equal(t, tt.want, verify.Run(t.Context(), verify.Changes, s).Is())
+			require.Equal(t, tt.want, verify.Run(t.Context(), verify.Changes, s).Presence())
 		})
 	}
 }

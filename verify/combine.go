@@ -11,6 +11,7 @@ import (
 
 	"github.com/remit-dev/remit/internal/canon"
 	"github.com/remit-dev/remit/internal/schema"
+	"github.com/remit-dev/remit/revert/effect"
 )
 
 // Any combines verifiers of an effect that shows in one of several places.
@@ -21,16 +22,16 @@ func Any(vs ...Verifier) Verifier {
 	return func(ctx context.Context, s Subject) Verdict {
 		asked, findings := ask(ctx, vs, s)
 		counts := count(asked)
-		v := Verdict{is: IsPartial, findings: findings, aside: aside(asked)}
+		v := Verdict{presence: effect.PresencePartial, findings: findings, aside: aside(asked)}
 		switch {
 		case len(asked) == 0:
 			return Unclear("nothing was asked")
-		case counts[IsApplied] > 0:
-			v.is = IsApplied
-		case counts[IsAbsent] == len(asked):
-			v.is = IsAbsent
-		case counts[CannotTell] > 0:
-			v.is = CannotTell
+		case counts[effect.PresenceApplied] > 0:
+			v.presence = effect.PresenceApplied
+		case counts[effect.PresenceAbsent] == len(asked):
+			v.presence = effect.PresenceAbsent
+		case counts[effect.PresenceUnknown] > 0:
+			v.presence = effect.PresenceUnknown
 		}
 		return v
 	}
@@ -184,19 +185,19 @@ func Unchanged[In any](names func(in In) []string) Verifier {
 		if len(changed) > 0 {
 			return Partial(changed...)
 		}
-		return Verdict{is: untouched(s.Phase), aside: true}
+		return Verdict{presence: untouched(s.Phase), aside: true}
 	}
 }
 
-func untouched(p Phase) Is {
+func untouched(p Phase) effect.Presence {
 	switch p {
 	case AfterUndo:
-		return IsAbsent
+		return effect.PresenceAbsent
 	case Recovery:
-		return CannotTell
+		return effect.PresenceUnknown
 	case AfterCall:
 	}
-	return IsApplied
+	return effect.PresenceApplied
 }
 
 // before returns the version that a resource had before its first change.

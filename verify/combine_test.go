@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/verify"
 )
 
@@ -18,35 +19,35 @@ import (
 // verdicts with the documentation.
 func TestAllAndAnyAgreeWithTheirText(t *testing.T) {
 	verdicts := []verify.Verdict{verify.Unclear("c"), verify.Applied("a"), verify.Partial("p"), verify.Absent("n")}
-	count := func(of []verify.Verdict, is verify.Is) (n int) {
+	count := func(of []verify.Verdict, is effect.Presence) (n int) {
 		for _, v := range of {
-			if v.Is() == is {
+			if v.Presence() == is {
 				n++
 			}
 		}
 		return n
 	}
-	all := func(of []verify.Verdict) verify.Is {
+	all := func(of []verify.Verdict) effect.Presence {
 		switch {
-		case len(of) > 0 && count(of, verify.IsApplied) == len(of):
-			return verify.IsApplied
-		case len(of) > 0 && count(of, verify.IsAbsent) == len(of):
-			return verify.IsAbsent
-		case len(of) == 0 || count(of, verify.CannotTell) > 0:
-			return verify.CannotTell
+		case len(of) > 0 && count(of, effect.PresenceApplied) == len(of):
+			return effect.PresenceApplied
+		case len(of) > 0 && count(of, effect.PresenceAbsent) == len(of):
+			return effect.PresenceAbsent
+		case len(of) == 0 || count(of, effect.PresenceUnknown) > 0:
+			return effect.PresenceUnknown
 		}
-		return verify.IsPartial
+		return effect.PresencePartial
 	}
-	any := func(of []verify.Verdict) verify.Is {
+	any := func(of []verify.Verdict) effect.Presence {
 		switch {
-		case count(of, verify.IsApplied) > 0:
-			return verify.IsApplied
-		case len(of) > 0 && count(of, verify.IsAbsent) == len(of):
-			return verify.IsAbsent
-		case len(of) == 0 || count(of, verify.CannotTell) > 0:
-			return verify.CannotTell
+		case count(of, effect.PresenceApplied) > 0:
+			return effect.PresenceApplied
+		case len(of) > 0 && count(of, effect.PresenceAbsent) == len(of):
+			return effect.PresenceAbsent
+		case len(of) == 0 || count(of, effect.PresenceUnknown) > 0:
+			return effect.PresenceUnknown
 		}
-		return verify.IsPartial
+		return effect.PresencePartial
 	}
 	seen := 0
 	var walk func(of []verify.Verdict)
@@ -56,8 +57,8 @@ func TestAllAndAnyAgreeWithTheirText(t *testing.T) {
 		for _, v := range of {
 			vs = append(vs, says(v))
 		}
-		require.Equal(t, all(of), verify.All(vs...)(context.Background(), verify.Subject{}).Is(), "all of %v", of)
-		require.Equal(t, any(of), verify.Any(vs...)(context.Background(), verify.Subject{}).Is(), "any of %v", of)
+		require.Equal(t, all(of), verify.All(vs...)(context.Background(), verify.Subject{}).Presence(), "all of %v", of)
+		require.Equal(t, any(of), verify.Any(vs...)(context.Background(), verify.Subject{}).Presence(), "any of %v", of)
 		if len(of) < 4 {
 			for _, v := range verdicts {
 				walk(append(of[:len(of):len(of)], v))
@@ -75,15 +76,15 @@ func TestOutputSchema(t *testing.T) {
 	require.Error(t, err)
 	v, err := verify.OutputSchema(json.RawMessage(`{"type":"object","required":["n"],"properties":{"n":{"type":"integer"}}}`))
 	require.NoError(t, err)
-	for output, want := range map[string]verify.Is{
-		`{"n":1}`: verify.IsApplied, `{"n":"1"}`: verify.IsAbsent, `{}`: verify.IsAbsent, `{"n":1,"n":1}`: verify.IsAbsent, `no`: verify.IsAbsent,
+	for output, want := range map[string]effect.Presence{
+		`{"n":1}`: effect.PresenceApplied, `{"n":"1"}`: effect.PresenceAbsent, `{}`: effect.PresenceAbsent, `{"n":1,"n":1}`: effect.PresenceAbsent, `no`: effect.PresenceAbsent,
 	} {
 		got := v(context.Background(), verify.Subject{Phase: verify.AfterCall, Output: json.RawMessage(output)})
-		require.Equal(t, want, got.Is(), output)
+		require.Equal(t, want, got.Presence(), output)
 	}
-	require.Equal(t, verify.CannotTell, v(context.Background(), verify.Subject{Phase: verify.AfterCall}).Is())
+	require.Equal(t, effect.PresenceUnknown, v(context.Background(), verify.Subject{Phase: verify.AfterCall}).Presence())
 	lost := verify.Subject{Phase: verify.Recovery, Output: json.RawMessage(`{"n":1}`)}
-	require.Equal(t, verify.CannotTell, v(context.Background(), lost).Is())
+	require.Equal(t, effect.PresenceUnknown, v(context.Background(), lost).Presence())
 }
 
 // shelf is a ResourceView of texts. A resource that holds "!" cannot be read.
@@ -124,23 +125,23 @@ func TestFileHas(t *testing.T) {
 	file := func(text string) map[string]string { return map[string]string{"f": text} }
 	for name, tc := range map[string]struct {
 		world verify.ResourceView
-		want  verify.Is
+		want  effect.Presence
 	}{
-		"it has":                {shelf{now: file("new")}, verify.IsApplied},
-		"it begins so":          {shelf{now: file("new and more")}, verify.IsPartial},
-		"a beginning of it":     {shelf{now: file("ne")}, verify.IsPartial},
-		"not there":             {shelf{}, verify.IsAbsent},
-		"as before":             {shelf{now: file("old"), was: file("old")}, verify.IsAbsent},
-		"neither":               {shelf{now: file("else"), was: file("old")}, verify.IsPartial},
-		"longer than before":    {shelf{now: file("old and more"), was: file("old")}, verify.IsPartial},
-		"cannot be read":        {shelf{now: file("!")}, verify.CannotTell},
-		"before cannot be read": {shelf{now: file("else"), was: file("!")}, verify.CannotTell},
-		"no world":              {nil, verify.CannotTell},
+		"it has":                {shelf{now: file("new")}, effect.PresenceApplied},
+		"it begins so":          {shelf{now: file("new and more")}, effect.PresencePartial},
+		"a beginning of it":     {shelf{now: file("ne")}, effect.PresencePartial},
+		"not there":             {shelf{}, effect.PresenceAbsent},
+		"as before":             {shelf{now: file("old"), was: file("old")}, effect.PresenceAbsent},
+		"neither":               {shelf{now: file("else"), was: file("old")}, effect.PresencePartial},
+		"longer than before":    {shelf{now: file("old and more"), was: file("old")}, effect.PresencePartial},
+		"cannot be read":        {shelf{now: file("!")}, effect.PresenceUnknown},
+		"before cannot be read": {shelf{now: file("else"), was: file("!")}, effect.PresenceUnknown},
+		"no world":              {nil, effect.PresenceUnknown},
 	} {
 		got := v(context.Background(), verify.Subject{Phase: verify.Recovery, Input: json.RawMessage(`{"Content":"new"}`), Resources: tc.world})
-		require.Equal(t, tc.want, got.Is(), name)
+		require.Equal(t, tc.want, got.Presence(), name)
 	}
-	require.Equal(t, verify.CannotTell, v(context.Background(), verify.Subject{Input: json.RawMessage(`[]`), Resources: shelf{}}).Is())
+	require.Equal(t, effect.PresenceUnknown, v(context.Background(), verify.Subject{Input: json.RawMessage(`[]`), Resources: shelf{}}).Presence())
 }
 
 func TestUnchanged(t *testing.T) {
@@ -153,13 +154,13 @@ func TestUnchanged(t *testing.T) {
 		{Resource: "locked", Before: "v:1"},
 		{Resource: "gone", Before: "v:1"},
 	}
-	for input, want := range map[string]verify.Is{
-		`[]`: verify.IsApplied, `["other"]`: verify.IsApplied, `["a"]`: verify.IsApplied, `["a","b"]`: verify.IsPartial,
-		`["gone"]`: verify.IsPartial, `["locked"]`: verify.CannotTell, `{}`: verify.CannotTell,
+	for input, want := range map[string]effect.Presence{
+		`[]`: effect.PresenceApplied, `["other"]`: effect.PresenceApplied, `["a"]`: effect.PresenceApplied, `["a","b"]`: effect.PresencePartial,
+		`["gone"]`: effect.PresencePartial, `["locked"]`: effect.PresenceUnknown, `{}`: effect.PresenceUnknown,
 	} {
 		got := v(context.Background(), verify.Subject{Input: json.RawMessage(input), Changes: changes, Resources: world})
-		require.Equal(t, want, got.Is(), input)
+		require.Equal(t, want, got.Presence(), input)
 	}
 	none := v(context.Background(), verify.Subject{Input: json.RawMessage(`["b"]`), Changes: changes})
-	require.Equal(t, verify.CannotTell, none.Is(), "without a world nothing can be told")
+	require.Equal(t, effect.PresenceUnknown, none.Presence(), "without a world nothing can be told")
 }

@@ -21,9 +21,9 @@ func ExampleOutput() {
 	})
 	ctx := context.Background()
 	subject := verify.Subject{Phase: verify.AfterCall, Input: json.RawMessage(`{"N":2}`), Output: json.RawMessage(`5`)}
-	fmt.Println(doubled(ctx, subject).Is(), doubled(ctx, subject).Findings())
+	fmt.Println(doubled(ctx, subject).Presence(), doubled(ctx, subject).Findings())
 	subject.Phase, subject.Output = verify.Recovery, nil
-	fmt.Println(doubled(ctx, subject).Is())
+	fmt.Println(doubled(ctx, subject).Presence())
 	// Output:
 	// absent [not the double]
 	// cannot_tell
@@ -37,7 +37,7 @@ func ExampleAll() {
 	world := shelf{now: map[string]string{"file://workspace/a.txt": "hi"}}
 	both := verify.All(wrote, spared)
 	subject := verify.Subject{Phase: verify.AfterCall, Input: json.RawMessage(`{"Path":"a.txt","Content":"hi"}`), Resources: world}
-	fmt.Println(both(context.Background(), subject).Is())
+	fmt.Println(both(context.Background(), subject).Presence())
 	// Output:
 	// applied
 }

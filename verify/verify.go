@@ -6,64 +6,39 @@ import (
 	"fmt"
 	"io"
 	"slices"
+
+	"github.com/remit-dev/remit/revert/effect"
 )
-
-// Is is the result of a check. The zero Is is CannotTell.
-type Is uint8
-
-// The results of a check.
-const (
-	CannotTell Is = iota // no decision
-	IsApplied            // the whole effect is present
-	IsPartial            // a part of it is present
-	IsAbsent             // nothing of it is present
-)
-
-// String returns the name of the result in JSON.
-func (i Is) String() string {
-	switch i {
-	case IsApplied:
-		return "applied"
-	case IsPartial:
-		return "partial"
-	case IsAbsent:
-		return "absent"
-	case CannotTell:
-		return "cannot_tell"
-	default:
-		return "cannot_tell"
-	}
-}
 
 // Verdict is a result and its findings. The zero Verdict cannot tell.
 type Verdict struct {
-	is       Is
+	presence effect.Presence
 	findings []string
 	aside    bool // not about the effect: All and Any use the others, if there are any
 }
 
 // Applied states that the whole effect is present.
 func Applied(findings ...string) Verdict {
-	return Verdict{is: IsApplied, findings: slices.Clone(findings)}
+	return Verdict{presence: effect.PresenceApplied, findings: slices.Clone(findings)}
 }
 
 // Partial states that a part of the effect is present.
 func Partial(findings ...string) Verdict {
-	return Verdict{is: IsPartial, findings: slices.Clone(findings)}
+	return Verdict{presence: effect.PresencePartial, findings: slices.Clone(findings)}
 }
 
 // Absent states that nothing of the effect is present.
 func Absent(findings ...string) Verdict {
-	return Verdict{is: IsAbsent, findings: slices.Clone(findings)}
+	return Verdict{presence: effect.PresenceAbsent, findings: slices.Clone(findings)}
 }
 
 // Unclear states that no decision is possible, and why.
 func Unclear(findings ...string) Verdict {
-	return Verdict{is: CannotTell, findings: slices.Clone(findings)}
+	return Verdict{presence: effect.PresenceUnknown, findings: slices.Clone(findings)}
 }
 
-// Is returns the result.
-func (v Verdict) Is() Is { return v.is }
+// Presence returns how much of the effect is present.
+func (v Verdict) Presence() effect.Presence { return v.presence.OrUnknown() }
 
 // Findings returns the reasons, one short sentence each.
 func (v Verdict) Findings() []string { return slices.Clone(v.findings) }
@@ -113,7 +88,7 @@ type ResourceView interface {
 }
 
 // Verifier checks the resources of a call. It changes nothing, is safe for
-// concurrent use, and returns CannotTell rather than guess.
+// concurrent use, and returns Unclear rather than guess.
 type Verifier func(ctx context.Context, s Subject) Verdict
 
 // Run calls a verifier on a separate goroutine. One that panics, or has not
@@ -180,16 +155,16 @@ func All(vs ...Verifier) Verifier {
 	return func(ctx context.Context, s Subject) Verdict {
 		asked, findings := ask(ctx, vs, s)
 		counts := count(asked)
-		v := Verdict{is: IsPartial, findings: findings, aside: aside(asked)}
+		v := Verdict{presence: effect.PresencePartial, findings: findings, aside: aside(asked)}
 		switch {
 		case len(asked) == 0:
 			return Unclear("nothing was asked")
-		case counts[IsApplied] == len(asked):
-			v.is = IsApplied
-		case counts[IsAbsent] == len(asked):
-			v.is = IsAbsent
-		case counts[CannotTell] > 0:
-			v.is = CannotTell
+		case counts[effect.PresenceApplied] == len(asked):
+			v.presence = effect.PresenceApplied
+		case counts[effect.PresenceAbsent] == len(asked):
+			v.presence = effect.PresenceAbsent
+		case counts[effect.PresenceUnknown] > 0:
+			v.presence = effect.PresenceUnknown
 		}
 		return v
 	}
@@ -214,10 +189,10 @@ func aside(all []Verdict) bool {
 	return len(all) > 0 && !slices.ContainsFunc(all, func(v Verdict) bool { return !v.aside })
 }
 
-func count(all []Verdict) map[Is]int {
-	counts := map[Is]int{}
+func count(all []Verdict) map[effect.Presence]int {
+	counts := map[effect.Presence]int{}
 	for _, v := range all {
-		counts[v.is]++
+		counts[v.Presence()]++
 	}
 	return counts
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/verify"
 )
 
@@ -16,18 +17,18 @@ func says(v verify.Verdict) verify.Verifier {
 }
 
 func TestZeroVerdictCannotTell(t *testing.T) {
-	require.Equal(t, verify.CannotTell, verify.Verdict{}.Is())
-	require.Equal(t, "cannot_tell", verify.Is(200).String())
-	require.Equal(t, verify.CannotTell, verify.Run(context.Background(), nil, verify.Subject{}).Is())
+	require.Equal(t, effect.PresenceUnknown, verify.Verdict{}.Presence())
+	require.Equal(t, effect.PresenceUnknown, effect.Presence("new").OrUnknown())
+	require.Equal(t, effect.PresenceUnknown, verify.Run(context.Background(), nil, verify.Subject{}).Presence())
 }
 
 func TestRunIsSafe(t *testing.T) {
 	panics := func(context.Context, verify.Subject) verify.Verdict { panic("no") }
-	require.Equal(t, verify.CannotTell, verify.Run(context.Background(), panics, verify.Subject{}).Is())
+	require.Equal(t, effect.PresenceUnknown, verify.Run(context.Background(), panics, verify.Subject{}).Presence())
 	ended, cancel := context.WithCancel(context.Background())
 	cancel()
-	require.Equal(t, verify.CannotTell, verify.Run(ended, says(verify.Applied()), verify.Subject{}).Is(), "a verdict after its time is none")
-	require.Equal(t, verify.IsApplied, verify.Run(context.Background(), says(verify.Applied()), verify.Subject{}).Is())
+	require.Equal(t, effect.PresenceUnknown, verify.Run(ended, says(verify.Applied()), verify.Subject{}).Presence(), "a verdict after its time is none")
+	require.Equal(t, effect.PresenceApplied, verify.Run(context.Background(), says(verify.Applied()), verify.Subject{}).Presence())
 }
 
 func TestAll(t *testing.T) {
@@ -35,18 +36,18 @@ func TestAll(t *testing.T) {
 	for _, tc := range []struct {
 		name string
 		of   []verify.Verifier
-		want verify.Is
+		want effect.Presence
 	}{
-		{"nothing", nil, verify.CannotTell},
-		{"all applied", []verify.Verifier{applied, applied}, verify.IsApplied},
-		{"all absent", []verify.Verifier{absent, absent}, verify.IsAbsent},
-		{"mixed", []verify.Verifier{applied, absent}, verify.IsPartial},
-		{"partial", []verify.Verifier{applied, partial}, verify.IsPartial},
-		{"one cannot tell", []verify.Verifier{applied, unclear}, verify.CannotTell},
-		{"a missing one cannot tell", []verify.Verifier{applied, nil}, verify.CannotTell},
+		{"nothing", nil, effect.PresenceUnknown},
+		{"all applied", []verify.Verifier{applied, applied}, effect.PresenceApplied},
+		{"all absent", []verify.Verifier{absent, absent}, effect.PresenceAbsent},
+		{"mixed", []verify.Verifier{applied, absent}, effect.PresencePartial},
+		{"partial", []verify.Verifier{applied, partial}, effect.PresencePartial},
+		{"one cannot tell", []verify.Verifier{applied, unclear}, effect.PresenceUnknown},
+		{"a missing one cannot tell", []verify.Verifier{applied, nil}, effect.PresenceUnknown},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			require.Equal(t, tc.want, verify.All(tc.of...)(context.Background(), verify.Subject{}).Is())
+			require.Equal(t, tc.want, verify.All(tc.of...)(context.Background(), verify.Subject{}).Presence())
 		})
 	}
 	require.Equal(t, []string{"a", "a"}, verify.All(applied, applied)(context.Background(), verify.Subject{}).Findings())
@@ -63,17 +64,17 @@ func TestOutputAnswersOnlyOfItsTypes(t *testing.T) {
 		name    string
 		in, out string
 		phase   verify.Phase
-		want    verify.Is
+		want    effect.Presence
 	}{
-		{"fits", `1`, `"x"`, verify.AfterCall, verify.IsApplied},
-		{"does not hold", `1`, `""`, verify.AfterCall, verify.IsAbsent},
-		{"input of another type", `"1"`, `"x"`, verify.AfterCall, verify.CannotTell},
-		{"output of another type", `1`, `2`, verify.AfterCall, verify.CannotTell},
-		{"after an undo", `1`, `"x"`, verify.AfterUndo, verify.CannotTell},
+		{"fits", `1`, `"x"`, verify.AfterCall, effect.PresenceApplied},
+		{"does not hold", `1`, `""`, verify.AfterCall, effect.PresenceAbsent},
+		{"input of another type", `"1"`, `"x"`, verify.AfterCall, effect.PresenceUnknown},
+		{"output of another type", `1`, `2`, verify.AfterCall, effect.PresenceUnknown},
+		{"after an undo", `1`, `"x"`, verify.AfterUndo, effect.PresenceUnknown},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			s := verify.Subject{Phase: tc.phase, Input: json.RawMessage(tc.in), Output: json.RawMessage(tc.out)}
-			require.Equal(t, tc.want, v(context.Background(), s).Is())
+			require.Equal(t, tc.want, v(context.Background(), s).Presence())
 		})
 	}
 }

@@ -258,7 +258,7 @@ func (p textStyle) record(w io.Writer, c callRecord) {
 		row("change", changeWord(ch.Kind)+" "+resourceWords(ch.Resource)+": "+tokenWords(ch.Before)+" -> "+tokenWords(ch.After))
 	}
 	for _, v := range c.Verdicts {
-		row("verdict", strings.Join(append([]string{v.Verdict + " (" + v.Phase + ")"}, v.Findings...), "; "))
+		row("verdict", strings.Join(append([]string{string(v.Presence) + " (" + v.Phase + ")"}, v.Findings...), "; "))
 		if !v.OK {
 			row("broken", v.Why)
 		}

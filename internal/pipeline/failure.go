@@ -141,7 +141,7 @@ func (l *Pipeline) prove(ctx context.Context, i intended, m callFailure) noEffec
 	}
 	asked := l.subject(i, nil)
 	asked.Phase = verify.Recovery
-	if l.probe(ctx, i.tool, asked, i.live.Changes()).Is() == verify.IsAbsent {
+	if l.probe(ctx, i.tool, asked, i.live.Changes()).Presence() == effect.PresenceAbsent {
 		return provenProbe
 	}
 	return noProof

@@ -9,6 +9,7 @@ import (
 	"github.com/remit-dev/remit/internal/toolaccess"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/revert/record"
 	"github.com/remit-dev/remit/tool"
 	"github.com/remit-dev/remit/verify"
@@ -229,9 +230,9 @@ func recallDone(o *tool.Outcome, c *revert.Call, needsVerdict bool) {
 		o.Error = &tool.Problem{What: "the result of the call was never verified", Why: "its process died before it could be"}
 		return
 	case looked == nil:
-		o.Verdict = &tool.Verdict{Presence: verify.CannotTell.String()}
+		o.Verdict = &tool.Verdict{Presence: effect.PresenceUnknown}
 	default:
-		o.Verdict = &tool.Verdict{Presence: looked.Verdict, Findings: looked.Findings}
+		o.Verdict = &tool.Verdict{Presence: looked.Presence, Findings: looked.Findings}
 	}
 	if looked != nil && !looked.OK {
 		o.Status, o.Error = tool.StatusVerifyFailed, &tool.Problem{What: "the call did not verify", Why: looked.Why}

@@ -190,7 +190,7 @@ func (l *Pipeline) lookAgain(ctx context.Context, t tool.Tool, c revert.Call, ph
 	for i := range findings {
 		findings[i] = l.known.Scrub(findings[i])
 	}
-	return record.Verified{Phase: string(phase), Verdict: v.Is().String(), Findings: findings, Evidence: evidence(v)}
+	return record.Verified{Phase: string(phase), Presence: v.Presence(), Findings: findings, Evidence: evidence(v)}
 }
 
 func (l *Pipeline) recordedSubject(c revert.Call, phase verify.Phase) verify.Subject {

@@ -32,14 +32,14 @@ func (l *Pipeline) verify(ctx context.Context, s settled) tool.Outcome {
 	verdict, looked, broken := l.runVerify(ctx, s)
 	out := l.outcome(s.permitted, tool.StatusDone)
 	out.Changes = viewChanges(s.live.Changes())
-	out.Verdict = &tool.Verdict{Presence: verdict.Is().String(), Findings: verdict.Findings()}
+	out.Verdict = &tool.Verdict{Presence: verdict.Presence(), Findings: verdict.Findings()}
 	if !looked {
 		out.Result = cloneResult(s.shown)
 		out.Output = out.Result.Output()
 		return *withText(out)
 	}
 	body := &record.Verified{
-		Phase: string(verify.AfterCall), Verdict: out.Verdict.Presence, OK: broken == "", Findings: s.veil.texts(verdict.Findings()),
+		Phase: string(verify.AfterCall), Presence: out.Verdict.Presence, OK: broken == "", Findings: s.veil.texts(verdict.Findings()),
 		Evidence: evidence(verdict), Why: s.veil.text(broken),
 	}
 	// No barrier: a crash before this record is durable leaves a done call
@@ -74,8 +74,8 @@ func (l *Pipeline) runVerify(ctx context.Context, s settled) (verdict verify.Ver
 		timed, cancel := l.p.Host.WithTimeout(ctx, timeToVerify(l.p.Limits, s.live.Changes()), tool.ErrTimeout)
 		verdict = verify.Run(timed, spec.Verify, l.subject(s.intended, slices.Clone(s.result.Output())))
 		cancel()
-		if verdict.Is() != verify.IsApplied {
-			return verdict, true, "the tool's Verify found: " + verdict.Is().String() + described(verdict)
+		if verdict.Presence() != effect.PresenceApplied {
+			return verdict, true, "the tool's Verify found: " + string(verdict.Presence()) + described(verdict)
 		}
 	}
 	asked, why := l.postconditions(ctx, s)
@@ -225,7 +225,7 @@ func viewSubject(changes []effect.Change) []verify.Change {
 }
 
 func evidence(v verify.Verdict) string {
-	parts := [][]byte{[]byte(v.Is().String())}
+	parts := [][]byte{[]byte(v.Presence())}
 	for _, f := range v.Findings() {
 		parts = append(parts, []byte(f))
 	}

@@ -107,7 +107,7 @@ func TestVerify(t *testing.T) {
 	h.put("store.json", `{"other": "x"}`)
 	out := h.call("s__set", tool.Args{"key": "b", "value": "2"})
 	require.Equal(t, tool.StatusDone, out.Status, out.Text)
-	require.Equal(t, "applied", out.Verdict.Presence)
+	require.EqualValues(t, "applied", out.Verdict.Presence)
 }
 
 // TestSnapshot: what a file held before the server got to change it is there again, after a call that failed half-way, and

@@ -135,7 +135,7 @@ func TestFolders(t *testing.T) {
 		return err
 	})
 	require.NoError(t, err, out.Text)
-	require.Equal(t, "applied", out.Verdict.Presence)
+	require.EqualValues(t, "applied", out.Verdict.Presence)
 	kinds := map[string]string{}
 	for i, c := range out.Changes {
 		path := strings.TrimPrefix(c.Resource, "file://workspace/")

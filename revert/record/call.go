@@ -289,12 +289,12 @@ type Decided struct {
 
 // Verified is the result of one probe.
 type Verified struct {
-	Phase    string   `json:"phase"`   // call, recovery, undo
-	Verdict  string   `json:"verdict"` // applied, partial, absent, cannot_tell
-	OK       bool     `json:"ok"`      // false: the call did not verify
-	Findings []string `json:"findings,omitempty"`
-	Why      string   `json:"why,omitempty"`      // the violation, if OK is false
-	Evidence string   `json:"evidence,omitempty"` // digest
+	Phase    string          `json:"phase"` // call, recovery, undo
+	Presence effect.Presence `json:"verdict"`
+	OK       bool            `json:"ok"` // false: the call did not verify
+	Findings []string        `json:"findings,omitempty"`
+	Why      string          `json:"why,omitempty"`      // the violation, if OK is false
+	Evidence string          `json:"evidence,omitempty"` // digest
 }
 
 // CallRef names a call and its transaction.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/revert/journal"
 )
 
@@ -104,7 +105,7 @@ func (r *run) consider(ctx context.Context, rt *agent.Runtime) {
 }
 
 func (r *run) phase(c *revert.Call, now *snapshot) {
-	if v, ok := c.Verdict(); ok && v.Verdict != string(revert.Applied) || c.Undo != nil {
+	if v, ok := c.Verdict(); ok && v.Presence != effect.PresenceApplied || c.Undo != nil {
 		return // half of it is present, and reported, or it is being reverted
 	}
 	switch {

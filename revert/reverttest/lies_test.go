@@ -186,7 +186,7 @@ func TestGrades(t *testing.T) {
 		return verify.Absent()
 	}
 	patient := func(ctx context.Context, s verify.Subject) verify.Verdict {
-		if v := asked(ctx, s); v.Is() == verify.IsApplied || s.Phase != verify.Recovery {
+		if v := asked(ctx, s); v.Presence() == effect.PresenceApplied || s.Phase != verify.Recovery {
 			return v
 		}
 		return verify.Unclear("it may still be on its way")

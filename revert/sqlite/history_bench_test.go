@@ -57,7 +57,7 @@ func history(tb testing.TB, dir string, calls, unfinished int) {
 				revert.CallRecord{Call: call, Body: &record.Changed{Change: effect.Change{N: 1, Scheme: "none", Resource: "file://w/a.txt", Kind: "write", Pre: "1", Post: "2", Inverse: json.RawMessage("{}")}}})
 			if end || i < 9 {
 				lines = append(lines, revert.CallRecord{Call: call, Body: &record.Done{Output: json.RawMessage(`"ok"`)}},
-					revert.CallRecord{Call: call, Body: &record.Verified{Phase: "call", Verdict: "applied", OK: true}})
+					revert.CallRecord{Call: call, Body: &record.Verified{Phase: "call", Presence: "applied", OK: true}})
 			}
 		}
 		if end {

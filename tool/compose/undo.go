@@ -152,14 +152,14 @@ func (n *node) lookAt(ctx context.Context, s verify.Subject, i int, r partRecord
 	for j := range findings {
 		findings[j] = name + findings[j]
 	}
-	switch v.Is() {
-	case verify.IsApplied:
+	switch v.Presence() {
+	case effect.PresenceApplied:
 		return verify.Applied(findings...), true
-	case verify.IsPartial:
+	case effect.PresencePartial:
 		return verify.Partial(findings...), true
-	case verify.IsAbsent:
+	case effect.PresenceAbsent:
 		return verify.Absent(findings...), true
-	case verify.CannotTell:
+	case effect.PresenceUnknown:
 	}
 	return verify.Unclear(findings...), true
 }
@@ -169,21 +169,21 @@ func (n *node) lookAt(ctx context.Context, s verify.Subject, i int, r partRecord
 func together(s verify.Subject, seen []verify.Verdict, whole bool) verify.Verdict {
 	phase := s.Phase
 	var findings []string
-	count := map[verify.Is]int{}
+	count := map[effect.Presence]int{}
 	for _, v := range seen {
-		count[v.Is()]++
+		count[v.Presence()]++
 		findings = append(findings, v.Findings()...)
 	}
 	switch {
-	case phase == verify.AfterUndo && count[verify.IsApplied]+count[verify.IsPartial] > 0:
+	case phase == verify.AfterUndo && count[effect.PresenceApplied]+count[effect.PresencePartial] > 0:
 		return verify.Partial(findings...)
-	case count[verify.CannotTell] > 0:
+	case count[effect.PresenceUnknown] > 0:
 		return verify.Unclear(findings...)
-	case phase == verify.AfterCall && count[verify.IsApplied] == len(seen):
+	case phase == verify.AfterCall && count[effect.PresenceApplied] == len(seen):
 		return verify.Applied(findings...)
-	case count[verify.IsAbsent] == len(seen) && (phase == verify.AfterUndo || len(s.Changes) == 0):
+	case count[effect.PresenceAbsent] == len(seen) && (phase == verify.AfterUndo || len(s.Changes) == 0):
 		return verify.Absent(findings...)
-	case count[verify.IsApplied] == len(seen) && whole:
+	case count[effect.PresenceApplied] == len(seen) && whole:
 		return verify.Applied(findings...)
 	default:
 		return verify.Partial(findings...)

@@ -71,7 +71,7 @@ func TestExecute(t *testing.T) {
 	out := w.Done(tx, "UPDATE users SET age = age + 1 WHERE age > $1", 10)
 	require.Len(t, out.Changes, 2)
 	require.Equal(t, "db://main/users/'1'", out.Changes[0].Resource)
-	require.Equal(t, "applied", out.Verdict.Presence)
+	require.EqualValues(t, "applied", out.Verdict.Presence)
 	out = w.Done(tx, "INSERT INTO users VALUES (4, $1) RETURNING id, name", "dan")
 	require.Equal(t, [][]any{{4.0, "dan"}}, w.Show(out).Rows)
 	w.Done(tx, "DELETE FROM users WHERE id = 2")

@@ -22,7 +22,7 @@ func TestExecute(t *testing.T) {
 	require.Len(t, out.Changes, 2)
 	require.Equal(t, "db://main/users/1", out.Changes[0].Resource)
 	require.Equal(t, "write", out.Changes[0].Kind)
-	require.Equal(t, "applied", out.Verdict.Presence)
+	require.EqualValues(t, "applied", out.Verdict.Presence)
 	out = w.Done(tx, "INSERT INTO users(name) VALUES ('dan') RETURNING id, name")
 	require.Equal(t, [][]any{{4.0, "dan"}}, w.Show(out).Rows)
 	out = w.Done(tx, "DELETE FROM users WHERE id = 2")

@@ -11,6 +11,7 @@ import (
 	handle "github.com/remit-dev/remit/ctxperm/files"
 	"github.com/remit-dev/remit/internal/disk"
 	"github.com/remit-dev/remit/internal/host"
+	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/revert/journal"
 	"github.com/remit-dev/remit/tool"
 	"github.com/remit-dev/remit/verify"
@@ -96,11 +97,11 @@ func TestVerifyOfBits(t *testing.T) {
 	}
 	v, _ := byName()["file_write"].Verifier().Get()
 	changes := []verify.Change{{Resource: resource, Kind: "write", Before: version[0o600], After: version[0o640]}}
-	for bits, want := range map[os.FileMode]verify.Is{0o600: verify.IsAbsent, 0o640: verify.IsApplied, 0o644: verify.IsPartial} {
+	for bits, want := range map[os.FileMode]effect.Presence{0o600: effect.PresenceAbsent, 0o640: effect.PresenceApplied, 0o644: effect.PresencePartial} {
 		require.NoError(t, os.Chmod(path, bits))
 		got := verify.Run(t.Context(), v, verify.Subject{Phase: verify.AfterUndo, Input: []byte(input), Resources: world, Changes: changes})
-		require.Equal(t, want, got.Is(), "%o: %v", bits, got.Findings())
+		require.Equal(t, want, got.Presence(), "%o: %v", bits, got.Findings())
 		got = verify.Run(t.Context(), v, verify.Subject{Phase: verify.AfterCall, Input: []byte(input), Resources: world})
-		require.Equal(t, verify.IsApplied, got.Is(), "nothing was changed: it had the content")
+		require.Equal(t, effect.PresenceApplied, got.Presence(), "nothing was changed: it had the content")
 	}
 }

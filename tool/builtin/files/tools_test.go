@@ -124,7 +124,7 @@ func TestTools(t *testing.T) {
 			out, _ := tx.Invoke(context.Background(), tc.tool, tc.args)
 			require.Equal(t, tc.want, out.Status, "%+v", out.Error)
 			if tl, ok := byName()[tc.tool]; ok && tl.CanVerify() && out.Status == tool.StatusDone {
-				require.Equal(t, "applied", out.Verdict.Presence)
+				require.EqualValues(t, "applied", out.Verdict.Presence)
 			}
 			if tc.output != "" {
 				require.JSONEq(t, tc.output, string(out.Output))
@@ -186,7 +186,7 @@ func TestVerifyLooksAtTheWorld(t *testing.T) {
 		{"dir_create", `{"path":"a.txt"}`, "", "-"},
 	} {
 		t.Run(tc.tool, func(t *testing.T) {
-			for content, want := range map[string]verify.Is{tc.there: verify.IsApplied, tc.absent: verify.IsAbsent} {
+			for content, want := range map[string]effect.Presence{tc.there: effect.PresenceApplied, tc.absent: effect.PresenceAbsent} {
 				if content == "" {
 					continue // nothing but what was recorded could tell that it is there
 				}
@@ -200,8 +200,8 @@ func TestVerifyLooksAtTheWorld(t *testing.T) {
 				v, ok := tools[tc.tool].Verifier().Get()
 				require.True(t, ok)
 				got := verify.Run(ctx, v, verify.Subject{Phase: verify.Recovery, Input: json.RawMessage(tc.input), Resources: world})
-				require.Equal(t, want, got.Is(), "%s: %v", content, got.Findings())
-				require.Equal(t, verify.CannotTell, verify.Run(ctx, v, verify.Subject{Input: json.RawMessage(tc.input)}).Is(), "no world")
+				require.Equal(t, want, got.Presence(), "%s: %v", content, got.Findings())
+				require.Equal(t, effect.PresenceUnknown, verify.Run(ctx, v, verify.Subject{Input: json.RawMessage(tc.input)}).Presence(), "no world")
 				require.NoError(t, root.Close())
 			}
 		})

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/remit-dev/remit/internal/disk"
+	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/verify"
 )
 
@@ -59,48 +60,48 @@ func TestVerifyInDoubt(t *testing.T) {
 		tool, input string
 		world       told
 		changes     []verify.Change
-		want        verify.Is
+		want        effect.Presence
 		finding     string
 	}{
-		"an edit that was done":           {"file_edit", edit, told{before: "1", now: map[string]string{"a": "2"}}, nil, verify.IsApplied, "exactly the content"},
-		"an edit that was not":            {"file_edit", edit, told{before: "1", now: map[string]string{"a": "1"}}, nil, verify.IsAbsent, "another content"},
-		"an edit to the same":             {"file_edit", `{"path":"a","old":"1","new":"1"}`, told{}, nil, verify.IsApplied, "changes nothing"},
-		"an edit of what was lost":        {"file_edit", edit, told{now: map[string]string{"a": "2"}}, nil, verify.CannotTell, "content from before"},
-		"an edit that could not be":       {"file_edit", edit, told{before: "3", now: map[string]string{"a": "2"}}, nil, verify.CannotTell, "does not occur"},
-		"a write nobody can open":         {"file_write", write, told{opening: errDark}, nil, verify.CannotTell, "too dark"},
-		"a write nobody can stat":         {"file_write", write, told{now: map[string]string{"a": "2"}}, one, verify.CannotTell, "too dark"},
-		"a delete nobody can see":         {"file_delete", `{"path":"a"}`, told{}, nil, verify.CannotTell, "too dark"},
-		"a move to where nobody sees":     {"file_move", move, told{}, nil, verify.CannotTell, "too dark"},
-		"a move from where nobody sees":   {"file_move", move, told{version: map[string]string{"a": "v2"}}, nil, verify.CannotTell, "too dark"},
-		"a move that was begun":           {"file_move", move, told{version: map[string]string{"a": "v2", "b": "v2"}}, nil, verify.IsAbsent, "under its old name"},
-		"a move with nothing recorded":    {"file_move", move, told{version: map[string]string{"a": "v2", "b": "absent"}}, nil, verify.CannotTell, "nothing was recorded"},
-		"a move that was done":            {"file_move", move, told{version: map[string]string{"a": "v2", "b": "absent"}}, both, verify.IsApplied, "each entry"},
-		"a move that was half done":       {"file_move", move, told{version: map[string]string{"a": "v2", "b": "v2"}}, both, verify.IsPartial, "some entries"},
-		"a move that somebody else did":   {"file_move", move, told{version: map[string]string{"a": "v3", "b": "v3"}}, both, verify.IsAbsent, "no entry"},
-		"a move of which half is dark":    {"file_move", move, told{version: map[string]string{"a": "v2"}}, both, verify.CannotTell, "too dark"},
-		"a copy to nothing":               {"file_copy", move, told{version: map[string]string{"a": "absent", "b": "v2"}}, nil, verify.IsAbsent, "under the new name"},
-		"a directory that was there":      {"dir_create", `{"path":"a"}`, told{version: map[string]string{"a": "d"}, opening: disk.ErrType}, nil, verify.IsApplied, "there already"},
-		"a directory nobody can see":      {"dir_create", `{"path":"a"}`, told{}, nil, verify.CannotTell, "too dark"},
-		"a directory nobody can open":     {"dir_create", `{"path":"a"}`, told{version: map[string]string{"a": "d"}, opening: errDark}, nil, verify.CannotTell, "too dark"},
-		"a directory as it was recorded":  {"dir_create", `{"path":"a"}`, told{version: map[string]string{"a": "v2"}}, one, verify.IsApplied, "each entry"},
-		"a directory with other bits":     {"dir_create", `{"path":"a"}`, told{version: map[string]string{"a": "v9"}}, one, verify.IsAbsent, "no entry"},
-		"a write to a path that is none":  {"file_write", `{"path":"../a","content":"2"}`, told{}, nil, verify.CannotTell, "no world"},
-		"an edit at a path that is none":  {"file_edit", `{"path":"../a","old":"1","new":"2"}`, told{}, nil, verify.CannotTell, "outside its root"},
-		"a move to a path that is none":   {"file_move", `{"from":"b","to":"../a"}`, told{}, nil, verify.CannotTell, "no world"},
-		"a delete of a path that is none": {"file_delete", `{"path":"../a"}`, told{}, nil, verify.CannotTell, "no world"},
+		"an edit that was done":           {"file_edit", edit, told{before: "1", now: map[string]string{"a": "2"}}, nil, effect.PresenceApplied, "exactly the content"},
+		"an edit that was not":            {"file_edit", edit, told{before: "1", now: map[string]string{"a": "1"}}, nil, effect.PresenceAbsent, "another content"},
+		"an edit to the same":             {"file_edit", `{"path":"a","old":"1","new":"1"}`, told{}, nil, effect.PresenceApplied, "changes nothing"},
+		"an edit of what was lost":        {"file_edit", edit, told{now: map[string]string{"a": "2"}}, nil, effect.PresenceUnknown, "content from before"},
+		"an edit that could not be":       {"file_edit", edit, told{before: "3", now: map[string]string{"a": "2"}}, nil, effect.PresenceUnknown, "does not occur"},
+		"a write nobody can open":         {"file_write", write, told{opening: errDark}, nil, effect.PresenceUnknown, "too dark"},
+		"a write nobody can stat":         {"file_write", write, told{now: map[string]string{"a": "2"}}, one, effect.PresenceUnknown, "too dark"},
+		"a delete nobody can see":         {"file_delete", `{"path":"a"}`, told{}, nil, effect.PresenceUnknown, "too dark"},
+		"a move to where nobody sees":     {"file_move", move, told{}, nil, effect.PresenceUnknown, "too dark"},
+		"a move from where nobody sees":   {"file_move", move, told{version: map[string]string{"a": "v2"}}, nil, effect.PresenceUnknown, "too dark"},
+		"a move that was begun":           {"file_move", move, told{version: map[string]string{"a": "v2", "b": "v2"}}, nil, effect.PresenceAbsent, "under its old name"},
+		"a move with nothing recorded":    {"file_move", move, told{version: map[string]string{"a": "v2", "b": "absent"}}, nil, effect.PresenceUnknown, "nothing was recorded"},
+		"a move that was done":            {"file_move", move, told{version: map[string]string{"a": "v2", "b": "absent"}}, both, effect.PresenceApplied, "each entry"},
+		"a move that was half done":       {"file_move", move, told{version: map[string]string{"a": "v2", "b": "v2"}}, both, effect.PresencePartial, "some entries"},
+		"a move that somebody else did":   {"file_move", move, told{version: map[string]string{"a": "v3", "b": "v3"}}, both, effect.PresenceAbsent, "no entry"},
+		"a move of which half is dark":    {"file_move", move, told{version: map[string]string{"a": "v2"}}, both, effect.PresenceUnknown, "too dark"},
+		"a copy to nothing":               {"file_copy", move, told{version: map[string]string{"a": "absent", "b": "v2"}}, nil, effect.PresenceAbsent, "under the new name"},
+		"a directory that was there":      {"dir_create", `{"path":"a"}`, told{version: map[string]string{"a": "d"}, opening: disk.ErrType}, nil, effect.PresenceApplied, "there already"},
+		"a directory nobody can see":      {"dir_create", `{"path":"a"}`, told{}, nil, effect.PresenceUnknown, "too dark"},
+		"a directory nobody can open":     {"dir_create", `{"path":"a"}`, told{version: map[string]string{"a": "d"}, opening: errDark}, nil, effect.PresenceUnknown, "too dark"},
+		"a directory as it was recorded":  {"dir_create", `{"path":"a"}`, told{version: map[string]string{"a": "v2"}}, one, effect.PresenceApplied, "each entry"},
+		"a directory with other bits":     {"dir_create", `{"path":"a"}`, told{version: map[string]string{"a": "v9"}}, one, effect.PresenceAbsent, "no entry"},
+		"a write to a path that is none":  {"file_write", `{"path":"../a","content":"2"}`, told{}, nil, effect.PresenceUnknown, "no world"},
+		"an edit at a path that is none":  {"file_edit", `{"path":"../a","old":"1","new":"2"}`, told{}, nil, effect.PresenceUnknown, "outside its root"},
+		"a move to a path that is none":   {"file_move", `{"from":"b","to":"../a"}`, told{}, nil, effect.PresenceUnknown, "no world"},
+		"a delete of a path that is none": {"file_delete", `{"path":"../a"}`, told{}, nil, effect.PresenceUnknown, "no world"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			v, ok := byName()[tc.tool].Verifier().Get()
 			require.True(t, ok)
 			got := verify.Run(t.Context(), v, verify.Subject{Phase: verify.Recovery, Input: json.RawMessage(tc.input), Resources: tc.world, Changes: tc.changes})
-			require.Equal(t, tc.want, got.Is(), "%v", got.Findings())
+			require.Equal(t, tc.want, got.Presence(), "%v", got.Findings())
 			require.Contains(t, strings.Join(got.Findings(), "\n"), tc.finding)
 		})
 	}
 	for name, tl := range byName() {
 		if v, ok := tl.Verifier().Get(); ok {
 			got := verify.Run(t.Context(), v, verify.Subject{Phase: verify.Recovery, Input: json.RawMessage(`{"mode":7}`), Resources: told{}})
-			require.Equal(t, verify.CannotTell, got.Is(), "%s: what was never an input", name)
+			require.Equal(t, effect.PresenceUnknown, got.Presence(), "%s: what was never an input", name)
 		}
 	}
 }

@@ -282,7 +282,7 @@ func TestCreatedIsTakenBack(t *testing.T) {
 	rt := runtimeOf(t, s)
 	tx := begin(t, rt)
 	out := invoke(t, tx, "item_create", tool.Args{"name": "a", "size": 3}, tool.StatusDone)
-	require.Equal(t, "applied", out.Verdict.Presence)
+	require.EqualValues(t, "applied", out.Verdict.Presence)
 	require.Contains(t, string(out.Output), `"status":201`)
 	require.JSONEq(t, `{"i1":{"id":"i1","name":"a","size":3}}`, s.state())
 	invoke(t, tx, "item_put", tool.Args{"id": "i1", "name": "b"}, tool.StatusDone)
