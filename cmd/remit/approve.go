@@ -37,7 +37,15 @@ func (a *app) approver(f *runFlags) (ctxperm.Approver, error) {
 			return ctxperm.Approve(who), nil
 		}), nil
 	case "prompt":
-		return a.prompter(f, s)
+		folders := map[string]string{}
+		for _, r := range f.rootWords() {
+			name, dir, err := rootOf(r)
+			if err != nil {
+				return nil, err
+			}
+			folders[name] = dir
+		}
+		return a.prompter(s, folders, f.hint("pending"))
 	default:
 		return nil, &problem{
 			code: exitUsage, what: fmt.Sprintf("--on-ask %q is not one of the ways to answer", mode),
@@ -60,23 +68,16 @@ func (a *app) person() (string, error) {
 	return "", &problem{code: exitUsage, what: "nobody can approve: the operating system does not say who you are", fix: "use --on-ask deny"}
 }
 
-// prompter returns an approver that asks the user at the terminal.
-func (a *app) prompter(f *runFlags, s approvalSettings) (ctxperm.Approver, error) {
+// prompter returns an approver that asks the user at the terminal. Folders has
+// the folder of each root. List is the command that lists pending calls.
+func (a *app) prompter(s approvalSettings, folders map[string]string, list string) (ctxperm.Approver, error) {
 	who, err := a.person()
 	if err != nil {
 		return nil, err
 	}
 	tty, err := a.tty()
 	if err != nil {
-		return nil, &problem{code: exitUsage, what: "--on-ask prompt needs a terminal", why: err.Error(), fix: "use --on-ask wait, and answer at a terminal: " + f.hint("pending") + "; or --on-ask deny"}
-	}
-	folders := map[string]string{}
-	for _, r := range f.rootWords() {
-		name, dir, err := rootOf(r)
-		if err != nil {
-			return nil, err
-		}
-		folders[name] = dir
+		return nil, &problem{code: exitUsage, what: "--on-ask prompt needs a terminal", why: err.Error(), fix: "use --on-ask wait, and answer at a terminal: " + list + "; or --on-ask deny"}
 	}
 	p := &prompt{app: a, settings: s, folders: folders, who: who, tty: tty, in: bufio.NewReader(tty), turn: host.NewLock(a.host, "remit.prompt"), hold: a.progress.hold}
 	return p, nil
@@ -170,7 +171,7 @@ func (p *prompt) difference(ctx context.Context, ask ctxperm.ApprovalRequest) {
 	if ask.Preview == "" {
 		tools, err := tool.NewRegistry(p.app.builtin()...)
 		if err == nil {
-			what = p.app.wantsOf(ctx, p.folders, tools, ask.Tool, ask.ToolDigest, ask.Input)
+			what = wantsOf(ctx, p.folders, tools, ask.Tool, ask.ToolDigest, ask.Input)
 		}
 	}
 	what = what.cut(shownLines)

@@ -55,8 +55,7 @@ type app struct {
 	leftOut    func(tool.Tool) bool // selects the tools that a gateway does not serve; nil: it serves all
 	progress   *progress
 	code       exitCode
-	gateway    *gatewayRuntime // nil: no gateway
-	closers    []func() error  // close what the command opened, at its end
+	closers    []func() error // close what the command opened, at its end
 }
 
 // run runs the command, without the process around it.
@@ -115,11 +114,13 @@ func (a *app) command() *cobra.Command {
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetUsageTemplate(root.UsageTemplate() + "\nExit codes: docs/reference/outcomes.md of github.com/remit-dev/remit says what each of them means.\n")
 	root.SetFlagErrorFunc(flagProblem)
+	gateway := a.gatewayCommand()
+	gateway.AddCommand(a.acceptCommand(), a.loginCommand(), a.logoutCommand())
 	root.AddCommand(
 		a.runCommand(), a.logCommand(), a.showCommand(), a.diffCommand(), a.revertCommand(), a.redoCommand(),
-		a.pendingCommand(), a.approveCommand(), a.denyCommand(), a.approvalCommand(), a.resumeCommand(), a.settleCommand(), a.feedbackCommand(),
+		a.pendingCommand(), a.approveCommand(a.resume), a.denyCommand(), a.approvalCommand(), a.resumeCommand(), a.settleCommand(), a.feedbackCommand(),
 		a.grantsCommand(), a.recoverCommand(), a.fsckCommand(), a.pruneCommand(), a.eraseCommand(),
-		a.serveCommand(), a.gatewayCommand(), a.initCommand(), a.tokenCommand(), a.connectCommand(), a.disconnectCommand(),
+		a.serveCommand(), gateway, a.initCommand(), a.tokenCommand(), a.connectCommand(), a.disconnectCommand(),
 		a.toolsCommand(), a.secretCommand(), a.policyCommand(), a.doctorCommand(), a.versionCommand(),
 	)
 	complete(root, a)

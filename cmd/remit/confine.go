@@ -37,9 +37,9 @@ func (a *app) confine(p *workspaceState, roots []string) error {
 
 // unconfine removes the drafts of servers that do not start in their sandbox,
 // and reports whether there were any.
-func (a *app) unconfine(p *workspaceState) bool {
+func unconfine(p *workspaceState, g *gatewayRuntime) bool {
 	why := map[string]string{}
-	for _, s := range a.gateway.ServerStatuses() {
+	for _, s := range g.ServerStatuses() {
 		if !s.Connected {
 			why[s.Server] = s.Why
 		}
@@ -57,8 +57,8 @@ func (a *app) unconfine(p *workspaceState) bool {
 
 // tellServers reports the servers that are not available, and those that run
 // outside the sandbox although it was requested.
-func (a *app) tellServers(p *workspaceState) {
-	for _, s := range a.gateway.ServerStatuses() {
+func (a *app) tellServers(p *workspaceState, g *gatewayRuntime) {
+	for _, s := range g.ServerStatuses() {
 		why, outside := p.upstreams.outside[s.Server]
 		switch {
 		case !s.Connected:

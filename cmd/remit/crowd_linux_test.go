@@ -155,16 +155,16 @@ func (c *crowd) tokens(n int) {
 	f.onAsk = "deny" // nothing is asked here
 	require.NoError(c.t, cmd.ParseFlags(c.flags()))
 	require.NoError(c.t, f.check())
-	rt, closeRuntime, err := a.runtime(c.t.Context(), f)
+	rt, err := a.runtime(c.t.Context(), f)
 	require.NoError(c.t, err, "%s", &errs)
 	for _, v := range c.all {
 		f.as = v.who
-		in, err := newMCPSession(c.t.Context(), rt, f)
+		in, err := newMCPSession(c.t.Context(), rt.Runtime, f)
 		require.NoError(c.t, err)
 		v.token = in.Token()
 		c.owners.Store(in.ID(), v.n)
 	}
-	require.NoError(c.t, closeRuntime())
+	require.NoError(c.t, rt.Close())
 	require.NoError(c.t, a.close())
 }
 

@@ -81,11 +81,11 @@ func (a *app) readServers(u *upstreamOptions) (c gateway.Config, path string, er
 var _ mcp.Catalog = (*gateway.Gateway)(nil)
 
 // openGateway opens the gateway that a command line names. Roots has the form
-// NAME=DIR.
-func (a *app) openGateway(ctx context.Context, p *workspaceState, roots []string, programs *process.Driver) error {
+// NAME=DIR. The command closes the gateway at its end.
+func (a *app) openGateway(ctx context.Context, p *workspaceState, roots []string, programs *process.Driver) (*gatewayRuntime, error) {
 	c, config, err := a.readServers(&p.upstreams)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	log := slog.New(slog.NewTextHandler(a.err, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	for _, w := range c.Warnings {
@@ -100,18 +100,18 @@ func (a *app) openGateway(ctx context.Context, p *workspaceState, roots []string
 	for _, r := range roots {
 		name, dir, err := rootOf(r)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		o.Roots[name] = dir
 	}
 	if m.Gateway, err = gateway.Open(ctx, c, o); err != nil {
-		return &problem{code: exitUsage, what: "the gateway cannot be opened", why: strings.TrimPrefix(err.Error(), "gateway: ")}
+		return nil, &problem{code: exitUsage, what: "the gateway cannot be opened", why: strings.TrimPrefix(err.Error(), "gateway: ")}
 	}
-	a.gateway, a.closers = m, append(a.closers, m.Close)
+	a.closers = append(a.closers, m.Close)
 	if p.upstreams.lazy {
-		return nil
+		return m, nil
 	}
-	return os.WriteFile(p.gatewayNote(), []byte(config), 0o600)
+	return m, os.WriteFile(p.gatewayNote(), []byte(config), 0o600)
 }
 
 // gatewayNote returns the file that names the last configuration of a state
@@ -137,11 +137,12 @@ func (a *app) gatewayAgain(ctx context.Context, p *workspaceState, programs *pro
 	if programs != nil && !namesWorkspace(roots) {
 		roots = append(slices.Clone(roots), workspaceRoot+"="+p.folder())
 	}
-	if err := a.openGateway(ctx, p, roots, programs); err != nil {
+	g, err := a.openGateway(ctx, p, roots, programs)
+	if err != nil {
 		_, _ = fmt.Fprintf(a.err, "remit: what servers did can only be taken back from files: %v\n", err)
 		return nil, nil
 	}
-	return []agent.Option{agent.Tools(a.gateway.Tools()...)}, nil
+	return []agent.Option{agent.Tools(g.Tools()...)}, nil
 }
 
 // changed gives the runtime the current tools.
@@ -188,7 +189,6 @@ func (a *app) gatewayCommand() *cobra.Command {
 		}
 		return nil
 	}
-	cmd.AddCommand(a.acceptCommand(), a.loginCommand(), a.logoutCommand())
 	return cmd
 }
 
@@ -235,24 +235,27 @@ func (a *app) knownServers(ctx context.Context, p *workspaceState) (*gatewayRunt
 			return nil, err
 		}
 	}
-	begin := func() error {
-		if err := a.openGateway(ctx, p, roots, programs); err != nil {
-			return err
+	begin := func() (*gatewayRuntime, error) {
+		g, err := a.openGateway(ctx, p, roots, programs)
+		if err == nil {
+			g.Start()
+			g.Await(ctx)
 		}
-		a.gateway.Start()
-		a.gateway.Await(ctx)
-		return nil
+		return g, err
 	}
-	if err := begin(); err != nil {
+	g, err := begin()
+	if err != nil {
 		return nil, err
 	}
-	if a.unconfine(p) {
-		if err := errors.Join(a.gateway.Close(), begin()); err != nil {
+	if unconfine(p, g) {
+		closed := g.Close()
+		g, err = begin()
+		if err = errors.Join(closed, err); err != nil {
 			return nil, err
 		}
 	}
-	a.tellServers(p)
-	return a.gateway, nil
+	a.tellServers(p, g)
+	return g, nil
 }
 
 func (a *app) acceptCommand() *cobra.Command {

@@ -127,18 +127,18 @@ func (l *load) sessions(clients int, pause time.Duration) {
 	f.onAsk = "deny" // nothing is asked here
 	require.NoError(l.t, cmd.ParseFlags(l.flags))
 	require.NoError(l.t, f.check())
-	rt, closeRuntime, err := a.runtime(l.t.Context(), f)
+	rt, err := a.runtime(l.t.Context(), f)
 	require.NoError(l.t, err, "%s", &errs)
 	seed := killSeed(l.t)
 	for n := range clients {
 		f.as = fmt.Sprintf("p%02d", n)
-		s, err := newMCPSession(l.t.Context(), rt, f)
+		s, err := newMCPSession(l.t.Context(), rt.Runtime, f)
 		require.NoError(l.t, err)
 		l.clients = append(l.clients, &loadClient{
 			n: n, session: s.ID(), token: s.Token(), pause: pause, r: rand.New(rand.NewPCG(seed, uint64(n))), http: &http.Client{Transport: &http.Transport{}},
 		})
 	}
-	require.NoError(l.t, closeRuntime())
+	require.NoError(l.t, rt.Close())
 	require.NoError(l.t, a.close())
 }
 

@@ -50,17 +50,29 @@ func (n *notices) waits(ask ctxperm.ApprovalRequest) {
 	n.notify.tell(n, ask)
 }
 
+// newNotices returns notices that show the commands look and approve. Program
+// is notified of each pending call, if it is not empty.
+func (a *app) newNotices(state, program string, look, approve func(call string) string) *notices {
+	warn := func(text string) { _, _ = fmt.Fprintln(a.err, "remit: "+printable(text)) }
+	return &notices{a: a, state: state, look: look, approve: approve, notify: newNotifier(program, ownEnv(), warn)}
+}
+
+// setTools sets the tools whose sensitive arguments the notices hide.
+func (n *notices) setTools(tools func() tool.Registry) { n.tools = tools }
+
+// Close waits for the notified program.
+func (n *notices) Close() error { return n.notify.Close() }
+
 // notices returns the notices of a run or of a server. They contain absolute
 // paths, as a person can read them in any folder. A server resumes the call
 // itself; for a run, the approval command does.
 func (a *app) notices(f *runFlags) *notices {
 	at := f.anywhere()
-	n := &notices{a: a, state: whole(f.state), look: func(call string) string { return at.hint("pending", call) }, approve: at.approveHint}
-	n.notify = newNotifier(f.notify, ownEnv(), func(text string) { _, _ = fmt.Fprintln(a.err, "remit: "+printable(text)) })
+	approve := at.approveHint
 	if f.settles {
-		n.approve = func(call string) string { return at.hint("approve", call) }
+		approve = func(call string) string { return at.hint("approve", call) }
 	}
-	return n
+	return a.newNotices(whole(f.state), f.notify, func(call string) string { return at.hint("pending", call) }, approve)
 }
 
 // sensitive returns the arguments of a tool that must not be shown: all of them

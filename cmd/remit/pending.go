@@ -21,10 +21,14 @@ type answering struct {
 
 	approves, resume bool
 	why, question    string
+
+	// goOn resumes the call after its approval.
+	goOn func(ctx context.Context, f runFlags, id string) error
 }
 
-func (a *app) approveCommand() *cobra.Command {
-	f := answering{approves: true}
+// approveCommand returns remit approve. Resume runs an approved call.
+func (a *app) approveCommand(resume func(ctx context.Context, f runFlags, id string) error) *cobra.Command {
+	f := answering{approves: true, goOn: resume}
 	cmd := &cobra.Command{
 		Use: "approve [CALL]", Short: "Approve a call that waits",
 		Long: "Approves a call that waits, in the name of the user that the operating system says you are. CALL is its id, or the first\n" +
@@ -122,7 +126,7 @@ func (a *app) answers(ctx context.Context, f *answering, id string) error {
 	if f.atEnd == "" {
 		f.atEnd = map[bool]string{true: "commit", false: "keep"}[len(w.txn.Calls) == 1]
 	}
-	return a.resume(ctx, f.runFlags, w.call.Ref.Call)
+	return f.goOn(ctx, f.runFlags, w.call.Ref.Call)
 }
 
 // answer writes an answer down.

@@ -100,7 +100,7 @@ func (a *app) resume(ctx context.Context, f runFlags, id string) (err error) {
 	if err != nil {
 		return &problem{code: exitUsage, what: "remit cannot start", why: err.Error()}
 	}
-	tell.tools = rt.Tools
+	tell.setTools(rt.Tools)
 	defer func() { err = errors.Join(err, rt.Close()) }()
 	r := &runner{journal: j, how: f, tell: a.teller(&f, rt.Tools()), sum: newSummary()}
 	t, c, err := revert.LoadCall(ctx, j, id)

@@ -132,13 +132,13 @@ func (a *app) run(ctx context.Context, f runFlags, script string) (err error) {
 		lines = replay(whole)
 		rest = func() []line { return collect(ctx, lines) }
 	}
-	rt, closeRuntime, err := a.runtime(ctx, &f)
+	rt, err := a.runtime(ctx, &f)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, closeRuntime()) }()
-	a.halfApplied(ctx, rt, &f.workspaceState)
-	session, err := a.sessionOf(ctx, rt, &f)
+	defer func() { err = errors.Join(err, rt.Close()) }()
+	a.halfApplied(ctx, rt.Runtime, &f.workspaceState)
+	session, err := a.sessionOf(ctx, rt.Runtime, &f)
 	if err != nil {
 		return err
 	}
@@ -186,62 +186,79 @@ func (a *app) script(name string) (io.Reader, func(), error) {
 	return f, func() { _ = f.Close() }, nil
 }
 
-// runtime puts together what the flags say. The journal is opened last: a
-// command line that cannot be followed leaves no folder behind.
-func (a *app) runtime(ctx context.Context, f *runFlags) (*agent.Runtime, func() error, error) {
+// openRuntime is a runtime with its journal, its gateway and its notices.
+type openRuntime struct {
+	*agent.Runtime
+	gateway *gatewayRuntime // nil: no gateway
+	closers []func() error
+}
+
+// Close closes the runtime, then its journal and its notices.
+func (o *openRuntime) Close() error {
+	var errs []error
+	for _, c := range o.closers {
+		errs = append(errs, c())
+	}
+	return errors.Join(errs...)
+}
+
+// runtime opens the runtime that the flags describe. It opens the journal last:
+// an invalid command line creates no folder.
+func (a *app) runtime(ctx context.Context, f *runFlags) (*openRuntime, error) {
 	roots, folders, err := f.rootOptions()
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	engine, err := loadPolicy(f.policies, false)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	reach, err := f.services.options(a, folders)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	known, err := f.services.names(folders)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if err := a.declare(ctx, &f.declared, folders, known); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if err := f.find(a); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	a.warnOfPolicy(engine, f.policies)
 	if err := errors.Join(f.keepOut(folders), f.keepIn(folders), f.keepToken(folders)); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	approver, err := a.approver(f)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	databases, err := a.databaseOptions(&f.workspaceState)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	f.former(ctx, a, folders[0])
 	journal, err := f.open(ctx)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if !namesWorkspace(f.roots) {
 		if err := f.sameWorkspace(ctx, a, journal, folders[0]); err != nil {
-			return nil, nil, errors.Join(err, journal.Close())
+			return nil, errors.Join(err, journal.Close())
 		}
 	}
 	programs, err := f.programs(journal)
 	if err != nil {
-		return nil, nil, errors.Join(err, journal.Close())
+		return nil, errors.Join(err, journal.Close())
 	}
+	var g *gatewayRuntime
 	if f.upstreams.config != "" {
-		if err := a.openGateway(ctx, &f.workspaceState, f.rootWords(), programs); err != nil {
-			return nil, nil, errors.Join(err, journal.Close())
+		if g, err = a.openGateway(ctx, &f.workspaceState, f.rootWords(), programs); err != nil {
+			return nil, errors.Join(err, journal.Close())
 		}
-		roots = append(roots, agent.Tools(a.gateway.Tools()...))
+		roots = append(roots, agent.Tools(g.Tools()...))
 	}
 	opts := append(slices.Concat(roots, databases, reach), agent.Policy(keepsOwn(engine, f.policies, f.upstreams.config, f.rootWords())), agent.Approver(approver), agent.Driver(programs), agent.Filters(f.limits.filters()...))
 	tell := a.notices(f)
@@ -257,16 +274,16 @@ func (a *app) runtime(ctx context.Context, f *runFlags) (*agent.Runtime, func() 
 	}
 	if err != nil {
 		err = &problem{code: exitUsage, what: "remit cannot start", why: strings.TrimPrefix(err.Error(), "agent: ")}
-		return nil, nil, errors.Join(err, journal.Close())
+		return nil, errors.Join(err, journal.Close())
 	}
-	tell.tools = rt.Tools
-	if a.gateway != nil {
-		a.gateway.rt = rt
+	tell.setTools(rt.Tools)
+	if g != nil {
+		g.rt = rt
 	}
 	if f.settles {
 		a.settleLeft(ctx, &f.workspaceState, opts)
 	}
-	return rt, func() error { return errors.Join(rt.Close(), journal.Close(), tell.notify.Close()) }, nil
+	return &openRuntime{rt, g, []func() error{rt.Close, journal.Close, tell.Close}}, nil
 }
 
 // newRuntime makes a runtime of this command's tools on a journal.

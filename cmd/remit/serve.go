@@ -178,11 +178,11 @@ func (a *app) serve(ctx context.Context, f *serveFlags) (err error) {
 	if how, err = a.elicits(f, how); err != nil {
 		return err
 	}
-	rt, closeRuntime, err := a.runtime(ctx, &f.runFlags)
+	rt, err := a.runtime(ctx, &f.runFlags)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, closeRuntime()) }()
+	defer func() { err = errors.Join(err, rt.Close()) }()
 	key, err := keptSecret(f.mcpFile("key"), newKey)
 	if err != nil {
 		return err
@@ -192,21 +192,21 @@ func (a *app) serve(ctx context.Context, f *serveFlags) (err error) {
 		Version: readVersion().Version, OnAsk: how, Key: []byte(key), Log: log, NoTransactions: f.noTransactions, Instructions: f.instructions(),
 	}
 	f.tasks.set(&o)
-	if a.gateway != nil {
-		o.Mirror = a.gateway
+	if rt.gateway != nil {
+		o.Mirror = rt.gateway
 	}
-	srv, err := mcp.New(rt, o)
+	srv, err := mcp.New(rt.Runtime, o)
 	if err != nil {
 		return err
 	}
-	if a.gateway != nil {
-		a.gateway.srv.Store(srv)
-		a.gateway.Start() // no earlier: what servers declare is for the runtime and its clients
+	if rt.gateway != nil {
+		rt.gateway.srv.Store(srv)
+		rt.gateway.Start() // no earlier: what servers declare is for the runtime and its clients
 	}
 	if f.http != "" {
-		err = a.serveHTTP(ctx, f, rt, srv)
+		err = a.serveHTTP(ctx, f, rt.Runtime, srv)
 	} else {
-		err = a.serveOne(ctx, f, rt, srv)
+		err = a.serveOne(ctx, f, rt.Runtime, srv)
 	}
 	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 		return nil // it was told to end

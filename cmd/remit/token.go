@@ -41,18 +41,18 @@ func (a *app) tokenCommand() *cobra.Command {
 				return err
 			}
 			f.session = file // which lies in no root either
-			rt, closeRuntime, err := a.runtime(cmd.Context(), &f)
+			rt, err := a.runtime(cmd.Context(), &f)
 			if err != nil {
 				return err
 			}
-			defer func() { err = errors.Join(err, closeRuntime()) }()
+			defer func() { err = errors.Join(err, rt.Close()) }()
 			made := tokenOutput{As: f.as, File: file}
 			var bounds []agent.SessionOption
 			if span > 0 {
 				made.Expires = time.Now().Add(span).UTC().Truncate(time.Second)
 				bounds = append(bounds, agent.Expires(made.Expires))
 			}
-			s, err := newMCPSession(cmd.Context(), rt, &f, bounds...)
+			s, err := newMCPSession(cmd.Context(), rt.Runtime, &f, bounds...)
 			if err != nil {
 				return err
 			}

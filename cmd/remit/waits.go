@@ -91,20 +91,14 @@ func (a *app) waitOf(ctx context.Context, p *workspaceState, j journal.Journal, 
 	if err != nil {
 		return waitRecord{}, err
 	}
-	rec, err := recordOf(w.txn, w.call, who, tools)
-	if err != nil {
-		return waitRecord{}, err
-	}
-	if _, known := tools.Get(rec.Tool); !known && !ofAServer(w.call.Asked.Access) { // it may call some of its arguments sensitive
-		rec.Input = json.RawMessage(`"(hidden)"`)
-	}
+	c := w.call
 	r := waitRecord{
-		Call: rec.Call, Txn: rec.Txn, Session: rec.Session, Principal: rec.Principal, Tool: rec.Tool, Input: rec.Input, Access: listed(w.call.Asked.Access),
-		Earlier: w.call.Asked.Earlier(), Reasons: []reason{}, Since: rec.Began, Expires: w.call.Asked.Expires, OwnerGone: !w.alive, client: clientWords(rec.Client),
+		Call: c.Ref.Call, Txn: c.Ref.Txn, Session: c.Session, Principal: who.principal, Tool: c.Tool.Name, Input: pendingInput(c, tools), Access: listed(c.Asked.Access),
+		Earlier: c.Asked.Earlier(), Reasons: []reason{}, Since: c.Began, Expires: c.Asked.Expires, OwnerGone: !w.alive, client: clientWords(who.client),
 	}
 	var d perm.DecisionRecord
-	if err := json.Unmarshal(w.call.Asked.Decision, &d); err != nil {
-		return waitRecord{}, fmt.Errorf("the decision of call %s: %w", rec.Call, err)
+	if err := json.Unmarshal(c.Asked.Decision, &d); err != nil {
+		return waitRecord{}, fmt.Errorf("the decision of call %s: %w", r.Call, err)
 	}
 	r.Reasons = listed(decisionOf(&d).Reasons)
 	var asked lineage.Asker
@@ -117,7 +111,7 @@ func (a *app) waitOf(ctx context.Context, p *workspaceState, j journal.Journal, 
 		if err != nil {
 			return waitRecord{}, err
 		}
-		what = a.wantsOf(ctx, folders, tools, rec.Tool, rec.ToolDigest, w.call.Asked.Input)
+		what = wantsOf(ctx, folders, tools, r.Tool, c.Tool.Digest, c.Asked.Input)
 	} else {
 		r.Question = w.call.Asked.Digest
 	}
@@ -125,6 +119,22 @@ func (a *app) waitOf(ctx context.Context, p *workspaceState, j journal.Journal, 
 	r.Diff, r.Note = what.patch, what.note
 	r.state(p, w, a.host.Now())
 	return r, nil
+}
+
+// pendingInput returns the input of a pending call without its sensitive values.
+// It hides the whole input of an unknown tool, unless an MCP server offers it.
+func pendingInput(c *revert.Call, tools tool.Registry) json.RawMessage {
+	t, known := tools.Get(c.Tool.Name)
+	switch input := c.Input(); {
+	case !known && !ofAServer(c.Asked.Access):
+		return json.RawMessage(`"(hidden)"`)
+	case input == nil:
+		return json.RawMessage("null")
+	case known:
+		return hide(input, t.Spec().Hints.Sensitive)
+	default:
+		return input
+	}
 }
 
 // ofAServer reports whether a call is one of another server's tool. No such tool says that an argument is sensitive, and a person who

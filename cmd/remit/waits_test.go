@@ -107,7 +107,6 @@ func TestWants(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "bin"), []byte{0, 1}, 0o600))
 	tools, err := tool.NewRegistry(cmdEnv{}.builtin()...)
 	require.NoError(t, err)
-	a := &app{}
 	for _, tt := range []struct{ tool, input, patch, note string }{
 		{"file_write", `{"path":"a","content":"two\n"}`, "-one one", ""},
 		{"file_write", `{"path":"new","content":"two\n"}`, "+two", ""},
@@ -132,11 +131,11 @@ func TestWants(t *testing.T) {
 		if !known.IsZero() {
 			digest = known.Digest()
 		}
-		w := a.wantsOf(t.Context(), map[string]string{"workspace": dir}, tools, tt.tool, digest, json.RawMessage(tt.input))
+		w := wantsOf(t.Context(), map[string]string{"workspace": dir}, tools, tt.tool, digest, json.RawMessage(tt.input))
 		require.Contains(t, w.patch, tt.patch, tt.input)
 		require.Contains(t, w.note, tt.note, tt.input)
 		require.Equal(t, tt.patch == "", w.patch == "", "%s %s: %q", tt.tool, tt.input, w.patch)
 	}
 	known, _ := tools.Get("file_write")
-	require.Empty(t, a.wantsOf(t.Context(), map[string]string{"workspace": dir}, tools, "file_write", known.Digest()+"0", json.RawMessage(`{"path":"a","content":"x"}`)), "another declaration")
+	require.Empty(t, wantsOf(t.Context(), map[string]string{"workspace": dir}, tools, "file_write", known.Digest()+"0", json.RawMessage(`{"path":"a","content":"x"}`)), "another declaration")
 }

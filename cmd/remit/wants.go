@@ -34,7 +34,7 @@ type fileArgs struct {
 
 // wantsOf compares a file with what a call of a file tool would make of it. Other tools, and file tools that are not the ones at hand, have
 // no difference. Folders are those of the roots.
-func (a *app) wantsOf(ctx context.Context, folders map[string]string, tools tool.Registry, name, digest string, input json.RawMessage) wants {
+func wantsOf(ctx context.Context, folders map[string]string, tools tool.Registry, name, digest string, input json.RawMessage) wants {
 	t, known := tools.Get(name)
 	var in fileArgs
 	switch {
