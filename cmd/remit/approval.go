@@ -264,7 +264,7 @@ func (a *app) approvalCommand() *cobra.Command {
 			s.Unattended = false
 			return nil
 		}),
-		a.settingCommand("set-passphrase", "Want a passphrase with each approval", a.choosePassphrase),
+		a.settingCommand("set-passphrase", "Want a passphrase with each approval", func(s *approvalSettings) error { return a.choosePassphrase(s) }),
 		a.settingCommand("remove-passphrase", "Want no passphrase", func(s *approvalSettings) error {
 			s.Passphrase = nil
 			return nil
@@ -319,7 +319,7 @@ type settingRecord struct {
 
 func (a *app) tellSettings(s approvalSettings, asJSON bool) error {
 	if asJSON {
-		newJSON(a.out).write(settingRecord{s.Unattended, s.Passphrase != nil})
+		a.writeJSON(settingRecord{s.Unattended, s.Passphrase != nil})
 		return nil
 	}
 	_, err := fmt.Fprintln(a.out, s.words())

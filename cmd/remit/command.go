@@ -54,41 +54,56 @@ type app struct {
 	configured []tool.Tool          // the tools by the flags; nil: no flag changes them
 	leftOut    func(tool.Tool) bool // selects the tools that a gateway does not serve; nil: it serves all
 	progress   *progress
+	output     *output
 	code       exitCode
 	closers    []func() error // close what the command opened, at its end
 }
 
-// run runs the command, without the process around it.
-func run(ctx context.Context, args []string, w cmdEnv) (code int) {
+// newApp returns a run of the command in an environment. The caller closes it.
+func newApp(w cmdEnv) *app {
 	p := &progress{host: w.host}
 	if w.terminalErr {
 		p.w, w.err, w.out = w.err, progressWriter{p, w.err}, progressWriter{p, w.out}
 	}
 	out := &output{w: w.out}
 	w.out = out
-	a := &app{cmdEnv: w, progress: p}
+	return &app{cmdEnv: w, progress: p, output: out}
+}
+
+// exitWith makes the command end with a code, unless a worse one is set.
+func (a *app) exitWith(code exitCode) { a.code = worst(a.code, code) }
+
+// onClose registers a function that close calls.
+func (a *app) onClose(fn func() error) { a.closers = append(a.closers, fn) }
+
+// writeJSON writes one JSON object to standard output, in one line.
+func (a *app) writeJSON(v any) { newJSON(a.out).write(v) }
+
+// run runs the command, without the process around it.
+func run(ctx context.Context, args []string, w cmdEnv) (code int) {
+	a := newApp(w)
 	// An uncaught panic would exit with code 2, which means wrong usage here.
 	defer func() {
 		if p := recover(); p != nil {
-			_, _ = fmt.Fprintf(w.err, "remit: internal error: %v\n%s", p, debug.Stack())
+			_, _ = fmt.Fprintf(a.err, "remit: internal error: %v\n%s", p, debug.Stack())
 			code = int(exitInternal)
 		}
 	}()
 	cmd := a.command()
 	cmd.SetArgs(args)
-	stop := p.start(ctx)
+	stop := a.progress.start(ctx)
 	defer stop()
 	ran, err := cmd.ExecuteContextC(ctx)
 	err = errors.Join(err, a.close())
 	if err != nil {
-		a.code = worst(a.code, a.complain(ran, err))
+		a.exitWith(a.complain(ran, err))
 	}
 	switch {
-	case out.err == nil:
-	case enough(ran, out.err):
-		a.code = worst(a.code, exitInternal)
+	case a.output.err == nil:
+	case enough(ran, a.output.err):
+		a.exitWith(exitInternal)
 	default:
-		a.code = worst(a.code, a.complain(ran, lost(ran, out.err)))
+		a.exitWith(a.complain(ran, lost(ran, a.output.err)))
 	}
 	return int(a.code)
 }
@@ -118,7 +133,7 @@ func (a *app) command() *cobra.Command {
 	gateway.AddCommand(a.acceptCommand(), a.loginCommand(), a.logoutCommand())
 	root.AddCommand(
 		a.runCommand(), a.logCommand(), a.showCommand(), a.diffCommand(), a.revertCommand(), a.redoCommand(),
-		a.pendingCommand(), a.approveCommand(a.resume), a.denyCommand(), a.approvalCommand(), a.resumeCommand(), a.settleCommand(), a.feedbackCommand(),
+		a.pendingCommand(), a.approveCommand(func(ctx context.Context, f runFlags, id string) error { return a.resume(ctx, f, id) }), a.denyCommand(), a.approvalCommand(), a.resumeCommand(), a.settleCommand(), a.feedbackCommand(),
 		a.grantsCommand(), a.recoverCommand(), a.fsckCommand(), a.pruneCommand(), a.eraseCommand(),
 		a.serveCommand(), gateway, a.initCommand(), a.tokenCommand(), a.connectCommand(), a.disconnectCommand(),
 		a.toolsCommand(), a.secretCommand(), a.policyCommand(), a.doctorCommand(), a.versionCommand(),

@@ -63,7 +63,7 @@ func (a *app) tellServers(p *workspaceState, g *gatewayRuntime) {
 		switch {
 		case !s.Connected:
 			a.paintErr().problem(a.err, "remit: ", p.unavailable(s))
-			a.code = worst(a.code, exitInternal)
+			a.exitWith(exitInternal)
 		case outside:
 			a.paintErr().problem(a.err, "remit: ", &problem{
 				what: "server " + s.Server + " gets no sandbox", why: why,

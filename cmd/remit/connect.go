@@ -175,7 +175,7 @@ func (a *app) connected(f connectOptions, name string, do func(connect.Client) (
 		return connectProblem(err)
 	}
 	if f.json {
-		newJSON(a.out).write(r)
+		a.writeJSON(r)
 	} else {
 		tell(a.paint(), a.out, r)
 	}
@@ -225,7 +225,7 @@ func (a *app) listClients(f connectOptions, p connect.Environment) error {
 			return connectProblem(err)
 		}
 		if f.json {
-			newJSON(a.out).write(r)
+			a.writeJSON(r)
 			continue
 		}
 		r.Files = slices.DeleteFunc(r.Files, func(f connect.File) bool { return f.State == connect.StateAbsent })

@@ -149,7 +149,7 @@ func (c *crowd) tokens(n int) {
 		c.all = append(c.all, newVisitor(c, i, who))
 	}
 	var errs bytes.Buffer
-	a, f := &app{cmdEnv: testWorld(nil, io.Discard, &errs), progress: &progress{}}, &runFlags{}
+	a, f := newApp(testWorld(nil, io.Discard, &errs)), &runFlags{}
 	cmd := &cobra.Command{}
 	a.sessionFlags(cmd, f)
 	f.onAsk = "deny" // nothing is asked here

@@ -45,7 +45,7 @@ func (a *app) databaseOptions(p *workspaceState) ([]agent.Option, error) {
 	if err != nil {
 		return nil, &problem{code: exitUsage, what: "a database cannot be used", why: err.Error(), fix: "write --database NAME=sqlite:PATH or NAME=postgres://USER@HOST/DATABASE"}
 	}
-	a.closers = append(a.closers, d.Close)
+	a.onClose(d.Close)
 	return []agent.Option{agent.Driver(d)}, nil
 }
 

@@ -155,7 +155,7 @@ func (a *app) diffJSON(ctx context.Context, d diff.Diff) error {
 	for _, u := range d.Held {
 		rec.Held = append(rec.Held, unseenRecord{u.Call, u.Tool, u.Class})
 	}
-	newJSON(a.out).write(rec)
+	a.writeJSON(rec)
 	return nil
 }
 

@@ -68,7 +68,7 @@ func (a *app) doctor(ctx context.Context, f *runFlags) error {
 			sum.Failed++
 		}
 		if f.json {
-			newJSON(a.out).write(found)
+			a.writeJSON(found)
 		} else {
 			a.paint().finding(a.out, found)
 		}
@@ -88,12 +88,12 @@ func (a *app) doctor(ctx context.Context, f *runFlags) error {
 	a.checkState(ctx, f, folders, tell)
 	checkPolicy(f.policies, tell)
 	if f.json {
-		newJSON(a.out).write(sum)
+		a.writeJSON(sum)
 	} else {
 		_, _ = fmt.Fprintf(a.out, "\n%s: %d weaker here, %d failed\n", count(sum.Checks, "check"), sum.Weaker, sum.Failed)
 	}
 	if sum.Failed > 0 {
-		a.code = worst(a.code, exitInternal)
+		a.exitWith(exitInternal)
 	}
 	return nil
 }

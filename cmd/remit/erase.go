@@ -61,10 +61,10 @@ func (a *app) erase(ctx context.Context, p *workspaceState, call, why string, ye
 			return err
 		}
 		if done.Waiting != "" {
-			a.code = worst(a.code, exitPartial)
+			a.exitWith(exitPartial)
 		}
 		if asJSON {
-			newJSON(a.out).write(done)
+			a.writeJSON(done)
 		} else {
 			a.paint().erasure(a.out, done, p)
 		}

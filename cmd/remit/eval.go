@@ -44,14 +44,14 @@ func (a *app) policyEval(cmd *cobra.Command, input string, paths []string, asJSO
 	d, err := engine.Decide(cmd.Context(), request)
 	switch {
 	case err != nil, d.Effect() == perm.Deny:
-		a.code = exitDenied
+		a.exitWith(exitDenied)
 	case d.Effect() == perm.Ask:
-		a.code = exitPending
+		a.exitWith(exitPending)
 	}
 	notes := notHeld(d)
 	if asJSON {
 		all := d.Details()
-		newJSON(a.out).write(evaluated{
+		a.writeJSON(evaluated{
 			DecisionRecord: d.Record(), Require: all.Requires, Ensure: all.FailedPostconditions, Hide: all.HideReasons, Label: all.Labels, Mask: all.Masks, Redact: all.Redact, Notes: notes,
 		})
 		return nil

@@ -48,7 +48,7 @@ func (a *app) policySchemaCommand() *cobra.Command {
 		Args: noArgs,
 		RunE: func(*cobra.Command, []string) error {
 			if asJSON {
-				newJSON(a.out).write(json.RawMessage(perm.InputSchema()))
+				a.writeJSON(json.RawMessage(perm.InputSchema()))
 				return nil
 			}
 			_, err := a.out.Write(perm.InputSchema())

@@ -40,7 +40,7 @@ func (a *app) feedbackCommand() *cobra.Command {
 					return err
 				}
 				if asJSON {
-					newJSON(a.out).write(f)
+					a.writeJSON(f)
 				} else {
 					_, _ = fmt.Fprintf(a.out, "call %s of %s: %s, by %s\n", f.Call, printable(f.Tool), f.Verdict, printable(f.By))
 				}

@@ -56,7 +56,7 @@ func (a *app) listFilters(l callLimits, asJSON bool) error {
 	for i, f := range filters {
 		r := filterRecord{Order: i + 1, Name: f.Name, Hooks: f.Hooks()}
 		if asJSON {
-			newJSON(a.out).write(r)
+			a.writeJSON(r)
 			continue
 		}
 		_, _ = fmt.Fprintf(a.out, "%d  %-12s %s\n", r.Order, r.Name, strings.Join(r.Hooks, ", "))

@@ -46,7 +46,7 @@ func (a *app) fsck(ctx context.Context, p *workspaceState, kept string, asJSON b
 	}
 	o := revert.FsckOptions{Found: func(found revert.Problem) {
 		if asJSON {
-			newJSON(a.out).write(found)
+			a.writeJSON(found)
 		} else {
 			a.paint().fsckProblem(a.out, found)
 		}
@@ -62,7 +62,7 @@ func (a *app) fsck(ctx context.Context, p *workspaceState, kept string, asJSON b
 		return err // the check could not run
 	}
 	if asJSON {
-		newJSON(a.out).write(report)
+		a.writeJSON(report)
 	} else {
 		a.paint().fsckReport(a.out, report)
 	}
@@ -95,7 +95,7 @@ func (a *app) acceptHead(ctx context.Context, p *workspaceState, asJSON bool) er
 		return err
 	}
 	if asJSON {
-		newJSON(a.out).write(what)
+		a.writeJSON(what)
 		return nil
 	}
 	missing := "how many entries are missing is not known"

@@ -107,7 +107,7 @@ func (a *app) openGateway(ctx context.Context, p *workspaceState, roots []string
 	if m.Gateway, err = gateway.Open(ctx, c, o); err != nil {
 		return nil, &problem{code: exitUsage, what: "the gateway cannot be opened", why: strings.TrimPrefix(err.Error(), "gateway: ")}
 	}
-	a.closers = append(a.closers, m.Close)
+	a.onClose(m.Close)
 	if p.upstreams.lazy {
 		return m, nil
 	}
@@ -144,6 +144,12 @@ func (a *app) gatewayAgain(ctx context.Context, p *workspaceState, programs *pro
 	}
 	return []agent.Option{agent.Tools(g.Tools()...)}, nil
 }
+
+// setRuntime sets the runtime of the tools. Call it before the servers start.
+func (m *gatewayRuntime) setRuntime(rt *agent.Runtime) { m.rt = rt }
+
+// setServer sets the server whose clients the gateway notifies.
+func (m *gatewayRuntime) setServer(srv *mcp.Server) { m.srv.Store(srv) }
 
 // changed gives the runtime the current tools.
 func (m *gatewayRuntime) changed([]tool.Tool) {
@@ -224,7 +230,7 @@ func (a *app) knownServers(ctx context.Context, p *workspaceState) (*gatewayRunt
 	if err != nil {
 		return nil, err
 	}
-	a.closers = append(a.closers, j.Close)
+	a.onClose(j.Close)
 	programs, err := p.programs(j)
 	if err != nil {
 		return nil, err

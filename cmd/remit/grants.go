@@ -106,7 +106,7 @@ func (a *app) revokeCommand() *cobra.Command {
 					return &problem{code: exitUsage, what: "there is no grant " + args[0], fix: p.hint("grants") + " lists them"}
 				}
 				if err == nil && asJSON {
-					newJSON(a.out).write(revokeOutput{args[0], who, why})
+					a.writeJSON(revokeOutput{args[0], who, why})
 				}
 				return err
 			})

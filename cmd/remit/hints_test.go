@@ -53,7 +53,7 @@ func placed(t *testing.T) map[string]bool {
 		}
 	}
 	w := testWorld(strings.NewReader(""), io.Discard, io.Discard)
-	walk((&app{cmdEnv: w}).command())
+	walk((newApp(w)).command())
 	require.Greater(t, len(found), 15)
 	return found
 }

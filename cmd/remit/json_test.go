@@ -213,7 +213,7 @@ func TestJSONEverywhere(t *testing.T) {
 			tried++
 		}
 	}
-	visit((&app{cmdEnv: testWorld(nil, io.Discard, io.Discard), progress: &progress{}}).command())
+	visit((newApp(testWorld(nil, io.Discard, io.Discard))).command())
 	require.Greater(t, tried, 15)
 }
 

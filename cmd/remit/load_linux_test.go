@@ -121,7 +121,7 @@ func newLoad(t *testing.T, clients int, pause time.Duration) *load {
 // sessions makes a session for each client.
 func (l *load) sessions(clients int, pause time.Duration) {
 	var errs bytes.Buffer
-	a, f := &app{cmdEnv: testWorld(nil, io.Discard, &errs), progress: &progress{}}, &runFlags{}
+	a, f := newApp(testWorld(nil, io.Discard, &errs)), &runFlags{}
 	cmd := &cobra.Command{}
 	a.sessionFlags(cmd, f)
 	f.onAsk = "deny" // nothing is asked here

@@ -70,7 +70,7 @@ func (a *app) log(ctx context.Context, p *workspaceState, only string, newest in
 		shown++
 		rec.Missing = behind
 		if asJSON {
-			newJSON(a.out).write(rec)
+			a.writeJSON(rec)
 		} else {
 			a.paint().gaps(a.out, behind)
 			a.paint().txn(a.out, rec, tools)

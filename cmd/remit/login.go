@@ -114,7 +114,7 @@ func (a *app) tellLogin(k login.LoginInfo, asJSON bool) error {
 		if !k.Expires.IsZero() {
 			told.Expires = &k.Expires
 		}
-		newJSON(a.out).write(told)
+		a.writeJSON(told)
 		return nil
 	}
 	_, err := fmt.Fprintf(a.out, "logged in at %s, %s\n", printable(k.Server), loginWords(k))
@@ -153,7 +153,7 @@ func (a *app) logoutCommand() *cobra.Command {
 				return &problem{code: exitInternal, what: "the login at " + printable(args[0]) + " is not forgotten", why: plainError(err)}
 			}
 			if asJSON {
-				newJSON(a.out).write(struct {
+				a.writeJSON(struct {
 					Server string `json:"server"`
 					Was    bool   `json:"was"`
 				}{args[0], was})

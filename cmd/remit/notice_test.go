@@ -15,7 +15,7 @@ import (
 // TestNoticeInPlace: the notice of a call that waits in its process says so, and for how long at most.
 func TestNoticeInPlace(t *testing.T) {
 	var errs bytes.Buffer
-	a := &app{cmdEnv: testWorld(strings.NewReader(""), &errs, &errs)}
+	a := newApp(testWorld(strings.NewReader(""), &errs, &errs))
 	n := a.notices(&runFlags{workspaceState: workspaceState{state: t.TempDir()}})
 	n.tools = func() tool.Registry { return tool.Registry{} }
 	n.waits(ctxperm.ApprovalRequest{Call: "c_1", Tool: "shell_run"})

@@ -115,7 +115,7 @@ func TestHelpLeadsToExitCodes(t *testing.T) {
 			visit(sub)
 		}
 	}
-	visit((&app{cmdEnv: testWorld(nil, io.Discard, io.Discard)}).command())
+	visit((newApp(testWorld(nil, io.Discard, io.Discard))).command())
 }
 
 // shownInput is the document that the help of policy eval shows.

@@ -158,7 +158,7 @@ func (a *app) answer(ctx context.Context, rt *agent.Runtime, f *answering, at *w
 	}
 	said := map[bool]string{true: "approved", false: "denied"}[f.approves]
 	if f.json {
-		newJSON(a.out).write(answerOutput{id, said, who, f.why, grant})
+		a.writeJSON(answerOutput{id, said, who, f.why, grant})
 		return w, nil
 	}
 	switch {
@@ -236,7 +236,7 @@ func (a *app) settleCommand() *cobra.Command {
 					return notTaken(err, &p, args[0])
 				}
 				if asJSON {
-					newJSON(a.out).write(answerOutput{args[0], args[1], who, why, ""})
+					a.writeJSON(answerOutput{args[0], args[1], who, why, ""})
 					return nil
 				}
 				_, _ = fmt.Fprintf(a.out, "call %s is settled: %s, by %s\n", printable(args[0]), args[1], printable(who))

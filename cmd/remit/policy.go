@@ -261,10 +261,10 @@ func (a *app) policyCheck(cmd *cobra.Command, paths []string, f policyCheckFlags
 		return err
 	}
 	if !c.OK || f.strict && len(c.Warnings) > 0 {
-		a.code = exitFailed
+		a.exitWith(exitFailed)
 	}
 	if f.json {
-		newJSON(a.out).write(c)
+		a.writeJSON(c)
 		return nil
 	}
 	a.paint().checked(a.out, c, f.notes)

@@ -93,7 +93,7 @@ func (a *app) policyExplain(ctx context.Context, f *explainFlags, ids []string) 
 	}
 	for i, x := range all {
 		if f.json {
-			newJSON(a.out).write(x)
+			a.writeJSON(x)
 			continue
 		}
 		if i > 0 {

@@ -74,7 +74,7 @@ func (a *app) policyNew(name, dir string, asJSON bool) error {
 		}
 	}
 	if asJSON {
-		newJSON(a.out).write(copied{Pack: trimPack(name), Folder: dir, Files: slices.Sorted(maps.Keys(files))})
+		a.writeJSON(copied{Pack: trimPack(name), Folder: dir, Files: slices.Sorted(maps.Keys(files))})
 		return nil
 	}
 	_, _ = fmt.Fprintf(a.out, "wrote %s to %s\nchange it, then: remit policy check %s\nuse it: remit run --policy %s …\n",

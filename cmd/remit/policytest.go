@@ -60,10 +60,10 @@ func (a *app) policyTest(cmd *cobra.Command, paths []string, least float64, asJS
 	}
 	r.judge(report, least)
 	if !r.OK {
-		a.code = exitFailed
+		a.exitWith(exitFailed)
 	}
 	if asJSON {
-		newJSON(a.out).write(r)
+		a.writeJSON(r)
 		return nil
 	}
 	a.paint().tested(a.out, r)

@@ -100,7 +100,7 @@ func (a *app) prune(ctx context.Context, p *workspaceState, keep revert.Retentio
 			return err
 		}
 		if asJSON {
-			newJSON(a.out).write(done)
+			a.writeJSON(done)
 		} else {
 			a.paint().pruned(a.out, done, keep.DryRun, p)
 		}

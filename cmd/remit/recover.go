@@ -40,15 +40,15 @@ func (a *app) recover(ctx context.Context, p *workspaceState, asJSON bool) error
 		closed, failed := closeEmpty(ctx, rt, &rec.RecoveryReport)
 		err = errors.Join(err, failed)
 		for _, s := range rec.Settled {
-			a.code = worst(a.code, settledCode(s))
+			a.exitWith(settledCode(s))
 		}
 		if len(rec.Failed) > 0 { // nobody knows yet what became of their calls
-			a.code = worst(a.code, exitUnknown)
+			a.exitWith(exitUnknown)
 		}
 		switch {
 		case asJSON:
 			rec.Settled, rec.Abandoned = listed(rec.Settled), listed(rec.Abandoned)
-			newJSON(a.out).write(recovered{rec, closed})
+			a.writeJSON(recovered{rec, closed})
 		default:
 			a.paint().recovery(a.out, rec.RecoveryReport, p)
 			for _, id := range closed {

@@ -154,22 +154,25 @@ func newJSON(w io.Writer) jsonWriter {
 	return jsonWriter{enc, out}
 }
 
-func (t jsonWriter) call(n int, _ call, o tool.Outcome) { t.write(answerOf(n, o)) }
+// jsonResults writes the results of a script as JSON.
+type jsonResults struct{ jsonWriter }
 
-func (t jsonWriter) released(n int, _ call, o tool.Outcome) {
+func (t jsonResults) call(n int, _ call, o tool.Outcome) { t.write(answerOf(n, o)) }
+
+func (t jsonResults) released(n int, _ call, o tool.Outcome) {
 	a := answerOf(n, o)
 	a.Released = true
 	t.write(a)
 }
 
-func (t jsonWriter) mark(n int, name string) {
+func (t jsonResults) mark(n int, name string) {
 	t.write(struct {
 		Line      int    `json:"line"`
 		Savepoint string `json:"savepoint"`
 	}{n, name})
 }
 
-func (t jsonWriter) back(n int, name string, r revert.Report) {
+func (t jsonResults) back(n int, name string, r revert.Report) {
 	t.write(struct {
 		Line      int                     `json:"line"`
 		RevertTo  string                  `json:"revert_to"`
@@ -179,7 +182,7 @@ func (t jsonWriter) back(n int, name string, r revert.Report) {
 	}{n, name, r.Complete(), listed(r.Items), r.NotUndone()})
 }
 
-func (t jsonWriter) end(s summary) { t.write(s) }
+func (t jsonResults) end(s summary) { t.write(s) }
 
 // write leaves it to the output to tell what could not be written.
 func (t jsonWriter) write(v any) {

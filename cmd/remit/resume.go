@@ -110,7 +110,7 @@ func (a *app) resume(ctx context.Context, f runFlags, id string) (err error) {
 	case errors.Is(err, journal.ErrNotFound):
 		err = r.endLeft(ctx, rt, id)
 	}
-	a.code = worst(a.code, r.code)
+	a.exitWith(r.code)
 	return err
 }
 

@@ -188,10 +188,10 @@ func (a *app) revert(ctx context.Context, p *workspaceState, which target, asJSO
 		rep = rep.PerResource()
 		complete := id == "" || rep.Complete() // there may be nothing to take back
 		if !complete {
-			a.code = worst(a.code, exitPartial)
+			a.exitWith(exitPartial)
 		}
 		if asJSON {
-			newJSON(a.out).write(revertOutput{rep, way == previewing, complete, rep.NotUndone(), passed, missing})
+			a.writeJSON(revertOutput{rep, way == previewing, complete, rep.NotUndone(), passed, missing})
 			return nil
 		}
 		a.paint().report(a.out, rep, way, id)

@@ -144,7 +144,7 @@ func (a *app) run(ctx context.Context, f runFlags, script string) (err error) {
 	}
 	r := &runner{session: session, journal: rt.Journal(), how: f, tell: a.teller(&f, rt.Tools()), sum: newSummary(), now: a.progress.now, rest: rest}
 	err = r.script(ctx, lines)
-	a.code = worst(a.code, r.code)
+	a.exitWith(r.code)
 	return err
 }
 
@@ -165,7 +165,7 @@ func (a *app) refused(f *runFlags, lines []line) (bool, error) {
 		return false, nil
 	}
 	r.tell.end(r.sum)
-	a.code = worst(a.code, r.code)
+	a.exitWith(r.code)
 	return true, nil
 }
 
@@ -278,7 +278,7 @@ func (a *app) runtime(ctx context.Context, f *runFlags) (*openRuntime, error) {
 	}
 	tell.setTools(rt.Tools)
 	if g != nil {
-		g.rt = rt
+		g.setRuntime(rt)
 	}
 	if f.settles {
 		a.settleLeft(ctx, &f.workspaceState, opts)
@@ -359,7 +359,7 @@ func (f *runFlags) rootOptions() (opts []agent.Option, folders []string, err err
 
 func (a *app) teller(f *runFlags, tools tool.Registry) resultWriter {
 	if f.json {
-		return newJSON(a.out)
+		return jsonResults{newJSON(a.out)}
 	}
 	return textWriter{w: a.out, paint: a.paint(), where: &f.workspaceState, commit: f.commitIt, later: f.fromLine, tools: tools, left: new(bool)}
 }

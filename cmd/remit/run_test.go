@@ -158,7 +158,7 @@ func TestStateOfAWorkspace(t *testing.T) {
 	}
 	at := func(folder string) string {
 		p := workspaceState{workspace: folder}
-		require.NoError(t, p.find(&app{cmdEnv: cmdEnv{env: env}}))
+		require.NoError(t, p.find(newApp(cmdEnv{env: env})))
 		return p.state
 	}
 	require.Equal(t, filepath.Join(home, ".local", "state", "remit"), filepath.Dir(at(one)))

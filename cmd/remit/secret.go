@@ -53,7 +53,7 @@ type secretRecord struct {
 // told answers with --json; else nothing is said of what went well.
 func (f *secretFlags) told(a *app, name string, kept bool, err error) error {
 	if err == nil && f.json {
-		newJSON(a.out).write(secretRecord{Name: name, Kept: kept})
+		a.writeJSON(secretRecord{Name: name, Kept: kept})
 	}
 	return err
 }
@@ -105,7 +105,7 @@ func (a *app) secretListCommand() *cobra.Command {
 				return locked(err)
 			}
 			if f.json {
-				newJSON(a.out).write(struct {
+				a.writeJSON(struct {
 					Names []string `json:"names"`
 				}{listed(names)})
 				return nil

@@ -200,7 +200,7 @@ func (a *app) serve(ctx context.Context, f *serveFlags) (err error) {
 		return err
 	}
 	if rt.gateway != nil {
-		rt.gateway.srv.Store(srv)
+		rt.gateway.setServer(srv)
 		rt.gateway.Start() // no earlier: what servers declare is for the runtime and its clients
 	}
 	if f.http != "" {
@@ -267,7 +267,7 @@ func (a *app) serveHTTP(ctx context.Context, f *serveFlags, rt *agent.Runtime, s
 	}
 	where := listening{URL: "http://" + l.Addr().String() + "/mcp", TokenFile: file}
 	if f.json {
-		newJSON(a.out).write(where)
+		a.writeJSON(where)
 	} else {
 		_, _ = fmt.Fprintf(a.out, "listening on %s\nclients send the token in %s as Authorization: Bearer; %s makes one for another session\n", where.URL, quoted(where.TokenFile), f.hint("token"))
 	}

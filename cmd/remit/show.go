@@ -52,7 +52,7 @@ func (a *app) show(ctx context.Context, p *workspaceState, id string, asJSON boo
 	}
 	for i, c := range calls {
 		if asJSON {
-			newJSON(a.out).write(c)
+			a.writeJSON(c)
 			continue
 		}
 		if i > 0 {

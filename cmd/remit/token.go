@@ -114,7 +114,7 @@ type tokenOutput struct {
 
 func (a *app) tellToken(made tokenOutput, asJSON bool) error {
 	if asJSON {
-		newJSON(a.out).write(made)
+		a.writeJSON(made)
 		return nil
 	}
 	if made.File != "" {

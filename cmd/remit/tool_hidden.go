@@ -50,10 +50,10 @@ func (a *app) why(ctx context.Context, f *toolsFlags, name string) error {
 	}
 	out.Offered, out.Hidden = out.Why == "", out.Why == hiddenByPolicy
 	if !out.Configured {
-		a.code = worst(a.code, exitFailed) // a call of it would be invalid
+		a.exitWith(exitFailed) // a call of it would be invalid
 	}
 	if f.json {
-		newJSON(a.out).write(out)
+		a.writeJSON(out)
 		return nil
 	}
 	a.paint().why(a.out, t, out)

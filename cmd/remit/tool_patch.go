@@ -84,7 +84,7 @@ func (a *app) adjustTool(f patchOptions, name string) error {
 		}
 	}
 	if f.json {
-		newJSON(a.out).write(out)
+		a.writeJSON(out)
 	} else {
 		a.paint().adjusted(a.out, out)
 	}

@@ -60,12 +60,12 @@ func (a *app) checkTools(definitions, names []string, strict, asJSON bool) error
 		return !slices.ContainsFunc(asked, func(t tool.Tool) bool { return t.Name() == f.Tool })
 	})
 	if strict && len(found) > 0 {
-		a.code = worst(a.code, exitFailed)
+		a.exitWith(exitFailed)
 	}
 	p := a.paint()
 	for _, f := range found {
 		if asJSON {
-			newJSON(a.out).write(f)
+			a.writeJSON(f)
 			continue
 		}
 		_, _ = fmt.Fprintf(a.out, "%s %s %s\n    %s\n    %s %s\n", p.doubt("?"), p.bold(printable(f.Tool)), printable(f.Path), printable(f.What), p.faint("fix"), f.Fix)

@@ -174,7 +174,7 @@ func (a *app) listTools(ctx context.Context, f toolsFlags, names []string) error
 			r.Graded = &g
 		}
 		if f.json {
-			newJSON(a.out).write(r)
+			a.writeJSON(r)
 		} else {
 			a.paint().tool(a.out, r)
 		}

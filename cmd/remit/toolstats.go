@@ -42,7 +42,7 @@ func (a *app) toolStats(ctx context.Context, p *workspaceState, asJSON bool) (er
 	}
 	for _, r := range rows {
 		if asJSON {
-			newJSON(a.out).write(r)
+			a.writeJSON(r)
 		} else {
 			a.paint().stats(a.out, r)
 		}

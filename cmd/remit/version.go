@@ -16,7 +16,7 @@ func (a *app) versionCommand() *cobra.Command {
 		RunE: func(*cobra.Command, []string) error {
 			v := readVersion()
 			if asJSON {
-				newJSON(a.out).write(v)
+				a.writeJSON(v)
 				return nil
 			}
 			_, err := fmt.Fprintln(a.out, v)

@@ -286,7 +286,7 @@ func (a *app) tellWaits(ctx context.Context, p *workspaceState, j journal.Journa
 			return err
 		}
 		if asJSON {
-			newJSON(a.out).write(r)
+			a.writeJSON(r)
 			continue
 		}
 		if i > 0 {
@@ -413,7 +413,7 @@ func (a *app) tellChanges(ctx context.Context, p *workspaceState, j journal.Jour
 		}
 		delete(known, id)
 		if asJSON {
-			newJSON(a.out).write(goneRecord{id, "gone"})
+			a.writeJSON(goneRecord{id, "gone"})
 		} else {
 			_, _ = fmt.Fprintf(a.out, "%s %s  waits no more: %s\n", a.paint().faint("·"), id, p.hint("show", id))
 		}
