@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"strings"
 	"testing"
 	"time"
 
@@ -15,7 +14,7 @@ import (
 // TestNoticeInPlace: the notice of a call that waits in its process says so, and for how long at most.
 func TestNoticeInPlace(t *testing.T) {
 	var errs bytes.Buffer
-	a := newApp(testWorld(strings.NewReader(""), &errs, &errs))
+	a := newApp(cmdEnv{out: &errs, err: &errs})
 	n := a.notices(&runFlags{workspaceState: workspaceState{state: t.TempDir()}})
 	n.tools = func() tool.Registry { return tool.Registry{} }
 	n.waits(ctxperm.ApprovalRequest{Call: "c_1", Tool: "shell_run"})
