@@ -16,6 +16,15 @@ const module = "github.com/remit-dev/remit"
 var layers = [][]string{
 	{"examples/..."},
 	{"cmd/..."},
+	{ // the families of verbs: none imports another
+		"cmd/remit/internal/approve", "cmd/remit/internal/completion", "cmd/remit/internal/doctor", "cmd/remit/internal/gateway", "cmd/remit/internal/journal",
+		"cmd/remit/internal/policy", "cmd/remit/internal/script", "cmd/remit/internal/secret", "cmd/remit/internal/serve", "cmd/remit/internal/tools",
+	},
+	{"cmd/remit/internal/startup"},
+	{"cmd/remit/internal/approval", "cmd/remit/internal/policyfile", "cmd/remit/internal/upstream"},
+	{"cmd/remit/internal/state"},
+	{"cmd/remit/internal/render"},
+	{"cmd/remit/internal/cli"},
 	{"internal/proof/databasetest", "internal/proof/frameworktest", "revert/reverttest"}, // try what stands below agent through agent
 	{"internal/connect", "internal/login"},                                               // of the command: files of MCP clients, and tokens for servers of the gateway
 	{"console/...", "mcp/..."},
