@@ -17,6 +17,7 @@ import (
 	"golang.org/x/crypto/argon2"
 	"golang.org/x/term"
 
+	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/internal/atomicfile"
 	"github.com/remit-dev/remit/internal/canon"
 	"github.com/remit-dev/remit/revert"
@@ -33,65 +34,19 @@ type approvalSettings struct {
 	Passphrase *verifier `json:"passphrase,omitempty"` // required for each approval
 }
 
-// verifier checks a passphrase without holding it.
-type verifier struct {
-	KDF     string `json:"kdf"` // argon2id
-	Time    uint32 `json:"time"`
-	Memory  uint32 `json:"memory"` // KiB
-	Threads uint8  `json:"threads"`
-	Salt    []byte `json:"salt"`
-	Key     []byte `json:"key"`
-}
-
-// The costs of a new verifier are the second recommendation of RFC 9106, for machines with little memory to spare.
-const (
-	kdf           = "argon2id"
-	kdfTime       = 3
-	kdfMemory     = 64 << 10
-	kdfThreads    = 4
-	saltBytes     = 16
-	keyBytes      = 32
-	minPhrase     = 8
-	maxPhrase     = 1 << 10
-	mostKDFTime   = 1 << 10
-	mostKDFMemory = 4 << 20
-	settingFile   = "approval.json"
-)
-
-func newVerifier(phrase string) *verifier {
-	v := &verifier{KDF: kdf, Time: kdfTime, Memory: kdfMemory, Threads: kdfThreads, Salt: randomBytes(saltBytes)}
-	v.Key = v.derive(phrase)
-	return v
-}
-
-func (v *verifier) derive(phrase string) []byte {
-	return argon2.IDKey([]byte(phrase), v.Salt, v.Time, v.Memory, v.Threads, keyBytes)
-}
-
-func (v *verifier) fits(phrase string) bool {
-	return subtle.ConstantTimeCompare(v.derive(phrase), v.Key) == 1
-}
-
-// valid rejects a damaged verifier, which could accept any passphrase or take
-// all memory.
-func (v *verifier) valid() bool {
-	return v.KDF == kdf && v.Time >= 1 && v.Time <= mostKDFTime && v.Memory >= 8*uint32(v.Threads) && v.Memory <= mostKDFMemory && v.Threads >= 1 &&
-		len(v.Salt) >= saltBytes && len(v.Key) == keyBytes
-}
-
 // readApproval reads the settings of a state folder. Without a file, a person
 // must approve at a terminal.
 func readApproval(state string) (s approvalSettings, err error) {
 	path := filepath.Join(state, settingFile)
 	damaged := func(why string) (approvalSettings, error) {
-		return approvalSettings{}, &problem{code: exitUsage, what: "who may approve cannot be read from " + path, why: why, fix: "mend the file or remove it: without it a person approves at a terminal"}
+		return approvalSettings{}, &cli.Problem{Code: cli.ExitUsage, What: "who may approve cannot be read from " + path, Why: why, Fix: "mend the file or remove it: without it a person approves at a terminal"}
 	}
 	info, err := os.Lstat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return s, nil
 	case err != nil:
-		return damaged(plainError(err))
+		return damaged(cli.PlainError(err))
 	case !info.Mode().IsRegular():
 		return damaged("it is not a regular file")
 	case info.Mode().Perm()&0o022 != 0:
@@ -123,52 +78,110 @@ func writeApproval(state string, s approvalSettings) error {
 	return atomicfile.Replace(filepath.Join(state, settingFile), append(text, '\n'))
 }
 
+// words describes the settings for people.
+func (s approvalSettings) words() string {
+	text := "approvals are taken from a terminal that no asking process stands above"
+	if s.Unattended {
+		text = "approvals are taken from anywhere, also from an agent's own processes"
+	}
+	if s.Passphrase != nil {
+		text += ", with the passphrase"
+	}
+	return text
+}
+
+// verifier checks a passphrase without holding it.
+type verifier struct {
+	KDF     string `json:"kdf"` // argon2id
+	Time    uint32 `json:"time"`
+	Memory  uint32 `json:"memory"` // KiB
+	Threads uint8  `json:"threads"`
+	Salt    []byte `json:"salt"`
+	Key     []byte `json:"key"`
+}
+
+// The costs of a new verifier are the second recommendation of RFC 9106, for machines with little memory to spare.
+const (
+	kdf           = "argon2id"
+	kdfTime       = 3
+	kdfMemory     = 64 << 10
+	kdfThreads    = 4
+	saltBytes     = 16
+	keyBytes      = 32
+	minPhrase     = 8
+	maxPhrase     = 1 << 10
+	mostKDFTime   = 1 << 10
+	mostKDFMemory = 4 << 20
+	settingFile   = "approval.json"
+)
+
+func newVerifier(phrase string) *verifier {
+	v := &verifier{KDF: kdf, Time: kdfTime, Memory: kdfMemory, Threads: kdfThreads, Salt: cli.RandomBytes(saltBytes)}
+	v.Key = v.derive(phrase)
+	return v
+}
+
+func (v *verifier) derive(phrase string) []byte {
+	return argon2.IDKey([]byte(phrase), v.Salt, v.Time, v.Memory, v.Threads, keyBytes)
+}
+
+func (v *verifier) fits(phrase string) bool {
+	return subtle.ConstantTimeCompare(v.derive(phrase), v.Key) == 1
+}
+
+// valid rejects a damaged verifier, which could accept any passphrase or take
+// all memory.
+func (v *verifier) valid() bool {
+	return v.KDF == kdf && v.Time >= 1 && v.Time <= mostKDFTime && v.Memory >= 8*uint32(v.Threads) && v.Memory <= mostKDFMemory && v.Threads >= 1 &&
+		len(v.Salt) >= saltBytes && len(v.Key) == keyBytes
+}
+
 // choosePassphrase asks for a new passphrase, twice.
-func (a *app) choosePassphrase(s *approvalSettings) error {
-	phrase, err := a.readPhrase("new passphrase for approvals (not shown): ")
+func choosePassphrase(a *cli.App, s *approvalSettings) error {
+	phrase, err := readPhrase(a, "new passphrase for approvals (not shown): ")
 	if err != nil {
 		return err
 	}
 	if n := len(phrase); n < minPhrase || n > maxPhrase {
-		return usage(fmt.Sprintf("the passphrase has %d bytes; valid are %d to %d", n, minPhrase, maxPhrase))
+		return cli.UsageProblem(fmt.Sprintf("the passphrase has %d bytes; valid are %d to %d", n, minPhrase, maxPhrase))
 	}
-	again, err := a.readPhrase("once more: ")
+	again, err := readPhrase(a, "once more: ")
 	if err != nil {
 		return err
 	}
 	if again != phrase {
-		return usage("the two passphrases differ")
+		return cli.UsageProblem("the two passphrases differ")
 	}
 	s.Passphrase = newVerifier(phrase)
 	return nil
 }
 
 // askPassphrase asks at the terminal for the passphrase that approvals need.
-func (a *app) askPassphrase(v *verifier) error {
-	phrase, err := a.readPhrase("passphrase for approvals (not shown): ")
+func askPassphrase(a *cli.App, v *verifier) error {
+	phrase, err := readPhrase(a, "passphrase for approvals (not shown): ")
 	if err != nil {
 		return err
 	}
 	if len(phrase) > maxPhrase || !v.fits(phrase) {
-		return &problem{code: exitDenied, what: "nothing was approved", why: "the passphrase is not the one that was set"}
+		return &cli.Problem{Code: cli.ExitDenied, What: "nothing was approved", Why: "the passphrase is not the one that was set"}
 	}
 	return nil
 }
 
 // readPhrase reads a line from the terminal without showing it.
-func (a *app) readPhrase(ask string) (string, error) {
+func readPhrase(a *cli.App, ask string) (string, error) {
 	refused := func(why error) error {
-		return &problem{code: exitDenied, what: "approvals need a passphrase, which is typed at a terminal", why: plainError(why), fix: "run it at a terminal"}
+		return &cli.Problem{Code: cli.ExitDenied, What: "approvals need a passphrase, which is typed at a terminal", Why: cli.PlainError(why), Fix: "run it at a terminal"}
 	}
-	if a.tty == nil {
+	if a.OpenTTY == nil {
 		return "", refused(errors.New("there is no terminal"))
 	}
-	tty, err := a.tty()
+	tty, err := a.OpenTTY()
 	if err != nil {
 		return "", refused(err)
 	}
 	defer func() { _ = tty.Close() }()
-	defer a.progress.hold()()
+	defer a.Progress.Hold()()
 	if f, ok := tty.(*os.File); ok {
 		text, err := unseen(f, ask)
 		if err != nil {
@@ -200,8 +213,8 @@ type byByte struct{ *os.File }
 
 func (b byByte) Read(p []byte) (int, error) { return b.File.Read(p[:min(len(p), 1)]) }
 
-// askedIn returns the pending calls of a journal, none if there is no journal.
-func (a *app) askedIn(ctx context.Context, p *workspaceState) (calls []*revert.Call, err error) {
+// pendingCalls returns the pending calls of a journal, none if there is no journal.
+func pendingCalls(ctx context.Context, a *cli.App, p *workspaceState) (calls []*revert.Call, err error) {
 	if !sqlite.Exists(p.state) {
 		return nil, nil
 	}
@@ -217,19 +230,7 @@ func (a *app) askedIn(ctx context.Context, p *workspaceState) (calls []*revert.C
 	return calls, err
 }
 
-// words describes the settings for people.
-func (s approvalSettings) words() string {
-	text := "approvals are taken from a terminal that no asking process stands above"
-	if s.Unattended {
-		text = "approvals are taken from anywhere, also from an agent's own processes"
-	}
-	if s.Passphrase != nil {
-		text += ", with the passphrase"
-	}
-	return text
-}
-
-func (a *app) approvalCommand() *cobra.Command {
+func approvalCommand(a *cli.App) *cobra.Command {
 	var p workspaceState
 	var asJSON bool
 	cmd := &cobra.Command{
@@ -237,7 +238,7 @@ func (a *app) approvalCommand() *cobra.Command {
 		Long: "Shows how remit approve makes sure that a person approves. By default it wants a terminal that it reads from, and refuses to\n" +
 			"run below the process that asked or what started that one. What the subcommands change is kept in the state folder,\n" +
 			"where no call can reach it. What this stops, and what it does not, is in docs/explanation/threat-model.md.",
-		Args: noArgs,
+		Args: cli.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			if err := p.find(a); err != nil {
 				return err
@@ -246,26 +247,26 @@ func (a *app) approvalCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := a.tellSettings(s, asJSON); err != nil || asJSON {
+			if err := tellSettings(a, s, asJSON); err != nil || asJSON {
 				return err
 			}
-			_, err = fmt.Fprintln(a.out, "kept in "+printable(filepath.Join(p.state, settingFile)))
+			_, err = fmt.Fprintln(a.Out, "kept in "+cli.Printable(filepath.Join(p.state, settingFile)))
 			return err
 		},
 	}
 	placeFlags(cmd, &p)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write one JSON object")
 	cmd.AddCommand(
-		a.settingCommand("allow-unattended", "Take approvals from a process without a terminal, and from below the one that asked", func(s *approvalSettings) error {
+		settingCommand(a, "allow-unattended", "Take approvals from a process without a terminal, and from below the one that asked", func(s *approvalSettings) error {
 			s.Unattended = true
 			return nil
 		}),
-		a.settingCommand("refuse-unattended", "Take approvals from a terminal only: the default", func(s *approvalSettings) error {
+		settingCommand(a, "refuse-unattended", "Take approvals from a terminal only: the default", func(s *approvalSettings) error {
 			s.Unattended = false
 			return nil
 		}),
-		a.settingCommand("set-passphrase", "Want a passphrase with each approval", func(s *approvalSettings) error { return a.choosePassphrase(s) }),
-		a.settingCommand("remove-passphrase", "Want no passphrase", func(s *approvalSettings) error {
+		settingCommand(a, "set-passphrase", "Want a passphrase with each approval", func(s *approvalSettings) error { return choosePassphrase(a, s) }),
+		settingCommand(a, "remove-passphrase", "Want no passphrase", func(s *approvalSettings) error {
 			s.Passphrase = nil
 			return nil
 		}),
@@ -275,11 +276,11 @@ func (a *app) approvalCommand() *cobra.Command {
 
 // settingCommand returns a command that changes the settings. It requires what
 // an approval requires, unless it only restricts.
-func (a *app) settingCommand(use, short string, change func(*approvalSettings) error) *cobra.Command {
+func settingCommand(a *cli.App, use, short string, change func(*approvalSettings) error) *cobra.Command {
 	var p workspaceState
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use: use, Short: short, Args: noArgs,
+		Use: use, Short: short, Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := p.find(a); err != nil {
 				return err
@@ -289,11 +290,11 @@ func (a *app) settingCommand(use, short string, change func(*approvalSettings) e
 				return err
 			}
 			if use != "refuse-unattended" {
-				asked, err := a.askedIn(cmd.Context(), &p)
+				asked, err := pendingCalls(cmd.Context(), a, &p)
 				if err != nil {
 					return err
 				}
-				if err := a.mayApprove(&p, asked...); err != nil {
+				if err := checkApprover(a, &p, asked...); err != nil {
 					return err
 				}
 			}
@@ -303,7 +304,7 @@ func (a *app) settingCommand(use, short string, change func(*approvalSettings) e
 			if err := writeApproval(p.state, s); err != nil {
 				return fmt.Errorf("write %s: %w", settingFile, err)
 			}
-			return a.tellSettings(s, asJSON)
+			return tellSettings(a, s, asJSON)
 		},
 	}
 	placeFlags(cmd, &p)
@@ -317,11 +318,11 @@ type settingRecord struct {
 	Passphrase bool `json:"passphrase"` // each approval needs the passphrase
 }
 
-func (a *app) tellSettings(s approvalSettings, asJSON bool) error {
+func tellSettings(a *cli.App, s approvalSettings, asJSON bool) error {
 	if asJSON {
-		a.writeJSON(settingRecord{s.Unattended, s.Passphrase != nil})
+		a.WriteJSON(settingRecord{s.Unattended, s.Passphrase != nil})
 		return nil
 	}
-	_, err := fmt.Fprintln(a.out, s.words())
+	_, err := fmt.Fprintln(a.Out, s.words())
 	return err
 }

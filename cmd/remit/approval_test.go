@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/internal/host"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/record"
@@ -31,7 +32,7 @@ func waiting(t *testing.T) (place []string, state, target, call string) {
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "ws"), 0o700))
 	place = []string{"--workspace", filepath.Join(dir, "ws"), "--state", state}
 	code, out := command(t, append([]string{"run", "--on-ask", "wait", "--policy", filepath.Join(dir, "ask.rego"), filepath.Join(dir, "s.jsonl")}, place...)...)
-	require.Equal(t, int(exitPending), code, out)
+	require.Equal(t, int(cli.ExitPending), code, out)
 	call = regexp.MustCompile(`c_[0-9a-z]{12}`).FindString(out)
 	return append(place, "--policy", filepath.Join(dir, "ask.rego")), state, target, call
 }
@@ -65,26 +66,26 @@ func TestAlteredApproval(t *testing.T) {
 	}
 	for name, tc := range map[string]struct {
 		alter func(t *testing.T, state, call string, place []string)
-		code  exitCode
+		code  cli.ExitCode
 		says  string
 	}{
 		"given to another question": {func(t *testing.T, state, call string, _ []string) {
 			write(t, state, call, record.Answered{Approved: true, By: "tester", Digest: "sha256:0000"})
-		}, exitDenied, "the answer was given to another question"},
+		}, cli.ExitDenied, "the answer was given to another question"},
 		"written for who asks": {func(t *testing.T, state, call string, _ []string) {
 			write(t, state, call, record.Answered{Approved: true, By: "agent"})
-		}, exitDenied, "the one who asks cannot be the one who approves"},
+		}, cli.ExitDenied, "the one who asks cannot be the one who approves"},
 		"written for nobody": {func(t *testing.T, state, call string, _ []string) {
 			write(t, state, call, record.Answered{Approved: true})
-		}, exitDenied, "the one who asks cannot be the one who approves"},
+		}, cli.ExitDenied, "the one who asks cannot be the one who approves"},
 		"a no that became a yes": {func(t *testing.T, state, call string, place []string) {
 			answer(t, "deny", place, call)
 			change(t, state, `{"approved":false,"by"`, `{"approved":true ,"by"`)
-		}, exitInternal, "journal is damaged"},
+		}, cli.ExitInternal, "journal is damaged"},
 		"a name that was changed": {func(t *testing.T, state, call string, place []string) {
 			answer(t, "approve", place, call)
 			change(t, state, `"by":"tester"`, `"by":"nobody"`)
-		}, exitInternal, "journal is damaged"},
+		}, cli.ExitInternal, "journal is damaged"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			place, state, target, call := waiting(t)
@@ -93,9 +94,9 @@ func TestAlteredApproval(t *testing.T) {
 			require.Equal(t, int(tc.code), code, out)
 			require.Contains(t, out, tc.says)
 			require.NoFileExists(t, target)
-			if tc.code == exitInternal {
+			if tc.code == cli.ExitInternal {
 				code, out = command(t, append([]string{"fsck"}, place[:4]...)...)
-				require.Equal(t, int(exitInternal), code, out)
+				require.Equal(t, int(cli.ExitInternal), code, out)
 			}
 		})
 	}
@@ -107,7 +108,7 @@ func TestAlteredApproval(t *testing.T) {
 		require.NoError(t, os.Remove(target))
 		write(t, state, call, record.Answered{Approved: true, By: "tester"})
 		code, out = command(t, append([]string{"resume", call}, place...)...)
-		require.Equal(t, int(exitUsage), code, out)
+		require.Equal(t, int(cli.ExitUsage), code, out)
 		require.Contains(t, out, "does not wait for anybody")
 		require.NoFileExists(t, target)
 	})

@@ -8,84 +8,34 @@ import (
 	"strings"
 	"time"
 
+	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/internal/host"
 	"github.com/remit-dev/remit/tool"
 )
 
-// approver returns the approver of calls for which the policy asks. A nil
-// approver denies every ask.
-func (a *app) approver(f *runFlags) (ctxperm.Approver, error) {
-	mode := f.onAsk
-	if mode == "deny" || mode == "wait" {
-		return nil, nil // the process that answers elsewhere checks the settings
-	}
-	s, err := readApproval(f.state)
-	if err != nil {
-		return nil, err
-	}
-	switch mode {
-	case "approve-unsafe":
-		if s.Passphrase != nil {
-			return nil, usage("--on-ask approve-unsafe: approvals need a passphrase here; use prompt or wait")
-		}
-		who, err := a.person()
-		if err != nil {
-			return nil, err
-		}
-		return ctxperm.ApproverFunc(func(context.Context, ctxperm.ApprovalRequest) (ctxperm.Answer, error) {
-			return ctxperm.Approve(who), nil
-		}), nil
-	case "prompt":
-		folders := map[string]string{}
-		for _, r := range f.rootWords() {
-			name, dir, err := rootOf(r)
-			if err != nil {
-				return nil, err
-			}
-			folders[name] = dir
-		}
-		return a.prompter(s, folders, f.hint("pending"))
-	default:
-		return nil, &problem{
-			code: exitUsage, what: fmt.Sprintf("--on-ask %q is not one of the ways to answer", mode),
-			fix: "valid are deny, wait, prompt, approve-unsafe",
-		}
-	}
-}
-
 // promptTime bounds how long a running call waits for the user at the terminal.
 // It equals the time of a pending call.
 const promptTime = 24 * time.Hour
 
-// person returns the user by the operating system. The journal names this user
-// as the approver.
-func (a *app) person() (string, error) {
-	who, err := a.user()
-	if err == nil && who != "" {
-		return who, nil
-	}
-	return "", &problem{code: exitUsage, what: "nobody can approve: the operating system does not say who you are", fix: "use --on-ask deny"}
-}
-
-// prompter returns an approver that asks the user at the terminal. Folders has
+// newPrompt returns an approver that asks the user at the terminal. Folders has
 // the folder of each root. List is the command that lists pending calls.
-func (a *app) prompter(s approvalSettings, folders map[string]string, list string) (ctxperm.Approver, error) {
-	who, err := a.person()
+func newPrompt(a *cli.App, s approvalSettings, folders map[string]string, list string) (ctxperm.Approver, error) {
+	who, err := a.Person()
 	if err != nil {
 		return nil, err
 	}
-	tty, err := a.tty()
+	tty, err := a.OpenTTY()
 	if err != nil {
-		return nil, &problem{code: exitUsage, what: "--on-ask prompt needs a terminal", why: err.Error(), fix: "use --on-ask wait, and answer at a terminal: " + list + "; or --on-ask deny"}
+		return nil, &cli.Problem{Code: cli.ExitUsage, What: "--on-ask prompt needs a terminal", Why: err.Error(), Fix: "use --on-ask wait, and answer at a terminal: " + list + "; or --on-ask deny"}
 	}
-	p := &prompt{app: a, settings: s, folders: folders, who: who, tty: tty, in: bufio.NewReader(tty), turn: host.NewLock(a.host, "remit.prompt"), hold: a.progress.hold}
+	p := &prompt{app: a, settings: s, folders: folders, who: who, tty: tty, in: bufio.NewReader(tty), turn: host.NewLock(a.Host, "remit.prompt"), hold: a.Progress.Hold}
 	return p, nil
 }
 
 // prompt asks for one approval at a time.
 type prompt struct {
-	app      *app
+	app      *cli.App
 	settings approvalSettings
 	folders  map[string]string // of the roots
 
@@ -134,7 +84,7 @@ func (p *prompt) approved() (ctxperm.Answer, error) {
 	if v == nil {
 		return ctxperm.Approve(p.who), nil
 	}
-	if err := p.app.askPassphrase(v); err != nil {
+	if err := askPassphrase(p.app, v); err != nil {
 		return ctxperm.Deny(p.who, err.Error()), nil
 	}
 	return ctxperm.Approve(p.who), nil
@@ -169,16 +119,16 @@ const (
 func (p *prompt) difference(ctx context.Context, ask ctxperm.ApprovalRequest) {
 	what := wants{patch: ask.Preview}
 	if ask.Preview == "" {
-		tools, err := tool.NewRegistry(p.app.builtin()...)
+		tools, err := tool.NewRegistry(tools(p.app)...)
 		if err == nil {
 			what = wantsOf(ctx, p.folders, tools, ask.Tool, ask.ToolDigest, ask.Input)
 		}
 	}
 	what = what.cut(shownLines)
-	textStyle(false).patch(p.tty, what.patch)
+	cli.Style(false).Patch(p.tty, what.patch)
 	switch {
 	case what.note != "":
-		_, _ = fmt.Fprintf(p.tty, "  %s\n", printable(what.note))
+		_, _ = fmt.Fprintf(p.tty, "  %s\n", cli.Printable(what.note))
 	case what.patch == "":
 		_, _ = fmt.Fprintln(p.tty, "  what this call would change cannot be shown before it runs")
 	}
@@ -186,20 +136,61 @@ func (p *prompt) difference(ctx context.Context, ask ctxperm.ApprovalRequest) {
 
 func question(ask ctxperm.ApprovalRequest) string {
 	var b strings.Builder
-	_, _ = fmt.Fprintf(&b, "\n%s asks to run %s\n", printable(ask.Principal.ID), printable(ask.Tool))
+	_, _ = fmt.Fprintf(&b, "\n%s asks to run %s\n", cli.Printable(ask.Principal.ID), cli.Printable(ask.Tool))
 	if ask.Earlier != "" {
-		_, _ = fmt.Fprintf(&b, "  again    %s\n", printable(ask.Earlier))
+		_, _ = fmt.Fprintf(&b, "  again    %s\n", cli.Printable(ask.Earlier))
 	}
 	for _, r := range ask.Reasons {
-		_, _ = fmt.Fprintf(&b, "  because  %s\n", printable(withPlace(r.Text, r.At)))
+		_, _ = fmt.Fprintf(&b, "  because  %s\n", cli.Printable(cli.WithPlace(r.Text, r.At)))
 	}
 	for _, access := range ask.Accesses {
-		_, _ = fmt.Fprintf(&b, "  touches  %s\n", printable(access.String()))
+		_, _ = fmt.Fprintf(&b, "  touches  %s\n", cli.Printable(access.String()))
 	}
 	if ask.Preview != "" {
 		_, _ = fmt.Fprintf(&b, "  wants    to change:\n")
-		textStyle(false).patch(&b, ask.Preview)
+		cli.Style(false).Patch(&b, ask.Preview)
 	}
-	_, _ = fmt.Fprintf(&b, "  with     %s\n", printable(string(ask.Input)))
+	_, _ = fmt.Fprintf(&b, "  with     %s\n", cli.Printable(string(ask.Input)))
 	return b.String()
+}
+
+// newApprover returns the approver of calls for which the policy asks. A nil
+// approver denies every ask.
+func newApprover(a *cli.App, f *runFlags) (ctxperm.Approver, error) {
+	mode := f.onAsk
+	if mode == "deny" || mode == "wait" {
+		return nil, nil // the process that answers elsewhere checks the settings
+	}
+	s, err := readApproval(f.state)
+	if err != nil {
+		return nil, err
+	}
+	switch mode {
+	case "approve-unsafe":
+		if s.Passphrase != nil {
+			return nil, cli.UsageProblem("--on-ask approve-unsafe: approvals need a passphrase here; use prompt or wait")
+		}
+		who, err := a.Person()
+		if err != nil {
+			return nil, err
+		}
+		return ctxperm.ApproverFunc(func(context.Context, ctxperm.ApprovalRequest) (ctxperm.Answer, error) {
+			return ctxperm.Approve(who), nil
+		}), nil
+	case "prompt":
+		folders := map[string]string{}
+		for _, r := range f.rootWords() {
+			name, dir, err := rootOf(r)
+			if err != nil {
+				return nil, err
+			}
+			folders[name] = dir
+		}
+		return newPrompt(a, s, folders, f.hint("pending"))
+	default:
+		return nil, &cli.Problem{
+			Code: cli.ExitUsage, What: fmt.Sprintf("--on-ask %q is not one of the ways to answer", mode),
+			Fix: "valid are deny, wait, prompt, approve-unsafe",
+		}
+	}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
+	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/journal"
 )
@@ -98,7 +99,7 @@ func (s *personShell) asks(p *targetPlace, file string) (said string) {
 	script := filepath.Join(p.dir, "s.jsonl")
 	require.NoError(s.t, os.WriteFile(script, []byte(`{"tool":"file_write","args":{"path":"`+file+`","content":"x"}}`+"\n"), 0o600))
 	code, out := s.types("really run --as agent-x --on-ask wait --policy " + p.policy + " --workspace " + p.workspace + " --state " + p.state + " " + script)
-	require.Equal(s.t, int(exitPending), code, out)
+	require.Equal(s.t, int(cli.ExitPending), code, out)
 	p.call = regexp.MustCompile(`c_[0-9a-z]{12}`).FindString(out)
 	return out
 }
@@ -170,7 +171,7 @@ func TestApprovalAttackProcesses(t *testing.T) {
 		require.NoError(t, err, "attack %d: %s", i+1, way)
 		said, err := os.ReadFile(file + ".out")
 		require.NoError(t, err)
-		require.Equal(t, strconv.Itoa(int(exitDenied)), strings.TrimSpace(string(got)), "attack %d: %s: %s", i+1, way, said)
+		require.Equal(t, strconv.Itoa(int(cli.ExitDenied)), strings.TrimSpace(string(got)), "attack %d: %s: %s", i+1, way, said)
 	}
 	asked, err := os.ReadFile(filepath.Join(p.dir, "asked"))
 	require.NoError(t, err)
@@ -261,7 +262,7 @@ func TestApprovalOfTheNextQuestion(t *testing.T) {
 	p.call = regexp.MustCompile(`c_[0-9a-z]{12}`).FindString(string(said))
 	require.NotEmpty(t, p.call, string(said))
 	code, out := person.types("really approve " + p.call + " --resume" + at)
-	require.Equal(t, int(exitPending), code, out)
+	require.Equal(t, int(cli.ExitPending), code, out)
 
 	require.NoError(t, os.WriteFile(again, []byte(p.call+" --question "+p.digest(t, p.call)+"\n"), 0o600))
 	<-ended

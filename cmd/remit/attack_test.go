@@ -17,6 +17,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/internal/host"
 	"github.com/remit-dev/remit/internal/lineage"
 	"github.com/remit-dev/remit/revert"
@@ -52,19 +53,19 @@ func (p targetPlace) ask(t *testing.T, file string, flags ...string) string {
 	script := filepath.Join(p.dir, "s.jsonl")
 	require.NoError(t, os.WriteFile(script, []byte(`{"tool":"file_write","args":{"path":"`+file+`","content":"x"}}`+"\n"), 0o600))
 	code, out, _ := p.run(personHere, p.at(append([]string{"run", "--json", "--on-ask", "wait", "--policy", p.policy, script}, flags...)...)...)
-	require.Equal(t, int(exitPending), code, out)
+	require.Equal(t, int(cli.ExitPending), code, out)
 	return regexp.MustCompile(`c_[0-9a-z]{12}`).FindString(out)
 }
 
 // run runs a command in this process, with what is known of its caller.
-func (p targetPlace) run(who func() caller, args ...string) (code int, out, errs string) {
-	return p.runAs(func(w *cmdEnv) { w.caller = who }, args...)
+func (p targetPlace) run(who func() cli.Caller, args ...string) (code int, out, errs string) {
+	return p.runAs(func(w *cli.Env) { w.Caller = who }, args...)
 }
 
-func (p targetPlace) runAs(change func(*cmdEnv), args ...string) (code int, out, errs string) {
+func (p targetPlace) runAs(change func(*cli.Env), args ...string) (code int, out, errs string) {
 	var o, e bytes.Buffer
 	w := testWorld(strings.NewReader(""), &o, &e)
-	w.user = func() (string, error) { return "boss", nil }
+	w.Username = func() (string, error) { return "boss", nil }
 	change(&w)
 	code = run(context.Background(), args, w)
 	return code, o.String(), e.String()
@@ -131,33 +132,33 @@ func (p targetPlace) tries(digest string) [][]string {
 }
 
 // agents are callers that an agent can be behind.
-func agents(t *testing.T) map[string]func() caller {
+func agents(t *testing.T) map[string]func() cli.Caller {
 	own, err := lineage.Own()
 	if errors.Is(err, lineage.ErrUnknown) {
 		t.Skip("this system does not tell which process started which")
 	}
 	require.NoError(t, err)
 	asks, top := own.Links[0], own.Links[len(own.Links)-1]
-	chain := func(change func(c *lineage.Chain)) func() caller {
-		return func() caller {
+	chain := func(change func(c *lineage.Chain)) func() cli.Caller {
+		return func() cli.Caller {
 			c := lineage.Chain{Boot: own.Boot, Namespaces: own.Namespaces, Links: append([]lineage.Link{}, own.Links...)}
 			change(&c)
-			return caller{chain: c}
+			return cli.Caller{Chain: c}
 		}
 	}
 	below := lineage.Link{Process: lineage.Process{PID: 1 << 22, Start: asks.Start + 1, Name: "sh"}, Parent: asks.PID, UID: asks.UID, Group: asks.Group, Session: 1 << 22, Job: 1 << 22, Terminal: true}
 	loose := below
 	loose.Parent = 1
-	return map[string]func() caller{
+	return map[string]func() cli.Caller{
 		"nothing known": nil,
-		"no terminal": func() caller {
-			return caller{terminal: errors.New("standard input is not a terminal"), unknown: lineage.ErrUnknown}
+		"no terminal": func() cli.Caller {
+			return cli.Caller{Terminal: errors.New("standard input is not a terminal"), Unknown: lineage.ErrUnknown}
 		},
-		"in the background":   func() caller { return caller{terminal: errors.New("not in the foreground"), chain: own} },
+		"in the background":   func() cli.Caller { return cli.Caller{Terminal: errors.New("not in the foreground"), Chain: own} },
 		"the asking process":  chain(func(*lineage.Chain) {}),
 		"below it":            chain(func(c *lineage.Chain) { c.Links = append([]lineage.Link{below}, c.Links...) }),
-		"its parents unknown": func() caller { return caller{unknown: errors.New("a process ended meanwhile")} },
-		"no chain":            func() caller { return caller{} },
+		"its parents unknown": func() cli.Caller { return cli.Caller{Unknown: errors.New("a process ended meanwhile")} },
+		"no chain":            func() cli.Caller { return cli.Caller{} },
 		"other namespaces":    chain(func(c *lineage.Chain) { c.Namespaces = "pid:[1]user:[1]"; c.Links = []lineage.Link{below} }),
 		"cut loose": chain(func(c *lineage.Chain) {
 			c.Links = []lineage.Link{loose, {Process: lineage.Process{PID: 1, Start: 1}, UID: top.UID, Group: "init"}}
@@ -176,7 +177,7 @@ func agents(t *testing.T) map[string]func() caller {
 // TestApprovalAttackProcesses has real ones.
 func TestApprovalAttacks(t *testing.T) {
 	tried := 0
-	attack := func(t *testing.T, p targetPlace, change func(*cmdEnv), args ...string) {
+	attack := func(t *testing.T, p targetPlace, change func(*cli.Env), args ...string) {
 		t.Helper()
 		tried++
 		code, out, errs := p.runAs(change, args...)
@@ -187,7 +188,7 @@ func TestApprovalAttacks(t *testing.T) {
 		p := newTarget(t)
 		for name, who := range agents(t) {
 			for _, args := range p.tries(p.digest(t, p.call)) {
-				attack(t, p, func(w *cmdEnv) { w.caller = who }, args...)
+				attack(t, p, func(w *cli.Env) { w.Caller = who }, args...)
 			}
 			require.NoFileExists(t, filepath.Join(p.state, settingFile), name)
 		}
@@ -197,11 +198,11 @@ func TestApprovalAttacks(t *testing.T) {
 		p := newTarget(t)
 		for _, who := range []string{"agent", ""} {
 			for _, args := range p.tries(p.digest(t, p.call))[:8] {
-				attack(t, p, func(w *cmdEnv) { w.user = func() (string, error) { return who, nil } }, args...)
+				attack(t, p, func(w *cli.Env) { w.Username = func() (string, error) { return who, nil } }, args...)
 			}
 		}
 		for _, args := range p.tries(p.digest(t, p.call))[:8] {
-			attack(t, p, func(w *cmdEnv) { w.user = func() (string, error) { return "boss", errors.New("no such user") } }, args...)
+			attack(t, p, func(w *cli.Env) { w.Username = func() (string, error) { return "boss", errors.New("no such user") } }, args...)
 		}
 		p.unharmed(t)
 	})
@@ -215,19 +216,19 @@ func TestApprovalAttacks(t *testing.T) {
 			"c_", "c_a", "c_000", p.call[:3], p.call[:5], p.call[2:], strings.ToUpper(p.call), p.call + "0", p.call + " ", " " + p.call, p.call + "\x00", p.call[:13] + "!", "*", "%", "c_%", "c_____",
 			"c_000000000000", "t_000000000000", "s_000000000000", "../" + p.call, "c_\x1b[2J", strings.Repeat("c_", 400), other.call, other.call[:8], "-", "c_' OR 1=1",
 		} {
-			attack(t, p, func(*cmdEnv) {}, p.at("approve", "--", id)...)
+			attack(t, p, func(*cli.Env) {}, p.at("approve", "--", id)...)
 		}
 		// The beginning of a call that does not wait any more is no beginning of one that does.
-		attack(t, p, func(*cmdEnv) {}, p.at("approve", p.call, "--question", other.digest(t, other.call))...)
-		attack(t, p, func(*cmdEnv) {}, p.at("approve", p.call, "--question", "sha256:"+strings.Repeat("0", 64))...)
-		attack(t, p, func(*cmdEnv) {}, "approve", p.call, "--state", other.state)
-		attack(t, p, func(*cmdEnv) {}, "approve", p.call, "--state", filepath.Join(p.dir, "none"))
+		attack(t, p, func(*cli.Env) {}, p.at("approve", p.call, "--question", other.digest(t, other.call))...)
+		attack(t, p, func(*cli.Env) {}, p.at("approve", p.call, "--question", "sha256:"+strings.Repeat("0", 64))...)
+		attack(t, p, func(*cli.Env) {}, "approve", p.call, "--state", other.state)
+		attack(t, p, func(*cli.Env) {}, "approve", p.call, "--state", filepath.Join(p.dir, "none"))
 		p.unharmed(t)
 		other.unharmed(t)
 	})
 	t.Run("too late", func(t *testing.T) {
 		p := newTarget(t)
-		later := func(w *cmdEnv) { w.host = laterHost{host.Real()} }
+		later := func(w *cli.Env) { w.Host = laterHost{host.Real()} }
 		for _, args := range p.tries(p.digest(t, p.call))[:8] {
 			attack(t, p, later, args...)
 		}
@@ -268,7 +269,7 @@ func TestApprovalAttacks(t *testing.T) {
 		} {
 			p := newTarget(t)
 			p.write(t, p.call, forge(p))
-			attack(t, p, func(*cmdEnv) {}, p.at("resume", p.call, "--policy", p.policy)...)
+			attack(t, p, func(*cli.Env) {}, p.at("resume", p.call, "--policy", p.policy)...)
 			require.NoFileExists(t, filepath.Join(p.workspace, "a.txt"), name)
 		}
 	})
@@ -278,10 +279,10 @@ func TestApprovalAttacks(t *testing.T) {
 		require.Zero(t, code, out+errs)
 		require.NoError(t, os.Remove(filepath.Join(p.workspace, "a.txt")))
 		for _, args := range append(p.tries("sha256:00")[:8], p.at("resume", p.call, "--policy", p.policy)) {
-			attack(t, p, func(*cmdEnv) {}, args...)
+			attack(t, p, func(*cli.Env) {}, args...)
 		}
 		p.write(t, p.call, record.Answered{Approved: true, By: "boss", Digest: "sha256:00"})
-		attack(t, p, func(*cmdEnv) {}, p.at("resume", p.call, "--policy", p.policy)...)
+		attack(t, p, func(*cli.Env) {}, p.at("resume", p.call, "--policy", p.policy)...)
 		require.NoFileExists(t, filepath.Join(p.workspace, "a.txt"))
 	})
 	t.Run("by two at once", func(t *testing.T) {
@@ -318,23 +319,23 @@ func TestApprovalAttacks(t *testing.T) {
 			"an empty object": `{"passphrase":{}}`,
 		} {
 			require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
-			attack(t, p, func(w *cmdEnv) { w.caller = nil }, p.at("approve", p.call)...)
+			attack(t, p, func(w *cli.Env) { w.Caller = nil }, p.at("approve", p.call)...)
 			p.unharmed(t)
 			require.NoError(t, os.Remove(file), name)
 		}
 		require.NoError(t, os.WriteFile(file, []byte(`{"unattended":true}`), 0o600))
 		for _, mode := range []os.FileMode{0o620, 0o602, 0o666, 0o777} {
 			require.NoError(t, os.Chmod(file, mode))
-			attack(t, p, func(w *cmdEnv) { w.caller = nil }, p.at("approve", p.call)...)
+			attack(t, p, func(w *cli.Env) { w.Caller = nil }, p.at("approve", p.call)...)
 		}
 		elsewhere := filepath.Join(p.workspace, "approval.json")
 		require.NoError(t, os.Chmod(file, 0o600))
 		require.NoError(t, os.Rename(file, elsewhere))
 		require.NoError(t, os.Symlink(elsewhere, file))
-		attack(t, p, func(w *cmdEnv) { w.caller = nil }, p.at("approve", p.call)...)
+		attack(t, p, func(w *cli.Env) { w.Caller = nil }, p.at("approve", p.call)...)
 		require.NoError(t, os.Remove(file))
 		require.NoError(t, os.Mkdir(file, 0o700))
-		attack(t, p, func(w *cmdEnv) { w.caller = nil }, p.at("approve", p.call)...)
+		attack(t, p, func(w *cli.Env) { w.Caller = nil }, p.at("approve", p.call)...)
 		p.unharmed(t)
 	})
 	t.Run("with another passphrase", func(t *testing.T) {
@@ -347,12 +348,12 @@ func TestApprovalAttacks(t *testing.T) {
 		} {
 			attack(t, p, typing(phrase), p.at("approve", p.call)...)
 		}
-		attack(t, p, func(*cmdEnv) {}, p.at("approve", p.call)...) // no terminal
+		attack(t, p, func(*cli.Env) {}, p.at("approve", p.call)...) // no terminal
 		attack(t, p, typing("wrong phrase"), p.at("approval", "remove-passphrase")...)
 		attack(t, p, typing("wrong phrase"), p.at("approval", "allow-unattended")...)
 		attack(t, p, typing("wrong phrase"), p.at("approval", "set-passphrase")...)
 		script := filepath.Join(p.dir, "s.jsonl")
-		attack(t, p, func(*cmdEnv) {}, p.at("run", "--on-ask", "approve-unsafe", "--policy", p.policy, script)...)
+		attack(t, p, func(*cli.Env) {}, p.at("run", "--on-ask", "approve-unsafe", "--policy", p.policy, script)...)
 		attack(t, p, typing("y"), p.at("run", "--on-ask", "prompt", "--policy", p.policy, script)...)
 		p.unharmed(t)
 	})
@@ -363,9 +364,9 @@ func TestApprovalAttacks(t *testing.T) {
 }
 
 // typing is a terminal at which a person types the same each time that it is opened.
-func typing(text string) func(*cmdEnv) {
-	return func(w *cmdEnv) {
-		w.tty = func() (io.ReadWriteCloser, error) { return typed{strings.NewReader(text + "\n"), io.Discard}, nil }
+func typing(text string) func(*cli.Env) {
+	return func(w *cli.Env) {
+		w.OpenTTY = func() (io.ReadWriteCloser, error) { return typed{strings.NewReader(text + "\n"), io.Discard}, nil }
 	}
 }
 
@@ -414,16 +415,16 @@ func TestPromptAnswers(t *testing.T) {
 		says  []string
 	}{
 		{"?\nd\ny", 0, []string{"d  shows what the call would change", "-old", "+x"}},
-		{"d\nn", int(exitDenied), []string{"+x"}},
+		{"d\nn", int(cli.ExitDenied), []string{"+x"}},
 		{"D\nyes", 0, nil},
-		{"yy", int(exitDenied), nil},
-		{"?", int(exitDenied), []string{"allow it once? [y/N/d/?]"}},
+		{"yy", int(cli.ExitDenied), nil},
+		{"?", int(cli.ExitDenied), []string{"allow it once? [y/N/d/?]"}},
 	} {
 		p := newTarget(t)
 		require.NoError(t, os.WriteFile(filepath.Join(p.workspace, "a.txt"), []byte("old"), 0o600))
 		var shown bytes.Buffer
-		code, out, errs := p.runAs(func(w *cmdEnv) {
-			w.tty = func() (io.ReadWriteCloser, error) { return typed{strings.NewReader(tt.typed + "\n"), &shown}, nil }
+		code, out, errs := p.runAs(func(w *cli.Env) {
+			w.OpenTTY = func() (io.ReadWriteCloser, error) { return typed{strings.NewReader(tt.typed + "\n"), &shown}, nil }
 		}, p.at("run", "--on-ask", "prompt", "--policy", p.policy, filepath.Join(p.dir, "s.jsonl"))...)
 		require.Equal(t, tt.code, code, fmt.Sprint(out, errs))
 		for _, s := range tt.says {

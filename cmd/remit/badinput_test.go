@@ -15,6 +15,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 )
 
 // bad is one thing that is wrong, at one door.
@@ -65,7 +67,7 @@ func badCases() (cases []bad) {
 	}
 	for _, path := range []string{"../a", "/etc/passwd", "a/../b", "a//b", "a/", "", ".", "a\x00b", ".remit-stage-1", strings.Repeat("a", 9000), "link"} {
 		text, _ := json.Marshal(path)
-		cases = append(cases, line(bad{door: "a path", fault: clip(fmt.Sprintf("%+q", path), 24)}, fmt.Sprintf(`{"tool":"file_read","args":{"path":%s}}`, text)))
+		cases = append(cases, line(bad{door: "a path", fault: cli.Clip(fmt.Sprintf("%+q", path), 24)}, fmt.Sprintf(`{"tool":"file_read","args":{"path":%s}}`, text)))
 	}
 	for _, flags := range [][]string{
 		{"--root", "docs"},
@@ -202,11 +204,11 @@ func (c bad) answer(t *testing.T) string {
 		real = append(real, "--workspace", workspace)
 	}
 	w := testWorld(nil, &out, &errs)
-	w.user = func() (string, error) { return "somebody", nil }
+	w.Username = func() (string, error) { return "somebody", nil }
 	code := run(t.Context(), real, w)
 	require.NotZero(t, code, "%s: %s\n%s", c.door, c.fault, out.String())
 	damaged := strings.HasPrefix(c.door, "a journal") || strings.HasPrefix(c.fault, "999:")
-	require.Equal(t, damaged, code == int(exitInternal), "%s: %s: %s", c.door, c.fault, errs.String())
+	require.Equal(t, damaged, code == int(cli.ExitInternal), "%s: %s: %s", c.door, c.fault, errs.String())
 	require.NotContains(t, out.String()+errs.String(), "\x1b")
 	kept, err := os.ReadFile(filepath.Join(workspace, "a.txt"))
 	require.NoError(t, err)
@@ -220,7 +222,7 @@ func (c bad) answer(t *testing.T) string {
 	text = anyDigest.ReplaceAllString(anyID.ReplaceAllString(text, "ID"), "DIGEST")
 	var lines []string
 	for l := range strings.SplitSeq(strings.TrimRight(text, "\n"), "\n") {
-		lines = append(lines, strings.TrimRight("   "+clip(l, 400), " "))
+		lines = append(lines, strings.TrimRight("   "+cli.Clip(l, 400), " "))
 	}
 	return strings.Join(lines, "\n") + "\n"
 }

@@ -126,7 +126,7 @@ func TestSpoiledState(t *testing.T) {
 			} {
 				var out, errs bytes.Buffer
 				w := testWorld(nil, &out, &errs)
-				w.user = func() (string, error) { return "somebody", nil }
+				w.Username = func() (string, error) { return "somebody", nil }
 				code := run(t.Context(), append(args, at...), w)
 				want := s.says
 				if args[0] == "fsck" && s.fsck != "" {

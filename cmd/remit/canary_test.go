@@ -154,7 +154,7 @@ func TestCanariesThroughTheCommand(t *testing.T) {
 	command := func(args ...string) string {
 		var out, errs bytes.Buffer
 		w := testWorld(strings.NewReader(script.String()), &out, &errs)
-		w.env = os.Getenv
+		w.Getenv = os.Getenv
 		code := run(t.Context(), args, w)
 		written["remit "+strings.Join(args, " ")] = fmt.Appendf(nil, "%d %s %s", code, out.String(), errs.String())
 		return out.String()

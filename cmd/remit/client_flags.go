@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/remit-dev/remit/agent"
+	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/perm"
 )
 
@@ -38,11 +39,11 @@ func (s *clientFlags) given(cmd *cobra.Command) error {
 		s.said = s.said || cmd.Flags().Changed(name)
 	}
 	if n := s.client.ProviderTrust; n < 0 || n > 1000 {
-		return usage(fmt.Sprintf("--confidence %d is no confidence; valid are 0 to 1000, in thousandths", n))
+		return cli.UsageProblem(fmt.Sprintf("--confidence %d is no confidence; valid are 0 to 1000, in thousandths", n))
 	}
 	for name, list := range map[string][]string{"capability": s.client.Capabilities, "select": s.client.Selected, "off": s.client.Disabled} {
 		if slices.Contains(list, "") {
-			return usage("--" + name + " is empty; is a variable not set?")
+			return cli.UsageProblem("--" + name + " is empty; is a variable not set?")
 		}
 	}
 	return nil

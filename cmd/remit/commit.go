@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/remit-dev/remit/agent"
+	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/tool"
 )
@@ -34,46 +35,42 @@ func (r *runner) commit(ctx context.Context) (stopped bool, err error) {
 			o.Error.Fix = r.resumeCommit(o)
 		}
 		r.sum.release(o)
-		r.code = worst(r.code, callCode(o))
+		r.code = cli.Worst(r.code, cli.CallCode(o))
 		r.tell.released(h.line, h.call, o)
 	}
 	if errors.Is(err, agent.ErrNotReleased) {
-		r.code = worst(r.code, notReleasedCode(err))
+		r.code = cli.Worst(r.code, notReleasedCode(err))
 		return true, nil
 	}
 	if err == nil {
-		r.code = worst(r.code, r.skipStep(ctx))
+		r.code = cli.Worst(r.code, r.skipStep(ctx))
 	}
 	return false, err
 }
 
 // notReleasedCode returns the code for a release without an outcome.
-func notReleasedCode(err error) exitCode {
+func notReleasedCode(err error) cli.ExitCode {
 	var outcome *tool.CallError
 	if errors.As(err, &outcome) {
-		return exitOK // reported with its outcome
+		return cli.ExitOK // reported with its outcome
 	}
-	return exitInternal
+	return cli.ExitInternal
 }
 
 // skipStep returns the code of a commit that skips a release with an unknown
 // outcome.
-func (r *runner) skipStep(ctx context.Context) exitCode {
+func (r *runner) skipStep(ctx context.Context) cli.ExitCode {
 	t, err := revert.Load(ctx, r.journal, r.tx.ID())
 	if err != nil {
-		return exitInternal
+		return cli.ExitInternal
 	}
 	for _, c := range t.Calls {
 		if c.Held != nil && c.Phase == revert.PhaseUnknown {
-			return exitUnknown
+			return cli.ExitUnknown
 		}
 	}
-	return exitOK
+	return cli.ExitOK
 }
-
-// commitIt returns the command that commits an open transaction, with the same
-// policy for the accesses of released calls.
-func (f *runFlags) commitIt(txn string) string { return f.again(txn) + " --at-end commit" }
 
 // resumeCommit says what to do about a call that was not released.
 func (r *runner) resumeCommit(o tool.Outcome) string {
@@ -102,3 +99,7 @@ func (s *summary) release(o tool.Outcome) {
 	s.Calls--
 	s.count(o)
 }
+
+// commitIt returns the command that commits an open transaction, with the same
+// policy for the accesses of released calls.
+func (f *runFlags) commitIt(txn string) string { return f.again(txn) + " --at-end commit" }

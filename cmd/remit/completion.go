@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/tool"
 )
@@ -19,7 +20,7 @@ var errEnough = errors.New("enough")
 
 // complete adds shell completion. The usage line of each command names its
 // arguments: TXN and CALL are IDs in the journal that its flags select.
-func complete(root *cobra.Command, a *app) {
+func complete(root *cobra.Command, a *cli.App) {
 	for _, cmd := range root.Commands() {
 		complete(cmd, a)
 		for _, dir := range []string{"workspace", "state"} {
@@ -35,13 +36,13 @@ func complete(root *cobra.Command, a *app) {
 			}
 		}
 		if cmd.ValidArgsFunction == nil {
-			cmd.ValidArgsFunction = a.words(cmd)
+			cmd.ValidArgsFunction = completeWords(a, cmd)
 		}
 	}
 }
 
-// words completes the arguments of a command.
-func (a *app) words(cmd *cobra.Command) cobra.CompletionFunc {
+// completeWords completes the arguments of a command.
+func completeWords(a *cli.App, cmd *cobra.Command) cobra.CompletionFunc {
 	_, usage, _ := strings.Cut(cmd.Use, " ")
 	txns, calls := strings.Contains(usage, "TXN"), strings.Contains(usage, "CALL")
 	switch {
@@ -50,11 +51,11 @@ func (a *app) words(cmd *cobra.Command) cobra.CompletionFunc {
 			if len(args) > 0 {
 				return rest(usage, len(args)), cobra.ShellCompDirectiveNoFileComp
 			}
-			return a.ids(cmd, txns, calls, begun), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
+			return completeIDs(a, cmd, txns, calls, begun), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
 		}
 	case strings.Contains(usage, "NAME"):
 		return func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
-			tools, err := tool.NewRegistry(a.builtin()...)
+			tools, err := tool.NewRegistry(tools(a)...)
 			if err != nil {
 				return nil, cobra.ShellCompDirectiveError
 			}
@@ -81,9 +82,9 @@ func rest(usage string, n int) []cobra.Completion {
 	return strings.Split(places[n], "|")
 }
 
-// ids lists the IDs of the journal, the newest first. It returns none for an
+// completeIDs lists the IDs of the journal, the newest first. It returns none for an
 // unreadable journal, as completion must not report errors.
-func (a *app) ids(cmd *cobra.Command, txns, calls bool, begun string) (list []cobra.Completion) {
+func completeIDs(a *cli.App, cmd *cobra.Command, txns, calls bool, begun string) (list []cobra.Completion) {
 	p := workspaceState{workspace: flagText(cmd, "workspace"), state: flagText(cmd, "state"), offers: true}
 	j, err := p.read(cmd.Context(), a)
 	if err != nil {

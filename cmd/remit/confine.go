@@ -4,13 +4,14 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/mcp/gateway"
 )
 
-// confine drafts a sandbox for each server that can have one, as if the file
+// draftSandboxes drafts a sandbox for each server that can have one, as if the file
 // contained it. Roots has the form NAME=DIR.
-func (a *app) confine(p *workspaceState, roots []string) error {
-	c, _, err := a.readServers(&p.upstreams)
+func draftSandboxes(a *cli.App, p *workspaceState, roots []string) error {
+	c, _, err := readServers(a, &p.upstreams)
 	if err != nil {
 		return err
 	}
@@ -55,24 +56,6 @@ func unconfine(p *workspaceState, g *gatewayRuntime) bool {
 	return len(p.upstreams.drafts) < before
 }
 
-// tellServers reports the servers that are not available, and those that run
-// outside the sandbox although it was requested.
-func (a *app) tellServers(p *workspaceState, g *gatewayRuntime) {
-	for _, s := range g.ServerStatuses() {
-		why, outside := p.upstreams.outside[s.Server]
-		switch {
-		case !s.Connected:
-			a.paintErr().problem(a.err, "remit: ", p.unavailable(s))
-			a.exitWith(exitInternal)
-		case outside:
-			a.paintErr().problem(a.err, "remit: ", &problem{
-				what: "server " + s.Server + " gets no sandbox", why: why,
-				fix: `write its "sandbox" by hand, as docs/reference/gateway-config.md says; until then its calls can change anything on this machine`,
-			})
-		}
-	}
-}
-
 // draftedWords describes the drafts.
 func draftedWords(drafts []gateway.EntryDraft) string {
 	boxes := 0
@@ -83,7 +66,25 @@ func draftedWords(drafts []gateway.EntryDraft) string {
 	}
 	words := fmt.Sprintf("%d entries", len(drafts)-boxes)
 	if boxes > 0 {
-		words += fmt.Sprintf(" and the sandbox of %s", count(boxes, "server"))
+		words += fmt.Sprintf(" and the sandbox of %s", cli.Count(boxes, "server"))
 	}
 	return words
+}
+
+// writeServers reports the servers that are not available, and those that run
+// outside the sandbox although it was requested.
+func writeServers(a *cli.App, p *workspaceState, g *gatewayRuntime) {
+	for _, s := range g.ServerStatuses() {
+		why, outside := p.upstreams.outside[s.Server]
+		switch {
+		case !s.Connected:
+			a.ErrStyle().Problem(a.Err, "remit: ", p.unavailable(s))
+			a.ExitWith(cli.ExitInternal)
+		case outside:
+			a.ErrStyle().Problem(a.Err, "remit: ", &cli.Problem{
+				What: "server " + s.Server + " gets no sandbox", Why: why,
+				Fix: `write its "sandbox" by hand, as docs/reference/gateway-config.md says; until then its calls can change anything on this machine`,
+			})
+		}
+	}
 }

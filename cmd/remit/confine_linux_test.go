@@ -12,6 +12,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
+	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/mcp/gateway"
 )
 
@@ -58,7 +59,7 @@ func TestDraftedSandbox(t *testing.T) {
 		require.Equal(t, want, cmd.ProcessState.ExitCode(), "%s%s", &o, &e)
 		return o.String(), e.String()
 	}
-	out, errs := run(int(exitInternal), append([]string{"init", "--sandbox", "--write"}, at...)...)
+	out, errs := run(int(cli.ExitInternal), append([]string{"init", "--sandbox", "--write"}, at...)...)
 	require.Contains(t, out, "drafted 2 entries and the sandbox of 1 server in ")
 	require.Contains(t, errs, "server outside gets no sandbox\n     why   it does not start there: it ended before it answered; it wrote: cat: "+other)
 	require.Contains(t, errs, "server edited gets no sandbox\n     why   the entry of its tool put is no draft any more")

@@ -23,6 +23,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/require"
 
+	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/internal/proof/statcheck"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/journal"
@@ -149,13 +150,13 @@ func (c *crowd) tokens(n int) {
 		c.all = append(c.all, newVisitor(c, i, who))
 	}
 	var errs bytes.Buffer
-	a, f := newApp(testWorld(nil, io.Discard, &errs)), &runFlags{}
+	a, f := cli.NewApp(testWorld(nil, io.Discard, &errs)), &runFlags{}
 	cmd := &cobra.Command{}
-	a.sessionFlags(cmd, f)
+	addSessionFlags(a, cmd, f)
 	f.onAsk = "deny" // nothing is asked here
 	require.NoError(c.t, cmd.ParseFlags(c.flags()))
 	require.NoError(c.t, f.check())
-	rt, err := a.runtime(c.t.Context(), f)
+	rt, err := startupOpen(c.t.Context(), a, f)
 	require.NoError(c.t, err, "%s", &errs)
 	for _, v := range c.all {
 		f.as = v.who
@@ -165,7 +166,7 @@ func (c *crowd) tokens(n int) {
 		c.owners.Store(in.ID(), v.n)
 	}
 	require.NoError(c.t, rt.Close())
-	require.NoError(c.t, a.close())
+	require.NoError(c.t, a.Close())
 }
 
 // wrong notes what must not be.

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -10,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/remit-dev/remit/agent"
+	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	handle "github.com/remit-dev/remit/ctxperm/database"
 	"github.com/remit-dev/remit/ctxperm/database/postgres"
 	"github.com/remit-dev/remit/ctxperm/database/sqlite"
@@ -23,7 +23,7 @@ func databaseFlag(cmd *cobra.Command, p *workspaceState) {
 
 // databaseOptions opens the named databases, and a way to those that a record
 // names. The command closes them at its end.
-func (a *app) databaseOptions(p *workspaceState) ([]agent.Option, error) {
+func databaseOptions(a *cli.App, p *workspaceState) ([]agent.Option, error) {
 	named := map[string]string{}
 	for _, d := range p.databases {
 		name, at, ok := strings.Cut(d, "=")
@@ -34,7 +34,7 @@ func (a *app) databaseOptions(p *workspaceState) ([]agent.Option, error) {
 			}
 			// The location can contain a password, so the message does not
 			// repeat it.
-			return nil, &problem{code: exitUsage, what: fmt.Sprintf("--database %s cannot be used", printable(name)), why: why, fix: "write --database NAME=sqlite:PATH or NAME=postgres://USER@HOST/DATABASE"}
+			return nil, &cli.Problem{Code: cli.ExitUsage, What: fmt.Sprintf("--database %s cannot be used", cli.Printable(name)), Why: why, Fix: "write --database NAME=sqlite:PATH or NAME=postgres://USER@HOST/DATABASE"}
 		}
 		if err := p.keepJournal(name, at); err != nil {
 			return nil, err
@@ -43,9 +43,9 @@ func (a *app) databaseOptions(p *workspaceState) ([]agent.Option, error) {
 	}
 	d, err := handle.New([]handle.Kind{sqlite.Kind(), postgres.Kind()}, named)
 	if err != nil {
-		return nil, &problem{code: exitUsage, what: "a database cannot be used", why: err.Error(), fix: "write --database NAME=sqlite:PATH or NAME=postgres://USER@HOST/DATABASE"}
+		return nil, &cli.Problem{Code: cli.ExitUsage, What: "a database cannot be used", Why: err.Error(), Fix: "write --database NAME=sqlite:PATH or NAME=postgres://USER@HOST/DATABASE"}
 	}
-	a.onClose(d.Close)
+	a.OnClose(d.Close)
 	return []agent.Option{agent.Driver(d)}, nil
 }
 
@@ -76,14 +76,5 @@ func (p *workspaceState) keepJournal(name, at string) error {
 	if err != nil || !os.SameFile(file, journal) {
 		return nil
 	}
-	return &problem{code: exitUsage, what: fmt.Sprintf("the database %s is the journal itself", name), why: "calls could change their own record", fix: "name another database"}
-}
-
-// close closes what the command opened.
-func (a *app) close() error {
-	var errs []error
-	for _, c := range a.closers {
-		errs = append(errs, c())
-	}
-	return errors.Join(errs...)
+	return &cli.Problem{Code: cli.ExitUsage, What: fmt.Sprintf("the database %s is the journal itself", name), Why: "calls could change their own record", Fix: "name another database"}
 }

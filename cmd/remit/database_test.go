@@ -6,7 +6,7 @@ import (
 	"os"
 	"strings"
 
-	_ "modernc.org/sqlite" // the scripts' own way into a file
+	_ "modernc.org/sqlite"
 )
 
 // sqliteForTests is `sqlite FILE SQL` for scripts: somebody else who uses the

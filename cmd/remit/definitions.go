@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/tool"
 	"github.com/remit-dev/remit/tool/define"
 	"github.com/remit-dev/remit/tool/settings"
@@ -41,8 +42,8 @@ func declaredFlags(cmd *cobra.Command, d *declarationFlags) {
 // declare sets the tools of the command. Its files decide what calls can do, so
 // they must lie outside every folder that calls can change. Secrets holds the
 // names of the known secrets; nil: unknown.
-func (a *app) declare(ctx context.Context, d *declarationFlags, folders, secrets []string) error {
-	all, err := a.inForce(d.definitions, folders)
+func declare(ctx context.Context, a *cli.App, d *declarationFlags, folders, secrets []string) error {
+	all, err := definedTools(a, d.definitions, folders)
 	if err != nil {
 		return err
 	}
@@ -58,33 +59,33 @@ func (a *app) declare(ctx context.Context, d *declarationFlags, folders, secrets
 	}
 	tools, status, err := settings.Resolve(ctx, from, all.All()...)
 	if err != nil {
-		return &problem{code: exitUsage, what: "the settings cannot be used", why: err.Error(), fix: "docs/guides/settings.md says what is in them"}
+		return &cli.Problem{Code: cli.ExitUsage, What: "the settings cannot be used", Why: err.Error(), Fix: "docs/guides/settings.md says what is in them"}
 	}
-	a.configured, d.settingsStatus = tools, status
+	a.DeclaredTools, d.settingsStatus = tools, status
 	return nil
 }
 
-// inForce returns the built-in tools, with those of definition files in place
+// definedTools returns the built-in tools, with those of definition files in place
 // of the ones that they describe. The definitions must lie outside every folder
 // that calls can change.
-func (a *app) inForce(definitions, folders []string) (all tool.Registry, err error) {
-	tools := a.cmdEnv.builtin()
+func definedTools(a *cli.App, definitions, folders []string) (all tool.Registry, err error) {
+	tools := a.Env.BuiltinTools()
 	for _, dir := range definitions {
 		if dir == "" {
-			return all, usage("--definitions names no folder; is a variable not set?")
+			return all, cli.UsageProblem("--definitions names no folder; is a variable not set?")
 		}
 		inside := workspaceState{state: dir}
 		if inside.keepOut(folders) != nil {
-			return all, &problem{
-				code: exitUsage, what: fmt.Sprintf("the definitions %q lie inside a root", dir),
-				why: "calls could change what tools may do", fix: "name a folder elsewhere",
+			return all, &cli.Problem{
+				Code: cli.ExitUsage, What: fmt.Sprintf("the definitions %q lie inside a root", dir),
+				Why: "calls could change what tools may do", Fix: "name a folder elsewhere",
 			}
 		}
-		made, err := a.defined(os.DirFS(dir))
+		made, err := loadDefinitions(a, os.DirFS(dir))
 		if err != nil {
-			return all, &problem{
-				code: exitUsage, what: fmt.Sprintf("the definitions in %q cannot be used", dir), why: "\n" + err.Error(),
-				fix: "docs/guides/define.md says what is in them",
+			return all, &cli.Problem{
+				Code: cli.ExitUsage, What: fmt.Sprintf("the definitions in %q cannot be used", dir), Why: "\n" + err.Error(),
+				Fix: "docs/guides/define.md says what is in them",
 			}
 		}
 		for _, t := range made {
@@ -94,16 +95,16 @@ func (a *app) inForce(definitions, folders []string) (all tool.Registry, err err
 		tools = append(tools, made...)
 	}
 	if all, err = tool.NewRegistry(tools...); err != nil {
-		return all, usage("--definitions: " + err.Error())
+		return all, cli.UsageProblem("--definitions: " + err.Error())
 	}
 	return all, nil
 }
 
-// defined returns the tools of definition files, whose implementations are the
+// loadDefinitions returns the tools of definition files, whose implementations are the
 // built-in tools.
-func (a *app) defined(files fs.FS) ([]tool.Tool, error) {
+func loadDefinitions(a *cli.App, files fs.FS) ([]tool.Tool, error) {
 	implementations := map[string]define.Implementation{}
-	for _, t := range a.cmdEnv.builtin() {
+	for _, t := range a.Env.BuiltinTools() {
 		implementations["builtin/"+t.Name()] = define.FromTool(t)
 	}
 	return define.Load(files, implementations, define.AllowUnused())
@@ -118,16 +119,16 @@ func readSettings(layer settings.Layer, name string, folders []string) (settings
 	}
 	text, err := os.ReadFile(name)
 	if err != nil {
-		err = errors.New(plainError(err))
+		err = errors.New(cli.PlainError(err))
 	}
 	var f settings.File
 	if err == nil {
 		f, err = settings.Read(layer, name, text)
 	}
 	if err != nil {
-		return f, &problem{
-			code: exitUsage, what: fmt.Sprintf("the settings %q cannot be used", name), why: err.Error(),
-			fix: "docs/guides/settings.md says what is in them",
+		return f, &cli.Problem{
+			Code: cli.ExitUsage, What: fmt.Sprintf("the settings %q cannot be used", name), Why: err.Error(),
+			Fix: "docs/guides/settings.md says what is in them",
 		}
 	}
 	return f, nil
@@ -150,19 +151,19 @@ func (d *declarationFlags) again() (flags []string) {
 	return flags
 }
 
-// served lists the tools that the runtime offers.
-func (a *app) served() []tool.Tool {
-	tools := a.builtin()
-	if a.leftOut != nil {
-		tools = slices.DeleteFunc(tools, a.leftOut)
+// servedTools lists the tools that the runtime offers.
+func servedTools(a *cli.App) []tool.Tool {
+	tools := tools(a)
+	if a.LeftOut != nil {
+		tools = slices.DeleteFunc(tools, a.LeftOut)
 	}
 	return tools
 }
 
-// builtin lists the tools of the command, as the flags declare them.
-func (a *app) builtin() []tool.Tool {
-	if a.configured != nil {
-		return slices.Clone(a.configured)
+// tools lists the tools of the command, as the flags declare them.
+func tools(a *cli.App) []tool.Tool {
+	if a.DeclaredTools != nil {
+		return slices.Clone(a.DeclaredTools)
 	}
-	return a.cmdEnv.builtin()
+	return a.Env.BuiltinTools()
 }

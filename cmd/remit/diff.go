@@ -9,13 +9,15 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/remit-dev/remit/agent"
+	"github.com/remit-dev/remit/cmd/remit/internal/cli"
+	"github.com/remit-dev/remit/cmd/remit/internal/render"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/diff"
 	"github.com/remit-dev/remit/revert/effect"
 )
 
-func (a *app) diffCommand() *cobra.Command {
+func diffCommand(a *cli.App) *cobra.Command {
 	var p workspaceState
 	var last, asJSON bool
 	cmd := &cobra.Command{
@@ -28,12 +30,12 @@ func (a *app) diffCommand() *cobra.Command {
 			"gone, that is said, and the version is named. What a call did outside files has no difference; such calls are listed.\n" +
 			"--last is what remit revert --last would take back: the newest transaction with something left of it.\n\n" +
 			"Exit codes: 2 usage, or no such transaction.",
-		Args: wantIDs(0, 1, "the id of one transaction or call, or --last"),
+		Args: cli.WantIDs(0, 1, "the id of one transaction or call, or --last"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if last == (len(args) == 1) {
-				return usage("name one transaction or call, or give --last")
+				return cli.UsageProblem("name one transaction or call, or give --last")
 			}
-			return a.withRuntime(cmd.Context(), &p, func(rt *agent.Runtime) error {
+			return withRuntime(cmd.Context(), a, &p, func(rt *agent.Runtime) error {
 				id, over, err := target{strings.Join(args, ""), last, false}.find(cmd.Context(), rt)
 				if err == nil && id != "" {
 					err = p.ofWorkspace(cmd.Context(), a, rt.Journal(), "diff", id)
@@ -49,13 +51,13 @@ func (a *app) diffCommand() *cobra.Command {
 					return err
 				}
 				if asJSON {
-					return a.diffJSON(cmd.Context(), d)
+					return diffJSON(cmd.Context(), a, d)
 				}
-				if err := a.diffPlain(cmd.Context(), d); err != nil {
+				if err := diffPlain(cmd.Context(), a, d); err != nil {
 					return err
 				}
-				a.paint().passed(a.out, over, &p)
-				return a.cutShort(cmd.Context(), rt, &p, d.Txn)
+				writePassed(a.Style(), a.Out, over, &p)
+				return writeInterrupted(cmd.Context(), a, rt, &p, d.Txn)
 			})
 		},
 	}
@@ -137,8 +139,8 @@ func kindOf(d diff.Delta) string {
 	}
 }
 
-func (a *app) diffJSON(ctx context.Context, d diff.Diff) error {
-	rec := diffRecord{Txn: d.Txn, Call: d.Call, State: d.State, Changes: []deltaRecord{}, Unseen: []unseenRecord{}, Erased: listed(d.Erased)}
+func diffJSON(ctx context.Context, a *cli.App, d diff.Diff) error {
+	rec := diffRecord{Txn: d.Txn, Call: d.Call, State: d.State, Changes: []deltaRecord{}, Unseen: []unseenRecord{}, Erased: cli.Listed(d.Erased)}
 	for _, delta := range d.Deltas {
 		text, err := delta.Text(ctx, fileName(delta.Resource))
 		if err != nil {
@@ -155,63 +157,43 @@ func (a *app) diffJSON(ctx context.Context, d diff.Diff) error {
 	for _, u := range d.Held {
 		rec.Held = append(rec.Held, unseenRecord{u.Call, u.Tool, u.Class})
 	}
-	a.writeJSON(rec)
+	a.WriteJSON(rec)
 	return nil
 }
 
 // diffPlain writes a patch. Its notes follow at the end, in lines that no patch
 // contains.
-func (a *app) diffPlain(ctx context.Context, d diff.Diff) error {
-	p, added, removed := a.paint(), 0, 0
+func diffPlain(ctx context.Context, a *cli.App, d diff.Diff) error {
+	p, added, removed := a.Style(), 0, 0
 	for _, delta := range d.Deltas {
 		text, err := delta.Text(ctx, fileName(delta.Resource))
 		if err != nil {
 			return err
 		}
 		added, removed = added+text.Added, removed+text.Removed
-		if a.terminal {
-			p.patch(a.out, text.Short)
+		if a.OutTerminal {
+			p.Patch(a.Out, text.Short)
 		} else {
-			_, _ = io.WriteString(a.out, text.Patch)
+			_, _ = io.WriteString(a.Out, text.Patch)
 		}
 	}
 	for _, u := range d.Untracked {
-		_, _ = fmt.Fprintf(a.out, "call %s of %s: what a %s call does outside files is not shown\n", u.Call, printable(u.Tool), u.Class)
+		_, _ = fmt.Fprintf(a.Out, "call %s of %s: what a %s call does outside files is not shown\n", u.Call, cli.Printable(u.Tool), u.Class)
 	}
 	for _, u := range d.Held {
-		_, _ = fmt.Fprintf(a.out, "call %s of %s: held until the commit, nothing of it has happened\n", u.Call, printable(u.Tool))
+		_, _ = fmt.Fprintf(a.Out, "call %s of %s: held until the commit, nothing of it has happened\n", u.Call, cli.Printable(u.Tool))
 	}
 	for _, c := range d.Erased {
-		_, _ = fmt.Fprintf(a.out, "call %s: its records were erased\n", c)
+		_, _ = fmt.Fprintf(a.Out, "call %s: its records were erased\n", c)
 	}
 	if d.Txn == "" {
-		_, _ = fmt.Fprintln(a.out, "there is nothing to take back")
+		_, _ = fmt.Fprintln(a.Out, "there is nothing to take back")
 		return nil
 	}
 	of := "transaction " + d.Txn
 	if d.Call != "" {
 		of = "call " + d.Call + " of " + of
 	}
-	_, _ = fmt.Fprintf(a.out, "%s, %s: %s, %s added, %s removed\n", of, p.state(d.State, false), count(len(d.Deltas), "change"), count(added, "line"), count(removed, "line"))
+	_, _ = fmt.Fprintf(a.Out, "%s, %s: %s, %s added, %s removed\n", of, render.State(p, d.State, false), cli.Count(len(d.Deltas), "change"), cli.Count(added, "line"), cli.Count(removed, "line"))
 	return nil
-}
-
-// patch writes a patch for a terminal: it escapes control characters of file
-// lines.
-func (p textStyle) patch(w io.Writer, text string) {
-	for line := range strings.Lines(text) {
-		line = strings.ReplaceAll(strings.TrimSuffix(line, "\n"), "\t", "    ")
-		shown := printable(line)
-		switch {
-		case strings.HasPrefix(line, "+++"), strings.HasPrefix(line, "---"), strings.HasPrefix(line, "diff "):
-			shown = p.bold(shown)
-		case strings.HasPrefix(line, "+"):
-			shown = p.good(shown)
-		case strings.HasPrefix(line, "-"):
-			shown = p.bad(shown)
-		case strings.HasPrefix(line, "@@"):
-			shown = p.faint(shown)
-		}
-		_, _ = fmt.Fprintln(w, shown)
-	}
 }

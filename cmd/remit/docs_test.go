@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/tool"
@@ -50,7 +51,7 @@ func TestOutcomesTable(t *testing.T) {
 func TestExitCodesTable(t *testing.T) {
 	order, _ := table(t, "Exit codes of the command")
 	codes := map[string]bool{"0": true}
-	for _, c := range severity() {
+	for _, c := range cli.Severity() {
 		codes[strconv.Itoa(int(c))] = true
 	}
 	require.Len(t, order, len(codes))
@@ -63,7 +64,7 @@ func TestExitCodesTable(t *testing.T) {
 	data, err := os.ReadFile("../../docs/reference/outcomes.md")
 	require.NoError(t, err)
 	var texts []string
-	for _, c := range severity() {
+	for _, c := range cli.Severity() {
 		texts = append(texts, strconv.Itoa(int(c)))
 	}
 	require.Contains(t, string(data), "in the order "+strings.Join(texts, ", ")+".")
@@ -78,22 +79,4 @@ func TestStatesTables(t *testing.T) {
 	require.Equal(t, []string{
 		string(effect.Restored), string(effect.Already), string(effect.Conflict), string(effect.Failed), string(effect.Unknown),
 	}, order)
-}
-
-func TestWorst(t *testing.T) {
-	for _, tt := range []struct{ a, b, want exitCode }{
-		{exitOK, exitOK, exitOK},
-		{exitOK, exitDenied, exitDenied},
-		{exitPending, exitDenied, exitPending},
-		{exitFailed, exitPending, exitFailed},
-		{exitPartial, exitFailed, exitPartial},
-		{exitUnknown, exitPartial, exitUnknown},
-		{exitUsage, exitUnknown, exitUsage},
-		{exitInternal, exitUsage, exitInternal},
-		{exitOK, 99, exitInternal},
-		{exitDenied, 99, exitInternal},
-	} {
-		require.Equal(t, tt.want, worst(tt.a, tt.b), "%d and %d", tt.a, tt.b)
-		require.Equal(t, tt.want, worst(tt.b, tt.a), "%d and %d", tt.b, tt.a)
-	}
 }

@@ -7,23 +7,111 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 )
 
-func (a *app) doctorCommand() *cobra.Command {
+func doctorCommand(a *cli.App) *cobra.Command {
 	var f runFlags
 	cmd := &cobra.Command{
 		Use: "doctor", Short: "Say what this machine, these roots, this state and this policy give",
 		Long: "Tries what remit relies on, in each root and in the state folder, and says what is weaker here and what fails,\n" +
 			"each with a way to mend it. In a root that can be written to it makes a folder, and removes it again.\n" +
 			"It changes nothing on the journal, and makes none. Exit codes: 1 something fails; what is only weaker is 0.",
-		Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.doctor(cmd.Context(), &f) },
+		Args: cli.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return runDoctor(cmd.Context(), a, &f) },
 	}
 	placeFlags(cmd, &f.workspaceState)
 	cmd.Flags().StringArrayVar(&f.roots, "root", nil, "another folder to try, as `NAME=DIR`")
 	cmd.Flags().StringArrayVar(&f.policies, "policy", nil, "policy `PATH` to load (default: the workspace policy)")
 	cmd.Flags().BoolVar(&f.json, "json", false, "write one JSON object a line: each finding, then the sum")
 	return cmd
+}
+
+// runDoctor runs all checks, even if some fail.
+func runDoctor(ctx context.Context, a *cli.App, f *runFlags) error {
+	_, folders, err := f.rootOptions()
+	if err != nil {
+		return err
+	}
+	var sum diagnosis
+	tell := func(found finding) {
+		sum.Checks++
+		switch found.Is {
+		case healthy:
+		case weaker:
+			sum.Weaker++
+		default:
+			sum.Failed++
+		}
+		if f.json {
+			a.WriteJSON(found)
+		} else {
+			writeFinding(a.Style(), a.Out, found)
+		}
+	}
+	checkSystem(a, tell)
+	ways := checkSandbox(ctx, a, f, folders, tell)
+	for i, folder := range folders {
+		name := "workspace"
+		if i > 0 {
+			name, _, _ = strings.Cut(f.roots[i-1], "=")
+		}
+		checkRoot(a, "root "+name, folder, tell)
+		if ways[i] != nil {
+			tell(wayFinding("root "+name, *ways[i]))
+		}
+	}
+	checkState(ctx, a, f, folders, tell)
+	checkPolicy(f.policies, tell)
+	if f.json {
+		a.WriteJSON(sum)
+	} else {
+		_, _ = fmt.Fprintf(a.Out, "\n%s: %d weaker here, %d failed\n", cli.Count(sum.Checks, "check"), sum.Weaker, sum.Failed)
+	}
+	if sum.Failed > 0 {
+		a.ExitWith(cli.ExitInternal)
+	}
+	return nil
+}
+
+// checkSystem checks what does not depend on a folder.
+func checkSystem(a *cli.App, tell func(finding)) {
+	v := cli.ReadVersion()
+	tell(finding{Where: "system", Check: "version", Is: healthy, What: v.String()})
+	name, err := a.Username()
+	if err != nil {
+		tell(finding{
+			Where: "system", Check: "approver", Is: weaker, What: "the operating system does not say who runs this: " + err.Error(),
+			Fix: "approve calls as a user whom the system knows: an approval is recorded with its name",
+		})
+		return
+	}
+	tell(finding{Where: "system", Check: "approver", Is: healthy, What: "approvals from here are recorded as given by " + name})
+}
+
+func checkPolicy(paths []string, tell func(finding)) {
+	engine, err := loadPolicy(paths, false)
+	if err != nil {
+		p := problemOf(err, &workspaceState{})
+		fix := p.Fix
+		if fix == "" {
+			fix = "see remit policy check"
+		}
+		tell(finding{Where: "policy", Check: "load", Is: failing, What: p.Error(), Fix: fix})
+		return
+	}
+	what := "loaded, revision " + engine.Revision()
+	if len(paths) == 0 {
+		what = "the workspace policy, revision " + engine.Revision()
+	}
+	tell(finding{Where: "policy", Check: "load", Is: healthy, What: what})
+	if n := len(engine.UncheckedRefs()); n > 0 && len(paths) > 0 { // the tests cover the policy of remit, and users cannot change it
+		tell(finding{
+			Where: "policy", Check: "unchecked", Is: weaker, What: cli.Count(n, "place") + " of it could not be checked for misspelt fields",
+			Fix: "remit policy check --notes lists them; name fields by constant paths there",
+		})
+	}
 }
 
 // health is the state of one checked thing.
@@ -51,101 +139,15 @@ type diagnosis struct {
 	Failed int `json:"failed"`
 }
 
-// doctor runs all checks, even if some fail.
-func (a *app) doctor(ctx context.Context, f *runFlags) error {
-	_, folders, err := f.rootOptions()
-	if err != nil {
-		return err
-	}
-	var sum diagnosis
-	tell := func(found finding) {
-		sum.Checks++
-		switch found.Is {
-		case healthy:
-		case weaker:
-			sum.Weaker++
-		default:
-			sum.Failed++
-		}
-		if f.json {
-			a.writeJSON(found)
-		} else {
-			a.paint().finding(a.out, found)
-		}
-	}
-	a.checkSystem(tell)
-	ways := a.checkSandbox(ctx, f, folders, tell)
-	for i, folder := range folders {
-		name := "workspace"
-		if i > 0 {
-			name, _, _ = strings.Cut(f.roots[i-1], "=")
-		}
-		a.checkRoot("root "+name, folder, tell)
-		if ways[i] != nil {
-			tell(wayFinding("root "+name, *ways[i]))
-		}
-	}
-	a.checkState(ctx, f, folders, tell)
-	checkPolicy(f.policies, tell)
-	if f.json {
-		a.writeJSON(sum)
-	} else {
-		_, _ = fmt.Fprintf(a.out, "\n%s: %d weaker here, %d failed\n", count(sum.Checks, "check"), sum.Weaker, sum.Failed)
-	}
-	if sum.Failed > 0 {
-		a.exitWith(exitInternal)
-	}
-	return nil
-}
-
-// checkSystem checks what does not depend on a folder.
-func (a *app) checkSystem(tell func(finding)) {
-	v := readVersion()
-	tell(finding{Where: "system", Check: "version", Is: healthy, What: v.String()})
-	name, err := a.user()
-	if err != nil {
-		tell(finding{
-			Where: "system", Check: "approver", Is: weaker, What: "the operating system does not say who runs this: " + err.Error(),
-			Fix: "approve calls as a user whom the system knows: an approval is recorded with its name",
-		})
-		return
-	}
-	tell(finding{Where: "system", Check: "approver", Is: healthy, What: "approvals from here are recorded as given by " + name})
-}
-
-func checkPolicy(paths []string, tell func(finding)) {
-	engine, err := loadPolicy(paths, false)
-	if err != nil {
-		p := problemOf(err, &workspaceState{})
-		fix := p.fix
-		if fix == "" {
-			fix = "see remit policy check"
-		}
-		tell(finding{Where: "policy", Check: "load", Is: failing, What: p.Error(), Fix: fix})
-		return
-	}
-	what := "loaded, revision " + engine.Revision()
-	if len(paths) == 0 {
-		what = "the workspace policy, revision " + engine.Revision()
-	}
-	tell(finding{Where: "policy", Check: "load", Is: healthy, What: what})
-	if n := len(engine.UncheckedRefs()); n > 0 && len(paths) > 0 { // the tests cover the policy of remit, and users cannot change it
-		tell(finding{
-			Where: "policy", Check: "unchecked", Is: weaker, What: count(n, "place") + " of it could not be checked for misspelt fields",
-			Fix: "remit policy check --notes lists them; name fields by constant paths there",
-		})
-	}
-}
-
-func (p textStyle) finding(w io.Writer, f finding) {
-	mark := p.good("✓")
+func writeFinding(p cli.Style, w io.Writer, f finding) {
+	mark := p.Good("✓")
 	switch f.Is {
 	case healthy:
 	case weaker:
-		mark = p.doubt("·")
+		mark = p.Doubt("·")
 	default:
-		mark = p.bad("✗")
+		mark = p.Bad("✗")
 	}
-	_, _ = fmt.Fprintf(w, "%s %-15s %-10s %s\n", mark, printable(f.Where), f.Check, printable(f.What))
-	p.details(w, &problem{fix: f.Fix})
+	_, _ = fmt.Fprintf(w, "%s %-15s %-10s %s\n", mark, cli.Printable(f.Where), f.Check, cli.Printable(f.What))
+	p.Details(w, &cli.Problem{Fix: f.Fix})
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/ctxperm/files"
 	"github.com/remit-dev/remit/internal/disk"
 	"github.com/remit-dev/remit/internal/host"
@@ -55,7 +56,7 @@ func probes() []probe {
 }
 
 // checkRoot checks a root's file system.
-func (a *app) checkRoot(where, folder string, tell func(finding)) {
+func checkRoot(a *cli.App, where, folder string, tell func(finding)) {
 	kind, is := fileSystem(folder)
 	found := finding{Where: where, Check: "filesystem", Is: healthy, What: kind}
 	if is != healthy {
@@ -63,17 +64,17 @@ func (a *app) checkRoot(where, folder string, tell func(finding)) {
 		found.Fix = "work in a folder on a disk of this machine"
 	}
 	tell(found)
-	r, err := host.OpenRoot(a.host, folder)
+	r, err := host.OpenRoot(a.Host, folder)
 	if err != nil {
-		tell(finding{Where: where, Check: "open", Is: failing, What: "cannot be opened: " + plainError(err), Fix: "give yourself the right to read and enter it: chmod u+rx " + quoted(folder)})
+		tell(finding{Where: where, Check: "open", Is: failing, What: "cannot be opened: " + cli.PlainError(err), Fix: "give yourself the right to read and enter it: chmod u+rx " + cli.Quote(folder)})
 		return
 	}
 	defer func() { _ = r.Close() }()
-	dir := host.NewID(a.host, files.StagePrefix+"doctor-")
+	dir := host.NewID(a.Host, files.StagePrefix+"doctor-")
 	if err := r.Mkdir(dir, 0o700); err != nil {
 		tell(finding{
-			Where: where, Check: "write", Is: weaker, What: "nothing can be written here, so nothing more was tried: " + plainError(err),
-			Fix: "if calls are to change files here, give yourself the right to: chmod u+w " + quoted(folder),
+			Where: where, Check: "write", Is: weaker, What: "nothing can be written here, so nothing more was tried: " + cli.PlainError(err),
+			Fix: "if calls are to change files here, give yourself the right to: chmod u+w " + cli.Quote(folder),
 		})
 		return
 	}
@@ -81,7 +82,7 @@ func (a *app) checkRoot(where, folder string, tell func(finding)) {
 		tell(p.finding(where, kind, r, dir))
 	}
 	if err := removeAll(r, dir); err != nil {
-		tell(finding{Where: where, Check: "clean", Is: failing, What: "what was made to try things is still there: " + err.Error(), Fix: "remove " + quoted(filepath.Join(folder, dir))})
+		tell(finding{Where: where, Check: "clean", Is: failing, What: "what was made to try things is still there: " + err.Error(), Fix: "remove " + cli.Quote(filepath.Join(folder, dir))})
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/internal/sandbox"
 )
 
@@ -26,7 +27,7 @@ func missing() [][2]string {
 
 // checkSandbox reports how programs can be confined here, and returns the write
 // mode of each root; nil if the sandbox is unavailable.
-func (a *app) checkSandbox(ctx context.Context, f *runFlags, roots []string, tell func(finding)) []*sandbox.WriteMode {
+func checkSandbox(ctx context.Context, a *cli.App, f *runFlags, roots []string, tell func(finding)) []*sandbox.WriteMode {
 	ways := make([]*sandbox.WriteMode, len(roots))
 	state := "" // unavailable: writes stay in memory, which shows the rest
 	if f.find(a) == nil && f.keepOut(roots) == nil {
@@ -92,7 +93,7 @@ func levelFinding(r sandbox.Protections, err error) finding {
 	f := finding{Where: "system", Check: "sandbox", Is: weaker, Fix: "a policy can refuse what runs with less: require contains \"sandbox\""}
 	switch {
 	case err != nil:
-		f.What = "level none: no program can be confined here: " + plainError(err)
+		f.What = "level none: no program can be confined here: " + cli.PlainError(err)
 		f.Fix = "give no tool that starts programs to a runtime here; Linux on amd64 or arm64 has a sandbox"
 	case r.Level == sandbox.Strict:
 		f.Is, f.Fix = healthy, ""

@@ -8,16 +8,17 @@ import (
 	"path/filepath"
 	"runtime"
 
+	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/revert/journal"
 	"github.com/remit-dev/remit/revert/record"
 	"github.com/remit-dev/remit/revert/sqlite"
 )
 
 // checkState checks the place of the journal, and the journal.
-func (a *app) checkState(ctx context.Context, f *runFlags, folders []string, tell func(finding)) {
+func checkState(ctx context.Context, a *cli.App, f *runFlags, folders []string, tell func(finding)) {
 	if err := f.find(a); err != nil {
 		p := problemOf(err, &f.workspaceState)
-		tell(finding{Where: "state", Check: "folder", Is: failing, What: p.Error(), Fix: p.fix})
+		tell(finding{Where: "state", Check: "folder", Is: failing, What: p.Error(), Fix: p.Fix})
 		return
 	}
 	if err := errors.Join(f.keepOut(folders), f.keepIn(folders)); err != nil {
@@ -34,7 +35,7 @@ func (a *app) checkState(ctx context.Context, f *runFlags, folders []string, tel
 		tell(finding{Where: "journal", Check: "open", Is: healthy, What: "none yet: the first remit run makes it"})
 		return
 	}
-	a.checkJournal(ctx, &f.workspaceState, tell)
+	checkJournal(ctx, a, &f.workspaceState, tell)
 }
 
 // stateFileSystem checks the file system: the processes of one journal share
@@ -61,7 +62,7 @@ func stateRights(state, there string) finding {
 	info, err := os.Stat(there)
 	switch {
 	case err != nil:
-		f.Is, f.What, f.Fix = failing, "cannot be looked at: "+plainError(err), "give yourself the right to enter the folders above it"
+		f.Is, f.What, f.Fix = failing, "cannot be looked at: "+cli.PlainError(err), "give yourself the right to enter the folders above it"
 	case !info.IsDir():
 		f.Is, f.What, f.Fix = failing, fmt.Sprintf("%s is not a folder", there), "name a folder with --state"
 	case there != state:
@@ -71,7 +72,7 @@ func stateRights(state, there string) finding {
 		f.Fix = "keep the state in your own profile, which is private"
 	case info.Mode().Perm()&0o077 != 0:
 		f.Is, f.What = failing, fmt.Sprintf("others may enter it (mode %04o), and a journal holds what tools have read", info.Mode().Perm())
-		f.Fix = "chmod 700 " + quoted(state)
+		f.Fix = "chmod 700 " + cli.Quote(state)
 	default:
 		f.What = fmt.Sprintf("nobody else may enter it (mode %04o)", info.Mode().Perm())
 	}
@@ -87,13 +88,13 @@ func makeable(there string) finding {
 		err = os.Remove(dir)
 	}
 	if err != nil {
-		f.Is, f.What = failing, fmt.Sprintf("no folder can be made in %s: %s", there, plainError(err))
-		f.Fix = "name another folder with --state, or give yourself the right: chmod u+w " + quoted(there)
+		f.Is, f.What = failing, fmt.Sprintf("no folder can be made in %s: %s", there, cli.PlainError(err))
+		f.Fix = "name another folder with --state, or give yourself the right: chmod u+w " + cli.Quote(there)
 	}
 	return f
 }
 
-func (a *app) checkJournal(ctx context.Context, p *workspaceState, tell func(finding)) {
+func checkJournal(ctx context.Context, a *cli.App, p *workspaceState, tell func(finding)) {
 	j, err := p.open(ctx)
 	if err != nil {
 		fix := "copy the folder before anything else opens it, then see what " + p.hint("fsck") + " finds"
@@ -107,7 +108,7 @@ func (a *app) checkJournal(ctx context.Context, p *workspaceState, tell func(fin
 		return
 	}
 	tell(finding{Where: "journal", Check: "format", Is: healthy, What: fmt.Sprintf("store format %d, record version %d", sqlite.Format, record.Version)})
-	tell(finding{Where: "journal", Check: "head", Is: healthy, What: fmt.Sprintf("%s, head %s", entries(head.Size), head)})
+	tell(finding{Where: "journal", Check: "head", Is: healthy, What: fmt.Sprintf("%s, head %s", cli.Entries(head.Size), head)})
 	tell(finding{Where: "journal", Check: "size", Is: healthy, What: bytesWords(folderSize(p.state)) + " in " + p.state})
 	tell(openTxns(ctx, j, p))
 }
@@ -129,10 +130,10 @@ func openTxns(ctx context.Context, j journal.Journal, p *workspaceState) finding
 		f.Is, f.What, f.Fix = failing, "they cannot be listed: "+err.Error(), "see what "+p.hint("fsck")+" finds"
 	case len(gone) > 0:
 		f.Is = weaker
-		f.What = fmt.Sprintf("%s open, %d of them without an owner: what they touched is held", count(len(open), "transaction"), len(gone))
+		f.What = fmt.Sprintf("%s open, %d of them without an owner: what they touched is held", cli.Count(len(open), "transaction"), len(gone))
 		f.Fix = "run " + p.hint("recover") + ", then " + p.hint("revert", gone[0])
 	case len(open) > 0:
-		f.What = count(len(open), "transaction") + " open, each with a living owner"
+		f.What = cli.Count(len(open), "transaction") + " open, each with a living owner"
 	}
 	return f
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/internal/disk"
 	"github.com/remit-dev/remit/internal/host"
 )
@@ -85,11 +86,11 @@ func (h oddHost) OpenRoot(dir string) (disk.Root, error) {
 
 // diagnose runs doctor, checks that each line is one object, that whatever is
 // not good says how to mend it, that the sum is right, and that nothing is left.
-func diagnose(t *testing.T, w cmdEnv, args ...string) (map[string]finding, int) {
+func diagnose(t *testing.T, w cli.Env, args ...string) (map[string]finding, int) {
 	t.Helper()
 	workspace, state := testPlace(t)
 	var out, errs bytes.Buffer
-	w.out, w.err = &out, &errs
+	w.Out, w.Err = &out, &errs
 	code := run(t.Context(), append([]string{"doctor", "--json", "--workspace", workspace, "--state", state}, args...), w)
 	require.Empty(t, errs.String())
 	left, err := os.ReadDir(workspace)
@@ -146,13 +147,13 @@ func TestDoctorProbes(t *testing.T) {
 	} {
 		t.Run(tt.check+" "+tt.name, func(t *testing.T) {
 			w := testWorld(nil, nil, nil)
-			w.host = oddHost{w.host, tt.root}
+			w.Host = oddHost{w.Host, tt.root}
 			found, code := diagnose(t, w)
 			got := found["root workspace "+tt.check]
 			require.Equal(t, tt.want, got.Is, "%+v", got)
 			require.Contains(t, got.What, tt.what)
 			if tt.want == failing {
-				require.Equal(t, int(exitInternal), code)
+				require.Equal(t, int(cli.ExitInternal), code)
 			}
 		})
 	}
@@ -161,11 +162,17 @@ func TestDoctorProbes(t *testing.T) {
 // TestDoctorSaysWhatItLeft: a root where nothing can be removed is told of.
 func TestDoctorSaysWhatItLeft(t *testing.T) {
 	w := testWorld(nil, nil, nil)
-	w.host = oddHost{w.host, odd{lstat: disk.ErrEscape, remove: errors.New("no")}}
+	w.Host = oddHost{w.Host, odd{lstat: disk.ErrEscape, remove: errors.New("no")}}
 	found, code := diagnose(t, w)
 	require.Equal(t, failing, found["root workspace clean"].Is)
 	require.Contains(t, found["root workspace clean"].Fix, ".remit-stage-doctor-")
-	require.Equal(t, int(exitInternal), code)
+	require.Equal(t, int(cli.ExitInternal), code)
+}
+
+func TestBytesWords(t *testing.T) {
+	for n, want := range map[int64]string{0: "0.0 KiB", 1 << 10: "1.0 KiB", 3 << 19: "1.5 MiB", 5 << 29: "2.5 GiB"} {
+		require.Equal(t, want, bytesWords(n), fmt.Sprint(n))
+	}
 }
 
 func TestStateFileSystem(t *testing.T) {
@@ -174,11 +181,5 @@ func TestStateFileSystem(t *testing.T) {
 		require.Equal(t, is, f.Is)
 		require.Contains(t, f.What, what)
 		require.Equal(t, is == healthy, f.Fix == "")
-	}
-}
-
-func TestBytesWords(t *testing.T) {
-	for n, want := range map[int64]string{0: "0.0 KiB", 1 << 10: "1.0 KiB", 3 << 19: "1.5 MiB", 5 << 29: "2.5 GiB"} {
-		require.Equal(t, want, bytesWords(n), fmt.Sprint(n))
 	}
 }

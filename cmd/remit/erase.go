@@ -10,10 +10,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/remit-dev/remit/agent"
+	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/revert"
 )
 
-func (a *app) eraseCommand() *cobra.Command {
+func eraseCommand(a *cli.App) *cobra.Command {
 	var p workspaceState
 	var yes, asJSON bool
 	var why string
@@ -23,12 +24,12 @@ func (a *app) eraseCommand() *cobra.Command {
 			"there was a call of this tool, how it ended, and that you erased it; the journal can still be checked, also with a\n" +
 			"head that was kept elsewhere. Its transaction must have ended. What is lost is said first, and asked for at a terminal;\n" +
 			"--yes answers that. Copies elsewhere, such as backups and what the call itself wrote, are not touched.",
-		Args: wantIDs(1, 1, "the id of one call"),
+		Args: cli.WantIDs(1, 1, "the id of one call"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if strings.TrimSpace(why) == "" {
-				return usage("--why must say what it is erased for")
+				return cli.UsageProblem("--why must say what it is erased for")
 			}
-			return a.erase(cmd.Context(), &p, args[0], why, yes, asJSON)
+			return runErase(cmd.Context(), a, &p, args[0], why, yes, asJSON)
 		},
 	}
 	placeFlags(cmd, &p)
@@ -38,21 +39,21 @@ func (a *app) eraseCommand() *cobra.Command {
 	return cmd
 }
 
-func (a *app) erase(ctx context.Context, p *workspaceState, call, why string, yes, asJSON bool) error {
-	who, err := a.person()
+func runErase(ctx context.Context, a *cli.App, p *workspaceState, call, why string, yes, asJSON bool) error {
+	who, err := a.Person()
 	if err != nil {
 		return err
 	}
-	return a.withRuntime(ctx, p, func(rt *agent.Runtime) error {
+	return withRuntime(ctx, a, p, func(rt *agent.Runtime) error {
 		_, c, err := revert.LoadCall(ctx, rt.Journal(), call)
 		if err != nil {
 			return err
 		}
 		if !asJSON {
-			a.paint().toErase(a.out, c)
+			writeToErase(a.Style(), a.Out, c)
 		}
 		if !yes && c.Phase != revert.PhaseErased {
-			if err := a.confirm(c); err != nil {
+			if err := confirmErase(a, c); err != nil {
 				return err
 			}
 		}
@@ -61,22 +62,22 @@ func (a *app) erase(ctx context.Context, p *workspaceState, call, why string, ye
 			return err
 		}
 		if done.Waiting != "" {
-			a.exitWith(exitPartial)
+			a.ExitWith(cli.ExitPartial)
 		}
 		if asJSON {
-			a.writeJSON(done)
+			a.WriteJSON(done)
 		} else {
-			a.paint().erasure(a.out, done, p)
+			writeErasure(a.Style(), a.Out, done, p)
 		}
 		return nil
 	})
 }
 
-// confirm asks the user at the terminal. Only "y" or "yes" confirms.
-func (a *app) confirm(c *revert.Call) error {
-	tty, err := a.tty()
+// confirmErase asks the user at the terminal. Only "y" or "yes" confirms.
+func confirmErase(a *cli.App, c *revert.Call) error {
+	tty, err := a.OpenTTY()
 	if err != nil {
-		return &problem{code: exitUsage, what: "nothing was erased", why: "nobody can be asked, as there is no terminal", fix: "add --yes where it is meant"}
+		return &cli.Problem{Code: cli.ExitUsage, What: "nothing was erased", Why: "nobody can be asked, as there is no terminal", Fix: "add --yes where it is meant"}
 	}
 	_, err = fmt.Fprintf(tty, "erase call %s for good? [y/N] ", c.Ref.Call)
 	said, _ := bufio.NewReader(tty).ReadString('\n') // an unreadable answer does not confirm
@@ -90,46 +91,32 @@ func (a *app) confirm(c *revert.Call) error {
 	case "y", "yes":
 		return nil
 	}
-	return &problem{code: exitUsage, what: "nothing was erased", why: "the answer was not yes", fix: "say y, or add --yes"}
+	return &cli.Problem{Code: cli.ExitUsage, What: "nothing was erased", Why: "the answer was not yes", Fix: "say y, or add --yes"}
 }
 
-// toErase describes what an erasure deletes, before it happens.
-func (p textStyle) toErase(w io.Writer, c *revert.Call) {
-	name := p.bold(c.Ref.Call) + " " + printable(c.Tool.Name)
+// writeToErase describes what an erasure deletes, before it happens.
+func writeToErase(p cli.Style, w io.Writer, c *revert.Call) {
+	name := p.Bold(c.Ref.Call) + " " + cli.Printable(c.Tool.Name)
 	switch {
 	case c.Phase == revert.PhaseErased:
 		_, _ = fmt.Fprintf(w, "%s was erased before\n", name)
 	case c.HasEffects():
-		_, _ = fmt.Fprintf(w, "%s: %s\n", name, p.doubt("what it did cannot be taken back any more"))
+		_, _ = fmt.Fprintf(w, "%s: %s\n", name, p.Doubt("what it did cannot be taken back any more"))
 	case c.IsReverted():
-		_, _ = fmt.Fprintf(w, "%s: it was taken back, and %s\n", name, p.doubt("cannot be brought back any more"))
+		_, _ = fmt.Fprintf(w, "%s: it was taken back, and %s\n", name, p.Doubt("cannot be brought back any more"))
 	default:
 		_, _ = fmt.Fprintf(w, "%s: nothing of it was to be taken back\n", name)
 	}
 }
 
-func (p textStyle) erasure(w io.Writer, e revert.EraseReport, where *workspaceState) {
+func writeErasure(p cli.Style, w io.Writer, e revert.EraseReport, where *workspaceState) {
 	if e.Records > 0 {
-		_, _ = fmt.Fprintf(w, "%s erased; dropped %s, %s\n", p.good("✓"), count(int(e.Blobs), "content"), size(e.Bytes))
+		_, _ = fmt.Fprintf(w, "%s erased; dropped %s, %s\n", p.Good("✓"), cli.Count(int(e.Blobs), "content"), cli.Bytes(e.Bytes))
 	}
 	if len(e.Shared) > 0 {
-		_, _ = fmt.Fprintf(w, "  %s is kept: other calls name the same\n", count(len(e.Shared), "content"))
+		_, _ = fmt.Fprintf(w, "  %s is kept: other calls name the same\n", cli.Count(len(e.Shared), "content"))
 	}
 	if e.Waiting != "" {
-		_, _ = fmt.Fprintf(w, "%s %s\n     %s\n", p.doubt("?"), e.Waiting, "again  "+where.hint("erase", e.Call, "--why", "again"))
-	}
-}
-
-// size formats a number of bytes for people.
-func size(n int64) string {
-	switch {
-	case n < 1<<10:
-		return count(int(n), "byte")
-	case n < 1<<20:
-		return fmt.Sprintf("%.1f KiB", float64(n)/(1<<10))
-	case n < 1<<30:
-		return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20))
-	default:
-		return fmt.Sprintf("%.1f GiB", float64(n)/(1<<30))
+		_, _ = fmt.Fprintf(w, "%s %s\n     %s\n", p.Doubt("?"), e.Waiting, "again  "+where.hint("erase", e.Call, "--why", "again"))
 	}
 }

@@ -8,11 +8,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/internal/canon"
 	"github.com/remit-dev/remit/perm"
 )
 
-func (a *app) policyEvalCommand() *cobra.Command {
+func evalCommand(a *cli.App) *cobra.Command {
 	var input string
 	var asJSON bool
 	cmd := &cobra.Command{
@@ -22,18 +23,18 @@ func (a *app) policyEvalCommand() *cobra.Command {
 			"ask; 2 for an input that is no input.\n\n" +
 			"Purpose, tool and access have to be there; the rest where a rule reads it. remit policy schema says what all of it\n" +
 			"may be. A whole input:\n\n" + sampleInput,
-		RunE: func(cmd *cobra.Command, paths []string) error { return a.policyEval(cmd, input, paths, asJSON) },
+		RunE: func(cmd *cobra.Command, paths []string) error { return runEval(a, cmd, input, paths, asJSON) },
 	}
 	cmd.Flags().StringVar(&input, "input", "", "`FILE` with the input document, or - for standard input")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write one JSON object")
 	return cmd
 }
 
-func (a *app) policyEval(cmd *cobra.Command, input string, paths []string, asJSON bool) error {
+func runEval(a *cli.App, cmd *cobra.Command, input string, paths []string, asJSON bool) error {
 	if input == "" {
-		return usage("--input is missing: there is nothing to decide about")
+		return cli.UsageProblem("--input is missing: there is nothing to decide about")
 	}
-	request, err := a.request(input)
+	request, err := readRequest(a, input)
 	if err != nil {
 		return err
 	}
@@ -44,24 +45,24 @@ func (a *app) policyEval(cmd *cobra.Command, input string, paths []string, asJSO
 	d, err := engine.Decide(cmd.Context(), request)
 	switch {
 	case err != nil, d.Effect() == perm.Deny:
-		a.exitWith(exitDenied)
+		a.ExitWith(cli.ExitDenied)
 	case d.Effect() == perm.Ask:
-		a.exitWith(exitPending)
+		a.ExitWith(cli.ExitPending)
 	}
 	notes := notHeld(d)
 	if asJSON {
 		all := d.Details()
-		a.writeJSON(evaluated{
+		a.WriteJSON(evaluated{
 			DecisionRecord: d.Record(), Require: all.Requires, Ensure: all.FailedPostconditions, Hide: all.HideReasons, Label: all.Labels, Mask: all.Masks, Redact: all.Redact, Notes: notes,
 		})
 		return nil
 	}
-	a.paint().decided(a.out, d)
+	writeDecision(a.Style(), a.Out, d)
 	for _, note := range notes {
-		_, _ = fmt.Fprintf(a.out, "  %-8s %s\n", "note", printable(note))
+		_, _ = fmt.Fprintf(a.Out, "  %-8s %s\n", "note", cli.Printable(note))
 	}
 	if err != nil {
-		_, _ = fmt.Fprintln(a.err, printable(err.Error()))
+		_, _ = fmt.Fprintln(a.Err, cli.Printable(err.Error()))
 	}
 	return nil
 }
@@ -88,8 +89,8 @@ func notHeld(d perm.Decision) (notes []string) {
 	return notes
 }
 
-func (a *app) request(input string) (r perm.Request, err error) {
-	from := a.in
+func readRequest(a *cli.App, input string) (r perm.Request, err error) {
+	from := a.In
 	if input != "-" {
 		f, err := os.Open(input)
 		if err != nil {
@@ -103,22 +104,22 @@ func (a *app) request(input string) (r perm.Request, err error) {
 		return r, unreadable(input, err)
 	}
 	if r, err = parseRequest(text); err != nil {
-		err = &problem{
-			code: exitUsage, what: "the input document cannot be used", why: err.Error(),
-			fix: "remit policy eval --help shows a whole one, remit policy schema all that it may hold",
+		err = &cli.Problem{
+			Code: cli.ExitUsage, What: "the input document cannot be used", Why: err.Error(),
+			Fix: "remit policy eval --help shows a whole one, remit policy schema all that it may hold",
 		}
 	}
 	return r, err
 }
 
 func unreadable(input string, err error) error {
-	return &problem{code: exitUsage, what: fmt.Sprintf("the input %q cannot be read", input), why: plainError(err), fix: "name a file, or - for standard input"}
+	return &cli.Problem{Code: cli.ExitUsage, What: fmt.Sprintf("the input %q cannot be read", input), Why: cli.PlainError(err), Fix: "name a file, or - for standard input"}
 }
 
-func (p textStyle) decided(w io.Writer, d perm.Decision) {
-	effect := p.good(d.Effect().String())
+func writeDecision(p cli.Style, w io.Writer, d perm.Decision) {
+	effect := p.Good(d.Effect().String())
 	if d.Effect() == perm.Deny {
-		effect = p.bad(d.Effect().String())
+		effect = p.Bad(d.Effect().String())
 	}
 	_, _ = fmt.Fprintln(w, effect)
 	details := d.Details()
@@ -127,14 +128,14 @@ func (p textStyle) decided(w io.Writer, d perm.Decision) {
 		if set == "" {
 			set = d.Effect().String()
 		}
-		_, _ = fmt.Fprintf(w, "  %-8s %s\n", set, printable(withPlace(r.Text, r.At)))
+		_, _ = fmt.Fprintf(w, "  %-8s %s\n", set, cli.Printable(cli.WithPlace(r.Text, r.At)))
 	}
 	for _, set := range []struct {
 		name string
 		all  []string
 	}{{"hint", details.Hints}, {"label", details.Labels}, {"mask", details.Masks}, {"redact", details.Redact}} {
 		for _, text := range set.all {
-			_, _ = fmt.Fprintf(w, "  %-8s %s\n", set.name, printable(text))
+			_, _ = fmt.Fprintf(w, "  %-8s %s\n", set.name, cli.Printable(text))
 		}
 	}
 }

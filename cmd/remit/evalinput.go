@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/internal/canon"
 	"github.com/remit-dev/remit/internal/schema"
 	"github.com/remit-dev/remit/perm"
@@ -40,18 +41,18 @@ const sampleInput = `remit policy eval --input - <<'END'
 }
 END`
 
-func (a *app) policySchemaCommand() *cobra.Command {
+func schemaCommand(a *cli.App) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use: "schema", Short: "Print the JSON schema of what a policy decides about",
 		Long: "Prints the JSON schema of the input that rules read and that remit policy eval takes. Editors complete from it.",
-		Args: noArgs,
+		Args: cli.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			if asJSON {
-				a.writeJSON(json.RawMessage(perm.InputSchema()))
+				a.WriteJSON(json.RawMessage(perm.InputSchema()))
 				return nil
 			}
-			_, err := a.out.Write(perm.InputSchema())
+			_, err := a.Out.Write(perm.InputSchema())
 			return err
 		},
 	}

@@ -8,11 +8,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/remit-dev/remit/agent"
+	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/provenance"
 	"github.com/remit-dev/remit/revert/record"
 )
 
-func (a *app) feedbackCommand() *cobra.Command {
+func feedbackCommand(a *cli.App) *cobra.Command {
 	var p workspaceState
 	var note string
 	var asJSON bool
@@ -21,28 +22,28 @@ func (a *app) feedbackCommand() *cobra.Command {
 		Long: "Writes down, in the name of the user that the operating system says you are, what you think of a call: good, it did what\n" +
 			"was wanted; bad, it was of no use; wrong, what it returned or did is not right; unsafe, it did harm or could have. It changes\n" +
 			"nothing but the record; remit tools stats counts it for the declaration that made the call. Said again, the newest counts.",
-		Args: wantIDs(2, 2, "the id of one call, and good, bad, wrong or unsafe"),
+		Args: cli.WantIDs(2, 2, "the id of one call, and good, bad, wrong or unsafe"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f := provenance.Feedback{Call: args[0], Verdict: provenance.Rating(args[1]), Note: note}
 			if err := f.Verdict.Check(); err != nil {
-				return usage(err.Error())
+				return cli.UsageProblem(err.Error())
 			}
 			var err error
-			if f.By, err = a.user(); err != nil || f.By == "" {
-				return &problem{code: exitUsage, what: "nothing was written", why: "the operating system does not say who you are, and feedback has a name"}
+			if f.By, err = a.Username(); err != nil || f.By == "" {
+				return &cli.Problem{Code: cli.ExitUsage, What: "nothing was written", Why: "the operating system does not say who you are, and feedback has a name"}
 			}
-			return a.withRuntime(cmd.Context(), &p, func(rt *agent.Runtime) error {
+			return withRuntime(cmd.Context(), a, &p, func(rt *agent.Runtime) error {
 				f, err := rt.Feedback(cmd.Context(), f)
 				if errors.Is(err, record.ErrErased) || len(note) > 4096 {
-					return &problem{code: exitUsage, what: "nothing was written", why: err.Error()}
+					return &cli.Problem{Code: cli.ExitUsage, What: "nothing was written", Why: err.Error()}
 				}
 				if err != nil {
 					return err
 				}
 				if asJSON {
-					a.writeJSON(f)
+					a.WriteJSON(f)
 				} else {
-					_, _ = fmt.Fprintf(a.out, "call %s of %s: %s, by %s\n", f.Call, printable(f.Tool), f.Verdict, printable(f.By))
+					_, _ = fmt.Fprintf(a.Out, "call %s of %s: %s, by %s\n", f.Call, cli.Printable(f.Tool), f.Verdict, cli.Printable(f.By))
 				}
 				return nil
 			})

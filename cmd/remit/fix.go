@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/remit-dev/remit/cmd/remit/internal/cli"
+	"github.com/remit-dev/remit/cmd/remit/internal/render"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/tool"
 )
@@ -16,7 +18,7 @@ func suggestFix(o tool.Outcome, how *runFlags) tool.Outcome {
 		return o
 	}
 	p := *o.Error
-	p.Why = once(p.Why)
+	p.Why = render.Once(p.Why)
 	switch {
 	case o.Status == tool.StatusPending: // standard error shows how to approve it
 		p.Fix += ": " + how.again(o.Call)
@@ -49,37 +51,6 @@ func (p *workspaceState) approve(c *revert.Call) string {
 	return p.hint("show", c.Ref.Call) + " and " + p.hint("approve", c.Ref.Call, "--question", c.Asked.Digest)
 }
 
-// again returns the command that resumes a call, with the same policy.
-func (f *runFlags) again(call string) string {
-	words := []string{"resume", call}
-	for _, path := range f.policies {
-		words = append(words, "--policy", quoted(path))
-	}
-	return f.hint(words...)
-}
-
-// once removes words at the end of an error that repeat those of the error that
-// wraps it: "there is no such file: open a.txt: no such file" loses the last
-// ones.
-func once(text string) string {
-	var kept []string
-	for part := range strings.SplitSeq(text, ": ") {
-		if !said(kept, part) {
-			kept = append(kept, part)
-		}
-	}
-	return strings.Join(kept, ": ")
-}
-
-func said(kept []string, part string) bool {
-	for _, k := range kept {
-		if strings.Contains(part, " ") && strings.HasSuffix(k, part) {
-			return true
-		}
-	}
-	return false
-}
-
 // holder matches the transaction that has the claim.
 var holder = regexp.MustCompile(`is held by transaction (t_[0-9a-z]+)`)
 
@@ -95,4 +66,13 @@ func fixFor(name, why string, where *workspaceState) string {
 		return "check the path: file_list shows what is there"
 	}
 	return ""
+}
+
+// again returns the command that resumes a call, with the same policy.
+func (f *runFlags) again(call string) string {
+	words := []string{"resume", call}
+	for _, path := range f.policies {
+		words = append(words, "--policy", cli.Quote(path))
+	}
+	return f.hint(words...)
 }

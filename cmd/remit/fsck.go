@@ -8,13 +8,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/journal"
 	"github.com/remit-dev/remit/revert/record"
 	"github.com/remit-dev/remit/revert/sqlite"
 )
 
-func (a *app) fsckCommand() *cobra.Command {
+func fsckCommand(a *cli.App) *cobra.Command {
 	var p workspaceState
 	var asJSON, accept bool
 	var kept string
@@ -25,12 +26,12 @@ func (a *app) fsckCommand() *cobra.Command {
 			"which nothing in the journal itself can show. Where entries are missing that were promised, or journal.head is, every\n" +
 			"other command refuses; --accept-head goes on with what is there, and writes down that you said so.\n" +
 			"Exit codes: 1 there are problems, each is listed.",
-		Args: noArgs,
+		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if accept {
-				return a.acceptHead(cmd.Context(), &p, asJSON)
+				return acceptHead(cmd.Context(), a, &p, asJSON)
 			}
-			return a.fsck(cmd.Context(), &p, kept, asJSON)
+			return runFsck(cmd.Context(), a, &p, kept, asJSON)
 		},
 	}
 	placeFlags(cmd, &p)
@@ -40,21 +41,21 @@ func (a *app) fsckCommand() *cobra.Command {
 	return cmd
 }
 
-func (a *app) fsck(ctx context.Context, p *workspaceState, kept string, asJSON bool) error {
+func runFsck(ctx context.Context, a *cli.App, p *workspaceState, kept string, asJSON bool) error {
 	if err := p.find(a); err != nil {
 		return err
 	}
 	o := revert.FsckOptions{Found: func(found revert.Problem) {
 		if asJSON {
-			a.writeJSON(found)
+			a.WriteJSON(found)
 		} else {
-			a.paint().fsckProblem(a.out, found)
+			writeFsckProblem(a.Style(), a.Out, found)
 		}
 	}}
 	if kept != "" {
 		var err error
 		if o.Kept, err = journal.ParseHead(kept); err != nil {
-			return &problem{code: exitUsage, what: "--head: " + err.Error(), fix: "give the head as an earlier check wrote it"}
+			return &cli.Problem{Code: cli.ExitUsage, What: "--head: " + err.Error(), Fix: "give the head as an earlier check wrote it"}
 		}
 	}
 	report, err := sqlite.Fsck(ctx, p.state, o)
@@ -62,28 +63,28 @@ func (a *app) fsck(ctx context.Context, p *workspaceState, kept string, asJSON b
 		return err // the check could not run
 	}
 	if asJSON {
-		a.writeJSON(report)
+		a.WriteJSON(report)
 	} else {
-		a.paint().fsckReport(a.out, report)
+		writeFsckReport(a.Style(), a.Out, report)
 	}
 	if report.Problems > 0 {
 		fix := "copy the folder before anything else opens it; what can still be read, " + p.hint("log") + " and " + p.hint("show", "ID") + " tell"
 		if report.Incomplete {
 			fix = putBack(p)
 		}
-		return &problem{
-			code: exitInternal, what: fmt.Sprintf("the journal in %s has %s", p.state, count(int(report.Problems), "problem")), fix: fix,
+		return &cli.Problem{
+			Code: cli.ExitInternal, What: fmt.Sprintf("the journal in %s has %s", p.state, cli.Count(int(report.Problems), "problem")), Fix: fix,
 		}
 	}
 	return nil
 }
 
 // acceptHead continues with an incomplete journal.
-func (a *app) acceptHead(ctx context.Context, p *workspaceState, asJSON bool) error {
+func acceptHead(ctx context.Context, a *cli.App, p *workspaceState, asJSON bool) error {
 	if err := p.find(a); err != nil {
 		return err
 	}
-	who, err := a.person()
+	who, err := a.Person()
 	if err != nil {
 		return err
 	}
@@ -95,48 +96,41 @@ func (a *app) acceptHead(ctx context.Context, p *workspaceState, asJSON bool) er
 		return err
 	}
 	if asJSON {
-		a.writeJSON(what)
+		a.WriteJSON(what)
 		return nil
 	}
 	missing := "how many entries are missing is not known"
 	if what.Promised != "" {
-		missing = entries(what.Missing) + " missing"
+		missing = cli.Entries(what.Missing) + " missing"
 	}
-	_, _ = fmt.Fprintf(a.out, "accepted by %s: %s\n", printable(who), missing)
-	_, _ = fmt.Fprintf(a.out, "head %s\n", what.Found)
+	_, _ = fmt.Fprintf(a.Out, "accepted by %s: %s\n", cli.Printable(who), missing)
+	_, _ = fmt.Fprintf(a.Out, "head %s\n", what.Found)
 	return nil
 }
 
-func (p textStyle) fsckProblem(w io.Writer, found revert.Problem) {
+func writeFsckProblem(p cli.Style, w io.Writer, found revert.Problem) {
 	where := ""
 	if found.Pos > 0 {
 		where = fmt.Sprintf("entry %d: ", found.Pos)
 	}
-	_, _ = fmt.Fprintf(w, "%s %s%s\n", p.bad("✗"), where, printable(found.What))
+	_, _ = fmt.Fprintf(w, "%s %s%s\n", p.Bad("✗"), where, cli.Printable(found.What))
 }
 
-func (p textStyle) fsckReport(w io.Writer, r sqlite.FsckReport) {
-	_, _ = fmt.Fprintf(w, "%s looked at, of %s; content named %s\n", entries(r.Entries), count(int(r.Txns), "transaction"), count(int(r.Blobs), "time"))
+func writeFsckReport(p cli.Style, w io.Writer, r sqlite.FsckReport) {
+	_, _ = fmt.Fprintf(w, "%s looked at, of %s; content named %s\n", cli.Entries(r.Entries), cli.Count(int(r.Txns), "transaction"), cli.Count(int(r.Blobs), "time"))
 	if r.Missing > 0 {
-		_, _ = fmt.Fprintln(w, p.bad("missing: "+entries(r.Missing)))
+		_, _ = fmt.Fprintln(w, p.Bad("missing: "+cli.Entries(r.Missing)))
 	}
 	if r.Erased > 0 {
-		_, _ = fmt.Fprintln(w, p.faint("erased, and accounted for: "+entries(r.Erased)))
+		_, _ = fmt.Fprintln(w, p.Faint("erased, and accounted for: "+cli.Entries(r.Erased)))
 	}
 	if r.Unnamed+r.Leftover > 0 {
-		_, _ = fmt.Fprintln(w, p.faint(fmt.Sprintf("left by crashes, which is no problem: %s that nothing names, %s", count(int(r.Unnamed), "blob"), count(int(r.Leftover), "unfinished file"))))
+		_, _ = fmt.Fprintln(w, p.Faint(fmt.Sprintf("left by crashes, which is no problem: %s that nothing names, %s", cli.Count(int(r.Unnamed), "blob"), cli.Count(int(r.Leftover), "unfinished file"))))
 	}
 	if r.Alive > 0 {
-		_, _ = fmt.Fprintln(w, p.faint(fmt.Sprintf("in use by %s: its write-ahead log was not checked", count(r.Alive, "living opening"))))
+		_, _ = fmt.Fprintln(w, p.Faint(fmt.Sprintf("in use by %s: its write-ahead log was not checked", cli.Count(r.Alive, "living opening"))))
 	}
 	if r.Head.Root != "" {
 		_, _ = fmt.Fprintf(w, "head %s\n", r.Head)
 	}
-}
-
-func entries(n int64) string {
-	if n == 1 {
-		return "1 entry"
-	}
-	return fmt.Sprintf("%d entries", n)
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/revert/journal"
 	"github.com/remit-dev/remit/revert/kind"
 	"github.com/remit-dev/remit/revert/record"
@@ -81,22 +82,22 @@ func firstPos(ctx context.Context, j journal.Journal, q journal.Query) (record.E
 func (g gap) String() string {
 	missing := "how many is not known"
 	if g.Entries != nil {
-		missing = entries(*g.Entries)
+		missing = cli.Entries(*g.Entries)
 	}
-	return fmt.Sprintf("records are missing before %s: %s, accepted by %s", g.At.Local().Format("2006-01-02 15:04:05"), missing, printable(g.By))
+	return fmt.Sprintf("records are missing before %s: %s, accepted by %s", g.At.Local().Format("2006-01-02 15:04:05"), missing, cli.Printable(g.By))
 }
 
-// gaps reports the entries that a person accepted as lost.
-func (p textStyle) gaps(w io.Writer, gaps []gap) {
+// writeGaps reports the entries that a person accepted as lost.
+func writeGaps(p cli.Style, w io.Writer, gaps []gap) {
 	for _, g := range gaps {
-		_, _ = fmt.Fprintln(w, p.bad(g.String()))
+		_, _ = fmt.Fprintln(w, p.Bad(g.String()))
 	}
 }
 
-// unseen reports what a revert cannot know because records are missing.
-func (p textStyle) unseen(w io.Writer, gaps []gap) {
-	p.gaps(w, gaps)
+// writeUnseen reports what a revert cannot know because records are missing.
+func writeUnseen(p cli.Style, w io.Writer, gaps []gap) {
+	writeGaps(p, w, gaps)
 	if len(gaps) > 0 {
-		_, _ = fmt.Fprintln(w, p.bad("calls of that time can be unknown; nothing takes back what they changed"))
+		_, _ = fmt.Fprintln(w, p.Bad("calls of that time can be unknown; nothing takes back what they changed"))
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/remit-dev/remit/agent"
+	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/ctxperm/process"
 	"github.com/remit-dev/remit/internal/connect"
 	"github.com/remit-dev/remit/mcp"
@@ -26,339 +27,7 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// upstreamOptions selects the MCP servers whose tools are served too.
-type upstreamOptions struct {
-	config string               // configuration file
-	strict bool                 // quarantine the definitions at the first start too
-	lazy   bool                 // start no server before a call needs it
-	drafts []gateway.EntryDraft // used as if the file contained them
-
-	confined bool              // try servers without reviewed entries in a sandbox
-	outside  map[string]string // why a server runs outside the sandbox
-}
-
-func gatewayFlag(cmd *cobra.Command, u *upstreamOptions) {
-	cmd.Flags().StringVar(&u.config, "config", "", "`FILE` that lists MCP servers whose tools are served too, as docs/reference/gateway-config.md says")
-}
-
-// gatewayRuntime is an open gateway and the runtime of its tools.
-type gatewayRuntime struct {
-	*gateway.Gateway
-
-	rt  *agent.Runtime             // set before the servers start
-	srv atomic.Pointer[mcp.Server] // nil: no server yet
-}
-
-// readServers reads the configuration that a command line names. Path is its
-// only path.
-func (a *app) readServers(u *upstreamOptions) (c gateway.Config, path string, err error) {
-	if path, err = filepath.Abs(u.config); err != nil {
-		return c, "", err
-	}
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return c, "", &problem{code: exitUsage, what: fmt.Sprintf("--config %q cannot be read", u.config), why: plainError(err)}
-	}
-	if len(u.drafts) > 0 {
-		if text, err = gateway.AddEntries(text, u.drafts); err != nil {
-			return c, "", &problem{code: exitUsage, what: "the configuration of the gateway is not valid", why: plainError(err)}
-		}
-	}
-	c, err = gateway.ParseConfig(u.config, text, func(name string) (string, bool) {
-		value := a.env(name)
-		return value, value != ""
-	})
-	if err != nil {
-		return c, "", &problem{
-			code: exitUsage, what: "the configuration of the gateway is not valid", why: strings.ReplaceAll(err.Error(), "\n", "; "),
-			fix: "docs/reference/gateway-config.md says what it may hold",
-		}
-	}
-	return c, path, nil
-}
-
-// The server asks its Mirror whether it is a Catalog, so that nothing else would notice if it no longer were one.
-var _ mcp.Catalog = (*gateway.Gateway)(nil)
-
-// openGateway opens the gateway that a command line names. Roots has the form
-// NAME=DIR. The command closes the gateway at its end.
-func (a *app) openGateway(ctx context.Context, p *workspaceState, roots []string, programs *process.Driver) (*gatewayRuntime, error) {
-	c, config, err := a.readServers(&p.upstreams)
-	if err != nil {
-		return nil, err
-	}
-	log := slog.New(slog.NewTextHandler(a.err, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	for _, w := range c.Warnings {
-		log.Warn("the configuration of the gateway", "note", w)
-	}
-	m := &gatewayRuntime{}
-	o := gateway.Options{
-		Version: readVersion().Version, State: filepath.Join(p.state, "mcp"), QuarantineNew: p.upstreams.strict, Lazy: p.upstreams.lazy, SkipInputValidation: true, Log: log,
-		Roots: map[string]string{}, Sandbox: programs, OtherTools: a.served(), OnToolsChanged: m.changed, OnCatalogChanged: m.offered, OnResourceUpdated: m.updated,
-		Authorize: p.logins(config).Handler,
-	}
-	for _, r := range roots {
-		name, dir, err := rootOf(r)
-		if err != nil {
-			return nil, err
-		}
-		o.Roots[name] = dir
-	}
-	if m.Gateway, err = gateway.Open(ctx, c, o); err != nil {
-		return nil, &problem{code: exitUsage, what: "the gateway cannot be opened", why: strings.TrimPrefix(err.Error(), "gateway: ")}
-	}
-	a.onClose(m.Close)
-	if p.upstreams.lazy {
-		return m, nil
-	}
-	return m, os.WriteFile(p.gatewayNote(), []byte(config), 0o600)
-}
-
-// gatewayNote returns the file that names the last configuration of a state
-// folder, so that later commands can revert its calls without the configuration
-// flag.
-func (p *workspaceState) gatewayNote() string { return filepath.Join(p.state, "mcp", "gateway") }
-
-// gatewayAgain returns the tools of the last gateway of a state folder, for a
-// command that reverts calls.
-func (a *app) gatewayAgain(ctx context.Context, p *workspaceState, programs *process.Driver) ([]agent.Option, error) {
-	if p.upstreams.config == "" {
-		noted, err := os.ReadFile(p.gatewayNote())
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil, nil
-		}
-		if err != nil {
-			return nil, err
-		}
-		p.upstreams.config = string(noted)
-	}
-	p.upstreams.lazy = true
-	roots := p.named()
-	if programs != nil && !namesWorkspace(roots) {
-		roots = append(slices.Clone(roots), workspaceRoot+"="+p.folder())
-	}
-	g, err := a.openGateway(ctx, p, roots, programs)
-	if err != nil {
-		_, _ = fmt.Fprintf(a.err, "remit: what servers did can only be taken back from files: %v\n", err)
-		return nil, nil
-	}
-	return []agent.Option{agent.Tools(g.Tools()...)}, nil
-}
-
-// setRuntime sets the runtime of the tools. Call it before the servers start.
-func (m *gatewayRuntime) setRuntime(rt *agent.Runtime) { m.rt = rt }
-
-// setServer sets the server whose clients the gateway notifies.
-func (m *gatewayRuntime) setServer(srv *mcp.Server) { m.srv.Store(srv) }
-
-// changed gives the runtime the current tools.
-func (m *gatewayRuntime) changed([]tool.Tool) {
-	if m.rt == nil {
-		return
-	}
-	others := slices.DeleteFunc(m.rt.Tools().All(), func(t tool.Tool) bool { return t.Spec().Provenance.Kind == provenance.MCP })
-	if err := m.rt.SetTools(append(others, m.Tools()...)...); err == nil && m.srv.Load() != nil {
-		m.srv.Load().ToolsChanged()
-	}
-}
-
-// offered notifies clients that the catalog changed.
-func (m *gatewayRuntime) offered() {
-	if srv := m.srv.Load(); srv != nil {
-		srv.CatalogChanged()
-	}
-}
-
-// updated notifies the subscribers of a resource.
-func (m *gatewayRuntime) updated(uri string) {
-	if srv := m.srv.Load(); srv != nil {
-		_ = srv.ResourceChanged(context.Background(), uri) // an error means that the client has left
-	}
-}
-
-func (a *app) gatewayCommand() *cobra.Command {
-	cmd := a.serveCommand()
-	cmd.Use, cmd.Short = "gateway --config FILE [flags]", "Serve the tools of other MCP servers, with policy and undo"
-	cmd.Long = "Serves the tools of other MCP servers, and those of transactions. The file lists the servers as clients have them, and says\n" +
-		"what is known of their tools; remit init drafts that. Each tool is pinned when it is first seen; one that is new or has\n" +
-		"changed is in quarantine until remit gateway accept has shown and accepted it. With --own-tools remit's own tools for\n" +
-		"files, programs and the web are served too, as remit serve does."
-	own := false
-	cmd.Flags().BoolVar(&own, "own-tools", false, "serve remit's own tools too; --database and --definitions serve the tools that they name without it")
-	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
-		if !cmd.Flags().Changed("config") {
-			return usage("--config names the file that lists the servers")
-		}
-		if !own {
-			databases := cmd.Flags().Changed("database")
-			a.leftOut = func(t tool.Tool) bool { return ownTool(t, databases) }
-		}
-		return nil
-	}
-	return cmd
-}
-
-// ownTool reports whether a tool is built in and no flag requests it.
-func ownTool(t tool.Tool, databases bool) bool {
-	from := t.Spec().Provenance
-	asked := from.Implementation != "" || databases && from.Name == "tool/builtin/database"
-	return from.Kind == provenance.Builtin && !asked
-}
-
-// unavailable returns the problem of a server that is not available, and its
-// fix.
-func (p *workspaceState) unavailable(s gateway.ServerStatus) *problem {
-	e := &problem{
-		what: "server " + s.Server + " cannot be had", why: s.Why,
-		fix: "see that what its entry in " + p.upstreams.config + " names can be started, or reached, from here, and do this again for its tools",
-	}
-	if s.Login { // the reason names the command to run
-		e.fix = "log in there, and do this again for its tools"
-	}
-	return e
-}
-
-// knownServers opens a gateway only to inspect its servers.
-func (a *app) knownServers(ctx context.Context, p *workspaceState) (*gatewayRuntime, error) {
-	if p.upstreams.config == "" {
-		return nil, usage("--config names the file that lists the servers")
-	}
-	if err := p.find(a); err != nil {
-		return nil, err
-	}
-	j, err := p.open(ctx)
-	if err != nil {
-		return nil, err
-	}
-	a.onClose(j.Close)
-	programs, err := p.programs(j)
-	if err != nil {
-		return nil, err
-	}
-	roots := append([]string{workspaceRoot + "=" + p.folder()}, p.moved...)
-	if p.upstreams.confined {
-		if err := a.confine(p, roots); err != nil {
-			return nil, err
-		}
-	}
-	begin := func() (*gatewayRuntime, error) {
-		g, err := a.openGateway(ctx, p, roots, programs)
-		if err == nil {
-			g.Start()
-			g.Await(ctx)
-		}
-		return g, err
-	}
-	g, err := begin()
-	if err != nil {
-		return nil, err
-	}
-	if unconfine(p, g) {
-		closed := g.Close()
-		g, err = begin()
-		if err = errors.Join(closed, err); err != nil {
-			return nil, err
-		}
-	}
-	a.tellServers(p, g)
-	return g, nil
-}
-
-func (a *app) acceptCommand() *cobra.Command {
-	p := workspaceState{sandbox: "strict"}
-	p.upstreams.strict = true
-	asJSON := false
-	cmd := &cobra.Command{
-		Use: "accept [SERVER[/TOOL]] --config FILE", Short: "Show what is in quarantine, and accept it",
-		Long: "Shows what nobody has accepted as it is now: each tool that is new or has changed, with the difference. With the name of a\n" +
-			"server, or of one tool of it, that is accepted; a gateway that runs takes it over. A person accepts, at a terminal that the\n" +
-			"agent did not start, as for an approval.",
-		Args: wantArgs(0, 1, "one server or tool"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			g, err := a.knownServers(cmd.Context(), &p)
-			if err != nil {
-				return err
-			}
-			if len(args) == 0 {
-				return a.showQuarantine(g.Quarantined(), false, asJSON)
-			}
-			asked, err := a.askedIn(cmd.Context(), &p)
-			if err != nil {
-				return err
-			}
-			if err := a.mayApprove(&p, asked...); err != nil { // it lets new code run, as an approval does
-				return err
-			}
-			server, name, _ := strings.Cut(args[0], "/")
-			accepted, err := g.Accept(cmd.Context(), server, name)
-			if err != nil {
-				return &problem{code: exitUsage, what: "nothing was accepted", why: err.Error()}
-			}
-			return a.showQuarantine(accepted, true, asJSON)
-		},
-	}
-	placeFlags(cmd, &p)
-	cmd.Flags().BoolVar(&asJSON, "json", false, "write one JSON object")
-	gatewayFlag(cmd, &p.upstreams)
-	cmd.Flags().StringArrayVar(&p.moved, "root", nil, "another folder that servers work in, as `NAME=DIR`")
-	return cmd
-}
-
-// quarantineOutput is a definition in quarantine, or an accepted one, as JSON.
-type quarantineOutput struct {
-	Server string          `json:"server"`
-	Tool   string          `json:"tool,omitempty"` // empty for the server itself
-	Why    string          `json:"why"`
-	Before json.RawMessage `json:"before,omitempty"`
-	After  json.RawMessage `json:"after,omitempty"`
-}
-
-func (a *app) showQuarantine(all []gateway.QuarantinedItem, accepted, asJSON bool) error {
-	if asJSON {
-		list := make([]quarantineOutput, 0, len(all))
-		for _, q := range all {
-			list = append(list, quarantineOutput(q))
-		}
-		return json.NewEncoder(a.out).Encode(map[string][]quarantineOutput{map[bool]string{false: "quarantined", true: "accepted"}[accepted]: list})
-	}
-	if len(all) == 0 {
-		_, err := fmt.Fprintln(a.out, "nothing is in quarantine")
-		return err
-	}
-	did := ""
-	if accepted {
-		did = "accepted "
-	}
-	for _, q := range all {
-		name := q.Server
-		if q.Tool != "" {
-			name += "/" + q.Tool
-		}
-		_, _ = fmt.Fprintf(a.out, "%s%s: %s\n", did, printable(name), printable(q.Why))
-		before, after := pretty(q.Before), pretty(q.After)
-		for _, line := range before {
-			if !slices.Contains(after, line) {
-				_, _ = fmt.Fprintf(a.out, "  - %s\n", printable(line))
-			}
-		}
-		for _, line := range after {
-			if !slices.Contains(before, line) {
-				_, _ = fmt.Fprintf(a.out, "  + %s\n", printable(line))
-			}
-		}
-	}
-	return nil
-}
-
-func pretty(raw json.RawMessage) []string {
-	var b bytes.Buffer
-	if len(raw) == 0 || json.Indent(&b, raw, "", "  ") != nil {
-		return nil
-	}
-	return strings.Split(b.String(), "\n")
-}
-
-func (a *app) initCommand() *cobra.Command {
+func initCommand(a *cli.App) *cobra.Command {
 	p := workspaceState{sandbox: "strict"}
 	write, asJSON := false, false
 	var keep []string
@@ -371,16 +40,16 @@ func (a *app) initCommand() *cobra.Command {
 			"restores their files; what a call does elsewhere is unknown. --keep names some roots, and --keep none keeps nothing.\n\n" +
 			"--sandbox starts each server by command in the sandbox, where it sees its roots and its own code, and no network, and drafts\n" +
 			"that for those that start: remit then knows all that their calls change. It says why the others did not start.",
-		Args: noArgs,
+		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := knownRoots(&p, keep); err != nil {
 				return err
 			}
-			g, err := a.knownServers(cmd.Context(), &p)
+			g, err := openServers(cmd.Context(), a, &p)
 			if err != nil {
 				return err
 			}
-			return a.draft(append(p.upstreams.drafts, g.Drafts(keptRoots(&p, keep)...)...), p.upstreams.config, write, asJSON)
+			return writeDrafts(a, append(p.upstreams.drafts, g.Drafts(keptRoots(&p, keep)...)...), p.upstreams.config, write, asJSON)
 		},
 	}
 	placeFlags(cmd, &p)
@@ -429,7 +98,7 @@ func knownRoots(p *workspaceState, names []string) error {
 			continue
 		}
 		if !slices.Contains(known, name) {
-			return usage(fmt.Sprintf("there is no root %q to keep; there are: %s. --root NAME=DIR names another folder", name, strings.Join(known, ", ")))
+			return cli.UsageProblem(fmt.Sprintf("there is no root %q to keep; there are: %s. --root NAME=DIR names another folder", name, strings.Join(known, ", ")))
 		}
 	}
 	return nil
@@ -443,13 +112,13 @@ type draftOutput struct {
 	Sandbox json.RawMessage `json:"sandbox,omitempty"` // of the server; replaces tool and entry
 }
 
-// draft prints drafted entries, or writes them to the configuration file.
-func (a *app) draft(drafts []gateway.EntryDraft, config string, write, asJSON bool) error {
+// writeDrafts prints drafted entries, or writes them to the configuration file.
+func writeDrafts(a *cli.App, drafts []gateway.EntryDraft, config string, write, asJSON bool) error {
 	backup := ""
 	if write {
 		var err error
 		if backup, err = connect.RewriteFile(config, func(text []byte) ([]byte, error) { return gateway.AddEntries(text, drafts) }); err != nil {
-			return &problem{code: exitUsage, what: "the entries could not be written", why: plainError(err)}
+			return &cli.Problem{Code: cli.ExitUsage, What: "the entries could not be written", Why: cli.PlainError(err)}
 		}
 	}
 	if asJSON {
@@ -461,24 +130,356 @@ func (a *app) draft(drafts []gateway.EntryDraft, config string, write, asJSON bo
 			}
 			list = append(list, draftOutput{Server: d.Server, Tool: d.Tool, Entry: d.Entry})
 		}
-		return json.NewEncoder(a.out).Encode(struct {
+		return json.NewEncoder(a.Out).Encode(struct {
 			Drafted []draftOutput `json:"drafted"`
 			Written bool          `json:"written"`
 		}{list, write})
 	}
 	if write {
-		_, err := fmt.Fprintf(a.out, "drafted %s in %s\n", draftedWords(drafts), quoted(config))
+		_, err := fmt.Fprintf(a.Out, "drafted %s in %s\n", draftedWords(drafts), cli.Quote(config))
 		if err == nil && backup != "" {
-			_, err = fmt.Fprintf(a.out, "what was there is in %s\n", quoted(backup))
+			_, err = fmt.Fprintf(a.Out, "what was there is in %s\n", cli.Quote(backup))
 		}
 		return err
 	}
 	for _, d := range drafts {
 		if d.Tool == "" {
-			_, _ = fmt.Fprintf(a.out, "%s sandbox %s\n", printable(d.Server), d.Entry)
+			_, _ = fmt.Fprintf(a.Out, "%s sandbox %s\n", cli.Printable(d.Server), d.Entry)
 			continue
 		}
-		_, _ = fmt.Fprintf(a.out, "%s/%s %s\n", printable(d.Server), printable(d.Tool), d.Entry)
+		_, _ = fmt.Fprintf(a.Out, "%s/%s %s\n", cli.Printable(d.Server), cli.Printable(d.Tool), d.Entry)
 	}
 	return nil
+}
+
+// upstreamOptions selects the MCP servers whose tools are served too.
+type upstreamOptions struct {
+	config string               // configuration file
+	strict bool                 // quarantine the definitions at the first start too
+	lazy   bool                 // start no server before a call needs it
+	drafts []gateway.EntryDraft // used as if the file contained them
+
+	confined bool              // try servers without reviewed entries in a sandbox
+	outside  map[string]string // why a server runs outside the sandbox
+}
+
+// gatewayRuntime is an open gateway and the runtime of its tools.
+type gatewayRuntime struct {
+	*gateway.Gateway
+
+	rt  *agent.Runtime             // set before the servers start
+	srv atomic.Pointer[mcp.Server] // nil: no server yet
+}
+
+// setRuntime sets the runtime of the tools. Call it before the servers start.
+func (m *gatewayRuntime) setRuntime(rt *agent.Runtime) { m.rt = rt }
+
+// setServer sets the server whose clients the gateway notifies.
+func (m *gatewayRuntime) setServer(srv *mcp.Server) { m.srv.Store(srv) }
+
+// changed gives the runtime the current tools.
+func (m *gatewayRuntime) changed([]tool.Tool) {
+	if m.rt == nil {
+		return
+	}
+	others := slices.DeleteFunc(m.rt.Tools().All(), func(t tool.Tool) bool { return t.Spec().Provenance.Kind == provenance.MCP })
+	if err := m.rt.SetTools(append(others, m.Tools()...)...); err == nil && m.srv.Load() != nil {
+		m.srv.Load().ToolsChanged()
+	}
+}
+
+// offered notifies clients that the catalog changed.
+func (m *gatewayRuntime) offered() {
+	if srv := m.srv.Load(); srv != nil {
+		srv.CatalogChanged()
+	}
+}
+
+// updated notifies the subscribers of a resource.
+func (m *gatewayRuntime) updated(uri string) {
+	if srv := m.srv.Load(); srv != nil {
+		_ = srv.ResourceChanged(context.Background(), uri) // an error means that the client has left
+	}
+}
+
+// The server asks its Mirror whether it is a Catalog, so that nothing else would notice if it no longer were one.
+var _ mcp.Catalog = (*gateway.Gateway)(nil)
+
+// upstreamOpen opens the gateway that a command line names. Roots has the form
+// NAME=DIR. The command closes the gateway at its end.
+func upstreamOpen(ctx context.Context, a *cli.App, p *workspaceState, roots []string, programs *process.Driver) (*gatewayRuntime, error) {
+	c, config, err := readServers(a, &p.upstreams)
+	if err != nil {
+		return nil, err
+	}
+	log := slog.New(slog.NewTextHandler(a.Err, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	for _, w := range c.Warnings {
+		log.Warn("the configuration of the gateway", "note", w)
+	}
+	m := &gatewayRuntime{}
+	o := gateway.Options{
+		Version: cli.ReadVersion().Version, State: filepath.Join(p.state, "mcp"), QuarantineNew: p.upstreams.strict, Lazy: p.upstreams.lazy, SkipInputValidation: true, Log: log,
+		Roots: map[string]string{}, Sandbox: programs, OtherTools: servedTools(a), OnToolsChanged: m.changed, OnCatalogChanged: m.offered, OnResourceUpdated: m.updated,
+		Authorize: p.logins(config).Handler,
+	}
+	for _, r := range roots {
+		name, dir, err := rootOf(r)
+		if err != nil {
+			return nil, err
+		}
+		o.Roots[name] = dir
+	}
+	if m.Gateway, err = gateway.Open(ctx, c, o); err != nil {
+		return nil, &cli.Problem{Code: cli.ExitUsage, What: "the gateway cannot be opened", Why: strings.TrimPrefix(err.Error(), "gateway: ")}
+	}
+	a.OnClose(m.Close)
+	if p.upstreams.lazy {
+		return m, nil
+	}
+	return m, os.WriteFile(p.gatewayNote(), []byte(config), 0o600)
+}
+
+func gatewayFlag(cmd *cobra.Command, u *upstreamOptions) {
+	cmd.Flags().StringVar(&u.config, "config", "", "`FILE` that lists MCP servers whose tools are served too, as docs/reference/gateway-config.md says")
+}
+
+// readServers reads the configuration that a command line names. Path is its
+// only path.
+func readServers(a *cli.App, u *upstreamOptions) (c gateway.Config, path string, err error) {
+	if path, err = filepath.Abs(u.config); err != nil {
+		return c, "", err
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return c, "", &cli.Problem{Code: cli.ExitUsage, What: fmt.Sprintf("--config %q cannot be read", u.config), Why: cli.PlainError(err)}
+	}
+	if len(u.drafts) > 0 {
+		if text, err = gateway.AddEntries(text, u.drafts); err != nil {
+			return c, "", &cli.Problem{Code: cli.ExitUsage, What: "the configuration of the gateway is not valid", Why: cli.PlainError(err)}
+		}
+	}
+	c, err = gateway.ParseConfig(u.config, text, func(name string) (string, bool) {
+		value := a.Getenv(name)
+		return value, value != ""
+	})
+	if err != nil {
+		return c, "", &cli.Problem{
+			Code: cli.ExitUsage, What: "the configuration of the gateway is not valid", Why: strings.ReplaceAll(err.Error(), "\n", "; "),
+			Fix: "docs/reference/gateway-config.md says what it may hold",
+		}
+	}
+	return c, path, nil
+}
+
+// gatewayNote returns the file that names the last configuration of a state
+// folder, so that later commands can revert its calls without the configuration
+// flag.
+func (p *workspaceState) gatewayNote() string { return filepath.Join(p.state, "mcp", "gateway") }
+
+// reopen returns the tools of the last gateway of a state folder, for a
+// command that reverts calls.
+func reopen(ctx context.Context, a *cli.App, p *workspaceState, programs *process.Driver) ([]agent.Option, error) {
+	if p.upstreams.config == "" {
+		noted, err := os.ReadFile(p.gatewayNote())
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		p.upstreams.config = string(noted)
+	}
+	p.upstreams.lazy = true
+	roots := p.named()
+	if programs != nil && !namesWorkspace(roots) {
+		roots = append(slices.Clone(roots), workspaceRoot+"="+p.folder())
+	}
+	g, err := upstreamOpen(ctx, a, p, roots, programs)
+	if err != nil {
+		_, _ = fmt.Fprintf(a.Err, "remit: what servers did can only be taken back from files: %v\n", err)
+		return nil, nil
+	}
+	return []agent.Option{agent.Tools(g.Tools()...)}, nil
+}
+
+func gatewayCommand(a *cli.App) *cobra.Command {
+	cmd := serveCommand(a)
+	cmd.Use, cmd.Short = "gateway --config FILE [flags]", "Serve the tools of other MCP servers, with policy and undo"
+	cmd.Long = "Serves the tools of other MCP servers, and those of transactions. The file lists the servers as clients have them, and says\n" +
+		"what is known of their tools; remit init drafts that. Each tool is pinned when it is first seen; one that is new or has\n" +
+		"changed is in quarantine until remit gateway accept has shown and accepted it. With --own-tools remit's own tools for\n" +
+		"files, programs and the web are served too, as remit serve does."
+	own := false
+	cmd.Flags().BoolVar(&own, "own-tools", false, "serve remit's own tools too; --database and --definitions serve the tools that they name without it")
+	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
+		if !cmd.Flags().Changed("config") {
+			return cli.UsageProblem("--config names the file that lists the servers")
+		}
+		if !own {
+			databases := cmd.Flags().Changed("database")
+			a.LeftOut = func(t tool.Tool) bool { return ownTool(t, databases) }
+		}
+		return nil
+	}
+	return cmd
+}
+
+// ownTool reports whether a tool is built in and no flag requests it.
+func ownTool(t tool.Tool, databases bool) bool {
+	from := t.Spec().Provenance
+	asked := from.Implementation != "" || databases && from.Name == "tool/builtin/database"
+	return from.Kind == provenance.Builtin && !asked
+}
+
+func acceptCommand(a *cli.App) *cobra.Command {
+	p := workspaceState{sandbox: "strict"}
+	p.upstreams.strict = true
+	asJSON := false
+	cmd := &cobra.Command{
+		Use: "accept [SERVER[/TOOL]] --config FILE", Short: "Show what is in quarantine, and accept it",
+		Long: "Shows what nobody has accepted as it is now: each tool that is new or has changed, with the difference. With the name of a\n" +
+			"server, or of one tool of it, that is accepted; a gateway that runs takes it over. A person accepts, at a terminal that the\n" +
+			"agent did not start, as for an approval.",
+		Args: cli.WantArgs(0, 1, "one server or tool"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			g, err := openServers(cmd.Context(), a, &p)
+			if err != nil {
+				return err
+			}
+			if len(args) == 0 {
+				return writeQuarantine(a, g.Quarantined(), false, asJSON)
+			}
+			asked, err := pendingCalls(cmd.Context(), a, &p)
+			if err != nil {
+				return err
+			}
+			if err := checkApprover(a, &p, asked...); err != nil { // it lets new code run, as an approval does
+				return err
+			}
+			server, name, _ := strings.Cut(args[0], "/")
+			accepted, err := g.Accept(cmd.Context(), server, name)
+			if err != nil {
+				return &cli.Problem{Code: cli.ExitUsage, What: "nothing was accepted", Why: err.Error()}
+			}
+			return writeQuarantine(a, accepted, true, asJSON)
+		},
+	}
+	placeFlags(cmd, &p)
+	cmd.Flags().BoolVar(&asJSON, "json", false, "write one JSON object")
+	gatewayFlag(cmd, &p.upstreams)
+	cmd.Flags().StringArrayVar(&p.moved, "root", nil, "another folder that servers work in, as `NAME=DIR`")
+	return cmd
+}
+
+// quarantineOutput is a definition in quarantine, or an accepted one, as JSON.
+type quarantineOutput struct {
+	Server string          `json:"server"`
+	Tool   string          `json:"tool,omitempty"` // empty for the server itself
+	Why    string          `json:"why"`
+	Before json.RawMessage `json:"before,omitempty"`
+	After  json.RawMessage `json:"after,omitempty"`
+}
+
+func writeQuarantine(a *cli.App, all []gateway.QuarantinedItem, accepted, asJSON bool) error {
+	if asJSON {
+		list := make([]quarantineOutput, 0, len(all))
+		for _, q := range all {
+			list = append(list, quarantineOutput(q))
+		}
+		return json.NewEncoder(a.Out).Encode(map[string][]quarantineOutput{map[bool]string{false: "quarantined", true: "accepted"}[accepted]: list})
+	}
+	if len(all) == 0 {
+		_, err := fmt.Fprintln(a.Out, "nothing is in quarantine")
+		return err
+	}
+	did := ""
+	if accepted {
+		did = "accepted "
+	}
+	for _, q := range all {
+		name := q.Server
+		if q.Tool != "" {
+			name += "/" + q.Tool
+		}
+		_, _ = fmt.Fprintf(a.Out, "%s%s: %s\n", did, cli.Printable(name), cli.Printable(q.Why))
+		before, after := pretty(q.Before), pretty(q.After)
+		for _, line := range before {
+			if !slices.Contains(after, line) {
+				_, _ = fmt.Fprintf(a.Out, "  - %s\n", cli.Printable(line))
+			}
+		}
+		for _, line := range after {
+			if !slices.Contains(before, line) {
+				_, _ = fmt.Fprintf(a.Out, "  + %s\n", cli.Printable(line))
+			}
+		}
+	}
+	return nil
+}
+
+func pretty(raw json.RawMessage) []string {
+	var b bytes.Buffer
+	if len(raw) == 0 || json.Indent(&b, raw, "", "  ") != nil {
+		return nil
+	}
+	return strings.Split(b.String(), "\n")
+}
+
+// openServers opens a gateway only to inspect its servers.
+func openServers(ctx context.Context, a *cli.App, p *workspaceState) (*gatewayRuntime, error) {
+	if p.upstreams.config == "" {
+		return nil, cli.UsageProblem("--config names the file that lists the servers")
+	}
+	if err := p.find(a); err != nil {
+		return nil, err
+	}
+	j, err := p.open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	a.OnClose(j.Close)
+	programs, err := p.programs(j)
+	if err != nil {
+		return nil, err
+	}
+	roots := append([]string{workspaceRoot + "=" + p.folder()}, p.moved...)
+	if p.upstreams.confined {
+		if err := draftSandboxes(a, p, roots); err != nil {
+			return nil, err
+		}
+	}
+	begin := func() (*gatewayRuntime, error) {
+		g, err := upstreamOpen(ctx, a, p, roots, programs)
+		if err == nil {
+			g.Start()
+			g.Await(ctx)
+		}
+		return g, err
+	}
+	g, err := begin()
+	if err != nil {
+		return nil, err
+	}
+	if unconfine(p, g) {
+		closed := g.Close()
+		g, err = begin()
+		if err = errors.Join(closed, err); err != nil {
+			return nil, err
+		}
+	}
+	writeServers(a, p, g)
+	return g, nil
+}
+
+// unavailable returns the problem of a server that is not available, and its
+// fix.
+func (p *workspaceState) unavailable(s gateway.ServerStatus) *cli.Problem {
+	e := &cli.Problem{
+		What: "server " + s.Server + " cannot be had", Why: s.Why,
+		Fix: "see that what its entry in " + p.upstreams.config + " names can be started, or reached, from here, and do this again for its tools",
+	}
+	if s.Login { // the reason names the command to run
+		e.Fix = "log in there, and do this again for its tools"
+	}
+	return e
 }

@@ -11,11 +11,136 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/remit-dev/remit/agent"
+	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert/journal"
 	"github.com/remit-dev/remit/tool"
 )
+
+func grantsCommand(a *cli.App) *cobra.Command {
+	var p workspaceState
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use: "grants", Short: "List what was granted beyond one call",
+		Long: "Lists the approvals that are remembered for calls to come, and the grants that sessions handed on to others or that end by\n" +
+			"themselves, also those that have ended.",
+		Args: cli.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return withRuntime(cmd.Context(), a, &p, func(rt *agent.Runtime) error {
+				all, err := rt.Grants(cmd.Context())
+				if err != nil {
+					return err
+				}
+				return tellGrants(a, all, asJSON)
+			})
+		},
+	}
+	placeFlags(cmd, &p)
+	cmd.Flags().BoolVar(&asJSON, "json", false, "answer with one JSON object a line")
+	cmd.AddCommand(revokeCommand(a))
+	return cmd
+}
+
+func revokeCommand(a *cli.App) *cobra.Command {
+	var p workspaceState
+	var why string
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use: "revoke ID", Short: "Take a grant away, at once",
+		Long: "Takes a remembered approval or a session's grant away, with all that were handed on from it, in the name of the user that\n" +
+			"the operating system says you are. It works on runs that are under way: on grants that were handed on or are bounded with\n" +
+			"their next access, on any other session with its next transaction.",
+		Args: cli.WantIDs(1, 1, "the id of one grant"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			who, err := a.Person()
+			if err != nil {
+				return err
+			}
+			return withRuntime(cmd.Context(), a, &p, func(rt *agent.Runtime) error {
+				err := rt.Revoke(cmd.Context(), args[0], who, why)
+				if errors.Is(err, journal.ErrNotFound) || errors.Is(err, tool.ErrInvalid) {
+					return &cli.Problem{Code: cli.ExitUsage, What: "there is no grant " + args[0], Fix: p.hint("grants") + " lists them"}
+				}
+				if err == nil && asJSON {
+					a.WriteJSON(revokeOutput{args[0], who, why})
+				}
+				return err
+			})
+		},
+	}
+	placeFlags(cmd, &p)
+	cmd.Flags().StringVar(&why, "why", "", "`TEXT` for the record")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "write one JSON object")
+	return cmd
+}
+
+// revokeOutput is what a person took away.
+type revokeOutput struct {
+	Grant string `json:"revoked"`
+	By    string `json:"by"`
+	Why   string `json:"why"`
+}
+
+func tellGrants(a *cli.App, all []agent.GrantInfo, asJSON bool) error {
+	if asJSON {
+		enc := json.NewEncoder(a.Out)
+		enc.SetEscapeHTML(false)
+		for _, g := range all {
+			if err := enc.Encode(g); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if len(all) == 0 {
+		_, err := fmt.Fprintln(a.Out, "nothing is granted beyond one call")
+		return err
+	}
+	for _, g := range all {
+		if _, err := fmt.Fprint(a.Out, grantText(g)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func grantText(g agent.GrantInfo) string {
+	var b strings.Builder
+	state := strings.ReplaceAll(g.State, "_", " ")
+	if g.Revoked != "" {
+		state += " " + cli.Printable(g.Revoked)
+	}
+	what := "handed on to " + cli.Printable(g.Principal)
+	if g.Kind == "remembered" {
+		where := "always"
+		if g.Session != "" {
+			where = "in session " + g.Session
+		}
+		what = fmt.Sprintf("%s may use %s, %s, approved by %s", cli.Printable(g.Principal), g.Tool, where, cli.Printable(withWhy(g.By, g.Why)))
+	}
+	_, _ = fmt.Fprintf(&b, "%s  %s  %s\n", g.ID, state, what)
+	for _, access := range g.Accesses {
+		_, _ = fmt.Fprintf(&b, "  %s\n", cli.Printable(access.String()))
+	}
+	if g.SameInput {
+		b.WriteString("  only with the arguments that were approved\n")
+	}
+	if g.Uses > 0 {
+		_, _ = fmt.Fprintf(&b, "  used %d of %d\n", g.Used, g.Uses)
+	}
+	if !g.Expires.IsZero() {
+		_, _ = fmt.Fprintf(&b, "  until %s\n", g.Expires.Format(time.RFC3339))
+	}
+	return b.String()
+}
+
+func withWhy(who, why string) string {
+	if why == "" {
+		return who
+	}
+	return who + ": " + why
+}
 
 // rememberOptions is for which calls to come an approval holds, as flags say it.
 type rememberOptions struct {
@@ -36,11 +161,11 @@ func (r *rememberOptions) flags(cmd *cobra.Command) {
 func (r *rememberOptions) check() error {
 	switch {
 	case r.scope != "" && r.scope != "session" && r.scope != "always":
-		return &problem{code: exitUsage, what: fmt.Sprintf("--remember %q is not one of the ways to remember", r.scope), fix: "valid are session, always"}
+		return &cli.Problem{Code: cli.ExitUsage, What: fmt.Sprintf("--remember %q is not one of the ways to remember", r.scope), Fix: "valid are session, always"}
 	case r.scope == "" && (r.span != 0 || len(r.accesses) > 0 || r.sameInput):
-		return usage("--for, --access and --same-input say what is remembered, so they need --remember session or --remember always")
+		return cli.UsageProblem("--for, --access and --same-input say what is remembered, so they need --remember session or --remember always")
 	case r.span < 0:
-		return usage(fmt.Sprintf("--for %s is over before it begins", r.span))
+		return cli.UsageProblem(fmt.Sprintf("--for %s is over before it begins", r.span))
 	}
 	return nil
 }
@@ -54,133 +179,9 @@ func (r *rememberOptions) answer(ctx context.Context, rt *agent.Runtime, reply a
 	for _, text := range r.accesses {
 		access, err := perm.ParseAccess(text)
 		if err != nil {
-			return "", usage(fmt.Sprintf("--access %q: %v", text, err))
+			return "", cli.UsageProblem(fmt.Sprintf("--access %q: %v", text, err))
 		}
 		how.Accesses = append(how.Accesses, access)
 	}
 	return rt.RememberApproval(ctx, reply, how)
-}
-
-func (a *app) grantsCommand() *cobra.Command {
-	var p workspaceState
-	var asJSON bool
-	cmd := &cobra.Command{
-		Use: "grants", Short: "List what was granted beyond one call",
-		Long: "Lists the approvals that are remembered for calls to come, and the grants that sessions handed on to others or that end by\n" +
-			"themselves, also those that have ended.",
-		Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.withRuntime(cmd.Context(), &p, func(rt *agent.Runtime) error {
-				all, err := rt.Grants(cmd.Context())
-				if err != nil {
-					return err
-				}
-				return a.tellGrants(all, asJSON)
-			})
-		},
-	}
-	placeFlags(cmd, &p)
-	cmd.Flags().BoolVar(&asJSON, "json", false, "answer with one JSON object a line")
-	cmd.AddCommand(a.revokeCommand())
-	return cmd
-}
-
-func (a *app) revokeCommand() *cobra.Command {
-	var p workspaceState
-	var why string
-	var asJSON bool
-	cmd := &cobra.Command{
-		Use: "revoke ID", Short: "Take a grant away, at once",
-		Long: "Takes a remembered approval or a session's grant away, with all that were handed on from it, in the name of the user that\n" +
-			"the operating system says you are. It works on runs that are under way: on grants that were handed on or are bounded with\n" +
-			"their next access, on any other session with its next transaction.",
-		Args: wantIDs(1, 1, "the id of one grant"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			who, err := a.person()
-			if err != nil {
-				return err
-			}
-			return a.withRuntime(cmd.Context(), &p, func(rt *agent.Runtime) error {
-				err := rt.Revoke(cmd.Context(), args[0], who, why)
-				if errors.Is(err, journal.ErrNotFound) || errors.Is(err, tool.ErrInvalid) {
-					return &problem{code: exitUsage, what: "there is no grant " + args[0], fix: p.hint("grants") + " lists them"}
-				}
-				if err == nil && asJSON {
-					a.writeJSON(revokeOutput{args[0], who, why})
-				}
-				return err
-			})
-		},
-	}
-	placeFlags(cmd, &p)
-	cmd.Flags().StringVar(&why, "why", "", "`TEXT` for the record")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "write one JSON object")
-	return cmd
-}
-
-// revokeOutput is what a person took away.
-type revokeOutput struct {
-	Grant string `json:"revoked"`
-	By    string `json:"by"`
-	Why   string `json:"why"`
-}
-
-func (a *app) tellGrants(all []agent.GrantInfo, asJSON bool) error {
-	if asJSON {
-		enc := json.NewEncoder(a.out)
-		enc.SetEscapeHTML(false)
-		for _, g := range all {
-			if err := enc.Encode(g); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	if len(all) == 0 {
-		_, err := fmt.Fprintln(a.out, "nothing is granted beyond one call")
-		return err
-	}
-	for _, g := range all {
-		if _, err := fmt.Fprint(a.out, grantText(g)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func grantText(g agent.GrantInfo) string {
-	var b strings.Builder
-	state := strings.ReplaceAll(g.State, "_", " ")
-	if g.Revoked != "" {
-		state += " " + printable(g.Revoked)
-	}
-	what := "handed on to " + printable(g.Principal)
-	if g.Kind == "remembered" {
-		where := "always"
-		if g.Session != "" {
-			where = "in session " + g.Session
-		}
-		what = fmt.Sprintf("%s may use %s, %s, approved by %s", printable(g.Principal), g.Tool, where, printable(withWhy(g.By, g.Why)))
-	}
-	_, _ = fmt.Fprintf(&b, "%s  %s  %s\n", g.ID, state, what)
-	for _, access := range g.Accesses {
-		_, _ = fmt.Fprintf(&b, "  %s\n", printable(access.String()))
-	}
-	if g.SameInput {
-		b.WriteString("  only with the arguments that were approved\n")
-	}
-	if g.Uses > 0 {
-		_, _ = fmt.Fprintf(&b, "  used %d of %d\n", g.Used, g.Uses)
-	}
-	if !g.Expires.IsZero() {
-		_, _ = fmt.Fprintf(&b, "  until %s\n", g.Expires.Format(time.RFC3339))
-	}
-	return b.String()
-}
-
-func withWhy(who, why string) string {
-	if why == "" {
-		return who
-	}
-	return who + ": " + why
 }

@@ -14,6 +14,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/require"
+
+	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 )
 
 // wordsNotHints are texts that name a command and are no command to run: what they speak of has happened, or is explained.
@@ -53,7 +55,7 @@ func placed(t *testing.T) map[string]bool {
 		}
 	}
 	w := testWorld(strings.NewReader(""), io.Discard, io.Discard)
-	walk((newApp(w)).command())
+	walk(commandTree((cli.NewApp(w))))
 	require.Greater(t, len(found), 15)
 	return found
 }

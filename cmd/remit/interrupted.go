@@ -6,9 +6,31 @@ import (
 	"slices"
 
 	"github.com/remit-dev/remit/agent"
+	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/journal"
 )
+
+// worksOn reports whether a transaction reverts or redoes another one.
+func worksOn(t *revert.Txn, id string) bool {
+	return id != "" && (t.Undoes+t.Redoes == id || slices.Contains(t.AlsoReverts, id))
+}
+
+// writeInterrupted says that a revert or a redo of the shown transaction was
+// interrupted.
+func writeInterrupted(ctx context.Context, a *cli.App, rt *agent.Runtime, p *workspaceState, id string) error {
+	return interrupted(ctx, rt, func(t *revert.Txn) (bool, error) {
+		if !worksOn(t, id) {
+			return false, nil
+		}
+		verb := "revert"
+		if t.Redoes != "" {
+			verb = "redo"
+		}
+		_, _ = fmt.Fprintf(a.Out, "the %s %s of %s was interrupted, so that its files can be as before or as after: %s\n", verb, t.ID, id, p.hint("recover"))
+		return true, nil
+	})
+}
 
 // interrupted calls fn with each abandoned transaction, oldest first, until fn
 // returns true.
@@ -36,30 +58,20 @@ func interrupted(ctx context.Context, rt *agent.Runtime, fn func(t *revert.Txn) 
 	return nil
 }
 
-// worksOn reports whether a transaction reverts or redoes another one.
-func worksOn(t *revert.Txn, id string) bool {
-	return id != "" && (t.Undoes+t.Redoes == id || slices.Contains(t.AlsoReverts, id))
+// ownerGone reports whether a transaction is open and its owner process has
+// ended.
+func ownerGone(ctx context.Context, j journal.Journal, id string) bool {
+	t, err := revert.Load(ctx, j, id)
+	if err != nil || t.End != "" {
+		return false
+	}
+	alive, err := j.Alive(ctx, t.Owner)
+	return err == nil && !alive
 }
 
-// cutShort says that a revert or a redo of the shown transaction was
-// interrupted.
-func (a *app) cutShort(ctx context.Context, rt *agent.Runtime, p *workspaceState, id string) error {
-	return interrupted(ctx, rt, func(t *revert.Txn) (bool, error) {
-		if !worksOn(t, id) {
-			return false, nil
-		}
-		verb := "revert"
-		if t.Redoes != "" {
-			verb = "redo"
-		}
-		_, _ = fmt.Fprintf(a.out, "the %s %s of %s was interrupted, so that its files can be as before or as after: %s\n", verb, t.ID, id, p.hint("recover"))
-		return true, nil
-	})
-}
-
-// halfApplied warns about a transaction whose process died during a call: files
+// warnOfHalfApplied warns about a transaction whose process died during a call: files
 // can be half changed. An unreadable journal does not stop the command here.
-func (a *app) halfApplied(ctx context.Context, rt *agent.Runtime, p *workspaceState) {
+func warnOfHalfApplied(ctx context.Context, a *cli.App, rt *agent.Runtime, p *workspaceState) {
 	_ = interrupted(ctx, rt, func(t *revert.Txn) (bool, error) {
 		cut := t
 		if of := t.Undoes + t.Redoes; of != "" {
@@ -71,18 +83,7 @@ func (a *app) halfApplied(ctx context.Context, rt *agent.Runtime, p *workspaceSt
 		if len(cut.InFlight()) == 0 {
 			return false, nil
 		}
-		_, _ = fmt.Fprintf(a.err, "remit: transaction %s has no owner any more, and its files can be half changed: %s\n", t.ID, p.hint("recover"))
+		_, _ = fmt.Fprintf(a.Err, "remit: transaction %s has no owner any more, and its files can be half changed: %s\n", t.ID, p.hint("recover"))
 		return true, nil
 	})
-}
-
-// ownerGone reports whether a transaction is open and its owner process has
-// ended.
-func ownerGone(ctx context.Context, j journal.Journal, id string) bool {
-	t, err := revert.Load(ctx, j, id)
-	if err != nil || t.End != "" {
-		return false
-	}
-	alive, err := j.Alive(ctx, t.Owner)
-	return err == nil && !alive
 }

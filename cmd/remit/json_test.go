@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/require"
 
+	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/ctxperm/secrets/vault"
 	"github.com/remit-dev/remit/internal/canon"
 )
@@ -73,13 +74,13 @@ func newJSONPlace(t *testing.T) jsonPlace {
 	return p
 }
 
-func jsonWorld(out io.Writer) cmdEnv {
+func jsonWorld(out io.Writer) cli.Env {
 	w := testWorld(strings.NewReader("value of a secret"), out, io.Discard)
-	w.user = func() (string, error) { return "somebody", nil }
-	w.tty = func() (io.ReadWriteCloser, error) {
+	w.Username = func() (string, error) { return "somebody", nil }
+	w.OpenTTY = func() (io.ReadWriteCloser, error) {
 		return typed{strings.NewReader("a long phrase\n"), io.Discard}, nil
 	}
-	w.tools = toolsForTests()
+	w.ExtraTools = toolsForTests()
 	return w
 }
 
@@ -165,7 +166,7 @@ func connectedHome(t *testing.T) string {
 	require.NoError(t, os.Mkdir(filepath.Dir(file), 0o700))
 	require.NoError(t, os.WriteFile(file, []byte(`{"mcpServers":{"fs":{"command":"fs"}}}`), 0o600))
 	w := jsonWorld(io.Discard)
-	w.env = func(name string) string { return map[string]string{"HOME": home, "USERPROFILE": home}[name] }
+	w.Getenv = func(name string) string { return map[string]string{"HOME": home, "USERPROFILE": home}[name] }
 	require.Zero(t, run(t.Context(), []string{"connect", "cursor"}, w))
 	return home
 }
@@ -199,8 +200,8 @@ func TestJSONEverywhere(t *testing.T) {
 			}
 			var out bytes.Buffer
 			w := jsonWorld(&out)
-			w.terminal = true // which changes nothing
-			w.env = func(name string) string { return map[string]string{"HOME": home, "USERPROFILE": home}[name] }
+			w.OutTerminal = true // which changes nothing
+			w.Getenv = func(name string) string { return map[string]string{"HOME": home, "USERPROFILE": home}[name] }
 			run(t.Context(), args, w)
 			if strings.Contains(strings.Join(args, " "), "nosuch") {
 				require.Empty(t, out.String())
@@ -213,7 +214,7 @@ func TestJSONEverywhere(t *testing.T) {
 			tried++
 		}
 	}
-	visit((newApp(testWorld(nil, io.Discard, io.Discard))).command())
+	visit(commandTree((cli.NewApp(testWorld(nil, io.Discard, io.Discard)))))
 	require.Greater(t, tried, 15)
 }
 
@@ -292,7 +293,7 @@ func TestToolsByName(t *testing.T) {
 	require.Zero(t, run(t.Context(), []string{"tools", "--json", "file_read"}, testWorld(nil, &out, &errs)))
 	require.Equal(t, 1, strings.Count(out.String(), "\n"))
 	out.Reset()
-	require.Equal(t, int(exitUsage), run(t.Context(), []string{"tools", "file_read", "File_Read"}, testWorld(nil, &out, &errs)))
+	require.Equal(t, int(cli.ExitUsage), run(t.Context(), []string{"tools", "file_read", "File_Read"}, testWorld(nil, &out, &errs)))
 	require.Empty(t, out.String())
 	require.Contains(t, errs.String(), `there is no tool "File_Read"`)
 }

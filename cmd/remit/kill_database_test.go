@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/internal/proof/pgtest"
 )
 
@@ -179,7 +180,7 @@ func killAroundCommit(t *testing.T, site func(*testing.T) *databaseSite) {
 			require.Equal(t, theirs, s.rows(), out)
 			continue
 		}
-		require.Equal(t, int(exitPartial), code, out)
+		require.Equal(t, int(cli.ExitPartial), code, out)
 		require.Contains(t, out, "db://main/a/")
 		require.Contains(t, s.rows(), "theirs")
 		require.Equal(t, 1, strings.Count(s.rows(), "changed"), "what the trigger did is taken back, but not what it did for somebody else")

@@ -18,6 +18,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/internal/proof/statcheck"
 )
 
@@ -133,7 +134,7 @@ func killLong(t *testing.T, seed uint64, at, second, third int, more bool) {
 			_ = child(t, third, "", append([]string{"revert", txn}, place...)...)
 		}
 		code, out = command(t, append([]string{"revert", txn}, place...)...)
-		if more && code == int(exitUsage) && strings.Contains(out, "works on") {
+		if more && code == int(cli.ExitUsage) && strings.Contains(out, "works on") {
 			continue // the killed revert had ended it
 		}
 		require.Zero(t, code, "%s: revert: %s", about, out)

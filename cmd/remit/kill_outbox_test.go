@@ -17,6 +17,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/internal/host"
 	"github.com/remit-dev/remit/revert"
@@ -108,9 +109,9 @@ func (w outboxWorld) delivered(t *testing.T) (texts []string) {
 
 func (w outboxWorld) command(t *testing.T, argv ...string) (int, string) {
 	var out bytes.Buffer
-	code := run(context.Background(), argv, cmdEnv{
-		in: strings.NewReader(""), out: &out, err: &out, env: func(string) string { return "" }, tools: mailTools(w.box),
-		host: host.Real(), user: func() (string, error) { return "tester", nil },
+	code := run(context.Background(), argv, cli.Env{
+		In: strings.NewReader(""), Out: &out, Err: &out, Getenv: func(string) string { return "" }, ExtraTools: mailTools(w.box),
+		Host: host.Real(), Username: func() (string, error) { return "tester", nil },
 	})
 	return code, out.String()
 }
@@ -166,7 +167,7 @@ func TestKilledCommit(t *testing.T) {
 			require.Empty(t, w.delivered(t), "killed at point %d, %s", at, points[at-1])
 		}
 		code, out := w.command(t, "recover", "--workspace", w.ws, "--state", w.state)
-		require.Contains(t, []int{0, int(exitUnknown)}, code, out)
+		require.Contains(t, []int{0, int(cli.ExitUnknown)}, code, out)
 		txn := w.only(t)
 		if txn == nil {
 			continue // it had not begun
@@ -176,7 +177,7 @@ func TestKilledCommit(t *testing.T) {
 		for n := 0; txn.End == ""; n++ {
 			require.Less(t, n, 3, "killed at point %d, %s", at, points[at-1])
 			code, out = w.command(t, "resume", "--workspace", w.ws, "--state", w.state, "--policy", w.policy, "--at-end", "commit", txn.ID)
-			require.Contains(t, []int{0, int(exitUnknown)}, code, out)
+			require.Contains(t, []int{0, int(cli.ExitUnknown)}, code, out)
 			txn = w.only(t)
 			resumed++
 		}

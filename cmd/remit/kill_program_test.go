@@ -16,6 +16,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/internal/proof/statcheck"
 )
 
@@ -85,7 +86,7 @@ func TestKilledPrograms(t *testing.T) {
 				_ = child(t, 1+r.IntN(60), "", append([]string{"revert", txn}, place...)...)
 			}
 			code, out = command(t, append([]string{"revert", txn}, place...)...)
-			if i%3 == 2 && code == int(exitUsage) && strings.Contains(out, "works on") {
+			if i%3 == 2 && code == int(cli.ExitUsage) && strings.Contains(out, "works on") {
 				continue // the killed revert had ended it
 			}
 			require.Zero(t, code, "%s: revert: %s", about, out)

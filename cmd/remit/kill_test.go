@@ -18,6 +18,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/internal/host"
 	"github.com/remit-dev/remit/revert/journal"
 	"github.com/remit-dev/remit/revert/sqlite"
@@ -73,9 +74,9 @@ func TestKilledChild(t *testing.T) {
 		h.trace, err = os.Create(path)
 		require.NoError(t, err)
 	}
-	code := run(context.Background(), argv, cmdEnv{
-		in: strings.NewReader(""), out: os.Stdout, err: os.Stderr, env: func(string) string { return "" }, tools: mailTools(os.Getenv(killMailEnv)),
-		host: h, user: func() (string, error) { return "tester", nil }, caller: personHere,
+	code := run(context.Background(), argv, cli.Env{
+		In: strings.NewReader(""), Out: os.Stdout, Err: os.Stderr, Getenv: func(string) string { return "" }, ExtraTools: mailTools(os.Getenv(killMailEnv)),
+		Host: h, Username: func() (string, error) { return "tester", nil }, Caller: personHere,
 	})
 	if path := os.Getenv(killStatusEnv); path != "" {
 		status, err := os.ReadFile("/proc/self/status")

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/remit-dev/remit/agent"
+	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/revert/journal"
@@ -157,12 +158,12 @@ func nothingOf(c *revert.Call) string {
 // mostPassed is how many calls that were passed over are named.
 const mostPassed = 5
 
-// passed names the newer calls that --last passed over.
-func (p textStyle) passed(w io.Writer, over []passedOver, at *workspaceState) {
+// writePassed names the newer calls that --last passed over.
+func writePassed(p cli.Style, w io.Writer, over []passedOver, at *workspaceState) {
 	for _, c := range over[:min(len(over), mostPassed)] {
-		_, _ = fmt.Fprintf(w, "%s passed over: call %s of %s, %s: %s\n", p.doubt("·"), c.Call, c.Txn, printable(c.Tool), c.Why)
+		_, _ = fmt.Fprintf(w, "%s passed over: call %s of %s, %s: %s\n", p.Doubt("·"), c.Call, c.Txn, cli.Printable(c.Tool), c.Why)
 	}
 	if n := len(over) - mostPassed; n > 0 {
-		_, _ = fmt.Fprintf(w, "%s passed over: %s more; %s lists them\n", p.doubt("·"), count(n, "newer call"), at.hint("log"))
+		_, _ = fmt.Fprintf(w, "%s passed over: %s more; %s lists them\n", p.Doubt("·"), cli.Count(n, "newer call"), at.hint("log"))
 	}
 }

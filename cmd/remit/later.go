@@ -6,6 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 )
 
 // laterLines returns a function that returns the command to run a script from a
@@ -19,9 +21,9 @@ func (f *runFlags) laterLines(cmd *cobra.Command, script string) func(n int) str
 		if strings.HasPrefix(script, "-") {
 			words = append(words, "--")
 		}
-		words = append(words, quoted(script), "|", "remit", "run")
+		words = append(words, cli.Quote(script), "|", "remit", "run")
 		for _, w := range append(flagsOf(cmd, "database"), f.databasesAgain()...) {
-			words = append(words, quoted(w))
+			words = append(words, cli.Quote(w))
 		}
 		return strings.Join(append(words, "-"), " ")
 	}

@@ -23,6 +23,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/require"
 
+	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/internal/proof/statcheck"
 )
 
@@ -121,13 +122,13 @@ func newLoad(t *testing.T, clients int, pause time.Duration) *load {
 // sessions makes a session for each client.
 func (l *load) sessions(clients int, pause time.Duration) {
 	var errs bytes.Buffer
-	a, f := newApp(testWorld(nil, io.Discard, &errs)), &runFlags{}
+	a, f := cli.NewApp(testWorld(nil, io.Discard, &errs)), &runFlags{}
 	cmd := &cobra.Command{}
-	a.sessionFlags(cmd, f)
+	addSessionFlags(a, cmd, f)
 	f.onAsk = "deny" // nothing is asked here
 	require.NoError(l.t, cmd.ParseFlags(l.flags))
 	require.NoError(l.t, f.check())
-	rt, err := a.runtime(l.t.Context(), f)
+	rt, err := startupOpen(l.t.Context(), a, f)
 	require.NoError(l.t, err, "%s", &errs)
 	seed := killSeed(l.t)
 	for n := range clients {
@@ -139,7 +140,7 @@ func (l *load) sessions(clients int, pause time.Duration) {
 		})
 	}
 	require.NoError(l.t, rt.Close())
-	require.NoError(l.t, a.close())
+	require.NoError(l.t, a.Close())
 }
 
 // start starts the gateway, and waits until every server answers.

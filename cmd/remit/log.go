@@ -10,6 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/remit-dev/remit/cmd/remit/internal/cli"
+	"github.com/remit-dev/remit/cmd/remit/internal/render"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/journal"
 	"github.com/remit-dev/remit/revert/kind"
@@ -17,22 +19,22 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-func (a *app) logCommand() *cobra.Command {
+func logCommand(a *cli.App) *cobra.Command {
 	var p workspaceState
 	var asJSON bool
 	var only string
 	var newest int
 	cmd := &cobra.Command{
 		Use: "log", Short: "List transactions and their calls, newest first",
-		Args: noArgs,
+		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if only == "" && cmd.Flags().Changed("txn") {
-				return emptyID()
+				return cli.EmptyID()
 			}
 			if cmd.Flags().Changed("newest") && newest < 1 {
-				return usage(fmt.Sprintf("--newest %d: must be at least 1", newest))
+				return cli.UsageProblem(fmt.Sprintf("--newest %d: must be at least 1", newest))
 			}
-			return a.log(cmd.Context(), &p, only, newest, asJSON)
+			return writeLog(cmd.Context(), a, &p, only, newest, asJSON)
 		},
 	}
 	placeFlags(cmd, &p)
@@ -42,13 +44,13 @@ func (a *app) logCommand() *cobra.Command {
 	return cmd
 }
 
-func (a *app) log(ctx context.Context, p *workspaceState, only string, newest int, asJSON bool) (err error) {
+func writeLog(ctx context.Context, a *cli.App, p *workspaceState, only string, newest int, asJSON bool) (err error) {
 	j, err := p.read(ctx, a)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, j.Close()) }()
-	tools, err := tool.NewRegistry(a.builtin()...)
+	tools, err := tool.NewRegistry(tools(a)...)
 	if err != nil {
 		return err
 	}
@@ -70,10 +72,10 @@ func (a *app) log(ctx context.Context, p *workspaceState, only string, newest in
 		shown++
 		rec.Missing = behind
 		if asJSON {
-			a.writeJSON(rec)
+			a.WriteJSON(rec)
 		} else {
-			a.paint().gaps(a.out, behind)
-			a.paint().txn(a.out, rec, tools)
+			writeGaps(a.Style(), a.Out, behind)
+			writeTxn(a.Style(), a.Out, rec, tools)
 		}
 		return nil
 	}
@@ -102,10 +104,10 @@ func (a *app) log(ctx context.Context, p *workspaceState, only string, newest in
 		}
 	}
 	if shown == 0 && len(damage) == 0 && !asJSON {
-		_, _ = fmt.Fprintln(a.out, "nothing is recorded for this workspace yet")
+		_, _ = fmt.Fprintln(a.Out, "nothing is recorded for this workspace yet")
 	}
 	if !asJSON {
-		a.paint().gaps(a.out, gaps)
+		writeGaps(a.Style(), a.Out, gaps)
 	}
 	return errors.Join(damage...)
 }
@@ -123,10 +125,10 @@ func eachTxn(ctx context.Context, j journal.Journal, fn func(id string) error) e
 	return nil
 }
 
-func (p textStyle) txn(w io.Writer, r txnRecord, tools tool.Registry) {
-	_, _ = fmt.Fprintf(w, "%s  %s  %s  %s", p.bold(r.Txn), p.state(r.State, r.OwnerGone), p.faint(r.Began.Local().Format("2006-01-02 15:04:05")), printable(r.Principal))
-	if words := clientWords(r.Client); words != "" {
-		_, _ = fmt.Fprintf(w, "  shown to %s", printable(words))
+func writeTxn(p cli.Style, w io.Writer, r txnRecord, tools tool.Registry) {
+	_, _ = fmt.Fprintf(w, "%s  %s  %s  %s", p.Bold(r.Txn), render.State(p, r.State, r.OwnerGone), p.Faint(r.Began.Local().Format("2006-01-02 15:04:05")), cli.Printable(r.Principal))
+	if words := render.Client(r.Client); words != "" {
+		_, _ = fmt.Fprintf(w, "  shown to %s", cli.Printable(words))
 	}
 	if r.Undoes != "" {
 		what := r.Undoes
@@ -152,14 +154,14 @@ func (p textStyle) txn(w io.Writer, r txnRecord, tools tool.Registry) {
 	}
 	_, _ = fmt.Fprintln(w)
 	for _, e := range newestElsewhere(r.Elsewhere) {
-		_, _ = fmt.Fprintf(w, "  in another folder, %s: %s, by %s\n", foldersWords(e.Roots), p.state(e.State, false), e.Txn)
+		_, _ = fmt.Fprintf(w, "  in another folder, %s: %s, by %s\n", foldersWords(e.Roots), render.State(p, e.State, false), e.Txn)
 	}
 	for _, c := range r.Calls {
-		mark := p.mark(tool.Status(c.Status))
-		if c.ended().failed() {
-			mark = p.bad("✗")
+		mark := render.Mark(p, tool.Status(c.Status))
+		if c.ended().Failed() {
+			mark = p.Bad("✗")
 		}
-		_, _ = fmt.Fprintf(w, "  %s %s %-12s %s\n", mark, p.faint(c.Call), printable(c.Tool), p.line(c, tools))
+		_, _ = fmt.Fprintf(w, "  %s %s %-12s %s\n", mark, p.Faint(c.Call), cli.Printable(c.Tool), callWords(p, c, tools))
 	}
 }
 
@@ -176,43 +178,43 @@ func newestElsewhere(all []elsewhereRecord) (out []elsewhereRecord) {
 func foldersWords(roots []folderRecord) string {
 	var words []string
 	for _, r := range roots {
-		words = append(words, "root "+r.Root+" at "+printable(r.Path))
+		words = append(words, "root "+r.Root+" at "+cli.Printable(r.Path))
 	}
 	return strings.Join(words, ", ")
 }
 
 // ended is how the program of a call ended; the zero value if there is none.
-func (c callLine) ended() ended { return ended{Code: c.ExitCode, Signal: c.Signal} }
+func (c callLine) ended() render.Program { return render.Program{Code: c.ExitCode, Signal: c.Signal} }
 
-// line says in one line what a call was given and what became of it.
-func (p textStyle) line(c callLine, tools tool.Registry) string {
+// callWords says in one line what a call was given and what became of it.
+func callWords(p cli.Style, c callLine, tools tool.Registry) string {
 	var words []string
 	status, done := strings.ReplaceAll(c.Status, "_", " "), tool.Status(c.Status).OK()
 	switch {
 	case c.Status == string(tool.StatusHeld):
-		words = append(words, p.doubt("held until the commit"))
+		words = append(words, p.Doubt("held until the commit"))
 	case c.Status == string(revert.PhaseDropped):
-		words = append(words, p.faint("held, and dropped: it never ran"))
+		words = append(words, p.Faint("held, and dropped: it never ran"))
 	case !done:
-		words = append(words, p.bad(status))
-	case c.ended().failed():
-		words = append(words, p.bad(c.ended().how()))
+		words = append(words, p.Bad(status))
+	case c.ended().Failed():
+		words = append(words, p.Bad(c.ended().Result()))
 	}
 	if len(c.Changes) == 0 || c.ExitCode != nil {
 		words = append(words, givenWords(c, tools))
 	}
-	words = append(words, changeWords(c.Changes))
+	words = append(words, render.Changes(c.Changes))
 	if c.Queued && c.Status != string(tool.StatusHeld) {
-		words = append(words, p.faint("(still queued)"))
+		words = append(words, p.Faint("(still queued)"))
 	}
 	if c.Undone != "" {
-		words = append(words, p.faint("(taken back: "+strings.ReplaceAll(c.Undone, "_", " ")+")"))
+		words = append(words, p.Faint("(taken back: "+strings.ReplaceAll(c.Undone, "_", " ")+")"))
 	}
 	if c.Erased != nil {
-		words = append(words, p.faint("("+erasedWords(c.Erased)+")"))
+		words = append(words, p.Faint("("+erasedWords(c.Erased)+")"))
 	}
 	if rated := ratedWords(c.Feedback); len(rated) > 0 {
-		words = append(words, p.faint("["+strings.Join(rated, ", ")+"]"))
+		words = append(words, p.Faint("["+strings.Join(rated, ", ")+"]"))
 	}
 	return strings.Join(slices.DeleteFunc(words, func(s string) bool { return s == "" }), "  ")
 }
@@ -224,12 +226,12 @@ func givenWords(c callLine, tools tool.Registry) string {
 	if !ok || len(c.input) == 0 || string(c.input) == "null" {
 		return ""
 	}
-	return argWords(c.input, t.Spec().Hints.Sensitive)
+	return render.Arguments(c.input, t.Spec().Hints.Sensitive)
 }
 
 func erasedWords(e *erasedRecord) string {
 	if e.Cause == "retention" {
 		return "its records were dropped by age"
 	}
-	return "erased by " + printable(e.By)
+	return "erased by " + cli.Printable(e.By)
 }

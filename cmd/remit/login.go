@@ -5,31 +5,18 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/internal/login"
 	"github.com/remit-dev/remit/internal/suggest"
 	"github.com/remit-dev/remit/mcp/gateway"
 )
-
-// logins are those that a state keeps, for the servers of a configuration.
-func (p *workspaceState) logins(config string) login.Store {
-	state, err := filepath.Abs(p.state)
-	if err != nil {
-		state = p.state
-	}
-	return login.Store{Folder: filepath.Join(state, "mcp", "login"), Fix: func(server string) string {
-		// A client starts the gateway wherever it likes: the hint names all that the way there depends on.
-		return "remit gateway login " + server + " --config " + quoted(config) + " --state " + quoted(state)
-	}}
-}
 
 // loginOutput is what is told of a login, for programs.
 type loginOutput struct {
@@ -41,7 +28,7 @@ type loginOutput struct {
 	Renews   bool       `json:"renews"`
 }
 
-func (a *app) loginCommand() *cobra.Command {
+func loginCommand(a *cli.App) *cobra.Command {
 	var p workspaceState
 	asJSON, noBrowser, patience := false, false, 5*time.Minute
 	cmd := &cobra.Command{
@@ -49,27 +36,27 @@ func (a *app) loginCommand() *cobra.Command {
 		Long: "Opens a page of the server's authorization server in a browser, or writes where it is, and waits for the browser to come back to\n" +
 			"this machine. What it brings is kept in the state folder, for its owner alone, and sent to the server's URL and nowhere else.\n" +
 			"A gateway that runs takes it over, and renews it. Exit codes: 3 somebody said no; 5 it came to nothing.",
-		Args: wantArgs(1, 1, "the name of a server"),
+		Args: cli.WantArgs(1, 1, "the name of a server"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			server, store, err := a.loginAt(&p, args[0])
+			server, store, err := findLogin(a, &p, args[0])
 			if err != nil {
 				return err
 			}
 			ctx, cancel := context.WithTimeoutCause(cmd.Context(), patience, fmt.Errorf("nobody came back within %s", patience))
 			defer cancel()
 			k, err := store.Login(ctx, server, func(page string) {
-				_, _ = fmt.Fprintf(a.err, "To log in at %s, open this page in a browser on this machine:\n%s\n", server.Name, printable(page))
-				if a.browse != nil && a.terminalErr && !noBrowser {
-					_ = a.browse(page) // the page was told
+				_, _ = fmt.Fprintf(a.Err, "To log in at %s, open this page in a browser on this machine:\n%s\n", server.Name, cli.Printable(page))
+				if a.OpenPage != nil && a.ErrTerminal && !noBrowser {
+					_ = a.OpenPage(page) // the page was told
 				}
 			})
 			switch {
 			case errors.Is(err, login.ErrRefused):
-				return &problem{code: exitDenied, what: "nobody is logged in at " + server.Name, why: err.Error()}
+				return &cli.Problem{Code: cli.ExitDenied, What: "nobody is logged in at " + server.Name, Why: err.Error()}
 			case err != nil:
-				return &problem{code: exitFailed, what: "nobody is logged in at " + server.Name, why: err.Error()}
+				return &cli.Problem{Code: cli.ExitFailed, What: "nobody is logged in at " + server.Name, Why: err.Error()}
 			}
-			return a.tellLogin(k, asJSON)
+			return writeLogin(a, k, asJSON)
 		},
 	}
 	placeFlags(cmd, &p)
@@ -80,12 +67,12 @@ func (a *app) loginCommand() *cobra.Command {
 	return cmd
 }
 
-// loginAt finds a server in the configuration, and where its login is kept.
-func (a *app) loginAt(p *workspaceState, name string) (gateway.Server, login.Store, error) {
+// findLogin finds a server in the configuration, and where its login is kept.
+func findLogin(a *cli.App, p *workspaceState, name string) (gateway.Server, login.Store, error) {
 	if p.upstreams.config == "" {
-		return gateway.Server{}, login.Store{}, usage("--config names the file that lists the servers")
+		return gateway.Server{}, login.Store{}, cli.UsageProblem("--config names the file that lists the servers")
 	}
-	c, path, err := a.readServers(&p.upstreams)
+	c, path, err := readServers(a, &p.upstreams)
 	if err == nil {
 		err = p.find(a)
 	}
@@ -99,61 +86,46 @@ func (a *app) loginAt(p *workspaceState, name string) (gateway.Server, login.Sto
 		}
 		names = append(names, s.Name)
 	}
-	e := usage(fmt.Sprintf("there is no server %q in %s", name, p.upstreams.config))
+	e := cli.UsageProblem(fmt.Sprintf("there is no server %q in %s", name, p.upstreams.config))
 	if near := suggest.Name(name, names); near != "" {
-		e.fix = "did you mean " + near + "?"
+		e.Fix = "did you mean " + near + "?"
 	} else if len(names) > 0 {
-		e.fix = "there are " + strings.Join(names, ", ")
+		e.Fix = "there are " + strings.Join(names, ", ")
 	}
 	return gateway.Server{}, login.Store{}, e
 }
 
-func (a *app) tellLogin(k login.LoginInfo, asJSON bool) error {
+func writeLogin(a *cli.App, k login.LoginInfo, asJSON bool) error {
 	if asJSON {
 		told := loginOutput{Server: k.Server, URL: k.URL, Resource: k.Resource, Scopes: slices.Concat([]string{}, k.Scopes), Renews: k.Renews}
 		if !k.Expires.IsZero() {
 			told.Expires = &k.Expires
 		}
-		a.writeJSON(told)
+		a.WriteJSON(told)
 		return nil
 	}
-	_, err := fmt.Fprintf(a.out, "logged in at %s, %s\n", printable(k.Server), loginWords(k))
+	_, err := fmt.Fprintf(a.Out, "logged in at %s, %s\n", cli.Printable(k.Server), loginWords(k))
 	return err
 }
 
-// loginWords say for what and for how long somebody is logged in.
-func loginWords(k login.LoginInfo) string {
-	words := "for " + printable(k.Resource)
-	if len(k.Scopes) > 0 {
-		words += ": " + printable(strings.Join(k.Scopes, " "))
-	}
-	switch {
-	case k.Renews:
-		words += "; it is renewed by itself"
-	case !k.Expires.IsZero():
-		words += "; it ends at " + k.Expires.UTC().Format(time.RFC3339)
-	}
-	return words
-}
-
-func (a *app) logoutCommand() *cobra.Command {
+func logoutCommand(a *cli.App) *cobra.Command {
 	var p workspaceState
 	asJSON := false
 	cmd := &cobra.Command{
 		Use: "logout SERVER", Short: "Forget the login at a server",
 		Long: "Forgets what the state folder keeps of the login at a server. The authorization server is not told: where somebody else may have\n" +
 			"read it, take the right back there too.",
-		Args: wantArgs(1, 1, "the name of a server"),
+		Args: cli.WantArgs(1, 1, "the name of a server"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if err := p.find(a); err != nil {
 				return err
 			}
 			was, err := p.logins("").Logout(args[0])
 			if err != nil {
-				return &problem{code: exitInternal, what: "the login at " + printable(args[0]) + " is not forgotten", why: plainError(err)}
+				return &cli.Problem{Code: cli.ExitInternal, What: "the login at " + cli.Printable(args[0]) + " is not forgotten", Why: cli.PlainError(err)}
 			}
 			if asJSON {
-				a.writeJSON(struct {
+				a.WriteJSON(struct {
 					Server string `json:"server"`
 					Was    bool   `json:"was"`
 				}{args[0], was})
@@ -163,13 +135,40 @@ func (a *app) logoutCommand() *cobra.Command {
 			if was {
 				said = "logged out at "
 			}
-			_, err = fmt.Fprintln(a.out, said+printable(args[0]))
+			_, err = fmt.Fprintln(a.Out, said+cli.Printable(args[0]))
 			return err
 		},
 	}
 	placeFlags(cmd, &p)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write one JSON object")
 	return cmd
+}
+
+// logins are those that a state keeps, for the servers of a configuration.
+func (p *workspaceState) logins(config string) login.Store {
+	state, err := filepath.Abs(p.state)
+	if err != nil {
+		state = p.state
+	}
+	return login.Store{Folder: filepath.Join(state, "mcp", "login"), Fix: func(server string) string {
+		// A client starts the gateway wherever it likes: the hint names all that the way there depends on.
+		return "remit gateway login " + server + " --config " + cli.Quote(config) + " --state " + cli.Quote(state)
+	}}
+}
+
+// loginWords say for what and for how long somebody is logged in.
+func loginWords(k login.LoginInfo) string {
+	words := "for " + cli.Printable(k.Resource)
+	if len(k.Scopes) > 0 {
+		words += ": " + cli.Printable(strings.Join(k.Scopes, " "))
+	}
+	switch {
+	case k.Renews:
+		words += "; it is renewed by itself"
+	case !k.Expires.IsZero():
+		words += "; it ends at " + k.Expires.UTC().Format(time.RFC3339)
+	}
+	return words
 }
 
 // checkLogins tells at which servers somebody is logged in, or has to.
@@ -181,7 +180,7 @@ func checkLogins(p *workspaceState, tell func(finding)) {
 	store := p.logins(string(config))
 	all, err := store.All()
 	if err != nil {
-		tell(finding{Where: "gateway", Check: "login", Is: failing, What: "what is kept of logins cannot be read: " + plainError(err), Fix: "give yourself the right: chmod 700 " + quoted(store.Folder)})
+		tell(finding{Where: "gateway", Check: "login", Is: failing, What: "what is kept of logins cannot be read: " + cli.PlainError(err), Fix: "give yourself the right: chmod 700 " + cli.Quote(store.Folder)})
 	}
 	for _, k := range all {
 		if k.Needs != "" {
@@ -190,21 +189,4 @@ func checkLogins(p *workspaceState, tell func(finding)) {
 		}
 		tell(finding{Where: "gateway", Check: "login", Is: healthy, What: "logged in at " + k.Server + ", " + loginWords(k)})
 	}
-}
-
-// browse opens a page in the browser of whoever sits here.
-func browse(page string) error {
-	words := []string{"xdg-open"}
-	switch runtime.GOOS {
-	case "darwin":
-		words = []string{"open"}
-	case "windows":
-		words = []string{"rundll32", "url.dll,FileProtocolHandler"}
-	}
-	cmd := exec.Command(words[0], append(words[1:], page)...)
-	if err := cmd.Start(); err != nil {
-		return err
-	}
-	go func() { _ = cmd.Wait() }() // it may last as long as the browser
-	return nil
 }

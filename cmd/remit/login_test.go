@@ -19,6 +19,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
+	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/internal/proof/logintest"
 )
 
@@ -49,8 +50,8 @@ func (h *hosted) run(t *testing.T, args ...string) (code int, out, errs string) 
 	t.Helper()
 	var o, e bytes.Buffer
 	w := testWorld(strings.NewReader(""), &o, &e)
-	w.terminalErr = true
-	w.browse = func(page string) error {
+	w.ErrTerminal = true
+	w.OpenPage = func(page string) error {
 		h.Visit(page)
 		return errors.New("there may be none")
 	}
@@ -157,16 +158,16 @@ func TestLoginOutcomes(t *testing.T) {
 
 	h.Now(func(r *logintest.Rules) { r.Error = "access_denied" })
 	code, _, errs := login("far")
-	require.Equal(t, int(exitDenied), code)
+	require.Equal(t, int(cli.ExitDenied), code)
 	require.Contains(t, errs, "nobody is logged in at far")
 	h.Now(func(r *logintest.Rules) { r.Error = "server_error" })
 	code, _, _ = login("far")
-	require.Equal(t, int(exitFailed), code)
+	require.Equal(t, int(cli.ExitFailed), code)
 	code, _, errs = login("far", "--no-browser", "--timeout", "1ms")
-	require.Equal(t, int(exitFailed), code)
+	require.Equal(t, int(cli.ExitFailed), code)
 	require.Contains(t, errs, "nobody came back within 1ms")
 	code, _, errs = login("near")
-	require.Equal(t, int(exitFailed), code)
+	require.Equal(t, int(cli.ExitFailed), code)
 	require.Contains(t, errs, "it is started by a command")
 
 	code, out, _ = h.run(t, "gateway", "logout", "far", "--state", h.state, "--json")
@@ -177,10 +178,10 @@ func TestLoginOutcomes(t *testing.T) {
 	require.NoError(t, os.RemoveAll(filepath.Join(h.state, "mcp", "login")))
 	require.NoError(t, os.WriteFile(filepath.Join(h.state, "mcp", "login"), nil, 0o600))
 	code, _, _ = h.run(t, "gateway", "logout", "far", "--state", h.state)
-	require.Equal(t, int(exitInternal), code)
+	require.Equal(t, int(cli.ExitInternal), code)
 	_, found, _ = h.run(t, "doctor", "--workspace", h.workspace, "--state", h.state)
 	require.Contains(t, found, "what is kept of logins cannot be read")
 	h.Now(func(r *logintest.Rules) { r.Error = "" })
 	code, _, _ = login("far")
-	require.Equal(t, int(exitFailed), code)
+	require.Equal(t, int(cli.ExitFailed), code)
 }

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/revert/journal"
 	"github.com/remit-dev/remit/revert/kind"
 	"github.com/remit-dev/remit/revert/record"
@@ -26,24 +27,24 @@ type formerState struct {
 
 // noJournal is the error where a workspace has no journal and a command needs one; nil
 // where it does not, and no other journal can be the one that is meant.
-func (p *workspaceState) noJournal(ctx context.Context, a *app, needed bool) error {
+func (p *workspaceState) noJournal(ctx context.Context, a *cli.App, needed bool) error {
 	folder, err := realFolder(p.folder())
 	if err != nil {
 		return err
 	}
 	former := p.formerStates(ctx, a, folder)
-	e := &problem{
-		code: exitUsage, what: "there is no journal for " + folder,
-		why: "a journal is kept for each path: nothing was run here, or the workspace was moved, copied or restored from a backup",
-		fix: "name the state folder of the run: --state DIR",
+	e := &cli.Problem{
+		Code: cli.ExitUsage, What: "there is no journal for " + folder,
+		Why: "a journal is kept for each path: nothing was run here, or the workspace was moved, copied or restored from a backup",
+		Fix: "name the state folder of the run: --state DIR",
 	}
 	for _, f := range former {
 		if f.moved {
-			e.why = "this folder was " + f.was + ", and its journal is kept for that path"
-			e.fix = "name both: --state " + quoted(f.dir) + " --workspace " + quoted(folder)
+			e.Why = "this folder was " + f.was + ", and its journal is kept for that path"
+			e.Fix = "name both: --state " + cli.Quote(f.dir) + " --workspace " + cli.Quote(folder)
 			return e
 		}
-		e.fix += fmt.Sprintf("; the journal of %s, which is not there any more: --state %s --root %s", f.was, quoted(f.dir), quoted(workspaceRoot+"="+folder))
+		e.Fix += fmt.Sprintf("; the journal of %s, which is not there any more: --state %s --root %s", f.was, cli.Quote(f.dir), cli.Quote(workspaceRoot+"="+folder))
 	}
 	if needed {
 		return e
@@ -53,13 +54,13 @@ func (p *workspaceState) noJournal(ctx context.Context, a *app, needed bool) err
 
 // former tells of the journal that a workspace had at its former path, before a new one is
 // begun for it.
-func (p *workspaceState) former(ctx context.Context, a *app, folder string) {
+func (p *workspaceState) former(ctx context.Context, a *cli.App, folder string) {
 	if slices.Contains(p.given, "--state") || sqlite.Exists(p.state) {
 		return
 	}
 	for _, f := range p.formerStates(ctx, a, folder) {
 		if f.moved {
-			_, _ = fmt.Fprintf(a.err, "remit: this folder was %s; a new journal begins, and the former one is in %s\n", printable(f.was), printable(quoted(f.dir)))
+			_, _ = fmt.Fprintf(a.Err, "remit: this folder was %s; a new journal begins, and the former one is in %s\n", cli.Printable(f.was), cli.Printable(cli.Quote(f.dir)))
 		}
 	}
 }
@@ -69,7 +70,7 @@ const mostNamed = 3
 
 // formerStates looks at the journals that remit keeps by default. It returns those whose
 // workspace was the given folder, and those whose workspace no longer exists.
-func (p *workspaceState) formerStates(ctx context.Context, a *app, folder string) (out []formerState) {
+func (p *workspaceState) formerStates(ctx context.Context, a *cli.App, folder string) (out []formerState) {
 	home := filepath.Dir(p.state)
 	entries, err := os.ReadDir(home)
 	if err != nil {
@@ -84,7 +85,7 @@ func (p *workspaceState) formerStates(ctx context.Context, a *app, folder string
 		if err != nil || rec.Path == "" {
 			continue // it is for the commands on that journal to tell
 		}
-		if a.isFolder(folder, rec) {
+		if isFolder(a, folder, rec) {
 			return []formerState{{dir, rec.Path, true}}
 		}
 		if _, err := os.Lstat(rec.Path); errors.Is(err, os.ErrNotExist) && len(out) < mostNamed {

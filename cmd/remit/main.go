@@ -10,6 +10,7 @@ import (
 	"os/user"
 	"syscall"
 
+	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/internal/host"
 	_ "github.com/remit-dev/remit/internal/sandbox/first"
 )
@@ -18,10 +19,10 @@ func main() {
 	// The reader of the output can exit. That must not affect the calls.
 	signal.Ignore(syscall.SIGPIPE)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	code := run(ctx, os.Args[1:], cmdEnv{
-		in: os.Stdin, out: os.Stdout, err: os.Stderr,
-		env: os.Getenv, host: host.Real(), user: userName, tty: openTerminal, browse: browse, caller: thisProcess,
-		terminal: isTerminal(os.Stdout), terminalErr: isTerminal(os.Stderr),
+	code := run(ctx, os.Args[1:], cli.Env{
+		In: os.Stdin, Out: os.Stdout, Err: os.Stderr,
+		Getenv: os.Getenv, Host: host.Real(), Username: userName, OpenTTY: cli.OpenTerminal, OpenPage: cli.OpenPage, Caller: cli.ThisProcess,
+		OutTerminal: cli.IsTerminal(os.Stdout), ErrTerminal: cli.IsTerminal(os.Stderr),
 	})
 	stop()
 	os.Exit(code)

@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/remit-dev/remit/agent"
+	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/internal/host"
 	"github.com/remit-dev/remit/internal/host/hosttest"
@@ -130,10 +131,10 @@ func remitForTests() {
 		args[i] = names.real(a)
 	}
 	out, errs := names.writer(os.Stdout), names.writer(os.Stderr)
-	code := run(context.Background(), args, cmdEnv{
-		in: os.Stdin, out: out, err: errs, env: os.Getenv, host: hostForTests(), tools: toolsForTests(), tailored: []agent.Option{agent.CustomizeTool("greet", greetsSomebody)},
-		user: func() (string, error) { return "somebody", nil }, caller: personHere,
-		tty: func() (io.ReadWriteCloser, error) { return terminalOf(os.Getenv("TYPED")) },
+	code := run(context.Background(), args, cli.Env{
+		In: os.Stdin, Out: out, Err: errs, Getenv: os.Getenv, Host: hostForTests(), ExtraTools: toolsForTests(), Customizers: []agent.Option{agent.CustomizeTool("greet", greetsSomebody)},
+		Username: func() (string, error) { return "somebody", nil }, Caller: personHere,
+		OpenTTY: func() (io.ReadWriteCloser, error) { return terminalOf(os.Getenv("TYPED")) },
 	})
 	if err := errors.Join(out.flush(), errs.flush()); err != nil {
 		panic(err)

@@ -15,6 +15,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
+	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/internal/proof/treecheck"
 )
 
@@ -177,7 +178,7 @@ func TestManyServers(t *testing.T) {
 			cmd := command("revert", txn)
 			report, err := cmd.CombinedOutput()
 			require.Error(t, err)
-			require.Equal(t, int(exitPartial), cmd.ProcessState.ExitCode(), "%s", report)
+			require.Equal(t, int(cli.ExitPartial), cmd.ProcessState.ExitCode(), "%s", report)
 			require.Contains(t, string(report), "nothing held the call to workspace", "it says what is unknown")
 			is, err = treecheck.Capture(ws)
 			require.NoError(t, err)

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/remit-dev/remit/cmd/remit/internal/cli"
+	"github.com/remit-dev/remit/cmd/remit/internal/render"
 	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/policies"
 	"github.com/remit-dev/remit/tool"
@@ -14,7 +16,7 @@ import (
 // notices reports pending calls to people: on standard error, never in output
 // that an agent reads.
 type notices struct {
-	a     *app
+	a     *cli.App
 	tools func() tool.Registry
 	// look and approve return the commands that a person runs for a call.
 	look, approve func(call string) string
@@ -25,20 +27,20 @@ type notices struct {
 // waits reports one call whose approval request is on the journal.
 func (n *notices) waits(ask ctxperm.ApprovalRequest) {
 	var b strings.Builder
-	p := n.a.paintErr()
-	_, _ = fmt.Fprintf(&b, "%s%s asks to run %s: call %s waits for approval\n", p.doubt("remit: "), printable(ask.Principal.ID), printable(ask.Tool), ask.Call)
+	p := n.a.ErrStyle()
+	_, _ = fmt.Fprintf(&b, "%s%s asks to run %s: call %s waits for approval\n", p.Doubt("remit: "), cli.Printable(ask.Principal.ID), cli.Printable(ask.Tool), ask.Call)
 	row := func(name, text string) {
 		if text != "" {
-			_, _ = fmt.Fprintf(&b, "     %s%s\n", p.faint(fmt.Sprintf("%-8s", name)), printable(text))
+			_, _ = fmt.Fprintf(&b, "     %s%s\n", p.Faint(fmt.Sprintf("%-8s", name)), cli.Printable(text))
 		}
 	}
 	var why []string
 	for _, r := range ask.Reasons {
-		why = append(why, withPlace(r.Text, r.At))
+		why = append(why, cli.WithPlace(r.Text, r.At))
 	}
 	row("again", ask.Earlier)
 	row("why", strings.Join(why, "; "))
-	row("with", argWords(ask.Input, sensitive(n.tools(), ask.Tool)))
+	row("with", render.Arguments(ask.Input, sensitive(n.tools(), ask.Tool)))
 	if ask.InPlace > 0 {
 		row("here", fmt.Sprintf("it has begun, so this process waits for the answer, at most %s; then the call is denied", ask.InPlace))
 	}
@@ -46,14 +48,14 @@ func (n *notices) waits(ask ctxperm.ApprovalRequest) {
 	if ask.Preview == "" { // otherwise the person first looks at the changes
 		row("approve", n.approve(ask.Call))
 	}
-	_, _ = fmt.Fprint(n.a.err, b.String())
+	_, _ = fmt.Fprint(n.a.Err, b.String())
 	n.notify.tell(n, ask)
 }
 
 // newNotices returns notices that show the commands look and approve. Program
 // is notified of each pending call, if it is not empty.
-func (a *app) newNotices(state, program string, look, approve func(call string) string) *notices {
-	warn := func(text string) { _, _ = fmt.Fprintln(a.err, "remit: "+printable(text)) }
+func newNotices(a *cli.App, state, program string, look, approve func(call string) string) *notices {
+	warn := func(text string) { _, _ = fmt.Fprintln(a.Err, "remit: "+cli.Printable(text)) }
 	return &notices{a: a, state: state, look: look, approve: approve, notify: newNotifier(program, ownEnv(), warn)}
 }
 
@@ -63,18 +65,6 @@ func (n *notices) setTools(tools func() tool.Registry) { n.tools = tools }
 // Close waits for the notified program.
 func (n *notices) Close() error { return n.notify.Close() }
 
-// notices returns the notices of a run or of a server. They contain absolute
-// paths, as a person can read them in any folder. A server resumes the call
-// itself; for a run, the approval command does.
-func (a *app) notices(f *runFlags) *notices {
-	at := f.anywhere()
-	approve := at.approveHint
-	if f.settles {
-		approve = func(call string) string { return at.hint("approve", call) }
-	}
-	return a.newNotices(whole(f.state), f.notify, func(call string) string { return at.hint("pending", call) }, approve)
-}
-
 // sensitive returns the arguments of a tool that must not be shown: all of them
 // for an unknown tool.
 func sensitive(tools tool.Registry, name string) []string {
@@ -82,6 +72,20 @@ func sensitive(tools tool.Registry, name string) []string {
 		return t.Spec().Hints.Sensitive
 	}
 	return nil
+}
+
+// resumes reports whether a command lets a call go on.
+func resumes(args []string) bool {
+	return len(args) > 0 && (args[0] == "resume" || slices.Contains(args, "--resume"))
+}
+
+// approveHint is the command that approves a call of a run, lets it go on and ends its transaction.
+func (f *runFlags) approveHint(call string) string {
+	words := []string{"approve", call, "--resume"}
+	for _, path := range f.policies {
+		words = append(words, "--policy", cli.Quote(path))
+	}
+	return f.hint(words...)
 }
 
 // anywhere returns the same run with flags that work in any folder.
@@ -104,16 +108,14 @@ func whole(path string) string {
 	return path
 }
 
-// approveHint is the command that approves a call of a run, lets it go on and ends its transaction.
-func (f *runFlags) approveHint(call string) string {
-	words := []string{"approve", call, "--resume"}
-	for _, path := range f.policies {
-		words = append(words, "--policy", quoted(path))
+// startupNotices returns the notices of a run or of a server. They contain absolute
+// paths, as a person can read them in any folder. A server resumes the call
+// itself; for a run, the approval command does.
+func startupNotices(a *cli.App, f *runFlags) *notices {
+	at := f.anywhere()
+	approve := at.approveHint
+	if f.settles {
+		approve = func(call string) string { return at.hint("approve", call) }
 	}
-	return f.hint(words...)
-}
-
-// resumes reports whether a command lets a call go on.
-func resumes(args []string) bool {
-	return len(args) > 0 && (args[0] == "resume" || slices.Contains(args, "--resume"))
+	return newNotices(a, whole(f.state), f.notify, func(call string) string { return at.hint("pending", call) }, approve)
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/tool"
 )
@@ -14,8 +15,8 @@ import (
 // TestNoticeInPlace: the notice of a call that waits in its process says so, and for how long at most.
 func TestNoticeInPlace(t *testing.T) {
 	var errs bytes.Buffer
-	a := newApp(cmdEnv{out: &errs, err: &errs})
-	n := a.notices(&runFlags{workspaceState: workspaceState{state: t.TempDir()}})
+	a := cli.NewApp(cli.Env{Out: &errs, Err: &errs})
+	n := startupNotices(a, &runFlags{workspaceState: workspaceState{state: t.TempDir()}})
 	n.tools = func() tool.Registry { return tool.Registry{} }
 	n.waits(ctxperm.ApprovalRequest{Call: "c_1", Tool: "shell_run"})
 	require.NotContains(t, errs.String(), "this process waits")

@@ -11,6 +11,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/remit-dev/remit/cmd/remit/internal/cli"
+	"github.com/remit-dev/remit/cmd/remit/internal/render"
 	"github.com/remit-dev/remit/ctxperm"
 )
 
@@ -113,7 +115,7 @@ func (n *notifier) run(ctx context.Context, told notice) error {
 	case ctx.Err() != nil:
 		return fmt.Errorf("%s did not end within %s, and was ended", n.command, n.most)
 	case err != nil && !errors.Is(err, exec.ErrWaitDelay):
-		return errors.New(strings.TrimSuffix(n.command+": "+plainError(err)+": "+printable(said.String()), ": "))
+		return errors.New(strings.TrimSuffix(n.command+": "+cli.PlainError(err)+": "+cli.Printable(said.String()), ": "))
 	}
 	return nil
 }
@@ -151,10 +153,10 @@ type notified struct {
 
 // notice is what a program is told of a call. Bytes that would steer a terminal or end a line are escaped.
 func (n *notices) notice(ask ctxperm.ApprovalRequest) notice {
-	clean := func(s string) string { return clip(printable(strings.ToValidUTF8(s, "\uFFFD")), notifyValue/4) }
+	clean := func(s string) string { return cli.Clip(cli.Printable(strings.ToValidUTF8(s, "\uFFFD")), notifyValue/4) }
 	told := notified{
 		Call: ask.Call, Txn: ask.Txn, Session: ask.Session, Principal: clean(ask.Principal.ID), Tool: clean(ask.Tool),
-		Summary: clean(argWords(ask.Input, sensitive(n.tools(), ask.Tool))), Access: []string{}, Reasons: []string{},
+		Summary: clean(render.Arguments(ask.Input, sensitive(n.tools(), ask.Tool))), Access: []string{}, Reasons: []string{},
 		Expires: ask.Expires.UTC().Format(time.RFC3339), State: n.state, Look: n.look(ask.Call),
 	}
 	if ask.Preview == "" {
@@ -167,14 +169,14 @@ func (n *notices) notice(ask ctxperm.ApprovalRequest) notice {
 		told.Reasons = append(told.Reasons, clean(r.Text))
 	}
 	var input bytes.Buffer
-	newJSON(&input).write(told)
+	cli.NewJSON(&input).Write(told)
 	out := notice{input: input.Bytes()}
 	for name, value := range map[string]string{
 		"CALL": told.Call, "TXN": told.Txn, "SESSION": told.Session, "PRINCIPAL": told.Principal, "TOOL": told.Tool, "SUMMARY": told.Summary,
 		"ACCESS": strings.Join(told.Access, ", "), "REASONS": strings.Join(told.Reasons, "; "), "EXPIRES": told.Expires, "STATE": told.State,
 		"LOOK": told.Look, "APPROVE": told.Approve,
 	} {
-		out.env = append(out.env, "REMIT_"+name+"="+clip(value, notifyValue/4))
+		out.env = append(out.env, "REMIT_"+name+"="+cli.Clip(value, notifyValue/4))
 	}
 	return out
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/tool"
@@ -31,7 +32,7 @@ func (w *warned) warn(text string) {
 }
 
 func noticesFor(t *testing.T) *notices {
-	tools, err := tool.NewRegistry(cmdEnv{}.builtin()...)
+	tools, err := tool.NewRegistry(cli.Env{}.BuiltinTools()...)
 	require.NoError(t, err)
 	same := func(call string) string { return "remit x " + call }
 	return &notices{tools: func() tool.Registry { return tools }, look: same, approve: same, state: t.TempDir()}
@@ -57,7 +58,7 @@ func TestNotify(t *testing.T) {
 	require.NoError(t, err)
 	for line := range strings.Lines(string(env)) {
 		require.Regexp(t, `^REMIT_[A-Z]+=`, line, "no value ends its line")
-		require.Equal(t, strings.TrimSuffix(line, "\n"), printable(strings.TrimSuffix(line, "\n")))
+		require.Equal(t, strings.TrimSuffix(line, "\n"), cli.Printable(strings.TrimSuffix(line, "\n")))
 		require.LessOrEqual(t, len(line), 5<<10)
 	}
 	require.Contains(t, string(env), "REMIT_CALL=c_1\n")

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/require"
 
+	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
 )
@@ -62,7 +63,7 @@ func TestAnswersNotWritten(t *testing.T) {
 			for _, room := range []int{0, 10} {
 				var errs bytes.Buffer
 				code := run(t.Context(), append(args, more...), testWorld(nil, &full{room}, &errs))
-				require.Equal(t, int(exitInternal), code, "%q %q", args, more)
+				require.Equal(t, int(cli.ExitInternal), code, "%q %q", args, more)
 				require.Contains(t, errs.String(), "not everything could be written to standard output", "%q", args)
 				require.Contains(t, errs.String(), "no space left on device")
 			}
@@ -71,7 +72,7 @@ func TestAnswersNotWritten(t *testing.T) {
 		require.Equal(t, args[0] == "revert", errors.Is(err, os.ErrNotExist), "%q", args)
 	}
 	for _, args := range [][]string{{"--help"}, {"--version"}, {"policy", "schema"}} {
-		require.Equal(t, int(exitInternal), run(t.Context(), args, testWorld(nil, &full{}, io.Discard)), "%q", args)
+		require.Equal(t, int(cli.ExitInternal), run(t.Context(), args, testWorld(nil, &full{}, io.Discard)), "%q", args)
 	}
 }
 
@@ -100,7 +101,7 @@ func TestWhoReadsHasEnough(t *testing.T) {
 		{append([]string{"revert", "--last"}, at...), "nothing was stopped by it"},
 	} {
 		var errs bytes.Buffer
-		require.Equal(t, int(exitInternal), run(t.Context(), tt.args, testWorld(nil, leaves{}, &errs)), "%q", tt.args)
+		require.Equal(t, int(cli.ExitInternal), run(t.Context(), tt.args, testWorld(nil, leaves{}, &errs)), "%q", tt.args)
 		require.Contains(t, errs.String(), tt.says)
 		require.Equal(t, tt.says == "", errs.Len() == 0, "%q: %s", tt.args, errs.String())
 	}
@@ -115,7 +116,7 @@ func TestHelpLeadsToExitCodes(t *testing.T) {
 			visit(sub)
 		}
 	}
-	visit((newApp(testWorld(nil, io.Discard, io.Discard))).command())
+	visit(commandTree((cli.NewApp(testWorld(nil, io.Discard, io.Discard)))))
 }
 
 // shownInput is the document that the help of policy eval shows.
@@ -148,10 +149,18 @@ func TestSampleInput(t *testing.T) {
 	require.NoError(t, whole.Validate(in))
 }
 
+func TestKeyThatWasMeant(t *testing.T) {
+	_, err := parseStep([]byte(`{"tool":"x","arg":{}}`))
+	var bad *stepError
+	require.ErrorAs(t, err, &bad)
+	require.Equal(t, `key "arg" is not known`, bad.why)
+	require.True(t, strings.HasPrefix(bad.fix, `did you mean "args"? valid are tool,`), bad.fix)
+}
+
 func TestRecoveryNamesWhatIsNotSettled(t *testing.T) {
 	var out bytes.Buffer
 	where := &workspaceState{given: []string{"--workspace", "ws"}}
-	textStyle(false).recovery(&out, revert.RecoveryReport{
+	writeRecovery(cli.Style(false), &out, revert.RecoveryReport{
 		Settled:   []revert.RecoveredCall{{Txn: "t_1", Call: "c_1", Tool: "send", Outcome: revert.PhaseUnknown, Why: "nobody can tell"}},
 		Abandoned: []string{"t_1"},
 		Failed:    []revert.UnrecoveredTxn{{Txn: "t_2", Why: "its tool is not at hand"}},
@@ -172,25 +181,4 @@ t_4 closed: the redo of t_5 was interrupted, and recover finished it; t_5 is rev
 try what it left alone again: remit redo t_5 --workspace ws
 take it back again: remit revert t_5 --workspace ws
 `, out.String())
-}
-
-func TestOnce(t *testing.T) {
-	for in, want := range map[string]string{
-		"there is no such file: open a.txt: no such file": "there is no such file: open a.txt",
-		"the disk is full: write a: the disk is full":     "the disk is full: write a",
-		`want "x": "x"`:            `want "x": "x"`,
-		"a: b: a":                  "a: b: a",
-		"one thing: another thing": "one thing: another thing",
-		"":                         "",
-	} {
-		require.Equal(t, want, once(in))
-	}
-}
-
-func TestKeyThatWasMeant(t *testing.T) {
-	_, err := parseStep([]byte(`{"tool":"x","arg":{}}`))
-	var bad *stepError
-	require.ErrorAs(t, err, &bad)
-	require.Equal(t, `key "arg" is not known`, bad.why)
-	require.True(t, strings.HasPrefix(bad.fix, `did you mean "args"? valid are tool,`), bad.fix)
 }

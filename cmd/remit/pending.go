@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/remit-dev/remit/agent"
+	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/record"
 	"github.com/remit-dev/remit/tool"
@@ -27,7 +28,7 @@ type answering struct {
 }
 
 // approveCommand returns remit approve. Resume runs an approved call.
-func (a *app) approveCommand(resume func(ctx context.Context, f runFlags, id string) error) *cobra.Command {
+func approveCommand(a *cli.App, resume func(ctx context.Context, f runFlags, id string) error) *cobra.Command {
 	f := answering{approves: true, goOn: resume}
 	cmd := &cobra.Command{
 		Use: "approve [CALL]", Short: "Approve a call that waits",
@@ -39,12 +40,12 @@ func (a *app) approveCommand(resume func(ctx context.Context, f runFlags, id str
 			"remit approval shows what holds here, and changes it.\n\n" +
 			"Exit codes: 0 approved (with --resume that of remit resume); 2 usage, such as a call that does not wait or whose time is\n" +
 			"up; 3 approvals are not taken from here.",
-		Args: wantIDs(0, 1, "the id of one call"),
+		Args: cli.WantIDs(0, 1, "the id of one call"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := errors.Join(f.rememberOptions.check(), f.checkResume(cmd.Flags().Changed)); err != nil {
 				return err
 			}
-			return a.answers(cmd.Context(), &f, strings.Join(args, ""))
+			return decide(cmd.Context(), a, &f, strings.Join(args, ""))
 		},
 	}
 	f.flags(cmd)
@@ -55,16 +56,16 @@ func (a *app) approveCommand(resume func(ctx context.Context, f runFlags, id str
 	return cmd
 }
 
-func (a *app) denyCommand() *cobra.Command {
+func denyCommand(a *cli.App) *cobra.Command {
 	var f answering
 	cmd := &cobra.Command{
 		Use: "deny [CALL]", Short: "Refuse a call that waits",
 		Long: "Refuses a call that waits, in the name of the user that the operating system says you are. CALL is its id, or the first\n" +
 			"characters of it; without one the calls that wait are listed. The reason is told to the agent. A call that was refused\n" +
 			"stays refused.",
-		Args: wantIDs(0, 1, "the id of one call"),
+		Args: cli.WantIDs(0, 1, "the id of one call"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.answers(cmd.Context(), &f, strings.Join(args, ""))
+			return decide(cmd.Context(), a, &f, strings.Join(args, ""))
 		},
 	}
 	f.flags(cmd)
@@ -91,27 +92,27 @@ func (f *answering) checkResume(changed func(string) bool) error {
 	}
 	for _, name := range []string{"at-end", "policy", "root", "database", "sandbox"} {
 		if changed(name) {
-			return usage("--" + name + " is of --resume")
+			return cli.UsageProblem("--" + name + " is of --resume")
 		}
 	}
 	return nil
 }
 
-// answers takes an answer, or lists the calls that wait for one.
-func (a *app) answers(ctx context.Context, f *answering, id string) error {
+// decide takes an answer, or lists the calls that wait for one.
+func decide(ctx context.Context, a *cli.App, f *answering, id string) error {
 	if id == "" {
-		return a.pending(ctx, &f.workspaceState, "", false, f.json)
+		return listPending(ctx, a, &f.workspaceState, "", false, f.json)
 	}
-	who, err := a.person()
+	who, err := a.Person()
 	if err != nil {
 		return err
 	}
 	at := f.workspaceState // the folders of its roots are of no use to an answer
 	at.moved = nil
 	var w waitingCall
-	err = a.withRuntime(ctx, &at, func(rt *agent.Runtime) (err error) {
+	err = withRuntime(ctx, a, &at, func(rt *agent.Runtime) (err error) {
 		f.workspaceState.given = at.given
-		w, err = a.answer(ctx, rt, f, &at, id, who)
+		w, err = recordAnswer(ctx, a, rt, f, &at, id, who)
 		return err
 	})
 	if err != nil || !f.resume {
@@ -119,7 +120,7 @@ func (a *app) answers(ctx context.Context, f *answering, id string) error {
 	}
 	if w.alive {
 		if !f.json {
-			_, _ = fmt.Fprintln(a.out, "its process runs, and goes on with the call itself")
+			_, _ = fmt.Fprintln(a.Out, "its process runs, and goes on with the call itself")
 		}
 		return nil
 	}
@@ -129,8 +130,8 @@ func (a *app) answers(ctx context.Context, f *answering, id string) error {
 	return f.goOn(ctx, f.runFlags, w.call.Ref.Call)
 }
 
-// answer writes an answer down.
-func (a *app) answer(ctx context.Context, rt *agent.Runtime, f *answering, at *workspaceState, id, who string) (w waitingCall, err error) {
+// recordAnswer writes an answer down.
+func recordAnswer(ctx context.Context, a *cli.App, rt *agent.Runtime, f *answering, at *workspaceState, id, who string) (w waitingCall, err error) {
 	if id, err = waitingID(ctx, rt.Journal(), id); err != nil {
 		return w, err
 	}
@@ -141,14 +142,14 @@ func (a *app) answer(ctx context.Context, rt *agent.Runtime, f *answering, at *w
 		return w, err
 	}
 	if f.approves {
-		if err := a.mayApprove(at, w.call); err != nil {
+		if err := checkApprover(a, at, w.call); err != nil {
 			return w, err
 		}
 	}
 	if f.approves && f.question == "" && w.call.Waits() && w.call.Asked.Purpose != "" {
-		return w, &problem{
-			code: exitUsage, what: "the answer was not taken", why: "the call waits with what it wants to change: whoever approves it names what they looked at",
-			fix: at.hint("pending", id) + " shows it, with the command that approves it",
+		return w, &cli.Problem{
+			Code: cli.ExitUsage, What: "the answer was not taken", Why: "the call waits with what it wants to change: whoever approves it names what they looked at",
+			Fix: at.hint("pending", id) + " shows it, with the command that approves it",
 		}
 	}
 	reply := agent.Answer{Call: id, Approved: f.approves, By: who, Why: f.why, RequestDigest: f.question}
@@ -158,20 +159,20 @@ func (a *app) answer(ctx context.Context, rt *agent.Runtime, f *answering, at *w
 	}
 	said := map[bool]string{true: "approved", false: "denied"}[f.approves]
 	if f.json {
-		a.writeJSON(answerOutput{id, said, who, f.why, grant})
+		a.WriteJSON(answerOutput{id, said, who, f.why, grant})
 		return w, nil
 	}
 	switch {
 	case f.resume:
-		_, _ = fmt.Fprintf(a.out, "%s by %s\n", said, printable(who))
+		_, _ = fmt.Fprintf(a.Out, "%s by %s\n", said, cli.Printable(who))
 	case w.alive:
-		_, _ = fmt.Fprintf(a.out, "%s by %s; the process that asked goes on with it\n", said, printable(who))
+		_, _ = fmt.Fprintf(a.Out, "%s by %s; the process that asked goes on with it\n", said, cli.Printable(who))
 	default:
-		_, _ = fmt.Fprintf(a.out, "%s by %s; it ends by %s, with the --policy, --database and --services that the run had\n", said, printable(who), at.hint("resume", id))
-		_, _ = fmt.Fprintf(a.out, "its transaction %s stays open; to end it too, add --at-end commit or --at-end revert\n", w.txn.ID)
+		_, _ = fmt.Fprintf(a.Out, "%s by %s; it ends by %s, with the --policy, --database and --services that the run had\n", said, cli.Printable(who), at.hint("resume", id))
+		_, _ = fmt.Fprintf(a.Out, "its transaction %s stays open; to end it too, add --at-end commit or --at-end revert\n", w.txn.ID)
 	}
 	if grant != "" {
-		_, _ = fmt.Fprintf(a.out, "remembered as %s; to take it away: %s\n", grant, at.hint("grants", "revoke", grant))
+		_, _ = fmt.Fprintf(a.Out, "remembered as %s; to take it away: %s\n", grant, at.hint("grants", "revoke", grant))
 	}
 	return w, nil
 }
@@ -181,7 +182,7 @@ func notTaken(err error, p *workspaceState, call string) error {
 	for _, kind := range []error{tool.ErrInvalid, tool.ErrDenied, revert.ErrOutcomeKnown} {
 		if errors.Is(err, kind) {
 			why := strings.TrimSuffix(err.Error(), ": "+kind.Error())
-			return &problem{code: exitUsage, what: "the answer was not taken", why: why, fix: p.hint("show", call) + " tells how it stands"}
+			return &cli.Problem{Code: cli.ExitUsage, What: "the answer was not taken", Why: why, Fix: p.hint("show", call) + " tells how it stands"}
 		}
 	}
 	return err
@@ -198,7 +199,7 @@ type answerOutput struct {
 }
 
 // settleCommand has no default answer: an unknown outcome is not to be guessed.
-func (a *app) settleCommand() *cobra.Command {
+func settleCommand(a *cli.App) *cobra.Command {
 	var p workspaceState
 	var why string
 	var asJSON bool
@@ -207,28 +208,28 @@ func (a *app) settleCommand() *cobra.Command {
 		Long: "Writes down, in the name of the user that the operating system says you are, what you found: applied, the effect is there\n" +
 			"and can be taken back like any other; absent, it is not. There is no default. It must be somebody else than the one who\n" +
 			"asked for the call, at a terminal that the agent did not start, as for an approval.",
-		Args: wantIDs(2, 2, "the id of one call, and applied or absent"),
+		Args: cli.WantIDs(2, 2, "the id of one call, and applied or absent"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if args[1] != "applied" && args[1] != "absent" {
-				return usage(fmt.Sprintf("%q is not an answer; say applied or absent", args[1]))
+				return cli.UsageProblem(fmt.Sprintf("%q is not an answer; say applied or absent", args[1]))
 			}
 			if strings.TrimSpace(why) == "" {
-				return usage("--why must say what you looked at")
+				return cli.UsageProblem("--why must say what you looked at")
 			}
-			who, err := a.person()
+			who, err := a.Person()
 			if err != nil {
 				return err
 			}
-			return a.withRuntime(cmd.Context(), &p, func(rt *agent.Runtime) error {
+			return withRuntime(cmd.Context(), a, &p, func(rt *agent.Runtime) error {
 				_, call, err := revert.LoadCall(cmd.Context(), rt.Journal(), args[0])
 				if err != nil {
 					return err
 				}
-				asked, err := a.askedIn(cmd.Context(), &p)
+				asked, err := pendingCalls(cmd.Context(), a, &p)
 				if err != nil {
 					return err
 				}
-				if err := a.mayApprove(&p, append(asked, call)...); err != nil { // an agent would settle its own call as it likes
+				if err := checkApprover(a, &p, append(asked, call)...); err != nil { // an agent would settle its own call as it likes
 					return err
 				}
 				err = rt.ResolveUnknown(cmd.Context(), args[0], record.Decided{Applied: args[1] == "applied", By: who, Why: why})
@@ -236,10 +237,10 @@ func (a *app) settleCommand() *cobra.Command {
 					return notTaken(err, &p, args[0])
 				}
 				if asJSON {
-					a.writeJSON(answerOutput{args[0], args[1], who, why, ""})
+					a.WriteJSON(answerOutput{args[0], args[1], who, why, ""})
 					return nil
 				}
-				_, _ = fmt.Fprintf(a.out, "call %s is settled: %s, by %s\n", printable(args[0]), args[1], printable(who))
+				_, _ = fmt.Fprintf(a.Out, "call %s is settled: %s, by %s\n", cli.Printable(args[0]), args[1], cli.Printable(who))
 				return nil
 			})
 		},

@@ -15,11 +15,99 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/internal/suggest"
 	"github.com/remit-dev/remit/perm/rego"
 	"github.com/remit-dev/remit/policies"
 	"github.com/remit-dev/remit/tool"
 )
+
+func policyCheckCommand(a *cli.App) *cobra.Command {
+	var f policyCheckFlags
+	cmd := &cobra.Command{
+		Use: "check PATH...", Short: "Load a policy and run its own tests",
+		Long: "Loads the policy of the given files, folders and packs (builtin:PACK). It says what is wrong with the policy and where, warns of\n" +
+			"rules that are not what their author means, and runs its *_test.rego. What could not be checked and what makes decisions slow is\n" +
+			"summed up in one line; --notes lists it.\n\n" +
+			"Rules are held against the tools that remit has. With --tools, there are no others than these and those of --definitions: each\n" +
+			"other name of a tool is a warning. Exit codes: 0 it is good; 2 usage, or a file that cannot be read; 5 it is not good, or with\n" +
+			"--strict, there is a warning.",
+		Args: func(_ *cobra.Command, paths []string) error {
+			if len(paths) > 0 {
+				return nil
+			}
+			e := cli.UsageProblem("there is no policy to check")
+			e.Fix = "name its files or folders: remit policy check policy.rego"
+			return e
+		},
+		RunE: func(cmd *cobra.Command, paths []string) error { return runCheck(a, cmd, paths, f) },
+	}
+	cmd.Flags().BoolVar(&f.json, "json", false, "write one JSON object")
+	cmd.Flags().BoolVar(&f.strict, "strict", false, "exit with 5 if there is a warning")
+	cmd.Flags().BoolVar(&f.notes, "notes", false, "list what could not be checked and what makes decisions slow (default: how much of it there is)")
+	cmd.Flags().BoolVar(&f.tools, "tools", false, "warn of each tool that is not there")
+	definitionsFlag(cmd, &f.definitions)
+	return cmd
+}
+
+// policyCheckFlags is what remit policy check is told.
+type policyCheckFlags struct {
+	json, strict, tools, notes bool
+	definitions                []string
+}
+
+// checkOutput is what checking a policy came to.
+type checkOutput struct {
+	OK        bool                `json:"ok"`
+	Revision  string              `json:"revision"`
+	Problems  []rego.Problem      `json:"problems"`
+	Warnings  []rego.Problem      `json:"warnings"` // rules that are not what their author means
+	Unchecked []rego.UncheckedRef `json:"unchecked"`
+	Slow      []rego.UncheckedRef `json:"slow"` // what makes decisions slower than they could be
+	Tests     []rego.TestResult   `json:"tests"`
+	Uncovered []string            `json:"uncovered"`
+}
+
+func runCheck(a *cli.App, cmd *cobra.Command, paths []string, f policyCheckFlags) error {
+	tools, err := definedTools(a, f.definitions, nil)
+	if err != nil {
+		return err
+	}
+	c, err := check(cmd, paths, tools.All(), f.tools)
+	if err != nil {
+		return err
+	}
+	if !c.OK || f.strict && len(c.Warnings) > 0 {
+		a.ExitWith(cli.ExitFailed)
+	}
+	if f.json {
+		a.WriteJSON(c)
+		return nil
+	}
+	writeCheck(a.Style(), a.Out, c, f.notes)
+	return nil
+}
+
+// check tells what is wrong with a policy apart from why it could not be
+// looked at.
+func check(cmd *cobra.Command, paths []string, tools []tool.Tool, closed bool) (checkOutput, error) {
+	c := checkOutput{Problems: []rego.Problem{}, Warnings: []rego.Problem{}, Unchecked: []rego.UncheckedRef{}, Slow: []rego.UncheckedRef{}, Tests: []rego.TestResult{}, Uncovered: []string{}}
+	engine, err := loadPolicy(paths, true)
+	var report rego.TestReport
+	if err == nil {
+		c.Revision, c.Unchecked, c.Slow = engine.Revision(), cli.Listed(engine.UncheckedRefs()), cli.Listed(engine.SlowRules())
+		c.Warnings = cli.Listed(engine.WarningsFor(policyTools(tools), closed))
+		report, err = engine.Test(cmd.Context())
+	}
+	var bad *rego.LoadError
+	if errors.As(err, &bad) {
+		c.Problems = cli.Listed(bad.Problems)
+		return c, nil
+	}
+	c.Tests, c.Uncovered = cli.Listed(report.Results), cli.Listed(report.Uncovered)
+	c.OK = len(report.Failed()) == 0
+	return c, err
+}
 
 // loadPolicy makes an engine of files and folders; none is the workspace
 // policy. Modules have the names that they were given by, so that a reason
@@ -37,14 +125,23 @@ func loadPolicy(paths []string, tests bool) (*rego.Engine, error) {
 			continue
 		}
 		if err := all.add(path, tests); err != nil {
-			return nil, &problem{
-				code: exitUsage, what: fmt.Sprintf("the policy %q cannot be read", path), why: plainError(err),
-				fix: "name a .rego file, a folder of them, or a pack: " + packList(),
+			return nil, &cli.Problem{
+				Code: cli.ExitUsage, What: fmt.Sprintf("the policy %q cannot be read", path), Why: cli.PlainError(err),
+				Fix: "name a .rego file, a folder of them, or a pack: " + packList(),
 			}
 		}
 	}
 	e, err := rego.New(rego.Options{Sources: all.sources})
 	return e, all.unread(err)
+}
+
+// policyFiles are the files that a command line names, each once, as sources: a
+// folder is the root of what is below it, so that the revision is the same
+// whatever path leads there.
+type policyFiles struct {
+	sources []rego.Source
+	names   map[string]bool
+	ignored []string // that look like data
 }
 
 // unread says of a policy that names data which nothing defines which files of its
@@ -70,36 +167,6 @@ func (p *policyFiles) addPack(name string, noTests bool) error {
 		p.sources = append(p.sources, rego.Source{FS: pack, Prefix: policies.Prefix, NoTests: noTests})
 	}
 	return err
-}
-
-// packOf finds a pack by its name.
-func packOf(name string) (fs.FS, error) {
-	pack, ok := policies.Pack(name)
-	if ok {
-		return pack, nil
-	}
-	fix := "the packs are " + packList()
-	if near := suggest.Name(name, policies.Names()); near != "" {
-		fix = "did you mean " + policies.Prefix + near + "? " + fix
-	}
-	return nil, &problem{code: exitUsage, what: fmt.Sprintf("policy pack %q: there is none of this name", name), fix: fix}
-}
-
-func packList() string {
-	names := policies.Names()
-	for i, name := range names {
-		names[i] = policies.Prefix + name
-	}
-	return strings.Join(names, ", ")
-}
-
-// policyFiles are the files that a command line names, each once, as sources: a
-// folder is the root of what is below it, so that the revision is the same
-// whatever path leads there.
-type policyFiles struct {
-	sources []rego.Source
-	names   map[string]bool
-	ignored []string // that look like data
 }
 
 func (p *policyFiles) add(path string, tests bool) error {
@@ -186,127 +253,42 @@ func (p *policyFiles) put(dir string, files []string) {
 // literalGlob makes a glob that matches a name and no other.
 var literalGlob = strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`)
 
-// plainError leaves the path out, which the message names already.
-func plainError(err error) string {
-	var pathed *fs.PathError
-	if errors.As(err, &pathed) {
-		return pathed.Err.Error()
+// packOf finds a pack by its name.
+func packOf(name string) (fs.FS, error) {
+	pack, ok := policies.Pack(name)
+	if ok {
+		return pack, nil
 	}
-	return err.Error()
+	fix := "the packs are " + packList()
+	if near := suggest.Name(name, policies.Names()); near != "" {
+		fix = "did you mean " + policies.Prefix + near + "? " + fix
+	}
+	return nil, &cli.Problem{Code: cli.ExitUsage, What: fmt.Sprintf("policy pack %q: there is none of this name", name), Fix: fix}
 }
 
-func (a *app) policyCommand() *cobra.Command {
-	cmd := &cobra.Command{
-		Use: "policy", Short: "Begin, check and ask policies",
-		Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+func packList() string {
+	names := policies.Names()
+	for i, name := range names {
+		names[i] = policies.Prefix + name
 	}
-	cmd.AddCommand(a.policyNewCommand(), a.policyCheckCommand(), a.policyTestCommand(), a.policyEvalCommand(), a.policyExplainCommand(), a.policySchemaCommand())
-	return cmd
-}
-
-func (a *app) policyCheckCommand() *cobra.Command {
-	var f policyCheckFlags
-	cmd := &cobra.Command{
-		Use: "check PATH...", Short: "Load a policy and run its own tests",
-		Long: "Loads the policy of the given files, folders and packs (builtin:PACK). It says what is wrong with the policy and where, warns of\n" +
-			"rules that are not what their author means, and runs its *_test.rego. What could not be checked and what makes decisions slow is\n" +
-			"summed up in one line; --notes lists it.\n\n" +
-			"Rules are held against the tools that remit has. With --tools, there are no others than these and those of --definitions: each\n" +
-			"other name of a tool is a warning. Exit codes: 0 it is good; 2 usage, or a file that cannot be read; 5 it is not good, or with\n" +
-			"--strict, there is a warning.",
-		Args: func(_ *cobra.Command, paths []string) error {
-			if len(paths) > 0 {
-				return nil
-			}
-			e := usage("there is no policy to check")
-			e.fix = "name its files or folders: remit policy check policy.rego"
-			return e
-		},
-		RunE: func(cmd *cobra.Command, paths []string) error { return a.policyCheck(cmd, paths, f) },
-	}
-	cmd.Flags().BoolVar(&f.json, "json", false, "write one JSON object")
-	cmd.Flags().BoolVar(&f.strict, "strict", false, "exit with 5 if there is a warning")
-	cmd.Flags().BoolVar(&f.notes, "notes", false, "list what could not be checked and what makes decisions slow (default: how much of it there is)")
-	cmd.Flags().BoolVar(&f.tools, "tools", false, "warn of each tool that is not there")
-	definitionsFlag(cmd, &f.definitions)
-	return cmd
-}
-
-// policyCheckFlags is what remit policy check is told.
-type policyCheckFlags struct {
-	json, strict, tools, notes bool
-	definitions                []string
-}
-
-// checkOutput is what checking a policy came to.
-type checkOutput struct {
-	OK        bool                `json:"ok"`
-	Revision  string              `json:"revision"`
-	Problems  []rego.Problem      `json:"problems"`
-	Warnings  []rego.Problem      `json:"warnings"` // rules that are not what their author means
-	Unchecked []rego.UncheckedRef `json:"unchecked"`
-	Slow      []rego.UncheckedRef `json:"slow"` // what makes decisions slower than they could be
-	Tests     []rego.TestResult   `json:"tests"`
-	Uncovered []string            `json:"uncovered"`
-}
-
-func (a *app) policyCheck(cmd *cobra.Command, paths []string, f policyCheckFlags) error {
-	tools, err := a.inForce(f.definitions, nil)
-	if err != nil {
-		return err
-	}
-	c, err := check(cmd, paths, tools.All(), f.tools)
-	if err != nil {
-		return err
-	}
-	if !c.OK || f.strict && len(c.Warnings) > 0 {
-		a.exitWith(exitFailed)
-	}
-	if f.json {
-		a.writeJSON(c)
-		return nil
-	}
-	a.paint().checked(a.out, c, f.notes)
-	return nil
-}
-
-// check tells what is wrong with a policy apart from why it could not be
-// looked at.
-func check(cmd *cobra.Command, paths []string, tools []tool.Tool, closed bool) (checkOutput, error) {
-	c := checkOutput{Problems: []rego.Problem{}, Warnings: []rego.Problem{}, Unchecked: []rego.UncheckedRef{}, Slow: []rego.UncheckedRef{}, Tests: []rego.TestResult{}, Uncovered: []string{}}
-	engine, err := loadPolicy(paths, true)
-	var report rego.TestReport
-	if err == nil {
-		c.Revision, c.Unchecked, c.Slow = engine.Revision(), listed(engine.UncheckedRefs()), listed(engine.SlowRules())
-		c.Warnings = listed(engine.WarningsFor(policyTools(tools), closed))
-		report, err = engine.Test(cmd.Context())
-	}
-	var bad *rego.LoadError
-	if errors.As(err, &bad) {
-		c.Problems = listed(bad.Problems)
-		return c, nil
-	}
-	c.Tests, c.Uncovered = listed(report.Results), listed(report.Uncovered)
-	c.OK = len(report.Failed()) == 0
-	return c, err
+	return strings.Join(names, ", ")
 }
 
 // mostWarnings is how many warnings of a policy a start shows.
 const mostWarnings = 3
 
-// warnOfPolicy says at the start what policy check warns of, in short.
-func (a *app) warnOfPolicy(engine *rego.Engine, paths []string) {
+// warn says at the start what policy check warns of, in short.
+func warn(a *cli.App, engine *rego.Engine, paths []string) {
 	if len(paths) == 0 { // the workspace policy; tests hold it to have none
 		return
 	}
-	all := engine.WarningsFor(policyTools(a.builtin()), false)
+	all := engine.WarningsFor(policyTools(tools(a)), false)
 	for i, w := range all {
 		if i == mostWarnings {
-			_, _ = fmt.Fprintf(a.err, "remit: %s more of the policy: remit policy check lists them\n", count(len(all)-i, "warning"))
+			_, _ = fmt.Fprintf(a.Err, "remit: %s more of the policy: remit policy check lists them\n", cli.Count(len(all)-i, "warning"))
 			return
 		}
-		_, _ = fmt.Fprintf(a.err, "remit: warning: policy: %s; %s\n", printable(withPlace(w.Text, w.At)), printable(w.Fix))
+		_, _ = fmt.Fprintf(a.Err, "remit: warning: policy: %s; %s\n", cli.Printable(cli.WithPlace(w.Text, w.At)), cli.Printable(w.Fix))
 	}
 }
 
@@ -337,60 +319,70 @@ func policyTools(tools []tool.Tool) []rego.Tool {
 	return out
 }
 
-func (p textStyle) checked(w io.Writer, c checkOutput, notes bool) {
+func policyCommand(a *cli.App) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "policy", Short: "Begin, check and ask policies",
+		Args: cli.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(newCommand(a), policyCheckCommand(a), testCommand(a), evalCommand(a), explainCommand(a), schemaCommand(a))
+	return cmd
+}
+
+func writeCheck(p cli.Style, w io.Writer, c checkOutput, notes bool) {
 	for _, bad := range c.Problems {
-		_, _ = fmt.Fprintf(w, "%s %s\n", p.bad("✗"), printable(withPlace(bad.Text, bad.At)))
-		p.details(w, &problem{fix: bad.Fix})
+		_, _ = fmt.Fprintf(w, "%s %s\n", p.Bad("✗"), cli.Printable(cli.WithPlace(bad.Text, bad.At)))
+		p.Details(w, &cli.Problem{Fix: bad.Fix})
 	}
 	failed := 0
 	for _, t := range c.Tests {
 		if t.Status == "fail" || t.Status == "error" {
 			failed++
-			_, _ = fmt.Fprintf(w, "%s %s %s: %s\n", p.bad("✗"), t.Status, t.At, printable(t.Name))
-			p.details(w, &problem{why: t.Text})
+			_, _ = fmt.Fprintf(w, "%s %s %s: %s\n", p.Bad("✗"), t.Status, t.At, cli.Printable(t.Name))
+			p.Details(w, &cli.Problem{Why: t.Text})
 		}
 	}
 	for _, n := range c.Warnings {
-		_, _ = fmt.Fprintf(w, "%s warning: %s\n", p.doubt("!"), printable(withPlace(n.Text, n.At)))
-		p.details(w, &problem{fix: n.Fix})
+		_, _ = fmt.Fprintf(w, "%s warning: %s\n", p.Doubt("!"), cli.Printable(cli.WithPlace(n.Text, n.At)))
+		p.Details(w, &cli.Problem{Fix: n.Fix})
 	}
 	if len(c.Uncovered) > 0 {
-		_, _ = fmt.Fprintf(w, "%s no test reaches %s\n", p.doubt("·"), strings.Join(c.Uncovered, ", "))
+		_, _ = fmt.Fprintf(w, "%s no test reaches %s\n", p.Doubt("·"), strings.Join(c.Uncovered, ", "))
 	}
 	if notes {
-		p.notes(w, c)
+		writeNotes(p, w, c)
 	} else {
-		p.noted(w, c)
+		writeNoteCounts(p, w, c)
 	}
 	if len(c.Problems) > 0 {
-		_, _ = fmt.Fprintln(w, p.bad("not loaded: ")+count(len(c.Problems), "problem"))
+		_, _ = fmt.Fprintln(w, p.Bad("not loaded: ")+cli.Count(len(c.Problems), "problem"))
 		return
 	}
-	_, _ = fmt.Fprintf(w, "loaded; %s, %d failed\n", count(len(c.Tests), "test"), failed)
+	_, _ = fmt.Fprintf(w, "loaded; %s, %d failed\n", cli.Count(len(c.Tests), "test"), failed)
 }
 
-// noted sums up what is no finding: a note changes no decision, and a policy has many.
-func (p textStyle) noted(w io.Writer, c checkOutput) {
+// writeNoteCounts sums up what is no finding: a note changes no decision, and a policy has many.
+func writeNoteCounts(p cli.Style, w io.Writer, c checkOutput) {
 	rules := map[string]bool{}
 	for _, n := range c.Slow {
 		rules[n.At] = true
 	}
 	var sums []string
 	if n := len(c.Unchecked); n > 0 {
-		sums = append(sums, count(n, "place")+" could not be checked for misspelt fields")
+		sums = append(sums, cli.Count(n, "place")+" could not be checked for misspelt fields")
 	}
 	if n := len(rules); n > 0 {
-		sums = append(sums, count(n, "rule")+" could be faster")
+		sums = append(sums, cli.Count(n, "rule")+" could be faster")
 	}
 	if len(sums) > 0 {
-		_, _ = fmt.Fprintf(w, "%s %s: --notes lists them\n", p.doubt("·"), strings.Join(sums, ", "))
+		_, _ = fmt.Fprintf(w, "%s %s: --notes lists them\n", p.Doubt("·"), strings.Join(sums, ", "))
 	}
 }
 
-// notes lists what is no finding.
-func (p textStyle) notes(w io.Writer, c checkOutput) {
+// writeNotes lists what is no finding.
+func writeNotes(p cli.Style, w io.Writer, c checkOutput) {
 	for _, n := range c.Unchecked {
-		_, _ = fmt.Fprintf(w, "%s %s: not checked: %s\n", p.doubt("·"), n.At, printable(n.Text))
+		_, _ = fmt.Fprintf(w, "%s %s: not checked: %s\n", p.Doubt("·"), n.At, cli.Printable(n.Text))
 	}
 	said := rego.UncheckedRef{}
 	for _, n := range c.Slow {
@@ -399,7 +391,7 @@ func (p textStyle) notes(w io.Writer, c checkOutput) {
 			n.Text = head + " is read whole, with what differs from call to call"
 		}
 		if n != said {
-			_, _ = fmt.Fprintf(w, "%s %s: slower than it could be: %s\n", p.doubt("·"), n.At, printable(n.Text))
+			_, _ = fmt.Fprintf(w, "%s %s: slower than it could be: %s\n", p.Doubt("·"), n.At, cli.Printable(n.Text))
 		}
 		said = n
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/perm/rego"
 	"github.com/remit-dev/remit/policies"
@@ -32,7 +33,7 @@ type explainFlags struct {
 	json     bool
 }
 
-func (a *app) policyExplainCommand() *cobra.Command {
+func explainCommand(a *cli.App) *cobra.Command {
 	var f explainFlags
 	cmd := &cobra.Command{
 		Use: "explain CALL | --input FILE|-", Short: "Say why a call is decided as it is, and what would allow it",
@@ -44,11 +45,11 @@ func (a *app) policyExplainCommand() *cobra.Command {
 			"Exit codes: 0 it is explained; 2 usage, or nothing to explain.",
 		Args: func(_ *cobra.Command, ids []string) error {
 			if (f.input == "") == (len(ids) == 0) || len(ids) > 1 {
-				return usage("want the id of one call, or --input FILE")
+				return cli.UsageProblem("want the id of one call, or --input FILE")
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, ids []string) error { return a.policyExplain(cmd.Context(), &f, ids) },
+		RunE: func(cmd *cobra.Command, ids []string) error { return runExplain(cmd.Context(), a, &f, ids) },
 	}
 	placeFlags(cmd, &f.workspaceState)
 	flags := cmd.Flags()
@@ -72,19 +73,19 @@ type explainOutput struct {
 	Unknown string `json:"unknown,omitempty"`
 }
 
-func (a *app) policyExplain(ctx context.Context, f *explainFlags, ids []string) error {
+func runExplain(ctx context.Context, a *cli.App, f *explainFlags, ids []string) error {
 	engine, err := loadPolicy(f.policies, false)
 	if err != nil {
 		return err
 	}
 	var asked []recordedAsk
 	if f.input != "" {
-		r, err := a.request(f.input)
+		r, err := readRequest(a, f.input)
 		if err != nil {
 			return err
 		}
 		asked = []recordedAsk{{request: r}}
-	} else if asked, err = a.recordedAsks(ctx, f, ids[0]); err != nil {
+	} else if asked, err = recordedAsks(ctx, a, f, ids[0]); err != nil {
 		return err
 	}
 	all, err := f.explain(ctx, engine, asked)
@@ -93,13 +94,13 @@ func (a *app) policyExplain(ctx context.Context, f *explainFlags, ids []string) 
 	}
 	for i, x := range all {
 		if f.json {
-			a.writeJSON(x)
+			a.WriteJSON(x)
 			continue
 		}
 		if i > 0 {
-			_, _ = fmt.Fprintln(a.out)
+			_, _ = fmt.Fprintln(a.Out)
 		}
-		a.paint().explained(a.out, x)
+		writeExplanation(a.Style(), a.Out, x)
 	}
 	return nil
 }
@@ -181,6 +182,115 @@ func (f *explainFlags) withhold(x *explainOutput, ask recordedAsk, why string) {
 	}
 }
 
+func writeExplanation(p cli.Style, w io.Writer, x explainOutput) {
+	effect := p.Good(x.Decision.Effect)
+	if x.Decision.Effect == perm.Deny.String() {
+		effect = p.Bad(x.Decision.Effect)
+	}
+	access, when := perm.ResourceAccess{Action: x.Access.Action, Resource: x.Access.Resource.Text, Method: x.Access.Method}, ""
+	if x.Access.Dynamic {
+		when = ", asked for while it ran"
+	}
+	if x.Unknown != "" {
+		effect = p.Doubt("cannot tell")
+	}
+	_, _ = fmt.Fprintf(w, "%s  %s: %s%s\n", effect, cli.Printable(x.Tool), cli.Printable(access.String()), when)
+	if x.Unknown != "" {
+		_, _ = fmt.Fprintf(w, "  %s\n  remit run decided %s:\n", cli.Printable(x.Unknown), x.Decision.Effect)
+	}
+	for _, r := range x.Decision.Reasons {
+		_, _ = fmt.Fprintf(w, "  %-8s %s\n", r.Set, cli.Printable(cli.WithPlace(r.Text, r.At)))
+	}
+	writeConsidered(p, w, x)
+	for _, n := range x.Notes {
+		_, _ = fmt.Fprintf(w, "%s %s\n", p.Doubt("·"), cli.Printable(n))
+	}
+	writeChange(p, w, x)
+}
+
+// writeConsidered tells of the rules that decided; where none did, of those that could
+// have let the access through.
+func writeConsidered(p cli.Style, w io.Writer, x explainOutput) {
+	over, none := 0, !slices.ContainsFunc(x.Rules, func(c rego.RuleTrace) bool { return c.Decided })
+	for _, c := range x.Rules {
+		lets := none && (c.Set == "allow" || c.Set == "ask" || c.Set == "hold")
+		switch {
+		case c.Decided:
+			_, _ = fmt.Fprintf(w, "%s %s %s gave it\n", p.Good("✓"), c.Set, c.At)
+		case lets && c.Outcome == rego.RuleFailed:
+			_, _ = fmt.Fprintf(w, "%s %s %s does not hold: %s\n", p.Doubt("·"), c.Set, c.At, c.Stopped)
+		case lets && c.Outcome == rego.RuleSkipped:
+			_, _ = fmt.Fprintf(w, "%s %s %s is about something else\n", p.Doubt("·"), c.Set, c.At)
+		default:
+			over++
+			continue
+		}
+		for _, s := range c.Inputs {
+			value := "nothing"
+			if len(s.Value) > 0 {
+				value = cli.Clip(string(s.Value), 100)
+			}
+			_, _ = fmt.Fprintf(w, "     %s %s\n", p.Faint(cli.Printable(s.Path)+" is"), cli.Printable(value))
+		}
+	}
+	if over > 0 {
+		_, _ = fmt.Fprintln(w, p.Faint("  "+cli.Count(over, "other rule")+" did not decide: --json tells of them"))
+	}
+}
+
+func writeChange(p cli.Style, w io.Writer, x explainOutput) {
+	if x.Unknown != "" && x.Approve == "" {
+		return
+	}
+	if x.Approve != "" {
+		_, _ = fmt.Fprintf(w, "to let it through, somebody else approves it: %s\n", x.Approve)
+		return
+	}
+	switch at, is := x.required(); {
+	case is && at == "":
+		_, _ = fmt.Fprintln(w, "to let it through, call a tool that has what is required, or call in another session")
+		return
+	case is:
+		_, _ = fmt.Fprintf(w, "to let it through, change the rule at %s, or call a tool that has what it requires\n", cli.Printable(at))
+		return
+	case x.Change == nil:
+		_, _ = fmt.Fprintln(w, "no change of rules lets it through")
+		return
+	case len(x.Change.Edits) == 0:
+		_, _ = fmt.Fprintln(w, "nothing has to change: the policy lets it through")
+		return
+	}
+	_, _ = fmt.Fprintln(w, "the smallest change that lets it through:")
+	for _, e := range x.Change.Edits {
+		if e.At != "" {
+			where := e.At
+			if pack, inside, builtin := policies.Of(where); builtin {
+				where = inside + " of a copy of the pack (remit policy new --from " + pack + ")"
+			}
+			_, _ = fmt.Fprintf(w, "  add to the rule at %s the condition\n", where)
+		} else {
+			_, _ = fmt.Fprintln(w, "  add the rule")
+		}
+		writeBlock(p, w, e.Text)
+	}
+	_, _ = fmt.Fprintf(w, "tried: the policy then says %s\n", x.Change.Effect)
+}
+
+// recordedAsk is what a policy was asked about a call, as far as it is recorded.
+type recordedAsk struct {
+	call     string
+	request  perm.Request
+	decision *perm.DecisionRecord // of the whole call
+	stage    string
+	why      string // of a call that was denied
+	question string // the digest of what a call that waits asks
+	pending  bool
+	redacted bool
+	during   bool // the call asked while it ran
+	refused  bool // this access is the one that was denied
+	gone     bool // the tool is not at hand, or is another one
+}
+
 // unmet tells that the rules let the access through, and the tool does not have what they require.
 func (r recordedAsk) unmet(x explainOutput) bool {
 	d := r.decision
@@ -218,21 +328,6 @@ func effectOf(text string) perm.Effect {
 	return perm.Deny
 }
 
-// recordedAsk is what a policy was asked about a call, as far as it is recorded.
-type recordedAsk struct {
-	call     string
-	request  perm.Request
-	decision *perm.DecisionRecord // of the whole call
-	stage    string
-	why      string // of a call that was denied
-	question string // the digest of what a call that waits asks
-	pending  bool
-	redacted bool
-	during   bool // the call asked while it ran
-	refused  bool // this access is the one that was denied
-	gone     bool // the tool is not at hand, or is another one
-}
-
 // notes say what may make the answer differ from the one that was given.
 func (r recordedAsk) notes(x explainOutput) (notes []string) {
 	if r.call == "" {
@@ -250,7 +345,7 @@ func (r recordedAsk) notes(x explainOutput) (notes []string) {
 	for _, c := range x.Rules {
 		for _, s := range c.Inputs {
 			if strings.HasPrefix(s.Path, "input.session.tools") || strings.HasPrefix(s.Path, "input.session.recent") || strings.HasPrefix(s.Path, "input.call.batch") {
-				notes = append(notes, withPlace(s.Path+" is not on the record and is taken as none", c.At))
+				notes = append(notes, cli.WithPlace(s.Path+" is not on the record and is taken as none", c.At))
 			}
 		}
 	}
@@ -267,7 +362,7 @@ func (r recordedAsk) notes(x explainOutput) (notes []string) {
 }
 
 // recordedAsks finds the accesses that were decided for a call.
-func (a *app) recordedAsks(ctx context.Context, f *explainFlags, id string) (asks []recordedAsk, err error) {
+func recordedAsks(ctx context.Context, a *cli.App, f *explainFlags, id string) (asks []recordedAsk, err error) {
 	j, err := f.read(ctx, a)
 	if err != nil {
 		return nil, err
@@ -285,7 +380,7 @@ func (a *app) recordedAsks(ctx context.Context, f *explainFlags, id string) (ask
 		return nil, err
 	}
 	base.request.Txn = perm.TxnFacts{ID: t.ID}
-	called := a.tool(&base, c)
+	called := fillTool(a, &base, c)
 	if c.Denied != nil && !base.redacted && !base.during {
 		// Only the one that was refused is on the record, and another may be next.
 		accesses = wouldTouch(called, c.Denied.Input, accesses)
@@ -378,7 +473,7 @@ func recordedCall(c *revert.Call, at *workspaceState) (ask recordedAsk, accesses
 		ask.request.Call.EffectClass, ask.request.Call.Declared, ask.question = string(c.Asked.Class), c.Asked.Declared, c.Asked.Digest
 		ask.during, ask.request.Purpose = c.Asked.During, perm.Purpose(cmp.Or(c.Asked.Purpose, string(perm.PurposeRun)))
 	default:
-		return ask, nil, &problem{code: exitUsage, what: fmt.Sprintf("no policy was asked about call %s", c.Ref.Call), why: "it was refused before", fix: at.hint("show", c.Ref.Call) + " says why"}
+		return ask, nil, &cli.Problem{Code: cli.ExitUsage, What: fmt.Sprintf("no policy was asked about call %s", c.Ref.Call), Why: "it was refused before", Fix: at.hint("show", c.Ref.Call) + " says why"}
 	}
 	if len(raw) > 0 {
 		ask.decision = &perm.DecisionRecord{}
@@ -387,10 +482,10 @@ func recordedCall(c *revert.Call, at *workspaceState) (ask recordedAsk, accesses
 	return ask, accesses, err
 }
 
-// tool fills in what the tool of a call declares.
-func (a *app) tool(ask *recordedAsk, c *revert.Call) (called tool.Tool) {
+// fillTool fills in what the tool of a call declares.
+func fillTool(a *cli.App, ask *recordedAsk, c *revert.Call) (called tool.Tool) {
 	ask.gone = true
-	for _, t := range a.builtin() {
+	for _, t := range tools(a) {
 		if t.Name() != c.Tool.Name || c.Tool.Digest != "" && t.Digest() != c.Tool.Digest {
 			continue
 		}
@@ -432,98 +527,4 @@ func whoAsked(ctx context.Context, j journal.Journal, session string, c *revert.
 		}
 	}
 	return p, s, nil
-}
-
-func (p textStyle) explained(w io.Writer, x explainOutput) {
-	effect := p.good(x.Decision.Effect)
-	if x.Decision.Effect == perm.Deny.String() {
-		effect = p.bad(x.Decision.Effect)
-	}
-	access, when := perm.ResourceAccess{Action: x.Access.Action, Resource: x.Access.Resource.Text, Method: x.Access.Method}, ""
-	if x.Access.Dynamic {
-		when = ", asked for while it ran"
-	}
-	if x.Unknown != "" {
-		effect = p.doubt("cannot tell")
-	}
-	_, _ = fmt.Fprintf(w, "%s  %s: %s%s\n", effect, printable(x.Tool), printable(access.String()), when)
-	if x.Unknown != "" {
-		_, _ = fmt.Fprintf(w, "  %s\n  remit run decided %s:\n", printable(x.Unknown), x.Decision.Effect)
-	}
-	for _, r := range x.Decision.Reasons {
-		_, _ = fmt.Fprintf(w, "  %-8s %s\n", r.Set, printable(withPlace(r.Text, r.At)))
-	}
-	p.considered(w, x)
-	for _, n := range x.Notes {
-		_, _ = fmt.Fprintf(w, "%s %s\n", p.doubt("·"), printable(n))
-	}
-	p.change(w, x)
-}
-
-// considered tells of the rules that decided; where none did, of those that could
-// have let the access through.
-func (p textStyle) considered(w io.Writer, x explainOutput) {
-	over, none := 0, !slices.ContainsFunc(x.Rules, func(c rego.RuleTrace) bool { return c.Decided })
-	for _, c := range x.Rules {
-		lets := none && (c.Set == "allow" || c.Set == "ask" || c.Set == "hold")
-		switch {
-		case c.Decided:
-			_, _ = fmt.Fprintf(w, "%s %s %s gave it\n", p.good("✓"), c.Set, c.At)
-		case lets && c.Outcome == rego.RuleFailed:
-			_, _ = fmt.Fprintf(w, "%s %s %s does not hold: %s\n", p.doubt("·"), c.Set, c.At, c.Stopped)
-		case lets && c.Outcome == rego.RuleSkipped:
-			_, _ = fmt.Fprintf(w, "%s %s %s is about something else\n", p.doubt("·"), c.Set, c.At)
-		default:
-			over++
-			continue
-		}
-		for _, s := range c.Inputs {
-			value := "nothing"
-			if len(s.Value) > 0 {
-				value = clip(string(s.Value), 100)
-			}
-			_, _ = fmt.Fprintf(w, "     %s %s\n", p.faint(printable(s.Path)+" is"), printable(value))
-		}
-	}
-	if over > 0 {
-		_, _ = fmt.Fprintln(w, p.faint("  "+count(over, "other rule")+" did not decide: --json tells of them"))
-	}
-}
-
-func (p textStyle) change(w io.Writer, x explainOutput) {
-	if x.Unknown != "" && x.Approve == "" {
-		return
-	}
-	if x.Approve != "" {
-		_, _ = fmt.Fprintf(w, "to let it through, somebody else approves it: %s\n", x.Approve)
-		return
-	}
-	switch at, is := x.required(); {
-	case is && at == "":
-		_, _ = fmt.Fprintln(w, "to let it through, call a tool that has what is required, or call in another session")
-		return
-	case is:
-		_, _ = fmt.Fprintf(w, "to let it through, change the rule at %s, or call a tool that has what it requires\n", printable(at))
-		return
-	case x.Change == nil:
-		_, _ = fmt.Fprintln(w, "no change of rules lets it through")
-		return
-	case len(x.Change.Edits) == 0:
-		_, _ = fmt.Fprintln(w, "nothing has to change: the policy lets it through")
-		return
-	}
-	_, _ = fmt.Fprintln(w, "the smallest change that lets it through:")
-	for _, e := range x.Change.Edits {
-		if e.At != "" {
-			where := e.At
-			if pack, inside, builtin := policies.Of(where); builtin {
-				where = inside + " of a copy of the pack (remit policy new --from " + pack + ")"
-			}
-			_, _ = fmt.Fprintf(w, "  add to the rule at %s the condition\n", where)
-		} else {
-			_, _ = fmt.Fprintln(w, "  add the rule")
-		}
-		p.block(w, e.Text)
-	}
-	_, _ = fmt.Fprintf(w, "tried: the policy then says %s\n", x.Change.Effect)
 }

@@ -13,10 +13,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/policies"
 )
 
-func (a *app) policyNewCommand() *cobra.Command {
+func newCommand(a *cli.App) *cobra.Command {
 	var from string
 	var asJSON bool
 	cmd := &cobra.Command{
@@ -28,11 +29,11 @@ func (a *app) policyNewCommand() *cobra.Command {
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if from == "" {
-				e := usage("--from is missing: name a pack")
-				e.fix = "the packs are " + packList()
+				e := cli.UsageProblem("--from is missing: name a pack")
+				e.Fix = "the packs are " + packList()
 				return e
 			}
-			return a.policyNew(from, append(args, "policy")[0], asJSON)
+			return copyPack(a, from, append(args, "policy")[0], asJSON)
 		},
 	}
 	cmd.Flags().StringVar(&from, "from", "", "`PACK` to copy, such as workspace")
@@ -47,8 +48,8 @@ type copied struct {
 	Files  []string `json:"files"`
 }
 
-// policyNew writes all files of a pack or none.
-func (a *app) policyNew(name, dir string, asJSON bool) error {
+// copyPack writes all files of a pack or none.
+func copyPack(a *cli.App, name, dir string, asJSON bool) error {
 	pack, err := packOf(trimPack(name))
 	if err != nil {
 		return err
@@ -59,9 +60,9 @@ func (a *app) policyNew(name, dir string, asJSON bool) error {
 	}
 	for file := range files {
 		if _, err := os.Lstat(filepath.Join(dir, file)); !errors.Is(err, fs.ErrNotExist) {
-			return &problem{
-				code: exitUsage, what: fmt.Sprintf("%s: is there already", filepath.Join(dir, file)), why: "nothing was written",
-				fix: "name another folder: remit policy new --from " + trimPack(name) + " FOLDER",
+			return &cli.Problem{
+				Code: cli.ExitUsage, What: fmt.Sprintf("%s: is there already", filepath.Join(dir, file)), Why: "nothing was written",
+				Fix: "name another folder: remit policy new --from " + trimPack(name) + " FOLDER",
 			}
 		}
 	}
@@ -74,11 +75,11 @@ func (a *app) policyNew(name, dir string, asJSON bool) error {
 		}
 	}
 	if asJSON {
-		a.writeJSON(copied{Pack: trimPack(name), Folder: dir, Files: slices.Sorted(maps.Keys(files))})
+		a.WriteJSON(copied{Pack: trimPack(name), Folder: dir, Files: slices.Sorted(maps.Keys(files))})
 		return nil
 	}
-	_, _ = fmt.Fprintf(a.out, "wrote %s to %s\nchange it, then: remit policy check %s\nuse it: remit run --policy %s …\n",
-		count(len(files), "file"), printable(dir), printable(dir), printable(dir))
+	_, _ = fmt.Fprintf(a.Out, "wrote %s to %s\nchange it, then: remit policy check %s\nuse it: remit run --policy %s …\n",
+		cli.Count(len(files), "file"), cli.Printable(dir), cli.Printable(dir), cli.Printable(dir))
 	return nil
 }
 
@@ -110,5 +111,5 @@ func writeFresh(name string, text []byte) error {
 }
 
 func unwritten(dir string, err error) error {
-	return &problem{code: exitUsage, what: fmt.Sprintf("the folder %q cannot be written", dir), why: plainError(err), fix: "name another folder"}
+	return &cli.Problem{Code: cli.ExitUsage, What: fmt.Sprintf("the folder %q cannot be written", dir), Why: cli.PlainError(err), Fix: "name another folder"}
 }

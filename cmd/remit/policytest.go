@@ -8,10 +8,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/perm/rego"
 )
 
-func (a *app) policyTestCommand() *cobra.Command {
+func testCommand(a *cli.App) *cobra.Command {
 	var asJSON bool
 	var least float64
 	cmd := &cobra.Command{
@@ -21,7 +22,7 @@ func (a *app) policyTestCommand() *cobra.Command {
 			"what values; of each file, how many of its rules and lines were reached.\n\n" +
 			"Exit codes: 0 all passed; 2 usage, or a file that cannot be read; 5 a test failed, there is none, the policy does not\n" +
 			"load, or less was reached than --coverage wants.",
-		RunE: func(cmd *cobra.Command, paths []string) error { return a.policyTest(cmd, paths, least, asJSON) },
+		RunE: func(cmd *cobra.Command, paths []string) error { return runTests(a, cmd, paths, least, asJSON) },
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write one JSON object")
 	cmd.Flags().Float64Var(&least, "coverage", 0, "`PERCENT` of the lines of each file that tests have to reach")
@@ -40,9 +41,9 @@ type testOutput struct {
 	Uncovered []string            `json:"uncovered"`
 }
 
-func (a *app) policyTest(cmd *cobra.Command, paths []string, least float64, asJSON bool) error {
+func runTests(a *cli.App, cmd *cobra.Command, paths []string, least float64, asJSON bool) error {
 	if least < 0 || least > 100 {
-		return usage("--coverage is a percentage, from 0 to 100")
+		return cli.UsageProblem("--coverage is a percentage, from 0 to 100")
 	}
 	r := testOutput{Problems: []rego.Problem{}, Tests: []rego.TestResult{}, Coverage: []rego.FileCoverage{}, Uncovered: []string{}}
 	engine, err := loadPolicy(paths, true)
@@ -53,25 +54,25 @@ func (a *app) policyTest(cmd *cobra.Command, paths []string, least float64, asJS
 	}
 	var bad *rego.LoadError
 	if errors.As(err, &bad) {
-		r.Problems, err = listed(bad.Problems), nil
+		r.Problems, err = cli.Listed(bad.Problems), nil
 	}
 	if err != nil {
 		return err
 	}
 	r.judge(report, least)
 	if !r.OK {
-		a.exitWith(exitFailed)
+		a.ExitWith(cli.ExitFailed)
 	}
 	if asJSON {
-		a.writeJSON(r)
+		a.WriteJSON(r)
 		return nil
 	}
-	a.paint().tested(a.out, r)
+	writeTests(a.Style(), a.Out, r)
 	return nil
 }
 
 func (r *testOutput) judge(report rego.TestReport, least float64) {
-	r.Tests, r.Coverage, r.Uncovered = listed(report.Results), listed(report.Coverage), listed(report.Uncovered)
+	r.Tests, r.Coverage, r.Uncovered = cli.Listed(report.Results), cli.Listed(report.Coverage), cli.Listed(report.Uncovered)
 	r.Failed = len(report.Failed())
 	for _, t := range r.Tests {
 		if t.Status == "pass" {
@@ -89,48 +90,48 @@ func (r *testOutput) judge(report rego.TestReport, least float64) {
 	r.OK = r.Failed == 0 && len(r.Problems) == 0
 }
 
-func (p textStyle) tested(w io.Writer, r testOutput) {
+func writeTests(p cli.Style, w io.Writer, r testOutput) {
 	for _, t := range r.Tests {
 		switch t.Status {
 		case "pass":
 			continue
 		case "skip":
-			_, _ = fmt.Fprintf(w, "%s skip %s: %s\n", p.doubt("·"), t.At, printable(t.Name))
+			_, _ = fmt.Fprintf(w, "%s skip %s: %s\n", p.Doubt("·"), t.At, cli.Printable(t.Name))
 			continue
 		}
-		_, _ = fmt.Fprintf(w, "%s %s %s: %s\n", p.bad("✗"), t.Status, t.At, printable(t.Name))
-		p.details(w, &problem{why: t.Text})
+		_, _ = fmt.Fprintf(w, "%s %s %s: %s\n", p.Bad("✗"), t.Status, t.At, cli.Printable(t.Name))
+		p.Details(w, &cli.Problem{Why: t.Text})
 		if t.Stopped != "" {
 			_, _ = fmt.Fprintf(w, "     does not hold: %s\n", t.Stopped)
 		}
-		p.block(w, t.Saw)
-		p.block(w, t.Output)
+		writeBlock(p, w, t.Saw)
+		writeBlock(p, w, t.Output)
 	}
 	for _, c := range r.Coverage {
 		_, _ = fmt.Fprintf(w, "%s %5.1f %%  %s  %d of %s, %d of %s\n",
-			p.coverage(c), c.Percent, c.File, c.RulesReached, count(c.Rules, "rule"), c.LinesReached, count(c.Lines, "line"))
+			coverageMark(p, c), c.Percent, c.File, c.RulesReached, cli.Count(c.Rules, "rule"), c.LinesReached, cli.Count(c.Lines, "line"))
 	}
 	if len(r.Uncovered) > 0 {
-		_, _ = fmt.Fprintf(w, "%s no test reaches %s\n", p.doubt("·"), strings.Join(r.Uncovered, ", "))
+		_, _ = fmt.Fprintf(w, "%s no test reaches %s\n", p.Doubt("·"), strings.Join(r.Uncovered, ", "))
 	}
 	for _, bad := range r.Problems {
-		_, _ = fmt.Fprintf(w, "%s %s\n", p.bad("✗"), printable(withPlace(bad.Text, bad.At)))
-		p.details(w, &problem{fix: bad.Fix})
+		_, _ = fmt.Fprintf(w, "%s %s\n", p.Bad("✗"), cli.Printable(cli.WithPlace(bad.Text, bad.At)))
+		p.Details(w, &cli.Problem{Fix: bad.Fix})
 	}
-	_, _ = fmt.Fprintf(w, "%s, %d failed\n", count(r.Passed+r.Failed, "test"), r.Failed)
+	_, _ = fmt.Fprintf(w, "%s, %d failed\n", cli.Count(r.Passed+r.Failed, "test"), r.Failed)
 }
 
-func (p textStyle) coverage(c rego.FileCoverage) string {
+func coverageMark(p cli.Style, c rego.FileCoverage) string {
 	if c.LinesReached == c.Lines {
-		return p.good("✓")
+		return p.Good("✓")
 	}
-	return p.doubt("·")
+	return p.Doubt("·")
 }
 
-// block writes text of several lines below what it belongs to.
-func (p textStyle) block(w io.Writer, text string) {
+// writeBlock writes text of several lines below what it belongs to.
+func writeBlock(p cli.Style, w io.Writer, text string) {
 	for line := range strings.Lines(text) {
 		line = strings.TrimRight(line, "\n")
-		_, _ = fmt.Fprintln(w, "     "+printable(strings.ReplaceAll(line, "\t", "  ")))
+		_, _ = fmt.Fprintln(w, "     "+cli.Printable(strings.ReplaceAll(line, "\t", "  ")))
 	}
 }

@@ -14,66 +14,6 @@ import (
 	"github.com/remit-dev/remit/revert/record"
 )
 
-// principalInfo is who a session belongs to, as its record says.
-type principalInfo struct {
-	principal string
-	client    *perm.ClientFacts // who its tools and results are shown to; nil: nobody said
-	roots     []string          // NAME=DIR, as they were
-}
-
-func principalOf(ctx context.Context, j journal.Journal, session string) (who principalInfo, err error) {
-	q := journal.Query{Session: session, Kinds: []kind.Kind{kind.Session}, Limit: 1}
-	for e, err := range j.Entries(ctx, q) {
-		if err != nil {
-			return who, err
-		}
-		rec, err := record.Unseal(e)
-		if err != nil {
-			return who, err
-		}
-		body, ok := rec.Body.(*record.Session)
-		if !ok {
-			continue
-		}
-		var p perm.Principal
-		if json.Unmarshal(body.Principal, &p) == nil {
-			who.principal = p.ID
-		}
-		if len(body.Client) > 0 {
-			who.client = &perm.ClientFacts{}
-			if err := json.Unmarshal(body.Client, who.client); err != nil {
-				return who, fmt.Errorf("who session %s is shown to: %w", session, err)
-			}
-		}
-		for _, r := range body.Roots {
-			who.roots = append(who.roots, r.Name+"="+r.Path)
-		}
-	}
-	return who, nil
-}
-
-// clientWords say who a session is shown to, "" where nobody said.
-func clientWords(c *perm.ClientFacts) string {
-	if c == nil {
-		return ""
-	}
-	var words []string
-	add := func(name, what string) {
-		if what != "" {
-			words = append(words, strings.TrimLeft(name+" "+what, " "))
-		}
-	}
-	add("", c.Surface)
-	add("model", c.Model)
-	add("confidence", fmt.Sprint(c.ProviderTrust))
-	add("capabilities", strings.Join(c.Capabilities, " "))
-	if c.Selected != nil {
-		words = append(words, strings.TrimRight("selected "+strings.Join(c.Selected, " "), " "))
-	}
-	add("off", strings.Join(c.Disabled, " "))
-	return strings.Join(words, ", ")
-}
-
 // rootsLeft are those that calls of what was left may have changed, as NAME=DIR: the roots of the
 // session that a call or a transaction belongs to, and where the command line says that they
 // are by now. There are none of an id that nothing has.
@@ -110,4 +50,42 @@ func foldersOf(roots []string) (folders []string) {
 		folders = append(folders, dir)
 	}
 	return folders
+}
+
+// principalInfo is who a session belongs to, as its record says.
+type principalInfo struct {
+	principal string
+	client    *perm.ClientFacts // who its tools and results are shown to; nil: nobody said
+	roots     []string          // NAME=DIR, as they were
+}
+
+func principalOf(ctx context.Context, j journal.Journal, session string) (who principalInfo, err error) {
+	q := journal.Query{Session: session, Kinds: []kind.Kind{kind.Session}, Limit: 1}
+	for e, err := range j.Entries(ctx, q) {
+		if err != nil {
+			return who, err
+		}
+		rec, err := record.Unseal(e)
+		if err != nil {
+			return who, err
+		}
+		body, ok := rec.Body.(*record.Session)
+		if !ok {
+			continue
+		}
+		var p perm.Principal
+		if json.Unmarshal(body.Principal, &p) == nil {
+			who.principal = p.ID
+		}
+		if len(body.Client) > 0 {
+			who.client = &perm.ClientFacts{}
+			if err := json.Unmarshal(body.Client, who.client); err != nil {
+				return who, fmt.Errorf("who session %s is shown to: %w", session, err)
+			}
+		}
+		for _, r := range body.Roots {
+			who.roots = append(who.roots, r.Name+"="+r.Path)
+		}
+	}
+	return who, nil
 }

@@ -11,10 +11,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/remit-dev/remit/agent"
+	"github.com/remit-dev/remit/cmd/remit/internal/cli"
+	"github.com/remit-dev/remit/cmd/remit/internal/render"
 	"github.com/remit-dev/remit/revert"
 )
 
-func (a *app) recoverCommand() *cobra.Command {
+func recoverCommand(a *cli.App) *cobra.Command {
 	var p workspaceState
 	var asJSON bool
 	cmd := &cobra.Command{
@@ -24,8 +26,8 @@ func (a *app) recoverCommand() *cobra.Command {
 			"begun, and closes it if nothing else is left to do. It closes transactions that have nothing to take back. It begins\n" +
 			"no revert and no redo: for what stays open it prints the commands. It may run at any time, also beside a live run.\n\n" +
 			"Exit codes: 7 a call's outcome is unknown, or could not be found out here; 6 one could be taken back in part only.",
-		Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.recover(cmd.Context(), &p, asJSON) },
+		Args: cli.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return runRecover(cmd.Context(), a, &p, asJSON) },
 	}
 	placeFlags(cmd, &p)
 	movedFlag(cmd, &p)
@@ -34,27 +36,27 @@ func (a *app) recoverCommand() *cobra.Command {
 	return cmd
 }
 
-func (a *app) recover(ctx context.Context, p *workspaceState, asJSON bool) error {
-	return a.withRuntime(ctx, p, func(rt *agent.Runtime) error {
+func runRecover(ctx context.Context, a *cli.App, p *workspaceState, asJSON bool) error {
+	return withRuntime(ctx, a, p, func(rt *agent.Runtime) error {
 		rec, err := rt.Recover(ctx)
 		closed, failed := closeEmpty(ctx, rt, &rec.RecoveryReport)
 		err = errors.Join(err, failed)
 		for _, s := range rec.Settled {
-			a.exitWith(settledCode(s))
+			a.ExitWith(settledCode(s))
 		}
 		if len(rec.Failed) > 0 { // nobody knows yet what became of their calls
-			a.exitWith(exitUnknown)
+			a.ExitWith(cli.ExitUnknown)
 		}
 		switch {
 		case asJSON:
-			rec.Settled, rec.Abandoned = listed(rec.Settled), listed(rec.Abandoned)
-			a.writeJSON(recovered{rec, closed})
+			rec.Settled, rec.Abandoned = cli.Listed(rec.Settled), cli.Listed(rec.Abandoned)
+			a.WriteJSON(recovered{rec, closed})
 		default:
-			a.paint().recovery(a.out, rec.RecoveryReport, p)
+			writeRecovery(a.Style(), a.Out, rec.RecoveryReport, p)
 			for _, id := range closed {
-				_, _ = fmt.Fprintf(a.out, "%s closed: it had nothing to take back\n", id)
+				_, _ = fmt.Fprintf(a.Out, "%s closed: it had nothing to take back\n", id)
 			}
-			err = errors.Join(err, a.leftOpen(ctx, rt, rec.RecoveryReport, p))
+			err = errors.Join(err, writeOpen(ctx, a, rt, rec.RecoveryReport, p))
 		}
 		return err
 	})
@@ -87,111 +89,111 @@ func closeEmpty(ctx context.Context, rt *agent.Runtime, rec *revert.RecoveryRepo
 	return closed, err
 }
 
-// settleLeft is recover for a server that starts: what dead processes left in flight is settled before anybody asks for it. It is done in the
-// name of an owner that is gone again afterwards, as that of remit recover is, so that somebody else can still take back, or go on with, what
-// stays open; else that would be kept from them for as long as the server runs. What goes wrong here is told, and keeps nobody from being served.
-func (a *app) settleLeft(ctx context.Context, p *workspaceState, opts []agent.Option) {
-	log := slog.New(slog.NewTextHandler(a.err, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	rec, err := a.recoverApart(ctx, p, opts)
-	for _, s := range rec.Settled {
-		log.Warn("a call that a dead process left in flight is settled", "call", s.Call, "tool", printable(s.Tool), "as", s.Outcome, "why", printable(s.Why), "see", p.hint("show", s.Call))
-	}
-	for _, f := range rec.Failed {
-		log.Warn("what became of a call that a dead process left in flight cannot be found out here", "txn", f.Txn, "why", printable(f.Why), "settle", p.hint("recover"))
-	}
-	if n := len(rec.Abandoned); n > 0 {
-		log.Warn("transactions of dead processes are open; their sessions can go on with them", "transactions", n, "list", p.hint("recover"), "take_back", p.hint("revert", rec.Abandoned[n-1]))
-	}
-	if err != nil {
-		log.Warn("what dead processes left in flight could not be settled", "error", plainError(err), "settle", p.hint("recover"))
-	}
-}
-
-func (a *app) recoverApart(ctx context.Context, p *workspaceState, opts []agent.Option) (rec agent.Recovery, err error) {
-	j, err := p.open(ctx)
-	if err != nil {
-		return rec, err
-	}
-	defer func() { err = errors.Join(err, j.Close()) }()
-	rt, err := a.newRuntime(j, opts...)
-	if err != nil {
-		return rec, err
-	}
-	defer func() { err = errors.Join(err, rt.Close()) }()
-	return rt.Recover(ctx)
-}
-
-func settledCode(s revert.RecoveredCall) exitCode {
+func settledCode(s revert.RecoveredCall) cli.ExitCode {
 	switch {
 	case s.Outcome == revert.PhaseUnknown:
-		return exitUnknown
+		return cli.ExitUnknown
 	case revert.RevertSummary(s.Items) != "all":
-		return exitPartial
+		return cli.ExitPartial
 	default:
-		return exitOK
+		return cli.ExitOK
 	}
 }
 
-func (p textStyle) recovery(w io.Writer, rec revert.RecoveryReport, where *workspaceState) {
+func writeRecovery(p cli.Style, w io.Writer, rec revert.RecoveryReport, where *workspaceState) {
 	for _, s := range rec.Settled {
-		mark := p.good("✓")
-		if settledCode(s) != exitOK {
-			mark = p.bad("?")
+		mark := p.Good("✓")
+		if settledCode(s) != cli.ExitOK {
+			mark = p.Bad("?")
 		}
-		_, _ = fmt.Fprintf(w, "%s %s %-12s %s: %s\n", mark, p.faint(s.Call), printable(s.Tool), s.Outcome, printable(s.Why))
-		p.leftovers(w, s.Items)
+		_, _ = fmt.Fprintf(w, "%s %s %-12s %s: %s\n", mark, p.Faint(s.Call), cli.Printable(s.Tool), s.Outcome, cli.Printable(s.Why))
+		render.Remaining(p, w, s.Items)
 		if s.Outcome == revert.PhaseUnknown {
-			p.details(w, &problem{id: where.shown(s.Call)})
+			p.Details(w, &cli.Problem{ID: where.shown(s.Call)})
 		}
 	}
 	for _, f := range rec.Failed {
-		_, _ = fmt.Fprintf(w, "%s %s not settled\n", p.bad("✗"), p.faint(f.Txn))
-		p.details(w, &problem{why: f.Why, id: where.shown(f.Txn)})
+		_, _ = fmt.Fprintf(w, "%s %s not settled\n", p.Bad("✗"), p.Faint(f.Txn))
+		p.Details(w, &cli.Problem{Why: f.Why, ID: where.shown(f.Txn)})
 	}
-	_, _ = fmt.Fprintf(w, "%s settled\n", count(len(rec.Settled), "call"))
+	_, _ = fmt.Fprintf(w, "%s settled\n", cli.Count(len(rec.Settled), "call"))
 	if rec.Alive > 0 {
-		_, _ = fmt.Fprintf(w, "left alone: %s of living processes\n", count(rec.Alive, "transaction"))
+		_, _ = fmt.Fprintf(w, "left alone: %s of living processes\n", cli.Count(rec.Alive, "transaction"))
 	}
 	for _, f := range rec.Finished {
 		verb, rest, back := "revert", where.hint("revert", f.Of), where.hint("redo", f.Txn)
 		if f.Redoes {
 			verb, rest, back = "redo", where.hint("redo", f.Of), where.hint("revert", f.Of)
 		}
-		_, _ = fmt.Fprintf(w, "%s closed: the %s of %s was interrupted, and recover finished it; %s is %s\n", f.Txn, verb, f.Of, f.Of, p.state(f.State, false))
+		_, _ = fmt.Fprintf(w, "%s closed: the %s of %s was interrupted, and recover finished it; %s is %s\n", f.Txn, verb, f.Of, f.Of, render.State(p, f.State, false))
 		if f.State == revert.TxnRevertedPartial {
-			_, _ = fmt.Fprintln(w, p.faint("try what it left alone again: "+rest))
+			_, _ = fmt.Fprintln(w, p.Faint("try what it left alone again: "+rest))
 		}
-		_, _ = fmt.Fprintln(w, p.faint(map[bool]string{true: "take it back again: ", false: "redo these changes: "}[f.Redoes]+back))
+		_, _ = fmt.Fprintln(w, p.Faint(map[bool]string{true: "take it back again: ", false: "redo these changes: "}[f.Redoes]+back))
 	}
 }
 
-// leftOpen lists the transactions that stay open, with the commands that end each.
-func (a *app) leftOpen(ctx context.Context, rt *agent.Runtime, rec revert.RecoveryReport, where *workspaceState) error {
-	p, w := a.paint(), a.out
+// writeOpen lists the transactions that stay open, with the commands that end each.
+func writeOpen(ctx context.Context, a *cli.App, rt *agent.Runtime, rec revert.RecoveryReport, where *workspaceState) error {
+	p, w := a.Style(), a.Out
 	for _, id := range rec.Abandoned {
 		t, err := rt.Load(ctx, id)
 		if err != nil {
 			return err
 		}
-		_, _ = fmt.Fprintf(w, "%s %s\n", id, p.state(revert.TxnOpen, true))
+		_, _ = fmt.Fprintf(w, "%s %s\n", id, render.State(p, revert.TxnOpen, true))
 		of := t.Undoes + t.Redoes
 		switch {
 		case t.Redoes != "":
 			_, _ = fmt.Fprintf(w, "it is a redo of %s that was interrupted\n", of)
-			_, _ = fmt.Fprintln(w, p.faint("bring all of it back: "+where.hint("redo", of)))
-			_, _ = fmt.Fprintln(w, p.faint("take all of it back: "+where.hint("revert", of)))
+			_, _ = fmt.Fprintln(w, p.Faint("bring all of it back: "+where.hint("redo", of)))
+			_, _ = fmt.Fprintln(w, p.Faint("take all of it back: "+where.hint("revert", of)))
 			continue
 		case t.Undoes != "":
 			_, _ = fmt.Fprintf(w, "it is a revert of %s that was interrupted\n", of)
-			_, _ = fmt.Fprintln(w, p.faint("take all of it back: "+where.hint("revert", of)))
-			_, _ = fmt.Fprintln(w, p.faint("bring all of it back: "+where.hint("redo", of)))
+			_, _ = fmt.Fprintln(w, p.Faint("take all of it back: "+where.hint("revert", of)))
+			_, _ = fmt.Fprintln(w, p.Faint("bring all of it back: "+where.hint("redo", of)))
 			continue
 		case t.Committing:
-			_, _ = fmt.Fprintln(w, p.faint("its commit had begun; go on with it: "+where.hint("resume", id, "--at-end", "commit")))
+			_, _ = fmt.Fprintln(w, p.Faint("its commit had begun; go on with it: "+where.hint("resume", id, "--at-end", "commit")))
 		case !t.Aborting:
-			_, _ = fmt.Fprintln(w, p.faint("keep it: "+where.hint("resume", id, "--at-end", "commit")))
+			_, _ = fmt.Fprintln(w, p.Faint("keep it: "+where.hint("resume", id, "--at-end", "commit")))
 		}
-		_, _ = fmt.Fprintln(w, p.faint("take it back: "+where.hint("revert", id)))
+		_, _ = fmt.Fprintln(w, p.Faint("take it back: "+where.hint("revert", id)))
 	}
 	return nil
+}
+
+// recoverCalls is recover for a server that starts: what dead processes left in flight is settled before anybody asks for it. It is done in the
+// name of an owner that is gone again afterwards, as that of remit recover is, so that somebody else can still take back, or go on with, what
+// stays open; else that would be kept from them for as long as the server runs. What goes wrong here is told, and keeps nobody from being served.
+func recoverCalls(ctx context.Context, a *cli.App, p *workspaceState, opts []agent.Option) {
+	log := slog.New(slog.NewTextHandler(a.Err, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	rec, err := recoverAsOther(ctx, a, p, opts)
+	for _, s := range rec.Settled {
+		log.Warn("a call that a dead process left in flight is settled", "call", s.Call, "tool", cli.Printable(s.Tool), "as", s.Outcome, "why", cli.Printable(s.Why), "see", p.hint("show", s.Call))
+	}
+	for _, f := range rec.Failed {
+		log.Warn("what became of a call that a dead process left in flight cannot be found out here", "txn", f.Txn, "why", cli.Printable(f.Why), "settle", p.hint("recover"))
+	}
+	if n := len(rec.Abandoned); n > 0 {
+		log.Warn("transactions of dead processes are open; their sessions can go on with them", "transactions", n, "list", p.hint("recover"), "take_back", p.hint("revert", rec.Abandoned[n-1]))
+	}
+	if err != nil {
+		log.Warn("what dead processes left in flight could not be settled", "error", cli.PlainError(err), "settle", p.hint("recover"))
+	}
+}
+
+func recoverAsOther(ctx context.Context, a *cli.App, p *workspaceState, opts []agent.Option) (rec agent.Recovery, err error) {
+	j, err := p.open(ctx)
+	if err != nil {
+		return rec, err
+	}
+	defer func() { err = errors.Join(err, j.Close()) }()
+	rt, err := startupNew(a, j, opts...)
+	if err != nil {
+		return rec, err
+	}
+	defer func() { err = errors.Join(err, rt.Close()) }()
+	return rt.Recover(ctx)
 }

@@ -2,9 +2,9 @@ package main
 
 import (
 	"encoding/json"
-	"io"
 
-	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/cmd/remit/internal/cli"
+	"github.com/remit-dev/remit/cmd/remit/internal/render"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/tool"
@@ -13,42 +13,30 @@ import (
 // answer is how one call of a script ended, as programs read it. The keys that
 // may be missing are there where they have something to say.
 type answer struct {
-	Line        int             `json:"line"`
-	Released    bool            `json:"released,omitempty"` // the call was held at this line, and the commit ran it
-	Call        string          `json:"call"`               // empty: the line was no call
-	Txn         string          `json:"txn"`                // empty: the line was no call
-	Tool        string          `json:"tool"`
-	Status      tool.Status     `json:"status"`
-	Stage       string          `json:"stage,omitempty"`
-	Output      json.RawMessage `json:"output"`
-	Decision    *decision       `json:"decision"`
-	EffectClass effect.Class    `json:"effect_class"`
-	Changes     []tool.Change   `json:"changes"`
-	Verdict     *tool.Verdict   `json:"verdict"`
-	TakenBack   string          `json:"taken_back,omitempty"`
-	Undo        []effect.Result `json:"undo,omitempty"`
-	Error       *tool.Problem   `json:"error"`
-	Text        string          `json:"text,omitempty"`   // what to tell the model, of everything that has no output, or that filters add to it
-	Filter      string          `json:"filter,omitempty"` // that refused the call
-	Ends        string          `json:"ends,omitempty"`   // why no further call should come
-}
-
-// decision is what was decided, and by which lines of which policy.
-type decision struct {
-	Effect   string   `json:"effect"`
-	Reasons  []reason `json:"reasons"`
-	Revision string   `json:"revision"`
-}
-
-type reason struct {
-	Text string `json:"text"`
-	At   string `json:"at"`
+	Line        int              `json:"line"`
+	Released    bool             `json:"released,omitempty"` // the call was held at this line, and the commit ran it
+	Call        string           `json:"call"`               // empty: the line was no call
+	Txn         string           `json:"txn"`                // empty: the line was no call
+	Tool        string           `json:"tool"`
+	Status      tool.Status      `json:"status"`
+	Stage       string           `json:"stage,omitempty"`
+	Output      json.RawMessage  `json:"output"`
+	Decision    *render.Decision `json:"decision"`
+	EffectClass effect.Class     `json:"effect_class"`
+	Changes     []tool.Change    `json:"changes"`
+	Verdict     *tool.Verdict    `json:"verdict"`
+	TakenBack   string           `json:"taken_back,omitempty"`
+	Undo        []effect.Result  `json:"undo,omitempty"`
+	Error       *tool.Problem    `json:"error"`
+	Text        string           `json:"text,omitempty"`   // what to tell the model, of everything that has no output, or that filters add to it
+	Filter      string           `json:"filter,omitempty"` // that refused the call
+	Ends        string           `json:"ends,omitempty"`   // why no further call should come
 }
 
 func answerOf(n int, o tool.Outcome) answer {
 	a := answer{
 		Line: n, Call: o.Call, Txn: o.Txn, Tool: o.Tool, Status: o.Status, Stage: o.Stage, Output: o.Output,
-		Decision: decisionOf(o.Decision), EffectClass: o.EffectClass, Changes: o.Changes, Verdict: o.Verdict,
+		Decision: render.DecisionOf(o.Decision), EffectClass: o.EffectClass, Changes: o.Changes, Verdict: o.Verdict,
 		TakenBack: o.Reverted, Undo: o.RevertResults, Error: o.Error, Filter: o.Filter, Ends: o.EndLoop,
 	}
 	if !o.Status.OK() || o.Status == tool.StatusHeld || o.EndLoop != "" {
@@ -58,17 +46,6 @@ func answerOf(n int, o tool.Outcome) answer {
 		a.Changes = []tool.Change{}
 	}
 	return a
-}
-
-func decisionOf(r *perm.DecisionRecord) *decision {
-	if r == nil {
-		return nil
-	}
-	d := &decision{Effect: r.Effect, Reasons: []reason{}, Revision: r.Revision}
-	for _, why := range r.Reasons {
-		d.Reasons = append(d.Reasons, reason{why.Text, why.At})
-	}
-	return d
 }
 
 // summary is what became of one transaction. It is the one answer without a
@@ -108,7 +85,7 @@ func (s *summary) count(o tool.Outcome) {
 		s.Waiting++
 	case tool.StatusDone:
 		s.Done++
-		if e, is := endedOf(o.Output); is && e.failed() {
+		if e, is := render.ProgramOf(o.Output); is && e.Failed() {
 			s.ProgramsFailed++
 		}
 	case tool.StatusHeld:
@@ -138,63 +115,32 @@ type resultWriter interface {
 	end(s summary)
 }
 
-// jsonWriter writes one object a line.
-type jsonWriter struct {
-	enc *json.Encoder
-	out *output
-}
-
-func newJSON(w io.Writer) jsonWriter {
-	out, ok := w.(*output)
-	if !ok {
-		out = &output{w: w}
-	}
-	enc := json.NewEncoder(out)
-	enc.SetEscapeHTML(false)
-	return jsonWriter{enc, out}
-}
-
 // jsonResults writes the results of a script as JSON.
-type jsonResults struct{ jsonWriter }
+type jsonResults struct{ cli.JSONWriter }
 
-func (t jsonResults) call(n int, _ call, o tool.Outcome) { t.write(answerOf(n, o)) }
+func (t jsonResults) call(n int, _ call, o tool.Outcome) { t.Write(answerOf(n, o)) }
 
 func (t jsonResults) released(n int, _ call, o tool.Outcome) {
 	a := answerOf(n, o)
 	a.Released = true
-	t.write(a)
+	t.Write(a)
 }
 
 func (t jsonResults) mark(n int, name string) {
-	t.write(struct {
+	t.Write(struct {
 		Line      int    `json:"line"`
 		Savepoint string `json:"savepoint"`
 	}{n, name})
 }
 
 func (t jsonResults) back(n int, name string, r revert.Report) {
-	t.write(struct {
+	t.Write(struct {
 		Line      int                     `json:"line"`
 		RevertTo  string                  `json:"revert_to"`
 		Complete  bool                    `json:"complete"`
 		Items     []revert.ResourceResult `json:"items"`
 		NotUndone []revert.ResourceResult `json:"not_undone"`
-	}{n, name, r.Complete(), listed(r.Items), r.NotUndone()})
+	}{n, name, r.Complete(), cli.Listed(r.Items), r.NotUndone()})
 }
 
-func (t jsonResults) end(s summary) { t.write(s) }
-
-// write leaves it to the output to tell what could not be written.
-func (t jsonWriter) write(v any) {
-	if err := t.enc.Encode(v); err != nil {
-		t.out.lose(err)
-	}
-}
-
-// listed makes an empty list of a missing one, so that programs read a list.
-func listed[T any](list []T) []T {
-	if list == nil {
-		return []T{}
-	}
-	return list
-}
+func (t jsonResults) end(s summary) { t.Write(s) }

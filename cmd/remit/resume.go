@@ -10,6 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/remit-dev/remit/agent"
+	"github.com/remit-dev/remit/cmd/remit/internal/cli"
+	"github.com/remit-dev/remit/cmd/remit/internal/render"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/perm/rego"
 	"github.com/remit-dev/remit/revert"
@@ -17,7 +19,7 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-func (a *app) resumeCommand() *cobra.Command {
+func resumeCommand(a *cli.App) *cobra.Command {
 	var f runFlags
 	cmd := &cobra.Command{
 		Use: "resume CALL | TXN", Short: "Let a call that waited for approval go on, or end what was left open",
@@ -28,12 +30,12 @@ func (a *app) resumeCommand() *cobra.Command {
 			"were. One that stopped goes on so: a call that is known to have had no effect is sent again; one of unknown outcome is\n" +
 			"not, unless its tool says that the same key has one effect (remit settle says what became of it). To go on without a\n" +
 			"call, take it out of the queue: remit revert CALL. Exit codes are those of remit run.",
-		Args: wantIDs(1, 1, "the id of one call or transaction"),
+		Args: cli.WantIDs(1, 1, "the id of one call or transaction"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := f.check(); err != nil {
 				return err
 			}
-			return a.resume(cmd.Context(), f, args[0])
+			return resume(cmd.Context(), a, f, args[0])
 		},
 	}
 	placeFlags(cmd, &f.workspaceState)
@@ -43,18 +45,7 @@ func (a *app) resumeCommand() *cobra.Command {
 	return cmd
 }
 
-// resumeFlags are the flags of what lets a call go on, but for those of its journal and its end.
-func resumeFlags(cmd *cobra.Command, f *runFlags) {
-	movedFlag(cmd, &f.workspaceState)
-	databaseFlag(cmd, &f.workspaceState)
-	sandboxFlag(cmd, &f.workspaceState)
-	declaredFlags(cmd, &f.declared)
-	limitFlags(cmd, &f.limits)
-	cmd.Flags().StringArrayVar(&f.policies, "policy", nil, "policy `PATH`, the same as the run had (default: the workspace policy)")
-	f.as = "agent" // of no use here: who asks is on the record
-}
-
-func (a *app) resume(ctx context.Context, f runFlags, id string) (err error) {
+func resume(ctx context.Context, a *cli.App, f runFlags, id string) (err error) {
 	engine, err := loadPolicy(f.policies, false)
 	if err != nil {
 		return err
@@ -80,10 +71,10 @@ func (a *app) resume(ctx context.Context, f runFlags, id string) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := a.declare(ctx, &f.declared, folders, known); err != nil {
+	if err := declare(ctx, a, &f.declared, folders, known); err != nil {
 		return err
 	}
-	databases, err := a.databaseOptions(&f.workspaceState)
+	databases, err := databaseOptions(a, &f.workspaceState)
 	if err != nil {
 		return err
 	}
@@ -91,18 +82,18 @@ func (a *app) resume(ctx context.Context, f runFlags, id string) (err error) {
 	if err != nil {
 		return err
 	}
-	mirrored, err := a.gatewayAgain(ctx, &f.workspaceState, programs)
+	mirrored, err := reopen(ctx, a, &f.workspaceState, programs)
 	if err != nil {
 		return err
 	}
-	tell := a.notices(&f)
-	rt, err := a.newRuntime(j, append(slices.Concat(opts, databases, mirrored), agent.Driver(programs), agent.Policy(keepsOwn(engine, f.policies, f.upstreams.config, roots)), agent.SuspendForApproval(), agent.OnWaiting(tell.waits), agent.Filters(f.limits.filters()...))...)
+	tell := startupNotices(a, &f)
+	rt, err := startupNew(a, j, append(slices.Concat(opts, databases, mirrored), agent.Driver(programs), agent.Policy(keepsOwn(engine, f.policies, f.upstreams.config, roots)), agent.SuspendForApproval(), agent.OnWaiting(tell.waits), agent.Filters(f.limits.filters()...))...)
 	if err != nil {
-		return &problem{code: exitUsage, what: "remit cannot start", why: err.Error()}
+		return &cli.Problem{Code: cli.ExitUsage, What: "remit cannot start", Why: err.Error()}
 	}
 	tell.setTools(rt.Tools)
 	defer func() { err = errors.Join(err, rt.Close()) }()
-	r := &runner{journal: j, how: f, tell: a.teller(&f, rt.Tools()), sum: newSummary()}
+	r := &runner{journal: j, how: f, tell: newResultWriter(a, &f, rt.Tools()), sum: newSummary()}
 	t, c, err := revert.LoadCall(ctx, j, id)
 	switch {
 	case err == nil:
@@ -110,22 +101,22 @@ func (a *app) resume(ctx context.Context, f runFlags, id string) (err error) {
 	case errors.Is(err, journal.ErrNotFound):
 		err = r.endLeft(ctx, rt, id)
 	}
-	a.exitWith(r.code)
+	a.ExitWith(r.code)
 	return err
 }
 
 // goOn lets a call that waits go on.
 func (r *runner) goOn(ctx context.Context, rt *agent.Runtime, engine *rego.Engine, t *revert.Txn, c *revert.Call) (err error) {
 	if c.Phase != revert.PhasePending {
-		return &problem{
-			code: exitUsage, what: "call " + c.Ref.Call + " does not wait for anybody", why: "it is " + string(c.Phase),
-			fix: r.how.hint("show", c.Ref.Call) + " tells of it",
+		return &cli.Problem{
+			Code: cli.ExitUsage, What: "call " + c.Ref.Call + " does not wait for anybody", Why: "it is " + string(c.Phase),
+			Fix: r.how.hint("show", c.Ref.Call) + " tells of it",
 		}
 	}
 	if t.End != "" || t.Aborting {
-		return &problem{
-			code: exitUsage, what: "call " + c.Ref.Call + " does not wait any more", why: "its transaction " + t.ID + " " + over(t),
-			fix: r.how.hint("log", "--txn", t.ID) + " tells of it",
+		return &cli.Problem{
+			Code: cli.ExitUsage, What: "call " + c.Ref.Call + " does not wait any more", Why: "its transaction " + t.ID + " " + over(t),
+			Fix: r.how.hint("log", "--txn", t.ID) + " tells of it",
 		}
 	}
 	if err := r.samePolicy(engine, c); err != nil {
@@ -149,10 +140,10 @@ func (r *runner) goOn(ctx context.Context, rt *agent.Runtime, engine *rego.Engin
 func (r *runner) open(ctx context.Context, rt *agent.Runtime, id string) (err error) {
 	var lost *agent.RootError
 	if r.tx, err = rt.ResumeTxn(ctx, id); errors.As(err, &lost) {
-		err = &problem{code: exitUsage, what: "transaction " + id + " cannot go on", why: lost.Error(), fix: "name the folder: " + r.how.hint("resume", id) + " --workspace DIR"}
+		err = &cli.Problem{Code: cli.ExitUsage, What: "transaction " + id + " cannot go on", Why: lost.Error(), Fix: "name the folder: " + r.how.hint("resume", id) + " --workspace DIR"}
 	}
 	if errors.Is(err, revert.ErrBusy) {
-		err = &problem{code: exitUsage, what: "transaction " + id + " is in use", why: err.Error(), fix: r.how.hint("log", "--txn", id) + " tells of it"}
+		err = &cli.Problem{Code: cli.ExitUsage, What: "transaction " + id + " is in use", Why: err.Error(), Fix: r.how.hint("log", "--txn", id) + " tells of it"}
 	}
 	return err
 }
@@ -178,10 +169,10 @@ func (r *runner) samePolicy(engine *rego.Engine, c *revert.Call) error {
 	if len(r.how.policies) > 0 || json.Unmarshal(c.Asked.Decision, &then) != nil || then.Revision == engine.Revision() {
 		return nil
 	}
-	return &problem{
-		code: exitUsage, what: "another policy asked about call " + c.Ref.Call,
-		why: fmt.Sprintf("its revision is %s, that of the workspace policy is %s", then.Revision, engine.Revision()),
-		fix: "name the policy that the run had: " + r.how.hint("resume", c.Ref.Call) + " --policy PATH",
+	return &cli.Problem{
+		Code: cli.ExitUsage, What: "another policy asked about call " + c.Ref.Call,
+		Why: fmt.Sprintf("its revision is %s, that of the workspace policy is %s", then.Revision, engine.Revision()),
+		Fix: "name the policy that the run had: " + r.how.hint("resume", c.Ref.Call) + " --policy PATH",
 	}
 }
 
@@ -194,20 +185,20 @@ func (r *runner) endLeft(ctx context.Context, rt *agent.Runtime, id string) erro
 	case err != nil:
 		return err
 	case r.how.atEnd == "keep":
-		return usage("say how transaction " + id + " ends: --at-end commit or --at-end revert")
+		return cli.UsageProblem("say how transaction " + id + " ends: --at-end commit or --at-end revert")
 	case t.State() != revert.TxnOpen || t.Undoes+t.Redoes != "":
-		return &problem{code: exitUsage, what: "transaction " + id + " is not left open", why: "it is " + string(t.State()), fix: r.how.hint("log", "--txn", id) + " tells of it"}
+		return &cli.Problem{Code: cli.ExitUsage, What: "transaction " + id + " is not left open", Why: "it is " + string(t.State()), Fix: r.how.hint("log", "--txn", id) + " tells of it"}
 	}
 	for _, c := range t.Calls {
-		if status := tool.Status(statusOf(c)); c.IsHeld() { // what an earlier attempt came to does not count
+		if status := tool.Status(render.Status(c)); c.IsHeld() { // what an earlier attempt came to does not count
 			r.sum.count(tool.Outcome{Status: tool.StatusHeld})
 		} else if c.Phase != revert.PhaseDropped {
 			r.sum.count(tool.Outcome{Status: status})
 		}
 		if c.Phase == revert.PhasePending && r.how.atEnd == "commit" {
-			return &problem{
-				code: exitUsage, what: "call " + c.Ref.Call + " of transaction " + id + " still waits",
-				fix: "answer it first: " + r.how.approve(c) + ", or " + r.how.hint("deny", c.Ref.Call) + "; then " + r.how.again(c.Ref.Call),
+			return &cli.Problem{
+				Code: cli.ExitUsage, What: "call " + c.Ref.Call + " of transaction " + id + " still waits",
+				Fix: "answer it first: " + r.how.approve(c) + ", or " + r.how.hint("deny", c.Ref.Call) + "; then " + r.how.again(c.Ref.Call),
 			}
 		}
 	}
@@ -216,4 +207,15 @@ func (r *runner) endLeft(ctx context.Context, rt *agent.Runtime, id string) erro
 	}
 	r.queue(t)
 	return r.finish(ctx, r.how.atEnd)
+}
+
+// resumeFlags are the flags of what lets a call go on, but for those of its journal and its end.
+func resumeFlags(cmd *cobra.Command, f *runFlags) {
+	movedFlag(cmd, &f.workspaceState)
+	databaseFlag(cmd, &f.workspaceState)
+	sandboxFlag(cmd, &f.workspaceState)
+	declaredFlags(cmd, &f.declared)
+	limitFlags(cmd, &f.limits)
+	cmd.Flags().StringArrayVar(&f.policies, "policy", nil, "policy `PATH`, the same as the run had (default: the workspace policy)")
+	f.as = "agent" // of no use here: who asks is on the record
 }

@@ -11,12 +11,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/remit-dev/remit/agent"
+	"github.com/remit-dev/remit/cmd/remit/internal/cli"
+	"github.com/remit-dev/remit/cmd/remit/internal/render"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/revert/journal"
 )
 
-func (a *app) revertCommand() *cobra.Command {
+func revertCommand(a *cli.App) *cobra.Command {
 	var p workspaceState
 	var last, asJSON, preview bool
 	var how revert.Options
@@ -29,15 +31,15 @@ func (a *app) revertCommand() *cobra.Command {
 			"they changed the same files. --force-as NAME overwrites what somebody changed since, in the name of a person, and keeps\n" +
 			"it first: remit redo brings it back.\n\n" +
 			"Exit codes: 0 all of it was taken back; 2 usage, or no such transaction; 6 not everything could be taken back.",
-		Args: wantIDs(0, 1, "the id of one transaction or call, or --last"),
+		Args: cli.WantIDs(0, 1, "the id of one transaction or call, or --last"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if last == (len(args) == 1) {
-				return usage("name one transaction or call, or give --last")
+				return cli.UsageProblem("name one transaction or call, or give --last")
 			}
 			if cmd.Flags().Changed("force-as") && strings.TrimSpace(how.Force) == "" {
-				return usage("--force-as needs the name of the person who wants it")
+				return cli.UsageProblem("--force-as needs the name of the person who wants it")
 			}
-			how.By = a.asker()
+			how.By = asker(a)
 			do := func(rt *agent.Runtime, ctx context.Context, id string) (revert.Report, error) {
 				return rt.Undo(ctx, id, how)
 			}
@@ -51,7 +53,7 @@ func (a *app) revertCommand() *cobra.Command {
 			over := func(rt *agent.Runtime, ctx context.Context, id string) bool {
 				return how.Force == "" && forceHelps(ctx, rt, id, how)
 			}
-			return a.revert(cmd.Context(), &p, target{strings.Join(args, ""), last, false}, asJSON, way, do, over)
+			return runRevert(cmd.Context(), a, &p, target{strings.Join(args, ""), last, false}, asJSON, way, do, over)
 		},
 	}
 	placeFlags(cmd, &p)
@@ -65,7 +67,7 @@ func (a *app) revertCommand() *cobra.Command {
 	return cmd
 }
 
-func (a *app) redoCommand() *cobra.Command {
+func redoCommand(a *cli.App) *cobra.Command {
 	var p workspaceState
 	var last, asJSON bool
 	cmd := &cobra.Command{
@@ -73,13 +75,13 @@ func (a *app) redoCommand() *cobra.Command {
 		Long: "Takes the undo of a transaction back. What somebody changed since is left alone and listed: the exit code is then 6.\n" +
 			"What a forced revert had overwritten is there again afterwards. The id of an undo, as remit log and revert --json give it,\n" +
 			"stands for what that one took back. --last is the newest undo of which a redo can bring something back.",
-		Args: wantIDs(0, 1, "the id of one transaction, or --last"),
+		Args: cli.WantIDs(0, 1, "the id of one transaction, or --last"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if last == (len(args) == 1) {
-				return usage("name one transaction, or give --last")
+				return cli.UsageProblem("name one transaction, or give --last")
 			}
-			return a.revert(cmd.Context(), &p, target{strings.Join(args, ""), last, true}, asJSON, redoing, func(rt *agent.Runtime, ctx context.Context, id string) (revert.Report, error) {
-				return rt.Redo(ctx, id, a.asker())
+			return runRevert(cmd.Context(), a, &p, target{strings.Join(args, ""), last, true}, asJSON, redoing, func(rt *agent.Runtime, ctx context.Context, id string) (revert.Report, error) {
+				return rt.Redo(ctx, id, asker(a))
 			}, nil)
 		},
 	}
@@ -93,49 +95,12 @@ func (a *app) redoCommand() *cobra.Command {
 
 // asker is who the record says asked for it. Whom the system cannot name can take
 // back all the same.
-func (a *app) asker() string {
-	who, err := a.user()
+func asker(a *cli.App) string {
+	who, err := a.Username()
 	if err != nil {
 		return ""
 	}
 	return who
-}
-
-// revertOp is what is done: an undo, or only a look at it, or a redo.
-type revertOp int
-
-const (
-	undoing revertOp = iota
-	previewing
-	redoing
-)
-
-// verb is the command that does it.
-func (w revertOp) verb() string {
-	if w == redoing {
-		return "redo"
-	}
-	return "revert"
-}
-
-// target says which transaction is meant: the one with an id, or the last one.
-// No id means none, never the last.
-type target struct {
-	id   string
-	last bool
-	undo bool // with last: the newest undo is meant
-}
-
-// find is the id of what is meant, and the newer calls that the last one passes over;
-// empty where the last one is meant, and there is none.
-func (t target) find(ctx context.Context, rt *agent.Runtime) (id string, over []passedOver, err error) {
-	if t.last && t.undo {
-		return lastUndo(ctx, rt)
-	}
-	if t.last {
-		return lastTxn(ctx, rt)
-	}
-	return t.id, nil, nil
 }
 
 // revertOutput is a report with what is left, so that a program need not know which
@@ -162,11 +127,11 @@ func forceHelps(ctx context.Context, rt *agent.Runtime, id string, how revert.Op
 	return err == nil && len(forced.NotUndone()) < len(plain.NotUndone())
 }
 
-// revert does one direction of undo: there or back. Over tells whether what is in the way
+// runRevert does one direction of undo: there or back. Over tells whether what is in the way
 // can be overwritten.
-func (a *app) revert(ctx context.Context, p *workspaceState, which target, asJSON bool, way revertOp, do func(*agent.Runtime, context.Context, string) (revert.Report, error), over func(*agent.Runtime, context.Context, string) bool) error {
+func runRevert(ctx context.Context, a *cli.App, p *workspaceState, which target, asJSON bool, way revertOp, do func(*agent.Runtime, context.Context, string) (revert.Report, error), over func(*agent.Runtime, context.Context, string) bool) error {
 	p.needed = true
-	return a.withRuntime(ctx, p, func(rt *agent.Runtime) error {
+	return withRuntime(ctx, a, p, func(rt *agent.Runtime) error {
 		rep := revert.Report{Items: []revert.ResourceResult{}}
 		id, passed, err := which.find(ctx, rt)
 		if err == nil && id != "" {
@@ -176,7 +141,7 @@ func (a *app) revert(ctx context.Context, p *workspaceState, which target, asJSO
 			rep, err = do(rt, ctx, id)
 		}
 		if way == redoing && errors.Is(err, revert.ErrNotEnded) {
-			return &problem{code: exitUsage, what: "there is nothing to bring back", why: err.Error(), fix: p.hint("log", "--txn", id) + " shows how it stands"}
+			return &cli.Problem{Code: cli.ExitUsage, What: "there is nothing to bring back", Why: err.Error(), Fix: p.hint("log", "--txn", id) + " shows how it stands"}
 		}
 		if err != nil && !errors.Is(err, agent.ErrPartialRevert) {
 			return p.otherFolder(a, err, way, id)
@@ -188,21 +153,21 @@ func (a *app) revert(ctx context.Context, p *workspaceState, which target, asJSO
 		rep = rep.PerResource()
 		complete := id == "" || rep.Complete() // there may be nothing to take back
 		if !complete {
-			a.exitWith(exitPartial)
+			a.ExitWith(cli.ExitPartial)
 		}
 		if asJSON {
-			a.writeJSON(revertOutput{rep, way == previewing, complete, rep.NotUndone(), passed, missing})
+			a.WriteJSON(revertOutput{rep, way == previewing, complete, rep.NotUndone(), passed, missing})
 			return nil
 		}
-		a.paint().report(a.out, rep, way, id)
-		a.where(ctx, p, rt.Journal(), rep)
-		a.paint().passed(a.out, passed, p)
-		a.paint().unseen(a.out, missing)
+		writeReport(a.Style(), a.Out, rep, way, id)
+		writeFolders(ctx, a, p, rt.Journal(), rep)
+		writePassed(a.Style(), a.Out, passed, p)
+		writeUnseen(a.Style(), a.Out, missing)
 		if way != redoing && rep.Txn != "" {
-			a.paint().ways(a.out, rep, p.hint("revert", id), func() bool { return over(rt, ctx, id) })
+			writeWays(a.Style(), a.Out, rep, p.hint("revert", id), func() bool { return over(rt, ctx, id) })
 		}
 		if way == undoing && redoable(rep) {
-			_, _ = fmt.Fprintln(a.out, a.paint().faint("redo these changes: "+p.hint("redo", redoID(ctx, rt, rep))))
+			_, _ = fmt.Fprintln(a.Out, a.Style().Faint("redo these changes: "+p.hint("redo", redoID(ctx, rt, rep))))
 		}
 		return nil
 	})
@@ -227,23 +192,9 @@ func redoID(ctx context.Context, rt *agent.Runtime, rep revert.Report) string {
 	return rep.Undo
 }
 
-// where names the folders of a report that nobody can take for granted: those that only
-// --root vouches for, and a workspace that is not here.
-func (a *app) where(ctx context.Context, p *workspaceState, j journal.Journal, rep revert.Report) {
-	for _, r := range rep.Named {
-		_, _ = fmt.Fprintf(a.out, "root %s: %s, as --root says; the journal has %s\n", r.Root, printable(r.Path), printable(r.Was))
-	}
-	if rep.Txn == "" {
-		return
-	}
-	if folder, err := p.elsewhere(ctx, a, j, rep.Txn); err == nil && folder != "" {
-		_, _ = fmt.Fprintf(a.out, "in the workspace %s\n", printable(folder))
-	}
-}
-
 // withRuntime gives fn a runtime that can take back what is recorded: its roots
 // are those of the record, and the workspace where one is named.
-func (a *app) withRuntime(ctx context.Context, p *workspaceState, fn func(rt *agent.Runtime) error) (err error) {
+func withRuntime(ctx context.Context, a *cli.App, p *workspaceState, fn func(rt *agent.Runtime) error) (err error) {
 	j, err := p.read(ctx, a)
 	if err != nil {
 		return err
@@ -253,24 +204,75 @@ func (a *app) withRuntime(ctx context.Context, p *workspaceState, fn func(rt *ag
 	if err != nil {
 		return err
 	}
-	databases, err := a.databaseOptions(p)
+	databases, err := databaseOptions(a, p)
 	if err != nil {
 		return err
 	}
-	mirrored, err := a.gatewayAgain(ctx, p, nil)
+	mirrored, err := reopen(ctx, a, p, nil)
 	if err != nil {
 		return err
 	}
-	rt, err := a.newRuntime(j, slices.Concat(opts, databases, mirrored)...)
+	rt, err := startupNew(a, j, slices.Concat(opts, databases, mirrored)...)
 	if err != nil {
-		return &problem{code: exitUsage, what: "remit cannot start", why: err.Error()}
+		return &cli.Problem{Code: cli.ExitUsage, What: "remit cannot start", Why: err.Error()}
 	}
 	defer func() { err = errors.Join(err, rt.Close()) }()
 	return fn(rt)
 }
 
-// report tells what became of each resource, and of what id names: a transaction, or a call.
-func (p textStyle) report(w io.Writer, rep revert.Report, way revertOp, id string) {
+// target says which transaction is meant: the one with an id, or the last one.
+// No id means none, never the last.
+type target struct {
+	id   string
+	last bool
+	undo bool // with last: the newest undo is meant
+}
+
+// find is the id of what is meant, and the newer calls that the last one passes over;
+// empty where the last one is meant, and there is none.
+func (t target) find(ctx context.Context, rt *agent.Runtime) (id string, over []passedOver, err error) {
+	if t.last && t.undo {
+		return lastUndo(ctx, rt)
+	}
+	if t.last {
+		return lastTxn(ctx, rt)
+	}
+	return t.id, nil, nil
+}
+
+// revertOp is what is done: an undo, or only a look at it, or a redo.
+type revertOp int
+
+const (
+	undoing revertOp = iota
+	previewing
+	redoing
+)
+
+// verb is the command that does it.
+func (w revertOp) verb() string {
+	if w == redoing {
+		return "redo"
+	}
+	return "revert"
+}
+
+// writeFolders names the folders of a report that nobody can take for granted: those that only
+// --root vouches for, and a workspace that is not here.
+func writeFolders(ctx context.Context, a *cli.App, p *workspaceState, j journal.Journal, rep revert.Report) {
+	for _, r := range rep.Named {
+		_, _ = fmt.Fprintf(a.Out, "root %s: %s, as --root says; the journal has %s\n", r.Root, cli.Printable(r.Path), cli.Printable(r.Was))
+	}
+	if rep.Txn == "" {
+		return
+	}
+	if folder, err := p.elsewhere(ctx, a, j, rep.Txn); err == nil && folder != "" {
+		_, _ = fmt.Fprintf(a.Out, "in the workspace %s\n", cli.Printable(folder))
+	}
+}
+
+// writeReport tells what became of each resource, and of what id names: a transaction, or a call.
+func writeReport(p cli.Style, w io.Writer, rep revert.Report, way revertOp, id string) {
 	if rep.Txn == "" {
 		nothing := "there is nothing to take back"
 		if way == redoing {
@@ -281,13 +283,13 @@ func (p textStyle) report(w io.Writer, rep revert.Report, way revertOp, id strin
 	}
 	deleted := 0
 	for _, i := range rep.Items {
-		p.item(w, i, way == previewing)
+		writeItem(p, w, i, way == previewing)
 		if i.Action == "delete" && i.Outcome.Clean() {
 			deleted++
 		}
 	}
 	for _, d := range rep.Dependents {
-		p.dependent(w, d, rep.Txn)
+		writeDependent(p, w, d, rep.Txn)
 	}
 	clean := len(rep.Items) - len(rep.NotUndone())
 	did, nothing := "taken back", "nothing of it was left"
@@ -312,30 +314,30 @@ func (p textStyle) report(w io.Writer, rep revert.Report, way revertOp, id strin
 		if way == redoing && id != rep.Txn { // the transaction may have other undos
 			what = "undo " + id + " of " + what
 		}
-		_, _ = fmt.Fprintf(w, "%s%s: %s\n", what, p.state(rep.State, false), nothing)
+		_, _ = fmt.Fprintf(w, "%s%s: %s\n", what, render.State(p, rep.State, false), nothing)
 		return
 	}
-	_, _ = fmt.Fprintf(w, "%s%s: %d of %s %s\n", what, p.state(rep.State, false), clean, count(len(rep.Items), "change"), did)
+	_, _ = fmt.Fprintf(w, "%s%s: %d of %s %s\n", what, render.State(p, rep.State, false), clean, cli.Count(len(rep.Items), "change"), did)
 }
 
-// ways says what can be done about what is in the way: for the rest the reasons say it.
-func (p textStyle) ways(w io.Writer, rep revert.Report, again string, over func() bool) {
+// writeWays says what can be done about what is in the way: for the rest the reasons say it.
+func writeWays(p cli.Style, w io.Writer, rep revert.Report, again string, over func() bool) {
 	theirs := slices.ContainsFunc(rep.NotUndone(), func(i revert.ResourceResult) bool {
 		return i.Outcome == effect.Conflict && !strings.HasPrefix(i.Resource, "http") // those cannot be overwritten
 	})
 	later := slices.ContainsFunc(rep.NotUndone(), func(i revert.ResourceResult) bool { return strings.HasSuffix(i.Why, "with cascade") })
 	switch {
 	case later:
-		_, _ = fmt.Fprintln(w, p.faint("take what lies on it along: "+again+" --cascade"))
+		_, _ = fmt.Fprintln(w, p.Faint("take what lies on it along: "+again+" --cascade"))
 	case theirs && over():
-		_, _ = fmt.Fprintln(w, p.faint("take it back over what is there, which is kept for remit redo: "+again+" --force-as NAME"))
+		_, _ = fmt.Fprintln(w, p.Faint("take it back over what is there, which is kept for remit redo: "+again+" --force-as NAME"))
 	}
 }
 
-func (p textStyle) item(w io.Writer, i revert.ResourceResult, preview bool) {
-	mark, word, whose := p.good("✓"), undoWord(i.Outcome), ""
+func writeItem(p cli.Style, w io.Writer, i revert.ResourceResult, preview bool) {
+	mark, word, whose := p.Good("✓"), render.RevertOutcome(i.Outcome), ""
 	if !i.Outcome.Clean() {
-		mark = p.bad("✗")
+		mark = p.Bad("✗")
 	}
 	if i.Outcome == effect.Restored {
 		word = restoring(i.Action)
@@ -355,9 +357,9 @@ func (p textStyle) item(w io.Writer, i revert.ResourceResult, preview bool) {
 	if i.Txn != "" {
 		whose += "  of " + i.Txn
 	}
-	_, _ = fmt.Fprintf(w, "%s %-9s %s%s\n", mark, word, resourceWords(i.Resource), whose)
+	_, _ = fmt.Fprintf(w, "%s %-9s %s%s\n", mark, word, render.Resource(i.Resource), whose)
 	if !i.Outcome.Clean() || i.Outcome == effect.Restored && i.Action != revert.ActionDrop && i.Why != "" {
-		p.details(w, &problem{why: i.Why})
+		p.Details(w, &cli.Problem{Why: i.Why})
 	}
 }
 
@@ -373,14 +375,14 @@ func restoring(does string) string {
 	}
 }
 
-// dependent tells of a call that goes along, or that stands in the way.
-func (p textStyle) dependent(w io.Writer, d revert.Dependent, txn string) {
-	mark, how, of := p.doubt("·"), "along", ""
+// writeDependent tells of a call that goes along, or that stands in the way.
+func writeDependent(p cli.Style, w io.Writer, d revert.Dependent, txn string) {
+	mark, how, of := p.Doubt("·"), "along", ""
 	if !d.Included {
-		mark, how = p.bad("✗"), "in the way"
+		mark, how = p.Bad("✗"), "in the way"
 	}
 	if d.Txn != txn {
 		of = " of " + d.Txn
 	}
-	_, _ = fmt.Fprintf(w, "%s %s: call %s%s, %s\n", mark, how, d.Call, of, printable(d.Tool))
+	_, _ = fmt.Fprintf(w, "%s %s: call %s%s, %s\n", mark, how, d.Call, of, cli.Printable(d.Tool))
 }

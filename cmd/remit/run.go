@@ -8,13 +8,16 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/remit-dev/remit/agent"
+	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/ctxperm/process"
 	"github.com/remit-dev/remit/ctxperm/web"
 	"github.com/remit-dev/remit/revert"
@@ -22,26 +25,36 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// runFlags is what remit run is told.
-type runFlags struct {
-	workspaceState
-	roots, policies, roles []string
-	as, onAsk, atEnd       string
-	atomic, keepGoing      bool
-	json                   bool
-	claimWait              time.Duration
-	session                string // file of its token
-	asGiven                bool
-	notify                 string // program that is told of calls that wait
-	limits                 callLimits
-	given                  []string           // texts of the person
-	settles                bool               // what dead processes left, at its start
-	retain                 *revert.Retention  // what is dropped beside the calls; nil: nothing is
-	fromLine               func(n int) string // the command that runs the script from a line on; nil: there is none
-	clientFlags
+// run runs the command, without the process around it.
+func run(ctx context.Context, args []string, w cli.Env) (code int) {
+	a := cli.NewApp(w)
+	// An uncaught panic would exit with code 2, which means wrong usage here.
+	defer func() {
+		if p := recover(); p != nil {
+			_, _ = fmt.Fprintf(a.Err, "remit: internal error: %v\n%s", p, debug.Stack())
+			code = int(cli.ExitInternal)
+		}
+	}()
+	cmd := commandTree(a)
+	cmd.SetArgs(args)
+	stop := a.Progress.Start(ctx)
+	defer stop()
+	ran, err := cmd.ExecuteContextC(ctx)
+	err = errors.Join(err, a.Close())
+	if err != nil {
+		a.ExitWith(complain(a, ran, err))
+	}
+	switch {
+	case a.Output.Failure == nil:
+	case enough(ran, a.Output.Failure):
+		a.ExitWith(cli.ExitInternal)
+	default:
+		a.ExitWith(complain(a, ran, lost(ran, a.Output.Failure)))
+	}
+	return int(a.Code)
 }
 
-func (a *app) runCommand() *cobra.Command {
+func runCommand(a *cli.App) *cobra.Command {
 	var f runFlags
 	cmd := &cobra.Command{
 		Use:   "run [flags] SCRIPT.jsonl | -",
@@ -56,17 +69,17 @@ func (a *app) runCommand() *cobra.Command {
 			"Exit codes: 0 all done; 1 internal; 2 usage; 3 a call was denied; 4 a call waits for approval; 5 a call failed, was\n" +
 			"invalid or did not verify; 6 not everything could be taken back; 7 an outcome is unknown. The most serious one wins:\n" +
 			"1, 2, 7, 6, 5, 4, 3.",
-		Args: wantArgs(1, 1, "one script, or - for standard input"),
+		Args: cli.WantArgs(1, 1, "one script, or - for standard input"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.asGiven = cmd.Flags().Changed("as")
 			if f.session == "" && cmd.Flags().Changed("session") {
-				return usage("--session names no file; is a variable not set?")
+				return cli.UsageProblem("--session names no file; is a variable not set?")
 			}
 			if err := f.clientFlags.given(cmd); err != nil {
 				return err
 			}
 			f.fromLine = f.laterLines(cmd, args[0])
-			return a.run(cmd.Context(), f, args[0])
+			return runScript(cmd.Context(), a, f, args[0])
 		},
 	}
 	placeFlags(cmd, &f.workspaceState)
@@ -92,30 +105,11 @@ func (a *app) runCommand() *cobra.Command {
 	return cmd
 }
 
-func (f runFlags) check() error {
-	if !slices.Contains([]string{"commit", "revert", "keep"}, f.atEnd) {
-		return &problem{code: exitUsage, what: fmt.Sprintf("--at-end %q is not an end", f.atEnd), fix: "valid are commit, revert, keep"}
-	}
-	if f.atomic && f.keepGoing {
-		return usage("--atomic ends at the first line that is not done, and --keep-going does not: use one of them")
-	}
-	if f.claimWait < 0 {
-		return usage(fmt.Sprintf("--claim-wait %s is less than no time; 0 fails at once", f.claimWait))
-	}
-	if f.as == "" {
-		return usage("--as is empty: somebody has to ask")
-	}
-	if slices.Contains(f.roles, "") {
-		return usage("--role is empty; is a variable not set?")
-	}
-	return f.limits.check()
-}
-
-func (a *app) run(ctx context.Context, f runFlags, script string) (err error) {
+func runScript(ctx context.Context, a *cli.App, f runFlags, script string) (err error) {
 	if err := f.check(); err != nil {
 		return err
 	}
-	in, closeScript, err := a.script(script)
+	in, closeScript, err := openScript(a, script)
 	if err != nil {
 		return err
 	}
@@ -126,33 +120,33 @@ func (a *app) run(ctx context.Context, f runFlags, script string) (err error) {
 	var rest func() []line
 	if script != "-" {
 		whole := collect(ctx, lines)
-		if refused, err := a.refused(&f, whole); refused || err != nil {
+		if refused, err := refuseInvalid(a, &f, whole); refused || err != nil {
 			return err
 		}
 		lines = replay(whole)
 		rest = func() []line { return collect(ctx, lines) }
 	}
-	rt, err := a.runtime(ctx, &f)
+	rt, err := startupOpen(ctx, a, &f)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, rt.Close()) }()
-	a.halfApplied(ctx, rt.Runtime, &f.workspaceState)
-	session, err := a.sessionOf(ctx, rt.Runtime, &f)
+	warnOfHalfApplied(ctx, a, rt.Runtime, &f.workspaceState)
+	session, err := startupOpenSession(ctx, a, rt.Runtime, &f)
 	if err != nil {
 		return err
 	}
-	r := &runner{session: session, journal: rt.Journal(), how: f, tell: a.teller(&f, rt.Tools()), sum: newSummary(), now: a.progress.now, rest: rest}
+	r := &runner{session: session, journal: rt.Journal(), how: f, tell: newResultWriter(a, &f, rt.Tools()), sum: newSummary(), now: a.Progress.Show, rest: rest}
 	err = r.script(ctx, lines)
-	a.exitWith(r.code)
+	a.ExitWith(r.code)
 	return err
 }
 
-// refused looks at every line of a script before any is run. One that is no step
+// refuseInvalid looks at every line of a script before any is run. One that is no step
 // refuses all of it, unless somebody wants to go on after such a line: what
 // comes after may rely on it, and what comes before on that.
-func (a *app) refused(f *runFlags, lines []line) (bool, error) {
-	r := &runner{how: *f, tell: a.teller(f, tool.Registry{}), sum: newSummary()}
+func refuseInvalid(a *cli.App, f *runFlags, lines []line) (bool, error) {
+	r := &runner{how: *f, tell: newResultWriter(a, f, tool.Registry{}), sum: newSummary()}
 	for _, l := range lines {
 		if l.err != nil {
 			return false, l.unread()
@@ -161,17 +155,17 @@ func (a *app) refused(f *runFlags, lines []line) (bool, error) {
 			r.answer(l.n, call{}, notAStep(l.n, err, ", nothing was run"))
 		}
 	}
-	if r.code == exitOK {
+	if r.code == cli.ExitOK {
 		return false, nil
 	}
 	r.tell.end(r.sum)
-	a.exitWith(r.code)
+	a.ExitWith(r.code)
 	return true, nil
 }
 
-func (a *app) script(name string) (io.Reader, func(), error) {
+func openScript(a *cli.App, name string) (io.Reader, func(), error) {
 	if name == "-" {
-		return a.in, func() {}, nil
+		return a.In, func() {}, nil
 	}
 	f, err := os.Open(name)
 	if err == nil {
@@ -181,159 +175,79 @@ func (a *app) script(name string) (io.Reader, func(), error) {
 		}
 	}
 	if err != nil {
-		return nil, nil, &problem{code: exitUsage, what: fmt.Sprintf("the script %q cannot be read", name), why: plainError(err)}
+		return nil, nil, &cli.Problem{Code: cli.ExitUsage, What: fmt.Sprintf("the script %q cannot be read", name), Why: cli.PlainError(err)}
 	}
 	return f, func() { _ = f.Close() }, nil
 }
 
-// openRuntime is a runtime with its journal, its gateway and its notices.
-type openRuntime struct {
-	*agent.Runtime
-	gateway *gatewayRuntime // nil: no gateway
-	closers []func() error
+func newResultWriter(a *cli.App, f *runFlags, tools tool.Registry) resultWriter {
+	if f.json {
+		return jsonResults{cli.NewJSON(a.Out)}
+	}
+	return textWriter{w: a.Out, paint: a.Style(), where: &f.workspaceState, commit: f.commitIt, later: f.fromLine, tools: tools, left: new(bool)}
 }
 
-// Close closes the runtime, then its journal and its notices.
-func (o *openRuntime) Close() error {
-	var errs []error
-	for _, c := range o.closers {
-		errs = append(errs, c())
+// complain reports the error that ended the command, and returns its code.
+func complain(a *cli.App, cmd *cobra.Command, err error) cli.ExitCode {
+	p := problemOf(err, placeOf(cmd))
+	if p.Code == cli.ExitUsage && p.Fix == "" && cmd != nil {
+		p.Fix = "see " + cmd.CommandPath() + " --help"
 	}
-	return errors.Join(errs...)
+	a.ErrStyle().Problem(a.Err, "remit: ", p)
+	return p.Code
 }
 
-// runtime opens the runtime that the flags describe. It opens the journal last:
-// an invalid command line creates no folder.
-func (a *app) runtime(ctx context.Context, f *runFlags) (*openRuntime, error) {
-	roots, folders, err := f.rootOptions()
-	if err != nil {
-		return nil, err
-	}
-	engine, err := loadPolicy(f.policies, false)
-	if err != nil {
-		return nil, err
-	}
-	reach, err := f.services.options(a, folders)
-	if err != nil {
-		return nil, err
-	}
-	known, err := f.services.names(folders)
-	if err != nil {
-		return nil, err
-	}
-	if err := a.declare(ctx, &f.declared, folders, known); err != nil {
-		return nil, err
-	}
-	if err := f.find(a); err != nil {
-		return nil, err
-	}
-	a.warnOfPolicy(engine, f.policies)
-	if err := errors.Join(f.keepOut(folders), f.keepIn(folders), f.keepToken(folders)); err != nil {
-		return nil, err
-	}
-	approver, err := a.approver(f)
-	if err != nil {
-		return nil, err
-	}
-	databases, err := a.databaseOptions(&f.workspaceState)
-	if err != nil {
-		return nil, err
-	}
-	f.former(ctx, a, folders[0])
-	journal, err := f.open(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if !namesWorkspace(f.roots) {
-		if err := f.sameWorkspace(ctx, a, journal, folders[0]); err != nil {
-			return nil, errors.Join(err, journal.Close())
-		}
-	}
-	programs, err := f.programs(journal)
-	if err != nil {
-		return nil, errors.Join(err, journal.Close())
-	}
-	var g *gatewayRuntime
-	if f.upstreams.config != "" {
-		if g, err = a.openGateway(ctx, &f.workspaceState, f.rootWords(), programs); err != nil {
-			return nil, errors.Join(err, journal.Close())
-		}
-		roots = append(roots, agent.Tools(g.Tools()...))
-	}
-	opts := append(slices.Concat(roots, databases, reach), agent.Policy(keepsOwn(engine, f.policies, f.upstreams.config, f.rootWords())), agent.Approver(approver), agent.Driver(programs), agent.Filters(f.limits.filters()...))
-	tell := a.notices(f)
-	if f.onAsk == "wait" {
-		opts = append(opts, agent.SuspendForApproval(), agent.OnWaiting(tell.waits))
-	}
-	if f.onAsk == "prompt" { // who sits at the terminal ends it, and no clock
-		opts = append(opts, agent.Limits(tool.Limits{Answer: promptTime}))
-	}
-	rt, err := a.newRuntime(journal, opts...)
-	if err == nil && f.retain != nil {
-		err = rt.Retain(*f.retain)
-	}
-	if err != nil {
-		err = &problem{code: exitUsage, what: "remit cannot start", why: strings.TrimPrefix(err.Error(), "agent: ")}
-		return nil, errors.Join(err, journal.Close())
-	}
-	tell.setTools(rt.Tools)
-	if g != nil {
-		g.setRuntime(rt)
-	}
-	if f.settles {
-		a.settleLeft(ctx, &f.workspaceState, opts)
-	}
-	return &openRuntime{rt, g, []func() error{rt.Close, journal.Close, tell.Close}}, nil
+// enough reports whether who reads an answer has seen as much of it as they wanted, as head does. Of what was changed they are told
+// all the same.
+func enough(cmd *cobra.Command, err error) bool {
+	return cmd != nil && errors.Is(err, syscall.EPIPE) && slices.Contains([]string{"log", "show", "diff", "tools", "stats", "doctor", "schema", "explain"}, cmd.Name())
 }
 
-// newRuntime makes a runtime of this command's tools on a journal.
-func (a *app) newRuntime(j journal.Journal, opts ...agent.Option) (*agent.Runtime, error) {
-	log := slog.New(slog.NewTextHandler(a.err, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	programs, err := programsOn(j, process.Strict, false)
-	if err != nil {
-		return nil, err
+// lost is the problem of answers that nobody got.
+func lost(cmd *cobra.Command, err error) *cli.Problem {
+	p := &cli.Problem{Code: cli.ExitInternal, What: "not everything could be written to standard output", Why: cli.PlainError(err)}
+	if cmd != nil && slices.Contains([]string{"run", "revert", "redo", "recover"}, cmd.Name()) {
+		p.Fix = "nothing was stopped by it: " + placeOf(cmd).hint("log") + " lists what was done"
 	}
-	near, err := web.New(web.Options{})
-	if err != nil {
-		return nil, err
-	}
-	if on, ok := j.(interface{ Dir() string }); ok {
-		kept, err := process.NewSnapshotter(process.SnapshotConfig{Dir: filepath.Join(on.Dir(), "kept")})
-		if err != nil {
-			return nil, err
-		}
-		opts = append(opts, agent.Driver(kept))
-	}
-	opts = append(append(opts, a.tailored...), agent.Driver(programs), agent.Driver(near), // the one that is given counts, where there is one
-		agent.Journal(j), agent.Host(a.host), agent.Log(log), agent.Tools(a.served()...))
-	return agent.New(append(opts, agent.OnProgress(a.progress.report))...)
+	return p
 }
 
-func sandboxFlag(cmd *cobra.Command, p *workspaceState) {
-	cmd.Flags().StringVar(&p.sandbox, "sandbox", "strict", "the least `LEVEL` of sandbox that a program runs in: strict or partial; remit doctor says what there is here")
-	cmd.Flags().BoolVar(&p.gitAuthor, "git-author", true, "tell programs user.name and user.email of your git configuration, for commits in repositories that set none")
+// runFlags is what remit run is told.
+type runFlags struct {
+	workspaceState
+	roots, policies, roles []string
+	as, onAsk, atEnd       string
+	atomic, keepGoing      bool
+	json                   bool
+	claimWait              time.Duration
+	session                string // file of its token
+	asGiven                bool
+	notify                 string // program that is told of calls that wait
+	limits                 callLimits
+	given                  []string           // texts of the person
+	settles                bool               // what dead processes left, at its start
+	retain                 *revert.Retention  // what is dropped beside the calls; nil: nothing is
+	fromLine               func(n int) string // the command that runs the script from a line on; nil: there is none
+	clientFlags
 }
 
-// programs runs them at the level that was given.
-func (p *workspaceState) programs(j journal.Journal) (*process.Driver, error) {
-	d, err := programsOn(j, process.Level(p.sandbox), p.gitAuthor)
-	if err != nil {
-		return nil, usage("--sandbox: " + strings.TrimPrefix(err.Error(), "process: "))
+func (f runFlags) check() error {
+	if !slices.Contains([]string{"commit", "revert", "keep"}, f.atEnd) {
+		return &cli.Problem{Code: cli.ExitUsage, What: fmt.Sprintf("--at-end %q is not an end", f.atEnd), Fix: "valid are commit, revert, keep"}
 	}
-	return d, nil
-}
-
-// programsOn runs programs whose effects lie beside the journal until they are applied:
-// that folder is in no root.
-func programsOn(j journal.Journal, least process.Level, author bool) (*process.Driver, error) {
-	cfg := process.Config{Require: least}
-	if author {
-		cfg.Author = process.GitAuthor
+	if f.atomic && f.keepGoing {
+		return cli.UsageProblem("--atomic ends at the first line that is not done, and --keep-going does not: use one of them")
 	}
-	if on, ok := j.(interface{ Dir() string }); ok {
-		cfg.Scratch = filepath.Join(on.Dir(), "scratch")
+	if f.claimWait < 0 {
+		return cli.UsageProblem(fmt.Sprintf("--claim-wait %s is less than no time; 0 fails at once", f.claimWait))
 	}
-	return process.New(cfg)
+	if f.as == "" {
+		return cli.UsageProblem("--as is empty: somebody has to ask")
+	}
+	if slices.Contains(f.roles, "") {
+		return cli.UsageProblem("--role is empty; is a variable not set?")
+	}
+	return f.limits.check()
 }
 
 // rootWords are the roots of a run, as NAME=DIR: the workspace, unless --root says which
@@ -357,9 +271,152 @@ func (f *runFlags) rootOptions() (opts []agent.Option, folders []string, err err
 	return opts, folders, nil
 }
 
-func (a *app) teller(f *runFlags, tools tool.Registry) resultWriter {
-	if f.json {
-		return jsonResults{newJSON(a.out)}
+// openRuntime is a runtime with its journal, its gateway and its notices.
+type openRuntime struct {
+	*agent.Runtime
+	gateway *gatewayRuntime // nil: no gateway
+	closers []func() error
+}
+
+// Close closes the runtime, then its journal and its notices.
+func (o *openRuntime) Close() error {
+	var errs []error
+	for _, c := range o.closers {
+		errs = append(errs, c())
 	}
-	return textWriter{w: a.out, paint: a.paint(), where: &f.workspaceState, commit: f.commitIt, later: f.fromLine, tools: tools, left: new(bool)}
+	return errors.Join(errs...)
+}
+
+// startupOpen opens the runtime that the flags describe. It opens the journal last:
+// an invalid command line creates no folder.
+func startupOpen(ctx context.Context, a *cli.App, f *runFlags) (*openRuntime, error) {
+	roots, folders, err := f.rootOptions()
+	if err != nil {
+		return nil, err
+	}
+	engine, err := loadPolicy(f.policies, false)
+	if err != nil {
+		return nil, err
+	}
+	reach, err := f.services.options(a, folders)
+	if err != nil {
+		return nil, err
+	}
+	known, err := f.services.names(folders)
+	if err != nil {
+		return nil, err
+	}
+	if err := declare(ctx, a, &f.declared, folders, known); err != nil {
+		return nil, err
+	}
+	if err := f.find(a); err != nil {
+		return nil, err
+	}
+	warn(a, engine, f.policies)
+	if err := errors.Join(f.keepOut(folders), f.keepIn(folders), f.keepToken(folders)); err != nil {
+		return nil, err
+	}
+	approver, err := newApprover(a, f)
+	if err != nil {
+		return nil, err
+	}
+	databases, err := databaseOptions(a, &f.workspaceState)
+	if err != nil {
+		return nil, err
+	}
+	f.former(ctx, a, folders[0])
+	journal, err := f.open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if !namesWorkspace(f.roots) {
+		if err := f.sameWorkspace(ctx, a, journal, folders[0]); err != nil {
+			return nil, errors.Join(err, journal.Close())
+		}
+	}
+	programs, err := f.programs(journal)
+	if err != nil {
+		return nil, errors.Join(err, journal.Close())
+	}
+	var g *gatewayRuntime
+	if f.upstreams.config != "" {
+		if g, err = upstreamOpen(ctx, a, &f.workspaceState, f.rootWords(), programs); err != nil {
+			return nil, errors.Join(err, journal.Close())
+		}
+		roots = append(roots, agent.Tools(g.Tools()...))
+	}
+	opts := append(slices.Concat(roots, databases, reach), agent.Policy(keepsOwn(engine, f.policies, f.upstreams.config, f.rootWords())), agent.Approver(approver), agent.Driver(programs), agent.Filters(f.limits.filters()...))
+	tell := startupNotices(a, f)
+	if f.onAsk == "wait" {
+		opts = append(opts, agent.SuspendForApproval(), agent.OnWaiting(tell.waits))
+	}
+	if f.onAsk == "prompt" { // who sits at the terminal ends it, and no clock
+		opts = append(opts, agent.Limits(tool.Limits{Answer: promptTime}))
+	}
+	rt, err := startupNew(a, journal, opts...)
+	if err == nil && f.retain != nil {
+		err = rt.Retain(*f.retain)
+	}
+	if err != nil {
+		err = &cli.Problem{Code: cli.ExitUsage, What: "remit cannot start", Why: strings.TrimPrefix(err.Error(), "agent: ")}
+		return nil, errors.Join(err, journal.Close())
+	}
+	tell.setTools(rt.Tools)
+	if g != nil {
+		g.setRuntime(rt)
+	}
+	if f.settles {
+		recoverCalls(ctx, a, &f.workspaceState, opts)
+	}
+	return &openRuntime{rt, g, []func() error{rt.Close, journal.Close, tell.Close}}, nil
+}
+
+// startupNew makes a runtime of this command's tools on a journal.
+func startupNew(a *cli.App, j journal.Journal, opts ...agent.Option) (*agent.Runtime, error) {
+	log := slog.New(slog.NewTextHandler(a.Err, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	programs, err := programsOn(j, process.Strict, false)
+	if err != nil {
+		return nil, err
+	}
+	near, err := web.New(web.Options{})
+	if err != nil {
+		return nil, err
+	}
+	if on, ok := j.(interface{ Dir() string }); ok {
+		kept, err := process.NewSnapshotter(process.SnapshotConfig{Dir: filepath.Join(on.Dir(), "kept")})
+		if err != nil {
+			return nil, err
+		}
+		opts = append(opts, agent.Driver(kept))
+	}
+	opts = append(append(opts, a.Customizers...), agent.Driver(programs), agent.Driver(near), // the one that is given counts, where there is one
+		agent.Journal(j), agent.Host(a.Host), agent.Log(log), agent.Tools(servedTools(a)...))
+	return agent.New(append(opts, agent.OnProgress(a.Progress.Report))...)
+}
+
+func sandboxFlag(cmd *cobra.Command, p *workspaceState) {
+	cmd.Flags().StringVar(&p.sandbox, "sandbox", "strict", "the least `LEVEL` of sandbox that a program runs in: strict or partial; remit doctor says what there is here")
+	cmd.Flags().BoolVar(&p.gitAuthor, "git-author", true, "tell programs user.name and user.email of your git configuration, for commits in repositories that set none")
+}
+
+// programs runs them at the level that was given.
+func (p *workspaceState) programs(j journal.Journal) (*process.Driver, error) {
+	d, err := programsOn(j, process.Level(p.sandbox), p.gitAuthor)
+	if err != nil {
+		return nil, cli.UsageProblem("--sandbox: " + strings.TrimPrefix(err.Error(), "process: "))
+	}
+	return d, nil
+}
+
+// programsOn runs programs whose effects lie beside the journal until they are applied:
+// that folder is in no root.
+func programsOn(j journal.Journal, least process.Level, author bool) (*process.Driver, error) {
+	cfg := process.Config{Require: least}
+	if author {
+		cfg.Author = process.GitAuthor
+	}
+	if on, ok := j.(interface{ Dir() string }); ok {
+		cfg.Scratch = filepath.Join(on.Dir(), "scratch")
+	}
+	return process.New(cfg)
 }

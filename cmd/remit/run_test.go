@@ -15,6 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/internal/host"
 	"github.com/remit-dev/remit/internal/lineage"
 )
@@ -28,14 +29,14 @@ func testPlace(t *testing.T) (workspace, state string) {
 	return workspace, filepath.Join(dir, "state")
 }
 
-func testWorld(in io.Reader, out, errs io.Writer) cmdEnv {
-	return cmdEnv{
-		in: in, out: out, err: errs, host: host.Real(),
-		env:  func(string) string { return "" },
-		user: func() (string, error) { return "", errors.New("nobody") },
-		tty:  func() (io.ReadWriteCloser, error) { return nil, errors.New("none") },
+func testWorld(in io.Reader, out, errs io.Writer) cli.Env {
+	return cli.Env{
+		In: in, Out: out, Err: errs, Host: host.Real(),
+		Getenv:   func(string) string { return "" },
+		Username: func() (string, error) { return "", errors.New("nobody") },
+		OpenTTY:  func() (io.ReadWriteCloser, error) { return nil, errors.New("none") },
 
-		caller: personHere,
+		Caller: personHere,
 	}
 }
 
@@ -63,7 +64,7 @@ func TestInterrupt(t *testing.T) {
 	require.NoError(t, json.Unmarshal(lines.Bytes(), &sum))
 	require.Equal(t, "open", string(sum.State))
 	require.False(t, lines.Scan())
-	require.Equal(t, int(exitInternal), <-code)
+	require.Equal(t, int(cli.ExitInternal), <-code)
 
 	var back bytes.Buffer
 	w := testWorld(nil, &back, &errs)
@@ -89,7 +90,7 @@ func TestReaderGone(t *testing.T) {
 	require.NoError(t, errors.Join(read.Close(), write.Close()))
 	var exit *exec.ExitError
 	require.ErrorAs(t, cmd.Wait(), &exit)
-	require.Equal(t, int(exitInternal), exit.ExitCode())
+	require.Equal(t, int(cli.ExitInternal), exit.ExitCode())
 	require.FileExists(t, filepath.Join(workspace, "last.txt"))
 	out, err := exec.Command(remit, "log", "--state", state).Output()
 	require.NoError(t, err)
@@ -99,8 +100,8 @@ func TestReaderGone(t *testing.T) {
 func TestPanicIsInternal(t *testing.T) {
 	var errs bytes.Buffer
 	w := testWorld(nil, io.Discard, &errs)
-	w.env = func(string) string { panic("of the world") }
-	require.Equal(t, int(exitInternal), run(t.Context(), []string{"log"}, w))
+	w.Getenv = func(string) string { panic("of the world") }
+	require.Equal(t, int(cli.ExitInternal), run(t.Context(), []string{"log"}, w))
 	require.Contains(t, errs.String(), "of the world")
 }
 
@@ -109,7 +110,7 @@ func TestDamagedJournal(t *testing.T) {
 	require.NoError(t, os.Mkdir(state, 0o700))
 	require.NoError(t, os.WriteFile(filepath.Join(state, "journal.db"), []byte("not a database, but a text"), 0o600))
 	var errs bytes.Buffer
-	require.Equal(t, int(exitInternal), run(t.Context(), []string{"log", "--state", state}, testWorld(nil, io.Discard, &errs)))
+	require.Equal(t, int(cli.ExitInternal), run(t.Context(), []string{"log", "--state", state}, testWorld(nil, io.Discard, &errs)))
 	require.Contains(t, errs.String(), "remit: ")
 }
 
@@ -123,8 +124,8 @@ func TestColours(t *testing.T) {
 		workspace, state := testPlace(t)
 		var out bytes.Buffer
 		w := testWorld(strings.NewReader(`{"tool":"file_list","args":{}}`), &out, io.Discard)
-		w.terminal = tt.terminal
-		w.env = func(name string) string {
+		w.OutTerminal = tt.terminal
+		w.Getenv = func(name string) string {
 			if name == "NO_COLOR" {
 				return tt.noColour
 			}
@@ -135,18 +136,8 @@ func TestColours(t *testing.T) {
 	}
 }
 
-// TestPrintable: what tools and files say cannot steer a terminal.
-func TestPrintable(t *testing.T) {
-	for in, want := range map[string]string{
-		"plain, ünïcödé ✓":       "plain, ünïcödé ✓",
-		"a\nb\r\nc":              "a b c",
-		"\x1b[2Jgone":            `\x1b[2Jgone`,
-		"right\u202eto left":     `right\u202eto left`,
-		"bell\a tab\t \x00 \xff": `bell\a tab\t \x00 ` + "\ufffd",
-	} {
-		require.Equal(t, want, printable(in))
-	}
-}
+// personHere is the caller of a command that a person runs at a terminal, in tests of something else.
+func personHere() cli.Caller { return cli.Caller{Unknown: lineage.ErrUnknown} }
 
 func TestStateOfAWorkspace(t *testing.T) {
 	dir := t.TempDir()
@@ -158,7 +149,7 @@ func TestStateOfAWorkspace(t *testing.T) {
 	}
 	at := func(folder string) string {
 		p := workspaceState{workspace: folder}
-		require.NoError(t, p.find(newApp(cmdEnv{env: env})))
+		require.NoError(t, p.find(cli.NewApp(cli.Env{Getenv: env})))
 		return p.state
 	}
 	require.Equal(t, filepath.Join(home, ".local", "state", "remit"), filepath.Dir(at(one)))
@@ -184,12 +175,3 @@ func TestLongLines(t *testing.T) {
 	_, err := got[1].step()
 	require.ErrorContains(t, err, "24 MiB")
 }
-
-func TestQuoted(t *testing.T) {
-	for in, want := range map[string]string{"": "''", "a/b-c.txt": "a/b-c.txt", "my files": "'my files'", "it's": `'it'\''s'`, "$(rm)": "'$(rm)'"} {
-		require.Equal(t, want, quoted(in))
-	}
-}
-
-// personHere is the caller of a command that a person runs at a terminal, in tests of something else.
-func personHere() caller { return caller{unknown: lineage.ErrUnknown} }

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/remit-dev/remit/agent"
+	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/journal"
 	"github.com/remit-dev/remit/tool"
@@ -19,7 +20,7 @@ type runner struct {
 	journal journal.Journal
 	how     runFlags
 	tell    resultWriter
-	code    exitCode
+	code    cli.ExitCode
 	now     func(doing string) // tells what takes its time; nil: nobody wants to know
 
 	rest func() []line // takes the lines that are left; nil: their number is not known
@@ -51,7 +52,7 @@ func (r *runner) script(ctx context.Context, lines <-chan line) error {
 		if end == "commit" {
 			end = "keep"
 		}
-		r.code = worst(r.code, exitInternal)
+		r.code = cli.Worst(r.code, cli.ExitInternal)
 	}
 	return r.finish(ctx, end)
 }
@@ -192,7 +193,7 @@ func (r *runner) stop(ctx context.Context, n int, how string) error {
 
 func (r *runner) answer(n int, c call, o tool.Outcome) {
 	r.sum.count(o)
-	r.code = worst(r.code, callCode(o))
+	r.code = cli.Worst(r.code, cli.CallCode(o))
 	if o.Status == tool.StatusHeld {
 		r.hold(n, c, o.Call)
 	}
@@ -231,7 +232,7 @@ func (r *runner) revertTo(ctx context.Context, n int, name string) error {
 		}
 	}
 	if !rep.Complete() {
-		r.code = worst(r.code, exitPartial)
+		r.code = cli.Worst(r.code, cli.ExitPartial)
 		r.sum.NotUndone = append(r.sum.NotUndone, rep.NotUndone()...)
 	}
 	r.tell.back(n, name, rep)
@@ -273,7 +274,7 @@ func (r *runner) endBy(ctx context.Context, how string) error {
 		}
 		r.sum.NotUndone, r.sum.Held = rep.NotUndone(), 0
 		if !rep.Complete() {
-			r.code = worst(r.code, exitPartial)
+			r.code = cli.Worst(r.code, cli.ExitPartial)
 		}
 	}
 	return nil

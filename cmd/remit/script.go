@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/internal/canon"
 	"github.com/remit-dev/remit/internal/suggest"
 )
@@ -212,7 +213,7 @@ func checkKey(name string, known []string, obj map[string]json.RawMessage) error
 	if near := suggest.Name(name, known); near != "" {
 		valid = fmt.Sprintf("did you mean %q? %s", near, valid)
 	}
-	return badStep(valid, "key %q is not known", clip(name, 40))
+	return badStep(valid, "key %q is not known", cli.Clip(name, 40))
 }
 
 func notJSON(err error) error {

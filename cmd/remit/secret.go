@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/ctxperm/secrets"
 	"github.com/remit-dev/remit/ctxperm/secrets/keyring"
 	"github.com/remit-dev/remit/ctxperm/secrets/vault"
@@ -51,50 +52,50 @@ type secretRecord struct {
 }
 
 // told answers with --json; else nothing is said of what went well.
-func (f *secretFlags) told(a *app, name string, kept bool, err error) error {
+func (f *secretFlags) told(a *cli.App, name string, kept bool, err error) error {
 	if err == nil && f.json {
-		a.writeJSON(secretRecord{Name: name, Kept: kept})
+		a.WriteJSON(secretRecord{Name: name, Kept: kept})
 	}
 	return err
 }
 
-func (f *secretFlags) open(a *app) (secretStore, string, error) {
+func (f *secretFlags) open(a *cli.App) (secretStore, string, error) {
 	switch {
 	case f.file != "":
 		key := identityOf(a, f.file, f.identity)
 		return vault.At(f.file, key), key, nil
 	case f.identity != "":
-		return nil, "", usage("--identity opens an encrypted file: name it with --file")
+		return nil, "", cli.UsageProblem("--identity opens an encrypted file: name it with --file")
 	}
 	return systemKeyring{}, "", nil
 }
 
-func (a *app) secretCommand() *cobra.Command {
+func secretCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "secret", Short: "Keep secrets that calls use and nobody sees",
 		Long: "Keeps secrets in the system's keyring or, with --file, in a file encrypted with age. remit run --secret NAME, or\n" +
 			"--secret NAME=file:PATH, lets calls use one where the policy allows \"use secret://NAME\".",
-		Args: noArgs, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Args: cli.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(a.secretSetCommand(), a.secretListCommand(), a.secretRemoveCommand())
+	cmd.AddCommand(setCommand(a), listCommand(a), removeCommand(a))
 	return cmd
 }
 
-func (a *app) secretSetCommand() *cobra.Command {
+func setCommand(a *cli.App) *cobra.Command {
 	var f secretFlags
 	return f.add(&cobra.Command{
 		Use: "set NAME", Short: "Keep a secret, in the place of one of the same name",
 		Long: "Reads the value from the terminal, without showing it, or from standard input; never from an argument, which others\n" +
 			"could see. A line end after it is dropped.",
-		Args: wantIDs(1, 1, "one name"),
-		RunE: func(_ *cobra.Command, args []string) error { return a.setSecret(f, args[0]) },
+		Args: cli.WantIDs(1, 1, "one name"),
+		RunE: func(_ *cobra.Command, args []string) error { return setSecret(a, f, args[0]) },
 	})
 }
 
-func (a *app) secretListCommand() *cobra.Command {
+func listCommand(a *cli.App) *cobra.Command {
 	var f secretFlags
 	return f.add(&cobra.Command{
-		Use: "list", Short: "List the names of the secrets", Args: noArgs,
+		Use: "list", Short: "List the names of the secrets", Args: cli.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			c, _, err := f.open(a)
 			if err != nil {
@@ -105,30 +106,30 @@ func (a *app) secretListCommand() *cobra.Command {
 				return locked(err)
 			}
 			if f.json {
-				a.writeJSON(struct {
+				a.WriteJSON(struct {
 					Names []string `json:"names"`
-				}{listed(names)})
+				}{cli.Listed(names)})
 				return nil
 			}
 			for _, name := range names {
-				_, _ = fmt.Fprintln(a.out, printable(name))
+				_, _ = fmt.Fprintln(a.Out, cli.Printable(name))
 			}
 			return nil
 		},
 	})
 }
 
-func (a *app) secretRemoveCommand() *cobra.Command {
+func removeCommand(a *cli.App) *cobra.Command {
 	var f secretFlags
 	return f.add(&cobra.Command{
-		Use: "remove NAME", Short: "Forget a secret", Args: wantIDs(1, 1, "one name"),
+		Use: "remove NAME", Short: "Forget a secret", Args: cli.WantIDs(1, 1, "one name"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			c, _, err := f.open(a)
 			if err == nil {
 				err = c.Remove(args[0])
 			}
 			if errors.Is(err, secrets.ErrNotFound) {
-				return usage(fmt.Sprintf("there is no secret %q", args[0]))
+				return cli.UsageProblem(fmt.Sprintf("there is no secret %q", args[0]))
 			}
 			return f.told(a, args[0], false, locked(err))
 		},
@@ -140,28 +141,28 @@ func locked(err error) error {
 	if err == nil {
 		return nil
 	}
-	return &problem{code: exitUsage, what: "the secrets cannot be opened", why: plainError(err), fix: "unlock the keyring, or keep them in a file: --file PATH"}
+	return &cli.Problem{Code: cli.ExitUsage, What: "the secrets cannot be opened", Why: cli.PlainError(err), Fix: "unlock the keyring, or keep them in a file: --file PATH"}
 }
 
-func (a *app) setSecret(f secretFlags, name string) error {
+func setSecret(a *cli.App, f secretFlags, name string) error {
 	if _, err := perm.KindSecret.Resource(name); err != nil {
-		return usage(fmt.Sprintf("%q is no name of a secret: valid are letters, digits and _.-", name))
+		return cli.UsageProblem(fmt.Sprintf("%q is no name of a secret: valid are letters, digits and _.-", name))
 	}
 	c, key, err := f.open(a)
 	if err != nil {
 		return err
 	}
-	value, err := a.readSecret(name)
+	value, err := readSecret(a, name)
 	if err != nil {
 		return err
 	}
 	if n := len(value); n < secrets.MinValue || n > secrets.MaxValue {
-		return usage(fmt.Sprintf("the value has %d bytes; valid are %d to %d: a shorter one could not be kept out of outputs", n, secrets.MinValue, secrets.MaxValue))
+		return cli.UsageProblem(fmt.Sprintf("the value has %d bytes; valid are %d to %d: a shorter one could not be kept out of outputs", n, secrets.MinValue, secrets.MaxValue))
 	}
 	if key != "" {
 		err := vault.NewIdentity(key)
 		if err == nil {
-			_, _ = fmt.Fprintf(a.err, "remit: made the key %s: whoever has it and the file has the secrets; keep it elsewhere\n", printable(key))
+			_, _ = fmt.Fprintf(a.Err, "remit: made the key %s: whoever has it and the file has the secrets; keep it elsewhere\n", cli.Printable(key))
 		} else if !errors.Is(err, fs.ErrExist) {
 			return locked(err)
 		}
@@ -170,16 +171,16 @@ func (a *app) setSecret(f secretFlags, name string) error {
 }
 
 // readSecret asks at the terminal where the input is one.
-func (a *app) readSecret(name string) (string, error) {
-	if f, ok := a.in.(*os.File); ok && isTerminal(f) {
-		_, _ = fmt.Fprintf(a.err, "value of %s (not shown): ", printable(name))
+func readSecret(a *cli.App, name string) (string, error) {
+	if f, ok := a.In.(*os.File); ok && cli.IsTerminal(f) {
+		_, _ = fmt.Fprintf(a.Err, "value of %s (not shown): ", cli.Printable(name))
 		value, err := term.ReadPassword(int(f.Fd()))
-		_, _ = fmt.Fprintln(a.err)
+		_, _ = fmt.Fprintln(a.Err)
 		if err != nil {
 			return "", fmt.Errorf("the value could not be read: %w", err)
 		}
 		return string(value), nil
 	}
-	data, err := io.ReadAll(io.LimitReader(a.in, secrets.MaxValue+3))
+	data, err := io.ReadAll(io.LimitReader(a.In, secrets.MaxValue+3))
 	return strings.TrimRight(string(data), "\r\n"), err
 }

@@ -17,23 +17,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/remit-dev/remit/agent"
+	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/mcp"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
 )
 
-// serveFlags is what remit serve is told, beside what a run is.
-type serveFlags struct {
-	runFlags
-	stdio          bool
-	http           string
-	hosts, origins []string
-	expose         bool
-	noTransactions bool
-	tasks          taskLimits
-}
-
-func (a *app) serveCommand() *cobra.Command {
+func serveCommand(a *cli.App) *cobra.Command {
 	var f serveFlags
 	keep := revert.Retention{MaxAge: revert.DefaultKeep, KeepLast: revert.DefaultKeepLast}
 	cmd := &cobra.Command{
@@ -43,7 +33,7 @@ func (a *app) serveCommand() *cobra.Command {
 			"--stdio, the default, is for one client, which starts the command. --http serves any number, each in the session that its\n" +
 			"token proves: one is made at the first start and kept in the state folder, which the command names; remit token\n" +
 			"makes others. It listens on loopback; another address needs --expose and --host.",
-		Args: noArgs,
+		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			f.asGiven = cmd.Flags().Changed("as")
 			if cmd.Flags().Changed("keep") || cmd.Flags().Changed("keep-last") {
@@ -52,10 +42,10 @@ func (a *app) serveCommand() *cobra.Command {
 			if err := f.checkServe(cmd.Flags().Changed); err != nil {
 				return err
 			}
-			return a.serve(cmd.Context(), &f)
+			return runServe(cmd.Context(), a, &f)
 		},
 	}
-	a.sessionFlags(cmd, &f.runFlags)
+	addSessionFlags(a, cmd, &f.runFlags)
 	flags := cmd.Flags()
 	flags.BoolVar(&f.upstreams.strict, "strict-pins", false, "with --config: keep what servers declare at their first start in quarantine too")
 	flags.BoolVar(&f.stdio, "stdio", false, "speak over standard input and output, with one client (the default)")
@@ -68,117 +58,23 @@ func (a *app) serveCommand() *cobra.Command {
 	flags.BoolVar(&f.expose, "expose", false, "listen beyond this machine: whoever reaches ADDR and has a token acts as its session, and reads along where nothing before it encrypts")
 	flags.BoolVar(&f.noTransactions, "no-transactions", false, "do not offer the tools txn_begin, txn_commit, txn_preview, txn_revert and txn_status")
 	taskFlags(cmd, &f.tasks)
-	keepFlags(cmd, &keep, "have the server drop old records beside its traffic (default: nothing is dropped): ")
+	cli.AddRetentionFlags(cmd, &keep, "have the server drop old records beside its traffic (default: nothing is dropped): ")
 	flags.BoolVar(&f.json, "json", false, "with --http: say where it listens as one JSON object")
 	return cmd
 }
 
-// sessionFlags are the flags of whatever opens a session for calls to come.
-func (a *app) sessionFlags(cmd *cobra.Command, f *runFlags) {
-	placeFlags(cmd, &f.workspaceState)
-	databaseFlag(cmd, &f.workspaceState)
-	serviceFlags(cmd, &f.services)
-	declaredFlags(cmd, &f.declared)
-	sandboxFlag(cmd, &f.workspaceState)
-	limitFlags(cmd, &f.limits)
-	gatewayFlag(cmd, &f.upstreams)
-	flags := cmd.Flags()
-	flags.StringArrayVar(&f.roots, "root", nil, "another folder that calls may be granted parts of, as `NAME=DIR`")
-	flags.StringArrayVar(&f.policies, "policy", nil, "policy `PATH`, a .rego file, a folder of them or builtin:PACK (default: the workspace policy)")
-	flags.StringVar(&f.as, "as", "agent", "`ID` of who asks")
-	flags.StringArrayVar(&f.roles, "role", nil, "role `R` of who asks")
-	flags.DurationVar(&f.claimWait, "claim-wait", 0, "how long a call waits for a file that another open transaction holds, such as 30s (default: it fails at once and names the holder)")
-	f.atEnd = "commit"
-}
-
-func (f *serveFlags) checkServe(changed func(string) bool) error {
-	switch {
-	case f.stdio && changed("http"):
-		return usage("--stdio and --http are two ways to be reached: use one of them")
-	case changed("http") && f.http == "":
-		return usage("--http names no address; is a variable not set?")
-	case f.http != "" && f.session != "":
-		return usage("--session is of --stdio: over HTTP each request proves its own session")
-	case f.session == "" && changed("session"):
-		return usage("--session names no file; is a variable not set?")
-	}
-	for _, name := range []string{"host", "origin", "expose", "json"} {
-		if f.http == "" && changed(name) {
-			return usage("--" + name + " is of --http")
-		}
-	}
-	if err := f.tasks.check(changed); err != nil {
-		return err
-	}
-	switch f.onAsk {
-	case "elicit", "wait", "deny":
-	default:
-		return &problem{code: exitUsage, what: fmt.Sprintf("--on-ask %q is not one of the ways to answer", f.onAsk), fix: "valid are elicit, wait, deny"}
-	}
-	for _, origin := range f.origins {
-		if u, err := url.Parse(origin); err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || u.Path != "" {
-			return &problem{code: exitUsage, what: fmt.Sprintf("--origin %q is no origin", origin), fix: "write it as browsers do, such as https://example.com"}
-		}
-	}
-	if f.http != "" {
-		if err := f.checkAddress(); err != nil {
-			return err
-		}
-	}
-	return f.check()
-}
-
-// checkAddress keeps what listens beyond the machine from being a slip.
-func (f *serveFlags) checkAddress() error {
-	name, _, err := net.SplitHostPort(f.http)
-	if err != nil {
-		return &problem{code: exitUsage, what: fmt.Sprintf("--http %q is no address", f.http), why: plainError(err), fix: "write HOST:PORT, such as 127.0.0.1:8321"}
-	}
-	ip := net.ParseIP(name)
-	if name == "localhost" || ip != nil && ip.IsLoopback() {
-		return nil
-	}
-	switch {
-	case !f.expose:
-		return &problem{
-			code: exitUsage, what: fmt.Sprintf("--http %q can be reached from other machines", f.http),
-			why: "whoever reaches it and has a token acts as its session; nothing is encrypted here", fix: "listen on 127.0.0.1, or say --expose, behind something that encrypts",
-		}
-	case len(f.hosts) == 0:
-		return &problem{
-			code: exitUsage, what: "nobody could call: requests are answered by names that are given", why: "a web page could have a name of its own resolve to this machine",
-			fix: "name what clients call this server, with --host",
-		}
-	}
-	return nil
-}
-
-// gather lets garbage gather: a server makes a lot of it with each call and keeps next to nothing, so that to look for what is kept
-// is most of what collecting costs. How much the process holds is bounded instead: from modest on it is collected eagerly, and more is
-// taken where more is in use. GOGC and GOMEMLIMIT say otherwise.
-func (a *app) gather() {
-	if a.env("GOMEMLIMIT") == "" {
-		debug.SetMemoryLimit(modest)
-	}
-	if a.env("GOGC") == "" {
-		debug.SetGCPercent(400)
-	}
-}
-
-const modest = 320 << 20
-
-func (a *app) serve(ctx context.Context, f *serveFlags) (err error) {
-	a.gather()
+func runServe(ctx context.Context, a *cli.App, f *serveFlags) (err error) {
+	limitMemory(a)
 	how := mcp.ApproveOutOfBand // also where nothing is asked: calls may wait that were asked about before
 	if f.onAsk == "elicit" {
 		how = mcp.ApproveAtClient
 		f.onAsk = "wait" // in the runtime it is: the question is on the journal, whoever answers
 	}
 	f.settles = true
-	if how, err = a.elicits(f, how); err != nil {
+	if how, err = approvalMode(a, f, how); err != nil {
 		return err
 	}
-	rt, err := a.runtime(ctx, &f.runFlags)
+	rt, err := startupOpen(ctx, a, &f.runFlags)
 	if err != nil {
 		return err
 	}
@@ -187,9 +83,9 @@ func (a *app) serve(ctx context.Context, f *serveFlags) (err error) {
 	if err != nil {
 		return err
 	}
-	log := slog.New(slog.NewTextHandler(a.err, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	log := slog.New(slog.NewTextHandler(a.Err, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	o := mcp.Options{
-		Version: readVersion().Version, OnAsk: how, Key: []byte(key), Log: log, NoTransactions: f.noTransactions, Instructions: f.instructions(),
+		Version: cli.ReadVersion().Version, OnAsk: how, Key: []byte(key), Log: log, NoTransactions: f.noTransactions, Instructions: f.instructions(),
 	}
 	f.tasks.set(&o)
 	if rt.gateway != nil {
@@ -204,9 +100,9 @@ func (a *app) serve(ctx context.Context, f *serveFlags) (err error) {
 		rt.gateway.Start() // no earlier: what servers declare is for the runtime and its clients
 	}
 	if f.http != "" {
-		err = a.serveHTTP(ctx, f, rt.Runtime, srv)
+		err = serveHTTP(ctx, a, f, rt.Runtime, srv)
 	} else {
-		err = a.serveOne(ctx, f, rt.Runtime, srv)
+		err = serveOne(ctx, a, f, rt.Runtime, srv)
 	}
 	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 		return nil // it was told to end
@@ -214,8 +110,8 @@ func (a *app) serve(ctx context.Context, f *serveFlags) (err error) {
 	return err
 }
 
-// elicits keeps a server from asking its client where approvals need a passphrase, which a client cannot prove.
-func (a *app) elicits(f *serveFlags, how mcp.ApprovalMode) (mcp.ApprovalMode, error) {
+// approvalMode keeps a server from asking its client where approvals need a passphrase, which a client cannot prove.
+func approvalMode(a *cli.App, f *serveFlags, how mcp.ApprovalMode) (mcp.ApprovalMode, error) {
 	at := f.workspaceState
 	if err := at.find(a); err != nil {
 		return how, err
@@ -241,12 +137,12 @@ func (f *serveFlags) instructions() string {
 func (f *serveFlags) mcpFile(name string) string { return filepath.Join(f.state, "mcp", name) }
 
 // serveOne serves the client that started the command.
-func (a *app) serveOne(ctx context.Context, f *serveFlags, rt *agent.Runtime, srv *mcp.Server) error {
-	s, err := a.mcpSession(ctx, rt, &f.runFlags, f.session)
+func serveOne(ctx context.Context, a *cli.App, f *serveFlags, rt *agent.Runtime, srv *mcp.Server) error {
+	s, err := serveOpenSession(ctx, a, rt, &f.runFlags, f.session)
 	if err != nil {
 		return err
 	}
-	return srv.RunIO(ctx, io.NopCloser(a.in), nopWriteCloser{a.out}, s)
+	return srv.RunIO(ctx, io.NopCloser(a.In), nopWriteCloser{a.Out}, s)
 }
 
 // nopWriteCloser is a stream that whoever opened it closes.
@@ -256,20 +152,20 @@ type nopWriteCloser struct{ io.Writer }
 func (nopWriteCloser) Close() error { return nil }
 
 // serveHTTP serves whoever has a token.
-func (a *app) serveHTTP(ctx context.Context, f *serveFlags, rt *agent.Runtime, srv *mcp.Server) error {
+func serveHTTP(ctx context.Context, a *cli.App, f *serveFlags, rt *agent.Runtime, srv *mcp.Server) error {
 	file := f.mcpFile("token")
-	if _, err := a.mcpSession(ctx, rt, &f.runFlags, file); err != nil {
+	if _, err := serveOpenSession(ctx, a, rt, &f.runFlags, file); err != nil {
 		return err
 	}
 	l, err := net.Listen("tcp", f.http)
 	if err != nil {
-		return &problem{code: exitUsage, what: fmt.Sprintf("nothing can listen on %q", f.http), why: plainError(err), fix: "name another address, or port 0 for any that is free"}
+		return &cli.Problem{Code: cli.ExitUsage, What: fmt.Sprintf("nothing can listen on %q", f.http), Why: cli.PlainError(err), Fix: "name another address, or port 0 for any that is free"}
 	}
 	where := listening{URL: "http://" + l.Addr().String() + "/mcp", TokenFile: file}
 	if f.json {
-		a.writeJSON(where)
+		a.WriteJSON(where)
 	} else {
-		_, _ = fmt.Fprintf(a.out, "listening on %s\nclients send the token in %s as Authorization: Bearer; %s makes one for another session\n", where.URL, quoted(where.TokenFile), f.hint("token"))
+		_, _ = fmt.Fprintf(a.Out, "listening on %s\nclients send the token in %s as Authorization: Bearer; %s makes one for another session\n", where.URL, cli.Quote(where.TokenFile), f.hint("token"))
 	}
 	return srv.Serve(ctx, l, mcp.HTTPOptions{Hosts: f.hosts, Origins: f.origins})
 }
@@ -280,16 +176,107 @@ type listening struct {
 	TokenFile string `json:"token_file"`
 }
 
-// mcpSession opens the session whose token a file holds, and makes both where the file is not there; a session without a
+// serveFlags is what remit serve is told, beside what a run is.
+type serveFlags struct {
+	runFlags
+	stdio          bool
+	http           string
+	hosts, origins []string
+	expose         bool
+	noTransactions bool
+	tasks          taskLimits
+}
+
+// addSessionFlags are the flags of whatever opens a session for calls to come.
+func addSessionFlags(a *cli.App, cmd *cobra.Command, f *runFlags) {
+	placeFlags(cmd, &f.workspaceState)
+	databaseFlag(cmd, &f.workspaceState)
+	serviceFlags(cmd, &f.services)
+	declaredFlags(cmd, &f.declared)
+	sandboxFlag(cmd, &f.workspaceState)
+	limitFlags(cmd, &f.limits)
+	gatewayFlag(cmd, &f.upstreams)
+	flags := cmd.Flags()
+	flags.StringArrayVar(&f.roots, "root", nil, "another folder that calls may be granted parts of, as `NAME=DIR`")
+	flags.StringArrayVar(&f.policies, "policy", nil, "policy `PATH`, a .rego file, a folder of them or builtin:PACK (default: the workspace policy)")
+	flags.StringVar(&f.as, "as", "agent", "`ID` of who asks")
+	flags.StringArrayVar(&f.roles, "role", nil, "role `R` of who asks")
+	flags.DurationVar(&f.claimWait, "claim-wait", 0, "how long a call waits for a file that another open transaction holds, such as 30s (default: it fails at once and names the holder)")
+	f.atEnd = "commit"
+}
+
+func (f *serveFlags) checkServe(changed func(string) bool) error {
+	switch {
+	case f.stdio && changed("http"):
+		return cli.UsageProblem("--stdio and --http are two ways to be reached: use one of them")
+	case changed("http") && f.http == "":
+		return cli.UsageProblem("--http names no address; is a variable not set?")
+	case f.http != "" && f.session != "":
+		return cli.UsageProblem("--session is of --stdio: over HTTP each request proves its own session")
+	case f.session == "" && changed("session"):
+		return cli.UsageProblem("--session names no file; is a variable not set?")
+	}
+	for _, name := range []string{"host", "origin", "expose", "json"} {
+		if f.http == "" && changed(name) {
+			return cli.UsageProblem("--" + name + " is of --http")
+		}
+	}
+	if err := f.tasks.check(changed); err != nil {
+		return err
+	}
+	switch f.onAsk {
+	case "elicit", "wait", "deny":
+	default:
+		return &cli.Problem{Code: cli.ExitUsage, What: fmt.Sprintf("--on-ask %q is not one of the ways to answer", f.onAsk), Fix: "valid are elicit, wait, deny"}
+	}
+	for _, origin := range f.origins {
+		if u, err := url.Parse(origin); err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || u.Path != "" {
+			return &cli.Problem{Code: cli.ExitUsage, What: fmt.Sprintf("--origin %q is no origin", origin), Fix: "write it as browsers do, such as https://example.com"}
+		}
+	}
+	if f.http != "" {
+		if err := f.checkAddress(); err != nil {
+			return err
+		}
+	}
+	return f.check()
+}
+
+// checkAddress keeps what listens beyond the machine from being a slip.
+func (f *serveFlags) checkAddress() error {
+	name, _, err := net.SplitHostPort(f.http)
+	if err != nil {
+		return &cli.Problem{Code: cli.ExitUsage, What: fmt.Sprintf("--http %q is no address", f.http), Why: cli.PlainError(err), Fix: "write HOST:PORT, such as 127.0.0.1:8321"}
+	}
+	ip := net.ParseIP(name)
+	if name == "localhost" || ip != nil && ip.IsLoopback() {
+		return nil
+	}
+	switch {
+	case !f.expose:
+		return &cli.Problem{
+			Code: cli.ExitUsage, What: fmt.Sprintf("--http %q can be reached from other machines", f.http),
+			Why: "whoever reaches it and has a token acts as its session; nothing is encrypted here", Fix: "listen on 127.0.0.1, or say --expose, behind something that encrypts",
+		}
+	case len(f.hosts) == 0:
+		return &cli.Problem{
+			Code: cli.ExitUsage, What: "nobody could call: requests are answered by names that are given", Why: "a web page could have a name of its own resolve to this machine",
+			Fix: "name what clients call this server, with --host",
+		}
+	}
+	return nil
+}
+
+// serveOpenSession opens the session whose token a file holds, and makes both where the file is not there; a session without a
 // file ends with the process.
-func (a *app) mcpSession(ctx context.Context, rt *agent.Runtime, f *runFlags, file string) (*agent.Session, error) {
+func serveOpenSession(ctx context.Context, a *cli.App, rt *agent.Runtime, f *runFlags, file string) (*agent.Session, error) {
 	if file != "" {
 		if _, err := os.Lstat(file); err == nil {
 			again := *f
 			again.session, again.roles = file, nil
-			s, err := a.sessionOf(ctx, rt, &again)
+			s, err := startupOpenSession(ctx, a, rt, &again)
 			if err == nil && len(f.roles) > 0 && !slices.Equal(slices.Sorted(slices.Values(f.roles)), slices.Sorted(slices.Values(s.Principal().Roles))) {
-				return nil, usage("--role is of a new session; one that goes on has the roles that it began with")
+				return nil, cli.UsageProblem("--role is of a new session; one that goes on has the roles that it began with")
 			}
 			return s, err
 		}
@@ -319,9 +306,23 @@ func keptSecret(file string, secret func() string) (string, error) {
 		}
 	}
 	if err != nil {
-		return "", &problem{code: exitUsage, what: fmt.Sprintf("the file %q cannot be used", file), why: strings.TrimPrefix(plainError(err), "open ")}
+		return "", &cli.Problem{Code: cli.ExitUsage, What: fmt.Sprintf("the file %q cannot be used", file), Why: strings.TrimPrefix(cli.PlainError(err), "open ")}
 	}
 	return text, nil
 }
 
-func newKey() string { return fmt.Sprintf("%x", randomBytes(32)) }
+func newKey() string { return fmt.Sprintf("%x", cli.RandomBytes(32)) }
+
+// limitMemory lets garbage gather: a server makes a lot of it with each call and keeps next to nothing, so that to look for what is kept
+// is most of what collecting costs. How much the process holds is bounded instead: from modest on it is collected eagerly, and more is
+// taken where more is in use. GOGC and GOMEMLIMIT say otherwise.
+func limitMemory(a *cli.App) {
+	if a.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(modest)
+	}
+	if a.Getenv("GOGC") == "" {
+		debug.SetGCPercent(400)
+	}
+}
+
+const modest = 320 << 20

@@ -13,6 +13,7 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/internal/host"
 )
 
@@ -35,7 +36,7 @@ func countedForTests() {
 		}
 	}()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
-	code := run(ctx, os.Args[1:], cmdEnv{in: os.Stdin, out: os.Stdout, err: os.Stderr, env: os.Getenv, host: host.Real(), user: userName, tty: openTerminal, caller: personHere})
+	code := run(ctx, os.Args[1:], cli.Env{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Getenv: os.Getenv, Host: host.Real(), Username: userName, OpenTTY: cli.OpenTerminal, Caller: personHere})
 	stop()
 	os.Exit(code)
 }

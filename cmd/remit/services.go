@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/remit-dev/remit/agent"
+	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/ctxperm/secrets"
 	"github.com/remit-dev/remit/ctxperm/secrets/keyring"
 	"github.com/remit-dev/remit/ctxperm/secrets/vault"
@@ -46,7 +47,7 @@ type servicesFile struct {
 
 // options are the drivers and tools that the flags name. What decides what calls may
 // reach lies outside every folder that they may change.
-func (s *services) options(a *app, folders []string) ([]agent.Option, error) {
+func (s *services) options(a *cli.App, folders []string) ([]agent.Option, error) {
 	f, err := s.read(folders)
 	if err != nil {
 		return nil, err
@@ -65,7 +66,7 @@ func (s *services) options(a *app, folders []string) ([]agent.Option, error) {
 	}
 	store, err := secrets.New(sources)
 	if err != nil {
-		return nil, usage("--secret: " + err.Error())
+		return nil, cli.UsageProblem("--secret: " + err.Error())
 	}
 	client, err := f.client(store, filepath.Dir(s.file))
 	if err != nil {
@@ -83,7 +84,7 @@ func (s *services) options(a *app, folders []string) ([]agent.Option, error) {
 }
 
 func (s *services) bad(err error) error {
-	return &problem{code: exitUsage, what: fmt.Sprintf("the file of services %q cannot be used", s.file), why: err.Error(), fix: "docs/guides/http.md says what is in it"}
+	return &cli.Problem{Code: cli.ExitUsage, What: fmt.Sprintf("the file of services %q cannot be used", s.file), Why: err.Error(), Fix: "docs/guides/http.md says what is in it"}
 }
 
 func (s *services) read(folders []string) (f servicesFile, err error) {
@@ -98,29 +99,20 @@ func (s *services) read(folders []string) (f servicesFile, err error) {
 		err = canon.Decode(data, &f)
 	}
 	if err != nil {
-		return f, s.bad(errors.New(plainError(err)))
+		return f, s.bad(errors.New(cli.PlainError(err)))
 	}
 	return f, nil
 }
 
-// outside refuses a file inside a root.
-func outside(folders []string, name, what, why string) error {
-	dir := workspaceState{state: filepath.Dir(name)}
-	if dir.keepOut(folders) == nil {
-		return nil
-	}
-	return &problem{code: exitUsage, what: fmt.Sprintf("%s %q lies inside a root", what, name), why: why, fix: "name a file in another folder"}
-}
-
 // source reads where a secret is kept.
-func (f *servicesFile) source(a *app, folders []string, name, text, dir string) (secrets.Source, error) {
+func (f *servicesFile) source(a *cli.App, folders []string, name, text, dir string) (secrets.Source, error) {
 	kind, rest, _ := strings.Cut(text, ":")
 	switch {
 	case text == "":
 		return keyring.Source(keyring.Service, name), nil
 	case kind == "env" && rest != "":
 		return secrets.Env(rest, func(variable string) (string, bool) {
-			value := a.env(variable)
+			value := a.Getenv(variable)
 			return value, value != ""
 		}), nil
 	case kind == "keyring" && strings.Contains(rest, "/"):
@@ -139,9 +131,9 @@ func (f *servicesFile) source(a *app, folders []string, name, text, dir string) 
 		}
 		return vault.At(path, identity).Source(name), nil
 	}
-	return nil, &problem{
-		code: exitUsage, what: fmt.Sprintf("secret %q has no source that can be read", name),
-		why: "valid are env:VARIABLE, keyring:SERVICE/USER and file:PATH", fix: "write NAME=SOURCE, never the value itself",
+	return nil, &cli.Problem{
+		Code: cli.ExitUsage, What: fmt.Sprintf("secret %q has no source that can be read", name),
+		Why: "valid are env:VARIABLE, keyring:SERVICE/USER and file:PATH", Fix: "write NAME=SOURCE, never the value itself",
 	}
 }
 
@@ -153,9 +145,9 @@ func within(dir, path string) string {
 }
 
 // identityOf is the file that opens an encrypted one.
-func identityOf(a *app, path, given string) string {
+func identityOf(a *cli.App, path, given string) string {
 	if given == "" {
-		given = a.env("REMIT_IDENTITY")
+		given = a.Getenv("REMIT_IDENTITY")
 	}
 	if given == "" {
 		given = path + ".key"
@@ -208,4 +200,13 @@ func (s *services) again() (flags []string) {
 		flags = append(flags, "--secret", text)
 	}
 	return flags
+}
+
+// outside refuses a file inside a root.
+func outside(folders []string, name, what, why string) error {
+	dir := workspaceState{state: filepath.Dir(name)}
+	if dir.keepOut(folders) == nil {
+		return nil
+	}
+	return &cli.Problem{Code: cli.ExitUsage, What: fmt.Sprintf("%s %q lies inside a root", what, name), Why: why, Fix: "name a file in another folder"}
 }

@@ -83,7 +83,7 @@ allow contains "its token" if { input.access.action == "use"; input.access.resou
 	command := func(code int, args ...string) string {
 		var out, errs bytes.Buffer
 		w := testWorld(strings.NewReader(script), &out, &errs)
-		w.env = func(name string) string { return map[string]string{"SHELF_TOKEN": planted}[name] }
+		w.Getenv = func(name string) string { return map[string]string{"SHELF_TOKEN": planted}[name] }
 		require.Equal(t, code, run(t.Context(), args, w), out.String()+errs.String())
 		all.WriteString(out.String() + errs.String())
 		return out.String()

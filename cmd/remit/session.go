@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/remit-dev/remit/agent"
+	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
 )
@@ -17,9 +18,9 @@ import (
 // tokenLimit is more than any token has.
 const tokenLimit = 1 << 10
 
-// sessionOf opens the session that a script runs in: a new one, or the one whose
+// startupOpenSession opens the session that a script runs in: a new one, or the one whose
 // token a file holds.
-func (a *app) sessionOf(ctx context.Context, rt *agent.Runtime, f *runFlags) (*agent.Session, error) {
+func startupOpenSession(ctx context.Context, a *cli.App, rt *agent.Runtime, f *runFlags) (*agent.Session, error) {
 	who := perm.Principal{ID: f.as, Roles: f.roles}
 	how := append(f.sessionOptions(), agent.ClaimTimeout(f.claimWait), agent.UserURLs(f.given...))
 	if f.session == "" {
@@ -34,25 +35,25 @@ func (a *app) sessionOf(ctx context.Context, rt *agent.Runtime, f *runFlags) (*a
 		return s, writeToken(f.session, s.Token())
 	}
 	if err != nil {
-		return nil, &problem{code: exitUsage, what: fmt.Sprintf("the session file %q cannot be read", f.session), why: plainError(err)}
+		return nil, &cli.Problem{Code: cli.ExitUsage, What: fmt.Sprintf("the session file %q cannot be read", f.session), Why: cli.PlainError(err)}
 	}
 	s, err := rt.ResumeSession(ctx, token, agent.ClaimTimeout(f.claimWait), agent.UserURLs(f.given...))
 	switch {
 	case errors.Is(err, agent.ErrUnknownToken):
-		return nil, &problem{
-			code: exitUsage, what: fmt.Sprintf("the session of %q is not on this journal", f.session), why: err.Error(),
-			fix: "name its --workspace or --state, or remove the file to begin another",
+		return nil, &cli.Problem{
+			Code: cli.ExitUsage, What: fmt.Sprintf("the session of %q is not on this journal", f.session), Why: err.Error(),
+			Fix: "name its --workspace or --state, or remove the file to begin another",
 		}
 	case errors.Is(err, revert.ErrBusy):
-		return nil, &problem{code: exitUsage, what: "the session is in use", why: err.Error(), fix: "wait until the other run has ended"}
+		return nil, &cli.Problem{Code: cli.ExitUsage, What: "the session is in use", Why: err.Error(), Fix: "wait until the other run has ended"}
 	case err != nil:
 		return nil, err
 	case f.asGiven && s.Principal().ID != f.as:
-		return nil, usage(fmt.Sprintf("--as %q is not who the session of %q is of, which is %q", f.as, f.session, s.Principal().ID))
+		return nil, cli.UsageProblem(fmt.Sprintf("--as %q is not who the session of %q is of, which is %q", f.as, f.session, s.Principal().ID))
 	case len(f.roles) > 0:
-		return nil, usage("--role is of a new session; one that goes on has the roles that it began with")
+		return nil, cli.UsageProblem("--role is of a new session; one that goes on has the roles that it began with")
 	case f.said:
-		return nil, usage("--surface, --model, --capability, --confidence, --select and --off are of a new session; one that goes on is shown to whom it began with")
+		return nil, cli.UsageProblem("--surface, --model, --capability, --confidence, --select and --off are of a new session; one that goes on is shown to whom it began with")
 	}
 	return s, nil
 }
@@ -65,9 +66,9 @@ func (f *runFlags) keepToken(folders []string) error {
 	}
 	dir := workspaceState{state: filepath.Dir(f.session)}
 	if err := dir.keepOut(folders); err != nil {
-		return &problem{
-			code: exitUsage, what: fmt.Sprintf("the session file %q lies inside a root", f.session),
-			why: "calls could read it, and go on with the session", fix: "name a file in another folder",
+		return &cli.Problem{
+			Code: cli.ExitUsage, What: fmt.Sprintf("the session file %q lies inside a root", f.session),
+			Why: "calls could read it, and go on with the session", Fix: "name a file in another folder",
 		}
 	}
 	return nil
@@ -92,7 +93,7 @@ func writeToken(name, token string) (err error) {
 		err = errors.Join(err, file.Sync(), file.Close())
 	}
 	if err != nil {
-		return &problem{code: exitUsage, what: fmt.Sprintf("the session file %q cannot be written", name), why: plainError(err)}
+		return &cli.Problem{Code: cli.ExitUsage, What: fmt.Sprintf("the session file %q cannot be written", name), Why: cli.PlainError(err)}
 	}
 	return nil
 }

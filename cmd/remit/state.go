@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/remit-dev/remit/agent"
+	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/ctxperm/process"
 	"github.com/remit-dev/remit/internal/canon"
 	"github.com/remit-dev/remit/revert/journal"
@@ -36,76 +37,8 @@ type workspaceState struct {
 
 // placeFlags adds the flags that find a journal.
 func placeFlags(cmd *cobra.Command, p *workspaceState) {
-	cmd.Flags().Var(folderFlag{&p.workspace}, "workspace", "workspace `DIR`; its root is named workspace (default: the current folder)")
-	cmd.Flags().Var(folderFlag{&p.state}, "state", "`DIR` that holds the journal (default: one for each workspace in the user's state folder)")
-}
-
-// movedFlag adds the flag that names folders which are not where a record says.
-func movedFlag(cmd *cobra.Command, p *workspaceState) {
-	cmd.Flags().StringArrayVar(&p.moved, "root", nil, "where the folder of a root is now, as `NAME=DIR`: if it was moved, or DIR is a copy or a restored backup of it")
-	serviceFlags(cmd, &p.services)
-}
-
-// named are the roots that a command line names, as NAME=DIR: by --root, and the
-// workspace where --root does not name it.
-func (p *workspaceState) named() []string {
-	if p.workspace != "" && !namesWorkspace(p.moved) {
-		return append([]string{workspaceRoot + "=" + p.workspace}, p.moved...)
-	}
-	return p.moved
-}
-
-// rootsNow are the roots that a command line names beside those of the record. What
-// --root names is the person's word; --workspace has to be the recorded folder. Folders are
-// those that calls may have changed, where that is known.
-func (p *workspaceState) rootsNow(a *app, folders ...string) (opts []agent.Option, err error) {
-	for _, r := range p.named() {
-		name, dir, err := rootOf(r)
-		if err != nil {
-			return nil, err
-		}
-		root := agent.Root
-		if slices.Contains(p.moved, r) {
-			root = agent.MovedRoot
-		}
-		opts = append(opts, root(name, dir))
-	}
-	more, err := p.services.options(a, folders)
-	return append(opts, more...), err
-}
-
-// rootOf reads NAME=DIR.
-func rootOf(text string) (name, dir string, err error) {
-	name, dir, ok := strings.Cut(text, "=")
-	if !ok || name == "" || dir == "" {
-		return "", "", &problem{code: exitUsage, what: fmt.Sprintf("--root %q names no folder", text), fix: "write --root NAME=DIR"}
-	}
-	dir, err = realFolder(dir)
-	return name, dir, err
-}
-
-// folderFlag is a flag that names a folder. An empty one is refused: it is what
-// an unset variable leaves, and would be another folder than the one meant.
-type folderFlag struct{ to *string }
-
-// String is the folder.
-func (f folderFlag) String() string {
-	if f.to == nil {
-		return ""
-	}
-	return *f.to
-}
-
-// Type names what the flag takes.
-func (folderFlag) Type() string { return "string" }
-
-// Set takes the folder.
-func (f folderFlag) Set(dir string) error {
-	if dir == "" {
-		return errors.New("the folder has no name; is a variable not set?")
-	}
-	*f.to = dir
-	return nil
+	cmd.Flags().Var(cli.FolderFlag{To: &p.workspace}, "workspace", "workspace `DIR`; its root is named workspace (default: the current folder)")
+	cmd.Flags().Var(cli.FolderFlag{To: &p.state}, "state", "`DIR` that holds the journal (default: one for each workspace in the user's state folder)")
 }
 
 // folder returns the workspace as it was named.
@@ -117,7 +50,7 @@ func (p *workspaceState) folder() string {
 }
 
 // find settles where the journal is.
-func (p *workspaceState) find(a *app) error {
+func (p *workspaceState) find(a *cli.App) error {
 	if p.state != "" {
 		p.given = []string{"--state", p.state}
 		return nil
@@ -129,7 +62,7 @@ func (p *workspaceState) find(a *app) error {
 	if err != nil {
 		return err
 	}
-	home, err := stateHome(a.env)
+	home, err := stateHome(a.Getenv)
 	if err != nil {
 		return err
 	}
@@ -150,7 +83,7 @@ func realFolder(dir string) (string, error) {
 		}
 	}
 	if err != nil {
-		return "", &problem{code: exitUsage, what: fmt.Sprintf("the folder %q cannot be used", dir), why: plainError(err), fix: "name an existing folder"}
+		return "", &cli.Problem{Code: cli.ExitUsage, What: fmt.Sprintf("the folder %q cannot be used", dir), Why: cli.PlainError(err), Fix: "name an existing folder"}
 	}
 	return abs, nil
 }
@@ -169,7 +102,7 @@ func stateHome(env func(string) string) (string, error) {
 		home = env("USERPROFILE")
 	}
 	if !filepath.IsAbs(home) {
-		return "", &problem{code: exitUsage, what: "there is no home folder to keep the journal in", fix: "name a folder with --state"}
+		return "", &cli.Problem{Code: cli.ExitUsage, What: "there is no home folder to keep the journal in", Fix: "name a folder with --state"}
 	}
 	return filepath.Join(home, ".local", "state"), nil
 }
@@ -201,9 +134,9 @@ func (p *workspaceState) keepOut(roots []string) error {
 		if info, err := os.Stat(dir); err == nil {
 			for _, root := range roots {
 				if r, err := os.Stat(root); err == nil && os.SameFile(r, info) {
-					return &problem{
-						code: exitUsage, what: fmt.Sprintf("the state folder %s lies inside the root %s", p.state, root),
-						why: "calls could change their own journal", fix: "name the folder that calls may change, by --workspace or by starting there; --state is where the journal is",
+					return &cli.Problem{
+						Code: cli.ExitUsage, What: fmt.Sprintf("the state folder %s lies inside the root %s", p.state, root),
+						Why: "calls could change their own journal", Fix: "name the folder that calls may change, by --workspace or by starting there; --state is where the journal is",
 					}
 				}
 			}
@@ -225,9 +158,9 @@ func (p *workspaceState) keepIn(roots []string) error {
 	for _, root := range roots {
 		above := workspaceState{state: root}
 		if err := above.keepOut([]string{p.state}); err != nil {
-			return &problem{
-				code: exitUsage, what: fmt.Sprintf("the root %s lies inside the state folder %s", root, p.state),
-				why: "calls could change what is kept there", fix: "name another folder with --state",
+			return &cli.Problem{
+				Code: cli.ExitUsage, What: fmt.Sprintf("the root %s lies inside the state folder %s", root, p.state),
+				Why: "calls could change what is kept there", Fix: "name another folder with --state",
 			}
 		}
 	}
@@ -237,7 +170,7 @@ func (p *workspaceState) keepIn(roots []string) error {
 // open opens the journal to write to.
 func (p *workspaceState) open(ctx context.Context) (journal.Journal, error) {
 	if info, err := os.Stat(p.state); err == nil && !info.IsDir() {
-		return nil, &problem{code: exitUsage, what: fmt.Sprintf("the state %q is not a folder", p.state), fix: "name a folder with --state"}
+		return nil, &cli.Problem{Code: cli.ExitUsage, What: fmt.Sprintf("the state %q is not a folder", p.state), Fix: "name a folder with --state"}
 	}
 	j, err := sqlite.Open(ctx, p.state)
 	if err != nil {
@@ -249,7 +182,7 @@ func (p *workspaceState) open(ctx context.Context) (journal.Journal, error) {
 // read opens the journal of a workspace where something may have been recorded.
 // One where nothing was is empty; looking at it leaves no folder behind. A state
 // that was named and holds no journal is not the one that was meant.
-func (p *workspaceState) read(ctx context.Context, a *app) (journal.Journal, error) {
+func (p *workspaceState) read(ctx context.Context, a *cli.App) (journal.Journal, error) {
 	named := p.state != ""
 	if err := p.find(a); err != nil {
 		return nil, err
@@ -261,16 +194,16 @@ func (p *workspaceState) read(ctx context.Context, a *app) (journal.Journal, err
 			return j, err
 		}
 		if folder, err := realFolder(p.workspace); err == nil { // the journal of one that is gone can still be read
-			var other *problem // a journal that cannot be read is for the command to tell of
+			var other *cli.Problem // a journal that cannot be read is for the command to tell of
 			if errors.As(p.sameWorkspace(ctx, a, j, folder), &other) {
 				return nil, errors.Join(other, j.Close())
 			}
 		}
 		return j, nil
 	case named:
-		return nil, &problem{
-			code: exitUsage, what: fmt.Sprintf("there is no journal in %q", p.state),
-			fix: "check --state: it is the folder that remit run was given; without it, the journal of the workspace is read",
+		return nil, &cli.Problem{
+			Code: cli.ExitUsage, What: fmt.Sprintf("there is no journal in %q", p.state),
+			Fix: "check --state: it is the folder that remit run was given; without it, the journal of the workspace is read",
 		}
 	}
 	if !p.offers {
@@ -301,7 +234,7 @@ func (p *workspaceState) hint(args ...string) string {
 		}
 	}
 	for _, w := range given {
-		words = append(words, quoted(w))
+		words = append(words, cli.Quote(w))
 	}
 	return strings.Join(words, " ")
 }
@@ -311,14 +244,46 @@ func (p *workspaceState) shown(id string) string {
 	return strings.TrimPrefix(p.hint("show", id), "remit show ")
 }
 
-// quoted is a word as a shell takes it.
-func quoted(word string) string {
-	if word != "" && strings.IndexFunc(word, special) < 0 {
-		return word
-	}
-	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+// movedFlag adds the flag that names folders which are not where a record says.
+func movedFlag(cmd *cobra.Command, p *workspaceState) {
+	cmd.Flags().StringArrayVar(&p.moved, "root", nil, "where the folder of a root is now, as `NAME=DIR`: if it was moved, or DIR is a copy or a restored backup of it")
+	serviceFlags(cmd, &p.services)
 }
 
-func special(r rune) bool {
-	return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:=@%+,", r)
+// named are the roots that a command line names, as NAME=DIR: by --root, and the
+// workspace where --root does not name it.
+func (p *workspaceState) named() []string {
+	if p.workspace != "" && !namesWorkspace(p.moved) {
+		return append([]string{workspaceRoot + "=" + p.workspace}, p.moved...)
+	}
+	return p.moved
+}
+
+// rootsNow are the roots that a command line names beside those of the record. What
+// --root names is the person's word; --workspace has to be the recorded folder. Folders are
+// those that calls may have changed, where that is known.
+func (p *workspaceState) rootsNow(a *cli.App, folders ...string) (opts []agent.Option, err error) {
+	for _, r := range p.named() {
+		name, dir, err := rootOf(r)
+		if err != nil {
+			return nil, err
+		}
+		root := agent.Root
+		if slices.Contains(p.moved, r) {
+			root = agent.MovedRoot
+		}
+		opts = append(opts, root(name, dir))
+	}
+	more, err := p.services.options(a, folders)
+	return append(opts, more...), err
+}
+
+// rootOf reads NAME=DIR.
+func rootOf(text string) (name, dir string, err error) {
+	name, dir, ok := strings.Cut(text, "=")
+	if !ok || name == "" || dir == "" {
+		return "", "", &cli.Problem{Code: cli.ExitUsage, What: fmt.Sprintf("--root %q names no folder", text), Fix: "write --root NAME=DIR"}
+	}
+	dir, err = realFolder(dir)
+	return name, dir, err
 }

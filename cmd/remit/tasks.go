@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/mcp"
 )
 
@@ -32,11 +33,11 @@ func (l taskLimits) check(changed func(string) bool) error {
 		given, from time.Duration
 	}{{"task-after", l.after, time.Millisecond}, {"task-time", l.time, time.Millisecond}, {"task-poll", l.poll, shortestPoll}} {
 		if changed(d.name) && d.given < d.from {
-			return usage(fmt.Sprintf("--%s %s is too short; %s and more are valid", d.name, d.given, d.from))
+			return cli.UsageProblem(fmt.Sprintf("--%s %s is too short; %s and more are valid", d.name, d.given, d.from))
 		}
 	}
 	if changed("tasks-at-once") && l.atOnce < 1 {
-		return usage(fmt.Sprintf("--tasks-at-once %d is less than one", l.atOnce))
+		return cli.UsageProblem(fmt.Sprintf("--tasks-at-once %d is less than one", l.atOnce))
 	}
 	return nil
 }

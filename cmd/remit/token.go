@@ -1,7 +1,6 @@
 package main
 
 import (
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -11,9 +10,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/remit-dev/remit/agent"
+	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 )
 
-func (a *app) tokenCommand() *cobra.Command {
+func tokenCommand(a *cli.App) *cobra.Command {
 	var f runFlags
 	var file string
 	var span time.Duration
@@ -23,25 +23,25 @@ func (a *app) tokenCommand() *cobra.Command {
 			"that only you can read. Whoever has the token acts as --as. Give it the roots and files of tools that the server has: a\n" +
 			"session holds what there was when it was made, and no more than the server has. Without --config it holds the MCP servers\n" +
 			"of the gateway that the state folder served last. It ends after --for; remit grants revoke takes it away before.",
-		Args: noArgs,
+		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			if !cmd.Flags().Changed("as") {
-				return usage("--as says who acts by the token")
+				return cli.UsageProblem("--as says who acts by the token")
 			}
 			if file == "" && cmd.Flags().Changed("out") {
-				return usage("--out names no file; is a variable not set?")
+				return cli.UsageProblem("--out names no file; is a variable not set?")
 			}
 			if span < 0 {
-				return usage(fmt.Sprintf("--for %s is over before it begins", span))
+				return cli.UsageProblem(fmt.Sprintf("--for %s is over before it begins", span))
 			}
 			if err := f.check(); err != nil {
 				return err
 			}
-			if err := a.servedLast(&f.workspaceState); err != nil {
+			if err := useLastConfig(a, &f.workspaceState); err != nil {
 				return err
 			}
 			f.session = file // which lies in no root either
-			rt, err := a.runtime(cmd.Context(), &f)
+			rt, err := startupOpen(cmd.Context(), a, &f)
 			if err != nil {
 				return err
 			}
@@ -64,11 +64,11 @@ func (a *app) tokenCommand() *cobra.Command {
 			} else {
 				made.Token = s.Token()
 			}
-			return a.tellToken(made, f.json)
+			return serveWriteToken(a, made, f.json)
 		},
 	}
 	f.onAsk = "deny" // nothing is asked here
-	a.sessionFlags(cmd, &f)
+	addSessionFlags(a, cmd, &f)
 	cmd.Flags().StringVar(&file, "out", "", "write the token to a new `FILE` that only you can read")
 	cmd.Flags().DurationVar(&span, "for", tokenTime, "`DURATION` for which the token is good, such as 8h; 0: until it is revoked")
 	cmd.Flags().BoolVar(&f.json, "json", false, "write one JSON object")
@@ -78,8 +78,8 @@ func (a *app) tokenCommand() *cobra.Command {
 // tokenTime is for how long a token is good for which nothing else was said.
 const tokenTime = 30 * 24 * time.Hour
 
-// servedLast has a command that names no configuration of a gateway take the one that the state folder was served with last.
-func (a *app) servedLast(p *workspaceState) error {
+// useLastConfig has a command that names no configuration of a gateway take the one that the state folder was served with last.
+func useLastConfig(a *cli.App, p *workspaceState) error {
 	at := *p
 	if p.upstreams.config != "" {
 		return nil
@@ -95,7 +95,7 @@ func (a *app) servedLast(p *workspaceState) error {
 		return err
 	}
 	if _, err := os.Stat(string(noted)); err != nil {
-		_, _ = fmt.Fprintf(a.err, "remit: the token is for no MCP servers: the configuration of those that were served last cannot be read: %v\n", err)
+		_, _ = fmt.Fprintf(a.Err, "remit: the token is for no MCP servers: the configuration of those that were served last cannot be read: %v\n", err)
 		return nil
 	}
 	p.upstreams.config = string(noted)
@@ -112,9 +112,9 @@ type tokenOutput struct {
 	Expires time.Time `json:"expires,omitzero"`
 }
 
-func (a *app) tellToken(made tokenOutput, asJSON bool) error {
+func serveWriteToken(a *cli.App, made tokenOutput, asJSON bool) error {
 	if asJSON {
-		a.writeJSON(made)
+		a.WriteJSON(made)
 		return nil
 	}
 	if made.File != "" {
@@ -122,15 +122,9 @@ func (a *app) tellToken(made tokenOutput, asJSON bool) error {
 		if !made.Expires.IsZero() {
 			until = ", and is good until " + made.Expires.Format(time.RFC3339)
 		}
-		_, err := fmt.Fprintf(a.out, "session %s of %s; its token is in %s%s\n", made.Session, printable(made.As), quoted(made.File), until)
+		_, err := fmt.Fprintf(a.Out, "session %s of %s; its token is in %s%s\n", made.Session, cli.Printable(made.As), cli.Quote(made.File), until)
 		return err
 	}
-	_, err := fmt.Fprintln(a.out, made.Token)
+	_, err := fmt.Fprintln(a.Out, made.Token)
 	return err
-}
-
-func randomBytes(n int) []byte {
-	b := make([]byte, n)
-	_, _ = rand.Read(b) // it never fails
-	return b
 }

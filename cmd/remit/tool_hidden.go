@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"github.com/remit-dev/remit/agent"
+	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/tool"
 	"github.com/remit-dev/remit/tool/settings"
 )
@@ -25,15 +26,15 @@ type whyRecord struct {
 // hiddenByPolicy is what agent.Session.ToolHiddenReason says where that is all that is against a tool.
 const hiddenByPolicy = "the policy hides it"
 
-// why says of one tool why it is offered, or is not.
-func (a *app) why(ctx context.Context, f *toolsFlags, name string) error {
-	r, err := tool.NewRegistry(a.builtin()...)
+// explainTool says of one tool why it is offered, or is not.
+func explainTool(ctx context.Context, a *cli.App, f *toolsFlags, name string) error {
+	r, err := tool.NewRegistry(tools(a)...)
 	if err != nil {
 		return err
 	}
 	t, err := r.Find(name)
 	if err != nil {
-		return &problem{code: exitUsage, what: err.Error(), fix: "remit tools lists them"}
+		return &cli.Problem{Code: cli.ExitUsage, What: err.Error(), Fix: "remit tools lists them"}
 	}
 	out := whyRecord{Deprecated: t.Spec().Deprecated, From: t.Spec().Provenance.Name, Unseen: t.HiddenReason(f.client)}
 	for _, s := range f.settingsStatus {
@@ -41,7 +42,7 @@ func (a *app) why(ctx context.Context, f *toolsFlags, name string) error {
 			out.Status = s
 		}
 	}
-	err = a.asSession(ctx, *f, func(s *agent.Session) (err error) {
+	err = withSession(ctx, a, *f, func(s *agent.Session) (err error) {
 		out.Why, err = s.ToolHiddenReason(ctx, name)
 		return err
 	})
@@ -50,36 +51,36 @@ func (a *app) why(ctx context.Context, f *toolsFlags, name string) error {
 	}
 	out.Offered, out.Hidden = out.Why == "", out.Why == hiddenByPolicy
 	if !out.Configured {
-		a.exitWith(exitFailed) // a call of it would be invalid
+		a.ExitWith(cli.ExitFailed) // a call of it would be invalid
 	}
 	if f.json {
-		a.writeJSON(out)
+		a.WriteJSON(out)
 		return nil
 	}
-	a.paint().why(a.out, t, out)
+	writeWhy(a.Style(), a.Out, t, out)
 	return nil
 }
 
-func (p textStyle) why(w io.Writer, t tool.Tool, r whyRecord) {
+func writeWhy(p cli.Style, w io.Writer, t tool.Tool, r whyRecord) {
 	line := func(format string, args ...any) { _, _ = fmt.Fprintf(w, format+"\n", args...) }
 	switch {
 	case !r.Configured:
-		line("%s  is not offered: it is not configured", p.bold(t.QualifiedName()))
+		line("%s  is not offered: it is not configured", p.Bold(t.QualifiedName()))
 	case r.Unseen != "":
-		line("%s  is not offered, and cannot be called: %s", p.bold(t.QualifiedName()), printable(r.Unseen))
+		line("%s  is not offered, and cannot be called: %s", p.Bold(t.QualifiedName()), cli.Printable(r.Unseen))
 	case !r.Offered:
-		line("%s  is not offered: %s", p.bold(t.QualifiedName()), printable(r.Why))
+		line("%s  is not offered: %s", p.Bold(t.QualifiedName()), cli.Printable(r.Why))
 	default:
-		line("%s  is offered", p.bold(t.QualifiedName()))
+		line("%s  is offered", p.Bold(t.QualifiedName()))
 	}
 	for _, f := range r.Problems {
-		line("    %s %s", p.faint(fmt.Sprintf("%-10s", f.Check)), printable(f.String()))
+		line("    %s %s", p.Faint(fmt.Sprintf("%-10s", f.Check)), cli.Printable(f.String()))
 		if f.Fix != "" {
-			line("    %s %s", p.faint(fmt.Sprintf("%-10s", "fix")), printable(f.Fix))
+			line("    %s %s", p.Faint(fmt.Sprintf("%-10s", "fix")), cli.Printable(f.Fix))
 		}
 	}
 	for _, text := range r.Warnings {
-		line("    %s %s", p.faint(fmt.Sprintf("%-10s", "warning")), printable(text))
+		line("    %s %s", p.Faint(fmt.Sprintf("%-10s", "warning")), cli.Printable(text))
 	}
 	for _, v := range r.Values {
 		text := fmt.Sprintf("%s = %s, %s", v.Name, v.Value, v.Layer)
@@ -89,9 +90,9 @@ func (p textStyle) why(w io.Writer, t tool.Tool, r whyRecord) {
 		if v.At != "" {
 			text += " (" + v.At + ")"
 		}
-		line("    %s %s", p.faint(fmt.Sprintf("%-10s", "setting")), printable(text))
+		line("    %s %s", p.Faint(fmt.Sprintf("%-10s", "setting")), cli.Printable(text))
 	}
 	if r.Deprecated != "" {
-		line("    %s %s", p.faint(fmt.Sprintf("%-10s", "deprecated")), printable(r.Deprecated))
+		line("    %s %s", p.Faint(fmt.Sprintf("%-10s", "deprecated")), cli.Printable(r.Deprecated))
 	}
 }

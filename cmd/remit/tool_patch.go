@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/internal/canon"
 	"github.com/remit-dev/remit/internal/jsonpatch"
 	"github.com/remit-dev/remit/provenance"
@@ -38,7 +39,7 @@ type adjustedChange struct {
 	After  *canon.Value `json:"after"`
 }
 
-func (a *app) toolAdjustCommand() *cobra.Command {
+func adjustCommand(a *cli.App) *cobra.Command {
 	var f patchOptions
 	cmd := &cobra.Command{
 		Use: "adjust NAME --patch FILE [--write]", Short: "Change what a tool declares, never to more",
@@ -47,8 +48,8 @@ func (a *app) toolAdjustCommand() *cobra.Command {
 			"With --write the change goes into the definition file that the tool comes from (--definitions), or is kept as NAME.adjust.json\n" +
 			"beside the code, for Tool.Adjust; where the tool does not say where that is, the patch is printed, and the exit code is 2.\n" +
 			"The adjusted tool is another declaration: it is graded and approved anew.",
-		Args: wantArgs(1, 1, "the name of one tool"),
-		RunE: func(_ *cobra.Command, args []string) error { return a.adjustTool(f, args[0]) },
+		Args: cli.WantArgs(1, 1, "the name of one tool"),
+		RunE: func(_ *cobra.Command, args []string) error { return adjustTool(a, f, args[0]) },
 	}
 	definitionsFlag(cmd, &f.definitions)
 	cmd.Flags().StringVar(&f.patch, "patch", "", "`FILE` with the operations; - is standard input")
@@ -57,8 +58,8 @@ func (a *app) toolAdjustCommand() *cobra.Command {
 	return cmd
 }
 
-func (a *app) adjustTool(f patchOptions, name string) error {
-	all, err := a.inForce(f.definitions, nil)
+func adjustTool(a *cli.App, f patchOptions, name string) error {
+	all, err := definedTools(a, f.definitions, nil)
 	if err != nil {
 		return err
 	}
@@ -66,40 +67,40 @@ func (a *app) adjustTool(f patchOptions, name string) error {
 		return err
 	}
 	was, _ := all.Get(name) // of several versions the newest
-	patch, err := a.readPatch(f.patch)
+	patch, err := readPatch(a, f.patch)
 	if err != nil {
 		return err
 	}
 	is, err := was.Patch(patch)
 	if err != nil {
-		return &problem{code: exitUsage, what: "nothing was changed", why: err.Error()}
+		return &cli.Problem{Code: cli.ExitUsage, What: "nothing was changed", Why: err.Error()}
 	}
 	out, err := compared(was, is)
 	if err != nil {
 		return err
 	}
 	if f.write {
-		if out.Written, err = a.keepAdjusted(f, was, is, patch); err != nil {
+		if out.Written, err = saveAdjusted(a, f, was, is, patch); err != nil {
 			return err
 		}
 	}
 	if f.json {
-		a.writeJSON(out)
+		a.WriteJSON(out)
 	} else {
-		a.paint().adjusted(a.out, out)
+		writeAdjusted(a.Style(), a.Out, out)
 	}
 	return nil
 }
 
-func (a *app) readPatch(name string) ([]byte, error) {
+func readPatch(a *cli.App, name string) ([]byte, error) {
 	const most = 1 << 20
 	var raw []byte
 	var err error
 	switch name {
 	case "":
-		return nil, usage("--patch names no file")
+		return nil, cli.UsageProblem("--patch names no file")
 	case "-":
-		raw, err = io.ReadAll(io.LimitReader(a.in, most+1))
+		raw, err = io.ReadAll(io.LimitReader(a.In, most+1))
 	default:
 		raw, err = os.ReadFile(name)
 	}
@@ -107,7 +108,7 @@ func (a *app) readPatch(name string) ([]byte, error) {
 		err = errors.New("it has more than 1 MiB")
 	}
 	if err != nil {
-		return nil, &problem{code: exitUsage, what: fmt.Sprintf("the patch %q cannot be read", name), why: plainError(err)}
+		return nil, &cli.Problem{Code: cli.ExitUsage, What: fmt.Sprintf("the patch %q cannot be read", name), Why: cli.PlainError(err)}
 	}
 	return raw, nil
 }
@@ -145,31 +146,31 @@ func compared(was, is tool.Tool) (patchOutput, error) {
 	return out, nil
 }
 
-func (p textStyle) adjusted(w io.Writer, r patchOutput) {
-	_, _ = fmt.Fprintf(w, "%s\n", p.bold(printable(r.Tool)))
+func writeAdjusted(p cli.Style, w io.Writer, r patchOutput) {
+	_, _ = fmt.Fprintf(w, "%s\n", p.Bold(cli.Printable(r.Tool)))
 	for _, c := range r.Changes {
-		_, _ = fmt.Fprintf(w, "  %s\n", printable(c.Path))
-		valueLine(w, p.bad("-"), c.Before)
-		valueLine(w, p.good("+"), c.After)
+		_, _ = fmt.Fprintf(w, "  %s\n", cli.Printable(c.Path))
+		valueLine(w, p.Bad("-"), c.Before)
+		valueLine(w, p.Good("+"), c.After)
 	}
-	_, _ = fmt.Fprintf(w, "  %s -> %s\n", p.faint(r.Parent), p.faint(r.Digest))
+	_, _ = fmt.Fprintf(w, "  %s -> %s\n", p.Faint(r.Parent), p.Faint(r.Digest))
 	if r.Written != "" {
-		_, _ = fmt.Fprintf(w, "%s written to %s; grade and approve it anew\n", p.good("✓"), printable(r.Written))
+		_, _ = fmt.Fprintf(w, "%s written to %s; grade and approve it anew\n", p.Good("✓"), cli.Printable(r.Written))
 	}
 }
 
 func valueLine(w io.Writer, mark string, v *canon.Value) {
 	if v != nil {
-		_, _ = fmt.Fprintf(w, "    %s %s\n", mark, printable(string(v.Canonical())))
+		_, _ = fmt.Fprintf(w, "    %s %s\n", mark, cli.Printable(string(v.Canonical())))
 	}
 }
 
-// keepAdjusted writes an adjustment where the tool comes from.
-func (a *app) keepAdjusted(f patchOptions, was, is tool.Tool, patch []byte) (file string, err error) {
+// saveAdjusted writes an adjustment where the tool comes from.
+func saveAdjusted(a *cli.App, f patchOptions, was, is tool.Tool, patch []byte) (file string, err error) {
 	from := was.Spec().Provenance
 	if from.Kind == provenance.Definition && len(f.definitions) > 0 {
 		file = definitionFile(f.definitions, from)
-		return file, a.rewriteDefinition(file, was, is)
+		return file, rewriteDefinition(a, file, was, is)
 	}
 	pinned, err := pinnedTo(was, patch)
 	if err != nil {
@@ -177,10 +178,10 @@ func (a *app) keepAdjusted(f patchOptions, was, is tool.Tool, patch []byte) (fil
 	}
 	folder, ok := besideCode(from)
 	if !ok {
-		_, _ = fmt.Fprintf(a.out, "%s\n", pinned)
-		return "", &problem{
-			code: exitUsage, what: "nothing was written, the patch is above", why: "the tool's provenance names no file or folder that is here",
-			fix: "keep it beside the code of the tool, and make the tool with Tool.Adjust",
+		_, _ = fmt.Fprintf(a.Out, "%s\n", pinned)
+		return "", &cli.Problem{
+			Code: cli.ExitUsage, What: "nothing was written, the patch is above", Why: "the tool's provenance names no file or folder that is here",
+			Fix: "keep it beside the code of the tool, and make the tool with Tool.Adjust",
 		}
 	}
 	file = filepath.Join(folder, was.Name()+".adjust.json")
@@ -242,9 +243,9 @@ func placeNew(file string, text []byte) error {
 	}
 	defer func() { _ = os.Remove(written) }()
 	if err := os.Link(written, file); err != nil {
-		return &problem{
-			code: exitUsage, what: fmt.Sprintf("%s was not written", file), why: plainError(err),
-			fix: "an adjustment that is there already is part of what the tool is: take it out, or add to it by hand",
+		return &cli.Problem{
+			Code: cli.ExitUsage, What: fmt.Sprintf("%s was not written", file), Why: cli.PlainError(err),
+			Fix: "an adjustment that is there already is part of what the tool is: take it out, or add to it by hand",
 		}
 	}
 	return nil

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/tool"
 	"github.com/remit-dev/remit/tool/review"
 )
@@ -16,7 +17,7 @@ func named(tools []tool.Tool, names []string) ([]tool.Tool, error) {
 	var out []tool.Tool
 	for _, name := range names {
 		if !slices.ContainsFunc(tools, func(t tool.Tool) bool { return t.Name() == name || t.QualifiedName() == name }) {
-			return nil, &problem{code: exitUsage, what: fmt.Sprintf("there is no tool %q", name), why: "names are taken exactly as they are written", fix: "remit tools lists them"}
+			return nil, &cli.Problem{Code: cli.ExitUsage, What: fmt.Sprintf("there is no tool %q", name), Why: "names are taken exactly as they are written", Fix: "remit tools lists them"}
 		}
 	}
 	for _, t := range tools {
@@ -27,7 +28,7 @@ func named(tools []tool.Tool, names []string) ([]tool.Tool, error) {
 	return out, nil
 }
 
-func (a *app) toolCheckCommand() *cobra.Command {
+func toolsCheckCommand(a *cli.App) *cobra.Command {
 	var definitions []string
 	var strict, asJSON bool
 	cmd := &cobra.Command{
@@ -36,7 +37,7 @@ func (a *app) toolCheckCommand() *cobra.Command {
 			"snake_case, schemas that can be read in two ways or take anything, defaults that they refuse, tools that could be taken for one\n" +
 			"another; and at effects that nobody verifies, takes back or graded. Each finding says where, and what to do.",
 		RunE: func(_ *cobra.Command, names []string) error {
-			return a.checkTools(definitions, names, strict, asJSON)
+			return checkTools(a, definitions, names, strict, asJSON)
 		},
 	}
 	definitionsFlag(cmd, &definitions)
@@ -45,8 +46,8 @@ func (a *app) toolCheckCommand() *cobra.Command {
 	return cmd
 }
 
-func (a *app) checkTools(definitions, names []string, strict, asJSON bool) error {
-	all, err := a.inForce(definitions, nil)
+func checkTools(a *cli.App, definitions, names []string, strict, asJSON bool) error {
+	all, err := definedTools(a, definitions, nil)
 	if err != nil {
 		return err
 	}
@@ -60,18 +61,18 @@ func (a *app) checkTools(definitions, names []string, strict, asJSON bool) error
 		return !slices.ContainsFunc(asked, func(t tool.Tool) bool { return t.Name() == f.Tool })
 	})
 	if strict && len(found) > 0 {
-		a.exitWith(exitFailed)
+		a.ExitWith(cli.ExitFailed)
 	}
-	p := a.paint()
+	p := a.Style()
 	for _, f := range found {
 		if asJSON {
-			a.writeJSON(f)
+			a.WriteJSON(f)
 			continue
 		}
-		_, _ = fmt.Fprintf(a.out, "%s %s %s\n    %s\n    %s %s\n", p.doubt("?"), p.bold(printable(f.Tool)), printable(f.Path), printable(f.What), p.faint("fix"), f.Fix)
+		_, _ = fmt.Fprintf(a.Out, "%s %s %s\n    %s\n    %s %s\n", p.Doubt("?"), p.Bold(cli.Printable(f.Tool)), cli.Printable(f.Path), cli.Printable(f.What), p.Faint("fix"), f.Fix)
 	}
 	if !asJSON {
-		_, _ = fmt.Fprintf(a.out, "%s looked at: %s\n", count(len(asked), "tool"), count(len(found), "finding"))
+		_, _ = fmt.Fprintf(a.Out, "%s looked at: %s\n", cli.Count(len(asked), "tool"), cli.Count(len(found), "finding"))
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/internal/canon"
 	"github.com/remit-dev/remit/internal/jsonpatch"
 	"github.com/remit-dev/remit/tool"
@@ -24,9 +25,9 @@ var inDefinition = map[string][]string{
 // rewriteDefinition puts what differs between two declarations into the file that the first
 // one comes from. The file is replaced in one step, once it was seen that it says what was
 // meant, and unless somebody changed it meanwhile.
-func (a *app) rewriteDefinition(file string, was, is tool.Tool) error {
+func rewriteDefinition(a *cli.App, file string, was, is tool.Tool) error {
 	refuse := func(why error) error {
-		return &problem{code: exitUsage, what: file + " was not changed", why: plainError(why), fix: "change it by hand; remit tools check looks at it"}
+		return &cli.Problem{Code: cli.ExitUsage, What: file + " was not changed", Why: cli.PlainError(why), Fix: "change it by hand; remit tools check looks at it"}
 	}
 	info, err := os.Stat(file)
 	if err != nil {
@@ -43,7 +44,7 @@ func (a *app) rewriteDefinition(file string, was, is tool.Tool) error {
 	if err != nil {
 		return refuse(err)
 	}
-	if err := a.says(filepath.Base(file), changed, is); err != nil {
+	if err := checkDefinition(a, filepath.Base(file), changed, is); err != nil {
 		return refuse(err)
 	}
 	written, err := beside(file, changed)
@@ -184,8 +185,8 @@ func withMember(text []byte, place []string, value []byte) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// says reports whether a definition makes the tool that was meant.
-func (a *app) says(name string, text []byte, meant tool.Tool) (err error) {
+// checkDefinition reports whether a definition makes the tool that was meant.
+func checkDefinition(a *cli.App, name string, text []byte, meant tool.Tool) (err error) {
 	dir, err := os.MkdirTemp("", "remit-adjust-")
 	if err != nil {
 		return err
@@ -194,7 +195,7 @@ func (a *app) says(name string, text []byte, meant tool.Tool) (err error) {
 	if err := os.WriteFile(filepath.Join(dir, name), text, fs.FileMode(0o600)); err != nil {
 		return err
 	}
-	made, err := a.defined(os.DirFS(dir))
+	made, err := loadDefinitions(a, os.DirFS(dir))
 	if err != nil {
 		return err
 	}

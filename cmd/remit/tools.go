@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/remit-dev/remit/agent"
+	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/provenance"
 	"github.com/remit-dev/remit/revert/effect"
@@ -19,7 +20,7 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-func (a *app) toolsCommand() *cobra.Command {
+func toolsCommand(a *cli.App) *cobra.Command {
 	var f toolsFlags
 	cmd := &cobra.Command{
 		Use: "tools [NAME]...", Short: "List the tools, what they may touch and whether it can be taken back",
@@ -30,24 +31,24 @@ func (a *app) toolsCommand() *cobra.Command {
 			"one tool: whether it is offered, and if not, which check fails (exit code 5 where it is not configured).",
 		RunE: func(cmd *cobra.Command, names []string) error {
 			if f.filters {
-				return a.listFilters(f.limits, f.json)
+				return listFilters(a, f.limits, f.json)
 			}
 			if f.limits != (callLimits{}) {
-				return usage("--limit-calls and --limit-time say which filters a run has: add --filters")
+				return cli.UsageProblem("--limit-calls and --limit-time say which filters a run has: add --filters")
 			}
 			if err := f.given(cmd); err != nil {
 				return err
 			}
-			if err := a.declare(cmd.Context(), &f.declarationFlags, nil, nil); err != nil {
+			if err := declare(cmd.Context(), a, &f.declarationFlags, nil, nil); err != nil {
 				return err
 			}
 			switch {
 			case !cmd.Flags().Changed("why"):
-				return a.listTools(cmd.Context(), f, names)
+				return listTools(cmd.Context(), a, f, names)
 			case len(names) > 0:
-				return usage("--why names the tool; there are further ones behind it")
+				return cli.UsageProblem("--why names the tool; there are further ones behind it")
 			}
-			return a.why(cmd.Context(), &f, f.why)
+			return explainTool(cmd.Context(), a, &f, f.why)
 		},
 	}
 	flags := cmd.Flags()
@@ -57,7 +58,7 @@ func (a *app) toolsCommand() *cobra.Command {
 	flags.BoolVar(&f.json, "json", false, "write one JSON object a line, one for each tool")
 	flags.BoolVar(&f.filters, "filters", false, "list the filters instead that a run with the same limits asks, in their order")
 	limitFlags(cmd, &f.limits)
-	cmd.AddCommand(a.toolStatsCommand(), a.toolCheckCommand(), a.toolAdjustCommand())
+	cmd.AddCommand(statsCommand(a), toolsCheckCommand(a), adjustCommand(a))
 	flags.StringVar(&f.why, "why", "", "say whether the tool `NAME`, or NAME@VERSION, is offered, and if not, which check fails")
 	declaredFlags(cmd, &f.declarationFlags)
 	shownFlags(cmd, &f.clientFlags)
@@ -76,33 +77,33 @@ type toolsFlags struct {
 }
 
 // shownTools are all tools, or those that a session would see and a policy does not hide.
-func (a *app) shownTools(ctx context.Context, f toolsFlags) ([]tool.Tool, error) {
+func shownTools(ctx context.Context, a *cli.App, f toolsFlags) ([]tool.Tool, error) {
 	if f.as == "" {
-		return nil, usage("--as is empty: somebody has to ask")
+		return nil, cli.UsageProblem("--as is empty: somebody has to ask")
 	}
 	if len(f.policies) == 0 && !f.said {
-		tools, err := tool.NewRegistry(a.builtin()...)
+		tools, err := tool.NewRegistry(tools(a)...)
 		return tools.All(), err
 	}
-	return a.offered(ctx, f)
+	return offeredTools(ctx, a, f)
 }
 
-// offered are the tools that a session would list.
-func (a *app) offered(ctx context.Context, f toolsFlags) (shown []tool.Tool, err error) {
-	err = a.asSession(ctx, f, func(s *agent.Session) error {
+// offeredTools are the tools that a session would list.
+func offeredTools(ctx context.Context, a *cli.App, f toolsFlags) (shown []tool.Tool, err error) {
+	err = withSession(ctx, a, f, func(s *agent.Session) error {
 		shown, err = s.Tools(ctx)
 		return err
 	})
 	return shown, err
 }
 
-// asSession opens a session as the flags say, which does nothing.
-func (a *app) asSession(ctx context.Context, f toolsFlags, look func(s *agent.Session) error) error {
+// withSession opens a session as the flags say, which does nothing.
+func withSession(ctx context.Context, a *cli.App, f toolsFlags, look func(s *agent.Session) error) error {
 	engine, err := loadPolicy(f.policies, false)
 	if err != nil {
 		return err
 	}
-	opts := append(slices.Clone(a.tailored), agent.Journal(journal.Memory()), agent.Host(a.host), agent.Log(slog.New(slog.DiscardHandler)), agent.Tools(a.builtin()...), agent.Policy(engine))
+	opts := append(slices.Clone(a.Customizers), agent.Journal(journal.Memory()), agent.Host(a.Host), agent.Log(slog.New(slog.DiscardHandler)), agent.Tools(tools(a)...), agent.Policy(engine))
 	rt, err := agent.New(opts...)
 	if err != nil {
 		return err
@@ -145,16 +146,16 @@ type toolRecord struct {
 }
 
 // listTools lists the named tools, or all of them.
-func (a *app) listTools(ctx context.Context, f toolsFlags, names []string) error {
-	tools, err := a.shownTools(ctx, f)
+func listTools(ctx context.Context, a *cli.App, f toolsFlags, names []string) error {
+	tools, err := shownTools(ctx, a, f)
 	if err != nil {
 		return err
 	}
 	for _, name := range names {
 		if !slices.ContainsFunc(tools, func(t tool.Tool) bool { return t.Name() == name || t.QualifiedName() == name }) {
-			return &problem{
-				code: exitUsage, what: fmt.Sprintf("there is no tool %q", name), why: "names are taken exactly as they are written",
-				fix: "remit tools lists them",
+			return &cli.Problem{
+				Code: cli.ExitUsage, What: fmt.Sprintf("there is no tool %q", name), Why: "names are taken exactly as they are written",
+				Fix: "remit tools lists them",
 			}
 		}
 	}
@@ -167,29 +168,29 @@ func (a *app) listTools(ctx context.Context, f toolsFlags, names []string) error
 			Name: s.Name, Description: s.Description, Version: s.Version, Deprecated: s.Deprecated, Source: s.Provenance, Unset: t.NotConfiguredReason(),
 			EffectClass: t.Class(), Declared: s.EffectClass != "",
 			Confinement: s.Confinement, CanVerify: t.CanVerify(), CheckedBy: checks(s), CanRevert: t.CanRevert(), UndoneBy: waysBack(s), Idempotent: s.Hints.Idempotent, Risk: s.Hints.Risk, Approval: s.Hints.Approval, Usage: s.Usage,
-			CanHold: t.Class() == effect.Deferrable || t.Class() == effect.Pivot, Needs: listed(s.Needs),
+			CanHold: t.Class() == effect.Deferrable || t.Class() == effect.Pivot, Needs: cli.Listed(s.Needs),
 			Input: t.InputSchema(), Digest: t.Digest(), Grade: t.Grade(), undone: wayBackWords(s),
 		}
 		if g, ok := t.GradeRecord(); ok {
 			r.Graded = &g
 		}
 		if f.json {
-			a.writeJSON(r)
+			a.WriteJSON(r)
 		} else {
-			a.paint().tool(a.out, r)
+			writeTool(a.Style(), a.Out, r)
 		}
 	}
 	return nil
 }
 
-func (p textStyle) tool(w io.Writer, r toolRecord) {
+func writeTool(p cli.Style, w io.Writer, r toolRecord) {
 	class := string(r.EffectClass)
 	if !r.Declared {
 		class += " (undeclared)"
 	}
-	_, _ = fmt.Fprintf(w, "%s  %s, %s\n    %s\n", p.bold(fmt.Sprintf("%-12s", r.Name)), class, r.Confinement, printable(r.Description))
+	_, _ = fmt.Fprintf(w, "%s  %s, %s\n    %s\n", p.Bold(fmt.Sprintf("%-12s", r.Name)), class, r.Confinement, cli.Printable(r.Description))
 	row := func(name, words string) {
-		_, _ = fmt.Fprintf(w, "    %s %s\n", p.faint(fmt.Sprintf("%-8s", name)), printable(words))
+		_, _ = fmt.Fprintf(w, "    %s %s\n", p.Faint(fmt.Sprintf("%-8s", name)), cli.Printable(words))
 	}
 	if r.Version != "" && r.Source.Kind != provenance.Builtin {
 		row("version", r.Version)
@@ -216,7 +217,7 @@ func (p textStyle) tool(w io.Writer, r toolRecord) {
 	for _, n := range r.Needs {
 		row("needs", n.String())
 	}
-	_, _ = fmt.Fprintf(w, "    %s\n", p.faint(r.Digest))
+	_, _ = fmt.Fprintf(w, "    %s\n", p.Faint(r.Digest))
 }
 
 // hintWords are what the author says of calls, "" for nothing.

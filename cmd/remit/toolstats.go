@@ -10,11 +10,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/provenance"
 	"github.com/remit-dev/remit/tool/stats"
 )
 
-func (a *app) toolStatsCommand() *cobra.Command {
+func statsCommand(a *cli.App) *cobra.Command {
 	var p workspaceState
 	var asJSON bool
 	cmd := &cobra.Command{
@@ -22,15 +23,15 @@ func (a *app) toolStatsCommand() *cobra.Command {
 		Long: "Counts, for each tool and each declaration of it on the journal, how its calls ended, which were taken back afterwards, how long\n" +
 			"they took from their write-ahead record to their result, and what people said of them (remit feedback). Percentiles are by\n" +
 			"nearest rank; beyond 4096 calls of a declaration they are at most a 64th too long, and marked with ~.",
-		Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.toolStats(cmd.Context(), &p, asJSON) },
+		Args: cli.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return listStats(cmd.Context(), a, &p, asJSON) },
 	}
 	placeFlags(cmd, &p)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write one JSON object a line, one for each tool and digest")
 	return cmd
 }
 
-func (a *app) toolStats(ctx context.Context, p *workspaceState, asJSON bool) (err error) {
+func listStats(ctx context.Context, a *cli.App, p *workspaceState, asJSON bool) (err error) {
 	j, err := p.read(ctx, a)
 	if err != nil {
 		return err
@@ -42,26 +43,26 @@ func (a *app) toolStats(ctx context.Context, p *workspaceState, asJSON bool) (er
 	}
 	for _, r := range rows {
 		if asJSON {
-			a.writeJSON(r)
+			a.WriteJSON(r)
 		} else {
-			a.paint().stats(a.out, r)
+			writeStats(a.Style(), a.Out, r)
 		}
 	}
 	if len(rows) == 0 && !asJSON {
-		_, _ = fmt.Fprintln(a.out, "nothing is recorded for this workspace yet")
+		_, _ = fmt.Fprintln(a.Out, "nothing is recorded for this workspace yet")
 	}
 	return nil
 }
 
-func (p textStyle) stats(w io.Writer, r stats.ToolStats) {
-	name := printable(r.Name)
+func writeStats(p cli.Style, w io.Writer, r stats.ToolStats) {
+	name := cli.Printable(r.Name)
 	if name == "" {
 		name = "(no such tool)"
 	}
-	_, _ = fmt.Fprintf(w, "%s  %s  %s\n", p.bold(fmt.Sprintf("%-12s", name)), count(r.Calls, "call"), p.faint(r.Digest))
+	_, _ = fmt.Fprintf(w, "%s  %s  %s\n", p.Bold(fmt.Sprintf("%-12s", name)), cli.Count(r.Calls, "call"), p.Faint(r.Digest))
 	row := func(name, words string) {
 		if words != "" {
-			_, _ = fmt.Fprintf(w, "    %s %s\n", p.faint(fmt.Sprintf("%-8s", name)), words)
+			_, _ = fmt.Fprintf(w, "    %s %s\n", p.Faint(fmt.Sprintf("%-8s", name)), words)
 		}
 	}
 	row("ended", numbers([]number{

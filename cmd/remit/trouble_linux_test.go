@@ -45,7 +45,7 @@ type spoken struct {
 func (d *smallDisk) remit(args ...string) spoken {
 	var out, errs bytes.Buffer
 	w := testWorld(nil, &out, &errs)
-	w.user = func() (string, error) { return "kim", nil }
+	w.Username = func() (string, error) { return "kim", nil }
 	code := run(d.t.Context(), append(args, "--workspace", d.work, "--state", d.state), w)
 	return spoken{code, out.String(), errs.String()}
 }

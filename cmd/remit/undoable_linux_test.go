@@ -12,6 +12,8 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
+
+	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 )
 
 // TestServersThatCanBeUndone is the second quick start: a client's servers come behind the gateway, drafts say what is known of them, the
@@ -74,7 +76,7 @@ func TestServersThatCanBeUndone(t *testing.T) {
 	cmd.Dir, cmd.Env = workspace, env
 	out, err := cmd.CombinedOutput()
 	require.Error(t, err)
-	require.Equal(t, int(exitPartial), cmd.ProcessState.ExitCode(), "%s", out)
+	require.Equal(t, int(cli.ExitPartial), cmd.ProcessState.ExitCode(), "%s", out)
 	require.Contains(t, string(out), "unknown")
 	require.Contains(t, string(out), "what it did elsewhere, or to masked files there, is unknown")
 	require.NoFileExists(t, filepath.Join(workspace, "a.txt"))

@@ -12,6 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/remit-dev/remit/cmd/remit/internal/cli"
+	"github.com/remit-dev/remit/cmd/remit/internal/render"
 	"github.com/remit-dev/remit/internal/lineage"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
@@ -19,6 +21,167 @@ import (
 	"github.com/remit-dev/remit/revert/record"
 	"github.com/remit-dev/remit/tool"
 )
+
+func pendingCommand(a *cli.App) *cobra.Command {
+	var p workspaceState
+	var asJSON, watch bool
+	cmd := &cobra.Command{
+		Use: "pending [CALL]", Short: "List the calls that wait for approval",
+		Long: "Lists the calls that wait for a person: who asks, what for and since when, and the difference that a call of a file tool would\n" +
+			"make to the files as they are now. CALL, or the first characters of it, shows one call with its whole difference.\n" +
+			"--watch goes on, and tells of each call that begins to wait or waits no more, until it is interrupted.\n\n" +
+			"Exit codes: 0, whether or not calls wait; 2 usage; 1 what is on the journal cannot be read.",
+		Args: cli.WantIDs(0, 1, "at most one id of a call"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if watch && len(args) > 0 {
+				return cli.UsageProblem("--watch tells of all calls: leave the id out")
+			}
+			return listPending(cmd.Context(), a, &p, strings.Join(args, ""), watch, asJSON)
+		},
+	}
+	placeFlags(cmd, &p)
+	cmd.Flags().StringArrayVar(&p.moved, "root", nil, "where the folder of a root is now, as `NAME=DIR`, for differences")
+	cmd.Flags().BoolVar(&watch, "watch", false, "go on, and tell of each change")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "write one JSON object a line, one for each call")
+	return cmd
+}
+
+func listPending(ctx context.Context, a *cli.App, p *workspaceState, id string, watch, asJSON bool) (err error) {
+	j, err := p.read(ctx, a)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, j.Close()) }()
+	if watch {
+		return watchPending(ctx, a, p, j, asJSON)
+	}
+	most := listedLines
+	if id != "" {
+		if id, err = waitingID(ctx, j, id); err != nil {
+			return err
+		}
+		most = shownLines
+	}
+	all, damage := waitsIn(ctx, j)
+	if id != "" {
+		all = slices.DeleteFunc(all, func(w waitingCall) bool { return w.call.Ref.Call != id })
+		if len(all) == 0 && damage == nil {
+			return &cli.Problem{Code: cli.ExitUsage, What: "call " + id + " does not wait", Fix: p.hint("show", id) + " tells how it stands"}
+		}
+	}
+	if err := writeAll(ctx, a, p, j, all, most, asJSON); err != nil {
+		return errors.Join(err, damage)
+	}
+	if len(all) == 0 && damage == nil && !asJSON {
+		_, _ = fmt.Fprintln(a.Out, "no call waits for approval")
+	}
+	return damage
+}
+
+// writeAll writes calls that wait.
+func writeAll(ctx context.Context, a *cli.App, p *workspaceState, j journal.Journal, all []waitingCall, most int, asJSON bool) error {
+	tools, err := tool.NewRegistry(tools(a)...)
+	if err != nil {
+		return err
+	}
+	for i, w := range all {
+		r, err := approveRecordOf(ctx, a, p, j, w, tools, most)
+		if err != nil {
+			return err
+		}
+		if asJSON {
+			a.WriteJSON(r)
+			continue
+		}
+		if i > 0 {
+			_, _ = fmt.Fprintln(a.Out)
+		}
+		writePending(a.Style(), a.Out, p, r, a.Host.Now())
+	}
+	return nil
+}
+
+// when is a time as people read it, with its zone.
+func when(t time.Time) string { return t.Local().Format("2006-01-02 15:04:05 -07:00") }
+
+// writePending writes one call that waits.
+func writePending(p cli.Style, w io.Writer, at *workspaceState, r waitRecord, now time.Time) {
+	_, _ = fmt.Fprintf(w, "%s %s  %s  %s\n", p.Doubt("…"), p.Bold(r.Call), cli.Printable(r.Tool), render.Arguments(r.Input, nil))
+	row := func(name, text string) {
+		if text != "" {
+			_, _ = fmt.Fprintf(w, "  %s %s\n", p.Faint(fmt.Sprintf("%-9s", name)), cli.Printable(text))
+		}
+	}
+	if r.Diff == "" { // then nothing else shows what an approval is for
+		row("input", wholeInput(r.Input, at.hint("show", r.Call)))
+	}
+	row("asked by", r.Principal+", in session "+r.Session)
+	row("shown to", r.client)
+	row("again", r.Earlier)
+	for _, why := range r.Reasons {
+		row("because", cli.WithPlace(why.Text, why.At))
+	}
+	for _, access := range r.Access {
+		row("touches", access.Action+" "+access.Resource)
+	}
+	row("since", fmt.Sprintf("%s (%s)", when(r.Since), now.Sub(r.Since).Round(time.Second)))
+	switch r.State {
+	case "waits":
+		row("until", when(r.Expires))
+	case "expired":
+		row("until", when(r.Expires)+": it is too late to answer; "+at.hint("resume", r.Call)+" ends it as denied")
+	case "interrupted":
+		row("until", "its process died while the call ran: nobody can answer it; "+at.hint("recover")+" finds out what became of it")
+	default:
+		row("answer", r.State+" by "+r.By+"; it has not gone on yet")
+	}
+	if r.Asker != "" && r.State != "interrupted" {
+		ended := ", which has ended: once the call is answered, " + at.hint("resume", r.Call) + " lets it go on, with the --policy, --database and --services that the run had"
+		row("process", r.Asker+map[bool]string{true: ended, false: ", which goes on with it"}[r.OwnerGone])
+	}
+	if r.Diff != "" {
+		row("wants", "to change:")
+		p.Patch(w, r.Diff)
+	}
+	row("note", r.Note)
+	row("approve", r.Approve)
+	if r.State == "waits" {
+		row("refuse", at.hint("deny", r.Call))
+	}
+}
+
+// mostInput is how much of an input is shown, in bytes.
+const mostInput = 4000
+
+// wholeInput is the input of a call as it is, or as much of it as a person reads, and where the rest is.
+func wholeInput(input json.RawMessage, show string) string {
+	if len(input) <= mostInput {
+		return string(input)
+	}
+	return fmt.Sprintf("%s … and %d more bytes: %s", strings.ToValidUTF8(string(input[:mostInput]), ""), len(input)-mostInput, show)
+}
+
+// foldersNow are the folders of a session's roots: as recorded, but for those that the command line names.
+func (p *workspaceState) foldersNow(ctx context.Context, j journal.Journal, session string) (map[string]string, error) {
+	out := map[string]string{}
+	body, err := sessionRecord(ctx, j, session)
+	if err != nil {
+		return nil, err
+	}
+	if body != nil {
+		for _, r := range body.Roots {
+			out[r.Name] = r.Path
+		}
+	}
+	for _, r := range p.moved {
+		name, dir, err := rootOf(r)
+		if err != nil {
+			return nil, err
+		}
+		out[name] = dir
+	}
+	return out, nil
+}
 
 // How much of a difference is shown: in a list, and of one call by itself.
 const (
@@ -69,7 +232,7 @@ type waitRecord struct {
 	Tool      string          `json:"tool"`
 	Input     json.RawMessage `json:"input"` // without what the tool calls sensitive
 	Access    []record.Access `json:"access"`
-	Reasons   []reason        `json:"reasons"`
+	Reasons   []render.Reason `json:"reasons"`
 	Since     time.Time       `json:"since"`
 	Expires   time.Time       `json:"expires"`
 	State     string          `json:"state"`              // waits, approved, denied, expired, interrupted
@@ -85,22 +248,22 @@ type waitRecord struct {
 	client string
 }
 
-// waitOf is one call as people and programs read it. Most is how many lines of its difference are shown.
-func (a *app) waitOf(ctx context.Context, p *workspaceState, j journal.Journal, w waitingCall, tools tool.Registry, most int) (waitRecord, error) {
+// approveRecordOf is one call as people and programs read it. Most is how many lines of its difference are shown.
+func approveRecordOf(ctx context.Context, a *cli.App, p *workspaceState, j journal.Journal, w waitingCall, tools tool.Registry, most int) (waitRecord, error) {
 	who, err := principalOf(ctx, j, w.txn.Session)
 	if err != nil {
 		return waitRecord{}, err
 	}
 	c := w.call
 	r := waitRecord{
-		Call: c.Ref.Call, Txn: c.Ref.Txn, Session: c.Session, Principal: who.principal, Tool: c.Tool.Name, Input: pendingInput(c, tools), Access: listed(c.Asked.Access),
-		Earlier: c.Asked.Earlier(), Reasons: []reason{}, Since: c.Began, Expires: c.Asked.Expires, OwnerGone: !w.alive, client: clientWords(who.client),
+		Call: c.Ref.Call, Txn: c.Ref.Txn, Session: c.Session, Principal: who.principal, Tool: c.Tool.Name, Input: pendingInput(c, tools), Access: cli.Listed(c.Asked.Access),
+		Earlier: c.Asked.Earlier(), Reasons: []render.Reason{}, Since: c.Began, Expires: c.Asked.Expires, OwnerGone: !w.alive, client: render.Client(who.client),
 	}
 	var d perm.DecisionRecord
 	if err := json.Unmarshal(c.Asked.Decision, &d); err != nil {
 		return waitRecord{}, fmt.Errorf("the decision of call %s: %w", r.Call, err)
 	}
-	r.Reasons = listed(decisionOf(&d).Reasons)
+	r.Reasons = cli.Listed(render.DecisionOf(&d).Reasons)
 	var asked lineage.Asker
 	if first := w.call.Asked.Askers; len(first) > 0 && json.Unmarshal(first[0], &asked) == nil && len(asked.Processes) > 0 {
 		r.Asker = fmt.Sprintf("%s (process %d)", asked.Processes[0].Name, asked.Processes[0].PID)
@@ -117,7 +280,7 @@ func (a *app) waitOf(ctx context.Context, p *workspaceState, j journal.Journal, 
 	}
 	what = what.cut(most)
 	r.Diff, r.Note = what.patch, what.note
-	r.state(p, w, a.host.Now())
+	r.state(p, w, a.Host.Now())
 	return r, nil
 }
 
@@ -131,7 +294,7 @@ func pendingInput(c *revert.Call, tools tool.Registry) json.RawMessage {
 	case input == nil:
 		return json.RawMessage("null")
 	case known:
-		return hide(input, t.Spec().Hints.Sensitive)
+		return render.HideArguments(input, t.Spec().Hints.Sensitive)
 	default:
 		return input
 	}
@@ -164,199 +327,6 @@ func (r *waitRecord) state(p *workspaceState, w waitingCall, now time.Time) {
 	}
 }
 
-// foldersNow are the folders of a session's roots: as recorded, but for those that the command line names.
-func (p *workspaceState) foldersNow(ctx context.Context, j journal.Journal, session string) (map[string]string, error) {
-	out := map[string]string{}
-	body, err := sessionRecord(ctx, j, session)
-	if err != nil {
-		return nil, err
-	}
-	if body != nil {
-		for _, r := range body.Roots {
-			out[r.Name] = r.Path
-		}
-	}
-	for _, r := range p.moved {
-		name, dir, err := rootOf(r)
-		if err != nil {
-			return nil, err
-		}
-		out[name] = dir
-	}
-	return out, nil
-}
-
-// minPrefix is how many characters of an id have to be given, beside its kind.
-const minPrefix = 4
-
-// waitingID finds the call that an id or its beginning means. A beginning counts where one call that waits has it, and no other.
-func waitingID(ctx context.Context, j journal.Journal, id string) (string, error) {
-	if _, _, err := revert.LoadCall(ctx, j, id); !errors.Is(err, journal.ErrNotFound) {
-		return id, err
-	}
-	if short, isCall := strings.CutPrefix(id, "c_"); !isCall {
-		return id, nil
-	} else if len(short) < minPrefix {
-		return "", usage(fmt.Sprintf("%q is too short for the beginning of an id: give c_ and at least %d more characters", id, minPrefix))
-	}
-	all, err := waitsIn(ctx, j)
-	if err != nil {
-		return id, err
-	}
-	var found []string
-	for _, w := range all {
-		if strings.HasPrefix(w.call.Ref.Call, id) {
-			found = append(found, w.call.Ref.Call)
-		}
-	}
-	switch len(found) {
-	case 0:
-		return id, nil
-	case 1:
-		return found[0], nil
-	}
-	return "", usage(fmt.Sprintf("%q is the beginning of %d calls that wait: %s", id, len(found), strings.Join(found, ", ")))
-}
-
-func (a *app) pendingCommand() *cobra.Command {
-	var p workspaceState
-	var asJSON, watch bool
-	cmd := &cobra.Command{
-		Use: "pending [CALL]", Short: "List the calls that wait for approval",
-		Long: "Lists the calls that wait for a person: who asks, what for and since when, and the difference that a call of a file tool would\n" +
-			"make to the files as they are now. CALL, or the first characters of it, shows one call with its whole difference.\n" +
-			"--watch goes on, and tells of each call that begins to wait or waits no more, until it is interrupted.\n\n" +
-			"Exit codes: 0, whether or not calls wait; 2 usage; 1 what is on the journal cannot be read.",
-		Args: wantIDs(0, 1, "at most one id of a call"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if watch && len(args) > 0 {
-				return usage("--watch tells of all calls: leave the id out")
-			}
-			return a.pending(cmd.Context(), &p, strings.Join(args, ""), watch, asJSON)
-		},
-	}
-	placeFlags(cmd, &p)
-	cmd.Flags().StringArrayVar(&p.moved, "root", nil, "where the folder of a root is now, as `NAME=DIR`, for differences")
-	cmd.Flags().BoolVar(&watch, "watch", false, "go on, and tell of each change")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "write one JSON object a line, one for each call")
-	return cmd
-}
-
-func (a *app) pending(ctx context.Context, p *workspaceState, id string, watch, asJSON bool) (err error) {
-	j, err := p.read(ctx, a)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, j.Close()) }()
-	if watch {
-		return a.watchPending(ctx, p, j, asJSON)
-	}
-	most := listedLines
-	if id != "" {
-		if id, err = waitingID(ctx, j, id); err != nil {
-			return err
-		}
-		most = shownLines
-	}
-	all, damage := waitsIn(ctx, j)
-	if id != "" {
-		all = slices.DeleteFunc(all, func(w waitingCall) bool { return w.call.Ref.Call != id })
-		if len(all) == 0 && damage == nil {
-			return &problem{code: exitUsage, what: "call " + id + " does not wait", fix: p.hint("show", id) + " tells how it stands"}
-		}
-	}
-	if err := a.tellWaits(ctx, p, j, all, most, asJSON); err != nil {
-		return errors.Join(err, damage)
-	}
-	if len(all) == 0 && damage == nil && !asJSON {
-		_, _ = fmt.Fprintln(a.out, "no call waits for approval")
-	}
-	return damage
-}
-
-// tellWaits writes calls that wait.
-func (a *app) tellWaits(ctx context.Context, p *workspaceState, j journal.Journal, all []waitingCall, most int, asJSON bool) error {
-	tools, err := tool.NewRegistry(a.builtin()...)
-	if err != nil {
-		return err
-	}
-	for i, w := range all {
-		r, err := a.waitOf(ctx, p, j, w, tools, most)
-		if err != nil {
-			return err
-		}
-		if asJSON {
-			a.writeJSON(r)
-			continue
-		}
-		if i > 0 {
-			_, _ = fmt.Fprintln(a.out)
-		}
-		a.paint().waits(a.out, p, r, a.host.Now())
-	}
-	return nil
-}
-
-// when is a time as people read it, with its zone.
-func when(t time.Time) string { return t.Local().Format("2006-01-02 15:04:05 -07:00") }
-
-// waits writes one call that waits.
-func (p textStyle) waits(w io.Writer, at *workspaceState, r waitRecord, now time.Time) {
-	_, _ = fmt.Fprintf(w, "%s %s  %s  %s\n", p.doubt("…"), p.bold(r.Call), printable(r.Tool), argWords(r.Input, nil))
-	row := func(name, text string) {
-		if text != "" {
-			_, _ = fmt.Fprintf(w, "  %s %s\n", p.faint(fmt.Sprintf("%-9s", name)), printable(text))
-		}
-	}
-	if r.Diff == "" { // then nothing else shows what an approval is for
-		row("input", wholeInput(r.Input, at.hint("show", r.Call)))
-	}
-	row("asked by", r.Principal+", in session "+r.Session)
-	row("shown to", r.client)
-	row("again", r.Earlier)
-	for _, why := range r.Reasons {
-		row("because", withPlace(why.Text, why.At))
-	}
-	for _, access := range r.Access {
-		row("touches", access.Action+" "+access.Resource)
-	}
-	row("since", fmt.Sprintf("%s (%s)", when(r.Since), now.Sub(r.Since).Round(time.Second)))
-	switch r.State {
-	case "waits":
-		row("until", when(r.Expires))
-	case "expired":
-		row("until", when(r.Expires)+": it is too late to answer; "+at.hint("resume", r.Call)+" ends it as denied")
-	case "interrupted":
-		row("until", "its process died while the call ran: nobody can answer it; "+at.hint("recover")+" finds out what became of it")
-	default:
-		row("answer", r.State+" by "+r.By+"; it has not gone on yet")
-	}
-	if r.Asker != "" && r.State != "interrupted" {
-		ended := ", which has ended: once the call is answered, " + at.hint("resume", r.Call) + " lets it go on, with the --policy, --database and --services that the run had"
-		row("process", r.Asker+map[bool]string{true: ended, false: ", which goes on with it"}[r.OwnerGone])
-	}
-	if r.Diff != "" {
-		row("wants", "to change:")
-		p.patch(w, r.Diff)
-	}
-	row("note", r.Note)
-	row("approve", r.Approve)
-	if r.State == "waits" {
-		row("refuse", at.hint("deny", r.Call))
-	}
-}
-
-// mostInput is how much of an input is shown, in bytes.
-const mostInput = 4000
-
-// wholeInput is the input of a call as it is, or as much of it as a person reads, and where the rest is.
-func wholeInput(input json.RawMessage, show string) string {
-	if len(input) <= mostInput {
-		return string(input)
-	}
-	return fmt.Sprintf("%s … and %d more bytes: %s", strings.ToValidUTF8(string(input[:mostInput]), ""), len(input)-mostInput, show)
-}
-
 // lookAgain is how often --watch looks.
 const lookAgain = time.Second
 
@@ -367,8 +337,8 @@ type goneRecord struct {
 }
 
 // watchPending tells of calls that wait until ctx ends.
-func (a *app) watchPending(ctx context.Context, p *workspaceState, j journal.Journal, asJSON bool) error {
-	a.progress.now("") // the line would stand where calls are told of
+func watchPending(ctx context.Context, a *cli.App, p *workspaceState, j journal.Journal, asJSON bool) error {
+	a.Progress.Show("") // the line would stand where calls are told of
 	known := map[string]string{}
 	for first := true; ; first = false {
 		all, err := waitsIn(ctx, j)
@@ -379,12 +349,12 @@ func (a *app) watchPending(ctx context.Context, p *workspaceState, j journal.Jou
 			return err
 		}
 		if first && len(all) == 0 { // else a person cannot tell whether it works
-			_, _ = fmt.Fprintln(a.err, "remit: no call waits for approval; this command goes on watching until it is interrupted")
+			_, _ = fmt.Fprintln(a.Err, "remit: no call waits for approval; this command goes on watching until it is interrupted")
 		}
-		if err := a.tellChanges(ctx, p, j, all, known, asJSON); err != nil && ctx.Err() == nil {
+		if err := tellChanges(ctx, a, p, j, all, known, asJSON); err != nil && ctx.Err() == nil {
 			return err
 		}
-		tick, free := a.host.WithTimeout(ctx, lookAgain, nil)
+		tick, free := a.Host.WithTimeout(ctx, lookAgain, nil)
 		<-tick.Done()
 		free()
 		if ctx.Err() != nil {
@@ -394,7 +364,7 @@ func (a *app) watchPending(ctx context.Context, p *workspaceState, j journal.Jou
 }
 
 // tellChanges writes what is not as known says, and brings known up to date.
-func (a *app) tellChanges(ctx context.Context, p *workspaceState, j journal.Journal, all []waitingCall, known map[string]string, asJSON bool) error {
+func tellChanges(ctx context.Context, a *cli.App, p *workspaceState, j journal.Journal, all []waitingCall, known map[string]string, asJSON bool) error {
 	var fresh []waitingCall
 	here := map[string]bool{}
 	for _, w := range all {
@@ -413,10 +383,42 @@ func (a *app) tellChanges(ctx context.Context, p *workspaceState, j journal.Jour
 		}
 		delete(known, id)
 		if asJSON {
-			a.writeJSON(goneRecord{id, "gone"})
+			a.WriteJSON(goneRecord{id, "gone"})
 		} else {
-			_, _ = fmt.Fprintf(a.out, "%s %s  waits no more: %s\n", a.paint().faint("·"), id, p.hint("show", id))
+			_, _ = fmt.Fprintf(a.Out, "%s %s  waits no more: %s\n", a.Style().Faint("·"), id, p.hint("show", id))
 		}
 	}
-	return a.tellWaits(ctx, p, j, fresh, listedLines, asJSON)
+	return writeAll(ctx, a, p, j, fresh, listedLines, asJSON)
+}
+
+// minPrefix is how many characters of an id have to be given, beside its kind.
+const minPrefix = 4
+
+// waitingID finds the call that an id or its beginning means. A beginning counts where one call that waits has it, and no other.
+func waitingID(ctx context.Context, j journal.Journal, id string) (string, error) {
+	if _, _, err := revert.LoadCall(ctx, j, id); !errors.Is(err, journal.ErrNotFound) {
+		return id, err
+	}
+	if short, isCall := strings.CutPrefix(id, "c_"); !isCall {
+		return id, nil
+	} else if len(short) < minPrefix {
+		return "", cli.UsageProblem(fmt.Sprintf("%q is too short for the beginning of an id: give c_ and at least %d more characters", id, minPrefix))
+	}
+	all, err := waitsIn(ctx, j)
+	if err != nil {
+		return id, err
+	}
+	var found []string
+	for _, w := range all {
+		if strings.HasPrefix(w.call.Ref.Call, id) {
+			found = append(found, w.call.Ref.Call)
+		}
+	}
+	switch len(found) {
+	case 0:
+		return id, nil
+	case 1:
+		return found[0], nil
+	}
+	return "", cli.UsageProblem(fmt.Sprintf("%q is the beginning of %d calls that wait: %s", id, len(found), strings.Join(found, ", ")))
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/tool"
 )
 
@@ -57,7 +58,7 @@ func TestWatchNothing(t *testing.T) {
 	code, said, errs := p.run(personHere, p.at("deny", p.call)...)
 	require.Zero(t, code, said+errs)
 	code, said, errs = p.run(personHere, p.at("resume", p.call, "--policy", p.policy)...)
-	require.Equal(t, int(exitDenied), code, said+errs)
+	require.Equal(t, int(cli.ExitDenied), code, said+errs)
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	errors, w := io.Pipe()
@@ -93,7 +94,7 @@ func TestWaitsShown(t *testing.T) {
 	require.NotContains(t, out, "\u202e")
 	require.Contains(t, out, "more lines of the difference are left out")
 	require.Contains(t, out, p.call)
-	_, out, _ = p.runAs(func(w *cmdEnv) { w.terminal = true }, p.at("pending", p.call)...)
+	_, out, _ = p.runAs(func(w *cli.Env) { w.OutTerminal = true }, p.at("pending", p.call)...)
 	require.Contains(t, out, "\x1b[32m+x", "colours are for terminals")
 }
 
@@ -105,7 +106,7 @@ func TestWants(t *testing.T) {
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "d"), 0o700))
 	require.NoError(t, os.Symlink("/etc/passwd", filepath.Join(dir, "out")))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "bin"), []byte{0, 1}, 0o600))
-	tools, err := tool.NewRegistry(cmdEnv{}.builtin()...)
+	tools, err := tool.NewRegistry(cli.Env{}.BuiltinTools()...)
 	require.NoError(t, err)
 	for _, tt := range []struct{ tool, input, patch, note string }{
 		{"file_write", `{"path":"a","content":"two\n"}`, "-one one", ""},

@@ -11,6 +11,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/internal/canon"
 	"github.com/remit-dev/remit/revert/diff"
 	"github.com/remit-dev/remit/tool"
@@ -55,7 +56,7 @@ func wantsOf(ctx context.Context, folders map[string]string, tools tool.Registry
 	was, err := readUpTo(folder, in.Path, diff.MaxText)
 	there := err == nil
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return wants{note: "no difference can be shown: " + plainError(err)}
+		return wants{note: "no difference can be shown: " + cli.PlainError(err)}
 	}
 	is, gone := []byte(in.Content), false
 	switch name {

@@ -1,10 +1,12 @@
-package main
+package render
 
 import (
 	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
+
+	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 )
 
 // These bound the output of a program in the answer of a run, in lines of each stream and
@@ -15,8 +17,8 @@ const (
 	lineWidth  = 200
 )
 
-// ended is how a program ended and what it wrote, as the tools that run programs return it.
-type ended struct {
+// Program is how a program ended and what it wrote, as the tools that run programs return it.
+type Program struct {
 	Code         *int     `json:"exit_code"`
 	Signal       string   `json:"signal"`
 	Stdout       *string  `json:"stdout"`
@@ -31,34 +33,34 @@ type ended struct {
 	} `json:"restrictions"`
 }
 
-// endedOf returns what an output says of a program, and false if the output is none of a
-// program. The journal keeps an output with its text beside it; endedOf reads both forms.
-func endedOf(output json.RawMessage) (ended, bool) {
+// ProgramOf returns what an output says of a program, and false if the output is none of a
+// program. The journal keeps an output with its text beside it; ProgramOf reads both forms.
+func ProgramOf(output json.RawMessage) (Program, bool) {
 	var beside struct {
 		JSON json.RawMessage `json:"json"`
 	}
 	if json.Unmarshal(output, &beside) == nil && beside.JSON != nil {
 		output = beside.JSON
 	}
-	var e ended
+	var e Program
 	err := json.Unmarshal(output, &e)
 	return e, err == nil && e.Code != nil && e.Stdout != nil && e.Stderr != nil && e.Sandbox != ""
 }
 
-// failed reports whether the program itself says that it did not do its work.
-func (e ended) failed() bool { return e.Signal != "" || e.Code != nil && *e.Code != 0 }
+// Failed reports whether the program itself says that it did not do its work.
+func (e Program) Failed() bool { return e.Signal != "" || e.Code != nil && *e.Code != 0 }
 
-// how says it in words: the exit code, or the signal that ended the program.
-func (e ended) how() string {
+// Result says it in words: the exit code, or the signal that ended the program.
+func (e Program) Result() string {
 	if e.Signal != "" {
-		return "ended by a signal: " + printable(e.Signal)
+		return "ended by a signal: " + cli.Printable(e.Signal)
 	}
 	return fmt.Sprintf("exit code %d", *e.Code)
 }
 
-// notes are the sentences about what of the program's work remit did not apply or keep, and
+// Notes are the sentences about what of the program's work remit did not apply or keep, and
 // about the rules of the sandbox that the program met.
-func (e ended) notes() (all []string) {
+func (e Program) Notes() (all []string) {
 	for _, what := range e.LeftOut {
 		all = append(all, "not applied: "+what)
 	}
@@ -69,13 +71,13 @@ func (e ended) notes() (all []string) {
 		all = append(all, fmt.Sprintf("not kept: %d bytes out of the middle of the output", e.Dropped))
 	}
 	if e.Survivors > 0 {
-		all = append(all, "ended: "+count(e.Survivors, "program")+" that it left running")
+		all = append(all, "ended: "+cli.Count(e.Survivors, "program")+" that it left running")
 	}
 	return all
 }
 
-// outputLines splits a stream into lines without their ends.
-func outputLines(stream string) []string {
+// Lines splits a stream into lines without their ends.
+func Lines(stream string) []string {
 	if stream == "" {
 		return nil
 	}
@@ -85,24 +87,24 @@ func outputLines(stream string) []string {
 // shortened returns the first and the last lines of a stream, and how many lines and ends of
 // lines are missing in between.
 func shortened(stream string) (first, last []string, left int) {
-	lines := outputLines(stream)
+	lines := Lines(stream)
 	if left = len(lines) - firstLines - lastLines; left <= 1 { // the line that would say so takes its place
 		return lines, nil, 0
 	}
 	return lines[:firstLines], lines[firstLines+left:], left
 }
 
-// ended writes the output of a program in short, the notes, and how to see all of it.
-func (p textStyle) ended(w io.Writer, e ended, show string) {
+// WriteProgram writes the output of a program in short, the notes, and how to see all of it.
+func WriteProgram(p cli.Style, w io.Writer, e Program, show string) {
 	cut := false
 	write := func(label, text string) {
-		_, _ = fmt.Fprintln(w, "     "+p.faint(fmt.Sprintf("%-6s", label))+text)
+		_, _ = fmt.Fprintln(w, "     "+p.Faint(fmt.Sprintf("%-6s", label))+text)
 	}
 	for _, s := range []struct{ label, text string }{{"out", *e.Stdout}, {"err", *e.Stderr}} {
 		label := s.label
 		line := func(text string) {
-			short := clip(printable(text), lineWidth)
-			cut = cut || short != printable(text)
+			short := cli.Clip(cli.Printable(text), lineWidth)
+			cut = cut || short != cli.Printable(text)
 			write(label, short)
 			label = ""
 		}
@@ -112,16 +114,16 @@ func (p textStyle) ended(w io.Writer, e ended, show string) {
 		}
 		if left > 0 {
 			cut = true
-			write("", p.faint(fmt.Sprintf("… %d lines left out", left)))
+			write("", p.Faint(fmt.Sprintf("… %d lines left out", left)))
 		}
 		for _, text := range last {
 			line(text)
 		}
 	}
-	for _, note := range e.notes() {
-		write("note", p.doubt(printable(note)))
+	for _, note := range e.Notes() {
+		write("note", p.Doubt(cli.Printable(note)))
 	}
-	if e.failed() || cut {
+	if e.Failed() || cut {
 		write("show", "remit show "+show)
 	}
 }

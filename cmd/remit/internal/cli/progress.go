@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"context"
@@ -11,26 +11,26 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// patience is how long the command says nothing before it says what it does, and
+// ProgressInterval is how long the command says nothing before it says what it does, and
 // how often it says it again.
-const patience = time.Second
+const ProgressInterval = time.Second
 
-// progress is a line at the bottom of a terminal about what takes long. It goes
+// Progress is a line at the bottom of a terminal about what takes long. It goes
 // to the error output, and away before anything else is written; where that is
 // no terminal there is none.
-type progress struct {
-	w     io.Writer // nil: nobody sees it
-	host  host.Host
-	began time.Time
+type Progress struct {
+	writer io.Writer // nil: nobody sees it
+	host   host.Host
+	began  time.Time
 
 	mu    sync.Mutex // held while something is written, so that the line is never in the middle of it
 	doing string     // empty: nothing that takes time
 	shown bool
 }
 
-// start begins to look at the clock, and returns what ends that.
-func (p *progress) start(ctx context.Context) (stop func()) {
-	if p.w == nil {
+// Start begins to look at the clock, and returns what ends that.
+func (p *Progress) Start(ctx context.Context) (stop func()) {
+	if p.writer == nil {
 		return func() {}
 	}
 	p.began = p.host.Now()
@@ -39,7 +39,7 @@ func (p *progress) start(ctx context.Context) (stop func()) {
 	go func() {
 		defer close(done)
 		for {
-			tick, free := p.host.WithTimeout(ctx, patience, nil)
+			tick, free := p.host.WithTimeout(ctx, ProgressInterval, nil)
 			<-tick.Done()
 			free()
 			if ctx.Err() != nil {
@@ -55,8 +55,8 @@ func (p *progress) start(ctx context.Context) (stop func()) {
 	}
 }
 
-// now says what is being done; the empty text, that it is waited for somebody.
-func (p *progress) now(doing string) {
+// Show says what is being done; the empty text, that it is waited for somebody.
+func (p *Progress) Show(doing string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.doing = doing
@@ -65,8 +65,8 @@ func (p *progress) now(doing string) {
 	}
 }
 
-// report is what a tool says of how far its call is.
-func (p *progress) report(t tool.Progress) {
+// Report is what a tool says of how far its call is.
+func (p *Progress) Report(t tool.Progress) {
 	text := t.Tool
 	switch {
 	case t.Total > 0:
@@ -84,16 +84,16 @@ func (p *progress) report(t tool.Progress) {
 	}
 }
 
-// hold keeps the line away until it is released: a person is asked.
-func (p *progress) hold() (release func()) {
+// Hold keeps the line away until it is released: a person is asked.
+func (p *Progress) Hold() (release func()) {
 	p.mu.Lock()
 	was := p.doing
 	p.mu.Unlock()
-	p.now("")
-	return func() { p.now(was) }
+	p.Show("")
+	return func() { p.Show(was) }
 }
 
-func (p *progress) draw() {
+func (p *Progress) draw() {
 	seconds := int(p.host.Now().Sub(p.began) / time.Second)
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -102,26 +102,26 @@ func (p *progress) draw() {
 	}
 	p.wipe()
 	p.shown = true
-	_, _ = fmt.Fprintf(p.w, "… %s (%d s)", clip(printable(p.doing), 60), max(seconds, 0))
+	_, _ = fmt.Fprintf(p.writer, "… %s (%d s)", Clip(Printable(p.doing), 60), max(seconds, 0))
 }
 
-func (p *progress) clear() {
+func (p *Progress) clear() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.wipe()
 }
 
 // wipe takes the line away; mu is held.
-func (p *progress) wipe() {
+func (p *Progress) wipe() {
 	if p.shown {
-		_, _ = io.WriteString(p.w, "\r\x1b[K")
+		_, _ = io.WriteString(p.writer, "\r\x1b[K")
 		p.shown = false
 	}
 }
 
 // progressWriter writes to the terminal that the line is on, or to another place.
 type progressWriter struct {
-	progress *progress
+	progress *Progress
 	w        io.Writer
 }
 

@@ -1,6 +1,6 @@
 //go:build unix
 
-package main
+package cli
 
 import (
 	"errors"
@@ -15,7 +15,7 @@ func typedInto() error {
 	// The call succeeds only for the process's own terminal.
 	foreground, err := unix.IoctlGetInt(fd, unix.TIOCGPGRP)
 	switch {
-	case !isTerminal(os.Stdin):
+	case !IsTerminal(os.Stdin):
 		return errors.New("standard input is not a terminal")
 	case err != nil:
 		return errors.New("standard input is the terminal of other processes")

@@ -1,6 +1,6 @@
 //go:build !unix
 
-package main
+package cli
 
 import (
 	"errors"
@@ -9,7 +9,7 @@ import (
 
 // typedInto returns why no person types into this process, or nil.
 func typedInto() error {
-	if !isTerminal(os.Stdin) {
+	if !IsTerminal(os.Stdin) {
 		return errors.New("standard input is not a terminal")
 	}
 	return nil

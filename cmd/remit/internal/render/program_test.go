@@ -1,4 +1,4 @@
-package main
+package render
 
 import (
 	"bytes"
@@ -7,17 +7,19 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 )
 
 // TestWhatAProgramSaid: a person sees every note, and nothing steers the terminal. An output of
 // another tool is none of a program.
 func TestWhatAProgramSaid(t *testing.T) {
-	e, is := endedOf(json.RawMessage(`{"json":{"exit_code":-1,"signal":"killed","stdout":"a\u001b[2J\n\n","stderr":"` + strings.Repeat("x", 300) + `","sandbox":"strict",
+	e, is := ProgramOf(json.RawMessage(`{"json":{"exit_code":-1,"signal":"killed","stdout":"a\u001b[2J\n\n","stderr":"` + strings.Repeat("x", 300) + `","sandbox":"strict",
 		"dropped":7,"survivors":2,"left_out":["workspace/p: a pipe"],"restrictions":[{"rule":"hidden","text":".env is hidden"}]},"text":"…"}`))
 	require.True(t, is)
-	require.True(t, e.failed())
+	require.True(t, e.Failed())
 	var out bytes.Buffer
-	textStyle(false).ended(&out, e, "c_1")
+	WriteProgram(cli.Style(false), &out, e, "c_1")
 	require.Equal(t, `     out   a\x1b[2J
            
      err   `+strings.Repeat("x", 199)+`…
@@ -28,7 +30,7 @@ func TestWhatAProgramSaid(t *testing.T) {
      show  remit show c_1
 `, out.String())
 	for _, other := range []string{`null`, `"text"`, `{"exit_code":1}`, `{"json":{"exit_code":1},"text":""}`, `[`} {
-		_, is := endedOf(json.RawMessage(other))
+		_, is := ProgramOf(json.RawMessage(other))
 		require.False(t, is, other)
 	}
 }

@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"bytes"
@@ -22,12 +22,12 @@ func TestReport(t *testing.T) {
 		var out bytes.Buffer
 		h := hosttest.New(1)
 		h.Step = 0
-		p := &progress{w: &out, host: h, began: h.Now()}
-		p.report(report)
+		p := &Progress{writer: &out, host: h, began: h.Now()}
+		p.Report(report)
 		p.draw()
 		require.Empty(t, out.String(), "nothing is being done")
-		p.now("run")
-		p.report(report)
+		p.Show("run")
+		p.Report(report)
 		p.draw()
 		require.Equal(t, want, out.String())
 	}

@@ -1,0 +1,61 @@
+package cli
+
+import (
+	"errors"
+
+	"github.com/remit-dev/remit/tool"
+)
+
+// App is one run of the command.
+type App struct {
+	Env
+	DeclaredTools []tool.Tool          // the tools by the flags; nil: no flag changes them
+	LeftOut       func(tool.Tool) bool // selects the tools that a gateway does not serve; nil: it serves all
+	Progress      *Progress
+	Output        *Output
+	Code          ExitCode
+	closers       []func() error // close what the command opened, at its end
+}
+
+// NewApp returns a run of the command in an environment. The caller closes it.
+func NewApp(w Env) *App {
+	p := &Progress{host: w.Host}
+	if w.ErrTerminal {
+		p.writer, w.Err, w.Out = w.Err, progressWriter{p, w.Err}, progressWriter{p, w.Out}
+	}
+	out := &Output{w: w.Out}
+	w.Out = out
+	return &App{Env: w, Progress: p, Output: out}
+}
+
+// ExitWith makes the command end with a code, unless a worse one is set.
+func (a *App) ExitWith(code ExitCode) { a.Code = Worst(a.Code, code) }
+
+// OnClose registers a function that close calls.
+func (a *App) OnClose(fn func() error) { a.closers = append(a.closers, fn) }
+
+// Close closes what the command opened.
+func (a *App) Close() error {
+	var errs []error
+	for _, c := range a.closers {
+		errs = append(errs, c())
+	}
+	return errors.Join(errs...)
+}
+
+// WriteJSON writes one JSON object to standard output, in one line.
+func (a *App) WriteJSON(v any) { NewJSON(a.Out).Write(v) }
+
+func (a *App) Style() Style { return Style(a.OutTerminal && a.Getenv("NO_COLOR") == "") }
+
+func (a *App) ErrStyle() Style { return Style(a.ErrTerminal && a.Getenv("NO_COLOR") == "") }
+
+// Person returns the user by the operating system. The journal names this user
+// as the approver.
+func (a *App) Person() (string, error) {
+	who, err := a.Username()
+	if err == nil && who != "" {
+		return who, nil
+	}
+	return "", &Problem{Code: ExitUsage, What: "nobody can approve: the operating system does not say who you are", Fix: "use --on-ask deny"}
+}

@@ -1,0 +1,43 @@
+package cli
+
+import (
+	"errors"
+	"io/fs"
+)
+
+// Problem is an error in the four lines that users get: what, why, how to fix
+// it, and the ID for show.
+type Problem struct {
+	Code           ExitCode
+	What, Why, Fix string
+	ID             string
+	Denied         bool // fix says how to allow it
+}
+
+// Error returns what and why on one line.
+func (p *Problem) Error() string {
+	if p.Why == "" {
+		return p.What
+	}
+	return p.What + ": " + p.Why
+}
+
+// UsageProblem returns the error of an invalid command line.
+func UsageProblem(what string) *Problem { return &Problem{Code: ExitUsage, What: what} }
+
+// WithPlace appends the position of a rule, if it is known.
+func WithPlace(text, at string) string {
+	if at == "" {
+		return text
+	}
+	return text + " (" + at + ")"
+}
+
+// PlainError leaves the path out, which the message names already.
+func PlainError(err error) string {
+	var pathed *fs.PathError
+	if errors.As(err, &pathed) {
+		return pathed.Err.Error()
+	}
+	return err.Error()
+}

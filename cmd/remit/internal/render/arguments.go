@@ -1,0 +1,72 @@
+package render
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/remit-dev/remit/cmd/remit/internal/cli"
+	"github.com/remit-dev/remit/internal/canon"
+)
+
+// Arguments shows arguments in at most 60 characters, without the hidden ones.
+func Arguments(args []byte, hidden []string) string {
+	v, err := canon.Parse(args, canon.DefaultLimits())
+	if err != nil {
+		return ""
+	}
+	if v.Kind() != canon.Object {
+		return cli.Clip(cli.Printable(v.Text()), 60)
+	}
+	var words []string
+	for name, member := range v.Members() {
+		words = append(words, cli.Printable(name)+"="+argWord(member, slices.Contains(hidden, name)))
+	}
+	if len(words) > 1 {
+		for i := range words {
+			words[i] = cli.Clip(words[i], 40)
+		}
+	}
+	slices.SortStableFunc(words, pathsFirst)
+	return cli.Clip(strings.Join(words, " "), 60)
+}
+
+func argWord(v canon.Value, hidden bool) string {
+	switch {
+	case hidden:
+		return "(hidden)"
+	case v.Kind() == canon.String:
+		return cli.Printable(v.Text())
+	default:
+		return cli.Printable(string(v.Canonical()))
+	}
+}
+
+// pathsFirst puts the argument first that says which file it is about.
+func pathsFirst(a, b string) int {
+	first := func(s string) int {
+		if strings.HasPrefix(s, "path=") {
+			return 0
+		}
+		return 1
+	}
+	return first(a) - first(b)
+}
+
+// HideArguments takes the values of arguments out that a tool calls sensitive.
+func HideArguments(input json.RawMessage, names []string) json.RawMessage {
+	var members map[string]json.RawMessage
+	if len(names) == 0 || json.Unmarshal(input, &members) != nil {
+		return input
+	}
+	for _, n := range names {
+		if _, there := members[n]; there {
+			members[n] = json.RawMessage(`"(hidden)"`)
+		}
+	}
+	out, err := json.Marshal(members)
+	if err != nil {
+		return json.RawMessage(`"(hidden)"`)
+	}
+	return out
+}

@@ -1,0 +1,61 @@
+package render
+
+import (
+	"cmp"
+
+	"github.com/remit-dev/remit/cmd/remit/internal/cli"
+	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/tool"
+)
+
+// Mark is the sign of an outcome.
+func Mark(p cli.Style, s tool.Status) string {
+	switch s {
+	case tool.StatusDone:
+		return p.Good("✓")
+	case tool.StatusPending, tool.StatusHeld:
+		return p.Doubt("…")
+	case tool.Status(revert.PhaseDropped):
+		return p.Faint("·")
+	case tool.StatusUnknown:
+		return p.Bad("?")
+	case tool.StatusInvalid, tool.StatusDenied, tool.StatusFailed, tool.StatusVerifyFailed, tool.StatusCancelled, tool.StatusTimeout:
+	}
+	return p.Bad("✗")
+}
+
+// State writes the state of a transaction; one that an owner left behind says so.
+func State(p cli.Style, s revert.TxnState, ownerGone bool) string {
+	switch {
+	case s == revert.TxnRevertedPartial:
+		return p.Bad(string(s))
+	case s == revert.TxnOpen && ownerGone:
+		return p.Doubt("open, owner gone")
+	case s == revert.TxnOpen:
+		return p.Doubt(string(s))
+	default:
+		return p.Good(string(s))
+	}
+}
+
+// Status is the outcome that a call ended with, as far as the journal knows.
+func Status(c *revert.Call) string {
+	switch c.Phase {
+	case revert.PhaseErased:
+		return cmp.Or(c.Erased.Status, string(c.Erased.As))
+	case revert.PhaseStarted:
+		return "in_flight"
+	case revert.PhaseDone:
+		for _, v := range c.Verified {
+			if v.Phase == "call" && !v.OK {
+				return string(tool.StatusVerifyFailed)
+			}
+		}
+	case revert.PhaseFailed:
+		return cmp.Or(c.Failed.Status, string(c.Phase))
+	case revert.PhaseDenied:
+		return c.Denied.Status()
+	case revert.PhaseInvalid, revert.PhasePending, revert.PhaseHeld, revert.PhaseDropped, revert.PhaseUnknown:
+	}
+	return string(c.Phase)
+}

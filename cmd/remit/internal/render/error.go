@@ -1,0 +1,25 @@
+package render
+
+import "strings"
+
+// Once removes words at the end of an error that repeat those of the error that
+// wraps it: "there is no such file: open a.txt: no such file" loses the last
+// ones.
+func Once(text string) string {
+	var kept []string
+	for part := range strings.SplitSeq(text, ": ") {
+		if !said(kept, part) {
+			kept = append(kept, part)
+		}
+	}
+	return strings.Join(kept, ": ")
+}
+
+func said(kept []string, part string) bool {
+	for _, k := range kept {
+		if strings.Contains(part, " ") && strings.HasSuffix(k, part) {
+			return true
+		}
+	}
+	return false
+}
