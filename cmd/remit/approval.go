@@ -18,6 +18,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
+	"github.com/remit-dev/remit/cmd/remit/internal/state"
 	"github.com/remit-dev/remit/internal/atomicfile"
 	"github.com/remit-dev/remit/internal/canon"
 	"github.com/remit-dev/remit/revert"
@@ -214,11 +215,11 @@ type byByte struct{ *os.File }
 func (b byByte) Read(p []byte) (int, error) { return b.File.Read(p[:min(len(p), 1)]) }
 
 // pendingCalls returns the pending calls of a journal, none if there is no journal.
-func pendingCalls(ctx context.Context, a *cli.App, p *workspaceState) (calls []*revert.Call, err error) {
-	if !sqlite.Exists(p.state) {
+func pendingCalls(ctx context.Context, a *cli.App, p *state.Workspace) (calls []*revert.Call, err error) {
+	if !sqlite.Exists(p.StateDir) {
 		return nil, nil
 	}
-	j, err := p.open(ctx)
+	j, err := p.Open(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -231,7 +232,7 @@ func pendingCalls(ctx context.Context, a *cli.App, p *workspaceState) (calls []*
 }
 
 func approvalCommand(a *cli.App) *cobra.Command {
-	var p workspaceState
+	var p state.Workspace
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use: "approval", Short: "Show whose approvals are taken, or change that",
@@ -240,21 +241,21 @@ func approvalCommand(a *cli.App) *cobra.Command {
 			"where no call can reach it. What this stops, and what it does not, is in docs/explanation/threat-model.md.",
 		Args: cli.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			if err := p.find(a); err != nil {
+			if err := p.Find(a); err != nil {
 				return err
 			}
-			s, err := readApproval(p.state)
+			s, err := readApproval(p.StateDir)
 			if err != nil {
 				return err
 			}
 			if err := tellSettings(a, s, asJSON); err != nil || asJSON {
 				return err
 			}
-			_, err = fmt.Fprintln(a.Out, "kept in "+cli.Printable(filepath.Join(p.state, settingFile)))
+			_, err = fmt.Fprintln(a.Out, "kept in "+cli.Printable(filepath.Join(p.StateDir, settingFile)))
 			return err
 		},
 	}
-	placeFlags(cmd, &p)
+	state.AddFlags(cmd, &p)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write one JSON object")
 	cmd.AddCommand(
 		settingCommand(a, "allow-unattended", "Take approvals from a process without a terminal, and from below the one that asked", func(s *approvalSettings) error {
@@ -277,15 +278,15 @@ func approvalCommand(a *cli.App) *cobra.Command {
 // settingCommand returns a command that changes the settings. It requires what
 // an approval requires, unless it only restricts.
 func settingCommand(a *cli.App, use, short string, change func(*approvalSettings) error) *cobra.Command {
-	var p workspaceState
+	var p state.Workspace
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use: use, Short: short, Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := p.find(a); err != nil {
+			if err := p.Find(a); err != nil {
 				return err
 			}
-			s, err := readApproval(p.state)
+			s, err := readApproval(p.StateDir)
 			if err != nil {
 				return err
 			}
@@ -301,13 +302,13 @@ func settingCommand(a *cli.App, use, short string, change func(*approvalSettings
 			if err := change(&s); err != nil {
 				return err
 			}
-			if err := writeApproval(p.state, s); err != nil {
+			if err := writeApproval(p.StateDir, s); err != nil {
 				return fmt.Errorf("write %s: %w", settingFile, err)
 			}
 			return tellSettings(a, s, asJSON)
 		},
 	}
-	placeFlags(cmd, &p)
+	state.AddFlags(cmd, &p)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write one JSON object")
 	return cmd
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
+	"github.com/remit-dev/remit/cmd/remit/internal/state"
 	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/internal/host"
 	"github.com/remit-dev/remit/tool"
@@ -119,7 +120,7 @@ const (
 func (p *prompt) difference(ctx context.Context, ask ctxperm.ApprovalRequest) {
 	what := wants{patch: ask.Preview}
 	if ask.Preview == "" {
-		tools, err := tool.NewRegistry(tools(p.app)...)
+		tools, err := tool.NewRegistry(state.Tools(p.app)...)
 		if err == nil {
 			what = wantsOf(ctx, p.folders, tools, ask.Tool, ask.ToolDigest, ask.Input)
 		}
@@ -161,7 +162,7 @@ func newApprover(a *cli.App, f *runFlags) (ctxperm.Approver, error) {
 	if mode == "deny" || mode == "wait" {
 		return nil, nil // the process that answers elsewhere checks the settings
 	}
-	s, err := readApproval(f.state)
+	s, err := readApproval(f.StateDir)
 	if err != nil {
 		return nil, err
 	}
@@ -180,13 +181,13 @@ func newApprover(a *cli.App, f *runFlags) (ctxperm.Approver, error) {
 	case "prompt":
 		folders := map[string]string{}
 		for _, r := range f.rootWords() {
-			name, dir, err := rootOf(r)
+			name, dir, err := state.ParseRoot(r)
 			if err != nil {
 				return nil, err
 			}
 			folders[name] = dir
 		}
-		return newPrompt(a, s, folders, f.hint("pending"))
+		return newPrompt(a, s, folders, f.Hint("pending"))
 	default:
 		return nil, &cli.Problem{
 			Code: cli.ExitUsage, What: fmt.Sprintf("--on-ask %q is not one of the ways to answer", mode),

@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/remit-dev/remit/cmd/remit/internal/state"
 )
 
 // spoiled is a state folder that is not what it should be, and what every command
@@ -171,4 +173,6 @@ func sizes(t *testing.T, dir string) map[string]int64 {
 }
 
 // backThere is the advice for a journal in STATE that lacks something.
-func backThere() string { return putBack(&workspaceState{given: []string{"--state", "STATE"}}) }
+func backThere() string {
+	return state.RestoreHint(&state.Workspace{GivenFlags: []string{"--state", "STATE"}})
+}

@@ -74,15 +74,15 @@ func (r *runner) skipStep(ctx context.Context) cli.ExitCode {
 
 // resumeCommit says what to do about a call that was not released.
 func (r *runner) resumeCommit(o tool.Outcome) string {
-	where := &r.how.workspaceState
+	where := &r.how.Workspace
 	again := r.how.commitIt(o.Txn)
 	switch o.Status {
 	case tool.StatusUnknown:
-		return "say what became of it: " + where.hint("settle", o.Call, "applied|absent", "--why", "TEXT") + "; then go on: " + again
+		return "say what became of it: " + where.Hint("settle", o.Call, "applied|absent", "--why", "TEXT") + "; then go on: " + again
 	case tool.StatusVerifyFailed:
 		return "look at what it did; it is not sent again, and this goes on with the rest: " + again
 	default:
-		return "once that is mended: " + again + "; or go on without it: " + where.hint("revert", o.Call) + " first"
+		return "once that is mended: " + again + "; or go on without it: " + where.Hint("revert", o.Call) + " first"
 	}
 }
 

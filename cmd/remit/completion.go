@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
+	"github.com/remit-dev/remit/cmd/remit/internal/state"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/tool"
 )
@@ -55,7 +56,7 @@ func completeWords(a *cli.App, cmd *cobra.Command) cobra.CompletionFunc {
 		}
 	case strings.Contains(usage, "NAME"):
 		return func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
-			tools, err := tool.NewRegistry(tools(a)...)
+			tools, err := tool.NewRegistry(state.Tools(a)...)
 			if err != nil {
 				return nil, cobra.ShellCompDirectiveError
 			}
@@ -85,14 +86,14 @@ func rest(usage string, n int) []cobra.Completion {
 // completeIDs lists the IDs of the journal, the newest first. It returns none for an
 // unreadable journal, as completion must not report errors.
 func completeIDs(a *cli.App, cmd *cobra.Command, txns, calls bool, begun string) (list []cobra.Completion) {
-	p := workspaceState{workspace: flagText(cmd, "workspace"), state: flagText(cmd, "state"), offers: true}
-	j, err := p.read(cmd.Context(), a)
+	p := state.Workspace{Dir: flagText(cmd, "workspace"), StateDir: flagText(cmd, "state"), ForCompletion: true}
+	j, err := p.Read(cmd.Context(), a)
 	if err != nil {
 		return nil
 	}
 	defer func() { _ = j.Close() }()
 	n := 0
-	_ = eachTxn(cmd.Context(), j, func(id string) error {
+	_ = state.EachTxn(cmd.Context(), j, func(id string) error {
 		t, err := revert.Load(cmd.Context(), j, id)
 		if n++; err != nil || n > offered {
 			return errors.Join(err, errEnough)

@@ -5,32 +5,33 @@ import (
 	"slices"
 
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
+	"github.com/remit-dev/remit/cmd/remit/internal/state"
 	"github.com/remit-dev/remit/mcp/gateway"
 )
 
 // draftSandboxes drafts a sandbox for each server that can have one, as if the file
 // contained it. Roots has the form NAME=DIR.
-func draftSandboxes(a *cli.App, p *workspaceState, roots []string) error {
-	c, _, err := readServers(a, &p.upstreams)
+func draftSandboxes(a *cli.App, p *state.Workspace, roots []string) error {
+	c, _, err := readServers(a, &p.Upstreams)
 	if err != nil {
 		return err
 	}
 	folders := map[string]string{}
 	for _, r := range roots {
-		name, dir, err := rootOf(r)
+		name, dir, err := state.ParseRoot(r)
 		if err != nil {
 			return err
 		}
 		folders[name] = dir
 	}
-	p.upstreams.outside = map[string]string{}
+	p.Upstreams.Outside = map[string]string{}
 	for _, s := range c.Servers {
 		d, ok, why := s.Confine(folders)
 		switch {
 		case ok:
-			p.upstreams.drafts = append(p.upstreams.drafts, d)
+			p.Upstreams.Drafts = append(p.Upstreams.Drafts, d)
 		case why != "":
-			p.upstreams.outside[s.Name] = why
+			p.Upstreams.Outside[s.Name] = why
 		}
 	}
 	return nil
@@ -38,22 +39,22 @@ func draftSandboxes(a *cli.App, p *workspaceState, roots []string) error {
 
 // unconfine removes the drafts of servers that do not start in their sandbox,
 // and reports whether there were any.
-func unconfine(p *workspaceState, g *gatewayRuntime) bool {
+func unconfine(p *state.Workspace, g *gatewayRuntime) bool {
 	why := map[string]string{}
 	for _, s := range g.ServerStatuses() {
 		if !s.Connected {
 			why[s.Server] = s.Why
 		}
 	}
-	before := len(p.upstreams.drafts)
-	p.upstreams.drafts = slices.DeleteFunc(p.upstreams.drafts, func(d gateway.EntryDraft) bool {
+	before := len(p.Upstreams.Drafts)
+	p.Upstreams.Drafts = slices.DeleteFunc(p.Upstreams.Drafts, func(d gateway.EntryDraft) bool {
 		reason, down := why[d.Server]
 		if down {
-			p.upstreams.outside[d.Server] = "it does not start there: " + reason
+			p.Upstreams.Outside[d.Server] = "it does not start there: " + reason
 		}
 		return down
 	})
-	return len(p.upstreams.drafts) < before
+	return len(p.Upstreams.Drafts) < before
 }
 
 // draftedWords describes the drafts.
@@ -73,12 +74,12 @@ func draftedWords(drafts []gateway.EntryDraft) string {
 
 // writeServers reports the servers that are not available, and those that run
 // outside the sandbox although it was requested.
-func writeServers(a *cli.App, p *workspaceState, g *gatewayRuntime) {
+func writeServers(a *cli.App, p *state.Workspace, g *gatewayRuntime) {
 	for _, s := range g.ServerStatuses() {
-		why, outside := p.upstreams.outside[s.Server]
+		why, outside := p.Upstreams.Outside[s.Server]
 		switch {
 		case !s.Connected:
-			a.ErrStyle().Problem(a.Err, "remit: ", p.unavailable(s))
+			a.ErrStyle().Problem(a.Err, "remit: ", unavailableProblem(p, s))
 			a.ExitWith(cli.ExitInternal)
 		case outside:
 			a.ErrStyle().Problem(a.Err, "remit: ", &cli.Problem{

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
+	"github.com/remit-dev/remit/cmd/remit/internal/state"
 	"github.com/remit-dev/remit/internal/connect"
 	"github.com/remit-dev/remit/revert"
 )
@@ -139,11 +140,11 @@ func (f connectOptions) place(a *cli.App) (p connect.Environment, err error) {
 	if !filepath.IsAbs(home) {
 		return p, &cli.Problem{Code: cli.ExitUsage, What: "there is no home folder to look for clients in", Fix: "set HOME to an absolute path"}
 	}
-	state, err := stateHome(a.Getenv)
+	base, err := state.Home(a.Getenv)
 	if err != nil {
 		return p, err
 	}
-	p = connect.Environment{OS: runtime.GOOS, Home: home, State: filepath.Join(state, "remit", "connect"), Env: a.Getenv}
+	p = connect.Environment{OS: runtime.GOOS, Home: home, State: filepath.Join(base, "remit", "connect"), Env: a.Getenv}
 	if p.Command, err = os.Executable(); err != nil {
 		return p, err
 	}
@@ -151,11 +152,11 @@ func (f connectOptions) place(a *cli.App) (p connect.Environment, err error) {
 	if project == "" {
 		project = "."
 	}
-	if p.Project, err = realFolder(project); err != nil {
+	if p.Project, err = state.RealFolder(project); err != nil {
 		return p, err
 	}
 	if f.workspace != "" {
-		if p.Workspace, err = realFolder(f.workspace); err != nil {
+		if p.Workspace, err = state.RealFolder(f.workspace); err != nil {
 			return p, err
 		}
 	}
@@ -186,16 +187,16 @@ func runConnect(a *cli.App, f connectOptions, name string, do func(connect.Clien
 // draftEntries drafts entries for the tools of one configuration, and writes them
 // to it.
 func draftEntries(ctx context.Context, a *cli.App, f connectOptions, at connect.Environment, config string) error {
-	p := workspaceState{sandbox: "strict", workspace: at.Workspace}
-	if p.workspace == "" {
-		p.workspace = at.Project
+	p := state.Workspace{Sandbox: "strict", Dir: at.Workspace}
+	if p.Dir == "" {
+		p.Dir = at.Project
 	}
-	p.upstreams.config, p.upstreams.confined = config, f.sandbox
+	p.Upstreams.Config, p.Upstreams.Confined = config, f.sandbox
 	g, err := openServers(ctx, a, &p)
 	if err != nil {
 		return err
 	}
-	return writeDrafts(a, append(p.upstreams.drafts, g.Drafts(keptRoots(&p, nil)...)...), config, true, f.json)
+	return writeDrafts(a, append(p.Upstreams.Drafts, g.Drafts(keptRoots(&p, nil)...)...), config, true, f.json)
 }
 
 // connectProblem returns the message for an error of connect.

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/remit-dev/remit/cmd/remit/internal/policyfile"
 )
 
 const quickstart = "../../examples/quickstart/"
@@ -67,7 +69,7 @@ func TestDemo(t *testing.T) {
 
 // TestDemoPolicy holds the policy of the quick start to its own tests.
 func TestDemoPolicy(t *testing.T) {
-	engine, err := loadPolicy([]string{quickstart + "policy.rego"}, true)
+	engine, err := policyfile.Load([]string{quickstart + "policy.rego"}, true)
 	require.NoError(t, err)
 	report, err := engine.Test(t.Context())
 	require.NoError(t, err)

@@ -11,6 +11,7 @@ import (
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/cmd/remit/internal/render"
+	"github.com/remit-dev/remit/cmd/remit/internal/state"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/diff"
@@ -18,7 +19,7 @@ import (
 )
 
 func diffCommand(a *cli.App) *cobra.Command {
-	var p workspaceState
+	var p state.Workspace
 	var last, asJSON bool
 	cmd := &cobra.Command{
 		Use: "diff TXN | CALL | --last", Short: "Show what a transaction or a call changed, line by line",
@@ -38,7 +39,7 @@ func diffCommand(a *cli.App) *cobra.Command {
 			return withRuntime(cmd.Context(), a, &p, func(rt *agent.Runtime) error {
 				id, over, err := target{strings.Join(args, ""), last, false}.find(cmd.Context(), rt)
 				if err == nil && id != "" {
-					err = p.ofWorkspace(cmd.Context(), a, rt.Journal(), "diff", id)
+					err = p.CheckTxn(cmd.Context(), a, rt.Journal(), "diff", id)
 				}
 				if err != nil {
 					return err
@@ -61,8 +62,8 @@ func diffCommand(a *cli.App) *cobra.Command {
 			})
 		},
 	}
-	placeFlags(cmd, &p)
-	movedFlag(cmd, &p)
+	state.AddFlags(cmd, &p)
+	state.AddRootFlag(cmd, &p)
 	cmd.Flags().BoolVar(&last, "last", false, "the newest transaction with something to take back")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write one JSON object")
 	return cmd

@@ -9,6 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
+	"github.com/remit-dev/remit/cmd/remit/internal/policyfile"
+	"github.com/remit-dev/remit/cmd/remit/internal/state"
 )
 
 func doctorCommand(a *cli.App) *cobra.Command {
@@ -21,7 +23,7 @@ func doctorCommand(a *cli.App) *cobra.Command {
 		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runDoctor(cmd.Context(), a, &f) },
 	}
-	placeFlags(cmd, &f.workspaceState)
+	state.AddFlags(cmd, &f.Workspace)
 	cmd.Flags().StringArrayVar(&f.roots, "root", nil, "another folder to try, as `NAME=DIR`")
 	cmd.Flags().StringArrayVar(&f.policies, "policy", nil, "policy `PATH` to load (default: the workspace policy)")
 	cmd.Flags().BoolVar(&f.json, "json", false, "write one JSON object a line: each finding, then the sum")
@@ -91,9 +93,9 @@ func checkSystem(a *cli.App, tell func(finding)) {
 }
 
 func checkPolicy(paths []string, tell func(finding)) {
-	engine, err := loadPolicy(paths, false)
+	engine, err := policyfile.Load(paths, false)
 	if err != nil {
-		p := problemOf(err, &workspaceState{})
+		p := state.ProblemOf(err, &state.Workspace{})
 		fix := p.Fix
 		if fix == "" {
 			fix = "see remit policy check"

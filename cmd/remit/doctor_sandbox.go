@@ -30,8 +30,8 @@ func missing() [][2]string {
 func checkSandbox(ctx context.Context, a *cli.App, f *runFlags, roots []string, tell func(finding)) []*sandbox.WriteMode {
 	ways := make([]*sandbox.WriteMode, len(roots))
 	state := "" // unavailable: writes stay in memory, which shows the rest
-	if f.find(a) == nil && f.keepOut(roots) == nil {
-		state = nearestFolder(f.state)
+	if f.Find(a) == nil && f.CheckStateOutside(roots) == nil {
+		state = nearestFolder(f.StateDir)
 	}
 	for i, root := range roots {
 		w, err := wayOf(ctx, root, state)

@@ -9,6 +9,7 @@ import (
 	"runtime"
 
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
+	"github.com/remit-dev/remit/cmd/remit/internal/state"
 	"github.com/remit-dev/remit/revert/journal"
 	"github.com/remit-dev/remit/revert/record"
 	"github.com/remit-dev/remit/revert/sqlite"
@@ -16,26 +17,26 @@ import (
 
 // checkState checks the place of the journal, and the journal.
 func checkState(ctx context.Context, a *cli.App, f *runFlags, folders []string, tell func(finding)) {
-	if err := f.find(a); err != nil {
-		p := problemOf(err, &f.workspaceState)
+	if err := f.Find(a); err != nil {
+		p := state.ProblemOf(err, &f.Workspace)
 		tell(finding{Where: "state", Check: "folder", Is: failing, What: p.Error(), Fix: p.Fix})
 		return
 	}
-	if err := errors.Join(f.keepOut(folders), f.keepIn(folders)); err != nil {
-		p := problemOf(err, &f.workspaceState)
+	if err := errors.Join(f.CheckStateOutside(folders), f.CheckRootsOutside(folders)); err != nil {
+		p := state.ProblemOf(err, &f.Workspace)
 		tell(finding{Where: "state", Check: "outside", Is: failing, What: p.Error(), Fix: "name a folder outside every root with --state"})
 	} else {
-		tell(finding{Where: "state", Check: "outside", Is: healthy, What: f.state + " lies outside every root"})
+		tell(finding{Where: "state", Check: "outside", Is: healthy, What: f.StateDir + " lies outside every root"})
 	}
-	there := existing(f.state)
+	there := existing(f.StateDir)
 	tell(stateFileSystem(fileSystem(there)))
-	tell(stateRights(f.state, there))
-	checkLogins(&f.workspaceState, tell)
-	if !sqlite.Exists(f.state) {
+	tell(stateRights(f.StateDir, there))
+	checkLogins(&f.Workspace, tell)
+	if !sqlite.Exists(f.StateDir) {
 		tell(finding{Where: "journal", Check: "open", Is: healthy, What: "none yet: the first remit run makes it"})
 		return
 	}
-	checkJournal(ctx, a, &f.workspaceState, tell)
+	checkJournal(ctx, a, &f.Workspace, tell)
 }
 
 // stateFileSystem checks the file system: the processes of one journal share
@@ -94,27 +95,27 @@ func makeable(there string) finding {
 	return f
 }
 
-func checkJournal(ctx context.Context, a *cli.App, p *workspaceState, tell func(finding)) {
-	j, err := p.open(ctx)
+func checkJournal(ctx context.Context, a *cli.App, p *state.Workspace, tell func(finding)) {
+	j, err := p.Open(ctx)
 	if err != nil {
-		fix := "copy the folder before anything else opens it, then see what " + p.hint("fsck") + " finds"
+		fix := "copy the folder before anything else opens it, then see what " + p.Hint("fsck") + " finds"
 		tell(finding{Where: "journal", Check: "open", Is: failing, What: err.Error(), Fix: fix})
 		return
 	}
 	defer func() { _ = j.Close() }()
 	head, err := j.Head(ctx)
 	if err != nil {
-		tell(finding{Where: "journal", Check: "head", Is: failing, What: err.Error(), Fix: "see what " + p.hint("fsck") + " finds"})
+		tell(finding{Where: "journal", Check: "head", Is: failing, What: err.Error(), Fix: "see what " + p.Hint("fsck") + " finds"})
 		return
 	}
 	tell(finding{Where: "journal", Check: "format", Is: healthy, What: fmt.Sprintf("store format %d, record version %d", sqlite.Format, record.Version)})
 	tell(finding{Where: "journal", Check: "head", Is: healthy, What: fmt.Sprintf("%s, head %s", cli.Entries(head.Size), head)})
-	tell(finding{Where: "journal", Check: "size", Is: healthy, What: bytesWords(folderSize(p.state)) + " in " + p.state})
+	tell(finding{Where: "journal", Check: "size", Is: healthy, What: bytesWords(folderSize(p.StateDir)) + " in " + p.StateDir})
 	tell(openTxns(ctx, j, p))
 }
 
 // openTxns reports the open transactions, which hold claims.
-func openTxns(ctx context.Context, j journal.Journal, p *workspaceState) finding {
+func openTxns(ctx context.Context, j journal.Journal, p *state.Workspace) finding {
 	f := finding{Where: "journal", Check: "open txns", Is: healthy, What: "none is open"}
 	open, err := j.Unfinished(ctx)
 	gone := []string{}
@@ -127,11 +128,11 @@ func openTxns(ctx context.Context, j journal.Journal, p *workspaceState) finding
 	}
 	switch {
 	case err != nil:
-		f.Is, f.What, f.Fix = failing, "they cannot be listed: "+err.Error(), "see what "+p.hint("fsck")+" finds"
+		f.Is, f.What, f.Fix = failing, "they cannot be listed: "+err.Error(), "see what "+p.Hint("fsck")+" finds"
 	case len(gone) > 0:
 		f.Is = weaker
 		f.What = fmt.Sprintf("%s open, %d of them without an owner: what they touched is held", cli.Count(len(open), "transaction"), len(gone))
-		f.Fix = "run " + p.hint("recover") + ", then " + p.hint("revert", gone[0])
+		f.Fix = "run " + p.Hint("recover") + ", then " + p.Hint("revert", gone[0])
 	case len(open) > 0:
 		f.What = cli.Count(len(open), "transaction") + " open, each with a living owner"
 	}

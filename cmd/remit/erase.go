@@ -11,11 +11,12 @@ import (
 
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
+	"github.com/remit-dev/remit/cmd/remit/internal/state"
 	"github.com/remit-dev/remit/revert"
 )
 
 func eraseCommand(a *cli.App) *cobra.Command {
-	var p workspaceState
+	var p state.Workspace
 	var yes, asJSON bool
 	var why string
 	cmd := &cobra.Command{
@@ -32,14 +33,14 @@ func eraseCommand(a *cli.App) *cobra.Command {
 			return runErase(cmd.Context(), a, &p, args[0], why, yes, asJSON)
 		},
 	}
-	placeFlags(cmd, &p)
+	state.AddFlags(cmd, &p)
 	cmd.Flags().StringVar(&why, "why", "", "`TEXT` that says what it is erased for; it is kept")
 	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write one JSON object")
 	return cmd
 }
 
-func runErase(ctx context.Context, a *cli.App, p *workspaceState, call, why string, yes, asJSON bool) error {
+func runErase(ctx context.Context, a *cli.App, p *state.Workspace, call, why string, yes, asJSON bool) error {
 	who, err := a.Person()
 	if err != nil {
 		return err
@@ -109,7 +110,7 @@ func writeToErase(p cli.Style, w io.Writer, c *revert.Call) {
 	}
 }
 
-func writeErasure(p cli.Style, w io.Writer, e revert.EraseReport, where *workspaceState) {
+func writeErasure(p cli.Style, w io.Writer, e revert.EraseReport, where *state.Workspace) {
 	if e.Records > 0 {
 		_, _ = fmt.Fprintf(w, "%s erased; dropped %s, %s\n", p.Good("✓"), cli.Count(int(e.Blobs), "content"), cli.Bytes(e.Bytes))
 	}
@@ -117,6 +118,6 @@ func writeErasure(p cli.Style, w io.Writer, e revert.EraseReport, where *workspa
 		_, _ = fmt.Fprintf(w, "  %s is kept: other calls name the same\n", cli.Count(len(e.Shared), "content"))
 	}
 	if e.Waiting != "" {
-		_, _ = fmt.Fprintf(w, "%s %s\n     %s\n", p.Doubt("?"), e.Waiting, "again  "+where.hint("erase", e.Call, "--why", "again"))
+		_, _ = fmt.Fprintf(w, "%s %s\n     %s\n", p.Doubt("?"), e.Waiting, "again  "+where.Hint("erase", e.Call, "--why", "again"))
 	}
 }

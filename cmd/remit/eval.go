@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
+	"github.com/remit-dev/remit/cmd/remit/internal/policyfile"
 	"github.com/remit-dev/remit/internal/canon"
 	"github.com/remit-dev/remit/perm"
 )
@@ -38,7 +39,7 @@ func runEval(a *cli.App, cmd *cobra.Command, input string, paths []string, asJSO
 	if err != nil {
 		return err
 	}
-	engine, err := loadPolicy(paths, false)
+	engine, err := policyfile.Load(paths, false)
 	if err != nil {
 		return err
 	}

@@ -9,12 +9,13 @@ import (
 
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
+	"github.com/remit-dev/remit/cmd/remit/internal/state"
 	"github.com/remit-dev/remit/provenance"
 	"github.com/remit-dev/remit/revert/record"
 )
 
 func feedbackCommand(a *cli.App) *cobra.Command {
-	var p workspaceState
+	var p state.Workspace
 	var note string
 	var asJSON bool
 	cmd := &cobra.Command{
@@ -49,7 +50,7 @@ func feedbackCommand(a *cli.App) *cobra.Command {
 			})
 		},
 	}
-	placeFlags(cmd, &p)
+	state.AddFlags(cmd, &p)
 	cmd.Flags().StringVar(&note, "note", "", "`TEXT` that says why; remit erase destroys it with the call")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write one JSON object")
 	return cmd

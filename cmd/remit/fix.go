@@ -7,6 +7,7 @@ import (
 
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/cmd/remit/internal/render"
+	"github.com/remit-dev/remit/cmd/remit/internal/state"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/tool"
 )
@@ -23,7 +24,7 @@ func suggestFix(o tool.Outcome, how *runFlags) tool.Outcome {
 	case o.Status == tool.StatusPending: // standard error shows how to approve it
 		p.Fix += ": " + how.again(o.Call)
 	case p.Fix == "":
-		p.Fix = fixFor(o.Tool, p.Why, &how.workspaceState)
+		p.Fix = fixFor(o.Tool, p.Why, &how.Workspace)
 	}
 	o.Error = &p
 	return o
@@ -36,28 +37,28 @@ func (r *runner) mended(ctx context.Context, o tool.Outcome) tool.Outcome {
 	}
 	held := o.Error.Fix == "" && o.Status != tool.StatusPending
 	o = suggestFix(o, &r.how)
-	if m := holder.FindStringSubmatch(o.Error.Why); held && m != nil && ownerGone(ctx, r.journal, m[1]) {
-		o.Error.Fix = "its process is gone: " + r.how.hint("recover") + " finishes what it left and names what stays open; or take it back: " + r.how.hint("revert", m[1])
+	if m := holder.FindStringSubmatch(o.Error.Why); held && m != nil && state.OwnerGone(ctx, r.journal, m[1]) {
+		o.Error.Fix = "its process is gone: " + r.how.Hint("recover") + " finishes what it left and names what stays open; or take it back: " + r.how.Hint("revert", m[1])
 	}
 	return o
 }
 
-// approve returns the command that approves a pending call. It names what the
+// approveHint returns the command that approves a pending call. It names what the
 // call wants to change, if that is known.
-func (p *workspaceState) approve(c *revert.Call) string {
+func approveHint(p *state.Workspace, c *revert.Call) string {
 	if c.Asked.Purpose == "" {
-		return p.hint("approve", c.Ref.Call)
+		return p.Hint("approve", c.Ref.Call)
 	}
-	return p.hint("show", c.Ref.Call) + " and " + p.hint("approve", c.Ref.Call, "--question", c.Asked.Digest)
+	return p.Hint("show", c.Ref.Call) + " and " + p.Hint("approve", c.Ref.Call, "--question", c.Asked.Digest)
 }
 
 // holder matches the transaction that has the claim.
 var holder = regexp.MustCompile(`is held by transaction (t_[0-9a-z]+)`)
 
 // fixFor returns how to fix a call that failed for this reason.
-func fixFor(name, why string, where *workspaceState) string {
+func fixFor(name, why string, where *state.Workspace) string {
 	if m := holder.FindStringSubmatch(why); m != nil {
-		return "wait until that transaction ends, or take it back: " + where.hint("revert", m[1])
+		return "wait until that transaction ends, or take it back: " + where.Hint("revert", m[1])
 	}
 	if strings.Contains(why, "its folder does not exist") {
 		return "make the folder: dir_create makes it and those above it, and so does file_write with \"parents\": true"
@@ -74,5 +75,5 @@ func (f *runFlags) again(call string) string {
 	for _, path := range f.policies {
 		words = append(words, "--policy", cli.Quote(path))
 	}
-	return f.hint(words...)
+	return f.Hint(words...)
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
+	"github.com/remit-dev/remit/cmd/remit/internal/state"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/journal"
 	"github.com/remit-dev/remit/revert/record"
@@ -16,7 +17,7 @@ import (
 )
 
 func fsckCommand(a *cli.App) *cobra.Command {
-	var p workspaceState
+	var p state.Workspace
 	var asJSON, accept bool
 	var kept string
 	cmd := &cobra.Command{
@@ -34,15 +35,15 @@ func fsckCommand(a *cli.App) *cobra.Command {
 			return runFsck(cmd.Context(), a, &p, kept, asJSON)
 		},
 	}
-	placeFlags(cmd, &p)
+	state.AddFlags(cmd, &p)
 	cmd.Flags().StringVar(&kept, "head", "", "`SIZE:ROOT`, a tree head that was kept elsewhere")
 	cmd.Flags().BoolVar(&accept, "accept-head", false, "go on with an incomplete journal, and write down who said so")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write one JSON object a line: each problem, then the report")
 	return cmd
 }
 
-func runFsck(ctx context.Context, a *cli.App, p *workspaceState, kept string, asJSON bool) error {
-	if err := p.find(a); err != nil {
+func runFsck(ctx context.Context, a *cli.App, p *state.Workspace, kept string, asJSON bool) error {
+	if err := p.Find(a); err != nil {
 		return err
 	}
 	o := revert.FsckOptions{Found: func(found revert.Problem) {
@@ -58,7 +59,7 @@ func runFsck(ctx context.Context, a *cli.App, p *workspaceState, kept string, as
 			return &cli.Problem{Code: cli.ExitUsage, What: "--head: " + err.Error(), Fix: "give the head as an earlier check wrote it"}
 		}
 	}
-	report, err := sqlite.Fsck(ctx, p.state, o)
+	report, err := sqlite.Fsck(ctx, p.StateDir, o)
 	if err != nil && (report.Problems == 0 || !errors.Is(err, record.ErrDamaged)) {
 		return err // the check could not run
 	}
@@ -68,30 +69,30 @@ func runFsck(ctx context.Context, a *cli.App, p *workspaceState, kept string, as
 		writeFsckReport(a.Style(), a.Out, report)
 	}
 	if report.Problems > 0 {
-		fix := "copy the folder before anything else opens it; what can still be read, " + p.hint("log") + " and " + p.hint("show", "ID") + " tell"
+		fix := "copy the folder before anything else opens it; what can still be read, " + p.Hint("log") + " and " + p.Hint("show", "ID") + " tell"
 		if report.Incomplete {
-			fix = putBack(p)
+			fix = state.RestoreHint(p)
 		}
 		return &cli.Problem{
-			Code: cli.ExitInternal, What: fmt.Sprintf("the journal in %s has %s", p.state, cli.Count(int(report.Problems), "problem")), Fix: fix,
+			Code: cli.ExitInternal, What: fmt.Sprintf("the journal in %s has %s", p.StateDir, cli.Count(int(report.Problems), "problem")), Fix: fix,
 		}
 	}
 	return nil
 }
 
 // acceptHead continues with an incomplete journal.
-func acceptHead(ctx context.Context, a *cli.App, p *workspaceState, asJSON bool) error {
-	if err := p.find(a); err != nil {
+func acceptHead(ctx context.Context, a *cli.App, p *state.Workspace, asJSON bool) error {
+	if err := p.Find(a); err != nil {
 		return err
 	}
 	who, err := a.Person()
 	if err != nil {
 		return err
 	}
-	if !sqlite.Exists(p.state) {
-		return fmt.Errorf("journal in %s: %w", p.state, journal.ErrNotFound)
+	if !sqlite.Exists(p.StateDir) {
+		return fmt.Errorf("journal in %s: %w", p.StateDir, journal.ErrNotFound)
 	}
-	what, err := sqlite.Accept(ctx, p.state, who)
+	what, err := sqlite.Accept(ctx, p.StateDir, who)
 	if err != nil {
 		return err
 	}

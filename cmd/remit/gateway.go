@@ -19,6 +19,7 @@ import (
 
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
+	"github.com/remit-dev/remit/cmd/remit/internal/state"
 	"github.com/remit-dev/remit/ctxperm/process"
 	"github.com/remit-dev/remit/internal/connect"
 	"github.com/remit-dev/remit/mcp"
@@ -28,7 +29,7 @@ import (
 )
 
 func initCommand(a *cli.App) *cobra.Command {
-	p := workspaceState{sandbox: "strict"}
+	p := state.Workspace{Sandbox: "strict"}
 	write, asJSON := false, false
 	var keep []string
 	cmd := &cobra.Command{
@@ -49,23 +50,23 @@ func initCommand(a *cli.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return writeDrafts(a, append(p.upstreams.drafts, g.Drafts(keptRoots(&p, keep)...)...), p.upstreams.config, write, asJSON)
+			return writeDrafts(a, append(p.Upstreams.Drafts, g.Drafts(keptRoots(&p, keep)...)...), p.Upstreams.Config, write, asJSON)
 		},
 	}
-	placeFlags(cmd, &p)
-	gatewayFlag(cmd, &p.upstreams)
-	cmd.Flags().StringArrayVar(&p.moved, "root", nil, "another folder that servers work in, as `NAME=DIR`")
+	state.AddFlags(cmd, &p)
+	gatewayFlag(cmd, &p.Upstreams)
+	cmd.Flags().StringArrayVar(&p.Moved, "root", nil, "another folder that servers work in, as `NAME=DIR`")
 	cmd.Flags().StringArrayVar(&keep, "keep", nil, "draft that the root `NAME` is kept before each call of a server by command; none keeps nothing (default: every root, on Linux)")
-	cmd.Flags().BoolVar(&p.upstreams.confined, "sandbox", false, "draft a sandbox for each server by command that starts in one")
+	cmd.Flags().BoolVar(&p.Upstreams.Confined, "sandbox", false, "draft a sandbox for each server by command that starts in one")
 	cmd.Flags().BoolVar(&write, "write", false, "write the entries into the file")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write one JSON object")
 	return cmd
 }
 
 // rootNames returns the names of the roots that servers work in.
-func (p *workspaceState) rootNames() []string {
-	known := []string{workspaceRoot}
-	for _, root := range p.moved {
+func rootNames(p *state.Workspace) []string {
+	known := []string{state.WorkspaceRoot}
+	for _, root := range p.Moved {
 		if name, _, _ := strings.Cut(root, "="); !slices.Contains(known, name) {
 			known = append(known, name)
 		}
@@ -78,7 +79,7 @@ const keepNone = "none"
 
 // keptRoots returns the roots of which drafts take snapshots: the named ones,
 // or all.
-func keptRoots(p *workspaceState, names []string) []string {
+func keptRoots(p *state.Workspace, names []string) []string {
 	switch {
 	case slices.Contains(names, keepNone):
 		return nil
@@ -87,12 +88,12 @@ func keptRoots(p *workspaceState, names []string) []string {
 	case runtime.GOOS != "linux": // snapshots of folders need Linux
 		return nil
 	}
-	return p.rootNames()
+	return rootNames(p)
 }
 
 // knownRoots rejects the name of an unknown root.
-func knownRoots(p *workspaceState, names []string) error {
-	known := p.rootNames()
+func knownRoots(p *state.Workspace, names []string) error {
+	known := rootNames(p)
 	for _, name := range names {
 		if name == keepNone && len(names) == 1 {
 			continue
@@ -152,17 +153,6 @@ func writeDrafts(a *cli.App, drafts []gateway.EntryDraft, config string, write, 
 	return nil
 }
 
-// upstreamOptions selects the MCP servers whose tools are served too.
-type upstreamOptions struct {
-	config string               // configuration file
-	strict bool                 // quarantine the definitions at the first start too
-	lazy   bool                 // start no server before a call needs it
-	drafts []gateway.EntryDraft // used as if the file contained them
-
-	confined bool              // try servers without reviewed entries in a sandbox
-	outside  map[string]string // why a server runs outside the sandbox
-}
-
 // gatewayRuntime is an open gateway and the runtime of its tools.
 type gatewayRuntime struct {
 	*gateway.Gateway
@@ -207,8 +197,8 @@ var _ mcp.Catalog = (*gateway.Gateway)(nil)
 
 // upstreamOpen opens the gateway that a command line names. Roots has the form
 // NAME=DIR. The command closes the gateway at its end.
-func upstreamOpen(ctx context.Context, a *cli.App, p *workspaceState, roots []string, programs *process.Driver) (*gatewayRuntime, error) {
-	c, config, err := readServers(a, &p.upstreams)
+func upstreamOpen(ctx context.Context, a *cli.App, p *state.Workspace, roots []string, programs *process.Driver) (*gatewayRuntime, error) {
+	c, config, err := readServers(a, &p.Upstreams)
 	if err != nil {
 		return nil, err
 	}
@@ -218,12 +208,12 @@ func upstreamOpen(ctx context.Context, a *cli.App, p *workspaceState, roots []st
 	}
 	m := &gatewayRuntime{}
 	o := gateway.Options{
-		Version: cli.ReadVersion().Version, State: filepath.Join(p.state, "mcp"), QuarantineNew: p.upstreams.strict, Lazy: p.upstreams.lazy, SkipInputValidation: true, Log: log,
-		Roots: map[string]string{}, Sandbox: programs, OtherTools: servedTools(a), OnToolsChanged: m.changed, OnCatalogChanged: m.offered, OnResourceUpdated: m.updated,
-		Authorize: p.logins(config).Handler,
+		Version: cli.ReadVersion().Version, State: filepath.Join(p.StateDir, "mcp"), QuarantineNew: p.Upstreams.Strict, Lazy: p.Upstreams.Lazy, SkipInputValidation: true, Log: log,
+		Roots: map[string]string{}, Sandbox: programs, OtherTools: state.ServedTools(a), OnToolsChanged: m.changed, OnCatalogChanged: m.offered, OnResourceUpdated: m.updated,
+		Authorize: logins(p, config).Handler,
 	}
 	for _, r := range roots {
-		name, dir, err := rootOf(r)
+		name, dir, err := state.ParseRoot(r)
 		if err != nil {
 			return nil, err
 		}
@@ -233,32 +223,32 @@ func upstreamOpen(ctx context.Context, a *cli.App, p *workspaceState, roots []st
 		return nil, &cli.Problem{Code: cli.ExitUsage, What: "the gateway cannot be opened", Why: strings.TrimPrefix(err.Error(), "gateway: ")}
 	}
 	a.OnClose(m.Close)
-	if p.upstreams.lazy {
+	if p.Upstreams.Lazy {
 		return m, nil
 	}
-	return m, os.WriteFile(p.gatewayNote(), []byte(config), 0o600)
+	return m, os.WriteFile(noteFile(p), []byte(config), 0o600)
 }
 
-func gatewayFlag(cmd *cobra.Command, u *upstreamOptions) {
-	cmd.Flags().StringVar(&u.config, "config", "", "`FILE` that lists MCP servers whose tools are served too, as docs/reference/gateway-config.md says")
+func gatewayFlag(cmd *cobra.Command, u *state.Upstreams) {
+	cmd.Flags().StringVar(&u.Config, "config", "", "`FILE` that lists MCP servers whose tools are served too, as docs/reference/gateway-config.md says")
 }
 
 // readServers reads the configuration that a command line names. Path is its
 // only path.
-func readServers(a *cli.App, u *upstreamOptions) (c gateway.Config, path string, err error) {
-	if path, err = filepath.Abs(u.config); err != nil {
+func readServers(a *cli.App, u *state.Upstreams) (c gateway.Config, path string, err error) {
+	if path, err = filepath.Abs(u.Config); err != nil {
 		return c, "", err
 	}
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return c, "", &cli.Problem{Code: cli.ExitUsage, What: fmt.Sprintf("--config %q cannot be read", u.config), Why: cli.PlainError(err)}
+		return c, "", &cli.Problem{Code: cli.ExitUsage, What: fmt.Sprintf("--config %q cannot be read", u.Config), Why: cli.PlainError(err)}
 	}
-	if len(u.drafts) > 0 {
-		if text, err = gateway.AddEntries(text, u.drafts); err != nil {
+	if len(u.Drafts) > 0 {
+		if text, err = gateway.AddEntries(text, u.Drafts); err != nil {
 			return c, "", &cli.Problem{Code: cli.ExitUsage, What: "the configuration of the gateway is not valid", Why: cli.PlainError(err)}
 		}
 	}
-	c, err = gateway.ParseConfig(u.config, text, func(name string) (string, bool) {
+	c, err = gateway.ParseConfig(u.Config, text, func(name string) (string, bool) {
 		value := a.Getenv(name)
 		return value, value != ""
 	})
@@ -271,28 +261,28 @@ func readServers(a *cli.App, u *upstreamOptions) (c gateway.Config, path string,
 	return c, path, nil
 }
 
-// gatewayNote returns the file that names the last configuration of a state
+// noteFile returns the file that names the last configuration of a state
 // folder, so that later commands can revert its calls without the configuration
 // flag.
-func (p *workspaceState) gatewayNote() string { return filepath.Join(p.state, "mcp", "gateway") }
+func noteFile(p *state.Workspace) string { return filepath.Join(p.StateDir, "mcp", "gateway") }
 
 // reopen returns the tools of the last gateway of a state folder, for a
 // command that reverts calls.
-func reopen(ctx context.Context, a *cli.App, p *workspaceState, programs *process.Driver) ([]agent.Option, error) {
-	if p.upstreams.config == "" {
-		noted, err := os.ReadFile(p.gatewayNote())
+func reopen(ctx context.Context, a *cli.App, p *state.Workspace, programs *process.Driver) ([]agent.Option, error) {
+	if p.Upstreams.Config == "" {
+		noted, err := os.ReadFile(noteFile(p))
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil, nil
 		}
 		if err != nil {
 			return nil, err
 		}
-		p.upstreams.config = string(noted)
+		p.Upstreams.Config = string(noted)
 	}
-	p.upstreams.lazy = true
-	roots := p.named()
-	if programs != nil && !namesWorkspace(roots) {
-		roots = append(slices.Clone(roots), workspaceRoot+"="+p.folder())
+	p.Upstreams.Lazy = true
+	roots := p.NamedRoots()
+	if programs != nil && !state.NamesWorkspace(roots) {
+		roots = append(slices.Clone(roots), state.WorkspaceRoot+"="+p.Folder())
 	}
 	g, err := upstreamOpen(ctx, a, p, roots, programs)
 	if err != nil {
@@ -332,8 +322,8 @@ func ownTool(t tool.Tool, databases bool) bool {
 }
 
 func acceptCommand(a *cli.App) *cobra.Command {
-	p := workspaceState{sandbox: "strict"}
-	p.upstreams.strict = true
+	p := state.Workspace{Sandbox: "strict"}
+	p.Upstreams.Strict = true
 	asJSON := false
 	cmd := &cobra.Command{
 		Use: "accept [SERVER[/TOOL]] --config FILE", Short: "Show what is in quarantine, and accept it",
@@ -364,10 +354,10 @@ func acceptCommand(a *cli.App) *cobra.Command {
 			return writeQuarantine(a, accepted, true, asJSON)
 		},
 	}
-	placeFlags(cmd, &p)
+	state.AddFlags(cmd, &p)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write one JSON object")
-	gatewayFlag(cmd, &p.upstreams)
-	cmd.Flags().StringArrayVar(&p.moved, "root", nil, "another folder that servers work in, as `NAME=DIR`")
+	gatewayFlag(cmd, &p.Upstreams)
+	cmd.Flags().StringArrayVar(&p.Moved, "root", nil, "another folder that servers work in, as `NAME=DIR`")
 	return cmd
 }
 
@@ -426,24 +416,24 @@ func pretty(raw json.RawMessage) []string {
 }
 
 // openServers opens a gateway only to inspect its servers.
-func openServers(ctx context.Context, a *cli.App, p *workspaceState) (*gatewayRuntime, error) {
-	if p.upstreams.config == "" {
+func openServers(ctx context.Context, a *cli.App, p *state.Workspace) (*gatewayRuntime, error) {
+	if p.Upstreams.Config == "" {
 		return nil, cli.UsageProblem("--config names the file that lists the servers")
 	}
-	if err := p.find(a); err != nil {
+	if err := p.Find(a); err != nil {
 		return nil, err
 	}
-	j, err := p.open(ctx)
+	j, err := p.Open(ctx)
 	if err != nil {
 		return nil, err
 	}
 	a.OnClose(j.Close)
-	programs, err := p.programs(j)
+	programs, err := programs(p, j)
 	if err != nil {
 		return nil, err
 	}
-	roots := append([]string{workspaceRoot + "=" + p.folder()}, p.moved...)
-	if p.upstreams.confined {
+	roots := append([]string{state.WorkspaceRoot + "=" + p.Folder()}, p.Moved...)
+	if p.Upstreams.Confined {
 		if err := draftSandboxes(a, p, roots); err != nil {
 			return nil, err
 		}
@@ -471,12 +461,12 @@ func openServers(ctx context.Context, a *cli.App, p *workspaceState) (*gatewayRu
 	return g, nil
 }
 
-// unavailable returns the problem of a server that is not available, and its
+// unavailableProblem returns the problem of a server that is not available, and its
 // fix.
-func (p *workspaceState) unavailable(s gateway.ServerStatus) *cli.Problem {
+func unavailableProblem(p *state.Workspace, s gateway.ServerStatus) *cli.Problem {
 	e := &cli.Problem{
 		What: "server " + s.Server + " cannot be had", Why: s.Why,
-		Fix: "see that what its entry in " + p.upstreams.config + " names can be started, or reached, from here, and do this again for its tools",
+		Fix: "see that what its entry in " + p.Upstreams.Config + " names can be started, or reached, from here, and do this again for its tools",
 	}
 	if s.Login { // the reason names the command to run
 		e.Fix = "log in there, and do this again for its tools"

@@ -12,6 +12,7 @@ import (
 
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
+	"github.com/remit-dev/remit/cmd/remit/internal/state"
 	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert/journal"
@@ -19,7 +20,7 @@ import (
 )
 
 func grantsCommand(a *cli.App) *cobra.Command {
-	var p workspaceState
+	var p state.Workspace
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use: "grants", Short: "List what was granted beyond one call",
@@ -36,14 +37,14 @@ func grantsCommand(a *cli.App) *cobra.Command {
 			})
 		},
 	}
-	placeFlags(cmd, &p)
+	state.AddFlags(cmd, &p)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "answer with one JSON object a line")
 	cmd.AddCommand(revokeCommand(a))
 	return cmd
 }
 
 func revokeCommand(a *cli.App) *cobra.Command {
-	var p workspaceState
+	var p state.Workspace
 	var why string
 	var asJSON bool
 	cmd := &cobra.Command{
@@ -60,7 +61,7 @@ func revokeCommand(a *cli.App) *cobra.Command {
 			return withRuntime(cmd.Context(), a, &p, func(rt *agent.Runtime) error {
 				err := rt.Revoke(cmd.Context(), args[0], who, why)
 				if errors.Is(err, journal.ErrNotFound) || errors.Is(err, tool.ErrInvalid) {
-					return &cli.Problem{Code: cli.ExitUsage, What: "there is no grant " + args[0], Fix: p.hint("grants") + " lists them"}
+					return &cli.Problem{Code: cli.ExitUsage, What: "there is no grant " + args[0], Fix: p.Hint("grants") + " lists them"}
 				}
 				if err == nil && asJSON {
 					a.WriteJSON(revokeOutput{args[0], who, why})
@@ -69,7 +70,7 @@ func revokeCommand(a *cli.App) *cobra.Command {
 			})
 		},
 	}
-	placeFlags(cmd, &p)
+	state.AddFlags(cmd, &p)
 	cmd.Flags().StringVar(&why, "why", "", "`TEXT` for the record")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write one JSON object")
 	return cmd

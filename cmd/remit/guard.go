@@ -4,13 +4,14 @@ import (
 	"encoding/json"
 
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
+	"github.com/remit-dev/remit/cmd/remit/internal/state"
 	"github.com/remit-dev/remit/revert"
 )
 
 // checkApprover rejects approvals if an agent can control the command, unless the
 // settings permit that. It asks for the passphrase if there is one.
-func checkApprover(a *cli.App, p *workspaceState, calls ...*revert.Call) error {
-	s, err := readApproval(p.state)
+func checkApprover(a *cli.App, p *state.Workspace, calls ...*revert.Call) error {
+	s, err := readApproval(p.StateDir)
 	if err != nil {
 		return err
 	}
@@ -40,9 +41,9 @@ func checkApprover(a *cli.App, p *workspaceState, calls ...*revert.Call) error {
 
 // notHere returns the error for an approval from this process. It says where
 // approvals are possible.
-func notHere(p *workspaceState, why error) error {
+func notHere(p *state.Workspace, why error) error {
 	return &cli.Problem{
 		Code: cli.ExitDenied, What: "a person must approve, and an agent can be behind this command", Why: why.Error(),
-		Fix: "run it at a terminal that the agent did not start; to take approvals from anywhere, a person runs there: " + p.hint("approval", "allow-unattended"),
+		Fix: "run it at a terminal that the agent did not start; to take approvals from anywhere, a person runs there: " + p.Hint("approval", "allow-unattended"),
 	}
 }

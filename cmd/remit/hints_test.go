@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
+	"github.com/remit-dev/remit/cmd/remit/internal/state"
 )
 
 // wordsNotHints are texts that name a command and are no command to run: what they speak of has happened, or is explained.
@@ -67,8 +68,8 @@ func TestHintsNamePlace(t *testing.T) {
 	names := make([]string, 0, len(commands))
 	for name := range commands {
 		names = append(names, regexp.QuoteMeta(name))
-		for flag, p := range map[string]workspaceState{"--state '/a b'": {given: []string{"--state", "/a b"}}, "--workspace w": {given: []string{"--workspace", "w"}}} {
-			require.Contains(t, p.hint(append(strings.Fields(name), "ID")...), " "+flag)
+		for flag, p := range map[string]state.Workspace{"--state '/a b'": {GivenFlags: []string{"--state", "/a b"}}, "--workspace w": {GivenFlags: []string{"--workspace", "w"}}} {
+			require.Contains(t, p.Hint(append(strings.Fields(name), "ID")...), " "+flag)
 		}
 	}
 	hint := regexp.MustCompile(`\bremit (` + strings.Join(names, "|") + `)\b`)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
+	"github.com/remit-dev/remit/cmd/remit/internal/state"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/revert/journal"
@@ -20,7 +21,7 @@ import (
 // transaction has nothing of its own.
 func lastTxn(ctx context.Context, rt *agent.Runtime) (found string, over []passedOver, err error) {
 	stop, j := errors.New("found"), rt.Journal()
-	err = eachTxn(ctx, j, func(id string) error {
+	err = state.EachTxn(ctx, j, func(id string) error {
 		t, err := rt.Load(ctx, id)
 		if err != nil {
 			return err
@@ -74,7 +75,7 @@ func beyond(c *revert.Call) bool {
 // something back, and "" if there is none.
 func lastUndo(ctx context.Context, rt *agent.Runtime) (found string, _ []passedOver, err error) {
 	stop := errors.New("found")
-	err = eachTxn(ctx, rt.Journal(), func(id string) error {
+	err = state.EachTxn(ctx, rt.Journal(), func(id string) error {
 		t, err := rt.Load(ctx, id)
 		if err != nil || t.Undoes == "" {
 			return err
@@ -159,11 +160,11 @@ func nothingOf(c *revert.Call) string {
 const mostPassed = 5
 
 // writePassed names the newer calls that --last passed over.
-func writePassed(p cli.Style, w io.Writer, over []passedOver, at *workspaceState) {
+func writePassed(p cli.Style, w io.Writer, over []passedOver, at *state.Workspace) {
 	for _, c := range over[:min(len(over), mostPassed)] {
 		_, _ = fmt.Fprintf(w, "%s passed over: call %s of %s, %s: %s\n", p.Doubt("·"), c.Call, c.Txn, cli.Printable(c.Tool), c.Why)
 	}
 	if n := len(over) - mostPassed; n > 0 {
-		_, _ = fmt.Fprintf(w, "%s passed over: %s more; %s lists them\n", p.Doubt("·"), cli.Count(n, "newer call"), at.hint("log"))
+		_, _ = fmt.Fprintf(w, "%s passed over: %s more; %s lists them\n", p.Doubt("·"), cli.Count(n, "newer call"), at.Hint("log"))
 	}
 }

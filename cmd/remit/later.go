@@ -22,7 +22,7 @@ func (f *runFlags) laterLines(cmd *cobra.Command, script string) func(n int) str
 			words = append(words, "--")
 		}
 		words = append(words, cli.Quote(script), "|", "remit", "run")
-		for _, w := range append(flagsOf(cmd, "database"), f.databasesAgain()...) {
+		for _, w := range append(flagsOf(cmd, "database"), f.DatabaseFlags()...) {
 			words = append(words, cli.Quote(w))
 		}
 		return strings.Join(append(words, "-"), " ")

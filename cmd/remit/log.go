@@ -12,6 +12,7 @@ import (
 
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/cmd/remit/internal/render"
+	"github.com/remit-dev/remit/cmd/remit/internal/state"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/journal"
 	"github.com/remit-dev/remit/revert/kind"
@@ -20,7 +21,7 @@ import (
 )
 
 func logCommand(a *cli.App) *cobra.Command {
-	var p workspaceState
+	var p state.Workspace
 	var asJSON bool
 	var only string
 	var newest int
@@ -37,20 +38,20 @@ func logCommand(a *cli.App) *cobra.Command {
 			return writeLog(cmd.Context(), a, &p, only, newest, asJSON)
 		},
 	}
-	placeFlags(cmd, &p)
+	state.AddFlags(cmd, &p)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write one JSON object a line, one for each transaction")
 	cmd.Flags().IntVarP(&newest, "newest", "n", 0, "only the newest `N` transactions (default: all)")
 	cmd.Flags().StringVar(&only, "txn", "", "only the transaction with this `ID`")
 	return cmd
 }
 
-func writeLog(ctx context.Context, a *cli.App, p *workspaceState, only string, newest int, asJSON bool) (err error) {
-	j, err := p.read(ctx, a)
+func writeLog(ctx context.Context, a *cli.App, p *state.Workspace, only string, newest int, asJSON bool) (err error) {
+	j, err := p.Read(ctx, a)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, j.Close()) }()
-	tools, err := tool.NewRegistry(tools(a)...)
+	tools, err := tool.NewRegistry(state.Tools(a)...)
 	if err != nil {
 		return err
 	}
@@ -110,19 +111,6 @@ func writeLog(ctx context.Context, a *cli.App, p *workspaceState, only string, n
 		writeGaps(a.Style(), a.Out, gaps)
 	}
 	return errors.Join(damage...)
-}
-
-// eachTxn calls fn with the ids of all transactions, newest first.
-func eachTxn(ctx context.Context, j journal.Journal, fn func(id string) error) error {
-	for e, err := range j.Entries(ctx, journal.Query{Kinds: []kind.Kind{kind.Begun}, Newest: true}) {
-		if err != nil {
-			return err
-		}
-		if err := fn(e.Header.Txn); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 func writeTxn(p cli.Style, w io.Writer, r txnRecord, tools tool.Registry) {

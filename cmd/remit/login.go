@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
+	"github.com/remit-dev/remit/cmd/remit/internal/state"
 	"github.com/remit-dev/remit/internal/login"
 	"github.com/remit-dev/remit/internal/suggest"
 	"github.com/remit-dev/remit/mcp/gateway"
@@ -29,7 +30,7 @@ type loginOutput struct {
 }
 
 func loginCommand(a *cli.App) *cobra.Command {
-	var p workspaceState
+	var p state.Workspace
 	asJSON, noBrowser, patience := false, false, 5*time.Minute
 	cmd := &cobra.Command{
 		Use: "login SERVER --config FILE", Short: "Log in at a server by URL that wants OAuth",
@@ -59,8 +60,8 @@ func loginCommand(a *cli.App) *cobra.Command {
 			return writeLogin(a, k, asJSON)
 		},
 	}
-	placeFlags(cmd, &p)
-	gatewayFlag(cmd, &p.upstreams)
+	state.AddFlags(cmd, &p)
+	gatewayFlag(cmd, &p.Upstreams)
 	cmd.Flags().BoolVar(&noBrowser, "no-browser", false, "only write where the page is")
 	cmd.Flags().DurationVar(&patience, "timeout", patience, "how long to wait for the browser")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write one JSON object")
@@ -68,13 +69,13 @@ func loginCommand(a *cli.App) *cobra.Command {
 }
 
 // findLogin finds a server in the configuration, and where its login is kept.
-func findLogin(a *cli.App, p *workspaceState, name string) (gateway.Server, login.Store, error) {
-	if p.upstreams.config == "" {
+func findLogin(a *cli.App, p *state.Workspace, name string) (gateway.Server, login.Store, error) {
+	if p.Upstreams.Config == "" {
 		return gateway.Server{}, login.Store{}, cli.UsageProblem("--config names the file that lists the servers")
 	}
-	c, path, err := readServers(a, &p.upstreams)
+	c, path, err := readServers(a, &p.Upstreams)
 	if err == nil {
-		err = p.find(a)
+		err = p.Find(a)
 	}
 	if err != nil {
 		return gateway.Server{}, login.Store{}, err
@@ -82,11 +83,11 @@ func findLogin(a *cli.App, p *workspaceState, name string) (gateway.Server, logi
 	var names []string
 	for _, s := range c.Servers {
 		if s.Name == name {
-			return s, p.logins(path), nil
+			return s, logins(p, path), nil
 		}
 		names = append(names, s.Name)
 	}
-	e := cli.UsageProblem(fmt.Sprintf("there is no server %q in %s", name, p.upstreams.config))
+	e := cli.UsageProblem(fmt.Sprintf("there is no server %q in %s", name, p.Upstreams.Config))
 	if near := suggest.Name(name, names); near != "" {
 		e.Fix = "did you mean " + near + "?"
 	} else if len(names) > 0 {
@@ -109,7 +110,7 @@ func writeLogin(a *cli.App, k login.LoginInfo, asJSON bool) error {
 }
 
 func logoutCommand(a *cli.App) *cobra.Command {
-	var p workspaceState
+	var p state.Workspace
 	asJSON := false
 	cmd := &cobra.Command{
 		Use: "logout SERVER", Short: "Forget the login at a server",
@@ -117,10 +118,10 @@ func logoutCommand(a *cli.App) *cobra.Command {
 			"read it, take the right back there too.",
 		Args: cli.WantArgs(1, 1, "the name of a server"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			if err := p.find(a); err != nil {
+			if err := p.Find(a); err != nil {
 				return err
 			}
-			was, err := p.logins("").Logout(args[0])
+			was, err := logins(&p, "").Logout(args[0])
 			if err != nil {
 				return &cli.Problem{Code: cli.ExitInternal, What: "the login at " + cli.Printable(args[0]) + " is not forgotten", Why: cli.PlainError(err)}
 			}
@@ -139,16 +140,16 @@ func logoutCommand(a *cli.App) *cobra.Command {
 			return err
 		},
 	}
-	placeFlags(cmd, &p)
+	state.AddFlags(cmd, &p)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write one JSON object")
 	return cmd
 }
 
 // logins are those that a state keeps, for the servers of a configuration.
-func (p *workspaceState) logins(config string) login.Store {
-	state, err := filepath.Abs(p.state)
+func logins(p *state.Workspace, config string) login.Store {
+	state, err := filepath.Abs(p.StateDir)
 	if err != nil {
-		state = p.state
+		state = p.StateDir
 	}
 	return login.Store{Folder: filepath.Join(state, "mcp", "login"), Fix: func(server string) string {
 		// A client starts the gateway wherever it likes: the hint names all that the way there depends on.
@@ -172,12 +173,12 @@ func loginWords(k login.LoginInfo) string {
 }
 
 // checkLogins tells at which servers somebody is logged in, or has to.
-func checkLogins(p *workspaceState, tell func(finding)) {
-	config, err := os.ReadFile(p.gatewayNote())
+func checkLogins(p *state.Workspace, tell func(finding)) {
+	config, err := os.ReadFile(noteFile(p))
 	if err != nil {
 		config = []byte("FILE")
 	}
-	store := p.logins(string(config))
+	store := logins(p, string(config))
 	all, err := store.All()
 	if err != nil {
 		tell(finding{Where: "gateway", Check: "login", Is: failing, What: "what is kept of logins cannot be read: " + cli.PlainError(err), Fix: "give yourself the right: chmod 700 " + cli.Quote(store.Folder)})

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
@@ -74,24 +73,19 @@ func sensitive(tools tool.Registry, name string) []string {
 	return nil
 }
 
-// resumes reports whether a command lets a call go on.
-func resumes(args []string) bool {
-	return len(args) > 0 && (args[0] == "resume" || slices.Contains(args, "--resume"))
-}
-
 // approveHint is the command that approves a call of a run, lets it go on and ends its transaction.
 func (f *runFlags) approveHint(call string) string {
 	words := []string{"approve", call, "--resume"}
 	for _, path := range f.policies {
 		words = append(words, "--policy", cli.Quote(path))
 	}
-	return f.hint(words...)
+	return f.Hint(words...)
 }
 
 // anywhere returns the same run with flags that work in any folder.
 func (f *runFlags) anywhere() *runFlags {
 	out := *f
-	out.workspaceState.given, out.policies = []string{"--state", whole(f.state)}, nil
+	out.Workspace.GivenFlags, out.policies = []string{"--state", whole(f.StateDir)}, nil
 	for _, path := range f.policies {
 		if !strings.HasPrefix(path, policies.Prefix) {
 			path = whole(path)
@@ -115,7 +109,7 @@ func startupNotices(a *cli.App, f *runFlags) *notices {
 	at := f.anywhere()
 	approve := at.approveHint
 	if f.settles {
-		approve = func(call string) string { return at.hint("approve", call) }
+		approve = func(call string) string { return at.Hint("approve", call) }
 	}
-	return newNotices(a, whole(f.state), f.notify, func(call string) string { return at.hint("pending", call) }, approve)
+	return newNotices(a, whole(f.StateDir), f.notify, func(call string) string { return at.Hint("pending", call) }, approve)
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
+	"github.com/remit-dev/remit/cmd/remit/internal/state"
 	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/tool"
 )
@@ -16,7 +17,7 @@ import (
 func TestNoticeInPlace(t *testing.T) {
 	var errs bytes.Buffer
 	a := cli.NewApp(cli.Env{Out: &errs, Err: &errs})
-	n := startupNotices(a, &runFlags{workspaceState: workspaceState{state: t.TempDir()}})
+	n := startupNotices(a, &runFlags{Workspace: state.Workspace{StateDir: t.TempDir()}})
 	n.tools = func() tool.Registry { return tool.Registry{} }
 	n.waits(ctxperm.ApprovalRequest{Call: "c_1", Tool: "shell_run"})
 	require.NotContains(t, errs.String(), "this process waits")

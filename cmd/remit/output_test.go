@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
+	"github.com/remit-dev/remit/cmd/remit/internal/state"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
 )
@@ -159,7 +160,7 @@ func TestKeyThatWasMeant(t *testing.T) {
 
 func TestRecoveryNamesWhatIsNotSettled(t *testing.T) {
 	var out bytes.Buffer
-	where := &workspaceState{given: []string{"--workspace", "ws"}}
+	where := &state.Workspace{GivenFlags: []string{"--workspace", "ws"}}
 	writeRecovery(cli.Style(false), &out, revert.RecoveryReport{
 		Settled:   []revert.RecoveredCall{{Txn: "t_1", Call: "c_1", Tool: "send", Outcome: revert.PhaseUnknown, Why: "nobody can tell"}},
 		Abandoned: []string{"t_1"},

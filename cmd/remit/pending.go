@@ -10,6 +10,7 @@ import (
 
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
+	"github.com/remit-dev/remit/cmd/remit/internal/state"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/record"
 	"github.com/remit-dev/remit/tool"
@@ -73,7 +74,7 @@ func denyCommand(a *cli.App) *cobra.Command {
 }
 
 func (f *answering) flags(cmd *cobra.Command) {
-	placeFlags(cmd, &f.workspaceState)
+	state.AddFlags(cmd, &f.Workspace)
 	cmd.Flags().StringVar(&f.why, "why", "", "`TEXT` for the record")
 	cmd.Flags().BoolVar(&f.json, "json", false, "write one JSON object, with --resume one for each thing that was done")
 	cmd.Flags().StringVar(&f.question, "question", "", "`DIGEST` of what you looked at, as remit pending says it; refused if the call asks something else by now")
@@ -101,17 +102,17 @@ func (f *answering) checkResume(changed func(string) bool) error {
 // decide takes an answer, or lists the calls that wait for one.
 func decide(ctx context.Context, a *cli.App, f *answering, id string) error {
 	if id == "" {
-		return listPending(ctx, a, &f.workspaceState, "", false, f.json)
+		return listPending(ctx, a, &f.Workspace, "", false, f.json)
 	}
 	who, err := a.Person()
 	if err != nil {
 		return err
 	}
-	at := f.workspaceState // the folders of its roots are of no use to an answer
-	at.moved = nil
+	at := f.Workspace // the folders of its roots are of no use to an answer
+	at.Moved = nil
 	var w waitingCall
 	err = withRuntime(ctx, a, &at, func(rt *agent.Runtime) (err error) {
-		f.workspaceState.given = at.given
+		f.Workspace.GivenFlags = at.GivenFlags
 		w, err = recordAnswer(ctx, a, rt, f, &at, id, who)
 		return err
 	})
@@ -131,7 +132,7 @@ func decide(ctx context.Context, a *cli.App, f *answering, id string) error {
 }
 
 // recordAnswer writes an answer down.
-func recordAnswer(ctx context.Context, a *cli.App, rt *agent.Runtime, f *answering, at *workspaceState, id, who string) (w waitingCall, err error) {
+func recordAnswer(ctx context.Context, a *cli.App, rt *agent.Runtime, f *answering, at *state.Workspace, id, who string) (w waitingCall, err error) {
 	if id, err = waitingID(ctx, rt.Journal(), id); err != nil {
 		return w, err
 	}
@@ -149,7 +150,7 @@ func recordAnswer(ctx context.Context, a *cli.App, rt *agent.Runtime, f *answeri
 	if f.approves && f.question == "" && w.call.Waits() && w.call.Asked.Purpose != "" {
 		return w, &cli.Problem{
 			Code: cli.ExitUsage, What: "the answer was not taken", Why: "the call waits with what it wants to change: whoever approves it names what they looked at",
-			Fix: at.hint("pending", id) + " shows it, with the command that approves it",
+			Fix: at.Hint("pending", id) + " shows it, with the command that approves it",
 		}
 	}
 	reply := agent.Answer{Call: id, Approved: f.approves, By: who, Why: f.why, RequestDigest: f.question}
@@ -168,21 +169,21 @@ func recordAnswer(ctx context.Context, a *cli.App, rt *agent.Runtime, f *answeri
 	case w.alive:
 		_, _ = fmt.Fprintf(a.Out, "%s by %s; the process that asked goes on with it\n", said, cli.Printable(who))
 	default:
-		_, _ = fmt.Fprintf(a.Out, "%s by %s; it ends by %s, with the --policy, --database and --services that the run had\n", said, cli.Printable(who), at.hint("resume", id))
+		_, _ = fmt.Fprintf(a.Out, "%s by %s; it ends by %s, with the --policy, --database and --services that the run had\n", said, cli.Printable(who), at.Hint("resume", id))
 		_, _ = fmt.Fprintf(a.Out, "its transaction %s stays open; to end it too, add --at-end commit or --at-end revert\n", w.txn.ID)
 	}
 	if grant != "" {
-		_, _ = fmt.Fprintf(a.Out, "remembered as %s; to take it away: %s\n", grant, at.hint("grants", "revoke", grant))
+		_, _ = fmt.Fprintf(a.Out, "remembered as %s; to take it away: %s\n", grant, at.Hint("grants", "revoke", grant))
 	}
 	return w, nil
 }
 
 // notTaken is the problem of an answer that does not count.
-func notTaken(err error, p *workspaceState, call string) error {
+func notTaken(err error, p *state.Workspace, call string) error {
 	for _, kind := range []error{tool.ErrInvalid, tool.ErrDenied, revert.ErrOutcomeKnown} {
 		if errors.Is(err, kind) {
 			why := strings.TrimSuffix(err.Error(), ": "+kind.Error())
-			return &cli.Problem{Code: cli.ExitUsage, What: "the answer was not taken", Why: why, Fix: p.hint("show", call) + " tells how it stands"}
+			return &cli.Problem{Code: cli.ExitUsage, What: "the answer was not taken", Why: why, Fix: p.Hint("show", call) + " tells how it stands"}
 		}
 	}
 	return err
@@ -200,7 +201,7 @@ type answerOutput struct {
 
 // settleCommand has no default answer: an unknown outcome is not to be guessed.
 func settleCommand(a *cli.App) *cobra.Command {
-	var p workspaceState
+	var p state.Workspace
 	var why string
 	var asJSON bool
 	cmd := &cobra.Command{
@@ -245,7 +246,7 @@ func settleCommand(a *cli.App) *cobra.Command {
 			})
 		},
 	}
-	placeFlags(cmd, &p)
+	state.AddFlags(cmd, &p)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write one JSON object")
 	cmd.Flags().StringVar(&why, "why", "", "`TEXT` that says what you looked at")
 	return cmd

@@ -13,6 +13,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
+	"github.com/remit-dev/remit/cmd/remit/internal/policyfile"
+	"github.com/remit-dev/remit/cmd/remit/internal/state"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/perm/rego"
 	"github.com/remit-dev/remit/policies"
@@ -27,7 +29,7 @@ import (
 
 // explainFlags is what remit policy explain is told.
 type explainFlags struct {
-	workspaceState
+	state.Workspace
 	input    string
 	policies []string
 	json     bool
@@ -51,7 +53,7 @@ func explainCommand(a *cli.App) *cobra.Command {
 		},
 		RunE: func(cmd *cobra.Command, ids []string) error { return runExplain(cmd.Context(), a, &f, ids) },
 	}
-	placeFlags(cmd, &f.workspaceState)
+	state.AddFlags(cmd, &f.Workspace)
 	flags := cmd.Flags()
 	flags.StringVar(&f.input, "input", "", "`FILE` with an input document, or - for standard input")
 	flags.StringArrayVar(&f.policies, "policy", nil, "policy `PATH`, a .rego file, a folder of them or builtin:PACK (default: the workspace policy)")
@@ -74,7 +76,7 @@ type explainOutput struct {
 }
 
 func runExplain(ctx context.Context, a *cli.App, f *explainFlags, ids []string) error {
-	engine, err := loadPolicy(f.policies, false)
+	engine, err := policyfile.Load(f.policies, false)
 	if err != nil {
 		return err
 	}
@@ -135,7 +137,7 @@ func (f *explainFlags) explainOne(ctx context.Context, engine *rego.Engine, ask 
 		x.Decision = *ask.decision
 	}
 	if why.Decision.Effect == perm.Ask.String() {
-		x.Approve = f.hint("run", "--on-ask", "wait") + ", then " + f.hint("approve", "CALL")
+		x.Approve = f.Hint("run", "--on-ask", "wait") + ", then " + f.Hint("approve", "CALL")
 		if ask.pending {
 			x.Approve = f.approve(ask)
 		}
@@ -168,9 +170,9 @@ func (x explainOutput) required() (at string, is bool) {
 // is named.
 func (f *explainFlags) approve(ask recordedAsk) string {
 	if ask.request.Purpose == perm.PurposeApply {
-		return f.hint("approve", ask.call, "--question", ask.question)
+		return f.Hint("approve", ask.call, "--question", ask.question)
 	}
-	return f.hint("approve", ask.call)
+	return f.Hint("approve", ask.call)
 }
 
 // withhold takes an explanation back that is not the one of the call.
@@ -178,7 +180,7 @@ func (f *explainFlags) withhold(x *explainOutput, ask recordedAsk, why string) {
 	x.Unknown, x.Approve, x.Change, x.Notes, x.Explanation = why, "", nil, []string{}, rego.Explanation{Decision: *ask.decision, Rules: []rego.RuleTrace{}}
 	if ask.pending {
 		x.Approve = f.approve(ask)
-		x.Notes = append(x.Notes, "the call waits; what it asks: "+f.hint("show", ask.call))
+		x.Notes = append(x.Notes, "the call waits; what it asks: "+f.Hint("show", ask.call))
 	}
 }
 
@@ -363,7 +365,7 @@ func (r recordedAsk) notes(x explainOutput) (notes []string) {
 
 // recordedAsks finds the accesses that were decided for a call.
 func recordedAsks(ctx context.Context, a *cli.App, f *explainFlags, id string) (asks []recordedAsk, err error) {
-	j, err := f.read(ctx, a)
+	j, err := f.Read(ctx, a)
 	if err != nil {
 		return nil, err
 	}
@@ -372,7 +374,7 @@ func recordedAsks(ctx context.Context, a *cli.App, f *explainFlags, id string) (
 	if err != nil {
 		return nil, err
 	}
-	base, accesses, err := recordedCall(c, &f.workspaceState)
+	base, accesses, err := recordedCall(c, &f.Workspace)
 	if err != nil {
 		return nil, err
 	}
@@ -447,7 +449,7 @@ func (r recordedAsk) inside(f *record.Failed) (recordedAsk, error) {
 	return r, json.Unmarshal(f.Decision, r.decision)
 }
 
-func recordedCall(c *revert.Call, at *workspaceState) (ask recordedAsk, accesses []record.Access, err error) {
+func recordedCall(c *revert.Call, at *state.Workspace) (ask recordedAsk, accesses []record.Access, err error) {
 	ask.call = c.Ref.Call
 	ask.request = perm.Request{Purpose: perm.PurposeRun, Time: c.Began, Call: perm.CallFacts{ID: c.Ref.Call, Batch: perm.BatchFacts{Count: 1}}}
 	var raw json.RawMessage
@@ -473,7 +475,7 @@ func recordedCall(c *revert.Call, at *workspaceState) (ask recordedAsk, accesses
 		ask.request.Call.EffectClass, ask.request.Call.Declared, ask.question = string(c.Asked.Class), c.Asked.Declared, c.Asked.Digest
 		ask.during, ask.request.Purpose = c.Asked.During, perm.Purpose(cmp.Or(c.Asked.Purpose, string(perm.PurposeRun)))
 	default:
-		return ask, nil, &cli.Problem{Code: cli.ExitUsage, What: fmt.Sprintf("no policy was asked about call %s", c.Ref.Call), Why: "it was refused before", Fix: at.hint("show", c.Ref.Call) + " says why"}
+		return ask, nil, &cli.Problem{Code: cli.ExitUsage, What: fmt.Sprintf("no policy was asked about call %s", c.Ref.Call), Why: "it was refused before", Fix: at.Hint("show", c.Ref.Call) + " says why"}
 	}
 	if len(raw) > 0 {
 		ask.decision = &perm.DecisionRecord{}
@@ -485,7 +487,7 @@ func recordedCall(c *revert.Call, at *workspaceState) (ask recordedAsk, accesses
 // fillTool fills in what the tool of a call declares.
 func fillTool(a *cli.App, ask *recordedAsk, c *revert.Call) (called tool.Tool) {
 	ask.gone = true
-	for _, t := range tools(a) {
+	for _, t := range state.Tools(a) {
 		if t.Name() != c.Tool.Name || c.Tool.Digest != "" && t.Digest() != c.Tool.Digest {
 			continue
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
+	"github.com/remit-dev/remit/cmd/remit/internal/policyfile"
 	"github.com/remit-dev/remit/policies"
 )
 
@@ -23,14 +24,14 @@ func newCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "new --from PACK [FOLDER]", Short: "Write a copy of a pack to start from",
 		Long: "Writes the files of a pack, and its tests, into a folder (default: policy). It never replaces a file. The packs:\n" +
-			packList() + ".\n\n" +
+			policyfile.PackList() + ".\n\n" +
 			"A copy is a policy of its own: remit run --policy FOLDER uses it, and later versions of remit do not change it. To add to a\n" +
 			"pack instead, name both: remit run --policy builtin:workspace --policy my.rego. All rules count then, and a denial of either wins.",
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if from == "" {
 				e := cli.UsageProblem("--from is missing: name a pack")
-				e.Fix = "the packs are " + packList()
+				e.Fix = "the packs are " + policyfile.PackList()
 				return e
 			}
 			return copyPack(a, from, append(args, "policy")[0], asJSON)
@@ -50,7 +51,7 @@ type copied struct {
 
 // copyPack writes all files of a pack or none.
 func copyPack(a *cli.App, name, dir string, asJSON bool) error {
-	pack, err := packOf(trimPack(name))
+	pack, err := policyfile.Pack(trimPack(name))
 	if err != nil {
 		return err
 	}

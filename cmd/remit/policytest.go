@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
+	"github.com/remit-dev/remit/cmd/remit/internal/policyfile"
 	"github.com/remit-dev/remit/perm/rego"
 )
 
@@ -46,7 +47,7 @@ func runTests(a *cli.App, cmd *cobra.Command, paths []string, least float64, asJ
 		return cli.UsageProblem("--coverage is a percentage, from 0 to 100")
 	}
 	r := testOutput{Problems: []rego.Problem{}, Tests: []rego.TestResult{}, Coverage: []rego.FileCoverage{}, Uncovered: []string{}}
-	engine, err := loadPolicy(paths, true)
+	engine, err := policyfile.Load(paths, true)
 	var report rego.TestReport
 	if err == nil {
 		r.Revision = engine.Revision()

@@ -9,11 +9,12 @@ import (
 
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
+	"github.com/remit-dev/remit/cmd/remit/internal/state"
 	"github.com/remit-dev/remit/revert"
 )
 
 func pruneCommand(a *cli.App) *cobra.Command {
-	var p workspaceState
+	var p state.Workspace
 	var asJSON bool
 	keep := revert.Retention{MaxAge: revert.DefaultKeep, KeepLast: revert.DefaultKeepLast}
 	cmd := &cobra.Command{
@@ -26,14 +27,14 @@ func pruneCommand(a *cli.App) *cobra.Command {
 		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runPrune(cmd.Context(), a, &p, keep, asJSON) },
 	}
-	placeFlags(cmd, &p)
+	state.AddFlags(cmd, &p)
 	cli.AddRetentionFlags(cmd, &keep, "")
 	cmd.Flags().BoolVar(&keep.DryRun, "dry-run", false, "only say what would go")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write one JSON object")
 	return cmd
 }
 
-func runPrune(ctx context.Context, a *cli.App, p *workspaceState, keep revert.Retention, asJSON bool) error {
+func runPrune(ctx context.Context, a *cli.App, p *state.Workspace, keep revert.Retention, asJSON bool) error {
 	return withRuntime(ctx, a, p, func(rt *agent.Runtime) error {
 		done, err := rt.Prune(ctx, keep)
 		if err != nil {
@@ -48,7 +49,7 @@ func runPrune(ctx context.Context, a *cli.App, p *workspaceState, keep revert.Re
 	})
 }
 
-func writePruned(p cli.Style, w io.Writer, r revert.PruneReport, dry bool, where *workspaceState) {
+func writePruned(p cli.Style, w io.Writer, r revert.PruneReport, dry bool, where *state.Workspace) {
 	switch {
 	case r.Txns == 0:
 		_, _ = fmt.Fprintln(w, "nothing is past retention")
@@ -64,6 +65,6 @@ func writePruned(p cli.Style, w io.Writer, r revert.PruneReport, dry bool, where
 		_, _ = fmt.Fprintf(w, "%s dropped; the state is %s smaller, and has %s\n", cli.Count(int(r.Blobs), "content"), cli.Bytes(r.Freed), cli.Bytes(r.Size))
 	}
 	if r.Waiting != "" {
-		_, _ = fmt.Fprintf(w, "%s %s\n     again  %s\n", p.Doubt("?"), r.Waiting, where.hint("prune"))
+		_, _ = fmt.Fprintf(w, "%s %s\n     again  %s\n", p.Doubt("?"), r.Waiting, where.Hint("prune"))
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/cmd/remit/internal/render"
+	"github.com/remit-dev/remit/cmd/remit/internal/state"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/provenance"
 	"github.com/remit-dev/remit/revert"
@@ -83,10 +84,10 @@ type undoRecord struct {
 	steps []effect.Step // that it was made of
 }
 
-func recordOf(t *revert.Txn, c *revert.Call, who principalInfo, tools tool.Registry) (callRecord, error) {
+func recordOf(t *revert.Txn, c *revert.Call, who state.Principal, tools tool.Registry) (callRecord, error) {
 	r := callRecord{
 		callLine: lineOf(t, c), Dropped: c.Dropped,
-		Txn: c.Ref.Txn, Session: c.Session, Principal: who.principal, Client: who.client, ToolVersion: c.Tool.Version, ToolDigest: c.Tool.Digest,
+		Txn: c.Ref.Txn, Session: c.Session, Principal: who.ID, Client: who.Client, ToolVersion: c.Tool.Version, ToolDigest: c.Tool.Digest,
 		Began: c.Began, Access: []record.Access{}, Notes: c.Notes, Verdicts: cli.Listed(c.Verified),
 		Input: json.RawMessage("null"), Output: json.RawMessage("null"),
 	}
@@ -330,11 +331,11 @@ func loadTxn(ctx context.Context, j journal.Journal, id string) (*revert.Txn, tx
 		}
 		r.OwnerGone = !alive
 	}
-	who, err := principalOf(ctx, j, t.Session)
+	who, err := state.PrincipalOf(ctx, j, t.Session)
 	if err != nil {
 		return nil, r, err
 	}
-	r.Principal, r.Client = who.principal, who.client
+	r.Principal, r.Client = who.ID, who.Client
 	for _, c := range t.Calls {
 		r.Calls = append(r.Calls, lineOf(t, c))
 	}

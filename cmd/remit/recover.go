@@ -13,11 +13,12 @@ import (
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/cmd/remit/internal/render"
+	"github.com/remit-dev/remit/cmd/remit/internal/state"
 	"github.com/remit-dev/remit/revert"
 )
 
 func recoverCommand(a *cli.App) *cobra.Command {
-	var p workspaceState
+	var p state.Workspace
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use: "recover", Short: "Finish what a killed process had begun, and find out what became of its calls",
@@ -29,14 +30,14 @@ func recoverCommand(a *cli.App) *cobra.Command {
 		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runRecover(cmd.Context(), a, &p, asJSON) },
 	}
-	placeFlags(cmd, &p)
-	movedFlag(cmd, &p)
-	databaseFlag(cmd, &p)
+	state.AddFlags(cmd, &p)
+	state.AddRootFlag(cmd, &p)
+	state.AddDatabaseFlag(cmd, &p)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write one JSON object")
 	return cmd
 }
 
-func runRecover(ctx context.Context, a *cli.App, p *workspaceState, asJSON bool) error {
+func runRecover(ctx context.Context, a *cli.App, p *state.Workspace, asJSON bool) error {
 	return withRuntime(ctx, a, p, func(rt *agent.Runtime) error {
 		rec, err := rt.Recover(ctx)
 		closed, failed := closeEmpty(ctx, rt, &rec.RecoveryReport)
@@ -100,7 +101,7 @@ func settledCode(s revert.RecoveredCall) cli.ExitCode {
 	}
 }
 
-func writeRecovery(p cli.Style, w io.Writer, rec revert.RecoveryReport, where *workspaceState) {
+func writeRecovery(p cli.Style, w io.Writer, rec revert.RecoveryReport, where *state.Workspace) {
 	for _, s := range rec.Settled {
 		mark := p.Good("✓")
 		if settledCode(s) != cli.ExitOK {
@@ -109,21 +110,21 @@ func writeRecovery(p cli.Style, w io.Writer, rec revert.RecoveryReport, where *w
 		_, _ = fmt.Fprintf(w, "%s %s %-12s %s: %s\n", mark, p.Faint(s.Call), cli.Printable(s.Tool), s.Outcome, cli.Printable(s.Why))
 		render.Remaining(p, w, s.Items)
 		if s.Outcome == revert.PhaseUnknown {
-			p.Details(w, &cli.Problem{ID: where.shown(s.Call)})
+			p.Details(w, &cli.Problem{ID: where.ShowArguments(s.Call)})
 		}
 	}
 	for _, f := range rec.Failed {
 		_, _ = fmt.Fprintf(w, "%s %s not settled\n", p.Bad("✗"), p.Faint(f.Txn))
-		p.Details(w, &cli.Problem{Why: f.Why, ID: where.shown(f.Txn)})
+		p.Details(w, &cli.Problem{Why: f.Why, ID: where.ShowArguments(f.Txn)})
 	}
 	_, _ = fmt.Fprintf(w, "%s settled\n", cli.Count(len(rec.Settled), "call"))
 	if rec.Alive > 0 {
 		_, _ = fmt.Fprintf(w, "left alone: %s of living processes\n", cli.Count(rec.Alive, "transaction"))
 	}
 	for _, f := range rec.Finished {
-		verb, rest, back := "revert", where.hint("revert", f.Of), where.hint("redo", f.Txn)
+		verb, rest, back := "revert", where.Hint("revert", f.Of), where.Hint("redo", f.Txn)
 		if f.Redoes {
-			verb, rest, back = "redo", where.hint("redo", f.Of), where.hint("revert", f.Of)
+			verb, rest, back = "redo", where.Hint("redo", f.Of), where.Hint("revert", f.Of)
 		}
 		_, _ = fmt.Fprintf(w, "%s closed: the %s of %s was interrupted, and recover finished it; %s is %s\n", f.Txn, verb, f.Of, f.Of, render.State(p, f.State, false))
 		if f.State == revert.TxnRevertedPartial {
@@ -134,7 +135,7 @@ func writeRecovery(p cli.Style, w io.Writer, rec revert.RecoveryReport, where *w
 }
 
 // writeOpen lists the transactions that stay open, with the commands that end each.
-func writeOpen(ctx context.Context, a *cli.App, rt *agent.Runtime, rec revert.RecoveryReport, where *workspaceState) error {
+func writeOpen(ctx context.Context, a *cli.App, rt *agent.Runtime, rec revert.RecoveryReport, where *state.Workspace) error {
 	p, w := a.Style(), a.Out
 	for _, id := range rec.Abandoned {
 		t, err := rt.Load(ctx, id)
@@ -146,20 +147,20 @@ func writeOpen(ctx context.Context, a *cli.App, rt *agent.Runtime, rec revert.Re
 		switch {
 		case t.Redoes != "":
 			_, _ = fmt.Fprintf(w, "it is a redo of %s that was interrupted\n", of)
-			_, _ = fmt.Fprintln(w, p.Faint("bring all of it back: "+where.hint("redo", of)))
-			_, _ = fmt.Fprintln(w, p.Faint("take all of it back: "+where.hint("revert", of)))
+			_, _ = fmt.Fprintln(w, p.Faint("bring all of it back: "+where.Hint("redo", of)))
+			_, _ = fmt.Fprintln(w, p.Faint("take all of it back: "+where.Hint("revert", of)))
 			continue
 		case t.Undoes != "":
 			_, _ = fmt.Fprintf(w, "it is a revert of %s that was interrupted\n", of)
-			_, _ = fmt.Fprintln(w, p.Faint("take all of it back: "+where.hint("revert", of)))
-			_, _ = fmt.Fprintln(w, p.Faint("bring all of it back: "+where.hint("redo", of)))
+			_, _ = fmt.Fprintln(w, p.Faint("take all of it back: "+where.Hint("revert", of)))
+			_, _ = fmt.Fprintln(w, p.Faint("bring all of it back: "+where.Hint("redo", of)))
 			continue
 		case t.Committing:
-			_, _ = fmt.Fprintln(w, p.Faint("its commit had begun; go on with it: "+where.hint("resume", id, "--at-end", "commit")))
+			_, _ = fmt.Fprintln(w, p.Faint("its commit had begun; go on with it: "+where.Hint("resume", id, "--at-end", "commit")))
 		case !t.Aborting:
-			_, _ = fmt.Fprintln(w, p.Faint("keep it: "+where.hint("resume", id, "--at-end", "commit")))
+			_, _ = fmt.Fprintln(w, p.Faint("keep it: "+where.Hint("resume", id, "--at-end", "commit")))
 		}
-		_, _ = fmt.Fprintln(w, p.Faint("take it back: "+where.hint("revert", id)))
+		_, _ = fmt.Fprintln(w, p.Faint("take it back: "+where.Hint("revert", id)))
 	}
 	return nil
 }
@@ -167,25 +168,25 @@ func writeOpen(ctx context.Context, a *cli.App, rt *agent.Runtime, rec revert.Re
 // recoverCalls is recover for a server that starts: what dead processes left in flight is settled before anybody asks for it. It is done in the
 // name of an owner that is gone again afterwards, as that of remit recover is, so that somebody else can still take back, or go on with, what
 // stays open; else that would be kept from them for as long as the server runs. What goes wrong here is told, and keeps nobody from being served.
-func recoverCalls(ctx context.Context, a *cli.App, p *workspaceState, opts []agent.Option) {
+func recoverCalls(ctx context.Context, a *cli.App, p *state.Workspace, opts []agent.Option) {
 	log := slog.New(slog.NewTextHandler(a.Err, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	rec, err := recoverAsOther(ctx, a, p, opts)
 	for _, s := range rec.Settled {
-		log.Warn("a call that a dead process left in flight is settled", "call", s.Call, "tool", cli.Printable(s.Tool), "as", s.Outcome, "why", cli.Printable(s.Why), "see", p.hint("show", s.Call))
+		log.Warn("a call that a dead process left in flight is settled", "call", s.Call, "tool", cli.Printable(s.Tool), "as", s.Outcome, "why", cli.Printable(s.Why), "see", p.Hint("show", s.Call))
 	}
 	for _, f := range rec.Failed {
-		log.Warn("what became of a call that a dead process left in flight cannot be found out here", "txn", f.Txn, "why", cli.Printable(f.Why), "settle", p.hint("recover"))
+		log.Warn("what became of a call that a dead process left in flight cannot be found out here", "txn", f.Txn, "why", cli.Printable(f.Why), "settle", p.Hint("recover"))
 	}
 	if n := len(rec.Abandoned); n > 0 {
-		log.Warn("transactions of dead processes are open; their sessions can go on with them", "transactions", n, "list", p.hint("recover"), "take_back", p.hint("revert", rec.Abandoned[n-1]))
+		log.Warn("transactions of dead processes are open; their sessions can go on with them", "transactions", n, "list", p.Hint("recover"), "take_back", p.Hint("revert", rec.Abandoned[n-1]))
 	}
 	if err != nil {
-		log.Warn("what dead processes left in flight could not be settled", "error", cli.PlainError(err), "settle", p.hint("recover"))
+		log.Warn("what dead processes left in flight could not be settled", "error", cli.PlainError(err), "settle", p.Hint("recover"))
 	}
 }
 
-func recoverAsOther(ctx context.Context, a *cli.App, p *workspaceState, opts []agent.Option) (rec agent.Recovery, err error) {
-	j, err := p.open(ctx)
+func recoverAsOther(ctx context.Context, a *cli.App, p *state.Workspace, opts []agent.Option) (rec agent.Recovery, err error) {
+	j, err := p.Open(ctx)
 	if err != nil {
 		return rec, err
 	}

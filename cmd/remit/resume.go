@@ -11,7 +11,9 @@ import (
 
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
+	"github.com/remit-dev/remit/cmd/remit/internal/policyfile"
 	"github.com/remit-dev/remit/cmd/remit/internal/render"
+	"github.com/remit-dev/remit/cmd/remit/internal/state"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/perm/rego"
 	"github.com/remit-dev/remit/revert"
@@ -38,7 +40,7 @@ func resumeCommand(a *cli.App) *cobra.Command {
 			return resume(cmd.Context(), a, f, args[0])
 		},
 	}
-	placeFlags(cmd, &f.workspaceState)
+	state.AddFlags(cmd, &f.Workspace)
 	resumeFlags(cmd, &f)
 	cmd.Flags().StringVar(&f.atEnd, "at-end", "keep", "what becomes of the transaction afterwards: commit, revert or keep")
 	cmd.Flags().BoolVar(&f.json, "json", false, "answer with one JSON object a line")
@@ -46,48 +48,48 @@ func resumeCommand(a *cli.App) *cobra.Command {
 }
 
 func resume(ctx context.Context, a *cli.App, f runFlags, id string) (err error) {
-	engine, err := loadPolicy(f.policies, false)
+	engine, err := policyfile.Load(f.policies, false)
 	if err != nil {
 		return err
 	}
-	j, err := f.read(ctx, a)
+	j, err := f.Read(ctx, a)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, j.Close()) }()
-	if err := f.ofWorkspace(ctx, a, j, "resume", id); err != nil {
+	if err := f.CheckTxn(ctx, a, j, "resume", id); err != nil {
 		return err
 	}
-	roots, err := f.rootsLeft(ctx, j, id)
+	roots, err := f.RecordedRoots(ctx, j, id)
 	if err != nil {
 		return err
 	}
-	folders := foldersOf(roots)
-	opts, err := f.rootsNow(a, folders...)
+	folders := state.FoldersOf(roots)
+	opts, err := f.NamedRootOptions(a, folders...)
 	if err != nil {
 		return err
 	}
-	known, err := f.services.names(folders)
+	known, err := f.Services.Names(folders)
 	if err != nil {
 		return err
 	}
-	if err := declare(ctx, a, &f.declared, folders, known); err != nil {
+	if err := state.Declare(ctx, a, &f.Declared, folders, known); err != nil {
 		return err
 	}
-	databases, err := databaseOptions(a, &f.workspaceState)
+	databases, err := state.DatabaseOptions(a, &f.Workspace)
 	if err != nil {
 		return err
 	}
-	programs, err := f.programs(j)
+	programs, err := programs(&f.Workspace, j)
 	if err != nil {
 		return err
 	}
-	mirrored, err := reopen(ctx, a, &f.workspaceState, programs)
+	mirrored, err := reopen(ctx, a, &f.Workspace, programs)
 	if err != nil {
 		return err
 	}
 	tell := startupNotices(a, &f)
-	rt, err := startupNew(a, j, append(slices.Concat(opts, databases, mirrored), agent.Driver(programs), agent.Policy(keepsOwn(engine, f.policies, f.upstreams.config, roots)), agent.SuspendForApproval(), agent.OnWaiting(tell.waits), agent.Filters(f.limits.filters()...))...)
+	rt, err := startupNew(a, j, append(slices.Concat(opts, databases, mirrored), agent.Driver(programs), agent.Policy(policyfile.AskBeforeChange(engine, f.policies, f.Upstreams.Config, roots)), agent.SuspendForApproval(), agent.OnWaiting(tell.waits), agent.Filters(f.limits.filters()...))...)
 	if err != nil {
 		return &cli.Problem{Code: cli.ExitUsage, What: "remit cannot start", Why: err.Error()}
 	}
@@ -110,13 +112,13 @@ func (r *runner) goOn(ctx context.Context, rt *agent.Runtime, engine *rego.Engin
 	if c.Phase != revert.PhasePending {
 		return &cli.Problem{
 			Code: cli.ExitUsage, What: "call " + c.Ref.Call + " does not wait for anybody", Why: "it is " + string(c.Phase),
-			Fix: r.how.hint("show", c.Ref.Call) + " tells of it",
+			Fix: r.how.Hint("show", c.Ref.Call) + " tells of it",
 		}
 	}
 	if t.End != "" || t.Aborting {
 		return &cli.Problem{
 			Code: cli.ExitUsage, What: "call " + c.Ref.Call + " does not wait any more", Why: "its transaction " + t.ID + " " + over(t),
-			Fix: r.how.hint("log", "--txn", t.ID) + " tells of it",
+			Fix: r.how.Hint("log", "--txn", t.ID) + " tells of it",
 		}
 	}
 	if err := r.samePolicy(engine, c); err != nil {
@@ -140,10 +142,10 @@ func (r *runner) goOn(ctx context.Context, rt *agent.Runtime, engine *rego.Engin
 func (r *runner) open(ctx context.Context, rt *agent.Runtime, id string) (err error) {
 	var lost *agent.RootError
 	if r.tx, err = rt.ResumeTxn(ctx, id); errors.As(err, &lost) {
-		err = &cli.Problem{Code: cli.ExitUsage, What: "transaction " + id + " cannot go on", Why: lost.Error(), Fix: "name the folder: " + r.how.hint("resume", id) + " --workspace DIR"}
+		err = &cli.Problem{Code: cli.ExitUsage, What: "transaction " + id + " cannot go on", Why: lost.Error(), Fix: "name the folder: " + r.how.Hint("resume", id) + " --workspace DIR"}
 	}
 	if errors.Is(err, revert.ErrBusy) {
-		err = &cli.Problem{Code: cli.ExitUsage, What: "transaction " + id + " is in use", Why: err.Error(), Fix: r.how.hint("log", "--txn", id) + " tells of it"}
+		err = &cli.Problem{Code: cli.ExitUsage, What: "transaction " + id + " is in use", Why: err.Error(), Fix: r.how.Hint("log", "--txn", id) + " tells of it"}
 	}
 	return err
 }
@@ -172,7 +174,7 @@ func (r *runner) samePolicy(engine *rego.Engine, c *revert.Call) error {
 	return &cli.Problem{
 		Code: cli.ExitUsage, What: "another policy asked about call " + c.Ref.Call,
 		Why: fmt.Sprintf("its revision is %s, that of the workspace policy is %s", then.Revision, engine.Revision()),
-		Fix: "name the policy that the run had: " + r.how.hint("resume", c.Ref.Call) + " --policy PATH",
+		Fix: "name the policy that the run had: " + r.how.Hint("resume", c.Ref.Call) + " --policy PATH",
 	}
 }
 
@@ -187,7 +189,7 @@ func (r *runner) endLeft(ctx context.Context, rt *agent.Runtime, id string) erro
 	case r.how.atEnd == "keep":
 		return cli.UsageProblem("say how transaction " + id + " ends: --at-end commit or --at-end revert")
 	case t.State() != revert.TxnOpen || t.Undoes+t.Redoes != "":
-		return &cli.Problem{Code: cli.ExitUsage, What: "transaction " + id + " is not left open", Why: "it is " + string(t.State()), Fix: r.how.hint("log", "--txn", id) + " tells of it"}
+		return &cli.Problem{Code: cli.ExitUsage, What: "transaction " + id + " is not left open", Why: "it is " + string(t.State()), Fix: r.how.Hint("log", "--txn", id) + " tells of it"}
 	}
 	for _, c := range t.Calls {
 		if status := tool.Status(render.Status(c)); c.IsHeld() { // what an earlier attempt came to does not count
@@ -198,7 +200,7 @@ func (r *runner) endLeft(ctx context.Context, rt *agent.Runtime, id string) erro
 		if c.Phase == revert.PhasePending && r.how.atEnd == "commit" {
 			return &cli.Problem{
 				Code: cli.ExitUsage, What: "call " + c.Ref.Call + " of transaction " + id + " still waits",
-				Fix: "answer it first: " + r.how.approve(c) + ", or " + r.how.hint("deny", c.Ref.Call) + "; then " + r.how.again(c.Ref.Call),
+				Fix: "answer it first: " + approveHint(&r.how.Workspace, c) + ", or " + r.how.Hint("deny", c.Ref.Call) + "; then " + r.how.again(c.Ref.Call),
 			}
 		}
 	}
@@ -211,10 +213,10 @@ func (r *runner) endLeft(ctx context.Context, rt *agent.Runtime, id string) erro
 
 // resumeFlags are the flags of what lets a call go on, but for those of its journal and its end.
 func resumeFlags(cmd *cobra.Command, f *runFlags) {
-	movedFlag(cmd, &f.workspaceState)
-	databaseFlag(cmd, &f.workspaceState)
-	sandboxFlag(cmd, &f.workspaceState)
-	declaredFlags(cmd, &f.declared)
+	state.AddRootFlag(cmd, &f.Workspace)
+	state.AddDatabaseFlag(cmd, &f.Workspace)
+	sandboxFlag(cmd, &f.Workspace)
+	state.AddDeclarationFlags(cmd, &f.Declared)
 	limitFlags(cmd, &f.limits)
 	cmd.Flags().StringArrayVar(&f.policies, "policy", nil, "policy `PATH`, the same as the run had (default: the workspace policy)")
 	f.as = "agent" // of no use here: who asks is on the record

@@ -13,13 +13,14 @@ import (
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/cmd/remit/internal/render"
+	"github.com/remit-dev/remit/cmd/remit/internal/state"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/revert/journal"
 )
 
 func revertCommand(a *cli.App) *cobra.Command {
-	var p workspaceState
+	var p state.Workspace
 	var last, asJSON, preview bool
 	var how revert.Options
 	cmd := &cobra.Command{
@@ -56,9 +57,9 @@ func revertCommand(a *cli.App) *cobra.Command {
 			return runRevert(cmd.Context(), a, &p, target{strings.Join(args, ""), last, false}, asJSON, way, do, over)
 		},
 	}
-	placeFlags(cmd, &p)
-	movedFlag(cmd, &p)
-	databaseFlag(cmd, &p)
+	state.AddFlags(cmd, &p)
+	state.AddRootFlag(cmd, &p)
+	state.AddDatabaseFlag(cmd, &p)
 	cmd.Flags().BoolVar(&last, "last", false, "the newest transaction with something to take back")
 	cmd.Flags().BoolVar(&preview, "preview", false, "say what would become of each file, and do nothing")
 	cmd.Flags().BoolVar(&how.Cascade, "cascade", false, "take along what later transactions changed on top")
@@ -68,7 +69,7 @@ func revertCommand(a *cli.App) *cobra.Command {
 }
 
 func redoCommand(a *cli.App) *cobra.Command {
-	var p workspaceState
+	var p state.Workspace
 	var last, asJSON bool
 	cmd := &cobra.Command{
 		Use: "redo TXN | UNDO | --last", Short: "Bring back a transaction that was taken back",
@@ -85,9 +86,9 @@ func redoCommand(a *cli.App) *cobra.Command {
 			}, nil)
 		},
 	}
-	placeFlags(cmd, &p)
-	movedFlag(cmd, &p)
-	databaseFlag(cmd, &p)
+	state.AddFlags(cmd, &p)
+	state.AddRootFlag(cmd, &p)
+	state.AddDatabaseFlag(cmd, &p)
 	cmd.Flags().BoolVar(&last, "last", false, "the newest undo of which a redo can bring something back")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write one JSON object")
 	return cmd
@@ -129,22 +130,22 @@ func forceHelps(ctx context.Context, rt *agent.Runtime, id string, how revert.Op
 
 // runRevert does one direction of undo: there or back. Over tells whether what is in the way
 // can be overwritten.
-func runRevert(ctx context.Context, a *cli.App, p *workspaceState, which target, asJSON bool, way revertOp, do func(*agent.Runtime, context.Context, string) (revert.Report, error), over func(*agent.Runtime, context.Context, string) bool) error {
-	p.needed = true
+func runRevert(ctx context.Context, a *cli.App, p *state.Workspace, which target, asJSON bool, way revertOp, do func(*agent.Runtime, context.Context, string) (revert.Report, error), over func(*agent.Runtime, context.Context, string) bool) error {
+	p.MustExist = true
 	return withRuntime(ctx, a, p, func(rt *agent.Runtime) error {
 		rep := revert.Report{Items: []revert.ResourceResult{}}
 		id, passed, err := which.find(ctx, rt)
 		if err == nil && id != "" {
-			err = p.ofWorkspace(ctx, a, rt.Journal(), way.verb(), id)
+			err = p.CheckTxn(ctx, a, rt.Journal(), way.verb(), id)
 		}
 		if err == nil && id != "" {
 			rep, err = do(rt, ctx, id)
 		}
 		if way == redoing && errors.Is(err, revert.ErrNotEnded) {
-			return &cli.Problem{Code: cli.ExitUsage, What: "there is nothing to bring back", Why: err.Error(), Fix: p.hint("log", "--txn", id) + " shows how it stands"}
+			return &cli.Problem{Code: cli.ExitUsage, What: "there is nothing to bring back", Why: err.Error(), Fix: p.Hint("log", "--txn", id) + " shows how it stands"}
 		}
 		if err != nil && !errors.Is(err, agent.ErrPartialRevert) {
-			return p.otherFolder(a, err, way, id)
+			return folderProblem(p, a, err, way, id)
 		}
 		missing, err := which.gaps(ctx, rt.Journal(), id)
 		if err != nil {
@@ -164,10 +165,10 @@ func runRevert(ctx context.Context, a *cli.App, p *workspaceState, which target,
 		writePassed(a.Style(), a.Out, passed, p)
 		writeUnseen(a.Style(), a.Out, missing)
 		if way != redoing && rep.Txn != "" {
-			writeWays(a.Style(), a.Out, rep, p.hint("revert", id), func() bool { return over(rt, ctx, id) })
+			writeWays(a.Style(), a.Out, rep, p.Hint("revert", id), func() bool { return over(rt, ctx, id) })
 		}
 		if way == undoing && redoable(rep) {
-			_, _ = fmt.Fprintln(a.Out, a.Style().Faint("redo these changes: "+p.hint("redo", redoID(ctx, rt, rep))))
+			_, _ = fmt.Fprintln(a.Out, a.Style().Faint("redo these changes: "+p.Hint("redo", redoID(ctx, rt, rep))))
 		}
 		return nil
 	})
@@ -194,17 +195,17 @@ func redoID(ctx context.Context, rt *agent.Runtime, rep revert.Report) string {
 
 // withRuntime gives fn a runtime that can take back what is recorded: its roots
 // are those of the record, and the workspace where one is named.
-func withRuntime(ctx context.Context, a *cli.App, p *workspaceState, fn func(rt *agent.Runtime) error) (err error) {
-	j, err := p.read(ctx, a)
+func withRuntime(ctx context.Context, a *cli.App, p *state.Workspace, fn func(rt *agent.Runtime) error) (err error) {
+	j, err := p.Read(ctx, a)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, j.Close()) }()
-	opts, err := p.rootsNow(a)
+	opts, err := p.NamedRootOptions(a)
 	if err != nil {
 		return err
 	}
-	databases, err := databaseOptions(a, p)
+	databases, err := state.DatabaseOptions(a, p)
 	if err != nil {
 		return err
 	}
@@ -259,14 +260,14 @@ func (w revertOp) verb() string {
 
 // writeFolders names the folders of a report that nobody can take for granted: those that only
 // --root vouches for, and a workspace that is not here.
-func writeFolders(ctx context.Context, a *cli.App, p *workspaceState, j journal.Journal, rep revert.Report) {
+func writeFolders(ctx context.Context, a *cli.App, p *state.Workspace, j journal.Journal, rep revert.Report) {
 	for _, r := range rep.Named {
 		_, _ = fmt.Fprintf(a.Out, "root %s: %s, as --root says; the journal has %s\n", r.Root, cli.Printable(r.Path), cli.Printable(r.Was))
 	}
 	if rep.Txn == "" {
 		return
 	}
-	if folder, err := p.elsewhere(ctx, a, j, rep.Txn); err == nil && folder != "" {
+	if folder, err := p.Elsewhere(ctx, a, j, rep.Txn); err == nil && folder != "" {
 		_, _ = fmt.Fprintf(a.Out, "in the workspace %s\n", cli.Printable(folder))
 	}
 }

@@ -18,6 +18,8 @@ import (
 
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
+	"github.com/remit-dev/remit/cmd/remit/internal/policyfile"
+	"github.com/remit-dev/remit/cmd/remit/internal/state"
 	"github.com/remit-dev/remit/ctxperm/process"
 	"github.com/remit-dev/remit/ctxperm/web"
 	"github.com/remit-dev/remit/revert"
@@ -82,10 +84,10 @@ func runCommand(a *cli.App) *cobra.Command {
 			return runScript(cmd.Context(), a, f, args[0])
 		},
 	}
-	placeFlags(cmd, &f.workspaceState)
-	databaseFlag(cmd, &f.workspaceState)
-	serviceFlags(cmd, &f.services)
-	declaredFlags(cmd, &f.declared)
+	state.AddFlags(cmd, &f.Workspace)
+	state.AddDatabaseFlag(cmd, &f.Workspace)
+	state.AddServiceFlags(cmd, &f.Services)
+	state.AddDeclarationFlags(cmd, &f.Declared)
 	flags := cmd.Flags()
 	flags.StringArrayVar(&f.roots, "root", nil, "another folder that calls may be granted parts of, as `NAME=DIR`")
 	flags.StringArrayVar(&f.policies, "policy", nil, "policy `PATH`, a .rego file, a folder of them or builtin:PACK (default: the workspace policy)")
@@ -94,7 +96,7 @@ func runCommand(a *cli.App) *cobra.Command {
 	flags.StringArrayVar(&f.roles, "role", nil, "role `R` of who asks")
 	flags.StringVar(&f.onAsk, "on-ask", "deny", "what happens when the policy asks: deny, wait for remit approve, prompt, or approve-unsafe, which approves everything in your name")
 	flags.StringVar(&f.atEnd, "at-end", "commit", "what becomes of the transaction at the end: commit, revert or keep")
-	sandboxFlag(cmd, &f.workspaceState)
+	sandboxFlag(cmd, &f.Workspace)
 	limitFlags(cmd, &f.limits)
 	shownFlags(cmd, &f.clientFlags)
 	flags.StringArrayVar(&f.given, "given", nil, "`TEXT` of the person behind the run, such as a prompt: for policies that let calls go only to URLs that were given, all in it are")
@@ -131,7 +133,7 @@ func runScript(ctx context.Context, a *cli.App, f runFlags, script string) (err 
 		return err
 	}
 	defer func() { err = errors.Join(err, rt.Close()) }()
-	warnOfHalfApplied(ctx, a, rt.Runtime, &f.workspaceState)
+	warnOfHalfApplied(ctx, a, rt.Runtime, &f.Workspace)
 	session, err := startupOpenSession(ctx, a, rt.Runtime, &f)
 	if err != nil {
 		return err
@@ -184,12 +186,12 @@ func newResultWriter(a *cli.App, f *runFlags, tools tool.Registry) resultWriter 
 	if f.json {
 		return jsonResults{cli.NewJSON(a.Out)}
 	}
-	return textWriter{w: a.Out, paint: a.Style(), where: &f.workspaceState, commit: f.commitIt, later: f.fromLine, tools: tools, left: new(bool)}
+	return textWriter{w: a.Out, paint: a.Style(), where: &f.Workspace, commit: f.commitIt, later: f.fromLine, tools: tools, left: new(bool)}
 }
 
 // complain reports the error that ended the command, and returns its code.
 func complain(a *cli.App, cmd *cobra.Command, err error) cli.ExitCode {
-	p := problemOf(err, placeOf(cmd))
+	p := state.ProblemOf(err, state.PlaceOf(cmd))
 	if p.Code == cli.ExitUsage && p.Fix == "" && cmd != nil {
 		p.Fix = "see " + cmd.CommandPath() + " --help"
 	}
@@ -207,14 +209,14 @@ func enough(cmd *cobra.Command, err error) bool {
 func lost(cmd *cobra.Command, err error) *cli.Problem {
 	p := &cli.Problem{Code: cli.ExitInternal, What: "not everything could be written to standard output", Why: cli.PlainError(err)}
 	if cmd != nil && slices.Contains([]string{"run", "revert", "redo", "recover"}, cmd.Name()) {
-		p.Fix = "nothing was stopped by it: " + placeOf(cmd).hint("log") + " lists what was done"
+		p.Fix = "nothing was stopped by it: " + state.PlaceOf(cmd).Hint("log") + " lists what was done"
 	}
 	return p
 }
 
 // runFlags is what remit run is told.
 type runFlags struct {
-	workspaceState
+	state.Workspace
 	roots, policies, roles []string
 	as, onAsk, atEnd       string
 	atomic, keepGoing      bool
@@ -253,16 +255,16 @@ func (f runFlags) check() error {
 // rootWords are the roots of a run, as NAME=DIR: the workspace, unless --root says which
 // folder that is, and the others.
 func (f *runFlags) rootWords() []string {
-	if f.workspace == "" && namesWorkspace(f.roots) {
+	if f.Dir == "" && state.NamesWorkspace(f.roots) {
 		return f.roots
 	}
-	return append([]string{workspaceRoot + "=" + f.folder()}, f.roots...)
+	return append([]string{state.WorkspaceRoot + "=" + f.Folder()}, f.roots...)
 }
 
 // rootOptions are the workspace and the other roots, and their folders.
 func (f *runFlags) rootOptions() (opts []agent.Option, folders []string, err error) {
 	for _, r := range f.rootWords() {
-		name, dir, err := rootOf(r)
+		name, dir, err := state.ParseRoot(r)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -294,58 +296,58 @@ func startupOpen(ctx context.Context, a *cli.App, f *runFlags) (*openRuntime, er
 	if err != nil {
 		return nil, err
 	}
-	engine, err := loadPolicy(f.policies, false)
+	engine, err := policyfile.Load(f.policies, false)
 	if err != nil {
 		return nil, err
 	}
-	reach, err := f.services.options(a, folders)
+	reach, err := f.Services.Options(a, folders)
 	if err != nil {
 		return nil, err
 	}
-	known, err := f.services.names(folders)
+	known, err := f.Services.Names(folders)
 	if err != nil {
 		return nil, err
 	}
-	if err := declare(ctx, a, &f.declared, folders, known); err != nil {
+	if err := state.Declare(ctx, a, &f.Declared, folders, known); err != nil {
 		return nil, err
 	}
-	if err := f.find(a); err != nil {
+	if err := f.Find(a); err != nil {
 		return nil, err
 	}
-	warn(a, engine, f.policies)
-	if err := errors.Join(f.keepOut(folders), f.keepIn(folders), f.keepToken(folders)); err != nil {
+	policyfile.Warn(a, engine, f.policies)
+	if err := errors.Join(f.CheckStateOutside(folders), f.CheckRootsOutside(folders), f.keepToken(folders)); err != nil {
 		return nil, err
 	}
 	approver, err := newApprover(a, f)
 	if err != nil {
 		return nil, err
 	}
-	databases, err := databaseOptions(a, &f.workspaceState)
+	databases, err := state.DatabaseOptions(a, &f.Workspace)
 	if err != nil {
 		return nil, err
 	}
-	f.former(ctx, a, folders[0])
-	journal, err := f.open(ctx)
+	f.WarnOfFormer(ctx, a, folders[0])
+	journal, err := f.Open(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if !namesWorkspace(f.roots) {
-		if err := f.sameWorkspace(ctx, a, journal, folders[0]); err != nil {
+	if !state.NamesWorkspace(f.roots) {
+		if err := f.CheckOwner(ctx, a, journal, folders[0]); err != nil {
 			return nil, errors.Join(err, journal.Close())
 		}
 	}
-	programs, err := f.programs(journal)
+	programs, err := programs(&f.Workspace, journal)
 	if err != nil {
 		return nil, errors.Join(err, journal.Close())
 	}
 	var g *gatewayRuntime
-	if f.upstreams.config != "" {
-		if g, err = upstreamOpen(ctx, a, &f.workspaceState, f.rootWords(), programs); err != nil {
+	if f.Upstreams.Config != "" {
+		if g, err = upstreamOpen(ctx, a, &f.Workspace, f.rootWords(), programs); err != nil {
 			return nil, errors.Join(err, journal.Close())
 		}
 		roots = append(roots, agent.Tools(g.Tools()...))
 	}
-	opts := append(slices.Concat(roots, databases, reach), agent.Policy(keepsOwn(engine, f.policies, f.upstreams.config, f.rootWords())), agent.Approver(approver), agent.Driver(programs), agent.Filters(f.limits.filters()...))
+	opts := append(slices.Concat(roots, databases, reach), agent.Policy(policyfile.AskBeforeChange(engine, f.policies, f.Upstreams.Config, f.rootWords())), agent.Approver(approver), agent.Driver(programs), agent.Filters(f.limits.filters()...))
 	tell := startupNotices(a, f)
 	if f.onAsk == "wait" {
 		opts = append(opts, agent.SuspendForApproval(), agent.OnWaiting(tell.waits))
@@ -366,7 +368,7 @@ func startupOpen(ctx context.Context, a *cli.App, f *runFlags) (*openRuntime, er
 		g.setRuntime(rt)
 	}
 	if f.settles {
-		recoverCalls(ctx, a, &f.workspaceState, opts)
+		recoverCalls(ctx, a, &f.Workspace, opts)
 	}
 	return &openRuntime{rt, g, []func() error{rt.Close, journal.Close, tell.Close}}, nil
 }
@@ -390,18 +392,18 @@ func startupNew(a *cli.App, j journal.Journal, opts ...agent.Option) (*agent.Run
 		opts = append(opts, agent.Driver(kept))
 	}
 	opts = append(append(opts, a.Customizers...), agent.Driver(programs), agent.Driver(near), // the one that is given counts, where there is one
-		agent.Journal(j), agent.Host(a.Host), agent.Log(log), agent.Tools(servedTools(a)...))
+		agent.Journal(j), agent.Host(a.Host), agent.Log(log), agent.Tools(state.ServedTools(a)...))
 	return agent.New(append(opts, agent.OnProgress(a.Progress.Report))...)
 }
 
-func sandboxFlag(cmd *cobra.Command, p *workspaceState) {
-	cmd.Flags().StringVar(&p.sandbox, "sandbox", "strict", "the least `LEVEL` of sandbox that a program runs in: strict or partial; remit doctor says what there is here")
-	cmd.Flags().BoolVar(&p.gitAuthor, "git-author", true, "tell programs user.name and user.email of your git configuration, for commits in repositories that set none")
+func sandboxFlag(cmd *cobra.Command, p *state.Workspace) {
+	cmd.Flags().StringVar(&p.Sandbox, "sandbox", "strict", "the least `LEVEL` of sandbox that a program runs in: strict or partial; remit doctor says what there is here")
+	cmd.Flags().BoolVar(&p.GitAuthor, "git-author", true, "tell programs user.name and user.email of your git configuration, for commits in repositories that set none")
 }
 
 // programs runs them at the level that was given.
-func (p *workspaceState) programs(j journal.Journal) (*process.Driver, error) {
-	d, err := programsOn(j, process.Level(p.sandbox), p.gitAuthor)
+func programs(p *state.Workspace, j journal.Journal) (*process.Driver, error) {
+	d, err := programsOn(j, process.Level(p.Sandbox), p.GitAuthor)
 	if err != nil {
 		return nil, cli.UsageProblem("--sandbox: " + strings.TrimPrefix(err.Error(), "process: "))
 	}

@@ -139,26 +139,6 @@ func TestColours(t *testing.T) {
 // personHere is the caller of a command that a person runs at a terminal, in tests of something else.
 func personHere() cli.Caller { return cli.Caller{Unknown: lineage.ErrUnknown} }
 
-func TestStateOfAWorkspace(t *testing.T) {
-	dir := t.TempDir()
-	one, two := filepath.Join(dir, "a", "site"), filepath.Join(dir, "b", "site")
-	require.NoError(t, errors.Join(os.MkdirAll(one, 0o755), os.MkdirAll(two, 0o755)))
-	home := filepath.Join(dir, "home")
-	env := func(name string) string {
-		return map[string]string{"HOME": home, "USERPROFILE": home, "XDG_STATE_HOME": "relative"}[name]
-	}
-	at := func(folder string) string {
-		p := workspaceState{workspace: folder}
-		require.NoError(t, p.find(cli.NewApp(cli.Env{Getenv: env})))
-		return p.state
-	}
-	require.Equal(t, filepath.Join(home, ".local", "state", "remit"), filepath.Dir(at(one)))
-	require.True(t, strings.HasPrefix(filepath.Base(at(one)), "site-"), at(one))
-	require.NotEqual(t, at(one), at(two), "folders of one name")
-	require.NoError(t, os.Symlink(one, filepath.Join(dir, "link")))
-	require.Equal(t, at(one), at(filepath.Join(dir, "link")), "one folder by two names")
-}
-
 func TestLongLines(t *testing.T) {
 	text := "{}\n" + strings.Repeat("x", lineLimit+1) + "\n\n{\"last\":1}"
 	done := make(chan struct{})

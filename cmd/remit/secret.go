@@ -12,6 +12,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
+	"github.com/remit-dev/remit/cmd/remit/internal/state"
 	"github.com/remit-dev/remit/ctxperm/secrets"
 	"github.com/remit-dev/remit/ctxperm/secrets/keyring"
 	"github.com/remit-dev/remit/ctxperm/secrets/vault"
@@ -62,7 +63,7 @@ func (f *secretFlags) told(a *cli.App, name string, kept bool, err error) error 
 func (f *secretFlags) open(a *cli.App) (secretStore, string, error) {
 	switch {
 	case f.file != "":
-		key := identityOf(a, f.file, f.identity)
+		key := state.IdentityFile(a, f.file, f.identity)
 		return vault.At(f.file, key), key, nil
 	case f.identity != "":
 		return nil, "", cli.UsageProblem("--identity opens an encrypted file: name it with --file")

@@ -18,6 +18,7 @@ import (
 
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
+	"github.com/remit-dev/remit/cmd/remit/internal/state"
 	"github.com/remit-dev/remit/mcp"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
@@ -47,7 +48,7 @@ func serveCommand(a *cli.App) *cobra.Command {
 	}
 	addSessionFlags(a, cmd, &f.runFlags)
 	flags := cmd.Flags()
-	flags.BoolVar(&f.upstreams.strict, "strict-pins", false, "with --config: keep what servers declare at their first start in quarantine too")
+	flags.BoolVar(&f.Upstreams.Strict, "strict-pins", false, "with --config: keep what servers declare at their first start in quarantine too")
 	flags.BoolVar(&f.stdio, "stdio", false, "speak over standard input and output, with one client (the default)")
 	flags.StringVar(&f.http, "http", "", "listen for HTTP on `ADDR`, such as 127.0.0.1:8321; port 0 is any that is free. The path is /mcp")
 	flags.StringVar(&f.session, "session", "", "with --stdio: `FILE` that keeps a secret by which the next start goes on in the same session; made where it is not there")
@@ -112,11 +113,11 @@ func runServe(ctx context.Context, a *cli.App, f *serveFlags) (err error) {
 
 // approvalMode keeps a server from asking its client where approvals need a passphrase, which a client cannot prove.
 func approvalMode(a *cli.App, f *serveFlags, how mcp.ApprovalMode) (mcp.ApprovalMode, error) {
-	at := f.workspaceState
-	if err := at.find(a); err != nil {
+	at := f.Workspace
+	if err := at.Find(a); err != nil {
 		return how, err
 	}
-	s, err := readApproval(at.state)
+	s, err := readApproval(at.StateDir)
 	if s.Passphrase != nil {
 		how = mcp.ApproveOutOfBand
 	}
@@ -134,7 +135,7 @@ func (f *serveFlags) instructions() string {
 }
 
 // mcpFile is a file beside the journal.
-func (f *serveFlags) mcpFile(name string) string { return filepath.Join(f.state, "mcp", name) }
+func (f *serveFlags) mcpFile(name string) string { return filepath.Join(f.StateDir, "mcp", name) }
 
 // serveOne serves the client that started the command.
 func serveOne(ctx context.Context, a *cli.App, f *serveFlags, rt *agent.Runtime, srv *mcp.Server) error {
@@ -165,7 +166,7 @@ func serveHTTP(ctx context.Context, a *cli.App, f *serveFlags, rt *agent.Runtime
 	if f.json {
 		a.WriteJSON(where)
 	} else {
-		_, _ = fmt.Fprintf(a.Out, "listening on %s\nclients send the token in %s as Authorization: Bearer; %s makes one for another session\n", where.URL, cli.Quote(where.TokenFile), f.hint("token"))
+		_, _ = fmt.Fprintf(a.Out, "listening on %s\nclients send the token in %s as Authorization: Bearer; %s makes one for another session\n", where.URL, cli.Quote(where.TokenFile), f.Hint("token"))
 	}
 	return srv.Serve(ctx, l, mcp.HTTPOptions{Hosts: f.hosts, Origins: f.origins})
 }
@@ -189,13 +190,13 @@ type serveFlags struct {
 
 // addSessionFlags are the flags of whatever opens a session for calls to come.
 func addSessionFlags(a *cli.App, cmd *cobra.Command, f *runFlags) {
-	placeFlags(cmd, &f.workspaceState)
-	databaseFlag(cmd, &f.workspaceState)
-	serviceFlags(cmd, &f.services)
-	declaredFlags(cmd, &f.declared)
-	sandboxFlag(cmd, &f.workspaceState)
+	state.AddFlags(cmd, &f.Workspace)
+	state.AddDatabaseFlag(cmd, &f.Workspace)
+	state.AddServiceFlags(cmd, &f.Services)
+	state.AddDeclarationFlags(cmd, &f.Declared)
+	sandboxFlag(cmd, &f.Workspace)
 	limitFlags(cmd, &f.limits)
-	gatewayFlag(cmd, &f.upstreams)
+	gatewayFlag(cmd, &f.Upstreams)
 	flags := cmd.Flags()
 	flags.StringArrayVar(&f.roots, "root", nil, "another folder that calls may be granted parts of, as `NAME=DIR`")
 	flags.StringArrayVar(&f.policies, "policy", nil, "policy `PATH`, a .rego file, a folder of them or builtin:PACK (default: the workspace policy)")

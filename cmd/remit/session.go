@@ -11,6 +11,7 @@ import (
 
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
+	"github.com/remit-dev/remit/cmd/remit/internal/state"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
 )
@@ -64,8 +65,8 @@ func (f *runFlags) keepToken(folders []string) error {
 	if f.session == "" {
 		return nil
 	}
-	dir := workspaceState{state: filepath.Dir(f.session)}
-	if err := dir.keepOut(folders); err != nil {
+	dir := state.Workspace{StateDir: filepath.Dir(f.session)}
+	if err := dir.CheckStateOutside(folders); err != nil {
 		return &cli.Problem{
 			Code: cli.ExitUsage, What: fmt.Sprintf("the session file %q lies inside a root", f.session),
 			Why: "calls could read it, and go on with the session", Fix: "name a file in another folder",

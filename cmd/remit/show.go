@@ -14,6 +14,7 @@ import (
 
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/cmd/remit/internal/render"
+	"github.com/remit-dev/remit/cmd/remit/internal/state"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/effect"
@@ -243,26 +244,26 @@ func tokenWords(t *effect.Token) string {
 }
 
 func showCommand(a *cli.App) *cobra.Command {
-	var p workspaceState
+	var p state.Workspace
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use: "show CALL|TXN", Short: "Show everything about one call, or the calls of a transaction",
 		Args: cli.WantIDs(1, 1, "the id of one call or transaction"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := declare(cmd.Context(), a, &p.declared, nil, nil); err != nil {
+			if err := state.Declare(cmd.Context(), a, &p.Declared, nil, nil); err != nil {
 				return err
 			}
 			return writeCalls(cmd.Context(), a, &p, args[0], asJSON)
 		},
 	}
-	placeFlags(cmd, &p)
-	declaredFlags(cmd, &p.declared)
+	state.AddFlags(cmd, &p)
+	state.AddDeclarationFlags(cmd, &p.Declared)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write one JSON object a line, one for each call")
 	return cmd
 }
 
-func writeCalls(ctx context.Context, a *cli.App, p *workspaceState, id string, asJSON bool) (err error) {
-	j, err := p.read(ctx, a)
+func writeCalls(ctx context.Context, a *cli.App, p *state.Workspace, id string, asJSON bool) (err error) {
+	j, err := p.Read(ctx, a)
 	if err != nil {
 		return err
 	}
@@ -287,7 +288,7 @@ func writeCalls(ctx context.Context, a *cli.App, p *workspaceState, id string, a
 // callRecords finds the call with an id, or those of the transaction with it: what
 // it did, or what it took back.
 func callRecords(ctx context.Context, a *cli.App, j journal.Journal, id string) ([]callRecord, error) {
-	tools, err := tool.NewRegistry(tools(a)...)
+	tools, err := tool.NewRegistry(state.Tools(a)...)
 	if err != nil {
 		return nil, err
 	}
@@ -295,7 +296,7 @@ func callRecords(ctx context.Context, a *cli.App, j journal.Journal, id string) 
 	if err != nil {
 		return nil, err
 	}
-	who, err := principalOf(ctx, j, t.Session)
+	who, err := state.PrincipalOf(ctx, j, t.Session)
 	if err != nil {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/cmd/remit/internal/render"
+	"github.com/remit-dev/remit/cmd/remit/internal/state"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/tool"
@@ -17,7 +18,7 @@ import (
 type textWriter struct {
 	w     io.Writer
 	paint cli.Style
-	where *workspaceState
+	where *state.Workspace
 	tools tool.Registry
 
 	commit func(txn string) string // the command that commits what was left open
@@ -55,7 +56,7 @@ func (t textWriter) ended(n int, c call, o tool.Outcome, how string) {
 	}
 	_, _ = fmt.Fprintf(t.w, "%s %s %-12s %s\n", mark, t.number(n), cli.Printable(o.Tool), strings.TrimRight(words, " "))
 	if isProgram {
-		render.WriteProgram(t.paint, t.w, program, t.where.shown(o.Call))
+		render.WriteProgram(t.paint, t.w, program, t.where.ShowArguments(o.Call))
 	}
 	if o.Status.OK() {
 		return
@@ -65,7 +66,7 @@ func (t textWriter) ended(n int, c call, o tool.Outcome, how string) {
 		p.Why, p.Fix = o.Error.Why, o.Error.Fix
 	}
 	if o.Call != "" {
-		p.ID = t.where.shown(o.Call)
+		p.ID = t.where.ShowArguments(o.Call)
 	}
 	t.paint.Details(t.w, p)
 	t.openItems(o.RevertResults)
@@ -126,7 +127,7 @@ func (t textWriter) goesOn(s summary) {
 	if over && !s.Committing {
 		say("it stays open until one of these commands ends it")
 	}
-	say("take it back: " + t.where.hint("revert", s.Txn))
+	say("take it back: " + t.where.Hint("revert", s.Txn))
 	switch {
 	case over && s.Committing:
 		say("its commit has begun; go on with it: " + t.commit(s.Txn))

@@ -11,6 +11,7 @@ import (
 
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
+	"github.com/remit-dev/remit/cmd/remit/internal/state"
 )
 
 func tokenCommand(a *cli.App) *cobra.Command {
@@ -37,7 +38,7 @@ func tokenCommand(a *cli.App) *cobra.Command {
 			if err := f.check(); err != nil {
 				return err
 			}
-			if err := useLastConfig(a, &f.workspaceState); err != nil {
+			if err := useLastConfig(a, &f.Workspace); err != nil {
 				return err
 			}
 			f.session = file // which lies in no root either
@@ -79,15 +80,15 @@ func tokenCommand(a *cli.App) *cobra.Command {
 const tokenTime = 30 * 24 * time.Hour
 
 // useLastConfig has a command that names no configuration of a gateway take the one that the state folder was served with last.
-func useLastConfig(a *cli.App, p *workspaceState) error {
+func useLastConfig(a *cli.App, p *state.Workspace) error {
 	at := *p
-	if p.upstreams.config != "" {
+	if p.Upstreams.Config != "" {
 		return nil
 	}
-	if err := at.find(a); err != nil {
+	if err := at.Find(a); err != nil {
 		return err
 	}
-	noted, err := os.ReadFile(at.gatewayNote())
+	noted, err := os.ReadFile(noteFile(&at))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -98,7 +99,7 @@ func useLastConfig(a *cli.App, p *workspaceState) error {
 		_, _ = fmt.Fprintf(a.Err, "remit: the token is for no MCP servers: the configuration of those that were served last cannot be read: %v\n", err)
 		return nil
 	}
-	p.upstreams.config = string(noted)
+	p.Upstreams.Config = string(noted)
 	return nil
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
+	"github.com/remit-dev/remit/cmd/remit/internal/state"
 	"github.com/remit-dev/remit/tool"
 	"github.com/remit-dev/remit/tool/settings"
 )
@@ -28,7 +29,7 @@ const hiddenByPolicy = "the policy hides it"
 
 // explainTool says of one tool why it is offered, or is not.
 func explainTool(ctx context.Context, a *cli.App, f *toolsFlags, name string) error {
-	r, err := tool.NewRegistry(tools(a)...)
+	r, err := tool.NewRegistry(state.Tools(a)...)
 	if err != nil {
 		return err
 	}
@@ -37,7 +38,7 @@ func explainTool(ctx context.Context, a *cli.App, f *toolsFlags, name string) er
 		return &cli.Problem{Code: cli.ExitUsage, What: err.Error(), Fix: "remit tools lists them"}
 	}
 	out := whyRecord{Deprecated: t.Spec().Deprecated, From: t.Spec().Provenance.Name, Unseen: t.HiddenReason(f.client)}
-	for _, s := range f.settingsStatus {
+	for _, s := range f.SettingsStatus {
 		if s.Tool == t.Name() && s.Version == t.Spec().Version {
 			out.Status = s
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
+	"github.com/remit-dev/remit/cmd/remit/internal/state"
 	"github.com/remit-dev/remit/internal/canon"
 	"github.com/remit-dev/remit/internal/jsonpatch"
 	"github.com/remit-dev/remit/provenance"
@@ -51,7 +52,7 @@ func adjustCommand(a *cli.App) *cobra.Command {
 		Args: cli.WantArgs(1, 1, "the name of one tool"),
 		RunE: func(_ *cobra.Command, args []string) error { return adjustTool(a, f, args[0]) },
 	}
-	definitionsFlag(cmd, &f.definitions)
+	state.AddDefinitionsFlag(cmd, &f.definitions)
 	cmd.Flags().StringVar(&f.patch, "patch", "", "`FILE` with the operations; - is standard input")
 	cmd.Flags().BoolVar(&f.write, "write", false, "write it down, instead of only showing it")
 	cmd.Flags().BoolVar(&f.json, "json", false, "write one JSON object")
@@ -59,7 +60,7 @@ func adjustCommand(a *cli.App) *cobra.Command {
 }
 
 func adjustTool(a *cli.App, f patchOptions, name string) error {
-	all, err := definedTools(a, f.definitions, nil)
+	all, err := state.DefinedTools(a, f.definitions, nil)
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
+	"github.com/remit-dev/remit/cmd/remit/internal/state"
 	"github.com/remit-dev/remit/tool"
 	"github.com/remit-dev/remit/tool/review"
 )
@@ -40,14 +41,14 @@ func toolsCheckCommand(a *cli.App) *cobra.Command {
 			return checkTools(a, definitions, names, strict, asJSON)
 		},
 	}
-	definitionsFlag(cmd, &definitions)
+	state.AddDefinitionsFlag(cmd, &definitions)
 	cmd.Flags().BoolVar(&strict, "strict", false, "exit with 5 where there is a finding")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write one JSON object a line, one for each finding")
 	return cmd
 }
 
 func checkTools(a *cli.App, definitions, names []string, strict, asJSON bool) error {
-	all, err := definedTools(a, definitions, nil)
+	all, err := state.DefinedTools(a, definitions, nil)
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
+	"github.com/remit-dev/remit/cmd/remit/internal/state"
 	"github.com/remit-dev/remit/internal/canon"
 	"github.com/remit-dev/remit/internal/jsonpatch"
 	"github.com/remit-dev/remit/tool"
@@ -195,7 +196,7 @@ func checkDefinition(a *cli.App, name string, text []byte, meant tool.Tool) (err
 	if err := os.WriteFile(filepath.Join(dir, name), text, fs.FileMode(0o600)); err != nil {
 		return err
 	}
-	made, err := loadDefinitions(a, os.DirFS(dir))
+	made, err := state.LoadDefinitions(a, os.DirFS(dir))
 	if err != nil {
 		return err
 	}

@@ -13,6 +13,8 @@ import (
 
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
+	"github.com/remit-dev/remit/cmd/remit/internal/policyfile"
+	"github.com/remit-dev/remit/cmd/remit/internal/state"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/provenance"
 	"github.com/remit-dev/remit/revert/effect"
@@ -39,7 +41,7 @@ func toolsCommand(a *cli.App) *cobra.Command {
 			if err := f.given(cmd); err != nil {
 				return err
 			}
-			if err := declare(cmd.Context(), a, &f.declarationFlags, nil, nil); err != nil {
+			if err := state.Declare(cmd.Context(), a, &f.Declarations, nil, nil); err != nil {
 				return err
 			}
 			switch {
@@ -60,7 +62,7 @@ func toolsCommand(a *cli.App) *cobra.Command {
 	limitFlags(cmd, &f.limits)
 	cmd.AddCommand(statsCommand(a), toolsCheckCommand(a), adjustCommand(a))
 	flags.StringVar(&f.why, "why", "", "say whether the tool `NAME`, or NAME@VERSION, is offered, and if not, which check fails")
-	declaredFlags(cmd, &f.declarationFlags)
+	state.AddDeclarationFlags(cmd, &f.Declarations)
 	shownFlags(cmd, &f.clientFlags)
 	return cmd
 }
@@ -72,7 +74,7 @@ type toolsFlags struct {
 	json            bool
 	filters         bool
 	limits          callLimits
-	declarationFlags
+	state.Declarations
 	clientFlags
 }
 
@@ -82,7 +84,7 @@ func shownTools(ctx context.Context, a *cli.App, f toolsFlags) ([]tool.Tool, err
 		return nil, cli.UsageProblem("--as is empty: somebody has to ask")
 	}
 	if len(f.policies) == 0 && !f.said {
-		tools, err := tool.NewRegistry(tools(a)...)
+		tools, err := tool.NewRegistry(state.Tools(a)...)
 		return tools.All(), err
 	}
 	return offeredTools(ctx, a, f)
@@ -99,11 +101,11 @@ func offeredTools(ctx context.Context, a *cli.App, f toolsFlags) (shown []tool.T
 
 // withSession opens a session as the flags say, which does nothing.
 func withSession(ctx context.Context, a *cli.App, f toolsFlags, look func(s *agent.Session) error) error {
-	engine, err := loadPolicy(f.policies, false)
+	engine, err := policyfile.Load(f.policies, false)
 	if err != nil {
 		return err
 	}
-	opts := append(slices.Clone(a.Customizers), agent.Journal(journal.Memory()), agent.Host(a.Host), agent.Log(slog.New(slog.DiscardHandler)), agent.Tools(tools(a)...), agent.Policy(engine))
+	opts := append(slices.Clone(a.Customizers), agent.Journal(journal.Memory()), agent.Host(a.Host), agent.Log(slog.New(slog.DiscardHandler)), agent.Tools(state.Tools(a)...), agent.Policy(engine))
 	rt, err := agent.New(opts...)
 	if err != nil {
 		return err

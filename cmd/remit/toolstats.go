@@ -11,12 +11,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
+	"github.com/remit-dev/remit/cmd/remit/internal/state"
 	"github.com/remit-dev/remit/provenance"
 	"github.com/remit-dev/remit/tool/stats"
 )
 
 func statsCommand(a *cli.App) *cobra.Command {
-	var p workspaceState
+	var p state.Workspace
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use: "stats", Short: "Count what became of the calls of each tool",
@@ -26,13 +27,13 @@ func statsCommand(a *cli.App) *cobra.Command {
 		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return listStats(cmd.Context(), a, &p, asJSON) },
 	}
-	placeFlags(cmd, &p)
+	state.AddFlags(cmd, &p)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write one JSON object a line, one for each tool and digest")
 	return cmd
 }
 
-func listStats(ctx context.Context, a *cli.App, p *workspaceState, asJSON bool) (err error) {
-	j, err := p.read(ctx, a)
+func listStats(ctx context.Context, a *cli.App, p *state.Workspace, asJSON bool) (err error) {
+	j, err := p.Read(ctx, a)
 	if err != nil {
 		return err
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/cmd/remit/internal/render"
+	"github.com/remit-dev/remit/cmd/remit/internal/state"
 	"github.com/remit-dev/remit/internal/lineage"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
@@ -23,7 +24,7 @@ import (
 )
 
 func pendingCommand(a *cli.App) *cobra.Command {
-	var p workspaceState
+	var p state.Workspace
 	var asJSON, watch bool
 	cmd := &cobra.Command{
 		Use: "pending [CALL]", Short: "List the calls that wait for approval",
@@ -39,15 +40,15 @@ func pendingCommand(a *cli.App) *cobra.Command {
 			return listPending(cmd.Context(), a, &p, strings.Join(args, ""), watch, asJSON)
 		},
 	}
-	placeFlags(cmd, &p)
-	cmd.Flags().StringArrayVar(&p.moved, "root", nil, "where the folder of a root is now, as `NAME=DIR`, for differences")
+	state.AddFlags(cmd, &p)
+	cmd.Flags().StringArrayVar(&p.Moved, "root", nil, "where the folder of a root is now, as `NAME=DIR`, for differences")
 	cmd.Flags().BoolVar(&watch, "watch", false, "go on, and tell of each change")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write one JSON object a line, one for each call")
 	return cmd
 }
 
-func listPending(ctx context.Context, a *cli.App, p *workspaceState, id string, watch, asJSON bool) (err error) {
-	j, err := p.read(ctx, a)
+func listPending(ctx context.Context, a *cli.App, p *state.Workspace, id string, watch, asJSON bool) (err error) {
+	j, err := p.Read(ctx, a)
 	if err != nil {
 		return err
 	}
@@ -66,7 +67,7 @@ func listPending(ctx context.Context, a *cli.App, p *workspaceState, id string, 
 	if id != "" {
 		all = slices.DeleteFunc(all, func(w waitingCall) bool { return w.call.Ref.Call != id })
 		if len(all) == 0 && damage == nil {
-			return &cli.Problem{Code: cli.ExitUsage, What: "call " + id + " does not wait", Fix: p.hint("show", id) + " tells how it stands"}
+			return &cli.Problem{Code: cli.ExitUsage, What: "call " + id + " does not wait", Fix: p.Hint("show", id) + " tells how it stands"}
 		}
 	}
 	if err := writeAll(ctx, a, p, j, all, most, asJSON); err != nil {
@@ -79,8 +80,8 @@ func listPending(ctx context.Context, a *cli.App, p *workspaceState, id string, 
 }
 
 // writeAll writes calls that wait.
-func writeAll(ctx context.Context, a *cli.App, p *workspaceState, j journal.Journal, all []waitingCall, most int, asJSON bool) error {
-	tools, err := tool.NewRegistry(tools(a)...)
+func writeAll(ctx context.Context, a *cli.App, p *state.Workspace, j journal.Journal, all []waitingCall, most int, asJSON bool) error {
+	tools, err := tool.NewRegistry(state.Tools(a)...)
 	if err != nil {
 		return err
 	}
@@ -105,7 +106,7 @@ func writeAll(ctx context.Context, a *cli.App, p *workspaceState, j journal.Jour
 func when(t time.Time) string { return t.Local().Format("2006-01-02 15:04:05 -07:00") }
 
 // writePending writes one call that waits.
-func writePending(p cli.Style, w io.Writer, at *workspaceState, r waitRecord, now time.Time) {
+func writePending(p cli.Style, w io.Writer, at *state.Workspace, r waitRecord, now time.Time) {
 	_, _ = fmt.Fprintf(w, "%s %s  %s  %s\n", p.Doubt("…"), p.Bold(r.Call), cli.Printable(r.Tool), render.Arguments(r.Input, nil))
 	row := func(name, text string) {
 		if text != "" {
@@ -113,7 +114,7 @@ func writePending(p cli.Style, w io.Writer, at *workspaceState, r waitRecord, no
 		}
 	}
 	if r.Diff == "" { // then nothing else shows what an approval is for
-		row("input", wholeInput(r.Input, at.hint("show", r.Call)))
+		row("input", wholeInput(r.Input, at.Hint("show", r.Call)))
 	}
 	row("asked by", r.Principal+", in session "+r.Session)
 	row("shown to", r.client)
@@ -129,14 +130,14 @@ func writePending(p cli.Style, w io.Writer, at *workspaceState, r waitRecord, no
 	case "waits":
 		row("until", when(r.Expires))
 	case "expired":
-		row("until", when(r.Expires)+": it is too late to answer; "+at.hint("resume", r.Call)+" ends it as denied")
+		row("until", when(r.Expires)+": it is too late to answer; "+at.Hint("resume", r.Call)+" ends it as denied")
 	case "interrupted":
-		row("until", "its process died while the call ran: nobody can answer it; "+at.hint("recover")+" finds out what became of it")
+		row("until", "its process died while the call ran: nobody can answer it; "+at.Hint("recover")+" finds out what became of it")
 	default:
 		row("answer", r.State+" by "+r.By+"; it has not gone on yet")
 	}
 	if r.Asker != "" && r.State != "interrupted" {
-		ended := ", which has ended: once the call is answered, " + at.hint("resume", r.Call) + " lets it go on, with the --policy, --database and --services that the run had"
+		ended := ", which has ended: once the call is answered, " + at.Hint("resume", r.Call) + " lets it go on, with the --policy, --database and --services that the run had"
 		row("process", r.Asker+map[bool]string{true: ended, false: ", which goes on with it"}[r.OwnerGone])
 	}
 	if r.Diff != "" {
@@ -146,7 +147,7 @@ func writePending(p cli.Style, w io.Writer, at *workspaceState, r waitRecord, no
 	row("note", r.Note)
 	row("approve", r.Approve)
 	if r.State == "waits" {
-		row("refuse", at.hint("deny", r.Call))
+		row("refuse", at.Hint("deny", r.Call))
 	}
 }
 
@@ -159,28 +160,6 @@ func wholeInput(input json.RawMessage, show string) string {
 		return string(input)
 	}
 	return fmt.Sprintf("%s … and %d more bytes: %s", strings.ToValidUTF8(string(input[:mostInput]), ""), len(input)-mostInput, show)
-}
-
-// foldersNow are the folders of a session's roots: as recorded, but for those that the command line names.
-func (p *workspaceState) foldersNow(ctx context.Context, j journal.Journal, session string) (map[string]string, error) {
-	out := map[string]string{}
-	body, err := sessionRecord(ctx, j, session)
-	if err != nil {
-		return nil, err
-	}
-	if body != nil {
-		for _, r := range body.Roots {
-			out[r.Name] = r.Path
-		}
-	}
-	for _, r := range p.moved {
-		name, dir, err := rootOf(r)
-		if err != nil {
-			return nil, err
-		}
-		out[name] = dir
-	}
-	return out, nil
 }
 
 // How much of a difference is shown: in a list, and of one call by itself.
@@ -249,15 +228,15 @@ type waitRecord struct {
 }
 
 // approveRecordOf is one call as people and programs read it. Most is how many lines of its difference are shown.
-func approveRecordOf(ctx context.Context, a *cli.App, p *workspaceState, j journal.Journal, w waitingCall, tools tool.Registry, most int) (waitRecord, error) {
-	who, err := principalOf(ctx, j, w.txn.Session)
+func approveRecordOf(ctx context.Context, a *cli.App, p *state.Workspace, j journal.Journal, w waitingCall, tools tool.Registry, most int) (waitRecord, error) {
+	who, err := state.PrincipalOf(ctx, j, w.txn.Session)
 	if err != nil {
 		return waitRecord{}, err
 	}
 	c := w.call
 	r := waitRecord{
-		Call: c.Ref.Call, Txn: c.Ref.Txn, Session: c.Session, Principal: who.principal, Tool: c.Tool.Name, Input: pendingInput(c, tools), Access: cli.Listed(c.Asked.Access),
-		Earlier: c.Asked.Earlier(), Reasons: []render.Reason{}, Since: c.Began, Expires: c.Asked.Expires, OwnerGone: !w.alive, client: render.Client(who.client),
+		Call: c.Ref.Call, Txn: c.Ref.Txn, Session: c.Session, Principal: who.ID, Tool: c.Tool.Name, Input: pendingInput(c, tools), Access: cli.Listed(c.Asked.Access),
+		Earlier: c.Asked.Earlier(), Reasons: []render.Reason{}, Since: c.Began, Expires: c.Asked.Expires, OwnerGone: !w.alive, client: render.Client(who.Client),
 	}
 	var d perm.DecisionRecord
 	if err := json.Unmarshal(c.Asked.Decision, &d); err != nil {
@@ -270,7 +249,7 @@ func approveRecordOf(ctx context.Context, a *cli.App, p *workspaceState, j journ
 	}
 	what := wants{patch: w.call.Asked.Preview}
 	if w.call.Asked.Purpose == "" {
-		folders, err := p.foldersNow(ctx, j, w.txn.Session)
+		folders, err := p.RootFolders(ctx, j, w.txn.Session)
 		if err != nil {
 			return waitRecord{}, err
 		}
@@ -308,7 +287,7 @@ func ofAServer(accesses []record.Access) bool {
 	})
 }
 
-func (r *waitRecord) state(p *workspaceState, w waitingCall, now time.Time) {
+func (r *waitRecord) state(p *state.Workspace, w waitingCall, now time.Time) {
 	c := w.call
 	switch {
 	case c.Phase == revert.PhaseStarted && !w.alive: // it asked while it ran
@@ -320,9 +299,9 @@ func (r *waitRecord) state(p *workspaceState, w waitingCall, now time.Time) {
 	case now.After(r.Expires):
 		r.State = "expired"
 	default:
-		r.State, r.Approve = "waits", p.hint("approve", r.Call)
+		r.State, r.Approve = "waits", p.Hint("approve", r.Call)
 		if c.Asked.Purpose != "" {
-			r.Approve = p.hint("approve", r.Call, "--question", r.Question)
+			r.Approve = p.Hint("approve", r.Call, "--question", r.Question)
 		}
 	}
 }
@@ -337,7 +316,7 @@ type goneRecord struct {
 }
 
 // watchPending tells of calls that wait until ctx ends.
-func watchPending(ctx context.Context, a *cli.App, p *workspaceState, j journal.Journal, asJSON bool) error {
+func watchPending(ctx context.Context, a *cli.App, p *state.Workspace, j journal.Journal, asJSON bool) error {
 	a.Progress.Show("") // the line would stand where calls are told of
 	known := map[string]string{}
 	for first := true; ; first = false {
@@ -364,7 +343,7 @@ func watchPending(ctx context.Context, a *cli.App, p *workspaceState, j journal.
 }
 
 // tellChanges writes what is not as known says, and brings known up to date.
-func tellChanges(ctx context.Context, a *cli.App, p *workspaceState, j journal.Journal, all []waitingCall, known map[string]string, asJSON bool) error {
+func tellChanges(ctx context.Context, a *cli.App, p *state.Workspace, j journal.Journal, all []waitingCall, known map[string]string, asJSON bool) error {
 	var fresh []waitingCall
 	here := map[string]bool{}
 	for _, w := range all {
@@ -385,7 +364,7 @@ func tellChanges(ctx context.Context, a *cli.App, p *workspaceState, j journal.J
 		if asJSON {
 			a.WriteJSON(goneRecord{id, "gone"})
 		} else {
-			_, _ = fmt.Fprintf(a.Out, "%s %s  waits no more: %s\n", a.Style().Faint("·"), id, p.hint("show", id))
+			_, _ = fmt.Fprintf(a.Out, "%s %s  waits no more: %s\n", a.Style().Faint("·"), id, p.Hint("show", id))
 		}
 	}
 	return writeAll(ctx, a, p, j, fresh, listedLines, asJSON)

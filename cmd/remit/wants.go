@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
+	"github.com/remit-dev/remit/cmd/remit/internal/state"
 	"github.com/remit-dev/remit/internal/canon"
 	"github.com/remit-dev/remit/revert/diff"
 	"github.com/remit-dev/remit/tool"
@@ -47,7 +48,7 @@ func wantsOf(ctx context.Context, folders map[string]string, tools tool.Registry
 		return wants{}
 	}
 	if in.Root == "" {
-		in.Root = workspaceRoot
+		in.Root = state.WorkspaceRoot
 	}
 	folder, ok := folders[in.Root]
 	if !ok {
@@ -76,7 +77,7 @@ func wantsOf(ctx context.Context, folders map[string]string, tools tool.Registry
 		return wants{note: "the content of the file would not change"}
 	}
 	d := diff.Delta{Before: sightAs(was, there), After: sightAs(is, !gone)}
-	text, err := d.Text(ctx, strings.TrimPrefix(in.Root+"/", workspaceRoot+"/")+in.Path)
+	text, err := d.Text(ctx, strings.TrimPrefix(in.Root+"/", state.WorkspaceRoot+"/")+in.Path)
 	if err != nil || text.Lost != "" {
 		return wants{note: "no difference can be shown: " + strings.TrimSpace(text.Lost)}
 	}

@@ -1,4 +1,4 @@
-package main
+package state
 
 import (
 	"errors"
@@ -14,9 +14,9 @@ import (
 	"github.com/remit-dev/remit/revert/sqlite"
 )
 
-// problemOf returns the code and the message of an error. Its hints refer to
+// ProblemOf returns the code and the message of an error. Its hints refer to
 // at.
-func problemOf(err error, at *workspaceState) *cli.Problem {
+func ProblemOf(err error, at *Workspace) *cli.Problem {
 	var known *cli.Problem
 	var policy *rego.LoadError
 	switch {
@@ -27,40 +27,40 @@ func problemOf(err error, at *workspaceState) *cli.Problem {
 	case errors.Is(err, revert.ErrBusy):
 		return &cli.Problem{Code: cli.ExitPartial, What: "nothing was taken back", Why: err.Error()}
 	case errors.Is(err, revert.ErrNotEnded):
-		return &cli.Problem{Code: cli.ExitUsage, What: "nothing was erased", Why: err.Error(), Fix: at.hint("log") + " shows how it stands; " + at.hint("settle", "CALL", "applied|absent", "--why", "TEXT") + " says what became of a call"}
+		return &cli.Problem{Code: cli.ExitUsage, What: "nothing was erased", Why: err.Error(), Fix: at.Hint("log") + " shows how it stands; " + at.Hint("settle", "CALL", "applied|absent", "--why", "TEXT") + " says what became of a call"}
 	case errors.Is(err, revert.ErrIsRevertTxn):
 		return &cli.Problem{Code: cli.ExitUsage, What: "nothing was done", Why: err.Error()}
 	case errors.Is(err, record.ErrErased):
 		return &cli.Problem{Code: cli.ExitPartial, What: "nothing was taken back", Why: err.Error()}
 	case errors.Is(err, journal.ErrNotFound):
-		return &cli.Problem{Code: cli.ExitUsage, What: err.Error(), Fix: at.hint("log") + " lists what is recorded there; --workspace and --state name other places"}
+		return &cli.Problem{Code: cli.ExitUsage, What: err.Error(), Fix: at.Hint("log") + " lists what is recorded there; --workspace and --state name other places"}
 	case errors.Is(err, sqlite.ErrIncomplete):
-		return &cli.Problem{Code: cli.ExitInternal, What: err.Error(), Fix: putBack(at)}
+		return &cli.Problem{Code: cli.ExitInternal, What: err.Error(), Fix: RestoreHint(at)}
 	case errors.Is(err, record.ErrDamaged):
-		return &cli.Problem{Code: cli.ExitInternal, What: err.Error(), Fix: "copy the folder before anything else opens it; " + at.hint("fsck") + " lists what is wrong"}
+		return &cli.Problem{Code: cli.ExitInternal, What: err.Error(), Fix: "copy the folder before anything else opens it; " + at.Hint("fsck") + " lists what is wrong"}
 	default:
 		return &cli.Problem{Code: cli.ExitInternal, What: err.Error()}
 	}
 }
 
-// placeOf returns the workspace that the flags of a command name, for hints. A
+// PlaceOf returns the workspace that the flags of a command name, for hints. A
 // command that ends early has not resolved it.
-func placeOf(cmd *cobra.Command) *workspaceState {
-	p := &workspaceState{}
+func PlaceOf(cmd *cobra.Command) *Workspace {
+	p := &Workspace{}
 	if cmd == nil {
 		return p
 	}
 	for _, name := range []string{"state", "workspace"} {
-		if f := cmd.Flags().Lookup(name); f != nil && f.Changed && len(p.given) == 0 {
-			p.given = []string{"--" + name, f.Value.String()}
+		if f := cmd.Flags().Lookup(name); f != nil && f.Changed && len(p.GivenFlags) == 0 {
+			p.GivenFlags = []string{"--" + name, f.Value.String()}
 		}
 	}
 	return p
 }
 
-// putBack returns the hint for an incomplete journal.
-func putBack(at *workspaceState) string {
-	return "put journal.db, journal.db-wal and journal.head back as they were together; " + at.hint("fsck", "--accept-head") + " goes on without what is missing"
+// RestoreHint returns the hint for an incomplete journal.
+func RestoreHint(at *Workspace) string {
+	return "put journal.db, journal.db-wal and journal.head back as they were together; " + at.Hint("fsck", "--accept-head") + " goes on without what is missing"
 }
 
 // policyProblem reports the first error of a policy, and the number of further

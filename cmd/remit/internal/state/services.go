@@ -1,4 +1,4 @@
-package main
+package state
 
 import (
 	"crypto/x509"
@@ -29,7 +29,7 @@ type services struct {
 	secrets []string // NAME=SOURCE
 }
 
-func serviceFlags(cmd *cobra.Command, s *services) {
+func AddServiceFlags(cmd *cobra.Command, s *services) {
 	cmd.Flags().StringVar(&s.file, "services", "", "`FILE` that names networks, credentials and calls of services, as docs/guides/http.md says")
 	cmd.Flags().StringArrayVar(&s.secrets, "secret", nil, "a secret that calls may use, as `NAME=SOURCE`: env:VARIABLE, keyring:SERVICE/USER or file:PATH; NAME alone is one of remit secret set")
 }
@@ -45,9 +45,9 @@ type servicesFile struct {
 	Calls       []builtin.Call    `json:"calls"`       // tools of services
 }
 
-// options are the drivers and tools that the flags name. What decides what calls may
+// Options are the drivers and tools that the flags name. What decides what calls may
 // reach lies outside every folder that they may change.
-func (s *services) options(a *cli.App, folders []string) ([]agent.Option, error) {
+func (s *services) Options(a *cli.App, folders []string) ([]agent.Option, error) {
 	f, err := s.read(folders)
 	if err != nil {
 		return nil, err
@@ -123,7 +123,7 @@ func (f *servicesFile) source(a *cli.App, folders []string, name, text, dir stri
 		if identity != "" {
 			identity = within(dir, identity)
 		}
-		identity = identityOf(a, path, identity)
+		identity = IdentityFile(a, path, identity)
 		for _, file := range []string{path, identity} {
 			if err := outside(folders, file, "the file of secrets", "calls could read or replace it"); err != nil {
 				return nil, err
@@ -144,8 +144,8 @@ func within(dir, path string) string {
 	return filepath.Join(dir, path)
 }
 
-// identityOf is the file that opens an encrypted one.
-func identityOf(a *cli.App, path, given string) string {
+// IdentityFile is the file that opens an encrypted one.
+func IdentityFile(a *cli.App, path, given string) string {
 	if given == "" {
 		given = a.Getenv("REMIT_IDENTITY")
 	}
@@ -177,8 +177,8 @@ func (f *servicesFile) client(store *secrets.Store, dir string) (*web.Client, er
 	return web.New(o)
 }
 
-// names lists the secrets that there are.
-func (s *services) names(folders []string) ([]string, error) {
+// Names lists the secrets that there are.
+func (s *services) Names(folders []string) ([]string, error) {
 	f, err := s.read(folders)
 	if err != nil {
 		return nil, err
@@ -191,8 +191,8 @@ func (s *services) names(folders []string) ([]string, error) {
 	return append([]string{}, all...), nil
 }
 
-// again are the flags that another command needs, to reach the same.
-func (s *services) again() (flags []string) {
+// flags are the flags that another command needs, to reach the same.
+func (s *services) flags() (flags []string) {
 	if s.file != "" {
 		flags = append(flags, "--services", s.file)
 	}
@@ -200,13 +200,4 @@ func (s *services) again() (flags []string) {
 		flags = append(flags, "--secret", text)
 	}
 	return flags
-}
-
-// outside refuses a file inside a root.
-func outside(folders []string, name, what, why string) error {
-	dir := workspaceState{state: filepath.Dir(name)}
-	if dir.keepOut(folders) == nil {
-		return nil
-	}
-	return &cli.Problem{Code: cli.ExitUsage, What: fmt.Sprintf("%s %q lies inside a root", what, name), Why: why, Fix: "name a file in another folder"}
 }

@@ -1,4 +1,4 @@
-package main
+package state
 
 import (
 	"context"
@@ -17,33 +17,33 @@ import (
 	"github.com/remit-dev/remit/tool/settings"
 )
 
-// declarationFlags holds the flags about tools: definition files that replace
+// Declarations holds the flags about tools: definition files that replace
 // built-in tools, and settings.
-type declarationFlags struct {
+type Declarations struct {
 	definitions    []string
 	locked, user   string
 	preset         string
-	settingsStatus []settings.Status
+	SettingsStatus []settings.Status
 }
 
-// definitionsFlag adds the flag for definition files to a command.
-func definitionsFlag(cmd *cobra.Command, folders *[]string) {
+// AddDefinitionsFlag adds the flag for definition files to a command.
+func AddDefinitionsFlag(cmd *cobra.Command, folders *[]string) {
 	cmd.Flags().StringArrayVar(folders, "definitions", nil, "definition files in `DIR` stand in the place of the built-in tools that they describe, as docs/guides/define.md says")
 }
 
-func declaredFlags(cmd *cobra.Command, d *declarationFlags) {
+func AddDeclarationFlags(cmd *cobra.Command, d *Declarations) {
 	flags := cmd.Flags()
-	definitionsFlag(cmd, &d.definitions)
+	AddDefinitionsFlag(cmd, &d.definitions)
 	flags.StringVar(&d.user, "settings", "", "`FILE` of the user's settings of tools, as docs/guides/settings.md says")
 	flags.StringVar(&d.preset, "preset-settings", "", "`FILE` of the organisation's settings, for what the user does not set")
 	flags.StringVar(&d.locked, "locked-settings", "", "`FILE` of the settings that an administrator locked")
 }
 
-// declare sets the tools of the command. Its files decide what calls can do, so
+// Declare sets the tools of the command. Its files decide what calls can do, so
 // they must lie outside every folder that calls can change. Secrets holds the
 // names of the known secrets; nil: unknown.
-func declare(ctx context.Context, a *cli.App, d *declarationFlags, folders, secrets []string) error {
-	all, err := definedTools(a, d.definitions, folders)
+func Declare(ctx context.Context, a *cli.App, d *Declarations, folders, secrets []string) error {
+	all, err := DefinedTools(a, d.definitions, folders)
 	if err != nil {
 		return err
 	}
@@ -61,27 +61,27 @@ func declare(ctx context.Context, a *cli.App, d *declarationFlags, folders, secr
 	if err != nil {
 		return &cli.Problem{Code: cli.ExitUsage, What: "the settings cannot be used", Why: err.Error(), Fix: "docs/guides/settings.md says what is in them"}
 	}
-	a.DeclaredTools, d.settingsStatus = tools, status
+	a.DeclaredTools, d.SettingsStatus = tools, status
 	return nil
 }
 
-// definedTools returns the built-in tools, with those of definition files in place
+// DefinedTools returns the built-in tools, with those of definition files in place
 // of the ones that they describe. The definitions must lie outside every folder
 // that calls can change.
-func definedTools(a *cli.App, definitions, folders []string) (all tool.Registry, err error) {
+func DefinedTools(a *cli.App, definitions, folders []string) (all tool.Registry, err error) {
 	tools := a.Env.BuiltinTools()
 	for _, dir := range definitions {
 		if dir == "" {
 			return all, cli.UsageProblem("--definitions names no folder; is a variable not set?")
 		}
-		inside := workspaceState{state: dir}
-		if inside.keepOut(folders) != nil {
+		inside := Workspace{StateDir: dir}
+		if inside.CheckStateOutside(folders) != nil {
 			return all, &cli.Problem{
 				Code: cli.ExitUsage, What: fmt.Sprintf("the definitions %q lie inside a root", dir),
 				Why: "calls could change what tools may do", Fix: "name a folder elsewhere",
 			}
 		}
-		made, err := loadDefinitions(a, os.DirFS(dir))
+		made, err := LoadDefinitions(a, os.DirFS(dir))
 		if err != nil {
 			return all, &cli.Problem{
 				Code: cli.ExitUsage, What: fmt.Sprintf("the definitions in %q cannot be used", dir), Why: "\n" + err.Error(),
@@ -100,9 +100,9 @@ func definedTools(a *cli.App, definitions, folders []string) (all tool.Registry,
 	return all, nil
 }
 
-// loadDefinitions returns the tools of definition files, whose implementations are the
+// LoadDefinitions returns the tools of definition files, whose implementations are the
 // built-in tools.
-func loadDefinitions(a *cli.App, files fs.FS) ([]tool.Tool, error) {
+func LoadDefinitions(a *cli.App, files fs.FS) ([]tool.Tool, error) {
 	implementations := map[string]define.Implementation{}
 	for _, t := range a.Env.BuiltinTools() {
 		implementations["builtin/"+t.Name()] = define.FromTool(t)
@@ -134,8 +134,8 @@ func readSettings(layer settings.Layer, name string, folders []string) (settings
 	return f, nil
 }
 
-// again returns the flags with which another command has the same tools.
-func (d *declarationFlags) again() (flags []string) {
+// flags returns the flags with which another command has the same tools.
+func (d *Declarations) flags() (flags []string) {
 	for _, dir := range d.definitions {
 		flags = append(flags, "--definitions", dir)
 	}
@@ -151,17 +151,17 @@ func (d *declarationFlags) again() (flags []string) {
 	return flags
 }
 
-// servedTools lists the tools that the runtime offers.
-func servedTools(a *cli.App) []tool.Tool {
-	tools := tools(a)
+// ServedTools lists the tools that the runtime offers.
+func ServedTools(a *cli.App) []tool.Tool {
+	tools := Tools(a)
 	if a.LeftOut != nil {
 		tools = slices.DeleteFunc(tools, a.LeftOut)
 	}
 	return tools
 }
 
-// tools lists the tools of the command, as the flags declare them.
-func tools(a *cli.App) []tool.Tool {
+// Tools lists the tools of the command, as the flags declare them.
+func Tools(a *cli.App) []tool.Tool {
 	if a.DeclaredTools != nil {
 		return slices.Clone(a.DeclaredTools)
 	}

@@ -1,4 +1,4 @@
-package main
+package state
 
 import (
 	"fmt"
@@ -15,15 +15,15 @@ import (
 	"github.com/remit-dev/remit/ctxperm/database/sqlite"
 )
 
-// databaseFlag adds the flag that names databases. Commands that revert need it
+// AddDatabaseFlag adds the flag that names databases. Commands that revert need it
 // only for a database that has moved, or that needs a password.
-func databaseFlag(cmd *cobra.Command, p *workspaceState) {
+func AddDatabaseFlag(cmd *cobra.Command, p *Workspace) {
 	cmd.Flags().StringArrayVar(&p.databases, "database", nil, "a database that calls may be granted parts of, as `NAME=LOCATION`, such as main=sqlite:app.db or main=postgres://agent@host/app (its password from PGPASSFILE)")
 }
 
-// databaseOptions opens the named databases, and a way to those that a record
+// DatabaseOptions opens the named databases, and a way to those that a record
 // names. The command closes them at its end.
-func databaseOptions(a *cli.App, p *workspaceState) ([]agent.Option, error) {
+func DatabaseOptions(a *cli.App, p *Workspace) ([]agent.Option, error) {
 	named := map[string]string{}
 	for _, d := range p.databases {
 		name, at, ok := strings.Cut(d, "=")
@@ -49,9 +49,9 @@ func databaseOptions(a *cli.App, p *workspaceState) ([]agent.Option, error) {
 	return []agent.Option{agent.Driver(d)}, nil
 }
 
-// databasesAgain returns the flags with which another command reaches the same
+// DatabaseFlags returns the flags with which another command reaches the same
 // databases. It omits a location that can contain a password.
-func (p *workspaceState) databasesAgain() (flags []string) {
+func (p *Workspace) DatabaseFlags() (flags []string) {
 	for _, d := range p.databases {
 		if name, at, _ := strings.Cut(d, "="); !strings.HasPrefix(at, "sqlite:") {
 			d = name + "=LOCATION"
@@ -63,7 +63,7 @@ func (p *workspaceState) databasesAgain() (flags []string) {
 
 // keepJournal rejects the journal as a database: calls could change their own
 // records.
-func (p *workspaceState) keepJournal(name, at string) error {
+func (p *Workspace) keepJournal(name, at string) error {
 	path, ok := strings.CutPrefix(at, "sqlite:")
 	if !ok {
 		return nil
@@ -72,7 +72,7 @@ func (p *workspaceState) keepJournal(name, at string) error {
 	if err != nil {
 		return nil // opening it reports the error
 	}
-	journal, err := os.Stat(filepath.Join(p.state, "journal.db"))
+	journal, err := os.Stat(filepath.Join(p.StateDir, "journal.db"))
 	if err != nil || !os.SameFile(file, journal) {
 		return nil
 	}

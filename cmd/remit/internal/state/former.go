@@ -1,4 +1,4 @@
-package main
+package state
 
 import (
 	"context"
@@ -27,8 +27,8 @@ type formerState struct {
 
 // noJournal is the error where a workspace has no journal and a command needs one; nil
 // where it does not, and no other journal can be the one that is meant.
-func (p *workspaceState) noJournal(ctx context.Context, a *cli.App, needed bool) error {
-	folder, err := realFolder(p.folder())
+func (p *Workspace) noJournal(ctx context.Context, a *cli.App, needed bool) error {
+	folder, err := RealFolder(p.Folder())
 	if err != nil {
 		return err
 	}
@@ -44,7 +44,7 @@ func (p *workspaceState) noJournal(ctx context.Context, a *cli.App, needed bool)
 			e.Fix = "name both: --state " + cli.Quote(f.dir) + " --workspace " + cli.Quote(folder)
 			return e
 		}
-		e.Fix += fmt.Sprintf("; the journal of %s, which is not there any more: --state %s --root %s", f.was, cli.Quote(f.dir), cli.Quote(workspaceRoot+"="+folder))
+		e.Fix += fmt.Sprintf("; the journal of %s, which is not there any more: --state %s --root %s", f.was, cli.Quote(f.dir), cli.Quote(WorkspaceRoot+"="+folder))
 	}
 	if needed {
 		return e
@@ -52,10 +52,10 @@ func (p *workspaceState) noJournal(ctx context.Context, a *cli.App, needed bool)
 	return nil
 }
 
-// former tells of the journal that a workspace had at its former path, before a new one is
+// WarnOfFormer tells of the journal that a workspace had at its former path, before a new one is
 // begun for it.
-func (p *workspaceState) former(ctx context.Context, a *cli.App, folder string) {
-	if slices.Contains(p.given, "--state") || sqlite.Exists(p.state) {
+func (p *Workspace) WarnOfFormer(ctx context.Context, a *cli.App, folder string) {
+	if slices.Contains(p.GivenFlags, "--state") || sqlite.Exists(p.StateDir) {
 		return
 	}
 	for _, f := range p.formerStates(ctx, a, folder) {
@@ -70,8 +70,8 @@ const mostNamed = 3
 
 // formerStates looks at the journals that remit keeps by default. It returns those whose
 // workspace was the given folder, and those whose workspace no longer exists.
-func (p *workspaceState) formerStates(ctx context.Context, a *cli.App, folder string) (out []formerState) {
-	home := filepath.Dir(p.state)
+func (p *Workspace) formerStates(ctx context.Context, a *cli.App, folder string) (out []formerState) {
+	home := filepath.Dir(p.StateDir)
 	entries, err := os.ReadDir(home)
 	if err != nil {
 		return nil
@@ -85,7 +85,7 @@ func (p *workspaceState) formerStates(ctx context.Context, a *cli.App, folder st
 		if err != nil || rec.Path == "" {
 			continue // it is for the commands on that journal to tell
 		}
-		if isFolder(a, folder, rec) {
+		if IsFolder(a, folder, rec) {
 			return []formerState{{dir, rec.Path, true}}
 		}
 		if _, err := os.Lstat(rec.Path); errors.Is(err, os.ErrNotExist) && len(out) < mostNamed {

@@ -1,4 +1,4 @@
-package main
+package policyfile
 
 import (
 	"os"
@@ -34,7 +34,7 @@ func TestOwnFiles(t *testing.T) {
 	all, err := rego.New(rego.Options{Sources: []rego.Source{{FS: fstest.MapFS{"all.rego": {Data: []byte("package remit\n\nallow contains \"all\"\n")}}}}})
 	require.NoError(t, err)
 	t.Chdir(dir)
-	e := keepsOwn(all, []string{"alias/p.rego", "ws/rules", "elsewhere/q.rego", "elsewhere/r.rego", "ws/first/s.rego", "ws/round", "apart", "builtin:flow"}, "ws/conf/gateway.json", []string{"workspace=" + dir + "/ws", "two=two"})
+	e := AskBeforeChange(all, []string{"alias/p.rego", "ws/rules", "elsewhere/q.rego", "elsewhere/r.rego", "ws/first/s.rego", "ws/round", "apart", "builtin:flow"}, "ws/conf/gateway.json", []string{"workspace=" + dir + "/ws", "two=two"})
 	for _, tt := range []struct{ action, file, effect string }{
 		{"write", "workspace/p.rego", "ask"},
 		{"delete", "workspace/p.rego", "ask"},
@@ -84,7 +84,7 @@ func TestOwnFiles(t *testing.T) {
 		require.NoError(t, err)
 		require.NotEqual(t, perm.Ask, d.Effect(), "%s has happened", tt.file)
 	}
-	require.Same(t, all, keepsOwn(all, []string{"builtin:flow"}, "", []string{"workspace=ws"}), "there is no such file")
+	require.Same(t, all, AskBeforeChange(all, []string{"builtin:flow"}, "", []string{"workspace=ws"}), "there is no such file")
 }
 
 // TestOwnFilesThatMove: what a link leads to by now is what the next start follows.
@@ -103,7 +103,7 @@ func TestOwnFilesThatMove(t *testing.T) {
 	link("v1", "cur")
 	all, err := rego.New(rego.Options{Sources: []rego.Source{{FS: fstest.MapFS{"all.rego": {Data: []byte("package remit\n\nallow contains \"all\"\n")}}}}})
 	require.NoError(t, err)
-	e := keepsOwn(all, []string{dir + "/ws/p.rego", dir + "/ws/cur", dir + "/ws/pol"}, "", []string{"workspace=" + dir + "/ws"})
+	e := AskBeforeChange(all, []string{dir + "/ws/p.rego", dir + "/ws/cur", dir + "/ws/pol"}, "", []string{"workspace=" + dir + "/ws"})
 	asks := func(file string) bool {
 		of := perm.ResourceFacts{Kind: "file", Text: "file://workspace/" + file, Root: "workspace", Path: file, Segments: strings.Split(file, "/")}
 		d, err := e.Decide(t.Context(), perm.Request{Purpose: perm.PurposeRevert, Access: perm.AccessFacts{Action: perm.Write, Resource: of}})

@@ -1,4 +1,4 @@
-package main
+package policyfile
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"github.com/remit-dev/remit/cmd/remit/internal/state"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/perm/rego"
 	"github.com/remit-dev/remit/policies"
@@ -31,9 +32,9 @@ type ownFile struct {
 	rules bool     // it is a folder, and a start reads each policy file in it
 }
 
-// keepsOwn returns an engine that asks about changes of the policy at paths and of the gateway's configuration, as far as these lie in a root.
+// AskBeforeChange returns an engine that asks about changes of the policy at paths and of the gateway's configuration, as far as these lie in a root.
 // Roots are NAME=DIR.
-func keepsOwn(e *rego.Engine, paths []string, config string, roots []string) perm.Engine {
+func AskBeforeChange(e *rego.Engine, paths []string, config string, roots []string) perm.Engine {
 	kept := ownEngine{Engine: e, roots: map[string]string{}, asked: &atomic.Bool{}}
 	for _, p := range paths {
 		if !strings.HasPrefix(p, policies.Prefix) {
@@ -54,7 +55,7 @@ func keepsOwn(e *rego.Engine, paths []string, config string, roots []string) per
 	}
 	for _, word := range roots {
 		name, dir, _ := strings.Cut(word, "=")
-		if folder, err := realFolder(dir); err == nil { // else it is gone, and holds nothing
+		if folder, err := state.RealFolder(dir); err == nil { // else it is gone, and holds nothing
 			dir = folder
 		}
 		kept.roots[name] = dir

@@ -1,0 +1,58 @@
+package policyfile
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/remit-dev/remit/cmd/remit/internal/cli"
+	"github.com/remit-dev/remit/cmd/remit/internal/state"
+	"github.com/remit-dev/remit/perm/rego"
+	"github.com/remit-dev/remit/tool"
+)
+
+// mostWarnings is how many warnings of a policy a start shows.
+const mostWarnings = 3
+
+// Warn says at the start what policy check warns of, in short.
+func Warn(a *cli.App, engine *rego.Engine, paths []string) {
+	if len(paths) == 0 { // the workspace policy; tests hold it to have none
+		return
+	}
+	all := engine.WarningsFor(Tools(state.Tools(a)), false)
+	for i, w := range all {
+		if i == mostWarnings {
+			_, _ = fmt.Fprintf(a.Err, "remit: %s more of the policy: remit policy check lists them\n", cli.Count(len(all)-i, "warning"))
+			return
+		}
+		_, _ = fmt.Fprintf(a.Err, "remit: warning: policy: %s; %s\n", cli.Printable(cli.WithPlace(w.Text, w.At)), cli.Printable(w.Fix))
+	}
+}
+
+// Tools is what a policy is held against.
+func Tools(tools []tool.Tool) []rego.Tool {
+	out := make([]rego.Tool, 0, len(tools))
+	for _, t := range tools {
+		one := rego.Tool{Name: t.Name(), Version: t.Spec().Version}
+		if t.Spec().ClassOf == nil {
+			one.Classes = []string{string(t.Class())}
+		}
+		var schema struct {
+			Type       string
+			Properties map[string]json.RawMessage
+			Required   []string
+		}
+		if json.Unmarshal(t.InputSchema(), &schema) == nil && schema.Type == "object" {
+			one.Args = []string{}
+			for _, name := range slices.Sorted(maps.Keys(schema.Properties)) {
+				one.Args = append(one.Args, name)
+				if !slices.Contains(schema.Required, name) {
+					one.Missing = append(one.Missing, name)
+				}
+			}
+		}
+		out = append(out, one)
+	}
+	return out
+}

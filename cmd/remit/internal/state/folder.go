@@ -1,0 +1,94 @@
+package state
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"github.com/remit-dev/remit/cmd/remit/internal/cli"
+	"github.com/remit-dev/remit/internal/canon"
+)
+
+// Folder returns the workspace as it was named.
+func (p *Workspace) Folder() string {
+	if p.Dir == "" {
+		return "."
+	}
+	return p.Dir
+}
+
+// Find settles where the journal is.
+func (p *Workspace) Find(a *cli.App) error {
+	if p.StateDir != "" {
+		p.GivenFlags = []string{"--state", p.StateDir}
+		return nil
+	}
+	if p.Dir != "" {
+		p.GivenFlags = []string{"--workspace", p.Dir}
+	}
+	folder, err := RealFolder(p.Folder())
+	if err != nil {
+		return err
+	}
+	home, err := Home(a.Getenv)
+	if err != nil {
+		return err
+	}
+	p.StateDir = filepath.Join(home, "remit", stateName(folder))
+	return nil
+}
+
+// RealFolder is the one path of a folder, however it was named.
+func RealFolder(dir string) (string, error) {
+	abs, err := filepath.Abs(dir)
+	if err == nil {
+		abs, err = filepath.EvalSymlinks(abs)
+	}
+	if err == nil {
+		var info os.FileInfo
+		if info, err = os.Stat(abs); err == nil && !info.IsDir() {
+			err = errors.New("it is not a folder")
+		}
+	}
+	if err != nil {
+		return "", &cli.Problem{Code: cli.ExitUsage, What: fmt.Sprintf("the folder %q cannot be used", dir), Why: cli.PlainError(err), Fix: "name an existing folder"}
+	}
+	return abs, nil
+}
+
+// Home is the user's folder for state. A relative XDG_STATE_HOME is
+// ignored, as its specification says.
+func Home(env func(string) string) (string, error) {
+	if dir := env("XDG_STATE_HOME"); filepath.IsAbs(dir) {
+		return dir, nil
+	}
+	if dir := env("LOCALAPPDATA"); runtime.GOOS == "windows" && filepath.IsAbs(dir) {
+		return dir, nil
+	}
+	home := env("HOME")
+	if runtime.GOOS == "windows" {
+		home = env("USERPROFILE")
+	}
+	if !filepath.IsAbs(home) {
+		return "", &cli.Problem{Code: cli.ExitUsage, What: "there is no home folder to keep the journal in", Fix: "name a folder with --state"}
+	}
+	return filepath.Join(home, ".local", "state"), nil
+}
+
+// stateName tells folders of one name apart by a digest of their paths.
+func stateName(folder string) string {
+	name := strings.Map(func(r rune) rune {
+		if r == filepath.Separator || r == ':' {
+			return -1
+		}
+		return r
+	}, filepath.Base(folder))
+	if name == "" {
+		name = "root"
+	}
+	digest := strings.TrimPrefix(string(canon.SumBytes([]byte(folder))), "sha256:")
+	return name + "-" + digest[:12]
+}

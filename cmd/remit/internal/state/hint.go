@@ -1,0 +1,44 @@
+package state
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/remit-dev/remit/cmd/remit/internal/cli"
+	"github.com/remit-dev/remit/ctxperm/process"
+)
+
+// Hint is a command that works on the same journal.
+func (p *Workspace) Hint(args ...string) string {
+	words := append([]string{"remit"}, args...)
+	given := p.GivenFlags
+	if len(args) > 0 && (slices.Contains([]string{"revert", "redo", "diff", "recover"}, args[0]) || resumes(args)) { // which reach what the run reached
+		for _, r := range p.Moved {
+			given = append(slices.Clip(given), "--root", r)
+		}
+		given = slices.Concat(given, p.Services.flags())
+	}
+	if len(args) > 0 && (args[0] == "show" || resumes(args)) {
+		given = slices.Concat(given, p.Declared.flags())
+	}
+	if resumes(args) { // others find databases on the journal, and run no program
+		given = slices.Concat(given, p.DatabaseFlags())
+		if p.Sandbox != "" && p.Sandbox != string(process.Strict) {
+			given = append(given, "--sandbox", p.Sandbox)
+		}
+	}
+	for _, w := range given {
+		words = append(words, cli.Quote(w))
+	}
+	return strings.Join(words, " ")
+}
+
+// ShowArguments is an id as the hint to show it names it, so that it leads there.
+func (p *Workspace) ShowArguments(id string) string {
+	return strings.TrimPrefix(p.Hint("show", id), "remit show ")
+}
+
+// resumes reports whether a command lets a call go on.
+func resumes(args []string) bool {
+	return len(args) > 0 && (args[0] == "resume" || slices.Contains(args, "--resume"))
+}

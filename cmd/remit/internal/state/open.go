@@ -1,0 +1,59 @@
+package state
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/remit-dev/remit/cmd/remit/internal/cli"
+	"github.com/remit-dev/remit/revert/journal"
+	"github.com/remit-dev/remit/revert/sqlite"
+)
+
+// Open opens the journal to write to.
+func (p *Workspace) Open(ctx context.Context) (journal.Journal, error) {
+	if info, err := os.Stat(p.StateDir); err == nil && !info.IsDir() {
+		return nil, &cli.Problem{Code: cli.ExitUsage, What: fmt.Sprintf("the state %q is not a folder", p.StateDir), Fix: "name a folder with --state"}
+	}
+	j, err := sqlite.Open(ctx, p.StateDir)
+	if err != nil {
+		return nil, err
+	}
+	return j, nil
+}
+
+// Read opens the journal of a workspace where something may have been recorded.
+// One where nothing was is empty; looking at it leaves no folder behind. A state
+// that was named and holds no journal is not the one that was meant.
+func (p *Workspace) Read(ctx context.Context, a *cli.App) (journal.Journal, error) {
+	named := p.StateDir != ""
+	if err := p.Find(a); err != nil {
+		return nil, err
+	}
+	switch {
+	case sqlite.Exists(p.StateDir):
+		j, err := p.Open(ctx)
+		if err != nil || !named || p.Dir == "" || NamesWorkspace(p.Moved) {
+			return j, err
+		}
+		if folder, err := RealFolder(p.Dir); err == nil { // the journal of one that is gone can still be read
+			var other *cli.Problem // a journal that cannot be read is for the command to tell of
+			if errors.As(p.CheckOwner(ctx, a, j, folder), &other) {
+				return nil, errors.Join(other, j.Close())
+			}
+		}
+		return j, nil
+	case named:
+		return nil, &cli.Problem{
+			Code: cli.ExitUsage, What: fmt.Sprintf("there is no journal in %q", p.StateDir),
+			Fix: "check --state: it is the folder that remit run was given; without it, the journal of the workspace is read",
+		}
+	}
+	if !p.ForCompletion {
+		if err := p.noJournal(ctx, a, p.MustExist); err != nil {
+			return nil, err
+		}
+	}
+	return journal.Memory(), nil
+}

@@ -1,0 +1,142 @@
+package state
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/remit-dev/remit/cmd/remit/internal/cli"
+	"github.com/remit-dev/remit/internal/canon"
+	"github.com/remit-dev/remit/internal/disk"
+	"github.com/remit-dev/remit/internal/host"
+	"github.com/remit-dev/remit/revert/journal"
+	"github.com/remit-dev/remit/revert/kind"
+	"github.com/remit-dev/remit/revert/record"
+)
+
+// identityAt is the identity of a folder, ok false where it cannot be opened.
+func identityAt(a *cli.App, folder string) (id disk.Identity, ok bool) {
+	r, err := host.OpenRoot(a.Host, folder)
+	if err != nil {
+		return id, false
+	}
+	defer func() { _ = r.Close() }()
+	return r.Identity(), true
+}
+
+// IsFolder reports whether a folder, by its one path, is the one that a record names.
+func IsFolder(a *cli.App, folder string, rec record.Root) bool {
+	var was disk.Identity
+	id, ok := identityAt(a, folder)
+	if !ok || canon.Decode(rec.Identity, &was) != nil {
+		return false
+	}
+	return id.Is(was) || (folder == rec.Path && id.IsAgain(was))
+}
+
+// CheckOwner refuses, for a workspace by its one path, a state folder that was kept for another workspace: what
+// is on its journal would be mixed with what happens here, and taken back there. A folder
+// with the recorded path is the same workspace, also where it was restored from a
+// backup; one that was moved is the same one at its new path.
+func (p *Workspace) CheckOwner(ctx context.Context, a *cli.App, j journal.Journal, folder string) error {
+	var newest record.Root
+	same, err := firstSession(ctx, j, journal.Query{Kinds: []kind.Kind{kind.Session}, Newest: true}, func(body *record.Session) bool {
+		rec, ok := workspaceOf(body)
+		if ok && newest.Path == "" {
+			newest = rec
+		}
+		return ok && (rec.Path == folder || IsFolder(a, folder, rec))
+	})
+	if err != nil || same != nil || newest.Path == "" {
+		return err
+	}
+	return &cli.Problem{
+		Code: cli.ExitUsage, What: fmt.Sprintf("the state folder %q is that of another workspace", p.StateDir),
+		Why: fmt.Sprintf("its journal is of %s; the workspace here is %s", newest.Path, folder),
+		Fix: fmt.Sprintf("leave --state out, or name the state folder of %s; if that is a copy of %s or a backup of it, say so by --root %s in the place of --workspace", folder, newest.Path, cli.Quote(WorkspaceRoot+"="+folder)),
+	}
+}
+
+// CheckTxn refuses to act on a transaction or a call, in the words of a command that
+// says so by --root, where --workspace names another folder than the one that it changed.
+func (p *Workspace) CheckTxn(ctx context.Context, a *cli.App, j journal.Journal, verb, id string) error {
+	if len(p.Moved) == 0 && p.Dir == "" {
+		return nil
+	}
+	body, err := sessionOfID(ctx, j, id)
+	if err != nil || body == nil {
+		return err
+	}
+	if err := p.knownRoots(body); err != nil || p.Dir == "" || NamesWorkspace(p.Moved) {
+		return err
+	}
+	folder, err := RealFolder(p.Dir)
+	if err != nil {
+		return err
+	}
+	rec, ok := workspaceOf(body)
+	if !ok || IsFolder(a, folder, rec) {
+		moved := ok && (rec.Path != folder || !p.wrote(a, body)) // a hint has to lead there
+		if moved && !slices.Contains(p.GivenFlags, "--workspace") {
+			p.GivenFlags = append(p.GivenFlags, "--workspace", p.Dir)
+		}
+		return nil
+	}
+	moved := *p
+	moved.Moved = append(slices.Clone(p.Moved), WorkspaceRoot+"="+folder)
+	e := &cli.Problem{
+		Code: cli.ExitUsage, What: fmt.Sprintf("%s belongs to another workspace", id),
+		Why: fmt.Sprintf("it is of %s; --workspace names %s", rec.Path, folder),
+		Fix: fmt.Sprintf("leave --workspace out to work in %s; if %s is a copy of it or a backup of it, say so: %s", rec.Path, folder, moved.Hint(verb, id)),
+	}
+	if rec.Path == folder {
+		e.Why = fmt.Sprintf("another folder is at %s since, such as a copy or a restored backup", folder)
+		e.Fix = "if it has the same files, say so: " + moved.Hint(verb, id)
+	}
+	return e
+}
+
+// knownRoots refuses a --root with a name that no root of the session has.
+func (p *Workspace) knownRoots(s *record.Session) error {
+	var names []string
+	for _, r := range s.Roots {
+		names = append(names, r.Name)
+	}
+	for _, m := range p.Moved {
+		name, _, _ := strings.Cut(m, "=")
+		if slices.Contains(names, name) {
+			continue
+		}
+		fix := "leave --root out: the record has no roots"
+		if len(names) > 0 {
+			fix = "valid names are " + strings.Join(names, ", ")
+		}
+		return &cli.Problem{Code: cli.ExitUsage, What: fmt.Sprintf("--root %q: the record has no root of that name", m), Fix: fix}
+	}
+	return nil
+}
+
+// wrote reports whether a session's record was written in this state folder; see agent.RootError.
+func (p *Workspace) wrote(a *cli.App, body *record.Session) bool {
+	dir, err := RealFolder(p.StateDir)
+	return err == nil && (body.State.Path == "" || IsFolder(a, dir, body.State))
+}
+
+// Elsewhere is the workspace that a transaction belongs to where the command line does
+// not name it and it is not the current folder; empty otherwise.
+func (p *Workspace) Elsewhere(ctx context.Context, a *cli.App, j journal.Journal, txn string) (string, error) {
+	if p.Dir != "" || NamesWorkspace(p.Moved) {
+		return "", nil
+	}
+	body, err := sessionOfID(ctx, j, txn)
+	if err != nil || body == nil {
+		return "", err
+	}
+	rec, ok := workspaceOf(body)
+	here, err := RealFolder(".")
+	if !ok || (err == nil && IsFolder(a, here, rec)) {
+		return "", nil
+	}
+	return rec.Path, nil
+}
