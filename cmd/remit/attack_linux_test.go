@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
+	"github.com/remit-dev/remit/cmd/remit/internal/approval"
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/journal"
@@ -178,7 +179,7 @@ func TestApprovalAttackProcesses(t *testing.T) {
 	p.call = regexp.MustCompile(`c_[0-9a-z]{12}`).FindString(string(asked))
 	require.NotContains(t, string(asked), "remit approve", "what the agent reads does not say how")
 	p.unharmed(t)
-	require.NoFileExists(t, filepath.Join(p.state, settingFile))
+	require.NoFileExists(t, filepath.Join(p.state, approval.SettingsFile))
 	t.Logf("%d attacks", len(named))
 
 	// The person can, at another terminal.
@@ -301,7 +302,7 @@ func TestApprovalFromTheSandbox(t *testing.T) {
 		require.NoError(t, os.WriteFile(file, []byte(`{"tool":"shell_run","args":{"script":`+string(text)+`}}`+"\n"), 0o600))
 		_, out, errs := p.run(personHere, p.at("run", "--policy", policy, file)...)
 		require.NotContains(t, out+errs, "approved by", i)
-		require.NoFileExists(t, filepath.Join(p.state, settingFile), script)
+		require.NoFileExists(t, filepath.Join(p.state, approval.SettingsFile), script)
 		p.unharmed(t)
 	}
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/remit-dev/remit/cmd/remit/internal/approval"
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/internal/host"
 	"github.com/remit-dev/remit/internal/lineage"
@@ -190,7 +191,7 @@ func TestApprovalAttacks(t *testing.T) {
 			for _, args := range p.tries(p.digest(t, p.call)) {
 				attack(t, p, func(w *cli.Env) { w.Caller = who }, args...)
 			}
-			require.NoFileExists(t, filepath.Join(p.state, settingFile), name)
+			require.NoFileExists(t, filepath.Join(p.state, approval.SettingsFile), name)
 		}
 		p.unharmed(t)
 	})
@@ -304,7 +305,7 @@ func TestApprovalAttacks(t *testing.T) {
 	})
 	t.Run("by what is set", func(t *testing.T) {
 		p := newTarget(t)
-		file := filepath.Join(p.state, settingFile)
+		file := filepath.Join(p.state, approval.SettingsFile)
 		phrase := `"kdf":"argon2id","time":3,"memory":65536,"threads":4,"salt":"AAAAAAAAAAAAAAAAAAAAAA=="`
 		for name, text := range map[string]string{
 			"empty": ``, "no JSON": `unattended`, "two members": `{"unattended":false,"unattended":true}`, "another case": `{"Unattended":true}`, "a text": `{"unattended":"true"}`,
@@ -383,19 +384,19 @@ func TestPassphrase(t *testing.T) {
 	code, out, errs := p.runAs(typing(phrase), p.at("approval", "set-passphrase")...)
 	require.Zero(t, code, out+errs)
 	require.Contains(t, out, "with the passphrase")
-	text, err := os.ReadFile(filepath.Join(p.state, settingFile))
+	text, err := os.ReadFile(filepath.Join(p.state, approval.SettingsFile))
 	require.NoError(t, err)
 	require.NotContains(t, string(text), "horse")
-	info, err := os.Stat(filepath.Join(p.state, settingFile))
+	info, err := os.Stat(filepath.Join(p.state, approval.SettingsFile))
 	require.NoError(t, err)
 	require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
-	var s approvalSettings
+	var s approval.Settings
 	require.NoError(t, json.Unmarshal(text, &s))
-	require.True(t, s.Passphrase.valid())
+	require.True(t, s.Passphrase.Valid())
 	require.EqualValues(t, 64<<10, s.Passphrase.Memory)
-	require.NotEqual(t, newVerifier(phrase).Key, s.Passphrase.Key, "the salt is random")
+	require.NotEqual(t, approval.NewVerifier(phrase).Key, s.Passphrase.Key, "the salt is random")
 
-	for _, short := range []string{"", "1234567", strings.Repeat("x", maxPhrase+1)} {
+	for _, short := range []string{"", "1234567", strings.Repeat("x", approval.MaxPhrase+1)} {
 		code, _, _ = newTarget(t).runAs(typing(short), p.at("approval", "set-passphrase")...)
 		require.NotZero(t, code)
 	}

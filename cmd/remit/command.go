@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
+	"github.com/remit-dev/remit/cmd/remit/internal/startup"
 )
 
 func commandTree(a *cli.App) *cobra.Command {
@@ -33,7 +34,7 @@ func commandTree(a *cli.App) *cobra.Command {
 	gateway.AddCommand(acceptCommand(a), loginCommand(a), logoutCommand(a))
 	root.AddCommand(
 		runCommand(a), logCommand(a), showCommand(a), diffCommand(a), revertCommand(a), redoCommand(a),
-		pendingCommand(a), approveCommand(a, func(ctx context.Context, f runFlags, id string) error { return resume(ctx, a, f, id) }), denyCommand(a), approvalCommand(a), resumeCommand(a), settleCommand(a), feedbackCommand(a),
+		pendingCommand(a), approveCommand(a, func(ctx context.Context, f startup.Flags, id string) error { return resume(ctx, a, f, id) }), denyCommand(a), approvalCommand(a), resumeCommand(a), settleCommand(a), feedbackCommand(a),
 		grantsCommand(a), recoverCommand(a), fsckCommand(a), pruneCommand(a), eraseCommand(a),
 		serveCommand(a), gateway, initCommand(a), tokenCommand(a), connectCommand(a), disconnectCommand(a),
 		toolsCommand(a), secretCommand(a), policyCommand(a), doctorCommand(a), versionCommand(a),

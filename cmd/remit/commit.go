@@ -75,7 +75,7 @@ func (r *runner) skipStep(ctx context.Context) cli.ExitCode {
 // resumeCommit says what to do about a call that was not released.
 func (r *runner) resumeCommit(o tool.Outcome) string {
 	where := &r.how.Workspace
-	again := r.how.commitIt(o.Txn)
+	again := r.how.CommitHint(o.Txn)
 	switch o.Status {
 	case tool.StatusUnknown:
 		return "say what became of it: " + where.Hint("settle", o.Call, "applied|absent", "--why", "TEXT") + "; then go on: " + again
@@ -99,7 +99,3 @@ func (s *summary) release(o tool.Outcome) {
 	s.Calls--
 	s.count(o)
 }
-
-// commitIt returns the command that commits an open transaction, with the same
-// policy for the accesses of released calls.
-func (f *runFlags) commitIt(txn string) string { return f.again(txn) + " --at-end commit" }

@@ -6,13 +6,14 @@ import (
 
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/cmd/remit/internal/state"
+	"github.com/remit-dev/remit/cmd/remit/internal/upstream"
 	"github.com/remit-dev/remit/mcp/gateway"
 )
 
 // draftSandboxes drafts a sandbox for each server that can have one, as if the file
 // contained it. Roots has the form NAME=DIR.
 func draftSandboxes(a *cli.App, p *state.Workspace, roots []string) error {
-	c, _, err := readServers(a, &p.Upstreams)
+	c, _, err := upstream.ReadServers(a, &p.Upstreams)
 	if err != nil {
 		return err
 	}
@@ -39,7 +40,7 @@ func draftSandboxes(a *cli.App, p *state.Workspace, roots []string) error {
 
 // unconfine removes the drafts of servers that do not start in their sandbox,
 // and reports whether there were any.
-func unconfine(p *state.Workspace, g *gatewayRuntime) bool {
+func unconfine(p *state.Workspace, g *upstream.Gateway) bool {
 	why := map[string]string{}
 	for _, s := range g.ServerStatuses() {
 		if !s.Connected {
@@ -74,7 +75,7 @@ func draftedWords(drafts []gateway.EntryDraft) string {
 
 // writeServers reports the servers that are not available, and those that run
 // outside the sandbox although it was requested.
-func writeServers(a *cli.App, p *state.Workspace, g *gatewayRuntime) {
+func writeServers(a *cli.App, p *state.Workspace, g *upstream.Gateway) {
 	for _, s := range g.ServerStatuses() {
 		why, outside := p.Upstreams.Outside[s.Server]
 		switch {

@@ -24,6 +24,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
+	"github.com/remit-dev/remit/cmd/remit/internal/startup"
 	"github.com/remit-dev/remit/internal/proof/statcheck"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/journal"
@@ -150,16 +151,16 @@ func (c *crowd) tokens(n int) {
 		c.all = append(c.all, newVisitor(c, i, who))
 	}
 	var errs bytes.Buffer
-	a, f := cli.NewApp(testWorld(nil, io.Discard, &errs)), &runFlags{}
+	a, f := cli.NewApp(testWorld(nil, io.Discard, &errs)), &startup.Flags{}
 	cmd := &cobra.Command{}
 	addSessionFlags(a, cmd, f)
-	f.onAsk = "deny" // nothing is asked here
+	f.OnAsk = "deny" // nothing is asked here
 	require.NoError(c.t, cmd.ParseFlags(c.flags()))
-	require.NoError(c.t, f.check())
-	rt, err := startupOpen(c.t.Context(), a, f)
+	require.NoError(c.t, f.Check())
+	rt, err := startup.Open(c.t.Context(), a, f)
 	require.NoError(c.t, err, "%s", &errs)
 	for _, v := range c.all {
-		f.as = v.who
+		f.As = v.who
 		in, err := newMCPSession(c.t.Context(), rt.Runtime, f)
 		require.NoError(c.t, err)
 		v.token = in.Token()

@@ -11,6 +11,7 @@ import (
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/cmd/remit/internal/render"
+	"github.com/remit-dev/remit/cmd/remit/internal/startup"
 	"github.com/remit-dev/remit/cmd/remit/internal/state"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
@@ -36,7 +37,7 @@ func diffCommand(a *cli.App) *cobra.Command {
 			if last == (len(args) == 1) {
 				return cli.UsageProblem("name one transaction or call, or give --last")
 			}
-			return withRuntime(cmd.Context(), a, &p, func(rt *agent.Runtime) error {
+			return startup.WithRuntime(cmd.Context(), a, &p, func(rt *agent.Runtime) error {
 				id, over, err := target{strings.Join(args, ""), last, false}.find(cmd.Context(), rt)
 				if err == nil && id != "" {
 					err = p.CheckTxn(cmd.Context(), a, rt.Journal(), "diff", id)

@@ -10,11 +10,12 @@ import (
 
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/cmd/remit/internal/policyfile"
+	"github.com/remit-dev/remit/cmd/remit/internal/startup"
 	"github.com/remit-dev/remit/cmd/remit/internal/state"
 )
 
 func doctorCommand(a *cli.App) *cobra.Command {
-	var f runFlags
+	var f startup.Flags
 	cmd := &cobra.Command{
 		Use: "doctor", Short: "Say what this machine, these roots, this state and this policy give",
 		Long: "Tries what remit relies on, in each root and in the state folder, and says what is weaker here and what fails,\n" +
@@ -24,15 +25,15 @@ func doctorCommand(a *cli.App) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return runDoctor(cmd.Context(), a, &f) },
 	}
 	state.AddFlags(cmd, &f.Workspace)
-	cmd.Flags().StringArrayVar(&f.roots, "root", nil, "another folder to try, as `NAME=DIR`")
-	cmd.Flags().StringArrayVar(&f.policies, "policy", nil, "policy `PATH` to load (default: the workspace policy)")
-	cmd.Flags().BoolVar(&f.json, "json", false, "write one JSON object a line: each finding, then the sum")
+	cmd.Flags().StringArrayVar(&f.Roots, "root", nil, "another folder to try, as `NAME=DIR`")
+	cmd.Flags().StringArrayVar(&f.Policies, "policy", nil, "policy `PATH` to load (default: the workspace policy)")
+	cmd.Flags().BoolVar(&f.JSON, "json", false, "write one JSON object a line: each finding, then the sum")
 	return cmd
 }
 
 // runDoctor runs all checks, even if some fail.
-func runDoctor(ctx context.Context, a *cli.App, f *runFlags) error {
-	_, folders, err := f.rootOptions()
+func runDoctor(ctx context.Context, a *cli.App, f *startup.Flags) error {
+	_, folders, err := f.RootOptions()
 	if err != nil {
 		return err
 	}
@@ -46,7 +47,7 @@ func runDoctor(ctx context.Context, a *cli.App, f *runFlags) error {
 		default:
 			sum.Failed++
 		}
-		if f.json {
+		if f.JSON {
 			a.WriteJSON(found)
 		} else {
 			writeFinding(a.Style(), a.Out, found)
@@ -57,7 +58,7 @@ func runDoctor(ctx context.Context, a *cli.App, f *runFlags) error {
 	for i, folder := range folders {
 		name := "workspace"
 		if i > 0 {
-			name, _, _ = strings.Cut(f.roots[i-1], "=")
+			name, _, _ = strings.Cut(f.Roots[i-1], "=")
 		}
 		checkRoot(a, "root "+name, folder, tell)
 		if ways[i] != nil {
@@ -65,8 +66,8 @@ func runDoctor(ctx context.Context, a *cli.App, f *runFlags) error {
 		}
 	}
 	checkState(ctx, a, f, folders, tell)
-	checkPolicy(f.policies, tell)
-	if f.json {
+	checkPolicy(f.Policies, tell)
+	if f.JSON {
 		a.WriteJSON(sum)
 	} else {
 		_, _ = fmt.Fprintf(a.Out, "\n%s: %d weaker here, %d failed\n", cli.Count(sum.Checks, "check"), sum.Weaker, sum.Failed)

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
+	"github.com/remit-dev/remit/cmd/remit/internal/startup"
 	"github.com/remit-dev/remit/internal/sandbox"
 )
 
@@ -27,7 +28,7 @@ func missing() [][2]string {
 
 // checkSandbox reports how programs can be confined here, and returns the write
 // mode of each root; nil if the sandbox is unavailable.
-func checkSandbox(ctx context.Context, a *cli.App, f *runFlags, roots []string, tell func(finding)) []*sandbox.WriteMode {
+func checkSandbox(ctx context.Context, a *cli.App, f *startup.Flags, roots []string, tell func(finding)) []*sandbox.WriteMode {
 	ways := make([]*sandbox.WriteMode, len(roots))
 	state := "" // unavailable: writes stay in memory, which shows the rest
 	if f.Find(a) == nil && f.CheckStateOutside(roots) == nil {

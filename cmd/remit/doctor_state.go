@@ -9,6 +9,7 @@ import (
 	"runtime"
 
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
+	"github.com/remit-dev/remit/cmd/remit/internal/startup"
 	"github.com/remit-dev/remit/cmd/remit/internal/state"
 	"github.com/remit-dev/remit/revert/journal"
 	"github.com/remit-dev/remit/revert/record"
@@ -16,7 +17,7 @@ import (
 )
 
 // checkState checks the place of the journal, and the journal.
-func checkState(ctx context.Context, a *cli.App, f *runFlags, folders []string, tell func(finding)) {
+func checkState(ctx context.Context, a *cli.App, f *startup.Flags, folders []string, tell func(finding)) {
 	if err := f.Find(a); err != nil {
 		p := state.ProblemOf(err, &f.Workspace)
 		tell(finding{Where: "state", Check: "folder", Is: failing, What: p.Error(), Fix: p.Fix})

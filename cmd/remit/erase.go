@@ -11,6 +11,7 @@ import (
 
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
+	"github.com/remit-dev/remit/cmd/remit/internal/startup"
 	"github.com/remit-dev/remit/cmd/remit/internal/state"
 	"github.com/remit-dev/remit/revert"
 )
@@ -45,7 +46,7 @@ func runErase(ctx context.Context, a *cli.App, p *state.Workspace, call, why str
 	if err != nil {
 		return err
 	}
-	return withRuntime(ctx, a, p, func(rt *agent.Runtime) error {
+	return startup.WithRuntime(ctx, a, p, func(rt *agent.Runtime) error {
 		_, c, err := revert.LoadCall(ctx, rt.Journal(), call)
 		if err != nil {
 			return err

@@ -9,6 +9,7 @@ import (
 
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
+	"github.com/remit-dev/remit/cmd/remit/internal/startup"
 	"github.com/remit-dev/remit/cmd/remit/internal/state"
 	"github.com/remit-dev/remit/provenance"
 	"github.com/remit-dev/remit/revert/record"
@@ -33,7 +34,7 @@ func feedbackCommand(a *cli.App) *cobra.Command {
 			if f.By, err = a.Username(); err != nil || f.By == "" {
 				return &cli.Problem{Code: cli.ExitUsage, What: "nothing was written", Why: "the operating system does not say who you are, and feedback has a name"}
 			}
-			return withRuntime(cmd.Context(), a, &p, func(rt *agent.Runtime) error {
+			return startup.WithRuntime(cmd.Context(), a, &p, func(rt *agent.Runtime) error {
 				f, err := rt.Feedback(cmd.Context(), f)
 				if errors.Is(err, record.ErrErased) || len(note) > 4096 {
 					return &cli.Problem{Code: cli.ExitUsage, What: "nothing was written", Why: err.Error()}

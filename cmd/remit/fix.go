@@ -5,8 +5,8 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/cmd/remit/internal/render"
+	"github.com/remit-dev/remit/cmd/remit/internal/startup"
 	"github.com/remit-dev/remit/cmd/remit/internal/state"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/tool"
@@ -14,7 +14,7 @@ import (
 
 // suggestFix returns an outcome whose error says each thing once, and how to
 // fix it if that is known.
-func suggestFix(o tool.Outcome, how *runFlags) tool.Outcome {
+func suggestFix(o tool.Outcome, how *startup.Flags) tool.Outcome {
 	if o.Error == nil {
 		return o
 	}
@@ -22,7 +22,7 @@ func suggestFix(o tool.Outcome, how *runFlags) tool.Outcome {
 	p.Why = render.Once(p.Why)
 	switch {
 	case o.Status == tool.StatusPending: // standard error shows how to approve it
-		p.Fix += ": " + how.again(o.Call)
+		p.Fix += ": " + how.ResumeHint(o.Call)
 	case p.Fix == "":
 		p.Fix = fixFor(o.Tool, p.Why, &how.Workspace)
 	}
@@ -67,13 +67,4 @@ func fixFor(name, why string, where *state.Workspace) string {
 		return "check the path: file_list shows what is there"
 	}
 	return ""
-}
-
-// again returns the command that resumes a call, with the same policy.
-func (f *runFlags) again(call string) string {
-	words := []string{"resume", call}
-	for _, path := range f.policies {
-		words = append(words, "--policy", cli.Quote(path))
-	}
-	return f.Hint(words...)
 }

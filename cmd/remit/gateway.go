@@ -6,23 +6,18 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
-	"log/slog"
-	"os"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
-	"sync/atomic"
 
 	"github.com/spf13/cobra"
 
-	"github.com/remit-dev/remit/agent"
+	"github.com/remit-dev/remit/cmd/remit/internal/approval"
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
+	"github.com/remit-dev/remit/cmd/remit/internal/startup"
 	"github.com/remit-dev/remit/cmd/remit/internal/state"
-	"github.com/remit-dev/remit/ctxperm/process"
+	"github.com/remit-dev/remit/cmd/remit/internal/upstream"
 	"github.com/remit-dev/remit/internal/connect"
-	"github.com/remit-dev/remit/mcp"
 	"github.com/remit-dev/remit/mcp/gateway"
 	"github.com/remit-dev/remit/provenance"
 	"github.com/remit-dev/remit/tool"
@@ -54,7 +49,7 @@ func initCommand(a *cli.App) *cobra.Command {
 		},
 	}
 	state.AddFlags(cmd, &p)
-	gatewayFlag(cmd, &p.Upstreams)
+	upstream.AddFlag(cmd, &p.Upstreams)
 	cmd.Flags().StringArrayVar(&p.Moved, "root", nil, "another folder that servers work in, as `NAME=DIR`")
 	cmd.Flags().StringArrayVar(&keep, "keep", nil, "draft that the root `NAME` is kept before each call of a server by command; none keeps nothing (default: every root, on Linux)")
 	cmd.Flags().BoolVar(&p.Upstreams.Confined, "sandbox", false, "draft a sandbox for each server by command that starts in one")
@@ -153,145 +148,6 @@ func writeDrafts(a *cli.App, drafts []gateway.EntryDraft, config string, write, 
 	return nil
 }
 
-// gatewayRuntime is an open gateway and the runtime of its tools.
-type gatewayRuntime struct {
-	*gateway.Gateway
-
-	rt  *agent.Runtime             // set before the servers start
-	srv atomic.Pointer[mcp.Server] // nil: no server yet
-}
-
-// setRuntime sets the runtime of the tools. Call it before the servers start.
-func (m *gatewayRuntime) setRuntime(rt *agent.Runtime) { m.rt = rt }
-
-// setServer sets the server whose clients the gateway notifies.
-func (m *gatewayRuntime) setServer(srv *mcp.Server) { m.srv.Store(srv) }
-
-// changed gives the runtime the current tools.
-func (m *gatewayRuntime) changed([]tool.Tool) {
-	if m.rt == nil {
-		return
-	}
-	others := slices.DeleteFunc(m.rt.Tools().All(), func(t tool.Tool) bool { return t.Spec().Provenance.Kind == provenance.MCP })
-	if err := m.rt.SetTools(append(others, m.Tools()...)...); err == nil && m.srv.Load() != nil {
-		m.srv.Load().ToolsChanged()
-	}
-}
-
-// offered notifies clients that the catalog changed.
-func (m *gatewayRuntime) offered() {
-	if srv := m.srv.Load(); srv != nil {
-		srv.CatalogChanged()
-	}
-}
-
-// updated notifies the subscribers of a resource.
-func (m *gatewayRuntime) updated(uri string) {
-	if srv := m.srv.Load(); srv != nil {
-		_ = srv.ResourceChanged(context.Background(), uri) // an error means that the client has left
-	}
-}
-
-// The server asks its Mirror whether it is a Catalog, so that nothing else would notice if it no longer were one.
-var _ mcp.Catalog = (*gateway.Gateway)(nil)
-
-// upstreamOpen opens the gateway that a command line names. Roots has the form
-// NAME=DIR. The command closes the gateway at its end.
-func upstreamOpen(ctx context.Context, a *cli.App, p *state.Workspace, roots []string, programs *process.Driver) (*gatewayRuntime, error) {
-	c, config, err := readServers(a, &p.Upstreams)
-	if err != nil {
-		return nil, err
-	}
-	log := slog.New(slog.NewTextHandler(a.Err, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	for _, w := range c.Warnings {
-		log.Warn("the configuration of the gateway", "note", w)
-	}
-	m := &gatewayRuntime{}
-	o := gateway.Options{
-		Version: cli.ReadVersion().Version, State: filepath.Join(p.StateDir, "mcp"), QuarantineNew: p.Upstreams.Strict, Lazy: p.Upstreams.Lazy, SkipInputValidation: true, Log: log,
-		Roots: map[string]string{}, Sandbox: programs, OtherTools: state.ServedTools(a), OnToolsChanged: m.changed, OnCatalogChanged: m.offered, OnResourceUpdated: m.updated,
-		Authorize: logins(p, config).Handler,
-	}
-	for _, r := range roots {
-		name, dir, err := state.ParseRoot(r)
-		if err != nil {
-			return nil, err
-		}
-		o.Roots[name] = dir
-	}
-	if m.Gateway, err = gateway.Open(ctx, c, o); err != nil {
-		return nil, &cli.Problem{Code: cli.ExitUsage, What: "the gateway cannot be opened", Why: strings.TrimPrefix(err.Error(), "gateway: ")}
-	}
-	a.OnClose(m.Close)
-	if p.Upstreams.Lazy {
-		return m, nil
-	}
-	return m, os.WriteFile(noteFile(p), []byte(config), 0o600)
-}
-
-func gatewayFlag(cmd *cobra.Command, u *state.Upstreams) {
-	cmd.Flags().StringVar(&u.Config, "config", "", "`FILE` that lists MCP servers whose tools are served too, as docs/reference/gateway-config.md says")
-}
-
-// readServers reads the configuration that a command line names. Path is its
-// only path.
-func readServers(a *cli.App, u *state.Upstreams) (c gateway.Config, path string, err error) {
-	if path, err = filepath.Abs(u.Config); err != nil {
-		return c, "", err
-	}
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return c, "", &cli.Problem{Code: cli.ExitUsage, What: fmt.Sprintf("--config %q cannot be read", u.Config), Why: cli.PlainError(err)}
-	}
-	if len(u.Drafts) > 0 {
-		if text, err = gateway.AddEntries(text, u.Drafts); err != nil {
-			return c, "", &cli.Problem{Code: cli.ExitUsage, What: "the configuration of the gateway is not valid", Why: cli.PlainError(err)}
-		}
-	}
-	c, err = gateway.ParseConfig(u.Config, text, func(name string) (string, bool) {
-		value := a.Getenv(name)
-		return value, value != ""
-	})
-	if err != nil {
-		return c, "", &cli.Problem{
-			Code: cli.ExitUsage, What: "the configuration of the gateway is not valid", Why: strings.ReplaceAll(err.Error(), "\n", "; "),
-			Fix: "docs/reference/gateway-config.md says what it may hold",
-		}
-	}
-	return c, path, nil
-}
-
-// noteFile returns the file that names the last configuration of a state
-// folder, so that later commands can revert its calls without the configuration
-// flag.
-func noteFile(p *state.Workspace) string { return filepath.Join(p.StateDir, "mcp", "gateway") }
-
-// reopen returns the tools of the last gateway of a state folder, for a
-// command that reverts calls.
-func reopen(ctx context.Context, a *cli.App, p *state.Workspace, programs *process.Driver) ([]agent.Option, error) {
-	if p.Upstreams.Config == "" {
-		noted, err := os.ReadFile(noteFile(p))
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil, nil
-		}
-		if err != nil {
-			return nil, err
-		}
-		p.Upstreams.Config = string(noted)
-	}
-	p.Upstreams.Lazy = true
-	roots := p.NamedRoots()
-	if programs != nil && !state.NamesWorkspace(roots) {
-		roots = append(slices.Clone(roots), state.WorkspaceRoot+"="+p.Folder())
-	}
-	g, err := upstreamOpen(ctx, a, p, roots, programs)
-	if err != nil {
-		_, _ = fmt.Fprintf(a.Err, "remit: what servers did can only be taken back from files: %v\n", err)
-		return nil, nil
-	}
-	return []agent.Option{agent.Tools(g.Tools()...)}, nil
-}
-
 func gatewayCommand(a *cli.App) *cobra.Command {
 	cmd := serveCommand(a)
 	cmd.Use, cmd.Short = "gateway --config FILE [flags]", "Serve the tools of other MCP servers, with policy and undo"
@@ -339,11 +195,11 @@ func acceptCommand(a *cli.App) *cobra.Command {
 			if len(args) == 0 {
 				return writeQuarantine(a, g.Quarantined(), false, asJSON)
 			}
-			asked, err := pendingCalls(cmd.Context(), a, &p)
+			asked, err := approval.PendingCalls(cmd.Context(), a, &p)
 			if err != nil {
 				return err
 			}
-			if err := checkApprover(a, &p, asked...); err != nil { // it lets new code run, as an approval does
+			if err := approval.CheckApprover(a, &p, asked...); err != nil { // it lets new code run, as an approval does
 				return err
 			}
 			server, name, _ := strings.Cut(args[0], "/")
@@ -356,7 +212,7 @@ func acceptCommand(a *cli.App) *cobra.Command {
 	}
 	state.AddFlags(cmd, &p)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write one JSON object")
-	gatewayFlag(cmd, &p.Upstreams)
+	upstream.AddFlag(cmd, &p.Upstreams)
 	cmd.Flags().StringArrayVar(&p.Moved, "root", nil, "another folder that servers work in, as `NAME=DIR`")
 	return cmd
 }
@@ -416,7 +272,7 @@ func pretty(raw json.RawMessage) []string {
 }
 
 // openServers opens a gateway only to inspect its servers.
-func openServers(ctx context.Context, a *cli.App, p *state.Workspace) (*gatewayRuntime, error) {
+func openServers(ctx context.Context, a *cli.App, p *state.Workspace) (*upstream.Gateway, error) {
 	if p.Upstreams.Config == "" {
 		return nil, cli.UsageProblem("--config names the file that lists the servers")
 	}
@@ -428,7 +284,7 @@ func openServers(ctx context.Context, a *cli.App, p *state.Workspace) (*gatewayR
 		return nil, err
 	}
 	a.OnClose(j.Close)
-	programs, err := programs(p, j)
+	programs, err := startup.Programs(p, j)
 	if err != nil {
 		return nil, err
 	}
@@ -438,8 +294,8 @@ func openServers(ctx context.Context, a *cli.App, p *state.Workspace) (*gatewayR
 			return nil, err
 		}
 	}
-	begin := func() (*gatewayRuntime, error) {
-		g, err := upstreamOpen(ctx, a, p, roots, programs)
+	begin := func() (*upstream.Gateway, error) {
+		g, err := upstream.Open(ctx, a, p, roots, programs)
 		if err == nil {
 			g.Start()
 			g.Await(ctx)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
+	"github.com/remit-dev/remit/cmd/remit/internal/startup"
 	"github.com/remit-dev/remit/cmd/remit/internal/state"
 	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/perm"
@@ -28,7 +29,7 @@ func grantsCommand(a *cli.App) *cobra.Command {
 			"themselves, also those that have ended.",
 		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return withRuntime(cmd.Context(), a, &p, func(rt *agent.Runtime) error {
+			return startup.WithRuntime(cmd.Context(), a, &p, func(rt *agent.Runtime) error {
 				all, err := rt.Grants(cmd.Context())
 				if err != nil {
 					return err
@@ -58,7 +59,7 @@ func revokeCommand(a *cli.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return withRuntime(cmd.Context(), a, &p, func(rt *agent.Runtime) error {
+			return startup.WithRuntime(cmd.Context(), a, &p, func(rt *agent.Runtime) error {
 				err := rt.Revoke(cmd.Context(), args[0], who, why)
 				if errors.Is(err, journal.ErrNotFound) || errors.Is(err, tool.ErrInvalid) {
 					return &cli.Problem{Code: cli.ExitUsage, What: "there is no grant " + args[0], Fix: p.Hint("grants") + " lists them"}

@@ -8,11 +8,12 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
+	"github.com/remit-dev/remit/cmd/remit/internal/startup"
 )
 
-// laterLines returns a function that returns the command to run a script from a
+// restCommand returns a function that returns the command to run a script from a
 // line on, with the flags of this run.
-func (f *runFlags) laterLines(cmd *cobra.Command, script string) func(n int) string {
+func restCommand(f *startup.Flags, cmd *cobra.Command, script string) func(n int) string {
 	return func(n int) string {
 		if script == "-" {
 			return ""

@@ -24,6 +24,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
+	"github.com/remit-dev/remit/cmd/remit/internal/startup"
 	"github.com/remit-dev/remit/internal/proof/statcheck"
 )
 
@@ -122,17 +123,17 @@ func newLoad(t *testing.T, clients int, pause time.Duration) *load {
 // sessions makes a session for each client.
 func (l *load) sessions(clients int, pause time.Duration) {
 	var errs bytes.Buffer
-	a, f := cli.NewApp(testWorld(nil, io.Discard, &errs)), &runFlags{}
+	a, f := cli.NewApp(testWorld(nil, io.Discard, &errs)), &startup.Flags{}
 	cmd := &cobra.Command{}
 	addSessionFlags(a, cmd, f)
-	f.onAsk = "deny" // nothing is asked here
+	f.OnAsk = "deny" // nothing is asked here
 	require.NoError(l.t, cmd.ParseFlags(l.flags))
-	require.NoError(l.t, f.check())
-	rt, err := startupOpen(l.t.Context(), a, f)
+	require.NoError(l.t, f.Check())
+	rt, err := startup.Open(l.t.Context(), a, f)
 	require.NoError(l.t, err, "%s", &errs)
 	seed := killSeed(l.t)
 	for n := range clients {
-		f.as = fmt.Sprintf("p%02d", n)
+		f.As = fmt.Sprintf("p%02d", n)
 		s, err := newMCPSession(l.t.Context(), rt.Runtime, f)
 		require.NoError(l.t, err)
 		l.clients = append(l.clients, &loadClient{

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/cmd/remit/internal/state"
+	"github.com/remit-dev/remit/cmd/remit/internal/upstream"
 	"github.com/remit-dev/remit/internal/login"
 	"github.com/remit-dev/remit/internal/suggest"
 	"github.com/remit-dev/remit/mcp/gateway"
@@ -61,7 +61,7 @@ func loginCommand(a *cli.App) *cobra.Command {
 		},
 	}
 	state.AddFlags(cmd, &p)
-	gatewayFlag(cmd, &p.Upstreams)
+	upstream.AddFlag(cmd, &p.Upstreams)
 	cmd.Flags().BoolVar(&noBrowser, "no-browser", false, "only write where the page is")
 	cmd.Flags().DurationVar(&patience, "timeout", patience, "how long to wait for the browser")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write one JSON object")
@@ -73,7 +73,7 @@ func findLogin(a *cli.App, p *state.Workspace, name string) (gateway.Server, log
 	if p.Upstreams.Config == "" {
 		return gateway.Server{}, login.Store{}, cli.UsageProblem("--config names the file that lists the servers")
 	}
-	c, path, err := readServers(a, &p.Upstreams)
+	c, path, err := upstream.ReadServers(a, &p.Upstreams)
 	if err == nil {
 		err = p.Find(a)
 	}
@@ -83,7 +83,7 @@ func findLogin(a *cli.App, p *state.Workspace, name string) (gateway.Server, log
 	var names []string
 	for _, s := range c.Servers {
 		if s.Name == name {
-			return s, logins(p, path), nil
+			return s, upstream.Logins(p, path), nil
 		}
 		names = append(names, s.Name)
 	}
@@ -105,7 +105,7 @@ func writeLogin(a *cli.App, k login.LoginInfo, asJSON bool) error {
 		a.WriteJSON(told)
 		return nil
 	}
-	_, err := fmt.Fprintf(a.Out, "logged in at %s, %s\n", cli.Printable(k.Server), loginWords(k))
+	_, err := fmt.Fprintf(a.Out, "logged in at %s, %s\n", cli.Printable(k.Server), upstream.LoginWords(k))
 	return err
 }
 
@@ -121,7 +121,7 @@ func logoutCommand(a *cli.App) *cobra.Command {
 			if err := p.Find(a); err != nil {
 				return err
 			}
-			was, err := logins(&p, "").Logout(args[0])
+			was, err := upstream.Logins(&p, "").Logout(args[0])
 			if err != nil {
 				return &cli.Problem{Code: cli.ExitInternal, What: "the login at " + cli.Printable(args[0]) + " is not forgotten", Why: cli.PlainError(err)}
 			}
@@ -145,40 +145,13 @@ func logoutCommand(a *cli.App) *cobra.Command {
 	return cmd
 }
 
-// logins are those that a state keeps, for the servers of a configuration.
-func logins(p *state.Workspace, config string) login.Store {
-	state, err := filepath.Abs(p.StateDir)
-	if err != nil {
-		state = p.StateDir
-	}
-	return login.Store{Folder: filepath.Join(state, "mcp", "login"), Fix: func(server string) string {
-		// A client starts the gateway wherever it likes: the hint names all that the way there depends on.
-		return "remit gateway login " + server + " --config " + cli.Quote(config) + " --state " + cli.Quote(state)
-	}}
-}
-
-// loginWords say for what and for how long somebody is logged in.
-func loginWords(k login.LoginInfo) string {
-	words := "for " + cli.Printable(k.Resource)
-	if len(k.Scopes) > 0 {
-		words += ": " + cli.Printable(strings.Join(k.Scopes, " "))
-	}
-	switch {
-	case k.Renews:
-		words += "; it is renewed by itself"
-	case !k.Expires.IsZero():
-		words += "; it ends at " + k.Expires.UTC().Format(time.RFC3339)
-	}
-	return words
-}
-
 // checkLogins tells at which servers somebody is logged in, or has to.
 func checkLogins(p *state.Workspace, tell func(finding)) {
-	config, err := os.ReadFile(noteFile(p))
+	config, err := os.ReadFile(upstream.NoteFile(p))
 	if err != nil {
 		config = []byte("FILE")
 	}
-	store := logins(p, string(config))
+	store := upstream.Logins(p, string(config))
 	all, err := store.All()
 	if err != nil {
 		tell(finding{Where: "gateway", Check: "login", Is: failing, What: "what is kept of logins cannot be read: " + cli.PlainError(err), Fix: "give yourself the right: chmod 700 " + cli.Quote(store.Folder)})
@@ -188,6 +161,6 @@ func checkLogins(p *state.Workspace, tell func(finding)) {
 			tell(finding{Where: "gateway", Check: "login", Is: weaker, What: "server " + k.Server + " needs a login: " + k.Needs, Fix: store.Fix(k.Server)})
 			continue
 		}
-		tell(finding{Where: "gateway", Check: "login", Is: healthy, What: "logged in at " + k.Server + ", " + loginWords(k)})
+		tell(finding{Where: "gateway", Check: "login", Is: healthy, What: "logged in at " + k.Server + ", " + upstream.LoginWords(k)})
 	}
 }

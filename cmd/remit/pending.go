@@ -9,7 +9,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/remit-dev/remit/agent"
+	"github.com/remit-dev/remit/cmd/remit/internal/approval"
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
+	"github.com/remit-dev/remit/cmd/remit/internal/startup"
 	"github.com/remit-dev/remit/cmd/remit/internal/state"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/record"
@@ -18,18 +20,18 @@ import (
 
 // answering is what approve and deny are told.
 type answering struct {
-	runFlags
+	startup.Flags
 	rememberOptions
 
 	approves, resume bool
 	why, question    string
 
 	// goOn resumes the call after its approval.
-	goOn func(ctx context.Context, f runFlags, id string) error
+	goOn func(ctx context.Context, f startup.Flags, id string) error
 }
 
 // approveCommand returns remit approve. Resume runs an approved call.
-func approveCommand(a *cli.App, resume func(ctx context.Context, f runFlags, id string) error) *cobra.Command {
+func approveCommand(a *cli.App, resume func(ctx context.Context, f startup.Flags, id string) error) *cobra.Command {
 	f := answering{approves: true, goOn: resume}
 	cmd := &cobra.Command{
 		Use: "approve [CALL]", Short: "Approve a call that waits",
@@ -52,8 +54,8 @@ func approveCommand(a *cli.App, resume func(ctx context.Context, f runFlags, id 
 	f.flags(cmd)
 	f.rememberOptions.flags(cmd)
 	cmd.Flags().BoolVar(&f.resume, "resume", false, "let the call go on at once; the other flags are those of remit resume")
-	resumeFlags(cmd, &f.runFlags)
-	cmd.Flags().StringVar(&f.atEnd, "at-end", "", "with --resume: what becomes of the transaction: commit, revert or keep (default: commit for one call, else keep)")
+	startup.AddResumeFlags(cmd, &f.Flags)
+	cmd.Flags().StringVar(&f.AtEnd, "at-end", "", "with --resume: what becomes of the transaction: commit, revert or keep (default: commit for one call, else keep)")
 	return cmd
 }
 
@@ -76,19 +78,19 @@ func denyCommand(a *cli.App) *cobra.Command {
 func (f *answering) flags(cmd *cobra.Command) {
 	state.AddFlags(cmd, &f.Workspace)
 	cmd.Flags().StringVar(&f.why, "why", "", "`TEXT` for the record")
-	cmd.Flags().BoolVar(&f.json, "json", false, "write one JSON object, with --resume one for each thing that was done")
+	cmd.Flags().BoolVar(&f.JSON, "json", false, "write one JSON object, with --resume one for each thing that was done")
 	cmd.Flags().StringVar(&f.question, "question", "", "`DIGEST` of what you looked at, as remit pending says it; refused if the call asks something else by now")
 }
 
 // checkResume refuses flags that mean nothing without --resume.
 func (f *answering) checkResume(changed func(string) bool) error {
 	if f.resume {
-		end := f.atEnd
+		end := f.AtEnd
 		if end == "" {
-			f.atEnd = "keep"
+			f.AtEnd = "keep"
 		}
-		err := f.runFlags.check()
-		f.atEnd = end
+		err := f.Flags.Check()
+		f.AtEnd = end
 		return err
 	}
 	for _, name := range []string{"at-end", "policy", "root", "database", "sandbox"} {
@@ -102,7 +104,7 @@ func (f *answering) checkResume(changed func(string) bool) error {
 // decide takes an answer, or lists the calls that wait for one.
 func decide(ctx context.Context, a *cli.App, f *answering, id string) error {
 	if id == "" {
-		return listPending(ctx, a, &f.Workspace, "", false, f.json)
+		return listPending(ctx, a, &f.Workspace, "", false, f.JSON)
 	}
 	who, err := a.Person()
 	if err != nil {
@@ -110,8 +112,8 @@ func decide(ctx context.Context, a *cli.App, f *answering, id string) error {
 	}
 	at := f.Workspace // the folders of its roots are of no use to an answer
 	at.Moved = nil
-	var w waitingCall
-	err = withRuntime(ctx, a, &at, func(rt *agent.Runtime) (err error) {
+	var w approval.Pending
+	err = startup.WithRuntime(ctx, a, &at, func(rt *agent.Runtime) (err error) {
 		f.Workspace.GivenFlags = at.GivenFlags
 		w, err = recordAnswer(ctx, a, rt, f, &at, id, who)
 		return err
@@ -119,35 +121,35 @@ func decide(ctx context.Context, a *cli.App, f *answering, id string) error {
 	if err != nil || !f.resume {
 		return err
 	}
-	if w.alive {
-		if !f.json {
+	if w.Alive {
+		if !f.JSON {
 			_, _ = fmt.Fprintln(a.Out, "its process runs, and goes on with the call itself")
 		}
 		return nil
 	}
-	if f.atEnd == "" {
-		f.atEnd = map[bool]string{true: "commit", false: "keep"}[len(w.txn.Calls) == 1]
+	if f.AtEnd == "" {
+		f.AtEnd = map[bool]string{true: "commit", false: "keep"}[len(w.Txn.Calls) == 1]
 	}
-	return f.goOn(ctx, f.runFlags, w.call.Ref.Call)
+	return f.goOn(ctx, f.Flags, w.Call.Ref.Call)
 }
 
 // recordAnswer writes an answer down.
-func recordAnswer(ctx context.Context, a *cli.App, rt *agent.Runtime, f *answering, at *state.Workspace, id, who string) (w waitingCall, err error) {
+func recordAnswer(ctx context.Context, a *cli.App, rt *agent.Runtime, f *answering, at *state.Workspace, id, who string) (w approval.Pending, err error) {
 	if id, err = waitingID(ctx, rt.Journal(), id); err != nil {
 		return w, err
 	}
-	if w.txn, w.call, err = revert.LoadCall(ctx, rt.Journal(), id); err != nil {
+	if w.Txn, w.Call, err = revert.LoadCall(ctx, rt.Journal(), id); err != nil {
 		return w, err
 	}
-	if w.alive, err = rt.Journal().Alive(ctx, w.txn.Owner); err != nil {
+	if w.Alive, err = rt.Journal().Alive(ctx, w.Txn.Owner); err != nil {
 		return w, err
 	}
 	if f.approves {
-		if err := checkApprover(a, at, w.call); err != nil {
+		if err := approval.CheckApprover(a, at, w.Call); err != nil {
 			return w, err
 		}
 	}
-	if f.approves && f.question == "" && w.call.Waits() && w.call.Asked.Purpose != "" {
+	if f.approves && f.question == "" && w.Call.Waits() && w.Call.Asked.Purpose != "" {
 		return w, &cli.Problem{
 			Code: cli.ExitUsage, What: "the answer was not taken", Why: "the call waits with what it wants to change: whoever approves it names what they looked at",
 			Fix: at.Hint("pending", id) + " shows it, with the command that approves it",
@@ -159,18 +161,18 @@ func recordAnswer(ctx context.Context, a *cli.App, rt *agent.Runtime, f *answeri
 		return w, notTaken(err, at, id)
 	}
 	said := map[bool]string{true: "approved", false: "denied"}[f.approves]
-	if f.json {
+	if f.JSON {
 		a.WriteJSON(answerOutput{id, said, who, f.why, grant})
 		return w, nil
 	}
 	switch {
 	case f.resume:
 		_, _ = fmt.Fprintf(a.Out, "%s by %s\n", said, cli.Printable(who))
-	case w.alive:
+	case w.Alive:
 		_, _ = fmt.Fprintf(a.Out, "%s by %s; the process that asked goes on with it\n", said, cli.Printable(who))
 	default:
 		_, _ = fmt.Fprintf(a.Out, "%s by %s; it ends by %s, with the --policy, --database and --services that the run had\n", said, cli.Printable(who), at.Hint("resume", id))
-		_, _ = fmt.Fprintf(a.Out, "its transaction %s stays open; to end it too, add --at-end commit or --at-end revert\n", w.txn.ID)
+		_, _ = fmt.Fprintf(a.Out, "its transaction %s stays open; to end it too, add --at-end commit or --at-end revert\n", w.Txn.ID)
 	}
 	if grant != "" {
 		_, _ = fmt.Fprintf(a.Out, "remembered as %s; to take it away: %s\n", grant, at.Hint("grants", "revoke", grant))
@@ -221,16 +223,16 @@ func settleCommand(a *cli.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return withRuntime(cmd.Context(), a, &p, func(rt *agent.Runtime) error {
+			return startup.WithRuntime(cmd.Context(), a, &p, func(rt *agent.Runtime) error {
 				_, call, err := revert.LoadCall(cmd.Context(), rt.Journal(), args[0])
 				if err != nil {
 					return err
 				}
-				asked, err := pendingCalls(cmd.Context(), a, &p)
+				asked, err := approval.PendingCalls(cmd.Context(), a, &p)
 				if err != nil {
 					return err
 				}
-				if err := checkApprover(a, &p, append(asked, call)...); err != nil { // an agent would settle its own call as it likes
+				if err := approval.CheckApprover(a, &p, append(asked, call)...); err != nil { // an agent would settle its own call as it likes
 					return err
 				}
 				err = rt.ResolveUnknown(cmd.Context(), args[0], record.Decided{Applied: args[1] == "applied", By: who, Why: why})

@@ -9,6 +9,7 @@ import (
 
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
+	"github.com/remit-dev/remit/cmd/remit/internal/startup"
 	"github.com/remit-dev/remit/cmd/remit/internal/state"
 	"github.com/remit-dev/remit/revert"
 )
@@ -35,7 +36,7 @@ func pruneCommand(a *cli.App) *cobra.Command {
 }
 
 func runPrune(ctx context.Context, a *cli.App, p *state.Workspace, keep revert.Retention, asJSON bool) error {
-	return withRuntime(ctx, a, p, func(rt *agent.Runtime) error {
+	return startup.WithRuntime(ctx, a, p, func(rt *agent.Runtime) error {
 		done, err := rt.Prune(ctx, keep)
 		if err != nil {
 			return err

@@ -13,7 +13,9 @@ import (
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/cmd/remit/internal/policyfile"
 	"github.com/remit-dev/remit/cmd/remit/internal/render"
+	"github.com/remit-dev/remit/cmd/remit/internal/startup"
 	"github.com/remit-dev/remit/cmd/remit/internal/state"
+	"github.com/remit-dev/remit/cmd/remit/internal/upstream"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/perm/rego"
 	"github.com/remit-dev/remit/revert"
@@ -22,7 +24,7 @@ import (
 )
 
 func resumeCommand(a *cli.App) *cobra.Command {
-	var f runFlags
+	var f startup.Flags
 	cmd := &cobra.Command{
 		Use: "resume CALL | TXN", Short: "Let a call that waited for approval go on, or end what was left open",
 		Long: "Asks the policy again about the call as it was recorded. Approved, and still what was asked, it runs once; otherwise it\n" +
@@ -34,21 +36,21 @@ func resumeCommand(a *cli.App) *cobra.Command {
 			"call, take it out of the queue: remit revert CALL. Exit codes are those of remit run.",
 		Args: cli.WantIDs(1, 1, "the id of one call or transaction"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := f.check(); err != nil {
+			if err := f.Check(); err != nil {
 				return err
 			}
 			return resume(cmd.Context(), a, f, args[0])
 		},
 	}
 	state.AddFlags(cmd, &f.Workspace)
-	resumeFlags(cmd, &f)
-	cmd.Flags().StringVar(&f.atEnd, "at-end", "keep", "what becomes of the transaction afterwards: commit, revert or keep")
-	cmd.Flags().BoolVar(&f.json, "json", false, "answer with one JSON object a line")
+	startup.AddResumeFlags(cmd, &f)
+	cmd.Flags().StringVar(&f.AtEnd, "at-end", "keep", "what becomes of the transaction afterwards: commit, revert or keep")
+	cmd.Flags().BoolVar(&f.JSON, "json", false, "answer with one JSON object a line")
 	return cmd
 }
 
-func resume(ctx context.Context, a *cli.App, f runFlags, id string) (err error) {
-	engine, err := policyfile.Load(f.policies, false)
+func resume(ctx context.Context, a *cli.App, f startup.Flags, id string) (err error) {
+	engine, err := policyfile.Load(f.Policies, false)
 	if err != nil {
 		return err
 	}
@@ -80,20 +82,20 @@ func resume(ctx context.Context, a *cli.App, f runFlags, id string) (err error) 
 	if err != nil {
 		return err
 	}
-	programs, err := programs(&f.Workspace, j)
+	programs, err := startup.Programs(&f.Workspace, j)
 	if err != nil {
 		return err
 	}
-	mirrored, err := reopen(ctx, a, &f.Workspace, programs)
+	mirrored, err := upstream.Reopen(ctx, a, &f.Workspace, programs)
 	if err != nil {
 		return err
 	}
-	tell := startupNotices(a, &f)
-	rt, err := startupNew(a, j, append(slices.Concat(opts, databases, mirrored), agent.Driver(programs), agent.Policy(policyfile.AskBeforeChange(engine, f.policies, f.Upstreams.Config, roots)), agent.SuspendForApproval(), agent.OnWaiting(tell.waits), agent.Filters(f.limits.filters()...))...)
+	tell := startup.Notices(a, &f)
+	rt, err := startup.New(a, j, append(slices.Concat(opts, databases, mirrored), agent.Driver(programs), agent.Policy(policyfile.AskBeforeChange(engine, f.Policies, f.Upstreams.Config, roots)), agent.SuspendForApproval(), agent.OnWaiting(tell.Show), agent.Filters(f.Limits.Filters()...))...)
 	if err != nil {
 		return &cli.Problem{Code: cli.ExitUsage, What: "remit cannot start", Why: err.Error()}
 	}
-	tell.setTools(rt.Tools)
+	tell.SetTools(rt.Tools)
 	defer func() { err = errors.Join(err, rt.Close()) }()
 	r := &runner{journal: j, how: f, tell: newResultWriter(a, &f, rt.Tools()), sum: newSummary()}
 	t, c, err := revert.LoadCall(ctx, j, id)
@@ -131,7 +133,7 @@ func (r *runner) goOn(ctx context.Context, rt *agent.Runtime, engine *rego.Engin
 	r.sum.Calls, r.sum.Held = len(r.held), len(r.held)
 	out, _ := r.tx.Resume(ctx, c.Ref.Call)
 	r.answer(1, call{tool: c.Tool.Name, args: c.Asked.Input}, r.mended(ctx, out))
-	end := r.how.atEnd
+	end := r.how.AtEnd
 	if out.Status == tool.StatusPending || othersWait(t, c) {
 		end = "keep"
 	}
@@ -168,7 +170,7 @@ func othersWait(t *revert.Txn, c *revert.Call) bool {
 // nobody said so: the call would be denied for good.
 func (r *runner) samePolicy(engine *rego.Engine, c *revert.Call) error {
 	var then perm.DecisionRecord
-	if len(r.how.policies) > 0 || json.Unmarshal(c.Asked.Decision, &then) != nil || then.Revision == engine.Revision() {
+	if len(r.how.Policies) > 0 || json.Unmarshal(c.Asked.Decision, &then) != nil || then.Revision == engine.Revision() {
 		return nil
 	}
 	return &cli.Problem{
@@ -186,7 +188,7 @@ func (r *runner) endLeft(ctx context.Context, rt *agent.Runtime, id string) erro
 		return fmt.Errorf("transaction or call %s: %w", id, journal.ErrNotFound)
 	case err != nil:
 		return err
-	case r.how.atEnd == "keep":
+	case r.how.AtEnd == "keep":
 		return cli.UsageProblem("say how transaction " + id + " ends: --at-end commit or --at-end revert")
 	case t.State() != revert.TxnOpen || t.Undoes+t.Redoes != "":
 		return &cli.Problem{Code: cli.ExitUsage, What: "transaction " + id + " is not left open", Why: "it is " + string(t.State()), Fix: r.how.Hint("log", "--txn", id) + " tells of it"}
@@ -197,10 +199,10 @@ func (r *runner) endLeft(ctx context.Context, rt *agent.Runtime, id string) erro
 		} else if c.Phase != revert.PhaseDropped {
 			r.sum.count(tool.Outcome{Status: status})
 		}
-		if c.Phase == revert.PhasePending && r.how.atEnd == "commit" {
+		if c.Phase == revert.PhasePending && r.how.AtEnd == "commit" {
 			return &cli.Problem{
 				Code: cli.ExitUsage, What: "call " + c.Ref.Call + " of transaction " + id + " still waits",
-				Fix: "answer it first: " + approveHint(&r.how.Workspace, c) + ", or " + r.how.Hint("deny", c.Ref.Call) + "; then " + r.how.again(c.Ref.Call),
+				Fix: "answer it first: " + approveHint(&r.how.Workspace, c) + ", or " + r.how.Hint("deny", c.Ref.Call) + "; then " + r.how.ResumeHint(c.Ref.Call),
 			}
 		}
 	}
@@ -208,16 +210,5 @@ func (r *runner) endLeft(ctx context.Context, rt *agent.Runtime, id string) erro
 		return err
 	}
 	r.queue(t)
-	return r.finish(ctx, r.how.atEnd)
-}
-
-// resumeFlags are the flags of what lets a call go on, but for those of its journal and its end.
-func resumeFlags(cmd *cobra.Command, f *runFlags) {
-	state.AddRootFlag(cmd, &f.Workspace)
-	state.AddDatabaseFlag(cmd, &f.Workspace)
-	sandboxFlag(cmd, &f.Workspace)
-	state.AddDeclarationFlags(cmd, &f.Declared)
-	limitFlags(cmd, &f.limits)
-	cmd.Flags().StringArrayVar(&f.policies, "policy", nil, "policy `PATH`, the same as the run had (default: the workspace policy)")
-	f.as = "agent" // of no use here: who asks is on the record
+	return r.finish(ctx, r.how.AtEnd)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/cmd/remit/internal/render"
+	"github.com/remit-dev/remit/cmd/remit/internal/startup"
 	"github.com/remit-dev/remit/cmd/remit/internal/state"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/effect"
@@ -132,7 +133,7 @@ func forceHelps(ctx context.Context, rt *agent.Runtime, id string, how revert.Op
 // can be overwritten.
 func runRevert(ctx context.Context, a *cli.App, p *state.Workspace, which target, asJSON bool, way revertOp, do func(*agent.Runtime, context.Context, string) (revert.Report, error), over func(*agent.Runtime, context.Context, string) bool) error {
 	p.MustExist = true
-	return withRuntime(ctx, a, p, func(rt *agent.Runtime) error {
+	return startup.WithRuntime(ctx, a, p, func(rt *agent.Runtime) error {
 		rep := revert.Report{Items: []revert.ResourceResult{}}
 		id, passed, err := which.find(ctx, rt)
 		if err == nil && id != "" {
@@ -191,34 +192,6 @@ func redoID(ctx context.Context, rt *agent.Runtime, rep revert.Report) string {
 		return rep.Txn
 	}
 	return rep.Undo
-}
-
-// withRuntime gives fn a runtime that can take back what is recorded: its roots
-// are those of the record, and the workspace where one is named.
-func withRuntime(ctx context.Context, a *cli.App, p *state.Workspace, fn func(rt *agent.Runtime) error) (err error) {
-	j, err := p.Read(ctx, a)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, j.Close()) }()
-	opts, err := p.NamedRootOptions(a)
-	if err != nil {
-		return err
-	}
-	databases, err := state.DatabaseOptions(a, p)
-	if err != nil {
-		return err
-	}
-	mirrored, err := reopen(ctx, a, p, nil)
-	if err != nil {
-		return err
-	}
-	rt, err := startupNew(a, j, slices.Concat(opts, databases, mirrored)...)
-	if err != nil {
-		return &cli.Problem{Code: cli.ExitUsage, What: "remit cannot start", Why: err.Error()}
-	}
-	defer func() { err = errors.Join(err, rt.Close()) }()
-	return fn(rt)
 }
 
 // target says which transaction is meant: the one with an id, or the last one.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
+	"github.com/remit-dev/remit/cmd/remit/internal/startup"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/journal"
 	"github.com/remit-dev/remit/tool"
@@ -18,7 +19,7 @@ import (
 type runner struct {
 	session *agent.Session
 	journal journal.Journal
-	how     runFlags
+	how     startup.Flags
 	tell    resultWriter
 	code    cli.ExitCode
 	now     func(doing string) // tells what takes its time; nil: nobody wants to know
@@ -35,7 +36,7 @@ type runner struct {
 // script runs the lines, and ends what they leave open. What went wrong with a
 // call is told and counted; the error is of the runtime itself.
 func (r *runner) script(ctx context.Context, lines <-chan line) error {
-	end := r.how.atEnd
+	end := r.how.AtEnd
 	for going := true; going; {
 		l, ok := next(ctx, lines)
 		if !ok {
@@ -117,14 +118,14 @@ func (l line) step() (step, error) {
 // may rely on it.
 func (r *runner) refuse(ctx context.Context, n int, why error) (going bool, err error) {
 	then := ""
-	if !r.how.keepGoing {
+	if !r.how.KeepGoing {
 		then = ", the script ends here"
 	}
 	r.answer(n, call{}, notAStep(n, why, then))
-	if r.how.atomic {
+	if r.how.Atomic {
 		return false, r.stop(ctx, n, "revert")
 	}
-	return r.how.keepGoing, nil
+	return r.how.KeepGoing, nil
 }
 
 // notAStep is the outcome of a line that asks for nothing. What follows from it
@@ -173,7 +174,7 @@ func (r *runner) calls(ctx context.Context, n int, calls []call) (going bool, er
 	if waits { // what comes after may rely on it, and nothing is over before it has gone on
 		return false, r.stop(ctx, n, "keep")
 	}
-	if !ok && r.how.atomic {
+	if !ok && r.how.Atomic {
 		return false, r.stop(ctx, n, "revert")
 	}
 	return true, nil
@@ -263,7 +264,7 @@ func (r *runner) endBy(ctx context.Context, how string) error {
 	switch how {
 	case "commit":
 		stopped, err := r.commit(ctx)
-		if stopped && r.how.atomic {
+		if stopped && r.how.Atomic {
 			return r.endBy(ctx, "revert")
 		}
 		return err

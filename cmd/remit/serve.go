@@ -17,8 +17,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/remit-dev/remit/agent"
+	"github.com/remit-dev/remit/cmd/remit/internal/approval"
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
+	"github.com/remit-dev/remit/cmd/remit/internal/startup"
 	"github.com/remit-dev/remit/cmd/remit/internal/state"
+	"github.com/remit-dev/remit/cmd/remit/internal/upstream"
 	"github.com/remit-dev/remit/mcp"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
@@ -36,9 +39,9 @@ func serveCommand(a *cli.App) *cobra.Command {
 			"makes others. It listens on loopback; another address needs --expose and --host.",
 		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			f.asGiven = cmd.Flags().Changed("as")
+			f.AsSet = cmd.Flags().Changed("as")
 			if cmd.Flags().Changed("keep") || cmd.Flags().Changed("keep-last") {
-				f.retain = &keep
+				f.Retain = &keep
 			}
 			if err := f.checkServe(cmd.Flags().Changed); err != nil {
 				return err
@@ -46,36 +49,36 @@ func serveCommand(a *cli.App) *cobra.Command {
 			return runServe(cmd.Context(), a, &f)
 		},
 	}
-	addSessionFlags(a, cmd, &f.runFlags)
+	addSessionFlags(a, cmd, &f.Flags)
 	flags := cmd.Flags()
 	flags.BoolVar(&f.Upstreams.Strict, "strict-pins", false, "with --config: keep what servers declare at their first start in quarantine too")
 	flags.BoolVar(&f.stdio, "stdio", false, "speak over standard input and output, with one client (the default)")
 	flags.StringVar(&f.http, "http", "", "listen for HTTP on `ADDR`, such as 127.0.0.1:8321; port 0 is any that is free. The path is /mcp")
-	flags.StringVar(&f.session, "session", "", "with --stdio: `FILE` that keeps a secret by which the next start goes on in the same session; made where it is not there")
-	flags.StringVar(&f.onAsk, "on-ask", "elicit", "what happens when the policy asks: elicit asks the person at the client, where the client can, and else waits; wait for remit approve; deny")
-	flags.StringVar(&f.notify, "notify", "", "shell command `CMD` that is run for each call that waits for approval, with what it is in REMIT_CALL, REMIT_TOOL and so on, and as JSON on standard input; ended after 10 seconds")
+	flags.StringVar(&f.SessionFile, "session", "", "with --stdio: `FILE` that keeps a secret by which the next start goes on in the same session; made where it is not there")
+	flags.StringVar(&f.OnAsk, "on-ask", "elicit", "what happens when the policy asks: elicit asks the person at the client, where the client can, and else waits; wait for remit approve; deny")
+	flags.StringVar(&f.Notify, "notify", "", "shell command `CMD` that is run for each call that waits for approval, with what it is in REMIT_CALL, REMIT_TOOL and so on, and as JSON on standard input; ended after 10 seconds")
 	flags.StringArrayVar(&f.hosts, "host", nil, "with --http: another `NAME` that requests may be addressed to, beside those of loopback")
 	flags.StringArrayVar(&f.origins, "origin", nil, "with --http: the `ORIGIN` of a web page that may call, such as https://example.com")
 	flags.BoolVar(&f.expose, "expose", false, "listen beyond this machine: whoever reaches ADDR and has a token acts as its session, and reads along where nothing before it encrypts")
 	flags.BoolVar(&f.noTransactions, "no-transactions", false, "do not offer the tools txn_begin, txn_commit, txn_preview, txn_revert and txn_status")
 	taskFlags(cmd, &f.tasks)
 	cli.AddRetentionFlags(cmd, &keep, "have the server drop old records beside its traffic (default: nothing is dropped): ")
-	flags.BoolVar(&f.json, "json", false, "with --http: say where it listens as one JSON object")
+	flags.BoolVar(&f.JSON, "json", false, "with --http: say where it listens as one JSON object")
 	return cmd
 }
 
 func runServe(ctx context.Context, a *cli.App, f *serveFlags) (err error) {
 	limitMemory(a)
 	how := mcp.ApproveOutOfBand // also where nothing is asked: calls may wait that were asked about before
-	if f.onAsk == "elicit" {
+	if f.OnAsk == "elicit" {
 		how = mcp.ApproveAtClient
-		f.onAsk = "wait" // in the runtime it is: the question is on the journal, whoever answers
+		f.OnAsk = "wait" // in the runtime it is: the question is on the journal, whoever answers
 	}
-	f.settles = true
+	f.Recovers = true
 	if how, err = approvalMode(a, f, how); err != nil {
 		return err
 	}
-	rt, err := startupOpen(ctx, a, &f.runFlags)
+	rt, err := startup.Open(ctx, a, &f.Flags)
 	if err != nil {
 		return err
 	}
@@ -89,16 +92,16 @@ func runServe(ctx context.Context, a *cli.App, f *serveFlags) (err error) {
 		Version: cli.ReadVersion().Version, OnAsk: how, Key: []byte(key), Log: log, NoTransactions: f.noTransactions, Instructions: f.instructions(),
 	}
 	f.tasks.set(&o)
-	if rt.gateway != nil {
-		o.Mirror = rt.gateway
+	if rt.Gateway != nil {
+		o.Mirror = rt.Gateway
 	}
 	srv, err := mcp.New(rt.Runtime, o)
 	if err != nil {
 		return err
 	}
-	if rt.gateway != nil {
-		rt.gateway.setServer(srv)
-		rt.gateway.Start() // no earlier: what servers declare is for the runtime and its clients
+	if rt.Gateway != nil {
+		rt.Gateway.SetServer(srv)
+		rt.Gateway.Start() // no earlier: what servers declare is for the runtime and its clients
 	}
 	if f.http != "" {
 		err = serveHTTP(ctx, a, f, rt.Runtime, srv)
@@ -117,7 +120,7 @@ func approvalMode(a *cli.App, f *serveFlags, how mcp.ApprovalMode) (mcp.Approval
 	if err := at.Find(a); err != nil {
 		return how, err
 	}
-	s, err := readApproval(at.StateDir)
+	s, err := approval.ReadSettings(at.StateDir)
 	if s.Passphrase != nil {
 		how = mcp.ApproveOutOfBand
 	}
@@ -139,7 +142,7 @@ func (f *serveFlags) mcpFile(name string) string { return filepath.Join(f.StateD
 
 // serveOne serves the client that started the command.
 func serveOne(ctx context.Context, a *cli.App, f *serveFlags, rt *agent.Runtime, srv *mcp.Server) error {
-	s, err := serveOpenSession(ctx, a, rt, &f.runFlags, f.session)
+	s, err := openSession(ctx, a, rt, &f.Flags, f.SessionFile)
 	if err != nil {
 		return err
 	}
@@ -155,7 +158,7 @@ func (nopWriteCloser) Close() error { return nil }
 // serveHTTP serves whoever has a token.
 func serveHTTP(ctx context.Context, a *cli.App, f *serveFlags, rt *agent.Runtime, srv *mcp.Server) error {
 	file := f.mcpFile("token")
-	if _, err := serveOpenSession(ctx, a, rt, &f.runFlags, file); err != nil {
+	if _, err := openSession(ctx, a, rt, &f.Flags, file); err != nil {
 		return err
 	}
 	l, err := net.Listen("tcp", f.http)
@@ -163,7 +166,7 @@ func serveHTTP(ctx context.Context, a *cli.App, f *serveFlags, rt *agent.Runtime
 		return &cli.Problem{Code: cli.ExitUsage, What: fmt.Sprintf("nothing can listen on %q", f.http), Why: cli.PlainError(err), Fix: "name another address, or port 0 for any that is free"}
 	}
 	where := listening{URL: "http://" + l.Addr().String() + "/mcp", TokenFile: file}
-	if f.json {
+	if f.JSON {
 		a.WriteJSON(where)
 	} else {
 		_, _ = fmt.Fprintf(a.Out, "listening on %s\nclients send the token in %s as Authorization: Bearer; %s makes one for another session\n", where.URL, cli.Quote(where.TokenFile), f.Hint("token"))
@@ -179,7 +182,7 @@ type listening struct {
 
 // serveFlags is what remit serve is told, beside what a run is.
 type serveFlags struct {
-	runFlags
+	startup.Flags
 	stdio          bool
 	http           string
 	hosts, origins []string
@@ -189,21 +192,21 @@ type serveFlags struct {
 }
 
 // addSessionFlags are the flags of whatever opens a session for calls to come.
-func addSessionFlags(a *cli.App, cmd *cobra.Command, f *runFlags) {
+func addSessionFlags(a *cli.App, cmd *cobra.Command, f *startup.Flags) {
 	state.AddFlags(cmd, &f.Workspace)
 	state.AddDatabaseFlag(cmd, &f.Workspace)
 	state.AddServiceFlags(cmd, &f.Services)
 	state.AddDeclarationFlags(cmd, &f.Declared)
-	sandboxFlag(cmd, &f.Workspace)
-	limitFlags(cmd, &f.limits)
-	gatewayFlag(cmd, &f.Upstreams)
+	startup.AddSandboxFlag(cmd, &f.Workspace)
+	startup.AddLimitFlags(cmd, &f.Limits)
+	upstream.AddFlag(cmd, &f.Upstreams)
 	flags := cmd.Flags()
-	flags.StringArrayVar(&f.roots, "root", nil, "another folder that calls may be granted parts of, as `NAME=DIR`")
-	flags.StringArrayVar(&f.policies, "policy", nil, "policy `PATH`, a .rego file, a folder of them or builtin:PACK (default: the workspace policy)")
-	flags.StringVar(&f.as, "as", "agent", "`ID` of who asks")
-	flags.StringArrayVar(&f.roles, "role", nil, "role `R` of who asks")
-	flags.DurationVar(&f.claimWait, "claim-wait", 0, "how long a call waits for a file that another open transaction holds, such as 30s (default: it fails at once and names the holder)")
-	f.atEnd = "commit"
+	flags.StringArrayVar(&f.Roots, "root", nil, "another folder that calls may be granted parts of, as `NAME=DIR`")
+	flags.StringArrayVar(&f.Policies, "policy", nil, "policy `PATH`, a .rego file, a folder of them or builtin:PACK (default: the workspace policy)")
+	flags.StringVar(&f.As, "as", "agent", "`ID` of who asks")
+	flags.StringArrayVar(&f.Roles, "role", nil, "role `R` of who asks")
+	flags.DurationVar(&f.ClaimTimeout, "claim-wait", 0, "how long a call waits for a file that another open transaction holds, such as 30s (default: it fails at once and names the holder)")
+	f.AtEnd = "commit"
 }
 
 func (f *serveFlags) checkServe(changed func(string) bool) error {
@@ -212,9 +215,9 @@ func (f *serveFlags) checkServe(changed func(string) bool) error {
 		return cli.UsageProblem("--stdio and --http are two ways to be reached: use one of them")
 	case changed("http") && f.http == "":
 		return cli.UsageProblem("--http names no address; is a variable not set?")
-	case f.http != "" && f.session != "":
+	case f.http != "" && f.SessionFile != "":
 		return cli.UsageProblem("--session is of --stdio: over HTTP each request proves its own session")
-	case f.session == "" && changed("session"):
+	case f.SessionFile == "" && changed("session"):
 		return cli.UsageProblem("--session names no file; is a variable not set?")
 	}
 	for _, name := range []string{"host", "origin", "expose", "json"} {
@@ -225,10 +228,10 @@ func (f *serveFlags) checkServe(changed func(string) bool) error {
 	if err := f.tasks.check(changed); err != nil {
 		return err
 	}
-	switch f.onAsk {
+	switch f.OnAsk {
 	case "elicit", "wait", "deny":
 	default:
-		return &cli.Problem{Code: cli.ExitUsage, What: fmt.Sprintf("--on-ask %q is not one of the ways to answer", f.onAsk), Fix: "valid are elicit, wait, deny"}
+		return &cli.Problem{Code: cli.ExitUsage, What: fmt.Sprintf("--on-ask %q is not one of the ways to answer", f.OnAsk), Fix: "valid are elicit, wait, deny"}
 	}
 	for _, origin := range f.origins {
 		if u, err := url.Parse(origin); err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || u.Path != "" {
@@ -240,7 +243,7 @@ func (f *serveFlags) checkServe(changed func(string) bool) error {
 			return err
 		}
 	}
-	return f.check()
+	return f.Check()
 }
 
 // checkAddress keeps what listens beyond the machine from being a slip.
@@ -268,15 +271,15 @@ func (f *serveFlags) checkAddress() error {
 	return nil
 }
 
-// serveOpenSession opens the session whose token a file holds, and makes both where the file is not there; a session without a
+// openSession opens the session whose token a file holds, and makes both where the file is not there; a session without a
 // file ends with the process.
-func serveOpenSession(ctx context.Context, a *cli.App, rt *agent.Runtime, f *runFlags, file string) (*agent.Session, error) {
+func openSession(ctx context.Context, a *cli.App, rt *agent.Runtime, f *startup.Flags, file string) (*agent.Session, error) {
 	if file != "" {
 		if _, err := os.Lstat(file); err == nil {
 			again := *f
-			again.session, again.roles = file, nil
-			s, err := startupOpenSession(ctx, a, rt, &again)
-			if err == nil && len(f.roles) > 0 && !slices.Equal(slices.Sorted(slices.Values(f.roles)), slices.Sorted(slices.Values(s.Principal().Roles))) {
+			again.SessionFile, again.Roles = file, nil
+			s, err := startup.OpenSession(ctx, a, rt, &again)
+			if err == nil && len(f.Roles) > 0 && !slices.Equal(slices.Sorted(slices.Values(f.Roles)), slices.Sorted(slices.Values(s.Principal().Roles))) {
 				return nil, cli.UsageProblem("--role is of a new session; one that goes on has the roles that it began with")
 			}
 			return s, err
@@ -292,18 +295,18 @@ func serveOpenSession(ctx context.Context, a *cli.App, rt *agent.Runtime, f *run
 	return s, nil
 }
 
-func newMCPSession(ctx context.Context, rt *agent.Runtime, f *runFlags, bounds ...agent.SessionOption) (*agent.Session, error) {
-	opts := append(bounds, agent.ClaimTimeout(f.claimWait), agent.ClientProfile(perm.ClientFacts{Surface: mcp.Surface}))
-	return rt.Session(ctx, perm.Principal{ID: f.as, Roles: f.roles}, opts...)
+func newMCPSession(ctx context.Context, rt *agent.Runtime, f *startup.Flags, bounds ...agent.SessionOption) (*agent.Session, error) {
+	opts := append(bounds, agent.ClaimTimeout(f.ClaimTimeout), agent.ClientProfile(perm.ClientFacts{Surface: mcp.Surface}))
+	return rt.Session(ctx, perm.Principal{ID: f.As, Roles: f.Roles}, opts...)
 }
 
 // keptSecret reads a file that only its owner can read, and makes it where it is not there.
 func keptSecret(file string, secret func() string) (string, error) {
-	text, err := readToken(file)
+	text, err := startup.ReadToken(file)
 	if errors.Is(err, os.ErrNotExist) {
 		text = secret()
 		if err = os.MkdirAll(filepath.Dir(file), 0o700); err == nil {
-			err = writeToken(file, text)
+			err = startup.WriteToken(file, text)
 		}
 	}
 	if err != nil {

@@ -11,11 +11,13 @@ import (
 
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
+	"github.com/remit-dev/remit/cmd/remit/internal/startup"
 	"github.com/remit-dev/remit/cmd/remit/internal/state"
+	"github.com/remit-dev/remit/cmd/remit/internal/upstream"
 )
 
 func tokenCommand(a *cli.App) *cobra.Command {
-	var f runFlags
+	var f startup.Flags
 	var file string
 	var span time.Duration
 	cmd := &cobra.Command{
@@ -35,19 +37,19 @@ func tokenCommand(a *cli.App) *cobra.Command {
 			if span < 0 {
 				return cli.UsageProblem(fmt.Sprintf("--for %s is over before it begins", span))
 			}
-			if err := f.check(); err != nil {
+			if err := f.Check(); err != nil {
 				return err
 			}
 			if err := useLastConfig(a, &f.Workspace); err != nil {
 				return err
 			}
-			f.session = file // which lies in no root either
-			rt, err := startupOpen(cmd.Context(), a, &f)
+			f.SessionFile = file // which lies in no root either
+			rt, err := startup.Open(cmd.Context(), a, &f)
 			if err != nil {
 				return err
 			}
 			defer func() { err = errors.Join(err, rt.Close()) }()
-			made := tokenOutput{As: f.as, File: file}
+			made := tokenOutput{As: f.As, File: file}
 			var bounds []agent.SessionOption
 			if span > 0 {
 				made.Expires = time.Now().Add(span).UTC().Truncate(time.Second)
@@ -59,20 +61,20 @@ func tokenCommand(a *cli.App) *cobra.Command {
 			}
 			made.Session = s.ID()
 			if file != "" {
-				if err := writeToken(file, s.Token()); err != nil {
+				if err := startup.WriteToken(file, s.Token()); err != nil {
 					return err
 				}
 			} else {
 				made.Token = s.Token()
 			}
-			return serveWriteToken(a, made, f.json)
+			return serveWriteToken(a, made, f.JSON)
 		},
 	}
-	f.onAsk = "deny" // nothing is asked here
+	f.OnAsk = "deny" // nothing is asked here
 	addSessionFlags(a, cmd, &f)
 	cmd.Flags().StringVar(&file, "out", "", "write the token to a new `FILE` that only you can read")
 	cmd.Flags().DurationVar(&span, "for", tokenTime, "`DURATION` for which the token is good, such as 8h; 0: until it is revoked")
-	cmd.Flags().BoolVar(&f.json, "json", false, "write one JSON object")
+	cmd.Flags().BoolVar(&f.JSON, "json", false, "write one JSON object")
 	return cmd
 }
 
@@ -88,7 +90,7 @@ func useLastConfig(a *cli.App, p *state.Workspace) error {
 	if err := at.Find(a); err != nil {
 		return err
 	}
-	noted, err := os.ReadFile(noteFile(&at))
+	noted, err := os.ReadFile(upstream.NoteFile(&at))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

@@ -37,7 +37,7 @@ func explainTool(ctx context.Context, a *cli.App, f *toolsFlags, name string) er
 	if err != nil {
 		return &cli.Problem{Code: cli.ExitUsage, What: err.Error(), Fix: "remit tools lists them"}
 	}
-	out := whyRecord{Deprecated: t.Spec().Deprecated, From: t.Spec().Provenance.Name, Unseen: t.HiddenReason(f.client)}
+	out := whyRecord{Deprecated: t.Spec().Deprecated, From: t.Spec().Provenance.Name, Unseen: t.HiddenReason(f.Facts)}
 	for _, s := range f.SettingsStatus {
 		if s.Tool == t.Name() && s.Version == t.Spec().Version {
 			out.Status = s

@@ -14,6 +14,7 @@ import (
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/cmd/remit/internal/policyfile"
+	"github.com/remit-dev/remit/cmd/remit/internal/startup"
 	"github.com/remit-dev/remit/cmd/remit/internal/state"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/provenance"
@@ -35,10 +36,10 @@ func toolsCommand(a *cli.App) *cobra.Command {
 			if f.filters {
 				return listFilters(a, f.limits, f.json)
 			}
-			if f.limits != (callLimits{}) {
+			if f.limits != (startup.Limits{}) {
 				return cli.UsageProblem("--limit-calls and --limit-time say which filters a run has: add --filters")
 			}
-			if err := f.given(cmd); err != nil {
+			if err := f.ReadFlags(cmd); err != nil {
 				return err
 			}
 			if err := state.Declare(cmd.Context(), a, &f.Declarations, nil, nil); err != nil {
@@ -59,11 +60,11 @@ func toolsCommand(a *cli.App) *cobra.Command {
 	flags.StringArrayVar(&f.roles, "role", nil, "role `R` of who asks, for the policy")
 	flags.BoolVar(&f.json, "json", false, "write one JSON object a line, one for each tool")
 	flags.BoolVar(&f.filters, "filters", false, "list the filters instead that a run with the same limits asks, in their order")
-	limitFlags(cmd, &f.limits)
+	startup.AddLimitFlags(cmd, &f.limits)
 	cmd.AddCommand(statsCommand(a), toolsCheckCommand(a), adjustCommand(a))
 	flags.StringVar(&f.why, "why", "", "say whether the tool `NAME`, or NAME@VERSION, is offered, and if not, which check fails")
 	state.AddDeclarationFlags(cmd, &f.Declarations)
-	shownFlags(cmd, &f.clientFlags)
+	startup.AddClientFlags(cmd, &f.Client)
 	return cmd
 }
 
@@ -73,9 +74,9 @@ type toolsFlags struct {
 	as, why         string
 	json            bool
 	filters         bool
-	limits          callLimits
+	limits          startup.Limits
 	state.Declarations
-	clientFlags
+	startup.Client
 }
 
 // shownTools are all tools, or those that a session would see and a policy does not hide.
@@ -83,7 +84,7 @@ func shownTools(ctx context.Context, a *cli.App, f toolsFlags) ([]tool.Tool, err
 	if f.as == "" {
 		return nil, cli.UsageProblem("--as is empty: somebody has to ask")
 	}
-	if len(f.policies) == 0 && !f.said {
+	if len(f.policies) == 0 && !f.Set {
 		tools, err := tool.NewRegistry(state.Tools(a)...)
 		return tools.All(), err
 	}
@@ -111,7 +112,7 @@ func withSession(ctx context.Context, a *cli.App, f toolsFlags, look func(s *age
 		return err
 	}
 	defer func() { _ = rt.Close() }() // it opened no root
-	s, err := rt.Session(ctx, perm.Principal{ID: f.as, Roles: f.roles}, f.sessionOptions()...)
+	s, err := rt.Session(ctx, perm.Principal{ID: f.as, Roles: f.roles}, f.SessionOptions()...)
 	if err != nil {
 		return err
 	}

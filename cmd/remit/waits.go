@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/remit-dev/remit/cmd/remit/internal/approval"
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/cmd/remit/internal/render"
 	"github.com/remit-dev/remit/cmd/remit/internal/state"
@@ -56,16 +57,16 @@ func listPending(ctx context.Context, a *cli.App, p *state.Workspace, id string,
 	if watch {
 		return watchPending(ctx, a, p, j, asJSON)
 	}
-	most := listedLines
+	most := approval.ListedLines
 	if id != "" {
 		if id, err = waitingID(ctx, j, id); err != nil {
 			return err
 		}
-		most = shownLines
+		most = approval.ShownLines
 	}
-	all, damage := waitsIn(ctx, j)
+	all, damage := approval.FindPending(ctx, j)
 	if id != "" {
-		all = slices.DeleteFunc(all, func(w waitingCall) bool { return w.call.Ref.Call != id })
+		all = slices.DeleteFunc(all, func(w approval.Pending) bool { return w.Call.Ref.Call != id })
 		if len(all) == 0 && damage == nil {
 			return &cli.Problem{Code: cli.ExitUsage, What: "call " + id + " does not wait", Fix: p.Hint("show", id) + " tells how it stands"}
 		}
@@ -80,7 +81,7 @@ func listPending(ctx context.Context, a *cli.App, p *state.Workspace, id string,
 }
 
 // writeAll writes calls that wait.
-func writeAll(ctx context.Context, a *cli.App, p *state.Workspace, j journal.Journal, all []waitingCall, most int, asJSON bool) error {
+func writeAll(ctx context.Context, a *cli.App, p *state.Workspace, j journal.Journal, all []approval.Pending, most int, asJSON bool) error {
 	tools, err := tool.NewRegistry(state.Tools(a)...)
 	if err != nil {
 		return err
@@ -162,46 +163,6 @@ func wholeInput(input json.RawMessage, show string) string {
 	return fmt.Sprintf("%s … and %d more bytes: %s", strings.ToValidUTF8(string(input[:mostInput]), ""), len(input)-mostInput, show)
 }
 
-// How much of a difference is shown: in a list, and of one call by itself.
-const (
-	listedLines = 40
-	shownLines  = 4000
-)
-
-// waitingCall is a call that waits for approval.
-type waitingCall struct {
-	txn   *revert.Txn
-	call  *revert.Call
-	alive bool // the process that has its transaction lives
-}
-
-// waitsIn finds the calls that wait, oldest first. What cannot be read of one transaction hides no other.
-func waitsIn(ctx context.Context, j journal.Journal) (out []waitingCall, err error) {
-	open, err := j.Unfinished(ctx)
-	if err != nil {
-		return nil, err
-	}
-	var damage []error
-	for _, o := range open {
-		t, err := revert.Load(ctx, j, o.Txn)
-		if err != nil {
-			damage = append(damage, fmt.Errorf("transaction %s: %w", o.Txn, err))
-			continue
-		}
-		if t.End != "" || t.Aborting {
-			continue
-		}
-		alive, err := j.Alive(ctx, o.Owner)
-		for _, c := range t.Calls {
-			if c.Waits() && c.Asked != nil {
-				out = append(out, waitingCall{t, c, alive || err != nil})
-			}
-		}
-	}
-	slices.SortStableFunc(out, func(a, b waitingCall) int { return a.call.Began.Compare(b.call.Began) })
-	return out, errors.Join(damage...)
-}
-
 // waitRecord is a call that waits, for programs.
 type waitRecord struct {
 	Call      string          `json:"call"`
@@ -228,15 +189,15 @@ type waitRecord struct {
 }
 
 // approveRecordOf is one call as people and programs read it. Most is how many lines of its difference are shown.
-func approveRecordOf(ctx context.Context, a *cli.App, p *state.Workspace, j journal.Journal, w waitingCall, tools tool.Registry, most int) (waitRecord, error) {
-	who, err := state.PrincipalOf(ctx, j, w.txn.Session)
+func approveRecordOf(ctx context.Context, a *cli.App, p *state.Workspace, j journal.Journal, w approval.Pending, tools tool.Registry, most int) (waitRecord, error) {
+	who, err := state.PrincipalOf(ctx, j, w.Txn.Session)
 	if err != nil {
 		return waitRecord{}, err
 	}
-	c := w.call
+	c := w.Call
 	r := waitRecord{
 		Call: c.Ref.Call, Txn: c.Ref.Txn, Session: c.Session, Principal: who.ID, Tool: c.Tool.Name, Input: pendingInput(c, tools), Access: cli.Listed(c.Asked.Access),
-		Earlier: c.Asked.Earlier(), Reasons: []render.Reason{}, Since: c.Began, Expires: c.Asked.Expires, OwnerGone: !w.alive, client: render.Client(who.Client),
+		Earlier: c.Asked.Earlier(), Reasons: []render.Reason{}, Since: c.Began, Expires: c.Asked.Expires, OwnerGone: !w.Alive, client: render.Client(who.Client),
 	}
 	var d perm.DecisionRecord
 	if err := json.Unmarshal(c.Asked.Decision, &d); err != nil {
@@ -244,21 +205,21 @@ func approveRecordOf(ctx context.Context, a *cli.App, p *state.Workspace, j jour
 	}
 	r.Reasons = cli.Listed(render.DecisionOf(&d).Reasons)
 	var asked lineage.Asker
-	if first := w.call.Asked.Askers; len(first) > 0 && json.Unmarshal(first[0], &asked) == nil && len(asked.Processes) > 0 {
+	if first := w.Call.Asked.Askers; len(first) > 0 && json.Unmarshal(first[0], &asked) == nil && len(asked.Processes) > 0 {
 		r.Asker = fmt.Sprintf("%s (process %d)", asked.Processes[0].Name, asked.Processes[0].PID)
 	}
-	what := wants{patch: w.call.Asked.Preview}
-	if w.call.Asked.Purpose == "" {
-		folders, err := p.RootFolders(ctx, j, w.txn.Session)
+	what := approval.Preview{Patch: w.Call.Asked.Preview}
+	if w.Call.Asked.Purpose == "" {
+		folders, err := p.RootFolders(ctx, j, w.Txn.Session)
 		if err != nil {
 			return waitRecord{}, err
 		}
-		what = wantsOf(ctx, folders, tools, r.Tool, c.Tool.Digest, c.Asked.Input)
+		what = approval.PreviewCall(ctx, folders, tools, r.Tool, c.Tool.Digest, c.Asked.Input)
 	} else {
-		r.Question = w.call.Asked.Digest
+		r.Question = w.Call.Asked.Digest
 	}
-	what = what.cut(most)
-	r.Diff, r.Note = what.patch, what.note
+	what = what.Truncate(most)
+	r.Diff, r.Note = what.Patch, what.Note
 	r.state(p, w, a.Host.Now())
 	return r, nil
 }
@@ -287,10 +248,10 @@ func ofAServer(accesses []record.Access) bool {
 	})
 }
 
-func (r *waitRecord) state(p *state.Workspace, w waitingCall, now time.Time) {
-	c := w.call
+func (r *waitRecord) state(p *state.Workspace, w approval.Pending, now time.Time) {
+	c := w.Call
 	switch {
-	case c.Phase == revert.PhaseStarted && !w.alive: // it asked while it ran
+	case c.Phase == revert.PhaseStarted && !w.Alive: // it asked while it ran
 		r.State = "interrupted"
 	case c.Answered != nil && c.Answered.Digest == c.Asked.Digest && c.Answered.Approved:
 		r.State, r.By = "approved", c.Answered.By
@@ -320,7 +281,7 @@ func watchPending(ctx context.Context, a *cli.App, p *state.Workspace, j journal
 	a.Progress.Show("") // the line would stand where calls are told of
 	known := map[string]string{}
 	for first := true; ; first = false {
-		all, err := waitsIn(ctx, j)
+		all, err := approval.FindPending(ctx, j)
 		if ctx.Err() != nil {
 			return nil
 		}
@@ -343,13 +304,13 @@ func watchPending(ctx context.Context, a *cli.App, p *state.Workspace, j journal
 }
 
 // tellChanges writes what is not as known says, and brings known up to date.
-func tellChanges(ctx context.Context, a *cli.App, p *state.Workspace, j journal.Journal, all []waitingCall, known map[string]string, asJSON bool) error {
-	var fresh []waitingCall
+func tellChanges(ctx context.Context, a *cli.App, p *state.Workspace, j journal.Journal, all []approval.Pending, known map[string]string, asJSON bool) error {
+	var fresh []approval.Pending
 	here := map[string]bool{}
 	for _, w := range all {
-		id, state := w.call.Ref.Call, w.call.Asked.Digest
-		if w.call.Answered != nil {
-			state += fmt.Sprint(w.call.Answered.Approved)
+		id, state := w.Call.Ref.Call, w.Call.Asked.Digest
+		if w.Call.Answered != nil {
+			state += fmt.Sprint(w.Call.Answered.Approved)
 		}
 		here[id] = true
 		if known[id] != state {
@@ -367,7 +328,7 @@ func tellChanges(ctx context.Context, a *cli.App, p *state.Workspace, j journal.
 			_, _ = fmt.Fprintf(a.Out, "%s %s  waits no more: %s\n", a.Style().Faint("·"), id, p.Hint("show", id))
 		}
 	}
-	return writeAll(ctx, a, p, j, fresh, listedLines, asJSON)
+	return writeAll(ctx, a, p, j, fresh, approval.ListedLines, asJSON)
 }
 
 // minPrefix is how many characters of an id have to be given, beside its kind.
@@ -383,14 +344,14 @@ func waitingID(ctx context.Context, j journal.Journal, id string) (string, error
 	} else if len(short) < minPrefix {
 		return "", cli.UsageProblem(fmt.Sprintf("%q is too short for the beginning of an id: give c_ and at least %d more characters", id, minPrefix))
 	}
-	all, err := waitsIn(ctx, j)
+	all, err := approval.FindPending(ctx, j)
 	if err != nil {
 		return id, err
 	}
 	var found []string
 	for _, w := range all {
-		if strings.HasPrefix(w.call.Ref.Call, id) {
-			found = append(found, w.call.Ref.Call)
+		if strings.HasPrefix(w.Call.Ref.Call, id) {
+			found = append(found, w.Call.Ref.Call)
 		}
 	}
 	switch len(found) {

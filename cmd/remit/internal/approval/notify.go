@@ -1,4 +1,4 @@
-package main
+package approval
 
 import (
 	"bytes"
@@ -64,7 +64,7 @@ func newNotifier(command string, env []string, warn func(string)) *notifier {
 }
 
 // tell puts a call in the queue, and returns at once.
-func (n *notifier) tell(of *notices, ask ctxperm.ApprovalRequest) {
+func (n *notifier) tell(of *Notices, ask ctxperm.ApprovalRequest) {
 	if n == nil {
 		return
 	}
@@ -152,11 +152,11 @@ type notified struct {
 }
 
 // notice is what a program is told of a call. Bytes that would steer a terminal or end a line are escaped.
-func (n *notices) notice(ask ctxperm.ApprovalRequest) notice {
+func (n *Notices) notice(ask ctxperm.ApprovalRequest) notice {
 	clean := func(s string) string { return cli.Clip(cli.Printable(strings.ToValidUTF8(s, "\uFFFD")), notifyValue/4) }
 	told := notified{
 		Call: ask.Call, Txn: ask.Txn, Session: ask.Session, Principal: clean(ask.Principal.ID), Tool: clean(ask.Tool),
-		Summary: clean(render.Arguments(ask.Input, sensitive(n.tools(), ask.Tool))), Access: []string{}, Reasons: []string{},
+		Summary: clean(render.Arguments(ask.Input, sensitive(n.Tools(), ask.Tool))), Access: []string{}, Reasons: []string{},
 		Expires: ask.Expires.UTC().Format(time.RFC3339), State: n.state, Look: n.look(ask.Call),
 	}
 	if ask.Preview == "" {

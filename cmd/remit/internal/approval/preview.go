@@ -1,4 +1,4 @@
-package main
+package approval
 
 import (
 	"bytes"
@@ -18,10 +18,10 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// wants is what a call that waits would change in files, as they are now: a patch, or a sentence about why there is none.
-type wants struct {
-	patch string
-	note  string
+// Preview is what a call that waits would change in files, as they are now: a patch, or a sentence about why there is none.
+type Preview struct {
+	Patch string
+	Note  string
 }
 
 // fileArgs are the arguments of the file tools that a difference is made of.
@@ -34,54 +34,54 @@ type fileArgs struct {
 	All     bool   `json:"all"`
 }
 
-// wantsOf compares a file with what a call of a file tool would make of it. Other tools, and file tools that are not the ones at hand, have
+// PreviewCall compares a file with what a call of a file tool would make of it. Other tools, and file tools that are not the ones at hand, have
 // no difference. Folders are those of the roots.
-func wantsOf(ctx context.Context, folders map[string]string, tools tool.Registry, name, digest string, input json.RawMessage) wants {
+func PreviewCall(ctx context.Context, folders map[string]string, tools tool.Registry, name, digest string, input json.RawMessage) Preview {
 	t, known := tools.Get(name)
 	var in fileArgs
 	switch {
 	case !known || t.Digest() != digest:
-		return wants{}
+		return Preview{}
 	case name != "file_write" && name != "file_edit" && name != "file_delete":
-		return wants{}
+		return Preview{}
 	case canon.Decode(input, &in) != nil && json.Unmarshal(input, &in) != nil:
-		return wants{}
+		return Preview{}
 	}
 	if in.Root == "" {
 		in.Root = state.WorkspaceRoot
 	}
 	folder, ok := folders[in.Root]
 	if !ok {
-		return wants{note: "where root " + in.Root + " is now is not known: no difference can be shown"}
+		return Preview{Note: "where root " + in.Root + " is now is not known: no difference can be shown"}
 	}
 	was, err := readUpTo(folder, in.Path, diff.MaxText)
 	there := err == nil
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return wants{note: "no difference can be shown: " + cli.PlainError(err)}
+		return Preview{Note: "no difference can be shown: " + cli.PlainError(err)}
 	}
 	is, gone := []byte(in.Content), false
 	switch name {
 	case "file_edit":
 		n := bytes.Count(was, []byte(in.Old))
 		if in.Old == "" || n == 0 || n > 1 && !in.All {
-			return wants{note: fmt.Sprintf("the edit does not fit the file as it is now: its text occurs %s", occurrences(n))}
+			return Preview{Note: fmt.Sprintf("the edit does not fit the file as it is now: its text occurs %s", occurrences(n))}
 		}
 		is = bytes.ReplaceAll(was, []byte(in.Old), []byte(in.New))
 	case "file_delete":
 		gone = true
 		if !there {
-			return wants{note: "the file is not there now"}
+			return Preview{Note: "the file is not there now"}
 		}
 	}
 	if there && !gone && bytes.Equal(was, is) {
-		return wants{note: "the content of the file would not change"}
+		return Preview{Note: "the content of the file would not change"}
 	}
 	d := diff.Delta{Before: sightAs(was, there), After: sightAs(is, !gone)}
 	text, err := d.Text(ctx, strings.TrimPrefix(in.Root+"/", state.WorkspaceRoot+"/")+in.Path)
 	if err != nil || text.Lost != "" {
-		return wants{note: "no difference can be shown: " + strings.TrimSpace(text.Lost)}
+		return Preview{Note: "no difference can be shown: " + strings.TrimSpace(text.Lost)}
 	}
-	return wants{patch: text.Short}
+	return Preview{Patch: text.Short}
 }
 
 func occurrences(n int) string {
@@ -131,15 +131,15 @@ func readUpTo(folder, path string, most int64) (data []byte, err error) {
 	return data, err
 }
 
-// cut keeps the first lines of a patch, and says what was left out.
-func (w wants) cut(most int) wants {
-	n := strings.Count(w.patch, "\n")
+// Truncate keeps the first lines of a patch, and says what was left out.
+func (w Preview) Truncate(most int) Preview {
+	n := strings.Count(w.Patch, "\n")
 	if n <= most {
 		return w
 	}
 	at := 0
 	for range most {
-		at += strings.IndexByte(w.patch[at:], '\n') + 1
+		at += strings.IndexByte(w.Patch[at:], '\n') + 1
 	}
-	return wants{patch: w.patch[:at], note: fmt.Sprintf("%d more lines of the difference are left out", n-most)}
+	return Preview{Patch: w.Patch[:at], Note: fmt.Sprintf("%d more lines of the difference are left out", n-most)}
 }

@@ -1,6 +1,6 @@
 //go:build unix
 
-package main
+package approval
 
 import (
 	"encoding/json"
@@ -31,11 +31,11 @@ func (w *warned) warn(text string) {
 	w.texts = append(w.texts, text)
 }
 
-func noticesFor(t *testing.T) *notices {
+func noticesFor(t *testing.T) *Notices {
 	tools, err := tool.NewRegistry(cli.Env{}.BuiltinTools()...)
 	require.NoError(t, err)
 	same := func(call string) string { return "remit x " + call }
-	return &notices{tools: func() tool.Registry { return tools }, look: same, approve: same, state: t.TempDir()}
+	return &Notices{Tools: func() tool.Registry { return tools }, look: same, approve: same, state: t.TempDir()}
 }
 
 // TestNotify: a program is told what a call is, in the environment and on standard input. No byte of the call becomes a command.

@@ -1,4 +1,4 @@
-package main
+package approval
 
 import (
 	"bufio"
@@ -15,13 +15,13 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// promptTime bounds how long a running call waits for the user at the terminal.
+// PromptTimeout bounds how long a running call waits for the user at the terminal.
 // It equals the time of a pending call.
-const promptTime = 24 * time.Hour
+const PromptTimeout = 24 * time.Hour
 
-// newPrompt returns an approver that asks the user at the terminal. Folders has
+// NewPrompt returns an approver that asks the user at the terminal. Folders has
 // the folder of each root. List is the command that lists pending calls.
-func newPrompt(a *cli.App, s approvalSettings, folders map[string]string, list string) (ctxperm.Approver, error) {
+func NewPrompt(a *cli.App, s Settings, folders map[string]string, list string) (ctxperm.Approver, error) {
 	who, err := a.Person()
 	if err != nil {
 		return nil, err
@@ -37,7 +37,7 @@ func newPrompt(a *cli.App, s approvalSettings, folders map[string]string, list s
 // prompt asks for one approval at a time.
 type prompt struct {
 	app      *cli.App
-	settings approvalSettings
+	settings Settings
 	folders  map[string]string // of the roots
 
 	who  string
@@ -118,19 +118,19 @@ const (
 
 // difference shows what the call would change.
 func (p *prompt) difference(ctx context.Context, ask ctxperm.ApprovalRequest) {
-	what := wants{patch: ask.Preview}
+	what := Preview{Patch: ask.Preview}
 	if ask.Preview == "" {
 		tools, err := tool.NewRegistry(state.Tools(p.app)...)
 		if err == nil {
-			what = wantsOf(ctx, p.folders, tools, ask.Tool, ask.ToolDigest, ask.Input)
+			what = PreviewCall(ctx, p.folders, tools, ask.Tool, ask.ToolDigest, ask.Input)
 		}
 	}
-	what = what.cut(shownLines)
-	cli.Style(false).Patch(p.tty, what.patch)
+	what = what.Truncate(ShownLines)
+	cli.Style(false).Patch(p.tty, what.Patch)
 	switch {
-	case what.note != "":
-		_, _ = fmt.Fprintf(p.tty, "  %s\n", cli.Printable(what.note))
-	case what.patch == "":
+	case what.Note != "":
+		_, _ = fmt.Fprintf(p.tty, "  %s\n", cli.Printable(what.Note))
+	case what.Patch == "":
 		_, _ = fmt.Fprintln(p.tty, "  what this call would change cannot be shown before it runs")
 	}
 }
@@ -153,45 +153,4 @@ func question(ask ctxperm.ApprovalRequest) string {
 	}
 	_, _ = fmt.Fprintf(&b, "  with     %s\n", cli.Printable(string(ask.Input)))
 	return b.String()
-}
-
-// newApprover returns the approver of calls for which the policy asks. A nil
-// approver denies every ask.
-func newApprover(a *cli.App, f *runFlags) (ctxperm.Approver, error) {
-	mode := f.onAsk
-	if mode == "deny" || mode == "wait" {
-		return nil, nil // the process that answers elsewhere checks the settings
-	}
-	s, err := readApproval(f.StateDir)
-	if err != nil {
-		return nil, err
-	}
-	switch mode {
-	case "approve-unsafe":
-		if s.Passphrase != nil {
-			return nil, cli.UsageProblem("--on-ask approve-unsafe: approvals need a passphrase here; use prompt or wait")
-		}
-		who, err := a.Person()
-		if err != nil {
-			return nil, err
-		}
-		return ctxperm.ApproverFunc(func(context.Context, ctxperm.ApprovalRequest) (ctxperm.Answer, error) {
-			return ctxperm.Approve(who), nil
-		}), nil
-	case "prompt":
-		folders := map[string]string{}
-		for _, r := range f.rootWords() {
-			name, dir, err := state.ParseRoot(r)
-			if err != nil {
-				return nil, err
-			}
-			folders[name] = dir
-		}
-		return newPrompt(a, s, folders, f.Hint("pending"))
-	default:
-		return nil, &cli.Problem{
-			Code: cli.ExitUsage, What: fmt.Sprintf("--on-ask %q is not one of the ways to answer", mode),
-			Fix: "valid are deny, wait, prompt, approve-unsafe",
-		}
-	}
 }

@@ -1,4 +1,4 @@
-package main
+package startup
 
 import (
 	"context"
@@ -19,41 +19,41 @@ import (
 // tokenLimit is more than any token has.
 const tokenLimit = 1 << 10
 
-// startupOpenSession opens the session that a script runs in: a new one, or the one whose
+// OpenSession opens the session that a script runs in: a new one, or the one whose
 // token a file holds.
-func startupOpenSession(ctx context.Context, a *cli.App, rt *agent.Runtime, f *runFlags) (*agent.Session, error) {
-	who := perm.Principal{ID: f.as, Roles: f.roles}
-	how := append(f.sessionOptions(), agent.ClaimTimeout(f.claimWait), agent.UserURLs(f.given...))
-	if f.session == "" {
+func OpenSession(ctx context.Context, a *cli.App, rt *agent.Runtime, f *Flags) (*agent.Session, error) {
+	who := perm.Principal{ID: f.As, Roles: f.Roles}
+	how := append(f.SessionOptions(), agent.ClaimTimeout(f.ClaimTimeout), agent.UserURLs(f.UserTexts...))
+	if f.SessionFile == "" {
 		return rt.Session(ctx, who, how...)
 	}
-	token, err := readToken(f.session)
+	token, err := ReadToken(f.SessionFile)
 	if errors.Is(err, os.ErrNotExist) {
 		s, err := rt.Session(ctx, who, how...)
 		if err != nil {
 			return nil, err
 		}
-		return s, writeToken(f.session, s.Token())
+		return s, WriteToken(f.SessionFile, s.Token())
 	}
 	if err != nil {
-		return nil, &cli.Problem{Code: cli.ExitUsage, What: fmt.Sprintf("the session file %q cannot be read", f.session), Why: cli.PlainError(err)}
+		return nil, &cli.Problem{Code: cli.ExitUsage, What: fmt.Sprintf("the session file %q cannot be read", f.SessionFile), Why: cli.PlainError(err)}
 	}
-	s, err := rt.ResumeSession(ctx, token, agent.ClaimTimeout(f.claimWait), agent.UserURLs(f.given...))
+	s, err := rt.ResumeSession(ctx, token, agent.ClaimTimeout(f.ClaimTimeout), agent.UserURLs(f.UserTexts...))
 	switch {
 	case errors.Is(err, agent.ErrUnknownToken):
 		return nil, &cli.Problem{
-			Code: cli.ExitUsage, What: fmt.Sprintf("the session of %q is not on this journal", f.session), Why: err.Error(),
+			Code: cli.ExitUsage, What: fmt.Sprintf("the session of %q is not on this journal", f.SessionFile), Why: err.Error(),
 			Fix: "name its --workspace or --state, or remove the file to begin another",
 		}
 	case errors.Is(err, revert.ErrBusy):
 		return nil, &cli.Problem{Code: cli.ExitUsage, What: "the session is in use", Why: err.Error(), Fix: "wait until the other run has ended"}
 	case err != nil:
 		return nil, err
-	case f.asGiven && s.Principal().ID != f.as:
-		return nil, cli.UsageProblem(fmt.Sprintf("--as %q is not who the session of %q is of, which is %q", f.as, f.session, s.Principal().ID))
-	case len(f.roles) > 0:
+	case f.AsSet && s.Principal().ID != f.As:
+		return nil, cli.UsageProblem(fmt.Sprintf("--as %q is not who the session of %q is of, which is %q", f.As, f.SessionFile, s.Principal().ID))
+	case len(f.Roles) > 0:
 		return nil, cli.UsageProblem("--role is of a new session; one that goes on has the roles that it began with")
-	case f.said:
+	case f.Set:
 		return nil, cli.UsageProblem("--surface, --model, --capability, --confidence, --select and --off are of a new session; one that goes on is shown to whom it began with")
 	}
 	return s, nil
@@ -61,21 +61,21 @@ func startupOpenSession(ctx context.Context, a *cli.App, rt *agent.Runtime, f *r
 
 // keepToken refuses a session file inside a root: a call could read it, and act as
 // whoever asked.
-func (f *runFlags) keepToken(folders []string) error {
-	if f.session == "" {
+func (f *Flags) keepToken(folders []string) error {
+	if f.SessionFile == "" {
 		return nil
 	}
-	dir := state.Workspace{StateDir: filepath.Dir(f.session)}
+	dir := state.Workspace{StateDir: filepath.Dir(f.SessionFile)}
 	if err := dir.CheckStateOutside(folders); err != nil {
 		return &cli.Problem{
-			Code: cli.ExitUsage, What: fmt.Sprintf("the session file %q lies inside a root", f.session),
+			Code: cli.ExitUsage, What: fmt.Sprintf("the session file %q lies inside a root", f.SessionFile),
 			Why: "calls could read it, and go on with the session", Fix: "name a file in another folder",
 		}
 	}
 	return nil
 }
 
-func readToken(name string) (token string, err error) {
+func ReadToken(name string) (token string, err error) {
 	file, err := os.Open(name)
 	if err != nil {
 		return "", err
@@ -85,9 +85,9 @@ func readToken(name string) (token string, err error) {
 	return strings.TrimSpace(string(text)), err
 }
 
-// writeToken makes a file that only its owner can read. One that is there already
+// WriteToken makes a file that only its owner can read. One that is there already
 // is somebody else's session by now.
-func writeToken(name, token string) (err error) {
+func WriteToken(name, token string) (err error) {
 	file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err == nil {
 		_, err = fmt.Fprintln(file, token)

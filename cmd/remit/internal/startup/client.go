@@ -1,4 +1,4 @@
-package main
+package startup
 
 import (
 	"fmt"
@@ -11,10 +11,10 @@ import (
 	"github.com/remit-dev/remit/perm"
 )
 
-// clientFlags holds the flags that describe the client of a session.
-type clientFlags struct {
-	client perm.ClientFacts
-	said   bool // any of the flags is set
+// Client holds the flags that describe the client of a session.
+type Client struct {
+	Facts perm.ClientFacts
+	Set   bool // any of the flags is set
 }
 
 // shownNames returns the names of these flags.
@@ -22,8 +22,8 @@ func shownNames() []string {
 	return []string{"surface", "model", "capability", "confidence", "select", "off"}
 }
 
-func shownFlags(cmd *cobra.Command, s *clientFlags) {
-	flags, c := cmd.Flags(), &s.client
+func AddClientFlags(cmd *cobra.Command, s *Client) {
+	flags, c := cmd.Flags(), &s.Facts
 	flags.StringVar(&c.Surface, "surface", "", "the `KIND` of session that the tools are shown in, such as chat: a tool may be for some kinds only")
 	flags.StringVar(&c.Model, "model", "", "`NAME` of the model that they are shown to, for the policy")
 	flags.StringArrayVar(&c.Capabilities, "capability", nil, "capability `C` of that model, such as vision: a tool may ask for some")
@@ -32,16 +32,16 @@ func shownFlags(cmd *cobra.Command, s *clientFlags) {
 	flags.StringArrayVar(&c.Disabled, "off", nil, "no tool of the name or tag `T`")
 }
 
-// given records which flags are set, and rejects values that would count as
+// ReadFlags records which flags are set, and rejects values that would count as
 // other ones.
-func (s *clientFlags) given(cmd *cobra.Command) error {
+func (s *Client) ReadFlags(cmd *cobra.Command) error {
 	for _, name := range shownNames() {
-		s.said = s.said || cmd.Flags().Changed(name)
+		s.Set = s.Set || cmd.Flags().Changed(name)
 	}
-	if n := s.client.ProviderTrust; n < 0 || n > 1000 {
+	if n := s.Facts.ProviderTrust; n < 0 || n > 1000 {
 		return cli.UsageProblem(fmt.Sprintf("--confidence %d is no confidence; valid are 0 to 1000, in thousandths", n))
 	}
-	for name, list := range map[string][]string{"capability": s.client.Capabilities, "select": s.client.Selected, "off": s.client.Disabled} {
+	for name, list := range map[string][]string{"capability": s.Facts.Capabilities, "select": s.Facts.Selected, "off": s.Facts.Disabled} {
 		if slices.Contains(list, "") {
 			return cli.UsageProblem("--" + name + " is empty; is a variable not set?")
 		}
@@ -49,10 +49,10 @@ func (s *clientFlags) given(cmd *cobra.Command) error {
 	return nil
 }
 
-// sessionOptions returns the flags as options of a new session.
-func (s *clientFlags) sessionOptions() []agent.SessionOption {
-	if !s.said {
+// SessionOptions returns the flags as options of a new session.
+func (s *Client) SessionOptions() []agent.SessionOption {
+	if !s.Set {
 		return nil
 	}
-	return []agent.SessionOption{agent.ClientProfile(s.client)}
+	return []agent.SessionOption{agent.ClientProfile(s.Facts)}
 }

@@ -1,4 +1,4 @@
-package main
+package startup
 
 import (
 	"bytes"
@@ -17,10 +17,10 @@ import (
 func TestNoticeInPlace(t *testing.T) {
 	var errs bytes.Buffer
 	a := cli.NewApp(cli.Env{Out: &errs, Err: &errs})
-	n := startupNotices(a, &runFlags{Workspace: state.Workspace{StateDir: t.TempDir()}})
-	n.tools = func() tool.Registry { return tool.Registry{} }
-	n.waits(ctxperm.ApprovalRequest{Call: "c_1", Tool: "shell_run"})
+	n := Notices(a, &Flags{Workspace: state.Workspace{StateDir: t.TempDir()}})
+	n.Tools = func() tool.Registry { return tool.Registry{} }
+	n.Show(ctxperm.ApprovalRequest{Call: "c_1", Tool: "shell_run"})
 	require.NotContains(t, errs.String(), "this process waits")
-	n.waits(ctxperm.ApprovalRequest{Call: "c_2", Tool: "shell_run", InPlace: time.Hour})
+	n.Show(ctxperm.ApprovalRequest{Call: "c_2", Tool: "shell_run", InPlace: time.Hour})
 	require.Contains(t, errs.String(), "here    it has begun, so this process waits for the answer, at most 1h0m0s; then the call is denied\n")
 }

@@ -1,4 +1,4 @@
-package main
+package approval
 
 import (
 	"encoding/json"
@@ -8,10 +8,10 @@ import (
 	"github.com/remit-dev/remit/revert"
 )
 
-// checkApprover rejects approvals if an agent can control the command, unless the
+// CheckApprover rejects approvals if an agent can control the command, unless the
 // settings permit that. It asks for the passphrase if there is one.
-func checkApprover(a *cli.App, p *state.Workspace, calls ...*revert.Call) error {
-	s, err := readApproval(p.StateDir)
+func CheckApprover(a *cli.App, p *state.Workspace, calls ...*revert.Call) error {
+	s, err := ReadSettings(p.StateDir)
 	if err != nil {
 		return err
 	}

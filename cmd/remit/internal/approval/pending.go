@@ -1,0 +1,71 @@
+package approval
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/remit-dev/remit/cmd/remit/internal/cli"
+	"github.com/remit-dev/remit/cmd/remit/internal/state"
+	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/journal"
+	"github.com/remit-dev/remit/revert/sqlite"
+)
+
+// How much of a difference is shown: in a list, and of one call by itself.
+const (
+	ListedLines = 40
+	ShownLines  = 4000
+)
+
+// Pending is a call that waits for approval.
+type Pending struct {
+	Txn   *revert.Txn
+	Call  *revert.Call
+	Alive bool // the process that has its transaction lives
+}
+
+// FindPending finds the calls that wait, oldest first. What cannot be read of one transaction hides no other.
+func FindPending(ctx context.Context, j journal.Journal) (out []Pending, err error) {
+	open, err := j.Unfinished(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var damage []error
+	for _, o := range open {
+		t, err := revert.Load(ctx, j, o.Txn)
+		if err != nil {
+			damage = append(damage, fmt.Errorf("transaction %s: %w", o.Txn, err))
+			continue
+		}
+		if t.End != "" || t.Aborting {
+			continue
+		}
+		alive, err := j.Alive(ctx, o.Owner)
+		for _, c := range t.Calls {
+			if c.Waits() && c.Asked != nil {
+				out = append(out, Pending{t, c, alive || err != nil})
+			}
+		}
+	}
+	slices.SortStableFunc(out, func(a, b Pending) int { return a.Call.Began.Compare(b.Call.Began) })
+	return out, errors.Join(damage...)
+}
+
+// PendingCalls returns the pending calls of a journal, none if there is no journal.
+func PendingCalls(ctx context.Context, a *cli.App, p *state.Workspace) (calls []*revert.Call, err error) {
+	if !sqlite.Exists(p.StateDir) {
+		return nil, nil
+	}
+	j, err := p.Open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, j.Close()) }()
+	all, err := FindPending(ctx, j)
+	for _, w := range all {
+		calls = append(calls, w.Call)
+	}
+	return calls, err
+}

@@ -1,0 +1,79 @@
+package approval
+
+import (
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/remit-dev/remit/cmd/remit/internal/cli"
+	"github.com/remit-dev/remit/internal/atomicfile"
+	"github.com/remit-dev/remit/internal/canon"
+)
+
+// Settings say which approvals count for the calls of a journal. Their
+// file lies in the state folder, outside every root and invisible in the
+// sandbox: no call can change it.
+type Settings struct {
+	// Unattended accepts approvals from a process without a terminal, and from
+	// descendants of the process that made the call.
+	Unattended bool      `json:"unattended"`
+	Passphrase *verifier `json:"passphrase,omitempty"` // required for each approval
+}
+
+// ReadSettings reads the settings of a state folder. Without a file, a person
+// must approve at a terminal.
+func ReadSettings(state string) (s Settings, err error) {
+	path := filepath.Join(state, SettingsFile)
+	damaged := func(why string) (Settings, error) {
+		return Settings{}, &cli.Problem{Code: cli.ExitUsage, What: "who may approve cannot be read from " + path, Why: why, Fix: "mend the file or remove it: without it a person approves at a terminal"}
+	}
+	info, err := os.Lstat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return s, nil
+	case err != nil:
+		return damaged(cli.PlainError(err))
+	case !info.Mode().IsRegular():
+		return damaged("it is not a regular file")
+	case info.Mode().Perm()&0o022 != 0:
+		return damaged("others can write to it")
+	}
+	text, err := os.ReadFile(path)
+	if err == nil {
+		err = canon.Decode(text, &s)
+	}
+	if err != nil {
+		return damaged(err.Error())
+	}
+	if s.Passphrase != nil && !s.Passphrase.Valid() {
+		return damaged("its passphrase has values that are not valid")
+	}
+	return s, nil
+}
+
+// WriteSettings replaces the file in one step. The settings are durable when it
+// returns.
+func WriteSettings(state string, s Settings) error {
+	text, err := json.MarshalIndent(s, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(state, 0o700); err != nil {
+		return err
+	}
+	return atomicfile.Replace(filepath.Join(state, SettingsFile), append(text, '\n'))
+}
+
+// Describe describes the settings for people.
+func (s Settings) Describe() string {
+	text := "approvals are taken from a terminal that no asking process stands above"
+	if s.Unattended {
+		text = "approvals are taken from anywhere, also from an agent's own processes"
+	}
+	if s.Passphrase != nil {
+		text += ", with the passphrase"
+	}
+	return text
+}

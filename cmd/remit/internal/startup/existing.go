@@ -1,0 +1,40 @@
+package startup
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/remit-dev/remit/agent"
+	"github.com/remit-dev/remit/cmd/remit/internal/cli"
+	"github.com/remit-dev/remit/cmd/remit/internal/state"
+	"github.com/remit-dev/remit/cmd/remit/internal/upstream"
+)
+
+// WithRuntime gives fn a runtime that can take back what is recorded: its roots
+// are those of the record, and the workspace where one is named.
+func WithRuntime(ctx context.Context, a *cli.App, p *state.Workspace, fn func(rt *agent.Runtime) error) (err error) {
+	j, err := p.Read(ctx, a)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, j.Close()) }()
+	opts, err := p.NamedRootOptions(a)
+	if err != nil {
+		return err
+	}
+	databases, err := state.DatabaseOptions(a, p)
+	if err != nil {
+		return err
+	}
+	mirrored, err := upstream.Reopen(ctx, a, p, nil)
+	if err != nil {
+		return err
+	}
+	rt, err := New(a, j, slices.Concat(opts, databases, mirrored)...)
+	if err != nil {
+		return &cli.Problem{Code: cli.ExitUsage, What: "remit cannot start", Why: err.Error()}
+	}
+	defer func() { err = errors.Join(err, rt.Close()) }()
+	return fn(rt)
+}

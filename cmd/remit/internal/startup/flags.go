@@ -1,0 +1,84 @@
+package startup
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/remit-dev/remit/agent"
+	"github.com/remit-dev/remit/cmd/remit/internal/cli"
+	"github.com/remit-dev/remit/cmd/remit/internal/state"
+	"github.com/remit-dev/remit/revert"
+)
+
+// Flags is what remit run is told.
+type Flags struct {
+	state.Workspace
+	Roots, Policies, Roles []string
+	As, OnAsk, AtEnd       string
+	Atomic, KeepGoing      bool
+	JSON                   bool
+	ClaimTimeout           time.Duration
+	SessionFile            string // file of its token
+	AsSet                  bool
+	Notify                 string // program that is told of calls that wait
+	Limits                 Limits
+	UserTexts              []string           // texts of the person
+	Recovers               bool               // what dead processes left, at its start
+	Retain                 *revert.Retention  // what is dropped beside the calls; nil: nothing is
+	RestCommand            func(n int) string // the command that runs the script from a line on; nil: there is none
+	Client
+}
+
+func (f Flags) Check() error {
+	if !slices.Contains([]string{"commit", "revert", "keep"}, f.AtEnd) {
+		return &cli.Problem{Code: cli.ExitUsage, What: fmt.Sprintf("--at-end %q is not an end", f.AtEnd), Fix: "valid are commit, revert, keep"}
+	}
+	if f.Atomic && f.KeepGoing {
+		return cli.UsageProblem("--atomic ends at the first line that is not done, and --keep-going does not: use one of them")
+	}
+	if f.ClaimTimeout < 0 {
+		return cli.UsageProblem(fmt.Sprintf("--claim-wait %s is less than no time; 0 fails at once", f.ClaimTimeout))
+	}
+	if f.As == "" {
+		return cli.UsageProblem("--as is empty: somebody has to ask")
+	}
+	if slices.Contains(f.Roles, "") {
+		return cli.UsageProblem("--role is empty; is a variable not set?")
+	}
+	return f.Limits.Check()
+}
+
+// rootWords are the roots of a run, as NAME=DIR: the workspace, unless --root says which
+// folder that is, and the others.
+func (f *Flags) rootWords() []string {
+	if f.Dir == "" && state.NamesWorkspace(f.Roots) {
+		return f.Roots
+	}
+	return append([]string{state.WorkspaceRoot + "=" + f.Folder()}, f.Roots...)
+}
+
+// RootOptions are the workspace and the other roots, and their folders.
+func (f *Flags) RootOptions() (opts []agent.Option, folders []string, err error) {
+	for _, r := range f.rootWords() {
+		name, dir, err := state.ParseRoot(r)
+		if err != nil {
+			return nil, nil, err
+		}
+		opts, folders = append(opts, agent.Root(name, dir)), append(folders, dir)
+	}
+	return opts, folders, nil
+}
+
+// AddResumeFlags are the flags of what lets a call go on, but for those of its journal and its end.
+func AddResumeFlags(cmd *cobra.Command, f *Flags) {
+	state.AddRootFlag(cmd, &f.Workspace)
+	state.AddDatabaseFlag(cmd, &f.Workspace)
+	AddSandboxFlag(cmd, &f.Workspace)
+	state.AddDeclarationFlags(cmd, &f.Declared)
+	AddLimitFlags(cmd, &f.Limits)
+	cmd.Flags().StringArrayVar(&f.Policies, "policy", nil, "policy `PATH`, the same as the run had (default: the workspace policy)")
+	f.As = "agent" // of no use here: who asks is on the record
+}

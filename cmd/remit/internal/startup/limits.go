@@ -1,0 +1,40 @@
+package startup
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/remit-dev/remit/cmd/remit/internal/cli"
+	"github.com/remit-dev/remit/tool/filter"
+)
+
+// Limits holds the budgets that flags set.
+type Limits struct {
+	calls int64
+	time  time.Duration
+}
+
+func AddLimitFlags(cmd *cobra.Command, l *Limits) {
+	cmd.Flags().Int64Var(&l.calls, "limit-calls", 0, "the most calls, `N`, that this command lets the session make; denied ones do not count (default: any number)")
+	cmd.Flags().DurationVar(&l.time, "limit-time", 0, "the most time that its calls take together, such as 5m (default: any)")
+}
+
+func (l Limits) Check() error {
+	if l.calls < 0 {
+		return cli.UsageProblem(fmt.Sprintf("--limit-calls %d is less than none; 0 is any number", l.calls))
+	}
+	if l.time < 0 {
+		return cli.UsageProblem(fmt.Sprintf("--limit-time %s is less than no time; 0 is any", l.time))
+	}
+	return nil
+}
+
+// Filters returns the filters of a run with these flags, in order.
+func (l Limits) Filters() []filter.Filter {
+	if l == (Limits{}) {
+		return nil
+	}
+	return []filter.Filter{filter.Budget{Session: filter.Usage{Calls: l.calls, Time: l.time}}.Filter()}
+}

@@ -1,0 +1,144 @@
+package startup
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/remit-dev/remit/agent"
+	"github.com/remit-dev/remit/cmd/remit/internal/approval"
+	"github.com/remit-dev/remit/cmd/remit/internal/cli"
+	"github.com/remit-dev/remit/cmd/remit/internal/policyfile"
+	"github.com/remit-dev/remit/cmd/remit/internal/state"
+	"github.com/remit-dev/remit/cmd/remit/internal/upstream"
+	"github.com/remit-dev/remit/ctxperm/process"
+	"github.com/remit-dev/remit/ctxperm/web"
+	"github.com/remit-dev/remit/revert/journal"
+	"github.com/remit-dev/remit/tool"
+)
+
+// Opened is a runtime with its journal, its gateway and its notices.
+type Opened struct {
+	*agent.Runtime
+	Gateway *upstream.Gateway // nil: no gateway
+	closers []func() error
+}
+
+// Close closes the runtime, then its journal and its notices.
+func (o *Opened) Close() error {
+	var errs []error
+	for _, c := range o.closers {
+		errs = append(errs, c())
+	}
+	return errors.Join(errs...)
+}
+
+// Open opens the runtime that the flags describe. It opens the journal last:
+// an invalid command line creates no folder.
+func Open(ctx context.Context, a *cli.App, f *Flags) (*Opened, error) {
+	roots, folders, err := f.RootOptions()
+	if err != nil {
+		return nil, err
+	}
+	engine, err := policyfile.Load(f.Policies, false)
+	if err != nil {
+		return nil, err
+	}
+	reach, err := f.Services.Options(a, folders)
+	if err != nil {
+		return nil, err
+	}
+	known, err := f.Services.Names(folders)
+	if err != nil {
+		return nil, err
+	}
+	if err := state.Declare(ctx, a, &f.Declared, folders, known); err != nil {
+		return nil, err
+	}
+	if err := f.Find(a); err != nil {
+		return nil, err
+	}
+	policyfile.Warn(a, engine, f.Policies)
+	if err := errors.Join(f.CheckStateOutside(folders), f.CheckRootsOutside(folders), f.keepToken(folders)); err != nil {
+		return nil, err
+	}
+	approver, err := newApprover(a, f)
+	if err != nil {
+		return nil, err
+	}
+	databases, err := state.DatabaseOptions(a, &f.Workspace)
+	if err != nil {
+		return nil, err
+	}
+	f.WarnOfFormer(ctx, a, folders[0])
+	journal, err := f.Open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if !state.NamesWorkspace(f.Roots) {
+		if err := f.CheckOwner(ctx, a, journal, folders[0]); err != nil {
+			return nil, errors.Join(err, journal.Close())
+		}
+	}
+	programs, err := Programs(&f.Workspace, journal)
+	if err != nil {
+		return nil, errors.Join(err, journal.Close())
+	}
+	var g *upstream.Gateway
+	if f.Upstreams.Config != "" {
+		if g, err = upstream.Open(ctx, a, &f.Workspace, f.rootWords(), programs); err != nil {
+			return nil, errors.Join(err, journal.Close())
+		}
+		roots = append(roots, agent.Tools(g.Tools()...))
+	}
+	opts := append(slices.Concat(roots, databases, reach), agent.Policy(policyfile.AskBeforeChange(engine, f.Policies, f.Upstreams.Config, f.rootWords())), agent.Approver(approver), agent.Driver(programs), agent.Filters(f.Limits.Filters()...))
+	tell := Notices(a, f)
+	if f.OnAsk == "wait" {
+		opts = append(opts, agent.SuspendForApproval(), agent.OnWaiting(tell.Show))
+	}
+	if f.OnAsk == "prompt" { // who sits at the terminal ends it, and no clock
+		opts = append(opts, agent.Limits(tool.Limits{Answer: approval.PromptTimeout}))
+	}
+	rt, err := New(a, journal, opts...)
+	if err == nil && f.Retain != nil {
+		err = rt.Retain(*f.Retain)
+	}
+	if err != nil {
+		err = &cli.Problem{Code: cli.ExitUsage, What: "remit cannot start", Why: strings.TrimPrefix(err.Error(), "agent: ")}
+		return nil, errors.Join(err, journal.Close())
+	}
+	tell.SetTools(rt.Tools)
+	if g != nil {
+		g.SetRuntime(rt)
+	}
+	if f.Recovers {
+		recoverCalls(ctx, a, &f.Workspace, opts)
+	}
+	return &Opened{rt, g, []func() error{rt.Close, journal.Close, tell.Close}}, nil
+}
+
+// New makes a runtime of this command's tools on a journal.
+func New(a *cli.App, j journal.Journal, opts ...agent.Option) (*agent.Runtime, error) {
+	log := slog.New(slog.NewTextHandler(a.Err, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	programs, err := programsOn(j, process.Strict, false)
+	if err != nil {
+		return nil, err
+	}
+	near, err := web.New(web.Options{})
+	if err != nil {
+		return nil, err
+	}
+	if on, ok := j.(interface{ Dir() string }); ok {
+		kept, err := process.NewSnapshotter(process.SnapshotConfig{Dir: filepath.Join(on.Dir(), "kept")})
+		if err != nil {
+			return nil, err
+		}
+		opts = append(opts, agent.Driver(kept))
+	}
+	opts = append(append(opts, a.Customizers...), agent.Driver(programs), agent.Driver(near), // the one that is given counts, where there is one
+		agent.Journal(j), agent.Host(a.Host), agent.Log(log), agent.Tools(state.ServedTools(a)...))
+	return agent.New(append(opts, agent.OnProgress(a.Progress.Report))...)
+}

@@ -1,0 +1,45 @@
+package startup
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+
+	"github.com/remit-dev/remit/agent"
+	"github.com/remit-dev/remit/cmd/remit/internal/cli"
+	"github.com/remit-dev/remit/cmd/remit/internal/state"
+)
+
+// recoverCalls is recover for a server that starts: what dead processes left in flight is settled before anybody asks for it. It is done in the
+// name of an owner that is gone again afterwards, as that of remit recover is, so that somebody else can still take back, or go on with, what
+// stays open; else that would be kept from them for as long as the server runs. What goes wrong here is told, and keeps nobody from being served.
+func recoverCalls(ctx context.Context, a *cli.App, p *state.Workspace, opts []agent.Option) {
+	log := slog.New(slog.NewTextHandler(a.Err, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	rec, err := recoverAsOther(ctx, a, p, opts)
+	for _, s := range rec.Settled {
+		log.Warn("a call that a dead process left in flight is settled", "call", s.Call, "tool", cli.Printable(s.Tool), "as", s.Outcome, "why", cli.Printable(s.Why), "see", p.Hint("show", s.Call))
+	}
+	for _, f := range rec.Failed {
+		log.Warn("what became of a call that a dead process left in flight cannot be found out here", "txn", f.Txn, "why", cli.Printable(f.Why), "settle", p.Hint("recover"))
+	}
+	if n := len(rec.Abandoned); n > 0 {
+		log.Warn("transactions of dead processes are open; their sessions can go on with them", "transactions", n, "list", p.Hint("recover"), "take_back", p.Hint("revert", rec.Abandoned[n-1]))
+	}
+	if err != nil {
+		log.Warn("what dead processes left in flight could not be settled", "error", cli.PlainError(err), "settle", p.Hint("recover"))
+	}
+}
+
+func recoverAsOther(ctx context.Context, a *cli.App, p *state.Workspace, opts []agent.Option) (rec agent.Recovery, err error) {
+	j, err := p.Open(ctx)
+	if err != nil {
+		return rec, err
+	}
+	defer func() { err = errors.Join(err, j.Close()) }()
+	rt, err := New(a, j, opts...)
+	if err != nil {
+		return rec, err
+	}
+	defer func() { err = errors.Join(err, rt.Close()) }()
+	return rt.Recover(ctx)
+}
