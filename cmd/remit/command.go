@@ -5,7 +5,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/remit-dev/remit/cmd/remit/internal/approve"
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
+	"github.com/remit-dev/remit/cmd/remit/internal/script"
 	"github.com/remit-dev/remit/cmd/remit/internal/startup"
 )
 
@@ -33,9 +35,9 @@ func commandTree(a *cli.App) *cobra.Command {
 	gateway := gatewayCommand(a)
 	gateway.AddCommand(acceptCommand(a), loginCommand(a), logoutCommand(a))
 	root.AddCommand(
-		runCommand(a), logCommand(a), showCommand(a), diffCommand(a), revertCommand(a), redoCommand(a),
-		pendingCommand(a), approveCommand(a, func(ctx context.Context, f startup.Flags, id string) error { return resume(ctx, a, f, id) }), denyCommand(a), approvalCommand(a), resumeCommand(a), settleCommand(a), feedbackCommand(a),
-		grantsCommand(a), recoverCommand(a), fsckCommand(a), pruneCommand(a), eraseCommand(a),
+		script.RunCommand(a), logCommand(a), showCommand(a), diffCommand(a), revertCommand(a), redoCommand(a),
+		approve.PendingCommand(a), approve.ApproveCommand(a, func(ctx context.Context, f startup.Flags, id string) error { return script.Resume(ctx, a, f, id) }), approve.DenyCommand(a), approve.ApprovalCommand(a), script.ResumeCommand(a), approve.SettleCommand(a), feedbackCommand(a),
+		approve.GrantsCommand(a), recoverCommand(a), fsckCommand(a), pruneCommand(a), eraseCommand(a),
 		serveCommand(a), gateway, initCommand(a), tokenCommand(a), connectCommand(a), disconnectCommand(a),
 		toolsCommand(a), secretCommand(a), policyCommand(a), doctorCommand(a), versionCommand(a),
 	)

@@ -31,22 +31,3 @@ func writeInterrupted(ctx context.Context, a *cli.App, rt *agent.Runtime, p *sta
 		return true, nil
 	})
 }
-
-// warnOfHalfApplied warns about a transaction whose process died during a call: files
-// can be half changed. An unreadable journal does not stop the command here.
-func warnOfHalfApplied(ctx context.Context, a *cli.App, rt *agent.Runtime, p *state.Workspace) {
-	_ = state.Interrupted(ctx, rt, func(t *revert.Txn) (bool, error) {
-		cut := t
-		if of := t.Undoes + t.Redoes; of != "" {
-			var err error
-			if cut, err = rt.Load(ctx, of); err != nil {
-				return false, err
-			}
-		}
-		if len(cut.InFlight()) == 0 {
-			return false, nil
-		}
-		_, _ = fmt.Fprintf(a.Err, "remit: transaction %s has no owner any more, and its files can be half changed: %s\n", t.ID, p.Hint("recover"))
-		return true, nil
-	})
-}

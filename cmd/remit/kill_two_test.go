@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/remit-dev/remit/cmd/remit/internal/script"
 )
 
 // twoCalls is how many calls each of the two processes makes.
@@ -40,7 +42,7 @@ func TestTwoProcessesOneKilled(t *testing.T) {
 			killed(t, child(t, at, "", append([]string{"run", "--keep-going", "--at-end", "keep", filepath.Join(dir, "a.jsonl")}, place...)...), about)
 			said := <-other
 			lines := strings.Split(strings.TrimSpace(said), "\n")
-			var sum summary
+			var sum script.Summary
 			require.NoError(t, json.Unmarshal([]byte(lines[len(lines)-2]), &sum), "%s: %s", about, said)
 			require.Equal(t, "committed", string(sum.State), "%s: %s", about, said)
 			require.Equal(t, twoCalls, sum.Done, "%s: %s", about, said)

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
+	"github.com/remit-dev/remit/cmd/remit/internal/script"
 	"github.com/remit-dev/remit/cmd/remit/internal/state"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
@@ -36,19 +37,19 @@ func (f *full) Write(p []byte) (int, error) {
 // verb; what was asked for is done all the same.
 func TestAnswersNotWritten(t *testing.T) {
 	workspace, state := testPlace(t)
-	script := filepath.Join(t.TempDir(), "script.jsonl")
-	require.NoError(t, os.WriteFile(script, []byte(
+	text := filepath.Join(t.TempDir(), "script.jsonl")
+	require.NoError(t, os.WriteFile(text, []byte(
 		`{"tool":"file_list","args":{}}`+"\n"+`{"tool":"file_write","args":{"path":"a.txt","content":"x"}}`+"\n"), 0o600))
 	input := filepath.Join(t.TempDir(), "input.json")
 	require.NoError(t, os.WriteFile(input, []byte(shownInput(t)), 0o600))
 	var ids bytes.Buffer
 	at := []string{"--workspace", workspace, "--state", state}
-	require.Zero(t, run(t.Context(), append([]string{"run", "--json", script}, at...), testWorld(nil, &ids, io.Discard)))
-	var first answer
+	require.Zero(t, run(t.Context(), append([]string{"run", "--json", text}, at...), testWorld(nil, &ids, io.Discard)))
+	var first script.Answer
 	require.NoError(t, json.NewDecoder(&ids).Decode(&first))
 	policy := "../../policies/workspace"
 	for _, args := range [][]string{
-		append([]string{"run", script}, at...),
+		append([]string{"run", text}, at...),
 		append([]string{"log"}, at...),
 		append([]string{"show", first.Call}, at...),
 		append([]string{"recover"}, at...),
@@ -148,14 +149,6 @@ func TestSampleInput(t *testing.T) {
 	in, err := jsonschema.UnmarshalJSON(strings.NewReader(shownInput(t)))
 	require.NoError(t, err)
 	require.NoError(t, whole.Validate(in))
-}
-
-func TestKeyThatWasMeant(t *testing.T) {
-	_, err := parseStep([]byte(`{"tool":"x","arg":{}}`))
-	var bad *stepError
-	require.ErrorAs(t, err, &bad)
-	require.Equal(t, `key "arg" is not known`, bad.why)
-	require.True(t, strings.HasPrefix(bad.fix, `did you mean "args"? valid are tool,`), bad.fix)
 }
 
 func TestRecoveryNamesWhatIsNotSettled(t *testing.T) {

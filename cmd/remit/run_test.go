@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
+	"github.com/remit-dev/remit/cmd/remit/internal/script"
 	"github.com/remit-dev/remit/internal/host"
 	"github.com/remit-dev/remit/internal/lineage"
 )
@@ -45,7 +46,7 @@ func testWorld(in io.Reader, out, errs io.Writer) cli.Env {
 func TestInterrupt(t *testing.T) {
 	workspace, state := testPlace(t)
 	ctx, cancel := context.WithCancel(t.Context())
-	scriptIn, script := io.Pipe()
+	scriptIn, text := io.Pipe()
 	answers, out := io.Pipe()
 	var errs bytes.Buffer
 	code := make(chan int, 1)
@@ -54,13 +55,13 @@ func TestInterrupt(t *testing.T) {
 		_ = out.Close()
 	}()
 	lines := bufio.NewScanner(answers)
-	_, err := io.WriteString(script, `{"tool":"file_write","args":{"path":"a.txt","content":"x"}}`+"\n")
+	_, err := io.WriteString(text, `{"tool":"file_write","args":{"path":"a.txt","content":"x"}}`+"\n")
 	require.NoError(t, err)
 	require.True(t, lines.Scan(), "an answer comes before the script ends")
 	require.Contains(t, lines.Text(), `"status":"done"`)
 	cancel()
 	require.True(t, lines.Scan())
-	var sum summary
+	var sum script.Summary
 	require.NoError(t, json.Unmarshal(lines.Bytes(), &sum))
 	require.Equal(t, "open", string(sum.State))
 	require.False(t, lines.Scan())
@@ -138,20 +139,3 @@ func TestColours(t *testing.T) {
 
 // personHere is the caller of a command that a person runs at a terminal, in tests of something else.
 func personHere() cli.Caller { return cli.Caller{Unknown: lineage.ErrUnknown} }
-
-func TestLongLines(t *testing.T) {
-	text := "{}\n" + strings.Repeat("x", lineLimit+1) + "\n\n{\"last\":1}"
-	done := make(chan struct{})
-	defer close(done)
-	var got []line
-	for l := range readLines(strings.NewReader(text), done) {
-		got = append(got, l)
-	}
-	require.Len(t, got, 3)
-	require.Equal(t, "{}", string(got[0].text))
-	require.True(t, got[1].long)
-	require.Empty(t, got[1].text)
-	require.Equal(t, line{n: 4, text: []byte(`{"last":1}`)}, got[2])
-	_, err := got[1].step()
-	require.ErrorContains(t, err, "24 MiB")
-}

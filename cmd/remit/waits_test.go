@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/remit-dev/remit/cmd/remit/internal/approve"
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 )
 
@@ -28,7 +29,7 @@ func TestWatchPending(t *testing.T) {
 		_ = w.Close()
 	}()
 	lines := bufio.NewScanner(out)
-	next := func() (r waitRecord) {
+	next := func() (r approve.PendingRecord) {
 		require.True(t, lines.Scan())
 		require.NoError(t, json.Unmarshal(lines.Bytes(), &r))
 		return r

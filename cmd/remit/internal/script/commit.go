@@ -1,4 +1,4 @@
-package main
+package script
 
 import (
 	"context"
@@ -94,7 +94,7 @@ func (r *runner) queue(t *revert.Txn) {
 }
 
 // release counts the outcome of a call that was counted as held.
-func (s *summary) release(o tool.Outcome) {
+func (s *Summary) release(o tool.Outcome) {
 	s.Held--
 	s.Calls--
 	s.count(o)

@@ -1,4 +1,4 @@
-package main
+package approve
 
 import (
 	"fmt"
@@ -11,7 +11,7 @@ import (
 	"github.com/remit-dev/remit/cmd/remit/internal/state"
 )
 
-func approvalCommand(a *cli.App) *cobra.Command {
+func ApprovalCommand(a *cli.App) *cobra.Command {
 	var p state.Workspace
 	var asJSON bool
 	cmd := &cobra.Command{

@@ -1,4 +1,4 @@
-package main
+package script
 
 import (
 	"encoding/json"
@@ -10,9 +10,9 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// answer is how one call of a script ended, as programs read it. The keys that
+// Answer is how one call of a script ended, as programs read it. The keys that
 // may be missing are there where they have something to say.
-type answer struct {
+type Answer struct {
 	Line        int              `json:"line"`
 	Released    bool             `json:"released,omitempty"` // the call was held at this line, and the commit ran it
 	Call        string           `json:"call"`               // empty: the line was no call
@@ -33,8 +33,8 @@ type answer struct {
 	Ends        string           `json:"ends,omitempty"`   // why no further call should come
 }
 
-func answerOf(n int, o tool.Outcome) answer {
-	a := answer{
+func answerOf(n int, o tool.Outcome) Answer {
+	a := Answer{
 		Line: n, Call: o.Call, Txn: o.Txn, Tool: o.Tool, Status: o.Status, Stage: o.Stage, Output: o.Output,
 		Decision: render.DecisionOf(o.Decision), EffectClass: o.EffectClass, Changes: o.Changes, Verdict: o.Verdict,
 		TakenBack: o.Reverted, Undo: o.RevertResults, Error: o.Error, Filter: o.Filter, Ends: o.EndLoop,
@@ -48,9 +48,9 @@ func answerOf(n int, o tool.Outcome) answer {
 	return a
 }
 
-// summary is what became of one transaction. It is the one answer without a
+// Summary is what became of one transaction. It is the one answer without a
 // line. Without a transaction, nothing of the script was run.
-type summary struct {
+type Summary struct {
 	Txn       string                  `json:"txn"`
 	State     revert.TxnState         `json:"state"`
 	Calls     int                     `json:"calls"`
@@ -75,10 +75,10 @@ type notRun struct {
 	Lines int `json:"lines,omitempty"` // 0: the script comes from standard input, and their number is not known
 }
 
-func newSummary() summary { return summary{NotUndone: []revert.ResourceResult{}} }
+func newSummary() Summary { return Summary{NotUndone: []revert.ResourceResult{}} }
 
 // count adds an answer, also one of a line that was no call.
-func (s *summary) count(o tool.Outcome) {
+func (s *Summary) count(o tool.Outcome) {
 	s.Calls++
 	switch o.Status {
 	case tool.StatusPending:
@@ -112,7 +112,7 @@ type resultWriter interface {
 	released(n int, c call, o tool.Outcome)
 	mark(n int, name string)
 	back(n int, name string, r revert.Report)
-	end(s summary)
+	end(s Summary)
 }
 
 // jsonResults writes the results of a script as JSON.
@@ -143,4 +143,4 @@ func (t jsonResults) back(n int, name string, r revert.Report) {
 	}{n, name, r.Complete(), cli.Listed(r.Items), r.NotUndone()})
 }
 
-func (t jsonResults) end(s summary) { t.Write(s) }
+func (t jsonResults) end(s Summary) { t.Write(s) }

@@ -1,4 +1,4 @@
-package main
+package script
 
 import (
 	"context"
@@ -23,7 +23,7 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-func resumeCommand(a *cli.App) *cobra.Command {
+func ResumeCommand(a *cli.App) *cobra.Command {
 	var f startup.Flags
 	cmd := &cobra.Command{
 		Use: "resume CALL | TXN", Short: "Let a call that waited for approval go on, or end what was left open",
@@ -39,7 +39,7 @@ func resumeCommand(a *cli.App) *cobra.Command {
 			if err := f.Check(); err != nil {
 				return err
 			}
-			return resume(cmd.Context(), a, f, args[0])
+			return Resume(cmd.Context(), a, f, args[0])
 		},
 	}
 	state.AddFlags(cmd, &f.Workspace)
@@ -49,7 +49,7 @@ func resumeCommand(a *cli.App) *cobra.Command {
 	return cmd
 }
 
-func resume(ctx context.Context, a *cli.App, f startup.Flags, id string) (err error) {
+func Resume(ctx context.Context, a *cli.App, f startup.Flags, id string) (err error) {
 	engine, err := policyfile.Load(f.Policies, false)
 	if err != nil {
 		return err

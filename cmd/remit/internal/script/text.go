@@ -1,4 +1,4 @@
-package main
+package script
 
 import (
 	"fmt"
@@ -88,7 +88,7 @@ func (t textWriter) back(n int, name string, r revert.Report) {
 	t.openItems(results(r.Items))
 }
 
-func (t textWriter) end(s summary) {
+func (t textWriter) end(s Summary) {
 	if s.Txn == "" {
 		_, _ = fmt.Fprintf(t.w, "\nnothing was run: %s of the script cannot be followed\n", cli.Count(s.Calls, "line"))
 		return
@@ -117,7 +117,7 @@ func (t textWriter) end(s summary) {
 
 // goesOn says what can be done with a transaction that has changed something, or is open:
 // one in which nothing was done holds its session too.
-func (t textWriter) goesOn(s summary) {
+func (t textWriter) goesOn(s Summary) {
 	say := func(text string) { _, _ = fmt.Fprintln(t.w, t.paint.Faint(text)) }
 	open := s.State == revert.TxnOpen
 	if !open && (s.State != revert.TxnCommitted || !*t.left && s.Held == 0 && !s.Committing) {
@@ -138,7 +138,7 @@ func (t textWriter) goesOn(s summary) {
 
 // notRun tells of lines that a call stopped before them. Where the transaction was taken back,
 // they are of no use without the others.
-func (t textWriter) notRun(s summary) {
+func (t textWriter) notRun(s Summary) {
 	if s.NotRun == nil {
 		return
 	}

@@ -1,4 +1,4 @@
-package main
+package approve
 
 import (
 	"context"
@@ -14,14 +14,13 @@ import (
 	"github.com/remit-dev/remit/cmd/remit/internal/startup"
 	"github.com/remit-dev/remit/cmd/remit/internal/state"
 	"github.com/remit-dev/remit/revert"
-	"github.com/remit-dev/remit/revert/record"
 	"github.com/remit-dev/remit/tool"
 )
 
 // answering is what approve and deny are told.
 type answering struct {
 	startup.Flags
-	rememberOptions
+	rememberFlags
 
 	approves, resume bool
 	why, question    string
@@ -30,8 +29,8 @@ type answering struct {
 	goOn func(ctx context.Context, f startup.Flags, id string) error
 }
 
-// approveCommand returns remit approve. Resume runs an approved call.
-func approveCommand(a *cli.App, resume func(ctx context.Context, f startup.Flags, id string) error) *cobra.Command {
+// ApproveCommand returns remit approve. Resume runs an approved call.
+func ApproveCommand(a *cli.App, resume func(ctx context.Context, f startup.Flags, id string) error) *cobra.Command {
 	f := answering{approves: true, goOn: resume}
 	cmd := &cobra.Command{
 		Use: "approve [CALL]", Short: "Approve a call that waits",
@@ -45,21 +44,21 @@ func approveCommand(a *cli.App, resume func(ctx context.Context, f startup.Flags
 			"up; 3 approvals are not taken from here.",
 		Args: cli.WantIDs(0, 1, "the id of one call"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := errors.Join(f.rememberOptions.check(), f.checkResume(cmd.Flags().Changed)); err != nil {
+			if err := errors.Join(f.rememberFlags.check(), f.checkResume(cmd.Flags().Changed)); err != nil {
 				return err
 			}
 			return decide(cmd.Context(), a, &f, strings.Join(args, ""))
 		},
 	}
 	f.flags(cmd)
-	f.rememberOptions.flags(cmd)
+	f.rememberFlags.flags(cmd)
 	cmd.Flags().BoolVar(&f.resume, "resume", false, "let the call go on at once; the other flags are those of remit resume")
 	startup.AddResumeFlags(cmd, &f.Flags)
 	cmd.Flags().StringVar(&f.AtEnd, "at-end", "", "with --resume: what becomes of the transaction: commit, revert or keep (default: commit for one call, else keep)")
 	return cmd
 }
 
-func denyCommand(a *cli.App) *cobra.Command {
+func DenyCommand(a *cli.App) *cobra.Command {
 	var f answering
 	cmd := &cobra.Command{
 		Use: "deny [CALL]", Short: "Refuse a call that waits",
@@ -135,7 +134,7 @@ func decide(ctx context.Context, a *cli.App, f *answering, id string) error {
 
 // recordAnswer writes an answer down.
 func recordAnswer(ctx context.Context, a *cli.App, rt *agent.Runtime, f *answering, at *state.Workspace, id, who string) (w approval.Pending, err error) {
-	if id, err = waitingID(ctx, rt.Journal(), id); err != nil {
+	if id, err = pendingID(ctx, rt.Journal(), id); err != nil {
 		return w, err
 	}
 	if w.Txn, w.Call, err = revert.LoadCall(ctx, rt.Journal(), id); err != nil {
@@ -156,7 +155,7 @@ func recordAnswer(ctx context.Context, a *cli.App, rt *agent.Runtime, f *answeri
 		}
 	}
 	reply := agent.Answer{Call: id, Approved: f.approves, By: who, Why: f.why, RequestDigest: f.question}
-	grant, err := f.rememberOptions.answer(ctx, rt, reply)
+	grant, err := f.rememberFlags.answer(ctx, rt, reply)
 	if err != nil {
 		return w, notTaken(err, at, id)
 	}
@@ -199,57 +198,4 @@ type answerOutput struct {
 	Why  string `json:"why"`
 
 	Grant string `json:"grant,omitempty"` // what was approved for calls to come
-}
-
-// settleCommand has no default answer: an unknown outcome is not to be guessed.
-func settleCommand(a *cli.App) *cobra.Command {
-	var p state.Workspace
-	var why string
-	var asJSON bool
-	cmd := &cobra.Command{
-		Use: "settle CALL applied|absent --why TEXT", Short: "Say what became of a call whose outcome is unknown",
-		Long: "Writes down, in the name of the user that the operating system says you are, what you found: applied, the effect is there\n" +
-			"and can be taken back like any other; absent, it is not. There is no default. It must be somebody else than the one who\n" +
-			"asked for the call, at a terminal that the agent did not start, as for an approval.",
-		Args: cli.WantIDs(2, 2, "the id of one call, and applied or absent"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if args[1] != "applied" && args[1] != "absent" {
-				return cli.UsageProblem(fmt.Sprintf("%q is not an answer; say applied or absent", args[1]))
-			}
-			if strings.TrimSpace(why) == "" {
-				return cli.UsageProblem("--why must say what you looked at")
-			}
-			who, err := a.Person()
-			if err != nil {
-				return err
-			}
-			return startup.WithRuntime(cmd.Context(), a, &p, func(rt *agent.Runtime) error {
-				_, call, err := revert.LoadCall(cmd.Context(), rt.Journal(), args[0])
-				if err != nil {
-					return err
-				}
-				asked, err := approval.PendingCalls(cmd.Context(), a, &p)
-				if err != nil {
-					return err
-				}
-				if err := approval.CheckApprover(a, &p, append(asked, call)...); err != nil { // an agent would settle its own call as it likes
-					return err
-				}
-				err = rt.ResolveUnknown(cmd.Context(), args[0], record.Decided{Applied: args[1] == "applied", By: who, Why: why})
-				if err != nil {
-					return notTaken(err, &p, args[0])
-				}
-				if asJSON {
-					a.WriteJSON(answerOutput{args[0], args[1], who, why, ""})
-					return nil
-				}
-				_, _ = fmt.Fprintf(a.Out, "call %s is settled: %s, by %s\n", cli.Printable(args[0]), args[1], cli.Printable(who))
-				return nil
-			})
-		},
-	}
-	state.AddFlags(cmd, &p)
-	cmd.Flags().BoolVar(&asJSON, "json", false, "write one JSON object")
-	cmd.Flags().StringVar(&why, "why", "", "`TEXT` that says what you looked at")
-	return cmd
 }

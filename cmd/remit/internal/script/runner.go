@@ -1,4 +1,4 @@
-package main
+package script
 
 import (
 	"context"
@@ -28,7 +28,7 @@ type runner struct {
 
 	tx    *agent.Txn // nil: none is open
 	marks []string   // its savepoints
-	sum   summary    // of the transaction, open or to come
+	sum   Summary    // of the transaction, open or to come
 	held  map[string]heldCall
 	told  bool // a transaction ended and nothing came after it
 }

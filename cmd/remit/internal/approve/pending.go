@@ -1,0 +1,160 @@
+package approve
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/remit-dev/remit/cmd/remit/internal/approval"
+	"github.com/remit-dev/remit/cmd/remit/internal/cli"
+	"github.com/remit-dev/remit/cmd/remit/internal/render"
+	"github.com/remit-dev/remit/cmd/remit/internal/state"
+	"github.com/remit-dev/remit/revert/journal"
+	"github.com/remit-dev/remit/tool"
+)
+
+func PendingCommand(a *cli.App) *cobra.Command {
+	var p state.Workspace
+	var asJSON, watch bool
+	cmd := &cobra.Command{
+		Use: "pending [CALL]", Short: "List the calls that wait for approval",
+		Long: "Lists the calls that wait for a person: who asks, what for and since when, and the difference that a call of a file tool would\n" +
+			"make to the files as they are now. CALL, or the first characters of it, shows one call with its whole difference.\n" +
+			"--watch goes on, and tells of each call that begins to wait or waits no more, until it is interrupted.\n\n" +
+			"Exit codes: 0, whether or not calls wait; 2 usage; 1 what is on the journal cannot be read.",
+		Args: cli.WantIDs(0, 1, "at most one id of a call"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if watch && len(args) > 0 {
+				return cli.UsageProblem("--watch tells of all calls: leave the id out")
+			}
+			return listPending(cmd.Context(), a, &p, strings.Join(args, ""), watch, asJSON)
+		},
+	}
+	state.AddFlags(cmd, &p)
+	cmd.Flags().StringArrayVar(&p.Moved, "root", nil, "where the folder of a root is now, as `NAME=DIR`, for differences")
+	cmd.Flags().BoolVar(&watch, "watch", false, "go on, and tell of each change")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "write one JSON object a line, one for each call")
+	return cmd
+}
+
+func listPending(ctx context.Context, a *cli.App, p *state.Workspace, id string, watch, asJSON bool) (err error) {
+	j, err := p.Read(ctx, a)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, j.Close()) }()
+	if watch {
+		return watchPending(ctx, a, p, j, asJSON)
+	}
+	most := approval.ListedLines
+	if id != "" {
+		if id, err = pendingID(ctx, j, id); err != nil {
+			return err
+		}
+		most = approval.ShownLines
+	}
+	all, damage := approval.FindPending(ctx, j)
+	if id != "" {
+		all = slices.DeleteFunc(all, func(w approval.Pending) bool { return w.Call.Ref.Call != id })
+		if len(all) == 0 && damage == nil {
+			return &cli.Problem{Code: cli.ExitUsage, What: "call " + id + " does not wait", Fix: p.Hint("show", id) + " tells how it stands"}
+		}
+	}
+	if err := writeAll(ctx, a, p, j, all, most, asJSON); err != nil {
+		return errors.Join(err, damage)
+	}
+	if len(all) == 0 && damage == nil && !asJSON {
+		_, _ = fmt.Fprintln(a.Out, "no call waits for approval")
+	}
+	return damage
+}
+
+// writeAll writes calls that wait.
+func writeAll(ctx context.Context, a *cli.App, p *state.Workspace, j journal.Journal, all []approval.Pending, most int, asJSON bool) error {
+	tools, err := tool.NewRegistry(state.Tools(a)...)
+	if err != nil {
+		return err
+	}
+	for i, w := range all {
+		r, err := recordOf(ctx, a, p, j, w, tools, most)
+		if err != nil {
+			return err
+		}
+		if asJSON {
+			a.WriteJSON(r)
+			continue
+		}
+		if i > 0 {
+			_, _ = fmt.Fprintln(a.Out)
+		}
+		writePending(a.Style(), a.Out, p, r, a.Host.Now())
+	}
+	return nil
+}
+
+// when is a time as people read it, with its zone.
+func when(t time.Time) string { return t.Local().Format("2006-01-02 15:04:05 -07:00") }
+
+// writePending writes one call that waits.
+func writePending(p cli.Style, w io.Writer, at *state.Workspace, r PendingRecord, now time.Time) {
+	_, _ = fmt.Fprintf(w, "%s %s  %s  %s\n", p.Doubt("…"), p.Bold(r.Call), cli.Printable(r.Tool), render.Arguments(r.Input, nil))
+	row := func(name, text string) {
+		if text != "" {
+			_, _ = fmt.Fprintf(w, "  %s %s\n", p.Faint(fmt.Sprintf("%-9s", name)), cli.Printable(text))
+		}
+	}
+	if r.Diff == "" { // then nothing else shows what an approval is for
+		row("input", wholeInput(r.Input, at.Hint("show", r.Call)))
+	}
+	row("asked by", r.Principal+", in session "+r.Session)
+	row("shown to", r.client)
+	row("again", r.Earlier)
+	for _, why := range r.Reasons {
+		row("because", cli.WithPlace(why.Text, why.At))
+	}
+	for _, access := range r.Access {
+		row("touches", access.Action+" "+access.Resource)
+	}
+	row("since", fmt.Sprintf("%s (%s)", when(r.Since), now.Sub(r.Since).Round(time.Second)))
+	switch r.State {
+	case "waits":
+		row("until", when(r.Expires))
+	case "expired":
+		row("until", when(r.Expires)+": it is too late to answer; "+at.Hint("resume", r.Call)+" ends it as denied")
+	case "interrupted":
+		row("until", "its process died while the call ran: nobody can answer it; "+at.Hint("recover")+" finds out what became of it")
+	default:
+		row("answer", r.State+" by "+r.By+"; it has not gone on yet")
+	}
+	if r.Asker != "" && r.State != "interrupted" {
+		ended := ", which has ended: once the call is answered, " + at.Hint("resume", r.Call) + " lets it go on, with the --policy, --database and --services that the run had"
+		row("process", r.Asker+map[bool]string{true: ended, false: ", which goes on with it"}[r.OwnerGone])
+	}
+	if r.Diff != "" {
+		row("wants", "to change:")
+		p.Patch(w, r.Diff)
+	}
+	row("note", r.Note)
+	row("approve", r.Approve)
+	if r.State == "waits" {
+		row("refuse", at.Hint("deny", r.Call))
+	}
+}
+
+// mostInput is how much of an input is shown, in bytes.
+const mostInput = 4000
+
+// wholeInput is the input of a call as it is, or as much of it as a person reads, and where the rest is.
+func wholeInput(input json.RawMessage, show string) string {
+	if len(input) <= mostInput {
+		return string(input)
+	}
+	return fmt.Sprintf("%s … and %d more bytes: %s", strings.ToValidUTF8(string(input[:mostInput]), ""), len(input)-mostInput, show)
+}

@@ -1,0 +1,45 @@
+package approve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/remit-dev/remit/cmd/remit/internal/approval"
+	"github.com/remit-dev/remit/cmd/remit/internal/cli"
+	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/journal"
+)
+
+// minPrefix is how many characters of an id have to be given, beside its kind.
+const minPrefix = 4
+
+// pendingID finds the call that an id or its beginning means. A beginning counts where one call that waits has it, and no other.
+func pendingID(ctx context.Context, j journal.Journal, id string) (string, error) {
+	if _, _, err := revert.LoadCall(ctx, j, id); !errors.Is(err, journal.ErrNotFound) {
+		return id, err
+	}
+	if short, isCall := strings.CutPrefix(id, "c_"); !isCall {
+		return id, nil
+	} else if len(short) < minPrefix {
+		return "", cli.UsageProblem(fmt.Sprintf("%q is too short for the beginning of an id: give c_ and at least %d more characters", id, minPrefix))
+	}
+	all, err := approval.FindPending(ctx, j)
+	if err != nil {
+		return id, err
+	}
+	var found []string
+	for _, w := range all {
+		if strings.HasPrefix(w.Call.Ref.Call, id) {
+			found = append(found, w.Call.Ref.Call)
+		}
+	}
+	switch len(found) {
+	case 0:
+		return id, nil
+	case 1:
+		return found[0], nil
+	}
+	return "", cli.UsageProblem(fmt.Sprintf("%q is the beginning of %d calls that wait: %s", id, len(found), strings.Join(found, ", ")))
+}

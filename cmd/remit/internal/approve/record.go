@@ -1,0 +1,125 @@
+package approve
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/remit-dev/remit/cmd/remit/internal/approval"
+	"github.com/remit-dev/remit/cmd/remit/internal/cli"
+	"github.com/remit-dev/remit/cmd/remit/internal/render"
+	"github.com/remit-dev/remit/cmd/remit/internal/state"
+	"github.com/remit-dev/remit/internal/lineage"
+	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/journal"
+	"github.com/remit-dev/remit/revert/record"
+	"github.com/remit-dev/remit/tool"
+)
+
+// PendingRecord is a call that waits, for programs.
+type PendingRecord struct {
+	Call      string          `json:"call"`
+	Txn       string          `json:"txn"`
+	Session   string          `json:"session"`
+	Principal string          `json:"principal"`
+	Tool      string          `json:"tool"`
+	Input     json.RawMessage `json:"input"` // without what the tool calls sensitive
+	Access    []record.Access `json:"access"`
+	Reasons   []render.Reason `json:"reasons"`
+	Since     time.Time       `json:"since"`
+	Expires   time.Time       `json:"expires"`
+	State     string          `json:"state"`              // waits, approved, denied, expired, interrupted
+	By        string          `json:"by,omitempty"`       // who answered
+	Earlier   string          `json:"earlier,omitempty"`  // says that the call was approved before, and for what
+	Asker     string          `json:"asker,omitempty"`    // the process that asked: its name and number
+	OwnerGone bool            `json:"owner_gone"`         // the process that asked has ended
+	Diff      string          `json:"diff,omitempty"`     // what the call would change, as the files are now
+	Note      string          `json:"note,omitempty"`     // what is missing from diff, and why
+	Question  string          `json:"question,omitempty"` // digest that an approval names; of a program whose changes wait
+	Approve   string          `json:"approve,omitempty"`  // the command that approves it
+
+	client string
+}
+
+// recordOf is one call as people and programs read it. Most is how many lines of its difference are shown.
+func recordOf(ctx context.Context, a *cli.App, p *state.Workspace, j journal.Journal, w approval.Pending, tools tool.Registry, most int) (PendingRecord, error) {
+	who, err := state.PrincipalOf(ctx, j, w.Txn.Session)
+	if err != nil {
+		return PendingRecord{}, err
+	}
+	c := w.Call
+	r := PendingRecord{
+		Call: c.Ref.Call, Txn: c.Ref.Txn, Session: c.Session, Principal: who.ID, Tool: c.Tool.Name, Input: pendingInput(c, tools), Access: cli.Listed(c.Asked.Access),
+		Earlier: c.Asked.Earlier(), Reasons: []render.Reason{}, Since: c.Began, Expires: c.Asked.Expires, OwnerGone: !w.Alive, client: render.Client(who.Client),
+	}
+	var d perm.DecisionRecord
+	if err := json.Unmarshal(c.Asked.Decision, &d); err != nil {
+		return PendingRecord{}, fmt.Errorf("the decision of call %s: %w", r.Call, err)
+	}
+	r.Reasons = cli.Listed(render.DecisionOf(&d).Reasons)
+	var asked lineage.Asker
+	if first := w.Call.Asked.Askers; len(first) > 0 && json.Unmarshal(first[0], &asked) == nil && len(asked.Processes) > 0 {
+		r.Asker = fmt.Sprintf("%s (process %d)", asked.Processes[0].Name, asked.Processes[0].PID)
+	}
+	what := approval.Preview{Patch: w.Call.Asked.Preview}
+	if w.Call.Asked.Purpose == "" {
+		folders, err := p.RootFolders(ctx, j, w.Txn.Session)
+		if err != nil {
+			return PendingRecord{}, err
+		}
+		what = approval.PreviewCall(ctx, folders, tools, r.Tool, c.Tool.Digest, c.Asked.Input)
+	} else {
+		r.Question = w.Call.Asked.Digest
+	}
+	what = what.Truncate(most)
+	r.Diff, r.Note = what.Patch, what.Note
+	r.state(p, w, a.Host.Now())
+	return r, nil
+}
+
+// pendingInput returns the input of a pending call without its sensitive values.
+// It hides the whole input of an unknown tool, unless an MCP server offers it.
+func pendingInput(c *revert.Call, tools tool.Registry) json.RawMessage {
+	t, known := tools.Get(c.Tool.Name)
+	switch input := c.Input(); {
+	case !known && !ofAServer(c.Asked.Access):
+		return json.RawMessage(`"(hidden)"`)
+	case input == nil:
+		return json.RawMessage("null")
+	case known:
+		return render.HideArguments(input, t.Spec().Hints.Sensitive)
+	default:
+		return input
+	}
+}
+
+// ofAServer reports whether a call is one of another server's tool. No such tool says that an argument is sensitive, and a person who
+// approves has to see what the call is given.
+func ofAServer(accesses []record.Access) bool {
+	return slices.ContainsFunc(accesses, func(a record.Access) bool {
+		return a.Action == string(perm.Call) && strings.HasPrefix(a.Resource, "mcp://")
+	})
+}
+
+func (r *PendingRecord) state(p *state.Workspace, w approval.Pending, now time.Time) {
+	c := w.Call
+	switch {
+	case c.Phase == revert.PhaseStarted && !w.Alive: // it asked while it ran
+		r.State = "interrupted"
+	case c.Answered != nil && c.Answered.Digest == c.Asked.Digest && c.Answered.Approved:
+		r.State, r.By = "approved", c.Answered.By
+	case c.Answered != nil && c.Answered.Digest == c.Asked.Digest:
+		r.State, r.By = "denied", c.Answered.By
+	case now.After(r.Expires):
+		r.State = "expired"
+	default:
+		r.State, r.Approve = "waits", p.Hint("approve", r.Call)
+		if c.Asked.Purpose != "" {
+			r.Approve = p.Hint("approve", r.Call, "--question", r.Question)
+		}
+	}
+}

@@ -1,0 +1,58 @@
+package approve
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/remit-dev/remit/agent"
+	"github.com/remit-dev/remit/cmd/remit/internal/cli"
+	"github.com/remit-dev/remit/ctxperm"
+	"github.com/remit-dev/remit/perm"
+)
+
+// rememberFlags is for which calls to come an approval holds, as flags say it.
+type rememberFlags struct {
+	scope     string
+	span      time.Duration
+	accesses  []string
+	sameInput bool
+}
+
+func (r *rememberFlags) flags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVar(&r.scope, "remember", "", "approve calls to come, too: those of this `session`, or always; of the same tool, asked about for the same reasons, with no other access")
+	f.DurationVar(&r.span, "for", 0, "`DURATION` for which it is remembered, such as 30m (default: 24h)")
+	f.StringArrayVar(&r.accesses, "access", nil, "remember only this `ACCESS` of those that were asked about, such as \"write file://workspace/a.txt\"")
+	f.BoolVar(&r.sameInput, "same-input", false, "remember it only for the same arguments; always so for a call without an access of its own")
+}
+
+func (r *rememberFlags) check() error {
+	switch {
+	case r.scope != "" && r.scope != "session" && r.scope != "always":
+		return &cli.Problem{Code: cli.ExitUsage, What: fmt.Sprintf("--remember %q is not one of the ways to remember", r.scope), Fix: "valid are session, always"}
+	case r.scope == "" && (r.span != 0 || len(r.accesses) > 0 || r.sameInput):
+		return cli.UsageProblem("--for, --access and --same-input say what is remembered, so they need --remember session or --remember always")
+	case r.span < 0:
+		return cli.UsageProblem(fmt.Sprintf("--for %s is over before it begins", r.span))
+	}
+	return nil
+}
+
+// answer writes an answer down, and what is remembered of it.
+func (r *rememberFlags) answer(ctx context.Context, rt *agent.Runtime, reply agent.Answer) (grant string, err error) {
+	if r.scope == "" {
+		return "", rt.Answer(ctx, reply)
+	}
+	how := ctxperm.RememberScope{Always: r.scope == "always", For: r.span, SameInput: r.sameInput}
+	for _, text := range r.accesses {
+		access, err := perm.ParseAccess(text)
+		if err != nil {
+			return "", cli.UsageProblem(fmt.Sprintf("--access %q: %v", text, err))
+		}
+		how.Accesses = append(how.Accesses, access)
+	}
+	return rt.RememberApproval(ctx, reply, how)
+}

@@ -1,0 +1,69 @@
+package approve
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/remit-dev/remit/agent"
+	"github.com/remit-dev/remit/cmd/remit/internal/approval"
+	"github.com/remit-dev/remit/cmd/remit/internal/cli"
+	"github.com/remit-dev/remit/cmd/remit/internal/startup"
+	"github.com/remit-dev/remit/cmd/remit/internal/state"
+	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/record"
+)
+
+// SettleCommand has no default answer: an unknown outcome is not to be guessed.
+func SettleCommand(a *cli.App) *cobra.Command {
+	var p state.Workspace
+	var why string
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use: "settle CALL applied|absent --why TEXT", Short: "Say what became of a call whose outcome is unknown",
+		Long: "Writes down, in the name of the user that the operating system says you are, what you found: applied, the effect is there\n" +
+			"and can be taken back like any other; absent, it is not. There is no default. It must be somebody else than the one who\n" +
+			"asked for the call, at a terminal that the agent did not start, as for an approval.",
+		Args: cli.WantIDs(2, 2, "the id of one call, and applied or absent"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if args[1] != "applied" && args[1] != "absent" {
+				return cli.UsageProblem(fmt.Sprintf("%q is not an answer; say applied or absent", args[1]))
+			}
+			if strings.TrimSpace(why) == "" {
+				return cli.UsageProblem("--why must say what you looked at")
+			}
+			who, err := a.Person()
+			if err != nil {
+				return err
+			}
+			return startup.WithRuntime(cmd.Context(), a, &p, func(rt *agent.Runtime) error {
+				_, call, err := revert.LoadCall(cmd.Context(), rt.Journal(), args[0])
+				if err != nil {
+					return err
+				}
+				asked, err := approval.PendingCalls(cmd.Context(), a, &p)
+				if err != nil {
+					return err
+				}
+				if err := approval.CheckApprover(a, &p, append(asked, call)...); err != nil { // an agent would settle its own call as it likes
+					return err
+				}
+				err = rt.ResolveUnknown(cmd.Context(), args[0], record.Decided{Applied: args[1] == "applied", By: who, Why: why})
+				if err != nil {
+					return notTaken(err, &p, args[0])
+				}
+				if asJSON {
+					a.WriteJSON(answerOutput{args[0], args[1], who, why, ""})
+					return nil
+				}
+				_, _ = fmt.Fprintf(a.Out, "call %s is settled: %s, by %s\n", cli.Printable(args[0]), args[1], cli.Printable(who))
+				return nil
+			})
+		},
+	}
+	state.AddFlags(cmd, &p)
+	cmd.Flags().BoolVar(&asJSON, "json", false, "write one JSON object")
+	cmd.Flags().StringVar(&why, "why", "", "`TEXT` that says what you looked at")
+	return cmd
+}

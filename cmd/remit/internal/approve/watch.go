@@ -1,0 +1,76 @@
+package approve
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/remit-dev/remit/cmd/remit/internal/approval"
+	"github.com/remit-dev/remit/cmd/remit/internal/cli"
+	"github.com/remit-dev/remit/cmd/remit/internal/state"
+	"github.com/remit-dev/remit/revert/journal"
+)
+
+// lookAgain is how often --watch looks.
+const lookAgain = time.Second
+
+// gone tells programs of a call that waits no more.
+type goneRecord struct {
+	Call  string `json:"call"`
+	State string `json:"state"` // gone
+}
+
+// watchPending tells of calls that wait until ctx ends.
+func watchPending(ctx context.Context, a *cli.App, p *state.Workspace, j journal.Journal, asJSON bool) error {
+	a.Progress.Show("") // the line would stand where calls are told of
+	known := map[string]string{}
+	for first := true; ; first = false {
+		all, err := approval.FindPending(ctx, j)
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if first && len(all) == 0 { // else a person cannot tell whether it works
+			_, _ = fmt.Fprintln(a.Err, "remit: no call waits for approval; this command goes on watching until it is interrupted")
+		}
+		if err := tellChanges(ctx, a, p, j, all, known, asJSON); err != nil && ctx.Err() == nil {
+			return err
+		}
+		tick, free := a.Host.WithTimeout(ctx, lookAgain, nil)
+		<-tick.Done()
+		free()
+		if ctx.Err() != nil {
+			return nil
+		}
+	}
+}
+
+// tellChanges writes what is not as known says, and brings known up to date.
+func tellChanges(ctx context.Context, a *cli.App, p *state.Workspace, j journal.Journal, all []approval.Pending, known map[string]string, asJSON bool) error {
+	var fresh []approval.Pending
+	here := map[string]bool{}
+	for _, w := range all {
+		id, state := w.Call.Ref.Call, w.Call.Asked.Digest
+		if w.Call.Answered != nil {
+			state += fmt.Sprint(w.Call.Answered.Approved)
+		}
+		here[id] = true
+		if known[id] != state {
+			known[id], fresh = state, append(fresh, w)
+		}
+	}
+	for id := range known {
+		if here[id] {
+			continue
+		}
+		delete(known, id)
+		if asJSON {
+			a.WriteJSON(goneRecord{id, "gone"})
+		} else {
+			_, _ = fmt.Fprintf(a.Out, "%s %s  waits no more: %s\n", a.Style().Faint("·"), id, p.Hint("show", id))
+		}
+	}
+	return writeAll(ctx, a, p, j, fresh, approval.ListedLines, asJSON)
+}

@@ -1,0 +1,170 @@
+package script
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/remit-dev/remit/agent"
+	"github.com/remit-dev/remit/cmd/remit/internal/cli"
+	"github.com/remit-dev/remit/cmd/remit/internal/startup"
+	"github.com/remit-dev/remit/cmd/remit/internal/state"
+	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/tool"
+)
+
+func RunCommand(a *cli.App) *cobra.Command {
+	var f startup.Flags
+	cmd := &cobra.Command{
+		Use:   "run [flags] SCRIPT.jsonl | -",
+		Short: "Run a script of calls, one a line",
+		Long: "Runs the calls of a script in a transaction. Each line is one JSON object:\n\n" +
+			`  {"tool":"file_write","args":{"path":"a.txt","content":"hi"}}` + "\n" +
+			`  {"parallel":[{"tool":…,"args":…},…]}      calls that run at once` + "\n" +
+			`  {"savepoint":"a"}, {"revert_to":"a"}      take back what came after` + "\n" +
+			`  {"commit":true}, {"revert":true}          end the transaction; a later call begins the next` + "\n\n" +
+			"A file is read to its end before its first call runs: with a line that is no step, nothing of it is run (exit code 5;\n" +
+			"--keep-going runs the other lines). From - lines are run as they come, up to the first that is no step.\n\n" +
+			"Exit codes: 0 all done; 1 internal; 2 usage; 3 a call was denied; 4 a call waits for approval; 5 a call failed, was\n" +
+			"invalid or did not verify; 6 not everything could be taken back; 7 an outcome is unknown. The most serious one wins:\n" +
+			"1, 2, 7, 6, 5, 4, 3.",
+		Args: cli.WantArgs(1, 1, "one script, or - for standard input"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			f.AsSet = cmd.Flags().Changed("as")
+			if f.SessionFile == "" && cmd.Flags().Changed("session") {
+				return cli.UsageProblem("--session names no file; is a variable not set?")
+			}
+			if err := f.Client.ReadFlags(cmd); err != nil {
+				return err
+			}
+			f.RestCommand = restCommand(&f, cmd, args[0])
+			return runScript(cmd.Context(), a, f, args[0])
+		},
+	}
+	state.AddFlags(cmd, &f.Workspace)
+	state.AddDatabaseFlag(cmd, &f.Workspace)
+	state.AddServiceFlags(cmd, &f.Services)
+	state.AddDeclarationFlags(cmd, &f.Declared)
+	flags := cmd.Flags()
+	flags.StringArrayVar(&f.Roots, "root", nil, "another folder that calls may be granted parts of, as `NAME=DIR`")
+	flags.StringArrayVar(&f.Policies, "policy", nil, "policy `PATH`, a .rego file, a folder of them or builtin:PACK (default: the workspace policy)")
+	flags.StringVar(&f.As, "as", "agent", "`ID` of who asks")
+	flags.StringVar(&f.SessionFile, "session", "", "`FILE` that keeps a secret by which the next run goes on in the same session, with its counts, labels and approvals; made where it is not there")
+	flags.StringArrayVar(&f.Roles, "role", nil, "role `R` of who asks")
+	flags.StringVar(&f.OnAsk, "on-ask", "deny", "what happens when the policy asks: deny, wait for remit approve, prompt, or approve-unsafe, which approves everything in your name")
+	flags.StringVar(&f.AtEnd, "at-end", "commit", "what becomes of the transaction at the end: commit, revert or keep")
+	startup.AddSandboxFlag(cmd, &f.Workspace)
+	startup.AddLimitFlags(cmd, &f.Limits)
+	startup.AddClientFlags(cmd, &f.Client)
+	flags.StringArrayVar(&f.UserTexts, "given", nil, "`TEXT` of the person behind the run, such as a prompt: for policies that let calls go only to URLs that were given, all in it are")
+	flags.DurationVar(&f.ClaimTimeout, "claim-wait", 0, "how long a call waits for a file that another open transaction holds, such as 30s (default: it fails at once and names the holder)")
+	flags.BoolVar(&f.Atomic, "atomic", false, "the first call that is not done takes everything back and ends the script")
+	flags.BoolVar(&f.KeepGoing, "keep-going", false, "go on after a line that is no step, and run a file that has one")
+	flags.BoolVar(&f.JSON, "json", false, "answer with one JSON object a line")
+	return cmd
+}
+
+func runScript(ctx context.Context, a *cli.App, f startup.Flags, script string) (err error) {
+	if err := f.Check(); err != nil {
+		return err
+	}
+	in, closeScript, err := openScript(a, script)
+	if err != nil {
+		return err
+	}
+	defer closeScript()
+	done := make(chan struct{})
+	defer close(done)
+	lines := readLines(in, done)
+	var rest func() []line
+	if script != "-" {
+		whole := collect(ctx, lines)
+		if refused, err := refuseInvalid(a, &f, whole); refused || err != nil {
+			return err
+		}
+		lines = replay(whole)
+		rest = func() []line { return collect(ctx, lines) }
+	}
+	rt, err := startup.Open(ctx, a, &f)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, rt.Close()) }()
+	warnOfHalfApplied(ctx, a, rt.Runtime, &f.Workspace)
+	session, err := startup.OpenSession(ctx, a, rt.Runtime, &f)
+	if err != nil {
+		return err
+	}
+	r := &runner{session: session, journal: rt.Journal(), how: f, tell: newResultWriter(a, &f, rt.Tools()), sum: newSummary(), now: a.Progress.Show, rest: rest}
+	err = r.script(ctx, lines)
+	a.ExitWith(r.code)
+	return err
+}
+
+// refuseInvalid looks at every line of a script before any is run. One that is no step
+// refuses all of it, unless somebody wants to go on after such a line: what
+// comes after may rely on it, and what comes before on that.
+func refuseInvalid(a *cli.App, f *startup.Flags, lines []line) (bool, error) {
+	r := &runner{how: *f, tell: newResultWriter(a, f, tool.Registry{}), sum: newSummary()}
+	for _, l := range lines {
+		if l.err != nil {
+			return false, l.unread()
+		}
+		if _, err := l.step(); err != nil && !f.KeepGoing {
+			r.answer(l.n, call{}, notAStep(l.n, err, ", nothing was run"))
+		}
+	}
+	if r.code == cli.ExitOK {
+		return false, nil
+	}
+	r.tell.end(r.sum)
+	a.ExitWith(r.code)
+	return true, nil
+}
+
+func openScript(a *cli.App, name string) (io.Reader, func(), error) {
+	if name == "-" {
+		return a.In, func() {}, nil
+	}
+	f, err := os.Open(name)
+	if err == nil {
+		var info os.FileInfo
+		if info, err = f.Stat(); err == nil && info.IsDir() {
+			err = errors.New("it is a folder")
+		}
+	}
+	if err != nil {
+		return nil, nil, &cli.Problem{Code: cli.ExitUsage, What: fmt.Sprintf("the script %q cannot be read", name), Why: cli.PlainError(err)}
+	}
+	return f, func() { _ = f.Close() }, nil
+}
+
+func newResultWriter(a *cli.App, f *startup.Flags, tools tool.Registry) resultWriter {
+	if f.JSON {
+		return jsonResults{cli.NewJSON(a.Out)}
+	}
+	return textWriter{w: a.Out, paint: a.Style(), where: &f.Workspace, commit: f.CommitHint, later: f.RestCommand, tools: tools, left: new(bool)}
+}
+
+// warnOfHalfApplied warns about a transaction whose process died during a call: files
+// can be half changed. An unreadable journal does not stop the command here.
+func warnOfHalfApplied(ctx context.Context, a *cli.App, rt *agent.Runtime, p *state.Workspace) {
+	_ = state.Interrupted(ctx, rt, func(t *revert.Txn) (bool, error) {
+		cut := t
+		if of := t.Undoes + t.Redoes; of != "" {
+			var err error
+			if cut, err = rt.Load(ctx, of); err != nil {
+				return false, err
+			}
+		}
+		if len(cut.InFlight()) == 0 {
+			return false, nil
+		}
+		_, _ = fmt.Fprintf(a.Err, "remit: transaction %s has no owner any more, and its files can be half changed: %s\n", t.ID, p.Hint("recover"))
+		return true, nil
+	})
+}
