@@ -7,6 +7,7 @@ import (
 
 	"github.com/remit-dev/remit/cmd/remit/internal/approve"
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
+	"github.com/remit-dev/remit/cmd/remit/internal/journal"
 	"github.com/remit-dev/remit/cmd/remit/internal/script"
 	"github.com/remit-dev/remit/cmd/remit/internal/startup"
 )
@@ -35,9 +36,9 @@ func commandTree(a *cli.App) *cobra.Command {
 	gateway := gatewayCommand(a)
 	gateway.AddCommand(acceptCommand(a), loginCommand(a), logoutCommand(a))
 	root.AddCommand(
-		script.RunCommand(a), logCommand(a), showCommand(a), diffCommand(a), revertCommand(a), redoCommand(a),
-		approve.PendingCommand(a), approve.ApproveCommand(a, func(ctx context.Context, f startup.Flags, id string) error { return script.Resume(ctx, a, f, id) }), approve.DenyCommand(a), approve.ApprovalCommand(a), script.ResumeCommand(a), approve.SettleCommand(a), feedbackCommand(a),
-		approve.GrantsCommand(a), recoverCommand(a), fsckCommand(a), pruneCommand(a), eraseCommand(a),
+		script.RunCommand(a), journal.LogCommand(a), journal.ShowCommand(a), journal.DiffCommand(a), journal.RevertCommand(a), journal.RedoCommand(a),
+		approve.PendingCommand(a), approve.ApproveCommand(a, func(ctx context.Context, f startup.Flags, id string) error { return script.Resume(ctx, a, f, id) }), approve.DenyCommand(a), approve.ApprovalCommand(a), script.ResumeCommand(a), approve.SettleCommand(a), journal.FeedbackCommand(a),
+		approve.GrantsCommand(a), journal.RecoverCommand(a), journal.FsckCommand(a), journal.PruneCommand(a), journal.EraseCommand(a),
 		serveCommand(a), gateway, initCommand(a), tokenCommand(a), connectCommand(a), disconnectCommand(a),
 		toolsCommand(a), secretCommand(a), policyCommand(a), doctorCommand(a), versionCommand(a),
 	)

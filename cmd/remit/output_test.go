@@ -17,9 +17,7 @@ import (
 
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/cmd/remit/internal/script"
-	"github.com/remit-dev/remit/cmd/remit/internal/state"
 	"github.com/remit-dev/remit/perm"
-	"github.com/remit-dev/remit/revert"
 )
 
 // full takes some bytes, then no more.
@@ -149,30 +147,4 @@ func TestSampleInput(t *testing.T) {
 	in, err := jsonschema.UnmarshalJSON(strings.NewReader(shownInput(t)))
 	require.NoError(t, err)
 	require.NoError(t, whole.Validate(in))
-}
-
-func TestRecoveryNamesWhatIsNotSettled(t *testing.T) {
-	var out bytes.Buffer
-	where := &state.Workspace{GivenFlags: []string{"--workspace", "ws"}}
-	writeRecovery(cli.Style(false), &out, revert.RecoveryReport{
-		Settled:   []revert.RecoveredCall{{Txn: "t_1", Call: "c_1", Tool: "send", Outcome: revert.PhaseUnknown, Why: "nobody can tell"}},
-		Abandoned: []string{"t_1"},
-		Failed:    []revert.UnrecoveredTxn{{Txn: "t_2", Why: "its tool is not at hand"}},
-		Finished: []revert.Finished{
-			{Txn: "t_3", Of: "t_1", State: revert.TxnReverted},
-			{Txn: "t_4", Of: "t_5", Redoes: true, State: revert.TxnRevertedPartial},
-		},
-	}, where)
-	require.Equal(t, `? c_1 send         unknown: nobody can tell
-     show  remit show c_1 --workspace ws
-✗ t_2 not settled
-     why   its tool is not at hand
-     show  remit show t_2 --workspace ws
-1 call settled
-t_3 closed: the revert of t_1 was interrupted, and recover finished it; t_1 is reverted
-redo these changes: remit redo t_3 --workspace ws
-t_4 closed: the redo of t_5 was interrupted, and recover finished it; t_5 is reverted_partial
-try what it left alone again: remit redo t_5 --workspace ws
-take it back again: remit revert t_5 --workspace ws
-`, out.String())
 }

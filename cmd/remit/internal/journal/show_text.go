@@ -1,25 +1,17 @@
-package main
+package journal
 
 import (
 	"cmp"
-	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
 
-	"github.com/spf13/cobra"
-
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/cmd/remit/internal/render"
-	"github.com/remit-dev/remit/cmd/remit/internal/state"
 	"github.com/remit-dev/remit/perm"
-	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/effect"
-	"github.com/remit-dev/remit/revert/journal"
-	"github.com/remit-dev/remit/revert/kind"
 	"github.com/remit-dev/remit/revert/record"
 	"github.com/remit-dev/remit/tool"
 )
@@ -241,140 +233,4 @@ func tokenWords(t *effect.Token) string {
 		return "nothing"
 	}
 	return string(*t)
-}
-
-func showCommand(a *cli.App) *cobra.Command {
-	var p state.Workspace
-	var asJSON bool
-	cmd := &cobra.Command{
-		Use: "show CALL|TXN", Short: "Show everything about one call, or the calls of a transaction",
-		Args: cli.WantIDs(1, 1, "the id of one call or transaction"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := state.Declare(cmd.Context(), a, &p.Declared, nil, nil); err != nil {
-				return err
-			}
-			return writeCalls(cmd.Context(), a, &p, args[0], asJSON)
-		},
-	}
-	state.AddFlags(cmd, &p)
-	state.AddDeclarationFlags(cmd, &p.Declared)
-	cmd.Flags().BoolVar(&asJSON, "json", false, "write one JSON object a line, one for each call")
-	return cmd
-}
-
-func writeCalls(ctx context.Context, a *cli.App, p *state.Workspace, id string, asJSON bool) (err error) {
-	j, err := p.Read(ctx, a)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, j.Close()) }()
-	calls, err := callRecords(ctx, a, j, id)
-	if err != nil {
-		return err
-	}
-	for i, c := range calls {
-		if asJSON {
-			a.WriteJSON(c)
-			continue
-		}
-		if i > 0 {
-			_, _ = fmt.Fprintln(a.Out)
-		}
-		writeCall(a.Style(), a.Out, c)
-	}
-	return nil
-}
-
-// callRecords finds the call with an id, or those of the transaction with it: what
-// it did, or what it took back.
-func callRecords(ctx context.Context, a *cli.App, j journal.Journal, id string) ([]callRecord, error) {
-	tools, err := tool.NewRegistry(state.Tools(a)...)
-	if err != nil {
-		return nil, err
-	}
-	t, found, err := find(ctx, j, id)
-	if err != nil {
-		return nil, err
-	}
-	who, err := state.PrincipalOf(ctx, j, t.Session)
-	if err != nil {
-		return nil, err
-	}
-	var out []callRecord
-	for _, c := range found {
-		r, err := recordOf(t, c, who, tools)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, r)
-	}
-	return out, nil
-}
-
-func find(ctx context.Context, j journal.Journal, id string) (*revert.Txn, []*revert.Call, error) {
-	t, c, err := revert.LoadCall(ctx, j, id)
-	if err == nil {
-		return t, []*revert.Call{c}, nil
-	}
-	if !errors.Is(err, journal.ErrNotFound) {
-		return nil, nil, err
-	}
-	if t, err = revert.Load(ctx, j, id); errors.Is(err, journal.ErrNotFound) {
-		return findUndo(ctx, j, id)
-	}
-	if err != nil || t.Undoes+t.Redoes == "" {
-		return t, callsIn(t), err
-	}
-	subject, err := revert.LoadAt(ctx, j, t.Undoes+t.Redoes, t.Named)
-	if err != nil {
-		return nil, nil, err
-	}
-	return subject, workedOn(subject, id), nil
-}
-
-func callsIn(t *revert.Txn) []*revert.Call {
-	if t == nil {
-		return nil
-	}
-	return t.Calls
-}
-
-// findUndo finds the call that the undo with an id took back.
-func findUndo(ctx context.Context, j journal.Journal, id string) (*revert.Txn, []*revert.Call, error) {
-	q := journal.Query{Call: id, Kinds: []kind.Kind{kind.Reverting}, Limit: 1}
-	for e, err := range j.Entries(ctx, q) {
-		if err != nil {
-			return nil, nil, err
-		}
-		rec, err := record.Unseal(e)
-		if err != nil {
-			return nil, nil, err
-		}
-		if b, ok := rec.Body.(*record.Reverting); ok {
-			return undoneCall(ctx, j, e.Header.Txn, b.Of)
-		}
-	}
-	return nil, nil, fmt.Errorf("%q: %w", id, journal.ErrNotFound)
-}
-
-// undoneCall is a call as it stands in the folders where a transaction took it back.
-func undoneCall(ctx context.Context, j journal.Journal, by string, of record.CallRef) (*revert.Txn, []*revert.Call, error) {
-	link, err := revert.Load(ctx, j, by)
-	if err != nil {
-		return nil, nil, err
-	}
-	t, err := revert.LoadAt(ctx, j, of.Txn, link.Named)
-	if err != nil {
-		return nil, nil, err
-	}
-	c, ok := t.Call(of.Call)
-	if !ok {
-		return nil, nil, fmt.Errorf("call %s: %w", of.Call, journal.ErrNotFound)
-	}
-	return t, []*revert.Call{c}, nil
-}
-
-// workedOn are the calls that an undo or a redo tried to take back or to bring back.
-func workedOn(t *revert.Txn, by string) []*revert.Call {
-	return slices.DeleteFunc(slices.Clone(t.Calls), func(c *revert.Call) bool { return !c.WorkedOn(by) })
 }

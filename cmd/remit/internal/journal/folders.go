@@ -1,7 +1,9 @@
-package main
+package journal
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -9,8 +11,26 @@ import (
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/cmd/remit/internal/state"
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/journal"
 	"github.com/remit-dev/remit/revert/record"
 )
+
+// revertOp is what is done: an undo, or only a look at it, or a redo.
+type revertOp int
+
+const (
+	undoing revertOp = iota
+	previewing
+	redoing
+)
+
+// verb is the command that does it.
+func (w revertOp) verb() string {
+	if w == redoing {
+		return "redo"
+	}
+	return "revert"
+}
 
 // folderProblem says where the folders are that a revert or a redo needs, and the command
 // that names them.
@@ -73,4 +93,18 @@ func eitherFolderHint(p *state.Workspace, a *cli.App, roots []record.Root, way r
 		fix = "in the recorded folder: " + was.Hint(way.verb(), id) + "; " + fix
 	}
 	return fix
+}
+
+// writeFolders names the folders of a report that nobody can take for granted: those that only
+// --root vouches for, and a workspace that is not here.
+func writeFolders(ctx context.Context, a *cli.App, p *state.Workspace, j journal.Journal, rep revert.Report) {
+	for _, r := range rep.Named {
+		_, _ = fmt.Fprintf(a.Out, "root %s: %s, as --root says; the journal has %s\n", r.Root, cli.Printable(r.Path), cli.Printable(r.Was))
+	}
+	if rep.Txn == "" {
+		return
+	}
+	if folder, err := p.Elsewhere(ctx, a, j, rep.Txn); err == nil && folder != "" {
+		_, _ = fmt.Fprintf(a.Out, "in the workspace %s\n", cli.Printable(folder))
+	}
 }

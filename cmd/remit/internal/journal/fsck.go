@@ -1,4 +1,4 @@
-package main
+package journal
 
 import (
 	"context"
@@ -16,7 +16,7 @@ import (
 	"github.com/remit-dev/remit/revert/sqlite"
 )
 
-func fsckCommand(a *cli.App) *cobra.Command {
+func FsckCommand(a *cli.App) *cobra.Command {
 	var p state.Workspace
 	var asJSON, accept bool
 	var kept string

@@ -1,4 +1,4 @@
-package main
+package journal
 
 import (
 	"errors"
@@ -15,7 +15,7 @@ import (
 	"github.com/remit-dev/remit/revert/record"
 )
 
-func feedbackCommand(a *cli.App) *cobra.Command {
+func FeedbackCommand(a *cli.App) *cobra.Command {
 	var p state.Workspace
 	var note string
 	var asJSON bool

@@ -1,4 +1,4 @@
-package main
+package journal
 
 import (
 	"context"
@@ -14,7 +14,7 @@ import (
 	"github.com/remit-dev/remit/revert"
 )
 
-func pruneCommand(a *cli.App) *cobra.Command {
+func PruneCommand(a *cli.App) *cobra.Command {
 	var p state.Workspace
 	var asJSON bool
 	keep := revert.Retention{MaxAge: revert.DefaultKeep, KeepLast: revert.DefaultKeepLast}

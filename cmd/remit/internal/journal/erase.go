@@ -1,4 +1,4 @@
-package main
+package journal
 
 import (
 	"bufio"
@@ -16,7 +16,7 @@ import (
 	"github.com/remit-dev/remit/revert"
 )
 
-func eraseCommand(a *cli.App) *cobra.Command {
+func EraseCommand(a *cli.App) *cobra.Command {
 	var p state.Workspace
 	var yes, asJSON bool
 	var why string
@@ -121,4 +121,11 @@ func writeErasure(p cli.Style, w io.Writer, e revert.EraseReport, where *state.W
 	if e.Waiting != "" {
 		_, _ = fmt.Fprintf(w, "%s %s\n     %s\n", p.Doubt("?"), e.Waiting, "again  "+where.Hint("erase", e.Call, "--why", "again"))
 	}
+}
+
+func erasedWords(e *erasedRecord) string {
+	if e.Cause == "retention" {
+		return "its records were dropped by age"
+	}
+	return "erased by " + cli.Printable(e.By)
 }

@@ -1,4 +1,4 @@
-package main
+package journal
 
 import (
 	"context"
@@ -17,7 +17,7 @@ import (
 	"github.com/remit-dev/remit/revert"
 )
 
-func recoverCommand(a *cli.App) *cobra.Command {
+func RecoverCommand(a *cli.App) *cobra.Command {
 	var p state.Workspace
 	var asJSON bool
 	cmd := &cobra.Command{

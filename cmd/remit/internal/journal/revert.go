@@ -1,10 +1,9 @@
-package main
+package journal
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
@@ -12,15 +11,13 @@ import (
 
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
-	"github.com/remit-dev/remit/cmd/remit/internal/render"
 	"github.com/remit-dev/remit/cmd/remit/internal/startup"
 	"github.com/remit-dev/remit/cmd/remit/internal/state"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/effect"
-	"github.com/remit-dev/remit/revert/journal"
 )
 
-func revertCommand(a *cli.App) *cobra.Command {
+func RevertCommand(a *cli.App) *cobra.Command {
 	var p state.Workspace
 	var last, asJSON, preview bool
 	var how revert.Options
@@ -69,7 +66,7 @@ func revertCommand(a *cli.App) *cobra.Command {
 	return cmd
 }
 
-func redoCommand(a *cli.App) *cobra.Command {
+func RedoCommand(a *cli.App) *cobra.Command {
 	var p state.Workspace
 	var last, asJSON bool
 	cmd := &cobra.Command{
@@ -192,171 +189,4 @@ func redoID(ctx context.Context, rt *agent.Runtime, rep revert.Report) string {
 		return rep.Txn
 	}
 	return rep.Undo
-}
-
-// target says which transaction is meant: the one with an id, or the last one.
-// No id means none, never the last.
-type target struct {
-	id   string
-	last bool
-	undo bool // with last: the newest undo is meant
-}
-
-// find is the id of what is meant, and the newer calls that the last one passes over;
-// empty where the last one is meant, and there is none.
-func (t target) find(ctx context.Context, rt *agent.Runtime) (id string, over []passedOver, err error) {
-	if t.last && t.undo {
-		return lastUndo(ctx, rt)
-	}
-	if t.last {
-		return lastTxn(ctx, rt)
-	}
-	return t.id, nil, nil
-}
-
-// revertOp is what is done: an undo, or only a look at it, or a redo.
-type revertOp int
-
-const (
-	undoing revertOp = iota
-	previewing
-	redoing
-)
-
-// verb is the command that does it.
-func (w revertOp) verb() string {
-	if w == redoing {
-		return "redo"
-	}
-	return "revert"
-}
-
-// writeFolders names the folders of a report that nobody can take for granted: those that only
-// --root vouches for, and a workspace that is not here.
-func writeFolders(ctx context.Context, a *cli.App, p *state.Workspace, j journal.Journal, rep revert.Report) {
-	for _, r := range rep.Named {
-		_, _ = fmt.Fprintf(a.Out, "root %s: %s, as --root says; the journal has %s\n", r.Root, cli.Printable(r.Path), cli.Printable(r.Was))
-	}
-	if rep.Txn == "" {
-		return
-	}
-	if folder, err := p.Elsewhere(ctx, a, j, rep.Txn); err == nil && folder != "" {
-		_, _ = fmt.Fprintf(a.Out, "in the workspace %s\n", cli.Printable(folder))
-	}
-}
-
-// writeReport tells what became of each resource, and of what id names: a transaction, or a call.
-func writeReport(p cli.Style, w io.Writer, rep revert.Report, way revertOp, id string) {
-	if rep.Txn == "" {
-		nothing := "there is nothing to take back"
-		if way == redoing {
-			nothing = "there is nothing to bring back"
-		}
-		_, _ = fmt.Fprintln(w, nothing)
-		return
-	}
-	deleted := 0
-	for _, i := range rep.Items {
-		writeItem(p, w, i, way == previewing)
-		if i.Action == "delete" && i.Outcome.Clean() {
-			deleted++
-		}
-	}
-	for _, d := range rep.Dependents {
-		writeDependent(p, w, d, rep.Txn)
-	}
-	clean := len(rep.Items) - len(rep.NotUndone())
-	did, nothing := "taken back", "nothing of it was left"
-	switch way {
-	case undoing:
-	case previewing:
-		did, nothing = "would be taken back", "nothing of it is left"
-	case redoing:
-		did, nothing = "brought back", "nothing to bring back"
-	}
-	if deleted > 0 {
-		did += fmt.Sprintf(", %d by deleting", deleted)
-	}
-	if way == previewing {
-		did += "; nothing was touched"
-	}
-	what := "transaction " + rep.Txn + " "
-	if strings.HasPrefix(id, "c_") {
-		what = "call " + id + " of transaction " + rep.Txn + ", "
-	}
-	if len(rep.Items) == 0 {
-		if way == redoing && id != rep.Txn { // the transaction may have other undos
-			what = "undo " + id + " of " + what
-		}
-		_, _ = fmt.Fprintf(w, "%s%s: %s\n", what, render.State(p, rep.State, false), nothing)
-		return
-	}
-	_, _ = fmt.Fprintf(w, "%s%s: %d of %s %s\n", what, render.State(p, rep.State, false), clean, cli.Count(len(rep.Items), "change"), did)
-}
-
-// writeWays says what can be done about what is in the way: for the rest the reasons say it.
-func writeWays(p cli.Style, w io.Writer, rep revert.Report, again string, over func() bool) {
-	theirs := slices.ContainsFunc(rep.NotUndone(), func(i revert.ResourceResult) bool {
-		return i.Outcome == effect.Conflict && !strings.HasPrefix(i.Resource, "http") // those cannot be overwritten
-	})
-	later := slices.ContainsFunc(rep.NotUndone(), func(i revert.ResourceResult) bool { return strings.HasSuffix(i.Why, "with cascade") })
-	switch {
-	case later:
-		_, _ = fmt.Fprintln(w, p.Faint("take what lies on it along: "+again+" --cascade"))
-	case theirs && over():
-		_, _ = fmt.Fprintln(w, p.Faint("take it back over what is there, which is kept for remit redo: "+again+" --force-as NAME"))
-	}
-}
-
-func writeItem(p cli.Style, w io.Writer, i revert.ResourceResult, preview bool) {
-	mark, word, whose := p.Good("✓"), render.RevertOutcome(i.Outcome), ""
-	if !i.Outcome.Clean() {
-		mark = p.Bad("✗")
-	}
-	if i.Outcome == effect.Restored {
-		word = restoring(i.Action)
-		if !preview {
-			word += "d" // delete, recreate, restore
-		}
-	}
-	if i.Action == revert.ActionDrop {
-		word, whose = "dropped", "  "+i.Why
-		if preview {
-			word = "drop"
-		}
-	}
-	if i.Forced {
-		whose = "  over what somebody else left"
-	}
-	if i.Txn != "" {
-		whose += "  of " + i.Txn
-	}
-	_, _ = fmt.Fprintf(w, "%s %-9s %s%s\n", mark, word, render.Resource(i.Resource), whose)
-	if !i.Outcome.Clean() || i.Outcome == effect.Restored && i.Action != revert.ActionDrop && i.Why != "" {
-		p.Details(w, &cli.Problem{Why: i.Why})
-	}
-}
-
-// restoring is what would be done to a resource to have it as it was.
-func restoring(does string) string {
-	switch does {
-	case "delete":
-		return "delete"
-	case "create", "mkdir":
-		return "recreate"
-	default:
-		return "restore"
-	}
-}
-
-// writeDependent tells of a call that goes along, or that stands in the way.
-func writeDependent(p cli.Style, w io.Writer, d revert.Dependent, txn string) {
-	mark, how, of := p.Doubt("·"), "along", ""
-	if !d.Included {
-		mark, how = p.Bad("✗"), "in the way"
-	}
-	if d.Txn != txn {
-		of = " of " + d.Txn
-	}
-	_, _ = fmt.Fprintf(w, "%s %s: call %s%s, %s\n", mark, how, d.Call, of, cli.Printable(d.Tool))
 }

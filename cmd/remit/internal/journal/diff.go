@@ -1,4 +1,4 @@
-package main
+package journal
 
 import (
 	"context"
@@ -19,7 +19,7 @@ import (
 	"github.com/remit-dev/remit/revert/effect"
 )
 
-func diffCommand(a *cli.App) *cobra.Command {
+func DiffCommand(a *cli.App) *cobra.Command {
 	var p state.Workspace
 	var last, asJSON bool
 	cmd := &cobra.Command{

@@ -1,0 +1,110 @@
+package journal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/remit-dev/remit/cmd/remit/internal/cli"
+	"github.com/remit-dev/remit/cmd/remit/internal/state"
+	"github.com/remit-dev/remit/revert/journal"
+	"github.com/remit-dev/remit/revert/kind"
+	"github.com/remit-dev/remit/revert/record"
+	"github.com/remit-dev/remit/tool"
+)
+
+func LogCommand(a *cli.App) *cobra.Command {
+	var p state.Workspace
+	var asJSON bool
+	var only string
+	var newest int
+	cmd := &cobra.Command{
+		Use: "log", Short: "List transactions and their calls, newest first",
+		Args: cli.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if only == "" && cmd.Flags().Changed("txn") {
+				return cli.EmptyID()
+			}
+			if cmd.Flags().Changed("newest") && newest < 1 {
+				return cli.UsageProblem(fmt.Sprintf("--newest %d: must be at least 1", newest))
+			}
+			return writeLog(cmd.Context(), a, &p, only, newest, asJSON)
+		},
+	}
+	state.AddFlags(cmd, &p)
+	cmd.Flags().BoolVar(&asJSON, "json", false, "write one JSON object a line, one for each transaction")
+	cmd.Flags().IntVarP(&newest, "newest", "n", 0, "only the newest `N` transactions (default: all)")
+	cmd.Flags().StringVar(&only, "txn", "", "only the transaction with this `ID`")
+	return cmd
+}
+
+func writeLog(ctx context.Context, a *cli.App, p *state.Workspace, only string, newest int, asJSON bool) (err error) {
+	j, err := p.Read(ctx, a)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, j.Close()) }()
+	tools, err := tool.NewRegistry(state.Tools(a)...)
+	if err != nil {
+		return err
+	}
+	shown := 0
+	var damage []error
+	gaps, err := gapsAfter(ctx, j, 0)
+	if err != nil {
+		damage = append(damage, err)
+	}
+	show := func(id string, behind []gap) error {
+		_, rec, err := loadTxn(ctx, j, id)
+		if errors.Is(err, record.ErrDamaged) && only == "" { // the others are listed all the same
+			damage = append(damage, fmt.Errorf("transaction %s: %w", id, err))
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		shown++
+		rec.Missing = behind
+		if asJSON {
+			a.WriteJSON(rec)
+		} else {
+			writeGaps(a.Style(), a.Out, behind)
+			writeTxn(a.Style(), a.Out, rec, tools)
+		}
+		return nil
+	}
+	if only != "" {
+		behind, err := target{id: only}.gaps(ctx, j, only)
+		return errors.Join(show(only, behind), err)
+	}
+	for e, err := range j.Entries(ctx, journal.Query{Kinds: []kind.Kind{kind.Begun}, Newest: true}) {
+		switch {
+		case err != nil && e.Pos != 0:
+			damage = append(damage, fmt.Errorf("a transaction: %w", err))
+			continue
+		case err == nil:
+			older := slices.IndexFunc(gaps, func(g gap) bool { return g.pos > e.Pos })
+			behind := gaps[len(gaps):]
+			if older >= 0 {
+				gaps, behind = gaps[:older], gaps[older:]
+			}
+			err = show(e.Header.Txn, behind)
+		}
+		if err != nil {
+			return err
+		}
+		if shown == newest {
+			break
+		}
+	}
+	if shown == 0 && len(damage) == 0 && !asJSON {
+		_, _ = fmt.Fprintln(a.Out, "nothing is recorded for this workspace yet")
+	}
+	if !asJSON {
+		writeGaps(a.Style(), a.Out, gaps)
+	}
+	return errors.Join(damage...)
+}

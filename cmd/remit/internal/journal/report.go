@@ -1,0 +1,129 @@
+package journal
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/remit-dev/remit/cmd/remit/internal/cli"
+	"github.com/remit-dev/remit/cmd/remit/internal/render"
+	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
+)
+
+// writeReport tells what became of each resource, and of what id names: a transaction, or a call.
+func writeReport(p cli.Style, w io.Writer, rep revert.Report, way revertOp, id string) {
+	if rep.Txn == "" {
+		nothing := "there is nothing to take back"
+		if way == redoing {
+			nothing = "there is nothing to bring back"
+		}
+		_, _ = fmt.Fprintln(w, nothing)
+		return
+	}
+	deleted := 0
+	for _, i := range rep.Items {
+		writeItem(p, w, i, way == previewing)
+		if i.Action == "delete" && i.Outcome.Clean() {
+			deleted++
+		}
+	}
+	for _, d := range rep.Dependents {
+		writeDependent(p, w, d, rep.Txn)
+	}
+	clean := len(rep.Items) - len(rep.NotUndone())
+	did, nothing := "taken back", "nothing of it was left"
+	switch way {
+	case undoing:
+	case previewing:
+		did, nothing = "would be taken back", "nothing of it is left"
+	case redoing:
+		did, nothing = "brought back", "nothing to bring back"
+	}
+	if deleted > 0 {
+		did += fmt.Sprintf(", %d by deleting", deleted)
+	}
+	if way == previewing {
+		did += "; nothing was touched"
+	}
+	what := "transaction " + rep.Txn + " "
+	if strings.HasPrefix(id, "c_") {
+		what = "call " + id + " of transaction " + rep.Txn + ", "
+	}
+	if len(rep.Items) == 0 {
+		if way == redoing && id != rep.Txn { // the transaction may have other undos
+			what = "undo " + id + " of " + what
+		}
+		_, _ = fmt.Fprintf(w, "%s%s: %s\n", what, render.State(p, rep.State, false), nothing)
+		return
+	}
+	_, _ = fmt.Fprintf(w, "%s%s: %d of %s %s\n", what, render.State(p, rep.State, false), clean, cli.Count(len(rep.Items), "change"), did)
+}
+
+// writeWays says what can be done about what is in the way: for the rest the reasons say it.
+func writeWays(p cli.Style, w io.Writer, rep revert.Report, again string, over func() bool) {
+	theirs := slices.ContainsFunc(rep.NotUndone(), func(i revert.ResourceResult) bool {
+		return i.Outcome == effect.Conflict && !strings.HasPrefix(i.Resource, "http") // those cannot be overwritten
+	})
+	later := slices.ContainsFunc(rep.NotUndone(), func(i revert.ResourceResult) bool { return strings.HasSuffix(i.Why, "with cascade") })
+	switch {
+	case later:
+		_, _ = fmt.Fprintln(w, p.Faint("take what lies on it along: "+again+" --cascade"))
+	case theirs && over():
+		_, _ = fmt.Fprintln(w, p.Faint("take it back over what is there, which is kept for remit redo: "+again+" --force-as NAME"))
+	}
+}
+
+func writeItem(p cli.Style, w io.Writer, i revert.ResourceResult, preview bool) {
+	mark, word, whose := p.Good("✓"), render.RevertOutcome(i.Outcome), ""
+	if !i.Outcome.Clean() {
+		mark = p.Bad("✗")
+	}
+	if i.Outcome == effect.Restored {
+		word = restoring(i.Action)
+		if !preview {
+			word += "d" // delete, recreate, restore
+		}
+	}
+	if i.Action == revert.ActionDrop {
+		word, whose = "dropped", "  "+i.Why
+		if preview {
+			word = "drop"
+		}
+	}
+	if i.Forced {
+		whose = "  over what somebody else left"
+	}
+	if i.Txn != "" {
+		whose += "  of " + i.Txn
+	}
+	_, _ = fmt.Fprintf(w, "%s %-9s %s%s\n", mark, word, render.Resource(i.Resource), whose)
+	if !i.Outcome.Clean() || i.Outcome == effect.Restored && i.Action != revert.ActionDrop && i.Why != "" {
+		p.Details(w, &cli.Problem{Why: i.Why})
+	}
+}
+
+// restoring is what would be done to a resource to have it as it was.
+func restoring(does string) string {
+	switch does {
+	case "delete":
+		return "delete"
+	case "create", "mkdir":
+		return "recreate"
+	default:
+		return "restore"
+	}
+}
+
+// writeDependent tells of a call that goes along, or that stands in the way.
+func writeDependent(p cli.Style, w io.Writer, d revert.Dependent, txn string) {
+	mark, how, of := p.Doubt("·"), "along", ""
+	if !d.Included {
+		mark, how = p.Bad("✗"), "in the way"
+	}
+	if d.Txn != txn {
+		of = " of " + d.Txn
+	}
+	_, _ = fmt.Fprintf(w, "%s %s: call %s%s, %s\n", mark, how, d.Call, of, cli.Printable(d.Tool))
+}
