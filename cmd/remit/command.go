@@ -8,8 +8,10 @@ import (
 	"github.com/remit-dev/remit/cmd/remit/internal/approve"
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/cmd/remit/internal/journal"
+	"github.com/remit-dev/remit/cmd/remit/internal/policy"
 	"github.com/remit-dev/remit/cmd/remit/internal/script"
 	"github.com/remit-dev/remit/cmd/remit/internal/startup"
+	"github.com/remit-dev/remit/cmd/remit/internal/tools"
 )
 
 func commandTree(a *cli.App) *cobra.Command {
@@ -40,7 +42,7 @@ func commandTree(a *cli.App) *cobra.Command {
 		approve.PendingCommand(a), approve.ApproveCommand(a, func(ctx context.Context, f startup.Flags, id string) error { return script.Resume(ctx, a, f, id) }), approve.DenyCommand(a), approve.ApprovalCommand(a), script.ResumeCommand(a), approve.SettleCommand(a), journal.FeedbackCommand(a),
 		approve.GrantsCommand(a), journal.RecoverCommand(a), journal.FsckCommand(a), journal.PruneCommand(a), journal.EraseCommand(a),
 		serveCommand(a), gateway, initCommand(a), tokenCommand(a), connectCommand(a), disconnectCommand(a),
-		toolsCommand(a), secretCommand(a), policyCommand(a), doctorCommand(a), versionCommand(a),
+		tools.Command(a), secretCommand(a), policy.Command(a), doctorCommand(a), versionCommand(a),
 	)
 	complete(root, a)
 	return root

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/remit-dev/remit/cmd/remit/internal/policy"
 	"github.com/remit-dev/remit/policies"
 )
 
@@ -85,7 +86,7 @@ func mistakes(t *testing.T, files map[string]string) string {
 		args = append(args, "--tools")
 	}
 	code, out, errs := says(t, args...)
-	var c checkOutput
+	var c policy.CheckOutput
 	require.NoError(t, json.Unmarshal([]byte(out), &c), errs)
 	list := append(c.Problems, c.Warnings...)
 	require.Equal(t, len(list) > 0, code == 5, "%s%s", out, errs)

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
+	"github.com/remit-dev/remit/cmd/remit/internal/policy"
 	"github.com/remit-dev/remit/cmd/remit/internal/script"
 	"github.com/remit-dev/remit/perm"
 )
@@ -122,7 +123,7 @@ func TestHelpLeadsToExitCodes(t *testing.T) {
 // shownInput is the document that the help of policy eval shows.
 func shownInput(t *testing.T) string {
 	t.Helper()
-	_, text, found := strings.Cut(sampleInput, "<<'END'\n")
+	_, text, found := strings.Cut(policy.SampleInput, "<<'END'\n")
 	require.True(t, found)
 	text, _, found = strings.Cut(text, "END")
 	require.True(t, found)
@@ -132,7 +133,7 @@ func shownInput(t *testing.T) string {
 func TestSampleInput(t *testing.T) {
 	var help, out, errs bytes.Buffer
 	require.Zero(t, run(t.Context(), []string{"policy", "eval", "--help"}, testWorld(nil, &help, io.Discard)))
-	require.Contains(t, help.String(), sampleInput)
+	require.Contains(t, help.String(), policy.SampleInput)
 	code := run(t.Context(), []string{"policy", "eval", "--input", "-"}, testWorld(strings.NewReader(shownInput(t)), &out, &errs))
 	require.Zero(t, code, errs.String())
 	require.Contains(t, out.String(), "allow")

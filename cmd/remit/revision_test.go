@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/remit-dev/remit/cmd/remit/internal/policy"
 )
 
 // TestRevisionIsOfTheContent: whatever path leads to a policy, what decides has
@@ -29,7 +31,7 @@ func TestRevisionIsOfTheContent(t *testing.T) {
 		t.Helper()
 		var out, errs bytes.Buffer
 		require.Equal(t, 0, run(t.Context(), append([]string{"policy", "check", "--json"}, paths...), testWorld(nil, &out, &errs)), out.String()+errs.String())
-		var c checkOutput
+		var c policy.CheckOutput
 		require.NoError(t, json.Unmarshal(out.Bytes(), &c))
 		return c.Revision
 	}

@@ -1,4 +1,4 @@
-package main
+package policy
 
 import (
 	"encoding/json"
@@ -13,9 +13,9 @@ import (
 	"github.com/remit-dev/remit/perm"
 )
 
-// sampleInput is a command to paste, with every member that an input always
+// SampleInput is a command to paste, with every member that an input always
 // has.
-const sampleInput = `remit policy eval --input - <<'END'
+const SampleInput = `remit policy eval --input - <<'END'
 {
   "purpose": "run",
   "time": "2026-01-02T03:04:05Z",

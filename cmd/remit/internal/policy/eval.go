@@ -1,4 +1,4 @@
-package main
+package policy
 
 import (
 	"fmt"
@@ -23,7 +23,7 @@ func evalCommand(a *cli.App) *cobra.Command {
 			"workspace policy that holds by default). The exit code is that of the call: 0 for allow and hold, 3 for deny, 4 for\n" +
 			"ask; 2 for an input that is no input.\n\n" +
 			"Purpose, tool and access have to be there; the rest where a rule reads it. remit policy schema says what all of it\n" +
-			"may be. A whole input:\n\n" + sampleInput,
+			"may be. A whole input:\n\n" + SampleInput,
 		RunE: func(cmd *cobra.Command, paths []string) error { return runEval(a, cmd, input, paths, asJSON) },
 	}
 	cmd.Flags().StringVar(&input, "input", "", "`FILE` with the input document, or - for standard input")

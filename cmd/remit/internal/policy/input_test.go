@@ -1,4 +1,4 @@
-package main
+package policy
 
 import (
 	"encoding/json"
@@ -11,7 +11,7 @@ import (
 // FuzzPolicyInput: an input of a policy that is taken is one that remit itself would
 // give: written and read again it is the same, and it names what is to be decided.
 func FuzzPolicyInput(f *testing.F) {
-	_, sample, _ := strings.Cut(sampleInput, "<<'END'\n")
+	_, sample, _ := strings.Cut(SampleInput, "<<'END'\n")
 	sample = strings.TrimSuffix(sample, "END")
 	f.Add([]byte(sample))
 	for _, change := range [][2]string{

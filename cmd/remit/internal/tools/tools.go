@@ -1,4 +1,4 @@
-package main
+package tools
 
 import (
 	"context"
@@ -23,7 +23,7 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-func toolsCommand(a *cli.App) *cobra.Command {
+func Command(a *cli.App) *cobra.Command {
 	var f toolsFlags
 	cmd := &cobra.Command{
 		Use: "tools [NAME]...", Short: "List the tools, what they may touch and whether it can be taken back",
@@ -61,7 +61,7 @@ func toolsCommand(a *cli.App) *cobra.Command {
 	flags.BoolVar(&f.json, "json", false, "write one JSON object a line, one for each tool")
 	flags.BoolVar(&f.filters, "filters", false, "list the filters instead that a run with the same limits asks, in their order")
 	startup.AddLimitFlags(cmd, &f.limits)
-	cmd.AddCommand(statsCommand(a), toolsCheckCommand(a), adjustCommand(a))
+	cmd.AddCommand(statsCommand(a), checkCommand(a), adjustCommand(a))
 	flags.StringVar(&f.why, "why", "", "say whether the tool `NAME`, or NAME@VERSION, is offered, and if not, which check fails")
 	state.AddDeclarationFlags(cmd, &f.Declarations)
 	startup.AddClientFlags(cmd, &f.Client)

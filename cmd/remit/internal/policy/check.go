@@ -1,10 +1,7 @@
-package main
+package policy
 
 import (
 	"errors"
-	"fmt"
-	"io"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -15,7 +12,7 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-func policyCheckCommand(a *cli.App) *cobra.Command {
+func checkCommand(a *cli.App) *cobra.Command {
 	var f policyCheckFlags
 	cmd := &cobra.Command{
 		Use: "check PATH...", Short: "Load a policy and run its own tests",
@@ -49,8 +46,8 @@ type policyCheckFlags struct {
 	definitions                []string
 }
 
-// checkOutput is what checking a policy came to.
-type checkOutput struct {
+// CheckOutput is what checking a policy came to.
+type CheckOutput struct {
 	OK        bool                `json:"ok"`
 	Revision  string              `json:"revision"`
 	Problems  []rego.Problem      `json:"problems"`
@@ -83,8 +80,8 @@ func runCheck(a *cli.App, cmd *cobra.Command, paths []string, f policyCheckFlags
 
 // check tells what is wrong with a policy apart from why it could not be
 // looked at.
-func check(cmd *cobra.Command, paths []string, tools []tool.Tool, closed bool) (checkOutput, error) {
-	c := checkOutput{Problems: []rego.Problem{}, Warnings: []rego.Problem{}, Unchecked: []rego.UncheckedRef{}, Slow: []rego.UncheckedRef{}, Tests: []rego.TestResult{}, Uncovered: []string{}}
+func check(cmd *cobra.Command, paths []string, tools []tool.Tool, closed bool) (CheckOutput, error) {
+	c := CheckOutput{Problems: []rego.Problem{}, Warnings: []rego.Problem{}, Unchecked: []rego.UncheckedRef{}, Slow: []rego.UncheckedRef{}, Tests: []rego.TestResult{}, Uncovered: []string{}}
 	engine, err := policyfile.Load(paths, true)
 	var report rego.TestReport
 	if err == nil {
@@ -100,82 +97,4 @@ func check(cmd *cobra.Command, paths []string, tools []tool.Tool, closed bool) (
 	c.Tests, c.Uncovered = cli.Listed(report.Results), cli.Listed(report.Uncovered)
 	c.OK = len(report.Failed()) == 0
 	return c, err
-}
-
-func policyCommand(a *cli.App) *cobra.Command {
-	cmd := &cobra.Command{
-		Use: "policy", Short: "Begin, check and ask policies",
-		Args: cli.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(newCommand(a), policyCheckCommand(a), testCommand(a), evalCommand(a), explainCommand(a), schemaCommand(a))
-	return cmd
-}
-
-func writeCheck(p cli.Style, w io.Writer, c checkOutput, notes bool) {
-	for _, bad := range c.Problems {
-		_, _ = fmt.Fprintf(w, "%s %s\n", p.Bad("✗"), cli.Printable(cli.WithPlace(bad.Text, bad.At)))
-		p.Details(w, &cli.Problem{Fix: bad.Fix})
-	}
-	failed := 0
-	for _, t := range c.Tests {
-		if t.Status == "fail" || t.Status == "error" {
-			failed++
-			_, _ = fmt.Fprintf(w, "%s %s %s: %s\n", p.Bad("✗"), t.Status, t.At, cli.Printable(t.Name))
-			p.Details(w, &cli.Problem{Why: t.Text})
-		}
-	}
-	for _, n := range c.Warnings {
-		_, _ = fmt.Fprintf(w, "%s warning: %s\n", p.Doubt("!"), cli.Printable(cli.WithPlace(n.Text, n.At)))
-		p.Details(w, &cli.Problem{Fix: n.Fix})
-	}
-	if len(c.Uncovered) > 0 {
-		_, _ = fmt.Fprintf(w, "%s no test reaches %s\n", p.Doubt("·"), strings.Join(c.Uncovered, ", "))
-	}
-	if notes {
-		writeNotes(p, w, c)
-	} else {
-		writeNoteCounts(p, w, c)
-	}
-	if len(c.Problems) > 0 {
-		_, _ = fmt.Fprintln(w, p.Bad("not loaded: ")+cli.Count(len(c.Problems), "problem"))
-		return
-	}
-	_, _ = fmt.Fprintf(w, "loaded; %s, %d failed\n", cli.Count(len(c.Tests), "test"), failed)
-}
-
-// writeNoteCounts sums up what is no finding: a note changes no decision, and a policy has many.
-func writeNoteCounts(p cli.Style, w io.Writer, c checkOutput) {
-	rules := map[string]bool{}
-	for _, n := range c.Slow {
-		rules[n.At] = true
-	}
-	var sums []string
-	if n := len(c.Unchecked); n > 0 {
-		sums = append(sums, cli.Count(n, "place")+" could not be checked for misspelt fields")
-	}
-	if n := len(rules); n > 0 {
-		sums = append(sums, cli.Count(n, "rule")+" could be faster")
-	}
-	if len(sums) > 0 {
-		_, _ = fmt.Fprintf(w, "%s %s: --notes lists them\n", p.Doubt("·"), strings.Join(sums, ", "))
-	}
-}
-
-// writeNotes lists what is no finding.
-func writeNotes(p cli.Style, w io.Writer, c checkOutput) {
-	for _, n := range c.Unchecked {
-		_, _ = fmt.Fprintf(w, "%s %s: not checked: %s\n", p.Doubt("·"), n.At, cli.Printable(n.Text))
-	}
-	said := rego.UncheckedRef{}
-	for _, n := range c.Slow {
-		// A document that is read whole has many parts that differ: --json lists them.
-		if head, _, whole := strings.Cut(n.Text, " is read whole, and "); whole {
-			n.Text = head + " is read whole, with what differs from call to call"
-		}
-		if n != said {
-			_, _ = fmt.Fprintf(w, "%s %s: slower than it could be: %s\n", p.Doubt("·"), n.At, cli.Printable(n.Text))
-		}
-		said = n
-	}
 }

@@ -1,4 +1,4 @@
-package main
+package tools
 
 import (
 	"errors"
@@ -29,7 +29,7 @@ func named(tools []tool.Tool, names []string) ([]tool.Tool, error) {
 	return out, nil
 }
 
-func toolsCheckCommand(a *cli.App) *cobra.Command {
+func checkCommand(a *cli.App) *cobra.Command {
 	var definitions []string
 	var strict, asJSON bool
 	cmd := &cobra.Command{

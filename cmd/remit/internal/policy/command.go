@@ -1,0 +1,17 @@
+package policy
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/remit-dev/remit/cmd/remit/internal/cli"
+)
+
+func Command(a *cli.App) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "policy", Short: "Begin, check and ask policies",
+		Args: cli.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(newCommand(a), checkCommand(a), testCommand(a), evalCommand(a), explainCommand(a), schemaCommand(a))
+	return cmd
+}

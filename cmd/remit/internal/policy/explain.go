@@ -1,0 +1,173 @@
+package policy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/remit-dev/remit/cmd/remit/internal/cli"
+	"github.com/remit-dev/remit/cmd/remit/internal/policyfile"
+	"github.com/remit-dev/remit/cmd/remit/internal/state"
+	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/perm/rego"
+)
+
+// explainFlags is what remit policy explain is told.
+type explainFlags struct {
+	state.Workspace
+	input    string
+	policies []string
+	json     bool
+}
+
+func explainCommand(a *cli.App) *cobra.Command {
+	var f explainFlags
+	cmd := &cobra.Command{
+		Use: "explain CALL | --input FILE|-", Short: "Say why a call is decided as it is, and what would allow it",
+		Long: "Asks a policy again about a recorded call, or about an input document as remit policy eval takes it. It says which rules\n" +
+			"decided, at which line and by what they saw, which could have allowed it and where they stopped, and the smallest change\n" +
+			"of the policy that lets the call through: that change is tried out before it is told.\n\n" +
+			"A record does not hold all that a policy saw: counts of the session and the place in a batch are taken as none. What a\n" +
+			"program changed is not on it either. If the same policy then decided otherwise, the command cannot tell, and says so.\n" +
+			"Exit codes: 0 it is explained; 2 usage, or nothing to explain.",
+		Args: func(_ *cobra.Command, ids []string) error {
+			if (f.input == "") == (len(ids) == 0) || len(ids) > 1 {
+				return cli.UsageProblem("want the id of one call, or --input FILE")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, ids []string) error { return runExplain(cmd.Context(), a, &f, ids) },
+	}
+	state.AddFlags(cmd, &f.Workspace)
+	flags := cmd.Flags()
+	flags.StringVar(&f.input, "input", "", "`FILE` with an input document, or - for standard input")
+	flags.StringArrayVar(&f.policies, "policy", nil, "policy `PATH`, a .rego file, a folder of them or builtin:PACK (default: the workspace policy)")
+	flags.BoolVar(&f.json, "json", false, "write one JSON object a line, one for each access")
+	return cmd
+}
+
+// explainOutput is why one access is decided as it is.
+type explainOutput struct {
+	Call string `json:"call,omitempty"`
+	Tool string `json:"tool"`
+	rego.Explanation
+	Access   perm.AccessFacts     `json:"access"`
+	Recorded *perm.DecisionRecord `json:"recorded,omitempty"` // what was decided then
+	Change   *rego.PolicyFix      `json:"change"`             // null where none was found
+	Approve  string               `json:"approve,omitempty"`  // the command that answers the call
+	Notes    []string             `json:"notes"`
+	// Unknown says why the decision cannot be made again; Decision is then the recorded one.
+	Unknown string `json:"unknown,omitempty"`
+}
+
+func runExplain(ctx context.Context, a *cli.App, f *explainFlags, ids []string) error {
+	engine, err := policyfile.Load(f.policies, false)
+	if err != nil {
+		return err
+	}
+	var asked []recordedAsk
+	if f.input != "" {
+		r, err := readRequest(a, f.input)
+		if err != nil {
+			return err
+		}
+		asked = []recordedAsk{{request: r}}
+	} else if asked, err = recordedAsks(ctx, a, f, ids[0]); err != nil {
+		return err
+	}
+	all, err := f.explain(ctx, engine, asked)
+	if err != nil {
+		return err
+	}
+	for i, x := range all {
+		if f.json {
+			a.WriteJSON(x)
+			continue
+		}
+		if i > 0 {
+			_, _ = fmt.Fprintln(a.Out)
+		}
+		writeExplanation(a.Style(), a.Out, x)
+	}
+	return nil
+}
+
+// explain explains each access. Where what comes out is not what was decided about the
+// call, the explanation is withheld: the policy saw something that is not on the record.
+func (f *explainFlags) explain(ctx context.Context, engine *rego.Engine, asks []recordedAsk) (all []explainOutput, err error) {
+	strictest := map[bool]perm.Effect{false: perm.Allow, true: perm.Allow} // by whether the call asked while it ran
+	for _, ask := range asks {
+		x, err := f.explainOne(ctx, engine, ask)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, x)
+		strictest[x.Access.Dynamic] = min(strictest[x.Access.Dynamic], effectOf(x.Decision.Effect))
+	}
+	for i, ask := range asks {
+		if why := ask.untold(all[i], strictest[all[i].Access.Dynamic]); why != "" {
+			f.withhold(&all[i], ask, why)
+		}
+	}
+	return all, nil
+}
+
+func (f *explainFlags) explainOne(ctx context.Context, engine *rego.Engine, ask recordedAsk) (explainOutput, error) {
+	why, err := engine.Explain(ctx, ask.request)
+	if err != nil {
+		return explainOutput{}, err
+	}
+	x := explainOutput{Call: ask.call, Tool: ask.request.Tool.Name, Explanation: why, Access: ask.request.Access, Recorded: ask.decision, Notes: []string{}}
+	if ask.unmet(x) {
+		x.Decision = *ask.decision
+	}
+	if why.Decision.Effect == perm.Ask.String() {
+		x.Approve = f.Hint("run", "--on-ask", "wait") + ", then " + f.Hint("approve", "CALL")
+		if ask.pending {
+			x.Approve = f.approve(ask)
+		}
+	}
+	x.Notes = append(x.Notes, ask.notes(x)...)
+	if d, err := engine.Decide(ctx, ask.request); err == nil {
+		x.Notes = append(x.Notes, notHeld(d)...)
+	}
+	if _, is := x.required(); is {
+		return x, nil
+	}
+	change, err := engine.SuggestAllow(ctx, ask.request)
+	if errors.Is(err, rego.ErrNoFix) {
+		return x, nil
+	}
+	x.Change = &change
+	return x, err
+}
+
+// required reports whether the tool does not meet a requirement, and the place of the rule that has it; none: a result raised it.
+func (x explainOutput) required() (at string, is bool) {
+	i := slices.IndexFunc(x.Decision.Reasons, func(p perm.Reason) bool { return p.Set == "require" })
+	if i < 0 || x.Decision.Effect != perm.Deny.String() {
+		return "", false
+	}
+	return x.Decision.Reasons[i].At, true
+}
+
+// approve is the command that approves a call that waits. What a program wants to change
+// is named.
+func (f *explainFlags) approve(ask recordedAsk) string {
+	if ask.request.Purpose == perm.PurposeApply {
+		return f.Hint("approve", ask.call, "--question", ask.question)
+	}
+	return f.Hint("approve", ask.call)
+}
+
+// withhold takes an explanation back that is not the one of the call.
+func (f *explainFlags) withhold(x *explainOutput, ask recordedAsk, why string) {
+	x.Unknown, x.Approve, x.Change, x.Notes, x.Explanation = why, "", nil, []string{}, rego.Explanation{Decision: *ask.decision, Rules: []rego.RuleTrace{}}
+	if ask.pending {
+		x.Approve = f.approve(ask)
+		x.Notes = append(x.Notes, "the call waits; what it asks: "+f.Hint("show", ask.call))
+	}
+}

@@ -1,0 +1,3 @@
+// Package tools has the verbs about tool declarations: tools, its checks,
+// adjustments and statistics.
+package tools
