@@ -7,9 +7,11 @@ import (
 
 	"github.com/remit-dev/remit/cmd/remit/internal/approve"
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
+	"github.com/remit-dev/remit/cmd/remit/internal/gateway"
 	"github.com/remit-dev/remit/cmd/remit/internal/journal"
 	"github.com/remit-dev/remit/cmd/remit/internal/policy"
 	"github.com/remit-dev/remit/cmd/remit/internal/script"
+	"github.com/remit-dev/remit/cmd/remit/internal/serve"
 	"github.com/remit-dev/remit/cmd/remit/internal/startup"
 	"github.com/remit-dev/remit/cmd/remit/internal/tools"
 )
@@ -35,13 +37,13 @@ func commandTree(a *cli.App) *cobra.Command {
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetUsageTemplate(root.UsageTemplate() + "\nExit codes: docs/reference/outcomes.md of github.com/remit-dev/remit says what each of them means.\n")
 	root.SetFlagErrorFunc(cli.FlagProblem)
-	gateway := gatewayCommand(a)
-	gateway.AddCommand(acceptCommand(a), loginCommand(a), logoutCommand(a))
+	gatewayVerb := serve.GatewayCommand(a)
+	gatewayVerb.AddCommand(gateway.AcceptCommand(a), gateway.LoginCommand(a), gateway.LogoutCommand(a))
 	root.AddCommand(
 		script.RunCommand(a), journal.LogCommand(a), journal.ShowCommand(a), journal.DiffCommand(a), journal.RevertCommand(a), journal.RedoCommand(a),
 		approve.PendingCommand(a), approve.ApproveCommand(a, func(ctx context.Context, f startup.Flags, id string) error { return script.Resume(ctx, a, f, id) }), approve.DenyCommand(a), approve.ApprovalCommand(a), script.ResumeCommand(a), approve.SettleCommand(a), journal.FeedbackCommand(a),
 		approve.GrantsCommand(a), journal.RecoverCommand(a), journal.FsckCommand(a), journal.PruneCommand(a), journal.EraseCommand(a),
-		serveCommand(a), gateway, initCommand(a), tokenCommand(a), connectCommand(a), disconnectCommand(a),
+		serve.Command(a), gatewayVerb, gateway.InitCommand(a), serve.TokenCommand(a), gateway.ConnectCommand(a), gateway.DisconnectCommand(a),
 		tools.Command(a), secretCommand(a), policy.Command(a), doctorCommand(a), versionCommand(a),
 	)
 	complete(root, a)

@@ -14,6 +14,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/remit-dev/remit/cmd/remit/internal/gateway"
 )
 
 // TestConnectTogether connects several clients at once, each by a process of its own, and disconnects them at once: none loses what
@@ -37,7 +39,7 @@ func TestConnectTogether(t *testing.T) {
 		}
 		all := func(verb string) {
 			var at sync.WaitGroup
-			for _, client := range clientNames() {
+			for _, client := range gateway.ClientNames() {
 				at.Go(func() {
 					cmd := exec.Command(remit, verb, client)
 					if verb == "connect" {

@@ -24,6 +24,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
+	"github.com/remit-dev/remit/cmd/remit/internal/serve"
 	"github.com/remit-dev/remit/cmd/remit/internal/startup"
 	"github.com/remit-dev/remit/internal/proof/statcheck"
 	"github.com/remit-dev/remit/revert"
@@ -153,7 +154,7 @@ func (c *crowd) tokens(n int) {
 	var errs bytes.Buffer
 	a, f := cli.NewApp(testWorld(nil, io.Discard, &errs)), &startup.Flags{}
 	cmd := &cobra.Command{}
-	addSessionFlags(a, cmd, f)
+	serve.AddSessionFlags(a, cmd, f)
 	f.OnAsk = "deny" // nothing is asked here
 	require.NoError(c.t, cmd.ParseFlags(c.flags()))
 	require.NoError(c.t, f.Check())
@@ -161,7 +162,7 @@ func (c *crowd) tokens(n int) {
 	require.NoError(c.t, err, "%s", &errs)
 	for _, v := range c.all {
 		f.As = v.who
-		in, err := newMCPSession(c.t.Context(), rt.Runtime, f)
+		in, err := serve.NewSession(c.t.Context(), rt.Runtime, f)
 		require.NoError(c.t, err)
 		v.token = in.Token()
 		c.owners.Store(in.ID(), v.n)
@@ -331,7 +332,7 @@ func (c *crowd) start() *served {
 		_ = s.cmd.Wait()
 	}
 	require.NoError(c.t, err, "%s", &s.errs)
-	var where listening
+	var where serve.Listening
 	require.NoError(c.t, json.Unmarshal(line, &where))
 	c.url = where.URL
 	warm := c.all[0]

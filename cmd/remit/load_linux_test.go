@@ -24,6 +24,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
+	"github.com/remit-dev/remit/cmd/remit/internal/serve"
 	"github.com/remit-dev/remit/cmd/remit/internal/startup"
 	"github.com/remit-dev/remit/internal/proof/statcheck"
 )
@@ -125,7 +126,7 @@ func (l *load) sessions(clients int, pause time.Duration) {
 	var errs bytes.Buffer
 	a, f := cli.NewApp(testWorld(nil, io.Discard, &errs)), &startup.Flags{}
 	cmd := &cobra.Command{}
-	addSessionFlags(a, cmd, f)
+	serve.AddSessionFlags(a, cmd, f)
 	f.OnAsk = "deny" // nothing is asked here
 	require.NoError(l.t, cmd.ParseFlags(l.flags))
 	require.NoError(l.t, f.Check())
@@ -134,7 +135,7 @@ func (l *load) sessions(clients int, pause time.Duration) {
 	seed := killSeed(l.t)
 	for n := range clients {
 		f.As = fmt.Sprintf("p%02d", n)
-		s, err := newMCPSession(l.t.Context(), rt.Runtime, f)
+		s, err := serve.NewSession(l.t.Context(), rt.Runtime, f)
 		require.NoError(l.t, err)
 		l.clients = append(l.clients, &loadClient{
 			n: n, session: s.ID(), token: s.Token(), pause: pause, r: rand.New(rand.NewPCG(seed, uint64(n))), http: &http.Client{Transport: &http.Transport{}},
@@ -165,7 +166,7 @@ func (l *load) start(keep string) {
 	})
 	line, err := bufio.NewReader(out).ReadBytes('\n')
 	require.NoError(l.t, err)
-	var where listening
+	var where serve.Listening
 	require.NoError(l.t, json.Unmarshal(line, &where))
 	for _, c := range l.clients {
 		c.url = where.URL

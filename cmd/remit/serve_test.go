@@ -18,6 +18,8 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
+
+	"github.com/remit-dev/remit/cmd/remit/internal/serve"
 )
 
 var revisions = []string{"2026-07-28", "2025-11-25"}
@@ -59,7 +61,7 @@ func startHTTP(t *testing.T, remit string, args ...string) (cmd *exec.Cmd, url, 
 		_ = cmd.Wait()
 	}
 	require.NoError(t, err, "%s", &errs)
-	var where listening
+	var where serve.Listening
 	require.NoError(t, json.Unmarshal(line, &where))
 	info, err := os.Stat(where.TokenFile)
 	require.NoError(t, err)
@@ -117,7 +119,7 @@ func TestServeHTTP(t *testing.T) {
 		}
 		out, err := exec.Command(remit, args...).Output()
 		require.NoError(t, err)
-		var made tokenOutput
+		var made serve.TokenOutput
 		require.NoError(t, json.Unmarshal(out, &made))
 		require.Equal(t, span == "0", made.Expires.IsZero())
 		require.Equal(t, span == "", made.Expires.After(time.Now().Add(29*24*time.Hour)))

@@ -17,6 +17,8 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
+
+	"github.com/remit-dev/remit/cmd/remit/internal/serve"
 )
 
 // gatewayProcess is remit gateway before a peer, in a process of its own.
@@ -39,7 +41,7 @@ func startGateway(t *testing.T, remit string, args ...string) *gatewayProcess {
 		g.kill()
 	}
 	require.NoError(t, err, "%s", &g.errs)
-	var where listening
+	var where serve.Listening
 	require.NoError(t, json.Unmarshal(line, &where))
 	raw, err := os.ReadFile(where.TokenFile)
 	require.NoError(t, err)

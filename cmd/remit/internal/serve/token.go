@@ -1,4 +1,4 @@
-package main
+package serve
 
 import (
 	"errors"
@@ -16,7 +16,7 @@ import (
 	"github.com/remit-dev/remit/cmd/remit/internal/upstream"
 )
 
-func tokenCommand(a *cli.App) *cobra.Command {
+func TokenCommand(a *cli.App) *cobra.Command {
 	var f startup.Flags
 	var file string
 	var span time.Duration
@@ -49,13 +49,13 @@ func tokenCommand(a *cli.App) *cobra.Command {
 				return err
 			}
 			defer func() { err = errors.Join(err, rt.Close()) }()
-			made := tokenOutput{As: f.As, File: file}
+			made := TokenOutput{As: f.As, File: file}
 			var bounds []agent.SessionOption
 			if span > 0 {
 				made.Expires = time.Now().Add(span).UTC().Truncate(time.Second)
 				bounds = append(bounds, agent.Expires(made.Expires))
 			}
-			s, err := newMCPSession(cmd.Context(), rt.Runtime, &f, bounds...)
+			s, err := NewSession(cmd.Context(), rt.Runtime, &f, bounds...)
 			if err != nil {
 				return err
 			}
@@ -67,11 +67,11 @@ func tokenCommand(a *cli.App) *cobra.Command {
 			} else {
 				made.Token = s.Token()
 			}
-			return serveWriteToken(a, made, f.JSON)
+			return writeToken(a, made, f.JSON)
 		},
 	}
 	f.OnAsk = "deny" // nothing is asked here
-	addSessionFlags(a, cmd, &f)
+	AddSessionFlags(a, cmd, &f)
 	cmd.Flags().StringVar(&file, "out", "", "write the token to a new `FILE` that only you can read")
 	cmd.Flags().DurationVar(&span, "for", tokenTime, "`DURATION` for which the token is good, such as 8h; 0: until it is revoked")
 	cmd.Flags().BoolVar(&f.JSON, "json", false, "write one JSON object")
@@ -105,8 +105,8 @@ func useLastConfig(a *cli.App, p *state.Workspace) error {
 	return nil
 }
 
-// tokenOutput is a session that was made, and what proves it.
-type tokenOutput struct {
+// TokenOutput is a session that was made, and what proves it.
+type TokenOutput struct {
 	Session string `json:"session"`
 	As      string `json:"as"`
 	Token   string `json:"token,omitempty"`
@@ -115,7 +115,7 @@ type tokenOutput struct {
 	Expires time.Time `json:"expires,omitzero"`
 }
 
-func serveWriteToken(a *cli.App, made tokenOutput, asJSON bool) error {
+func writeToken(a *cli.App, made TokenOutput, asJSON bool) error {
 	if asJSON {
 		a.WriteJSON(made)
 		return nil

@@ -1,4 +1,4 @@
-package main
+package gateway
 
 import (
 	"context"
@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -33,13 +32,13 @@ func (f connectOptions) mode() connect.Mode {
 	return connect.Write
 }
 
-func connectCommand(a *cli.App) *cobra.Command {
+func ConnectCommand(a *cli.App) *cobra.Command {
 	var f connectOptions
 	keep := revert.Retention{MaxAge: revert.DefaultKeep, KeepLast: revert.DefaultKeepLast}
 	cmd := &cobra.Command{
 		Use: "connect [CLIENT]", Short: "Lead a client's MCP servers through the gateway",
 		Long: "Takes the MCP servers out of a client's configuration, writes them into one of the gateway, and leaves one server in their\n" +
-			"place, which is remit gateway. CLIENT is one of " + strings.Join(clientNames(), ", ") + "; without\n" +
+			"place, which is remit gateway. CLIENT is one of " + strings.Join(ClientNames(), ", ") + "; without\n" +
 			"one, the clients that were found are listed with their files. The user's files are edited, and those in the project.\n\n" +
 			"Comments and order survive. A server that would do more or less behind the gateway than it does now stays, and is told\n" +
 			"with the reason. A backup is kept; remit disconnect puts the files back byte for byte. Connecting again takes in what came\n" +
@@ -84,7 +83,7 @@ func connectCommand(a *cli.App) *cobra.Command {
 			}
 			return err
 		},
-		ValidArgs: clientNames(),
+		ValidArgs: ClientNames(),
 	}
 	cmd.Flags().BoolVar(&f.init, "init", false, "draft what is known of the tools too, as remit init --write does: reads run, and everything else asks")
 	cmd.Flags().BoolVar(&f.sandbox, "sandbox", false, "with --init: draft a sandbox for each server by command that starts in one, as remit init --sandbox does")
@@ -96,7 +95,7 @@ func connectCommand(a *cli.App) *cobra.Command {
 	return cmd
 }
 
-func disconnectCommand(a *cli.App) *cobra.Command {
+func DisconnectCommand(a *cli.App) *cobra.Command {
 	var f connectOptions
 	cmd := &cobra.Command{
 		Use: "disconnect CLIENT", Short: "Give a client its MCP servers back",
@@ -112,7 +111,7 @@ func disconnectCommand(a *cli.App) *cobra.Command {
 			}
 			return runConnect(a, f, args[0], func(c connect.Client) (connect.Report, error) { return c.Disconnect(p, f.mode()) }, writeDisconnected)
 		},
-		ValidArgs: clientNames(),
+		ValidArgs: ClientNames(),
 	}
 	connectFlags(cmd, &f)
 	return cmd
@@ -121,10 +120,10 @@ func disconnectCommand(a *cli.App) *cobra.Command {
 func connectFlags(cmd *cobra.Command, f *connectOptions) {
 	cmd.Flags().BoolVar(&f.preview, "preview", false, "show the difference and write nothing; values of env and headers are hidden")
 	cmd.Flags().BoolVar(&f.json, "json", false, "write one JSON object for each client")
-	cmd.ValidArgsFunction = cobra.FixedCompletions(clientNames(), cobra.ShellCompDirectiveNoFileComp)
+	cmd.ValidArgsFunction = cobra.FixedCompletions(ClientNames(), cobra.ShellCompDirectiveNoFileComp)
 }
 
-func clientNames() (names []string) {
+func ClientNames() (names []string) {
 	for _, c := range connect.Clients() {
 		names = append(names, c.Name())
 	}
@@ -215,134 +214,5 @@ func connectProblem(err error) error {
 		return &cli.Problem{Code: cli.ExitUsage, What: err.Error(), Fix: "remit connect lists the clients that were found, and how they stand"}
 	default:
 		return &cli.Problem{Code: cli.ExitInternal, What: "not everything was written", Why: err.Error(), Fix: "run it again: it goes on from there; a backup of each file that was changed is kept"}
-	}
-}
-
-// listClients reports the state of each client.
-func listClients(a *cli.App, f connectOptions, p connect.Environment) error {
-	found := false
-	for _, c := range connect.Clients() {
-		r, err := c.Status(p)
-		if err != nil {
-			return connectProblem(err)
-		}
-		if f.json {
-			a.WriteJSON(r)
-			continue
-		}
-		r.Files = slices.DeleteFunc(r.Files, func(f connect.File) bool { return f.State == connect.StateAbsent })
-		if len(r.Files) > 0 {
-			found = true
-			_, _ = fmt.Fprintf(a.Out, "%s  %s\n", a.Style().Bold(r.Client), r.Title)
-			writeFiles(a.Style(), a.Out, r)
-		}
-	}
-	if !found && !f.json {
-		_, _ = fmt.Fprintf(a.Out, "no configuration of a client was found in %s and %s\n", cli.Printable(p.Home), cli.Printable(p.Project))
-	}
-	return nil
-}
-
-// writeFiles lists files with their states and servers.
-func writeFiles(p cli.Style, w io.Writer, r connect.Report) {
-	for _, f := range r.Files {
-		state := string(f.State)
-		switch f.State {
-		case connect.StateRouted:
-			state = p.Good(state)
-		case connect.StateUnreadable:
-			state = p.Bad(state)
-		case connect.StateDirect, connect.StateMixed:
-			state = p.Doubt(state)
-		case connect.StateAbsent, connect.StateEmpty:
-			state = p.Faint(state)
-		}
-		_, _ = fmt.Fprintf(w, "  %s  %s\n", state, cli.Printable(f.Path))
-		if f.Error != "" {
-			_, _ = fmt.Fprintf(w, "    %s\n", p.Bad(cli.Printable(f.Error)))
-		}
-		writeFileServers(p, w, f)
-	}
-}
-
-// writeFileServers lists the servers of a file with their places and notes.
-func writeFileServers(p cli.Style, w io.Writer, f connect.File) {
-	for _, s := range f.Servers {
-		words := "started by the client"
-		switch {
-		case s.Gateway != "":
-			words = "behind " + s.Gateway
-			if s.GatewayName != "" {
-				words += ", as " + s.GatewayName
-			}
-		case s.Why != "":
-			words = "stays: " + s.Why
-		}
-		name := s.Name
-		if s.Scope == connect.Local {
-			name += " (" + s.Project + ")"
-		}
-		_, _ = fmt.Fprintf(w, "    %-12s %s\n", cli.Printable(name), p.Faint(cli.Printable(words)))
-	}
-	for _, note := range f.Notes {
-		_, _ = fmt.Fprintf(w, "    %s\n", p.Doubt(cli.Printable(note)))
-	}
-}
-
-// writeConnected reports what connecting did.
-func writeConnected(p cli.Style, w io.Writer, r connect.Report, drafts bool) {
-	writeFiles(p, w, r)
-	if !r.Changed() {
-		_, _ = fmt.Fprintf(w, "nothing to change in the configuration of %s\n", r.Title)
-		return
-	}
-	writeWritten(p, w, r)
-	if r.Preview {
-		return
-	}
-	for _, g := range r.Gateways {
-		if len(g.Added) > 0 && !drafts {
-			_, _ = fmt.Fprintf(w, "  %s   remit init --config %s --write: until an entry says what their tools do, calls of them are denied\n", p.Faint("next"), cli.Quote(g.Path))
-		}
-	}
-	_, _ = fmt.Fprintf(w, "%s restart %s; remit disconnect %s takes it back\n", p.Good("✓"), r.Title, r.Client)
-}
-
-// writeDisconnected reports what disconnecting did.
-func writeDisconnected(p cli.Style, w io.Writer, r connect.Report) {
-	for _, f := range r.Files {
-		words := p.Good("byte for byte as before")
-		if !f.Identical {
-			words = p.Doubt("not as before")
-		}
-		_, _ = fmt.Fprintf(w, "  %s  %s\n", cli.Printable(f.Path), words)
-		writeFileServers(p, w, connect.File{Notes: f.Notes})
-	}
-	writeWritten(p, w, r)
-	if !r.Preview {
-		_, _ = fmt.Fprintf(w, "%s restart %s\n", p.Good("✓"), r.Title)
-	}
-}
-
-// writeWritten reports backups and gateway configurations, and shows a preview.
-func writeWritten(p cli.Style, w io.Writer, r connect.Report) {
-	for _, f := range r.Files {
-		if f.Backup != "" && !r.Preview {
-			_, _ = fmt.Fprintf(w, "  %s %s\n", p.Faint("backup"), cli.Printable(f.Backup))
-		}
-	}
-	for _, g := range r.Gateways {
-		for i, names := range [][]string{g.Added, g.Removed, g.Kept} {
-			if len(names) > 0 {
-				what := []string{"added", "removed", "kept"}[i]
-				_, _ = fmt.Fprintf(w, "  %s  %s: %s\n", cli.Printable(g.Path), p.Faint(what), cli.Printable(strings.Join(names, ", ")))
-			}
-		}
-	}
-	for _, f := range r.Files {
-		p.Patch(w, f.Diff)
-	}
-	for _, g := range r.Gateways {
-		p.Patch(w, g.Diff)
 	}
 }

@@ -1,4 +1,4 @@
-package main
+package serve
 
 import (
 	"context"
@@ -7,12 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
-	"net/url"
-	"os"
 	"path/filepath"
-	"runtime/debug"
-	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -20,14 +15,11 @@ import (
 	"github.com/remit-dev/remit/cmd/remit/internal/approval"
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/cmd/remit/internal/startup"
-	"github.com/remit-dev/remit/cmd/remit/internal/state"
-	"github.com/remit-dev/remit/cmd/remit/internal/upstream"
 	"github.com/remit-dev/remit/mcp"
-	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
 )
 
-func serveCommand(a *cli.App) *cobra.Command {
+func Command(a *cli.App) *cobra.Command {
 	var f serveFlags
 	keep := revert.Retention{MaxAge: revert.DefaultKeep, KeepLast: revert.DefaultKeepLast}
 	cmd := &cobra.Command{
@@ -49,7 +41,7 @@ func serveCommand(a *cli.App) *cobra.Command {
 			return runServe(cmd.Context(), a, &f)
 		},
 	}
-	addSessionFlags(a, cmd, &f.Flags)
+	AddSessionFlags(a, cmd, &f.Flags)
 	flags := cmd.Flags()
 	flags.BoolVar(&f.Upstreams.Strict, "strict-pins", false, "with --config: keep what servers declare at their first start in quarantine too")
 	flags.BoolVar(&f.stdio, "stdio", false, "speak over standard input and output, with one client (the default)")
@@ -165,7 +157,7 @@ func serveHTTP(ctx context.Context, a *cli.App, f *serveFlags, rt *agent.Runtime
 	if err != nil {
 		return &cli.Problem{Code: cli.ExitUsage, What: fmt.Sprintf("nothing can listen on %q", f.http), Why: cli.PlainError(err), Fix: "name another address, or port 0 for any that is free"}
 	}
-	where := listening{URL: "http://" + l.Addr().String() + "/mcp", TokenFile: file}
+	where := Listening{URL: "http://" + l.Addr().String() + "/mcp", TokenFile: file}
 	if f.JSON {
 		a.WriteJSON(where)
 	} else {
@@ -174,159 +166,8 @@ func serveHTTP(ctx context.Context, a *cli.App, f *serveFlags, rt *agent.Runtime
 	return srv.Serve(ctx, l, mcp.HTTPOptions{Hosts: f.hosts, Origins: f.origins})
 }
 
-// listening says where a server is.
-type listening struct {
+// Listening says where a server is.
+type Listening struct {
 	URL       string `json:"url"`
 	TokenFile string `json:"token_file"`
 }
-
-// serveFlags is what remit serve is told, beside what a run is.
-type serveFlags struct {
-	startup.Flags
-	stdio          bool
-	http           string
-	hosts, origins []string
-	expose         bool
-	noTransactions bool
-	tasks          taskLimits
-}
-
-// addSessionFlags are the flags of whatever opens a session for calls to come.
-func addSessionFlags(a *cli.App, cmd *cobra.Command, f *startup.Flags) {
-	state.AddFlags(cmd, &f.Workspace)
-	state.AddDatabaseFlag(cmd, &f.Workspace)
-	state.AddServiceFlags(cmd, &f.Services)
-	state.AddDeclarationFlags(cmd, &f.Declared)
-	startup.AddSandboxFlag(cmd, &f.Workspace)
-	startup.AddLimitFlags(cmd, &f.Limits)
-	upstream.AddFlag(cmd, &f.Upstreams)
-	flags := cmd.Flags()
-	flags.StringArrayVar(&f.Roots, "root", nil, "another folder that calls may be granted parts of, as `NAME=DIR`")
-	flags.StringArrayVar(&f.Policies, "policy", nil, "policy `PATH`, a .rego file, a folder of them or builtin:PACK (default: the workspace policy)")
-	flags.StringVar(&f.As, "as", "agent", "`ID` of who asks")
-	flags.StringArrayVar(&f.Roles, "role", nil, "role `R` of who asks")
-	flags.DurationVar(&f.ClaimTimeout, "claim-wait", 0, "how long a call waits for a file that another open transaction holds, such as 30s (default: it fails at once and names the holder)")
-	f.AtEnd = "commit"
-}
-
-func (f *serveFlags) checkServe(changed func(string) bool) error {
-	switch {
-	case f.stdio && changed("http"):
-		return cli.UsageProblem("--stdio and --http are two ways to be reached: use one of them")
-	case changed("http") && f.http == "":
-		return cli.UsageProblem("--http names no address; is a variable not set?")
-	case f.http != "" && f.SessionFile != "":
-		return cli.UsageProblem("--session is of --stdio: over HTTP each request proves its own session")
-	case f.SessionFile == "" && changed("session"):
-		return cli.UsageProblem("--session names no file; is a variable not set?")
-	}
-	for _, name := range []string{"host", "origin", "expose", "json"} {
-		if f.http == "" && changed(name) {
-			return cli.UsageProblem("--" + name + " is of --http")
-		}
-	}
-	if err := f.tasks.check(changed); err != nil {
-		return err
-	}
-	switch f.OnAsk {
-	case "elicit", "wait", "deny":
-	default:
-		return &cli.Problem{Code: cli.ExitUsage, What: fmt.Sprintf("--on-ask %q is not one of the ways to answer", f.OnAsk), Fix: "valid are elicit, wait, deny"}
-	}
-	for _, origin := range f.origins {
-		if u, err := url.Parse(origin); err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || u.Path != "" {
-			return &cli.Problem{Code: cli.ExitUsage, What: fmt.Sprintf("--origin %q is no origin", origin), Fix: "write it as browsers do, such as https://example.com"}
-		}
-	}
-	if f.http != "" {
-		if err := f.checkAddress(); err != nil {
-			return err
-		}
-	}
-	return f.Check()
-}
-
-// checkAddress keeps what listens beyond the machine from being a slip.
-func (f *serveFlags) checkAddress() error {
-	name, _, err := net.SplitHostPort(f.http)
-	if err != nil {
-		return &cli.Problem{Code: cli.ExitUsage, What: fmt.Sprintf("--http %q is no address", f.http), Why: cli.PlainError(err), Fix: "write HOST:PORT, such as 127.0.0.1:8321"}
-	}
-	ip := net.ParseIP(name)
-	if name == "localhost" || ip != nil && ip.IsLoopback() {
-		return nil
-	}
-	switch {
-	case !f.expose:
-		return &cli.Problem{
-			Code: cli.ExitUsage, What: fmt.Sprintf("--http %q can be reached from other machines", f.http),
-			Why: "whoever reaches it and has a token acts as its session; nothing is encrypted here", Fix: "listen on 127.0.0.1, or say --expose, behind something that encrypts",
-		}
-	case len(f.hosts) == 0:
-		return &cli.Problem{
-			Code: cli.ExitUsage, What: "nobody could call: requests are answered by names that are given", Why: "a web page could have a name of its own resolve to this machine",
-			Fix: "name what clients call this server, with --host",
-		}
-	}
-	return nil
-}
-
-// openSession opens the session whose token a file holds, and makes both where the file is not there; a session without a
-// file ends with the process.
-func openSession(ctx context.Context, a *cli.App, rt *agent.Runtime, f *startup.Flags, file string) (*agent.Session, error) {
-	if file != "" {
-		if _, err := os.Lstat(file); err == nil {
-			again := *f
-			again.SessionFile, again.Roles = file, nil
-			s, err := startup.OpenSession(ctx, a, rt, &again)
-			if err == nil && len(f.Roles) > 0 && !slices.Equal(slices.Sorted(slices.Values(f.Roles)), slices.Sorted(slices.Values(s.Principal().Roles))) {
-				return nil, cli.UsageProblem("--role is of a new session; one that goes on has the roles that it began with")
-			}
-			return s, err
-		}
-	}
-	s, err := newMCPSession(ctx, rt, f)
-	if err != nil || file == "" {
-		return s, err
-	}
-	if _, err := keptSecret(file, func() string { return s.Token() }); err != nil {
-		return nil, err
-	}
-	return s, nil
-}
-
-func newMCPSession(ctx context.Context, rt *agent.Runtime, f *startup.Flags, bounds ...agent.SessionOption) (*agent.Session, error) {
-	opts := append(bounds, agent.ClaimTimeout(f.ClaimTimeout), agent.ClientProfile(perm.ClientFacts{Surface: mcp.Surface}))
-	return rt.Session(ctx, perm.Principal{ID: f.As, Roles: f.Roles}, opts...)
-}
-
-// keptSecret reads a file that only its owner can read, and makes it where it is not there.
-func keptSecret(file string, secret func() string) (string, error) {
-	text, err := startup.ReadToken(file)
-	if errors.Is(err, os.ErrNotExist) {
-		text = secret()
-		if err = os.MkdirAll(filepath.Dir(file), 0o700); err == nil {
-			err = startup.WriteToken(file, text)
-		}
-	}
-	if err != nil {
-		return "", &cli.Problem{Code: cli.ExitUsage, What: fmt.Sprintf("the file %q cannot be used", file), Why: strings.TrimPrefix(cli.PlainError(err), "open ")}
-	}
-	return text, nil
-}
-
-func newKey() string { return fmt.Sprintf("%x", cli.RandomBytes(32)) }
-
-// limitMemory lets garbage gather: a server makes a lot of it with each call and keeps next to nothing, so that to look for what is kept
-// is most of what collecting costs. How much the process holds is bounded instead: from modest on it is collected eagerly, and more is
-// taken where more is in use. GOGC and GOMEMLIMIT say otherwise.
-func limitMemory(a *cli.App) {
-	if a.Getenv("GOMEMLIMIT") == "" {
-		debug.SetMemoryLimit(modest)
-	}
-	if a.Getenv("GOGC") == "" {
-		debug.SetGCPercent(400)
-	}
-}
-
-const modest = 320 << 20

@@ -1,4 +1,4 @@
-package main
+package gateway
 
 import (
 	"fmt"
@@ -71,22 +71,4 @@ func draftedWords(drafts []gateway.EntryDraft) string {
 		words += fmt.Sprintf(" and the sandbox of %s", cli.Count(boxes, "server"))
 	}
 	return words
-}
-
-// writeServers reports the servers that are not available, and those that run
-// outside the sandbox although it was requested.
-func writeServers(a *cli.App, p *state.Workspace, g *upstream.Gateway) {
-	for _, s := range g.ServerStatuses() {
-		why, outside := p.Upstreams.Outside[s.Server]
-		switch {
-		case !s.Connected:
-			a.ErrStyle().Problem(a.Err, "remit: ", unavailableProblem(p, s))
-			a.ExitWith(cli.ExitInternal)
-		case outside:
-			a.ErrStyle().Problem(a.Err, "remit: ", &cli.Problem{
-				What: "server " + s.Server + " gets no sandbox", Why: why,
-				Fix: `write its "sandbox" by hand, as docs/reference/gateway-config.md says; until then its calls can change anything on this machine`,
-			})
-		}
-	}
 }

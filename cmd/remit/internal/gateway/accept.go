@@ -1,0 +1,111 @@
+package gateway
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/remit-dev/remit/cmd/remit/internal/approval"
+	"github.com/remit-dev/remit/cmd/remit/internal/cli"
+	"github.com/remit-dev/remit/cmd/remit/internal/state"
+	"github.com/remit-dev/remit/cmd/remit/internal/upstream"
+	"github.com/remit-dev/remit/mcp/gateway"
+)
+
+func AcceptCommand(a *cli.App) *cobra.Command {
+	p := state.Workspace{Sandbox: "strict"}
+	p.Upstreams.Strict = true
+	asJSON := false
+	cmd := &cobra.Command{
+		Use: "accept [SERVER[/TOOL]] --config FILE", Short: "Show what is in quarantine, and accept it",
+		Long: "Shows what nobody has accepted as it is now: each tool that is new or has changed, with the difference. With the name of a\n" +
+			"server, or of one tool of it, that is accepted; a gateway that runs takes it over. A person accepts, at a terminal that the\n" +
+			"agent did not start, as for an approval.",
+		Args: cli.WantArgs(0, 1, "one server or tool"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			g, err := openServers(cmd.Context(), a, &p)
+			if err != nil {
+				return err
+			}
+			if len(args) == 0 {
+				return writeQuarantine(a, g.Quarantined(), false, asJSON)
+			}
+			asked, err := approval.PendingCalls(cmd.Context(), a, &p)
+			if err != nil {
+				return err
+			}
+			if err := approval.CheckApprover(a, &p, asked...); err != nil { // it lets new code run, as an approval does
+				return err
+			}
+			server, name, _ := strings.Cut(args[0], "/")
+			accepted, err := g.Accept(cmd.Context(), server, name)
+			if err != nil {
+				return &cli.Problem{Code: cli.ExitUsage, What: "nothing was accepted", Why: err.Error()}
+			}
+			return writeQuarantine(a, accepted, true, asJSON)
+		},
+	}
+	state.AddFlags(cmd, &p)
+	cmd.Flags().BoolVar(&asJSON, "json", false, "write one JSON object")
+	upstream.AddFlag(cmd, &p.Upstreams)
+	cmd.Flags().StringArrayVar(&p.Moved, "root", nil, "another folder that servers work in, as `NAME=DIR`")
+	return cmd
+}
+
+// quarantineOutput is a definition in quarantine, or an accepted one, as JSON.
+type quarantineOutput struct {
+	Server string          `json:"server"`
+	Tool   string          `json:"tool,omitempty"` // empty for the server itself
+	Why    string          `json:"why"`
+	Before json.RawMessage `json:"before,omitempty"`
+	After  json.RawMessage `json:"after,omitempty"`
+}
+
+func writeQuarantine(a *cli.App, all []gateway.QuarantinedItem, accepted, asJSON bool) error {
+	if asJSON {
+		list := make([]quarantineOutput, 0, len(all))
+		for _, q := range all {
+			list = append(list, quarantineOutput(q))
+		}
+		return json.NewEncoder(a.Out).Encode(map[string][]quarantineOutput{map[bool]string{false: "quarantined", true: "accepted"}[accepted]: list})
+	}
+	if len(all) == 0 {
+		_, err := fmt.Fprintln(a.Out, "nothing is in quarantine")
+		return err
+	}
+	did := ""
+	if accepted {
+		did = "accepted "
+	}
+	for _, q := range all {
+		name := q.Server
+		if q.Tool != "" {
+			name += "/" + q.Tool
+		}
+		_, _ = fmt.Fprintf(a.Out, "%s%s: %s\n", did, cli.Printable(name), cli.Printable(q.Why))
+		before, after := pretty(q.Before), pretty(q.After)
+		for _, line := range before {
+			if !slices.Contains(after, line) {
+				_, _ = fmt.Fprintf(a.Out, "  - %s\n", cli.Printable(line))
+			}
+		}
+		for _, line := range after {
+			if !slices.Contains(before, line) {
+				_, _ = fmt.Fprintf(a.Out, "  + %s\n", cli.Printable(line))
+			}
+		}
+	}
+	return nil
+}
+
+func pretty(raw json.RawMessage) []string {
+	var b bytes.Buffer
+	if len(raw) == 0 || json.Indent(&b, raw, "", "  ") != nil {
+		return nil
+	}
+	return strings.Split(b.String(), "\n")
+}

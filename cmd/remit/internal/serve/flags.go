@@ -1,0 +1,105 @@
+package serve
+
+import (
+	"fmt"
+	"net"
+	"net/url"
+
+	"github.com/spf13/cobra"
+
+	"github.com/remit-dev/remit/cmd/remit/internal/cli"
+	"github.com/remit-dev/remit/cmd/remit/internal/startup"
+	"github.com/remit-dev/remit/cmd/remit/internal/state"
+	"github.com/remit-dev/remit/cmd/remit/internal/upstream"
+)
+
+// serveFlags is what remit serve is told, beside what a run is.
+type serveFlags struct {
+	startup.Flags
+	stdio          bool
+	http           string
+	hosts, origins []string
+	expose         bool
+	noTransactions bool
+	tasks          taskLimits
+}
+
+// AddSessionFlags are the flags of whatever opens a session for calls to come.
+func AddSessionFlags(a *cli.App, cmd *cobra.Command, f *startup.Flags) {
+	state.AddFlags(cmd, &f.Workspace)
+	state.AddDatabaseFlag(cmd, &f.Workspace)
+	state.AddServiceFlags(cmd, &f.Services)
+	state.AddDeclarationFlags(cmd, &f.Declared)
+	startup.AddSandboxFlag(cmd, &f.Workspace)
+	startup.AddLimitFlags(cmd, &f.Limits)
+	upstream.AddFlag(cmd, &f.Upstreams)
+	flags := cmd.Flags()
+	flags.StringArrayVar(&f.Roots, "root", nil, "another folder that calls may be granted parts of, as `NAME=DIR`")
+	flags.StringArrayVar(&f.Policies, "policy", nil, "policy `PATH`, a .rego file, a folder of them or builtin:PACK (default: the workspace policy)")
+	flags.StringVar(&f.As, "as", "agent", "`ID` of who asks")
+	flags.StringArrayVar(&f.Roles, "role", nil, "role `R` of who asks")
+	flags.DurationVar(&f.ClaimTimeout, "claim-wait", 0, "how long a call waits for a file that another open transaction holds, such as 30s (default: it fails at once and names the holder)")
+	f.AtEnd = "commit"
+}
+
+func (f *serveFlags) checkServe(changed func(string) bool) error {
+	switch {
+	case f.stdio && changed("http"):
+		return cli.UsageProblem("--stdio and --http are two ways to be reached: use one of them")
+	case changed("http") && f.http == "":
+		return cli.UsageProblem("--http names no address; is a variable not set?")
+	case f.http != "" && f.SessionFile != "":
+		return cli.UsageProblem("--session is of --stdio: over HTTP each request proves its own session")
+	case f.SessionFile == "" && changed("session"):
+		return cli.UsageProblem("--session names no file; is a variable not set?")
+	}
+	for _, name := range []string{"host", "origin", "expose", "json"} {
+		if f.http == "" && changed(name) {
+			return cli.UsageProblem("--" + name + " is of --http")
+		}
+	}
+	if err := f.tasks.check(changed); err != nil {
+		return err
+	}
+	switch f.OnAsk {
+	case "elicit", "wait", "deny":
+	default:
+		return &cli.Problem{Code: cli.ExitUsage, What: fmt.Sprintf("--on-ask %q is not one of the ways to answer", f.OnAsk), Fix: "valid are elicit, wait, deny"}
+	}
+	for _, origin := range f.origins {
+		if u, err := url.Parse(origin); err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || u.Path != "" {
+			return &cli.Problem{Code: cli.ExitUsage, What: fmt.Sprintf("--origin %q is no origin", origin), Fix: "write it as browsers do, such as https://example.com"}
+		}
+	}
+	if f.http != "" {
+		if err := f.checkAddress(); err != nil {
+			return err
+		}
+	}
+	return f.Check()
+}
+
+// checkAddress keeps what listens beyond the machine from being a slip.
+func (f *serveFlags) checkAddress() error {
+	name, _, err := net.SplitHostPort(f.http)
+	if err != nil {
+		return &cli.Problem{Code: cli.ExitUsage, What: fmt.Sprintf("--http %q is no address", f.http), Why: cli.PlainError(err), Fix: "write HOST:PORT, such as 127.0.0.1:8321"}
+	}
+	ip := net.ParseIP(name)
+	if name == "localhost" || ip != nil && ip.IsLoopback() {
+		return nil
+	}
+	switch {
+	case !f.expose:
+		return &cli.Problem{
+			Code: cli.ExitUsage, What: fmt.Sprintf("--http %q can be reached from other machines", f.http),
+			Why: "whoever reaches it and has a token acts as its session; nothing is encrypted here", Fix: "listen on 127.0.0.1, or say --expose, behind something that encrypts",
+		}
+	case len(f.hosts) == 0:
+		return &cli.Problem{
+			Code: cli.ExitUsage, What: "nobody could call: requests are answered by names that are given", Why: "a web page could have a name of its own resolve to this machine",
+			Fix: "name what clients call this server, with --host",
+		}
+	}
+	return nil
+}
