@@ -7,10 +7,13 @@ import (
 
 	"github.com/remit-dev/remit/cmd/remit/internal/approve"
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
+	"github.com/remit-dev/remit/cmd/remit/internal/completion"
+	"github.com/remit-dev/remit/cmd/remit/internal/doctor"
 	"github.com/remit-dev/remit/cmd/remit/internal/gateway"
 	"github.com/remit-dev/remit/cmd/remit/internal/journal"
 	"github.com/remit-dev/remit/cmd/remit/internal/policy"
 	"github.com/remit-dev/remit/cmd/remit/internal/script"
+	"github.com/remit-dev/remit/cmd/remit/internal/secret"
 	"github.com/remit-dev/remit/cmd/remit/internal/serve"
 	"github.com/remit-dev/remit/cmd/remit/internal/startup"
 	"github.com/remit-dev/remit/cmd/remit/internal/tools"
@@ -44,8 +47,8 @@ func commandTree(a *cli.App) *cobra.Command {
 		approve.PendingCommand(a), approve.ApproveCommand(a, func(ctx context.Context, f startup.Flags, id string) error { return script.Resume(ctx, a, f, id) }), approve.DenyCommand(a), approve.ApprovalCommand(a), script.ResumeCommand(a), approve.SettleCommand(a), journal.FeedbackCommand(a),
 		approve.GrantsCommand(a), journal.RecoverCommand(a), journal.FsckCommand(a), journal.PruneCommand(a), journal.EraseCommand(a),
 		serve.Command(a), gatewayVerb, gateway.InitCommand(a), serve.TokenCommand(a), gateway.ConnectCommand(a), gateway.DisconnectCommand(a),
-		tools.Command(a), secretCommand(a), policy.Command(a), doctorCommand(a), versionCommand(a),
+		tools.Command(a), secret.Command(a), policy.Command(a), doctor.Command(a), doctor.VersionCommand(a),
 	)
-	complete(root, a)
+	completion.Add(root, a)
 	return root
 }

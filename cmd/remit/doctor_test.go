@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
+	"github.com/remit-dev/remit/cmd/remit/internal/doctor"
 	"github.com/remit-dev/remit/internal/disk"
 	"github.com/remit-dev/remit/internal/host"
 )
@@ -86,7 +86,7 @@ func (h oddHost) OpenRoot(dir string) (disk.Root, error) {
 
 // diagnose runs doctor, checks that each line is one object, that whatever is
 // not good says how to mend it, that the sum is right, and that nothing is left.
-func diagnose(t *testing.T, w cli.Env, args ...string) (map[string]finding, int) {
+func diagnose(t *testing.T, w cli.Env, args ...string) (map[string]doctor.Finding, int) {
 	t.Helper()
 	workspace, state := testPlace(t)
 	var out, errs bytes.Buffer
@@ -99,19 +99,19 @@ func diagnose(t *testing.T, w cli.Env, args ...string) (map[string]finding, int)
 	require.NoFileExists(t, filepath.Join(state, "journal.db"))
 
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
-	found := map[string]finding{}
-	counts := map[health]int{}
+	found := map[string]doctor.Finding{}
+	counts := map[doctor.Health]int{}
 	for _, l := range lines[:len(lines)-1] {
-		var f finding
+		var f doctor.Finding
 		require.NoError(t, json.Unmarshal([]byte(l), &f), l)
 		require.NotEmpty(t, f.What, l)
-		require.Equal(t, f.Is == healthy, f.Fix == "", l)
+		require.Equal(t, f.Is == doctor.Healthy, f.Fix == "", l)
 		found[f.Where+" "+f.Check] = f
 		counts[f.Is]++
 	}
-	var sum diagnosis
+	var sum doctor.Diagnosis
 	require.NoError(t, json.Unmarshal([]byte(lines[len(lines)-1]), &sum))
-	require.Equal(t, diagnosis{len(lines) - 1, counts[weaker], counts[failing]}, sum)
+	require.Equal(t, doctor.Diagnosis{Checks: len(lines) - 1, Weaker: counts[doctor.Weaker], Failed: counts[doctor.Failing]}, sum)
 	return found, code
 }
 
@@ -126,24 +126,24 @@ func TestDoctorProbes(t *testing.T) {
 	for _, tt := range []struct {
 		name, check string
 		root        odd
-		want        health
+		want        doctor.Health
 		what        string
 	}{
-		{"no promise", "beneath", odd{features: none, lstat: disk.ErrEscape}, weaker, "looking at each step"},
-		{"no promise", "exchange", odd{features: none, exchange: unsupported, lstat: disk.ErrEscape}, weaker, "a change that somebody makes in between is lost"},
-		{"no promise", "noreplace", odd{features: none, rename: unsupported, lstat: disk.ErrEscape}, weaker, "may be replaced"},
-		{"no promise", "lease", odd{features: none, lstat: disk.ErrEscape}, weaker, "is not always seen"},
-		{"no promise", "xattrs", odd{features: none, lstat: disk.ErrEscape}, weaker, "attributes of a file that is restored are lost"},
-		{"no promise", "dirsync", odd{features: none, lstat: disk.ErrEscape}, weaker, "a name may be lost"},
+		{"no promise", "beneath", odd{features: none, lstat: disk.ErrEscape}, doctor.Weaker, "looking at each step"},
+		{"no promise", "exchange", odd{features: none, exchange: unsupported, lstat: disk.ErrEscape}, doctor.Weaker, "a change that somebody makes in between is lost"},
+		{"no promise", "noreplace", odd{features: none, rename: unsupported, lstat: disk.ErrEscape}, doctor.Weaker, "may be replaced"},
+		{"no promise", "lease", odd{features: none, lstat: disk.ErrEscape}, doctor.Weaker, "is not always seen"},
+		{"no promise", "xattrs", odd{features: none, lstat: disk.ErrEscape}, doctor.Weaker, "attributes of a file that is restored are lost"},
+		{"no promise", "dirsync", odd{features: none, lstat: disk.ErrEscape}, doctor.Weaker, "a name may be lost"},
 
-		{"a link leads out", "beneath", odd{features: none}, failing, "a path went through a link"},
-		{"nothing is exchanged", "exchange", odd{exchange: func(_, _ string) error { return nil }, features: none}, failing, "are where they were"},
-		{"not supported", "exchange", odd{exchange: unsupported, features: all}, failing, "remit relies on it"},
-		{"replaces", "noreplace", odd{rename: func(_, _ string) error { return nil }, features: none}, failing, "renamed over another"},
-		{"sees nobody", "lease", odd{quiet: func() error { return nil }, features: all}, failing, "looked like nobody had it"},
-		{"sees somebody always", "lease", odd{quiet: func() error { return disk.ErrBusy }, features: all}, failing, "in use by another process"},
-		{"cannot say", "lease", odd{quiet: func() error { return disk.ErrUnsupported }, features: none}, weaker, "is not always seen"},
-		{"loses attributes", "xattrs", odd{xattrs: map[string][]byte{}, features: all}, failing, "it went wrong"},
+		{"a link leads out", "beneath", odd{features: none}, doctor.Failing, "a path went through a link"},
+		{"nothing is exchanged", "exchange", odd{exchange: func(_, _ string) error { return nil }, features: none}, doctor.Failing, "are where they were"},
+		{"not supported", "exchange", odd{exchange: unsupported, features: all}, doctor.Failing, "remit relies on it"},
+		{"replaces", "noreplace", odd{rename: func(_, _ string) error { return nil }, features: none}, doctor.Failing, "renamed over another"},
+		{"sees nobody", "lease", odd{quiet: func() error { return nil }, features: all}, doctor.Failing, "looked like nobody had it"},
+		{"sees somebody always", "lease", odd{quiet: func() error { return disk.ErrBusy }, features: all}, doctor.Failing, "in use by another process"},
+		{"cannot say", "lease", odd{quiet: func() error { return disk.ErrUnsupported }, features: none}, doctor.Weaker, "is not always seen"},
+		{"loses attributes", "xattrs", odd{xattrs: map[string][]byte{}, features: all}, doctor.Failing, "it went wrong"},
 	} {
 		t.Run(tt.check+" "+tt.name, func(t *testing.T) {
 			w := testWorld(nil, nil, nil)
@@ -152,7 +152,7 @@ func TestDoctorProbes(t *testing.T) {
 			got := found["root workspace "+tt.check]
 			require.Equal(t, tt.want, got.Is, "%+v", got)
 			require.Contains(t, got.What, tt.what)
-			if tt.want == failing {
+			if tt.want == doctor.Failing {
 				require.Equal(t, int(cli.ExitInternal), code)
 			}
 		})
@@ -164,22 +164,7 @@ func TestDoctorSaysWhatItLeft(t *testing.T) {
 	w := testWorld(nil, nil, nil)
 	w.Host = oddHost{w.Host, odd{lstat: disk.ErrEscape, remove: errors.New("no")}}
 	found, code := diagnose(t, w)
-	require.Equal(t, failing, found["root workspace clean"].Is)
+	require.Equal(t, doctor.Failing, found["root workspace clean"].Is)
 	require.Contains(t, found["root workspace clean"].Fix, ".remit-stage-doctor-")
 	require.Equal(t, int(cli.ExitInternal), code)
-}
-
-func TestBytesWords(t *testing.T) {
-	for n, want := range map[int64]string{0: "0.0 KiB", 1 << 10: "1.0 KiB", 3 << 19: "1.5 MiB", 5 << 29: "2.5 GiB"} {
-		require.Equal(t, want, bytesWords(n), fmt.Sprint(n))
-	}
-}
-
-func TestStateFileSystem(t *testing.T) {
-	for is, what := range map[health]string{healthy: "ext4", weaker: "depends on what serves it", failing: "other machines have it too"} {
-		f := stateFileSystem("ext4", is)
-		require.Equal(t, is, f.Is)
-		require.Contains(t, f.What, what)
-		require.Equal(t, is == healthy, f.Fix == "")
-	}
 }

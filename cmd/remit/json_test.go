@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
+	"github.com/remit-dev/remit/cmd/remit/internal/completion"
 	"github.com/remit-dev/remit/ctxperm/secrets/vault"
 	"github.com/remit-dev/remit/internal/canon"
 )
@@ -273,7 +274,7 @@ func TestCompletion(t *testing.T) {
 	offers, _ = completions(t, "show", "--state", nowhere, "")
 	require.Empty(t, offers)
 	require.NoDirExists(t, nowhere)
-	require.Equal(t, "", flagText(&cobra.Command{}, "state"))
+	require.Equal(t, "", completion.FlagText(&cobra.Command{}, "state"))
 }
 
 // TestCompletionScripts: each shell gets one.

@@ -1,4 +1,4 @@
-package main
+package doctor
 
 import (
 	"errors"
@@ -56,24 +56,24 @@ func probes() []probe {
 }
 
 // checkRoot checks a root's file system.
-func checkRoot(a *cli.App, where, folder string, tell func(finding)) {
+func checkRoot(a *cli.App, where, folder string, tell func(Finding)) {
 	kind, is := fileSystem(folder)
-	found := finding{Where: where, Check: "filesystem", Is: healthy, What: kind}
-	if is != healthy {
-		found.Is, found.What = weaker, kind+": what others do at the same time behind what serves it may not be seen"
+	found := Finding{Where: where, Check: "filesystem", Is: Healthy, What: kind}
+	if is != Healthy {
+		found.Is, found.What = Weaker, kind+": what others do at the same time behind what serves it may not be seen"
 		found.Fix = "work in a folder on a disk of this machine"
 	}
 	tell(found)
 	r, err := host.OpenRoot(a.Host, folder)
 	if err != nil {
-		tell(finding{Where: where, Check: "open", Is: failing, What: "cannot be opened: " + cli.PlainError(err), Fix: "give yourself the right to read and enter it: chmod u+rx " + cli.Quote(folder)})
+		tell(Finding{Where: where, Check: "open", Is: Failing, What: "cannot be opened: " + cli.PlainError(err), Fix: "give yourself the right to read and enter it: chmod u+rx " + cli.Quote(folder)})
 		return
 	}
 	defer func() { _ = r.Close() }()
 	dir := host.NewID(a.Host, files.StagePrefix+"doctor-")
 	if err := r.Mkdir(dir, 0o700); err != nil {
-		tell(finding{
-			Where: where, Check: "write", Is: weaker, What: "nothing can be written here, so nothing more was tried: " + cli.PlainError(err),
+		tell(Finding{
+			Where: where, Check: "write", Is: Weaker, What: "nothing can be written here, so nothing more was tried: " + cli.PlainError(err),
 			Fix: "if calls are to change files here, give yourself the right to: chmod u+w " + cli.Quote(folder),
 		})
 		return
@@ -82,20 +82,20 @@ func checkRoot(a *cli.App, where, folder string, tell func(finding)) {
 		tell(p.finding(where, kind, r, dir))
 	}
 	if err := removeAll(r, dir); err != nil {
-		tell(finding{Where: where, Check: "clean", Is: failing, What: "what was made to try things is still there: " + err.Error(), Fix: "remove " + cli.Quote(filepath.Join(folder, dir))})
+		tell(Finding{Where: where, Check: "clean", Is: Failing, What: "what was made to try things is still there: " + err.Error(), Fix: "remove " + cli.Quote(filepath.Join(folder, dir))})
 	}
 }
 
 // finding runs a probe. A broken promise is a failure, since calls rely on it.
-func (p probe) finding(where, kind string, r disk.Root, dir string) finding {
+func (p probe) finding(where, kind string, r disk.Root, dir string) Finding {
 	err := p.try(r, dir)
-	f := finding{Where: where, Check: p.check, Is: healthy, What: p.ok}
+	f := Finding{Where: where, Check: p.check, Is: Healthy, What: p.ok}
 	switch {
 	case err != nil && (p.promise(r.Features()) || errors.Is(err, errNot)):
-		f.Is, f.What = failing, fmt.Sprintf("remit relies on it, and it went wrong: %v", err)
+		f.Is, f.What = Failing, fmt.Sprintf("remit relies on it, and it went wrong: %v", err)
 		f.Fix = "work on another file system than " + kind + ", and report this: the file system does not do what it says"
 	case err != nil || !p.promise(r.Features()):
-		f.Is, f.What = weaker, p.weaker
+		f.Is, f.What = Weaker, p.weaker
 		f.Fix = "work on Linux, in a folder on ext4, xfs or btrfs"
 	}
 	return f

@@ -1,4 +1,4 @@
-package main
+package doctor
 
 import (
 	"fmt"
@@ -8,7 +8,7 @@ import (
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 )
 
-func versionCommand(a *cli.App) *cobra.Command {
+func VersionCommand(a *cli.App) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use: "version", Short: "Say which remit this is",

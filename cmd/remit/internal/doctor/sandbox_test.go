@@ -1,4 +1,4 @@
-package main
+package doctor
 
 import (
 	"fmt"
@@ -15,48 +15,48 @@ func TestLevelFinding(t *testing.T) {
 		name      string
 		reached   sandbox.Protections
 		err       error
-		is        health
+		is        Health
 		what, fix string
 	}{
-		{"everything", sandbox.Protections{Level: sandbox.Strict, Landlock: 7}, nil, healthy, "level strict: namespaces of their own, Landlock (version 7)", ""},
+		{"everything", sandbox.Protections{Level: sandbox.Strict, Landlock: 7}, nil, Healthy, "level strict: namespaces of their own, Landlock (version 7)", ""},
 		{
 			"no namespaces",
 			sandbox.Protections{Level: sandbox.Partial, Missing: []string{"namespaces: fork/exec: operation not permitted", "files: x"}},
 			nil,
-			weaker, "level partial; missing: namespaces: fork/exec: operation not permitted; files: x", "user.max_user_namespaces",
+			Weaker, "level partial; missing: namespaces: fork/exec: operation not permitted; files: x", "user.max_user_namespaces",
 		},
 		{
 			"old Landlock",
 			sandbox.Protections{Level: sandbox.Partial, Missing: []string{"landlock: version 3; from 6 on it bounds all that it should"}},
 			nil,
-			weaker, "level partial", "a kernel from 6.12",
+			Weaker, "level partial", "a kernel from 6.12",
 		},
-		{"something else", sandbox.Protections{Missing: []string{"other: x"}}, nil, weaker, "level none; missing: other: x", "require contains"},
-		{"nothing", sandbox.Protections{}, fmt.Errorf("%w: here", sandbox.ErrNoSandbox), weaker, "level none: no program can be confined here", "give no tool"},
+		{"something else", sandbox.Protections{Missing: []string{"other: x"}}, nil, Weaker, "level none; missing: other: x", "require contains"},
+		{"nothing", sandbox.Protections{}, fmt.Errorf("%w: here", sandbox.ErrNoSandbox), Weaker, "level none: no program can be confined here", "give no tool"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			f := levelFinding(tt.reached, tt.err)
 			require.Equal(t, tt.is, f.Is)
 			require.Contains(t, f.What, tt.what)
 			require.Contains(t, f.Fix, tt.fix)
-			require.Equal(t, tt.is == healthy, f.Fix == "")
+			require.Equal(t, tt.is == Healthy, f.Fix == "")
 		})
 	}
 }
 
 func TestWayFinding(t *testing.T) {
 	f := wayFinding("root docs", sandbox.WriteMode{View: sandbox.Overlay})
-	require.Equal(t, finding{Where: "root docs", Check: "programs", Is: healthy, What: f.What}, f)
+	require.Equal(t, Finding{Where: "root docs", Check: "programs", Is: Healthy, What: f.What}, f)
 	require.Contains(t, f.What, "The kernel renames its folders")
 	f = wayFinding("root docs", sandbox.WriteMode{View: sandbox.Overlay, Protections: sandbox.Protections{Moves: "an ordinary user"}})
-	require.Equal(t, healthy, f.Is)
+	require.Equal(t, Healthy, f.Is)
 	require.Contains(t, f.What, "another inode number: an ordinary user")
 	f = wayFinding("root docs", sandbox.WriteMode{View: sandbox.Overlay, Protections: sandbox.Protections{Unsupervised: "the kernel is too old"}})
-	require.Equal(t, weaker, f.Is)
+	require.Equal(t, Weaker, f.Is)
 	require.Contains(t, f.What, "no folder of the root can be renamed: the kernel is too old")
 	require.NotEmpty(t, f.Fix)
 	f = wayFinding("root docs", sandbox.WriteMode{View: sandbox.Direct, Why: "a/b belongs to somebody else"})
-	require.Equal(t, weaker, f.Is)
+	require.Equal(t, Weaker, f.Is)
 	require.Contains(t, f.What, "a/b belongs to somebody else")
 	require.NotEmpty(t, f.Fix)
 }

@@ -1,4 +1,4 @@
-package main
+package completion
 
 import (
 	"errors"
@@ -19,11 +19,11 @@ const offered = 50
 
 var errEnough = errors.New("enough")
 
-// complete adds shell completion. The usage line of each command names its
+// Add adds shell completion. The usage line of each command names its
 // arguments: TXN and CALL are IDs in the journal that its flags select.
-func complete(root *cobra.Command, a *cli.App) {
+func Add(root *cobra.Command, a *cli.App) {
 	for _, cmd := range root.Commands() {
-		complete(cmd, a)
+		Add(cmd, a)
 		for _, dir := range []string{"workspace", "state"} {
 			if cmd.Flags().Lookup(dir) != nil {
 				_ = cmd.MarkFlagDirname(dir) // the flag exists
@@ -86,7 +86,7 @@ func rest(usage string, n int) []cobra.Completion {
 // completeIDs lists the IDs of the journal, the newest first. It returns none for an
 // unreadable journal, as completion must not report errors.
 func completeIDs(a *cli.App, cmd *cobra.Command, txns, calls bool, begun string) (list []cobra.Completion) {
-	p := state.Workspace{Dir: flagText(cmd, "workspace"), StateDir: flagText(cmd, "state"), ForCompletion: true}
+	p := state.Workspace{Dir: FlagText(cmd, "workspace"), StateDir: FlagText(cmd, "state"), ForCompletion: true}
 	j, err := p.Read(cmd.Context(), a)
 	if err != nil {
 		return nil
@@ -111,8 +111,8 @@ func completeIDs(a *cli.App, cmd *cobra.Command, txns, calls bool, begun string)
 	return slices.DeleteFunc(list, func(c cobra.Completion) bool { return !strings.HasPrefix(c, begun) })
 }
 
-// flagText returns the value of a folder's flag.
-func flagText(cmd *cobra.Command, name string) string {
+// FlagText returns the value of a folder's flag.
+func FlagText(cmd *cobra.Command, name string) string {
 	if f := cmd.Flags().Lookup(name); f != nil && f.Value.String() != "" {
 		return filepath.Clean(f.Value.String())
 	}

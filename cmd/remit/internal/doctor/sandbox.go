@@ -1,4 +1,4 @@
-package main
+package doctor
 
 import (
 	"context"
@@ -28,7 +28,7 @@ func missing() [][2]string {
 
 // checkSandbox reports how programs can be confined here, and returns the write
 // mode of each root; nil if the sandbox is unavailable.
-func checkSandbox(ctx context.Context, a *cli.App, f *startup.Flags, roots []string, tell func(finding)) []*sandbox.WriteMode {
+func checkSandbox(ctx context.Context, a *cli.App, f *startup.Flags, roots []string, tell func(Finding)) []*sandbox.WriteMode {
 	ways := make([]*sandbox.WriteMode, len(roots))
 	state := "" // unavailable: writes stay in memory, which shows the rest
 	if f.Find(a) == nil && f.CheckStateOutside(roots) == nil {
@@ -90,14 +90,14 @@ func realPath(path string) (string, error) {
 	return filepath.EvalSymlinks(path)
 }
 
-func levelFinding(r sandbox.Protections, err error) finding {
-	f := finding{Where: "system", Check: "sandbox", Is: weaker, Fix: "a policy can refuse what runs with less: require contains \"sandbox\""}
+func levelFinding(r sandbox.Protections, err error) Finding {
+	f := Finding{Where: "system", Check: "sandbox", Is: Weaker, Fix: "a policy can refuse what runs with less: require contains \"sandbox\""}
 	switch {
 	case err != nil:
 		f.What = "level none: no program can be confined here: " + cli.PlainError(err)
 		f.Fix = "give no tool that starts programs to a runtime here; Linux on amd64 or arm64 has a sandbox"
 	case r.Level == sandbox.Strict:
-		f.Is, f.Fix = healthy, ""
+		f.Is, f.Fix = Healthy, ""
 		f.What = "programs run at level strict: namespaces of their own, Landlock (version " + strconv.Itoa(r.Landlock) + "), seccomp, no capabilities"
 	default:
 		f.What = "programs run at level " + r.Level.String() + "; missing: " + strings.Join(r.Missing, "; ")
@@ -116,10 +116,10 @@ func levelFinding(r sandbox.Protections, err error) finding {
 	return f
 }
 
-func wayFinding(where string, w sandbox.WriteMode) finding {
+func wayFinding(where string, w sandbox.WriteMode) Finding {
 	if w.View == sandbox.Overlay && w.Unsupervised != "" {
-		return finding{
-			Where: where, Check: "programs", Is: weaker, What: "what a program writes lands in an overlay, in which no folder of the root can be renamed: " + w.Unsupervised,
+		return Finding{
+			Where: where, Check: "programs", Is: Weaker, What: "what a program writes lands in an overlay, in which no folder of the root can be renamed: " + w.Unsupervised,
 			Fix: "run a kernel from 5.19 on, and remit outside of containers that supervise system calls themselves",
 		}
 	}
@@ -130,10 +130,10 @@ func wayFinding(where string, w sandbox.WriteMode) finding {
 		} else {
 			what += "The sandbox renames its folders by moving their files, and a new hard link of an old file has another inode number: " + w.Moves
 		}
-		return finding{Where: where, Check: "programs", Is: healthy, What: what}
+		return Finding{Where: where, Check: "programs", Is: Healthy, What: what}
 	}
-	return finding{
-		Where: where, Check: "programs", Is: weaker, What: "what a program writes lands in a copy of the root, which is kept between runs and compared after each; sockets and devices are not in it: " + w.Why,
+	return Finding{
+		Where: where, Check: "programs", Is: Weaker, What: "what a program writes lands in a copy of the root, which is kept between runs and compared after each; sockets and devices are not in it: " + w.Why,
 		Fix: "give the files to yourself and your own group, and keep the state on a disk, not in an overlay of a container",
 	}
 }

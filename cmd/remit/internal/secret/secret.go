@@ -1,4 +1,4 @@
-package main
+package secret
 
 import (
 	"errors"
@@ -71,7 +71,7 @@ func (f *secretFlags) open(a *cli.App) (secretStore, string, error) {
 	return systemKeyring{}, "", nil
 }
 
-func secretCommand(a *cli.App) *cobra.Command {
+func Command(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "secret", Short: "Keep secrets that calls use and nobody sees",
 		Long: "Keeps secrets in the system's keyring or, with --file, in a file encrypted with age. remit run --secret NAME, or\n" +

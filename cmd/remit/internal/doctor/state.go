@@ -1,4 +1,4 @@
-package main
+package doctor
 
 import (
 	"context"
@@ -17,24 +17,24 @@ import (
 )
 
 // checkState checks the place of the journal, and the journal.
-func checkState(ctx context.Context, a *cli.App, f *startup.Flags, folders []string, tell func(finding)) {
+func checkState(ctx context.Context, a *cli.App, f *startup.Flags, folders []string, tell func(Finding)) {
 	if err := f.Find(a); err != nil {
 		p := state.ProblemOf(err, &f.Workspace)
-		tell(finding{Where: "state", Check: "folder", Is: failing, What: p.Error(), Fix: p.Fix})
+		tell(Finding{Where: "state", Check: "folder", Is: Failing, What: p.Error(), Fix: p.Fix})
 		return
 	}
 	if err := errors.Join(f.CheckStateOutside(folders), f.CheckRootsOutside(folders)); err != nil {
 		p := state.ProblemOf(err, &f.Workspace)
-		tell(finding{Where: "state", Check: "outside", Is: failing, What: p.Error(), Fix: "name a folder outside every root with --state"})
+		tell(Finding{Where: "state", Check: "outside", Is: Failing, What: p.Error(), Fix: "name a folder outside every root with --state"})
 	} else {
-		tell(finding{Where: "state", Check: "outside", Is: healthy, What: f.StateDir + " lies outside every root"})
+		tell(Finding{Where: "state", Check: "outside", Is: Healthy, What: f.StateDir + " lies outside every root"})
 	}
 	there := existing(f.StateDir)
 	tell(stateFileSystem(fileSystem(there)))
 	tell(stateRights(f.StateDir, there))
 	checkLogins(&f.Workspace, tell)
 	if !sqlite.Exists(f.StateDir) {
-		tell(finding{Where: "journal", Check: "open", Is: healthy, What: "none yet: the first remit run makes it"})
+		tell(Finding{Where: "journal", Check: "open", Is: Healthy, What: "none yet: the first remit run makes it"})
 		return
 	}
 	checkJournal(ctx, a, &f.Workspace, tell)
@@ -42,15 +42,15 @@ func checkState(ctx context.Context, a *cli.App, f *startup.Flags, folders []str
 
 // stateFileSystem checks the file system: the processes of one journal share
 // locks and memory.
-func stateFileSystem(kind string, is health) finding {
-	f := finding{Where: "state", Check: "filesystem", Is: is, What: kind}
-	if is != healthy {
+func stateFileSystem(kind string, is Health) Finding {
+	f := Finding{Where: "state", Check: "filesystem", Is: is, What: kind}
+	if is != Healthy {
 		f.What += ": "
 		f.Fix = "name a folder on a disk of this machine with --state"
 	}
 	switch is {
-	case healthy:
-	case weaker:
+	case Healthy:
+	case Weaker:
 		f.What += "whether locks and memory of the journal hold there depends on what serves it"
 	default:
 		f.What += "other machines have it too, and locks and shared memory of the journal do not reach them"
@@ -59,21 +59,21 @@ func stateFileSystem(kind string, is health) finding {
 }
 
 // stateRights checks the permissions: a journal contains what tools have read.
-func stateRights(state, there string) finding {
-	f := finding{Where: "state", Check: "rights", Is: healthy}
+func stateRights(state, there string) Finding {
+	f := Finding{Where: "state", Check: "rights", Is: Healthy}
 	info, err := os.Stat(there)
 	switch {
 	case err != nil:
-		f.Is, f.What, f.Fix = failing, "cannot be looked at: "+cli.PlainError(err), "give yourself the right to enter the folders above it"
+		f.Is, f.What, f.Fix = Failing, "cannot be looked at: "+cli.PlainError(err), "give yourself the right to enter the folders above it"
 	case !info.IsDir():
-		f.Is, f.What, f.Fix = failing, fmt.Sprintf("%s is not a folder", there), "name a folder with --state"
+		f.Is, f.What, f.Fix = Failing, fmt.Sprintf("%s is not a folder", there), "name a folder with --state"
 	case there != state:
 		return makeable(there)
 	case runtime.GOOS == "windows":
-		f.Is, f.What = weaker, "who may enter it was not looked at: it is what the folder above gives"
+		f.Is, f.What = Weaker, "who may enter it was not looked at: it is what the folder above gives"
 		f.Fix = "keep the state in your own profile, which is private"
 	case info.Mode().Perm()&0o077 != 0:
-		f.Is, f.What = failing, fmt.Sprintf("others may enter it (mode %04o), and a journal holds what tools have read", info.Mode().Perm())
+		f.Is, f.What = Failing, fmt.Sprintf("others may enter it (mode %04o), and a journal holds what tools have read", info.Mode().Perm())
 		f.Fix = "chmod 700 " + cli.Quote(state)
 	default:
 		f.What = fmt.Sprintf("nobody else may enter it (mode %04o)", info.Mode().Perm())
@@ -83,41 +83,41 @@ func stateRights(state, there string) finding {
 
 // makeable checks whether the state folder can be created below the existing
 // one.
-func makeable(there string) finding {
-	f := finding{Where: "state", Check: "rights", Is: healthy, What: "not there yet, and can be made"}
+func makeable(there string) Finding {
+	f := Finding{Where: "state", Check: "rights", Is: Healthy, What: "not there yet, and can be made"}
 	dir, err := os.MkdirTemp(there, ".remit-doctor-")
 	if err == nil {
 		err = os.Remove(dir)
 	}
 	if err != nil {
-		f.Is, f.What = failing, fmt.Sprintf("no folder can be made in %s: %s", there, cli.PlainError(err))
+		f.Is, f.What = Failing, fmt.Sprintf("no folder can be made in %s: %s", there, cli.PlainError(err))
 		f.Fix = "name another folder with --state, or give yourself the right: chmod u+w " + cli.Quote(there)
 	}
 	return f
 }
 
-func checkJournal(ctx context.Context, a *cli.App, p *state.Workspace, tell func(finding)) {
+func checkJournal(ctx context.Context, a *cli.App, p *state.Workspace, tell func(Finding)) {
 	j, err := p.Open(ctx)
 	if err != nil {
 		fix := "copy the folder before anything else opens it, then see what " + p.Hint("fsck") + " finds"
-		tell(finding{Where: "journal", Check: "open", Is: failing, What: err.Error(), Fix: fix})
+		tell(Finding{Where: "journal", Check: "open", Is: Failing, What: err.Error(), Fix: fix})
 		return
 	}
 	defer func() { _ = j.Close() }()
 	head, err := j.Head(ctx)
 	if err != nil {
-		tell(finding{Where: "journal", Check: "head", Is: failing, What: err.Error(), Fix: "see what " + p.Hint("fsck") + " finds"})
+		tell(Finding{Where: "journal", Check: "head", Is: Failing, What: err.Error(), Fix: "see what " + p.Hint("fsck") + " finds"})
 		return
 	}
-	tell(finding{Where: "journal", Check: "format", Is: healthy, What: fmt.Sprintf("store format %d, record version %d", sqlite.Format, record.Version)})
-	tell(finding{Where: "journal", Check: "head", Is: healthy, What: fmt.Sprintf("%s, head %s", cli.Entries(head.Size), head)})
-	tell(finding{Where: "journal", Check: "size", Is: healthy, What: bytesWords(folderSize(p.StateDir)) + " in " + p.StateDir})
+	tell(Finding{Where: "journal", Check: "format", Is: Healthy, What: fmt.Sprintf("store format %d, record version %d", sqlite.Format, record.Version)})
+	tell(Finding{Where: "journal", Check: "head", Is: Healthy, What: fmt.Sprintf("%s, head %s", cli.Entries(head.Size), head)})
+	tell(Finding{Where: "journal", Check: "size", Is: Healthy, What: bytesWords(folderSize(p.StateDir)) + " in " + p.StateDir})
 	tell(openTxns(ctx, j, p))
 }
 
 // openTxns reports the open transactions, which hold claims.
-func openTxns(ctx context.Context, j journal.Journal, p *state.Workspace) finding {
-	f := finding{Where: "journal", Check: "open txns", Is: healthy, What: "none is open"}
+func openTxns(ctx context.Context, j journal.Journal, p *state.Workspace) Finding {
+	f := Finding{Where: "journal", Check: "open txns", Is: Healthy, What: "none is open"}
 	open, err := j.Unfinished(ctx)
 	gone := []string{}
 	for _, o := range open {
@@ -129,9 +129,9 @@ func openTxns(ctx context.Context, j journal.Journal, p *state.Workspace) findin
 	}
 	switch {
 	case err != nil:
-		f.Is, f.What, f.Fix = failing, "they cannot be listed: "+err.Error(), "see what "+p.Hint("fsck")+" finds"
+		f.Is, f.What, f.Fix = Failing, "they cannot be listed: "+err.Error(), "see what "+p.Hint("fsck")+" finds"
 	case len(gone) > 0:
-		f.Is = weaker
+		f.Is = Weaker
 		f.What = fmt.Sprintf("%s open, %d of them without an owner: what they touched is held", cli.Count(len(open), "transaction"), len(gone))
 		f.Fix = "run " + p.Hint("recover") + ", then " + p.Hint("revert", gone[0])
 	case len(open) > 0:

@@ -1,9 +1,8 @@
-package main
+package doctor
 
 import (
 	"context"
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -14,7 +13,7 @@ import (
 	"github.com/remit-dev/remit/cmd/remit/internal/state"
 )
 
-func doctorCommand(a *cli.App) *cobra.Command {
+func Command(a *cli.App) *cobra.Command {
 	var f startup.Flags
 	cmd := &cobra.Command{
 		Use: "doctor", Short: "Say what this machine, these roots, this state and this policy give",
@@ -37,12 +36,12 @@ func runDoctor(ctx context.Context, a *cli.App, f *startup.Flags) error {
 	if err != nil {
 		return err
 	}
-	var sum diagnosis
-	tell := func(found finding) {
+	var sum Diagnosis
+	tell := func(found Finding) {
 		sum.Checks++
 		switch found.Is {
-		case healthy:
-		case weaker:
+		case Healthy:
+		case Weaker:
 			sum.Weaker++
 		default:
 			sum.Failed++
@@ -79,21 +78,21 @@ func runDoctor(ctx context.Context, a *cli.App, f *startup.Flags) error {
 }
 
 // checkSystem checks what does not depend on a folder.
-func checkSystem(a *cli.App, tell func(finding)) {
+func checkSystem(a *cli.App, tell func(Finding)) {
 	v := cli.ReadVersion()
-	tell(finding{Where: "system", Check: "version", Is: healthy, What: v.String()})
+	tell(Finding{Where: "system", Check: "version", Is: Healthy, What: v.String()})
 	name, err := a.Username()
 	if err != nil {
-		tell(finding{
-			Where: "system", Check: "approver", Is: weaker, What: "the operating system does not say who runs this: " + err.Error(),
+		tell(Finding{
+			Where: "system", Check: "approver", Is: Weaker, What: "the operating system does not say who runs this: " + err.Error(),
 			Fix: "approve calls as a user whom the system knows: an approval is recorded with its name",
 		})
 		return
 	}
-	tell(finding{Where: "system", Check: "approver", Is: healthy, What: "approvals from here are recorded as given by " + name})
+	tell(Finding{Where: "system", Check: "approver", Is: Healthy, What: "approvals from here are recorded as given by " + name})
 }
 
-func checkPolicy(paths []string, tell func(finding)) {
+func checkPolicy(paths []string, tell func(Finding)) {
 	engine, err := policyfile.Load(paths, false)
 	if err != nil {
 		p := state.ProblemOf(err, &state.Workspace{})
@@ -101,56 +100,18 @@ func checkPolicy(paths []string, tell func(finding)) {
 		if fix == "" {
 			fix = "see remit policy check"
 		}
-		tell(finding{Where: "policy", Check: "load", Is: failing, What: p.Error(), Fix: fix})
+		tell(Finding{Where: "policy", Check: "load", Is: Failing, What: p.Error(), Fix: fix})
 		return
 	}
 	what := "loaded, revision " + engine.Revision()
 	if len(paths) == 0 {
 		what = "the workspace policy, revision " + engine.Revision()
 	}
-	tell(finding{Where: "policy", Check: "load", Is: healthy, What: what})
+	tell(Finding{Where: "policy", Check: "load", Is: Healthy, What: what})
 	if n := len(engine.UncheckedRefs()); n > 0 && len(paths) > 0 { // the tests cover the policy of remit, and users cannot change it
-		tell(finding{
-			Where: "policy", Check: "unchecked", Is: weaker, What: cli.Count(n, "place") + " of it could not be checked for misspelt fields",
+		tell(Finding{
+			Where: "policy", Check: "unchecked", Is: Weaker, What: cli.Count(n, "place") + " of it could not be checked for misspelt fields",
 			Fix: "remit policy check --notes lists them; name fields by constant paths there",
 		})
 	}
-}
-
-// health is the state of one checked thing.
-type health string
-
-const (
-	healthy health = "ok"
-	weaker  health = "weaker" // works, with a weaker guarantee
-	failing health = "failed" // remit cannot work
-)
-
-// finding is the result of one check.
-type finding struct {
-	Where string `json:"where"` // system, root NAME, state, journal, policy
-	Check string `json:"check"`
-	Is    health `json:"is"`
-	What  string `json:"what"`
-	Fix   string `json:"fix,omitempty"` // set unless the health is ok
-}
-
-// diagnosis holds the findings and their summary.
-type diagnosis struct {
-	Checks int `json:"checks"`
-	Weaker int `json:"weaker"`
-	Failed int `json:"failed"`
-}
-
-func writeFinding(p cli.Style, w io.Writer, f finding) {
-	mark := p.Good("✓")
-	switch f.Is {
-	case healthy:
-	case weaker:
-		mark = p.Doubt("·")
-	default:
-		mark = p.Bad("✗")
-	}
-	_, _ = fmt.Fprintf(w, "%s %-15s %-10s %s\n", mark, cli.Printable(f.Where), f.Check, cli.Printable(f.What))
-	p.Details(w, &cli.Problem{Fix: f.Fix})
 }

@@ -1,0 +1,2 @@
+// Package completion completes command lines in a shell.
+package completion
