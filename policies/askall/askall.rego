@@ -1,5 +1,5 @@
-# A person approves every step: for a first look at an agent, or for a machine
-# where nothing may happen unseen. What is out of reach stays out of reach.
+# Every step needs approval: for a first trial of an agent, or for a machine where
+# nothing may happen unseen. Denied files stay denied.
 package remit
 
 import data.remit.workspace.paths

@@ -1,13 +1,13 @@
-# What the flow policy takes for untrusted, private and leaving. A session gets
-# its labels from what it did; they are never taken away.
+# The facts of the flow policy: untrusted, private and leaving. A session gets its
+# labels from its calls. They are never removed.
 package remit.flow
 
 untrusted if "untrusted" in input.session.labels
 
 private if "private" in input.session.labels
 
-# Whatever comes from the network or from a server of tools was written by
-# others, and what a tool says of itself counts too.
+# Content from the network or from an MCP server is untrusted. The tags of a tool
+# count too.
 brings_untrusted if input.access.action == "connect"
 
 brings_untrusted if input.access.resource.kind == "mcp"
@@ -23,14 +23,14 @@ reads_private if input.access.action == "use"
 
 reads_private if "private" in input.tool.tags
 
-# A look leaves as well: an address can carry what was read.
+# A read can leave as well, because an address can carry data.
 leaves if input.access.action == "connect"
 
 leaves if input.access.resource.kind == "mcp"
 
 leaves if input.tool.destination in {"third_party", "model_chosen"}
 
-# A destination that the tool does not tell is not taken for a configured one.
+# An undeclared destination does not count as configured.
 configured if input.tool.destination == "configured"
 
 names_private if {

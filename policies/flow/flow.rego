@@ -1,6 +1,6 @@
-# Nothing private leaves after content was read that others wrote: such content
-# can hold orders, and a model cannot be relied on to tell them from its user's.
-# The pack only adds labels and refusals; load it beside one that allows.
+# Private data must not leave after the session has read untrusted content. Such
+# content can contain instructions, and a model cannot reliably tell them from
+# those of its user. The pack only adds labels and denials; load it beside another.
 package remit
 
 import data.remit.flow

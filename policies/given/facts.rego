@@ -1,8 +1,8 @@
-# What the given policy takes for leaving, and for a URL that the model made up.
+# The facts of the given policy: leaving, and URLs that the model made up.
 package remit.given
 
-# A look leaves as well: an address can carry what was read. What a tool of a
-# configured service is told goes there and nowhere else.
+# A read can leave as well, because an address can carry data. The arguments of a
+# tool of a configured service go only there.
 leaves if {
 	goes_out
 	input.tool.destination != "configured"
@@ -14,7 +14,7 @@ goes_out if input.access.resource.kind == "mcp"
 
 goes_out if input.tool.destination in {"third_party", "model_chosen"}
 
-# Nobody looked which URLs the call names: nothing is taken for given.
+# The URLs of the call are unknown: none counts as user-provided.
 made_up if not input.call.urls
 
 made_up if {
@@ -22,13 +22,13 @@ made_up if {
 	not url.given
 }
 
-# The call goes to a place that it names otherwise than by a URL.
+# The call does not name its destination by a URL.
 made_up if {
 	input.access.given == false
 	not redirected
 }
 
-# Where a given URL sends a request on is the choice of who answers.
+# The server at a user-provided URL chooses its redirects.
 redirected if {
 	input.access.dynamic
 	count(input.call.urls) > 0

@@ -1,6 +1,6 @@
-# Calls go only to URLs that the model was given: a URL that it makes up can
-# carry what it has read, to whoever it was told to send that to. The pack only
-# adds refusals; load it beside one that allows.
+# Calls go only to user-provided URLs. A URL that the model makes up can carry data
+# that it has read to an attacker. The pack only adds denials; load it beside one
+# that allows.
 package remit
 
 import data.remit.given

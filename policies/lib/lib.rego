@@ -1,4 +1,4 @@
-# Words for rules of your own:
+# Helpers for custom rules:
 #
 #	package remit
 #
@@ -10,11 +10,11 @@
 #		input.call.effect_class == "reversible"
 #	}
 #
-# Each reads as little of the input as it needs, so that what depends on time or
-# on counts is only decided anew where a rule asks for it.
+# Each reads as little of the input as it needs. So only a rule that uses time or
+# counts makes a decision depend on them.
 package remit.lib
 
-# The access only looks.
+# The access only reads.
 looks if input.access.action in {"read", "list"}
 
 # The access changes a resource.
@@ -38,8 +38,8 @@ below(root, dir) if {
 	startswith(input.access.resource.path, concat("", [dir, "/"]))
 }
 
-# A segment of the path has one of the names, which are in lower case; upper
-# case, and dots and spaces at the end, make no difference.
+# A segment of the path has one of the names, which are in lower case. Upper case,
+# and trailing dots and spaces, make no difference.
 has_segment(names) if {
 	some segment in input.access.resource.segments
 	trim_right(lower(segment), ". ") in names
@@ -48,8 +48,8 @@ has_segment(names) if {
 # The file has one of the extensions, such as {".go", ".md"}.
 has_ext(exts) if input.access.resource.ext in exts
 
-# The access talks over HTTPS to one of the domains or a name below one. The
-# end of another name, such as notexample.com for example.com, is not below it.
+# The access uses HTTPS to one of the domains or a name below one. Another name with
+# the same end, such as notexample.com for example.com, does not match.
 https_to(domains) if {
 	to_https
 	input.access.resource.host in domains
@@ -69,7 +69,7 @@ to_https if {
 # The principal has the role.
 role(name) if name in input.principal.roles
 
-# The principal acts for somebody else.
+# The principal acts for another one.
 delegated if count(input.principal.chain) > 0
 
 # The session has the label.
@@ -78,34 +78,34 @@ labelled(name) if name in input.session.labels
 # The tool has the tag.
 tagged(name) if name in input.tool.tags
 
-# The argument of this name, or otherwise where the call has none: also where
-# its arguments are a text.
+# The argument of this name, or otherwise if the call has none, also if its
+# arguments are a text.
 arg(name, otherwise) := object.get(input.call.args, name, otherwise) if is_object(input.call.args)
 
 arg(_, otherwise) := otherwise if not is_object(input.call.args)
 
-# How many calls of the tool ran in this session.
+# The number of calls of the tool that ran in this session.
 ran(tool) := object.get(input.session.tools, [tool, "run"], 0)
 
-# How many calls of the tool ran in the last "1m", "1h" or "24h".
+# The number of calls of the tool that ran in the last "1m", "1h" or "24h".
 ran_within(tool, window) := object.get(input.session.tools, [tool, "windows", window, "run"], 0)
 
-# How many calls of the tool failed in the last "1m", "1h" or "24h".
+# The number of calls of the tool that failed in the last "1m", "1h" or "24h".
 failed_within(tool, window) := object.get(input.session.tools, [tool, "windows", window, "failed"], 0)
 
-# What a named sum of the tool, such as an amount of money, came to in the last
-# "1m", "1h" or "24h".
+# The value of a named sum of the tool, such as an amount of money, in the last "1m",
+# "1h" or "24h".
 sum_within(tool, window, name) := object.get(input.session.tools, [tool, "windows", window, "sums", name], 0)
 
-# One of the last calls of the session was one of the tool.
+# One of the recent calls of the session was one of the tool.
 recently(tool) if {
 	some call in input.session.recent
 	call.tool == tool
 }
 
-# The hour of the day in a time zone such as "Europe/Berlin" is from or later,
-# and before to. A range such as 22 to 6 goes over midnight. The zone "Local"
-# depends on the machine and never matches.
+# The hour of the day in a time zone such as "Europe/Berlin" is at least from and
+# before to. A range such as 22 to 6 includes midnight. The zone "Local" depends
+# on the machine and never matches.
 hours(zone, from, to) if {
 	from <= to
 	hour(zone) >= from
@@ -127,7 +127,7 @@ hour(zone) := clock[0] if {
 	clock := time.clock([time.parse_rfc3339_ns(input.time), zone])
 }
 
-# It is one of the days, such as {"Saturday", "Sunday"}, in the time zone.
+# The day in the time zone is one of the days, such as {"Saturday", "Sunday"}.
 on(zone, days) if {
 	zone != "Local"
 	time.weekday([time.parse_rfc3339_ns(input.time), zone]) in days

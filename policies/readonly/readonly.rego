@@ -1,5 +1,5 @@
-# An agent may look, and nothing else: for reviews, for questions, for agents
-# that nobody watches. Nobody is asked, because there is nothing to approve.
+# An agent may only read: for reviews, for questions, for agents without
+# supervision. Nothing needs approval, because nothing is allowed that could.
 package remit
 
 import data.remit.workspace.paths

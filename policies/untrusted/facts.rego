@@ -1,18 +1,18 @@
-# What the untrusted policy takes for content that others wrote, and for an
-# effect. A session gets its labels from what it did; no rule takes one away.
+# The facts of the untrusted policy: untrusted content, and effects. A session gets
+# its labels from its calls. No rule removes one.
 package remit.untrusted
 
 read if "untrusted" in input.session.labels
 
-# The network and other servers return what others wrote. A tool that is tagged
-# untrusted does, too.
+# The network and other servers return untrusted content. So does a tool with the
+# tag untrusted.
 brings if input.access.action == "connect"
 
 brings if input.access.resource.kind == "mcp"
 
 brings if "untrusted" in input.tool.tags
 
-# A call that only looks, in the workspace or in a database, has no effect.
+# A call that only reads, in the workspace or in a database, has no effect.
 effect if {
 	input.call.effect_class != "pure"
 	not input.access.action in {"read", "list", "ask"}
@@ -20,7 +20,7 @@ effect if {
 
 effect if input.access.action in {"write", "delete", "execute", "connect", "use"}
 
-# What a call says to others has left, whatever the call changes.
+# The arguments of a call to others have left, for any effect class.
 effect if input.access.resource.kind == "mcp"
 
 effect if input.tool.destination in {"third_party", "model_chosen"}

@@ -1,6 +1,6 @@
-# After a session read content that others wrote, a person approves each effect.
-# Such content can hold orders, and a model can follow them. The pack only adds
-# labels and questions: load it beside a pack that allows.
+# After a session has read untrusted content, each effect needs approval. Such
+# content can contain instructions, and a model can follow them. The pack only adds
+# labels and approval requests: load it beside a pack that allows.
 package remit
 
 import data.remit.untrusted

@@ -1,4 +1,4 @@
-# The files that say what the client of an agent starts, as its user and outside
+# The files that determine what the client of an agent starts, as its user and outside
 # every sandbox.
 package remit.workspace.clients
 

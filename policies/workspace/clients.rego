@@ -1,5 +1,5 @@
-# What starts with the client of an agent. Undo covers the file, and not what a client
-# that reads it has started meanwhile.
+# Files that start programs with the client of an agent. A revert covers the file, and
+# not what a client that reads it has started meanwhile.
 package remit
 
 import data.remit.workspace.clients

@@ -1,6 +1,6 @@
-# What a program or a file tool may change of a repository. The history runs nothing:
-# a program may change it, and undo covers it. A person approves each change that
-# makes their own git run code later.
+# Changes of a repository by a program or a file tool. The history runs nothing: a
+# program may change it, and a revert covers it. Each change that makes the user's
+# git run code later needs approval.
 package remit
 
 import data.remit.workspace.git

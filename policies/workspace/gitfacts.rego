@@ -1,15 +1,15 @@
-# What a change means to git. The package is apart so that a rule of the same name
-# in another policy does not widen it.
+# The meaning of a change for git. The package is separate so that a rule of the same
+# name in another policy does not widen it.
 package remit.workspace.git
 
-# A program in the sandbox has ended, and this is one of its changes, which is made
-# or taken back: undo covers what it did to the history.
+# A program in the sandbox has ended, and this is one of its changes, which is applied
+# or reverted. A revert covers its changes of the history.
 program if {
 	input.purpose in {"apply", "revert"}
 	input.tool.confinement == "sandbox"
 }
 
-# A program and a tool of files make git run code by the same changes.
+# Programs and file tools make git run code by the same changes.
 changes := input.access.git.kind
 
 guarded if changes in {"hook", "attributes", "link", "todo", "repository"}
@@ -24,7 +24,7 @@ keys contains key if {
 	not new_harmless(key)
 }
 
-# These run nothing and send nothing elsewhere. Git writes most of them itself.
+# These run nothing and send nothing elsewhere. Git itself writes most of them.
 harmless := {
 	"core.repositoryformatversion", "core.filemode", "core.bare", "core.logallrefupdates", "core.ignorecase",
 	"core.symlinks", "core.precomposeunicode", "core.autocrlf", "core.eol", "core.safecrlf", "core.quotepath",
@@ -37,7 +37,7 @@ harmless := {
 	"color.ui", "diff.renames", "status.showuntrackedfiles",
 }
 
-# The remotes of a repository that the program itself made.
+# The remotes of a repository that the program itself created.
 new_harmless(key) if {
 	input.access.git.new
 	key in {"remote.*.url"}

@@ -1,5 +1,5 @@
-# What the paths of the workspace policy mean. The helpers have a package of
-# their own so that a rule of the same name in somebody's own policy does not
+# The meaning of paths for the workspace policy. The helpers have their own package,
+# so that a rule of the same name in a user's policy does not
 # widen them.
 package remit.workspace.paths
 
@@ -23,23 +23,23 @@ secret if {
 	trim_right(segments[i + 1], ". ") == pair[1]
 }
 
-# Most paths need no second look.
+# Most paths need no further check.
 secret if {
 	some name in names
 	guarded_name(name)
 	hidden
 }
 
-# The segments as a file system that ignores case, and dots and spaces at the
-# end, would read them: there .GIT and ".env " are the same files.
+# The segments as a file system reads them that ignores case, and trailing dots and
+# spaces: there .GIT and ".env " are the same files.
 names contains name if {
 	input.access.resource.kind == "file"
 	some segment in input.access.resource.segments
 	name := trim_right(lower(segment), ". ")
 }
 
-# The rule looks at each folder on the way like at the path: what lies in a hidden
-# folder is hidden, whatever its own name.
+# The rule checks each parent folder like the path itself: a file in a hidden folder
+# is hidden, under any name.
 hidden if {
 	some last, name in segments
 	not name in public_names
@@ -61,7 +61,7 @@ secret_prefixes := {".env.", "..env."}
 
 secret_suffixes := {".env"}
 
-# In a folder of that name only: config.json alone says nothing.
+# Only in a folder of that name: config.json alone has no meaning.
 secret_pairs := {[".docker", "config.json"]}
 
 key_prefixes := {"id_rsa", "id_dsa", "id_ecdsa", "id_ed25519"}
@@ -91,9 +91,9 @@ key_name(name) if strings.any_prefix_match(name, key_prefixes)
 
 key_name(name) if strings.any_suffix_match(name, key_suffixes)
 
-# Names that those lists match, of files that hold no secret: certificates, public
-# keys, and templates without values. *-cert.pem is not among them, since such a
-# file often holds the key too.
+# Names that those lists match, of files without secrets: certificates, public
+# keys, and templates without values. *-cert.pem is not among them, because such a
+# file often contains the key too.
 public_names := {
 	"ca.pem", "ca-bundle.pem", "ca-cert.pem", "ca-certificates.pem", "cabundle.pem", "cacert.pem", "cacerts.pem",
 	"cert.pem", "certificate.pem", "chain.pem", "fullchain.pem", "rootca.pem", "tls-ca-bundle.pem",
@@ -102,9 +102,9 @@ public_names := {
 	"example.env", "go.env", "sample.env", "template.env", "cacerts.jks", "truststore.jks",
 }
 
-# Folders whose keys are fixtures of tests. A folder test counts at the top or below
-# src alone: elsewhere the name often means an environment. Passwords and tokens stay
-# hidden there, since people run tests with real ones.
+# Folders whose keys are test fixtures. A folder test counts only at the top or below
+# src: elsewhere the name often means an environment. Passwords and tokens stay
+# hidden there, because people run tests with real ones.
 fixture_folders := {"testdata", "fixtures", "__fixtures__", "tests", "__tests__"}
 
 fixture(last) if {
@@ -121,13 +121,13 @@ fixture(last) if {
 	segments[i + 1] == "test"
 }
 
-# Patterns of everything above, written out because they are asked for with
-# every decision. A test holds the lists together.
+# Patterns of everything above, written out because every decision needs them. A test
+# compares the lists.
 masked := {history} | masked_secrets
 
 history := "file://*/**/.git/**"
 
-# The same without the history, which programs work with.
+# The same without the history, which programs use.
 masked_secrets := {
 	"file://*/**/.env/**", "file://*/**/.ssh/**", "file://*/**/.aws/**",
 	"file://*/**/.gnupg/**", "file://*/**/.kube/**",

@@ -1,6 +1,6 @@
-# The policy that holds when none is given: an agent may look at the workspace
-# and change what can be taken back. Nobody is asked about that, because undo
-# covers it; a person is asked about what undo does not cover.
+# The default policy. An agent may read the workspace and make changes that can be
+# reverted. Those need no approval, because a revert covers them. Effects that a
+# revert does not cover need one.
 package remit
 
 import data.remit.workspace.git
@@ -22,8 +22,8 @@ allow contains "a call without effects may run" if {
 	input.call.effect_class == "pure"
 }
 
-# The call itself does nothing here: a tool that is confined reaches the world
-# through accesses, and each of them is asked for.
+# The call itself has no effect here: a confined tool reaches resources through
+# accesses, and the policy decides each of them.
 allow contains "a confined call that can be taken back may run, each access of it is asked for" if {
 	tool_call
 	input.call.effect_class == "reversible"
@@ -67,10 +67,10 @@ tool_call if {
 	input.access.resource.kind == "tool"
 }
 
-# Programs in a sandbox read without asking, so they must not see what is denied.
+# A sandboxed program reads without a decision, so it must not see denied files.
 mask contains pattern if some pattern in paths.masked_secrets
 
-# What changes the history elsewhere than in a sandbox changes more than files.
+# A change of the history outside a sandbox affects more than files.
 mask contains paths.history if input.tool.confinement != "sandbox"
 
 hint contains "only the root workspace can be touched" if {
@@ -101,8 +101,8 @@ allowed := concat("", [
 	"writing and deleting them with tools whose effect class is reversible, programs in the sandbox, and calls of pure tools",
 ])
 
-# What a server of tools does with the call nobody here sees: that it only reads
-# is somebody's word, and that of a server in the sandbox is held to.
+# The runtime cannot observe what an MCP server does with a call. That the call only
+# reads is an assertion, except for a server in the sandbox.
 allow contains "a call of another server's tool without effects may run" if {
 	server_call
 	input.call.effect_class == "pure"
@@ -114,8 +114,8 @@ allow contains "a call of another server's tool whose files can be taken back ma
 	input.tool.confinement in {"sandbox", "handles"}
 }
 
-# What a draft says of a tool is its server's word, and that the call can be
-# taken back is only as good as that.
+# A draft entry repeats what the server asserts about its tool. Whether the call can
+# be reverted depends on that.
 ask contains "nobody has looked at what its server says of this tool; whoever has takes draft out of its entry" if {
 	server_call
 	"draft" in input.tool.tags
@@ -123,8 +123,8 @@ ask contains "nobody has looked at what its server says of this tool; whoever ha
 	input.tool.confinement != "sandbox"
 }
 
-# A read has no effects by the word of the protocol, and who says otherwise of a
-# server is believed. What was read counts as untrusted.
+# A read has no effects by the protocol. The policy trusts an entry that states
+# otherwise. The content of a read is untrusted.
 allow contains "what another server has to be read may be read" if {
 	input.access.action == "read"
 	input.access.resource.kind == "mcp"
@@ -136,9 +136,9 @@ server_call if {
 	input.access.resource.kind == "mcp"
 }
 
-# What a server asks of the client of a call was not decided with that call: the
-# question has no effect of its own, whatever the call has. Who wrote the
-# server's configuration said what it may ask for.
+# A client request of a server was not decided with its call. The request itself has
+# no effect, for any effect class of the call. The configuration of the server
+# determines which requests it may send.
 allow contains "what another server asks the client of its call may be asked, as its configuration lets it" if asks_client
 
 asks_client if {
@@ -151,11 +151,11 @@ runs(class) if {
 	not apart
 }
 
-# An agent asks to take back what a call of its session did. What may not be
-# touched, and what a person approves, stays so.
+# An agent reverts a change of its session's call. Denials still apply, and so do
+# approvals.
 allow contains "what a call did can be taken back" if input.purpose == "revert"
 
-# The person at a gateway writes no Go.
+# The operator of a gateway writes no Go.
 undeclared := concat("", [
 	"nobody has said what this tool of another server does, so it counts as having no way back; ",
 	"give it an entry with an effectClass in the gateway's configuration, where remit init --config FILE --write drafts those that are missing",
@@ -163,8 +163,8 @@ undeclared := concat("", [
 
 of_a_server if "mcp" in input.tool.tags
 
-# A pure call changes nothing here, and what it is told leaves all the same. A
-# sandbox sends nothing without an access that is asked for.
+# A pure call changes nothing here, but its arguments can leave. A program in a
+# sandbox sends nothing without a decided access.
 ask contains leaves if {
 	"untrusted" in input.session.labels
 	input.access.action == "call"
@@ -186,8 +186,8 @@ label contains "untrusted" if input.access.resource.kind == "mcp"
 
 label contains "untrusted" if "untrusted" in input.tool.tags
 
-# A server that can act anywhere, whose roots are compared before and after a
-# call: a revert restores the files of the roots, and nothing else is known.
+# A server that can act anywhere, whose roots are compared before and after a call.
+# A revert restores the files of the roots. Other effects are unknown.
 observed if input.tool.coverage == "observed"
 
 ask contains "the call can act outside its roots: a revert restores files of the roots, and what it does elsewhere is unknown" if {
@@ -197,7 +197,7 @@ ask contains "the call can act outside its roots: a revert restores files of the
 	not observed_change
 }
 
-# The call was let run, and these changes of the workspace have happened.
+# The call was allowed, and these changes of the workspace have happened.
 allow contains "what an observed call changed in the workspace can be taken back" if observed_change
 
 observed_change if {

@@ -314,7 +314,7 @@ asked_of_the_client(class, confinement) := object.union(
 	{"access": {"action": "ask", "resource": {"kind": "mcp", "server": "s", "tool": "sampling/text"}}},
 )
 
-# Whoever said what a call may do did not say what its server may ask meanwhile.
+# The effect class of a call does not permit client requests of its server.
 test_what_other_servers_ask if {
 	every class in ["pure", "reversible", "compensable", "deferrable", "pivot"] {
 		runs(asked_of_the_client(class, "trusted"))
