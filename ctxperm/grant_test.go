@@ -20,9 +20,9 @@ func setOf(t *testing.T, accesses ...perm.ResourceAccess) perm.Set {
 	return s
 }
 
-// TestGrantsThatNobodyGave checks that the zero grant, and a grant made without
+// TestInvalidGrants checks that the zero grant, and a grant made without
 // the key, hold nothing.
-func TestGrantsThatNobodyGave(t *testing.T) {
+func TestInvalidGrants(t *testing.T) {
 	all := ctxperm.GrantConfig{ID: "s", Set: setOf(t, perm.Access(perm.Write, file)), Now: time.Now}
 	require.True(t, ctxperm.NewGrant(callstate.NewKey(), all).Allows(perm.Access(perm.Write, file)), "the control")
 	clockless := all
@@ -42,9 +42,9 @@ func TestGrantsThatNobodyGave(t *testing.T) {
 	}
 }
 
-// TestGrantEndsWithWhatItCameFrom checks that a delegated grant holds no more
+// TestGrantEndsWithParent checks that a delegated grant holds no more
 // than its parents, and not for longer.
-func TestGrantEndsWithWhatItCameFrom(t *testing.T) {
+func TestGrantEndsWithParent(t *testing.T) {
 	now := time.Unix(1000, 0)
 	build := func(c ctxperm.GrantConfig) ctxperm.Grant {
 		c.Now = func() time.Time { return now }
@@ -89,9 +89,9 @@ func TestGrantEndsWithWhatItCameFrom(t *testing.T) {
 	require.NoError(t, g.Check(t.Context()), "only this module revokes")
 }
 
-// TestToolContextsThatNobodyGave checks that the zero ToolContext, and one kept
+// TestInvalidToolContexts checks that the zero ToolContext, and one kept
 // after its call, authorize nothing.
-func TestToolContextsThatNobodyGave(t *testing.T) {
+func TestInvalidToolContexts(t *testing.T) {
 	x := begin(t, hosttest.New(1))
 	c := x.call("c_1")
 	kept := ctxperm.New(c)

@@ -24,7 +24,7 @@ const file = "file://workspace/a.txt"
 // transaction is an open transaction with calls that share its locks.
 type transaction struct {
 	rec   revert.Recorder
-	turns *callstate.ResourceLocks
+	locks *callstate.ResourceLocks
 	gate  callstate.AuthorizeFunc
 }
 
@@ -33,12 +33,12 @@ func begin(t *testing.T, h *hosttest.Host) *transaction {
 	rec := revert.NewRecorder(j, h, "s_1").In("t_1")
 	own := journal.Ownership{Txn: "t_1", Owner: j.Owner()}
 	require.NoError(t, rec.Write(t.Context(), revert.Write{Records: []revert.CallRecord{{Body: &record.Begun{Owner: own.Owner}}}, Take: journal.OwnerChange{To: own}}))
-	return &transaction{rec: rec, turns: callstate.NewTurns(h), gate: func(context.Context, perm.ResourceAccess) (callstate.Ruling, error) { return callstate.Ruling{}, nil }}
+	return &transaction{rec: rec, locks: callstate.NewTurns(h), gate: func(context.Context, perm.ResourceAccess) (callstate.Ruling, error) { return callstate.Ruling{}, nil }}
 }
 
 func (x *transaction) call(id string) *callstate.Call {
 	return callstate.New(callstate.Config{
-		ID: id, Key: "k", Tool: "test", Recorder: x.rec, Turns: x.turns, Gate: x.gate,
+		ID: id, Key: "k", Tool: "test", Recorder: x.rec, Turns: x.locks, Gate: x.gate,
 		Started: &record.Started{Key: "k", Tool: record.ToolRef{Name: "test"}, Input: []byte("{}"), Decision: []byte("{}"), Confinement: "handles"},
 	})
 }
@@ -84,9 +84,9 @@ func TestZeroPermitReachesNothing(t *testing.T) {
 	}
 }
 
-// TestPermitIsForItsAccesses checks that a permit neither changes nor claims a
+// TestPermitCoversOnlyItsAccesses checks that a permit neither changes nor claims a
 // resource that it does not cover.
-func TestPermitIsForItsAccesses(t *testing.T) {
+func TestPermitCoversOnlyItsAccesses(t *testing.T) {
 	x := begin(t, hosttest.New(1))
 	reading, writing := permit(t, x.call("c_1"), perm.Read), permit(t, x.call("c_2"), perm.Read, perm.Write)
 	for _, tc := range []struct {
@@ -110,9 +110,9 @@ func TestPermitIsForItsAccesses(t *testing.T) {
 	require.Nil(t, writing.CallState(callstate.ModuleKey{}), "a key that nobody made opens nothing")
 }
 
-// TestDecidingThatEndsBadly checks that a failed decision leaves no operation
+// TestFailedDecision checks that a failed decision leaves no operation
 // that the call waits for.
-func TestDecidingThatEndsBadly(t *testing.T) {
+func TestFailedDecision(t *testing.T) {
 	refused, access := errors.New("no"), perm.Access(perm.Write, file)
 	for name, gate := range map[string]callstate.AuthorizeFunc{
 		"error": func(context.Context, perm.ResourceAccess) (callstate.Ruling, error) {
@@ -138,9 +138,9 @@ func TestDecidingThatEndsBadly(t *testing.T) {
 	require.ErrorIs(t, err, ctxperm.ErrInvalid, "a permit for nothing is none")
 }
 
-// TestEndDoesNotOvertakeARecord checks that End during a write of a record
+// TestEndWaitsForRecord checks that End during a write of a record
 // keeps the call from ending until the record is durable.
-func TestEndDoesNotOvertakeARecord(t *testing.T) {
+func TestEndWaitsForRecord(t *testing.T) {
 	for name, record := range map[string]func(context.Context, ctxperm.Permit) error{
 		"intend": func(ctx context.Context, p ctxperm.Permit) error {
 			_, err := p.RecordChange(ctx, changeOf(file))
@@ -177,10 +177,10 @@ func TestEndDoesNotOvertakeARecord(t *testing.T) {
 	}
 }
 
-// TestTurnLastsAsLongAsItsCall checks that no other call of the transaction
+// TestLockLastsUntilCallEnds checks that no other call of the transaction
 // changes a locked resource before this call has ended. The next operation of
 // the same call waits for the permit.
-func TestTurnLastsAsLongAsItsCall(t *testing.T) {
+func TestLockLastsUntilCallEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		x := begin(t, hosttest.New(1))
 		one := x.call("c_1")
@@ -198,19 +198,19 @@ func TestTurnLastsAsLongAsItsCall(t *testing.T) {
 		again.End()
 		synctest.Wait()
 		require.Empty(t, taken)
-		x.turns.Leave("c_1")
+		x.locks.Leave("c_1")
 		require.NoError(t, <-taken)
 		second.End()
-		x.turns.Leave("c_2")
+		x.locks.Leave("c_2")
 		third := permit(t, x.call("c_3"), perm.Write)
 		require.NoError(t, third.LockResource(t.Context(), file))
 		third.End()
 	})
 }
 
-// TestWhatAToolSees checks the call, its notes and its progress. A zero context
+// TestToolContextContent checks the call, its notes and its progress. A zero context
 // has none of them.
-func TestWhatAToolSees(t *testing.T) {
+func TestToolContextContent(t *testing.T) {
 	var none ctxperm.ToolContext
 	require.Equal(t, ctxperm.Call{}, none.Call())
 	require.ErrorIs(t, none.Note(t.Context(), "id", 1), ctxperm.ErrClosed)

@@ -19,7 +19,7 @@ func TestAside(t *testing.T) {
 	said := verify.Output(func(struct{}, int) error { return nil })
 	shape, err := verify.OutputSchema(json.RawMessage(`{"type":"integer"}`))
 	require.NoError(t, err)
-	quiet := shelf{now: map[string]string{"spared": "1"}}
+	quiet := textView{now: map[string]string{"spared": "1"}}
 	changes := []verify.Change{{Resource: "spared", Before: "v:1", After: "v:2"}}
 	look := func(v verify.Verifier, p verify.Phase, w verify.ResourceView) effect.Presence {
 		s := verify.Subject{Phase: p, Input: json.RawMessage(`{}`), Resources: w, Changes: changes}
@@ -47,7 +47,7 @@ func TestAside(t *testing.T) {
 		require.Equal(t, tc.alone, look(verify.All(spared), tc.phase, quiet), about...)
 		require.Equal(t, tc.alone, look(verify.All(verify.Any(spared), verify.All(spared)), tc.phase, quiet), about...)
 		require.Equal(t, tc.shaped, look(verify.Any(said, shape), tc.phase, quiet), about...)
-		changed := shelf{now: map[string]string{"spared": "2"}}
+		changed := textView{now: map[string]string{"spared": "2"}}
 		require.Equal(t, effect.PresencePartial, look(spared, tc.phase, changed), about...)
 		if tc.effect.Presence() != effect.PresenceUnknown {
 			require.Equal(t, effect.PresencePartial, look(verify.All(spared, says(tc.effect)), tc.phase, changed), about...)
@@ -59,7 +59,7 @@ func TestAside(t *testing.T) {
 // effect from its revert if only bits changed.
 func TestFileHasWhatItHadBefore(t *testing.T) {
 	v := verify.FileContent(func(struct{}) (string, []byte) { return "f", []byte("same") })
-	world := shelf{now: map[string]string{"f": "same"}, was: map[string]string{"f": "same"}}
+	world := textView{now: map[string]string{"f": "same"}, was: map[string]string{"f": "same"}}
 	for _, tc := range []struct {
 		changes []verify.Change
 		want    effect.Presence

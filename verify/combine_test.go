@@ -87,10 +87,10 @@ func TestOutputSchema(t *testing.T) {
 	require.Equal(t, effect.PresenceUnknown, v(context.Background(), lost).Presence())
 }
 
-// shelf is a ResourceView of texts. A resource that holds "!" cannot be read.
-type shelf struct{ now, was map[string]string }
+// textView is a ResourceView of texts. A resource that holds "!" cannot be read.
+type textView struct{ now, was map[string]string }
 
-func (s shelf) read(from map[string]string, name string) (io.ReadCloser, error) {
+func (s textView) read(from map[string]string, name string) (io.ReadCloser, error) {
 	text, ok := from[name]
 	switch {
 	case !ok:
@@ -101,7 +101,7 @@ func (s shelf) read(from map[string]string, name string) (io.ReadCloser, error) 
 	return io.NopCloser(strings.NewReader(text)), nil
 }
 
-func (s shelf) Version(_ context.Context, name string) (string, error) {
+func (s textView) Version(_ context.Context, name string) (string, error) {
 	switch text, ok := s.now[name]; {
 	case !ok:
 		return "absent", nil
@@ -112,11 +112,11 @@ func (s shelf) Version(_ context.Context, name string) (string, error) {
 	}
 }
 
-func (s shelf) Open(_ context.Context, name string) (io.ReadCloser, error) {
+func (s textView) Open(_ context.Context, name string) (io.ReadCloser, error) {
 	return s.read(s.now, name)
 }
 
-func (s shelf) Before(_ context.Context, name string) (io.ReadCloser, error) {
+func (s textView) Before(_ context.Context, name string) (io.ReadCloser, error) {
 	return s.read(s.was, name)
 }
 
@@ -127,26 +127,26 @@ func TestFileHas(t *testing.T) {
 		world verify.ResourceView
 		want  effect.Presence
 	}{
-		"it has":                {shelf{now: file("new")}, effect.PresenceApplied},
-		"it begins so":          {shelf{now: file("new and more")}, effect.PresencePartial},
-		"a beginning of it":     {shelf{now: file("ne")}, effect.PresencePartial},
-		"not there":             {shelf{}, effect.PresenceAbsent},
-		"as before":             {shelf{now: file("old"), was: file("old")}, effect.PresenceAbsent},
-		"neither":               {shelf{now: file("else"), was: file("old")}, effect.PresencePartial},
-		"longer than before":    {shelf{now: file("old and more"), was: file("old")}, effect.PresencePartial},
-		"cannot be read":        {shelf{now: file("!")}, effect.PresenceUnknown},
-		"before cannot be read": {shelf{now: file("else"), was: file("!")}, effect.PresenceUnknown},
+		"it has":                {textView{now: file("new")}, effect.PresenceApplied},
+		"it begins so":          {textView{now: file("new and more")}, effect.PresencePartial},
+		"a beginning of it":     {textView{now: file("ne")}, effect.PresencePartial},
+		"not there":             {textView{}, effect.PresenceAbsent},
+		"as before":             {textView{now: file("old"), was: file("old")}, effect.PresenceAbsent},
+		"neither":               {textView{now: file("else"), was: file("old")}, effect.PresencePartial},
+		"longer than before":    {textView{now: file("old and more"), was: file("old")}, effect.PresencePartial},
+		"cannot be read":        {textView{now: file("!")}, effect.PresenceUnknown},
+		"before cannot be read": {textView{now: file("else"), was: file("!")}, effect.PresenceUnknown},
 		"no world":              {nil, effect.PresenceUnknown},
 	} {
 		got := v(context.Background(), verify.Subject{Phase: verify.Recovery, Input: json.RawMessage(`{"Content":"new"}`), Resources: tc.world})
 		require.Equal(t, tc.want, got.Presence(), name)
 	}
-	require.Equal(t, effect.PresenceUnknown, v(context.Background(), verify.Subject{Input: json.RawMessage(`[]`), Resources: shelf{}}).Presence())
+	require.Equal(t, effect.PresenceUnknown, v(context.Background(), verify.Subject{Input: json.RawMessage(`[]`), Resources: textView{}}).Presence())
 }
 
 func TestUnchanged(t *testing.T) {
 	v := verify.Unchanged(func(in []string) []string { return in })
-	world := shelf{now: map[string]string{"a": "1", "b": "2", "locked": "!"}}
+	world := textView{now: map[string]string{"a": "1", "b": "2", "locked": "!"}}
 	changes := []verify.Change{
 		{Resource: "a", Before: "v:1", After: "v:2"},
 		{Resource: "a", Before: "v:2", After: "v:1"},

@@ -88,7 +88,7 @@ func (d *Database) Query(ctx context.Context, s Statement, w Page) (Result, erro
 	}
 	defer op.Leave()
 	var rows engine.Rows
-	if open := d.workOf(op.Call(), false); open != nil {
+	if open := d.callTxnOf(op.Call(), false); open != nil {
 		rows, err = open.query(ctx, engine.Statement(s), d.ask, w.engine())
 	} else if err = d.point(ctx, op, "database.query"); err == nil {
 		rows, err = d.source.engine.Query(ctx, engine.Statement(s), d.ask, w.engine())

@@ -27,7 +27,7 @@ type Driver struct {
 
 	mu     sync.Mutex // never held across a wait
 	others map[string]*source
-	works  map[callTxnKey]*callTxn
+	txns   map[callTxnKey]*callTxn
 }
 
 // source is one database.
@@ -42,7 +42,7 @@ type source struct {
 // processes changed, to revert these changes. Their locations are stored
 // without passwords. So a database that needs one must be named here again.
 func New(kinds []Kind, databases map[string]string) (*Driver, error) {
-	d := &Driver{kinds: slices.Clone(kinds), named: map[string]*source{}, others: map[string]*source{}, works: map[callTxnKey]*callTxn{}}
+	d := &Driver{kinds: slices.Clone(kinds), named: map[string]*source{}, others: map[string]*source{}, txns: map[callTxnKey]*callTxn{}}
 	for _, name := range slices.Sorted(maps.Keys(databases)) {
 		if _, err := perm.KindDB.Resource(name); err != nil {
 			return nil, errors.Join(fmt.Errorf("database %q: %w", name, err), d.Close())

@@ -37,7 +37,7 @@ func (d *Database) Execute(ctx context.Context, s Statement, w Page) (Result, er
 		return Result{}, err
 	}
 	defer release()
-	rows, err := d.workOf(call, true).execute(ctx, engine.Statement(s), d.ask, w.engine())
+	rows, err := d.callTxnOf(call, true).execute(ctx, engine.Statement(s), d.ask, w.engine())
 	if err != nil {
 		return Result{}, fmt.Errorf("database %s: %w", d.name, err)
 	}

@@ -104,9 +104,9 @@ func TestBrokenPlan(t *testing.T) {
 	require.Error(t, err)
 }
 
-// TestBrokenFate checks that only a known commit counts as an effect, and only
+// TestBrokenTxnOutcome checks that only a known commit counts as an effect, and only
 // a known rollback as none.
-func TestBrokenFate(t *testing.T) {
+func TestBrokenTxnOutcome(t *testing.T) {
 	for is, want := range map[engine.TxnOutcome]struct{ took, known, err bool }{
 		engine.Committed: {true, true, false}, engine.Aborted: {false, true, false}, engine.Running: {false, false, true}, engine.Lost: {false, false, false},
 	} {

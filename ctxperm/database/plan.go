@@ -20,7 +20,7 @@ func (s scheme) Plan(ctx context.Context, changes []effect.Change, keep journal.
 	}
 	for _, b := range all {
 		if b.err == nil {
-			b.err = b.fates(ctx)
+			b.err = b.loadOutcomes(ctx)
 		}
 		if b.err == nil {
 			b.err = b.look(ctx)

@@ -116,8 +116,8 @@ func (d *Driver) other(at string) (*source, error) {
 	return s, nil
 }
 
-// fates queries the outcome of each transaction once.
-func (b *batch) fates(ctx context.Context) error {
+// loadOutcomes queries the outcome of each transaction once.
+func (b *batch) loadOutcomes(ctx context.Context) error {
 	known := map[engine.TxnMarker]engine.TxnOutcome{}
 	for _, r := range b.rows {
 		m := r.Mark
@@ -185,7 +185,7 @@ func (s scheme) TookEffect(ctx context.Context, changes []effect.Change) (took, 
 		if b.err != nil {
 			return false, false, b.err
 		}
-		if err := b.fates(ctx); err != nil {
+		if err := b.loadOutcomes(ctx); err != nil {
 			return false, false, err
 		}
 		for _, r := range b.rows {

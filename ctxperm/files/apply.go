@@ -26,11 +26,11 @@ type planStep struct {
 // exchanges the files and checks the displaced one. If that is not the planned
 // version, it exchanges them back.
 func (s scheme) Apply(ctx context.Context, step effect.Step, keep journal.ContentStore) effect.Result {
-	one := []*planStep{s.stride(step)}
+	one := []*planStep{s.newPlanStep(step)}
 	times := spansOf(ctx, one)
 	one[0].begin(ctx, keep)
 	one[0].run(ctx)
-	times.pay(ctx, one)
+	times.setTimes(ctx, one)
 	return one[0].res
 }
 
@@ -53,20 +53,20 @@ func (s scheme) ApplyAll(ctx context.Context, steps []effect.Step, keep journal.
 	}
 	all, d := make([]*planStep, len(steps)), pendingSyncs{}
 	for i, step := range steps {
-		all[i] = s.stride(step)
+		all[i] = s.newPlanStep(step)
 		if all[i].swap != nil {
-			d.lend(all[i].swap)
+			d.deferSync(all[i].swap)
 		}
 	}
 	times := spansOf(ctx, all)
 	first, middle, last := arranged(all)
 	narrow(ctx, last, keep)
-	s.march(ctx, &d, nil, first, keep)
-	s.march(ctx, &d, all, middle, keep)
+	s.applyInOrder(ctx, &d, nil, first, keep)
+	s.applyInOrder(ctx, &d, all, middle, keep)
 	exposed(ctx, all, last)
-	s.march(ctx, &d, all, last, keep)
-	times.pay(ctx, all)
-	failed := d.pay(ctx, hostRoot{host: s.host})
+	s.applyInOrder(ctx, &d, all, last, keep)
+	times.setTimes(ctx, all)
+	failed := d.sync(ctx, hostRoot{host: s.host})
 	out := make([]effect.Result, 0, len(all))
 	for _, t := range all {
 		if t.err == nil && failed[t.swap.root] != nil {
@@ -78,13 +78,13 @@ func (s scheme) ApplyAll(ctx context.Context, steps []effect.Step, keep journal.
 	return out
 }
 
-// march performs the steps of one place in the order of change sets, after the
+// applyInOrder performs the steps of one place in the order of change sets, after the
 // earlier steps are durable.
-func (s scheme) march(ctx context.Context, d *pendingSyncs, before, steps []*planStep, keep journal.ContentStore) {
+func (s scheme) applyInOrder(ctx context.Context, d *pendingSyncs, before, steps []*planStep, keep journal.ContentStore) {
 	if len(steps) == 0 {
 		return
 	}
-	failed := d.pay(ctx, hostRoot{host: s.host})
+	failed := d.sync(ctx, hostRoot{host: s.host})
 	for _, t := range steps {
 		if t.swap != nil && t.err == nil {
 			t.err = failed[t.swap.root]
@@ -169,7 +169,7 @@ func barred(ctx context.Context, done, next []*planStep) {
 	}
 }
 
-func (s scheme) stride(step effect.Step) *planStep {
+func (s scheme) newPlanStep(step effect.Step) *planStep {
 	t := &planStep{step: step}
 	t.swap, t.inv, t.err = s.swap(step.Change)
 	return t
@@ -217,10 +217,10 @@ func ahead(ctx context.Context, steps []*planStep, keep journal.ContentStore) []
 	}
 	var waiting []*planStep
 	made, n := int64(0), 0
-	for ; n < len(steps) && made < room; n++ {
+	for ; n < len(steps) && made < maxDraftBytes; n++ {
 		t := steps[n]
 		t.begin(ctx, keep)
-		if t.err != nil || !t.drafts() || many[t.swap.root] < together || !t.swap.root.Features().SyncAll {
+		if t.err != nil || !t.drafts() || many[t.swap.root] < groupSyncMin || !t.swap.root.Features().SyncAll {
 			continue
 		}
 		t.swap.ahead = true

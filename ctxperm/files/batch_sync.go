@@ -7,14 +7,14 @@ import (
 	"github.com/remit-dev/remit/internal/disk"
 )
 
-// together is the number of files from which one sync of the whole file system
+// groupSyncMin is the number of files from which one sync of the whole file system
 // replaces single syncs. It costs less than one sync per file. It also costs
 // other files a little. It applies to directories too.
-const together = 32
+const groupSyncMin = 32
 
-// room bounds the bytes of drafts that wait for one sync. Until then they lie
+// maxDraftBytes bounds the bytes of drafts that wait for one sync. Until then they lie
 // beside the files that they will replace.
-const room = 64 << 20
+const maxDraftBytes = 64 << 20
 
 // wave returns how many swaps can make their drafts before the first of them is
 // performed: none of them makes the directory of another.
@@ -38,34 +38,34 @@ func wave(n int, at func(i int) (w *swap, folder bool)) int {
 func (img fileImage) drafts() bool { return img.Type == typeFile && img.twin == "" }
 
 // pendingSyncs holds the directories whose names are not durable yet.
-type pendingSyncs struct{ owed []place }
+type pendingSyncs struct{ dirs []place }
 
-// lend lets a swap leave its last sync to pay.
-func (d *pendingSyncs) lend(w *swap) {
-	w.later = func(dir string) { d.owed = append(d.owed, place{w.root, dir}) }
+// deferSync lets a swap leave its last sync to the set.
+func (d *pendingSyncs) deferSync(w *swap) {
+	w.later = func(dir string) { d.dirs = append(d.dirs, place{w.root, dir}) }
 }
 
-// owe lets pay do for a swap what harden does.
-func (d *pendingSyncs) owe(ctx context.Context, w *swap) error {
+// add makes sync do for a swap what syncName does.
+func (d *pendingSyncs) add(ctx context.Context, w *swap) error {
 	is, err := w.lstat(ctx, w.target)
 	if err != nil && !missing(err) {
 		return err
 	}
 	if is.Type == disk.TypeDir {
-		d.owed = append(d.owed, place{w.root, w.target}) // the directory's own bits
+		d.dirs = append(d.dirs, place{w.root, w.target}) // the directory's own bits
 	}
-	d.owed = append(d.owed, place{w.root, parentOf(w.target)})
+	d.dirs = append(d.dirs, place{w.root, parentOf(w.target)})
 	return nil
 }
 
-// pay makes the names durable. One sync covers many directories of a root. If a
+// sync makes the names durable. One sync covers many directories of a root. If a
 // directory is gone or is now something else, its parent is among the others.
 // It returns the errors by root.
-func (d *pendingSyncs) pay(ctx context.Context, s hostRoot) map[disk.Root]error {
+func (d *pendingSyncs) sync(ctx context.Context, s hostRoot) map[disk.Root]error {
 	failed, dirs := map[disk.Root]error{}, map[disk.Root][]string{}
 	var roots []disk.Root
-	owed := d.owed
-	d.owed = nil
+	owed := d.dirs
+	d.dirs = nil
 	for _, at := range owed {
 		if dirs[at.root] == nil {
 			roots = append(roots, at.root)
@@ -83,7 +83,7 @@ func (d *pendingSyncs) pay(ctx context.Context, s hostRoot) map[disk.Root]error 
 }
 
 func (s hostRoot) syncNames(ctx context.Context, dirs []string) error {
-	if len(dirs) >= together && s.root.Features().SyncAll {
+	if len(dirs) >= groupSyncMin && s.root.Features().SyncAll {
 		return s.syncAll(ctx)
 	}
 	for _, dir := range dirs {

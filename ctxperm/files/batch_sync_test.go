@@ -23,8 +23,8 @@ import (
 // sync.
 const many = 120
 
-// crowd fills a folder with many files in several folders, some nested.
-func (w *world) crowd() {
+// createManyFiles fills a folder with many files in several folders, some nested.
+func (w *testEnv) createManyFiles() {
 	w.t.Helper()
 	for i := range many {
 		dir := filepath.Join("crowd", strings.Repeat("in/", i%3))
@@ -34,8 +34,8 @@ func (w *world) crowd() {
 	require.NoError(w.t, os.Symlink("f0", filepath.Join(w.dir, "crowd/link")))
 }
 
-// crowds returns operations on many files at once.
-func crowds() map[string]func(ctx context.Context, f *files.Files) error {
+// bulkOperations returns operations on many files at once.
+func bulkOperations() map[string]func(ctx context.Context, f *files.Files) error {
 	return map[string]func(ctx context.Context, f *files.Files) error{
 		"delete": func(ctx context.Context, f *files.Files) error { return f.DeleteAll(ctx, "crowd") },
 		"move":   func(ctx context.Context, f *files.Files) error { return f.Move(ctx, "crowd", "to") },
@@ -62,11 +62,11 @@ func differing(want, got map[string]entry) (names []string) {
 // TestWavesShareSyncs checks that a few syncs make any number of files durable,
 // when a call changes them and when they are reverted.
 func TestWavesShareSyncs(t *testing.T) {
-	for name, do := range crowds() {
+	for name, do := range bulkOperations() {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
-			w.furnish()
-			w.crowd()
+			w := newTestEnv(t)
+			w.createFiles()
+			w.createManyFiles()
 			if !w.root.Features().SyncAll {
 				t.Skip("no step syncs all here")
 			}
@@ -84,7 +84,7 @@ func TestWavesShareSyncs(t *testing.T) {
 			require.NoError(t, w.do(h, do))
 			h = w.host()
 			h.OnPoint = count(&undone)
-			rep, err := w.takeBack(t.Context(), h)
+			rep, err := w.revertAs(t.Context(), h)
 			require.NoError(t, err)
 			require.Empty(t, rep.NotUndone())
 			require.Equal(t, before, w.tree())
@@ -110,11 +110,11 @@ func TestCrashesOfWaves(t *testing.T) {
 	t.Parallel()
 	states := 0
 	for system, wrap := range systems() {
-		for name, do := range crowds() {
+		for name, do := range bulkOperations() {
 			t.Run(system+"/"+name, func(t *testing.T) {
-				fresh := func() *world {
+				fresh := func() *testEnv {
 					w := prepared(t, wrap)
-					w.crowd()
+					w.createManyFiles()
 					return w
 				}
 				for n, more := start(t), true; more; n += statcheck.Stride(1009) {
@@ -123,7 +123,7 @@ func TestCrashesOfWaves(t *testing.T) {
 						before := w.tree()
 						c, d := &crash{left: n}, &crash{left: m}
 						_ = w.do(c.on(w.host()), do)
-						_, _ = w.takeBack(t.Context(), d.on(w.host()))
+						_, _ = w.revertAs(t.Context(), d.on(w.host()))
 						rep := w.revert()
 						states++
 						about := fmt.Sprintf("died at point %d, then at %d (%s)", n, m, d.trace[len(d.trace)-1])
@@ -167,17 +167,17 @@ func (r unsynced) SyncDir(name string) error {
 // reported as reverted, and that the next revert does it.
 func TestUndoThatIsNotDurable(t *testing.T) {
 	for n := range 6 {
-		w := newWorld(t)
-		w.furnish()
-		w.crowd()
+		w := newTestEnv(t)
+		w.createFiles()
+		w.createManyFiles()
 		if !w.root.Features().SyncAll {
 			t.Skip("no step syncs all here")
 		}
 		before, whole := w.tree(), w.root
-		require.NoError(t, w.do(w.host(), crowds()["delete"]))
+		require.NoError(t, w.do(w.host(), bulkOperations()["delete"]))
 		w.root = unsynced{whole, &n}
 		failed := n
-		rep, err := w.takeBack(t.Context(), w.host())
+		rep, err := w.revertAs(t.Context(), w.host())
 		require.NoError(t, err)
 		if n < 0 {
 			require.NotEmpty(t, rep.NotUndone(), failed)
@@ -192,11 +192,11 @@ func TestUndoThatIsNotDurable(t *testing.T) {
 
 // TestOneStepOfManyFails checks that the other steps are performed.
 func TestOneStepOfManyFails(t *testing.T) {
-	w := newWorld(t)
-	w.furnish()
-	w.crowd()
+	w := newTestEnv(t)
+	w.createFiles()
+	w.createManyFiles()
 	before := w.tree()
-	require.NoError(t, w.do(w.host(), crowds()["delete"]))
+	require.NoError(t, w.do(w.host(), bulkOperations()["delete"]))
 	h := w.host()
 	h.OnPoint = func(id string) error {
 		if id == "revert.apply" { // after planning
@@ -205,7 +205,7 @@ func TestOneStepOfManyFails(t *testing.T) {
 		}
 		return nil
 	}
-	rep, err := w.takeBack(t.Context(), h)
+	rep, err := w.revertAs(t.Context(), h)
 	require.NoError(t, err)
 	var not []string
 	for _, item := range rep.NotUndone() {
@@ -223,10 +223,10 @@ func TestOneStepOfManyFails(t *testing.T) {
 // after the revert was planned. It gets none of the entries of the directory
 // that the call removed.
 func TestBarred(t *testing.T) {
-	w := newWorld(t)
-	w.furnish()
-	w.crowd()
-	require.NoError(t, w.do(w.host(), crowds()["delete"]))
+	w := newTestEnv(t)
+	w.createFiles()
+	w.createManyFiles()
+	require.NoError(t, w.do(w.host(), bulkOperations()["delete"]))
 	h := w.host()
 	open := filepath.Join(w.dir, "crowd")
 	h.OnPoint = func(id string) error {
@@ -236,7 +236,7 @@ func TestBarred(t *testing.T) {
 		}
 		return nil
 	}
-	rep, err := w.takeBack(t.Context(), h)
+	rep, err := w.revertAs(t.Context(), h)
 	require.NoError(t, err)
 	for _, item := range rep.NotUndone() {
 		require.Equal(t, effect.Conflict, item.Outcome, item.Why)

@@ -15,8 +15,8 @@ import (
 // content.
 func TestReplacedWhileItIsSurveyed(t *testing.T) {
 	for _, meddle := range []bool{false, true} {
-		w := newWorld(t)
-		w.furnish()
+		w := newTestEnv(t)
+		w.createFiles()
 		h := w.host()
 		if meddle {
 			h.OnPoint = at("files.look", w.replaced("dir/b.txt", theirs))

@@ -62,7 +62,7 @@ func (f *Files) Append(ctx context.Context, path string, data []byte) error {
 	var before []byte
 	a := fileEdit{path: path, text: text, was: &was}
 	if info.Type != 0 {
-		if was, before, err = f.site.slurp(ctx, path); err != nil {
+		if was, before, err = f.site.readWithState(ctx, path); err != nil {
 			return refused(err)
 		}
 		blob, err := p.StoreContent(ctx, bytes.NewReader(before))

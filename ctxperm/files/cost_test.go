@@ -86,10 +86,10 @@ func (j meteredJournal) Entries(ctx context.Context, q journal.Query) iter.Seq2[
 // same folder and in other folders, and the history of the journal.
 type around struct{ files, history int }
 
-// costs performs one action over n files of a world, reverts it, and returns
+// costs performs one action over n files of a test environment, reverts it, and returns
 // the cost of each.
 func costs(t *testing.T, n int, a around, do func(context.Context, *files.Files, int) error) (done, undone cost) {
-	w := newWorld(t)
+	w := newTestEnv(t)
 	defer w.end()
 	for i := range a.files {
 		for _, dir := range []string{".", fmt.Sprintf("other%d", i%10)} {
@@ -123,7 +123,7 @@ func costs(t *testing.T, n int, a around, do func(context.Context, *files.Files,
 	done = c
 	h = w.host()
 	h.OnPoint = func(string) error { c.steps++; return nil }
-	rep, err := w.takeBack(t.Context(), h)
+	rep, err := w.revertAs(t.Context(), h)
 	require.NoError(t, err)
 	require.Empty(t, rep.NotUndone())
 	require.Equal(t, before, w.tree())
@@ -134,7 +134,7 @@ func costs(t *testing.T, n int, a around, do func(context.Context, *files.Files,
 // one at the top.
 func TestCostOfDepth(t *testing.T) {
 	at := func(depth int) (done, undone int) {
-		w := newWorld(t)
+		w := newTestEnv(t)
 		defer w.end()
 		dir := strings.TrimSuffix(strings.Repeat("d/", depth), "/")
 		require.NoError(t, os.MkdirAll(filepath.Join(w.dir, dir), 0o755))
@@ -149,7 +149,7 @@ func TestCostOfDepth(t *testing.T) {
 		}))
 		h = w.host()
 		h.OnPoint = func(string) error { undone++; return nil }
-		rep, err := w.takeBack(t.Context(), h)
+		rep, err := w.revertAs(t.Context(), h)
 		require.NoError(t, err)
 		require.Empty(t, rep.NotUndone())
 		return done, undone

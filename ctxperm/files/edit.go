@@ -176,14 +176,14 @@ func (f *Files) performAll(ctx context.Context, p ctxperm.Permit, recorded []eff
 	}
 	var d pendingSyncs
 	for _, in := range intents {
-		d.lend(in.swap)
+		d.deferSync(in.swap)
 	}
 	err := held(ctx, intents)
 	done, now := 0, placeFirst
 	for at := 0; at < len(intents); {
 		place := intents[at].swap.hold.place()
 		if place != now {
-			err = errors.Join(err, d.pay(ctx, f.site)[f.site.root])
+			err = errors.Join(err, d.sync(ctx, f.site)[f.site.root])
 		}
 		now = place
 		end := at + f.wave(placed(intents[at:]))
@@ -211,7 +211,7 @@ func (f *Files) performAll(ctx context.Context, p ctxperm.Permit, recorded []eff
 	// A revert at this point also needs this: only a folder with the recorded
 	// time gets its previous time.
 	err = errors.Join(err, f.retime(ctx, intents[:done]))
-	return errors.Join(err, d.pay(ctx, f.site)[f.site.root])
+	return errors.Join(err, d.sync(ctx, f.site)[f.site.root])
 }
 
 // held narrows all folders that are opened again after the entries below them.
@@ -239,7 +239,7 @@ func placed(intents []plannedEdit) []plannedEdit {
 }
 
 func (f *Files) wave(intents []plannedEdit) int {
-	if len(intents) < together || !f.site.root.Features().SyncAll {
+	if len(intents) < groupSyncMin || !f.site.root.Features().SyncAll {
 		return len(intents)
 	}
 	return wave(len(intents), func(i int) (*swap, bool) {
@@ -257,11 +257,11 @@ func (f *Files) ahead(ctx context.Context, wave []plannedEdit) (int, error) {
 			many++
 		}
 	}
-	if many < together || !f.site.root.Features().SyncAll {
+	if many < groupSyncMin || !f.site.root.Features().SyncAll {
 		return len(wave), nil
 	}
 	n, made := 0, int64(0)
-	for ; n < len(wave) && made < room; n++ {
+	for ; n < len(wave) && made < maxDraftBytes; n++ {
 		if in := wave[n]; in.img.drafts() {
 			in.swap.ahead = true
 			if err := in.swap.prepare(ctx, in.img); err != nil {

@@ -95,14 +95,14 @@ func (p person) may(is unix.Stat_t, acl []byte) (rights uint32) {
 	return rights
 }
 
-// sight holds the rights of each person at one moment: to each name, and to
+// rightsByName holds the rights of each person at one moment: to each name, and to
 // each content under any name.
-type sight map[string][]uint32
+type rightsByName map[string][]uint32
 
 // seen reads a whole tree.
-func seen(t *testing.T, dir string) sight {
+func seen(t *testing.T, dir string) rightsByName {
 	t.Helper()
-	all, out := people(), sight{}
+	all, out := people(), rightsByName{}
 	var walk func(at string, through []bool)
 	walk = func(at string, through []bool) {
 		entries, err := os.ReadDir(at)
@@ -148,7 +148,7 @@ func seen(t *testing.T, dir string) sight {
 	return out
 }
 
-func (s sight) add(what string, rights []uint32) {
+func (s rightsByName) add(what string, rights []uint32) {
 	if s[what] == nil {
 		s[what] = make([]uint32, len(rights))
 	}
@@ -158,11 +158,11 @@ func (s sight) add(what string, rights []uint32) {
 }
 
 // wider returns a place where a person has more rights than before and after.
-func (s sight) wider(before, after sight) string {
+func (s rightsByName) wider(before, after rightsByName) string {
 	for _, what := range slices.Sorted(maps.Keys(s)) {
 		for i, rights := range s[what] {
 			had := uint32(0)
-			for _, known := range []sight{before, after} {
+			for _, known := range []rightsByName{before, after} {
 				if known[what] != nil {
 					had |= known[what][i]
 				}
@@ -286,7 +286,7 @@ func (d draw) wanted(was, will map[string]files.DesiredFile) (all []files.Desire
 
 // batch applies the desired files of a program as the only call of a
 // transaction, which then ends, unless the process dies.
-func (w *world) batch(h *hosttest.Host, wanted []files.DesiredFile) error {
+func (w *testEnv) batch(h *hosttest.Host, wanted []files.DesiredFile) error {
 	w.t.Helper()
 	on := h.OnPoint
 	h.OnPoint = nil
@@ -316,21 +316,21 @@ func (w *world) batch(h *hosttest.Host, wanted []files.DesiredFile) error {
 	return err
 }
 
-// exposure is a world with a random tree that checks the rights after each step
+// exposure is a test environment with a random tree that checks the rights after each step
 // on the disk.
 type exposure struct {
-	*world
+	*testEnv
 
 	seed     uint64
 	wanted   []files.DesiredFile
-	during   []sight
-	states   []sight // rights before and after each operation
+	during   []rightsByName
+	states   []rightsByName // rights before and after each operation
 	observed int
 }
 
 func newExposure(t *testing.T, seed uint64) *exposure {
 	t.Helper()
-	e := &exposure{world: newWorld(t), seed: seed}
+	e := &exposure{testEnv: newTestEnv(t), seed: seed}
 	d := draw{Rand: rand.New(rand.NewPCG(seed, 17)), root: os.Geteuid() == 0, acls: seed%2 == 0 && keepsLists(e.dir)}
 	was, will := d.tree("before"), d.tree("after")
 	for _, name := range slices.Sorted(maps.Keys(will)) {
@@ -343,12 +343,12 @@ func newExposure(t *testing.T, seed uint64) *exposure {
 	d.build(t, e.dir, was)
 	e.wanted = d.wanted(was, will)
 	e.root = &watched{e.root, func() { e.during = append(e.during, seen(t, e.dir)) }}
-	e.states = []sight{seen(t, e.dir)}
+	e.states = []rightsByName{seen(t, e.dir)}
 	return e
 }
 
 // check compares each step with two states.
-func (e *exposure) check(what string, before, after sight) {
+func (e *exposure) check(what string, before, after rightsByName) {
 	e.t.Helper()
 	for i, s := range e.during {
 		require.Empty(e.t, s.wider(before, after), "seed %d, %s, step %d of %d", e.seed, what, i, len(e.during))
@@ -364,11 +364,11 @@ func (e *exposure) ended(what string) {
 	e.check(what, e.states[len(e.states)-2], e.states[len(e.states)-1])
 }
 
-// TestNobodyGetsIn changes random trees of folders, owners, groups, bits and
+// TestRightsNeverWiden changes random trees of folders, owners, groups, bits and
 // lists into others, reverts and redoes that. After each step on the disk, no
 // person has more rights to any name or content than before or after the
 // operation.
-func TestNobodyGetsIn(t *testing.T) {
+func TestRightsNeverWiden(t *testing.T) {
 	rounds, observed := 40, 0
 	if planStep() == 1 {
 		rounds = 3000
@@ -392,11 +392,11 @@ func TestNobodyGetsIn(t *testing.T) {
 	require.Greater(t, observed, 20*rounds)
 }
 
-// TestNobodyGetsInAfterDeath kills the process at any point of such a change,
+// TestRightsNeverWidenAfterCrash kills the process at any point of such a change,
 // and possibly also the one that reverts it. No person gains rights meanwhile,
 // and the end state equals the start. A folder with neither its previous nor
 // its target owner and list stays as it is, and the report names it.
-func TestNobodyGetsInAfterDeath(t *testing.T) {
+func TestRightsNeverWidenAfterCrash(t *testing.T) {
 	rounds, kept := 40, 0
 	if planStep() == 1 {
 		rounds = 3000
@@ -416,10 +416,10 @@ func TestNobodyGetsInAfterDeath(t *testing.T) {
 		}
 		e.check("the first death", e.states[0], after)
 		if chance.IntN(2) == 0 {
-			_, _ = e.takeBack(t.Context(), (&crash{left: 1 + chance.IntN(4*points)}).on(e.host()))
+			_, _ = e.revertAs(t.Context(), (&crash{left: 1 + chance.IntN(4*points)}).on(e.host()))
 			e.check("the second death", e.states[0], after)
 		}
-		rep, err := e.takeBack(t.Context(), e.host())
+		rep, err := e.revertAs(t.Context(), e.host())
 		require.NoError(t, err, "seed %d", seed)
 		e.check("recovery", e.states[0], after)
 		if len(rep.NotUndone()) > 0 {
@@ -438,7 +438,7 @@ func TestNobodyGetsInAfterDeath(t *testing.T) {
 // other.
 func TestHeldFolder(t *testing.T) {
 	for _, meddle := range []bool{false, true} {
-		w := newWorld(t)
+		w := newTestEnv(t)
 		require.NoError(t, os.Mkdir(filepath.Join(w.dir, "d"), 0o700))
 		w.put("d/a", "one\n", 0o644)
 		require.NoError(t, os.Chmod(filepath.Join(w.dir, "d"), 0o750))
@@ -483,7 +483,7 @@ func TestHeldFolder(t *testing.T) {
 func TestFolderStaysClosed(t *testing.T) {
 	for _, theirs := range []fs.FileMode{0o600, 0o644} {
 		for _, late := range []bool{false, true} {
-			w := newWorld(t)
+			w := newTestEnv(t)
 			require.NoError(t, os.Mkdir(filepath.Join(w.dir, "d"), 0o755))
 			own := w.root.Self().Owner
 			require.NoError(t, w.batch(w.host(), []files.DesiredFile{
@@ -497,7 +497,7 @@ func TestFolderStaysClosed(t *testing.T) {
 			} else {
 				meddle()
 			}
-			rep, err := w.takeBack(t.Context(), h)
+			rep, err := w.revertAs(t.Context(), h)
 			require.NoError(t, err)
 			bits, open := fs.FileMode(0o755), theirs == 0o600
 			if !open {
@@ -519,5 +519,5 @@ func TestFolderStaysClosed(t *testing.T) {
 func keepsLists(dir string) bool {
 	at := filepath.Join(dir, "probe")
 	defer os.Remove(at)
-	return os.WriteFile(at, nil, 0o600) == nil && unix.Setxattr(at, disk.XattrAccess, []byte(shy(6)), 0) == nil
+	return os.WriteFile(at, nil, 0o600) == nil && unix.Setxattr(at, disk.XattrAccess, []byte(listForUser1(6)), 0) == nil
 }

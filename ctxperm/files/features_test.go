@@ -31,7 +31,7 @@ func TestFeatures(t *testing.T) {
 		{disk.Features{Xattrs: true}, files.Features{Xattrs: true}},
 		{disk.Features{DirSync: true}, files.Features{Durable: true}},
 	} {
-		w := newWorld(t)
+		w := newTestEnv(t)
 		w.root = gives{w.root, tt.gives}
 		require.Equal(t, tt.want, w.files(w.begin(w.host())).Features(), "%+v", tt.gives)
 	}

@@ -15,16 +15,16 @@ import (
 // theirs is the content of another process. It must never get lost.
 const theirs = "written by somebody else"
 
-// deed is an action of another process on a file while remit works on it. Last
+// foreignAction is an action of another process on a file while remit works on it. Last
 // is optional and runs at the end.
-type deed struct {
+type foreignAction struct {
 	name string
-	do   func(w *world, path string) (last func())
+	do   func(w *testEnv, path string) (last func())
 }
 
-func deeds() []deed {
-	return []deed{
-		{"replace", func(w *world, path string) func() {
+func foreignActions() []foreignAction {
+	return []foreignAction{
+		{"replace", func(w *testEnv, path string) func() {
 			other := filepath.Join(w.dir, "theirs.tmp")
 			require.NoError(w.t, os.WriteFile(other, []byte(theirs), 0o644))
 			if os.Rename(other, path) != nil { // a directory is in the way
@@ -33,7 +33,7 @@ func deeds() []deed {
 			}
 			return nil
 		}},
-		{"append", func(w *world, path string) func() {
+		{"append", func(w *testEnv, path string) func() {
 			if f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o644); err == nil {
 				_, err = f.WriteString(theirs)
 				require.NoError(w.t, err)
@@ -41,7 +41,7 @@ func deeds() []deed {
 			}
 			return nil
 		}},
-		{"hold open", func(w *world, path string) func() {
+		{"hold open", func(w *testEnv, path string) func() {
 			f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0o644)
 			if err != nil {
 				return nil
@@ -52,21 +52,21 @@ func deeds() []deed {
 				require.NoError(w.t, f.Close())
 			}
 		}},
-		{"fill", func(w *world, path string) func() {
+		{"fill", func(w *testEnv, path string) func() {
 			_ = os.WriteFile(filepath.Join(path, "inside"), []byte(theirs), 0o644)
 			return nil
 		}},
-		{"delete", func(w *world, path string) func() {
+		{"delete", func(w *testEnv, path string) func() {
 			_ = os.Remove(path)
 			return nil
 		}},
 	}
 }
 
-// meddler performs a deed at its n-th scheduling point.
-type meddler struct {
-	deed
-	w    *world
+// interferer performs a foreign action at its n-th scheduling point.
+type interferer struct {
+	foreignAction
+	w    *testEnv
 	path string
 	left int
 	done bool
@@ -75,11 +75,11 @@ type meddler struct {
 	kept func() bool // reports whether the content written then still exists
 }
 
-func (w *world) meddler(d deed, file string, n int) *meddler {
-	return &meddler{deed: d, w: w, path: filepath.Join(w.dir, file), left: n}
+func (w *testEnv) interferer(d foreignAction, file string, n int) *interferer {
+	return &interferer{foreignAction: d, w: w, path: filepath.Join(w.dir, file), left: n}
 }
 
-func (m *meddler) point(id string) {
+func (m *interferer) point(id string) {
 	if m.left--; m.left == 0 {
 		m.last = m.do(m.w, m.path)
 		m.done, m.at = true, id
@@ -92,7 +92,7 @@ func (m *meddler) point(id string) {
 
 // end writes through the files that were opened and requires that nothing got
 // lost.
-func (m *meddler) end(about string) {
+func (m *interferer) end(about string) {
 	if m.last != nil {
 		m.last()
 	}
@@ -106,7 +106,7 @@ func (m *meddler) end(about string) {
 	}
 }
 
-func (w *world) wrote() bool {
+func (w *testEnv) wrote() bool {
 	for _, e := range w.tree() {
 		if strings.Contains(e.data, theirs) {
 			return true
@@ -123,30 +123,30 @@ func names(tree map[string]entry) []string {
 	return out
 }
 
-// meddled runs a test for every action and deed, on a file system with
+// withInterference runs a test for every action and foreign action, on a file system with
 // exchange.
-func meddled(t *testing.T, run func(t *testing.T, a action, d deed)) {
+func withInterference(t *testing.T, run func(t *testing.T, a action, d foreignAction)) {
 	t.Helper()
-	if probe := newWorld(t).root.Features(); !probe.Exchange || !probe.Lease {
+	if probe := newTestEnv(t).root.Features(); !probe.Exchange || !probe.Lease {
 		t.Skip("others lose bytes here, as the package says")
 	}
 	for _, a := range actions() {
-		for _, d := range deeds() {
+		for _, d := range foreignActions() {
 			t.Run(a.name+"/"+d.name, func(t *testing.T) { run(t, a, d) })
 		}
 	}
 }
 
-// TestMeddledAction performs a deed at every point of an action, and then
+// TestInterferenceInAction performs a foreign action at every point of an action, and then
 // reverts the action.
-func TestMeddledAction(t *testing.T) {
+func TestInterferenceInAction(t *testing.T) {
 	t.Parallel()
-	meddled(t, func(t *testing.T, a action, d deed) {
+	withInterference(t, func(t *testing.T, a action, d foreignAction) {
 		step := statcheck.Stride(1)
 		for n, more := 1+start(t)%step, true; more; n += step {
-			w := newWorld(t)
-			w.furnish()
-			m := w.meddler(d, a.file, n)
+			w := newTestEnv(t)
+			w.createFiles()
+			m := w.interferer(d, a.file, n)
 			h := w.host()
 			h.OnPoint = func(id string) error { m.point(id); return nil }
 			_ = w.do(h, a.do)
@@ -157,15 +157,15 @@ func TestMeddledAction(t *testing.T) {
 	})
 }
 
-// TestMeddledCrash performs a deed, and the process dies later.
-func TestMeddledCrash(t *testing.T) {
+// TestInterferenceBeforeCrash performs a foreign action, and the process dies later.
+func TestInterferenceBeforeCrash(t *testing.T) {
 	t.Parallel()
-	meddled(t, func(t *testing.T, a action, d deed) {
+	withInterference(t, func(t *testing.T, a action, d foreignAction) {
 		for n, more := start(t), true; more; n += leap() {
 			for k := n%planStep() + 1; ; k += planStep() {
-				w := newWorld(t)
-				w.furnish()
-				m, c := w.meddler(d, a.file, n), &crash{left: n + k}
+				w := newTestEnv(t)
+				w.createFiles()
+				m, c := w.interferer(d, a.file, n), &crash{left: n + k}
 				h := c.on(w.host())
 				dying := h.OnPoint
 				h.OnPoint = func(id string) error { m.point(id); return dying(id) }
@@ -180,21 +180,21 @@ func TestMeddledCrash(t *testing.T) {
 	})
 }
 
-// TestMeddledUndo performs a deed at every point of the revert, which may die
+// TestInterferenceInRevert performs a foreign action at every point of the revert, which may die
 // later.
-func TestMeddledUndo(t *testing.T) {
+func TestInterferenceInRevert(t *testing.T) {
 	t.Parallel()
-	meddled(t, func(t *testing.T, a action, d deed) {
+	withInterference(t, func(t *testing.T, a action, d foreignAction) {
 		for n, more := start(t), true; more; n += leap() {
 			for k := n%planStep() + 1; ; k += planStep() {
-				w := newWorld(t)
-				w.furnish()
+				w := newTestEnv(t)
+				w.createFiles()
 				require.NoError(t, w.do(w.host(), a.do))
-				m, c := w.meddler(d, a.file, n), &crash{left: n + k}
+				m, c := w.interferer(d, a.file, n), &crash{left: n + k}
 				h := c.on(w.host())
 				dying := h.OnPoint
 				h.OnPoint = func(id string) error { m.point(id); return dying(id) }
-				_, _ = w.takeBack(t.Context(), h)
+				_, _ = w.revertAs(t.Context(), h)
 				w.revert()
 				m.end("then died at " + strings.Join(c.trace, " "))
 				if more = m.done; !c.died {
@@ -205,20 +205,20 @@ func TestMeddledUndo(t *testing.T) {
 	})
 }
 
-// TestMeddledRecovery kills the process at every point of an action, and
-// performs a deed at every point of the settling.
-func TestMeddledRecovery(t *testing.T) {
+// TestInterferenceInRecovery kills the process at every point of an action, and
+// performs a foreign action at every point of the settling.
+func TestInterferenceInRecovery(t *testing.T) {
 	t.Parallel()
-	meddled(t, func(t *testing.T, a action, d deed) {
+	withInterference(t, func(t *testing.T, a action, d foreignAction) {
 		for n, first := start(t), true; first; n += leap() {
 			for k, more := n%planStep()+1, true; more; k += planStep() {
-				w := newWorld(t)
-				w.furnish()
+				w := newTestEnv(t)
+				w.createFiles()
 				c := &crash{left: n}
 				_ = w.do(c.on(w.host()), a.do)
-				m, h := w.meddler(d, a.file, k), w.host()
+				m, h := w.interferer(d, a.file, k), w.host()
 				h.OnPoint = func(id string) error { m.point(id); return nil }
-				_, err := w.takeBack(t.Context(), h)
+				_, err := w.revertAs(t.Context(), h)
 				require.NoError(t, err)
 				w.revert()
 				m.end("after a death at " + strings.Join(c.trace, " "))

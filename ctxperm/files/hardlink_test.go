@@ -13,7 +13,7 @@ import (
 )
 
 // shared groups the names of a tree by their file.
-func (w *world) shared(names ...string) (groups [][]string) {
+func (w *testEnv) shared(names ...string) (groups [][]string) {
 	w.t.Helper()
 next:
 	for _, name := range names {
@@ -61,7 +61,7 @@ func TestOtherNames(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
+			w := newTestEnv(t)
 			w.put("first", "shared", 0o640)
 			require.NoError(t, os.Mkdir(filepath.Join(w.dir, "d"), 0o750))
 			for _, other := range []string{"twin", "d/third"} {
@@ -93,7 +93,7 @@ func TestOtherNames(t *testing.T) {
 // TestNamesElsewhere checks the report for a file with names outside of the
 // root: the restored file is a different one.
 func TestNamesElsewhere(t *testing.T) {
-	w := newWorld(t)
+	w := newTestEnv(t)
 	outside := w.dir + "-outside"
 	w.put("first", "shared", 0o640)
 	w.put("second", "also", 0o640)

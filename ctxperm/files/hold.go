@@ -130,7 +130,7 @@ func (w *swap) narrow(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := w.reshape(ctx, now.Version, w.hold.held); err != nil {
+	if err := w.setDirVersion(ctx, now.Version, w.hold.held); err != nil {
 		return err
 	}
 	w.from = w.hold.held.Token()

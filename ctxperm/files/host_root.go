@@ -132,7 +132,7 @@ type contentSink func(r io.Reader) (digest string, err error)
 
 func hashing(r io.Reader) (string, error) {
 	h := canon.NewHash()
-	buf, giveBack := borrow()
+	buf, giveBack := borrowBuffer()
 	defer giveBack()
 	if _, err := sparse.Copy(h, r, buf); err != nil {
 		return "", err

@@ -28,10 +28,10 @@ import (
 // the length.
 var secret = strings.Repeat("secret ", 1000)
 
-// frontier is a world whose folder "door" a goroutine swaps, as fast as
+// escapeRace is a test environment whose folder "door" a goroutine swaps, as fast as
 // possible, with a link to a similar folder outside of the root.
-type frontier struct {
-	*world
+type escapeRace struct {
+	*testEnv
 
 	outside string
 	before  map[string]string
@@ -40,26 +40,26 @@ type frontier struct {
 	swaps   int
 }
 
-func newFrontier(t *testing.T) *frontier {
+func newEscapeRace(t *testing.T) *escapeRace {
 	t.Helper()
-	f := &frontier{world: newWorld(t), outside: t.TempDir()}
-	f.furnishDoor(f.outside, secret)
+	f := &escapeRace{testEnv: newTestEnv(t), outside: t.TempDir()}
+	f.createSwappedDir(f.outside, secret)
 	require.NoError(t, os.WriteFile(filepath.Join(f.outside, "secret-name"), []byte(secret), 0o640))
 	require.NoError(t, os.Symlink(f.outside, filepath.Join(f.dir, "trap")))
-	f.before = f.beyond()
+	f.before = f.outsideState()
 	t.Cleanup(f.close)
 	return f
 }
 
-func (f *frontier) furnishDoor(dir, content string) {
+func (f *escapeRace) createSwappedDir(dir, content string) {
 	require.NoError(f.t, os.MkdirAll(filepath.Join(dir, "sub"), 0o755))
 	for _, name := range []string{"file", "made", "sub/inner"} {
 		require.NoError(f.t, os.WriteFile(filepath.Join(dir, name), []byte(content), 0o640))
 	}
 }
 
-// open restores the door and starts to swap it.
-func (f *frontier) open() {
+// open restores the folder and starts to swap it.
+func (f *escapeRace) open() {
 	f.t.Helper()
 	door, trap := filepath.Join(f.dir, "door"), filepath.Join(f.dir, "trap")
 	if info, err := os.Lstat(door); err == nil && info.Mode()&fs.ModeSymlink != 0 {
@@ -69,10 +69,10 @@ func (f *frontier) open() {
 		require.NoError(f.t, os.RemoveAll(filepath.Join(f.dir, name)))
 	}
 	if info, err := os.Lstat(trap); err != nil || info.Mode()&fs.ModeSymlink == 0 {
-		require.NoError(f.t, os.RemoveAll(trap)) // the door was deleted during the swap
+		require.NoError(f.t, os.RemoveAll(trap)) // the folder was deleted during the swap
 		require.NoError(f.t, os.Symlink(f.outside, trap))
 	}
-	f.furnishDoor(door, "inside")
+	f.createSwappedDir(door, "inside")
 	f.stop.Store(false)
 	f.done.Go(func() {
 		for ; !f.stop.Load(); f.swaps++ {
@@ -81,14 +81,14 @@ func (f *frontier) open() {
 	})
 }
 
-func (f *frontier) close() {
+func (f *escapeRace) close() {
 	f.stop.Store(true)
 	f.done.Wait()
 }
 
-// beyond returns everything that can be observed of the folder outside, except
+// outsideState returns everything that can be observed of the folder outside, except
 // access times.
-func (f *frontier) beyond() map[string]string {
+func (f *escapeRace) outsideState() map[string]string {
 	f.t.Helper()
 	out := map[string]string{}
 	require.NoError(f.t, filepath.WalkDir(f.outside, func(at string, d fs.DirEntry, err error) error {
@@ -103,7 +103,7 @@ func (f *frontier) beyond() map[string]string {
 }
 
 // naive is the control: resolve, compare a prefix, read.
-func (f *frontier) naive() bool {
+func (f *escapeRace) naive() bool {
 	at := filepath.Join(f.dir, "door", "file")
 	resolved, err := filepath.EvalSymlinks(at)
 	if err != nil || !strings.HasPrefix(resolved, f.dir+"/") {
@@ -115,7 +115,7 @@ func (f *frontier) naive() bool {
 
 // leaked searches for the secret in everything that remit left: the root and
 // the stored content.
-func (f *frontier) leaked() bool {
+func (f *escapeRace) leaked() bool {
 	f.t.Helper()
 	for name, e := range f.tree() {
 		if strings.Contains(e.data, "secret") && e.mode.IsRegular() || strings.Contains(name, "secret") {
@@ -125,7 +125,7 @@ func (f *frontier) leaked() bool {
 	return slices.ContainsFunc(f.kept(), func(blob string) bool { return strings.Contains(blob, "secret") })
 }
 
-// raced returns all operations, each on a path behind the door. They return
+// raced returns all operations, each on a path below that folder. They return
 // what they read.
 func raced() map[string]func(ctx context.Context, f *files.Files) (any, error) {
 	only := func(do func(ctx context.Context, f *files.Files) error) func(context.Context, *files.Files) (any, error) {
@@ -173,7 +173,7 @@ func raced() map[string]func(ctx context.Context, f *files.Files) (any, error) {
 	}
 }
 
-// wants returns possible changes of a program behind the door.
+// wants returns possible changes of a program below that folder.
 func wants(now time.Time) []files.DesiredFile {
 	return []files.DesiredFile{
 		{Path: "door/file", Version: files.Version{Type: "file", Perm: 0o644}, Mtime: now, Open: content("ours")},
@@ -190,7 +190,7 @@ func content(text string) func() (io.ReadCloser, error) {
 }
 
 // apply performs the changes of a program.
-func (f *frontier) apply(ctx context.Context, c *callstate.Call) error {
+func (f *escapeRace) apply(ctx context.Context, c *callstate.Call) error {
 	cfg := c.Config()
 	cfg.Changes = func(context.Context, *callstate.Call, callstate.ProposedChanges) ([]*record.Approved, error) {
 		return nil, nil
@@ -208,13 +208,13 @@ func (f *frontier) apply(ctx context.Context, c *callstate.Call) error {
 	return b.Perform(ctx)
 }
 
-// TestNothingLeavesTheRoot swaps a folder with a link that leads out during
+// TestNoEscapeFromRoot swaps a folder with a link that leads out during
 // each operation, the application of a program's changes, and their revert.
 // Nothing outside is read, made, changed or removed. No content from outside is
 // stored. A reader that compares prefixes is led out in the same race. With
 // REMIT_LONG it takes a minute, else a few rounds of each.
-func TestNothingLeavesTheRoot(t *testing.T) {
-	if !newWorld(t).root.Features().Beneath {
+func TestNoEscapeFromRoot(t *testing.T) {
+	if !newTestEnv(t).root.Features().Beneath {
 		t.Skip("this kernel cannot refuse links while it walks")
 	}
 	names := slices.Sorted(maps.Keys(raced()))
@@ -230,7 +230,7 @@ func TestNothingLeavesTheRoot(t *testing.T) {
 	}
 	tried := func() bool { return naive > 0 && through["read"] > 0 && through["write"] > 0 }
 	for round := 0; round < rounds || !tried() && round < 10_000 || planStep() == 1 && time.Now().Before(end); round++ {
-		f := newFrontier(t)
+		f := newEscapeRace(t)
 		for _, name := range append(names, "apply") {
 			f.journal = journal.Memory()
 			f.open()
@@ -243,13 +243,13 @@ func TestNothingLeavesTheRoot(t *testing.T) {
 				}
 				call = f.call(h)
 			}
-			rep, err := f.takeBack(t.Context(), f.host())
+			rep, err := f.revertAs(t.Context(), f.host())
 			require.NoError(t, err)
 			for _, item := range rep.Items {
 				count("undo, "+string(item.Outcome), nil)
 			}
 			f.close()
-			require.Equal(t, f.before, f.beyond(), "%s touched what is outside", name)
+			require.Equal(t, f.before, f.outsideState(), "%s touched what is outside", name)
 			require.False(t, f.leaked(), "%s brought something in", name)
 		}
 		swaps += f.swaps
@@ -260,7 +260,7 @@ func TestNothingLeavesTheRoot(t *testing.T) {
 }
 
 // try performs one operation once.
-func (f *frontier) try(ctx context.Context, c *callstate.Call, name string) error {
+func (f *escapeRace) try(ctx context.Context, c *callstate.Call, name string) error {
 	defer func() { require.NoError(f.t, c.Close(ctx)) }()
 	if name == "apply" {
 		return f.apply(ctx, c)

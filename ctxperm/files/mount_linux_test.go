@@ -35,8 +35,8 @@ func TestMounts(t *testing.T) {
 		require.NoError(t, err, "%s", out)
 		return
 	}
-	w := newWorld(t)
-	w.furnish()
+	w := newTestEnv(t)
+	w.createFiles()
 	at := filepath.Join(w.dir, "dir/empty")
 	if err := unix.Mount("none", at, "tmpfs", 0, ""); err != nil {
 		t.Skip("nothing can be mounted: ", err)

@@ -30,8 +30,8 @@ func oddNames() []string {
 // TestOddNames checks that names are bytes. Each names one file for every
 // operation, and a revert restores it, also after a crash.
 func TestOddNames(t *testing.T) {
-	fresh := func() *world {
-		w := newWorld(t)
+	fresh := func() *testEnv {
+		w := newTestEnv(t)
 		require.NoError(t, os.MkdirAll(filepath.Join(w.dir, "odd/d\xff/sub"), 0o755))
 		for _, name := range oddNames() {
 			w.put("odd/"+name, name, 0o640)
@@ -89,7 +89,7 @@ func TestOddNames(t *testing.T) {
 
 // TestOddNamesAreFound checks that lists and searches show each once.
 func TestOddNamesAreFound(t *testing.T) {
-	w := newWorld(t)
+	w := newTestEnv(t)
 	for _, name := range oddNames() {
 		w.put(name, "needle", 0o640)
 	}
@@ -119,7 +119,7 @@ func TestOddNamesAreFound(t *testing.T) {
 // TestOddNameInAConflict checks that a message about a file whose name is not
 // text fits into a record, and is readable.
 func TestOddNameInAConflict(t *testing.T) {
-	w := newWorld(t)
+	w := newTestEnv(t)
 	w.put("caf\xe9", "one", 0o640)
 	require.NoError(t, os.Mkdir(filepath.Join(w.dir, "d\xff"), 0o755))
 	w.put("d\xff/x\xfe", "gone", 0o640)

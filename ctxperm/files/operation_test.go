@@ -19,7 +19,7 @@ import (
 func TestOpen(t *testing.T) {
 	_, err := files.Open(ctxperm.ToolContext{}, "workspace")
 	require.ErrorIs(t, err, ctxperm.ErrClosed)
-	w := newWorld(t)
+	w := newTestEnv(t)
 	_, err = files.Open(ctxperm.New(w.call(w.host())), "home")
 	require.ErrorIs(t, err, ctxperm.ErrInvalid)
 	require.ErrorContains(t, err, `no root "home"; there is workspace`)
@@ -35,8 +35,8 @@ func TestOpen(t *testing.T) {
 // TestBadPaths checks that a path that leaves the root, or is reserved, is
 // refused before any decision.
 func TestBadPaths(t *testing.T) {
-	w := newWorld(t)
-	w.furnish()
+	w := newTestEnv(t)
+	w.createFiles()
 	before := w.tree()
 	f := w.files(w.begin(w.host()))
 	for _, path := range []string{
@@ -54,8 +54,8 @@ func TestBadPaths(t *testing.T) {
 // TestLinksAreNotFollowed checks that permission is for a path, and not for the
 // target of a link.
 func TestLinksAreNotFollowed(t *testing.T) {
-	w := newWorld(t)
-	w.furnish()
+	w := newTestEnv(t)
+	w.createFiles()
 	outside := t.TempDir()
 	for name, target := range map[string]string{"alias": "dir", "out": outside, "up": "dir/../..", "self": "self"} {
 		require.NoError(t, os.Symlink(target, filepath.Join(w.dir, name)))
@@ -80,7 +80,7 @@ func TestLinksAreNotFollowed(t *testing.T) {
 	require.Empty(t, w.list(outside))
 }
 
-func (w *world) list(dir string) []os.DirEntry {
+func (w *testEnv) list(dir string) []os.DirEntry {
 	w.t.Helper()
 	entries, err := os.ReadDir(dir)
 	require.NoError(w.t, err)
@@ -111,7 +111,7 @@ func TestAccesses(t *testing.T) {
 		"Append":    {"write file://workspace/x/y%20z"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
+			w := newTestEnv(t)
 			f := w.files(w.begin(w.host()))
 			_ = operations(f, "x/y z")[name](t.Context())
 			var asked []string
@@ -120,7 +120,7 @@ func TestAccesses(t *testing.T) {
 			}
 			require.Equal(t, want, asked)
 			for i := range want {
-				w := newWorld(t)
+				w := newTestEnv(t)
 				n := 0
 				w.gate = func(_ context.Context, a perm.ResourceAccess) (callstate.Ruling, error) {
 					if n++; n > i {
@@ -139,8 +139,8 @@ func TestAccesses(t *testing.T) {
 }
 
 func TestReading(t *testing.T) {
-	w := newWorld(t)
-	w.furnish()
+	w := newTestEnv(t)
+	w.createFiles()
 	w.put(".remit-stage-1", "", 0o644)
 	f := w.files(w.begin(w.host()))
 	ctx := t.Context()
@@ -183,7 +183,7 @@ func TestReading(t *testing.T) {
 }
 
 func TestLimits(t *testing.T) {
-	w := newWorld(t)
+	w := newTestEnv(t)
 	require.NoError(t, os.Truncate(w.sparse("big"), files.MaxFile+1))
 	before := w.tree()["big"].mtime
 	f := w.files(w.begin(w.host()))
@@ -197,7 +197,7 @@ func TestLimits(t *testing.T) {
 	require.Equal(t, before, w.tree()["big"].mtime)
 }
 
-func (w *world) sparse(name string) string {
+func (w *testEnv) sparse(name string) string {
 	w.put(name, "", 0o644)
 	return filepath.Join(w.dir, name)
 }
@@ -245,8 +245,8 @@ func TestRefusals(t *testing.T) {
 		{"make what its owner cannot use", mkdir("x", 0o500), ctxperm.ErrInvalid, "0700"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			w := newWorld(t)
-			w.furnish()
+			w := newTestEnv(t)
+			w.createFiles()
 			w.put("first", "b", 0o644)
 			require.NoError(t, os.Link(filepath.Join(w.dir, "first"), filepath.Join(w.dir, "twin")))
 			makeFIFO(t, filepath.Join(w.dir, "fifo"))
@@ -263,8 +263,8 @@ func TestRefusals(t *testing.T) {
 }
 
 func TestWriting(t *testing.T) {
-	w := newWorld(t)
-	w.furnish()
+	w := newTestEnv(t)
+	w.createFiles()
 	call := w.begin(w.host())
 	f, ctx := w.files(call), t.Context()
 
@@ -303,8 +303,8 @@ func TestWriting(t *testing.T) {
 // TestConflictHasNoEffect checks that an operation that failed in a conflict is
 // recorded as having had no effect, so that its revert is no conflict.
 func TestConflictHasNoEffect(t *testing.T) {
-	w := newWorld(t)
-	w.furnish()
+	w := newTestEnv(t)
+	w.createFiles()
 	if !w.root.Features().Lease {
 		t.Skip("writers are not seen here")
 	}

@@ -35,9 +35,9 @@ func list(entries ...[3]uint32) string {
 	return string(raw)
 }
 
-// shy returns a list that gives user 1 everything within the mask, and the
+// listForUser1 returns a list that gives user 1 everything within the mask, and the
 // group nothing.
-func shy(rights uint32) string {
+func listForUser1(rights uint32) string {
 	return list([3]uint32{ofOwner, rights, nobody}, [3]uint32{ofUser, rights, 1}, [3]uint32{ofGroup, 0, nobody}, [3]uint32{ofMask, rights, nobody}, [3]uint32{ofOther, 0, nobody})
 }
 
@@ -131,10 +131,10 @@ func (w *watched) RenameNoReplace(from, to string) error {
 	return w.after(w.Root.RenameNoReplace(from, to))
 }
 
-// guarded is a world with files whose list admits a user but not the group.
-func guarded(t *testing.T) *world {
+// guarded is a test environment with files whose list admits a user but not the group.
+func guarded(t *testing.T) *testEnv {
 	t.Helper()
-	w := newWorld(t)
+	w := newTestEnv(t)
 	if !w.root.Features().Xattrs {
 		t.Skip("the file system keeps no attributes")
 	}
@@ -143,13 +143,13 @@ func guarded(t *testing.T) *world {
 	w.put("dir/b", "two\n", 0o600)
 	w.put("plain", "three\n", 0o600)
 	for name, rights := range map[string]uint32{"a": 6, "dir/b": 6, "dir": 7} {
-		err := unix.Setxattr(filepath.Join(w.dir, name), disk.XattrAccess, []byte(shy(rights)), 0)
+		err := unix.Setxattr(filepath.Join(w.dir, name), disk.XattrAccess, []byte(listForUser1(rights)), 0)
 		if errors.Is(err, unix.ENOTSUP) {
 			t.Skip("the file system keeps no access control lists")
 		}
 		require.NoError(t, err)
 	}
-	require.NoError(t, unix.Setxattr(filepath.Join(w.dir, "dir"), disk.XattrDefault, []byte(shy(7)), 0))
+	require.NoError(t, unix.Setxattr(filepath.Join(w.dir, "dir"), disk.XattrDefault, []byte(listForUser1(7)), 0))
 	if os.Getuid() == 0 {
 		for name, owner := range map[string]int{"a": 1234, "dir/b": 0, "dir": 0} {
 			require.NoError(t, os.Chown(filepath.Join(w.dir, name), owner, 4321))
@@ -281,7 +281,7 @@ func TestOwnersConflict(t *testing.T) {
 // TestCapabilities checks that content from another program does not inherit
 // capabilities. They stay if only bits change, and a revert restores them.
 func TestCapabilities(t *testing.T) {
-	w := newWorld(t)
+	w := newTestEnv(t)
 	if !w.root.Self().Capabilities || !w.root.Features().Xattrs {
 		t.Skip("this process may not give programs capabilities")
 	}
@@ -294,7 +294,7 @@ func TestCapabilities(t *testing.T) {
 	require.Empty(t, w.revert().NotUndone())
 	require.Equal(t, before, looks(t, w.dir))
 
-	w = newWorld(t)
+	w = newTestEnv(t)
 	w.put("tool", "#!\n", 0o755)
 	setXattr(t, filepath.Join(w.dir, "tool"), disk.XattrCapability, "\x01\x00\x00\x02\x00\x20\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00")
 	before = looks(t, w.dir)

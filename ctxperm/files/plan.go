@@ -90,13 +90,13 @@ func (s scheme) settleAll(ctx context.Context, changes []effect.Change) map[stri
 		w, err := s.settle(ctx, c)
 		if err == nil && w != nil {
 			roots[c.Resource] = w.root
-			err = d.owe(ctx, w)
+			err = d.add(ctx, w)
 		}
 		if err != nil {
 			failed[c.Resource] = fmt.Errorf("settle %s: %w", c.Resource, err)
 		}
 	}
-	unpaid := d.pay(ctx, hostRoot{host: s.host})
+	unpaid := d.sync(ctx, hostRoot{host: s.host})
 	for resource, root := range roots {
 		if err := unpaid[root]; err != nil {
 			failed[resource] = err

@@ -22,7 +22,7 @@ import (
 )
 
 // changes runs an action and returns its recorded changes.
-func (w *world) changes(act func(ctx context.Context, f *files.Files) error) []effect.Change {
+func (w *testEnv) changes(act func(ctx context.Context, f *files.Files) error) []effect.Change {
 	w.t.Helper()
 	c := w.begin(w.host())
 	require.NoError(w.t, act(w.t.Context(), w.files(c)))
@@ -30,13 +30,13 @@ func (w *world) changes(act func(ctx context.Context, f *files.Files) error) []e
 	return c.Changes()
 }
 
-func (w *world) scheme() revert.Scheme { return w.schemeOn(w.host()) }
+func (w *testEnv) scheme() revert.Scheme { return w.schemeOn(w.host()) }
 
-func (w *world) schemeOn(h host.Host) revert.Scheme {
+func (w *testEnv) schemeOn(h host.Host) revert.Scheme {
 	return files.Scheme(func(name string) (disk.Root, bool) { return w.root, name == "workspace" }, h)
 }
 
-func (w *world) plan(s revert.Scheme, changes []effect.Change) []effect.Step {
+func (w *testEnv) plan(s revert.Scheme, changes []effect.Change) []effect.Step {
 	w.t.Helper()
 	steps, blobs, err := s.Plan(w.t.Context(), changes, w.journal)
 	require.NoError(w.t, err)
@@ -44,7 +44,7 @@ func (w *world) plan(s revert.Scheme, changes []effect.Change) []effect.Step {
 	return steps
 }
 
-func (w *world) apply(s revert.Scheme, steps []effect.Step) (counters []effect.Change) {
+func (w *testEnv) apply(s revert.Scheme, steps []effect.Step) (counters []effect.Change) {
 	w.t.Helper()
 	for _, step := range steps {
 		if step.Plan == effect.Restored {
@@ -60,7 +60,7 @@ func (w *world) apply(s revert.Scheme, steps []effect.Step) (counters []effect.C
 // TestRedo checks that the changes of a revert are ordinary changes. Reverting
 // them restores the first ones, any number of times.
 func TestRedo(t *testing.T) {
-	each(t, func(t *testing.T, a action, fresh func() *world) {
+	each(t, func(t *testing.T, a action, fresh func() *testEnv) {
 		w := fresh()
 		before := w.tree()
 		done := w.changes(a.do)
@@ -77,7 +77,7 @@ func TestRedo(t *testing.T) {
 
 // TestTwiceEqualsOnce checks that a plan after a revert does nothing.
 func TestTwiceEqualsOnce(t *testing.T) {
-	each(t, func(t *testing.T, a action, fresh func() *world) {
+	each(t, func(t *testing.T, a action, fresh func() *testEnv) {
 		w := fresh()
 		done := w.changes(a.do)
 		s := w.scheme()
@@ -107,31 +107,31 @@ func TestConflicts(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		do   func(context.Context, *files.Files) error
-		then func(w *world, dir string) error
+		then func(w *testEnv, dir string) error
 		says string
 	}{
-		{"other content", write, func(_ *world, dir string) error {
+		{"other content", write, func(_ *testEnv, dir string) error {
 			return os.WriteFile(filepath.Join(dir, "a.txt"), []byte("theirs"), 0o600)
 		}, "content differs"},
-		{"other bits", write, func(_ *world, dir string) error { return os.Chmod(filepath.Join(dir, "a.txt"), 0o600) }, "from 0640 to 0600"},
-		{"other attributes", write, func(w *world, dir string) error {
+		{"other bits", write, func(_ *testEnv, dir string) error { return os.Chmod(filepath.Join(dir, "a.txt"), 0o600) }, "from 0640 to 0600"},
+		{"other attributes", write, func(w *testEnv, dir string) error {
 			if !w.root.Features().Xattrs {
 				w.t.Skip("no attributes here")
 			}
 			setXattr(w.t, filepath.Join(dir, "a.txt"), "user.note", "theirs")
 			return nil
 		}, "attributes"},
-		{"deleted", write, func(_ *world, dir string) error { return os.Remove(filepath.Join(dir, "a.txt")) }, "was deleted"},
-		{"a directory", write, func(_ *world, dir string) error {
+		{"deleted", write, func(_ *testEnv, dir string) error { return os.Remove(filepath.Join(dir, "a.txt")) }, "was deleted"},
+		{"a directory", write, func(_ *testEnv, dir string) error {
 			_ = os.Remove(filepath.Join(dir, "a.txt"))
 			return os.Mkdir(filepath.Join(dir, "a.txt"), 0o755)
 		}, "of type dir"},
-		{"made again", del, func(_ *world, dir string) error {
+		{"made again", del, func(_ *testEnv, dir string) error {
 			return os.WriteFile(filepath.Join(dir, "a.txt"), nil, 0o600)
 		}, "made it again"},
-		{"made a directory", del, func(_ *world, dir string) error { return os.Mkdir(filepath.Join(dir, "a.txt"), 0o755) }, "a directory was made"},
-		{"another link", link, func(_ *world, dir string) error { return os.Symlink("a.txt", filepath.Join(dir, "link")) }, "made it again"},
-		{"a full directory", mkdir, func(_ *world, dir string) error {
+		{"made a directory", del, func(_ *testEnv, dir string) error { return os.Mkdir(filepath.Join(dir, "a.txt"), 0o755) }, "a directory was made"},
+		{"another link", link, func(_ *testEnv, dir string) error { return os.Symlink("a.txt", filepath.Join(dir, "link")) }, "made it again"},
+		{"a full directory", mkdir, func(_ *testEnv, dir string) error {
 			for i := range 7 {
 				if err := os.Mkdir(filepath.Join(dir, "made", fmt.Sprint(i)), 0o755); err != nil {
 					return err
@@ -139,7 +139,7 @@ func TestConflicts(t *testing.T) {
 			}
 			return nil
 		}, `"0" "1" "2" "3" "4"] and 2 more`},
-		{"the folder is a link", below, func(_ *world, dir string) error {
+		{"the folder is a link", below, func(_ *testEnv, dir string) error {
 			if err := os.Rename(filepath.Join(dir, "dir"), filepath.Join(dir, "moved")); err != nil {
 				return err
 			}
@@ -147,8 +147,8 @@ func TestConflicts(t *testing.T) {
 		}, "symbolic link"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			w := newWorld(t)
-			w.furnish()
+			w := newTestEnv(t)
+			w.createFiles()
 			changes := w.changes(c.do)
 			require.NoError(t, c.then(w, w.dir))
 			before := w.tree()
@@ -164,7 +164,7 @@ func TestConflicts(t *testing.T) {
 // TestSettledFolderIsReplaced replaces a folder with a link while it is made
 // durable. The folder has nothing left to sync, and others must continue.
 func TestSettledFolderIsReplaced(t *testing.T) {
-	w := newWorld(t)
+	w := newTestEnv(t)
 	changes := w.changes(func(ctx context.Context, f *files.Files) error { return f.Mkdir(ctx, "made", 0) })
 	h := w.host()
 	swapped := false
@@ -182,11 +182,11 @@ func TestSettledFolderIsReplaced(t *testing.T) {
 	require.False(t, token.Same(changes[0].Post), "that is not the folder that was made")
 }
 
-// TestNoWay checks that an unreachable path fails with a reason, and does not
+// TestUnreachable checks that an unreachable path fails with a reason, and does not
 // stop others.
-func TestNoWay(t *testing.T) {
-	w := newWorld(t)
-	w.furnish()
+func TestUnreachable(t *testing.T) {
+	w := newTestEnv(t)
+	w.createFiles()
 	changes := w.changes(actions()[3].do)
 	nowhere := files.Scheme(func(string) (disk.Root, bool) { return nil, false }, w.host())
 	token, err := nowhere.Settle(t.Context(), changes[0])
@@ -224,7 +224,7 @@ func TestNoWay(t *testing.T) {
 }
 
 // changes2 is changes for a second call.
-func (w *world) changes2(act func(ctx context.Context, f *files.Files) error) []effect.Change {
+func (w *testEnv) changes2(act func(ctx context.Context, f *files.Files) error) []effect.Change {
 	w.t.Helper()
 	h := hosttest.New(99)
 	c := w.call(h)
@@ -236,8 +236,8 @@ func (w *world) changes2(act func(ctx context.Context, f *files.Files) error) []
 // TestBetweenTwoChanges checks a call that wrote twice, with a write by another
 // process between. A revert restores that version, not the one before it.
 func TestBetweenTwoChanges(t *testing.T) {
-	w := newWorld(t)
-	w.furnish()
+	w := newTestEnv(t)
+	w.createFiles()
 	changes := w.changes(func(ctx context.Context, f *files.Files) error {
 		for _, text := range []string{"1", "2"} {
 			if err := f.Write(ctx, "a.txt", []byte("ours "+text), files.WriteOptions{}); err != nil {
@@ -261,11 +261,11 @@ func TestBetweenTwoChanges(t *testing.T) {
 	require.Equal(t, theirs, w.read("a.txt"))
 }
 
-// TestGivenBackBetweenTwoChanges checks a file that another process restored
+// TestRestoredBetweenTwoChanges checks a file that another process restored
 // between two changes of a call, so that both start from the same version.
-func TestGivenBackBetweenTwoChanges(t *testing.T) {
-	w := newWorld(t)
-	w.furnish()
+func TestRestoredBetweenTwoChanges(t *testing.T) {
+	w := newTestEnv(t)
+	w.createFiles()
 	was := w.read("a.txt")
 	changes := w.changes(func(ctx context.Context, f *files.Files) error {
 		if err := f.Write(ctx, "a.txt", []byte("ours 1"), files.WriteOptions{}); err != nil {
@@ -286,8 +286,8 @@ func TestGivenBackBetweenTwoChanges(t *testing.T) {
 // TestWrittenBack checks a call that leaves the content that it found. A revert
 // also restores the time of the file.
 func TestWrittenBack(t *testing.T) {
-	w := newWorld(t)
-	w.furnish()
+	w := newTestEnv(t)
+	w.createFiles()
 	before := w.tree()
 	require.NoError(t, w.do(w.host(), func(ctx context.Context, f *files.Files) error {
 		if err := f.Edit(ctx, "a.txt", "two", "2", false); err != nil {
@@ -309,8 +309,8 @@ func TestAnyCall(t *testing.T) {
 	}
 	for seed := range uint64(runs) {
 		rng := rand.New(rand.NewPCG(seed, 2))
-		w := newWorld(t)
-		w.furnish()
+		w := newTestEnv(t)
+		w.createFiles()
 		w.root = []func() disk.Root{
 			func() disk.Root { return w.root },
 			func() disk.Root { return renamingRoot{w.root} },
@@ -326,7 +326,7 @@ func TestAnyCall(t *testing.T) {
 			return nil
 		})
 		d := &crash{left: 1 + rng.IntN(300)}
-		_, _ = w.takeBack(t.Context(), d.on(w.host()))
+		_, _ = w.revertAs(t.Context(), d.on(w.host()))
 		rep := w.revert()
 		require.Empty(t, rep.NotUndone(), "seed %d: %q", seed, log)
 		require.Equal(t, before, w.tree(), "seed %d: %q", seed, log)
@@ -370,8 +370,8 @@ func anything(ctx context.Context, f *files.Files, rng *rand.Rand) string {
 // not see it happen.
 func TestLinkComesBack(t *testing.T) {
 	for n := 1; ; n++ {
-		w := newWorld(t)
-		w.furnish()
+		w := newTestEnv(t)
+		w.createFiles()
 		before := w.tree()
 		require.NoError(t, w.do(w.host(), func(ctx context.Context, f *files.Files) error {
 			if err := f.Delete(ctx, "link"); err != nil {
@@ -380,7 +380,7 @@ func TestLinkComesBack(t *testing.T) {
 			return f.Copy(ctx, "dir", "link")
 		}))
 		c := &crash{left: n}
-		_, _ = w.takeBack(t.Context(), c.on(w.host()))
+		_, _ = w.revertAs(t.Context(), c.on(w.host()))
 		require.Empty(t, w.revert().NotUndone(), "died at %v", c.trace)
 		require.Equal(t, before, w.tree())
 		if w.end(); !c.died {
@@ -394,7 +394,7 @@ func TestLinkComesBack(t *testing.T) {
 func TestPreviewOfZeros(t *testing.T) {
 	for name, data := range map[string]string{"small": strings.Repeat("\x00", 5000), "large": strings.Repeat("\x00", 200<<10) + "end"} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
+			w := newTestEnv(t)
 			require.NoError(t, w.do(w.host(), func(ctx context.Context, f *files.Files) error {
 				return f.Write(ctx, "zeros", []byte(data), files.WriteOptions{})
 			}))

@@ -17,12 +17,12 @@ import (
 	"github.com/remit-dev/remit/revert/journal"
 )
 
-// simulated is a world on a disk that forgets unsynced data, with many files.
-func simulated(t *testing.T) (*world, *simdisk.Disk) {
+// simulated is a test environment on a disk that forgets unsynced data, with many files.
+func simulated(t *testing.T) (*testEnv, *simdisk.Disk) {
 	t.Helper()
 	d := simdisk.New()
-	w := &world{t: t, root: d.Root(), journal: journal.Memory()}
-	w.gate = newWorld(t).gate
+	w := &testEnv{t: t, root: d.Root(), journal: journal.Memory()}
+	w.gate = newTestEnv(t).gate
 	old := time.Date(2020, 2, 3, 4, 5, 6, 0, time.UTC)
 	for i := range many {
 		dir := path.Join("crowd", strings.Repeat("in/", i%3))
@@ -44,7 +44,7 @@ func simulated(t *testing.T) (*world, *simdisk.Disk) {
 
 // powerCut simulates a power cut: any part of the unsynced data survives, even
 // half of a write. Then it opens the root again.
-func (w *world) powerCut(d *simdisk.Disk, rng *rand.Rand) {
+func (w *testEnv) powerCut(d *simdisk.Disk, rng *rand.Rand) {
 	pending := d.Pending()
 	keep, half := make([]bool, len(pending)), -1
 	odds := rng.IntN(4)
@@ -68,7 +68,7 @@ func TestPowerCutsOfWaves(t *testing.T) {
 	t.Parallel()
 	runs := statcheck.Size(40, 3_000)
 	cuts := 0
-	for name, do := range crowds() {
+	for name, do := range bulkOperations() {
 		if name == "copy" { // only times of existing files matter, not those of new ones
 			continue
 		}
@@ -89,7 +89,7 @@ func TestPowerCutsOfWaves(t *testing.T) {
 			}
 			crashing(4000, func(c *crash) { _ = w.do(c.on(w.host()), do) })
 			for range 2 {
-				crashing(6000, func(c *crash) { _, _ = w.takeBack(context.Background(), c.on(w.host())) })
+				crashing(6000, func(c *crash) { _, _ = w.revertAs(context.Background(), c.on(w.host())) })
 			}
 			rep := w.revert()
 			about := fmt.Sprintf("%s, seed %d", name, seed)
@@ -104,7 +104,7 @@ func TestPowerCutsOfWaves(t *testing.T) {
 // TestWavesAreDurable checks that the reported changes of a call with many
 // files, and of its revert, survive a later power cut, with content and names.
 func TestWavesAreDurable(t *testing.T) {
-	for name, do := range crowds() {
+	for name, do := range bulkOperations() {
 		w, d := simulated(t)
 		holds := func(of string) {
 			told := d.Files()

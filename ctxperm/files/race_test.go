@@ -24,7 +24,7 @@ type writer struct {
 	done chan []string
 }
 
-func (w *world) writer(name string) *writer {
+func (w *testEnv) writer(name string) *writer {
 	r := &writer{path: filepath.Join(w.dir, name), stop: make(chan struct{}), done: make(chan []string)}
 	go r.run()
 	return r
@@ -76,11 +76,11 @@ func TestRacingWriter(t *testing.T) {
 	}
 	outcomes := map[effect.Outcome]int{}
 	for round := range rounds {
-		w := newWorld(t)
+		w := newTestEnv(t)
 		if !w.root.Features().Exchange || !w.root.Features().Lease {
 			t.Skip("others lose bytes here, as the package says")
 		}
-		w.furnish()
+		w.createFiles()
 		r := w.writer("a.txt")
 		_ = w.do(w.host(), func(ctx context.Context, f *files.Files) error {
 			if round%2 == 0 {

@@ -26,7 +26,7 @@ func (f *Files) ReadFile(ctx context.Context, path string) ([]byte, error) {
 		return nil, err
 	}
 	defer p.End()
-	_, data, err := f.site.slurp(ctx, path)
+	_, data, err := f.site.readWithState(ctx, path)
 	return data, refused(err)
 }
 
@@ -151,8 +151,8 @@ func (s hostRoot) open(ctx context.Context, path string, act func(disk.File, dis
 	return act(file, opened)
 }
 
-// slurp reads a file and the state that belongs to exactly these bytes.
-func (s hostRoot) slurp(ctx context.Context, path string) (state, []byte, error) {
+// readWithState reads a file and the state that belongs to exactly these bytes.
+func (s hostRoot) readWithState(ctx context.Context, path string) (state, []byte, error) {
 	if err := s.open(ctx, path, func(disk.File, disk.Info) error { return nil }); err != nil {
 		return state{}, nil, err
 	}

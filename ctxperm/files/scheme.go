@@ -91,7 +91,7 @@ func (s scheme) settled(ctx context.Context, c effect.Change) (effect.Token, err
 	if w == nil || err != nil {
 		return "", err
 	}
-	if err := w.harden(ctx); err != nil {
+	if err := w.syncName(ctx); err != nil {
 		return "", err
 	}
 	now, err := w.look(ctx, w.target, hashing)

@@ -50,7 +50,7 @@ func (f *Files) Search(ctx context.Context, dir string, q Query) (Page[Match], e
 	if err != nil {
 		return Page[Match]{}, err
 	}
-	h, err := f.hunt(ctx)
+	h, err := f.entrySearch(ctx)
 	if err != nil {
 		return Page[Match]{}, err
 	}
@@ -95,7 +95,7 @@ func (q Query) compile() (*regexp.Regexp, error) {
 }
 
 // searched reports whether an entry is a file to search.
-func (h *hunt) searched(d disk.Info, name, glob string) bool {
+func (h *entrySearch) searched(d disk.Info, name, glob string) bool {
 	switch {
 	case d.Type == disk.TypeDir || !matches(glob, name):
 		return false
@@ -112,7 +112,7 @@ func (h *hunt) searched(d disk.Info, name, glob string) bool {
 }
 
 // grep adds the matching lines of one file.
-func (h *hunt) grep(ctx context.Context, name string, expr *regexp.Regexp, p *pager[Match]) (more bool, err error) {
+func (h *entrySearch) grep(ctx context.Context, name string, expr *regexp.Regexp, p *pager[Match]) (more bool, err error) {
 	var data []byte
 	err = h.files.site.open(ctx, name, func(file disk.File, _ disk.Info) error {
 		data, err = io.ReadAll(io.LimitReader(file, MaxSearched+1))

@@ -114,19 +114,19 @@ func (w *swap) withdraw(ctx context.Context) error {
 	case err != nil && !unreadable(err):
 		return err
 	case err == nil && !now.exists():
-		return w.putBack(ctx)
+		return w.restoreTarget(ctx)
 	//mutant:token
 	case err == nil && now.Token().Same(w.post):
-		return w.giveBack(ctx)
+		return w.reverseExchange(ctx)
 	default:
 		return w.save(ctx)
 	}
 }
 
-// harden makes the current name, or its absence, durable. A crash between a
+// syncName makes the current name, or its absence, durable. A crash between a
 // change and its sync leaves a visible state that a power cut can remove.
 // Content needs no sync here: it was synced before it got the name.
-func (w *swap) harden(ctx context.Context) error {
+func (w *swap) syncName(ctx context.Context) error {
 	is, err := w.lstat(ctx, w.target)
 	switch {
 	case missing(err):

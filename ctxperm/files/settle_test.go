@@ -50,7 +50,7 @@ func swaps() map[string]swapped {
 // TestSettle checks that each interrupted swap is settled by the files under
 // its stage name and its target, as the table in the code states.
 func TestSettle(t *testing.T) {
-	if !newWorld(t).root.Features().Exchange {
+	if !newTestEnv(t).root.Features().Exchange {
 		t.Skip("nothing is exchanged here")
 	}
 	const none = ""
@@ -74,8 +74,8 @@ func TestSettle(t *testing.T) {
 		{"put", theirs, "ours", "ours", theirs},
 	} {
 		s := swaps()[tt.swap]
-		w := newWorld(t)
-		w.furnish()
+		w := newTestEnv(t)
+		w.createFiles()
 		changes := w.changes(s.do)
 		require.Len(t, changes, 1)
 		for name, text := range map[string]string{filepath.Join("dir", stage(t, changes[0])): tt.stage, s.file: tt.target} {
@@ -111,11 +111,11 @@ func TestSettle(t *testing.T) {
 // TestSettleOfWhatIsReplaced replaces the staged file with the same bytes while
 // it is checked, and continues to write to them.
 func TestSettleOfWhatIsReplaced(t *testing.T) {
-	w := newWorld(t)
+	w := newTestEnv(t)
 	if !w.root.Features().Exchange || !w.root.Features().Lease {
 		t.Skip("nothing is exchanged here, or no writer is seen")
 	}
-	w.furnish()
+	w.createFiles()
 	changes := w.changes(swaps()["take"].do)
 	staged := filepath.Join("dir", stage(t, changes[0]))
 	w.put(staged, "b", 0o600)
@@ -136,10 +136,10 @@ func TestSettleOfWhatIsReplaced(t *testing.T) {
 	require.True(t, w.wrote())
 }
 
-// TestSettleWeakly checks the settling of non-atomic swaps, by the content of
+// TestSettleNonAtomic checks the settling of non-atomic swaps, by the content of
 // the target beside a complete draft. A target that is not of another process
 // ends as the draft, with its time. An unchanged target keeps its own time.
-func TestSettleWeakly(t *testing.T) {
+func TestSettleNonAtomic(t *testing.T) {
 	const none, was, ours = "", "b", "b and ours"
 	long, lately := time.Date(2020, 2, 3, 4, 5, 6, 789, time.UTC), time.Date(2024, 2, 3, 4, 5, 6, 0, time.UTC)
 	drafted, now := lately.Add(time.Hour), lately.Add(2*time.Hour)
@@ -158,8 +158,8 @@ func TestSettleWeakly(t *testing.T) {
 		{"dir/b.txt", was, was, long, true},
 		{"dir/b.txt", theirs, theirs, now, true},
 	} {
-		w := newWorld(t)
-		w.furnish()
+		w := newTestEnv(t)
+		w.createFiles()
 		w.root = weakRoot{w.root}
 		changes := w.changes(func(ctx context.Context, f *files.Files) error {
 			return f.Write(ctx, tt.file, []byte(ours), files.WriteOptions{Perm: 0o600})

@@ -35,8 +35,8 @@ const chunk = 128 << 10
 // chunk, and an allocation for each costs more than the file.
 var buffers sync.Pool
 
-// borrow returns a buffer for a chunk, and a function that returns it.
-func borrow() (buf []byte, giveBack func()) {
+// borrowBuffer returns a buffer for a chunk, and a function that returns it.
+func borrowBuffer() (buf []byte, giveBack func()) {
 	room, ok := buffers.Get().(*[chunk]byte)
 	if !ok {
 		room = new([chunk]byte)
@@ -102,7 +102,7 @@ func (w *swap) draftFile(ctx context.Context, img fileImage) error {
 	if err := w.fill(ctx, f, from); err != nil {
 		return err
 	}
-	if err := w.dress(ctx, img); err != nil {
+	if err := w.setMetadata(ctx, img); err != nil {
 		return err
 	}
 	if w.ahead {
@@ -117,7 +117,7 @@ func (w *swap) draftFile(ctx context.Context, img fileImage) error {
 
 // fill writes content without blocks of zeros: a sparse file stays sparse.
 func (w *swap) fill(ctx context.Context, f disk.File, from io.Reader) error {
-	buf, giveBack := borrow()
+	buf, giveBack := borrowBuffer()
 	defer giveBack()
 	to := sparse.NewWriter(f)
 	if _, err := sparse.Copy(to, pointed{from, func() error { return w.host.Point(ctx, "files.write") }}, buf); err != nil {
@@ -145,14 +145,14 @@ func (p pointed) Read(buf []byte) (int, error) {
 
 func (p pointed) Hole() (int64, error) { return sparse.HoleOf(p.from) }
 
-// dress sets owner, attributes, bits and time of the draft, in an order in
+// setMetadata sets owner, attributes, bits and time of the draft, in an order in
 // which none resets another. Until the last two only its owner has access: its
 // bits mask the default list that it got from the folder.
-func (w *swap) dress(ctx context.Context, img fileImage) error {
+func (w *swap) setMetadata(ctx context.Context, img fileImage) error {
 	if err := w.host.Point(ctx, "files.dress"); err != nil {
 		return err
 	}
-	if err := w.belong(img); err != nil {
+	if err := w.setOwner(img); err != nil {
 		return err
 	}
 	have, err := w.root.Xattrs(w.draft)
@@ -171,9 +171,9 @@ func (w *swap) dress(ctx context.Context, img fileImage) error {
 	return w.root.SetMtime(w.draft, img.mtime)
 }
 
-// belong sets owner and group of the draft. Another owner gets no right that
+// setOwner sets owner and group of the draft. Another owner gets no right that
 // the complete file does not give it.
-func (w *swap) belong(img fileImage) error {
+func (w *swap) setOwner(img fileImage) error {
 	is, err := w.root.Lstat(w.draft)
 	if err != nil || !img.Owner.Known || is.Owner == img.Owner {
 		return err
@@ -213,7 +213,7 @@ func (w *swap) draftDir(ctx context.Context, img fileImage) error {
 	if err := w.root.Mkdir(w.draft, draftDirPerm); err != nil {
 		return err
 	}
-	if err := w.dress(ctx, img); err != nil || w.ahead {
+	if err := w.setMetadata(ctx, img); err != nil || w.ahead {
 		return err
 	}
 	return w.syncIn(ctx, w.draft)
@@ -227,7 +227,7 @@ func (w *swap) draftLink(ctx context.Context, img fileImage) error {
 	if err := w.host.Point(ctx, "files.dress"); err != nil {
 		return err
 	}
-	if err := w.belong(img); err != nil || img.mtime.IsZero() {
+	if err := w.setOwner(img); err != nil || img.mtime.IsZero() {
 		return err
 	}
 	err := w.root.SetMtime(w.draft, img.mtime)

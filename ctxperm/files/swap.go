@@ -49,17 +49,17 @@ func (w *swap) run(ctx context.Context, img fileImage) error {
 	case w.pre.Same(effect.Absent):
 		return w.put(ctx, img)
 	case img.Type == typeDir:
-		return w.remake(ctx, img)
+		return w.updateDir(ctx, img)
 	default:
 		return w.replace(ctx, img)
 	}
 }
 
-// remake sets bits or attributes of a directory in place, because its entries
-// cannot move into another one. If there is no directory yet, remake puts one
+// updateDir sets bits or attributes of a directory in place, because its entries
+// cannot move into another one. If there is no directory yet, updateDir puts one
 // there. A concurrent change of the bits by another process is lost. A crash
 // between two attributes leaves an unknown version, which is a conflict.
-func (w *swap) remake(ctx context.Context, img fileImage) error {
+func (w *swap) updateDir(ctx context.Context, img fileImage) error {
 	now, err := w.look(ctx, w.target, hashing)
 	if err != nil {
 		return err
@@ -67,11 +67,11 @@ func (w *swap) remake(ctx context.Context, img fileImage) error {
 	if now.Type != typeDir {
 		return w.replace(ctx, img)
 	}
-	return w.reshape(ctx, now.Version, img.Version)
+	return w.setDirVersion(ctx, now.Version, img.Version)
 }
 
-// reshape sets a new version of a directory that still has the expected one.
-func (w *swap) reshape(ctx context.Context, now, will Version) error {
+// setDirVersion sets a new version of a directory that still has the expected one.
+func (w *swap) setDirVersion(ctx context.Context, now, will Version) error {
 	//mutant:token
 	if !now.Token().Same(w.expected()) {
 		return conflict(w.target, "it was changed")
@@ -79,7 +79,7 @@ func (w *swap) reshape(ctx context.Context, now, will Version) error {
 	if err := w.host.Point(ctx, "files.dress"); err != nil {
 		return err
 	}
-	if err := w.redress(now, will); err != nil {
+	if err := w.changeMetadata(now, will); err != nil {
 		return err
 	}
 	if err := w.host.Point(ctx, "files.chmod"); err != nil {
@@ -95,12 +95,12 @@ func (w *swap) reshape(ctx context.Context, now, will Version) error {
 	return w.syncIn(ctx, w.target)
 }
 
-// redress sets another owner and other attributes of a directory. Its bits
+// changeMetadata sets another owner and other attributes of a directory. Its bits
 // could apply to another group meanwhile, or give the group what its list
 // denied. Then first only its owner has access, without a right that only the
 // other owner has. If the new version protects names, they are protected before
 // others may write there.
-func (w *swap) redress(was, will Version) error {
+func (w *swap) changeMetadata(was, will Version) error {
 	moves := will.Owner.Known && was.Owner != will.Owner
 	_, listed := was.Xattrs[disk.XattrAccess]
 	_, remains := will.Xattrs[disk.XattrAccess]
@@ -124,8 +124,8 @@ func (w *swap) redress(was, will Version) error {
 	return w.attribute(w.target, was.Xattrs, will.Xattrs)
 }
 
-// finally makes the name durable, or leaves that to the batch of swaps.
-func (w *swap) finally(ctx context.Context) error {
+// syncOrDefer makes the name durable, or leaves that to the batch of swaps.
+func (w *swap) syncOrDefer(ctx context.Context) error {
 	if w.later != nil {
 		w.later(parentOf(w.target))
 		return nil
@@ -148,11 +148,11 @@ func (w *swap) put(ctx context.Context, img fileImage) error {
 	case occupied(err):
 		return w.lost(ctx, w.draft, "it exists by now")
 	case w.nonAtomic(ctx, err):
-		return w.pourWeakly(ctx)
+		return w.pourNonAtomic(ctx)
 	case err != nil:
 		return err
 	}
-	return w.finally(ctx)
+	return w.syncOrDefer(ctx)
 }
 
 // replace exchanges a new file for the current one.
@@ -163,7 +163,7 @@ func (w *swap) replace(ctx context.Context, img fileImage) error {
 	}
 	err := w.rename(ctx, w.draft, w.stage)
 	if w.nonAtomic(ctx, err) {
-		return w.pourWeakly(ctx)
+		return w.pourNonAtomic(ctx)
 	}
 	if err != nil {
 		return err
@@ -176,11 +176,11 @@ func (w *swap) replace(ctx context.Context, img fileImage) error {
 		if err := w.rename(ctx, w.stage, w.draft); err != nil {
 			return err
 		}
-		return w.pourWeakly(ctx)
+		return w.pourNonAtomic(ctx)
 	case err != nil:
 		return err
 	}
-	return w.finish(ctx, w.giveBack)
+	return w.finish(ctx, w.reverseExchange)
 }
 
 // take removes the current file, by way of the stage name.
@@ -194,7 +194,7 @@ func (w *swap) take(ctx context.Context) error {
 	case err != nil:
 		return err
 	}
-	return w.finish(ctx, w.putBack)
+	return w.finish(ctx, w.restoreTarget)
 }
 
 // finish removes the displaced file if it is the expected one. Otherwise it
@@ -211,7 +211,7 @@ func (w *swap) finish(ctx context.Context, back func(context.Context) error) err
 		return err
 	}
 	if why == "" {
-		return w.finally(ctx)
+		return w.syncOrDefer(ctx)
 	}
 	if err := back(ctx); err != nil {
 		return err
@@ -268,16 +268,16 @@ func (w *swap) drop(ctx context.Context) (why string, err error) {
 	return "", err
 }
 
-// rounds bounds how often giveBack yields to a process that keeps replacing the
+// rounds bounds how often reverseExchange yields to a process that keeps replacing the
 // target. After that a version stays beside it. Nothing is lost in either case.
 const rounds = 64
 
-// giveBack reverses an exchange that displaced an unexpected file. It then
+// reverseExchange reverses an exchange that displaced an unexpected file. It then
 // expects the last file that it put into the target to come out. Any other file
 // is newer and goes in again. In the end the target holds the newest version of
 // the other process. The stage holds our own version, which is removed, or an
 // older one of the other process, which is saved.
-func (w *swap) giveBack(ctx context.Context) error {
+func (w *swap) reverseExchange(ctx context.Context) error {
 	ours, last := true, w.ours
 	for range rounds {
 		held, err := w.lstat(ctx, w.stage)
@@ -286,7 +286,7 @@ func (w *swap) giveBack(ctx context.Context) error {
 		}
 		err = w.exchange(ctx, w.stage, w.target)
 		if missing(err) {
-			return w.putBack(ctx) // another process deleted our file: only its earlier version remains
+			return w.restoreTarget(ctx) // another process deleted our file: only its earlier version remains
 		}
 		if err != nil {
 			return err
@@ -339,8 +339,8 @@ func (w *swap) isLast(ctx context.Context, ours bool, last state) (bool, error) 
 	return st.Token().Same(w.post), nil
 }
 
-// putBack restores the target's name, or saves the file if the name is taken.
-func (w *swap) putBack(ctx context.Context) error {
+// restoreTarget restores the target's name, or saves the file if the name is taken.
+func (w *swap) restoreTarget(ctx context.Context) error {
 	err := w.rename(ctx, w.stage, w.target)
 	if occupied(err) {
 		return w.save(ctx)

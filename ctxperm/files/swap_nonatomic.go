@@ -42,8 +42,8 @@ func (w *swap) takeNonAtomic(ctx context.Context) error {
 	return w.syncDir(ctx, w.target)
 }
 
-// pourWeakly copies the content of the draft to the target, in place of pre.
-func (w *swap) pourWeakly(ctx context.Context) error {
+// pourNonAtomic copies the content of the draft to the target, in place of pre.
+func (w *swap) pourNonAtomic(ctx context.Context) error {
 	if err := w.setMark(ctx); err != nil {
 		return err
 	}

@@ -47,11 +47,11 @@ func systems() map[string]func(disk.Root) disk.Root {
 	}
 }
 
-// TestWeakIsNeverSilent checks that a file system that promises to exchange,
+// TestNonAtomicIsNeverSilent checks that a file system that promises to exchange,
 // but cannot, does not fall back to the non-atomic order.
-func TestWeakIsNeverSilent(t *testing.T) {
-	w := newWorld(t)
-	w.furnish()
+func TestNonAtomicIsNeverSilent(t *testing.T) {
+	w := newTestEnv(t)
+	w.createFiles()
 	if !w.root.Features().Exchange {
 		t.Skip("no exchange here")
 	}

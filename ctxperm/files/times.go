@@ -223,9 +223,9 @@ func (t *planStep) folder() place {
 	return place{t.swap.root, parentOf(t.swap.target)}
 }
 
-// pay sets the times of folders after the last step. Folders that steps made
+// setTimes sets the times of folders after the last step. Folders that steps made
 // get their previous times.
-func (s spans) pay(ctx context.Context, all []*planStep) {
+func (s spans) setTimes(ctx context.Context, all []*planStep) {
 	for _, t := range all {
 		if t.swap == nil {
 			continue
@@ -242,13 +242,13 @@ func (s spans) pay(ctx context.Context, all []*planStep) {
 			continue
 		}
 		if err := span.setTime(ctx, at.path, span.will); err != nil {
-			s.tell(all, at, err)
+			s.report(all, at, err)
 		}
 	}
 }
 
-// tell adds to the steps of a folder that its time has changed.
-func (s spans) tell(all []*planStep, at place, err error) {
+// report adds to the steps of a folder that its time has changed.
+func (s spans) report(all []*planStep, at place, err error) {
 	for _, t := range all {
 		if t.swap != nil && t.folder() == at && t.res.Why == "" {
 			t.res.Why = fmt.Sprintf("the time of the folder %q could not be set back: %v", at.path, err)

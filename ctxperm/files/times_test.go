@@ -41,7 +41,7 @@ func TestTimesOfFolders(t *testing.T) {
 	} {
 		for _, foreign := range []bool{false, true} {
 			t.Run(name+map[bool]string{true: ", and another one comes"}[foreign], func(t *testing.T) {
-				w := newWorld(t)
+				w := newTestEnv(t)
 				require.NoError(t, os.MkdirAll(filepath.Join(w.dir, "d/deep"), 0o755))
 				w.put("d/file", "content", 0o644)
 				w.put("d/deep/x", "x", 0o644)
@@ -76,7 +76,7 @@ func TestTimesAfterAFailure(t *testing.T) {
 	old := time.Unix(1_500_000_000, 123_456_789).UTC()
 	back := 0
 	for n, more := 1, true; more; n++ {
-		w := newWorld(t)
+		w := newTestEnv(t)
 		require.NoError(t, os.MkdirAll(filepath.Join(w.dir, "d/deep"), 0o755))
 		for _, name := range []string{"d/file", "d/more", "d/deep/x", "d/deep/y"} {
 			w.put(name, name, 0o644)

@@ -47,8 +47,8 @@ func TestTreesAreAskedForWhole(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
-			w.furnish()
+			w := newTestEnv(t)
+			w.createFiles()
 			call := w.begin(w.host())
 			require.NoError(t, whole()[name](t.Context(), w.files(call)))
 			var asked []string
@@ -60,8 +60,8 @@ func TestTreesAreAskedForWhole(t *testing.T) {
 				require.Equal(t, files.SchemeName, c.Scheme)
 			}
 			for _, denied := range want {
-				w := newWorld(t)
-				w.furnish()
+				w := newTestEnv(t)
+				w.createFiles()
 				before := w.tree()
 				w.gate = func(_ context.Context, a perm.ResourceAccess) (callstate.Ruling, error) {
 					if a.String() == denied {
@@ -85,8 +85,8 @@ func TestTreesAreAskedForWhole(t *testing.T) {
 func TestOneBarrier(t *testing.T) {
 	for name, do := range whole() {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
-			w.furnish()
+			w := newTestEnv(t)
+			w.createFiles()
 			for i := range 50 {
 				w.put(filepath.Join("dir", strings.Repeat("x", i+1)), "x", 0o600)
 			}
@@ -150,8 +150,8 @@ func TestTreesThatAreRefused(t *testing.T) {
 		{"a link where something is", func(ctx context.Context, f *files.Files) error { return f.Symlink(ctx, "a.txt", "long.txt") }, fs.ErrExist, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			w := newWorld(t)
-			w.furnish()
+			w := newTestEnv(t)
+			w.createFiles()
 			for _, dir := range []string{"odd", "busy", "shut", "deep/er"} {
 				require.NoError(t, os.MkdirAll(filepath.Join(w.dir, dir), 0o755))
 			}
@@ -180,8 +180,8 @@ func TestTargets(t *testing.T) {
 		"a.txt": true, "../a.txt": true, "./x/y": true, "none": true, "..": true, ".././dir": true, "x//y": true,
 		"": false, "/etc/passwd": false, "../../x": false, "x/../y": false, "x\x00": false, "../..": false, "../dir/../../x": false,
 	} {
-		w := newWorld(t)
-		w.furnish()
+		w := newTestEnv(t)
+		w.createFiles()
 		err := w.files(w.begin(w.host())).Symlink(t.Context(), target, "dir/new")
 		if !ok {
 			require.ErrorIs(t, err, ctxperm.ErrInvalid, target)
@@ -197,8 +197,8 @@ func TestTargets(t *testing.T) {
 // TestMoveAndCopy checks that the new entries equal the old ones, with their
 // times if they were moved.
 func TestMoveAndCopy(t *testing.T) {
-	w := newWorld(t)
-	w.furnish()
+	w := newTestEnv(t)
+	w.createFiles()
 	require.NoError(t, os.Chmod(filepath.Join(w.dir, "run.sh"), 0o755|fs.ModeSetuid))
 	before := w.tree()
 	f, ctx := w.files(w.begin(w.host())), t.Context()
@@ -222,8 +222,8 @@ func TestMoveAndCopy(t *testing.T) {
 // TestCopyOfWhatChanges checks that a copy is of the recorded version, or
 // fails.
 func TestCopyOfWhatChanges(t *testing.T) {
-	w := newWorld(t)
-	w.furnish()
+	w := newTestEnv(t)
+	w.createFiles()
 	h := w.host()
 	h.OnPoint = at("files.draft", func() { w.put("a.txt", theirs, 0o640) })
 	err := w.do(h, func(ctx context.Context, f *files.Files) error { return f.Copy(ctx, "a.txt", "new.txt") })
@@ -236,8 +236,8 @@ func TestCopyOfWhatChanges(t *testing.T) {
 // TestFullFolderKeepsItsEntries checks that bits of a folder change in place,
 // even if the folder was removed and created again in between.
 func TestFullFolderKeepsItsEntries(t *testing.T) {
-	w := newWorld(t)
-	w.furnish()
+	w := newTestEnv(t)
+	w.createFiles()
 	before := w.tree()
 	require.NoError(t, w.do(w.host(), func(ctx context.Context, f *files.Files) error {
 		if err := f.Chmod(ctx, "dir", 0o711); err != nil {

@@ -12,23 +12,23 @@ import (
 )
 
 // each runs a test for every action on every kind of file system.
-func each(t *testing.T, run func(t *testing.T, a action, fresh func() *world)) {
+func each(t *testing.T, run func(t *testing.T, a action, fresh func() *testEnv)) {
 	t.Helper()
 	for system, wrap := range systems() {
 		t.Run(system, func(t *testing.T) {
 			for _, a := range actions() {
 				t.Run(a.name, func(t *testing.T) {
-					run(t, a, func() *world { return prepared(t, wrap) })
+					run(t, a, func() *testEnv { return prepared(t, wrap) })
 				})
 			}
 		})
 	}
 }
 
-func prepared(t *testing.T, wrap func(disk.Root) disk.Root) *world {
+func prepared(t *testing.T, wrap func(disk.Root) disk.Root) *testEnv {
 	t.Helper()
-	w := newWorld(t)
-	w.furnish()
+	w := newTestEnv(t)
+	w.createFiles()
 	w.root = wrap(w.root)
 	return w
 }
@@ -36,7 +36,7 @@ func prepared(t *testing.T, wrap func(disk.Root) disk.Root) *world {
 // TestUndo checks that every action changes something, and that a revert
 // restores the tree.
 func TestUndo(t *testing.T) {
-	each(t, func(t *testing.T, a action, fresh func() *world) {
+	each(t, func(t *testing.T, a action, fresh func() *testEnv) {
 		w := fresh()
 		before := w.tree()
 		require.NoError(t, w.do(w.host(), a.do))
@@ -52,7 +52,7 @@ func TestUndo(t *testing.T) {
 // TestCrash kills the process at every point of an action. A revert in another
 // process restores the tree.
 func TestCrash(t *testing.T) {
-	each(t, func(t *testing.T, a action, fresh func() *world) {
+	each(t, func(t *testing.T, a action, fresh func() *testEnv) {
 		for n := 1; ; n++ {
 			w := fresh()
 			before := w.tree()
@@ -89,14 +89,14 @@ func start(t *testing.T) int {
 func TestCrashOfUndo(t *testing.T) {
 	t.Parallel()
 	states := 0
-	each(t, func(t *testing.T, a action, fresh func() *world) {
+	each(t, func(t *testing.T, a action, fresh func() *testEnv) {
 		for n, first := start(t), true; first; n += leap() {
 			for m := 1 + n%planStep(); ; m += planStep() {
 				w := fresh()
 				before := w.tree()
 				c, d := &crash{left: n}, &crash{left: m}
 				_ = w.do(c.on(w.host()), a.do)
-				_, _ = w.takeBack(t.Context(), d.on(w.host()))
+				_, _ = w.revertAs(t.Context(), d.on(w.host()))
 				rep := w.revert()
 				states++
 				require.Empty(t, rep.NotUndone(), "died at %v, then at %v", c.trace, d.trace)
@@ -115,15 +115,15 @@ func TestCrashOfUndo(t *testing.T) {
 func TestCrashOfRecovery(t *testing.T) {
 	t.Parallel()
 	states := 0
-	each(t, func(t *testing.T, a action, fresh func() *world) {
+	each(t, func(t *testing.T, a action, fresh func() *testEnv) {
 		for n, first := start(t), true; first; n += leap() {
 			for m := 1 + n%planStep(); ; m += planStep() {
 				w := fresh()
 				before := w.tree()
 				require.NoError(t, w.do(w.host(), a.do))
 				c, d := &crash{left: n}, &crash{left: m}
-				_, _ = w.takeBack(t.Context(), c.on(w.host()))
-				_, _ = w.takeBack(t.Context(), d.on(w.host()))
+				_, _ = w.revertAs(t.Context(), c.on(w.host()))
+				_, _ = w.revertAs(t.Context(), d.on(w.host()))
 				rep := w.revert()
 				states++
 				require.Empty(t, rep.NotUndone(), "died at %v, then at %v", c.trace, d.trace)

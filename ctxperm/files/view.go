@@ -62,5 +62,5 @@ func (s scheme) Now(ctx context.Context, resource string) (diff.ResourceVersion,
 
 // Open opens the current file.
 func (s scheme) Open(ctx context.Context, resource string) (io.ReadCloser, error) {
-	return world{scheme: s, reach: map[string]bool{resource: true}}.Open(ctx, resource)
+	return callView{scheme: s, reach: map[string]bool{resource: true}}.Open(ctx, resource)
 }

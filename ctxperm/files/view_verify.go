@@ -19,7 +19,7 @@ import (
 // and those that the call changed. The previous content comes from the changes
 // and the content stored with them.
 func NewView(roots func(name string) (disk.Root, bool), h host.Host, keep journal.ContentStore, resources []string, changes []effect.Change) verify.ResourceView {
-	w := world{scheme: scheme{roots: roots, host: h}, keep: keep, changes: changes, reach: map[string]bool{}}
+	w := callView{scheme: scheme{roots: roots, host: h}, keep: keep, changes: changes, reach: map[string]bool{}}
 	for _, text := range resources {
 		w.reach[text] = true
 	}
@@ -29,14 +29,14 @@ func NewView(roots func(name string) (disk.Root, bool), h host.Host, keep journa
 	return w
 }
 
-type world struct {
+type callView struct {
 	scheme
 	keep    journal.ContentStore
 	changes []effect.Change
 	reach   map[string]bool
 }
 
-func (w world) at(ctx context.Context, resource string) (hostRoot, string, error) {
+func (w callView) at(ctx context.Context, resource string) (hostRoot, string, error) {
 	if !w.reach[resource] {
 		return hostRoot{}, "", fmt.Errorf("%s: %w: it is not one of the call's", resource, ctxperm.ErrDenied)
 	}
@@ -49,7 +49,7 @@ func (w world) at(ctx context.Context, resource string) (hostRoot, string, error
 
 // Version returns the token of the current version. Nothing exists below a
 // link: no path leads through one.
-func (w world) Version(ctx context.Context, resource string) (string, error) {
+func (w callView) Version(ctx context.Context, resource string) (string, error) {
 	where, path, err := w.at(ctx, resource)
 	if missing(err) || errors.Is(err, errAlias) {
 		return string(effect.Absent), nil
@@ -65,7 +65,7 @@ func (w world) Version(ctx context.Context, resource string) (string, error) {
 }
 
 // Open opens the current file.
-func (w world) Open(ctx context.Context, resource string) (io.ReadCloser, error) {
+func (w callView) Open(ctx context.Context, resource string) (io.ReadCloser, error) {
 	where, path, err := w.at(ctx, resource)
 	if err != nil {
 		return nil, err
@@ -84,7 +84,7 @@ func (w world) Open(ctx context.Context, resource string) (io.ReadCloser, error)
 }
 
 // Before opens the content before the call's first change of the file.
-func (w world) Before(ctx context.Context, resource string) (io.ReadCloser, error) {
+func (w callView) Before(ctx context.Context, resource string) (io.ReadCloser, error) {
 	for _, c := range w.changes {
 		if c.Resource != resource || c.Scheme != SchemeName {
 			continue

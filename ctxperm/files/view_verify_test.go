@@ -25,9 +25,9 @@ import (
 	"github.com/remit-dev/remit/revert/record"
 )
 
-// world is a folder, a journal and the transactions on both. It survives the
+// testEnv is a folder, a journal and the transactions on both. It survives the
 // death of any number of processes.
-type world struct {
+type testEnv struct {
 	t       *testing.T
 	dir     string
 	root    disk.Root
@@ -38,12 +38,12 @@ type world struct {
 	end     func() // releases folder and root; the end of the test also calls it
 }
 
-func newWorld(t *testing.T) *world {
+func newTestEnv(t *testing.T) *testEnv {
 	t.Helper()
 	dir := folder(t)
 	root, err := disk.OpenRoot(dir)
 	require.NoError(t, err)
-	w := &world{t: t, dir: dir, root: root, journal: journal.Memory()}
+	w := &testEnv{t: t, dir: dir, root: root, journal: journal.Memory()}
 	w.end = func() {
 		_ = root.Close()
 		_ = os.RemoveAll(dir)
@@ -68,7 +68,7 @@ func folder(t *testing.T) string {
 }
 
 // host returns the host of a new process.
-func (w *world) host() *hosttest.Host {
+func (w *testEnv) host() *hosttest.Host {
 	w.seed++
 	return hosttest.New(w.seed)
 }
@@ -97,7 +97,7 @@ func (c *crash) on(h *hosttest.Host) *hosttest.Host {
 const txn = "t_1"
 
 // begin opens a transaction with one call that has started.
-func (w *world) begin(h host.Host) *callstate.Call {
+func (w *testEnv) begin(h host.Host) *callstate.Call {
 	w.t.Helper()
 	rec := revert.NewRecorder(w.journal, h, "s_1").In(txn)
 	owner := journal.Ownership{Txn: txn, Owner: w.journal.Owner()}
@@ -108,7 +108,7 @@ func (w *world) begin(h host.Host) *callstate.Call {
 	return w.call(h)
 }
 
-func (w *world) call(h host.Host) *callstate.Call {
+func (w *testEnv) call(h host.Host) *callstate.Call {
 	return callstate.New(callstate.Config{
 		ID: host.NewID(h, "c_"), Key: "k", Tool: "test", Gate: w.gate,
 		Recorder: revert.NewRecorder(w.journal, h, "s_1").In(txn),
@@ -120,7 +120,7 @@ func (w *world) call(h host.Host) *callstate.Call {
 	})
 }
 
-func (w *world) files(c *callstate.Call) *files.Files {
+func (w *testEnv) files(c *callstate.Call) *files.Files {
 	w.t.Helper()
 	f, err := files.Open(ctxperm.New(c), "workspace")
 	require.NoError(w.t, err)
@@ -129,7 +129,7 @@ func (w *world) files(c *callstate.Call) *files.Files {
 
 // do runs an action as a separate call and records its end, unless the process
 // has died.
-func (w *world) do(h *hosttest.Host, act func(ctx context.Context, f *files.Files) error) error {
+func (w *testEnv) do(h *hosttest.Host, act func(ctx context.Context, f *files.Files) error) error {
 	w.t.Helper()
 	on := h.OnPoint
 	h.OnPoint = nil
@@ -144,7 +144,7 @@ func (w *world) do(h *hosttest.Host, act func(ctx context.Context, f *files.File
 	return err
 }
 
-func (w *world) reverter(h host.Host) *revert.Reverter {
+func (w *testEnv) reverter(h host.Host) *revert.Reverter {
 	roots := func(name string) (disk.Root, bool) { return w.root, name == "workspace" }
 	ways := revert.Environment{Schemes: []revert.Scheme{files.Scheme(roots, h)}}
 	return &revert.Reverter{Journal: w.journal, Host: h, EnvironmentFor: func(context.Context, string) (revert.Environment, error) {
@@ -152,9 +152,9 @@ func (w *world) reverter(h host.Host) *revert.Reverter {
 	}}
 }
 
-// takeBack reverts the transaction as the process of h. All processes share one
+// revertAs reverts the transaction as the process of h. All processes share one
 // open journal, which never dies.
-func (w *world) takeBack(ctx context.Context, h host.Host) (revert.Report, error) {
+func (w *testEnv) revertAs(ctx context.Context, h host.Host) (revert.Report, error) {
 	r := w.reverter(h)
 	if t, err := revert.Load(ctx, w.journal, txn); err == nil && t.End == "" {
 		return r.Abort(ctx, txn, revert.Options{})
@@ -163,9 +163,9 @@ func (w *world) takeBack(ctx context.Context, h host.Host) (revert.Report, error
 }
 
 // revert reverts everything in a new process.
-func (w *world) revert() revert.Report {
+func (w *testEnv) revert() revert.Report {
 	w.t.Helper()
-	rep, err := w.takeBack(w.t.Context(), w.host())
+	rep, err := w.revertAs(w.t.Context(), w.host())
 	require.NoError(w.t, err)
 	return rep
 }
@@ -179,10 +179,10 @@ type entry struct {
 }
 
 // tree reads a whole folder without the code under test.
-func (w *world) tree() map[string]entry { return w.below("") }
+func (w *testEnv) tree() map[string]entry { return w.below("") }
 
 // below reads one folder in it.
-func (w *world) below(dir string) map[string]entry {
+func (w *testEnv) below(dir string) map[string]entry {
 	w.t.Helper()
 	out, top := map[string]entry{}, filepath.Join(w.dir, dir)
 	require.NoError(w.t, filepath.WalkDir(top, func(path string, d fs.DirEntry, err error) error {
@@ -213,8 +213,8 @@ func (w *world) below(dir string) map[string]entry {
 // long is content that is written in more than one chunk.
 var long = strings.Repeat("a line of a long file\n", 6_500)
 
-// furnish creates the files that the actions of the tests use.
-func (w *world) furnish() {
+// createFiles creates the files that the actions of the tests use.
+func (w *testEnv) createFiles() {
 	w.t.Helper()
 	old := time.Date(2020, 2, 3, 4, 5, 6, 789, time.UTC)
 	w.put("a.txt", "one\ntwo\nthree\n", 0o640)
@@ -231,13 +231,13 @@ func (w *world) furnish() {
 	}
 }
 
-func (w *world) put(name, data string, mode fs.FileMode) {
+func (w *testEnv) put(name, data string, mode fs.FileMode) {
 	w.t.Helper()
 	require.NoError(w.t, os.WriteFile(filepath.Join(w.dir, name), []byte(data), mode))
 	require.NoError(w.t, os.Chmod(filepath.Join(w.dir, name), mode))
 }
 
-func (w *world) read(name string) string {
+func (w *testEnv) read(name string) string {
 	w.t.Helper()
 	data, err := os.ReadFile(filepath.Join(w.dir, name))
 	require.NoError(w.t, err)

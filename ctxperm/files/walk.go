@@ -100,7 +100,7 @@ func (f *Files) Walk(ctx context.Context, dir string, page int) (Page[Entry], er
 	if err != nil {
 		return Page[Entry]{}, err
 	}
-	h, err := f.hunt(ctx)
+	h, err := f.entrySearch(ctx)
 	if err != nil {
 		return Page[Entry]{}, err
 	}
@@ -110,20 +110,20 @@ func (f *Files) Walk(ctx context.Context, dir string, page int) (Page[Entry], er
 	return withLeft(p.page, h, err)
 }
 
-// hunt finds entries below a directory.
-type hunt struct {
+// entrySearch finds entries below a directory.
+type entrySearch struct {
 	*reach
 	files *Files
 	left  map[string]int
 }
 
-func (f *Files) hunt(ctx context.Context) (*hunt, error) {
+func (f *Files) entrySearch(ctx context.Context) (*entrySearch, error) {
 	r, err := f.reach(ctx)
-	return &hunt{reach: r, files: f, left: map[string]int{}}, err
+	return &entrySearch{reach: r, files: f, left: map[string]int{}}, err
 }
 
 // around adds advice to a denial of one folder that needs an approval and got
-// none, which fails the whole hunt. A result that silently omits the folder
+// none, which fails the whole search. A result that silently omits the folder
 // looks complete.
 func around(err error) error {
 	var denied *callstate.DeniedError
@@ -133,10 +133,10 @@ func around(err error) error {
 	return err
 }
 
-func (h *hunt) leave(why string) { h.left[why]++ }
+func (h *entrySearch) leave(why string) { h.left[why]++ }
 
-// withLeft returns a page with the omitted entries of the hunt.
-func withLeft[T any](p Page[T], h *hunt, err error) (Page[T], error) {
+// withLeft returns a page with the omitted entries of the search.
+func withLeft[T any](p Page[T], h *entrySearch, err error) (Page[T], error) {
 	if err != nil {
 		return Page[T]{}, err
 	}
@@ -149,7 +149,7 @@ func withLeft[T any](p Page[T], h *hunt, err error) (Page[T], error) {
 // all visits the wanted entries below a directory for which an action is
 // permitted. From the first entry that needs an approval, it collects all
 // others. It requests one approval for them, and visits them then.
-func (h *hunt) all(ctx context.Context, dir string, a perm.Action, wanted func(disk.Info, string) bool, visit func(name string, d disk.Info) (more bool, err error)) error {
+func (h *entrySearch) all(ctx context.Context, dir string, a perm.Action, wanted func(disk.Info, string) bool, visit func(name string, d disk.Info) (more bool, err error)) error {
 	type entry struct {
 		name string
 		info disk.Info
@@ -184,7 +184,7 @@ func (h *hunt) all(ctx context.Context, dir string, a perm.Action, wanted func(d
 
 // collect finds the wanted entries below a directory. For reading, it also
 // accepts a named file, and does not silently omit that.
-func (h *hunt) collect(ctx context.Context, dir string, a perm.Action, wanted func(disk.Info, string) bool, found func(name string, d disk.Info) (more bool, err error)) error {
+func (h *entrySearch) collect(ctx context.Context, dir string, a perm.Action, wanted func(disk.Info, string) bool, found func(name string, d disk.Info) (more bool, err error)) error {
 	top := disk.Info{Type: disk.TypeDir}
 	if a != perm.List {
 		var err error
@@ -218,7 +218,7 @@ func (h *hunt) collect(ctx context.Context, dir string, a perm.Action, wanted fu
 
 // still checks again whether the call may do what was approved, because its
 // grant can have ended meanwhile.
-func (h *hunt) still(ctx context.Context, a perm.Action, name string) (bool, error) {
+func (h *entrySearch) still(ctx context.Context, a perm.Action, name string) (bool, error) {
 	text, err := h.files.resource(name)
 	if err != nil {
 		return false, err
@@ -230,7 +230,7 @@ func (h *hunt) still(ctx context.Context, a perm.Action, name string) (bool, err
 
 // enter authorizes listing a directory that the caller named. A denial is an
 // error.
-func (h *hunt) enter(ctx context.Context, dir string) error {
+func (h *entrySearch) enter(ctx context.Context, dir string) error {
 	if dir != "." {
 		if _, err := h.files.resource(dir); err != nil {
 			return err
@@ -248,7 +248,7 @@ func (h *hunt) enter(ctx context.Context, dir string) error {
 
 // may authorizes one entry that was found. It returns false for a denial, or if
 // the entry has no valid path.
-func (h *hunt) may(ctx context.Context, a perm.Action, name string) (bool, error) {
+func (h *entrySearch) may(ctx context.Context, a perm.Action, name string) (bool, error) {
 	text, err := h.files.resource(name)
 	if err != nil {
 		h.leave(leftName)
@@ -266,7 +266,7 @@ func (h *hunt) may(ctx context.Context, a perm.Action, name string) (bool, error
 // walkTree visits the entries below a directory that may be listed. It
 // authorizes listing the directories in it; visit authorizes the rest. It
 // reports whether it reached the end.
-func (h *hunt) walkTree(ctx context.Context, dir string, visit func(name string, d disk.Info) (more bool, err error)) (bool, error) {
+func (h *entrySearch) walkTree(ctx context.Context, dir string, visit func(name string, d disk.Info) (more bool, err error)) (bool, error) {
 	found, err := h.files.site.entries(ctx, dir)
 	if err != nil {
 		return true, refused(err)

@@ -17,7 +17,7 @@ import (
 )
 
 // denying denies resources whose text contains one of the parts.
-func (w *world) denying(parts ...string) {
+func (w *testEnv) denying(parts ...string) {
 	w.gate = func(_ context.Context, a perm.ResourceAccess) (callstate.Ruling, error) {
 		w.asked = append(w.asked, a)
 		for _, part := range parts {
@@ -30,8 +30,8 @@ func (w *world) denying(parts ...string) {
 }
 
 func TestWalk(t *testing.T) {
-	w := newWorld(t)
-	w.furnish()
+	w := newTestEnv(t)
+	w.createFiles()
 	require.NoError(t, os.MkdirAll(filepath.Join(w.dir, "secret/deep"), 0o755))
 	w.put("secret/in", "two", 0o600)
 	w.put(".remit-stage-0", "", 0o600)
@@ -58,7 +58,7 @@ func TestWalk(t *testing.T) {
 }
 
 func TestPages(t *testing.T) {
-	w := newWorld(t)
+	w := newTestEnv(t)
 	const all = files.PageEntries + 7
 	for i := range all {
 		w.put(fmt.Sprintf("f%04d", i), "here\n", 0o600)
@@ -94,8 +94,8 @@ func TestPages(t *testing.T) {
 }
 
 func TestSearch(t *testing.T) {
-	w := newWorld(t)
-	w.furnish()
+	w := newTestEnv(t)
+	w.createFiles()
 	require.NoError(t, os.MkdirAll(filepath.Join(w.dir, "src/deep"), 0o755))
 	for name, data := range map[string]string{
 		"src/x.go": "two\r\nf(x)\n", "src/deep/y.go": "two", "src/secret": "two", "src/bin": "two\x00", "src/odd": "two\xff",

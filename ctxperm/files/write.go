@@ -107,7 +107,7 @@ func (f *Files) Edit(ctx context.Context, path, old, new string, all bool) error
 	if _, err := f.writable(ctx, path); err != nil {
 		return err
 	}
-	was, before, err := f.site.slurp(ctx, path)
+	was, before, err := f.site.readWithState(ctx, path)
 	if err != nil {
 		return refused(err)
 	}

@@ -85,7 +85,7 @@ func (h *runHandle) close() {
 		h.proc = nil
 	}
 	for _, s := range h.copies {
-		h.driver.giveBack(s)
+		h.driver.returnCopy(s)
 	}
 	h.copies = nil
 	h.scratch.close()

@@ -78,7 +78,7 @@ func (h *runHandle) copyInstead(ctx context.Context, spec *sandbox.Spec, none sa
 			*r = sandbox.Root{Dir: bare, View: sandbox.Direct}
 			return nil
 		}
-		s, err := h.driver.borrow(r.Dir)
+		s, err := h.driver.takeCopy(r.Dir)
 		if err != nil {
 			return fmt.Errorf("run: the scratch folder %s: %w", h.driver.cfg.Scratch, err)
 		}
@@ -95,9 +95,9 @@ func (h *runHandle) copyInstead(ctx context.Context, spec *sandbox.Spec, none sa
 	return none
 }
 
-// borrow takes a copy of a root that no other run uses, or starts one.
-func (d *Driver) borrow(root string) (*rootCopy, error) {
-	if last := d.free(root); last != nil {
+// takeCopy takes a copy of a root that no other run uses, or starts one.
+func (d *Driver) takeCopy(root string) (*rootCopy, error) {
+	if last := d.unusedCopy(root); last != nil {
 		return last, nil
 	}
 	s, err := d.newScratch()
@@ -108,9 +108,9 @@ func (d *Driver) borrow(root string) (*rootCopy, error) {
 	return &rootCopy{root: root, dir: dir, scratch: s, partly: true, seen: map[string]entryState{}}, err
 }
 
-// free removes a copy of a root from the unused ones, or returns nil. It holds
+// unusedCopy removes a copy of a root from the unused ones, or returns nil. It holds
 // the lock throughout, because the next returned copy takes the freed slot.
-func (d *Driver) free(root string) *rootCopy {
+func (d *Driver) unusedCopy(root string) *rootCopy {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	free := d.copies[root]
@@ -125,8 +125,8 @@ func (d *Driver) free(root string) *rootCopy {
 // place returns the path of the copy.
 func (s *rootCopy) place() string { return s.dir }
 
-// giveBack keeps a copy for the next run.
-func (d *Driver) giveBack(s *rootCopy) {
+// returnCopy keeps a copy for the next run.
+func (d *Driver) returnCopy(s *rootCopy) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.copies[s.root] = append(d.copies[s.root], s)

@@ -42,14 +42,14 @@ func TestCopyInstead(t *testing.T) {
 	// The next run gets the same copy, a concurrent one another.
 	first := h.copies[root]
 	h.close()
-	again, err := d.borrow(root)
+	again, err := d.takeCopy(root)
 	require.NoError(t, err)
 	require.Same(t, first, again)
-	beside, err := d.borrow(root)
+	beside, err := d.takeCopy(root)
 	require.NoError(t, err)
 	require.NotEqual(t, first.dir, beside.dir)
-	d.giveBack(again)
-	d.giveBack(beside)
+	d.returnCopy(again)
+	d.returnCopy(beside)
 	require.NoError(t, d.Close())
 	require.NoDirExists(t, first.dir)
 	require.NoDirExists(t, beside.dir)
@@ -106,9 +106,9 @@ func TestUnfit(t *testing.T) {
 	})
 }
 
-// TestWhatCannotBeToldIsDropped checks that nothing is applied if the changes
+// TestUnknownChangesAreDropped checks that nothing is applied if the changes
 // of a program cannot be determined.
-func TestWhatCannotBeToldIsDropped(t *testing.T) {
+func TestUnknownChangesAreDropped(t *testing.T) {
 	s := newSnapshot(t)
 	write(t, s.root+"/f", "x")
 	require.NoError(t, s.refreshed(t))
@@ -120,9 +120,9 @@ func TestWhatCannotBeToldIsDropped(t *testing.T) {
 	require.Nil(t, h.batch)
 }
 
-// TestCopiesAreNobodyElses runs concurrent takes and returns of copies. No two
+// TestCopiesAreExclusive runs concurrent takes and returns of copies. No two
 // runs ever have the same copy.
-func TestCopiesAreNobodyElses(t *testing.T) {
+func TestCopiesAreExclusive(t *testing.T) {
 	root := folder(t, "root")
 	d, err := New(Config{Scratch: filepath.Join(t.TempDir(), "scratch")})
 	require.NoError(t, err)
@@ -132,7 +132,7 @@ func TestCopiesAreNobodyElses(t *testing.T) {
 	for range 4 {
 		runs.Go(func() {
 			for range 5000 {
-				s, err := d.borrow(root)
+				s, err := d.takeCopy(root)
 				if err != nil {
 					failed <- err
 					return
@@ -142,7 +142,7 @@ func TestCopiesAreNobodyElses(t *testing.T) {
 					return
 				}
 				taken.Delete(s)
-				d.giveBack(s)
+				d.returnCopy(s)
 			}
 		})
 	}

@@ -19,9 +19,9 @@ func (*runHandle) copyInstead(_ context.Context, _ *sandbox.Spec, none sandbox.N
 	return none
 }
 
-func (*Driver) giveBack(*rootCopy) {}
+func (*Driver) returnCopy(*rootCopy) {}
 
-func (*Driver) borrow(string) (*rootCopy, error) { return nil, sandbox.ErrNoSandbox }
+func (*Driver) takeCopy(string) (*rootCopy, error) { return nil, sandbox.ErrNoSandbox }
 
 func (*rootCopy) renew(context.Context, []string, map[string]bool, time.Time) error {
 	return sandbox.ErrNoSandbox

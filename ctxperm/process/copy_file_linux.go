@@ -33,7 +33,7 @@ func (r *copyRefresh) make(from, to string, is unix.Stat_t, name string) (shut b
 		return false, err
 	case unix.S_IFREG:
 		if other := r.first[is.Ino]; other != "" && is.Nlink > 1 {
-			r.twins[r.next[other].copy.ino] = true
+			r.hardLinks[r.next[other].copy.ino] = true
 			return r.next[other].shut, os.Link(filepath.Join(r.dir, other), to)
 		}
 		r.first[is.Ino] = name

@@ -105,8 +105,8 @@ func New(c Config) (*Driver, error) {
 // Schemes returns nil: a program changes files, which have their own scheme.
 func (*Driver) Schemes() []revert.Scheme { return nil }
 
-// standing returns the driver of runtimes without one.
-var standing = sync.OnceValues(func() (*Driver, error) { return New(Config{}) })
+// defaultDriver returns the driver of runtimes without one.
+var defaultDriver = sync.OnceValues(func() (*Driver, error) { return New(Config{}) })
 
 func (l Limits) sandbox() sandbox.Limits {
 	return sandbox.Limits{

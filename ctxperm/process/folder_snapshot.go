@@ -37,9 +37,9 @@ type Snapshotter struct {
 	cfg    SnapshotConfig
 	driver Driver // finds the masked names
 
-	mu    sync.Mutex // never held across a wait
-	gates map[string]*rootLock
-	known map[string]*snapshotStore // used by this process, by path
+	mu        sync.Mutex // never held across a wait
+	rootLocks map[string]*rootLock
+	known     map[string]*snapshotStore // used by this process, by path
 
 	diskSyncer
 }
@@ -79,7 +79,7 @@ func NewSnapshotter(c SnapshotConfig) (*Snapshotter, error) {
 	if c.MaxBytes <= 0 {
 		c.MaxBytes = 4 << 30
 	}
-	return &Snapshotter{cfg: c, driver: Driver{seen: map[string]*index{}}, gates: map[string]*rootLock{}, known: map[string]*snapshotStore{}, diskSyncer: diskSyncer{(*os.File).Sync, flush}}, nil
+	return &Snapshotter{cfg: c, driver: Driver{seen: map[string]*index{}}, rootLocks: map[string]*rootLock{}, known: map[string]*snapshotStore{}, diskSyncer: diskSyncer{(*os.File).Sync, flush}}, nil
 }
 
 // Schemes returns the scheme that finds the changes of interrupted calls.
@@ -160,9 +160,9 @@ type journaledMarker struct {
 	Take  string `json:"take"`
 }
 
-// noteKept is the prefix of the keys of notes about snapshots. The name of a
+// snapshotNotePrefix is the prefix of the keys of notes about snapshots. The name of a
 // take follows it.
-const noteKept = "remit.kept:"
+const snapshotNotePrefix = "remit.kept:"
 
 // Take saves the content of some folders, durable when it returns. Until this
 // call has ended, no other call of this user can use their roots or the roots
@@ -200,7 +200,7 @@ func (k *Snapshotter) Take(ctx context.Context, tc ctxperm.ToolContext, trees []
 	for _, t := range out.trees {
 		notes = append(notes, journaledMarker{t.Place, t.Take})
 	}
-	return out, call.Note(ctx, noteKept+out.trees[0].Take, notes)
+	return out, call.Note(ctx, snapshotNotePrefix+out.trees[0].Take, notes)
 }
 
 // String returns the folder as a pattern.
@@ -382,10 +382,10 @@ func (k *Snapshotter) enter(ctx context.Context, h *FolderSnapshot, trees []Fold
 // already hold it.
 func (k *Snapshotter) lock(ctx context.Context, h host.Host, dir, call string) (leave func(), err error) {
 	k.mu.Lock()
-	g := k.gates[dir]
+	g := k.rootLocks[dir]
 	if g == nil {
 		g = &rootLock{turn: make(chan struct{}, 1)}
-		k.gates[dir] = g
+		k.rootLocks[dir] = g
 	}
 	again := g.held > 0 && g.holder == call
 	if again {

@@ -26,7 +26,7 @@ func (f changeFinder) Find(ctx context.Context, c revert.Call, keep journal.Cont
 	var lost []string
 	var releases []func()
 	for _, key := range slices.Sorted(maps.Keys(c.Notes)) {
-		_, take, ok := strings.Cut(key, noteKept)
+		_, take, ok := strings.Cut(key, snapshotNotePrefix)
 		var all []journaledMarker
 		if !ok || json.Unmarshal(c.Notes[key], &all) != nil || len(all) == 0 || all[0].Take != take {
 			continue // a note of a tool
@@ -73,10 +73,10 @@ func (k *Snapshotter) found(ctx context.Context, n journaledMarker, traces *file
 	at := filepath.Join(k.cfg.Dir, n.Place)
 	var c usageMarker
 	aside := false
-	err = load(filepath.Join(at, shelfClaim), &c)
+	err = load(filepath.Join(at, markerFile), &c)
 	if _, there := os.Lstat(at + "." + n.Take); there == nil {
 		at, aside = at+"."+n.Take, true
-		err = load(filepath.Join(at, shelfClaim), &c)
+		err = load(filepath.Join(at, markerFile), &c)
 	}
 	_, missing := os.Lstat(at)
 	switch {
@@ -95,7 +95,7 @@ func (k *Snapshotter) found(ctx context.Context, n journaledMarker, traces *file
 	if !root.Identity().IsAgain(c.Root) {
 		return nil, fmt.Errorf("root %s at %s is another folder than the one that the call worked in", c.Name, c.Dir)
 	}
-	t := &folderCopy{usageMarker: c, root: root, snapshotStore: openShelf(at, filepath.Join(c.Dir, c.Folder))}
+	t := &folderCopy{usageMarker: c, root: root, snapshotStore: openStore(at, filepath.Join(c.Dir, c.Folder))}
 	before, lost, err := t.differences(ctx, &k.driver, host.Real().Now())
 	if err == nil {
 		err = errors.Join(lost, traces.Add(ctx, c.Name, root, before))

@@ -51,9 +51,9 @@ type snapshotStore struct {
 }
 
 const (
-	shelfCopy  = "copy"
-	shelfList  = "list"
-	shelfClaim = "claim"
+	copyFolder = "copy"
+	listFile   = "list"
+	markerFile = "claim"
 )
 
 // keyOf returns a short name for a path.
@@ -114,7 +114,7 @@ func (k *Snapshotter) tree(ctx context.Context, call *callstate.Call, t Folder) 
 	if one.masked, err = one.stamps(hidden); err != nil {
 		return nil, err
 	}
-	if one.snapshotStore, err = k.shelf(c); err != nil {
+	if one.snapshotStore, err = k.storeFor(c); err != nil {
 		return nil, err
 	}
 	since, err := sandbox.Now()
@@ -204,12 +204,12 @@ func (d *Driver) hiddenIn(ctx context.Context, c usageMarker, root disk.Root, no
 	return hidden, nil
 }
 
-// shelf finds the copy of a folder. If an interrupted call relies on it, shelf
+// storeFor finds the copy of a folder. If an interrupted call relies on it, storeFor
 // moves it aside for its recovery.
-func (k *Snapshotter) shelf(c usageMarker) (*snapshotStore, error) {
+func (k *Snapshotter) storeFor(c usageMarker) (*snapshotStore, error) {
 	at := filepath.Join(k.cfg.Dir, c.Place)
 	var left usageMarker
-	switch err := load(filepath.Join(at, shelfClaim), &left); {
+	switch err := load(filepath.Join(at, markerFile), &left); {
 	case err == nil:
 		if err := os.Rename(at, at+"."+left.Take); err != nil {
 			return nil, err
@@ -217,7 +217,7 @@ func (k *Snapshotter) shelf(c usageMarker) (*snapshotStore, error) {
 	case !errors.Is(err, fs.ErrNotExist):
 		return nil, err
 	}
-	if err := os.MkdirAll(filepath.Join(at, shelfCopy), 0o700); err != nil {
+	if err := os.MkdirAll(filepath.Join(at, copyFolder), 0o700); err != nil {
 		return nil, err
 	}
 	k.clear(c.Place)
@@ -225,7 +225,7 @@ func (k *Snapshotter) shelf(c usageMarker) (*snapshotStore, error) {
 	s := k.known[c.Place]
 	k.mu.Unlock()
 	if s == nil || !s.current() {
-		s = openShelf(at, filepath.Join(c.Dir, c.Folder))
+		s = openStore(at, filepath.Join(c.Dir, c.Folder))
 		k.mu.Lock()
 		k.known[c.Place] = s
 		k.mu.Unlock()
@@ -234,8 +234,8 @@ func (k *Snapshotter) shelf(c usageMarker) (*snapshotStore, error) {
 	return s, nil
 }
 
-// mostShelves bounds the number of stored copies.
-const mostShelves = 32
+// maxStores bounds the number of stored copies.
+const maxStores = 32
 
 // clear removes the least recently used copies, if there are too many. They
 // belong to calls that have ended, or were moved aside long ago. It ignores
@@ -247,12 +247,12 @@ func (k *Snapshotter) clear(but string) {
 	}
 	used := map[string]time.Time{}
 	for _, e := range found {
-		if is, err := os.Lstat(filepath.Join(k.cfg.Dir, e.Name(), shelfList)); err == nil && e.Name() != but {
+		if is, err := os.Lstat(filepath.Join(k.cfg.Dir, e.Name(), listFile)); err == nil && e.Name() != but {
 			used[e.Name()] = is.ModTime()
 		}
 	}
 	for _, name := range slices.SortedFunc(maps.Keys(used), func(a, b string) int { return used[a].Compare(used[b]) }) {
-		if len(used) < mostShelves {
+		if len(used) < maxStores {
 			return
 		}
 		if k.discard(name) {
@@ -270,7 +270,7 @@ func (k *Snapshotter) discard(name string) bool {
 	}
 	defer func() { _ = gate.Close() }()
 	at := filepath.Join(k.cfg.Dir, name)
-	_, err = os.Lstat(filepath.Join(at, shelfClaim))
+	_, err = os.Lstat(filepath.Join(at, markerFile))
 	if err == nil && !strings.Contains(name, ".") || lock(gate, false) != nil {
 		return false
 	}
@@ -280,16 +280,16 @@ func (k *Snapshotter) discard(name string) bool {
 // current reports whether no other process has used the stored copy since this
 // one did.
 func (s *snapshotStore) current() bool {
-	is, _, err := stampOf(filepath.Join(s.at, shelfList))
+	is, _, err := stampOf(filepath.Join(s.at, listFile))
 	return err == nil && is == s.list
 }
 
-// openShelf opens a stored copy. If its list cannot be read, everything is
+// openStore opens a stored copy. If its list cannot be read, everything is
 // copied anew.
-func openShelf(at, root string) *snapshotStore {
-	s := &snapshotStore{rootCopy: rootCopy{root: root, dir: filepath.Join(at, shelfCopy), seen: map[string]entryState{}}, at: at}
+func openStore(at, root string) *snapshotStore {
+	s := &snapshotStore{rootCopy: rootCopy{root: root, dir: filepath.Join(at, copyFolder), seen: map[string]entryState{}}, at: at}
 	var marks map[string]mark
-	if load(filepath.Join(at, shelfList), &marks) == nil {
+	if load(filepath.Join(at, listFile), &marks) == nil {
 		for name, m := range marks {
 			s.seen[name] = m.twin()
 		}
@@ -317,11 +317,11 @@ func (s *snapshotStore) fill(ctx context.Context, c usageMarker, hidden map[stri
 	for name, t := range s.seen {
 		marks[name] = t.mark()
 	}
-	if err := s.store(filepath.Join(s.at, shelfList), marks); err != nil {
+	if err := s.store(filepath.Join(s.at, listFile), marks); err != nil {
 		return err
 	}
 	var err error
-	s.list, _, err = stampOf(filepath.Join(s.at, shelfList))
+	s.list, _, err = stampOf(filepath.Join(s.at, listFile))
 	return err
 }
 
@@ -333,7 +333,7 @@ func alike(was, is entryState) bool {
 // hold writes the marker of a call that relies on the copy, durable with the
 // copy.
 func (t *folderCopy) hold() error {
-	err := t.store(filepath.Join(t.at, shelfClaim), t.usageMarker)
+	err := t.store(filepath.Join(t.at, markerFile), t.usageMarker)
 	for _, dir := range []string{t.at, filepath.Dir(t.at)} {
 		err = errors.Join(err, with(dir, t.sync))
 	}
@@ -341,4 +341,4 @@ func (t *folderCopy) hold() error {
 }
 
 // release removes the marker.
-func (t *folderCopy) release() { _ = os.Remove(filepath.Join(t.at, shelfClaim)) }
+func (t *folderCopy) release() { _ = os.Remove(filepath.Join(t.at, markerFile)) }

@@ -20,21 +20,21 @@ import (
 	"github.com/remit-dev/remit/revert/journal"
 )
 
-// shop is a Snapshotter and a root for it.
-type shop struct {
+// snapshotEnv is a Snapshotter and a root for it.
+type snapshotEnv struct {
 	*Snapshotter
 
 	t   *testing.T
 	dir string
 }
 
-func newShop(t *testing.T) *shop {
+func newSnapshotEnv(t *testing.T) *snapshotEnv {
 	k, err := NewSnapshotter(SnapshotConfig{Dir: filepath.Join(t.TempDir(), "kept")})
 	require.NoError(t, err)
-	return &shop{k, t, t.TempDir()}
+	return &snapshotEnv{k, t, t.TempDir()}
 }
 
-func (s *shop) put(name, content string) {
+func (s *snapshotEnv) put(name, content string) {
 	s.t.Helper()
 	at := filepath.Join(s.dir, name)
 	require.NoError(s.t, os.MkdirAll(filepath.Dir(at), 0o755))
@@ -42,7 +42,7 @@ func (s *shop) put(name, content string) {
 }
 
 // take takes a snapshot of the root for a call.
-func (s *shop) take(call string) *folderCopy {
+func (s *snapshotEnv) take(call string) *folderCopy {
 	s.t.Helper()
 	c := usageMarker{Call: call, Take: "take-" + call, Name: "workspace", Dir: s.dir, Folder: ".", Place: keyOf(s.dir) + "-" + keyOf(".")}
 	one := &folderCopy{usageMarker: c}
@@ -50,7 +50,7 @@ func (s *shop) take(call string) *folderCopy {
 	one.root, err = host.OpenRoot(host.Real(), s.dir)
 	require.NoError(s.t, err)
 	s.t.Cleanup(func() { _ = one.root.Close() })
-	one.snapshotStore, err = s.shelf(c)
+	one.snapshotStore, err = s.storeFor(c)
 	require.NoError(s.t, err)
 	since, err := sandbox.Now()
 	require.NoError(s.t, err)
@@ -60,7 +60,7 @@ func (s *shop) take(call string) *folderCopy {
 }
 
 // differ returns the names that differ, with their previous state.
-func (s *shop) differ(one *folderCopy) map[string]string {
+func (s *snapshotEnv) differ(one *folderCopy) map[string]string {
 	s.t.Helper()
 	before, lost, err := one.differences(s.t.Context(), &s.driver, time.Now())
 	require.NoError(s.t, err)
@@ -80,11 +80,11 @@ func (s *shop) differ(one *folderCopy) map[string]string {
 }
 
 // copies returns the inodes of the copy, and of its list of names.
-func (s *shop) copies() map[string]uint64 {
+func (s *snapshotEnv) copies() map[string]uint64 {
 	s.t.Helper()
 	all := map[string]uint64{}
 	require.NoError(s.t, filepath.Walk(s.cfg.Dir, func(at string, is os.FileInfo, err error) error {
-		if err == nil && is.Mode().IsRegular() && is.Name() != shelfClaim {
+		if err == nil && is.Mode().IsRegular() && is.Name() != markerFile {
 			sys, ok := is.Sys().(*syscall.Stat_t)
 			require.True(s.t, ok)
 			all[at] = sys.Ino
@@ -94,10 +94,10 @@ func (s *shop) copies() map[string]uint64 {
 	return all
 }
 
-// TestKeepLooksOnly checks that unchanged files are neither copied nor listed
+// TestSnapshotCopiesOnlyChanges checks that unchanged files are neither copied nor listed
 // again, in the same process and in the next one. Changed files are.
-func TestKeepLooksOnly(t *testing.T) {
-	s := newShop(t)
+func TestSnapshotCopiesOnlyChanges(t *testing.T) {
+	s := newSnapshotEnv(t)
 	for i := range 100 {
 		s.put(fmt.Sprintf("%d/%d", i%7, i), fmt.Sprint(i))
 	}
@@ -111,7 +111,7 @@ func TestKeepLooksOnly(t *testing.T) {
 	clear(s.known) // as another process
 	s.take("3").release()
 	again := s.copies()
-	list := filepath.Join(s.cfg.Dir, keyOf(s.dir)+"-"+keyOf("."), shelfList)
+	list := filepath.Join(s.cfg.Dir, keyOf(s.dir)+"-"+keyOf("."), listFile)
 	delete(first, list)
 	delete(again, list)
 	require.Equal(t, first, again)
@@ -140,11 +140,11 @@ func TestKeepLooksOnly(t *testing.T) {
 	require.Equal(t, last, again)
 }
 
-// TestKeepUnreadable checks files that this user may not read, which have no
+// TestSnapshotUnreadable checks files that this user may not read, which have no
 // copy. If one changed, its previous content is unknown. A file that is
 // unreadable afterwards is reported as such.
-func TestKeepUnreadable(t *testing.T) {
-	s := newShop(t)
+func TestSnapshotUnreadable(t *testing.T) {
+	s := newSnapshotEnv(t)
 	s.dir = folder(t, "root")
 	base := folder(t, "kept")
 	s.cfg.Dir = base
@@ -173,10 +173,10 @@ func TestKeepUnreadable(t *testing.T) {
 	})
 }
 
-// TestKeepUnderTheClock checks that a file touched while it was copied is
+// TestSnapshotWithinClockTick checks that a file touched while it was copied is
 // compared by content. It may have been touched again in the same clock tick.
-func TestKeepUnderTheClock(t *testing.T) {
-	s := newShop(t)
+func TestSnapshotWithinClockTick(t *testing.T) {
+	s := newSnapshotEnv(t)
 	s.put("f", "a")
 	one := s.take("1")
 	s.put("f", "b")
@@ -192,10 +192,10 @@ func TestKeepUnderTheClock(t *testing.T) {
 	}
 }
 
-// TestKeepAside checks that later calls do not touch the copy of an interrupted
+// TestSnapshotOfInterruptedCall checks that later calls do not touch the copy of an interrupted
 // call, and that its changes are distinguished from theirs.
-func TestKeepAside(t *testing.T) {
-	s := newShop(t)
+func TestSnapshotOfInterruptedCall(t *testing.T) {
+	s := newSnapshotEnv(t)
 	s.put("f", "first")
 	died := s.take("died")
 	s.put("f", "second")
@@ -206,37 +206,37 @@ func TestKeepAside(t *testing.T) {
 	require.Equal(t, "second", s.differ(next)["f"])
 	next.release()
 	left := *died
-	left.snapshotStore = openShelf(died.at+"."+died.Take, s.dir)
+	left.snapshotStore = openStore(died.at+"."+died.Take, s.dir)
 	require.Equal(t, "first", s.differ(&left)["f"])
 }
 
-// TestKeepList checks that a damaged list is ignored, and everything is copied
+// TestSnapshotDamagedList checks that a damaged list is ignored, and everything is copied
 // anew.
-func TestKeepList(t *testing.T) {
-	s := newShop(t)
+func TestSnapshotDamagedList(t *testing.T) {
+	s := newSnapshotEnv(t)
 	s.put("f", "first")
 	one := s.take("1")
 	one.release()
-	require.NoError(t, os.WriteFile(filepath.Join(one.at, shelfList), []byte("{"), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(one.at, listFile), []byte("{"), 0o600))
 	s.put("f", "other")
 	one = s.take("2")
 	s.put("f", "third")
 	require.Equal(t, "other", s.differ(one)["f"])
 }
 
-// TestKeepClears checks that the least recently used of many copies are
+// TestSnapshotClears checks that the least recently used of many copies are
 // removed. A copy that a call relies on stays, and so do copies of a root that
 // another call holds.
-func TestKeepClears(t *testing.T) {
-	s := newShop(t)
+func TestSnapshotClears(t *testing.T) {
+	s := newSnapshotEnv(t)
 	old := time.Unix(1e9, 0)
 	place := func(name string, claimed bool) string {
 		at := filepath.Join(s.cfg.Dir, name)
 		require.NoError(t, os.MkdirAll(at, 0o700))
-		require.NoError(t, os.WriteFile(filepath.Join(at, shelfList), []byte("{}"), 0o600))
-		require.NoError(t, os.Chtimes(filepath.Join(at, shelfList), old, old))
+		require.NoError(t, os.WriteFile(filepath.Join(at, listFile), []byte("{}"), 0o600))
+		require.NoError(t, os.Chtimes(filepath.Join(at, listFile), old, old))
 		if old = old.Add(time.Second); claimed {
-			require.NoError(t, os.WriteFile(filepath.Join(at, shelfClaim), []byte("{}"), 0o600))
+			require.NoError(t, os.WriteFile(filepath.Join(at, markerFile), []byte("{}"), 0o600))
 		}
 		return at
 	}
@@ -246,7 +246,7 @@ func TestKeepClears(t *testing.T) {
 	defer func() { _ = gate.Close() }()
 	require.NoError(t, lock(gate, true))
 	aside := place("d-1.take", true)
-	for i := range mostShelves {
+	for i := range maxStores {
 		place(fmt.Sprintf("e-%d", i), false)
 	}
 	s.take("1")
@@ -254,15 +254,15 @@ func TestKeepClears(t *testing.T) {
 	require.DirExists(t, locked)
 	require.NoDirExists(t, plain)
 	require.NoDirExists(t, aside)
-	all, err := filepath.Glob(filepath.Join(s.cfg.Dir, "*", shelfList))
+	all, err := filepath.Glob(filepath.Join(s.cfg.Dir, "*", listFile))
 	require.NoError(t, err)
-	require.Len(t, all, mostShelves)
+	require.Len(t, all, maxStores)
 }
 
-// TestKeepIsSynced checks that the copies, their names, the list and the marker
+// TestSnapshotIsSynced checks that the copies, their names, the list and the marker
 // are durable before a call begins.
-func TestKeepIsSynced(t *testing.T) {
-	s := newShop(t)
+func TestSnapshotIsSynced(t *testing.T) {
+	s := newSnapshotEnv(t)
 	s.put("a/f", "1")
 	s.put("a/b/g", "1")
 	place := keyOf(s.dir) + "-" + keyOf(".")
@@ -274,9 +274,9 @@ func TestKeepIsSynced(t *testing.T) {
 			if strings.Contains(name, "/draft-") {
 				raw, err := os.ReadFile(f.Name())
 				require.NoError(t, err)
-				name = shelfList
+				name = listFile
 				if strings.Contains(string(raw), `"take"`) {
-					name = shelfClaim
+					name = markerFile
 				}
 			}
 			*all = append(*all, strings.TrimPrefix(name, place+"/"))
@@ -313,7 +313,7 @@ func TestKeepIsSynced(t *testing.T) {
 		c := usageMarker{Call: "4", Take: "4", Name: "workspace", Dir: s.dir, Folder: ".", Place: place}
 		one := &folderCopy{usageMarker: c}
 		var err error
-		one.snapshotStore, err = s.shelf(c)
+		one.snapshotStore, err = s.storeFor(c)
 		require.NoError(t, err)
 		since, err := sandbox.Now()
 		require.NoError(t, err)
@@ -327,7 +327,7 @@ func TestKeepIsSynced(t *testing.T) {
 
 // TestMark checks that the stored state of a name round-trips.
 func TestMark(t *testing.T) {
-	s := newShop(t)
+	s := newSnapshotEnv(t)
 	s.put("a/f", "x")
 	require.NoError(t, os.Symlink("f", filepath.Join(s.dir, "a/l")))
 	one := s.take("1")
@@ -341,9 +341,9 @@ func TestMark(t *testing.T) {
 	}
 }
 
-// TestTold checks that a call has recorded a change only from the version in
+// TestRecordedChange checks that a call has recorded a change only from the version in
 // the snapshot on. What it did to the file before the snapshot does not count.
-func TestTold(t *testing.T) {
+func TestRecordedChange(t *testing.T) {
 	one := func(pre, post effect.Token) effect.Change {
 		return effect.Change{Resource: "file://workspace/f", Pre: pre, Post: post}
 	}
@@ -356,7 +356,7 @@ func TestTold(t *testing.T) {
 // TestTraces checks that a new file in a folder is a change, and the folder is
 // none.
 func TestTraces(t *testing.T) {
-	s := newShop(t)
+	s := newSnapshotEnv(t)
 	s.put("dir/f", "x")
 	one := s.take("1")
 	s.put("dir/new", "x")

@@ -15,7 +15,7 @@ import (
 	"github.com/remit-dev/remit/revert/journal"
 )
 
-var errNoKeep = errors.New("what whole folders hold can be kept on Linux alone; name the files that a tool changes by its arguments instead")
+var errNoSnapshots = errors.New("what whole folders hold can be kept on Linux alone; name the files that a tool changes by its arguments instead")
 
 type fileStamp struct{}
 
@@ -23,19 +23,19 @@ type fileStamp struct{}
 type snapshotStore struct{}
 
 func (*Snapshotter) await(context.Context, host.Host, string) (*os.File, error) {
-	return nil, errNoKeep
+	return nil, errNoSnapshots
 }
 
 func (*Snapshotter) tree(context.Context, *callstate.Call, Folder) (*folderCopy, error) {
-	return nil, errNoKeep
+	return nil, errNoSnapshots
 }
 
 func (*folderCopy) release() {}
 
-func flush(*os.File) error { return errNoKeep }
+func flush(*os.File) error { return errNoSnapshots }
 
 func (*folderCopy) differences(context.Context, *Driver, time.Time) ([]files.FilePreImage, error, error) {
-	return nil, nil, errNoKeep
+	return nil, nil, errNoSnapshots
 }
 
 // Find finds nothing: no call here has a snapshot.

@@ -43,7 +43,7 @@ func (t *folderCopy) differences(ctx context.Context, d *Driver, now time.Time) 
 			names[name] = fileStamp{}
 		}
 	}
-	twins := t.twins(is)
+	twins := t.otherNames(is)
 	for _, name := range slices.Sorted(maps.Keys(names)) {
 		old, kept := t.seen[name]
 		full := path.Join(t.Folder, name)
@@ -134,9 +134,9 @@ func (t *folderCopy) walk(ctx context.Context, hidden map[string]bool) (map[stri
 	return is, err
 }
 
-// twins finds another name for each file that had several, preferably an
+// otherNames finds another name for each file that had several, preferably an
 // untouched one.
-func (t *folderCopy) twins(is map[string]fileStamp) map[string]string {
+func (t *folderCopy) otherNames(is map[string]fileStamp) map[string]string {
 	names := map[uint64][]string{}
 	for name, old := range t.seen {
 		if old.root.mode&unix.S_IFMT == unix.S_IFREG {

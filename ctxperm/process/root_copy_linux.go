@@ -61,12 +61,12 @@ func (s fileStamp) folder() bool { return s.mode&unix.S_IFMT == unix.S_IFDIR }
 type copyRefresh struct {
 	*rootCopy
 
-	since time.Time // an earlier change cannot be followed by one with the same time
-	skip  map[string]bool
-	keep  map[string]bool // changes in the copy that stay if the root is unchanged
-	next  map[string]entryState
-	first map[uint64]string // one name of each file of the root that has several
-	twins map[uint64]bool   // files of the copy that got several names
+	since     time.Time // an earlier change cannot be followed by one with the same time
+	skip      map[string]bool
+	keep      map[string]bool // changes in the copy that stay if the root is unchanged
+	next      map[string]entryState
+	first     map[uint64]string // one name of each file of the root that has several
+	hardLinks map[uint64]bool   // files of the copy that got several names
 
 	bulk   folderSize
 	copied []string
@@ -81,7 +81,7 @@ func (s *rootCopy) refresh(ctx context.Context, hidden []string, since time.Time
 // renew is refresh, but leaves some names unchanged in the copy if those of the
 // root were not touched.
 func (s *rootCopy) renew(ctx context.Context, hidden []string, keep map[string]bool, since time.Time) error {
-	r := copyRefresh{rootCopy: s, since: since, skip: map[string]bool{}, keep: keep, next: map[string]entryState{}, first: map[uint64]string{}, twins: map[uint64]bool{}}
+	r := copyRefresh{rootCopy: s, since: since, skip: map[string]bool{}, keep: keep, next: map[string]entryState{}, first: map[uint64]string{}, hardLinks: map[uint64]bool{}}
 	for _, name := range hidden {
 		r.skip[name] = true
 	}
@@ -229,7 +229,7 @@ func (r *copyRefresh) settle() (err error) {
 			err = chmod(at, 0)
 		case t.copy.folder():
 			err = chmod(at, t.root.mode&0o7777)
-		case !r.twins[t.copy.ino]:
+		case !r.hardLinks[t.copy.ino]:
 			continue
 		}
 		if err == nil {

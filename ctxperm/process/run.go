@@ -31,7 +31,7 @@ func Run(ctx context.Context, tc ctxperm.ToolContext, cmd Cmd) (Result, error) {
 	}
 	d, err := ctxperm.DriverOf[*Driver](ctx, tc)
 	if errors.Is(err, ctxperm.ErrNoDriver) {
-		d, err = standing()
+		d, err = defaultDriver()
 	}
 	if err != nil {
 		return Result{}, err

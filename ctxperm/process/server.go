@@ -39,19 +39,19 @@ type ServerConfig struct {
 // When the call ends, the program's changes in them are decided, recorded and
 // applied to the roots, like those of a program that a call runs.
 type Server struct {
-	driver  *Driver
-	service ServerConfig
-	proc    *sandbox.Process
-	pipes   *pipes
-	copies  map[string]*rootCopy // by the root's folder
-	names   map[string]string    // names of roots, by folder
-	gone    chan struct{}
-	stop    context.CancelFunc
+	driver *Driver
+	config ServerConfig
+	proc   *sandbox.Process
+	pipes  *pipes
+	copies map[string]*rootCopy // by the root's folder
+	names  map[string]string    // names of roots, by folder
+	gone   chan struct{}
+	stop   context.CancelFunc
 
-	turn  chan struct{} // held by one call
-	dirty bool          // the copies have rejected changes; the holder of turn guards it
-	spent bool          // a call ended while it was busy; the holder of turn guards it
-	close sync.Once
+	callLock chan struct{} // held by one call
+	dirty    bool          // the copies have rejected changes; guarded by callLock
+	spent    bool          // a call ended while it was busy; guarded by callLock
+	close    sync.Once
 }
 
 // Serve starts a server. It demands the driver's level of sandbox, and
@@ -62,11 +62,11 @@ func (d *Driver) Serve(ctx context.Context, s ServerConfig) (_ *Server, err erro
 		return nil, err
 	}
 	r := &Server{
-		driver: d, service: s, copies: map[string]*rootCopy{}, names: map[string]string{}, gone: make(chan struct{}), turn: make(chan struct{}, 1),
+		driver: d, config: s, copies: map[string]*rootCopy{}, names: map[string]string{}, gone: make(chan struct{}), callLock: make(chan struct{}, 1),
 	}
 	defer func() {
 		if err != nil {
-			r.giveBack()
+			r.returnCopies()
 		}
 	}()
 	spec, err := r.spec(ctx)
@@ -99,7 +99,7 @@ func (d *Driver) Serve(ctx context.Context, s ServerConfig) (_ *Server, err erro
 // spec returns the specification of the sandbox. The first copies omit the
 // names that the configuration masks.
 func (r *Server) spec(ctx context.Context) (sandbox.Spec, error) {
-	s := r.service
+	s := r.config
 	limits := r.driver.cfg.Limits.sandbox()
 	if limits.CPU <= 0 {
 		limits.CPU = 1000 * time.Hour // a long-running program
@@ -127,7 +127,7 @@ func (r *Server) spec(ctx context.Context) (sandbox.Spec, error) {
 		if err != nil {
 			return spec, fmt.Errorf("root %s: %w", name, err)
 		}
-		c, err := r.driver.borrow(dir)
+		c, err := r.driver.takeCopy(dir)
 		if err != nil {
 			return spec, fmt.Errorf("the scratch folder %s: %w", r.driver.cfg.Scratch, err)
 		}
@@ -192,15 +192,15 @@ func (r *Server) Close() {
 		<-r.gone
 		_ = r.proc.Close()
 		_, _ = r.pipes.in.Close(), r.pipes.out.Close()
-		r.turn <- struct{}{} // the call that holds it ends first
-		r.giveBack()
-		<-r.turn
+		r.callLock <- struct{}{} // the call that holds it ends first
+		r.returnCopies()
+		<-r.callLock
 	})
 }
 
-func (r *Server) giveBack() {
+func (r *Server) returnCopies() {
 	for _, c := range r.copies {
-		r.driver.giveBack(c)
+		r.driver.returnCopy(c)
 	}
 	r.copies = map[string]*rootCopy{}
 }
@@ -221,17 +221,17 @@ func (r *Server) Begin(ctx context.Context, tc ctxperm.ToolContext) (_ *ServerCa
 	}
 	defer op.Leave()
 	select {
-	case r.turn <- struct{}{}:
+	case r.callLock <- struct{}{}:
 	case <-r.gone:
 		return nil, ErrServerExited
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
 	if r.spent || len(r.copies) == 0 && len(r.names) > 0 { // closed: other runs can have the copies
-		<-r.turn
+		<-r.callLock
 		return nil, ErrServerExited
 	}
-	t := &ServerCall{runHandle: runHandle{driver: r.driver, call: call, copies: r.copies}, resident: r}
+	t := &ServerCall{runHandle: runHandle{driver: r.driver, call: call, copies: r.copies}, server: r}
 	defer func() {
 		if err != nil {
 			t.leave(true)
@@ -241,7 +241,7 @@ func (r *Server) Begin(ctx context.Context, tc ctxperm.ToolContext) (_ *ServerCa
 		return nil, err
 	}
 	if err := r.proc.Pause(ctx); err != nil {
-		return nil, r.orGone(err)
+		return nil, r.orExited(err)
 	}
 	defer r.proc.Resume()
 	if t.since, err = sandbox.Now(); err != nil {
@@ -260,7 +260,7 @@ func (r *Server) Begin(ctx context.Context, tc ctxperm.ToolContext) (_ *ServerCa
 // exited, or its activity is unknown.
 var ErrServerExited = errors.New("the program has gone")
 
-func (r *Server) orGone(err error) error {
+func (r *Server) orExited(err error) error {
 	select {
 	case <-r.gone:
 		return ErrServerExited
@@ -311,9 +311,9 @@ func (r *Server) renew(ctx context.Context, root sandbox.Root, since time.Time) 
 type ServerCall struct {
 	runHandle
 
-	resident *Server
-	busy     atomic.Bool
-	left     sync.Once
+	server *Server
+	busy   atomic.Bool
+	left   sync.Once
 }
 
 // SetBusy sets whether the program still works for the call. If it does when
@@ -331,8 +331,8 @@ func (t *ServerCall) End(ctx context.Context) (wrote int, leftOut []string, err 
 		return 0, nil, err
 	}
 	defer op.Leave() // until then the call does not end, and no other run gets the copies
-	if err := t.resident.proc.Pause(ctx); err != nil {
-		return 0, nil, t.resident.orGone(err)
+	if err := t.server.proc.Pause(ctx); err != nil {
+		return 0, nil, t.server.orExited(err)
 	}
 	var r Result
 	err = t.collect(&r)
@@ -366,9 +366,9 @@ func (t *ServerCall) leave(dirty bool) {
 			t.batch.Close()
 			t.batch = nil
 		}
-		t.resident.dirty, t.resident.spent = dirty, t.busy.Load()
-		t.resident.proc.Resume()
-		<-t.resident.turn
+		t.server.dirty, t.server.spent = dirty, t.busy.Load()
+		t.server.proc.Resume()
+		<-t.server.callLock
 	})
 }
 

@@ -32,12 +32,12 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// obeys is a server that runs each line as a command, and responds.
-const obeys = `while read -r line; do eval "$line"; echo ok; done`
+// serverScript is a server that runs each line as a command, and responds.
+const serverScript = `while read -r line; do eval "$line"; echo ok; done`
 
-// office is a workspace, and a server that calls of the tool "say" use, each
+// serverEnv is a workspace, and a server that calls of the tool "say" use, each
 // for one line.
-type office struct {
+type serverEnv struct {
 	t       *testing.T
 	dir     string
 	driver  *process.Driver
@@ -47,15 +47,15 @@ type office struct {
 	turns   chan *process.ServerCall // those of the tools
 }
 
-func newOffice(t *testing.T) *office {
+func newServerEnv(t *testing.T) *serverEnv {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	require.NoError(t, err)
-	o := &office{t: t, dir: dir, turns: make(chan *process.ServerCall, 1024)}
+	o := &serverEnv{t: t, dir: dir, turns: make(chan *process.ServerCall, 1024)}
 	o.driver, err = process.New(process.Config{Scratch: t.TempDir()})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, o.driver.Close()) })
-	o.serve(obeys)
+	o.serve(serverScript)
 	t.Cleanup(func() { o.service.Close() })
 	o.rt, err = agent.New(agent.Log(slog.New(slog.DiscardHandler)), agent.Root("workspace", dir), agent.Driver(o.driver), agent.Tools(o.tool()),
 		agent.Policy(perm.EngineFunc(func(context.Context, perm.Request) (perm.Decision, error) {
@@ -66,7 +66,7 @@ func newOffice(t *testing.T) *office {
 	return o
 }
 
-func (o *office) serve(script string) {
+func (o *serverEnv) serve(script string) {
 	o.t.Helper()
 	s, err := o.driver.Serve(o.t.Context(), process.ServerConfig{Argv: []string{"sh", "-c", script}, Roots: map[string]string{"workspace": o.dir}})
 	if err != nil && strings.Contains(err.Error(), "remit doctor") {
@@ -78,7 +78,7 @@ func (o *office) serve(script string) {
 }
 
 // tool sends one line to the server, and waits for its response.
-func (o *office) tool() tool.Tool {
+func (o *serverEnv) tool() tool.Tool {
 	o.t.Helper()
 	spec := tool.Spec{Name: "say", Input: json.RawMessage(`{"type":"object"}`), EffectClass: effect.Reversible, Verify: verify.Changes}
 	for _, a := range []perm.Action{perm.Read, perm.List, perm.Write, perm.Delete} {
@@ -113,13 +113,13 @@ func (o *office) tool() tool.Tool {
 
 // say makes one call, in its own session and transaction. It reverts a failed
 // call.
-func (o *office) say(format string, args ...any) tool.Outcome {
+func (o *serverEnv) say(format string, args ...any) tool.Outcome {
 	o.t.Helper()
 	out, _ := o.sayIn(o.t.Context(), fmt.Sprintf(format, args...))
 	return out
 }
 
-func (o *office) sayIn(ctx context.Context, text string) (out tool.Outcome, undo func() error) {
+func (o *serverEnv) sayIn(ctx context.Context, text string) (out tool.Outcome, undo func() error) {
 	s, err := o.rt.Session(o.t.Context(), perm.Principal{ID: "coder"})
 	if err != nil {
 		o.t.Error(err)
@@ -135,7 +135,7 @@ func (o *office) sayIn(ctx context.Context, text string) (out tool.Outcome, undo
 	}
 }
 
-func (o *office) file(name string) string {
+func (o *serverEnv) file(name string) string {
 	o.t.Helper()
 	raw, err := os.ReadFile(filepath.Join(o.dir, name))
 	if os.IsNotExist(err) {
@@ -145,11 +145,11 @@ func (o *office) file(name string) string {
 	return string(raw)
 }
 
-// TestTurns checks that the server's changes during a call belong to that call,
+// TestServerCalls checks that the server's changes during a call belong to that call,
 // and are reverted with it. The server sees its own writes, those of others,
 // and reverts.
-func TestTurns(t *testing.T) {
-	o := newOffice(t)
+func TestServerCalls(t *testing.T) {
+	o := newServerEnv(t)
 	level, missing := o.service.Level()
 	require.NotEmpty(t, level, missing)
 	require.Equal(t, "ok wrote 1", o.say("echo one > a").Text)
@@ -165,10 +165,10 @@ func TestTurns(t *testing.T) {
 	require.Equal(t, "ok wrote 0", o.say(":").Text)
 }
 
-// TestTurnsQueue checks that concurrent calls get the server one after the
+// TestServerCallsQueue checks that concurrent calls get the server one after the
 // other, each with only its own changes.
-func TestTurnsQueue(t *testing.T) {
-	o := newOffice(t)
+func TestServerCallsQueue(t *testing.T) {
+	o := newServerEnv(t)
 	var all sync.WaitGroup
 	for i := range 12 {
 		all.Go(func() {
@@ -184,10 +184,10 @@ func TestTurnsQueue(t *testing.T) {
 	}
 }
 
-// TestServiceDiesInATurn checks that a call whose server dies has no changes,
+// TestServerDiesDuringCall checks that a call whose server dies has no changes,
 // and that no later call gets the server.
-func TestServiceDiesInATurn(t *testing.T) {
-	o := newOffice(t)
+func TestServerDiesDuringCall(t *testing.T) {
+	o := newServerEnv(t)
 	out := o.say("echo half > a; kill -9 $$")
 	require.Equal(t, tool.StatusFailed, out.Status, out.Text)
 	require.Equal(t, "(none)", o.file("a"))
@@ -196,15 +196,15 @@ func TestServiceDiesInATurn(t *testing.T) {
 	require.Equal(t, tool.StatusFailed, out.Status, out.Text)
 	require.Contains(t, out.Error.Why, "gone")
 	o.service.Close()
-	o.serve(obeys) // on the returned copies, which contain more than the root
+	o.serve(serverScript) // on the returned copies, which contain more than the root
 	require.Equal(t, "ok wrote 1", o.say("cat a > b 2>/dev/null").Text)
 	require.Empty(t, o.file("b"))
 }
 
-// TestCloseInATurn checks that Close ends the server during a call. It returns
+// TestCloseDuringCall checks that Close ends the server during a call. It returns
 // after that call has ended, without changes.
-func TestCloseInATurn(t *testing.T) {
-	o := newOffice(t)
+func TestCloseDuringCall(t *testing.T) {
+	o := newServerEnv(t)
 	ended := make(chan tool.Outcome, 1)
 	go func() {
 		out, _ := o.sayIn(t.Context(), "echo half > a; cat /dev/zero > /dev/null")
@@ -219,11 +219,11 @@ func TestCloseInATurn(t *testing.T) {
 	require.Equal(t, tool.StatusFailed, o.say(":").Status)
 }
 
-// TestCloseAmongTurns checks that each call ends done with its changes, or
+// TestCloseWithQueuedCalls checks that each call ends done with its changes, or
 // failed without any, whenever the server is closed.
-func TestCloseAmongTurns(t *testing.T) {
+func TestCloseWithQueuedCalls(t *testing.T) {
 	for round := range 6 {
-		o := newOffice(t)
+		o := newServerEnv(t)
 		var all sync.WaitGroup
 		var done atomic.Int64
 		for i := range 6 {
@@ -243,10 +243,10 @@ func TestCloseAmongTurns(t *testing.T) {
 	}
 }
 
-// TestTurnThatOutlivesItsCall checks that another call gets the server after a
+// TestServerCallAfterCallEnded checks that another call gets the server after a
 // call has ended.
-func TestTurnThatOutlivesItsCall(t *testing.T) {
-	o := newOffice(t)
+func TestServerCallAfterCallEnded(t *testing.T) {
+	o := newServerEnv(t)
 	require.Equal(t, tool.StatusDone, o.say("echo one > a").Status)
 	old := <-o.turns
 	_, _, err := old.End(t.Context())
@@ -255,10 +255,10 @@ func TestTurnThatOutlivesItsCall(t *testing.T) {
 	require.Equal(t, "two\n", o.file("a"))
 }
 
-// TestTurnThatIsLeftBusy checks that no other call gets a server that a call
+// TestServerLeftBusy checks that no other call gets a server that a call
 // left busy.
-func TestTurnThatIsLeftBusy(t *testing.T) {
-	o := newOffice(t)
+func TestServerLeftBusy(t *testing.T) {
+	o := newServerEnv(t)
 	require.Equal(t, tool.StatusDone, o.say("echo one > a").Status)
 	require.Equal(t, tool.StatusDone, o.say("echo two > a # busy").Status)
 	for range 2 {
@@ -268,15 +268,15 @@ func TestTurnThatIsLeftBusy(t *testing.T) {
 	}
 	require.Equal(t, "two\n", o.file("a"))
 	o.service.Close()
-	o.serve(obeys)
+	o.serve(serverScript)
 	require.Equal(t, tool.StatusDone, o.say("echo three > a").Status)
 }
 
-// TestTurnThatIsCancelled checks a call whose time ends during its use of the
+// TestServerCallCancelled checks a call whose time ends during its use of the
 // server, or before. It leaves no changes, and the next call finds the copies
 // equal to the root.
-func TestTurnThatIsCancelled(t *testing.T) {
-	o := newOffice(t)
+func TestServerCallCancelled(t *testing.T) {
+	o := newServerEnv(t)
 	require.NoError(t, os.Mkdir(filepath.Join(o.dir, "d"), 0o755))
 	ctx, cancel := context.WithCancel(t.Context())
 	wait := make(chan struct{})
@@ -290,18 +290,18 @@ func TestTurnThatIsCancelled(t *testing.T) {
 	require.Equal(t, tool.StatusCancelled, out.Status, out.Text)
 	<-wait
 	require.Equal(t, "(none)", o.file("a"))
-	o.serve(obeys)
+	o.serve(serverScript)
 	out, _ = o.sayIn(ctx, ":")
 	require.Equal(t, tool.StatusCancelled, out.Status, out.Text)
 	require.Equal(t, "ok wrote 1", o.say("test -d d && test ! -e a && echo yes > b").Text)
 	require.Equal(t, "yes\n", o.file("b"))
 }
 
-// TestTurnsOfOneWhoStartsPrograms checks that a server that constantly starts
+// TestServerThatStartsPrograms checks that a server that constantly starts
 // programs is stopped for each call. This includes a process that waits until
 // another one, which is stopped, has released its memory.
-func TestTurnsOfOneWhoStartsPrograms(t *testing.T) {
-	o := newOffice(t)
+func TestServerThatStartsPrograms(t *testing.T) {
+	o := newServerEnv(t)
 	require.Equal(t, tool.StatusDone, o.say("for i in 1 2 3; do (while :; do /bin/true; done) & done").Status)
 	for i := range 60 {
 		out := o.say("echo %d > a", i)
@@ -333,7 +333,7 @@ func TestServeRefuses(t *testing.T) {
 // TestLastWords checks that the standard error of a server can be read after
 // Close.
 func TestLastWords(t *testing.T) {
-	o := newOffice(t)
+	o := newServerEnv(t)
 	o.service.Close()
 	o.serve("echo the reason >&2; echo said; cat")
 	_, err := o.out.ReadString('\n')

@@ -177,7 +177,7 @@ func (s *outgoingRequest) read(ctx context.Context) (Response, error) {
 	}
 	defer permit.End()
 	x := exchange{method: s.req.Method, to: s.to, header: s.header.Clone()}
-	if err := s.credit(ctx, &x); err != nil {
+	if err := s.addCredential(ctx, &x); err != nil {
 		return Response{}, err
 	}
 	if err := s.call.Config().Recorder.Host().Point(ctx, "web.read"); err != nil {
@@ -187,8 +187,8 @@ func (s *outgoingRequest) read(ctx context.Context) (Response, error) {
 	return s.clean(resp), err
 }
 
-// credit adds the credential of the origin, if the call may use it.
-func (s *outgoingRequest) credit(ctx context.Context, x *exchange) error {
+// addCredential adds the credential of the origin, if the call may use it.
+func (s *outgoingRequest) addCredential(ctx context.Context, x *exchange) error {
 	cr, ok := s.credential(x.to)
 	if !ok || x.to.origin() != s.origin {
 		return nil

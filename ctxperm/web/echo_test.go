@@ -76,10 +76,10 @@ func (s *repeating) breakOff(w http.ResponseWriter, where, value string) {
 	}[where], value)
 }
 
-// TestWhatAServiceRepeats checks that no record or message of a call, its
+// TestRepeatedCredentials checks that no record or message of a call, its
 // revert or a redo contains the credential, for every part of a response that
 // repeats it.
-func TestWhatAServiceRepeats(t *testing.T) {
+func TestRepeatedCredentials(t *testing.T) {
 	for name, write := range map[string]func(string) string{
 		"plain": func(v string) string { return v }, "hex": func(v string) string { return hex.EncodeToString([]byte(v)) },
 		"base64": func(v string) string { return base64.RawURLEncoding.EncodeToString([]byte(v)) },

@@ -103,7 +103,7 @@ func (s *outgoingRequest) prepare(ctx context.Context) (e *recordedEffect, err e
 			return nil, err
 		}
 	}
-	if err := s.credit(ctx, &e.x); err != nil {
+	if err := s.addCredential(ctx, &e.x); err != nil {
 		return nil, err
 	}
 	return e, e.intend(ctx, blobs)
@@ -164,7 +164,7 @@ func (e *recordedEffect) look(ctx context.Context) ([]journal.Blob, error) {
 // version reads the version of an item for the call.
 func (s *outgoingRequest) version(ctx context.Context, item Target) (version, error) {
 	x := exchange{method: http.MethodGet, to: item, header: http.Header{"Accept": s.header.Values("Accept")}}
-	if err := s.credit(ctx, &x); err != nil {
+	if err := s.addCredential(ctx, &x); err != nil {
 		return version{}, err
 	}
 	resp, err := s.send(ctx, x)

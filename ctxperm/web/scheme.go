@@ -82,8 +82,8 @@ func (s scheme) look(ctx context.Context, item Target) (version, error) {
 	return versionOf(resp)
 }
 
-// seek asks the service which item the key of a request made.
-func (s scheme) seek(ctx context.Context, inv inverse, to Target) (g compensationTarget, there bool, err error) {
+// findByKey asks the service which item the key of a request made.
+func (s scheme) findByKey(ctx context.Context, inv inverse, to Target) (g compensationTarget, there bool, err error) {
 	text, err := fill(inv.Undo.Find, func(name string) (string, bool) { return inv.Key, name == "key" })
 	if err != nil {
 		return g, false, err
@@ -139,7 +139,7 @@ func (s scheme) Settle(ctx context.Context, c effect.Change) (effect.Token, erro
 		}
 		return s.named(c, now), nil
 	case inv.canSeek():
-		g, there, err := s.seek(ctx, inv, to)
+		g, there, err := s.findByKey(ctx, inv, to)
 		switch {
 		case err != nil || !there && s.early(inv):
 			return "", nil
@@ -208,7 +208,7 @@ func (s scheme) Plan(ctx context.Context, changes []effect.Change, keep journal.
 		case c.Post.Same(c.Pre):
 			step.Plan, step.Why = effect.Already, "the request had no effect"
 		case inv.Undo == nil:
-			step.Plan, step.Why = noWay(c, inv)
+			step.Plan, step.Why = noCompensation(c, inv)
 		case inv.Item == "" && made[inv.URL+inv.Key]:
 			step.Plan, step.Why = effect.Already, "what it made is taken back by itself"
 		default:
@@ -227,7 +227,7 @@ func (s scheme) Plan(ctx context.Context, changes []effect.Change, keep journal.
 // service.
 func (scheme) Keeps(effect.Step) bool { return false }
 
-func noWay(c effect.Change, inv inverse) (effect.Outcome, string) {
+func noCompensation(c effect.Change, inv inverse) (effect.Outcome, string) {
 	if !c.Post.Known() {
 		return effect.Unknown, "nobody knows whether the " + inv.Method + " had an effect, and it has no way back; look at the service"
 	}
@@ -243,7 +243,7 @@ func (s scheme) plan(ctx context.Context, step *effect.Step, c effect.Change, in
 	case inv.Item != "":
 		g, err = inv.goal()
 	case inv.canSeek():
-		if g, ours, err = s.seek(ctx, inv, to); err == nil && !ours {
+		if g, ours, err = s.findByKey(ctx, inv, to); err == nil && !ours {
 			step.Plan, step.Why = s.missing(inv)
 			return
 		}

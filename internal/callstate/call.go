@@ -379,7 +379,7 @@ func (c *Call) Intend(ctx context.Context, changes []effect.Change, blobs []jour
 		write := perm.Access(perm.Write, ch.Resource)
 		err := c.held(ctx, write)
 		if !c.cfg.Observed { // an observed change has happened and must be recorded
-			err = errors.Join(err, c.effectless(write))
+			err = errors.Join(err, c.checkPure(write))
 		}
 		if err != nil {
 			return nil, err

@@ -20,10 +20,10 @@ func (w *WaitGraph) late(h host.Host, txn, call string) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.stragglers == nil {
-		w.stragglers = map[string]lateCall{}
+	if w.lateCalls == nil {
+		w.lateCalls = map[string]lateCall{}
 	}
-	w.stragglers[call] = lateCall{txn: txn, gate: host.NewClosedLock(h, "line.late")}
+	w.lateCalls[call] = lateCall{txn: txn, gate: host.NewClosedLock(h, "line.late")}
 }
 
 // over records that the last operation of a call has ended.
@@ -33,8 +33,8 @@ func (w *WaitGraph) over(call string) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if s, ok := w.stragglers[call]; ok {
-		delete(w.stragglers, call)
+	if s, ok := w.lateCalls[call]; ok {
+		delete(w.lateCalls, call)
 		s.gate.Unlock()
 	}
 }
@@ -72,7 +72,7 @@ func (w *WaitGraph) find(which func(call string, s lateCall) bool) (call string,
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for id, s := range w.stragglers {
+	for id, s := range w.lateCalls {
 		if which(id, s) && (gate == nil || id < call) {
 			call, gate = id, s.gate
 		}

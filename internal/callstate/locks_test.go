@@ -15,9 +15,9 @@ import (
 	"github.com/remit-dev/remit/internal/host/hosttest"
 )
 
-// TestTurnsAreTaken checks that calls get one resource one after the other, in
+// TestLocksAreQueued checks that calls get one resource one after the other, in
 // the order of arrival and each until it leaves. Two resources are independent.
-func TestTurnsAreTaken(t *testing.T) {
+func TestLocksAreQueued(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		turns := callstate.NewTurns(hosttest.New(1))
 		first, err := turns.Take(t.Context(), "c", "a")
@@ -86,9 +86,9 @@ func TestOperationsOfOneCall(t *testing.T) {
 	})
 }
 
-// TestNoCircle checks that of two calls that each want the other's resource,
+// TestDeadlock checks that of two calls that each want the other's resource,
 // one is refused.
-func TestNoCircle(t *testing.T) {
+func TestDeadlock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		turns := callstate.NewTurns(hosttest.New(1))
 		take := func(call, resource string) error {
@@ -119,9 +119,9 @@ func TestNoCircle(t *testing.T) {
 	})
 }
 
-// TestTurnsNeverStick lets many calls take random resources, several at once.
+// TestLocksNeverDeadlock lets many calls take random resources, several at once.
 // All end, and two never hold the same.
-func TestTurnsNeverStick(t *testing.T) {
+func TestLocksNeverDeadlock(t *testing.T) {
 	for seed := range uint64(200) {
 		synctest.Test(t, func(t *testing.T) {
 			turns := callstate.NewTurns(hosttest.New(seed))

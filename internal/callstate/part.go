@@ -38,8 +38,8 @@ func (c *Call) Piece(p Part) *Call {
 	return in
 }
 
-// inside refuses accesses that only other parts have.
-func (c *Call) inside(a perm.ResourceAccess) error {
+// checkPart refuses accesses that only other parts have.
+func (c *Call) checkPart(a perm.ResourceAccess) error {
 	if c.within == nil || c.within.Allows(a) {
 		return nil
 	}
@@ -50,8 +50,8 @@ func (c *Call) inside(a perm.ResourceAccess) error {
 	return err
 }
 
-// effectless refuses a change in a call that is declared pure.
-func (c *Call) effectless(a perm.ResourceAccess) error {
+// checkPure refuses a change in a call that is declared pure.
+func (c *Call) checkPure(a perm.ResourceAccess) error {
 	if c.cfg.Class != effect.Pure || !a.Action.Changes() {
 		return nil
 	}
@@ -113,7 +113,7 @@ var ErrNotReverted = errors.New("what it did could not be taken back")
 // ordinary changes of the call, so that a revert of the call covers everything
 // after any crash. The part has returned.
 func (c *Call) Rollback(ctx context.Context, m PartProgress) error {
-	c.unhand(ctx, m)
+	c.abortHandles(ctx, m)
 	if err := c.forget(m.states); err != nil {
 		return err
 	}
@@ -151,8 +151,8 @@ func (c *Call) Rollback(ctx context.Context, m PartProgress) error {
 	return nil
 }
 
-// unhand aborts the handles that the part opened, newest first.
-func (c *Call) unhand(ctx context.Context, m PartProgress) {
+// abortHandles aborts the handles that the part opened, newest first.
+func (c *Call) abortHandles(ctx context.Context, m PartProgress) {
 	c.mu.Lock()
 	var mine, rest []partHandle
 	for i, h := range c.handles {

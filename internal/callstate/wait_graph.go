@@ -19,7 +19,7 @@ type WaitGraph struct {
 	mu   sync.Mutex                // never held across a wait
 	ends map[string]map[string]int // by waiting transaction: the transactions that it waits for, with the number of waiting calls
 
-	stragglers map[string]lateCall // by call that was cut off
+	lateCalls map[string]lateCall // by call that was cut off
 }
 
 // begin records that a transaction waits, unless the holder already waits for

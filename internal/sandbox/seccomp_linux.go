@@ -32,19 +32,19 @@ const (
 	retKill    = unix.SECCOMP_RET_KILL_PROCESS
 )
 
-// doors describe what a program may reach beyond its files.
-type doors struct {
+// filterOptions describe what a program may reach beyond its files.
+type filterOptions struct {
 	network    bool // the host's network
 	namespaces bool // it has its own namespaces
 	loopback   bool // its own network with only a loopback
 	paths      bool // sockets in folders: if the host's are visible, no other layer blocks them
-	told       bool // refusals are reported to the shim
+	report     bool // refusals are reported to the shim
 	moves      bool // renames and links wait for the shim, if it gets reports
 }
 
 // or returns the result of a refused call.
-func (d doors) or(refusal uint32) uint32 {
-	if d.told {
+func (d filterOptions) or(refusal uint32) uint32 {
+	if d.report {
 		return retTell
 	}
 	return refusal
@@ -129,7 +129,7 @@ func shared() []uint32 {
 
 // answers returns the result of each system call that is not simply allowed: a
 // fixed one, or a check of its arguments.
-func (d doors) answers() map[uint32][]bpf.Instruction {
+func (d filterOptions) answers() map[uint32][]bpf.Instruction {
 	all := map[uint32][]bpf.Instruction{}
 	with := func(numbers []uint32, then ...bpf.Instruction) {
 		for _, nr := range numbers {
@@ -153,14 +153,14 @@ func (d doors) answers() map[uint32][]bpf.Instruction {
 		with([]uint32{unix.SYS_PRLIMIT64}, load(offArg0, slices.Concat(when(0, ret(retAllow)), always(d.or(retEPERM)))...)...)
 	}
 	with([]uint32{unix.SYS_SOCKET}, d.socket()...)
-	if d.told && d.moves {
+	if d.report && d.moves {
 		with(moving(), ret(retTell))
 	}
 	return all
 }
 
 // socket allows only the intended kinds of sockets.
-func (d doors) socket() []bpf.Instruction {
+func (d filterOptions) socket() []bpf.Instruction {
 	allow, no := always(retAllow), always(d.or(retNoFam))
 	var p []bpf.Instruction
 	if d.paths {
@@ -209,7 +209,7 @@ type syscallRange struct {
 // allows every call that it does not refuse, because other layers bound files,
 // signals and limits. It uses binary search: the kernel runs it for every
 // number when it loads the filter, and often after that.
-func (d doors) filter() []bpf.Instruction {
+func (d filterOptions) filter() []bpf.Instruction {
 	all, allow := d.answers(), always(retAllow)
 	spans := []syscallRange{{0, allow}}
 	for nr := uint32(0); nr <= lastKnown; nr++ {
@@ -248,7 +248,7 @@ func halves(spans []syscallRange) []bpf.Instruction {
 }
 
 // assembled returns the filter in the kernel's format.
-func assembled(d doors) ([]byte, error) {
+func assembled(d filterOptions) ([]byte, error) {
 	raw, err := bpf.Assemble(d.filter())
 	if err != nil {
 		return nil, err

@@ -25,9 +25,9 @@ func call(arch, nr uint32, args ...uint32) []byte {
 }
 
 // wanted returns the expected result of the filter, call by call.
-func wanted(d doors, nr uint32, arg [3]uint32) uint32 {
+func wanted(d filterOptions, nr uint32, arg [3]uint32) uint32 {
 	refusal := func(value uint32) uint32 {
-		if d.told {
+		if d.report {
 			return retTell
 		}
 		return value
@@ -39,7 +39,7 @@ func wanted(d doors, nr uint32, arg [3]uint32) uint32 {
 	switch {
 	case nr > lastKnown || slices.Contains(unknown(), nr):
 		return retNoSys
-	case d.told && d.moves && slices.Contains(moving(), nr):
+	case d.report && d.moves && slices.Contains(moving(), nr):
 		return retTell
 	case no,
 		(nr == unix.SYS_CLONE || nr == unix.SYS_UNSHARE) && arg[0]&namespaceFlags != 0,
@@ -57,7 +57,7 @@ func wanted(d doors, nr uint32, arg [3]uint32) uint32 {
 	return retAllow
 }
 
-func wantedSocket(d doors, arg [3]uint32) bool {
+func wantedSocket(d filterOptions, arg [3]uint32) bool {
 	switch arg[0] {
 	case unix.AF_UNIX:
 		return d.paths
@@ -78,7 +78,7 @@ func TestFilter(t *testing.T) {
 		unix.CLONE_VM | unix.CLONE_VFORK | 17, unix.CLONE_NEWTIME, unix.TIOCSTI, unix.TIOCLINUX, unix.TCGETS, ^uint32(0),
 	}
 	for bits := range 64 {
-		d := doors{network: bits&1 != 0, namespaces: bits&2 != 0, paths: bits&4 != 0, loopback: bits&8 != 0, told: bits&16 != 0, moves: bits&32 != 0}
+		d := filterOptions{network: bits&1 != 0, namespaces: bits&2 != 0, paths: bits&4 != 0, loopback: bits&8 != 0, report: bits&16 != 0, moves: bits&32 != 0}
 		vm, err := bpf.NewVM(d.filter())
 		require.NoError(t, err)
 		answer := func(in []byte) uint32 {

@@ -108,7 +108,7 @@ func (p *Process) begin(spec Spec, without string) error {
 		return err
 	}
 	if !p.alone {
-		if err := p.bare(order, without); err != nil {
+		if err := p.withoutNamespaces(order, without); err != nil {
 			return err
 		}
 	}
@@ -131,11 +131,11 @@ func (p *Process) begin(spec Spec, without string) error {
 	case err != nil:
 		return fmt.Errorf("the sandbox did not start: %w", err)
 	}
-	return p.heard(spec, m)
+	return p.receive(spec, m)
 }
 
-// heard converts the shim's first message for the caller.
-func (p *Process) heard(spec Spec, m shim.Message) error {
+// receive converts the shim's first message for the caller.
+func (p *Process) receive(spec Spec, m shim.Message) error {
 	switch m.Kind {
 	case shim.Began:
 		p.reached = Protections{Level: Level(m.Level), Missing: m.Missing, Landlock: m.Landlock, Moves: p.moves}
@@ -157,8 +157,8 @@ func (p *Process) heard(spec Spec, m shim.Message) error {
 	return errors.New(m.Why)
 }
 
-// bare requests the protections that are available without namespaces.
-func (p *Process) bare(order *shim.StartRequest, why string) (err error) {
+// withoutNamespaces requests the protections that are available without namespaces.
+func (p *Process) withoutNamespaces(order *shim.StartRequest, why string) (err error) {
 	if p.scratch, err = os.MkdirTemp("", "remit-sandbox-"); err != nil {
 		return err
 	}
@@ -200,13 +200,13 @@ func (s Spec) order(namespaces bool) (*shim.StartRequest, error) {
 	// one.
 	live := slices.ContainsFunc(s.Roots, func(r Root) bool { return r.View == Direct && r.Upper == "" })
 	own := namespaces && !s.Network && !slices.Contains(s.without, "network")
-	may := doors{network: s.Network, namespaces: namespaces, loopback: own, paths: namespaces && !live, told: true}
+	may := filterOptions{network: s.Network, namespaces: namespaces, loopback: own, paths: namespaces && !live, report: true}
 	may.moves = namespaces && slices.ContainsFunc(s.Roots, func(r Root) bool { return r.View != Read })
 	code, err := assembled(may)
 	if err != nil {
 		return nil, err
 	}
-	may.told = false
+	may.report = false
 	plain, err := assembled(may)
 	if err != nil {
 		return nil, err

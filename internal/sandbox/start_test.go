@@ -114,18 +114,18 @@ func TestWithLess(t *testing.T) {
 	require.NoError(t, p.Close())
 }
 
-// TestHeard checks that the caller receives the shim's result.
-func TestHeard(t *testing.T) {
+// TestFirstMessage checks that the caller receives the shim's result.
+func TestFirstMessage(t *testing.T) {
 	p := &Process{}
 	spec := Spec{Require: Strict}
-	require.ErrorIs(t, p.heard(spec, shim.Message{Kind: shim.TooLow, Why: "x"}), ErrLevel)
+	require.ErrorIs(t, p.receive(spec, shim.Message{Kind: shim.TooLow, Why: "x"}), ErrLevel)
 	var overlay NoOverlayError
-	require.ErrorAs(t, p.heard(spec, shim.Message{Kind: shim.NoOverlay, Root: "/r", Why: "x"}), &overlay)
+	require.ErrorAs(t, p.receive(spec, shim.Message{Kind: shim.NoOverlay, Root: "/r", Why: "x"}), &overlay)
 	require.ErrorContains(t, overlay, "the root /r cannot be seen through an overlay: x")
 	var none namespaceError
-	require.ErrorAs(t, p.heard(spec, shim.Message{Kind: shim.NoNamespaces, Why: "x"}), &none)
-	require.EqualError(t, p.heard(spec, shim.Message{Kind: shim.Failed, Why: "x"}), "x")
-	require.Error(t, p.heard(spec, shim.Message{Kind: shim.Ended}))
+	require.ErrorAs(t, p.receive(spec, shim.Message{Kind: shim.NoNamespaces, Why: "x"}), &none)
+	require.EqualError(t, p.receive(spec, shim.Message{Kind: shim.Failed, Why: "x"}), "x")
+	require.Error(t, p.receive(spec, shim.Message{Kind: shim.Ended}))
 }
 
 func TestIdentity(t *testing.T) {

@@ -129,7 +129,7 @@ func TestDeadline(t *testing.T) {
 func TestDeadlineIsOfEach(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := engine(t, control)
-		release := rego.TakeTurns(e)
+		release := rego.TakeSlots(e)
 		decided := make(chan error, 1)
 		go func() {
 			_, err := e.Decide(context.Background(), request())
@@ -146,7 +146,7 @@ func TestDeadlineIsOfEach(t *testing.T) {
 // slot.
 func TestContextDoneInTheQueue(t *testing.T) {
 	e := engine(t, control)
-	defer rego.TakeTurns(e)()
+	defer rego.TakeSlots(e)()
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	d, err := e.Decide(ctx, request())

@@ -25,10 +25,10 @@ type Engine struct {
 	data     map[string]any // immutable
 	keys     keys
 	parts    []inputField
-	memo     *decisionCache
+	cache    *decisionCache
 	steps    int
 	deadline time.Duration
-	turns    evalSlots
+	slots    evalSlots
 	revision string
 	notes    []UncheckedRef
 	slow     []UncheckedRef // tables that were not expanded into rules
@@ -95,12 +95,12 @@ func New(o Options) (*Engine, error) {
 		return nil, err
 	}
 	rules, slow := plain.specialised(m, list, maxRows)
-	remembered, err := newMemo(o.CacheSize)
+	remembered, err := newDecisionCache(o.CacheSize)
 	if err != nil {
 		return nil, err
 	}
 	return &Engine{
-		rules: rules, plain: plain, slow: slow, modules: m, data: data, keys: newKeys(), parts: list, memo: remembered, steps: o.Steps, deadline: o.Timeout, turns: newTurns(),
+		rules: rules, plain: plain, slow: slow, modules: m, data: data, keys: newKeys(), parts: list, cache: remembered, steps: o.Steps, deadline: o.Timeout, slots: newEvalSlots(),
 		revision: revision(files, raw), notes: notes, urls: plain.reads("call.urls", "access.given"), results: plain.labelsResults(),
 		content: plain.readsContent(),
 	}, nil
@@ -179,13 +179,13 @@ func (e *Engine) decide(ctx context.Context, r perm.Request) (perm.Decision, err
 	}
 	key, whole := q.plan.keyOf(&r)
 	if whole {
-		if d, known := e.memo.get(key); known {
+		if d, known := e.cache.get(key); known {
 			return d, nil
 		}
 	}
 	d, err := e.fresh(ctx, q, r)
 	if err == nil && whole {
-		e.memo.put(key, d)
+		e.cache.put(key, d)
 	}
 	return d, err
 }

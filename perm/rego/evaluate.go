@@ -36,7 +36,7 @@ type element struct {
 // It checks both contexts. A context that is not of package context cancels a
 // derived one only some time later.
 func (e *Engine) evaluate(ctx context.Context, rules *ruleset, body ast.Body, input *ast.Term, follow topdown.QueryTracer) (setElements, error) {
-	leave, err := e.turns.enter(ctx)
+	leave, err := e.slots.enter(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -81,7 +81,7 @@ func (s *steps) over() bool { return s.taken > s.most }
 // bound.
 type evalSlots chan struct{}
 
-func newTurns() evalSlots { return make(evalSlots, 2*runtime.GOMAXPROCS(0)) }
+func newEvalSlots() evalSlots { return make(evalSlots, 2*runtime.GOMAXPROCS(0)) }
 
 func (t evalSlots) enter(ctx context.Context) (leave func(), err error) {
 	if t == nil {

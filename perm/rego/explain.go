@@ -79,20 +79,20 @@ func (e *Engine) explain(ctx context.Context, r perm.Request) (Explanation, erro
 	x := Explanation{Decision: perm.NewDecision(effect, details).Record()}
 	for _, set := range setNames() {
 		if asked(set, r.Purpose) {
-			x.Rules = append(x.Rules, e.considered(set, got[set], input, t, details.Reasons)...)
+			x.Rules = append(x.Rules, e.ruleTraces(set, got[set], input, t, details.Reasons)...)
 		}
 	}
 	return x, nil
 }
 
-// considered returns the traces of the rules of one set.
-func (e *Engine) considered(set string, got []element, input *ast.Term, t *tracer, reasons []perm.Reason) []RuleTrace {
+// ruleTraces returns the traces of the rules of one set.
+func (e *Engine) ruleTraces(set string, got []element, input *ast.Term, t *tracer, reasons []perm.Reason) []RuleTrace {
 	rules := e.plain.rulesOf(set)
 	slices.SortFunc(rules, func(a, b *ast.Rule) int { return cmp.Compare(e.plain.numbers[a], e.plain.numbers[b]) })
 	list := make([]RuleTrace, 0, len(rules))
 	for _, rule := range rules {
 		n := e.plain.numbers[rule]
-		c := RuleTrace{Set: set, At: e.plain.places[n].at, Outcome: RuleSkipped, Inputs: seen(input, readsOf(e.plain.compiler, []*ast.Rule{rule}))}
+		c := RuleTrace{Set: set, At: e.plain.places[n].at, Outcome: RuleSkipped, Inputs: inputReads(input, readsOf(e.plain.compiler, []*ast.Rule{rule}))}
 		for _, given := range got {
 			if given.rule == n {
 				c.Texts = append(c.Texts, given.text)
@@ -110,8 +110,8 @@ func (e *Engine) considered(set string, got []element, input *ast.Term, t *trace
 	return list
 }
 
-// seen returns the values of the paths that are read, each path once.
-func seen(input *ast.Term, reads []read) []InputRead {
+// inputReads returns the values of the paths that are read, each path once.
+func inputReads(input *ast.Term, reads []read) []InputRead {
 	paths := make([][]string, 0, len(reads))
 	for _, r := range reads {
 		paths = append(paths, r.path)

@@ -32,14 +32,14 @@ func SetNames() []string { return setNames() }
 // Capabilities exports the available built-ins to tests.
 func Capabilities() *ast.Capabilities { return capabilities() }
 
-// TakeTurns takes all evaluation slots of an engine.
-func TakeTurns(e *Engine) (release func()) {
+// TakeSlots takes all evaluation slots of an engine.
+func TakeSlots(e *Engine) (release func()) {
 	for range 2 * runtime.GOMAXPROCS(0) {
-		e.turns <- struct{}{}
+		e.slots <- struct{}{}
 	}
 	return func() {
-		for range cap(e.turns) {
-			<-e.turns
+		for range cap(e.slots) {
+			<-e.slots
 		}
 	}
 }
@@ -55,7 +55,7 @@ func DecideWhole(ctx context.Context, e *Engine, r perm.Request) (perm.Decision,
 }
 
 // Remembered returns the number of cached decisions of an engine.
-func Remembered(e *Engine) int { return e.memo.decisions.Len() }
+func Remembered(e *Engine) int { return e.cache.decisions.Len() }
 
 // DropFromKey removes one part from the keys of every purpose. It reports
 // whether the part existed, and whether the engine caches decisions.

@@ -92,9 +92,9 @@ func TestDefinedNames(t *testing.T) {
 	}
 }
 
-// TestLibIsThere checks that rules and tests can use data.remit.lib without a
+// TestLibWithoutSource checks that rules and tests can use data.remit.lib without a
 // source.
-func TestLibIsThere(t *testing.T) {
+func TestLibWithoutSource(t *testing.T) {
 	policy := "package remit\n\nimport data.remit.lib\n\nallow contains \"x\" if lib.changes\n"
 	e, err := load(policy)
 	require.NoError(t, err)

@@ -23,7 +23,7 @@ type Reloader struct {
 // NewReloader loads a policy, runs its tests and returns a Reloader for it. The
 // Reloader keeps the options, and every reload reads their files again.
 func NewReloader(ctx context.Context, o Options) (*Reloader, error) {
-	e, err := proven(ctx, o)
+	e, err := testedEngine(ctx, o)
 	if err != nil {
 		return nil, err
 	}
@@ -36,7 +36,7 @@ func NewReloader(ctx context.Context, o Options) (*Reloader, error) {
 // one.
 func (r *Reloader) Reload(ctx context.Context) (changed bool, err error) {
 	number := r.begin()
-	e, err := proven(ctx, r.options)
+	e, err := testedEngine(ctx, r.options)
 	if err != nil {
 		return false, fmt.Errorf("rego: the policy was not exchanged, %s still decides: %w", r.Revision(), err)
 	}
@@ -85,8 +85,8 @@ func (r *Reloader) Decide(ctx context.Context, q perm.Request) (perm.Decision, e
 	return r.live.Decide(ctx, q)
 }
 
-// proven returns an Engine whose policy passed its own tests.
-func proven(ctx context.Context, o Options) (*Engine, error) {
+// testedEngine returns an Engine whose policy passed its own tests.
+func testedEngine(ctx context.Context, o Options) (*Engine, error) {
 	if ctx.Err() != nil {
 		return nil, cancelled(ctx)
 	}

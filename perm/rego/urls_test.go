@@ -36,9 +36,9 @@ deny contains "leads elsewhere" if input.access.given == false`)
 	}
 }
 
-// TestWhatAPolicyWantsToKnow checks whether a policy reads URLs, and whether
+// TestFactsThatAPolicyReads checks whether a policy reads URLs, and whether
 // its labels depend on results.
-func TestWhatAPolicyWantsToKnow(t *testing.T) {
+func TestFactsThatAPolicyReads(t *testing.T) {
 	for text, want := range map[string][2]bool{
 		control: {},
 		control + `deny contains "x" if input.call.urls[_].given == false`:                  {true, false},

@@ -28,7 +28,7 @@ const family = `CREATE TABLE p (id int PRIMARY KEY, u text UNIQUE, g text GENERA
 // identities and generated columns with the rows. The tables' triggers stay
 // unchanged.
 func TestFamily(t *testing.T) {
-	w := newWorld(t, family)
+	w := newTestEnv(t, family)
 	before, tx := w.Dump(), w.Begin()
 	states := []string{before}
 	for _, text := range []string{
@@ -52,7 +52,7 @@ func TestFamily(t *testing.T) {
 // and the others are removed.
 func TestNeeded(t *testing.T) {
 	for _, more := range []string{"", "ALTER TABLE k DROP CONSTRAINT k_p_fkey; ALTER TABLE k ADD FOREIGN KEY (p) REFERENCES p DEFERRABLE INITIALLY DEFERRED"} {
-		w := newWorld(t, family+more)
+		w := newTestEnv(t, family+more)
 		tx := w.Begin()
 		w.Done(tx, "INSERT INTO p VALUES (7, 'q'), (8, 'r')")
 		require.NoError(t, tx.Commit(t.Context()))
@@ -68,7 +68,7 @@ func TestNeeded(t *testing.T) {
 // views, in functions and by triggers. A denied one changes nothing and shows
 // nothing.
 func TestGrants(t *testing.T) {
-	w := newWorld(t, family+`CREATE VIEW v AS SELECT id, u FROM p; GRANT ALL ON v TO agent; CREATE TABLE "odd.name" (a int PRIMARY KEY); GRANT ALL ON "odd.name" TO agent;
+	w := newTestEnv(t, family+`CREATE VIEW v AS SELECT id, u FROM p; GRANT ALL ON v TO agent; CREATE TABLE "odd.name" (a int PRIMARY KEY); GRANT ALL ON "odd.name" TO agent;
 		CREATE FUNCTION peek() RETURNS bigint LANGUAGE plpgsql STABLE AS 'BEGIN RETURN (SELECT count(*) FROM log); END';
 		CREATE SCHEMA s; CREATE TABLE s.users (a int PRIMARY KEY); GRANT ALL ON SCHEMA s TO agent; GRANT ALL ON s.users TO agent;`)
 	for _, tt := range []struct{ text, denied, statement string }{
@@ -109,7 +109,7 @@ func TestGrants(t *testing.T) {
 
 // TestSuperuser checks that a superuser role is refused.
 func TestSuperuser(t *testing.T) {
-	w := newWorld(t, users)
+	w := newTestEnv(t, users)
 	w.StartAt(w.owner)
 	out := w.Call(w.Begin(), "sql_query", "SELECT 1")
 	require.Contains(t, out.Error.Why, "make one of its own")

@@ -47,23 +47,23 @@ func (p *place) clear() {
 		ALTER DEFAULT PRIVILEGES IN SCHEMA public GRANT ALL ON TABLES TO agent`)
 }
 
-// world is a database, and a runtime that uses it as the role agent.
-type world struct {
+// testEnv is a database, and a runtime that uses it as the role agent.
+type testEnv struct {
 	*databasetest.World
 	*place
 }
 
-func newWorld(t tb, schema string) *world {
+func newTestEnv(t tb, schema string) *testEnv {
 	t.Helper()
-	return newPlace(t).world(t, schema)
+	return newPlace(t).testEnv(t, schema)
 }
 
-func (p *place) world(t tb, schema string, opts ...agent.Option) *world {
+func (p *place) testEnv(t tb, schema string, opts ...agent.Option) *testEnv {
 	t.Helper()
 	at := *p
 	at.t = t
 	at.Exec(schema)
-	return &world{World: databasetest.New(t, postgres.Kind(), at.agent, &at, opts...), place: &at}
+	return &testEnv{World: databasetest.New(t, postgres.Kind(), at.agent, &at, opts...), place: &at}
 }
 
 // Exec runs statements.
@@ -111,11 +111,11 @@ func (p *place) Dump() string {
 	return out.String()
 }
 
-// anew clears a place and creates a world there, for tests of every kind of
+// anew clears a place and creates a test environment there, for tests of every kind of
 // database.
 func anew(p *place) func(t databasetest.T, schema string) *databasetest.World {
 	return func(t databasetest.T, schema string) *databasetest.World {
 		p.clear()
-		return p.world(t, schema).World
+		return p.testEnv(t, schema).World
 	}
 }

@@ -54,9 +54,9 @@ func TestLocation(t *testing.T) {
 
 func allow(context.Context, []engine.Access) error { return nil }
 
-// TestFate checks a committed transaction, a rolled back one, and a running
+// TestTxnOutcome checks a committed transaction, a rolled back one, and a running
 // one, whose connection is then closed.
-func TestFate(t *testing.T) {
+func TestTxnOutcome(t *testing.T) {
 	owner, agent := pgtest.Database(t)
 	pgtest.Exec(t, owner, "CREATE TABLE a (n int PRIMARY KEY); GRANT ALL ON a TO agent")
 	e, _, err := kind{}.Open(agent)

@@ -11,7 +11,7 @@ import (
 
 // TestQuery checks the values of each type, and consecutive pages.
 func TestQuery(t *testing.T) {
-	w := newWorld(t, users)
+	w := newTestEnv(t, users)
 	tx := w.Begin()
 	out := w.Call(tx, "sql_query", "SELECT id, name, age FROM users WHERE id <= $1 ORDER BY id", 2)
 	require.Equal(t, [][]any{{1.0, "ann", 30.0}, {2.0, "bob", 40.0}}, w.Show(out).Rows)
@@ -23,7 +23,7 @@ func TestQuery(t *testing.T) {
 // TestRefuses checks that a statement that does not only read, or cannot be
 // reverted, changes nothing.
 func TestRefuses(t *testing.T) {
-	w := newWorld(t, users+`CREATE TABLE nokey (a int); GRANT ALL ON nokey TO agent; CREATE SEQUENCE s; GRANT ALL ON SEQUENCE s TO agent;
+	w := newTestEnv(t, users+`CREATE TABLE nokey (a int); GRANT ALL ON nokey TO agent; CREATE SEQUENCE s; GRANT ALL ON SEQUENCE s TO agent;
 		CREATE TABLE mine (a int PRIMARY KEY); ALTER TABLE mine OWNER TO agent; INSERT INTO mine VALUES (1);
 		CREATE TABLE noright (a int PRIMARY KEY); GRANT SELECT, INSERT, UPDATE ON noright TO agent;
 		CREATE TABLE parts (a int PRIMARY KEY) PARTITION BY RANGE (a); CREATE TABLE parts1 PARTITION OF parts FOR VALUES FROM (0) TO (10); GRANT ALL ON parts, parts1 TO agent;
@@ -66,7 +66,7 @@ func TestRefuses(t *testing.T) {
 // TestExecute changes rows, reverts and redoes that, also with a runtime that
 // has only the journal.
 func TestExecute(t *testing.T) {
-	w := newWorld(t, users)
+	w := newTestEnv(t, users)
 	before, tx := w.Dump(), w.Begin()
 	out := w.Done(tx, "UPDATE users SET age = age + 1 WHERE age > $1", 10)
 	require.Len(t, out.Changes, 2)

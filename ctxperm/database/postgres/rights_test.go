@@ -17,7 +17,7 @@ func TestRights(t *testing.T) {
 		{"GRANT INSERT, UPDATE, DELETE, TRIGGER ON users TO agent", "INSERT INTO users VALUES (9)", "SELECT"},
 		{"GRANT SELECT, INSERT, DELETE, TRIGGER ON users TO agent", "INSERT INTO users VALUES (9)", "UPDATE"},
 	} {
-		w := newWorld(t, `CREATE TABLE users (id int PRIMARY KEY, name text, age int); INSERT INTO users VALUES (1, 'ann', 30), (2, 'bob', 40);`+tt.grant)
+		w := newTestEnv(t, `CREATE TABLE users (id int PRIMARY KEY, name text, age int); INSERT INTO users VALUES (1, 'ann', 30), (2, 'bob', 40);`+tt.grant)
 		before, tx := w.Dump(), w.Begin()
 		out := w.Call(tx, "sql_execute", tt.text)
 		require.Equal(t, tool.StatusFailed, out.Status, "%s", tt.grant)
@@ -34,7 +34,7 @@ func TestRights(t *testing.T) {
 // TestColumnRights checks that rights to columns suffice if the revert needs no
 // more.
 func TestColumnRights(t *testing.T) {
-	w := newWorld(t, `CREATE TABLE users (id int PRIMARY KEY, name text, age int); INSERT INTO users VALUES (1, 'ann', 30), (2, 'bob', 40);
+	w := newTestEnv(t, `CREATE TABLE users (id int PRIMARY KEY, name text, age int); INSERT INTO users VALUES (1, 'ann', 30), (2, 'bob', 40);
 		GRANT TRIGGER ON users TO agent; GRANT SELECT (id, name, age), UPDATE (age) ON users TO agent;
 		CREATE FUNCTION rename() RETURNS void LANGUAGE sql SECURITY DEFINER AS $$ UPDATE users SET name = 'x' $$`)
 	before, tx := w.Dump(), w.Begin()
@@ -49,7 +49,7 @@ func TestColumnRights(t *testing.T) {
 // TestUnwatched checks a revert that removes a row without permission to read
 // whether a foreign key removes others. If one does, nothing is removed.
 func TestUnwatched(t *testing.T) {
-	w := newWorld(t, `CREATE TABLE p (id int PRIMARY KEY); CREATE TABLE k (a text, p int REFERENCES p ON DELETE CASCADE);
+	w := newTestEnv(t, `CREATE TABLE p (id int PRIMARY KEY); CREATE TABLE k (a text, p int REFERENCES p ON DELETE CASCADE);
 		CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN OLD; END'; CREATE TRIGGER t BEFORE DELETE ON k FOR EACH ROW EXECUTE FUNCTION f();
 		GRANT ALL ON p TO agent`)
 	before, tx := w.Dump(), w.Begin()

@@ -13,7 +13,7 @@ import (
 // recorded.
 func TestSameRow(t *testing.T) {
 	for _, when := range []string{"TRIGGER a AFTER", "CONSTRAINT TRIGGER a AFTER"} {
-		w := newWorld(t, `CREATE TABLE t (id int PRIMARY KEY, u int); INSERT INTO t VALUES (1, 1), (2, 2), (3, 3), (4, 300); ALTER TABLE t OWNER TO agent;
+		w := newTestEnv(t, `CREATE TABLE t (id int PRIMARY KEY, u int); INSERT INTO t VALUES (1, 1), (2, 2), (3, 3), (4, 300); ALTER TABLE t OWNER TO agent;
 			CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
 				IF NEW.u < 100 THEN UPDATE t SET u = u + 100 WHERE id IN (NEW.id, 2); DELETE FROM t WHERE id = 3; INSERT INTO t VALUES (3, 103); UPDATE t SET id = id + 10 WHERE id = 4; END IF;
 				RETURN NULL; END $$;
@@ -53,7 +53,7 @@ func TestSwap(t *testing.T) {
 // TestStays checks that a column that accepts no other value blocks its row.
 func TestStays(t *testing.T) {
 	for _, typ := range []string{"e NOT NULL", "varchar(1) NOT NULL"} {
-		w := newWorld(t, `CREATE TYPE e AS ENUM ('a', 'b', 'c'); CREATE TABLE t (id int PRIMARY KEY, v `+typ+` UNIQUE); INSERT INTO t VALUES (1, 'a'), (2, 'b'); GRANT ALL ON t TO agent;
+		w := newTestEnv(t, `CREATE TYPE e AS ENUM ('a', 'b', 'c'); CREATE TABLE t (id int PRIMARY KEY, v `+typ+` UNIQUE); INSERT INTO t VALUES (1, 'a'), (2, 'b'); GRANT ALL ON t TO agent;
 			CREATE TABLE k (t int REFERENCES t ON DELETE CASCADE); INSERT INTO k VALUES (1), (2);
 			CREATE FUNCTION turn() RETURNS void LANGUAGE sql AS $$ UPDATE t SET v = 'c' WHERE id = 1; UPDATE t SET v = 'a' WHERE id = 2; UPDATE t SET v = 'b' WHERE id = 1 $$`)
 		tx := w.Committed("SELECT turn()")
@@ -69,7 +69,7 @@ func TestStays(t *testing.T) {
 // TestGiven checks that values that the server always generates are restored
 // too.
 func TestGiven(t *testing.T) {
-	w := newWorld(t, `CREATE TABLE t (id int PRIMARY KEY, n int GENERATED ALWAYS AS IDENTITY, v text); INSERT INTO t (id, v) VALUES (1, 'a'), (2, 'b'); GRANT ALL ON t TO agent;
+	w := newTestEnv(t, `CREATE TABLE t (id int PRIMARY KEY, n int GENERATED ALWAYS AS IDENTITY, v text); INSERT INTO t (id, v) VALUES (1, 'a'), (2, 'b'); GRANT ALL ON t TO agent;
 		CREATE FUNCTION anew() RETURNS void LANGUAGE sql AS $$ DELETE FROM t WHERE id = 1; INSERT INTO t (id, v) VALUES (1, 'new') $$`)
 	before := w.Dump()
 	tx := w.Committed("SELECT anew()")
@@ -84,7 +84,7 @@ func TestGiven(t *testing.T) {
 // TestWhole checks that a statement on a whole table is refused when it is
 // detected.
 func TestWhole(t *testing.T) {
-	w := newWorld(t, users+`CREATE TABLE mine (a int PRIMARY KEY); ALTER TABLE mine OWNER TO agent;
+	w := newTestEnv(t, users+`CREATE TABLE mine (a int PRIMARY KEY); ALTER TABLE mine OWNER TO agent;
 		CREATE FUNCTION hold() RETURNS int LANGUAGE plpgsql AS 'BEGIN LOCK TABLE users IN SHARE MODE; RETURN 1; END';
 		CREATE FUNCTION share() RETURNS int LANGUAGE plpgsql AS 'BEGIN LOCK TABLE mine IN SHARE ROW EXCLUSIVE MODE; RETURN 1; END'; GRANT ALL ON users TO agent`)
 	before, tx := w.Dump(), w.Begin()

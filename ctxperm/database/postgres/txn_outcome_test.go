@@ -18,7 +18,7 @@ import (
 // leaves nothing of this package in the database.
 func TestFails(t *testing.T) {
 	for _, point := range []string{"database.begin", "database.execute", "database.prepare", "database.commit"} {
-		w := newWorld(t, users)
+		w := newTestEnv(t, users)
 		h := hosttest.New(1)
 		w.Start(agent.Host(h))
 		before, tx := w.Dump(), w.Begin()
@@ -42,7 +42,7 @@ func TestFails(t *testing.T) {
 // TestLostAnswer checks a connection that is lost at COMMIT, and a transaction
 // that the server ends. Then the server reports the outcome.
 func TestLostAnswer(t *testing.T) {
-	w := newWorld(t, users)
+	w := newTestEnv(t, users)
 	h := hosttest.New(1)
 	w.Start(agent.Host(h))
 	before, tx := w.Dump(), w.Begin()
@@ -64,7 +64,7 @@ func TestLostAnswer(t *testing.T) {
 // TestClaims checks that an open transaction claims the rows that it changed,
 // and no others.
 func TestClaims(t *testing.T) {
-	w := newWorld(t, users)
+	w := newTestEnv(t, users)
 	before := w.Dump()
 	first, second := w.Begin(), w.Begin()
 	w.Done(first, "UPDATE users SET age = 1 WHERE id = 1")

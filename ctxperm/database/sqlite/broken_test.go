@@ -70,9 +70,9 @@ func TestNotADatabase(t *testing.T) {
 	require.Equal(t, text, now)
 }
 
-// TestFates checks the outcomes that the table records, and those that it no
+// TestTxnOutcomes checks the outcomes that the table records, and those that it no
 // longer has.
-func TestFates(t *testing.T) {
+func TestTxnOutcomes(t *testing.T) {
 	f, db := opened(t, "CREATE TABLE t (a INTEGER PRIMARY KEY)")
 	change := func(text string) engine.TxnMarker {
 		w, err := f.Begin(t.Context())

@@ -16,7 +16,7 @@ func TestComputed(t *testing.T) {
 		"CREATE TABLE t (n AS (upper(v)) STORED, id PRIMARY KEY, m AS (v || v), v TEXT, o AS (n || m)) WITHOUT ROWID",
 		"CREATE TABLE t (n AS (upper(v)), id UNIQUE, v)",
 	} {
-		w := newWorld(t, schema+"; INSERT INTO t(id, v) VALUES (1, 'a'), (2, 'b'), (3, NULL)")
+		w := newTestEnv(t, schema+"; INSERT INTO t(id, v) VALUES (1, 'a'), (2, 'b'), (3, NULL)")
 		before := w.Dump()
 		tx := w.Committed("UPDATE t SET v = v || 'x' WHERE id < 3", "DELETE FROM t WHERE id = 2", "INSERT INTO t(id, v) VALUES (4, 'd')", "REPLACE INTO t(id, v) VALUES (1, 'r')", "UPDATE t SET id = id + 10")
 		after := w.Dump()
@@ -30,7 +30,7 @@ func TestComputed(t *testing.T) {
 // TestLedNowhere checks that a row with a dangling foreign key before the call
 // is not restored, and is reported. The other rows are restored.
 func TestLedNowhere(t *testing.T) {
-	w := newWorld(t, "CREATE TABLE p (id INTEGER PRIMARY KEY); INSERT INTO p VALUES (1); CREATE TABLE k (id INTEGER PRIMARY KEY, p REFERENCES p); INSERT INTO k VALUES (1, 1), (2, 99)")
+	w := newTestEnv(t, "CREATE TABLE p (id INTEGER PRIMARY KEY); INSERT INTO p VALUES (1); CREATE TABLE k (id INTEGER PRIMARY KEY, p REFERENCES p); INSERT INTO k VALUES (1, 1), (2, 99)")
 	tx := w.Committed("DELETE FROM k")
 	rep, err := w.Session.Revert(t.Context(), tx.ID())
 	require.Error(t, err)
@@ -42,7 +42,7 @@ func TestLedNowhere(t *testing.T) {
 // TestNumbers checks that AUTOINCREMENT does not reuse numbers after a revert,
 // and that the rows are restored.
 func TestNumbers(t *testing.T) {
-	w := newWorld(t, "CREATE TABLE t (id INTEGER PRIMARY KEY AUTOINCREMENT, v); INSERT INTO t(v) VALUES ('a')")
+	w := newTestEnv(t, "CREATE TABLE t (id INTEGER PRIMARY KEY AUTOINCREMENT, v); INSERT INTO t(v) VALUES ('a')")
 	before := w.Dump()
 	tx := w.Committed("INSERT INTO t(v) VALUES ('b'), ('c')")
 	w.Reverted(tx.ID())

@@ -67,10 +67,10 @@ func (d *file) connect(ctx context.Context) (*connection, error) {
 	if err != nil {
 		return nil, d.trouble(err)
 	}
-	c := &connection{Conn: conn, gate: &stmtGuard{}}
+	c := &connection{Conn: conn, guard: &stmtGuard{}}
 	err = conn.Raw(func(dc any) (err error) {
 		if c.handle, err = handleOf(dc); err == nil {
-			err = c.handle.watch(c.gate)
+			err = c.handle.watch(c.guard)
 		}
 		return err
 	})
@@ -103,20 +103,20 @@ func (d *file) trouble(err error) error {
 // connection is one connection with its guard and hooks.
 type connection struct {
 	*sql.Conn
-	gate   *stmtGuard
+	guard  *stmtGuard
 	handle handle
 }
 
 // own runs a statement of this package, without the guard.
 func (c *connection) own(ctx context.Context, text string, args ...any) error {
-	defer c.gate.open()()
+	defer c.guard.open()()
 	_, err := c.ExecContext(ctx, text, args...)
 	return err
 }
 
 // rows runs a query of this package, without the guard, and reads all rows.
 func (c *connection) rows(ctx context.Context, text string, args ...any) (out [][]any, err error) {
-	defer c.gate.open()()
+	defer c.guard.open()()
 	rows, err := c.QueryContext(ctx, text, args...)
 	if err != nil {
 		return nil, err

@@ -14,7 +14,7 @@ import (
 // TestExecute changes rows with a statement. Each is on the journal with both
 // versions, and the transaction reverts them.
 func TestExecute(t *testing.T) {
-	w := newWorld(t, users)
+	w := newTestEnv(t, users)
 	before := w.Dump()
 	tx := w.Begin()
 	out := w.Done(tx, "UPDATE users SET age = age + 1 WHERE age > ?", 10)
@@ -51,7 +51,7 @@ func TestExecute(t *testing.T) {
 // TestExecuteFails checks that a failed statement changes nothing, and that the
 // transaction continues.
 func TestExecuteFails(t *testing.T) {
-	w := newWorld(t, users+`CREATE TABLE strict_t (id INTEGER PRIMARY KEY, u TEXT UNIQUE) STRICT; INSERT INTO strict_t VALUES (1, 'a');
+	w := newTestEnv(t, users+`CREATE TABLE strict_t (id INTEGER PRIMARY KEY, u TEXT UNIQUE) STRICT; INSERT INTO strict_t VALUES (1, 'a');
 		CREATE VIRTUAL TABLE words USING fts5(body);
 		CREATE TRIGGER no BEFORE DELETE ON users WHEN old.id = 1 BEGIN SELECT RAISE(ROLLBACK, 'never'); END;`)
 	before := w.Dump()
@@ -82,7 +82,7 @@ func TestConflicts(t *testing.T) { databasetest.Conflicts(t, open) }
 // because the change of a later call could not be reverted. It is not done yet:
 // it is reverted after that becomes possible.
 func TestLaterConflict(t *testing.T) {
-	w := newWorld(t, "CREATE TABLE t (id INTEGER PRIMARY KEY, u UNIQUE)")
+	w := newTestEnv(t, "CREATE TABLE t (id INTEGER PRIMARY KEY, u UNIQUE)")
 	before, tx := w.Dump(), w.Begin()
 	made := w.Done(tx, "INSERT INTO t VALUES (1, 'x')")
 	w.Done(tx, "DELETE FROM t")
@@ -100,7 +100,7 @@ func TestLaterConflict(t *testing.T) {
 // and the others are removed.
 func TestNeeded(t *testing.T) {
 	for deferred, left := range map[string]int{"": 1, "DEFERRABLE INITIALLY DEFERRED": 2, "ON DELETE CASCADE": 1, "ON DELETE RESTRICT": 1} {
-		w := newWorld(t, "CREATE TABLE p (id INTEGER PRIMARY KEY); CREATE TABLE k (a, p REFERENCES p "+deferred+"); CREATE TABLE o (a PRIMARY KEY)")
+		w := newTestEnv(t, "CREATE TABLE p (id INTEGER PRIMARY KEY); CREATE TABLE k (a, p REFERENCES p "+deferred+"); CREATE TABLE o (a PRIMARY KEY)")
 		tx := w.Begin()
 		w.Done(tx, "INSERT INTO p VALUES (7), (8)")
 		w.Done(tx, "INSERT INTO o VALUES (1)")

@@ -16,8 +16,8 @@ import (
 
 type tb = databasetest.T
 
-// world is a database file, another client of it, and a runtime on it.
-type world struct {
+// testEnv is a database file, another client of it, and a runtime on it.
+type testEnv struct {
 	*databasetest.World
 	path string
 	file file
@@ -26,7 +26,7 @@ type world struct {
 const users = `CREATE TABLE users (id INTEGER PRIMARY KEY, name TEXT, age INT);
 	INSERT INTO users VALUES (1, 'ann', 30), (2, 'bob', 40), (3, 'cyd', NULL);`
 
-func newWorld(t tb, schema string, opts ...agent.Option) *world {
+func newTestEnv(t tb, schema string, opts ...agent.Option) *testEnv {
 	t.Helper()
 	in := "" // in memory if possible: no test here cuts the power
 	if _, err := os.Stat("/dev/shm"); err == nil {
@@ -35,15 +35,15 @@ func newWorld(t tb, schema string, opts ...agent.Option) *world {
 	dir, err := os.MkdirTemp(in, "remit-sqlite-")
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
-	w := &world{path: filepath.Join(dir, "it's a 100% db?.sqlite")}
+	w := &testEnv{path: filepath.Join(dir, "it's a 100% db?.sqlite")}
 	w.file = openFile(t, w.path)
 	w.file.Exec(schema)
 	w.World = databasetest.New(t, sqlite.Kind(), "sqlite:"+w.path, w.file, opts...)
 	return w
 }
 
-// open is newWorld for tests of every kind of database.
-func open(t databasetest.T, schema string) *databasetest.World { return newWorld(t, schema).World }
+// open is newTestEnv for tests of every kind of database.
+func open(t databasetest.T, schema string) *databasetest.World { return newTestEnv(t, schema).World }
 
 // file is another client of the database.
 type file struct {

@@ -29,7 +29,7 @@ func (c *connection) query(ctx context.Context, s engine.Statement, ask engine.A
 	if err := c.decide(ctx, s, ask, false); err != nil {
 		return engine.Rows{}, err
 	}
-	defer c.gate.enforce()()
+	defer c.guard.enforce()()
 	return c.run(ctx, s, w)
 }
 
@@ -38,7 +38,7 @@ func (c *connection) decide(ctx context.Context, s engine.Statement, ask engine.
 	if err := single(s.SQL); err != nil {
 		return err
 	}
-	back := c.gate.look(writes)
+	back := c.guard.look(writes)
 	stmt, err := c.PrepareContext(ctx, s.SQL)
 	if err == nil {
 		err = stmt.Close()
@@ -47,14 +47,14 @@ func (c *connection) decide(ctx context.Context, s engine.Statement, ask engine.
 	if err != nil {
 		return c.because(err)
 	}
-	return ask(ctx, c.gate.seen)
+	return ask(ctx, c.guard.seen)
 }
 
 // because returns the guard's reason instead of SQLite's, which is only "not
 // authorized".
 func (c *connection) because(err error) error {
-	if c.gate.refused != nil {
-		return c.gate.refused
+	if c.guard.refused != nil {
+		return c.guard.refused
 	}
 	return err
 }
@@ -85,7 +85,7 @@ func (c *connection) run(ctx context.Context, s engine.Statement, w engine.Page)
 		}
 		if len(out.Rows) == w.Max {
 			out.More = true
-			if !c.gate.writes {
+			if !c.guard.writes {
 				break
 			}
 			continue // only a statement that ran to its end has changed all its rows
@@ -99,7 +99,7 @@ func (c *connection) run(ctx context.Context, s engine.Statement, w engine.Page)
 				return out, fmt.Errorf("%w: one row has %d bytes, and the limit is %d: select fewer columns, or parts by substr()", engine.ErrRefused, size, w.Bytes)
 			}
 			out.More, w.Max = true, len(out.Rows)
-			if !c.gate.writes {
+			if !c.guard.writes {
 				break
 			}
 			continue

@@ -10,7 +10,7 @@ import (
 
 // TestQuery checks the values of each type, and consecutive pages.
 func TestQuery(t *testing.T) {
-	w := newWorld(t, users)
+	w := newTestEnv(t, users)
 	tx := w.Begin()
 	got := w.Show(w.Invoke(tx, "sql_query", tool.Args{"sql": "SELECT id, name, age FROM users WHERE id <= ? ORDER BY id", "params": []any{3}, "max_rows": 2}))
 	require.Equal(t, []string{"id", "name", "age"}, got.Columns)
@@ -30,7 +30,7 @@ func TestQuery(t *testing.T) {
 // TestQueryRefuses checks that a text that is not one reading statement does
 // not run, and changes nothing.
 func TestQueryRefuses(t *testing.T) {
-	w := newWorld(t, users+`CREATE VIRTUAL TABLE words USING fts5(body); INSERT INTO words VALUES ('hello world');`)
+	w := newTestEnv(t, users+`CREATE VIRTUAL TABLE words USING fts5(body); INSERT INTO words VALUES ('hello world');`)
 	before, tx := w.Dump(), w.Begin()
 	for text, why := range map[string]string{
 		"DELETE FROM users":                                 "a query only reads",

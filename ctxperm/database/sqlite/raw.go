@@ -46,18 +46,18 @@ func fields(v reflect.Value, name string) (tls *libc.TLS, p uintptr, err error) 
 	return (*libc.TLS)(t.UnsafePointer()), uintptr(f.Uint()), nil
 }
 
-// gates holds the guards of open connections. A connection without a guard is
+// guards holds the guards of open connections. A connection without a guard is
 // refused.
-var gates = struct {
+var guards = struct {
 	sync.Mutex // never held across a wait
 	of         map[uintptr]*stmtGuard
 }{of: map[uintptr]*stmtGuard{}}
 
 // watch installs a guard on a connection.
 func (h handle) watch(g *stmtGuard) error {
-	gates.Lock()
-	gates.of[h.db] = g
-	gates.Unlock()
+	guards.Lock()
+	guards.of[h.db] = g
+	guards.Unlock()
 	f := authorizer
 	// A function value is a pointer to its code. The driver passes its own
 	// functions to SQLite in the same way.
@@ -71,15 +71,15 @@ func (h handle) watch(g *stmtGuard) error {
 // unwatch removes the guard, because the next connection may have the same
 // handle.
 func (h handle) unwatch() {
-	gates.Lock()
-	defer gates.Unlock()
-	delete(gates.of, h.db)
+	guards.Lock()
+	defer guards.Unlock()
+	delete(guards.of, h.db)
 }
 
 func authorizer(_ *libc.TLS, db uintptr, action int32, a1, a2, schema, within uintptr) int32 {
-	gates.Lock()
-	g := gates.of[db]
-	gates.Unlock()
+	guards.Lock()
+	g := guards.of[db]
+	guards.Unlock()
 	if g == nil {
 		return lib.SQLITE_DENY
 	}

@@ -30,7 +30,7 @@ func TestSwap(t *testing.T) {
 // TestSwapOfReferred exchanges rows to which others refer, and which follow
 // them.
 func TestSwapOfReferred(t *testing.T) {
-	w := newWorld(t, `CREATE TABLE t (id INTEGER PRIMARY KEY, u INTEGER UNIQUE NOT NULL, r REAL UNIQUE NOT NULL, b BLOB UNIQUE NOT NULL);
+	w := newTestEnv(t, `CREATE TABLE t (id INTEGER PRIMARY KEY, u INTEGER UNIQUE NOT NULL, r REAL UNIQUE NOT NULL, b BLOB UNIQUE NOT NULL);
 		INSERT INTO t VALUES (1, 1, 1.5, x'01'), (2, 2, 2.5, x'02'); CREATE TABLE k (a, u REFERENCES t(u) ON UPDATE CASCADE); INSERT INTO k VALUES (1, 1), (2, 2);
 		CREATE TABLE hold (t REFERENCES t ON DELETE CASCADE); INSERT INTO hold VALUES (1), (2);
 		CREATE TABLE turn (a, b, c); CREATE TRIGGER s AFTER INSERT ON turn BEGIN
@@ -48,7 +48,7 @@ func TestSwapOfReferred(t *testing.T) {
 // TestStays checks that an index that accepts no other value blocks its row,
 // and that nothing is done partially.
 func TestStays(t *testing.T) {
-	w := newWorld(t, `CREATE TABLE t (id INTEGER PRIMARY KEY, v TEXT NOT NULL); CREATE UNIQUE INDEX i ON t(json_extract(v, '$.a')); INSERT INTO t VALUES (1, '{"a":1}'), (2, '{"a":2}');
+	w := newTestEnv(t, `CREATE TABLE t (id INTEGER PRIMARY KEY, v TEXT NOT NULL); CREATE UNIQUE INDEX i ON t(json_extract(v, '$.a')); INSERT INTO t VALUES (1, '{"a":1}'), (2, '{"a":2}');
 		CREATE TABLE hold (t REFERENCES t ON DELETE CASCADE); INSERT INTO hold VALUES (1), (2); CREATE TABLE turn (a, b, c); CREATE TRIGGER s AFTER INSERT ON turn BEGIN
 		UPDATE t SET v = '{"a":9}' WHERE id = 1; UPDATE t SET v = '{"a":1}' WHERE id = 2; UPDATE t SET v = '{"a":2}' WHERE id = 1; END`)
 	tx := w.Committed("INSERT INTO turn VALUES (1, 2, 3)")
@@ -63,7 +63,7 @@ func TestStays(t *testing.T) {
 // TestOddNames checks that a table with a name that no grant can contain is
 // refused.
 func TestOddNames(t *testing.T) {
-	w := newWorld(t, `CREATE TABLE ".." (a)`)
+	w := newTestEnv(t, `CREATE TABLE ".." (a)`)
 	out := w.Execute(w.Begin(), `INSERT INTO ".." VALUES (1)`)
 	require.Equal(t, tool.StatusFailed, out.Status, out.Text)
 	require.Contains(t, out.Error.Why, "none that can be granted")

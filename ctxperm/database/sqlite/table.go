@@ -126,7 +126,7 @@ func (t *tables) row(ctx context.Context, ref engine.Ref) (engine.Image, error) 
 	if err != nil {
 		return nil, err
 	}
-	defer t.c.gate.open()()
+	defer t.c.guard.open()()
 	stmt := t.read[tab.Name]
 	if stmt == nil {
 		var cols []string

@@ -17,10 +17,10 @@ func TestUnusable(t *testing.T) {
 		_, err := handle.New([]handle.Kind{sqlite.Kind()}, map[string]string{"main": at})
 		require.ErrorContains(t, err, why)
 	}
-	w := newWorld(t, "CREATE TABLE odd (rowid, _rowid_, oid); INSERT INTO odd VALUES (1, 2, 3)")
+	w := newTestEnv(t, "CREATE TABLE odd (rowid, _rowid_, oid); INSERT INTO odd VALUES (1, 2, 3)")
 	out := w.Invoke(w.Begin(), "sql_execute", tool.Args{"sql": "UPDATE odd SET oid = 4"})
 	require.Contains(t, out.Error.Why, "give it one")
-	w = newWorld(t, "CREATE TABLE remit_ops (seq, op); INSERT INTO remit_ops VALUES (0, 'theirs'); CREATE TABLE t (a)")
+	w = newTestEnv(t, "CREATE TABLE remit_ops (seq, op); INSERT INTO remit_ops VALUES (0, 'theirs'); CREATE TABLE t (a)")
 	out = w.Invoke(w.Begin(), "sql_execute", tool.Args{"sql": "INSERT INTO t VALUES (1)"})
 	require.Contains(t, out.Error.Why, "not the one that remit makes")
 	require.Empty(t, w.file.query("SELECT * FROM t"))

@@ -21,15 +21,15 @@ func failing(point string) func(string) error {
 	}
 }
 
-// TestWhatAFailedWriteLeft checks the revert of a failed write. A write that
+// TestRevertOfFailedWrite checks the revert of a failed write. A write that
 // changed nothing is not reverted, even if another process has written the same
 // content since. A write that failed after its change is reverted.
-func TestWhatAFailedWriteLeft(t *testing.T) {
+func TestRevertOfFailedWrite(t *testing.T) {
 	write := func(ctx context.Context, f *files.Files) error {
 		return f.Write(ctx, "a.txt", []byte("ours"), files.WriteOptions{})
 	}
-	w := newWorld(t)
-	w.furnish()
+	w := newTestEnv(t)
+	w.createFiles()
 	h := w.host()
 	h.OnPoint = failing("files.write")
 	require.ErrorIs(t, w.do(h, write), errDisk)
@@ -38,8 +38,8 @@ func TestWhatAFailedWriteLeft(t *testing.T) {
 	require.Empty(t, w.revert().NotUndone())
 	require.Equal(t, "ours", w.read("a.txt"))
 
-	w = newWorld(t)
-	w.furnish()
+	w = newTestEnv(t)
+	w.createFiles()
 	before := w.tree()
 	h = w.host()
 	h.OnPoint = failing("files.syncdir")

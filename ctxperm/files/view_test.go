@@ -27,11 +27,11 @@ func contentOf(t *testing.T) func(r io.ReadCloser, err error) string {
 	}
 }
 
-// TestWorld checks that a verifier sees the resources of the call, now and
+// TestView checks that a verifier sees the resources of the call, now and
 // before the first change, and nothing else.
-func TestWorld(t *testing.T) {
-	w := newWorld(t)
-	w.furnish()
+func TestView(t *testing.T) {
+	w := newTestEnv(t)
+	w.createFiles()
 	changes := w.changes(func(ctx context.Context, f *files.Files) error {
 		for _, text := range []string{"1", "2"} {
 			if err := f.Write(ctx, "a.txt", []byte(text), files.WriteOptions{}); err != nil {

@@ -60,7 +60,7 @@ func (w *callTxn) Execute(ctx context.Context, s engine.Statement, ask engine.Au
 	}
 	granted := map[engine.Access]bool{}
 	writes := false
-	for _, a := range w.c.gate.seen {
+	for _, a := range w.c.guard.seen {
 		granted[a] = true
 		if a.Action != perm.Write {
 			continue
@@ -118,7 +118,7 @@ func (w *callTxn) capturable(ctx context.Context, name string) error {
 func (w *callTxn) run(ctx context.Context, s engine.Statement, win engine.Page) (engine.Rows, error) {
 	w.capture.events, w.capture.err = nil, nil
 	before := w.c.handle.changes()
-	defer w.c.gate.enforce()()
+	defer w.c.guard.enforce()()
 	w.capture.on = true
 	out, err := w.c.run(ctx, s, win)
 	w.capture.on = false

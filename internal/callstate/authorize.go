@@ -67,10 +67,10 @@ func (s *Survey) Need(ctx context.Context, a perm.ResourceAccess) error {
 	if err := c.held(ctx, a); err != nil {
 		return err
 	}
-	if err := c.inside(a); err != nil {
+	if err := c.checkPart(a); err != nil {
 		return err
 	}
-	if err := c.effectless(a); err != nil {
+	if err := c.checkPure(a); err != nil {
 		return err
 	}
 	if c.granted(a) || slices.ContainsFunc(s.asked, func(r Ruling) bool { return r.Access == a }) {
@@ -136,7 +136,7 @@ func (c *Call) AuthorizeChanges(ctx context.Context, accesses []perm.ResourceAcc
 		return err
 	}
 	for _, a := range accesses {
-		if err := c.effectless(a); err != nil {
+		if err := c.checkPure(a); err != nil {
 			return err
 		}
 	}

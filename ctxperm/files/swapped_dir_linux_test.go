@@ -16,17 +16,17 @@ import (
 	"github.com/remit-dev/remit/internal/disk"
 )
 
-// door is a directory that a goroutine swaps, as fast as possible, with a link
+// swappedDir is a directory that a goroutine swaps, as fast as possible, with a link
 // to another directory below the same root. No access permits that directory.
-type door struct {
-	w     *world
+type swappedDir struct {
+	w     *testEnv
 	stop  atomic.Bool
 	swaps atomic.Int64
 	done  sync.WaitGroup
 }
 
-func newDoor(w *world) *door {
-	d := &door{w: w}
+func newSwappedDir(w *testEnv) *swappedDir {
+	d := &swappedDir{w: w}
 	for _, dir := range []string{"door", "vault"} {
 		require.NoError(w.t, os.Mkdir(filepath.Join(w.dir, dir), 0o755))
 		for _, name := range []string{"file", "made"} {
@@ -44,14 +44,14 @@ func newDoor(w *world) *door {
 	return d
 }
 
-func (d *door) end() {
+func (d *swappedDir) end() {
 	d.stop.Store(true)
 	d.done.Wait()
 }
 
 // leaks reports whether the root follows the link, as a control. It does so
 // without Straight, so the race is real.
-func (d *door) leaks() bool {
+func (d *swappedDir) leaks() bool {
 	f, err := d.w.root.Open("door/file")
 	if err != nil {
 		return false
@@ -61,15 +61,15 @@ func (d *door) leaks() bool {
 	return string(data) == "vault"
 }
 
-// TestNoOtherFolderThroughTheDoor checks that an operation affects only its
+// TestNoAccessThroughSwappedDir checks that an operation affects only its
 // permitted path. It affects no other path, even if another process replaces
 // the directory between check and use.
-func TestNoOtherFolderThroughTheDoor(t *testing.T) {
-	w := newWorld(t)
+func TestNoAccessThroughSwappedDir(t *testing.T) {
+	w := newTestEnv(t)
 	if !w.root.Features().Beneath {
 		t.Skip("this kernel cannot refuse links while it walks")
 	}
-	d := newDoor(w)
+	d := newSwappedDir(w)
 	defer d.end()
 	vault := func() map[string]entry { return w.below("vault") } // without the entries that change beside it
 	before := vault()
@@ -113,8 +113,8 @@ func TestNoOtherFolderThroughTheDoor(t *testing.T) {
 // TestStraight checks that the view follows no link, that its root does, and
 // that both are one root.
 func TestStraight(t *testing.T) {
-	w := newWorld(t)
-	w.furnish()
+	w := newTestEnv(t)
+	w.createFiles()
 	require.NoError(t, os.Symlink("dir", filepath.Join(w.dir, "alias")))
 	straight := disk.WithoutLinks(w.root)
 	require.Equal(t, w.root.Identity(), straight.Identity())

@@ -71,7 +71,7 @@ func remembering(notes []rego.UncheckedRef) []rego.UncheckedRef {
 	return out
 }
 
-func TestMemoRemembersWhatIsTheSame(t *testing.T) {
+func TestCacheHits(t *testing.T) {
 	e := engine(t, control+`deny contains "x" if input.call.args.n == 8`)
 	for i := range 5 {
 		r := request()
@@ -93,7 +93,7 @@ func TestMemoRemembersWhatIsTheSame(t *testing.T) {
 	require.Equal(t, 5, rego.Remembered(e), "absent is not null")
 }
 
-func TestMemoNeverKeepsFailures(t *testing.T) {
+func TestCacheNeverKeepsFailures(t *testing.T) {
 	e := engine(t, failing()["built-in in deny"])
 	for range 2 {
 		_, err := e.Decide(context.Background(), request())
@@ -119,7 +119,7 @@ func TestMemoNeverKeepsFailures(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled, "also when the answer is known")
 }
 
-func TestMemoIsBounded(t *testing.T) {
+func TestCacheIsBounded(t *testing.T) {
 	text := control + `deny contains "x" if input.call.args.n == "x"`
 	e, err := rego.New(rego.Options{Modules: map[string]string{"p.rego": text}, Timeout: patient, CacheSize: 3})
 	require.NoError(t, err)

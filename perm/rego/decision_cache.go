@@ -24,10 +24,10 @@ type decisionCache struct {
 	decisions *lru.Cache[string, perm.Decision]
 }
 
-// newMemo returns a cache for size decisions.
-func newMemo(size int) (*decisionCache, error) {
+// newDecisionCache returns a cache for size decisions.
+func newDecisionCache(size int) (*decisionCache, error) {
 	if size < 0 {
-		return nil, nil //nolint:nilnil // a nil memo is one that remembers nothing
+		return nil, nil //nolint:nilnil // a nil cache caches nothing
 	}
 	if size == 0 {
 		size = DefaultCacheSize

@@ -8,9 +8,9 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// TestWindow checks consecutive pages, and the error for too large results.
-func TestWindow(t *testing.T) {
-	w := newWorld(t, users)
+// TestPages checks consecutive pages, and the error for too large results.
+func TestPages(t *testing.T) {
+	w := newTestEnv(t, users)
 	tx := w.Begin()
 	out, err := tx.Invoke(t.Context(), "sql_query", tool.Args{"database": "main", "sql": "SELECT generate_series(1, 200)", "max_rows": 120, "page": 2})
 	require.NoError(t, err)

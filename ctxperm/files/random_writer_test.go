@@ -22,11 +22,11 @@ import (
 	"github.com/remit-dev/remit/revert/record"
 )
 
-// storm changes one file repeatedly while remit works on it. It remembers which
-// of its texts must still exist: each one until the storm itself overwrites or
+// randomWriter changes one file repeatedly while remit works on it. It remembers which
+// of its texts must still exist: each one until the writer itself overwrites or
 // removes it.
-type storm struct {
-	w    *world
+type randomWriter struct {
+	w    *testEnv
 	rng  *rand.Rand
 	path string
 	odds int // acts at one of so many points
@@ -35,7 +35,7 @@ type storm struct {
 	log  []string
 }
 
-func (s *storm) point(id string) {
+func (s *randomWriter) point(id string) {
 	if s.rng.IntN(s.odds) != 0 {
 		return
 	}
@@ -70,7 +70,7 @@ func (s *storm) point(id string) {
 
 // settle requires that every remembered text is in the tree, or in a blob of
 // the journal.
-func (s *storm) settle(about string) {
+func (s *randomWriter) settle(about string) {
 	var all strings.Builder
 	for name, e := range s.w.tree() {
 		all.WriteString(e.data)
@@ -84,8 +84,8 @@ func (s *storm) settle(about string) {
 	}
 }
 
-// stormy returns the host of a process in the storm, which may die.
-func (w *world) stormy(s *storm) *hosttest.Host {
+// hostWithRandomWriter returns the host of a process beside the random writer, which may die.
+func (w *testEnv) hostWithRandomWriter(s *randomWriter) *hosttest.Host {
 	c := &crash{left: 1 << 30}
 	if s.rng.IntN(2) == 0 {
 		c.left = 1 + s.rng.IntN(60)
@@ -100,7 +100,7 @@ func (w *world) stormy(s *storm) *hosttest.Host {
 }
 
 // kept reads every blob that the journal's changes name.
-func (w *world) kept() []string {
+func (w *testEnv) kept() []string {
 	w.t.Helper()
 	var out []string
 	add := func(c effect.Change) {
@@ -129,11 +129,11 @@ func (w *world) kept() []string {
 	return out
 }
 
-// TestStorm runs a storm during an action, its death, its revert and the death
+// TestRandomWriter runs a random writer during an action, its death, its revert and the death
 // of that. A seed determines every run.
-func TestStorm(t *testing.T) {
+func TestRandomWriter(t *testing.T) {
 	t.Parallel()
-	if probe := newWorld(t).root.Features(); !probe.Exchange || !probe.Lease {
+	if probe := newTestEnv(t).root.Features(); !probe.Exchange || !probe.Lease {
 		t.Skip("others lose bytes here, as the package says")
 	}
 	stormy := slices.DeleteFunc(actions(), func(a action) bool { return a.file != "a.txt" && a.file != "new.txt" })
@@ -141,14 +141,14 @@ func TestStorm(t *testing.T) {
 	conflicts, saved := 0, 0
 	for seed := range uint64(runs) {
 		rng := rand.New(rand.NewPCG(seed, 1))
-		w := newWorld(t)
-		w.furnish()
+		w := newTestEnv(t)
+		w.createFiles()
 		a := stormy[rng.IntN(len(stormy))]
-		s := &storm{w: w, rng: rng, path: filepath.Join(w.dir, a.file), odds: 1 + rng.IntN(20), owed: map[string]bool{}}
-		h := w.stormy(s)
+		s := &randomWriter{w: w, rng: rng, path: filepath.Join(w.dir, a.file), odds: 1 + rng.IntN(20), owed: map[string]bool{}}
+		h := w.hostWithRandomWriter(s)
 		_ = w.do(h, a.do)
 		for range 2 {
-			_, _ = w.takeBack(t.Context(), w.stormy(s))
+			_, _ = w.revertAs(t.Context(), w.hostWithRandomWriter(s))
 		}
 		if len(w.revert().NotUndone()) > 0 {
 			conflicts++
@@ -167,10 +167,10 @@ func TestStorm(t *testing.T) {
 }
 
 func TestSavedNamesFit(t *testing.T) {
-	w := newWorld(t)
+	w := newTestEnv(t)
 	name := strings.Repeat("é", 127)
 	w.put(name, "before", 0o644)
-	s := &storm{w: w}
+	s := &randomWriter{w: w}
 	s.path = filepath.Join(w.dir, name)
 	n := 0
 	h := w.host()

@@ -16,23 +16,23 @@ import (
 )
 
 // replaced returns a function with which another process replaces a file.
-func (w *world) replaced(name, text string) func() {
+func (w *testEnv) replaced(name, text string) func() {
 	return func() {
 		w.put("tmp", text, 0o600)
 		require.NoError(w.t, os.Rename(filepath.Join(w.dir, "tmp"), filepath.Join(w.dir, name)))
 	}
 }
 
-// TestNewestOfTheirsStays replaces the file before the exchange, and again
+// TestNewestForeignVersionStays replaces the file before the exchange, and again
 // before each reversal. The newest version is under the name in the end, and
 // the one before it beside it.
-func TestNewestOfTheirsStays(t *testing.T) {
+func TestNewestForeignVersionStays(t *testing.T) {
 	for n := 1; n <= 6; n++ {
-		w := newWorld(t)
+		w := newTestEnv(t)
 		if !w.root.Features().Exchange {
 			t.Skip("nothing is exchanged here")
 		}
-		w.furnish()
+		w.createFiles()
 		var deeds []func()
 		for i := range n {
 			deeds = append(deeds, w.replaced("dir/b.txt", fmt.Sprint(theirs, " ", i)))
@@ -44,12 +44,12 @@ func TestNewestOfTheirsStays(t *testing.T) {
 	}
 }
 
-// TestTheirsInTheWeakerWay checks that content written before the file is
+// TestForeignWriteNonAtomic checks that content written before the file is
 // removed stays.
-func TestTheirsInTheWeakerWay(t *testing.T) {
+func TestForeignWriteNonAtomic(t *testing.T) {
 	for name, do := range map[string]func(context.Context, *files.Files) error{"write": write("dir/b.txt"), "delete": swaps()["take"].do} {
-		w := newWorld(t)
-		w.furnish()
+		w := newTestEnv(t)
+		w.createFiles()
 		w.root = weakRoot{w.root}
 		h := w.host()
 		point := "files.mark"
@@ -62,10 +62,10 @@ func TestTheirsInTheWeakerWay(t *testing.T) {
 	}
 }
 
-// TestTheirBitsStay changes the bits of a directory before it gets ours.
-func TestTheirBitsStay(t *testing.T) {
-	w := newWorld(t)
-	w.furnish()
+// TestForeignBitsStay changes the bits of a directory before it gets ours.
+func TestForeignBitsStay(t *testing.T) {
+	w := newTestEnv(t)
+	w.createFiles()
 	h := w.host()
 	h.OnPoint = at("files.look", func() {}, func() { require.NoError(t, os.Chmod(filepath.Join(w.dir, "dir"), 0o711)) })
 	err := w.do(h, func(ctx context.Context, f *files.Files) error { return f.Chmod(ctx, "dir", 0o700) })
@@ -78,8 +78,8 @@ func TestTheirBitsStay(t *testing.T) {
 // TestChangedWhileItIsPlanned checks that content written after the comparison
 // of the versions does not count as left by the call.
 func TestChangedWhileItIsPlanned(t *testing.T) {
-	w := newWorld(t)
-	w.furnish()
+	w := newTestEnv(t)
+	w.createFiles()
 	changes := w.changes(func(ctx context.Context, f *files.Files) error { // too large for the check to store
 		return f.Write(ctx, "dir/b.txt", bytes.Repeat([]byte("x"), journal.InlineMax+1), files.WriteOptions{})
 	})
@@ -91,11 +91,11 @@ func TestChangedWhileItIsPlanned(t *testing.T) {
 	require.Equal(t, theirs, w.read("dir/b.txt"))
 }
 
-// TestBehindTheirLink checks that the entries of a new folder are not gone
+// TestForeignLinkInPlaceOfFolder checks that the entries of a new folder are not gone
 // because another process moved the folder and left a link in its place.
-func TestBehindTheirLink(t *testing.T) {
-	w := newWorld(t)
-	w.furnish()
+func TestForeignLinkInPlaceOfFolder(t *testing.T) {
+	w := newTestEnv(t)
+	w.createFiles()
 	changes := w.changes(func(ctx context.Context, f *files.Files) error {
 		return f.Write(ctx, "d/x", []byte("ours"), files.WriteOptions{MakeParents: true})
 	})
@@ -108,14 +108,14 @@ func TestBehindTheirLink(t *testing.T) {
 	require.Equal(t, "ours", w.read("e/x"))
 }
 
-// TestTheirsInOurFile replaces the file before the exchange, and writes into
+// TestForeignWriteInOurFile replaces the file before the exchange, and writes into
 // ours before the reversal. Both texts are kept.
-func TestTheirsInOurFile(t *testing.T) {
-	w := newWorld(t)
+func TestForeignWriteInOurFile(t *testing.T) {
+	w := newTestEnv(t)
 	if !w.root.Features().Exchange {
 		t.Skip("nothing is exchanged here")
 	}
-	w.furnish()
+	w.createFiles()
 	h := w.host()
 	h.OnPoint = at("files.exchange", w.replaced("dir/b.txt", theirs+" 1"), func() { w.put("dir/b.txt", theirs+" 2", 0o600) })
 	require.ErrorIs(t, w.do(h, write("dir/b.txt")), files.ErrConflict)

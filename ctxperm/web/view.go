@@ -22,17 +22,17 @@ func (c *Client) World(k callstate.ModuleKey, changes []effect.Change) verify.Re
 	if !k.Valid() {
 		return nil
 	}
-	return world{scheme{c}, changes}
+	return callView{scheme{c}, changes}
 }
 
-type world struct {
+type callView struct {
 	scheme
 	changes []effect.Change
 }
 
 // change returns the newest change of a resource. A verifier cannot read other
 // resources, because it has no access to the network.
-func (w world) change(resource string) (effect.Change, error) {
+func (w callView) change(resource string) (effect.Change, error) {
 	for i := len(w.changes) - 1; i >= 0; i-- {
 		if c := w.changes[i]; c.Scheme == SchemeName && c.Resource == resource {
 			return c, nil
@@ -42,7 +42,7 @@ func (w world) change(resource string) (effect.Change, error) {
 }
 
 // Version reads the version from the service.
-func (w world) Version(ctx context.Context, resource string) (string, error) {
+func (w callView) Version(ctx context.Context, resource string) (string, error) {
 	c, err := w.change(resource)
 	if err != nil {
 		return "", err
@@ -55,11 +55,11 @@ func (w world) Version(ctx context.Context, resource string) (string, error) {
 }
 
 // Open is not available to verifiers: versions suffice.
-func (w world) Open(context.Context, string) (io.ReadCloser, error) {
+func (w callView) Open(context.Context, string) (io.ReadCloser, error) {
 	return nil, errors.New("the content of a service is read by requests, which verifiers do not send")
 }
 
 // Before is not available to verifiers.
-func (w world) Before(context.Context, string) (io.ReadCloser, error) {
+func (w callView) Before(context.Context, string) (io.ReadCloser, error) {
 	return nil, errors.New("what a service held before is kept for the way back alone")
 }

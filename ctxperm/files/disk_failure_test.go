@@ -15,11 +15,11 @@ import (
 
 var errDisk = errors.New("the disk gives up")
 
-// TestDiskTrouble fails the disk from some point on. The process lives and its
+// TestDiskFailure fails the disk from some point on. The process lives and its
 // journal works, so the call ends. After the disk works again, a revert of the
 // call settles everything.
-func TestDiskTrouble(t *testing.T) {
-	each(t, func(t *testing.T, a action, fresh func() *world) {
+func TestDiskFailure(t *testing.T) {
+	each(t, func(t *testing.T, a action, fresh func() *testEnv) {
 		for n, more := 1, true; more; n++ {
 			w := fresh()
 			before := w.tree()
@@ -47,11 +47,11 @@ func TestDiskTrouble(t *testing.T) {
 	})
 }
 
-// TestShortTrouble fails a single step. The operation cleans up after itself,
+// TestSingleFailure fails a single step. The operation cleans up after itself,
 // and the file has its previous version. If only the last sync failed, it has
 // its new one.
-func TestShortTrouble(t *testing.T) {
-	each(t, func(t *testing.T, a action, fresh func() *world) {
+func TestSingleFailure(t *testing.T) {
+	each(t, func(t *testing.T, a action, fresh func() *testEnv) {
 		for n, more := 1, true; more; n++ {
 			w := fresh()
 			left := n
@@ -90,11 +90,11 @@ func at(id string, deeds ...func()) func(string) error {
 // reversed, it replaces our file with a copy of it. The copy belongs to the
 // other process, and is the newest version.
 func TestCopyOfOurs(t *testing.T) {
-	w := newWorld(t)
+	w := newTestEnv(t)
 	if !w.root.Features().Exchange {
 		t.Skip("nothing is exchanged here")
 	}
-	w.furnish()
+	w.createFiles()
 	replace := func(text string) func() {
 		return func() {
 			w.put("tmp", text, 0o640)
@@ -119,11 +119,11 @@ func TestCopyOfOurs(t *testing.T) {
 
 // TestFilledWhileDeleted fills an empty directory while it is removed.
 func TestFilledWhileDeleted(t *testing.T) {
-	w := newWorld(t)
+	w := newTestEnv(t)
 	if !w.root.Features().NoReplace {
 		t.Skip("nothing is renamed here")
 	}
-	w.furnish()
+	w.createFiles()
 	h := w.host()
 	h.OnPoint = at("files.rename", func() { w.put("dir/empty/theirs", theirs, 0o600) })
 	err := w.do(h, func(ctx context.Context, f *files.Files) error { return f.Delete(ctx, "dir/empty") })

@@ -31,18 +31,18 @@ type callTxnKey struct {
 	source *source
 }
 
-// workOf returns the transaction of a call, or creates it.
-func (d *Database) workOf(call *callstate.Call, fresh bool) *callTxn {
+// callTxnOf returns the transaction of a call, or creates it.
+func (d *Database) callTxnOf(call *callstate.Call, fresh bool) *callTxn {
 	d.driver.mu.Lock()
 	defer d.driver.mu.Unlock()
 	key := callTxnKey{call, d.source}
-	w := d.driver.works[key]
+	w := d.driver.txns[key]
 	if w == nil && fresh {
 		w = &callTxn{
 			driver: d.driver, source: d.source, name: d.name, call: call,
 			turn: host.NewLock(call.Config().Recorder.Host(), "database.operation"),
 		}
-		d.driver.works[key] = w
+		d.driver.txns[key] = w
 	}
 	return w
 }
@@ -187,5 +187,5 @@ func (w *callTxn) end() {
 	w.ended = true
 	w.driver.mu.Lock()
 	defer w.driver.mu.Unlock()
-	delete(w.driver.works, callTxnKey{w.call, w.source})
+	delete(w.driver.txns, callTxnKey{w.call, w.source})
 }

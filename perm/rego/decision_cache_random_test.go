@@ -173,9 +173,9 @@ func randomRequests(rnd *rand.Rand, n int) []perm.Request {
 	return list
 }
 
-// TestMemoAgrees compares cached decisions and partial documents with fresh
+// TestCacheAgrees compares cached decisions and partial documents with fresh
 // evaluations of the whole document.
-func TestMemoAgrees(t *testing.T) {
+func TestCacheAgrees(t *testing.T) {
 	policies, evaluations, hits := statcheck.Size(50, 3000), 0, 0
 	for seed := range policies {
 		rnd := rand.New(rand.NewPCG(uint64(seed), 7))
@@ -190,9 +190,9 @@ func TestMemoAgrees(t *testing.T) {
 	require.Greater(t, hits, evaluations/20)
 }
 
-// TestMemoAgreesOnEachCondition gives every way to read the input its own
+// TestCacheAgreesOnEachCondition gives every way to read the input its own
 // policy, so that none hides another.
-func TestMemoAgreesOnEachCondition(t *testing.T) {
+func TestCacheAgreesOnEachCondition(t *testing.T) {
 	for i, condition := range conditions() {
 		rnd := rand.New(rand.NewPCG(uint64(i), 8))
 		if strings.Contains(condition, "deny") {
@@ -204,9 +204,9 @@ func TestMemoAgreesOnEachCondition(t *testing.T) {
 	}
 }
 
-// TestMemoNeedsItsWholeKey removes each part of the key in turn. Wrong
+// TestCacheNeedsItsWholeKey removes each part of the key in turn. Wrong
 // decisions must occur, or the tests above prove nothing.
-func TestMemoNeedsItsWholeKey(t *testing.T) {
+func TestCacheNeedsItsWholeKey(t *testing.T) {
 	tried := 0
 	text := helpers + `
 deny contains "1" if input.access.action == "read"
