@@ -75,21 +75,21 @@ func (r *Reverter) applyGroup(ctx context.Context, g batchScheme, steps []effect
 	}
 }
 
-// took reports whether a call took effect as a whole. It knows that only if all
+// tookEffect reports whether a call took effect as a whole. It knows that only if all
 // changes of the call belong to atomic schemes.
-func (w Environment) took(ctx context.Context, c *Call) (took, known bool, err error) {
+func (w Environment) tookEffect(ctx context.Context, c *Call) (tookEffect, known bool, err error) {
 	for _, name := range schemesOf(c.Changes) {
 		s, _ := w.scheme(name)
 		a, atomic := s.(AtomicScheme)
 		if !atomic {
 			return false, false, nil
 		}
-		took, known, err = a.TookEffect(ctx, changesOf(c.Changes, name))
+		tookEffect, known, err = a.TookEffect(ctx, changesOf(c.Changes, name))
 		if err != nil || !known {
 			return false, false, err
 		}
 	}
-	return took, known && len(schemesOf(c.Changes)) == 1, nil
+	return tookEffect, known && len(schemesOf(c.Changes)) == 1, nil
 }
 
 // changesOf returns the changes of one scheme.

@@ -13,15 +13,15 @@ import (
 	"github.com/remit-dev/remit/revert/record"
 )
 
-// undoWith is a tool's own Revert, for compensable calls, that runs a test
+// revertFunc is a tool's own Revert, for compensable calls, that runs a test
 // function.
-type undoWith func(ctx context.Context) error
+type revertFunc func(ctx context.Context) error
 
-func (undoWith) CanRevert(_ context.Context, c revert.Call) (bool, string) {
+func (revertFunc) CanRevert(_ context.Context, c revert.Call) (bool, string) {
 	return c.Class() == effect.Compensable, "its changes are all it did"
 }
 
-func (u undoWith) RevertCall(ctx context.Context, _ revert.Recorder, _ revert.Call, _, _ string) error {
+func (u revertFunc) RevertCall(ctx context.Context, _ revert.Recorder, _ revert.Call, _, _ string) error {
 	return u(ctx)
 }
 
@@ -44,11 +44,11 @@ func paid(ctx context.Context, p *process) (txn string, err error) {
 // revert.
 func TestOneReverterAtATime(t *testing.T) {
 	ctx := t.Context()
-	open, w, n := journal.SharedMemory(), &world{before()}, 0
+	open, w, n := journal.SharedMemory(), &kvStore{before()}, 0
 	p, q := newProcess(open, w, 1), newProcess(open, w, 2)
 	id, err := paid(ctx, p)
 	require.NoError(t, err)
-	p.undoer = undoWith(func(ctx context.Context) error {
+	p.undoer = revertFunc(func(ctx context.Context) error {
 		n++
 		require.Equal(t, 1, n)
 		txn, err := revert.Load(ctx, p.journal, id)
@@ -76,11 +76,11 @@ func TestOneReverterAtATime(t *testing.T) {
 	}
 }
 
-// TestOfTwoThatBeginOneDoes checks that only one of two reverts begins, even if
+// TestConcurrentReverts checks that only one of two reverts begins, even if
 // both have read that there is no other.
-func TestOfTwoThatBeginOneDoes(t *testing.T) {
+func TestConcurrentReverts(t *testing.T) {
 	ctx := t.Context()
-	open, w, n := journal.SharedMemory(), &world{before()}, 0
+	open, w, n := journal.SharedMemory(), &kvStore{before()}, 0
 	p, q := newProcess(open, w, 1), newProcess(open, w, 2)
 	id, err := paid(ctx, p)
 	require.NoError(t, err)
@@ -97,7 +97,7 @@ func TestOfTwoThatBeginOneDoes(t *testing.T) {
 		late <- err
 	}()
 	<-there
-	p.undoer = undoWith(func(context.Context) error {
+	p.undoer = revertFunc(func(context.Context) error {
 		n++
 		close(release)
 		require.ErrorIs(t, <-late, revert.ErrBusy)
@@ -111,12 +111,12 @@ func TestOfTwoThatBeginOneDoes(t *testing.T) {
 	require.Len(t, txn.UndoneBy, 1)
 }
 
-// TestOfTwoThatTakeOverOneDoes checks that only one of two processes takes over
+// TestConcurrentTakeovers checks that only one of two processes takes over
 // an abandoned transaction or revert.
-func TestOfTwoThatTakeOverOneDoes(t *testing.T) {
+func TestConcurrentTakeovers(t *testing.T) {
 	ctx := t.Context()
 	for name, committed := range map[string]bool{"a transaction": false, "an undo": true} {
-		open, w := journal.SharedMemory(), &world{before()}
+		open, w := journal.SharedMemory(), &kvStore{before()}
 		dead, p, q := newProcess(open, w, 1), newProcess(open, w, 2), newProcess(open, w, 3)
 		rec, err := dead.begin(ctx)
 		require.NoError(t, err)
@@ -144,11 +144,11 @@ func TestOfTwoThatTakeOverOneDoes(t *testing.T) {
 	}
 }
 
-// TestOpenTransactionIsItsOwners checks that only a caller that knows that no
+// TestOpenTransactionBelongsToItsOwner checks that only a caller that knows that no
 // call runs can end an open transaction of a living process, this one included.
-func TestOpenTransactionIsItsOwners(t *testing.T) {
+func TestOpenTransactionBelongsToItsOwner(t *testing.T) {
 	ctx := t.Context()
-	open, w := journal.SharedMemory(), &world{before()}
+	open, w := journal.SharedMemory(), &kvStore{before()}
 	p, q := newProcess(open, w, 1), newProcess(open, w, 2)
 	rec, err := p.begin(ctx)
 	require.NoError(t, err)
@@ -172,9 +172,9 @@ func TestOpenTransactionIsItsOwners(t *testing.T) {
 // claim remains.
 func TestUndoDiesAtEveryPoint(t *testing.T) {
 	ctx := t.Context()
-	returns := undoWith(func(context.Context) error { return nil })
+	returns := revertFunc(func(context.Context) error { return nil })
 	run := func(first, second int) (points int) {
-		open, w := journal.SharedMemory(), &world{before()}
+		open, w := journal.SharedMemory(), &kvStore{before()}
 		p := newProcess(open, w, 1)
 		p.undoer = returns
 		id, err := paid(ctx, p)
@@ -220,11 +220,11 @@ func TestUndoDiesAtEveryPoint(t *testing.T) {
 	}
 }
 
-// TestRecoverGoesOnPastWhatItCannotRead checks that a transaction with invalid
+// TestRecoverSkipsUnreadableTransactions checks that a transaction with invalid
 // records does not prevent the recovery of others.
-func TestRecoverGoesOnPastWhatItCannotRead(t *testing.T) {
+func TestRecoverSkipsUnreadableTransactions(t *testing.T) {
 	ctx := t.Context()
-	open, w := journal.SharedMemory(), &world{before()}
+	open, w := journal.SharedMemory(), &kvStore{before()}
 	p := newProcess(open, w, 1)
 	bad, err := p.begin(ctx)
 	require.NoError(t, err)
@@ -260,7 +260,7 @@ func TestRecoverGoesOnPastWhatItCannotRead(t *testing.T) {
 func TestUndoOfACallWithoutAnEnd(t *testing.T) {
 	ctx := t.Context()
 	for n := range 16 {
-		open, w := journal.SharedMemory(), &world{before()}
+		open, w := journal.SharedMemory(), &kvStore{before()}
 		p := newProcess(open, w, 1)
 		rec, err := p.begin(ctx)
 		require.NoError(t, err)

@@ -31,7 +31,7 @@ func (r *Reverter) ResolveUnknown(ctx context.Context, call string, d record.Dec
 		return err
 	}
 	switch {
-	case c.Confined() && (c.Phase == PhaseUnknown && !c.untold() || c.Phase == PhaseStarted):
+	case c.Confined() && (c.Phase == PhaseUnknown && !c.versionLost() || c.Phase == PhaseStarted):
 		return fmt.Errorf("call %s: %w: the versions of what it touched tell; recover, and revert its transaction", call, ErrOutcomeKnown)
 	case c.Phase == PhaseStarted:
 		return r.decideAbandoned(ctx, t, c, &d)
@@ -44,9 +44,9 @@ func (r *Reverter) ResolveUnknown(ctx context.Context, call string, d record.Dec
 	return r.recorder(t).Write(ctx, Write{Records: []CallRecord{{Txn: t.ID, Call: call, Body: &d}}, Durable: true})
 }
 
-// untold reports whether the last attempt to revert a call found a change whose
+// versionLost reports whether the last attempt to revert a call found a change whose
 // version only the lost response could have told.
-func (c *Call) untold() bool {
+func (c *Call) versionLost() bool {
 	return c.Undo != nil && c.Undo.Reverted != nil && slices.ContainsFunc(c.Undo.Reverted.Results, func(r effect.Result) bool {
 		return r.Outcome == effect.Unknown && slices.ContainsFunc(c.Changes, func(ch effect.Change) bool { return ch.Resource == r.Resource && !ch.Post.Known() })
 	})
@@ -57,7 +57,7 @@ func (r *Reverter) decideAbandoned(ctx context.Context, t *Txn, c *Call, d *reco
 	if t.End != "" {
 		return fmt.Errorf("call %s: its transaction has ended, and nothing can be added to it: %w", c.Ref.Call, journal.ErrNotOwner)
 	}
-	leave, err := r.enter(t.ID)
+	leave, err := r.acquire(t.ID)
 	if err != nil {
 		return err
 	}

@@ -16,11 +16,11 @@ import (
 	"github.com/remit-dev/remit/revert/simjournal"
 )
 
-// seeker is a ChangeFinder with fixed results.
-type seeker struct {
+// fixedFinder is a ChangeFinder with fixed results.
+type fixedFinder struct {
 	revert.Scheme
 
-	lab      *lab
+	lab      *testEnv
 	found    map[string]any // pre-image content by changed resource
 	lost     string
 	err      error
@@ -28,13 +28,13 @@ type seeker struct {
 	pending  func() int // number of records that are not durable
 }
 
-func (*seeker) Name() string { return "sought" }
+func (*fixedFinder) Name() string { return "sought" }
 
-func (s *seeker) Find(ctx context.Context, c revert.Call, keep journal.ContentStore) (f revert.DiscoveredChanges, err error) {
+func (s *fixedFinder) Find(ctx context.Context, c revert.Call, keep journal.ContentStore) (f revert.DiscoveredChanges, err error) {
 	if c.Notes["kept"] == nil || s.err != nil {
 		return f, s.err
 	}
-	shelf := faultyShelf{s.lab.shelf, s.lab.faults}
+	shelf := valueStoreView{s.lab.shelf, s.lab.faults}
 	for _, key := range []string{"a", "b", "z"} {
 		was, ok := s.found[key]
 		if !ok {
@@ -62,7 +62,7 @@ func token(value any) effect.Token {
 }
 
 // seeking adds the seeker's kind of resource to the lab.
-func (l *lab) seeking(s *seeker) {
+func (l *testEnv) seeking(s *fixedFinder) {
 	s.lab = l
 	ways := l.reverter.EnvironmentFor
 	l.reverter.EnvironmentFor = func(ctx context.Context, session string) (revert.Environment, error) {
@@ -76,9 +76,9 @@ func (l *lab) seeking(s *seeker) {
 // program acted for it. One step writes the discovered changes and the unknown
 // outcome. Recovery reverts nothing by itself; a person can revert all of it.
 func TestFind(t *testing.T) {
-	begin := func(s *seeker) (*lab, string, string) {
+	begin := func(s *fixedFinder) (*testEnv, string, string) {
 		store := simjournal.NewStore()
-		l := newLabOn(t, func() journal.Journal { return store.Open() })
+		l := newTestEnvOn(t, func() journal.Journal { return store.Open() })
 		l.shelf.set("a", "v:acted")
 		l.shelf.set("z", "v:acted")
 		rec := l.txn()
@@ -90,14 +90,14 @@ func TestFind(t *testing.T) {
 		s.pending = store.Pending
 		return l, rec.Txn(), id
 	}
-	recover1 := func(l *lab) revert.RecoveredCall {
+	recover1 := func(l *testEnv) revert.RecoveredCall {
 		rec, err := l.reverter.Recover(t.Context())
 		require.NoError(t, err)
 		require.Len(t, rec.Settled, 1)
 		return rec.Settled[0]
 	}
 
-	s := &seeker{found: map[string]any{"a": "old", "z": nil}}
+	s := &fixedFinder{found: map[string]any{"a": "old", "z": nil}}
 	l, txn, id := begin(s)
 	other := l.txn()
 	l.must(other, revert.Write{Claims: []string{"z"}})
@@ -119,18 +119,18 @@ func TestFind(t *testing.T) {
 	require.EqualValues(t, "v:old", l.shelf.token("a"))
 	require.Equal(t, effect.Absent, l.shelf.token("z"))
 
-	s = &seeker{lost: "the copy is gone"}
+	s = &fixedFinder{lost: "the copy is gone"}
 	l, _, _ = begin(s)
 	got = recover1(l)
 	require.Equal(t, revert.PhaseUnknown, got.Outcome)
 	require.Contains(t, got.Why, "the copy is gone")
 
-	s = &seeker{}
+	s = &fixedFinder{}
 	l, _, _ = begin(s)
 	require.Equal(t, revert.PhaseFailed, recover1(l).Outcome)
 	require.Equal(t, 1, s.released)
 
-	s = &seeker{found: map[string]any{"a": "old"}, err: errors.New("not now")}
+	s = &fixedFinder{found: map[string]any{"a": "old"}, err: errors.New("not now")}
 	l, _, id = begin(s)
 	_, err = l.reverter.Recover(t.Context())
 	require.ErrorContains(t, err, "not now")

@@ -23,7 +23,7 @@ func TestDurable(t *testing.T) {
 		}
 		t.Run(s.name, func(t *testing.T) {
 			store := simjournal.NewStore()
-			l := newLabOn(t, func() journal.Journal { return store.Open() })
+			l := newTestEnvOn(t, func() journal.Journal { return store.Open() })
 			l.faults.hasty = true
 			s.prepare(l)
 			if !s.alive {
@@ -46,8 +46,8 @@ func TestDurable(t *testing.T) {
 // foundDone returns scenarios in which the requested work is already done.
 func foundDone() []scenario {
 	all := revert.Options{}
-	after := func(do ...request) func(*lab) {
-		return func(l *lab) {
+	after := func(do ...request) func(*testEnv) {
+		return func(l *testEnv) {
 			l.ids["t"] = l.worked()
 			require.NoError(l.t, each(do...)(l.t.Context(), l).err)
 		}

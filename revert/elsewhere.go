@@ -151,15 +151,15 @@ func (t *Txn) abandon(link string) {
 					doubt.Results = append(doubt.Results, effect.Result{Resource: s.Change.Resource, Outcome: effect.Failed})
 				}
 			}
-			c.broughtBack(&doubt, t.limit)
+			c.applyRedo(&doubt, t.limit)
 		}
 	}
 }
 
-// endAway ends an abandoned transaction, so that it can be reverted in folders
+// endElsewhere ends an abandoned transaction, so that it can be reverted in folders
 // that a person named. It reverts nothing: only the recorded folders tell the
 // outcome of its calls in flight.
-func (r *Reverter) endAway(ctx context.Context, t *Txn, how Options) (items []ResourceResult, err error) {
+func (r *Reverter) endElsewhere(ctx context.Context, t *Txn, how Options) (items []ResourceResult, err error) {
 	if len(how.Calls) > 0 {
 		return nil, fmt.Errorf("transaction %s has not ended, so that only all of it can be taken back in another folder: %w", t.ID, ErrNotEnded)
 	}
@@ -184,8 +184,8 @@ func (r *Reverter) endAway(ctx context.Context, t *Txn, how Options) (items []Re
 	return items, rec.Write(ctx, w)
 }
 
-// giveUp applies, for a preview, what endAway does to calls in flight.
-func (t *Txn) giveUp() {
+// abandonInFlight applies, for a preview, what endAway does to calls in flight.
+func (t *Txn) abandonInFlight() {
 	for _, c := range t.Calls {
 		if c.Phase == PhaseStarted {
 			c.Phase = PhaseUnknown
@@ -193,9 +193,9 @@ func (t *Txn) giveUp() {
 	}
 }
 
-// undoAway reverts an open transaction in folders that a person named.
-func (r *Reverter) undoAway(ctx context.Context, t *Txn, how Options) (Report, error) {
-	dropped, err := r.endAway(ctx, t, how)
+// revertElsewhere reverts an open transaction in folders that a person named.
+func (r *Reverter) revertElsewhere(ctx context.Context, t *Txn, how Options) (Report, error) {
+	dropped, err := r.endElsewhere(ctx, t, how)
 	rep := Report{Txn: t.ID, Items: dropped}
 	if err == nil {
 		t, err = r.Load(ctx, t.ID)
@@ -208,15 +208,15 @@ func (r *Reverter) undoAway(ctx context.Context, t *Txn, how Options) (Report, e
 	return rep, err
 }
 
-// leftAway reports whether the transaction is read for folders that a person
+// mayRemainElsewhere reports whether the transaction is read for folders that a person
 // named, and effects of it may remain there.
-func (t *Txn) leftAway() bool {
+func (t *Txn) mayRemainElsewhere() bool {
 	return len(t.Named) > 0 && len(t.EffectiveCalls())+len(t.InFlight()) > 0
 }
 
-// notHere returns an error if a revert of this transaction worked in other
+// checkHere returns an error if a revert of this transaction worked in other
 // folders.
-func (t *Txn) notHere(undo string) error {
+func (t *Txn) checkHere(undo string) error {
 	i := slices.IndexFunc(t.Elsewhere, func(e Elsewhere) bool { return e.Txn == undo })
 	if i < 0 {
 		return nil

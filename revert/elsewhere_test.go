@@ -21,7 +21,7 @@ import (
 type places struct {
 	t              *testing.T
 	open           func() journal.Journal
-	recorded, copy *world
+	recorded, copy *kvStore
 	lives          uint64
 	last           *process
 }
@@ -32,7 +32,7 @@ func folder(path string) []record.Root {
 
 // in continues in another process, which works in the recorded folder or in the
 // copy.
-func (p *places) in(w *world) *process {
+func (p *places) in(w *kvStore) *process {
 	if p.last != nil {
 		p.last.die(p.t)
 	}
@@ -49,7 +49,7 @@ func (p *places) in(w *world) *process {
 
 // newPlaces records a transaction with one call that set a to 2 and b to 1.
 func newPlaces(t *testing.T) (*places, string) {
-	p := &places{t: t, open: journal.SharedMemory(), recorded: &world{map[string]string{"a": "1"}}, copy: &world{}}
+	p := &places{t: t, open: journal.SharedMemory(), recorded: &kvStore{map[string]string{"a": "1"}}, copy: &kvStore{}}
 	first := p.in(p.recorded)
 	session := &record.Session{Principal: json.RawMessage(`{}`), Grant: json.RawMessage(`{}`), Roots: folder("ws")}
 	require.NoError(t, revert.NewRecorder(first.journal, first.host, "s_1").Write(t.Context(), revert.Write{Records: []revert.CallRecord{{Body: session}}, Durable: true}))
@@ -64,7 +64,7 @@ func newPlaces(t *testing.T) (*places, string) {
 
 var placeBefore, placeAfter = map[string]string{"a": "1"}, map[string]string{"a": "2", "b": "1"}
 
-func (p *places) state(w *world, id string) revert.TxnState {
+func (p *places) state(w *kvStore, id string) revert.TxnState {
 	t, err := p.in(w).reverter.Load(p.t.Context(), id)
 	require.NoError(p.t, err)
 	return t.State()
@@ -122,7 +122,7 @@ func TestUndoThatDiedInACopy(t *testing.T) {
 		for _, redo := range []bool{false, true} {
 			p, id := newPlaces(t)
 			dying := p.in(p.copy)
-			dead := &mortal{Journal: dying.journal, left: 99}
+			dead := &failingJournal{Journal: dying.journal, left: 99}
 			dying.reverter.Journal = dead
 			from, to := placeAfter, placeBefore
 			work := func() error { _, err := dying.reverter.Revert(ctx, id); return err }
@@ -166,22 +166,22 @@ func TestUndoThatDiedInACopy(t *testing.T) {
 	require.True(t, died)
 }
 
-// mortal is the journal of a process that dies after a number of writes, or
+// failingJournal is the journal of a process that dies after a number of writes, or
 // that fails one read.
-type mortal struct {
+type failingJournal struct {
 	journal.Journal
 	left  int
 	reads int // the read that fails
 }
 
-func (m *mortal) Entries(ctx context.Context, q journal.Query) iter.Seq2[record.Entry, error] {
+func (m *failingJournal) Entries(ctx context.Context, q journal.Query) iter.Seq2[record.Entry, error] {
 	if m.reads--; m.reads == 0 {
 		return func(yield func(record.Entry, error) bool) { yield(record.Entry{}, errDead) }
 	}
 	return m.Journal.Entries(ctx, q)
 }
 
-func (m *mortal) Append(ctx context.Context, b journal.Batch) error {
+func (m *failingJournal) Append(ctx context.Context, b journal.Batch) error {
 	if m.left--; m.left < 0 {
 		return errDead
 	}
@@ -284,7 +284,7 @@ func TestJournalThatFailsInACopy(t *testing.T) {
 			p.copy.values = map[string]string{"a": "3", "b": "1"}
 
 			there := p.in(p.copy)
-			m := &mortal{Journal: there.journal, left: 99}
+			m := &failingJournal{Journal: there.journal, left: 99}
 			if there.reverter.Journal = m; writes {
 				m.left = n
 			} else {
@@ -302,9 +302,9 @@ func TestJournalThatFailsInACopy(t *testing.T) {
 	}
 }
 
-// TestFoldersCannotBeTold checks that an error of the Named function ends the
+// TestNamedFoldersFail checks that an error of the Named function ends the
 // work before it begins.
-func TestFoldersCannotBeTold(t *testing.T) {
+func TestNamedFoldersFail(t *testing.T) {
 	ctx := t.Context()
 	p, id := newPlaces(t)
 	failed := errors.New("no folders")
@@ -395,7 +395,7 @@ func TestLaterCallAfterACrashInACopy(t *testing.T) {
 				p.copy.values, want = maps.Clone(p.recorded.values), map[string]string{"a": "3"}
 			}
 			dying := p.in(p.copy)
-			dying.reverter.Journal = &mortal{Journal: dying.journal, left: n}
+			dying.reverter.Journal = &failingJournal{Journal: dying.journal, left: n}
 			_, err = dying.reverter.Revert(ctx, id)
 			done = err == nil
 			settled, err := p.in(p.copy).reverter.Recover(ctx)

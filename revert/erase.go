@@ -61,7 +61,7 @@ func (r *Reverter) Erase(ctx context.Context, call string, b record.Erased) (Era
 	if out.GCReport, err = r.collect(ctx, refs); err != nil {
 		return out, err
 	}
-	out.Shared, err = r.stillThere(ctx, refs)
+	out.Shared, err = r.remainingContent(ctx, refs)
 	return out, err
 }
 
@@ -78,7 +78,7 @@ func (r *Reverter) collect(ctx context.Context, gone []effect.BlobRef) (journal.
 
 // eraseCall erases the remaining records of one call.
 func (r *Reverter) eraseCall(ctx context.Context, e *eraseStep, t *Txn, c *Call) error {
-	if err := c.over(t); err != nil {
+	if err := c.checkEnded(t); err != nil {
 		return fmt.Errorf("call %s: %w", c.Ref.Call, err)
 	}
 	g, err := r.grouped(ctx, t)
@@ -92,15 +92,15 @@ func (r *Reverter) eraseCall(ctx context.Context, e *eraseStep, t *Txn, c *Call)
 
 // hasRecords reports whether the call has records to erase.
 func (c *Call) hasRecords() bool {
-	return c.needed() || len(c.states) > 0 || len(c.Feedback) > 0 // which can be added while the call is erased
+	return c.hasRevertRecords() || len(c.states) > 0 || len(c.Feedback) > 0 // which can be added while the call is erased
 }
 
-// needed reports whether the call has records that a revert or a redo of it
+// hasRevertRecords reports whether the call has records that a revert or a redo of it
 // needs.
-func (c *Call) needed() bool { return c.Phase != PhaseErased || len(c.tries) > 0 }
+func (c *Call) hasRevertRecords() bool { return c.Phase != PhaseErased || len(c.tries) > 0 }
 
-// over returns an error if a call cannot be erased yet.
-func (c *Call) over(t *Txn) error {
+// checkEnded returns an error if a call cannot be erased yet.
+func (c *Call) checkEnded(t *Txn) error {
 	switch {
 	case t.End == "":
 		return fmt.Errorf("its transaction %s has not ended: commit or revert it first: %w", t.ID, ErrNotEnded)
@@ -164,7 +164,7 @@ func (c *Call) redoneLast() bool {
 // addOwn adds the records of a call itself.
 func (e *eraseStep) addOwn(t *Txn, c *Call) {
 	b := &record.Erased{Tool: c.Tool, As: string(c.Phase), Left: c.HasEffects(), Ended: c.Ended}
-	b.Status, b.Spent = c.lastWord()
+	b.Status, b.Spent = c.finalStatus()
 	switch {
 	case c.Started != nil:
 		b.Class, b.Counts = c.Class(), c.Started.Counts
@@ -223,8 +223,8 @@ func (r *Reverter) grouped(ctx context.Context, t *Txn) (map[string]*Txn, error)
 	return g, nil
 }
 
-// stillThere returns the content that was not deleted.
-func (r *Reverter) stillThere(ctx context.Context, refs []effect.BlobRef) (there []effect.BlobRef, err error) {
+// remainingContent returns the content that was not deleted.
+func (r *Reverter) remainingContent(ctx context.Context, refs []effect.BlobRef) (there []effect.BlobRef, err error) {
 	for _, ref := range refs {
 		content, err := r.Journal.OpenContent(ctx, ref)
 		if errors.Is(err, journal.ErrNotFound) {
@@ -241,9 +241,9 @@ func (r *Reverter) stillThere(ctx context.Context, refs []effect.BlobRef) (there
 	return there, nil
 }
 
-// lastWord returns the outcome of a call that has ended, and whether its
+// finalStatus returns the outcome of a call that has ended, and whether its
 // additions to the counters of its session stay.
-func (c *Call) lastWord() (status string, spent bool) {
+func (c *Call) finalStatus() (status string, spent bool) {
 	switch c.Phase {
 	case PhaseDone:
 		for _, v := range c.Verified {

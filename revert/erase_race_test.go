@@ -12,10 +12,10 @@ import (
 	"github.com/remit-dev/remit/revert/record"
 )
 
-// TestErasedBesideOthers runs a second operation between the read and the write
+// TestErasureRaces runs a second operation between the read and the write
 // of an erasure: it erases, prunes, reverts, redoes or judges the same call.
 // The journal stays readable, and a second erasure leaves nothing of the call.
-func TestErasedBesideOthers(t *testing.T) {
+func TestErasureRaces(t *testing.T) {
 	acts := map[string]func(p *process, txn, call string) error{
 		"erase": func(p *process, _, call string) error {
 			_, err := p.reverter.Erase(t.Context(), call, record.Erased{By: "kim", Why: "x"})
@@ -44,7 +44,7 @@ func TestErasedBesideOthers(t *testing.T) {
 			for undone, name := range map[bool]string{true: "that was taken back", false: "as it was left"} {
 				t.Run(first+" beside "+other+" of one "+name, func(t *testing.T) {
 					store := journal.SharedMemory()
-					p, q := newProcess(store, &world{before()}, 1), newProcess(store, nil, 2)
+					p, q := newProcess(store, &kvStore{before()}, 1), newProcess(store, nil, 2)
 					q.world = p.world
 					q.reverter = &revert.Reverter{Journal: q.journal, Host: q.host, EnvironmentFor: p.reverter.EnvironmentFor}
 					txn := p.one(t, "a", 1)
@@ -84,10 +84,10 @@ func TestErasedBesideOthers(t *testing.T) {
 	}
 }
 
-// TestJudgedAfterAnErasure adds feedback to a call after it was erased, from a
+// TestFeedbackAfterAnErasure adds feedback to a call after it was erased, from a
 // process that read it before. A second erasure destroys the feedback too.
-func TestJudgedAfterAnErasure(t *testing.T) {
-	p := newProcess(journal.SharedMemory(), &world{before()}, 1)
+func TestFeedbackAfterAnErasure(t *testing.T) {
+	p := newProcess(journal.SharedMemory(), &kvStore{before()}, 1)
 	txn := p.one(t, "a", 1)
 	got, err := revert.Load(t.Context(), p.journal, txn)
 	require.NoError(t, err)

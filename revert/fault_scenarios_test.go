@@ -16,22 +16,22 @@ import (
 )
 
 func undo(id string, how revert.Options) request {
-	return func(ctx context.Context, l *lab) asked { return told(l.reverter.Undo(ctx, l.ids[id], how)) }
+	return func(ctx context.Context, l *testEnv) reply { return told(l.reverter.Undo(ctx, l.ids[id], how)) }
 }
 
 func redo(id string) request {
-	return func(ctx context.Context, l *lab) asked { return told(l.reverter.Redo(ctx, l.ids[id], "kim")) }
+	return func(ctx context.Context, l *testEnv) reply { return told(l.reverter.Redo(ctx, l.ids[id], "kim")) }
 }
 
 func preview(id string, how revert.Options) request {
-	return func(ctx context.Context, l *lab) asked { return told(l.reverter.Preview(ctx, l.ids[id], how)) }
+	return func(ctx context.Context, l *testEnv) reply { return told(l.reverter.Preview(ctx, l.ids[id], how)) }
 }
 
 // adopt takes ownership of the transaction before the next request.
 func adopt(then request) request {
-	return func(ctx context.Context, l *lab) asked {
+	return func(ctx context.Context, l *testEnv) reply {
 		if _, err := l.reverter.TakeOwnership(ctx, l.ids["t"]); err != nil {
-			return asked{err: err}
+			return reply{err: err}
 		}
 		return then(ctx, l)
 	}
@@ -39,7 +39,7 @@ func adopt(then request) request {
 
 // each makes requests in sequence.
 func each(all ...request) request {
-	return func(ctx context.Context, l *lab) (a asked) {
+	return func(ctx context.Context, l *testEnv) (a reply) {
 		for _, one := range all {
 			if a = one(ctx, l); a.err != nil {
 				return a
@@ -49,9 +49,9 @@ func each(all ...request) request {
 	}
 }
 
-func recovered(ctx context.Context, l *lab) asked {
+func recovered(ctx context.Context, l *testEnv) reply {
 	found, err := l.reverter.Recover(ctx)
-	var a asked
+	var a reply
 	for _, s := range found.Settled {
 		if a.items = append(a.items, s.Items...); s.Outcome == revert.PhaseUnknown {
 			a.items = append(a.items, effect.Result{Resource: s.Call, Outcome: effect.Unknown, Why: s.Why})
@@ -71,8 +71,8 @@ func scenarios() []scenario {
 }
 
 func undoings() []scenario {
-	committed := func(l *lab) { l.ids["t"] = l.worked() }
-	foreign := func(l *lab) {
+	committed := func(l *testEnv) { l.ids["t"] = l.worked() }
+	foreign := func(l *testEnv) {
 		committed(l)
 		l.shelf.values["a"] = "theirs"
 	}
@@ -80,7 +80,7 @@ func undoings() []scenario {
 	cascade := revert.Options{Cascade: true}
 	others := each(undo("top", all), undo("middle", all))
 	second := func(do func(revert.Options) request) request {
-		return func(ctx context.Context, l *lab) asked {
+		return func(ctx context.Context, l *testEnv) reply {
 			return do(revert.Options{Calls: []string{l.ids["second"]}})(ctx, l)
 		}
 	}
@@ -93,7 +93,7 @@ func undoings() []scenario {
 		{name: "undo of several, one of them begun", prepare: stackedAndBegun, do: undo("t", cascade), finish: others},
 		{name: "undo that another process began", prepare: begun(undo("t", all), 9), do: undo("t", all)},
 		{name: "undo that went wrong half-way", prepare: halfway(undo("t", all)), do: undo("t", all)},
-		{name: "undo after a redo that went wrong half-way", prepare: func(l *lab) {
+		{name: "undo after a redo that went wrong half-way", prepare: func(l *testEnv) {
 			l.ids["t"] = l.worked()
 			require.NoError(l.t, undo("t", all)(l.t.Context(), l).err)
 			l.goesWrong(redo("t"), 0)
@@ -123,7 +123,7 @@ func undoings() []scenario {
 }
 
 func redoings() []scenario {
-	undone := func(l *lab) {
+	undone := func(l *testEnv) {
 		l.ids["t"] = l.worked()
 		rep, err := l.reverter.Revert(l.t.Context(), l.ids["t"])
 		require.NoError(l.t, err)
@@ -132,11 +132,11 @@ func redoings() []scenario {
 	return []scenario{
 		{name: "redo", prepare: undone, do: redo("t")},
 		{name: "redo of one undo", prepare: undone, do: redo("undo")},
-		{name: "redo that went wrong half-way", prepare: func(l *lab) {
+		{name: "redo that went wrong half-way", prepare: func(l *testEnv) {
 			undone(l)
 			l.goesWrong(redo("t"), 0)
 		}, do: redo("t")},
-		{name: "redo of several", prepare: func(l *lab) {
+		{name: "redo of several", prepare: func(l *testEnv) {
 			stacked(l)
 			rep, err := l.reverter.Undo(l.t.Context(), l.ids["t"], revert.Options{Cascade: true})
 			require.NoError(l.t, err)
@@ -159,15 +159,15 @@ func endings() []scenario {
 		{name: "prune all but the newest", prepare: redone, do: prune(revert.Retention{MaxAge: time.Second, KeepLast: 1})},
 		{name: "see what can be pruned", prepare: redone, do: prune(revert.Retention{DryRun: true})},
 		{name: "check", prepare: checked, do: check},
-		{name: "list content", prepare: redone, do: func(ctx context.Context, l *lab) asked {
-			return asked{err: journal.Blobs(ctx, l.journal, 0, func(int64, effect.BlobRef) error { return nil })}
+		{name: "list content", prepare: redone, do: func(ctx context.Context, l *testEnv) reply {
+			return reply{err: journal.Blobs(ctx, l.journal, 0, func(int64, effect.BlobRef) error { return nil })}
 		}},
 		{name: "adopt", prepare: left, do: adopt(unknowns), finish: each(decided, aborted(revert.Options{}))},
 	}
 }
 
 // opened leaves a transaction open, with a savepoint and a nested transaction.
-func opened(l *lab) {
+func opened(l *testEnv) {
 	rec := l.txn()
 	l.ids["t"] = rec.Txn()
 	l.put(rec, write{"a", 7})
@@ -180,7 +180,7 @@ func opened(l *lab) {
 }
 
 // holding leaves a transaction open that holds two calls, one of them nested.
-func holding(l *lab) {
+func holding(l *testEnv) {
 	opened(l)
 	rec := revert.NewRecorder(l.journal, l.host, "s_1").In(l.ids["t"])
 	s := bought()
@@ -191,7 +191,7 @@ func holding(l *lab) {
 
 // committing kills a process while it releases held calls: one call is done,
 // one in flight, and the last one waits.
-func committing(l *lab) {
+func committing(l *testEnv) {
 	holding(l)
 	last := l.hold(revert.NewRecorder(l.journal, l.host, "s_1").In(l.ids["t"]), bought(), false)
 	rec := revert.NewRecorder(l.journal, l.host, "s_1").In(l.ids["t"])
@@ -205,7 +205,7 @@ func committing(l *lab) {
 }
 
 // stacked commits three transactions, each of which depends on the one before.
-func stacked(l *lab) {
+func stacked(l *testEnv) {
 	for i, writes := range [][]write{{{"a", 7}, {"b", nil}}, {{"a", 8}, {"c", 9}}, {{"c", 10}}} {
 		rec := l.txn()
 		l.put(rec, writes...)
@@ -215,14 +215,14 @@ func stacked(l *lab) {
 }
 
 // begun kills a process at one of the operations of a request.
-func begun(do request, at int) func(*lab) {
-	return func(l *lab) {
+func begun(do request, at int) func(*testEnv) {
+	return func(l *testEnv) {
 		l.ids["t"] = l.worked()
 		l.dies(do, at)
 	}
 }
 
-func (l *lab) dies(do request, at int) {
+func (l *testEnv) dies(do request, at int) {
 	l.next()
 	l.dieAt(at)
 	require.ErrorIs(l.t, do(l.t.Context(), l).err, errDead)
@@ -230,26 +230,26 @@ func (l *lab) dies(do request, at int) {
 }
 
 // halfway makes one step on the store fail half-way, with an error.
-func halfway(do request) func(*lab) {
-	return func(l *lab) {
+func halfway(do request) func(*testEnv) {
+	return func(l *testEnv) {
 		l.ids["t"] = l.worked()
 		l.goesWrong(do, 1)
 	}
 }
 
-func (l *lab) goesWrong(do request, step int) {
+func (l *testEnv) goesWrong(do request, step int) {
 	l.next()
 	l.faults.left, l.faults.only = step, "put"
 	require.True(l.t, do(l.t.Context(), l).honest())
 	require.NotEmpty(l.t, l.shelf.lifted)
 }
 
-func stackedAndBegun(l *lab) {
+func stackedAndBegun(l *testEnv) {
 	stacked(l)
 	l.dies(undo("top", revert.Options{}), 2)
 }
 
-func begunRedo(l *lab) {
+func begunRedo(l *testEnv) {
 	l.ids["t"] = l.worked()
 	_, err := l.reverter.Revert(l.t.Context(), l.ids["t"])
 	require.NoError(l.t, err)
@@ -257,7 +257,7 @@ func begunRedo(l *lab) {
 }
 
 // left leaves calls in flight, of each sort that recovery distinguishes.
-func left(l *lab) {
+func left(l *testEnv) {
 	rec := l.txn()
 	l.ids["t"] = rec.Txn()
 	l.put(rec, write{"a", 7})
@@ -270,7 +270,7 @@ func left(l *lab) {
 }
 
 func aborted(how revert.Options) request {
-	return func(ctx context.Context, l *lab) asked {
+	return func(ctx context.Context, l *testEnv) reply {
 		rep, err := l.reverter.Abort(ctx, l.ids["t"], how)
 		if errors.Is(err, journal.ErrNotOwner) { // it has ended
 			return undo("t", how)(ctx, l)
@@ -279,16 +279,16 @@ func aborted(how revert.Options) request {
 	}
 }
 
-func toSavepoint(ctx context.Context, l *lab) asked {
+func toSavepoint(ctx context.Context, l *testEnv) reply {
 	return told(l.reverter.RevertTo(ctx, l.ids["t"], "here", "kim"))
 }
 
-func outOfNest(ctx context.Context, l *lab) asked {
+func outOfNest(ctx context.Context, l *testEnv) reply {
 	return told(l.reverter.RevertNested(ctx, l.ids["t"], "n_1"))
 }
 
 // unknowns lists the in-doubt calls.
-func unknowns(ctx context.Context, l *lab) (a asked) {
+func unknowns(ctx context.Context, l *testEnv) (a reply) {
 	var t *revert.Txn
 	if t, a.err = revert.Load(ctx, l.journal, l.ids["t"]); a.err != nil {
 		return a
@@ -302,20 +302,20 @@ func unknowns(ctx context.Context, l *lab) (a asked) {
 }
 
 // decided resolves the in-doubt calls.
-func decided(ctx context.Context, l *lab) asked {
+func decided(ctx context.Context, l *testEnv) reply {
 	a := unknowns(ctx, l)
 	for _, i := range a.items {
 		there := l.till.booked["key-"+i.Resource] && !l.till.given["key-"+i.Resource]
 		err := l.reverter.ResolveUnknown(ctx, i.Resource, record.Decided{Applied: there, By: "kim", Why: "looked"})
 		if err != nil && !errors.Is(err, revert.ErrOutcomeKnown) { // the versions tell the outcome of those
-			return asked{err: err}
+			return reply{err: err}
 		}
 	}
-	return asked{}
+	return reply{}
 }
 
 // redone leaves transactions that were reverted, redone, and reverted again.
-func redone(l *lab) {
+func redone(l *testEnv) {
 	begunRedo(l)
 	for _, do := range []request{redo("t"), undo("t", revert.Options{})} {
 		require.NoError(l.t, do(l.t.Context(), l).err)
@@ -324,7 +324,7 @@ func redone(l *lab) {
 }
 
 // doubtful leaves a call with an unknown end.
-func doubtful(l *lab) {
+func doubtful(l *testEnv) {
 	rec := l.txn()
 	l.ids["t"] = rec.Txn()
 	l.ids["doubtful"] = l.start(rec, bought())
@@ -332,7 +332,7 @@ func doubtful(l *lab) {
 }
 
 // booked leaves an in-doubt call of a dead process.
-func booked(l *lab) {
+func booked(l *testEnv) {
 	rec := l.txn()
 	l.ids["t"] = rec.Txn()
 	l.ids["left"] = l.start(rec, bought())
@@ -340,29 +340,29 @@ func booked(l *lab) {
 }
 
 func decide(id string) request {
-	return func(ctx context.Context, l *lab) asked {
+	return func(ctx context.Context, l *testEnv) reply {
 		err := l.reverter.ResolveUnknown(ctx, l.ids[id], record.Decided{Applied: true, By: "kim", Why: "looked"})
 		if errors.Is(err, revert.ErrOutcomeKnown) { // it was resolved, and only the response was lost
 			err = nil
 		}
-		return asked{err: err}
+		return reply{err: err}
 	}
 }
 
-func erase(ctx context.Context, l *lab) asked {
+func erase(ctx context.Context, l *testEnv) reply {
 	_, err := l.reverter.Erase(ctx, l.ids["second"], record.Erased{By: "kim", Why: "asked for"})
-	return asked{err: err}
+	return reply{err: err}
 }
 
 func prune(keep revert.Retention) request {
-	return func(ctx context.Context, l *lab) asked {
+	return func(ctx context.Context, l *testEnv) reply {
 		_, err := l.reverter.Prune(ctx, keep)
-		return asked{err: err}
+		return reply{err: err}
 	}
 }
 
 // checked leaves a journal that has something for each check of fsck.
-func checked(l *lab) {
+func checked(l *testEnv) {
 	l.ids["t"] = l.worked()
 	require.NoError(l.t, undo("t", revert.Options{})(l.t.Context(), l).err)
 	require.NoError(l.t, erase(l.t.Context(), l).err)
@@ -372,17 +372,17 @@ func checked(l *lab) {
 	opened(l)
 }
 
-func check(ctx context.Context, l *lab) asked {
+func check(ctx context.Context, l *testEnv) reply {
 	found := ""
 	_, err := revert.Fsck(ctx, l.journal, revert.FsckOptions{Kept: l.head, Found: func(p revert.Problem) { found += p.What }})
 	if err != nil {
 		err = fmt.Errorf("%w: %s", err, found)
 	}
-	return asked{err: err}
+	return reply{err: err}
 }
 
 // outOfNestOr requests a revert of the rest if the first attempt has ended.
-func outOfNestOr(ctx context.Context, l *lab) asked {
+func outOfNestOr(ctx context.Context, l *testEnv) reply {
 	a := outOfNest(ctx, l)
 	if errors.Is(a.err, journal.ErrNotFound) {
 		return aborted(revert.Options{Calls: []string{l.ids["nested"]}})(ctx, l)
@@ -390,8 +390,8 @@ func outOfNestOr(ctx context.Context, l *lab) asked {
 	return a
 }
 
-func oneCall(ctx context.Context, l *lab) asked {
+func oneCall(ctx context.Context, l *testEnv) reply {
 	rec := revert.NewRecorder(l.journal, l.host, "s_1").In(l.ids["t"])
 	items, err := l.reverter.RevertCall(ctx, rec, l.ids["second"], "verify_failed")
-	return asked{items: items, err: err}
+	return reply{items: items, err: err}
 }

@@ -14,17 +14,17 @@ import (
 	"github.com/remit-dev/remit/revert/effect"
 )
 
-// asked is the result of a request.
-type asked struct {
+// reply is the result of a request.
+type reply struct {
 	rep   revert.Report
 	items []effect.Result
 	err   error
 }
 
-func told(rep revert.Report, err error) asked { return asked{rep: rep, err: err} }
+func told(rep revert.Report, err error) reply { return reply{rep: rep, err: err} }
 
 // honest reports whether the result contains a failure.
-func (a asked) honest() bool {
+func (a reply) honest() bool {
 	if a.err != nil {
 		return strings.Contains(a.err.Error(), errFault.Error())
 	}
@@ -40,7 +40,7 @@ func (a asked) honest() bool {
 // scenario is a request on a prepared journal.
 type scenario struct {
 	name    string
-	prepare func(l *lab)
+	prepare func(l *testEnv)
 	do      request
 	alive   bool    // by the process that prepared it; else by the next one
 	again   request // the repeated request; nil: the same
@@ -48,7 +48,7 @@ type scenario struct {
 	finish  request // the final request; nil: none
 }
 
-type request func(ctx context.Context, l *lab) asked
+type request func(ctx context.Context, l *testEnv) reply
 
 // TestOneFailure reverts, redoes, recovers and erases, with one failing
 // operation on the journal, the store or the tools. The operation fails before
@@ -70,8 +70,8 @@ func TestOneFailure(t *testing.T) {
 			done := clean.situation()
 			want := s.finished(clean)
 			for n := 0; n < len(ops); n += every {
-				for i, w := range ways {
-					if statcheck.Whole() || i == 0 || n%len(ways) == i || ops[n] == "put" {
+				for i, w := range failureModes {
+					if statcheck.Whole() || i == 0 || n%len(failureModes) == i || ops[n] == "put" {
 						s.fail(t, n, w.how, w.next, done, want)
 					}
 				}
@@ -80,14 +80,14 @@ func TestOneFailure(t *testing.T) {
 	}
 }
 
-// ways are the kinds of failure, each with the process that continues.
-var ways = []struct {
+// failureModes are the kinds of failure, each with the process that continues.
+var failureModes = []struct {
 	how  fault
 	next bool
 }{{fault{}, false}, {fault{lost: true}, false}, {fault{}, true}, {fault{lost: true, stuck: true}, true}}
 
-func (s scenario) begin(t *testing.T) *lab {
-	l := newLab(t)
+func (s scenario) begin(t *testing.T) *testEnv {
+	l := newTestEnv(t)
 	s.prepare(l)
 	if !s.alive {
 		l.next()
@@ -96,7 +96,7 @@ func (s scenario) begin(t *testing.T) *lab {
 }
 
 // finished makes the final request and returns the situation.
-func (s scenario) finished(l *lab) situation {
+func (s scenario) finished(l *testEnv) finalState {
 	if s.finish != nil {
 		require.NoError(l.t, s.finish(l.t.Context(), l).err)
 	}
@@ -104,7 +104,7 @@ func (s scenario) finished(l *lab) situation {
 }
 
 // fail runs the scenario with a failure at its n-th operation.
-func (s scenario) fail(t *testing.T, n int, how fault, next bool, done, want situation) {
+func (s scenario) fail(t *testing.T, n int, how fault, next bool, done, want finalState) {
 	l := s.begin(t)
 	l.faults.left, l.faults.how = n, how
 	got := s.do(t.Context(), l)

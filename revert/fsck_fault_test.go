@@ -12,22 +12,22 @@ import (
 	"github.com/remit-dev/remit/revert/record"
 )
 
-// TestCheckThatCannotReadAll checks that fsck reports the defects of a journal
+// TestFsckWithReadErrors checks that fsck reports the defects of a journal
 // even if one of its operations fails.
-func TestCheckThatCannotReadAll(t *testing.T) {
-	for name, spoil := range map[string]func(l *lab){
-		"no beginning": func(l *lab) {
+func TestFsckWithReadErrors(t *testing.T) {
+	for name, spoil := range map[string]func(l *testEnv){
+		"no beginning": func(l *testEnv) {
 			rec := revert.NewRecorder(l.journal, l.host, "s_1")
 			l.must(rec, revert.Write{Records: []revert.CallRecord{{Txn: "t_lost", Call: "c_1", Body: &record.Invalid{Why: "x"}}}})
 		},
-		"held for ended": func(l *lab) { l.must(l.txn(), revert.Write{End: true}) },
-		"held for open":  func(l *lab) { l.line(l.txn(), "", &record.Committed{}) },
-		"works on what is not there": func(l *lab) {
+		"held for ended": func(l *testEnv) { l.must(l.txn(), revert.Write{End: true}) },
+		"held for open":  func(l *testEnv) { l.line(l.txn(), "", &record.Committed{}) },
+		"works on what is not there": func(l *testEnv) {
 			rec := revert.NewRecorder(l.journal, l.host, "s_1").In("t_undo")
 			own := journal.Ownership{Txn: rec.Txn(), Owner: l.journal.Owner()}
 			l.must(rec, revert.Write{Take: journal.OwnerChange{To: own}, Records: []revert.CallRecord{{Body: &record.Begun{Owner: own.Owner, Undoes: "t_lost"}}}})
 		},
-		"content that is not there": func(l *lab) {
+		"content that is not there": func(l *testEnv) {
 			rec := l.txn()
 			lost := effect.BlobRef{Digest: "sha256:" + strings.Repeat("a", 64), Size: 3}
 			id := l.start(rec, handled())
@@ -35,7 +35,7 @@ func TestCheckThatCannotReadAll(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := newLab(t)
+			l := newTestEnv(t)
 			l.worked()
 			spoil(l)
 			l.faults.log = nil

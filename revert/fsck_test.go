@@ -21,8 +21,8 @@ import (
 	"github.com/remit-dev/remit/revert/record"
 )
 
-// lying is a journal that returns other data than it holds.
-type lying struct {
+// dependentNote is a journal that returns other data than it holds.
+type dependentNote struct {
 	journal.Journal
 	head    func(journal.Head) (journal.Head, error)
 	entry   func(record.Entry) (record.Entry, error) // changes entries of reads without a transaction
@@ -31,7 +31,7 @@ type lying struct {
 	hashing error
 }
 
-func (l lying) Head(ctx context.Context) (journal.Head, error) {
+func (l dependentNote) Head(ctx context.Context) (journal.Head, error) {
 	h, err := l.Journal.Head(ctx)
 	if err == nil && l.head != nil {
 		return l.head(h)
@@ -39,7 +39,7 @@ func (l lying) Head(ctx context.Context) (journal.Head, error) {
 	return h, err
 }
 
-func (l lying) Entries(ctx context.Context, q journal.Query) iter.Seq2[record.Entry, error] {
+func (l dependentNote) Entries(ctx context.Context, q journal.Query) iter.Seq2[record.Entry, error] {
 	return func(yield func(record.Entry, error) bool) {
 		for e, err := range l.Journal.Entries(ctx, q) {
 			if l.cut > 0 && e.Pos >= l.cut {
@@ -58,7 +58,7 @@ func (l lying) Entries(ctx context.Context, q journal.Query) iter.Seq2[record.En
 	}
 }
 
-func (l lying) Hashes(ctx context.Context, at []int64) ([]tlog.Hash, error) {
+func (l dependentNote) Hashes(ctx context.Context, at []int64) ([]tlog.Hash, error) {
 	if l.hashing != nil {
 		return nil, l.hashing
 	}
@@ -66,16 +66,16 @@ func (l lying) Hashes(ctx context.Context, at []int64) ([]tlog.Hash, error) {
 }
 
 // check returns the problems that fsck finds, each with its position.
-func (l *lab) check(j journal.Journal, kept journal.Head) (found []string, err error) {
+func (l *testEnv) check(j journal.Journal, kept journal.Head) (found []string, err error) {
 	_, err = revert.Fsck(l.t.Context(), j, revert.FsckOptions{Kept: kept, Found: func(p revert.Problem) {
 		found = append(found, fmt.Sprintf("%d: %s", p.Pos, p.What))
 	}})
 	return found, err
 }
 
-// TestCheckOfAJournalThatLies checks that each inconsistency of a journal is
+// TestFsckOfAnInconsistentJournal checks that each inconsistency of a journal is
 // reported with its position.
-func TestCheckOfAJournalThatLies(t *testing.T) {
+func TestFsckOfAnInconsistentJournal(t *testing.T) {
 	damaged := fmt.Errorf("%w: a page of it", record.ErrDamaged)
 	at := func(pos int64, as func(e record.Entry) (record.Entry, error)) func(record.Entry) (record.Entry, error) {
 		return func(e record.Entry) (record.Entry, error) {
@@ -88,21 +88,21 @@ func TestCheckOfAJournalThatLies(t *testing.T) {
 	lost := func(e record.Entry) (record.Entry, error) { return record.Entry{Pos: e.Pos}, damaged }
 	for _, tt := range []struct {
 		name  string
-		lie   lying
+		lie   dependentNote
 		kept  bool
 		found []string // beginning of each problem
 	}{
-		{"an entry that cannot be read", lying{entry: at(3, lost)}, true, []string{"3: journal is damaged: a page"}},
-		{"nor what stands in for it", lying{entry: at(3, lost), hashing: damaged}, false, []string{"1: tree", "2: tree", "3: journal is damaged: a page", "3: tree"}},
-		{"nothing from there on", lying{cut: 5, ends: damaged}, false, []string{"1: transaction", "5: nothing can be read from here on", "0: the journal says that it has 18 entries, and the last is 4"}},
-		{"less than it says", lying{cut: 5}, false, []string{"0: the journal says that it has 18 entries, and the last is 4", "1: transaction"}},
-		{"a position twice", lying{entry: at(3, func(e record.Entry) (record.Entry, error) { e.Pos = 2; return e, nil })}, false, []string{"2: position 2 follows 2", "4: position 4 follows 2"}},
-		{"another head", lying{head: func(h journal.Head) (journal.Head, error) { h.Root = journal.Tree{}.Head().Root; return h, nil }}, false, []string{"0: the tree head is stored as"}},
-		{"no head", lying{head: func(h journal.Head) (journal.Head, error) { return h, damaged }}, true, []string{"0: tree head: journal is damaged"}},
-		{"no head, and not all of the tree", lying{head: func(h journal.Head) (journal.Head, error) { return h, damaged }, entry: at(3, func(e record.Entry) (record.Entry, error) { e.Pos = 2; return e, nil })}, true, []string{"0: tree head", "2: position 2", "4: position 4", "0: the head kept elsewhere cannot be compared"}},
+		{"an entry that cannot be read", dependentNote{entry: at(3, lost)}, true, []string{"3: journal is damaged: a page"}},
+		{"nor what stands in for it", dependentNote{entry: at(3, lost), hashing: damaged}, false, []string{"1: tree", "2: tree", "3: journal is damaged: a page", "3: tree"}},
+		{"nothing from there on", dependentNote{cut: 5, ends: damaged}, false, []string{"1: transaction", "5: nothing can be read from here on", "0: the journal says that it has 18 entries, and the last is 4"}},
+		{"less than it says", dependentNote{cut: 5}, false, []string{"0: the journal says that it has 18 entries, and the last is 4", "1: transaction"}},
+		{"a position twice", dependentNote{entry: at(3, func(e record.Entry) (record.Entry, error) { e.Pos = 2; return e, nil })}, false, []string{"2: position 2 follows 2", "4: position 4 follows 2"}},
+		{"another head", dependentNote{head: func(h journal.Head) (journal.Head, error) { h.Root = journal.Tree{}.Head().Root; return h, nil }}, false, []string{"0: the tree head is stored as"}},
+		{"no head", dependentNote{head: func(h journal.Head) (journal.Head, error) { return h, damaged }}, true, []string{"0: tree head: journal is damaged"}},
+		{"no head, and not all of the tree", dependentNote{head: func(h journal.Head) (journal.Head, error) { return h, damaged }, entry: at(3, func(e record.Entry) (record.Entry, error) { e.Pos = 2; return e, nil })}, true, []string{"0: tree head", "2: position 2", "4: position 4", "0: the head kept elsewhere cannot be compared"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			l := newLab(t)
+			l := newTestEnv(t)
 			l.worked()
 			kept := journal.Head{}
 			if tt.kept {
@@ -122,12 +122,12 @@ func TestCheckOfAJournalThatLies(t *testing.T) {
 	}
 }
 
-// TestCheckBesideOthers checks that fsck ignores entries that are appended
+// TestFsckDuringAppends checks that fsck ignores entries that are appended
 // while it runs.
-func TestCheckBesideOthers(t *testing.T) {
-	l := newLab(t)
+func TestFsckDuringAppends(t *testing.T) {
+	l := newTestEnv(t)
 	l.worked()
-	early := lying{Journal: l.journal, head: func(h journal.Head) (journal.Head, error) {
+	early := dependentNote{Journal: l.journal, head: func(h journal.Head) (journal.Head, error) {
 		rec := revert.NewRecorder(l.journal, l.host, "s_1")
 		l.must(rec, revert.Write{Records: []revert.CallRecord{{Txn: "t_lost", Call: "c_1", Body: &record.Invalid{Why: "x"}}}})
 		return h, nil
@@ -138,10 +138,10 @@ func TestCheckBesideOthers(t *testing.T) {
 	require.ErrorIs(t, err, record.ErrDamaged)
 }
 
-// TestCheckThatIsStopped checks that a cancelled fsck returns the cancellation,
+// TestFsckCancelled checks that a cancelled fsck returns the cancellation,
 // and no problem.
-func TestCheckThatIsStopped(t *testing.T) {
-	l := newLab(t)
+func TestFsckCancelled(t *testing.T) {
+	l := newTestEnv(t)
 	l.worked()
 	enough := errors.New("enough")
 	_, err := revert.Fsck(t.Context(), l.journal, revert.FsckOptions{Named: func(effect.BlobRef) error { return enough }})
@@ -149,16 +149,16 @@ func TestCheckThatIsStopped(t *testing.T) {
 	require.ErrorIs(t, journal.Blobs(t.Context(), l.journal, 0, func(int64, effect.BlobRef) error { return enough }), enough)
 
 	ctx, cancel := context.WithCancelCause(t.Context())
-	lie := lying{Journal: l.journal, cut: 5}
+	lie := dependentNote{Journal: l.journal, cut: 5}
 	_, err = revert.Fsck(ctx, lie, revert.FsckOptions{Found: func(revert.Problem) { cancel(enough) }})
 	require.ErrorIs(t, err, enough)
 	require.NotErrorIs(t, err, record.ErrDamaged)
 }
 
-// TestCheckNamesTheOldestFirst checks the order of transactions that have no
+// TestFsckOrder checks the order of transactions that have no
 // owner any more.
-func TestCheckNamesTheOldestFirst(t *testing.T) {
-	l := newLab(t)
+func TestFsckOrder(t *testing.T) {
+	l := newTestEnv(t)
 	var want []string
 	for range 5 {
 		rec := l.txn()
@@ -223,10 +223,10 @@ func TestCheckOfManyTransactions(t *testing.T) {
 	require.Equal(t, int64(many+1), report.Txns)
 }
 
-// TestARecordOfANewerRemitInAJournal checks that no reader that must understand
+// TestNewerRecordInAJournal checks that no reader that must understand
 // a record skips one of a newer version.
-func TestARecordOfANewerRemitInAJournal(t *testing.T) {
-	l := newLab(t)
+func TestNewerRecordInAJournal(t *testing.T) {
+	l := newTestEnv(t)
 	rec := l.txn()
 	head := fmt.Sprintf(`{"at":"2026-01-02T03:04:05Z","call":"c_1","kind":"changed","session":"s_1","txn":%q,"v":2}`, rec.Txn())
 	salt, body := make([]byte, record.SaltSize), []byte(`{}`)

@@ -14,13 +14,13 @@ import (
 // not released yet, if its release had no effect, or if its release has an
 // unknown outcome and its tool is idempotent for the same key.
 func (c *Call) IsHeld() bool {
-	return c.waits() || (c.Held != nil && c.Dropped == nil && c.Phase == PhaseUnknown && c.Held.Idempotent && !c.landed())
+	return c.waits() || (c.Held != nil && c.Dropped == nil && c.Phase == PhaseUnknown && c.Held.Idempotent && !c.hasVersions())
 }
 
-// landed reports whether the journal knows the version that a change of the
+// hasVersions reports whether the journal knows the version that a change of the
 // call left. Its inverse belongs to this attempt, and does not fit another
 // attempt.
-func (c *Call) landed() bool {
+func (c *Call) hasVersions() bool {
 	//mutant:token
 	return slices.ContainsFunc(c.Changes, func(ch effect.Change) bool { return ch.Post.Known() && !ch.Post.Same(ch.Pre) })
 }
@@ -30,10 +30,10 @@ func (c *Call) waits() bool {
 	return c.Held != nil && c.Dropped == nil && (c.Phase == PhaseHeld || c.Phase == PhaseFailed)
 }
 
-// forgotten reports whether a call waits that the commit must not skip. If a
+// mustBeReleased reports whether a call waits that the commit must not skip. If a
 // person resolved the call as absent, the commit may have begun when it was
 // still unknown.
-func (c *Call) forgotten() bool { return c.waits() && c.Decided == nil }
+func (c *Call) mustBeReleased() bool { return c.waits() && c.Decided == nil }
 
 // HeldCalls returns the calls that the commit must release, in the order in
 // which they were held.
@@ -64,26 +64,26 @@ func (t *Txn) applyHeld(c *Call, r record.Record) error {
 		}
 		return nil
 	case *record.Started:
-		return cmp.Or(t.mayRelease(c), c.release(b, r))
+		return cmp.Or(t.checkRelease(c), c.release(b, r))
 	case *record.Failed: // it could not start
 		if b.Proof != "not_started" || c.Phase == PhaseUnknown {
 			return fmt.Errorf("failed by %s of call %s, which was not released", b.Proof, r.Call)
 		}
 		c.Phase, c.Failed, c.Ended = PhaseFailed, b, r.At
-		return t.mayRelease(c)
+		return t.checkRelease(c)
 	default:
 		return fmt.Errorf("%s of call %s, which waits for the commit", r.Kind, r.Call)
 	}
 }
 
-// mayRelease refuses a release that no commit does: before the commit has
+// checkRelease refuses a release that no commit does: before the commit has
 // begun, or before another call that was held earlier.
-func (t *Txn) mayRelease(c *Call) error {
+func (t *Txn) checkRelease(c *Call) error {
 	if !t.Committing || t.Aborting {
 		return fmt.Errorf("call %s was released, and transaction %s was not committing", c.Ref.Call, t.ID)
 	}
 	for _, other := range t.Calls {
-		if other != c && other.forgotten() && other.Held.Sequence < c.Held.Sequence {
+		if other != c && other.mustBeReleased() && other.Held.Sequence < c.Held.Sequence {
 			return fmt.Errorf("call %s was released before call %s, which was held earlier", c.Ref.Call, other.Ref.Call)
 		}
 	}
@@ -112,18 +112,18 @@ func (t *Txn) beginCommit() error {
 	return nil
 }
 
-// takesMore refuses records that cannot follow the beginning of a commit.
-func (t *Txn) takesMore(r record.Record) error {
+// checkCommitting refuses records that cannot follow the beginning of a commit.
+func (t *Txn) checkCommitting(r record.Record) error {
 	if t.Committing {
 		return fmt.Errorf("%s after transaction %s began to commit", r.Kind, t.ID)
 	}
 	return nil
 }
 
-// nothingHeld refuses the end of a transaction that still has a held call.
-func (t *Txn) nothingHeld() error {
+// checkNoneHeld refuses the end of a transaction that still has a held call.
+func (t *Txn) checkNoneHeld() error {
 	for _, c := range t.Calls {
-		if c.forgotten() {
+		if c.mustBeReleased() {
 			return fmt.Errorf("transaction %s ended, and call %s was neither released nor dropped", t.ID, c.Ref.Call)
 		}
 	}

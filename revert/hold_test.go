@@ -22,7 +22,7 @@ func sends() *record.Started {
 }
 
 // queue holds a call.
-func (l *lab) queue(rec revert.Recorder, change ...func(*record.Held)) string {
+func (l *testEnv) queue(rec revert.Recorder, change ...func(*record.Held)) string {
 	l.calls++
 	id := fmt.Sprintf("c_%d_%d", l.lives, l.calls)
 	h := &record.Held{Started: *sends()}
@@ -70,7 +70,7 @@ func TestHeldRecordsOutOfOrder(t *testing.T) {
 		{"one that waited, held after the commit began", []line{{one, &record.Asked{Input: json.RawMessage(`{}`), Decision: json.RawMessage(`{}`)}}, commit, first}, "held after transaction"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			l := newLab(t)
+			l := newTestEnv(t)
 			rec := l.txn()
 			for _, x := range tt.lines {
 				l.line(rec, x.call, x.body)
@@ -85,7 +85,7 @@ func TestHeldRecordsOutOfOrder(t *testing.T) {
 // after an approval, and that the queue still has a call after an attempt
 // without effect.
 func TestQueue(t *testing.T) {
-	l := newLab(t)
+	l := newTestEnv(t)
 	rec := l.txn()
 	l.line(rec, "c_asked", &record.Asked{Input: json.RawMessage(`{}`), Decision: json.RawMessage(`{}`)})
 	first := l.queue(rec)
@@ -131,15 +131,15 @@ func TestQueue(t *testing.T) {
 	require.Equal(t, revert.TxnCommitted, l.load(rec.Txn()).State())
 }
 
-// TestWhatIsSentAgain checks that a commit repeats a release of unknown outcome
+// TestRepeatedRelease checks that a commit repeats a release of unknown outcome
 // if the tool is idempotent. It does not if the journal knows a version that
 // the release left, because the inverse belongs to that attempt.
-func TestWhatIsSentAgain(t *testing.T) {
+func TestRepeatedRelease(t *testing.T) {
 	for _, tt := range []struct {
 		pre, post effect.Token
 		again     bool
 	}{{"v:1", "", true}, {"v:1", "v:1", true}, {"v:1", "v:2", false}, {"", "v:2", false}} {
-		l := newLab(t)
+		l := newTestEnv(t)
 		rec := l.txn()
 		id := l.queue(rec, func(h *record.Held) { h.Idempotent = true })
 		l.line(rec, "", &record.Committing{})
@@ -150,13 +150,13 @@ func TestWhatIsSentAgain(t *testing.T) {
 	}
 }
 
-// TestAnswersAndReleasesThatMeet checks that a person can resolve a call while
+// TestConcurrentResolutionAndRelease checks that a person can resolve a call while
 // a commit continues without having read that. The journal then holds both, in
 // either order, and stays readable.
-func TestAnswersAndReleasesThatMeet(t *testing.T) {
+func TestConcurrentResolutionAndRelease(t *testing.T) {
 	for _, idempotent := range []bool{false, true} {
 		for _, applied := range []bool{false, true} {
-			l := newLab(t)
+			l := newTestEnv(t)
 			rec := l.txn()
 			id := l.queue(rec, func(h *record.Held) { h.Idempotent = idempotent })
 			next := l.queue(rec)
@@ -193,7 +193,7 @@ func TestRecoveryOfARelease(t *testing.T) {
 		{"confined", func(h *record.Held) { h.Confinement = "handles" }, revert.PhaseFailed, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			l := newLab(t)
+			l := newTestEnv(t)
 			rec := l.txn()
 			id := l.queue(rec, tt.change)
 			l.line(rec, "", &record.Committing{})
@@ -220,7 +220,7 @@ func TestRecoveryOfARelease(t *testing.T) {
 // TestReportsOfHeldCalls checks that a report and a preview have an item for
 // each held call that never ran, and another item for an in-doubt one.
 func TestReportsOfHeldCalls(t *testing.T) {
-	l := newLab(t)
+	l := newTestEnv(t)
 	var told []string
 	l.reverter.OnDrop = func(session, call string) { told = append(told, session+" "+call) }
 	rec := l.txn()
@@ -258,7 +258,7 @@ func TestReportsOfHeldCalls(t *testing.T) {
 // TestNoSavepointOnceItCommits checks that a committing transaction accepts no
 // revert to a savepoint: the calls after it may have been released.
 func TestNoSavepointOnceItCommits(t *testing.T) {
-	l := newLab(t)
+	l := newTestEnv(t)
 	rec := l.txn()
 	l.line(rec, "", &record.Savepoint{Name: "here"}, &record.Committing{})
 	_, err := l.reverter.RevertTo(t.Context(), rec.Txn(), "here", "kim")
@@ -270,7 +270,7 @@ func TestNoSavepointOnceItCommits(t *testing.T) {
 // TestErasedHeldCalls checks what the journal still tells about erased held
 // calls.
 func TestErasedHeldCalls(t *testing.T) {
-	l := newLab(t)
+	l := newTestEnv(t)
 	rec := l.txn()
 	gone, sent := l.queue(rec), l.queue(rec)
 	_, err := l.reverter.Erase(t.Context(), gone, record.Erased{By: "kim", Why: "asked for"})

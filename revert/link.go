@@ -32,7 +32,7 @@ func (r *Reverter) unfinished(ctx context.Context, t *Txn) (rec Recorder, found 
 		}
 	}
 	rec = r.recorder(last).In(last.ID)
-	if t.notHere(last.ID) != nil { // its folders are not available; the next attempt there finds the interrupted steps
+	if t.checkHere(last.ID) != nil { // its folders are not available; the next attempt there finds the interrupted steps
 		return Recorder{}, nil, rec.Write(ctx, Write{Records: []CallRecord{{Body: &record.Committed{}}}, End: true})
 	}
 	return rec, last, nil

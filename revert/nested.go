@@ -81,7 +81,7 @@ func (r *Reverter) RevertNested(ctx context.Context, id, nest string) (Report, e
 		return rep, err
 	}
 	inside := slices.DeleteFunc(t.EffectiveCalls(), outside)
-	items, err := r.takeBack(ctx, rec, inside, revertMode{cause: "nest", upon: t.upon(inside)})
+	items, err := r.revertCalls(ctx, rec, inside, revertMode{cause: "nest", upon: t.dependentsOn(inside)})
 	rep.Items = append(rep.Items, items...)
 	if err != nil {
 		return rep, err

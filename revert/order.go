@@ -11,8 +11,8 @@ import (
 // such as a folder and a file in it.
 type dependencyGraph map[*Call]map[*Call]bool
 
-// onTop builds the graph from the changes of calls.
-func onTop(calls []*Call) dependencyGraph {
+// dependenciesOf builds the graph from the changes of calls.
+func dependenciesOf(calls []*Call) dependencyGraph {
 	type touch struct {
 		call *Call
 		at   int64
@@ -75,7 +75,7 @@ func Ancestors(resource string) iter.Seq[string] {
 // that it depends on. Calls that depend on each other stay newest first. Only
 // an older remit or a forged journal can contain such calls.
 func undoOrder(calls []*Call) []*Call {
-	over := onTop(calls)
+	over := dependenciesOf(calls)
 	waits := map[*Call]int{} // number of dependent calls that come first
 	for _, lower := range over {
 		for c := range lower {

@@ -54,8 +54,8 @@ func TestUndoOrder(t *testing.T) {
 	require.Greater(t, moved, 200)
 }
 
-// TestUndoOrderOfACircle checks that no call of a cycle is lost.
-func TestUndoOrderOfACircle(t *testing.T) {
+// TestUndoOrderOfACycle checks that no call of a cycle is lost.
+func TestUndoOrderOfACycle(t *testing.T) {
 	a := &Call{Changes: []effect.Change{{Resource: "x"}, {Resource: "x"}}, at: []int64{1, 3}}
 	b := &Call{Changes: []effect.Change{{Resource: "x"}}, at: []int64{2}}
 	require.Equal(t, []*Call{b, a}, undoOrder([]*Call{b, a}))

@@ -17,26 +17,26 @@ import (
 // be present because of a call above it, and its post-image because a call
 // below it is gone.
 
-// on lists by resource the remaining changes of later calls on the changes of a
+// modeFor lists by resource the remaining changes of later calls on the changes of a
 // call, for revertMode.kept. They are reverted first, also if the interrupted
 // process that had reached this call knew that one of them could not be.
-func (r *Reverter) on(ctx context.Context, t *Txn, c *Call) (revertMode, error) {
+func (r *Reverter) modeFor(ctx context.Context, t *Txn, c *Call) (revertMode, error) {
 	m, calls := revertMode{kept: map[string]string{}, gone: map[string]string{}}, t.Calls
-	others := scope{upon: map[string][]lying{}}
+	others := scope{upon: map[string][]dependentNote{}}
 	if t.End != "" { // until then no other transaction changed what it had claimed
 		var err error
 		if others, err = r.othersOn(ctx, t, []*Call{c}, false); err != nil {
 			return m, err
 		}
-		others.upon, calls = map[string][]lying{}, slices.Concat(calls, others.calls)
+		others.upon, calls = map[string][]dependentNote{}, slices.Concat(calls, others.calls)
 	}
-	over := onTop(calls)
+	over := dependenciesOf(calls)
 	for _, later := range calls {
 		if !over[later][c] || !later.HasEffects() {
 			continue
 		}
 		if other := others.txns[later.Ref.Txn]; other != nil && len(other.Named) > 0 {
-			others.mention(later, other)
+			others.addStaying(later, other)
 			continue
 		}
 		for _, ch := range later.remaining() {
@@ -47,17 +47,17 @@ func (r *Reverter) on(ctx context.Context, t *Txn, c *Call) (revertMode, error) 
 	return m, nil
 }
 
-// upon lists by resource the remaining changes of other calls of the
+// dependentsOn lists by resource the remaining changes of other calls of the
 // transaction on the changes of some calls, for revertMode.upon.
-func (t *Txn) upon(some []*Call) map[string][]lying {
-	left, on := t.EffectiveCalls(), map[string][]lying{}
-	over := onTop(left)
+func (t *Txn) dependentsOn(some []*Call) map[string][]dependentNote {
+	left, on := t.EffectiveCalls(), map[string][]dependentNote{}
+	over := dependenciesOf(left)
 	for _, later := range left {
 		if slices.Contains(some, later) || !slices.ContainsFunc(some, func(c *Call) bool { return over[later][c] }) {
 			continue
 		}
 		for _, ch := range later.remaining() {
-			on[ch.Resource] = []lying{{why: "call " + later.Ref.Call + ", which is outside of what is taken back, changed it after this one; that one has to go first"}}
+			on[ch.Resource] = []dependentNote{{why: "call " + later.Ref.Call + ", which is outside of what is taken back, changed it after this one; that one has to go first"}}
 		}
 	}
 	return on
@@ -65,18 +65,18 @@ func (t *Txn) upon(some []*Call) map[string][]lying {
 
 // neighborCalls are calls beside those to be redone: recorded, reverted or
 // redone after the first change of those.
-type neighborCalls []aside
+type neighborCalls []neighborCall
 
-// aside is one neighbor call.
-type aside struct {
+// neighborCall is one neighbor call.
+type neighborCall struct {
 	*Call
 	away bool // it ran in another folder
 }
 
-func (a *neighborCalls) add(c *Call, t *Txn) { *a = append(*a, aside{c, len(t.Named) > 0}) }
+func (a *neighborCalls) add(c *Call, t *Txn) { *a = append(*a, neighborCall{c, len(t.Named) > 0}) }
 
-// around finds the neighbor calls among the calls of the same namespace.
-func (r *Reverter) around(ctx context.Context, t *Txn, calls []*Call) (out neighborCalls, err error) {
+// neighbors finds the neighbor calls among the calls of the same namespace.
+func (r *Reverter) neighbors(ctx context.Context, t *Txn, calls []*Call) (out neighborCalls, err error) {
 	first := firstChange(calls)
 	if first == 0 {
 		return out, nil
@@ -126,20 +126,20 @@ func (r *Reverter) around(ctx context.Context, t *Txn, calls []*Call) (out neigh
 	return out, nil
 }
 
-// upon lists by resource, in words, why a call cannot be redone there, for
+// obstaclesTo lists by resource, in words, why a call cannot be redone there, for
 // revertMode.upon. Either a change that the call depended on is not present, or
 // one is present that it did not depend on. The calls in come are redone in
 // their order. A later call that ran in another folder is present only if it
 // was redone here. The call to redo was reverted here without it.
-func (a neighborCalls) upon(c *Call, come map[record.CallRef]bool) map[string][]lying {
-	why := map[string][]lying{}
+func (a neighborCalls) obstaclesTo(c *Call, come map[record.CallRef]bool) map[string][]dependentNote {
+	why := map[string][]dependentNote{}
 	for _, o := range a {
 		if o.Ref == c.Ref || come[o.Ref] {
 			continue
 		}
 		for i, ch := range c.Changes {
-			was, is := o.stood(ch.Resource, c.at[i]), o.leaves(ch.Resource)
-			if back, _ := o.acted(ch.Resource, math.MaxInt64); !was && o.away {
+			was, is := o.effectPresentAt(ch.Resource, c.at[i]), o.mayRemain(ch.Resource)
+			if back, _ := o.lastCompletion(ch.Resource, math.MaxInt64); !was && o.away {
 				is = is && back
 			}
 			switch {
@@ -153,33 +153,35 @@ func (a neighborCalls) upon(c *Call, come map[record.CallRef]bool) map[string][]
 	return why
 }
 
-// stood reports whether the effect of the call on a resource was present at a
+// effectPresentAt reports whether the effect of the call on a resource was present at a
 // position of the journal.
-func (c *Call) stood(resource string, pos int64) (is bool) {
+func (c *Call) effectPresentAt(resource string, pos int64) (is bool) {
 	for i, ch := range c.Changes {
 		is = is || ch.Resource == resource && c.at[i] < pos
 	}
-	if back, acted := c.acted(resource, pos); acted {
+	if back, acted := c.lastCompletion(resource, pos); acted {
 		is = back
 	}
 	return is
 }
 
-// acted reports whether an attempt in these folders completed a resource before
+// lastCompletion reports whether an attempt in these folders completed a resource before
 // a position of the journal, and whether the newest of them redid it.
-func (c *Call) acted(resource string, pos int64) (back, acted bool) {
+func (c *Call) lastCompletion(resource string, pos int64) (back, lastCompletion bool) {
 	for _, u := range c.tries {
 		if !u.away && u.at < pos && u.cleared(resource) {
-			back, acted = u.Reverting.Cause == CauseRedo, true
+			back, lastCompletion = u.Reverting.Cause == CauseRedo, true
 		}
 	}
-	return back, acted
+	return back, lastCompletion
 }
 
-func one(words string, of ...any) []lying { return []lying{{why: fmt.Sprintf(words, of...)}} }
+func one(words string, of ...any) []dependentNote {
+	return []dependentNote{{why: fmt.Sprintf(words, of...)}}
+}
 
-// leaves reports whether an effect of the call on a resource may remain.
-func (c *Call) leaves(resource string) bool {
+// mayRemain reports whether an effect of the call on a resource may remain.
+func (c *Call) mayRemain(resource string) bool {
 	return c.HasEffects() && slices.ContainsFunc(c.remaining(), func(ch effect.Change) bool { return ch.Resource == resource })
 }
 

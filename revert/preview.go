@@ -27,8 +27,8 @@ func (r *Reverter) Preview(ctx context.Context, id string, how Options) (Report,
 	if err != nil {
 		return Report{}, err
 	}
-	if t.End == "" && t.leftAway() {
-		t.giveUp()
+	if t.End == "" && t.mayRemainElsewhere() {
+		t.abandonInFlight()
 	} else if len(t.InFlight()) > 0 {
 		return Report{}, fmt.Errorf("transaction %s: %w", t.ID, ErrInFlight)
 	}
@@ -36,7 +36,7 @@ func (r *Reverter) Preview(ctx context.Context, id string, how Options) (Report,
 	if err != nil {
 		return Report{}, err
 	}
-	m := how.manner("undo")
+	m := how.mode("undo")
 	m.upon = s.upon
 	m = m.begun()
 	rep := Report{Txn: t.ID, State: t.State(), Items: []ResourceResult{}, Dependents: s.dependents(t, how)}
@@ -88,7 +88,7 @@ func (r *Reverter) preview(ctx context.Context, calls []*Call, m revertMode, t *
 	}
 	var made []positionedChange
 	for _, c := range calls {
-		rep.add(t, c, c.foreseen(ctx, w)...)
+		rep.add(t, c, c.predictOutside(ctx, w)...)
 		for _, ch := range c.remaining() {
 			made = append(made, positionedChange{ch, c, c.at[ch.N-1]})
 		}
@@ -121,13 +121,13 @@ type positionedChange struct {
 	at     int64
 }
 
-// foreseen predicts the result for a call's effects outside handles.
-func (c *Call) foreseen(ctx context.Context, w Environment) []effect.Result {
+// predictOutside predicts the result for a call's effects outside handles.
+func (c *Call) predictOutside(ctx context.Context, w Environment) []effect.Result {
 	can, why := false, "no tools are at hand"
 	if w.Undoer != nil {
 		can, why = w.Undoer.CanRevert(ctx, *c)
 	}
-	outcome, needed := c.outsideWay(can)
+	outcome, needed := c.outsideOutcome(can)
 	if !needed {
 		return nil
 	}
@@ -136,7 +136,7 @@ func (c *Call) foreseen(ctx context.Context, w Environment) []effect.Result {
 	case effect.Failed:
 		res.Why = c.noWay(why)
 	case effect.Unknown:
-		res.Why = c.elsewhere()
+		res.Why = c.unknownEffects()
 	case effect.Restored, effect.Already, effect.Conflict:
 	}
 	return []effect.Result{res}

@@ -55,10 +55,10 @@ func (r *Reverter) Prune(ctx context.Context, keep Retention) (PruneReport, erro
 	return r.Retain(keep).Run(ctx)
 }
 
-// mayGo loads a transaction with its linked transactions. It returns them if
+// prunable loads a transaction with its linked transactions. It returns them if
 // all can be pruned. waits reports whether they may be pruned later; the reason
 // is added to out.
-func (r *Reverter) mayGo(ctx context.Context, id string, limit int64, out *PruneReport) (p part, waits bool, err error) {
+func (r *Reverter) prunable(ctx context.Context, id string, limit int64, out *PruneReport) (p part, waits bool, err error) {
 	t, err := r.Load(ctx, id)
 	switch {
 	case err != nil || t.Undoes+t.Redoes != "":
@@ -77,7 +77,7 @@ func (r *Reverter) mayGo(ctx context.Context, id string, limit int64, out *Prune
 		}
 	}
 	for _, id := range ids {
-		late, why := g[id].mustStay(limit)
+		late, why := g[id].keepReason(limit)
 		if why != "" {
 			out.keep(t.ID, why)
 		}
@@ -90,12 +90,12 @@ func (r *Reverter) mayGo(ctx context.Context, id string, limit int64, out *Prune
 
 // hasRecords reports whether the transaction has records to erase.
 func (t *Txn) hasRecords() bool {
-	return slices.ContainsFunc(t.Calls, (*Call).needed)
+	return slices.ContainsFunc(t.Calls, (*Call).hasRevertRecords)
 }
 
-// mustStay returns why a transaction cannot be pruned: it ended too late, or it
+// keepReason returns why a transaction cannot be pruned: it ended too late, or it
 // needs a person's attention.
-func (t *Txn) mustStay(limit int64) (late bool, why string) {
+func (t *Txn) keepReason(limit int64) (late bool, why string) {
 	switch {
 	case t.End == "":
 		return false, "transaction " + t.ID + " has not ended"

@@ -43,7 +43,7 @@ func (p *process) pruned(t *testing.T, txn string) bool {
 
 // TestRetentionIsJournalTime checks that a clock that jumps makes nothing old.
 func TestRetentionIsJournalTime(t *testing.T) {
-	p := newProcess(journal.SharedMemory(), &world{before()}, 1)
+	p := newProcess(journal.SharedMemory(), &kvStore{before()}, 1)
 	first := p.one(t, "a", 1)
 	p.host.Advance(400 * day) // no writes for so long, or a clock jump
 	second := p.one(t, "a", 2)
@@ -67,10 +67,10 @@ func TestRetentionIsJournalTime(t *testing.T) {
 	require.Empty(t, got.UndoneBy)
 }
 
-// TestWhatBelongsTogetherIsPrunedTogether checks that a transaction is pruned
+// TestLinkedTransactionsArePrunedTogether checks that a transaction is pruned
 // with its revert and its redo, when all of them are old.
-func TestWhatBelongsTogetherIsPrunedTogether(t *testing.T) {
-	p := newProcess(journal.SharedMemory(), &world{before()}, 1)
+func TestLinkedTransactionsArePrunedTogether(t *testing.T) {
+	p := newProcess(journal.SharedMemory(), &kvStore{before()}, 1)
 	first := p.one(t, "a", 1)
 	p.host.Advance(day)
 	second := p.one(t, "b", 1)
@@ -87,10 +87,10 @@ func TestWhatBelongsTogetherIsPrunedTogether(t *testing.T) {
 	require.True(t, p.pruned(t, first))
 }
 
-// TestPruneKeepsWhatSomebodyMustLookAt checks that prune keeps transactions
+// TestPruneKeepsUnresolvedTransactions checks that prune keeps transactions
 // that need a person's attention, and reports each once.
-func TestPruneKeepsWhatSomebodyMustLookAt(t *testing.T) {
-	p := newProcess(journal.SharedMemory(), &world{before()}, 1)
+func TestPruneKeepsUnresolvedTransactions(t *testing.T) {
+	p := newProcess(journal.SharedMemory(), &kvStore{before()}, 1)
 	open, err := p.begin(t.Context())
 	require.NoError(t, err)
 	_, err = p.call(t.Context(), open, put(write{"a", 1}))
@@ -116,12 +116,12 @@ func TestPruneKeepsWhatSomebodyMustLookAt(t *testing.T) {
 	require.Equal(t, 1, p.prune(t, revert.Retention{}).Txns)
 }
 
-// TestPruneDiesAnywhere kills a prune before each of its steps. Each
+// TestPruneCrashAtEveryPoint kills a prune before each of its steps. Each
 // transaction is then complete or gone, and the next prune has the same result.
-func TestPruneDiesAnywhere(t *testing.T) {
+func TestPruneCrashAtEveryPoint(t *testing.T) {
 	make := func() (*process, func() journal.Journal, []string) {
 		store := journal.SharedMemory()
-		p := newProcess(store, &world{before()}, 1)
+		p := newProcess(store, &kvStore{before()}, 1)
 		var txns []string
 		for n := range 3 * revert.BatchCalls {
 			txns = append(txns, p.one(t, "a", n))
@@ -149,11 +149,11 @@ func TestPruneDiesAnywhere(t *testing.T) {
 	}
 }
 
-// TestNothingIsErasedWhileSomebodyTakesItBack checks that the claim of a revert
+// TestNoErasureDuringARevert checks that the claim of a revert
 // blocks an erasure, which then leaves no trace.
-func TestNothingIsErasedWhileSomebodyTakesItBack(t *testing.T) {
+func TestNoErasureDuringARevert(t *testing.T) {
 	store := journal.SharedMemory()
-	p := newProcess(store, &world{before()}, 1)
+	p := newProcess(store, &kvStore{before()}, 1)
 	txn := p.one(t, "a", 1)
 	got, err := revert.Load(t.Context(), p.journal, txn)
 	require.NoError(t, err)

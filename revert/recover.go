@@ -111,15 +111,15 @@ func (r *Reverter) Recover(ctx context.Context) (RecoveryReport, error) {
 // that this reverter took over for recovery alone is still abandoned: an
 // earlier recovery did not complete.
 func (r *Reverter) alive(ctx context.Context, o journal.Ownership) (bool, error) {
-	if took, given := r.took(o.Txn); took && !given && o.Owner == r.Journal.Owner() {
+	if took, given := r.ownershipOf(o.Txn); took && !given && o.Owner == r.Journal.Owner() {
 		return false, nil
 	}
-	return r.lives(ctx, o.Owner)
+	return r.ownerAlive(ctx, o.Owner)
 }
 
-// lives reports whether an owner is alive. This opening is alive, even if the
+// ownerAlive reports whether an owner is alive. This opening is alive, even if the
 // journal reports it dead: its calls in flight are not abandoned.
-func (r *Reverter) lives(ctx context.Context, owner string) (bool, error) {
+func (r *Reverter) ownerAlive(ctx context.Context, owner string) (bool, error) {
 	//mutant:check
 	if owner == r.Journal.Owner() {
 		return true, nil
@@ -133,7 +133,7 @@ func (r *Reverter) recoverTxn(ctx context.Context, id string) (settled []Recover
 		return nil, false, err
 	}
 	committing = t.Committing && !t.Aborting
-	leave, err := r.enter(t.subjects()[0])
+	leave, err := r.acquire(t.subjects()[0])
 	if err != nil {
 		return nil, committing, err
 	}
@@ -162,7 +162,7 @@ func (r *Reverter) recoverTxn(ctx context.Context, id string) (settled []Recover
 	}
 	// From here on no other process writes to it. An owner that was wrongly
 	// reported dead may have until now.
-	if err := r.again(ctx, waiting); err != nil {
+	if err := r.reload(ctx, waiting); err != nil {
 		return nil, committing, err
 	}
 	for _, subject := range waiting {
@@ -183,7 +183,7 @@ func (r *Reverter) closeLink(ctx context.Context, id string) (*Finished, error) 
 	if err != nil || t.End != "" || t.Undoes+t.Redoes == "" {
 		return nil, err
 	}
-	leave, err := r.enter(t.subjects()[0])
+	leave, err := r.acquire(t.subjects()[0])
 	if err != nil {
 		return nil, err
 	}
@@ -217,7 +217,7 @@ func (r *Reverter) nothingLeft(ctx context.Context, link *Txn) (bool, error) {
 		if link.Redoes != "" {
 			todo = t.undone(link.Only)
 		}
-		if len(t.InFlight()) > 0 || t.notHere(link.ID) != nil || slices.ContainsFunc(todo, func(c *Call) bool { return revertible(c) && !c.WorkedOn(link.ID) }) {
+		if len(t.InFlight()) > 0 || t.checkHere(link.ID) != nil || slices.ContainsFunc(todo, func(c *Call) bool { return revertible(c) && !c.WorkedOn(link.ID) }) {
 			return false, nil
 		}
 	}
@@ -283,21 +283,21 @@ func (r *Reverter) settle(ctx context.Context, rec Recorder, t *Txn) ([]Recovere
 // reverted.
 func (r *Reverter) settleCall(ctx context.Context, w Environment, rec Recorder, c *Call, t *Txn) (RecoveredCall, error) {
 	s := RecoveredCall{Txn: c.Ref.Txn, Call: c.Ref.Call, Tool: c.Tool.Name}
-	if err := w.still(ctx, c); err != nil {
+	if err := w.waitIdle(ctx, c); err != nil {
 		return s, err
 	}
 	if c.Redo != nil {
-		beside, err := r.around(ctx, t, []*Call{c})
+		beside, err := r.neighbors(ctx, t, []*Call{c})
 		if err != nil {
 			return s, err
 		}
-		m := revertMode{by: c.Redo.Reverting.By, upon: beside.upon(c, nil)}
+		m := revertMode{by: c.Redo.Reverting.By, upon: beside.obstaclesTo(c, nil)}
 		results, _, err := r.redoCall(ctx, w, rec, c, t.limit, m)
 		s.Undo, s.Items, s.Outcome, s.Why = true, results, c.Phase, "a redo of it was interrupted; recover finished the redo"
 		return s, err
 	}
 	if c.Undo != nil && c.Undo.Reverted == nil {
-		m, err := r.on(ctx, t, c)
+		m, err := r.modeFor(ctx, t, c)
 		if err != nil {
 			return s, err
 		}
@@ -306,7 +306,7 @@ func (r *Reverter) settleCall(ctx context.Context, w Environment, rec Recorder, 
 	if s, over, err := r.discover(ctx, w, rec, c, s); over || err != nil {
 		return s, err
 	}
-	took, known, err := w.took(ctx, c)
+	took, known, err := w.tookEffect(ctx, c)
 	if err != nil {
 		return s, err
 	}
@@ -315,7 +315,7 @@ func (r *Reverter) settleCall(ctx context.Context, w Environment, rec Recorder, 
 	}
 	untouched := known && !took
 	if !untouched {
-		if untouched, err = w.untouched(ctx, c); err != nil {
+		if untouched, err = w.unchanged(ctx, c); err != nil {
 			return s, err
 		}
 	}
@@ -340,7 +340,7 @@ func (r *Reverter) settleCall(ctx context.Context, w Environment, rec Recorder, 
 	case c.doubt: // the result of one attempt says nothing about the one before
 		return r.end(ctx, rec, c, s, &record.Unknown{Status: "unknown", Why: "it was released before, and " + why})
 	case c.Confined():
-		return r.withdraw(ctx, w, rec, c, s)
+		return r.revertConfined(ctx, w, rec, c, s)
 	default:
 		return r.end(ctx, rec, c, s, &record.Unknown{Status: "unknown", Why: "its process died and " + why})
 	}
@@ -379,26 +379,26 @@ func (w Environment) posts(ctx context.Context, c *Call) (posts []record.Post) {
 func (r *Reverter) finishUndo(ctx context.Context, w Environment, rec Recorder, c *Call, s RecoveredCall, m revertMode) (RecoveredCall, error) {
 	was := c.Undo.Reverting // it keeps its requester: a revert that a person asked for can be redone
 	m.cause, m.by = was.Cause, was.By
-	results, _, err := r.takeBackCall(ctx, w, rec, c, m)
+	results, _, err := r.revertOneCall(ctx, w, rec, c, m)
 	s.Undo, s.Items, s.Outcome, s.Why = true, results, c.Phase, "a revert of it was interrupted; recover finished the revert"
 	if err != nil || c.Phase != PhaseStarted {
 		return s, err
 	}
-	return r.endWithdrawn(ctx, rec, c, s, results)
+	return r.endConfined(ctx, rec, c, s, results)
 }
 
-// withdraw reverts a confined call that died half-way: its changes are its only
+// revertConfined reverts a confined call that died half-way: its changes are its only
 // effects, and its result was never visible.
-func (r *Reverter) withdraw(ctx context.Context, w Environment, rec Recorder, c *Call, s RecoveredCall) (RecoveredCall, error) {
-	results, _, err := r.takeBackCall(ctx, w, rec, c, revertMode{cause: "recovery"})
+func (r *Reverter) revertConfined(ctx context.Context, w Environment, rec Recorder, c *Call, s RecoveredCall) (RecoveredCall, error) {
+	results, _, err := r.revertOneCall(ctx, w, rec, c, revertMode{cause: "recovery"})
 	if err != nil {
 		return s, err
 	}
 	s.Items = results
-	return r.endWithdrawn(ctx, rec, c, s, results)
+	return r.endConfined(ctx, rec, c, s, results)
 }
 
-func (r *Reverter) endWithdrawn(ctx context.Context, rec Recorder, c *Call, s RecoveredCall, results []effect.Result) (RecoveredCall, error) {
+func (r *Reverter) endConfined(ctx context.Context, rec Recorder, c *Call, s RecoveredCall, results []effect.Result) (RecoveredCall, error) {
 	//mutant:check
 	if RevertSummary(results) != "all" {
 		return r.end(ctx, rec, c, s, &record.Unknown{Status: "unknown", Why: "its process died half-way and not all of it could be taken back"})
@@ -406,9 +406,9 @@ func (r *Reverter) endWithdrawn(ctx context.Context, rec Recorder, c *Call, s Re
 	return r.end(ctx, rec, c, s, &record.Failed{Status: "failed", Why: "its process died half-way; what it had done was taken back", Proof: "taken_back"})
 }
 
-// untouched settles each change, newest first, and reports whether every
+// unchanged settles each change, newest first, and reports whether every
 // resource is then as it was before the call.
-func (w Environment) untouched(ctx context.Context, c *Call) (bool, error) {
+func (w Environment) unchanged(ctx context.Context, c *Call) (bool, error) {
 	now, before := map[string]effect.Token{}, map[string]effect.Token{}
 	for _, ch := range slices.Backward(c.Changes) {
 		before[ch.Resource], now[ch.Resource] = ch.Pre, ""

@@ -29,7 +29,7 @@ func (r *Reverter) Redo(ctx context.Context, id, by string) (Report, error) {
 		return Report{}, err
 	}
 	t := subjects[0]
-	leave, err := r.enter(t.ID)
+	leave, err := r.acquire(t.ID)
 	if err != nil {
 		return Report{}, err
 	}
@@ -75,7 +75,7 @@ func (r *Reverter) redoable(ctx context.Context, id string) (subjects []*Txn, on
 		if err != nil {
 			return nil, "", err
 		}
-		if err := s.notHere(only); err != nil {
+		if err := s.checkHere(only); err != nil {
 			return nil, "", err
 		}
 		for _, c := range s.Calls {
@@ -90,7 +90,7 @@ func (r *Reverter) redoable(ctx context.Context, id string) (subjects []*Txn, on
 
 func (r *Reverter) redo(ctx context.Context, subjects []*Txn, only string, rec Recorder, by string, going bool) (Report, error) {
 	rep := Report{Txn: subjects[0].ID, Items: []ResourceResult{}}
-	if err := r.again(ctx, subjects); err != nil {
+	if err := r.reload(ctx, subjects); err != nil {
 		return rep, err
 	}
 	t := subjects[0]
@@ -105,14 +105,14 @@ func (r *Reverter) redo(ctx context.Context, subjects []*Txn, only string, rec R
 		if left == 0 {
 			rep.State = t.State()
 			if t.End != "" && allErased(t.Calls) {
-				return rep, noWayBack(t, t.Calls[0])
+				return rep, errErasedTxn(t, t.Calls[0])
 			}
 			return rep, r.barrier(ctx)
 		}
 		err := r.reachable(ctx, subjects...)
 		for _, s := range subjects {
 			if err == nil {
-				_, err = r.around(ctx, s, s.undone(only))
+				_, err = r.neighbors(ctx, s, s.undone(only))
 			}
 		}
 		if err == nil {
@@ -122,7 +122,7 @@ func (r *Reverter) redo(ctx context.Context, subjects []*Txn, only string, rec R
 			return rep, err
 		}
 		// Another process may have been faster, before the claims were ours.
-		if err = r.again(ctx, subjects); err != nil {
+		if err = r.reload(ctx, subjects); err != nil {
 			return rep, err
 		}
 	}
@@ -145,7 +145,7 @@ func (r *Reverter) redo(ctx context.Context, subjects []*Txn, only string, rec R
 		return rep, err
 	}
 	rep.Undo = rec.Txn()
-	err := r.again(ctx, subjects)
+	err := r.reload(ctx, subjects)
 	if err == nil {
 		rep.State = subjects[0].State()
 	}
@@ -163,8 +163,8 @@ func (r *Reverter) reachable(ctx context.Context, txns ...*Txn) error {
 	return nil
 }
 
-// again reads transactions anew, in place.
-func (r *Reverter) again(ctx context.Context, txns []*Txn) error {
+// reload reads transactions anew, in place.
+func (r *Reverter) reload(ctx context.Context, txns []*Txn) error {
 	for i, t := range txns {
 		fresh, err := r.Load(ctx, t.ID)
 		if err != nil {
@@ -181,7 +181,7 @@ func (r *Reverter) redoCalls(ctx context.Context, t *Txn, come map[record.CallRe
 		return err
 	}
 	undone := t.undone(only)
-	beside, err := r.around(ctx, t, undone)
+	beside, err := r.neighbors(ctx, t, undone)
 	if err != nil {
 		return err
 	}
@@ -189,7 +189,7 @@ func (r *Reverter) redoCalls(ctx context.Context, t *Txn, come map[record.CallRe
 		if err := context.Cause(ctx); err != nil {
 			return err
 		}
-		m.upon = beside.upon(c, come)
+		m.upon = beside.obstaclesTo(c, come)
 		results, steps, err := r.redoCall(ctx, w, rec, c, only, m)
 		if err != nil {
 			return err
@@ -203,19 +203,19 @@ func (r *Reverter) redoCalls(ctx context.Context, t *Txn, come map[record.CallRe
 			}
 			rep.Items = append(rep.Items, item)
 		}
-		did(rep.Items[first:], steps)
+		addChanges(rep.Items[first:], steps)
 	}
 	return nil
 }
 
 // redoCall reverts the revert of one call. It writes in the order of
-// takeBackCall, so a crash has the same consequences.
+// revertOneCall, so a crash has the same consequences.
 func (r *Reverter) redoCall(ctx context.Context, w Environment, rec Recorder, c *Call, only string, m revertMode) ([]effect.Result, []effect.Step, error) {
 	ctx = context.WithoutCancel(ctx)
 	if err := w.settleTries(ctx, c); err != nil {
 		return nil, nil, err
 	}
-	steps, blobs, err := r.plan(ctx, w, c.taken(only), m, r.Journal)
+	steps, blobs, err := r.plan(ctx, w, c.revertChanges(only), m, r.Journal)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -240,10 +240,10 @@ func (r *Reverter) redoCall(ctx context.Context, w Environment, rec Recorder, c 
 	return results, reverting.Steps, rec.Write(ctx, Write{Records: lines, Durable: true})
 }
 
-// taken returns the changes with which a call was reverted, in all attempts,
+// revertChanges returns the changes with which a call was reverted, in all attempts,
 // numbered anew. A change of an attempt that died is one that the next attempt
 // found done.
-func (c *Call) taken(only string) []effect.Change {
+func (c *Call) revertChanges(only string) []effect.Change {
 	var out []effect.Change
 	add := func(s effect.Step) {
 		s.Change.N = len(out) + 1
@@ -277,13 +277,13 @@ func (c *Call) taken(only string) []effect.Change {
 	return out
 }
 
-// broughtBack folds the end of a redo into the call. For redone resources the
+// applyRedo folds the end of a redo into the call. For redone resources the
 // versions decide from here on, as before the revert. The others can still be
 // redone.
-func (c *Call) broughtBack(b *record.Reverted, only string) {
+func (c *Call) applyRedo(b *record.Reverted, only string) {
 	c.Redo = nil
 	if b.Complete || c.Undo == nil {
-		rest := slices.DeleteFunc(c.attempts(), func(u *Reversal) bool { return u.redoneBy(only) || u.byPerson() && u.tookNothing() })
+		rest := slices.DeleteFunc(c.attempts(), func(u *Reversal) bool { return u.redoneBy(only) || u.byPerson() && u.revertedNothing() })
 		c.Undo, c.earlier = nil, rest
 		if n := len(rest); n > 0 {
 			c.Undo, c.earlier = rest[n-1], rest[:n-1]
@@ -299,17 +299,17 @@ func (c *Call) broughtBack(b *record.Reverted, only string) {
 	}
 	for i, u := range c.earlier {
 		if u.redoneBy(only) {
-			c.earlier[i] = u.without(again).doubting(doubt)
+			c.earlier[i] = u.without(again).withDoubt(doubt)
 		}
 	}
-	c.Undo = c.Undo.without(again).doubting(doubt)
+	c.Undo = c.Undo.without(again).withDoubt(doubt)
 }
 
-// doubting returns a revert of which a failed redo may have redone some
+// withDoubt returns a revert of which a failed redo may have redone some
 // resources: it failed there before or after the change. These resources can be
 // reverted if they are redone, and can be redone if they are not. Their
 // versions decide at that time.
-func (u *Reversal) doubting(doubt map[string]bool) *Reversal {
+func (u *Reversal) withDoubt(doubt map[string]bool) *Reversal {
 	u.doubt = maps.Clone(u.doubt)
 	for _, s := range u.Reverting.Steps {
 		if resource := s.Change.Resource; doubt[resource] {
@@ -377,7 +377,7 @@ func (c *Call) remaining() []effect.Change {
 func (t *Txn) undone(only string) []*Call {
 	var out []*Call
 	for _, c := range slices.Backward(t.Calls) {
-		if c.Phase == PhaseDone && c.Undo != nil && c.Undo.Reverted != nil && (c.outside && c.Undo.redoneBy(only) || len(c.taken(only)) > 0) {
+		if c.Phase == PhaseDone && c.Undo != nil && c.Undo.Reverted != nil && (c.outside && c.Undo.redoneBy(only) || len(c.revertChanges(only)) > 0) {
 			out = append(out, c)
 		}
 	}

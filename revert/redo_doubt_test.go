@@ -9,12 +9,12 @@ import (
 	"github.com/remit-dev/remit/revert"
 )
 
-// TestAFailedRedoThatDidIt checks a redo step that took effect but reported a
+// TestFailedRedoWithAnEffect checks a redo step that took effect but reported a
 // failure, for example because a sync failed. Its resource does not count as
 // reverted. It can be reverted, and redone after that.
-func TestAFailedRedoThatDidIt(t *testing.T) {
+func TestFailedRedoWithAnEffect(t *testing.T) {
 	for step := range 4 {
-		l := newLab(t)
+		l := newTestEnv(t)
 		l.ids["t"] = l.worked()
 		after := maps.Clone(l.shelf.values)
 		require.NoError(t, undo("t", revert.Options{})(t.Context(), l).err)

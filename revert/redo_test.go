@@ -18,7 +18,7 @@ import (
 // reverted and what a later one forced.
 func TestRedoOfSeveralAttempts(t *testing.T) {
 	ctx := context.Background()
-	p := newProcess(journal.SharedMemory(), &world{before()}, 1)
+	p := newProcess(journal.SharedMemory(), &kvStore{before()}, 1)
 	rec, err := p.begin(ctx)
 	require.NoError(t, err)
 	id, err := p.call(ctx, rec, put(write{"a", 7}, write{"b", nil}, write{"c", 8}))
@@ -39,14 +39,14 @@ func TestRedoOfSeveralAttempts(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, rep.Complete(), "%+v", rep)
 	require.Equal(t, map[string]string{"a": "theirs", "c": "8"}, p.world.values)
-	require.Equal(t, []string{"agent", "kim", "ada"}, askers(t, p.journal))
+	require.Equal(t, []string{"agent", "kim", "ada"}, requesters(t, p.journal))
 	again, err := p.reverter.Redo(ctx, rec.Txn(), "ada")
 	require.NoError(t, err)
 	require.Empty(t, again.Items)
 }
 
-// askers returns the requester of each revert, in order.
-func askers(t *testing.T, j journal.Journal) (all []string) {
+// requesters returns the requester of each revert, in order.
+func requesters(t *testing.T, j journal.Journal) (all []string) {
 	for e, err := range j.Entries(context.Background(), journal.Query{Kinds: []kind.Kind{kind.Reverting}}) {
 		require.NoError(t, err)
 		rec, err := record.Unseal(e)
@@ -65,7 +65,7 @@ func TestRedoAfterACrashOfUndo(t *testing.T) {
 	calls := []callSpec{put(write{"a", 7}, write{"b", nil}, write{"c", 8}), put(write{"a", 9}, write{"d", 10})}
 	after := map[string]string{"a": "9", "c": "8", "d": "10"}
 	run := func(at int, recovers bool) (total int) {
-		open, w := journal.SharedMemory(), &world{before()}
+		open, w := journal.SharedMemory(), &kvStore{before()}
 		p := newProcess(open, w, 1)
 		rec, err := p.begin(ctx)
 		require.NoError(t, err)
@@ -96,7 +96,7 @@ func TestRedoAfterACrashOfUndo(t *testing.T) {
 		require.NoError(t, err)
 		require.True(t, rep.Complete(), "killed at %d: %+v", at, rep)
 		require.Equal(t, after, maps.Clone(w.values), "killed at %d, recovered %v", at, recovers)
-		for _, by := range askers(t, q.journal) {
+		for _, by := range requesters(t, q.journal) {
 			require.Equal(t, "kim", by)
 		}
 		return 0
@@ -114,7 +114,7 @@ func TestRedoAfterACrashOfUndo(t *testing.T) {
 // committed.
 func TestRedoIsFinishedLater(t *testing.T) {
 	ctx := context.Background()
-	p := newProcess(journal.SharedMemory(), &world{before()}, 1)
+	p := newProcess(journal.SharedMemory(), &kvStore{before()}, 1)
 	rec, err := p.begin(ctx)
 	require.NoError(t, err)
 	_, err = p.call(ctx, rec, put(write{"a", 7}, write{"b", nil}, write{"c", 8}))
@@ -152,7 +152,7 @@ func TestRedoIsFinishedLater(t *testing.T) {
 // it.
 func TestUndoAfterPartOfARedo(t *testing.T) {
 	ctx := context.Background()
-	p := newProcess(journal.SharedMemory(), &world{before()}, 1)
+	p := newProcess(journal.SharedMemory(), &kvStore{before()}, 1)
 	id := p.changed(t, ctx, true)
 	after := map[string]string{"a": "9", "c": "8"}
 	p.world.values["b"] = "theirs"
@@ -175,7 +175,7 @@ func TestUndoAfterPartOfARedo(t *testing.T) {
 func TestUndoIsFinishedLater(t *testing.T) {
 	ctx := context.Background()
 	for name, how := range map[string]revert.Options{"they put it back": {}, "forced": {Force: "kim"}} {
-		p := newProcess(journal.SharedMemory(), &world{before()}, 1)
+		p := newProcess(journal.SharedMemory(), &kvStore{before()}, 1)
 		rec, err := p.begin(ctx)
 		require.NoError(t, err)
 		_, err = p.call(ctx, rec, put(write{"a", 7}, write{"c", 8}))
@@ -207,7 +207,7 @@ func TestUndoIsFinishedLater(t *testing.T) {
 // must be redone first.
 func TestRedoOfOneUndo(t *testing.T) {
 	ctx := context.Background()
-	p := newProcess(journal.SharedMemory(), &world{before()}, 1)
+	p := newProcess(journal.SharedMemory(), &kvStore{before()}, 1)
 	rec, err := p.begin(ctx)
 	require.NoError(t, err)
 	_, err = p.call(ctx, rec, put(write{"a", 7}, write{"b", nil}))
@@ -252,7 +252,7 @@ func TestRedoOfOneUndo(t *testing.T) {
 func TestRedoOfACascade(t *testing.T) {
 	ctx := context.Background()
 	run := func(at int, recovers bool) (total int) {
-		open, w := journal.SharedMemory(), &world{before()}
+		open, w := journal.SharedMemory(), &kvStore{before()}
 		p := newProcess(open, w, 1)
 		var ids []string
 		for _, c := range []callSpec{put(write{"a", 7}, write{"b", nil}), put(write{"a", 8}, write{"c", 9}), put(write{"c", 10})} {

@@ -13,7 +13,7 @@ import (
 )
 
 // at runs do when the process first reaches a scheduling point.
-func (l *lab) at(point string, do func()) {
+func (l *testEnv) at(point string, do func()) {
 	did := false
 	l.host.OnPoint = func(p string) error {
 		if p == point && !did {
@@ -29,7 +29,7 @@ func (l *lab) at(point string, do func()) {
 // an abandoned transaction. Others get an error and do nothing.
 func TestOneWorksOnATransaction(t *testing.T) {
 	for _, work := range []request{undo("t", revert.Options{}), recovered} {
-		l := newLab(t)
+		l := newTestEnv(t)
 		left(l)
 		l.next()
 		calls, records := 0, 0
@@ -69,13 +69,13 @@ func TestRefusals(t *testing.T) {
 	ctx := context.Background()
 	sure := record.Decided{Applied: true, By: "kim", Why: "looked"}
 	whole := record.Erased{By: "kim", Why: "asked for"}
-	committedOpen := func(l *lab) { // a call without an end, in a transaction with one
+	committedOpen := func(l *testEnv) { // a call without an end, in a transaction with one
 		rec := l.txn()
 		l.ids["t"] = rec.Txn()
 		l.ids["c"] = l.start(rec, bought())
 		l.end(rec)
 	}
-	undoneTwice := func(l *lab) {
+	undoneTwice := func(l *testEnv) {
 		l.ids["t"] = l.worked()
 		for _, do := range []request{undo("t", revert.Options{}), redo("t")} {
 			a := do(ctx, l)
@@ -85,43 +85,45 @@ func TestRefusals(t *testing.T) {
 	}
 	for _, tt := range []struct {
 		name    string
-		prepare func(l *lab)
-		do      func(l *lab) error
+		prepare func(l *testEnv)
+		do      func(l *testEnv) error
 		is      error
 		words   string
 	}{
-		{"a decision by nobody", doubtful, func(l *lab) error { return l.reverter.ResolveUnknown(ctx, l.ids["doubtful"], record.Decided{Why: "x"}) }, nil, "a decision names who makes it"},
-		{"a decision without a look", doubtful, func(l *lab) error {
+		{"a decision by nobody", doubtful, func(l *testEnv) error {
+			return l.reverter.ResolveUnknown(ctx, l.ids["doubtful"], record.Decided{Why: "x"})
+		}, nil, "a decision names who makes it"},
+		{"a decision without a look", doubtful, func(l *testEnv) error {
 			return l.reverter.ResolveUnknown(ctx, l.ids["doubtful"], record.Decided{By: "kim"})
 		}, nil, "what they looked at"},
-		{"a decision on no call", doubtful, func(l *lab) error { return l.reverter.ResolveUnknown(ctx, "c_none", sure) }, journal.ErrNotFound, "c_none"},
-		{"a decision that versions make", left, func(l *lab) error { return l.reverter.ResolveUnknown(ctx, "c_1_3", sure) }, revert.ErrOutcomeKnown, "the versions of what it touched tell"},
-		{"a decision where it is known", left, func(l *lab) error { return l.reverter.ResolveUnknown(ctx, "c_1_1", sure) }, revert.ErrOutcomeKnown, "it is done"},
-		{"a decision after the end", committedOpen, func(l *lab) error { return l.reverter.ResolveUnknown(ctx, l.ids["c"], sure) }, journal.ErrNotOwner, "its transaction has ended"},
-		{"an erasure by nobody", func(l *lab) { l.worked() }, func(l *lab) error {
+		{"a decision on no call", doubtful, func(l *testEnv) error { return l.reverter.ResolveUnknown(ctx, "c_none", sure) }, journal.ErrNotFound, "c_none"},
+		{"a decision that versions make", left, func(l *testEnv) error { return l.reverter.ResolveUnknown(ctx, "c_1_3", sure) }, revert.ErrOutcomeKnown, "the versions of what it touched tell"},
+		{"a decision where it is known", left, func(l *testEnv) error { return l.reverter.ResolveUnknown(ctx, "c_1_1", sure) }, revert.ErrOutcomeKnown, "it is done"},
+		{"a decision after the end", committedOpen, func(l *testEnv) error { return l.reverter.ResolveUnknown(ctx, l.ids["c"], sure) }, journal.ErrNotOwner, "its transaction has ended"},
+		{"an erasure by nobody", func(l *testEnv) { l.worked() }, func(l *testEnv) error {
 			_, err := l.reverter.Erase(ctx, l.ids["second"], record.Erased{Why: "x"})
 			return err
 		}, nil, "names who asks for it, and why"},
-		{"an erasure for nothing", func(l *lab) { l.worked() }, func(l *lab) error {
+		{"an erasure for nothing", func(l *testEnv) { l.worked() }, func(l *testEnv) error {
 			_, err := l.reverter.Erase(ctx, l.ids["second"], record.Erased{By: "kim"})
 			return err
 		}, nil, "names who asks for it, and why"},
-		{"an erasure of what is open", opened, func(l *lab) error { _, err := l.reverter.Erase(ctx, l.ids["second"], whole); return err }, revert.ErrNotEnded, "has not ended"},
-		{"an erasure of a doubt", committedOpen, func(l *lab) error { _, err := l.reverter.Erase(ctx, l.ids["c"], whole); return err }, revert.ErrNotEnded, "nobody knows what became of it"},
-		{"undo of calls of another", stacked, func(l *lab) error {
+		{"an erasure of what is open", opened, func(l *testEnv) error { _, err := l.reverter.Erase(ctx, l.ids["second"], whole); return err }, revert.ErrNotEnded, "has not ended"},
+		{"an erasure of a doubt", committedOpen, func(l *testEnv) error { _, err := l.reverter.Erase(ctx, l.ids["c"], whole); return err }, revert.ErrNotEnded, "nobody knows what became of it"},
+		{"undo of calls of another", stacked, func(l *testEnv) error {
 			_, err := l.reverter.Undo(ctx, l.ids["t"], revert.Options{Calls: []string{"c_1_2"}})
 			return err
 		}, journal.ErrNotFound, "call c_1_2 of transaction"},
-		{"undo of nothing", stacked, func(l *lab) error { _, err := l.reverter.Undo(ctx, "t_none", revert.Options{}); return err }, journal.ErrNotFound, "transaction or call t_none"},
-		{"redo of what is open", opened, func(l *lab) error { _, err := l.reverter.Redo(ctx, l.ids["t"], "kim"); return err }, revert.ErrNotEnded, "has not ended"},
-		{"redo of a redo", undoneTwice, func(l *lab) error { _, err := l.reverter.Redo(ctx, l.ids["link"], "kim"); return err }, revert.ErrIsRevertTxn, "worked on"},
-		{"a call that is not there", opened, func(l *lab) error {
+		{"undo of nothing", stacked, func(l *testEnv) error { _, err := l.reverter.Undo(ctx, "t_none", revert.Options{}); return err }, journal.ErrNotFound, "transaction or call t_none"},
+		{"redo of what is open", opened, func(l *testEnv) error { _, err := l.reverter.Redo(ctx, l.ids["t"], "kim"); return err }, revert.ErrNotEnded, "has not ended"},
+		{"redo of a redo", undoneTwice, func(l *testEnv) error { _, err := l.reverter.Redo(ctx, l.ids["link"], "kim"); return err }, revert.ErrIsRevertTxn, "worked on"},
+		{"a call that is not there", opened, func(l *testEnv) error {
 			_, err := l.reverter.RevertCall(ctx, revert.NewRecorder(l.journal, l.host, "s_1").In(l.ids["t"]), "c_none", "failed")
 			return err
 		}, journal.ErrNotFound, "call c_none"},
-		{"out of no nested transaction", opened, func(l *lab) error { _, err := l.reverter.RevertNested(ctx, l.ids["t"], "n_9"); return err }, journal.ErrNotFound, "nested transaction n_9"},
-		{"preview before recovery", left, func(l *lab) error { _, err := l.reverter.Preview(ctx, l.ids["t"], revert.Options{}); return err }, revert.ErrInFlight, "recover first"},
-		{"calls for an undo", begun(undo("t", revert.Options{}), 3), func(l *lab) error {
+		{"out of no nested transaction", opened, func(l *testEnv) error { _, err := l.reverter.RevertNested(ctx, l.ids["t"], "n_9"); return err }, journal.ErrNotFound, "nested transaction n_9"},
+		{"preview before recovery", left, func(l *testEnv) error { _, err := l.reverter.Preview(ctx, l.ids["t"], revert.Options{}); return err }, revert.ErrInFlight, "recover first"},
+		{"calls for an undo", begun(undo("t", revert.Options{}), 3), func(l *testEnv) error {
 			txn, err := revert.Load(ctx, l.journal, l.ids["t"])
 			require.NoError(l.t, err)
 			_, err = l.reverter.TakeOwnership(ctx, txn.UndoneBy[0])
@@ -129,7 +131,7 @@ func TestRefusals(t *testing.T) {
 		}, journal.ErrNotOwner, "takes no more calls"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			l := newLab(t)
+			l := newTestEnv(t)
 			tt.prepare(l)
 			before, err := l.journal.Head(ctx)
 			require.NoError(t, err)
@@ -145,11 +147,11 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestEnoughIsEnough checks that a cancelled context stops the work between two
+// TestCancellation checks that a cancelled context stops the work between two
 // calls or two transactions, with its cause. A second request continues there.
-func TestEnoughIsEnough(t *testing.T) {
+func TestCancellation(t *testing.T) {
 	enough := errors.New("enough")
-	stops := func(l *lab, point string, do request) {
+	stops := func(l *testEnv, point string, do request) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		l.at(point, func() { cancel(enough) })
 		a := do(ctx, l)
@@ -158,7 +160,7 @@ func TestEnoughIsEnough(t *testing.T) {
 		l.host.OnPoint = nil
 		require.NoError(t, do(t.Context(), l).err)
 	}
-	l := newLab(t)
+	l := newTestEnv(t)
 	l.ids["t"] = l.worked()
 	was := l.situation()
 	stops(l, "revert.apply", undo("t", revert.Options{}))
@@ -166,14 +168,14 @@ func TestEnoughIsEnough(t *testing.T) {
 	stops(l, "revert.apply", redo("t"))
 	require.Equal(t, was.Values, l.shelf.values)
 
-	l = newLab(t)
+	l = newTestEnv(t)
 	left(l)
 	other := l.txn()
 	l.start(other, handled(), write{"z", 9})
 	l.next()
-	stops(l, "journal.append.adopted", func(ctx context.Context, l *lab) asked {
+	stops(l, "journal.append.adopted", func(ctx context.Context, l *testEnv) reply {
 		_, err := l.reverter.Recover(ctx)
-		return asked{err: err}
+		return reply{err: err}
 	})
 	require.NotContains(t, l.shelf.values, "z")
 }

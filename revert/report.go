@@ -67,8 +67,8 @@ func (r Report) NotUndone() []ResourceResult {
 // comes with an error, is never complete.
 func (r Report) Complete() bool { return r.State != "" && len(r.NotUndone()) == 0 }
 
-// did adds the changes that the steps of a call made to its items.
-func did(items []ResourceResult, steps []effect.Step) {
+// addChanges adds the changes that the steps of a call made to its items.
+func addChanges(items []ResourceResult, steps []effect.Step) {
 	last := make(map[string]int, len(steps)) // index of the last step by resource
 	for n, s := range steps {
 		last[s.Change.Resource] = n

@@ -69,10 +69,10 @@ func (k *Retainer) run(ctx context.Context) (PruneReport, error) {
 	k.runs++
 	b := &batch{k: k, out: &out, limit: limit}
 	defer b.postpone()
-	if err := b.again(ctx); err != nil {
+	if err := b.checkWaiting(ctx); err != nil {
 		return out, err
 	}
-	if err := b.fresh(ctx); err != nil {
+	if err := b.checkNew(ctx); err != nil {
 		return out, err
 	}
 	if err := b.write(ctx); err != nil || k.keep.DryRun {
@@ -127,21 +127,21 @@ type part struct {
 	group map[string]*Txn
 }
 
-// again checks the transactions that had to stay.
-func (b *batch) again(ctx context.Context) error {
+// checkWaiting checks the transactions that had to stay.
+func (b *batch) checkWaiting(ctx context.Context) error {
 	for _, id := range slices.Sorted(maps.Keys(b.k.waiting)) {
 		if b.k.waiting[id].next > b.k.runs {
 			continue
 		}
-		if err := b.look(ctx, id); err != nil {
+		if err := b.check(ctx, id); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// fresh checks the transactions that passed retention since the last run.
-func (b *batch) fresh(ctx context.Context) error {
+// checkNew checks the transactions that passed retention since the last run.
+func (b *batch) checkNew(ctx context.Context) error {
 	for e, err := range b.k.reverter.Journal.Entries(ctx, journal.Query{Kinds: []kind.Kind{kind.Begun}, After: b.k.cursor}) {
 		if err != nil {
 			return err
@@ -149,7 +149,7 @@ func (b *batch) fresh(ctx context.Context) error {
 		if e.Pos > b.limit {
 			return nil
 		}
-		if err := b.look(ctx, e.Header.Txn); err != nil {
+		if err := b.check(ctx, e.Header.Txn); err != nil {
 			return err
 		}
 		b.k.cursor = e.Pos
@@ -157,9 +157,9 @@ func (b *batch) fresh(ctx context.Context) error {
 	return nil
 }
 
-// look adds a transaction to the batch, or notes that it must wait.
-func (b *batch) look(ctx context.Context, id string) error {
-	p, waits, err := b.k.reverter.mayGo(ctx, id, b.limit, b.out)
+// check adds a transaction to the batch, or notes that it must wait.
+func (b *batch) check(ctx context.Context, id string) error {
+	p, waits, err := b.k.reverter.prunable(ctx, id, b.limit, b.out)
 	switch {
 	case err != nil:
 		return err
@@ -262,7 +262,7 @@ func (p part) addTo(e *eraseStep) {
 	e.cause, e.session = eraseRetention, p.first.Session
 	for _, id := range p.ids {
 		for _, c := range p.group[id].Calls {
-			if c.needed() {
+			if c.hasRevertRecords() {
 				e.addCall(p.group[id], c)
 			}
 		}

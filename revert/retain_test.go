@@ -33,10 +33,10 @@ func (c counting) Entries(ctx context.Context, q journal.Query) iter.Seq2[record
 	}
 }
 
-// TestRetainerCostsWhatIsNew checks that a run does not read pruned
+// TestRetainerReadsOnlyNewEntries checks that a run does not read pruned
 // transactions again, for any number of them.
-func TestRetainerCostsWhatIsNew(t *testing.T) {
-	p := newProcess(journal.SharedMemory(), &world{before()}, 1)
+func TestRetainerReadsOnlyNewEntries(t *testing.T) {
+	p := newProcess(journal.SharedMemory(), &kvStore{before()}, 1)
 	read := 0
 	r := &revert.Reverter{Journal: counting{p.journal, &read}, Host: p.host, EnvironmentFor: p.reverter.EnvironmentFor}
 	k := r.Retain(revert.Retention{MaxAge: time.Minute})
@@ -74,7 +74,7 @@ func TestRetainerCostsWhatIsNew(t *testing.T) {
 // TestRetainerKeepsTheNewest checks that the newest ended transactions stay at
 // any age, until newer ones have ended.
 func TestRetainerKeepsTheNewest(t *testing.T) {
-	p := newProcess(journal.SharedMemory(), &world{before()}, 1)
+	p := newProcess(journal.SharedMemory(), &kvStore{before()}, 1)
 	k := p.reverter.Retain(revert.Retention{KeepLast: 2})
 	var all []string
 	for _, more := range []int{1, 1, 1, 4} {
@@ -90,10 +90,10 @@ func TestRetainerKeepsTheNewest(t *testing.T) {
 	}
 }
 
-// TestRetainerComesToWhatPruneComesTo compares many runs with one prune. At
+// TestRetainerEqualsPrune compares many runs with one prune. At
 // each run some transactions are open, unknown or recently reverted.
-func TestRetainerComesToWhatPruneComesTo(t *testing.T) {
-	p := newProcess(journal.SharedMemory(), &world{before()}, 1)
+func TestRetainerEqualsPrune(t *testing.T) {
+	p := newProcess(journal.SharedMemory(), &kvStore{before()}, 1)
 	k := p.reverter.Retain(revert.Retention{})
 	run := func() revert.PruneReport {
 		done, err := k.Run(t.Context())
@@ -128,10 +128,10 @@ func TestRetainerComesToWhatPruneComesTo(t *testing.T) {
 	require.Zero(t, p.prune(t, revert.Retention{}).Txns, "nothing is left for a whole look")
 }
 
-// TestRetainerGoesOnAfterAFailure checks that the next run completes a failed
+// TestRetainerContinuesAfterAFailure checks that the next run completes a failed
 // one.
-func TestRetainerGoesOnAfterAFailure(t *testing.T) {
-	p := newProcess(journal.SharedMemory(), &world{before()}, 1)
+func TestRetainerContinuesAfterAFailure(t *testing.T) {
+	p := newProcess(journal.SharedMemory(), &kvStore{before()}, 1)
 	for n := range 3 * revert.BatchCalls {
 		p.one(t, "a", n)
 	}
@@ -152,14 +152,14 @@ func TestRetainerGoesOnAfterAFailure(t *testing.T) {
 	require.Equal(t, 2*revert.BatchCalls, done.Txns)
 }
 
-// TestRetainerBesideATakingBack checks that a transaction waits if another
+// TestRetainerDuringARevert checks that a transaction waits if another
 // process begins to revert it between the read and the step. The other
 // transactions of the step are erased.
-func TestRetainerBesideATakingBack(t *testing.T) {
+func TestRetainerDuringARevert(t *testing.T) {
 	for name, fails := range map[string]bool{"and nothing else": false, "and the next step fails": true} {
 		t.Run(name, func(t *testing.T) {
 			store := journal.SharedMemory()
-			p := newProcess(store, &world{before()}, 1)
+			p := newProcess(store, &kvStore{before()}, 1)
 			txns := []string{p.one(t, "a", 1), p.one(t, "b", 1), p.one(t, "c", 1)}
 			busy := newProcess(store, p.world, 2)
 			busy.dieAt(2) // half-way through it, and still alive
@@ -197,10 +197,10 @@ func TestRetainerBesideATakingBack(t *testing.T) {
 	}
 }
 
-// TestRetainerMeetsWhatCannotBeRead checks that an unreadable transaction ends
+// TestRetainerWithUnreadableTransactions checks that an unreadable transaction ends
 // the run, and that a later run continues when it is readable.
-func TestRetainerMeetsWhatCannotBeRead(t *testing.T) {
-	p := newProcess(journal.SharedMemory(), &world{before()}, 1)
+func TestRetainerWithUnreadableTransactions(t *testing.T) {
+	p := newProcess(journal.SharedMemory(), &kvStore{before()}, 1)
 	open, err := p.begin(t.Context())
 	require.NoError(t, err)
 	bad := &unreadable{Journal: p.journal}
@@ -236,7 +236,7 @@ func (u *unreadable) Entries(ctx context.Context, q journal.Query) iter.Seq2[rec
 // TestRetainerDropsStates checks that the newest state of each session stays,
 // and that a failed step is repeated.
 func TestRetainerDropsStates(t *testing.T) {
-	p := newProcess(journal.SharedMemory(), &world{before()}, 1)
+	p := newProcess(journal.SharedMemory(), &kvStore{before()}, 1)
 	states := func(n int) {
 		for range n {
 			s := &record.State{Session: "s_1", Tool: "count", Version: effect.Absent}

@@ -37,7 +37,7 @@ type Options struct {
 	Permit func(ctx context.Context, c Call, asking bool) error
 }
 
-func (u Options) manner(cause string) revertMode {
+func (u Options) mode(cause string) revertMode {
 	return revertMode{cause: cause, by: cmp.Or(u.Force, u.By), force: u.Force != "", permit: once(u.Permit)}
 }
 
@@ -78,7 +78,7 @@ func (m revertMode) allRefused(ctx context.Context, calls []*Call) (items []Reso
 func (m revertMode) begun() revertMode {
 	m.frozen, m.kept, m.gone = map[string]string{}, map[string]string{}, map[string]string{}
 	if m.upon = maps.Clone(m.upon); m.upon == nil {
-		m.upon = map[string][]lying{}
+		m.upon = map[string][]dependentNote{}
 	}
 	return m
 }
@@ -99,7 +99,7 @@ func (m revertMode) refused(ctx context.Context, c *Call, asking bool) []effect.
 		if !told[ch.Resource] {
 			told[ch.Resource] = true
 			out = append(out, effect.Result{Resource: ch.Resource, Outcome: effect.Failed, Why: err.Error()})
-			on := lying{why: "a later call, " + c.Ref.Call + ", changed it and may not be taken back; that one has to go first", left: c.left(ch.Resource)}
+			on := dependentNote{why: "a later call, " + c.Ref.Call + ", changed it and may not be taken back; that one has to go first", left: c.versionLeft(ch.Resource)}
 			m.upon[ch.Resource] = append(m.upon[ch.Resource], on)
 		}
 	}
@@ -131,7 +131,7 @@ func (r *Reverter) Undo(ctx context.Context, id string, how Options) (Report, er
 		return Report{}, err
 	}
 	id = t.ID
-	leave, err := r.enter(id)
+	leave, err := r.acquire(id)
 	if err != nil {
 		return Report{}, err
 	}
@@ -142,8 +142,8 @@ func (r *Reverter) Undo(ctx context.Context, id string, how Options) (Report, er
 	if t.End != "" {
 		return r.undo(ctx, t, how)
 	}
-	if t.leftAway() {
-		return r.undoAway(ctx, t, how)
+	if t.mayRemainElsewhere() {
+		return r.revertElsewhere(ctx, t, how)
 	}
 	if t, err = r.adopt(ctx, t); err != nil {
 		return Report{}, err
@@ -180,7 +180,7 @@ func (r *Reverter) find(ctx context.Context, id string, how Options) (*Txn, Opti
 	}
 	of, err := r.Load(ctx, about)
 	if err == nil {
-		err = of.notHere(id)
+		err = of.checkHere(id)
 	}
 	if err != nil {
 		return nil, how, err
@@ -200,7 +200,7 @@ func (r *Reverter) undo(ctx context.Context, t *Txn, how Options) (Report, error
 	if err != nil {
 		return Report{Txn: t.ID}, err
 	}
-	m := how.manner("undo")
+	m := how.mode("undo")
 	if link.Txn() == "" {
 		if items := m.allRefused(ctx, s.calls); len(items) > 0 { // nothing is reverted, and the journal records nothing
 			return Report{Txn: t.ID, State: t.State(), Items: items}, r.barrier(ctx)
@@ -209,7 +209,7 @@ func (r *Reverter) undo(ctx context.Context, t *Txn, how Options) (Report, error
 			return Report{Txn: t.ID, State: t.State(), Items: []ResourceResult{}}, r.barrier(ctx)
 		}
 		if allErased(s.calls) {
-			return Report{Txn: t.ID, State: t.State(), Items: []ResourceResult{}}, noWayBack(t, s.calls[0])
+			return Report{Txn: t.ID, State: t.State(), Items: []ResourceResult{}}, errErasedTxn(t, s.calls[0])
 		}
 		err = r.reachable(ctx, slices.Collect(maps.Values(s.txns))...)
 		if err == nil {
@@ -228,7 +228,7 @@ func (r *Reverter) undo(ctx context.Context, t *Txn, how Options) (Report, error
 		return rep, err
 	}
 	m.upon = s.upon
-	if rep.Items, err = r.takeBack(ctx, link, s.calls, m); err != nil {
+	if rep.Items, err = r.revertCalls(ctx, link, s.calls, m); err != nil {
 		return rep, err // the link stays unfinished, and the next attempt continues it
 	}
 	for i, item := range rep.Items {
@@ -292,10 +292,10 @@ func reportOf(txn, undo string, items []ResourceResult) Report {
 	return rep
 }
 
-// takeBack reverts calls in the given order. If a call with an unknown outcome
-// may have touched a resource, takeBack leaves that resource unchanged in the
+// revertCalls reverts calls in the given order. If a call with an unknown outcome
+// may have touched a resource, revertCalls leaves that resource unchanged in the
 // calls after it, because the correct version is unknown.
-func (r *Reverter) takeBack(ctx context.Context, rec Recorder, calls []*Call, m revertMode) ([]ResourceResult, error) {
+func (r *Reverter) revertCalls(ctx context.Context, rec Recorder, calls []*Call, m revertMode) ([]ResourceResult, error) {
 	items, ways := []ResourceResult{}, map[string]Environment{}
 	m = m.begun()
 	for _, c := range calls {
@@ -319,7 +319,7 @@ func (r *Reverter) takeBack(ctx context.Context, rec Recorder, calls []*Call, m 
 			results = freeze(c, m.frozen)
 		} else if results = m.refused(ctx, c, true); len(results) > 0 {
 			steps = nil // none of it has begun
-		} else if results, steps, err = r.takeBackCall(ctx, w, rec, c, m); err != nil {
+		} else if results, steps, err = r.revertOneCall(ctx, w, rec, c, m); err != nil {
 			return items, err
 		}
 		m.keep(c, results)
@@ -327,7 +327,7 @@ func (r *Reverter) takeBack(ctx context.Context, rec Recorder, calls []*Call, m 
 		for _, res := range results {
 			items = append(items, ResourceResult{Call: c.Ref.Call, Tool: c.Tool.Name, Result: res})
 		}
-		did(items[first:], steps)
+		addChanges(items[first:], steps)
 	}
 	return items, nil
 }

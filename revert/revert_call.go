@@ -18,24 +18,24 @@ import (
 // revertMode says how calls are reverted.
 type revertMode struct {
 	cause  string
-	by     string             // requester; empty: the runtime
-	force  bool               // overwrite other actors' versions after storing them
-	frozen map[string]string  // by resource: the call of unknown outcome that may have touched it
-	upon   map[string][]lying // by resource: calls that depend on it, or may
-	kept   map[string]string  // by resource: the call handled before that did not reach its version there, in words
-	gone   map[string]string  // by resource: the same, for resources that the call had removed
+	by     string                     // requester; empty: the runtime
+	force  bool                       // overwrite other actors' versions after storing them
+	frozen map[string]string          // by resource: the call of unknown outcome that may have touched it
+	upon   map[string][]dependentNote // by resource: calls that depend on it, or may
+	kept   map[string]string          // by resource: the call handled before that did not reach its version there, in words
+	gone   map[string]string          // by resource: the same, for resources that the call had removed
 	permit func(ctx context.Context, c Call, asking bool) error
 }
 
-// lying describes a dependent call of a resource. If the call ran in another
+// dependentNote describes a dependent call of a resource. If the call ran in another
 // folder (left is set), it counts only if its version is present.
-type lying struct {
+type dependentNote struct {
 	why  string
 	left effect.Token
 }
 
-// lies returns why the resource of a step has a dependent call.
-func (m revertMode) lies(s effect.Step) (why string, ok bool) {
+// dependentOn returns why the resource of a step has a dependent call.
+func (m revertMode) dependentOn(s effect.Step) (why string, ok bool) {
 	for _, l := range m.upon[s.Change.Resource] {
 		//mutant:token
 		if l.left == "" || l.left.Same(s.Change.Pre) {
@@ -45,8 +45,8 @@ func (m revertMode) lies(s effect.Step) (why string, ok bool) {
 	return "", false
 }
 
-// left returns the version of a resource that the call left.
-func (c *Call) left(resource string) (t effect.Token) {
+// versionLeft returns the version of a resource that the call left.
+func (c *Call) versionLeft(resource string) (t effect.Token) {
 	for _, ch := range c.Changes {
 		if ch.Resource == resource {
 			t = ch.Post
@@ -84,14 +84,14 @@ func (c *Call) removed(resource string) (is bool) {
 	return is
 }
 
-// takeBackCall reverts one call. The order, "=>" being a barrier:
+// revertOneCall reverts one call. The order, "=>" being a barrier:
 //
 //	settle what an earlier attempt left; plan, and store what the steps overwrite;
 //	Reverting{steps} => the tool's own Revert; each step => Reverted{results}
 //
 // A crash after the first barrier repeats all of it. The versions of the
 // resources tell which steps are done, and the tool recognizes the revert key.
-func (r *Reverter) takeBackCall(ctx context.Context, w Environment, rec Recorder, c *Call, m revertMode) ([]effect.Result, []effect.Step, error) {
+func (r *Reverter) revertOneCall(ctx context.Context, w Environment, rec Recorder, c *Call, m revertMode) ([]effect.Result, []effect.Step, error) {
 	ctx = context.WithoutCancel(ctx) // a half-done revert is worse than a late one
 	steps, blobs := r.prepare(ctx, w, c, m)
 	undo, key := host.NewID(r.Host, "c_"), RevertKey(c.Started.Key)
@@ -175,7 +175,7 @@ func (c *Call) verified() bool {
 // plans a resource that it cannot read as failed, so that the others are still
 // reverted.
 func (r *Reverter) prepare(ctx context.Context, w Environment, c *Call, m revertMode) ([]effect.Step, []journal.Blob) {
-	err := w.still(ctx, c)
+	err := w.waitIdle(ctx, c)
 	if err == nil {
 		err = w.settleTries(ctx, c)
 	}
@@ -225,7 +225,7 @@ func (r *Reverter) undoOutside(ctx context.Context, w Environment, rec Recorder,
 	if w.Undoer != nil {
 		can, why = w.Undoer.CanRevert(ctx, *c)
 	}
-	outcome, needed := c.outsideWay(can)
+	outcome, needed := c.outsideOutcome(can)
 	if !needed {
 		return nil
 	}
@@ -243,15 +243,15 @@ func (r *Reverter) undoOutside(ctx context.Context, w Environment, rec Recorder,
 	case effect.Failed:
 		res.Why = c.noWay(why)
 	case effect.Unknown:
-		res.Why = c.elsewhere()
+		res.Why = c.unknownEffects()
 	case effect.Already, effect.Conflict:
 	}
 	return []effect.Result{res}
 }
 
-// outsideWay returns the possible outcome for effects of the call outside
+// outsideOutcome returns the possible outcome for effects of the call outside
 // handles. needed is false if the call had none that its tool must revert.
-func (c *Call) outsideWay(can bool) (outcome effect.Outcome, needed bool) {
+func (c *Call) outsideOutcome(can bool) (outcome effect.Outcome, needed bool) {
 	switch {
 	case c.outside:
 		return effect.Already, true // by an attempt that was incomplete because of other resources
@@ -268,9 +268,9 @@ func (c *Call) outsideWay(can bool) (outcome effect.Outcome, needed bool) {
 	}
 }
 
-// elsewhere returns what is unknown about an observed call, or was not stored
+// unknownEffects returns what is unknown about an observed call, or was not stored
 // of another call.
-func (c *Call) elsewhere() string {
+func (c *Call) unknownEffects() string {
 	unseen := c.unseen()
 	if !c.Observed() {
 		return "files that the policy masks were changed during the call, and nothing of them was kept: " + unseen.text()
@@ -371,7 +371,7 @@ func (r *Reverter) plan(ctx context.Context, w Environment, changes []effect.Cha
 		// is not reverted already: reverting the dependent call too would
 		// restore the change. And a version that equals this call's belongs to
 		// the dependent call, and would be lost without a message.
-		if on, ok := m.lies(steps[i]); ok && (steps[i].Plan == effect.Conflict || steps[i].Plan == effect.Already || steps[i].Plan == effect.Restored && !m.force) {
+		if on, ok := m.dependentOn(steps[i]); ok && (steps[i].Plan == effect.Conflict || steps[i].Plan == effect.Already || steps[i].Plan == effect.Restored && !m.force) {
 			steps[i].Plan, steps[i].Why = effect.Conflict, on
 		}
 		// A change below a version that stays is not reverted before it.

@@ -15,8 +15,8 @@ import (
 	"github.com/remit-dev/remit/revert/journal"
 )
 
-// past is a random history of committed transactions, kept beside the journal.
-type past struct {
+// txnHistory is a random history of committed transactions, kept beside the journal.
+type txnHistory struct {
 	txns  []string
 	calls []pastCall // in the order in which they ran
 }
@@ -27,9 +27,9 @@ type pastCall struct {
 	writes []write
 }
 
-func (p *process) history(t *testing.T, ctx context.Context, r *rand.Rand, deletes bool) past {
+func (p *process) history(t *testing.T, ctx context.Context, r *rand.Rand, deletes bool) txnHistory {
 	t.Helper()
-	var h past
+	var h txnHistory
 	keys, value := []string{"a", "b", "c", "d"}, 0
 	for range 1 + r.IntN(4) {
 		rec, err := p.begin(ctx)
@@ -56,8 +56,8 @@ func (p *process) history(t *testing.T, ctx context.Context, r *rand.Rand, delet
 }
 
 // without is the slow reference: the store as if these calls had never run.
-func (h past) without(gone map[string]bool) map[string]string {
-	w := &world{maps.Clone(before())}
+func (h txnHistory) without(gone map[string]bool) map[string]string {
+	w := &kvStore{maps.Clone(before())}
 	for _, c := range h.calls {
 		for _, x := range c.writes {
 			switch {
@@ -74,7 +74,7 @@ func (h past) without(gone map[string]bool) map[string]string {
 
 // closure returns the dependent calls of these calls: all that wrote one of
 // their keys later.
-func (h past) closure(gone map[string]bool, within string) map[string]bool {
+func (h txnHistory) closure(gone map[string]bool, within string) map[string]bool {
 	gone = maps.Clone(gone)
 	touched := map[string]bool{}
 	for _, c := range h.calls {
@@ -101,7 +101,7 @@ func TestSelectiveUndo(t *testing.T) {
 	cascaded, single := 0, 0
 	for seed := range uint64(250) {
 		r := rand.New(rand.NewPCG(seed, 7))
-		p := newProcess(journal.SharedMemory(), &world{before()}, seed)
+		p := newProcess(journal.SharedMemory(), &kvStore{before()}, seed)
 		h := p.history(t, ctx, r, true)
 		c := h.calls[r.IntN(len(h.calls))]
 		gone, id, how := map[string]bool{}, c.txn, revert.Options{Cascade: true}
@@ -148,14 +148,14 @@ func TestSelectiveUndo(t *testing.T) {
 	require.Greater(t, single, 60)
 }
 
-// TestWithoutCascadeNothingOfOthersIsTouched checks that changes of later
+// TestNoCascadeLeavesOtherTransactions checks that changes of later
 // transactions are conflicts that name them.
-func TestWithoutCascadeNothingOfOthersIsTouched(t *testing.T) {
+func TestNoCascadeLeavesOtherTransactions(t *testing.T) {
 	ctx := context.Background()
 	blocked := 0
 	for seed := range uint64(150) {
 		r := rand.New(rand.NewPCG(seed, 8))
-		p := newProcess(journal.SharedMemory(), &world{before()}, seed)
+		p := newProcess(journal.SharedMemory(), &kvStore{before()}, seed)
 		h := p.history(t, ctx, r, false) // a version that is restored counts as the call's own
 		c := h.calls[r.IntN(len(h.calls))]
 		foreseen, err := p.reverter.Preview(ctx, c.id, revert.Options{})
@@ -183,7 +183,7 @@ func TestWithoutCascadeNothingOfOthersIsTouched(t *testing.T) {
 // after it stored it, and that redo restores it.
 func TestForce(t *testing.T) {
 	ctx := context.Background()
-	p := newProcess(journal.SharedMemory(), &world{before()}, 1)
+	p := newProcess(journal.SharedMemory(), &kvStore{before()}, 1)
 	rec, err := p.begin(ctx)
 	require.NoError(t, err)
 	_, err = p.call(ctx, rec, put(write{"a", 7}, write{"b", nil}))
@@ -220,7 +220,7 @@ func TestForce(t *testing.T) {
 func TestCrashOfCascade(t *testing.T) {
 	ctx := context.Background()
 	run := func(first, second int) (total int) {
-		open, w := journal.SharedMemory(), &world{maps.Clone(before())}
+		open, w := journal.SharedMemory(), &kvStore{maps.Clone(before())}
 		p := newProcess(open, w, 1)
 		h := p.history(t, ctx, rand.New(rand.NewPCG(5, 4)), true)
 		id, how := h.calls[0].txn, revert.Options{Cascade: true}

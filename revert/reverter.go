@@ -58,8 +58,8 @@ type Environment struct {
 	WaitIdle func(ctx context.Context, call string) error
 }
 
-// still waits until the call is idle, before its effects are read or settled.
-func (w Environment) still(ctx context.Context, c *Call) error {
+// waitIdle waits until the call is idle, before its effects are read or settled.
+func (w Environment) waitIdle(ctx context.Context, c *Call) error {
 	if w.WaitIdle == nil {
 		return nil
 	}
@@ -78,7 +78,7 @@ func (r *Reverter) Abort(ctx context.Context, id string, how Options) (Report, e
 	if err != nil {
 		return Report{}, err
 	}
-	leave, err := r.enter(t.ID)
+	leave, err := r.acquire(t.ID)
 	if err != nil {
 		return Report{}, err
 	}
@@ -95,7 +95,7 @@ func (r *Reverter) Abort(ctx context.Context, id string, how Options) (Report, e
 // TakeOwnership makes this opening of the journal the owner of an abandoned
 // transaction, and recovers its calls in flight. The caller can then add calls.
 func (r *Reverter) TakeOwnership(ctx context.Context, id string) (*Txn, error) {
-	leave, err := r.enter(id)
+	leave, err := r.acquire(id)
 	if err != nil {
 		return nil, err
 	}
@@ -142,7 +142,7 @@ func (r *Reverter) RevertTo(ctx context.Context, id, savepoint, by string) (Repo
 	if err != nil {
 		return Report{Txn: id, Items: dropped}, err
 	}
-	items, err := r.takeBack(ctx, rec, slices.DeleteFunc(t.EffectiveCalls(), before), revertMode{cause: "savepoint", by: by})
+	items, err := r.revertCalls(ctx, rec, slices.DeleteFunc(t.EffectiveCalls(), before), revertMode{cause: "savepoint", by: by})
 	items = append(dropped, items...)
 	if err != nil {
 		return Report{Txn: id, Items: items}, err
@@ -171,7 +171,7 @@ func (r *Reverter) RevertCall(ctx context.Context, rec Recorder, call, cause str
 	if err != nil {
 		return nil, err
 	}
-	results, _, err := r.takeBackCall(ctx, w, rec, c, revertMode{cause: cause})
+	results, _, err := r.revertOneCall(ctx, w, rec, c, revertMode{cause: cause})
 	return results, err
 }
 
@@ -187,7 +187,7 @@ func (r *Reverter) abort(ctx context.Context, t *Txn, how Options) (Report, erro
 		if err != nil {
 			return Report{Txn: t.ID, Items: dropped}, err
 		}
-		items, err := r.takeBack(ctx, rec, t.only(how.Calls), how.manner("undo"))
+		items, err := r.revertCalls(ctx, rec, t.only(how.Calls), how.mode("undo"))
 		return Report{Txn: t.ID, State: TxnOpen, Items: append(dropped, items...)}, err
 	}
 	// Aborting needs no barrier of its own: the first Reverting record makes it
@@ -201,7 +201,7 @@ func (r *Reverter) abort(ctx context.Context, t *Txn, how Options) (Report, erro
 	if err != nil {
 		return Report{Txn: t.ID, Items: dropped}, err
 	}
-	items, err := r.takeBack(ctx, rec, t.EffectiveCalls(), how.manner("abort"))
+	items, err := r.revertCalls(ctx, rec, t.EffectiveCalls(), how.mode("abort"))
 	items = append(dropped, items...)
 	if err != nil {
 		return Report{Txn: t.ID, Items: items}, err
@@ -239,8 +239,8 @@ func freeze(c *Call, frozen map[string]string) []effect.Result {
 	return out
 }
 
-// enter refuses a second goroutine that reverts the same transaction.
-func (r *Reverter) enter(txn string) (leave func(), err error) {
+// acquire refuses a second goroutine that reverts the same transaction.
+func (r *Reverter) acquire(txn string) (leave func(), err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	//mutant:check
@@ -262,10 +262,10 @@ func (r *Reverter) enter(txn string) (leave func(), err error) {
 // transaction. It needs no barrier: every effect of the new owner has a barrier
 // after this record, and a power failure ends the new owner too.
 func (r *Reverter) adopt(ctx context.Context, t *Txn) (*Txn, error) {
-	if took, _ := r.took(t.ID); took && t.Owner == r.Journal.Owner() {
+	if took, _ := r.ownershipOf(t.ID); took && t.Owner == r.Journal.Owner() {
 		return t, nil
 	}
-	alive, err := r.lives(ctx, t.Owner)
+	alive, err := r.ownerAlive(ctx, t.Owner)
 	if err != nil {
 		return nil, err
 	}
@@ -297,13 +297,13 @@ func (r *Reverter) adoptedFor(txn string, a ownership) {
 	r.adopted[txn] = a
 }
 
-// took reports whether this reverter took the transaction over, and whether a
+// ownershipOf reports whether this reverter took the transaction over, and whether a
 // caller adds calls to it.
-func (r *Reverter) took(txn string) (took, given bool) {
+func (r *Reverter) ownershipOf(txn string) (ownershipOf, given bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	a, took := r.adopted[txn]
-	return took, a.given
+	a, ownershipOf := r.adopted[txn]
+	return ownershipOf, a.given
 }
 
 func (r *Reverter) recorder(t *Txn) Recorder { return NewRecorder(r.Journal, r.Host, t.Session) }

@@ -26,7 +26,7 @@ func outcomes(items []revert.ResourceResult) map[string]effect.Outcome {
 
 func TestRevertOpenTransaction(t *testing.T) {
 	ctx := context.Background()
-	w := &world{before()}
+	w := &kvStore{before()}
 	p := newProcess(journal.SharedMemory(), w, 1)
 	rec, err := p.begin(ctx)
 	require.NoError(t, err)
@@ -52,7 +52,7 @@ func TestRevertOpenTransaction(t *testing.T) {
 
 func TestRevertCommittedTransactionTwiceEqualsOnce(t *testing.T) {
 	ctx := context.Background()
-	w := &world{before()}
+	w := &kvStore{before()}
 	p := newProcess(journal.SharedMemory(), w, 1)
 	rec, err := p.begin(ctx)
 	require.NoError(t, err)
@@ -78,7 +78,7 @@ func TestRevertCommittedTransactionTwiceEqualsOnce(t *testing.T) {
 
 func TestForeignChangeIsLeftAlone(t *testing.T) {
 	ctx := context.Background()
-	w := &world{before()}
+	w := &kvStore{before()}
 	p := newProcess(journal.SharedMemory(), w, 1)
 	rec, err := p.begin(ctx)
 	require.NoError(t, err)
@@ -107,7 +107,7 @@ func TestForeignChangeIsLeftAlone(t *testing.T) {
 
 func TestSecondWriterAndHeldResource(t *testing.T) {
 	ctx := context.Background()
-	w := &world{before()}
+	w := &kvStore{before()}
 	p := newProcess(journal.SharedMemory(), w, 1)
 	one, err := p.begin(ctx)
 	require.NoError(t, err)
@@ -137,7 +137,7 @@ func TestSecondWriterAndHeldResource(t *testing.T) {
 
 func TestHeldResourceIsAConflictOfTheUndo(t *testing.T) {
 	ctx := context.Background()
-	w := &world{before()}
+	w := &kvStore{before()}
 	p := newProcess(journal.SharedMemory(), w, 1)
 	one, err := p.begin(ctx)
 	require.NoError(t, err)
@@ -157,7 +157,7 @@ func TestHeldResourceIsAConflictOfTheUndo(t *testing.T) {
 
 func TestRevertToSavepoint(t *testing.T) {
 	ctx := context.Background()
-	w := &world{before()}
+	w := &kvStore{before()}
 	p := newProcess(journal.SharedMemory(), w, 1)
 	rec, err := p.begin(ctx)
 	require.NoError(t, err)
@@ -181,7 +181,7 @@ func TestRevertToSavepoint(t *testing.T) {
 
 func TestLivingOwnerIsNotDisturbed(t *testing.T) {
 	ctx := context.Background()
-	open, w := journal.SharedMemory(), &world{before()}
+	open, w := journal.SharedMemory(), &kvStore{before()}
 	p, q := newProcess(open, w, 1), newProcess(open, w, 2)
 	rec, err := p.begin(ctx)
 	require.NoError(t, err)
@@ -205,15 +205,15 @@ func TestLivingOwnerIsNotDisturbed(t *testing.T) {
 	require.Equal(t, before(), w.values)
 }
 
-// undoTool is a tool's own Revert that records its calls.
-type undoTool struct {
+// revertTool is a tool's own Revert that records its calls.
+type revertTool struct {
 	keys []string
 	err  error
 }
 
-func (u *undoTool) CanRevert(context.Context, revert.Call) (bool, string) { return true, "" }
+func (u *revertTool) CanRevert(context.Context, revert.Call) (bool, string) { return true, "" }
 
-func (u *undoTool) RevertCall(_ context.Context, _ revert.Recorder, _ revert.Call, _, key string) error {
+func (u *revertTool) RevertCall(_ context.Context, _ revert.Recorder, _ revert.Call, _, key string) error {
 	u.keys = append(u.keys, key)
 	return u.err
 }
@@ -223,17 +223,17 @@ func TestEffectsOutsideHandles(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
 		class  effect.Class
-		undoer *undoTool
+		undoer *revertTool
 		want   effect.Outcome
 	}{
-		{"compensable with a way back", effect.Compensable, &undoTool{}, effect.Restored},
-		{"compensable whose way back fails", effect.Compensable, &undoTool{err: errors.New("gone")}, effect.Failed},
+		{"compensable with a way back", effect.Compensable, &revertTool{}, effect.Restored},
+		{"compensable whose way back fails", effect.Compensable, &revertTool{err: errors.New("gone")}, effect.Failed},
 		{"compensable without its tool", effect.Compensable, nil, effect.Failed},
 		{"pivot", effect.Pivot, nil, effect.Failed},
 		{"reversible that recorded nothing", effect.Reversible, nil, effect.Failed},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			p := newProcess(journal.SharedMemory(), &world{before()}, 1)
+			p := newProcess(journal.SharedMemory(), &kvStore{before()}, 1)
 			if tc.undoer != nil {
 				p.undoer = tc.undoer
 			}
@@ -255,7 +255,7 @@ func TestEffectsOutsideHandles(t *testing.T) {
 
 func TestUnknownFreezesOnlyWhatItMayHaveTouched(t *testing.T) {
 	ctx := context.Background()
-	w := &world{before()}
+	w := &kvStore{before()}
 	p := newProcess(journal.SharedMemory(), w, 1)
 	rec, err := p.begin(ctx)
 	require.NoError(t, err)
@@ -296,14 +296,14 @@ func TestCrashAtEveryPoint(t *testing.T) {
 		_, err = p.revert(ctx, rec.Txn())
 		return rec.Txn(), err
 	}
-	clean := newProcess(journal.SharedMemory(), &world{before()}, 1)
+	clean := newProcess(journal.SharedMemory(), &kvStore{before()}, 1)
 	total := clean.points(func() { _, _ = work(clean) })
 	require.Greater(t, total, 12)
 	states := 0
 	for first := range total {
 		for second := -1; second < 12; second++ {
 			states++
-			open, w := journal.SharedMemory(), &world{maps.Clone(before())}
+			open, w := journal.SharedMemory(), &kvStore{maps.Clone(before())}
 			p := newProcess(open, w, 1)
 			p.dieAt(first)
 			id, err := work(p)
@@ -360,7 +360,7 @@ func (p *process) changed(t *testing.T, ctx context.Context, commit bool) string
 func TestRedo(t *testing.T) {
 	ctx := context.Background()
 	for _, commit := range []bool{true, false} {
-		p := newProcess(journal.SharedMemory(), &world{before()}, 1)
+		p := newProcess(journal.SharedMemory(), &kvStore{before()}, 1)
 		id := p.changed(t, ctx, commit)
 		for range 3 {
 			rep, err := p.reverter.Redo(ctx, id, "kim")
@@ -389,7 +389,7 @@ func TestRedo(t *testing.T) {
 
 func TestRedoLeavesForeignChangesAlone(t *testing.T) {
 	ctx := context.Background()
-	p := newProcess(journal.SharedMemory(), &world{before()}, 1)
+	p := newProcess(journal.SharedMemory(), &kvStore{before()}, 1)
 	id := p.changed(t, ctx, true)
 	p.world.values["b"] = "theirs"
 	rep, err := p.reverter.Redo(ctx, id, "kim")
@@ -406,14 +406,14 @@ func TestRedoLeavesForeignChangesAlone(t *testing.T) {
 // restore nothing.
 func TestCrashOfRedo(t *testing.T) {
 	ctx := context.Background()
-	probe := newProcess(journal.SharedMemory(), &world{before()}, 1)
+	probe := newProcess(journal.SharedMemory(), &kvStore{before()}, 1)
 	id := probe.changed(t, ctx, true)
 	total := probe.points(func() { _, _ = probe.reverter.Redo(ctx, id, "kim") })
 	require.Greater(t, total, 6)
 	for first := range total {
 		for second := -1; second < total; second++ {
 			for _, forward := range []bool{true, false} {
-				open, w := journal.SharedMemory(), &world{maps.Clone(before())}
+				open, w := journal.SharedMemory(), &kvStore{maps.Clone(before())}
 				p := newProcess(open, w, 1)
 				id := p.changed(t, ctx, true)
 				p.dieAt(first)

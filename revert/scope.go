@@ -16,9 +16,9 @@ import (
 // their dependent calls.
 type scope struct {
 	calls []*Call
-	txns  map[string]*Txn    // of the calls
-	upon  map[string][]lying // by resource: dependent calls that stay
-	stay  []*Call            // the dependent calls that stay
+	txns  map[string]*Txn            // of the calls
+	upon  map[string][]dependentNote // by resource: dependent calls that stay
+	stay  []*Call                    // the dependent calls that stay
 }
 
 // dependents returns the dependent calls that the caller did not name.
@@ -47,7 +47,7 @@ func (s scope) call(id string) *Call {
 // dependent calls, in the order of the revert.
 func (t *Txn) only(ids []string) []*Call {
 	left := t.EffectiveCalls()
-	over, in := onTop(left), map[*Call]bool{}
+	over, in := dependenciesOf(left), map[*Call]bool{}
 	for i := len(left) - 1; i >= 0; i-- { // a dependent call comes before the call that it depends on
 		c := left[i]
 		in[c] = slices.Contains(ids, c.Ref.Call)
@@ -68,7 +68,7 @@ func (t *Txn) only(ids []string) []*Call {
 // scope finds what a revert of an ended transaction removes. Once its link has
 // begun, it includes only transactions that name the link.
 func (r *Reverter) scope(ctx context.Context, t *Txn, how Options, link *Recorder) (scope, error) {
-	s := scope{calls: t.EffectiveCalls(), txns: map[string]*Txn{t.ID: t}, upon: map[string][]lying{}}
+	s := scope{calls: t.EffectiveCalls(), txns: map[string]*Txn{t.ID: t}, upon: map[string][]dependentNote{}}
 	if len(how.Calls) > 0 {
 		s.calls = t.only(how.Calls)
 	}
@@ -76,7 +76,7 @@ func (r *Reverter) scope(ctx context.Context, t *Txn, how Options, link *Recorde
 	if err != nil {
 		return s, err
 	}
-	over := onTop(slices.Concat(s.calls, others.calls))
+	over := dependenciesOf(slices.Concat(s.calls, others.calls))
 	in := map[*Call]bool{}
 	for _, c := range s.calls {
 		in[c] = true
@@ -89,7 +89,7 @@ func (r *Reverter) scope(ctx context.Context, t *Txn, how Options, link *Recorde
 			}
 			other := others.txns[c.Ref.Txn]
 			if other.End == "" || !how.Cascade || (link != nil && !slices.Contains(other.UndoneBy, link.Txn())) {
-				s.mention(c, other)
+				s.addStaying(c, other)
 				continue
 			}
 			in[c], again = true, true
@@ -110,10 +110,10 @@ func lies(over dependencyGraph, c *Call, on map[*Call]bool) bool {
 	return false
 }
 
-// mention records the call that changed a resource later, and how to include it
+// addStaying records the call that changed a resource later, and how to include it
 // in the revert. For a call that ran in another folder, only the versions tell
 // whether its change is present here.
-func (s *scope) mention(c *Call, t *Txn) {
+func (s *scope) addStaying(c *Call, t *Txn) {
 	away := len(t.Named) > 0
 	if !away && !slices.Contains(s.stay, c) {
 		s.stay = append(s.stay, c)
@@ -122,10 +122,10 @@ func (s *scope) mention(c *Call, t *Txn) {
 	if t.End == "" {
 		how = "it has not ended"
 	}
-	why := lying{why: fmt.Sprintf("call %s of transaction %s changed it after this one; %s", c.Ref.Call, t.ID, how)}
+	why := dependentNote{why: fmt.Sprintf("call %s of transaction %s changed it after this one; %s", c.Ref.Call, t.ID, how)}
 	for _, ch := range c.remaining() {
 		if away {
-			why.left = c.left(ch.Resource)
+			why.left = c.versionLeft(ch.Resource)
 		}
 		if !slices.Contains(s.upon[ch.Resource], why) {
 			s.upon[ch.Resource] = append(s.upon[ch.Resource], why)
@@ -145,7 +145,7 @@ func (r *Reverter) othersOn(ctx context.Context, t *Txn, calls []*Call, deep boo
 	}
 	look := changeScan{of: t.ID, seen: map[string]bool{}, same: sameNamespace{r: r, as: t.Session, worlds: map[string]string{}}}
 	for {
-		about, known := aboutChanges(slices.Concat(calls, out.calls))
+		about, known := queryTexts(slices.Concat(calls, out.calls))
 		before := len(out.calls)
 		err := look.from(ctx, journal.Query{Kinds: []kind.Kind{kind.Changed}, After: first, About: about}, &out)
 		if err != nil || !deep || !known || len(out.calls) == before {
@@ -191,14 +191,14 @@ func (l changeScan) from(ctx context.Context, q journal.Query, out *scope) error
 	return nil
 }
 
-// mostAbout is the maximum number of texts in one query. For more changed
+// maxQueryTexts is the maximum number of texts in one query. For more changed
 // resources, all records are read.
-const mostAbout = 64
+const maxQueryTexts = 64
 
-// aboutChanges returns texts for a query. Each change that overlaps the changes
+// queryTexts returns texts for a query. Each change that overlaps the changes
 // of calls contains one of them: a change of the same, an enclosing or an
 // enclosed resource. known is false if there are too many texts.
-func aboutChanges(calls []*Call) (texts []string, known bool) {
+func queryTexts(calls []*Call) (texts []string, known bool) {
 	seen := map[string]bool{}
 	add := func(resource, end string) {
 		text, err := canon.Marshal(resource)
@@ -213,7 +213,7 @@ func aboutChanges(calls []*Call) (texts []string, known bool) {
 			for above := range Ancestors(ch.Resource) {
 				add(above, `"`)
 			}
-			if !known || len(seen) > mostAbout {
+			if !known || len(seen) > maxQueryTexts {
 				return nil, false
 			}
 		}

@@ -156,7 +156,7 @@ func (c *Call) HasEffects() bool {
 	case PhaseInvalid, PhaseDenied, PhasePending, PhaseHeld, PhaseDropped:
 		return false
 	case PhaseFailed:
-		return c.Undo != nil && !c.IsReverted() && c.Failed.Proof != provenByPerson
+		return c.Undo != nil && !c.IsReverted() && c.Failed.Proof != personProof
 	case PhaseUnknown:
 		return !c.IsReverted() // the versions tell the effect of a confined call
 	case PhaseErased:
@@ -252,16 +252,16 @@ func (t *Txn) State() TxnState {
 		return TxnReverted
 	case len(left) == 0:
 		return TxnReverted
-	case t.halfway, t.End == kind.Aborted && t.redoneAt == 0, slices.ContainsFunc(left, t.tried), !slices.ContainsFunc(left, revertible):
+	case t.halfway, t.End == kind.Aborted && t.redoneAt == 0, slices.ContainsFunc(left, t.revertRequested), !slices.ContainsFunc(left, revertible):
 		return TxnRevertedPartial
 	default:
 		return TxnCommitted
 	}
 }
 
-// tried reports whether a person asked to revert the call since the transaction
+// revertRequested reports whether a person asked to revert the call since the transaction
 // ended, or was redone as a whole.
-func (t *Txn) tried(c *Call) bool {
+func (t *Txn) revertRequested(c *Call) bool {
 	since := t.redoneAt
 	if t.End == kind.Committed {
 		since = max(since, t.ended)
@@ -431,9 +431,9 @@ func (t *Txn) apply(e record.Entry, r record.Record) error {
 		t.Owner = b.To
 	case *record.Savepoint:
 		t.Savepoints = append(t.Savepoints, Savepoint{Name: b.Name, At: len(t.Calls)})
-		return t.takesMore(r)
+		return t.checkCommitting(r)
 	case *record.Nested:
-		return cmp.Or(t.takesMore(r), t.nest(b))
+		return cmp.Or(t.checkCommitting(r), t.nest(b))
 	case *record.NestEnded:
 		return t.endNest(b)
 	case *record.Aborting:
@@ -442,16 +442,16 @@ func (t *Txn) apply(e record.Entry, r record.Record) error {
 		return t.beginCommit()
 	case *record.Committed:
 		t.End, t.ended = kind.Committed, e.Pos
-		return t.nothingHeld()
+		return t.checkNoneHeld()
 	case *record.Aborted:
 		t.End, t.ended, t.complete = kind.Aborted, e.Pos, b.Complete
 		t.abandon(t.ID)
-		return t.nothingHeld()
+		return t.checkNoneHeld()
 	case *record.UndoneBy:
 		t.links = append(t.links, b.Txn)
 	case *record.RevertedTo:
-		t.dropMarks(b.Name)
-		return t.takesMore(r)
+		t.dropSavepoints(b.Name)
+		return t.checkCommitting(r)
 	case *record.Reverting, *record.Reverted:
 		return t.applyUndo(e, r)
 	case *record.Erased:
@@ -462,8 +462,8 @@ func (t *Txn) apply(e record.Entry, r record.Record) error {
 	return nil
 }
 
-// dropMarks removes the savepoints that were set after the named one.
-func (t *Txn) dropMarks(name string) {
+// dropSavepoints removes the savepoints that were set after the named one.
+func (t *Txn) dropSavepoints(name string) {
 	for i := len(t.Savepoints) - 1; i >= 0; i-- {
 		if t.Savepoints[i].Name == name {
 			t.Savepoints = t.Savepoints[:i+1]
@@ -528,7 +528,7 @@ func (t *Txn) applyUndo(e record.Entry, r record.Record) error {
 		case t.away: // only the tool's changes outside the folders count everywhere
 		case u.Reverting.Cause == CauseRedo:
 			t.redoing = t.redoing && b.Complete
-			c.broughtBack(b, t.limit)
+			c.applyRedo(b, t.limit)
 		default:
 			c.endDoubt(b)
 		}

@@ -47,8 +47,8 @@ func (t *Txn) applyCall(e record.Entry, r record.Record) error {
 	return c.apply(r)
 }
 
-// provenByPerson is the proof of a call that a person resolved as absent.
-const provenByPerson = "person"
+// personProof is the proof of a call that a person resolved as absent.
+const personProof = "person"
 
 // decide resolves an in-doubt call. If two people resolve it at once, the first
 // one counts.
@@ -64,7 +64,7 @@ func (c *Call) decide(b *record.Decided) error {
 		c.Phase, c.Done = PhaseDone, &record.Done{Output: json.RawMessage("null"), Recovered: true}
 		return nil
 	}
-	c.Phase, c.Failed = PhaseFailed, &record.Failed{Status: "failed", Why: "its effect is not there: " + b.Why, Proof: provenByPerson}
+	c.Phase, c.Failed = PhaseFailed, &record.Failed{Status: "failed", Why: "its effect is not there: " + b.Why, Proof: personProof}
 	return nil
 }
 
@@ -74,7 +74,7 @@ func (t *Txn) proceed(c *Call, r record.Record) error {
 	switch b := r.Body.(type) {
 	case *record.Held:
 		c.Phase, c.Held, c.Began = PhaseHeld, b, r.At
-		return t.takesMore(r)
+		return t.checkCommitting(r)
 	case *record.Started:
 		c.Phase, c.Started, c.Began = PhaseStarted, b, r.At
 	case *record.Asked:
@@ -111,7 +111,7 @@ func (t *Txn) beginCall(r record.Record) error {
 	}
 	t.Calls = append(t.Calls, c)
 	t.byID[r.Call] = c
-	return t.takesMore(r)
+	return t.checkCommitting(r)
 }
 
 func (c *Call) apply(r record.Record) error {

@@ -91,7 +91,7 @@ func allErased(calls []*Call) bool {
 	return len(calls) > 0
 }
 
-// noWayBack is the error of reverting calls whose inverses are all erased.
-func noWayBack(t *Txn, c *Call) error {
+// errErasedTxn is the error of reverting calls whose inverses are all erased.
+func errErasedTxn(t *Txn, c *Call) error {
 	return fmt.Errorf("transaction %s cannot be taken back: %w: %s", t.ID, record.ErrErased, c.erasedWhy())
 }

@@ -18,9 +18,9 @@ import (
 	"github.com/remit-dev/remit/revert/record"
 )
 
-// spoilt is a journal that fails queries for one kind of entry alone: for the
+// unreadableKind is a journal that fails queries for one kind of entry alone: for the
 // entry, or for its content.
-type spoilt struct {
+type unreadableKind struct {
 	journal.Journal
 	kind kind.Kind
 	body bool
@@ -28,7 +28,7 @@ type spoilt struct {
 
 var errUnreadable = errors.New("it cannot be read")
 
-func (s spoilt) Entries(ctx context.Context, q journal.Query) iter.Seq2[record.Entry, error] {
+func (s unreadableKind) Entries(ctx context.Context, q journal.Query) iter.Seq2[record.Entry, error] {
 	return func(yield func(record.Entry, error) bool) {
 		for e, err := range s.Journal.Entries(ctx, q) {
 			if slices.Equal(q.Kinds, []kind.Kind{s.kind}) && e.Erased == "" {
@@ -48,19 +48,19 @@ func (p *process) through(j journal.Journal, ways func(context.Context, string) 
 	return &revert.Reverter{Journal: j, Host: p.host, EnvironmentFor: ways}
 }
 
-// TestRedoLooksAtWhatIsLeftOfOthers checks that a revert of another call does
+// TestRedoReadsOtherReverts checks that a revert of another call does
 // not block a redo if its records were erased, and blocks it if they are
 // unreadable.
-func TestRedoLooksAtWhatIsLeftOfOthers(t *testing.T) {
+func TestRedoReadsOtherReverts(t *testing.T) {
 	ctx := t.Context()
-	p := newProcess(journal.SharedMemory(), &world{before()}, 1)
+	p := newProcess(journal.SharedMemory(), &kvStore{before()}, 1)
 	first, second := p.one(t, "a", 1), p.one(t, "b", 2)
 	for _, id := range []string{second, first} {
 		_, err := p.reverter.Revert(ctx, id)
 		require.NoError(t, err)
 	}
 	for _, body := range []bool{false, true} {
-		_, err := p.through(spoilt{p.journal, kind.Reverting, body}, p.reverter.EnvironmentFor).Redo(ctx, first, "kim")
+		_, err := p.through(unreadableKind{p.journal, kind.Reverting, body}, p.reverter.EnvironmentFor).Redo(ctx, first, "kim")
 		require.Error(t, err)
 	}
 	txn, err := revert.Load(ctx, p.journal, second)
@@ -73,10 +73,10 @@ func TestRedoLooksAtWhatIsLeftOfOthers(t *testing.T) {
 	require.Equal(t, "1", p.world.values["a"])
 }
 
-// unstated is a scheme that cannot tell the result of its steps.
-type unstated struct{ revert.Scheme }
+// stateless is a scheme that cannot tell the result of its steps.
+type stateless struct{ revert.Scheme }
 
-func (unstated) State(effect.Step) (record.State, error) { return record.State{}, errUnreadable }
+func (stateless) State(effect.Step) (record.State, error) { return record.State{}, errUnreadable }
 
 // holding commits a call that leaves a state.
 func (p *process) holding(t *testing.T, content string) string {
@@ -114,7 +114,7 @@ func (p *process) held(t *testing.T) string {
 // newest state, and fails if it cannot tell which one that is.
 func TestStatesOfCalls(t *testing.T) {
 	ctx := t.Context()
-	p := newProcess(journal.SharedMemory(), &world{before()}, 1)
+	p := newProcess(journal.SharedMemory(), &kvStore{before()}, 1)
 	ways := func(s revert.Scheme) func(context.Context, string) (revert.Environment, error) {
 		return func(context.Context, string) (revert.Environment, error) {
 			return revert.Environment{Schemes: []revert.Scheme{s}}, nil
@@ -126,7 +126,7 @@ func TestStatesOfCalls(t *testing.T) {
 	p.holding(t, "3")
 	third := p.holding(t, "4")
 
-	rep, err := p.through(p.journal, ways(unstated{toolstate.Scheme(p.journal)})).Revert(ctx, third)
+	rep, err := p.through(p.journal, ways(stateless{toolstate.Scheme(p.journal)})).Revert(ctx, third)
 	require.NoError(t, err)
 	require.Equal(t, effect.Failed, rep.Items[0].Outcome, "%+v", rep)
 	require.Contains(t, rep.Items[0].Why, errUnreadable.Error())
@@ -140,7 +140,7 @@ func TestStatesOfCalls(t *testing.T) {
 	require.Equal(t, "4", p.held(t))
 
 	for _, body := range []bool{false, true} {
-		_, err = p.through(spoilt{p.journal, kind.State, body}, p.reverter.EnvironmentFor).Prune(ctx, revert.Retention{})
+		_, err = p.through(unreadableKind{p.journal, kind.State, body}, p.reverter.EnvironmentFor).Prune(ctx, revert.Retention{})
 		require.Error(t, err)
 	}
 	for range 2 {
@@ -157,10 +157,10 @@ func TestStatesOfCalls(t *testing.T) {
 	require.Empty(t, p.held(t))
 }
 
-// TestAStateThatIsNotWhatItSays checks that a state counts only with its own
+// TestInconsistentState checks that a state counts only with its own
 // ID, session and version.
-func TestAStateThatIsNotWhatItSays(t *testing.T) {
-	p := newProcess(journal.SharedMemory(), &world{before()}, 1)
+func TestInconsistentState(t *testing.T) {
+	p := newProcess(journal.SharedMemory(), &kvStore{before()}, 1)
 	rec, err := p.begin(t.Context())
 	require.NoError(t, err)
 	s := record.State{Session: "s_1", Tool: "count", Version: effect.Absent}

@@ -50,9 +50,9 @@ func (c *Call) cleared() map[string]bool {
 	return clean
 }
 
-// tookNothing reports whether an attempt ended without any resource in its
+// revertedNothing reports whether an attempt ended without any resource in its
 // state before the call.
-func (u *Reversal) tookNothing() bool {
+func (u *Reversal) revertedNothing() bool {
 	return u.Reverted != nil && portion(cleanOf(u.Reverted.Results), len(u.Reverted.Results)) == "none"
 }
 
@@ -66,7 +66,7 @@ func (c *Call) WorkedOn(txn string) bool {
 // and the next does not repeat it.
 func (t *Txn) Redoable(undo string) bool {
 	return slices.ContainsFunc(t.undone(undo), func(c *Call) bool {
-		return len(c.taken(undo)) > 0 || !slices.ContainsFunc(c.tries, func(u *Reversal) bool {
+		return len(c.revertChanges(undo)) > 0 || !slices.ContainsFunc(c.tries, func(u *Reversal) bool {
 			return u.Reverting.Cause == CauseRedo && !u.away && u.at > c.Undo.at
 		})
 	})
@@ -81,7 +81,7 @@ func (c *Call) takenAfter(undo string) string {
 		return ""
 	}
 	for _, u := range slices.Backward(all[named:]) {
-		if u.Txn != undo && len(c.taken(u.Txn)) > 0 {
+		if u.Txn != undo && len(c.revertChanges(u.Txn)) > 0 {
 			return u.Txn
 		}
 	}

@@ -14,7 +14,7 @@ import (
 // earlier one. A redo skips it and redoes the earlier one.
 func TestSumOfUndos(t *testing.T) {
 	ctx := t.Context()
-	p := newProcess(journal.SharedMemory(), &world{map[string]string{"a": "1", "b": "1"}}, 1)
+	p := newProcess(journal.SharedMemory(), &kvStore{map[string]string{"a": "1", "b": "1"}}, 1)
 	rec, err := p.begin(ctx)
 	require.NoError(t, err)
 	_, err = p.call(ctx, rec, put(write{"a", 2}, write{"b", 2}))
@@ -91,7 +91,7 @@ func TestSumOfUndos(t *testing.T) {
 // is not reported before it is complete. Recovery then closes it.
 func TestInterruptedUndoIsInFlight(t *testing.T) {
 	ctx := t.Context()
-	open, w := journal.SharedMemory(), &world{before()}
+	open, w := journal.SharedMemory(), &kvStore{before()}
 	p := newProcess(open, w, 1)
 	rec, err := p.begin(ctx)
 	require.NoError(t, err)

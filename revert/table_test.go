@@ -121,7 +121,7 @@ func (t faultyTable) TookEffect(_ context.Context, changes []effect.Change) (too
 
 // change starts a call that changes rows in one transaction, and optionally
 // values. committed says whether that transaction commits.
-func (l *lab) change(rec revert.Recorder, committed bool, rows []write, values ...write) string {
+func (l *testEnv) change(rec revert.Recorder, committed bool, rows []write, values ...write) string {
 	id := l.start(rec, handled(), values...)
 	inverse, err := json.Marshal(id)
 	require.NoError(l.t, err)
@@ -143,7 +143,7 @@ func (l *lab) change(rec revert.Recorder, committed bool, rows []write, values .
 }
 
 // tabled commits a transaction of calls that change rows and values.
-func tabled(l *lab) {
+func tabled(l *testEnv) {
 	rec := l.txn()
 	l.ids["t"] = rec.Txn()
 	l.line(rec, l.change(rec, true, []write{{"row/a", "7"}, {"row/c", "8"}}, write{"a", 7}), done())
@@ -153,7 +153,7 @@ func tabled(l *lab) {
 
 // untold leaves calls in flight whose transactions committed, did not commit,
 // or committed beside other changes.
-func untold(l *lab) {
+func untold(l *testEnv) {
 	rec := l.txn()
 	l.ids["t"] = rec.Txn()
 	l.change(rec, true, []write{{"row/a", "7"}})
@@ -165,12 +165,12 @@ func ofTables() []scenario {
 	all := revert.Options{}
 	return []scenario{
 		{name: "undo of rows", prepare: tabled, do: undo("t", all)},
-		{name: "redo of rows", prepare: func(l *lab) {
+		{name: "redo of rows", prepare: func(l *testEnv) {
 			tabled(l)
 			require.NoError(l.t, undo("t", all)(l.t.Context(), l).err)
 		}, do: redo("t")},
 		{name: "recover rows", prepare: untold, do: recovered, finish: undo("t", all)},
-		{name: "recover rows of which it is forgotten whether they committed", prepare: func(l *lab) {
+		{name: "recover rows of which it is forgotten whether they committed", prepare: func(l *testEnv) {
 			untold(l)
 			l.table.forgotten = true
 		}, do: recovered, finish: undo("t", all)},
@@ -181,7 +181,7 @@ func ofTables() []scenario {
 // the outcome of a call, also if another actor changed the rows since.
 func TestRecoveryOfRows(t *testing.T) {
 	for _, forgotten := range []bool{false, true} {
-		l := newLab(t)
+		l := newTestEnv(t)
 		untold(l)
 		l.table.forgotten = forgotten
 		l.table.rows["row/a"], l.table.rows["row/b"] = "theirs", "theirs"
@@ -204,7 +204,7 @@ func TestRecoveryOfRows(t *testing.T) {
 // TestRecoveryOfTwoTables checks a call that changes two databases, and died
 // after one of them committed. It does not count as done.
 func TestRecoveryOfTwoTables(t *testing.T) {
-	l := newLab(t)
+	l := newTestEnv(t)
 	rec := l.txn()
 	id := l.change(rec, true, []write{{"row/a", "7"}})
 	other := newTable()
@@ -223,7 +223,7 @@ func TestRecoveryOfTwoTables(t *testing.T) {
 // point. The next request completes it.
 func TestUndoOfRowsDiesAtEveryPoint(t *testing.T) {
 	run := func(at int) int {
-		l := newLab(t)
+		l := newTestEnv(t)
 		tabled(l)
 		l.next()
 		if at < 0 {

@@ -16,7 +16,7 @@ import (
 // version is present only because the later call stays. Recovery does not count
 // the earlier call as reverted.
 func TestRecoveryKeepsTheOrderOfAnUndo(t *testing.T) {
-	l := newLab(t)
+	l := newTestEnv(t)
 	was := l.shelf.values["a"]
 	rec := l.txn()
 	l.ids["t"] = rec.Txn()
@@ -46,7 +46,7 @@ func TestRecoveryKeepsTheOrderOfAnUndo(t *testing.T) {
 func TestRecoveryKeepsTheOrderAcrossTransactions(t *testing.T) {
 	for name, how := range map[string]revert.Options{"alone": {}, "cascade": {Cascade: true}} {
 		t.Run(name, func(t *testing.T) {
-			l := newLab(t)
+			l := newTestEnv(t)
 			was := l.shelf.values["a"]
 			first := l.txn()
 			l.ids["t"] = first.Txn()
@@ -77,7 +77,7 @@ func TestRecoveryKeepsTheOrderAcrossTransactions(t *testing.T) {
 // redone. The process died at the later call, whose version is present because
 // neither call is redone.
 func TestRecoveryKeepsTheOrderOfARedo(t *testing.T) {
-	l := newLab(t)
+	l := newTestEnv(t)
 	was := l.shelf.values["a"]
 	rec := l.txn()
 	l.ids["t"] = rec.Txn()
@@ -101,7 +101,7 @@ func TestRecoveryKeepsTheOrderOfARedo(t *testing.T) {
 // TestRedoKeepsTheOrderAcrossTransactions checks that a later transaction is
 // redone only after the one that it depends on.
 func TestRedoKeepsTheOrderAcrossTransactions(t *testing.T) {
-	l := newLab(t)
+	l := newTestEnv(t)
 	was := l.shelf.values["a"]
 	first := l.txn()
 	l.ids["t"] = first.Txn()
@@ -127,7 +127,7 @@ func TestRedoKeepsTheOrderAcrossTransactions(t *testing.T) {
 // TestNestKeepsTheOrder checks that a change of a call outside a nested
 // transaction stays, together with the changes below it, for any versions.
 func TestNestKeepsTheOrder(t *testing.T) {
-	l := newLab(t)
+	l := newTestEnv(t)
 	rec := l.txn()
 	l.ids["t"] = rec.Txn()
 	l.line(rec, "", &record.Nested{ID: "n_1"})
@@ -152,7 +152,7 @@ func TestNestKeepsTheOrder(t *testing.T) {
 }
 
 // dieAt kills the process when it reaches a point for the n-th time.
-func dieAt(l *lab, point string, n int) {
+func dieAt(l *testEnv, point string, n int) {
 	l.host.OnPoint = func(id string) error {
 		if n > 0 && strings.HasPrefix(id, point) {
 			n--

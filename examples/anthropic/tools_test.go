@@ -19,10 +19,10 @@ func TestTheToolRunnerOfAnthropic(t *testing.T) {
 	frameworktest.Try(t, frameworktest.Framework{Agent: run, Marks: true, Unknown: "Tool 'file_wrote' not found"})
 }
 
-// TestATurnThatIsAnsweredOnceMoreRunsItsCallsOnce checks that a runner whose
+// TestRepeatedTurnRunsCallsOnce checks that a runner whose
 // request failed repeats the calls of the turn, and that each call has one
 // effect.
-func TestATurnThatIsAnsweredOnceMoreRunsItsCallsOnce(t *testing.T) {
+func TestRepeatedTurnRunsCallsOnce(t *testing.T) {
 	frameworktest.Session(t, func(s *agent.Session, tx *agent.Txn) {
 		m := &script{fail: 2, turns: [][]frameworktest.Ask{{{ID: "call_1", Tool: "count", Args: `{"input":"<x>"}`}}}}
 		runner := newRunner(t, m, s, tx)

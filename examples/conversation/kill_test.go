@@ -175,11 +175,11 @@ func (l ledger) begin(ctx context.Context, rt *agent.Runtime, d *desk) (*agent.T
 	return tx, c, err
 }
 
-// TestNothingIsDoneTwice kills a conversation at its scheduling points, in the
+// TestNoCallRunsTwice kills a conversation at its scheduling points, in the
 // long mode at all of them in each format, and continues it in another process.
 // Every call is booked once. If its process died during a call, its outcome is
 // unknown: it is booked at most once, and the model is told that.
-func TestNothingIsDoneTwice(t *testing.T) {
+func TestNoCallRunsTwice(t *testing.T) {
 	points := ledgerRun(t, wire.Formats()[0], 1<<30)
 	require.Greater(t, points, 50)
 	step, killed, unknown := points/9, 0, 0

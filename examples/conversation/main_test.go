@@ -38,9 +38,9 @@ func TestConversations(t *testing.T) {
 	}
 }
 
-// TestServerRefusesWhatAProviderWould checks that the server rejects a history
+// TestServerRejectsInvalidHistories checks that the server rejects a history
 // that lost a message, has one twice, or changes the model's own output.
-func TestServerRefusesWhatAProviderWould(t *testing.T) {
+func TestServerRejectsInvalidHistories(t *testing.T) {
 	for _, f := range wire.Formats() {
 		t.Run(string(f), func(t *testing.T) {
 			ctx := context.Background()

@@ -43,7 +43,7 @@ func TestTutorialHoldsTheAnswer(t *testing.T) {
 	require.Contains(t, string(page), fmt.Sprintf("file_write: denied: %s (builtin:workspace/workspace.rego:%d) (call c_", reason, line))
 }
 
-func TestFirstTenMinutes(t *testing.T) {
+func TestFirstProgram(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, run(context.Background(), dir))
 	left, err := os.ReadDir(dir)

@@ -38,10 +38,10 @@ func switchTwice(t *testing.T, rt *agent.Runtime) (*agent.Session, string) {
 	return s, id
 }
 
-// TestWhatAHandleMustKeep checks that a denied call changes nothing, that a
+// TestHandleContract checks that a denied call changes nothing, that a
 // revert restores and a redo repeats the change, that another actor's change
 // stays, and that another process needs only the journal.
-func TestWhatAHandleMustKeep(t *testing.T) {
+func TestHandleContract(t *testing.T) {
 	world := &settings{values: map[string]string{}}
 	journal := journal.Memory()
 	rt, err := newRuntime(world, journal)

@@ -27,9 +27,9 @@ func TestSuite(t *testing.T) {
 	// end of guide
 }
 
-// TestWitness checks that the stored head is the journal's head, and that
+// TestHeadCheck checks that the stored head is the journal's head, and that
 // losing it loses nothing else.
-func TestWitness(t *testing.T) {
+func TestHeadCheck(t *testing.T) {
 	var kept []journal.Head
 	j := headCheckedJournal{journal.Memory(), func(h journal.Head) error {
 		kept = append(kept, h)

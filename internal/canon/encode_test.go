@@ -75,9 +75,9 @@ func draw(t *rapid.T, depth int) tags {
 	return v
 }
 
-// TestPlainIsWhatRereadingGives compares the fast path with the one that
+// TestPlainEqualsReread compares the fast path with the one that
 // defines the form, also for errors.
-func TestPlainIsWhatRereadingGives(t *testing.T) {
+func TestPlainEqualsReread(t *testing.T) {
 	plain := 0
 	rapid.Check(t, func(t *rapid.T) {
 		v := draw(t, 2)
@@ -98,7 +98,7 @@ func TestPlainIsWhatRereadingGives(t *testing.T) {
 	require.Positive(t, plain)
 }
 
-func TestWhatIsNotPlain(t *testing.T) {
+func TestNotPlain(t *testing.T) {
 	type hidden struct{ tags }
 	type pointed struct{ *Inside }
 	type renamed struct {
@@ -168,9 +168,9 @@ func nested(n int) any {
 	return v
 }
 
-// TestCheckerSaysYesOnlyToCanonicalForms compares the checker with parsing and
+// TestCheckerAcceptsOnlyCanonicalForms compares the checker with parsing and
 // writing.
-func TestCheckerSaysYesOnlyToCanonicalForms(t *testing.T) {
+func TestCheckerAcceptsOnlyCanonicalForms(t *testing.T) {
 	yes := 0
 	rapid.Check(t, func(t *rapid.T) {
 		v := tree(3).Draw(t, "value")

@@ -172,7 +172,7 @@ func TestSetMtimeLeavesAccessTimeAlone(t *testing.T) {
 	require.Equal(t, unix.Timespec{Sec: 7, Nsec: 8}, raw.Mtim)
 }
 
-func TestQuietSeesAMappedWriter(t *testing.T) {
+func TestTryLeaseDetectsAMappedWriter(t *testing.T) {
 	dir := t.TempDir()
 	r := open(t, dir)
 	if !r.Features().Lease {
@@ -189,7 +189,7 @@ func TestQuietSeesAMappedWriter(t *testing.T) {
 	require.NoError(t, r.TryLease("file"))
 }
 
-func TestQuietSeesAWriterInAnotherProcess(t *testing.T) {
+func TestTryLeaseDetectsAnotherProcess(t *testing.T) {
 	dir := t.TempDir()
 	r := open(t, dir)
 	for _, redirect := range []string{">>file", "<file"} {

@@ -31,14 +31,14 @@ func openRoot(dir string) (Root, error) {
 		return nil, err
 	}
 	r := &portableRoot{root: root, self: self()}
-	if err := r.introduce(); err != nil {
+	if err := r.readFeatures(); err != nil {
 		return nil, errors.Join(err, root.Close())
 	}
 	return r, nil
 }
 
-// introduce reads the identity of the root and the features of its platform.
-func (r *portableRoot) introduce() error {
+// readFeatures reads the identity of the root and the features of its platform.
+func (r *portableRoot) readFeatures() error {
 	self, err := r.root.Open(".")
 	if err != nil {
 		return err

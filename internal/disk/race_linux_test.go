@@ -27,9 +27,9 @@ type arena struct {
 	done          sync.WaitGroup
 }
 
-// treasure returns the names outside: one file for each name that the test
+// outsideNames returns the names outside: one file for each name that the test
 // reads, moves, exchanges or removes inside.
-func treasure() []string { return []string{"file", "made", "moved"} }
+func outsideNames() []string { return []string{"file", "made", "moved"} }
 
 func newArena(t *testing.T) *arena {
 	t.Helper()
@@ -37,7 +37,7 @@ func newArena(t *testing.T) *arena {
 	door, trap := filepath.Join(a.root, "door"), filepath.Join(a.root, "trap")
 	require.NoError(t, os.Mkdir(door, 0o755))
 	require.NoError(t, os.WriteFile(filepath.Join(door, "file"), []byte("inside"), 0o600))
-	for _, name := range treasure() {
+	for _, name := range outsideNames() {
 		require.NoError(t, os.WriteFile(filepath.Join(a.outside, name), []byte("secret"), 0o600))
 	}
 	require.NoError(t, os.Symlink(a.outside, trap))
@@ -66,7 +66,7 @@ func TestSwappedParentNeverLeadsOut(t *testing.T) {
 			if content != "" {
 				reads++
 			}
-			writes += meddle(r)
+			writes += changeAll(r)
 			if a.naiveRead() == "secret" {
 				naive++
 			}
@@ -92,8 +92,8 @@ func readThrough(r disk.Root) string {
 	return string(content)
 }
 
-// meddle tries every changing operation and counts the successful ones.
-func meddle(r disk.Root) (done int) {
+// changeAll tries every changing operation and counts the successful ones.
+func changeAll(r disk.Root) (done int) {
 	create := func() error {
 		f, err := r.Create("door/made", 0o666)
 		if err != nil {
@@ -138,8 +138,8 @@ func (a *arena) untouched(t *testing.T) {
 	t.Helper()
 	entries, err := os.ReadDir(a.outside)
 	require.NoError(t, err)
-	require.Len(t, entries, len(treasure()))
-	for _, name := range treasure() {
+	require.Len(t, entries, len(outsideNames()))
+	for _, name := range outsideNames() {
 		path := filepath.Join(a.outside, name)
 		content, err := os.ReadFile(path)
 		require.NoError(t, err)

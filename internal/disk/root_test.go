@@ -35,7 +35,7 @@ func TestOpenRootNeedsADirectory(t *testing.T) {
 	}
 }
 
-func TestIdentityTellsFoldersApart(t *testing.T) {
+func TestIdentityDistinguishesFolders(t *testing.T) {
 	dir := t.TempDir()
 	old, folder := filepath.Join(dir, "old"), filepath.Join(dir, "folder")
 	require.NoError(t, os.Mkdir(folder, 0o700))
@@ -54,9 +54,9 @@ func TestIdentityTellsFoldersApart(t *testing.T) {
 	require.Equal(t, first, again)
 }
 
-// TestIdentityOfANumberThatIsUsedAgain checks folders that get the inode number
+// TestIdentityOfAReusedInode checks folders that get the inode number
 // of a deleted one.
-func TestIdentityOfANumberThatIsUsedAgain(t *testing.T) {
+func TestIdentityOfAReusedInode(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "folder")
 	seen := map[uint64]disk.Identity{}
 	for range 64 {

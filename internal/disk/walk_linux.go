@@ -64,7 +64,7 @@ func (w *kernelWalker) pin(name string) (*os.File, error) {
 func (w *kernelWalker) stat(name string) (info Info, err error) {
 	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_NOFOLLOW | unix.O_CLOEXEC, Resolve: w.refuse}
 	err = control(w.root, func(root int) error {
-		return w.lend(root, name, &how, func(fd int) error {
+		return w.withOpen(root, name, &how, func(fd int) error {
 			var raw unix.Stat_t
 			if err := unix.Fstat(fd, &raw); err != nil {
 				return err
@@ -79,12 +79,12 @@ func (w *kernelWalker) stat(name string) (info Info, err error) {
 // folder runs act on a directory, which is open only during act.
 func (w *kernelWalker) folder(name string, act func(fd int) error) error {
 	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC, Resolve: w.refuse}
-	return control(w.root, func(root int) error { return w.lend(root, name, &how, act) })
+	return control(w.root, func(root int) error { return w.withOpen(root, name, &how, act) })
 }
 
-// lend opens a name while act runs. A descriptor that never leaves this
+// withOpen opens a name while act runs. A descriptor that never leaves this
 // function needs no os.File, which would cost more than everything else here.
-func (w *kernelWalker) lend(root int, name string, how *unix.OpenHow, act func(fd int) error) error {
+func (w *kernelWalker) withOpen(root int, name string, how *unix.OpenHow, act func(fd int) error) error {
 	fd, err := openat2(root, name, how)
 	if err != nil {
 		return walkError(err)

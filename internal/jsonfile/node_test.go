@@ -54,7 +54,7 @@ func stands(t *rapid.T, text string, n *jsonfile.Node) {
 	}
 }
 
-func TestWhatANodeRefuses(t *testing.T) {
+func TestNodeRefusals(t *testing.T) {
 	report := &jsonfile.Report{}
 	n := jsonfile.Parse(report, "f", []byte(`{"a": {"b": [1, {"c": "x"}]}, "long": {}, "map": {"k": "v"}, "list": ["x"]}`))
 	require.Equal(t, "f:1:17", n.Under([]string{"a", "b", "1", "d"}).Place()[:6])
@@ -82,7 +82,7 @@ f:1:70: "list" is an array, want an object`)
 	none.RefuseName("x")
 }
 
-func TestWhatIsNoFile(t *testing.T) {
+func TestOtherResources(t *testing.T) {
 	for text, want := range map[string]string{
 		"{\"a\":1,\n\"a\":2,\"b\":nope}":         "f:2:11: want a JSON value: an object, an array, a string in double quotes, a number, true, false or null",
 		"{\"a\":{\"b\":1,\n\"b\":2},\"a\":1}}":   "f:2:1: \"b\" is there twice, want each name once\nf:2:8: \"a\" is there twice, want each name once",

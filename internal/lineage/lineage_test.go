@@ -11,11 +11,11 @@ import (
 	"github.com/remit-dev/remit/internal/lineage"
 )
 
-// tree builds chains of invented processes: each line is a PID's parent and
+// processTree builds chains of invented processes: each line is a PID's parent and
 // attributes.
-type tree map[int]lineage.Link
+type processTree map[int]lineage.Link
 
-func (tr tree) chain(pid int) lineage.Chain {
+func (tr processTree) chain(pid int) lineage.Chain {
 	c := lineage.Chain{Boot: "b", Namespaces: "n"}
 	for pid != 0 {
 		l, ok := tr[pid]
@@ -57,8 +57,8 @@ func root(l *lineage.Link) { l.UID = -1 }
 
 // desktop is a person's machine: an agent in one tab of a terminal, its server
 // and shells, and the other processes.
-func desktop() tree {
-	return tree{
+func desktop() processTree {
+	return processTree{
 		1:   of(0, "systemd", 1, root, group("init")),
 		50:  of(1, "systemd", 10, group("user")),
 		60:  of(50, "gnome-terminal", 20, group("terminal")),
@@ -116,8 +116,8 @@ func desktop() tree {
 
 // container is a container whose first process is the agent at its terminal;
 // others enter it from outside.
-func container(first func(*lineage.Link)) tree {
-	return tree{
+func container(first func(*lineage.Link)) processTree {
+	return processTree{
 		1:   of(0, "first", 1, first),
 		200: of(1, "claude", 40, at(1, 200)),
 		300: of(200, "remit", 50, at(1, 200)),
@@ -135,7 +135,7 @@ func container(first func(*lineage.Link)) tree {
 func TestBars(t *testing.T) {
 	for _, tt := range []struct {
 		name     string
-		tree     tree
+		tree     processTree
 		asks, is int
 		why      string // empty: it may answer
 	}{

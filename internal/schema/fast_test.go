@@ -91,9 +91,9 @@ func drawSchema(t *rapid.T, depth int) map[string]any {
 	return s
 }
 
-// TestQuickAcceptsWhatTheValidatorAccepts compares the fast path with the whole
+// TestFastPathMatchesTheValidator compares the fast path with the whole
 // validator on random schemas and values.
-func TestQuickAcceptsWhatTheValidatorAccepts(t *testing.T) {
+func TestFastPathMatchesTheValidator(t *testing.T) {
 	accepted := 0
 	rapid.Check(t, func(t *rapid.T) {
 		doc, err := canon.Marshal(drawSchema(t, 2))
@@ -120,7 +120,7 @@ func TestQuickAcceptsWhatTheValidatorAccepts(t *testing.T) {
 	require.Greater(t, accepted, 10, "the test must not pass because nothing is accepted")
 }
 
-func TestQuickKnowsUsualSchemas(t *testing.T) {
+func TestFastPathSupportsUsualSchemas(t *testing.T) {
 	s := compile(t, `{"type":"object","properties":{"path":{"type":"string","minLength":1,"pattern":"^[a-z]+$"},"n":{"type":"integer","minimum":1},
 		"kind":{"enum":["x","y"]},"list":{"type":"array","items":{"type":"string"},"maxItems":2}},"required":["path"],"additionalProperties":false}`)
 	for in, want := range map[string]bool{
@@ -135,7 +135,7 @@ func TestQuickKnowsUsualSchemas(t *testing.T) {
 	}
 }
 
-func TestQuickLeavesTheRest(t *testing.T) {
+func TestFastPathRejects(t *testing.T) {
 	for _, doc := range []string{
 		`{"not":{"type":"string"}}`, `{"anyOf":[{"type":"string"}]}`, `{"$ref":"#/$defs/a","$defs":{"a":{}}}`, `{"minimum":0.5}`,
 		`{"exclusiveMinimum":1}`, `{"multipleOf":2}`, `{"uniqueItems":true}`, `{"patternProperties":{"a":{}}}`, `{"dependentRequired":{"a":["b"]}}`,

@@ -89,13 +89,13 @@ func mustParse(t testing.TB, text string) canon.Value {
 	return v
 }
 
-// chance makes random schemas and values with few names, so that they often
+// randomSchemas makes random schemas and values with few names, so that they often
 // fit.
-type chance struct{ *rand.Rand }
+type randomSchemas struct{ *rand.Rand }
 
-func (c chance) of(options ...string) string { return options[c.IntN(len(options))] }
+func (c randomSchemas) of(options ...string) string { return options[c.IntN(len(options))] }
 
-func (c chance) schema(depth int) map[string]any {
+func (c randomSchemas) schema(depth int) map[string]any {
 	out := map[string]any{}
 	for range c.IntN(4) {
 		c.keyword(out, depth)
@@ -103,7 +103,7 @@ func (c chance) schema(depth int) map[string]any {
 	return out
 }
 
-func (c chance) keyword(s map[string]any, depth int) {
+func (c randomSchemas) keyword(s map[string]any, depth int) {
 	sub := func() any {
 		if depth == 0 || c.IntN(8) == 0 {
 			return c.IntN(3) > 0
@@ -152,7 +152,7 @@ func (c chance) keyword(s map[string]any, depth int) {
 }
 
 // edited returns a copy of a schema that differs in one place.
-func (c chance) edited(v any, depth int) any {
+func (c randomSchemas) edited(v any, depth int) any {
 	switch v := v.(type) {
 	case map[string]any:
 		out := map[string]any{}
@@ -191,7 +191,7 @@ func (c chance) edited(v any, depth int) any {
 	return v
 }
 
-func (c chance) value(depth int) any {
+func (c randomSchemas) value(depth int) any {
 	switch k := c.IntN(6); {
 	case k == 0:
 		return c.IntN(5)
@@ -219,7 +219,7 @@ func (c chance) value(depth int) any {
 // value that the other rejects. The pairs are schemas and edits of them, most
 // of which are wider or neither.
 func TestNarrowerIsSound(t *testing.T) {
-	c := chance{rand.New(rand.NewPCG(7, 11))}
+	c := randomSchemas{rand.New(rand.NewPCG(7, 11))}
 	attempts := 600
 	if os.Getenv("REMIT_LONG") != "" {
 		attempts = 100_000

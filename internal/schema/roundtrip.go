@@ -26,7 +26,7 @@ func (s roundTripChecker) check(t reflect.Type, where string) error {
 	s[t] = true
 	if own, both := marshals(t); own {
 		if !both {
-			return untold(where, "writes itself as JSON and does not read itself, or the other way round")
+			return undeclared(where, "writes itself as JSON and does not read itself, or the other way round")
 		}
 		return nil
 	}
@@ -41,18 +41,18 @@ func (s roundTripChecker) check(t reflect.Type, where string) error {
 		return s.check(t.Elem(), where+"[]")
 	case reflect.Map:
 		if k := t.Key().Kind(); k != reflect.String {
-			return untold(where, fmt.Sprintf("has keys of type %s; JSON has names, so make them strings", t.Key()))
+			return undeclared(where, fmt.Sprintf("has keys of type %s; JSON has names, so make them strings", t.Key()))
 		}
 		if own, _ := marshals(t.Key()); own {
-			return untold(where, "has keys that write themselves; make them plain strings")
+			return undeclared(where, "has keys that write themselves; make them plain strings")
 		}
 		return s.check(t.Elem(), where+"{}")
 	case reflect.Struct:
 		return s.fields(t, where)
 	case reflect.Interface:
-		return untold(where, fmt.Sprintf("is the interface %s, and what it held is not told by JSON; name the type", t))
+		return undeclared(where, fmt.Sprintf("is the interface %s, and what it held is not told by JSON; name the type", t))
 	default:
-		return untold(where, fmt.Sprintf("is a %s, which JSON does not have", t.Kind()))
+		return undeclared(where, fmt.Sprintf("is a %s, which JSON does not have", t.Kind()))
 	}
 }
 
@@ -67,17 +67,17 @@ func (s roundTripChecker) fields(t reflect.Type, where string) error {
 		tag, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 		switch {
 		case !f.IsExported():
-			return untold(at, "is not exported, so that JSON leaves it out")
+			return undeclared(at, "is not exported, so that JSON leaves it out")
 		case f.Tag.Get("json") == "-":
-			return untold(at, "is left out of the JSON by its tag")
+			return undeclared(at, "is left out of the JSON by its tag")
 		case f.Anonymous && tag == "":
-			return untold(at, "is embedded; give it a name")
+			return undeclared(at, "is embedded; give it a name")
 		}
 		if tag == "" {
 			tag = f.Name
 		}
 		if other, twice := names[strings.ToLower(tag)]; twice {
-			return untold(at, "has the JSON name of field "+other)
+			return undeclared(at, "has the JSON name of field "+other)
 		}
 		names[strings.ToLower(tag)] = f.Name
 		if err := s.check(f.Type, at); err != nil {
@@ -111,4 +111,4 @@ func marshals(t reflect.Type) (own, both bool) {
 	return writes || reads, writes && reads
 }
 
-func untold(where, why string) error { return fmt.Errorf("%s %s", where, why) }
+func undeclared(where, why string) error { return fmt.Errorf("%s %s", where, why) }

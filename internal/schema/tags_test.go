@@ -60,9 +60,9 @@ func TestTags(t *testing.T) {
 	require.True(t, *got.Maybe)
 }
 
-// TestTagsThatCannotBeMeant checks that invalid tags are rejected with the name
+// TestInvalidTags checks that invalid tags are rejected with the name
 // of the field.
-func TestTagsThatCannotBeMeant(t *testing.T) {
+func TestInvalidTags(t *testing.T) {
 	for says, derive := range map[string]func() ([]byte, error){
 		".N has the enum value a, which is not of its type": schema.ForType[struct {
 			N int `enum:"a"`

@@ -212,22 +212,22 @@ func (s scheme) State(step effect.Step) (record.State, error) {
 
 // World returns the versions of states, and their content, for verifiers.
 func World(j journal.Journal, changes []effect.Change) verify.ResourceView {
-	return &world{scheme{j}, changes}
+	return &stateView{scheme{j}, changes}
 }
 
-type world struct {
+type stateView struct {
 	scheme
 	changes []effect.Change
 }
 
 // Version returns the current version.
-func (w *world) Version(ctx context.Context, resource string) (string, error) {
+func (w *stateView) Version(ctx context.Context, resource string) (string, error) {
 	now, err := w.now(ctx, resource)
 	return string(now.Version), err
 }
 
 // Open opens the current content.
-func (w *world) Open(ctx context.Context, resource string) (io.ReadCloser, error) {
+func (w *stateView) Open(ctx context.Context, resource string) (io.ReadCloser, error) {
 	now, err := w.now(ctx, resource)
 	if err != nil {
 		return nil, err
@@ -236,7 +236,7 @@ func (w *world) Open(ctx context.Context, resource string) (io.ReadCloser, error
 }
 
 // Before opens the content before the call.
-func (w *world) Before(ctx context.Context, resource string) (io.ReadCloser, error) {
+func (w *stateView) Before(ctx context.Context, resource string) (io.ReadCloser, error) {
 	for _, c := range w.changes {
 		if c.Resource == resource && c.Scheme == SchemeName {
 			var back stateInverse
@@ -249,7 +249,7 @@ func (w *world) Before(ctx context.Context, resource string) (io.ReadCloser, err
 	return nil, fs.ErrNotExist
 }
 
-func (w *world) content(ctx context.Context, ref *effect.BlobRef) (io.ReadCloser, error) {
+func (w *stateView) content(ctx context.Context, ref *effect.BlobRef) (io.ReadCloser, error) {
 	if ref == nil {
 		return nil, fs.ErrNotExist
 	}

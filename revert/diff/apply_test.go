@@ -60,9 +60,9 @@ func (s side) is(t *testing.T, path string) {
 	}
 }
 
-// TestGitTakesThePatch checks that git applies the patch of each sort of change
+// TestGitAppliesThePatch checks that git applies the patch of each sort of change
 // in both directions. GNU patch also applies it if it is all text.
-func TestGitTakesThePatch(t *testing.T) {
+func TestGitAppliesThePatch(t *testing.T) {
 	git, err := exec.LookPath("git")
 	if err != nil {
 		t.Skip("git is not installed")

@@ -70,16 +70,16 @@ func (c content) Read(p []byte) (int, error) {
 	return c.ReadCloser.Read(p)
 }
 
-// vault is a store of values. A change stores the value that it displaces with
+// valueStore is a store of values. A change stores the value that it displaces with
 // the journal, and the vault shows both sides.
-type vault struct {
+type valueStore struct {
 	values map[string]string
 	*faults
 }
 
-func (v vault) Name() string { return "vault" }
+func (v valueStore) Name() string { return "vault" }
 
-func (v vault) token(key string) effect.Token {
+func (v valueStore) token(key string) effect.Token {
 	if s, ok := v.values[key]; ok {
 		return effect.Token("v:" + s)
 	}
@@ -87,7 +87,7 @@ func (v vault) token(key string) effect.Token {
 }
 
 // change prepares a change, with the content that it displaces.
-func (v vault) change(ctx context.Context, n int, key string, post effect.Token, keep journal.ContentStore) (effect.Change, []journal.Blob, error) {
+func (v valueStore) change(ctx context.Context, n int, key string, post effect.Token, keep journal.ContentStore) (effect.Change, []journal.Blob, error) {
 	c := effect.Change{N: n, Scheme: "vault", Resource: key, Kind: "write", Pre: v.token(key), Post: post}
 	s, ok := v.values[key]
 	if !ok {
@@ -98,7 +98,7 @@ func (v vault) change(ctx context.Context, n int, key string, post effect.Token,
 	return c, []journal.Blob{b}, err
 }
 
-func (v vault) set(key string, t effect.Token) {
+func (v valueStore) set(key string, t effect.Token) {
 	if t == effect.Absent {
 		delete(v.values, key)
 		return
@@ -106,11 +106,11 @@ func (v vault) set(key string, t effect.Token) {
 	v.values[key] = string(t[2:])
 }
 
-func (v vault) Settle(_ context.Context, c effect.Change) (effect.Token, error) {
+func (v valueStore) Settle(_ context.Context, c effect.Change) (effect.Token, error) {
 	return v.token(c.Resource), nil
 }
 
-func (v vault) Plan(ctx context.Context, changes []effect.Change, keep journal.ContentStore) (steps []effect.Step, blobs []journal.Blob, err error) {
+func (v valueStore) Plan(ctx context.Context, changes []effect.Change, keep journal.ContentStore) (steps []effect.Step, blobs []journal.Blob, err error) {
 	for _, c := range slices.Backward(changes) {
 		s := effect.Step{Of: []int{c.N}, Plan: effect.Conflict, Change: effect.Change{Scheme: "vault", Resource: c.Resource}}
 		if v.token(c.Resource).Same(c.Post) {
@@ -125,7 +125,7 @@ func (v vault) Plan(ctx context.Context, changes []effect.Change, keep journal.C
 	return steps, blobs, nil
 }
 
-func (v vault) Apply(_ context.Context, s effect.Step, _ journal.ContentStore) effect.Result {
+func (v valueStore) Apply(_ context.Context, s effect.Step, _ journal.ContentStore) effect.Result {
 	v.set(s.Change.Resource, s.Change.Post)
 	return effect.Result{Resource: s.Change.Resource, Outcome: effect.Restored}
 }
@@ -137,7 +137,7 @@ func sight(t effect.Token) diff.ResourceVersion {
 	return diff.ResourceVersion{Token: t, Type: "file", Mode: "0644", Digest: string(canon.SumBytes([]byte(t[2:])))}
 }
 
-func (v vault) View(c effect.Change) (before, after diff.ResourceVersion, err error) {
+func (v valueStore) View(c effect.Change) (before, after diff.ResourceVersion, err error) {
 	before, after = sight(c.Pre), sight(c.Post)
 	if len(c.Blobs) > 0 {
 		before.Kept = &c.Blobs[0]
@@ -145,7 +145,7 @@ func (v vault) View(c effect.Change) (before, after diff.ResourceVersion, err er
 	return before, after, v.hit()
 }
 
-func (v vault) Now(_ context.Context, key string) (diff.ResourceVersion, error) {
+func (v valueStore) Now(_ context.Context, key string) (diff.ResourceVersion, error) {
 	s := sight(v.token(key))
 	if s.Exists() {
 		s.Kept = &effect.BlobRef{Digest: s.Digest, Size: int64(len(v.values[key]))}
@@ -153,22 +153,22 @@ func (v vault) Now(_ context.Context, key string) (diff.ResourceVersion, error) 
 	return s, v.hit()
 }
 
-func (v vault) Open(_ context.Context, key string) (io.ReadCloser, error) {
+func (v valueStore) Open(_ context.Context, key string) (io.ReadCloser, error) {
 	if err := v.hit(); err != nil {
 		return nil, err
 	}
 	return content{io.NopCloser(strings.NewReader(v.values[key])), v.faults}, nil
 }
 
-// room is a vault with a journal, and the IDs to show.
-type room struct {
-	vault   vault
+// testEnv is a vault with a journal, and the IDs to show.
+type testEnv struct {
+	vault   valueStore
 	journal journal.Journal
 	ids     []string
 }
 
 // call records a call that changes values, up to its end.
-func (r *room) call(t *testing.T, rec revert.Recorder, id, confinement string, values map[string]string, end record.Body) {
+func (r *testEnv) call(t *testing.T, rec revert.Recorder, id, confinement string, values map[string]string, end record.Body) {
 	t.Helper()
 	started := &record.Started{Class: effect.Reversible, Confinement: confinement, Key: id, Tool: record.ToolRef{Name: "put"}, Input: json.RawMessage(`{}`), Decision: json.RawMessage(`{}`)}
 	w := revert.Write{Records: []revert.CallRecord{{Call: id, Body: started}}}
@@ -182,7 +182,7 @@ func (r *room) call(t *testing.T, rec revert.Recorder, id, confinement string, v
 	require.NoError(t, rec.Write(t.Context(), w))
 }
 
-func (r *room) begin(t *testing.T, h host.Host, id string) revert.Recorder {
+func (r *testEnv) begin(t *testing.T, h host.Host, id string) revert.Recorder {
 	t.Helper()
 	rec := revert.NewRecorder(r.journal, h, "s_1").In(id)
 	require.NoError(t, rec.Write(t.Context(), revert.Write{
@@ -194,10 +194,10 @@ func (r *room) begin(t *testing.T, h host.Host, id string) revert.Recorder {
 
 func done() record.Body { return &record.Done{Output: json.RawMessage("null")} }
 
-// furnished returns a room with transactions of each sort.
-func furnished(t *testing.T) *room {
+// newTestEnv returns a room with transactions of each sort.
+func newTestEnv(t *testing.T) *testEnv {
 	ctx, h := t.Context(), hosttest.New(1)
-	r := &room{vault: vault{map[string]string{"a": "old\n", "b": "two\n"}, &faults{left: -1}}, journal: journal.Memory()}
+	r := &testEnv{vault: valueStore{map[string]string{"a": "old\n", "b": "two\n"}, &faults{left: -1}}, journal: journal.Memory()}
 	rv := &revert.Reverter{Journal: r.journal, Host: h, EnvironmentFor: r.ways}
 	first := r.begin(t, h, "t_first")
 	r.call(t, first, "c_1", "handles", map[string]string{"a": "new\n", "c": "three\n"}, done())
@@ -228,7 +228,7 @@ func furnished(t *testing.T) *room {
 	return r
 }
 
-func (r *room) ways(context.Context, string) (revert.Environment, error) {
+func (r *testEnv) ways(context.Context, string) (revert.Environment, error) {
 	if err := r.vault.hit(); err != nil {
 		return revert.Environment{}, err
 	}
@@ -236,7 +236,7 @@ func (r *room) ways(context.Context, string) (revert.Environment, error) {
 }
 
 // shown returns the diff and its texts.
-func (r *room) shown(ctx context.Context, id string) (d diff.Diff, texts []diff.Text, err error) {
+func (r *testEnv) shown(ctx context.Context, id string) (d diff.Diff, texts []diff.Text, err error) {
 	d, err = diff.Source{Journal: faulty{r.journal, r.vault.faults}, EnvironmentFor: r.ways}.Of(ctx, id)
 	for _, delta := range d.Deltas {
 		text, terr := delta.Text(ctx, strings.TrimPrefix(delta.Resource, "/"))
@@ -246,10 +246,10 @@ func (r *room) shown(ctx context.Context, id string) (d diff.Diff, texts []diff.
 	return d, texts, err
 }
 
-// TestOneFailureOfADifference checks that each failing operation is reported,
+// TestOneFailureOfADiff checks that each failing operation is reported,
 // or that the unreadable content is reported lost. Wrong lines are never shown.
-func TestOneFailureOfADifference(t *testing.T) {
-	r := furnished(t)
+func TestOneFailureOfADiff(t *testing.T) {
+	r := newTestEnv(t)
 	for _, id := range r.ids {
 		*r.vault.faults = faults{left: -1}
 		clean, want, err := r.shown(t.Context(), id)
@@ -274,7 +274,7 @@ func TestOneFailureOfADifference(t *testing.T) {
 // TestDifferences checks the shown lines. Content that another actor overwrote
 // is lost.
 func TestDifferences(t *testing.T) {
-	r := furnished(t)
+	r := newTestEnv(t)
 	want := map[string]string{
 		"t_first": "a -old +newer; c +three", "c_1": "a -old +new; c +three", "c_2": "a -new +newer",
 		"t_later": "c; c -foreign +five",
@@ -303,10 +303,10 @@ func TestDifferences(t *testing.T) {
 	require.ErrorContains(t, err, "transaction or call t_none")
 }
 
-// TestDifferenceOfWhatNobodyCanShow checks that, without a Viewer, the diff has
+// TestDifferenceWithoutAViewer checks that, without a Viewer, the diff has
 // the versions, and names erased calls.
-func TestDifferenceOfWhatNobodyCanShow(t *testing.T) {
-	r := furnished(t)
+func TestDifferenceWithoutAViewer(t *testing.T) {
+	r := newTestEnv(t)
 	s := diff.Source{Journal: r.journal, EnvironmentFor: func(context.Context, string) (revert.Environment, error) { return revert.Environment{}, nil }}
 	d, err := s.Of(t.Context(), "t_first")
 	require.NoError(t, err)

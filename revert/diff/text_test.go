@@ -97,7 +97,7 @@ func TestText(t *testing.T) {
 	require.Equal(t, 1, recorded(t, large, large[:len(large)-1]+"x").Added, "just small enough")
 }
 
-func TestTextOfWhatIsNoFile(t *testing.T) {
+func TestTextOfOtherResources(t *testing.T) {
 	file := diff.ResourceVersion{Type: "file", Mode: "0644", Digest: "sha256:x"}
 	link := diff.ResourceVersion{Type: "link", Target: "there"}
 	dir := diff.ResourceVersion{Type: "dir", Mode: "0755"}

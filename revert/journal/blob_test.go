@@ -36,8 +36,8 @@ func TestBlobRefsAreChecked(t *testing.T) {
 	}
 }
 
-// TestContentThatCannotBeTakenIn checks that no failed read returns a blob.
-func TestContentThatCannotBeTakenIn(t *testing.T) {
+// TestUnreadableContentIsNotStored checks that no failed read returns a blob.
+func TestUnreadableContentIsNotStored(t *testing.T) {
 	broken := errors.New("broken pipe")
 	breaks := func(after int) io.Reader {
 		return io.MultiReader(strings.NewReader(strings.Repeat("x", after)), iotest.ErrReader(broken))

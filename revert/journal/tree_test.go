@@ -29,8 +29,8 @@ func TestParseHeadRefuses(t *testing.T) {
 	}
 }
 
-// TestHeadsThatAreNone checks that invalid heads neither prove nor get proven.
-func TestHeadsThatAreNone(t *testing.T) {
+// TestInvalidHeads checks that invalid heads neither prove nor get proven.
+func TestInvalidHeads(t *testing.T) {
 	good := journal.Tree{}.Head()
 	for _, bad := range []journal.Head{{}, {Size: -1, Root: good.Root}, {Size: 1, Root: "sha256:x"}, {Size: 1 << 61, Root: good.Root}} {
 		for _, pair := range [][2]journal.Head{{bad, good}, {good, bad}} {

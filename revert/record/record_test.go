@@ -171,18 +171,18 @@ func TestSealRefuses(t *testing.T) {
 	require.Error(t, err)
 }
 
-// TestRecordsAreReadByPeople checks that header and body are one JSON object
+// TestRecordsAreReadable checks that header and body are one JSON object
 // each.
-func TestRecordsAreReadByPeople(t *testing.T) {
+func TestRecordsAreReadable(t *testing.T) {
 	r := record.Record{Header: record.Header{V: 1, Kind: kind.Savepoint, Txn: "t_1", At: time.Unix(0, 0).UTC()}, Body: &record.Savepoint{Name: "here"}}
 	text, err := json.Marshal(r)
 	require.NoError(t, err)
 	require.JSONEq(t, `{"v":1,"kind":"savepoint","txn":"t_1","at":"1970-01-01T00:00:00Z","body":{"name":"here"}}`, string(text))
 }
 
-// TestEveryFieldOfEveryKindComesBack fills every field with a distinct value,
+// TestEveryFieldOfEveryKindRoundTrips fills every field with a distinct value,
 // so that it fails if one is dropped, renamed or confused with another.
-func TestEveryFieldOfEveryKindComesBack(t *testing.T) {
+func TestEveryFieldOfEveryKindRoundTrips(t *testing.T) {
 	for _, kind := range kind.All() {
 		t.Run(string(kind), func(t *testing.T) {
 			body, err := record.NewBody(kind)

@@ -76,11 +76,11 @@ type fault struct {
 
 func (f fault) String() string { return fmt.Sprintf("%d-%s", f.at, f.how) }
 
-// way lists the fault of each process in sequence.
-type way []fault
+// faultPath lists the fault of each process in sequence.
+type faultPath []fault
 
 // name returns the name of a run: INPUT/FAULT/FAULT.
-func name(input int, w way) string {
+func name(input int, w faultPath) string {
 	parts := []string{strconv.Itoa(input)}
 	for _, f := range w {
 		parts = append(parts, f.String())
@@ -88,7 +88,7 @@ func name(input int, w way) string {
 	return strings.Join(parts, "/")
 }
 
-func parseName(text string) (input int, w way, err error) {
+func parseName(text string) (input int, w faultPath, err error) {
 	parts := strings.Split(text, "/")
 	if input, err = strconv.Atoi(parts[0]); err != nil {
 		return 0, nil, fmt.Errorf("reverttest: %q names no run: valid is INPUT/FAULT/FAULT, as a story tells it", text)
@@ -104,8 +104,8 @@ func parseName(text string) (input int, w way, err error) {
 	return input, w, nil
 }
 
-// noted is a fault point that a process reached.
-type noted struct {
+// reachedPoint is a fault point that a process reached.
+type reachedPoint struct {
 	moment faultPoint
 	what   string
 	during stage
@@ -124,9 +124,9 @@ const (
 	over
 )
 
-// hows returns the possible faults at a fault point of the process with that
+// actionsAt returns the possible faults at a fault point of the process with that
 // number.
-func (c *inputRuns) hows(i int, n noted, first bool) (all []faultAction) {
+func (c *inputRuns) actionsAt(i int, n reachedPoint, first bool) (all []faultAction) {
 	if n.moment == pause {
 		if first {
 			for _, name := range c.foreigners {

@@ -140,7 +140,7 @@ func (g *grading) input(c *inputRuns) error {
 }
 
 // learn runs the call twice without a fault, and redoes it once.
-func (g *grading) learn(c *inputRuns) ([]noted, error) {
+func (g *grading) learn(c *inputRuns) ([]reachedPoint, error) {
 	first, err := c.start(nil, false)
 	if err != nil {
 		return nil, err
@@ -159,8 +159,8 @@ func (g *grading) learn(c *inputRuns) ([]noted, error) {
 	if len(differ(before.is, first.seen.is)) > 0 {
 		g.effects++
 	}
-	c.people(first)
-	var traces []noted
+	c.setForeigners(first)
+	var traces []reachedPoint
 	for _, redone := range []bool{false, g.tool.Spec().Revert == nil} {
 		r, err := c.start(nil, redone)
 		if err == nil {
@@ -178,9 +178,9 @@ func (g *grading) learn(c *inputRuns) ([]noted, error) {
 	return traces, nil
 }
 
-// people sets the changes that another actor can make between a call and its
+// setForeigners sets the changes that another actor can make between a call and its
 // revert.
-func (c *inputRuns) people(r *run) {
+func (c *inputRuns) setForeigners(r *run) {
 	c.foreigners = sorted(r.world.Foreign)
 	dirs := false
 	for _, name := range differ(c.before.is, c.after.is) {
@@ -212,17 +212,17 @@ func (g *grading) only(c *inputRuns) error {
 
 // faults tries single faults, and then those followed by another one after a
 // crash.
-func (g *grading) faults(c *inputRuns, moments []noted) error {
-	ways := c.after1(nil, moments, true)
+func (g *grading) faults(c *inputRuns, moments []reachedPoint) error {
+	ways := c.extend(nil, moments, true)
 	random := rand.New(rand.NewPCG(c.seed, uint64(c.input)))
-	var second []way
+	var second []faultPath
 	for _, w := range sample(random, ways, g.config.Runs) {
 		r, err := g.try(c, w)
 		if err != nil {
 			return err
 		}
 		if w[0].how.crash() && len(r.traces) > 1 {
-			second = append(second, c.after1(w, r.traces[1], false)...)
+			second = append(second, c.extend(w, r.traces[1], false)...)
 		}
 		if g.damage != nil {
 			return nil
@@ -236,10 +236,10 @@ func (g *grading) faults(c *inputRuns, moments []noted) error {
 	return nil
 }
 
-// after1 returns the runs that extend a run by one fault.
-func (c *inputRuns) after1(w way, moments []noted, first bool) (all []way) {
+// extend returns the runs that extend a run by one fault.
+func (c *inputRuns) extend(w faultPath, moments []reachedPoint, first bool) (all []faultPath) {
 	for i, n := range moments {
-		for _, h := range c.hows(i, n, first) {
+		for _, h := range c.actionsAt(i, n, first) {
 			all = append(all, append(w[:len(w):len(w)], fault{i, h}))
 		}
 	}
@@ -247,20 +247,20 @@ func (c *inputRuns) after1(w way, moments []noted, first bool) (all []way) {
 }
 
 // sample returns all of them, or most of them at random, in order.
-func sample(random *rand.Rand, all []way, most int) []way {
+func sample(random *rand.Rand, all []faultPath, most int) []faultPath {
 	if len(all) <= most {
 		return all
 	}
 	chosen := random.Perm(len(all))[:max(most, 0)]
 	slices.Sort(chosen)
-	out := make([]way, len(chosen))
+	out := make([]faultPath, len(chosen))
 	for i, n := range chosen {
 		out[i] = all[n]
 	}
 	return out
 }
 
-func (g *grading) try(c *inputRuns, w way) (*run, error) {
+func (g *grading) try(c *inputRuns, w faultPath) (*run, error) {
 	r, err := c.start(w, false)
 	if err == nil {
 		err = r.finish()

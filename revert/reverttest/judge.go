@@ -77,27 +77,27 @@ func orAbsent(m map[string]string, name string) string {
 	return is
 }
 
-// consider compares the environment with the journal before the call is
+// checkJournal compares the environment with the journal before the call is
 // reverted. A done call is present, once and complete, and a failed call has
 // left nothing.
-func (r *run) consider(ctx context.Context, rt *agent.Runtime) {
+func (r *run) checkJournal(ctx context.Context, rt *agent.Runtime) {
 	if r.c.before == nil || len(r.aside) > 0 || r.txn == "" {
 		return
 	}
 	now, err := r.look()
 	if err != nil {
-		r.broke("%v", err)
+		r.violation("%v", err)
 		return
 	}
 	txn, err := revert.Load(ctx, rt.Journal(), r.txn)
 	switch {
 	case errors.Is(err, journal.ErrNotFound), err == nil && len(txn.Calls) == 0:
 		if len(differ(r.c.before.is, now.is)) > 0 {
-			r.broke("nothing is recorded of the call, and %s", told(r.c.before.is, now.is))
+			r.violation("nothing is recorded of the call, and %s", told(r.c.before.is, now.is))
 		}
 	case err != nil:
 		if p := r.latest(); !p.ended() {
-			r.broke("the journal cannot be read: %v", err)
+			r.violation("the journal cannot be read: %v", err)
 		}
 	default:
 		r.phase(txn.Calls[0], now)
@@ -111,14 +111,14 @@ func (r *run) phase(c *revert.Call, now *snapshot) {
 	switch {
 	case c.Phase == revert.PhaseDone:
 		if r.c.steady && len(differ(r.c.after.is, now.is)) > 0 {
-			r.broke("the call is recorded as done, and is not there once and whole: %s", told(r.c.after.is, now.is))
+			r.violation("the call is recorded as done, and is not there once and whole: %s", told(r.c.after.is, now.is))
 		}
 		if len(differ(r.c.before.is, r.c.after.is)) > 0 && len(differ(r.c.before.is, now.is)) == 0 {
-			r.broke("the call is recorded as done, and nothing of it is there")
+			r.violation("the call is recorded as done, and nothing of it is there")
 		}
 	case c.Phase == revert.PhaseFailed && !c.HasEffects():
 		if len(differ(r.c.before.is, now.is)) > 0 {
-			r.broke("the call is recorded as without effect, and %s", told(r.c.before.is, now.is))
+			r.violation("the call is recorded as without effect, and %s", told(r.c.before.is, now.is))
 		}
 	default: // no claim to check
 	}
@@ -128,12 +128,12 @@ func (r *run) phase(c *revert.Call, now *snapshot) {
 func (r *run) judgeEnd(when string) {
 	now, err := r.look()
 	if err != nil {
-		r.broke("%v", err)
+		r.violation("%v", err)
 		return
 	}
 	for _, name := range sorted(r.theirs) {
 		if now.is[name] != r.theirs[name] {
-			r.broke("%s%s was left by somebody else as %s, and is %s", when, name, orAbsent(r.theirs, name), orAbsent(now.is, name))
+			r.violation("%s%s was left by somebody else as %s, and is %s", when, name, orAbsent(r.theirs, name), orAbsent(now.is, name))
 		}
 	}
 	if r.c.before == nil || !r.claims() {
@@ -145,7 +145,7 @@ func (r *run) judgeEnd(when string) {
 		_, theirs := r.theirs[name]
 		theirs = theirs || r.gone[name]
 		if exact || theirs && changed && !r.aside[name] || !theirs {
-			r.broke("%severything is said to be taken back, and %s", when, told(pick(r.c.before.exact, name), pick(now.exact, name)))
+			r.violation("%severything is said to be taken back, and %s", when, told(pick(r.c.before.exact, name), pick(now.exact, name)))
 			return
 		}
 	}
@@ -163,25 +163,25 @@ func (r *run) claims() bool {
 	return r.report == nil && r.txn == "" || r.report == nil && r.outcome.Status == "" || r.report != nil && r.report.Complete()
 }
 
-// thereAndBack redoes the call and reverts it again.
-func (r *run) thereAndBack(ctx context.Context, rt *agent.Runtime) {
+// redoAndRevert redoes the call and reverts it again.
+func (r *run) redoAndRevert(ctx context.Context, rt *agent.Runtime) {
 	rep, err := rt.Redo(ctx, r.txn, "grader")
 	if err != nil && !errors.Is(err, agent.ErrPartialRevert) {
-		r.broke("redo failed: %v", err)
+		r.violation("redo failed: %v", err)
 		return
 	}
 	r.tell("it is brought back: %s%s", rep.State, items(rep))
 	now, err := r.look()
 	if err != nil {
-		r.broke("%v", err)
+		r.violation("%v", err)
 		return
 	}
 	if rep.Complete() && len(rep.Items) > 0 && r.c.steady && len(differ(r.c.after.is, now.is)) > 0 {
-		r.broke("it is said to be brought back, and %s", told(r.c.after.is, now.is))
+		r.violation("it is said to be brought back, and %s", told(r.c.after.is, now.is))
 	}
 	again, err := rt.Revert(ctx, r.txn)
 	if err != nil && !errors.Is(err, agent.ErrPartialRevert) {
-		r.broke("reverting again failed: %v", err)
+		r.violation("reverting again failed: %v", err)
 		return
 	}
 	r.tell("it is taken back again: %s%s", again.State, items(again))

@@ -26,7 +26,7 @@ type process struct {
 
 	mu      sync.Mutex // never held across a wait
 	stage   stage
-	moments []noted
+	moments []reachedPoint
 	dead    bool
 	left    crashState    // set when it is dead
 	parked  chan struct{} // closed when code of it is blocked
@@ -52,7 +52,7 @@ func (p *process) at(m faultPoint, what string) faultAction {
 		return ""
 	}
 	n := len(p.moments)
-	p.moments = append(p.moments, noted{m, what, p.stage, p.store.Pending() > 0 || p.run.weak()})
+	p.moments = append(p.moments, reachedPoint{m, what, p.stage, p.store.Pending() > 0 || p.run.weak()})
 	hit := p.fault != nil && p.fault.at == n
 	p.mu.Unlock()
 	if !hit {

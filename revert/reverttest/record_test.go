@@ -34,7 +34,7 @@ func (w *watched) Logf(format string, args ...any) {
 // TestTest checks that a grade below the wanted one fails the test, with a
 // command that repeats the finding.
 func TestTest(t *testing.T) {
-	c := reverttest.Config{World: shelves(false, true), Inputs: []any{"new"}, Seed: 1}
+	c := reverttest.Config{World: textStores(false, true), Inputs: []any{"new"}, Seed: 1}
 	forgets := made(t, "forgets", both, effect.Reversible, tool.RevertWith("1", back("a")))
 	w := &watched{TB: t}
 	r := reverttest.Test(w, forgets, provenance.Compensable, c)
@@ -93,7 +93,7 @@ func TestKeep(t *testing.T) {
 // grade.
 func TestRefused(t *testing.T) {
 	honest := made(t, "both", both, effect.Reversible, tool.RevertWith("1", back("a", "b")))
-	world := shelves(false, false)
+	world := textStores(false, false)
 	for name, tt := range map[string]struct {
 		tool tool.Tool
 		c    reverttest.Config

@@ -42,7 +42,7 @@ type inputRuns struct {
 // run is one run: an environment, and the processes that act on it.
 type run struct {
 	c     *inputRuns
-	way   way
+	way   faultPath
 	world TestEnv
 	store *simjournal.Store
 	disk  *workspace
@@ -56,7 +56,7 @@ type run struct {
 	aside   map[string]bool   // of these, what has nothing of the call
 	seen    *snapshot         // after the call, before its revert
 	end     *snapshot         // at the end
-	traces  [][]noted
+	traces  [][]reachedPoint
 	latests []func()
 	clock   time.Duration
 	redone  bool // also redone and reverted again
@@ -75,8 +75,8 @@ func (r *run) tell(format string, args ...any) {
 	}
 }
 
-// broke records a violation.
-func (r *run) broke(format string, args ...any) {
+// violation records a violation.
+func (r *run) violation(format string, args ...any) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.wrong = append(r.wrong, fmt.Sprintf(format, args...))
@@ -129,7 +129,7 @@ func (r *run) intrude(who string, known bool) {
 	}
 	now, looked := r.look()
 	if err = errors.Join(err, looked); err != nil {
-		r.broke("somebody else could not change the world: %v", err)
+		r.violation("somebody else could not change the world: %v", err)
 		return
 	}
 	for _, name := range differ(was.is, now.is) {
@@ -202,7 +202,7 @@ func (r *run) lives(life int, f *fault) (dead bool, end chan struct{}) {
 	}
 	if r.world.Exit != nil {
 		if err := r.world.Exit(); err != nil {
-			r.broke("the end of a process: %v", err)
+			r.violation("the end of a process: %v", err)
 		}
 	}
 	p.mu.Lock()
@@ -235,7 +235,7 @@ func (p *process) live(life int) {
 	p.cancel = cancel
 	rt, err := p.runtime(life)
 	if err != nil {
-		r.broke("a process could not be started: %v", err)
+		r.violation("a process could not be started: %v", err)
 		return
 	}
 	defer func() { _ = rt.Close() }()
@@ -254,7 +254,7 @@ func (p *process) live(life int) {
 	}
 	r.judgeEnd("")
 	if r.redone && len(r.wrong) == 0 {
-		r.thereAndBack(base, rt)
+		r.redoAndRevert(base, rt)
 	}
 }
 
@@ -313,7 +313,7 @@ func (p *process) act(base, call context.Context, rt *agent.Runtime) {
 	}
 	if err != nil {
 		if !p.ended() {
-			r.broke("no transaction could be begun: %v", err)
+			r.violation("no transaction could be begun: %v", err)
 		}
 		return
 	}
@@ -332,13 +332,13 @@ func (p *process) act(base, call context.Context, rt *agent.Runtime) {
 	if seen, err := r.look(); err == nil {
 		r.seen = seen
 	}
-	r.consider(base, rt)
+	r.checkJournal(base, rt)
 	p.at(pause, "between the call and its undo")
 	if p.ended() {
 		return
 	}
 	p.enter(undoing)
-	p.takeBack(base, rt)
+	p.revert(base, rt)
 }
 
 func why(out tool.Outcome) string {
@@ -359,22 +359,22 @@ func (p *process) recover(base context.Context, rt *agent.Runtime) {
 		return
 	}
 	if err != nil {
-		r.broke("recovery failed: %v", err)
+		r.violation("recovery failed: %v", err)
 	}
 	for _, s := range found.Settled {
 		r.tell("it finds the call %s: %s", s.Outcome, s.Why)
 	}
-	r.consider(base, rt)
+	r.checkJournal(base, rt)
 	if r.txn == "" {
 		return
 	}
 	p.enter(undoing)
-	p.takeBack(base, rt)
+	p.revert(base, rt)
 }
 
-// takeBack reverts. It repeats a failed revert, and repeats a successful one
+// revert reverts. It repeats a failed revert, and repeats a successful one
 // once.
-func (p *process) takeBack(base context.Context, rt *agent.Runtime) {
+func (p *process) revert(base context.Context, rt *agent.Runtime) {
 	r := p.run
 	for range 3 {
 		rep, err := rt.Revert(base, r.txn)
@@ -386,7 +386,7 @@ func (p *process) takeBack(base context.Context, rt *agent.Runtime) {
 			return
 		}
 		if err != nil && !errors.Is(err, agent.ErrPartialRevert) {
-			r.broke("reverting failed: %v", err)
+			r.violation("reverting failed: %v", err)
 			return
 		}
 		first := r.report == nil
@@ -461,7 +461,7 @@ func wrapped(t tool.Tool) (tool.Tool, error) {
 }
 
 // start creates a run.
-func (c *inputRuns) start(w way, redone bool) (*run, error) {
+func (c *inputRuns) start(w faultPath, redone bool) (*run, error) {
 	r := &run{c: c, way: w, store: simjournal.NewStore(), over: make(chan struct{}), theirs: map[string]string{}, gone: map[string]bool{}, aside: map[string]bool{}, redone: redone}
 	var err error
 	if r.world, err = c.make(&Wire{r}); err != nil {

@@ -43,7 +43,7 @@ func accept(ctx context.Context, dir, by string) (what record.Accepted, err erro
 	case !errors.Is(err, ErrIncomplete):
 		return what, err
 	}
-	if err := j.looksWhole(ctx); err != nil {
+	if err := j.checkWhole(ctx); err != nil {
 		return what, err
 	}
 	is, err := j.Head(ctx)

@@ -45,7 +45,7 @@ func (j *Journal) Append(ctx context.Context, b journal.Batch) (err error) {
 			<-r.wake
 			return r.err
 		case s := <-r.wake:
-			if s == told {
+			if s == readContent {
 				return r.err
 			}
 			if err := j.lead(ctx, r); err != nil {
@@ -175,7 +175,7 @@ func (j *Journal) openWriter(ctx context.Context) (*writer, error) {
 // append.
 func (j *Journal) abandon(err error) error {
 	io := codeOf(err) == codeIO || errors.Is(err, errHead)
-	err = trouble(j.dir, explain(err))
+	err = explainFS(j.dir, explain(err))
 	w := j.writer
 	j.writer = nil
 	if closing := w.close(); closing != nil {

@@ -89,7 +89,7 @@ func (j *Journal) share(ctx context.Context, r io.Reader) (blob journal.Blob, sh
 func (j *Journal) newBlob() (*os.File, error) {
 	path := filepath.Join(j.newBlobs(), j.Owner()+"."+rand.Text())
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
-	return f, trouble(j.dir, err)
+	return f, explainFS(j.dir, err)
 }
 
 // discard removes a file that did not become a blob.
@@ -197,7 +197,7 @@ func (j *Journal) openRow(ctx context.Context, ref effect.BlobRef) (io.ReadClose
 		return nil, missing(ref)
 	}
 	if err != nil {
-		return nil, j.because(ctx, err)
+		return nil, j.causeOf(ctx, err)
 	}
 	return io.NopCloser(bytes.NewReader(data)), nil
 }

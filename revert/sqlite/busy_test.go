@@ -110,9 +110,9 @@ func TestAnAppendWaitsNoLongerThanTheLimit(t *testing.T) {
 	require.Equal(t, 1, count(t, j))
 }
 
-// TestNeighbours gathers batches behind a held lock, so that one transaction
+// TestSharedTransaction gathers batches behind a held lock, so that one transaction
 // stores them, and makes half of them fail.
-func TestNeighbours(t *testing.T) {
+func TestSharedTransaction(t *testing.T) {
 	dir := t.TempDir()
 	j := open(t, dir)
 	defer func() { _ = j.Close() }()
@@ -184,4 +184,4 @@ func TestCloseStoresWhatWaits(t *testing.T) {
 	require.Equal(t, 1, count(t, j))
 }
 
-func TestALeadIsNeverLost(t *testing.T) { require.True(t, sqlite.LeadIsInherited()) }
+func TestLeadIsNeverLost(t *testing.T) { require.True(t, sqlite.LeadIsInherited()) }

@@ -112,7 +112,7 @@ func (c *gcRun) eachRow(ctx context.Context, fn func(digest string) error) error
 	for after, page := int64(0), []string(nil); ; {
 		rows, err := c.j.reader.QueryContext(ctx, "SELECT rowid, digest FROM blobs WHERE rowid > ? ORDER BY rowid LIMIT 256", after)
 		if err != nil {
-			return c.j.because(ctx, err)
+			return c.j.causeOf(ctx, err)
 		}
 		page = page[:0]
 		for rows.Next() {
@@ -123,7 +123,7 @@ func (c *gcRun) eachRow(ctx context.Context, fn func(digest string) error) error
 			page = append(page, digest)
 		}
 		if err := errors.Join(rows.Err(), rows.Close()); err != nil {
-			return c.j.because(ctx, err)
+			return c.j.causeOf(ctx, err)
 		}
 		if len(page) == 0 {
 			return nil
@@ -155,7 +155,7 @@ func (c *gcRun) eachBlobFile(fn func(digest string) error) error {
 // the transaction excludes every process that could name them.
 func (c *gcRun) drop(ctx context.Context, digests []string) error {
 	folders := map[string]bool{}
-	err := c.j.alone(ctx, func(w *writer) error {
+	err := c.j.exclusively(ctx, func(w *writer) error {
 		ctx := context.WithoutCancel(ctx) // it is short, and its end is known
 		if err := w.begin(); err != nil {
 			return err
@@ -200,9 +200,9 @@ func (c *gcRun) dropRow(w *writer, digest string) error {
 	return nil
 }
 
-// young is how long an unnamed file stays if others have the journal open, or
+// unnamedMaxAge is how long an unnamed file stays if others have the journal open, or
 // if this process stored it: content is stored first and named later.
-const young = time.Hour
+const unnamedMaxAge = time.Hour
 
 func (c *gcRun) dropFile(digest string, others bool, folders map[string]bool) error {
 	path := blobPath(c.j.dir, effect.BlobRef{Digest: digest})
@@ -211,7 +211,7 @@ func (c *gcRun) dropFile(digest string, others bool, folders map[string]bool) er
 		return ignoreMissing(err)
 	}
 	awaited := others || c.j.kept.has(digest)
-	if awaited && !c.gone[digest] && time.Since(info.ModTime()) < young {
+	if awaited && !c.gone[digest] && time.Since(info.ModTime()) < unnamedMaxAge {
 		return nil
 	}
 	if err := os.Remove(path); err != nil {
@@ -230,7 +230,7 @@ func (c *gcRun) shrink(ctx context.Context) error {
 		var free, pages int64
 		row := c.j.reader.QueryRowContext(ctx, "SELECT (SELECT freelist_count FROM pragma_freelist_count), (SELECT page_count FROM pragma_page_count)")
 		if err := row.Scan(&free, &pages); err != nil {
-			return c.j.because(ctx, err)
+			return c.j.causeOf(ctx, err)
 		}
 		spare := int64(0)
 		if !c.whole {
@@ -240,7 +240,7 @@ func (c *gcRun) shrink(ctx context.Context) error {
 			return nil
 		}
 		before = free
-		err := c.j.alone(ctx, func(w *writer) error {
+		err := c.j.exclusively(ctx, func(w *writer) error {
 			_, err := w.conn.ExecContext(context.Background(), fmt.Sprintf("PRAGMA incremental_vacuum(%d)", min(free-spare, stepPages)))
 			return err
 		})
@@ -259,7 +259,7 @@ func (c *gcRun) empty(ctx context.Context) error {
 	wait.limit = min(wait.limit, 5*time.Second)
 	for {
 		var busy, pages, moved int64
-		err := c.j.alone(ctx, func(w *writer) error {
+		err := c.j.exclusively(ctx, func(w *writer) error {
 			return w.conn.QueryRowContext(context.Background(), "PRAGMA wal_checkpoint(TRUNCATE)").Scan(&busy, &pages, &moved)
 		})
 		if err != nil || busy == 0 {
@@ -275,9 +275,9 @@ func (c *gcRun) empty(ctx context.Context) error {
 	}
 }
 
-// alone runs a step on the writing connection while no batch is stored. A
+// exclusively runs a step on the writing connection while no batch is stored. A
 // failed step leaves no change.
-func (j *Journal) alone(ctx context.Context, step func(w *writer) error) error {
+func (j *Journal) exclusively(ctx context.Context, step func(w *writer) error) error {
 	r := newRequest(journal.Batch{})
 	r.alone = true
 	if !j.queue.join(r) {

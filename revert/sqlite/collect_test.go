@@ -14,10 +14,10 @@ import (
 	"github.com/remit-dev/remit/revert/journal"
 )
 
-// TestCollectLeavesWhatIsAboutToBeNamed checks that a prune in the same process
+// TestCollectKeepsUnnamedContent checks that a prune in the same process
 // leaves content that was stored and is not named yet. It deletes what an
 // earlier opening left.
-func TestCollectLeavesWhatIsAboutToBeNamed(t *testing.T) {
+func TestCollectKeepsUnnamedContent(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "state")
 	j := open(t, dir)
 	keep := func(word string) effect.BlobRef {
@@ -47,7 +47,7 @@ func TestCollectLeavesWhatIsAboutToBeNamed(t *testing.T) {
 			require.ErrorIs(t, err, journal.ErrNotFound)
 		}
 	}
-	spoken(t, j, "t", "word")
+	writeWord(t, j, "t", "word")
 	_, err = eraser(j).Prune(t.Context(), revert.Retention{})
 	require.NoError(t, err)
 	require.Empty(t, holding(t, dir, "wordword"), "what was named is awaited no more")

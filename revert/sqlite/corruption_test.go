@@ -44,8 +44,8 @@ type content struct {
 // newSpecimen creates a specimen with pages of a size.
 func newSpecimen(t *testing.T, pages int) *specimen {
 	t.Helper()
-	s := &specimen{dir: shortLived(t)}
-	from := shortLived(t)
+	s := &specimen{dir: memoryDir(t)}
+	from := memoryDir(t)
 	foreign(t, filepath.Join(from, "journal.db"), fmt.Sprint("PRAGMA page_size = ", pages), "VACUUM")
 	j := open(t, from)
 	fill(t, j)
@@ -67,9 +67,9 @@ func newSpecimen(t *testing.T, pages int) *specimen {
 	return s
 }
 
-// shortLived returns a folder in memory if there is one: nothing here must
+// memoryDir returns a folder in memory if there is one: nothing here must
 // survive the process.
-func shortLived(t *testing.T) string {
+func memoryDir(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("/dev/shm", "remit-journal-")
 	if err != nil {
@@ -90,7 +90,7 @@ type bench struct {
 }
 
 func (s *specimen) bench(t *testing.T) *bench {
-	b := &bench{t: t, s: s, dir: shortLived(t)}
+	b := &bench{t: t, s: s, dir: memoryDir(t)}
 	require.NoError(t, os.CopyFS(b.dir, os.DirFS(s.dir)))
 	require.NoError(t, os.Chmod(b.dir, 0o700))
 	return b
@@ -177,13 +177,13 @@ func (b *bench) read(j *sqlite.Journal) (is content, err error) {
 		is.head, err = j.Head(ctx)
 	}
 	if err == nil {
-		is.claims, is.small, err = besides(b.dir)
+		is.claims, is.small, err = readClaims(b.dir)
 	}
 	return is, err
 }
 
-// besides reads what the journal holds apart from its entries.
-func besides(dir string) (claims []string, small string, err error) {
+// readClaims reads what the journal holds apart from its entries.
+func readClaims(dir string) (claims []string, small string, err error) {
 	db, err := sql.Open("sqlite", filepath.Join(dir, "journal.db"))
 	if err != nil {
 		return nil, "", err

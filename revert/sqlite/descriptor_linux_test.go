@@ -81,15 +81,15 @@ func runOut(dir string) error {
 	return nil
 }
 
-type asking struct {
+type query struct {
 	name string
 	do   func(dir string, j *sqlite.Journal) error
 }
 
-func askings() []asking {
+func askings() []query {
 	ctx := context.Background()
 	content := bytes.Repeat([]byte("x"), journal.InlineMax+1)
-	return []asking{
+	return []query{
 		{"open", func(dir string, _ *sqlite.Journal) error {
 			j, err := sqlite.Open(ctx, dir)
 			if err != nil {

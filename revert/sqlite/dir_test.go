@@ -15,9 +15,9 @@ import (
 	"github.com/remit-dev/remit/revert/sqlite"
 )
 
-// TestOpenInOddPlaces checks that an error names a wrong file in place of the
+// TestOpenWithWrongFileTypes checks that an error names a wrong file in place of the
 // journal or of one of its folders, and that it stays unchanged.
-func TestOpenInOddPlaces(t *testing.T) {
+func TestOpenWithWrongFileTypes(t *testing.T) {
 	file := func(parts ...string) func(t *testing.T, dir string) {
 		return func(t *testing.T, dir string) {
 			path := filepath.Join(append([]string{dir}, parts...)...)
@@ -89,9 +89,9 @@ func listed(t *testing.T, dir string) map[string]string {
 	return all
 }
 
-// TestContentThatCannotBePlaced checks that a file or a folder in place of
+// TestContentPathIsBlocked checks that a file or a folder in place of
 // content is not content. A failed store leaves nothing behind.
-func TestContentThatCannotBePlaced(t *testing.T) {
+func TestContentPathIsBlocked(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("other words")
 	}

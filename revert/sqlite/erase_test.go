@@ -24,9 +24,9 @@ import (
 	"github.com/remit-dev/remit/revert/sqlite"
 )
 
-// spoken writes a committed transaction with one call whose every part contains
+// writeWord writes a committed transaction with one call whose every part contains
 // the word: input, output, note, small and large content.
-func spoken(t testing.TB, j journal.Journal, txn, word string) {
+func writeWord(t testing.TB, j journal.Journal, txn, word string) {
 	t.Helper()
 	h := hosttest.New(1)
 	rec := revert.NewRecorder(j, h, "s").In(txn)
@@ -84,20 +84,20 @@ func eraser(j journal.Journal) *revert.Reverter {
 	return &revert.Reverter{Journal: j, Host: hosttest.New(2)}
 }
 
-func TestErasedBytesAreNowhere(t *testing.T) {
+func TestErasedBytesAreDestroyed(t *testing.T) {
 	for name, beside := range map[string]bool{"alone": false, "beside another opening": true} {
 		t.Run(name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "state")
 			j := open(t, dir)
 			for _, word := range []string{"before", "MARKER", "behind"} {
-				spoken(t, j, "t_"+word, word)
+				writeWord(t, j, "t_"+word, word)
 			}
 			kept, err := j.Head(t.Context())
 			require.NoError(t, err)
 			if beside {
 				other := open(t, dir)
 				defer func() { require.NoError(t, other.Close()) }()
-				spoken(t, other, "t_other", "other")
+				writeWord(t, other, "t_other", "other")
 			}
 			require.NotEmpty(t, holding(t, dir, "MARKER"), "the search works")
 			done, err := eraser(j).Erase(t.Context(), "c_t_MARKER", record.Erased{By: "kim", Why: "for a test"})
@@ -127,7 +127,7 @@ func TestErasedBytesAreNowhere(t *testing.T) {
 func TestErasureWhoseProcessDied(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "state")
 	j := open(t, dir)
-	spoken(t, j, "t", "MARKER")
+	writeWord(t, j, "t", "MARKER")
 	require.NoError(t, revert.NewRecorder(j, hosttest.New(3), "s").Write(t.Context(), revert.Write{
 		Erase: []string{"c_t"}, Durable: true,
 		Records: []revert.CallRecord{{Txn: "t", Call: "c_t", Body: &record.Erased{Cause: "asked", By: "kim", Why: "x", As: string(revert.PhaseDone), Left: true}}},
@@ -151,14 +151,14 @@ func TestErasureWhoseProcessDied(t *testing.T) {
 	require.Zero(t, report.Unnamed)
 }
 
-// TestCollectSaysThatOthersStillRead checks that an old snapshot keeps old
+// TestCollectReportsReaders checks that an old snapshot keeps old
 // pages in the log.
-func TestCollectSaysThatOthersStillRead(t *testing.T) {
+func TestCollectReportsReaders(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "state")
 	j, err := sqlite.Open(t.Context(), dir, sqlite.BusyTimeout(1))
 	require.NoError(t, err)
 	defer func() { require.NoError(t, j.Close()) }()
-	spoken(t, j, "t", "MARKER")
+	writeWord(t, j, "t", "MARKER")
 	release := reading(t, filepath.Join(dir, "journal.db"))
 	done, err := eraser(j).Erase(t.Context(), "c_t", record.Erased{By: "kim", Why: "x"})
 	require.NoError(t, err)
@@ -176,7 +176,7 @@ func TestPruneShrinksTheStore(t *testing.T) {
 	j := open(t, dir)
 	defer func() { require.NoError(t, j.Close()) }()
 	for _, word := range strings.Fields("one two three four five six seven eight") {
-		spoken(t, j, "t_"+word, word)
+		writeWord(t, j, "t_"+word, word)
 	}
 	dry, err := eraser(j).Prune(t.Context(), revert.Retention{DryRun: true})
 	require.NoError(t, err)
@@ -198,10 +198,10 @@ func TestPruneShrinksTheStore(t *testing.T) {
 	require.Equal(t, size, done.Size)
 }
 
-// TestCollectBesideAppends stores and names the same large content again and
+// TestCollectDuringAppends stores and names the same large content again and
 // again, while another goroutine erases and collects. An acknowledged blob
 // exists; a refused one can be stored again.
-func TestCollectBesideAppends(t *testing.T) {
+func TestCollectDuringAppends(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "state")
 	j, pruner := open(t, dir), open(t, dir)
 	const rounds = 15

@@ -81,8 +81,8 @@ func (p *busyBackoff) pause(ctx context.Context) error {
 	}
 }
 
-// rest is pause without a context.
-func (p *busyBackoff) rest() error { return p.pause(context.Background()) }
+// sleep is pause without a context.
+func (p *busyBackoff) sleep() error { return p.pause(context.Background()) }
 
 // connect takes a writing connection from a pool. Its setup reads the schema,
 // while another process may have the file locked exclusively.

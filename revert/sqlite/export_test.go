@@ -71,7 +71,7 @@ func LookBefore(ctx context.Context, dir string, make func()) (begun, complete e
 		return err, err
 	}
 	make()
-	begun = w.begun()
+	begun = w.checkBegun()
 	other, err := Open(ctx, dir)
 	if err != nil {
 		return begun, err

@@ -28,7 +28,7 @@ func foreign(t *testing.T, file string, statements ...string) {
 	}
 }
 
-func TestOpenRefusesWhatIsNoJournalOfThisVersion(t *testing.T) {
+func TestOpenRefusesOtherFormats(t *testing.T) {
 	for name, test := range map[string]struct {
 		spoil func(t *testing.T, file string)
 		says  string
@@ -93,7 +93,7 @@ func TestOpenRefusesWhatIsNoJournalOfThisVersion(t *testing.T) {
 	}
 }
 
-func TestOpenTakesWhatACrashWhileCreatingLeft(t *testing.T) {
+func TestOpenAfterACrashDuringCreation(t *testing.T) {
 	for name, statements := range map[string][]string{
 		"an empty file":    {"VACUUM"},
 		"WAL and no table": {"PRAGMA journal_mode = WAL"},

@@ -48,7 +48,7 @@ func Fsck(ctx context.Context, dir string, o revert.FsckOptions) (FsckReport, er
 		err = f.report.Err()
 	}
 	if err != nil {
-		err = fmt.Errorf("journal in %s: %w", dir, trouble(dir, err))
+		err = fmt.Errorf("journal in %s: %w", dir, explainFS(dir, err))
 	}
 	return f.report, err
 }
@@ -58,7 +58,7 @@ type fsck struct {
 	options revert.FsckOptions
 	report  FsckReport
 	journal *Journal // for reading, without an owner of its own
-	witness witness
+	witness folderState
 	whole   bool // it has all entries that the head file promises
 	named   *digestSet
 }
@@ -81,12 +81,12 @@ func (f *fsck) run(ctx context.Context) (err error) {
 	defer func() {
 		err = errors.Join(err, f.journal.reader.Close())
 		if f.whole {
-			_ = f.journal.rest() // if it fails, the next opening checks the whole database
+			_ = f.journal.recordCheckpoint() // if it fails, the next opening checks the whole database
 		}
 	}()
 	err = checkFormat(ctx, f.journal.reader)
 	if errors.Is(err, errEmpty) {
-		err = cmp.Or(f.witness.begun(), err)
+		err = cmp.Or(f.witness.checkBegun(), err)
 	}
 	if err != nil {
 		return err // it may belong to another program: nothing more is checked
@@ -111,7 +111,7 @@ func (f *fsck) beforeOpening() (sound bool, err error) {
 		_, err = os.Lstat(filepath.Join(f.dir, databaseName))
 		if errors.Is(err, os.ErrNotExist) {
 			if w, none := lookAtFolder(f.dir, busyBackoff{limit: time.Minute}); none == nil {
-				err = cmp.Or(w.begun(), err)
+				err = cmp.Or(w.checkBegun(), err)
 			}
 		}
 	}

@@ -87,7 +87,7 @@ func TestFsckOfASoundJournal(t *testing.T) {
 	}, report)
 }
 
-func TestFsckFindsWhatWasChanged(t *testing.T) {
+func TestFsckFindsChanges(t *testing.T) {
 	for name, test := range map[string]struct{ change, says string }{
 		"a leaf":                       {"UPDATE entries SET leaf = (SELECT leaf FROM entries WHERE pos = 2) WHERE pos = 3", "entry 3 does not fit its leaf"},
 		"a body":                       {"UPDATE bodies SET body = CAST('{}' AS BLOB) WHERE pos = 4", "entry 4 does not fit its leaf"},
@@ -125,7 +125,7 @@ func TestFsckFindsWhatWasChanged(t *testing.T) {
 	}
 }
 
-func TestFsckFindsWhatIsWrongInTheFolder(t *testing.T) {
+func TestFsckFindsFolderDefects(t *testing.T) {
 	for name, test := range map[string]struct {
 		change func(dir, blob string) error
 		says   string
@@ -154,7 +154,7 @@ func TestFsckFindsWhatIsWrongInTheFolder(t *testing.T) {
 	}
 }
 
-func TestFsckOfNothingMakesNothing(t *testing.T) {
+func TestFsckCreatesNothing(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "state")
 	_, _, err := fsck(t, dir, journal.Head{})
 	require.ErrorIs(t, err, journal.ErrNotFound)

@@ -121,7 +121,7 @@ func (h *headFile) locked(lock func(*os.File) error, wait busyBackoff, f func() 
 		if !errors.Is(err, errLocked) {
 			return err
 		}
-		if err := wait.rest(); err != nil {
+		if err := wait.sleep(); err != nil {
 			return fmt.Errorf("%s: %w", headName, err)
 		}
 	}
@@ -235,9 +235,9 @@ func readHead(dir string, wait busyBackoff) (m mark, none bool, err error) {
 	return m, none, errors.Join(err, h.close())
 }
 
-// rest writes in the head file that the log was copied into the database, if it
+// recordCheckpoint writes in the head file that the log was copied into the database, if it
 // was. Otherwise an opening that finds no log checks the whole database.
-func (j *Journal) rest() error {
+func (j *Journal) recordCheckpoint() error {
 	h, err := openHead(j.dir, os.O_RDWR)
 	if err != nil {
 		return err

@@ -37,7 +37,7 @@ type left struct {
 // the log is copied into the database at the end; SQLite keeps the log then.
 func leftBehind(t *testing.T, appends int, copied bool) left {
 	t.Helper()
-	from := shortLived(t)
+	from := memoryDir(t)
 	foreign(t, filepath.Join(from, dbFile), fmt.Sprint("PRAGMA page_size = ", smallPage), "VACUUM")
 	j := open(t, from)
 	l := left{dir: from}
@@ -59,8 +59,8 @@ func leftBehind(t *testing.T, appends int, copied bool) left {
 	return l
 }
 
-// lay writes these files into a folder; nil ones are missing.
-func lay(t *testing.T, dir string, files map[string][]byte) {
+// writeFiles writes these files into a folder; nil ones are missing.
+func writeFiles(t *testing.T, dir string, files map[string][]byte) {
 	t.Helper()
 	require.NoError(t, os.RemoveAll(dir))
 	require.NoError(t, os.MkdirAll(dir, 0o700))
@@ -118,15 +118,15 @@ func TestCutLog(t *testing.T) {
 	for _, copied := range []bool{false, true} {
 		t.Run(fmt.Sprint("copied into the database ", copied), func(t *testing.T) {
 			l := leftBehind(t, appends, copied)
-			files, dir := l.each[appends-1], shortLived(t)
-			lay(t, dir, files)
+			files, dir := l.each[appends-1], memoryDir(t)
+			writeFiles(t, dir, files)
 			require.NoError(t, rightOrRefused(t, dir, appends, "whole"))
-			lay(t, dir, with(files, logFile, nil))
+			writeFiles(t, dir, with(files, logFile, nil))
 			err := rightOrRefused(t, dir, appends, "deleted")
 			require.Equal(t, copied, err == nil, "%v", err)
 			refused := 0
 			for cut := 0; cut < len(files[logFile]); {
-				lay(t, dir, with(files, logFile, files[logFile][:cut]))
+				writeFiles(t, dir, with(files, logFile, files[logFile][:cut]))
 				if err := rightOrRefused(t, dir, appends, fmt.Sprint("cut to ", cut)); err != nil {
 					refused++
 				}
@@ -145,9 +145,9 @@ func TestCutLog(t *testing.T) {
 // TestMissingEntriesAreNamed checks the reported number, positions and time.
 func TestMissingEntriesAreNamed(t *testing.T) {
 	l := leftBehind(t, 3, false)
-	dir := shortLived(t)
+	dir := memoryDir(t)
 	files := with(l.each[2], logFile, l.each[0][logFile])
-	lay(t, dir, files)
+	writeFiles(t, dir, files)
 	_, err := sqlite.Open(t.Context(), dir)
 	require.ErrorIs(t, err, sqlite.ErrIncomplete)
 	require.ErrorContains(t, err, "entries 3 to 6 are missing, 4 of 6, written ")
@@ -173,7 +173,7 @@ func TestMissingEntriesAreNamed(t *testing.T) {
 	_, err = sqlite.Accept(t.Context(), dir, "kim")
 	require.ErrorContains(t, err, "nothing is missing")
 
-	lay(t, dir, with(files, dbFile, nil))
+	writeFiles(t, dir, with(files, dbFile, nil))
 	_, err = sqlite.Open(t.Context(), dir)
 	require.ErrorIs(t, err, sqlite.ErrIncomplete, "without a database the journal is not new")
 	require.ErrorContains(t, err, "6 entries were promised")
@@ -184,10 +184,10 @@ func TestMissingEntriesAreNamed(t *testing.T) {
 func TestHeadFile(t *testing.T) {
 	const appends = 5
 	l := leftBehind(t, appends, false)
-	files, dir := l.each[appends-1], shortLived(t)
+	files, dir := l.each[appends-1], memoryDir(t)
 	head := files[headFile]
 	refused := func(files map[string][]byte, at string) error {
-		lay(t, dir, files)
+		writeFiles(t, dir, files)
 		return rightOrRefused(t, dir, appends, at)
 	}
 	t.Run("missing", func(t *testing.T) {
@@ -208,7 +208,7 @@ func TestHeadFile(t *testing.T) {
 			changed[at] ^= 1
 			require.NoError(t, refused(with(files, headFile, changed), fmt.Sprint("byte ", at)), "the other slot is whole")
 		}
-		lay(t, dir, with(files, headFile, bytes.Repeat([]byte("x"), len(head))))
+		writeFiles(t, dir, with(files, headFile, bytes.Repeat([]byte("x"), len(head))))
 		require.ErrorIs(t, rightOrRefused(t, dir, appends, "overwritten"), sqlite.ErrIncomplete)
 		_, err := sqlite.Accept(t.Context(), dir, "kim")
 		require.NoError(t, err)
@@ -234,7 +234,7 @@ func TestHeadFile(t *testing.T) {
 		require.ErrorContains(t, err, "belongs to another journal")
 	})
 	t.Run("a folder", func(t *testing.T) {
-		lay(t, dir, with(files, headFile, nil))
+		writeFiles(t, dir, with(files, headFile, nil))
 		require.NoError(t, os.Mkdir(filepath.Join(dir, headFile), 0o700))
 		_, err := sqlite.Open(t.Context(), dir)
 		require.ErrorContains(t, err, "journal.head is a folder, not a file")
@@ -251,8 +251,8 @@ func TestDamageIsNoLoss(t *testing.T) {
 		"tree": "entries SET tree = zeroblob(length(tree))",
 	} {
 		t.Run(name, func(t *testing.T) {
-			dir := shortLived(t)
-			lay(t, dir, l.each[3])
+			dir := memoryDir(t)
+			writeFiles(t, dir, l.each[3])
 			foreign(t, filepath.Join(dir, dbFile), "UPDATE "+change+" WHERE pos = 8")
 			require.NoError(t, open(t, dir).Close())
 			_, err := sqlite.Fsck(t.Context(), dir, revert.FsckOptions{})
@@ -265,7 +265,7 @@ func TestDamageIsNoLoss(t *testing.T) {
 // TestEmptyJournalIsNew checks that the files of a process that died while it
 // created a journal do not count as an incomplete journal.
 func TestEmptyJournalIsNew(t *testing.T) {
-	dir := shortLived(t)
+	dir := memoryDir(t)
 	require.NoError(t, os.WriteFile(filepath.Join(dir, headFile), nil, 0o600))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, dbFile), nil, 0o600))
 	require.NoError(t, open(t, dir).Close())

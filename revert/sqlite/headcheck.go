@@ -19,9 +19,9 @@ func Exists(dir string) bool {
 	return !errors.Is(db, os.ErrNotExist) || !errors.Is(head, os.ErrNotExist)
 }
 
-// witness is the state of a folder before SQLite reads it: first the head file,
+// folderState is the state of a folder before SQLite reads it: first the head file,
 // which never has more than the database, and then the log.
-type witness struct {
+type folderState struct {
 	dir  string
 	wait busyBackoff
 	mark mark
@@ -30,7 +30,7 @@ type witness struct {
 	log  logState
 }
 
-func lookAtFolder(dir string, wait busyBackoff) (w witness, err error) {
+func lookAtFolder(dir string, wait busyBackoff) (w folderState, err error) {
 	w.dir, w.wait = dir, wait
 	w.mark, w.none, err = readHead(dir, wait)
 	if errors.Is(err, ErrIncomplete) {
@@ -42,26 +42,26 @@ func lookAtFolder(dir string, wait busyBackoff) (w witness, err error) {
 	return w, err
 }
 
-// again reads a missing head file once more. A process that creates a journal
+// reread reads a missing head file once more. A process that creates a journal
 // creates the head file first. So it exists by now if another process has
 // created the journal since the first read.
-func (w witness) again() (witness, error) {
+func (w folderState) reread() (folderState, error) {
 	if !w.none {
 		return w, nil
 	}
 	return lookAtFolder(w.dir, w.wait)
 }
 
-// begun returns an error if the folder shows that entries were promised, or
+// checkBegun returns an error if the folder shows that entries were promised, or
 // content stored.
-func (w witness) begun() error {
+func (w folderState) checkBegun() error {
 	found, err := hasContent(filepath.Join(w.dir, "blobs"))
 	if err == nil && !found {
 		_, err = os.Lstat(filepath.Join(w.dir, reserveName)) // created with the journal
 		found, err = err == nil, ignoreMissing(err)
 	}
 	if err == nil && w.none && found {
-		now, err := w.again()
+		now, err := w.reread()
 		if err != nil || !now.none {
 			return err
 		}
@@ -80,8 +80,8 @@ func (w witness) begun() error {
 }
 
 // complete compares a database with its head file.
-func (w witness) complete(ctx context.Context, j *Journal) error {
-	w, err := w.again()
+func (w folderState) complete(ctx context.Context, j *Journal) error {
+	w, err := w.reread()
 	switch {
 	case err != nil:
 		return err
@@ -92,11 +92,11 @@ func (w witness) complete(ctx context.Context, j *Journal) error {
 	}
 	size, err := j.size(ctx)
 	if err != nil {
-		return j.because(ctx, err)
+		return j.causeOf(ctx, err)
 	}
 	//mutant:check
 	if w.mark.head.Size > size {
-		return fmt.Errorf("%w: %s", ErrIncomplete, j.lack(ctx, size, w.mark))
+		return fmt.Errorf("%w: %s", ErrIncomplete, j.describeMissing(ctx, size, w.mark))
 	}
 	if err := w.prefix(ctx, j); err != nil {
 		return err
@@ -104,12 +104,12 @@ func (w witness) complete(ctx context.Context, j *Journal) error {
 	if w.log.alive > 0 || w.log.place.covers(w.mark.log) {
 		return nil
 	}
-	return j.looksWhole(ctx)
+	return j.checkWhole(ctx)
 }
 
 // prefix compares the promised entries with the present ones. Damaged entries
 // are reported when they are read, and do not prevent reading the others.
-func (w witness) prefix(ctx context.Context, j *Journal) error {
+func (w folderState) prefix(ctx context.Context, j *Journal) error {
 	size := w.mark.head.Size
 	tree, err := journal.TreeOf(size, j.finder(ctx))
 	if err == nil && tree.Head() == w.mark.head {
@@ -142,8 +142,8 @@ func unlessDamaged(err error) error {
 	return err
 }
 
-// lack describes the missing entries.
-func (j *Journal) lack(ctx context.Context, size int64, m mark) string {
+// describeMissing describes the missing entries.
+func (j *Journal) describeMissing(ctx context.Context, size int64, m mark) string {
 	which, since := fmt.Sprintf("entries %d to %d are", size+1, m.head.Size), ""
 	if m.head.Size == size+1 {
 		which = fmt.Sprintf("entry %d is", m.head.Size)
@@ -166,23 +166,23 @@ func were(n int64) string {
 
 func timeOf(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05.000 UTC") }
 
-// looksWhole checks a whole database whose log is not the one of the head file.
+// checkWhole checks a whole database whose log is not the one of the head file.
 // Either the log was copied into the database and removed, or it was cut or
 // removed while a part of it had been copied. In the second case tables and
 // indexes can have different times.
-func (j *Journal) looksWhole(ctx context.Context) error {
+func (j *Journal) checkWhole(ctx context.Context) error {
 	var says string
 	if err := j.reader.QueryRowContext(ctx, "PRAGMA integrity_check(1)").Scan(&says); err != nil {
-		return j.because(ctx, err)
+		return j.causeOf(ctx, err)
 	}
 	var n int64
 	if err := j.reader.QueryRowContext(ctx, "SELECT count(*) FROM entries NOT INDEXED").Scan(&n); err != nil {
-		return j.because(ctx, err)
+		return j.causeOf(ctx, err)
 	}
 	last, err := j.size(ctx)
 	switch {
 	case err != nil:
-		return j.because(ctx, err)
+		return j.causeOf(ctx, err)
 	case says != "ok":
 		return fmt.Errorf("%w: the write-ahead log was cut, deleted or left out of a copy, and %s fits together no more: %s", record.ErrDamaged, databaseName, says)
 	case n < last:

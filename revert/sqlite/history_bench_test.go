@@ -88,14 +88,16 @@ func plainScan(tb testing.TB, dir string) (n int) {
 	return n
 }
 
-// noWays returns an empty environment.
-func noWays(context.Context, string) (revert.Environment, error) { return revert.Environment{}, nil }
+// noEnvironment returns an empty environment.
+func noEnvironment(context.Context, string) (revert.Environment, error) {
+	return revert.Environment{}, nil
+}
 
 // recovered opens a journal and recovers it.
 func recovered(tb testing.TB, dir string) revert.RecoveryReport {
 	tb.Helper()
 	j := open(tb, dir)
-	r := &revert.Reverter{Journal: j, Host: hosttest.New(2), EnvironmentFor: noWays}
+	r := &revert.Reverter{Journal: j, Host: hosttest.New(2), EnvironmentFor: noEnvironment}
 	rec, err := r.Recover(tb.Context())
 	require.NoError(tb, err)
 	require.NoError(tb, j.Close())

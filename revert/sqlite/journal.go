@@ -67,9 +67,9 @@ func (j *Journal) usable(ctx context.Context) error {
 	return nil
 }
 
-// because returns the cause of an error of the reader: a read while the journal
+// causeOf returns the cause of an error of the reader: a read while the journal
 // is closed or the context ends can return any error.
-func (j *Journal) because(ctx context.Context, err error) error {
+func (j *Journal) causeOf(ctx context.Context, err error) error {
 	if ended := j.usable(ctx); ended != nil {
 		return ended
 	}
@@ -102,7 +102,7 @@ func (j *Journal) Close() error {
 	}
 	errs = append(errs, j.names.close())
 	if j.whole && j.failed.Load() == nil {
-		_ = j.rest() // if it fails, the next opening checks the whole database
+		_ = j.recordCheckpoint() // if it fails, the next opening checks the whole database
 	}
 	if j.lock != nil {
 		errs = append(errs, j.lock.release(!named))

@@ -61,7 +61,7 @@ func (n *names) close() error {
 func (n *names) read(ctx context.Context, j *Journal) error {
 	size, err := j.size(ctx)
 	if err != nil {
-		return j.because(ctx, err)
+		return j.causeOf(ctx, err)
 	}
 	err = journal.Blobs(ctx, j, n.upTo, func(pos int64, ref effect.BlobRef) error { return n.seen.add(ctx, ref.Digest, pos) })
 	if err == nil {
@@ -79,7 +79,7 @@ func (n *names) has(ctx context.Context, j *Journal, digest string) (bool, error
 		}
 		var there bool
 		if err := j.reader.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM bodies WHERE pos = ?)", pos).Scan(&there); err != nil || there {
-			return there, j.unless(ctx, err)
+			return there, j.causeOrNil(ctx, err)
 		}
 		if err := n.seen.forget(ctx, digest, pos); err != nil {
 			return false, explained(err)
@@ -87,10 +87,10 @@ func (n *names) has(ctx context.Context, j *Journal, digest string) (bool, error
 	}
 }
 
-// unless is because for an error that may be nil.
-func (j *Journal) unless(ctx context.Context, err error) error {
+// causeOrNil is because for an error that may be nil.
+func (j *Journal) causeOrNil(ctx context.Context, err error) error {
 	if err == nil || errors.Is(err, errClosed) {
 		return err
 	}
-	return j.because(ctx, err)
+	return j.causeOf(ctx, err)
 }

@@ -35,14 +35,14 @@ func Open(ctx context.Context, dir string, opts ...Option) (*Journal, error) {
 		opt(j)
 	}
 	err = j.open(ctx)
-	if starved(dir, err) && j.reserve().release() {
+	if reserveMayHelp(dir, err) && j.reserve().release() {
 		again := newJournal(j.dir)
 		again.wait = j.wait
 		err = errors.Join(j.Close(), again.open(ctx))
 		j = again
 	}
 	if err != nil {
-		return nil, fmt.Errorf("open journal in %s: %w", dir, trouble(dir, errors.Join(err, j.Close())))
+		return nil, fmt.Errorf("open journal in %s: %w", dir, explainFS(dir, errors.Join(err, j.Close())))
 	}
 	_ = j.reserve().fill() // without space for it, batches that need it are refused
 	return j, nil
@@ -85,11 +85,11 @@ func (j *Journal) openReader(ctx context.Context) (err error) {
 	}
 	w, err := lookAtFolder(j.dir, j.wait)
 	//mutant:check
-	if err = unread(err); err != nil {
+	if err = damagedLogError(err); err != nil {
 		return err
 	}
 	if _, err := os.Lstat(filepath.Join(j.dir, databaseName)); errors.Is(err, os.ErrNotExist) { // before SQLite creates the file
-		if err := w.begun(); err != nil && !j.accepts {
+		if err := w.checkBegun(); err != nil && !j.accepts {
 			return err
 		}
 	}
@@ -104,7 +104,7 @@ func (j *Journal) openReader(ctx context.Context) (err error) {
 	err = retryBusy(ctx, j.wait, func() error { return checkFormat(ctx, j.reader) })
 	switch {
 	case errors.Is(err, errEmpty):
-		if err = w.begun(); err == nil {
+		if err = w.checkBegun(); err == nil {
 			err = makeHead(j.dir, j.wait)
 		}
 		if j.whole = err == nil; err != nil && !j.accepts {

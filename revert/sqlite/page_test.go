@@ -24,8 +24,8 @@ import (
 
 const pageSize = 4096
 
-// told holds the readable content of a journal.
-type told struct {
+// readContent holds the readable content of a journal.
+type readContent struct {
 	entries    []string // leaves
 	head       journal.Head
 	unfinished []journal.Ownership
@@ -34,7 +34,7 @@ type told struct {
 }
 
 // ask reads from a journal everything that was written, and then appends to it.
-func ask(ctx context.Context, j *sqlite.Journal, refs ...effect.BlobRef) (a told) {
+func ask(ctx context.Context, j *sqlite.Journal, refs ...effect.BlobRef) (a readContent) {
 	add := func(err error) bool {
 		if err != nil {
 			a.errs = append(a.errs, err)

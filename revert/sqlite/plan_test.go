@@ -43,9 +43,9 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-// TestPlanOfWhatIsOften checks that a query for kinds without an index reads in
+// TestPlanWithoutIndex checks that a query for kinds without an index reads in
 // order, once for all of its kinds.
-func TestPlanOfWhatIsOften(t *testing.T) {
+func TestPlanWithoutIndex(t *testing.T) {
 	j := open(t, t.TempDir())
 	defer func() { require.NoError(t, j.Close()) }()
 	for _, tt := range []struct {

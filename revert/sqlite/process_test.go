@@ -144,7 +144,7 @@ func (c *child) listen() error {
 	return c.said.Err()
 }
 
-func TestKilledProcessLosesNothingItAcknowledged(t *testing.T) {
+func TestKilledProcessKeepsAcknowledgedBatches(t *testing.T) {
 	const seed = 7
 	random := rand.New(rand.NewPCG(seed, seed))
 	dir := t.TempDir()

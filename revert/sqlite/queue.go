@@ -30,7 +30,7 @@ type signal int
 
 const (
 	lead signal = iota
-	told
+	readContent
 )
 
 func newRequest(b journal.Batch) *request { return &request{batch: b, wake: make(chan signal, 2)} }
@@ -38,7 +38,7 @@ func newRequest(b journal.Batch) *request { return &request{batch: b, wake: make
 // tell ends the wait of a request that was taken.
 func (r *request) tell(err error) {
 	r.err = err
-	r.wake <- told
+	r.wake <- readContent
 }
 
 // join adds a request. It returns false if the journal is closing.

@@ -47,7 +47,7 @@ func (j *Journal) Entries(ctx context.Context, q journal.Query) iter.Seq2[record
 				}
 			}
 			if err != nil {
-				yield(record.Entry{}, j.because(ctx, err))
+				yield(record.Entry{}, j.causeOf(ctx, err))
 				return
 			}
 		}
@@ -148,7 +148,7 @@ func selectEntries(q journal.Query, s readRange, limit int) (query string, args 
 	var b strings.Builder
 	parts := [][]kind.Kind{q.Kinds}
 	if q.Call+q.Txn+q.Session == "" && len(q.Kinds) > 0 {
-		parts = apart(q.Kinds)
+		parts = splitKinds(q.Kinds)
 	}
 	for i, kinds := range parts {
 		if i > 0 {
@@ -164,16 +164,16 @@ func selectEntries(q journal.Query, s readRange, limit int) (query string, args 
 	return b.String(), append(args, limit)
 }
 
-// often reports whether no index has a kind; see seldom.
-func often(k kind.Kind) bool {
+// notIndexed reports whether no index has a kind; see seldom.
+func notIndexed(k kind.Kind) bool {
 	return k == kind.Begun || k == kind.Started || k == kind.Done || k == kind.Committed
 }
 
-// apart returns each indexed kind alone, and the other kinds together.
-func apart(kinds []kind.Kind) (parts [][]kind.Kind) {
+// splitKinds returns each indexed kind alone, and the other kinds together.
+func splitKinds(kinds []kind.Kind) (parts [][]kind.Kind) {
 	var rest []kind.Kind
 	for _, k := range slices.Compact(slices.Sorted(slices.Values(kinds))) {
-		if often(k) {
+		if notIndexed(k) {
 			rest = append(rest, k)
 		} else {
 			parts = append(parts, []kind.Kind{k})
@@ -203,8 +203,8 @@ func selectSome(b *strings.Builder, q journal.Query, s readRange, kinds []kind.K
 		for _, kind := range kinds {
 			args = append(args, string(kind))
 		}
-		if hide == "" && !slices.ContainsFunc(kinds, often) {
-			b.WriteString(" AND " + seldom) // the same text as in the index, or SQLite does not use it
+		if hide == "" && !slices.ContainsFunc(kinds, notIndexed) {
+			b.WriteString(" AND " + indexedKinds) // the same text as in the index, or SQLite does not use it
 		}
 	}
 	if len(q.About) > 0 {
@@ -263,7 +263,7 @@ func (j *Journal) Unfinished(ctx context.Context) ([]journal.Ownership, error) {
 	}
 	all, err := j.unfinished(ctx)
 	if err != nil {
-		return nil, j.because(ctx, err)
+		return nil, j.causeOf(ctx, err)
 	}
 	return all, nil
 }

@@ -58,7 +58,7 @@ func (r diskReserve) fill() error {
 	}
 	err = allocate(f, reserveSize)
 	if errors.Is(err, errors.ErrUnsupported) {
-		err = pour(f, reserveSize)
+		err = writeFill(f, reserveSize)
 	}
 	if err != nil { // remove the incomplete reserve
 		err = errors.Join(fmt.Errorf("reserve: %w", err), f.Truncate(0))
@@ -77,8 +77,8 @@ func touch(path string) error {
 	return f.Close()
 }
 
-// pour allocates the space by writing bytes that no file system compresses.
-func pour(f *os.File, size int) error {
+// writeFill allocates the space by writing bytes that no file system compresses.
+func writeFill(f *os.File, size int) error {
 	data := make([]byte, size)
 	x := uint64(0x9e3779b97f4a7c15)
 	for i := range data {
@@ -135,5 +135,5 @@ func (w *writer) mayGrow(b journal.Batch) (refused, err error) {
 	if ends(b) || w.reserve.fill() == nil {
 		return nil, nil
 	}
-	return trouble(w.dir, fmt.Errorf("%w on the file system of %s", errNoRoom, w.dir)), nil
+	return explainFS(w.dir, fmt.Errorf("%w on the file system of %s", errNoRoom, w.dir)), nil
 }

@@ -122,9 +122,9 @@ func TestKilledWhileItPrunes(t *testing.T) {
 	require.Empty(t, left)
 }
 
-// TestRoomIsGivenBackBesideOthers checks that the file shrinks while another
+// TestSpaceIsFreedDuringOtherOpenings checks that the file shrinks while another
 // opening has it, by all but the headers of the pruned entries.
-func TestRoomIsGivenBackBesideOthers(t *testing.T) {
+func TestSpaceIsFreedDuringOtherOpenings(t *testing.T) {
 	dir := t.TempDir()
 	j, other := open(t, dir), open(t, dir)
 	defer func() { require.NoError(t, other.Close()) }()
@@ -146,7 +146,7 @@ func TestRoomIsGivenBackBesideOthers(t *testing.T) {
 	write := func() {
 		for range 20 {
 			n++
-			spoken(t, j, fmt.Sprint("t_", n), fmt.Sprint("word", n))
+			writeWord(t, j, fmt.Sprint("t_", n), fmt.Sprint("word", n))
 		}
 	}
 	write()

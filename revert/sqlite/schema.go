@@ -14,12 +14,12 @@ const (
 	formatVersion = 4          // raised by any change that an older remit would misread
 )
 
-// seldom selects the kinds with an index. The others are the kinds that every
+// indexedKinds selects the kinds with an index. The others are the kinds that every
 // call leaves, even one that only reads: an index would cost that call a page
 // for each record, and a query for them needs most of the journal anyway. The
 // condition has no list, because SQLite would build a table for a list at every
 // insert.
-const seldom = "kind <> 'begun' AND kind <> 'started' AND kind <> 'done' AND kind <> 'committed'"
+const indexedKinds = "kind <> 'begun' AND kind <> 'started' AND kind <> 'done' AND kind <> 'committed'"
 
 // schema is written once, with the format's number. Nothing is ever deleted
 // from entries, and a new row's pos is the next number. Kind, session, txn and
@@ -39,7 +39,7 @@ CREATE TABLE entries (
 	leaf    BLOB NOT NULL,
 	tree    BLOB NOT NULL
 ) STRICT;
-CREATE INDEX entries_kind ON entries (kind) WHERE ` + seldom + `;
+CREATE INDEX entries_kind ON entries (kind) WHERE ` + indexedKinds + `;
 CREATE INDEX entries_session ON entries (session) WHERE session <> '';
 CREATE INDEX entries_txn ON entries (txn) WHERE txn <> '';
 CREATE INDEX entries_call ON entries (call) WHERE call <> '';

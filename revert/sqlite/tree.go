@@ -56,7 +56,7 @@ func (j *Journal) Head(ctx context.Context) (journal.Head, error) {
 	}
 	size, err := j.size(ctx)
 	if err != nil {
-		return journal.Head{}, j.because(ctx, err)
+		return journal.Head{}, j.causeOf(ctx, err)
 	}
 	// The stored hashes of this prefix never change, so this needs no snapshot.
 	tree, err := journal.TreeOf(size, j.finder(ctx))
@@ -89,7 +89,7 @@ func (j *Journal) finder(ctx context.Context) hashReader {
 			return false, nil
 		}
 		if err != nil {
-			return false, j.because(ctx, err)
+			return false, j.causeOf(ctx, err)
 		}
 		return true, nil
 	}

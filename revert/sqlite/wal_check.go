@@ -22,11 +22,11 @@ type logState struct {
 // damage must be found twice in an unchanged log.
 func checkFolder(dir string) (logState, error) {
 	for {
-		before, damage := lookAtLog(dir)
+		before, damage := readLogState(dir)
 		if before.alive > 0 || !errors.Is(damage, record.ErrDamaged) {
 			return before, damage
 		}
-		after, again := lookAtLog(dir)
+		after, again := readLogState(dir)
 		if after.alive > 0 || again == nil {
 			return after, again
 		}
@@ -36,8 +36,8 @@ func checkFolder(dir string) (logState, error) {
 	}
 }
 
-// lookAtLog counts the live openings, and checks the log if there are none.
-func lookAtLog(dir string) (s logState, err error) {
+// readLogState counts the live openings, and checks the log if there are none.
+func readLogState(dir string) (s logState, err error) {
 	if s.alive, err = countAlive(dir); err != nil || s.alive > 0 {
 		return s, err
 	}
@@ -61,9 +61,9 @@ func countAlive(dir string) (n int, err error) {
 	return n, ignoreMissing(err)
 }
 
-// unread refuses to open a journal whose log SQLite would cut at damage. The
+// damagedLogError refuses to open a journal whose log SQLite would cut at damage. The
 // entries before the damage can be saved by cutting the log there.
-func unread(damage error) error {
+func damagedLogError(damage error) error {
 	if errors.Is(damage, record.ErrDamaged) {
 		return fmt.Errorf("%w; nothing was changed: copy the folder, and have the copy checked", damage)
 	}

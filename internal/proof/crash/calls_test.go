@@ -45,8 +45,8 @@ type entry struct {
 	content string
 }
 
-// furnish creates the initial files.
-func furnish(r disk.Root) {
+// createFiles creates the initial files.
+func createFiles(r disk.Root) {
 	must(r.Mkdir("dir", 0o755))
 	for _, name := range []string{"a.txt", "b.txt", "dir/c.txt"} {
 		f, err := r.Create(name, 0o644)

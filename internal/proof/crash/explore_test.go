@@ -21,7 +21,7 @@ type explorer struct {
 	share func(crashes int) uint64         // after so many crashes, continue from one state of so many; nil: from every one
 	log   func(format string, args ...any) // unless nil, called with the path
 	wrong func(format string, args ...any) // called with the first wrong states
-	hops  []hop                            // unless empty, the only path that is followed
+	hops  []crashPoint                     // unless empty, the only path that is followed
 
 	mu       sync.Mutex // never held across a wait
 	states   map[digest]bool
@@ -41,15 +41,15 @@ func newExplorer(wrong func(string, ...any)) *explorer {
 
 // moment is a state of the world in a running process.
 type moment struct {
-	w    *world // nil: not continued from
+	w    *simWorld // nil: not continued from
 	what string
-	told told
+	told clientView
 }
 
-// trail is the path to a state: for each process its moment, and how it ended.
-type trail []string
+// crashPath is the path to a state: for each process its moment, and how it ended.
+type crashPath []string
 
-func (x *explorer) problem(p plan, by trail, f findings) {
+func (x *explorer) problem(p plan, by crashPath, f findings) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.problems++; x.problems <= shown {
@@ -59,7 +59,7 @@ func (x *explorer) problem(p plan, by trail, f findings) {
 
 // fresh counts a state, and reports whether the state is new, together with the
 // knowledge of its client.
-func (x *explorer) fresh(w *world, t told, c cut, crashes int) (digest, bool) {
+func (x *explorer) fresh(w *simWorld, t clientView, c cut, crashes int) (digest, bool) {
 	d := w.digest()
 	sum := sha256.New()
 	_, _ = sum.Write(d[:])
@@ -83,7 +83,7 @@ func (x *explorer) fresh(w *world, t told, c cut, crashes int) (digest, bool) {
 
 // chosen reports whether the sample continues from this state. It depends on
 // the path alone.
-func chosen(of uint64, p string, by trail, at string) bool {
+func chosen(of uint64, p string, by crashPath, at string) bool {
 	if of <= 1 {
 		return true
 	}
@@ -114,7 +114,7 @@ func (x *explorer) shares(crashes int) (moments, cuts uint64) {
 }
 
 // moment returns the n-th moment of a running process.
-func (x *explorer) moment(p plan, by trail, n int, steps []string, m moment) moment {
+func (x *explorer) moment(p plan, by crashPath, n int, steps []string, m moment) moment {
 	of, _ := x.shares(len(by) + 1)
 	if len(steps) == 0 && x.log == nil && !chosen(of, p.String(), by, fmt.Sprint(n)) {
 		return moment{what: m.what}
@@ -127,7 +127,7 @@ func (x *explorer) moment(p plan, by trail, n int, steps []string, m moment) mom
 func (x *explorer) run(p plan, steps []string) {
 	w := newWorld()
 	var moments []moment
-	err := p.live(w, func(what string, t told) {
+	err := p.live(w, func(what string, t clientView) {
 		moments = append(moments, x.moment(p, nil, len(moments), steps, moment{w, what, t}))
 	})
 	if err != nil {
@@ -138,7 +138,7 @@ func (x *explorer) run(p plan, steps []string) {
 }
 
 // crash continues from each moment, with each cut.
-func (x *explorer) crash(p plan, moments []moment, by trail, steps []string) {
+func (x *explorer) crash(p plan, moments []moment, by crashPath, steps []string) {
 	if len(moments) == 0 {
 		return
 	}
@@ -176,9 +176,9 @@ func (x *explorer) crash(p plan, moments []moment, by trail, steps []string) {
 
 // recover starts a process in the state after a crash, which recovers and then
 // reverts everything. That process may be cut too.
-func (x *explorer) recover(p plan, w *world, t told, by trail, steps []string, thorough bool) {
+func (x *explorer) recover(p plan, w *simWorld, t clientView, by crashPath, steps []string, thorough bool) {
 	var moments []moment
-	note := func(what string, t told) {
+	note := func(what string, t clientView) {
 		if len(by) < x.depth {
 			moments = append(moments, x.moment(p, by, len(moments), steps, moment{w, what, t}))
 		}
@@ -219,7 +219,7 @@ func (x *explorer) show(moments []moment, then string) {
 }
 
 // restore is the work of a process after a crash, with its checks.
-func (p plan) restore(ctx context.Context, w *world, rt *agent.Runtime, t *told, note func(string, told), thorough bool) (f findings) {
+func (p plan) restore(ctx context.Context, w *simWorld, rt *agent.Runtime, t *clientView, note func(string, clientView), thorough bool) (f findings) {
 	f = append(p.announced(ctx, w, rt), p.remembered(ctx, rt, *t)...)
 	found, err := rt.Recover(ctx)
 	if err != nil {
@@ -244,10 +244,10 @@ func (p plan) restore(ctx context.Context, w *world, rt *agent.Runtime, t *told,
 		f.add("head: %v", err)
 	}
 	if p.holds() && s.txn.End == "" && s.txn.Committing && !s.txn.Aborting {
-		f = append(f, p.goOn(ctx, w, rt, t)...)
+		f = append(f, p.continueCommit(ctx, w, rt, t)...)
 		note("went on", *t)
 	}
-	f = append(f, p.takeBack(ctx, w, rt, t, note)...)
+	f = append(f, p.revertAll(ctx, w, rt, t, note)...)
 	if thorough {
 		_, err := revert.Fsck(ctx, rt.Journal(), revert.FsckOptions{Kept: head, Found: func(p revert.Problem) { f.add("fsck: %+v", p) }})
 		if err != nil {
@@ -257,8 +257,8 @@ func (p plan) restore(ctx context.Context, w *world, rt *agent.Runtime, t *told,
 	return f
 }
 
-// takeBack reverts everything, and checks the result.
-func (p plan) takeBack(ctx context.Context, w *world, rt *agent.Runtime, t *told, note func(string, told)) (f findings) {
+// revertAll reverts everything, and checks the result.
+func (p plan) revertAll(ctx context.Context, w *simWorld, rt *agent.Runtime, t *clientView, note func(string, clientView)) (f findings) {
 	last := t.stage
 	t.stage = undoing
 	rep, err := rt.Revert(ctx, t.txn)
@@ -273,8 +273,8 @@ func (p plan) takeBack(ctx context.Context, w *world, rt *agent.Runtime, t *told
 	return s.findings
 }
 
-// goOn continues a begun commit, repeatedly if a call prevents it.
-func (p plan) goOn(ctx context.Context, w *world, rt *agent.Runtime, t *told) (f findings) {
+// continueCommit continues a begun commit, repeatedly if a call prevents it.
+func (p plan) continueCommit(ctx context.Context, w *simWorld, rt *agent.Runtime, t *clientView) (f findings) {
 	t.stage = committing
 	tx, err := rt.ResumeTxn(ctx, t.txn)
 	if err != nil {

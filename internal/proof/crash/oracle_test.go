@@ -53,8 +53,8 @@ func (f *findings) add(format string, args ...any) { *f = append(*f, fmt.Sprintf
 // the journal.
 type situation struct {
 	plan
-	w     *world
-	told  told
+	w     *simWorld
+	told  clientView
 	txn   *revert.Txn    // nil: not on the journal
 	calls []*revert.Call // of the plan; nil: not on the journal
 	idle  []bool         // calls that were done without any change
@@ -62,7 +62,7 @@ type situation struct {
 }
 
 // look reads the journal.
-func (p plan) look(ctx context.Context, w *world, rt *agent.Runtime, t told) *situation {
+func (p plan) look(ctx context.Context, w *simWorld, rt *agent.Runtime, t clientView) *situation {
 	s := &situation{plan: p, w: w, told: t, calls: make([]*revert.Call, len(p.calls)), idle: make([]bool, len(p.calls))}
 	if t.txn == "" {
 		return s
@@ -110,7 +110,7 @@ func (s *situation) without() []bool {
 
 // judge compares the world with the journal and with the responses to the
 // client, when nothing is in flight.
-func (p plan) judge(ctx context.Context, w *world, rt *agent.Runtime, t told) *situation {
+func (p plan) judge(ctx context.Context, w *simWorld, rt *agent.Runtime, t clientView) *situation {
 	s := p.look(ctx, w, rt, t)
 	if len(s.findings) > 0 {
 		return s
@@ -216,7 +216,7 @@ func (s *situation) over(ctx context.Context, rt *agent.Runtime) {
 
 // remembered requires that the journal still holds the result of a recovery
 // after the next crash, because a client may know it.
-func (p plan) remembered(ctx context.Context, rt *agent.Runtime, t told) (f findings) {
+func (p plan) remembered(ctx context.Context, rt *agent.Runtime, t clientView) (f findings) {
 	for _, found := range t.settled {
 		_, c, err := revert.LoadCall(ctx, rt.Journal(), found.Call)
 		if err != nil {
@@ -388,7 +388,7 @@ func (s *situation) left(rep revert.Report) {
 }
 
 // announced requires that every effect that a crash left is on the journal.
-func (p plan) announced(ctx context.Context, w *world, rt *agent.Runtime) (f findings) {
+func (p plan) announced(ctx context.Context, w *simWorld, rt *agent.Runtime) (f findings) {
 	var records strings.Builder
 	for e, err := range rt.Journal().Entries(ctx, journal.Query{}) {
 		if err != nil {

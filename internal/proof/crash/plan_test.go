@@ -47,8 +47,8 @@ const (
 	redone
 )
 
-// told is the knowledge of a client at some time.
-type told struct {
+// clientView is the knowledge of a client at some time.
+type clientView struct {
 	txn   string
 	calls []tool.Status // of the ended calls
 	stage stage
@@ -58,7 +58,7 @@ type told struct {
 	settled []revert.RecoveredCall // results of recoveries
 }
 
-func (t told) key() string {
+func (t clientView) key() string {
 	key := fmt.Sprint(t.calls, t.stage, t.partial)
 	for _, s := range t.settled {
 		key += s.Call + string(s.Outcome)
@@ -66,15 +66,15 @@ func (t told) key() string {
 	return key
 }
 
-func (t told) clone() told {
+func (t clientView) clone() clientView {
 	t.calls, t.settled = slices.Clone(t.calls), slices.Clone(t.settled)
 	return t
 }
 
 // live runs the plan in its own process, from the beginning to the end. It
 // calls seen after each change of the world.
-func (p plan) live(w *world, seen func(what string, t told)) error {
-	var t told
+func (p plan) live(w *simWorld, seen func(what string, t clientView)) error {
+	var t clientView
 	rt, ctx, err := w.process()
 	if err != nil {
 		return err
@@ -113,7 +113,7 @@ func (k callKind) input(i int) any {
 func tagOf(i int) string { return fmt.Sprint("n", i) }
 
 // end ends the transaction, reverts it and redoes it, as the plan says.
-func (p plan) end(ctx context.Context, rt *agent.Runtime, tx *agent.Txn, t *told, seen func(string, told)) error {
+func (p plan) end(ctx context.Context, rt *agent.Runtime, tx *agent.Txn, t *clientView, seen func(string, clientView)) error {
 	step := func(now, then stage, do func() (revert.Report, error)) error {
 		last := t.stage
 		t.stage = now
@@ -142,7 +142,7 @@ func (p plan) end(ctx context.Context, rt *agent.Runtime, tx *agent.Txn, t *told
 
 // reported applies a report. If it says that there was nothing to do, the stage
 // stays. A partial redo is neither undone nor redone.
-func (t *told) reported(rep revert.Report, last, then stage) {
+func (t *clientView) reported(rep revert.Report, last, then stage) {
 	switch {
 	case t.stage == redoing && len(rep.Items) == 0, t.stage == undoing && rep.State == revert.TxnCommitted && len(rep.Items) == 0:
 		then = last

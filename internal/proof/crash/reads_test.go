@@ -107,15 +107,15 @@ func TestReadsWaitForNothing(t *testing.T) {
 }
 
 // barrier makes the journal durable.
-func barrier(t *testing.T, w *world, rt *agent.Runtime) {
+func barrier(t *testing.T, w *simWorld, rt *agent.Runtime) {
 	t.Helper()
 	require.NoError(t, rt.Journal().Append(t.Context(), journal.Batch{Durable: true}))
 	require.Zero(t, w.journal.Pending())
 }
 
-// TestReadThatRaisesALabel checks that the label is durable, names a
+// TestReadThatAddsALabel checks that the label is durable, names a
 // transaction on the journal, and survives a power failure at any later time.
-func TestReadThatRaisesALabel(t *testing.T) {
+func TestReadThatAddsALabel(t *testing.T) {
 	w := newWorld()
 	rt, ctx, err := w.process(agent.Policy(perm.EngineFunc(func(context.Context, perm.Request) (perm.Decision, error) {
 		return perm.NewDecision(perm.Allow, perm.Details{Labels: []string{"seen"}, Reasons: []perm.Reason{{Text: "so it is"}}}), nil
@@ -138,10 +138,10 @@ func TestReadThatRaisesALabel(t *testing.T) {
 	require.Equal(t, 1, n)
 }
 
-// TestWhatAReadSpentStaysSpent checks a call that only reads and adds to a
+// TestReadsSpendDurably checks a call that only reads and adds to a
 // counter, uses an approval, or uses one of the calls of a grant. No power
 // failure refunds that.
-func TestWhatAReadSpentStaysSpent(t *testing.T) {
+func TestReadsSpendDurably(t *testing.T) {
 	asks := agent.Policy(perm.EngineFunc(func(context.Context, perm.Request) (perm.Decision, error) {
 		return perm.NewDecision(perm.Ask, perm.Details{Reasons: []perm.Reason{{Text: "is it worth it?"}}}), nil
 	}))

@@ -16,8 +16,8 @@ import (
 	"github.com/remit-dev/remit/revert/simjournal"
 )
 
-// world is the state that survives a process.
-type world struct {
+// simWorld is the state that survives a process.
+type simWorld struct {
 	disk    *simdisk.Disk
 	journal *simjournal.Store
 	remote  *remote
@@ -25,18 +25,18 @@ type world struct {
 	cut     bool   // a power failure removed part of the journal
 }
 
-func newWorld() *world {
-	w := &world{disk: simdisk.New(), journal: simjournal.NewStore(), remote: newRemote()}
-	furnish(w.disk.Root())
+func newWorld() *simWorld {
+	w := &simWorld{disk: simdisk.New(), journal: simjournal.NewStore(), remote: newRemote()}
+	createFiles(w.disk.Root())
 	return w
 }
 
-func (w *world) clone() *world {
-	return &world{disk: w.disk.Clone(), journal: w.journal.Clone(), remote: w.remote.clone(), lives: w.lives, cut: w.cut}
+func (w *simWorld) clone() *simWorld {
+	return &simWorld{disk: w.disk.Clone(), journal: w.journal.Clone(), remote: w.remote.clone(), lives: w.lives, cut: w.cut}
 }
 
 // watch makes the world call f after each change.
-func (w *world) watch(f func(what string)) {
+func (w *simWorld) watch(f func(what string)) {
 	w.disk.Watch(f)
 	w.journal.Watch(f)
 	w.remote.watch = f
@@ -45,7 +45,7 @@ func (w *world) watch(f func(what string)) {
 type digest [16]byte
 
 // digest returns a digest that differs for different states of the world.
-func (w *world) digest() (d digest) {
+func (w *simWorld) digest() (d digest) {
 	sum := sha256.New()
 	w.disk.Describe(sum)
 	_, _ = io.WriteString(sum, "journal\n")
@@ -56,7 +56,7 @@ func (w *world) digest() (d digest) {
 }
 
 // process starts a process on the world, after the end of the previous one.
-func (w *world) process(more ...agent.Option) (*agent.Runtime, context.Context, error) {
+func (w *simWorld) process(more ...agent.Option) (*agent.Runtime, context.Context, error) {
 	w.lives++
 	h := &machine{disk: w.disk, random: rand.New(rand.NewPCG(w.lives, 7)), now: birth.Add(time.Duration(w.lives) * time.Hour)}
 	rt, err := agent.New(append([]agent.Option{

@@ -22,9 +22,9 @@ var calls = map[string]string{
 	"delete": "DELETE FROM t WHERE id = 2",
 }
 
-// foreign is a change by another actor between a call and its revert, and its
+// otherChange is a change by another actor between a call and its revert, and its
 // result.
-type foreign struct {
+type otherChange struct {
 	after   string // the call
 	name    string
 	does    string
@@ -34,7 +34,7 @@ type foreign struct {
 
 const again = "DROP TABLE t; CREATE TABLE t (id INTEGER PRIMARY KEY, v TEXT, n INTEGER); "
 
-var rowChanges = []foreign{
+var rowChanges = []otherChange{
 	{"insert", "nothing", "", effect.Restored, ""},
 	{"insert", "changed", "UPDATE t SET n = 7 WHERE id = 9", effect.Conflict, "column n is another"},
 	{"insert", "deleted", "DELETE FROM t WHERE id = 9", effect.Already, ""},
@@ -68,7 +68,7 @@ var rowChanges = []foreign{
 }
 
 // schemaChanges happen after each kind of call.
-var schemaChanges = []foreign{
+var schemaChanges = []otherChange{
 	{"", "column added", "ALTER TABLE t ADD COLUMN more INTEGER", effect.Conflict, "other columns"},
 	{"", "column dropped", "ALTER TABLE t DROP COLUMN n", effect.Conflict, "other columns"},
 	{"", "column renamed", "ALTER TABLE t RENAME COLUMN v TO w", effect.Conflict, "other columns"},
@@ -101,7 +101,7 @@ func Conflicts(t *testing.T, open func(t T, schema string) *World) {
 	}
 }
 
-func (f foreign) undo(t *testing.T, w *World) {
+func (f otherChange) undo(t *testing.T, w *World) {
 	found := w.Rows("t")
 	tx := w.Committed(calls[f.after], "UPDATE o SET n = 2")
 	require.Equal(t, "1|2\n", w.Rows("o"))

@@ -28,7 +28,7 @@ func Try(t *testing.T, f Framework) {
 // undo runs an agent that writes, is denied and writes again, and reverts all
 // of it.
 func (f Framework) undo(t *testing.T) {
-	w := newWorld(t)
+	w := newTestEnv(t)
 	before := w.tree()
 	var ran Run
 	id, err := w.session.Update(t.Context(), func(tx *agent.Txn) (err error) {
@@ -79,7 +79,7 @@ const invalid = "Not a valid call: "
 
 // outcomes checks that each outcome is reported as it is, and ends no run.
 func (f Framework) outcomes(t *testing.T) {
-	w := newWorld(t)
+	w := newTestEnv(t)
 	tx, err := w.session.Begin(t.Context())
 	require.NoError(t, err)
 	asks := []expectedCall{
@@ -120,7 +120,7 @@ func (f Framework) outcomes(t *testing.T) {
 // once repeats the same calls, as after a crash of the loop, in the same
 // transaction and in another.
 func (f Framework) once(t *testing.T) {
-	w := newWorld(t)
+	w := newTestEnv(t)
 	turns := [][]Ask{
 		{{"call_1", "count", `{"input":"x"}`}},
 		{{"call_2", "count", `{"input":"x"}`}, {"call_3", "count", `{"input":"x"}`}},
@@ -178,7 +178,7 @@ func texts(r Run) map[string]string {
 // definitions compares the schemas that the model received with those of the
 // tools.
 func (f Framework) definitions(t *testing.T) {
-	w := newWorld(t)
+	w := newTestEnv(t)
 	var ran Run
 	_, err := w.session.Update(t.Context(), func(tx *agent.Txn) (err error) {
 		ran, err = f.Agent(t, w.session, tx, nil)
@@ -233,7 +233,7 @@ func (f Framework) told(t *testing.T, r Run, id, text string, failed bool) {
 
 // Session gives a test a session with the same tools, and a transaction of it.
 func Session(t *testing.T, fn func(s *agent.Session, tx *agent.Txn)) {
-	w := newWorld(t)
+	w := newTestEnv(t)
 	tx, err := w.session.Begin(t.Context())
 	require.NoError(t, err)
 	fn(w.session, tx)

@@ -11,8 +11,8 @@ import (
 	"github.com/remit-dev/remit/tool/wire"
 )
 
-// TestALoopOfItsOwn checks that a loop without a framework passes.
-func TestALoopOfItsOwn(t *testing.T) {
+// TestCustomLoop checks that a loop without a framework passes.
+func TestCustomLoop(t *testing.T) {
 	Try(t, Framework{Agent: plain, Text: true, Unknown: `there is no tool "file_wrote"`})
 }
 

@@ -37,8 +37,8 @@ ask contains "a person decides" if {
 deny contains "the history of the repository is out of reach" if input.access.resource.segments[0] == ".git"
 `
 
-// world is a workspace, and a session with tools for it.
-type world struct {
+// testEnv is a workspace, and a session with tools for it.
+type testEnv struct {
 	t       *testing.T
 	dir     string
 	rt      *agent.Runtime
@@ -46,8 +46,8 @@ type world struct {
 	count   atomic.Int64 // how often the tool of that name ran
 }
 
-func newWorld(t *testing.T) *world {
-	w := &world{t: t, dir: t.TempDir()}
+func newTestEnv(t *testing.T) *testEnv {
+	w := &testEnv{t: t, dir: t.TempDir()}
 	for name, mode := range map[string]fs.FileMode{"a.txt": 0o640, "sub/b.txt": 0o600, ".git/config": 0o644} {
 		path := filepath.Join(w.dir, filepath.FromSlash(name))
 		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o750))
@@ -64,7 +64,7 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-func (w *world) tools() (list []tool.Tool) {
+func (w *testEnv) tools() (list []tool.Tool) {
 	add := func(name string, execute func(in string) (string, error), opts ...tool.Option) {
 		made, err := tool.Create(name, "For a test.", func(_ context.Context, in string) (string, error) { return execute(in) }, opts...)
 		require.NoError(w.t, err)
@@ -79,7 +79,7 @@ func (w *world) tools() (list []tool.Tool) {
 }
 
 // tree returns the mode and the content of every file in the workspace.
-func (w *world) tree() map[string]string {
+func (w *testEnv) tree() map[string]string {
 	out := map[string]string{}
 	err := filepath.WalkDir(w.dir, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {
@@ -106,7 +106,7 @@ func (w *world) tree() map[string]string {
 }
 
 // journal returns the records of each call of a transaction.
-func (w *world) journal(txn string) map[string][]kind.Kind {
+func (w *testEnv) journal(txn string) map[string][]kind.Kind {
 	out := map[string][]kind.Kind{}
 	for e, err := range w.rt.Journal().Entries(w.t.Context(), journal.Query{Txn: txn}) {
 		require.NoError(w.t, err)

@@ -46,7 +46,7 @@ func Links(seed uint64) Trap {
 	}
 	t := Trap{Setup: b.String() + "true\n"}
 	for range 1 + m.IntN(4) {
-		t.Calls = append(t.Calls, m.bait())
+		t.Calls = append(t.Calls, m.writeTrap())
 	}
 	t.Victim = "git status; touch f; echo y >> f; git add f; git commit -q --allow-empty -m x; true"
 	return t
@@ -64,9 +64,9 @@ func (m maker) way(from ...string) string {
 	return strings.Join(append(parts, m.of("hk", "hk", "inc", "l1")), "/")
 }
 
-// bait writes a file that git runs if it finds it, to a random place of a trap.
+// writeTrap writes a file that git runs if it finds it, to a random place of a trap.
 // Half of the programs know the place.
-func (m maker) bait() string {
+func (m maker) writeTrap() string {
 	hook := "printf '#!/bin/sh\\ntouch " + Mark + "\\n' > $d/run.txt; chmod +x $d/run.txt; mv $d/run.txt $d/pre-commit"
 	monitor := "printf '[core]\\n\\tfsmonitor = \"touch " + Mark + "; false\"\\n' > $d"
 	known := "d=$(cd .git; realpath -m -- \"$(git config --get include.path || echo ../inc)\"); "

@@ -27,7 +27,7 @@ type chain struct {
 	r       *rand.Rand
 	dir     string
 	service *service
-	lab     *lab
+	lab     *testEnv
 	order   order
 	before  map[string]string
 	said    string // output of all processes
@@ -57,7 +57,7 @@ func (s stage) String() string {
 
 // newChain returns a chain with its own world. One of eight is on the ordinary
 // disk.
-func (l *lab) newChain(seed uint64) (c *chain, err error) {
+func (l *testEnv) newChain(seed uint64) (c *chain, err error) {
 	c = &chain{seed: seed, r: rand.New(rand.NewPCG(seed, 5)), lab: l}
 	base := l.memory
 	if seed%8 == 0 {
@@ -67,7 +67,7 @@ func (l *lab) newChain(seed uint64) (c *chain, err error) {
 		return nil, err
 	}
 	kind := l.kind(seed)
-	if err := furnish(c.dir, kind.workers); err != nil {
+	if err := createWorkspace(c.dir, kind.workers); err != nil {
 		return nil, err
 	}
 	c.service = newService()
@@ -179,7 +179,7 @@ func (c *chain) stage(s stage) (killed bool, err error) {
 }
 
 // command returns a process that executes an order.
-func (l *lab) command(o order) (cmd *exec.Cmd, out *bytes.Buffer, err error) {
+func (l *testEnv) command(o order) (cmd *exec.Cmd, out *bytes.Buffer, err error) {
 	text, err := json.Marshal(o)
 	if err != nil {
 		return nil, nil, err

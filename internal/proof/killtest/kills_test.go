@@ -34,8 +34,8 @@ func TestMain(m *testing.M) {
 // leftBehind is a folder to remove at the end; empty: none.
 var leftBehind string
 
-// lab is shared by all chains.
-type lab struct {
+// testEnv is shared by all chains.
+type testEnv struct {
 	self         string // the program to kill
 	memory, disk string
 	kinds        []*workKind
@@ -54,10 +54,10 @@ func (k *workKind) String() string {
 		k.workers, k.calls, k.sandbox, len(k.points["work"]), len(k.points["revert"]))
 }
 
-func (l *lab) kind(seed uint64) *workKind { return l.kinds[seed%uint64(len(l.kinds))] }
+func (l *testEnv) kind(seed uint64) *workKind { return l.kinds[seed%uint64(len(l.kinds))] }
 
-func newLab(t *testing.T) *lab {
-	l := &lab{self: self(), disk: t.TempDir()}
+func newTestEnv(t *testing.T) *testEnv {
+	l := &testEnv{self: self(), disk: t.TempDir()}
 	require.NotEmpty(t, l.self)
 	var err error
 	l.memory, err = place(l.disk)
@@ -77,7 +77,7 @@ func newLab(t *testing.T) *lab {
 }
 
 // sandboxed reports whether this machine supports the sandbox.
-func sandboxed(t *testing.T, l *lab) bool {
+func sandboxed(t *testing.T, l *testEnv) bool {
 	l.kinds = []*workKind{{workers: 1, calls: 20, sandbox: true}}
 	c, err := l.newChain(1)
 	require.NoError(t, err)
@@ -95,7 +95,7 @@ func sandboxed(t *testing.T, l *lab) bool {
 }
 
 // measure runs processes without a kill: the control.
-func (l *lab) measure(t *testing.T, k *workKind, seed uint64) {
+func (l *testEnv) measure(t *testing.T, k *workKind, seed uint64) {
 	k.points, k.took = map[string][]string{}, map[string]time.Duration{}
 	c, err := l.newChain(seed)
 	require.NoError(t, err)
@@ -138,7 +138,7 @@ func TestKills(t *testing.T) {
 	if elsewhere(t) {
 		return
 	}
-	l := newLab(t)
+	l := newTestEnv(t)
 	n, kills := chains(t), 0
 	hit := map[string]int{}
 	var mu sync.Mutex
@@ -182,7 +182,7 @@ func TestKills(t *testing.T) {
 }
 
 // once runs one chain.
-func (l *lab) once(ctx context.Context, seed uint64) (*chain, error) {
+func (l *testEnv) once(ctx context.Context, seed uint64) (*chain, error) {
 	c, err := l.newChain(seed)
 	if err != nil {
 		return nil, err
@@ -192,7 +192,7 @@ func (l *lab) once(ctx context.Context, seed uint64) (*chain, error) {
 }
 
 // tell logs at which points processes were killed, and at which never.
-func (l *lab) tell(t *testing.T, does string, hit map[string]int) {
+func (l *testEnv) tell(t *testing.T, does string, hit map[string]int) {
 	var missed []string
 	all := map[string]bool{}
 	for _, k := range l.kinds {

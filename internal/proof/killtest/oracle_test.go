@@ -36,7 +36,7 @@ func (c *chain) oracle(ctx context.Context, p *program) error {
 		left += n
 		wrong = append(wrong, err)
 	}
-	return errors.Join(append(wrong, c.strangers(txns), c.promises(ctx, p), c.unknowns(left))...)
+	return errors.Join(append(wrong, c.unannounced(txns), c.promises(ctx, p), c.unknowns(left))...)
 }
 
 // judgeTxn compares the calls of one transaction with the service. It returns
@@ -99,8 +99,8 @@ func (c *chain) effect(call *revert.Call) (there bool, times int) {
 	return there, made[in.Name]
 }
 
-// strangers finds effects of calls that were not announced.
-func (c *chain) strangers(txns []*revert.Txn) error {
+// unannounced finds effects of calls that were not announced.
+func (c *chain) unannounced(txns []*revert.Txn) error {
 	_, made, posts := c.service.now()
 	for _, t := range txns {
 		for _, call := range t.Calls {

@@ -17,12 +17,12 @@ func TestContentIsSynced(t *testing.T) {
 	if elsewhere(t) {
 		return
 	}
-	l := &lab{self: self(), disk: t.TempDir(), kinds: []*workKind{{workers: 1, calls: 1}}}
+	l := &testEnv{self: self(), disk: t.TempDir(), kinds: []*workKind{{workers: 1, calls: 1}}}
 	var err error
 	l.memory, err = place(l.disk)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(l.memory) })
-	s := sorrow{does: "work", steps: []step{{"file_delete", tool.Args{"path": "w0/c.txt"}}, {Tool: "commit"}}, fresh: true}
+	s := faultTask{does: "work", steps: []step{{"file_delete", tool.Args{"path": "w0/c.txt"}}, {Tool: "commit"}}, fresh: true}
 	if !canTrap(t, l, s) {
 		t.Skip("this kernel does not report system calls to a parent")
 	}

@@ -102,8 +102,8 @@ func listener(from int) (int, error) {
 	return fds[0], nil
 }
 
-// hear answers all reports until the child and all its processes have ended.
-func hear(fd int, decide func(*notice) answer) error {
+// serveReports answers all reports until the child and all its processes have ended.
+func serveReports(fd int, decide func(*notice) answer) error {
 	for {
 		ready := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
 		if _, err := unix.Poll(ready, -1); err != nil && !errors.Is(err, unix.EINTR) {

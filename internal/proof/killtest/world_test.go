@@ -15,8 +15,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// furnish creates a workspace and a database.
-func furnish(dir string, workers int) error {
+// createWorkspace creates a workspace and a database.
+func createWorkspace(dir string, workers int) error {
 	old := time.Date(2024, 2, 3, 4, 5, 6, 789, time.UTC)
 	for w := range workers {
 		at := filepath.Join(dir, "ws", fmt.Sprint("w", w))

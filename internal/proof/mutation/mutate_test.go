@@ -110,9 +110,9 @@ func changed(a, b string) string {
 	return ""
 }
 
-// TestComplaints checks that a place without its tag, and a tag without its
+// TestTagErrors checks that a place without its tag, and a tag without its
 // place, are reported with their line.
-func TestComplaints(t *testing.T) {
+func TestTagErrors(t *testing.T) {
 	for name, tt := range map[string]struct{ old, new, want string }{
 		"no tag":        {"\t//mutant:token\n", "", `this token in (*disk).Put has no tag: //mutant:token above it, or //mutant:none and why`},
 		"another tag":   {"//mutant:token", "//mutant:barrier", "this is a token, and its tag says barrier"},

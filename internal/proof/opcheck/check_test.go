@@ -30,7 +30,7 @@ func undone(txn, call, resource string) opcheck.Event {
 
 func brought(txn string) opcheck.Event { return opcheck.Event{Kind: opcheck.Brought, Txn: txn} }
 
-func theirs(resource, content string) opcheck.Event {
+func outsideLeft(resource, content string) opcheck.Event {
 	return opcheck.Event{Kind: opcheck.Theirs, Resource: resource, Content: content}
 }
 
@@ -69,10 +69,10 @@ func TestCheck(t *testing.T) {
 		promise string // empty: no violation
 	}{
 		{"nothing", nil, ""},
-		{"their bytes are nowhere", events{theirs("a", "F")}, opcheck.ForeignBytes},
-		{"their bytes are kept", events{theirs("a", "F"), kept}, ""},
-		{"they gave it up", events{theirs("a", "F"), gaveUp}, ""},
-		{"they left nothing", events{theirs("a", "")}, ""},
+		{"their bytes are nowhere", events{outsideLeft("a", "F")}, opcheck.ForeignBytes},
+		{"their bytes are kept", events{outsideLeft("a", "F"), kept}, ""},
+		{"they gave it up", events{outsideLeft("a", "F"), gaveUp}, ""},
+		{"they left nothing", events{outsideLeft("a", "")}, ""},
 
 		{"an effect", events{announced("t", "c", "k"), acted("k")}, ""},
 		{"twice", events{announced("t", "c", "k"), acted("k"), acted("k")}, opcheck.Once},
@@ -105,7 +105,7 @@ func TestCheck(t *testing.T) {
 		{"done, and there", events{left("t", "c", "a", "C"), done("t", "c"), ended("t", opcheck.Committed), seen("a", "C")}, ""},
 		{"done, and gone", events{left("t", "c", "a", "C"), done("t", "c"), ended("t", opcheck.Committed), seen("a", "B")}, opcheck.ClaimDone},
 		{"done, and somebody came after", events{
-			left("t", "c", "a", "C"), done("t", "c"), ended("t", opcheck.Committed), theirs("a", "F"), kept, seen("a", "F"),
+			left("t", "c", "a", "C"), done("t", "c"), ended("t", opcheck.Committed), outsideLeft("a", "F"), kept, seen("a", "F"),
 		}, ""},
 		{"done, and undone since", events{left("t", "c", "a", "C"), done("t", "c"), ended("t", opcheck.Committed), undone("t", "c", "a"), seen("a", "B")}, ""},
 		{"done, and being undone", events{
@@ -115,10 +115,10 @@ func TestCheck(t *testing.T) {
 			left("t", "c", "a", "C"), done("t", "c"), ended("t", opcheck.Committed), {Kind: opcheck.Taking, Txn: "u"}, seen("a", "B"),
 		}, opcheck.ClaimDone},
 		{"done, and somebody came before it was said", events{
-			touched("t", "a"), theirs("a", "F"), kept, left("t", "c", "a", "C"), done("t", "c"), ended("t", opcheck.Committed), seen("a", "F"),
+			touched("t", "a"), outsideLeft("a", "F"), kept, left("t", "c", "a", "C"), done("t", "c"), ended("t", opcheck.Committed), seen("a", "F"),
 		}, ""},
 		{"done over what somebody left, and gone", events{
-			theirs("a", "F"), kept, touched("t", "a"), left("t", "c", "a", "C"), done("t", "c"), ended("t", opcheck.Committed), seen("a", "F"),
+			outsideLeft("a", "F"), kept, touched("t", "a"), left("t", "c", "a", "C"), done("t", "c"), ended("t", opcheck.Committed), seen("a", "F"),
 		}, opcheck.ClaimDone},
 		{"done, and somebody came after, who knows how far", events{
 			left("t", "c", "a", "C"), done("t", "c"), ended("t", opcheck.Committed), touched("u", "a"), {Kind: opcheck.Doubted, Txn: "u"}, seen("a", "B"),
@@ -149,10 +149,10 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestCirclesAreFound compares the search for cycles with another method: a
+// TestCyclesAreFound compares the search for cycles with another method: a
 // graph has none exactly if transactions without dependencies can be removed
 // repeatedly until none is left.
-func TestCirclesAreFound(t *testing.T) {
+func TestCyclesAreFound(t *testing.T) {
 	circles := 0
 	for seed := range uint64(2000) {
 		r := rand.New(rand.NewPCG(seed, 1))

@@ -24,7 +24,7 @@ type txn = *agent.Txn
 const budget = 50
 
 // spawn starts an actor of a process.
-func (w *world) spawn(p *process, run func(*world, context.Context, *actor)) {
+func (w *simWorld) spawn(p *process, run func(*simWorld, context.Context, *actor)) {
 	a := &actor{id: len(w.actors), proc: p, random: rand.New(rand.NewPCG(w.seed, uint64(100+len(w.actors))))}
 	w.actors = append(w.actors, a)
 	ctx := w.context(a)
@@ -34,28 +34,28 @@ func (w *world) spawn(p *process, run func(*world, context.Context, *actor)) {
 				w.wrong("actor %d panicked: %v", a.id, r)
 			}
 		}()
-		roomy(1)
+		growStack(1)
 		w.sched.park(ctx, p, "begin")
 		run(w, ctx, a)
 	})
 }
 
-// roomy grows the stack of a goroutine while it is small. Otherwise the runtime
+// growStack grows the stack of a goroutine while it is small. Otherwise the runtime
 // copies it four times, which took a tenth of all time.
 //
 //go:noinline
-func roomy(n int) byte {
+func growStack(n int) byte {
 	var room [24 << 10]byte
 	room[n] = 1
 	return room[n/2]
 }
 
-func (w *world) context(a *actor) context.Context {
+func (w *simWorld) context(a *actor) context.Context {
 	return context.WithValue(context.WithValue(context.Background(), worldKey{}, w), actorKey{}, a)
 }
 
 // client runs a client's request, which the client may cancel.
-func (w *world) client(ctx context.Context, a *actor, what string, do func(context.Context)) {
+func (w *simWorld) client(ctx context.Context, a *actor, what string, do func(context.Context)) {
 	if w.log != nil {
 		w.log(fmt.Sprintf("  actor %d of process %d: %s", a.id, a.proc.id, what))
 	}
@@ -66,7 +66,7 @@ func (w *world) client(ctx context.Context, a *actor, what string, do func(conte
 }
 
 // agentOf is an agent: transactions in sequence, and sometimes other requests.
-func agentOf(w *world, ctx context.Context, a *actor) {
+func agentOf(w *simWorld, ctx context.Context, a *actor) {
 	s, err := w.session(ctx, a)
 	if err != nil {
 		return
@@ -84,7 +84,7 @@ func agentOf(w *world, ctx context.Context, a *actor) {
 }
 
 // session returns the session of the process, whose agents are one principal.
-func (w *world) session(ctx context.Context, a *actor) (*agent.Session, error) {
+func (w *simWorld) session(ctx context.Context, a *actor) (*agent.Session, error) {
 	if a.proc.session != nil {
 		return a.proc.session, nil
 	}
@@ -100,7 +100,7 @@ func (w *world) session(ctx context.Context, a *actor) (*agent.Session, error) {
 }
 
 // keeperOf recovers what dead processes left, and continues as an agent.
-func keeperOf(w *world, ctx context.Context, a *actor) {
+func keeperOf(w *simWorld, ctx context.Context, a *actor) {
 	var gone []string
 	w.client(ctx, a, "recover", func(ctx context.Context) {
 		rec, err := a.proc.rt.Recover(ctx)
@@ -116,7 +116,7 @@ func keeperOf(w *world, ctx context.Context, a *actor) {
 }
 
 // transaction runs one, or adds calls to another agent's.
-func (w *world) transaction(ctx context.Context, a *actor, s *agent.Session) {
+func (w *simWorld) transaction(ctx context.Context, a *actor, s *agent.Session) {
 	if tx := w.shared(a); tx != nil {
 		w.invoke(ctx, a, tx)
 		return
@@ -147,7 +147,7 @@ func (w *world) transaction(ctx context.Context, a *actor, s *agent.Session) {
 
 // shared sometimes returns an open transaction of another agent of the same
 // process.
-func (w *world) shared(a *actor) txn {
+func (w *simWorld) shared(a *actor) txn {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var own []txn
@@ -162,14 +162,14 @@ func (w *world) shared(a *actor) txn {
 	return own[a.random.IntN(len(own))]
 }
 
-func (w *world) closed(id string) {
+func (w *simWorld) closed(id string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.open = slices.DeleteFunc(w.open, func(o *shared) bool { return o.txn.ID() == id })
 }
 
 // plan returns the next call.
-func (w *world) plan(a *actor) (name, input string) {
+func (w *simWorld) plan(a *actor) (name, input string) {
 	outside := []string{"book", "book", "order", "fire", "mail", "never"}
 	if a.random.IntN(4) == 0 {
 		name = outside[a.random.IntN(len(outside))]
@@ -199,7 +199,7 @@ func (w *world) plan(a *actor) (name, input string) {
 	return "write", strings.Join(parts, ",")
 }
 
-func (w *world) invoke(ctx context.Context, a *actor, tx txn) {
+func (w *simWorld) invoke(ctx context.Context, a *actor, tx txn) {
 	name, input := w.plan(a)
 	w.client(ctx, a, tx.ID()+" "+name+" "+input, func(ctx context.Context) {
 		out, err := tx.Invoke(ctx, name, input)
@@ -209,7 +209,7 @@ func (w *world) invoke(ctx context.Context, a *actor, tx txn) {
 }
 
 // told records the result of a call that a client got.
-func (w *world) told(out tool.Outcome) {
+func (w *simWorld) told(out tool.Outcome) {
 	if w.log != nil {
 		w.log(fmt.Sprintf("  -> %s %s %s %+v", out.Call, out.Tool, out.Status, out.Error))
 	}
@@ -217,10 +217,10 @@ func (w *world) told(out tool.Outcome) {
 	case tool.StatusDone:
 		w.say(opcheck.Event{Kind: opcheck.Done, Txn: out.Txn, Call: out.Call})
 	case tool.StatusFailed, tool.StatusDenied, tool.StatusCancelled, tool.StatusTimeout:
-		w.gone(out)
+		w.checkFailed(out)
 	case tool.StatusVerifyFailed:
 		if out.Reverted == "all" {
-			w.gone(out)
+			w.checkFailed(out)
 		}
 	case tool.StatusUnknown:
 		w.note("unknown call", out.Call)
@@ -229,15 +229,15 @@ func (w *world) told(out tool.Outcome) {
 	}
 }
 
-// gone checks that nothing of a failed call is left. A held one is released
+// checkFailed checks that nothing of a failed call is left. A held one is released
 // again.
-func (w *world) gone(out tool.Outcome) {
+func (w *simWorld) checkFailed(out tool.Outcome) {
 	if out.Tool != "mail" && out.Call != "" {
 		w.say(opcheck.Event{Kind: opcheck.Undone, Txn: out.Txn, Call: out.Call})
 	}
 }
 
-func (w *world) commit(ctx context.Context, a *actor, tx txn) {
+func (w *simWorld) commit(ctx context.Context, a *actor, tx txn) {
 	var err error
 	for range 2 {
 		w.client(ctx, a, "commit "+tx.ID(), func(ctx context.Context) {
@@ -258,7 +258,7 @@ func (w *world) commit(ctx context.Context, a *actor, tx txn) {
 }
 
 // some returns a random transaction.
-func (w *world) some(a *actor) string {
+func (w *simWorld) some(a *actor) string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if len(w.txns) == 0 {
@@ -267,13 +267,13 @@ func (w *world) some(a *actor) string {
 	return w.txns[a.random.IntN(len(w.txns))]
 }
 
-func (w *world) undo(ctx context.Context, a *actor) {
+func (w *simWorld) undo(ctx context.Context, a *actor) {
 	if id := w.some(a); id != "" {
 		w.revert(ctx, a, id)
 	}
 }
 
-func (w *world) revert(ctx context.Context, a *actor, id string) {
+func (w *simWorld) revert(ctx context.Context, a *actor, id string) {
 	w.client(ctx, a, "revert "+id, func(ctx context.Context) {
 		before := w.redos(id)
 		rep, err := a.proc.rt.Undo(ctx, id, revert.Options{})
@@ -281,13 +281,13 @@ func (w *world) revert(ctx context.Context, a *actor, id string) {
 	})
 }
 
-func (w *world) redo(ctx context.Context, a *actor) {
+func (w *simWorld) redo(ctx context.Context, a *actor) {
 	id := w.some(a)
 	if id == "" {
 		return
 	}
 	w.client(ctx, a, "redo "+id, func(ctx context.Context) {
-		over := w.bring(id, a.proc)
+		over := w.recordRedo(id, a.proc)
 		rep, err := a.proc.rt.Redo(ctx, id, "somebody")
 		over()
 		w.contested(rep)
@@ -295,12 +295,12 @@ func (w *world) redo(ctx context.Context, a *actor) {
 	})
 }
 
-// bring records that a process begins to redo a transaction. The redo can take
+// recordRedo records that a process begins to redo a transaction. The redo can take
 // effect at any time until over is called, or the process is dead.
-func (w *world) bring(id string, p *process) (over func()) {
+func (w *simWorld) recordRedo(id string, p *process) (over func()) {
 	w.claims.Lock()
 	defer w.claims.Unlock()
-	b := &bringing{id, p}
+	b := &runningRedo{id, p}
 	w.brought[id]++
 	w.bringing = append(w.bringing, b)
 	w.say(opcheck.Event{Kind: opcheck.Brought, Txn: id})
@@ -308,12 +308,12 @@ func (w *world) bring(id string, p *process) (over func()) {
 		w.claims.Lock()
 		defer w.claims.Unlock()
 		w.brought[id]++
-		w.bringing = slices.DeleteFunc(w.bringing, func(o *bringing) bool { return o == b })
+		w.bringing = slices.DeleteFunc(w.bringing, func(o *runningRedo) bool { return o == b })
 	}
 }
 
 // redos returns a number that changes when a redo begins, or ends.
-func (w *world) redos(id string) int {
+func (w *simWorld) redos(id string) int {
 	w.claims.Lock()
 	defer w.claims.Unlock()
 	return w.brought[id]
@@ -321,7 +321,7 @@ func (w *world) redos(id string) int {
 
 // reported records the claims of a report, unless the transaction was redone
 // meanwhile.
-func (w *world) reported(id string, before int, rep revert.Report, err error) {
+func (w *simWorld) reported(id string, before int, rep revert.Report, err error) {
 	w.refused(err)
 	w.contested(rep)
 	if w.log != nil {
@@ -333,11 +333,11 @@ func (w *world) reported(id string, before int, rep revert.Report, err error) {
 	}
 }
 
-func (w *world) claim(id string, before int, rep revert.Report, err error) {
+func (w *simWorld) claim(id string, before int, rep revert.Report, err error) {
 	w.claims.Lock()
 	defer w.claims.Unlock()
 	w.sched.mu.Lock()
-	under := slices.ContainsFunc(w.bringing, func(b *bringing) bool { return b.txn == id && !b.proc.dead })
+	under := slices.ContainsFunc(w.bringing, func(b *runningRedo) bool { return b.txn == id && !b.proc.dead })
 	w.sched.mu.Unlock()
 	if under || w.brought[id] != before {
 		return
@@ -367,7 +367,7 @@ func (w *world) claim(id string, before int, rep revert.Report, err error) {
 }
 
 // contested counts the conflicts of a report.
-func (w *world) contested(rep revert.Report) {
+func (w *simWorld) contested(rep revert.Report) {
 	for _, item := range rep.Items {
 		if item.Outcome == effect.Conflict {
 			w.conflict()
@@ -376,7 +376,7 @@ func (w *world) contested(rep revert.Report) {
 }
 
 // refused checks an error that a client got.
-func (w *world) refused(err error) {
+func (w *simWorld) refused(err error) {
 	switch {
 	case err == nil:
 	case errors.Is(err, record.ErrDamaged), strings.Contains(err.Error(), "panicked"):

@@ -21,7 +21,7 @@ import (
 
 // process is an opening of the journal with a runtime. It is its own host.
 type process struct {
-	world   *world
+	world   *simWorld
 	id      int
 	dead    bool // guarded by the scheduler's lock, as the fields below
 	stopped bool
@@ -41,7 +41,7 @@ type process struct {
 var birth = time.Date(2026, time.February, 1, 0, 0, 0, 0, time.UTC)
 
 // process starts one.
-func (w *world) process() *process {
+func (w *simWorld) process() *process {
 	p := &process{world: w, id: len(w.procs), random: rand.New(rand.NewPCG(w.seed, uint64(1000+len(w.procs)))), inner: w.journal.Open()}
 	rt, err := agent.New(
 		agent.Host(p), agent.Journal(&watched{Journal: p.inner, proc: p}), agent.Log(slog.New(slog.DiscardHandler)),
@@ -98,7 +98,7 @@ func (p *process) OpenRoot(string) (disk.Root, error) {
 // root is the simulated disk when it is full, or its syncs fail.
 type root struct {
 	disk.Root
-	world *world
+	world *simWorld
 }
 
 func (r *root) WithoutLinks() disk.Root {
@@ -125,7 +125,7 @@ func (r *root) SyncDir(name string) error {
 
 type file struct {
 	disk.File
-	world *world
+	world *simWorld
 	name  string
 }
 
@@ -198,7 +198,7 @@ func (j *watched) write(ctx context.Context, b journal.Batch) error {
 }
 
 // accepted records the events in a batch.
-func (w *world) accepted(b journal.Batch, owner string) {
+func (w *simWorld) accepted(b journal.Batch, owner string) {
 	w.batches = append(w.batches, b)
 	if b.Take.To.Txn != "" {
 		w.say(opcheck.Event{Kind: opcheck.Took, Txn: b.Take.To.Txn, Owner: b.Take.To.Owner})
@@ -231,7 +231,7 @@ func (w *world) accepted(b journal.Batch, owner string) {
 }
 
 // durable records the announcements that cannot be lost any more.
-func (w *world) durable() {
+func (w *simWorld) durable() {
 	for _, e := range w.coming {
 		w.say(e)
 	}
@@ -250,7 +250,7 @@ func (p *process) die() {
 	p.world.sched.mu.Lock()
 	p.dead, p.stopped = true, false
 	p.world.sched.mu.Unlock()
-	p.world.sched.bury(p)
+	p.world.sched.removeProcess(p)
 	_ = p.inner.Close()
 }
 

@@ -42,7 +42,7 @@ type options struct {
 // simulate runs one seed, from the beginning to the end.
 func simulate(t *testing.T, seed uint64, o options) (res result) {
 	synctest.Test(t, func(*testing.T) {
-		roomy(1)
+		growStack(1)
 		w := newWorld(seed, o.log)
 		if o.log != nil {
 			w.sched.trace = o.log
@@ -73,7 +73,7 @@ func simulate(t *testing.T, seed uint64, o options) (res result) {
 var populations = [][]int{{1, 1}, {2}, {2, 1}, {1, 1, 1}, {3}}
 
 // live runs all actors until none has work.
-func (w *world) live() {
+func (w *simWorld) live() {
 	for _, agents := range populations[w.sched.random.IntN(len(populations))] {
 		p := w.process()
 		for range agents {
@@ -84,7 +84,7 @@ func (w *world) live() {
 	for {
 		w.sched.settle()
 		w.thaw(false)
-		w.happen(among)
+		w.causeEvent(among)
 		if w.sched.step() {
 			if w.sched.steps > endless {
 				w.wrong("it does not end")
@@ -92,7 +92,7 @@ func (w *world) live() {
 			}
 			continue
 		}
-		if w.sched.strike(&w.sched.timers, true) || w.thaw(true) || w.waking() {
+		if w.sched.endTimer(&w.sched.timers, true) || w.thaw(true) || w.waking() {
 			continue
 		}
 		if w.sched.steps >= budget {
@@ -103,7 +103,7 @@ func (w *world) live() {
 }
 
 // waking reports whether the last event let a goroutine continue.
-func (w *world) waking() bool {
+func (w *simWorld) waking() bool {
 	synctest.Wait()
 	w.sched.mu.Lock()
 	defer w.sched.mu.Unlock()
@@ -111,7 +111,7 @@ func (w *world) waking() bool {
 }
 
 // thaw resumes stopped processes whose time has come, or the first of all.
-func (w *world) thaw(first bool) (some bool) {
+func (w *simWorld) thaw(first bool) (some bool) {
 	w.sched.mu.Lock()
 	defer w.sched.mu.Unlock()
 	for _, p := range w.procs {
@@ -127,7 +127,7 @@ func (w *world) thaw(first bool) (some bool) {
 
 // end ends all processes. The next one recovers, and reverts some or all of the
 // work. Requests on the wire arrive at any time.
-func (w *world) end() {
+func (w *simWorld) end() {
 	r := w.sched.random
 	for _, p := range w.procs {
 		if !p.dead {
@@ -167,7 +167,7 @@ func (w *world) end() {
 }
 
 // recover recovers twice, which must equal once.
-func (w *world) recover(ctx context.Context, p *process) {
+func (w *simWorld) recover(ctx context.Context, p *process) {
 	if _, err := p.rt.Recover(ctx); err != nil {
 		w.wrong("recover: %v", err)
 		return
@@ -182,7 +182,7 @@ func (w *world) recover(ctx context.Context, p *process) {
 }
 
 // rest reverts open transactions, or everything.
-func (w *world) rest(ctx context.Context, p *process, all bool) {
+func (w *simWorld) rest(ctx context.Context, p *process, all bool) {
 	open, err := p.inner.Unfinished(ctx)
 	must(err)
 	ids := w.txns
@@ -210,7 +210,7 @@ func (w *world) rest(ctx context.Context, p *process, all bool) {
 // held requires that the state of each session's tool contains the tags of its
 // calls that are done and not reverted: none is lost to a concurrent call, and
 // none of a failed call is left.
-func (w *world) held(ctx context.Context, p *process) {
+func (w *simWorld) held(ctx context.Context, p *process) {
 	want, sessions := map[string][]string{}, map[string]bool{}
 	for _, id := range w.txns {
 		t, err := revert.Load(ctx, p.inner, id)
@@ -243,7 +243,7 @@ func (w *world) held(ctx context.Context, p *process) {
 // prefixes recovers from each prefix of the journal, or from one, with the
 // current files. The files may not fit the prefix: recovery and the revert of
 // open transactions must still work.
-func (w *world) prefixes(each bool) (tried int) {
+func (w *simWorld) prefixes(each bool) (tried int) {
 	from, to := 0, len(w.batches)
 	if !each {
 		if w.sched.random.IntN(64) > 0 {
@@ -264,8 +264,8 @@ func (w *world) prefixes(each bool) (tried int) {
 	return tried
 }
 
-func (w *world) prefix(batches []journal.Batch) error {
-	side := &world{
+func (w *simWorld) prefix(batches []journal.Batch) error {
+	side := &simWorld{
 		seed: w.seed, disk: w.disk.Clone(), journal: simjournal.NewStore(), service: newService(), sched: &scheduler{free: true},
 		kept: map[string]bool{}, brought: map[string]int{}, counts: map[string]int{},
 	}

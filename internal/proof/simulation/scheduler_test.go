@@ -129,8 +129,8 @@ func (s *scheduler) step() (ok bool) {
 	return true
 }
 
-// bury removes the gates of a dead process.
-func (s *scheduler) bury(p *process) {
+// removeProcess removes the gates of a dead process.
+func (s *scheduler) removeProcess(p *process) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.parked = slices.DeleteFunc(s.parked, func(g *gate) bool {
@@ -162,9 +162,9 @@ func (s *scheduler) within(ctx context.Context, p *process, after time.Duration,
 	}
 }
 
-// strike ends one of some contexts: the one with the earliest deadline, or any.
+// endTimer ends one of some contexts: the one with the earliest deadline, or any.
 // It reports whether there was one.
-func (s *scheduler) strike(from *[]*timer, first bool) bool {
+func (s *scheduler) endTimer(from *[]*timer, first bool) bool {
 	s.mu.Lock()
 	var can []*timer
 	for _, t := range *from {

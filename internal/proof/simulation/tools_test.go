@@ -72,7 +72,7 @@ func decided(e perm.Effect) perm.Decision {
 // writes executes its input in sequence: "a.txt=x" writes, "a.txt>b.txt" moves,
 // "a.txt-" removes, and at "!" the tool fails.
 func writes(ctx context.Context, tc ctxperm.ToolContext, input string) (string, error) {
-	roomy(1)
+	growStack(1)
 	f, err := handle.Open(tc, "workspace")
 	if err != nil {
 		return "", err

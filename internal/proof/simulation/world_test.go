@@ -21,8 +21,8 @@ import (
 	"github.com/remit-dev/remit/revert/simjournal"
 )
 
-// world is the state that survives a process.
-type world struct {
+// simWorld is the state that survives a process.
+type simWorld struct {
 	seed    uint64
 	sched   *scheduler
 	disk    *simdisk.Disk
@@ -45,7 +45,7 @@ type world struct {
 	txns      []string        // begun by agents
 	open      []*shared
 	brought   map[string]int // how often a redo of a transaction began or ended
-	bringing  []*bringing    // redos that have not ended
+	bringing  []*runningRedo // redos that have not ended
 	syncs     int            // after so many syncs one fails; 0: none does
 	writes    int
 	conflicts int
@@ -60,16 +60,16 @@ type shared struct {
 	txn  txn
 }
 
-// bringing is a running redo.
-type bringing struct {
+// runningRedo is a running redo.
+type runningRedo struct {
 	txn  string
 	proc *process
 }
 
 type worldKey struct{}
 
-func worldOf(ctx context.Context) *world {
-	w, _ := ctx.Value(worldKey{}).(*world)
+func worldOf(ctx context.Context) *simWorld {
+	w, _ := ctx.Value(worldKey{}).(*simWorld)
 	return w
 }
 
@@ -78,8 +78,8 @@ var paths = []string{"a.txt", "b.txt", "c.txt"}
 
 func resourceOf(path string) string { return "file://workspace/" + path }
 
-func newWorld(seed uint64, log func(string)) *world {
-	w := &world{
+func newWorld(seed uint64, log func(string)) *simWorld {
+	w := &simWorld{
 		seed: seed, disk: simdisk.New(), journal: simjournal.NewStore(), service: newService(),
 		kept: map[string]bool{}, brought: map[string]int{}, counts: map[string]int{}, log: log,
 	}
@@ -108,7 +108,7 @@ func must(err error) {
 }
 
 // say records an event.
-func (w *world) say(e opcheck.Event) {
+func (w *simWorld) say(e opcheck.Event) {
 	w.mu.Lock()
 	w.events = append(w.events, e)
 	w.mu.Unlock()
@@ -120,7 +120,7 @@ func (w *world) say(e opcheck.Event) {
 }
 
 // note counts an event, and calls the follower.
-func (w *world) note(what, about string) {
+func (w *simWorld) note(what, about string) {
 	w.mu.Lock()
 	w.counts[what]++
 	w.mu.Unlock()
@@ -130,19 +130,19 @@ func (w *world) note(what, about string) {
 }
 
 // wrong reports a problem that no history shows.
-func (w *world) wrong(format string, args ...any) {
+func (w *simWorld) wrong(format string, args ...any) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.problems = append(w.problems, fmt.Sprintf(format, args...))
 }
 
-func (w *world) conflict() {
+func (w *simWorld) conflict() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.conflicts++
 }
 
-func (w *world) failSync() bool {
+func (w *simWorld) failSync() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.syncs == 0 {
@@ -153,7 +153,7 @@ func (w *world) failSync() bool {
 }
 
 // content returns a content that is unique in this world.
-func (w *world) content(by string) string {
+func (w *simWorld) content(by string) string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.writes++
@@ -161,7 +161,7 @@ func (w *world) content(by string) string {
 }
 
 // look records the content of each path.
-func (w *world) look() map[string]simdisk.File {
+func (w *simWorld) look() map[string]simdisk.File {
 	found := w.disk.Files()
 	for _, path := range paths {
 		w.say(opcheck.Event{Kind: opcheck.Seen, Resource: resourceOf(path), Content: found[path].Content})
@@ -170,7 +170,7 @@ func (w *world) look() map[string]simdisk.File {
 }
 
 // digest is a digest of all events and results.
-func (w *world) digest() uint64 {
+func (w *simWorld) digest() uint64 {
 	sum := fnv.New64a()
 	for _, e := range w.events {
 		_, _ = fmt.Fprintln(sum, e)
@@ -183,7 +183,7 @@ func (w *world) digest() uint64 {
 
 // began records a transaction that an agent began, or the subjects of a revert:
 // not of a redo.
-func (w *world) began(id string, body []byte) {
+func (w *simWorld) began(id string, body []byte) {
 	if bytes.Contains(body, []byte(`"undoes"`)) {
 		var begun record.Begun
 		must(json.Unmarshal(body, &begun))
@@ -198,7 +198,7 @@ func (w *world) began(id string, body []byte) {
 }
 
 // keep finds the content that the journal has.
-func (w *world) keep() {
+func (w *simWorld) keep() {
 	clear(w.kept)
 	for _, b := range w.batches {
 		for _, blob := range b.Blobs {

@@ -18,13 +18,13 @@ import (
 	"github.com/remit-dev/remit/revert/record"
 )
 
-// world is a store of values with its own scheme: the smallest set of resources
+// kvStore is a store of values with its own scheme: the smallest set of resources
 // with revertible effects.
-type world struct {
+type kvStore struct {
 	values map[string]string
 }
 
-func (w *world) token(key string) effect.Token {
+func (w *kvStore) token(key string) effect.Token {
 	v, ok := w.values[key]
 	if !ok {
 		return effect.Absent
@@ -32,7 +32,7 @@ func (w *world) token(key string) effect.Token {
 	return effect.Token("v:" + v)
 }
 
-func (w *world) set(key string, t effect.Token) {
+func (w *kvStore) set(key string, t effect.Token) {
 	if t == effect.Absent {
 		delete(w.values, key)
 		return
@@ -40,13 +40,13 @@ func (w *world) set(key string, t effect.Token) {
 	w.values[key] = string(t[2:])
 }
 
-func (w *world) Name() string { return "kv" }
+func (w *kvStore) Name() string { return "kv" }
 
-func (w *world) Settle(_ context.Context, c effect.Change) (effect.Token, error) {
+func (w *kvStore) Settle(_ context.Context, c effect.Change) (effect.Token, error) {
 	return w.token(c.Resource), nil
 }
 
-func (w *world) Plan(_ context.Context, changes []effect.Change, _ journal.ContentStore) ([]effect.Step, []journal.Blob, error) {
+func (w *kvStore) Plan(_ context.Context, changes []effect.Change, _ journal.ContentStore) ([]effect.Step, []journal.Blob, error) {
 	var steps []effect.Step
 	for i := len(changes) - 1; i >= 0; i-- {
 		last := changes[i]
@@ -69,7 +69,7 @@ func (w *world) Plan(_ context.Context, changes []effect.Change, _ journal.Conte
 	return steps, nil, nil
 }
 
-func (w *world) Apply(_ context.Context, s effect.Step, _ journal.ContentStore) effect.Result {
+func (w *kvStore) Apply(_ context.Context, s effect.Step, _ journal.ContentStore) effect.Result {
 	r := effect.Result{Resource: s.Change.Resource, Outcome: effect.Restored, Now: s.Change.Post}
 	if now := w.token(s.Change.Resource); !now.Same(s.Change.Pre) {
 		return effect.Result{Resource: s.Change.Resource, Outcome: effect.Conflict, Now: now, Why: "changed meanwhile"}
@@ -84,13 +84,13 @@ type process struct {
 	host     *hosttest.Host
 	journal  journal.Journal
 	reverter *revert.Reverter
-	world    *world
+	world    *kvStore
 	undoer   revert.ToolReverter
 	prober   revert.Prober
 	calls    int
 }
 
-func newProcess(open func() journal.Journal, w *world, seed uint64) *process {
+func newProcess(open func() journal.Journal, w *kvStore, seed uint64) *process {
 	p := &process{host: hosttest.New(seed), journal: open(), world: w}
 	p.reverter = &revert.Reverter{Journal: p.journal, Host: p.host, EnvironmentFor: func(context.Context, string) (revert.Environment, error) {
 		return revert.Environment{Schemes: []revert.Scheme{w}, Undoer: p.undoer, Prober: p.prober}, nil

@@ -12,16 +12,16 @@ import (
 	"github.com/remit-dev/remit/revert/record"
 )
 
-// torn reads like a store with pages: up to the end of the journal when the
+// pagedJournal reads like a store with pages: up to the end of the journal when the
 // read began, but each page in its current state. An erasure runs after a
 // number of entries.
-type torn struct {
+type pagedJournal struct {
 	journal.Journal
 	left  int
 	erase func()
 }
 
-func (j *torn) Entries(ctx context.Context, q journal.Query) iter.Seq2[record.Entry, error] {
+func (j *pagedJournal) Entries(ctx context.Context, q journal.Query) iter.Seq2[record.Entry, error] {
 	return func(yield func(record.Entry, error) bool) {
 		last, err := j.Head(ctx)
 		if err != nil {
@@ -50,14 +50,14 @@ func (j *torn) Entries(ctx context.Context, q journal.Query) iter.Seq2[record.En
 	}
 }
 
-// TestReadWhileSomebodyErases runs an erasure at each entry of a read. The read
+// TestReadDuringAnErasure runs an erasure at each entry of a read. The read
 // returns the transaction as it was before or after, and never as damaged.
-func TestReadWhileSomebodyErases(t *testing.T) {
+func TestReadDuringAnErasure(t *testing.T) {
 	ctx := t.Context()
 	total := -1
 	for at := 0; total < 0 || at <= total; at++ {
 		store := journal.SharedMemory()
-		p, q := newProcess(store, &world{before()}, 1), newProcess(store, nil, 2)
+		p, q := newProcess(store, &kvStore{before()}, 1), newProcess(store, nil, 2)
 		txn := p.one(t, "a", 1)
 		for range 2 {
 			_, err := p.reverter.Revert(ctx, txn)
@@ -69,7 +69,7 @@ func TestReadWhileSomebodyErases(t *testing.T) {
 		require.NoError(t, err)
 		call := was.Calls[0].Ref.Call
 		erased := false
-		j := &torn{Journal: p.journal, left: at, erase: func() {
+		j := &pagedJournal{Journal: p.journal, left: at, erase: func() {
 			erased = true
 			_, err := q.reverter.Erase(ctx, call, record.Erased{By: "kim", Why: "x"})
 			require.NoError(t, err)

@@ -9,26 +9,26 @@ import (
 	driver "modernc.org/sqlite"
 )
 
-// troubled is an error of the file system, in words that say what to do.
-type troubled struct {
+// fsError is an error of the file system, in words that say what to do.
+type fsError struct {
 	says string
 	err  error
 }
 
 // Error describes the fault of the file system, and the operation that failed.
-func (t *troubled) Error() string { return t.says }
+func (t *fsError) Error() string { return t.says }
 
 // Unwrap returns the original error.
-func (t *troubled) Unwrap() error { return t.err }
+func (t *fsError) Unwrap() error { return t.err }
 
-// trouble names the reason why a folder cannot be written, if an error can come
+// explainFS names the reason why a folder cannot be written, if an error can come
 // from that. For a full or read-only disk, SQLite reports that it cannot open a
 // file.
-func trouble(dir string, err error) error {
-	if err == nil || !storage(err) {
+func explainFS(dir string, err error) error {
+	if err == nil || !isStorageError(err) {
 		return err
 	}
-	says := lacks(dir)
+	says := spaceProblem(dir)
 	if says == "" {
 		return err
 	}
@@ -39,20 +39,20 @@ func trouble(dir string, err error) error {
 	if failed, ok := errors.AsType[*driver.Error](err); ok {
 		cause = failed
 	}
-	return &troubled{fmt.Sprintf("%s (%v)", says, cause), err}
+	return &fsError{fmt.Sprintf("%s (%v)", says, cause), err}
 }
 
-// starved reports whether releasing the reserve may remove the cause of an
+// reserveMayHelp reports whether releasing the reserve may remove the cause of an
 // error.
-func starved(dir string, err error) bool {
+func reserveMayHelp(dir string, err error) bool {
 	if codeOf(err) == codeNoOpen { // or the user has no permission to open it
-		return lacks(dir) != ""
+		return spaceProblem(dir) != ""
 	}
-	return storage(err)
+	return isStorageError(err)
 }
 
-// storage reports whether an error can come from the file system.
-func storage(err error) bool {
+// isStorageError reports whether an error can come from the file system.
+func isStorageError(err error) bool {
 	switch codeOf(err) {
 	case codeFull, codeIO, codeNoOpen, codeReading:
 		return true

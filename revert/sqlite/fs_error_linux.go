@@ -7,12 +7,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// scarce is less space than any write of a journal needs.
-const scarce = 64 << 10
+// minSpace is less space than any write of a journal needs.
+const minSpace = 64 << 10
 
-// lacks returns why the file system of a folder cannot be written, or "" if no
+// spaceProblem returns why the file system of a folder cannot be written, or "" if no
 // reason is visible.
-func lacks(dir string) string {
+func spaceProblem(dir string) string {
 	var fs unix.Statfs_t
 	if err := unix.Statfs(dir, &fs); err != nil {
 		return ""
@@ -26,7 +26,7 @@ func lacks(dir string) string {
 		return fmt.Sprintf("the file system of %s is read-only: make it writable (mount -o remount,rw), or copy the folder to another one and name that", dir)
 	case fs.Files > 0 && fs.Ffree == 0:
 		return fmt.Sprintf("the file system of %s has no inodes left: remove files or folders there", dir)
-	case left*uint64(fs.Bsize) < scarce:
+	case left*uint64(fs.Bsize) < minSpace:
 		return fmt.Sprintf("the file system of %s is full, no space left: remove or move files there", dir)
 	}
 	return ""

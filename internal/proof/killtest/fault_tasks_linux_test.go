@@ -25,15 +25,15 @@ import (
 // inherited descriptor.
 func trap() error { return reportCalls(3) }
 
-// sorrow is the task of a process while one of its system calls fails.
-type sorrow struct {
+// faultTask is the task of a process while one of its system calls fails.
+type faultTask struct {
 	does  string
 	steps []step
 	dies  int  // with recover: the point at which the previous process was killed
 	fresh bool // the journal is created first
 }
 
-func (s sorrow) String() string {
+func (s faultTask) String() string {
 	name := s.does
 	for _, do := range s.steps {
 		name += "_" + do.Tool
@@ -47,11 +47,11 @@ func (s sorrow) String() string {
 	return name
 }
 
-// sorrows returns one call of each kind, in every task of a process.
-func sorrows(sandbox bool) (all []sorrow) {
+// faultTasks returns one call of each kind, in every task of a process.
+func faultTasks(sandbox bool) (all []faultTask) {
 	works := [][]step{}
 	first := step{"file_write", tool.Args{"path": "w0/first.txt", "content": "first"}}
-	all = append(all, sorrow{does: "work", steps: []step{first, {Tool: "commit"}}, fresh: true})
+	all = append(all, faultTask{does: "work", steps: []step{first, {Tool: "commit"}}, fresh: true})
 	for _, do := range menuOf(0, sandbox) {
 		switch do.Tool {
 		case "ping", "plain", "file_copy", "change":
@@ -62,18 +62,18 @@ func sorrows(sandbox bool) (all []sorrow) {
 	for _, steps := range works {
 		for _, does := range []string{"work", "revert", "redo"} {
 			if does != "redo" || steps[0].Tool != "keyed" && steps[0].Tool != "mail" {
-				all = append(all, sorrow{does: does, steps: steps})
+				all = append(all, faultTask{does: does, steps: steps})
 			}
 		}
 		for _, dies := range []int{35, 55} {
-			all = append(all, sorrow{does: "recover", steps: steps, dies: dies})
+			all = append(all, faultTask{does: "recover", steps: steps, dies: dies})
 		}
 	}
 	return all
 }
 
 // prepare creates a world in which the process can do its task.
-func (s sorrow) prepare(ctx context.Context, l *lab, seed uint64) (c *chain, err error) {
+func (s faultTask) prepare(ctx context.Context, l *testEnv, seed uint64) (c *chain, err error) {
 	if c, err = l.newChain(seed); err != nil {
 		return nil, err
 	}
@@ -120,7 +120,7 @@ type result struct {
 }
 
 // strike runs the process with a fault; nil: none.
-func (s sorrow) strike(ctx context.Context, l *lab, c *chain, f *fault, at int) (r result, err error) {
+func (s faultTask) strike(ctx context.Context, l *testEnv, c *chain, f *fault, at int) (r result, err error) {
 	o := c.order
 	o.Does, o.Trap, o.Goes = s.does, true, true
 	cmd, _, err := l.command(o)
@@ -173,7 +173,7 @@ func (d *director) direct(cmd *exec.Cmd) error {
 	d.pid = cmd.Process.Pid
 	fd, err := listener(pair[0])
 	if err == nil && fd >= 0 {
-		err = errors.Join(hear(fd, d.decide), unix.Close(fd))
+		err = errors.Join(serveReports(fd, d.decide), unix.Close(fd))
 	}
 	if err != nil {
 		_ = cmd.Process.Kill()
@@ -186,7 +186,7 @@ func (d *director) direct(cmd *exec.Cmd) error {
 }
 
 // judge returns what is wrong with the reaction of a process to a fault.
-func (s sorrow) judge(ctx context.Context, c *chain, f *fault, r result) error {
+func (s faultTask) judge(ctx context.Context, c *chain, f *fault, r result) error {
 	text := strings.ToLower(r.complained)
 	switch {
 	case r.code != 0 && r.code != 1, strings.Contains(text, "panic"), strings.Contains(text, "goroutine "):
@@ -220,7 +220,7 @@ func clear(text string) bool {
 
 // unkept finds output after a failed sync that depends on it: for the journal,
 // all output; otherwise the call that used it.
-func (s sorrow) unkept(r result) error {
+func (s faultTask) unkept(r result) error {
 	if strings.HasPrefix(r.struck, "sync of state/journal.db ") || strings.HasPrefix(r.struck, "sync of app.db") {
 		return nil // the log was synced before, and is kept; or the database's owner decides on its durability
 	}
@@ -257,14 +257,14 @@ func TestFaults(t *testing.T) {
 	if elsewhere(t) {
 		return
 	}
-	l := &lab{self: self(), disk: t.TempDir()}
+	l := &testEnv{self: self(), disk: t.TempDir()}
 	var err error
 	l.memory, err = place(l.disk)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(l.memory) })
 	sandbox := sandboxed(t, l)
 	l.kinds = []*workKind{{workers: 1, calls: 1, sandbox: sandbox}}
-	all := sorrows(sandbox)
+	all := faultTasks(sandbox)
 	if !canTrap(t, l, all[0]) {
 		t.Skip("this kernel does not report system calls to a parent")
 	}
@@ -303,15 +303,15 @@ func TestFaults(t *testing.T) {
 
 // try is one run.
 type try struct {
-	sorrow
+	faultTask
 	fault *fault
 	at    int
 }
 
-func (y try) String() string { return fmt.Sprintf("%s:%s:%d", y.sorrow, y.fault.name, y.at) }
+func (y try) String() string { return fmt.Sprintf("%s:%s:%d", y.faultTask, y.fault.name, y.at) }
 
 // run returns how it ended, in a word, and what is wrong.
-func (y try) run(ctx context.Context, l *lab) (string, error) {
+func (y try) run(ctx context.Context, l *testEnv) (string, error) {
 	c, err := y.prepare(ctx, l, 1)
 	if c != nil {
 		defer c.end()
@@ -347,7 +347,7 @@ func kindsOf(tries []try) map[string]int {
 }
 
 // canTrap reports whether a child can report its calls here.
-func canTrap(t *testing.T, l *lab, s sorrow) bool {
+func canTrap(t *testing.T, l *testEnv, s faultTask) bool {
 	c, err := s.prepare(t.Context(), l, 1)
 	require.NoError(t, err)
 	defer c.end()
@@ -362,7 +362,7 @@ func canTrap(t *testing.T, l *lab, s sorrow) bool {
 }
 
 // control runs a task without a fault, and counts the calls that could fail.
-func (l *lab) control(t *testing.T, s sorrow) map[string]int {
+func (l *testEnv) control(t *testing.T, s faultTask) map[string]int {
 	c, err := s.prepare(t.Context(), l, 1)
 	require.NoError(t, err, s)
 	defer c.end()
@@ -375,7 +375,7 @@ func (l *lab) control(t *testing.T, s sorrow) map[string]int {
 
 // like reports whether most calls of a task equal those of another task: one in
 // eight of them fails, in each way.
-func (s sorrow) like() bool {
+func (s faultTask) like() bool {
 	switch do := s.steps[0]; {
 	case s.fresh:
 		return false
@@ -388,7 +388,7 @@ func (s sorrow) like() bool {
 }
 
 // tries returns the runs of this test.
-func (l *lab) tries(t *testing.T, all []sorrow) (tries []try) {
+func (l *testEnv) tries(t *testing.T, all []faultTask) (tries []try) {
 	only, prove := os.Getenv("REMIT_FAULT"), os.Getenv("REMIT_PROVE") != ""
 	if only == "" && !prove { // a sample of a few of them
 		r := rand.New(rand.NewPCG(seedOf(t), 4))

@@ -14,36 +14,36 @@ import (
 	"github.com/remit-dev/remit/internal/proof/opcheck"
 )
 
-// mishap is an event of the world between two steps, with its frequency in a
+// randomEvent is an event of the world between two steps, with its frequency in a
 // thousand.
-type mishap struct {
+type randomEvent struct {
 	name string
 	of   int
-	do   func(*world)
+	do   func(*simWorld)
 }
 
-var mishaps = []mishap{
-	{"edit from outside", 30, (*world).edit},
-	{"late arrival", 20, func(w *world) { w.arrive(w.sched.random.IntN(8)) }},
-	{"client gives up", 8, func(w *world) { w.sched.strike(&w.sched.calls, false) }},
-	{"timeout", 8, func(w *world) { w.sched.strike(&w.sched.timers, false) }},
-	{"clock jump", 8, (*world).jump},
-	{"death", 6, (*world).kill},
-	{"takeover", 5, (*world).takeover},
-	{"full disk", 4, (*world).fill},
-	{"failed sync", 4, func(w *world) { w.syncs = 1 + w.sched.random.IntN(4); w.note("failed sync", "") }},
-	{"power cut", 2, (*world).cut},
+var randomEvents = []randomEvent{
+	{"edit from outside", 30, (*simWorld).edit},
+	{"late arrival", 20, func(w *simWorld) { w.arrive(w.sched.random.IntN(8)) }},
+	{"client gives up", 8, func(w *simWorld) { w.sched.endTimer(&w.sched.calls, false) }},
+	{"timeout", 8, func(w *simWorld) { w.sched.endTimer(&w.sched.timers, false) }},
+	{"clock jump", 8, (*simWorld).jump},
+	{"death", 6, (*simWorld).kill},
+	{"takeover", 5, (*simWorld).takeover},
+	{"full disk", 4, (*simWorld).fill},
+	{"failed sync", 4, func(w *simWorld) { w.syncs = 1 + w.sched.random.IntN(4); w.note("failed sync", "") }},
+	{"power cut", 2, (*simWorld).cut},
 }
 
 // chosen returns the mishaps of one world: each seed has some of them, so that
 // none hides another.
-func (w *world) chosen() []mishap {
-	return slices.DeleteFunc(slices.Clone(mishaps), func(m mishap) bool { return m.of <= 8 && w.sched.random.IntN(2) == 0 })
+func (w *simWorld) chosen() []randomEvent {
+	return slices.DeleteFunc(slices.Clone(randomEvents), func(m randomEvent) bool { return m.of <= 8 && w.sched.random.IntN(2) == 0 })
 }
 
-// happen sometimes causes a mishap. The goroutines that it wakes run until they
+// causeEvent sometimes causes a mishap. The goroutines that it wakes run until they
 // wait: otherwise Go would decide which of them runs first.
-func (w *world) happen(among []mishap) {
+func (w *simWorld) causeEvent(among []randomEvent) {
 	some := false
 	for _, m := range among {
 		if w.sched.random.IntN(1000) < m.of {
@@ -67,7 +67,7 @@ func (w *world) happen(among []mishap) {
 }
 
 // running returns a process that lives and is not stopped, or nil.
-func (w *world) running() *process {
+func (w *simWorld) running() *process {
 	live := slices.DeleteFunc(slices.Clone(w.procs), func(p *process) bool { return p.dead || p.stopped })
 	if len(live) == 0 {
 		return nil
@@ -75,7 +75,7 @@ func (w *world) running() *process {
 	return live[w.sched.random.IntN(len(live))]
 }
 
-func (w *world) jump() {
+func (w *simWorld) jump() {
 	if p := w.running(); p != nil {
 		w.note("clock jump", "")
 		p.mu.Lock()
@@ -87,7 +87,7 @@ func (w *world) jump() {
 // most is the maximum number of processes of a world.
 const most = 6
 
-func (w *world) kill() {
+func (w *simWorld) kill() {
 	if p := w.running(); p != nil && len(w.procs) < most {
 		w.note("death", fmt.Sprint(p.id))
 		p.die()
@@ -96,13 +96,13 @@ func (w *world) kill() {
 	}
 }
 
-func (w *world) forget(p *process) {
+func (w *simWorld) forget(p *process) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.open = slices.DeleteFunc(w.open, func(o *shared) bool { return o.proc == p })
 }
 
-func (w *world) takeover() {
+func (w *simWorld) takeover() {
 	if p := w.running(); p != nil && len(w.procs) < most {
 		w.note("takeover", fmt.Sprint(p.id))
 		p.stop(10 + w.sched.random.IntN(40))
@@ -110,13 +110,13 @@ func (w *world) takeover() {
 	}
 }
 
-func (w *world) fill() {
+func (w *simWorld) fill() {
 	w.note("full disk", "")
 	w.full, w.until = true, w.sched.steps+5+w.sched.random.IntN(20)
 }
 
 // cut ends all processes, and loses any part of the unsynced data.
-func (w *world) cut() {
+func (w *simWorld) cut() {
 	w.note("power cut", "")
 	for _, p := range w.procs {
 		if !p.dead {
@@ -130,7 +130,7 @@ func (w *world) cut() {
 	w.spawn(p, agentOf)
 }
 
-func (w *world) power() {
+func (w *simWorld) power() {
 	r := w.sched.random
 	pending := w.disk.Pending()
 	keep, last := make([]bool, len(pending)), -1
@@ -162,7 +162,7 @@ func (w *world) power() {
 }
 
 // edit changes a file from outside.
-func (w *world) edit() {
+func (w *simWorld) edit() {
 	if w.full {
 		return
 	}
@@ -188,7 +188,7 @@ func (w *world) edit() {
 }
 
 // drop removes a file from outside: the outside actor drops its content.
-func (w *world) drop(r disk.Root, path string) {
+func (w *simWorld) drop(r disk.Root, path string) {
 	f, err := r.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return

@@ -17,14 +17,14 @@ import (
 	"github.com/remit-dev/remit/revert/record"
 )
 
-func (l *lab) load(id string) *revert.Txn {
+func (l *testEnv) load(id string) *revert.Txn {
 	l.t.Helper()
 	txn, err := revert.Load(l.t.Context(), l.journal, id)
 	require.NoError(l.t, err)
 	return txn
 }
 
-func (l *lab) call(id string) *revert.Call {
+func (l *testEnv) call(id string) *revert.Call {
 	l.t.Helper()
 	_, c, err := revert.LoadCall(l.t.Context(), l.journal, id)
 	require.NoError(l.t, err)
@@ -67,7 +67,7 @@ func TestClassOfACall(t *testing.T) {
 
 // TestFirstDecisionCounts checks two people who resolve a call at once.
 func TestFirstDecisionCounts(t *testing.T) {
-	l := newLab(t)
+	l := newTestEnv(t)
 	rec := l.txn()
 	id := l.start(rec, bought())
 	l.line(rec, id, &record.Unknown{Status: "unknown", Why: "lost"},
@@ -78,10 +78,10 @@ func TestFirstDecisionCounts(t *testing.T) {
 	require.True(t, c.HasEffects())
 }
 
-// TestErasureOfACallThatNobodyKnows checks that the counters of an erased
+// TestErasureOfAnInDoubtCall checks that the counters of an erased
 // in-doubt call stay.
-func TestErasureOfACallThatNobodyKnows(t *testing.T) {
-	l := newLab(t)
+func TestErasureOfAnInDoubtCall(t *testing.T) {
+	l := newTestEnv(t)
 	rec := l.txn()
 	s := handled()
 	s.Counts = map[string]json.Number{"amount": "5"}
@@ -99,12 +99,12 @@ func TestErasureOfACallThatNobodyKnows(t *testing.T) {
 	require.Zero(t, done.Txns, "there is nothing to drop")
 }
 
-// TestErasureLosesToWhoWasFaster checks an erasure against a revert that began
+// TestErasureLosesToAConcurrentRevert checks an erasure against a revert that began
 // after the erasure read the call.
-func TestErasureLosesToWhoWasFaster(t *testing.T) {
-	l := newLab(t)
+func TestErasureLosesToAConcurrentRevert(t *testing.T) {
+	l := newTestEnv(t)
 	l.ids["t"] = l.worked()
-	other := newProcess(l.open, &l.shelf.world, 9)
+	other := newProcess(l.open, &l.shelf.kvStore, 9)
 	other.reverter.EnvironmentFor = l.reverter.EnvironmentFor
 	l.at("journal.append.erased", func() {
 		other.dieAt(2)
@@ -119,7 +119,7 @@ func TestErasureLosesToWhoWasFaster(t *testing.T) {
 // TestPruneAfterAnErasure checks that prune does not count erased calls, and
 // prunes transactions with a shared revert together.
 func TestPruneAfterAnErasure(t *testing.T) {
-	l := newLab(t)
+	l := newTestEnv(t)
 	first := l.worked()
 	_, err := l.reverter.Erase(t.Context(), l.ids["second"], record.Erased{By: "kim", Why: "asked for"})
 	require.NoError(t, err)
@@ -139,7 +139,7 @@ func TestPruneAfterAnErasure(t *testing.T) {
 // TestOutOfANestedTransaction checks that a revert of a nested transaction
 // reverts only the calls that name it.
 func TestOutOfANestedTransaction(t *testing.T) {
-	l := newLab(t)
+	l := newTestEnv(t)
 	opened(l)
 	rec := revert.NewRecorder(l.journal, l.host, "s_1").In(l.ids["t"])
 	elsewhere := handled()
@@ -160,7 +160,7 @@ func TestOutOfANestedTransaction(t *testing.T) {
 // TestErasedBeforeItBegan checks erased records of a call in a stream without a
 // beginning.
 func TestErasedBeforeItBegan(t *testing.T) {
-	l := newLab(t)
+	l := newTestEnv(t)
 	rec := revert.NewRecorder(l.journal, l.host, "s_1")
 	l.must(rec, revert.Write{Records: []revert.CallRecord{{Txn: "t_lost", Call: "c_1", Body: &record.Invalid{Why: "x"}}}})
 	l.must(rec, revert.Write{Erase: []string{"c_1"}})
@@ -169,10 +169,10 @@ func TestErasedBeforeItBegan(t *testing.T) {
 	require.ErrorContains(t, err, "invalid before transaction t_lost began")
 }
 
-// TestPreviewOfADoubt checks that a preview shows an in-doubt call with the
+// TestPreviewOfAnInDoubtCall checks that a preview shows an in-doubt call with the
 // resources that it may have touched, and the calls below it.
-func TestPreviewOfADoubt(t *testing.T) {
-	l := newLab(t)
+func TestPreviewOfAnInDoubtCall(t *testing.T) {
+	l := newTestEnv(t)
 	rec := l.txn()
 	l.put(rec, write{"a", 7}, write{"c", 8})
 	id := l.start(rec, bought(), write{"a", 9})
@@ -187,28 +187,28 @@ func TestPreviewOfADoubt(t *testing.T) {
 	require.Equal(t, want, outcomes(rep.Items))
 }
 
-// askew is a scheme with fixed plans.
-type askew struct {
-	*world
+// fixedPlan is a scheme with fixed plans.
+type fixedPlan struct {
+	*kvStore
 	plan   func(changes []effect.Change, keep journal.ContentStore) ([]effect.Step, []journal.Blob, error)
 	settle func() (effect.Token, error)
 }
 
-func (s askew) Plan(_ context.Context, changes []effect.Change, keep journal.ContentStore) ([]effect.Step, []journal.Blob, error) {
+func (s fixedPlan) Plan(_ context.Context, changes []effect.Change, keep journal.ContentStore) ([]effect.Step, []journal.Blob, error) {
 	return s.plan(changes, keep)
 }
 
-func (s askew) Settle(context.Context, effect.Change) (effect.Token, error) { return s.settle() }
+func (s fixedPlan) Settle(context.Context, effect.Change) (effect.Token, error) { return s.settle() }
 
-func (l *lab) with(schemes ...revert.Scheme) {
+func (l *testEnv) with(schemes ...revert.Scheme) {
 	l.reverter.EnvironmentFor = func(context.Context, string) (revert.Environment, error) {
 		return revert.Environment{Schemes: schemes}, nil
 	}
 }
 
-// TestForceOverWhatCannotBeTold checks that force overwrites nothing if the
+// TestForceOverUnknownVersions checks that force overwrites nothing if the
 // scheme cannot tell the current version or the resource of a step.
-func TestForceOverWhatCannotBeTold(t *testing.T) {
+func TestForceOverUnknownVersions(t *testing.T) {
 	for name, tt := range map[string]struct {
 		of     []int
 		settle func() (effect.Token, error)
@@ -219,11 +219,11 @@ func TestForceOverWhatCannotBeTold(t *testing.T) {
 		"of no change":     {nil, func() (effect.Token, error) { return "v:theirs", nil }, "not ours"},
 		"a conflict again": {[]int{1}, func() (effect.Token, error) { return "v:theirs", nil }, "not ours"},
 	} {
-		l := newLab(t)
+		l := newTestEnv(t)
 		id := l.one(t, "a", 7)
-		l.with(askew{
-			world:  &l.shelf.world,
-			settle: tt.settle,
+		l.with(fixedPlan{
+			kvStore: &l.shelf.kvStore,
+			settle:  tt.settle,
 			plan: func(changes []effect.Change, _ journal.ContentStore) ([]effect.Step, []journal.Blob, error) {
 				return []effect.Step{{Of: tt.of, Plan: effect.Conflict, Why: "not ours", Change: effect.Change{Scheme: "kv", Resource: "a"}}}, nil, nil
 			},
@@ -240,10 +240,10 @@ func TestForceOverWhatCannotBeTold(t *testing.T) {
 // TestPreviewOfContentThatCannotBeRead checks that a preview reads content
 // although it stores none.
 func TestPreviewOfContentThatCannotBeRead(t *testing.T) {
-	l := newLab(t)
+	l := newTestEnv(t)
 	id := l.one(t, "a", 7)
 	torn := errors.New("torn")
-	l.with(askew{world: &l.shelf.world, plan: func(_ []effect.Change, keep journal.ContentStore) ([]effect.Step, []journal.Blob, error) {
+	l.with(fixedPlan{kvStore: &l.shelf.kvStore, plan: func(_ []effect.Change, keep journal.ContentStore) ([]effect.Step, []journal.Blob, error) {
 		_, err := keep.StoreContent(t.Context(), iotest.ErrReader(torn))
 		return nil, nil, err
 	}})
@@ -254,7 +254,7 @@ func TestPreviewOfContentThatCannotBeRead(t *testing.T) {
 // TestUndoWithoutItsScheme checks that a process without the scheme leaves a
 // revert that another program began, and loses nothing.
 func TestUndoWithoutItsScheme(t *testing.T) {
-	l := newLab(t)
+	l := newTestEnv(t)
 	begun(undo("t", revert.Options{}), 2)(l)
 	l.with()
 	rep, err := l.reverter.Undo(t.Context(), l.ids["t"], revert.Options{})
@@ -268,24 +268,24 @@ func TestUndoWithoutItsScheme(t *testing.T) {
 	require.Equal(t, before(), l.shelf.values)
 }
 
-// lacking are tools without the requested one.
-type lacking struct{ faultyTools }
+// withoutTool are tools without the requested one.
+type withoutTool struct{ faultyTools }
 
-func (lacking) Probe(context.Context, revert.Call) (record.Verified, error) {
+func (withoutTool) Probe(context.Context, revert.Call) (record.Verified, error) {
 	return record.Verified{}, revert.ErrToolNotFound
 }
 
 // TestRecoveryWithoutATool checks that a call that only its tool can probe
 // waits for a program with that tool. All other calls are recovered.
 func TestRecoveryWithoutATool(t *testing.T) {
-	l := newLab(t)
+	l := newTestEnv(t)
 	left(l)
 	other := l.txn()
 	l.start(other, handled(), write{"z", 9})
 	l.next()
-	schemes := []revert.Scheme{faultyShelf{l.shelf, l.faults}}
+	schemes := []revert.Scheme{valueStoreView{l.shelf, l.faults}}
 	l.reverter.EnvironmentFor = func(context.Context, string) (revert.Environment, error) {
-		return revert.Environment{Schemes: schemes, Prober: lacking{}}, nil
+		return revert.Environment{Schemes: schemes, Prober: withoutTool{}}, nil
 	}
 	found, err := l.reverter.Recover(t.Context())
 	require.NoError(t, err, "it is not this program's to settle")
@@ -302,10 +302,10 @@ func TestRecoveryWithoutATool(t *testing.T) {
 	require.NoError(t, recovered(t.Context(), l).err)
 }
 
-// TestOtherWorlds checks that the same name in another namespace is another
+// TestOtherNamespaces checks that the same name in another namespace is another
 // resource.
-func TestOtherWorlds(t *testing.T) {
-	l := newLab(t)
+func TestOtherNamespaces(t *testing.T) {
+	l := newTestEnv(t)
 	mine := l.txn()
 	l.put(mine, write{"a", 7})
 	l.end(mine)
@@ -325,34 +325,34 @@ func TestOtherWorlds(t *testing.T) {
 	require.Equal(t, revert.TxnCommitted, l.load("t_other").State())
 }
 
-// returning is a tool whose Revert acts through a handle.
-type returning struct {
+// handleRevert is a tool whose Revert acts through a handle.
+type handleRevert struct {
 	faultyTools
-	l *lab
+	l *testEnv
 }
 
-func (returning) CanRevert(context.Context, revert.Call) (bool, string) { return true, "" }
+func (handleRevert) CanRevert(context.Context, revert.Call) (bool, string) { return true, "" }
 
-func (r returning) RevertCall(ctx context.Context, rec revert.Recorder, _ revert.Call, undoCall, _ string) error {
-	will, blobs, err := faultyShelf{r.l.shelf, r.l.faults}.keepNow(ctx, "z", r.l.journal)
+func (r handleRevert) RevertCall(ctx context.Context, rec revert.Recorder, _ revert.Call, undoCall, _ string) error {
+	will, blobs, err := valueStoreView{r.l.shelf, r.l.faults}.keepNow(ctx, "z", r.l.journal)
 	if err != nil {
 		return err
 	}
-	ch := faultyShelf{r.l.shelf, r.l.faults}.change(1, "z", "write", r.l.shelf.token("z"), "v:back", will, nil)
+	ch := valueStoreView{r.l.shelf, r.l.faults}.change(1, "z", "write", r.l.shelf.token("z"), "v:back", will, nil)
 	r.l.shelf.set("z", ch.Post)
 	return rec.Write(ctx, revert.Write{Records: []revert.CallRecord{{Call: undoCall, Body: &record.Changed{Change: ch}}}, Blobs: blobs, Claims: []string{"z"}, Durable: true})
 }
 
-// TestErasureOfWhatAReleaseAndARevertLeft checks a call that was held,
+// TestErasureAfterReleaseAndRevert checks a call that was held,
 // released, reverted, released again and reverted. Its erasure leaves no body,
 // and no content that a record of any attempt named.
-func TestErasureOfWhatAReleaseAndARevertLeft(t *testing.T) {
-	l := newLab(t)
+func TestErasureAfterReleaseAndRevert(t *testing.T) {
+	l := newTestEnv(t)
 	first, second := strings.Repeat("secret", journal.InlineMax), strings.Repeat("another", journal.InlineMax)
 	l.shelf.values["z"] = first
-	tools := returning{faultyTools{l.faults, l.till}, l}
+	tools := handleRevert{faultyTools{l.faults, l.till}, l}
 	l.reverter.EnvironmentFor = func(context.Context, string) (revert.Environment, error) {
-		return revert.Environment{Schemes: []revert.Scheme{faultyShelf{l.shelf, l.faults}}, Undoer: tools}, nil
+		return revert.Environment{Schemes: []revert.Scheme{valueStoreView{l.shelf, l.faults}}, Undoer: tools}, nil
 	}
 	rec := l.txn()
 	id := l.hold(rec, bought(), true)
@@ -387,11 +387,11 @@ func TestErasureOfWhatAReleaseAndARevertLeft(t *testing.T) {
 	}
 }
 
-// TestReleaseAfterADoubt checks a call that was released with an unknown
+// TestReleaseAfterAnUnknownOutcome checks a call that was released with an unknown
 // outcome, and died when it was released again. It stays in doubt for any
 // result of the second attempt.
-func TestReleaseAfterADoubt(t *testing.T) {
-	l := newLab(t)
+func TestReleaseAfterAnUnknownOutcome(t *testing.T) {
+	l := newTestEnv(t)
 	rec := l.txn()
 	l.ids["t"] = rec.Txn()
 	l.line(rec, "", &record.Savepoint{Name: "here"})
@@ -406,7 +406,7 @@ func TestReleaseAfterADoubt(t *testing.T) {
 	require.ErrorContains(t, err, "has begun to commit")
 	l.release(rec, id)
 	l.next()
-	l.with(faultyShelf{l.shelf, l.faults})
+	l.with(valueStoreView{l.shelf, l.faults})
 	found, err := l.reverter.Recover(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, []string{rec.Txn()}, found.Committing)

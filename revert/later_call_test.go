@@ -12,11 +12,11 @@ import (
 	"github.com/remit-dev/remit/revert/journal"
 )
 
-// TestAlreadyUnderALaterCall checks a call whose change a later call of another
+// TestAlreadyBelowALaterCall checks a call whose change a later call of another
 // transaction hides. The call does not count as reverted before the later call
 // is reverted too.
-func TestAlreadyUnderALaterCall(t *testing.T) {
-	l := newLab(t)
+func TestAlreadyBelowALaterCall(t *testing.T) {
+	l := newTestEnv(t)
 	first, second := l.txn(), l.txn()
 	l.put(first, write{"n", 7})
 	l.end(first)
@@ -43,9 +43,9 @@ func TestAlreadyUnderALaterCall(t *testing.T) {
 	require.NotContains(t, l.shelf.values, "n")
 }
 
-// TestAlreadyTakenAlong checks that one revert with cascade removes both.
-func TestAlreadyTakenAlong(t *testing.T) {
-	l := newLab(t)
+// TestCascadeRevertsBoth checks that one revert with cascade removes both.
+func TestCascadeRevertsBoth(t *testing.T) {
+	l := newTestEnv(t)
 	first, second := l.txn(), l.txn()
 	l.put(first, write{"n", 7})
 	l.end(first)
@@ -59,10 +59,10 @@ func TestAlreadyTakenAlong(t *testing.T) {
 	require.Equal(t, revert.TxnReverted, l.load(second.Txn()).State())
 }
 
-// TestRestoredUnderALaterCall checks a version that a later call of another
+// TestRestoredBelowALaterCall checks a version that a later call of another
 // transaction wrote, and that equals a version of the first call. The later
 // call stays, so a revert of the first call must not remove that version.
-func TestRestoredUnderALaterCall(t *testing.T) {
+func TestRestoredBelowALaterCall(t *testing.T) {
 	for name, tt := range map[string]struct {
 		first  []write
 		others [][]write
@@ -72,7 +72,7 @@ func TestRestoredUnderALaterCall(t *testing.T) {
 		"one in between of its own": {[]write{{"n", 5}, {"n", 7}}, [][]write{{{"n", 5}}}, "5"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := newLab(t)
+			l := newTestEnv(t)
 			first := l.txn()
 			l.put(first, tt.first...)
 			l.end(first)
@@ -95,10 +95,10 @@ func TestRestoredUnderALaterCall(t *testing.T) {
 	}
 }
 
-// TestRestoredUnderWhatIsGone checks that a partly reverted later call blocks
+// TestRestoredBelowARevertedCall checks that a partly reverted later call blocks
 // only the resources that it still changes.
-func TestRestoredUnderWhatIsGone(t *testing.T) {
-	l := newLab(t)
+func TestRestoredBelowARevertedCall(t *testing.T) {
+	l := newTestEnv(t)
 	first, second := l.txn(), l.txn()
 	l.put(first, write{"n", 7}, write{"m", 7})
 	l.end(first)
@@ -119,7 +119,7 @@ func TestRestoredUnderWhatIsGone(t *testing.T) {
 // TestMemoryStopsReading checks that a cancelled read stops between two
 // entries.
 func TestMemoryStopsReading(t *testing.T) {
-	l := newLab(t)
+	l := newTestEnv(t)
 	l.worked()
 	enough := errors.New("enough")
 	ctx, cancel := context.WithCancelCause(t.Context())

@@ -16,14 +16,14 @@ import (
 	"github.com/remit-dev/remit/revert/record"
 )
 
-// bodyless is a journal in which the bodies of some entries are missing without
+// missingBodies is a journal in which the bodies of some entries are missing without
 // an erased record.
-type bodyless struct {
+type missingBodies struct {
 	journal.Journal
 	gone func(e record.Entry) bool
 }
 
-func (b bodyless) Entries(ctx context.Context, q journal.Query) iter.Seq2[record.Entry, error] {
+func (b missingBodies) Entries(ctx context.Context, q journal.Query) iter.Seq2[record.Entry, error] {
 	return func(yield func(record.Entry, error) bool) {
 		for e, err := range b.Journal.Entries(ctx, q) {
 			if err == nil && e.Erased == "" && b.gone(e) {
@@ -115,7 +115,7 @@ func TestRecordsOutOfOrder(t *testing.T) {
 		{"records of a call that are gone", call, []record.Body{started(), done()}, func(e record.Entry) bool { return e.Header.Call == call }, "no record says who erased it"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			l := newLab(t)
+			l := newTestEnv(t)
 			rec := l.txn()
 			for _, b := range tt.bodies {
 				id := tt.call
@@ -135,7 +135,7 @@ func TestRecordsOutOfOrder(t *testing.T) {
 			}
 			l.next()
 			if tt.gone != nil {
-				l.reverter.Journal = bodyless{l.journal, tt.gone}
+				l.reverter.Journal = missingBodies{l.journal, tt.gone}
 			}
 			l.refuse(rec.Txn(), tt.words)
 		})
@@ -143,7 +143,7 @@ func TestRecordsOutOfOrder(t *testing.T) {
 }
 
 // refuse requires that a transaction with invalid records is left unchanged.
-func (l *lab) refuse(txn, words string) {
+func (l *testEnv) refuse(txn, words string) {
 	l.t.Helper()
 	ctx, j := l.t.Context(), l.reverter.Journal
 	before := maps.Clone(l.shelf.values)

@@ -9,13 +9,13 @@ import (
 	"github.com/remit-dev/remit/revert/journal"
 )
 
-// TestNothingComesBackBelowAnother checks a resource that a call removed. It is
+// TestNoRestoreBelowAReplacement checks a resource that a call removed. It is
 // not restored below a resource that replaced one that a later call had
 // removed: there it was kept from others.
-func TestNothingComesBackBelowAnother(t *testing.T) {
+func TestNoRestoreBelowAReplacement(t *testing.T) {
 	ctx := t.Context()
 	before := map[string]string{"kv://r/d": "private", "kv://r/d/s": "1", "kv://r/e": "1"}
-	w := &world{map[string]string{}}
+	w := &kvStore{map[string]string{}}
 	for k, v := range before {
 		w.values[k] = v
 	}
@@ -44,11 +44,11 @@ func TestNothingComesBackBelowAnother(t *testing.T) {
 	require.Equal(t, before, w.values)
 }
 
-// TestComesBackBelowAChange checks that a removed resource is restored below a
+// TestRestoreBelowAChange checks that a removed resource is restored below a
 // resource that a later call changed and did not remove, for any current value.
-func TestComesBackBelowAChange(t *testing.T) {
+func TestRestoreBelowAChange(t *testing.T) {
 	ctx := t.Context()
-	w := &world{map[string]string{"kv://r/d": "private", "kv://r/d/s": "1"}}
+	w := &kvStore{map[string]string{"kv://r/d": "private", "kv://r/d/s": "1"}}
 	p := newProcess(journal.SharedMemory(), w, 1)
 	rec, err := p.begin(ctx)
 	require.NoError(t, err)

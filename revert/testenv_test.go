@@ -16,11 +16,11 @@ import (
 	"github.com/remit-dev/remit/revert/record"
 )
 
-// lab is a journal, a store, and the process that works on them now.
-type lab struct {
+// testEnv is a journal, a store, and the process that works on them now.
+type testEnv struct {
 	t     *testing.T
 	open  func() journal.Journal
-	shelf *shelf
+	shelf *valueStore
 	till  *till
 	table *table
 	lives uint64
@@ -30,24 +30,24 @@ type lab struct {
 	head   journal.Head      // of the journal, at some time
 }
 
-func newLab(t *testing.T) *lab { return newLabOn(t, journal.SharedMemory()) }
+func newTestEnv(t *testing.T) *testEnv { return newTestEnvOn(t, journal.SharedMemory()) }
 
-func newLabOn(t *testing.T, open func() journal.Journal) *lab {
-	l := &lab{t: t, open: open, shelf: newShelf(), till: newTill(), table: newTable(), ids: map[string]string{}}
+func newTestEnvOn(t *testing.T, open func() journal.Journal) *testEnv {
+	l := &testEnv{t: t, open: open, shelf: newValueStore(), till: newTill(), table: newTable(), ids: map[string]string{}}
 	l.next()
 	return l
 }
 
 // next continues in another process, after the end of the current one.
-func (l *lab) next() {
+func (l *testEnv) next() {
 	if l.process != nil {
 		l.die(l.t)
 	}
 	l.lives++
 	f := &faults{left: -1, hasty: l.faults != nil && l.faults.hasty}
 	l.faults = f
-	l.process = newProcess(func() journal.Journal { return &faulty{l.open(), f} }, &l.shelf.world, l.lives)
-	tools, schemes := faultyTools{f, l.till}, []revert.Scheme{faultyShelf{l.shelf, f}, faultyTable{l.table, f, "rows"}}
+	l.process = newProcess(func() journal.Journal { return &faulty{l.open(), f} }, &l.shelf.kvStore, l.lives)
+	tools, schemes := faultyTools{f, l.till}, []revert.Scheme{valueStoreView{l.shelf, f}, faultyTable{l.table, f, "rows"}}
 	l.reverter.EnvironmentFor = func(_ context.Context, session string) (w revert.Environment, err error) {
 		return w, f.try("find the ways", func() error {
 			w = revert.Environment{Namespace: session, Schemes: schemes, Undoer: tools, Prober: tools}
@@ -56,18 +56,18 @@ func (l *lab) next() {
 	}
 }
 
-func (l *lab) txn() revert.Recorder {
+func (l *testEnv) txn() revert.Recorder {
 	rec, err := l.begin(l.t.Context())
 	require.NoError(l.t, err)
 	return rec
 }
 
-func (l *lab) must(rec revert.Recorder, w revert.Write) {
+func (l *testEnv) must(rec revert.Recorder, w revert.Write) {
 	w.Durable = true
 	require.NoError(l.t, rec.Write(l.t.Context(), w))
 }
 
-func (l *lab) line(rec revert.Recorder, call string, bodies ...record.Body) {
+func (l *testEnv) line(rec revert.Recorder, call string, bodies ...record.Body) {
 	var w revert.Write
 	for _, b := range bodies {
 		w.Records = append(w.Records, revert.CallRecord{Call: call, Body: b})
@@ -76,7 +76,7 @@ func (l *lab) line(rec revert.Recorder, call string, bodies ...record.Body) {
 }
 
 // prepared sets the ID and the common fields of a call.
-func (l *lab) prepared(s *record.Started) (id string) {
+func (l *testEnv) prepared(s *record.Started) (id string) {
 	l.calls++
 	id = fmt.Sprintf("c_%d_%d", l.lives, l.calls)
 	s.Sequence, s.Key, s.Declared, s.Input, s.Decision = l.calls, "key-"+id, true, json.RawMessage(`{}`), json.RawMessage(`{}`)
@@ -85,24 +85,24 @@ func (l *lab) prepared(s *record.Started) (id string) {
 }
 
 // hold queues a call until its transaction commits.
-func (l *lab) hold(rec revert.Recorder, s *record.Started, idempotent bool) string {
+func (l *testEnv) hold(rec revert.Recorder, s *record.Started, idempotent bool) string {
 	id := l.prepared(s)
 	l.line(rec, id, &record.Held{Started: *s, Idempotent: idempotent})
 	return id
 }
 
 // release starts a held call.
-func (l *lab) release(rec revert.Recorder, id string) {
+func (l *testEnv) release(rec revert.Recorder, id string) {
 	started := l.call(id).Held.Started
 	l.line(rec, id, &started)
 }
 
 // start begins a call that claims and changes what writes say. It does not end
 // it.
-func (l *lab) start(rec revert.Recorder, s *record.Started, writes ...write) string {
+func (l *testEnv) start(rec revert.Recorder, s *record.Started, writes ...write) string {
 	id := l.prepared(s)
 	l.line(rec, id, s)
-	shelf := faultyShelf{l.shelf, l.faults}
+	shelf := valueStoreView{l.shelf, l.faults}
 	for i, x := range writes {
 		will, blobs, err := shelf.keepNow(l.t.Context(), x.key, l.journal)
 		require.NoError(l.t, err)
@@ -130,24 +130,24 @@ func bought() *record.Started {
 func done() *record.Done { return &record.Done{Output: json.RawMessage("null")} }
 
 // put runs a whole call that changes values.
-func (l *lab) put(rec revert.Recorder, writes ...write) string {
+func (l *testEnv) put(rec revert.Recorder, writes ...write) string {
 	id := l.start(rec, handled(), writes...)
 	l.line(rec, id, done())
 	return id
 }
 
 // pay runs a whole call of a tool with its own Revert.
-func (l *lab) pay(rec revert.Recorder) string {
+func (l *testEnv) pay(rec revert.Recorder) string {
 	id := l.start(rec, bought())
 	l.till.booked["key-"+id] = true
 	l.line(rec, id, done(), &record.Verified{Phase: "call", Presence: effect.PresenceApplied, OK: true})
 	return id
 }
 
-func (l *lab) end(rec revert.Recorder) { require.NoError(l.t, l.commit(l.t.Context(), rec)) }
+func (l *testEnv) end(rec revert.Recorder) { require.NoError(l.t, l.commit(l.t.Context(), rec)) }
 
 // worked makes a committed transaction that turns before into after, and pays.
-func (l *lab) worked() (txn string) {
+func (l *testEnv) worked() (txn string) {
 	rec := l.txn()
 	l.put(rec, write{"a", 7}, write{"c", 8})
 	l.pay(rec)
@@ -156,9 +156,9 @@ func (l *lab) worked() (txn string) {
 	return rec.Txn()
 }
 
-// situation is the final state: the values of the store, and the state of each
+// finalState is the final state: the values of the store, and the state of each
 // transaction on the journal.
-type situation struct {
+type finalState struct {
 	Values     map[string]string
 	Lifted     map[string]string
 	Rows       map[string]string
@@ -167,9 +167,9 @@ type situation struct {
 	Unfinished int
 }
 
-func (l *lab) situation() situation {
+func (l *testEnv) situation() finalState {
 	ctx := l.t.Context()
-	s := situation{Values: maps.Clone(l.shelf.values), Lifted: maps.Clone(l.shelf.lifted), Rows: maps.Clone(l.table.rows), Given: len(l.till.given), Txns: map[string]string{}}
+	s := finalState{Values: maps.Clone(l.shelf.values), Lifted: maps.Clone(l.shelf.lifted), Rows: maps.Clone(l.table.rows), Given: len(l.till.given), Txns: map[string]string{}}
 	for e, err := range l.journal.Entries(ctx, journal.Query{Kinds: []kind.Kind{kind.Begun}}) {
 		require.NoError(l.t, err)
 		txn, err := revert.Load(ctx, l.journal, e.Header.Txn)

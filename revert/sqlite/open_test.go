@@ -28,9 +28,9 @@ func TestOpenTogether(t *testing.T) {
 	}
 }
 
-// TestJournalMadeBetweenLooks creates the journal after another opening found
+// TestJournalCreatedBetweenReads creates the journal after another opening found
 // an empty folder. That opening must not report missing entries.
-func TestJournalMadeBetweenLooks(t *testing.T) {
+func TestJournalCreatedBetweenReads(t *testing.T) {
 	dir := t.TempDir()
 	begun, complete := sqlite.LookBefore(t.Context(), dir, func() {
 		j, err := sqlite.Open(t.Context(), dir)

@@ -15,7 +15,7 @@ import (
 // decision.
 func TestDiedBeforeItsEffect(t *testing.T) {
 	for confinement, proof := range map[string]string{"handles": "no_effect", "trusted": "probe"} {
-		l := newLab(t)
+		l := newTestEnv(t)
 		rec := l.txn()
 		id := l.start(rec, &record.Started{Class: effect.Compensable, Confinement: confinement, Reverts: true}, write{"a", 7})
 		l.shelf.values = before() // as if the change had happened

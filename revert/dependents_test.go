@@ -15,13 +15,13 @@ import (
 	"github.com/remit-dev/remit/revert/record"
 )
 
-// everything is a journal that ignores the About texts of a query.
-type everything struct {
+// unfilteredJournal is a journal that ignores the About texts of a query.
+type unfilteredJournal struct {
 	journal.Journal
 	read *int
 }
 
-func (e everything) Entries(ctx context.Context, q journal.Query) iter.Seq2[record.Entry, error] {
+func (e unfilteredJournal) Entries(ctx context.Context, q journal.Query) iter.Seq2[record.Entry, error] {
 	q.About = nil
 	return func(yield func(record.Entry, error) bool) {
 		for entry, err := range e.Journal.Entries(ctx, q) {
@@ -33,14 +33,14 @@ func (e everything) Entries(ctx context.Context, q journal.Query) iter.Seq2[reco
 	}
 }
 
-// TestUndoReadsWhatItIsAbout compares two ways to find dependent calls along
+// TestRevertQueriesFindDependents compares two ways to find dependent calls along
 // chains of folders and files: from the changes of related resources alone, and
 // from all later changes.
-func TestUndoReadsWhatItIsAbout(t *testing.T) {
+func TestRevertQueriesFindDependents(t *testing.T) {
 	keys := []string{"kv://r", "kv://r/a", "kv://r/a/b", "kv://r/ab", `kv://r/a/"b"`, "kv://r/c/d", "kv://s", "kv://s/x", "kv://s/y", "other"}
 	for seed := range uint64(150) {
 		r := rand.New(rand.NewPCG(seed, 3))
-		l := newLab(t)
+		l := newTestEnv(t)
 		var txns []string
 		for range 8 {
 			rec := l.txn()
@@ -55,7 +55,7 @@ func TestUndoReadsWhatItIsAbout(t *testing.T) {
 			txns = append(txns, rec.Txn())
 		}
 		read := 0
-		whole := &revert.Reverter{Journal: everything{l.reverter.Journal, &read}, Host: l.reverter.Host, EnvironmentFor: l.reverter.EnvironmentFor, OnDrop: l.reverter.OnDrop}
+		whole := &revert.Reverter{Journal: unfilteredJournal{l.reverter.Journal, &read}, Host: l.reverter.Host, EnvironmentFor: l.reverter.EnvironmentFor, OnDrop: l.reverter.OnDrop}
 		for _, txn := range txns {
 			for _, how := range []revert.Options{{}, {Cascade: true}} {
 				want, err := whole.Preview(t.Context(), txn, how)
@@ -69,10 +69,10 @@ func TestUndoReadsWhatItIsAbout(t *testing.T) {
 	}
 }
 
-// TestUndoDoesNotReadWhatItIsNotAbout checks that a revert does not read later
+// TestRevertSkipsUnrelatedChanges checks that a revert does not read later
 // changes of other resources.
-func TestUndoDoesNotReadWhatItIsNotAbout(t *testing.T) {
-	l := newLab(t)
+func TestRevertSkipsUnrelatedChanges(t *testing.T) {
+	l := newTestEnv(t)
 	first := l.txn()
 	l.put(first, write{"kv://mine/a", 1})
 	l.end(first)

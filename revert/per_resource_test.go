@@ -15,7 +15,7 @@ import (
 // does not either. A conflict does, until the other call is redone completely.
 func TestStateWithOneCallOfTwo(t *testing.T) {
 	ctx := t.Context()
-	p := newProcess(journal.SharedMemory(), &world{before()}, 1)
+	p := newProcess(journal.SharedMemory(), &kvStore{before()}, 1)
 	rec, err := p.begin(ctx)
 	require.NoError(t, err)
 	a, err := p.call(ctx, rec, put(write{"a", 7}))
@@ -72,7 +72,7 @@ func TestPerResource(t *testing.T) {
 		"two":                 {[][]write{{{"a", 7}, {"d", 4}}, {{"a", 8}}}, false, []string{"a restored", "d restored"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := newProcess(journal.SharedMemory(), &world{before()}, 1)
+			p := newProcess(journal.SharedMemory(), &kvStore{before()}, 1)
 			rec, err := p.begin(ctx)
 			require.NoError(t, err)
 			for _, w := range tt.writes {
@@ -93,11 +93,11 @@ func TestPerResource(t *testing.T) {
 	}
 }
 
-// TestPerResourceOfOneThatIsGoneAgain checks a resource that calls created and
+// TestPerResourceOfATemporaryResource checks a resource that calls created and
 // removed: it is absent before and after.
-func TestPerResourceOfOneThatIsGoneAgain(t *testing.T) {
+func TestPerResourceOfATemporaryResource(t *testing.T) {
 	ctx := t.Context()
-	p := newProcess(journal.SharedMemory(), &world{before()}, 1)
+	p := newProcess(journal.SharedMemory(), &kvStore{before()}, 1)
 	rec, err := p.begin(ctx)
 	require.NoError(t, err)
 	for _, value := range []any{7, nil} {

@@ -14,21 +14,23 @@ import (
 	"github.com/remit-dev/remit/revert/journal"
 )
 
-// shelf is a store of values whose scheme works in steps, like that of files.
+// valueStore is a store of values whose scheme works in steps, like that of files.
 // It stores the current value with the journal, moves it aside, and only then
 // writes the earlier value. After a failure in between, the value stays moved
 // aside until that step is settled.
-type shelf struct {
-	world
+type valueStore struct {
+	kvStore
 	lifted map[string]string // by stage
 	stages int
 }
 
-func newShelf() *shelf { return &shelf{world: world{before()}, lifted: map[string]string{}} }
+func newValueStore() *valueStore {
+	return &valueStore{kvStore: kvStore{before()}, lifted: map[string]string{}}
+}
 
-// faultyShelf is the view that one process has of a shelf.
-type faultyShelf struct {
-	*shelf
+// valueStoreView is the view that one process has of a shelf.
+type valueStoreView struct {
+	*valueStore
 	*faults
 }
 
@@ -41,7 +43,7 @@ type way struct {
 }
 
 // keepNow stores the current content, for a change that displaces it.
-func (s faultyShelf) keepNow(ctx context.Context, key string, keep journal.ContentStore) (*effect.BlobRef, []journal.Blob, error) {
+func (s valueStoreView) keepNow(ctx context.Context, key string, keep journal.ContentStore) (*effect.BlobRef, []journal.Blob, error) {
 	v, ok := s.values[key]
 	if !ok {
 		return nil, nil, nil
@@ -54,7 +56,7 @@ func (s faultyShelf) keepNow(ctx context.Context, key string, keep journal.Conte
 	return &ref, []journal.Blob{b}, nil
 }
 
-func (s faultyShelf) change(n int, key, kind string, pre, post effect.Token, will, had *effect.BlobRef) effect.Change {
+func (s valueStoreView) change(n int, key, kind string, pre, post effect.Token, will, had *effect.BlobRef) effect.Change {
 	s.stages++
 	inverse, err := json.Marshal(way{fmt.Sprint("stage", s.stages), will, had})
 	if err != nil {
@@ -74,7 +76,7 @@ func wayOf(c effect.Change) (w way) {
 	return w
 }
 
-func (s faultyShelf) Settle(_ context.Context, c effect.Change) (now effect.Token, err error) {
+func (s valueStoreView) Settle(_ context.Context, c effect.Change) (now effect.Token, err error) {
 	return now, s.try("settle", func() error {
 		stage := wayOf(c).Stage
 		if v, half := s.lifted[stage]; half {
@@ -86,7 +88,7 @@ func (s faultyShelf) Settle(_ context.Context, c effect.Change) (now effect.Toke
 	})
 }
 
-func (s faultyShelf) Plan(ctx context.Context, changes []effect.Change, keep journal.ContentStore) (steps []effect.Step, blobs []journal.Blob, err error) {
+func (s valueStoreView) Plan(ctx context.Context, changes []effect.Change, keep journal.ContentStore) (steps []effect.Step, blobs []journal.Blob, err error) {
 	if err := s.try("plan", func() error { return nil }); err != nil {
 		return nil, nil, err
 	}
@@ -115,7 +117,7 @@ func (s faultyShelf) Plan(ctx context.Context, changes []effect.Change, keep jou
 	return steps, blobs, nil
 }
 
-func (s faultyShelf) Apply(ctx context.Context, step effect.Step, keep journal.ContentStore) effect.Result {
+func (s valueStoreView) Apply(ctx context.Context, step effect.Step, keep journal.ContentStore) effect.Result {
 	key := step.Change.Resource
 	res := effect.Result{Resource: key, Outcome: effect.Failed}
 	if now := s.token(key); !now.Same(step.Change.Pre) {
@@ -145,7 +147,7 @@ func (s faultyShelf) Apply(ctx context.Context, step effect.Step, keep journal.C
 	return res
 }
 
-func (s faultyShelf) fetch(ctx context.Context, ref *effect.BlobRef, keep journal.ContentStore) (string, error) {
+func (s valueStoreView) fetch(ctx context.Context, ref *effect.BlobRef, keep journal.ContentStore) (string, error) {
 	if ref == nil {
 		return "", nil
 	}

@@ -11,9 +11,9 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// hop is where a process ends: after an operation that begins with after, by
+// crashPoint is where a process ends: after an operation that begins with after, by
 // the death of the process, or by a power failure, with any cut.
-type hop struct {
+type crashPoint struct {
 	after string
 	power bool
 }
@@ -24,24 +24,24 @@ func TestFound(t *testing.T) {
 	for _, tt := range []struct {
 		name, calls string
 		abort       bool
-		hops        []hop
+		hops        []crashPoint
 	}{
 		// A process died between an exchange and its sync. Recovery assumed
 		// that the visible state was on the disk, and durably recorded the call
 		// as done.
-		{"a change that nobody has synced", "write", false, []hop{{"exchange", false}, {"recovered", true}}},
-		{"a removal that nobody has synced", "delete", false, []hop{{"remove", false}, {"recovered", true}}},
-		{"an undo that nobody has synced", "write", true, []hop{{"exchange", false}, {"told", true}}},
+		{"a change that nobody has synced", "write", false, []crashPoint{{"exchange", false}, {"recovered", true}}},
+		{"a removal that nobody has synced", "delete", false, []crashPoint{{"remove", false}, {"recovered", true}}},
+		{"an undo that nobody has synced", "write", true, []crashPoint{{"exchange", false}, {"told", true}}},
 		// A process died between the last record of a revert and its barrier.
 		// The next one found nothing left to do, reported that, and the record
 		// was lost.
-		{"an end that nobody has synced", "write", true, []hop{{"append", false}, {"told", true}}},
+		{"an end that nobody has synced", "write", true, []crashPoint{{"append", false}, {"told", true}}},
 		// The bits of a new directory were not synced before it got its name. A
 		// name without them is an unknown version.
-		{"a directory without its bits", "mkdir", false, []hop{{"rename", true}, {"told", true}}},
+		{"a directory without its bits", "mkdir", false, []crashPoint{{"rename", true}, {"told", true}}},
 		// Recovery reported that a held call had no effect, and the commit
 		// released it again: the oracle was wrong here.
-		{"a held call that is released again", "seen_mail", false, []hop{{"append", false}, {"append", false}}},
+		{"a held call that is released again", "seen_mail", false, []crashPoint{{"append", false}, {"append", false}}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			k, ok := kindNamed(tt.calls)
@@ -57,13 +57,13 @@ func TestFound(t *testing.T) {
 }
 
 // is reports whether the path continues from a moment with this cut.
-func (h hop) is(m moment, c cut) bool {
+func (h crashPoint) is(m moment, c cut) bool {
 	return strings.HasPrefix(m.what, h.after) && (h.power || !c.power)
 }
 
-// TestToldAgain repeats a call by its ID. The response must be durable, even if
+// TestRepeatedCallIsDurable repeats a call by its ID. The response must be durable, even if
 // the record belongs to a process that died before its barrier.
-func TestToldAgain(t *testing.T) {
+func TestRepeatedCallIsDurable(t *testing.T) {
 	w := newWorld()
 	rt, ctx, err := w.process()
 	require.NoError(t, err)

@@ -21,8 +21,8 @@ import (
 	"github.com/remit-dev/remit/verify"
 )
 
-// shelf is a store of texts that tools change.
-type shelf struct {
+// textStore is a store of texts that tools change.
+type textStore struct {
 	wire *reverttest.Wire
 
 	mu   sync.Mutex // never held across a wait
@@ -31,13 +31,13 @@ type shelf struct {
 	log  map[string]string
 }
 
-func (s *shelf) get(name string) string {
+func (s *textStore) get(name string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.now[name]
 }
 
-func (s *shelf) set(name, to string) {
+func (s *textStore) set(name, to string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.now[name] = to; to == "" {
@@ -46,12 +46,12 @@ func (s *shelf) set(name, to string) {
 }
 
 // put changes a text, as an action of the process itself.
-func (s *shelf) put(ctx context.Context, name, to string) error {
+func (s *textStore) put(ctx context.Context, name, to string) error {
 	return s.wire.Do(ctx, "put "+name, func() { s.set(name, to) })
 }
 
 // ask requests a change of a text, once for each key.
-func (s *shelf) ask(ctx context.Context, key, name, to string) error {
+func (s *textStore) ask(ctx context.Context, key, name, to string) error {
 	return s.wire.Send(ctx, "put "+name, func() {
 		s.mu.Lock()
 		known := s.keys[key]
@@ -66,31 +66,31 @@ func (s *shelf) ask(ctx context.Context, key, name, to string) error {
 	})
 }
 
-func (s *shelf) shown() (map[string]string, error) {
+func (s *textStore) shown() (map[string]string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return maps.Clone(s.now), nil
 }
 
-func (s *shelf) traces() (map[string]string, error) {
+func (s *textStore) traces() (map[string]string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return maps.Clone(s.log), nil
 }
 
-type shelfKey struct{}
+type textStoreKey struct{}
 
-func shelfOf(ctx context.Context) *shelf {
-	s, _ := ctx.Value(shelfKey{}).(*shelf)
+func textStoreOf(ctx context.Context) *textStore {
+	s, _ := ctx.Value(textStoreKey{}).(*textStore)
 	return s
 }
 
-func shelves(traced, foreign bool) func(*reverttest.Wire) (reverttest.TestEnv, error) {
+func textStores(traced, foreign bool) func(*reverttest.Wire) (reverttest.TestEnv, error) {
 	return func(w *reverttest.Wire) (reverttest.TestEnv, error) {
-		s := &shelf{wire: w, now: map[string]string{"a": "old a", "b": "old b"}, keys: map[string]bool{}, log: map[string]string{}}
+		s := &textStore{wire: w, now: map[string]string{"a": "old a", "b": "old b"}, keys: map[string]bool{}, log: map[string]string{}}
 		world := reverttest.TestEnv{
 			Snapshot: s.shown,
-			Context:  func(ctx context.Context) context.Context { return context.WithValue(ctx, shelfKey{}, s) },
+			Context:  func(ctx context.Context) context.Context { return context.WithValue(ctx, textStoreKey{}, s) },
 		}
 		if foreign {
 			world.Foreign = map[string]func() error{"rewrites a": func() error { s.set("a", "theirs"); return nil }}
@@ -105,7 +105,7 @@ func shelves(traced, foreign bool) func(*reverttest.Wire) (reverttest.TestEnv, e
 // both is Execute of an honest tool: it notes the earlier texts, and changes
 // two.
 func both(ctx context.Context, tc ctxperm.ToolContext, to string) (string, error) {
-	s := shelfOf(ctx)
+	s := textStoreOf(ctx)
 	for _, name := range []string{"a", "b"} {
 		if err := tc.Note(ctx, name, s.get(name)); err != nil {
 			return "", tool.NoEffect(err)
@@ -117,7 +117,7 @@ func both(ctx context.Context, tc ctxperm.ToolContext, to string) (string, error
 // back restores each text that is as the call left it.
 func back(names ...string) tool.Revert {
 	return func(ctx context.Context, rc tool.RevertContext) error {
-		s, to := shelfOf(ctx), input(rc.Input)
+		s, to := textStoreOf(ctx), input(rc.Input)
 		var wrong error
 		for _, name := range names {
 			var was string
@@ -143,7 +143,7 @@ func input(raw json.RawMessage) (s string) {
 
 // sees checks whether the texts are present.
 func sees(ctx context.Context, s verify.Subject) verify.Verdict {
-	to, shelf := input(s.Input), shelfOf(ctx)
+	to, shelf := input(s.Input), textStoreOf(ctx)
 	a, b := shelf.get("a") == to, shelf.get("b") == to
 	switch {
 	case a && b:
@@ -173,14 +173,14 @@ func blind(_ context.Context, s verify.Subject) verify.Verdict {
 func TestGrades(t *testing.T) {
 	looked := tool.VerifyWith(sees)
 	one := func(ctx context.Context, _ ctxperm.ToolContext, to string) (string, error) {
-		s := shelfOf(ctx)
+		s := textStoreOf(ctx)
 		return "put", s.put(ctx, "a", s.get("a")+to)
 	}
 	asks := func(ctx context.Context, tc ctxperm.ToolContext, to string) (string, error) {
-		return "asked", shelfOf(ctx).ask(ctx, tc.Call().Key, "c", to)
+		return "asked", textStoreOf(ctx).ask(ctx, tc.Call().Key, "c", to)
 	}
 	asked := func(ctx context.Context, s verify.Subject) verify.Verdict {
-		if shelfOf(ctx).get("c") == input(s.Input) {
+		if textStoreOf(ctx).get("c") == input(s.Input) {
 			return verify.Applied()
 		}
 		return verify.Absent()
@@ -192,7 +192,7 @@ func TestGrades(t *testing.T) {
 		return verify.Unclear("it may still be on its way")
 	}
 	takes := func(ctx context.Context, rc tool.RevertContext) error {
-		if s := shelfOf(ctx); s.get("c") == input(rc.Input) {
+		if s := textStoreOf(ctx); s.get("c") == input(rc.Input) {
 			return s.ask(ctx, rc.UndoKey, "c", "")
 		}
 		return nil
@@ -218,14 +218,14 @@ func TestGrades(t *testing.T) {
 		},
 		"its Revert is not idempotent": {
 			made(t, "twice", one, effect.Compensable, tool.RevertWith("1", func(ctx context.Context, rc tool.RevertContext) error {
-				s := shelfOf(ctx)
+				s := textStoreOf(ctx)
 				now := s.get("a")
 				return s.put(ctx, "a", now[:max(len(now)-len(input(rc.Input)), 0)])
 			})), provenance.NotUndoable, "everything is said to be taken back, and a was old a and is ol",
 		},
 		"its Revert destroys foreign bytes": {
 			made(t, "tramples", both, effect.Reversible, looked, tool.RevertWith("1", func(ctx context.Context, _ tool.RevertContext) error {
-				s := shelfOf(ctx)
+				s := textStoreOf(ctx)
 				return errors.Join(s.put(ctx, "a", "old a"), s.put(ctx, "b", "old b"))
 			})), provenance.NotUndoable, "a was left by somebody else as theirs, and is old a",
 		},
@@ -251,7 +251,7 @@ func TestGrades(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := reverttest.Config{World: shelves(strings.Contains(name, "late"), !strings.Contains(name, "idempotent")), Inputs: []any{"new"}, Seed: 1, Runs: 300}
+			c := reverttest.Config{World: textStores(strings.Contains(name, "late"), !strings.Contains(name, "idempotent")), Inputs: []any{"new"}, Seed: 1, Runs: 300}
 			r, err := reverttest.Grade(tt.tool, c)
 			require.NoError(t, err)
 			require.Equal(t, tt.want, r.Grade, "%v", r.Against)
@@ -272,7 +272,7 @@ func TestMemory(t *testing.T) {
 		var mu sync.Mutex // never held across a wait
 		was := ""
 		return tool.CreateWith("keeps", "Puts a text.", nil, func(ctx context.Context, _ ctxperm.ToolContext, to string) (string, error) {
-			s := shelfOf(ctx)
+			s := textStoreOf(ctx)
 			mu.Lock()
 			was = s.get("a")
 			mu.Unlock()
@@ -280,7 +280,7 @@ func TestMemory(t *testing.T) {
 		}, tool.Effect(effect.Reversible), tool.RevertWith("1", func(ctx context.Context, rc tool.RevertContext) error {
 			mu.Lock()
 			defer mu.Unlock()
-			if s := shelfOf(ctx); was != "" && s.get("a") == input(rc.Input) {
+			if s := textStoreOf(ctx); was != "" && s.get("a") == input(rc.Input) {
 				return s.put(ctx, "a", was)
 			}
 			return nil
@@ -288,7 +288,7 @@ func TestMemory(t *testing.T) {
 	}
 	one, err := forgetful()
 	require.NoError(t, err)
-	world := shelves(false, true)
+	world := textStores(false, true)
 	r, err := reverttest.Grade(one, reverttest.Config{Inputs: []any{"new"}, World: func(w *reverttest.Wire) (reverttest.TestEnv, error) {
 		made, err := world(w)
 		made.Tool = forgetful

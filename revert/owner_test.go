@@ -11,28 +11,28 @@ import (
 	"github.com/remit-dev/remit/revert/journal"
 )
 
-// mistaken is a journal that reports a living owner as dead. That owner writes
+// falseDeadJournal is a journal that reports a living owner as dead. That owner writes
 // once more just before the last check of it.
-type mistaken struct {
+type falseDeadJournal struct {
 	journal.Journal
 	asked int
 	last  func()
 }
 
-func (m *mistaken) Alive(context.Context, string) (bool, error) {
+func (m *falseDeadJournal) Alive(context.Context, string) (bool, error) {
 	if m.asked++; m.asked == 2 {
 		m.last()
 	}
 	return false, nil
 }
 
-// TestOwnerTakenForDeadWritesOnce checks that the last write of a replaced
+// TestOwnerReportedDeadWritesOnce checks that the last write of a replaced
 // owner counts, and that a recovery that had read before does not repeat it.
-func TestOwnerTakenForDeadWritesOnce(t *testing.T) {
-	l := newLab(t)
+func TestOwnerReportedDeadWritesOnce(t *testing.T) {
+	l := newTestEnv(t)
 	rec := l.txn()
 	call := l.start(rec, handled(), write{"a", 7})
-	j := &mistaken{Journal: l.open(), last: func() { l.line(rec, call, done()) }}
+	j := &falseDeadJournal{Journal: l.open(), last: func() { l.line(rec, call, done()) }}
 	r := &revert.Reverter{Journal: j, Host: l.reverter.Host, EnvironmentFor: l.reverter.EnvironmentFor}
 	found, err := r.Recover(t.Context())
 	require.NoError(t, err)
@@ -44,13 +44,13 @@ func TestOwnerTakenForDeadWritesOnce(t *testing.T) {
 	require.ErrorIs(t, rec.Write(t.Context(), revert.Write{Records: []revert.CallRecord{{Call: call, Body: done()}}}), journal.ErrNotOwner)
 }
 
-// TestOwnerTakenForDeadByItself checks that a process that its own journal
+// TestOwnerReportedDeadByItself checks that a process that its own journal
 // reports dead does not take over its own work.
-func TestOwnerTakenForDeadByItself(t *testing.T) {
-	l := newLab(t)
+func TestOwnerReportedDeadByItself(t *testing.T) {
+	l := newTestEnv(t)
 	rec := l.txn()
 	call := l.start(rec, handled(), write{"a", 7})
-	r := &revert.Reverter{Journal: nobodyLives{l.reverter.Journal}, Host: l.reverter.Host, EnvironmentFor: l.reverter.EnvironmentFor}
+	r := &revert.Reverter{Journal: allDead{l.reverter.Journal}, Host: l.reverter.Host, EnvironmentFor: l.reverter.EnvironmentFor}
 	found, err := r.Recover(t.Context())
 	require.NoError(t, err)
 	require.Empty(t, found.Abandoned)
@@ -62,15 +62,15 @@ func TestOwnerTakenForDeadByItself(t *testing.T) {
 	require.Equal(t, revert.PhaseDone, l.load(rec.Txn()).Calls[0].Phase)
 }
 
-// nobodyLives is a journal that reports every owner as dead.
-type nobodyLives struct{ journal.Journal }
+// allDead is a journal that reports every owner as dead.
+type allDead struct{ journal.Journal }
 
-func (nobodyLives) Alive(context.Context, string) (bool, error) { return false, nil }
+func (allDead) Alive(context.Context, string) (bool, error) { return false, nil }
 
-// TestNotBesideWhatGoesOn checks that a call with a running operation is
+// TestRevertWaitsForRunningOperations checks that a call with a running operation is
 // neither read, settled nor reverted. After the operation it is.
-func TestNotBesideWhatGoesOn(t *testing.T) {
-	l := newLab(t)
+func TestRevertWaitsForRunningOperations(t *testing.T) {
+	l := newTestEnv(t)
 	rec := l.txn()
 	id := l.put(rec, write{"a", 7})
 	dies := l.start(rec, handled(), write{"b", 7})

@@ -16,7 +16,7 @@ import (
 func TestPartOfARedoIsNotShownAsReverted(t *testing.T) {
 	ctx := context.Background()
 	for name, commit := range map[string]bool{"committed": true, "open": false} {
-		p := newProcess(journal.SharedMemory(), &world{before()}, 1)
+		p := newProcess(journal.SharedMemory(), &kvStore{before()}, 1)
 		rec, err := p.begin(ctx)
 		require.NoError(t, err)
 		for _, w := range []write{{"a", 7}, {"c", 8}} {
@@ -45,13 +45,13 @@ func TestPartOfARedoIsNotShownAsReverted(t *testing.T) {
 	}
 }
 
-// TestStateWhileSomethingIsBeingTakenBack kills a revert of a redone
+// TestStateDuringARevert kills a revert of a redone
 // transaction at each of its scheduling points. A half-reverted transaction is
 // not committed.
-func TestStateWhileSomethingIsBeingTakenBack(t *testing.T) {
+func TestStateDuringARevert(t *testing.T) {
 	ctx := context.Background()
 	run := func(at int) int {
-		open, w := journal.SharedMemory(), &world{before()}
+		open, w := journal.SharedMemory(), &kvStore{before()}
 		p := newProcess(open, w, 1)
 		rec, err := p.begin(ctx)
 		require.NoError(t, err)

@@ -18,11 +18,11 @@ import (
 	"github.com/remit-dev/remit/revert/record"
 )
 
-// TestLikeVersions uses two keys and three values, so almost each version
+// TestEqualVersions uses two keys and three values, so almost each version
 // equals one of another call. When nothing is in flight, each key must be as
 // the newest call left it that still has effects. Reverting everything, newest
 // first, must restore the beginning.
-func TestLikeVersions(t *testing.T) {
+func TestEqualVersions(t *testing.T) {
 	seeds := 60
 	if os.Getenv("REMIT_LONG") != "" {
 		seeds = 4_000
@@ -32,23 +32,23 @@ func TestLikeVersions(t *testing.T) {
 	}
 }
 
-// alike plays one seed.
-type alike struct {
-	*lab
+// randomRun plays one seed.
+type randomRun struct {
+	*testEnv
 	rng   *rand.Rand
 	txns  []string // in the order in which they began
 	links []string
 	open  revert.Recorder
 	nest  string
-	wrote []wrote
+	wrote []keyWrite
 	story []string
 }
 
-// wrote is a call that changed a key, in the order of the changes.
-type wrote struct{ txn, call, key string }
+// keyWrite is a call that changed a key, in the order of the changes.
+type keyWrite struct{ txn, call, key string }
 
 func likeness(t *testing.T, seed uint64) {
-	a := &alike{lab: newLab(t), rng: rand.New(rand.NewPCG(seed, 7))}
+	a := &randomRun{testEnv: newTestEnv(t), rng: rand.New(rand.NewPCG(seed, 7))}
 	defer func() {
 		if t.Failed() {
 			t.Logf("seed %d:\n%s", seed, strings.Join(a.story, "\n"))
@@ -71,14 +71,14 @@ func likeness(t *testing.T, seed uint64) {
 	require.Equal(t, before(), a.shelf.values)
 }
 
-func (a *alike) say(format string, args ...any) {
+func (a *randomRun) say(format string, args ...any) {
 	a.story = append(a.story, fmt.Sprintf(format, args...)+fmt.Sprintf(" -> %v", a.shelf.values))
 }
 
 // over forgets the open transaction.
-func (a *alike) over() { a.open, a.nest = revert.Recorder{}, "" }
+func (a *randomRun) over() { a.open, a.nest = revert.Recorder{}, "" }
 
-func (a *alike) step() {
+func (a *randomRun) step() {
 	switch n := a.rng.IntN(10); {
 	case n < 4:
 		a.write()
@@ -92,7 +92,7 @@ func (a *alike) step() {
 }
 
 // write changes a key in the open transaction, sometimes in a nested one.
-func (a *alike) write() {
+func (a *randomRun) write() {
 	if a.open.Txn() == "" {
 		a.open = a.txn()
 		a.txns = append(a.txns, a.open.Txn())
@@ -120,11 +120,11 @@ func (a *alike) write() {
 	}
 	id := a.start(a.open, s, write{key, value})
 	a.line(a.open, id, done())
-	a.wrote = append(a.wrote, wrote{a.open.Txn(), id, key})
+	a.wrote = append(a.wrote, keyWrite{a.open.Txn(), id, key})
 	a.say("%s of %s (%s) writes %s=%v", id, a.open.Txn(), s.Nest, key, value)
 }
 
-func (a *alike) end() {
+func (a *randomRun) end() {
 	switch {
 	case a.nest != "" && a.rng.IntN(2) == 0:
 		_, err := a.reverter.RevertNested(a.t.Context(), a.open.Txn(), a.nest)
@@ -134,13 +134,13 @@ func (a *alike) end() {
 	case a.rng.IntN(3) == 0:
 		a.abort()
 	default:
-		a.lab.end(a.open)
+		a.testEnv.end(a.open)
 		a.say("commit %s", a.open.Txn())
 		a.over()
 	}
 }
 
-func (a *alike) abort() {
+func (a *randomRun) abort() {
 	rep, err := a.reverter.Abort(a.t.Context(), a.open.Txn(), revert.Options{})
 	require.NoError(a.t, err)
 	require.True(a.t, rep.Complete(), "%+v", rep)
@@ -150,19 +150,19 @@ func (a *alike) abort() {
 
 // back reverts an ended transaction, or a call of it, and sometimes dies
 // half-way.
-func (a *alike) back() {
+func (a *randomRun) back() {
 	id := a.txns[a.rng.IntN(len(a.txns))]
 	if id == a.open.Txn() {
 		return
 	}
 	how := revert.Options{Cascade: a.rng.IntN(2) == 0}
-	if i := slices.IndexFunc(a.wrote, func(w wrote) bool { return w.txn == id }); i >= 0 && a.rng.IntN(3) == 0 {
+	if i := slices.IndexFunc(a.wrote, func(w keyWrite) bool { return w.txn == id }); i >= 0 && a.rng.IntN(3) == 0 {
 		how.Calls = []string{a.wrote[i].call}
 	}
 	a.mortal(fmt.Sprintf("undo %s %+v", id, how), func() (revert.Report, error) { return a.reverter.Undo(a.t.Context(), id, how) })
 }
 
-func (a *alike) again() {
+func (a *randomRun) again() {
 	ids := slices.Concat(a.txns, a.links)
 	id := ids[a.rng.IntN(len(ids))]
 	if id == a.open.Txn() {
@@ -173,11 +173,11 @@ func (a *alike) again() {
 
 // mortal runs work that the death of its process may interrupt. The next
 // process recovers, and reverts the open transactions.
-func (a *alike) mortal(what string, do func() (revert.Report, error)) {
+func (a *randomRun) mortal(what string, do func() (revert.Report, error)) {
 	ctx := a.t.Context()
 	dies := a.rng.IntN(2) == 0
 	if dies {
-		dieAt(a.lab, []string{"journal.append", "revert.apply"}[a.rng.IntN(2)], 1+a.rng.IntN(6))
+		dieAt(a.testEnv, []string{"journal.append", "revert.apply"}[a.rng.IntN(2)], 1+a.rng.IntN(6))
 	}
 	rep, err := do()
 	a.host.OnPoint = nil
@@ -201,7 +201,7 @@ func (a *alike) mortal(what string, do func() (revert.Report, error)) {
 }
 
 // asTheJournalSays compares the store with the calls that still have effects.
-func (a *alike) asTheJournalSays() {
+func (a *randomRun) asTheJournalSays() {
 	want, txns := before(), map[string]*revert.Txn{}
 	for _, w := range a.wrote {
 		if txns[w.txn] == nil {
