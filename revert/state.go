@@ -32,33 +32,34 @@ const (
 	PhaseErased  Phase = "erased" // only Call.Erased describes it
 )
 
-// Call is the state of one call, as the journal has it.
+// Call is the state of one call, as the journal has it. Its JSON form has no
+// Ref: remit show --json prints the IDs in front of it.
 type Call struct {
-	Ref       record.CallRef
-	Session   string
-	Began     time.Time
-	Ended     time.Time // zero while in flight
-	Tool      record.ToolRef
-	Phase     Phase
-	Started   *record.Started   // nil unless the call reached it
-	Changes   []effect.Change   // in order, with every known version
-	Approvals []record.Approved // approvals while it ran, oldest first
-	Notes     map[string]json.RawMessage
-	Invalid   *record.Invalid
-	Denied    *record.Denied
-	Asked     *record.Asked
-	Answered  *record.Answered // the newest
-	Held      *record.Held     // set: the commit releases it, or has released it
-	Dropped   *record.Dropped  // it was held, and will not be released
-	Done      *record.Done
-	Failed    *record.Failed
-	Unknown   *record.Unknown
-	Decided   *record.Decided // a person's resolution of its unknown outcome
-	Erased    *record.Erased  // set: the records of the call are gone, and the other fields are empty
-	Verified  []record.Verified
-	Feedback  []provenance.Feedback // oldest first
-	Undo      *Reversal             // the newest revert; nil: none, or it was redone
-	Redo      *Reversal             // a redo of Undo that has no end
+	Ref       record.CallRef             `json:"-"`
+	Session   string                     `json:"session"`
+	Began     time.Time                  `json:"began"`
+	Ended     time.Time                  `json:"ended,omitzero"` // zero while in flight
+	Tool      record.ToolRef             `json:"tool"`
+	Phase     Phase                      `json:"phase"`
+	Started   *record.Started            `json:"started,omitempty"`  // nil unless the call reached it
+	Changes   []effect.Change            `json:"changes"`            // in order, with every known version
+	Approvals []record.Approved          `json:"approved,omitempty"` // approvals while it ran, oldest first
+	Notes     map[string]json.RawMessage `json:"notes,omitempty"`
+	Invalid   *record.Invalid            `json:"invalid,omitempty"`
+	Denied    *record.Denied             `json:"denied,omitempty"`
+	Asked     *record.Asked              `json:"asked,omitempty"`
+	Answered  *record.Answered           `json:"answered,omitempty"` // the newest
+	Held      *record.Held               `json:"held,omitempty"`     // set: the commit releases it, or has released it
+	Dropped   *record.Dropped            `json:"dropped,omitempty"`  // it was held, and will not be released
+	Done      *record.Done               `json:"done,omitempty"`
+	Failed    *record.Failed             `json:"failed,omitempty"`
+	Unknown   *record.Unknown            `json:"unknown,omitempty"`
+	Decided   *record.Decided            `json:"decided,omitempty"` // a person's resolution of its unknown outcome
+	Erased    *record.Erased             `json:"erased,omitempty"`  // set: the records of the call are gone, and the other fields are empty
+	Verified  []record.Verified          `json:"verdicts"`
+	Feedback  []provenance.Feedback      `json:"feedback,omitempty"` // oldest first
+	Undo      *Reversal                  `json:"undo"`               // the newest revert; nil: none, or it was redone
+	Redo      *Reversal                  `json:"redo,omitempty"`     // a redo of Undo that has no end
 
 	at      []int64     // positions of Changes on the journal
 	earlier []*Reversal // reverts before Undo, oldest first
@@ -70,12 +71,12 @@ type Call struct {
 
 // Reversal is one revert of a call.
 type Reversal struct {
-	Txn       string // the transaction that reverted it: the call's own, or a revert transaction
-	Call      string // ID of the revert call
-	Reverting record.Reverting
-	Reverted  *record.Reverted // nil: in flight, or its process died
-	Verified  *record.Verified // result of the tool's Verify after the revert, if it ran
-	Changes   []effect.Change  // changes of the tool's own Revert through handles
+	Txn       string           `json:"txn"`  // the transaction that reverted it: the call's own, or a revert transaction
+	Call      string           `json:"call"` // ID of the revert call
+	Reverting record.Reverting `json:"reverting"`
+	Reverted  *record.Reverted `json:"reverted,omitempty"` // nil: in flight, or its process died
+	Verified  *record.Verified `json:"verified,omitempty"` // result of the tool's Verify after the revert, if it ran
+	Changes   []effect.Change  `json:"changes,omitempty"`  // changes of the tool's own Revert through handles
 
 	at    int64           // position of Reverting on the journal
 	over  bool            // it has no end, but its transaction has

@@ -42,7 +42,7 @@ func writeCalls(ctx context.Context, a *cli.App, p *state.Workspace, id string, 
 		return err
 	}
 	defer func() { err = errors.Join(err, j.Close()) }()
-	calls, err := callRecords(ctx, a, j, id)
+	calls, err := shownCalls(ctx, a, j, id)
 	if err != nil {
 		return err
 	}
@@ -59,9 +59,9 @@ func writeCalls(ctx context.Context, a *cli.App, p *state.Workspace, id string, 
 	return nil
 }
 
-// callRecords finds the call with an id, or those of the transaction with it: what
+// shownCalls finds the call with an id, or those of the transaction with it: what
 // it did, or what it took back.
-func callRecords(ctx context.Context, a *cli.App, j journal.Journal, id string) ([]callRecord, error) {
+func shownCalls(ctx context.Context, a *cli.App, j journal.Journal, id string) ([]shownCall, error) {
 	tools, err := tool.NewRegistry(state.Tools(a)...)
 	if err != nil {
 		return nil, err
@@ -74,9 +74,9 @@ func callRecords(ctx context.Context, a *cli.App, j journal.Journal, id string) 
 	if err != nil {
 		return nil, err
 	}
-	var out []callRecord
+	var out []shownCall
 	for _, c := range found {
-		r, err := recordOf(t, c, who, tools)
+		r, err := show(t, c, who, tools)
 		if err != nil {
 			return nil, err
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/cmd/remit/internal/render"
 	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/revert/record"
 	"github.com/remit-dev/remit/tool"
@@ -26,60 +27,107 @@ func approvalWords(a *record.Approval) string {
 	return "by " + a.By
 }
 
-func writeCall(p cli.Style, w io.Writer, c callRecord) {
+func writeCall(p cli.Style, w io.Writer, c shownCall) {
 	mark, status := render.Mark(p, tool.Status(c.Status)), strings.ReplaceAll(c.Status, "_", " ")
-	if c.callLine.ended().Failed() {
-		mark, status = p.Bad("✗"), p.Bad(c.callLine.ended().Result())
+	if program := programOf(c.Call); program.Failed() {
+		mark, status = p.Bad("✗"), p.Bad(program.Result())
 	}
-	_, _ = fmt.Fprintf(w, "%s %s  %s  %s\n", mark, p.Bold(c.Call), cli.Printable(c.Tool), status)
+	_, _ = fmt.Fprintf(w, "%s %s  %s  %s\n", mark, p.Bold(c.ID), cli.Printable(c.Tool.Name), status)
 	row := func(name, text string) {
 		if text != "" {
 			_, _ = fmt.Fprintf(w, "  %s %s\n", p.Faint(fmt.Sprintf("%-9s", name)), cli.Printable(text))
 		}
 	}
+	writeAttempt(row, c)
+	writeRequest(p, w, row, c)
+	writeApprovals(row, c.attempt)
+	row("why", render.Once(c.attempt.why))
+	writeEnd(row, c)
+	writeOutput(row, c)
+	for _, u := range c.Earlier {
+		writeUndo(p, w, row, u)
+	}
+	writeUndo(p, w, row, c.Undo)
+	for _, f := range c.Feedback {
+		row("feedback", feedbackWords(f))
+	}
+}
+
+// programOf returns how the program of a call ended. It returns the zero value
+// if the call ran none.
+func programOf(c *revert.Call) render.Program {
+	if c.Done == nil {
+		return render.Program{}
+	}
+	if program, is := render.ProgramOf(c.Done.Output); is {
+		return program
+	}
+	return render.Program{}
+}
+
+// writeAttempt writes who made the call, with what, and how the policy decided.
+func writeAttempt(row func(name, text string), c shownCall) {
+	a := c.attempt
 	row("asked by", c.Principal)
 	row("shown to", render.Client(c.Client))
 	row("in", c.Txn)
 	row("began", c.Began.Local().Format("2006-01-02 15:04:05.000"))
 	if c.Erased == nil {
-		row("input", string(c.Input))
+		row("input", string(a.input))
 	}
-	row("redacted", strings.Join(c.Redacted, ", "))
-	for _, r := range c.Replaced {
+	row("redacted", strings.Join(a.redacted, ", "))
+	for _, r := range a.replaced {
 		row("replaced", "filter "+r.By+" gave it another input than "+r.Original)
 	}
 	row("effect", effectWords(c))
 	row("known", coverageWords(c))
 	touches := "touches"
-	if c.Status == string(tool.StatusDenied) && c.Refused == nil {
+	if c.Status == string(tool.StatusDenied) && a.refused == nil {
 		touches = "refused"
 	}
-	for _, access := range c.Access {
+	for _, access := range a.access {
 		row(touches, access.Action+" "+access.Resource)
 	}
-	if c.Decision != nil {
-		row("decision", c.Decision.Effect)
-		for _, r := range c.Decision.Reasons {
-			row("", cli.WithPlace("because "+r.Text, r.At))
+	if a.decision != nil {
+		row("decision", a.decision.Effect)
+		reasonRows(row, a.decision)
+	}
+}
+
+func reasonRows(row func(name, text string), d *render.Decision) {
+	for _, r := range d.Reasons {
+		row("", cli.WithPlace("because "+r.Text, r.At))
+	}
+}
+
+// writeRequest writes the open approval request of a call, and the answer to it.
+func writeRequest(p cli.Style, w io.Writer, row func(name, text string), c shownCall) {
+	asked := c.attempt.asked
+	if asked == nil {
+		return
+	}
+	if c.Started != nil { // it asked while it ran
+		for _, a := range asked.Access {
+			row("asks", a.Action+" "+a.Resource)
 		}
 	}
-	for _, a := range c.Asks {
-		row("asks", a.Action+" "+a.Resource)
-	}
-	if c.Expires != nil {
-		row("waits", "for an answer until "+c.Expires.Local().Format("2006-01-02 15:04:05"))
-	}
-	if c.Preview != "" {
-		row("question", c.Question)
+	row("waits", "for an answer until "+asked.Expires.Local().Format("2006-01-02 15:04:05"))
+	if asked.Preview != "" {
+		row("question", asked.Digest)
 		row("wants", "to change:")
-		p.Patch(w, c.Preview)
+		p.Patch(w, asked.Preview)
 	}
 	if c.Answered != nil {
 		said := map[bool]string{true: "approved", false: "refused"}[c.Answered.Approved] + " by " + c.Answered.By
 		row("answer", strings.TrimSuffix(said+": "+c.Answered.Why, ": "))
 	}
-	row("approved", approvalWords(c.Approval))
-	for _, a := range c.Approved {
+}
+
+// writeApprovals writes who approved what, and what was refused while the call
+// ran.
+func writeApprovals(row func(name, text string), c attempt) {
+	row("approved", approvalWords(c.approval))
+	for _, a := range c.approved {
 		words := approvalWords(&a.Approval)
 		if len(a.Access) > 0 {
 			words += ": " + a.Access[0].Action + " " + a.Access[0].Resource
@@ -89,15 +137,17 @@ func writeCall(p cli.Style, w io.Writer, c callRecord) {
 		}
 		row("approved", words)
 	}
-	if c.Refused != nil {
-		row("refused", c.Refused.Action+" "+c.Refused.Resource)
-		if c.Refused.Decision != nil && c.Refused.Decision.Effect != perm.Allow.String() { // else a person refused what the rules let through
-			for _, r := range c.Refused.Decision.Reasons {
-				row("", cli.WithPlace("because "+r.Text, r.At))
-			}
-		}
+	if c.refused == nil {
+		return
 	}
-	row("why", render.Once(c.Why))
+	row("refused", c.refused.Action+" "+c.refused.Resource)
+	if c.refusedBy != nil && c.refusedBy.Effect != perm.Allow.String() { // else a person refused it
+		reasonRows(row, c.refusedBy)
+	}
+}
+
+// writeEnd writes how the call ended and what it changed.
+func writeEnd(row func(name, text string), c shownCall) {
 	if c.Queued {
 		row("queued", "the commit of "+c.Txn+" releases it")
 	}
@@ -108,43 +158,36 @@ func writeCall(p cli.Style, w io.Writer, c callRecord) {
 		row("settled", map[bool]string{true: "applied", false: "absent"}[c.Decided.Applied]+" by "+c.Decided.By+": "+c.Decided.Why)
 	}
 	if c.Erased != nil {
-		row("erased", strings.TrimSuffix(strings.TrimPrefix(erasedWords(c.Erased), "erased ")+": "+c.Erased.Why, ": "))
+		row("erased", strings.TrimSuffix(strings.TrimPrefix(erasedWords(erasedOf(c.Call)), "erased ")+": "+c.Erased.Why, ": "))
 		for _, touched := range c.Erased.Touched {
 			row("changed", render.Resource(touched))
 		}
 	}
-	for _, ch := range c.Changes {
+	for _, ch := range changesOf(c.Changes) {
 		row("change", render.ChangeVerb(ch.Kind)+" "+render.Resource(ch.Resource)+": "+tokenWords(ch.Before)+" -> "+tokenWords(ch.After))
 	}
-	for _, v := range c.Verdicts {
+	for _, v := range c.Verified {
 		row("verdict", strings.Join(append([]string{string(v.Presence) + " (" + v.Phase + ")"}, v.Findings...), "; "))
 		if !v.OK {
 			row("broken", v.Why)
 		}
 	}
-	writeOutput(p, row, c)
-	for _, u := range c.Earlier {
-		writeUndo(p, w, row, u)
-	}
-	writeUndo(p, w, row, c.Undo)
-	for _, f := range c.Feedback {
-		row("feedback", feedbackWords(f))
-	}
 }
 
-// writeOutput is what the tool returned, or a filter in its place, and what was delivered.
-func writeOutput(_ cli.Style, row func(name, text string), c callRecord) {
-	if c.AnsweredBy != "" {
-		row("answered", "by filter "+c.AnsweredBy+"; the tool did not run")
+// writeOutput writes what the tool returned, or a filter in its place, and what
+// the runtime delivered.
+func writeOutput(row func(name, text string), c shownCall) {
+	if by := c.attempt.answeredBy; by != "" {
+		row("answered", "by filter "+by+"; the tool did not run")
 	}
-	if c.Status == string(tool.StatusDone) && c.Erased == nil {
-		outputRows(row, "output", c.Output)
-		if c.Delivered != nil {
-			outputRows(row, "delivered", c.Delivered)
-			row("", "as made of it by "+strings.Join(c.DeliveredBy, ", "))
+	if c.Status == string(tool.StatusDone) && c.Done != nil {
+		outputRows(row, "output", c.Done.Output)
+		if c.Done.Delivered != nil {
+			outputRows(row, "delivered", c.Done.Delivered)
+			row("", "as made of it by "+strings.Join(c.Done.DeliveredBy, ", "))
 		}
 	}
-	row("ends", c.Ends)
+	row("ends", c.attempt.ends)
 }
 
 // outputRows shows an output whole: that of a program line by line, any other as JSON.
@@ -169,21 +212,24 @@ func outputRows(row func(name, text string), name string, output json.RawMessage
 	}
 }
 
-func writeUndo(p cli.Style, w io.Writer, row func(name, text string), u *undoRecord) {
+func writeUndo(p cli.Style, w io.Writer, row func(name, text string), u *revert.Reversal) {
 	if u == nil {
 		return
 	}
 	by := ""
-	if u.By != "" {
-		by = ", by " + u.By
+	if u.Reverting.By != "" {
+		by = ", by " + u.Reverting.By
 	}
-	row("undo", u.Call+" in "+u.Txn+", cause: "+u.Cause+by)
-	for _, r := range u.Results {
+	row("undo", u.Call+" in "+u.Txn+", cause: "+u.Reverting.Cause+by)
+	if u.Reverted == nil {
+		return
+	}
+	for _, r := range u.Reverted.Results {
 		mark := p.Good("✓")
 		if !r.Outcome.Clean() {
 			mark = p.Bad("✗")
 		}
-		_, _ = fmt.Fprintf(w, "            %s %s %s", mark, u.word(r), render.Resource(r.Resource))
+		_, _ = fmt.Fprintf(w, "            %s %s %s", mark, undoWord(u, r), render.Resource(r.Resource))
 		if r.Why != "" {
 			_, _ = fmt.Fprintf(w, ": %s", cli.Printable(r.Why))
 		}
@@ -191,41 +237,46 @@ func writeUndo(p cli.Style, w io.Writer, row func(name, text string), u *undoRec
 	}
 }
 
-// word says what became of one resource of an undo.
-func (u *undoRecord) word(r effect.Result) string {
-	i := slices.IndexFunc(u.steps, func(s effect.Step) bool { return s.Change.Resource == r.Resource })
+// undoWord returns what a revert did to one resource.
+func undoWord(u *revert.Reversal, r effect.Result) string {
+	steps := u.Reverting.Steps
+	i := slices.IndexFunc(steps, func(s effect.Step) bool { return s.Change.Resource == r.Resource })
 	if r.Outcome != effect.Restored || i < 0 {
 		return render.RevertOutcome(r.Outcome)
 	}
-	return restoring(u.steps[i].Change.Kind) + "d"
+	return restoring(steps[i].Change.Kind) + "d"
 }
 
-func effectWords(c callRecord) string {
-	if c.EffectClass == "" {
+func effectWords(c shownCall) string {
+	a := c.attempt
+	if a.class == "" {
 		return ""
 	}
-	words := string(c.EffectClass)
+	words := string(a.class)
 	if c.Erased != nil {
 		return words
 	}
-	if !c.Declared {
+	if !a.declared {
 		words += " (undeclared)"
 	}
-	return words + ", " + c.Confinement
+	return words + ", " + a.confinement
 }
 
-// coverageWords say what is known of a call that could act beyond what was recorded.
-func coverageWords(c callRecord) string {
-	switch {
-	case c.Coverage != effect.Observed || c.Erased != nil:
+// coverageWords says what the journal knows of a call that could have effects
+// beyond its records.
+func coverageWords(c shownCall) string {
+	a := c.attempt
+	if a.coverage != effect.Observed || c.Erased != nil {
 		return ""
-	case c.EffectClass == effect.Pure && len(c.Changes) > 0:
-		return "observed in " + strings.Join(c.Observed, ", ") + ", unknown elsewhere; the tool says that it only reads, and files were changed during the call"
-	case c.EffectClass == effect.Pure:
-		return "observed in " + strings.Join(c.Observed, ", ") + ", unknown elsewhere; the tool says that it only reads"
-	default:
-		return "observed in " + strings.Join(c.Observed, ", ") + ", unknown elsewhere"
 	}
+	words := "observed in " + strings.Join(a.observed, ", ") + ", unknown elsewhere"
+	if a.class == effect.Pure {
+		words += "; the tool says that it only reads"
+		if len(c.Changes) > 0 {
+			words += ", and files were changed during the call"
+		}
+	}
+	return words
 }
 
 func tokenWords(t *effect.Token) string {
