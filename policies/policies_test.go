@@ -145,8 +145,8 @@ func TestWorkspaceDecides(t *testing.T) {
 		says        string
 	}{
 		{perm.Read, "src/a.go", "pure", perm.Allow, "may be read"},
-		{perm.Write, "src/a.go", "reversible", perm.Allow, "can be taken back"},
-		{perm.Write, "src/a.go", "pivot", perm.Ask, "no way back"},
+		{perm.Write, "src/a.go", "reversible", perm.Allow, "reversible changes"},
+		{perm.Write, "src/a.go", "pivot", perm.Ask, "cannot be reverted"},
 		{perm.Write, "src/a.go", "pure", perm.Deny, "no rule allows this"},
 		{perm.Write, ".git/config", "reversible", perm.Deny, "out of reach"},
 		{perm.Read, ".ENV", "pure", perm.Deny, "secrets"},
@@ -230,7 +230,7 @@ func ExampleWorkspace() {
 		return
 	}
 	fmt.Println(d.Effect(), "because", d.Reasons()[0].Text)
-	// Output: allow because changes of the workspace that can be taken back may be made
+	// Output: allow because reversible changes of the workspace are allowed
 }
 
 // TestFlowBesideWorkspace checks that the pack denies what the other one asks

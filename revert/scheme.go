@@ -58,7 +58,7 @@ type ToolReverter interface {
 
 // ErrRevertUnknown is returned by a ToolReverter that cannot determine whether
 // the effect is gone.
-var ErrRevertUnknown = errors.New("it cannot be told whether the effect is gone")
+var ErrRevertUnknown = errors.New("it is unknown whether the effect was reverted")
 
 // ErrToolNotFound is returned by a Prober if the call's tool is not available.
 // Another program can still have the tool.

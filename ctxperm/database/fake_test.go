@@ -125,10 +125,10 @@ func TestBrokenRestore(t *testing.T) {
 	}{
 		{broken{}, effect.Restored, ""},
 		{broken{restore: errBroken}, effect.Failed, "broken"},
-		{broken{restore: engine.ErrUndetermined}, effect.Unknown, "cannot be told"},
+		{broken{restore: engine.ErrUndetermined}, effect.Unknown, "is unknown"},
 		{broken{done: engine.Outcome{Why: "in the way"}}, effect.Conflict, "in the way"},
 		{broken{done: engine.Outcome{Why: "disk full", Bad: true}}, effect.Failed, "disk full"},
-		{broken{identity: errBroken}, effect.Failed, "not at hand"},
+		{broken{identity: errBroken}, effect.Failed, "not available"},
 	} {
 		res := brokenScheme(t, &tt.b).Apply(t.Context(), effect.Step{Change: brokenRow("broken:a")}, journal.Memory())
 		require.Equal(t, tt.want, res.Outcome, tt.why)

@@ -60,7 +60,7 @@ func judge(own []*row, failed error) effect.Step {
 	}
 	step.Change.Pre = own[0].version()
 	if slices.ContainsFunc(own, func(r *row) bool { return r.fate == engine.Running }) {
-		step.Plan, step.Why = effect.Unknown, "its transaction has not ended in the database; wait for it, then take the call back again"
+		step.Plan, step.Why = effect.Unknown, "its transaction has not ended in the database; wait for its end, then revert the call again"
 		return step
 	}
 	happened := slices.DeleteFunc(slices.Clone(own), func(r *row) bool { return r.fate == engine.Aborted })
@@ -71,7 +71,7 @@ func judge(own []*row, failed error) effect.Step {
 	now := step.Change.Pre
 	switch {
 	case own[0].now.Why != "":
-		step.Why = own[0].now.Why + "; it was left alone"
+		step.Why = own[0].now.Why + "; remit did not change it"
 	//mutant:token
 	case now.Same(happened[0].Pre):
 		step.Plan = effect.Already
@@ -98,16 +98,16 @@ func (r *row) counter(ctx context.Context, keep journal.ContentStore, blobs *[]j
 // difference describes the current version, compared with the one that the call
 // left.
 func difference(r *row) string {
-	const then = "; it was left alone: look at it, and set it by hand"
+	const then = "; remit did not change it: check it, and restore it by hand"
 	switch {
 	case r.Will == nil:
-		return "somebody made the row again after the call deleted it" + then
+		return "another client created the row again after the call deleted it" + then
 	case r.now.Now == nil:
-		return "somebody deleted the row after the call" + then
+		return "another client deleted the row after the call" + then
 	}
 	for i := range r.Will {
 		if r.Will[i] != r.now.Now[i] {
-			return fmt.Sprintf("somebody changed the row after the call: column %s is another%s", r.Table.Cols[i], then)
+			return fmt.Sprintf("another client changed the row after the call: column %s differs%s", r.Table.Cols[i], then)
 		}
 	}
 	return "the row is not as the call left it" + then

@@ -92,7 +92,7 @@ func (d *Driver) find(ctx context.Context, name string, inv inverse) (*source, e
 		return s, nil
 	}
 	why := errors.Join(tried...)
-	return nil, fmt.Errorf("database %s is not at hand: %s; name it, then take the call back again (remit: --database %s=LOCATION)", name, strings.ReplaceAll(why.Error(), "\n", "; "), name)
+	return nil, fmt.Errorf("database %s is not available: %s; name it, then revert the call again (remit: --database %s=LOCATION)", name, strings.ReplaceAll(why.Error(), "\n", "; "), name)
 }
 
 // other opens a database at the location of a change, once.

@@ -194,14 +194,14 @@ func (t *planStep) begin(ctx context.Context, keep journal.ContentStore) {
 	}
 	//mutant:token
 	if !now.Token().Same(w.expected()) {
-		t.err = conflict(w.target, "it was changed after the undo was planned; take the call back again to see it")
+		t.err = conflict(w.target, "it changed after the revert was planned; revert the call again")
 		return
 	}
 	if t.img, t.err = t.inv.Will.image(ctx, keep); t.err != nil {
 		return
 	}
 	if parent, err := w.lstat(ctx, parentOf(w.target)); err != nil || parent.Type != disk.TypeDir {
-		t.err = fmt.Errorf("%s: its folder is not there; make it, then take the call back again", w.target)
+		t.err = fmt.Errorf("%s: its folder does not exist; create it, then revert the call again", w.target)
 	}
 }
 

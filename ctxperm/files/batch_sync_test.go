@@ -242,7 +242,7 @@ func TestBarred(t *testing.T) {
 		require.Equal(t, effect.Conflict, item.Outcome, item.Why)
 	}
 	require.Greater(t, len(rep.NotUndone()), 1)
-	require.Contains(t, rep.NotUndone()[1].Why, "may let others in")
+	require.Contains(t, rep.NotUndone()[1].Why, "may give others access")
 	found, err := os.ReadDir(open)
 	require.NoError(t, err)
 	require.Empty(t, found)

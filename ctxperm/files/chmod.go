@@ -16,7 +16,7 @@ import (
 // A directory gets its bits in place.
 func (f *Files) Chmod(ctx context.Context, path string, bits fs.FileMode) error {
 	if bits&^fs.ModePerm != 0 || bits&0o400 == 0 {
-		return invalid(path, "permission bits are between 0400 and 0777, readable for their owner, or it could not be taken back")
+		return invalid(path, "permission bits must be between 0400 and 0777 and readable for the owner, so that the change can be reverted")
 	}
 	p, text, err := f.permit(ctx, path, perm.Write)
 	if err != nil {

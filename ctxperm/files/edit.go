@@ -312,7 +312,7 @@ func (f *Files) ready(ctx context.Context, path string, made map[string]Version)
 	case errors.Is(err, disk.ErrBusy):
 		return conflict(path, "a program has it open for writing; try again when the program has closed it")
 	case errors.Is(err, fs.ErrPermission):
-		return fmt.Errorf("%s belongs to somebody else or may not be read, so that nobody can tell whether a program is writing to it: %w", path, err)
+		return fmt.Errorf("%s has another owner or is unreadable, so remit cannot check whether a program is writing to it: %w", path, err)
 	default:
 		return refused(err)
 	}

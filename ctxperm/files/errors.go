@@ -12,7 +12,7 @@ import (
 
 // ErrConflict states that another process changed the file concurrently. Its
 // content stays; the operation had no effect.
-var ErrConflict = errors.New("somebody else changed it at the same time")
+var ErrConflict = errors.New("the file changed concurrently")
 
 // errAlias marks a path that leads through a symbolic link.
 var errAlias = errors.New("leads through a symbolic link")

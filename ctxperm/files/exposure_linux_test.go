@@ -509,7 +509,7 @@ func TestFolderStaysClosed(t *testing.T) {
 			require.Equal(t, "theirs\n", w.read("d/a"))
 			if !open {
 				require.Len(t, rep.NotUndone(), 2)
-				require.Contains(t, rep.NotUndone()[0].Why+rep.NotUndone()[1].Why, `it would let others in to "`)
+				require.Contains(t, rep.NotUndone()[0].Why+rep.NotUndone()[1].Why, `it would give others access to "`)
 			}
 		}
 	}

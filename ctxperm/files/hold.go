@@ -155,7 +155,7 @@ func (r *record) exposes(now Version, me disk.Owner) bool {
 
 // stillBelow states why a folder does not let others in again.
 func stillBelow(name string) string {
-	return fmt.Sprintf("it would let others in to %q, which is not as it was; look at that one, then take the call back again", name)
+	return fmt.Sprintf("it would give others access to %q, which was not restored; check that path, then revert the call again", name)
 }
 
 // opens skips folders that would let others reach content that is not restored.

@@ -121,7 +121,7 @@ func (s hostRoot) straight(ctx context.Context, name string) error {
 			return err
 		}
 		if info.Type == disk.TypeLink {
-			return fmt.Errorf("%s: its folder %s %w; use the path that the link stands for", name, name[:i], errAlias)
+			return fmt.Errorf("%s: its folder %s %w; use the target of the link", name, name[:i], errAlias)
 		}
 	}
 	return nil

@@ -272,7 +272,7 @@ func TestOwnersConflict(t *testing.T) {
 			theirs := looks(t, w.dir)
 			left := w.revert().NotUndone()
 			require.Len(t, left, 1)
-			require.Contains(t, left[0].Why, map[string]string{"list": "attributes were changed", "group": "owner or group was changed"}[name])
+			require.Contains(t, left[0].Why, map[string]string{"list": "changed its attributes", "group": "owner or group was changed"}[name])
 			require.Equal(t, theirs, looks(t, w.dir))
 		})
 	}

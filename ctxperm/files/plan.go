@@ -15,7 +15,7 @@ import (
 )
 
 // errJournal: content could not be stored, so no step may be planned.
-var errJournal = errors.New("content could not be kept for the undo of the undo")
+var errJournal = errors.New("the content for a redo could not be stored")
 
 // plan is one resource while its step is planned.
 type plan struct {
@@ -76,7 +76,7 @@ func (s scheme) Plan(ctx context.Context, changes []effect.Change, keep journal.
 		steps = append(steps, p.step)
 	}
 	for _, c := range broken {
-		steps = append(steps, c.nothing(effect.Conflict, "somebody else changed it between two changes of the call; the version that they made is the oldest that the undo goes back to"))
+		steps = append(steps, c.nothing(effect.Conflict, "another process changed it between two changes of the call; a revert cannot restore an earlier version"))
 	}
 	return append(steps, idleSteps(idle, current)...), blobs, nil
 }
@@ -225,7 +225,7 @@ func (r *record) letsIn(now Version) bool {
 
 // otherFolder states why nothing below a directory is restored.
 func otherFolder(dir string) string {
-	return fmt.Sprintf("the directory %q, which it was in, is another one by now, and may let others in; move or remove that, then take the call back again", dir)
+	return fmt.Sprintf("its directory %q was replaced and may give others access; move or remove the new one, then revert the call again", dir)
 }
 
 func outcomeOf(err error) effect.Outcome {
@@ -297,7 +297,7 @@ func (p *plan) checkEntries(ctx context.Context, removed map[place]bool) {
 	if len(others) > most {
 		others, more = others[:most], fmt.Sprintf(" and %d more", len(others)-most)
 	}
-	p.no(effect.Conflict, fmt.Sprintf("the directory holds what the call did not make: %q%s; move or remove that, then take the call back again", others, more))
+	p.no(effect.Conflict, fmt.Sprintf("the directory has entries that the call did not create: %q%s; move or remove them, then revert the call again", others, more))
 }
 
 // counter creates the counter-change and stores the content that it will
@@ -398,6 +398,6 @@ func (p *plan) mentionSaved(ctx context.Context) {
 		}
 	}
 	if len(names) > 0 {
-		p.step.Why = strings.TrimPrefix(p.step.Why+"; a version of somebody else that had no other place is now "+strings.Join(names, ", "), "; ")
+		p.step.Why = strings.TrimPrefix(p.step.Why+"; a version of another process was moved to "+strings.Join(names, ", "), "; ")
 	}
 }

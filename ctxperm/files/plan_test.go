@@ -128,9 +128,9 @@ func TestConflicts(t *testing.T) {
 		}, "of type dir"},
 		{"made again", del, func(_ *testEnv, dir string) error {
 			return os.WriteFile(filepath.Join(dir, "a.txt"), nil, 0o600)
-		}, "made it again"},
+		}, "created it again"},
 		{"made a directory", del, func(_ *testEnv, dir string) error { return os.Mkdir(filepath.Join(dir, "a.txt"), 0o755) }, "a directory was made"},
-		{"another link", link, func(_ *testEnv, dir string) error { return os.Symlink("a.txt", filepath.Join(dir, "link")) }, "made it again"},
+		{"another link", link, func(_ *testEnv, dir string) error { return os.Symlink("a.txt", filepath.Join(dir, "link")) }, "created it again"},
 		{"a full directory", mkdir, func(_ *testEnv, dir string) error {
 			for i := range 7 {
 				if err := os.Mkdir(filepath.Join(dir, "made", fmt.Sprint(i)), 0o755); err != nil {
@@ -201,7 +201,7 @@ func TestUnreachable(t *testing.T) {
 		of   effect.Change
 		says string
 	}{
-		{nowhere, changes[0], `root "workspace": its recorded folder is not there`},
+		{nowhere, changes[0], `root "workspace": its recorded folder does not exist`},
 		{w.scheme(), odd, "not a stage name"},
 		{w.scheme(), other, "not a file below a root"},
 	} {
@@ -220,7 +220,7 @@ func TestUnreachable(t *testing.T) {
 	require.Equal(t, effect.Restored, steps[0].Plan)
 	res := s.Apply(t.Context(), steps[0], w.journal)
 	require.Equal(t, effect.Failed, res.Outcome)
-	require.Contains(t, res.Why, "its folder is not there")
+	require.Contains(t, res.Why, "its folder does not exist")
 }
 
 // changes2 is changes for a second call.

@@ -128,7 +128,7 @@ func (s hostRoot) open(ctx context.Context, path string, act func(disk.File, dis
 		return err
 	}
 	if info.Type == disk.TypeLink {
-		return fmt.Errorf("%s %w; read the path that it stands for", path, errAlias)
+		return fmt.Errorf("%s %w; read the target of the link", path, errAlias)
 	}
 	if info.Type != disk.TypeFile {
 		return fmt.Errorf("%s is not a file but of type %s: %w", path, info.Type, disk.ErrType)

@@ -29,7 +29,7 @@ func (s scheme) Name() string { return SchemeName }
 
 // errNoRoot: the reverting process has no such root, and the folder that was
 // changed is not at its recorded path.
-var errNoRoot = errors.New("its recorded folder is not there; name the folder that it is now, also a copy or a restored backup")
+var errNoRoot = errors.New("its recorded folder does not exist; name its current folder, or a copy or a restored backup")
 
 // locate returns the root and path of a resource.
 func (s scheme) locate(resource string) (hostRoot, string, error) {

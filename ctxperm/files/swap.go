@@ -217,7 +217,7 @@ func (w *swap) finish(ctx context.Context, back func(context.Context) error) err
 		return err
 	}
 	if w.saved != "" {
-		why += "; a version that had no other place is now " + w.saved
+		why += "; a displaced version was moved to " + w.saved
 	}
 	return conflict(w.target, why)
 }
@@ -240,7 +240,7 @@ func (w *swap) displaced(ctx context.Context) (why string, err error) {
 	case errors.Is(err, disk.ErrBusy):
 		return "a program has it open for writing; try again when the program has closed it", nil
 	case errors.Is(err, fs.ErrPermission):
-		return "it belongs to somebody else or may not be read, so that nobody can tell whether a program is writing to it", nil
+		return "it has another owner or is unreadable, so remit cannot check whether a program is writing to it", nil
 	case err != nil:
 		return "", err
 	}

@@ -35,7 +35,7 @@ func (f *Files) Write(ctx context.Context, path string, data []byte, o WriteOpti
 		return invalid(path, fmt.Sprintf("%d bytes; at most %d are written", len(data), most))
 	}
 	if o.Perm&^fs.ModePerm != 0 || (o.Perm != 0 && o.Perm&0o400 == 0) {
-		return invalid(path, "permission bits are between 0400 and 0777, readable for their owner, or the file could not be taken back")
+		return invalid(path, "permission bits must be between 0400 and 0777 and readable for the owner, so that the change can be reverted")
 	}
 	p, text, err := f.grant(ctx, path, perm.Write)
 	if err != nil {
@@ -87,7 +87,7 @@ func (f *Files) writable(ctx context.Context, path string) (disk.Info, error) {
 	case err != nil:
 		return disk.Info{}, refused(err)
 	case info.Type == disk.TypeLink:
-		return disk.Info{}, invalid(path, "it is a symbolic link; write to the path that it stands for, or delete the link first")
+		return disk.Info{}, invalid(path, "it is a symbolic link; write to its target, or delete the link first")
 	case info.Type != disk.TypeFile:
 		return disk.Info{}, invalid(path, "it is not a file but of type "+info.Type.String())
 	case info.Links > 1:

@@ -51,7 +51,7 @@ func (d *Driver) unfit(ctx context.Context, dir string) (why string, err error) 
 		return "", err
 	}
 	if name != "" {
-		why = name + " belongs to somebody else"
+		why = name + " has another owner"
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -91,7 +91,7 @@ func TestUnfit(t *testing.T) {
 		require.Empty(t, why)
 	}
 	asUser(t, func() {
-		for dir, want := range map[string]string{theirs: " belongs to somebody else", own: ""} {
+		for dir, want := range map[string]string{theirs: " has another owner", own: ""} {
 			for range 2 {
 				why, err := d.unfit(t.Context(), dir)
 				require.NoError(t, err)

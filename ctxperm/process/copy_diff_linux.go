@@ -83,7 +83,7 @@ func (d *copyDiff) visit(at, name string) error {
 	old, ok := d.seen[name]
 	same := ok && (old.copy == is || pipe(old.copy, is))
 	if !same && d.shut[is.ino] {
-		return fmt.Errorf("%s may not be read by this user, so nobody can tell what the program made of it", name)
+		return fmt.Errorf("%s may not be read by this user, so the changes of the program to it are unknown", name)
 	}
 	switch is.mode & unix.S_IFMT {
 	case unix.S_IFDIR:

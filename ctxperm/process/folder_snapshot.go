@@ -117,7 +117,7 @@ type folderSize struct {
 }
 
 // ErrFolderTooLarge states that a folder exceeds the limits of a snapshot.
-var ErrFolderTooLarge = errors.New("the folder holds too much to be kept before each call")
+var ErrFolderTooLarge = errors.New("the folder is too large for a snapshot")
 
 // FolderSnapshot is the content of some folders before a program acted for a
 // call. The caller must call RecordChanges, and optionally AuthorizeChanges, or
@@ -189,7 +189,7 @@ func (k *Snapshotter) Take(ctx context.Context, tc ctxperm.ToolContext, trees []
 	for _, t := range trees {
 		one, err := k.tree(ctx, call, t)
 		if err != nil {
-			return nil, fmt.Errorf("what %s holds cannot be kept, so the call is not made: %w", t, err)
+			return nil, fmt.Errorf("the content of %s cannot be saved, so the call is not made: %w", t, err)
 		}
 		out.trees = append(out.trees, one)
 	}
@@ -299,7 +299,7 @@ func (h *FolderSnapshot) AuthorizeChanges(ctx context.Context) error {
 	if err == nil || errors.Is(err, ctxperm.ErrDenied) {
 		return err
 	}
-	return fmt.Errorf("what the call changed is taken back, since it was not allowed in time: %v", err) //nolint:errorlint // whoever waits for an answer would make the call again
+	return fmt.Errorf("the changes of the call are reverted, because they were not approved in time: %v", err) //nolint:errorlint // whoever waits for an answer would make the call again
 }
 
 // Changed returns the resources that RecordChanges found changed.

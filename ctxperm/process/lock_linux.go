@@ -29,7 +29,7 @@ func private(dir string) error {
 		return &os.PathError{Op: "lstat", Path: dir, Err: err}
 	}
 	if is.Mode&unix.S_IFMT != unix.S_IFDIR || is.Mode&0o022 != 0 || int(is.Uid) != os.Geteuid() {
-		return errors.New("it is not a folder of this user's that nobody else may write in")
+		return errors.New("the folder must belong to this user, and only this user may write in it")
 	}
 	return nil
 }

@@ -26,7 +26,7 @@ func withinReach(root disk.Root, all []sandbox.OverlayEntry) error {
 			what = "look into it"
 		}
 		if what != "" {
-			return fmt.Errorf("run: %w: the program left %q with the bits %04o: its owner may not %s, so it could not be taken back; a program is to leave its owner that right, or to remove it",
+			return fmt.Errorf("run: %w: the program left %q with the bits %04o: its owner may not %s, so the change could not be reverted; let the program keep that right, or remove the file",
 				ctxperm.ErrInvalid, w.Name, w.Mode.Perm(), what)
 		}
 		if w.Kind == sandbox.Folder {
@@ -43,7 +43,7 @@ func withinReach(root disk.Root, all []sandbox.OverlayEntry) error {
 			bits, known = there.Perm, true // removals come before folders get their bits
 		}
 		if known && bits&0o300 != 0o300 {
-			return fmt.Errorf("run: %w: %q was written, but its owner may not write in its folder, which has the bits %04o; remit writes there like its owner, so it is to be writable before the program and after it",
+			return fmt.Errorf("run: %w: %q was written, but its owner may not write in its folder, which has the bits %04o; remit writes there as the owner, so keep the folder writable before and after the program",
 				ctxperm.ErrInvalid, w.Name, bits.Perm())
 		}
 	}

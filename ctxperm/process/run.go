@@ -48,7 +48,7 @@ func Run(ctx context.Context, tc ctxperm.ToolContext, cmd Cmd) (Result, error) {
 	h := &runHandle{driver: d, call: call}
 	if err := call.Join(h, true); err != nil {
 		if errors.Is(err, callstate.ErrSecondCommit) {
-			err = fmt.Errorf("run: %w: this call has run a program or used a database already, and the effects of two cannot be made final together; run both programs from one script of sh, or make a call for each: their transaction takes them back together", ctxperm.ErrInvalid)
+			err = fmt.Errorf("run: %w: the call has already run a program or used a database, and two such effects are not atomic; run both programs from one sh script, or make one call for each: a revert of the transaction covers both", ctxperm.ErrInvalid)
 		}
 		return Result{}, err
 	}
@@ -62,7 +62,7 @@ func Run(ctx context.Context, tc ctxperm.ToolContext, cmd Cmd) (Result, error) {
 // begin determines what the program may see, and runs it.
 func (h *runHandle) begin(ctx context.Context, cmd Cmd) (r Result, err error) {
 	if class := h.call.Config().Class; cmd.Network && (class == effect.Pure || class == effect.Reversible) {
-		return Result{}, fmt.Errorf("run: %w: a program that can use the network cannot be taken back, and the call is said to be %s", ctxperm.ErrInvalid, class)
+		return Result{}, fmt.Errorf("run: %w: a program with network access cannot be reverted, but the call is declared %s", ctxperm.ErrInvalid, class)
 	}
 	if h.view, err = h.driver.see(ctx, h.call); err != nil {
 		return Result{}, err

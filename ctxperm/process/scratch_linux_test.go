@@ -21,8 +21,8 @@ func TestScratchFolder(t *testing.T) {
 		"there":              {func(dir string) error { return os.Mkdir(dir, 0o700) }, ""},
 		"a file":             {func(dir string) error { return os.WriteFile(dir, nil, 0o600) }, "not a directory"},
 		"below a file":       {func(dir string) error { return os.WriteFile(filepath.Dir(dir)+"/up", nil, 0o600) }, "not a directory"},
-		"a link":             {func(dir string) error { return os.Symlink(os.TempDir(), dir) }, "nobody else may write in"},
-		"open to all":        {func(dir string) error { return os.Mkdir(dir, 0o777) }, "nobody else may write in"},
+		"a link":             {func(dir string) error { return os.Symlink(os.TempDir(), dir) }, "only this user may write in it"},
+		"open to all":        {func(dir string) error { return os.Mkdir(dir, 0o777) }, "only this user may write in it"},
 		"no lock":            {func(dir string) error { return os.MkdirAll(dir+"/remit-runs.lock", 0o700) }, "is a directory"},
 		"may not be written": {func(dir string) error { return os.Mkdir(dir, 0o500) }, "permission denied"},
 		"no room for a run": {func(dir string) error {
@@ -66,7 +66,7 @@ func TestScratchFolder(t *testing.T) {
 	if os.Getuid() == 0 {
 		theirs := folder(t, "theirs")
 		require.NoError(t, os.Chmod(theirs, 0o700))
-		require.ErrorContains(t, private(theirs), "not a folder of this user's")
+		require.ErrorContains(t, private(theirs), "must belong to this user")
 	}
 }
 

@@ -258,7 +258,7 @@ func (r *Server) Begin(ctx context.Context, tc ctxperm.ToolContext) (_ *ServerCa
 
 // ErrServerExited states that a Server accepts no more calls: its program has
 // exited, or its activity is unknown.
-var ErrServerExited = errors.New("the program has gone")
+var ErrServerExited = errors.New("the program has exited")
 
 func (r *Server) orExited(err error) error {
 	select {

@@ -194,7 +194,7 @@ func TestServerDiesDuringCall(t *testing.T) {
 	<-o.service.Gone()
 	out = o.say("echo more > a")
 	require.Equal(t, tool.StatusFailed, out.Status, out.Text)
-	require.Contains(t, out.Error.Why, "gone")
+	require.Contains(t, out.Error.Why, "exited")
 	o.service.Close()
 	o.serve(serverScript) // on the returned copies, which contain more than the root
 	require.Equal(t, "ok wrote 1", o.say("cat a > b 2>/dev/null").Text)

@@ -117,7 +117,7 @@ func embedded(a netip.Addr) (netip.Addr, bool) {
 type AddressError struct{ Address string }
 
 func (e *AddressError) Error() string {
-	return fmt.Sprintf("%s is not on the public internet, and nobody allowed its network", e.Address)
+	return fmt.Sprintf("%s is not on the public internet, and no setting allows its network", e.Address)
 }
 
 // checkAddress decides one connection by its address, immediately before the

@@ -98,22 +98,22 @@ func (u *Compensation) check(to Target) error {
 		return nil
 	}
 	if u.method() != http.MethodDelete && u.method() != http.MethodPut && u.method() != http.MethodPatch && u.method() != http.MethodPost {
-		return fmt.Errorf("%w way back: its method is %q; valid are DELETE, PUT, PATCH, POST", ctxperm.ErrInvalid, u.Method)
+		return fmt.Errorf("%w compensation: method %q must be DELETE, PUT, PATCH or POST", ctxperm.ErrInvalid, u.Method)
 	}
 	if _, err := headersOf(u.Headers); err != nil {
-		return fmt.Errorf("way back: %w", err)
+		return fmt.Errorf("compensation: %w", err)
 	}
 	if u.Before && len(u.Body) > 0 {
-		return fmt.Errorf("%w way back: it sends a body, or what was before, not both", ctxperm.ErrInvalid)
+		return fmt.Errorf("%w compensation: Before and Body exclude each other", ctxperm.ErrInvalid)
 	}
 	if u.open() && u.Item == "" {
-		return fmt.Errorf("%w way back: it names by Item what the request makes", ctxperm.ErrInvalid)
+		return fmt.Errorf("%w compensation: Item must name what the request creates", ctxperm.ErrInvalid)
 	}
 	if u.open() && u.Before {
-		return fmt.Errorf("%w way back: what is named by the answer was not there before", ctxperm.ErrInvalid)
+		return fmt.Errorf("%w compensation: an item that the response names has no content for Before", ctxperm.ErrInvalid)
 	}
 	if u.URL != "" && u.Before {
-		return fmt.Errorf("%w way back: what was before is sent to the item itself", ctxperm.ErrInvalid)
+		return fmt.Errorf("%w compensation: Before sends to the item itself, so URL must be empty", ctxperm.ErrInvalid)
 	}
 	for _, text := range []string{u.Item, u.Find, u.URL} {
 		if text == "" {
@@ -128,7 +128,7 @@ func (u *Compensation) check(to Target) error {
 			err = fmt.Errorf("%w URL: it is at another origin than the request", ctxperm.ErrInvalid)
 		}
 		if err != nil {
-			return fmt.Errorf("way back: %w", err)
+			return fmt.Errorf("compensation: %w", err)
 		}
 	}
 	return nil

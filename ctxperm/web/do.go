@@ -101,7 +101,7 @@ func (r Request) read() (to Target, header http.Header, err error) {
 		header.Set("Idempotency-Key", r.Key)
 	}
 	if IsReadMethod(r.Method) && (len(r.Body) > 0 || r.Key != "" || r.Compensation != nil) {
-		return to, nil, fmt.Errorf("%w request: %s has no body, no key and no way back", ctxperm.ErrInvalid, r.Method)
+		return to, nil, fmt.Errorf("%w request: %s must have no body, no key and no compensation", ctxperm.ErrInvalid, r.Method)
 	}
 	return to, header, r.Compensation.check(to)
 }

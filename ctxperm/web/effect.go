@@ -18,10 +18,10 @@ import (
 
 // ErrConflict states that another client changed the item concurrently, and
 // that the request had no effect.
-var ErrConflict = errors.New("somebody else changed it at the same time")
+var ErrConflict = errors.New("the item changed concurrently")
 
 // ErrOutcomeUnknown states that it is unknown whether a request had its effect.
-var ErrOutcomeUnknown = errors.New("the request was sent, and its answer is lost")
+var ErrOutcomeUnknown = errors.New("the request was sent, and its response was lost")
 
 // effect sends a request that can change something. In this order, "=>" being a
 // barrier:
@@ -139,7 +139,7 @@ func (e *recordedEffect) look(ctx context.Context) ([]journal.Blob, error) {
 	}
 	now, err := e.version(ctx, *e.item)
 	if err != nil {
-		return nil, fmt.Errorf("%s cannot be looked at, so that nobody could take the call back: %w", e.item.Masked(), err)
+		return nil, fmt.Errorf("%s cannot be read, so the call could not be reverted: %w", e.item.Masked(), err)
 	}
 	e.pre = now.token()
 	if e.item.resource == e.to.resource {
@@ -154,7 +154,7 @@ func (e *recordedEffect) look(ctx context.Context) ([]journal.Blob, error) {
 		return nil, nil
 	}
 	if e.call.Scrub(string(now.body)) != string(now.body) {
-		return nil, fmt.Errorf("%s holds the value of a secret, which the journal cannot keep for the way back", e.item.Masked())
+		return nil, fmt.Errorf("%s contains a secret, which the journal must not store for the compensation", e.item.Masked())
 	}
 	e.inv.Media = now.media
 	blob, err := e.permit.StoreContent(ctx, bytes.NewReader(now.body))

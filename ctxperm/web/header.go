@@ -41,7 +41,7 @@ func CheckHeader(name, value string) error {
 	case !token(name):
 		return fmt.Errorf("%w header name: valid are letters, digits and !#$%%&'*+-.^_`|~", ctxperm.ErrInvalid)
 	case slices.Contains(refusedHeaders, plain) || slices.ContainsFunc(refusedPrefixes, func(p string) bool { return strings.HasPrefix(plain, p) }):
-		return fmt.Errorf("%w header %s: it is set by remit, or by nobody; credentials are configured for a host, as a secret", ctxperm.ErrInvalid, textproto.CanonicalMIMEHeaderKey(name))
+		return fmt.Errorf("%w header %s: only remit may set it; configure credentials for a host, as a secret", ctxperm.ErrInvalid, textproto.CanonicalMIMEHeaderKey(name))
 	case !headerValue(value):
 		return fmt.Errorf("%w value of header %s: valid is printable ASCII, with spaces and tabs inside", ctxperm.ErrInvalid, textproto.CanonicalMIMEHeaderKey(name))
 	}

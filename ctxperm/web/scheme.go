@@ -50,7 +50,7 @@ func (b *restoredVersions) is(resource string, now, meant effect.Token) bool {
 
 func readInverse(c effect.Change) (inv inverse, to Target, err error) {
 	if err := canon.Decode(c.Inverse, &inv); err != nil {
-		return inv, to, fmt.Errorf("what the change says of its way back cannot be read: %w", err)
+		return inv, to, fmt.Errorf("the compensation of the change cannot be read: %w", err)
 	}
 	to, err = ParseURL(inv.URL)
 	return inv, to, err
@@ -177,8 +177,8 @@ func theirs(step *effect.Step, c effect.Change, inv inverse, now version) bool {
 }
 
 const (
-	changedSince  = "somebody else changed it since"
-	otherThanSent = "the answer was lost, and what the request made is not as it was sent: somebody may have changed it since; look at the service"
+	changedSince  = "another client changed it after the call"
+	otherThanSent = "the response was lost, and the item differs from what the request sent; another client may have changed it; check the service"
 )
 
 // named returns the token of the current version, in the form of the change.
@@ -210,7 +210,7 @@ func (s scheme) Plan(ctx context.Context, changes []effect.Change, keep journal.
 		case inv.Undo == nil:
 			step.Plan, step.Why = noCompensation(c, inv)
 		case inv.Item == "" && made[inv.URL+inv.Key]:
-			step.Plan, step.Why = effect.Already, "what it made is taken back by itself"
+			step.Plan, step.Why = effect.Already, "a separate change reverts what it created"
 		default:
 			s.plan(ctx, &step, c, inv, to)
 			made[inv.URL+inv.Key] = made[inv.URL+inv.Key] || inv.Made
@@ -229,9 +229,9 @@ func (scheme) Keeps(effect.Step) bool { return false }
 
 func noCompensation(c effect.Change, inv inverse) (effect.Outcome, string) {
 	if !c.Post.Known() {
-		return effect.Unknown, "nobody knows whether the " + inv.Method + " had an effect, and it has no way back; look at the service"
+		return effect.Unknown, "the effect of the " + inv.Method + " is unknown, and it has no compensation; check the service"
 	}
-	return effect.Failed, "a " + inv.Method + " was sent, and nothing takes it back"
+	return effect.Failed, "a " + inv.Method + " was sent, and has no compensation"
 }
 
 // plan judges one change that has a compensation.
@@ -283,7 +283,7 @@ func (s scheme) plan(ctx context.Context, step *effect.Step, c effect.Change, in
 			step.Plan, step.Why = s.missing(inv)
 		}
 	case !c.Post.Known():
-		step.Plan, step.Why = effect.Unknown, "the answer was lost, and nobody can tell whether what is there now is what the call made"
+		step.Plan, step.Why = effect.Unknown, "the response was lost, so it is unknown whether the call created the current item"
 	default:
 		step.Plan, step.Why = effect.Conflict, changedSince
 	}
@@ -300,7 +300,7 @@ func (scheme) before(c effect.Change) effect.Token {
 // missing judges a missing effect of a request whose response was lost.
 func (s scheme) missing(inv inverse) (effect.Outcome, string) {
 	if s.early(inv) {
-		return effect.Unknown, fmt.Sprintf("it is not there, and may still come; take it back again %s after it was sent", s.opts.Late)
+		return effect.Unknown, fmt.Sprintf("it does not exist and may still appear; revert the call again %s after the request", s.opts.Late)
 	}
 	return effect.Already, "it is not there"
 }
@@ -364,7 +364,7 @@ func (s scheme) Apply(ctx context.Context, step effect.Step, keep journal.Conten
 	}
 	if inv.Again == nil && !s.same(step.Change.Resource, now, step.Change.Pre) {
 		res.Now = now.token()
-		return fail(effect.Conflict, "it was changed after the undo was planned; take the call back again to see it")
+		return fail(effect.Conflict, "it changed after the revert was planned; revert the call again")
 	}
 	if inv.Again != nil && now.differs(inv.Holds) {
 		res.Now = now.token()
@@ -454,17 +454,17 @@ func (s scheme) judge(step effect.Step, inv inverse, resp Response, sendErr erro
 	case reached:
 		res.Outcome = effect.Restored
 	case sendErr != nil || lookErr != nil:
-		res.Outcome, res.Why = effect.Unknown, "it cannot be told whether the service took it back: "+errors.Join(sendErr, lookErr).Error()
+		res.Outcome, res.Why = effect.Unknown, "the outcome of the compensation is unknown: "+errors.Join(sendErr, lookErr).Error()
 		var failed *sendError
 		if lookErr == nil && errors.As(sendErr, &failed) && !failed.sent {
 			res.Outcome = effect.Failed
 		}
 	case resp.Status == http.StatusPreconditionFailed || resp.Status == http.StatusConflict:
-		res.Outcome, res.Why = effect.Conflict, "somebody else changed it at the same time"
+		res.Outcome, res.Why = effect.Conflict, "the item changed concurrently"
 	case !resp.OK():
-		res.Outcome, res.Why = effect.Failed, fmt.Sprintf("the service refused to take it back: it answered %d", resp.Status)
+		res.Outcome, res.Why = effect.Failed, fmt.Sprintf("the service refused the compensation: it answered %d", resp.Status)
 	case inv.Will.Method == http.MethodDelete || !after.there || after.is(step.Change.Pre):
-		res.Outcome, res.Why = effect.Failed, "the service answered that it took it back, and what is there says otherwise"
+		res.Outcome, res.Why = effect.Failed, "the service accepted the compensation, but the item is not reverted"
 	default: // restored, with a new version of the service
 		res.Outcome = effect.Restored
 		if goal != effect.Absent && goal != unsent {

@@ -301,6 +301,6 @@ func TestNoProxyFromTheEnvironment(t *testing.T) {
 	require.Equal(t, "direct", string(got.Body))
 	out, _ := send(t, &policy{}, web.Request{URL: "http://169.254.169.254/latest/meta-data"}, newClient(t, web.Options{}, "127.0.0.0/8"))
 	require.Equal(t, tool.StatusDenied, out.Status)
-	require.Contains(t, fmt.Sprint(out.Error), "nobody allowed its network")
+	require.Contains(t, fmt.Sprint(out.Error), "no setting allows its network")
 	require.Empty(t, c.seen())
 }

@@ -61,5 +61,5 @@ func (w callView) Open(context.Context, string) (io.ReadCloser, error) {
 
 // Before is not available to verifiers.
 func (w callView) Before(context.Context, string) (io.ReadCloser, error) {
-	return nil, errors.New("what a service held before is kept for the way back alone")
+	return nil, errors.New("the previous content is stored only for the compensation")
 }

@@ -98,7 +98,7 @@ func (s *settings) set(ctx context.Context, tc ctxperm.ToolContext, name string,
 	}
 	if !s.swap(name, was.token(), to) {
 		permit.RecordVersions(changes[0].N, was.token()) // the change did not happen
-		return fmt.Errorf("setting %s: somebody else changed it at the same time", name)
+		return fmt.Errorf("setting %s: another process changed it concurrently", name)
 	}
 	return nil
 }
@@ -155,7 +155,7 @@ func (s scheme) planned(own []effect.Change) (effect.Step, error) {
 	}
 	now := s.get(strings.TrimPrefix(first.Resource, prefix))
 	counter, err := json.Marshal(inverse{now, back.Was})
-	step := effect.Step{Plan: effect.Conflict, Why: "somebody else changed it since", Change: effect.Change{
+	step := effect.Step{Plan: effect.Conflict, Why: "another client changed it after the call", Change: effect.Change{
 		Scheme: schemeName, Resource: first.Resource, Kind: "write", Pre: now.token(), Post: first.Pre, Inverse: counter,
 	}}
 	for _, c := range own {
@@ -179,7 +179,7 @@ func (s scheme) Apply(_ context.Context, step effect.Step, _ journal.ContentStor
 		res.Why = err.Error()
 		return res
 	}
-	res.Outcome, res.Why = effect.Conflict, "somebody else changed it at the same time"
+	res.Outcome, res.Why = effect.Conflict, "another process changed it concurrently"
 	if s.swap(name, step.Change.Pre, counter.Will) {
 		res.Outcome, res.Why = effect.Restored, ""
 	}

@@ -110,7 +110,7 @@ func (s *Survey) Grant(ctx context.Context) error {
 			return nil, nil
 		}
 		if c.cfg.Approve == nil {
-			return nil, &DeniedError{Access: left[0].Access, Stage: "approver", Decision: left[0].Decision, Why: "nobody is asked here", Unanswered: true}
+			return nil, &DeniedError{Access: left[0].Access, Stage: "approver", Decision: left[0].Decision, Why: "the runtime has no approver", Unanswered: true}
 		}
 		approved, err := c.cfg.Approve(ctx, c, left)
 		if err != nil {
@@ -142,7 +142,7 @@ func (c *Call) AuthorizeChanges(ctx context.Context, accesses []perm.ResourceAcc
 	}
 	return c.asking(ctx, accesses, func() ([]*record.Approved, error) {
 		if c.cfg.Changes == nil {
-			return nil, &DeniedError{Access: accesses[0], Stage: "policy", Why: "nobody decides here what a program may change"}
+			return nil, &DeniedError{Access: accesses[0], Stage: "policy", Why: "the runtime has no policy for the changes of a program"}
 		}
 		if err := c.cfg.Recorder.Host().Point(ctx, "line.changes"); err != nil {
 			return nil, err

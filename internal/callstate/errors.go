@@ -14,10 +14,10 @@ var (
 	// ErrClosed: the call has ended, or never began.
 	ErrClosed = errors.New("the call has ended; its context and permits reach nothing any more")
 	// ErrInFlight: the call ended while one of its operations was in flight.
-	ErrInFlight = errors.New("an operation was still going on when the call had to end")
+	ErrInFlight = errors.New("an operation was in flight when the call ended")
 	// ErrOutcomeUnknown: a handle was making its effects final, and their
 	// outcome is unknown. They may still happen.
-	ErrOutcomeUnknown = errors.New("it cannot be told whether the effects became final")
+	ErrOutcomeUnknown = errors.New("the outcome of the effects is unknown")
 	// ErrWaits: the call ends without effect, and waits for an approval.
 	ErrWaits = errors.New("the call waits for approval")
 	// ErrInvalid: refused before any decision.

@@ -107,7 +107,7 @@ func (c *Call) Own(since PartProgress) (own []int) {
 
 // ErrNotReverted states that the effects of a part could not be reverted during
 // its call.
-var ErrNotReverted = errors.New("what it did could not be taken back")
+var ErrNotReverted = errors.New("the effects of the part could not be reverted")
 
 // Rollback reverts the effects of a part since m, during its call. It uses
 // ordinary changes of the call, so that a revert of the call covers everything

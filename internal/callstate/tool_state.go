@@ -116,7 +116,7 @@ func (l *ToolState) Content() json.RawMessage { return slices.Clone(l.content) }
 
 var (
 	errSecretState  = errors.New("the state would hold the value of a secret: keep its name instead") // same text as for a note
-	errUndermined   = errors.New("the state that it found was left by another part of the call, and that was taken back meanwhile")
+	errUndermined   = errors.New("the state came from another part of the call, which was reverted meanwhile")
 	errStateOverlay = fmt.Errorf("%w: another part of the call changed a state after it", ErrNotReverted)
 )
 

@@ -8,7 +8,7 @@ ask contains "this policy asks about everything" if input.purpose in {"run", "ap
 
 allow contains "only what runs is asked about" if input.purpose in {"verify", "list"}
 
-ask contains "whoever takes a call back is asked too" if input.purpose == "revert"
+ask contains "a revert needs approval too" if input.purpose == "revert"
 
 deny contains "the history of the repository is out of reach" if paths.git
 

@@ -22,7 +22,7 @@ test_other_purposes if {
 		count(remit.ask) == 0 with input as doc(purpose, "workspace", "a")
 		remit.allow == {"only what runs is asked about"} with input as doc(purpose, "workspace", "a")
 	}
-	remit.ask == {"whoever takes a call back is asked too"} with input as doc("revert", "workspace", "a")
+	remit.ask == {"a revert needs approval too"} with input as doc("revert", "workspace", "a")
 	count(remit.hint) == 0 with input as doc("revert", "workspace", "a")
 }
 

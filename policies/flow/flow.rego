@@ -9,21 +9,21 @@ label contains "untrusted" if flow.brings_untrusted
 
 label contains "private" if flow.reads_private
 
-deny contains "private data was read and so was content that others wrote: nothing may leave for a place that nobody configured" if {
+deny contains "private data and untrusted content were read: data may leave only to configured destinations" if {
 	flow.untrusted
 	flow.private
 	flow.leaves
 	not flow.configured
 }
 
-ask contains "private data was read and so was content that others wrote: a person has to look at what leaves" if {
+ask contains "private data and untrusted content were read: a person must check what leaves" if {
 	flow.untrusted
 	flow.private
 	flow.leaves
 	flow.configured
 }
 
-deny contains "content that others wrote was read: a call that leaves may not name files or secrets in its arguments" if {
+deny contains "untrusted content was read: the arguments of a call that leaves must not name files or secrets" if {
 	flow.untrusted
 	flow.leaves
 	flow.names_private

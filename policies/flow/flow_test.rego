@@ -12,11 +12,11 @@ doc(labels, action, kind, destination, args) := {
 
 both := ["private", "untrusted"]
 
-refused := "private data was read and so was content that others wrote: nothing may leave for a place that nobody configured"
+refused := "private data and untrusted content were read: data may leave only to configured destinations"
 
-asked := "private data was read and so was content that others wrote: a person has to look at what leaves"
+asked := "private data and untrusted content were read: a person must check what leaves"
 
-named := "content that others wrote was read: a call that leaves may not name files or secrets in its arguments"
+named := "untrusted content was read: the arguments of a call that leaves must not name files or secrets"
 
 test_labels if {
 	remit.label == {"private"} with input as doc([], "read", "file", "none", {})

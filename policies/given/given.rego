@@ -5,12 +5,12 @@ package remit
 
 import data.remit.given
 
-deny contains "the call names a URL that nobody gave: neither the person, nor a result that did not merely repeat it" if {
+deny contains "the call names a URL that is not user-provided: neither the user nor an independent result contained it" if {
 	given.leaves
 	given.made_up
 }
 
-hint contains "use a URL as it stands in what the person wrote or in a result, search for it, or ask the person for it" if {
+hint contains "use a URL exactly as the user or a result gave it, search for it, or ask the user for it" if {
 	given.leaves
 	given.made_up
 }

@@ -2,7 +2,7 @@ package remit_given_test
 
 import data.remit
 
-refused := {"the call names a URL that nobody gave: neither the person, nor a result that did not merely repeat it"}
+refused := {"the call names a URL that is not user-provided: neither the user nor an independent result contained it"}
 
 doc(action, kind, destination, urls) := {
 	"call": {"urls": urls},

@@ -15,13 +15,13 @@ allow contains "a call without effects may run" if {
 	input.call.effect_class == "pure"
 }
 
-deny contains "this policy lets nobody change anything" if input.access.action in {"write", "delete"}
+deny contains "this policy permits no changes" if input.access.action in {"write", "delete"}
 
-deny contains "this policy lets nobody run programs, talk to the network or use secrets" if {
+deny contains "this policy permits no programs, network access or use of secrets" if {
 	input.access.action in {"execute", "connect", "use"}
 }
 
-deny contains "this policy lets no tool run that has effects" if input.call.effect_class != "pure"
+deny contains "this policy permits no tools with effects" if input.call.effect_class != "pure"
 
 deny contains "the history of the repository is out of reach" if paths.git
 

@@ -29,18 +29,18 @@ test_looking if {
 
 test_changing if {
 	every action in ["write", "delete"] {
-		remit.deny["this policy lets nobody change anything"] with input as file(action, "workspace", "a", "pure")
+		remit.deny["this policy permits no changes"] with input as file(action, "workspace", "a", "pure")
 		remit.hint["look and answer; say what you would change instead of changing it"] with input as file(action, "workspace", "a", "pure")
 	}
 	every class in ["reversible", "compensable", "deferrable", "pivot"] {
-		remit.deny["this policy lets no tool run that has effects"] with input as access("call", "tool", class)
+		remit.deny["this policy permits no tools with effects"] with input as access("call", "tool", class)
 		remit.hint["use tools whose effect class is pure"] with input as access("call", "tool", class)
 	}
 }
 
 test_outside if {
 	every pair in [["execute", "exec"], ["connect", "https"], ["use", "secret"]] {
-		remit.deny["this policy lets nobody run programs, talk to the network or use secrets"] with input as access(pair[0], pair[1], "pure")
+		remit.deny["this policy permits no programs, network access or use of secrets"] with input as access(pair[0], pair[1], "pure")
 	}
 }
 

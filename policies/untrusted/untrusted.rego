@@ -7,7 +7,7 @@ import data.remit.untrusted
 
 label contains "untrusted" if untrusted.brings
 
-ask contains "the session read content that others wrote: a person approves each effect from here on" if {
+ask contains "the session has read untrusted content: each effect needs approval from here on" if {
 	input.purpose in {"run", "apply"}
 	untrusted.read
 	untrusted.effect

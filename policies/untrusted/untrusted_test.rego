@@ -13,7 +13,7 @@ doc(labels, action, kind, class, destination) := {
 
 read := ["private", "untrusted"]
 
-asked := {"the session read content that others wrote: a person approves each effect from here on"}
+asked := {"the session has read untrusted content: each effect needs approval from here on"}
 
 asks(document) if {
 	remit.ask == asked with input as document

@@ -13,8 +13,8 @@ ask contains "git applies the filters that these attributes name" if git.changes
 
 ask contains "this leads git to another folder, whose configuration and hooks then count" if git.changes == "link"
 
-ask contains "a rebase that goes on runs the commands of these steps" if git.changes == "todo"
+ask contains "a continued rebase runs the commands of these steps" if git.changes == "todo"
 
-ask contains "git takes a folder with a HEAD for a repository, and runs what its configuration says" if git.changes == "repository"
+ask contains "git treats a folder with a HEAD as a repository, and runs what its configuration says" if git.changes == "repository"
 
 hint contains "git can run all else without approval; leave hooks and configuration alone, or set a value for one command: git -c KEY=VALUE" if git.guarded

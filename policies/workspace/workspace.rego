@@ -11,7 +11,7 @@ allow contains "files of the workspace may be read and listed" if {
 	input.access.action in {"read", "list"}
 }
 
-allow contains "changes of the workspace that can be taken back may be made" if {
+allow contains "reversible changes of the workspace are allowed" if {
 	paths.inside
 	input.access.action in {"write", "delete"}
 	input.call.effect_class == "reversible"
@@ -24,29 +24,29 @@ allow contains "a call without effects may run" if {
 
 # The call itself has no effect here: a confined tool reaches resources through
 # accesses, and the policy decides each of them.
-allow contains "a confined call that can be taken back may run, each access of it is asked for" if {
+allow contains "a confined reversible call may run, and the policy decides each of its accesses" if {
 	tool_call
 	input.call.effect_class == "reversible"
 	input.tool.confinement in {"sandbox", "handles"}
 }
 
-allow contains "a program may run in the sandbox, and each path that it changes is asked for" if {
+allow contains "a program may run in the sandbox, and the policy decides each path that it changes" if {
 	input.access.action == "execute"
 	input.call.effect_class == "reversible"
 	input.tool.confinement == "sandbox"
 }
 
-ask contains "the tool is not confined, so that it can be taken back is only its author's word" if {
+ask contains "the tool is not confined, so only its author asserts that the call can be reverted" if {
 	not input.access.action in {"read", "list", "ask"}
 	runs("reversible")
 	input.tool.confinement == "trusted"
 }
 
-ask contains "there is no way back from this call" if runs("pivot")
+ask contains "this call cannot be reverted" if runs("pivot")
 
-ask contains "this call can be made good but leaves traces" if runs("compensable")
+ask contains "this call can be compensated but leaves traces" if runs("compensable")
 
-ask contains "this call has effects outside that wait for the commit" if runs("deferrable")
+ask contains "this call has outside effects that wait for the commit" if runs("deferrable")
 
 deny contains undeclared if not input.call.declared
 
@@ -103,12 +103,12 @@ allowed := concat("", [
 
 # The runtime cannot observe what an MCP server does with a call. That the call only
 # reads is an assertion, except for a server in the sandbox.
-allow contains "a call of another server's tool without effects may run" if {
+allow contains "a call of an MCP server's tool without effects may run" if {
 	server_call
 	input.call.effect_class == "pure"
 }
 
-allow contains "a call of another server's tool whose files can be taken back may run, each path that it changes is asked for" if {
+allow contains "a call of an MCP server's tool with reversible file changes may run, and the policy decides each path" if {
 	server_call
 	input.call.effect_class == "reversible"
 	input.tool.confinement in {"sandbox", "handles"}
@@ -116,7 +116,7 @@ allow contains "a call of another server's tool whose files can be taken back ma
 
 # A draft entry repeats what the server asserts about its tool. Whether the call can
 # be reverted depends on that.
-ask contains "nobody has looked at what its server says of this tool; whoever has takes draft out of its entry" if {
+ask contains "the entry of this tool is an unchecked draft of its server's assertions; check it, and remove draft from the entry" if {
 	server_call
 	"draft" in input.tool.tags
 	input.call.effect_class == "reversible"
@@ -125,7 +125,7 @@ ask contains "nobody has looked at what its server says of this tool; whoever ha
 
 # A read has no effects by the protocol. The policy trusts an entry that states
 # otherwise. The content of a read is untrusted.
-allow contains "what another server has to be read may be read" if {
+allow contains "resources of an MCP server may be read" if {
 	input.access.action == "read"
 	input.access.resource.kind == "mcp"
 	input.call.effect_class == "pure"
@@ -139,7 +139,7 @@ server_call if {
 # A client request of a server was not decided with its call. The request itself has
 # no effect, for any effect class of the call. The configuration of the server
 # determines which requests it may send.
-allow contains "what another server asks the client of its call may be asked, as its configuration lets it" if asks_client
+allow contains "client requests of an MCP server are allowed as far as its configuration permits" if asks_client
 
 asks_client if {
 	input.access.action == "ask"
@@ -153,11 +153,11 @@ runs(class) if {
 
 # An agent reverts a change of its session's call. Denials still apply, and so do
 # approvals.
-allow contains "what a call did can be taken back" if input.purpose == "revert"
+allow contains "a call may be reverted" if input.purpose == "revert"
 
 # The operator of a gateway writes no Go.
 undeclared := concat("", [
-	"nobody has said what this tool of another server does, so it counts as having no way back; ",
+	"the effects of this MCP server's tool are not declared, so it counts as pivot; ",
 	"give it an entry with an effectClass in the gateway's configuration, where remit init --config FILE --write drafts those that are missing",
 ]) if of_a_server
 
@@ -173,11 +173,11 @@ ask contains leaves if {
 	input.tool.confinement != "sandbox"
 }
 
-leaves := "content that others wrote was read, and this call goes where the model says" if not of_a_server
+leaves := "untrusted content was read, and the model chooses where this call goes" if not of_a_server
 
 leaves := concat("", [
-	"content that others wrote was read, and this call goes where the model says; ",
-	"if it sends nothing elsewhere, its entry can say so (destination none), or its server run in a sandbox",
+	"untrusted content was read, and the model chooses where this call goes; ",
+	"if it sends nothing elsewhere, set destination none in its entry, or run its server in a sandbox",
 ]) if of_a_server
 
 label contains "untrusted" if input.access.action == "connect"
@@ -198,7 +198,7 @@ ask contains "the call can act outside its roots: a revert restores files of the
 }
 
 # The call was allowed, and these changes of the workspace have happened.
-allow contains "what an observed call changed in the workspace can be taken back" if observed_change
+allow contains "changes of an observed call in the workspace can be reverted" if observed_change
 
 observed_change if {
 	paths.inside

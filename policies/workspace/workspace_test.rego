@@ -335,7 +335,7 @@ test_observed_calls if {
 	runs(observed("pure"))
 	asks(observed("pivot"))
 	remit.ask == {"the call can act outside its roots: a revert restores files of the roots, and what it does elsewhere is unknown"} with input as observed("pivot")
-	remit.ask == {"there is no way back from this call"} with input as server("pivot", true, "trusted")
+	remit.ask == {"this call cannot be reverted"} with input as server("pivot", true, "trusted")
 	every action in ["write", "delete"] {
 		asks(observed_change(action, "a.txt", "run"))
 		count(remit.hint) == 0 with input as observed_change(action, "a.txt", "run")

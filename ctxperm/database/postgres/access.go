@@ -107,7 +107,7 @@ func (c *connection) planned(ctx context.Context, s engine.Statement, args [][]b
 	r := c.ExecParams(ctx, "PREPARE remit_plan AS "+s.SQL, nil, nil, nil, nil).Read()
 	err := r.Err
 	if err != nil {
-		err = fmt.Errorf("%w: it cannot be run: only one SELECT, INSERT, UPDATE, DELETE, MERGE or VALUES can, and what changes the schema or copies files cannot be taken back: %w", engine.ErrRefused, err)
+		err = fmt.Errorf("%w: the statement cannot run: valid is only one SELECT, INSERT, UPDATE, DELETE, MERGE or VALUES; a change of the schema or a copy of a file cannot be reverted: %w", engine.ErrRefused, err)
 	} else if r = c.ExecParams(ctx, "EXPLAIN (VERBOSE, FORMAT JSON) "+s.SQL, args, nil, nil, nil).Read(); r.Err != nil {
 		err = r.Err
 	} else {
@@ -189,7 +189,7 @@ func unseen(locks []lock, known touched, own map[string]bool) (more touched, err
 			}
 			fallthrough
 		default:
-			return nil, fmt.Errorf("%w: it did something to the table %s as a whole (%s), such as TRUNCATE, LOCK or ALTER, which cannot be taken back row by row", engine.ErrRefused, l.name, l.mode)
+			return nil, fmt.Errorf("%w: the statement used the whole table %s (%s), as TRUNCATE, LOCK and ALTER do, which cannot be reverted row by row", engine.ErrRefused, l.name, l.mode)
 		}
 		if l.kind == "S" {
 			continue

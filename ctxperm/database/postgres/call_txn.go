@@ -174,7 +174,7 @@ func (w *callTxn) attempt(ctx context.Context, text string, args [][]byte, known
 		return out, nil, err
 	}
 	if catalogNow != catalog {
-		return out, nil, fmt.Errorf("%w: it changed the schema, or large objects, which cannot be taken back row by row; let a person do it", engine.ErrRefused)
+		return out, nil, fmt.Errorf("%w: the statement changed the schema or large objects, which cannot be reverted row by row; run it outside of remit", engine.ErrRefused)
 	}
 	for name, n := range after {
 		if before[name] != n && w.capture.on[name] == nil {

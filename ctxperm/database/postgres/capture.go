@@ -37,7 +37,7 @@ func (k *capture) watch(ctx context.Context, t *table) error {
 	}
 	if !k.made {
 		if err := k.c.do(ctx, "CREATE TEMPORARY TABLE remit_rows (seq int8 GENERATED ALWAYS AS IDENTITY PRIMARY KEY, rel oid, op text, was text[], will text[], old tid, new tid) ON COMMIT DROP"); err != nil {
-			return fmt.Errorf("%w: what a call changes is noted in a temporary table, which the role may not make: GRANT TEMPORARY ON DATABASE … TO the role: %w", engine.ErrRefused, err)
+			return fmt.Errorf("%w: the role may not create the temporary table that records changes: GRANT TEMPORARY ON DATABASE … TO the role: %w", engine.ErrRefused, err)
 		}
 		k.made = true
 	}
@@ -51,7 +51,7 @@ func (k *capture) watch(ctx context.Context, t *table) error {
 		RETURN NULL; END $remit$`,
 		"CREATE TRIGGER "+quote(name)+" AFTER INSERT OR UPDATE OR DELETE ON "+t.sql+" FOR EACH ROW EXECUTE FUNCTION "+function+"()")
 	if err != nil {
-		return fmt.Errorf("%w: what a call changes in %s is noted by a trigger, which the role may not make: GRANT TRIGGER ON %s TO the role: %w", engine.ErrRefused, t.Name, t.sql, err)
+		return fmt.Errorf("%w: the role may not create the trigger on %s that records changes: GRANT TRIGGER ON %s TO the role: %w", engine.ErrRefused, t.Name, t.sql, err)
 	}
 	k.on[t.Name], k.oids[t.oid] = t, t
 	k.c.own[t.Name] = true

@@ -60,7 +60,7 @@ func TestUnwatched(t *testing.T) {
 	require.Error(t, err)
 	require.Len(t, rep.NotUndone(), 1)
 	require.Equal(t, "db://main/p/'2'", rep.NotUndone()[0].Resource)
-	require.Contains(t, rep.NotUndone()[0].Why, "rows of k that somebody else made")
+	require.Contains(t, rep.NotUndone()[0].Why, "rows of k that another client created")
 	require.Contains(t, w.Dump(), "(theirs,2)")
 	w.Exec("DELETE FROM k")
 	_, err = w.Session.Revert(t.Context(), tx.ID())

@@ -90,7 +90,7 @@ func TestWhole(t *testing.T) {
 	before, tx := w.Dump(), w.Begin()
 	for _, text := range []string{"UPDATE users SET age = hold()", "UPDATE users SET age = share()"} {
 		out := w.Execute(tx, text)
-		require.Contains(t, out.Error.Why, "as a whole", text)
+		require.Contains(t, out.Error.Why, "used the whole table", text)
 		require.Equal(t, before, w.Dump())
 	}
 }

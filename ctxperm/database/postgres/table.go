@@ -118,7 +118,7 @@ func (t *table) undoable(e event) error {
 	if missing == "" {
 		return nil
 	}
-	return fmt.Errorf("%w: the role could not take a change of %s back: GRANT %s ON %s TO the role", engine.ErrRefused, t.Name, missing, t.sql)
+	return fmt.Errorf("%w: the role could not revert a change of %s: GRANT %s ON %s TO the role", engine.ErrRefused, t.Name, missing, t.sql)
 }
 
 func (t *table) texts(of string) string {

@@ -141,7 +141,7 @@ func TestChangedSince(t *testing.T) {
 		{Ref: table.Ref(engine.Image{"i2", "i2"}), From: engine.Image{"i2", "i2"}, Want: engine.Image{"i2", "i9"}},
 	})
 	require.NoError(t, err)
-	require.Contains(t, out[0].Why, "changed after the undo was planned")
+	require.Contains(t, out[0].Why, "changed after the revert was planned")
 	require.Empty(t, out[1].Why)
 	var sum int
 	require.NoError(t, db.QueryRow("SELECT sum(b) FROM t").Scan(&sum))

@@ -111,7 +111,7 @@ func (w *callTxn) capturable(ctx context.Context, name string) error {
 	case "table", "view": // the tables show the changes of a view's triggers
 		return nil
 	default:
-		return fmt.Errorf("%w: %s is a %s table, whose changes cannot be taken back; change the table that it is made from", engine.ErrRefused, name, t.kind)
+		return fmt.Errorf("%w: changes of %s, a %s table, cannot be reverted; change the table behind it", engine.ErrRefused, name, t.kind)
 	}
 }
 

@@ -25,7 +25,7 @@ func (kind) Scheme() string { return "sqlite" }
 func (kind) Open(at string) (engine.Engine, string, error) {
 	path := strings.TrimPrefix(at, "sqlite:")
 	if path == "" || strings.HasPrefix(path, ":") {
-		return nil, "", errors.New("it names no file: write sqlite:PATH, such as sqlite:data/app.db; a database in memory is nobody's but its process's")
+		return nil, "", errors.New("the location names no file; write sqlite:PATH, such as sqlite:data/app.db (only its own process can use a database in memory)")
 	}
 	path, err := filepath.Abs(path)
 	if err != nil {

@@ -236,7 +236,7 @@ func (r *repairer) Blame(ctx context.Context, repairs []engine.RowRestore, out [
 			case p.Want != nil && strings.EqualFold(child, p.Ref.Table.Name):
 				out[i].Why = fmt.Sprintf("a row of %s that rows of this table depend on is not there", parent)
 			case strings.EqualFold(parent, p.Ref.Table.Name) && (p.Want == nil || p.From != nil):
-				out[i].Why = fmt.Sprintf("rows of %s that somebody else made depend on rows of this table", child)
+				out[i].Why = fmt.Sprintf("rows of %s that another client created depend on rows of this table", child)
 			}
 		}
 	}

@@ -107,7 +107,7 @@ func (g *stmtGuard) refuse(why string) int32 {
 const pass = "pass"
 
 const (
-	noSchema = "it changes the schema, and that cannot be taken back row by row; let a person do it, outside of remit"
+	noSchema = "the statement changes the schema, which cannot be reverted row by row; run it outside of remit"
 	noText   = "transactions are begun and ended by the call itself, not by a statement"
 )
 

@@ -143,7 +143,7 @@ func (v Vault) identities() ([]age.Identity, error) {
 		return nil, err
 	}
 	if runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0 {
-		return nil, fmt.Errorf("others can read the identity %s (mode %04o): chmod 600 it, and set the secrets anew if anybody did", v.identity, info.Mode().Perm())
+		return nil, fmt.Errorf("others can read the identity %s (mode %04o); run chmod 600 on it, and replace the secrets if another user has read it", v.identity, info.Mode().Perm())
 	}
 	ids, err := age.ParseIdentities(io.LimitReader(f, maxFile))
 	if err != nil { // the error could repeat a key
@@ -158,7 +158,7 @@ func (v Vault) change(f func(map[string]string) error) (err error) {
 	lock := v.path + ".lock"
 	held, err := os.OpenFile(lock, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if errors.Is(err, fs.ErrExist) {
-		return fmt.Errorf("somebody else is changing %s; if nobody is, remove %s", v.path, lock)
+		return fmt.Errorf("another process is changing %s; if none is, remove %s", v.path, lock)
 	}
 	if err != nil {
 		return err

@@ -83,7 +83,7 @@ func TestVaultThatCannotBeRead(t *testing.T) {
 			seal(t, path, key, `{"v":2,"secrets":{"a":"the value of a"}}`)
 		}, "holds something else"},
 		"no list":       {func(t *testing.T, path, key string) { seal(t, path, key, `{"v":1,"secrets":null}`) }, "holds something else"},
-		"being changed": {func(t *testing.T, path, _ string) { require.NoError(t, os.WriteFile(path+".lock", nil, 0o600)) }, "somebody else is changing"},
+		"being changed": {func(t *testing.T, path, _ string) { require.NoError(t, os.WriteFile(path+".lock", nil, 0o600)) }, "another process is changing"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()

@@ -36,34 +36,34 @@ const again = "DROP TABLE t; CREATE TABLE t (id INTEGER PRIMARY KEY, v TEXT, n I
 
 var rowChanges = []otherChange{
 	{"insert", "nothing", "", effect.Restored, ""},
-	{"insert", "changed", "UPDATE t SET n = 7 WHERE id = 9", effect.Conflict, "column n is another"},
+	{"insert", "changed", "UPDATE t SET n = 7 WHERE id = 9", effect.Conflict, "column n differs"},
 	{"insert", "deleted", "DELETE FROM t WHERE id = 9", effect.Already, ""},
 	{"insert", "made again alike", "DELETE FROM t WHERE id = 9; INSERT INTO t VALUES (9, 'new', 9)", effect.Restored, ""},
-	{"insert", "made again", "DELETE FROM t WHERE id = 9; INSERT INTO t VALUES (9, 'theirs', 9)", effect.Conflict, "column v is another"},
-	{"insert", "made again with NULL", "DELETE FROM t WHERE id = 9; INSERT INTO t VALUES (9, NULL, 9)", effect.Conflict, "column v is another"},
+	{"insert", "made again", "DELETE FROM t WHERE id = 9; INSERT INTO t VALUES (9, 'theirs', 9)", effect.Conflict, "column v differs"},
+	{"insert", "made again with NULL", "DELETE FROM t WHERE id = 9; INSERT INTO t VALUES (9, NULL, 9)", effect.Conflict, "column v differs"},
 
 	{"update", "nothing", "", effect.Restored, ""},
-	{"update", "the same column", "UPDATE t SET v = 'y' WHERE id = 1", effect.Conflict, "column v is another"},
-	{"update", "another column", "UPDATE t SET n = 7 WHERE id = 1", effect.Conflict, "column n is another"},
+	{"update", "the same column", "UPDATE t SET v = 'y' WHERE id = 1", effect.Conflict, "column v differs"},
+	{"update", "another column", "UPDATE t SET n = 7 WHERE id = 1", effect.Conflict, "column n differs"},
 	{"update", "set back", "UPDATE t SET v = 'a' WHERE id = 1", effect.Already, ""},
 	{"update", "another row", "UPDATE t SET n = 7 WHERE id = 3", effect.Restored, ""},
-	{"update", "deleted", "DELETE FROM t WHERE id = 1", effect.Conflict, "somebody deleted the row"},
-	{"update", "another key", "UPDATE t SET id = 77 WHERE id = 1", effect.Conflict, "somebody deleted the row"},
+	{"update", "deleted", "DELETE FROM t WHERE id = 1", effect.Conflict, "another client deleted the row"},
+	{"update", "another key", "UPDATE t SET id = 77 WHERE id = 1", effect.Conflict, "another client deleted the row"},
 	{"update", "made again alike", "DELETE FROM t WHERE id = 1; INSERT INTO t VALUES (1, 'x', 1)", effect.Restored, ""},
-	{"update", "made again", "DELETE FROM t WHERE id = 1; INSERT INTO t VALUES (1, 'x', 8)", effect.Conflict, "column n is another"},
+	{"update", "made again", "DELETE FROM t WHERE id = 1; INSERT INTO t VALUES (1, 'x', 8)", effect.Conflict, "column n differs"},
 
 	{"delete", "nothing", "", effect.Restored, ""},
 	{"delete", "made again alike", "INSERT INTO t VALUES (2, 'b', 2)", effect.Already, ""},
-	{"delete", "made again", "INSERT INTO t VALUES (2, 'theirs', 2)", effect.Conflict, "somebody made the row again"},
-	{"delete", "another row with its key", "UPDATE t SET id = 2 WHERE id = 3", effect.Conflict, "somebody made the row again"},
+	{"delete", "made again", "INSERT INTO t VALUES (2, 'theirs', 2)", effect.Conflict, "another client created the row again"},
+	{"delete", "another row with its key", "UPDATE t SET id = 2 WHERE id = 3", effect.Conflict, "another client created the row again"},
 
 	// For a revert, a recreated table equals its rows.
 	{"insert", "table made again", again, effect.Already, ""},
-	{"update", "table made again", again, effect.Conflict, "somebody deleted the row"},
+	{"update", "table made again", again, effect.Conflict, "another client deleted the row"},
 	{"delete", "table made again", again, effect.Restored, ""},
 	{"insert", "table made again alike", again + "INSERT INTO t VALUES (9, 'new', 9)", effect.Restored, ""},
 	{"update", "table made again alike", again + "INSERT INTO t VALUES (1, 'x', 1)", effect.Restored, ""},
-	{"update", "table made again otherwise", again + "INSERT INTO t VALUES (1, 'z', 1)", effect.Conflict, "column v is another"},
+	{"update", "table made again otherwise", again + "INSERT INTO t VALUES (1, 'z', 1)", effect.Conflict, "column v differs"},
 	{"delete", "table made again with a rule", "DROP TABLE t; CREATE TABLE t (id INTEGER PRIMARY KEY, v TEXT UNIQUE, n INTEGER); INSERT INTO t VALUES (5, 'b', 5)", effect.Conflict, "another row is in the way"},
 }
 

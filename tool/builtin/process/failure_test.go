@@ -289,7 +289,7 @@ func TestOneProgramPerCall(t *testing.T) {
 				require.NoError(t, err)
 				if tt.ended {
 					require.ErrorIs(t, again, ctxperm.ErrInvalid)
-					require.ErrorContains(t, again, "this call has run a program or used a database already")
+					require.ErrorContains(t, again, "the call has already run a program or used a database")
 					require.Equal(t, []string{"aaa\n", "first\n"}, []string{string(a), string(b)})
 				} else {
 					require.NoError(t, again)

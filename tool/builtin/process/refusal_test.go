@@ -228,7 +228,7 @@ func TestForeignChangeWhileItRan(t *testing.T) {
 					o, err := tx.Invoke(t.Context(), "interrupted", script)
 					if tt.conflict {
 						require.ErrorIs(t, err, tool.ErrFailed)
-						require.Contains(t, o.Error.Why, "somebody else changed it")
+						require.Contains(t, o.Error.Why, "changed concurrently")
 					} else {
 						require.NoError(t, err)
 					}

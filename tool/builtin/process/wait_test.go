@@ -368,7 +368,7 @@ func TestNetworkIsNotReversible(t *testing.T) {
 		require.NoError(t, err)
 		out, err := tx.Invoke(t.Context(), "sends", "")
 		require.Error(t, err)
-		require.Contains(t, out.Error.Why, "the call is said to be "+string(class))
+		require.Contains(t, out.Error.Why, "the call is declared "+string(class))
 		require.NoFileExists(t, filepath.Join(w.dir, "new"))
 	}
 }

@@ -86,7 +86,7 @@ func TestFetch(t *testing.T) {
 	invoke(t, tx, "http_fetch", tool.Args{"url": s.URL + "/items", "method": "POST", "body": `{"name":"a"}`}, tool.StatusDone)
 	rep, err := tx.Revert(t.Context())
 	require.Error(t, err)
-	require.Contains(t, rep.NotUndone()[0].Why, "nothing takes it back")
+	require.Contains(t, rep.NotUndone()[0].Why, "has no compensation")
 	require.Len(t, rep.NotUndone(), 2, "of the PUT too, and not of what was refused or only read: %+v", rep.NotUndone())
 }
 

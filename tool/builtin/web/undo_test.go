@@ -102,8 +102,8 @@ func TestUndoOfARequest(t *testing.T) {
 		why       string
 	}{
 		"refused":           {deleting(403), effect.Failed, "it answered 403"},
-		"somebody faster":   {deleting(412), effect.Conflict, "at the same time"},
-		"says done, is not": {deleting(200), effect.Failed, "says otherwise"},
+		"somebody faster":   {deleting(412), effect.Conflict, "concurrently"},
+		"says done, is not": {deleting(200), effect.Failed, "is not reverted"},
 		"gone already":      {func(s *service) { delete(s.items, "i1") }, effect.Already, ""},
 		"does not answer":   {func(s *service) { s.hook = func(*http.Request) int { return 503 } }, effect.Failed, "answered 503"},
 		"changed when it is done": {func(s *service) {
@@ -114,7 +114,7 @@ func TestUndoOfARequest(t *testing.T) {
 				}
 				return 0
 			}
-		}, effect.Conflict, "after the undo was planned"},
+		}, effect.Conflict, "after the revert was planned"},
 		"fine": {func(*service) {}, effect.Restored, ""},
 	} {
 		t.Run(name, func(t *testing.T) {

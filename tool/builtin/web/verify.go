@@ -30,5 +30,5 @@ func lookAgain(ctx context.Context, s verify.Subject) verify.Verdict {
 	case s.Phase == verify.AfterUndo:
 		return verify.Unclear("the service has another version of it than the call left")
 	}
-	return verify.Partial("somebody else changed it since")
+	return verify.Partial("another client changed it after the call")
 }

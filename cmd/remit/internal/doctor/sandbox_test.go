@@ -55,8 +55,8 @@ func TestWayFinding(t *testing.T) {
 	require.Equal(t, Weaker, f.Is)
 	require.Contains(t, f.What, "no folder of the root can be renamed: the kernel is too old")
 	require.NotEmpty(t, f.Fix)
-	f = wayFinding("root docs", sandbox.WriteMode{View: sandbox.Direct, Why: "a/b belongs to somebody else"})
+	f = wayFinding("root docs", sandbox.WriteMode{View: sandbox.Direct, Why: "a/b has another owner"})
 	require.Equal(t, Weaker, f.Is)
-	require.Contains(t, f.What, "a/b belongs to somebody else")
+	require.Contains(t, f.What, "a/b has another owner")
 	require.NotEmpty(t, f.Fix)
 }

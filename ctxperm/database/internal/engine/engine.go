@@ -11,7 +11,7 @@ import (
 )
 
 // ErrUndetermined states that the outcome of a commit is not known yet.
-var ErrUndetermined = errors.New("it cannot be told whether the database committed")
+var ErrUndetermined = errors.New("the outcome of the database commit is unknown")
 
 // ErrRefused states that this handle cannot run a statement for any caller.
 var ErrRefused = errors.New("refused")

@@ -68,7 +68,7 @@ func Restore(ctx context.Context, tx RowRestorer, repairs []RowRestore) ([]Outco
 		}
 		//mutant:token
 		if o.Why == "" && !o.Now.Same(p.From) {
-			o.Why = "it was changed after the undo was planned"
+			o.Why = "it changed after the revert was planned"
 		}
 		r.out[i] = o
 	}
@@ -296,7 +296,7 @@ func (r *restoration) others(ctx context.Context, i int) (why string, moved []in
 
 // Depends returns why a row cannot be removed: rows of a table depend on it.
 func Depends(table string) string {
-	return "rows of " + table + " that somebody else made depend on it"
+	return "rows of " + table + " that another client created depend on it"
 }
 
 // verify reads each restored row. It excludes one with another image than
