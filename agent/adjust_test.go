@@ -11,6 +11,7 @@ import (
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/perm/rego"
+	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/tool"
 	"github.com/remit-dev/remit/tool/builtin/files"
 )
@@ -63,7 +64,7 @@ func TestAnAdjustedToolKeepsWithin(t *testing.T) {
 		require.ErrorIs(t, err, tool.ErrInvalid, path)
 		require.NoFileExists(t, filepath.Join(dir, path))
 	}
-	_, err = tx.Revert(ctx)
+	_, err = tx.Revert(ctx, revert.Options{})
 	require.NoError(t, err)
 	require.NoFileExists(t, filepath.Join(dir, "docs", "a.md"))
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/remit-dev/remit/internal/pipeline"
+	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/tool"
 )
 
@@ -35,7 +36,7 @@ func (s *Session) Call(ctx context.Context, name string, input any, opts ...Call
 	}
 	back := tx.rec.Flush(ctx)
 	if back == nil {
-		_, back = tx.Revert(ctx)
+		_, back = tx.Revert(ctx, revert.Options{})
 	}
 	return out, errors.Join(err, back)
 }

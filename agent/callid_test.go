@@ -16,6 +16,7 @@ import (
 	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/perm/rego"
+	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/tool"
 	"github.com/remit-dev/remit/tool/builtin/files"
@@ -114,7 +115,7 @@ func TestCallIDTellsThatItWasTakenBack(t *testing.T) {
 	write := tool.Args{"path": "a.txt", "content": "x"}
 	_, err := tx.Invoke(ctx, "file_write", write, agent.WithCallID("1"))
 	require.NoError(t, err)
-	_, err = tx.Revert(ctx)
+	_, err = tx.Revert(ctx, revert.Options{})
 	require.NoError(t, err)
 	again, err := begin(t, s).Invoke(ctx, "file_write", write, agent.WithCallID("1"))
 	require.NoError(t, err, "that is how it ended")

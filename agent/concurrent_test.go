@@ -41,13 +41,13 @@ func held(there chan<- struct{}, release <-chan struct{}, then execute) execute 
 func TestRevertWaitsForCallsInFlight(t *testing.T) {
 	for name, back := range map[string]func(context.Context, *agent.Runtime, *agent.Session, *agent.Txn) (revert.Report, error){
 		"transaction": func(ctx context.Context, _ *agent.Runtime, _ *agent.Session, tx *agent.Txn) (revert.Report, error) {
-			return tx.Revert(ctx)
+			return tx.Revert(ctx, revert.Options{})
 		},
 		"session": func(ctx context.Context, _ *agent.Runtime, s *agent.Session, tx *agent.Txn) (revert.Report, error) {
-			return s.Revert(ctx, tx.ID())
+			return s.Revert(ctx, tx.ID(), revert.Options{})
 		},
 		"runtime": func(ctx context.Context, rt *agent.Runtime, _ *agent.Session, tx *agent.Txn) (revert.Report, error) {
-			return rt.Revert(ctx, tx.ID())
+			return rt.Revert(ctx, tx.ID(), revert.Options{})
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -104,15 +104,15 @@ func TestSecondReverterIsTurnedAway(t *testing.T) {
 	require.NoError(t, tx.Commit(t.Context()))
 	first := make(chan error, 1)
 	go func() {
-		_, err := s.Revert(t.Context(), tx.ID())
+		_, err := s.Revert(t.Context(), tx.ID(), revert.Options{})
 		first <- err
 	}()
 	<-there
-	_, err = rt.Revert(t.Context(), tx.ID())
+	_, err = rt.Revert(t.Context(), tx.ID(), revert.Options{})
 	require.ErrorIs(t, err, revert.ErrBusy)
 	txn, err := revert.Load(t.Context(), rt.Journal(), tx.ID())
 	require.NoError(t, err)
-	_, err = rt.Revert(t.Context(), txn.UndoneBy[0])
+	_, err = rt.Revert(t.Context(), txn.UndoneBy[0], revert.Options{})
 	require.ErrorIs(t, err, revert.ErrBusy, "also by the name of the undo")
 	close(release)
 	require.NoError(t, <-first)
@@ -161,7 +161,7 @@ func TestSecondProcessIsTurnedAway(t *testing.T) {
 	ends := make(chan error, 2)
 	for _, rt := range runtimes {
 		go func() {
-			_, err := rt.Revert(t.Context(), tx.ID())
+			_, err := rt.Revert(t.Context(), tx.ID(), revert.Options{})
 			ends <- err
 		}()
 	}
@@ -170,7 +170,7 @@ func TestSecondProcessIsTurnedAway(t *testing.T) {
 	require.NoError(t, <-ends)
 	require.EqualValues(t, 1, returned.Load())
 	for _, rt := range runtimes {
-		rep, err := rt.Revert(t.Context(), tx.ID())
+		rep, err := rt.Revert(t.Context(), tx.ID(), revert.Options{})
 		require.NoError(t, err)
 		require.Empty(t, rep.Items)
 	}
@@ -236,7 +236,7 @@ func TestParallelCallsOnOneFile(t *testing.T) {
 		})
 	}
 	all.Wait()
-	rep, err := tx.Revert(t.Context())
+	rep, err := tx.Revert(t.Context(), revert.Options{})
 	require.NoError(t, err)
 	require.Len(t, rep.Items, 20)
 	require.Equal(t, before, tree(t, dir))
@@ -264,7 +264,7 @@ func TestParallelCallsThatCreateOneFile(t *testing.T) {
 	all.Wait()
 	require.EqualValues(t, 1, done.Load())
 	require.EqualValues(t, 19, failed.Load())
-	_, err := tx.Revert(t.Context())
+	_, err := tx.Revert(t.Context(), revert.Options{})
 	require.NoError(t, err)
 	require.Equal(t, before, tree(t, dir))
 }
@@ -295,7 +295,7 @@ func TestLaterWriterWaits(t *testing.T) {
 	require.Equal(t, "all", out.Reverted)
 	require.Equal(t, tool.StatusDone, (<-second).Status)
 	require.Equal(t, "second", content(t, dir, "a.txt"))
-	rep, err := tx.Revert(t.Context())
+	rep, err := tx.Revert(t.Context(), revert.Options{})
 	require.NoError(t, err)
 	require.Equal(t, revert.TxnReverted, rep.State)
 	require.Equal(t, before, tree(t, dir))
@@ -342,7 +342,7 @@ func TestParallelCallsOnFewFiles(t *testing.T) {
 			})
 		}
 		all.Wait()
-		rep, err := tx.Revert(t.Context())
+		rep, err := tx.Revert(t.Context(), revert.Options{})
 		require.NoError(t, err, "seed %d: %+v", seed, rep.NotUndone())
 		require.Equal(t, before, tree(t, dir), "seed %d", seed)
 	}
@@ -391,7 +391,7 @@ func TestParallelCallsThatMakeOneFolder(t *testing.T) {
 		})
 	}
 	all.Wait()
-	_, err = tx.Revert(t.Context())
+	_, err = tx.Revert(t.Context(), revert.Options{})
 	require.NoError(t, err)
 	require.Equal(t, before, tree(t, dir))
 }

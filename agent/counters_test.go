@@ -189,7 +189,7 @@ func TestWindowsForget(t *testing.T) {
 	require.Equal(t, [4]string{"1 1e-7", "2 0.2000001", "3 0.3000001", "3 0.3000001"}, spend())
 	h.Advance(time.Hour)
 	require.Equal(t, [4]string{"0 0", "0 0", "2 0.2000001", "3 0.3000001"}, spend())
-	_, err := tx.Revert(ctx)
+	_, err := tx.Revert(ctx, revert.Options{})
 	require.ErrorIs(t, err, agent.ErrPartialRevert)
 	require.Equal(t, [4]string{"0 0", "0 0", "2 0.2000001", "3 0.3000001"}, spend(), "what was spent is not given back")
 }

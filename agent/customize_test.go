@@ -159,7 +159,7 @@ func TestCallsOfATailoredToolAreUndone(t *testing.T) {
 			require.NoError(t, err)
 			require.NotEmpty(t, closed)
 		} else {
-			_, err := rt.Revert(ctx, txn)
+			_, err := rt.Revert(ctx, txn, revert.Options{})
 			require.NoError(t, err)
 			require.Empty(t, closed)
 		}

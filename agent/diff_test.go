@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/remit-dev/remit/agent"
+	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/diff"
 	"github.com/remit-dev/remit/revert/journal"
 	"github.com/remit-dev/remit/tool"
@@ -90,7 +91,7 @@ func TestDiffIsAPatch(t *testing.T) {
 		d, err := s.Diff(ctx, tx.ID())
 		require.NoError(t, err)
 		patch := patchOf(t, d)
-		rep, err := s.Revert(ctx, tx.ID())
+		rep, err := s.Revert(ctx, tx.ID(), revert.Options{})
 		require.NoError(t, err)
 		require.Equal(t, before, contents(t, dir))
 		d, err = rt.Diff(ctx, tx.ID())

@@ -10,6 +10,7 @@ import (
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/tool"
 )
@@ -86,7 +87,7 @@ func ExampleSession_Revert_state() {
 			panic(err)
 		}
 	}
-	if _, err = s.Revert(ctx, last); err != nil {
+	if _, err = s.Revert(ctx, last, revert.Options{}); err != nil {
 		panic(err)
 	}
 	_, err = s.Update(ctx, func(tx *agent.Txn) error {

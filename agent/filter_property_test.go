@@ -353,7 +353,7 @@ func (w *filteredWorld) check(asks []agent.BatchCall) {
 	live, err := agent.RebuiltAt(ctx, w.s, w.host.Now())
 	require.NoError(w, err)
 	require.Equal(w, agent.FactsAt(w.s, w.host.Now()), live, "counted once, and as the journal says")
-	rep, err := tx.Revert(ctx)
+	rep, err := tx.Revert(ctx, revert.Options{})
 	require.NoError(w, err)
 	require.True(w, rep.Complete())
 	require.Empty(w, w.files, "each effect is taken back, by the result that it had")

@@ -134,7 +134,7 @@ func TestAskedInside(t *testing.T) {
 		require.Equal(t, record.Approval{By: "boss", Digest: boss.asks[i].Digest}, a.Approval)
 		require.Equal(t, []record.Access{{Action: "write", Resource: boss.asks[i].Accesses[0].Resource}}, a.Access)
 	}
-	rep, err := tx.Revert(t.Context())
+	rep, err := tx.Revert(t.Context(), revert.Options{})
 	require.NoError(t, err)
 	require.True(t, rep.Complete())
 	w.has(t, "a", "b", "c")

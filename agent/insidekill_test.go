@@ -119,7 +119,7 @@ func TestKilledWhileItAsks(t *testing.T) {
 			if phase != revert.PhasePending {
 				require.False(t, c.Waits())
 				require.Error(t, rt.Answer(ctx, reply), "it waits for nobody")
-				rep, err := rt.Revert(ctx, txn)
+				rep, err := rt.Revert(ctx, txn, revert.Options{})
 				require.NoError(t, err)
 				require.True(t, rep.Complete())
 				require.NoFileExists(t, filepath.Join(ws, "d"))

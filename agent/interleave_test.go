@@ -224,11 +224,11 @@ func TestInterleavedCalls(t *testing.T) {
 				first := order[r.IntN(len(order))]
 				gone = onTopOf(order, first)
 				shared += len(gone) - 1
-				rep, err := s.Undo(t.Context(), first.id, revert.Options{})
+				rep, err := s.Revert(t.Context(), first.id, revert.Options{})
 				require.NoError(t, err, "seed %d: %+v", seed, rep)
 			}
 			require.Equal(t, model(before, order, gone), texts(t, dir), "seed %d, without %v", seed, gone)
-			rep, err := s.Revert(t.Context(), tx.ID())
+			rep, err := s.Revert(t.Context(), tx.ID(), revert.Options{})
 			require.NoError(t, err, "seed %d: %+v", seed, rep)
 		})
 		require.Equal(t, whole, tree(t, dir), "seed %d", seed)

@@ -172,7 +172,7 @@ func work(t *testing.T, s *agent.Session, j journal.Journal, commit bool) (txn s
 	if commit {
 		err = tx.Commit(ctx)
 	} else {
-		_, err = tx.Revert(ctx)
+		_, err = tx.Revert(ctx, revert.Options{})
 	}
 	loaded, lerr := revert.Load(ctx, j, tx.ID())
 	if err == nil {
@@ -227,7 +227,7 @@ func sweep(t *testing.T, n int, commit, stuck bool) (hit bool) {
 	if txn.End == "" {
 		require.Empty(t, txn.InFlight(), at)
 	}
-	rep, err := next.Revert(ctx, id)
+	rep, err := next.Revert(ctx, id, revert.Options{})
 	if err != nil {
 		require.ErrorIs(t, err, agent.ErrPartialRevert, at)
 	}
@@ -281,7 +281,7 @@ func TestRecordThatIsMissing(t *testing.T) {
 				require.ErrorIs(t, tx.Savepoint(ctx, "there"), agent.ErrTxnEnded)
 				require.ErrorIs(t, tx.Commit(ctx), agent.ErrTxnEnded)
 			}
-			rep, _ := tx.Revert(ctx)
+			rep, _ := tx.Revert(ctx, revert.Options{})
 			require.Equal(t, tc.want, rep.State, "%+v", rep)
 			require.Equal(t, before, tree(t, dir))
 		})
@@ -297,13 +297,13 @@ func TestRevertThatStoppedHalfWay(t *testing.T) {
 	rt := newRuntime(t, agent.Tools(files.Tools()...), agent.Root("workspace", dir), agent.Journal(newStore().open(fails)))
 	tx := begin(t, newSession(t, rt))
 	change(t, tx)
-	rep, err := tx.Revert(ctx)
+	rep, err := tx.Revert(ctx, revert.Options{})
 	require.ErrorIs(t, err, errDisk)
 	require.False(t, rep.Complete())
 	_, err = tx.Invoke(ctx, "file_read", tool.Args{"path": "a.txt"})
 	require.ErrorIs(t, err, agent.ErrTxnEnded)
 	require.ErrorIs(t, tx.Commit(ctx), agent.ErrTxnEnded)
-	_, err = tx.Revert(ctx)
+	_, err = tx.Revert(ctx, revert.Options{})
 	require.NoError(t, err)
 	require.Equal(t, before, tree(t, dir))
 }
@@ -338,7 +338,7 @@ func TestNoChangeOnTopOfAnUnknownOne(t *testing.T) {
 	require.ErrorIs(t, err, tool.ErrUnknown)
 	close(goes)
 	require.ErrorContains(t, <-ended, "the journal does not hold all that the transaction did")
-	rep, err := tx.Revert(ctx)
+	rep, err := tx.Revert(ctx, revert.Options{})
 	require.NoError(t, err)
 	require.True(t, rep.Complete())
 	require.Equal(t, before, tree(t, dir))

@@ -19,6 +19,7 @@ import (
 	"github.com/remit-dev/remit/internal/host/hosttest"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/perm/rego"
+	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/revert/journal"
 	"github.com/remit-dev/remit/revert/kind"
@@ -163,7 +164,7 @@ func TestHeldCallsOfAPrincipal(t *testing.T) {
 		_, err := tx.Invoke(t.Context(), "send", "")
 		require.ErrorIs(t, err, tool.ErrDenied)
 	}
-	_, err := txns[0].Revert(t.Context())
+	_, err := txns[0].Revert(t.Context(), revert.Options{})
 	require.NoError(t, err)
 	_, err = txns[1].Invoke(t.Context(), "send", "")
 	require.NoError(t, err)

@@ -37,7 +37,7 @@ func TestUndoOfHandlesIsVerified(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, tx.Commit(t.Context()))
 
-	rep, err := s.Revert(t.Context(), tx.ID())
+	rep, err := s.Revert(t.Context(), tx.ID(), revert.Options{})
 	require.ErrorIs(t, err, agent.ErrPartialRevert)
 	require.Equal(t, before, tree(t, dir))
 	left := rep.NotUndone()
@@ -49,12 +49,12 @@ func TestUndoOfHandlesIsVerified(t *testing.T) {
 	require.Equal(t, revert.TxnRevertedPartial, txn.State())
 	require.False(t, c.Undo.Verified.OK)
 
-	rep, err = s.Revert(t.Context(), tx.ID())
+	rep, err = s.Revert(t.Context(), tx.ID(), revert.Options{})
 	require.ErrorIs(t, err, agent.ErrPartialRevert, "nothing is left to be done, and still it is not undone")
 	require.Len(t, rep.NotUndone(), 1)
 
 	hidden = ""
-	rep, err = s.Revert(t.Context(), tx.ID())
+	rep, err = s.Revert(t.Context(), tx.ID(), revert.Options{})
 	require.NoError(t, err)
 	require.Empty(t, rep.NotUndone())
 	txn, c, err = revert.LoadCall(t.Context(), rt.Journal(), out.Call)
@@ -87,7 +87,7 @@ func TestLooksAreRecorded(t *testing.T) {
 		require.NoError(t, err)
 		calls = append(calls, out.Call)
 	}
-	rep, err := tx.Revert(t.Context())
+	rep, err := tx.Revert(t.Context(), revert.Options{})
 	require.NoError(t, err)
 	require.Empty(t, rep.NotUndone())
 	for _, id := range calls {

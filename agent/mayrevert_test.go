@@ -73,7 +73,7 @@ func TestMayRevert(t *testing.T) {
 				require.Empty(t, asked, "a preview asks nobody")
 				requireBack(t, rep, tt.back || tt.answer != nil, "")
 
-				rep, err = s.Undo(ctx, tx.ID(), how)
+				rep, err = s.Revert(ctx, tx.ID(), how)
 				why := strings.ReplaceAll(tt.why, "CALL", call)
 				requireBack(t, rep, tt.back, why)
 				if tt.answer != nil {
@@ -91,7 +91,7 @@ func TestMayRevert(t *testing.T) {
 				require.NoError(t, err)
 				require.Equal(t, "tighter", string(left))
 
-				rep, err = rt.Revert(ctx, tx.ID()) // a person
+				rep, err = rt.Revert(ctx, tx.ID(), revert.Options{}) // a person
 				require.NoError(t, err)
 				require.True(t, rep.Complete())
 				require.Equal(t, before, tree(t, dir))
@@ -129,7 +129,7 @@ func TestMayRevertBelow(t *testing.T) {
 	invoke(t, tx, "file_write", tool.Args{"path": "a.txt", "content": "first"})
 	second := invoke(t, tx, "file_write", tool.Args{"path": "a.txt", "content": "second"}).Call
 	require.NoError(t, tx.Commit(ctx))
-	rep, err := s.Undo(ctx, tx.ID(), revert.Options{Permit: s.MayRevert})
+	rep, err := s.Revert(ctx, tx.ID(), revert.Options{Permit: s.MayRevert})
 	require.ErrorIs(t, err, agent.ErrPartialRevert)
 	require.Len(t, rep.Items, 2)
 	require.Equal(t, second, rep.Items[0].Call)
@@ -168,7 +168,7 @@ func TestMayRevertOf(t *testing.T) {
 		_, err := tx.Invoke(ctx, tt.name, tt.input)
 		require.NoError(t, err)
 		require.NoError(t, tx.Commit(ctx))
-		_, err = s.Undo(ctx, tx.ID(), revert.Options{Permit: s.MayRevert})
+		_, err = s.Revert(ctx, tx.ID(), revert.Options{Permit: s.MayRevert})
 		require.NoError(t, err)
 		require.Equal(t, tt.want, about, tt.name)
 	}
@@ -187,7 +187,7 @@ func TestMayRevertNothing(t *testing.T) {
 	tx := begin(t, s)
 	invoke(t, tx, "file_write", tool.Args{"path": "a.txt", "content": "tighter"})
 	require.NoError(t, tx.Commit(ctx))
-	rep, err := s.Undo(ctx, tx.ID(), revert.Options{Permit: s.MayRevert})
+	rep, err := s.Revert(ctx, tx.ID(), revert.Options{Permit: s.MayRevert})
 	require.ErrorIs(t, err, agent.ErrPartialRevert)
 	require.Len(t, rep.Items, 1)
 	require.Equal(t, effect.Failed, rep.Items[0].Outcome)

@@ -72,7 +72,7 @@ func TestNestedTransactions(t *testing.T) {
 					}
 				case 2:
 					if i := r.IntN(len(open)); i > 0 { // with what is inside
-						rep, err := open[i].Revert(ctx)
+						rep, err := open[i].Revert(ctx, revert.Options{})
 						require.NoError(t, err)
 						require.True(t, rep.Complete())
 						open, own, sessions = open[:i], own[:i], sessions[:i]
@@ -119,7 +119,7 @@ func TestNestedTransactions(t *testing.T) {
 					require.True(t, was || is, "%s is left", k)
 				}
 			}
-			_, err := root.Revert(ctx)
+			_, err := root.Revert(ctx, revert.Options{})
 			require.NoError(t, err)
 			require.Equal(t, keys(before), keys(tree(t, o.dir)))
 			fsckClean(t, rt)
@@ -156,12 +156,12 @@ func TestNestsAreBounded(t *testing.T) {
 	require.ErrorIs(t, tx.Commit(ctx), agent.ErrNestedOpen)
 	_, err := tx.RevertTo(ctx, "a")
 	require.ErrorIs(t, err, agent.ErrNestedOpen)
-	_, err = tx.Undo(ctx, revert.Options{Calls: []string{call.Call}})
+	_, err = tx.Revert(ctx, revert.Options{Calls: []string{call.Call}})
 	require.ErrorIs(t, err, agent.ErrNestedOpen)
 	require.ErrorIs(t, in.Savepoint(ctx, "b"), tool.ErrInvalid)
 	_, err = in.RevertTo(ctx, "a")
 	require.ErrorIs(t, err, tool.ErrInvalid)
-	_, err = in.Undo(ctx, revert.Options{})
+	_, err = in.Revert(ctx, revert.Options{})
 	require.ErrorIs(t, err, tool.ErrInvalid)
 	_, err = tx.BeginNested(ctx, newSession(t, rt))
 	require.ErrorIs(t, err, tool.ErrInvalid, "a stranger's session")
@@ -177,7 +177,7 @@ func TestNestsAreBounded(t *testing.T) {
 	require.ErrorIs(t, err, agent.ErrTxnEnded)
 	late := nest(t, tx, helper)
 	saves(t, late, "c.txt", "4")
-	_, err = tx.Revert(ctx)
+	_, err = tx.Revert(ctx, revert.Options{})
 	require.NoError(t, err)
 	_, err = late.Invoke(ctx, "file_write", tool.Args{"path": "c.txt", "content": "5"})
 	require.ErrorIs(t, err, agent.ErrTxnEnded)
@@ -199,12 +199,12 @@ func TestNestBeneathAnotherCall(t *testing.T) {
 	saves(t, in, "c.txt", "1")
 	saves(t, in, "d.txt", "1")
 	saves(t, tx, "c.txt", "2")
-	rep, err := in.Revert(ctx)
+	rep, err := in.Revert(ctx, revert.Options{})
 	require.ErrorIs(t, err, agent.ErrPartialRevert)
 	require.Len(t, rep.NotUndone(), 1)
 	require.Contains(t, tree(t, o.dir)["c.txt"], " 2")
 	require.NotContains(t, tree(t, o.dir), "d.txt")
-	_, err = tx.Revert(ctx)
+	_, err = tx.Revert(ctx, revert.Options{})
 	require.NoError(t, err, "the whole can still be taken back, in order")
 	require.NotContains(t, tree(t, o.dir), "c.txt")
 	fsckClean(t, rt)
@@ -255,7 +255,7 @@ func TestSubAgentInsideACall(t *testing.T) {
 			require.Equal(t, i%2 == 0, there, name)
 		}
 	}
-	_, err = s.Revert(ctx, tx.ID())
+	_, err = s.Revert(ctx, tx.ID(), revert.Options{})
 	require.NoError(t, err)
 	fsckClean(t, rt)
 }
@@ -289,7 +289,7 @@ func TestPendingInsideANest(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, tool.StatusDone, out.Status)
 	in := tx.Nested()[0]
-	_, err = in.Revert(ctx)
+	_, err = in.Revert(ctx, revert.Options{})
 	require.NoError(t, err)
 	require.NotContains(t, tree(t, o.dir), "c.txt", "it is part of what it was asked in")
 	require.NoError(t, tx.Commit(ctx))
@@ -320,7 +320,7 @@ func TestNestIsTakenBackAcrossCrashes(t *testing.T) {
 			}
 			return nil
 		}
-		_, err := in.Revert(ctx)
+		_, err := in.Revert(ctx, revert.Options{})
 		o.host.OnPoint = nil
 		require.Equal(t, over, err != nil)
 		id, nestID := tx.ID(), in.NestedID()
@@ -333,7 +333,7 @@ func TestNestIsTakenBackAcrossCrashes(t *testing.T) {
 		require.NoError(t, err)
 		if left := tx.Nested(); len(left) > 0 {
 			require.Equal(t, nestID, left[0].NestedID())
-			_, err = left[0].Revert(ctx)
+			_, err = left[0].Revert(ctx, revert.Options{})
 			require.NoError(t, err, at)
 		}
 		got := tree(t, o.dir)
@@ -341,7 +341,7 @@ func TestNestIsTakenBackAcrossCrashes(t *testing.T) {
 		require.NotContains(t, got, "c.txt")
 		require.NotContains(t, got, "d.txt")
 		require.NoError(t, tx.Commit(ctx))
-		_, err = rt.Revert(ctx, id)
+		_, err = rt.Revert(ctx, id, revert.Options{})
 		require.NoError(t, err)
 		require.Equal(t, before, keys(tree(t, o.dir)))
 		fsckClean(t, rt)

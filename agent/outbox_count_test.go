@@ -77,7 +77,7 @@ func TestHeldCallsAreCountedOnce(t *testing.T) {
 					look("held")
 				}
 				if len(ids) > 0 && r.IntN(3) == 0 {
-					_, err := s.Undo(ctx, ids[0], revert.Options{})
+					_, err := s.Revert(ctx, ids[0], revert.Options{})
 					require.NoError(t, err)
 					delete(held, ids[0])
 					look("dropped")
@@ -87,7 +87,7 @@ func TestHeldCallsAreCountedOnce(t *testing.T) {
 				tried := map[string]bool{}
 				for n := 0; ; n++ {
 					if r.IntN(6) == 0 || n > 9 {
-						_, err := tx.Revert(ctx)
+						_, err := tx.Revert(ctx, revert.Options{})
 						require.True(t, err == nil || errors.Is(err, agent.ErrPartialRevert), "%v", err)
 						for _, id := range ids {
 							if _, waits := held[id]; waits && tried[id] {
@@ -152,7 +152,7 @@ func TestBudgetsCountWhatIsHeld(t *testing.T) {
 	_, err := tx.Invoke(t.Context(), "wire", tool.Args{"amount": 5})
 	require.ErrorIs(t, err, tool.ErrDenied)
 	require.ErrorContains(t, err, "has 4 left")
-	_, err = s.Undo(t.Context(), first.Call, revert.Options{})
+	_, err = s.Revert(t.Context(), first.Call, revert.Options{})
 	require.NoError(t, err)
 	holds(t, tx, "wire", tool.Args{"amount": 10})
 	ends = []error{tool.NoEffect(errors.New("no")), nil}

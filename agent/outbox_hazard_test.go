@@ -72,7 +72,7 @@ func TestReleaseHazards(t *testing.T) {
 					require.ErrorIs(t, err, tt.err)
 					require.EqualValues(t, 2, runs.Load())
 					require.Empty(t, p.got)
-					_, err = tx.Undo(t.Context(), revert.Options{Calls: []string{tx.Released()[0].Call}})
+					_, err = tx.Revert(t.Context(), revert.Options{Calls: []string{tx.Released()[0].Call}})
 					require.NoError(t, err)
 					err = tx.Commit(t.Context())
 				} else {

@@ -71,7 +71,7 @@ func TestInterleavedHolds(t *testing.T) {
 			}
 			if r.IntN(2) == 0 {
 				all.Go(func() {
-					rep, err := tx.Undo(t.Context(), revert.Options{Calls: []string{first.Call}})
+					rep, err := tx.Revert(t.Context(), revert.Options{Calls: []string{first.Call}})
 					mu.Lock()
 					defer mu.Unlock()
 					back["m0"] = err == nil && len(rep.Items) == 1 && rep.Items[0].Action == revert.ActionDrop
@@ -79,7 +79,7 @@ func TestInterleavedHolds(t *testing.T) {
 			}
 			if r.IntN(3) == 0 {
 				all.Go(func() {
-					_, err := tx.Revert(t.Context())
+					_, err := tx.Revert(t.Context(), revert.Options{})
 					mu.Lock()
 					defer mu.Unlock()
 					reverted = err == nil || errors.Is(err, agent.ErrPartialRevert)

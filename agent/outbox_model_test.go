@@ -233,7 +233,7 @@ func (m *mailroom) recovered() *revert.Txn {
 		case txn.End != "":
 			return nil
 		case txn.Aborting:
-			if m.revert(func() (revert.Report, error) { return m.rt.Revert(m.t.Context(), m.txn) }) {
+			if m.revert(func() (revert.Report, error) { return m.rt.Revert(m.t.Context(), m.txn, revert.Options{}) }) {
 				return nil
 			}
 			continue
@@ -325,7 +325,7 @@ func (m *mailroom) build(s *agent.Session) bool {
 				open = open[:len(open)-1]
 			}
 		case r == 9 && len(open) > 1:
-			drop(func(l *mailed) bool { return l.sure && inside(l, top) }, func() error { _, err := top.Revert(ctx); return err })
+			drop(func(l *mailed) bool { return l.sure && inside(l, top) }, func() error { _, err := top.Revert(ctx, revert.Options{}); return err })
 			open = open[:len(open)-1]
 		case r == 10 && len(open) == 1:
 			if m.r.IntN(2) == 0 && len(m.marks) > 0 {
@@ -338,7 +338,7 @@ func (m *mailroom) build(s *agent.Session) bool {
 			one := m.letters[m.r.IntN(len(m.letters))]
 			if one.sure && !one.maybe {
 				drop(func(l *mailed) bool { return l == one }, func() error {
-					_, err := m.tx.Undo(ctx, revert.Options{Calls: []string{one.call}})
+					_, err := m.tx.Revert(ctx, revert.Options{Calls: []string{one.call}})
 					return err
 				})
 			}
@@ -387,7 +387,7 @@ func (m *mailroom) finish(alive bool) {
 			for _, l := range m.letters {
 				l.maybe = true
 			}
-			if m.revert(func() (revert.Report, error) { return m.tx.Revert(ctx) }) {
+			if m.revert(func() (revert.Report, error) { return m.tx.Revert(ctx, revert.Options{}) }) {
 				return
 			}
 			continue
@@ -412,7 +412,7 @@ func (m *mailroom) unstick() {
 	switch m.r.IntN(4) {
 	case 0:
 		l.maybe = true
-		_, _ = m.rt.Undo(m.t.Context(), last.Call, revert.Options{})
+		_, _ = m.rt.Revert(m.t.Context(), last.Call, revert.Options{})
 	case 1:
 		if last.Status == tool.StatusUnknown {
 			err := m.rt.ResolveUnknown(m.t.Context(), last.Call, record.Decided{Applied: m.effects[l.text] > 0, By: "boss", Why: "looked"})

@@ -157,7 +157,7 @@ func TestHeldUntilCommit(t *testing.T) {
 	fsckClean(t, rt)
 
 	// What was released has no way back, and the report says so of each.
-	rep, err := s.Revert(t.Context(), tx.ID())
+	rep, err := s.Revert(t.Context(), tx.ID(), revert.Options{})
 	require.ErrorIs(t, err, agent.ErrPartialRevert)
 	require.Equal(t, revert.TxnRevertedPartial, rep.State)
 	require.Len(t, rep.NotUndone(), 3)
@@ -236,7 +236,7 @@ func TestRevertDropsHeldCalls(t *testing.T) {
 	require.Equal(t, effect.Already, preview.Items[0].Outcome)
 	require.Equal(t, revert.ActionDrop, preview.Items[0].Action)
 	require.Contains(t, preview.Items[0].Why, "never ran")
-	rep, err := tx.Revert(t.Context())
+	rep, err := tx.Revert(t.Context(), revert.Options{})
 	require.NoError(t, err)
 	require.Equal(t, revert.TxnReverted, rep.State)
 	require.Equal(t, preview.Items[0], rep.Items[0])
@@ -269,10 +269,10 @@ func TestSavepointDropsWhatCameAfter(t *testing.T) {
 	holds(t, deep, "mail", "deep")
 	require.NoError(t, deep.Commit(t.Context()))
 	require.NoError(t, stays.Commit(t.Context()))
-	rep, err := goes.Revert(t.Context())
+	rep, err := goes.Revert(t.Context(), revert.Options{})
 	require.NoError(t, err)
 	require.Len(t, rep.Items, 2)
-	rep, err = s.Undo(t.Context(), single.Call, revert.Options{})
+	rep, err = s.Revert(t.Context(), single.Call, revert.Options{})
 	require.NoError(t, err)
 	require.Equal(t, effect.Already, rep.Items[0].Outcome)
 	holds(t, tx, "mail", "last")
@@ -357,7 +357,7 @@ func TestGivingUpOnARelease(t *testing.T) {
 		holds(t, tx, "mail", "three")
 		require.ErrorIs(t, tx.Commit(t.Context()), agent.ErrNotReleased)
 		if whole {
-			rep, err := tx.Revert(t.Context())
+			rep, err := tx.Revert(t.Context(), revert.Options{})
 			require.ErrorIs(t, err, agent.ErrPartialRevert)
 			require.Equal(t, revert.TxnRevertedPartial, rep.State)
 			require.Len(t, rep.NotUndone(), 1)
@@ -365,7 +365,7 @@ func TestGivingUpOnARelease(t *testing.T) {
 			require.Equal(t, before, tree(t, dir))
 			require.Equal(t, []string{"one"}, p.texts())
 		} else {
-			rep, err := s.Undo(t.Context(), stuck.Call, revert.Options{})
+			rep, err := s.Revert(t.Context(), stuck.Call, revert.Options{})
 			require.NoError(t, err)
 			require.Contains(t, rep.Items[0].Why, "has had no effect")
 			require.NoError(t, tx.Commit(t.Context()))

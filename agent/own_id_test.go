@@ -60,15 +60,15 @@ func TestAnothersID(t *testing.T) {
 	inOpen := invoke(t, open, "file_write", tool.Args{"path": "a.txt", "content": "theirs"}).Call
 	ended, err := theirs.Call(ctx, "file_write", tool.Args{"path": "b.txt", "content": strings.Repeat("theirs", 100)})
 	require.NoError(t, err)
-	undone, err := theirs.Undo(ctx, ended.Txn, revert.Options{})
+	undone, err := theirs.Revert(ctx, ended.Txn, revert.Options{})
 	require.NoError(t, err)
 
 	ways := []struct {
 		name  string
 		about func(s *agent.Session, id string) error
 	}{
-		{"Undo", func(s *agent.Session, id string) error { _, err := s.Undo(ctx, id, revert.Options{}); return err }},
-		{"Revert", func(s *agent.Session, id string) error { _, err := s.Revert(ctx, id); return err }},
+		{"Undo", func(s *agent.Session, id string) error { _, err := s.Revert(ctx, id, revert.Options{}); return err }},
+		{"Revert", func(s *agent.Session, id string) error { _, err := s.Revert(ctx, id, revert.Options{}); return err }},
 		{"Preview", func(s *agent.Session, id string) error { _, err := s.Preview(ctx, id, revert.Options{}); return err }},
 		{"Redo", func(s *agent.Session, id string) error { _, err := s.Redo(ctx, id); return err }},
 		{"Open", func(s *agent.Session, id string) error { _, err := s.ResumeTxn(ctx, id); return err }},

@@ -43,7 +43,7 @@ func TestSecondWriterFailsFast(t *testing.T) {
 func TestSecondWriterWaits(t *testing.T) {
 	for name, end := range map[string]func(*agent.Txn) error{
 		"commit": func(tx *agent.Txn) error { return tx.Commit(context.Background()) },
-		"revert": func(tx *agent.Txn) error { _, err := tx.Revert(context.Background()); return err },
+		"revert": func(tx *agent.Txn) error { _, err := tx.Revert(context.Background(), revert.Options{}); return err },
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := workspace(t)
@@ -70,9 +70,9 @@ func TestSecondWriterWaits(t *testing.T) {
 				want := map[string]string{"commit": "alpha, second, first", "revert": "alpha, second"}[name]
 				require.Equal(t, want, string(data))
 				require.NoError(t, second.Commit(t.Context()))
-				_, err = s.Revert(t.Context(), second.ID())
+				_, err = s.Revert(t.Context(), second.ID(), revert.Options{})
 				require.NoError(t, err)
-				_, err = s.Revert(t.Context(), first.ID())
+				_, err = s.Revert(t.Context(), first.ID(), revert.Options{})
 				require.NoError(t, err)
 			})
 			require.Equal(t, before, tree(t, dir))
@@ -127,7 +127,7 @@ func TestWaitsInACircle(t *testing.T) {
 		require.ErrorIs(t, err, tool.ErrFailed)
 		require.Contains(t, out.Error.Why, "neither could go on")
 		require.Zero(t, time.Since(start))
-		_, err = second.Revert(t.Context())
+		_, err = second.Revert(t.Context(), revert.Options{})
 		require.NoError(t, err)
 		require.NoError(t, <-done)
 		require.NoError(t, first.Commit(t.Context()))

@@ -200,7 +200,7 @@ func TestNobodyAnswersWhatIsOver(t *testing.T) {
 	d := newDesk(t)
 	txn, call := d.ask()
 	d.life(asksForPivots, "v1", func(rt *agent.Runtime) {
-		_, err := rt.Revert(context.Background(), txn)
+		_, err := rt.Revert(context.Background(), txn, revert.Options{})
 		require.NoError(t, err)
 	})
 	err := d.answer(call, true, "boss")
@@ -242,7 +242,7 @@ func TestOpenAgain(t *testing.T) {
 		out, err := tx.Invoke(ctx, "send", "more")
 		require.ErrorIs(t, err, tool.ErrPending, "the same principal asks")
 		require.NotEqual(t, call, out.Call)
-		_, err = tx.Revert(ctx)
+		_, err = tx.Revert(ctx, revert.Options{})
 		require.NoError(t, err)
 		_, err = rt.ResumeTxn(ctx, txn)
 		require.ErrorIs(t, err, journal.ErrNotOwner)

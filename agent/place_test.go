@@ -80,7 +80,7 @@ func TestFolderOfTheRecord(t *testing.T) {
 				place = filepath.Join(place, "moved")
 			}
 			again := newRuntime(t, agent.Root("workspace", place), agent.Journal(open()), agent.Host(mounted{hosttest.New(2), tc.now}))
-			rep, err := again.Revert(ctx, id)
+			rep, err := again.Revert(ctx, id, revert.Options{})
 			if tc.same {
 				require.NoError(t, err)
 				require.NoFileExists(t, filepath.Join(place, "a.txt"))
@@ -132,7 +132,7 @@ func TestFolderThatSomebodyNames(t *testing.T) {
 	d, err := again.Diff(ctx, id)
 	require.NoError(t, err)
 	require.Len(t, d.Deltas, 2)
-	rep, err = again.Revert(ctx, id)
+	rep, err = again.Revert(ctx, id, revert.Options{})
 	require.ErrorIs(t, err, agent.ErrPartialRevert)
 	require.Equal(t, named, rep.Named)
 	require.Equal(t, "file://workspace/b.txt", rep.NotUndone()[0].Resource)
@@ -146,7 +146,7 @@ func TestFolderThatSomebodyNames(t *testing.T) {
 
 	// Without the word the recorded folder counts, and is not named.
 	plain := newRuntime(t, agent.Root("workspace", copied), agent.Journal(open()))
-	rep, err = plain.Revert(ctx, id)
+	rep, err = plain.Revert(ctx, id, revert.Options{})
 	require.NoError(t, err)
 	require.Empty(t, rep.Named)
 	require.NoFileExists(t, filepath.Join(dir, "a.txt"))
@@ -212,7 +212,7 @@ func TestCopiedState(t *testing.T) {
 
 	again := newRuntime(t, agent.Journal(j))
 	var lost *agent.RootError
-	_, err = again.Revert(ctx, id)
+	_, err = again.Revert(ctx, id, revert.Options{})
 	require.ErrorAs(t, err, &lost)
 	require.ErrorIs(t, err, revert.ErrAway)
 	require.Equal(t, dir, lost.Roots[0].Path)
@@ -225,7 +225,7 @@ func TestCopiedState(t *testing.T) {
 	require.ErrorAs(t, err, &lost)
 	require.FileExists(t, filepath.Join(dir, "a.txt"))
 
-	rep, err := newRuntime(t, agent.Root("workspace", dir), agent.Journal(j)).Revert(ctx, id)
+	rep, err := newRuntime(t, agent.Root("workspace", dir), agent.Journal(j)).Revert(ctx, id, revert.Options{})
 	require.NoError(t, err)
 	require.True(t, rep.Complete())
 	require.NoFileExists(t, filepath.Join(dir, "a.txt"))

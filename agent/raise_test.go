@@ -214,7 +214,7 @@ func TestLabelledCallIsFound(t *testing.T) {
 	require.Equal(t, out.Txn, txn)
 	_, err = newSession(t, rt).FindTxn(ctx, out.Call)
 	require.ErrorIs(t, err, journal.ErrNotFound)
-	_, err = s.Undo(ctx, out.Call, revert.Options{})
+	_, err = s.Revert(ctx, out.Call, revert.Options{})
 	require.NoError(t, err)
 }
 

@@ -61,7 +61,7 @@ func (rt *Runtime) revertAbandoned(ctx context.Context, txn string) (rep revert.
 			return rep, false, nil
 		}
 	}
-	rep, err = rt.Revert(ctx, txn)
+	rep, err = rt.Revert(ctx, txn, revert.Options{})
 	if errors.Is(err, revert.ErrBusy) || errors.Is(err, journal.ErrNotOwner) {
 		return rep, false, nil
 	}

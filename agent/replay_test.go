@@ -26,11 +26,11 @@ func TestNothingIsSentAgain(t *testing.T) {
 	holds(t, tx, "mail", "one")
 	require.NoError(t, tx.Commit(ctx))
 	require.Equal(t, []string{"one"}, p.texts())
-	rep, err := s.Revert(ctx, tx.ID())
+	rep, err := s.Revert(ctx, tx.ID(), revert.Options{})
 	require.ErrorIs(t, err, agent.ErrPartialRevert)
 	require.Len(t, rep.NotUndone(), 1)
 	_, _ = s.Redo(ctx, tx.ID())
-	_, _ = s.Revert(ctx, tx.ID())
+	_, _ = s.Revert(ctx, tx.ID(), revert.Options{})
 	_, _ = s.Redo(ctx, tx.ID())
 	require.ErrorIs(t, tx.Commit(ctx), agent.ErrTxnEnded)
 	_, err = rt.ResumeTxn(ctx, tx.ID())
@@ -38,7 +38,7 @@ func TestNothingIsSentAgain(t *testing.T) {
 
 	dropped := begin(t, s)
 	holds(t, dropped, "mail", "two")
-	_, err = dropped.Revert(ctx)
+	_, err = dropped.Revert(ctx, revert.Options{})
 	require.NoError(t, err)
 	require.ErrorIs(t, dropped.Commit(ctx), agent.ErrTxnEnded)
 	_, _ = s.Redo(ctx, dropped.ID())
@@ -66,7 +66,7 @@ func TestDropWhileReleasing(t *testing.T) {
 	second := holds(t, tx, "mail", "two")
 	p.fails = func(letter) error { return tool.NoEffect(errors.New("down")) }
 	require.ErrorIs(t, tx.Commit(ctx), agent.ErrNotReleased)
-	_, err := tx.Undo(ctx, revert.Options{Calls: []string{second.Call}})
+	_, err := tx.Revert(ctx, revert.Options{Calls: []string{second.Call}})
 	require.NoError(t, err)
 	p.fails = nil
 	require.NoError(t, tx.Commit(ctx))
@@ -145,7 +145,7 @@ func TestTwoWhoResume(t *testing.T) {
 	d.life(asksForPivots, "v1", func(rt *agent.Runtime) {
 		tx, err := rt.ResumeTxn(ctx, txn)
 		require.NoError(t, err)
-		_, err = tx.Revert(ctx)
+		_, err = tx.Revert(ctx, revert.Options{})
 		require.NoError(t, err)
 		_, err = tx.Resume(ctx, call)
 		require.Error(t, err)

@@ -190,27 +190,22 @@ func (rt *Runtime) Load(ctx context.Context, txn string) (*revert.Txn, error) {
 	return rt.services.Reverter.Load(ctx, txn)
 }
 
-// Revert reverts a transaction of any session: an open one of this runtime,
-// once its calls in flight have ended; an abandoned one; or a committed one. If
-// the revert is not complete, the error is ErrPartialRevert.
-func (rt *Runtime) Revert(ctx context.Context, txn string) (revert.Report, error) {
-	return rt.Undo(ctx, txn, revert.Options{})
-}
-
-// Undo reverts a transaction or a call of any session, as how says. id is the
-// ID of either. If the revert is not complete, the error is ErrPartialRevert.
-func (rt *Runtime) Undo(ctx context.Context, id string, how revert.Options) (revert.Report, error) {
+// Revert reverts a transaction or a call of any session, as how says. id is the
+// ID of either. The transaction is an open one of this runtime, once its calls
+// in flight have ended; an abandoned one; or a committed one. If the revert is
+// not complete, the error is ErrPartialRevert.
+func (rt *Runtime) Revert(ctx context.Context, id string, how revert.Options) (revert.Report, error) {
 	txn := id
 	if t, c, err := revert.LoadCall(ctx, rt.journal, id); err == nil {
 		txn, how.Calls = t.ID, []string{c.Ref.Call}
 	}
 	if tx, ok := rt.live.get(txn); ok {
-		return tx.Undo(ctx, how)
+		return tx.Revert(ctx, how)
 	}
 	if err := rt.atHand(ctx, txn, how.Calls); err != nil {
 		return revert.Report{}, err
 	}
-	rep, err := rt.services.Reverter.Undo(ctx, txn, how)
+	rep, err := rt.services.Reverter.Revert(ctx, txn, how)
 	return rt.reported(ctx, rep, partial(rep, err))
 }
 
@@ -230,7 +225,7 @@ func (rt *Runtime) reported(ctx context.Context, rep revert.Report, err error) (
 	return rep, errors.Join(err, failed)
 }
 
-// Preview returns what Undo would do now, with one item for each resource, and
+// Preview returns what Revert would do now, with one item for each resource, and
 // writes nothing. A resource that could not be reverted is not an error.
 func (rt *Runtime) Preview(ctx context.Context, id string, how revert.Options) (revert.Report, error) {
 	txn := id

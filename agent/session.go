@@ -135,23 +135,17 @@ func (tx *Txn) manage(ctx context.Context, fn func(tx *Txn) error) (id string, e
 	return tx.ID(), nil
 }
 
-// Revert reverts a transaction of this session, also after it committed. If the
-// revert is not complete, the error is ErrPartialRevert.
-func (s *Session) Revert(ctx context.Context, txn string) (revert.Report, error) {
-	return s.Undo(ctx, txn, revert.Options{})
-}
-
-// Undo reverts a transaction or a call of this session, as how says; see
-// Runtime.Undo.
-func (s *Session) Undo(ctx context.Context, id string, how revert.Options) (revert.Report, error) {
+// Revert reverts a transaction or a call of this session, as how says, also
+// after it committed; see Runtime.Revert.
+func (s *Session) Revert(ctx context.Context, id string, how revert.Options) (revert.Report, error) {
 	if _, err := s.FindTxn(ctx, id); err != nil {
 		return revert.Report{}, err
 	}
 	how.By = cmp.Or(how.By, s.principal.ID)
-	return s.rt.Undo(ctx, id, how)
+	return s.rt.Revert(ctx, id, how)
 }
 
-// Preview returns what Undo would do, and writes nothing; see Runtime.Preview.
+// Preview returns what Revert would do, and writes nothing; see Runtime.Preview.
 func (s *Session) Preview(ctx context.Context, id string, how revert.Options) (revert.Report, error) {
 	if _, err := s.FindTxn(ctx, id); err != nil {
 		return revert.Report{}, err

@@ -65,7 +65,7 @@ func TestStateAfterAKill(t *testing.T) {
 		tx := begin(t, s)
 		adds(t, tx, "todo", "last!")
 		require.NoError(t, tx.Commit(t.Context()))
-		_, err = s.Revert(t.Context(), tx.ID())
+		_, err = s.Revert(t.Context(), tx.ID(), revert.Options{})
 		require.NoError(t, err)
 		require.Equal(t, strings.Join(now.Items, " "), onTheDisk(t, dir))
 		fsckClean(t, rt)
@@ -119,7 +119,7 @@ func workUntilKilled(t *testing.T, dir string) {
 			fmt.Println("session", s.Token())
 		}
 		if n%3 == 2 {
-			_, err := tx.Revert(ctx)
+			_, err := tx.Revert(ctx, revert.Options{})
 			require.NoError(t, err)
 			continue
 		}
@@ -154,7 +154,7 @@ func TestErasureOfAState(t *testing.T) {
 		require.Equal(t, was, foreignRoots(t, rt, s, "todo"))
 		fsckClean(t, rt)
 	}
-	_, err := s.Revert(ctx, last)
+	_, err := s.Revert(ctx, last, revert.Options{})
 	require.ErrorIs(t, err, record.ErrErased)
 	states := 0
 	for e, err := range rt.Journal().Entries(ctx, journal.Query{Kinds: []kind.Kind{kind.State}}) {

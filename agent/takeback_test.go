@@ -61,7 +61,7 @@ func TestRevertWhereTheToolIsMissing(t *testing.T) {
 
 			bare := newRuntime(t, agent.Root("workspace", dir), agent.Journal(rt.Journal()))
 			for range 2 {
-				rep, err := bare.Revert(ctx, id)
+				rep, err := bare.Revert(ctx, id, revert.Options{})
 				require.ErrorIs(t, err, agent.ErrPartialRevert)
 				require.Equal(t, revert.TxnRevertedPartial, rep.State)
 				require.Len(t, rep.NotUndone(), 1)
@@ -70,7 +70,7 @@ func TestRevertWhereTheToolIsMissing(t *testing.T) {
 				require.Equal(t, revert.TxnRevertedPartial, stateOf(t, rt.Journal(), id))
 				require.Equal(t, before, tree(t, dir), "what its handles did is undone")
 			}
-			rep, err := rt.Revert(ctx, id)
+			rep, err := rt.Revert(ctx, id, revert.Options{})
 			require.NoError(t, err)
 			require.True(t, rep.Complete())
 			require.Equal(t, 1, n)
@@ -94,7 +94,7 @@ func TestRevertOfACallWithoutChanges(t *testing.T) {
 	tx := begin(t, newSession(t, rt))
 	_, err = tx.Invoke(t.Context(), "pay", "in")
 	require.NoError(t, err)
-	rep, err := tx.Revert(t.Context())
+	rep, err := tx.Revert(t.Context(), revert.Options{})
 	require.NoError(t, err)
 	require.Len(t, rep.Items, 1)
 	require.Equal(t, `"ch_1"`, noted)
@@ -110,15 +110,15 @@ func TestRevertByTheNameOfTheUndo(t *testing.T) {
 	rt := newRuntime(t, agent.Tools(mustTool(t, tl, err)), agent.Root("workspace", dir), agent.Policy(allowAll()), agent.Journal(newStore().open(fails)))
 	s := newSession(t, rt)
 	id := committed(t, s, "put")
-	rep, err := s.Revert(ctx, id)
+	rep, err := s.Revert(ctx, id, revert.Options{})
 	require.ErrorIs(t, err, errDisk)
 	undo := rep.Undo
-	rep, err = s.Revert(ctx, undo)
+	rep, err = s.Revert(ctx, undo, revert.Options{})
 	require.NoError(t, err)
 	require.Equal(t, []string{id, undo}, []string{rep.Txn, rep.Undo})
 	require.Equal(t, before, tree(t, dir))
 
-	_, err = rt.Revert(ctx, undo)
+	_, err = rt.Revert(ctx, undo, revert.Options{})
 	require.ErrorIs(t, err, revert.ErrIsRevertTxn)
 	require.Equal(t, before, tree(t, dir))
 	require.Equal(t, revert.TxnReverted, stateOf(t, rt.Journal(), id))
@@ -133,7 +133,7 @@ func TestRetriedRevertDoesNotRunTheToolAgain(t *testing.T) {
 	id := committed(t, newSession(t, rt), "mixed")
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "a.txt"), []byte("theirs"), 0o640))
 	for range 2 {
-		rep, err := rt.Revert(ctx, id)
+		rep, err := rt.Revert(ctx, id, revert.Options{})
 		require.ErrorIs(t, err, agent.ErrPartialRevert)
 		require.Equal(t, "file://workspace/a.txt", rep.NotUndone()[0].Resource)
 		require.Equal(t, 1, n)
@@ -169,11 +169,11 @@ func TestRevertThatDiesInItsOwnChange(t *testing.T) {
 		s := newSession(t, rt)
 		id := committed(t, s, "pay")
 		armed.Store(true)
-		_, err = s.Revert(ctx, id)
+		_, err = s.Revert(ctx, id, revert.Options{})
 		armed.Store(false)
 		died := seen >= n
 		require.Equal(t, died, err != nil, "died at point %d", n)
-		_, err = s.Revert(ctx, id)
+		_, err = s.Revert(ctx, id, revert.Options{})
 		require.NoError(t, err, "died at point %d", n)
 		entries, err := os.ReadDir(dir)
 		require.NoError(t, err)
@@ -204,7 +204,7 @@ func TestCancelledRevert(t *testing.T) {
 		require.NoError(t, err)
 	}
 	require.NoError(t, tx.Commit(ctx))
-	rep, err := s.Revert(ctx, tx.ID())
+	rep, err := s.Revert(ctx, tx.ID(), revert.Options{})
 	require.ErrorIs(t, err, context.Canceled)
 	require.False(t, rep.Complete())
 	require.Equal(t, 1, n)
@@ -212,7 +212,7 @@ func TestCancelledRevert(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, txn.Calls[1].IsReverted(), "what was begun is finished")
 	require.Nil(t, txn.Calls[0].Undo)
-	rep, err = s.Revert(t.Context(), tx.ID())
+	rep, err = s.Revert(t.Context(), tx.ID(), revert.Options{})
 	require.NoError(t, err)
 	require.Len(t, rep.Items, 1)
 	require.Equal(t, 2, n)
@@ -231,7 +231,7 @@ func TestReportWithAnErrorIsNotComplete(t *testing.T) {
 		change(t, tx)
 		require.NoError(t, tx.Commit(ctx))
 		armed = true
-		rep, err := session.Revert(ctx, tx.ID())
+		rep, err := session.Revert(ctx, tx.ID(), revert.Options{})
 		armed = false
 		require.Equal(t, failed(), err != nil)
 		require.Equal(t, err == nil, rep.Complete(), "append %d", n)
@@ -240,7 +240,7 @@ func TestReportWithAnErrorIsNotComplete(t *testing.T) {
 			return
 		}
 		// The undo that is left unfinished is finished, and then holds nothing.
-		_, err = session.Revert(ctx, tx.ID())
+		_, err = session.Revert(ctx, tx.ID(), revert.Options{})
 		require.NoError(t, err, "append %d", n)
 		open, err := s.mem.Unfinished(ctx)
 		require.NoError(t, err)

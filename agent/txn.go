@@ -148,25 +148,20 @@ func (tx *Txn) Commit(ctx context.Context) error {
 	return tx.commit(ctx)
 }
 
-// Revert reverts the whole transaction and ends it. If the revert is not
-// complete, the error is ErrPartialRevert.
-func (tx *Txn) Revert(ctx context.Context) (revert.Report, error) {
-	if tx.managed {
-		return revert.Report{}, ErrManaged
-	}
-	return tx.revert(ctx)
-}
-
-// Undo reverts the transaction as how says. If how names calls, it reverts only
-// those, with their dependent calls, and the transaction stays open. If how.By
-// is empty, the session's principal is recorded. If the revert is not complete,
-// the error is ErrPartialRevert.
-func (tx *Txn) Undo(ctx context.Context, how revert.Options) (rep revert.Report, err error) {
+// Revert reverts the transaction as how says. The zero Options revert all of it
+// and end it. If how names calls, it reverts only those, with their dependent
+// calls, and the transaction stays open. If how.By is empty, the session's
+// principal is recorded. If the revert is not complete, the error is
+// ErrPartialRevert.
+func (tx *Txn) Revert(ctx context.Context, how revert.Options) (rep revert.Report, err error) {
 	whole := len(how.Calls) == 0
-	how.By = cmp.Or(how.By, tx.s.principal.ID)
-	if whole && tx.managed {
+	switch {
+	case whole && tx.managed:
 		return revert.Report{}, ErrManaged
+	case tx.up != nil && whole && !how.Cascade && how.Force == "" && how.By == "" && how.Permit == nil:
+		return tx.revert(ctx)
 	}
+	how.By = cmp.Or(how.By, tx.s.principal.ID)
 	err = tx.exclusive(ctx, func() error {
 		if err := tx.whole("taking calls back"); err != nil {
 			return err

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/remit-dev/remit/agent"
+	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/tool"
 	"github.com/remit-dev/remit/tool/builtin/files"
 )
@@ -25,7 +26,7 @@ func TestReadSeesOpenTransactions(t *testing.T) {
 	_, err = second.Invoke(ctx, "file_write", tool.Args{"path": "draft.txt", "content": "mine"})
 	require.ErrorIs(t, err, tool.ErrFailed)
 	require.ErrorContains(t, err, "is held by transaction "+first.ID())
-	_, err = first.Revert(ctx)
+	_, err = first.Revert(ctx, revert.Options{})
 	require.NoError(t, err)
 	_, err = second.Invoke(ctx, "file_read", tool.Args{"path": "draft.txt"})
 	require.ErrorIs(t, err, tool.ErrFailed, "what was read is gone, and nothing tells the reader")

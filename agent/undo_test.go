@@ -54,7 +54,7 @@ func TestEveryWayBack(t *testing.T) {
 		"revert while open": func(t *testing.T, _ *agent.Runtime, s *agent.Session) {
 			tx := begin(t, s)
 			change(t, tx)
-			rep, err := tx.Revert(ctx)
+			rep, err := tx.Revert(ctx, revert.Options{})
 			require.NoError(t, err)
 			require.Equal(t, revert.TxnReverted, rep.State)
 		},
@@ -62,9 +62,9 @@ func TestEveryWayBack(t *testing.T) {
 			tx := begin(t, s)
 			change(t, tx)
 			require.NoError(t, tx.Commit(ctx))
-			_, err := s.Revert(ctx, tx.ID())
+			_, err := s.Revert(ctx, tx.ID(), revert.Options{})
 			require.NoError(t, err)
-			again, err := s.Revert(ctx, tx.ID())
+			again, err := s.Revert(ctx, tx.ID(), revert.Options{})
 			require.NoError(t, err)
 			require.Empty(t, again.Items, "twice equals once")
 		},
@@ -97,7 +97,7 @@ func TestEveryWayBack(t *testing.T) {
 			change(t, tx)
 			require.NoError(t, tx.Commit(ctx))
 			other := newRuntime(t, agent.Tools(files.Tools()...), agent.Journal(rt.Journal()))
-			_, err := other.Revert(ctx, tx.ID())
+			_, err := other.Revert(ctx, tx.ID(), revert.Options{})
 			require.NoError(t, err, "the roots are found by the session's record")
 		},
 	} {
@@ -128,7 +128,7 @@ func TestUndoOfTheUndo(t *testing.T) {
 	require.NoError(t, tx.Commit(ctx))
 	changed := tree(t, dir)
 	for range 2 {
-		_, err := s.Revert(ctx, tx.ID())
+		_, err := s.Revert(ctx, tx.ID(), revert.Options{})
 		require.NoError(t, err)
 		require.Equal(t, before, tree(t, dir))
 		rep, err := s.Redo(ctx, tx.ID())
@@ -149,7 +149,7 @@ func TestForeignChangeSurvivesRevert(t *testing.T) {
 	require.NoError(t, tx.Commit(ctx))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "b.txt"), []byte("theirs"), 0o640))
 
-	rep, err := s.Revert(ctx, tx.ID())
+	rep, err := s.Revert(ctx, tx.ID(), revert.Options{})
 	require.ErrorIs(t, err, agent.ErrPartialRevert)
 	require.Equal(t, revert.TxnRevertedPartial, rep.State)
 	require.Len(t, rep.NotUndone(), 1)
@@ -177,7 +177,7 @@ func TestSecondWriterIsTurnedAway(t *testing.T) {
 	data, err := os.ReadFile(filepath.Join(dir, "a.txt"))
 	require.NoError(t, err)
 	require.Equal(t, "one", string(data))
-	_, err = one.Revert(ctx)
+	_, err = one.Revert(ctx, revert.Options{})
 	require.NoError(t, err)
 	invoke(t, two, "file_write", tool.Args{"path": "a.txt", "content": "two"})
 }
@@ -230,7 +230,7 @@ func TestFailedCallIsTakenBack(t *testing.T) {
 			require.Equal(t, "all", out.Reverted)
 			require.Equal(t, before, tree(t, dir))
 			require.NoError(t, tx.Commit(ctx))
-			rep, err := rt.Revert(ctx, tx.ID())
+			rep, err := rt.Revert(ctx, tx.ID(), revert.Options{})
 			require.NoError(t, err)
 			require.Empty(t, rep.Items, "nothing is left to take back")
 		})
@@ -251,7 +251,7 @@ func TestParallelCalls(t *testing.T) {
 		})
 	}
 	all.Wait()
-	rep, err := tx.Revert(ctx)
+	rep, err := tx.Revert(ctx, revert.Options{})
 	require.NoError(t, err)
 	require.Len(t, rep.Items, 20)
 	require.Equal(t, before, tree(t, dir))

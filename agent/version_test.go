@@ -13,6 +13,7 @@ import (
 	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/perm/rego"
+	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/tool"
 )
@@ -53,7 +54,7 @@ func TestVersionsSideBySide(t *testing.T) {
 	require.Equal(t, `tool "lamp" has no version "2"; valid are 1.10.0, 1.9.0, 0.1.0, or no version for the newest`, out.Error.Why)
 	require.Equal(t, []string{"run 1.10.0 lamp", "run 1.9.0 lamp@1.9.0", "run 0.1.0 lamp@0.1.0"}, said)
 	said = nil
-	_, err = tx.Revert(ctx)
+	_, err = tx.Revert(ctx, revert.Options{})
 	require.NoError(t, err)
 	require.Equal(t, []string{"undo 0.1.0 first", "undo 1.9.0 old", "undo 1.10.0 new"}, said)
 }
@@ -123,7 +124,7 @@ func TestOtherToolsInTheirPlace(t *testing.T) {
 
 	require.NoError(t, rt.SetTools(lamp(t, &said, "3", "b", "another")))
 	said = nil
-	_, err = tx.Revert(ctx)
+	_, err = tx.Revert(ctx, revert.Options{})
 	require.NoError(t, err)
 	require.Equal(t, []string{"undo 1 old"}, said, "by the tool that made it")
 }
@@ -141,7 +142,7 @@ func TestAWithheldToolTakesNobodysPlace(t *testing.T) {
 	require.NoError(t, rt.SetTools(other))
 	require.NoError(t, rt.SetTools())
 	said = nil
-	_, err = tx.Revert(ctx)
+	_, err = tx.Revert(ctx, revert.Options{})
 	require.NoError(t, err)
 	require.Equal(t, []string{"undo 1 old"}, said)
 }

@@ -146,7 +146,7 @@ func (o cost) once(rt *agent.Runtime, dir, work string) (map[string]float64, err
 			return in(dir, "rm", "-r", "copy")
 		}},
 		{"undo", func() error {
-			report, err := s.Revert(ctx, tx.ID())
+			report, err := s.Revert(ctx, tx.ID(), revert.Options{})
 			if err == nil && report.State != revert.TxnReverted {
 				err = fmt.Errorf("%w: the undo is %s", errAnswer, report.State)
 			}

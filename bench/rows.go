@@ -14,6 +14,7 @@ import (
 	"github.com/remit-dev/remit/ctxperm/database"
 	"github.com/remit-dev/remit/ctxperm/database/sqlite"
 	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/tool"
 	builtin "github.com/remit-dev/remit/tool/builtin/database"
 )
@@ -129,6 +130,6 @@ func changed(s *agent.Session, rows int) (does, undo float64, err error) {
 		return 0, 0, fmt.Errorf("%w: %d rows changed", errAnswer, len(out.Changes))
 	}
 	done := time.Now()
-	_, err = s.Revert(ctx, tx.ID())
+	_, err = s.Revert(ctx, tx.ID(), revert.Options{})
 	return done.Sub(start).Seconds(), time.Since(done).Seconds(), err
 }

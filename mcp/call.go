@@ -14,6 +14,7 @@ import (
 	"github.com/remit-dev/remit/mcp/internal/clientctx"
 	"github.com/remit-dev/remit/mcp/internal/rawresult"
 	"github.com/remit-dev/remit/mcp/internal/trace"
+	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/journal"
 	"github.com/remit-dev/remit/tool"
 )
@@ -292,7 +293,7 @@ func (c *call) end(ctx context.Context, tx *agent.Txn, s tool.Status) error {
 	if s.OK() {
 		return tx.Commit(ctx)
 	}
-	if _, err := tx.Revert(ctx); err != nil {
+	if _, err := tx.Revert(ctx, revert.Options{}); err != nil {
 		c.s.opts.Log.Warn("a call that did not end well was not all taken back", "txn", tx.ID(), "error", err)
 	}
 	return nil

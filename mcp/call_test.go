@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/remit-dev/remit/mcp"
+	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/tool"
 )
 
@@ -26,7 +27,7 @@ func TestCall(t *testing.T) {
 		r = h.call(cs, "file_write", tool.Args{"path": "a.txt", "content": "hi"})
 		require.False(t, r.IsError, textOf(t, r))
 		require.Equal(t, "hi", h.file("a.txt"))
-		rep, err := in.Revert(t.Context(), remitMeta(r, "txn"))
+		rep, err := in.Revert(t.Context(), remitMeta(r, "txn"), revert.Options{})
 		require.NoError(t, err)
 		require.True(t, rep.Complete())
 		require.Equal(t, "(none)", h.file("a.txt"))

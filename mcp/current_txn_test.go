@@ -18,6 +18,7 @@ import (
 
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/mcp"
+	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/journal"
 	"github.com/remit-dev/remit/revert/kind"
 	"github.com/remit-dev/remit/revert/record"
@@ -166,7 +167,7 @@ func TestCurrentTransactionThatSomebodyEnds(t *testing.T) {
 		cs := h.client(modern, nil)
 		txn := began(t, h.call(cs, "txn_begin", tool.Args{"current": true}))
 		h.call(cs, "file_write", write("a.txt", "1"))
-		_, err := h.rt.Revert(t.Context(), txn)
+		_, err := h.rt.Revert(t.Context(), txn, revert.Options{})
 		require.NoError(t, err)
 		require.Equal(t, "(none)", h.file("a.txt"))
 		toldOfTheEnd(t, h, cs, txn)
@@ -187,7 +188,7 @@ func TestCurrentTransactionThatSomebodyEnds(t *testing.T) {
 			txn = began(t, h.call(h.clientOf(legacy, nil, s), "txn_begin", tool.Args{"current": true}))
 		})
 		life(func(h *house) {
-			_, err := h.rt.Revert(t.Context(), txn)
+			_, err := h.rt.Revert(t.Context(), txn, revert.Options{})
 			require.NoError(t, err)
 		})
 		life(func(h *house) {

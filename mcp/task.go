@@ -389,7 +389,7 @@ func (c *call) cancelTask(ctx context.Context, q *approvalRequest) {
 	if w, _ := c.st.pendingCall(q.call.Ref.Call); !w.alone || !q.waits() {
 		return
 	}
-	if _, err := c.st.session.Revert(context.WithoutCancel(ctx), q.txn.ID); err != nil {
+	if _, err := c.st.session.Revert(context.WithoutCancel(ctx), q.txn.ID, revert.Options{}); err != nil {
 		c.s.opts.Log.Warn("a task that was cancelled was not taken back", "call", q.call.Ref.Call, "error", err)
 		return
 	}

@@ -55,22 +55,22 @@ func TestOneReverterAtATime(t *testing.T) {
 		require.NoError(t, err)
 		for _, other := range []*process{p, q} {
 			for _, name := range []string{id, txn.UndoneBy[0]} {
-				rep, err := other.reverter.Revert(ctx, name)
+				rep, err := other.reverter.Revert(ctx, name, revert.Options{})
 				require.ErrorIs(t, err, revert.ErrBusy)
 				require.False(t, rep.Complete())
 			}
 		}
 		return nil
 	})
-	rep, err := p.reverter.Revert(ctx, id)
+	rep, err := p.reverter.Revert(ctx, id, revert.Options{})
 	require.NoError(t, err)
 	require.True(t, rep.Complete())
 	require.Equal(t, 1, n)
 	require.Equal(t, before(), w.values)
 	for _, other := range []*process{p, q} {
-		_, err = other.reverter.Revert(ctx, rep.Undo)
+		_, err = other.reverter.Revert(ctx, rep.Undo, revert.Options{})
 		require.ErrorIs(t, err, revert.ErrIsRevertTxn)
-		rep, err := other.reverter.Revert(ctx, id)
+		rep, err := other.reverter.Revert(ctx, id, revert.Options{})
 		require.NoError(t, err)
 		require.Empty(t, rep.Items)
 	}
@@ -93,7 +93,7 @@ func TestConcurrentReverts(t *testing.T) {
 		return nil
 	}
 	go func() {
-		_, err := q.reverter.Revert(ctx, id)
+		_, err := q.reverter.Revert(ctx, id, revert.Options{})
 		late <- err
 	}()
 	<-there
@@ -103,7 +103,7 @@ func TestConcurrentReverts(t *testing.T) {
 		require.ErrorIs(t, <-late, revert.ErrBusy)
 		return nil
 	})
-	_, err = p.reverter.Revert(ctx, id)
+	_, err = p.reverter.Revert(ctx, id, revert.Options{})
 	require.NoError(t, err)
 	require.Equal(t, 1, n)
 	txn, err := revert.Load(ctx, p.journal, id)
@@ -125,7 +125,7 @@ func TestConcurrentTakeovers(t *testing.T) {
 		if committed {
 			require.NoError(t, dead.commit(ctx, rec))
 			dead.dieAt(3)
-			_, err = dead.reverter.Revert(ctx, rec.Txn())
+			_, err = dead.reverter.Revert(ctx, rec.Txn(), revert.Options{})
 			require.ErrorIs(t, err, errDead)
 		}
 		dead.die(t)
@@ -133,12 +133,12 @@ func TestConcurrentTakeovers(t *testing.T) {
 			if point != "journal.append.adopted" {
 				return nil
 			}
-			rep, err := p.reverter.Revert(ctx, rec.Txn())
+			rep, err := p.reverter.Revert(ctx, rec.Txn(), revert.Options{})
 			require.NoError(t, err)
 			require.True(t, rep.Complete(), name)
 			return nil
 		}
-		_, err = q.reverter.Revert(ctx, rec.Txn())
+		_, err = q.reverter.Revert(ctx, rec.Txn(), revert.Options{})
 		require.ErrorIs(t, err, revert.ErrBusy, name)
 		require.Equal(t, before(), w.values, name)
 	}
@@ -154,7 +154,7 @@ func TestOpenTransactionBelongsToItsOwner(t *testing.T) {
 	require.NoError(t, err)
 	_, err = p.call(ctx, rec, put(write{"a", 7}))
 	require.NoError(t, err)
-	_, err = p.reverter.Revert(ctx, rec.Txn())
+	_, err = p.reverter.Revert(ctx, rec.Txn(), revert.Options{})
 	require.ErrorIs(t, err, revert.ErrBusy)
 	_, err = q.reverter.Abort(ctx, rec.Txn(), revert.Options{})
 	require.ErrorIs(t, err, journal.ErrNotOwner)
@@ -180,17 +180,17 @@ func TestUndoDiesAtEveryPoint(t *testing.T) {
 		id, err := paid(ctx, p)
 		require.NoError(t, err)
 		if first < 0 {
-			return p.points(func() { _, err = p.reverter.Revert(ctx, id) })
+			return p.points(func() { _, err = p.reverter.Revert(ctx, id, revert.Options{}) })
 		}
 		p.dieAt(first)
-		_, _ = p.reverter.Revert(ctx, id)
+		_, _ = p.reverter.Revert(ctx, id, revert.Options{})
 		p.die(t)
 		if second >= 0 {
 			q := newProcess(open, w, 2)
 			q.undoer = returns
 			q.dieAt(second)
 			_, _ = q.reverter.Recover(ctx)
-			_, _ = q.reverter.Revert(ctx, id)
+			_, _ = q.reverter.Revert(ctx, id, revert.Options{})
 			q.die(t)
 		}
 		r := newProcess(open, w, 3)
@@ -198,7 +198,7 @@ func TestUndoDiesAtEveryPoint(t *testing.T) {
 		found, err := r.reverter.Recover(ctx)
 		require.NoError(t, err, "killed at point %d, then %d", first, second)
 		require.Empty(t, found.Failed)
-		rep, err := r.reverter.Revert(ctx, id)
+		rep, err := r.reverter.Revert(ctx, id, revert.Options{})
 		require.NoError(t, err, "killed at point %d, then %d", first, second)
 		require.True(t, rep.Complete(), "killed at point %d, then %d: %+v", first, second, rep)
 		require.Equal(t, before(), w.values, "killed at point %d, then %d", first, second)
@@ -277,13 +277,13 @@ func TestUndoOfACallWithoutAnEnd(t *testing.T) {
 		p.host.OnPoint = nil
 		require.NoError(t, p.commit(ctx, rec))
 		p.dieAt(n)
-		_, _ = p.reverter.Revert(ctx, rec.Txn())
+		_, _ = p.reverter.Revert(ctx, rec.Txn(), revert.Options{})
 		p.die(t)
 		for life := range 3 {
 			q := newProcess(open, w, uint64(life)+2)
 			_, err = q.reverter.Recover(ctx)
 			require.NoError(t, err, "killed at point %d", n)
-			rep, err := q.reverter.Revert(ctx, rec.Txn())
+			rep, err := q.reverter.Revert(ctx, rec.Txn(), revert.Options{})
 			require.NoError(t, err, "killed at point %d", n)
 			require.Equal(t, revert.TxnRevertedPartial, rep.State)
 			txn, err := revert.Load(ctx, q.journal, rec.Txn())

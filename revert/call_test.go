@@ -108,7 +108,7 @@ func TestErasureLosesToAConcurrentRevert(t *testing.T) {
 	other.reverter.EnvironmentFor = l.reverter.EnvironmentFor
 	l.at("journal.append.erased", func() {
 		other.dieAt(2)
-		_, err := other.reverter.Revert(t.Context(), l.ids["t"])
+		_, err := other.reverter.Revert(t.Context(), l.ids["t"], revert.Options{})
 		require.ErrorIs(t, err, errDead)
 	})
 	_, err := l.reverter.Erase(t.Context(), l.ids["second"], record.Erased{By: "kim", Why: "asked for"})
@@ -124,7 +124,7 @@ func TestPruneAfterAnErasure(t *testing.T) {
 	_, err := l.reverter.Erase(t.Context(), l.ids["second"], record.Erased{By: "kim", Why: "asked for"})
 	require.NoError(t, err)
 	stacked(l)
-	_, err = l.reverter.Undo(t.Context(), l.ids["t"], revert.Options{Cascade: true})
+	_, err = l.reverter.Revert(t.Context(), l.ids["t"], revert.Options{Cascade: true})
 	require.NoError(t, err)
 	foreseen := l.prune(t, revert.Retention{DryRun: true})
 	done := l.prune(t, revert.Retention{})
@@ -180,7 +180,7 @@ func TestPreviewOfAnInDoubtCall(t *testing.T) {
 	l.end(rec)
 	foreseen, err := l.reverter.Preview(t.Context(), rec.Txn(), revert.Options{})
 	require.NoError(t, err)
-	rep, err := l.reverter.Undo(t.Context(), rec.Txn(), revert.Options{})
+	rep, err := l.reverter.Revert(t.Context(), rec.Txn(), revert.Options{})
 	require.NoError(t, err)
 	want := map[string]effect.Outcome{"tool://put": effect.Unknown, "a": effect.Unknown, "c": effect.Restored}
 	require.Equal(t, want, outcomes(foreseen.Items))
@@ -228,7 +228,7 @@ func TestForceOverUnknownVersions(t *testing.T) {
 				return []effect.Step{{Of: tt.of, Plan: effect.Conflict, Why: "not ours", Change: effect.Change{Scheme: "kv", Resource: "a"}}}, nil, nil
 			},
 		})
-		rep, err := l.reverter.Undo(t.Context(), id, revert.Options{Force: "kim"})
+		rep, err := l.reverter.Revert(t.Context(), id, revert.Options{Force: "kim"})
 		require.NoError(t, err, name)
 		require.Equal(t, revert.TxnRevertedPartial, rep.State, name)
 		require.Equal(t, effect.Conflict, rep.Items[0].Outcome, name)
@@ -257,7 +257,7 @@ func TestUndoWithoutItsScheme(t *testing.T) {
 	l := newTestEnv(t)
 	begun(undo("t", revert.Options{}), 2)(l)
 	l.with()
-	rep, err := l.reverter.Undo(t.Context(), l.ids["t"], revert.Options{})
+	rep, err := l.reverter.Revert(t.Context(), l.ids["t"], revert.Options{})
 	require.NoError(t, err)
 	require.Len(t, rep.NotUndone(), len(rep.Items))
 	for _, i := range rep.Items {
@@ -319,7 +319,7 @@ func TestOtherNamespaces(t *testing.T) {
 	foreseen, err := l.reverter.Preview(t.Context(), first, revert.Options{Cascade: true})
 	require.NoError(t, err)
 	require.Empty(t, foreseen.Dependents)
-	rep, err := l.reverter.Undo(t.Context(), first, revert.Options{Cascade: true})
+	rep, err := l.reverter.Revert(t.Context(), first, revert.Options{Cascade: true})
 	require.NoError(t, err)
 	require.True(t, rep.Complete())
 	require.Equal(t, revert.TxnCommitted, l.load("t_other").State())
@@ -365,7 +365,7 @@ func TestErasureAfterReleaseAndRevert(t *testing.T) {
 	l.release(rec, id)
 	l.line(rec, id, done())
 	l.end(rec)
-	rep, err := l.reverter.Undo(t.Context(), rec.Txn(), revert.Options{})
+	rep, err := l.reverter.Revert(t.Context(), rec.Txn(), revert.Options{})
 	require.NoError(t, err)
 	require.True(t, rep.Complete(), "%+v", rep)
 

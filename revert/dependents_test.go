@@ -83,7 +83,7 @@ func TestRevertSkipsUnrelatedChanges(t *testing.T) {
 	}
 	counting := &counted{Journal: l.reverter.Journal}
 	l.reverter.Journal = counting
-	rep, err := l.reverter.Undo(t.Context(), first.Txn(), revert.Options{Cascade: true})
+	rep, err := l.reverter.Revert(t.Context(), first.Txn(), revert.Options{Cascade: true})
 	require.NoError(t, err)
 	require.True(t, rep.Complete())
 	require.Zero(t, counting.others, "changes of others that were read")

@@ -113,7 +113,7 @@ func TestFind(t *testing.T) {
 	require.ErrorIs(t, claim("a"), journal.ErrClaimed)
 	require.NoError(t, claim("z"), "it is the other's as before")
 	require.NoError(t, l.commit(t.Context(), other))
-	rep, err := l.reverter.Revert(t.Context(), txn)
+	rep, err := l.reverter.Revert(t.Context(), txn, revert.Options{})
 	require.NoError(t, err)
 	require.True(t, rep.Complete(), "%v", rep.NotUndone())
 	require.EqualValues(t, "v:old", l.shelf.token("a"))

@@ -75,7 +75,7 @@ func (p *places) state(w *kvStore, id string) revert.TxnState {
 func TestEachFolderByItself(t *testing.T) {
 	ctx := t.Context()
 	p, id := newPlaces(t)
-	rep, err := p.in(p.copy).reverter.Revert(ctx, id)
+	rep, err := p.in(p.copy).reverter.Revert(ctx, id, revert.Options{})
 	require.NoError(t, err)
 	require.Equal(t, revert.TxnReverted, rep.State)
 	require.Equal(t, placeBefore, p.copy.values)
@@ -96,7 +96,7 @@ func TestEachFolderByItself(t *testing.T) {
 	require.ErrorAs(t, err, &elsewhere)
 	require.ErrorContains(t, err, `worked in another place: root "workspace" at copy`)
 
-	mine, err := p.last.reverter.Revert(ctx, id)
+	mine, err := p.last.reverter.Revert(ctx, id, revert.Options{})
 	require.NoError(t, err)
 	require.Equal(t, placeBefore, p.recorded.values)
 	_, err = p.in(p.copy).reverter.Redo(ctx, mine.Undo, "me")
@@ -125,7 +125,7 @@ func TestUndoThatDiedInACopy(t *testing.T) {
 			dead := &failingJournal{Journal: dying.journal, left: 99}
 			dying.reverter.Journal = dead
 			from, to := placeAfter, placeBefore
-			work := func() error { _, err := dying.reverter.Revert(ctx, id); return err }
+			work := func() error { _, err := dying.reverter.Revert(ctx, id, revert.Options{}); return err }
 			if redo {
 				require.NoError(t, work())
 				from, to = placeBefore, placeAfter
@@ -141,10 +141,10 @@ func TestUndoThatDiedInACopy(t *testing.T) {
 			require.Empty(t, rec.Settled)
 			if link != "" {
 				var elsewhere *revert.ElsewhereError
-				_, err = p.last.reverter.Revert(ctx, link)
+				_, err = p.last.reverter.Revert(ctx, link, revert.Options{})
 				require.ErrorAs(t, err, &elsewhere)
 			}
-			_, err = p.last.reverter.Revert(ctx, id)
+			_, err = p.last.reverter.Revert(ctx, id, revert.Options{})
 			require.NoError(t, err)
 			require.Equal(t, placeBefore, p.recorded.values)
 			if want := from; link == "" {
@@ -154,7 +154,7 @@ func TestUndoThatDiedInACopy(t *testing.T) {
 				require.Equal(t, want, p.copy.values)
 			}
 			for range 2 { // resources that a redo left in doubt are first reverted, and then redone
-				_, err = p.in(p.copy).reverter.Revert(ctx, id)
+				_, err = p.in(p.copy).reverter.Revert(ctx, id, revert.Options{})
 				require.NoError(t, err)
 				require.Equal(t, placeBefore, p.copy.values)
 			}
@@ -222,19 +222,19 @@ func TestOpenTransactionInACopy(t *testing.T) {
 	require.Contains(t, settled.Failed[0].Why, "another folder is at hand")
 	_, err = there.reverter.TakeOwnership(ctx, rec.Txn())
 	require.ErrorIs(t, err, revert.ErrAway)
-	_, err = there.reverter.Undo(ctx, first, revert.Options{})
+	_, err = there.reverter.Revert(ctx, first, revert.Options{})
 	require.ErrorIs(t, err, revert.ErrNotEnded)
 	rep, err := there.reverter.Preview(ctx, rec.Txn(), revert.Options{})
 	require.NoError(t, err)
 	require.True(t, rep.Complete(), "%+v", rep)
-	rep, err = there.reverter.Revert(ctx, rec.Txn())
+	rep, err = there.reverter.Revert(ctx, rec.Txn(), revert.Options{})
 	require.NoError(t, err)
 	require.Equal(t, revert.TxnReverted, rep.State)
 	require.Equal(t, placeAfter, p.copy.values)
 	require.Equal(t, left, p.recorded.values)
 
 	require.Equal(t, revert.TxnRevertedPartial, p.state(p.recorded, rec.Txn()))
-	rep, err = p.last.reverter.Revert(ctx, rec.Txn())
+	rep, err = p.last.reverter.Revert(ctx, rec.Txn(), revert.Options{})
 	require.NoError(t, err)
 	require.Equal(t, revert.TxnReverted, rep.State)
 	require.Equal(t, placeAfter, p.recorded.values)
@@ -258,7 +258,7 @@ func TestHeldCallsInACopy(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, rec.Write(ctx, revert.Write{Records: []revert.CallRecord{{Call: "c_held", Body: heldCall()}, {Body: &record.Aborting{Why: "revert"}}}, Durable: true}))
 	p.copy.values = maps.Clone(p.recorded.values)
-	rep, err := p.in(p.copy).reverter.Revert(ctx, rec.Txn())
+	rep, err := p.in(p.copy).reverter.Revert(ctx, rec.Txn(), revert.Options{})
 	require.NoError(t, err)
 	require.Len(t, rep.Items, 2)
 	require.Equal(t, revert.ActionDrop, rep.Items[0].Action)
@@ -273,7 +273,7 @@ func TestJournalThatFailsInACopy(t *testing.T) {
 		failed := true
 		for n := 0; failed; n++ {
 			p, id := newPlaces(t)
-			_, err := p.in(p.copy).reverter.Revert(ctx, id)
+			_, err := p.in(p.copy).reverter.Revert(ctx, id, revert.Options{})
 			require.NoError(t, err)
 			dying := p.in(p.recorded)
 			rec, err := dying.begin(ctx)
@@ -290,11 +290,11 @@ func TestJournalThatFailsInACopy(t *testing.T) {
 			} else {
 				m.reads = n + 1
 			}
-			_, err = there.reverter.Revert(ctx, rec.Txn())
+			_, err = there.reverter.Revert(ctx, rec.Txn(), revert.Options{})
 			if failed = err != nil; failed {
 				require.ErrorIs(t, err, errDead)
 			}
-			_, err = p.in(p.copy).reverter.Revert(ctx, rec.Txn())
+			_, err = p.in(p.copy).reverter.Revert(ctx, rec.Txn(), revert.Options{})
 			require.NoError(t, err)
 			require.Equal(t, placeAfter, p.copy.values)
 			require.Equal(t, map[string]string{"a": "3", "b": "1"}, p.recorded.values)
@@ -310,7 +310,7 @@ func TestNamedFoldersFail(t *testing.T) {
 	failed := errors.New("no folders")
 	now := p.in(p.recorded)
 	now.reverter.Named = func(context.Context, string) ([]record.Root, error) { return nil, failed }
-	_, err := now.reverter.Revert(ctx, id)
+	_, err := now.reverter.Revert(ctx, id, revert.Options{})
 	require.ErrorIs(t, err, failed)
 	require.Equal(t, placeAfter, p.recorded.values)
 }
@@ -330,7 +330,7 @@ func TestLaterCallInTheRecordedFolder(t *testing.T) {
 		require.NoError(t, now.commit(ctx, rec))
 		return rec.Txn()
 	}
-	_, err := p.in(p.copy).reverter.Revert(ctx, id)
+	_, err := p.in(p.copy).reverter.Revert(ctx, id, revert.Options{})
 	require.NoError(t, err)
 	later(3)
 	rep, err := p.in(p.copy).reverter.Redo(ctx, id, "me")
@@ -341,7 +341,7 @@ func TestLaterCallInTheRecordedFolder(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, foreseen.Complete(), "%+v", foreseen)
 	require.Empty(t, foreseen.Dependents)
-	rep, err = p.last.reverter.Revert(ctx, id)
+	rep, err = p.last.reverter.Revert(ctx, id, revert.Options{})
 	require.NoError(t, err)
 	require.True(t, rep.Complete(), "%+v", rep)
 	require.Equal(t, placeBefore, p.copy.values)
@@ -356,11 +356,11 @@ func TestLaterCallInTheRecordedFolder(t *testing.T) {
 	p, id = newPlaces(t)
 	top := later(3)
 	p.copy.values = maps.Clone(p.recorded.values)
-	rep, err = p.in(p.copy).reverter.Revert(ctx, id)
+	rep, err = p.in(p.copy).reverter.Revert(ctx, id, revert.Options{})
 	require.NoError(t, err)
 	require.Equal(t, map[string]effect.Outcome{"a": effect.Conflict, "b": effect.Restored}, outcomes(rep.Items))
 	require.Contains(t, rep.NotUndone()[0].Why, "of transaction "+top+" changed it after this one")
-	rep, err = p.last.reverter.Undo(ctx, id, revert.Options{Cascade: true})
+	rep, err = p.last.reverter.Revert(ctx, id, revert.Options{Cascade: true})
 	require.NoError(t, err)
 	require.True(t, rep.Complete(), "%+v", rep)
 	require.Equal(t, placeBefore, p.copy.values)
@@ -369,7 +369,7 @@ func TestLaterCallInTheRecordedFolder(t *testing.T) {
 		require.NoError(t, err)
 	}
 	require.Equal(t, p.recorded.values, p.copy.values)
-	_, err = p.last.reverter.Undo(ctx, id, revert.Options{Force: "me"})
+	_, err = p.last.reverter.Revert(ctx, id, revert.Options{Force: "me"})
 	require.NoError(t, err)
 	require.Equal(t, placeBefore, p.copy.values)
 	rep, err = p.last.reverter.Redo(ctx, id, "me")
@@ -396,12 +396,12 @@ func TestLaterCallAfterACrashInACopy(t *testing.T) {
 			}
 			dying := p.in(p.copy)
 			dying.reverter.Journal = &failingJournal{Journal: dying.journal, left: n}
-			_, err = dying.reverter.Revert(ctx, id)
+			_, err = dying.reverter.Revert(ctx, id, revert.Options{})
 			done = err == nil
 			settled, err := p.in(p.copy).reverter.Recover(ctx)
 			require.NoError(t, err)
 			finished = finished || len(settled.Settled) > 0
-			_, err = p.last.reverter.Revert(ctx, id)
+			_, err = p.last.reverter.Revert(ctx, id, revert.Options{})
 			require.NoError(t, err)
 			require.Equal(t, want, p.copy.values)
 		}

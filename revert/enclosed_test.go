@@ -29,7 +29,7 @@ func TestNoRestoreBelowAReplacement(t *testing.T) {
 	require.NoError(t, p.commit(ctx, rec))
 	w.values["kv://r/d"] = "open"
 
-	rep, err := p.reverter.Revert(ctx, rec.Txn())
+	rep, err := p.reverter.Revert(ctx, rec.Txn(), revert.Options{})
 	require.NoError(t, err)
 	require.Equal(t, map[string]string{"kv://r/d": "open", "kv://r/e": "1"}, w.values)
 	left := rep.NotUndone()
@@ -38,7 +38,7 @@ func TestNoRestoreBelowAReplacement(t *testing.T) {
 	require.Contains(t, left[1].Why, "was removed by a later call")
 
 	delete(w.values, "kv://r/d") // as the call left it
-	rep, err = p.reverter.Revert(ctx, rec.Txn())
+	rep, err = p.reverter.Revert(ctx, rec.Txn(), revert.Options{})
 	require.NoError(t, err)
 	require.Equal(t, revert.TxnReverted, rep.State)
 	require.Equal(t, before, w.values)
@@ -59,7 +59,7 @@ func TestRestoreBelowAChange(t *testing.T) {
 	require.NoError(t, p.commit(ctx, rec))
 	w.values["kv://r/d"] = "open"
 
-	rep, err := p.reverter.Revert(ctx, rec.Txn())
+	rep, err := p.reverter.Revert(ctx, rec.Txn(), revert.Options{})
 	require.NoError(t, err)
 	require.Len(t, rep.NotUndone(), 1)
 	require.Equal(t, map[string]string{"kv://r/d": "open", "kv://r/d/s": "1"}, w.values)

@@ -63,7 +63,7 @@ func likeness(t *testing.T, seed uint64) {
 	}
 	for range 2 { // a call that lacked its base in the first round succeeds in the second
 		for _, id := range slices.Backward(a.txns) {
-			_, err := a.reverter.Undo(t.Context(), id, revert.Options{})
+			_, err := a.reverter.Revert(t.Context(), id, revert.Options{})
 			require.NoError(t, err)
 		}
 	}
@@ -159,7 +159,7 @@ func (a *randomRun) back() {
 	if i := slices.IndexFunc(a.wrote, func(w keyWrite) bool { return w.txn == id }); i >= 0 && a.rng.IntN(3) == 0 {
 		how.Calls = []string{a.wrote[i].call}
 	}
-	a.mortal(fmt.Sprintf("undo %s %+v", id, how), func() (revert.Report, error) { return a.reverter.Undo(a.t.Context(), id, how) })
+	a.mortal(fmt.Sprintf("undo %s %+v", id, how), func() (revert.Report, error) { return a.reverter.Revert(a.t.Context(), id, how) })
 }
 
 func (a *randomRun) again() {
@@ -193,7 +193,7 @@ func (a *randomRun) mortal(what string, do func() (revert.Report, error)) {
 	require.NoError(a.t, err)
 	a.say("recover: %+v", found.Settled)
 	if a.open.Txn() != "" {
-		rep, err := a.reverter.Undo(ctx, a.open.Txn(), revert.Options{})
+		rep, err := a.reverter.Revert(ctx, a.open.Txn(), revert.Options{})
 		require.NoError(a.t, err)
 		a.say("undo of what was open: %v", rep.State)
 		a.over()

@@ -26,7 +26,7 @@ func TestErasureRaces(t *testing.T) {
 			return err
 		},
 		"revert": func(p *process, txn, _ string) error {
-			_, err := p.reverter.Revert(t.Context(), txn)
+			_, err := p.reverter.Revert(t.Context(), txn, revert.Options{})
 			return err
 		},
 		"redo": func(p *process, txn, _ string) error {

@@ -60,7 +60,7 @@ func TestReadDuringAnErasure(t *testing.T) {
 		p, q := newProcess(store, &kvStore{before()}, 1), newProcess(store, nil, 2)
 		txn := p.one(t, "a", 1)
 		for range 2 {
-			_, err := p.reverter.Revert(ctx, txn)
+			_, err := p.reverter.Revert(ctx, txn, revert.Options{})
 			require.NoError(t, err)
 			_, err = p.reverter.Redo(ctx, txn, "kim")
 			require.NoError(t, err)

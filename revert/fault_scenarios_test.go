@@ -16,7 +16,7 @@ import (
 )
 
 func undo(id string, how revert.Options) request {
-	return func(ctx context.Context, l *testEnv) reply { return told(l.reverter.Undo(ctx, l.ids[id], how)) }
+	return func(ctx context.Context, l *testEnv) reply { return told(l.reverter.Revert(ctx, l.ids[id], how)) }
 }
 
 func redo(id string) request {
@@ -125,7 +125,7 @@ func undoings() []scenario {
 func redoings() []scenario {
 	undone := func(l *testEnv) {
 		l.ids["t"] = l.worked()
-		rep, err := l.reverter.Revert(l.t.Context(), l.ids["t"])
+		rep, err := l.reverter.Revert(l.t.Context(), l.ids["t"], revert.Options{})
 		require.NoError(l.t, err)
 		l.ids["undo"] = rep.Undo
 	}
@@ -138,7 +138,7 @@ func redoings() []scenario {
 		}, do: redo("t")},
 		{name: "redo of several", prepare: func(l *testEnv) {
 			stacked(l)
-			rep, err := l.reverter.Undo(l.t.Context(), l.ids["t"], revert.Options{Cascade: true})
+			rep, err := l.reverter.Revert(l.t.Context(), l.ids["t"], revert.Options{Cascade: true})
 			require.NoError(l.t, err)
 			l.ids["undo"] = rep.Undo
 		}, do: redo("undo")},
@@ -251,7 +251,7 @@ func stackedAndBegun(l *testEnv) {
 
 func begunRedo(l *testEnv) {
 	l.ids["t"] = l.worked()
-	_, err := l.reverter.Revert(l.t.Context(), l.ids["t"])
+	_, err := l.reverter.Revert(l.t.Context(), l.ids["t"], revert.Options{})
 	require.NoError(l.t, err)
 	l.dies(redo("t"), 4)
 }

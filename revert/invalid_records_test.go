@@ -158,7 +158,7 @@ func (l *testEnv) refuse(txn, words string) {
 	_, adopt := l.reverter.TakeOwnership(ctx, txn)
 	_, redo := l.reverter.Redo(ctx, txn, "kim")
 	_, preview := l.reverter.Preview(ctx, txn, revert.Options{})
-	rep, undo := l.reverter.Undo(ctx, txn, revert.Options{Force: "kim"})
+	rep, undo := l.reverter.Revert(ctx, txn, revert.Options{Force: "kim"})
 	require.False(l.t, rep.Complete())
 	for _, err := range []error{err, load, adopt, redo, preview, undo} {
 		require.ErrorIs(l.t, err, record.ErrDamaged)

@@ -187,5 +187,5 @@ func (p *process) revert(ctx context.Context, id string) (revert.Report, error) 
 	if err == nil && t.End == "" && t.Owner == p.journal.Owner() {
 		return p.reverter.Abort(ctx, id, revert.Options{})
 	}
-	return p.reverter.Revert(ctx, id)
+	return p.reverter.Revert(ctx, id, revert.Options{})
 }

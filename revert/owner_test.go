@@ -55,7 +55,7 @@ func TestOwnerReportedDeadByItself(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, found.Abandoned)
 	require.Equal(t, 1, found.Alive)
-	_, err = r.Undo(t.Context(), rec.Txn(), revert.Options{})
+	_, err = r.Revert(t.Context(), rec.Txn(), revert.Options{})
 	require.ErrorIs(t, err, revert.ErrBusy)
 	l.line(rec, call, done())
 	l.end(rec)

@@ -30,7 +30,7 @@ func TestStateWithOneCallOfTwo(t *testing.T) {
 	}
 	undo := func(call string, want revert.TxnState) string {
 		t.Helper()
-		rep, err := p.reverter.Undo(ctx, call, revert.Options{})
+		rep, err := p.reverter.Revert(ctx, call, revert.Options{})
 		require.NoError(t, err)
 		require.Equal(t, want, rep.State)
 		require.Equal(t, want, state())
@@ -86,7 +86,7 @@ func TestPerResource(t *testing.T) {
 			look, err := p.reverter.Preview(ctx, rec.Txn(), revert.Options{})
 			require.NoError(t, err)
 			require.ElementsMatch(t, tt.want, said(look, false))
-			rep, err := p.reverter.Undo(ctx, rec.Txn(), revert.Options{})
+			rep, err := p.reverter.Revert(ctx, rec.Txn(), revert.Options{})
 			require.NoError(t, err)
 			require.ElementsMatch(t, tt.want, said(rep.PerResource(), false))
 		})
@@ -105,7 +105,7 @@ func TestPerResourceOfATemporaryResource(t *testing.T) {
 		require.NoError(t, err)
 	}
 	require.NoError(t, p.commit(ctx, rec))
-	rep, err := p.reverter.Undo(ctx, rec.Txn(), revert.Options{})
+	rep, err := p.reverter.Revert(ctx, rec.Txn(), revert.Options{})
 	require.NoError(t, err)
 	require.Equal(t, []string{"new already "}, said(rep.PerResource(), true))
 }

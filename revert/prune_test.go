@@ -57,7 +57,7 @@ func TestRetentionIsJournalTime(t *testing.T) {
 	require.False(t, p.pruned(t, second), "the step back counts as nothing")
 	require.Zero(t, p.prune(t, revert.Retention{MaxAge: 2 * day}).Txns, "twice is once")
 
-	_, err := p.reverter.Undo(t.Context(), first, revert.Options{})
+	_, err := p.reverter.Revert(t.Context(), first, revert.Options{})
 	require.ErrorIs(t, err, record.ErrErased)
 	_, err = p.reverter.Redo(t.Context(), first, "")
 	require.ErrorIs(t, err, record.ErrErased)
@@ -75,7 +75,7 @@ func TestLinkedTransactionsArePrunedTogether(t *testing.T) {
 	p.host.Advance(day)
 	second := p.one(t, "b", 1)
 	p.host.Advance(day)
-	_, err := p.reverter.Revert(t.Context(), first)
+	_, err := p.reverter.Revert(t.Context(), first, revert.Options{})
 	require.NoError(t, err)
 	done := p.prune(t, revert.Retention{MaxAge: day})
 	require.Equal(t, 1, done.Txns)
@@ -97,7 +97,7 @@ func TestPruneKeepsUnresolvedTransactions(t *testing.T) {
 	require.NoError(t, err)
 	partial := p.one(t, "b", 1)
 	p.world.set("b", "v:foreign")
-	rep, err := p.reverter.Revert(t.Context(), partial)
+	rep, err := p.reverter.Revert(t.Context(), partial, revert.Options{})
 	require.NoError(t, err)
 	require.Equal(t, revert.TxnRevertedPartial, rep.State)
 	unknown, err := p.begin(t.Context())
@@ -126,7 +126,7 @@ func TestPruneCrashAtEveryPoint(t *testing.T) {
 		for n := range 3 * revert.BatchCalls {
 			txns = append(txns, p.one(t, "a", n))
 		}
-		_, err := p.reverter.Revert(t.Context(), txns[len(txns)-1])
+		_, err := p.reverter.Revert(t.Context(), txns[len(txns)-1], revert.Options{})
 		require.NoError(t, err)
 		return p, store, txns
 	}
@@ -160,7 +160,7 @@ func TestNoErasureDuringARevert(t *testing.T) {
 	call := got.Calls[0].Ref.Call
 	busy := newProcess(store, p.world, 2)
 	busy.dieAt(2) // half-way through the revert, and still alive
-	_, err = busy.reverter.Revert(t.Context(), txn)
+	_, err = busy.reverter.Revert(t.Context(), txn, revert.Options{})
 	require.Error(t, err)
 	_, err = p.reverter.Erase(t.Context(), call, record.Erased{By: "kim", Why: "x"})
 	require.ErrorIs(t, err, revert.ErrBusy)

@@ -25,10 +25,10 @@ func TestRedoOfSeveralAttempts(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, p.commit(ctx, rec))
 	p.world.values["a"] = "theirs"
-	rep, err := p.reverter.Undo(ctx, rec.Txn(), revert.Options{By: "agent"})
+	rep, err := p.reverter.Revert(ctx, rec.Txn(), revert.Options{By: "agent"})
 	require.NoError(t, err)
 	require.False(t, rep.Complete())
-	rep, err = p.reverter.Undo(ctx, id, revert.Options{Force: "kim", By: "agent"})
+	rep, err = p.reverter.Revert(ctx, id, revert.Options{Force: "kim", By: "agent"})
 	require.NoError(t, err)
 	require.True(t, rep.Complete())
 	require.Equal(t, before(), p.world.values)
@@ -77,10 +77,10 @@ func TestRedoAfterACrashOfUndo(t *testing.T) {
 		require.Equal(t, after, w.values)
 		how := revert.Options{By: "kim"}
 		if at < 0 {
-			return p.points(func() { _, err = p.reverter.Undo(ctx, rec.Txn(), how) })
+			return p.points(func() { _, err = p.reverter.Revert(ctx, rec.Txn(), how) })
 		}
 		p.dieAt(at)
-		_, err = p.reverter.Undo(ctx, rec.Txn(), how)
+		_, err = p.reverter.Revert(ctx, rec.Txn(), how)
 		require.ErrorIs(t, err, errDead)
 		p.die(t)
 		q := newProcess(open, w, 2)
@@ -88,7 +88,7 @@ func TestRedoAfterACrashOfUndo(t *testing.T) {
 			_, err = q.reverter.Recover(ctx)
 			require.NoError(t, err)
 		}
-		rep, err := q.reverter.Undo(ctx, rec.Txn(), how)
+		rep, err := q.reverter.Revert(ctx, rec.Txn(), how)
 		require.NoError(t, err)
 		require.True(t, rep.Complete(), "killed at %d: %+v", at, rep)
 		require.Equal(t, before(), w.values, "killed at %d", at)
@@ -122,7 +122,7 @@ func TestRedoIsFinishedLater(t *testing.T) {
 	_, err = p.call(ctx, rec, put(write{"d", 9}))
 	require.NoError(t, err)
 	require.NoError(t, p.commit(ctx, rec))
-	_, err = p.reverter.Undo(ctx, rec.Txn(), revert.Options{})
+	_, err = p.reverter.Revert(ctx, rec.Txn(), revert.Options{})
 	require.NoError(t, err)
 	p.world.values["a"] = "theirs"
 	for range 2 { // the repetition changes nothing
@@ -142,7 +142,7 @@ func TestRedoIsFinishedLater(t *testing.T) {
 	rep, err = p.reverter.Redo(ctx, rec.Txn(), "kim")
 	require.NoError(t, err)
 	require.Empty(t, rep.Items)
-	rep, err = p.reverter.Undo(ctx, rec.Txn(), revert.Options{})
+	rep, err = p.reverter.Revert(ctx, rec.Txn(), revert.Options{})
 	require.NoError(t, err)
 	require.Equal(t, revert.TxnReverted, rep.State)
 	require.Equal(t, before(), p.world.values)
@@ -158,7 +158,7 @@ func TestUndoAfterPartOfARedo(t *testing.T) {
 	p.world.values["b"] = "theirs"
 	_, err := p.reverter.Redo(ctx, id, "kim")
 	require.NoError(t, err)
-	rep, err := p.reverter.Undo(ctx, id, revert.Options{})
+	rep, err := p.reverter.Revert(ctx, id, revert.Options{})
 	require.NoError(t, err)
 	require.Equal(t, revert.TxnReverted, rep.State, "%+v", rep)
 	require.NotContains(t, outcomes(rep.Items), "b", "nobody brought it back")
@@ -184,7 +184,7 @@ func TestUndoIsFinishedLater(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, p.commit(ctx, rec))
 		p.world.values["b"] = "theirs"
-		rep, err := p.reverter.Undo(ctx, rec.Txn(), revert.Options{})
+		rep, err := p.reverter.Revert(ctx, rec.Txn(), revert.Options{})
 		require.NoError(t, err)
 		require.Len(t, rep.NotUndone(), 1)
 		if how.Force == "" {
@@ -193,7 +193,7 @@ func TestUndoIsFinishedLater(t *testing.T) {
 		p.world.values["a"] = "made later" // another actor's value
 		foreseen, err := p.reverter.Preview(ctx, rec.Txn(), how)
 		require.NoError(t, err)
-		rep, err = p.reverter.Undo(ctx, rec.Txn(), how)
+		rep, err = p.reverter.Revert(ctx, rec.Txn(), how)
 		require.NoError(t, err)
 		require.Equal(t, map[string]effect.Outcome{"b": effect.Restored}, outcomes(rep.Items), name)
 		require.Equal(t, outcomes(foreseen.Items), outcomes(rep.Items), name)
@@ -214,9 +214,9 @@ func TestRedoOfOneUndo(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, p.commit(ctx, rec))
 	p.world.values["a"] = "theirs"
-	first, err := p.reverter.Undo(ctx, rec.Txn(), revert.Options{})
+	first, err := p.reverter.Revert(ctx, rec.Txn(), revert.Options{})
 	require.NoError(t, err)
-	second, err := p.reverter.Undo(ctx, rec.Txn(), revert.Options{Force: "kim"})
+	second, err := p.reverter.Revert(ctx, rec.Txn(), revert.Options{Force: "kim"})
 	require.NoError(t, err)
 	require.True(t, second.Complete())
 	require.Equal(t, before(), p.world.values)
@@ -233,7 +233,7 @@ func TestRedoOfOneUndo(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, rep.Items, "twice equals once")
 
-	rep, err = p.reverter.Undo(ctx, rec.Txn(), revert.Options{})
+	rep, err = p.reverter.Revert(ctx, rec.Txn(), revert.Options{})
 	require.NoError(t, err)
 	require.Equal(t, map[string]effect.Outcome{"a": effect.Conflict}, outcomes(rep.Items), "as after the first attempt")
 	p.world.values["a"] = "7"
@@ -264,7 +264,7 @@ func TestRedoOfACascade(t *testing.T) {
 			ids = append(ids, rec.Txn())
 		}
 		after := maps.Clone(w.values)
-		rep, err := p.reverter.Undo(ctx, ids[0], revert.Options{Cascade: true})
+		rep, err := p.reverter.Revert(ctx, ids[0], revert.Options{Cascade: true})
 		require.NoError(t, err)
 		require.Equal(t, before(), w.values)
 		if at < 0 {

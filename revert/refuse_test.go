@@ -43,7 +43,7 @@ func TestOneWorksOnATransaction(t *testing.T) {
 			_, abort := l.reverter.Abort(ctx, l.ids["t"], revert.Options{})
 			_, adopt := l.reverter.TakeOwnership(ctx, l.ids["t"])
 			_, redo := l.reverter.Redo(ctx, l.ids["t"], "kim")
-			_, undo := l.reverter.Undo(ctx, l.ids["t"], revert.Options{})
+			_, undo := l.reverter.Revert(ctx, l.ids["t"], revert.Options{})
 			decide := l.reverter.ResolveUnknown(ctx, sold, record.Decided{By: "kim", Why: "looked"})
 			for _, err := range []error{abort, adopt, redo, undo, decide} {
 				require.ErrorIs(t, err, revert.ErrBusy)
@@ -111,10 +111,10 @@ func TestRefusals(t *testing.T) {
 		{"an erasure of what is open", opened, func(l *testEnv) error { _, err := l.reverter.Erase(ctx, l.ids["second"], whole); return err }, revert.ErrNotEnded, "has not ended"},
 		{"an erasure of a doubt", committedOpen, func(l *testEnv) error { _, err := l.reverter.Erase(ctx, l.ids["c"], whole); return err }, revert.ErrNotEnded, "nobody knows what became of it"},
 		{"undo of calls of another", stacked, func(l *testEnv) error {
-			_, err := l.reverter.Undo(ctx, l.ids["t"], revert.Options{Calls: []string{"c_1_2"}})
+			_, err := l.reverter.Revert(ctx, l.ids["t"], revert.Options{Calls: []string{"c_1_2"}})
 			return err
 		}, journal.ErrNotFound, "call c_1_2 of transaction"},
-		{"undo of nothing", stacked, func(l *testEnv) error { _, err := l.reverter.Undo(ctx, "t_none", revert.Options{}); return err }, journal.ErrNotFound, "transaction or call t_none"},
+		{"undo of nothing", stacked, func(l *testEnv) error { _, err := l.reverter.Revert(ctx, "t_none", revert.Options{}); return err }, journal.ErrNotFound, "transaction or call t_none"},
 		{"redo of what is open", opened, func(l *testEnv) error { _, err := l.reverter.Redo(ctx, l.ids["t"], "kim"); return err }, revert.ErrNotEnded, "has not ended"},
 		{"redo of a redo", undoneTwice, func(l *testEnv) error { _, err := l.reverter.Redo(ctx, l.ids["link"], "kim"); return err }, revert.ErrIsRevertTxn, "worked on"},
 		{"a call that is not there", opened, func(l *testEnv) error {

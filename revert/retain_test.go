@@ -169,7 +169,7 @@ func TestRetainerDuringARevert(t *testing.T) {
 					return nil
 				}
 				if steps++; steps == 1 {
-					_, err := busy.reverter.Revert(t.Context(), txns[1])
+					_, err := busy.reverter.Revert(t.Context(), txns[1], revert.Options{})
 					require.Error(t, err)
 				}
 				if fails && steps == 3 {

@@ -109,14 +109,9 @@ func (m revertMode) refused(ctx context.Context, c *Call, asking bool) []effect.
 	return out
 }
 
-// Revert reverts a whole transaction; see Undo.
-func (r *Reverter) Revert(ctx context.Context, id string) (Report, error) {
-	return r.Undo(ctx, id, Options{})
-}
-
-// Undo reverts a transaction or calls of it. id is the ID of a transaction, or
+// Revert reverts a transaction or calls of it. id is the ID of a transaction, or
 // of a call that replaces how.Calls. The transaction must be abandoned or
-// committed; the work happens in a new revert transaction. Undo lists the
+// committed; the work happens in a new revert transaction. Revert lists the
 // resources that conflict, fail or are unknown, and leaves them alone. It
 // reverts the rest. Repeating it does nothing twice. The ID of an unfinished
 // revert transaction identifies the transaction that it reverts. If another
@@ -125,7 +120,7 @@ func (r *Reverter) Revert(ctx context.Context, id string) (Report, error) {
 // transaction are reverted, it stays open.
 //
 // ctx ends the work between two calls. A call that has begun is completed.
-func (r *Reverter) Undo(ctx context.Context, id string, how Options) (Report, error) {
+func (r *Reverter) Revert(ctx context.Context, id string, how Options) (Report, error) {
 	t, how, err := r.find(ctx, id, how)
 	if err != nil {
 		return Report{}, err

@@ -125,7 +125,7 @@ func TestSelectiveUndo(t *testing.T) {
 			shown[d.Call] = true
 		}
 		require.Equal(t, all, shown, "seed %d: the closure is shown", seed)
-		rep, err := p.reverter.Undo(ctx, id, how)
+		rep, err := p.reverter.Revert(ctx, id, how)
 		require.NoError(t, err, "seed %d", seed)
 		require.True(t, rep.Complete(), "seed %d: %+v", seed, rep)
 		require.Equal(t, h.without(all), p.world.values, "seed %d: %s", seed, id)
@@ -137,7 +137,7 @@ func TestSelectiveUndo(t *testing.T) {
 			}
 		}
 		require.Equal(t, all, seen, "seed %d: these calls and no others", seed)
-		again, err := p.reverter.Undo(ctx, id, how)
+		again, err := p.reverter.Revert(ctx, id, how)
 		require.NoError(t, err)
 		require.Empty(t, again.Items, "twice equals once")
 		found, err := revert.Fsck(ctx, p.journal, revert.FsckOptions{})
@@ -161,7 +161,7 @@ func TestNoCascadeLeavesOtherTransactions(t *testing.T) {
 		foreseen, err := p.reverter.Preview(ctx, c.id, revert.Options{})
 		require.NoError(t, err)
 		staying := slices.ContainsFunc(foreseen.Dependents, func(d revert.Dependent) bool { return !d.Included })
-		rep, err := p.reverter.Undo(ctx, c.id, revert.Options{})
+		rep, err := p.reverter.Revert(ctx, c.id, revert.Options{})
 		require.NoError(t, err)
 		require.Equal(t, foreseen.Complete(), rep.Complete(), "seed %d", seed)
 		require.Equal(t, !rep.Complete(), staying, "seed %d: %+v", seed, foreseen)
@@ -195,7 +195,7 @@ func TestForce(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, foreseen.Complete())
 	require.Equal(t, "theirs", p.world.values["a"])
-	rep, err := p.reverter.Undo(ctx, rec.Txn(), how)
+	rep, err := p.reverter.Revert(ctx, rec.Txn(), how)
 	require.NoError(t, err)
 	require.True(t, rep.Complete())
 	require.Equal(t, before(), p.world.values)
@@ -233,7 +233,7 @@ func TestCrashOfCascade(t *testing.T) {
 		want := h.without(h.closure(gone, ""))
 		if first < 0 {
 			total = p.points(func() {
-				rep, err := p.reverter.Undo(ctx, id, how)
+				rep, err := p.reverter.Revert(ctx, id, how)
 				require.NoError(t, err)
 				others := slices.ContainsFunc(rep.Items, func(i revert.ResourceResult) bool { return i.Txn != "" })
 				require.True(t, others, "others are taken along")
@@ -242,20 +242,20 @@ func TestCrashOfCascade(t *testing.T) {
 			return total
 		}
 		p.dieAt(first)
-		_, err := p.reverter.Undo(ctx, id, how)
+		_, err := p.reverter.Revert(ctx, id, how)
 		require.ErrorIs(t, err, errDead)
 		p.die(t)
 		if second >= 0 {
 			q := newProcess(open, w, 2)
 			q.dieAt(second)
 			_, _ = q.reverter.Recover(ctx)
-			_, _ = q.reverter.Undo(ctx, id, how)
+			_, _ = q.reverter.Revert(ctx, id, how)
 			q.die(t)
 		}
 		q := newProcess(open, w, 3)
 		_, err = q.reverter.Recover(ctx)
 		require.NoError(t, err, "killed at point %d, then %d", first, second)
-		rep, err := q.reverter.Undo(ctx, id, how)
+		rep, err := q.reverter.Revert(ctx, id, how)
 		require.NoError(t, err, "killed at point %d, then %d", first, second)
 		require.True(t, rep.Complete(), "killed at point %d, then %d: %+v", first, second, rep)
 		require.Equal(t, want, w.values, "killed at point %d, then %d", first, second)

@@ -188,7 +188,7 @@ func TestLivingOwnerIsNotDisturbed(t *testing.T) {
 	_, err = p.call(ctx, rec, put(write{"a", 7}))
 	require.NoError(t, err)
 
-	_, err = q.reverter.Revert(ctx, rec.Txn())
+	_, err = q.reverter.Revert(ctx, rec.Txn(), revert.Options{})
 	require.ErrorIs(t, err, revert.ErrBusy)
 	found, err := q.reverter.Recover(ctx)
 	require.NoError(t, err)
@@ -200,7 +200,7 @@ func TestLivingOwnerIsNotDisturbed(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []string{rec.Txn()}, found.Abandoned)
 	require.Empty(t, found.Settled, "nothing was in flight")
-	_, err = q.reverter.Revert(ctx, rec.Txn())
+	_, err = q.reverter.Revert(ctx, rec.Txn(), revert.Options{})
 	require.NoError(t, err)
 	require.Equal(t, before(), w.values)
 }
@@ -348,7 +348,7 @@ func (p *process) changed(t *testing.T, ctx context.Context, commit bool) string
 	require.Equal(t, after(), p.world.values)
 	if commit {
 		require.NoError(t, p.commit(ctx, rec))
-		_, err = p.reverter.Revert(ctx, rec.Txn())
+		_, err = p.reverter.Revert(ctx, rec.Txn(), revert.Options{})
 	} else {
 		_, err = p.reverter.Abort(ctx, rec.Txn(), revert.Options{})
 	}
@@ -373,10 +373,10 @@ func TestRedo(t *testing.T) {
 			again, err := p.reverter.Redo(ctx, id, "kim")
 			require.NoError(t, err)
 			require.Empty(t, again.Items, "twice equals once")
-			_, err = p.reverter.Revert(ctx, rep.Undo)
+			_, err = p.reverter.Revert(ctx, rep.Undo, revert.Options{})
 			require.ErrorIs(t, err, revert.ErrIsRevertTxn)
 
-			back, err := p.reverter.Revert(ctx, id)
+			back, err := p.reverter.Revert(ctx, id, revert.Options{})
 			require.NoError(t, err)
 			require.Equal(t, revert.TxnReverted, back.State)
 			require.Equal(t, before(), p.world.values)
@@ -396,7 +396,7 @@ func TestRedoLeavesForeignChangesAlone(t *testing.T) {
 	require.NoError(t, err)
 	require.False(t, rep.Complete())
 	require.Equal(t, map[string]string{"a": "9", "b": "theirs", "c": "8"}, p.world.values)
-	_, err = p.reverter.Revert(ctx, id)
+	_, err = p.reverter.Revert(ctx, id, revert.Options{})
 	require.NoError(t, err)
 	require.Equal(t, map[string]string{"a": "1", "b": "theirs"}, p.world.values)
 }
@@ -435,7 +435,7 @@ func TestCrashOfRedo(t *testing.T) {
 					want = after()
 					_, err = r.reverter.Redo(ctx, id, "kim")
 				} else {
-					_, err = r.reverter.Revert(ctx, id)
+					_, err = r.reverter.Revert(ctx, id, revert.Options{})
 				}
 				require.NoError(t, err, "%d, %d", first, second)
 				require.Equal(t, want, w.values, "killed at point %d, then %d", first, second)

@@ -56,7 +56,7 @@ func TestRedoReadsOtherReverts(t *testing.T) {
 	p := newProcess(journal.SharedMemory(), &kvStore{before()}, 1)
 	first, second := p.one(t, "a", 1), p.one(t, "b", 2)
 	for _, id := range []string{second, first} {
-		_, err := p.reverter.Revert(ctx, id)
+		_, err := p.reverter.Revert(ctx, id, revert.Options{})
 		require.NoError(t, err)
 	}
 	for _, body := range []bool{false, true} {
@@ -126,12 +126,12 @@ func TestStatesOfCalls(t *testing.T) {
 	p.holding(t, "3")
 	third := p.holding(t, "4")
 
-	rep, err := p.through(p.journal, ways(stateless{toolstate.Scheme(p.journal)})).Revert(ctx, third)
+	rep, err := p.through(p.journal, ways(stateless{toolstate.Scheme(p.journal)})).Revert(ctx, third, revert.Options{})
 	require.NoError(t, err)
 	require.Equal(t, effect.Failed, rep.Items[0].Outcome, "%+v", rep)
 	require.Contains(t, rep.Items[0].Why, errUnreadable.Error())
 	require.Equal(t, "4", p.held(t))
-	rep, err = p.reverter.Undo(ctx, last, revert.Options{Cascade: true})
+	rep, err = p.reverter.Revert(ctx, last, revert.Options{Cascade: true})
 	require.NoError(t, err)
 	require.True(t, rep.Complete(), "%+v", rep)
 	require.Equal(t, "1", p.held(t))

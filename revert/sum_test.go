@@ -26,7 +26,7 @@ func TestSumOfUndos(t *testing.T) {
 		return txn, txn.Calls[0]
 	}
 	undo := func() revert.Report {
-		rep, err := p.reverter.Undo(ctx, rec.Txn(), revert.Options{})
+		rep, err := p.reverter.Revert(ctx, rec.Txn(), revert.Options{})
 		require.NoError(t, err)
 		return rep
 	}
@@ -99,7 +99,7 @@ func TestInterruptedUndoIsInFlight(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, p.commit(ctx, rec))
 	p.dieAt(2)
-	_, err = p.reverter.Undo(ctx, rec.Txn(), revert.Options{})
+	_, err = p.reverter.Revert(ctx, rec.Txn(), revert.Options{})
 	require.ErrorIs(t, err, errDead)
 	p.die(t)
 	q := newProcess(open, w, 2)

@@ -25,7 +25,7 @@ func TestPartOfARedoIsNotShownAsReverted(t *testing.T) {
 		}
 		if commit {
 			require.NoError(t, p.commit(ctx, rec))
-			_, err = p.reverter.Undo(ctx, rec.Txn(), revert.Options{})
+			_, err = p.reverter.Revert(ctx, rec.Txn(), revert.Options{})
 		} else {
 			_, err = p.reverter.Abort(ctx, rec.Txn(), revert.Options{})
 		}
@@ -37,7 +37,7 @@ func TestPartOfARedoIsNotShownAsReverted(t *testing.T) {
 		require.Equal(t, revert.TxnRevertedPartial, rep.State, name)
 		require.Len(t, p.prune(t, revert.Retention{}).Kept, 1, name)
 
-		rep, err = p.reverter.Undo(ctx, rec.Txn(), revert.Options{})
+		rep, err = p.reverter.Revert(ctx, rec.Txn(), revert.Options{})
 		require.NoError(t, err)
 		require.True(t, rep.Complete(), "%s: %+v", name, rep)
 		require.Equal(t, revert.TxnReverted, rep.State, name)
@@ -62,13 +62,13 @@ func TestStateDuringARevert(t *testing.T) {
 		require.NoError(t, p.commit(ctx, rec))
 		after := map[string]string{"a": "7", "b": "2", "c": "8"}
 		for range 2 {
-			_, err = p.reverter.Undo(ctx, rec.Txn(), revert.Options{})
+			_, err = p.reverter.Revert(ctx, rec.Txn(), revert.Options{})
 			require.NoError(t, err)
 			_, err = p.reverter.Redo(ctx, rec.Txn(), "kim")
 			require.NoError(t, err)
 			require.Equal(t, after, w.values)
 		}
-		undo := func() { _, err = p.reverter.Undo(ctx, rec.Txn(), revert.Options{}) }
+		undo := func() { _, err = p.reverter.Revert(ctx, rec.Txn(), revert.Options{}) }
 		if at < 0 {
 			return p.points(undo)
 		}

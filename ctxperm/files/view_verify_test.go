@@ -159,7 +159,7 @@ func (w *testEnv) revertAs(ctx context.Context, h host.Host) (revert.Report, err
 	if t, err := revert.Load(ctx, w.journal, txn); err == nil && t.End == "" {
 		return r.Abort(ctx, txn, revert.Options{})
 	}
-	return r.Revert(ctx, txn)
+	return r.Revert(ctx, txn, revert.Options{})
 }
 
 // revert reverts everything in a new process.

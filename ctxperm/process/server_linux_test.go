@@ -22,6 +22,7 @@ import (
 	"github.com/remit-dev/remit/ctxperm/process"
 	"github.com/remit-dev/remit/internal/toolaccess"
 	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/tool"
 	"github.com/remit-dev/remit/verify"
@@ -130,7 +131,7 @@ func (o *serverEnv) sayIn(ctx context.Context, text string) (out tool.Outcome, u
 		return err
 	})
 	return out, func() error {
-		_, err := s.Revert(o.t.Context(), id)
+		_, err := s.Revert(o.t.Context(), id, revert.Options{})
 		return err
 	}
 }

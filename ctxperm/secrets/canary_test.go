@@ -27,6 +27,7 @@ import (
 	"github.com/remit-dev/remit/internal/host"
 	"github.com/remit-dev/remit/internal/proof/statcheck"
 	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/revert/sqlite"
 	"github.com/remit-dev/remit/tool"
@@ -238,7 +239,7 @@ func TestCanaries(t *testing.T) {
 		for _, p := range out.Result.Parts {
 			written["outcome of "+name] = append(written["outcome of "+name], p.Data...)
 		}
-		rep, err := tx.Revert(t.Context())
+		rep, err := tx.Revert(t.Context(), revert.Options{})
 		written["reports of "+name] = fmt.Appendf(written["reports of "+name], "%+v %v\n", rep, err)
 	}
 	tools := rt.Tools().Names()

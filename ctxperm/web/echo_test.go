@@ -144,7 +144,7 @@ func repeats(t *testing.T, write func(string) string, where string) map[string][
 	plan, err := rt.Preview(t.Context(), id, revert.Options{By: "me"})
 	tell(plan, err)
 	for range 2 {
-		rep, err := session.Revert(t.Context(), id)
+		rep, err := session.Revert(t.Context(), id, revert.Options{})
 		tell(rep, err)
 		service.where.Store(&fine)
 	}

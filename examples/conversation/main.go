@@ -22,6 +22,7 @@ import (
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/perm/rego"
 	"github.com/remit-dev/remit/policies"
+	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/sqlite"
 	"github.com/remit-dev/remit/tool"
 	"github.com/remit-dev/remit/tool/builtin/files"
@@ -199,7 +200,7 @@ func (d *desk) undo(ctx context.Context, rt *agent.Runtime) error {
 	if err != nil {
 		return err
 	}
-	report, err := rt.Revert(ctx, c.Txn)
+	report, err := rt.Revert(ctx, c.Txn, revert.Options{})
 	d.say("taken back: %d changes, left: %d", len(report.Items), len(report.NotUndone()))
 	return err
 }

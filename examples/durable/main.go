@@ -17,6 +17,7 @@ import (
 	"github.com/remit-dev/remit/ctxperm/files"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/perm/rego"
+	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/revert/sqlite"
 	"github.com/remit-dev/remit/tool"
@@ -107,7 +108,7 @@ func tidy(ctx context.Context, rt *agent.Runtime) error {
 		return err
 	}
 	for _, txn := range found.Abandoned {
-		if _, err := rt.Revert(ctx, txn); err != nil {
+		if _, err := rt.Revert(ctx, txn, revert.Options{}); err != nil {
 			return err
 		}
 	}

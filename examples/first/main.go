@@ -12,6 +12,7 @@ import (
 
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/tool"
 	"github.com/remit-dev/remit/tool/builtin/files"
 )
@@ -63,7 +64,7 @@ func run(ctx context.Context, dir string) error {
 	content, err := os.ReadFile(dir + "/a.txt")
 	fmt.Printf("committed: a.txt holds %q (%v)\n", content, err)
 
-	report, err := s.Revert(ctx, id) // also after commit
+	report, err := s.Revert(ctx, id, revert.Options{}) // also after commit
 	if err != nil {
 		return err
 	}

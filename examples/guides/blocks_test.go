@@ -22,6 +22,7 @@ import (
 	"github.com/remit-dev/remit/internal/proof/pgtest"
 	"github.com/remit-dev/remit/mcp/gateway"
 	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/tool"
 	"github.com/remit-dev/remit/tool/builtin/files"
 	programs "github.com/remit-dev/remit/tool/builtin/process"
@@ -142,7 +143,7 @@ func writeAndRevert(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
-	report, err := s.Revert(ctx, txn) // also after commit
+	report, err := s.Revert(ctx, txn, revert.Options{}) // also after commit
 	if err == nil {
 		fmt.Println(report.State) // reverted
 	}

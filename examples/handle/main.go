@@ -8,6 +8,7 @@ import (
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/revert/journal"
 	"github.com/remit-dev/remit/tool"
@@ -66,7 +67,7 @@ func run(ctx context.Context, world *settings) error {
 		return err
 	}
 	fmt.Println("lamp:", world.get("lamp").Text)
-	report, err := s.Revert(ctx, id)
+	report, err := s.Revert(ctx, id, revert.Options{})
 	fmt.Println(report.State, "lamp:", world.get("lamp").Text)
 	return err
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/revert/journal"
 	"github.com/remit-dev/remit/tool"
@@ -49,7 +50,7 @@ func TestHandleContract(t *testing.T) {
 	s, id := switchTwice(t, rt)
 	require.Equal(t, map[string]string{"lamp": "dim"}, world.values)
 
-	report, err := s.Revert(t.Context(), id)
+	report, err := s.Revert(t.Context(), id, revert.Options{})
 	require.NoError(t, err)
 	require.True(t, report.Complete())
 	require.Empty(t, world.values, "it was not there before")
@@ -59,7 +60,7 @@ func TestHandleContract(t *testing.T) {
 	later, err := newRuntime(world, journal) // like a later process
 	require.NoError(t, err)
 	world.values["lamp"] = "red" // by another actor
-	report, err = later.Revert(t.Context(), id)
+	report, err = later.Revert(t.Context(), id, revert.Options{})
 	require.ErrorIs(t, err, agent.ErrPartialRevert)
 	require.NotEmpty(t, report.NotUndone())
 	require.Equal(t, map[string]string{"lamp": "red"}, world.values)

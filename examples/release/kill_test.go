@@ -163,7 +163,7 @@ func (w *world) tidied(t *testing.T) map[string]effect.Outcome {
 	left := map[string]effect.Outcome{}
 	for e, err := range d.Journal().Entries(ctx, journal.Query{Kinds: []kind.Kind{kind.Begun}}) {
 		require.NoError(t, err)
-		report, err := d.Revert(ctx, e.Header.Txn)
+		report, err := d.Revert(ctx, e.Header.Txn, revert.Options{})
 		if err != nil {
 			require.ErrorIs(t, err, agent.ErrPartialRevert)
 		}

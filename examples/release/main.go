@@ -18,6 +18,7 @@ import (
 
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/ctxperm/process"
+	"github.com/remit-dev/remit/revert"
 )
 
 // choices say what happens before the work is reverted.
@@ -87,7 +88,7 @@ func run(ctx context.Context, out io.Writer, c choices) (err error) {
 		return err
 	}
 	t.title("Take all of it back")
-	report, err := d.Revert(ctx, txn)
+	report, err := d.Revert(ctx, txn, revert.Options{})
 	if err != nil && !errors.Is(err, agent.ErrPartialRevert) { // the report covers that error
 		return err
 	}

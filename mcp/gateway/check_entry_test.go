@@ -9,6 +9,7 @@ import (
 
 	"github.com/remit-dev/remit/perm/rego"
 	"github.com/remit-dev/remit/policies"
+	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/tool"
 )
 
@@ -88,7 +89,7 @@ func TestWithoutUndo(t *testing.T) {
 	tx := h.txn()
 	_, err := tx.Invoke(t.Context(), "s__set", tool.Args{"key": "a", "value": "1"})
 	require.NoError(t, err)
-	r, err := tx.Revert(t.Context())
+	r, err := tx.Revert(t.Context(), revert.Options{})
 	require.ErrorContains(t, err, "not everything was taken back")
 	require.Len(t, r.Items, 1)
 	require.Contains(t, r.Items[0].Why, `the gateway's configuration has no "undo" for tool s__set`)

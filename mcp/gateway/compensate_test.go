@@ -15,6 +15,7 @@ import (
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/mcp/gateway"
 	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/sqlite"
 	"github.com/remit-dev/remit/tool"
 	"github.com/remit-dev/remit/tool/builtin/files"
@@ -53,7 +54,7 @@ func TestCompensate(t *testing.T) {
 	})
 	require.NoError(t, err)
 	require.JSONEq(t, `{"b":"2"}`, h.get("store.json"))
-	rep, err := s.Revert(t.Context(), id)
+	rep, err := s.Revert(t.Context(), id, revert.Options{})
 	require.NoError(t, err)
 	require.True(t, rep.Complete())
 	require.Equal(t, "{\n \"a\": \"1\"\n}", h.get("store.json"))
@@ -70,7 +71,7 @@ func TestCompensateThatFails(t *testing.T) {
 	})
 	require.NoError(t, err)
 	h.put("store.json", `{}`)
-	rep, err := s.Revert(t.Context(), id)
+	rep, err := s.Revert(t.Context(), id, revert.Options{})
 	require.ErrorIs(t, err, agent.ErrPartialRevert)
 	require.Contains(t, fmt.Sprint(rep.NotUndone()), "there is no b")
 }
@@ -87,7 +88,7 @@ func TestCompensateOnce(t *testing.T) {
 		})
 		require.NoError(t, err)
 		for range 2 {
-			_, err = h.rt.Revert(t.Context(), id)
+			_, err = h.rt.Revert(t.Context(), id, revert.Options{})
 			require.ErrorIs(t, err, agent.ErrPartialRevert)
 			require.NoError(t, h.gateway.Close())
 			require.NoError(t, h.rt.Close())
@@ -134,7 +135,7 @@ func TestSnapshot(t *testing.T) {
 	}
 	id := change()
 	require.JSONEq(t, `{"a":"1","b":"2"}`, h.get("store.json"))
-	_, err := s.Revert(t.Context(), id)
+	_, err := s.Revert(t.Context(), id, revert.Options{})
 	require.NoError(t, err)
 	require.Equal(t, `{"a":"1"}`, h.get("store.json"))
 	_, err = s.Redo(t.Context(), id)
@@ -144,7 +145,7 @@ func TestSnapshot(t *testing.T) {
 	h.put("store.json", `{"a":"1"}`)
 	id = change()
 	h.put("store.json", `{"mine":"x"}`)
-	_, err = s.Revert(t.Context(), id)
+	_, err = s.Revert(t.Context(), id, revert.Options{})
 	require.ErrorIs(t, err, agent.ErrPartialRevert)
 	require.Equal(t, `{"mine":"x"}`, h.get("store.json"))
 }
@@ -218,7 +219,7 @@ func TestKill(t *testing.T) {
 	h.begin()
 	_, err = h.rt.Recover(t.Context())
 	require.NoError(t, err)
-	rep, err := h.rt.Revert(t.Context(), txn)
+	rep, err := h.rt.Revert(t.Context(), txn, revert.Options{})
 	require.NoError(t, err, "%v", rep.NotUndone())
 	require.EqualValues(t, "reverted", rep.State)
 	require.Equal(t, "{\n \"z\": \"26\"\n}", h.get("store.json"))

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/remit-dev/remit/mcp/gateway"
+	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/tool"
 )
 
@@ -78,7 +79,7 @@ func TestDraftsThatKeep(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, h.get("store.json"), `"2"`)
 	require.NotEmpty(t, out.Changes)
-	rep, err := tx.Revert(t.Context())
+	rep, err := tx.Revert(t.Context(), revert.Options{})
 	require.Error(t, err)
 	require.Len(t, unknownElsewhere(rep), 1, "it may have written elsewhere, too")
 	require.Equal(t, `{"a":"1"}`, h.get("store.json"))

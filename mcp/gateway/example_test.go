@@ -11,6 +11,7 @@ import (
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/mcp/gateway"
 	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/tool"
 )
 
@@ -52,7 +53,7 @@ func Example() {
 		return err
 	})
 	check(err)
-	report, err := s.Revert(ctx, id)
+	report, err := s.Revert(ctx, id, revert.Options{})
 	check(err)
 	_, err = os.Stat(filepath.Join(dir, "notes.json"))
 	fmt.Println(report.State, os.IsNotExist(err))

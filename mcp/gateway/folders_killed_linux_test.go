@@ -173,7 +173,7 @@ func TestFoldersKilledAnywhere(t *testing.T) {
 			require.Len(t, rec.Settled, 1)
 			require.Equal(t, want, rec.Settled[0].Outcome, "%s: %s", id, rec.Settled[0].Why)
 		}
-		rep, err := h.rt.Revert(t.Context(), txn)
+		rep, err := h.rt.Revert(t.Context(), txn, revert.Options{})
 		require.NoError(t, err, "killed at %d, %s: %v", i+1, id, rep.NotUndone())
 		require.Equal(t, before, h.looks(), "killed at %d, %s", i+1, id)
 	}
@@ -217,7 +217,7 @@ func TestFoldersKilled(t *testing.T) {
 			require.Empty(t, again.Settled)
 
 			h.put("new.txt", "mine")
-			rep, err := h.rt.Revert(t.Context(), txn)
+			rep, err := h.rt.Revert(t.Context(), txn, revert.Options{})
 			require.ErrorIs(t, err, agent.ErrPartialRevert)
 			require.Len(t, rep.NotUndone(), 1)
 			require.Equal(t, "mine", h.get("new.txt"))

@@ -22,6 +22,7 @@ import (
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/perm/rego"
 	"github.com/remit-dev/remit/policies"
+	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/tool"
 )
 
@@ -153,13 +154,13 @@ func TestFolders(t *testing.T) {
 		"twin.txt": "write", "a/twin.txt": "write", "run.sh": "write", "empty": "write", "link": "write", "other.txt": "create",
 	}, kinds)
 	after := h.looks()
-	rep, err := s.Revert(t.Context(), id)
+	rep, err := s.Revert(t.Context(), id, revert.Options{})
 	require.NoError(t, err, "%v", rep.NotUndone())
 	require.Equal(t, before, h.looks())
 	rep, err = s.Redo(t.Context(), id)
 	require.NoError(t, err, "%v", rep.NotUndone())
 	require.Equal(t, after, h.looks())
-	_, err = s.Revert(t.Context(), id)
+	_, err = s.Revert(t.Context(), id, revert.Options{})
 	require.NoError(t, err)
 
 	out = h.call("d__act", do("", append(everything(), deed{Do: "fail"})...))
@@ -183,7 +184,7 @@ func TestFoldersAndOthers(t *testing.T) {
 	})
 	require.NoError(t, err)
 	h.put("top.txt", "mine")
-	rep, err := s.Revert(t.Context(), id)
+	rep, err := s.Revert(t.Context(), id, revert.Options{})
 	require.ErrorIs(t, err, agent.ErrPartialRevert)
 	require.Len(t, rep.NotUndone(), 1)
 	require.Equal(t, "mine", h.get("top.txt"))
@@ -207,7 +208,7 @@ func TestOneFolder(t *testing.T) {
 		out, err := tx.Invoke(t.Context(), "d__act", do(folder, deeds...))
 		require.NoError(t, err, out.Text)
 		require.NotEqual(t, before, h.looks())
-		_, err = tx.Revert(t.Context())
+		_, err = tx.Revert(t.Context(), revert.Options{})
 		require.NoError(t, err)
 		require.Equal(t, before, h.looks(), folder)
 	}
@@ -229,7 +230,7 @@ func TestFoldersInFolders(t *testing.T) {
 	out, err := tx.Invoke(t.Context(), "d__act", do("", deed{"write", "a/b/two.txt", "2"}, deed{"mkdir", "made/deep", ""}))
 	require.NoError(t, err, out.Text)
 	require.Len(t, out.Changes, 3)
-	_, err = tx.Revert(t.Context())
+	_, err = tx.Revert(t.Context(), revert.Options{})
 	require.NoError(t, err)
 	require.Equal(t, before, h.looks())
 }
@@ -249,7 +250,7 @@ func TestFoldersHeld(t *testing.T) {
 	require.Equal(t, tool.StatusUnknown, out.Status, out.Text)
 	require.Contains(t, out.Error.Why, "top.txt is held by transaction")
 	require.Len(t, out.Changes, 5)
-	_, err = tx.Revert(t.Context())
+	_, err = tx.Revert(t.Context(), revert.Options{})
 	require.NoError(t, err)
 	require.Equal(t, "taken", h.get("top.txt"))
 	h.put("top.txt", "held")
@@ -359,7 +360,7 @@ func TestFoldersAndPolicy(t *testing.T) {
 		}
 		return nil
 	}))
-	rep, err := tx.Revert(t.Context())
+	rep, err := tx.Revert(t.Context(), revert.Options{})
 	require.Error(t, err)
 	require.Len(t, unknownElsewhere(rep), 1)
 	require.Contains(t, unknownElsewhere(rep)[0], "nothing of them was kept: workspace/.env (changed), workspace/secret (changed), workspace/a/.env (new)")
@@ -401,7 +402,7 @@ func TestFoldersOfTheWorkspace(t *testing.T) {
 	out, err := tx.Invoke(t.Context(), "d__act", do("", append(everything(), deed{"mkdir", ".git", ""}, deed{"write", ".git/config", "x"})...))
 	require.NoError(t, err, out.Text)
 	require.Len(t, out.Changes, 21)
-	rep, err := tx.Revert(t.Context())
+	rep, err := tx.Revert(t.Context(), revert.Options{})
 	require.Error(t, err)
 	require.Equal(t, []string{"tool://d__act: files that the policy masks were changed during the call, and nothing of them was kept: workspace/.git (new)"}, unknownElsewhere(rep))
 	require.Equal(t, "x", h.get(".git/config"))
@@ -469,7 +470,7 @@ func TestFoldersUnanswered(t *testing.T) {
 	claims, err := filepath.Glob(filepath.Join(h.kept.Dir, "*", "claim"))
 	require.NoError(t, err)
 	require.Empty(t, claims, "nobody needs the copy any more")
-	rep, err := tx.Revert(t.Context())
+	rep, err := tx.Revert(t.Context(), revert.Options{})
 	require.NoError(t, err, "%v", rep.NotUndone())
 	require.Equal(t, before, h.looks())
 }

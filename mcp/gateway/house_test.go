@@ -206,7 +206,7 @@ func (h *house) call(name string, args tool.Args) tool.Outcome {
 	tx := h.txn()
 	out, err := tx.Invoke(h.t.Context(), name, args)
 	if err != nil {
-		_, _ = tx.Revert(h.t.Context()) // what is left of it the outcome says
+		_, _ = tx.Revert(h.t.Context(), revert.Options{}) // what is left of it the outcome says
 		return out
 	}
 	require.NoError(h.t, tx.Commit(h.t.Context()))

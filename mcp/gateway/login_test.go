@@ -16,6 +16,7 @@ import (
 	"github.com/remit-dev/remit/internal/login"
 	"github.com/remit-dev/remit/internal/proof/logintest"
 	"github.com/remit-dev/remit/mcp/gateway"
+	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/tool"
 )
 
@@ -137,13 +138,13 @@ func TestLoginForUndo(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, tx.Commit(t.Context()))
 	d.Revoke()
-	_, err = h.rt.Revert(t.Context(), tx.ID())
+	_, err = h.rt.Revert(t.Context(), tx.ID(), revert.Options{})
 	require.ErrorContains(t, err, "not everything was taken back")
 	marks, err := os.ReadDir(filepath.Join(h.state, "gateway-undo"))
 	require.NoError(t, err)
 	require.Empty(t, marks)
 	d.login()
-	report, err := h.rt.Revert(t.Context(), tx.ID())
+	report, err := h.rt.Revert(t.Context(), tx.ID(), revert.Options{})
 	require.NoError(t, err)
 	require.Equal(t, "reverted", string(report.State))
 	require.NoError(t, h.gateway.Close())

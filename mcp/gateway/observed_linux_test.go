@@ -28,7 +28,7 @@ const (
 // undo takes back the transaction of a call that committed.
 func (h *house) undo(out tool.Outcome) revert.Report {
 	h.t.Helper()
-	rep, err := h.rt.Undo(h.t.Context(), out.Txn, revert.Options{})
+	rep, err := h.rt.Revert(h.t.Context(), out.Txn, revert.Options{})
 	require.Error(h.t, err, "not everything was taken back")
 	return rep
 }
@@ -89,7 +89,7 @@ func TestObservedReads(t *testing.T) {
 	require.Error(t, err)
 	require.Equal(t, tool.StatusUnknown, out.Status, "it says that it failed, and that it only reads")
 	require.Equal(t, "mine", h.get("top.txt"), "what may be somebody else's is not taken back unasked")
-	rep, err := tx.Revert(t.Context())
+	rep, err := tx.Revert(t.Context(), revert.Options{})
 	require.Error(t, err)
 	require.Len(t, unknownElsewhere(rep), 1)
 	require.Equal(t, was, h.looks())
@@ -116,7 +116,7 @@ func TestObservedCallsThatFail(t *testing.T) {
 	require.Error(t, err)
 	require.Equal(t, tool.StatusUnknown, out.Status, "its server has gone")
 	require.Equal(t, "mine", h.get("top.txt"))
-	rep, err := tx.Revert(t.Context())
+	rep, err := tx.Revert(t.Context(), revert.Options{})
 	require.Error(t, err)
 	require.Len(t, unknownElsewhere(rep), 1)
 	require.Equal(t, was, h.looks(), "what was found of it is taken back")

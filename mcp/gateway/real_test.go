@@ -22,6 +22,7 @@ import (
 	"github.com/remit-dev/remit/internal/canon"
 	"github.com/remit-dev/remit/mcp"
 	"github.com/remit-dev/remit/mcp/gateway"
+	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/tool"
 )
 
@@ -431,7 +432,7 @@ func TestRealServersAreUndone(t *testing.T) {
 			require.Equal(t, "ALPHA\n", h.get("a.txt"))
 			require.Contains(t, h.get("memory.jsonl"), "knows")
 			require.Equal(t, "old\n", h.get("moved.txt"))
-			rep, err := s.Revert(t.Context(), id)
+			rep, err := s.Revert(t.Context(), id, revert.Options{})
 			require.NoError(t, err, "%v", rep.NotUndone())
 			after := tree(t, h.dir)
 			if way == "mapping" { // the server wrote the file anew

@@ -15,6 +15,7 @@ import (
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/perm/rego"
 	"github.com/remit-dev/remit/policies"
+	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/tool"
 )
 
@@ -47,7 +48,7 @@ func TestBox(t *testing.T) {
 	require.JSONEq(t, `{"b":"2","c":"3"}`, h.get("store.json"))
 	out := h.call("s__get", tool.Args{"key": "c"})
 	require.Equal(t, tool.StatusDone, out.Status, out.Text)
-	_, err = s.Revert(t.Context(), id)
+	_, err = s.Revert(t.Context(), id, revert.Options{})
 	require.NoError(t, err)
 	require.Equal(t, `{"a":"1"}`, h.get("store.json"))
 	require.Equal(t, "(none)", h.get("note.txt"))
@@ -162,7 +163,7 @@ func TestBoxIsOne(t *testing.T) {
 	for i := range 8 {
 		require.Contains(t, h.get("store.json"), fmt.Sprintf(`"%d"`, i))
 	}
-	_, err := tx.Revert(t.Context())
+	_, err := tx.Revert(t.Context(), revert.Options{})
 	require.NoError(t, err)
 	require.Equal(t, "(none)", h.get("store.json"))
 }

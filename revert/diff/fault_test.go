@@ -215,7 +215,7 @@ func newTestEnv(t *testing.T) *testEnv {
 	r.vault.values["c"] = "foreign\n"
 	r.call(t, later, "c_7", "handles", map[string]string{"c": "five\n"}, done())
 	require.NoError(t, later.Write(ctx, revert.Write{Records: []revert.CallRecord{{Body: &record.Committed{}}}, End: true}))
-	rep, err := rv.Undo(ctx, "c_2", revert.Options{})
+	rep, err := rv.Revert(ctx, "c_2", revert.Options{})
 	require.NoError(t, err)
 	again, err := rv.Redo(ctx, rep.Undo, "kim")
 	require.NoError(t, err)

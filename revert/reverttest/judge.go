@@ -179,7 +179,7 @@ func (r *run) redoAndRevert(ctx context.Context, rt *agent.Runtime) {
 	if rep.Complete() && len(rep.Items) > 0 && r.c.steady && len(differ(r.c.after.is, now.is)) > 0 {
 		r.violation("it is said to be brought back, and %s", told(r.c.after.is, now.is))
 	}
-	again, err := rt.Revert(ctx, r.txn)
+	again, err := rt.Revert(ctx, r.txn, revert.Options{})
 	if err != nil && !errors.Is(err, agent.ErrPartialRevert) {
 		r.violation("reverting again failed: %v", err)
 		return

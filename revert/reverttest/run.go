@@ -377,7 +377,7 @@ func (p *process) recover(base context.Context, rt *agent.Runtime) {
 func (p *process) revert(base context.Context, rt *agent.Runtime) {
 	r := p.run
 	for range 3 {
-		rep, err := rt.Revert(base, r.txn)
+		rep, err := rt.Revert(base, r.txn, revert.Options{})
 		if p.ended() {
 			return
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/tool"
 	"github.com/remit-dev/remit/tool/compose"
@@ -121,7 +122,7 @@ func TestAPartThatIsOff(t *testing.T) {
 		require.ErrorIs(t, err, tool.ErrDenied, name)
 		require.Contains(t, out.Error.Why, says)
 		require.Equal(t, before, s.world())
-		_, err = ses.Revert(ctx, out.Txn)
+		_, err = ses.Revert(ctx, out.Txn, revert.Options{})
 		require.NoError(t, err)
 	}
 

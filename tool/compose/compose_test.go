@@ -20,6 +20,7 @@ import (
 	"github.com/remit-dev/remit/internal/canon"
 	"github.com/remit-dev/remit/internal/proof/statcheck"
 	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/tool"
 	"github.com/remit-dev/remit/tool/compose"
@@ -450,11 +451,11 @@ func TestCompositionsDoWhatTheirPartsDo(t *testing.T) {
 					break
 				}
 				require.NoError(t, tx.Commit(ctx))
-				rep, err := s.Revert(ctx, tx.ID())
+				rep, err := s.Revert(ctx, tx.ID(), revert.Options{})
 				require.NoError(t, err, "%s: %s %+v %+v", what, out.Status, out.Error, rep)
 				undone++
 				require.Equal(t, before, one.world(), what)
-				_, err = tx2.Revert(ctx)
+				_, err = tx2.Revert(ctx, revert.Options{})
 				require.NoError(t, err, what)
 			}
 			if one == nil {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/ctxperm"
+	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/journal"
 	"github.com/remit-dev/remit/revert/kind"
 	"github.com/remit-dev/remit/revert/sqlite"
@@ -81,7 +82,7 @@ func TestPartsOfADeadProcess(t *testing.T) {
 				require.NoError(t, err)
 				txn = e.Header.Txn
 			}
-			rep, err := rt.Revert(ctx, txn)
+			rep, err := rt.Revert(ctx, txn, revert.Options{})
 			require.NoError(t, err, "%+v %+v", found, rep)
 			require.Equal(t, before, s.world(), "%+v", rep)
 		})

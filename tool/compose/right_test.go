@@ -53,7 +53,7 @@ func TestEachPartIsAskedFor(t *testing.T) {
 		free := begin(t, session(t, s.runtime(nil, whole)))
 		_, err = free.Invoke(ctx, "whole", line{"a", "x"})
 		require.NoError(t, err, "the control")
-		_, err = free.Revert(ctx)
+		_, err = free.Revert(ctx, revert.Options{})
 		require.NoError(t, err)
 
 		whole, err = compose.Fallback(about, compose.Part{Tool: s.book("book")}, other)
@@ -237,7 +237,7 @@ func TestSideBySide(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, string(written), "x.put")
 	require.NoError(t, tx.Commit(ctx))
-	_, err = ses.Revert(ctx, tx.ID())
+	_, err = ses.Revert(ctx, tx.ID(), revert.Options{})
 	require.NoError(t, err)
 	require.Equal(t, before, s.world())
 }
@@ -276,7 +276,7 @@ func TestAStateInParts(t *testing.T) {
 	out, err = tx.Invoke(ctx, "second", line{"a", "x"})
 	require.NoError(t, err)
 	require.JSONEq(t, `{"path":"a","text":"xiiiii.put"}`, string(out.Output))
-	_, err = tx.Undo(ctx, revert.Options{Calls: []string{out.Call}})
+	_, err = tx.Revert(ctx, revert.Options{Calls: []string{out.Call}})
 	require.NoError(t, err)
 	out, err = tx.Invoke(ctx, "count", line{"a", "x"})
 	require.NoError(t, err)

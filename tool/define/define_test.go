@@ -19,6 +19,7 @@ import (
 	ctxfiles "github.com/remit-dev/remit/ctxperm/files"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/provenance"
+	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/tool"
 	"github.com/remit-dev/remit/tool/builtin/files"
@@ -297,7 +298,7 @@ func TestADefinitionNarrows(t *testing.T) {
 	require.Contains(t, out.Error.Why, "lies outside what the tool declares to need")
 	_, err = tx.Invoke(t.Context(), "docs_write", tool.Args{"path": "docs/a.md", "contents": "x"})
 	require.ErrorIs(t, err, tool.ErrInvalid)
-	_, err = tx.Revert(t.Context())
+	_, err = tx.Revert(t.Context(), revert.Options{})
 	require.NoError(t, err)
 	require.NoFileExists(t, filepath.Join(dir, "docs", "a.md"))
 }

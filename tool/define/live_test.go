@@ -13,6 +13,7 @@ import (
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/tool"
 	"github.com/remit-dev/remit/tool/define"
 )
@@ -99,7 +100,7 @@ func TestAChangedDefinition(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, changed)
 	require.Empty(t, h.rt.Tools().Names())
-	_, err = tx.Revert(ctx)
+	_, err = tx.Revert(ctx, revert.Options{})
 	require.NoError(t, err)
 	require.NoFileExists(t, filepath.Join(h.work, "a.txt"), "undone, although the tool is gone")
 }

@@ -115,7 +115,7 @@ func (w *world) txn() {
 	if rapid.Bool().Draw(w.T, "commit") {
 		require.NoError(w, tx.Commit(ctx))
 	} else {
-		rep, err := tx.Revert(ctx)
+		rep, err := tx.Revert(ctx, revert.Options{})
 		require.True(w, err == nil || errors.Is(err, agent.ErrPartialRevert), "%v", err)
 		w.took(rep)
 	}
@@ -152,7 +152,7 @@ func (w *world) undo() {
 	if !ok {
 		return
 	}
-	rep, err := w.rt.Undo(context.Background(), out.Call, revert.Options{})
+	rep, err := w.rt.Revert(context.Background(), out.Call, revert.Options{})
 	if err == nil || errors.Is(err, agent.ErrPartialRevert) {
 		w.took(rep)
 	}

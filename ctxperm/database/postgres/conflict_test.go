@@ -8,6 +8,7 @@ import (
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/internal/proof/databasetest"
 	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/tool"
 )
 
@@ -40,7 +41,7 @@ func TestFamily(t *testing.T) {
 		states = append(states, w.Dump())
 	}
 	require.NoError(t, tx.Commit(t.Context()))
-	rep, err := w.Session.Revert(t.Context(), tx.ID())
+	rep, err := w.Session.Revert(t.Context(), tx.ID(), revert.Options{})
 	require.NoError(t, err, "%+v", rep.NotUndone())
 	require.Equal(t, before, w.Dump())
 	_, err = w.Runtime.Redo(t.Context(), tx.ID(), "ann")
@@ -57,7 +58,7 @@ func TestNeeded(t *testing.T) {
 		w.Done(tx, "INSERT INTO p VALUES (7, 'q'), (8, 'r')")
 		require.NoError(t, tx.Commit(t.Context()))
 		w.Exec("INSERT INTO k VALUES (1, 'theirs', 7)")
-		rep, err := w.Session.Revert(t.Context(), tx.ID())
+		rep, err := w.Session.Revert(t.Context(), tx.ID(), revert.Options{})
 		require.ErrorIs(t, err, agent.ErrPartialRevert)
 		require.Equal(t, "db://main/p/'7'", rep.NotUndone()[0].Resource)
 		require.Contains(t, w.Dump(), "(1,theirs,7,")
@@ -101,7 +102,7 @@ func TestGrants(t *testing.T) {
 		require.Equal(t, before, w.Dump(), tt.text)
 		w.Policy = nil
 		require.Equal(t, tool.StatusDone, w.Call(tx, name, tt.text).Status, "control: %s", tt.text)
-		_, err := tx.Revert(t.Context())
+		_, err := tx.Revert(t.Context(), revert.Options{})
 		require.NoError(t, err)
 		require.Equal(t, before, w.Dump(), tt.text)
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/tool"
 )
 
@@ -28,6 +29,6 @@ func TestPages(t *testing.T) {
 	out, err = tx.Invoke(t.Context(), "sql_execute", tool.Args{"database": "main", "sql": "UPDATE users SET name = repeat('y', 600000) RETURNING name", "max_rows": 2})
 	require.NoError(t, err)
 	require.Len(t, w.Show(out).Rows, 1)
-	_, err = tx.Revert(t.Context())
+	_, err = tx.Revert(t.Context(), revert.Options{})
 	require.NoError(t, err, "images that are kept beside the record")
 }

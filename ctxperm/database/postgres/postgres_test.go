@@ -58,7 +58,7 @@ func TestRefuses(t *testing.T) {
 	}
 	w.Done(tx, "SELECT sly()") // changes of a function are authorized and reverted like others
 	require.NotEqual(t, before, w.Dump())
-	rep, err := tx.Revert(t.Context())
+	rep, err := tx.Revert(t.Context(), revert.Options{})
 	require.NoError(t, err, "%+v", rep)
 	require.Equal(t, before, w.Dump())
 }
@@ -80,7 +80,7 @@ func TestExecute(t *testing.T) {
 	w.Done(tx, "UPDATE users SET id = id + 10")
 	after := w.Dump()
 	require.NoError(t, tx.Commit(t.Context()))
-	rep, err := w.Session.Revert(t.Context(), tx.ID())
+	rep, err := w.Session.Revert(t.Context(), tx.ID(), revert.Options{})
 	require.NoError(t, err, "%+v", rep)
 	require.Equal(t, revert.TxnReverted, rep.State)
 	require.Equal(t, before, w.Dump())
@@ -88,7 +88,7 @@ func TestExecute(t *testing.T) {
 	_, err = w.Runtime.Redo(t.Context(), tx.ID(), "ann")
 	require.NoError(t, err)
 	require.Equal(t, after, w.Dump())
-	_, err = w.Runtime.Revert(t.Context(), tx.ID())
+	_, err = w.Runtime.Revert(t.Context(), tx.ID(), revert.Options{})
 	require.NoError(t, err)
 	require.Equal(t, before, w.Dump())
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/tool"
 )
 
@@ -25,7 +26,7 @@ func TestRights(t *testing.T) {
 		require.Equal(t, before, w.Dump())
 		w.Exec("GRANT " + tt.missing + " ON users TO agent")
 		w.Done(tx, tt.text)
-		rep, err := tx.Revert(t.Context())
+		rep, err := tx.Revert(t.Context(), revert.Options{})
 		require.NoError(t, err, "%+v", rep.NotUndone())
 		require.Equal(t, before, w.Dump())
 	}
@@ -41,7 +42,7 @@ func TestColumnRights(t *testing.T) {
 	w.Done(tx, "UPDATE users SET age = age + 1")
 	require.Contains(t, w.Call(tx, "sql_execute", "UPDATE users SET name = 'x'").Error.Why, "permission denied")
 	require.Contains(t, w.Execute(tx, "SELECT rename()").Error.Why, `GRANT UPDATE ("name")`)
-	_, err := tx.Revert(t.Context())
+	_, err := tx.Revert(t.Context(), revert.Options{})
 	require.NoError(t, err)
 	require.Equal(t, before, w.Dump())
 }
@@ -56,14 +57,14 @@ func TestUnwatched(t *testing.T) {
 	w.Done(tx, "INSERT INTO p VALUES (1), (2), (3)")
 	require.NoError(t, tx.Commit(t.Context()))
 	w.Exec("INSERT INTO k VALUES ('theirs', 2)")
-	rep, err := w.Session.Revert(t.Context(), tx.ID())
+	rep, err := w.Session.Revert(t.Context(), tx.ID(), revert.Options{})
 	require.Error(t, err)
 	require.Len(t, rep.NotUndone(), 1)
 	require.Equal(t, "db://main/p/'2'", rep.NotUndone()[0].Resource)
 	require.Contains(t, rep.NotUndone()[0].Why, "rows of k that another client created")
 	require.Contains(t, w.Dump(), "(theirs,2)")
 	w.Exec("DELETE FROM k")
-	_, err = w.Session.Revert(t.Context(), tx.ID())
+	_, err = w.Session.Revert(t.Context(), tx.ID(), revert.Options{})
 	require.NoError(t, err)
 	require.Equal(t, before, w.Dump())
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/remit-dev/remit/internal/proof/databasetest"
+	"github.com/remit-dev/remit/revert"
 )
 
 // TestSameRow runs triggers that change the rows for which they fire, and
@@ -26,7 +27,7 @@ func TestSameRow(t *testing.T) {
 		w.Done(tx, "UPDATE t SET u = u + 7")
 		last := w.Dump()
 		require.NoError(t, tx.Commit(t.Context()))
-		rep, err := w.Session.Revert(t.Context(), tx.ID())
+		rep, err := w.Session.Revert(t.Context(), tx.ID(), revert.Options{})
 		require.NoError(t, err, "%+v", rep.NotUndone())
 		require.Equal(t, before, w.Dump())
 		_, err = w.Runtime.Redo(t.Context(), tx.ID(), "ann")
@@ -59,7 +60,7 @@ func TestStays(t *testing.T) {
 		tx := w.Committed("SELECT turn()")
 		was := w.Rows("t")
 		require.Equal(t, "1|b\n2|a\n", was)
-		rep, err := w.Session.Revert(t.Context(), tx.ID())
+		rep, err := w.Session.Revert(t.Context(), tx.ID(), revert.Options{})
 		require.Error(t, err)
 		require.Len(t, rep.NotUndone(), 2)
 		require.Equal(t, was, w.Rows("t"))

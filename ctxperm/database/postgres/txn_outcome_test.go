@@ -10,6 +10,7 @@ import (
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/internal/host/hosttest"
 	"github.com/remit-dev/remit/internal/proof/pgtest"
+	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/tool"
 )
@@ -33,7 +34,7 @@ func TestFails(t *testing.T) {
 		h.OnPoint = nil
 		require.Equal(t, before, w.Dump(), point)
 		w.Done(tx, "UPDATE users SET age = 2")
-		_, err := tx.Revert(t.Context())
+		_, err := tx.Revert(t.Context(), revert.Options{})
 		require.NoError(t, err)
 		require.Equal(t, before, w.Dump(), point)
 	}
@@ -74,9 +75,9 @@ func TestClaims(t *testing.T) {
 	require.Contains(t, out.Error.Why, first.ID())
 	require.NoError(t, first.Commit(context.Background()))
 	w.Done(second, "UPDATE users SET age = 3")
-	_, err := second.Revert(t.Context())
+	_, err := second.Revert(t.Context(), revert.Options{})
 	require.NoError(t, err)
-	_, err = w.Session.Revert(t.Context(), first.ID())
+	_, err = w.Session.Revert(t.Context(), first.ID(), revert.Options{})
 	require.NoError(t, err)
 	require.Equal(t, before, w.Dump())
 }

@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/remit-dev/remit/revert"
 )
 
 // TestComputed checks that generated columns, stored or virtual, at any
@@ -32,7 +34,7 @@ func TestComputed(t *testing.T) {
 func TestLedNowhere(t *testing.T) {
 	w := newTestEnv(t, "CREATE TABLE p (id INTEGER PRIMARY KEY); INSERT INTO p VALUES (1); CREATE TABLE k (id INTEGER PRIMARY KEY, p REFERENCES p); INSERT INTO k VALUES (1, 1), (2, 99)")
 	tx := w.Committed("DELETE FROM k")
-	rep, err := w.Session.Revert(t.Context(), tx.ID())
+	rep, err := w.Session.Revert(t.Context(), tx.ID(), revert.Options{})
 	require.Error(t, err)
 	require.Len(t, rep.NotUndone(), 1)
 	require.Equal(t, "db://main/k/2", rep.NotUndone()[0].Resource)

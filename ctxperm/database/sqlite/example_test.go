@@ -14,6 +14,7 @@ import (
 	handle "github.com/remit-dev/remit/ctxperm/database"
 	"github.com/remit-dev/remit/ctxperm/database/sqlite"
 	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/tool"
 	"github.com/remit-dev/remit/tool/builtin/database"
 )
@@ -79,7 +80,7 @@ func run(ctx context.Context) error {
 	fmt.Println("renamed:", len(out.Changes), "row")
 	_, err = tx.Invoke(ctx, "sql_query", tool.Args{"database": "main", "sql": "SELECT name FROM users, keys"})
 	fmt.Println("denied:", errors.Is(err, tool.ErrDenied))
-	rep, err := tx.Revert(ctx)
+	rep, err := tx.Revert(ctx, revert.Options{})
 	if err != nil {
 		return err
 	}

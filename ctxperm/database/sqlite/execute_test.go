@@ -33,7 +33,7 @@ func TestExecute(t *testing.T) {
 	require.NotEqual(t, before, after)
 	require.NoError(t, tx.Commit(t.Context()))
 
-	rep, err := w.Session.Revert(t.Context(), tx.ID())
+	rep, err := w.Session.Revert(t.Context(), tx.ID(), revert.Options{})
 	require.NoError(t, err)
 	require.Equal(t, revert.TxnReverted, rep.State)
 	require.Equal(t, before, w.Dump())
@@ -43,7 +43,7 @@ func TestExecute(t *testing.T) {
 	_, err = w.Runtime.Redo(t.Context(), tx.ID(), "ann")
 	require.NoError(t, err)
 	require.Equal(t, after, w.Dump())
-	_, err = w.Runtime.Revert(t.Context(), tx.ID())
+	_, err = w.Runtime.Revert(t.Context(), tx.ID(), revert.Options{})
 	require.NoError(t, err)
 	require.Equal(t, before, w.Dump())
 }
@@ -68,7 +68,7 @@ func TestExecuteFails(t *testing.T) {
 		require.Equal(t, before, w.Dump(), text)
 	}
 	w.Done(tx, "UPDATE users SET age = 1 WHERE id = 1")
-	rep, err := tx.Revert(t.Context())
+	rep, err := tx.Revert(t.Context(), revert.Options{})
 	require.NoError(t, err)
 	require.True(t, rep.Complete())
 	require.Equal(t, before, w.Dump())
@@ -88,10 +88,10 @@ func TestLaterConflict(t *testing.T) {
 	w.Done(tx, "DELETE FROM t")
 	w.Done(tx, "INSERT INTO t VALUES (2, 'x')")
 	require.NoError(t, tx.Commit(t.Context()))
-	rep, err := w.Session.Undo(t.Context(), tx.ID(), revert.Options{Calls: []string{made.Call}})
+	rep, err := w.Session.Revert(t.Context(), tx.ID(), revert.Options{Calls: []string{made.Call}})
 	require.ErrorIs(t, err, agent.ErrPartialRevert, "row 2 has the value that row 1 needs")
 	require.Len(t, rep.NotUndone(), 2)
-	_, err = w.Session.Revert(t.Context(), tx.ID())
+	_, err = w.Session.Revert(t.Context(), tx.ID(), revert.Options{})
 	require.NoError(t, err)
 	require.Equal(t, before, w.Dump())
 }
@@ -106,7 +106,7 @@ func TestNeeded(t *testing.T) {
 		w.Done(tx, "INSERT INTO o VALUES (1)")
 		require.NoError(t, tx.Commit(t.Context()))
 		w.Exec("INSERT INTO k VALUES ('theirs', 7)")
-		rep, err := w.Session.Revert(t.Context(), tx.ID())
+		rep, err := w.Session.Revert(t.Context(), tx.ID(), revert.Options{})
 		require.ErrorIs(t, err, agent.ErrPartialRevert)
 		require.Len(t, rep.NotUndone(), left, deferred)
 		require.Len(t, w.file.query("SELECT a FROM k"), 1)

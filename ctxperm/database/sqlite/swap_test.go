@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/remit-dev/remit/internal/proof/databasetest"
+	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/tool"
 )
 
@@ -53,7 +54,7 @@ func TestStays(t *testing.T) {
 		UPDATE t SET v = '{"a":9}' WHERE id = 1; UPDATE t SET v = '{"a":1}' WHERE id = 2; UPDATE t SET v = '{"a":2}' WHERE id = 1; END`)
 	tx := w.Committed("INSERT INTO turn VALUES (1, 2, 3)")
 	was := w.Rows("t")
-	rep, err := w.Session.Revert(t.Context(), tx.ID())
+	rep, err := w.Session.Revert(t.Context(), tx.ID(), revert.Options{})
 	require.Error(t, err)
 	require.Len(t, rep.NotUndone(), 2)
 	require.Equal(t, was, w.Rows("t"))

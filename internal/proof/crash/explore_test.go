@@ -261,7 +261,7 @@ func (p plan) restore(ctx context.Context, w *simWorld, rt *agent.Runtime, t *cl
 func (p plan) revertAll(ctx context.Context, w *simWorld, rt *agent.Runtime, t *clientView, note func(string, clientView)) (f findings) {
 	last := t.stage
 	t.stage = undoing
-	rep, err := rt.Revert(ctx, t.txn)
+	rep, err := rt.Revert(ctx, t.txn, revert.Options{})
 	if err != nil && !errors.Is(err, agent.ErrPartialRevert) {
 		f.add("revert: %v", err)
 		return f

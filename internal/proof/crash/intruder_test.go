@@ -11,6 +11,7 @@ import (
 
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/internal/disk"
+	"github.com/remit-dev/remit/revert"
 )
 
 // intrude makes another actor write between the crash and the recovery: it
@@ -49,7 +50,7 @@ func (x *explorer) intrude(p plan, w *simWorld, t clientView, by crashPath, repl
 		f.add("with somebody else's files: recover: %v", err)
 	}
 	if t.txn != "" && len(f) == 0 {
-		if _, err := rt.Revert(ctx, t.txn); err != nil && !errors.Is(err, agent.ErrPartialRevert) && p.look(ctx, w, rt, t).txn != nil {
+		if _, err := rt.Revert(ctx, t.txn, revert.Options{}); err != nil && !errors.Is(err, agent.ErrPartialRevert) && p.look(ctx, w, rt, t).txn != nil {
 			f.add("with somebody else's files: revert: %v", err)
 		}
 	}

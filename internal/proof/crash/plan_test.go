@@ -126,14 +126,14 @@ func (p plan) end(ctx context.Context, rt *agent.Runtime, tx *agent.Txn, t *clie
 		return nil
 	}
 	if p.abort {
-		if err := step(aborting, aborted, func() (revert.Report, error) { return tx.Revert(ctx) }); err != nil {
+		if err := step(aborting, aborted, func() (revert.Report, error) { return tx.Revert(ctx, revert.Options{}) }); err != nil {
 			return err
 		}
 	} else {
 		if err := step(committing, committed, func() (revert.Report, error) { return revert.Report{}, tx.Commit(ctx) }); err != nil {
 			return err
 		}
-		if err := step(undoing, undone, func() (revert.Report, error) { return rt.Revert(ctx, t.txn) }); err != nil {
+		if err := step(undoing, undone, func() (revert.Report, error) { return rt.Revert(ctx, t.txn, revert.Options{}) }); err != nil {
 			return err
 		}
 	}

@@ -93,7 +93,7 @@ func TestReadsWaitForNothing(t *testing.T) {
 			found, err := rt.Recover(ctx)
 			require.NoError(t, err)
 			for _, open := range found.Abandoned {
-				rep, err := rt.Revert(ctx, open)
+				rep, err := rt.Revert(ctx, open, revert.Options{})
 				require.NoError(t, err)
 				require.Empty(t, rep.Items)
 			}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/effect"
 )
 
@@ -114,7 +115,7 @@ func (f otherChange) undo(t *testing.T, w *World) {
 		theirs = func() string { return "" }
 	}
 	was := theirs()
-	rep, err := w.Session.Revert(context.Background(), tx.ID())
+	rep, err := w.Session.Revert(context.Background(), tx.ID(), revert.Options{})
 	require.Equal(t, f.outcome == effect.Conflict, err != nil, "%v", err)
 	require.Len(t, rep.Items, 2)
 	for _, i := range rep.Items {

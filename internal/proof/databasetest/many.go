@@ -13,6 +13,7 @@ import (
 	"github.com/remit-dev/remit/ctxperm"
 	handle "github.com/remit-dev/remit/ctxperm/database"
 	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/tool"
 	"github.com/remit-dev/remit/verify"
@@ -105,7 +106,7 @@ func OneCall(t *testing.T, open func(t T, schema string) *World) {
 	_, err = m.kept.Execute(t.Context(), handle.Statement{SQL: "DELETE FROM t"}, handle.Page{})
 	require.ErrorIs(t, err, ctxperm.ErrClosed)
 
-	_, err = tx.Revert(t.Context())
+	_, err = tx.Revert(t.Context(), revert.Options{})
 	require.NoError(t, err)
 	require.Equal(t, before, w.Dump())
 }
@@ -136,7 +137,7 @@ func Swap(t *testing.T, open func(t T, schema string) *World, schemas ...string)
 		require.Equal(t, after, w.Dump(), schema)
 
 		w.Exec("UPDATE t SET v = 'mine' WHERE id = 2; INSERT INTO t (id, v) VALUES (9, 'a')")
-		rep, err := w.Session.Revert(t.Context(), tx.ID())
+		rep, err := w.Session.Revert(t.Context(), tx.ID(), revert.Options{})
 		require.True(t, errors.Is(err, agent.ErrPartialRevert), "%v", err)
 		require.Len(t, rep.NotUndone(), 3)
 		require.Equal(t, "1|c\n2|mine\n3|b\n4|d\n5|e\n9|a\n", w.Rows("(SELECT id, v FROM t) x"), schema)

@@ -61,7 +61,7 @@ func (w *World) trip(rt *rapid.T, statement Draw) {
 	last := states[len(states)-1]
 	if len(ran) > 1 {
 		n := rapid.IntRange(0, len(ran)-1).Draw(rt, "one")
-		rep, err := w.Session.Undo(context.Background(), tx.ID(), revert.Options{Calls: ran[n : n+1]})
+		rep, err := w.Session.Revert(context.Background(), tx.ID(), revert.Options{Calls: ran[n : n+1]})
 		switch {
 		case err != nil:
 			require.ErrorIs(rt, err, agent.ErrPartialRevert, "%v", rep)

@@ -12,6 +12,7 @@ import (
 	"github.com/remit-dev/remit/agent"
 	handle "github.com/remit-dev/remit/ctxperm/database"
 	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/journal"
 	"github.com/remit-dev/remit/tool"
 	"github.com/remit-dev/remit/tool/builtin/database"
@@ -145,7 +146,7 @@ func (w *World) Committed(texts ...string) *agent.Txn {
 // Reverted reverts a whole transaction.
 func (w *World) Reverted(txn string) {
 	w.T.Helper()
-	rep, err := w.Runtime.Revert(context.Background(), txn)
+	rep, err := w.Runtime.Revert(context.Background(), txn, revert.Options{})
 	require.NoError(w.T, err, "%+v", rep.NotUndone())
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/internal/canon"
+	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/kind"
 	"github.com/remit-dev/remit/tool/wire"
 )
@@ -62,7 +63,7 @@ func (f Framework) undo(t *testing.T) {
 	}
 	require.NotContains(t, kinds[w.session.CallID("call_2")], kind.Started)
 
-	report, err := w.session.Revert(t.Context(), id)
+	report, err := w.session.Revert(t.Context(), id, revert.Options{})
 	require.NoError(t, err)
 	require.Equal(t, "reverted", string(report.State))
 	require.Equal(t, before, w.tree())
@@ -113,7 +114,7 @@ func (f Framework) outcomes(t *testing.T) {
 		require.Contains(t, texts(ran)["call_11"], f.Unknown)
 	}
 	require.Equal(t, before, w.tree())
-	_, err = tx.Revert(t.Context())
+	_, err = tx.Revert(t.Context(), revert.Options{})
 	require.ErrorIs(t, err, agent.ErrPartialRevert, "what is not known cannot be taken back")
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/remit-dev/remit/internal/proof/gitrun"
 	"github.com/remit-dev/remit/internal/proof/treecheck"
 	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/tool"
 	"github.com/remit-dev/remit/tool/builtin/process"
 )
@@ -121,7 +122,7 @@ func try(t *testing.T, seed uint64, all *tally) {
 			t.Errorf("seed %d: %s: %v\n%s", seed, what, found[:min(len(found), 20)], strings.Join(told, "\n"))
 		}
 	}
-	rep, err := session.Revert(t.Context(), tx.ID())
+	rep, err := session.Revert(t.Context(), tx.ID(), revert.Options{})
 	require.NoError(t, err, "seed %d: %+v", seed, rep)
 	check("reverted", before)
 	if done == 0 {
@@ -130,7 +131,7 @@ func try(t *testing.T, seed uint64, all *tally) {
 	rep, err = session.Redo(t.Context(), tx.ID())
 	require.NoError(t, err, "seed %d: %+v", seed, rep)
 	check("brought back", after)
-	rep, err = session.Revert(t.Context(), tx.ID())
+	rep, err = session.Revert(t.Context(), tx.ID(), revert.Options{})
 	require.NoError(t, err, "seed %d: %+v", seed, rep)
 	check("reverted again", before)
 }

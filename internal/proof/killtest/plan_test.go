@@ -120,7 +120,7 @@ func (p *program) worker(ctx context.Context, steps []step) error {
 			}
 			p.say("head %s", head)
 		case "abort":
-			rep, err := tx.Revert(ctx)
+			rep, err := tx.Revert(ctx, revert.Options{})
 			if err != nil && !errors.Is(err, agent.ErrPartialRevert) {
 				return err
 			}
@@ -167,7 +167,7 @@ func (p *program) all(ctx context.Context, what string) error {
 	}
 	for i := range txns {
 		id := txns[len(txns)-1-i].ID
-		if err := p.end(id, "revert", func() (revert.Report, error) { return p.rt.Revert(ctx, id) }); err != nil {
+		if err := p.end(id, "revert", func() (revert.Report, error) { return p.rt.Revert(ctx, id, revert.Options{}) }); err != nil {
 			return err
 		}
 	}

@@ -297,12 +297,12 @@ func (x *trial) transaction() error {
 	}{
 		{"revert", x.before, func() (revert.Report, error) {
 			if x.seed%5 == 0 {
-				return tx.Revert(ctx)
+				return tx.Revert(ctx, revert.Options{})
 			}
-			return x.s.Revert(ctx, tx.ID())
+			return x.s.Revert(ctx, tx.ID(), revert.Options{})
 		}},
 		{"redo", x.after, func() (revert.Report, error) { return x.rt.Redo(ctx, tx.ID(), "tester") }},
-		{"second revert", x.before, func() (revert.Report, error) { return x.s.Revert(ctx, tx.ID()) }},
+		{"second revert", x.before, func() (revert.Report, error) { return x.s.Revert(ctx, tx.ID(), revert.Options{}) }},
 	} {
 		rep, err := phase.do()
 		if done := x.judge(phase.name, phase.want, rep, err); done {

@@ -276,7 +276,7 @@ func (w *simWorld) undo(ctx context.Context, a *actor) {
 func (w *simWorld) revert(ctx context.Context, a *actor, id string) {
 	w.client(ctx, a, "revert "+id, func(ctx context.Context) {
 		before := w.redos(id)
-		rep, err := a.proc.rt.Undo(ctx, id, revert.Options{})
+		rep, err := a.proc.rt.Revert(ctx, id, revert.Options{})
 		w.reported(id, before, rep, err)
 	})
 }

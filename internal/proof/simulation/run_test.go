@@ -194,7 +194,7 @@ func (w *simWorld) rest(ctx context.Context, p *process, all bool) {
 	}
 	for _, id := range slices.Backward(ids) {
 		before := w.redos(id)
-		rep, err := p.rt.Revert(ctx, id)
+		rep, err := p.rt.Revert(ctx, id, revert.Options{})
 		if err != nil && !errors.Is(err, agent.ErrPartialRevert) && !errors.Is(err, revert.ErrIsRevertTxn) {
 			w.wrong("in the end, revert %s: %v", id, err)
 		}
@@ -290,7 +290,7 @@ func (w *simWorld) prefix(batches []journal.Batch) error {
 		return err
 	}
 	for _, o := range open {
-		if _, err := p.rt.Revert(ctx, o.Txn); err != nil && !errors.Is(err, agent.ErrPartialRevert) && !errors.Is(err, revert.ErrIsRevertTxn) {
+		if _, err := p.rt.Revert(ctx, o.Txn, revert.Options{}); err != nil && !errors.Is(err, agent.ErrPartialRevert) && !errors.Is(err, revert.ErrIsRevertTxn) {
 			return fmt.Errorf("revert %s: %w", o.Txn, err)
 		}
 	}

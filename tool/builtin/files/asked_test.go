@@ -104,7 +104,7 @@ func TestFolderCallsAskOnce(t *testing.T) {
 			require.NoError(t, err, o.Text)
 			require.Equal(t, [][]string{tt.asked}, asked)
 			require.JSONEq(t, tt.output, string(o.Output))
-			rep, err := tx.Revert(t.Context())
+			rep, err := tx.Revert(t.Context(), revert.Options{})
 			require.NoError(t, err)
 			require.True(t, rep.Complete())
 			require.Equal(t, before, names(t, dir))

@@ -233,7 +233,7 @@ func TestGit(t *testing.T) {
 			require.NoError(t, tx.Commit(t.Context()))
 			w.shell(tt.victim)
 			require.FileExists(t, w.mark)
-			_, err = w.s.Revert(t.Context(), tx.ID())
+			_, err = w.s.Revert(t.Context(), tx.ID(), revert.Options{})
 			require.NoError(t, err)
 		})
 	}

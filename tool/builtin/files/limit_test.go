@@ -18,6 +18,7 @@ import (
 	handle "github.com/remit-dev/remit/ctxperm/files"
 	"github.com/remit-dev/remit/internal/proof/statcheck"
 	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/tool"
 	"github.com/remit-dev/remit/tool/builtin/files"
 )
@@ -73,7 +74,7 @@ func TestLimitsOfFiles(t *testing.T) {
 			if tc.why != "" {
 				require.Contains(t, out.Error.Why, tc.why)
 			}
-			rep, err := tx.Revert(ctx)
+			rep, err := tx.Revert(ctx, revert.Options{})
 			require.NoError(t, err)
 			require.True(t, rep.Complete())
 			now, err := os.ReadFile(filepath.Join(dir, "large"))

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/tool"
 )
 
@@ -37,7 +38,7 @@ func TestNamesThatAreNoText(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "needle", string(data))
 
-	rep, err := tx.Revert(t.Context())
+	rep, err := tx.Revert(t.Context(), revert.Options{})
 	require.NoError(t, err)
 	require.Empty(t, rep.NotUndone())
 	data, err = os.ReadFile(filepath.Join(odd, "caf\xe9"))

@@ -15,6 +15,7 @@ import (
 	"github.com/remit-dev/remit/ctxperm"
 	handle "github.com/remit-dev/remit/ctxperm/files"
 	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/tool"
 	"github.com/remit-dev/remit/tool/builtin/files"
 )
@@ -53,7 +54,7 @@ func TestParents(t *testing.T) {
 		"write file://workspace/old/new/deep/a.txt", "write file://workspace/old/new", "write file://workspace/old/new/deep",
 	}, asked, "what is there already is not asked for")
 	require.Len(t, out.Changes, 3)
-	rep, err := s.Revert(ctx, out.Txn)
+	rep, err := s.Revert(ctx, out.Txn, revert.Options{})
 	require.NoError(t, err, rep)
 	require.NoDirExists(t, filepath.Join(dir, "old/new"))
 	require.DirExists(t, filepath.Join(dir, "old"))

@@ -16,6 +16,7 @@ import (
 	"github.com/remit-dev/remit/internal/disk"
 	"github.com/remit-dev/remit/internal/proof/statcheck"
 	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/tool"
 	"github.com/remit-dev/remit/tool/builtin/files"
 )
@@ -162,7 +163,7 @@ func TestAnyCallsAreTakenBack(t *testing.T) {
 			require.Equal(t, middle, tree(t, dir), "seed %d: %q", seed, log)
 		}
 		calls()
-		rep, err := tx.Revert(t.Context())
+		rep, err := tx.Revert(t.Context(), revert.Options{})
 		require.NoError(t, err, "seed %d: %q", seed, log)
 		require.Empty(t, rep.NotUndone(), "seed %d: %q", seed, log)
 		require.Equal(t, first, tree(t, dir), "seed %d: %q", seed, log)

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/remit-dev/remit/agent"
+	"github.com/remit-dev/remit/revert"
 )
 
 // letting is an access control list as the kernel stores it, which lets users do what is
@@ -124,13 +125,13 @@ func TestAccessOfPrograms(t *testing.T) {
 				plainly(t, other, tt.script)
 				equal(t, listing(t, other, false), listing(t, w.dir, false), o.Text)
 				after := listing(t, w.dir, true)
-				rep, err := w.s.Revert(t.Context(), txn)
+				rep, err := w.s.Revert(t.Context(), txn, revert.Options{})
 				require.NoError(t, err, "%+v", rep)
 				equal(t, before, listing(t, w.dir, true), "undo")
 				_, err = w.rt.Redo(t.Context(), txn, "tester")
 				require.NoError(t, err)
 				equal(t, after, listing(t, w.dir, true), "redo")
-				_, err = w.s.Revert(t.Context(), txn)
+				_, err = w.s.Revert(t.Context(), txn, revert.Options{})
 				require.NoError(t, err)
 				equal(t, before, listing(t, w.dir, true), "undo of the redo")
 			})
@@ -172,7 +173,7 @@ open("made", "w").close(); os.setxattr("made", "user.overlay.whiteout", b"")'`
 			plainly(t, other, script)
 			equal(t, listing(t, other, false), listing(t, w.dir, false), o.Text)
 			after := listing(t, w.dir, true)
-			rep, err := w.s.Revert(t.Context(), txn)
+			rep, err := w.s.Revert(t.Context(), txn, revert.Options{})
 			require.NoError(t, err, "%+v", rep)
 			equal(t, before, listing(t, w.dir, true), "undo")
 			_, err = w.rt.Redo(t.Context(), txn, "tester")

@@ -10,6 +10,7 @@ import (
 
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/perm/rego"
+	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/tool"
 )
 
@@ -49,7 +50,7 @@ ensure contains "a config file keeps its line" if {
 				require.Contains(t, o.Error.Why, "a config file keeps its line (p.rego:3)")
 				require.Equal(t, "all", o.Reverted)
 			}
-			_, err = tx.Revert(t.Context())
+			_, err = tx.Revert(t.Context(), revert.Options{})
 			require.NoError(t, err)
 			text, err := os.ReadFile(site)
 			require.NoError(t, err)

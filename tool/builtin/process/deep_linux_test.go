@@ -11,6 +11,7 @@ import (
 
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/tool"
 )
 
@@ -54,7 +55,7 @@ func TestPathsTooLong(t *testing.T) {
 				dig(t, w.dir)
 				txn, o := w.shell(t, "echo new > new")
 				require.FileExists(t, filepath.Join(w.dir, "new"))
-				_, err := w.s.Revert(t.Context(), txn)
+				_, err := w.s.Revert(t.Context(), txn, revert.Options{})
 				require.NoError(t, err)
 				require.NoFileExists(t, filepath.Join(w.dir, "new"))
 				if way.name == "" || policy.masks {

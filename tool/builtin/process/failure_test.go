@@ -20,6 +20,7 @@ import (
 	"github.com/remit-dev/remit/ctxperm"
 	handle "github.com/remit-dev/remit/ctxperm/process"
 	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/tool"
 	"github.com/remit-dev/remit/tool/builtin/process"
 )
@@ -155,7 +156,7 @@ func TestProgramMeetsItsEnd(t *testing.T) {
 				left, err := filepath.Glob(scratch + "/remit-run-*")
 				require.NoError(t, err)
 				require.Empty(t, left)
-				_, err = tx.Revert(t.Context())
+				_, err = tx.Revert(t.Context(), revert.Options{})
 				require.NoError(t, err)
 			})
 		}
@@ -228,7 +229,7 @@ func TestPipesAndSockets(t *testing.T) {
 		require.NoError(t, json.Unmarshal(o.Output, &out))
 		require.Equal(t, []string{"workspace/q: a socket, a pipe or a device", "workspace/src/p: a socket, a pipe or a device"}, out.LeftOut)
 		require.Len(t, o.Changes, 1)
-		_, err := w.s.Revert(t.Context(), txn)
+		_, err := w.s.Revert(t.Context(), txn, revert.Options{})
 		require.NoError(t, err)
 		_, o, err = w.invoke(t, "rm a; mkfifo a; echo x > n")
 		require.ErrorIs(t, err, tool.ErrFailed)
@@ -295,7 +296,7 @@ func TestOneProgramPerCall(t *testing.T) {
 					require.NoError(t, again)
 					require.Equal(t, []string{"second\n", "b\n"}, []string{string(a), string(b)})
 				}
-				_, err = tx.Revert(t.Context())
+				_, err = tx.Revert(t.Context(), revert.Options{})
 				require.NoError(t, err)
 				equal(t, before, listing(t, w.dir, true), "undo")
 			})

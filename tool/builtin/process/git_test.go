@@ -13,6 +13,7 @@ import (
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/ctxperm"
 	handle "github.com/remit-dev/remit/ctxperm/process"
+	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/tool"
 )
 
@@ -50,7 +51,7 @@ func TestGitHidden(t *testing.T) {
 		require.Contains(t, o.Text, "\"workspace/"+name+"\" is hidden from programs by the policy, so that git took it for deleted")
 		require.Contains(t, o.Text, "git reset -- "+name)
 	}
-	_, err = w.s.Revert(t.Context(), txn)
+	_, err = w.s.Revert(t.Context(), txn, revert.Options{})
 	require.NoError(t, err)
 	_, o = w.shell(t, "git add -A; git reset -q -- .env src/.env x/.ssh; git diff --cached --name-only")
 	require.NotContains(t, o.Text, "took it for deleted")
@@ -146,13 +147,13 @@ func TestGit(t *testing.T) {
 			require.NotContains(t, o.Text, "[exit code")
 			require.NoError(t, tx.Commit(t.Context()))
 			after := listing(t, w.dir, true)
-			_, err = w.s.Revert(t.Context(), tx.ID())
+			_, err = w.s.Revert(t.Context(), tx.ID(), revert.Options{})
 			require.NoError(t, err)
 			equal(t, before, listing(t, w.dir, true), "reverted")
 			_, err = w.s.Redo(t.Context(), tx.ID())
 			require.NoError(t, err)
 			equal(t, after, listing(t, w.dir, true), "brought back")
-			_, err = w.s.Revert(t.Context(), tx.ID())
+			_, err = w.s.Revert(t.Context(), tx.ID(), revert.Options{})
 			require.NoError(t, err)
 			equal(t, before, listing(t, w.dir, true), "reverted again")
 		})
@@ -271,7 +272,7 @@ func TestGitApproved(t *testing.T) {
 	txn, o := w.shell(t, "git remote add o https://example.com/x; git remote -v")
 	require.Contains(t, o.Text, "example.com")
 	require.Contains(t, preview, "+\turl = https://example.com/x")
-	_, err := w.s.Revert(t.Context(), txn)
+	_, err := w.s.Revert(t.Context(), txn, revert.Options{})
 	require.NoError(t, err)
 	equal(t, before, listing(t, w.dir, true), "reverted")
 }
@@ -294,7 +295,7 @@ func TestGitWaits(t *testing.T) {
 			done, err := tx.Resume(t.Context(), o.Call)
 			require.NoError(t, err, done.Text)
 			require.NotEqual(t, before, listing(t, w.dir, true))
-			_, err = tx.Revert(t.Context())
+			_, err = tx.Revert(t.Context(), revert.Options{})
 			require.NoError(t, err)
 			equal(t, before, listing(t, w.dir, true), "reverted")
 		})

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/remit-dev/remit/agent"
+	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/tool"
 )
 
@@ -60,7 +61,7 @@ func TestLeftOut(t *testing.T) {
 				if _, err := os.Lstat(filepath.Join(w.dir, "s")); err == nil {
 					require.NotContains(t, listing(t, w.dir, false), "104755")
 				}
-				_, err = w.s.Revert(t.Context(), txn)
+				_, err = w.s.Revert(t.Context(), txn, revert.Options{})
 				require.NoError(t, err)
 				equal(t, before, listing(t, w.dir, true), "undo")
 			})

@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/remit-dev/remit/agent"
+	"github.com/remit-dev/remit/revert"
 )
 
 // TestUndoOfLinks: whatever a program does to files of several names, undo and redo restore
@@ -37,7 +38,7 @@ func TestUndoOfLinks(t *testing.T) {
 				after := listing(t, w.dir, true)
 				require.NotEqual(t, before, after)
 				for range 2 {
-					rep, err := w.s.Revert(t.Context(), txn)
+					rep, err := w.s.Revert(t.Context(), txn, revert.Options{})
 					require.NoError(t, err)
 					require.Empty(t, rep.NotUndone())
 					equal(t, before, listing(t, w.dir, true), "undo")

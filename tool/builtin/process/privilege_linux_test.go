@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/remit-dev/remit/agent"
+	"github.com/remit-dev/remit/revert"
 )
 
 // TestFilesThatRunAsOthers: a setuid file, one with capabilities, and one with an attribute of
@@ -60,7 +61,7 @@ func TestFilesThatRunAsOthers(t *testing.T) {
 				out, err := cmd.CombinedOutput()
 				require.NoError(t, err, string(out))
 				equal(t, listing(t, other, false), listing(t, w.dir, false), o.Text)
-				rep, err := w.s.Revert(t.Context(), txn)
+				rep, err := w.s.Revert(t.Context(), txn, revert.Options{})
 				require.NoError(t, err, "%+v", rep)
 				equal(t, before, listing(t, w.dir, true), "undo")
 			})

@@ -15,6 +15,7 @@ import (
 	handle "github.com/remit-dev/remit/ctxperm/process"
 	"github.com/remit-dev/remit/internal/proof/statcheck"
 	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/tool"
 	"github.com/remit-dev/remit/tool/builtin/process"
 )
@@ -109,7 +110,7 @@ func TestShell(t *testing.T) {
 	data, err := os.ReadFile(filepath.Join(w.dir, "a"))
 	require.NoError(t, err)
 	require.Equal(t, "new\n", string(data))
-	rep, err := w.s.Revert(t.Context(), txn)
+	rep, err := w.s.Revert(t.Context(), txn, revert.Options{})
 	require.NoError(t, err, "%+v", rep)
 	data, err = os.ReadFile(filepath.Join(w.dir, "a"))
 	require.NoError(t, err)

@@ -19,6 +19,7 @@ import (
 	"github.com/remit-dev/remit/ctxperm"
 	handle "github.com/remit-dev/remit/ctxperm/process"
 	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/tool"
 	"github.com/remit-dev/remit/tool/builtin/process"
@@ -124,7 +125,7 @@ func TestNeedsBoundPrograms(t *testing.T) {
 				require.Contains(t, o.Error.Why, "does not declare that it needs to write file://workspace/src/main.go")
 				_, err = tx.Invoke(t.Context(), "own", "echo x > src/deep/x; echo y > src/deep/er/y")
 				require.NoError(t, err)
-				_, err = tx.Revert(t.Context())
+				_, err = tx.Revert(t.Context(), revert.Options{})
 				require.NoError(t, err)
 			}
 			equal(t, before, listing(t, w.dir, true), "nothing happened, or it is taken back")
@@ -262,7 +263,7 @@ func TestForeignChangeBeforeUndo(t *testing.T) {
 	before := listing(t, w.dir, true)
 	txn, _ := w.shell(t, "sed -i s/a/b/ a; rm -r src/deep; mkdir n; echo x > n/f")
 	plainly(t, w.dir, "echo theirs > a; echo more > n/g")
-	rep, err := w.s.Revert(t.Context(), txn)
+	rep, err := w.s.Revert(t.Context(), txn, revert.Options{})
 	require.ErrorIs(t, err, agent.ErrPartialRevert)
 	left := map[string]effect.Outcome{}
 	for _, i := range rep.NotUndone() {
@@ -331,7 +332,7 @@ func TestPreview(t *testing.T) {
 	tx, o, err := w.invoke(t, "sed -i s/aaa/bbb/ a; rm b; chmod 700 src")
 	require.NoError(t, err)
 	require.Len(t, o.Changes, 3)
-	_, err = tx.Revert(t.Context())
+	_, err = tx.Revert(t.Context(), revert.Options{})
 	require.NoError(t, err)
 	equal(t, before, listing(t, w.dir, true), "taken back")
 }

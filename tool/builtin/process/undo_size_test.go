@@ -14,6 +14,7 @@ import (
 
 	"github.com/remit-dev/remit/agent"
 	handle "github.com/remit-dev/remit/ctxperm/process"
+	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/sqlite"
 	"github.com/remit-dev/remit/tool"
 	"github.com/remit-dev/remit/tool/builtin/process"
@@ -56,7 +57,7 @@ func TestSparseFiles(t *testing.T) {
 				for _, e := range found {
 					require.LessOrEqual(t, allocated(t, filepath.Join(w.dir, e.Name())), allocated(t, filepath.Join(other, e.Name()))+margin, e.Name())
 				}
-				_, err = w.s.Revert(t.Context(), txn)
+				_, err = w.s.Revert(t.Context(), txn, revert.Options{})
 				require.NoError(t, err)
 				equal(t, before, listing(t, w.dir, true), "undo")
 				require.LessOrEqual(t, allocated(t, big), took+margin)
@@ -99,11 +100,11 @@ func TestHolesAreNotRead(t *testing.T) {
 				before := read(t)
 				txn, o := w.shell(t, script)
 				require.Len(t, o.Changes, 1, o.Text)
-				_, err = w.s.Revert(t.Context(), txn)
+				_, err = w.s.Revert(t.Context(), txn, revert.Options{})
 				require.NoError(t, err)
 				_, err = w.rt.Redo(t.Context(), txn, "tester")
 				require.NoError(t, err)
-				_, err = w.s.Revert(t.Context(), txn)
+				_, err = w.s.Revert(t.Context(), txn, revert.Options{})
 				require.NoError(t, err)
 				require.Less(t, read(t)-before, int64(margin))
 				is, err := os.Stat(big)
@@ -147,7 +148,7 @@ func TestKilledWhileItWrites(t *testing.T) {
 					require.Error(t, err)
 				}
 				equal(t, between, listing(t, w.dir, true), "nothing of what was killed")
-				_, err = tx.Revert(t.Context())
+				_, err = tx.Revert(t.Context(), revert.Options{})
 				require.NoError(t, err)
 				equal(t, before, listing(t, w.dir, true), "undo")
 			})
@@ -172,7 +173,7 @@ func TestManyKindsAtOnce(t *testing.T) {
 			plainly(t, other, script)
 			equal(t, listing(t, other, false), listing(t, w.dir, false), o.Text)
 			after := listing(t, w.dir, true)
-			_, err := w.s.Revert(t.Context(), txn)
+			_, err := w.s.Revert(t.Context(), txn, revert.Options{})
 			require.NoError(t, err)
 			equal(t, before, listing(t, w.dir, true), "undo")
 			_, err = w.rt.Redo(t.Context(), txn, "tester")

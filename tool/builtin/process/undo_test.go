@@ -18,6 +18,7 @@ import (
 	handle "github.com/remit-dev/remit/ctxperm/process"
 	"github.com/remit-dev/remit/internal/proof/statcheck"
 	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/tool"
 )
 
@@ -174,14 +175,14 @@ func TestUndoOfPrograms(t *testing.T) {
 					equal(t, listing(t, other, false), listing(t, w.dir, false), o.Text)
 				}
 				after := listing(t, w.dir, true)
-				rep, err := w.s.Revert(t.Context(), txn)
+				rep, err := w.s.Revert(t.Context(), txn, revert.Options{})
 				require.NoError(t, err, "%+v", rep)
 				equal(t, before, listing(t, w.dir, true), "undo")
 				rt := w.rt
 				_, err = rt.Redo(t.Context(), txn, "tester")
 				require.NoError(t, err)
 				equal(t, after, listing(t, w.dir, true), "redo")
-				_, err = w.s.Revert(t.Context(), txn)
+				_, err = w.s.Revert(t.Context(), txn, revert.Options{})
 				require.NoError(t, err)
 				equal(t, before, listing(t, w.dir, true), "undo of the redo")
 			})
@@ -201,13 +202,13 @@ func TestCloneOfTheWorkspace(t *testing.T) {
 	if strings.Contains(o.Text, "hardlink different from source") {
 		require.Contains(t, o.Text, "[sandbox: link of ")
 		require.Contains(t, o.Text, "--no-hardlinks")
-		_, err := w.s.Revert(t.Context(), txn)
+		_, err := w.s.Revert(t.Context(), txn, revert.Options{})
 		require.NoError(t, err)
 		txn, o = w.shell(t, git+"git clone -q --no-hardlinks . inner && git -C inner fsck --strict")
 	}
 	require.NotContains(t, o.Text, "exit code")
 	require.FileExists(t, filepath.Join(w.dir, "inner", "src", "main.go"))
-	rep, err := w.s.Revert(t.Context(), txn)
+	rep, err := w.s.Revert(t.Context(), txn, revert.Options{})
 	require.NoError(t, err, "%+v", rep)
 	equal(t, before, listing(t, w.dir, true), "undo")
 }
@@ -244,7 +245,7 @@ func TestLinksStayWhole(t *testing.T) {
 			plainly(t, other, script)
 			equal(t, listing(t, other, false), listing(t, w.dir, false), o.Text)
 			after := listing(t, w.dir, true)
-			rep, err := w.s.Revert(t.Context(), txn)
+			rep, err := w.s.Revert(t.Context(), txn, revert.Options{})
 			require.NoError(t, err, "%+v", rep)
 			equal(t, before, listing(t, w.dir, true), "undo")
 			_, err = w.rt.Redo(t.Context(), txn, "tester")
@@ -290,7 +291,7 @@ func TestTakesRightsAway(t *testing.T) {
 				plainly(t, other, tt.script)
 				equal(t, listing(t, other, false), listing(t, w.dir, false), o.Text)
 				after := listing(t, w.dir, true)
-				rep, err := w.s.Revert(t.Context(), txn)
+				rep, err := w.s.Revert(t.Context(), txn, revert.Options{})
 				require.NoError(t, err, "%+v", rep)
 				equal(t, before, listing(t, w.dir, true), "undo")
 				_, err = w.rt.Redo(t.Context(), txn, "tester")

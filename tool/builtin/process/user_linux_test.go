@@ -13,6 +13,7 @@ import (
 
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/tool"
 	"github.com/remit-dev/remit/tool/builtin/process"
 )
@@ -73,7 +74,7 @@ func TestForeignOwner(t *testing.T) {
 	txn, o := w.shell(t, "cat theirs; echo mine > own; mkdir d; cp theirs d/copy")
 	require.Contains(t, o.Text, "theirs")
 	require.Len(t, o.Changes, 3)
-	_, err = s.Revert(t.Context(), txn)
+	_, err = s.Revert(t.Context(), txn, revert.Options{})
 	require.NoError(t, err)
 	equal(t, before, listing(t, dir, true), "undo")
 	_, o, err = w.invoke(t, "echo mine > own; rm theirs")

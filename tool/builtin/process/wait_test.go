@@ -106,7 +106,7 @@ func TestWait(t *testing.T) {
 	require.Equal(t, record.Approval{By: "boss", Digest: c.Asked.Digest}, ran.Approvals[0].Approval)
 	require.Equal(t, "apply", ran.Approvals[0].Purpose)
 	require.Len(t, ran.Approvals[0].Access, 3)
-	_, err = tx.Revert(t.Context())
+	_, err = tx.Revert(t.Context(), revert.Options{})
 	require.NoError(t, err)
 	equal(t, before, listing(t, w.dir, true), "taken back")
 }
@@ -214,7 +214,7 @@ func TestWaitNotRemembered(t *testing.T) {
 			require.NoError(t, err)
 			o, err := tx.Invoke(t.Context(), "shell_run", tool.Args{"script": "echo " + content + " > new"})
 			require.NoError(t, err, o.Text)
-			_, err = tx.Revert(t.Context())
+			_, err = tx.Revert(t.Context(), revert.Options{})
 			require.NoError(t, err)
 		}
 		require.Equal(t, tt.want, asked)

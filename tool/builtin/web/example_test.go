@@ -8,6 +8,7 @@ import (
 	"github.com/remit-dev/remit/agent"
 	handle "github.com/remit-dev/remit/ctxperm/web"
 	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/tool"
 	builtin "github.com/remit-dev/remit/tool/builtin/web"
 )
@@ -45,7 +46,7 @@ func ExampleHTTPCall() {
 	if err != nil {
 		panic(err)
 	}
-	report, err := s.Revert(ctx, id)
+	report, err := s.Revert(ctx, id, revert.Options{})
 	fmt.Println(report.State, shop.state(), err)
 	// Output:
 	// done applied {"i1":{"id":"i1","name":"tea"}}

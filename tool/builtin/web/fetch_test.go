@@ -10,6 +10,7 @@ import (
 
 	handle "github.com/remit-dev/remit/ctxperm/web"
 	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/tool"
 	builtin "github.com/remit-dev/remit/tool/builtin/web"
@@ -84,7 +85,7 @@ func TestFetch(t *testing.T) {
 	}
 	require.Len(t, s.requests(), before)
 	invoke(t, tx, "http_fetch", tool.Args{"url": s.URL + "/items", "method": "POST", "body": `{"name":"a"}`}, tool.StatusDone)
-	rep, err := tx.Revert(t.Context())
+	rep, err := tx.Revert(t.Context(), revert.Options{})
 	require.Error(t, err)
 	require.Contains(t, rep.NotUndone()[0].Why, "has no compensation")
 	require.Len(t, rep.NotUndone(), 2, "of the PUT too, and not of what was refused or only read: %+v", rep.NotUndone())

@@ -83,7 +83,7 @@ func TestHeldRequests(t *testing.T) {
 			_, c, err := revert.LoadCall(t.Context(), rt.Journal(), held.Call)
 			require.NoError(t, err)
 			require.Equal(t, test.last, c.Phase)
-			rep, err := rt.Revert(t.Context(), tx.ID())
+			rep, err := rt.Revert(t.Context(), tx.ID(), revert.Options{})
 			require.ErrorIs(t, err, agent.ErrPartialRevert, "what was sent stays sent, and is listed")
 			require.Len(t, rep.NotUndone(), len(rep.Items))
 			_, err = revert.Fsck(t.Context(), rt.Journal(), revert.FsckOptions{})

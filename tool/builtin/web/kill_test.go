@@ -194,7 +194,7 @@ func (s *service) recovered(t *testing.T, state string) (unknown bool) {
 		txn, err := revert.Load(t.Context(), j, e.Header.Txn)
 		require.NoError(t, err)
 		if txn.State() == revert.TxnCommitted { // died after the last of it
-			_, err := rt.Revert(t.Context(), txn.ID)
+			_, err := rt.Revert(t.Context(), txn.ID, revert.Options{})
 			require.NoError(t, err)
 			txn, err = revert.Load(t.Context(), j, txn.ID)
 			require.NoError(t, err)
@@ -256,7 +256,7 @@ func TestKilledAndTheirs(t *testing.T) {
 			require.Len(t, found.Abandoned, 1)
 			change(test.late)
 			before := s.state()
-			rep, err := rt.Revert(t.Context(), found.Abandoned[0])
+			rep, err := rt.Revert(t.Context(), found.Abandoned[0], revert.Options{})
 			require.Len(t, rep.Items, 1)
 			require.Equal(t, test.want, rep.Items[0].Outcome, "%+v", rep)
 			if test.want == effect.Restored {

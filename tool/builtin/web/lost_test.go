@@ -77,7 +77,7 @@ func TestLostAnswers(t *testing.T) {
 			}
 			tx := begin(t, rt)
 			invoke(t, tx, test.call, args, test.status)
-			rep, err := tx.Revert(t.Context())
+			rep, err := tx.Revert(t.Context(), revert.Options{})
 			if test.later == revert.TxnRevertedPartial {
 				require.ErrorIs(t, err, agent.ErrPartialRevert)
 			} else {
@@ -117,7 +117,7 @@ func TestSomebodyLooked(t *testing.T) {
 		sure := record.Decided{Applied: applied, By: "somebody", Why: "looked"}
 		require.NoError(t, rt.ResolveUnknown(t.Context(), out.Call, sure))
 		require.ErrorIs(t, rt.ResolveUnknown(t.Context(), out.Call, sure), revert.ErrOutcomeKnown)
-		rep, err := tx.Revert(t.Context())
+		rep, err := tx.Revert(t.Context(), revert.Options{})
 		if applied {
 			require.ErrorIs(t, err, agent.ErrPartialRevert, "it has to be taken back by hand")
 			require.Equal(t, effect.Unknown, rep.NotUndone()[0].Outcome)

@@ -289,7 +289,7 @@ func TestCreatedIsTakenBack(t *testing.T) {
 	invoke(t, tx, "item_put", tool.Args{"id": "own", "name": "c"}, tool.StatusDone)
 	invoke(t, tx, "item_delete", tool.Args{"id": "i1"}, tool.StatusDone)
 	require.JSONEq(t, `{"own":{"id":"own","name":"c"}}`, s.state())
-	rep, err := tx.Revert(t.Context())
+	rep, err := tx.Revert(t.Context(), revert.Options{})
 	require.NoError(t, err, "%+v", rep)
 	require.Equal(t, "{}", s.state())
 	require.Equal(t, "POST PUT PUT DELETE PUT DELETE PUT DELETE", s.done())
@@ -323,11 +323,11 @@ func TestChangedByOthers(t *testing.T) {
 			require.NoError(t, tx.Commit(t.Context()))
 			s.foreign(func() { test.foreign(s) })
 			for range 2 { // here, and in a process that has the journal alone
-				rep, err := rt.Revert(t.Context(), tx.ID())
+				rep, err := rt.Revert(t.Context(), tx.ID(), revert.Options{})
 				require.ErrorIs(t, err, agent.ErrPartialRevert)
 				require.Equal(t, effect.Conflict, rep.NotUndone()[0].Outcome, "%+v", rep)
 				// What nobody could bring back is overwritten for nobody.
-				rep, err = rt.Undo(t.Context(), tx.ID(), revert.Options{Force: "kim"})
+				rep, err = rt.Revert(t.Context(), tx.ID(), revert.Options{Force: "kim"})
 				require.ErrorIs(t, err, agent.ErrPartialRevert)
 				require.Equal(t, effect.Conflict, rep.NotUndone()[0].Outcome, "%+v", rep)
 				require.Contains(t, rep.NotUndone()[0].Why, "it is not overwritten")

@@ -37,7 +37,7 @@ func undone(t *testing.T, rt *agent.Runtime, name string, args tool.Args, meanwh
 	if meanwhile != nil {
 		meanwhile()
 	}
-	return rt.Revert(t.Context(), tx.ID())
+	return rt.Revert(t.Context(), tx.ID(), revert.Options{})
 }
 
 // TestCancelledElsewhere: what takes an effect back may be a request to another URL,
@@ -69,14 +69,14 @@ func TestPutBackByItsService(t *testing.T) {
 		out := invoke(t, tx, "item_put", tool.Args{"id": "x", "name": "fourth"}, tool.StatusDone)
 		require.NoError(t, tx.Commit(t.Context()))
 		if !later {
-			rep, err := rt.Revert(t.Context(), tx.ID())
+			rep, err := rt.Revert(t.Context(), tx.ID(), revert.Options{})
 			require.NoError(t, err, "%+v", rep)
 			require.Contains(t, s.state(), "first")
 			continue
 		}
-		rep, err := rt.Undo(t.Context(), out.Call, revert.Options{})
+		rep, err := rt.Revert(t.Context(), out.Call, revert.Options{})
 		require.NoError(t, err, "%+v", rep)
-		rep, err = runtimeOf(t, s, agent.Journal(journal)).Revert(t.Context(), tx.ID())
+		rep, err = runtimeOf(t, s, agent.Journal(journal)).Revert(t.Context(), tx.ID(), revert.Options{})
 		require.ErrorIs(t, err, agent.ErrPartialRevert)
 		require.Equal(t, effect.Conflict, rep.NotUndone()[0].Outcome)
 		require.Contains(t, s.state(), "third")
@@ -153,7 +153,7 @@ func TestKeysThatTellNothing(t *testing.T) {
 			rt := runtimeOf(t, s)
 			tx := begin(t, rt)
 			invoke(t, tx, "item_create", tool.Args{"name": "a"}, tool.StatusUnknown)
-			rep, err := tx.Revert(t.Context())
+			rep, err := tx.Revert(t.Context(), revert.Options{})
 			require.ErrorIs(t, err, agent.ErrPartialRevert)
 			require.Equal(t, effect.Unknown, rep.NotUndone()[0].Outcome)
 			require.Equal(t, "POST", s.done())
@@ -221,7 +221,7 @@ func TestOneAfterTheOther(t *testing.T) {
 	require.Contains(t, out.Error.Why, one.ID())
 	invoke(t, one, "item_create", tool.Args{"name": "a"}, tool.StatusDone)
 	invoke(t, other, "item_create", tool.Args{"name": "b"}, tool.StatusDone)
-	_, err := one.Revert(t.Context())
+	_, err := one.Revert(t.Context(), revert.Options{})
 	require.NoError(t, err)
 	require.JSONEq(t, `{"i2":{"id":"i2","name":"b"}}`, s.state())
 }
@@ -255,7 +255,7 @@ func TestPreviewAndRedo(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, rep.Complete())
 	require.Equal(t, "POST", s.done())
-	_, err = rt.Revert(t.Context(), tx.ID())
+	_, err = rt.Revert(t.Context(), tx.ID(), revert.Options{})
 	require.NoError(t, err)
 	rep, err = rt.Redo(t.Context(), tx.ID(), "somebody")
 	require.ErrorIs(t, err, agent.ErrPartialRevert)

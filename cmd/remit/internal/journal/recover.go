@@ -78,7 +78,7 @@ func closeEmpty(ctx context.Context, rt *agent.Runtime, rec *revert.RecoveryRepo
 		empty := failed == nil && t.Undoes+t.Redoes == "" && !t.Committing && len(t.Named) == 0 && len(t.EffectiveCalls())+len(t.InFlight())+len(t.HeldCalls()) == 0 &&
 			!slices.ContainsFunc(t.Calls, func(c *revert.Call) bool { return c.Phase == revert.PhasePending })
 		if empty {
-			_, failed = rt.Revert(ctx, id)
+			_, failed = rt.Revert(ctx, id, revert.Options{})
 		}
 		if empty && failed == nil {
 			closed = append(closed, id)

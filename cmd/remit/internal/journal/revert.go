@@ -40,7 +40,7 @@ func RevertCommand(a *cli.App) *cobra.Command {
 			}
 			how.By = asker(a)
 			do := func(rt *agent.Runtime, ctx context.Context, id string) (revert.Report, error) {
-				return rt.Undo(ctx, id, how)
+				return rt.Revert(ctx, id, how)
 			}
 			way := undoing
 			if preview {

@@ -269,7 +269,7 @@ func (r *runner) endBy(ctx context.Context, how string) error {
 		}
 		return err
 	case "revert":
-		rep, err := r.tx.Revert(ctx)
+		rep, err := r.tx.Revert(ctx, revert.Options{})
 		if err != nil && !errors.Is(err, agent.ErrPartialRevert) {
 			return err
 		}
