@@ -6,23 +6,23 @@ import (
 	"runtime/debug"
 )
 
-// version says which build this is.
-type version struct {
+// Version identifies a build.
+type Version struct {
 	Version  string `json:"version"`
-	Revision string `json:"revision,omitempty"` // of the source, where the build knows it
-	Modified bool   `json:"modified"`           // the source was changed after that revision
+	Revision string `json:"revision,omitempty"` // revision of the source, if the build knows it
+	Modified bool   `json:"modified"`           // the source has changes after the revision
 	Go       string `json:"go"`
 	Platform string `json:"platform"`
 }
 
-// String is what people read.
-func (v version) String() string {
+// String formats the version for people.
+func (v Version) String() string {
 	return fmt.Sprintf("remit %s (%s, %s)", v.Version, v.Go, v.Platform)
 }
 
-// ReadVersion reads what the build wrote into the program.
-func ReadVersion() version {
-	v := version{Version: "(devel)", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+// ReadVersion reads the version that the build stored in the program.
+func ReadVersion() Version {
+	v := Version{Version: "(devel)", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return v

@@ -23,31 +23,32 @@ import (
 	builtin "github.com/remit-dev/remit/tool/builtin/web"
 )
 
-// services is what calls reach beyond this machine, and with which secrets.
-type services struct {
+// Services selects the services and secrets that calls can use.
+type Services struct {
 	file    string
 	secrets []string // NAME=SOURCE
 }
 
-func AddServiceFlags(cmd *cobra.Command, s *services) {
+// AddServiceFlags adds the flags of services and secrets.
+func AddServiceFlags(cmd *cobra.Command, s *Services) {
 	cmd.Flags().StringVar(&s.file, "services", "", "`FILE` that names networks, credentials and calls of services, as docs/guides/http.md says")
 	cmd.Flags().StringArrayVar(&s.secrets, "secret", nil, "a secret that calls may use, as `NAME=SOURCE`: env:VARIABLE, keyring:SERVICE/USER or file:PATH; NAME alone is one of remit secret set")
 }
 
-// servicesFile is what --services reads.
+// servicesFile is the file of --services.
 type servicesFile struct {
-	Allow       []string          `json:"allow"`       // networks beside the public internet
-	CA          string            `json:"ca"`          // file of certificates that are trusted instead of the system's
+	Allow       []string          `json:"allow"`       // networks in addition to the public internet
+	CA          string            `json:"ca"`          // certificates that replace those of the system
 	Secrets     map[string]string `json:"secrets"`     // sources by name, as for --secret
-	Identity    string            `json:"identity"`    // file that opens encrypted files of secrets
-	Credentials []web.Credential  `json:"credentials"` // which secret goes to which origin
-	Media       []string          `json:"media"`       // types of answers that are read; none: all
-	Calls       []builtin.Call    `json:"calls"`       // tools of services
+	Identity    string            `json:"identity"`    // key file of encrypted files of secrets
+	Credentials []web.Credential  `json:"credentials"` // the secret for each origin
+	Media       []string          `json:"media"`       // media types of responses that are read; empty: all
+	Calls       []builtin.Call    `json:"calls"`       // tools that call services
 }
 
-// Options are the drivers and tools that the flags name. What decides what calls may
-// reach lies outside every folder that they may change.
-func (s *services) Options(a *cli.App, folders []string) ([]agent.Option, error) {
+// Options returns the drivers and tools that the flags name. Its files must lie
+// outside the folders, because calls could change what they can reach.
+func (s *Services) Options(a *cli.App, folders []string) ([]agent.Option, error) {
 	f, err := s.read(folders)
 	if err != nil {
 		return nil, err
@@ -83,11 +84,11 @@ func (s *services) Options(a *cli.App, folders []string) ([]agent.Option, error)
 	return []agent.Option{agent.Driver(store), agent.Driver(client), agent.Tools(calls...)}, nil
 }
 
-func (s *services) bad(err error) error {
+func (s *Services) bad(err error) error {
 	return &cli.Problem{Code: cli.ExitUsage, What: fmt.Sprintf("the file of services %q cannot be used", s.file), Why: err.Error(), Fix: "docs/guides/http.md says what is in it"}
 }
 
-func (s *services) read(folders []string) (f servicesFile, err error) {
+func (s *Services) read(folders []string) (f servicesFile, err error) {
 	if s.file == "" {
 		return f, nil
 	}
@@ -104,7 +105,7 @@ func (s *services) read(folders []string) (f servicesFile, err error) {
 	return f, nil
 }
 
-// source reads where a secret is kept.
+// source parses the source of a secret.
 func (f *servicesFile) source(a *cli.App, folders []string, name, text, dir string) (secrets.Source, error) {
 	kind, rest, _ := strings.Cut(text, ":")
 	switch {
@@ -144,7 +145,7 @@ func within(dir, path string) string {
 	return filepath.Join(dir, path)
 }
 
-// IdentityFile is the file that opens an encrypted one.
+// IdentityFile returns the key file of an encrypted file.
 func IdentityFile(a *cli.App, path, given string) string {
 	if given == "" {
 		given = a.Getenv("REMIT_IDENTITY")
@@ -177,8 +178,8 @@ func (f *servicesFile) client(store *secrets.Store, dir string) (*web.Client, er
 	return web.New(o)
 }
 
-// Names lists the secrets that there are.
-func (s *services) Names(folders []string) ([]string, error) {
+// Names lists the known secrets.
+func (s *Services) Names(folders []string) ([]string, error) {
 	f, err := s.read(folders)
 	if err != nil {
 		return nil, err
@@ -191,8 +192,8 @@ func (s *services) Names(folders []string) ([]string, error) {
 	return append([]string{}, all...), nil
 }
 
-// flags are the flags that another command needs, to reach the same.
-func (s *services) flags() (flags []string) {
+// flags returns the flags with which another command reaches the same services.
+func (s *Services) flags() (flags []string) {
 	if s.file != "" {
 		flags = append(flags, "--services", s.file)
 	}

@@ -6,22 +6,23 @@ import (
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 )
 
-// Workspace says which workspace, and where its journal is kept.
+// Workspace selects a workspace and its journal, and everything that the flags
+// of a command say about them.
 type Workspace struct {
 	Dir, StateDir string
-	Moved         []string // NAME=DIR: where the folders of roots are by now
-	databases     []string // NAME=LOCATION each
-	Services      services
+	Moved         []string // current folders of roots, as NAME=DIR
+	databases     []string // NAME=LOCATION
+	Services      Services
 	Declared      Declarations
 	Upstreams     Upstreams
-	Sandbox       string   // the least level, of commands that run programs
-	GitAuthor     bool     // programs are told who commits are by
-	MustExist     bool     // there is nothing to do without a journal
-	ForCompletion bool     // for completion: the command says what is wrong
-	GivenFlags    []string // flags to repeat in a hint, so that it leads to the same journal
+	Sandbox       string   // minimum sandbox level of programs
+	GitAuthor     bool     // programs get the user's git author
+	MustExist     bool     // the command needs a journal
+	ForCompletion bool     // for completion, which reports no problem
+	GivenFlags    []string // flags that select the same journal in a hint
 }
 
-// AddFlags adds the flags that find a journal.
+// AddFlags adds the flags that select a workspace and a journal.
 func AddFlags(cmd *cobra.Command, p *Workspace) {
 	cmd.Flags().Var(cli.FolderFlag{To: &p.Dir}, "workspace", "workspace `DIR`; its root is named workspace (default: the current folder)")
 	cmd.Flags().Var(cli.FolderFlag{To: &p.StateDir}, "state", "`DIR` that holds the journal (default: one for each workspace in the user's state folder)")
