@@ -19,6 +19,7 @@ import (
 	"github.com/remit-dev/remit/cmd/remit/internal/tools"
 )
 
+// commandTree returns the root command with the verbs of all families.
 func commandTree(a *cli.App) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "remit",

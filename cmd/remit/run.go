@@ -14,7 +14,7 @@ import (
 	"github.com/remit-dev/remit/cmd/remit/internal/state"
 )
 
-// run runs the command, without the process around it.
+// run runs the command in an environment and returns its exit code.
 func run(ctx context.Context, args []string, w cli.Env) (code int) {
 	a := cli.NewApp(w)
 	// An uncaught panic would exit with code 2, which means wrong usage here.
@@ -53,13 +53,13 @@ func complain(a *cli.App, cmd *cobra.Command, err error) cli.ExitCode {
 	return p.Code
 }
 
-// enough reports whether who reads an answer has seen as much of it as they wanted, as head does. Of what was changed they are told
-// all the same.
+// enough reports whether the reader of a listing has closed the pipe, as head
+// does. Commands that change something report the lost output anyway.
 func enough(cmd *cobra.Command, err error) bool {
 	return cmd != nil && errors.Is(err, syscall.EPIPE) && slices.Contains([]string{"log", "show", "diff", "tools", "stats", "doctor", "schema", "explain"}, cmd.Name())
 }
 
-// lost is the problem of answers that nobody got.
+// lost returns the problem of output that was not written.
 func lost(cmd *cobra.Command, err error) *cli.Problem {
 	p := &cli.Problem{Code: cli.ExitInternal, What: "not everything could be written to standard output", Why: cli.PlainError(err)}
 	if cmd != nil && slices.Contains([]string{"run", "revert", "redo", "recover"}, cmd.Name()) {

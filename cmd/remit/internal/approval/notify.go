@@ -18,17 +18,18 @@ import (
 
 // Limits of --notify.
 const (
-	notifyTimeout = 10 * time.Second // of one run of the program
-	notifyMost    = 64               // calls that a program is still to be told of; of more it is not told
+	notifyTimeout = 10 * time.Second // duration of one run of the program
+	notifyMost    = 64               // queued calls; the program does not get further ones
 	notifyValue   = 4 << 10          // bytes of a value in the environment
 )
 
-// notifier runs a program of the person for each call that waits: one at a time, in the order of the calls, and never in their way. What is
-// told of a call is data: it stands in the environment and on standard input, never in the text of the command.
+// notifier runs a program of the user for each pending call: one at a time, in
+// order, and without delay of the calls. The facts of a call are in the
+// environment and on standard input, never in the text of the command.
 type notifier struct {
 	command string
-	env     []string      // of this process
-	most    time.Duration // of one run
+	env     []string      // environment of this process
+	most    time.Duration // limit of one run
 	warn    func(text string)
 
 	done chan struct{}
@@ -39,13 +40,14 @@ type notifier struct {
 	closed bool
 }
 
-// notice is what a program is told of one call.
+// notice is the input of the program for one call.
 type notice struct {
 	env   []string
 	input []byte // one JSON object and a line end
 }
 
-// newNotifier begins to wait for calls; nil where no program is to be told.
+// newNotifier starts the goroutine that runs the program. It returns nil for an
+// empty command.
 func newNotifier(command string, env []string, warn func(string)) *notifier {
 	if command == "" {
 		return nil
@@ -63,7 +65,7 @@ func newNotifier(command string, env []string, warn func(string)) *notifier {
 	return n
 }
 
-// tell puts a call in the queue, and returns at once.
+// tell queues a call and does not block.
 func (n *notifier) tell(of *Notices, ask ctxperm.ApprovalRequest) {
 	if n == nil {
 		return
@@ -81,8 +83,8 @@ func (n *notifier) tell(of *Notices, ask ctxperm.ApprovalRequest) {
 	}
 }
 
-// Close waits for the program to be told of what is in the queue, for as long as one run may take, and then ends it. Nothing is told
-// afterwards.
+// Close waits for the queued calls, at most as long as one run may take. Then
+// it ends the program. It ignores later calls.
 func (n *notifier) Close() error {
 	if n == nil {
 		return nil
@@ -100,7 +102,8 @@ func (n *notifier) Close() error {
 	return nil
 }
 
-// run tells the program of one call. What the program starts and leaves behind is ended with it.
+// run runs the program for one call. It ends the processes that the program
+// leaves behind.
 func (n *notifier) run(ctx context.Context, told notice) error {
 	ctx, cancel := context.WithTimeout(ctx, n.most)
 	defer cancel()
@@ -120,14 +123,14 @@ func (n *notifier) run(ctx context.Context, told notice) error {
 	return nil
 }
 
-// firstBytes keeps the beginning of what a program writes.
+// firstBytes stores the first bytes of a stream.
 type firstBytes struct {
 	strings.Builder
 
 	left int
 }
 
-// Write takes all of p.
+// Write accepts all of p.
 func (f *firstBytes) Write(p []byte) (int, error) {
 	kept := p[:min(len(p), f.left)]
 	f.left -= len(kept)
@@ -135,14 +138,15 @@ func (f *firstBytes) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// notified is the JSON object that a program reads. It has the keys of remit pending --json.
+// notified is the JSON object that the program reads. It has the keys of remit
+// pending --json.
 type notified struct {
 	Call      string   `json:"call"`
 	Txn       string   `json:"txn"`
 	Session   string   `json:"session"`
 	Principal string   `json:"principal"`
 	Tool      string   `json:"tool"`
-	Summary   string   `json:"summary"` // the arguments, in short
+	Summary   string   `json:"summary"` // shortened arguments
 	Access    []string `json:"access"`
 	Reasons   []string `json:"reasons"`
 	Expires   string   `json:"expires"`
@@ -151,7 +155,8 @@ type notified struct {
 	Approve   string   `json:"approve,omitempty"`
 }
 
-// notice is what a program is told of a call. Bytes that would steer a terminal or end a line are escaped.
+// notice returns the input of the program for a call. It escapes characters
+// that control a terminal or end a line.
 func (n *Notices) notice(ask ctxperm.ApprovalRequest) notice {
 	clean := func(s string) string { return cli.Clip(cli.Printable(strings.ToValidUTF8(s, "\uFFFD")), notifyValue/4) }
 	told := notified{
@@ -181,5 +186,5 @@ func (n *Notices) notice(ask ctxperm.ApprovalRequest) notice {
 	return out
 }
 
-// ownEnv is the environment of this process.
+// ownEnv returns the environment of this process.
 func ownEnv() []string { return os.Environ() }

@@ -4,5 +4,5 @@ package approval
 
 import "os/exec"
 
-// apart is for systems with process groups.
+// apart does nothing on systems without process groups.
 func apart(*exec.Cmd) {}

@@ -19,7 +19,7 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// told collects what a notifier warns of.
+// warned collects the warnings of a notifier.
 type warned struct {
 	mu    sync.Mutex
 	texts []string
@@ -38,7 +38,8 @@ func noticesFor(t *testing.T) *Notices {
 	return &Notices{Tools: func() tool.Registry { return tools }, look: same, approve: same, state: t.TempDir()}
 }
 
-// TestNotify: a program is told what a call is, in the environment and on standard input. No byte of the call becomes a command.
+// TestNotify: the program gets the facts of a call in the environment and on
+// standard input. No byte of the call becomes a command.
 func TestNotify(t *testing.T) {
 	dir := t.TempDir()
 	var w warned
@@ -77,7 +78,8 @@ func TestNotify(t *testing.T) {
 	require.Nil(t, newNotifier("", nil, w.warn))
 }
 
-// TestNotifyInTheWay: a program that fails, hangs, or is behind is told of, and stops no call.
+// TestNotifyInTheWay: a program that fails, hangs or falls behind causes a
+// warning, and stops no call.
 func TestNotifyInTheWay(t *testing.T) {
 	var w warned
 	n := newNotifier("echo no >&2; exit 3", os.Environ(), w.warn)

@@ -7,7 +7,8 @@ import (
 	"syscall"
 )
 
-// apart starts a program in a process group of its own, all of which ends when the program's time is up.
+// apart starts a program in its own process group. All of the group ends at the
+// timeout.
 func apart(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }

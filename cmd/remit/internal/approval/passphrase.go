@@ -25,7 +25,8 @@ type verifier struct {
 	Key     []byte `json:"key"`
 }
 
-// The costs of a new verifier are the second recommendation of RFC 9106, for machines with little memory to spare.
+// Costs and limits of a passphrase. The costs of a new verifier are the second
+// recommendation of RFC 9106, for machines with little memory.
 const (
 	kdf           = "argon2id"
 	kdfTime       = 3
@@ -40,6 +41,7 @@ const (
 	SettingsFile  = "approval.json"
 )
 
+// NewVerifier returns a verifier of a passphrase with a new salt.
 func NewVerifier(phrase string) *verifier {
 	v := &verifier{KDF: kdf, Time: kdfTime, Memory: kdfMemory, Threads: kdfThreads, Salt: cli.RandomBytes(saltBytes)}
 	v.Key = v.derive(phrase)
@@ -136,4 +138,5 @@ func unseen(tty *os.File, ask string) (text string, err error) {
 // byByte reads one byte at a time, so that it takes nothing of the next answer.
 type byByte struct{ *os.File }
 
+// Read reads at most one byte.
 func (b byByte) Read(p []byte) (int, error) { return b.File.Read(p[:min(len(p), 1)]) }

@@ -13,20 +13,21 @@ import (
 	"github.com/remit-dev/remit/revert/sqlite"
 )
 
-// How much of a difference is shown: in a list, and of one call by itself.
+// Lines of a difference that remit pending shows: in a list, and for one call.
 const (
 	ListedLines = 40
 	ShownLines  = 4000
 )
 
-// Pending is a call that waits for approval.
+// Pending is a call that waits for approval, with its transaction.
 type Pending struct {
 	Txn   *revert.Txn
 	Call  *revert.Call
-	Alive bool // the process that has its transaction lives
+	Alive bool // the owner process of the transaction is running
 }
 
-// FindPending finds the calls that wait, oldest first. What cannot be read of one transaction hides no other.
+// FindPending returns the pending calls, oldest first. An unreadable
+// transaction does not hide the others: its error is joined.
 func FindPending(ctx context.Context, j journal.Journal) (out []Pending, err error) {
 	open, err := j.Unfinished(ctx)
 	if err != nil {

@@ -18,13 +18,14 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// Preview is what a call that waits would change in files, as they are now: a patch, or a sentence about why there is none.
+// Preview is what a pending call would change in the files as they are now: a
+// patch, or a note about its absence.
 type Preview struct {
 	Patch string
 	Note  string
 }
 
-// fileArgs are the arguments of the file tools that a difference is made of.
+// fileArgs has the arguments of the file tools that a preview needs.
 type fileArgs struct {
 	Root    string `json:"root"`
 	Path    string `json:"path"`
@@ -34,8 +35,9 @@ type fileArgs struct {
 	All     bool   `json:"all"`
 }
 
-// PreviewCall compares a file with what a call of a file tool would make of it. Other tools, and file tools that are not the ones at hand, have
-// no difference. Folders are those of the roots.
+// PreviewCall compares a file with the result of a call of a file tool. Other
+// tools, and other declarations of the file tools, have no preview. Folders has
+// the folder of each root.
 func PreviewCall(ctx context.Context, folders map[string]string, tools tool.Registry, name, digest string, input json.RawMessage) Preview {
 	t, known := tools.Get(name)
 	var in fileArgs
@@ -95,7 +97,7 @@ func occurrences(n int) string {
 	}
 }
 
-// sightAs is a version of a file with the given content.
+// sightAs returns a version of a file with this content.
 func sightAs(content []byte, there bool) diff.ResourceVersion {
 	if !there {
 		return diff.ResourceVersion{}
@@ -104,7 +106,7 @@ func sightAs(content []byte, there bool) diff.ResourceVersion {
 	return s.From(func(context.Context) (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(content)), nil })
 }
 
-// readUpTo reads a file below a folder, and never one outside it.
+// readUpTo reads a file below a folder. It never reads outside the folder.
 func readUpTo(folder, path string, most int64) (data []byte, err error) {
 	root, err := os.OpenRoot(folder)
 	if err != nil {
@@ -131,7 +133,8 @@ func readUpTo(folder, path string, most int64) (data []byte, err error) {
 	return data, err
 }
 
-// Truncate keeps the first lines of a patch, and says what was left out.
+// Truncate returns the first lines of the patch, and counts the others in the
+// note.
 func (w Preview) Truncate(most int) Preview {
 	n := strings.Count(w.Patch, "\n")
 	if n <= most {

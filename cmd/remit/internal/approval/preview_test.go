@@ -13,7 +13,8 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// TestWants: the difference is of the file as it is now, and what has none says why.
+// TestWants: the preview compares with the file as it is now. A call without a
+// preview has a note with the reason.
 func TestWants(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "a"), []byte("one one\n"), 0o600))

@@ -38,7 +38,7 @@ func NewPrompt(a *cli.App, s Settings, folders map[string]string, list string) (
 type prompt struct {
 	app      *cli.App
 	settings Settings
-	folders  map[string]string // of the roots
+	folders  map[string]string // by root
 
 	who  string
 	tty  io.Writer

@@ -66,7 +66,7 @@ func WriteSettings(state string, s Settings) error {
 	return atomicfile.Replace(filepath.Join(state, SettingsFile), append(text, '\n'))
 }
 
-// Describe describes the settings for people.
+// Describe returns the settings in one sentence.
 func (s Settings) Describe() string {
 	text := "approvals are taken from a terminal that no asking process stands above"
 	if s.Unattended {

@@ -17,7 +17,7 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// answering is what approve and deny are told.
+// answering holds the flags of approve and deny.
 type answering struct {
 	startup.Flags
 	rememberFlags
@@ -58,6 +58,7 @@ func ApproveCommand(a *cli.App, resume func(ctx context.Context, f startup.Flags
 	return cmd
 }
 
+// DenyCommand returns remit deny.
 func DenyCommand(a *cli.App) *cobra.Command {
 	var f answering
 	cmd := &cobra.Command{
@@ -81,7 +82,7 @@ func (f *answering) flags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.question, "question", "", "`DIGEST` of what you looked at, as remit pending says it; refused if the call asks something else by now")
 }
 
-// checkResume refuses flags that mean nothing without --resume.
+// checkResume rejects flags that need --resume.
 func (f *answering) checkResume(changed func(string) bool) error {
 	if f.resume {
 		end := f.AtEnd
@@ -100,7 +101,7 @@ func (f *answering) checkResume(changed func(string) bool) error {
 	return nil
 }
 
-// decide takes an answer, or lists the calls that wait for one.
+// decide records an answer, or lists the pending calls.
 func decide(ctx context.Context, a *cli.App, f *answering, id string) error {
 	if id == "" {
 		return listPending(ctx, a, &f.Workspace, "", false, f.JSON)
@@ -109,7 +110,7 @@ func decide(ctx context.Context, a *cli.App, f *answering, id string) error {
 	if err != nil {
 		return err
 	}
-	at := f.Workspace // the folders of its roots are of no use to an answer
+	at := f.Workspace // an answer does not need the folders of roots
 	at.Moved = nil
 	var w approval.Pending
 	err = startup.WithRuntime(ctx, a, &at, func(rt *agent.Runtime) (err error) {
@@ -132,7 +133,7 @@ func decide(ctx context.Context, a *cli.App, f *answering, id string) error {
 	return f.goOn(ctx, f.Flags, w.Call.Ref.Call)
 }
 
-// recordAnswer writes an answer down.
+// recordAnswer records an answer and reports it.
 func recordAnswer(ctx context.Context, a *cli.App, rt *agent.Runtime, f *answering, at *state.Workspace, id, who string) (w approval.Pending, err error) {
 	if id, err = pendingID(ctx, rt.Journal(), id); err != nil {
 		return w, err
@@ -179,7 +180,7 @@ func recordAnswer(ctx context.Context, a *cli.App, rt *agent.Runtime, f *answeri
 	return w, nil
 }
 
-// notTaken is the problem of an answer that does not count.
+// notTaken returns the problem of an answer that does not count.
 func notTaken(err error, p *state.Workspace, call string) error {
 	for _, kind := range []error{tool.ErrInvalid, tool.ErrDenied, revert.ErrOutcomeKnown} {
 		if errors.Is(err, kind) {
@@ -190,12 +191,12 @@ func notTaken(err error, p *state.Workspace, call string) error {
 	return err
 }
 
-// answerOutput is what a person said of a call.
+// answerOutput is the JSON form of an answer.
 type answerOutput struct {
 	Call string `json:"call"`
-	As   string `json:"as"` // approved, denied; applied, absent
+	As   string `json:"as"` // approved or denied; applied or absent
 	By   string `json:"by"`
 	Why  string `json:"why"`
 
-	Grant string `json:"grant,omitempty"` // what was approved for calls to come
+	Grant string `json:"grant,omitempty"` // remembered approval for later calls
 }

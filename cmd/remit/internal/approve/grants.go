@@ -17,6 +17,7 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
+// GrantsCommand returns remit grants.
 func GrantsCommand(a *cli.App) *cobra.Command {
 	var p state.Workspace
 	var asJSON bool
@@ -74,7 +75,7 @@ func revokeCommand(a *cli.App) *cobra.Command {
 	return cmd
 }
 
-// revokeOutput is what a person took away.
+// revokeOutput is the JSON form of a revocation.
 type revokeOutput struct {
 	Grant string `json:"revoked"`
 	By    string `json:"by"`

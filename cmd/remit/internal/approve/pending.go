@@ -20,6 +20,7 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
+// PendingCommand returns remit pending.
 func PendingCommand(a *cli.App) *cobra.Command {
 	var p state.Workspace
 	var asJSON, watch bool
@@ -76,7 +77,7 @@ func listPending(ctx context.Context, a *cli.App, p *state.Workspace, id string,
 	return damage
 }
 
-// writeAll writes calls that wait.
+// writeAll writes pending calls.
 func writeAll(ctx context.Context, a *cli.App, p *state.Workspace, j journal.Journal, all []approval.Pending, most int, asJSON bool) error {
 	tools, err := tool.NewRegistry(state.Tools(a)...)
 	if err != nil {
@@ -99,10 +100,10 @@ func writeAll(ctx context.Context, a *cli.App, p *state.Workspace, j journal.Jou
 	return nil
 }
 
-// when is a time as people read it, with its zone.
+// when formats a time with its zone.
 func when(t time.Time) string { return t.Local().Format("2006-01-02 15:04:05 -07:00") }
 
-// writePending writes one call that waits.
+// writePending writes one pending call.
 func writePending(p cli.Style, w io.Writer, at *state.Workspace, r PendingRecord, now time.Time) {
 	_, _ = fmt.Fprintf(w, "%s %s  %s  %s\n", p.Doubt("…"), p.Bold(r.Call), cli.Printable(r.Tool), render.Arguments(r.Input, nil))
 	row := func(name, text string) {
@@ -110,7 +111,7 @@ func writePending(p cli.Style, w io.Writer, at *state.Workspace, r PendingRecord
 			_, _ = fmt.Fprintf(w, "  %s %s\n", p.Faint(fmt.Sprintf("%-9s", name)), cli.Printable(text))
 		}
 	}
-	if r.Diff == "" { // then nothing else shows what an approval is for
+	if r.Diff == "" { // nothing else shows the effect of an approval
 		row("input", wholeInput(r.Input, at.Hint("show", r.Call)))
 	}
 	row("asked by", r.Principal+", in session "+r.Session)
@@ -148,10 +149,11 @@ func writePending(p cli.Style, w io.Writer, at *state.Workspace, r PendingRecord
 	}
 }
 
-// mostInput is how much of an input is shown, in bytes.
+// mostInput limits the shown input, in bytes.
 const mostInput = 4000
 
-// wholeInput is the input of a call as it is, or as much of it as a person reads, and where the rest is.
+// wholeInput formats an input. It shortens a long input and names the command
+// that shows all of it.
 func wholeInput(input json.RawMessage, show string) string {
 	if len(input) <= mostInput {
 		return string(input)

@@ -12,10 +12,11 @@ import (
 	"github.com/remit-dev/remit/revert/journal"
 )
 
-// minPrefix is how many characters of an id have to be given, beside its kind.
+// minPrefix is the minimum length of the start of an ID, without its kind.
 const minPrefix = 4
 
-// pendingID finds the call that an id or its beginning means. A beginning counts where one call that waits has it, and no other.
+// pendingID returns the ID of the call that an ID or its start names. The start
+// must match exactly one pending call.
 func pendingID(ctx context.Context, j journal.Journal, id string) (string, error) {
 	if _, _, err := revert.LoadCall(ctx, j, id); !errors.Is(err, journal.ErrNotFound) {
 		return id, err

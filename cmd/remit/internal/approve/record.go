@@ -20,32 +20,33 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// PendingRecord is a call that waits, for programs.
+// PendingRecord is the JSON form of a pending call.
 type PendingRecord struct {
 	Call      string          `json:"call"`
 	Txn       string          `json:"txn"`
 	Session   string          `json:"session"`
 	Principal string          `json:"principal"`
 	Tool      string          `json:"tool"`
-	Input     json.RawMessage `json:"input"` // without what the tool calls sensitive
+	Input     json.RawMessage `json:"input"` // without sensitive values
 	Access    []record.Access `json:"access"`
 	Reasons   []render.Reason `json:"reasons"`
 	Since     time.Time       `json:"since"`
 	Expires   time.Time       `json:"expires"`
 	State     string          `json:"state"`              // waits, approved, denied, expired, interrupted
 	By        string          `json:"by,omitempty"`       // who answered
-	Earlier   string          `json:"earlier,omitempty"`  // says that the call was approved before, and for what
-	Asker     string          `json:"asker,omitempty"`    // the process that asked: its name and number
-	OwnerGone bool            `json:"owner_gone"`         // the process that asked has ended
-	Diff      string          `json:"diff,omitempty"`     // what the call would change, as the files are now
-	Note      string          `json:"note,omitempty"`     // what is missing from diff, and why
-	Question  string          `json:"question,omitempty"` // digest that an approval names; of a program whose changes wait
-	Approve   string          `json:"approve,omitempty"`  // the command that approves it
+	Earlier   string          `json:"earlier,omitempty"`  // earlier approvals of the call, in words
+	Asker     string          `json:"asker,omitempty"`    // name and number of the process that asked
+	OwnerGone bool            `json:"owner_gone"`         // that process has ended
+	Diff      string          `json:"diff,omitempty"`     // change of the files as they are now
+	Note      string          `json:"note,omitempty"`     // what diff lacks, and why
+	Question  string          `json:"question,omitempty"` // digest that an approval names, if a program's changes wait
+	Approve   string          `json:"approve,omitempty"`  // command that approves the call
 
 	client string
 }
 
-// recordOf is one call as people and programs read it. Most is how many lines of its difference are shown.
+// recordOf returns the record of a pending call, with at most the given number
+// of lines of its difference.
 func recordOf(ctx context.Context, a *cli.App, p *state.Workspace, j journal.Journal, w approval.Pending, tools tool.Registry, most int) (PendingRecord, error) {
 	who, err := state.PrincipalOf(ctx, j, w.Txn.Session)
 	if err != nil {
@@ -97,8 +98,8 @@ func pendingInput(c *revert.Call, tools tool.Registry) json.RawMessage {
 	}
 }
 
-// ofAServer reports whether a call is one of another server's tool. No such tool says that an argument is sensitive, and a person who
-// approves has to see what the call is given.
+// ofAServer reports whether a call is one of an MCP server's tool. Such a tool
+// declares no sensitive arguments, and the approver must see them.
 func ofAServer(accesses []record.Access) bool {
 	return slices.ContainsFunc(accesses, func(a record.Access) bool {
 		return a.Action == string(perm.Call) && strings.HasPrefix(a.Resource, "mcp://")
@@ -108,7 +109,7 @@ func ofAServer(accesses []record.Access) bool {
 func (r *PendingRecord) state(p *state.Workspace, w approval.Pending, now time.Time) {
 	c := w.Call
 	switch {
-	case c.Phase == revert.PhaseStarted && !w.Alive: // it asked while it ran
+	case c.Phase == revert.PhaseStarted && !w.Alive: // the call asked while it ran
 		r.State = "interrupted"
 	case c.Answered != nil && c.Answered.Digest == c.Asked.Digest && c.Answered.Approved:
 		r.State, r.By = "approved", c.Answered.By

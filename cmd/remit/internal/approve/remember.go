@@ -13,7 +13,7 @@ import (
 	"github.com/remit-dev/remit/perm"
 )
 
-// rememberFlags is for which calls to come an approval holds, as flags say it.
+// rememberFlags are the flags that say which later calls an approval covers.
 type rememberFlags struct {
 	scope     string
 	span      time.Duration
@@ -41,7 +41,8 @@ func (r *rememberFlags) check() error {
 	return nil
 }
 
-// answer writes an answer down, and what is remembered of it.
+// answer records an answer and the remembered approval. It returns the ID of
+// the latter.
 func (r *rememberFlags) answer(ctx context.Context, rt *agent.Runtime, reply agent.Answer) (grant string, err error) {
 	if r.scope == "" {
 		return "", rt.Answer(ctx, reply)

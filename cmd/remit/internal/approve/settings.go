@@ -11,6 +11,7 @@ import (
 	"github.com/remit-dev/remit/cmd/remit/internal/state"
 )
 
+// ApprovalCommand returns remit approval.
 func ApprovalCommand(a *cli.App) *cobra.Command {
 	var p state.Workspace
 	var asJSON bool

@@ -15,7 +15,8 @@ import (
 	"github.com/remit-dev/remit/revert/record"
 )
 
-// SettleCommand has no default answer: an unknown outcome is not to be guessed.
+// SettleCommand returns remit settle. The outcome has no default: the command
+// must not guess it.
 func SettleCommand(a *cli.App) *cobra.Command {
 	var p state.Workspace
 	var why string
@@ -46,7 +47,7 @@ func SettleCommand(a *cli.App) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				if err := approval.CheckApprover(a, &p, append(asked, call)...); err != nil { // an agent would settle its own call as it likes
+				if err := approval.CheckApprover(a, &p, append(asked, call)...); err != nil { // otherwise an agent could resolve its own call
 					return err
 				}
 				err = rt.ResolveUnknown(cmd.Context(), args[0], record.Decided{Applied: args[1] == "applied", By: who, Why: why})

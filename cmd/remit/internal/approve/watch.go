@@ -11,18 +11,18 @@ import (
 	"github.com/remit-dev/remit/revert/journal"
 )
 
-// lookAgain is how often --watch looks.
+// lookAgain is the interval of --watch.
 const lookAgain = time.Second
 
-// gone tells programs of a call that waits no more.
+// goneRecord is the JSON form of a call that is no longer pending.
 type goneRecord struct {
 	Call  string `json:"call"`
 	State string `json:"state"` // gone
 }
 
-// watchPending tells of calls that wait until ctx ends.
+// watchPending reports pending calls until ctx ends.
 func watchPending(ctx context.Context, a *cli.App, p *state.Workspace, j journal.Journal, asJSON bool) error {
-	a.Progress.Show("") // the line would stand where calls are told of
+	a.Progress.Show("") // the progress line would mix with the calls
 	known := map[string]string{}
 	for first := true; ; first = false {
 		all, err := approval.FindPending(ctx, j)
@@ -32,7 +32,7 @@ func watchPending(ctx context.Context, a *cli.App, p *state.Workspace, j journal
 		if err != nil {
 			return err
 		}
-		if first && len(all) == 0 { // else a person cannot tell whether it works
+		if first && len(all) == 0 { // otherwise the user cannot tell whether the command works
 			_, _ = fmt.Fprintln(a.Err, "remit: no call waits for approval; this command goes on watching until it is interrupted")
 		}
 		if err := tellChanges(ctx, a, p, j, all, known, asJSON); err != nil && ctx.Err() == nil {
@@ -47,7 +47,7 @@ func watchPending(ctx context.Context, a *cli.App, p *state.Workspace, j journal
 	}
 }
 
-// tellChanges writes what is not as known says, and brings known up to date.
+// tellChanges writes the calls that differ from known, and updates known.
 func tellChanges(ctx context.Context, a *cli.App, p *state.Workspace, j journal.Journal, all []approval.Pending, known map[string]string, asJSON bool) error {
 	var fresh []approval.Pending
 	here := map[string]bool{}

@@ -9,12 +9,12 @@ import (
 // App is one run of the command.
 type App struct {
 	Env
-	DeclaredTools []tool.Tool          // the tools by the flags; nil: no flag changes them
-	LeftOut       func(tool.Tool) bool // selects the tools that a gateway does not serve; nil: it serves all
+	DeclaredTools []tool.Tool          // tools as the flags declare them; nil: the built-in tools
+	LeftOut       func(tool.Tool) bool // reports the tools that a gateway does not serve; nil: it serves all
 	Progress      *Progress
 	Output        *Output
 	Code          ExitCode
-	closers       []func() error // close what the command opened, at its end
+	closers       []func() error // closes what the command opened
 }
 
 // NewApp returns a run of the command in an environment. The caller closes it.
@@ -31,10 +31,10 @@ func NewApp(w Env) *App {
 // ExitWith makes the command end with a code, unless a worse one is set.
 func (a *App) ExitWith(code ExitCode) { a.Code = Worst(a.Code, code) }
 
-// OnClose registers a function that close calls.
+// OnClose registers a function that Close calls.
 func (a *App) OnClose(fn func() error) { a.closers = append(a.closers, fn) }
 
-// Close closes what the command opened.
+// Close calls the functions of OnClose in their order, and joins their errors.
 func (a *App) Close() error {
 	var errs []error
 	for _, c := range a.closers {
@@ -43,11 +43,14 @@ func (a *App) Close() error {
 	return errors.Join(errs...)
 }
 
-// WriteJSON writes one JSON object to standard output, in one line.
+// WriteJSON writes one JSON object to standard output, on one line.
 func (a *App) WriteJSON(v any) { NewJSON(a.Out).Write(v) }
 
+// Style returns the style of standard output. It is plain without a terminal,
+// or if NO_COLOR is set.
 func (a *App) Style() Style { return Style(a.OutTerminal && a.Getenv("NO_COLOR") == "") }
 
+// ErrStyle returns the style of standard error.
 func (a *App) ErrStyle() Style { return Style(a.ErrTerminal && a.Getenv("NO_COLOR") == "") }
 
 // Person returns the user by the operating system. The journal names this user

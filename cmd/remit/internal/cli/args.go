@@ -65,4 +65,5 @@ func WantIDs(low, high int, what string) cobra.PositionalArgs {
 	}
 }
 
+// EmptyID returns the problem of an empty ID.
 func EmptyID() *Problem { return UsageProblem("the id is empty; is a variable not set?") }

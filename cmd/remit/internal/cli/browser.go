@@ -5,7 +5,8 @@ import (
 	"runtime"
 )
 
-// OpenPage opens a page in the browser of whoever sits here.
+// OpenPage opens a page in the user's browser. It does not wait for the
+// browser.
 func OpenPage(page string) error {
 	words := []string{"xdg-open"}
 	switch runtime.GOOS {
@@ -18,6 +19,6 @@ func OpenPage(page string) error {
 	if err := cmd.Start(); err != nil {
 		return err
 	}
-	go func() { _ = cmd.Wait() }() // it may last as long as the browser
+	go func() { _ = cmd.Wait() }() // the process may last as long as the browser
 	return nil
 }

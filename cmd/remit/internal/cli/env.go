@@ -17,22 +17,22 @@ import (
 type Env struct {
 	In          io.Reader
 	Out, Err    io.Writer
-	OutTerminal bool // out is a terminal
-	// terminalErr reports that err is a terminal: the two can differ.
+	OutTerminal bool // Out is a terminal
+	// ErrTerminal reports whether Err is a terminal. The two can differ.
 	ErrTerminal bool
 
 	Getenv   func(string) string
 	Username func() (string, error)             // returns the user by the operating system
 	OpenTTY  func() (io.ReadWriteCloser, error) // opens the terminal
-	// browse opens a page in a browser; nil: there is no browser.
+	// OpenPage opens a page in a browser. It is nil if there is no browser.
 	OpenPage func(page string) error
-	// caller describes the process that runs the command; nil: unknown, and
-	// nothing is approved.
+	// Caller describes the process that runs the command. If it is nil, the
+	// process is unknown and the command accepts no approval.
 	Caller     func() Caller
 	Host       host.Host
-	ExtraTools []tool.Tool // beside the built-in ones; only for tests
+	ExtraTools []tool.Tool // tools in addition to the built-in ones, for tests
 
-	Customizers []agent.Option // of tools that are made for each session; only for tests
+	Customizers []agent.Option // options of tools that a session customizes, for tests
 }
 
 // BuiltinTools lists the built-in tools and those of tests.

@@ -11,11 +11,11 @@ import (
 	"github.com/remit-dev/remit/revert"
 )
 
-// FolderFlag is a flag that names a folder. An empty one is refused: it is what
-// an unset variable leaves, and would be another folder than the one meant.
+// FolderFlag is the flag of a folder. It rejects the empty value of an unset
+// variable, which would name another folder.
 type FolderFlag struct{ To *string }
 
-// String is the folder.
+// String returns the folder.
 func (f FolderFlag) String() string {
 	if f.To == nil {
 		return ""
@@ -23,10 +23,10 @@ func (f FolderFlag) String() string {
 	return *f.To
 }
 
-// Type names what the flag takes.
+// Type returns the type name for the help.
 func (FolderFlag) Type() string { return "string" }
 
-// Set takes the folder.
+// Set sets the folder. It returns an error for the empty text.
 func (f FolderFlag) Set(dir string) error {
 	if dir == "" {
 		return errors.New("the folder has no name; is a variable not set?")
@@ -35,16 +35,18 @@ func (f FolderFlag) Set(dir string) error {
 	return nil
 }
 
-// AddRetentionFlags are the flags of a retention; when says when they count.
+// AddRetentionFlags adds the flags of a retention. When is the start of their
+// help text.
 func AddRetentionFlags(cmd *cobra.Command, keep *revert.Retention, when string) {
 	cmd.Flags().Var((*ageFlag)(&keep.MaxAge), "keep", when+"keep what ended less than this `TIME` ago, such as 30d or 12h")
 	cmd.Flags().Var((*numberFlag)(&keep.KeepLast), "keep-last", when+"keep the newest `N` that ended, however old")
 }
 
-// ageFlag is a time as Go writes it, or a number of days.
+// ageFlag is the flag of an age: a Go duration, or a number of days such as
+// 30d.
 type ageFlag time.Duration
 
-// String is the time.
+// String returns the age.
 func (f *ageFlag) String() string {
 	d := time.Duration(*f)
 	if d%(24*time.Hour) == 0 {
@@ -53,10 +55,10 @@ func (f *ageFlag) String() string {
 	return d.String()
 }
 
-// Type names what the flag takes.
+// Type returns the type name for the help.
 func (*ageFlag) Type() string { return "time" }
 
-// Set takes the time.
+// Set parses an age.
 func (f *ageFlag) Set(text string) error {
 	if days, ok := strings.CutSuffix(text, "d"); ok {
 		n, err := strconv.ParseUint(days, 10, 16)
@@ -73,16 +75,16 @@ func (f *ageFlag) Set(text string) error {
 	return nil
 }
 
-// numberFlag is a number that is not negative.
+// numberFlag is the flag of a number that is not negative.
 type numberFlag int
 
-// String is the number.
+// String returns the number.
 func (f *numberFlag) String() string { return strconv.Itoa(int(*f)) }
 
-// Type names what the flag takes.
+// Type returns the type name for the help.
 func (*numberFlag) Type() string { return "number" }
 
-// Set takes the number.
+// Set parses a number.
 func (f *numberFlag) Set(text string) error {
 	n, err := strconv.ParseUint(text, 10, 31)
 	if err != nil {

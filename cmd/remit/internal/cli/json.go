@@ -5,12 +5,13 @@ import (
 	"io"
 )
 
-// JSONWriter writes one object a line.
+// JSONWriter writes one JSON object per line.
 type JSONWriter struct {
 	enc *json.Encoder
 	out *Output
 }
 
+// NewJSON returns a writer to w.
 func NewJSON(w io.Writer) JSONWriter {
 	out, ok := w.(*Output)
 	if !ok {
@@ -21,14 +22,15 @@ func NewJSON(w io.Writer) JSONWriter {
 	return JSONWriter{enc, out}
 }
 
-// Write leaves it to the output to tell what could not be written.
+// Write writes one object. An error goes to the Output, which the command
+// reports at its end.
 func (t JSONWriter) Write(v any) {
 	if err := t.enc.Encode(v); err != nil {
 		t.out.lose(err)
 	}
 }
 
-// Listed makes an empty list of a missing one, so that programs read a list.
+// Listed returns an empty list for nil, so that its JSON is a list.
 func Listed[T any](list []T) []T {
 	if list == nil {
 		return []T{}

@@ -2,15 +2,15 @@ package cli
 
 import "io"
 
-// Output is where answers go. Who reads them may go away, and a disk may be
-// full; the calls go on. What could not be written is told once, at the end.
+// Output is standard output. If the reader exits or the disk is full, calls
+// continue. The command reports the first error once, at its end.
 type Output struct {
 	w       io.Writer
-	Failure error // what went wrong first
-	gone    bool  // half a line may be written: nothing can follow it
+	Failure error // the first write error
+	gone    bool  // the last line may be incomplete, so nothing can follow it
 }
 
-// Write never fails.
+// Write writes p. It never returns an error.
 func (o *Output) Write(p []byte) (int, error) {
 	if o.gone {
 		return len(p), nil
@@ -22,7 +22,7 @@ func (o *Output) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// lose notes that something did not get written.
+// lose stores the first write error.
 func (o *Output) lose(err error) {
 	if o.Failure == nil {
 		o.Failure = err

@@ -11,10 +11,10 @@ type Problem struct {
 	Code           ExitCode
 	What, Why, Fix string
 	ID             string
-	Denied         bool // fix says how to allow it
+	Denied         bool // Fix says how to allow the call
 }
 
-// Error returns what and why on one line.
+// Error returns What and Why on one line.
 func (p *Problem) Error() string {
 	if p.Why == "" {
 		return p.What
@@ -33,7 +33,8 @@ func WithPlace(text, at string) string {
 	return text + " (" + at + ")"
 }
 
-// PlainError leaves the path out, which the message names already.
+// PlainError returns the text of an error without its path, because the message
+// already names the path.
 func PlainError(err error) string {
 	var pathed *fs.PathError
 	if errors.As(err, &pathed) {

@@ -11,24 +11,25 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// ProgressInterval is how long the command says nothing before it says what it does, and
-// how often it says it again.
+// ProgressInterval is the delay before the first progress line, and the
+// interval between lines.
 const ProgressInterval = time.Second
 
-// Progress is a line at the bottom of a terminal about what takes long. It goes
-// to the error output, and away before anything else is written; where that is
-// no terminal there is none.
+// Progress is a line at the bottom of a terminal that names what takes long. It
+// goes to standard error. The command removes it before it writes anything
+// else.
 type Progress struct {
-	writer io.Writer // nil: nobody sees it
+	writer io.Writer // nil: standard error is not a terminal
 	host   host.Host
 	began  time.Time
 
-	mu    sync.Mutex // held while something is written, so that the line is never in the middle of it
-	doing string     // empty: nothing that takes time
+	mu    sync.Mutex // held during a write, so that the line never appears inside other output
+	doing string     // empty: there is nothing to show
 	shown bool
 }
 
-// Start begins to look at the clock, and returns what ends that.
+// Start starts a goroutine that draws the line. It returns a function that ends
+// the goroutine and removes the line.
 func (p *Progress) Start(ctx context.Context) (stop func()) {
 	if p.writer == nil {
 		return func() {}
@@ -55,7 +56,7 @@ func (p *Progress) Start(ctx context.Context) (stop func()) {
 	}
 }
 
-// Show says what is being done; the empty text, that it is waited for somebody.
+// Show sets the text of the line. The empty text removes the line.
 func (p *Progress) Show(doing string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -65,7 +66,8 @@ func (p *Progress) Show(doing string) {
 	}
 }
 
-// Report is what a tool says of how far its call is.
+// Report shows the progress that a tool reports. It does nothing while the line
+// is held.
 func (p *Progress) Report(t tool.Progress) {
 	text := t.Tool
 	switch {
@@ -79,12 +81,13 @@ func (p *Progress) Report(t tool.Progress) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.doing != "" { // else a person is asked
+	if p.doing != "" { // otherwise a person answers a prompt
 		p.doing = text
 	}
 }
 
-// Hold keeps the line away until it is released: a person is asked.
+// Hold removes the line while a person answers. It returns a function that
+// shows the line again.
 func (p *Progress) Hold() (release func()) {
 	p.mu.Lock()
 	was := p.doing
@@ -111,7 +114,7 @@ func (p *Progress) clear() {
 	p.wipe()
 }
 
-// wipe takes the line away; mu is held.
+// wipe removes the line. The caller holds mu.
 func (p *Progress) wipe() {
 	if p.shown {
 		_, _ = io.WriteString(p.writer, "\r\x1b[K")
@@ -119,13 +122,13 @@ func (p *Progress) wipe() {
 	}
 }
 
-// progressWriter writes to the terminal that the line is on, or to another place.
+// progressWriter removes the progress line before each write.
 type progressWriter struct {
 	progress *Progress
 	w        io.Writer
 }
 
-// Write takes the line away first.
+// Write removes the line and writes b.
 func (a progressWriter) Write(b []byte) (int, error) {
 	a.progress.mu.Lock()
 	defer a.progress.mu.Unlock()

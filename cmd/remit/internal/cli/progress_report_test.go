@@ -10,8 +10,8 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// TestReport: what a tool says of how far it is stands in the line, and does not
-// steer the terminal, nor comes where a person is asked.
+// TestReport: the line shows the progress that a tool reports, cannot control
+// the terminal, and is absent while a person answers.
 func TestReport(t *testing.T) {
 	for want, report := range map[string]tool.Progress{
 		"… file_move 40 of 100 (0 s)":         {Tool: "file_move", Done: 40, Total: 100},

@@ -13,8 +13,8 @@ import (
 	"github.com/remit-dev/remit/internal/host/hosttest"
 )
 
-// TestProgress: nothing for a second, then what is done, once a second, and the
-// line is gone before anything else is written, and at the end.
+// TestProgress: the line appears after a second and changes once a second. It
+// is gone before other output and at the end.
 func TestProgress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
@@ -24,7 +24,7 @@ func TestProgress(t *testing.T) {
 		stop := p.Start(t.Context())
 		second := func(part time.Duration) {
 			h.Advance(part)
-			time.Sleep(part) // of the bubble
+			time.Sleep(part) // the clock of the bubble
 			synctest.Wait()
 		}
 		second(2 * time.Second)
@@ -40,12 +40,12 @@ func TestProgress(t *testing.T) {
 		require.Equal(t, "\r\x1b[Kanswer\n", out.String(), "the line goes away first")
 		second(time.Second)
 		out.Reset()
-		release := p.Hold() // a person is asked
+		release := p.Hold() // a person answers
 		require.Equal(t, "\r\x1b[K", out.String())
 		second(3 * time.Second)
 		require.Equal(t, "\r\x1b[K", out.String())
 		release()
-		h.Advance(-time.Hour) // a clock may jump
+		h.Advance(-time.Hour) // a clock can jump
 		second(time.Second)
 		require.True(t, strings.HasSuffix(out.String(), "… taking back\\x1b[2J (0 s)"), "%q", out.String())
 		stop()
@@ -56,7 +56,8 @@ func TestProgress(t *testing.T) {
 	})
 }
 
-// TestNoProgressWithoutTerminal: nothing is written where there is nothing to write to.
+// TestNoProgressWithoutTerminal: without a terminal, the command writes no
+// line.
 func TestNoProgressWithoutTerminal(t *testing.T) {
 	p := &Progress{host: host.Real()}
 	require.NotPanics(t, func() {

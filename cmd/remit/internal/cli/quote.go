@@ -2,7 +2,7 @@ package cli
 
 import "strings"
 
-// Quote is a word as a shell takes it.
+// Quote quotes a word for a shell, if necessary.
 func Quote(word string) string {
 	if word != "" && strings.IndexFunc(word, special) < 0 {
 		return word

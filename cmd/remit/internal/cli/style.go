@@ -5,7 +5,7 @@ import (
 	"io"
 )
 
-// Style colours text, or leaves it alone where nobody sees colours.
+// Style colours text. The zero value leaves text plain.
 type Style bool
 
 func (p Style) in(code, text string) string {
@@ -15,19 +15,28 @@ func (p Style) in(code, text string) string {
 	return "\x1b[" + code + "m" + text + "\x1b[0m"
 }
 
-func (p Style) Good(text string) string  { return p.in("32", text) }
-func (p Style) Bad(text string) string   { return p.in("31", text) }
-func (p Style) Doubt(text string) string { return p.in("33", text) }
-func (p Style) Faint(text string) string { return p.in("2", text) }
-func (p Style) Bold(text string) string  { return p.in("1", text) }
+// Good colours a success.
+func (p Style) Good(text string) string { return p.in("32", text) }
 
-// Problem writes the lines of a problem that have something to say.
+// Bad colours a failure.
+func (p Style) Bad(text string) string { return p.in("31", text) }
+
+// Doubt colours a warning.
+func (p Style) Doubt(text string) string { return p.in("33", text) }
+
+// Faint dims a detail.
+func (p Style) Faint(text string) string { return p.in("2", text) }
+
+// Bold emphasizes a name.
+func (p Style) Bold(text string) string { return p.in("1", text) }
+
+// Problem writes the lines of a problem that are not empty.
 func (p Style) Problem(w io.Writer, prefix string, pr *Problem) {
 	_, _ = fmt.Fprintln(w, p.Bad(prefix)+Printable(pr.What))
 	p.Details(w, pr)
 }
 
-// Details writes why, how to mend it, and the id.
+// Details writes why, the fix and the ID, if they are not empty.
 func (p Style) Details(w io.Writer, pr *Problem) {
 	show, fix := "", "fix"
 	if pr.Denied {

@@ -8,10 +8,11 @@ import (
 	"golang.org/x/term"
 )
 
+// IsTerminal reports whether a file is a terminal.
 func IsTerminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
 
-// OpenTerminal opens the terminal itself, which is where a person is also when
-// input and output lead elsewhere.
+// OpenTerminal opens the terminal of the process. It works if standard input
+// and output are redirected.
 func OpenTerminal() (io.ReadWriteCloser, error) {
 	if runtime.GOOS == "windows" {
 		return os.OpenFile("CONIN$", os.O_RDWR, 0)

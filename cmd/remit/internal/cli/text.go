@@ -7,8 +7,8 @@ import (
 	"unicode"
 )
 
-// Printable writes characters that would steer a terminal as escapes: texts of
-// tools, files and policies are shown, never obeyed. Line ends become spaces.
+// Printable escapes characters that control a terminal. Texts of tools, files
+// and policies must not control it. Line ends become spaces.
 func Printable(s string) string {
 	s = strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r == '\n' || r == '\r' }), " ")
 	if strings.IndexFunc(s, unprintable) < 0 {
@@ -28,7 +28,7 @@ func Printable(s string) string {
 
 func unprintable(r rune) bool { return !unicode.IsPrint(r) }
 
-// Clip cuts a text that is longer than n characters.
+// Clip shortens a text to n characters.
 func Clip(s string, n int) string {
 	runes := []rune(s)
 	if len(runes) <= n {
@@ -37,7 +37,7 @@ func Clip(s string, n int) string {
 	return string(runes[:n-1]) + "…"
 }
 
-// Count writes a number with its noun.
+// Count formats a number with its noun.
 func Count(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
@@ -59,6 +59,7 @@ func Bytes(n int64) string {
 	}
 }
 
+// Entries formats a number of journal entries.
 func Entries(n int64) string {
 	if n == 1 {
 		return "1 entry"

@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestPrintable: what tools and files say cannot steer a terminal.
+// TestPrintable: texts of tools and files cannot control a terminal.
 func TestPrintable(t *testing.T) {
 	for in, want := range map[string]string{
 		"plain, ünïcödé ✓":       "plain, ünïcödé ✓",

@@ -13,6 +13,7 @@ import (
 	"github.com/remit-dev/remit/cmd/remit/internal/state"
 )
 
+// Command returns remit doctor.
 func Command(a *cli.App) *cobra.Command {
 	var f startup.Flags
 	cmd := &cobra.Command{

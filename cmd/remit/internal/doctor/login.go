@@ -8,7 +8,7 @@ import (
 	"github.com/remit-dev/remit/cmd/remit/internal/upstream"
 )
 
-// checkLogins tells at which servers somebody is logged in, or has to.
+// checkLogins reports the logins, and the servers that need one.
 func checkLogins(p *state.Workspace, tell func(Finding)) {
 	config, err := os.ReadFile(upstream.NoteFile(p))
 	if err != nil {

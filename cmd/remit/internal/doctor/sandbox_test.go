@@ -9,7 +9,8 @@ import (
 	"github.com/remit-dev/remit/internal/sandbox"
 )
 
-// What a machine has not, doctor says, and how to get it.
+// TestLevelFinding: doctor names each missing layer of the sandbox, and how to
+// get it.
 func TestLevelFinding(t *testing.T) {
 	for _, tt := range []struct {
 		name      string

@@ -8,6 +8,7 @@ import (
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 )
 
+// VersionCommand returns remit version.
 func VersionCommand(a *cli.App) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{

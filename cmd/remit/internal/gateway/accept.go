@@ -16,6 +16,7 @@ import (
 	"github.com/remit-dev/remit/mcp/gateway"
 )
 
+// AcceptCommand returns remit gateway accept.
 func AcceptCommand(a *cli.App) *cobra.Command {
 	p := state.Workspace{Sandbox: "strict"}
 	p.Upstreams.Strict = true

@@ -32,6 +32,7 @@ func (f connectOptions) mode() connect.Mode {
 	return connect.Write
 }
 
+// ConnectCommand returns remit connect.
 func ConnectCommand(a *cli.App) *cobra.Command {
 	var f connectOptions
 	keep := revert.Retention{MaxAge: revert.DefaultKeep, KeepLast: revert.DefaultKeepLast}
@@ -95,6 +96,7 @@ func ConnectCommand(a *cli.App) *cobra.Command {
 	return cmd
 }
 
+// DisconnectCommand returns remit disconnect.
 func DisconnectCommand(a *cli.App) *cobra.Command {
 	var f connectOptions
 	cmd := &cobra.Command{
@@ -123,6 +125,7 @@ func connectFlags(cmd *cobra.Command, f *connectOptions) {
 	cmd.ValidArgsFunction = cobra.FixedCompletions(ClientNames(), cobra.ShellCompDirectiveNoFileComp)
 }
 
+// ClientNames lists the supported clients.
 func ClientNames() (names []string) {
 	for _, c := range connect.Clients() {
 		names = append(names, c.Name())

@@ -16,6 +16,7 @@ import (
 	"github.com/remit-dev/remit/mcp/gateway"
 )
 
+// InitCommand returns remit init.
 func InitCommand(a *cli.App) *cobra.Command {
 	p := state.Workspace{Sandbox: "strict"}
 	write, asJSON := false, false
@@ -65,8 +66,8 @@ func rootNames(p *state.Workspace) []string {
 // keepNone is the value of --keep with which drafts take no snapshots.
 const keepNone = "none"
 
-// keptRoots returns the roots of which drafts take snapshots: the named ones,
-// or all.
+// keptRoots returns the roots that drafts take snapshots of: the named ones, or
+// all.
 func keptRoots(p *state.Workspace, names []string) []string {
 	switch {
 	case slices.Contains(names, keepNone):

@@ -18,7 +18,7 @@ import (
 	"github.com/remit-dev/remit/mcp/gateway"
 )
 
-// loginOutput is what is told of a login, for programs.
+// loginOutput is the JSON form of a login.
 type loginOutput struct {
 	Server   string     `json:"server"`
 	URL      string     `json:"url"`
@@ -28,6 +28,7 @@ type loginOutput struct {
 	Renews   bool       `json:"renews"`
 }
 
+// LoginCommand returns remit gateway login.
 func LoginCommand(a *cli.App) *cobra.Command {
 	var p state.Workspace
 	asJSON, noBrowser, patience := false, false, 5*time.Minute
@@ -47,7 +48,7 @@ func LoginCommand(a *cli.App) *cobra.Command {
 			k, err := store.Login(ctx, server, func(page string) {
 				_, _ = fmt.Fprintf(a.Err, "To log in at %s, open this page in a browser on this machine:\n%s\n", server.Name, cli.Printable(page))
 				if a.OpenPage != nil && a.ErrTerminal && !noBrowser {
-					_ = a.OpenPage(page) // the page was told
+					_ = a.OpenPage(page) // standard error has the address of the page
 				}
 			})
 			switch {
@@ -67,7 +68,7 @@ func LoginCommand(a *cli.App) *cobra.Command {
 	return cmd
 }
 
-// findLogin finds a server in the configuration, and where its login is kept.
+// findLogin returns a server of the configuration and the store of its login.
 func findLogin(a *cli.App, p *state.Workspace, name string) (gateway.Server, login.Store, error) {
 	if p.Upstreams.Config == "" {
 		return gateway.Server{}, login.Store{}, cli.UsageProblem("--config names the file that lists the servers")
@@ -108,6 +109,7 @@ func writeLogin(a *cli.App, k login.LoginInfo, asJSON bool) error {
 	return err
 }
 
+// LogoutCommand returns remit gateway logout.
 func LogoutCommand(a *cli.App) *cobra.Command {
 	var p state.Workspace
 	asJSON := false

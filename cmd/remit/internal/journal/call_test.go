@@ -11,8 +11,8 @@ import (
 	"github.com/remit-dev/remit/revert/record"
 )
 
-// TestWithoutSensitive: the JSON of a call has no sensitive value, neither in an
-// input nor in an inverse, and the call itself keeps them.
+// TestWithoutSensitive: the JSON of a call has no sensitive value in an input
+// or an inverse. The call itself keeps them.
 func TestWithoutSensitive(t *testing.T) {
 	input := json.RawMessage(`{"password":"hunter2","user":"a"}`)
 	change := effect.Change{Resource: "http://a", Inverse: json.RawMessage(`{"body":"hunter2"}`)}

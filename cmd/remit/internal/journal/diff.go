@@ -19,6 +19,7 @@ import (
 	"github.com/remit-dev/remit/revert/effect"
 )
 
+// DiffCommand returns remit diff.
 func DiffCommand(a *cli.App) *cobra.Command {
 	var p state.Workspace
 	var last, asJSON bool

@@ -16,6 +16,7 @@ import (
 	"github.com/remit-dev/remit/revert"
 )
 
+// EraseCommand returns remit erase.
 func EraseCommand(a *cli.App) *cobra.Command {
 	var p state.Workspace
 	var yes, asJSON bool

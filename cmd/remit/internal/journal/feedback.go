@@ -15,6 +15,7 @@ import (
 	"github.com/remit-dev/remit/revert/record"
 )
 
+// FeedbackCommand returns remit feedback.
 func FeedbackCommand(a *cli.App) *cobra.Command {
 	var p state.Workspace
 	var note string

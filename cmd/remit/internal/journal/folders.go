@@ -15,7 +15,7 @@ import (
 	"github.com/remit-dev/remit/revert/record"
 )
 
-// revertOp is what is done: an undo, or only a look at it, or a redo.
+// revertOp is an operation on a transaction: revert, preview or redo.
 type revertOp int
 
 const (
@@ -24,7 +24,7 @@ const (
 	redoing
 )
 
-// verb is the command that does it.
+// verb returns the name of the command.
 func (w revertOp) verb() string {
 	if w == redoing {
 		return "redo"
@@ -32,8 +32,8 @@ func (w revertOp) verb() string {
 	return "revert"
 }
 
-// folderProblem says where the folders are that a revert or a redo needs, and the command
-// that names them.
+// folderProblem returns the problem of a revert or a redo that needs other
+// folders, with the command that names them.
 func folderProblem(p *state.Workspace, a *cli.App, err error, way revertOp, id string) error {
 	var lost *agent.RootError
 	var away *revert.ElsewhereError
@@ -53,7 +53,7 @@ func folderProblem(p *state.Workspace, a *cli.App, err error, way revertOp, id s
 		for _, r := range lost.Roots {
 			dir := "DIR"
 			if here, err := state.RealFolder(p.Folder()); err == nil && (state.IsFolder(a, here, r) || here == r.Path) {
-				dir = here // the workspace itself was moved, or restored
+				dir = here // the workspace was moved or restored
 			}
 			again.Moved = append(slices.Clip(again.Moved), r.Name+"="+dir)
 		}
@@ -75,8 +75,8 @@ func folderProblem(p *state.Workspace, a *cli.App, err error, way revertOp, id s
 	return err
 }
 
-// eitherFolderHint are the commands that name the folders of roots: the recorded ones as far as
-// they are still there, and copies of them.
+// eitherFolderHint returns the commands that name the recorded folders, if they
+// exist, and copies of them.
 func eitherFolderHint(p *state.Workspace, a *cli.App, roots []record.Root, way revertOp, id string) string {
 	was, copied, there := *p, *p, true
 	for _, r := range roots {
@@ -95,8 +95,8 @@ func eitherFolderHint(p *state.Workspace, a *cli.App, roots []record.Root, way r
 	return fix
 }
 
-// writeFolders names the folders of a report that nobody can take for granted: those that only
-// --root vouches for, and a workspace that is not here.
+// writeFolders writes the folders that --root names, and a workspace that is
+// not the current folder.
 func writeFolders(ctx context.Context, a *cli.App, p *state.Workspace, j journal.Journal, rep revert.Report) {
 	for _, r := range rep.Named {
 		_, _ = fmt.Fprintf(a.Out, "root %s: %s, as --root says; the journal has %s\n", r.Root, cli.Printable(r.Path), cli.Printable(r.Was))

@@ -16,6 +16,7 @@ import (
 	"github.com/remit-dev/remit/revert/sqlite"
 )
 
+// FsckCommand returns remit fsck.
 func FsckCommand(a *cli.App) *cobra.Command {
 	var p state.Workspace
 	var asJSON, accept bool
@@ -80,7 +81,7 @@ func runFsck(ctx context.Context, a *cli.App, p *state.Workspace, kept string, a
 	return nil
 }
 
-// acceptHead continues with an incomplete journal.
+// acceptHead accepts an incomplete journal.
 func acceptHead(ctx context.Context, a *cli.App, p *state.Workspace, asJSON bool) error {
 	if err := p.Find(a); err != nil {
 		return err

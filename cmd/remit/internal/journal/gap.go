@@ -43,9 +43,9 @@ func gapsAfter(ctx context.Context, j journal.Journal, pos int64) (gaps []gap, e
 	return gaps, nil
 }
 
-// gaps lists the gaps because of which a target can be incomplete: every gap
-// after the last transaction, and a gap in one that was open then. An empty ID
-// means an empty journal.
+// gaps lists the gaps that can make a target incomplete: every gap after the
+// last transaction, and a gap in one that was open then. An empty ID means an
+// empty journal.
 func (t target) gaps(ctx context.Context, j journal.Journal, id string) ([]gap, error) {
 	if id == "" {
 		return gapsAfter(ctx, j, 0)
@@ -79,6 +79,7 @@ func firstPos(ctx context.Context, j journal.Journal, q journal.Query) (record.E
 	return record.Entry{}, nil
 }
 
+// String describes the gap for people.
 func (g gap) String() string {
 	missing := "how many is not known"
 	if g.Entries != nil {

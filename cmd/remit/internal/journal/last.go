@@ -16,9 +16,9 @@ import (
 	"github.com/remit-dev/remit/revert/journal"
 )
 
-// lastTxn finds the newest transaction that something is left of, or that nobody
-// goes on with, "" where there is none, and the newer calls of others. An undo
-// transaction has nothing of its own.
+// lastTxn returns the newest transaction with remaining effects, or an
+// abandoned one. It returns "" if there is none. It also returns the newer
+// calls of other transactions. A revert transaction has no effects of its own.
 func lastTxn(ctx context.Context, rt *agent.Runtime) (found string, over []passedOver, err error) {
 	stop, j := errors.New("found"), rt.Journal()
 	err = state.EachTxn(ctx, j, func(id string) error {
@@ -30,7 +30,7 @@ func lastTxn(ctx context.Context, rt *agent.Runtime) (found string, over []passe
 		if !is {
 			is, err = abandoned(ctx, j, t)
 		}
-		if is && t.Undoes+t.Redoes != "" { // what it worked on is meant, if it did so here
+		if is && t.Undoes+t.Redoes != "" { // the user means its subject, if it worked in these folders
 			of, failed := rt.Load(ctx, t.Undoes+t.Redoes)
 			if err = failed; err == nil && slices.Contains(of.UndoneBy, id) {
 				id = of.ID
@@ -50,13 +50,13 @@ func lastTxn(ctx context.Context, rt *agent.Runtime) (found string, over []passe
 		err = nil
 	}
 	if found == "" {
-		over = nil // nothing was chosen before them
+		over = nil // no transaction was chosen before them
 	}
 	return found, over, err
 }
 
-// beyond reports whether a revert of the call can do nothing: its records are erased, or
-// all that is left of it is what it did outside the roots that were observed.
+// beyond reports whether a revert of the call can do nothing: its records are
+// erased, or its remaining effects are outside the observed roots.
 func beyond(c *revert.Call) bool {
 	switch {
 	case c.Phase == revert.PhaseErased:
@@ -71,8 +71,8 @@ func beyond(c *revert.Call) bool {
 	})
 }
 
-// lastUndo returns the newest undo of the folders at hand of which a redo can bring
-// something back, and "" if there is none.
+// lastUndo returns the newest revert transaction of these folders that a redo
+// can redo. It returns "" if there is none.
 func lastUndo(ctx context.Context, rt *agent.Runtime) (found string, _ []passedOver, err error) {
 	stop := errors.New("found")
 	err = state.EachTxn(ctx, rt.Journal(), func(id string) error {
@@ -99,8 +99,8 @@ func lastUndo(ctx context.Context, rt *agent.Runtime) (found string, _ []passedO
 	return found, nil, err
 }
 
-// abandoned reports whether a transaction keeps others from what it may hold, though
-// its process is gone and nothing waits in it.
+// abandoned reports whether a transaction holds claims, its process has ended
+// and no call of it is pending.
 func abandoned(ctx context.Context, j journal.Journal, t *revert.Txn) (bool, error) {
 	waits := func(c *revert.Call) bool { return c.Phase == revert.PhasePending }
 	holds := func(c *revert.Call) bool { return c.Started != nil && c.Class() != effect.Pure }
@@ -114,8 +114,7 @@ func abandoned(ctx context.Context, j journal.Journal, t *revert.Txn) (bool, err
 	return err == nil && !alive, err
 }
 
-// passedOver is a call that is newer than the last transaction with something to take
-// back.
+// passedOver is a call that is newer than the transaction of --last.
 type passedOver struct {
 	Txn  string `json:"txn"`
 	Call string `json:"call"`
@@ -123,7 +122,7 @@ type passedOver struct {
 	Why  string `json:"why"`
 }
 
-// passedBy are the calls of a transaction that has nothing to take back.
+// passedBy returns the calls of a transaction that a revert does not change.
 func passedBy(t *revert.Txn) (over []passedOver) {
 	if t.Undoes+t.Redoes != "" {
 		return nil
@@ -134,7 +133,7 @@ func passedBy(t *revert.Txn) (over []passedOver) {
 	return over
 }
 
-// nothingOf says why there is nothing to take back of a call.
+// nothingOf says why a revert of a call would do nothing.
 func nothingOf(c *revert.Call) string {
 	switch {
 	case c.Phase == revert.PhaseErased:
@@ -156,10 +155,10 @@ func nothingOf(c *revert.Call) string {
 	}
 }
 
-// mostPassed is how many calls that were passed over are named.
+// mostPassed limits the calls that writePassed names.
 const mostPassed = 5
 
-// writePassed names the newer calls that --last passed over.
+// writePassed writes the newer calls that --last passed over.
 func writePassed(p cli.Style, w io.Writer, over []passedOver, at *state.Workspace) {
 	for _, c := range over[:min(len(over), mostPassed)] {
 		_, _ = fmt.Fprintf(w, "%s passed over: call %s of %s, %s: %s\n", p.Doubt("·"), c.Call, c.Txn, cli.Printable(c.Tool), c.Why)

@@ -16,6 +16,7 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
+// LogCommand returns remit log.
 func LogCommand(a *cli.App) *cobra.Command {
 	var p state.Workspace
 	var asJSON bool
@@ -59,7 +60,7 @@ func writeLog(ctx context.Context, a *cli.App, p *state.Workspace, only string, 
 	}
 	show := func(id string, behind []gap) error {
 		_, rec, err := loadTxn(ctx, j, id)
-		if errors.Is(err, record.ErrDamaged) && only == "" { // the others are listed all the same
+		if errors.Is(err, record.ErrDamaged) && only == "" { // list the others too
 			damage = append(damage, fmt.Errorf("transaction %s: %w", id, err))
 			return nil
 		}

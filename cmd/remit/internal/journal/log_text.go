@@ -52,7 +52,7 @@ func writeTxn(p cli.Style, w io.Writer, r txnRecord, tools tool.Registry) {
 	}
 }
 
-// newestElsewhere are the newest of each place.
+// newestElsewhere returns the newest revert or redo of each set of folders.
 func newestElsewhere(all []elsewhereRecord) (out []elsewhereRecord) {
 	for i, e := range all {
 		if !slices.ContainsFunc(all[i+1:], func(later elsewhereRecord) bool { return foldersWords(later.Roots) == foldersWords(e.Roots) }) {
@@ -70,10 +70,11 @@ func foldersWords(roots []folderRecord) string {
 	return strings.Join(words, ", ")
 }
 
-// ended is how the program of a call ended; the zero value if there is none.
+// ended returns how the program of a call ended. It returns the zero value if
+// there is none.
 func (c callLine) ended() render.Program { return render.Program{Code: c.ExitCode, Signal: c.Signal} }
 
-// callWords says in one line what a call was given and what became of it.
+// callWords describes in one line the arguments and the outcome of a call.
 func callWords(p cli.Style, c callLine, tools tool.Registry) string {
 	var words []string
 	status, done := strings.ReplaceAll(c.Status, "_", " "), tool.Status(c.Status).OK()
@@ -106,8 +107,8 @@ func callWords(p cli.Style, c callLine, tools tool.Registry) string {
 	return strings.Join(slices.DeleteFunc(words, func(s string) bool { return s == "" }), "  ")
 }
 
-// givenWords are the arguments of a call in short. A tool that is not at hand may call some
-// of them sensitive, so nothing of its arguments is shown.
+// givenWords formats the arguments of a call. It shows nothing of an unknown
+// tool, which may declare sensitive arguments.
 func givenWords(c callLine, tools tool.Registry) string {
 	t, ok := tools.Get(c.Tool)
 	if !ok || len(c.input) == 0 || string(c.input) == "null" {

@@ -14,6 +14,7 @@ import (
 	"github.com/remit-dev/remit/revert"
 )
 
+// PruneCommand returns remit prune.
 func PruneCommand(a *cli.App) *cobra.Command {
 	var p state.Workspace
 	var asJSON bool

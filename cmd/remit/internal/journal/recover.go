@@ -17,6 +17,7 @@ import (
 	"github.com/remit-dev/remit/revert"
 )
 
+// RecoverCommand returns remit recover.
 func RecoverCommand(a *cli.App) *cobra.Command {
 	var p state.Workspace
 	var asJSON bool
@@ -45,7 +46,7 @@ func runRecover(ctx context.Context, a *cli.App, p *state.Workspace, asJSON bool
 		for _, s := range rec.Settled {
 			a.ExitWith(settledCode(s))
 		}
-		if len(rec.Failed) > 0 { // nobody knows yet what became of their calls
+		if len(rec.Failed) > 0 { // the outcomes of their calls are unknown
 			a.ExitWith(cli.ExitUnknown)
 		}
 		switch {
@@ -63,14 +64,14 @@ func runRecover(ctx context.Context, a *cli.App, p *state.Workspace, asJSON bool
 	})
 }
 
-// recovered is what recover came to.
+// recovered is the JSON form of a recovery.
 type recovered struct {
 	agent.Recovery
-	Closed []string `json:"closed,omitempty"` // transactions that had nothing to take back
+	Closed []string `json:"closed,omitempty"` // transactions without effects, which recovery closed
 }
 
-// closeEmpty ends the transactions without an owner that have nothing to take back, to release
-// or to wait for, and takes them off the list.
+// closeEmpty ends abandoned transactions without effects, held calls and
+// pending calls. It removes them from the report and returns their IDs.
 func closeEmpty(ctx context.Context, rt *agent.Runtime, rec *revert.RecoveryReport) (closed []string, err error) {
 	var open []string
 	for _, id := range rec.Abandoned {
@@ -134,7 +135,8 @@ func writeRecovery(p cli.Style, w io.Writer, rec revert.RecoveryReport, where *s
 	}
 }
 
-// writeOpen lists the transactions that stay open, with the commands that end each.
+// writeOpen writes the transactions that stay open, with the commands that end
+// each.
 func writeOpen(ctx context.Context, a *cli.App, rt *agent.Runtime, rec revert.RecoveryReport, where *state.Workspace) error {
 	p, w := a.Style(), a.Out
 	for _, id := range rec.Abandoned {

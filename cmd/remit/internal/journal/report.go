@@ -12,7 +12,8 @@ import (
 	"github.com/remit-dev/remit/revert/effect"
 )
 
-// writeReport tells what became of each resource, and of what id names: a transaction, or a call.
+// writeReport writes the result for each resource, and for the transaction or
+// call that ID names.
 func writeReport(p cli.Style, w io.Writer, rep revert.Report, way revertOp, id string) {
 	if rep.Txn == "" {
 		nothing := "there is nothing to take back"
@@ -52,7 +53,7 @@ func writeReport(p cli.Style, w io.Writer, rep revert.Report, way revertOp, id s
 		what = "call " + id + " of transaction " + rep.Txn + ", "
 	}
 	if len(rep.Items) == 0 {
-		if way == redoing && id != rep.Txn { // the transaction may have other undos
+		if way == redoing && id != rep.Txn { // the transaction can have other reverts
 			what = "undo " + id + " of " + what
 		}
 		_, _ = fmt.Fprintf(w, "%s%s: %s\n", what, render.State(p, rep.State, false), nothing)
@@ -61,10 +62,11 @@ func writeReport(p cli.Style, w io.Writer, rep revert.Report, way revertOp, id s
 	_, _ = fmt.Fprintf(w, "%s%s: %d of %s %s\n", what, render.State(p, rep.State, false), clean, cli.Count(len(rep.Items), "change"), did)
 }
 
-// writeWays says what can be done about what is in the way: for the rest the reasons say it.
+// writeWays writes the commands that revert the remaining resources, if there
+// are any.
 func writeWays(p cli.Style, w io.Writer, rep revert.Report, again string, over func() bool) {
 	theirs := slices.ContainsFunc(rep.NotUndone(), func(i revert.ResourceResult) bool {
-		return i.Outcome == effect.Conflict && !strings.HasPrefix(i.Resource, "http") // those cannot be overwritten
+		return i.Outcome == effect.Conflict && !strings.HasPrefix(i.Resource, "http") // an HTTP resource cannot be overwritten
 	})
 	later := slices.ContainsFunc(rep.NotUndone(), func(i revert.ResourceResult) bool { return strings.HasSuffix(i.Why, "with cascade") })
 	switch {
@@ -104,7 +106,7 @@ func writeItem(p cli.Style, w io.Writer, i revert.ResourceResult, preview bool) 
 	}
 }
 
-// restoring is what would be done to a resource to have it as it was.
+// restoring returns the verb for restoring a resource.
 func restoring(does string) string {
 	switch does {
 	case "delete":
@@ -116,7 +118,8 @@ func restoring(does string) string {
 	}
 }
 
-// writeDependent tells of a call that goes along, or that stands in the way.
+// writeDependent writes a dependent call that the revert includes, or that
+// prevents it.
 func writeDependent(p cli.Style, w io.Writer, d revert.Dependent, txn string) {
 	mark, how, of := p.Doubt("·"), "along", ""
 	if !d.Included {

@@ -17,6 +17,7 @@ import (
 	"github.com/remit-dev/remit/revert/effect"
 )
 
+// RevertCommand returns remit revert.
 func RevertCommand(a *cli.App) *cobra.Command {
 	var p state.Workspace
 	var last, asJSON, preview bool
@@ -66,6 +67,7 @@ func RevertCommand(a *cli.App) *cobra.Command {
 	return cmd
 }
 
+// RedoCommand returns remit redo.
 func RedoCommand(a *cli.App) *cobra.Command {
 	var p state.Workspace
 	var last, asJSON bool
@@ -92,8 +94,8 @@ func RedoCommand(a *cli.App) *cobra.Command {
 	return cmd
 }
 
-// asker is who the record says asked for it. Whom the system cannot name can take
-// back all the same.
+// asker returns the user for the record. It returns "" if the system does not
+// know the user, who can revert anyway.
 func asker(a *cli.App) string {
 	who, err := a.Username()
 	if err != nil {
@@ -102,32 +104,32 @@ func asker(a *cli.App) string {
 	return who
 }
 
-// revertOutput is a report with what is left, so that a program need not know which
-// outcomes are clean.
+// revertOutput is the JSON form of a report. It adds what remains, so that a
+// program need not know the outcomes.
 type revertOutput struct {
 	revert.Report
 	Preview   bool                    `json:"preview,omitempty"`
 	Complete  bool                    `json:"complete"`
 	NotUndone []revert.ResourceResult `json:"not_undone"`
-	// PassedOver are the newer calls that --last found nothing to take back of.
+	// PassedOver lists the newer calls that --last passed over.
 	PassedOver []passedOver `json:"passed_over,omitempty"`
-	// Missing are the gaps in the journal that can hide newer calls.
+	// Missing lists the gaps of the journal that can hide newer calls.
 	Missing []gap `json:"missing,omitempty"`
 }
 
-// forceHelps reports whether --force-as takes back something that a revert left alone.
+// forceHelps reports whether --force-as reverts more than a revert without it.
 func forceHelps(ctx context.Context, rt *agent.Runtime, id string, how revert.Options) bool {
 	plain, err := rt.Preview(ctx, id, how)
 	if err != nil {
 		return false
 	}
-	how.Force = "anybody" // nothing is recorded of a preview
+	how.Force = "anybody" // a preview records nothing
 	forced, err := rt.Preview(ctx, id, how)
 	return err == nil && len(forced.NotUndone()) < len(plain.NotUndone())
 }
 
-// runRevert does one direction of undo: there or back. Over tells whether what is in the way
-// can be overwritten.
+// runRevert runs a revert, a preview or a redo. Over reports whether --force-as
+// would help.
 func runRevert(ctx context.Context, a *cli.App, p *state.Workspace, which target, asJSON bool, way revertOp, do func(*agent.Runtime, context.Context, string) (revert.Report, error), over func(*agent.Runtime, context.Context, string) bool) error {
 	p.MustExist = true
 	return startup.WithRuntime(ctx, a, p, func(rt *agent.Runtime) error {
@@ -150,7 +152,7 @@ func runRevert(ctx context.Context, a *cli.App, p *state.Workspace, which target
 			return err
 		}
 		rep = rep.PerResource()
-		complete := id == "" || rep.Complete() // there may be nothing to take back
+		complete := id == "" || rep.Complete() // there can be nothing to revert
 		if !complete {
 			a.ExitWith(cli.ExitPartial)
 		}
@@ -172,16 +174,16 @@ func runRevert(ctx context.Context, a *cli.App, p *state.Workspace, which target
 	})
 }
 
-// redoable reports whether a redo brings something of a revert back. What a tool did to
-// take a call back it does not, and an open transaction goes on in another way.
+// redoable reports whether a redo redoes something of a revert. It does not
+// redo a tool's own Revert, and an open transaction has no redo.
 func redoable(rep revert.Report) bool {
 	return rep.State != revert.TxnOpen && slices.ContainsFunc(rep.Items, func(i revert.ResourceResult) bool {
 		return i.Outcome == effect.Restored && !strings.HasPrefix(i.Resource, "tool://")
 	})
 }
 
-// redoID is what a redo of a revert names: its transaction where that stands for the same,
-// else the undo.
+// redoID returns the argument of the redo of a revert: the transaction if it
+// has no other revert, otherwise the revert.
 func redoID(ctx context.Context, rt *agent.Runtime, rep revert.Report) string {
 	t, err := rt.Load(ctx, rep.Txn)
 	others := slices.ContainsFunc(rep.Items, func(i revert.ResourceResult) bool { return i.Txn != "" })

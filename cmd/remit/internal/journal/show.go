@@ -17,6 +17,7 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
+// ShowCommand returns remit show.
 func ShowCommand(a *cli.App) *cobra.Command {
 	var p state.Workspace
 	var asJSON bool
@@ -59,8 +60,8 @@ func writeCalls(ctx context.Context, a *cli.App, p *state.Workspace, id string, 
 	return nil
 }
 
-// shownCalls finds the call with an id, or those of the transaction with it: what
-// it did, or what it took back.
+// shownCalls returns the call with an ID, or the calls of the transaction with
+// the ID. Those of a revert transaction are the calls that it reverted.
 func shownCalls(ctx context.Context, a *cli.App, j journal.Journal, id string) ([]shownCall, error) {
 	tools, err := tool.NewRegistry(state.Tools(a)...)
 	if err != nil {
@@ -113,7 +114,7 @@ func callsIn(t *revert.Txn) []*revert.Call {
 	return t.Calls
 }
 
-// findUndo finds the call that the undo with an id took back.
+// findUndo returns the call that the revert with an ID reverted.
 func findUndo(ctx context.Context, j journal.Journal, id string) (*revert.Txn, []*revert.Call, error) {
 	q := journal.Query{Call: id, Kinds: []kind.Kind{kind.Reverting}, Limit: 1}
 	for e, err := range j.Entries(ctx, q) {
@@ -131,7 +132,7 @@ func findUndo(ctx context.Context, j journal.Journal, id string) (*revert.Txn, [
 	return nil, nil, fmt.Errorf("%q: %w", id, journal.ErrNotFound)
 }
 
-// undoneCall is a call as it stands in the folders where a transaction took it back.
+// undoneCall returns a call in the folders where a transaction reverted it.
 func undoneCall(ctx context.Context, j journal.Journal, by string, of record.CallRef) (*revert.Txn, []*revert.Call, error) {
 	link, err := revert.Load(ctx, j, by)
 	if err != nil {
@@ -148,7 +149,7 @@ func undoneCall(ctx context.Context, j journal.Journal, by string, of record.Cal
 	return t, []*revert.Call{c}, nil
 }
 
-// workedOn are the calls that an undo or a redo tried to take back or to bring back.
+// workedOn returns the calls that a revert or a redo tried to change.
 func workedOn(t *revert.Txn, by string) []*revert.Call {
 	return slices.DeleteFunc(slices.Clone(t.Calls), func(c *revert.Call) bool { return !c.WorkedOn(by) })
 }

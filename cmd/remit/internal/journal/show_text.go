@@ -190,7 +190,8 @@ func writeOutput(row func(name, text string), c shownCall) {
 	row("ends", c.attempt.ends)
 }
 
-// outputRows shows an output whole: that of a program line by line, any other as JSON.
+// outputRows writes all of an output: that of a program line by line, any other
+// as JSON.
 func outputRows(row func(name, text string), name string, output json.RawMessage) {
 	e, is := render.ProgramOf(output)
 	if !is {

@@ -6,16 +6,16 @@ import (
 	"github.com/remit-dev/remit/agent"
 )
 
-// target says which transaction is meant: the one with an id, or the last one.
-// No id means none, never the last.
+// target selects a transaction: the one with an ID, or the last one. An empty
+// ID selects none.
 type target struct {
 	id   string
 	last bool
-	undo bool // with last: the newest undo is meant
+	undo bool // with last: select the newest revert
 }
 
-// find is the id of what is meant, and the newer calls that the last one passes over;
-// empty where the last one is meant, and there is none.
+// find returns the ID of the selected transaction, and the newer calls that
+// --last passed over. The ID is empty if there is no last transaction.
 func (t target) find(ctx context.Context, rt *agent.Runtime) (id string, over []passedOver, err error) {
 	if t.last && t.undo {
 		return lastUndo(ctx, rt)

@@ -15,34 +15,34 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// txnRecord is what the journal says of a transaction, as it is shown.
+// txnRecord is the JSON form of a transaction.
 type txnRecord struct {
-	Txn       string          `json:"txn"`
-	State     revert.TxnState `json:"state"`
-	OwnerGone bool            `json:"owner_gone"` // only of an open one: its process ended
-	// Committing: only of an open one: its commit has begun.
-	Committing bool              `json:"committing,omitempty"`
+	Txn        string            `json:"txn"`
+	State      revert.TxnState   `json:"state"`
+	OwnerGone  bool              `json:"owner_gone"`           // of an open transaction: its owner process has ended
+	Committing bool              `json:"committing,omitempty"` // of an open transaction: its commit has begun
 	Principal  string            `json:"principal"`
-	Client     *perm.ClientFacts `json:"client,omitempty"` // who the session is shown to, where somebody said
+	Client     *perm.ClientFacts `json:"client,omitempty"` // client of the session, if its record names one
 	Session    string            `json:"session"`
 	Began      time.Time         `json:"began"`
-	Undoes     string            `json:"undoes,omitempty"`      // the transaction that this one takes back
-	UndoesCall string            `json:"undoes_call,omitempty"` // with undoes: the only call that it takes back, of several
-	Redoes     string            `json:"redoes,omitempty"`      // the transaction that this one brings back
-	Only       string            `json:"only,omitempty"`        // with redoes: what this undo took back
+	Undoes     string            `json:"undoes,omitempty"`      // transaction that this one reverts
+	UndoesCall string            `json:"undoes_call,omitempty"` // with undoes: the one call that it reverts, of several
+	Redoes     string            `json:"redoes,omitempty"`      // transaction that this one redoes
+	Only       string            `json:"only,omitempty"`        // with redoes: the revert that it redoes
 	UndoneBy   []string          `json:"undone_by"`
 	RedoneBy   []string          `json:"redone_by"`
-	Elsewhere  []elsewhereRecord `json:"elsewhere,omitempty"` // what was done in copies of its folders
-	Missing    []gap             `json:"missing,omitempty"`   // records that are missing behind this one, or inside of it
+	Elsewhere  []elsewhereRecord `json:"elsewhere,omitempty"` // reverts and redos in copies of its folders
+	Missing    []gap             `json:"missing,omitempty"`   // gaps in this transaction or after it
 	Calls      []callLine        `json:"calls"`
 }
 
-// elsewhereRecord is an undo or a redo in folders that a person named in the place of the
-// recorded ones. State and the calls of a transaction are those of the recorded folders.
+// elsewhereRecord is a revert or a redo in folders that --root named instead of
+// the recorded ones. State and calls of a transaction are those of the recorded
+// folders.
 type elsewhereRecord struct {
 	Txn    string          `json:"txn"`
 	Redoes bool            `json:"redoes"`
-	State  revert.TxnState `json:"state"` // of the transaction that it worked on, in these folders
+	State  revert.TxnState `json:"state"` // state of its subject in these folders
 	Roots  []folderRecord  `json:"roots"`
 }
 
@@ -66,30 +66,32 @@ func elsewhereOf(ctx context.Context, j journal.Journal, t *revert.Txn) (out []e
 	return out, nil
 }
 
-// callLine is a call in the list of its transaction.
+// callLine is the JSON form of a call in the log.
 type callLine struct {
 	Call   string `json:"call"`
 	Tool   string `json:"tool"`
-	Status string `json:"status"` // of the outcome, or in_flight
-	// ExitCode and Signal are how the call's program ended; absent if the call ran none.
+	Status string `json:"status"` // status of the outcome, or in_flight
+	// ExitCode and Signal say how the call's program ended. They are absent
+	// without a program.
 	ExitCode *int          `json:"exit_code,omitempty"`
 	Signal   string        `json:"signal,omitempty"`
 	Changes  []tool.Change `json:"changes"`
 	Undone   string        `json:"undone,omitempty"` // all, some, none, or in_flight
-	Queued   bool          `json:"queued,omitempty"` // the commit will release it
-	Erased   *erasedRecord `json:"erased,omitempty"` // nothing else is left of it
-	// Feedback is what people said of it, oldest first; of each the newest counts.
+	Queued   bool          `json:"queued,omitempty"` // the commit releases the call
+	Erased   *erasedRecord `json:"erased,omitempty"` // set: the records of the call are gone
+	// Feedback lists the feedback, oldest first. The newest of each person
+	// counts.
 	Feedback []provenance.Feedback `json:"feedback,omitempty"`
 
 	input json.RawMessage // nil if no record has it
 }
 
-// erasedRecord says who erased a call, or that its retention had ended.
+// erasedRecord says who erased a call, or that retention did.
 type erasedRecord struct {
 	Cause   string   `json:"cause"` // asked, retention
 	By      string   `json:"by,omitempty"`
 	Why     string   `json:"why,omitempty"`
-	Left    bool     `json:"left"` // something of it is there that cannot be taken back any more
+	Left    bool     `json:"left"` // an effect remains that cannot be reverted any more
 	Touched []string `json:"touched,omitempty"`
 }
 

@@ -40,20 +40,20 @@ func checkCommand(a *cli.App) *cobra.Command {
 	return cmd
 }
 
-// policyCheckFlags is what remit policy check is told.
+// policyCheckFlags holds the flags of remit policy check.
 type policyCheckFlags struct {
 	json, strict, tools, notes bool
 	definitions                []string
 }
 
-// CheckOutput is what checking a policy came to.
+// CheckOutput is the JSON form of a check.
 type CheckOutput struct {
 	OK        bool                `json:"ok"`
 	Revision  string              `json:"revision"`
 	Problems  []rego.Problem      `json:"problems"`
-	Warnings  []rego.Problem      `json:"warnings"` // rules that are not what their author means
+	Warnings  []rego.Problem      `json:"warnings"` // rules that differ from what their author means
 	Unchecked []rego.UncheckedRef `json:"unchecked"`
-	Slow      []rego.UncheckedRef `json:"slow"` // what makes decisions slower than they could be
+	Slow      []rego.UncheckedRef `json:"slow"` // parts of rules that make decisions slower
 	Tests     []rego.TestResult   `json:"tests"`
 	Uncovered []string            `json:"uncovered"`
 }
@@ -78,8 +78,8 @@ func runCheck(a *cli.App, cmd *cobra.Command, paths []string, f policyCheckFlags
 	return nil
 }
 
-// check tells what is wrong with a policy apart from why it could not be
-// looked at.
+// check loads and tests a policy. Problems of the policy are in the output; an
+// error means that the check could not run.
 func check(cmd *cobra.Command, paths []string, tools []tool.Tool, closed bool) (CheckOutput, error) {
 	c := CheckOutput{Problems: []rego.Problem{}, Warnings: []rego.Problem{}, Unchecked: []rego.UncheckedRef{}, Slow: []rego.UncheckedRef{}, Tests: []rego.TestResult{}, Uncovered: []string{}}
 	engine, err := policyfile.Load(paths, true)

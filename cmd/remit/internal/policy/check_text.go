@@ -41,7 +41,8 @@ func writeCheck(p cli.Style, w io.Writer, c CheckOutput, notes bool) {
 	_, _ = fmt.Fprintf(w, "loaded; %s, %d failed\n", cli.Count(len(c.Tests), "test"), failed)
 }
 
-// writeNoteCounts sums up what is no finding: a note changes no decision, and a policy has many.
+// writeNoteCounts counts the notes. A note changes no decision, and a policy
+// has many.
 func writeNoteCounts(p cli.Style, w io.Writer, c CheckOutput) {
 	rules := map[string]bool{}
 	for _, n := range c.Slow {
@@ -59,14 +60,14 @@ func writeNoteCounts(p cli.Style, w io.Writer, c CheckOutput) {
 	}
 }
 
-// writeNotes lists what is no finding.
+// writeNotes lists the notes.
 func writeNotes(p cli.Style, w io.Writer, c CheckOutput) {
 	for _, n := range c.Unchecked {
 		_, _ = fmt.Fprintf(w, "%s %s: not checked: %s\n", p.Doubt("·"), n.At, cli.Printable(n.Text))
 	}
 	said := rego.UncheckedRef{}
 	for _, n := range c.Slow {
-		// A document that is read whole has many parts that differ: --json lists them.
+		// A document that a rule reads whole has many parts. --json lists them.
 		if head, _, whole := strings.Cut(n.Text, " is read whole, and "); whole {
 			n.Text = head + " is read whole, with what differs from call to call"
 		}

@@ -6,6 +6,7 @@ import (
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 )
 
+// Command returns remit policy.
 func Command(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "policy", Short: "Begin, check and ask policies",

@@ -15,7 +15,7 @@ import (
 	"github.com/remit-dev/remit/perm/rego"
 )
 
-// explainFlags is what remit policy explain is told.
+// explainFlags holds the flags of remit policy explain.
 type explainFlags struct {
 	state.Workspace
 	input    string
@@ -49,17 +49,18 @@ func explainCommand(a *cli.App) *cobra.Command {
 	return cmd
 }
 
-// explainOutput is why one access is decided as it is.
+// explainOutput is the JSON form of the explanation of one access.
 type explainOutput struct {
 	Call string `json:"call,omitempty"`
 	Tool string `json:"tool"`
 	rego.Explanation
 	Access   perm.AccessFacts     `json:"access"`
-	Recorded *perm.DecisionRecord `json:"recorded,omitempty"` // what was decided then
-	Change   *rego.PolicyFix      `json:"change"`             // null where none was found
-	Approve  string               `json:"approve,omitempty"`  // the command that answers the call
+	Recorded *perm.DecisionRecord `json:"recorded,omitempty"` // decision at the time of the call
+	Change   *rego.PolicyFix      `json:"change"`             // null: no change was found
+	Approve  string               `json:"approve,omitempty"`  // command that approves the call
 	Notes    []string             `json:"notes"`
-	// Unknown says why the decision cannot be made again; Decision is then the recorded one.
+	// Unknown says why the decision cannot be repeated. Decision is then the
+	// recorded one.
 	Unknown string `json:"unknown,omitempty"`
 }
 
@@ -95,10 +96,11 @@ func runExplain(ctx context.Context, a *cli.App, f *explainFlags, ids []string) 
 	return nil
 }
 
-// explain explains each access. Where what comes out is not what was decided about the
-// call, the explanation is withheld: the policy saw something that is not on the record.
+// explain explains each access. It withholds an explanation that contradicts
+// the recorded decision: the policy read something that the journal does not
+// have.
 func (f *explainFlags) explain(ctx context.Context, engine *rego.Engine, asks []recordedAsk) (all []explainOutput, err error) {
-	strictest := map[bool]perm.Effect{false: perm.Allow, true: perm.Allow} // by whether the call asked while it ran
+	strictest := map[bool]perm.Effect{false: perm.Allow, true: perm.Allow} // key: the call asked while it ran
 	for _, ask := range asks {
 		x, err := f.explainOne(ctx, engine, ask)
 		if err != nil {
@@ -145,7 +147,8 @@ func (f *explainFlags) explainOne(ctx context.Context, engine *rego.Engine, ask 
 	return x, err
 }
 
-// required reports whether the tool does not meet a requirement, and the place of the rule that has it; none: a result raised it.
+// required reports whether the tool lacks a required property. At is the place
+// of the rule; it is empty if a result raised the requirement.
 func (x explainOutput) required() (at string, is bool) {
 	i := slices.IndexFunc(x.Decision.Reasons, func(p perm.Reason) bool { return p.Set == "require" })
 	if i < 0 || x.Decision.Effect != perm.Deny.String() {
@@ -154,8 +157,8 @@ func (x explainOutput) required() (at string, is bool) {
 	return x.Decision.Reasons[i].At, true
 }
 
-// approve is the command that approves a call that waits. What a program wants to change
-// is named.
+// approve returns the command that approves a pending call. It names the digest
+// of a program's changes.
 func (f *explainFlags) approve(ask recordedAsk) string {
 	if ask.request.Purpose == perm.PurposeApply {
 		return f.Hint("approve", ask.call, "--question", ask.question)
@@ -163,7 +166,7 @@ func (f *explainFlags) approve(ask recordedAsk) string {
 	return f.Hint("approve", ask.call)
 }
 
-// withhold takes an explanation back that is not the one of the call.
+// withhold removes an explanation that does not hold for the call.
 func (f *explainFlags) withhold(x *explainOutput, ask recordedAsk, why string) {
 	x.Unknown, x.Approve, x.Change, x.Notes, x.Explanation = why, "", nil, []string{}, rego.Explanation{Decision: *ask.decision, Rules: []rego.RuleTrace{}}
 	if ask.pending {

@@ -37,8 +37,8 @@ func writeExplanation(p cli.Style, w io.Writer, x explainOutput) {
 	writeChange(p, w, x)
 }
 
-// writeConsidered tells of the rules that decided; where none did, of those that could
-// have let the access through.
+// writeConsidered writes the rules that decided. If none did, it writes those
+// that could have permitted the access.
 func writeConsidered(p cli.Style, w io.Writer, x explainOutput) {
 	over, none := 0, !slices.ContainsFunc(x.Rules, func(c rego.RuleTrace) bool { return c.Decided })
 	for _, c := range x.Rules {

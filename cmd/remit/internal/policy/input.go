@@ -13,8 +13,8 @@ import (
 	"github.com/remit-dev/remit/perm"
 )
 
-// SampleInput is a command to paste, with every member that an input always
-// has.
+// SampleInput is a command with an input document that has every required
+// member.
 const SampleInput = `remit policy eval --input - <<'END'
 {
   "purpose": "run",

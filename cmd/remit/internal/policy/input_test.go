@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// FuzzPolicyInput: an input of a policy that is taken is one that remit itself would
-// give: written and read again it is the same, and it names what is to be decided.
+// FuzzPolicyInput: an accepted input stays the same if it is written and read
+// again. It has a purpose, a tool and an access.
 func FuzzPolicyInput(f *testing.F) {
 	_, sample, _ := strings.Cut(SampleInput, "<<'END'\n")
 	sample = strings.TrimSuffix(sample, "END")
@@ -38,7 +38,7 @@ func FuzzPolicyInput(f *testing.F) {
 		require.NoError(t, err)
 		again, err := parseRequest(first)
 		if err != nil {
-			return // what was left out may not be there empty
+			return // some members must not be present and empty
 		}
 		second, err := json.Marshal(again)
 		require.NoError(t, err)

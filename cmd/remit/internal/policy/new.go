@@ -42,14 +42,14 @@ func newCommand(a *cli.App) *cobra.Command {
 	return cmd
 }
 
-// copied is a copy of a pack.
+// copied is the JSON form of a copy of a pack.
 type copied struct {
 	Pack   string   `json:"pack"`
 	Folder string   `json:"folder"`
 	Files  []string `json:"files"`
 }
 
-// copyPack writes all files of a pack or none.
+// copyPack writes all files of a pack, or none.
 func copyPack(a *cli.App, name, dir string, asJSON bool) error {
 	pack, err := policyfile.Pack(trimPack(name))
 	if err != nil {
@@ -84,11 +84,10 @@ func copyPack(a *cli.App, name, dir string, asJSON bool) error {
 	return nil
 }
 
-// trimPack takes builtin: off the name of a pack.
+// trimPack removes builtin: from the name of a pack.
 func trimPack(name string) string { return strings.TrimPrefix(name, policies.Prefix) }
 
-// packFiles are the files of a pack, by name, without the folders in which packs
-// that share a file keep it.
+// packFiles returns the files of a pack by name, without folders.
 func packFiles(pack fs.FS) (map[string][]byte, error) {
 	files := map[string][]byte{}
 	err := fs.WalkDir(pack, ".", func(name string, d fs.DirEntry, err error) error {
@@ -101,7 +100,7 @@ func packFiles(pack fs.FS) (map[string][]byte, error) {
 	return files, err
 }
 
-// writeFresh writes a file that is not there.
+// writeFresh creates a file. It returns an error if the file exists.
 func writeFresh(name string, text []byte) error {
 	file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {

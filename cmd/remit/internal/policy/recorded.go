@@ -21,29 +21,30 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// recordedAsk is what a policy was asked about a call, as far as it is recorded.
+// recordedAsk is a policy request of a call, as far as the journal has it.
 type recordedAsk struct {
 	call     string
 	request  perm.Request
-	decision *perm.DecisionRecord // of the whole call
+	decision *perm.DecisionRecord // for the whole call
 	stage    string
-	why      string // of a call that was denied
-	question string // the digest of what a call that waits asks
+	why      string // reason of a denial
+	question string // digest of the approval request of a pending call
 	pending  bool
 	redacted bool
 	during   bool // the call asked while it ran
-	refused  bool // this access is the one that was denied
-	gone     bool // the tool is not at hand, or is another one
+	refused  bool // the policy denied this access
+	gone     bool // the tool is unknown or has another declaration
 }
 
-// unmet tells that the rules let the access through, and the tool does not have what they require.
+// unmet reports whether the rules permit the access and the tool lacks a
+// required property.
 func (r recordedAsk) unmet(x explainOutput) bool {
 	d := r.decision
 	return d != nil && r.refused && d.Revision == x.Decision.Revision && slices.ContainsFunc(d.Reasons, func(p perm.Reason) bool { return p.Set == "require" })
 }
 
-// untold says why a decision cannot be made again, and is empty if it can: the same policy
-// then decided as it does now.
+// untold says why the decision cannot be repeated. It returns "" if the same
+// policy decides the same.
 func (r recordedAsk) untold(x explainOutput, strictest perm.Effect) string {
 	d := r.decision
 	switch {
@@ -63,7 +64,7 @@ func (r recordedAsk) untold(x explainOutput, strictest perm.Effect) string {
 	return ""
 }
 
-// effectOf reads an effect of a record; one that is not known counts as the strictest.
+// effectOf parses a recorded effect. An unknown one counts as deny.
 func effectOf(text string) perm.Effect {
 	for _, e := range []perm.Effect{perm.Allow, perm.Hold, perm.Ask} {
 		if e.String() == text {
@@ -73,7 +74,8 @@ func effectOf(text string) perm.Effect {
 	return perm.Deny
 }
 
-// notes say what may make the answer differ from the one that was given.
+// notes lists the facts that can make this decision differ from the recorded
+// one.
 func (r recordedAsk) notes(x explainOutput) (notes []string) {
 	if r.call == "" {
 		return nil
@@ -106,7 +108,7 @@ func (r recordedAsk) notes(x explainOutput) (notes []string) {
 	return notes
 }
 
-// recordedAsks finds the accesses that were decided for a call.
+// recordedAsks returns the requests that the policy decided for a call.
 func recordedAsks(ctx context.Context, a *cli.App, f *explainFlags, id string) (asks []recordedAsk, err error) {
 	j, err := f.Read(ctx, a)
 	if err != nil {
@@ -127,7 +129,7 @@ func recordedAsks(ctx context.Context, a *cli.App, f *explainFlags, id string) (
 	base.request.Txn = perm.TxnFacts{ID: t.ID}
 	called := fillTool(a, &base, c)
 	if c.Denied != nil && !base.redacted && !base.during {
-		// Only the one that was refused is on the record, and another may be next.
+		// The journal has only the denied access. The call can need others.
 		accesses = wouldTouch(called, c.Denied.Input, accesses)
 	}
 	if len(accesses) == 0 {
@@ -154,8 +156,8 @@ func recordedAsks(ctx context.Context, a *cli.App, f *explainFlags, id string) (
 	return asks, nil
 }
 
-// wouldTouch are all accesses that a call of the tool has before it runs; those
-// that are known where that cannot be told.
+// wouldTouch returns all accesses of a call before it runs, or the known ones
+// if the tool cannot tell.
 func wouldTouch(t tool.Tool, input json.RawMessage, known []record.Access) (all []record.Access) {
 	exact, err := t.Accesses(input)
 	if err != nil || len(exact) == 0 {
@@ -167,7 +169,7 @@ func wouldTouch(t tool.Tool, input json.RawMessage, known []record.Access) (all 
 	return all
 }
 
-// argvOf is the command line of an execute, which the record of an access leaves out.
+// argvOf returns the command line of an execute access, which the record omits.
 func argvOf(t tool.Tool, input json.RawMessage, of record.Access) []string {
 	exact, err := t.Accesses(input)
 	for _, a := range exact {
@@ -178,7 +180,8 @@ func argvOf(t tool.Tool, input json.RawMessage, of record.Access) []string {
 	return nil
 }
 
-// inside is what the policy was asked about a call that ran, and refused.
+// inside returns the request that a running call made, and that the policy
+// denied.
 func (r recordedAsk) inside(f *record.Failed) (recordedAsk, error) {
 	resource, err := perm.ParseResource(f.Access.Resource)
 	if err != nil {
@@ -227,7 +230,7 @@ func recordedCall(c *revert.Call, at *state.Workspace) (ask recordedAsk, accesse
 	return ask, accesses, err
 }
 
-// fillTool fills in what the tool of a call declares.
+// fillTool adds the declaration of the called tool to the request.
 func fillTool(a *cli.App, ask *recordedAsk, c *revert.Call) (called tool.Tool) {
 	ask.gone = true
 	for _, t := range state.Tools(a) {
@@ -248,7 +251,8 @@ func fillTool(a *cli.App, ask *recordedAsk, c *revert.Call) (called tool.Tool) {
 	return called
 }
 
-// whoAsked reads a session's principal, and the labels that it had.
+// whoAsked reads the principal of a session and its labels at the time of the
+// call.
 func whoAsked(ctx context.Context, j journal.Journal, session string, c *revert.Call) (p perm.Principal, s perm.SessionFacts, err error) {
 	s.ID = session
 	q := journal.Query{Session: session, Kinds: []kind.Kind{kind.Session, kind.Labelled}}

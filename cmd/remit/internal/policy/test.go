@@ -30,7 +30,7 @@ func testCommand(a *cli.App) *cobra.Command {
 	return cmd
 }
 
-// testOutput is what testing a policy came to.
+// testOutput is the JSON form of a test run.
 type testOutput struct {
 	OK        bool                `json:"ok"`
 	Revision  string              `json:"revision"`
@@ -129,7 +129,7 @@ func coverageMark(p cli.Style, c rego.FileCoverage) string {
 	return p.Doubt("·")
 }
 
-// writeBlock writes text of several lines below what it belongs to.
+// writeBlock writes indented lines.
 func writeBlock(p cli.Style, w io.Writer, text string) {
 	for line := range strings.Lines(text) {
 		line = strings.TrimRight(line, "\n")

@@ -14,9 +14,9 @@ import (
 	"github.com/remit-dev/remit/policies"
 )
 
-// Load makes an engine of files and folders; none is the workspace
-// policy. Modules have the names that they were given by, so that a reason
-// leads to its line.
+// Load loads a policy from files, folders and packs. No paths means the
+// workspace policy. Modules keep the names of the paths, so that a reason names
+// its line. Tests adds the test file of each named file.
 func Load(paths []string, tests bool) (*rego.Engine, error) {
 	if len(paths) == 0 {
 		return rego.Load(rego.Source{FS: policies.Workspace(), Prefix: policies.Prefix})
@@ -40,17 +40,15 @@ func Load(paths []string, tests bool) (*rego.Engine, error) {
 	return e, all.unread(err)
 }
 
-// policyFiles are the files that a command line names, each once, as sources: a
-// folder is the root of what is below it, so that the revision is the same
-// whatever path leads there.
+// policyFiles collects the files of a command line, each once. A folder is the
+// root of its files, so that the revision does not depend on the path.
 type policyFiles struct {
 	sources []rego.Source
 	names   map[string]bool
-	ignored []string // that look like data
+	ignored []string // files that look like data and are not read
 }
 
-// unread says of a policy that names data which nothing defines which files of its
-// folders look like data and are none.
+// unread adds the ignored files to the fixes of errors about undefined data.
 func (p *policyFiles) unread(err error) error {
 	var bad *rego.LoadError
 	if !errors.As(err, &bad) || len(p.ignored) == 0 {
@@ -64,8 +62,8 @@ func (p *policyFiles) unread(err error) error {
 	return err
 }
 
-// addPack adds a pack that comes with remit. Its tests hold for the pack alone:
-// beside other rules they are left out.
+// addPack adds a built-in pack. The tests of a pack hold for the pack alone, so
+// noTests leaves them out.
 func (p *policyFiles) addPack(name string, noTests bool) error {
 	pack, err := Pack(name)
 	if err == nil {
@@ -89,7 +87,7 @@ func (p *policyFiles) add(path string, tests bool) error {
 			files = append(files, filepath.Base(stem)+"_test.rego")
 		}
 	}
-	if f, err := os.Open(path); err != nil { // fs.Glob would say only that nothing is there
+	if f, err := os.Open(path); err != nil { // fs.Glob reports only that there is no file
 		return err
 	} else if err := f.Close(); err != nil {
 		return err
@@ -101,8 +99,8 @@ func (p *policyFiles) add(path string, tests bool) error {
 	return nil
 }
 
-// addFolder adds what lies below a folder. One without a policy is refused: a
-// misspelt path would else be a policy that lacks half of its rules.
+// addFolder adds the files below a folder. It rejects a folder without rules: a
+// misspelt path would load half of a policy.
 func (p *policyFiles) addFolder(dir string) error {
 	var files []string
 	rules := 0
@@ -129,12 +127,12 @@ func (p *policyFiles) addFolder(dir string) error {
 	return err
 }
 
-// isPolicyFile reports whether a folder of policies has a name as a rule or as data.
+// isPolicyFile reports whether a folder of policies reads a file of this name.
 func isPolicyFile(name string) bool {
 	return path.Ext(name) == ".rego" || path.Base(name) == "data.json"
 }
 
-// put makes a source of the files of a folder that no other source has.
+// put adds the files of a folder that no other source has.
 func (p *policyFiles) put(dir string, files []string) {
 	prefix := filepath.ToSlash(dir) + "/"
 	if dir == "." {
@@ -155,5 +153,5 @@ func (p *policyFiles) put(dir string, files []string) {
 	}
 }
 
-// literalGlob makes a glob that matches a name and no other.
+// literalGlob escapes a name, so that the glob matches only this name.
 var literalGlob = strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`)

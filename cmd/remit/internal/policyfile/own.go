@@ -15,25 +15,27 @@ import (
 	"github.com/remit-dev/remit/policies"
 )
 
-// ownEngine asks a person before a call changes the files of the policy or the configuration of the gateway, which the next start follows.
-// Both can lie in a root, since they belong to a project like its other files.
+// ownEngine asks a person before a call changes files of the policy or the
+// gateway's configuration, which the next start reads. A root can contain both,
+// as they belong to a project.
 type ownEngine struct {
 	*rego.Engine
-	files []string          // and folders, as the command was given them
-	links []string          // in these folders, when this process started
+	files []string          // absolute paths of the named files and folders
+	links []string          // links in these folders when the process started
 	roots map[string]string // real paths by name
-	asked *atomic.Bool      // a person was asked about one of them, and there may be other links since
+	asked *atomic.Bool      // a person was asked about a file, so there may be new links
 }
 
-// ownFile is a file or folder that a start reads.
+// ownFile is a file or a folder that a start reads.
 type ownFile struct {
 	root  string
-	names []string // below the root; none: the root
-	rules bool     // it is a folder, and a start reads each policy file in it
+	names []string // path below the root; empty: the root
+	rules bool     // a folder in which a start reads each policy file
 }
 
-// AskBeforeChange returns an engine that asks about changes of the policy at paths and of the gateway's configuration, as far as these lie in a root.
-// Roots are NAME=DIR.
+// AskBeforeChange returns an engine that asks before a call changes the policy
+// at paths or the gateway's configuration inside a root. Roots have the form
+// NAME=DIR.
 func AskBeforeChange(e *rego.Engine, paths []string, config string, roots []string) perm.Engine {
 	kept := ownEngine{Engine: e, roots: map[string]string{}, asked: &atomic.Bool{}}
 	for _, p := range paths {
@@ -45,7 +47,7 @@ func AskBeforeChange(e *rego.Engine, paths []string, config string, roots []stri
 		kept.files = append(kept.files, config)
 	}
 	for i, file := range kept.files {
-		if whole, err := filepath.Abs(file); err == nil { // else the folder of the process is gone, and so is the file
+		if whole, err := filepath.Abs(file); err == nil { // otherwise the folder of the process is gone, and so is the file
 			kept.files[i] = whole
 		}
 		kept.links = append(kept.links, linkedBelow(kept.files[i])...)
@@ -55,7 +57,7 @@ func AskBeforeChange(e *rego.Engine, paths []string, config string, roots []stri
 	}
 	for _, word := range roots {
 		name, dir, _ := strings.Cut(word, "=")
-		if folder, err := state.RealFolder(dir); err == nil { // else it is gone, and holds nothing
+		if folder, err := state.RealFolder(dir); err == nil { // otherwise the folder is gone
 			dir = folder
 		}
 		kept.roots[name] = dir
@@ -63,21 +65,22 @@ func AskBeforeChange(e *rego.Engine, paths []string, config string, roots []stri
 	return kept
 }
 
-// own are the files below a root that a start would read now: a link can lead elsewhere than it did when this process started.
+// own returns the files below a root that a start would read now. A link can
+// change after the process starts.
 func (o ownEngine) own(root string) (all []ownFile) {
 	dir, is := o.roots[root]
 	if !is {
 		return nil
 	}
 	files := slices.Concat(o.files, o.links)
-	if o.asked.Load() { // else no call of this process has made another link there
+	if o.asked.Load() { // otherwise no call of this process has made a new link
 		for _, given := range o.files {
 			files = append(files, linkedBelow(given)...)
 		}
 	}
 	for _, file := range files {
 		for _, at := range placesOf(file) {
-			below, err := filepath.Rel(dir, at) // an error: dir is no absolute path
+			below, err := filepath.Rel(dir, at) // the path is not absolute if there is an error
 			if err != nil || !filepath.IsLocal(below) {
 				continue
 			}
@@ -88,21 +91,23 @@ func (o ownEngine) own(root string) (all []ownFile) {
 	return all
 }
 
-// linkedBelow returns the links that a start reads as files of a folder of policies. It returns none if dir is no folder.
+// linkedBelow returns the links that a start reads as policy files of a folder.
+// It returns none if dir is not a folder.
 func linkedBelow(dir string) (links []string) {
 	_ = fs.WalkDir(os.DirFS(dir), ".", func(name string, d fs.DirEntry, err error) error {
 		if err == nil && d.Type()&fs.ModeSymlink != 0 && isPolicyFile(name) {
 			links = append(links, filepath.Join(dir, filepath.FromSlash(name)))
 		}
-		return nil // what cannot be read was no policy either
+		return nil // an unreadable file is no policy
 	})
 	return links
 }
 
-// mostLinks is how many links are followed, as Linux has it.
+// mostLinks limits the links to follow, as Linux does.
 const mostLinks = 40
 
-// placesOf returns the absolute path of each link on the way to a file, and of the file. No folder of these paths is a link.
+// placesOf returns the absolute path of each link on the way to a file, and of
+// the file. No folder of these paths is a link.
 func placesOf(file string) (all []string) {
 	at, err := filepath.Abs(file)
 	for range mostLinks {
@@ -123,7 +128,8 @@ func placesOf(file string) (all []string) {
 	return all
 }
 
-// firstLink returns the first link on the way to an absolute path, and the names after it.
+// firstLink returns the first link on the way to an absolute path, and the
+// names after the link.
 func firstLink(at string) (link, rest string) {
 	above, names := at, []string(nil)
 	for ; filepath.Dir(above) != above; above = filepath.Dir(above) {
@@ -146,7 +152,8 @@ func segments(below string) []string {
 	return strings.Split(filepath.ToSlash(below), "/")
 }
 
-// Decide asks the policy, and then a person where the policy would let the call change it.
+// Decide evaluates the policy. It asks a person if the policy permits a change
+// of such a file.
 func (o ownEngine) Decide(ctx context.Context, r perm.Request) (perm.Decision, error) {
 	d, err := o.Engine.Decide(ctx, r)
 	if err != nil || d.Effect() == perm.Deny {
@@ -165,11 +172,11 @@ func (o ownEngine) Decide(ctx context.Context, r perm.Request) (perm.Decision, e
 	return perm.NewDecision(perm.Ask, details), nil
 }
 
-// String names the file to a person.
+// String returns the path below the root for people.
 func (f ownFile) String() string { return strings.Join(append([]string{f.root}, f.names...), "/") }
 
-// changes returns the file that a start reads and that a request is about to change, or to take away with its folder. What an observed call
-// has changed has happened.
+// changes returns the file that a request would change or delete. It ignores
+// changes that an observed call has already made.
 func (o ownEngine) changes(r perm.Request) (file ownFile, is bool) {
 	of := r.Access.Resource
 	if of.Kind != string(perm.KindFile) || r.Access.Action != perm.Write && r.Access.Action != perm.Delete || r.Purpose == perm.PurposeApply && r.Tool.Coverage == "observed" {
@@ -183,7 +190,8 @@ func (o ownEngine) changes(r perm.Request) (file ownFile, is bool) {
 	return own[i], true
 }
 
-// concerns compares names as a file system does that ignores case, and dots and spaces at the end.
+// concerns compares names like a file system that ignores case, and dots and
+// spaces at the end.
 func (f ownFile) concerns(names []string, action perm.Action) bool {
 	n := min(len(names), len(f.names))
 	if !slices.EqualFunc(names[:n], f.names[:n], func(a, b string) bool {

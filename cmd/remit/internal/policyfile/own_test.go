@@ -14,7 +14,8 @@ import (
 	"github.com/remit-dev/remit/perm/rego"
 )
 
-// TestOwnFiles: under a policy that allows everything, a call asks before it changes what the next start follows, by whichever name.
+// TestOwnFiles: with a policy that allows everything, the engine asks before a
+// call changes a file that the next start reads, under any name of the file.
 func TestOwnFiles(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{"ws/conf/gateway.json": "{}", "ws/p.rego": "package remit", "ws/rules/a.rego": "package remit", "ws/deep/q.rego": "package remit", "elsewhere/r.rego": "package remit", "two/p.rego": "package remit"} {
@@ -87,7 +88,7 @@ func TestOwnFiles(t *testing.T) {
 	require.Same(t, all, AskBeforeChange(all, []string{"builtin:flow"}, "", []string{"workspace=ws"}), "there is no such file")
 }
 
-// TestOwnFilesThatMove: what a link leads to by now is what the next start follows.
+// TestOwnFilesThatMove: the next start reads the current target of a link.
 func TestOwnFilesThatMove(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"ws/one.rego", "ws/two.rego", "ws/v1/p.rego", "ws/v2/p.rego", "ws/pol/a.rego", "ws/x.rego", "ws/pol.rego"} {
@@ -123,6 +124,6 @@ func TestOwnFilesThatMove(t *testing.T) {
 	require.False(t, asks("v1/p.rego"))
 
 	require.True(t, asks("pol/x.rego"))
-	link("../x.rego", "pol/x.rego") // as a person let a call make it
+	link("../x.rego", "pol/x.rego") // a person approved this change
 	require.True(t, asks("x.rego"))
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/remit-dev/remit/policies"
 )
 
-// Pack finds a pack by its name.
+// Pack returns the built-in pack with a name.
 func Pack(name string) (fs.FS, error) {
 	pack, ok := policies.Pack(name)
 	if ok {
@@ -23,6 +23,7 @@ func Pack(name string) (fs.FS, error) {
 	return nil, &cli.Problem{Code: cli.ExitUsage, What: fmt.Sprintf("policy pack %q: there is none of this name", name), Fix: fix}
 }
 
+// PackList lists the names of the built-in packs.
 func PackList() string {
 	names := policies.Names()
 	for i, name := range names {

@@ -12,12 +12,12 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// mostWarnings is how many warnings of a policy a start shows.
+// mostWarnings limits the policy warnings at a start.
 const mostWarnings = 3
 
-// Warn says at the start what policy check warns of, in short.
+// Warn writes the first warnings of a policy to standard error.
 func Warn(a *cli.App, engine *rego.Engine, paths []string) {
-	if len(paths) == 0 { // the workspace policy; tests hold it to have none
+	if len(paths) == 0 { // the tests check that the workspace policy has no warnings
 		return
 	}
 	all := engine.WarningsFor(Tools(state.Tools(a)), false)
@@ -30,7 +30,7 @@ func Warn(a *cli.App, engine *rego.Engine, paths []string) {
 	}
 }
 
-// Tools is what a policy is held against.
+// Tools describes tools for the checks of a policy.
 func Tools(tools []tool.Tool) []rego.Tool {
 	out := make([]rego.Tool, 0, len(tools))
 	for _, t := range tools {

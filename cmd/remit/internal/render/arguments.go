@@ -9,7 +9,8 @@ import (
 	"github.com/remit-dev/remit/internal/canon"
 )
 
-// Arguments shows arguments in at most 60 characters, without the hidden ones.
+// Arguments formats arguments in at most 60 characters and hides the named
+// ones.
 func Arguments(args []byte, hidden []string) string {
 	v, err := canon.Parse(args, canon.DefaultLimits())
 	if err != nil {
@@ -42,7 +43,7 @@ func argWord(v canon.Value, hidden bool) string {
 	}
 }
 
-// pathsFirst puts the argument first that says which file it is about.
+// pathsFirst orders the path before other arguments.
 func pathsFirst(a, b string) int {
 	first := func(s string) int {
 		if strings.HasPrefix(s, "path=") {
@@ -53,7 +54,7 @@ func pathsFirst(a, b string) int {
 	return first(a) - first(b)
 }
 
-// HideArguments takes the values of arguments out that a tool calls sensitive.
+// HideArguments replaces the values of the named arguments.
 func HideArguments(input json.RawMessage, names []string) json.RawMessage {
 	var members map[string]json.RawMessage
 	if len(names) == 0 || json.Unmarshal(input, &members) != nil {

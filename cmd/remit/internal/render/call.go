@@ -8,7 +8,7 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// Mark is the sign of an outcome.
+// Mark returns the sign of a status.
 func Mark(p cli.Style, s tool.Status) string {
 	switch s {
 	case tool.StatusDone:
@@ -24,7 +24,8 @@ func Mark(p cli.Style, s tool.Status) string {
 	return p.Bad("✗")
 }
 
-// State writes the state of a transaction; one that an owner left behind says so.
+// State formats the state of a transaction. OwnerGone marks an open one whose
+// owner process has ended.
 func State(p cli.Style, s revert.TxnState, ownerGone bool) string {
 	switch {
 	case s == revert.TxnRevertedPartial:
@@ -38,7 +39,7 @@ func State(p cli.Style, s revert.TxnState, ownerGone bool) string {
 	}
 }
 
-// Status is the outcome that a call ended with, as far as the journal knows.
+// Status returns the status of the call's outcome, or in_flight.
 func Status(c *revert.Call) string {
 	switch c.Phase {
 	case revert.PhaseErased:

@@ -12,7 +12,7 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// Changes names the first changes.
+// Changes formats the first three changes, and counts the others.
 func Changes(changes []tool.Change) string {
 	var words []string
 	for i, c := range changes {
@@ -25,6 +25,7 @@ func Changes(changes []tool.Change) string {
 	return strings.Join(words, ", ")
 }
 
+// ChangeVerb returns the past tense for a kind of change.
 func ChangeVerb(kind string) string {
 	switch kind {
 	case "create":
@@ -40,6 +41,7 @@ func ChangeVerb(kind string) string {
 	}
 }
 
+// RevertOutcome returns the text of an outcome. The empty outcome is unknown.
 func RevertOutcome(o effect.Outcome) string {
 	if o == "" {
 		return string(effect.Unknown)
@@ -47,6 +49,7 @@ func RevertOutcome(o effect.Outcome) string {
 	return string(o)
 }
 
+// Remaining lists the resources that are not reverted, with the reasons.
 func Remaining(p cli.Style, w io.Writer, rs []effect.Result) {
 	for _, r := range rs {
 		if !r.Outcome.Clean() {
@@ -55,8 +58,8 @@ func Remaining(p cli.Style, w io.Writer, rs []effect.Result) {
 	}
 }
 
-// Resource is a resource as people name it: a file of the workspace by its
-// path, one of another root with the root in front.
+// Resource formats a resource for people: the path of a file in the workspace,
+// or the root and the path of another file.
 func Resource(text string) string {
 	r, err := perm.ParseResource(text)
 	if err != nil {
@@ -73,8 +76,8 @@ func Resource(text string) string {
 	}
 }
 
-// fileWords is a name as it is, or in quotes if it has ends of lines: a name with a space is
-// another one.
+// fileWords quotes a file name that contains line ends. A space in their place
+// would show another name.
 func fileWords(name string) string {
 	if strings.ContainsAny(name, "\n\r") {
 		return strconv.Quote(name)

@@ -7,7 +7,8 @@ import (
 	"github.com/remit-dev/remit/perm"
 )
 
-// Client say who a session is shown to, "" where nobody said.
+// Client describes the client of a session. It returns "" if the record names
+// none.
 func Client(c *perm.ClientFacts) string {
 	if c == nil {
 		return ""

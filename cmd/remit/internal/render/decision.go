@@ -2,18 +2,20 @@ package render
 
 import "github.com/remit-dev/remit/perm"
 
-// Decision is what was decided, and by which lines of which policy.
+// Decision is the JSON form of a policy decision.
 type Decision struct {
 	Effect   string   `json:"effect"`
 	Reasons  []Reason `json:"reasons"`
 	Revision string   `json:"revision"`
 }
 
+// Reason is a reason of a decision, with the place of its rule.
 type Reason struct {
 	Text string `json:"text"`
 	At   string `json:"at"`
 }
 
+// DecisionOf returns the JSON form of a decision, nil for nil.
 func DecisionOf(r *perm.DecisionRecord) *Decision {
 	if r == nil {
 		return nil

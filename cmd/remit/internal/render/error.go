@@ -2,9 +2,8 @@ package render
 
 import "strings"
 
-// Once removes words at the end of an error that repeat those of the error that
-// wraps it: "there is no such file: open a.txt: no such file" loses the last
-// ones.
+// Once removes repeated words at the end of an error text. In "there is no such
+// file: open a.txt: no such file" it removes the last part.
 func Once(text string) string {
 	var kept []string
 	for part := range strings.SplitSeq(text, ": ") {

@@ -9,15 +9,15 @@ import (
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 )
 
-// These bound the output of a program in the answer of a run, in lines of each stream and
-// in characters of a line.
+// Limits of the program output in the answer of a run: lines of each stream,
+// and characters of a line.
 const (
 	firstLines = 5
 	lastLines  = 10
 	lineWidth  = 200
 )
 
-// Program is how a program ended and what it wrote, as the tools that run programs return it.
+// Program is the result of a program, as the tools that run programs return it.
 type Program struct {
 	Code         *int     `json:"exit_code"`
 	Signal       string   `json:"signal"`
@@ -33,8 +33,9 @@ type Program struct {
 	} `json:"restrictions"`
 }
 
-// ProgramOf returns what an output says of a program, and false if the output is none of a
-// program. The journal keeps an output with its text beside it; ProgramOf reads both forms.
+// ProgramOf decodes an output. It returns false if the output is not that of a
+// program. The journal stores some outputs with a text beside them; ProgramOf
+// reads both forms.
 func ProgramOf(output json.RawMessage) (Program, bool) {
 	var beside struct {
 		JSON json.RawMessage `json:"json"`
@@ -47,10 +48,11 @@ func ProgramOf(output json.RawMessage) (Program, bool) {
 	return e, err == nil && e.Code != nil && e.Stdout != nil && e.Stderr != nil && e.Sandbox != ""
 }
 
-// Failed reports whether the program itself says that it did not do its work.
+// Failed reports whether the program exited with a code other than 0, or died
+// of a signal.
 func (e Program) Failed() bool { return e.Signal != "" || e.Code != nil && *e.Code != 0 }
 
-// Result says it in words: the exit code, or the signal that ended the program.
+// Result formats the exit code, or the signal that ended the program.
 func (e Program) Result() string {
 	if e.Signal != "" {
 		return "ended by a signal: " + cli.Printable(e.Signal)
@@ -58,8 +60,8 @@ func (e Program) Result() string {
 	return fmt.Sprintf("exit code %d", *e.Code)
 }
 
-// Notes are the sentences about what of the program's work remit did not apply or keep, and
-// about the rules of the sandbox that the program met.
+// Notes lists what remit did not apply or keep, and the sandbox rules that the
+// program met.
 func (e Program) Notes() (all []string) {
 	for _, what := range e.LeftOut {
 		all = append(all, "not applied: "+what)
@@ -76,7 +78,7 @@ func (e Program) Notes() (all []string) {
 	return all
 }
 
-// Lines splits a stream into lines without their ends.
+// Lines splits a stream into lines without line ends.
 func Lines(stream string) []string {
 	if stream == "" {
 		return nil
@@ -84,17 +86,18 @@ func Lines(stream string) []string {
 	return strings.Split(strings.TrimSuffix(stream, "\n"), "\n")
 }
 
-// shortened returns the first and the last lines of a stream, and how many lines and ends of
-// lines are missing in between.
+// shortened returns the first and the last lines of a stream, and the number of
+// lines between them.
 func shortened(stream string) (first, last []string, left int) {
 	lines := Lines(stream)
-	if left = len(lines) - firstLines - lastLines; left <= 1 { // the line that would say so takes its place
+	if left = len(lines) - firstLines - lastLines; left <= 1 { // a note about one line takes as much space as the line
 		return lines, nil, 0
 	}
 	return lines[:firstLines], lines[firstLines+left:], left
 }
 
-// WriteProgram writes the output of a program in short, the notes, and how to see all of it.
+// WriteProgram writes shortened output of a program, the notes, and the command
+// that shows all of it.
 func WriteProgram(p cli.Style, w io.Writer, e Program, show string) {
 	cut := false
 	write := func(label, text string) {

@@ -9,21 +9,21 @@ import (
 	"io"
 )
 
-// lineLimit bounds a line of a script in bytes: more than the largest input of a
-// call, and not so much that a script without line ends fills the memory.
+// lineLimit bounds a line of a script in bytes. It is larger than the largest
+// input of a call.
 const lineLimit = 24 << 20
 
 // line is one line of a script that is not blank.
 type line struct {
 	n    int // from 1
 	text []byte
-	long bool  // over the limit; text is empty
-	err  error // the script cannot be read on
+	long bool  // longer than the limit; text is empty
+	err  error // read error that ends the script
 }
 
-// readLines yields the lines as they come in, on a goroutine of its own: a read
-// of a terminal or a pipe does not end when the command is told to. done ends it
-// where nobody listens any more.
+// readLines returns a channel of the lines of r. A goroutine reads them,
+// because reading a terminal or a pipe does not end when the command must end.
+// Closing done ends the goroutine.
 func readLines(r io.Reader, done <-chan struct{}) <-chan line {
 	out := make(chan line)
 	go func() {
@@ -50,7 +50,7 @@ func readLines(r io.Reader, done <-chan struct{}) <-chan line {
 	return out
 }
 
-// collect reads a script to its end, or until the command is told to end.
+// collect reads a script to its end, or until ctx ends.
 func collect(ctx context.Context, lines <-chan line) (all []line) {
 	for {
 		l, ok := next(ctx, lines)
@@ -61,7 +61,7 @@ func collect(ctx context.Context, lines <-chan line) (all []line) {
 	}
 }
 
-// replay yields lines that were read before.
+// replay returns a channel of lines that were read before.
 func replay(lines []line) <-chan line {
 	out := make(chan line, len(lines))
 	for _, l := range lines {

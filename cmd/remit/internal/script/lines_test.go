@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// FuzzScript: the lines of a script are those that are not blank, each under its own
-// number, however the bytes come in.
+// FuzzScript: a script has the lines that are not blank, with their numbers,
+// for any sizes of reads.
 func FuzzScript(f *testing.F) {
 	f.Add([]byte("a\n\n b \r\nc"), uint8(1))
 	f.Add([]byte("\n\n\n"), uint8(3))
@@ -37,7 +37,7 @@ func FuzzScript(f *testing.F) {
 	})
 }
 
-// pieces is read a few bytes at a time.
+// pieces returns a few bytes per read.
 type pieces struct {
 	rest []byte
 	size int

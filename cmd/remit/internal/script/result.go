@@ -10,13 +10,13 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// Answer is how one call of a script ended, as programs read it. The keys that
-// may be missing are there where they have something to say.
+// Answer is the JSON form of the outcome of one call. Optional keys are present
+// only if they have a value.
 type Answer struct {
 	Line        int              `json:"line"`
-	Released    bool             `json:"released,omitempty"` // the call was held at this line, and the commit ran it
-	Call        string           `json:"call"`               // empty: the line was no call
-	Txn         string           `json:"txn"`                // empty: the line was no call
+	Released    bool             `json:"released,omitempty"` // the policy held the call at this line, and the commit released it
+	Call        string           `json:"call"`               // empty: the line is not a call
+	Txn         string           `json:"txn"`                // empty: the line is not a call
 	Tool        string           `json:"tool"`
 	Status      tool.Status      `json:"status"`
 	Stage       string           `json:"stage,omitempty"`
@@ -28,9 +28,9 @@ type Answer struct {
 	TakenBack   string           `json:"taken_back,omitempty"`
 	Undo        []effect.Result  `json:"undo,omitempty"`
 	Error       *tool.Problem    `json:"error"`
-	Text        string           `json:"text,omitempty"`   // what to tell the model, of everything that has no output, or that filters add to it
-	Filter      string           `json:"filter,omitempty"` // that refused the call
-	Ends        string           `json:"ends,omitempty"`   // why no further call should come
+	Text        string           `json:"text,omitempty"`   // text for the model, if there is no output or a filter adds to it
+	Filter      string           `json:"filter,omitempty"` // filter that refused the call
+	Ends        string           `json:"ends,omitempty"`   // why the caller should make no further call
 }
 
 func answerOf(n int, o tool.Outcome) Answer {
@@ -48,8 +48,8 @@ func answerOf(n int, o tool.Outcome) Answer {
 	return a
 }
 
-// Summary is what became of one transaction. It is the one answer without a
-// line. Without a transaction, nothing of the script was run.
+// Summary is the JSON form of one transaction. It has no line number. Without a
+// transaction, no line of the script ran.
 type Summary struct {
 	Txn       string                  `json:"txn"`
 	State     revert.TxnState         `json:"state"`
@@ -58,26 +58,26 @@ type Summary struct {
 	Denied    int                     `json:"denied"`
 	Failed    int                     `json:"failed"`
 	Unknown   int                     `json:"unknown"`
-	Held      int                     `json:"held,omitempty"`    // calls that still wait for the commit
-	Waiting   int                     `json:"waiting,omitempty"` // for approval
+	Held      int                     `json:"held,omitempty"`    // calls that wait for the commit
+	Waiting   int                     `json:"waiting,omitempty"` // calls that wait for approval
 	NotUndone []revert.ResourceResult `json:"not_undone"`
 
-	ProgramsFailed int `json:"programs_failed,omitempty"` // counts done calls whose program returned a code other than 0, or died of a signal
+	ProgramsFailed int `json:"programs_failed,omitempty"` // done calls whose program returned a code other than 0, or died of a signal
 
-	NotRun *notRun `json:"not_run,omitempty"` // lines of the script that a call stopped before them
+	NotRun *notRun `json:"not_run,omitempty"` // lines that did not run because a call stopped the script
 
-	Committing bool `json:"committing,omitempty"` // only of an open one: its commit has begun, and stopped
+	Committing bool `json:"committing,omitempty"` // an open transaction whose commit began and stopped
 }
 
-// notRun is what a script holds after the line that stopped it.
+// notRun is the rest of a script after the line that stopped it.
 type notRun struct {
-	From  int `json:"from"`            // line
-	Lines int `json:"lines,omitempty"` // 0: the script comes from standard input, and their number is not known
+	From  int `json:"from"`            // first line
+	Lines int `json:"lines,omitempty"` // 0: unknown, because the script comes from standard input
 }
 
 func newSummary() Summary { return Summary{NotUndone: []revert.ResourceResult{}} }
 
-// count adds an answer, also one of a line that was no call.
+// count adds an outcome, also of a line that is not a call.
 func (s *Summary) count(o tool.Outcome) {
 	s.Calls++
 	switch o.Status {
@@ -106,7 +106,7 @@ func (s *Summary) count(o tool.Outcome) {
 	}
 }
 
-// resultWriter tells what happens, to a person or to a program.
+// resultWriter reports what happens, to a person or to a program.
 type resultWriter interface {
 	call(n int, c call, o tool.Outcome)
 	released(n int, c call, o tool.Outcome)

@@ -23,6 +23,7 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
+// ResumeCommand returns remit resume.
 func ResumeCommand(a *cli.App) *cobra.Command {
 	var f startup.Flags
 	cmd := &cobra.Command{
@@ -49,6 +50,7 @@ func ResumeCommand(a *cli.App) *cobra.Command {
 	return cmd
 }
 
+// Resume continues a pending call, or ends an open transaction.
 func Resume(ctx context.Context, a *cli.App, f startup.Flags, id string) (err error) {
 	engine, err := policyfile.Load(f.Policies, false)
 	if err != nil {
@@ -109,7 +111,7 @@ func Resume(ctx context.Context, a *cli.App, f startup.Flags, id string) (err er
 	return err
 }
 
-// goOn lets a call that waits go on.
+// goOn resumes a pending call.
 func (r *runner) goOn(ctx context.Context, rt *agent.Runtime, engine *rego.Engine, t *revert.Txn, c *revert.Call) (err error) {
 	if c.Phase != revert.PhasePending {
 		return &cli.Problem{
@@ -140,7 +142,7 @@ func (r *runner) goOn(ctx context.Context, rt *agent.Runtime, engine *rego.Engin
 	return r.finish(ctx, end)
 }
 
-// open makes a transaction whose process is gone the runner's own.
+// open takes the ownership of an abandoned transaction.
 func (r *runner) open(ctx context.Context, rt *agent.Runtime, id string) (err error) {
 	var lost *agent.RootError
 	if r.tx, err = rt.ResumeTxn(ctx, id); errors.As(err, &lost) {
@@ -152,7 +154,7 @@ func (r *runner) open(ctx context.Context, rt *agent.Runtime, id string) (err er
 	return err
 }
 
-// over says how a transaction takes no more calls.
+// over says why a transaction takes no more calls.
 func over(t *revert.Txn) string {
 	if t.End == "" {
 		return "is being taken back"
@@ -160,14 +162,14 @@ func over(t *revert.Txn) string {
 	return "is " + string(t.State())
 }
 
-// othersWait reports whether a transaction has a call that waits beside c. It is
-// not over before that has gone on.
+// othersWait reports whether another call of the transaction is pending. The
+// transaction must not end before that call.
 func othersWait(t *revert.Txn, c *revert.Call) bool {
 	return slices.ContainsFunc(t.Calls, func(o *revert.Call) bool { return o.Phase == revert.PhasePending && o.Ref != c.Ref })
 }
 
-// samePolicy refuses to take the workspace policy for the one that asked, where
-// nobody said so: the call would be denied for good.
+// samePolicy rejects the default policy for a call that another policy asked
+// about. The default policy could deny the call, and a denial is final.
 func (r *runner) samePolicy(engine *rego.Engine, c *revert.Call) error {
 	var then perm.DecisionRecord
 	if len(r.how.Policies) > 0 || json.Unmarshal(c.Asked.Decision, &then) != nil || then.Revision == engine.Revision() {
@@ -180,7 +182,7 @@ func (r *runner) samePolicy(engine *rego.Engine, c *revert.Call) error {
 	}
 }
 
-// endLeft ends a transaction that its process left open.
+// endLeft ends an abandoned transaction.
 func (r *runner) endLeft(ctx context.Context, rt *agent.Runtime, id string) error {
 	t, err := revert.Load(ctx, r.journal, id)
 	switch {
@@ -194,7 +196,7 @@ func (r *runner) endLeft(ctx context.Context, rt *agent.Runtime, id string) erro
 		return &cli.Problem{Code: cli.ExitUsage, What: "transaction " + id + " is not left open", Why: "it is " + string(t.State()), Fix: r.how.Hint("log", "--txn", id) + " tells of it"}
 	}
 	for _, c := range t.Calls {
-		if status := tool.Status(render.Status(c)); c.IsHeld() { // what an earlier attempt came to does not count
+		if status := tool.Status(render.Status(c)); c.IsHeld() { // earlier attempts do not count
 			r.sum.count(tool.Outcome{Status: tool.StatusHeld})
 		} else if c.Phase != revert.PhaseDropped {
 			r.sum.count(tool.Outcome{Status: status})

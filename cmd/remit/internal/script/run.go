@@ -17,6 +17,7 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
+// RunCommand returns remit run.
 func RunCommand(a *cli.App) *cobra.Command {
 	var f startup.Flags
 	cmd := &cobra.Command{
@@ -105,9 +106,9 @@ func runScript(ctx context.Context, a *cli.App, f startup.Flags, script string) 
 	return err
 }
 
-// refuseInvalid looks at every line of a script before any is run. One that is no step
-// refuses all of it, unless somebody wants to go on after such a line: what
-// comes after may rely on it, and what comes before on that.
+// refuseInvalid checks every line of a script before the first one runs. One
+// invalid line rejects the whole script, because other lines can depend on it.
+// --keep-going skips the check.
 func refuseInvalid(a *cli.App, f *startup.Flags, lines []line) (bool, error) {
 	r := &runner{how: *f, tell: newResultWriter(a, f, tool.Registry{}), sum: newSummary()}
 	for _, l := range lines {

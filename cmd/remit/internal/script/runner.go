@@ -14,27 +14,27 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// runner follows a script. Where there is no transaction, a line that needs one
-// begins it.
+// runner runs a script. It begins a transaction if a line needs one.
 type runner struct {
 	session *agent.Session
 	journal journal.Journal
 	how     startup.Flags
 	tell    resultWriter
 	code    cli.ExitCode
-	now     func(doing string) // tells what takes its time; nil: nobody wants to know
+	now     func(doing string) // shows what takes long; nil: nothing shows it
 
-	rest func() []line // takes the lines that are left; nil: their number is not known
+	rest func() []line // reads the remaining lines; nil: their number is unknown
 
-	tx    *agent.Txn // nil: none is open
-	marks []string   // its savepoints
-	sum   Summary    // of the transaction, open or to come
+	tx    *agent.Txn // nil: no transaction is open
+	marks []string   // savepoints of the transaction
+	sum   Summary    // summary of the current or next transaction
 	held  map[string]heldCall
-	told  bool // a transaction ended and nothing came after it
+	told  bool // the transaction ended, and no line followed
 }
 
-// script runs the lines, and ends what they leave open. What went wrong with a
-// call is told and counted; the error is of the runtime itself.
+// script runs the lines, and ends the transaction that they leave open. It
+// reports the outcome of each call. It returns an error only if the runtime
+// fails.
 func (r *runner) script(ctx context.Context, lines <-chan line) error {
 	end := r.how.AtEnd
 	for going := true; going; {
@@ -49,7 +49,7 @@ func (r *runner) script(ctx context.Context, lines <-chan line) error {
 		}
 	}
 	if ctx.Err() != nil {
-		// A script that did not come to its end was not meant to be committed.
+		// Do not commit an incomplete script.
 		if end == "commit" {
 			end = "keep"
 		}
@@ -58,7 +58,7 @@ func (r *runner) script(ctx context.Context, lines <-chan line) error {
 	return r.finish(ctx, end)
 }
 
-// leave tells of what stays open when the runtime itself cannot go on.
+// leave reports the open transaction after the runtime failed.
 func (r *runner) leave(ctx context.Context) error {
 	if r.tx == nil {
 		return nil
@@ -66,7 +66,8 @@ func (r *runner) leave(ctx context.Context) error {
 	return r.finish(ctx, "keep")
 }
 
-// next waits for a line. A command that was told to end takes no other.
+// next returns the next line. It returns false at the end of the script or of
+// ctx.
 func next(ctx context.Context, lines <-chan line) (line, bool) {
 	select {
 	case l, ok := <-lines:
@@ -76,7 +77,7 @@ func next(ctx context.Context, lines <-chan line) (line, bool) {
 	}
 }
 
-// line runs one line, and reports whether the script goes on.
+// line runs one line. It reports whether the script continues.
 func (r *runner) line(ctx context.Context, l line) (going bool, err error) {
 	if l.err != nil {
 		return false, l.unread()
@@ -114,8 +115,8 @@ func (l line) step() (step, error) {
 	return parseStep(l.text)
 }
 
-// refuse answers a line that is no step. It ends the script: what comes after
-// may rely on it.
+// refuse reports a line that is not a step. It ends the script, because later
+// lines can depend on the line.
 func (r *runner) refuse(ctx context.Context, n int, why error) (going bool, err error) {
 	then := ""
 	if !r.how.KeepGoing {
@@ -128,8 +129,8 @@ func (r *runner) refuse(ctx context.Context, n int, why error) (going bool, err 
 	return r.how.KeepGoing, nil
 }
 
-// notAStep is the outcome of a line that asks for nothing. What follows from it
-// is told to people.
+// notAStep returns the outcome of a line that is not a step. Follows is added
+// to the message for people.
 func notAStep(n int, why error, follows string) tool.Outcome {
 	p := &tool.Problem{What: fmt.Sprintf("line %d is not a step%s", n, follows), Why: why.Error()}
 	var bad *stepError
@@ -140,8 +141,8 @@ func notAStep(n int, why error, follows string) tool.Outcome {
 	return tool.Outcome{Status: tool.StatusInvalid, Output: []byte("null"), Error: p, Text: text}
 }
 
-// doing says so until the end of it: between two lines somebody may be typing
-// the next.
+// doing shows the text until the returned function is called. Between two lines
+// the user can type.
 func (r *runner) doing(what string) (done func()) {
 	if r.now == nil {
 		return func() {}
@@ -157,7 +158,8 @@ func (r *runner) begin(ctx context.Context) (err error) {
 	return err
 }
 
-// calls runs the calls of one line at once, and answers in their order.
+// calls runs the calls of one line concurrently. It reports them in the order
+// of the line.
 func (r *runner) calls(ctx context.Context, n int, calls []call) (going bool, err error) {
 	batch := make([]agent.BatchCall, len(calls))
 	for i, c := range calls {
@@ -171,7 +173,7 @@ func (r *runner) calls(ctx context.Context, n int, calls []call) (going bool, er
 		ok = ok && o.Status.OK()
 		waits = waits || o.Status == tool.StatusPending
 	}
-	if waits { // what comes after may rely on it, and nothing is over before it has gone on
+	if waits { // later lines can depend on the call, and its transaction must not end before it
 		return false, r.stop(ctx, n, "keep")
 	}
 	if !ok && r.how.Atomic {
@@ -180,7 +182,7 @@ func (r *runner) calls(ctx context.Context, n int, calls []call) (going bool, er
 	return true, nil
 }
 
-// stop ends the script at line n, before its end.
+// stop ends the script at line n.
 func (r *runner) stop(ctx context.Context, n int, how string) error {
 	r.sum.NotRun = &notRun{From: n + 1}
 	if r.rest != nil {
@@ -222,12 +224,12 @@ func (r *runner) revertTo(ctx context.Context, n int, name string) error {
 	if err != nil && !errors.Is(err, agent.ErrPartialRevert) {
 		return err
 	}
-	// The ones that were set after it went back with everything else.
+	// The revert removed later savepoints.
 	for r.marks[len(r.marks)-1] != name {
 		r.marks = r.marks[:len(r.marks)-1]
 	}
 	for _, i := range rep.Items {
-		if _, held := r.held[i.Call]; held { // it is out of the queue
+		if _, held := r.held[i.Call]; held { // the revert dropped the held call
 			delete(r.held, i.Call)
 			r.sum.Held--
 		}
@@ -240,13 +242,13 @@ func (r *runner) revertTo(ctx context.Context, n int, name string) error {
 	return nil
 }
 
-// finish ends the transaction by commit, revert or keep, and tells its summary.
-// At the end of a script nothing is ended twice.
+// finish ends the transaction and reports its summary: how is commit, revert or
+// keep. It does nothing if no line followed the last end.
 func (r *runner) finish(ctx context.Context, how string) error {
 	if r.told {
 		return nil
 	}
-	// The end is not given up half-way because somebody is in a hurry.
+	// An interrupt must not stop the end half-way.
 	ctx = context.WithoutCancel(ctx)
 	if err := r.begin(ctx); err != nil {
 		return err
@@ -281,8 +283,8 @@ func (r *runner) endBy(ctx context.Context, how string) error {
 	return nil
 }
 
-// state is what the journal says. One that cannot be read has not told anybody
-// that the transaction ended.
+// state returns the state from the journal. An unreadable journal counts as
+// open.
 func (r *runner) state(ctx context.Context) (s revert.TxnState, committing bool) {
 	t, err := revert.Load(ctx, r.journal, r.tx.ID())
 	if err != nil {

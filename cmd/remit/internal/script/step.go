@@ -14,14 +14,14 @@ import (
 	"github.com/remit-dev/remit/internal/suggest"
 )
 
-// call is one call that a script asks for. Args are the bytes of the script:
-// the runtime decodes them, once and strictly.
+// call is one call of a script. The runtime decodes the arguments, once and
+// strictly.
 type call struct {
 	tool string
-	args json.RawMessage // nil: none given
+	args json.RawMessage // nil: no arguments
 }
 
-// input is what the runtime takes.
+// input returns the arguments for the runtime.
 func (c call) input() any {
 	if c.args == nil {
 		return nil
@@ -29,32 +29,32 @@ func (c call) input() any {
 	return c.args
 }
 
-// step is one line of a script. Exactly one of its parts is set.
+// step is one line of a script. Exactly one member is set.
 type step struct {
-	calls     []call // one, or several that run at once
+	calls     []call // one call, or several concurrent ones
 	savepoint string
 	revertTo  string
 	end       string // commit or revert
 }
 
-// stepError is a line that is not a step.
+// stepError says why a line is not a step, and how to fix it.
 type stepError struct{ why, fix string }
 
-// Error is why the line is refused.
+// Error returns why the line is not a step.
 func (e *stepError) Error() string { return e.why }
 
 func badStep(fix, format string, args ...any) *stepError {
 	return &stepError{why: fmt.Sprintf(format, args...), fix: fix}
 }
 
-// verbs are the keys that say what a step does.
+// verbs lists the keys that select the kind of a step.
 func verbs() []string {
 	return []string{"tool", "parallel", "savepoint", "revert_to", "commit", "revert"}
 }
 
 const stepForms = `a step is {"tool":…,"args":{…}}, {"parallel":[…]}, {"savepoint":"…"}, {"revert_to":"…"}, {"commit":true} or {"revert":true}`
 
-// parseStep reads one line.
+// parseStep parses one line.
 func parseStep(text []byte) (step, error) {
 	obj, err := parseObject(text, append(verbs(), "args"))
 	if err != nil {
@@ -106,8 +106,8 @@ func callOf(obj map[string]json.RawMessage) (c call, err error) {
 	return c, err
 }
 
-// parseCalls reads the calls of a parallel step. One that is wrong refuses all:
-// nothing of the line has run then.
+// parseCalls parses the calls of a parallel step. One invalid call rejects all,
+// before any of them runs.
 func parseCalls(text json.RawMessage) ([]call, error) {
 	var items []json.RawMessage
 	if err := json.Unmarshal(text, &items); err != nil || items == nil {
@@ -132,7 +132,7 @@ func parseCalls(text json.RawMessage) ([]call, error) {
 	return calls, nil
 }
 
-// parseText reads a value that must be a text with something in it.
+// parseText returns a member that must be a text, and not empty.
 func parseText(obj map[string]json.RawMessage, key string) (string, error) {
 	raw, there := obj[key]
 	if !there {
@@ -161,8 +161,8 @@ func article(v canon.Value) string {
 	return "a " + v.Kind().String()
 }
 
-// parseObject splits an object into its members, whose bytes stay as they are.
-// A key that is there twice, is not known, or is spelled another way is refused.
+// parseObject returns the members of an object with their original bytes. It
+// rejects repeated, unknown and misspelt keys.
 func parseObject(text []byte, known []string) (map[string]json.RawMessage, error) {
 	dec := json.NewDecoder(bytes.NewReader(text))
 	first, err := dec.Token()
@@ -178,7 +178,7 @@ func parseObject(text []byte, known []string) (map[string]json.RawMessage, error
 		if err != nil {
 			return nil, notJSON(err)
 		}
-		name, _ := key.(string) // the decoder lets nothing else through here
+		name, _ := key.(string) // the decoder accepts only strings as keys
 		if err := checkKey(name, known, obj); err != nil {
 			return nil, err
 		}

@@ -14,8 +14,8 @@ import (
 	"github.com/remit-dev/remit/internal/canon"
 )
 
-// FuzzScriptLine: a line that is taken does one thing, says the same when it is written
-// anew, whatever the order of its keys, and every refusal says how to mend it.
+// FuzzScriptLine: an accepted line sets one member of a step and stays the same
+// if it is written again, with its keys in any order. Each rejection has a fix.
 func FuzzScriptLine(f *testing.F) {
 	for _, seed := range []string{
 		`{"tool":"file_write","args":{"path":"a.txt","content":"hi"}}`, `{"args":"text","tool":"x"}`, `{"parallel":[{"tool":"a"},{"tool":"b","args":null}]}`,
@@ -55,8 +55,8 @@ func FuzzScriptLine(f *testing.F) {
 	})
 }
 
-// namedTwice reports whether a line says one thing of a step twice. What stands in
-// arguments the tool's own admission judges.
+// namedTwice reports whether a line repeats a key of a step. The tool checks
+// the keys inside arguments.
 func namedTwice(t *testing.T, text []byte) bool {
 	t.Helper()
 	in := jsontext.NewDecoder(bytes.NewReader(text), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
@@ -81,7 +81,7 @@ func namedTwice(t *testing.T, text []byte) bool {
 	}
 }
 
-// written is a step as a script says it.
+// written returns a step as a line of a script.
 func written(t *testing.T, s step, argsFirst bool) []byte {
 	t.Helper()
 	quoted := func(text string) string {

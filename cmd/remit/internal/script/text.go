@@ -13,17 +13,17 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// textWriter writes for people: a line for each call, and why where it did not
-// go well.
+// textWriter writes results for people: one line for each call, and the reason
+// of a failure.
 type textWriter struct {
 	w     io.Writer
 	paint cli.Style
 	where *state.Workspace
 	tools tool.Registry
 
-	commit func(txn string) string // the command that commits what was left open
-	later  func(n int) string      // the command that runs a script from a line on; nil: there is none
-	left   *bool                   // something was done that can be taken back
+	commit func(txn string) string // returns the command that commits an open transaction
+	later  func(n int) string      // returns the command that runs the script from a line on; nil: there is none
+	left   *bool                   // a call left changes that a revert can undo
 }
 
 func (t textWriter) call(n int, c call, o tool.Outcome) { t.ended(n, c, o, "") }
@@ -32,7 +32,7 @@ func (t textWriter) released(n int, c call, o tool.Outcome) { t.ended(n, c, o, "
 
 func (t textWriter) ended(n int, c call, o tool.Outcome, how string) {
 	if o.Input != nil {
-		c.args = o.Input // without what the policy redacts
+		c.args = o.Input // the outcome has the redacted input
 	}
 	var words string
 	mark := t.markOf(o.Status)
@@ -115,15 +115,15 @@ func (t textWriter) end(s Summary) {
 	*t.left = false
 }
 
-// goesOn says what can be done with a transaction that has changed something, or is open:
-// one in which nothing was done holds its session too.
+// goesOn shows the commands for a transaction that changed something or is
+// still open.
 func (t textWriter) goesOn(s Summary) {
 	say := func(text string) { _, _ = fmt.Fprintln(t.w, t.paint.Faint(text)) }
 	open := s.State == revert.TxnOpen
 	if !open && (s.State != revert.TxnCommitted || !*t.left && s.Held == 0 && !s.Committing) {
 		return
 	}
-	over := open && s.Waiting == 0 // a call that waits keeps it open
+	over := open && s.Waiting == 0 // a pending call keeps the transaction open
 	if over && !s.Committing {
 		say("it stays open until one of these commands ends it")
 	}
@@ -136,8 +136,8 @@ func (t textWriter) goesOn(s Summary) {
 	}
 }
 
-// notRun tells of lines that a call stopped before them. Where the transaction was taken back,
-// they are of no use without the others.
+// notRun reports the lines that did not run. It shows how to run them only if
+// the transaction is open, because they can depend on its calls.
 func (t textWriter) notRun(s Summary) {
 	if s.NotRun == nil {
 		return
@@ -157,7 +157,7 @@ func (t textWriter) notRun(s Summary) {
 
 func (t textWriter) state(s revert.TxnState) string { return render.State(t.paint, s, false) }
 
-// openItems lists what is not as before, and why.
+// openItems lists the resources that are not reverted, with the reasons.
 func (t textWriter) openItems(rs []effect.Result) { render.Remaining(t.paint, t.w, rs) }
 
 func results(items []revert.ResourceResult) []effect.Result {
@@ -170,7 +170,7 @@ func results(items []revert.ResourceResult) []effect.Result {
 
 func (t textWriter) markOf(s tool.Status) string { return render.Mark(t.paint, s) }
 
-// statusWords says how a call ended that is no success.
+// statusWords describes the status of a call that did not succeed.
 func statusWords(o tool.Outcome) string {
 	if o.Status != tool.StatusVerifyFailed {
 		return string(o.Status)
@@ -185,8 +185,7 @@ func statusWords(o tool.Outcome) string {
 	}
 }
 
-// args shows what a call was given, short and without what its tool calls
-// sensitive.
+// args formats the arguments of a call without the sensitive ones.
 func (t textWriter) args(c call) string {
 	var hidden []string
 	if found, ok := t.tools.Get(c.tool); ok {

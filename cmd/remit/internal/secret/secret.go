@@ -19,21 +19,21 @@ import (
 	"github.com/remit-dev/remit/perm"
 )
 
-// secretStore is where remit secret keeps secrets.
+// secretStore stores secrets: a keyring or an encrypted file.
 type secretStore interface {
 	Set(name, value string) error
 	Remove(name string) error
 	Names() ([]string, error)
 }
 
-// systemKeyring is the one of this user.
+// systemKeyring is the keyring of the user.
 type systemKeyring struct{}
 
 func (systemKeyring) Set(name, value string) error { return keyring.Set(name, value) }
 func (systemKeyring) Remove(name string) error     { return keyring.Remove(name) }
 func (systemKeyring) Names() ([]string, error)     { return keyring.Names() }
 
-// secretFlags say which cupboard.
+// secretFlags selects the store.
 type secretFlags struct {
 	file, identity string
 	json           bool
@@ -46,13 +46,13 @@ func (f *secretFlags) add(cmd *cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// secretRecord is what a command about secrets answers with --json.
+// secretRecord is the JSON form of a stored or removed secret.
 type secretRecord struct {
 	Name string `json:"name"`
 	Kept bool   `json:"kept"`
 }
 
-// told answers with --json; else nothing is said of what went well.
+// told writes the record with --json. Without --json a success writes nothing.
 func (f *secretFlags) told(a *cli.App, name string, kept bool, err error) error {
 	if err == nil && f.json {
 		a.WriteJSON(secretRecord{Name: name, Kept: kept})
@@ -71,6 +71,7 @@ func (f *secretFlags) open(a *cli.App) (secretStore, string, error) {
 	return systemKeyring{}, "", nil
 }
 
+// Command returns remit secret.
 func Command(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "secret", Short: "Keep secrets that calls use and nobody sees",
@@ -137,7 +138,7 @@ func removeCommand(a *cli.App) *cobra.Command {
 	})
 }
 
-// locked says of a keyring or a file that cannot be used why.
+// locked returns the problem of a store that cannot be opened.
 func locked(err error) error {
 	if err == nil {
 		return nil
@@ -171,7 +172,8 @@ func setSecret(a *cli.App, f secretFlags, name string) error {
 	return f.told(a, name, true, locked(c.Set(name, value)))
 }
 
-// readSecret asks at the terminal where the input is one.
+// readSecret reads the value from the terminal without showing it, or from
+// standard input.
 func readSecret(a *cli.App, name string) (string, error) {
 	if f, ok := a.In.(*os.File); ok && cli.IsTerminal(f) {
 		_, _ = fmt.Fprintf(a.Err, "value of %s (not shown): ", cli.Printable(name))

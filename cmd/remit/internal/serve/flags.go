@@ -13,7 +13,7 @@ import (
 	"github.com/remit-dev/remit/cmd/remit/internal/upstream"
 )
 
-// serveFlags is what remit serve is told, beside what a run is.
+// serveFlags holds the flags of remit serve.
 type serveFlags struct {
 	startup.Flags
 	stdio          bool
@@ -24,7 +24,8 @@ type serveFlags struct {
 	tasks          taskLimits
 }
 
-// AddSessionFlags are the flags of whatever opens a session for calls to come.
+// AddSessionFlags adds the flags of a command that opens a session for later
+// calls.
 func AddSessionFlags(a *cli.App, cmd *cobra.Command, f *startup.Flags) {
 	state.AddFlags(cmd, &f.Workspace)
 	state.AddDatabaseFlag(cmd, &f.Workspace)
@@ -79,7 +80,8 @@ func (f *serveFlags) checkServe(changed func(string) bool) error {
 	return f.Check()
 }
 
-// checkAddress keeps what listens beyond the machine from being a slip.
+// checkAddress rejects an address that other machines reach, unless --expose
+// and --host are set.
 func (f *serveFlags) checkAddress() error {
 	name, _, err := net.SplitHostPort(f.http)
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
+// GatewayCommand returns remit gateway without its subcommands.
 func GatewayCommand(a *cli.App) *cobra.Command {
 	cmd := Command(a)
 	cmd.Use, cmd.Short = "gateway --config FILE [flags]", "Serve the tools of other MCP servers, with policy and undo"

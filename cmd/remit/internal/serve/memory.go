@@ -6,9 +6,10 @@ import (
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 )
 
-// limitMemory lets garbage gather: a server makes a lot of it with each call and keeps next to nothing, so that to look for what is kept
-// is most of what collecting costs. How much the process holds is bounded instead: from modest on it is collected eagerly, and more is
-// taken where more is in use. GOGC and GOMEMLIMIT say otherwise.
+// limitMemory makes garbage collection rarer. A server allocates much per call
+// and retains little, so most of the cost of a collection is marking. A soft
+// memory limit makes collections more frequent for a large heap. GOGC and
+// GOMEMLIMIT override both.
 func limitMemory(a *cli.App) {
 	if a.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(modest)

@@ -19,6 +19,7 @@ import (
 	"github.com/remit-dev/remit/revert"
 )
 
+// Command returns remit serve.
 func Command(a *cli.App) *cobra.Command {
 	var f serveFlags
 	keep := revert.Retention{MaxAge: revert.DefaultKeep, KeepLast: revert.DefaultKeepLast}
@@ -61,10 +62,10 @@ func Command(a *cli.App) *cobra.Command {
 
 func runServe(ctx context.Context, a *cli.App, f *serveFlags) (err error) {
 	limitMemory(a)
-	how := mcp.ApproveOutOfBand // also where nothing is asked: calls may wait that were asked about before
+	how := mcp.ApproveOutOfBand // calls of earlier sessions can be pending
 	if f.OnAsk == "elicit" {
 		how = mcp.ApproveAtClient
-		f.OnAsk = "wait" // in the runtime it is: the question is on the journal, whoever answers
+		f.OnAsk = "wait" // the runtime stores the approval request, for any approver
 	}
 	f.Recovers = true
 	if how, err = approvalMode(a, f, how); err != nil {
@@ -93,7 +94,7 @@ func runServe(ctx context.Context, a *cli.App, f *serveFlags) (err error) {
 	}
 	if rt.Gateway != nil {
 		rt.Gateway.SetServer(srv)
-		rt.Gateway.Start() // no earlier: what servers declare is for the runtime and its clients
+		rt.Gateway.Start() // definitions of servers need the runtime and its clients
 	}
 	if f.http != "" {
 		err = serveHTTP(ctx, a, f, rt.Runtime, srv)
@@ -101,12 +102,13 @@ func runServe(ctx context.Context, a *cli.App, f *serveFlags) (err error) {
 		err = serveOne(ctx, a, f, rt.Runtime, srv)
 	}
 	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
-		return nil // it was told to end
+		return nil // the command was told to end
 	}
 	return err
 }
 
-// approvalMode keeps a server from asking its client where approvals need a passphrase, which a client cannot prove.
+// approvalMode returns the approval mode. If approvals need a passphrase, the
+// server does not ask its client, because a client cannot prove one.
 func approvalMode(a *cli.App, f *serveFlags, how mcp.ApprovalMode) (mcp.ApprovalMode, error) {
 	at := f.Workspace
 	if err := at.Find(a); err != nil {
@@ -119,7 +121,7 @@ func approvalMode(a *cli.App, f *serveFlags, how mcp.ApprovalMode) (mcp.Approval
 	return how, err
 }
 
-// instructions tell a model what is different here.
+// instructions returns the text that tells a model about transactions.
 func (f *serveFlags) instructions() string {
 	text := "Calls of these tools are asked for by a policy, recorded, and can be taken back."
 	if f.noTransactions {
@@ -129,7 +131,7 @@ func (f *serveFlags) instructions() string {
 		" txn_revert also takes back a single call, by its id, after it is done. A call that was denied is not allowed when it is repeated."
 }
 
-// mcpFile is a file beside the journal.
+// mcpFile returns the path of a server file in the state folder.
 func (f *serveFlags) mcpFile(name string) string { return filepath.Join(f.StateDir, "mcp", name) }
 
 // serveOne serves the client that started the command.
@@ -141,13 +143,13 @@ func serveOne(ctx context.Context, a *cli.App, f *serveFlags, rt *agent.Runtime,
 	return srv.RunIO(ctx, io.NopCloser(a.In), nopWriteCloser{a.Out}, s)
 }
 
-// nopWriteCloser is a stream that whoever opened it closes.
+// nopWriteCloser is a stream that its opener closes.
 type nopWriteCloser struct{ io.Writer }
 
 // Close does nothing.
 func (nopWriteCloser) Close() error { return nil }
 
-// serveHTTP serves whoever has a token.
+// serveHTTP serves clients that have a token.
 func serveHTTP(ctx context.Context, a *cli.App, f *serveFlags, rt *agent.Runtime, srv *mcp.Server) error {
 	file := f.mcpFile("token")
 	if _, err := openSession(ctx, a, rt, &f.Flags, file); err != nil {
@@ -166,7 +168,7 @@ func serveHTTP(ctx context.Context, a *cli.App, f *serveFlags, rt *agent.Runtime
 	return srv.Serve(ctx, l, mcp.HTTPOptions{Hosts: f.hosts, Origins: f.origins})
 }
 
-// Listening says where a server is.
+// Listening is the JSON form of the address of a server.
 type Listening struct {
 	URL       string `json:"url"`
 	TokenFile string `json:"token_file"`

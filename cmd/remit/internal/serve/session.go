@@ -16,8 +16,8 @@ import (
 	"github.com/remit-dev/remit/perm"
 )
 
-// openSession opens the session whose token a file holds, and makes both where the file is not there; a session without a
-// file ends with the process.
+// openSession opens the session whose token a file holds. It creates both if
+// the file is missing. Without a file, the session ends with the process.
 func openSession(ctx context.Context, a *cli.App, rt *agent.Runtime, f *startup.Flags, file string) (*agent.Session, error) {
 	if file != "" {
 		if _, err := os.Lstat(file); err == nil {
@@ -40,12 +40,14 @@ func openSession(ctx context.Context, a *cli.App, rt *agent.Runtime, f *startup.
 	return s, nil
 }
 
+// NewSession opens a session of an MCP client.
 func NewSession(ctx context.Context, rt *agent.Runtime, f *startup.Flags, bounds ...agent.SessionOption) (*agent.Session, error) {
 	opts := append(bounds, agent.ClaimTimeout(f.ClaimTimeout), agent.ClientProfile(perm.ClientFacts{Surface: mcp.Surface}))
 	return rt.Session(ctx, perm.Principal{ID: f.As, Roles: f.Roles}, opts...)
 }
 
-// keptSecret reads a file that only its owner can read, and makes it where it is not there.
+// keptSecret reads a file that only its owner can read. It creates the file if
+// it is missing.
 func keptSecret(file string, secret func() string) (string, error) {
 	text, err := startup.ReadToken(file)
 	if errors.Is(err, os.ErrNotExist) {

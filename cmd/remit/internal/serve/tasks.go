@@ -10,7 +10,7 @@ import (
 	"github.com/remit-dev/remit/mcp"
 )
 
-// taskLimits are the bounds of tasks that flags set. Zero: those of package mcp.
+// taskLimits holds the limits of tasks. Zero: the default of package mcp.
 type taskLimits struct {
 	after, time, poll time.Duration
 	atOnce            int
@@ -24,7 +24,7 @@ func taskFlags(cmd *cobra.Command, l *taskLimits) {
 	flags.IntVar(&l.atOnce, "tasks-at-once", 0, "the most tasks, `N`, that one session has running; other calls are waited for (default: 16)")
 }
 
-// shortestPoll keeps clients from asking without pause.
+// shortestPoll is the minimum poll interval.
 const shortestPoll = 100 * time.Millisecond
 
 func (l taskLimits) check(changed func(string) bool) error {

@@ -9,7 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestTaskFlagsRefused: a bound that is none is refused, and not taken for the default.
+// TestTaskFlagsRefused: the command rejects an invalid limit, and does not use
+// the default instead.
 func TestTaskFlagsRefused(t *testing.T) {
 	good := taskLimits{after: time.Second, time: time.Second, poll: time.Second, atOnce: 1}
 	given := func(string) bool { return true }

@@ -16,6 +16,7 @@ import (
 	"github.com/remit-dev/remit/cmd/remit/internal/upstream"
 )
 
+// TokenCommand returns remit token.
 func TokenCommand(a *cli.App) *cobra.Command {
 	var f startup.Flags
 	var file string
@@ -43,7 +44,7 @@ func TokenCommand(a *cli.App) *cobra.Command {
 			if err := useLastConfig(a, &f.Workspace); err != nil {
 				return err
 			}
-			f.SessionFile = file // which lies in no root either
+			f.SessionFile = file // the check of session files covers it
 			rt, err := startup.Open(cmd.Context(), a, &f)
 			if err != nil {
 				return err
@@ -70,7 +71,7 @@ func TokenCommand(a *cli.App) *cobra.Command {
 			return writeToken(a, made, f.JSON)
 		},
 	}
-	f.OnAsk = "deny" // nothing is asked here
+	f.OnAsk = "deny" // the command runs no call
 	AddSessionFlags(a, cmd, &f)
 	cmd.Flags().StringVar(&file, "out", "", "write the token to a new `FILE` that only you can read")
 	cmd.Flags().DurationVar(&span, "for", tokenTime, "`DURATION` for which the token is good, such as 8h; 0: until it is revoked")
@@ -78,10 +79,11 @@ func TokenCommand(a *cli.App) *cobra.Command {
 	return cmd
 }
 
-// tokenTime is for how long a token is good for which nothing else was said.
+// tokenTime is the default duration of a token.
 const tokenTime = 30 * 24 * time.Hour
 
-// useLastConfig has a command that names no configuration of a gateway take the one that the state folder was served with last.
+// useLastConfig selects the gateway configuration that the state folder served
+// last, if the flags name none.
 func useLastConfig(a *cli.App, p *state.Workspace) error {
 	at := *p
 	if p.Upstreams.Config != "" {
@@ -105,7 +107,7 @@ func useLastConfig(a *cli.App, p *state.Workspace) error {
 	return nil
 }
 
-// TokenOutput is a session that was made, and what proves it.
+// TokenOutput is the JSON form of a new session and its token.
 type TokenOutput struct {
 	Session string `json:"session"`
 	As      string `json:"as"`

@@ -15,7 +15,7 @@ import (
 func newApprover(a *cli.App, f *Flags) (ctxperm.Approver, error) {
 	mode := f.OnAsk
 	if mode == "deny" || mode == "wait" {
-		return nil, nil // the process that answers elsewhere checks the settings
+		return nil, nil // the process that records the answer checks the settings
 	}
 	s, err := approval.ReadSettings(f.StateDir)
 	if err != nil {

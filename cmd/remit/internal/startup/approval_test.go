@@ -13,7 +13,8 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// TestNoticeInPlace: the notice of a call that waits in its process says so, and for how long at most.
+// TestNoticeInPlace: the notice of a call that waits in its process names the
+// maximum wait.
 func TestNoticeInPlace(t *testing.T) {
 	var errs bytes.Buffer
 	a := cli.NewApp(cli.Env{Out: &errs, Err: &errs})

@@ -22,6 +22,7 @@ func shownNames() []string {
 	return []string{"surface", "model", "capability", "confidence", "select", "off"}
 }
 
+// AddClientFlags adds the flags that describe the client.
 func AddClientFlags(cmd *cobra.Command, s *Client) {
 	flags, c := cmd.Flags(), &s.Facts
 	flags.StringVar(&c.Surface, "surface", "", "the `KIND` of session that the tools are shown in, such as chat: a tool may be for some kinds only")
@@ -32,8 +33,7 @@ func AddClientFlags(cmd *cobra.Command, s *Client) {
 	flags.StringArrayVar(&c.Disabled, "off", nil, "no tool of the name or tag `T`")
 }
 
-// ReadFlags records which flags are set, and rejects values that would count as
-// other ones.
+// ReadFlags records whether a flag is set, and rejects invalid values.
 func (s *Client) ReadFlags(cmd *cobra.Command) error {
 	for _, name := range shownNames() {
 		s.Set = s.Set || cmd.Flags().Changed(name)

@@ -11,8 +11,9 @@ import (
 	"github.com/remit-dev/remit/cmd/remit/internal/upstream"
 )
 
-// WithRuntime gives fn a runtime that can take back what is recorded: its roots
-// are those of the record, and the workspace where one is named.
+// WithRuntime calls fn with a runtime for recorded calls. Its roots are those
+// of the records; the flags can name their folders. It closes the runtime when
+// fn returns.
 func WithRuntime(ctx context.Context, a *cli.App, p *state.Workspace, fn func(rt *agent.Runtime) error) (err error) {
 	j, err := p.Read(ctx, a)
 	if err != nil {

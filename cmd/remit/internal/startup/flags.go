@@ -13,7 +13,7 @@ import (
 	"github.com/remit-dev/remit/revert"
 )
 
-// Flags is what remit run is told.
+// Flags are the flags of a command that opens a runtime.
 type Flags struct {
 	state.Workspace
 	Roots, Policies, Roles []string
@@ -21,17 +21,18 @@ type Flags struct {
 	Atomic, KeepGoing      bool
 	JSON                   bool
 	ClaimTimeout           time.Duration
-	SessionFile            string // file of its token
+	SessionFile            string // file of the session token
 	AsSet                  bool
-	Notify                 string // program that is told of calls that wait
+	Notify                 string // program that is notified of pending calls
 	Limits                 Limits
-	UserTexts              []string           // texts of the person
-	Recovers               bool               // what dead processes left, at its start
-	Retain                 *revert.Retention  // what is dropped beside the calls; nil: nothing is
-	RestCommand            func(n int) string // the command that runs the script from a line on; nil: there is none
+	UserTexts              []string           // texts of the user, whose URLs are user-provided
+	Recovers               bool               // recover the calls that dead processes left in flight, at the start
+	Retain                 *revert.Retention  // retention while the runtime is open; nil: none
+	RestCommand            func(n int) string // command that runs the script from a line on; nil: there is none
 	Client
 }
 
+// Check rejects invalid values.
 func (f Flags) Check() error {
 	if !slices.Contains([]string{"commit", "revert", "keep"}, f.AtEnd) {
 		return &cli.Problem{Code: cli.ExitUsage, What: fmt.Sprintf("--at-end %q is not an end", f.AtEnd), Fix: "valid are commit, revert, keep"}
@@ -51,8 +52,8 @@ func (f Flags) Check() error {
 	return f.Limits.Check()
 }
 
-// rootWords are the roots of a run, as NAME=DIR: the workspace, unless --root says which
-// folder that is, and the others.
+// rootWords returns the roots of a run as NAME=DIR: the workspace, and the
+// others.
 func (f *Flags) rootWords() []string {
 	if f.Dir == "" && state.NamesWorkspace(f.Roots) {
 		return f.Roots
@@ -60,7 +61,8 @@ func (f *Flags) rootWords() []string {
 	return append([]string{state.WorkspaceRoot + "=" + f.Folder()}, f.Roots...)
 }
 
-// RootOptions are the workspace and the other roots, and their folders.
+// RootOptions returns the options of the workspace and the other roots, and
+// their folders.
 func (f *Flags) RootOptions() (opts []agent.Option, folders []string, err error) {
 	for _, r := range f.rootWords() {
 		name, dir, err := state.ParseRoot(r)
@@ -72,7 +74,8 @@ func (f *Flags) RootOptions() (opts []agent.Option, folders []string, err error)
 	return opts, folders, nil
 }
 
-// AddResumeFlags are the flags of what lets a call go on, but for those of its journal and its end.
+// AddResumeFlags adds the flags of a command that resumes a call, except those
+// of its journal and its end.
 func AddResumeFlags(cmd *cobra.Command, f *Flags) {
 	state.AddRootFlag(cmd, &f.Workspace)
 	state.AddDatabaseFlag(cmd, &f.Workspace)
@@ -80,5 +83,5 @@ func AddResumeFlags(cmd *cobra.Command, f *Flags) {
 	state.AddDeclarationFlags(cmd, &f.Declared)
 	AddLimitFlags(cmd, &f.Limits)
 	cmd.Flags().StringArrayVar(&f.Policies, "policy", nil, "policy `PATH`, the same as the run had (default: the workspace policy)")
-	f.As = "agent" // of no use here: who asks is on the record
+	f.As = "agent" // not used: the record has the principal
 }

@@ -21,7 +21,8 @@ func (f *Flags) ResumeHint(call string) string {
 // policy for the accesses of released calls.
 func (f *Flags) CommitHint(txn string) string { return f.ResumeHint(txn) + " --at-end commit" }
 
-// approveHint is the command that approves a call of a run, lets it go on and ends its transaction.
+// approveHint returns the command that approves a call of a run, resumes it and
+// ends its transaction.
 func (f *Flags) approveHint(call string) string {
 	words := []string{"approve", call, "--resume"}
 	for _, path := range f.Policies {

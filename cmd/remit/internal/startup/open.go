@@ -99,7 +99,7 @@ func Open(ctx context.Context, a *cli.App, f *Flags) (*Opened, error) {
 	if f.OnAsk == "wait" {
 		opts = append(opts, agent.SuspendForApproval(), agent.OnWaiting(tell.Show))
 	}
-	if f.OnAsk == "prompt" { // who sits at the terminal ends it, and no clock
+	if f.OnAsk == "prompt" { // the user at the terminal ends the wait, without a clock
 		opts = append(opts, agent.Limits(tool.Limits{Answer: approval.PromptTimeout}))
 	}
 	rt, err := New(a, journal, opts...)
@@ -120,7 +120,7 @@ func Open(ctx context.Context, a *cli.App, f *Flags) (*Opened, error) {
 	return &Opened{rt, g, []func() error{rt.Close, journal.Close, tell.Close}}, nil
 }
 
-// New makes a runtime of this command's tools on a journal.
+// New returns a runtime on a journal with the tools of the command.
 func New(a *cli.App, j journal.Journal, opts ...agent.Option) (*agent.Runtime, error) {
 	log := slog.New(slog.NewTextHandler(a.Err, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	programs, err := programsOn(j, process.Strict, false)
@@ -138,7 +138,7 @@ func New(a *cli.App, j journal.Journal, opts ...agent.Option) (*agent.Runtime, e
 		}
 		opts = append(opts, agent.Driver(kept))
 	}
-	opts = append(append(opts, a.Customizers...), agent.Driver(programs), agent.Driver(near), // the one that is given counts, where there is one
+	opts = append(append(opts, a.Customizers...), agent.Driver(programs), agent.Driver(near), // an earlier option replaces the driver
 		agent.Journal(j), agent.Host(a.Host), agent.Log(log), agent.Tools(state.ServedTools(a)...))
 	return agent.New(append(opts, agent.OnProgress(a.Progress.Report))...)
 }

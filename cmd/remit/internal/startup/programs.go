@@ -12,12 +12,13 @@ import (
 	"github.com/remit-dev/remit/revert/journal"
 )
 
+// AddSandboxFlag adds the flags about programs.
 func AddSandboxFlag(cmd *cobra.Command, p *state.Workspace) {
 	cmd.Flags().StringVar(&p.Sandbox, "sandbox", "strict", "the least `LEVEL` of sandbox that a program runs in: strict or partial; remit doctor says what there is here")
 	cmd.Flags().BoolVar(&p.GitAuthor, "git-author", true, "tell programs user.name and user.email of your git configuration, for commits in repositories that set none")
 }
 
-// Programs runs them at the level that was given.
+// Programs returns the driver of programs at the level of the flags.
 func Programs(p *state.Workspace, j journal.Journal) (*process.Driver, error) {
 	d, err := programsOn(j, process.Level(p.Sandbox), p.GitAuthor)
 	if err != nil {
@@ -26,8 +27,8 @@ func Programs(p *state.Workspace, j journal.Journal) (*process.Driver, error) {
 	return d, nil
 }
 
-// programsOn runs programs whose effects lie beside the journal until they are applied:
-// that folder is in no root.
+// programsOn returns a driver of programs. It stores proposed changes beside
+// the journal, outside every root.
 func programsOn(j journal.Journal, least process.Level, author bool) (*process.Driver, error) {
 	cfg := process.Config{Require: least}
 	if author {

@@ -10,9 +10,10 @@ import (
 	"github.com/remit-dev/remit/cmd/remit/internal/state"
 )
 
-// recoverCalls is recover for a server that starts: what dead processes left in flight is settled before anybody asks for it. It is done in the
-// name of an owner that is gone again afterwards, as that of remit recover is, so that somebody else can still take back, or go on with, what
-// stays open; else that would be kept from them for as long as the server runs. What goes wrong here is told, and keeps nobody from being served.
+// recoverCalls recovers the calls that dead processes left in flight, before a
+// server serves clients. It uses an owner of its own that ends with it. So
+// another process can still revert or continue the open transactions. It logs
+// errors and does not stop the server.
 func recoverCalls(ctx context.Context, a *cli.App, p *state.Workspace, opts []agent.Option) {
 	log := slog.New(slog.NewTextHandler(a.Err, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	rec, err := recoverAsOther(ctx, a, p, opts)

@@ -16,11 +16,11 @@ import (
 	"github.com/remit-dev/remit/revert"
 )
 
-// tokenLimit is more than any token has.
+// tokenLimit is larger than any token, in bytes.
 const tokenLimit = 1 << 10
 
-// OpenSession opens the session that a script runs in: a new one, or the one whose
-// token a file holds.
+// OpenSession opens the session of a script: a new one, or the one whose token
+// the session file holds.
 func OpenSession(ctx context.Context, a *cli.App, rt *agent.Runtime, f *Flags) (*agent.Session, error) {
 	who := perm.Principal{ID: f.As, Roles: f.Roles}
 	how := append(f.SessionOptions(), agent.ClaimTimeout(f.ClaimTimeout), agent.UserURLs(f.UserTexts...))
@@ -59,8 +59,8 @@ func OpenSession(ctx context.Context, a *cli.App, rt *agent.Runtime, f *Flags) (
 	return s, nil
 }
 
-// keepToken refuses a session file inside a root: a call could read it, and act as
-// whoever asked.
+// keepToken rejects a session file inside a root: a call could read the token
+// and act as the principal.
 func (f *Flags) keepToken(folders []string) error {
 	if f.SessionFile == "" {
 		return nil
@@ -75,6 +75,7 @@ func (f *Flags) keepToken(folders []string) error {
 	return nil
 }
 
+// ReadToken reads a token file.
 func ReadToken(name string) (token string, err error) {
 	file, err := os.Open(name)
 	if err != nil {
@@ -85,8 +86,9 @@ func ReadToken(name string) (token string, err error) {
 	return strings.TrimSpace(string(text)), err
 }
 
-// WriteToken makes a file that only its owner can read. One that is there already
-// is somebody else's session by now.
+// WriteToken creates a token file that only its owner can read. It returns an
+// error if the file exists, because the file can hold the token of another
+// session.
 func WriteToken(name, token string) (err error) {
 	file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err == nil {

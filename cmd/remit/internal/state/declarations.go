@@ -31,6 +31,7 @@ func AddDefinitionsFlag(cmd *cobra.Command, folders *[]string) {
 	cmd.Flags().StringArrayVar(folders, "definitions", nil, "definition files in `DIR` stand in the place of the built-in tools that they describe, as docs/guides/define.md says")
 }
 
+// AddDeclarationFlags adds the flags of definition files and settings.
 func AddDeclarationFlags(cmd *cobra.Command, d *Declarations) {
 	flags := cmd.Flags()
 	AddDefinitionsFlag(cmd, &d.definitions)

@@ -12,7 +12,8 @@ import (
 	"github.com/remit-dev/remit/internal/canon"
 )
 
-// Folder returns the workspace as it was named.
+// Folder returns the workspace as the flags name it. Default: the current
+// folder.
 func (p *Workspace) Folder() string {
 	if p.Dir == "" {
 		return "."
@@ -20,7 +21,7 @@ func (p *Workspace) Folder() string {
 	return p.Dir
 }
 
-// Find settles where the journal is.
+// Find sets the state folder.
 func (p *Workspace) Find(a *cli.App) error {
 	if p.StateDir != "" {
 		p.GivenFlags = []string{"--state", p.StateDir}
@@ -41,7 +42,7 @@ func (p *Workspace) Find(a *cli.App) error {
 	return nil
 }
 
-// RealFolder is the one path of a folder, however it was named.
+// RealFolder returns the absolute path of a folder without symbolic links.
 func RealFolder(dir string) (string, error) {
 	abs, err := filepath.Abs(dir)
 	if err == nil {
@@ -59,8 +60,8 @@ func RealFolder(dir string) (string, error) {
 	return abs, nil
 }
 
-// Home is the user's folder for state. A relative XDG_STATE_HOME is
-// ignored, as its specification says.
+// Home returns the user's folder for state. It ignores a relative
+// XDG_STATE_HOME, as the specification says.
 func Home(env func(string) string) (string, error) {
 	if dir := env("XDG_STATE_HOME"); filepath.IsAbs(dir) {
 		return dir, nil
@@ -78,7 +79,8 @@ func Home(env func(string) string) (string, error) {
 	return filepath.Join(home, ".local", "state"), nil
 }
 
-// stateName tells folders of one name apart by a digest of their paths.
+// stateName returns the name of the state folder of a workspace. A digest of
+// the path distinguishes folders with the same name.
 func stateName(folder string) string {
 	name := strings.Map(func(r rune) rune {
 		if r == filepath.Separator || r == ':' {

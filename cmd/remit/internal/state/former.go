@@ -15,18 +15,20 @@ import (
 	"github.com/remit-dev/remit/revert/sqlite"
 )
 
-// mostStates is how many state folders are looked at for a workspace that was moved.
+// mostStates limits the state folders that the search for a moved workspace
+// reads.
 const mostStates = 64
 
-// formerState is the journal of a workspace that is not at its recorded path any more.
+// formerState is the journal of a workspace that is no longer at its recorded
+// path.
 type formerState struct {
 	dir   string // state folder
 	was   string // recorded path of the workspace
-	moved bool   // the workspace at hand is that folder; else nothing is at its path
+	moved bool   // the current workspace is that folder; otherwise nothing is at the path
 }
 
-// noJournal is the error where a workspace has no journal and a command needs one; nil
-// where it does not, and no other journal can be the one that is meant.
+// noJournal returns the error for a workspace without a journal. It returns nil
+// if the command needs none and no other journal can be the right one.
 func (p *Workspace) noJournal(ctx context.Context, a *cli.App, needed bool) error {
 	folder, err := RealFolder(p.Folder())
 	if err != nil {
@@ -52,8 +54,8 @@ func (p *Workspace) noJournal(ctx context.Context, a *cli.App, needed bool) erro
 	return nil
 }
 
-// WarnOfFormer tells of the journal that a workspace had at its former path, before a new one is
-// begun for it.
+// WarnOfFormer warns before a new journal begins for a workspace that has a
+// journal at its former path.
 func (p *Workspace) WarnOfFormer(ctx context.Context, a *cli.App, folder string) {
 	if slices.Contains(p.GivenFlags, "--state") || sqlite.Exists(p.StateDir) {
 		return
@@ -65,11 +67,11 @@ func (p *Workspace) WarnOfFormer(ctx context.Context, a *cli.App, folder string)
 	}
 }
 
-// mostNamed is how many journals of workspaces that are gone are named.
+// mostNamed limits the journals of missing workspaces that a message names.
 const mostNamed = 3
 
-// formerStates looks at the journals that remit keeps by default. It returns those whose
-// workspace was the given folder, and those whose workspace no longer exists.
+// formerStates searches the default state folders. It returns the journal of
+// the given folder, or those of workspaces that no longer exist.
 func (p *Workspace) formerStates(ctx context.Context, a *cli.App, folder string) (out []formerState) {
 	home := filepath.Dir(p.StateDir)
 	entries, err := os.ReadDir(home)
@@ -83,7 +85,7 @@ func (p *Workspace) formerStates(ctx context.Context, a *cli.App, folder string)
 		}
 		rec, err := workspaceIn(ctx, dir)
 		if err != nil || rec.Path == "" {
-			continue // it is for the commands on that journal to tell
+			continue // commands on that journal report the error
 		}
 		if IsFolder(a, folder, rec) {
 			return []formerState{{dir, rec.Path, true}}
@@ -95,7 +97,7 @@ func (p *Workspace) formerStates(ctx context.Context, a *cli.App, folder string)
 	return out
 }
 
-// workspaceIn is the workspace of the newest session in a state folder.
+// workspaceIn returns the workspace of the newest session in a state folder.
 func workspaceIn(ctx context.Context, dir string) (rec record.Root, err error) {
 	j, err := sqlite.Open(ctx, dir)
 	if err != nil {

@@ -8,11 +8,11 @@ import (
 	"github.com/remit-dev/remit/ctxperm/process"
 )
 
-// Hint is a command that works on the same journal.
+// Hint returns a command with the flags that select the same journal.
 func (p *Workspace) Hint(args ...string) string {
 	words := append([]string{"remit"}, args...)
 	given := p.GivenFlags
-	if len(args) > 0 && (slices.Contains([]string{"revert", "redo", "diff", "recover"}, args[0]) || resumes(args)) { // which reach what the run reached
+	if len(args) > 0 && (slices.Contains([]string{"revert", "redo", "diff", "recover"}, args[0]) || resumes(args)) { // these need the roots and services of the run
 		for _, r := range p.Moved {
 			given = append(slices.Clip(given), "--root", r)
 		}
@@ -21,7 +21,7 @@ func (p *Workspace) Hint(args ...string) string {
 	if len(args) > 0 && (args[0] == "show" || resumes(args)) {
 		given = slices.Concat(given, p.Declared.flags())
 	}
-	if resumes(args) { // others find databases on the journal, and run no program
+	if resumes(args) { // other commands find databases in the journal, and run no program
 		given = slices.Concat(given, p.DatabaseFlags())
 		if p.Sandbox != "" && p.Sandbox != string(process.Strict) {
 			given = append(given, "--sandbox", p.Sandbox)
@@ -33,12 +33,13 @@ func (p *Workspace) Hint(args ...string) string {
 	return strings.Join(words, " ")
 }
 
-// ShowArguments is an id as the hint to show it names it, so that it leads there.
+// ShowArguments returns the arguments of remit show for an ID in the same
+// journal.
 func (p *Workspace) ShowArguments(id string) string {
 	return strings.TrimPrefix(p.Hint("show", id), "remit show ")
 }
 
-// resumes reports whether a command lets a call go on.
+// resumes reports whether a command resumes a call.
 func resumes(args []string) bool {
 	return len(args) > 0 && (args[0] == "resume" || slices.Contains(args, "--resume"))
 }

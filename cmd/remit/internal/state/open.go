@@ -11,7 +11,7 @@ import (
 	"github.com/remit-dev/remit/revert/sqlite"
 )
 
-// Open opens the journal to write to.
+// Open opens the journal for writing. It creates the journal if there is none.
 func (p *Workspace) Open(ctx context.Context) (journal.Journal, error) {
 	if info, err := os.Stat(p.StateDir); err == nil && !info.IsDir() {
 		return nil, &cli.Problem{Code: cli.ExitUsage, What: fmt.Sprintf("the state %q is not a folder", p.StateDir), Fix: "name a folder with --state"}
@@ -23,9 +23,9 @@ func (p *Workspace) Open(ctx context.Context) (journal.Journal, error) {
 	return j, nil
 }
 
-// Read opens the journal of a workspace where something may have been recorded.
-// One where nothing was is empty; looking at it leaves no folder behind. A state
-// that was named and holds no journal is not the one that was meant.
+// Read opens the journal for a command that reads it. If the workspace has no
+// journal, Read returns an empty one and creates no folder. It returns an error
+// if the named state folder has no journal.
 func (p *Workspace) Read(ctx context.Context, a *cli.App) (journal.Journal, error) {
 	named := p.StateDir != ""
 	if err := p.Find(a); err != nil {
@@ -37,8 +37,8 @@ func (p *Workspace) Read(ctx context.Context, a *cli.App) (journal.Journal, erro
 		if err != nil || !named || p.Dir == "" || NamesWorkspace(p.Moved) {
 			return j, err
 		}
-		if folder, err := RealFolder(p.Dir); err == nil { // the journal of one that is gone can still be read
-			var other *cli.Problem // a journal that cannot be read is for the command to tell of
+		if folder, err := RealFolder(p.Dir); err == nil { // a person can read the journal of a workspace that no longer exists
+			var other *cli.Problem // the command reports an unreadable journal
 			if errors.As(p.CheckOwner(ctx, a, j, folder), &other) {
 				return nil, errors.Join(other, j.Close())
 			}

@@ -8,15 +8,15 @@ import (
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 )
 
-// CheckStateOutside refuses a state folder inside a root, before it is made: calls could
-// change their own record, and the record would be in the way of the work.
+// CheckStateOutside rejects a state folder inside a root: calls could change
+// their own journal. The folder need not exist.
 func (p *Workspace) CheckStateOutside(roots []string) error {
 	dir, err := filepath.Abs(p.StateDir)
 	if err != nil {
 		return err
 	}
 	for {
-		// A folder that is not there yet lies where the first one above it does.
+		// A missing folder belongs to its nearest existing parent.
 		if info, err := os.Stat(dir); err == nil {
 			for _, root := range roots {
 				if r, err := os.Stat(root); err == nil && os.SameFile(r, info) {
@@ -38,8 +38,8 @@ func (p *Workspace) CheckStateOutside(roots []string) error {
 	}
 }
 
-// CheckRootsOutside refuses a root inside the state folder: calls could change what is kept
-// there.
+// CheckRootsOutside rejects a root inside the state folder: calls could change
+// the state.
 func (p *Workspace) CheckRootsOutside(roots []string) error {
 	for _, root := range roots {
 		above := Workspace{StateDir: root}
@@ -53,7 +53,7 @@ func (p *Workspace) CheckRootsOutside(roots []string) error {
 	return nil
 }
 
-// outside refuses a file inside a root.
+// outside rejects a file inside a root.
 func outside(folders []string, name, what, why string) error {
 	dir := Workspace{StateDir: filepath.Dir(name)}
 	if dir.CheckStateOutside(folders) == nil {

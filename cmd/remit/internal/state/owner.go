@@ -15,7 +15,8 @@ import (
 	"github.com/remit-dev/remit/revert/record"
 )
 
-// identityAt is the identity of a folder, ok false where it cannot be opened.
+// identityAt returns the identity of a folder. ok is false if the folder cannot
+// be opened.
 func identityAt(a *cli.App, folder string) (id disk.Identity, ok bool) {
 	r, err := host.OpenRoot(a.Host, folder)
 	if err != nil {
@@ -25,7 +26,7 @@ func identityAt(a *cli.App, folder string) (id disk.Identity, ok bool) {
 	return r.Identity(), true
 }
 
-// IsFolder reports whether a folder, by its one path, is the one that a record names.
+// IsFolder reports whether a record names the folder at this real path.
 func IsFolder(a *cli.App, folder string, rec record.Root) bool {
 	var was disk.Identity
 	id, ok := identityAt(a, folder)
@@ -35,10 +36,10 @@ func IsFolder(a *cli.App, folder string, rec record.Root) bool {
 	return id.Is(was) || (folder == rec.Path && id.IsAgain(was))
 }
 
-// CheckOwner refuses, for a workspace by its one path, a state folder that was kept for another workspace: what
-// is on its journal would be mixed with what happens here, and taken back there. A folder
-// with the recorded path is the same workspace, also where it was restored from a
-// backup; one that was moved is the same one at its new path.
+// CheckOwner rejects the state folder of another workspace: its journal would
+// mix both. The path is that of the workspace, without links. A restored folder
+// at the recorded path is the same workspace. So is a moved folder at its new
+// path.
 func (p *Workspace) CheckOwner(ctx context.Context, a *cli.App, j journal.Journal, folder string) error {
 	var newest record.Root
 	same, err := firstSession(ctx, j, journal.Query{Kinds: []kind.Kind{kind.Session}, Newest: true}, func(body *record.Session) bool {
@@ -58,8 +59,8 @@ func (p *Workspace) CheckOwner(ctx context.Context, a *cli.App, j journal.Journa
 	}
 }
 
-// CheckTxn refuses to act on a transaction or a call, in the words of a command that
-// says so by --root, where --workspace names another folder than the one that it changed.
+// CheckTxn rejects a transaction or a call of another workspace than
+// --workspace names. Verb is the command of the hint. --root permits it.
 func (p *Workspace) CheckTxn(ctx context.Context, a *cli.App, j journal.Journal, verb, id string) error {
 	if len(p.Moved) == 0 && p.Dir == "" {
 		return nil
@@ -77,7 +78,7 @@ func (p *Workspace) CheckTxn(ctx context.Context, a *cli.App, j journal.Journal,
 	}
 	rec, ok := workspaceOf(body)
 	if !ok || IsFolder(a, folder, rec) {
-		moved := ok && (rec.Path != folder || !p.wrote(a, body)) // a hint has to lead there
+		moved := ok && (rec.Path != folder || !p.wrote(a, body)) // the hint must select this workspace
 		if moved && !slices.Contains(p.GivenFlags, "--workspace") {
 			p.GivenFlags = append(p.GivenFlags, "--workspace", p.Dir)
 		}
@@ -97,7 +98,7 @@ func (p *Workspace) CheckTxn(ctx context.Context, a *cli.App, j journal.Journal,
 	return e
 }
 
-// knownRoots refuses a --root with a name that no root of the session has.
+// knownRoots rejects a --root whose name no root of the session has.
 func (p *Workspace) knownRoots(s *record.Session) error {
 	var names []string
 	for _, r := range s.Roots {
@@ -117,14 +118,15 @@ func (p *Workspace) knownRoots(s *record.Session) error {
 	return nil
 }
 
-// wrote reports whether a session's record was written in this state folder; see agent.RootError.
+// wrote reports whether this state folder contained the journal when the
+// session began; see agent.RootError.
 func (p *Workspace) wrote(a *cli.App, body *record.Session) bool {
 	dir, err := RealFolder(p.StateDir)
 	return err == nil && (body.State.Path == "" || IsFolder(a, dir, body.State))
 }
 
-// Elsewhere is the workspace that a transaction belongs to where the command line does
-// not name it and it is not the current folder; empty otherwise.
+// Elsewhere returns the workspace of a transaction. It returns "" if the
+// command line names the workspace, or if it is the current folder.
 func (p *Workspace) Elsewhere(ctx context.Context, a *cli.App, j journal.Journal, txn string) (string, error) {
 	if p.Dir != "" || NamesWorkspace(p.Moved) {
 		return "", nil

@@ -15,14 +15,15 @@ import (
 	"github.com/remit-dev/remit/revert/journal"
 )
 
-// AddRootFlag adds the flag that names folders which are not where a record says.
+// AddRootFlag adds the flags of roots that are not at their recorded folders,
+// and of services.
 func AddRootFlag(cmd *cobra.Command, p *Workspace) {
 	cmd.Flags().StringArrayVar(&p.Moved, "root", nil, "where the folder of a root is now, as `NAME=DIR`: if it was moved, or DIR is a copy or a restored backup of it")
 	AddServiceFlags(cmd, &p.Services)
 }
 
-// NamedRoots are the roots that a command line names, as NAME=DIR: by --root, and the
-// workspace where --root does not name it.
+// NamedRoots returns the roots of the command line as NAME=DIR: those of
+// --root, and the workspace.
 func (p *Workspace) NamedRoots() []string {
 	if p.Dir != "" && !NamesWorkspace(p.Moved) {
 		return append([]string{WorkspaceRoot + "=" + p.Dir}, p.Moved...)
@@ -30,9 +31,9 @@ func (p *Workspace) NamedRoots() []string {
 	return p.Moved
 }
 
-// NamedRootOptions are the roots that a command line names beside those of the record. What
-// --root names is the person's word; --workspace has to be the recorded folder. Folders are
-// those that calls may have changed, where that is known.
+// NamedRootOptions returns the options of the roots and services that the
+// command line names. A person vouches for --root; --workspace must be the
+// recorded folder. Folders are those that calls may have changed, if known.
 func (p *Workspace) NamedRootOptions(a *cli.App, folders ...string) (opts []agent.Option, err error) {
 	for _, r := range p.NamedRoots() {
 		name, dir, err := ParseRoot(r)
@@ -49,7 +50,7 @@ func (p *Workspace) NamedRootOptions(a *cli.App, folders ...string) (opts []agen
 	return append(opts, more...), err
 }
 
-// ParseRoot reads NAME=DIR.
+// ParseRoot parses NAME=DIR.
 func ParseRoot(text string) (name, dir string, err error) {
 	name, dir, ok := strings.Cut(text, "=")
 	if !ok || name == "" || dir == "" {
@@ -59,18 +60,18 @@ func ParseRoot(text string) (name, dir string, err error) {
 	return name, dir, err
 }
 
-// NamesWorkspace reports whether --root says which folder the workspace is. That is the
-// person's word, also where the journal has another folder.
+// NamesWorkspace reports whether --root names the folder of the workspace. A
+// person vouches for that folder.
 func NamesWorkspace(roots []string) bool {
 	return slices.ContainsFunc(roots, func(r string) bool { return strings.HasPrefix(r, WorkspaceRoot+"=") })
 }
 
-// WorkspaceRoot is the name of the root that --workspace names.
+// WorkspaceRoot is the name of the root of the workspace.
 const WorkspaceRoot = "workspace"
 
-// RecordedRoots are those that calls of what was left may have changed, as NAME=DIR: the roots of the
-// session that a call or a transaction belongs to, and where the command line says that they
-// are by now. There are none of an id that nothing has.
+// RecordedRoots returns the roots, as NAME=DIR, that calls may have changed:
+// those of the session of a call or a transaction, and those of the command
+// line. An unknown ID has none of the former.
 func (p *Workspace) RecordedRoots(ctx context.Context, j journal.Journal, id string) (roots []string, err error) {
 	t, _, err := revert.LoadCall(ctx, j, id)
 	if errors.Is(err, journal.ErrNotFound) {
@@ -97,7 +98,7 @@ func (p *Workspace) RecordedRoots(ctx context.Context, j journal.Journal, id str
 	return roots, nil
 }
 
-// FoldersOf are the folders of NAME=DIR.
+// FoldersOf returns the folders of NAME=DIR.
 func FoldersOf(roots []string) (folders []string) {
 	for _, r := range roots {
 		_, dir, _ := strings.Cut(r, "=")
@@ -106,7 +107,8 @@ func FoldersOf(roots []string) (folders []string) {
 	return folders
 }
 
-// RootFolders are the folders of a session's roots: as recorded, but for those that the command line names.
+// RootFolders returns the folders of a session's roots by name. --root replaces
+// the recorded folder.
 func (p *Workspace) RootFolders(ctx context.Context, j journal.Journal, session string) (map[string]string, error) {
 	out := map[string]string{}
 	body, err := sessionRecord(ctx, j, session)

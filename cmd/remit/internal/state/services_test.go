@@ -9,8 +9,8 @@ import (
 	"github.com/remit-dev/remit/internal/canon"
 )
 
-// FuzzServices: a file of services says what it says in one way: with other order and
-// spaces it is the same, and a member that is not known is refused.
+// FuzzServices: the order of members and spaces do not change a file of
+// services. An unknown member is an error.
 func FuzzServices(f *testing.F) {
 	for _, seed := range []string{
 		`{"allow":["127.0.0.1:8080"],"secrets":{"token":"env:TOKEN"},"credentials":[{"secret":"token","origin":"https://api.example.com","header":"Authorization","prefix":"Bearer "}]}`,

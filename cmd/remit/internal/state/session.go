@@ -14,7 +14,8 @@ import (
 	"github.com/remit-dev/remit/revert/record"
 )
 
-// workspaceOf is the workspace that a session's record names, ok false where it names none.
+// workspaceOf returns the workspace of a session record. ok is false if the
+// record names none.
 func workspaceOf(body *record.Session) (r record.Root, ok bool) {
 	i := slices.IndexFunc(body.Roots, func(r record.Root) bool { return r.Name == WorkspaceRoot })
 	if i < 0 {
@@ -23,12 +24,13 @@ func workspaceOf(body *record.Session) (r record.Root, ok bool) {
 	return body.Roots[i], true
 }
 
-// sessionRecord is the record of one session, nil where there is none.
+// sessionRecord returns the record of a session, nil if there is none.
 func sessionRecord(ctx context.Context, j journal.Journal, session string) (*record.Session, error) {
 	return firstSession(ctx, j, journal.Query{Session: session, Kinds: []kind.Kind{kind.Session}, Limit: 1}, func(*record.Session) bool { return true })
 }
 
-// firstSession is the first record of a session for which is holds, nil where there is none.
+// firstSession returns the first session record for which is returns true, nil
+// if there is none.
 func firstSession(ctx context.Context, j journal.Journal, q journal.Query, is func(*record.Session) bool) (*record.Session, error) {
 	for e, err := range j.Entries(ctx, q) {
 		if err != nil {
@@ -48,8 +50,8 @@ func firstSession(ctx context.Context, j journal.Journal, q journal.Query, is fu
 	return nil, nil
 }
 
-// sessionOfID is the record of the session that a transaction or a call belongs to, nil
-// where nothing has that id.
+// sessionOfID returns the record of the session of a transaction or a call. It
+// returns nil for an unknown ID.
 func sessionOfID(ctx context.Context, j journal.Journal, id string) (*record.Session, error) {
 	t, _, err := revert.LoadCall(ctx, j, id)
 	if errors.Is(err, journal.ErrNotFound) {
@@ -64,13 +66,14 @@ func sessionOfID(ctx context.Context, j journal.Journal, id string) (*record.Ses
 	return sessionRecord(ctx, j, t.Session)
 }
 
-// Principal is who a session belongs to, as its record says.
+// Principal describes the owner of a session, from the session's record.
 type Principal struct {
 	ID     string
-	Client *perm.ClientFacts // who its tools and results are shown to; nil: nobody said
-	roots  []string          // NAME=DIR, as they were
+	Client *perm.ClientFacts // client of the session; nil: the record names none
+	roots  []string          // NAME=DIR, as recorded
 }
 
+// PrincipalOf reads the principal of a session.
 func PrincipalOf(ctx context.Context, j journal.Journal, session string) (who Principal, err error) {
 	q := journal.Query{Session: session, Kinds: []kind.Kind{kind.Session}, Limit: 1}
 	for e, err := range j.Entries(ctx, q) {

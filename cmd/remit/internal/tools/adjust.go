@@ -18,25 +18,25 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// patchOptions is one run of remit tools adjust.
+// patchOptions holds the flags of remit tools adjust.
 type patchOptions struct {
 	definitions []string
 	patch       string
 	write, json bool
 }
 
-// patchOutput is what it came to, as programs read it.
+// patchOutput is the JSON form of an adjustment.
 type patchOutput struct {
 	Tool    string           `json:"tool"`
-	Parent  string           `json:"parent"` // digest of what was adjusted
+	Parent  string           `json:"parent"` // digest of the adjusted declaration
 	Digest  string           `json:"digest"`
 	Changes []adjustedChange `json:"changes"`
-	Written string           `json:"written,omitempty"` // the file
+	Written string           `json:"written,omitempty"` // path of the written file
 }
 
 type adjustedChange struct {
 	Path   string       `json:"path"`
-	Before *canon.Value `json:"before"` // null: it was not there
+	Before *canon.Value `json:"before"` // null: the member was absent
 	After  *canon.Value `json:"after"`
 }
 
@@ -67,7 +67,7 @@ func adjustTool(a *cli.App, f patchOptions, name string) error {
 	if _, err := named(all.All(), []string{name}); err != nil {
 		return err
 	}
-	was, _ := all.Get(name) // of several versions the newest
+	was, _ := all.Get(name) // the newest of several versions
 	patch, err := readPatch(a, f.patch)
 	if err != nil {
 		return err
@@ -122,7 +122,8 @@ func declarationOf(t tool.Tool) (canon.Value, error) {
 	return canon.Parse(raw, canon.DefaultLimits())
 }
 
-// compared lists what differs between two declarations, but for their digests.
+// compared lists the differences between two declarations, except their
+// digests.
 func compared(was, is tool.Tool) (patchOutput, error) {
 	out := patchOutput{Tool: was.Name(), Parent: was.Digest(), Digest: is.Digest(), Changes: []adjustedChange{}}
 	before, err := declarationOf(was)
@@ -166,7 +167,8 @@ func valueLine(w io.Writer, mark string, v *canon.Value) {
 	}
 }
 
-// saveAdjusted writes an adjustment where the tool comes from.
+// saveAdjusted writes an adjustment to the definition file, or beside the code
+// of the tool. It returns the path.
 func saveAdjusted(a *cli.App, f patchOptions, was, is tool.Tool, patch []byte) (file string, err error) {
 	from := was.Spec().Provenance
 	if from.Kind == provenance.Definition && len(f.definitions) > 0 {
@@ -189,8 +191,8 @@ func saveAdjusted(a *cli.App, f patchOptions, was, is tool.Tool, patch []byte) (
 	return file, placeNew(file, append(pinned, '\n'))
 }
 
-// definitionFile is the file that a definition was read from: not a link to it, which would
-// be gone once it is replaced.
+// definitionFile returns the file of a definition. It resolves links, because
+// replacing a link would remove it.
 func definitionFile(folders []string, from provenance.Source) (file string) {
 	for _, folder := range folders {
 		at, err := filepath.EvalSymlinks(filepath.Join(folder, filepath.FromSlash(from.Name)))
@@ -205,7 +207,8 @@ func definitionFile(folders []string, from provenance.Source) (file string) {
 	return file
 }
 
-// besideCode is the folder of the code, where a host's tool says where that is.
+// besideCode returns the folder of a host tool's code, if its provenance names
+// one.
 func besideCode(from provenance.Source) (string, bool) {
 	if from.Kind != provenance.Host || from.Name == "" {
 		return "", false
@@ -221,7 +224,7 @@ func besideCode(from provenance.Source) (string, bool) {
 	}
 }
 
-// pinnedTo is a patch that fits only the declaration that it was made for.
+// pinnedTo returns a patch that applies only to the given declaration.
 func pinnedTo(t tool.Tool, patch []byte) ([]byte, error) {
 	v, err := canon.Parse(patch, canon.DefaultLimits())
 	if err != nil {
@@ -236,7 +239,7 @@ func pinnedTo(t tool.Tool, patch []byte) ([]byte, error) {
 	return json.MarshalIndent(steps, "", "  ")
 }
 
-// placeNew writes a file that must not be there yet.
+// placeNew writes a new file. It returns an error if the file exists.
 func placeNew(file string, text []byte) error {
 	written, err := beside(file, text)
 	if err != nil {
@@ -252,7 +255,7 @@ func placeNew(file string, text []byte) error {
 	return nil
 }
 
-// beside writes a file of no name that counts, next to where it is to be.
+// beside writes a temporary file in the folder of a file, and returns its path.
 func beside(file string, text []byte) (name string, err error) {
 	f, err := os.CreateTemp(filepath.Dir(file), ".adjust-*")
 	if err != nil {
@@ -271,7 +274,8 @@ func beside(file string, text []byte) (name string, err error) {
 	return f.Name(), err
 }
 
-// sameDeclaration reports whether two tools declare the same, but for where they come from.
+// sameDeclaration reports whether two tools declare the same, except their
+// provenance.
 func sameDeclaration(a, b tool.Tool) bool {
 	both, err := compared(a, b)
 	return err == nil && len(both.Changes) == 0

@@ -13,7 +13,8 @@ import (
 	"github.com/remit-dev/remit/tool/review"
 )
 
-// named are the tools with these names, or all of them.
+// named returns the tools with these names, or all. It returns an error for an
+// unknown name.
 func named(tools []tool.Tool, names []string) ([]tool.Tool, error) {
 	var out []tool.Tool
 	for _, name := range names {
@@ -57,7 +58,7 @@ func checkTools(a *cli.App, definitions, names []string, strict, asJSON bool) er
 	if err != nil {
 		return err
 	}
-	// All are looked at: one of them may be like one that was not named.
+	// Check all tools: a named one can resemble another one.
 	found := slices.DeleteFunc(review.Tools(tools...), func(f review.Finding) bool {
 		return !slices.ContainsFunc(asked, func(t tool.Tool) bool { return t.Name() == f.Tool })
 	})
@@ -78,5 +79,5 @@ func checkTools(a *cli.App, definitions, names []string, strict, asJSON bool) er
 	return nil
 }
 
-// errMoved is what is told of a file that is not as it was read.
+// errMoved is the error of a file that changed after the command read it.
 var errMoved = errors.New("it was changed since it was read")

@@ -16,16 +16,17 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// inDefinition says where a definition file has what a declaration has.
+// inDefinition maps members of a declaration to their paths in a definition
+// file.
 var inDefinition = map[string][]string{
 	"description": {"function", "description"}, "version": {"version"}, "deprecated": {"deprecated"}, "tags": {"tags"},
 	"input": {"function", "parameters"}, "needs": {"needs"}, "effect_class": {"effectClass"}, "destination": {"destination"},
 	"idempotent": {"hints", "idempotent"}, "timeout": {"hints", "timeout"}, "sensitive": {"sensitive"},
 }
 
-// rewriteDefinition puts what differs between two declarations into the file that the first
-// one comes from. The file is replaced in one step, once it was seen that it says what was
-// meant, and unless somebody changed it meanwhile.
+// rewriteDefinition writes the differences between two declarations to the
+// definition file of the first one. It replaces the file in one step. It checks
+// the new text first, and returns an error if the file changed meanwhile.
 func rewriteDefinition(a *cli.App, file string, was, is tool.Tool) error {
 	refuse := func(why error) error {
 		return &cli.Problem{Code: cli.ExitUsage, What: file + " was not changed", Why: cli.PlainError(why), Fix: "change it by hand; remit tools check looks at it"}
@@ -52,7 +53,7 @@ func rewriteDefinition(a *cli.App, file string, was, is tool.Tool) error {
 	if err != nil {
 		return refuse(err)
 	}
-	defer func() { _ = os.Remove(written) }() // it is gone where it was renamed
+	defer func() { _ = os.Remove(written) }() // the file is gone after a rename
 	if err := os.Chmod(written, info.Mode().Perm()); err != nil {
 		return refuse(err)
 	}
@@ -65,7 +66,8 @@ func rewriteDefinition(a *cli.App, file string, was, is tool.Tool) error {
 	return nil
 }
 
-// redefined is the text of a definition with what differs between two declarations.
+// redefined returns the text of a definition with the differences between two
+// declarations.
 func redefined(text []byte, was, is tool.Tool) ([]byte, error) {
 	before, err := declarationOf(was)
 	if err != nil {
@@ -100,7 +102,7 @@ func redefined(text []byte, was, is tool.Tool) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// members is a declaration with its hints among the rest.
+// members returns a declaration with the members of its hints at the top level.
 func members(v canon.Value) canon.Value {
 	flat := map[string]any{}
 	for name, m := range v.Members() {
@@ -114,7 +116,7 @@ func members(v canon.Value) canon.Value {
 	}
 	out, err := canon.From(flat)
 	if err != nil {
-		return canon.Value{} // parts of one document make another
+		return canon.Value{} // members of one document always form another one
 	}
 	return out
 }
@@ -128,8 +130,8 @@ func firstToken(path string) string {
 	return path[1:]
 }
 
-// withMember sets a member of an object inside others, and leaves all else in its order. An
-// empty text is said by leaving the member out.
+// withMember sets a member of a nested object and keeps the order of the
+// others. An empty text removes the member.
 func withMember(text []byte, place []string, value []byte) ([]byte, error) {
 	dec := json.NewDecoder(bytes.NewReader(text))
 	if open, err := dec.Token(); err != nil || open != json.Delim('{') {
@@ -186,7 +188,7 @@ func withMember(text []byte, place []string, value []byte) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// checkDefinition reports whether a definition makes the tool that was meant.
+// checkDefinition returns an error unless the definition makes the given tool.
 func checkDefinition(a *cli.App, name string, text []byte, meant tool.Tool) (err error) {
 	dir, err := os.MkdirTemp("", "remit-adjust-")
 	if err != nil {

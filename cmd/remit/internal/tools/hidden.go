@@ -12,22 +12,23 @@ import (
 	"github.com/remit-dev/remit/tool/settings"
 )
 
-// whyRecord says whether a tool is offered, and if not, which check fails.
+// whyRecord is the JSON form of why a tool is offered or hidden.
 type whyRecord struct {
 	settings.Status
 
 	Offered    bool   `json:"offered"`
 	Deprecated string `json:"deprecated,omitempty"`
-	From       string `json:"from,omitempty"`   // the definition file
-	Why        string `json:"why,omitempty"`    // it is not offered
-	Unseen     string `json:"unseen,omitempty"` // why such a session does not see it, and cannot call it
-	Hidden     bool   `json:"hidden"`           // by the policy that was given
+	From       string `json:"from,omitempty"`   // definition file
+	Why        string `json:"why,omitempty"`    // reason if the tool is not offered
+	Unseen     string `json:"unseen,omitempty"` // why such a session does not see the tool and cannot call it
+	Hidden     bool   `json:"hidden"`           // the policy hides the tool
 }
 
-// hiddenByPolicy is what agent.Session.ToolHiddenReason says where that is all that is against a tool.
+// hiddenByPolicy is the result of agent.Session.ToolHiddenReason if only the
+// policy hides a tool.
 const hiddenByPolicy = "the policy hides it"
 
-// explainTool says of one tool why it is offered, or is not.
+// explainTool writes why a tool is offered or hidden.
 func explainTool(ctx context.Context, a *cli.App, f *toolsFlags, name string) error {
 	r, err := tool.NewRegistry(state.Tools(a)...)
 	if err != nil {
@@ -52,7 +53,7 @@ func explainTool(ctx context.Context, a *cli.App, f *toolsFlags, name string) er
 	}
 	out.Offered, out.Hidden = out.Why == "", out.Why == hiddenByPolicy
 	if !out.Configured {
-		a.ExitWith(cli.ExitFailed) // a call of it would be invalid
+		a.ExitWith(cli.ExitFailed) // its calls are invalid
 	}
 	if f.json {
 		a.WriteJSON(out)

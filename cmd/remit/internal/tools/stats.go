@@ -93,7 +93,7 @@ func writeStats(p cli.Style, w io.Writer, r stats.ToolStats) {
 	row("said", words)
 }
 
-// number is how many there are of something; none is not told.
+// number is a count with its name. Zero is not shown.
 type number struct {
 	n    int
 	what string
@@ -109,7 +109,7 @@ func numbers(all []number) string {
 	return strings.Join(words, ", ")
 }
 
-// brief is a time with three digits.
+// brief rounds a duration to three digits.
 func brief(d time.Duration) time.Duration {
 	for unit := time.Duration(1); unit < time.Hour; unit *= 10 {
 		if d < 1000*unit {

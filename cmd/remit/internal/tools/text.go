@@ -8,7 +8,7 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// confinementWords say what keeps a tool to its accesses.
+// confinementWords describes what confines a tool to its accesses.
 func confinementWords(c tool.Confinement) string {
 	switch c {
 	case tool.Sandbox:
@@ -20,8 +20,7 @@ func confinementWords(c tool.Confinement) string {
 	return "trusted: by nothing, it is code of this process"
 }
 
-// checks are what looks at a call of the tool after it ran, beside a policy's
-// postconditions.
+// checks lists what verifies a call of the tool, in addition to postconditions.
 func checks(s tool.Spec) []string {
 	out := []string{}
 	if s.Output != nil {
@@ -47,8 +46,8 @@ func checkWords(by []string) string {
 	return "by " + words
 }
 
-// waysBack are what takes calls of the tool back; there are none where nothing can
-// be promised for every call, and where there is nothing to take back.
+// waysBack lists what reverts calls of the tool. It is empty if nothing can
+// promise that for every call, or if there is nothing to revert.
 func waysBack(s tool.Spec) []string {
 	out := []string{}
 	if s.Revert != nil {
@@ -87,7 +86,7 @@ func wayBackWords(s tool.Spec) string {
 	}
 }
 
-// gradeWords say what was found out about undo of a tool, and by which build.
+// gradeWords describes the grade of a tool and the build that graded it.
 func gradeWords(g provenance.Grade, r *provenance.GradeRecord) string {
 	words := string(g) + ": " + map[provenance.Grade]string{
 		provenance.Ungraded:      "nobody ran the fault kit over this declaration",

@@ -23,6 +23,7 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
+// Command returns remit tools.
 func Command(a *cli.App) *cobra.Command {
 	var f toolsFlags
 	cmd := &cobra.Command{
@@ -68,7 +69,7 @@ func Command(a *cli.App) *cobra.Command {
 	return cmd
 }
 
-// toolsFlags is what remit tools is told.
+// toolsFlags holds the flags of remit tools.
 type toolsFlags struct {
 	policies, roles []string
 	as, why         string
@@ -79,7 +80,8 @@ type toolsFlags struct {
 	startup.Client
 }
 
-// shownTools are all tools, or those that a session would see and a policy does not hide.
+// shownTools returns all tools, or those that a session sees and the policy
+// does not hide.
 func shownTools(ctx context.Context, a *cli.App, f toolsFlags) ([]tool.Tool, error) {
 	if f.as == "" {
 		return nil, cli.UsageProblem("--as is empty: somebody has to ask")
@@ -91,7 +93,7 @@ func shownTools(ctx context.Context, a *cli.App, f toolsFlags) ([]tool.Tool, err
 	return offeredTools(ctx, a, f)
 }
 
-// offeredTools are the tools that a session would list.
+// offeredTools returns the tools that a session lists.
 func offeredTools(ctx context.Context, a *cli.App, f toolsFlags) (shown []tool.Tool, err error) {
 	err = withSession(ctx, a, f, func(s *agent.Session) error {
 		shown, err = s.Tools(ctx)
@@ -100,7 +102,7 @@ func offeredTools(ctx context.Context, a *cli.App, f toolsFlags) (shown []tool.T
 	return shown, err
 }
 
-// withSession opens a session as the flags say, which does nothing.
+// withSession calls look with a session of the flags, on a journal in memory.
 func withSession(ctx context.Context, a *cli.App, f toolsFlags, look func(s *agent.Session) error) error {
 	engine, err := policyfile.Load(f.policies, false)
 	if err != nil {
@@ -111,7 +113,7 @@ func withSession(ctx context.Context, a *cli.App, f toolsFlags, look func(s *age
 	if err != nil {
 		return err
 	}
-	defer func() { _ = rt.Close() }() // it opened no root
+	defer func() { _ = rt.Close() }() // the runtime has no roots
 	s, err := rt.Session(ctx, perm.Principal{ID: f.as, Roles: f.roles}, f.SessionOptions()...)
 	if err != nil {
 		return err
@@ -119,7 +121,7 @@ func withSession(ctx context.Context, a *cli.App, f toolsFlags, look func(s *age
 	return look(s)
 }
 
-// toolRecord is a declaration as it is listed.
+// toolRecord is the JSON form of a declaration.
 type toolRecord struct {
 	Name        string                  `json:"name"`
 	Description string                  `json:"description"`
@@ -133,22 +135,22 @@ type toolRecord struct {
 	CanVerify   bool                    `json:"can_verify"`
 	CheckedBy   []string                `json:"checked_by"` // output_schema, verify
 	CanRevert   bool                    `json:"can_revert"`
-	UndoneBy    []string                `json:"undone_by"` // revert, handles, sandbox; none: there is nothing to take back, or no way
-	CanHold     bool                    `json:"can_hold"`  // a policy can let it wait for the commit
+	UndoneBy    []string                `json:"undone_by"` // revert, handles, sandbox; empty: nothing to revert, or nothing reverts it
+	CanHold     bool                    `json:"can_hold"`  // a policy can hold calls until the commit
 	Idempotent  bool                    `json:"idempotent,omitempty"`
 	Risk        perm.Risk               `json:"risk,omitempty"`
-	Approval    bool                    `json:"approval,omitempty"` // advised by the author
+	Approval    bool                    `json:"approval,omitempty"` // the author advises approval
 	Usage       string                  `json:"usage,omitempty"`
 	Needs       []perm.ResourceAccess   `json:"needs"`
 	Input       json.RawMessage         `json:"input"`
 	Digest      string                  `json:"digest"`
-	Grade       provenance.Grade        `json:"grade"`            // what the fault kit found out about undo of this digest
-	Graded      *provenance.GradeRecord `json:"graded,omitempty"` // by which build, and what speaks against a better grade
+	Grade       provenance.Grade        `json:"grade"`            // grade of this digest by the fault kit
+	Graded      *provenance.GradeRecord `json:"graded,omitempty"` // build that graded it, and what prevents a better grade
 
 	undone string
 }
 
-// listTools lists the named tools, or all of them.
+// listTools writes the named tools, or all.
 func listTools(ctx context.Context, a *cli.App, f toolsFlags, names []string) error {
 	tools, err := shownTools(ctx, a, f)
 	if err != nil {
@@ -223,7 +225,7 @@ func writeTool(p cli.Style, w io.Writer, r toolRecord) {
 	_, _ = fmt.Fprintf(w, "    %s\n", p.Faint(r.Digest))
 }
 
-// hintWords are what the author says of calls, "" for nothing.
+// hintWords formats the hints of the author.
 func hintWords(r toolRecord) string {
 	var words []string
 	if r.Idempotent {

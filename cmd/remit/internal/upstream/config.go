@@ -13,6 +13,7 @@ import (
 	"github.com/remit-dev/remit/mcp/gateway"
 )
 
+// AddFlag adds the flag of the gateway's configuration.
 func AddFlag(cmd *cobra.Command, u *state.Upstreams) {
 	cmd.Flags().StringVar(&u.Config, "config", "", "`FILE` that lists MCP servers whose tools are served too, as docs/reference/gateway-config.md says")
 }

@@ -58,7 +58,8 @@ func (m *Gateway) updated(uri string) {
 	}
 }
 
-// The server asks its Mirror whether it is a Catalog, so that nothing else would notice if it no longer were one.
+// The server type-asserts its Mirror to Catalog. This line makes the compiler
+// check that.
 var _ mcp.Catalog = (*gateway.Gateway)(nil)
 
 // Open opens the gateway that a command line names. Roots has the form

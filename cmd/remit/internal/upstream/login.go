@@ -10,19 +10,21 @@ import (
 	"github.com/remit-dev/remit/internal/login"
 )
 
-// Logins are those that a state keeps, for the servers of a configuration.
+// Logins returns the logins of a state folder for the servers of a
+// configuration.
 func Logins(p *state.Workspace, config string) login.Store {
 	state, err := filepath.Abs(p.StateDir)
 	if err != nil {
 		state = p.StateDir
 	}
 	return login.Store{Folder: filepath.Join(state, "mcp", "login"), Fix: func(server string) string {
-		// A client starts the gateway wherever it likes: the hint names all that the way there depends on.
+		// A client can start the gateway in any folder, so the hint contains
+		// absolute paths.
 		return "remit gateway login " + server + " --config " + cli.Quote(config) + " --state " + cli.Quote(state)
 	}}
 }
 
-// LoginWords say for what and for how long somebody is logged in.
+// LoginWords describes the resource, the scopes and the end of a login.
 func LoginWords(k login.LoginInfo) string {
 	words := "for " + cli.Printable(k.Resource)
 	if len(k.Scopes) > 0 {
