@@ -43,7 +43,7 @@ func TestUntrustedContentAsks(t *testing.T) {
 				return
 			}
 			require.ErrorIs(t, err, tool.ErrDenied)
-			require.ErrorContains(t, err, "a person approves each effect from here on (builtin:untrusted/untrusted.rego:")
+			require.ErrorContains(t, err, "each effect needs approval from here on (builtin:untrusted/untrusted.rego:")
 		})
 	}
 }

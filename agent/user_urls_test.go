@@ -87,7 +87,7 @@ func visits(t *testing.T, s *agent.Session, url string) bool {
 		require.NoError(t, err)
 		return true
 	}
-	require.ErrorContains(t, err, "nobody gave")
+	require.ErrorContains(t, err, "not user-provided")
 	require.NotContains(t, err.Error(), url)
 	return false
 }
