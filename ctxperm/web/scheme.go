@@ -26,7 +26,7 @@ type scheme struct{ *Client }
 func (scheme) Name() string { return SchemeName }
 
 // restoredVersions caches what a revert restored: the new version of the
-// service stands for the intended one. Another process, which does not know it,
+// service replaces the intended one. Another process, which does not know it,
 // finds a conflict, unless the content is the same.
 type restoredVersions struct {
 	mu   sync.Mutex // never held across a wait

@@ -56,7 +56,7 @@ func FuzzStatements(f *testing.F) {
 			return
 		}
 		if skipStatement(first+"\n;") == "" {
-			require.True(t, compiles(t, db, "EXPLAIN "+first+"\n ) ("), "%q ends in a comment that goes on over all that follows", first)
+			require.True(t, compiles(t, db, "EXPLAIN "+first+"\n ) ("), "%q ends in a comment that covers the rest", first)
 			return
 		}
 		// It is one statement for SQLite too: every later part must compile, so
