@@ -317,7 +317,7 @@ func TestLoopTellsOfWhatWasTakenBack(t *testing.T) {
 	txn, err := revert.Load(ctx, b.rt.Journal(), tx.ID())
 	require.NoError(t, err)
 	_, err = tx.Revert(ctx, revert.Options{Calls: []string{txn.Calls[0].Ref.Call}})
-	require.ErrorIs(t, err, agent.ErrPartialRevert, "a call without a way back")
+	require.ErrorIs(t, err, agent.ErrPartialRevert, "a call that cannot be reverted")
 	require.NoError(t, b.rt.Answer(ctx, agent.Answer{Call: c.Waiting[0], Approved: true, By: "boss"}))
 	_, err = b.loop.Run(ctx, tx, c)
 	require.NoError(t, err)

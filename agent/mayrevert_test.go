@@ -134,7 +134,7 @@ func TestMayRevertBelow(t *testing.T) {
 	require.Len(t, rep.Items, 2)
 	require.Equal(t, second, rep.Items[0].Call)
 	require.Equal(t, effect.Conflict, rep.Items[1].Outcome)
-	require.Contains(t, rep.Items[1].Why, "a later call, "+second+", changed it and may not be taken back")
+	require.Contains(t, rep.Items[1].Why, "a later call, "+second+", changed it and must not be reverted")
 
 	other := newSession(t, rt)
 	require.ErrorContains(t, other.MayRevert(ctx, revert.Call{Session: s.ID()}, true), "is of another session")

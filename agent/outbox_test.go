@@ -161,7 +161,7 @@ func TestHeldUntilCommit(t *testing.T) {
 	require.ErrorIs(t, err, agent.ErrPartialRevert)
 	require.Equal(t, revert.TxnRevertedPartial, rep.State)
 	require.Len(t, rep.NotUndone(), 3)
-	require.Contains(t, rep.NotUndone()[1].Why, "pivot call without a way back")
+	require.Contains(t, rep.NotUndone()[1].Why, "pivot call cannot be reverted")
 	fsckClean(t, rt)
 }
 

@@ -135,7 +135,7 @@ func TestStateGoesWithItsCalls(t *testing.T) {
 	rep, err = s.Revert(ctx, tx.ID(), revert.Options{})
 	require.ErrorIs(t, err, agent.ErrPartialRevert, "a later call changed it on top")
 	require.Equal(t, effect.Conflict, rep.Items[0].Outcome)
-	require.Contains(t, rep.Items[0].Why, "changed it after this one")
+	require.Contains(t, rep.Items[0].Why, "changed it later")
 	_, err = s.Revert(ctx, second, revert.Options{})
 	require.NoError(t, err)
 	require.Equal(t, `{"calls":1,"items":["a"]}`, foreignRoots(t, rt, s, "todo"))

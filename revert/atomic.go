@@ -67,7 +67,7 @@ func (r *Reverter) applyGroup(ctx context.Context, g batchScheme, steps []effect
 		results = g.ApplyAll(ctx, own, r.Journal)
 	}
 	for n, i := range at {
-		out[i] = effect.Result{Resource: steps[i].Change.Resource, Outcome: effect.Unknown, Why: "its scheme does not say what became of it"}
+		out[i] = effect.Result{Resource: steps[i].Change.Resource, Outcome: effect.Unknown, Why: "its scheme returned no result"}
 		if n < len(results) {
 			out[i] = results[n]
 			out[i].Forced = steps[i].Forced && out[i].Outcome == effect.Restored

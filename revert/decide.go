@@ -13,7 +13,7 @@ import (
 
 // ErrOutcomeKnown is returned if a caller resolves a call whose outcome is
 // known or can be determined.
-var ErrOutcomeKnown = errors.New("nobody needs to say what became of it")
+var ErrOutcomeKnown = errors.New("the outcome is already known")
 
 // ResolveUnknown records a person's decision on a call with an unknown outcome:
 // its effect is present or absent. The call then counts as done, and can be
@@ -24,7 +24,7 @@ var ErrOutcomeKnown = errors.New("nobody needs to say what became of it")
 // unknown, in the same step.
 func (r *Reverter) ResolveUnknown(ctx context.Context, call string, d record.Decided) error {
 	if d.By == "" || d.Why == "" {
-		return errors.New("a decision names who makes it, and what they looked at")
+		return errors.New("a resolution needs a person and the evidence that they checked")
 	}
 	t, c, err := LoadCall(ctx, r.Journal, call)
 	if err != nil {
@@ -32,7 +32,7 @@ func (r *Reverter) ResolveUnknown(ctx context.Context, call string, d record.Dec
 	}
 	switch {
 	case c.Confined() && (c.Phase == PhaseUnknown && !c.versionLost() || c.Phase == PhaseStarted):
-		return fmt.Errorf("call %s: %w: the versions of what it touched tell; recover, and revert its transaction", call, ErrOutcomeKnown)
+		return fmt.Errorf("call %s: %w: the versions of its resources tell it; recover, and revert its transaction", call, ErrOutcomeKnown)
 	case c.Phase == PhaseStarted:
 		return r.decideAbandoned(ctx, t, c, &d)
 	case c.Phase != PhaseUnknown:

@@ -68,9 +68,9 @@ func (r *Reverter) discover(ctx context.Context, w Environment, rec Recorder, c 
 
 // doubt ends a call as unknown with the discovered changes, in one step.
 func (r *Reverter) doubt(ctx context.Context, rec Recorder, c *Call, s RecoveredCall, found DiscoveredChanges) (RecoveredCall, error) {
-	why := "its process died while somebody acted for it"
+	why := "the process died while another program acted for the call"
 	if n := len(found.Changes); n > 0 {
-		why += fmt.Sprintf(", and %d files are not as they were before, some of which others may have changed since: look at them; taking the call back brings back what was there before", n)
+		why += fmt.Sprintf(", and %d files differ from before, and other processes may have changed some of them since: check them; a revert of the call restores the earlier content", n)
 	}
 	if found.Lost != "" {
 		why += "; " + found.Lost

@@ -103,7 +103,7 @@ func TestFind(t *testing.T) {
 	l.must(other, revert.Write{Claims: []string{"z"}})
 	got := recover1(l)
 	require.Equal(t, revert.PhaseUnknown, got.Outcome)
-	require.Contains(t, got.Why, "2 files are not as they were before")
+	require.Contains(t, got.Why, "2 files differ from before")
 	require.Equal(t, 1, s.released)
 	require.EqualValues(t, "v:acted", l.shelf.token("a"))
 	require.Len(t, l.call(id).Changes, 2)

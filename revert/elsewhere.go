@@ -20,7 +20,7 @@ import (
 
 // ErrAway is returned if only the recorded folders of a session are valid, and
 // a person named others.
-var ErrAway = errors.New("another folder is at hand")
+var ErrAway = errors.New("another folder is named for this session")
 
 // Elsewhere is a revert or redo transaction that worked in other folders than
 // those that its subject is read for.
@@ -161,7 +161,7 @@ func (t *Txn) abandon(link string) {
 // outcome of its calls in flight.
 func (r *Reverter) endElsewhere(ctx context.Context, t *Txn, how Options) (items []ResourceResult, err error) {
 	if len(how.Calls) > 0 {
-		return nil, fmt.Errorf("transaction %s has not ended, so that only all of it can be taken back in another folder: %w", t.ID, ErrNotEnded)
+		return nil, fmt.Errorf("transaction %s has not ended; in another folder only the whole transaction can be reverted: %w", t.ID, ErrNotEnded)
 	}
 	if t, err = r.adopt(ctx, t); err != nil {
 		return nil, err
@@ -174,7 +174,7 @@ func (r *Reverter) endElsewhere(ctx context.Context, t *Txn, how Options) (items
 	w := Write{Durable: true, End: true}
 	for _, c := range t.Calls {
 		if c.Phase == PhaseStarted {
-			w.Records = append(w.Records, CallRecord{Call: c.Ref.Call, Body: &record.Unknown{Status: "unknown", Why: "its process died, and its folder was not there to look at"}})
+			w.Records = append(w.Records, CallRecord{Call: c.Ref.Call, Body: &record.Unknown{Status: "unknown", Why: "the process died, and its folder was not available"}})
 		}
 	}
 	if !t.Aborting {

@@ -219,7 +219,7 @@ func TestOpenTransactionInACopy(t *testing.T) {
 	settled, err := there.reverter.Recover(ctx)
 	require.NoError(t, err)
 	require.Len(t, settled.Failed, 1)
-	require.Contains(t, settled.Failed[0].Why, "another folder is at hand")
+	require.Contains(t, settled.Failed[0].Why, "another folder is named for this session")
 	_, err = there.reverter.TakeOwnership(ctx, rec.Txn())
 	require.ErrorIs(t, err, revert.ErrAway)
 	_, err = there.reverter.Revert(ctx, first, revert.Options{})
@@ -359,7 +359,7 @@ func TestLaterCallInTheRecordedFolder(t *testing.T) {
 	rep, err = p.in(p.copy).reverter.Revert(ctx, id, revert.Options{})
 	require.NoError(t, err)
 	require.Equal(t, map[string]effect.Outcome{"a": effect.Conflict, "b": effect.Restored}, outcomes(rep.Items))
-	require.Contains(t, rep.NotUndone()[0].Why, "of transaction "+top+" changed it after this one")
+	require.Contains(t, rep.NotUndone()[0].Why, "of transaction "+top+" changed it later")
 	rep, err = p.last.reverter.Revert(ctx, id, revert.Options{Cascade: true})
 	require.NoError(t, err)
 	require.True(t, rep.Complete(), "%+v", rep)
@@ -374,7 +374,7 @@ func TestLaterCallInTheRecordedFolder(t *testing.T) {
 	require.Equal(t, placeBefore, p.copy.values)
 	rep, err = p.last.reverter.Redo(ctx, id, "me")
 	require.NoError(t, err)
-	require.Contains(t, rep.NotUndone()[0].Why, "of transaction "+top+" changed it after this one or came back later", "it came back here")
+	require.Contains(t, rep.NotUndone()[0].Why, "of transaction "+top+" changed it later or was redone later", "it came back here")
 }
 
 // TestLaterCallAfterACrashInACopy checks the same for recovery in the copy.

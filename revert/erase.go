@@ -14,7 +14,7 @@ import (
 
 // ErrNotEnded is returned if an operation needs unchanged records: the
 // transaction has not ended, or the outcome of a call is unknown.
-var ErrNotEnded = errors.New("it is not over")
+var ErrNotEnded = errors.New("not ended")
 
 // The causes of an erasure.
 const (
@@ -43,7 +43,7 @@ func (r *Reverter) Erase(ctx context.Context, call string, b record.Erased) (Era
 		return EraseReport{}, err
 	}
 	if b.By == "" || b.Why == "" {
-		return EraseReport{}, errors.New("an erasure names who asks for it, and why")
+		return EraseReport{}, errors.New("an erasure needs a person and a reason")
 	}
 	out := EraseReport{Txn: t.ID, Call: c.Ref.Call}
 	var refs []effect.BlobRef
@@ -105,7 +105,7 @@ func (c *Call) checkEnded(t *Txn) error {
 	case t.End == "":
 		return fmt.Errorf("its transaction %s has not ended: commit or revert it first: %w", t.ID, ErrNotEnded)
 	case c.Phase == PhaseStarted, c.Phase == PhaseUnknown && !c.Confined():
-		return fmt.Errorf("nobody knows what became of it; say that first: %w", ErrNotEnded)
+		return fmt.Errorf("its outcome is unknown; resolve the call first: %w", ErrNotEnded)
 	}
 	return nil
 }

@@ -247,7 +247,7 @@ func (f *fsck) stream(ctx context.Context, e record.Entry, r record.Record) {
 func (f *fsck) fold(ctx context.Context, e record.Entry, b *record.Begun) {
 	t, err := Load(ctx, f.journal, e.Header.Txn)
 	if err != nil {
-		f.problem(e.Pos, "transaction %s cannot be told: %w", e.Header.Txn, err)
+		f.problem(e.Pos, "transaction %s cannot be read: %w", e.Header.Txn, err)
 		return
 	}
 	if t.End == "" {
@@ -260,9 +260,9 @@ func (f *fsck) fold(ctx context.Context, e record.Entry, b *record.Begun) {
 		of, err := Load(ctx, f.journal, subject)
 		switch {
 		case err != nil:
-			f.problem(e.Pos, "transaction %s works on %s, which cannot be told: %w", t.ID, subject, err)
+			f.problem(e.Pos, "transaction %s works on %s, which cannot be read: %w", t.ID, subject, err)
 		case !slices.Contains(of.links, t.ID):
-			f.problem(e.Pos, "transaction %s works on %s, which does not say so", t.ID, subject)
+			f.problem(e.Pos, "transaction %s works on %s, which does not name it", t.ID, subject)
 		}
 	}
 }

@@ -106,7 +106,7 @@ func (c *Call) release(b *record.Started, r record.Record) error {
 // beginCommit folds the beginning of a commit that has calls to release.
 func (t *Txn) beginCommit() error {
 	if t.Committing || t.Aborting {
-		return fmt.Errorf("transaction %s began to commit a second time, or while it was taken back", t.ID)
+		return fmt.Errorf("transaction %s began to commit a second time, or during its revert", t.ID)
 	}
 	t.Committing = true
 	return nil

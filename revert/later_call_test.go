@@ -31,7 +31,7 @@ func TestAlreadyBelowALaterCall(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, revert.TxnRevertedPartial, rep.State)
 	require.Equal(t, effect.Conflict, rep.Items[0].Outcome)
-	require.Contains(t, rep.Items[0].Why, second.Txn()+" changed it after this one")
+	require.Contains(t, rep.Items[0].Why, second.Txn()+" changed it later")
 
 	rep, err = l.reverter.Revert(t.Context(), second.Txn(), revert.Options{})
 	require.NoError(t, err)
@@ -85,7 +85,7 @@ func TestRestoredBelowALaterCall(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, revert.TxnRevertedPartial, rep.State)
 			require.Equal(t, effect.Conflict, rep.Items[0].Outcome)
-			require.Contains(t, rep.Items[0].Why, "changed it after this one")
+			require.Contains(t, rep.Items[0].Why, "changed it later")
 			require.Equal(t, tt.is, l.shelf.values["n"])
 			rep, err = l.reverter.Revert(t.Context(), first.Txn(), revert.Options{Cascade: true})
 			require.NoError(t, err)

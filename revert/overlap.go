@@ -57,7 +57,7 @@ func (t *Txn) dependentsOn(some []*Call) map[string][]dependentNote {
 			continue
 		}
 		for _, ch := range later.remaining() {
-			on[ch.Resource] = []dependentNote{{why: "call " + later.Ref.Call + ", which is outside of what is taken back, changed it after this one; that one has to go first"}}
+			on[ch.Resource] = []dependentNote{{why: "call " + later.Ref.Call + ", which is not part of this revert, changed it later; revert that call first"}}
 		}
 	}
 	return on
@@ -144,9 +144,9 @@ func (a neighborCalls) obstaclesTo(c *Call, come map[record.CallRef]bool) map[st
 			}
 			switch {
 			case was && !is:
-				why[ch.Resource] = one("call %s of transaction %s changed it before this one and was taken back; bring that one back first", o.Ref.Call, o.Ref.Txn)
+				why[ch.Resource] = one("call %s of transaction %s changed it earlier and is reverted; redo that call first", o.Ref.Call, o.Ref.Txn)
 			case is && !was:
-				why[ch.Resource] = one("call %s of transaction %s changed it after this one or came back later; take that one back first", o.Ref.Call, o.Ref.Txn)
+				why[ch.Resource] = one("call %s of transaction %s changed it later or was redone later; revert that call first", o.Ref.Call, o.Ref.Txn)
 			}
 		}
 	}

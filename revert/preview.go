@@ -16,7 +16,7 @@ import (
 
 // ErrInFlight is returned if calls have no end on the journal. Recover recovers
 // them first.
-var ErrInFlight = errors.New("calls of it have no end yet; recover first")
+var ErrInFlight = errors.New("the transaction has in-flight calls; run recover first")
 
 // Preview returns what Undo would do now. It writes neither resources nor the
 // journal. It returns one item for each resource, and for each call with
@@ -123,7 +123,7 @@ type positionedChange struct {
 
 // predictOutside predicts the result for a call's effects outside handles.
 func (c *Call) predictOutside(ctx context.Context, w Environment) []effect.Result {
-	can, why := false, "no tools are at hand"
+	can, why := false, "no tools are available"
 	if w.Undoer != nil {
 		can, why = w.Undoer.CanRevert(ctx, *c)
 	}

@@ -100,11 +100,11 @@ func (t *Txn) keepReason(limit int64) (late bool, why string) {
 	case t.End == "":
 		return false, "transaction " + t.ID + " has not ended"
 	case t.State() == TxnRevertedPartial:
-		return false, "transaction " + t.ID + " was not wholly taken back"
+		return false, "transaction " + t.ID + " was not reverted completely"
 	}
 	for _, c := range t.Calls {
 		if c.Phase == PhaseStarted || c.Phase == PhaseUnknown {
-			return false, "nobody knows what became of call " + c.Ref.Call
+			return false, "unknown outcome of call " + c.Ref.Call
 		}
 	}
 	return t.ended > limit, ""

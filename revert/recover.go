@@ -155,7 +155,7 @@ func (r *Reverter) recoverTxn(ctx context.Context, id string) (settled []Recover
 		return nil, committing, nil
 	}
 	if t.Undoes+t.Redoes == "" && len(t.Named) > 0 {
-		return nil, committing, fmt.Errorf("what became of its calls in flight only the folder that its session's record names tells; taking it back here ends them as unknown: %w", ErrAway)
+		return nil, committing, fmt.Errorf("only the recorded folder of its session shows the outcome of its in-flight calls; a revert here ends them as unknown: %w", ErrAway)
 	}
 	if t, err = r.adopt(ctx, t); err != nil {
 		return nil, committing, err
@@ -401,9 +401,9 @@ func (r *Reverter) revertConfined(ctx context.Context, w Environment, rec Record
 func (r *Reverter) endConfined(ctx context.Context, rec Recorder, c *Call, s RecoveredCall, results []effect.Result) (RecoveredCall, error) {
 	//mutant:check
 	if RevertSummary(results) != "all" {
-		return r.end(ctx, rec, c, s, &record.Unknown{Status: "unknown", Why: "its process died half-way and not all of it could be taken back"})
+		return r.end(ctx, rec, c, s, &record.Unknown{Status: "unknown", Why: "the process died during the call, and not all effects could be reverted"})
 	}
-	return r.end(ctx, rec, c, s, &record.Failed{Status: "failed", Why: "its process died half-way; what it had done was taken back", Proof: "taken_back"})
+	return r.end(ctx, rec, c, s, &record.Failed{Status: "failed", Why: "the process died during the call; its effects were reverted", Proof: "taken_back"})
 }
 
 // unchanged settles each change, newest first, and reports whether every

@@ -38,7 +38,7 @@ func (r *Reverter) Redo(ctx context.Context, id, by string) (Report, error) {
 	going := false
 	for _, s := range subjects {
 		if s.End == "" {
-			return Report{}, fmt.Errorf("transaction %s has not ended, so that nothing of it was taken back: %w", s.ID, ErrNotEnded)
+			return Report{}, fmt.Errorf("transaction %s has not ended, so nothing of it is reverted: %w", s.ID, ErrNotEnded)
 		}
 		link, found, err := r.unfinished(ctx, s)
 		switch {
@@ -80,7 +80,7 @@ func (r *Reverter) redoable(ctx context.Context, id string) (subjects []*Txn, on
 		}
 		for _, c := range s.Calls {
 			if later := c.takenAfter(only); only != "" && later != "" {
-				return nil, "", fmt.Errorf("after %s call %s was taken back by %s too, so that one has to go first: %w", only, c.Ref.Call, later, ErrIsRevertTxn)
+				return nil, "", fmt.Errorf("after %s, call %s was reverted by %s too; redo that one first: %w", only, c.Ref.Call, later, ErrIsRevertTxn)
 			}
 		}
 		subjects = append(subjects, s)
@@ -230,7 +230,7 @@ func (r *Reverter) redoCall(ctx context.Context, w Environment, rec Recorder, c 
 	}
 	results := []effect.Result{}
 	if c.outside {
-		results = append(results, effect.Result{Resource: c.toolResource(), Outcome: effect.Failed, Why: "what the tool's Revert did is not done again; call the tool"})
+		results = append(results, effect.Result{Resource: c.toolResource(), Outcome: effect.Failed, Why: "a redo does not undo the tool's Revert; call the tool again"})
 	}
 	applied := r.applySteps(ctx, w, reverting.Steps)
 	lines := r.states(w, c, reverting.Steps, applied)

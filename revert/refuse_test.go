@@ -92,24 +92,24 @@ func TestRefusals(t *testing.T) {
 	}{
 		{"a decision by nobody", doubtful, func(l *testEnv) error {
 			return l.reverter.ResolveUnknown(ctx, l.ids["doubtful"], record.Decided{Why: "x"})
-		}, nil, "a decision names who makes it"},
+		}, nil, "a resolution needs a person"},
 		{"a decision without a look", doubtful, func(l *testEnv) error {
 			return l.reverter.ResolveUnknown(ctx, l.ids["doubtful"], record.Decided{By: "kim"})
-		}, nil, "what they looked at"},
+		}, nil, "the evidence that they checked"},
 		{"a decision on no call", doubtful, func(l *testEnv) error { return l.reverter.ResolveUnknown(ctx, "c_none", sure) }, journal.ErrNotFound, "c_none"},
-		{"a decision that versions make", left, func(l *testEnv) error { return l.reverter.ResolveUnknown(ctx, "c_1_3", sure) }, revert.ErrOutcomeKnown, "the versions of what it touched tell"},
+		{"a decision that versions make", left, func(l *testEnv) error { return l.reverter.ResolveUnknown(ctx, "c_1_3", sure) }, revert.ErrOutcomeKnown, "the versions of its resources tell"},
 		{"a decision where it is known", left, func(l *testEnv) error { return l.reverter.ResolveUnknown(ctx, "c_1_1", sure) }, revert.ErrOutcomeKnown, "it is done"},
 		{"a decision after the end", committedOpen, func(l *testEnv) error { return l.reverter.ResolveUnknown(ctx, l.ids["c"], sure) }, journal.ErrNotOwner, "its transaction has ended"},
 		{"an erasure by nobody", func(l *testEnv) { l.worked() }, func(l *testEnv) error {
 			_, err := l.reverter.Erase(ctx, l.ids["second"], record.Erased{Why: "x"})
 			return err
-		}, nil, "names who asks for it, and why"},
+		}, nil, "a person and a reason"},
 		{"an erasure for nothing", func(l *testEnv) { l.worked() }, func(l *testEnv) error {
 			_, err := l.reverter.Erase(ctx, l.ids["second"], record.Erased{By: "kim"})
 			return err
-		}, nil, "names who asks for it, and why"},
+		}, nil, "a person and a reason"},
 		{"an erasure of what is open", opened, func(l *testEnv) error { _, err := l.reverter.Erase(ctx, l.ids["second"], whole); return err }, revert.ErrNotEnded, "has not ended"},
-		{"an erasure of a doubt", committedOpen, func(l *testEnv) error { _, err := l.reverter.Erase(ctx, l.ids["c"], whole); return err }, revert.ErrNotEnded, "nobody knows what became of it"},
+		{"an erasure of a doubt", committedOpen, func(l *testEnv) error { _, err := l.reverter.Erase(ctx, l.ids["c"], whole); return err }, revert.ErrNotEnded, "its outcome is unknown"},
 		{"undo of calls of another", stacked, func(l *testEnv) error {
 			_, err := l.reverter.Revert(ctx, l.ids["t"], revert.Options{Calls: []string{"c_1_2"}})
 			return err
@@ -122,13 +122,13 @@ func TestRefusals(t *testing.T) {
 			return err
 		}, journal.ErrNotFound, "call c_none"},
 		{"out of no nested transaction", opened, func(l *testEnv) error { _, err := l.reverter.RevertNested(ctx, l.ids["t"], "n_9"); return err }, journal.ErrNotFound, "nested transaction n_9"},
-		{"preview before recovery", left, func(l *testEnv) error { _, err := l.reverter.Preview(ctx, l.ids["t"], revert.Options{}); return err }, revert.ErrInFlight, "recover first"},
+		{"preview before recovery", left, func(l *testEnv) error { _, err := l.reverter.Preview(ctx, l.ids["t"], revert.Options{}); return err }, revert.ErrInFlight, "run recover first"},
 		{"calls for an undo", begun(undo("t", revert.Options{}), 3), func(l *testEnv) error {
 			txn, err := revert.Load(ctx, l.journal, l.ids["t"])
 			require.NoError(l.t, err)
 			_, err = l.reverter.TakeOwnership(ctx, txn.UndoneBy[0])
 			return err
-		}, journal.ErrNotOwner, "takes no more calls"},
+		}, journal.ErrNotOwner, "accepts no more calls"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			l := newTestEnv(t)

@@ -99,7 +99,7 @@ func (m revertMode) refused(ctx context.Context, c *Call, asking bool) []effect.
 		if !told[ch.Resource] {
 			told[ch.Resource] = true
 			out = append(out, effect.Result{Resource: ch.Resource, Outcome: effect.Failed, Why: err.Error()})
-			on := dependentNote{why: "a later call, " + c.Ref.Call + ", changed it and may not be taken back; that one has to go first", left: c.versionLeft(ch.Resource)}
+			on := dependentNote{why: "a later call, " + c.Ref.Call + ", changed it and must not be reverted; revert that call first", left: c.versionLeft(ch.Resource)}
 			m.upon[ch.Resource] = append(m.upon[ch.Resource], on)
 		}
 	}
@@ -361,7 +361,7 @@ func force(ctx context.Context, s Scheme, changes []effect.Change, steps []effec
 			continue
 		}
 		if k, ok := s.(interface{ Keeps(s effect.Step) bool }); ok && !k.Keeps(again[0]) {
-			steps[i].Why += "; it is not overwritten, since what is there could not be brought back"
+			steps[i].Why += "; not overwritten, because the current version could not be restored later"
 			continue
 		}
 		again[0].Forced = true

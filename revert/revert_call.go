@@ -58,9 +58,9 @@ func (c *Call) versionLeft(resource string) (t effect.Token) {
 // keep records which resources of a call are not reverted, for the calls after
 // it.
 func (m revertMode) keep(c *Call, results []effect.Result) {
-	why := "a later call, " + c.Ref.Call + ", changed it and could not be taken back; that one has to go first"
+	why := "a later call, " + c.Ref.Call + ", changed it and could not be reverted; revert that call first"
 	if m.cause == CauseRedo {
-		why = "an earlier call, " + c.Ref.Call + ", changed it and could not be brought back; that one has to come first"
+		why = "an earlier call, " + c.Ref.Call + ", changed it and could not be redone; redo that call first"
 	}
 	for _, r := range results {
 		if r.Outcome.Clean() {
@@ -68,7 +68,7 @@ func (m revertMode) keep(c *Call, results []effect.Result) {
 		}
 		m.kept[r.Resource] = why
 		if m.gone != nil && c.removed(r.Resource) {
-			m.gone[r.Resource] = "what was above it was removed by a later call, " + c.Ref.Call + ", and could not be brought back: another one there may let others in; that call has to go first"
+			m.gone[r.Resource] = "the resource above it was removed by a later call, " + c.Ref.Call + ", and could not be restored: another one there may give others access; revert that call first"
 		}
 	}
 }
@@ -221,7 +221,7 @@ func (r *Reverter) writeReverting(ctx context.Context, rec Recorder, undo string
 
 // undoOutside reverts the call's effects outside handles, with its tool.
 func (r *Reverter) undoOutside(ctx context.Context, w Environment, rec Recorder, c *Call, undo, key string) []effect.Result {
-	can, why := false, "no tools are at hand"
+	can, why := false, "no tools are available"
 	if w.Undoer != nil {
 		can, why = w.Undoer.CanRevert(ctx, *c)
 	}
@@ -273,20 +273,20 @@ func (c *Call) outsideOutcome(can bool) (outcome effect.Outcome, needed bool) {
 func (c *Call) unknownEffects() string {
 	unseen := c.unseen()
 	if !c.Observed() {
-		return "files that the policy masks were changed during the call, and nothing of them was kept: " + unseen.text()
+		return "files that the policy masks were changed during the call, and were not stored: " + unseen.text()
 	}
 	masked := "masked files there"
 	if text := unseen.text(); text != "" {
 		masked = "files there that the policy masks (" + text + ")"
 	}
-	why := "nothing held the call to " + strings.Join(c.Started.Observed, ", ") + ": what it did elsewhere, or to " + masked + ", is unknown"
+	why := "the call was not confined to " + strings.Join(c.Started.Observed, ", ") + ": its effects elsewhere, or on " + masked + ", are unknown"
 	switch {
 	case c.Class() != effect.Pure:
 		return why
 	case len(c.Changes) > 0:
-		return "its tool says that it only reads, and files were changed during the call; " + why
+		return "its tool declares that it only reads, and files were changed during the call; " + why
 	default:
-		return "its tool says that it only reads; " + why
+		return "its tool declares that it only reads; " + why
 	}
 }
 
@@ -329,7 +329,7 @@ func (c *Call) noWay(why string) string {
 	if c.Started.Reverts && !c.hadNoEffect() {
 		return why
 	}
-	return "a " + string(c.Class()) + " call without a way back: " + why
+	return "a " + string(c.Class()) + " call cannot be reverted: " + why
 }
 
 // toolResource returns the resource for a call's effects outside handles.
@@ -353,7 +353,7 @@ func (r *Reverter) plan(ctx context.Context, w Environment, changes []effect.Cha
 		s, ok := w.scheme(name)
 		if !ok {
 			for _, ch := range own {
-				steps = append(steps, effect.Step{Of: []int{ch.N}, Plan: effect.Failed, Change: effect.Change{Scheme: name, Resource: ch.Resource}, Why: "nothing here knows how to restore " + name + " resources"})
+				steps = append(steps, effect.Step{Of: []int{ch.N}, Plan: effect.Failed, Change: effect.Change{Scheme: name, Resource: ch.Resource}, Why: "no scheme here can restore " + name + " resources"})
 			}
 			continue
 		}

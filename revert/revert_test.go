@@ -173,7 +173,7 @@ func TestNoCascadeLeavesOtherTransactions(t *testing.T) {
 		for _, i := range rep.Items {
 			require.Empty(t, i.Txn)
 		}
-		require.Contains(t, rep.NotUndone()[0].Why, "changed it after this one")
+		require.Contains(t, rep.NotUndone()[0].Why, "changed it later")
 		require.Contains(t, rep.NotUndone()[0].Why, "cascade")
 	}
 	require.Greater(t, blocked, 15)

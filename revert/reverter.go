@@ -14,7 +14,7 @@ import (
 )
 
 // ErrBusy is returned if a transaction belongs to a living process.
-var ErrBusy = errors.New("it belongs to a living process")
+var ErrBusy = errors.New("a running process owns the transaction")
 
 // ErrIsRevertTxn is returned for a revert of a revert or redo transaction.
 var ErrIsRevertTxn = errors.New("revert or redo that one instead")
@@ -105,9 +105,9 @@ func (r *Reverter) TakeOwnership(ctx context.Context, id string) (*Txn, error) {
 	case err != nil:
 		return nil, err
 	case t.End != "" || t.Aborting || t.Undoes+t.Redoes != "":
-		return nil, fmt.Errorf("transaction %s takes no more calls: %w", id, journal.ErrNotOwner)
+		return nil, fmt.Errorf("transaction %s accepts no more calls: %w", id, journal.ErrNotOwner)
 	case len(t.Named) > 0:
-		return nil, fmt.Errorf("transaction %s began in another folder, and can only be taken back here: %w", id, ErrAway)
+		return nil, fmt.Errorf("transaction %s began in another folder, and can only be reverted here: %w", id, ErrAway)
 	}
 	if t, err = r.adopt(ctx, t); err != nil {
 		return nil, err
@@ -132,7 +132,7 @@ func (r *Reverter) RevertTo(ctx context.Context, id, savepoint, by string) (Repo
 	case !ok:
 		return Report{}, fmt.Errorf("savepoint %q of transaction %s: %w", savepoint, id, journal.ErrNotFound)
 	case t.Committing:
-		return Report{}, fmt.Errorf("transaction %s has begun to commit, and can only be taken back whole: %w", id, journal.ErrNotOwner)
+		return Report{}, fmt.Errorf("transaction %s has begun to commit, and can only be reverted as a whole: %w", id, journal.ErrNotOwner)
 	}
 	rec := r.recorder(t).In(t.ID)
 	before := func(c *Call) bool { return slices.Index(t.Calls, c) < at }
@@ -230,7 +230,7 @@ func (c *Call) unclear() bool {
 }
 
 func freeze(c *Call, frozen map[string]string) []effect.Result {
-	why := "the outcome of call " + c.Ref.Call + " is unknown: look at what it may have touched"
+	why := "the outcome of call " + c.Ref.Call + " is unknown: check the resources that it may have touched"
 	out := []effect.Result{{Resource: "tool://" + c.Tool.Name, Outcome: effect.Unknown, Why: why}}
 	for _, ch := range c.Changes {
 		frozen[ch.Resource] = c.Ref.Call
@@ -245,7 +245,7 @@ func (r *Reverter) acquire(txn string) (leave func(), err error) {
 	defer r.mu.Unlock()
 	//mutant:check
 	if r.busy[txn] {
-		return nil, fmt.Errorf("transaction %s is being taken back already: %w", txn, ErrBusy)
+		return nil, fmt.Errorf("transaction %s is already being reverted: %w", txn, ErrBusy)
 	}
 	if r.busy == nil {
 		r.busy = map[string]bool{}
@@ -279,7 +279,7 @@ func (r *Reverter) adopt(ctx context.Context, t *Txn) (*Txn, error) {
 		Take:    journal.OwnerChange{From: t.Owner, To: journal.Ownership{Txn: t.ID, Owner: me}},
 	})
 	if errors.Is(err, journal.ErrNotOwner) {
-		return nil, fmt.Errorf("transaction %s was taken over at this moment: %w; look again", t.ID, ErrBusy)
+		return nil, fmt.Errorf("transaction %s was just taken over: %w; try again", t.ID, ErrBusy)
 	}
 	if err != nil {
 		return nil, err

@@ -62,7 +62,7 @@ var ErrRevertUnknown = errors.New("it is unknown whether the effect was reverted
 
 // ErrToolNotFound is returned by a Prober if the call's tool is not available.
 // Another program can still have the tool.
-var ErrToolNotFound = errors.New("its tool is not among the tools here")
+var ErrToolNotFound = errors.New("the tool is not available in this program")
 
 // Prober finds whether the effect of an interrupted or a reverted call is
 // present, by the tool's own Verify. Package agent implements it. The journal

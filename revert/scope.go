@@ -118,11 +118,11 @@ func (s *scope) addStaying(c *Call, t *Txn) {
 	if !away && !slices.Contains(s.stay, c) {
 		s.stay = append(s.stay, c)
 	}
-	how := "take that back first, or both with cascade"
+	how := "revert that call first, or both with cascade"
 	if t.End == "" {
 		how = "it has not ended"
 	}
-	why := dependentNote{why: fmt.Sprintf("call %s of transaction %s changed it after this one; %s", c.Ref.Call, t.ID, how)}
+	why := dependentNote{why: fmt.Sprintf("call %s of transaction %s changed it later; %s", c.Ref.Call, t.ID, how)}
 	for _, ch := range c.remaining() {
 		if away {
 			why.left = c.versionLeft(ch.Resource)

@@ -57,7 +57,7 @@ func (c *Call) decide(b *record.Decided) error {
 	case c.Decided != nil, c.Held != nil && c.Phase != PhaseUnknown: // it was released again meanwhile
 		return nil
 	case c.Phase != PhaseUnknown:
-		return fmt.Errorf("decided what became of call %s, which is %s", c.Ref.Call, c.Phase)
+		return fmt.Errorf("decided on call %s, which is %s", c.Ref.Call, c.Phase)
 	}
 	c.Decided = b
 	if b.Applied {

@@ -75,9 +75,9 @@ func (c *Call) erasedResult() effect.Result {
 func (c *Call) erasedWhy() string {
 	switch {
 	case c.Erased.By != "":
-		return "its way back was erased by " + c.Erased.By
+		return "its inverse was erased by " + c.Erased.By
 	default:
-		return "its way back was dropped when its retention had ended"
+		return "its inverse was pruned after its retention"
 	}
 }
 
@@ -93,5 +93,5 @@ func allErased(calls []*Call) bool {
 
 // errErasedTxn is the error of reverting calls whose inverses are all erased.
 func errErasedTxn(t *Txn, c *Call) error {
-	return fmt.Errorf("transaction %s cannot be taken back: %w: %s", t.ID, record.ErrErased, c.erasedWhy())
+	return fmt.Errorf("transaction %s cannot be reverted: %w: %s", t.ID, record.ErrErased, c.erasedWhy())
 }

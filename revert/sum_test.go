@@ -64,7 +64,7 @@ func TestSumOfUndos(t *testing.T) {
 	_, call = load()
 	require.Equal(t, "all", call.TakenBack())
 	_, err = p.reverter.Redo(ctx, first.Undo, "kim")
-	require.ErrorContains(t, err, "was taken back by "+second.Undo+" too, so that one has to go first")
+	require.ErrorContains(t, err, "was reverted by "+second.Undo+" too; redo that one first")
 
 	// A redo that left something unchanged.
 	p.world.values["a"] = "hand"

@@ -117,7 +117,7 @@ func TestRedoKeepsTheOrderAcrossTransactions(t *testing.T) {
 	require.NoError(t, got.err)
 	require.Len(t, got.rep.Items, 1)
 	require.Equal(t, effect.Conflict, got.rep.Items[0].Outcome)
-	require.Contains(t, got.rep.Items[0].Why, "bring that one back first")
+	require.Contains(t, got.rep.Items[0].Why, "redo that call first")
 	require.NoError(t, redo("t")(t.Context(), l).err)
 	require.Equal(t, "7", l.shelf.values["a"])
 	require.NoError(t, redo("u")(t.Context(), l).err)
@@ -142,7 +142,7 @@ func TestNestKeepsTheOrder(t *testing.T) {
 	for _, item := range got.rep.Items {
 		if item.Resource == "a" {
 			require.Equal(t, effect.Conflict, item.Outcome)
-			require.Contains(t, item.Why, "outside")
+			require.Contains(t, item.Why, "not part of this revert")
 		}
 	}
 	rep, err := l.reverter.Abort(t.Context(), rec.Txn(), revert.Options{})

@@ -179,7 +179,7 @@ func TestManyServers(t *testing.T) {
 			report, err := cmd.CombinedOutput()
 			require.Error(t, err)
 			require.Equal(t, int(cli.ExitPartial), cmd.ProcessState.ExitCode(), "%s", report)
-			require.Contains(t, string(report), "nothing held the call to workspace", "it says what is unknown")
+			require.Contains(t, string(report), "the call was not confined to workspace", "it says what is unknown")
 			is, err = treecheck.Capture(ws)
 			require.NoError(t, err)
 			for _, d := range treecheck.Compare(was, is) {

@@ -78,7 +78,7 @@ func TestServersThatCanBeUndone(t *testing.T) {
 	require.Error(t, err)
 	require.Equal(t, int(cli.ExitPartial), cmd.ProcessState.ExitCode(), "%s", out)
 	require.Contains(t, string(out), "unknown")
-	require.Contains(t, string(out), "what it did elsewhere, or to masked files there, is unknown")
+	require.Contains(t, string(out), "its effects elsewhere, or on masked files there, are unknown")
 	require.NoFileExists(t, filepath.Join(workspace, "a.txt"))
 	require.Contains(t, run("revert", "--last"), "there is nothing to take back")
 	require.Contains(t, run("show", regexp.MustCompile(`t_\w+`).FindString(string(out))), "observed in workspace, unknown elsewhere")

@@ -172,7 +172,7 @@ func (c *Call) abortHandles(ctx context.Context, m PartProgress) {
 func (c *Call) back(ctx context.Context, w revert.Environment, name string, changes []effect.Change) error {
 	at := slices.IndexFunc(w.Schemes, func(s revert.Scheme) bool { return s.Name() == name })
 	if at < 0 {
-		return fmt.Errorf("%w: nothing here knows how to restore %s resources", ErrNotReverted, name)
+		return fmt.Errorf("%w: no scheme here can restore %s resources", ErrNotReverted, name)
 	}
 	scheme, keep := w.Schemes[at], c.cfg.Recorder.Journal()
 	steps, blobs, err := scheme.Plan(ctx, changes, keep)

@@ -136,7 +136,7 @@ func (d *document) inside(dec *jsontext.Decoder, n *Node, member bool) error {
 	}
 	m.Name, m.key = string(name), at
 	if n.Get(m.Name) != nil {
-		d.refuse(at, fmt.Sprintf("%s is there twice, want each name once", quoted(m.Name)))
+		d.refuse(at, fmt.Sprintf("%s occurs twice, want each name once", quoted(m.Name)))
 	}
 	n.members = append(n.members, m)
 	return nil

@@ -85,11 +85,11 @@ f:1:70: "list" is an array, want an object`)
 func TestOtherResources(t *testing.T) {
 	for text, want := range map[string]string{
 		"{\"a\":1,\n\"a\":2,\"b\":nope}":         "f:2:11: want a JSON value: an object, an array, a string in double quotes, a number, true, false or null",
-		"{\"a\":{\"b\":1,\n\"b\":2},\"a\":1}}":   "f:2:1: \"b\" is there twice, want each name once\nf:2:8: \"a\" is there twice, want each name once",
+		"{\"a\":{\"b\":1,\n\"b\":2},\"a\":1}}":   "f:2:1: \"b\" occurs twice, want each name once\nf:2:8: \"a\" occurs twice, want each name once",
 		"\"\\ud800\"":                            "",
 		strings.Repeat("[", 65):                  "f:1:65: nested deeper than the limit of 64",
 		strings.Repeat(" ", jsonfile.MaxBytes+1): "f: the document is larger than the limit of 1048576 bytes",
-		`{"` + strings.Repeat("a", 99) + `":1,"` + strings.Repeat("a", 99) + `":2}`: `f:1:106: "` + strings.Repeat("a", 64) + `…" is there twice, want each name once`,
+		`{"` + strings.Repeat("a", 99) + `":1,"` + strings.Repeat("a", 99) + `":2}`: `f:1:106: "` + strings.Repeat("a", 64) + `…" occurs twice, want each name once`,
 	} {
 		report := &jsonfile.Report{}
 		require.Nil(t, jsonfile.Parse(report, "f", []byte(text)))

@@ -122,7 +122,7 @@ func Record() json.RawMessage {
 	}
 	text, err := json.Marshal(a)
 	if err != nil {
-		return json.RawMessage(`{"unknown":"it cannot be written down"}`)
+		return json.RawMessage(`{"unknown":"it cannot be recorded"}`)
 	}
 	return text
 }
@@ -132,11 +132,11 @@ func Record() json.RawMessage {
 func (a Asker) Bars(c Chain) string {
 	switch {
 	case a.Unknown != "":
-		return "the process that asked could not be told: " + a.Unknown
+		return "the process that asked is unknown: " + a.Unknown
 	case len(a.Processes) == 0:
 		return ""
 	case len(c.Links) == 0:
-		return "which processes started this one cannot be told"
+		return "the parents of this process are unknown"
 	case a.Boot != c.Boot: // the machine was restarted: no process descends from those before
 		return ""
 	case a.Namespaces != c.Namespaces:
@@ -152,7 +152,7 @@ func (a Asker) Bars(c Chain) string {
 		}
 	}
 	if l, loose := c.loose(a); loose {
-		return fmt.Sprintf("%s (process %d), above this process, began after %s and has no parent that could be checked", l.Name, l.PID, a.oldest().Name)
+		return fmt.Sprintf("%s (process %d), above this process, began after %s and its parents cannot be checked", l.Name, l.PID, a.oldest().Name)
 	}
 	if a.Loose && c.Links[0].Group == a.Group {
 		return c.below(a.Processes[0])

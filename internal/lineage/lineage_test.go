@@ -186,7 +186,7 @@ func TestBars(t *testing.T) {
 func TestBarsWithoutAChain(t *testing.T) {
 	c := desktop().chain(300)
 	a := c.Asker()
-	require.Contains(t, a.Bars(lineage.Chain{}), "cannot be told")
+	require.Contains(t, a.Bars(lineage.Chain{}), "are unknown")
 	require.Contains(t, lineage.Asker{Unknown: "why"}.Bars(c), "why")
 	require.Empty(t, lineage.Asker{}.Bars(c), "a system that does not tell")
 	require.Empty(t, lineage.Chain{}.Asker())

@@ -165,11 +165,11 @@ func (s scheme) plan(ctx context.Context, first, last effect.Change) (effect.Ste
 	}
 	var back stateInverse
 	if err := canon.Decode(first.Inverse, &back); err != nil {
-		return effect.Step{}, fmt.Errorf("the way back of %s: %w", first.Resource, err)
+		return effect.Step{}, fmt.Errorf("the inverse of %s: %w", first.Resource, err)
 	}
 	to := record.State{Session: now.Session, Tool: now.Tool, Version: first.Pre, Content: back.Before}
 	change, err := Change(now, to)
-	step := effect.Step{Plan: effect.Conflict, Change: change, Why: "another call changed it afterwards, or somebody erased it"}
+	step := effect.Step{Plan: effect.Conflict, Change: change, Why: "another call changed it later, or the state was erased"}
 	switch {
 	//mutant:token
 	case now.Version.Same(last.Post):

@@ -211,7 +211,7 @@ func TestFoldersKilled(t *testing.T) {
 				return
 			}
 			require.Equal(t, revert.PhaseUnknown, rec.Settled[0].Outcome)
-			require.Contains(t, rec.Settled[0].Why, "24 files are not as they were before")
+			require.Contains(t, rec.Settled[0].Why, "24 files differ from before")
 			again, err := h.rt.Recover(t.Context())
 			require.NoError(t, err)
 			require.Empty(t, again.Settled)

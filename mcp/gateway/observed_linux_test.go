@@ -55,7 +55,7 @@ func TestObservedCalls(t *testing.T) {
 			rep := h.undo(out)
 			require.False(t, rep.Complete())
 			require.Equal(t, revert.TxnRevertedPartial, rep.State)
-			require.Equal(t, []string{"tool://d__act: nothing held the call to workspace: what it did elsewhere, or to masked files there, is unknown"}, unknownElsewhere(rep))
+			require.Equal(t, []string{"tool://d__act: the call was not confined to workspace: its effects elsewhere, or on masked files there, are unknown"}, unknownElsewhere(rep))
 			require.Equal(t, unknownElsewhere(preview), unknownElsewhere(rep))
 			require.Equal(t, was, h.looks())
 			require.FileExists(t, elsewhere, "nothing here knows of it")
@@ -72,7 +72,7 @@ func TestObservedReads(t *testing.T) {
 	out := h.call("d__look", do(""))
 	require.Equal(t, tool.StatusDone, out.Status)
 	require.Empty(t, out.Changes)
-	require.Contains(t, unknownElsewhere(h.undo(out))[0], "its tool says that it only reads; ")
+	require.Contains(t, unknownElsewhere(h.undo(out))[0], "its tool declares that it only reads; ")
 	require.NotContains(t, h.log.String(), "only reads")
 
 	out = h.call("d__look", do("", deed{"write", "top.txt", "mine"}, deed{"mkdir", "new", ""}))
@@ -155,12 +155,12 @@ func TestMaskedOfObservedCalls(t *testing.T) {
 	h.put(".env", "secret")
 	out := h.call("d__act", do("", deed{"write", "top.txt", "mine"}, deed{"write", "a/b/.env", "x"}, deed{"remove", ".env", ""}, deed{"write", "a/.git/x", "x"}))
 	require.Equal(t, tool.StatusDone, out.Status, out.Text)
-	require.Equal(t, []string{"tool://d__act: nothing held the call to workspace: what it did elsewhere, or to files there that the policy masks " +
-		"(workspace/c/.git, workspace/a/.git (changed), workspace/a/b/.env (new), workspace/.env (gone)), is unknown"}, unknownElsewhere(h.undo(out)))
+	require.Equal(t, []string{"tool://d__act: the call was not confined to workspace: its effects elsewhere, or on files there that the policy masks " +
+		"(workspace/c/.git, workspace/a/.git (changed), workspace/a/b/.env (new), workspace/.env (gone)), are unknown"}, unknownElsewhere(h.undo(out)))
 	require.Equal(t, "top", h.get("top.txt"))
 
 	out = h.call("d__look", do(""))
-	require.Contains(t, unknownElsewhere(h.undo(out))[0], "or to masked files there, is unknown", "nothing has changed: nothing is listed")
+	require.Contains(t, unknownElsewhere(h.undo(out))[0], "or on masked files there, are unknown", "nothing has changed: nothing is listed")
 
 	var many []deed
 	for i := range 12 {
@@ -168,7 +168,7 @@ func TestMaskedOfObservedCalls(t *testing.T) {
 	}
 	out = h.call("d__act", do("", many...))
 	require.Equal(t, tool.StatusDone, out.Status, out.Text)
-	require.Contains(t, unknownElsewhere(h.undo(out))[0], "workspace/m4/.env (new), workspace/m5/.env (new), 7 more), is unknown", "what came is listed before what was there")
+	require.Contains(t, unknownElsewhere(h.undo(out))[0], "workspace/m4/.env (new), workspace/m5/.env (new), 7 more), are unknown", "what came is listed before what was there")
 }
 
 // TestSnapshotsThatAPersonVouchesFor: an entry that a person wrote can say that nothing else happens, and then that is declared; without the

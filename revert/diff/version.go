@@ -15,7 +15,7 @@ import (
 
 // ErrContentGone is returned for content that neither the resource nor the
 // journal has any more.
-var ErrContentGone = errors.New("its content was not kept, and is not there any more")
+var ErrContentGone = errors.New("the content was not stored, and is gone")
 
 // ResourceVersion is one version of a resource. The zero ResourceVersion means
 // that the resource does not exist.

@@ -14,15 +14,15 @@ import (
 func (b Batch) Check() error {
 	//mutant:lease
 	if b.Fence.Txn == "" && (len(b.Claims) > 0 || b.End) {
-		return errors.New("batch: claims and an end belong to a fenced transaction, and there is no fence")
+		return errors.New("batch: claims and an end need a fence")
 	}
 	for _, call := range b.Erase {
 		if call == "" {
-			return errors.New("batch: the call that is to be erased has no id")
+			return errors.New("batch: a call to erase has no id")
 		}
 	}
 	if b.Take.To.Txn != "" && b.Take.To.Owner == "" {
-		return fmt.Errorf("batch: transaction %s is given to nobody", b.Take.To.Txn)
+		return fmt.Errorf("batch: transaction %s gets no new owner", b.Take.To.Txn)
 	}
 	for i, e := range b.Entries {
 		if err := whole(e); err != nil {
@@ -57,7 +57,7 @@ func (b Blob) check() error {
 		return nil
 	}
 	if len(data) > InlineMax {
-		return fmt.Errorf("blob %s: %d bytes travel inline, at most %d may", b.ref.Digest, len(data), InlineMax)
+		return fmt.Errorf("blob %s: %d bytes inline, must be at most %d", b.ref.Digest, len(data), InlineMax)
 	}
 	if string(canon.SumBytes(data)) != b.ref.Digest {
 		return fmt.Errorf("blob %s: the bytes beside it have another digest", b.ref.Digest)

@@ -85,7 +85,7 @@ func testFsck(t *testing.T, s store) {
 		j := s.fresh(t)
 		run(t, j, "t", true)
 		begun(t, j, "u", &record.Begun{Owner: j.Owner(), Undoes: "t"})
-		requireProblems(t, j, journal.Head{}, revert.Problem{Pos: 6}, "works on t, which does not say so")
+		requireProblems(t, j, journal.Head{}, revert.Problem{Pos: 6}, "works on t, which does not name it")
 	})
 }
 

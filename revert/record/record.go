@@ -136,7 +136,7 @@ var ErrDamaged = errors.New("journal is damaged")
 
 // ErrErased is returned for reading an erased body, and for reverting a call
 // whose inverse was erased.
-var ErrErased = errors.New("it was erased")
+var ErrErased = errors.New("erased")
 
 // Unseal checks an entry and decodes it. It returns ErrErased for the body of
 // an erased entry.

@@ -68,7 +68,7 @@ func (j *Journal) lead(ctx context.Context, r *request) error {
 
 // errAgain says that the reserve was released, so waiting batches have space
 // now.
-var errAgain = errors.New("journal: there is room now")
+var errAgain = errors.New("journal: space is available now")
 
 // flush begins a transaction as soon as no other process has one, and stores
 // all batches that wait at that time.

@@ -269,7 +269,7 @@ func (c *gcRun) empty(ctx context.Context) error {
 			if ctx.Err() != nil {
 				return err
 			}
-			c.out.Waiting = "others are reading the journal, and its write-ahead log may still hold what was there before"
+			c.out.Waiting = "other processes read the journal, and its write-ahead log may still contain erased data"
 			return nil
 		}
 	}

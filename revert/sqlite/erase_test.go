@@ -162,7 +162,7 @@ func TestCollectReportsReaders(t *testing.T) {
 	release := reading(t, filepath.Join(dir, "journal.db"))
 	done, err := eraser(j).Erase(t.Context(), "c_t", record.Erased{By: "kim", Why: "x"})
 	require.NoError(t, err)
-	require.Contains(t, done.Waiting, "others are reading")
+	require.Contains(t, done.Waiting, "other processes read")
 	release()
 	done, err = eraser(j).Erase(t.Context(), "c_t", record.Erased{By: "kim", Why: "x"})
 	require.NoError(t, err)

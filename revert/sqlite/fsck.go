@@ -133,6 +133,6 @@ func (f *fsck) beforeOpening() (sound bool, err error) {
 	if !errors.Is(damage, record.ErrDamaged) {
 		return damage == nil, damage
 	}
-	f.problem("%w; nothing else was looked at: copy the folder before anything opens it, which would drop what stands behind the damage", damage)
+	f.problem("%w; nothing else was checked: copy the folder before any program opens it, which would drop everything after the damage", damage)
 	return false, nil
 }

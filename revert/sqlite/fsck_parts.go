@@ -95,7 +95,7 @@ func (f *fsck) claims(ctx context.Context) error {
 		if err := rows.Scan(&resource, &txn); err != nil {
 			return err
 		}
-		f.problem("%s is claimed by transaction %s, which has ended or never began: nobody else can have it", resource, txn)
+		f.problem("%s is claimed by transaction %s, which has ended or never began: no other transaction can claim it", resource, txn)
 		return nil
 	})
 	return f.unlessDamage(err)

@@ -74,7 +74,7 @@ func (w folderState) checkBegun() error {
 	case w.bad != nil:
 		return w.bad
 	case w.none && found:
-		return fmt.Errorf("%w: %s is empty or missing, and what belongs to one is beside it", record.ErrDamaged, databaseName)
+		return fmt.Errorf("%w: %s is empty or missing, and its other files are present", record.ErrDamaged, databaseName)
 	}
 	return nil
 }
@@ -184,7 +184,7 @@ func (j *Journal) checkWhole(ctx context.Context) error {
 	case err != nil:
 		return j.causeOf(ctx, err)
 	case says != "ok":
-		return fmt.Errorf("%w: the write-ahead log was cut, deleted or left out of a copy, and %s fits together no more: %s", record.ErrDamaged, databaseName, says)
+		return fmt.Errorf("%w: the write-ahead log was cut, deleted or left out of a copy, and %s is inconsistent: %s", record.ErrDamaged, databaseName, says)
 	case n < last:
 		return fmt.Errorf("%w: the write-ahead log was cut, deleted or left out of a copy, and %d of %d entries are missing from %s", record.ErrDamaged, last-n, last, databaseName)
 	}

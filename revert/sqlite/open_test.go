@@ -44,5 +44,5 @@ func TestJournalCreatedBetweenReads(t *testing.T) {
 	begun, _ = sqlite.LookBefore(t.Context(), missing, func() {
 		require.NoError(t, os.WriteFile(filepath.Join(missing, "reserve"), nil, 0o600))
 	})
-	require.ErrorContains(t, begun, "what belongs to one is beside it")
+	require.ErrorContains(t, begun, "its other files are present")
 }

@@ -251,7 +251,7 @@ func readEntry(r row) (record.Entry, error) {
 	}
 	h := e.Header
 	if string(h.Kind) != r.kind || h.Session != r.session || h.Txn != r.txn || h.Call != r.call {
-		return record.Entry{Pos: r.Pos}, fmt.Errorf("%w: entry %d is filed under another header", record.ErrDamaged, r.Pos)
+		return record.Entry{Pos: r.Pos}, fmt.Errorf("%w: entry %d is stored under another header", record.ErrDamaged, r.Pos)
 	}
 	return e, nil
 }

@@ -102,7 +102,7 @@ func (r diskReserve) release() bool {
 }
 
 // errNoRoom refuses a batch whose revert needs space that is not available.
-var errNoRoom = errors.New("journal: no space left, nothing was stored: the disk has no room for what an undo needs; make some")
+var errNoRoom = errors.New("journal: no space left, nothing was stored: the disk has no space for a revert; free some")
 
 // ends reports whether a batch only ends or reverts begun work: it may use the
 // reserve. Records of refused calls are not among these batches, because a

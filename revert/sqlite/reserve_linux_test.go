@@ -131,7 +131,7 @@ func fillsUp(t *testing.T, dir string) {
 		}}}}))
 	}
 	require.False(t, d.whole(), "it was used")
-	require.ErrorContains(t, w.start(ctx), "the disk has no room for what an undo needs")
+	require.ErrorContains(t, w.start(ctx), "the disk has no space for a revert")
 	require.NoError(t, j.Close())
 
 	require.NoError(t, os.Remove(d.filler()))
@@ -144,7 +144,7 @@ func fillsUp(t *testing.T, dir string) {
 	w.rec = revert.NewRecorder(j, hosttest.New(2), "s_1").In("t_1")
 	adopt := revert.Write{Durable: true, Records: []revert.CallRecord{{Body: &record.Adopted{From: ownerOf(t, j), To: j.Owner()}}}, Take: journal.OwnerChange{From: ownerOf(t, j), To: own}}
 	require.NoError(t, w.rec.Write(ctx, adopt))
-	require.ErrorContains(t, w.start(ctx), "the disk has no room for what an undo needs")
+	require.ErrorContains(t, w.start(ctx), "the disk has no space for a revert")
 	require.NoError(t, os.Remove(d.filler()))
 	require.NoError(t, w.start(ctx), "there is room again")
 	require.True(t, d.whole())

@@ -139,7 +139,7 @@ func TestFilesThatAreRefused(t *testing.T) {
 		want  string
 	}{
 		"no JSON":         {settings.User, "{\n  \"tools\": nope\n}", "f.json:2:12: want a JSON value: an object, an array, a string in double quotes, a number, true, false or null"},
-		"twice":           {settings.User, "{\"schemaVersion\":1,\n \"tools\":{\"a\":{\"x\":\"" + token + "\",\n \"x\":2}}}", `f.json:3:2: "x" is there twice, want each name once`},
+		"twice":           {settings.User, "{\"schemaVersion\":1,\n \"tools\":{\"a\":{\"x\":\"" + token + "\",\n \"x\":2}}}", `f.json:3:2: "x" occurs twice, want each name once`},
 		"another version": {settings.User, `{"schemaVersion":2,"tools":{}}`, "f.json:1:18: this remit reads schemaVersion 1 and no other"},
 		"several":         {settings.User, `{"tool":{},"by":3}`, "f.json:1:1: \"schemaVersion\" is missing\nf.json:1:1: \"tools\" is missing\nf.json:1:2: unknown member \"tool\"; did you mean \"tools\"?\nf.json:1:17: \"by\" is a number, want a string"},
 		"nobody locked":   {settings.Locked, `{"schemaVersion":1,"tools":{}}`, `f.json:1:1: "by" is missing: whoever is refused is told who locked a setting`},

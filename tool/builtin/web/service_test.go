@@ -330,7 +330,7 @@ func TestChangedByOthers(t *testing.T) {
 				rep, err = rt.Revert(t.Context(), tx.ID(), revert.Options{Force: "kim"})
 				require.ErrorIs(t, err, agent.ErrPartialRevert)
 				require.Equal(t, effect.Conflict, rep.NotUndone()[0].Outcome, "%+v", rep)
-				require.Contains(t, rep.NotUndone()[0].Why, "it is not overwritten")
+				require.Contains(t, rep.NotUndone()[0].Why, "not overwritten")
 				left := s.state()
 				if !slices.Contains([]string{test.left}, left) {
 					require.JSONEq(t, test.left, left)

@@ -37,7 +37,7 @@ func (c Caller) Refuses(askers []json.RawMessage) error {
 		return nil
 	}
 	if c.Unknown != nil {
-		return errors.New("which processes started this one cannot be told: " + c.Unknown.Error())
+		return errors.New("the parents of this process are unknown: " + c.Unknown.Error())
 	}
 	for _, asker := range askers {
 		var a lineage.Asker
