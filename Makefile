@@ -33,7 +33,7 @@ OTHERS = $(LONGEST) $(filter-out $(ALONE) $(LONGEST),$(patsubst github.com/remit
 export GOWORK := off
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test conformance check format lint vuln tidy arch cross bench undo-bench fuzz prove fmt cover clean
+.PHONY: help run build test conformance check subjects format lint vuln tidy arch cross bench undo-bench fuzz prove fmt cover clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -80,8 +80,15 @@ test: ## Run everything that must pass: vet, and all tests, with the race detect
 conformance: ## Run the protocol's own suite against MCP server and gateway; prints one table (ARGS names parts)
 	CGO_ENABLED=0 $(GO) run ./mcp/conformance $(ARGS)
 
-check: format tidy arch cross lint vuln cover ## Refuse any difference: format, go.mod, import rules, other systems, lint, vulnerabilities, coverage
+check: subjects format tidy arch cross lint vuln cover ## Refuse any difference: commit subjects, format, go.mod, import rules, other systems, lint, vulnerabilities, coverage
 	@echo "make check: passed"
+
+# Of the commits that are not upstream; of the last one where there is no upstream.
+subjects:
+	@range=$$(git rev-parse -q --verify '@{upstream}' >/dev/null 2>&1 && echo '@{upstream}..HEAD' || echo '-1'); \
+	out=$$(git log --no-merges --format=%s $$range | grep -vE '^[a-z][a-z0-9/._-]*(, [a-z][a-z0-9/._-]*)*: [a-z].{0,69}[^.]$$'; \
+	git log --no-merges --format=%s $$range | grep -E '^.{73}'); \
+	[ -z "$$out" ] || { echo "make check: subjects must be \"package: imperative\", at most 72 characters:"; echo "$$out"; exit 1; }
 
 format:
 	@out=$$($(GOFUMPT) -l .) || exit 1; [ -z "$$out" ] || { $(GOFUMPT) -d .; \

@@ -292,13 +292,13 @@ func (c *Call) unknownEffects() string {
 
 // unseen are the files that the policy masked in the folders that were compared
 // before and after the call.
-type unseen record.Unseen
+type unseen record.MaskedFiles
 
 // unseen merges the notes of the call's parts, in the order of their keys.
 func (c *Call) unseen() (all unseen) {
 	for _, key := range slices.Sorted(maps.Keys(c.Notes)) {
 		var u unseen
-		if strings.HasSuffix(key, record.Unseen{}.Key()) && json.Unmarshal(c.Notes[key], &u) == nil {
+		if strings.HasSuffix(key, record.MaskedFiles{}.Key()) && json.Unmarshal(c.Notes[key], &u) == nil {
 			all.Names, all.Changed = append(all.Names, u.Names...), append(all.Changed, u.Changed...)
 			all.Came, all.Gone, all.More = append(all.Came, u.Came...), append(all.Gone, u.Gone...), all.More+u.More
 		}

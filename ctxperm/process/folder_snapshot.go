@@ -138,7 +138,7 @@ type folderCopy struct {
 
 	root   disk.Root
 	masked map[string]fileStamp // stamps before the call, by name below the folder
-	unseen record.Unseen        // set by differences
+	unseen record.MaskedFiles   // set by differences
 }
 
 // usageMarker is written beside a copy while a call relies on it.
@@ -270,7 +270,7 @@ func (h *FolderSnapshot) noteUnseen(ctx context.Context) error {
 	if changes, _ := h.traces.Changes(); h.call.Config().Class == effect.Pure && len(changes) == 0 {
 		return nil
 	}
-	var all record.Unseen
+	var all record.MaskedFiles
 	for _, t := range h.trees {
 		all.Names, all.Changed = append(all.Names, t.unseen.Names...), append(all.Changed, t.unseen.Changed...)
 		all.Came, all.Gone = append(all.Came, t.unseen.Came...), append(all.Gone, t.unseen.Gone...)

@@ -83,7 +83,7 @@ func (t *folderCopy) stamps(masked map[string]bool) (map[string]fileStamp, error
 
 // compareMasked compares masked names by their stamps. A snapshot holds nothing
 // of their content.
-func (t *folderCopy) compareMasked(after map[string]fileStamp) (u record.Unseen) {
+func (t *folderCopy) compareMasked(after map[string]fileStamp) (u record.MaskedFiles) {
 	for name, is := range after {
 		to := &u.Names
 		if was, there := t.masked[name]; !there {

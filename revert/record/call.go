@@ -209,10 +209,10 @@ type Landed struct {
 	Posts []Post `json:"posts"`
 }
 
-// Unseen are files that the policy masks in folders that the runtime compared
+// MaskedFiles are files that the policy masks in folders that the runtime compared
 // before and after a call. The runtime neither stored nor compared their
 // content. Names begin with the name of the root.
-type Unseen struct {
+type MaskedFiles struct {
 	Names   []string `json:"names,omitempty"`   // masked before and after the call; the content of a listed folder can differ
 	Changed []string `json:"changed,omitempty"` // other processes may have changed them too
 	Came    []string `json:"came,omitempty"`
@@ -221,7 +221,7 @@ type Unseen struct {
 }
 
 // Key returns the key of the note that holds it.
-func (Unseen) Key() string { return "remit.unseen" }
+func (MaskedFiles) Key() string { return "remit.unseen" }
 
 // Noted is a note that the tool needs to revert the call.
 type Noted struct {
