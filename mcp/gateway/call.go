@@ -5,10 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/remit-dev/remit/internal/canon"
 	"github.com/remit-dev/remit/mcp/gateway/internal/wire"
 	"github.com/remit-dev/remit/mcp/internal/clientctx"
 	"github.com/remit-dev/remit/mcp/internal/rawresult"
@@ -152,9 +154,9 @@ func refuse(ctx context.Context, err error) {
 
 func (s *upstreamConn) lastWords() string {
 	if s.program != nil {
-		s.said.await()
+		s.said.Await()
 	}
-	if words := s.said.tail(); words != "" {
+	if words := s.said.Tail(); words != "" {
 		return "; it wrote: " + words
 	}
 	return ""
@@ -191,4 +193,39 @@ func (s *upstreamConn) setLogLevel(ctx context.Context, level sdk.LoggingLevel) 
 	ctx, cancel := context.WithTimeout(ctx, wire.Patience)
 	defer cancel()
 	_ = s.cs.SetLoggingLevel(ctx, &sdk.SetLoggingLevelParams{Level: level}) // without it, the server logs at its own level
+}
+
+// Bounds on the logged lines of one run that are no messages.
+const (
+	maxNoise = 20
+	maxShown = 200 // bytes of one line
+)
+
+// noise logs the lines on a server's standard output that are no messages, such
+// as a banner: a bounded number of lines, each cut.
+func (u *upstream) noise(s *upstreamConn) func(line []byte) {
+	n := 0
+	return func(line []byte) {
+		s.said.Keep(line)
+		s.said.Keep([]byte{'\n'})
+		switch n++; {
+		case n <= maxNoise:
+			text := canon.Printable(strings.ToValidUTF8(string(line[:min(len(line), 2*maxShown)]), "\uFFFD"), maxShown)
+			u.g.log.Warn("a line of a server's standard output is no message, and is skipped", "server", u.cfg.Name, "line", text)
+		case n == maxNoise+1:
+			u.g.log.Warn("a server goes on to write lines that are no messages; they are skipped, and not logged", "server", u.cfg.Name)
+		}
+	}
+}
+
+// sleep waits, unless the context ends first.
+func sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }

@@ -10,7 +10,9 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/yosida95/uritemplate/v3"
 
+	"github.com/remit-dev/remit/mcp/gateway/internal/definition"
 	"github.com/remit-dev/remit/mcp/gateway/internal/naming"
+	"github.com/remit-dev/remit/mcp/gateway/internal/pin"
 	"github.com/remit-dev/remit/mcp/internal/catalog"
 )
 
@@ -29,8 +31,8 @@ type serverCatalog struct {
 	u                      *upstream
 	read, prompt, complete string // tools of the runtime; empty: none
 	shapes                 []resourceTemplate
-	resources              []resource
-	defs                   []definition // visible prompts and templates
+	resources              []definition.Resource
+	defs                   []definition.Definition // visible prompts and templates
 }
 
 // resourceTemplate is a template of resources.
@@ -46,7 +48,7 @@ type catalogPrompt struct {
 }
 
 // library adds the catalog of one server.
-func (b *builder) library(u *upstream, d declared, held []QuarantinedItem) {
+func (b *builder) library(u *upstream, d definition.Declared, held []pin.Item) {
 	if u.stranger() { // until the server responds
 		all := &b.mirror.library.all
 		if !u.cfg.NoResources && all.Resources == nil {
@@ -58,34 +60,34 @@ func (b *builder) library(u *upstream, d declared, held []QuarantinedItem) {
 	}
 	s := &serverCatalog{u: u}
 	withheld := reason(held, u.cfg.Name, "")
-	for _, def := range d.defs {
-		why := reason(held, u.cfg.Name, def.key())
-		if def.kind == templates {
-			t, err := uritemplate.New(def.name)
+	for _, def := range d.Defs {
+		why := reason(held, u.cfg.Name, def.Key())
+		if def.Kind == definition.Templates {
+			t, err := uritemplate.New(def.Name)
 			if err != nil {
-				b.leaveOut(u, def.key(), def.raw, fmt.Errorf("it is no template of URIs as RFC 6570 has them: %w", err))
+				b.leaveOut(u, def.Key(), def.Raw, fmt.Errorf("it is no template of URIs as RFC 6570 has them: %w", err))
 				continue
 			}
 			s.shapes = append(s.shapes, resourceTemplate{t, why != ""})
 		}
-		if def.kind != tools && why == "" {
+		if def.Kind != definition.Tools && why == "" {
 			s.defs = append(s.defs, def)
 		}
 	}
-	s.resources = d.resources
+	s.resources = d.Resources
 	for _, r := range []struct {
 		is   bool
 		into *string
 		make func(serverCatalog) catalogTool
 	}{
-		{d.reads, &s.read, serverCatalog.resourceTool},
-		{d.prompts, &s.prompt, serverCatalog.promptTool},
-		{d.completes && (d.reads || d.prompts), &s.complete, serverCatalog.completer},
+		{d.Reads, &s.read, serverCatalog.resourceTool},
+		{d.Prompts, &s.prompt, serverCatalog.promptTool},
+		{d.Completes && (d.Reads || d.Prompts), &s.complete, serverCatalog.completer},
 	} {
 		if !r.is {
 			continue
 		}
-		t, err := r.make(*s).tool(d.identity, withheld)
+		t, err := r.make(*s).tool(d.Identity, withheld)
 		if err != nil {
 			b.leaveOut(u, "", nil, err)
 			continue
@@ -102,20 +104,20 @@ func (l *gatewayCatalog) shelve(b *builder) {
 	claims := map[string][]string{} // of URIs and templates, by server
 	for _, s := range l.shelves {
 		for _, r := range s.resources {
-			claims[r.uri] = append(claims[r.uri], s.u.cfg.Name)
+			claims[r.URI] = append(claims[r.URI], s.u.cfg.Name)
 			for _, other := range l.shelves {
-				if other != s && other.fits(r.uri) && !other.has(r.uri) {
-					claims[r.uri] = append(claims[r.uri], other.u.cfg.Name)
+				if other != s && other.fits(r.URI) && !other.has(r.URI) {
+					claims[r.URI] = append(claims[r.URI], other.u.cfg.Name)
 				}
 			}
 		}
 		for _, d := range s.defs {
-			if d.kind == templates {
-				claims[d.name] = append(claims[d.name], s.u.cfg.Name)
+			if d.Kind == definition.Templates {
+				claims[d.Name] = append(claims[d.Name], s.u.cfg.Name)
 			}
 		}
 	}
-	for uri := range sorted(claims) {
+	for _, uri := range slices.Sorted(maps.Keys(claims)) {
 		if who := slices.Compact(slices.Sorted(slices.Values(claims[uri]))); len(who) > 1 {
 			l.owner[uri] = nil
 			b.g.log.Warn("several servers claim the same resource; it is served of none", "uri", uri, "servers", strings.Join(who, ", "))
@@ -131,9 +133,9 @@ func (l *gatewayCatalog) list(s *serverCatalog) {
 	if s.read != "" {
 		l.all.Resources, l.all.Templates = append([]catalog.Offer{}, l.all.Resources...), append([]catalog.Offer{}, l.all.Templates...)
 		for _, r := range s.resources {
-			if _, contested := l.owner[r.uri]; !contested {
-				l.owner[r.uri] = s
-				l.all.Resources = append(l.all.Resources, s.offer(r.uri, r.raw))
+			if _, contested := l.owner[r.URI]; !contested {
+				l.owner[r.URI] = s
+				l.all.Resources = append(l.all.Resources, s.offer(r.URI, r.Raw))
 			}
 		}
 	}
@@ -141,18 +143,18 @@ func (l *gatewayCatalog) list(s *serverCatalog) {
 		l.all.Prompts = append([]catalog.Offer{}, l.all.Prompts...)
 	}
 	for _, d := range s.defs {
-		_, contested := l.owner[d.name]
+		_, contested := l.owner[d.Name]
 		switch {
-		case d.kind == templates && s.read != "" && !contested:
-			l.all.Templates = append(l.all.Templates, s.offer(d.name, d.raw))
-		case d.kind == prompts && s.prompt != "":
-			name := naming.ForClients(s.u.cfg.Name, d.name)
-			object, err := d.listed(name)
+		case d.Kind == definition.Templates && s.read != "" && !contested:
+			l.all.Templates = append(l.all.Templates, s.offer(d.Name, d.Raw))
+		case d.Kind == definition.Prompts && s.prompt != "":
+			name := naming.ForClients(s.u.cfg.Name, d.Name)
+			object, err := d.ListedAs(name)
 			if err != nil {
 				continue // impossible: the name came from it
 			}
-			l.prompts[name] = catalogPrompt{s, d.name}
-			l.all.Prompts = append(l.all.Prompts, catalog.Offer{Name: name, Object: object, Tool: s.prompt, Input: encoded(promptInput{Name: d.name})})
+			l.prompts[name] = catalogPrompt{s, d.Name}
+			l.all.Prompts = append(l.all.Prompts, catalog.Offer{Name: name, Object: object, Tool: s.prompt, Input: encoded(promptInput{Name: d.Name})})
 		}
 	}
 }
@@ -167,7 +169,7 @@ func (l *gatewayCatalog) like(other gatewayCatalog) bool {
 }
 
 func (s *serverCatalog) has(uri string) bool {
-	return slices.ContainsFunc(s.resources, func(r resource) bool { return r.uri == uri })
+	return slices.ContainsFunc(s.resources, func(r definition.Resource) bool { return r.URI == uri })
 }
 
 // fits reports whether a URI matches a template of the server.
@@ -228,7 +230,7 @@ func (g *Gateway) Entries() catalog.All { return g.seen.Load().library.all }
 // server or several servers own the resource.
 func (g *Gateway) Resource(uri string) (catalog.Offer, bool) {
 	s, ok := g.seen.Load().library.of(uri)
-	if !ok || !plainName(uri) {
+	if !ok || !definition.PlainName(uri) {
 		return catalog.Offer{}, false
 	}
 	return s.offer(uri, nil), true

@@ -13,6 +13,7 @@ import (
 	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/internal/canon"
 	"github.com/remit-dev/remit/mcp/gateway/config"
+	"github.com/remit-dev/remit/mcp/gateway/internal/definition"
 	"github.com/remit-dev/remit/mcp/gateway/internal/naming"
 	"github.com/remit-dev/remit/mcp/gateway/internal/wire"
 	"github.com/remit-dev/remit/mcp/internal/rawresult"
@@ -95,7 +96,7 @@ func (s serverCatalog) promptTool() catalogTool {
 		about: func(in json.RawMessage) ([]string, string, wire.Request, error) {
 			var of promptInput
 			err := json.Unmarshal(in, &of)
-			return []string{belowPrompt, segment(of.Name)}, keyPrompt + of.Name, wire.GetPrompt(of.Name, of.Arguments), err
+			return []string{belowPrompt, segment(of.Name)}, definition.KeyPrompt + of.Name, wire.GetPrompt(of.Name, of.Arguments), err
 		},
 	}
 }
@@ -125,7 +126,7 @@ func completed(in json.RawMessage) ([]string, string, wire.Request, error) {
 		return nil, "", wire.Request{}, errors.New(`it names either a "prompt" or a "resource"`)
 	case of.Prompt != "":
 		p.Ref = &sdk.CompleteReference{Type: refPrompt, Name: of.Prompt}
-		return []string{belowPrompt, segment(of.Prompt)}, keyPrompt + of.Prompt, wire.Complete(p), nil
+		return []string{belowPrompt, segment(of.Prompt)}, definition.KeyPrompt + of.Prompt, wire.Complete(p), nil
 	}
 	p.Ref = &sdk.CompleteReference{Type: refResource, URI: of.Resource}
 	return []string{belowResource, segment(of.Resource)}, "", wire.Complete(p), nil
@@ -153,7 +154,7 @@ func (r catalogTool) tool(identity, withheld string) (tool.Tool, error) {
 	}
 	spec.Needs = append(spec.Needs, r.u.needs()...)
 	if r.u.box != nil {
-		spec = r.u.box.spec(spec)
+		spec = sandboxSpec(r.u.box, spec)
 	}
 	if err := needs(&spec, r.entry.Needs, r.u.g.opts.Roots); err != nil {
 		return tool.Tool{}, err
@@ -184,7 +185,7 @@ func (r catalogTool) execute(ctx context.Context, tc ctxperm.ToolContext, in jso
 	if err != nil {
 		return tool.Result{}, err
 	}
-	if identity := r.u.declared().identity; identity != r.identity {
+	if identity := r.u.declared().Identity; identity != r.identity {
 		return tool.Result{}, tool.Blocked(fmt.Sprintf("the server calls itself %q now, and was %q when it was accepted", identity, r.identity))
 	}
 	if key != "" {

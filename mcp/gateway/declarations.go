@@ -10,36 +10,9 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/remit-dev/remit/internal/canon"
+	"github.com/remit-dev/remit/mcp/gateway/internal/definition"
 	"github.com/remit-dev/remit/mcp/gateway/internal/wire"
 )
-
-// declared holds the definitions of a server. The gateway replaces it and never
-// changes it.
-type declared struct {
-	known     bool // the server has responded
-	identity  string
-	defs      []definition // tools, prompts and resource templates
-	resources []resource
-	partial   bool // prompts or templates are unreadable: the server has none for now
-
-	prompts, reads, completes bool // its capabilities: prompts, resources, completions
-}
-
-// resource is a listed resource of a server.
-type resource struct {
-	uri string
-	raw json.RawMessage
-}
-
-// of returns the definitions of one kind.
-func (d declared) of(k kind) (some []definition) {
-	for _, def := range d.defs {
-		if def.kind == k {
-			some = append(some, def)
-		}
-	}
-	return some
-}
 
 // Bounds on the definitions of a server.
 const (
@@ -47,38 +20,37 @@ const (
 	maxTools  = 1000 // and prompts, and resources
 	maxShapes = 100  // resource templates
 	maxListed = 16 << 20
-	maxURI    = 2 << 10
 )
 
 // list reads the definitions of a server, and its identity.
 func (u *upstream) list(ctx context.Context, s *upstreamConn) error {
-	d := declared{known: true}
+	d := definition.Declared{Known: true}
 	caps := &sdk.ServerCapabilities{}
 	if r := s.cs.InitializeResult(); r != nil {
 		if r.ServerInfo != nil {
-			d.identity = canon.Printable(r.ServerInfo.Name, 256)
+			d.Identity = canon.Printable(r.ServerInfo.Name, 256)
 		}
 		if r.Capabilities != nil {
 			caps = r.Capabilities
 		}
 	}
 	var err error
-	if d.defs, err = u.definitions(ctx, s, tools); err != nil {
+	if d.Defs, err = u.definitions(ctx, s, definition.Tools); err != nil {
 		return fmt.Errorf("its tools: %w", err)
 	}
 	// The gateway serves the server without the kinds that it cannot read.
-	without := func(k kind, err error) {
+	without := func(k definition.Kind, err error) {
 		u.g.log.Warn("what a server has to be read is left out", "server", u.cfg.Name, "what", k, "error", err)
 	}
-	d.completes = caps.Completions != nil
-	if d.prompts = caps.Prompts != nil && !u.cfg.NoPrompts; d.prompts {
-		u.add(ctx, s, prompts, &d, without)
+	d.Completes = caps.Completions != nil
+	if d.Prompts = caps.Prompts != nil && !u.cfg.NoPrompts; d.Prompts {
+		u.add(ctx, s, definition.Prompts, &d, without)
 	}
-	if d.reads = caps.Resources != nil && !u.cfg.NoResources; d.reads {
-		u.add(ctx, s, templates, &d, without)
-		if d.resources, err = u.resources(ctx, s); err != nil {
-			d.resources = nil
-			without(resources, err)
+	if d.Reads = caps.Resources != nil && !u.cfg.NoResources; d.Reads {
+		u.add(ctx, s, definition.Templates, &d, without)
+		if d.Resources, err = u.resources(ctx, s); err != nil {
+			d.Resources = nil
+			without(definition.Resources, err)
 		}
 	}
 	if err := context.Cause(ctx); err != nil {
@@ -89,54 +61,54 @@ func (u *upstream) list(ctx context.Context, s *upstreamConn) error {
 }
 
 // add adds the definitions of one kind.
-func (u *upstream) add(ctx context.Context, s *upstreamConn, k kind, d *declared, without func(kind, error)) {
+func (u *upstream) add(ctx context.Context, s *upstreamConn, k definition.Kind, d *definition.Declared, without func(definition.Kind, error)) {
 	defs, err := u.definitions(ctx, s, k)
 	if err != nil {
-		d.partial = true
+		d.Partial = true
 		without(k, err)
 		return
 	}
-	d.defs = append(d.defs, defs...)
+	d.Defs = append(d.Defs, defs...)
 }
 
-func (u *upstream) definitions(ctx context.Context, s *upstreamConn, k kind) (defs []definition, err error) {
+func (u *upstream) definitions(ctx context.Context, s *upstreamConn, k definition.Kind) (defs []definition.Definition, err error) {
 	there := map[string]bool{}
 	return defs, s.pages(ctx, k, func(one json.RawMessage) error {
-		d, err := define(k, one)
+		d, err := definition.Parse(k, one)
 		switch {
 		case err != nil:
-			u.g.log.Warn("a definition is left out: it is not valid", "server", u.cfg.Name, "what", canon.Printable(d.key(), 128), "error", err)
+			u.g.log.Warn("a definition is left out: it is not valid", "server", u.cfg.Name, "what", canon.Printable(d.Key(), 128), "error", err)
 			return nil
-		case there[d.name]:
-			return fmt.Errorf("it has two %s named %q", k, d.name)
+		case there[d.Name]:
+			return fmt.Errorf("it has two %s named %q", k, d.Name)
 		}
-		there[d.name] = true
+		there[d.Name] = true
 		defs = append(defs, d)
 		return nil
 	})
 }
 
-func (u *upstream) resources(ctx context.Context, s *upstreamConn) (all []resource, err error) {
+func (u *upstream) resources(ctx context.Context, s *upstreamConn) (all []definition.Resource, err error) {
 	there := map[string]bool{}
-	return all, s.pages(ctx, resources, func(one json.RawMessage) error {
+	return all, s.pages(ctx, definition.Resources, func(one json.RawMessage) error {
 		var head struct {
 			URI  string `json:"uri"`
 			Name string `json:"name"`
 		}
-		if len(one) > maxDefinition || json.Unmarshal(one, &head) != nil || !plainName(head.URI) || there[head.URI] {
+		if len(one) > definition.MaxDefinition || json.Unmarshal(one, &head) != nil || !definition.PlainName(head.URI) || there[head.URI] {
 			u.g.log.Warn("a resource is left out: it is not valid, or there twice", "server", u.cfg.Name, "uri", canon.Printable(head.URI, 128))
 			return nil
 		}
 		there[head.URI] = true
-		all = append(all, resource{head.URI, one})
+		all = append(all, definition.Resource{URI: head.URI, Raw: one})
 		return nil
 	})
 }
 
-func (u *upstream) settle(s *upstreamConn, d declared) {
+func (u *upstream) settle(s *upstreamConn, d definition.Declared) {
 	digests := map[string]string{}
-	for _, def := range d.defs {
-		digests[def.key()] = def.digest
+	for _, def := range d.Defs {
+		digests[def.Key()] = def.Digest
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -147,10 +119,10 @@ func (u *upstream) settle(s *upstreamConn, d declared) {
 }
 
 // pages reads a list, page by page.
-func (s *upstreamConn) pages(ctx context.Context, k kind, each func(one json.RawMessage) error) error {
+func (s *upstreamConn) pages(ctx context.Context, k definition.Kind, each func(one json.RawMessage) error) error {
 	cursor, n, size := "", 0, 0
 	most := maxTools
-	if k == templates {
+	if k == definition.Templates {
 		most = maxShapes
 	}
 	for range maxPages {
@@ -180,14 +152,14 @@ func (s *upstreamConn) pages(ctx context.Context, k kind, each func(one json.Raw
 	return fmt.Errorf("its list has more than %d pages", maxPages)
 }
 
-func (s *upstreamConn) page(ctx context.Context, k kind, cursor string) (page []json.RawMessage, next string, err error) {
+func (s *upstreamConn) page(ctx context.Context, k definition.Kind, cursor string) (page []json.RawMessage, next string, err error) {
 	ctx, c := wire.WithResponseSlot(ctx, nil)
 	switch k {
-	case prompts:
+	case definition.Prompts:
 		_, err = s.cs.ListPrompts(ctx, &sdk.ListPromptsParams{Cursor: cursor})
-	case templates:
+	case definition.Templates:
 		_, err = s.cs.ListResourceTemplates(ctx, &sdk.ListResourceTemplatesParams{Cursor: cursor})
-	case resources:
+	case definition.Resources:
 		_, err = s.cs.ListResources(ctx, &sdk.ListResourcesParams{Cursor: cursor})
 	default:
 		_, err = s.cs.ListTools(ctx, &sdk.ListToolsParams{Cursor: cursor})

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 
 	"github.com/remit-dev/remit/mcp/gateway/config"
+	"github.com/remit-dev/remit/mcp/gateway/internal/definition"
 	"github.com/remit-dev/remit/tool"
 )
 
@@ -15,17 +16,18 @@ import (
 // there can be reverted.
 func (g *Gateway) Drafts(keep ...string) (out []config.EntryDraft) {
 	for _, u := range g.servers {
-		for _, d := range u.declared().of(tools) {
-			if _, there := u.cfg.Tools[d.name]; there {
+		for _, d := range u.declared().Of(definition.Tools) {
+			if _, there := u.cfg.Tools[d.Name]; there {
 				continue
 			}
-			out = append(out, config.EntryDraft{Server: u.cfg.Name, Tool: d.name, Entry: d.draft(u, keep)})
+			out = append(out, config.EntryDraft{Server: u.cfg.Name, Tool: d.Name, Entry: draftOf(d, u, keep)})
 		}
 	}
 	return out
 }
 
-func (d definition) draft(u *upstream, keep []string) json.RawMessage {
+// draftOf returns the entry of a definition.
+func draftOf(d definition.Definition, u *upstream, keep []string) json.RawMessage {
 	type undo struct {
 		Snapshot []string `json:"snapshot"`
 	}
@@ -35,15 +37,15 @@ func (d definition) draft(u *upstream, keep []string) json.RawMessage {
 		To    string `json:"destination,omitempty"`
 		Idem  bool   `json:"idempotent,omitempty"`
 		Undo  *undo  `json:"undo,omitempty"`
-	}{Draft: true, Idem: d.hints.Idempotent != nil && *d.hints.Idempotent}
-	switch reads := d.hints.ReadOnly; {
+	}{Draft: true, Idem: d.Hints.Idempotent != nil && *d.Hints.Idempotent}
+	switch reads := d.Hints.ReadOnly; {
 	case u.box != nil: // the sandbox observes its writes
 	case reads != nil && *reads:
 		said.Class = "pure"
 	default: // also without hints: the policy asks
 		said.Class = "pivot"
 	}
-	if open := d.hints.OpenWorld; u.box == nil && open != nil && !*open {
+	if open := d.Hints.OpenWorld; u.box == nil && open != nil && !*open {
 		said.To = string(tool.NoDestination)
 	}
 	if u.box == nil && u.cfg.URL == "" && len(keep) > 0 { // it can act anywhere, despite its hints

@@ -19,6 +19,9 @@ import (
 
 	"github.com/remit-dev/remit/ctxperm/process"
 	"github.com/remit-dev/remit/mcp/gateway/config"
+	"github.com/remit-dev/remit/mcp/gateway/internal/definition"
+	"github.com/remit-dev/remit/mcp/gateway/internal/pin"
+	"github.com/remit-dev/remit/mcp/gateway/internal/program"
 	"github.com/remit-dev/remit/tool"
 )
 
@@ -83,10 +86,10 @@ type Gateway struct {
 	opts    Options
 	log     *slog.Logger
 	base    *http.Transport // base of each connection's own transport
-	pins    *pins
+	pins    *pin.Store
 	undone  *revertAttempts
 	servers []*upstream
-	guard   *guard
+	guard   *program.Guard
 
 	introduced sync.Once
 	intro      json.RawMessage
@@ -107,7 +110,7 @@ type toolSnapshot struct {
 	listed      map[string]json.RawMessage // by name of the tool
 	of          map[string]*upstream       // by name of the tool, except catalog tools
 	called      map[string]string          // names of tools by the names that clients know
-	quarantined []QuarantinedItem
+	quarantined []pin.Item
 	library     gatewayCatalog
 }
 
@@ -115,7 +118,7 @@ type toolSnapshot struct {
 // has the pinned tools, and a call starts the server that it needs. Start
 // starts all servers. Close ends them.
 func Open(ctx context.Context, c config.Config, o Options) (*Gateway, error) {
-	g := &Gateway{opts: o.withDefaults(), turn: make(chan struct{}, 1), guard: newGuard()}
+	g := &Gateway{opts: o.withDefaults(), turn: make(chan struct{}, 1), guard: program.NewGuard()}
 	g.log = g.opts.Log
 	g.life, g.stop = context.WithCancelCause(context.WithoutCancel(ctx))
 	base, ok := http.DefaultTransport.(*http.Transport)
@@ -126,7 +129,7 @@ func Open(ctx context.Context, c config.Config, o Options) (*Gateway, error) {
 	own.Proxy = nil // server headers must not go to a proxy
 	g.base = own
 	var err error
-	if g.pins, err = openPins(o.State); err != nil {
+	if g.pins, err = pin.Open(o.State); err != nil {
 		return nil, fmt.Errorf("gateway: %w", err)
 	}
 	if g.undone, err = openAttempts(o.State); err != nil {
@@ -143,7 +146,7 @@ func Open(ctx context.Context, c config.Config, o Options) (*Gateway, error) {
 			return nil, fmt.Errorf("gateway: server %s: %w", s.Name, err)
 		}
 		if s.Sandbox != nil {
-			if u.box, err = newServerSandbox(s, &g.opts); err != nil && !o.Lazy {
+			if u.box, err = program.NewSandbox(s, o.Sandbox, o.Roots); err != nil && !o.Lazy {
 				return nil, fmt.Errorf("gateway: server %s: %w", s.Name, err)
 			}
 		}
@@ -230,7 +233,7 @@ func (g *Gateway) Close() error {
 		})
 	}
 	all.Wait()
-	g.guard.close()
+	g.guard.Close()
 	return nil
 }
 
@@ -253,7 +256,22 @@ func (g *Gateway) UpstreamTool(name string) (string, bool) {
 }
 
 // Quarantined lists the definitions that are in quarantine.
-func (g *Gateway) Quarantined() []QuarantinedItem { return slices.Clone(g.seen.Load().quarantined) }
+func (g *Gateway) Quarantined() []QuarantinedItem { return quarantined(g.seen.Load().quarantined) }
+
+func quarantined(all []pin.Item) (out []QuarantinedItem) {
+	for _, i := range all {
+		out = append(out, QuarantinedItem(i))
+	}
+	return out
+}
+
+// QuarantinedItem is a tool, a prompt, a template or a whole server whose
+// current definition is not accepted.
+type QuarantinedItem struct {
+	Server, Tool  string // Tool is empty for the server itself, prompt:NAME for a prompt and template:URI for a template
+	Why           string
+	Before, After json.RawMessage // the definitions; nil if there is none
+}
 
 // ServerStatus is the status of one server.
 type ServerStatus struct {
@@ -270,7 +288,7 @@ func (g *Gateway) ServerStatuses() []ServerStatus {
 	for _, u := range g.servers {
 		s := ServerStatus{Server: u.cfg.Name, Connected: u.current() != nil}
 		u.mu.Lock()
-		s.Tools = len(u.has.of(tools))
+		s.Tools = len(u.has.Of(definition.Tools))
 		if !s.Connected && u.why != nil {
 			s.Why, s.Login = u.why.Error(), loginOf(u.why) != nil
 		}
@@ -293,17 +311,17 @@ func (g *Gateway) Accept(ctx context.Context, server, tool string) ([]Quarantine
 		return nil, err
 	}
 	now := u.declared() // newer than the mirror can be: the caller learns what it accepts
-	waiting, err := g.pins.judge(server, now, true)
+	waiting, err := g.pins.Judge(server, now, true)
 	if err != nil {
 		return nil, err
 	}
-	if err := g.pins.accept(server, now, tool); err != nil {
+	if err := g.pins.Accept(server, now, tool); err != nil {
 		return nil, err
 	}
-	return slices.DeleteFunc(waiting, func(q QuarantinedItem) bool { return tool != "" && q.Tool != tool }), g.rebuild()
+	return quarantined(slices.DeleteFunc(waiting, func(q pin.Item) bool { return tool != "" && q.Tool != tool })), g.rebuild()
 }
 
-func (u *upstream) declared() declared {
+func (u *upstream) declared() definition.Declared {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return u.has

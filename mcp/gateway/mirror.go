@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -15,7 +14,9 @@ import (
 	"github.com/remit-dev/remit/internal/canon"
 	"github.com/remit-dev/remit/mcp/gateway/config"
 	"github.com/remit-dev/remit/mcp/gateway/internal/binding"
+	"github.com/remit-dev/remit/mcp/gateway/internal/definition"
 	"github.com/remit-dev/remit/mcp/gateway/internal/naming"
+	"github.com/remit-dev/remit/mcp/gateway/internal/pin"
 	"github.com/remit-dev/remit/mcp/gateway/internal/wire"
 	"github.com/remit-dev/remit/mcp/internal/clientctx"
 	"github.com/remit-dev/remit/mcp/internal/rawresult"
@@ -58,7 +59,7 @@ func (g *Gateway) rebuild() error {
 // warnOf logs the items that are newly in quarantine.
 func (g *Gateway) warnOf(now, before *toolSnapshot) {
 	for _, q := range now.quarantined {
-		if before == nil || !slices.ContainsFunc(before.quarantined, func(o QuarantinedItem) bool { return o.Server == q.Server && o.Tool == q.Tool && o.Why == q.Why }) {
+		if before == nil || !slices.ContainsFunc(before.quarantined, func(o pin.Item) bool { return o.Server == q.Server && o.Tool == q.Tool && o.Why == q.Why }) {
 			g.log.Warn("a tool is in quarantine", "tool", q.Server+"/"+q.Tool, "why", q.Why)
 		}
 	}
@@ -77,24 +78,24 @@ type builder struct {
 
 func (b *builder) server(u *upstream) error {
 	d := u.declared()
-	var held []QuarantinedItem
+	var held []pin.Item
 	var err error
-	if d.known {
-		b.unknownArguments(u, d.of(tools))
-		held, err = b.g.pins.judge(u.cfg.Name, d, b.g.opts.QuarantineNew)
+	if d.Known {
+		b.unknownArguments(u, d.Of(definition.Tools))
+		held, err = b.g.pins.Judge(u.cfg.Name, d, b.g.opts.QuarantineNew)
 	} else { // not started yet: use its pins
 		d, err = b.accepted(u)
 	}
 	if err != nil {
 		return err
 	}
-	held = append(held, b.nameConflicts(u, d.of(tools), b.taken, naming.ForRuntime)...)
-	held = append(held, b.nameConflicts(u, d.of(prompts), b.prompts, naming.ForClients)...)
+	held = append(held, b.nameConflicts(u, d.Of(definition.Tools), b.taken, naming.ForRuntime)...)
+	held = append(held, b.nameConflicts(u, d.Of(definition.Prompts), b.prompts, naming.ForClients)...)
 	b.mirror.quarantined = append(b.mirror.quarantined, held...)
-	has := d.of(tools)
+	has := d.Of(definition.Tools)
 	for _, def := range has {
-		if err := b.tool(u, def, has, d.identity, reason(held, u.cfg.Name, def.name)); err != nil {
-			b.leaveOut(u, def.key(), def.raw, err)
+		if err := b.tool(u, def, has, d.Identity, reason(held, u.cfg.Name, def.Name)); err != nil {
+			b.leaveOut(u, def.Key(), def.Raw, err)
 		}
 	}
 	b.library(u, d, held)
@@ -109,61 +110,56 @@ func (b *builder) server(u *upstream) error {
 // leaveOut notes a definition that cannot be served.
 func (b *builder) leaveOut(u *upstream, key string, object json.RawMessage, why error) {
 	b.g.log.Warn("something of a server is left out", "server", u.cfg.Name, "what", key, "error", why)
-	b.mirror.quarantined = append(b.mirror.quarantined, QuarantinedItem{Server: u.cfg.Name, Tool: key, Why: why.Error(), After: object})
+	b.mirror.quarantined = append(b.mirror.quarantined, pin.Item{Server: u.cfg.Name, Tool: key, Why: why.Error(), After: object})
 }
 
 // accepted returns the pins of a server as its definitions.
-func (b *builder) accepted(u *upstream) (d declared, err error) {
-	have, _ := b.g.pins.server(u.cfg.Name)
-	d.identity = have.Identity
-	for key := range sorted(have.Tools) {
-		k := kindOf(key)
-		def, bad := define(k, have.Tools[key].Definition)
-		if bad != nil || def.digest != have.Tools[key].Digest || def.key() != key {
-			return d, fmt.Errorf("what was accepted of %s of server %s was changed since, and not by remit", named(key), u.cfg.Name)
+func (b *builder) accepted(u *upstream) (d definition.Declared, err error) {
+	have, _ := b.g.pins.Server(u.cfg.Name)
+	d.Identity = have.Identity
+	for _, key := range slices.Sorted(maps.Keys(have.Tools)) {
+		k := definition.KindOf(key)
+		def, bad := definition.Parse(k, have.Tools[key].Definition)
+		if bad != nil || def.Digest != have.Tools[key].Digest || def.Key() != key {
+			return d, fmt.Errorf("what was accepted of %s of server %s was changed since, and not by remit", definition.Describe(key), u.cfg.Name)
 		}
-		d.defs = append(d.defs, def)
+		d.Defs = append(d.Defs, def)
 	}
-	d.prompts, d.reads, d.completes = have.Prompts && !u.cfg.NoPrompts, have.Resources && !u.cfg.NoResources, have.Completes
+	d.Prompts, d.Reads, d.Completes = have.Prompts && !u.cfg.NoPrompts, have.Resources && !u.cfg.NoResources, have.Completes
 	return d, nil
-}
-
-// sorted returns the keys of a map, in order.
-func sorted[V any](m map[string]V) iter.Seq[string] {
-	return slices.Values(slices.Sorted(maps.Keys(m)))
 }
 
 // nameConflicts finds the tools, or the prompts, of one server that a reader
 // could confuse with one another, or with another one. The gateway serves
 // neither, as it cannot know which one a caller means.
-func (b *builder) nameConflicts(u *upstream, defs []definition, seen map[string]string, name func(server, name string) string) (out []QuarantinedItem) {
-	mine := map[string][]definition{}
+func (b *builder) nameConflicts(u *upstream, defs []definition.Definition, seen map[string]string, name func(server, name string) string) (out []pin.Item) {
+	mine := map[string][]definition.Definition{}
 	for _, d := range defs {
-		like := naming.Likeness(name(u.cfg.Name, d.name))
+		like := naming.Likeness(name(u.cfg.Name, d.Name))
 		mine[like] = append(mine[like], d)
 	}
 	for like, all := range mine {
 		other, taken := seen[like]
 		for i, d := range all {
-			what, _, _ := strings.Cut(named(d.key()), " ")
+			what, _, _ := strings.Cut(definition.Describe(d.Key()), " ")
 			switch {
 			case taken:
-				out = append(out, QuarantinedItem{Server: u.cfg.Name, Tool: d.key(), After: d.raw, Why: fmt.Sprintf("it could be taken for the %s %q", what, other)})
+				out = append(out, pin.Item{Server: u.cfg.Name, Tool: d.Key(), After: d.Raw, Why: fmt.Sprintf("it could be taken for the %s %q", what, other)})
 			case len(all) > 1:
-				out = append(out, QuarantinedItem{Server: u.cfg.Name, Tool: d.key(), After: d.raw, Why: fmt.Sprintf("the %ss %q and %q could be taken for one another", what, d.name, all[(i+1)%len(all)].name)})
+				out = append(out, pin.Item{Server: u.cfg.Name, Tool: d.Key(), After: d.Raw, Why: fmt.Sprintf("the %ss %q and %q could be taken for one another", what, d.Name, all[(i+1)%len(all)].Name)})
 			}
 		}
 		if len(all) > 1 || taken {
 			continue
 		}
-		seen[like] = naming.ForClients(u.cfg.Name, all[0].name)
+		seen[like] = naming.ForClients(u.cfg.Name, all[0].Name)
 	}
-	slices.SortFunc(out, func(x, y QuarantinedItem) int { return cmp.Compare(x.Tool, y.Tool) })
+	slices.SortFunc(out, func(x, y pin.Item) int { return cmp.Compare(x.Tool, y.Tool) })
 	return out
 }
 
 // reason returns why a tool is in quarantine, or "".
-func reason(held []QuarantinedItem, server, name string) string {
+func reason(held []pin.Item, server, name string) string {
 	for _, q := range held {
 		if q.Tool == name || q.Tool == "" {
 			return fmt.Sprintf("it is in quarantine: %s; remit gateway accept %s/%s, with the --config and --state of the gateway, shows the difference and accepts it", q.Why, server, name)
@@ -172,13 +168,13 @@ func reason(held []QuarantinedItem, server, name string) string {
 	return ""
 }
 
-func (b *builder) tool(u *upstream, d definition, has []definition, identity, withheld string) error {
-	clash := b.taken[naming.Likeness(naming.ForRuntime(u.cfg.Name, d.name))] != naming.ForClients(u.cfg.Name, d.name)
+func (b *builder) tool(u *upstream, d definition.Definition, has []definition.Definition, identity, withheld string) error {
+	clash := b.taken[naming.Likeness(naming.ForRuntime(u.cfg.Name, d.Name))] != naming.ForClients(u.cfg.Name, d.Name)
 	if clash {
-		b.mirror.called[naming.ForClients(u.cfg.Name, d.name)] = "" // known, but ambiguous
+		b.mirror.called[naming.ForClients(u.cfg.Name, d.Name)] = "" // known, but ambiguous
 		return nil
 	}
-	m := mirroredTool{u: u, def: d, identity: identity, entry: u.cfg.Tools[d.name]}
+	m := mirroredTool{u: u, def: d, identity: identity, entry: u.cfg.Tools[d.Name]}
 	if err := m.checkEntry(has); err != nil {
 		return fmt.Errorf("its entry does not fit: %w", err)
 	}
@@ -191,20 +187,20 @@ func (b *builder) tool(u *upstream, d definition, has []definition, identity, wi
 	if err != nil {
 		return err
 	}
-	object, err := d.listed(naming.ForClients(u.cfg.Name, d.name))
+	object, err := d.ListedAs(naming.ForClients(u.cfg.Name, d.Name))
 	if err != nil {
 		return err
 	}
 	b.mirror.tools = append(b.mirror.tools, t)
 	b.mirror.listed[t.Name()], b.mirror.of[t.Name()] = object, u
-	b.mirror.called[naming.ForClients(u.cfg.Name, d.name)] = t.Name()
+	b.mirror.called[naming.ForClients(u.cfg.Name, d.Name)] = t.Name()
 	return nil
 }
 
 // mirroredTool is one tool of a server as a tool of the runtime.
 type mirroredTool struct {
 	u        *upstream
-	def      definition
+	def      definition.Definition
 	identity string
 	entry    config.Entry
 }
@@ -214,23 +210,23 @@ type mirroredTool struct {
 const undoVersion = "gateway/1"
 
 func (m mirroredTool) spec(loose bool) (tool.Spec, error) {
-	self, err := perm.KindMCP.Resource(m.u.cfg.Name, m.def.name)
+	self, err := perm.KindMCP.Resource(m.u.cfg.Name, m.def.Name)
 	if err != nil {
 		return tool.Spec{}, err
 	}
 	e := m.entry
 	s := tool.Spec{
-		Name: naming.ForRuntime(m.u.cfg.Name, m.def.name), Description: m.def.description, Tags: []string{"mcp", "untrusted"}, OutputContent: &provenance.Content{Trust: provenance.Untrusted},
-		Input: m.def.inputSchema(loose), Needs: append(m.u.needs(), perm.Access(perm.Call, self.String())),
+		Name: naming.ForRuntime(m.u.cfg.Name, m.def.Name), Description: m.def.Description, Tags: []string{"mcp", "untrusted"}, OutputContent: &provenance.Content{Trust: provenance.Untrusted},
+		Input: m.def.InputSchema(loose), Needs: append(m.u.needs(), perm.Access(perm.Call, self.String())),
 		EffectClass: e.Class, Destination: e.Destination, Execute: m.execute,
-		Provenance: provenance.Source{Kind: provenance.MCP, Name: naming.ForClients(m.u.cfg.Name, m.def.name), Version: m.def.digest},
+		Provenance: provenance.Source{Kind: provenance.MCP, Name: naming.ForClients(m.u.cfg.Name, m.def.Name), Version: m.def.Digest},
 		Hints:      tool.Hints{Timeout: e.Timeout, Idempotent: e.Idempotent, Risk: e.Risk, Approval: e.Approval},
 	}
 	if e.Draft {
 		s.Tags = append(s.Tags, "draft")
 	}
 	if m.u.box != nil {
-		s = m.u.box.spec(s)
+		s = sandboxSpec(m.u.box, s)
 	}
 	if err := m.needs(&s); err != nil {
 		return tool.Spec{}, err
@@ -322,7 +318,7 @@ func (m mirroredTool) execute(ctx context.Context, tc ctxperm.ToolContext, in js
 	if err != nil {
 		return tool.Result{}, err // denied, or without effect so far
 	}
-	a, err := m.u.call(ctx, s, m.def.name, in, facts(ctx, tc))
+	a, err := m.u.call(ctx, s, m.def.Name, in, facts(ctx, tc))
 	err = errors.Join(err, kept.landed(ctx), held.RecordChanges(ctx, concluded(err)))
 	m.strays(held)
 	if err == nil && !a.Failed && m.entry.Class != effect.Pure {
@@ -356,11 +352,11 @@ func (m mirroredTool) responseError(a wire.Result) error {
 // changed returns why a tool is not as accepted: its server may have restarted
 // since the call was admitted.
 func (m mirroredTool) changed(s *upstreamConn) string {
-	identity := m.u.declared().identity
+	identity := m.u.declared().Identity
 	switch {
 	case identity != m.identity:
 		return fmt.Sprintf("the server calls itself %q now, and was %q when it was accepted", identity, m.identity)
-	case !s.declares(m.def.key(), m.def.digest):
+	case !s.declares(m.def.Key(), m.def.Digest):
 		return "its definition was changed since it was accepted"
 	}
 	return ""
@@ -434,19 +430,10 @@ func (m mirroredTool) callReadOnly(ctx context.Context, name string, args json.R
 // accepted returns an error if a server's definition of a key differs from the
 // accepted one.
 func (u *upstream) accepted(s *upstreamConn, key string) error {
-	have, _ := u.g.pins.server(u.cfg.Name)
+	have, _ := u.g.pins.Server(u.cfg.Name)
 	pin, ok := have.Tools[key]
-	if !ok || have.Identity != u.declared().identity || !s.declares(key, pin.Digest) {
-		return fmt.Errorf("%s of server %s is not there as it was accepted", named(key), u.cfg.Name)
+	if !ok || have.Identity != u.declared().Identity || !s.declares(key, pin.Digest) {
+		return fmt.Errorf("%s of server %s is not there as it was accepted", definition.Describe(key), u.cfg.Name)
 	}
 	return nil
-}
-
-// named returns the name of a key for messages.
-func named(key string) string {
-	what, name, offered := strings.Cut(key, ":")
-	if !offered {
-		what, name = "tool", key
-	}
-	return what + " " + canon.Printable(name, 256)
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
+	"slices"
 
 	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/internal/canon"
@@ -36,10 +38,10 @@ func (u *upstream) reserve() (tool.Tool, error) {
 		spec.Needs = append(spec.Needs, perm.Access(perm.Read, of.String()+"/"+below+"/**"))
 	}
 	if u.box != nil {
-		spec = u.box.spec(spec)
+		spec = sandboxSpec(u.box, spec)
 	}
 	entries := []config.Entry{{}, u.cfg.Resources, u.cfg.Prompts}
-	for name := range sorted(u.cfg.Tools) {
+	for _, name := range slices.Sorted(maps.Keys(u.cfg.Tools)) {
 		entries = append(entries, u.cfg.Tools[name])
 	}
 	for _, e := range entries {

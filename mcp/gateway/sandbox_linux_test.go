@@ -6,20 +6,15 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/remit-dev/remit/agent"
-	"github.com/remit-dev/remit/mcp/gateway"
-	"github.com/remit-dev/remit/perm"
-	"github.com/remit-dev/remit/perm/rego"
-	"github.com/remit-dev/remit/policies"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/tool"
 )
 
-// sandboxedProcess is what is known of a server in the sandbox of whose tools nothing is known.
+// Sandboxed is what is known of a server in the sandbox of whose tools nothing is known.
 const sandboxedProcess = `{"s": {"sandbox": {"roots": ["workspace"]}}}`
 
 // TestBox: what a server in the sandbox does to files is taken back without a word about its tools: alone, after a commit, and
@@ -166,15 +161,6 @@ func TestBoxIsOne(t *testing.T) {
 	_, err := tx.Revert(t.Context(), revert.Options{})
 	require.NoError(t, err)
 	require.Equal(t, "(none)", h.get("store.json"))
-}
-
-// TestSecretsOfTheBox holds what a server does not see before its first call to what the workspace policy masks.
-func TestSecretsOfTheBox(t *testing.T) {
-	engine, err := rego.New(rego.Options{Timeout: time.Minute, Sources: []rego.Source{{FS: policies.Workspace()}}})
-	require.NoError(t, err)
-	d, err := engine.Decide(t.Context(), perm.Request{Purpose: perm.PurposeRun, Tool: perm.ToolFacts{Confinement: "trusted"}})
-	require.NoError(t, err)
-	require.ElementsMatch(t, d.Details().Masks, gateway.Secrets())
 }
 
 // TestBoxLibrary: reads of a server in the sandbox see its copy of the root as it is, and one that writes fails and leaves nothing.

@@ -139,7 +139,7 @@ func observedRoots(e config.Entry) (roots []string) {
 // stay, as another program may have made them; a person can revert them.
 func (m mirroredTool) strays(h *process.FolderSnapshot) {
 	if changed := h.Changed(); m.entry.Class == effect.Pure && len(changed) > 0 {
-		m.u.g.log.Warn("files were changed during a call of a tool that says that it only reads", "server", m.u.cfg.Name, "tool", m.def.name, "files", strings.Join(changed, " "))
+		m.u.g.log.Warn("files were changed during a call of a tool that says that it only reads", "server", m.u.cfg.Name, "tool", m.def.Name, "files", strings.Join(changed, " "))
 	}
 }
 

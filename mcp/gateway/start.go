@@ -87,8 +87,8 @@ func (u *upstream) meet(ctx context.Context) error {
 
 // stranger reports whether a server has no pins and has not responded.
 func (u *upstream) stranger() bool {
-	_, pinned := u.g.pins.server(u.cfg.Name)
-	return !pinned && !u.declared().known
+	_, pinned := u.g.pins.Server(u.cfg.Name)
+	return !pinned && !u.declared().Known
 }
 
 // watched is the interval at which the gateway checks for accepted pins and for
@@ -97,7 +97,7 @@ const watched = time.Second
 
 func (g *Gateway) watch(ctx context.Context) {
 	for sleep(ctx, watched) == nil {
-		if changed, err := g.pins.reread(); err != nil {
+		if changed, err := g.pins.Reread(); err != nil {
 			g.log.Warn("what was accepted cannot be read", "error", err)
 		} else if changed {
 			if err := g.rebuild(); err != nil {
@@ -117,7 +117,7 @@ func (g *Gateway) watch(ctx context.Context) {
 func (u *upstream) missing() bool {
 	wanted := u.current() == nil && len(u.watches.uris()) > 0
 	u.mu.Lock()
-	missing, rests, why := !u.has.known || wanted, u.rest.After(u.g.now()), u.why
+	missing, rests, why := !u.has.Known || wanted, u.rest.After(u.g.now()), u.why
 	u.mu.Unlock()
 	return missing && (!rests || u.renewed(why))
 }

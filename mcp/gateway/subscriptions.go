@@ -2,6 +2,8 @@ package gateway
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -37,7 +39,7 @@ func (w *subscriptions) add(uri string, by int) int {
 func (w *subscriptions) uris() (all []string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for uri := range sorted(w.all) {
+	for _, uri := range slices.Sorted(maps.Keys(w.all)) {
 		all = append(all, uri)
 	}
 	return all
@@ -176,7 +178,7 @@ func (n *updateQueue) all(to func(uri string)) {
 		if len(some) == 0 {
 			return
 		}
-		for uri := range sorted(some) {
+		for _, uri := range slices.Sorted(maps.Keys(some)) {
 			to(uri)
 		}
 	}

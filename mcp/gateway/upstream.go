@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -16,8 +15,9 @@ import (
 
 	"golang.org/x/sync/semaphore"
 
-	"github.com/remit-dev/remit/internal/canon"
 	"github.com/remit-dev/remit/mcp/gateway/config"
+	"github.com/remit-dev/remit/mcp/gateway/internal/definition"
+	"github.com/remit-dev/remit/mcp/gateway/internal/program"
 	"github.com/remit-dev/remit/mcp/gateway/internal/wire"
 	"github.com/remit-dev/remit/mcp/internal/panics"
 )
@@ -28,7 +28,7 @@ type upstream struct {
 	cfg config.Server
 
 	gate chan struct{}       // serializes connecting
-	box  *serverSandbox      // the sandbox; nil: none
+	box  *program.Sandbox    // the sandbox; nil: none
 	room *semaphore.Weighted // weights of calls: small, or all of it for an exclusive call
 
 	fresh   atomic.Bool // unknown at its first start
@@ -42,7 +42,7 @@ type upstream struct {
 	failures int
 	rest     time.Time // no attempt before this time
 	why      error     // the last failure
-	has      declared
+	has      definition.Declared
 	fuss     changeBackoff
 	again    bool // the list changed while it was read
 	reading  bool
@@ -53,9 +53,9 @@ type upstream struct {
 // upstreamConn is one connection to a server.
 type upstreamConn struct {
 	cs      *sdk.ClientSession
-	program serverProcess         // nil: a server by URL
+	program program.Process       // nil: a server by URL
 	far     *wire.RemoteTransport // nil: not a server by URL
-	said    *stderrLog
+	said    *program.Stderr
 	gone    chan struct{}
 	ending  atomic.Bool // no call can begin on it
 	close   func()
@@ -135,7 +135,7 @@ func (u *upstream) connect(ctx context.Context) (*upstreamConn, error) {
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, u.g.opts.StartTimeout, errors.New("it did not answer in time"))
 	defer cancel()
-	s := &upstreamConn{said: newComplaints(), gone: make(chan struct{}), tuning: make(chan struct{}, 1)}
+	s := &upstreamConn{said: program.NewStderr(), gone: make(chan struct{}), tuning: make(chan struct{}, 1)}
 	s.whole, s.cut = context.WithCancelCause(context.WithoutCancel(ctx))
 	transport, prog, err := u.transport(ctx, s)
 	if err != nil {
@@ -143,8 +143,8 @@ func (u *upstream) connect(ctx context.Context) (*upstreamConn, error) {
 		return nil, err
 	}
 	if s.program = prog; prog != nil {
-		_, _, complaints := prog.pipes()
-		go s.said.follow(complaints, u.g.log, u.cfg.Name)
+		_, _, complaints := prog.Pipes()
+		go s.said.Follow(complaints, u.g.log, u.cfg.Name)
 	}
 	u.there.Add(1)
 	s.close = sync.OnceFunc(func() {
@@ -165,7 +165,7 @@ func (u *upstream) connect(ctx context.Context) (*upstreamConn, error) {
 		close(s.gone)
 		s.close()
 		if u.g.closed() == nil {
-			u.g.log.Warn("a server has gone", "server", u.cfg.Name, "said", s.said.tail())
+			u.g.log.Warn("a server has gone", "server", u.cfg.Name, "said", s.said.Tail())
 		}
 	}()
 	err = u.g.rebuild() // before the connection is published, so that its callers find its tools
@@ -195,9 +195,9 @@ func (s *upstreamConn) disconnect() {
 	s.cut(wire.ErrEnded)
 	switch {
 	case s.program != nil:
-		s.program.end()
-		s.said.await() // its last output says why it exited
-		if _, _, complaints := s.program.pipes(); complaints != nil {
+		s.program.End()
+		s.said.Await() // its last output says why it exited
+		if _, _, complaints := s.program.Pipes(); complaints != nil {
 			if c, ok := complaints.(io.Closer); ok {
 				_ = c.Close()
 			}
@@ -221,7 +221,7 @@ func (u *upstream) withStderr(ctx context.Context, s *upstreamConn, err error) e
 	case s.program != nil && wire.PipeEnded(err):
 		err = errors.New("it ended before it answered")
 	}
-	return fmt.Errorf("%w%s%s", err, s.lastWords(), u.box.confines())
+	return fmt.Errorf("%w%s%s", err, s.lastWords(), u.box.Confines())
 }
 
 // implementation returns the name and version that servers get of the gateway.
@@ -291,7 +291,7 @@ func (u *upstream) handshake(ctx context.Context, s *upstreamConn, t sdk.Transpo
 	}
 }
 
-func (u *upstream) transport(ctx context.Context, s *upstreamConn) (sdk.Transport, serverProcess, error) {
+func (u *upstream) transport(ctx context.Context, s *upstreamConn) (sdk.Transport, program.Process, error) {
 	switch {
 	case u.cfg.URL != "":
 		c := wire.RemoteConfig{URL: u.cfg.URL, Headers: u.cfg.Headers, SSE: u.cfg.SSE, Base: u.g.base.Clone(), Whole: s.whole, Flood: func(why error) {
@@ -305,21 +305,21 @@ func (u *upstream) transport(ctx context.Context, s *upstreamConn) (sdk.Transpor
 		s.far, t = wire.NewRemoteTransport(c, &s.exchange)
 		return t, nil, nil
 	case u.box != nil:
-		p, err := u.box.start(ctx)
-		if err != nil {
-			return nil, nil, err
-		}
-		in, out, _ := p.pipes()
-		return wire.NewPipeTransport(in, out, &s.exchange, u.noise(s)), p, nil
+		p, err := u.box.Start(ctx)
+		return u.pipe(s, p), p, err
 	default:
-		u.g.guard.begin(u.g.log)
-		p, err := start(u.cfg, u.g.opts.Env)
-		if err != nil {
-			return nil, nil, err
-		}
-		p.left = u.g.guard.watch(p.cmd.Process.Pid)
-		return wire.NewPipeTransport(p.in, p.out, &s.exchange, u.noise(s)), p, nil
+		p, err := program.Start(u.cfg, u.g.opts.Env, u.g.guard, u.g.log)
+		return u.pipe(s, p), p, err
 	}
+}
+
+// pipe returns the transport of a server by command; nil if it did not start.
+func (u *upstream) pipe(s *upstreamConn, p program.Process) sdk.Transport {
+	if p == nil {
+		return nil
+	}
+	in, out, _ := p.Pipes()
+	return wire.NewPipeTransport(in, out, &s.exchange, u.noise(s))
 }
 
 // changed reads the definitions again, once for several notifications.
@@ -392,9 +392,4 @@ func (s *upstreamConn) waitWhileOpen(wait time.Duration) {
 	case <-t.C:
 	case <-s.gone:
 	}
-}
-
-// clean returns text of a server in a form that is safe in a log or message.
-func clean(raw []byte) string {
-	return canon.Printable(strings.TrimSpace(strings.ToValidUTF8(string(raw), "\uFFFD")), maxLine)
 }

@@ -1,6 +1,6 @@
 //go:build unix
 
-package gateway
+package program
 
 import (
 	"fmt"
@@ -10,19 +10,19 @@ import (
 	"os/exec"
 )
 
-// guard ends the servers of a gateway that was killed, if they do not exit when
+// Guard ends the servers of a gateway that was killed, if they do not exit when
 // their input ends. It is a separate process, which knows the process groups of
 // the servers and reads until the gateway is gone. A parent-death signal of the
 // kernel would reach the started program, such as npx, and not the server below
 // it.
-type guard struct {
+type Guard struct {
 	turn chan struct{} // serializes writes to it
 	in   io.WriteCloser
 	cmd  *exec.Cmd
 	none bool // it did not start
 }
 
-func newGuard() *guard { return &guard{turn: make(chan struct{}, 1)} }
+func NewGuard() *Guard { return &Guard{turn: make(chan struct{}, 1)} }
 
 // guarding is the script of the process. Like localProcess.end it waits, asks
 // and kills.
@@ -43,7 +43,7 @@ done 2>/dev/null
 
 // begin starts the guard before the first server. The guard does not know a
 // server between its start and watch.
-func (g *guard) begin(log *slog.Logger) {
+func (g *Guard) begin(log *slog.Logger) {
 	g.turn <- struct{}{}
 	defer func() { <-g.turn }()
 	if g.cmd != nil || g.none {
@@ -57,7 +57,7 @@ func (g *guard) begin(log *slog.Logger) {
 
 // watch makes the guard end a server and its process group when the gateway is
 // gone. The caller calls left when these have ended.
-func (g *guard) watch(group int) (left func()) {
+func (g *Guard) watch(group int) (left func()) {
 	g.turn <- struct{}{}
 	defer func() { <-g.turn }()
 	if g.none {
@@ -71,7 +71,7 @@ func (g *guard) watch(group int) (left func()) {
 	}
 }
 
-func (g *guard) start() error {
+func (g *Guard) start() error {
 	cmd := exec.Command("sh", "-c", guarding)
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH")}
 	newProcessGroup(cmd)
@@ -85,8 +85,8 @@ func (g *guard) start() error {
 	return err
 }
 
-// close ends the guard after the servers have ended.
-func (g *guard) close() {
+// Close ends the guard after the servers have ended.
+func (g *Guard) Close() {
 	g.turn <- struct{}{}
 	defer func() { <-g.turn }()
 	if g.cmd == nil {

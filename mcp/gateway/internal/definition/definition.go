@@ -1,4 +1,4 @@
-package gateway
+package definition
 
 import (
 	"bytes"
@@ -16,57 +16,57 @@ import (
 	"github.com/remit-dev/remit/mcp/gateway/internal/naming"
 )
 
-// definition is a tool, a prompt or a resource template as its server declares
+// Definition is a tool, a prompt or a resource template as its server declares
 // it.
-type definition struct {
-	kind        kind
-	name        string // or the template itself
-	description string
-	digest      string
-	raw         json.RawMessage // as the server wrote it
+type Definition struct {
+	Kind        Kind
+	Name        string // or the template itself
+	Description string
+	Digest      string
+	Raw         json.RawMessage // as the server wrote it
 	input       canon.Value     // its input schema
-	hints       hints
+	Hints       hints
 }
 
-// kind is a kind of definition, named like the member of the list response.
-type kind string
+// Kind is a kind of definition, named like the member of the list response.
+type Kind string
 
 const (
-	tools     kind = "tools"
-	prompts   kind = "prompts"
-	templates kind = "resourceTemplates"
-	resources kind = "resources"
+	Tools     Kind = "tools"
+	Prompts   Kind = "prompts"
+	Templates Kind = "resourceTemplates"
+	Resources Kind = "resources"
 )
 
 // The prefixes of the keys of prompts and templates. Names of tools contain no
 // colon.
 const (
-	keyPrompt   = "prompt:"
+	KeyPrompt   = "prompt:"
 	keyTemplate = "template:"
 )
 
-// key returns the key of a definition in the pins: the name of a tool, or the
+// Key returns the key of a definition in the pins: the name of a tool, or the
 // prefixed name of a prompt or template.
-func (d definition) key() string {
-	switch d.kind {
-	case prompts:
-		return keyPrompt + d.name
-	case templates:
-		return keyTemplate + d.name
+func (d Definition) Key() string {
+	switch d.Kind {
+	case Prompts:
+		return KeyPrompt + d.Name
+	case Templates:
+		return keyTemplate + d.Name
 	default:
-		return d.name
+		return d.Name
 	}
 }
 
-// kindOf returns the kind of a key.
-func kindOf(key string) kind {
+// KindOf returns the kind of a key.
+func KindOf(key string) Kind {
 	switch {
-	case strings.HasPrefix(key, keyPrompt):
-		return prompts
+	case strings.HasPrefix(key, KeyPrompt):
+		return Prompts
 	case strings.HasPrefix(key, keyTemplate):
-		return templates
+		return Templates
 	}
-	return tools
+	return Tools
 }
 
 // hints are the annotations of a tool, by its server.
@@ -77,15 +77,15 @@ type hints struct {
 	OpenWorld   *bool `json:"openWorldHint"`
 }
 
-// maxDefinition bounds one definition, in bytes.
-const maxDefinition = 256 << 10
+// MaxDefinition bounds one definition, in bytes.
+const MaxDefinition = 256 << 10
 
-// define parses a definition. Its digest covers all of it, as clients can show
+// Parse parses a definition. Its digest covers all of it, as clients can show
 // each part to a user.
-func define(k kind, raw json.RawMessage) (definition, error) {
-	v, err := canon.Parse(raw, canon.Limits{Bytes: maxDefinition, Depth: 64})
+func Parse(k Kind, raw json.RawMessage) (Definition, error) {
+	v, err := canon.Parse(raw, canon.Limits{Bytes: MaxDefinition, Depth: 64})
 	if err != nil {
-		return definition{kind: k}, err
+		return Definition{Kind: k}, err
 	}
 	var head struct {
 		Name        string `json:"name"`
@@ -94,27 +94,27 @@ func define(k kind, raw json.RawMessage) (definition, error) {
 		Annotations hints  `json:"annotations"`
 	}
 	if err := json.Unmarshal(v.Canonical(), &head); err != nil {
-		return definition{kind: k}, errors.New("a name, a description or an annotation is of the wrong type")
+		return Definition{Kind: k}, errors.New("a name, a description or an annotation is of the wrong type")
 	}
-	d := definition{kind: k, name: head.Name, description: head.Description, hints: head.Annotations, raw: raw}
-	if k == tools {
+	d := Definition{Kind: k, Name: head.Name, Description: head.Description, Hints: head.Annotations, Raw: raw}
+	if k == Tools {
 		return d.asTool(v)
 	}
-	if k == templates {
-		d.name = head.Template
+	if k == Templates {
+		d.Name = head.Template
 	}
-	d.digest = string(canon.Sum("remit/mcp-offer/v1", []byte(k), v.Canonical()))
-	if !plainName(d.name) {
+	d.Digest = string(canon.Sum("remit/mcp-offer/v1", []byte(k), v.Canonical()))
+	if !PlainName(d.Name) {
 		return d, fmt.Errorf("its name is not 1 to %d bytes of text on one line", maxURI)
 	}
 	return d, nil
 }
 
-func (d definition) asTool(v canon.Value) (definition, error) {
-	d.digest = string(canon.Sum("remit/mcp-tool/v1", v.Canonical()))
+func (d Definition) asTool(v canon.Value) (Definition, error) {
+	d.Digest = string(canon.Sum("remit/mcp-tool/v1", v.Canonical()))
 	d.input, _ = v.Get("inputSchema")
 	switch {
-	case !naming.Permitted.MatchString(d.name):
+	case !naming.Permitted.MatchString(d.Name):
 		return d, errors.New("its name is not 1 to 128 letters, digits and . _ -")
 	case d.input.Kind() != canon.Object:
 		return d, errors.New("it has no input schema")
@@ -122,16 +122,16 @@ func (d definition) asTool(v canon.Value) (definition, error) {
 	return d, nil
 }
 
-// plainName reports whether a name or URI can be shown unchanged.
-func plainName(name string) bool {
+// PlainName reports whether a name or URI can be shown unchanged.
+func PlainName(name string) bool {
 	odd := func(r rune) bool { return !unicode.IsPrint(r) }
 	return name != "" && len(name) <= maxURI && utf8.ValidString(name) && !strings.ContainsFunc(name, odd)
 }
 
-// listed returns the definition under the name that clients know. The rest
+// ListedAs returns the definition under the name that clients know. The rest
 // stays byte for byte as the server wrote it.
-func (d definition) listed(name string) (json.RawMessage, error) {
-	at, end, err := memberValue(d.raw, "name")
+func (d Definition) ListedAs(name string) (json.RawMessage, error) {
+	at, end, err := memberValue(d.Raw, "name")
 	if err != nil {
 		return nil, err
 	}
@@ -139,7 +139,7 @@ func (d definition) listed(name string) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	return bytes.Join([][]byte{d.raw[:at], d.raw[end:]}, quoted), nil
+	return bytes.Join([][]byte{d.Raw[:at], d.Raw[end:]}, quoted), nil
 }
 
 // memberValue returns the start and end of the value of an object's member.
@@ -166,11 +166,11 @@ func memberValue(object []byte, name string) (at, end int, err error) {
 	return 0, 0, fmt.Errorf("there is no member %q", name)
 }
 
-// inputSchema returns the schema against which the runtime validates a call's
+// InputSchema returns the schema against which the runtime validates a call's
 // input, before the policy decides. If loose is true, it accepts any object,
 // and the server validates its input itself. A schema that the runtime cannot
 // use, such as one of an older draft, is loose too.
-func (d definition) inputSchema(loose bool) json.RawMessage {
+func (d Definition) InputSchema(loose bool) json.RawMessage {
 	if !loose {
 		doc, ok := d.input.Any().(map[string]any)
 		if ok {
@@ -187,3 +187,15 @@ func (d definition) inputSchema(loose bool) json.RawMessage {
 	}
 	return json.RawMessage(`{"type":"object"}`)
 }
+
+// Describe returns the name of a key for messages.
+func Describe(key string) string {
+	what, name, offered := strings.Cut(key, ":")
+	if !offered {
+		what, name = "tool", key
+	}
+	return what + " " + canon.Printable(name, 256)
+}
+
+// maxURI bounds a name or a URI, in bytes.
+const maxURI = 2 << 10

@@ -1,4 +1,4 @@
-package gateway
+package pin
 
 import (
 	"encoding/json"
@@ -14,43 +14,44 @@ import (
 
 	"github.com/remit-dev/remit/internal/atomicfile"
 	"github.com/remit-dev/remit/internal/canon"
+	"github.com/remit-dev/remit/mcp/gateway/internal/definition"
 )
 
 // pinFile is the name of the file that holds the pins.
 const pinFile = "gateway-pins.json"
 
-// pins are the definitions that an operator accepted, or that existed at the
+// Store are the definitions that an operator accepted, or that existed at the
 // first start.
-type pins struct {
+type Store struct {
 	path string // empty: only in memory
 
 	mu   sync.Mutex // never held across a wait
-	data pin
+	data file
 	when time.Time // modification time of the read file
 }
 
-type pin struct {
-	V       int                     `json:"v"`
-	Servers map[string]pinnedServer `json:"servers"`
+type file struct {
+	V       int               `json:"v"`
+	Servers map[string]Server `json:"servers"`
 }
 
-type pinnedServer struct {
-	Identity string                      `json:"identity"` // name and version that the server reports
-	Tools    map[string]pinnedDefinition `json:"tools"`    // and other definitions, by key
-	Offers   bool                        `json:"offers"`   // prompts and templates are pinned too
+type Server struct {
+	Identity string                `json:"identity"` // name and version that the server reports
+	Tools    map[string]Definition `json:"tools"`    // and other definitions, by key
+	Offers   bool                  `json:"offers"`   // prompts and templates are pinned too
 
 	Prompts   bool `json:"prompts"` // the server declares prompts, even if it has none now
 	Resources bool `json:"resources"`
 	Completes bool `json:"completes"` // the server declares completions
 }
 
-type pinnedDefinition struct {
+type Definition struct {
 	Digest     string          `json:"digest"`
 	Definition json.RawMessage `json:"definition"`
 }
 
-func openPins(folder string) (*pins, error) {
-	p := &pins{data: pin{V: 1, Servers: map[string]pinnedServer{}}}
+func Open(folder string) (*Store, error) {
+	p := &Store{data: file{V: 1, Servers: map[string]Server{}}}
 	if folder == "" {
 		return p, nil
 	}
@@ -58,12 +59,12 @@ func openPins(folder string) (*pins, error) {
 		return nil, err
 	}
 	p.path = filepath.Join(folder, pinFile)
-	_, err := p.reread()
+	_, err := p.Reread()
 	return p, err
 }
 
-// reread loads the file if another process wrote it since.
-func (p *pins) reread() (changed bool, err error) {
+// Reread loads the file if another process wrote it since.
+func (p *Store) Reread() (changed bool, err error) {
 	if p.path == "" {
 		return false, nil
 	}
@@ -84,12 +85,12 @@ func (p *pins) reread() (changed bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	var data pin
+	var data file
 	if err := canon.Decode(raw, &data); err != nil || data.V != 1 {
 		return false, fmt.Errorf("%s is not a file of accepted definitions; move it away to accept what is there anew: %w", p.path, err)
 	}
 	if data.Servers == nil {
-		data.Servers = map[string]pinnedServer{}
+		data.Servers = map[string]Server{}
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -97,8 +98,8 @@ func (p *pins) reread() (changed bool, err error) {
 	return true, nil
 }
 
-// server returns the pins of a server. Ok is false at its first start.
-func (p *pins) server(name string) (s pinnedServer, ok bool) {
+// Server returns the pins of a server. Ok is false at its first start.
+func (p *Store) Server(name string) (s Server, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	s, ok = p.data.Servers[name]
@@ -106,12 +107,12 @@ func (p *pins) server(name string) (s pinnedServer, ok bool) {
 }
 
 // put writes the pins of one server. They are durable when it returns.
-func (p *pins) put(name string, s pinnedServer) error {
-	if _, err := p.reread(); err != nil { // another process may have accepted another server's meanwhile
+func (p *Store) put(name string, s Server) error {
+	if _, err := p.Reread(); err != nil { // another process may have accepted another server's meanwhile
 		return err
 	}
 	p.mu.Lock()
-	data := pin{V: 1, Servers: map[string]pinnedServer{}}
+	data := file{V: 1, Servers: map[string]Server{}}
 	for other, theirs := range p.data.Servers {
 		data.Servers[other] = theirs
 	}
@@ -127,7 +128,7 @@ func (p *pins) put(name string, s pinnedServer) error {
 	return nil
 }
 
-func (p *pins) write(data pin) (time.Time, error) {
+func (p *Store) write(data file) (time.Time, error) {
 	if p.path == "" {
 		return time.Time{}, nil
 	}
@@ -145,103 +146,103 @@ func (p *pins) write(data pin) (time.Time, error) {
 	return info.ModTime(), nil
 }
 
-// QuarantinedItem is a tool, a prompt, a template or a whole server whose
-// current definition is not accepted.
-type QuarantinedItem struct {
-	Server, Tool  string // Tool is empty for the server itself, prompt:NAME for a prompt and template:URI for a template
+// Item is a tool, a prompt, a template or a whole server whose current
+// definition is not accepted.
+type Item struct {
+	Server, Tool  string // Tool is the key of the definition; empty for the server itself
 	Why           string
 	Before, After json.RawMessage // the definitions; nil if there is none
 }
 
-// judge compares the definitions of a server with its pins.
-func (p *pins) judge(server string, d declared, strict bool) ([]QuarantinedItem, error) {
-	have, known := p.server(server)
+// Judge compares the definitions of a server with its pins.
+func (p *Store) Judge(server string, d definition.Declared, strict bool) ([]Item, error) {
+	have, known := p.Server(server)
 	if !known && !strict {
 		return nil, p.put(server, pinsOf(d, have))
 	}
-	if known && !have.Offers && !strict && !d.partial && have.Identity == d.identity { // pinned by a version that pinned only tools
-		have = have.with(d.of(prompts), d.of(templates))
+	if known && !have.Offers && !strict && !d.Partial && have.Identity == d.Identity { // pinned by a version that pinned only tools
+		have = have.with(d.Of(definition.Prompts), d.Of(definition.Templates))
 		have.Offers = true
 		if err := p.put(server, have); err != nil {
 			return nil, err
 		}
 	}
-	if known && have.Identity == d.identity && !have.can(d) { // needed before the server's next response
+	if known && have.Identity == d.Identity && !have.can(d) { // needed before the server's next response
 		if err := p.put(server, have.able(d)); err != nil {
 			return nil, err
 		}
 	}
-	var out []QuarantinedItem
-	if known && have.Identity != d.identity {
-		out = append(out, QuarantinedItem{
-			Server: server, Why: fmt.Sprintf("the server calls itself %q, and was %q before", d.identity, have.Identity),
-			Before: text(have.Identity), After: text(d.identity),
+	var out []Item
+	if known && have.Identity != d.Identity {
+		out = append(out, Item{
+			Server: server, Why: fmt.Sprintf("the server calls itself %q, and was %q before", d.Identity, have.Identity),
+			Before: text(have.Identity), After: text(d.Identity),
 		})
 	}
-	for _, def := range d.defs {
-		old, there := have.Tools[def.key()]
+	for _, def := range d.Defs {
+		old, there := have.Tools[def.Key()]
 		switch {
 		case !there:
-			out = append(out, QuarantinedItem{Server: server, Tool: def.key(), Why: "it is new", After: def.raw})
-		case old.Digest != def.digest:
-			out = append(out, QuarantinedItem{Server: server, Tool: def.key(), Why: "its definition was changed", Before: old.Definition, After: def.raw})
+			out = append(out, Item{Server: server, Tool: def.Key(), Why: "it is new", After: def.Raw})
+		case old.Digest != def.Digest:
+			out = append(out, Item{Server: server, Tool: def.Key(), Why: "its definition was changed", Before: old.Definition, After: def.Raw})
 		}
 	}
 	return out, nil
 }
 
-// accept pins the current definitions of a server: the one of a key, or all
+// Accept pins the current definitions of a server: the one of a key, or all
 // with the server's identity.
-func (p *pins) accept(server string, d declared, only string) error {
-	have, known := p.server(server)
+func (p *Store) Accept(server string, d definition.Declared, only string) error {
+	have, known := p.Server(server)
 	if only == "" {
 		return p.put(server, pinsOf(d, have))
 	}
-	at := slices.IndexFunc(d.defs, func(def definition) bool { return def.key() == only })
+	at := slices.IndexFunc(d.Defs, func(def definition.Definition) bool { return def.Key() == only })
 	if at < 0 {
-		return fmt.Errorf("server %s has no %s", server, named(only))
+		return fmt.Errorf("server %s has no %s", server, definition.Describe(only))
 	}
-	if known && have.Identity != d.identity {
-		return fmt.Errorf("server %s calls itself %q, and was %q before: accept the server, not one tool of it", server, d.identity, have.Identity)
+	if known && have.Identity != d.Identity {
+		return fmt.Errorf("server %s calls itself %q, and was %q before: accept the server, not one tool of it", server, d.Identity, have.Identity)
 	}
-	next := have.with(d.defs[at : at+1])
-	next.Identity = d.identity
+	next := have.with(d.Defs[at : at+1])
+	next.Identity = d.Identity
 	next.Offers = have.Offers || !known
 	return p.put(server, next)
 }
 
 // with returns the pins with further definitions.
-func (s pinnedServer) with(more ...[]definition) pinnedServer {
+func (s Server) with(more ...[]definition.Definition) Server {
 	next := s
 	next.Tools = maps.Clone(s.Tools)
 	if next.Tools == nil {
-		next.Tools = map[string]pinnedDefinition{}
+		next.Tools = map[string]Definition{}
 	}
 	for _, d := range slices.Concat(more...) {
-		next.Tools[d.key()] = pinnedDefinition{Digest: d.digest, Definition: d.raw}
+		next.Tools[d.Key()] = Definition{Digest: d.Digest, Definition: d.Raw}
 	}
 	return next
 }
 
 // able returns the pins with the current catalog capabilities of the server. It
 // removes none, as a gateway with another configuration can serve them.
-func (s pinnedServer) able(d declared) pinnedServer {
-	s.Prompts, s.Resources, s.Completes = s.Prompts || d.prompts, s.Resources || d.reads, s.Completes || d.completes
+func (s Server) able(d definition.Declared) Server {
+	s.Prompts, s.Resources, s.Completes = s.Prompts || d.Prompts, s.Resources || d.Reads, s.Completes || d.Completes
 	return s
 }
 
 // can reports whether the catalog capabilities of a server are pinned.
-func (s pinnedServer) can(d declared) bool {
+func (s Server) can(d definition.Declared) bool {
 	next := s.able(d)
 	return s.Prompts == next.Prompts && s.Resources == next.Resources && s.Completes == next.Completes
 }
 
 // pinsOf returns pins of all definitions of a server. Unreadable kinds keep
 // their pins.
-func pinsOf(d declared, have pinnedServer) pinnedServer {
-	s := pinnedServer{Identity: d.identity, Offers: !d.partial || have.Offers}.able(d).with(d.defs)
+func pinsOf(d definition.Declared, have Server) Server {
+	s := Server{Identity: d.Identity, Offers: !d.Partial || have.Offers}.able(d).with(d.Defs)
 	for key, pin := range have.Tools {
-		if _, there := s.Tools[key]; d.partial && !there && kindOf(key) != tools {
+		if _, there := s.Tools[key]; d.Partial && !there && definition.KindOf(key) != definition.Tools {
 			s.Tools[key] = pin
 		}
 	}
