@@ -28,7 +28,7 @@ var layers = [][]string{
 	{"internal/proof/databasetest", "internal/proof/frameworktest", "revert/reverttest"}, // try what stands below agent through agent
 	{"internal/connect", "internal/login"},                                               // of the command: files of MCP clients, and tokens for servers of the gateway
 	{"console/...", "mcp/..."},
-	{"mcp/gateway/internal/pin"},
+	{"mcp/gateway/internal/clientrequest", "mcp/gateway/internal/pin"},
 	{"mcp/gateway/internal/definition", "mcp/gateway/internal/program", "mcp/gateway/internal/wire"},
 	{"mcp/gateway/config"},
 	{"mcp/gateway/internal/binding", "mcp/gateway/internal/naming"},

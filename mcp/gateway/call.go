@@ -19,6 +19,12 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
+// Bounds on the rounds of one call.
+const (
+	mostRounds = 10 // responses of a server that carry client requests
+	mostBusy   = 3  // of them without any request, by which a server says that it is busy
+)
+
 // most is the weight of all calls of one server.
 const most = 1 << 30
 
@@ -81,7 +87,7 @@ var errEnded = errors.New("the call has ended")
 func (u *upstream) more(ctx context.Context, f *wire.InFlightCall, a wire.Result, busy *int) (wire.Round, error) {
 	next := wire.Round{Repeated: true, State: a.State}
 	if len(a.Requests) > 0 {
-		said, err := u.ask(ctx, f, a.Requests)
+		said, err := u.asks.Ask(ctx, f, a.Requests)
 		if err != nil {
 			return next, fmt.Errorf("server %s wants something of its client (input_required) that it does not get: %w", u.cfg.Name, err)
 		}
@@ -108,7 +114,7 @@ func (u *upstream) send(ctx context.Context, s *upstreamConn, f *wire.InFlightCa
 	if s.requestsInBand() {
 		r.Meta[sdk.MetaKeyProtocolVersion] = s.cs.InitializeResult().ProtocolVersion
 		r.Meta[sdk.MetaKeyClientInfo] = u.g.introduction()
-		r.Meta[sdk.MetaKeyClientCapabilities] = u.of(f)
+		r.Meta[sdk.MetaKeyClientCapabilities] = u.asks.CapabilitiesOf(f)
 		if about.log.Level != "" {
 			r.Meta[sdk.MetaKeyLogLevel] = about.log.Level
 		}
@@ -120,7 +126,7 @@ func (u *upstream) send(ctx context.Context, s *upstreamConn, f *wire.InFlightCa
 	object, refusal := c.Caught()
 	switch { // a response counts even if the SDK cannot parse it
 	case refusal != nil:
-		return wire.Result{}, u.required(ctx, f, refusal)
+		return wire.Result{}, u.asks.PageRequired(ctx, f, refusal)
 	case object != nil:
 		return wire.ParseResult(object)
 	case err == nil:

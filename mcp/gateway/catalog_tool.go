@@ -152,7 +152,7 @@ func (r catalogTool) tool(identity, withheld string) (tool.Tool, error) {
 		}
 		spec.Needs = append(spec.Needs, perm.Access(perm.Read, of.String()+"/**"))
 	}
-	spec.Needs = append(spec.Needs, r.u.needs()...)
+	spec.Needs = append(spec.Needs, r.u.asks.Needs()...)
 	if r.u.box != nil {
 		spec = sandboxSpec(r.u.box, spec)
 	}

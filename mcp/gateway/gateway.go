@@ -16,9 +16,11 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/remit-dev/remit/ctxperm/process"
 	"github.com/remit-dev/remit/mcp/gateway/config"
+	"github.com/remit-dev/remit/mcp/gateway/internal/clientrequest"
 	"github.com/remit-dev/remit/mcp/gateway/internal/definition"
 	"github.com/remit-dev/remit/mcp/gateway/internal/pin"
 	"github.com/remit-dev/remit/mcp/gateway/internal/program"
@@ -137,6 +139,7 @@ func Open(ctx context.Context, c config.Config, o Options) (*Gateway, error) {
 	}
 	for _, s := range c.Servers {
 		u := &upstream{g: g, cfg: s, gate: make(chan struct{}, 1), room: semaphore.NewWeighted(most), alone: map[string]bool{}, told: map[string]bool{}, watches: subscriptions{turn: make(chan struct{}, 1)}}
+		u.asks = &clientrequest.Forwarder{Server: s, Folders: o.Roots, Log: g.log, RunExclusively: u.runExclusively}
 		for _, root := range s.Roots {
 			if o.Roots[root] == "" && !o.Lazy {
 				return nil, fmt.Errorf("gateway: server %s: it is to be told of root %q, and there is none", s.Name, root)
@@ -325,4 +328,15 @@ func (u *upstream) declared() definition.Declared {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return u.has
+}
+
+// MayRequestClient reports whether the server of a tool can send the client a
+// request that the client supports. It is true for a tool of no server.
+func (g *Gateway) MayRequestClient(t tool.Tool, can *sdk.ClientCapabilities) bool {
+	return g.mayAsk(t.Name(), can)
+}
+
+func (g *Gateway) mayAsk(name string, can *sdk.ClientCapabilities) bool {
+	u, ok := g.seen.Load().of[name]
+	return !ok || u.asks.Allows(config.Elicitation) && can.Elicitation != nil || u.asks.Allows(config.Sampling) && can.Sampling != nil || u.asks.Allows(config.Roots) && can.RootsV2 != nil
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/remit-dev/remit/internal/canon"
 	"github.com/remit-dev/remit/mcp/gateway/config"
 	"github.com/remit-dev/remit/mcp/gateway/internal/binding"
+	"github.com/remit-dev/remit/mcp/gateway/internal/clientrequest"
 	"github.com/remit-dev/remit/mcp/gateway/internal/definition"
 	"github.com/remit-dev/remit/mcp/gateway/internal/naming"
 	"github.com/remit-dev/remit/mcp/gateway/internal/pin"
@@ -217,7 +218,7 @@ func (m mirroredTool) spec(loose bool) (tool.Spec, error) {
 	e := m.entry
 	s := tool.Spec{
 		Name: naming.ForRuntime(m.u.cfg.Name, m.def.Name), Description: m.def.Description, Tags: []string{"mcp", "untrusted"}, OutputContent: &provenance.Content{Trust: provenance.Untrusted},
-		Input: m.def.InputSchema(loose), Needs: append(m.u.needs(), perm.Access(perm.Call, self.String())),
+		Input: m.def.InputSchema(loose), Needs: append(m.u.asks.Needs(), perm.Access(perm.Call, self.String())),
 		EffectClass: e.Class, Destination: e.Destination, Execute: m.execute,
 		Provenance: provenance.Source{Kind: provenance.MCP, Name: naming.ForClients(m.u.cfg.Name, m.def.Name), Version: m.def.Digest},
 		Hints:      tool.Hints{Timeout: e.Timeout, Idempotent: e.Idempotent, Risk: e.Risk, Approval: e.Approval},
@@ -363,8 +364,8 @@ func (m mirroredTool) changed(s *upstreamConn) string {
 }
 
 func facts(ctx context.Context, tc ctxperm.ToolContext) callFacts {
-	return callFacts{id: "remit-" + tc.Call().ID, report: tc.Progress, client: clientctx.Of(ctx), log: clientctx.LogOf(ctx), permit: permitted(tc), note: func(ctx context.Context, what any) error {
-		return tc.Note(ctx, noteAsked, what)
+	return callFacts{id: "remit-" + tc.Call().ID, report: tc.Progress, client: clientctx.Of(ctx), log: clientctx.LogOf(ctx), permit: clientrequest.Permitted(tc), note: func(ctx context.Context, what any) error {
+		return tc.Note(ctx, clientrequest.NoteKey, what)
 	}}
 }
 

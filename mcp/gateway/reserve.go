@@ -27,7 +27,7 @@ func (u *upstream) reserve() (tool.Tool, error) {
 		Name: naming.Reader(server, "server"), Description: "The tools of the server " + server + ", whichever they are.", Tags: []string{"mcp", "untrusted"},
 		Input: json.RawMessage(`{"type":"object"}`), EffectClass: effect.Pivot, Execute: uncalled, DisabledReason: "it stands for all tools of the server " + server,
 		Provenance: provenance.Source{Kind: provenance.MCP, Name: server, Version: string(canon.Sum("remit/mcp-server/v1", []byte(server)))},
-		Needs:      append(u.needs(), perm.Access(perm.Call, "tool://"+naming.ToolPattern(server))),
+		Needs:      append(u.asks.Needs(), perm.Access(perm.Call, "tool://"+naming.ToolPattern(server))),
 	}
 	of, err := perm.KindMCP.Resource(server)
 	if err != nil {

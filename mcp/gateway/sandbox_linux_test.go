@@ -14,7 +14,7 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// Sandboxed is what is known of a server in the sandbox of whose tools nothing is known.
+// sandboxedProcess is what is known of a server in the sandbox of whose tools nothing is known.
 const sandboxedProcess = `{"s": {"sandbox": {"roots": ["workspace"]}}}`
 
 // TestBox: what a server in the sandbox does to files is taken back without a word about its tools: alone, after a commit, and

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/remit-dev/remit/mcp/gateway/config"
+	"github.com/remit-dev/remit/mcp/gateway/internal/clientrequest"
 	"github.com/remit-dev/remit/mcp/gateway/internal/definition"
 	"github.com/remit-dev/remit/mcp/gateway/internal/program"
 	"github.com/remit-dev/remit/mcp/gateway/internal/wire"
@@ -33,6 +34,7 @@ type upstream struct {
 
 	fresh   atomic.Bool // unknown at its first start
 	watches subscriptions
+	asks    *clientrequest.Forwarder
 	there   sync.WaitGroup  // connections that have not ended, including abandoned ones
 	told    map[string]bool // tools with warnings about missing entries; the rebuild of the mirror owns it
 
@@ -246,7 +248,7 @@ func (g *Gateway) introduction() json.RawMessage {
 // support.
 func (u *upstream) handshake(ctx context.Context, s *upstreamConn, t sdk.Transport) error {
 	client := sdk.NewClient(u.g.implementation(), &sdk.ClientOptions{
-		Capabilities:               u.can(),
+		Capabilities:               u.asks.Capabilities(),
 		MultiRoundTrip:             &sdk.MultiRoundTripOptions{Disabled: true},
 		ToolListChangedHandler:     func(context.Context, *sdk.ToolListChangedRequest) { u.changed() },
 		PromptListChangedHandler:   func(context.Context, *sdk.PromptListChangedRequest) { u.changed() },
@@ -260,9 +262,9 @@ func (u *upstream) handshake(ctx context.Context, s *upstreamConn, t sdk.Transpo
 			s.exchange.Report(r.Params)
 		},
 	})
-	client.AddReceivingMiddleware(panics.Middleware(u.g.log), u.receive(s))
+	client.AddReceivingMiddleware(panics.Middleware(u.g.log), u.asks.Middleware(&s.exchange))
 	client.AddSendingMiddleware(wire.WithoutCache)
-	client.AddRoots(u.roots()...)
+	client.AddRoots(u.asks.Roots()...)
 	type connected struct {
 		cs  *sdk.ClientSession
 		err error
@@ -391,5 +393,14 @@ func (s *upstreamConn) waitWhileOpen(wait time.Duration) {
 	select {
 	case <-t.C:
 	case <-s.gone:
+	}
+}
+
+// runExclusively makes tools run one at a time from now on.
+func (u *upstream) runExclusively(tools []string) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for _, name := range tools {
+		u.alone[name] = true
 	}
 }
