@@ -28,6 +28,9 @@ var layers = [][]string{
 	{"internal/proof/databasetest", "internal/proof/frameworktest", "revert/reverttest"}, // try what stands below agent through agent
 	{"internal/connect", "internal/login"},                                               // of the command: files of MCP clients, and tokens for servers of the gateway
 	{"console/...", "mcp/..."},
+	{"mcp/gateway/internal/mirror"},
+	{"mcp/gateway/internal/undo"},
+	{"mcp/gateway/internal/upstream"},
 	{"mcp/gateway/internal/clientrequest", "mcp/gateway/internal/pin"},
 	{"mcp/gateway/internal/definition", "mcp/gateway/internal/program", "mcp/gateway/internal/wire"},
 	{"mcp/gateway/config"},

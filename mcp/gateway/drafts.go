@@ -5,6 +5,7 @@ import (
 
 	"github.com/remit-dev/remit/mcp/gateway/config"
 	"github.com/remit-dev/remit/mcp/gateway/internal/definition"
+	"github.com/remit-dev/remit/mcp/gateway/internal/upstream"
 	"github.com/remit-dev/remit/tool"
 )
 
@@ -16,18 +17,18 @@ import (
 // there can be reverted.
 func (g *Gateway) Drafts(keep ...string) (out []config.EntryDraft) {
 	for _, u := range g.servers {
-		for _, d := range u.declared().Of(definition.Tools) {
-			if _, there := u.cfg.Tools[d.Name]; there {
+		for _, d := range u.Declared().Of(definition.Tools) {
+			if _, there := u.Server.Tools[d.Name]; there {
 				continue
 			}
-			out = append(out, config.EntryDraft{Server: u.cfg.Name, Tool: d.Name, Entry: draftOf(d, u, keep)})
+			out = append(out, config.EntryDraft{Server: u.Server.Name, Tool: d.Name, Entry: draftOf(d, u, keep)})
 		}
 	}
 	return out
 }
 
 // draftOf returns the entry of a definition.
-func draftOf(d definition.Definition, u *upstream, keep []string) json.RawMessage {
+func draftOf(d definition.Definition, u *upstream.Upstream, keep []string) json.RawMessage {
 	type undo struct {
 		Snapshot []string `json:"snapshot"`
 	}
@@ -39,16 +40,16 @@ func draftOf(d definition.Definition, u *upstream, keep []string) json.RawMessag
 		Undo  *undo  `json:"undo,omitempty"`
 	}{Draft: true, Idem: d.Hints.Idempotent != nil && *d.Hints.Idempotent}
 	switch reads := d.Hints.ReadOnly; {
-	case u.box != nil: // the sandbox observes its writes
+	case u.Sandbox != nil: // the sandbox observes its writes
 	case reads != nil && *reads:
 		said.Class = "pure"
 	default: // also without hints: the policy asks
 		said.Class = "pivot"
 	}
-	if open := d.Hints.OpenWorld; u.box == nil && open != nil && !*open {
+	if open := d.Hints.OpenWorld; u.Sandbox == nil && open != nil && !*open {
 		said.To = string(tool.NoDestination)
 	}
-	if u.box == nil && u.cfg.URL == "" && len(keep) > 0 { // it can act anywhere, despite its hints
+	if u.Sandbox == nil && u.Server.URL == "" && len(keep) > 0 { // it can act anywhere, despite its hints
 		said.Undo = &undo{}
 		for _, root := range keep {
 			said.Undo.Snapshot = append(said.Undo.Snapshot, "file://"+root+"/**")

@@ -7,14 +7,14 @@ import (
 // ThroughSDK has the calls of a server go through the SDK, from here on.
 func (g *Gateway) ThroughSDK(ctx context.Context, server string) error {
 	for _, u := range g.servers {
-		if u.cfg.Name != server {
+		if u.Server.Name != server {
 			continue
 		}
-		s, err := u.session(ctx)
+		s, err := u.Session(ctx)
 		if err != nil {
 			return err
 		}
-		s.exchange.UseSDK()
+		s.Exchange.UseSDK()
 	}
 	return nil
 }
@@ -22,8 +22,8 @@ func (g *Gateway) ThroughSDK(ctx context.Context, server string) error {
 // Flying counts the calls that a server has not answered.
 func (g *Gateway) Flying(server string) (n int) {
 	for _, u := range g.servers {
-		if s := u.current(); s != nil && u.cfg.Name == server {
-			n += s.exchange.Flights.Len()
+		if s := u.Current(); s != nil && u.Server.Name == server {
+			n += s.Exchange.Flights.Len()
 		}
 	}
 	return n

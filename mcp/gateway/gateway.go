@@ -13,17 +13,16 @@ import (
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/sync/semaphore"
-
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/remit-dev/remit/ctxperm/process"
 	"github.com/remit-dev/remit/mcp/gateway/config"
-	"github.com/remit-dev/remit/mcp/gateway/internal/clientrequest"
-	"github.com/remit-dev/remit/mcp/gateway/internal/definition"
+	"github.com/remit-dev/remit/mcp/gateway/internal/mirror"
 	"github.com/remit-dev/remit/mcp/gateway/internal/pin"
 	"github.com/remit-dev/remit/mcp/gateway/internal/program"
+	"github.com/remit-dev/remit/mcp/gateway/internal/undo"
+	"github.com/remit-dev/remit/mcp/gateway/internal/upstream"
 	"github.com/remit-dev/remit/tool"
 )
 
@@ -86,85 +85,92 @@ type Options struct {
 // Gateway mirrors the tools of servers. It is safe for concurrent use.
 type Gateway struct {
 	opts    Options
-	log     *slog.Logger
-	base    *http.Transport // base of each connection's own transport
-	pins    *pin.Store
-	undone  *revertAttempts
-	servers []*upstream
-	guard   *program.Guard
+	shared  *upstream.Shared
+	mirror  *mirror.Mirror
+	servers []*upstream.Upstream
+	updates updateQueue
 
-	introduced sync.Once
-	intro      json.RawMessage
-
-	turn chan struct{} // serializes rebuilds of the mirror
-	seen atomic.Pointer[toolSnapshot]
-	news updateQueue
-	life context.Context //nolint:containedctx // ends when the gateway closes, and with it every attempt to connect
-	stop context.CancelCauseFunc
+	stop context.CancelCauseFunc // ends shared.life
 	done sync.WaitGroup
 	shut atomic.Bool
 	met  atomic.Int64 // deadline of AwaitNew, in nanoseconds
-}
-
-// toolSnapshot holds all tools at one time.
-type toolSnapshot struct {
-	tools       []tool.Tool
-	listed      map[string]json.RawMessage // by name of the tool
-	of          map[string]*upstream       // by name of the tool, except catalog tools
-	called      map[string]string          // names of tools by the names that clients know
-	quarantined []pin.Item
-	library     gatewayCatalog
 }
 
 // Open makes a gateway from a configuration. It starts no server: the gateway
 // has the pinned tools, and a call starts the server that it needs. Start
 // starts all servers. Close ends them.
 func Open(ctx context.Context, c config.Config, o Options) (*Gateway, error) {
-	g := &Gateway{opts: o.withDefaults(), turn: make(chan struct{}, 1), guard: program.NewGuard()}
-	g.log = g.opts.Log
-	g.life, g.stop = context.WithCancelCause(context.WithoutCancel(ctx))
-	base, ok := http.DefaultTransport.(*http.Transport)
-	if !ok {
-		return nil, errors.New("gateway: the default transport of net/http was replaced")
-	}
-	own := base.Clone()
-	own.Proxy = nil // server headers must not go to a proxy
-	g.base = own
-	var err error
-	if g.pins, err = pin.Open(o.State); err != nil {
+	g := &Gateway{opts: o.withDefaults()}
+	h, err := g.share(ctx)
+	if err != nil {
 		return nil, fmt.Errorf("gateway: %w", err)
 	}
-	if g.undone, err = openAttempts(o.State); err != nil {
+	attempts, err := undo.OpenAttempts(o.State)
+	if err != nil {
 		return nil, fmt.Errorf("gateway: %w", err)
 	}
 	for _, s := range c.Servers {
-		u := &upstream{g: g, cfg: s, gate: make(chan struct{}, 1), room: semaphore.NewWeighted(most), alone: map[string]bool{}, told: map[string]bool{}, watches: subscriptions{turn: make(chan struct{}, 1)}}
-		u.asks = &clientrequest.Forwarder{Server: s, Folders: o.Roots, Log: g.log, RunExclusively: u.runExclusively}
-		for _, root := range s.Roots {
-			if o.Roots[root] == "" && !o.Lazy {
-				return nil, fmt.Errorf("gateway: server %s: it is to be told of root %q, and there is none", s.Name, root)
-			}
-		}
-		if err := o.outside(s); err != nil && !o.Lazy {
+		box, err := o.check(s)
+		if err != nil && !o.Lazy {
 			return nil, fmt.Errorf("gateway: server %s: %w", s.Name, err)
 		}
-		if s.Sandbox != nil {
-			if u.box, err = program.NewSandbox(s, o.Sandbox, o.Roots); err != nil && !o.Lazy {
-				return nil, fmt.Errorf("gateway: server %s: %w", s.Name, err)
-			}
-		}
-		g.servers = append(g.servers, u)
+		g.servers = append(g.servers, upstream.New(h, s, box))
 	}
-	if err := g.rebuild(); err != nil {
+	g.shared, g.mirror = h, mirror.New(mirror.Options{
+		QuarantineNew: o.QuarantineNew, SkipInputValidation: o.SkipInputValidation, OtherTools: o.OtherTools,
+		Log: h.Log, OnToolsChanged: o.OnToolsChanged, OnCatalogChanged: o.OnCatalogChanged,
+	}, g.servers, h.Pins, attempts)
+	if err := g.mirror.Rebuild(); err != nil {
 		return nil, fmt.Errorf("gateway: %w", err)
 	}
 	return g, nil
 }
 
+// share returns what the servers share.
+func (g *Gateway) share(ctx context.Context) (*upstream.Shared, error) {
+	o := g.opts
+	base, ok := http.DefaultTransport.(*http.Transport)
+	if !ok {
+		return nil, errors.New("the default transport of net/http was replaced")
+	}
+	own := base.Clone()
+	own.Proxy = nil // server headers must not go to a proxy
+	pins, err := pin.Open(o.State)
+	if err != nil {
+		return nil, err
+	}
+	h := &upstream.Shared{
+		Log: o.Log, Pins: pins, Env: o.Env, Guard: program.NewGuard(), Base: own, Authorize: o.Authorize,
+		Roots: o.Roots, StartTimeout: o.StartTimeout, MaxBackoff: o.MaxBackoff, Identity: &sdk.Implementation{Name: o.Name, Version: o.Version},
+		Changed: func() error { return g.mirror.Rebuild() },
+		Updated: func(uri string) { g.updates.tell(uri, o.OnResourceUpdated) },
+	}
+	h.Life, g.stop = context.WithCancelCause(context.WithoutCancel(ctx))
+	return h, nil
+}
+
+// check returns the sandbox of a server, or nil. It returns an error if a root
+// that the server needs is missing, or holds the state folder. With an error
+// about the sandbox, it returns one in which nothing starts.
+func (o Options) check(s config.Server) (box *program.Sandbox, err error) {
+	if s.Sandbox != nil {
+		box, err = program.NewSandbox(s, o.Sandbox, o.Roots)
+	}
+	for _, root := range s.Roots {
+		if o.Roots[root] == "" {
+			return box, fmt.Errorf("it is to be told of root %q, and there is none", root)
+		}
+	}
+	if err := o.outside(s); err != nil {
+		return box, err
+	}
+	return box, err
+}
+
 // outside rejects roots that a snapshot cannot save: an unknown root, or one
 // that contains the state folder.
 func (o Options) outside(s config.Server) error {
-	for _, root := range snapshotRoots(s) {
+	for _, root := range undo.SnapshotRoots(s) {
 		dir := o.Roots[root]
 		if dir == "" {
 			return fmt.Errorf("what root %q holds is to be kept, and there is none", root)
@@ -205,16 +211,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-func (*Gateway) now() time.Time { return time.Now() }
-
 var errClosed = errors.New("the gateway is closed")
-
-func (g *Gateway) closed() error {
-	if g.shut.Load() {
-		return errClosed
-	}
-	return nil
-}
 
 // Close ends the servers. In-flight calls end as if their servers had exited.
 func (g *Gateway) Close() error {
@@ -225,41 +222,33 @@ func (g *Gateway) Close() error {
 	g.done.Wait()
 	var all sync.WaitGroup
 	for _, u := range g.servers {
-		all.Go(func() {
-			u.gate <- struct{}{} // no new connection
-			defer func() { <-u.gate }()
-			u.finish()
-			if s := u.current(); s != nil {
-				s.close()
-			}
-			u.there.Wait() // otherwise an earlier connection could remain
-		})
+		all.Go(u.Close)
 	}
 	all.Wait()
-	g.guard.Close()
+	g.shared.Guard.Close()
 	return nil
 }
 
 // Tools returns the current tools, also those in quarantine, which are hidden
 // and whose calls are denied.
-func (g *Gateway) Tools() []tool.Tool { return slices.Clone(g.seen.Load().tools) }
+func (g *Gateway) Tools() []tool.Tool { return slices.Clone(g.mirror.Current().Tools) }
 
 // UpstreamDefinition returns the listing of a tool as its server declares it,
 // under the name that clients know. It is nil for a catalog tool. It returns
 // false for a tool that is not the gateway's.
 func (g *Gateway) UpstreamDefinition(t tool.Tool) (json.RawMessage, bool) {
-	object, ok := g.seen.Load().listed[t.Name()]
+	object, ok := g.mirror.Current().Listings[t.Name()]
 	return slices.Clone(object), ok // nil for catalog tools
 }
 
 // UpstreamTool returns the name of the tool that clients know by a name.
 func (g *Gateway) UpstreamTool(name string) (string, bool) {
-	t, ok := g.seen.Load().called[name]
+	t, ok := g.mirror.Current().Names[name]
 	return t, ok
 }
 
 // Quarantined lists the definitions that are in quarantine.
-func (g *Gateway) Quarantined() []QuarantinedItem { return quarantined(g.seen.Load().quarantined) }
+func (g *Gateway) Quarantined() []QuarantinedItem { return quarantined(g.mirror.Current().Quarantined) }
 
 func quarantined(all []pin.Item) (out []QuarantinedItem) {
 	for _, i := range all {
@@ -289,13 +278,11 @@ type ServerStatus struct {
 func (g *Gateway) ServerStatuses() []ServerStatus {
 	out := make([]ServerStatus, 0, len(g.servers))
 	for _, u := range g.servers {
-		s := ServerStatus{Server: u.cfg.Name, Connected: u.current() != nil}
-		u.mu.Lock()
-		s.Tools = len(u.has.Of(definition.Tools))
-		if !s.Connected && u.why != nil {
-			s.Why, s.Login = u.why.Error(), loginOf(u.why) != nil
+		now := u.Status()
+		s := ServerStatus{Server: u.Server.Name, Connected: now.Connected, Tools: now.Tools}
+		if now.Why != nil {
+			s.Why, s.Login = now.Why.Error(), upstream.LoginOf(now.Why) != nil
 		}
-		u.mu.Unlock()
 		out = append(out, s)
 	}
 	return out
@@ -305,38 +292,28 @@ func (g *Gateway) ServerStatuses() []ServerStatus {
 // or one template ("template:URI"), or, if tool is empty, all of them and the
 // server's identity. It returns the items that it accepted.
 func (g *Gateway) Accept(ctx context.Context, server, tool string) ([]QuarantinedItem, error) {
-	at := slices.IndexFunc(g.servers, func(u *upstream) bool { return u.cfg.Name == server })
+	at := slices.IndexFunc(g.servers, func(u *upstream.Upstream) bool { return u.Server.Name == server })
 	if at < 0 {
 		return nil, fmt.Errorf("there is no server %q", server)
 	}
 	u := g.servers[at]
-	if _, err := u.session(ctx); err != nil {
+	if _, err := u.Session(ctx); err != nil {
 		return nil, err
 	}
-	now := u.declared() // newer than the mirror can be: the caller learns what it accepts
-	waiting, err := g.pins.Judge(server, now, true)
+	now := u.Declared() // newer than the mirror can be: the caller learns what it accepts
+	waiting, err := g.shared.Pins.Judge(server, now, true)
 	if err != nil {
 		return nil, err
 	}
-	if err := g.pins.Accept(server, now, tool); err != nil {
+	if err := g.shared.Pins.Accept(server, now, tool); err != nil {
 		return nil, err
 	}
-	return quarantined(slices.DeleteFunc(waiting, func(q pin.Item) bool { return tool != "" && q.Tool != tool })), g.rebuild()
-}
-
-func (u *upstream) declared() definition.Declared {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	return u.has
+	return quarantined(slices.DeleteFunc(waiting, func(q pin.Item) bool { return tool != "" && q.Tool != tool })), g.mirror.Rebuild()
 }
 
 // MayRequestClient reports whether the server of a tool can send the client a
 // request that the client supports. It is true for a tool of no server.
 func (g *Gateway) MayRequestClient(t tool.Tool, can *sdk.ClientCapabilities) bool {
-	return g.mayAsk(t.Name(), can)
-}
-
-func (g *Gateway) mayAsk(name string, can *sdk.ClientCapabilities) bool {
-	u, ok := g.seen.Load().of[name]
-	return !ok || u.asks.Allows(config.Elicitation) && can.Elicitation != nil || u.asks.Allows(config.Sampling) && can.Sampling != nil || u.asks.Allows(config.Roots) && can.RootsV2 != nil
+	u, ok := g.mirror.Current().Upstreams[t.Name()]
+	return !ok || u.Requests.MayAsk(can)
 }

@@ -1,8 +1,10 @@
 package gateway_test
 
 import (
+	"slices"
 	"testing"
 
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
 	"github.com/remit-dev/remit/tool"
@@ -38,4 +40,17 @@ func TestCall(t *testing.T) {
 	got, ok := h.gateway.UpstreamTool("s__drop-key")
 	require.True(t, ok)
 	require.Equal(t, "s__drop_key", got)
+}
+
+// TestMayRequestClient: a server may ask a client that can answer, and nothing is known of tools that are of no server.
+func TestMayRequestClient(t *testing.T) {
+	h := newHouse(t)
+	h.open(map[string]string{"s": h.server("store", nil)}, entries)
+	of := func(name string) tool.Tool {
+		all := h.gateway.Tools()
+		return all[slices.IndexFunc(all, func(t tool.Tool) bool { return t.Name() == name })]
+	}
+	require.True(t, h.gateway.MayRequestClient(of("s__get"), &sdk.ClientCapabilities{Elicitation: &sdk.ElicitationCapabilities{}}))
+	require.False(t, h.gateway.MayRequestClient(of("s__get"), &sdk.ClientCapabilities{}))
+	require.True(t, h.gateway.MayRequestClient(tool.Tool{}, &sdk.ClientCapabilities{}))
 }

@@ -6,8 +6,10 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -66,7 +68,7 @@ func TestLoginIsWanted(t *testing.T) {
 	require.Equal(t, []gateway.ServerStatus{{Server: "s", Why: notLoggedIn, Login: true}}, h.gateway.ServerStatuses())
 	_, err := h.gateway.Accept(t.Context(), "s", "")
 	require.EqualError(t, err, notLoggedIn)
-	require.Contains(t, h.log.String(), notLoggedIn)
+	require.Eventually(t, func() bool { return strings.Contains(h.log.String(), notLoggedIn) }, 10*time.Second, time.Millisecond)
 	d.login()
 	_, err = h.gateway.Accept(t.Context(), "s", "")
 	require.NoError(t, err, "at once, though it was to rest")

@@ -57,6 +57,12 @@ func (w *Forwarder) Allows(a config.ClientFeature) bool {
 	return slices.Contains(w.Server.ClientFeatures, a)
 }
 
+// MayAsk reports whether the server can send a client a request that the client
+// supports.
+func (w *Forwarder) MayAsk(can *sdk.ClientCapabilities) bool {
+	return w.Allows(config.Elicitation) && can.Elicitation != nil || w.Allows(config.Sampling) && can.Sampling != nil || w.Allows(config.Roots) && can.RootsV2 != nil
+}
+
 // CapabilitiesOf returns the client capabilities for one call, as the gateway sends them.
 func (w *Forwarder) CapabilitiesOf(f *wire.InFlightCall) map[string]any {
 	c := map[string]any{}

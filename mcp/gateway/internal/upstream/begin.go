@@ -1,4 +1,4 @@
-package gateway
+package upstream
 
 import (
 	"context"
@@ -15,17 +15,17 @@ import (
 // dead.
 const mostBegun = 3
 
-// begin returns the connection for a call, and the exclusive use of a server in
+// Begin returns the connection for a call, and the exclusive use of a server in
 // the sandbox. If it returns an error, nothing was sent to the server.
-func (u *upstream) begin(ctx context.Context, tc ctxperm.ToolContext, limit time.Duration) (*upstreamConn, *process.ServerCall, error) {
+func (u *Upstream) Begin(ctx context.Context, tc ctxperm.ToolContext, limit time.Duration) (*Conn, *process.ServerCall, error) {
 	early, cancel := sooner(ctx, limit)
 	defer cancel()
 	for n := 1; ; n++ {
-		s, err := u.session(early)
+		s, err := u.Session(early)
 		if err != nil {
 			return nil, nil, tool.NoEffect(err)
 		}
-		if u.box == nil {
+		if u.Sandbox == nil {
 			return s, nil, nil
 		}
 		p, ok := s.program.(program.Sandboxed)
@@ -36,13 +36,6 @@ func (u *upstream) begin(ctx context.Context, tc ctxperm.ToolContext, limit time
 		if err == nil || n == mostBegun || ctx.Err() != nil || !s.dead() && !errors.Is(err, process.ErrServerExited) {
 			return s, turn, err
 		}
-		s.drain() // the previous call left the server dead or busy
+		s.Drain() // the previous call left the server dead or busy
 	}
-}
-
-// drain lets no call begin on a connection, and closes the connection when its
-// calls have ended.
-func (s *upstreamConn) drain() {
-	s.ending.Store(true)
-	go s.close()
 }

@@ -1,4 +1,4 @@
-package gateway
+package mirror
 
 import (
 	"cmp"
@@ -15,6 +15,7 @@ import (
 	"github.com/remit-dev/remit/mcp/gateway/config"
 	"github.com/remit-dev/remit/mcp/gateway/internal/definition"
 	"github.com/remit-dev/remit/mcp/gateway/internal/naming"
+	"github.com/remit-dev/remit/mcp/gateway/internal/upstream"
 	"github.com/remit-dev/remit/mcp/gateway/internal/wire"
 	"github.com/remit-dev/remit/mcp/internal/rawresult"
 	"github.com/remit-dev/remit/perm"
@@ -27,7 +28,7 @@ import (
 // resource, any prompt, or a completion. Its input names the entry, and so does
 // its access.
 type catalogTool struct {
-	u           *upstream
+	u           *upstream.Upstream
 	verb        string
 	description string
 	input       string   // schema
@@ -81,7 +82,7 @@ const (
 
 func (s serverCatalog) resourceTool() catalogTool {
 	return catalogTool{
-		u: s.u, verb: "read", description: "Read a resource of the server " + s.u.cfg.Name + ".", input: resourceSchema, below: []string{belowResource}, entry: s.u.cfg.Resources,
+		u: s.u, verb: "read", description: "Read a resource of the server " + s.u.Server.Name + ".", input: resourceSchema, below: []string{belowResource}, entry: s.u.Server.Resources,
 		about: func(in json.RawMessage) ([]string, string, wire.Request, error) {
 			var of resourceInput
 			err := json.Unmarshal(in, &of)
@@ -92,7 +93,7 @@ func (s serverCatalog) resourceTool() catalogTool {
 
 func (s serverCatalog) promptTool() catalogTool {
 	return catalogTool{
-		u: s.u, verb: "prompt", description: "Get a prompt of the server " + s.u.cfg.Name + ".", input: promptSchema, below: []string{belowPrompt}, entry: s.u.cfg.Prompts,
+		u: s.u, verb: "prompt", description: "Get a prompt of the server " + s.u.Server.Name + ".", input: promptSchema, below: []string{belowPrompt}, entry: s.u.Server.Prompts,
 		about: func(in json.RawMessage) ([]string, string, wire.Request, error) {
 			var of promptInput
 			err := json.Unmarshal(in, &of)
@@ -102,12 +103,12 @@ func (s serverCatalog) promptTool() catalogTool {
 }
 
 func (s serverCatalog) completer() catalogTool {
-	e := s.u.cfg.Resources
-	if s.u.cfg.Prompts.Class == effect.Pivot {
-		e = s.u.cfg.Prompts
+	e := s.u.Server.Resources
+	if s.u.Server.Prompts.Class == effect.Pivot {
+		e = s.u.Server.Prompts
 	}
 	return catalogTool{
-		u: s.u, verb: "complete", description: "Complete an argument of a prompt or a resource of the server " + s.u.cfg.Name + ".", input: completeSchema,
+		u: s.u, verb: "complete", description: "Complete an argument of a prompt or a resource of the server " + s.u.Server.Name + ".", input: completeSchema,
 		below: []string{belowResource, belowPrompt}, entry: e, about: completed,
 	}
 }
@@ -137,7 +138,7 @@ func completed(in json.RawMessage) ([]string, string, wire.Request, error) {
 func segment(name string) string { return strings.NewReplacer("%", "%25", "/", "%2F").Replace(name) }
 
 func (r catalogTool) tool(identity, withheld string) (tool.Tool, error) {
-	server := r.u.cfg.Name
+	server := r.u.Server.Name
 	r.identity = identity
 	spec := tool.Spec{
 		Name: naming.Reader(server, r.verb), Description: r.description, Tags: []string{"mcp", "untrusted"}, OutputContent: &provenance.Content{Trust: provenance.Untrusted},
@@ -152,11 +153,11 @@ func (r catalogTool) tool(identity, withheld string) (tool.Tool, error) {
 		}
 		spec.Needs = append(spec.Needs, perm.Access(perm.Read, of.String()+"/**"))
 	}
-	spec.Needs = append(spec.Needs, r.u.asks.Needs()...)
-	if r.u.box != nil {
-		spec = sandboxSpec(r.u.box, spec)
+	spec.Needs = append(spec.Needs, r.u.Requests.Needs()...)
+	if r.u.Sandbox != nil {
+		spec = sandboxSpec(r.u.Sandbox, spec)
 	}
-	if err := needs(&spec, r.entry.Needs, r.u.g.opts.Roots); err != nil {
+	if err := needs(&spec, r.entry.Needs, r.u.Shared.Roots); err != nil {
 		return tool.Tool{}, err
 	}
 	return tool.FromSpec(spec)
@@ -168,7 +169,7 @@ func (r catalogTool) access(in json.RawMessage) ([]perm.ResourceAccess, error) {
 	if err != nil {
 		return nil, err
 	}
-	of, err := perm.KindMCP.Resource(r.u.cfg.Name, segments...)
+	of, err := perm.KindMCP.Resource(r.u.Server.Name, segments...)
 	if err != nil {
 		return nil, err
 	}
@@ -181,26 +182,26 @@ func (r catalogTool) execute(ctx context.Context, tc ctxperm.ToolContext, in jso
 	if err != nil {
 		return tool.Result{}, tool.NoEffect(err)
 	}
-	s, turn, err := r.u.begin(ctx, tc, r.entry.Timeout)
+	s, turn, err := r.u.Begin(ctx, tc, r.entry.Timeout)
 	if err != nil {
 		return tool.Result{}, err
 	}
-	if identity := r.u.declared().Identity; identity != r.identity {
+	if identity := r.u.Declared().Identity; identity != r.identity {
 		return tool.Result{}, tool.Blocked(fmt.Sprintf("the server calls itself %q now, and was %q when it was accepted", identity, r.identity))
 	}
 	if key != "" {
-		if err := r.u.accepted(s, key); err != nil {
+		if err := r.u.CheckAccepted(s, key); err != nil {
 			return tool.Result{}, tool.Blocked(err.Error())
 		}
 	}
 	get := func() (wire.Result, error) {
-		a, err := r.u.get(ctx, s, w, facts(ctx, tc))
-		refuse(ctx, err)
+		a, err := r.u.Do(ctx, s, w, upstream.FactsOf(ctx, tc))
+		upstream.LeaveProtocolError(ctx, err)
 		a.Failed = false // a read has no isError
 		return a, err
 	}
 	if turn != nil {
-		return r.u.inBox(ctx, s, turn, sandboxRequest{pure: r.entry.Class != effect.Pivot, get: get, done: func(wire.Result) error { return nil }})
+		return inSandbox(ctx, r.u, s, turn, sandboxRequest{pure: r.entry.Class != effect.Pivot, get: get, done: func(wire.Result) error { return nil }})
 	}
 	a, err := get()
 	if err != nil {

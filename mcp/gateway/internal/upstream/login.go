@@ -1,4 +1,4 @@
-package gateway
+package upstream
 
 import (
 	"errors"
@@ -9,8 +9,8 @@ import (
 	"github.com/remit-dev/remit/mcp/gateway/config"
 )
 
-// loginOf returns the LoginError in an error, or nil.
-func loginOf(err error) *config.LoginError {
+// LoginOf returns the LoginError in an error, or nil.
+func LoginOf(err error) *config.LoginError {
 	var login *config.LoginError
 	if errors.As(err, &login) {
 		return login
@@ -18,10 +18,10 @@ func loginOf(err error) *config.LoginError {
 	return nil
 }
 
-// missed returns the error of a request that its server rejected for lack of
+// UnreadError returns the error of a request that its server rejected for lack of
 // authorization, without reading it; otherwise nil.
-func missed(err error) error {
-	if login := loginOf(err); login != nil {
+func UnreadError(err error) error {
+	if login := LoginOf(err); login != nil {
 		return login
 	}
 	if errors.Is(err, config.ErrNotSent) {
@@ -32,22 +32,22 @@ func missed(err error) error {
 
 // authorizer returns the handler that authorizes the gateway at the server. All
 // connections share it, as it holds the token.
-func (u *upstream) authorizer() auth.OAuthHandler {
-	if u.g.opts.Authorize == nil || u.cfg.URL == "" || u.cfg.Authorized() {
+func (u *Upstream) authorizer() auth.OAuthHandler {
+	if u.Shared.Authorize == nil || u.Server.URL == "" || u.Server.Authorized() {
 		return nil
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.auth == nil {
-		u.auth = u.g.opts.Authorize(u.cfg.Name, u.cfg.URL)
+		u.auth = u.Shared.Authorize(u.Server.Name, u.Server.URL)
 	}
 	return u.auth
 }
 
 // renewed reports whether a login took place since the server needed one. The
 // backoff ends then.
-func (u *upstream) renewed(why error) bool {
-	if loginOf(why) == nil {
+func (u *Upstream) renewed(why error) bool {
+	if LoginOf(why) == nil {
 		return false
 	}
 	h, ok := u.authorizer().(interface{ Renewed() bool })
@@ -55,10 +55,10 @@ func (u *upstream) renewed(why error) bool {
 }
 
 // finish lets the authorization handler complete its work.
-func (u *upstream) finish() {
+func (u *Upstream) finish() {
 	if c, ok := u.authorizer().(io.Closer); ok {
 		if err := c.Close(); err != nil {
-			u.g.log.Warn("a login was not brought to its end", "server", u.cfg.Name, "error", err)
+			u.Shared.Log.Warn("a login was not brought to its end", "server", u.Server.Name, "error", err)
 		}
 	}
 }

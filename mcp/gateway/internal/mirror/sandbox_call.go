@@ -1,4 +1,4 @@
-package gateway
+package mirror
 
 import (
 	"cmp"
@@ -11,6 +11,7 @@ import (
 	"github.com/remit-dev/remit/internal/canon"
 	"github.com/remit-dev/remit/internal/toolaccess"
 	"github.com/remit-dev/remit/mcp/gateway/internal/program"
+	"github.com/remit-dev/remit/mcp/gateway/internal/upstream"
 	"github.com/remit-dev/remit/mcp/gateway/internal/wire"
 	"github.com/remit-dev/remit/mcp/internal/rawresult"
 	"github.com/remit-dev/remit/perm"
@@ -47,21 +48,21 @@ func sandboxSpec(b *program.Sandbox, s tool.Spec) tool.Spec {
 	return internals.InSandbox(s)
 }
 
-// inBox runs one call of a tool of a server in the sandbox.
-func (m mirroredTool) inBox(ctx context.Context, tc ctxperm.ToolContext, s *upstreamConn, turn *process.ServerCall, in json.RawMessage) (tool.Result, error) {
+// callInSandbox runs one call of a tool of a server in the sandbox.
+func (m mirroredTool) callInSandbox(ctx context.Context, tc ctxperm.ToolContext, s *upstream.Conn, turn *process.ServerCall, in json.RawMessage) (tool.Result, error) {
 	var parts map[string]canon.Value
-	return m.u.inBox(ctx, s, turn, sandboxRequest{pure: m.entry.Class == effect.Pure, get: func() (a wire.Result, err error) {
-		if parts, err = m.before(ctx, tc, s, in); err != nil {
+	return inSandbox(ctx, m.u, s, turn, sandboxRequest{pure: m.entry.Class == effect.Pure, get: func() (a wire.Result, err error) {
+		if parts, err = m.undo.Before(ctx, tc, in); err != nil {
 			return a, err
 		}
-		a, err = m.u.call(ctx, s, m.def.Name, in, facts(ctx, tc))
-		refuse(ctx, err)
+		a, err = m.u.Call(ctx, s, m.def.Name, in, upstream.FactsOf(ctx, tc))
+		upstream.LeaveProtocolError(ctx, err)
 		return a, err
 	}, failed: m.responseError, done: func(a wire.Result) error {
 		if m.entry.Compensate == nil {
 			return nil
 		}
-		return m.noteCompensation(ctx, tc, parts, a)
+		return m.undo.NoteCompensation(ctx, tc, parts, a)
 	}})
 }
 
@@ -73,14 +74,14 @@ type sandboxRequest struct {
 	done   func(wire.Result) error // runs when the writes are applied
 }
 
-// inBox runs a request with exclusive use of a server in the sandbox. The
+// inSandbox runs a request with exclusive use of a server in the sandbox. The
 // runtime applies what the server wrote, unless the call fails.
-func (u *upstream) inBox(ctx context.Context, s *upstreamConn, turn *process.ServerCall, e sandboxRequest) (tool.Result, error) {
+func inSandbox(ctx context.Context, u *upstream.Upstream, s *upstream.Conn, turn *process.ServerCall, e sandboxRequest) (tool.Result, error) {
 	turn.SetBusy(true)
 	a, err := e.get()
 	if err != nil {
 		if ctx.Err() != nil { // the server can still process it
-			s.drain()
+			s.Drain()
 		} else {
 			turn.SetBusy(false)
 		}
@@ -99,7 +100,7 @@ func (u *upstream) inBox(ctx context.Context, s *upstreamConn, turn *process.Ser
 		return tool.Result{}, fmt.Errorf("the tool is said to only read, and changed %d files; none of it is applied", wrote)
 	}
 	for _, what := range leftOut {
-		u.g.log.Warn("something that a server left is not applied", "server", u.cfg.Name, "what", what)
+		u.Shared.Log.Warn("something that a server left is not applied", "server", u.Server.Name, "what", what)
 	}
 	if err := e.done(a); err != nil {
 		return tool.Result{}, err

@@ -1,4 +1,4 @@
-package gateway
+package undo
 
 import (
 	"cmp"
@@ -20,14 +20,14 @@ import (
 	"github.com/remit-dev/remit/revert/effect"
 )
 
-// snapshots returns the accesses for saving the files of a call. The names that
+// Accesses returns the accesses for saving the files of a call. The names that
 // a call will change in a folder are unknown, so it returns the folder itself,
 // if an argument names it.
-func (m mirroredTool) snapshots() (all []perm.ResourceAccess) {
-	if m.entry.Class == effect.Pure {
+func (m Tool) Accesses() (all []perm.ResourceAccess) {
+	if m.Entry.Class == effect.Pure {
 		return nil // it must not change anything; the gateway reports changes all the same
 	}
-	for _, resource := range m.entry.Snapshot {
+	for _, resource := range m.Entry.Snapshot {
 		folder, tree := binding.FolderOf(resource)
 		all = append(all, perm.Access(perm.Write, folder))
 		if !tree {
@@ -40,9 +40,9 @@ func (m mirroredTool) snapshots() (all []perm.ResourceAccess) {
 	return all
 }
 
-// snapshotRoots returns the roots with a folder that the gateway saves before
+// SnapshotRoots returns the roots with a folder that the gateway saves before
 // calls of the server.
-func snapshotRoots(s config.Server) (roots []string) {
+func SnapshotRoots(s config.Server) (roots []string) {
 	for _, e := range s.Tools {
 		for _, resource := range e.Snapshot {
 			if _, tree := binding.FolderOf(resource); tree {
@@ -57,17 +57,17 @@ func snapshotRoots(s config.Server) (roots []string) {
 // folders returns the folders to save before one call. If the call omits the
 // argument that names one, the server uses a default, so the whole root is
 // saved.
-func (m mirroredTool) folders(in json.RawMessage) (all []process.Folder, err error) {
+func (m Tool) folders(in json.RawMessage) (all []process.Folder, err error) {
 	v, err := canon.Parse(in, canon.DefaultLimits())
 	if err != nil {
 		return nil, err
 	}
-	for _, resource := range m.entry.Snapshot {
+	for _, resource := range m.Entry.Snapshot {
 		folder, tree := binding.FolderOf(resource)
 		if !tree {
 			continue
 		}
-		b, err := binding.New(perm.Access(perm.Write, folder), m.u.g.opts.Roots)
+		b, err := binding.New(perm.Access(perm.Write, folder), m.Upstream.Shared.Roots)
 		if err != nil {
 			return nil, err
 		}
@@ -103,14 +103,14 @@ func outermost(all []process.Folder) []process.Folder {
 	})
 }
 
-// snapshotFolders saves the folders of a call, and takes their roots
+// SnapshotFolders saves the folders of a call, and takes their roots
 // exclusively. It takes them also if only other tools of the server have
 // snapshots: the changes of this call would be attributed to those.
-func (m mirroredTool) snapshotFolders(ctx context.Context, tc ctxperm.ToolContext, in json.RawMessage) (*process.FolderSnapshot, error) {
-	if m.entry.Class == effect.Pure && !m.entry.Observed {
+func (m Tool) SnapshotFolders(ctx context.Context, tc ctxperm.ToolContext, in json.RawMessage) (*process.FolderSnapshot, error) {
+	if m.Entry.Class == effect.Pure && !m.Entry.Observed {
 		return nil, nil
 	}
-	roots := snapshotRoots(m.u.cfg)
+	roots := SnapshotRoots(m.Upstream.Server)
 	if len(roots) == 0 {
 		return nil, nil
 	}
@@ -125,9 +125,9 @@ func (m mirroredTool) snapshotFolders(ctx context.Context, tc ctxperm.ToolContex
 	return k.Take(ctx, tc, folders, roots...)
 }
 
-// observedRoots returns the roots that are compared before and after calls of
+// ObservedRoots returns the roots that are compared before and after calls of
 // an observed tool.
-func observedRoots(e config.Entry) (roots []string) {
+func ObservedRoots(e config.Entry) (roots []string) {
 	for _, resource := range e.Snapshot {
 		roots = append(roots, binding.RootOf(resource))
 	}
@@ -135,27 +135,27 @@ func observedRoots(e config.Entry) (roots []string) {
 	return slices.Compact(roots)
 }
 
-// strays warns about changes during a call of a read-only tool. The changes
+// WarnOfChanges warns about changes during a call of a read-only tool. The changes
 // stay, as another program may have made them; a person can revert them.
-func (m mirroredTool) strays(h *process.FolderSnapshot) {
-	if changed := h.Changed(); m.entry.Class == effect.Pure && len(changed) > 0 {
-		m.u.g.log.Warn("files were changed during a call of a tool that says that it only reads", "server", m.u.cfg.Name, "tool", m.def.Name, "files", strings.Join(changed, " "))
+func (m Tool) WarnOfChanges(h *process.FolderSnapshot) {
+	if changed := h.Changed(); m.Entry.Class == effect.Pure && len(changed) > 0 {
+		m.Upstream.Shared.Log.Warn("files were changed during a call of a tool that says that it only reads", "server", m.Upstream.Server.Name, "tool", m.Name, "files", strings.Join(changed, " "))
 	}
 }
 
-// concluded reports whether a server has ended a call, with any response.
-func concluded(err error) bool {
+// Concluded reports whether a server has ended a call, with any response.
+func Concluded(err error) bool {
 	var refused *wire.ProtocolError
 	return err == nil || errors.As(err, &refused)
 }
 
-// observedFiles are the files of one call before the call.
-type observedFiles []*files.ObservedFiles
+// ObservedFiles are the files of one call before the call.
+type ObservedFiles []*files.ObservedFiles
 
-// snapshotFiles records the pre-images of a call's files before the server can
+// SnapshotFiles records the pre-images of a call's files before the server can
 // change them.
-func (m mirroredTool) snapshotFiles(ctx context.Context, tc ctxperm.ToolContext, in json.RawMessage) (observedFiles, error) {
-	if len(m.entry.Snapshot) == 0 {
+func (m Tool) SnapshotFiles(ctx context.Context, tc ctxperm.ToolContext, in json.RawMessage) (ObservedFiles, error) {
+	if len(m.Entry.Snapshot) == 0 {
 		return nil, nil
 	}
 	v, err := canon.Parse(in, canon.DefaultLimits())
@@ -164,11 +164,11 @@ func (m mirroredTool) snapshotFiles(ctx context.Context, tc ctxperm.ToolContext,
 	}
 	paths := map[string][]string{} // by root
 	var roots []string
-	for _, resource := range m.entry.Snapshot {
+	for _, resource := range m.Entry.Snapshot {
 		if _, tree := binding.FolderOf(resource); tree {
 			continue
 		}
-		b, err := binding.New(perm.Access(perm.Write, resource), m.u.g.opts.Roots)
+		b, err := binding.New(perm.Access(perm.Write, resource), m.Upstream.Shared.Roots)
 		if err != nil {
 			return nil, err
 		}
@@ -187,7 +187,7 @@ func (m mirroredTool) snapshotFiles(ctx context.Context, tc ctxperm.ToolContext,
 			paths[r.Root()] = append(paths[r.Root()], r.Path())
 		}
 	}
-	var out observedFiles
+	var out ObservedFiles
 	for _, root := range roots {
 		f, err := files.Open(tc, root)
 		if err != nil {
@@ -202,8 +202,8 @@ func (m mirroredTool) snapshotFiles(ctx context.Context, tc ctxperm.ToolContext,
 	return out, nil
 }
 
-// landed records the post-images.
-func (k observedFiles) landed(ctx context.Context) (err error) {
+// RecordVersions records the post-images.
+func (k ObservedFiles) RecordVersions(ctx context.Context) (err error) {
 	for _, e := range k {
 		err = errors.Join(err, e.RecordVersions(context.WithoutCancel(ctx)))
 	}

@@ -1,4 +1,4 @@
-package gateway
+package upstream
 
 import (
 	"context"
@@ -51,28 +51,13 @@ func (w *subscriptions) has(uri string) bool {
 	return w.all[uri] > 0
 }
 
-// Subscribe makes the gateway call Options.OnResourceUpdated when a resource
-// changes, until the caller calls end. The gateway subscribes once at the
-// server for all subscribers.
-func (g *Gateway) Subscribe(ctx context.Context, uri string) (end func(), err error) {
-	o, ok := g.Resource(uri)
-	if !ok {
-		return nil, sdk.ResourceNotFoundError(uri)
-	}
-	s, _ := g.seen.Load().library.of(o.Name)
-	if s == nil {
-		return nil, sdk.ResourceNotFoundError(uri)
-	}
-	return s.u.watch(ctx, uri)
-}
-
-func (u *upstream) watch(ctx context.Context, uri string) (end func(), err error) {
-	s, err := u.session(ctx)
+func (u *Upstream) Subscribe(ctx context.Context, uri string) (end func(), err error) {
+	s, err := u.Session(ctx)
 	if err != nil {
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: err.Error()}
 	}
 	if r := s.cs.InitializeResult(); r == nil || r.Capabilities == nil || r.Capabilities.Resources == nil || !r.Capabilities.Resources.Subscribe {
-		return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "server " + u.cfg.Name + " tells nobody of changes"}
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "server " + u.Server.Name + " tells nobody of changes"}
 	}
 	select {
 	case u.watches.turn <- struct{}{}:
@@ -90,8 +75,8 @@ func (u *upstream) watch(ctx context.Context, uri string) (end func(), err error
 }
 
 // subscribe subscribes at the server, which has a bounded time to respond.
-func (u *upstream) subscribe(ctx context.Context, s *upstreamConn, uri string) error {
-	ctx, cancel := context.WithTimeout(ctx, u.g.opts.StartTimeout)
+func (u *Upstream) subscribe(ctx context.Context, s *Conn, uri string) error {
+	ctx, cancel := context.WithTimeout(ctx, u.Shared.StartTimeout)
 	defer cancel()
 	ctx, c := wire.WithResponseSlot(ctx, nil)
 	kept := func() bool { return true }
@@ -108,13 +93,13 @@ func (u *upstream) subscribe(ctx context.Context, s *upstreamConn, uri string) e
 	return err
 }
 
-func (u *upstream) unsubscribe(uri string) {
+func (u *Upstream) unsubscribe(uri string) {
 	u.watches.turn <- struct{}{}
 	defer func() { <-u.watches.turn }()
 	if u.watches.add(uri, -1) > 0 {
 		return
 	}
-	s := u.current()
+	s := u.Current()
 	if s == nil {
 		return
 	}
@@ -125,61 +110,21 @@ func (u *upstream) unsubscribe(uri string) {
 
 // resubscribe renews the subscriptions at a restarted server, and reports all
 // as changed, as changes meanwhile are unknown.
-func (u *upstream) resubscribe(s *upstreamConn) {
+func (u *Upstream) resubscribe(s *Conn) {
 	u.watches.turn <- struct{}{}
 	defer func() { <-u.watches.turn }()
 	for _, uri := range u.watches.uris() {
 		if err := u.subscribe(context.Background(), s, uri); err != nil {
-			u.g.log.Warn("nobody is told any more when a resource changes", "server", u.cfg.Name, "uri", uri, "error", err)
+			u.Shared.Log.Warn("nobody is told any more when a resource changes", "server", u.Server.Name, "uri", uri, "error", err)
 			continue
 		}
-		u.g.news.tell(uri, u.g.opts.OnResourceUpdated)
+		u.Shared.Updated(uri)
 	}
 }
 
 // updated takes an update of a server about one of its subscribed resources.
-func (u *upstream) updated(uri string) {
+func (u *Upstream) updated(uri string) {
 	if u.watches.has(uri) {
-		u.g.news.tell(uri, u.g.opts.OnResourceUpdated)
-	}
-}
-
-// updateQueue holds changed resources on their way to clients. A slow client
-// blocks no server, and several changes of one resource become one update.
-type updateQueue struct {
-	mu      sync.Mutex // never held across a wait
-	some    map[string]bool
-	telling bool
-}
-
-func (n *updateQueue) tell(uri string, to func(uri string)) {
-	if to == nil {
-		return
-	}
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.some == nil {
-		n.some = map[string]bool{}
-	}
-	n.some[uri] = true
-	if !n.telling {
-		n.telling = true
-		go n.all(to)
-	}
-}
-
-func (n *updateQueue) all(to func(uri string)) {
-	for {
-		n.mu.Lock()
-		some := n.some
-		n.some = nil
-		n.telling = len(some) > 0
-		n.mu.Unlock()
-		if len(some) == 0 {
-			return
-		}
-		for _, uri := range slices.Sorted(maps.Keys(some)) {
-			to(uri)
-		}
+		u.Shared.Updated(uri)
 	}
 }

@@ -1,10 +1,9 @@
-package gateway
+package mirror
 
 import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -18,7 +17,7 @@ import (
 // exist. No call has a misspelled argument, so the entry would add no access
 // and no snapshot for it.
 func (m mirroredTool) checkEntry(others []definition.Definition) error {
-	for _, a := range slices.Concat(m.entry.Needs, m.snapshots()) {
+	for _, a := range slices.Concat(m.entry.Needs, m.undo.Accesses()) {
 		for _, name := range binding.Parameters(a.Resource) {
 			if err := m.def.Takes(name); err != nil {
 				return fmt.Errorf("%s: %w", a.Resource, err)
@@ -79,19 +78,4 @@ func (m mirroredTool) checkPointers(template json.RawMessage) error {
 		}
 	}
 	return nil
-}
-
-// unknownArguments warns about entries for tools that a server does not have:
-// they have no effect.
-func (b *builder) unknownArguments(u *upstream, has []definition.Definition) {
-	var names []string
-	for _, d := range has {
-		names = append(names, d.Name)
-	}
-	for _, name := range slices.Sorted(maps.Keys(u.cfg.Tools)) {
-		if !slices.Contains(names, name) && !u.told[name] {
-			u.told[name] = true
-			b.g.log.Warn("an entry is of no tool", "server", u.cfg.Name, "why", naming.Unknown("tool", name, "the server", slices.Clone(names)))
-		}
-	}
 }

@@ -1,4 +1,4 @@
-package gateway
+package mirror
 
 import (
 	"encoding/json"
@@ -13,14 +13,15 @@ import (
 	"github.com/remit-dev/remit/mcp/gateway/internal/definition"
 	"github.com/remit-dev/remit/mcp/gateway/internal/naming"
 	"github.com/remit-dev/remit/mcp/gateway/internal/pin"
+	"github.com/remit-dev/remit/mcp/gateway/internal/upstream"
 	"github.com/remit-dev/remit/mcp/internal/catalog"
 )
 
-// gatewayCatalog holds the resources and prompts of all servers: resources by
+// Catalog holds the resources and prompts of all servers: resources by
 // their own URIs, prompts under names like those of tools. A URI must have one
 // owner. If two servers list it, the gateway reads it from neither.
-type gatewayCatalog struct {
-	all     catalog.All
+type Catalog struct {
+	All     catalog.All
 	shelves []*serverCatalog
 	owner   map[string]*serverCatalog // of listed resources, by URI; nil: several servers list it
 	prompts map[string]catalogPrompt
@@ -28,7 +29,7 @@ type gatewayCatalog struct {
 
 // serverCatalog holds the entries of one server.
 type serverCatalog struct {
-	u                      *upstream
+	u                      *upstream.Upstream
 	read, prompt, complete string // tools of the runtime; empty: none
 	shapes                 []resourceTemplate
 	resources              []definition.Resource
@@ -48,20 +49,20 @@ type catalogPrompt struct {
 }
 
 // library adds the catalog of one server.
-func (b *builder) library(u *upstream, d definition.Declared, held []pin.Item) {
-	if u.stranger() { // until the server responds
-		all := &b.mirror.library.all
-		if !u.cfg.NoResources && all.Resources == nil {
+func (b *builder) library(u *upstream.Upstream, d definition.Declared, held []pin.Item) {
+	if u.Unknown() { // until the server responds
+		all := &b.mirror.Catalog.All
+		if !u.Server.NoResources && all.Resources == nil {
 			all.Resources = []catalog.Offer{}
 		}
-		if !u.cfg.NoPrompts && all.Prompts == nil {
+		if !u.Server.NoPrompts && all.Prompts == nil {
 			all.Prompts = []catalog.Offer{}
 		}
 	}
 	s := &serverCatalog{u: u}
-	withheld := reason(held, u.cfg.Name, "")
+	withheld := reason(held, u.Server.Name, "")
 	for _, def := range d.Defs {
-		why := reason(held, u.cfg.Name, def.Key())
+		why := reason(held, u.Server.Name, def.Key())
 		if def.Kind == definition.Templates {
 			t, err := uritemplate.New(def.Name)
 			if err != nil {
@@ -92,35 +93,35 @@ func (b *builder) library(u *upstream, d definition.Declared, held []pin.Item) {
 			b.leaveOut(u, "", nil, err)
 			continue
 		}
-		b.mirror.tools, b.mirror.listed[t.Name()] = append(b.mirror.tools, t), nil
+		b.mirror.Tools, b.mirror.Listings[t.Name()] = append(b.mirror.Tools, t), nil
 		*r.into = t.Name()
 	}
-	b.mirror.library.shelves = append(b.mirror.library.shelves, s)
+	b.mirror.Catalog.shelves = append(b.mirror.Catalog.shelves, s)
 }
 
 // shelve determines the owners of URIs and prompts.
-func (l *gatewayCatalog) shelve(b *builder) {
+func (l *Catalog) shelve(b *builder) {
 	l.owner, l.prompts = map[string]*serverCatalog{}, map[string]catalogPrompt{}
 	claims := map[string][]string{} // of URIs and templates, by server
 	for _, s := range l.shelves {
 		for _, r := range s.resources {
-			claims[r.URI] = append(claims[r.URI], s.u.cfg.Name)
+			claims[r.URI] = append(claims[r.URI], s.u.Server.Name)
 			for _, other := range l.shelves {
 				if other != s && other.fits(r.URI) && !other.has(r.URI) {
-					claims[r.URI] = append(claims[r.URI], other.u.cfg.Name)
+					claims[r.URI] = append(claims[r.URI], other.u.Server.Name)
 				}
 			}
 		}
 		for _, d := range s.defs {
 			if d.Kind == definition.Templates {
-				claims[d.Name] = append(claims[d.Name], s.u.cfg.Name)
+				claims[d.Name] = append(claims[d.Name], s.u.Server.Name)
 			}
 		}
 	}
 	for _, uri := range slices.Sorted(maps.Keys(claims)) {
 		if who := slices.Compact(slices.Sorted(slices.Values(claims[uri]))); len(who) > 1 {
 			l.owner[uri] = nil
-			b.g.log.Warn("several servers claim the same resource; it is served of none", "uri", uri, "servers", strings.Join(who, ", "))
+			b.m.Log.Warn("several servers claim the same resource; it is served of none", "uri", uri, "servers", strings.Join(who, ", "))
 		}
 	}
 	for _, s := range l.shelves {
@@ -129,32 +130,32 @@ func (l *gatewayCatalog) shelve(b *builder) {
 }
 
 // list lists the entries of one server.
-func (l *gatewayCatalog) list(s *serverCatalog) {
+func (l *Catalog) list(s *serverCatalog) {
 	if s.read != "" {
-		l.all.Resources, l.all.Templates = append([]catalog.Offer{}, l.all.Resources...), append([]catalog.Offer{}, l.all.Templates...)
+		l.All.Resources, l.All.Templates = append([]catalog.Offer{}, l.All.Resources...), append([]catalog.Offer{}, l.All.Templates...)
 		for _, r := range s.resources {
 			if _, contested := l.owner[r.URI]; !contested {
 				l.owner[r.URI] = s
-				l.all.Resources = append(l.all.Resources, s.offer(r.URI, r.Raw))
+				l.All.Resources = append(l.All.Resources, s.offer(r.URI, r.Raw))
 			}
 		}
 	}
 	if s.prompt != "" {
-		l.all.Prompts = append([]catalog.Offer{}, l.all.Prompts...)
+		l.All.Prompts = append([]catalog.Offer{}, l.All.Prompts...)
 	}
 	for _, d := range s.defs {
 		_, contested := l.owner[d.Name]
 		switch {
 		case d.Kind == definition.Templates && s.read != "" && !contested:
-			l.all.Templates = append(l.all.Templates, s.offer(d.Name, d.Raw))
+			l.All.Templates = append(l.All.Templates, s.offer(d.Name, d.Raw))
 		case d.Kind == definition.Prompts && s.prompt != "":
-			name := naming.ForClients(s.u.cfg.Name, d.Name)
+			name := naming.ForClients(s.u.Server.Name, d.Name)
 			object, err := d.ListedAs(name)
 			if err != nil {
 				continue // impossible: the name came from it
 			}
 			l.prompts[name] = catalogPrompt{s, d.Name}
-			l.all.Prompts = append(l.all.Prompts, catalog.Offer{Name: name, Object: object, Tool: s.prompt, Input: encoded(promptInput{Name: d.Name})})
+			l.All.Prompts = append(l.All.Prompts, catalog.Offer{Name: name, Object: object, Tool: s.prompt, Input: encoded(promptInput{Name: d.Name})})
 		}
 	}
 }
@@ -164,8 +165,8 @@ func (s *serverCatalog) offer(uri string, object json.RawMessage) catalog.Offer 
 }
 
 // like reports whether clients see the same in both catalogs.
-func (l *gatewayCatalog) like(other gatewayCatalog) bool {
-	return catalog.Equal(l.all.Resources, other.all.Resources) && catalog.Equal(l.all.Templates, other.all.Templates) && catalog.Equal(l.all.Prompts, other.all.Prompts)
+func (l *Catalog) like(other Catalog) bool {
+	return catalog.Equal(l.All.Resources, other.All.Resources) && catalog.Equal(l.All.Templates, other.All.Templates) && catalog.Equal(l.All.Prompts, other.All.Prompts)
 }
 
 func (s *serverCatalog) has(uri string) bool {
@@ -199,7 +200,7 @@ func (s *serverCatalog) held(uri string) bool {
 // of finds the one owner of a URI: the server that lists it, or that has a
 // matching template. An unclaimed URI belongs to the only server with
 // resources, as results can name resources that no server lists.
-func (l *gatewayCatalog) of(uri string) (*serverCatalog, bool) {
+func (l *Catalog) of(uri string) (*serverCatalog, bool) {
 	if s, listed := l.owner[uri]; listed {
 		return s, s != nil
 	}
@@ -222,23 +223,27 @@ func (l *gatewayCatalog) of(uri string) (*serverCatalog, bool) {
 	return fit[0], true
 }
 
-// Entries lists the resources, templates and prompts of all servers, except
-// those in quarantine.
-func (g *Gateway) Entries() catalog.All { return g.seen.Load().library.all }
-
 // Resource returns the entry that reads a resource. It returns false if no
 // server or several servers own the resource.
-func (g *Gateway) Resource(uri string) (catalog.Offer, bool) {
-	s, ok := g.seen.Load().library.of(uri)
+func (l *Catalog) Resource(uri string) (catalog.Offer, bool) {
+	s, ok := l.of(uri)
 	if !ok || !definition.PlainName(uri) {
 		return catalog.Offer{}, false
 	}
 	return s.offer(uri, nil), true
 }
 
+// Upstream returns the one owner of a resource, or nil.
+func (l *Catalog) Upstream(uri string) *upstream.Upstream {
+	if s, ok := l.of(uri); ok && definition.PlainName(uri) {
+		return s.u
+	}
+	return nil
+}
+
 // Prompt returns the entry that reads a prompt, by the name that clients know.
-func (g *Gateway) Prompt(name string, arguments map[string]string) (catalog.Offer, bool) {
-	p, ok := g.seen.Load().library.prompts[name]
+func (l *Catalog) Prompt(name string, arguments map[string]string) (catalog.Offer, bool) {
+	p, ok := l.prompts[name]
 	if !ok {
 		return catalog.Offer{}, false
 	}
@@ -247,8 +252,7 @@ func (g *Gateway) Prompt(name string, arguments map[string]string) (catalog.Offe
 
 // Completion returns the entry that completes an argument of a prompt or a
 // template. It returns false if no server does.
-func (g *Gateway) Completion(p *sdk.CompleteParams) (catalog.Offer, bool) {
-	l := &g.seen.Load().library
+func (l *Catalog) Completion(p *sdk.CompleteParams) (catalog.Offer, bool) {
 	if p.Ref == nil {
 		return catalog.Offer{}, false
 	}
@@ -278,8 +282,8 @@ func (g *Gateway) Completion(p *sdk.CompleteParams) (catalog.Offer, bool) {
 }
 
 // shape finds the server of a template, or of the resource of a URI.
-func (l *gatewayCatalog) shape(uri string) (*serverCatalog, bool) {
-	for _, t := range l.all.Templates {
+func (l *Catalog) shape(uri string) (*serverCatalog, bool) {
+	for _, t := range l.All.Templates {
 		if t.Name == uri {
 			i := slices.IndexFunc(l.shelves, func(s *serverCatalog) bool { return s.read == t.Tool })
 			return l.shelves[i], true

@@ -1,4 +1,4 @@
-package gateway
+package upstream
 
 import (
 	"context"
@@ -23,7 +23,7 @@ const (
 )
 
 // list reads the definitions of a server, and its identity.
-func (u *upstream) list(ctx context.Context, s *upstreamConn) error {
+func (u *Upstream) list(ctx context.Context, s *Conn) error {
 	d := definition.Declared{Known: true}
 	caps := &sdk.ServerCapabilities{}
 	if r := s.cs.InitializeResult(); r != nil {
@@ -40,13 +40,13 @@ func (u *upstream) list(ctx context.Context, s *upstreamConn) error {
 	}
 	// The gateway serves the server without the kinds that it cannot read.
 	without := func(k definition.Kind, err error) {
-		u.g.log.Warn("what a server has to be read is left out", "server", u.cfg.Name, "what", k, "error", err)
+		u.Shared.Log.Warn("what a server has to be read is left out", "server", u.Server.Name, "what", k, "error", err)
 	}
 	d.Completes = caps.Completions != nil
-	if d.Prompts = caps.Prompts != nil && !u.cfg.NoPrompts; d.Prompts {
+	if d.Prompts = caps.Prompts != nil && !u.Server.NoPrompts; d.Prompts {
 		u.add(ctx, s, definition.Prompts, &d, without)
 	}
-	if d.Reads = caps.Resources != nil && !u.cfg.NoResources; d.Reads {
+	if d.Reads = caps.Resources != nil && !u.Server.NoResources; d.Reads {
 		u.add(ctx, s, definition.Templates, &d, without)
 		if d.Resources, err = u.resources(ctx, s); err != nil {
 			d.Resources = nil
@@ -61,7 +61,7 @@ func (u *upstream) list(ctx context.Context, s *upstreamConn) error {
 }
 
 // add adds the definitions of one kind.
-func (u *upstream) add(ctx context.Context, s *upstreamConn, k definition.Kind, d *definition.Declared, without func(definition.Kind, error)) {
+func (u *Upstream) add(ctx context.Context, s *Conn, k definition.Kind, d *definition.Declared, without func(definition.Kind, error)) {
 	defs, err := u.definitions(ctx, s, k)
 	if err != nil {
 		d.Partial = true
@@ -71,13 +71,13 @@ func (u *upstream) add(ctx context.Context, s *upstreamConn, k definition.Kind, 
 	d.Defs = append(d.Defs, defs...)
 }
 
-func (u *upstream) definitions(ctx context.Context, s *upstreamConn, k definition.Kind) (defs []definition.Definition, err error) {
+func (u *Upstream) definitions(ctx context.Context, s *Conn, k definition.Kind) (defs []definition.Definition, err error) {
 	there := map[string]bool{}
 	return defs, s.pages(ctx, k, func(one json.RawMessage) error {
 		d, err := definition.Parse(k, one)
 		switch {
 		case err != nil:
-			u.g.log.Warn("a definition is left out: it is not valid", "server", u.cfg.Name, "what", canon.Printable(d.Key(), 128), "error", err)
+			u.Shared.Log.Warn("a definition is left out: it is not valid", "server", u.Server.Name, "what", canon.Printable(d.Key(), 128), "error", err)
 			return nil
 		case there[d.Name]:
 			return fmt.Errorf("it has two %s named %q", k, d.Name)
@@ -88,7 +88,7 @@ func (u *upstream) definitions(ctx context.Context, s *upstreamConn, k definitio
 	})
 }
 
-func (u *upstream) resources(ctx context.Context, s *upstreamConn) (all []definition.Resource, err error) {
+func (u *Upstream) resources(ctx context.Context, s *Conn) (all []definition.Resource, err error) {
 	there := map[string]bool{}
 	return all, s.pages(ctx, definition.Resources, func(one json.RawMessage) error {
 		var head struct {
@@ -96,7 +96,7 @@ func (u *upstream) resources(ctx context.Context, s *upstreamConn) (all []defini
 			Name string `json:"name"`
 		}
 		if len(one) > definition.MaxDefinition || json.Unmarshal(one, &head) != nil || !definition.PlainName(head.URI) || there[head.URI] {
-			u.g.log.Warn("a resource is left out: it is not valid, or there twice", "server", u.cfg.Name, "uri", canon.Printable(head.URI, 128))
+			u.Shared.Log.Warn("a resource is left out: it is not valid, or there twice", "server", u.Server.Name, "uri", canon.Printable(head.URI, 128))
 			return nil
 		}
 		there[head.URI] = true
@@ -105,7 +105,7 @@ func (u *upstream) resources(ctx context.Context, s *upstreamConn) (all []defini
 	})
 }
 
-func (u *upstream) settle(s *upstreamConn, d definition.Declared) {
+func (u *Upstream) settle(s *Conn, d definition.Declared) {
 	digests := map[string]string{}
 	for _, def := range d.Defs {
 		digests[def.Key()] = def.Digest
@@ -119,7 +119,7 @@ func (u *upstream) settle(s *upstreamConn, d definition.Declared) {
 }
 
 // pages reads a list, page by page.
-func (s *upstreamConn) pages(ctx context.Context, k definition.Kind, each func(one json.RawMessage) error) error {
+func (s *Conn) pages(ctx context.Context, k definition.Kind, each func(one json.RawMessage) error) error {
 	cursor, n, size := "", 0, 0
 	most := maxTools
 	if k == definition.Templates {
@@ -152,7 +152,7 @@ func (s *upstreamConn) pages(ctx context.Context, k definition.Kind, each func(o
 	return fmt.Errorf("its list has more than %d pages", maxPages)
 }
 
-func (s *upstreamConn) page(ctx context.Context, k definition.Kind, cursor string) (page []json.RawMessage, next string, err error) {
+func (s *Conn) page(ctx context.Context, k definition.Kind, cursor string) (page []json.RawMessage, next string, err error) {
 	ctx, c := wire.WithResponseSlot(ctx, nil)
 	switch k {
 	case definition.Prompts:
@@ -183,13 +183,4 @@ func (s *upstreamConn) page(ctx context.Context, k definition.Kind, cursor strin
 		}
 	}
 	return page, next, nil
-}
-
-// declares reports whether the server still declares the definition of a key as
-// it was pinned.
-func (s *upstreamConn) declares(key, digest string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	have, there := s.digest[key]
-	return there && have == digest
 }

@@ -1,4 +1,4 @@
-package gateway
+package clientrequest_test
 
 import (
 	"testing"
@@ -15,14 +15,13 @@ func TestMayAsk(t *testing.T) {
 	can := map[config.ClientFeature]*sdk.ClientCapabilities{
 		config.Elicitation: {Elicitation: &sdk.ElicitationCapabilities{}}, config.Sampling: {Sampling: &sdk.SamplingCapabilities{}}, config.Roots: {RootsV2: &sdk.RootCapabilities{}},
 	}
-	for _, asks := range [][]config.ClientFeature{nil, {}, {config.Elicitation}, {config.Sampling}, {config.Roots}, {config.Elicitation, config.Sampling, config.Roots}} {
-		u := &upstream{asks: &clientrequest.Forwarder{Server: config.Server{Name: "s", ClientFeatures: asks}}}
-		g := &Gateway{}
-		g.seen.Store(&toolSnapshot{of: map[string]*upstream{"": u}})
+	for _, asks := range [][]config.ClientFeature{
+		nil, {}, {config.Elicitation}, {config.Sampling}, {config.Roots}, {config.Elicitation, config.Sampling, config.Roots},
+	} {
+		w := &clientrequest.Forwarder{Server: config.Server{Name: "s", ClientFeatures: asks}}
 		for what, caps := range can {
-			require.Equal(t, u.asks.Allows(what), g.mayAsk("", caps), "%v %s", asks, what)
+			require.Equal(t, w.Allows(what), w.MayAsk(caps), "%v %s", asks, what)
 		}
-		require.False(t, g.mayAsk("", &sdk.ClientCapabilities{}))
-		require.True(t, g.mayAsk("other", &sdk.ClientCapabilities{}))
+		require.False(t, w.MayAsk(&sdk.ClientCapabilities{}))
 	}
 }

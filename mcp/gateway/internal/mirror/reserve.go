@@ -1,4 +1,4 @@
-package gateway
+package mirror
 
 import (
 	"context"
@@ -10,7 +10,9 @@ import (
 	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/internal/canon"
 	"github.com/remit-dev/remit/mcp/gateway/config"
+	"github.com/remit-dev/remit/mcp/gateway/internal/definition"
 	"github.com/remit-dev/remit/mcp/gateway/internal/naming"
+	"github.com/remit-dev/remit/mcp/gateway/internal/upstream"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/provenance"
 	"github.com/remit-dev/remit/revert/effect"
@@ -21,13 +23,13 @@ import (
 // granted the needs of the tools that exist when it begins, often before a
 // server responded. By this tool it gets what the configuration lets the
 // server's tools need. The policy and the pins still decide each call.
-func (u *upstream) reserve() (tool.Tool, error) {
-	server := u.cfg.Name
+func (m *Mirror) reserve(u *upstream.Upstream) (tool.Tool, error) {
+	server := u.Server.Name
 	spec := tool.Spec{
 		Name: naming.Reader(server, "server"), Description: "The tools of the server " + server + ", whichever they are.", Tags: []string{"mcp", "untrusted"},
 		Input: json.RawMessage(`{"type":"object"}`), EffectClass: effect.Pivot, Execute: uncalled, DisabledReason: "it stands for all tools of the server " + server,
 		Provenance: provenance.Source{Kind: provenance.MCP, Name: server, Version: string(canon.Sum("remit/mcp-server/v1", []byte(server)))},
-		Needs:      append(u.asks.Needs(), perm.Access(perm.Call, "tool://"+naming.ToolPattern(server))),
+		Needs:      append(u.Requests.Needs(), perm.Access(perm.Call, "tool://"+naming.ToolPattern(server))),
 	}
 	of, err := perm.KindMCP.Resource(server)
 	if err != nil {
@@ -37,15 +39,15 @@ func (u *upstream) reserve() (tool.Tool, error) {
 	for _, below := range []string{belowResource, belowPrompt} {
 		spec.Needs = append(spec.Needs, perm.Access(perm.Read, of.String()+"/"+below+"/**"))
 	}
-	if u.box != nil {
-		spec = sandboxSpec(u.box, spec)
+	if u.Sandbox != nil {
+		spec = sandboxSpec(u.Sandbox, spec)
 	}
-	entries := []config.Entry{{}, u.cfg.Resources, u.cfg.Prompts}
-	for _, name := range slices.Sorted(maps.Keys(u.cfg.Tools)) {
-		entries = append(entries, u.cfg.Tools[name])
+	entries := []config.Entry{{}, u.Server.Resources, u.Server.Prompts}
+	for _, name := range slices.Sorted(maps.Keys(u.Server.Tools)) {
+		entries = append(entries, u.Server.Tools[name])
 	}
 	for _, e := range entries {
-		_ = mirroredTool{u: u, entry: e}.needs(&spec) // leaves out tools whose entries do not fit
+		_ = m.tool(u, definition.Definition{}, "", e).needs(&spec) // leaves out tools whose entries do not fit
 	}
 	spec.AccessFor, spec.Revert, spec.Verify = nil, nil, nil
 	return tool.FromSpec(spec)
