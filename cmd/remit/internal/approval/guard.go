@@ -26,11 +26,11 @@ func CheckApprover(a *cli.App, p *state.Workspace, calls ...*revert.Call) error 
 				askers = c.Asked.Askers
 			}
 			if err := who.Refuses(askers); err != nil {
-				return notHere(p, err)
+				return approverProblem(p, err)
 			}
 		}
 		if len(calls) == 0 && who.Terminal != nil {
-			return notHere(p, who.Terminal)
+			return approverProblem(p, who.Terminal)
 		}
 	}
 	if s.Passphrase == nil {
@@ -39,9 +39,9 @@ func CheckApprover(a *cli.App, p *state.Workspace, calls ...*revert.Call) error 
 	return askPassphrase(a, s.Passphrase)
 }
 
-// notHere returns the error for an approval from this process. It says where
+// approverProblem returns the error for an approval from this process. It says where
 // approvals are possible.
-func notHere(p *state.Workspace, why error) error {
+func approverProblem(p *state.Workspace, why error) error {
 	return &cli.Problem{
 		Code: cli.ExitDenied, What: "a person must approve, and an agent can be behind this command", Why: why.Error(),
 		Fix: "run it at a terminal that the agent did not start; to take approvals from anywhere, a person runs there: " + p.Hint("approval", "allow-unattended"),

@@ -46,7 +46,7 @@ func (n *Notices) Show(ask ctxperm.ApprovalRequest) {
 		row("approve", n.approve(ask.Call))
 	}
 	_, _ = fmt.Fprint(n.a.Err, b.String())
-	n.notify.tell(n, ask)
+	n.notify.enqueue(n, ask)
 }
 
 // NewNotices returns notices that show the commands look and approve. Program

@@ -18,9 +18,9 @@ import (
 
 // Limits of --notify.
 const (
-	notifyTimeout = 10 * time.Second // duration of one run of the program
-	notifyMost    = 64               // queued calls; the program does not get further ones
-	notifyValue   = 4 << 10          // bytes of a value in the environment
+	notifyTimeout  = 10 * time.Second // duration of one run of the program
+	maxNotifyQueue = 64               // queued calls; the program does not get further ones
+	maxNotifyValue = 4 << 10          // bytes of a value in the environment
 )
 
 // notifier runs a program of the user for each pending call: one at a time, in
@@ -29,7 +29,7 @@ const (
 type notifier struct {
 	command string
 	env     []string      // environment of this process
-	most    time.Duration // limit of one run
+	timeout time.Duration // limit of one run
 	warn    func(text string)
 
 	done chan struct{}
@@ -53,7 +53,7 @@ func newNotifier(command string, env []string, warn func(string)) *notifier {
 		return nil
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	n := &notifier{command: command, env: env, most: notifyTimeout, warn: warn, queue: make(chan notice, notifyMost), done: make(chan struct{}), stop: stop}
+	n := &notifier{command: command, env: env, timeout: notifyTimeout, warn: warn, queue: make(chan notice, maxNotifyQueue), done: make(chan struct{}), stop: stop}
 	go func() {
 		defer close(n.done)
 		for told := range n.queue {
@@ -65,8 +65,8 @@ func newNotifier(command string, env []string, warn func(string)) *notifier {
 	return n
 }
 
-// tell queues a call and does not block.
-func (n *notifier) tell(of *Notices, ask ctxperm.ApprovalRequest) {
+// enqueue queues a call and does not block.
+func (n *notifier) enqueue(of *Notices, ask ctxperm.ApprovalRequest) {
 	if n == nil {
 		return
 	}
@@ -79,7 +79,7 @@ func (n *notifier) tell(of *Notices, ask ctxperm.ApprovalRequest) {
 	select {
 	case n.queue <- told:
 	default:
-		n.warn("--notify: not told of call " + ask.Call + ": the program is behind by " + fmt.Sprint(notifyMost) + " calls")
+		n.warn("--notify: not told of call " + ask.Call + ": the program is behind by " + fmt.Sprint(maxNotifyQueue) + " calls")
 	}
 }
 
@@ -95,7 +95,7 @@ func (n *notifier) Close() error {
 		close(n.queue)
 	}
 	n.mu.Unlock()
-	late := time.AfterFunc(n.most, n.stop)
+	late := time.AfterFunc(n.timeout, n.stop)
 	<-n.done
 	late.Stop()
 	n.stop()
@@ -105,7 +105,7 @@ func (n *notifier) Close() error {
 // run runs the program for one call. It ends the processes that the program
 // leaves behind.
 func (n *notifier) run(ctx context.Context, told notice) error {
-	ctx, cancel := context.WithTimeout(ctx, n.most)
+	ctx, cancel := context.WithTimeout(ctx, n.timeout)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "sh", "-c", n.command)
 	cmd.Env, cmd.Stdin = append(n.env, told.env...), bytes.NewReader(told.input)
@@ -116,7 +116,7 @@ func (n *notifier) run(ctx context.Context, told notice) error {
 	err := cmd.Run()
 	switch {
 	case ctx.Err() != nil:
-		return fmt.Errorf("%s did not end within %s, and was ended", n.command, n.most)
+		return fmt.Errorf("%s did not end within %s, and was ended", n.command, n.timeout)
 	case err != nil && !errors.Is(err, exec.ErrWaitDelay):
 		return errors.New(strings.TrimSuffix(n.command+": "+cli.PlainError(err)+": "+cli.Printable(said.String()), ": "))
 	}
@@ -158,7 +158,9 @@ type notified struct {
 // notice returns the input of the program for a call. It escapes characters
 // that control a terminal or end a line.
 func (n *Notices) notice(ask ctxperm.ApprovalRequest) notice {
-	clean := func(s string) string { return cli.Clip(cli.Printable(strings.ToValidUTF8(s, "\uFFFD")), notifyValue/4) }
+	clean := func(s string) string {
+		return cli.Clip(cli.Printable(strings.ToValidUTF8(s, "\uFFFD")), maxNotifyValue/4)
+	}
 	told := notified{
 		Call: ask.Call, Txn: ask.Txn, Session: ask.Session, Principal: clean(ask.Principal.ID), Tool: clean(ask.Tool),
 		Summary: clean(render.Arguments(ask.Input, sensitive(n.Tools(), ask.Tool))), Access: []string{}, Reasons: []string{},
@@ -181,7 +183,7 @@ func (n *Notices) notice(ask ctxperm.ApprovalRequest) notice {
 		"ACCESS": strings.Join(told.Access, ", "), "REASONS": strings.Join(told.Reasons, "; "), "EXPIRES": told.Expires, "STATE": told.State,
 		"LOOK": told.Look, "APPROVE": told.Approve,
 	} {
-		out.env = append(out.env, "REMIT_"+name+"="+cli.Clip(value, notifyValue/4))
+		out.env = append(out.env, "REMIT_"+name+"="+cli.Clip(value, maxNotifyValue/4))
 	}
 	return out
 }

@@ -47,7 +47,7 @@ func TestNotify(t *testing.T) {
 	evil := "$(touch pwn)`touch pwn`;touch pwn\n'\"; touch pwn #\x1b[2J\x00\u202e"
 	input, err := json.Marshal(map[string]string{"path": evil, "content": strings.Repeat(evil, 1000)})
 	require.NoError(t, err)
-	n.tell(noticesFor(t), ctxperm.ApprovalRequest{
+	n.enqueue(noticesFor(t), ctxperm.ApprovalRequest{
 		Call: "c_1", Txn: "t_1", Session: "s_1", Tool: "file_write" + evil, Principal: perm.Principal{ID: "agent" + evil}, Input: input,
 		Reasons: []perm.Reason{{Text: evil}}, Accesses: []perm.ResourceAccess{{Action: perm.Write, Resource: "file://workspace/" + evil}}, Expires: time.Unix(1e9, 0),
 	})
@@ -74,7 +74,7 @@ func TestNotify(t *testing.T) {
 
 	n = newNotifier("true", nil, w.warn)
 	require.NoError(t, n.Close())
-	n.tell(noticesFor(t), ctxperm.ApprovalRequest{Call: "late"}) // nothing happens
+	n.enqueue(noticesFor(t), ctxperm.ApprovalRequest{Call: "late"}) // nothing happens
 	require.Nil(t, newNotifier("", nil, w.warn))
 }
 
@@ -83,7 +83,7 @@ func TestNotify(t *testing.T) {
 func TestNotifyInTheWay(t *testing.T) {
 	var w warned
 	n := newNotifier("echo no >&2; exit 3", os.Environ(), w.warn)
-	n.tell(noticesFor(t), ctxperm.ApprovalRequest{Call: "c_1", Preview: "x"})
+	n.enqueue(noticesFor(t), ctxperm.ApprovalRequest{Call: "c_1", Preview: "x"})
 	require.NoError(t, n.Close())
 	require.Len(t, w.texts, 1)
 	require.Contains(t, w.texts[0], "exit status 3: no")
@@ -91,17 +91,17 @@ func TestNotifyInTheWay(t *testing.T) {
 	w.texts = nil
 	const hangs = "sleep 100000 & sleep 100000"
 	n = newNotifier(hangs, os.Environ(), w.warn)
-	n.most = 50 * time.Millisecond
-	n.tell(noticesFor(t), ctxperm.ApprovalRequest{Call: "c_1"})
+	n.timeout = 50 * time.Millisecond
+	n.enqueue(noticesFor(t), ctxperm.ApprovalRequest{Call: "c_1"})
 	require.NoError(t, n.Close())
 	require.Equal(t, []string{"--notify: " + hangs + " did not end within 50ms, and was ended"}, w.texts)
 
 	w.texts = nil
 	n = newNotifier(hangs, os.Environ(), w.warn)
-	n.most = time.Hour
+	n.timeout = time.Hour
 	at := noticesFor(t)
-	for range notifyMost + 5 {
-		n.tell(at, ctxperm.ApprovalRequest{Call: "c_1"})
+	for range maxNotifyQueue + 5 {
+		n.enqueue(at, ctxperm.ApprovalRequest{Call: "c_1"})
 	}
 	n.stop()
 	require.NoError(t, n.Close())

@@ -28,17 +28,17 @@ type verifier struct {
 // Costs and limits of a passphrase. The costs of a new verifier are the second
 // recommendation of RFC 9106, for machines with little memory.
 const (
-	kdf           = "argon2id"
-	kdfTime       = 3
-	kdfMemory     = 64 << 10
-	kdfThreads    = 4
-	saltBytes     = 16
-	keyBytes      = 32
-	minPhrase     = 8
-	MaxPhrase     = 1 << 10
-	mostKDFTime   = 1 << 10
-	mostKDFMemory = 4 << 20
-	SettingsFile  = "approval.json"
+	kdf          = "argon2id"
+	kdfTime      = 3
+	kdfMemory    = 64 << 10
+	kdfThreads   = 4
+	saltBytes    = 16
+	keyBytes     = 32
+	minPhrase    = 8
+	MaxPhrase    = 1 << 10
+	maxKDFTime   = 1 << 10
+	maxKDFMemory = 4 << 20
+	SettingsFile = "approval.json"
 )
 
 // NewVerifier returns a verifier of a passphrase with a new salt.
@@ -59,7 +59,7 @@ func (v *verifier) fits(phrase string) bool {
 // Valid rejects a damaged verifier, which could accept any passphrase or take
 // all memory.
 func (v *verifier) Valid() bool {
-	return v.KDF == kdf && v.Time >= 1 && v.Time <= mostKDFTime && v.Memory >= 8*uint32(v.Threads) && v.Memory <= mostKDFMemory && v.Threads >= 1 &&
+	return v.KDF == kdf && v.Time >= 1 && v.Time <= maxKDFTime && v.Memory >= 8*uint32(v.Threads) && v.Memory <= maxKDFMemory && v.Threads >= 1 &&
 		len(v.Salt) >= saltBytes && len(v.Key) == keyBytes
 }
 
@@ -110,7 +110,7 @@ func readPhrase(a *cli.App, ask string) (string, error) {
 	defer func() { _ = tty.Close() }()
 	defer a.Progress.Hold()()
 	if f, ok := tty.(*os.File); ok {
-		text, err := unseen(f, ask)
+		text, err := readHidden(f, ask)
 		if err != nil {
 			return "", refused(err)
 		}
@@ -124,19 +124,19 @@ func readPhrase(a *cli.App, ask string) (string, error) {
 	return strings.TrimRight(text, "\r\n"), nil
 }
 
-// unseen reads a line without showing it. It turns the echo off before the
+// readHidden reads a line without showing it. It turns the echo off before the
 // prompt, so that early typing is not shown either.
-func unseen(tty *os.File, ask string) (text string, err error) {
+func readHidden(tty *os.File, ask string) (text string, err error) {
 	was, err := term.MakeRaw(int(tty.Fd()))
 	if err != nil {
 		return "", err
 	}
 	defer func() { err = errors.Join(err, term.Restore(int(tty.Fd()), was)) }()
-	return term.NewTerminal(byByte{tty}, "").ReadPassword(ask)
+	return term.NewTerminal(byteReader{tty}, "").ReadPassword(ask)
 }
 
-// byByte reads one byte at a time, so that it takes nothing of the next answer.
-type byByte struct{ *os.File }
+// byteReader reads one byte at a time, so that it takes nothing of the next answer.
+type byteReader struct{ *os.File }
 
 // Read reads at most one byte.
-func (b byByte) Read(p []byte) (int, error) { return b.File.Read(p[:min(len(p), 1)]) }
+func (b byteReader) Read(p []byte) (int, error) { return b.File.Read(p[:min(len(p), 1)]) }

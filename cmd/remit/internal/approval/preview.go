@@ -78,7 +78,7 @@ func PreviewCall(ctx context.Context, folders map[string]string, tools tool.Regi
 	if there && !gone && bytes.Equal(was, is) {
 		return Preview{Note: "the content of the file would not change"}
 	}
-	d := diff.Delta{Before: sightAs(was, there), After: sightAs(is, !gone)}
+	d := diff.Delta{Before: fileVersion(was, there), After: fileVersion(is, !gone)}
 	text, err := d.Text(ctx, strings.TrimPrefix(in.Root+"/", state.WorkspaceRoot+"/")+in.Path)
 	if err != nil || text.Lost != "" {
 		return Preview{Note: "no difference can be shown: " + strings.TrimSpace(text.Lost)}
@@ -97,8 +97,8 @@ func occurrences(n int) string {
 	}
 }
 
-// sightAs returns a version of a file with this content.
-func sightAs(content []byte, there bool) diff.ResourceVersion {
+// fileVersion returns a version of a file with this content.
+func fileVersion(content []byte, there bool) diff.ResourceVersion {
 	if !there {
 		return diff.ResourceVersion{}
 	}

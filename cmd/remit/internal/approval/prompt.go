@@ -30,7 +30,7 @@ func NewPrompt(a *cli.App, s Settings, folders map[string]string, list string) (
 	if err != nil {
 		return nil, &cli.Problem{Code: cli.ExitUsage, What: "--on-ask prompt needs a terminal", Why: err.Error(), Fix: "use --on-ask wait, and answer at a terminal: " + list + "; or --on-ask deny"}
 	}
-	p := &prompt{app: a, settings: s, folders: folders, who: who, tty: tty, in: bufio.NewReader(tty), turn: host.NewLock(a.Host, "remit.prompt"), hold: a.Progress.Hold}
+	p := &prompt{app: a, settings: s, folders: folders, who: who, tty: tty, in: bufio.NewReader(tty), lock: host.NewLock(a.Host, "remit.prompt"), hold: a.Progress.Hold}
 	return p, nil
 }
 
@@ -43,18 +43,18 @@ type prompt struct {
 	who  string
 	tty  io.Writer
 	in   *bufio.Reader
-	turn *host.Lock
+	lock *host.Lock
 	hold func() (release func()) // holds the progress line back while the prompt is shown
 }
 
 // Approve shows everything that would run. Only "y" approves.
 func (p *prompt) Approve(ctx context.Context, ask ctxperm.ApprovalRequest) (ctxperm.Answer, error) {
-	if err := p.turn.Lock(ctx); err != nil {
+	if err := p.lock.Lock(ctx); err != nil {
 		return ctxperm.Answer{}, err
 	}
-	defer p.turn.Unlock()
+	defer p.lock.Unlock()
 	defer p.hold()()
-	if _, err := fmt.Fprint(p.tty, question(ask), askedAgain); err != nil {
+	if _, err := fmt.Fprint(p.tty, promptText(ask), promptChoices); err != nil {
 		return ctxperm.Answer{}, err
 	}
 	for {
@@ -66,10 +66,10 @@ func (p *prompt) Approve(ctx context.Context, ask ctxperm.ApprovalRequest) (ctxp
 		case "y", "yes":
 			return p.approved()
 		case "?":
-			_, err = fmt.Fprint(p.tty, explanation, askedAgain)
+			_, err = fmt.Fprint(p.tty, promptHelp, promptChoices)
 		case "d":
-			p.difference(ctx, ask)
-			_, err = fmt.Fprint(p.tty, askedAgain)
+			p.showPreview(ctx, ask)
+			_, err = fmt.Fprint(p.tty, promptChoices)
 		default:
 			return ctxperm.Deny(p.who, "they said no"), nil
 		}
@@ -108,16 +108,16 @@ func (p *prompt) read(ctx context.Context) (string, error) {
 
 // The end of a prompt, and the help for a question mark.
 const (
-	askedAgain  = "allow it once? [y/N/d/?] "
-	explanation = `  y  the call runs, this once
+	promptChoices = "allow it once? [y/N/d/?] "
+	promptHelp    = `  y  the call runs, this once
   n  the call is denied, and the agent is told so; so it is with anything else that is typed
   d  shows what the call would change in files, as they are now
   ?  shows this
 `
 )
 
-// difference shows what the call would change.
-func (p *prompt) difference(ctx context.Context, ask ctxperm.ApprovalRequest) {
+// showPreview shows what the call would change.
+func (p *prompt) showPreview(ctx context.Context, ask ctxperm.ApprovalRequest) {
 	what := Preview{Patch: ask.Preview}
 	if ask.Preview == "" {
 		tools, err := tool.NewRegistry(state.Tools(p.app)...)
@@ -135,7 +135,7 @@ func (p *prompt) difference(ctx context.Context, ask ctxperm.ApprovalRequest) {
 	}
 }
 
-func question(ask ctxperm.ApprovalRequest) string {
+func promptText(ask ctxperm.ApprovalRequest) string {
 	var b strings.Builder
 	_, _ = fmt.Fprintf(&b, "\n%s asks to run %s\n", cli.Printable(ask.Principal.ID), cli.Printable(ask.Tool))
 	if ask.Earlier != "" {

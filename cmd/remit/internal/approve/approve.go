@@ -17,21 +17,21 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// answering holds the flags of approve and deny.
-type answering struct {
+// answerFlags holds the flags of approve and deny.
+type answerFlags struct {
 	startup.Flags
 	rememberFlags
 
 	approves, resume bool
 	why, question    string
 
-	// goOn resumes the call after its approval.
-	goOn func(ctx context.Context, f startup.Flags, id string) error
+	// resumeCall resumes the call after its approval.
+	resumeCall func(ctx context.Context, f startup.Flags, id string) error
 }
 
 // ApproveCommand returns remit approve. Resume runs an approved call.
 func ApproveCommand(a *cli.App, resume func(ctx context.Context, f startup.Flags, id string) error) *cobra.Command {
-	f := answering{approves: true, goOn: resume}
+	f := answerFlags{approves: true, resumeCall: resume}
 	cmd := &cobra.Command{
 		Use: "approve [CALL]", Short: "Approve a call that waits",
 		Long: "Approves a call that waits, in the name of the user that the operating system says you are. CALL is its id, or the first\n" +
@@ -60,7 +60,7 @@ func ApproveCommand(a *cli.App, resume func(ctx context.Context, f startup.Flags
 
 // DenyCommand returns remit deny.
 func DenyCommand(a *cli.App) *cobra.Command {
-	var f answering
+	var f answerFlags
 	cmd := &cobra.Command{
 		Use: "deny [CALL]", Short: "Refuse a call that waits",
 		Long: "Refuses a call that waits, in the name of the user that the operating system says you are. CALL is its id, or the first\n" +
@@ -75,7 +75,7 @@ func DenyCommand(a *cli.App) *cobra.Command {
 	return cmd
 }
 
-func (f *answering) flags(cmd *cobra.Command) {
+func (f *answerFlags) flags(cmd *cobra.Command) {
 	state.AddFlags(cmd, &f.Workspace)
 	cmd.Flags().StringVar(&f.why, "why", "", "`TEXT` for the record")
 	cmd.Flags().BoolVar(&f.JSON, "json", false, "write one JSON object, with --resume one for each thing that was done")
@@ -83,7 +83,7 @@ func (f *answering) flags(cmd *cobra.Command) {
 }
 
 // checkResume rejects flags that need --resume.
-func (f *answering) checkResume(changed func(string) bool) error {
+func (f *answerFlags) checkResume(changed func(string) bool) error {
 	if f.resume {
 		end := f.AtEnd
 		if end == "" {
@@ -102,7 +102,7 @@ func (f *answering) checkResume(changed func(string) bool) error {
 }
 
 // decide records an answer, or lists the pending calls.
-func decide(ctx context.Context, a *cli.App, f *answering, id string) error {
+func decide(ctx context.Context, a *cli.App, f *answerFlags, id string) error {
 	if id == "" {
 		return listPending(ctx, a, &f.Workspace, "", false, f.JSON)
 	}
@@ -130,11 +130,11 @@ func decide(ctx context.Context, a *cli.App, f *answering, id string) error {
 	if f.AtEnd == "" {
 		f.AtEnd = map[bool]string{true: "commit", false: "keep"}[len(w.Txn.Calls) == 1]
 	}
-	return f.goOn(ctx, f.Flags, w.Call.Ref.Call)
+	return f.resumeCall(ctx, f.Flags, w.Call.Ref.Call)
 }
 
 // recordAnswer records an answer and reports it.
-func recordAnswer(ctx context.Context, a *cli.App, rt *agent.Runtime, f *answering, at *state.Workspace, id, who string) (w approval.Pending, err error) {
+func recordAnswer(ctx context.Context, a *cli.App, rt *agent.Runtime, f *answerFlags, at *state.Workspace, id, who string) (w approval.Pending, err error) {
 	if id, err = pendingID(ctx, rt.Journal(), id); err != nil {
 		return w, err
 	}
@@ -158,7 +158,7 @@ func recordAnswer(ctx context.Context, a *cli.App, rt *agent.Runtime, f *answeri
 	reply := agent.Answer{Call: id, Approved: f.approves, By: who, Why: f.why, RequestDigest: f.question}
 	grant, err := f.rememberFlags.answer(ctx, rt, reply)
 	if err != nil {
-		return w, notTaken(err, at, id)
+		return w, answerProblem(err, at, id)
 	}
 	said := map[bool]string{true: "approved", false: "denied"}[f.approves]
 	if f.JSON {
@@ -180,8 +180,8 @@ func recordAnswer(ctx context.Context, a *cli.App, rt *agent.Runtime, f *answeri
 	return w, nil
 }
 
-// notTaken returns the problem of an answer that does not count.
-func notTaken(err error, p *state.Workspace, call string) error {
+// answerProblem returns the problem of an answer that does not count.
+func answerProblem(err error, p *state.Workspace, call string) error {
 	for _, kind := range []error{tool.ErrInvalid, tool.ErrDenied, revert.ErrOutcomeKnown} {
 		if errors.Is(err, kind) {
 			why := strings.TrimSuffix(err.Error(), ": "+kind.Error())

@@ -32,7 +32,7 @@ func GrantsCommand(a *cli.App) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return tellGrants(a, all, asJSON)
+				return writeGrants(a, all, asJSON)
 			})
 		},
 	}
@@ -82,7 +82,7 @@ type revokeOutput struct {
 	Why   string `json:"why"`
 }
 
-func tellGrants(a *cli.App, all []agent.GrantInfo, asJSON bool) error {
+func writeGrants(a *cli.App, all []agent.GrantInfo, asJSON bool) error {
 	if asJSON {
 		enc := json.NewEncoder(a.Out)
 		enc.SetEscapeHTML(false)

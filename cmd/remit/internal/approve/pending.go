@@ -112,7 +112,7 @@ func writePending(p cli.Style, w io.Writer, at *state.Workspace, r PendingRecord
 		}
 	}
 	if r.Diff == "" { // nothing else shows the effect of an approval
-		row("input", wholeInput(r.Input, at.Hint("show", r.Call)))
+		row("input", inputText(r.Input, at.Hint("show", r.Call)))
 	}
 	row("asked by", r.Principal+", in session "+r.Session)
 	row("shown to", r.client)
@@ -149,14 +149,14 @@ func writePending(p cli.Style, w io.Writer, at *state.Workspace, r PendingRecord
 	}
 }
 
-// mostInput limits the shown input, in bytes.
-const mostInput = 4000
+// maxInput limits the shown input, in bytes.
+const maxInput = 4000
 
-// wholeInput formats an input. It shortens a long input and names the command
+// inputText formats an input. It shortens a long input and names the command
 // that shows all of it.
-func wholeInput(input json.RawMessage, show string) string {
-	if len(input) <= mostInput {
+func inputText(input json.RawMessage, show string) string {
+	if len(input) <= maxInput {
 		return string(input)
 	}
-	return fmt.Sprintf("%s … and %d more bytes: %s", strings.ToValidUTF8(string(input[:mostInput]), ""), len(input)-mostInput, show)
+	return fmt.Sprintf("%s … and %d more bytes: %s", strings.ToValidUTF8(string(input[:maxInput]), ""), len(input)-maxInput, show)
 }

@@ -29,7 +29,7 @@ func ApprovalCommand(a *cli.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := tellSettings(a, s, asJSON); err != nil || asJSON {
+			if err := writeSettings(a, s, asJSON); err != nil || asJSON {
 				return err
 			}
 			_, err = fmt.Fprintln(a.Out, "kept in "+cli.Printable(filepath.Join(p.StateDir, approval.SettingsFile)))
@@ -86,7 +86,7 @@ func settingCommand(a *cli.App, use, short string, change func(*approval.Setting
 			if err := approval.WriteSettings(p.StateDir, s); err != nil {
 				return fmt.Errorf("write %s: %w", approval.SettingsFile, err)
 			}
-			return tellSettings(a, s, asJSON)
+			return writeSettings(a, s, asJSON)
 		},
 	}
 	state.AddFlags(cmd, &p)
@@ -100,7 +100,7 @@ type settingRecord struct {
 	Passphrase bool `json:"passphrase"` // each approval needs the passphrase
 }
 
-func tellSettings(a *cli.App, s approval.Settings, asJSON bool) error {
+func writeSettings(a *cli.App, s approval.Settings, asJSON bool) error {
 	if asJSON {
 		a.WriteJSON(settingRecord{s.Unattended, s.Passphrase != nil})
 		return nil

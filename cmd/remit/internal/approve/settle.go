@@ -52,7 +52,7 @@ func SettleCommand(a *cli.App) *cobra.Command {
 				}
 				err = rt.ResolveUnknown(cmd.Context(), args[0], record.Decided{Applied: args[1] == "applied", By: who, Why: why})
 				if err != nil {
-					return notTaken(err, &p, args[0])
+					return answerProblem(err, &p, args[0])
 				}
 				if asJSON {
 					a.WriteJSON(answerOutput{args[0], args[1], who, why, ""})

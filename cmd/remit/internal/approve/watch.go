@@ -11,8 +11,8 @@ import (
 	"github.com/remit-dev/remit/revert/journal"
 )
 
-// lookAgain is the interval of --watch.
-const lookAgain = time.Second
+// watchInterval is the interval of --watch.
+const watchInterval = time.Second
 
 // goneRecord is the JSON form of a call that is no longer pending.
 type goneRecord struct {
@@ -35,10 +35,10 @@ func watchPending(ctx context.Context, a *cli.App, p *state.Workspace, j journal
 		if first && len(all) == 0 { // otherwise the user cannot tell whether the command works
 			_, _ = fmt.Fprintln(a.Err, "remit: no call waits for approval; this command goes on watching until it is interrupted")
 		}
-		if err := tellChanges(ctx, a, p, j, all, known, asJSON); err != nil && ctx.Err() == nil {
+		if err := writeChanges(ctx, a, p, j, all, known, asJSON); err != nil && ctx.Err() == nil {
 			return err
 		}
-		tick, free := a.Host.WithTimeout(ctx, lookAgain, nil)
+		tick, free := a.Host.WithTimeout(ctx, watchInterval, nil)
 		<-tick.Done()
 		free()
 		if ctx.Err() != nil {
@@ -47,8 +47,8 @@ func watchPending(ctx context.Context, a *cli.App, p *state.Workspace, j journal
 	}
 }
 
-// tellChanges writes the calls that differ from known, and updates known.
-func tellChanges(ctx context.Context, a *cli.App, p *state.Workspace, j journal.Journal, all []approval.Pending, known map[string]string, asJSON bool) error {
+// writeChanges writes the calls that differ from known, and updates known.
+func writeChanges(ctx context.Context, a *cli.App, p *state.Workspace, j journal.Journal, all []approval.Pending, known map[string]string, asJSON bool) error {
 	var fresh []approval.Pending
 	here := map[string]bool{}
 	for _, w := range all {

@@ -7,16 +7,16 @@ import "io"
 type Output struct {
 	w       io.Writer
 	Failure error // the first write error
-	gone    bool  // the last line may be incomplete, so nothing can follow it
+	broken  bool  // the last line may be incomplete, so nothing can follow it
 }
 
 // Write writes p. It never returns an error.
 func (o *Output) Write(p []byte) (int, error) {
-	if o.gone {
+	if o.broken {
 		return len(p), nil
 	}
 	if _, err := o.w.Write(p); err != nil {
-		o.gone = true
+		o.broken = true
 		o.lose(err)
 	}
 	return len(p), nil

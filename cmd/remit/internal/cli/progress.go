@@ -62,7 +62,7 @@ func (p *Progress) Show(doing string) {
 	defer p.mu.Unlock()
 	p.doing = doing
 	if doing == "" {
-		p.wipe()
+		p.remove()
 	}
 }
 
@@ -103,7 +103,7 @@ func (p *Progress) draw() {
 	if p.doing == "" {
 		return
 	}
-	p.wipe()
+	p.remove()
 	p.shown = true
 	_, _ = fmt.Fprintf(p.writer, "… %s (%d s)", Clip(Printable(p.doing), 60), max(seconds, 0))
 }
@@ -111,11 +111,11 @@ func (p *Progress) draw() {
 func (p *Progress) clear() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.wipe()
+	p.remove()
 }
 
-// wipe removes the line. The caller holds mu.
-func (p *Progress) wipe() {
+// remove removes the line. The caller holds mu.
+func (p *Progress) remove() {
 	if p.shown {
 		_, _ = io.WriteString(p.writer, "\r\x1b[K")
 		p.shown = false
@@ -132,6 +132,6 @@ type progressWriter struct {
 func (a progressWriter) Write(b []byte) (int, error) {
 	a.progress.mu.Lock()
 	defer a.progress.mu.Unlock()
-	a.progress.wipe()
+	a.progress.remove()
 	return a.w.Write(b)
 }

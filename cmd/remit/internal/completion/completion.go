@@ -14,8 +14,8 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// offered bounds the transactions that completion lists: the newest.
-const offered = 50
+// maxTxns bounds the transactions that completion lists: the newest.
+const maxTxns = 50
 
 var errEnough = errors.New("enough")
 
@@ -95,7 +95,7 @@ func completeIDs(a *cli.App, cmd *cobra.Command, txns, calls bool, begun string)
 	n := 0
 	_ = state.EachTxn(cmd.Context(), j, func(id string) error {
 		t, err := revert.Load(cmd.Context(), j, id)
-		if n++; err != nil || n > offered {
+		if n++; err != nil || n > maxTxns {
 			return errors.Join(err, errEnough)
 		}
 		if txns {

@@ -62,7 +62,7 @@ func runDoctor(ctx context.Context, a *cli.App, f *startup.Flags) error {
 		}
 		checkRoot(a, "root "+name, folder, tell)
 		if ways[i] != nil {
-			tell(wayFinding("root "+name, *ways[i]))
+			tell(writeModeFinding("root "+name, *ways[i]))
 		}
 	}
 	checkState(ctx, a, f, folders, tell)

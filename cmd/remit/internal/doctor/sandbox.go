@@ -35,7 +35,7 @@ func checkSandbox(ctx context.Context, a *cli.App, f *startup.Flags, roots []str
 		state = nearestFolder(f.StateDir)
 	}
 	for i, root := range roots {
-		w, err := wayOf(ctx, root, state)
+		w, err := probeWriteMode(ctx, root, state)
 		if i == 0 {
 			tell(levelFinding(w.Protections, err))
 		}
@@ -61,8 +61,8 @@ func nearestFolder(path string) string {
 	}
 }
 
-// wayOf tries a root, with written files on the disk of the state folder.
-func wayOf(ctx context.Context, root, state string) (sandbox.WriteMode, error) {
+// probeWriteMode tries a root, with written files on the disk of the state folder.
+func probeWriteMode(ctx context.Context, root, state string) (sandbox.WriteMode, error) {
 	root, err := realPath(root)
 	if err != nil {
 		return sandbox.WriteMode{}, err
@@ -116,7 +116,7 @@ func levelFinding(r sandbox.Protections, err error) Finding {
 	return f
 }
 
-func wayFinding(where string, w sandbox.WriteMode) Finding {
+func writeModeFinding(where string, w sandbox.WriteMode) Finding {
 	if w.View == sandbox.Overlay && w.Unsupervised != "" {
 		return Finding{
 			Where: where, Check: "programs", Is: Weaker, What: "what a program writes lands in an overlay, in which no folder of the root can be renamed: " + w.Unsupervised,

@@ -46,17 +46,17 @@ func TestLevelFinding(t *testing.T) {
 }
 
 func TestWayFinding(t *testing.T) {
-	f := wayFinding("root docs", sandbox.WriteMode{View: sandbox.Overlay})
+	f := writeModeFinding("root docs", sandbox.WriteMode{View: sandbox.Overlay})
 	require.Equal(t, Finding{Where: "root docs", Check: "programs", Is: Healthy, What: f.What}, f)
 	require.Contains(t, f.What, "The kernel renames its folders")
-	f = wayFinding("root docs", sandbox.WriteMode{View: sandbox.Overlay, Protections: sandbox.Protections{Moves: "an ordinary user"}})
+	f = writeModeFinding("root docs", sandbox.WriteMode{View: sandbox.Overlay, Protections: sandbox.Protections{Moves: "an ordinary user"}})
 	require.Equal(t, Healthy, f.Is)
 	require.Contains(t, f.What, "another inode number: an ordinary user")
-	f = wayFinding("root docs", sandbox.WriteMode{View: sandbox.Overlay, Protections: sandbox.Protections{Unsupervised: "the kernel is too old"}})
+	f = writeModeFinding("root docs", sandbox.WriteMode{View: sandbox.Overlay, Protections: sandbox.Protections{Unsupervised: "the kernel is too old"}})
 	require.Equal(t, Weaker, f.Is)
 	require.Contains(t, f.What, "no folder of the root can be renamed: the kernel is too old")
 	require.NotEmpty(t, f.Fix)
-	f = wayFinding("root docs", sandbox.WriteMode{View: sandbox.Direct, Why: "a/b has another owner"})
+	f = writeModeFinding("root docs", sandbox.WriteMode{View: sandbox.Direct, Why: "a/b has another owner"})
 	require.Equal(t, Weaker, f.Is)
 	require.Contains(t, f.What, "a/b has another owner")
 	require.NotEmpty(t, f.Fix)

@@ -29,7 +29,7 @@ func checkState(ctx context.Context, a *cli.App, f *startup.Flags, folders []str
 	} else {
 		tell(Finding{Where: "state", Check: "outside", Is: Healthy, What: f.StateDir + " lies outside every root"})
 	}
-	there := existing(f.StateDir)
+	there := nearestExisting(f.StateDir)
 	tell(stateFileSystem(fileSystem(there)))
 	tell(stateRights(f.StateDir, there))
 	checkLogins(&f.Workspace, tell)
@@ -68,7 +68,7 @@ func stateRights(state, there string) Finding {
 	case !info.IsDir():
 		f.Is, f.What, f.Fix = Failing, fmt.Sprintf("%s is not a folder", there), "name a folder with --state"
 	case there != state:
-		return makeable(there)
+		return stateCreation(there)
 	case runtime.GOOS == "windows":
 		f.Is, f.What = Weaker, "who may enter it was not looked at: it is what the folder above gives"
 		f.Fix = "keep the state in your own profile, which is private"
@@ -81,9 +81,9 @@ func stateRights(state, there string) Finding {
 	return f
 }
 
-// makeable checks whether the state folder can be created below the existing
+// stateCreation checks whether the state folder can be created below the existing
 // one.
-func makeable(there string) Finding {
+func stateCreation(there string) Finding {
 	f := Finding{Where: "state", Check: "rights", Is: Healthy, What: "not there yet, and can be made"}
 	dir, err := os.MkdirTemp(there, ".remit-doctor-")
 	if err == nil {

@@ -88,7 +88,7 @@ func writeQuarantine(a *cli.App, all []gateway.QuarantinedItem, accepted, asJSON
 			name += "/" + q.Tool
 		}
 		_, _ = fmt.Fprintf(a.Out, "%s%s: %s\n", did, cli.Printable(name), cli.Printable(q.Why))
-		before, after := pretty(q.Before), pretty(q.After)
+		before, after := indentedLines(q.Before), indentedLines(q.After)
 		for _, line := range before {
 			if !slices.Contains(after, line) {
 				_, _ = fmt.Fprintf(a.Out, "  - %s\n", cli.Printable(line))
@@ -103,7 +103,7 @@ func writeQuarantine(a *cli.App, all []gateway.QuarantinedItem, accepted, asJSON
 	return nil
 }
 
-func pretty(raw json.RawMessage) []string {
+func indentedLines(raw json.RawMessage) []string {
 	var b bytes.Buffer
 	if len(raw) == 0 || json.Indent(&b, raw, "", "  ") != nil {
 		return nil

@@ -88,29 +88,29 @@ func fileName(resource string) string {
 }
 
 type diffRecord struct {
-	Txn     string          `json:"txn"`
-	Call    string          `json:"call,omitempty"`
-	State   revert.TxnState `json:"state"`
-	Changes []deltaRecord   `json:"changes"`
-	Unseen  []unseenRecord  `json:"unseen"`
-	Held    []unseenRecord  `json:"held,omitempty"` // held until the commit
-	Erased  []string        `json:"erased"`         // calls whose records were erased
+	Txn     string            `json:"txn"`
+	Call    string            `json:"call,omitempty"`
+	State   revert.TxnState   `json:"state"`
+	Changes []deltaRecord     `json:"changes"`
+	Unseen  []untrackedRecord `json:"unseen"`
+	Held    []untrackedRecord `json:"held,omitempty"` // held until the commit
+	Erased  []string          `json:"erased"`         // calls whose records were erased
 }
 
 type deltaRecord struct {
-	Resource string       `json:"resource"`
-	Kind     string       `json:"kind"`
-	Calls    []string     `json:"calls"`
-	Before   *sightRecord `json:"before"`
-	After    *sightRecord `json:"after"`
-	Binary   bool         `json:"binary"`
-	Added    int          `json:"added"`
-	Removed  int          `json:"removed"`
-	Patch    string       `json:"patch"`
-	Lost     string       `json:"lost,omitempty"`
+	Resource string         `json:"resource"`
+	Kind     string         `json:"kind"`
+	Calls    []string       `json:"calls"`
+	Before   *versionRecord `json:"before"`
+	After    *versionRecord `json:"after"`
+	Binary   bool           `json:"binary"`
+	Added    int            `json:"added"`
+	Removed  int            `json:"removed"`
+	Patch    string         `json:"patch"`
+	Lost     string         `json:"lost,omitempty"`
 }
 
-type sightRecord struct {
+type versionRecord struct {
 	Version effect.Token `json:"version"`
 	Type    string       `json:"type"`
 	Mode    string       `json:"mode,omitempty"`
@@ -118,17 +118,17 @@ type sightRecord struct {
 	Content string       `json:"content,omitempty"` // digest
 }
 
-type unseenRecord struct {
+type untrackedRecord struct {
 	Call        string       `json:"call"`
 	Tool        string       `json:"tool"`
 	EffectClass effect.Class `json:"effect_class"`
 }
 
-func sightOf(s diff.ResourceVersion) *sightRecord {
+func versionOf(s diff.ResourceVersion) *versionRecord {
 	if !s.Exists() {
 		return nil
 	}
-	return &sightRecord{Version: s.Token, Type: s.Type, Mode: s.Mode, Target: strings.ToValidUTF8(s.Target, "\uFFFD"), Content: s.Digest}
+	return &versionRecord{Version: s.Token, Type: s.Type, Mode: s.Mode, Target: strings.ToValidUTF8(s.Target, "\uFFFD"), Content: s.Digest}
 }
 
 func kindOf(d diff.Delta) string {
@@ -143,22 +143,22 @@ func kindOf(d diff.Delta) string {
 }
 
 func diffJSON(ctx context.Context, a *cli.App, d diff.Diff) error {
-	rec := diffRecord{Txn: d.Txn, Call: d.Call, State: d.State, Changes: []deltaRecord{}, Unseen: []unseenRecord{}, Erased: cli.Listed(d.Erased)}
+	rec := diffRecord{Txn: d.Txn, Call: d.Call, State: d.State, Changes: []deltaRecord{}, Unseen: []untrackedRecord{}, Erased: cli.Listed(d.Erased)}
 	for _, delta := range d.Deltas {
 		text, err := delta.Text(ctx, fileName(delta.Resource))
 		if err != nil {
 			return err
 		}
 		rec.Changes = append(rec.Changes, deltaRecord{
-			Resource: delta.Resource, Kind: kindOf(delta), Calls: delta.Calls, Before: sightOf(delta.Before), After: sightOf(delta.After),
+			Resource: delta.Resource, Kind: kindOf(delta), Calls: delta.Calls, Before: versionOf(delta.Before), After: versionOf(delta.After),
 			Binary: text.Binary, Added: text.Added, Removed: text.Removed, Patch: text.Patch, Lost: text.Lost,
 		})
 	}
 	for _, u := range d.Untracked {
-		rec.Unseen = append(rec.Unseen, unseenRecord{u.Call, u.Tool, u.Class})
+		rec.Unseen = append(rec.Unseen, untrackedRecord{u.Call, u.Tool, u.Class})
 	}
 	for _, u := range d.Held {
-		rec.Held = append(rec.Held, unseenRecord{u.Call, u.Tool, u.Class})
+		rec.Held = append(rec.Held, untrackedRecord{u.Call, u.Tool, u.Class})
 	}
 	a.WriteJSON(rec)
 	return nil

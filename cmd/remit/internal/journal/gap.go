@@ -95,8 +95,8 @@ func writeGaps(p cli.Style, w io.Writer, gaps []gap) {
 	}
 }
 
-// writeUnseen reports what a revert cannot know because records are missing.
-func writeUnseen(p cli.Style, w io.Writer, gaps []gap) {
+// writeGapWarning reports what a revert cannot know because records are missing.
+func writeGapWarning(p cli.Style, w io.Writer, gaps []gap) {
 	writeGaps(p, w, gaps)
 	if len(gaps) > 0 {
 		_, _ = fmt.Fprintln(w, p.Bad("calls of that time can be unknown; nothing takes back what they changed"))

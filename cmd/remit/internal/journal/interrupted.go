@@ -11,8 +11,8 @@ import (
 	"github.com/remit-dev/remit/revert"
 )
 
-// worksOn reports whether a transaction reverts or redoes another one.
-func worksOn(t *revert.Txn, id string) bool {
+// revertsOrRedoes reports whether a transaction reverts or redoes another one.
+func revertsOrRedoes(t *revert.Txn, id string) bool {
 	return id != "" && (t.Undoes+t.Redoes == id || slices.Contains(t.AlsoReverts, id))
 }
 
@@ -20,7 +20,7 @@ func worksOn(t *revert.Txn, id string) bool {
 // interrupted.
 func writeInterrupted(ctx context.Context, a *cli.App, rt *agent.Runtime, p *state.Workspace, id string) error {
 	return state.Interrupted(ctx, rt, func(t *revert.Txn) (bool, error) {
-		if !worksOn(t, id) {
+		if !revertsOrRedoes(t, id) {
 			return false, nil
 		}
 		verb := "revert"

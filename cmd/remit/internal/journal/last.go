@@ -26,7 +26,7 @@ func lastTxn(ctx context.Context, rt *agent.Runtime) (found string, over []passe
 		if err != nil {
 			return err
 		}
-		is := t.Undoes+t.Redoes == "" && len(slices.DeleteFunc(t.EffectiveCalls(), beyond))+len(t.HeldCalls()) > 0
+		is := t.Undoes+t.Redoes == "" && len(slices.DeleteFunc(t.EffectiveCalls(), cannotRevert))+len(t.HeldCalls()) > 0
 		if !is {
 			is, err = abandoned(ctx, j, t)
 		}
@@ -40,7 +40,7 @@ func lastTxn(ctx context.Context, rt *agent.Runtime) (found string, over []passe
 			return err
 		}
 		if !is {
-			over = append(over, passedBy(t)...)
+			over = append(over, passedOverCalls(t)...)
 			return nil
 		}
 		found = id
@@ -55,9 +55,9 @@ func lastTxn(ctx context.Context, rt *agent.Runtime) (found string, over []passe
 	return found, over, err
 }
 
-// beyond reports whether a revert of the call can do nothing: its records are
+// cannotRevert reports whether a revert of the call can do nothing: its records are
 // erased, or its remaining effects are outside the observed roots.
-func beyond(c *revert.Call) bool {
+func cannotRevert(c *revert.Call) bool {
 	switch {
 	case c.Phase == revert.PhaseErased:
 		return true
@@ -122,19 +122,19 @@ type passedOver struct {
 	Why  string `json:"why"`
 }
 
-// passedBy returns the calls of a transaction that a revert does not change.
-func passedBy(t *revert.Txn) (over []passedOver) {
+// passedOverCalls returns the calls of a transaction that a revert does not change.
+func passedOverCalls(t *revert.Txn) (over []passedOver) {
 	if t.Undoes+t.Redoes != "" {
 		return nil
 	}
 	for _, c := range slices.Backward(t.Calls) {
-		over = append(over, passedOver{Txn: t.ID, Call: c.Ref.Call, Tool: c.Tool.Name, Why: nothingOf(c)})
+		over = append(over, passedOver{Txn: t.ID, Call: c.Ref.Call, Tool: c.Tool.Name, Why: passedOverReason(c)})
 	}
 	return over
 }
 
-// nothingOf says why a revert of a call would do nothing.
-func nothingOf(c *revert.Call) string {
+// passedOverReason says why a revert of a call would do nothing.
+func passedOverReason(c *revert.Call) string {
 	switch {
 	case c.Phase == revert.PhaseErased:
 		return "its records were erased"
@@ -155,15 +155,15 @@ func nothingOf(c *revert.Call) string {
 	}
 }
 
-// mostPassed limits the calls that writePassed names.
-const mostPassed = 5
+// maxPassed limits the calls that writePassed names.
+const maxPassed = 5
 
 // writePassed writes the newer calls that --last passed over.
 func writePassed(p cli.Style, w io.Writer, over []passedOver, at *state.Workspace) {
-	for _, c := range over[:min(len(over), mostPassed)] {
+	for _, c := range over[:min(len(over), maxPassed)] {
 		_, _ = fmt.Fprintf(w, "%s passed over: call %s of %s, %s: %s\n", p.Doubt("·"), c.Call, c.Txn, cli.Printable(c.Tool), c.Why)
 	}
-	if n := len(over) - mostPassed; n > 0 {
+	if n := len(over) - maxPassed; n > 0 {
 		_, _ = fmt.Fprintf(w, "%s passed over: %s more; %s lists them\n", p.Doubt("·"), cli.Count(n, "newer call"), at.Hint("log"))
 	}
 }

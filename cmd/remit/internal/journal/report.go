@@ -62,9 +62,9 @@ func writeReport(p cli.Style, w io.Writer, rep revert.Report, way revertOp, id s
 	_, _ = fmt.Fprintf(w, "%s%s: %d of %s %s\n", what, render.State(p, rep.State, false), clean, cli.Count(len(rep.Items), "change"), did)
 }
 
-// writeWays writes the commands that revert the remaining resources, if there
+// writeNextCommands writes the commands that revert the remaining resources, if there
 // are any.
-func writeWays(p cli.Style, w io.Writer, rep revert.Report, again string, over func() bool) {
+func writeNextCommands(p cli.Style, w io.Writer, rep revert.Report, again string, over func() bool) {
 	theirs := slices.ContainsFunc(rep.NotUndone(), func(i revert.ResourceResult) bool {
 		return i.Outcome == effect.Conflict && !strings.HasPrefix(i.Resource, "http") // an HTTP resource cannot be overwritten
 	})

@@ -39,7 +39,7 @@ func RevertCommand(a *cli.App) *cobra.Command {
 			if cmd.Flags().Changed("force-as") && strings.TrimSpace(how.Force) == "" {
 				return cli.UsageProblem("--force-as needs the name of the person who wants it")
 			}
-			how.By = asker(a)
+			how.By = userName(a)
 			do := func(rt *agent.Runtime, ctx context.Context, id string) (revert.Report, error) {
 				return rt.Revert(ctx, id, how)
 			}
@@ -82,7 +82,7 @@ func RedoCommand(a *cli.App) *cobra.Command {
 				return cli.UsageProblem("name one transaction, or give --last")
 			}
 			return runRevert(cmd.Context(), a, &p, target{strings.Join(args, ""), last, true}, asJSON, redoing, func(rt *agent.Runtime, ctx context.Context, id string) (revert.Report, error) {
-				return rt.Redo(ctx, id, asker(a))
+				return rt.Redo(ctx, id, userName(a))
 			}, nil)
 		},
 	}
@@ -94,9 +94,9 @@ func RedoCommand(a *cli.App) *cobra.Command {
 	return cmd
 }
 
-// asker returns the user for the record. It returns "" if the system does not
+// userName returns the user for the record. It returns "" if the system does not
 // know the user, who can revert anyway.
-func asker(a *cli.App) string {
+func userName(a *cli.App) string {
 	who, err := a.Username()
 	if err != nil {
 		return ""
@@ -163,9 +163,9 @@ func runRevert(ctx context.Context, a *cli.App, p *state.Workspace, which target
 		writeReport(a.Style(), a.Out, rep, way, id)
 		writeFolders(ctx, a, p, rt.Journal(), rep)
 		writePassed(a.Style(), a.Out, passed, p)
-		writeUnseen(a.Style(), a.Out, missing)
+		writeGapWarning(a.Style(), a.Out, missing)
 		if way != redoing && rep.Txn != "" {
-			writeWays(a.Style(), a.Out, rep, p.Hint("revert", id), func() bool { return over(rt, ctx, id) })
+			writeNextCommands(a.Style(), a.Out, rep, p.Hint("revert", id), func() bool { return over(rt, ctx, id) })
 		}
 		if way == undoing && redoable(rep) {
 			_, _ = fmt.Fprintln(a.Out, a.Style().Faint("redo these changes: "+p.Hint("redo", redoID(ctx, rt, rep))))

@@ -126,14 +126,14 @@ func findUndo(ctx context.Context, j journal.Journal, id string) (*revert.Txn, [
 			return nil, nil, err
 		}
 		if b, ok := rec.Body.(*record.Reverting); ok {
-			return undoneCall(ctx, j, e.Header.Txn, b.Of)
+			return revertedCall(ctx, j, e.Header.Txn, b.Of)
 		}
 	}
 	return nil, nil, fmt.Errorf("%q: %w", id, journal.ErrNotFound)
 }
 
-// undoneCall returns a call in the folders where a transaction reverted it.
-func undoneCall(ctx context.Context, j journal.Journal, by string, of record.CallRef) (*revert.Txn, []*revert.Call, error) {
+// revertedCall returns a call in the folders where a transaction reverted it.
+func revertedCall(ctx context.Context, j journal.Journal, by string, of record.CallRef) (*revert.Txn, []*revert.Call, error) {
 	link, err := revert.Load(ctx, j, by)
 	if err != nil {
 		return nil, nil, err

@@ -50,7 +50,7 @@ func runEval(a *cli.App, cmd *cobra.Command, input string, paths []string, asJSO
 	case d.Effect() == perm.Ask:
 		a.ExitWith(cli.ExitPending)
 	}
-	notes := notHeld(d)
+	notes := budgetNotes(d)
 	if asJSON {
 		all := d.Details()
 		a.WriteJSON(evaluated{
@@ -81,9 +81,9 @@ type evaluated struct {
 	Notes   []string      `json:"notes,omitempty"`
 }
 
-// notHeld returns a note for each budget of a decision, as this command
+// budgetNotes returns a note for each budget of a decision, as this command
 // enforces none.
-func notHeld(d perm.Decision) (notes []string) {
+func budgetNotes(d perm.Decision) (notes []string) {
 	for _, l := range d.Limits() {
 		notes = append(notes, fmt.Sprintf("the budget %q is not held here: the runtime holds it against what it counted when the call comes (%s)", l.Budget, l.At))
 	}
@@ -95,14 +95,14 @@ func readRequest(a *cli.App, input string) (r perm.Request, err error) {
 	if input != "-" {
 		f, err := os.Open(input)
 		if err != nil {
-			return r, unreadable(input, err)
+			return r, inputProblem(input, err)
 		}
 		defer func() { _ = f.Close() }()
 		from = f
 	}
 	text, err := io.ReadAll(io.LimitReader(from, int64(canon.DefaultLimits().Bytes)+1))
 	if err != nil {
-		return r, unreadable(input, err)
+		return r, inputProblem(input, err)
 	}
 	if r, err = parseRequest(text); err != nil {
 		err = &cli.Problem{
@@ -113,7 +113,7 @@ func readRequest(a *cli.App, input string) (r perm.Request, err error) {
 	return r, err
 }
 
-func unreadable(input string, err error) error {
+func inputProblem(input string, err error) error {
 	return &cli.Problem{Code: cli.ExitUsage, What: fmt.Sprintf("the input %q cannot be read", input), Why: cli.PlainError(err), Fix: "name a file, or - for standard input"}
 }
 

@@ -69,14 +69,14 @@ func runExplain(ctx context.Context, a *cli.App, f *explainFlags, ids []string) 
 	if err != nil {
 		return err
 	}
-	var asked []recordedAsk
+	var asked []recordedRequest
 	if f.input != "" {
 		r, err := readRequest(a, f.input)
 		if err != nil {
 			return err
 		}
-		asked = []recordedAsk{{request: r}}
-	} else if asked, err = recordedAsks(ctx, a, f, ids[0]); err != nil {
+		asked = []recordedRequest{{request: r}}
+	} else if asked, err = recordedRequests(ctx, a, f, ids[0]); err != nil {
 		return err
 	}
 	all, err := f.explain(ctx, engine, asked)
@@ -99,7 +99,7 @@ func runExplain(ctx context.Context, a *cli.App, f *explainFlags, ids []string) 
 // explain explains each access. It withholds an explanation that contradicts
 // the recorded decision: the policy read something that the journal does not
 // have.
-func (f *explainFlags) explain(ctx context.Context, engine *rego.Engine, asks []recordedAsk) (all []explainOutput, err error) {
+func (f *explainFlags) explain(ctx context.Context, engine *rego.Engine, asks []recordedRequest) (all []explainOutput, err error) {
 	strictest := map[bool]perm.Effect{false: perm.Allow, true: perm.Allow} // key: the call asked while it ran
 	for _, ask := range asks {
 		x, err := f.explainOne(ctx, engine, ask)
@@ -110,20 +110,20 @@ func (f *explainFlags) explain(ctx context.Context, engine *rego.Engine, asks []
 		strictest[x.Access.Dynamic] = min(strictest[x.Access.Dynamic], effectOf(x.Decision.Effect))
 	}
 	for i, ask := range asks {
-		if why := ask.untold(all[i], strictest[all[i].Access.Dynamic]); why != "" {
+		if why := ask.unknownReason(all[i], strictest[all[i].Access.Dynamic]); why != "" {
 			f.withhold(&all[i], ask, why)
 		}
 	}
 	return all, nil
 }
 
-func (f *explainFlags) explainOne(ctx context.Context, engine *rego.Engine, ask recordedAsk) (explainOutput, error) {
+func (f *explainFlags) explainOne(ctx context.Context, engine *rego.Engine, ask recordedRequest) (explainOutput, error) {
 	why, err := engine.Explain(ctx, ask.request)
 	if err != nil {
 		return explainOutput{}, err
 	}
 	x := explainOutput{Call: ask.call, Tool: ask.request.Tool.Name, Explanation: why, Access: ask.request.Access, Recorded: ask.decision, Notes: []string{}}
-	if ask.unmet(x) {
+	if ask.lacksRequired(x) {
 		x.Decision = *ask.decision
 	}
 	if why.Decision.Effect == perm.Ask.String() {
@@ -134,7 +134,7 @@ func (f *explainFlags) explainOne(ctx context.Context, engine *rego.Engine, ask 
 	}
 	x.Notes = append(x.Notes, ask.notes(x)...)
 	if d, err := engine.Decide(ctx, ask.request); err == nil {
-		x.Notes = append(x.Notes, notHeld(d)...)
+		x.Notes = append(x.Notes, budgetNotes(d)...)
 	}
 	if _, is := x.required(); is {
 		return x, nil
@@ -159,15 +159,15 @@ func (x explainOutput) required() (at string, is bool) {
 
 // approve returns the command that approves a pending call. It names the digest
 // of a program's changes.
-func (f *explainFlags) approve(ask recordedAsk) string {
+func (f *explainFlags) approve(ask recordedRequest) string {
 	if ask.request.Purpose == perm.PurposeApply {
-		return f.Hint("approve", ask.call, "--question", ask.question)
+		return f.Hint("approve", ask.call, "--question", ask.requestDigest)
 	}
 	return f.Hint("approve", ask.call)
 }
 
 // withhold removes an explanation that does not hold for the call.
-func (f *explainFlags) withhold(x *explainOutput, ask recordedAsk, why string) {
+func (f *explainFlags) withhold(x *explainOutput, ask recordedRequest, why string) {
 	x.Unknown, x.Approve, x.Change, x.Notes, x.Explanation = why, "", nil, []string{}, rego.Explanation{Decision: *ask.decision, Rules: []rego.RuleTrace{}}
 	if ask.pending {
 		x.Approve = f.approve(ask)

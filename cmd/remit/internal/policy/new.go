@@ -42,8 +42,8 @@ func newCommand(a *cli.App) *cobra.Command {
 	return cmd
 }
 
-// copied is the JSON form of a copy of a pack.
-type copied struct {
+// copyOutput is the JSON form of a copy of a pack.
+type copyOutput struct {
 	Pack   string   `json:"pack"`
 	Folder string   `json:"folder"`
 	Files  []string `json:"files"`
@@ -68,15 +68,15 @@ func copyPack(a *cli.App, name, dir string, asJSON bool) error {
 		}
 	}
 	if err := os.MkdirAll(dir, 0o750); err != nil {
-		return unwritten(dir, err)
+		return folderProblem(dir, err)
 	}
 	for file, text := range files {
 		if err := writeFresh(filepath.Join(dir, file), text); err != nil {
-			return unwritten(dir, err)
+			return folderProblem(dir, err)
 		}
 	}
 	if asJSON {
-		a.WriteJSON(copied{Pack: trimPack(name), Folder: dir, Files: slices.Sorted(maps.Keys(files))})
+		a.WriteJSON(copyOutput{Pack: trimPack(name), Folder: dir, Files: slices.Sorted(maps.Keys(files))})
 		return nil
 	}
 	_, _ = fmt.Fprintf(a.Out, "wrote %s to %s\nchange it, then: remit policy check %s\nuse it: remit run --policy %s …\n",
@@ -110,6 +110,6 @@ func writeFresh(name string, text []byte) error {
 	return errors.Join(err, file.Close())
 }
 
-func unwritten(dir string, err error) error {
+func folderProblem(dir string, err error) error {
 	return &cli.Problem{Code: cli.ExitUsage, What: fmt.Sprintf("the folder %q cannot be written", dir), Why: cli.PlainError(err), Fix: "name another folder"}
 }

@@ -21,31 +21,31 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// recordedAsk is a policy request of a call, as far as the journal has it.
-type recordedAsk struct {
-	call     string
-	request  perm.Request
-	decision *perm.DecisionRecord // for the whole call
-	stage    string
-	why      string // reason of a denial
-	question string // digest of the approval request of a pending call
-	pending  bool
-	redacted bool
-	during   bool // the call asked while it ran
-	refused  bool // the policy denied this access
-	gone     bool // the tool is unknown or has another declaration
+// recordedRequest is a policy request of a call, as far as the journal has it.
+type recordedRequest struct {
+	call          string
+	request       perm.Request
+	decision      *perm.DecisionRecord // for the whole call
+	stage         string
+	why           string // reason of a denial
+	requestDigest string // digest of the approval request of a pending call
+	pending       bool
+	redacted      bool
+	during        bool // the call asked while it ran
+	refused       bool // the policy denied this access
+	toolUnknown   bool // the tool is unknown or has another declaration
 }
 
-// unmet reports whether the rules permit the access and the tool lacks a
+// lacksRequired reports whether the rules permit the access and the tool lacks a
 // required property.
-func (r recordedAsk) unmet(x explainOutput) bool {
+func (r recordedRequest) lacksRequired(x explainOutput) bool {
 	d := r.decision
 	return d != nil && r.refused && d.Revision == x.Decision.Revision && slices.ContainsFunc(d.Reasons, func(p perm.Reason) bool { return p.Set == "require" })
 }
 
-// untold says why the decision cannot be repeated. It returns "" if the same
+// unknownReason says why the decision cannot be repeated. It returns "" if the same
 // policy decides the same.
-func (r recordedAsk) untold(x explainOutput, strictest perm.Effect) string {
+func (r recordedRequest) unknownReason(x explainOutput, strictest perm.Effect) string {
 	d := r.decision
 	switch {
 	case d != nil && slices.ContainsFunc(d.Reasons, func(p perm.Reason) bool { return p.Set == "ask" && p.At == "" }):
@@ -76,11 +76,11 @@ func effectOf(text string) perm.Effect {
 
 // notes lists the facts that can make this decision differ from the recorded
 // one.
-func (r recordedAsk) notes(x explainOutput) (notes []string) {
+func (r recordedRequest) notes(x explainOutput) (notes []string) {
 	if r.call == "" {
 		return nil
 	}
-	if r.gone {
+	if r.toolUnknown {
 		notes = append(notes, "the tool that was called is not at hand: what it declares is taken as nothing")
 	}
 	if r.redacted {
@@ -108,8 +108,8 @@ func (r recordedAsk) notes(x explainOutput) (notes []string) {
 	return notes
 }
 
-// recordedAsks returns the requests that the policy decided for a call.
-func recordedAsks(ctx context.Context, a *cli.App, f *explainFlags, id string) (asks []recordedAsk, err error) {
+// recordedRequests returns the requests that the policy decided for a call.
+func recordedRequests(ctx context.Context, a *cli.App, f *explainFlags, id string) (asks []recordedRequest, err error) {
 	j, err := f.Read(ctx, a)
 	if err != nil {
 		return nil, err
@@ -123,7 +123,7 @@ func recordedAsks(ctx context.Context, a *cli.App, f *explainFlags, id string) (
 	if err != nil {
 		return nil, err
 	}
-	if base.request.Principal, base.request.Session, err = whoAsked(ctx, j, t.Session, c); err != nil {
+	if base.request.Principal, base.request.Session, err = readCaller(ctx, j, t.Session, c); err != nil {
 		return nil, err
 	}
 	base.request.Txn = perm.TxnFacts{ID: t.ID}
@@ -182,7 +182,7 @@ func argvOf(t tool.Tool, input json.RawMessage, of record.Access) []string {
 
 // inside returns the request that a running call made, and that the policy
 // denied.
-func (r recordedAsk) inside(f *record.Failed) (recordedAsk, error) {
+func (r recordedRequest) inside(f *record.Failed) (recordedRequest, error) {
 	resource, err := perm.ParseResource(f.Access.Resource)
 	if err != nil {
 		return r, err
@@ -195,7 +195,7 @@ func (r recordedAsk) inside(f *record.Failed) (recordedAsk, error) {
 	return r, json.Unmarshal(f.Decision, r.decision)
 }
 
-func recordedCall(c *revert.Call, at *state.Workspace) (ask recordedAsk, accesses []record.Access, err error) {
+func recordedCall(c *revert.Call, at *state.Workspace) (ask recordedRequest, accesses []record.Access, err error) {
 	ask.call = c.Ref.Call
 	ask.request = perm.Request{Purpose: perm.PurposeRun, Time: c.Began, Call: perm.CallFacts{ID: c.Ref.Call, Batch: perm.BatchFacts{Count: 1}}}
 	var raw json.RawMessage
@@ -218,7 +218,7 @@ func recordedCall(c *revert.Call, at *state.Workspace) (ask recordedAsk, accesse
 		ask.during, ask.request.Purpose = c.Denied.During, perm.Purpose(cmp.Or(c.Denied.Purpose, string(perm.PurposeRun)))
 	case c.Asked != nil:
 		ask.request.Call.Args, accesses, raw, ask.pending = c.Asked.Input, c.Asked.Access, c.Asked.Decision, c.Phase == revert.PhasePending
-		ask.request.Call.EffectClass, ask.request.Call.Declared, ask.question = string(c.Asked.Class), c.Asked.Declared, c.Asked.Digest
+		ask.request.Call.EffectClass, ask.request.Call.Declared, ask.requestDigest = string(c.Asked.Class), c.Asked.Declared, c.Asked.Digest
 		ask.during, ask.request.Purpose = c.Asked.During, perm.Purpose(cmp.Or(c.Asked.Purpose, string(perm.PurposeRun)))
 	default:
 		return ask, nil, &cli.Problem{Code: cli.ExitUsage, What: fmt.Sprintf("no policy was asked about call %s", c.Ref.Call), Why: "it was refused before", Fix: at.Hint("show", c.Ref.Call) + " says why"}
@@ -231,18 +231,18 @@ func recordedCall(c *revert.Call, at *state.Workspace) (ask recordedAsk, accesse
 }
 
 // fillTool adds the declaration of the called tool to the request.
-func fillTool(a *cli.App, ask *recordedAsk, c *revert.Call) (called tool.Tool) {
-	ask.gone = true
+func fillTool(a *cli.App, ask *recordedRequest, c *revert.Call) (called tool.Tool) {
+	ask.toolUnknown = true
 	for _, t := range state.Tools(a) {
 		if t.Name() != c.Tool.Name || c.Tool.Digest != "" && t.Digest() != c.Tool.Digest {
 			continue
 		}
-		called, ask.gone, ask.request.Tool = t, false, t.Facts()
+		called, ask.toolUnknown, ask.request.Tool = t, false, t.Facts()
 		if script := t.Spec().ParseScript; script != nil && !ask.redacted {
 			ask.request.Call.Script = script(ask.request.Call.Args)
 		}
 	}
-	if ask.gone {
+	if ask.toolUnknown {
 		ask.request.Tool = perm.ToolFacts{Name: c.Tool.Name, Version: c.Tool.Version, Digest: c.Tool.Digest, Grade: string(provenance.Ungraded)}
 	}
 	if ask.request.Call.EffectClass == "" {
@@ -251,9 +251,9 @@ func fillTool(a *cli.App, ask *recordedAsk, c *revert.Call) (called tool.Tool) {
 	return called
 }
 
-// whoAsked reads the principal of a session and its labels at the time of the
+// readCaller reads the principal of a session and its labels at the time of the
 // call.
-func whoAsked(ctx context.Context, j journal.Journal, session string, c *revert.Call) (p perm.Principal, s perm.SessionFacts, err error) {
+func readCaller(ctx context.Context, j journal.Journal, session string, c *revert.Call) (p perm.Principal, s perm.SessionFacts, err error) {
 	s.ID = session
 	q := journal.Query{Session: session, Kinds: []kind.Kind{kind.Session, kind.Labelled}}
 	for e, err := range j.Entries(ctx, q) {

@@ -37,7 +37,7 @@ func Load(paths []string, tests bool) (*rego.Engine, error) {
 		}
 	}
 	e, err := rego.New(rego.Options{Sources: all.sources})
-	return e, all.unread(err)
+	return e, all.addIgnored(err)
 }
 
 // policyFiles collects the files of a command line, each once. A folder is the
@@ -48,8 +48,8 @@ type policyFiles struct {
 	ignored []string // files that look like data and are not read
 }
 
-// unread adds the ignored files to the fixes of errors about undefined data.
-func (p *policyFiles) unread(err error) error {
+// addIgnored adds the ignored files to the fixes of errors about undefined data.
+func (p *policyFiles) addIgnored(err error) error {
 	var bad *rego.LoadError
 	if !errors.As(err, &bad) || len(p.ignored) == 0 {
 		return err

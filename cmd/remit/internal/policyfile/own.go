@@ -79,7 +79,7 @@ func (o ownEngine) own(root string) (all []ownFile) {
 		}
 	}
 	for _, file := range files {
-		for _, at := range placesOf(file) {
+		for _, at := range linksTo(file) {
 			below, err := filepath.Rel(dir, at) // the path is not absolute if there is an error
 			if err != nil || !filepath.IsLocal(below) {
 				continue
@@ -103,14 +103,14 @@ func linkedBelow(dir string) (links []string) {
 	return links
 }
 
-// mostLinks limits the links to follow, as Linux does.
-const mostLinks = 40
+// maxLinks limits the links to follow, as Linux does.
+const maxLinks = 40
 
-// placesOf returns the absolute path of each link on the way to a file, and of
+// linksTo returns the absolute path of each link on the way to a file, and of
 // the file. No folder of these paths is a link.
-func placesOf(file string) (all []string) {
+func linksTo(file string) (all []string) {
 	at, err := filepath.Abs(file)
-	for range mostLinks {
+	for range maxLinks {
 		if err != nil {
 			return all
 		}

@@ -12,8 +12,8 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// mostWarnings limits the policy warnings at a start.
-const mostWarnings = 3
+// maxWarnings limits the policy warnings at a start.
+const maxWarnings = 3
 
 // Warn writes the first warnings of a policy to standard error.
 func Warn(a *cli.App, engine *rego.Engine, paths []string) {
@@ -22,7 +22,7 @@ func Warn(a *cli.App, engine *rego.Engine, paths []string) {
 	}
 	all := engine.WarningsFor(Tools(state.Tools(a)), false)
 	for i, w := range all {
-		if i == mostWarnings {
+		if i == maxWarnings {
 			_, _ = fmt.Fprintf(a.Err, "remit: %s more of the policy: remit policy check lists them\n", cli.Count(len(all)-i, "warning"))
 			return
 		}

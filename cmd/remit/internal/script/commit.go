@@ -30,13 +30,13 @@ func (r *runner) commit(ctx context.Context) (stopped bool, err error) {
 	err = r.tx.Commit(ctx)
 	for _, o := range r.tx.Released() {
 		h := r.held[o.Call]
-		o = r.mended(ctx, o)
+		o = r.withFix(ctx, o)
 		if o.Error != nil && !o.Status.OK() {
 			o.Error.Fix = r.resumeCommit(o)
 		}
 		r.sum.release(o)
 		r.code = cli.Worst(r.code, cli.CallCode(o))
-		r.tell.released(h.line, h.call, o)
+		r.results.released(h.line, h.call, o)
 	}
 	if errors.Is(err, agent.ErrNotReleased) {
 		r.code = cli.Worst(r.code, notReleasedCode(err))
@@ -74,8 +74,8 @@ func (r *runner) skipStep(ctx context.Context) cli.ExitCode {
 
 // resumeCommit says what to do about a call that was not released.
 func (r *runner) resumeCommit(o tool.Outcome) string {
-	where := &r.how.Workspace
-	again := r.how.CommitHint(o.Txn)
+	where := &r.flags.Workspace
+	again := r.flags.CommitHint(o.Txn)
 	switch o.Status {
 	case tool.StatusUnknown:
 		return "say what became of it: " + where.Hint("settle", o.Call, "applied|absent", "--why", "TEXT") + "; then go on: " + again

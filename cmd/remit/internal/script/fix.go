@@ -30,15 +30,15 @@ func suggestFix(o tool.Outcome, how *startup.Flags) tool.Outcome {
 	return o
 }
 
-// mended adds to a claimed file whether the claim's owner is still running.
-func (r *runner) mended(ctx context.Context, o tool.Outcome) tool.Outcome {
+// withFix adds to a claimed file whether the claim's owner is still running.
+func (r *runner) withFix(ctx context.Context, o tool.Outcome) tool.Outcome {
 	if o.Error == nil {
 		return o
 	}
 	held := o.Error.Fix == "" && o.Status != tool.StatusPending
-	o = suggestFix(o, &r.how)
-	if m := holder.FindStringSubmatch(o.Error.Why); held && m != nil && state.OwnerGone(ctx, r.journal, m[1]) {
-		o.Error.Fix = "its process is gone: " + r.how.Hint("recover") + " finishes what it left and names what stays open; or take it back: " + r.how.Hint("revert", m[1])
+	o = suggestFix(o, &r.flags)
+	if m := claimHolder.FindStringSubmatch(o.Error.Why); held && m != nil && state.OwnerGone(ctx, r.journal, m[1]) {
+		o.Error.Fix = "its process is gone: " + r.flags.Hint("recover") + " finishes what it left and names what stays open; or take it back: " + r.flags.Hint("revert", m[1])
 	}
 	return o
 }
@@ -52,12 +52,12 @@ func approveHint(p *state.Workspace, c *revert.Call) string {
 	return p.Hint("show", c.Ref.Call) + " and " + p.Hint("approve", c.Ref.Call, "--question", c.Asked.Digest)
 }
 
-// holder matches the transaction that has the claim.
-var holder = regexp.MustCompile(`is held by transaction (t_[0-9a-z]+)`)
+// claimHolder matches the transaction that has the claim.
+var claimHolder = regexp.MustCompile(`is held by transaction (t_[0-9a-z]+)`)
 
 // fixFor returns how to fix a call that failed for this reason.
 func fixFor(name, why string, where *state.Workspace) string {
-	if m := holder.FindStringSubmatch(why); m != nil {
+	if m := claimHolder.FindStringSubmatch(why); m != nil {
 		return "wait until that transaction ends, or take it back: " + where.Hint("revert", m[1])
 	}
 	if strings.Contains(why, "its folder does not exist") {

@@ -9,9 +9,9 @@ import (
 	"io"
 )
 
-// lineLimit bounds a line of a script in bytes. It is larger than the largest
+// maxLine bounds a line of a script in bytes. It is larger than the largest
 // input of a call.
-const lineLimit = 24 << 20
+const maxLine = 24 << 20
 
 // line is one line of a script that is not blank.
 type line struct {
@@ -79,7 +79,7 @@ func readLine(in *bufio.Reader) (l line, err error) {
 	for {
 		var part []byte
 		part, err = in.ReadSlice('\n')
-		if len(l.text)+len(part) > lineLimit {
+		if len(l.text)+len(part) > maxLine {
 			l.long, l.text = true, nil
 		}
 		if !l.long {

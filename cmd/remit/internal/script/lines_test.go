@@ -54,7 +54,7 @@ func (p *pieces) Read(to []byte) (int, error) {
 }
 
 func TestLongLines(t *testing.T) {
-	text := "{}\n" + strings.Repeat("x", lineLimit+1) + "\n\n{\"last\":1}"
+	text := "{}\n" + strings.Repeat("x", maxLine+1) + "\n\n{\"last\":1}"
 	done := make(chan struct{})
 	defer close(done)
 	var got []line

@@ -99,30 +99,30 @@ func Resume(ctx context.Context, a *cli.App, f startup.Flags, id string) (err er
 	}
 	tell.SetTools(rt.Tools)
 	defer func() { err = errors.Join(err, rt.Close()) }()
-	r := &runner{journal: j, how: f, tell: newResultWriter(a, &f, rt.Tools()), sum: newSummary()}
+	r := &runner{journal: j, flags: f, results: newResultWriter(a, &f, rt.Tools()), sum: newSummary()}
 	t, c, err := revert.LoadCall(ctx, j, id)
 	switch {
 	case err == nil:
-		err = r.goOn(ctx, rt, engine, t, c)
+		err = r.resumeCall(ctx, rt, engine, t, c)
 	case errors.Is(err, journal.ErrNotFound):
-		err = r.endLeft(ctx, rt, id)
+		err = r.endAbandoned(ctx, rt, id)
 	}
 	a.ExitWith(r.code)
 	return err
 }
 
-// goOn resumes a pending call.
-func (r *runner) goOn(ctx context.Context, rt *agent.Runtime, engine *rego.Engine, t *revert.Txn, c *revert.Call) (err error) {
+// resumeCall resumes a pending call.
+func (r *runner) resumeCall(ctx context.Context, rt *agent.Runtime, engine *rego.Engine, t *revert.Txn, c *revert.Call) (err error) {
 	if c.Phase != revert.PhasePending {
 		return &cli.Problem{
 			Code: cli.ExitUsage, What: "call " + c.Ref.Call + " does not wait for anybody", Why: "it is " + string(c.Phase),
-			Fix: r.how.Hint("show", c.Ref.Call) + " tells of it",
+			Fix: r.flags.Hint("show", c.Ref.Call) + " tells of it",
 		}
 	}
 	if t.End != "" || t.Aborting {
 		return &cli.Problem{
-			Code: cli.ExitUsage, What: "call " + c.Ref.Call + " does not wait any more", Why: "its transaction " + t.ID + " " + over(t),
-			Fix: r.how.Hint("log", "--txn", t.ID) + " tells of it",
+			Code: cli.ExitUsage, What: "call " + c.Ref.Call + " does not wait any more", Why: "its transaction " + t.ID + " " + endWords(t),
+			Fix: r.flags.Hint("log", "--txn", t.ID) + " tells of it",
 		}
 	}
 	if err := r.samePolicy(engine, c); err != nil {
@@ -134,8 +134,8 @@ func (r *runner) goOn(ctx context.Context, rt *agent.Runtime, engine *rego.Engin
 	r.queue(t)
 	r.sum.Calls, r.sum.Held = len(r.held), len(r.held)
 	out, _ := r.tx.Resume(ctx, c.Ref.Call)
-	r.answer(1, call{tool: c.Tool.Name, args: c.Asked.Input}, r.mended(ctx, out))
-	end := r.how.AtEnd
+	r.answer(1, call{tool: c.Tool.Name, args: c.Asked.Input}, r.withFix(ctx, out))
+	end := r.flags.AtEnd
 	if out.Status == tool.StatusPending || othersWait(t, c) {
 		end = "keep"
 	}
@@ -146,16 +146,16 @@ func (r *runner) goOn(ctx context.Context, rt *agent.Runtime, engine *rego.Engin
 func (r *runner) open(ctx context.Context, rt *agent.Runtime, id string) (err error) {
 	var lost *agent.RootError
 	if r.tx, err = rt.ResumeTxn(ctx, id); errors.As(err, &lost) {
-		err = &cli.Problem{Code: cli.ExitUsage, What: "transaction " + id + " cannot go on", Why: lost.Error(), Fix: "name the folder: " + r.how.Hint("resume", id) + " --workspace DIR"}
+		err = &cli.Problem{Code: cli.ExitUsage, What: "transaction " + id + " cannot go on", Why: lost.Error(), Fix: "name the folder: " + r.flags.Hint("resume", id) + " --workspace DIR"}
 	}
 	if errors.Is(err, revert.ErrBusy) {
-		err = &cli.Problem{Code: cli.ExitUsage, What: "transaction " + id + " is in use", Why: err.Error(), Fix: r.how.Hint("log", "--txn", id) + " tells of it"}
+		err = &cli.Problem{Code: cli.ExitUsage, What: "transaction " + id + " is in use", Why: err.Error(), Fix: r.flags.Hint("log", "--txn", id) + " tells of it"}
 	}
 	return err
 }
 
-// over says why a transaction takes no more calls.
-func over(t *revert.Txn) string {
+// endWords says why a transaction takes no more calls.
+func endWords(t *revert.Txn) string {
 	if t.End == "" {
 		return "is being taken back"
 	}
@@ -172,28 +172,28 @@ func othersWait(t *revert.Txn, c *revert.Call) bool {
 // about. The default policy could deny the call, and a denial is final.
 func (r *runner) samePolicy(engine *rego.Engine, c *revert.Call) error {
 	var then perm.DecisionRecord
-	if len(r.how.Policies) > 0 || json.Unmarshal(c.Asked.Decision, &then) != nil || then.Revision == engine.Revision() {
+	if len(r.flags.Policies) > 0 || json.Unmarshal(c.Asked.Decision, &then) != nil || then.Revision == engine.Revision() {
 		return nil
 	}
 	return &cli.Problem{
 		Code: cli.ExitUsage, What: "another policy asked about call " + c.Ref.Call,
 		Why: fmt.Sprintf("its revision is %s, that of the workspace policy is %s", then.Revision, engine.Revision()),
-		Fix: "name the policy that the run had: " + r.how.Hint("resume", c.Ref.Call) + " --policy PATH",
+		Fix: "name the policy that the run had: " + r.flags.Hint("resume", c.Ref.Call) + " --policy PATH",
 	}
 }
 
-// endLeft ends an abandoned transaction.
-func (r *runner) endLeft(ctx context.Context, rt *agent.Runtime, id string) error {
+// endAbandoned ends an abandoned transaction.
+func (r *runner) endAbandoned(ctx context.Context, rt *agent.Runtime, id string) error {
 	t, err := revert.Load(ctx, r.journal, id)
 	switch {
 	case errors.Is(err, journal.ErrNotFound):
 		return fmt.Errorf("transaction or call %s: %w", id, journal.ErrNotFound)
 	case err != nil:
 		return err
-	case r.how.AtEnd == "keep":
+	case r.flags.AtEnd == "keep":
 		return cli.UsageProblem("say how transaction " + id + " ends: --at-end commit or --at-end revert")
 	case t.State() != revert.TxnOpen || t.Undoes+t.Redoes != "":
-		return &cli.Problem{Code: cli.ExitUsage, What: "transaction " + id + " is not left open", Why: "it is " + string(t.State()), Fix: r.how.Hint("log", "--txn", id) + " tells of it"}
+		return &cli.Problem{Code: cli.ExitUsage, What: "transaction " + id + " is not left open", Why: "it is " + string(t.State()), Fix: r.flags.Hint("log", "--txn", id) + " tells of it"}
 	}
 	for _, c := range t.Calls {
 		if status := tool.Status(render.Status(c)); c.IsHeld() { // earlier attempts do not count
@@ -201,10 +201,10 @@ func (r *runner) endLeft(ctx context.Context, rt *agent.Runtime, id string) erro
 		} else if c.Phase != revert.PhaseDropped {
 			r.sum.count(tool.Outcome{Status: status})
 		}
-		if c.Phase == revert.PhasePending && r.how.AtEnd == "commit" {
+		if c.Phase == revert.PhasePending && r.flags.AtEnd == "commit" {
 			return &cli.Problem{
 				Code: cli.ExitUsage, What: "call " + c.Ref.Call + " of transaction " + id + " still waits",
-				Fix: "answer it first: " + approveHint(&r.how.Workspace, c) + ", or " + r.how.Hint("deny", c.Ref.Call) + "; then " + r.how.ResumeHint(c.Ref.Call),
+				Fix: "answer it first: " + approveHint(&r.flags.Workspace, c) + ", or " + r.flags.Hint("deny", c.Ref.Call) + "; then " + r.flags.ResumeHint(c.Ref.Call),
 			}
 		}
 	}
@@ -212,5 +212,5 @@ func (r *runner) endLeft(ctx context.Context, rt *agent.Runtime, id string) erro
 		return err
 	}
 	r.queue(t)
-	return r.finish(ctx, r.how.AtEnd)
+	return r.finish(ctx, r.flags.AtEnd)
 }

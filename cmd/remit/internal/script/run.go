@@ -100,7 +100,7 @@ func runScript(ctx context.Context, a *cli.App, f startup.Flags, script string) 
 	if err != nil {
 		return err
 	}
-	r := &runner{session: session, journal: rt.Journal(), how: f, tell: newResultWriter(a, &f, rt.Tools()), sum: newSummary(), now: a.Progress.Show, rest: rest}
+	r := &runner{session: session, journal: rt.Journal(), flags: f, results: newResultWriter(a, &f, rt.Tools()), sum: newSummary(), now: a.Progress.Show, rest: rest}
 	err = r.script(ctx, lines)
 	a.ExitWith(r.code)
 	return err
@@ -110,7 +110,7 @@ func runScript(ctx context.Context, a *cli.App, f startup.Flags, script string) 
 // invalid line rejects the whole script, because other lines can depend on it.
 // --keep-going skips the check.
 func refuseInvalid(a *cli.App, f *startup.Flags, lines []line) (bool, error) {
-	r := &runner{how: *f, tell: newResultWriter(a, f, tool.Registry{}), sum: newSummary()}
+	r := &runner{flags: *f, results: newResultWriter(a, f, tool.Registry{}), sum: newSummary()}
 	for _, l := range lines {
 		if l.err != nil {
 			return false, l.unread()
@@ -122,7 +122,7 @@ func refuseInvalid(a *cli.App, f *startup.Flags, lines []line) (bool, error) {
 	if r.code == cli.ExitOK {
 		return false, nil
 	}
-	r.tell.end(r.sum)
+	r.results.end(r.sum)
 	a.ExitWith(r.code)
 	return true, nil
 }

@@ -18,25 +18,25 @@ import (
 type runner struct {
 	session *agent.Session
 	journal journal.Journal
-	how     startup.Flags
-	tell    resultWriter
+	flags   startup.Flags
+	results resultWriter
 	code    cli.ExitCode
 	now     func(doing string) // shows what takes long; nil: nothing shows it
 
 	rest func() []line // reads the remaining lines; nil: their number is unknown
 
-	tx    *agent.Txn // nil: no transaction is open
-	marks []string   // savepoints of the transaction
-	sum   Summary    // summary of the current or next transaction
-	held  map[string]heldCall
-	told  bool // the transaction ended, and no line followed
+	tx         *agent.Txn // nil: no transaction is open
+	savepoints []string   // savepoints of the transaction
+	sum        Summary    // summary of the current or next transaction
+	held       map[string]heldCall
+	ended      bool // the transaction ended, and no line followed
 }
 
 // script runs the lines, and ends the transaction that they leave open. It
 // reports the outcome of each call. It returns an error only if the runtime
 // fails.
 func (r *runner) script(ctx context.Context, lines <-chan line) error {
-	end := r.how.AtEnd
+	end := r.flags.AtEnd
 	for going := true; going; {
 		l, ok := next(ctx, lines)
 		if !ok {
@@ -82,7 +82,7 @@ func (r *runner) line(ctx context.Context, l line) (going bool, err error) {
 	if l.err != nil {
 		return false, l.unread()
 	}
-	r.told = false
+	r.ended = false
 	s, err := l.step()
 	if err != nil {
 		return r.refuse(ctx, l.n, err)
@@ -110,7 +110,7 @@ func (r *runner) line(ctx context.Context, l line) (going bool, err error) {
 
 func (l line) step() (step, error) {
 	if l.long {
-		return step{}, badStep("split it into several calls", "the line has more than %d MiB", lineLimit>>20)
+		return step{}, badStep("split it into several calls", "the line has more than %d MiB", maxLine>>20)
 	}
 	return parseStep(l.text)
 }
@@ -119,14 +119,14 @@ func (l line) step() (step, error) {
 // lines can depend on the line.
 func (r *runner) refuse(ctx context.Context, n int, why error) (going bool, err error) {
 	then := ""
-	if !r.how.KeepGoing {
+	if !r.flags.KeepGoing {
 		then = ", the script ends here"
 	}
 	r.answer(n, call{}, notAStep(n, why, then))
-	if r.how.Atomic {
+	if r.flags.Atomic {
 		return false, r.stop(ctx, n, "revert")
 	}
-	return r.how.KeepGoing, nil
+	return r.flags.KeepGoing, nil
 }
 
 // notAStep returns the outcome of a line that is not a step. Follows is added
@@ -141,9 +141,9 @@ func notAStep(n int, why error, follows string) tool.Outcome {
 	return tool.Outcome{Status: tool.StatusInvalid, Output: []byte("null"), Error: p, Text: text}
 }
 
-// doing shows the text until the returned function is called. Between two lines
+// showProgress shows the text until the returned function is called. Between two lines
 // the user can type.
-func (r *runner) doing(what string) (done func()) {
+func (r *runner) showProgress(what string) (done func()) {
 	if r.now == nil {
 		return func() {}
 	}
@@ -165,10 +165,10 @@ func (r *runner) calls(ctx context.Context, n int, calls []call) (going bool, er
 	for i, c := range calls {
 		batch[i] = agent.BatchCall{Tool: c.tool, Input: c.input()}
 	}
-	defer r.doing(fmt.Sprintf("line %d: %s", n, calls[0].tool))()
+	defer r.showProgress(fmt.Sprintf("line %d: %s", n, calls[0].tool))()
 	ok, waits := true, false
 	for i, o := range r.tx.InvokeAll(ctx, batch) {
-		o = r.mended(ctx, o)
+		o = r.withFix(ctx, o)
 		r.answer(n, calls[i], o)
 		ok = ok && o.Status.OK()
 		waits = waits || o.Status == tool.StatusPending
@@ -176,7 +176,7 @@ func (r *runner) calls(ctx context.Context, n int, calls []call) (going bool, er
 	if waits { // later lines can depend on the call, and its transaction must not end before it
 		return false, r.stop(ctx, n, "keep")
 	}
-	if !ok && r.how.Atomic {
+	if !ok && r.flags.Atomic {
 		return false, r.stop(ctx, n, "revert")
 	}
 	return true, nil
@@ -200,7 +200,7 @@ func (r *runner) answer(n int, c call, o tool.Outcome) {
 	if o.Status == tool.StatusHeld {
 		r.hold(n, c, o.Call)
 	}
-	r.tell.call(n, c, o)
+	r.results.call(n, c, o)
 }
 
 func (r *runner) savepoint(ctx context.Context, n int, name string) error {
@@ -209,24 +209,24 @@ func (r *runner) savepoint(ctx context.Context, n int, name string) error {
 		return badStep("choose a shorter name", "%v", err)
 	}
 	if err == nil {
-		r.marks = append(r.marks, name)
-		r.tell.mark(n, name)
+		r.savepoints = append(r.savepoints, name)
+		r.results.mark(n, name)
 	}
 	return err
 }
 
 func (r *runner) revertTo(ctx context.Context, n int, name string) error {
-	if !slices.Contains(r.marks, name) {
-		return badStep(fmt.Sprintf("the savepoints of this transaction are %q", r.marks), "there is no savepoint %q", name)
+	if !slices.Contains(r.savepoints, name) {
+		return badStep(fmt.Sprintf("the savepoints of this transaction are %q", r.savepoints), "there is no savepoint %q", name)
 	}
-	defer r.doing(fmt.Sprintf("line %d: taking back to %s", n, name))()
+	defer r.showProgress(fmt.Sprintf("line %d: taking back to %s", n, name))()
 	rep, err := r.tx.RevertTo(ctx, name)
 	if err != nil && !errors.Is(err, agent.ErrPartialRevert) {
 		return err
 	}
 	// The revert removed later savepoints.
-	for r.marks[len(r.marks)-1] != name {
-		r.marks = r.marks[:len(r.marks)-1]
+	for r.savepoints[len(r.savepoints)-1] != name {
+		r.savepoints = r.savepoints[:len(r.savepoints)-1]
 	}
 	for _, i := range rep.Items {
 		if _, held := r.held[i.Call]; held { // the revert dropped the held call
@@ -238,14 +238,14 @@ func (r *runner) revertTo(ctx context.Context, n int, name string) error {
 		r.code = cli.Worst(r.code, cli.ExitPartial)
 		r.sum.NotUndone = append(r.sum.NotUndone, rep.NotUndone()...)
 	}
-	r.tell.back(n, name, rep)
+	r.results.back(n, name, rep)
 	return nil
 }
 
 // finish ends the transaction and reports its summary: how is commit, revert or
 // keep. It does nothing if no line followed the last end.
 func (r *runner) finish(ctx context.Context, how string) error {
-	if r.told {
+	if r.ended {
 		return nil
 	}
 	// An interrupt must not stop the end half-way.
@@ -253,12 +253,12 @@ func (r *runner) finish(ctx context.Context, how string) error {
 	if err := r.begin(ctx); err != nil {
 		return err
 	}
-	defer r.doing("ending the transaction")()
+	defer r.showProgress("ending the transaction")()
 	err := r.endBy(ctx, how)
 	r.sum.Txn = r.tx.ID()
 	r.sum.State, r.sum.Committing = r.state(ctx)
-	r.tell.end(r.sum)
-	r.tx, r.marks, r.held, r.sum, r.told = nil, nil, nil, newSummary(), true
+	r.results.end(r.sum)
+	r.tx, r.savepoints, r.held, r.sum, r.ended = nil, nil, nil, newSummary(), true
 	return err
 }
 
@@ -266,7 +266,7 @@ func (r *runner) endBy(ctx context.Context, how string) error {
 	switch how {
 	case "commit":
 		stopped, err := r.commit(ctx)
-		if stopped && r.how.Atomic {
+		if stopped && r.flags.Atomic {
 			return r.endBy(ctx, "revert")
 		}
 		return err

@@ -143,12 +143,12 @@ func parseText(obj map[string]json.RawMessage, key string) (string, error) {
 		return "", badStep("write plain text", "key %q: %v", key, err)
 	}
 	if v.Kind() != canon.String || v.Text() == "" {
-		return "", badStep("write a text in quotes", "key %q: want a text, not %s", key, article(v))
+		return "", badStep("write a text in quotes", "key %q: want a text, not %s", key, kindWords(v))
 	}
 	return v.Text(), nil
 }
 
-func article(v canon.Value) string {
+func kindWords(v canon.Value) string {
 	switch v.Kind() {
 	case canon.String:
 		return "an empty one"

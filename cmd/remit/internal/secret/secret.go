@@ -52,8 +52,8 @@ type secretRecord struct {
 	Kept bool   `json:"kept"`
 }
 
-// told writes the record with --json. Without --json a success writes nothing.
-func (f *secretFlags) told(a *cli.App, name string, kept bool, err error) error {
+// report writes the record with --json. Without --json a success writes nothing.
+func (f *secretFlags) report(a *cli.App, name string, kept bool, err error) error {
 	if err == nil && f.json {
 		a.WriteJSON(secretRecord{Name: name, Kept: kept})
 	}
@@ -105,7 +105,7 @@ func listCommand(a *cli.App) *cobra.Command {
 			}
 			names, err := c.Names()
 			if err != nil {
-				return locked(err)
+				return storeProblem(err)
 			}
 			if f.json {
 				a.WriteJSON(struct {
@@ -133,13 +133,13 @@ func removeCommand(a *cli.App) *cobra.Command {
 			if errors.Is(err, secrets.ErrNotFound) {
 				return cli.UsageProblem(fmt.Sprintf("there is no secret %q", args[0]))
 			}
-			return f.told(a, args[0], false, locked(err))
+			return f.report(a, args[0], false, storeProblem(err))
 		},
 	})
 }
 
-// locked returns the problem of a store that cannot be opened.
-func locked(err error) error {
+// storeProblem returns the problem of a store that cannot be opened.
+func storeProblem(err error) error {
 	if err == nil {
 		return nil
 	}
@@ -166,10 +166,10 @@ func setSecret(a *cli.App, f secretFlags, name string) error {
 		if err == nil {
 			_, _ = fmt.Fprintf(a.Err, "remit: made the key %s: whoever has it and the file has the secrets; keep it elsewhere\n", cli.Printable(key))
 		} else if !errors.Is(err, fs.ErrExist) {
-			return locked(err)
+			return storeProblem(err)
 		}
 	}
-	return f.told(a, name, true, locked(c.Set(name, value)))
+	return f.report(a, name, true, storeProblem(c.Set(name, value)))
 }
 
 // readSecret reads the value from the terminal without showing it, or from

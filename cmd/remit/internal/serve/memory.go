@@ -12,11 +12,11 @@ import (
 // GOMEMLIMIT override both.
 func limitMemory(a *cli.App) {
 	if a.Getenv("GOMEMLIMIT") == "" {
-		debug.SetMemoryLimit(modest)
+		debug.SetMemoryLimit(memoryLimit)
 	}
 	if a.Getenv("GOGC") == "" {
 		debug.SetGCPercent(400)
 	}
 }
 
-const modest = 320 << 20
+const memoryLimit = 320 << 20

@@ -76,7 +76,7 @@ func runServe(ctx context.Context, a *cli.App, f *serveFlags) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, rt.Close()) }()
-	key, err := keptSecret(f.mcpFile("key"), newKey)
+	key, err := secretFile(f.mcpFile("key"), newKey)
 	if err != nil {
 		return err
 	}

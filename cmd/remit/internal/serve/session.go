@@ -34,7 +34,7 @@ func openSession(ctx context.Context, a *cli.App, rt *agent.Runtime, f *startup.
 	if err != nil || file == "" {
 		return s, err
 	}
-	if _, err := keptSecret(file, func() string { return s.Token() }); err != nil {
+	if _, err := secretFile(file, func() string { return s.Token() }); err != nil {
 		return nil, err
 	}
 	return s, nil
@@ -46,9 +46,9 @@ func NewSession(ctx context.Context, rt *agent.Runtime, f *startup.Flags, bounds
 	return rt.Session(ctx, perm.Principal{ID: f.As, Roles: f.Roles}, opts...)
 }
 
-// keptSecret reads a file that only its owner can read. It creates the file if
+// secretFile reads a file that only its owner can read. It creates the file if
 // it is missing.
-func keptSecret(file string, secret func() string) (string, error) {
+func secretFile(file string, secret func() string) (string, error) {
 	text, err := startup.ReadToken(file)
 	if errors.Is(err, os.ErrNotExist) {
 		text = secret()

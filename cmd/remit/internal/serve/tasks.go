@@ -24,14 +24,14 @@ func taskFlags(cmd *cobra.Command, l *taskLimits) {
 	flags.IntVar(&l.atOnce, "tasks-at-once", 0, "the most tasks, `N`, that one session has running; other calls are waited for (default: 16)")
 }
 
-// shortestPoll is the minimum poll interval.
-const shortestPoll = 100 * time.Millisecond
+// minTaskPoll is the minimum poll interval.
+const minTaskPoll = 100 * time.Millisecond
 
 func (l taskLimits) check(changed func(string) bool) error {
 	for _, d := range []struct {
 		name        string
 		given, from time.Duration
-	}{{"task-after", l.after, time.Millisecond}, {"task-time", l.time, time.Millisecond}, {"task-poll", l.poll, shortestPoll}} {
+	}{{"task-after", l.after, time.Millisecond}, {"task-time", l.time, time.Millisecond}, {"task-poll", l.poll, minTaskPoll}} {
 		if changed(d.name) && d.given < d.from {
 			return cli.UsageProblem(fmt.Sprintf("--%s %s is too short; %s and more are valid", d.name, d.given, d.from))
 		}

@@ -74,13 +74,13 @@ func TokenCommand(a *cli.App) *cobra.Command {
 	f.OnAsk = "deny" // the command runs no call
 	AddSessionFlags(a, cmd, &f)
 	cmd.Flags().StringVar(&file, "out", "", "write the token to a new `FILE` that only you can read")
-	cmd.Flags().DurationVar(&span, "for", tokenTime, "`DURATION` for which the token is good, such as 8h; 0: until it is revoked")
+	cmd.Flags().DurationVar(&span, "for", defaultTokenTime, "`DURATION` for which the token is good, such as 8h; 0: until it is revoked")
 	cmd.Flags().BoolVar(&f.JSON, "json", false, "write one JSON object")
 	return cmd
 }
 
-// tokenTime is the default duration of a token.
-const tokenTime = 30 * 24 * time.Hour
+// defaultTokenTime is the default duration of a token.
+const defaultTokenTime = 30 * 24 * time.Hour
 
 // useLastConfig selects the gateway configuration that the state folder served
 // last, if the flags name none.

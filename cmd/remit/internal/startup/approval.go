@@ -60,5 +60,5 @@ func Notices(a *cli.App, f *Flags) *approval.Notices {
 	if f.Recovers {
 		approve = func(call string) string { return at.Hint("approve", call) }
 	}
-	return approval.NewNotices(a, whole(f.StateDir), f.Notify, func(call string) string { return at.Hint("pending", call) }, approve)
+	return approval.NewNotices(a, absolute(f.StateDir), f.Notify, func(call string) string { return at.Hint("pending", call) }, approve)
 }

@@ -17,8 +17,8 @@ type Client struct {
 	Set   bool // any of the flags is set
 }
 
-// shownNames returns the names of these flags.
-func shownNames() []string {
+// clientFlagNames returns the names of these flags.
+func clientFlagNames() []string {
 	return []string{"surface", "model", "capability", "confidence", "select", "off"}
 }
 
@@ -35,7 +35,7 @@ func AddClientFlags(cmd *cobra.Command, s *Client) {
 
 // ReadFlags records whether a flag is set, and rejects invalid values.
 func (s *Client) ReadFlags(cmd *cobra.Command) error {
-	for _, name := range shownNames() {
+	for _, name := range clientFlagNames() {
 		s.Set = s.Set || cmd.Flags().Changed(name)
 	}
 	if n := s.Facts.ProviderTrust; n < 0 || n > 1000 {

@@ -34,17 +34,17 @@ func (f *Flags) approveHint(call string) string {
 // anywhere returns the same run with flags that work in any folder.
 func (f *Flags) anywhere() *Flags {
 	out := *f
-	out.Workspace.GivenFlags, out.Policies = []string{"--state", whole(f.StateDir)}, nil
+	out.Workspace.GivenFlags, out.Policies = []string{"--state", absolute(f.StateDir)}, nil
 	for _, path := range f.Policies {
 		if !strings.HasPrefix(path, policies.Prefix) {
-			path = whole(path)
+			path = absolute(path)
 		}
 		out.Policies = append(out.Policies, path)
 	}
 	return &out
 }
 
-func whole(path string) string {
+func absolute(path string) string {
 	if dir, err := filepath.Abs(path); err == nil {
 		return dir
 	}

@@ -62,7 +62,7 @@ func Open(ctx context.Context, a *cli.App, f *Flags) (*Opened, error) {
 		return nil, err
 	}
 	policyfile.Warn(a, engine, f.Policies)
-	if err := errors.Join(f.CheckStateOutside(folders), f.CheckRootsOutside(folders), f.keepToken(folders)); err != nil {
+	if err := errors.Join(f.CheckStateOutside(folders), f.CheckRootsOutside(folders), f.checkTokenOutside(folders)); err != nil {
 		return nil, err
 	}
 	approver, err := newApprover(a, f)

@@ -16,8 +16,8 @@ import (
 	"github.com/remit-dev/remit/revert"
 )
 
-// tokenLimit is larger than any token, in bytes.
-const tokenLimit = 1 << 10
+// maxToken is larger than any token, in bytes.
+const maxToken = 1 << 10
 
 // OpenSession opens the session of a script: a new one, or the one whose token
 // the session file holds.
@@ -59,9 +59,9 @@ func OpenSession(ctx context.Context, a *cli.App, rt *agent.Runtime, f *Flags) (
 	return s, nil
 }
 
-// keepToken rejects a session file inside a root: a call could read the token
+// checkTokenOutside rejects a session file inside a root: a call could read the token
 // and act as the principal.
-func (f *Flags) keepToken(folders []string) error {
+func (f *Flags) checkTokenOutside(folders []string) error {
 	if f.SessionFile == "" {
 		return nil
 	}
@@ -82,7 +82,7 @@ func ReadToken(name string) (token string, err error) {
 		return "", err
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
-	text, err := io.ReadAll(io.LimitReader(file, tokenLimit))
+	text, err := io.ReadAll(io.LimitReader(file, maxToken))
 	return strings.TrimSpace(string(text)), err
 }
 

@@ -36,7 +36,7 @@ func DatabaseOptions(a *cli.App, p *Workspace) ([]agent.Option, error) {
 			// repeat it.
 			return nil, &cli.Problem{Code: cli.ExitUsage, What: fmt.Sprintf("--database %s cannot be used", cli.Printable(name)), Why: why, Fix: "write --database NAME=sqlite:PATH or NAME=postgres://USER@HOST/DATABASE"}
 		}
-		if err := p.keepJournal(name, at); err != nil {
+		if err := p.checkDatabase(name, at); err != nil {
 			return nil, err
 		}
 		named[name] = at
@@ -61,9 +61,9 @@ func (p *Workspace) DatabaseFlags() (flags []string) {
 	return flags
 }
 
-// keepJournal rejects the journal as a database: calls could change their own
+// checkDatabase rejects the journal as a database: calls could change their own
 // records.
-func (p *Workspace) keepJournal(name, at string) error {
+func (p *Workspace) checkDatabase(name, at string) error {
 	path, ok := strings.CutPrefix(at, "sqlite:")
 	if !ok {
 		return nil

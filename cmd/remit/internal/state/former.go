@@ -15,9 +15,9 @@ import (
 	"github.com/remit-dev/remit/revert/sqlite"
 )
 
-// mostStates limits the state folders that the search for a moved workspace
+// maxStates limits the state folders that the search for a moved workspace
 // reads.
-const mostStates = 64
+const maxStates = 64
 
 // formerState is the journal of a workspace that is no longer at its recorded
 // path.
@@ -67,8 +67,8 @@ func (p *Workspace) WarnOfFormer(ctx context.Context, a *cli.App, folder string)
 	}
 }
 
-// mostNamed limits the journals of missing workspaces that a message names.
-const mostNamed = 3
+// maxNamed limits the journals of missing workspaces that a message names.
+const maxNamed = 3
 
 // formerStates searches the default state folders. It returns the journal of
 // the given folder, or those of workspaces that no longer exist.
@@ -78,7 +78,7 @@ func (p *Workspace) formerStates(ctx context.Context, a *cli.App, folder string)
 	if err != nil {
 		return nil
 	}
-	for _, e := range entries[:min(len(entries), mostStates)] {
+	for _, e := range entries[:min(len(entries), maxStates)] {
 		dir := filepath.Join(home, e.Name())
 		if !e.IsDir() || !sqlite.Exists(dir) {
 			continue
@@ -90,7 +90,7 @@ func (p *Workspace) formerStates(ctx context.Context, a *cli.App, folder string)
 		if IsFolder(a, folder, rec) {
 			return []formerState{{dir, rec.Path, true}}
 		}
-		if _, err := os.Lstat(rec.Path); errors.Is(err, os.ErrNotExist) && len(out) < mostNamed {
+		if _, err := os.Lstat(rec.Path); errors.Is(err, os.ErrNotExist) && len(out) < maxNamed {
 			out = append(out, formerState{dir, rec.Path, false})
 		}
 	}

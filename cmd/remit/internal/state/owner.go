@@ -78,7 +78,7 @@ func (p *Workspace) CheckTxn(ctx context.Context, a *cli.App, j journal.Journal,
 	}
 	rec, ok := workspaceOf(body)
 	if !ok || IsFolder(a, folder, rec) {
-		moved := ok && (rec.Path != folder || !p.wrote(a, body)) // the hint must select this workspace
+		moved := ok && (rec.Path != folder || !p.wroteSession(a, body)) // the hint must select this workspace
 		if moved && !slices.Contains(p.GivenFlags, "--workspace") {
 			p.GivenFlags = append(p.GivenFlags, "--workspace", p.Dir)
 		}
@@ -118,9 +118,9 @@ func (p *Workspace) knownRoots(s *record.Session) error {
 	return nil
 }
 
-// wrote reports whether this state folder contained the journal when the
+// wroteSession reports whether this state folder contained the journal when the
 // session began; see agent.RootError.
-func (p *Workspace) wrote(a *cli.App, body *record.Session) bool {
+func (p *Workspace) wroteSession(a *cli.App, body *record.Session) bool {
 	dir, err := RealFolder(p.StateDir)
 	return err == nil && (body.State.Path == "" || IsFolder(a, dir, body.State))
 }

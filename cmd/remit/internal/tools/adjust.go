@@ -64,7 +64,7 @@ func adjustTool(a *cli.App, f patchOptions, name string) error {
 	if err != nil {
 		return err
 	}
-	if _, err := named(all.All(), []string{name}); err != nil {
+	if _, err := selectTools(all.All(), []string{name}); err != nil {
 		return err
 	}
 	was, _ := all.Get(name) // the newest of several versions
@@ -76,7 +76,7 @@ func adjustTool(a *cli.App, f patchOptions, name string) error {
 	if err != nil {
 		return &cli.Problem{Code: cli.ExitUsage, What: "nothing was changed", Why: err.Error()}
 	}
-	out, err := compared(was, is)
+	out, err := compare(was, is)
 	if err != nil {
 		return err
 	}
@@ -122,9 +122,9 @@ func declarationOf(t tool.Tool) (canon.Value, error) {
 	return canon.Parse(raw, canon.DefaultLimits())
 }
 
-// compared lists the differences between two declarations, except their
+// compare lists the differences between two declarations, except their
 // digests.
-func compared(was, is tool.Tool) (patchOutput, error) {
+func compare(was, is tool.Tool) (patchOutput, error) {
 	out := patchOutput{Tool: was.Name(), Parent: was.Digest(), Digest: is.Digest(), Changes: []adjustedChange{}}
 	before, err := declarationOf(was)
 	if err != nil {
@@ -175,7 +175,7 @@ func saveAdjusted(a *cli.App, f patchOptions, was, is tool.Tool, patch []byte) (
 		file = definitionFile(f.definitions, from)
 		return file, rewriteDefinition(a, file, was, is)
 	}
-	pinned, err := pinnedTo(was, patch)
+	pinned, err := pinPatch(was, patch)
 	if err != nil {
 		return "", err
 	}
@@ -188,7 +188,7 @@ func saveAdjusted(a *cli.App, f patchOptions, was, is tool.Tool, patch []byte) (
 		}
 	}
 	file = filepath.Join(folder, was.Name()+".adjust.json")
-	return file, placeNew(file, append(pinned, '\n'))
+	return file, writeNew(file, append(pinned, '\n'))
 }
 
 // definitionFile returns the file of a definition. It resolves links, because
@@ -224,8 +224,8 @@ func besideCode(from provenance.Source) (string, bool) {
 	}
 }
 
-// pinnedTo returns a patch that applies only to the given declaration.
-func pinnedTo(t tool.Tool, patch []byte) ([]byte, error) {
+// pinPatch returns a patch that applies only to the given declaration.
+func pinPatch(t tool.Tool, patch []byte) ([]byte, error) {
 	v, err := canon.Parse(patch, canon.DefaultLimits())
 	if err != nil {
 		return nil, err
@@ -239,9 +239,9 @@ func pinnedTo(t tool.Tool, patch []byte) ([]byte, error) {
 	return json.MarshalIndent(steps, "", "  ")
 }
 
-// placeNew writes a new file. It returns an error if the file exists.
-func placeNew(file string, text []byte) error {
-	written, err := beside(file, text)
+// writeNew writes a new file. It returns an error if the file exists.
+func writeNew(file string, text []byte) error {
+	written, err := writeTemporary(file, text)
 	if err != nil {
 		return err
 	}
@@ -255,8 +255,8 @@ func placeNew(file string, text []byte) error {
 	return nil
 }
 
-// beside writes a temporary file in the folder of a file, and returns its path.
-func beside(file string, text []byte) (name string, err error) {
+// writeTemporary writes a temporary file in the folder of a file, and returns its path.
+func writeTemporary(file string, text []byte) (name string, err error) {
 	f, err := os.CreateTemp(filepath.Dir(file), ".adjust-*")
 	if err != nil {
 		return "", err
@@ -277,6 +277,6 @@ func beside(file string, text []byte) (name string, err error) {
 // sameDeclaration reports whether two tools declare the same, except their
 // provenance.
 func sameDeclaration(a, b tool.Tool) bool {
-	both, err := compared(a, b)
+	both, err := compare(a, b)
 	return err == nil && len(both.Changes) == 0
 }

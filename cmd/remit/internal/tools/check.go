@@ -13,9 +13,9 @@ import (
 	"github.com/remit-dev/remit/tool/review"
 )
 
-// named returns the tools with these names, or all. It returns an error for an
+// selectTools returns the tools with these names, or all. It returns an error for an
 // unknown name.
-func named(tools []tool.Tool, names []string) ([]tool.Tool, error) {
+func selectTools(tools []tool.Tool, names []string) ([]tool.Tool, error) {
 	var out []tool.Tool
 	for _, name := range names {
 		if !slices.ContainsFunc(tools, func(t tool.Tool) bool { return t.Name() == name || t.QualifiedName() == name }) {
@@ -54,7 +54,7 @@ func checkTools(a *cli.App, definitions, names []string, strict, asJSON bool) er
 		return err
 	}
 	tools := all.All()
-	asked, err := named(tools, names)
+	asked, err := selectTools(tools, names)
 	if err != nil {
 		return err
 	}
@@ -79,5 +79,5 @@ func checkTools(a *cli.App, definitions, names []string, strict, asJSON bool) er
 	return nil
 }
 
-// errMoved is the error of a file that changed after the command read it.
-var errMoved = errors.New("it was changed since it was read")
+// errFileChanged is the error of a file that changed after the command read it.
+var errFileChanged = errors.New("it was changed since it was read")

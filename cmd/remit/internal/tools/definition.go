@@ -40,16 +40,16 @@ func rewriteDefinition(a *cli.App, file string, was, is tool.Tool) error {
 		return refuse(err)
 	}
 	if string(canon.SumBytes(text)) != was.Spec().Provenance.Digest {
-		return refuse(errMoved)
+		return refuse(errFileChanged)
 	}
-	changed, err := redefined(text, was, is)
+	changed, err := updateDefinition(text, was, is)
 	if err != nil {
 		return refuse(err)
 	}
 	if err := checkDefinition(a, filepath.Base(file), changed, is); err != nil {
 		return refuse(err)
 	}
-	written, err := beside(file, changed)
+	written, err := writeTemporary(file, changed)
 	if err != nil {
 		return refuse(err)
 	}
@@ -58,7 +58,7 @@ func rewriteDefinition(a *cli.App, file string, was, is tool.Tool) error {
 		return refuse(err)
 	}
 	if now, err := os.ReadFile(file); err != nil || !bytes.Equal(now, text) {
-		return refuse(errMoved)
+		return refuse(errFileChanged)
 	}
 	if err := os.Rename(written, file); err != nil {
 		return refuse(err)
@@ -66,9 +66,9 @@ func rewriteDefinition(a *cli.App, file string, was, is tool.Tool) error {
 	return nil
 }
 
-// redefined returns the text of a definition with the differences between two
+// updateDefinition returns the text of a definition with the differences between two
 // declarations.
-func redefined(text []byte, was, is tool.Tool) ([]byte, error) {
+func updateDefinition(text []byte, was, is tool.Tool) ([]byte, error) {
 	before, err := declarationOf(was)
 	if err != nil {
 		return nil, err

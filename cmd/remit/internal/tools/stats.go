@@ -80,7 +80,7 @@ func writeStats(p cli.Style, w io.Writer, r stats.ToolStats) {
 	row("undone", numbers([]number{{r.Reverted, "taken back"}, {r.RevertedPartial, "taken back in part"}}))
 	if r.Time.Count > 0 {
 		about := map[bool]string{true: "", false: "~"}[r.Time.Exact]
-		row("time", fmt.Sprintf("p50 %s%s, p99 %s%s, of %d", about, brief(r.Time.P50), about, brief(r.Time.P99), r.Time.Count))
+		row("time", fmt.Sprintf("p50 %s%s, p99 %s%s, of %d", about, roundDuration(r.Time.P50), about, roundDuration(r.Time.P99), r.Time.Count))
 	}
 	var said []number
 	for _, v := range provenance.Ratings() {
@@ -109,8 +109,8 @@ func numbers(all []number) string {
 	return strings.Join(words, ", ")
 }
 
-// brief rounds a duration to three digits.
-func brief(d time.Duration) time.Duration {
+// roundDuration rounds a duration to three digits.
+func roundDuration(d time.Duration) time.Duration {
 	for unit := time.Duration(1); unit < time.Hour; unit *= 10 {
 		if d < 1000*unit {
 			return d.Round(unit)

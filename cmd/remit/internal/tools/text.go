@@ -46,9 +46,9 @@ func checkWords(by []string) string {
 	return "by " + words
 }
 
-// waysBack lists what reverts calls of the tool. It is empty if nothing can
+// revertMeans lists what reverts calls of the tool. It is empty if nothing can
 // promise that for every call, or if there is nothing to revert.
-func waysBack(s tool.Spec) []string {
+func revertMeans(s tool.Spec) []string {
 	out := []string{}
 	if s.Revert != nil {
 		out = append(out, "revert")
@@ -63,10 +63,10 @@ func waysBack(s tool.Spec) []string {
 	return out
 }
 
-func wayBackWords(s tool.Spec) string {
+func revertWords(s tool.Spec) string {
 	class := s.EffectClass.OrPivot()
 	words := ""
-	for _, way := range waysBack(s) {
+	for _, way := range revertMeans(s) {
 		if words != "" {
 			words += " and "
 		}

@@ -172,9 +172,9 @@ func listTools(ctx context.Context, a *cli.App, f toolsFlags, names []string) er
 		r := toolRecord{
 			Name: s.Name, Description: s.Description, Version: s.Version, Deprecated: s.Deprecated, Source: s.Provenance, Unset: t.NotConfiguredReason(),
 			EffectClass: t.Class(), Declared: s.EffectClass != "",
-			Confinement: s.Confinement, CanVerify: t.CanVerify(), CheckedBy: checks(s), CanRevert: t.CanRevert(), UndoneBy: waysBack(s), Idempotent: s.Hints.Idempotent, Risk: s.Hints.Risk, Approval: s.Hints.Approval, Usage: s.Usage,
+			Confinement: s.Confinement, CanVerify: t.CanVerify(), CheckedBy: checks(s), CanRevert: t.CanRevert(), UndoneBy: revertMeans(s), Idempotent: s.Hints.Idempotent, Risk: s.Hints.Risk, Approval: s.Hints.Approval, Usage: s.Usage,
 			CanHold: t.Class() == effect.Deferrable || t.Class() == effect.Pivot, Needs: cli.Listed(s.Needs),
-			Input: t.InputSchema(), Digest: t.Digest(), Grade: t.Grade(), undone: wayBackWords(s),
+			Input: t.InputSchema(), Digest: t.Digest(), Grade: t.Grade(), undone: revertWords(s),
 		}
 		if g, ok := t.GradeRecord(); ok {
 			r.Graded = &g
