@@ -82,9 +82,7 @@ func (g *Gateway) watch(ctx context.Context) {
 			}
 		}
 		for _, u := range g.servers {
-			if u.RetryDue() {
-				_, _ = u.StartAttempt() // calls report the error
-			}
+			u.Retry()
 		}
 	}
 }

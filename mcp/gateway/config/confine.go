@@ -13,8 +13,8 @@ import (
 // Confine drafts a sandbox for a server with a Command that has neither a
 // sandbox nor a reviewed entry. The sandbox contains all roots, by name to
 // folder, and the code that the command line names. Only a start shows whether
-// the server runs there. If there is no draft, why says what prevents it; why is
-// empty for a server by URL and for one with a sandbox.
+// the server runs there. If there is no draft, why says what prevents it; why
+// is empty for a server by URL and for one with a sandbox.
 func (s Server) Confine(roots map[string]string) (d EntryDraft, ok bool, why string) {
 	if s.Command == "" || s.Sandbox != nil {
 		return EntryDraft{}, false, ""

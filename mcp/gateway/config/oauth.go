@@ -25,6 +25,7 @@ type LoginError struct {
 	Fix    string // the command to run; empty: unknown
 }
 
+// Error names the server, the reason and the command to run.
 func (e *LoginError) Error() string {
 	text := fmt.Sprintf("server %s needs a login: %s", e.Server, e.Why)
 	if e.Fix != "" {

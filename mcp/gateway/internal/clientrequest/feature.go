@@ -29,9 +29,10 @@ type Forwarder struct {
 // requests of a call.
 const NoteKey = "asked"
 
-// Capabilities returns the client capabilities that a server gets. One session of an
-// older server serves all clients, so it gets what some client can support. A
-// server that asks within calls gets the capabilities of each call's client.
+// Capabilities returns the client capabilities that a server gets. One session
+// of an older server serves all clients, so it gets what some client can
+// support. A server that asks within calls gets the capabilities of each call's
+// client.
 func (w *Forwarder) Capabilities() *sdk.ClientCapabilities {
 	c := &sdk.ClientCapabilities{}
 	if w.Allows(config.Elicitation) {
@@ -46,10 +47,10 @@ func (w *Forwarder) Capabilities() *sdk.ClientCapabilities {
 	return c
 }
 
-// Allows reports whether the configuration lets a server use a client feature. By
-// default it can ask the user, who sees the name of the server and can decline.
-// By default it cannot ask the model, which others pay for and which does not
-// see the name.
+// Allows reports whether the configuration lets a server use a client feature.
+// By default it can ask the user, who sees the name of the server and can
+// decline. By default it cannot ask the model, which others pay for and which
+// does not see the name.
 func (w *Forwarder) Allows(a config.ClientFeature) bool {
 	if w.Server.ClientFeatures == nil {
 		return a == config.Elicitation
@@ -63,7 +64,8 @@ func (w *Forwarder) MayAsk(can *sdk.ClientCapabilities) bool {
 	return w.Allows(config.Elicitation) && can.Elicitation != nil || w.Allows(config.Sampling) && can.Sampling != nil || w.Allows(config.Roots) && can.RootsV2 != nil
 }
 
-// CapabilitiesOf returns the client capabilities for one call, as the gateway sends them.
+// CapabilitiesOf returns the client capabilities for one call, as the gateway
+// sends them.
 func (w *Forwarder) CapabilitiesOf(f *wire.InFlightCall) map[string]any {
 	c := map[string]any{}
 	modes := map[string]any{}
@@ -116,7 +118,7 @@ func (w *Forwarder) elicits(f *wire.InFlightCall, mode string) bool {
 }
 
 // Roots returns the folders that a server can list: those that its
-// configuration grants, whatever the client has.
+// configuration grants. Those of the client do not count.
 func (w *Forwarder) Roots() (all []*sdk.Root) {
 	for _, name := range w.Server.Roots {
 		link := url.URL{Scheme: "file", Path: filepath.ToSlash(w.Folders[name])}

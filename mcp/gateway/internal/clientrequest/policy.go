@@ -50,6 +50,7 @@ type deniedError struct {
 	why  error
 }
 
+// Error names the client feature and the reason.
 func (e *deniedError) Error() string { return fmt.Sprintf("nobody is asked for %s: %v", e.what, e.why) }
 
 // decide evaluates the policy. The journal records a denial too.

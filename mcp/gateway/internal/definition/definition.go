@@ -25,7 +25,7 @@ type Definition struct {
 	Digest      string
 	Raw         json.RawMessage // as the server wrote it
 	input       canon.Value     // its input schema
-	Hints       hints
+	Hints       Hints
 }
 
 // Kind is a kind of definition, named like the member of the list response.
@@ -69,8 +69,8 @@ func KindOf(key string) Kind {
 	return Tools
 }
 
-// hints are the annotations of a tool, by its server.
-type hints struct {
+// Hints are the annotations of a tool, by its server.
+type Hints struct {
 	ReadOnly    *bool `json:"readOnlyHint"`
 	Destructive *bool `json:"destructiveHint"`
 	Idempotent  *bool `json:"idempotentHint"`
@@ -91,7 +91,7 @@ func Parse(k Kind, raw json.RawMessage) (Definition, error) {
 		Name        string `json:"name"`
 		Template    string `json:"uriTemplate"`
 		Description string `json:"description"`
-		Annotations hints  `json:"annotations"`
+		Annotations Hints  `json:"annotations"`
 	}
 	if err := json.Unmarshal(v.Canonical(), &head); err != nil {
 		return Definition{Kind: k}, errors.New("a name, a description or an annotation is of the wrong type")

@@ -40,6 +40,8 @@ type Mirror struct {
 	told map[string]bool // entries with warnings about missing tools; only a rebuild uses it
 }
 
+// New returns a mirror that is empty until the first Rebuild. Attempts records
+// the compensations that were sent.
 func New(o Options, servers []*upstream.Upstream, pins *pin.Store, attempts *undo.Attempts) *Mirror {
 	return &Mirror{Options: o, servers: servers, pins: pins, attempts: attempts, turn: make(chan struct{}, 1), told: map[string]bool{}}
 }

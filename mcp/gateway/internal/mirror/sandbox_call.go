@@ -23,8 +23,8 @@ import (
 // internals are what package tool hides from tool authors.
 var internals = toolaccess.Of[tool.Tool, tool.Spec, tool.Registry, tool.RevertContext]()
 
-// sandboxSpec adds what is known of each tool in the sandbox: it reaches its roots
-// and, unless it has the network, nothing else.
+// sandboxSpec adds what is known of each tool in the sandbox: it reaches its
+// roots and, unless it has the network, nothing else.
 func sandboxSpec(b *program.Sandbox, s tool.Spec) tool.Spec {
 	for _, name := range b.Roots() {
 		for _, a := range []perm.Action{perm.Read, perm.List, perm.Write, perm.Delete} {

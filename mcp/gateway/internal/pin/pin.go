@@ -20,7 +20,7 @@ import (
 // pinFile is the name of the file that holds the pins.
 const pinFile = "gateway-pins.json"
 
-// Store are the definitions that an operator accepted, or that existed at the
+// Store holds the definitions that an operator accepted, or that existed at the
 // first start.
 type Store struct {
 	path string // empty: only in memory
@@ -30,11 +30,13 @@ type Store struct {
 	when time.Time // modification time of the read file
 }
 
+// file is the content of the file.
 type file struct {
 	V       int               `json:"v"`
 	Servers map[string]Server `json:"servers"`
 }
 
+// Server holds the pins of one server.
 type Server struct {
 	Identity string                `json:"identity"` // name and version that the server reports
 	Tools    map[string]Definition `json:"tools"`    // and other definitions, by key
@@ -45,11 +47,14 @@ type Server struct {
 	Completes bool `json:"completes"` // the server declares completions
 }
 
+// Definition is a pinned definition.
 type Definition struct {
 	Digest     string          `json:"digest"`
 	Definition json.RawMessage `json:"definition"`
 }
 
+// Open reads the pins in a folder, which it makes if it is missing. Without a
+// folder, the pins are in memory.
 func Open(folder string) (*Store, error) {
 	p := &Store{data: file{V: 1, Servers: map[string]Server{}}}
 	if folder == "" {

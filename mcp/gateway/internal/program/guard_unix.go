@@ -22,9 +22,10 @@ type Guard struct {
 	none bool // it did not start
 }
 
+// NewGuard returns a guard. Its process starts with the first server.
 func NewGuard() *Guard { return &Guard{turn: make(chan struct{}, 1)} }
 
-// guarding is the script of the process. Like localProcess.end it waits, asks
+// guarding is the script of the process. Like localProcess.End it waits, asks
 // and kills.
 const guarding = `trap '' HUP INT TERM
 all=' '

@@ -97,6 +97,7 @@ func start(s config.Server, env func(string) (string, bool)) (_ *localProcess, e
 	return p, nil
 }
 
+// Pipes returns the pipes of the server.
 func (p *localProcess) Pipes() (io.WriteCloser, io.ReadCloser, io.Reader) { return p.in, p.out, p.err }
 
 // exitPatience bounds the time in which a server can exit by itself after its

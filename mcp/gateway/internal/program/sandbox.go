@@ -93,13 +93,16 @@ func (b *Sandbox) serve(s config.Server, roots map[string]string) error {
 // Sandboxed is a server that runs in the sandbox.
 type Sandboxed struct{ *process.Server }
 
+// Pipes returns the pipes of the server.
 func (b Sandboxed) Pipes() (io.WriteCloser, io.ReadCloser, io.Reader) {
 	in, out, complaints := b.Server.Pipes()
 	return in, out, complaints
 }
 
+// End ends the server.
 func (b Sandboxed) End() { b.Close() }
 
+// Start starts the server in the sandbox.
 func (b *Sandbox) Start(ctx context.Context) (Process, error) {
 	if b.err != nil {
 		return nil, b.err

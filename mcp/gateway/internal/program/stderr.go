@@ -20,6 +20,7 @@ type Stderr struct {
 	ended chan struct{} // closed at the end of the output
 }
 
+// NewStderr returns a log without a line.
 func NewStderr() *Stderr { return &Stderr{ended: make(chan struct{})} }
 
 // Await waits until the last output of an exited server was read. Its child
@@ -39,6 +40,7 @@ const (
 	maxLast  = 1 << 10
 )
 
+// Follow reads the standard error of a server to its end.
 func (c *Stderr) Follow(from io.Reader, log *slog.Logger, server string) {
 	defer close(c.ended)
 	r := bufio.NewReaderSize(from, maxLine)
@@ -57,6 +59,7 @@ func (c *Stderr) Follow(from io.Reader, log *slog.Logger, server string) {
 	}
 }
 
+// Keep adds a text to the end that error messages show.
 func (c *Stderr) Keep(line []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -66,6 +69,7 @@ func (c *Stderr) Keep(line []byte) {
 	}
 }
 
+// Tail returns the last output, in a form that is safe in a message.
 func (c *Stderr) Tail() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -22,6 +22,8 @@ type Attempts struct {
 	seen map[string]bool
 }
 
+// OpenAttempts opens the records in a state folder. Without a folder, they are
+// in memory.
 func OpenAttempts(state string) (*Attempts, error) {
 	a := &Attempts{seen: map[string]bool{}}
 	if state == "" {

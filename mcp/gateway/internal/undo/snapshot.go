@@ -135,8 +135,9 @@ func ObservedRoots(e config.Entry) (roots []string) {
 	return slices.Compact(roots)
 }
 
-// WarnOfChanges warns about changes during a call of a read-only tool. The changes
-// stay, as another program may have made them; a person can revert them.
+// WarnOfChanges warns about changes during a call of a read-only tool. The
+// changes stay, as another program may have made them; a person can revert
+// them.
 func (m Tool) WarnOfChanges(h *process.FolderSnapshot) {
 	if changed := h.Changed(); m.Entry.Class == effect.Pure && len(changed) > 0 {
 		m.Upstream.Shared.Log.Warn("files were changed during a call of a tool that says that it only reads", "server", m.Upstream.Server.Name, "tool", m.Name, "files", strings.Join(changed, " "))

@@ -12,10 +12,8 @@ import (
 	"github.com/remit-dev/remit/internal/canon"
 	"github.com/remit-dev/remit/mcp/gateway/internal/definition"
 	"github.com/remit-dev/remit/mcp/gateway/internal/wire"
-	"github.com/remit-dev/remit/mcp/internal/clientctx"
 	"github.com/remit-dev/remit/mcp/internal/rawresult"
 	"github.com/remit-dev/remit/mcp/internal/trace"
-	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/tool"
 )
 
@@ -149,29 +147,6 @@ func (u *Upstream) send(ctx context.Context, s *Conn, f *wire.InFlightCall, w wi
 	return wire.Result{}, fmt.Errorf("server %s has gone while the call was under way: %w%s", u.Server.Name, err, s.lastWords())
 }
 
-// Facts holds what the gateway knows about a call.
-type Facts struct {
-	id     string
-	Meta   map[string]any
-	report func(done, total float64, message string)
-	client clientctx.Client                                       // nil: no client can be asked
-	log    clientctx.Log                                          // log of that client
-	note   func(ctx context.Context, what any) error              // records a note of the call
-	permit func(ctx context.Context, a perm.ResourceAccess) error // evaluates the policy; nil: permits nothing
-}
-
-// Sleep waits, unless the context ends first.
-func Sleep(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-}
-
 // CallReadOnly calls another tool of the server, which the entry declares
 // read-only.
 func (u *Upstream) CallReadOnly(ctx context.Context, name string, args json.RawMessage) (wire.Result, error) {
@@ -189,8 +164,8 @@ func (u *Upstream) CallReadOnly(ctx context.Context, name string, args json.RawM
 	return a, err
 }
 
-// CheckAccepted returns an error if a server's definition of a key differs from the
-// accepted one.
+// CheckAccepted returns an error if a server's definition of a key differs from
+// the accepted one.
 func (u *Upstream) CheckAccepted(s *Conn, key string) error {
 	have, _ := u.Shared.Pins.Server(u.Server.Name)
 	pin, ok := have.Tools[key]
@@ -200,11 +175,24 @@ func (u *Upstream) CheckAccepted(s *Conn, key string) error {
 	return nil
 }
 
-// LeaveProtocolError leaves the protocol error of a call for its client. It skips errors
-// about revision and headers: they concern the gateway's own connection.
+// LeaveProtocolError leaves the protocol error of a call for its client. It
+// skips errors about revision and headers: they concern the gateway's own
+// connection.
 func LeaveProtocolError(ctx context.Context, err error) {
 	var refused *wire.ProtocolError
 	if errors.As(err, &refused) && refused.Cause.Code != sdk.CodeHeaderMismatch && refused.Cause.Code != sdk.CodeUnsupportedProtocolVersion {
 		rawresult.Refuse(ctx, refused.Cause)
+	}
+}
+
+// Sleep waits, unless the context ends first.
+func Sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
 	}
 }

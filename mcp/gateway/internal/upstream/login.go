@@ -18,8 +18,8 @@ func LoginOf(err error) *config.LoginError {
 	return nil
 }
 
-// UnreadError returns the error of a request that its server rejected for lack of
-// authorization, without reading it; otherwise nil.
+// UnreadError returns the error of a request that its server rejected for lack
+// of authorization, without reading it; otherwise nil.
 func UnreadError(err error) error {
 	if login := LoginOf(err); login != nil {
 		return login

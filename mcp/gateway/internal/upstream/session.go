@@ -21,7 +21,7 @@ func (u *Upstream) Session(ctx context.Context) (*Conn, error) {
 	if s := u.Current(); s != nil {
 		return s, nil
 	}
-	t, err := u.StartAttempt()
+	t, err := u.startAttempt()
 	if err != nil {
 		return nil, err
 	}
@@ -67,9 +67,9 @@ func (t *attempt) wait(ctx, life context.Context) bool {
 	}
 }
 
-// StartAttempt returns the running attempt, or begins one. It returns an error during
-// the backoff.
-func (u *Upstream) StartAttempt() (*attempt, error) {
+// startAttempt returns the running attempt, or begins one. It returns an error
+// during the backoff.
+func (u *Upstream) startAttempt() (*attempt, error) {
 	if err := u.Shared.Closed(); err != nil {
 		return nil, &unavailableError{server: u.Server.Name, err: err}
 	}
@@ -107,8 +107,8 @@ func (u *Upstream) try(t *attempt) {
 	close(t.over)
 }
 
-// AwaitDefinitions waits until the definitions of a server are in the mirror. The error
-// says why the server is unknown.
+// AwaitDefinitions waits until the definitions of a server are in the mirror.
+// The error says why the server is unknown.
 func (u *Upstream) AwaitDefinitions(ctx context.Context) error {
 	u.mu.Lock()
 	t := u.trying
@@ -129,14 +129,22 @@ func (u *Upstream) Unknown() bool {
 	return !pinned && !u.Declared().Known
 }
 
-// RetryDue reports whether a retry is due for a server that never responded, or
+// retryDue reports whether a retry is due for a server that never responded, or
 // that has gone while its resources are subscribed to.
-func (u *Upstream) RetryDue() bool {
+func (u *Upstream) retryDue() bool {
 	wanted := u.Current() == nil && len(u.watches.uris()) > 0
 	u.mu.Lock()
 	missing, rests, why := !u.has.Known || wanted, u.rest.After(u.Shared.Now()), u.why
 	u.mu.Unlock()
 	return missing && (!rests || u.renewed(why))
+}
+
+// Retry begins an attempt to connect if one is due. It does not wait for the
+// end of the attempt. Calls report its error.
+func (u *Upstream) Retry() {
+	if u.retryDue() {
+		_, _ = u.startAttempt()
+	}
 }
 
 // unavailableError says that a server cannot be reached, and that nothing was
@@ -147,6 +155,8 @@ type unavailableError struct {
 	rest   time.Duration
 }
 
+// Error says why the server cannot be reached, and when the gateway tries
+// again.
 func (e *unavailableError) Error() string {
 	if login := LoginOf(e.err); login != nil {
 		return login.Error()
@@ -157,4 +167,5 @@ func (e *unavailableError) Error() string {
 	return fmt.Sprintf("server %s cannot be reached: %v", e.server, e.err)
 }
 
+// Unwrap returns the reason.
 func (e *unavailableError) Unwrap() error { return e.err }

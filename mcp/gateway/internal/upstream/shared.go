@@ -39,6 +39,7 @@ type Shared struct {
 	intro      json.RawMessage
 }
 
+// Now returns the time.
 func (*Shared) Now() time.Time { return time.Now() }
 
 // Closed returns an error when the gateway is closed.

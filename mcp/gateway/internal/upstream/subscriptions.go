@@ -51,6 +51,8 @@ func (w *subscriptions) has(uri string) bool {
 	return w.all[uri] > 0
 }
 
+// Subscribe adds a subscriber of a resource. The first one subscribes at the
+// server. The caller calls end when it no longer subscribes.
 func (u *Upstream) Subscribe(ctx context.Context, uri string) (end func(), err error) {
 	s, err := u.Session(ctx)
 	if err != nil {

@@ -67,6 +67,7 @@ type Status struct {
 	Tools     int
 }
 
+// Status returns the state of the server.
 func (u *Upstream) Status() Status {
 	s := Status{Connected: u.Current() != nil}
 	u.mu.Lock()

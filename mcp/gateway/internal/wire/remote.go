@@ -11,6 +11,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
+// ErrEnded is the reason of requests that ended with their connection.
 var ErrEnded = errors.New("the connection to it was ended")
 
 // RemoteTransport is the transport of a server by URL. It ends all requests

@@ -28,6 +28,7 @@ type Round struct {
 	Repeated  bool // the server received an earlier round
 }
 
+// CallTool returns the request that calls a tool.
 func CallTool(name string, args json.RawMessage) Request {
 	params := func(r Round) *sdk.CallToolParams {
 		return &sdk.CallToolParams{Meta: r.Meta, Name: name, Arguments: args, InputResponses: r.Responses, RequestState: r.State}
@@ -38,6 +39,7 @@ func CallTool(name string, args json.RawMessage) Request {
 	}}
 }
 
+// ReadResource returns the request that reads a resource.
 func ReadResource(uri string) Request {
 	return Request{Name: "resources/read", send: func(ctx context.Context, cs *sdk.ClientSession, r Round) error {
 		_, err := cs.ReadResource(ctx, &sdk.ReadResourceParams{Meta: r.Meta, URI: uri, InputResponses: r.Responses, RequestState: r.State})
@@ -45,6 +47,7 @@ func ReadResource(uri string) Request {
 	}}
 }
 
+// GetPrompt returns the request that gets a prompt.
 func GetPrompt(name string, args map[string]string) Request {
 	return Request{Name: "prompt:" + name, send: func(ctx context.Context, cs *sdk.ClientSession, r Round) error {
 		_, err := cs.GetPrompt(ctx, &sdk.GetPromptParams{Meta: r.Meta, Name: name, Arguments: args, InputResponses: r.Responses, RequestState: r.State})
@@ -52,6 +55,7 @@ func GetPrompt(name string, args map[string]string) Request {
 	}}
 }
 
+// Complete returns the request that completes an argument.
 func Complete(p sdk.CompleteParams) Request {
 	return Request{Name: "completion/complete", send: func(ctx context.Context, cs *sdk.ClientSession, r Round) error {
 		p := p

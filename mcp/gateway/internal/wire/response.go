@@ -90,6 +90,7 @@ type ProtocolError struct {
 	Cause  *jsonrpc.Error
 }
 
+// Error names the server and its message.
 func (e *ProtocolError) Error() string {
 	return fmt.Sprintf("server %s answers with an error of the protocol: %s", e.Server, canon.Printable(e.Cause.Message, 4<<10))
 }
