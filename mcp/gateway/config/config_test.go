@@ -78,7 +78,7 @@ func TestReadRefuses(t *testing.T) {
 		`{"mcpServers": {"a__b": {"command": "x"}}}`:                                                "has no two _ in a row",
 		`{"mcpServers": {"a_": {"command": "x"}}}`:                                                  "does not end with _",
 		`{"mcpServers": {"a.b": {"command": "x"}, "A-b": {"command": "x"}}}`:                        `the servers "A-b" and "a.b" could be taken for one another`,
-		`{"mcpServers": {"a": {"command": "x"}, "a": {"command": "x"}}}`:                            `"a" is there twice`,
+		`{"mcpServers": {"a": {"command": "x"}, "a": {"command": "x"}}}`:                            `"a" occurs twice`,
 		known(`{"nothing": {}}`):                                                                    `there is no server "nothing" of "mcpServers"; valid are s, web`,
 		known(`{"web": {"sandbox": {"roots": ["workspace"]}}}`):                                     "only a server with a command can run in the sandbox",
 		known(`{"s": {"sandbox": {"roots": ["No Root"], "readable": ["x"]}}}`):                      "want an absolute path",
