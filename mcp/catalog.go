@@ -8,7 +8,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/remit-dev/remit/agent"
-	"github.com/remit-dev/remit/mcp/internal/catalog"
+	"github.com/remit-dev/remit/mcp/catalog"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/tool"
 )
@@ -16,11 +16,11 @@ import (
 // CatalogEntry is a resource, a resource template or a prompt of an upstream:
 // how it is listed, and which tool call of the runtime reads it. The call
 // returns the result as the upstream wrote it.
-type CatalogEntry = catalog.Offer
+type CatalogEntry = catalog.Entry
 
 // CatalogEntries holds the entries of all upstreams. A nil list means that no
 // upstream has such entries.
-type CatalogEntries = catalog.All
+type CatalogEntries = catalog.Entries
 
 // Catalog is a Mirror whose upstreams also have resources and prompts. A
 // session sees an entry only if the policy lets it read the entry. A Catalog is

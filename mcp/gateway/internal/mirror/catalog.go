@@ -10,18 +10,18 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/yosida95/uritemplate/v3"
 
+	"github.com/remit-dev/remit/mcp/catalog"
 	"github.com/remit-dev/remit/mcp/gateway/internal/definition"
 	"github.com/remit-dev/remit/mcp/gateway/internal/naming"
 	"github.com/remit-dev/remit/mcp/gateway/internal/pin"
 	"github.com/remit-dev/remit/mcp/gateway/internal/upstream"
-	"github.com/remit-dev/remit/mcp/internal/catalog"
 )
 
 // Catalog holds the resources and prompts of all servers: resources by
 // their own URIs, prompts under names like those of tools. A URI must have one
 // owner. If two servers list it, the gateway reads it from neither.
 type Catalog struct {
-	All     catalog.All
+	All     catalog.Entries
 	shelves []*serverCatalog
 	owner   map[string]*serverCatalog // of listed resources, by URI; nil: several servers list it
 	prompts map[string]catalogPrompt
@@ -53,10 +53,10 @@ func (b *builder) library(u *upstream.Upstream, d definition.Declared, held []pi
 	if u.Unknown() { // until the server responds
 		all := &b.mirror.Catalog.All
 		if !u.Server.NoResources && all.Resources == nil {
-			all.Resources = []catalog.Offer{}
+			all.Resources = []catalog.Entry{}
 		}
 		if !u.Server.NoPrompts && all.Prompts == nil {
-			all.Prompts = []catalog.Offer{}
+			all.Prompts = []catalog.Entry{}
 		}
 	}
 	s := &serverCatalog{u: u}
@@ -132,7 +132,7 @@ func (l *Catalog) shelve(b *builder) {
 // list lists the entries of one server.
 func (l *Catalog) list(s *serverCatalog) {
 	if s.read != "" {
-		l.All.Resources, l.All.Templates = append([]catalog.Offer{}, l.All.Resources...), append([]catalog.Offer{}, l.All.Templates...)
+		l.All.Resources, l.All.Templates = append([]catalog.Entry{}, l.All.Resources...), append([]catalog.Entry{}, l.All.Templates...)
 		for _, r := range s.resources {
 			if _, contested := l.owner[r.URI]; !contested {
 				l.owner[r.URI] = s
@@ -141,7 +141,7 @@ func (l *Catalog) list(s *serverCatalog) {
 		}
 	}
 	if s.prompt != "" {
-		l.All.Prompts = append([]catalog.Offer{}, l.All.Prompts...)
+		l.All.Prompts = append([]catalog.Entry{}, l.All.Prompts...)
 	}
 	for _, d := range s.defs {
 		_, contested := l.owner[d.Name]
@@ -155,13 +155,13 @@ func (l *Catalog) list(s *serverCatalog) {
 				continue // impossible: the name came from it
 			}
 			l.prompts[name] = catalogPrompt{s, d.Name}
-			l.All.Prompts = append(l.All.Prompts, catalog.Offer{Name: name, Object: object, Tool: s.prompt, Input: encoded(promptInput{Name: d.Name})})
+			l.All.Prompts = append(l.All.Prompts, catalog.Entry{Name: name, Object: object, Tool: s.prompt, Input: encoded(promptInput{Name: d.Name})})
 		}
 	}
 }
 
-func (s *serverCatalog) offer(uri string, object json.RawMessage) catalog.Offer {
-	return catalog.Offer{Name: uri, Object: object, Tool: s.read, Input: encoded(resourceInput{uri})}
+func (s *serverCatalog) offer(uri string, object json.RawMessage) catalog.Entry {
+	return catalog.Entry{Name: uri, Object: object, Tool: s.read, Input: encoded(resourceInput{uri})}
 }
 
 // like reports whether clients see the same in both catalogs.
@@ -225,10 +225,10 @@ func (l *Catalog) of(uri string) (*serverCatalog, bool) {
 
 // Resource returns the entry that reads a resource. It returns false if no
 // server or several servers own the resource.
-func (l *Catalog) Resource(uri string) (catalog.Offer, bool) {
+func (l *Catalog) Resource(uri string) (catalog.Entry, bool) {
 	s, ok := l.of(uri)
 	if !ok || !definition.PlainName(uri) {
-		return catalog.Offer{}, false
+		return catalog.Entry{}, false
 	}
 	return s.offer(uri, nil), true
 }
@@ -242,19 +242,19 @@ func (l *Catalog) Upstream(uri string) *upstream.Upstream {
 }
 
 // Prompt returns the entry that reads a prompt, by the name that clients know.
-func (l *Catalog) Prompt(name string, arguments map[string]string) (catalog.Offer, bool) {
+func (l *Catalog) Prompt(name string, arguments map[string]string) (catalog.Entry, bool) {
 	p, ok := l.prompts[name]
 	if !ok {
-		return catalog.Offer{}, false
+		return catalog.Entry{}, false
 	}
-	return catalog.Offer{Name: name, Tool: p.prompt, Input: encoded(promptInput{p.name, maps.Clone(arguments)})}, true
+	return catalog.Entry{Name: name, Tool: p.prompt, Input: encoded(promptInput{p.name, maps.Clone(arguments)})}, true
 }
 
 // Completion returns the entry that completes an argument of a prompt or a
 // template. It returns false if no server does.
-func (l *Catalog) Completion(p *sdk.CompleteParams) (catalog.Offer, bool) {
+func (l *Catalog) Completion(p *sdk.CompleteParams) (catalog.Entry, bool) {
 	if p.Ref == nil {
-		return catalog.Offer{}, false
+		return catalog.Entry{}, false
 	}
 	in := completionInput{Argument: argumentInput{p.Argument.Name, p.Argument.Value}}
 	if p.Context != nil {
@@ -265,20 +265,20 @@ func (l *Catalog) Completion(p *sdk.CompleteParams) (catalog.Offer, bool) {
 	case refPrompt:
 		found, ok := l.prompts[p.Ref.Name]
 		if !ok {
-			return catalog.Offer{}, false
+			return catalog.Entry{}, false
 		}
 		s, in.Prompt = found.serverCatalog, found.name
 	case refResource:
 		var ok bool
 		if s, ok = l.shape(p.Ref.URI); !ok {
-			return catalog.Offer{}, false
+			return catalog.Entry{}, false
 		}
 		in.Resource = p.Ref.URI
 	}
 	if s == nil || s.complete == "" {
-		return catalog.Offer{}, false
+		return catalog.Entry{}, false
 	}
-	return catalog.Offer{Tool: s.complete, Input: encoded(in)}, true
+	return catalog.Entry{Tool: s.complete, Input: encoded(in)}, true
 }
 
 // shape finds the server of a template, or of the resource of a URI.
