@@ -19,7 +19,7 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// The mark of such a result in tool.Result.Meta.
+// metaKey and metaValue mark a result of an upstream in tool.Result.Meta.
 const (
 	metaKey   = "mcp"
 	metaValue = "result"
