@@ -3,6 +3,7 @@ package guides_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,8 +13,27 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// asServer in the environment makes this test binary an MCP server.
+// asServer in the environment makes this test binary an MCP server, or a client
+// that makes one call.
 const asServer = "REMIT_GUIDES_SERVER"
+
+// actAs is the main function of this test binary as a server or a client.
+func actAs(what string) {
+	var err error
+	switch what {
+	case "files":
+		err = serveFiles()
+	case "client":
+		_ = os.Unsetenv(asServer) // its server is another program
+		err = callOnce(os.Args[1:])
+	default:
+		serveNotes()
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
 
 // serveNotes is a server with one tool, which writes a note beside it and
 // reports that.

@@ -190,8 +190,8 @@ func TestMain(m *testing.M) {
 	// guide: guides/program.md
 	process.Main() // of ctxperm/process: the first line of main
 	// end of guide
-	if os.Getenv(asServer) != "" {
-		serveNotes()
+	if as := os.Getenv(asServer); as != "" {
+		actAs(as)
 		return
 	}
 	flag.Parse()
