@@ -128,7 +128,7 @@ bench: ## Check remit's promises about speed (BENCH=pattern to choose, ARGS=-jso
 	cd bench && CGO_ENABLED=0 $(GO) run . -only '$(BENCH)' $(ARGS)
 
 # Root is needed for the small file system of "disk full"; git and cp for the baselines.
-undo-bench: ## Revert side effects with several methods, remit's among them; writes docs/evidence/undo-bench.md and .svg (ARGS=-v)
+undo-bench: ## Revert side effects with several methods, remit's among them; writes docs/evidence/undo-bench*.md and .svg (ARGS=-v)
 	cd bench && CGO_ENABLED=0 $(GO) run ./undo -docs ../docs/evidence $(ARGS)
 
 fuzz: ## Fuzz every decoder and pattern for FUZZ_TIME each; prints a line a target (ARGS names targets)

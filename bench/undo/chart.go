@@ -14,7 +14,7 @@ func picture(all []result) string {
 	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" font-family="sans-serif" font-size="13" role="img">`+"\n", left+width+70, 70+len(list)*(height+10))
 	fmt.Fprintf(&b, `<title>Of %d side effects</title><rect width="100%%" height="100%%" fill="#ffffff"/>`+"\n", sums(all, list[0]).runs)
 	x := left
-	for _, l := range [][2]string{{"#2a7f4f", "restored exactly"}, {"#b9bec6", "not restored, said so"}, {"#c23b32", "said \"undone\", was not"}} {
+	for _, l := range [][2]string{{"#2a7f4f", "restored exactly"}, {"#b9bec6", "not restored, reported"}, {"#c23b32", "falsely reported as undone"}} {
 		fmt.Fprintf(&b, `<rect x="%d" y="14" width="13" height="13" fill="%s"/><text x="%d" y="25" fill="#222222">%s</text>`+"\n", x, l[0], x+19, strings.ReplaceAll(l[1], `"`, "&quot;"))
 		x += 175
 	}

@@ -194,8 +194,8 @@ func TestTables(t *testing.T) {
 		{scenario: "delete", way: "git", exact: true},
 	}
 	require.Contains(t, table(all), "| **restored exactly** | **1** | **1** |")
-	require.Contains(t, table(all), "| **said \"undone\", and it was not** | **0** | **1** |")
+	require.Contains(t, table(all), "| **falsely reported as undone** | **0** | **1** |")
 	require.Contains(t, details(all), "**falsely \"undone\"**, 2 left over")
-	require.Contains(t, misses(all), "- **delete** was not restored, and it said so: partly (file a).")
+	require.Contains(t, misses(all), "- **delete** was not restored, and remit reported it: partly (file a).")
 	require.Equal(t, 2, strings.Count(picture(all), "#c23b32"), "the legend, and one false claim")
 }

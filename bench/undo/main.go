@@ -5,8 +5,8 @@
 // the same world, the same steps and the same faults. The same oracle judges
 // them, and knows none of them.
 //
-// "make undo-bench" runs it and writes docs/evidence/undo-bench.md and
-// docs/evidence/undo-bench.svg.
+// "make undo-bench" runs it and writes docs/evidence/undo-bench.md,
+// docs/evidence/undo-bench-effects.md and docs/evidence/undo-bench.svg.
 package main
 
 import (
@@ -27,7 +27,7 @@ func main() {
 		return
 	}
 	only := flag.String("only", "", "run the side effects whose names match this pattern, and write nothing")
-	docs := flag.String("docs", "", "folder that undo-bench.md and undo-bench.svg are written to; empty: print the table")
+	docs := flag.String("docs", "", "folder for undo-bench.md, undo-bench-effects.md and undo-bench.svg; empty: print the table")
 	command := flag.String("remit", "", "the remit command; empty: build it")
 	verbose := flag.Bool("v", false, "say of each run what is not as it should be")
 	flag.Parse()
@@ -79,8 +79,10 @@ func run(only, docs, command string, verbose bool) error {
 		fmt.Println(table(all))
 		return nil
 	}
-	if err := os.WriteFile(filepath.Join(docs, "undo-bench.md"), []byte(page(at, all)), 0o644); err != nil {
-		return err
+	for name, text := range map[string]string{"undo-bench.md": page(at, all), "undo-bench-effects.md": effectsPage(all), "undo-bench.svg": picture(all)} {
+		if err := os.WriteFile(filepath.Join(docs, name), []byte(text), 0o644); err != nil {
+			return err
+		}
 	}
-	return os.WriteFile(filepath.Join(docs, "undo-bench.svg"), []byte(picture(all)), 0o644)
+	return nil
 }

@@ -70,9 +70,9 @@ func table(all []result) string {
 	line("side effects", count(func(s sum) int { return s.runs }))
 	line("**restored exactly**", func(s sum) string { return fmt.Sprintf("**%d**", s.exact) })
 	line("and with the times of all files", count(func(s sum) int { return s.inTime }))
-	line("not restored, and said so", count(func(s sum) int { return s.honest }))
-	line("**said \"undone\", and it was not**", func(s sum) string { return fmt.Sprintf("**%d**", s.falsely) })
-	line("where something was left over", count(func(s sum) int { return s.left }))
+	line("not restored, and reported", count(func(s sum) int { return s.honest }))
+	line("**falsely reported as undone**", func(s sum) string { return fmt.Sprintf("**%d**", s.falsely) })
+	line("with effects left over", count(func(s sum) int { return s.left }))
 	line("foreign things destroyed", count(func(s sum) int { return s.foreign }))
 	line("effects lost that should stay", count(func(s sum) int { return s.lost }))
 	line("effects doubled", count(func(s sum) int { return s.doubled }))
@@ -144,10 +144,10 @@ func (r result) cell() string {
 	case r.falsely:
 		parts = append(parts, "**falsely \"undone\"**")
 	default:
-		parts = append(parts, "not undone, said so")
+		parts = append(parts, "not undone, reported")
 	}
 	if r.exact && r.claim == partly {
-		parts = append(parts, "says what it left alone")
+		parts = append(parts, "reports the rest")
 	}
 	for _, p := range []struct {
 		n    int
@@ -160,39 +160,51 @@ func (r result) cell() string {
 	return fmt.Sprintf("%s<br>%s, %d + %d ms", strings.Join(parts, ", "), bytesOf(r.stored), r.worked.Milliseconds(), r.undoing.Milliseconds())
 }
 
-const head = `# Undo bench
+const head = `# Undo benchmark
 
-What becomes of side effects when they are taken back: by remit, and by stand-ins for what people use today. **The stand-ins are
-ours**: nobody else's product was run. Each is the best form of its way that we could think of, runs the real git and cp, says
-what it cannot see where it can know it, and is published with its limits in [bench/undo](../../bench/undo): [git](../../bench/undo/git.go),
-[copies](../../bench/undo/copies.go), [saga](../../bench/undo/saga.go). remit is the real command with its journal on the disk, under a
-policy that allows everything. "make undo-bench" wrote this page.
-
-%s
-
-![How many side effects are restored exactly, and how many are falsely said to be undone](undo-bench.svg)
+This benchmark runs side effects and reverts them: with remit, and with stand-ins for common methods. **We wrote the stand-ins.** No
+other product ran. Each is the best form of its method that we know, and uses the real git and cp. It reports the effects that it cannot
+see, if it can know of them. Its code states its limits: [git](../../bench/undo/git.go), [copies](../../bench/undo/copies.go),
+[saga](../../bench/undo/saga.go). remit is the real command with its journal on disk, under a policy that allows everything.
+"make undo-bench" writes this page and [each side effect](undo-bench-effects.md).
 
 %s
-A side effect is *restored exactly* if everything is as it was before (type, bits, bytes, links, hard links, extended attributes,
-holes, .git, rows, tables, objects of the service), and what somebody else did is as they left it. One oracle looks at all ways; it
-knows none of them. *Foreign destroyed* is what somebody else wrote and is not where they left it, after an undo that overwrote it
-(git has a copy of it in its repository, and tells nobody). *Lost* is what should have stayed and did not, *left over* what should
-have gone and did not. An agent that is told that a step failed tries it again; one that is told that nobody knows does not.
-Where a step was refused, or died before anything of it reached the world, nothing has to be taken back.
 
-## What remit did not do
+![How many side effects are restored exactly, and how many are falsely reported as undone](undo-bench.svg)
 
 %s
-## Each side effect
+| row | meaning |
+| --- | --- |
+| restored exactly | type, mode bits, bytes, links, hard links, extended attributes, holes, .git, rows, tables and objects of the service are as before; work of another program is unchanged |
+| foreign things destroyed | an undo overwrote a version of another program (git has a copy in its repository, and does not report it) |
+| effects lost | the undo removed an effect that must stay |
+| left over | an effect stayed that the undo must remove |
+| no effect in the first place | the step was refused, or died before any effect |
 
-Below each outcome: bytes stored, and milliseconds of the steps and of the undo. Each step of remit is on a durable journal before it
-is seen; the stand-ins sync nothing but what git does by itself. A way that was killed is started again, and asked to take everything back.
+One oracle judges all methods and knows none of them. An agent repeats a failed step. It does not repeat a step with unknown
+outcome.
+
+## Side effects that remit did not restore
 
 %s`
 
-// page returns the whole document.
+const effectsHead = `# Undo benchmark: each side effect
+
+[Undo benchmark](undo-bench.md) has the sums, the terms and the machine. "make undo-bench" writes this page.
+
+Below each outcome: bytes stored, and milliseconds of the steps and of the undo. remit returns each step after it is durable in the
+journal. The stand-ins sync nothing, except the syncs of git. A killed method starts again and undoes everything.
+
+%s`
+
+// page returns the page with the sums.
 func page(at string, all []result) string {
-	return fmt.Sprintf(head, at, table(all), misses(all), details(all))
+	return fmt.Sprintf(head, at, table(all), misses(all))
+}
+
+// effectsPage returns the page with each side effect.
+func effectsPage(all []result) string {
+	return fmt.Sprintf(effectsHead, details(all))
 }
 
 // misses returns the side effects that remit did not restore.
@@ -202,12 +214,12 @@ func misses(all []result) string {
 		if r.way != "remit" || r.exact && !r.noEffect {
 			continue
 		}
-		what := "was not restored, and it said so: " + r.claim
+		what := "was not restored, and remit reported it: " + r.claim
 		switch {
 		case r.falsely:
-			what = "**was not restored, and it said that it was**"
+			what = "**was not restored, and remit reported success**"
 		case r.exact:
-			what = "had no effect in the first place: it was refused, or killed before anything of it was applied"
+			what = "had no effect in the first place: it was refused, or killed before any effect"
 		}
 		b.WriteString("- **" + r.scenario + "** " + what)
 		if len(r.wrong) > 0 {
@@ -215,7 +227,7 @@ func misses(all []result) string {
 		}
 		b.WriteString(".\n")
 	}
-	return b.String() + "\n"
+	return b.String()
 }
 
 // where returns the date, the version and the machine.
