@@ -16,8 +16,8 @@ import (
 	"github.com/remit-dev/remit/tool/builtin/files"
 )
 
-// TestAnApprovalIsNotOfTheAdjustedTool: what somebody approved of the old one, for a call or
-// for calls to come, does not count for the new one.
+// TestAnApprovalIsNotOfTheAdjustedTool checks that approvals of the old tool do
+// not count for the adjusted one. This includes remembered approvals.
 func TestAnApprovalIsNotOfTheAdjustedTool(t *testing.T) {
 	ctx := t.Context()
 	asks := mustLoad(t, rego.Options{Timeout: time.Minute, Modules: map[string]string{"p.rego": "package remit\nask contains \"look\"\n"}})

@@ -70,8 +70,8 @@ func TestAnswerIsBoundToTheAccesses(t *testing.T) {
 	}
 }
 
-// TestAccessesStayTheTools: a tool may return the same slice for each call. That
-// nobody writes to it is for the race detector to see.
+// TestAccessesStayTheTools checks that a tool can return the same slice for
+// each call. The race detector reports a write of the runtime to it.
 func TestAccessesStayTheTools(t *testing.T) {
 	mine := []perm.ResourceAccess{perm.Access(perm.Write, "file://workspace/a.txt")}
 	rt := newRuntime(t, agent.Tools(computing(t, func() []perm.ResourceAccess { return mine })), agent.Policy(allowAll()))

@@ -43,7 +43,8 @@ func (j *watchedJournal) lasting() []kind.Kind {
 	return j.durable
 }
 
-// TestBegun: a call that only reads is not on the journal while it runs, and is, for good, once somebody kept that it began.
+// TestBegun checks that the journal does not contain a running call that only
+// reads. After a caller calls keep, the journal holds the call durably.
 func TestBegun(t *testing.T) {
 	j := &watchedJournal{Journal: journal.Memory()}
 	var keep func(context.Context) error

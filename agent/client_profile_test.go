@@ -158,7 +158,8 @@ func TestClientOutlivesItsProcessAndNarrows(t *testing.T) {
 	})
 }
 
-// An administrator's minimum is a rule. It holds also for a session of which nobody has said anything.
+// TestPolicyReadsTheClient checks that a policy rule can set a minimum of
+// trust. The rule also holds for a session without a client profile.
 func TestPolicyReadsTheClient(t *testing.T) {
 	ctx := context.Background()
 	e := mustLoad(t, rego.Options{Timeout: time.Minute, Modules: map[string]string{"p.rego": `package remit
@@ -226,7 +227,8 @@ func TestACallThatWaitsIsNotReleasedPastItsSession(t *testing.T) {
 	require.Equal(t, 1, sent)
 }
 
-// TestCodeThatEndsItsGoroutine has not come to its end: nobody is told that it has.
+// TestCodeThatEndsItsGoroutine checks that a call does not succeed if its code
+// ends its goroutine before it returns.
 func TestCodeThatEndsItsGoroutine(t *testing.T) {
 	leaves := func(context.Context, string) (string, error) {
 		runtime.Goexit()

@@ -85,8 +85,8 @@ func TestRevertWaitsForCallsInFlight(t *testing.T) {
 	}
 }
 
-// TestSecondReverterIsTurnedAway: while a committed transaction is being taken
-// back nobody else takes it back.
+// TestSecondReverterIsTurnedAway checks that a second revert of a committed
+// transaction fails while the first one runs.
 func TestSecondReverterIsTurnedAway(t *testing.T) {
 	returned := atomic.Int32{}
 	there, release := make(chan struct{}, 1), make(chan struct{})
@@ -242,7 +242,8 @@ func TestParallelCallsOnOneFile(t *testing.T) {
 	require.Equal(t, before, tree(t, dir))
 }
 
-// TestParallelCallsThatCreateOneFile: whoever comes late did nothing.
+// TestParallelCallsThatCreateOneFile checks that one of the parallel calls
+// creates the file. The others fail without an effect.
 func TestParallelCallsThatCreateOneFile(t *testing.T) {
 	dir := workspace(t)
 	before := tree(t, dir)
@@ -269,8 +270,8 @@ func TestParallelCallsThatCreateOneFile(t *testing.T) {
 	require.Equal(t, before, tree(t, dir))
 }
 
-// TestLaterWriterWaits: what a call changed is its own until it has ended, so
-// that it can be taken back whatever others want.
+// TestLaterWriterWaits checks that a second writer waits until the first call
+// has ended. The runtime can therefore revert a failed first call.
 func TestLaterWriterWaits(t *testing.T) {
 	dir := workspace(t)
 	before := tree(t, dir)

@@ -47,7 +47,7 @@ type reservedCall struct {
 	status tool.Status // empty: the call has not ended
 	tried  tool.Status // for a queued call: status of a release without effect
 	at     time.Time   // time of tried
-	spent  bool        // the counters keep its sums, whatever its status
+	spent  bool        // the counters keep its sums, regardless of its status
 }
 
 // endedCall is a call that has ended.

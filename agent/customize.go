@@ -21,9 +21,9 @@ type ToolCustomizer func(who perm.Principal, session perm.SessionFacts, of tool.
 // Approvals, remembered approvals, held calls and grades count for the digest
 // that they were given for. Calls do not get accesses outside the session's
 // grant. Name, version, undo version and the presence of a Revert must stay the
-// same, so earlier calls can be reverted whatever cut returns. If cut fails or
-// panics, the tool is not listed, a call of it is invalid, and
-// Session.ToolHiddenReason says why.
+// same. The runtime can therefore revert earlier calls regardless of what cut
+// returns. If cut fails or panics, the tool is not listed, a call of it is
+// invalid, and Session.ToolHiddenReason says why.
 func CustomizeTool(name string, cut ToolCustomizer) Option {
 	return func(c *config) error {
 		switch _, twice := c.tailored[name]; {

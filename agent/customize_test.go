@@ -43,7 +43,7 @@ func closer(t *testing.T, closed map[string]bool) tool.Tool {
 	return mustTool(t, made, err)
 }
 
-// only narrows the tool to the tickets of whoever asks.
+// only limits the tool to the tickets of the principal that calls it.
 func only(tickets map[string][]string) agent.ToolCustomizer {
 	return func(who perm.Principal, _ perm.SessionFacts, of tool.Spec) (tool.Spec, error) {
 		mine, ok := tickets[who.ID]

@@ -135,8 +135,8 @@ func TestDiffIsOfTheSession(t *testing.T) {
 	require.ErrorIs(t, err, journal.ErrNotFound)
 }
 
-// TestDiffTellsForeignWorkApart: what somebody else wrote between two calls is in
-// neither side.
+// TestDiffTellsForeignWorkApart checks that the diff of a call does not contain
+// the change that another writer made between two calls.
 func TestDiffTellsForeignWorkApart(t *testing.T) {
 	ctx := context.Background()
 	dir := workspace(t)

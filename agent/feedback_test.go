@@ -30,8 +30,8 @@ func judged(t *testing.T) (*agent.Runtime, *agent.Session, tool.Outcome, tool.To
 	return rt, s, out, up
 }
 
-// TestFeedback: what somebody says is on the record of the call, with the declaration that
-// made it, and in nobody else's name.
+// TestFeedback checks that the record of a call holds its feedback. Each entry
+// names the declaration that made the call, and the author.
 func TestFeedback(t *testing.T) {
 	ctx := t.Context()
 	rt, s, out, up := judged(t)

@@ -424,7 +424,8 @@ func said(t interface{ FailNow() }, r tool.Result) string {
 	return inputOf(t, r.JSON)
 }
 
-// replays asks for each call again by its id: the same outcome, and nobody is asked.
+// replays repeats each call by its ID. The runtime returns the stored outcome
+// and runs no filter.
 func (w *filteredWorld) replays(tx *agent.Txn, asks []agent.BatchCall, outcomes []tool.Outcome) {
 	before := fmt.Sprint(w.tr.hooks)
 	for i, ask := range asks {

@@ -140,8 +140,9 @@ func TestReplacedBeforeItWaited(t *testing.T) {
 	fsckClean(t, rt)
 }
 
-// TestJournalFailsAroundFilters: whichever append fails, nobody is told a result that
-// is not on the journal, and a denial stays one.
+// TestJournalFailsAroundFilters makes each append fail in turn. The runtime
+// never returns a result that the journal does not hold, and a denial stays a
+// denial.
 func TestJournalFailsAroundFilters(t *testing.T) {
 	ctx := context.Background()
 	for _, how := range []string{"answer", "deny", "after", "refuse"} {

@@ -204,8 +204,8 @@ func TestRevokedInsideACall(t *testing.T) {
 	}
 }
 
-// TestHandingOnNeverWidens hands random grants on, again and again: whoever holds
-// one holds nothing that those before did not, also after a restart.
+// TestHandingOnNeverWidens delegates random grants repeatedly. No session holds
+// more than the session that delegated to it, also after a restart.
 func TestHandingOnNeverWidens(t *testing.T) {
 	ctx := context.Background()
 	resources := []string{"a.txt", "b.txt", "src/a.txt", "src/x/b.txt", ".git/config", "docs/c.md"}
@@ -265,8 +265,8 @@ func TestHandingOnNeverWidens(t *testing.T) {
 	require.NotZero(t, fewer)
 }
 
-// TestUsesAreNotSpentTwice: of a grant for three calls, three start, whoever asks
-// and from whichever session below.
+// TestUsesAreNotSpentTwice checks that a grant for three calls starts exactly
+// three calls. The calls come in parallel from the session and its delegates.
 func TestUsesAreNotSpentTwice(t *testing.T) {
 	o := newOffice(t)
 	rt, _ := o.open()

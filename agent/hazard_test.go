@@ -95,8 +95,9 @@ func TestPanickingEngineDenies(t *testing.T) {
 	}
 }
 
-// TestCallEndsThoughAPermitStaysOpen: a permit that nobody ends is waited for as
-// long as the grace lasts, and then nobody can say what it is still good for.
+// TestCallEndsThoughAPermitStaysOpen checks that the runtime waits one grace
+// period for a permit that the tool does not end. The outcome of the call is
+// then unknown.
 func TestCallEndsThoughAPermitStaysOpen(t *testing.T) {
 	for name, then := range map[string]execute{"panic": panics, "forgotten": returns("ok", nil), "error": returns("", errors.New("boom"))} {
 		t.Run(name, func(t *testing.T) {
@@ -126,9 +127,9 @@ func TestCallEndsThoughAPermitStaysOpen(t *testing.T) {
 	}
 }
 
-// TestCommitWaitsForWhatGoesOn: whoever takes a committed transaction back may be
-// another process, which knows nothing of an operation that is still going on in this
-// one.
+// TestCommitWaitsForWhatGoesOn checks that a commit waits for operations that
+// still run in this process. Another process can revert the committed
+// transaction, and does not know of them.
 func TestCommitWaitsForWhatGoesOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var kept ctxperm.Permit
@@ -318,9 +319,9 @@ func TestEngineCannotChangeWhatItIsAskedAbout(t *testing.T) {
 	require.NotContains(t, tl.Spec().Tags, "harmless")
 }
 
-// TestCreateRaceIsLostWithoutEffect: somebody else makes the file, or changes it,
-// after the change was recorded and before it was done. The call failed, and
-// theirs stays.
+// TestCreateRaceIsLostWithoutEffect has another writer create or change the
+// file between the record of the change and the change itself. The call fails,
+// and the content of the other writer stays.
 func TestCreateRaceIsLostWithoutEffect(t *testing.T) {
 	for _, name := range []string{"fresh.txt", "a.txt"} {
 		t.Run(name, func(t *testing.T) {

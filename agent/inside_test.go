@@ -161,8 +161,8 @@ func TestAskedOnce(t *testing.T) {
 	require.Equal(t, []perm.ResourceAccess{perm.Access(perm.Read, "file://workspace/a"), perm.Access(perm.Read, "file://workspace/b")}, boss.asks[0].Accesses)
 }
 
-// TestRefusedInside: what nobody approved is not done, and what the call did before is
-// taken back.
+// TestRefusedInside checks that the runtime does not perform an access without
+// an approval. It reverts what the call did before.
 func TestRefusedInside(t *testing.T) {
 	for _, tt := range []struct {
 		name string
@@ -201,7 +201,7 @@ func TestRefusedInside(t *testing.T) {
 				if err := putNew(ctx, f, "d"); err != nil {
 					return err
 				}
-				_ = putNew(ctx, f, "e") // whatever the tool makes of it
+				_ = putNew(ctx, f, "e") // the tool ignores the error
 				return nil
 			}, nil, agent.Approver(boss))
 			o, err := w.begin(t).Invoke(t.Context(), "one", "")

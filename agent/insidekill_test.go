@@ -61,9 +61,9 @@ func kill() {
 	panic(err)
 }
 
-// TestKilledWhileItAsks: a process dies while a person is asked. What was asked about has
-// not happened, what the call did before is known, and all of it goes back; nobody is told
-// that an answer helps.
+// TestKilledWhileItAsks kills a process while an approver decides. The access
+// did not happen, and recovery knows the earlier changes of the call. The
+// runtime reverts them and accepts no answer.
 func TestKilledWhileItAsks(t *testing.T) {
 	ctx := context.Background()
 	if dir := os.Getenv(askingKilledIn); dir != "" {

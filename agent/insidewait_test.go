@@ -34,7 +34,7 @@ func TestWaitsInside(t *testing.T) {
 	w := newInner(t, func(ctx context.Context, tc ctxperm.ToolContext, f *files.Files) error {
 		runs++
 		if _, err := f.ReadFile(ctx, "a"); err != nil {
-			return nil // whatever the tool makes of it
+			return nil // the tool ignores the error
 		}
 		p, err := ctxperm.Authorize(ctx, tc, perm.Access(perm.Write, "file://workspace/d"), perm.Access(perm.Write, "file://workspace/e"))
 		if err != nil {
@@ -247,8 +247,9 @@ func TestNobodyAnswersInTime(t *testing.T) {
 	}
 }
 
-// TestWhatIsSaidInsideLasts: what a running call asks, and who approved it, is on record
-// for good before anybody is told of it, or anything happens by it.
+// TestWhatIsSaidInsideLasts checks that the journal holds an approval request
+// of a running call durably before the runtime reports it. An approval is
+// durable before it has an effect.
 func TestWhatIsSaidInsideLasts(t *testing.T) {
 	j := &watchedJournal{Journal: journal.Memory()}
 	asksForE := agent.Policy(perm.EngineFunc(func(ctx context.Context, r perm.Request) (perm.Decision, error) {

@@ -47,7 +47,8 @@ func (s *stepper) point(string) error {
 	return nil
 }
 
-// run releases one after the other until nobody is parked any more.
+// run releases the parked goroutines one after the other until none is left. It
+// returns the number of steps.
 func (s *stepper) run(r *rand.Rand) (steps int) {
 	for ; ; steps++ {
 		synctest.Wait()

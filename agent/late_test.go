@@ -15,8 +15,9 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// TestCodeThatReturnsLate: what a tool says of its effects counts if its code returns soon after the call was given up, whatever it returns, so that
-// the scheduler of Go does not decide it. Code that stays longer is not waited for.
+// TestCodeThatReturnsLate checks that a tool can state its effects up to one
+// second after its call was cancelled. The result must not depend on the
+// scheduler of Go. The runtime does not wait for code that takes longer.
 func TestCodeThatReturnsLate(t *testing.T) {
 	for late, want := range map[time.Duration]error{0: tool.ErrCancelled, 900 * time.Millisecond: tool.ErrCancelled, time.Hour: tool.ErrUnknown} {
 		t.Run(late.String(), inBubble(func(t *testing.T) {

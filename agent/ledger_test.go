@@ -76,8 +76,9 @@ func as(t *testing.T, rt *agent.Runtime, p perm.Principal) *agent.Session {
 	return s
 }
 
-// TestBudgetOfAPrincipal: whatever sessions and processes of a principal call at once, a
-// budget per principal is spent to the last and not beyond. Another principal has its own.
+// TestBudgetOfAPrincipal checks that parallel calls from several sessions and
+// processes spend exactly the budget of their principal. Another principal has
+// its own budget.
 func TestBudgetOfAPrincipal(t *testing.T) {
 	h := hosttest.New(1)
 	all := places(t, h, filepath.Join(t.TempDir(), "state"), 3)

@@ -24,8 +24,9 @@ limit contains {"budget": "payments an hour", "max": 100, "sum": "spend", "windo
 limit contains {"budget": "payments", "max": 150.3, "sum": "spend"} if input.tool.name == "pay"
 `
 
-// TestBudgetsHoldAcrossRacesAndRestarts: whatever comes at once, a budget is not
-// overdrawn; a denial names it and what is left; a restart forgets nothing.
+// TestBudgetsHoldAcrossRacesAndRestarts checks that parallel calls do not
+// exceed a budget. A denial names the budget and what is left. A restart keeps
+// the sums.
 func TestBudgetsHoldAcrossRacesAndRestarts(t *testing.T) {
 	ctx, h, state := context.Background(), hosttest.New(1), filepath.Join(t.TempDir(), "state")
 	open := func() (*agent.Runtime, func()) {

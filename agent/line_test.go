@@ -46,9 +46,9 @@ func says(v verify.Verdict) tool.Option {
 	return tool.VerifyWith(func(context.Context, verify.Subject) verify.Verdict { return v })
 }
 
-// TestOutcomes is the table outcome x effect class x confinement: the same
-// mishap ends failed where it is proven to have no effect, and unknown where
-// nobody can tell.
+// TestOutcomes is the table of outcome, effect class and confinement. A failure
+// that provably had no effect ends the call as failed. If the runtime cannot
+// determine the effect, the call ends as unknown.
 func TestOutcomes(t *testing.T) {
 	boom := errors.New("boom")
 	release := make(chan struct{})
@@ -136,8 +136,9 @@ func TestCancelledCall(t *testing.T) {
 	}
 }
 
-// TestDeniedNeverEntersExecute: whoever says no, the tool's code is not run, the
-// denial is journaled with its stage, and nothing about it looks like success.
+// TestDeniedNeverEntersExecute checks that the runtime does not run the code of
+// a denied call, regardless of the stage that denied it. The journal holds the
+// denial with its stage. No field of the outcome looks like success.
 func TestDeniedNeverEntersExecute(t *testing.T) {
 	decide := func(e perm.Effect, d perm.Details) perm.Engine {
 		return perm.EngineFunc(func(context.Context, perm.Request) (perm.Decision, error) { return perm.NewDecision(e, d), nil })

@@ -44,8 +44,9 @@ func (j *slowLooks) Entries(ctx context.Context, q journal.Query) iter.Seq2[reco
 	}
 }
 
-// TestRevocationsAreLookedForTogether: those who begin a transaction while somebody looks for revocations wait for one more look,
-// together, and see what was revoked before they came.
+// TestRevocationsAreLookedForTogether begins transactions while another caller
+// reads the revocations. They share one more read, and see the revocations that
+// came before them.
 func TestRevocationsAreLookedForTogether(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "state")
 	open := func() *sqlite.Journal {

@@ -277,7 +277,7 @@ func TestLoopRepeatsNothing(t *testing.T) {
 				b.loop.OnResults = nil
 				keep, first := b.loop.Save, true
 				b.loop.Save = func(ctx context.Context, c agent.Conversation) error {
-					if !c.Open && first { // the results are on the journal, and nobody was told
+					if !c.Open && first { // the journal holds the results, and the model has not got them
 						first = false
 						return died
 					}
@@ -307,7 +307,8 @@ func TestLoopRepeatsNothing(t *testing.T) {
 	})
 }
 
-// What was taken back since is no success, whoever asks the journal again.
+// TestLoopTellsOfWhatWasTakenBack checks that the loop does not report a call
+// as a success after it was reverted.
 func TestLoopTellsOfWhatWasTakenBack(t *testing.T) {
 	ctx := context.Background()
 	b := newLoopBench(t, wire.Anthropic, []fakemodel.Turn{spoken("", call("write", `{"n":1}`), call("ask", `{"n":1}`)), spoken("Hm.")})

@@ -112,8 +112,8 @@ func asItStands(out tool.Outcome) tool.Outcome {
 }
 
 // asks names each call by its conversation, its turn and its request. A call
-// that is requested again after a crash is then the same call, whatever ID the
-// provider gives it. Some providers repeat IDs or give none.
+// that is requested again after a crash is then the same call, even if the
+// provider changes its ID. Some providers repeat IDs or give none.
 func (r *loopRun) asks(calls []wire.Call) []BatchCall {
 	asks, seen := make([]BatchCall, len(calls)), map[string]int{}
 	for i, c := range calls {

@@ -35,7 +35,7 @@ func TestMayRevert(t *testing.T) {
 		name    string
 		effect  perm.Effect
 		failure error
-		answer  *ctxperm.Answer // nil: nobody is there
+		answer  *ctxperm.Answer // nil: no approver
 		back    bool
 		why     string
 	}{
@@ -175,7 +175,8 @@ func TestMayRevertOf(t *testing.T) {
 	require.Equal(t, 1, n)
 }
 
-// TestMayRevertNothing: where nothing may be taken back, nobody is asked twice, and the journal tells of no undo.
+// TestMayRevertNothing checks that a refused revert asks the approver once. The
+// journal then holds no revert transaction.
 func TestMayRevertNothing(t *testing.T) {
 	ctx, dir, asked := t.Context(), workspace(t), 0
 	rt := newRuntime(t, agent.Tools(files.Tools()...), agent.Root("workspace", dir), agent.Policy(aboutReverts(perm.Ask, nil)),

@@ -187,8 +187,9 @@ func TestNestsAreBounded(t *testing.T) {
 	fsckClean(t, rt)
 }
 
-// TestNestBeneathAnotherCall: what somebody beside it put on top is left alone when
-// it is taken back, and told.
+// TestNestBeneathAnotherCall changes a file in a nested transaction and then in
+// the outer one. The revert of the nested transaction leaves the later change
+// and reports it.
 func TestNestBeneathAnotherCall(t *testing.T) {
 	ctx := context.Background()
 	o := newOffice(t)

@@ -21,9 +21,9 @@ import (
 // ending is how a tool's code comes to its end, or does not until it is released.
 type ending func(ctx context.Context, release chan struct{}) error
 
-// TestReleaseHazards: however a released call ends, the commit stops at it; it goes
-// out again only where it is known to have had no effect, and nothing after it goes
-// out before somebody says so.
+// TestReleaseHazards checks that a commit stops at a released call that fails,
+// and releases no later call. The next commit repeats the failed call only if
+// it is known to have had no effect.
 func TestReleaseHazards(t *testing.T) {
 	boom := errors.New("boom")
 	absent := func(context.Context, verify.Subject) verify.Verdict { return verify.Absent() }

@@ -19,11 +19,11 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// TestInterleavedHolds steps calls that are held, commits, undos of one call and
-// reverts of one transaction through random interleavings. What is told to be held
-// is delivered by a commit that succeeds, once and in the order in which it was held,
-// unless somebody took it back; nothing is delivered after a revert, and nothing is
-// held once a commit has begun.
+// TestInterleavedHolds runs held calls, commits, reverts of one call and
+// reverts of a transaction in random interleavings. A successful commit
+// delivers each held call once and in order, unless a revert dropped it. The
+// runtime delivers nothing after a revert and holds nothing after a commit has
+// begun.
 func TestInterleavedHolds(t *testing.T) {
 	seeds := uint64(max(statcheck.Size(60, 5000), 60)) // fewer do not hold every case
 	ends := map[revert.TxnState]int{}

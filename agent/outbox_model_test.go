@@ -96,8 +96,8 @@ type mailed struct {
 const (
 	fateFine = iota
 	fateRefused
-	fateLost   // it arrives, and nobody is told
-	fateBroken // it does not arrive, and nobody is told
+	fateLost   // it arrives, and the caller gets no response
+	fateBroken // it does not arrive, and the caller gets no response
 	fates
 )
 
@@ -141,8 +141,8 @@ func (m *mailroom) tick() error {
 	return nil
 }
 
-// deliver is what letters do outside. Whatever arrives was held, its commit had
-// begun, and its start was on the journal before.
+// deliver performs the effect of a letter. It checks that the letter was held,
+// that its commit had begun, and that the journal already holds its start.
 func (m *mailroom) deliver(ctx context.Context, tc ctxperm.ToolContext, in json.RawMessage) (tool.Result, error) {
 	var text string
 	require.NoError(m.t, json.Unmarshal(in, &text), m.at)
@@ -225,7 +225,7 @@ func (m *mailroom) recovered() *revert.Txn {
 			continue
 		}
 		txn, err := revert.Load(m.t.Context(), m.store.mem, m.txn)
-		if errors.Is(err, journal.ErrNotFound) { // nobody was told of anything
+		if errors.Is(err, journal.ErrNotFound) { // the caller has got no outcome
 			return nil
 		}
 		require.NoError(m.t, err, m.at)

@@ -355,8 +355,9 @@ func TestHeldCallThatCouldNotBeStarted(t *testing.T) {
 	fsckClean(t, rt)
 }
 
-// TestTwoWhoCommit: while its owner lives nobody else can, of two who take it over
-// one can, and a second commit of the same process is refused.
+// TestTwoWhoCommit checks that no other process can commit while the owner
+// lives. Only one of two processes can take over the transaction. A second
+// commit of the same process fails.
 func TestTwoWhoCommit(t *testing.T) {
 	ctx := context.Background()
 	p := &post{}

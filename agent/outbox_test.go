@@ -441,8 +441,8 @@ func TestSettledRelease(t *testing.T) {
 	}
 }
 
-// TestUpdateWithHeldCalls: it commits, or takes back; only where something was
-// released already it leaves the rest to somebody.
+// TestUpdateWithHeldCalls checks that Update commits or reverts. If a call was
+// already released, Update leaves the transaction open for the caller.
 func TestUpdateWithHeldCalls(t *testing.T) {
 	for name, bad := range map[string]string{"none": "", "first": "one", "second": "two"} {
 		t.Run(name, func(t *testing.T) {
@@ -486,8 +486,8 @@ func TestUpdateWithHeldCalls(t *testing.T) {
 	}
 }
 
-// TestAskAndHoldCompose: somebody approves first, and then the call is held; the
-// approval is kept with it.
+// TestAskAndHoldCompose checks that the runtime holds a call after an approver
+// approved it. The journal keeps the approval with the held call.
 func TestAskAndHoldCompose(t *testing.T) {
 	engine := perm.EngineFunc(func(context.Context, perm.Request) (perm.Decision, error) {
 		return perm.NewDecision(perm.Ask, perm.Details{Reasons: []perm.Reason{{Text: "look", Set: "ask"}, {Text: "later", Set: "hold"}}}), nil

@@ -49,8 +49,9 @@ func (o *overheard) Unfinished(ctx context.Context) ([]journal.Ownership, error)
 	return o.Journal.Unfinished(ctx)
 }
 
-// TestAnothersID: whatever of a session is asked about what is another's answers as about what never was, in the same words, and
-// with the same few looks at the journal: neither an error nor the time tells that it is there.
+// TestAnothersID gives a session the IDs of another session. Each method
+// answers as for an ID that does not exist, with the same words and the same
+// journal reads. Neither the error nor the time reveals that the ID exists.
 func TestAnothersID(t *testing.T) {
 	ctx := context.Background()
 	heard := &overheard{Journal: journal.Memory()}

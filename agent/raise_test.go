@@ -89,7 +89,9 @@ func TestResultsRaiseRequirements(t *testing.T) {
 	does(t, newSession(t, rt), "read", `{"text":"x"}`)
 }
 
-// TestWhatIsRaisedComesBeforeTheResult: whoever finds the result on the journal finds the label too, and without the label nobody sees the result.
+// TestWhatIsRaisedComesBeforeTheResult checks that the journal holds a label
+// before the result that raises it. If the journal cannot hold the label, the
+// runtime does not return the result.
 func TestWhatIsRaisedComesBeforeTheResult(t *testing.T) {
 	ctx := context.Background()
 	j := journal.Memory()
@@ -113,7 +115,8 @@ func TestWhatIsRaisedComesBeforeTheResult(t *testing.T) {
 	require.Equal(t, []string{"secret"}, labels(s), "a label too many only makes the policy stricter")
 }
 
-// TestMostLabels: a result that would give a session more labels than it can have is delivered to nobody.
+// TestMostLabels checks that the runtime does not return a result that exceeds
+// the maximum number of labels of a session.
 func TestMostLabels(t *testing.T) {
 	ctx := context.Background()
 	rt := newRuntime(t, agent.Tools(reading(t)), agent.Policy(allowAll()))

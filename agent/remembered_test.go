@@ -119,8 +119,9 @@ func TestRememberedApprovals(t *testing.T) {
 	}
 }
 
-// TestRememberedForNobody: nobody remembers more than was asked about, nor for
-// themselves; and what was refused stays so.
+// TestRememberedForNobody checks that an approver cannot remember more than the
+// request asks for. A principal cannot approve its own calls. A rejection stays
+// in force.
 func TestRememberedForNobody(t *testing.T) {
 	ctx := context.Background()
 	o := asksOffice(t)

@@ -54,8 +54,8 @@ func TestNothingIsSentAgain(t *testing.T) {
 	require.Equal(t, []string{"one"}, p.texts())
 }
 
-// TestDropWhileReleasing: a call that somebody takes out of the queue while another one
-// is on its way does not leave, and the commit says what did.
+// TestDropWhileReleasing drops a held call after the commit could not release
+// an earlier one. The next commit delivers only the earlier call.
 func TestDropWhileReleasing(t *testing.T) {
 	ctx := context.Background()
 	p := &post{}

@@ -41,8 +41,9 @@ func TestReasonsOfDenials(t *testing.T) {
 	}
 }
 
-// TestSensitiveInErrors: an argument that a tool calls sensitive stands in nothing that is said of its call, neither
-// to the caller nor on the journal, whatever the tool's own error, its Verify or its Revert repeats.
+// TestSensitiveInErrors checks that neither the outcome nor the journal repeats
+// a sensitive argument outside the input. This holds even if the tool's error,
+// its Verify or its Revert repeats it.
 func TestSensitiveInErrors(t *testing.T) {
 	ctx := context.Background()
 	type in struct {

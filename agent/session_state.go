@@ -284,8 +284,8 @@ func (rt *Runtime) ResumeSession(ctx context.Context, token string, opts ...Sess
 	return s, s.AddUserURLs(ctx, c.given...)
 }
 
-// checkNotOpenElsewhere refuses a session of which another living process has a
-// transaction open, because that process counts separately.
+// checkNotOpenElsewhere returns an error if another living process has an open
+// transaction of the session. That process has its own counters.
 func (rt *Runtime) checkNotOpenElsewhere(ctx context.Context, id string) error {
 	open, err := rt.journal.Unfinished(ctx)
 	if err != nil {

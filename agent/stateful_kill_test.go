@@ -39,9 +39,9 @@ func stateRuntime(t *testing.T, dir string) (*agent.Runtime, func()) {
 	}
 }
 
-// TestStateAfterAKill: a process is killed while it calls a tool that writes what it holds
-// to a file, too. What the journal says of the state and what is on the disk are the same
-// thing then, and nothing that anybody was told of is lost.
+// TestStateAfterAKill kills a process during a call of a tool that also writes
+// its state to a file. After recovery, the state on the journal and the file
+// agree. No result that a caller received is lost.
 func TestStateAfterAKill(t *testing.T) {
 	if dir := os.Getenv(killedIn); dir != "" {
 		workUntilKilled(t, dir)
@@ -128,8 +128,9 @@ func workUntilKilled(t *testing.T, dir string) {
 	}
 }
 
-// TestErasureOfAState: prune keeps what a session goes on from and drops the rest; whoever
-// has a call erased has the session begin anew.
+// TestErasureOfAState checks that prune keeps the current state of a session
+// and deletes the others. If an operator erases the last call, the session
+// starts without a state.
 func TestErasureOfAState(t *testing.T) {
 	ctx := context.Background()
 	dir := t.TempDir()

@@ -102,8 +102,8 @@ func adds(t *testing.T, tx *agent.Txn, name, text string) {
 	require.NoError(t, err, "%+v", out)
 }
 
-// TestStateGoesWithItsCalls: whatever is taken back, and however, takes along what it left
-// in the state, and a redo brings it back.
+// TestStateGoesWithItsCalls checks that each kind of revert also reverts the
+// state that the calls left. A redo restores the state.
 func TestStateGoesWithItsCalls(t *testing.T) {
 	ctx := context.Background()
 	begun := 0

@@ -218,8 +218,8 @@ func TestCancelledRevert(t *testing.T) {
 	require.Equal(t, 2, n)
 }
 
-// TestReportWithAnErrorIsNotComplete: whatever a revert died of, its report does
-// not read as a success.
+// TestReportWithAnErrorIsNotComplete makes each append of a revert fail in
+// turn. The report of a failed revert is never complete.
 func TestReportWithAnErrorIsNotComplete(t *testing.T) {
 	ctx, armed := t.Context(), false
 	for n := 1; ; n++ {

@@ -182,9 +182,9 @@ func TestSecondWriterIsTurnedAway(t *testing.T) {
 	invoke(t, two, "file_write", tool.Args{"path": "a.txt", "content": "two"})
 }
 
-// TestFailedCallIsTakenBack: a confined tool that fails half-way leaves nothing,
-// and one that is refused something it would change ends denied, whatever it
-// returns.
+// TestFailedCallIsTakenBack checks that a failed confined call leaves no
+// effect. If the runtime denies it an access, the call ends as denied, even if
+// the tool returns a success.
 func TestFailedCallIsTakenBack(t *testing.T) {
 	ctx := context.Background()
 	needs := []perm.ResourceAccess{{Action: perm.Write, Resource: "file://workspace/**"}}

@@ -129,7 +129,8 @@ func TestOtherToolsInTheirPlace(t *testing.T) {
 	require.Equal(t, []string{"undo 1 old"}, said, "by the tool that made it")
 }
 
-// TestAWithheldToolTakesNobodysPlace: one that nobody could call does not stand for the one that made a call, and is not kept.
+// TestAWithheldToolTakesNobodysPlace checks that the runtime does not keep a
+// disabled tool. It reverts a call with the tool that made it.
 func TestAWithheldToolTakesNobodysPlace(t *testing.T) {
 	ctx := context.Background()
 	var said []string
@@ -167,8 +168,8 @@ func TestARunningCallKeepsItsTool(t *testing.T) {
 	require.ErrorIs(t, err, tool.ErrInvalid)
 }
 
-// TestAnApprovalIsOfOneDeclaration: what somebody approved, for a call or for calls to
-// come, does not count for a tool that has changed since.
+// TestAnApprovalIsOfOneDeclaration checks that an approval does not count after
+// the declaration of the tool changed. This includes remembered approvals.
 func TestAnApprovalIsOfOneDeclaration(t *testing.T) {
 	ctx := context.Background()
 	asks := mustLoad(t, rego.Options{Timeout: time.Minute, Modules: map[string]string{"p.rego": "package remit\nask contains \"look\"\n"}})
