@@ -19,7 +19,7 @@ type Request struct {
 	// agent.OnProgress for all calls. nil: none.
 	Progress func(Progress)
 	// OnStart is called when the call's code is about to run. keep makes the
-	// start durable, whatever the effect class, and fails once the code has
+	// start durable, for each effect class, and fails once the code has
 	// ended. note records a note beside those of the tool. nil: none.
 	OnStart func(call string, keep func(context.Context) error, note func(ctx context.Context, key string, value any) error)
 

@@ -24,8 +24,9 @@ func asked(t *testing.T, tl tool.Tool, change func(*tool.Spec)) compose.Part {
 	return compose.Part{Tool: tl}
 }
 
-// What a part wants of a session the whole wants: nobody comes to a tool through another,
-// and what is switched off by its own name, or by its group, is off inside others.
+// TestTheWholeWantsWhatItsPartsWant checks that a composed tool requires of a
+// session what its parts require. A tool or a group that is switched off is
+// also off inside composed tools.
 func TestTheWholeWantsWhatItsPartsWant(t *testing.T) {
 	s := newShop(t)
 	about := compose.Declaration{Name: "both", Description: "One, then the other.", Tags: []string{"own"}}
@@ -133,8 +134,8 @@ func TestAPartThatIsOff(t *testing.T) {
 	require.NotEqual(t, before, s.world())
 }
 
-// TestAConditionThatTurns: what was decided about as harmless does no harm, whatever the
-// condition says the second time.
+// TestAConditionThatTurns checks that a call that the policy authorized as pure
+// has no effect, even if its condition changes later.
 func TestAConditionThatTurns(t *testing.T) {
 	s := newShop(t)
 	asked, ran := 0, false

@@ -101,9 +101,9 @@ func (r *run) part(ctx context.Context, i int, from json.RawMessage) partResult 
 	return e
 }
 
-// mayRun refuses a part that the session does not see, whoever runs it, and one that does more
-// than what was decided about: a condition or a class that is computed may come out otherwise
-// the second time.
+// mayRun returns an error for a part that the session does not see. It also
+// rejects an effect class worse than the one that the policy decided about. A
+// computed condition or class can differ the second time.
 func (r *run) mayRun(t tool.Tool, class effect.Class, first perm.ResourceAccess) error {
 	of := r.live.Config()
 	seen := of.Client
@@ -172,8 +172,8 @@ func (n *node) own(i int) bool {
 	return n.parts[i].Input == nil && n.parts[i].With == nil && (n.kind != "chain" || i == 0)
 }
 
-// end is the error of a call of which a part went wrong, nil where none did. It says of all
-// parts what is known of their effects.
+// end returns the error of a call with a failed part, or nil. The error says
+// what is known about the effects of all parts.
 func (r *run) end(all []partResult) error {
 	i := slices.IndexFunc(all, func(e partResult) bool { return e.err != nil })
 	if i < 0 {

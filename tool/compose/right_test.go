@@ -33,8 +33,9 @@ func denying(text string) agent.Option {
 	}))
 }
 
-// TestEachPartIsAskedFor before it runs, whatever it is made of: the tool itself where it
-// names nothing else, and the file that its own input names.
+// TestEachPartIsAskedFor checks that the runtime authorizes each part before it
+// runs. The access is the file that the input of the part names, or the tool
+// itself.
 func TestEachPartIsAskedFor(t *testing.T) {
 	ctx := context.Background()
 	for _, denied := range []string{"tool://book", "file://workspace/b"} {

@@ -17,8 +17,8 @@ import (
 	"github.com/remit-dev/remit/verify"
 )
 
-// told reads what was noted of a part; ok is false for one that did not begin, or of which
-// nothing is noted.
+// told reads the notes of a part. ok is false for a part that did not begin or
+// has no notes.
 func told(notes map[string]json.RawMessage, i int) (r partRecord, ok bool, err error) {
 	raw, ok := notes[noteKey(i)]
 	if !ok {

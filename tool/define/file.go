@@ -254,8 +254,8 @@ func (f *file) effects() {
 	f.compensation()
 }
 
-// compensation: whoever reads the file learns from it whether the tool has code that takes
-// its calls back.
+// compensation checks that the file says whether the implementation has code
+// that reverts its calls. A reader of the file must be able to see this.
 func (f *file) compensation() {
 	n := f.root.Get("compensation")
 	switch {

@@ -77,7 +77,7 @@ func (i Implementation) spec() tool.Spec {
 		s.ParseScript = func(in json.RawMessage) *perm.ScriptFacts {
 			full, err := t.NormalizeInput(in)
 			if err != nil {
-				panic(err) // which tells a policy that nobody knows
+				panic(err) // ScriptFacts then report an error to the policy
 			}
 			return script(full)
 		}

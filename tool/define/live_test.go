@@ -58,8 +58,9 @@ func (h house) begin(t *testing.T) *agent.Txn {
 	return tx
 }
 
-// TestAChangedDefinition: it is another tool for whoever approved or graded the old one,
-// and calls of the old one are undone.
+// TestAChangedDefinition checks that approvals and grades of the old definition
+// do not count for the new one. The runtime can still revert calls of the old
+// one.
 func TestAChangedDefinition(t *testing.T) {
 	asks := agent.Policy(perm.EngineFunc(func(context.Context, perm.Request) (perm.Decision, error) {
 		return perm.NewDecision(perm.Ask, perm.Details{Reasons: []perm.Reason{{Text: "look"}}}), nil

@@ -10,8 +10,9 @@ import (
 	"github.com/remit-dev/remit/tool/define"
 )
 
-// TestNobodyMoreSeesIt: the definition of a tool that there is shows it to nobody whom the tool itself is not shown to, and
-// calls nothing that it returns safer.
+// TestNobodyMoreSeesIt checks that a definition cannot show a tool to more
+// sessions than its implementation allows. It cannot declare the output safer
+// either.
 func TestNobodyMoreSeesIt(t *testing.T) {
 	spec := tool.Spec{
 		Name: "peek", Description: "Looks.", Capabilities: []string{"vision"}, MinProviderTrust: 500,

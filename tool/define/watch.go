@@ -41,7 +41,7 @@ func (l *Watcher) Watch(ctx context.Context, tell func(changed bool, err error))
 type dirSnapshot struct {
 	watcher *fsnotify.Watcher
 	names   map[string]bool // of what the path leads through, and links to files
-	inside  map[string]bool // folders of which all counts
+	inside  map[string]bool // folders in which every name counts
 }
 
 func look(dir string) (*dirSnapshot, error) {
@@ -63,9 +63,9 @@ func look(dir string) (*dirSnapshot, error) {
 // mostLinks is how many links a path leads through, as for an operating system.
 const mostLinks = 40
 
-// follow watches all that a path leads through, links and the folders above it too, and
-// returns what it leads to, "" where that is not there. It fails where nobody would tell
-// when it comes.
+// follow watches each folder and link of a path, from the root down. It returns
+// the folder to which the path leads, or "" if it does not exist. It returns an
+// error if it cannot watch for a missing folder.
 func (s *dirSnapshot) follow(name string) (place string, err error) {
 	whole, err := filepath.Abs(name)
 	if err != nil {

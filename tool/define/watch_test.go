@@ -114,8 +114,9 @@ func TestWatchOfLinkedFiles(t *testing.T) {
 	p.until("a file behind two links", p.has("three"))
 }
 
-// TestWatchOfAFolderThatGoes: the tools stay, somebody is told, and what comes in its place
-// is seen, also where the folder above it went too.
+// TestWatchOfAFolderThatGoes removes the folder of definitions. The tools stay,
+// and Watch reports an error. Watch loads a new folder in its place, even if
+// the folder above was replaced too.
 func TestWatchOfAFolderThatGoes(t *testing.T) {
 	above := filepath.Join(t.TempDir(), "above")
 	dir := filepath.Join(above, "tools")
@@ -162,7 +163,8 @@ func TestWatchOfAHalfWrittenFile(t *testing.T) {
 	p.until("all of it", p.has("two"))
 }
 
-// TestWatchOfManyChanges: whatever is left out between, the last one is in force.
+// TestWatchOfManyChanges checks that the last of many changes is in force, even
+// if Watch skips earlier ones.
 func TestWatchOfManyChanges(t *testing.T) {
 	dir := t.TempDir()
 	put(t, dir, "note.json", called("first"))
@@ -193,7 +195,8 @@ func (b *brief) Err() error {
 	return b.Context.Err()
 }
 
-// TestWatchThatEndsWhileItLoads puts nothing in force any more, and tells nobody.
+// TestWatchThatEndsWhileItLoads checks that Watch applies and reports nothing
+// after its context has ended.
 func TestWatchThatEndsWhileItLoads(t *testing.T) {
 	dir, uses := t.TempDir(), 0
 	put(t, dir, "note.json", called("one"))

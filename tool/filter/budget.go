@@ -16,7 +16,7 @@ import (
 type Usage struct {
 	Calls  int64
 	Time   time.Duration // from a filter's Before to its Ended
-	Cost   int64         // in whatever unit the program counts
+	Cost   int64         // in the unit of the program
 	Output int64         // bytes that are delivered
 }
 
@@ -197,7 +197,8 @@ func (l *budgetState) after(_ context.Context, f Call, res tool.Result) (tool.Re
 	return res, nil
 }
 
-// nearly says of which bounds little is left, and whether that is nothing.
+// nearly returns the bounds that are nearly used up, and whether one of them is
+// used up.
 func nearly(percent int, of string, bound, used Usage) (low []string, gone bool) {
 	limits, uses := bound.list(), used.list()
 	for i, limit := range limits {

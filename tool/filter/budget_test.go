@@ -135,9 +135,9 @@ func TestBudgetOfNumbersThatAreTooGreat(t *testing.T) {
 	require.Equal(t, tool.StatusDenied, w.call(tx, "look", "c").Status)
 }
 
-// TestBudgetGivesBack: whatever becomes of calls, nothing stays reserved: of calls one
-// after the other none is refused for others in flight, and as many come to run as there
-// is room for.
+// TestBudgetGivesBack checks that no reservation remains after a call has ended
+// in any way. Sequential calls are never refused because of others in flight.
+// As many calls run as the budget allows.
 func TestBudgetGivesBack(t *testing.T) {
 	statcheck.Checks(t, 100, 3000)
 	rapid.Check(t, func(r *rapid.T) {

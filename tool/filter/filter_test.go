@@ -102,8 +102,9 @@ func TestRate(t *testing.T) {
 	require.Equal(t, tool.StatusDenied, w.call(w.session("coder"), "look", "a").Status, "the zero Rate refuses")
 }
 
-// TestRateWhenTheClockIsSetBack: nobody waits for longer than the span, and what began is
-// not forgotten.
+// TestRateWhenTheClockIsSetBack checks that a call waits at most for the window
+// after the clock was set back. The filter still counts the calls that began
+// before.
 func TestRateWhenTheClockIsSetBack(t *testing.T) {
 	w := newWorld(t, filter.Rate{MaxCalls: 2, Window: time.Minute}.Filter())
 	tx := w.session("coder")

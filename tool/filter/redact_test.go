@@ -42,8 +42,9 @@ func TestRedact(t *testing.T) {
 	require.Error(t, err, "what cannot be read is not delivered")
 }
 
-// TestRedactedNowhere: whatever a tool does with such a value, it is in nothing that a
-// model, a log or a person is told, nor in the journal beside input and result.
+// TestRedactedNowhere checks that a redacted value reaches no model, log or
+// person, regardless of how the tool returns it. In the journal only the input
+// and the result can contain it.
 func TestRedactedNowhere(t *testing.T) {
 	const canary = "sk-31337"
 	ctx, leaks := context.Background(), regexp.MustCompile(`sk-\d+`)

@@ -1,5 +1,5 @@
-// Package review looks at declarations as a model meets them, and warns of what makes it
-// call a tool wrongly or people trust it for no reason: descriptions that are missing or
-// long, arguments whose schema says two things, tools that could be taken for one another,
-// and effects that nobody looks at. Nothing that it finds keeps a tool from running.
+// Package review reports declarations that mislead models or users: missing or
+// long descriptions, schemas that contradict themselves, and tools that are
+// easily confused. It also reports effects that no code verifies. A finding
+// does not keep a tool from running.
 package review

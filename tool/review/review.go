@@ -71,7 +71,8 @@ func (r *reviewer) tool(t tool.Tool) {
 	r.effects(t, s)
 }
 
-// effects: whoever calls a tool wants to know whether it worked, and to take it back.
+// effects reports declarations whose effect the runtime cannot verify or
+// revert.
 func (r *reviewer) effects(t tool.Tool, s tool.Spec) {
 	const verify = "declare a Verify that looks at the effect"
 	held := s.Confinement == tool.Handles || s.Confinement == tool.Sandbox

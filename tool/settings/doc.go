@@ -10,7 +10,7 @@
 //
 //	{"schemaVersion": 1, "by": "ops", "tools": {"forecast": {"region": "eu", "token": "secret://weather"}}}
 //
-// "by" is who wrote it; a file of locked settings must say so, because whoever is refused
-// is told. A tool of which there are several versions is named "forecast@1.2.0" where one
-// version is meant. No error of this package repeats a value.
+// "by" names the author. A file of locked settings must have it, because the
+// error of a refused setting names the author. To select one of several versions
+// of a tool, write "forecast@1.2.0". No error of this package repeats a value.
 package settings

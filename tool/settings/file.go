@@ -18,7 +18,7 @@ type Layer string
 
 // The layers, strongest first.
 const (
-	Locked  Layer = "locked"  // by the administrator: nobody else can set it
+	Locked  Layer = "locked"  // by the administrator; no other layer overrides it
 	User    Layer = "user"    // by the user
 	Preset  Layer = "preset"  // by the organisation: users can set something else
 	Default Layer = "default" // by the tool

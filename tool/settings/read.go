@@ -37,8 +37,8 @@ func Of[T any](ctx context.Context, tc ctxperm.ToolContext) (T, error) {
 	return out, nil
 }
 
-// Secret is a reference to a secret, as a setting holds it. The zero Secret refers to
-// none, and is what a setting that nobody set leaves.
+// Secret is a reference to a secret, as a setting holds it. The zero Secret
+// refers to no secret. An unset setting has this value.
 type Secret struct{ name string }
 
 // Name is the name of the secret.

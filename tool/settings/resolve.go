@@ -58,8 +58,8 @@ func (p Problem) String() string {
 	return text
 }
 
-// Status is what became of the settings of one tool. One that has problems is not
-// configured; warnings stand in nobody's way.
+// Status is the result of resolving the settings of one tool. A tool with
+// problems is not configured. Warnings do not prevent the configuration.
 type Status struct {
 	Tool       string    `json:"tool"`
 	Version    string    `json:"version,omitempty"`
@@ -116,7 +116,7 @@ func (from Sources) resolve(ctx context.Context, t tool.Tool) (tool.Tool, Status
 			continue
 		}
 		values[p.Name] = v.value
-		// What fails its check may be a secret that somebody wrote in the wrong place.
+		// A value that fails its check may be a secret in the wrong place.
 		text := json.RawMessage(`"(hidden)"`)
 		if st.check(t, p, v, from.Secrets) {
 			text = v.value.Canonical()

@@ -30,7 +30,7 @@ type ToolStats struct {
 	Dropped      int `json:"dropped"` // held, and never run
 	InFlight     int `json:"in_flight"`
 
-	Reverted        int `json:"reverted"`         // of those that were done or unknown: somebody took it back whole
+	Reverted        int `json:"reverted"`         // calls with outcome done or unknown that a revert took back completely
 	RevertedPartial int `json:"reverted_partial"` // and of those: it was tried, and something of it is left
 
 	Time      Latency                   `json:"time"`
@@ -65,7 +65,7 @@ func Read(ctx context.Context, j journal.Journal) ([]ToolStats, error) {
 		}
 		for _, c := range t.Calls {
 			key := [2]string{c.Tool.Name, c.Tool.Digest}
-			if c.Tool.Digest == "" { // the name is whatever was asked for
+			if c.Tool.Digest == "" { // no such tool: the name comes from the caller
 				key = [2]string{}
 			}
 			if rows[key] == nil {
@@ -148,7 +148,7 @@ func (r *row) count(c *revert.Call) *int {
 	return &r.InFlight
 }
 
-// erased is the count of a call of which only that is left.
+// erased returns the counter for a call whose record is erased.
 func (r *row) erased(e *record.Erased) *int {
 	switch {
 	case e.Status != "":

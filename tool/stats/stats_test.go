@@ -25,7 +25,7 @@ import (
 	"github.com/remit-dev/remit/verify"
 )
 
-// cast are tools of which each ends in its own way.
+// cast returns tools whose calls each end in a different way.
 func cast(t require.TestingT) []tool.Tool {
 	back := tool.RevertWith("1", func(context.Context, tool.RevertContext) error { return nil })
 	var tools []tool.Tool
@@ -48,7 +48,7 @@ func cast(t require.TestingT) []tool.Tool {
 	return tools
 }
 
-// world is a run of which the test keeps its own books, from what callers see.
+// world is a run for which the test counts by itself, from what callers see.
 type world struct {
 	*rapid.T
 	rt    *agent.Runtime
@@ -230,8 +230,8 @@ func nearest(sorted []time.Duration, percent int) time.Duration {
 	return 0
 }
 
-// TestStats holds what is counted on the journal against the books of whoever called, and
-// times against a look at every record.
+// TestStats compares the counts of the journal with those of the callers, and
+// the times with a scan of all records.
 func TestStats(t *testing.T) {
 	statcheck.Checks(t, 100, 3000)
 	rapid.Check(t, func(rt *rapid.T) {

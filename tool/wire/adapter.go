@@ -111,8 +111,8 @@ func (a Adapter) Definitions() (json.RawMessage, error) {
 // There is one outcome for each call, in the same order; providers refuse a history in which a call has no answer. The
 // outcome of a call with a Problem is not looked at.
 //
-// Outcomes say for themselves what happened, in the words that Outcome.Text has. Where a format can mark an error, whatever
-// is not a success is marked; where it cannot, the text begins with "Error: ".
+// Outcomes say for themselves what happened, in the words that Outcome.Text has. If a format can mark an error, Results
+// marks each outcome that is not a success. Otherwise the text begins with "Error: ".
 func (a Adapter) Results(calls []Call, outcomes []tool.Outcome) ([]json.RawMessage, error) {
 	switch {
 	case a.format == "":

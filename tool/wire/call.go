@@ -61,7 +61,7 @@ type stopReason uint8
 const (
 	whole     stopReason = iota
 	cut                  // at a limit: the last call may be a part of what was meant
-	discarded            // by a filter, or for a reason nobody here knows: nothing of it counts
+	discarded            // by a filter, or for an unknown reason: none of its calls counts
 )
 
 // endingOf reads a reason that a format gives; "" is none. An unknown reason is taken in the strictest way.
@@ -112,9 +112,10 @@ func (a Adapter) Calls(raw json.RawMessage) ([]Call, error) {
 	return calls, nil
 }
 
-// Call reads one call that somebody else has taken out of its turn already, such as a framework that runs the tools of an
-// agent. The id may be empty, for one that the framework does not tell. The arguments are the JSON of an object, which some
-// formats carry as a text.
+// Call reads one call that another program has already taken out of its turn,
+// such as a framework that runs an agent's tools. The id can be empty if the
+// framework does not provide it. The arguments are the JSON of an object, which
+// some formats carry as a text.
 func (a Adapter) Call(id, name string, arguments json.RawMessage) Call {
 	c := Call{ID: id, Name: name, Input: arguments}
 	why, fix := a.misnamed(name)

@@ -10,15 +10,15 @@
 //	messages, err := a.Results(calls, outcomes) // one outcome for each call, for the history
 //
 // It translates tool parts and nothing else. The assistant's turn goes into the history as the provider sent it, byte for
-// byte: thought signatures, reasoning, the caller of a call and whatever a provider adds tomorrow live there, and an adapter
+// byte. It contains thought signatures, reasoning, the caller of a call and future members of a provider. An adapter
 // neither reads nor rebuilds them. It opens no connection.
 //
 // The schema of a tool is the only source of its definitions. What a format cannot say moves to the description, and stays
 // enforced: every call is validated against the tool's own schema before it runs. An input that is not an object, such as the
 // text of a free-form tool, travels as the one member "input" of an object, because every format wants one.
 //
-// A call that cannot be run has a Problem. It is answered, always as an error that the model can correct, and whatever
-// outcome is given for it does not count. Numbers are never read as floating point.
+// A call that cannot run has a Problem. The adapter answers it with an error that the model can correct, and ignores the
+// outcome that the program gives for it. The adapter never reads numbers as floating point.
 //
-// Calls of tools that somebody else offered beside remit's, such as a provider's own web search, are left to them.
+// The adapter ignores calls of tools that other parties offer beside remit's, such as a provider's own web search.
 package wire

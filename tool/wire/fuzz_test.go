@@ -18,8 +18,10 @@ func FuzzGeminiCalls(f *testing.F)          { fuzzCalls(f, Gemini) }
 func FuzzBedrockCalls(f *testing.F)         { fuzzCalls(f, Bedrock) }
 func FuzzOllamaCalls(f *testing.F)          { fuzzCalls(f, Ollama) }
 
-// fuzzCalls: whatever a turn holds, a call without a problem names a tool that is offered, has arguments of one reading and
-// an id of its own where the format wants one; the turn is not touched; and every turn can be answered.
+// fuzzCalls checks the calls of arbitrary turns. A call without a problem names
+// an offered tool, and its arguments have one reading. It has its own ID if the
+// format requires one. The adapter does not change the turn, and can answer
+// each turn.
 func fuzzCalls(f *testing.F, format Format) {
 	f.Add([]byte(goldens[format].body))
 	f.Add([]byte(goldens[format].alone))

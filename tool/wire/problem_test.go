@@ -89,7 +89,7 @@ func TestACallThatCannotRunHasAProblem(t *testing.T) {
 			require.Contains(t, calls[0].Problem.Why, c.want, "%s: %s", f, c.what)
 			refused := calls[0].Refused()
 			require.Equal(t, tool.StatusInvalid, refused.Status)
-			// Whatever a program gives for it, the model reads that it was not run.
+			// The model reads that the call did not run, regardless of the outcome that the program gives.
 			told := results(t, a, calls, done(tool.Text("all is well")))
 			require.NotContains(t, told, "all is well")
 			require.Contains(t, told, "Not a valid call: ")

@@ -117,7 +117,9 @@ func (m maker) value(root, s map[string]any) any {
 	return m.scalar()
 }
 
-// What a format is told takes whatever the tool takes, and gives it back unchanged.
+// TestNoFormatRefusesWhatTheToolTakes checks that the schema for each format
+// accepts each input that the tool accepts. The adapter returns the input
+// unchanged.
 func TestNoFormatRefusesWhatTheToolTakes(t *testing.T) {
 	m := maker{rand.New(rand.NewPCG(1, 2))} //nolint:gosec // a test draws its cases from a fixed seed
 	tried, strict := 0, 0

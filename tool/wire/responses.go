@@ -68,7 +68,7 @@ func responsesTurn(raw json.RawMessage) (t turn, err error) {
 	return t, nil
 }
 
-// responsesKept is every item of the output, of whatever kind.
+// responsesKept returns every item of the output, of any type.
 func responsesKept(raw json.RawMessage) ([]json.RawMessage, error) {
 	if items, err := readArray(raw); err == nil {
 		return items, nil

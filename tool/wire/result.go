@@ -39,10 +39,12 @@ func answerTo(c Call, o tool.Outcome) answer {
 	return a
 }
 
-// Answer is what the model is to be told of one call, for whoever writes its message: the text of the outcome, with the names
-// and sizes of what is no text. It failed unless the outcome is a success. Mark it as an error where that can be marked, and
-// begin it with "Error: " where it cannot. The outcome of a call with a Problem is not looked at, and that of another tool says
-// nothing: it is not known how the call ended.
+// Answer returns the text for the model about one call, for a program that
+// writes the message itself. It holds the text of the outcome, and the names
+// and sizes of parts that are not text. failed is true unless the outcome is a
+// success. Mark the message as an error if the format can do that. Otherwise
+// begin it with "Error: ". Answer ignores the outcome of a call with a Problem.
+// The outcome of another tool counts as unknown.
 func (c Call) Answer(o tool.Outcome) (text string, failed bool) {
 	if o.Tool != "" && o.Tool != c.Name {
 		o = tool.Outcome{}

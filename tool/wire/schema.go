@@ -56,7 +56,7 @@ func sameObject(root any) bool {
 		return false
 	}
 	if m["type"] == nil {
-		return m["properties"] != nil // what it says about anything else, nobody meant
+		return m["properties"] != nil // a schema with properties describes an object
 	}
 	return m["type"] == "object"
 }

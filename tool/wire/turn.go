@@ -14,8 +14,8 @@ import (
 type Turn struct {
 	Messages []json.RawMessage // what goes into the history: the provider's own bytes, also where the response held more
 	Calls    []Call            // in the order of the turn
-	// Complete: it ended as the model meant it to. Else it was cut at a limit, filtered, or ended for a reason that nobody here
-	// knows.
+	// Complete reports whether the model ended the turn as it meant to.
+	// Otherwise a limit or a filter ended it, or an unknown reason.
 	Complete  bool
 	Paused    bool // the provider wants it back as it is, to go on with it
 	Malformed bool // the provider itself could not read a call of the model, and gives nothing of it
@@ -86,8 +86,9 @@ func (a Adapter) join(messages []json.RawMessage, part any) []json.RawMessage {
 	return append(slices.Clone(messages[:len(messages)-1]), list.Bytes())
 }
 
-// NotRun is the outcome of a call that whoever drives the model did not let run: denied, and on no journal. Text is for the
-// model, and why for a program.
+// NotRun returns the outcome of a call that the driver of the model did not
+// run: denied, and not on a journal. The text is for the model, and why for a
+// program.
 func (c Call) NotRun(why, text string) tool.Outcome {
 	return tool.Outcome{
 		Tool: c.Name, Status: tool.StatusDenied, Stage: "loop", Output: json.RawMessage("null"), Changes: []tool.Change{},

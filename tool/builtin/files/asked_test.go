@@ -112,8 +112,9 @@ func TestFolderCallsAskOnce(t *testing.T) {
 	}
 }
 
-// TestFolderCallsWait: without an approver the call is pending, and never done without
-// what nobody approved; once approved it is done: it is asked about before it runs, and for what it finds.
+// TestFolderCallsWait checks that a folder call without an approver is pending.
+// It needs two approvals: one before it runs, and one for the files that it
+// finds. Without them it has no effect.
 func TestFolderCallsWait(t *testing.T) {
 	for _, tt := range folderCalls {
 		t.Run(tt.tool, func(t *testing.T) {
@@ -134,7 +135,8 @@ func TestFolderCallsWait(t *testing.T) {
 	}
 }
 
-// TestFolderCallsDenied: what a person refuses, or nobody answers, is denied whole.
+// TestFolderCallsDenied checks that the runtime denies the whole call if the
+// approver refuses it or does not answer.
 func TestFolderCallsDenied(t *testing.T) {
 	for name, say := range map[string]ctxperm.ApproverFunc{
 		"refused": func(_ context.Context, a ctxperm.ApprovalRequest) (ctxperm.Answer, error) {

@@ -331,8 +331,9 @@ func own(t *testing.T) tool.Tool {
 	return made
 }
 
-// TestGitOfOwnTools: a tool that a user wrote is held to the same, whatever it makes of
-// errors. What it did before is taken back.
+// TestGitOfOwnTools checks that the rules for Git files also hold for the tool
+// of a user, even if it ignores errors. The runtime reverts what the call did
+// before.
 func TestGitOfOwnTools(t *testing.T) {
 	const user = "git init -q .; git config core.hooksPath a/b; git init -q --bare gd; mkdir -p h; echo x > h/pre-commit; mkdir a; echo > a/c; git init -q w; git -C w config core.hooksPath h; mkdir w/h; echo x > w/h/pre-push"
 	for name, do := range map[string][][]string{

@@ -17,8 +17,8 @@ import (
 	"github.com/remit-dev/remit/verify"
 )
 
-// TestInvalid: what the arguments alone tell is told before anybody is asked, with
-// the name of the argument and what is valid.
+// TestInvalid checks that the runtime rejects invalid arguments before it asks
+// an approver. The message names the argument and the valid values.
 func TestInvalid(t *testing.T) {
 	const (
 		leaves   = `the path leaves its root; valid is a relative path inside it, without ".."`
@@ -78,8 +78,9 @@ func TestInvalid(t *testing.T) {
 	}
 }
 
-// TestVerifyOfBits: a call that changes nothing but the bits is told from one that
-// did nothing, and from one that somebody meddled with.
+// TestVerifyOfBits checks that Verify recognizes a call that changes only the
+// permission bits. It distinguishes this call from one without an effect, and
+// from a later change by another writer.
 func TestVerifyOfBits(t *testing.T) {
 	const resource, input = "file://workspace/a.txt", `{"path":"a.txt","content":"same","mode":"0640"}`
 	dir := t.TempDir()

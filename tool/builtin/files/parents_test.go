@@ -67,8 +67,9 @@ func TestParents(t *testing.T) {
 	require.Empty(t, entries)
 }
 
-// TestParentsAreTheBound: what a call of file_write may ask for while it runs is its path, and with parents the folders
-// above it, whatever its needs are.
+// TestParentsAreTheBound checks that a running file_write can access only its
+// path. With parents it can also access the folders above. Its declared needs
+// do not extend this.
 func TestParentsAreTheBound(t *testing.T) {
 	var write tool.Tool
 	for _, one := range files.Tools() {

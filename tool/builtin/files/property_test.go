@@ -121,9 +121,9 @@ func anyCall(rng *rand.Rand) (name string, args tool.Args) {
 	return calls[rng.IntN(len(calls))]()
 }
 
-// TestAnyCallsAreTakenBack: whatever the tools did in a transaction, going back
-// to a savepoint leaves the tree as it was there, and taking all of it back as it
-// was at the beginning.
+// TestAnyCallsAreTakenBack runs random calls in a transaction. A revert to a
+// savepoint restores the tree as it was there. A revert of the transaction
+// restores the tree as it was at the beginning.
 func TestAnyCallsAreTakenBack(t *testing.T) {
 	runs := statcheck.Size(60, 5_000)
 	done := map[string]int{}

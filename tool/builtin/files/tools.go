@@ -71,8 +71,8 @@ func anywhere(actions ...perm.Action) []perm.ResourceAccess {
 	return out
 }
 
-// exact makes the accesses of one call, and refuses arguments that no operation
-// takes: what can be told from the arguments alone is told before anybody is asked.
+// exact returns the accesses of one call. It rejects invalid arguments before
+// the runtime asks an approver.
 func exact[In interface{ root() string }](paths func(In) ([]access, error)) func(json.RawMessage) ([]perm.ResourceAccess, error) {
 	return func(raw json.RawMessage) ([]perm.ResourceAccess, error) {
 		var in In

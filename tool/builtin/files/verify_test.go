@@ -16,8 +16,8 @@ import (
 	"github.com/remit-dev/remit/verify"
 )
 
-// told is a world as somebody says that it is; what nobody said of cannot be
-// looked at.
+// told is a world with the resources that a test sets. It returns an error for
+// all others.
 type told struct {
 	version map[string]string // by the last part of a resource
 	now     map[string]string

@@ -94,8 +94,8 @@ func runner(t *testing.T, do func(ctx context.Context, tc ctxperm.ToolContext, s
 
 func sh(script string) handle.Cmd { return handle.Cmd{Argv: []string{"sh", "-c", script}} }
 
-// TestToolThatIgnoresAnError: what a program wrote that was killed is not applied, whatever
-// its tool makes of that.
+// TestToolThatIgnoresAnError checks that the runtime does not apply the changes
+// of a killed program, even if the tool ignores the error.
 func TestToolThatIgnoresAnError(t *testing.T) {
 	for _, way := range ways(t) {
 		var got error

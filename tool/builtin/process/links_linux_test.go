@@ -9,8 +9,8 @@ import (
 	"github.com/remit-dev/remit/revert"
 )
 
-// TestUndoOfLinks: whatever a program does to files of several names, undo and redo restore
-// their times, bits and attributes, and which names are one file.
+// TestUndoOfLinks runs programs that change files with several names. Undo and
+// redo restore times, bits, attributes and the links between the names.
 func TestUndoOfLinks(t *testing.T) {
 	const three = "echo hl > h1; ln h1 h2; mkdir d; ln h1 d/h3; touch -d 2020-01-01 h1; ln b b2; "
 	for _, tt := range []struct{ name, setup, script string }{

@@ -93,8 +93,8 @@ func TestOnePathDeniesAll(t *testing.T) {
 	require.Len(t, o.Changes, 3)
 }
 
-// TestNeedsBoundPrograms: a tool that does not declare that it changes a folder has
-// programs that cannot, whatever the policy says.
+// TestNeedsBoundPrograms checks that a program cannot change a folder if its
+// tool does not declare the access, even if the policy allows it.
 func TestNeedsBoundPrograms(t *testing.T) {
 	reads := []perm.ResourceAccess{perm.Access(perm.Execute, "exec://sh"), perm.Access(perm.Read, "file://workspace/src/**")}
 	writes := append(slices.Clone(reads), perm.Access(perm.Write, "file://workspace/src/deep/**"))
@@ -179,9 +179,9 @@ func TestMasks(t *testing.T) {
 	equal(t, before, listing(t, w.dir, true), "nothing happened")
 }
 
-// TestForeignChangeWhileItRan: whatever somebody else touches while a program runs, and
-// the program too, is theirs: nothing of the program is applied. What they touch besides
-// does not matter.
+// TestForeignChangeWhileItRan changes files while a program runs. If the
+// program changes one of them too, the runtime applies no change of the
+// program. Other changes have no influence.
 func TestForeignChangeWhileItRan(t *testing.T) {
 	for _, tt := range []struct {
 		name, script, theirs string
@@ -255,8 +255,8 @@ func (g *gate) Read(p []byte) (int, error) {
 	return copy(p, "go\n"), nil
 }
 
-// TestForeignChangeBeforeUndo: what somebody else wrote after a program is left alone,
-// and everything else is taken back.
+// TestForeignChangeBeforeUndo checks that undo keeps what another writer wrote
+// after the program, and reverts everything else.
 func TestForeignChangeBeforeUndo(t *testing.T) {
 	w := newWorld(t, allowAll())
 	fill(t, w.dir)
@@ -297,8 +297,8 @@ func TestLevelIsDemanded(t *testing.T) {
 	require.True(t, err != nil || len(left) <= 1, "nothing is left beside it: %v", left)
 }
 
-// TestPreview: somebody who must see the difference first is shown all of it when nothing
-// of it is real yet, and what they say counts.
+// TestPreview checks that an approver sees the whole difference before any of
+// it is applied. The runtime then follows the answer.
 func TestPreview(t *testing.T) {
 	var seen ctxperm.ApprovalRequest
 	approve := true

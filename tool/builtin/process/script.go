@@ -101,8 +101,9 @@ func (r *scriptReader) redirect(n *syntax.Redirect) {
 	}
 }
 
-// descriptor is what follows >& where that opens no file: a number, one that is moved, or
-// what closes. Bash opens whatever else stands there for writing.
+// descriptor matches the word after >& if the redirection opens no file: a
+// number, a moved number, or a dash that closes. Bash opens any other word as a
+// file for writing.
 var descriptor = regexp.MustCompile(`^([0-9]+-?|-)$`)
 
 // known is a word's text where that is the same whenever it runs.

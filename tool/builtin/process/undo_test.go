@@ -100,8 +100,8 @@ func sum(data []byte) uint64 { // FNV-1a
 	return h
 }
 
-// foreignEnv names a workspace with a file of somebody else, which only the root user
-// can make.
+// foreignEnv names a workspace with a file of another user. Only root can
+// create such a file.
 const foreignEnv = "REMIT_TEST_FOREIGN"
 
 // ofTheOther reports whether a subtest is left to the run of the other user, where the tests run as root and as an ordinary user: each takes
@@ -114,8 +114,9 @@ func ofTheOther(name string) bool {
 	return (sum([]byte(name))%2 == 0) == root
 }
 
-// TestUndoOfPrograms: whatever a program does to the workspace is what it does
-// anywhere else, and is taken back as if it had never run.
+// TestUndoOfPrograms checks that a program in the sandbox changes the workspace
+// exactly as outside. Undo restores the workspace as if the program had never
+// run.
 func TestUndoOfPrograms(t *testing.T) {
 	git := "export GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@b GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@b GIT_AUTHOR_DATE='2026-01-01T00:00:00Z' GIT_COMMITTER_DATE='2026-01-01T00:00:00Z' HOME=/nonexistent; "
 	repo := git + "git init -q -b main . && git add . && git commit -qm one && echo 2 > src/new && git add . && git commit -qm two && git checkout -q -b side HEAD~1 && echo 3 > src/side && git add . && git commit -qm three; "
@@ -302,7 +303,8 @@ func TestTakesRightsAway(t *testing.T) {
 	}
 }
 
-// removable lets an ordinary user remove folders after a test, whatever their bits are.
+// removable lets an ordinary user remove folders after a test, regardless of
+// their permission bits.
 func removable(t *testing.T, dirs ...string) {
 	t.Cleanup(func() { _ = exec.Command("chmod", append([]string{"-R", "u+rwx"}, dirs...)...).Run() })
 }

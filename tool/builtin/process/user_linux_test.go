@@ -56,9 +56,9 @@ func TestAsUser(t *testing.T) {
 // second is another group of the ordinary user.
 const second = 54322
 
-// TestForeignOwner: files of others, which no overlay could take over, are no hindrance
-// as long as the program leaves them alone. What it does to them is refused: nobody can
-// tell whether their owner writes to them.
+// TestForeignOwner checks that a program can run beside files of other users,
+// which an overlay cannot take over. The runtime rejects its changes to such
+// files, because their owner can change them concurrently.
 func TestForeignOwner(t *testing.T) {
 	dir := os.Getenv(foreignEnv)
 	if dir == "" {

@@ -66,8 +66,9 @@ func (w world) asks(t *testing.T, id string) string {
 	return w.call(t, id).Asked.Digest
 }
 
-// TestWait: somebody who is not there sees what a program wants to change whenever they
-// look. Nothing of it is real until the program has wanted the same again.
+// TestWait checks that an approver can see at any time what a program wants to
+// change. The runtime applies the changes only after the program has made the
+// same ones again.
 func TestWait(t *testing.T) {
 	w := newWorld(t, deciding(previewing), agent.SuspendForApproval())
 	fill(t, w.dir)
@@ -111,7 +112,8 @@ func TestWait(t *testing.T) {
 	equal(t, before, listing(t, w.dir, true), "taken back")
 }
 
-// TestWaitTwice: whoever approves that a program runs has not approved what it changes.
+// TestWaitTwice checks that an approval to run a program does not approve its
+// changes.
 func TestWaitTwice(t *testing.T) {
 	w := makeWorld(t, deciding(asking), agent.SuspendForApproval())
 	tx, o := w.wait(t, "shell_run", tool.Args{"script": "echo x > new"})
@@ -177,7 +179,7 @@ func TestWaitInVain(t *testing.T) {
 			before := listing(t, w.dir, true)
 			out, err := tx.Resume(t.Context(), o.Call)
 			equal(t, before, listing(t, w.dir, true), "nothing happened")
-			if tt.why == "" { // a program that wants nothing needs nobody
+			if tt.why == "" { // a program without changes needs no approval
 				require.NoError(t, err)
 				return
 			}
@@ -190,8 +192,8 @@ func TestWaitInVain(t *testing.T) {
 	}
 }
 
-// TestWaitNotRemembered: what must be seen is not approved by what somebody said of
-// calls to come, and what they say of this one may be.
+// TestWaitNotRemembered checks that a remembered approval does not cover
+// changes that an approver must see. It can cover a call without a preview.
 func TestWaitNotRemembered(t *testing.T) {
 	asked := 0
 	seen := agent.Approver(ctxperm.ApproverFunc(func(_ context.Context, a ctxperm.ApprovalRequest) (ctxperm.Answer, error) {
@@ -313,9 +315,9 @@ func TestWaitUnderAnotherPolicy(t *testing.T) {
 	require.NoFileExists(t, filepath.Join(w.dir, "new"))
 }
 
-// TestWaitWithNetwork: what a program did over the network is real, whatever becomes of
-// its changes. It is on the journal before, and the call waits where it is: it does not
-// run again.
+// TestWaitWithNetwork checks a program whose network effects are real before
+// its changes are approved. The journal holds its start first. The call waits
+// in place and does not run again.
 func TestWaitWithNetwork(t *testing.T) {
 	needs := []perm.ResourceAccess{
 		perm.Access(perm.Execute, "exec://sh"), perm.Access(perm.Connect, "exec://sh"),

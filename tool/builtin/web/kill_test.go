@@ -212,14 +212,14 @@ func (s *service) recovered(t *testing.T, state string) (unknown bool) {
 	return unknown
 }
 
-// TestKilledAndTheirs: what an agent made whose process died before the answer is found
-// by its key, and left alone where somebody changed it: after the recovery however
-// little, before it where what was sent is another by then.
+// TestKilledAndTheirs kills an agent before it receives the response. Recovery
+// finds the created item by its key. The runtime keeps the item if another
+// client changed it after the recovery, or changed the sent members before.
 func TestKilledAndTheirs(t *testing.T) {
 	self, err := os.Executable()
 	require.NoError(t, err)
 	for name, test := range map[string]struct {
-		soon, late map[string]any // members that somebody changes before the recovery, or after it
+		soon, late map[string]any // members that another client changes before the recovery, or after it
 		want       effect.Outcome
 	}{
 		"by nobody":                      {nil, nil, effect.Restored},

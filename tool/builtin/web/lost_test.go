@@ -26,9 +26,9 @@ func once(method, how string) func(*http.Request) string {
 	}
 }
 
-// TestLostAnswers: what a call did whose answer never came is found out by asking the
-// service, and taken back; where nobody can be asked it is unknown, and nothing is
-// sent a second time.
+// TestLostAnswers checks that the runtime asks the service about a call without
+// a response, and reverts what the call did. If the service cannot tell, the
+// outcome is unknown. The runtime does not repeat the request.
 func TestLostAnswers(t *testing.T) {
 	for name, test := range map[string]struct {
 		change  func(*service)
@@ -88,8 +88,8 @@ func TestLostAnswers(t *testing.T) {
 	}
 }
 
-// theirsMeanwhile has somebody else change what the first request made, before the
-// next one.
+// theirsMeanwhile changes the item of the first request, as another client,
+// before the next request.
 func (s *service) theirsMeanwhile(*http.Request) int {
 	if s.items["i1"] != nil {
 		s.items["i1"]["name"] = "theirs"
@@ -106,8 +106,8 @@ func each(method, how string) func(*http.Request) string {
 	}
 }
 
-// TestSomebodyLooked: what no service tells, a person can; what it does tell, nobody
-// is asked.
+// TestSomebodyLooked checks that a person can resolve an outcome that the
+// service cannot tell. The runtime rejects an answer about a known outcome.
 func TestSomebodyLooked(t *testing.T) {
 	for _, applied := range []bool{true, false} {
 		s := newService(t, func(s *service) { s.drop, s.keys = once("POST", "after"), false })

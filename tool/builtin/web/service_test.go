@@ -188,7 +188,7 @@ func (s *service) requests() []string {
 	return slices.Clone(s.seen)
 }
 
-// foreign is what somebody else does.
+// foreign runs f as the change of another client.
 func (s *service) foreign(f func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -295,8 +295,9 @@ func TestCreatedIsTakenBack(t *testing.T) {
 	require.Equal(t, "POST PUT PUT DELETE PUT DELETE PUT DELETE", s.done())
 }
 
-// TestChangedByOthers: what somebody changed after a call is left alone by its undo,
-// in this process and in a later one; the rest is undone.
+// TestChangedByOthers checks that a revert keeps the change that another client
+// made after a call. This holds in this process and in a later one. The revert
+// takes back everything else.
 func TestChangedByOthers(t *testing.T) {
 	for name, test := range map[string]struct {
 		call    string
@@ -326,7 +327,8 @@ func TestChangedByOthers(t *testing.T) {
 				rep, err := rt.Revert(t.Context(), tx.ID(), revert.Options{})
 				require.ErrorIs(t, err, agent.ErrPartialRevert)
 				require.Equal(t, effect.Conflict, rep.NotUndone()[0].Outcome, "%+v", rep)
-				// What nobody could bring back is overwritten for nobody.
+				// Force does not overwrite a change that the runtime could not
+				// restore.
 				rep, err = rt.Revert(t.Context(), tx.ID(), revert.Options{Force: "kim"})
 				require.ErrorIs(t, err, agent.ErrPartialRevert)
 				require.Equal(t, effect.Conflict, rep.NotUndone()[0].Outcome, "%+v", rep)

@@ -54,9 +54,9 @@ func TestCancelledElsewhere(t *testing.T) {
 	require.Equal(t, "POST CANCEL", s.done())
 }
 
-// TestPutBackByItsService: a service gives what is put back a version of its own. An
-// earlier call of the same thing can be taken back all the same, here and now; a later
-// process takes it for somebody else's.
+// TestPutBackByItsService uses a service that assigns a new version to a
+// restored item. The same process can still revert an earlier call of that
+// item. A later process reports a conflict.
 func TestPutBackByItsService(t *testing.T) {
 	for _, later := range []bool{false, true} {
 		s := newService(t, func(s *service) { s.stamps = true })
@@ -226,7 +226,8 @@ func TestOneAfterTheOther(t *testing.T) {
 	require.JSONEq(t, `{"i2":{"id":"i2","name":"b"}}`, s.state())
 }
 
-// TestChangedBeforeItIsSent: between the look and the request somebody else was there.
+// TestChangedBeforeItIsSent has another client change the item between the read
+// and the request. The call fails with a conflict.
 func TestChangedBeforeItIsSent(t *testing.T) {
 	for name, id := range map[string]string{"changed": "old", "made": "new"} {
 		s := newService(t, nil)
