@@ -107,7 +107,8 @@ var owners = []owner{
 	{pkg: "github.com/samber/mo/either"},
 }
 
-// reach says what must not be linked, however indirectly, by whoever imports one of from.
+// reach lists the packages that the packages in from must not link, directly or
+// indirectly.
 type reach struct{ from, never []string }
 
 var reaches = []reach{
@@ -230,7 +231,8 @@ func arrows(p pkg) (broken []string) {
 	return broken
 }
 
-// owned: what has an owner is imported by nobody else.
+// owned reports imports of a package that has owners by a package that is not
+// one of them.
 func owned(p pkg) (broken []string) {
 	for _, o := range owners {
 		for _, to := range p.imports {

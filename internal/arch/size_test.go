@@ -78,7 +78,7 @@ func exported(file *ast.File) (names []string) {
 	return names
 }
 
-// crowded: nobody learns a package of more names.
+// crowded reports packages that export more than maxNames names.
 func crowded(names map[string]int) (broken []string) {
 	for _, dir := range slices.Sorted(maps.Keys(names)) {
 		if names[dir] > maxNames {

@@ -135,7 +135,7 @@ func examplesIn(file *ast.File) (names []string) {
 	return names
 }
 
-// long: nobody reads a file of more than maxLines lines.
+// long reports a file with more than maxLines lines.
 func long(name, text string) (broken []string) {
 	if n := strings.Count(text, "\n"); n > maxLines {
 		broken = append(broken, fmt.Sprintf("%s has %d lines, more than %d", name, n, maxLines))
@@ -143,8 +143,9 @@ func long(name, text string) (broken []string) {
 	return broken
 }
 
-// foreign are words of one machine or one network, which mean nothing to anybody who cloned the project. A text without any of
-// the parts has none: to look for those is a hundred times faster.
+// foreign lists patterns of paths and addresses that exist on one machine or
+// network only. A text without any of the parts cannot match. Searching for the
+// parts first is a hundred times faster.
 var foreign = []struct {
 	parts []string
 	is    *regexp.Regexp
