@@ -166,8 +166,8 @@ func TestWhatMustNotBeReplaced(t *testing.T) {
 	}
 }
 
-// TestForeignChangesStay: what somebody changed after connecting is there after
-// disconnecting, and what connecting put in is not.
+// TestForeignChangesStay checks that disconnect keeps the changes that a user
+// made after connect. It removes what connect added.
 func TestForeignChangesStay(t *testing.T) {
 	before := "{\n  \"starts\": 1,\n  \"mcpServers\": {\n    // the files\n    \"fs\": {\"command\": \"fs\"}, // all\n    \"git\": {\"command\": \"git\"}\n  },\n  \"end\": true\n}\n"
 	for _, tt := range []struct {
@@ -265,7 +265,8 @@ func TestForeignChangesStayInTOML(t *testing.T) {
 		w.read(codexFile))
 }
 
-// TestFileIsGone: somebody removed the file; what was in it is not lost.
+// TestFileIsGone checks that the backup keeps the content of a file that the
+// user removed after connect.
 func TestFileIsGone(t *testing.T) {
 	w := newWorld(t)
 	w.write(cursorFile, one)
@@ -401,8 +402,8 @@ func TestOneConfigurationForAll(t *testing.T) {
 	w.connect("cursor")
 }
 
-// TestTheGatewaysOwnStays: comments, order and rules that somebody wrote into the
-// gateway's configuration outlive connecting and disconnecting.
+// TestTheGatewaysOwnStays checks that connect and disconnect keep comments,
+// order and rules that the user wrote into the gateway's configuration.
 func TestTheGatewaysOwnStays(t *testing.T) {
 	w := newWorld(t)
 	own := "{\n\t// mine\n\t\"mcpServers\": {\n\t\t\"own\": {\"command\": \"own\"}, // first\n\t},\n\t\"policy\": \"strict\", // last\n}\n"
@@ -532,8 +533,8 @@ func TestTimeoutsOfServersAreThoseOfTheGateway(t *testing.T) {
 	require.Contains(t, w.read(codexFile), "\nstartup_timeout_sec = 20\ntool_timeout_sec = 90\n[mcp_servers.c]")
 }
 
-// TestWhatWasThereIsNobodysToTake: a server that somebody had given to the gateway before
-// stays there when a client that has it too is disconnected.
+// TestWhatWasThereIsNobodysToTake checks that disconnect keeps a server that
+// the gateway had before connect, even if the client has it too.
 func TestWhatWasThereIsNobodysToTake(t *testing.T) {
 	w := newWorld(t)
 	w.write(gatewayFile, one)

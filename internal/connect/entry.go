@@ -78,7 +78,7 @@ func (e entry) object() json.RawMessage {
 }
 
 // launches lists the fields that start or reach a server. Entries that agree in
-// them describe the same server, whatever other members they have.
+// them describe the same server, regardless of their other members.
 var launches = []string{"type", "command", "args", "env", "cwd", "url", "headers"}
 
 func (e entry) sameServer(other entry) bool {

@@ -103,8 +103,9 @@ func serversTOML(t *rapid.T) string {
 	return text
 }
 
-// TestConnectThenDisconnectIsTheIdentity on any configuration of any client. Where somebody
-// wrote elsewhere in the file meanwhile, that stays and the servers are those of before.
+// TestConnectThenDisconnectIsTheIdentity checks that disconnect restores any
+// configuration of any client. If the user changed another part of the file
+// meanwhile, disconnect keeps the change and restores the servers.
 func TestConnectThenDisconnectIsTheIdentity(t *testing.T) {
 	statcheck.Checks(t, 100, 3000)
 	rapid.Check(t, func(rt *rapid.T) {
