@@ -12,7 +12,8 @@ import (
 	"github.com/remit-dev/remit/mcp/gateway"
 )
 
-// A gateway in front of a server that wants a login asks nobody, and says what to do. store.Login, in a command that a person runs, is it.
+// The gateway never starts a login. If a server needs one, the gateway reports
+// the command to run. That command calls store.Login.
 func Example() {
 	ctx := context.Background()
 	dir, err := os.MkdirTemp("", "remit-example-")

@@ -7,7 +7,8 @@ import (
 	"github.com/remit-dev/remit/mcp/gateway/config"
 )
 
-// Private is for tests: nobody can be reached by a name that is not of this machine.
+// Private exports private for tests, because tests cannot reach a host name
+// outside this machine.
 var Private = private
 
 // Late is for tests: a login that is over is asked once more, as by a message that its connection still had to send.

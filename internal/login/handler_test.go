@@ -145,7 +145,7 @@ func TestRenewToTheEnd(t *testing.T) {
 		got <- err
 	}()
 	<-asked
-	go func() { // which is let go once nobody else is
+	go func() { // it lets the renewal end once the closing handler refuses a token
 		_, err := at.TokenSource(t.Context())
 		if errors.Is(err, config.ErrNotSent) {
 			release()

@@ -194,8 +194,8 @@ func (f *flow) TokenSource(ctx context.Context) (oauth2.TokenSource, error) {
 	return f.handler.TokenSource(ctx)
 }
 
-// Authorize logs the user in, once. It waits as long as the login takes,
-// whatever the timeout of its request.
+// Authorize logs the user in, once. It blocks until the login ends, regardless
+// of the timeout of its request.
 func (f *flow) Authorize(_ context.Context, req *http.Request, resp *http.Response) error {
 	return f.ask(req, resp)
 }

@@ -107,7 +107,8 @@ func TestLoginThatFails(t *testing.T) {
 	require.Zero(t, elsewhere.Load())
 }
 
-// TestLoginThatIsOver: nobody is asked to log in for a message that was given up, as that the first request was cancelled.
+// TestLoginThatIsOver checks that a login does not open a page after its
+// context is cancelled. This includes messages that its connection still sends.
 func TestLoginThatIsOver(t *testing.T) {
 	h := newHouse(t, logintest.Rules{})
 	why := errors.New("nobody came")
@@ -118,7 +119,8 @@ func TestLoginThatIsOver(t *testing.T) {
 	require.ErrorIs(t, late, why)
 }
 
-// TestLoginAllTheSame: what authorization servers do that is not quite as it should be, and harms nobody.
+// TestLoginAllTheSame checks that the login accepts harmless deviations of
+// authorization servers, and rejects a redirect to another host.
 func TestLoginAllTheSame(t *testing.T) {
 	newHouse(t, logintest.Rules{Iss: "own"}).in()
 	h := newHouse(t, logintest.Rules{})
@@ -128,7 +130,8 @@ func TestLoginAllTheSame(t *testing.T) {
 	require.ErrorContains(t, err, "redirects to where this may not go", "but not what leads elsewhere")
 }
 
-// TestLoginNowhere: at some servers nobody can log in, which is said before anything is sent.
+// TestLoginNowhere checks that the login fails for a server without a supported
+// login. If the configuration shows this, the login sends no request.
 func TestLoginNowhere(t *testing.T) {
 	h := newHouse(t, logintest.Rules{})
 	for want, entry := range map[string]config.Server{
@@ -256,7 +259,9 @@ func TestLogout(t *testing.T) {
 	require.ErrorContains(t, h.call(t.Context(), h.URL), "needs a login")
 }
 
-// TestPrivate: what is secret goes where nobody reads along, and a server elsewhere does not lead the gateway to what only this machine has.
+// TestPrivate checks that secrets go only to HTTPS addresses, or to this
+// machine if the server runs on it. A remote server cannot direct the gateway
+// to a local address.
 func TestPrivate(t *testing.T) {
 	const far, near = "https://tools.example/mcp", "http://127.0.0.1:9/mcp"
 	for _, c := range []struct {
