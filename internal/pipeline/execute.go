@@ -162,7 +162,8 @@ func (l *Pipeline) enter(ctx context.Context, i intended) (r tool.Result, over b
 }
 
 // givenUp returns the error of code that failed after its timeout or after its
-// caller cancelled. That is the cause, whatever error the code itself returned.
+// caller cancelled. That is the cause, regardless of the error that the code
+// itself returned.
 func givenUp(ctx context.Context, err error) error {
 	cause := context.Cause(ctx)
 	if err == nil || errors.Is(err, cause) {

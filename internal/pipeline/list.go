@@ -57,7 +57,7 @@ func (l *Pipeline) PreviewDecision(ctx context.Context, name string, input any) 
 	}
 	a, err := l.accept(admitted{tool: t, counted: l.p.Facts.Session()}, input)
 	if err != nil {
-		return perm.Deny, nil //nolint:nilerr // a call that cannot begin is answered with that when somebody makes it
+		return perm.Deny, nil //nolint:nilerr // the caller gets this error when it makes the call
 	}
 	asked := a.asked()
 	for _, access := range append([]perm.ResourceAccess{toolaccess.Call(name)}, asked...) {

@@ -23,7 +23,8 @@ const hiddenText = callstate.HiddenText
 // redaction holds the JSON pointers that the policy redacts in one call. They
 // point into the document {"args": input, "output": output}. All records and
 // output of the call pass through it. It only grows. It always removes the
-// values of secrets that the runtime opened, whatever the policy says.
+// values of secrets that the runtime opened, even if the policy redacts
+// nothing.
 type redaction struct {
 	input []byte               // canonical, as the caller gave it
 	known callstate.SecretSets // values of opened secrets
