@@ -97,8 +97,9 @@ func TestElicit(t *testing.T) {
 	})
 }
 
-// TestWaitElsewhere: without somebody to ask at the client the call waits, is not asked about twice, and goes on once
-// somebody has answered.
+// TestWaitElsewhere checks that a call waits if the server cannot ask at the
+// client. A repeated call does not create a second approval request. The call
+// continues after an approver has answered.
 func TestWaitElsewhere(t *testing.T) {
 	routeByRevision(t, func(t *testing.T, revision string) {
 		for _, opts := range []struct {

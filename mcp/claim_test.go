@@ -135,7 +135,8 @@ func TestRequestState(t *testing.T) {
 	}
 }
 
-// TestRequestStateWithoutAnswer: whoever brings nothing is asked again, about the same call.
+// TestRequestStateWithoutAnswer checks that the server asks again about the
+// same call if the client repeats it without an answer.
 func TestRequestStateWithoutAnswer(t *testing.T) {
 	o := newOffice(t, mcp.Options{})
 	cs := o.client(modern, asks())
@@ -226,7 +227,8 @@ func TestKey(t *testing.T) {
 	require.ErrorContains(t, err, "at least 16")
 }
 
-// TestAskedElsewhereByNow: where a server is started again that has somebody else asked, what it asked its client before does not count.
+// TestAskedElsewhereByNow restarts a server so that approvals come from outside
+// the client. The server ignores answers to the requests that it made before.
 func TestAskedElsewhereByNow(t *testing.T) {
 	key := []byte("0123456789abcdef0123456789abcdef")
 	o := newOffice(t, mcp.Options{Key: key})

@@ -110,7 +110,9 @@ func TestCurrentTransactionAmongMany(t *testing.T) {
 	require.NotEqual(t, txn, r.Meta["remit.dev/txn"])
 }
 
-// TestCurrentTransactionIsDurable: whoever is told that a transaction is the current one finds it so after a power cut.
+// TestCurrentTransactionIsDurable checks that the mark of the current
+// transaction is durable before the client gets its answer. It therefore
+// survives a power cut.
 func TestCurrentTransactionIsDurable(t *testing.T) {
 	j := &gated{Journal: journal.Memory()}
 	h := newHouse(t, mcp.Options{}, agent.Journal(j))
@@ -135,8 +137,9 @@ func TestCurrentTransactionAmongSavepoints(t *testing.T) {
 	require.Equal(t, txn, h.call(h.clientOf(modern, nil, s), "upper", tool.Args{"input": "x"}).Meta["remit.dev/txn"])
 }
 
-// toldOfTheEnd holds a client to what it is told whose current transaction somebody else took back: no call of it runs before
-// it has asked what became of that.
+// toldOfTheEnd checks the responses to a client after another caller reverted
+// its current transaction. The server runs no call of the client until the
+// client asks for the state of that transaction.
 func toldOfTheEnd(t *testing.T, h *house, cs *sdk.ClientSession, txn string) {
 	t.Helper()
 	for _, r := range []*sdk.CallToolResult{

@@ -29,7 +29,8 @@ func bare(t *testing.T, url, head string) (status string) {
 	return string(line[9:])
 }
 
-// TestHostAsItIsWritten: what is no name with a port, or none, is nobody's name, though a lenient reader would find one of loopback in it.
+// TestHostAsItIsWritten checks that the server rejects a malformed Host header.
+// A lenient parser could read some of them as a loopback name.
 func TestHostAsItIsWritten(t *testing.T) {
 	h := newHouse(t, mcp.Options{})
 	url := h.serve(mcp.HTTPOptions{Hosts: []string{"remit.example"}})

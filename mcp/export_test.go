@@ -2,7 +2,8 @@ package mcp
 
 import "time"
 
-// HandOver is a request state of one session as if it had been given to another one, which nobody can make who has not the server's key.
+// HandOver moves a request state from one session to another. Only the holder
+// of the key of the server can do this.
 func (s *Server) HandOver(state, from, to string) (string, error) {
 	held, err := s.sealer.open(state, from, time.Now())
 	if err != nil {

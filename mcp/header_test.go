@@ -18,8 +18,8 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// TestHTTPParamHeaders: a header that repeats an argument says what the argument does, or the request is refused before anybody
-// acts on it.
+// TestHTTPParamHeaders checks that a header that repeats an argument agrees with
+// it. If it does not, the server rejects the request before it runs the call.
 func TestHTTPParamHeaders(t *testing.T) {
 	routed, err := tool.FromSpec(tool.Spec{
 		Name: "routed", EffectClass: effect.Pure,

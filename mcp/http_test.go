@@ -385,7 +385,8 @@ func TestHTTPManyRequests(t *testing.T) {
 	require.Equal(t, []int{200, 200}, []int{<-codes, <-codes})
 }
 
-// TestHTTPSlow: who does not finish its request is not waited for, and holds nobody up.
+// TestHTTPSlow checks that the server does not wait for an unfinished request.
+// Such a request does not block other clients.
 func TestHTTPSlow(t *testing.T) {
 	h := newHouse(t, mcp.Options{})
 	url := h.serve(mcp.HTTPOptions{ReadTimeout: 50 * time.Millisecond, MaxRequestsPerSession: 1})
@@ -412,7 +413,9 @@ func TestHTTPSlow(t *testing.T) {
 	}
 }
 
-// TestHTTPRestart: a token is good for as long as its session, whoever serves it, and whatever is in memory.
+// TestHTTPRestart checks that a token is valid as long as its session. It stays
+// valid after another server takes over, and after the server dropped the
+// session from memory.
 func TestHTTPRestart(t *testing.T) {
 	h := newHouse(t, mcp.Options{MaxSessions: 1})
 	url := h.serve(mcp.HTTPOptions{})

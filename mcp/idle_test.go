@@ -16,7 +16,7 @@ import (
 // TestHTTPIdle: a connection of an older revision whose client goes without a word is kept for half an hour after it last said
 // something, and then nothing of it is left; those of one session are no more than there may be meanwhile.
 func TestHTTPIdle(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) { // it waits for nobody outside; what does not end fails the test
+	synctest.Test(t, func(t *testing.T) { // the test has no outside process to wait for; a goroutine that does not end fails it
 		h := newHouse(t, mcp.Options{})
 		handler, err := h.srv.Handler(mcp.HTTPOptions{})
 		require.NoError(t, err)

@@ -22,7 +22,8 @@ var oddParams = []string{
 	`,"params":{"protocolVersion":null,"capabilities":null,"clientInfo":null}`, `,"params":{"_meta":{"io.modelcontextprotocol/clientCapabilities":null}}`,
 }
 
-// TestOddParameters: whatever comes with a method, each request has one answer, and nothing ends but that request.
+// TestOddParameters sends odd parameters with each method. Each request gets
+// exactly one response, and does not end the connection.
 func TestOddParameters(t *testing.T) {
 	const begin = `{"jsonrpc":"2.0","id":"begin","method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}` + "\n"
 	o := newLibrary(t)

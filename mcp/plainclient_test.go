@@ -106,7 +106,7 @@ func (c plainClient) request(ctx context.Context, method string, params map[stri
 	return r, nil
 }
 
-// ask sends a request, and reads its answer, on whatever it comes.
+// ask sends a request and reads its response, as JSON or from an event stream.
 func (c plainClient) ask(ctx context.Context, method string, params map[string]any) (out reply, err error) {
 	r, err := c.request(ctx, method, params)
 	if err != nil {

@@ -16,7 +16,8 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// library is an office that offers resources and prompts, some of which only others see.
+// newLibrary returns an office that offers resources and prompts. The session
+// of the test cannot see some of them.
 func newLibrary(t *testing.T, more ...tool.Tool) *office {
 	o := newOffice(t, mcp.Options{})
 	poem, err := tool.FromSpec(tool.Spec{
@@ -93,7 +94,7 @@ func TestResourcesRefused(t *testing.T) {
 			var said *jsonrpc.Error
 			require.ErrorAs(t, err, &said, tt.uri)
 			require.Equal(t, tt.code, said.Code, tt.uri)
-			if tt.uri != "poem://tea/3" { // what somebody gave is not repeated
+			if tt.uri != "poem://tea/3" { // the message does not repeat the value of the client
 				require.Contains(t, said.Message, tt.says)
 			}
 			if tt.code == -32000 {
@@ -201,7 +202,8 @@ func TestOffersNone(t *testing.T) {
 	})
 }
 
-// TestSetOffers: what nobody could use is refused, and what was there stays.
+// TestSetOffers checks that the server rejects unusable resources and prompts,
+// and keeps those that it had.
 func TestSetOffers(t *testing.T) {
 	o := newLibrary(t)
 	for _, bad := range []mcp.Resource{{}, {URI: "x://y"}, {URI: "x://y", Name: "y"}, {Name: "n", Tool: "poem"}, {URI: "x://{", Name: "y", Tool: "poem"}} {
@@ -217,7 +219,8 @@ func TestSetOffers(t *testing.T) {
 	require.Len(t, list.Resources, 2)
 }
 
-// TestResourceChanged: who subscribed is told; nobody subscribes to what they do not see.
+// TestResourceChanged checks that the server notifies subscribers. A client
+// cannot subscribe to a resource that it cannot see.
 func TestResourceChanged(t *testing.T) {
 	o := newLibrary(t)
 	told := make(chan string, 1)

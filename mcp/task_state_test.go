@@ -454,8 +454,8 @@ func TestTaskNamedTwice(t *testing.T) {
 	require.Equal(t, "did one", last.Result.Content[0].Text)
 }
 
-// TestTaskCancelRaces: whoever is faster, a task that is cancelled while it ends ends once: completed, with its transaction
-// committed, or cancelled, with it taken back.
+// TestTaskCancelRaces cancels a task while it ends. The task ends once:
+// completed with a committed transaction, or cancelled with a reverted one.
 func TestTaskCancelRaces(t *testing.T) {
 	b := newWorkbench(t, mcp.Options{})
 	c := b.as("coder", knowsTasks)

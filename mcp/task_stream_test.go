@@ -119,7 +119,8 @@ func TestTaskNotificationFromElsewhere(t *testing.T) {
 	require.True(t, n.Params.Result.IsError, "it was refused")
 }
 
-// TestTaskNotificationsRefused: a client that does not declare the extension is told what it lacks, and nobody listens to any number.
+// TestTaskNotificationsRefused checks that the server names the extension that
+// a client does not declare. It rejects a subscription to more than 16 tasks.
 func TestTaskNotificationsRefused(t *testing.T) {
 	b := newWorkbench(t, mcp.Options{})
 	wants := func(n int) map[string]any {

@@ -67,7 +67,8 @@ func (o *office) taskClient(in *agent.Session) func(method string, p *taskParams
 	}
 }
 
-// TestTask: a call that waits is a task, which ends when somebody has answered.
+// TestTask checks that a call that waits for an approval is a task. The task
+// ends after the approver has answered.
 func TestTask(t *testing.T) {
 	input, err := json.Marshal(letter)
 	require.NoError(t, err)

@@ -170,7 +170,8 @@ func TestStatus(t *testing.T) {
 	require.Equal(t, "done", one.Calls[0].Phase)
 }
 
-// TestOthersTransaction: what another session did is not there, whatever it is asked by.
+// TestOthersTransaction checks that each transaction tool responds to the ID of
+// another session as if it did not exist.
 func TestOthersTransaction(t *testing.T) {
 	routeByRevision(t, func(t *testing.T, revision string) {
 		h := newHouse(t, mcp.Options{})

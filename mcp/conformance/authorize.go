@@ -10,7 +10,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
 )
 
-// callback is where the suite's authorization servers send whoever has authorized; nobody listens there.
+// callback is the address to which the suite's authorization servers redirect
+// after an authorization. No process listens there.
 const callback = "http://localhost:3000/callback"
 
 // authorizer gets a token as the gateway's user would.

@@ -95,7 +95,7 @@ func startGatewayByURL(ctx context.Context, dir string) (where []string, stop fu
 	return where, func() error { return errors.Join(before(), end()) }, nil
 }
 
-// free is an address that nobody listens on by now.
+// free returns an address of this machine at which no process listens.
 func free() (string, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -104,7 +104,8 @@ func free() (string, error) {
 	return l.Addr().String(), l.Close()
 }
 
-// listens waits until somebody listens on an address.
+// listens waits until a process listens on an address. It returns an error
+// after 20 seconds.
 func listens(ctx context.Context, addr string) error {
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()

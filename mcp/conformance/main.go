@@ -2,8 +2,9 @@
 // how many of its scenarios count and passed, and which did not. It ends with 1 where one that counts failed, and where a part
 // could not be run. "make conformance" runs it, from the top of the repository; arguments name the parts to run.
 //
-// The suite is a program of Node.js; both are installed from npm, once, in the cache folder of whoever runs this. All else
-// happens on this machine's loopback.
+// The suite is a program of Node.js. The command installs both from npm, once,
+// in the cache folder of the user. Everything else uses the loopback of this
+// machine.
 package main
 
 import (

@@ -18,7 +18,8 @@ import (
 	"github.com/remit-dev/remit/revert/sqlite"
 )
 
-// startServer serves the fixtures: tools of a runtime with the workspace policy and a durable journal, as anybody's are.
+// startServer serves the fixtures: tools of a runtime with the workspace policy
+// and a durable journal.
 func startServer(ctx context.Context, dir string) (where []string, stop func() error, err error) {
 	journal, err := sqlite.Open(ctx, filepath.Join(dir, "journal"))
 	if err != nil {
