@@ -38,9 +38,8 @@ func shell(t *testing.T) {
 	}
 }
 
-// TestReadmeQuickStart checks that the output of the quick start is that of its
-// script, of which README.md shows some sections. The digests are those of the
-// machine that wrote them.
+// TestReadmeQuickStart checks that README.md shows sections of the output of
+// its quick-start script. The digests are those of the machine that wrote them.
 func TestReadmeQuickStart(t *testing.T) {
 	shell(t)
 	shown := take(t, "README.md", "console", 0)

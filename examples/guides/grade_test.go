@@ -83,8 +83,8 @@ func TestDecideByGrade(t *testing.T) {
 	}
 }
 
-// fakeMail is a list of posts that anyone can edit, and a ledger whose entries
-// stay.
+// fakeMail is a list of posts that other writers can edit, and a ledger whose
+// entries stay.
 type fakeMail struct {
 	wire *reverttest.Wire
 
