@@ -97,10 +97,10 @@ func TestLargeInputsAndOutputs(t *testing.T) {
 	require.Len(t, all.Calls[10].Done.Output, 128*kib-100+len(`{"text":""}`))
 
 	_, err = agent.New(quiet(), agent.Limits(tool.Limits{MaxDepth: 121}))
-	require.ErrorContains(t, err, "121 levels; at most 120")
-	for _, l := range []tool.Limits{{MaxInput: 49 * mib}, {MaxOutput: 49 * mib}} {
+	require.ErrorContains(t, err, "tool.Limits.MaxDepth is 121 levels; at most 120")
+	for name, l := range map[string]tool.Limits{"MaxInput": {MaxInput: 49 * mib}, "MaxOutput": {MaxOutput: 49 * mib}} {
 		_, err := agent.New(quiet(), agent.Limits(l))
-		require.ErrorContains(t, err, "51380224 bytes; at most 50331648 can be kept in a record")
+		require.ErrorContains(t, err, "tool.Limits."+name+" is 51380224 bytes; at most 50331648 can be kept in a record")
 	}
 	// A record holds the largest input, and the largest output, that there can be.
 	usual := pipeline.WithDefaults(tool.Limits{})

@@ -12,13 +12,13 @@ import (
 
 // CheckLimits returns an error for limits that the runtime cannot keep.
 func CheckLimits(l tool.Limits) error {
-	for name, n := range map[string]int{"Input": l.MaxInput, "Output": l.MaxOutput} {
+	for name, n := range map[string]int{"MaxInput": l.MaxInput, "MaxOutput": l.MaxOutput} {
 		if n > toolaccess.MaxBytes {
 			return fmt.Errorf("tool.Limits.%s is %d bytes; at most %d can be kept in a record", name, n, toolaccess.MaxBytes)
 		}
 	}
 	if l.MaxDepth > toolaccess.MaxDepth {
-		return fmt.Errorf("tool.Limits.Depth is %d levels; at most %d can be kept in a record", l.MaxDepth, toolaccess.MaxDepth)
+		return fmt.Errorf("tool.Limits.MaxDepth is %d levels; at most %d can be kept in a record", l.MaxDepth, toolaccess.MaxDepth)
 	}
 	return nil
 }

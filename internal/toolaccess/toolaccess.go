@@ -65,6 +65,22 @@ type Compiled struct {
 	Sandboxed bool           // Execute only runs a program in the sandbox
 }
 
+// CheckOutput checks the structured output of a call against the tool's output
+// schema, if it has one.
+func (c Compiled) CheckOutput(output []byte) error {
+	if c.Output == nil {
+		return nil
+	}
+	v, err := canon.Parse(output, canon.DefaultLimits())
+	if err == nil {
+		err = c.Output.ValidateAs("the output", "field", v)
+	}
+	if err != nil {
+		return fmt.Errorf("the output does not fit the tool's own schema: %w", err)
+	}
+	return nil
+}
+
 // Input is a valid input and all that it determines.
 type Input struct {
 	Canonical []byte

@@ -50,14 +50,8 @@ func execute(ctx context.Context, t tool.Tool, tc ctxperm.ToolContext, in json.R
 	if r, err = internals.Spec(t).Execute(ctx, tc, slices.Clone(in)); err == nil {
 		err = r.Err()
 	}
-	if output := internals.Compiled(t).Output; err == nil && output != nil {
-		var v canon.Value
-		if v, err = canon.Parse(r.JSON, canon.DefaultLimits()); err == nil {
-			err = output.ValidateAs("the output", "field", v)
-		}
-		if err != nil {
-			err = fmt.Errorf("the output does not fit the tool's own schema: %w", err)
-		}
+	if err == nil {
+		err = internals.Compiled(t).CheckOutput(r.JSON)
 	}
 	return r, err
 }
