@@ -52,6 +52,10 @@ func TestVersionsSideBySide(t *testing.T) {
 	out, err := tx.Invoke(ctx, "lamp@2", "x")
 	require.ErrorIs(t, err, tool.ErrInvalid)
 	require.Equal(t, `tool "lamp" has no version "2"; valid are 1.10.0, 1.9.0, 0.1.0, or no version for the newest`, out.Error.Why)
+	plain := newRuntime(t, agent.Policy(allowAll()), agent.Tools(lamp(t, &said, "spring", "a", ""), lamp(t, &said, "autumn", "a", "")))
+	out, err = begin(t, newSession(t, plain)).Invoke(ctx, "lamp@winter", "x")
+	require.ErrorIs(t, err, tool.ErrInvalid)
+	require.Contains(t, out.Error.Why, "valid are autumn, spring, or", "the last one given is the newest")
 	require.Equal(t, []string{"run 1.10.0 lamp", "run 1.9.0 lamp@1.9.0", "run 0.1.0 lamp@0.1.0"}, said)
 	said = nil
 	_, err = tx.Revert(ctx, revert.Options{})
