@@ -153,5 +153,5 @@ func TestDiffTellsForeignWorkApart(t *testing.T) {
 	require.Contains(t, second.Patch, "-theirs\n+two\n")
 	first, err := d.Deltas[0].Text(ctx, "a.txt")
 	require.NoError(t, err)
-	require.Contains(t, first.Lost, "was not stored", "nobody kept what somebody else overwrote")
+	require.Contains(t, first.Lost, "was not stored", "the journal has no copy of the overwritten version")
 }
