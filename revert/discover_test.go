@@ -9,11 +9,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/remit-dev/remit/internal/proof/simjournal"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/revert/journal"
 	"github.com/remit-dev/remit/revert/record"
-	"github.com/remit-dev/remit/revert/simjournal"
 )
 
 // fixedFinder is a ChangeFinder with fixed results.

@@ -9,8 +9,8 @@ import (
 	"sync"
 
 	"github.com/remit-dev/remit/internal/host/hosttest"
+	"github.com/remit-dev/remit/internal/proof/simjournal"
 	"github.com/remit-dev/remit/revert/journal"
-	"github.com/remit-dev/remit/revert/simjournal"
 )
 
 // process is one run of a program in an environment: the tool, the runtime and

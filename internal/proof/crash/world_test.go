@@ -13,7 +13,7 @@ import (
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/internal/disk"
 	"github.com/remit-dev/remit/internal/disk/simdisk"
-	"github.com/remit-dev/remit/revert/simjournal"
+	"github.com/remit-dev/remit/internal/proof/simjournal"
 )
 
 // simWorld is the state that survives a process.

@@ -12,10 +12,10 @@ import (
 
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/internal/proof/opcheck"
+	"github.com/remit-dev/remit/internal/proof/simjournal"
 	"github.com/remit-dev/remit/internal/toolstate"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/journal"
-	"github.com/remit-dev/remit/revert/simjournal"
 )
 
 type revertBatch = journal.Batch

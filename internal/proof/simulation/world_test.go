@@ -16,9 +16,9 @@ import (
 	"github.com/remit-dev/remit/internal/disk"
 	"github.com/remit-dev/remit/internal/disk/simdisk"
 	"github.com/remit-dev/remit/internal/proof/opcheck"
+	"github.com/remit-dev/remit/internal/proof/simjournal"
 	"github.com/remit-dev/remit/revert/journal"
 	"github.com/remit-dev/remit/revert/record"
-	"github.com/remit-dev/remit/revert/simjournal"
 )
 
 // simWorld is the state that survives a process.

@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/remit-dev/remit/cmd/remit/internal/review"
 	"github.com/remit-dev/remit/tool"
-	"github.com/remit-dev/remit/tool/review"
 )
 
 func ExampleTools() {

@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/remit-dev/remit/internal/proof/simjournal"
 	"github.com/remit-dev/remit/revert/journal"
 	"github.com/remit-dev/remit/revert/journaltest"
 	"github.com/remit-dev/remit/revert/record"
-	"github.com/remit-dev/remit/revert/simjournal"
 )
 
 func TestJournal(t *testing.T) {
