@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/remit-dev/remit/internal/callstate"
 	"github.com/remit-dev/remit/internal/host"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
@@ -178,7 +177,7 @@ func (rt *Runtime) Revoke(ctx context.Context, id, by, why string) error {
 	}
 	body := &record.Revoked{Grant: id, By: by, Why: why}
 	if st := rt.standings.get(id); st != nil {
-		st.grant.Revoke(callstate.NewKey(), wordsOf(body)) // first: the revocation must apply even if the journal fails
+		st.grant.Revoke(wordsOf(body)) // first: the revocation must apply even if the journal fails
 	}
 	w := revert.Write{Records: []revert.CallRecord{{Body: body}}, Durable: true}
 	return revert.NewRecorder(rt.journal, rt.services.Host, session).Write(ctx, w)

@@ -250,7 +250,7 @@ func TestTermsOfAHeldCall(t *testing.T) {
 	mail := p.mail(t, func(s *tool.Spec) {
 		s.Verify = func(context.Context, verify.Subject) verify.Verdict { return verify.Applied() }
 		s.Execute = func(_ context.Context, tc ctxperm.ToolContext, _ json.RawMessage) (tool.Result, error) {
-			got = tc.CallState(callstate.NewKey()).Terms()
+			got = callOf(tc).Terms()
 			return tool.Text("sent"), nil
 		}
 	})

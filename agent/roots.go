@@ -14,6 +14,7 @@ import (
 	"github.com/remit-dev/remit/ctxperm/files"
 	"github.com/remit-dev/remit/internal/canon"
 	"github.com/remit-dev/remit/internal/disk"
+	"github.com/remit-dev/remit/internal/handleaccess"
 	"github.com/remit-dev/remit/internal/host"
 	"github.com/remit-dev/remit/internal/pipeline"
 	"github.com/remit-dev/remit/internal/toolstate"
@@ -22,6 +23,8 @@ import (
 	"github.com/remit-dev/remit/revert/journal"
 	"github.com/remit-dev/remit/revert/record"
 )
+
+var fileInternals = handleaccess.FilesOf[files.ChangeSet, files.DetectedChanges, files.FilePreImage]()
 
 type root struct {
 	rootConfig
@@ -160,7 +163,7 @@ func (rt *Runtime) ways(ctx context.Context, session string) (revert.Environment
 		Services: rt.services, Tools: rt.Tools, Roots: open, Limits: rt.limits, World: rt.world(open),
 		Recorder: revert.NewRecorder(rt.journal, rt.services.Host, session),
 	})
-	schemes := append([]revert.Scheme{files.Scheme(lookup, rt.services.Host), toolstate.Scheme(rt.journal)}, rt.schemes...)
+	schemes := append([]revert.Scheme{fileInternals.Scheme(lookup, rt.services.Host), toolstate.Scheme(rt.journal)}, rt.schemes...)
 	return revert.Environment{Namespace: worldOf(open), Schemes: schemes, Undoer: l, Prober: l, WaitIdle: l.WaitCallIdle}, nil
 }
 

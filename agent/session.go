@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/remit-dev/remit/internal/callstate"
 	"github.com/remit-dev/remit/internal/host"
 	"github.com/remit-dev/remit/internal/pipeline"
 	"github.com/remit-dev/remit/perm"
@@ -81,7 +80,7 @@ func (s *Session) Stands(ctx context.Context) error {
 			return err
 		}
 		if revoked {
-			s.standing.grant.Revoke(callstate.NewKey(), why)
+			s.standing.grant.Revoke(why)
 		}
 	}
 	return s.standing.grant.Check(ctx)

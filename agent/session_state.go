@@ -10,10 +10,9 @@ import (
 	"sync/atomic"
 	"weak"
 
-	"github.com/remit-dev/remit/ctxperm"
-	"github.com/remit-dev/remit/internal/callstate"
 	"github.com/remit-dev/remit/internal/canon"
 	"github.com/remit-dev/remit/internal/disk"
+	"github.com/remit-dev/remit/internal/grant"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/journal"
@@ -25,7 +24,7 @@ import (
 // its counts and its grant.
 type sessionState struct {
 	tally *sessionCounters
-	grant ctxperm.Grant
+	grant grant.Grant
 	given *userURLs
 	from  *sessionState // of the delegating session; kept so that its uses are counted once
 
@@ -74,7 +73,7 @@ func (s *sessionStates) keep(id string, st *sessionState) *sessionState {
 // newSessionState makes the state of a session. used is the number of uses
 // already spent.
 func (rt *Runtime) newSessionState(id string, body *record.Session, set perm.Set, from *sessionState, used int) *sessionState {
-	c := ctxperm.GrantConfig{ID: id, Set: set, Expires: body.Expires, Uses: body.Uses, Used: used, Now: rt.services.Host.Now}
+	c := grant.Config{ID: id, Set: set, Expires: body.Expires, Uses: body.Uses, Used: used, Now: rt.services.Host.Now}
 	if from != nil {
 		c.Parent = from.grant
 	}
@@ -85,7 +84,7 @@ func (rt *Runtime) newSessionState(id string, body *record.Session, set perm.Set
 	if from != nil {
 		urls = from.given
 	}
-	return &sessionState{tally: newTally(rt.services.Host, rt.tools.Load), grant: ctxperm.NewGrant(callstate.NewKey(), c), given: urls, from: from}
+	return &sessionState{tally: newTally(rt.services.Host, rt.tools.Load), grant: grant.New(c), given: urls, from: from}
 }
 
 // inherit gives a delegated session the current labels and requirements of its
@@ -159,7 +158,7 @@ func (rt *Runtime) restore(ctx context.Context, id string, body *record.Session)
 		return nil, err
 	}
 	if revoked {
-		st.grant.Revoke(callstate.NewKey(), why)
+		st.grant.Revoke(why)
 	}
 	return st, rt.recount(ctx, id, st.tally)
 }

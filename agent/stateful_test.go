@@ -13,7 +13,7 @@ import (
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/ctxperm/files"
-	"github.com/remit-dev/remit/internal/callstate"
+	"github.com/remit-dev/remit/internal/handleaccess"
 	"github.com/remit-dev/remit/internal/toolstate"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
@@ -22,6 +22,8 @@ import (
 	"github.com/remit-dev/remit/revert/sqlite"
 	"github.com/remit-dev/remit/tool"
 )
+
+var callOf = handleaccess.ContextsOf[ctxperm.ToolContext, ctxperm.Permit]().Call
 
 // list is what the tool of these tests holds.
 type list struct {
@@ -277,7 +279,7 @@ func TestStateUnderOtherSettings(t *testing.T) {
 		return seen{}, nil
 	}
 	add := func(_ context.Context, tc ctxperm.ToolContext, _ item, was seen) (listed, seen, error) {
-		was.By = append(was.By, string(tc.CallState(callstate.NewKey()).Config().Settings))
+		was.By = append(was.By, string(callOf(tc).Config().Settings))
 		return listed{}, was, nil
 	}
 	tl, err := tool.Stateful("sees", "Remembers its settings.", nil, none, add, tool.Effect(effect.Reversible), tool.Confined(tool.Handles))

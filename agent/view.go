@@ -8,7 +8,6 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/remit-dev/remit/ctxperm/files"
 	"github.com/remit-dev/remit/internal/disk"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
@@ -28,7 +27,7 @@ func (rt *Runtime) world(open map[string]disk.Root) func([]perm.ResourceAccess, 
 		for _, a := range accesses {
 			resources = append(resources, a.Resource)
 		}
-		w := &fileView{ResourceView: rt.widened(files.NewView(lookup, rt.services.Host, rt.journal, resources, changes), changes), changes: changes, atomic: map[string]revert.AtomicScheme{}}
+		w := &fileView{ResourceView: rt.widened(fileInternals.View(lookup, rt.services.Host, rt.journal, resources, changes), changes), changes: changes, atomic: map[string]revert.AtomicScheme{}}
 		for _, s := range rt.schemes {
 			if a, ok := s.(revert.AtomicScheme); ok {
 				for _, c := range changes {

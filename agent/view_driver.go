@@ -6,19 +6,11 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/remit-dev/remit/internal/callstate"
+	"github.com/remit-dev/remit/internal/handleaccess"
 	"github.com/remit-dev/remit/internal/toolstate"
-	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/verify"
 )
-
-// viewProvider is a driver whose handles change resources that a verifier can
-// read.
-type viewProvider interface {
-	Kinds() []perm.Kind
-	World(k callstate.ModuleKey, changes []effect.Change) verify.ResourceView
-}
 
 // viewsByKind holds the views of files and of drivers, by the kind of a
 // resource.
@@ -31,12 +23,12 @@ type viewsByKind struct {
 func (rt *Runtime) widened(w verify.ResourceView, changes []effect.Change) verify.ResourceView {
 	all := viewsByKind{ResourceView: w, of: map[string]verify.ResourceView{}}
 	for _, d := range rt.services.Drivers {
-		driver, ok := d.(viewProvider)
+		driver, ok := handleaccess.ViewOf(d)
 		if !ok {
 			continue
 		}
-		own := driver.World(callstate.NewKey(), changes)
-		for _, kind := range driver.Kinds() {
+		own := driver.View(changes)
+		for _, kind := range driver.Kinds {
 			if _, taken := all.of[string(kind)]; !taken { // a handle also uses the first driver of its type
 				all.of[string(kind)] = own
 			}

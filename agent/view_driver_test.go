@@ -12,7 +12,7 @@ import (
 
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/ctxperm"
-	"github.com/remit-dev/remit/internal/callstate"
+	"github.com/remit-dev/remit/internal/handleaccess"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/effect"
@@ -24,12 +24,11 @@ import (
 type elsewhere struct{ name string }
 
 func (elsewhere) Schemes() []revert.Scheme { return nil }
-func (elsewhere) Kinds() []perm.Kind       { return []perm.Kind{perm.KindHTTPS} }
-func (e elsewhere) World(k callstate.ModuleKey, _ []effect.Change) verify.ResourceView {
-	if !k.Valid() {
-		return nil
-	}
-	return e
+func init() {
+	handleaccess.InstallView(func(driver any) (handleaccess.DriverView, bool) {
+		e, ok := driver.(elsewhere)
+		return handleaccess.DriverView{Kinds: []perm.Kind{perm.KindHTTPS}, View: func([]effect.Change) verify.ResourceView { return e }}, ok
+	})
 }
 
 func (e elsewhere) Version(context.Context, string) (string, error) { return e.name, nil }

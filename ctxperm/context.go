@@ -27,9 +27,6 @@ var (
 // safe for concurrent use.
 type ToolContext struct{ call *callstate.Call }
 
-// New wraps the live state of a call. Only packages of this module can call it.
-func New(c *callstate.Call) ToolContext { return ToolContext{call: c} }
-
 // Call describes the call that a ToolContext belongs to.
 type Call struct {
 	ID        string         // same ID as in the journal
@@ -71,12 +68,4 @@ func (tc ToolContext) Progress(done, total float64, message string) {
 	if tc.call != nil {
 		tc.call.Progress(done, total, message)
 	}
-}
-
-// CallState returns the call state to packages of this module.
-func (tc ToolContext) CallState(k callstate.ModuleKey) *callstate.Call {
-	if !k.Valid() {
-		return nil
-	}
-	return tc.call
 }

@@ -47,16 +47,6 @@ func Authorize(ctx context.Context, tc ToolContext, accesses ...perm.ResourceAcc
 	return Permit{op: op, accesses: slices.Clone(accesses)}, nil
 }
 
-// NewPermit creates a permit for accesses that were decided in another way,
-// such as the change set of a program. Only packages of this module can call
-// it.
-func NewPermit(k callstate.ModuleKey, op *callstate.Op, accesses ...perm.ResourceAccess) Permit {
-	if !k.Valid() {
-		return Permit{}
-	}
-	return Permit{op: op, accesses: slices.Clone(accesses)}
-}
-
 // End ends the operation. A call does not end before its operations do, so the
 // caller must end every permit. It may do so more than once. Every operation
 // refuses an ended permit.
@@ -142,14 +132,6 @@ func (p Permit) RecordVersions(n int, post effect.Token) {
 	if call := p.op.Call(); call != nil {
 		call.Landed(n, post)
 	}
-}
-
-// CallState returns the call state to packages of this module.
-func (p Permit) CallState(k callstate.ModuleKey) *callstate.Call {
-	if !k.Valid() {
-		return nil
-	}
-	return p.op.Call()
 }
 
 func (p Permit) writes(resource string) bool {

@@ -48,7 +48,7 @@ func permit(t *testing.T, c *callstate.Call, actions ...perm.Action) ctxperm.Per
 	for _, a := range actions {
 		all = append(all, perm.Access(a, file))
 	}
-	p, err := ctxperm.Authorize(t.Context(), ctxperm.New(c), all...)
+	p, err := ctxperm.Authorize(t.Context(), contexts.New(c), all...)
 	require.NoError(t, err)
 	return p
 }
@@ -66,10 +66,9 @@ func TestZeroPermitReachesNothing(t *testing.T) {
 	over.End()
 	op, err := x.call("c_2").Enter(t.Context())
 	require.NoError(t, err)
-	made := ctxperm.NewPermit(callstate.NewKey(), op, perm.Access(perm.Write, file))
+	made := contexts.NewPermit(op, perm.Access(perm.Write, file))
 	require.True(t, made.Covers(perm.Access(perm.Write, file)), "the control")
-	forged := ctxperm.NewPermit(callstate.ModuleKey{}, op, perm.Access(perm.Write, file))
-	for name, p := range map[string]ctxperm.Permit{"zero": {}, "ended": over, "forged": forged} {
+	for name, p := range map[string]ctxperm.Permit{"zero": {}, "ended": over} {
 		t.Run(name, func(t *testing.T) {
 			p.End()
 			require.False(t, p.Covers(perm.Access(perm.Write, file)))
@@ -79,7 +78,7 @@ func TestZeroPermitReachesNothing(t *testing.T) {
 			require.ErrorIs(t, err, ctxperm.ErrClosed)
 			require.ErrorIs(t, p.Claim(t.Context(), file), ctxperm.ErrClosed)
 			require.ErrorIs(t, p.LockResource(t.Context(), file), ctxperm.ErrClosed)
-			require.Nil(t, p.CallState(callstate.NewKey()))
+			require.Nil(t, contexts.PermitCall(p))
 		})
 	}
 }
@@ -107,7 +106,6 @@ func TestPermitCoversOnlyItsAccesses(t *testing.T) {
 	}
 	require.True(t, reading.Covers(perm.Access(perm.Read, file)))
 	require.False(t, reading.Covers(perm.Access(perm.Write, file)))
-	require.Nil(t, writing.CallState(callstate.ModuleKey{}), "a key that nobody made opens nothing")
 }
 
 // TestFailedDecision checks that a failed decision leaves no operation
@@ -127,14 +125,14 @@ func TestFailedDecision(t *testing.T) {
 				c := x.call("c_1")
 				func() {
 					defer func() { _ = recover() }()
-					_, err := ctxperm.Authorize(t.Context(), ctxperm.New(c), access)
+					_, err := ctxperm.Authorize(t.Context(), contexts.New(c), access)
 					require.ErrorIs(t, err, refused)
 				}()
 				require.NoError(t, c.Close(t.Context()))
 			})
 		})
 	}
-	_, err := ctxperm.Authorize(t.Context(), ctxperm.New(begin(t, hosttest.New(1)).call("c_1")))
+	_, err := ctxperm.Authorize(t.Context(), contexts.New(begin(t, hosttest.New(1)).call("c_1")))
 	require.ErrorIs(t, err, ctxperm.ErrInvalid, "a permit for nothing is none")
 }
 
@@ -215,14 +213,12 @@ func TestToolContextContent(t *testing.T) {
 	require.Equal(t, ctxperm.Call{}, none.Call())
 	require.ErrorIs(t, none.Note(t.Context(), "id", 1), ctxperm.ErrClosed)
 	none.Progress(1, 2, "nobody is there")
-	require.Nil(t, none.CallState(callstate.ModuleKey{}))
 
 	x := begin(t, hosttest.New(1))
 	live := x.call("c_1")
-	tc := ctxperm.New(live)
+	tc := contexts.New(live)
 	tc.Progress(1, 2, "half")
-	require.Nil(t, tc.CallState(callstate.ModuleKey{}), "a key that was not made here")
-	require.Same(t, live, tc.CallState(callstate.NewKey()))
+	require.Same(t, live, contexts.Call(tc))
 	call := tc.Call()
 	require.Equal(t, []string{"c_1", "k", "test", "t_1", "s_1"}, []string{call.ID, call.Key, call.Tool, call.Txn, call.Session})
 	require.ErrorContains(t, tc.Note(t.Context(), "id", func() {}), "json")

@@ -10,9 +10,12 @@ import (
 	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/internal/callstate"
 	"github.com/remit-dev/remit/internal/canon"
+	"github.com/remit-dev/remit/internal/handleaccess"
 	"github.com/remit-dev/remit/internal/schema"
 	"github.com/remit-dev/remit/perm"
 )
+
+var contexts = handleaccess.ContextsOf[ctxperm.ToolContext, ctxperm.Permit]()
 
 // Stateful makes a tool from Go types, as [CreateTyped] does, that holds a
 // state for each session. The first call of a session begins with the state
@@ -60,7 +63,7 @@ func (t stateful[S, In, Out]) execute(ctx context.Context, tc ctxperm.ToolContex
 	if err := canon.Decode(raw, &in); err != nil {
 		return Result{}, NoEffect(err)
 	}
-	live := tc.CallState(callstate.NewKey())
+	live := contexts.Call(tc)
 	if live == nil {
 		return Result{}, ctxperm.ErrClosed
 	}

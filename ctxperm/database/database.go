@@ -8,8 +8,11 @@ import (
 	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/ctxperm/database/internal/engine"
 	"github.com/remit-dev/remit/internal/callstate"
+	"github.com/remit-dev/remit/internal/handleaccess"
 	"github.com/remit-dev/remit/perm"
 )
+
+var contexts = handleaccess.ContextsOf[ctxperm.ToolContext, ctxperm.Permit]()
 
 // ErrRefused states that a statement cannot be run with any grant: it could not
 // be reverted, or reaches outside of the database.
@@ -101,7 +104,7 @@ func (d *Database) Query(ctx context.Context, s Statement, w Page) (Result, erro
 
 // enter keeps the call from ending while an operation runs.
 func (d *Database) enter(ctx context.Context) (*callstate.Op, error) {
-	return d.tc.CallState(callstate.NewKey()).Enter(ctx)
+	return contexts.Call(d.tc).Enter(ctx)
 }
 
 func (d *Database) point(ctx context.Context, op *callstate.Op, id string) error {

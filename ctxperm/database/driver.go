@@ -16,9 +16,6 @@ import (
 // opens nothing.
 type Kind struct{ kind engine.Kind }
 
-// NewKind is for the packages below this one.
-func NewKind(k engine.Kind) Kind { return Kind{k} }
-
 // Driver holds the databases of a runtime, by name. Pass it to the runtime with
 // agent.Driver, and close it after the runtime.
 type Driver struct {

@@ -75,7 +75,7 @@ func brokenRow(at string) effect.Change {
 
 func brokenScheme(t *testing.T, b *broken) scheme {
 	t.Helper()
-	d, err := New([]Kind{{}, NewKind(b)}, map[string]string{"main": "broken:a"})
+	d, err := New([]Kind{{}, Kind{b}}, map[string]string{"main": "broken:a"})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, d.Close()) })
 	return scheme{d}
@@ -140,7 +140,7 @@ func TestBrokenRestore(t *testing.T) {
 // location, once.
 func TestElsewhere(t *testing.T) {
 	b := &broken{is: engine.Committed, now: engine.Image{"i1", "i2"}}
-	d, err := New([]Kind{NewKind(b)}, nil)
+	d, err := New([]Kind{Kind{b}}, nil)
 	require.NoError(t, err)
 	s := scheme{d}
 	for range 2 {
@@ -153,7 +153,7 @@ func TestElsewhere(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, steps[0].Why, "--database main=LOCATION")
 	require.NoError(t, d.Close())
-	_, err = New([]Kind{NewKind(b)}, map[string]string{"main": "broken:no"})
+	_, err = New([]Kind{Kind{b}}, map[string]string{"main": "broken:no"})
 	require.ErrorIs(t, err, errBroken)
 }
 

@@ -42,17 +42,14 @@ type ChangeSet struct {
 	done   []effect.Change // recorded changes
 }
 
-// NewBatch creates an empty change set for a call whose tool has returned. The
-// caller must close it.
-func NewBatch(k callstate.ModuleKey, call *callstate.Call) (*ChangeSet, error) {
-	if !k.Valid() {
-		return nil, ctxperm.ErrClosed
-	}
+// newChangeSet creates an empty change set for a call whose tool has returned.
+// The caller must close it.
+func newChangeSet(call *callstate.Call) (*ChangeSet, error) {
 	op, err := call.Reenter()
 	if err != nil {
 		return nil, err
 	}
-	return &ChangeSet{op: op, permit: ctxperm.NewPermit(k, op)}, nil
+	return &ChangeSet{op: op, permit: contexts.NewPermit(op)}, nil
 }
 
 // Close ends the change set.
@@ -63,7 +60,7 @@ func (b *ChangeSet) Close() { b.op.Leave() }
 // ErrConflict for a path that another process touched at or after since,
 // because the program may or may not have seen it.
 func (b *ChangeSet) Add(ctx context.Context, root string, since time.Time, wanted []DesiredFile) error {
-	f, err := Open(ctxperm.New(b.op.Call()), root)
+	f, err := Open(contexts.New(b.op.Call()), root)
 	if err != nil {
 		return err
 	}
@@ -111,7 +108,7 @@ func (b *ChangeSet) Record(ctx context.Context) error {
 	if err := call.AuthorizeChanges(ctx, accesses, facts, func() string { return b.preview(ctx) }); err != nil {
 		return err
 	}
-	b.permit = ctxperm.NewPermit(callstate.NewKey(), b.op, accesses...)
+	b.permit = contexts.NewPermit(b.op, accesses...)
 	if err := turns(ctx, b.permit, accesses); err != nil {
 		return err
 	}

@@ -7,7 +7,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/remit-dev/remit/ctxperm/files"
-	"github.com/remit-dev/remit/internal/callstate"
 )
 
 // TestReplacedWhileItIsSurveyed checks that another process can replace a file
@@ -21,7 +20,7 @@ func TestReplacedWhileItIsSurveyed(t *testing.T) {
 		if meddle {
 			h.OnPoint = at("files.look", w.replaced("dir/b.txt", theirs))
 		}
-		b, err := files.NewBatch(callstate.NewKey(), w.call(h))
+		b, err := fileInternals.NewChangeSet(w.call(h))
 		require.NoError(t, err)
 		err = b.Add(t.Context(), "workspace", time.Now().Add(time.Hour), []files.DesiredFile{{Path: "dir/b.txt"}})
 		if meddle {

@@ -233,7 +233,7 @@ func (s *rootChangeSet) alter1(ctx context.Context, name string, now disk.Info, 
 	a.img = &img
 	s.altered = append(s.altered, a)
 	if img.Type == typeDir {
-		s.folders[name] = disk.Info{Perm: img.Perm, Owner: img.Owner}
+		s.folders[name] = disk.Info{Perm: img.Perm, Owner: disk.Owner(img.Owner)}
 	}
 	return nil
 }

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/internal/callstate"
 	"github.com/remit-dev/remit/internal/disk"
 	"github.com/remit-dev/remit/internal/host"
@@ -33,8 +32,8 @@ type FilePreImage struct {
 }
 
 // DetectedChanges are changes below some roots that have already happened. They
-// are found by comparison with the pre-images. One goroutine calls Add for each
-// root, then Record, and optionally Decide.
+// are found by comparison with the pre-images. One goroutine detects those of
+// each root, records them, and optionally has them decided.
 type DetectedChanges struct {
 	host  host.Host
 	keep  journal.ContentStore
@@ -62,11 +61,11 @@ func NewDetectedChanges(h revert.Host, keep journal.ContentStore) *DetectedChang
 // Len returns the number of changes.
 func (t *DetectedChanges) Len() int { return len(t.all) }
 
-// Add compares the pre-images of some paths of a root with their current state,
+// detect compares the pre-images of some paths of a root with their current state,
 // and stores the previous contents. It adds no change for an unchanged path.
 // For a path that cannot be read it returns an error, and adds a change that
 // can only be reverted after a check of the file.
-func (t *DetectedChanges) Add(ctx context.Context, name string, root disk.Root, before []FilePreImage) error {
+func (t *DetectedChanges) detect(ctx context.Context, name string, root disk.Root, before []FilePreImage) error {
 	s := hostRoot{root: disk.WithoutLinks(root), host: t.host}
 	var mine []detectedChange
 	var unclear error
@@ -235,13 +234,10 @@ func (t *DetectedChanges) Changes() (all []effect.Change, blobs []journal.Blob) 
 	return all, t.blobs
 }
 
-// Record records all changes for a call. They are durable when it returns. It
+// record records all changes for a call. They are durable when it returns. It
 // skips a resource that another open transaction claims, returns
 // journal.ErrClaimed for it, and records all others.
-func (t *DetectedChanges) Record(ctx context.Context, k callstate.ModuleKey, call *callstate.Call) error {
-	if !k.Valid() {
-		return ctxperm.ErrClosed
-	}
+func (t *DetectedChanges) record(ctx context.Context, call *callstate.Call) error {
 	op, err := call.Reenter()
 	if err != nil {
 		return err
@@ -254,7 +250,7 @@ func (t *DetectedChanges) Record(ctx context.Context, k callstate.ModuleKey, cal
 		if err != nil || len(changes) == 0 {
 			return errors.Join(others, err)
 		}
-		_, err = ctxperm.NewPermit(k, op, accesses...).RecordChange(ctx, changes, blobs...)
+		_, err = contexts.NewPermit(op, accesses...).RecordChange(ctx, changes, blobs...)
 		var held *journal.ClaimedError
 		if !errors.As(err, &held) {
 			return errors.Join(others, err)
@@ -264,12 +260,9 @@ func (t *DetectedChanges) Record(ctx context.Context, k callstate.ModuleKey, cal
 	}
 }
 
-// Decide authorizes all recorded changes, like a program's change set. A denied
+// decide authorizes all recorded changes, like a program's change set. A denied
 // change has already happened, so the call must be reverted.
-func (t *DetectedChanges) Decide(ctx context.Context, k callstate.ModuleKey, call *callstate.Call) error {
-	if !k.Valid() {
-		return ctxperm.ErrClosed
-	}
+func (t *DetectedChanges) decide(ctx context.Context, call *callstate.Call) error {
 	changes, _ := t.Changes()
 	accesses, facts, err := allAsked(changes)
 	if err != nil {

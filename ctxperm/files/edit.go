@@ -10,7 +10,6 @@ import (
 	"slices"
 
 	"github.com/remit-dev/remit/ctxperm"
-	"github.com/remit-dev/remit/internal/callstate"
 	"github.com/remit-dev/remit/internal/disk"
 	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/revert/journal"
@@ -115,7 +114,7 @@ func (f *Files) intend(ctx context.Context, p ctxperm.Permit, a *fileEdit, made 
 	if err == nil {
 		err = f.site.reversible(ctx, a.path, a.was.Version, img.Version, func(dir string) (disk.Info, error) {
 			if v, ok := made[dir]; ok {
-				return disk.Info{Perm: v.Perm, Owner: v.Owner}, nil
+				return disk.Info{Perm: v.Perm, Owner: disk.Owner(v.Owner)}, nil
 			}
 			return f.site.lstat(ctx, dir)
 		})
@@ -337,7 +336,7 @@ func kept(ctx context.Context, p ctxperm.Permit, blob *journal.Blob) func() (io.
 		if data, ok := blob.Inline(); ok {
 			return io.NopCloser(bytes.NewReader(data)), nil
 		}
-		call := p.CallState(callstate.NewKey())
+		call := contexts.PermitCall(p)
 		if call == nil {
 			return nil, ctxperm.ErrClosed
 		}

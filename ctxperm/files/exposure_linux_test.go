@@ -188,12 +188,12 @@ func (d draw) pick(of ...uint32) uint32 { return of[d.IntN(len(of))] }
 // like draws owner, bits and list of an entry.
 func (d draw) like(kind string) files.Version {
 	own := uint32(0o600)
-	v := files.Version{Type: kind, Owner: disk.Owner{Known: true, User: uint32(os.Geteuid()), Group: uint32(os.Getegid())}, Xattrs: map[string][]byte{}}
+	v := files.Version{Type: kind, Owner: files.Owner{Known: true, User: uint32(os.Geteuid()), Group: uint32(os.Getegid())}, Xattrs: map[string][]byte{}}
 	if kind == "dir" {
 		own = 0o700
 	}
 	if d.root {
-		v.Owner = disk.Owner{Known: true, User: d.pick(0, 0, 1001, 1002), Group: d.pick(0, 2001, 2002)}
+		v.Owner = files.Owner{Known: true, User: d.pick(0, 0, 1001, 1002), Group: d.pick(0, 2001, 2002)}
 		own = d.pick(own, own, 0o700, 0o500, 0o100, 0)
 	}
 	v.Perm = fs.FileMode(own | d.pick(0, 0, 0o055, 0o050, 0o005, 0o044, 0o011, 0o077, 0o070, 0o007, 0o066, 0o022))
@@ -295,7 +295,7 @@ func (w *testEnv) batch(h *hosttest.Host, wanted []files.DesiredFile) error {
 		return nil, nil
 	}
 	c := callstate.New(cfg)
-	b, err := files.NewBatch(callstate.NewKey(), c)
+	b, err := fileInternals.NewChangeSet(c)
 	require.NoError(w.t, err)
 	err = b.Add(w.t.Context(), "workspace", time.Now().Add(time.Hour), wanted)
 	if err == nil {
@@ -442,7 +442,7 @@ func TestHeldFolder(t *testing.T) {
 		require.NoError(t, os.Mkdir(filepath.Join(w.dir, "d"), 0o700))
 		w.put("d/a", "one\n", 0o644)
 		require.NoError(t, os.Chmod(filepath.Join(w.dir, "d"), 0o750))
-		own := w.root.Self().Owner
+		own := files.Owner(w.root.Self().Owner)
 		var bits []fs.FileMode
 		look := func() fs.FileMode {
 			info, err := os.Stat(filepath.Join(w.dir, "d"))
@@ -485,7 +485,7 @@ func TestFolderStaysClosed(t *testing.T) {
 		for _, late := range []bool{false, true} {
 			w := newTestEnv(t)
 			require.NoError(t, os.Mkdir(filepath.Join(w.dir, "d"), 0o755))
-			own := w.root.Self().Owner
+			own := files.Owner(w.root.Self().Owner)
 			require.NoError(t, w.batch(w.host(), []files.DesiredFile{
 				{Path: "d", Version: files.Version{Type: "dir", Perm: 0o700, Owner: own}, Same: true},
 				{Path: "d/a", Version: files.Version{Type: "file", Perm: 0o600, Owner: own}, Mtime: time.Unix(1e9, 0), Open: content("ours\n")},

@@ -11,10 +11,12 @@ import (
 	"time"
 
 	"github.com/remit-dev/remit/ctxperm"
-	"github.com/remit-dev/remit/internal/callstate"
 	"github.com/remit-dev/remit/internal/disk"
+	"github.com/remit-dev/remit/internal/handleaccess"
 	"github.com/remit-dev/remit/perm"
 )
+
+var contexts = handleaccess.ContextsOf[ctxperm.ToolContext, ctxperm.Permit]()
 
 // MaxFile bounds the bytes of a file that is read or written whole, if
 // tool.Limits.MaxFile is not set. Larger files can be read in parts and
@@ -34,7 +36,7 @@ type Files struct {
 // Open returns the files below a named root for the call of tc. It authorizes
 // nothing: each operation authorizes its own accesses.
 func Open(tc ctxperm.ToolContext, root string) (*Files, error) {
-	call := tc.CallState(callstate.NewKey())
+	call := contexts.Call(tc)
 	if call == nil {
 		return nil, fmt.Errorf("open files: %w", ctxperm.ErrClosed)
 	}

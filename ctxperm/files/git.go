@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 
 	"github.com/remit-dev/remit/ctxperm"
-	"github.com/remit-dev/remit/internal/callstate"
 	"github.com/remit-dev/remit/internal/disk"
 	"github.com/remit-dev/remit/internal/gitguard"
 	"github.com/remit-dev/remit/perm"
@@ -36,7 +35,7 @@ func (f *Files) approveGit(ctx context.Context, p ctxperm.Permit, changes []effe
 	if !runs {
 		return nil
 	}
-	call := p.CallState(callstate.NewKey())
+	call := contexts.PermitCall(p)
 	if call == nil {
 		return ctxperm.ErrClosed
 	}

@@ -168,7 +168,7 @@ func (s hostRoot) lookOnce(name string, into contentSink) (state, error) {
 	if err != nil {
 		return state{}, err
 	}
-	st := state{Version: Version{Type: info.Type.String(), Perm: info.Perm, Owner: info.Owner}, info: info}
+	st := state{Version: Version{Type: info.Type.String(), Perm: info.Perm, Owner: Owner(info.Owner)}, info: info}
 	switch info.Type {
 	case disk.TypeLink:
 		st.Perm = 0 // a link has no bits

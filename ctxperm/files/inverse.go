@@ -105,7 +105,8 @@ func (r *record) version() (Version, error) {
 			return Version{}, err
 		}
 	}
-	if v.Owner, err = disk.ParseOwner(r.Owner); err != nil {
+	owner, err := disk.ParseOwner(r.Owner)
+	if v.Owner = Owner(owner); err != nil {
 		return Version{}, err
 	}
 	v.Xattrs, err = unpair(r.Xattrs)

@@ -195,7 +195,7 @@ func (f *escapeRace) apply(ctx context.Context, c *callstate.Call) error {
 	cfg.Changes = func(context.Context, *callstate.Call, callstate.ProposedChanges) ([]*record.Approved, error) {
 		return nil, nil
 	}
-	b, err := files.NewBatch(callstate.NewKey(), callstate.New(cfg))
+	b, err := fileInternals.NewChangeSet(callstate.New(cfg))
 	require.NoError(f.t, err)
 	defer b.Close()
 	now := time.Now()

@@ -162,7 +162,7 @@ func moved(name, from, to string) string { return to + strings.TrimPrefix(name, 
 // likeness returns the image of a state, for another name.
 func likeness(was state) fileImage {
 	img := fileImage{Version: was.unprivileged()}
-	img.Owner = disk.Owner{} // the process that creates it
+	img.Owner = Owner{} // the process that creates it
 	return img
 }
 

@@ -13,17 +13,23 @@ import (
 	"github.com/remit-dev/remit/ctxperm/files"
 	"github.com/remit-dev/remit/internal/callstate"
 	"github.com/remit-dev/remit/internal/disk"
+	"github.com/remit-dev/remit/internal/handleaccess"
 	"github.com/remit-dev/remit/perm"
+)
+
+var (
+	contexts      = handleaccess.ContextsOf[ctxperm.ToolContext, ctxperm.Permit]()
+	fileInternals = handleaccess.FilesOf[files.ChangeSet, files.DetectedChanges, files.FilePreImage]()
 )
 
 func TestOpen(t *testing.T) {
 	_, err := files.Open(ctxperm.ToolContext{}, "workspace")
 	require.ErrorIs(t, err, ctxperm.ErrClosed)
 	w := newTestEnv(t)
-	_, err = files.Open(ctxperm.New(w.call(w.host())), "home")
+	_, err = files.Open(contexts.New(w.call(w.host())), "home")
 	require.ErrorIs(t, err, ctxperm.ErrInvalid)
 	require.ErrorContains(t, err, `no root "home"; there is workspace`)
-	_, err = files.Open(ctxperm.New(callstate.New(callstate.Config{Recorder: w.call(w.host()).Config().Recorder})), "home")
+	_, err = files.Open(contexts.New(callstate.New(callstate.Config{Recorder: w.call(w.host()).Config().Recorder})), "home")
 	require.ErrorContains(t, err, "there is none")
 	c := w.call(w.host())
 	f := w.files(c)

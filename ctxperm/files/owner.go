@@ -24,7 +24,7 @@ func (f *Files) born(ctx context.Context, path string, img fileImage, made map[s
 		}
 		folder = is.Version
 	}
-	img.Owner = me
+	img.Owner = Owner(me)
 	if me.Known && folder.Perm&fs.ModeSetgid != 0 {
 		img.Owner.Group = folder.Owner.Group
 	}
@@ -55,12 +55,12 @@ func (s hostRoot) carries(ctx context.Context, name string, v Version, folder fu
 		return nil
 	}
 	me := s.root.Self()
-	if !me.May(v.Owner, disk.Owner{}, false) {
+	if !me.May(disk.Owner(v.Owner), disk.Owner{}, false) {
 		parent, err := folder(parentOf(name))
 		if err != nil {
 			return err
 		}
-		if !me.May(v.Owner, parent.Owner, parent.Perm&fs.ModeSetgid != 0) {
+		if !me.May(disk.Owner(v.Owner), parent.Owner, parent.Perm&fs.ModeSetgid != 0) {
 			return invalid(name, fmt.Sprintf("it belongs to user %d and group %d, which this process may not give to a file, so it could not be made again", v.Owner.User, v.Owner.Group))
 		}
 	}
@@ -77,7 +77,7 @@ func (s hostRoot) carries(ctx context.Context, name string, v Version, folder fu
 func (s hostRoot) reversible(ctx context.Context, name string, was, will Version, folder func(string) (disk.Info, error)) error {
 	if was.Type == typeDir && will.Type == typeDir {
 		if was.Owner == will.Owner {
-			was.Owner, will.Owner = disk.Owner{}, disk.Owner{}
+			was.Owner, will.Owner = Owner{}, Owner{}
 		}
 		was.Xattrs, will.Xattrs = differing(was.Xattrs, will.Xattrs), differing(will.Xattrs, was.Xattrs)
 	}

@@ -33,7 +33,7 @@ func (w *testEnv) changes(act func(ctx context.Context, f *files.Files) error) [
 func (w *testEnv) scheme() revert.Scheme { return w.schemeOn(w.host()) }
 
 func (w *testEnv) schemeOn(h host.Host) revert.Scheme {
-	return files.Scheme(func(name string) (disk.Root, bool) { return w.root, name == "workspace" }, h)
+	return fileInternals.Scheme(func(name string) (disk.Root, bool) { return w.root, name == "workspace" }, h)
 }
 
 func (w *testEnv) plan(s revert.Scheme, changes []effect.Change) []effect.Step {
@@ -176,7 +176,7 @@ func TestSettledFolderIsReplaced(t *testing.T) {
 		}
 		return nil
 	}
-	token, err := files.Scheme(func(name string) (disk.Root, bool) { return w.root, name == "workspace" }, h).Settle(t.Context(), changes[0])
+	token, err := fileInternals.Scheme(func(name string) (disk.Root, bool) { return w.root, name == "workspace" }, h).Settle(t.Context(), changes[0])
 	require.NoError(t, err)
 	require.True(t, swapped)
 	require.False(t, token.Same(changes[0].Post), "that is not the folder that was made")
@@ -188,7 +188,7 @@ func TestUnreachable(t *testing.T) {
 	w := newTestEnv(t)
 	w.createFiles()
 	changes := w.changes(actions()[3].do)
-	nowhere := files.Scheme(func(string) (disk.Root, bool) { return nil, false }, w.host())
+	nowhere := fileInternals.Scheme(func(string) (disk.Root, bool) { return nil, false }, w.host())
 	token, err := nowhere.Settle(t.Context(), changes[0])
 	require.NoError(t, err)
 	require.False(t, token.Known())

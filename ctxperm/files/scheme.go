@@ -6,16 +6,17 @@ import (
 	"fmt"
 
 	"github.com/remit-dev/remit/internal/disk"
+	"github.com/remit-dev/remit/internal/handleaccess"
 	"github.com/remit-dev/remit/internal/host"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/effect"
 )
 
-// Scheme returns the scheme that reverts the changes of this package. It
+// newScheme returns the scheme that reverts the changes of this package. It
 // resolves the root names of the changes in the roots of the reverting process.
 // A change below an unknown root fails with that reason.
-func Scheme(roots func(name string) (disk.Root, bool), h host.Host) revert.Scheme {
+func newScheme(roots handleaccess.Roots, h host.Host) revert.Scheme {
 	return scheme{roots: roots, host: h}
 }
 

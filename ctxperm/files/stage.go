@@ -175,7 +175,7 @@ func (w *swap) setMetadata(ctx context.Context, img fileImage) error {
 // the complete file does not give it.
 func (w *swap) setOwner(img fileImage) error {
 	is, err := w.root.Lstat(w.draft)
-	if err != nil || !img.Owner.Known || is.Owner == img.Owner {
+	if err != nil || !img.Owner.Known || Owner(is.Owner) == img.Owner {
 		return err
 	}
 	if bits := is.Perm &^ (0o700 &^ img.Perm); is.Owner.User != img.Owner.User && is.Type != disk.TypeLink && bits != is.Perm {
@@ -183,7 +183,7 @@ func (w *swap) setOwner(img fileImage) error {
 			return err
 		}
 	}
-	return w.root.Chown(w.draft, img.Owner)
+	return w.root.Chown(w.draft, disk.Owner(img.Owner))
 }
 
 // attribute replaces the attributes of a name. It sets the access control list

@@ -117,7 +117,7 @@ func (w *swap) changeMetadata(was, will Version) error {
 		}
 	}
 	if moves {
-		if err := w.root.Chown(w.target, will.Owner); err != nil {
+		if err := w.root.Chown(w.target, disk.Owner(will.Owner)); err != nil {
 			return err
 		}
 	}

@@ -55,7 +55,7 @@ type reach struct {
 }
 
 func (f *Files) reach(ctx context.Context) (*reach, error) {
-	call := f.tc.CallState(callstate.NewKey())
+	call := contexts.Call(f.tc)
 	op, err := call.Enter(ctx)
 	if err != nil {
 		return nil, err

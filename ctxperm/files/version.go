@@ -22,8 +22,18 @@ type Version struct {
 	Content string            // digest of the bytes of a file, see canon.Hash
 	Target  string            // target of a link, raw bytes
 	Xattrs  map[string][]byte // extended attributes under their full names, including access control lists
-	Owner   disk.Owner        // user and group; unknown if the system has none
+	Owner   Owner             // user and group; unknown if the system has none
 }
+
+// Owner is the user and the group of a file. The zero Owner is unknown.
+type Owner struct {
+	Known       bool
+	User, Group uint32
+}
+
+// String returns both numbers in decimal, separated by a colon, or "" if they
+// are unknown.
+func (o Owner) String() string { return disk.Owner(o).String() }
 
 // Token returns the version's token: effect.Absent for the zero Version, else
 //

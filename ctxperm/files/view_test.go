@@ -43,7 +43,7 @@ func TestView(t *testing.T) {
 		}
 		return f.Write(ctx, "new.txt", []byte("new"), files.WriteOptions{})
 	})
-	world := files.NewView(func(string) (disk.Root, bool) { return w.root, true }, w.host(), w.journal,
+	world := fileInternals.View(func(string) (disk.Root, bool) { return w.root, true }, w.host(), w.journal,
 		[]string{"file://workspace/run.sh", "file://workspace/none", "file://workspace/dir"}, changes)
 	ctx, content := t.Context(), contentOf(t)
 

@@ -9,16 +9,17 @@ import (
 
 	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/internal/disk"
+	"github.com/remit-dev/remit/internal/handleaccess"
 	"github.com/remit-dev/remit/internal/host"
 	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/revert/journal"
 	"github.com/remit-dev/remit/verify"
 )
 
-// NewView returns a verifier's view of the files of one call: the named ones,
+// newView returns a verifier's view of the files of one call: the named ones,
 // and those that the call changed. The previous content comes from the changes
 // and the content stored with them.
-func NewView(roots func(name string) (disk.Root, bool), h host.Host, keep journal.ContentStore, resources []string, changes []effect.Change) verify.ResourceView {
+func newView(roots handleaccess.Roots, h host.Host, keep journal.ContentStore, resources []string, changes []effect.Change) verify.ResourceView {
 	w := callView{scheme: scheme{roots: roots, host: h}, keep: keep, changes: changes, reach: map[string]bool{}}
 	for _, text := range resources {
 		w.reach[text] = true

@@ -12,7 +12,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/ctxperm/files"
 	"github.com/remit-dev/remit/internal/callstate"
 	"github.com/remit-dev/remit/internal/disk"
@@ -122,7 +121,7 @@ func (w *testEnv) call(h host.Host) *callstate.Call {
 
 func (w *testEnv) files(c *callstate.Call) *files.Files {
 	w.t.Helper()
-	f, err := files.Open(ctxperm.New(c), "workspace")
+	f, err := files.Open(contexts.New(c), "workspace")
 	require.NoError(w.t, err)
 	return f
 }
@@ -146,7 +145,7 @@ func (w *testEnv) do(h *hosttest.Host, act func(ctx context.Context, f *files.Fi
 
 func (w *testEnv) reverter(h host.Host) *revert.Reverter {
 	roots := func(name string) (disk.Root, bool) { return w.root, name == "workspace" }
-	ways := revert.Environment{Schemes: []revert.Scheme{files.Scheme(roots, h)}}
+	ways := revert.Environment{Schemes: []revert.Scheme{fileInternals.Scheme(roots, h)}}
 	return &revert.Reverter{Journal: w.journal, Host: h, EnvironmentFor: func(context.Context, string) (revert.Environment, error) {
 		return ways, nil
 	}}

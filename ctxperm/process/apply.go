@@ -44,7 +44,7 @@ func (h *runHandle) Prepare(ctx context.Context) error {
 	if h.wrote == nil { // killed, or never started
 		return nil
 	}
-	b, err := files.NewBatch(callstate.NewKey(), h.call)
+	b, err := fileInternals.NewChangeSet(h.call)
 	if err != nil {
 		return err
 	}
@@ -119,7 +119,7 @@ func (h *runHandle) wanted(dir string) ([]files.DesiredFile, error) {
 		case sandbox.Folder:
 			want.Version = versionOf("dir", root, w)
 		case sandbox.Link:
-			want.Version = files.Version{Type: "link", Target: w.Target, Owner: ownerOf(w)}
+			want.Version = files.Version{Type: "link", Target: w.Target, Owner: files.Owner(ownerOf(w))}
 		case sandbox.Deleted:
 		case sandbox.Other:
 			there, err := root.Lstat(w.Name)
@@ -144,7 +144,7 @@ func typed(t disk.Type) string {
 // versionOf returns the version that a program left, with the attributes that
 // remit keeps.
 func versionOf(kind string, root disk.Root, w sandbox.OverlayEntry) files.Version {
-	v := files.Version{Type: kind, Perm: w.Mode, Owner: ownerOf(w), Xattrs: map[string][]byte{}}
+	v := files.Version{Type: kind, Perm: w.Mode, Owner: files.Owner(ownerOf(w)), Xattrs: map[string][]byte{}}
 	for key, value := range w.Xattrs {
 		if disk.CheckXattr(key) == nil {
 			v.Xattrs[key] = value

@@ -169,7 +169,7 @@ const snapshotNotePrefix = "remit.kept:"
 // in beside. Take denies a call that may not change all of a folder, because
 // the program is not held to less. It neither saves nor reads masked files.
 func (k *Snapshotter) Take(ctx context.Context, tc ctxperm.ToolContext, trees []Folder, beside ...string) (_ *FolderSnapshot, err error) {
-	call := tc.CallState(callstate.NewKey())
+	call := contexts.Call(tc)
 	if call == nil {
 		return nil, ctxperm.ErrClosed
 	}
@@ -244,10 +244,10 @@ func (h *FolderSnapshot) RecordChanges(ctx context.Context, final bool) (err err
 		before, lost, diff := t.differences(ctx, &h.keep.driver, recorder.Host().Now())
 		err = errors.Join(err, diff, lost)
 		if diff == nil {
-			err = errors.Join(err, h.traces.Add(ctx, t.Name, t.root, before))
+			err = errors.Join(err, fileInternals.Detect(ctx, h.traces, t.Name, t.root, before))
 		}
 	}
-	err = errors.Join(err, h.traces.Record(ctx, callstate.NewKey(), h.call))
+	err = errors.Join(err, fileInternals.Record(ctx, h.traces, h.call))
 	if err = errors.Join(err, h.noteUnseen(ctx)); err != nil {
 		return errors.Join(callstate.ErrOutcomeUnknown, err)
 	}
@@ -295,7 +295,7 @@ func (h *FolderSnapshot) AuthorizeChanges(ctx context.Context) error {
 	if h == nil || h.traces == nil {
 		return nil
 	}
-	err := h.traces.Decide(context.WithoutCancel(ctx), callstate.NewKey(), h.call)
+	err := fileInternals.Decide(context.WithoutCancel(ctx), h.traces, h.call)
 	if err == nil || errors.Is(err, ctxperm.ErrDenied) {
 		return err
 	}

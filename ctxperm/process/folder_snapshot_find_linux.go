@@ -98,7 +98,7 @@ func (k *Snapshotter) found(ctx context.Context, n journaledMarker, traces *file
 	t := &folderCopy{usageMarker: c, root: root, snapshotStore: openStore(at, filepath.Join(c.Dir, c.Folder))}
 	before, lost, err := t.differences(ctx, &k.driver, host.Real().Now())
 	if err == nil {
-		err = errors.Join(lost, traces.Add(ctx, c.Name, root, before))
+		err = errors.Join(lost, fileInternals.Detect(ctx, traces, c.Name, root, before))
 	}
 	return func() {
 		if aside {

@@ -158,7 +158,7 @@ func TestSnapshotUnreadable(t *testing.T) {
 		before, lost, err := one.differences(t.Context(), &s.driver, time.Now())
 		require.NoError(t, errors.Join(err, lost))
 		traces := files.NewDetectedChanges(host.Real(), journal.Memory())
-		require.ErrorContains(t, traces.Add(t.Context(), "workspace", one.root, before), "dir/f: what became of it cannot be told")
+		require.ErrorContains(t, fileInternals.Detect(t.Context(), traces, "workspace", one.root, before), "dir/f: what became of it cannot be told")
 		changes, _ := traces.Changes()
 		require.Len(t, changes, 2)
 		for _, c := range changes {
@@ -364,7 +364,7 @@ func TestTraces(t *testing.T) {
 	require.NoError(t, errors.Join(err, lost))
 	require.Len(t, before, 2)
 	traces := files.NewDetectedChanges(host.Real(), journal.Memory())
-	require.NoError(t, traces.Add(t.Context(), "workspace", one.root, before))
+	require.NoError(t, fileInternals.Detect(t.Context(), traces, "workspace", one.root, before))
 	changes, _ := traces.Changes()
 	require.Len(t, changes, 1)
 	require.Equal(t, "file://workspace/dir/new", changes[0].Resource)

@@ -166,7 +166,7 @@ func (t *folderCopy) otherNames(is map[string]fileStamp) map[string]string {
 func (t *folderCopy) before(name string, old entryState) (b files.FilePreImage, err error) {
 	at := filepath.Join(t.dir, name)
 	b.Mtime = time.Unix(old.root.mtime.Unix()).UTC()
-	b.Owner = disk.Owner{Known: true, User: old.root.uid, Group: old.root.gid}
+	b.Owner = files.Owner{Known: true, User: old.root.uid, Group: old.root.gid}
 	switch old.root.mode & unix.S_IFMT {
 	case unix.S_IFLNK:
 		b.Type = disk.TypeLink.String()

@@ -12,8 +12,14 @@ import (
 	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/ctxperm/files"
 	"github.com/remit-dev/remit/internal/callstate"
+	"github.com/remit-dev/remit/internal/handleaccess"
 	"github.com/remit-dev/remit/internal/sandbox"
 	"github.com/remit-dev/remit/revert/effect"
+)
+
+var (
+	contexts      = handleaccess.ContextsOf[ctxperm.ToolContext, ctxperm.Permit]()
+	fileInternals = handleaccess.FilesOf[files.ChangeSet, files.DetectedChanges, files.FilePreImage]()
 )
 
 // Run runs a program. It returns after the program, and every process that it
@@ -41,7 +47,7 @@ func Run(ctx context.Context, tc ctxperm.ToolContext, cmd Cmd) (Result, error) {
 		return Result{}, err
 	}
 	defer permit.End()
-	call := permit.CallState(callstate.NewKey())
+	call := contexts.PermitCall(permit)
 	if call == nil {
 		return Result{}, ctxperm.ErrClosed
 	}

@@ -211,7 +211,7 @@ func (r *Server) returnCopies() {
 // belong to this call. The call has the program until it has ended. Without End
 // none of the program's changes are applied.
 func (r *Server) Begin(ctx context.Context, tc ctxperm.ToolContext) (_ *ServerCall, err error) {
-	call := tc.CallState(callstate.NewKey())
+	call := contexts.Call(tc)
 	if call == nil {
 		return nil, ctxperm.ErrClosed
 	}

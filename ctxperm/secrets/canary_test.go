@@ -23,7 +23,6 @@ import (
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/ctxperm/secrets"
-	"github.com/remit-dev/remit/internal/callstate"
 	"github.com/remit-dev/remit/internal/host"
 	"github.com/remit-dev/remit/internal/proof/statcheck"
 	"github.com/remit-dev/remit/perm"
@@ -140,7 +139,7 @@ func leaky(t *testing.T) []tool.Tool {
 		if err != nil {
 			return "", err
 		}
-		return s.Reveal(callstate.NewKey())
+		return internals.Reveal(s)
 	}
 	values := map[string]string{} // by call, as in a closure of careless code
 	spec := func(name string, class effect.Class, then func(context.Context, ctxperm.ToolContext, string) (tool.Result, error)) tool.Spec {

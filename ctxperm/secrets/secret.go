@@ -7,7 +7,7 @@ import (
 	"log/slog"
 
 	"github.com/remit-dev/remit/ctxperm"
-	"github.com/remit-dev/remit/internal/callstate"
+	"github.com/remit-dev/remit/internal/handleaccess"
 	"github.com/remit-dev/remit/perm"
 )
 
@@ -15,11 +15,10 @@ import (
 // its name. The zero Secret has no value.
 type Secret struct {
 	name  string
-	value func(callstate.ModuleKey) (string, error) // reflection finds no value in a function
+	value func() (string, error) // reflection finds no value in a function
 }
 
-// errKey: only this module can create a valid key.
-var errKey = errors.New("the value of a secret is for handles of remit alone")
+var contexts = handleaccess.ContextsOf[ctxperm.ToolContext, ctxperm.Permit]()
 
 // Open authorizes the use of a secret, and returns its handle for the call of
 // tc. An unknown name is ErrInvalid. Only a call that may use the name learns
@@ -50,11 +49,8 @@ func (s *Store) Open(ctx context.Context, tc ctxperm.ToolContext, name string) (
 	if err != nil {
 		return Secret{}, err
 	}
-	call := permit.CallState(callstate.NewKey())
-	return Secret{name: name, value: func(k callstate.ModuleKey) (string, error) {
-		if !k.Valid() {
-			return "", errKey
-		}
+	call := contexts.PermitCall(permit)
+	return Secret{name: name, value: func() (string, error) {
 		op, err := call.Enter(context.WithoutCancel(ctx))
 		if err != nil {
 			return "", err
@@ -64,12 +60,12 @@ func (s *Store) Open(ctx context.Context, tc ctxperm.ToolContext, name string) (
 	}}, nil
 }
 
-// Reveal returns the value, for packages of this module, until the call ends.
-func (s Secret) Reveal(k callstate.ModuleKey) (string, error) {
+// reveal returns the value until the call ends.
+func (s Secret) reveal() (string, error) {
 	if s.value == nil {
 		return "", fmt.Errorf("the zero secret: %w", ctxperm.ErrClosed)
 	}
-	return s.value(k)
+	return s.value()
 }
 
 // Name returns the name, or "" for the zero Secret.

@@ -16,11 +16,13 @@ import (
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/ctxperm/secrets"
-	"github.com/remit-dev/remit/internal/callstate"
+	"github.com/remit-dev/remit/internal/handleaccess"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/tool"
 )
+
+var internals = handleaccess.SecretsOf[secrets.Secret, secrets.Store]()
 
 const value = "s3cr3t-value-of-a-test"
 
@@ -67,10 +69,8 @@ func TestHandlePrintsAsItsName(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		got, err := s.Reveal(callstate.NewKey())
+		got, err := internals.Reveal(s)
 		require.Equal(t, value, got)
-		_, forged := s.Reveal(callstate.ModuleKey{})
-		require.ErrorContains(t, forged, "for handles of remit alone")
 		inside := struct {
 			S     secrets.Secret
 			inner secrets.Secret
@@ -103,9 +103,9 @@ func TestHandlePrintsAsItsName(t *testing.T) {
 		return err
 	}, storeOf(t, map[string]secrets.Source{"github": fixed(value + "\n")}))
 	require.Equal(t, tool.StatusDone, out.Status, "%+v", out.Error)
-	_, err := kept.Reveal(callstate.NewKey())
+	_, err := internals.Reveal(kept)
 	require.ErrorIs(t, err, ctxperm.ErrClosed, "the call has ended")
-	_, err = secrets.Secret{}.Reveal(callstate.NewKey())
+	_, err = internals.Reveal(secrets.Secret{})
 	require.ErrorIs(t, err, ctxperm.ErrClosed)
 	require.Equal(t, "secret://", secrets.Secret{}.String())
 }
@@ -166,18 +166,15 @@ func TestSources(t *testing.T) {
 	})
 	require.Equal(t, []string{"broken", "empty", "env", "long", "short", "unset"}, store.Names())
 	require.Empty(t, store.Schemes())
-	require.Nil(t, store.SecretValues(callstate.ModuleKey{}))
 	for name, want := range map[string]string{
 		"unset": "variable HOME: the secret is not there", "short": "has 7 bytes", "empty": "has 0 bytes", "long": "bytes; valid are 8 to 65536", "broken": "secret broken: no bus",
 	} {
-		_, err := store.Read(t.Context(), callstate.NewKey(), name)
+		_, err := internals.Read(t.Context(), store, name)
 		require.ErrorContains(t, err, want)
 	}
-	got, err := store.Read(t.Context(), callstate.NewKey(), "env")
+	got, err := internals.Read(t.Context(), store, "env")
 	require.NoError(t, err)
 	require.Equal(t, value, got)
-	_, err = store.Read(t.Context(), callstate.ModuleKey{}, "env")
-	require.Error(t, err)
 	for _, bad := range []map[string]secrets.Source{{"": fixed(value)}, {"a b": fixed(value)}, {"a": nil}} {
 		_, err := secrets.New(bad)
 		require.Error(t, err)

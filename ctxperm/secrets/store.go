@@ -68,24 +68,11 @@ func (s *Store) Schemes() []revert.Scheme { return nil }
 // Names returns the names of the secrets, sorted.
 func (s *Store) Names() []string { return slices.Sorted(maps.Keys(s.sources)) }
 
-// SecretValues returns the values that the runtime removes from records and
-// output, for packages of this module.
-func (s *Store) SecretValues(k callstate.ModuleKey) *callstate.SecretValues {
-	if !k.Valid() {
-		return nil
-	}
-	return &s.hidden
-}
+// secretValues returns the values that the runtime removes from records and
+// output. A driver that embeds a Store has this method too.
+func (s *Store) secretValues() *callstate.SecretValues { return &s.hidden }
 
-// Read returns a value without authorization. Packages of this module use it
-// for reverts, which were permitted earlier.
-func (s *Store) Read(ctx context.Context, k callstate.ModuleKey, name string) (string, error) {
-	if !k.Valid() {
-		return "", errKey
-	}
-	return s.read(ctx, name)
-}
-
+// read returns a value without authorization.
 func (s *Store) read(ctx context.Context, name string) (value string, err error) {
 	source, ok := s.sources[name]
 	if !ok {

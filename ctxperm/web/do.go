@@ -9,8 +9,15 @@ import (
 	"strings"
 
 	"github.com/remit-dev/remit/ctxperm"
+	"github.com/remit-dev/remit/ctxperm/secrets"
 	"github.com/remit-dev/remit/internal/callstate"
+	"github.com/remit-dev/remit/internal/handleaccess"
 	"github.com/remit-dev/remit/perm"
+)
+
+var (
+	contexts        = handleaccess.ContextsOf[ctxperm.ToolContext, ctxperm.Permit]()
+	secretInternals = handleaccess.SecretsOf[secrets.Secret, secrets.Store]()
 )
 
 // Request is a request of a tool to a service.
@@ -115,7 +122,7 @@ func (c *Client) open(tc ctxperm.ToolContext, r Request) (*outgoingRequest, erro
 	if int64(len(r.Body)) > c.opts.MaxBody {
 		return nil, fmt.Errorf("%w body: it has %d bytes; at most %d are sent", ctxperm.ErrInvalid, len(r.Body), c.opts.MaxBody)
 	}
-	s := &outgoingRequest{Client: c, tc: tc, call: tc.CallState(callstate.NewKey()), req: r, to: to, header: header, origin: to.origin()}
+	s := &outgoingRequest{Client: c, tc: tc, call: contexts.Call(tc), req: r, to: to, header: header, origin: to.origin()}
 	return s, s.free(to)
 }
 
@@ -197,7 +204,7 @@ func (s *outgoingRequest) addCredential(ctx context.Context, x *exchange) error 
 	if err != nil {
 		return err
 	}
-	value, err := secret.Reveal(callstate.NewKey())
+	value, err := secretInternals.Reveal(secret)
 	if err != nil {
 		return err
 	}

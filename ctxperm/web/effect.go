@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/remit-dev/remit/ctxperm"
-	"github.com/remit-dev/remit/internal/callstate"
 	"github.com/remit-dev/remit/internal/canon"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert/effect"
@@ -205,7 +204,7 @@ func (e *recordedEffect) record(ctx context.Context, c effect.Change, inv invers
 		return 0, err
 	}
 	c.Inverse = raw
-	call := e.permit.CallState(callstate.NewKey())
+	call := contexts.PermitCall(e.permit)
 	if call == nil {
 		return 0, ctxperm.ErrClosed
 	}

@@ -13,7 +13,7 @@ func (c *Client) hide(text string) string {
 	if c.opts.Secrets == nil {
 		return text
 	}
-	return callstate.SecretSets{c.opts.Secrets.SecretValues(callstate.NewKey())}.Scrub(text)
+	return callstate.SecretSets{secretInternals.Values(c.opts.Secrets)}.Scrub(text)
 }
 
 // hideHeader removes the values from a header. It drops an ETag or a media type

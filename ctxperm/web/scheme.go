@@ -11,7 +11,6 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/remit-dev/remit/internal/callstate"
 	"github.com/remit-dev/remit/internal/canon"
 	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/revert/journal"
@@ -63,7 +62,7 @@ func (s scheme) ask(ctx context.Context, x exchange) (Response, error) {
 		x.header = http.Header{}
 	}
 	if cr, ok := s.credential(x.to); ok {
-		value, err := s.opts.Secrets.Read(ctx, callstate.NewKey(), cr.Secret)
+		value, err := secretInternals.Read(ctx, s.opts.Secrets, cr.Secret)
 		if err != nil {
 			return Response{}, err
 		}

@@ -6,22 +6,14 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/remit-dev/remit/internal/callstate"
-	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/verify"
 )
 
-// Kinds returns the kinds of the resources that World reads.
-func (c *Client) Kinds() []perm.Kind { return []perm.Kind{perm.KindHTTPS, perm.KindHTTP} }
-
-// World returns a verifier's view of what a call changed through requests, for
-// package agent. Versions have the tokens of the changes, so that a restored
-// item has its previous version.
-func (c *Client) World(k callstate.ModuleKey, changes []effect.Change) verify.ResourceView {
-	if !k.Valid() {
-		return nil
-	}
+// view returns a verifier's view of what a call changed through requests.
+// Versions have the tokens of the changes, so that a restored item has its
+// previous version.
+func (c *Client) view(changes []effect.Change) verify.ResourceView {
 	return callView{scheme{c}, changes}
 }
 

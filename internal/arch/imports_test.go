@@ -45,6 +45,7 @@ var layers = [][]string{
 	{"internal/toolaccess"},
 	{"ctxperm/..."},
 	{"ctxperm"},
+	{"internal/grant", "internal/handleaccess"},
 	{"internal/callstate"},
 	{"internal/toolstate"},
 	{"verify"},

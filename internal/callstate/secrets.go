@@ -70,16 +70,21 @@ func (h *SecretValues) replacer() *strings.Replacer {
 // nothing.
 type SecretSets []*SecretValues
 
-// SecretSource is a driver with values that must appear nowhere.
-type SecretSource interface {
-	SecretValues(k ModuleKey) *SecretValues
+// secretSources is written only while packages are initialized.
+var secretSources []func(driver any) *SecretValues
+
+// InstallSecretSource adds a function that returns the values of a driver that
+// must appear nowhere, or nil for a driver without any. A package of handles
+// calls it when it is initialized.
+func InstallSecretSource(of func(driver any) *SecretValues) {
+	secretSources = append(secretSources, of)
 }
 
 // SecretsOf returns the values of drivers.
 func SecretsOf(drivers []any) (s SecretSets) {
 	for _, d := range drivers {
-		if h, ok := d.(SecretSource); ok {
-			if hidden := h.SecretValues(NewKey()); hidden != nil {
+		for _, of := range secretSources {
+			if hidden := of(d); hidden != nil {
 				s = append(s, hidden)
 			}
 		}

@@ -10,7 +10,12 @@ import (
 
 type hider struct{ h *callstate.SecretValues }
 
-func (d hider) SecretValues(callstate.ModuleKey) *callstate.SecretValues { return d.h }
+func init() {
+	callstate.InstallSecretSource(func(driver any) *callstate.SecretValues {
+		d, _ := driver.(hider)
+		return d.h
+	})
+}
 
 // TestHidden checks that hidden values are removed, longer ones first, and
 // nothing else.

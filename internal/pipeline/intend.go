@@ -121,4 +121,4 @@ func (l *Pipeline) ways(ctx context.Context) (revert.Environment, error) {
 }
 
 // context returns the ToolContext that the tool's code receives.
-func (i intended) context() ctxperm.ToolContext { return ctxperm.New(i.live) }
+func (i intended) context() ctxperm.ToolContext { return contexts.New(i.live) }

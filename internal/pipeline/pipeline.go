@@ -9,6 +9,7 @@ import (
 	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/internal/callstate"
 	"github.com/remit-dev/remit/internal/disk"
+	"github.com/remit-dev/remit/internal/grant"
 	"github.com/remit-dev/remit/internal/host"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
@@ -51,7 +52,7 @@ type Services struct {
 type Config struct {
 	Services
 	Tools      func() tool.Registry // current tools; nil: none
-	Grant      ctxperm.Grant        // grant of the session
+	Grant      grant.Grant          // grant of the session
 	Principal  perm.Principal
 	Client     perm.ClientFacts
 	Recorder   revert.Recorder // of the transaction

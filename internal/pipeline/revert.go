@@ -8,7 +8,6 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/internal/callstate"
 	"github.com/remit-dev/remit/internal/canon"
 	"github.com/remit-dev/remit/perm"
@@ -67,7 +66,7 @@ func (l *Pipeline) RevertCall(ctx context.Context, rec revert.Recorder, c revert
 		Input: slices.Clone(c.Started.Input), Output: outputOf(c), ExecutedAt: c.Began, Notes: maps.Clone(c.Notes),
 		Changes: slices.Clone(c.Changes), Key: c.Started.Key, UndoKey: key,
 	}
-	rc = internals.WithToolContext(rc, ctxperm.New(live))
+	rc = internals.WithToolContext(rc, contexts.New(live))
 	said := &redaction{input: c.Started.Input, known: l.known, unsaid: spec(t).Hints.Sensitive}
 	defer func() { err = said.without(err) }()
 	err = runRevert(ctx, spec(t).Revert, rc)

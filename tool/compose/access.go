@@ -10,6 +10,7 @@ import (
 	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/internal/callstate"
 	"github.com/remit-dev/remit/internal/canon"
+	"github.com/remit-dev/remit/internal/handleaccess"
 	"github.com/remit-dev/remit/internal/toolaccess"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert/effect"
@@ -18,6 +19,8 @@ import (
 
 // internals are what package tool hides from tool authors.
 var internals = toolaccess.Of[tool.Tool, tool.Spec, tool.Registry, tool.RevertContext]()
+
+var contexts = handleaccess.ContextsOf[ctxperm.ToolContext, ctxperm.Permit]()
 
 // admit decodes and validates an input as a call of the tool would. It returns
 // the input, the accesses that the call requests before it runs, and its effect

@@ -9,7 +9,6 @@ import (
 	"sync"
 
 	"github.com/remit-dev/remit/ctxperm"
-	"github.com/remit-dev/remit/internal/callstate"
 	"github.com/remit-dev/remit/internal/canon"
 	"github.com/remit-dev/remit/tool"
 )
@@ -100,7 +99,7 @@ func (n *node) input(i int, call, from json.RawMessage) (in json.RawMessage, err
 
 // execute is the code of the composed tool.
 func (n *node) execute(ctx context.Context, tc ctxperm.ToolContext, in json.RawMessage) (tool.Result, error) {
-	live := tc.CallState(callstate.NewKey())
+	live := contexts.Call(tc)
 	if live == nil {
 		return tool.Result{}, ctxperm.ErrClosed
 	}

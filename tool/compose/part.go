@@ -81,7 +81,7 @@ func (r *run) part(ctx context.Context, i int, from json.RawMessage) partResult 
 		e.err = r.says(i, err)
 		return e
 	}
-	ptc := ctxperm.New(e.piece)
+	ptc := contexts.New(e.piece)
 	permit, err := ctxperm.Authorize(ctx, ptc, ask...)
 	permit.End()
 	if err != nil {

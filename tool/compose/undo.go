@@ -58,7 +58,7 @@ func (n *node) undoPart(ctx context.Context, rc tool.RevertContext, i int, r par
 	case r.Hidden:
 		return errors.New("the policy kept out of the journal what its way back needs")
 	}
-	live := rc.ToolContext().CallState(callstate.NewKey())
+	live := contexts.Call(rc.ToolContext())
 	if live == nil {
 		return ctxperm.ErrClosed
 	}
@@ -88,7 +88,7 @@ func (n *node) undoPart(ctx context.Context, rc tool.RevertContext, i int, r par
 			err = fmt.Errorf("%w: its Revert panicked (%T)", revert.ErrRevertUnknown, p)
 		}
 	}()
-	return back(ctx, internals.WithToolContext(inner, ctxperm.New(piece)))
+	return back(ctx, internals.WithToolContext(inner, contexts.New(piece)))
 }
 
 // look is the Verify of the composed tool: each part that ran is asked about its own input

@@ -7,7 +7,6 @@ import (
 
 	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/ctxperm/secrets"
-	"github.com/remit-dev/remit/internal/callstate"
 	"github.com/remit-dev/remit/internal/canon"
 	"github.com/remit-dev/remit/perm"
 )
@@ -17,7 +16,7 @@ import (
 // ctxperm.ErrClosed.
 func Of[T any](ctx context.Context, tc ctxperm.ToolContext) (T, error) {
 	var out T
-	op, err := tc.CallState(callstate.NewKey()).Enter(ctx)
+	op, err := contexts.Call(tc).Enter(ctx)
 	if err != nil {
 		return out, err
 	}

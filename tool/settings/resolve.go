@@ -8,7 +8,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/internal/canon"
+	"github.com/remit-dev/remit/internal/handleaccess"
 	"github.com/remit-dev/remit/internal/jsonfile"
 	"github.com/remit-dev/remit/internal/suggest"
 	"github.com/remit-dev/remit/internal/toolaccess"
@@ -17,6 +19,8 @@ import (
 
 // internals are what package tool hides from tool authors.
 var internals = toolaccess.Of[tool.Tool, tool.Spec, tool.Registry, tool.RevertContext]()
+
+var contexts = handleaccess.ContextsOf[ctxperm.ToolContext, ctxperm.Permit]()
 
 // Sources is where values come from.
 type Sources struct {

@@ -17,8 +17,11 @@
 // The server's record of the transaction ID tells whether a call committed.
 package postgres
 
-import "github.com/remit-dev/remit/ctxperm/database"
+import (
+	"github.com/remit-dev/remit/ctxperm/database"
+	"github.com/remit-dev/remit/ctxperm/database/internal/engine"
+)
 
 // Kind opens locations such as postgres://agent@db.example.com/app. Keep a
 // password in a file (PGPASSFILE). Records omit one in the location.
-func Kind() database.Kind { return database.NewKind(kind{}) }
+func Kind() database.Kind { return engine.Wrap[database.Kind](kind{}) }

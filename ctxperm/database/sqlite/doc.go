@@ -11,7 +11,10 @@
 // transaction of the call. With it, recovery knows whether the call committed.
 package sqlite
 
-import "github.com/remit-dev/remit/ctxperm/database"
+import (
+	"github.com/remit-dev/remit/ctxperm/database"
+	"github.com/remit-dev/remit/ctxperm/database/internal/engine"
+)
 
 // Kind opens locations such as sqlite:/var/lib/app.db. The file must exist.
-func Kind() database.Kind { return database.NewKind(kind{}) }
+func Kind() database.Kind { return engine.Wrap[database.Kind](kind{}) }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/internal/callstate"
+	"github.com/remit-dev/remit/internal/handleaccess"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/revert/journal"
@@ -24,7 +25,7 @@ type work struct {
 
 // writeRows is the code of a tool that changes rows.
 func writeRows(ctx context.Context, tc ctxperm.ToolContext, _ string) (string, error) {
-	call := tc.CallState(callstate.NewKey())
+	call := handleaccess.ContextsOf[ctxperm.ToolContext, ctxperm.Permit]().Call(tc)
 	w := &work{remote: remoteOf(ctx), call: call, will: map[string]string{"1": call.Config().ID, "2": "", "3": "three"}}
 	return "changed", call.Join(w, true)
 }

@@ -10,6 +10,7 @@ import (
 
 	handle "github.com/remit-dev/remit/ctxperm/files"
 	"github.com/remit-dev/remit/internal/disk"
+	"github.com/remit-dev/remit/internal/handleaccess"
 	"github.com/remit-dev/remit/internal/host"
 	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/revert/journal"
@@ -88,7 +89,7 @@ func TestVerifyOfBits(t *testing.T) {
 	root, err := disk.OpenRoot(dir)
 	require.NoError(t, err)
 	defer func() { _ = root.Close() }()
-	world := handle.NewView(func(string) (disk.Root, bool) { return root, true }, host.Real(), journal.Memory(), []string{resource}, nil)
+	world := handleaccess.FilesOf[handle.ChangeSet, handle.DetectedChanges, handle.FilePreImage]().View(func(string) (disk.Root, bool) { return root, true }, host.Real(), journal.Memory(), []string{resource}, nil)
 	version := map[os.FileMode]string{}
 	for _, bits := range []os.FileMode{0o600, 0o640, 0o644} {
 		require.NoError(t, os.WriteFile(path, []byte("same"), 0o600))

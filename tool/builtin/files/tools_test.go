@@ -13,6 +13,7 @@ import (
 
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/internal/disk"
+	"github.com/remit-dev/remit/internal/handleaccess"
 	"github.com/remit-dev/remit/internal/host"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert/effect"
@@ -196,7 +197,7 @@ func TestVerifyLooksAtTheWorld(t *testing.T) {
 				}
 				root, err := disk.OpenRoot(dir)
 				require.NoError(t, err)
-				world := handle.NewView(func(string) (disk.Root, bool) { return root, true }, host.Real(), journal.Memory(), []string{"file://workspace/a.txt", "file://workspace/b.txt"}, nil)
+				world := handleaccess.FilesOf[handle.ChangeSet, handle.DetectedChanges, handle.FilePreImage]().View(func(string) (disk.Root, bool) { return root, true }, host.Real(), journal.Memory(), []string{"file://workspace/a.txt", "file://workspace/b.txt"}, nil)
 				v, ok := tools[tc.tool].Verifier().Get()
 				require.True(t, ok)
 				got := verify.Run(ctx, v, verify.Subject{Phase: verify.Recovery, Input: json.RawMessage(tc.input), Resources: world})

@@ -1,4 +1,5 @@
-package ctxperm
+// Package grant holds what a session may access, and ends it.
+package grant
 
 import (
 	"context"
@@ -16,8 +17,8 @@ import (
 // nothing. Copies share one grant. A Grant is safe for concurrent use.
 type Grant struct{ g *grant }
 
-// GrantConfig configures a new grant.
-type GrantConfig struct {
+// Config configures a new grant.
+type Config struct {
 	ID      string // session ID
 	Set     perm.Set
 	Expires time.Time // expiry; zero: never
@@ -31,20 +32,20 @@ type GrantConfig struct {
 }
 
 type grant struct {
-	GrantConfig
+	Config
 
 	mu      sync.Mutex // never held across a wait
 	used    int
 	revoked string // why the grant was revoked; empty: it was not
 }
 
-// NewGrant creates a grant. It returns the zero Grant for a key that this
-// module did not create. A delegated grant never holds more than its parent.
-func NewGrant(k callstate.ModuleKey, c GrantConfig) Grant {
-	if !k.Valid() || c.Now == nil {
+// New creates a grant. It returns the zero Grant without a clock. A delegated
+// grant never holds more than its parent.
+func New(c Config) Grant {
+	if c.Now == nil {
 		return Grant{}
 	}
-	return Grant{&grant{GrantConfig: c, used: c.Used}}
+	return Grant{&grant{Config: c, used: c.Used}}
 }
 
 // ID returns the ID of the session that holds the grant.
@@ -74,11 +75,11 @@ func (g Grant) Set() perm.Set {
 	return g.g.Set
 }
 
-// Check returns ErrDenied, with the reason, if the grant or one of its parents
+// Check returns callstate.ErrDenied, with the reason, if the grant or one of its parents
 // is no longer valid.
 func (g Grant) Check(ctx context.Context) error {
 	if g.g == nil {
-		return fmt.Errorf("%w: nothing was granted", ErrDenied)
+		return fmt.Errorf("%w: nothing was granted", callstate.ErrDenied)
 	}
 	for at := g.g; at != nil; at = at.Parent.g {
 		if err := at.check(ctx); err != nil {
@@ -94,19 +95,19 @@ func (g *grant) check(ctx context.Context) error {
 	g.mu.Unlock()
 	switch {
 	case revoked != "":
-		return fmt.Errorf("%w: the grant of session %s was revoked %s", ErrDenied, g.ID, revoked)
+		return fmt.Errorf("%w: the grant of session %s was revoked %s", callstate.ErrDenied, g.ID, revoked)
 	case !g.Expires.IsZero() && !g.Now().Before(g.Expires):
-		return fmt.Errorf("%w: the grant of session %s expired at %s", ErrDenied, g.ID, g.Expires.UTC().Format(time.RFC3339))
+		return fmt.Errorf("%w: the grant of session %s expired at %s", callstate.ErrDenied, g.ID, g.Expires.UTC().Format(time.RFC3339))
 	case g.CheckRevoked == nil:
 		return nil
 	}
 	gone, why, err := g.CheckRevoked(ctx, g.ID)
 	if err != nil {
-		return fmt.Errorf("%w: whether the grant of session %s still stands cannot be told: %w", ErrDenied, g.ID, err)
+		return fmt.Errorf("%w: whether the grant of session %s still stands cannot be told: %w", callstate.ErrDenied, g.ID, err)
 	}
 	if gone {
 		g.revoke(why)
-		return fmt.Errorf("%w: the grant of session %s was revoked %s", ErrDenied, g.ID, why)
+		return fmt.Errorf("%w: the grant of session %s was revoked %s", callstate.ErrDenied, g.ID, why)
 	}
 	return nil
 }
@@ -120,8 +121,8 @@ func (g *grant) revoke(why string) {
 }
 
 // Revoke ends the grant in this process, with all grants delegated from it.
-func (g Grant) Revoke(k callstate.ModuleKey, why string) {
-	if k.Valid() && g.g != nil {
+func (g Grant) Revoke(why string) {
+	if g.g != nil {
 		g.g.revoke(why)
 	}
 }
@@ -161,7 +162,7 @@ func (g Grant) Use(ctx context.Context) (back func(), err error) {
 		at.mu.Unlock()
 		if over {
 			back()
-			return nil, fmt.Errorf("%w: the grant of session %s is used up: it was for %d calls", ErrDenied, at.ID, at.Uses)
+			return nil, fmt.Errorf("%w: the grant of session %s is used up: it was for %d calls", callstate.ErrDenied, at.ID, at.Uses)
 		}
 		taken = append(taken, at)
 	}
