@@ -23,7 +23,7 @@ var layers = [][]string{
 	{"cmd/remit/internal/startup"},
 	{"cmd/remit/internal/approval", "cmd/remit/internal/policyfile", "cmd/remit/internal/upstream"},
 	{"cmd/remit/internal/state"},
-	{"cmd/remit/internal/render", "cmd/remit/internal/review"},
+	{"cmd/remit/internal/render", "cmd/remit/internal/review", "cmd/remit/internal/stats"},
 	{"cmd/remit/internal/cli"},
 	{"internal/proof/databasetest", "internal/proof/frameworktest", "revert/reverttest"}, // try what stands below agent through agent
 	{"internal/connect", "internal/login"},                                               // of the command: files of MCP clients, and tokens for servers of the gateway

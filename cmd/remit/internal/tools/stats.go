@@ -12,8 +12,8 @@ import (
 
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/cmd/remit/internal/state"
+	"github.com/remit-dev/remit/cmd/remit/internal/stats"
 	"github.com/remit-dev/remit/provenance"
-	"github.com/remit-dev/remit/tool/stats"
 )
 
 func statsCommand(a *cli.App) *cobra.Command {

@@ -7,10 +7,10 @@ import (
 	"strings"
 
 	"github.com/remit-dev/remit/agent"
+	"github.com/remit-dev/remit/cmd/remit/internal/stats"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/provenance"
 	"github.com/remit-dev/remit/tool"
-	"github.com/remit-dev/remit/tool/stats"
 )
 
 func ExampleRead() {
