@@ -22,7 +22,7 @@ MODULES = . $(shell find . -mindepth 2 -name go.mod -not -path './.git/*' -exec 
 # Modules that test remit with other libraries: frameworks, the SDKs of providers.
 ADAPTERS = $(filter ./examples/% ./tool/wire/%,$(MODULES))
 # Packages of the main module whose code and tests use one goroutine, and the others.
-ALONE = ./tool/builtin/process ./ctxperm/files ./internal/sandbox ./revert ./policies ./perm ./internal/arch ./internal/proof/mutation
+ALONE = ./tool/builtin/internal/process ./ctxperm/files ./internal/sandbox ./revert ./policies ./perm ./internal/arch ./internal/proof/mutation
 # Tests of ./cmd/remit that start further processes of it, check the files of a program, or run commands in sequence. No other package has tests of these names.
 PROCESSES = ^(TestScripts|TestKilledRun|TestKilledLongRun|TestKilledDatabase|TestKilledWaves|TestBigFiles|TestJSONEverywhere|TestBadInputAtEveryDoor|TestSpoiledState|TestOneDamagedEntry|TestTypicalMistakes|TestAlteredApproval|TestApprovalAttacks)$$
 # The longest ones begin first, so that no processor waits for one of them at the end.

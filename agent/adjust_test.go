@@ -13,7 +13,7 @@ import (
 	"github.com/remit-dev/remit/perm/rego"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/tool"
-	"github.com/remit-dev/remit/tool/builtin/files"
+	"github.com/remit-dev/remit/tool/builtin"
 )
 
 // TestAnApprovalIsNotOfTheAdjustedTool checks that approvals of the old tool do
@@ -47,7 +47,7 @@ func TestAnApprovalIsNotOfTheAdjustedTool(t *testing.T) {
 func TestAnAdjustedToolKeepsWithin(t *testing.T) {
 	ctx, dir := t.Context(), t.TempDir()
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "docs"), 0o755))
-	all, err := tool.NewRegistry(files.Tools()...)
+	all, err := tool.NewRegistry(builtin.Files()...)
 	require.NoError(t, err)
 	was, ok := all.Get("file_write")
 	require.True(t, ok)

@@ -13,7 +13,7 @@ import (
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/tool"
-	"github.com/remit-dev/remit/tool/builtin/files"
+	"github.com/remit-dev/remit/tool/builtin"
 )
 
 // even lets the calls at even places of a batch through.
@@ -29,7 +29,7 @@ func even() perm.Engine {
 
 func TestBatchHasIndependentVerdicts(t *testing.T) {
 	dir := t.TempDir()
-	rt := newRuntime(t, agent.Tools(files.Tools()...), agent.Root("workspace", dir), agent.Policy(even()))
+	rt := newRuntime(t, agent.Tools(builtin.Files()...), agent.Root("workspace", dir), agent.Policy(even()))
 	tx := begin(t, newSession(t, rt))
 	var batch []agent.BatchCall
 	for i := range 5 {

@@ -14,7 +14,7 @@ import (
 	"github.com/remit-dev/remit/perm/rego"
 	"github.com/remit-dev/remit/revert/sqlite"
 	"github.com/remit-dev/remit/tool"
-	"github.com/remit-dev/remit/tool/builtin/files"
+	"github.com/remit-dev/remit/tool/builtin"
 )
 
 type eight struct {
@@ -59,7 +59,7 @@ func BenchmarkPureCall(b *testing.B) {
 func BenchmarkFileWrite(b *testing.B) {
 	j, err := sqlite.Open(context.Background(), b.TempDir())
 	require.NoError(b, err)
-	rt, err := agent.New(quiet(), agent.Tools(files.Tools()...), agent.Root("workspace", b.TempDir()), agent.Journal(j))
+	rt, err := agent.New(quiet(), agent.Tools(builtin.Files()...), agent.Root("workspace", b.TempDir()), agent.Journal(j))
 	require.NoError(b, err)
 	s, err := rt.Session(context.Background(), perm.Principal{ID: "coder"})
 	require.NoError(b, err)

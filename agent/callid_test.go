@@ -19,7 +19,7 @@ import (
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/tool"
-	"github.com/remit-dev/remit/tool/builtin/files"
+	"github.com/remit-dev/remit/tool/builtin"
 	"github.com/remit-dev/remit/verify"
 )
 
@@ -60,7 +60,7 @@ func TestSameCallIDIsTheSameCall(t *testing.T) {
 		}
 		return perm.NewDecision(effect, perm.Details{Revision: "r1", Reasons: []perm.Reason{{Set: "deny", Text: "by what it says", At: "p.rego:1"}}}), nil
 	})
-	rt := newRuntime(t, agent.Tools(oddities(t, ran)...), agent.Tools(files.Tools()...), agent.Root("workspace", t.TempDir()),
+	rt := newRuntime(t, agent.Tools(oddities(t, ran)...), agent.Tools(builtin.Files()...), agent.Root("workspace", t.TempDir()),
 		agent.Policy(engine), agent.SuspendForApproval())
 	s := newSession(t, rt)
 	cases := []struct {
@@ -109,7 +109,7 @@ func TestSameCallIDIsTheSameCall(t *testing.T) {
 
 func TestCallIDTellsThatItWasTakenBack(t *testing.T) {
 	ctx := context.Background()
-	rt := newRuntime(t, agent.Tools(files.Tools()...), agent.Root("workspace", t.TempDir()), agent.Policy(allowAll()))
+	rt := newRuntime(t, agent.Tools(builtin.Files()...), agent.Root("workspace", t.TempDir()), agent.Policy(allowAll()))
 	s := newSession(t, rt)
 	tx := begin(t, s)
 	write := tool.Args{"path": "a.txt", "content": "x"}

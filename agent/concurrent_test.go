@@ -24,7 +24,7 @@ import (
 	"github.com/remit-dev/remit/revert/kind"
 	"github.com/remit-dev/remit/revert/sqlite"
 	"github.com/remit-dev/remit/tool"
-	"github.com/remit-dev/remit/tool/builtin/files"
+	"github.com/remit-dev/remit/tool/builtin"
 )
 
 // held is code that says when it is there, and goes on when it is released.
@@ -247,7 +247,7 @@ func TestParallelCallsOnOneFile(t *testing.T) {
 func TestParallelCallsThatCreateOneFile(t *testing.T) {
 	dir := workspace(t)
 	before := tree(t, dir)
-	rt := newRuntime(t, agent.Tools(files.Tools()...), agent.Root("workspace", dir))
+	rt := newRuntime(t, agent.Tools(builtin.Files()...), agent.Root("workspace", dir))
 	tx := begin(t, newSession(t, rt))
 	var all sync.WaitGroup
 	var done, failed atomic.Int32
@@ -278,7 +278,7 @@ func TestLaterWriterWaits(t *testing.T) {
 	there, release := make(chan struct{}), make(chan struct{})
 	slow := puts("a.txt", held(there, release, returns("", errors.New("boom"))))
 	tl, err := tool.CreateWith("slow", "", anyWrite(), slow, confined()...)
-	rt := newRuntime(t, agent.Tools(append(files.Tools(), mustTool(t, tl, err))...), agent.Root("workspace", dir), agent.Policy(allowAll()))
+	rt := newRuntime(t, agent.Tools(append(builtin.Files(), mustTool(t, tl, err))...), agent.Root("workspace", dir), agent.Policy(allowAll()))
 	tx := begin(t, newSession(t, rt))
 	first, second := make(chan tool.Outcome, 1), make(chan tool.Outcome, 1)
 	go func() {
@@ -325,7 +325,7 @@ func TestParallelCallsOnFewFiles(t *testing.T) {
 			return "ok", nil
 		}
 		tl, err := tool.CreateWith("put", "", anyWrite(), run, confined()...)
-		rt := newRuntime(t, agent.Tools(append(files.Tools(), mustTool(t, tl, err))...), agent.Policy(allowAll()), agent.Root("workspace", dir))
+		rt := newRuntime(t, agent.Tools(append(builtin.Files(), mustTool(t, tl, err))...), agent.Policy(allowAll()), agent.Root("workspace", dir))
 		tx := begin(t, newSession(t, rt))
 		var all sync.WaitGroup
 		for i := range 6 {
@@ -353,7 +353,7 @@ func TestParallelCallsOnFewFiles(t *testing.T) {
 // until its transaction ends, as if it had written it.
 func TestFoundAsWantedIsHeld(t *testing.T) {
 	dir := workspace(t)
-	rt := newRuntime(t, agent.Tools(files.Tools()...), agent.Root("workspace", dir))
+	rt := newRuntime(t, agent.Tools(builtin.Files()...), agent.Root("workspace", dir))
 	s := newSession(t, rt)
 	one, two := begin(t, s), begin(t, s)
 	out := invoke(t, one, "file_write", tool.Args{"path": "a.txt", "content": "alpha"})

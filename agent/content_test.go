@@ -16,7 +16,7 @@ import (
 	"github.com/remit-dev/remit/revert/journal"
 	"github.com/remit-dev/remit/revert/record"
 	"github.com/remit-dev/remit/tool"
-	"github.com/remit-dev/remit/tool/builtin/files"
+	"github.com/remit-dev/remit/tool/builtin"
 	"github.com/remit-dev/remit/verify"
 )
 
@@ -63,7 +63,7 @@ func TestEnsureSeesWhatEveryToolWrote(t *testing.T) {
 			put("site.ini", good)
 			put("other.txt", bad)
 			put("sub/in.ini", bad)
-			rt := newRuntime(t, agent.Tools(files.Tools()...), agent.Root("workspace", dir), agent.Policy(mustLoad(t, rego.Options{Timeout: time.Minute, Modules: map[string]string{"p.rego": keepsLine}})))
+			rt := newRuntime(t, agent.Tools(builtin.Files()...), agent.Root("workspace", dir), agent.Policy(mustLoad(t, rego.Options{Timeout: time.Minute, Modules: map[string]string{"p.rego": keepsLine}})))
 			out, err := begin(t, newSession(t, rt)).Invoke(t.Context(), tt.tool, tt.args)
 			if tt.ok {
 				require.NoError(t, err, out.Text)
@@ -100,7 +100,7 @@ func (s *seen) Decide(_ context.Context, r perm.Request) (perm.Decision, error) 
 // be shown, and an engine that does not ask is shown nothing.
 func TestContentOfChanges(t *testing.T) {
 	write := func(t *testing.T, s *seen, path, content string) perm.ChangeFacts {
-		rt := newRuntime(t, agent.Tools(files.Tools()...), agent.Root("workspace", t.TempDir()), agent.Policy(s))
+		rt := newRuntime(t, agent.Tools(builtin.Files()...), agent.Root("workspace", t.TempDir()), agent.Policy(s))
 		out, err := begin(t, newSession(t, rt)).Invoke(t.Context(), "file_write", tool.Args{"path": path, "content": content})
 		require.NoError(t, err, out.Text)
 		require.NotEmpty(t, s.changes)
@@ -131,7 +131,7 @@ func TestContentOfChanges(t *testing.T) {
 	}
 	t.Run("a mask that is none", func(t *testing.T) {
 		s := &seen{reads: true, masks: []string{"no pattern"}}
-		rt := newRuntime(t, agent.Tools(files.Tools()...), agent.Root("workspace", t.TempDir()), agent.Policy(s))
+		rt := newRuntime(t, agent.Tools(builtin.Files()...), agent.Root("workspace", t.TempDir()), agent.Policy(s))
 		out, err := begin(t, newSession(t, rt)).Invoke(t.Context(), "file_write", tool.Args{"path": "a", "content": "x"})
 		require.ErrorIs(t, err, tool.ErrVerifyFailed, out.Text)
 		require.Contains(t, out.Error.Why, "mask")
@@ -142,7 +142,7 @@ func TestContentOfChanges(t *testing.T) {
 func TestContentIsOfTheCall(t *testing.T) {
 	dir := t.TempDir()
 	var write tool.Tool
-	for _, tl := range files.Tools() {
+	for _, tl := range builtin.Files() {
 		if tl.Name() == "file_write" {
 			var err error
 			write, err = tl.Modify(func(s *tool.Spec) {
@@ -168,7 +168,7 @@ func TestContentIsOfTheCall(t *testing.T) {
 func TestContentIsNotWrittenDown(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "site.ini"), []byte("Maintained by: us\ncanary = 1\nx = 1\n"), 0o600))
-	rt := newRuntime(t, agent.Tools(files.Tools()...), agent.Root("workspace", dir), agent.Policy(mustLoad(t, rego.Options{Timeout: time.Minute, Modules: map[string]string{"p.rego": keepsLine}})))
+	rt := newRuntime(t, agent.Tools(builtin.Files()...), agent.Root("workspace", dir), agent.Policy(mustLoad(t, rego.Options{Timeout: time.Minute, Modules: map[string]string{"p.rego": keepsLine}})))
 	tx := begin(t, newSession(t, rt))
 	_, err := tx.Invoke(t.Context(), "file_edit", tool.Args{"path": "site.ini", "old": "x = 1", "new": "x = 2"})
 	require.NoError(t, err)

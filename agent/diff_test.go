@@ -17,7 +17,7 @@ import (
 	"github.com/remit-dev/remit/revert/diff"
 	"github.com/remit-dev/remit/revert/journal"
 	"github.com/remit-dev/remit/tool"
-	"github.com/remit-dev/remit/tool/builtin/files"
+	"github.com/remit-dev/remit/tool/builtin"
 )
 
 func patchOf(t *testing.T, d diff.Diff) string {
@@ -72,7 +72,7 @@ func TestDiffIsAPatch(t *testing.T) {
 			require.NoError(t, os.WriteFile(filepath.Join(dir, n), []byte(texts[r.IntN(len(texts))]), 0o644))
 		}
 		before := contents(t, dir)
-		rt := newRuntime(t, agent.Tools(files.Tools()...), agent.Policy(allowAll()), agent.Root("workspace", dir))
+		rt := newRuntime(t, agent.Tools(builtin.Files()...), agent.Policy(allowAll()), agent.Root("workspace", dir))
 		s := newSession(t, rt)
 		tx := begin(t, s)
 		for range 1 + r.IntN(6) {
@@ -120,7 +120,7 @@ func TestDiffIsAPatch(t *testing.T) {
 // TestDiffIsOfTheSession: a session sees what it did, and nothing of others.
 func TestDiffIsOfTheSession(t *testing.T) {
 	ctx := context.Background()
-	rt := newRuntime(t, agent.Tools(files.Tools()...), agent.Root("workspace", workspace(t)))
+	rt := newRuntime(t, agent.Tools(builtin.Files()...), agent.Root("workspace", workspace(t)))
 	s, other := newSession(t, rt), newSession(t, rt)
 	tx := begin(t, s)
 	out := invoke(t, tx, "file_write", tool.Args{"path": "a.txt", "content": "new"})
@@ -140,7 +140,7 @@ func TestDiffIsOfTheSession(t *testing.T) {
 func TestDiffTellsForeignWorkApart(t *testing.T) {
 	ctx := context.Background()
 	dir := workspace(t)
-	rt := newRuntime(t, agent.Tools(files.Tools()...), agent.Root("workspace", dir))
+	rt := newRuntime(t, agent.Tools(builtin.Files()...), agent.Root("workspace", dir))
 	tx := begin(t, newSession(t, rt))
 	invoke(t, tx, "file_write", tool.Args{"path": "a.txt", "content": "one\n"})
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "a.txt"), []byte("theirs\n"), 0o640))

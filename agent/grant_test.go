@@ -20,7 +20,7 @@ import (
 	"github.com/remit-dev/remit/revert/journal"
 	"github.com/remit-dev/remit/revert/sqlite"
 	"github.com/remit-dev/remit/tool"
-	"github.com/remit-dev/remit/tool/builtin/files"
+	"github.com/remit-dev/remit/tool/builtin"
 )
 
 // office is a journal that several runtimes open, one after another or at once.
@@ -35,7 +35,7 @@ type office struct {
 func newOffice(t *testing.T, tools ...tool.Tool) *office {
 	return &office{
 		t: t, dir: workspace(t), state: filepath.Join(t.TempDir(), "state"), host: hosttest.New(1),
-		tools: append(files.Tools(), tools...), engine: allowAll(),
+		tools: append(builtin.Files(), tools...), engine: allowAll(),
 	}
 }
 
@@ -289,7 +289,7 @@ func TestUsesAreNotSpentTwice(t *testing.T) {
 }
 
 func TestGrantsThatAreNone(t *testing.T) {
-	rt := newRuntime(t, agent.Tools(files.Tools()...), agent.Policy(allowAll()), agent.Root("workspace", workspace(t)))
+	rt := newRuntime(t, agent.Tools(builtin.Files()...), agent.Policy(allowAll()), agent.Root("workspace", workspace(t)))
 	s := newSession(t, rt)
 	for says, opt := range map[string]agent.SessionOption{
 		"a grant for 0 calls is none": agent.MaxUses(0),

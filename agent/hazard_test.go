@@ -20,7 +20,7 @@ import (
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/tool"
-	"github.com/remit-dev/remit/tool/builtin/files"
+	"github.com/remit-dev/remit/tool/builtin"
 	"github.com/remit-dev/remit/verify"
 )
 
@@ -196,7 +196,7 @@ func TestRevertThatIgnoresItsTime(t *testing.T) {
 // TestMadeUpToolName: a name that no record can hold spoils nothing that comes
 // after it.
 func TestMadeUpToolName(t *testing.T) {
-	rt := newRuntime(t, agent.Tools(files.Tools()...), agent.Root("workspace", workspace(t)))
+	rt := newRuntime(t, agent.Tools(builtin.Files()...), agent.Root("workspace", workspace(t)))
 	tx := begin(t, newSession(t, rt))
 	for _, name := range []string{"\xff", "nul\x00", ""} {
 		_, err := tx.Invoke(t.Context(), name, tool.Args{})
@@ -208,7 +208,7 @@ func TestMadeUpToolName(t *testing.T) {
 		counted = r.Session.Tools
 		return perm.NewDecision(perm.Allow, perm.Details{}), nil
 	})
-	rt = newRuntime(t, agent.Tools(files.Tools()...), agent.Root("workspace", workspace(t)), agent.Policy(engine))
+	rt = newRuntime(t, agent.Tools(builtin.Files()...), agent.Root("workspace", workspace(t)), agent.Policy(engine))
 	tx = begin(t, newSession(t, rt))
 	invoke(t, tx, "file_read", tool.Args{"path": "a.txt"})
 	_, err := tx.Invoke(t.Context(), "made_up", tool.Args{})
@@ -286,7 +286,7 @@ func TestVerifyProvesWithTheWorld(t *testing.T) {
 }
 
 func TestTextHoldsNoArgument(t *testing.T) {
-	rt := newRuntime(t, agent.Tools(files.Tools()...), agent.Root("workspace", workspace(t)))
+	rt := newRuntime(t, agent.Tools(builtin.Files()...), agent.Root("workspace", workspace(t)))
 	tx := begin(t, newSession(t, rt))
 	for _, tc := range []struct {
 		tool string
@@ -309,7 +309,7 @@ func TestEngineCannotChangeWhatItIsAskedAbout(t *testing.T) {
 		r.Tool.Tags[0], r.Principal.Roles[0] = "harmless", "admin"
 		return perm.NewDecision(perm.Allow, perm.Details{}), nil
 	})
-	rt := newRuntime(t, agent.Tools(files.Tools()...), agent.Root("workspace", workspace(t)), agent.Policy(engine))
+	rt := newRuntime(t, agent.Tools(builtin.Files()...), agent.Root("workspace", workspace(t)), agent.Policy(engine))
 	s, err := rt.Session(t.Context(), perm.Principal{ID: "coder", Roles: []string{"guest"}})
 	require.NoError(t, err)
 	invoke(t, begin(t, s), "file_read", tool.Args{"path": "a.txt"})

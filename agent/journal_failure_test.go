@@ -22,7 +22,7 @@ import (
 	"github.com/remit-dev/remit/revert/kind"
 	"github.com/remit-dev/remit/revert/record"
 	"github.com/remit-dev/remit/tool"
-	"github.com/remit-dev/remit/tool/builtin/files"
+	"github.com/remit-dev/remit/tool/builtin"
 	"github.com/remit-dev/remit/verify"
 )
 
@@ -139,7 +139,7 @@ func sweepTools(t *testing.T, b *till) []tool.Tool {
 	require.NoError(t, err)
 	pure, err := tool.Create("pure", "", func(context.Context, string) (string, error) { return "p", nil }, tool.Pure())
 	require.NoError(t, err)
-	return append(files.Tools(), fails, wrong, pure, b.tool(t))
+	return append(builtin.Files(), fails, wrong, pure, b.tool(t))
 }
 
 // work is a transaction that meets every kind of record, and its end.
@@ -294,7 +294,7 @@ func TestRevertThatStoppedHalfWay(t *testing.T) {
 	ctx, dir := t.Context(), workspace(t)
 	before := tree(t, dir)
 	fails, _ := nth(2, false, ofKind(kind.Reverting))
-	rt := newRuntime(t, agent.Tools(files.Tools()...), agent.Root("workspace", dir), agent.Journal(newStore().open(fails)))
+	rt := newRuntime(t, agent.Tools(builtin.Files()...), agent.Root("workspace", dir), agent.Journal(newStore().open(fails)))
 	tx := begin(t, newSession(t, rt))
 	change(t, tx)
 	rep, err := tx.Revert(ctx, revert.Options{})

@@ -22,7 +22,7 @@ import (
 	"github.com/remit-dev/remit/revert/kind"
 	"github.com/remit-dev/remit/revert/sqlite"
 	"github.com/remit-dev/remit/tool"
-	"github.com/remit-dev/remit/tool/builtin/files"
+	"github.com/remit-dev/remit/tool/builtin"
 )
 
 const allowsAll = "package remit\nallow contains \"everything\" if true\n"
@@ -52,7 +52,7 @@ func messenger(t *testing.T) []tool.Tool {
 
 func TestNothingPrivateLeavesAfterUntrustedContent(t *testing.T) {
 	ctx, dir := context.Background(), t.TempDir()
-	rt := newRuntime(t, agent.Tools(messenger(t)...), agent.Tools(files.Tools()...), agent.Root("workspace", dir), agent.Policy(flowing(t)))
+	rt := newRuntime(t, agent.Tools(messenger(t)...), agent.Tools(builtin.Files()...), agent.Root("workspace", dir), agent.Policy(flowing(t)))
 	s := newSession(t, rt)
 	must := func(tx *agent.Txn, name string, in any) {
 		t.Helper()

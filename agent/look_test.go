@@ -11,7 +11,7 @@ import (
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/record"
 	"github.com/remit-dev/remit/tool"
-	"github.com/remit-dev/remit/tool/builtin/files"
+	"github.com/remit-dev/remit/tool/builtin"
 	"github.com/remit-dev/remit/verify"
 )
 
@@ -67,7 +67,7 @@ func TestUndoOfHandlesIsVerified(t *testing.T) {
 // found and a digest of it, after the call and after its undo.
 func TestLooksAreRecorded(t *testing.T) {
 	dir := t.TempDir()
-	rt := newRuntime(t, agent.Tools(files.Tools()...), agent.Root("workspace", dir))
+	rt := newRuntime(t, agent.Tools(builtin.Files()...), agent.Root("workspace", dir))
 	s := newSession(t, rt)
 	tx := begin(t, s)
 	var calls []string

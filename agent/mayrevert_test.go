@@ -16,7 +16,7 @@ import (
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/tool"
-	"github.com/remit-dev/remit/tool/builtin/files"
+	"github.com/remit-dev/remit/tool/builtin"
 )
 
 // aboutReverts allows everything, and says of reverts of a.txt what effect says.
@@ -51,7 +51,7 @@ func TestMayRevert(t *testing.T) {
 			t.Run(tt.name+map[bool]string{true: ", open", false: ", committed"}[open], func(t *testing.T) {
 				ctx, dir := t.Context(), workspace(t)
 				before, asked := tree(t, dir), []ctxperm.ApprovalRequest{}
-				opts := []agent.Option{agent.Tools(files.Tools()...), agent.Root("workspace", dir), agent.Policy(aboutReverts(tt.effect, tt.failure))}
+				opts := []agent.Option{agent.Tools(builtin.Files()...), agent.Root("workspace", dir), agent.Policy(aboutReverts(tt.effect, tt.failure))}
 				if tt.answer != nil {
 					opts = append(opts, agent.Approver(ctxperm.ApproverFunc(func(_ context.Context, a ctxperm.ApprovalRequest) (ctxperm.Answer, error) {
 						asked = append(asked, a)
@@ -118,7 +118,7 @@ func requireBack(t *testing.T, rep revert.Report, back bool, why string) {
 // TestMayRevertBelow: what lies under a call that stays stays, too, and says why.
 func TestMayRevertBelow(t *testing.T) {
 	ctx, dir := t.Context(), workspace(t)
-	rt := newRuntime(t, agent.Tools(files.Tools()...), agent.Root("workspace", dir), agent.Policy(perm.EngineFunc(func(_ context.Context, r perm.Request) (perm.Decision, error) {
+	rt := newRuntime(t, agent.Tools(builtin.Files()...), agent.Root("workspace", dir), agent.Policy(perm.EngineFunc(func(_ context.Context, r perm.Request) (perm.Decision, error) {
 		if r.Purpose == perm.PurposeRevert && strings.Contains(string(r.Call.Args), "second") {
 			return perm.NewDecision(perm.Deny, perm.Details{}), nil
 		}
@@ -152,7 +152,7 @@ func TestMayRevertOf(t *testing.T) {
 		}
 		return perm.NewDecision(perm.Allow, perm.Details{}), nil
 	})
-	rt := newRuntime(t, agent.Tools(append(files.Tools(), mustTool(t, mixed, err))...), agent.Root("workspace", dir), agent.Policy(e))
+	rt := newRuntime(t, agent.Tools(append(builtin.Files(), mustTool(t, mixed, err))...), agent.Root("workspace", dir), agent.Policy(e))
 	s := newSession(t, rt)
 	for _, tt := range []struct {
 		name  string
@@ -179,7 +179,7 @@ func TestMayRevertOf(t *testing.T) {
 // journal then holds no revert transaction.
 func TestMayRevertNothing(t *testing.T) {
 	ctx, dir, asked := t.Context(), workspace(t), 0
-	rt := newRuntime(t, agent.Tools(files.Tools()...), agent.Root("workspace", dir), agent.Policy(aboutReverts(perm.Ask, nil)),
+	rt := newRuntime(t, agent.Tools(builtin.Files()...), agent.Root("workspace", dir), agent.Policy(aboutReverts(perm.Ask, nil)),
 		agent.Approver(ctxperm.ApproverFunc(func(context.Context, ctxperm.ApprovalRequest) (ctxperm.Answer, error) {
 			asked++
 			return ctxperm.Deny("boss", ""), nil

@@ -22,7 +22,7 @@ import (
 	"github.com/remit-dev/remit/revert/journal"
 	"github.com/remit-dev/remit/revert/record"
 	"github.com/remit-dev/remit/tool"
-	"github.com/remit-dev/remit/tool/builtin/files"
+	"github.com/remit-dev/remit/tool/builtin"
 	"github.com/remit-dev/remit/verify"
 )
 
@@ -124,7 +124,7 @@ func newMailroom(t *testing.T, seed uint64) *mailroom {
 		m.tools = append(m.tools, mustTool(t, tl, err))
 	}
 	slices.SortFunc(m.tools, func(a, b tool.Tool) int { return len(a.Name()) - len(b.Name()) })
-	m.tools = append(m.tools, files.Tools()...)
+	m.tools = append(m.tools, builtin.Files()...)
 	return m
 }
 

@@ -14,7 +14,7 @@ import (
 	ctxfiles "github.com/remit-dev/remit/ctxperm/files"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/tool"
-	"github.com/remit-dev/remit/tool/builtin/files"
+	"github.com/remit-dev/remit/tool/builtin"
 )
 
 // outOfTime is an engine that does not answer in time when it is asked about
@@ -42,7 +42,7 @@ func TestOverloadIsNoRefusal(t *testing.T) {
 	}
 	t.Run("before the call", func(t *testing.T) {
 		dir := t.TempDir()
-		rt := newRuntime(t, agent.Tools(files.Tools()...), agent.Root("workspace", dir), agent.Policy(outOfTime(false)))
+		rt := newRuntime(t, agent.Tools(builtin.Files()...), agent.Root("workspace", dir), agent.Policy(outOfTime(false)))
 		txn, args := begin(t, newSession(t, rt)), tool.Args{"path": "a.txt", "content": "hello there"}
 		out, err := txn.Invoke(context.Background(), "file_write", args, agent.WithCallID("one"))
 		noRefusal(t, out, err)

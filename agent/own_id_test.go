@@ -18,7 +18,7 @@ import (
 	"github.com/remit-dev/remit/revert/journal"
 	"github.com/remit-dev/remit/revert/record"
 	"github.com/remit-dev/remit/tool"
-	"github.com/remit-dev/remit/tool/builtin/files"
+	"github.com/remit-dev/remit/tool/builtin"
 )
 
 // overheard notes what a journal is asked for, and how much it answers.
@@ -55,7 +55,7 @@ func (o *overheard) Unfinished(ctx context.Context) ([]journal.Ownership, error)
 func TestAnothersID(t *testing.T) {
 	ctx := context.Background()
 	heard := &overheard{Journal: journal.Memory()}
-	rt := newRuntime(t, agent.Tools(files.Tools()...), agent.Root("workspace", workspace(t)), agent.Policy(allowAll()), agent.Journal(heard))
+	rt := newRuntime(t, agent.Tools(builtin.Files()...), agent.Root("workspace", workspace(t)), agent.Policy(allowAll()), agent.Journal(heard))
 	mine, theirs := newSession(t, rt), newSession(t, rt)
 	open := begin(t, theirs)
 	inOpen := invoke(t, open, "file_write", tool.Args{"path": "a.txt", "content": "theirs"}).Call

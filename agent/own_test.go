@@ -9,12 +9,12 @@ import (
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert/journal"
 	"github.com/remit-dev/remit/tool"
-	"github.com/remit-dev/remit/tool/builtin/files"
+	"github.com/remit-dev/remit/tool/builtin"
 )
 
 // TestOwn: a session finds its own open transactions and calls, and no others.
 func TestOwn(t *testing.T) {
-	rt := newRuntime(t, agent.Tools(files.Tools()...), agent.Root("workspace", t.TempDir()), agent.Policy(allowAll()))
+	rt := newRuntime(t, agent.Tools(builtin.Files()...), agent.Root("workspace", t.TempDir()), agent.Policy(allowAll()))
 	mine := newSession(t, rt)
 	theirs, err := rt.Session(t.Context(), perm.Principal{ID: "somebody else"})
 	require.NoError(t, err)

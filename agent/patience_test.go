@@ -16,11 +16,11 @@ import (
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/sqlite"
 	"github.com/remit-dev/remit/tool"
-	"github.com/remit-dev/remit/tool/builtin/files"
+	"github.com/remit-dev/remit/tool/builtin"
 )
 
 func filesOn(t *testing.T, dir string, opts ...agent.Option) *agent.Runtime {
-	return newRuntime(t, append([]agent.Option{agent.Tools(files.Tools()...), agent.Policy(allowAll()), agent.Root("workspace", dir)}, opts...)...)
+	return newRuntime(t, append([]agent.Option{agent.Tools(builtin.Files()...), agent.Policy(allowAll()), agent.Root("workspace", dir)}, opts...)...)
 }
 
 // TestSecondWriterFailsFast: without patience the holder is named at once.

@@ -17,7 +17,7 @@ import (
 	"github.com/remit-dev/remit/revert/journal"
 	"github.com/remit-dev/remit/revert/sqlite"
 	"github.com/remit-dev/remit/tool"
-	"github.com/remit-dev/remit/tool/builtin/files"
+	"github.com/remit-dev/remit/tool/builtin"
 )
 
 // mounted is a host on which folders have another identity: what a restart or a mount
@@ -66,7 +66,7 @@ func TestFolderOfTheRecord(t *testing.T) {
 				t.Cleanup(func() { require.NoError(t, j.Close()) })
 				return j
 			}
-			first := newRuntime(t, agent.Tools(files.Tools()...), agent.Root("workspace", dir), agent.Journal(open()), agent.Host(mounted{hosttest.New(1), tc.then}))
+			first := newRuntime(t, agent.Tools(builtin.Files()...), agent.Root("workspace", dir), agent.Journal(open()), agent.Host(mounted{hosttest.New(1), tc.then}))
 			id, err := newSession(t, first).Update(ctx, func(tx *agent.Txn) error {
 				_, err := tx.Invoke(ctx, "file_write", tool.Args{"path": "a.txt", "content": "hi"})
 				return err
@@ -110,7 +110,7 @@ func TestFolderThatSomebodyNames(t *testing.T) {
 		t.Cleanup(func() { require.NoError(t, j.Close()) })
 		return j
 	}
-	first := newRuntime(t, agent.Tools(files.Tools()...), agent.Root("workspace", dir), agent.Journal(open()))
+	first := newRuntime(t, agent.Tools(builtin.Files()...), agent.Root("workspace", dir), agent.Journal(open()))
 	id, err := newSession(t, first).Update(ctx, func(tx *agent.Txn) error {
 		for _, name := range []string{"a.txt", "b.txt"} {
 			if _, err := tx.Invoke(ctx, "file_write", tool.Args{"path": name, "content": "hi"}); err != nil {
@@ -167,7 +167,7 @@ func TestRecoverInTheNamedFolder(t *testing.T) {
 	dir, state, copied := t.TempDir(), t.TempDir(), filepath.Join(t.TempDir(), "ws")
 	j, err := sqlite.Open(ctx, state)
 	require.NoError(t, err)
-	first := newRuntime(t, agent.Tools(files.Tools()...), agent.Root("workspace", dir), agent.Journal(j))
+	first := newRuntime(t, agent.Tools(builtin.Files()...), agent.Root("workspace", dir), agent.Journal(j))
 	tx, err := newSession(t, first).Begin(ctx)
 	require.NoError(t, err)
 	_, err = tx.Invoke(ctx, "file_write", tool.Args{"path": "a.txt", "content": "hi"})
@@ -198,7 +198,7 @@ func TestCopiedState(t *testing.T) {
 		return j
 	}
 	j := open(state)
-	first := newRuntime(t, agent.Tools(files.Tools()...), agent.Root("workspace", dir), agent.Journal(j))
+	first := newRuntime(t, agent.Tools(builtin.Files()...), agent.Root("workspace", dir), agent.Journal(j))
 	id, err := newSession(t, first).Update(ctx, func(tx *agent.Txn) error {
 		_, err := tx.Invoke(ctx, "file_write", tool.Args{"path": "a.txt", "content": "hi"})
 		return err

@@ -15,7 +15,7 @@ import (
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/perm/rego"
 	"github.com/remit-dev/remit/tool"
-	"github.com/remit-dev/remit/tool/builtin/files"
+	"github.com/remit-dev/remit/tool/builtin"
 )
 
 const allowEverything = "package remit\nallow contains \"everything\"\n"
@@ -34,7 +34,7 @@ func mustLoad(t *testing.T, o rego.Options) *rego.Engine {
 // the file is there.
 func writes(t *testing.T, ctx context.Context, e perm.Engine) (tool.Outcome, bool) {
 	dir := t.TempDir()
-	rt := newRuntime(t, agent.Tools(files.Tools()...), agent.Root("workspace", dir), agent.Policy(e))
+	rt := newRuntime(t, agent.Tools(builtin.Files()...), agent.Root("workspace", dir), agent.Policy(e))
 	out, err := begin(t, newSession(t, rt)).Invoke(ctx, "file_write", tool.Args{"path": "a.txt", "content": "hi"})
 	require.Equal(t, out.Status.OK(), err == nil)
 	_, err = os.Stat(filepath.Join(dir, "a.txt"))
@@ -113,7 +113,7 @@ func TestReloadInFlight(t *testing.T) {
 	deny := mustLoad(t, rego.Options{Timeout: time.Minute, Modules: map[string]string{"p.rego": allowEverything + "deny contains \"closed\"\n"}})
 	live := rego.NewLive(allow)
 	dir := t.TempDir()
-	rt := newRuntime(t, agent.Tools(files.Tools()...), agent.Root("workspace", dir), agent.Policy(live))
+	rt := newRuntime(t, agent.Tools(builtin.Files()...), agent.Root("workspace", dir), agent.Policy(live))
 	tx := begin(t, newSession(t, rt))
 	stop := make(chan struct{})
 	var swaps sync.WaitGroup

@@ -11,7 +11,7 @@ import (
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/tool"
-	"github.com/remit-dev/remit/tool/builtin/files"
+	"github.com/remit-dev/remit/tool/builtin"
 )
 
 // TestProgress: what a tool reports reaches the host, with the call that it is of,
@@ -26,7 +26,7 @@ func TestProgress(t *testing.T) {
 	}, tool.Pure())
 	var mu sync.Mutex // never held across a wait
 	var told []tool.Progress
-	rt := newRuntime(t, agent.Tools(mustTool(t, slow, err)), agent.Tools(files.Tools()...), agent.Root("workspace", t.TempDir()),
+	rt := newRuntime(t, agent.Tools(mustTool(t, slow, err)), agent.Tools(builtin.Files()...), agent.Root("workspace", t.TempDir()),
 		agent.Policy(allowAll()), agent.OnProgress(func(p tool.Progress) {
 			mu.Lock()
 			told = append(told, p)

@@ -13,7 +13,7 @@ import (
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/sqlite"
 	"github.com/remit-dev/remit/tool"
-	"github.com/remit-dev/remit/tool/builtin/files"
+	"github.com/remit-dev/remit/tool/builtin"
 )
 
 // abandoned leaves a transaction open that wrote a.txt, and one with a call that
@@ -29,7 +29,7 @@ func abandoned(t *testing.T, dir, state string) (wrote, waits string) {
 	})
 	j, err := sqlite.Open(ctx, state)
 	require.NoError(t, err)
-	rt, err := agent.New(quiet(), agent.Tools(files.Tools()...), agent.Root("workspace", dir), agent.Policy(asks), agent.Journal(j), agent.SuspendForApproval())
+	rt, err := agent.New(quiet(), agent.Tools(builtin.Files()...), agent.Root("workspace", dir), agent.Policy(asks), agent.Journal(j), agent.SuspendForApproval())
 	require.NoError(t, err)
 	s := newSession(t, rt)
 	one, two := begin(t, s), begin(t, s)
@@ -55,7 +55,7 @@ func TestOnAbandoned(t *testing.T) {
 			j, err := sqlite.Open(ctx, state)
 			require.NoError(t, err)
 			defer func() { require.NoError(t, j.Close()) }()
-			rt := newRuntime(t, agent.Tools(files.Tools()...), agent.Root("workspace", dir), agent.Policy(allowAll()), agent.Journal(j), agent.OnAbandoned(on))
+			rt := newRuntime(t, agent.Tools(builtin.Files()...), agent.Root("workspace", dir), agent.Policy(allowAll()), agent.Journal(j), agent.OnAbandoned(on))
 			mine := begin(t, newSession(t, rt))
 			_, err = mine.Invoke(ctx, "file_write", tool.Args{"path": "mine.txt", "content": "stays"})
 			require.NoError(t, err)
@@ -99,7 +99,7 @@ func TestAbandonedIsTakenBackAsFarAsItCan(t *testing.T) {
 	j, err := sqlite.Open(ctx, state)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, j.Close()) }()
-	rt := newRuntime(t, agent.Tools(files.Tools()...), agent.Root("workspace", dir), agent.Policy(allowAll()), agent.Journal(j), agent.OnAbandoned(agent.RevertAbandoned))
+	rt := newRuntime(t, agent.Tools(builtin.Files()...), agent.Root("workspace", dir), agent.Policy(allowAll()), agent.Journal(j), agent.OnAbandoned(agent.RevertAbandoned))
 	rec, err := rt.Recover(ctx)
 	require.ErrorIs(t, err, agent.ErrPartialRevert)
 	require.Len(t, rec.Reverted, 1)

@@ -16,7 +16,7 @@ import (
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/tool"
-	"github.com/remit-dev/remit/tool/builtin/files"
+	"github.com/remit-dev/remit/tool/builtin"
 	"github.com/remit-dev/remit/tool/filter"
 )
 
@@ -27,7 +27,7 @@ func TestReasonsOfDenials(t *testing.T) {
 	shut, err := tool.CreateWith("pay", "", nil, func(context.Context, ctxperm.ToolContext, string) (string, error) {
 		return "", tool.Blocked("the shop is shut until Monday")
 	}, tool.Pure())
-	rt := newRuntime(t, agent.Tools(append(files.Tools(), mustTool(t, shut, err))...), agent.Policy(allowAll()), agent.Root("workspace", workspace(t)))
+	rt := newRuntime(t, agent.Tools(append(builtin.Files(), mustTool(t, shut, err))...), agent.Policy(allowAll()), agent.Root("workspace", workspace(t)))
 	tx := begin(t, newSession(t, rt, agent.Grant(perm.Access(perm.Call, "tool://pay"), perm.Access(perm.Read, "file://workspace/**"))))
 	for says, call := range map[string]agent.BatchCall{
 		"Denied: the shop is shut until Monday. ":                                {Tool: "pay", Input: "ten", ID: "1"},

@@ -20,7 +20,7 @@ import (
 	"github.com/remit-dev/remit/revert/journal"
 	"github.com/remit-dev/remit/revert/kind"
 	"github.com/remit-dev/remit/tool"
-	"github.com/remit-dev/remit/tool/builtin/files"
+	"github.com/remit-dev/remit/tool/builtin"
 	"github.com/remit-dev/remit/verify"
 )
 
@@ -225,7 +225,7 @@ func TestReportWithAnErrorIsNotComplete(t *testing.T) {
 	for n := 1; ; n++ {
 		dir, s := workspace(t), newStore()
 		fails, failed := nth(n, false, func(journal.Batch) bool { return armed })
-		rt := newRuntime(t, agent.Tools(files.Tools()...), agent.Root("workspace", dir), agent.Journal(s.open(fails)))
+		rt := newRuntime(t, agent.Tools(builtin.Files()...), agent.Root("workspace", dir), agent.Journal(s.open(fails)))
 		session := newSession(t, rt)
 		tx := begin(t, session)
 		change(t, tx)
@@ -277,7 +277,7 @@ func TestPartialEffectIsNoSuccess(t *testing.T) {
 func TestUpdateThatIsLeft(t *testing.T) {
 	dir := workspace(t)
 	before := tree(t, dir)
-	rt := newRuntime(t, agent.Tools(files.Tools()...), agent.Root("workspace", dir))
+	rt := newRuntime(t, agent.Tools(builtin.Files()...), agent.Root("workspace", dir))
 	s := newSession(t, rt)
 	var id string
 	left := make(chan struct{})

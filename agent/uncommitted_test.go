@@ -9,14 +9,14 @@ import (
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/tool"
-	"github.com/remit-dev/remit/tool/builtin/files"
+	"github.com/remit-dev/remit/tool/builtin"
 )
 
 // TestReadSeesOpenTransactions: a call reads the world as it is, with what another open transaction wrote and may yet
 // take back; only a second writer is refused.
 func TestReadSeesOpenTransactions(t *testing.T) {
 	ctx := context.Background()
-	rt := newRuntime(t, agent.Tools(files.Tools()...), agent.Policy(allowAll()), agent.Root("workspace", workspace(t)))
+	rt := newRuntime(t, agent.Tools(builtin.Files()...), agent.Policy(allowAll()), agent.Root("workspace", workspace(t)))
 	first, second := begin(t, newSession(t, rt)), begin(t, newSession(t, rt))
 	_, err := first.Invoke(ctx, "file_write", tool.Args{"path": "draft.txt", "content": "not committed"})
 	require.NoError(t, err)

@@ -18,7 +18,7 @@ import (
 	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/revert/sqlite"
 	"github.com/remit-dev/remit/tool"
-	"github.com/remit-dev/remit/tool/builtin/files"
+	"github.com/remit-dev/remit/tool/builtin"
 )
 
 func workspace(t *testing.T) string {
@@ -96,7 +96,7 @@ func TestEveryWayBack(t *testing.T) {
 			tx := begin(t, s)
 			change(t, tx)
 			require.NoError(t, tx.Commit(ctx))
-			other := newRuntime(t, agent.Tools(files.Tools()...), agent.Journal(rt.Journal()))
+			other := newRuntime(t, agent.Tools(builtin.Files()...), agent.Journal(rt.Journal()))
 			_, err := other.Revert(ctx, tx.ID(), revert.Options{})
 			require.NoError(t, err, "the roots are found by the session's record")
 		},
@@ -107,7 +107,7 @@ func TestEveryWayBack(t *testing.T) {
 			j, err := sqlite.Open(ctx, t.TempDir())
 			require.NoError(t, err)
 			t.Cleanup(func() { require.NoError(t, j.Close()) })
-			rt := newRuntime(t, agent.Tools(files.Tools()...), agent.Root("workspace", dir), agent.Journal(j))
+			rt := newRuntime(t, agent.Tools(builtin.Files()...), agent.Root("workspace", dir), agent.Journal(j))
 			run(t, rt, newSession(t, rt))
 			require.Equal(t, before, tree(t, dir))
 			open, err := rt.Journal().Unfinished(ctx)
@@ -121,7 +121,7 @@ func TestUndoOfTheUndo(t *testing.T) {
 	ctx := context.Background()
 	dir := workspace(t)
 	before := tree(t, dir)
-	rt := newRuntime(t, agent.Tools(files.Tools()...), agent.Root("workspace", dir))
+	rt := newRuntime(t, agent.Tools(builtin.Files()...), agent.Root("workspace", dir))
 	s := newSession(t, rt)
 	tx := begin(t, s)
 	change(t, tx)
@@ -142,7 +142,7 @@ func TestForeignChangeSurvivesRevert(t *testing.T) {
 	ctx := context.Background()
 	dir := workspace(t)
 	before := tree(t, dir)
-	rt := newRuntime(t, agent.Tools(files.Tools()...), agent.Root("workspace", dir))
+	rt := newRuntime(t, agent.Tools(builtin.Files()...), agent.Root("workspace", dir))
 	s := newSession(t, rt)
 	tx := begin(t, s)
 	change(t, tx)
@@ -167,7 +167,7 @@ func TestForeignChangeSurvivesRevert(t *testing.T) {
 func TestSecondWriterIsTurnedAway(t *testing.T) {
 	ctx := context.Background()
 	dir := workspace(t)
-	rt := newRuntime(t, agent.Tools(files.Tools()...), agent.Root("workspace", dir))
+	rt := newRuntime(t, agent.Tools(builtin.Files()...), agent.Root("workspace", dir))
 	s := newSession(t, rt)
 	one, two := begin(t, s), begin(t, s)
 	invoke(t, one, "file_write", tool.Args{"path": "a.txt", "content": "one"})
@@ -241,7 +241,7 @@ func TestParallelCalls(t *testing.T) {
 	ctx := context.Background()
 	dir := workspace(t)
 	before := tree(t, dir)
-	rt := newRuntime(t, agent.Tools(files.Tools()...), agent.Root("workspace", dir))
+	rt := newRuntime(t, agent.Tools(builtin.Files()...), agent.Root("workspace", dir))
 	tx := begin(t, newSession(t, rt))
 	var all sync.WaitGroup
 	for i := range 20 {

@@ -10,7 +10,7 @@ import (
 	"github.com/remit-dev/remit/perm/rego"
 	"github.com/remit-dev/remit/policies"
 	"github.com/remit-dev/remit/tool"
-	"github.com/remit-dev/remit/tool/builtin/files"
+	"github.com/remit-dev/remit/tool/builtin"
 )
 
 // TestUntrustedContentAsks: the default policy lets a pure call go where the model says
@@ -26,7 +26,7 @@ func TestUntrustedContentAsks(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := mustLoad(t, rego.Options{Timeout: time.Minute, Sources: tt.sources})
-			rt := newRuntime(t, agent.Tools(messenger(t)...), agent.Tools(files.Tools()...), agent.Root("workspace", t.TempDir()), agent.Policy(e))
+			rt := newRuntime(t, agent.Tools(messenger(t)...), agent.Tools(builtin.Files()...), agent.Root("workspace", t.TempDir()), agent.Policy(e))
 			tx := begin(t, newSession(t, rt))
 			call := func(name string, in any) error {
 				_, err := tx.Invoke(t.Context(), name, in)

@@ -26,7 +26,7 @@ import (
 	"github.com/remit-dev/remit/revert/record"
 	"github.com/remit-dev/remit/revert/sqlite"
 	"github.com/remit-dev/remit/tool"
-	"github.com/remit-dev/remit/tool/builtin/files"
+	"github.com/remit-dev/remit/tool/builtin"
 	"github.com/remit-dev/remit/verify"
 )
 
@@ -101,7 +101,7 @@ func does(t *testing.T, s *agent.Session, name string, in any) tool.Outcome {
 
 func TestOnlyGivenURLs(t *testing.T) {
 	ctx, dir := context.Background(), t.TempDir()
-	rt := newRuntime(t, agent.Tools(browser(t)...), agent.Tools(files.Tools()...), agent.Root("workspace", dir), agent.Policy(onlyGiven(t)))
+	rt := newRuntime(t, agent.Tools(browser(t)...), agent.Tools(builtin.Files()...), agent.Root("workspace", dir), agent.Policy(onlyGiven(t)))
 	s := newSession(t, rt, agent.UserURLs("Look at https://First.example:443/a/../b, please.", "and at nothing else"))
 
 	require.True(t, visits(t, s, "https://first.example/b"))
@@ -221,7 +221,7 @@ func TestGivenSurvivesTheProcess(t *testing.T) {
 // TestGivenIsOfTheFamily: sessions that hand grants on speak to one another.
 func TestGivenIsOfTheFamily(t *testing.T) {
 	ctx := context.Background()
-	rt := newRuntime(t, agent.Tools(browser(t)...), agent.Tools(files.Tools()...), agent.Root("workspace", t.TempDir()), agent.Policy(onlyGiven(t)))
+	rt := newRuntime(t, agent.Tools(browser(t)...), agent.Tools(builtin.Files()...), agent.Root("workspace", t.TempDir()), agent.Policy(onlyGiven(t)))
 	s := newSession(t, rt, agent.UserURLs("https://person.example/"))
 	child, err := s.Delegate(ctx, perm.Principal{ID: "helper"})
 	require.NoError(t, err)
@@ -245,7 +245,7 @@ func TestMostGiven(t *testing.T) {
 		return b.String()
 	}
 	lots := answering(t, "lots", func(string) tool.Result { return tool.Text(many(agent.MostGiven + 1)) })
-	rt := newRuntime(t, agent.Tools(browser(t)...), agent.Tools(lots), agent.Tools(files.Tools()...), agent.Root("workspace", t.TempDir()), agent.Policy(onlyGiven(t)))
+	rt := newRuntime(t, agent.Tools(browser(t)...), agent.Tools(lots), agent.Tools(builtin.Files()...), agent.Root("workspace", t.TempDir()), agent.Policy(onlyGiven(t)))
 	s := newSession(t, rt)
 	require.ErrorIs(t, s.AddUserURLs(ctx, many(agent.MostGiven)), tool.ErrInvalid)
 	require.False(t, visits(t, s, url(0)))

@@ -18,7 +18,7 @@ import (
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/sqlite"
 	"github.com/remit-dev/remit/tool"
-	"github.com/remit-dev/remit/tool/builtin/process"
+	"github.com/remit-dev/remit/tool/builtin"
 )
 
 // cost is a script whose change is large in one dimension.
@@ -99,7 +99,7 @@ func (o cost) measure(dir, shim string, rounds int) (times, error) {
 	if err != nil {
 		return nil, err
 	}
-	rt, err := agent.New(agent.Tools(process.Tools()...), agent.Root("workspace", work), agent.Policy(e), agent.Journal(j), agent.Driver(d))
+	rt, err := agent.New(agent.Tools(builtin.Programs()...), agent.Root("workspace", work), agent.Policy(e), agent.Journal(j), agent.Driver(d))
 	if err != nil {
 		return nil, err
 	}

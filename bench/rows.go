@@ -16,7 +16,7 @@ import (
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/tool"
-	builtin "github.com/remit-dev/remit/tool/builtin/database"
+	"github.com/remit-dev/remit/tool/builtin"
 )
 
 // The sizes of the tables, and the numbers of rows that a call changes.
@@ -100,7 +100,7 @@ func tableOf(path string, size int) (*agent.Session, func(), error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	rt, err := agent.New(agent.Driver(d), agent.Tools(builtin.Tools()...), agent.Policy(perm.EngineFunc(func(context.Context, perm.Request) (perm.Decision, error) {
+	rt, err := agent.New(agent.Driver(d), agent.Tools(builtin.Databases()...), agent.Policy(perm.EngineFunc(func(context.Context, perm.Request) (perm.Decision, error) {
 		return perm.NewDecision(perm.Allow, perm.Details{Reasons: []perm.Reason{{Text: "everything"}}}), nil
 	})))
 	if err != nil {

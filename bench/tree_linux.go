@@ -17,7 +17,7 @@ import (
 	"github.com/remit-dev/remit/policies"
 	"github.com/remit-dev/remit/revert/sqlite"
 	"github.com/remit-dev/remit/tool"
-	"github.com/remit-dev/remit/tool/builtin/process"
+	"github.com/remit-dev/remit/tool/builtin"
 )
 
 // sizes returns the sizes of the trees in files, with a hundred files per
@@ -112,7 +112,7 @@ func inTree(dir, shim string, n int, way treeWay) (op func(int) error, end func(
 	if err != nil {
 		return nil, nil, err
 	}
-	rt, err := agent.New(agent.Tools(process.Tools()...), agent.Root("workspace", work), agent.Policy(e), agent.Journal(j), agent.Driver(d))
+	rt, err := agent.New(agent.Tools(builtin.Programs()...), agent.Root("workspace", work), agent.Policy(e), agent.Journal(j), agent.Driver(d))
 	if err != nil {
 		return nil, nil, err
 	}

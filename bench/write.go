@@ -12,7 +12,7 @@ import (
 	"github.com/remit-dev/remit/policies"
 	"github.com/remit-dev/remit/revert/sqlite"
 	"github.com/remit-dev/remit/tool"
-	"github.com/remit-dev/remit/tool/builtin/files"
+	"github.com/remit-dev/remit/tool/builtin"
 )
 
 // The size of a record: the minimum that a bare journal writes for a call that
@@ -62,7 +62,7 @@ func remitWrite(dir string) (op func(int) error, end func() error, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	rt, err := agent.New(agent.Tools(files.Tools()...), agent.Root("workspace", work), agent.Policy(e), agent.Journal(j))
+	rt, err := agent.New(agent.Tools(builtin.Files()...), agent.Root("workspace", work), agent.Policy(e), agent.Journal(j))
 	if err != nil {
 		return nil, nil, err
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/remit-dev/remit/mcp"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/tool"
-	"github.com/remit-dev/remit/tool/builtin/files"
+	"github.com/remit-dev/remit/tool/builtin"
 )
 
 // The revisions that are tried: the newest of each way to talk.
@@ -46,7 +46,7 @@ func newHouse(t *testing.T, opts mcp.Options, more ...agent.Option) *house {
 	}, tool.Pure())
 	require.NoError(t, err)
 	h.rt, err = agent.New(append([]agent.Option{
-		agent.Log(slog.New(slog.DiscardHandler)), agent.Root("workspace", h.dir), agent.Tools(upper), agent.Tools(files.Tools()...),
+		agent.Log(slog.New(slog.DiscardHandler)), agent.Root("workspace", h.dir), agent.Tools(upper), agent.Tools(builtin.Files()...),
 	}, more...)...)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, h.rt.Close()) })

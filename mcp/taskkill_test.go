@@ -25,7 +25,7 @@ import (
 	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/revert/sqlite"
 	"github.com/remit-dev/remit/tool"
-	"github.com/remit-dev/remit/tool/builtin/files"
+	"github.com/remit-dev/remit/tool/builtin"
 )
 
 // TestMain makes a server of this binary, where a test starts it as one.
@@ -117,7 +117,7 @@ func endless() ([]tool.Tool, error) {
 		}
 		all = append(all, t)
 	}
-	for _, t := range files.Tools() {
+	for _, t := range builtin.Files() {
 		if s := t.Spec(); s.Name == "file_write" {
 			write := s.Execute
 			s.Name = "writes"

@@ -11,7 +11,7 @@ import (
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert/sqlite"
-	"github.com/remit-dev/remit/tool/builtin/files"
+	"github.com/remit-dev/remit/tool/builtin"
 )
 
 // TestShownTo: log and show say who a session's tools and results are shown to, where its
@@ -22,7 +22,7 @@ func TestShownTo(t *testing.T) {
 	left := func(opts ...agent.SessionOption) (txn, call string) {
 		j, err := sqlite.Open(ctx, state)
 		require.NoError(t, err)
-		rt, err := agent.New(agent.Journal(j), agent.Log(slog.New(slog.DiscardHandler)), agent.Tools(files.Tools()...), agent.Root("workspace", workspace))
+		rt, err := agent.New(agent.Journal(j), agent.Log(slog.New(slog.DiscardHandler)), agent.Tools(builtin.Files()...), agent.Root("workspace", workspace))
 		require.NoError(t, err)
 		s, err := rt.Session(ctx, perm.Principal{ID: "coder"}, opts...)
 		require.NoError(t, err)

@@ -25,7 +25,7 @@ import (
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/sqlite"
 	"github.com/remit-dev/remit/tool"
-	"github.com/remit-dev/remit/tool/builtin/files"
+	"github.com/remit-dev/remit/tool/builtin"
 	"github.com/remit-dev/remit/tool/wire"
 )
 
@@ -99,7 +99,7 @@ func (d *desk) live(ctx context.Context, life func(context.Context, *agent.Runti
 	if err != nil {
 		return err
 	}
-	rt, err := agent.New(agent.Tools(files.Tools()...), agent.Root("workspace", filepath.Join(d.dir, "cafe")), agent.Policy(policy),
+	rt, err := agent.New(agent.Tools(builtin.Files()...), agent.Root("workspace", filepath.Join(d.dir, "cafe")), agent.Policy(policy),
 		agent.Journal(journal), agent.SuspendForApproval(), agent.Log(slog.New(slog.DiscardHandler)))
 	if err != nil {
 		return err
@@ -110,7 +110,7 @@ func (d *desk) live(ctx context.Context, life func(context.Context, *agent.Runti
 
 // loop returns the loop of one session.
 func (d *desk) loop(ctx context.Context, rt *agent.Runtime) (agent.Loop, error) {
-	adapter, err := wire.New(d.format, files.Tools()...)
+	adapter, err := wire.New(d.format, builtin.Files()...)
 	return agent.Loop{Adapter: adapter, CallModel: d.server.ask, Save: d.keep, OnResults: d.show}, err
 }
 

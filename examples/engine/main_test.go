@@ -14,7 +14,7 @@ import (
 	"github.com/remit-dev/remit/internal/host/hosttest"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/tool"
-	"github.com/remit-dev/remit/tool/builtin/files"
+	"github.com/remit-dev/remit/tool/builtin"
 )
 
 // TestHours checks that a file can be read but not written at night, and both
@@ -25,7 +25,7 @@ func TestHours(t *testing.T) {
 	engine, err := newEngine()
 	require.NoError(t, err)
 	clock := hosttest.New(1) // midnight
-	rt, err := agent.New(agent.Host(clock), agent.Policy(engine), agent.Tools(files.Tools()...), agent.Root("workspace", dir))
+	rt, err := agent.New(agent.Host(clock), agent.Policy(engine), agent.Tools(builtin.Files()...), agent.Root("workspace", dir))
 	require.NoError(t, err)
 	defer func() { require.NoError(t, rt.Close()) }()
 	s, err := rt.Session(t.Context(), perm.Principal{ID: "coder"})

@@ -14,7 +14,7 @@ import (
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/tool"
-	"github.com/remit-dev/remit/tool/builtin/files"
+	"github.com/remit-dev/remit/tool/builtin"
 )
 
 func main() {
@@ -34,7 +34,7 @@ func run(ctx context.Context, dir string) error {
 		return err
 	}
 	rt, err := agent.New( // the workspace policy, and a journal in memory
-		agent.Tools(upper), agent.Tools(files.Tools()...), agent.Root("workspace", dir))
+		agent.Tools(upper), agent.Tools(builtin.Files()...), agent.Root("workspace", dir))
 	if err != nil {
 		return err
 	}

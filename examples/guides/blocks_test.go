@@ -24,8 +24,8 @@ import (
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/tool"
-	"github.com/remit-dev/remit/tool/builtin/files"
-	programs "github.com/remit-dev/remit/tool/builtin/process"
+	"github.com/remit-dev/remit/tool/builtin"
+
 	"github.com/remit-dev/remit/tool/define"
 )
 
@@ -126,7 +126,7 @@ func TestReadmeGo(t *testing.T) {
 
 func writeAndRevert(ctx context.Context, dir string) error {
 	// guide: README.md
-	rt, err := agent.New(agent.Tools(files.Tools()...), agent.Root("workspace", dir))
+	rt, err := agent.New(agent.Tools(builtin.Files()...), agent.Root("workspace", dir))
 	if err != nil {
 		return err
 	}
@@ -152,7 +152,7 @@ func writeAndRevert(ctx context.Context, dir string) error {
 
 func TestReadmeRules(t *testing.T) {
 	engine := open(t, take(t, "README.md", "rego", 0)+`allow contains "the tools" if input.access.resource.kind == "tool"`)
-	rt, _ := runtime(t, agent.Tools(files.Tools()...), agent.Policy(engine))
+	rt, _ := runtime(t, agent.Tools(builtin.Files()...), agent.Policy(engine))
 	s := session(t, rt)
 	_, err := call(t, s, "file_write", map[string]any{"path": "a.txt", "content": "hi"})
 	require.NoError(t, err)
@@ -208,7 +208,7 @@ func TestDefineNarrower(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "docs.json"), []byte(take(t, "guides/define.md", "json", 1)), 0o600))
 	var write tool.Tool
-	for _, of := range files.Tools() {
+	for _, of := range builtin.Files() {
 		if of.Name() == "file_write" {
 			write = of
 		}
@@ -251,7 +251,7 @@ func TestProgram(t *testing.T) {
 func TestProgramInGo(t *testing.T) {
 	t.Chdir(t.TempDir())
 	// guide: guides/program.md
-	rt, err := agent.New(agent.Tools(programs.Tools()...), agent.Root("workspace", ".")) // programs is tool/builtin/process
+	rt, err := agent.New(agent.Tools(builtin.Programs()...), agent.Root("workspace", ".")) // builtin is tool/builtin
 	// end of guide
 	require.NoError(t, err)
 	defer func() { _ = rt.Close() }()

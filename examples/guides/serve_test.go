@@ -14,7 +14,7 @@ import (
 	"github.com/remit-dev/remit/mcp"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/tool"
-	"github.com/remit-dev/remit/tool/builtin/files"
+	"github.com/remit-dev/remit/tool/builtin"
 )
 
 // served returns a runtime with tools for the guide's servers.
@@ -23,7 +23,7 @@ func served(t *testing.T) (*agent.Runtime, *agent.Session) {
 	prompt, err := tool.Create("review_prompt", "What a reviewer looks at.",
 		func(_ context.Context, in string) (string, error) { return "Review " + in, nil }, tool.Pure())
 	require.NoError(t, err)
-	rt, dir := runtime(t, agent.Tools(prompt), agent.Tools(files.Tools()...), agent.SuspendForApproval())
+	rt, dir := runtime(t, agent.Tools(prompt), agent.Tools(builtin.Files()...), agent.SuspendForApproval())
 	require.NoError(t, os.WriteFile(dir+"/a.txt", []byte("a note"), 0o600))
 	return rt, session(t, rt, agent.ClientProfile(perm.ClientFacts{Surface: mcp.Surface}))
 }

@@ -20,10 +20,7 @@ import (
 	"github.com/remit-dev/remit/revert/effect"
 	journal "github.com/remit-dev/remit/revert/sqlite"
 	"github.com/remit-dev/remit/tool"
-	sqltools "github.com/remit-dev/remit/tool/builtin/database"
-	"github.com/remit-dev/remit/tool/builtin/files"
-	"github.com/remit-dev/remit/tool/builtin/process"
-	webtools "github.com/remit-dev/remit/tool/builtin/web"
+	"github.com/remit-dev/remit/tool/builtin"
 )
 
 //go:embed policy.rego
@@ -81,9 +78,9 @@ func newDesk(ctx context.Context, w *world, url string, more ...agent.Option) (_
 		return d, err
 	}
 	d.Runtime, err = agent.New(append(more,
-		agent.Tools(files.Tools()...), agent.Root("workspace", w.workspace()),
-		agent.Tools(process.Tools()...),
-		agent.Tools(sqltools.Tools()...), agent.Driver(rows),
+		agent.Tools(builtin.Files()...), agent.Root("workspace", w.workspace()),
+		agent.Tools(builtin.Programs()...),
+		agent.Tools(builtin.Databases()...), agent.Driver(rows),
 		agent.Tools(calls...), agent.Driver(client),
 		agent.Tools(mail), agent.Policy(policy), agent.Journal(record))...)
 	if err == nil {
@@ -108,7 +105,7 @@ func newClient(site string) (*web.Client, error) {
 // siteTools are calls of the site. Each declares its compensation; a call
 // without one cannot be reverted.
 func siteTools(site string) (tools []tool.Tool, err error) {
-	for _, c := range []webtools.Call{
+	for _, c := range []builtin.HTTPCall{
 		{
 			Name: "release_create", Description: "Publish a release.", Method: "POST", URL: site + "/releases",
 			Input: object("version", "file"),
@@ -129,7 +126,7 @@ func siteTools(site string) (tools []tool.Tool, err error) {
 			Input: object("text"),
 		},
 	} {
-		made, err := webtools.HTTPCall(c)
+		made, err := builtin.HTTPTool(c)
 		if err != nil {
 			return nil, err
 		}

@@ -91,9 +91,9 @@ var owners = []owner{
 	{pkg: "perm/rego", by: []string{"agent", "cmd/...", "examples/...", "internal/proof/frameworktest"}, tests: []string{"..."}},
 	{pkg: "revert/sqlite", by: []string{"cmd/...", "examples/...", "mcp/conformance"}, tests: []string{"..."}},
 	{pkg: "github.com/open-policy-agent/opa/...", by: []string{"perm/rego"}, tests: []string{"cmd/..."}},
-	{pkg: "modernc.org/sqlite/...", by: []string{"revert/sqlite", "ctxperm/database/sqlite", "examples/..."}, tests: []string{"ctxperm/database/...", "tool/builtin/database", "cmd/..."}},
-	{pkg: "github.com/jackc/pgx/...", by: []string{"ctxperm/database/postgres", "internal/proof/pgtest"}, tests: []string{"ctxperm/database/...", "tool/builtin/database", "cmd/..."}},
-	{pkg: "net/http/...", by: []string{"ctxperm/web", "tool/builtin/web", "console", "mcp", "mcp/...", "internal/login", "internal/proof/logintest", "examples/..."}, tests: []string{"..."}},
+	{pkg: "modernc.org/sqlite/...", by: []string{"revert/sqlite", "ctxperm/database/sqlite", "examples/..."}, tests: []string{"ctxperm/database/...", "tool/builtin/internal/database", "cmd/..."}},
+	{pkg: "github.com/jackc/pgx/...", by: []string{"ctxperm/database/postgres", "internal/proof/pgtest"}, tests: []string{"ctxperm/database/...", "tool/builtin/internal/database", "cmd/..."}},
+	{pkg: "net/http/...", by: []string{"ctxperm/web", "tool/builtin/internal/web", "console", "mcp", "mcp/...", "internal/login", "internal/proof/logintest", "examples/..."}, tests: []string{"..."}},
 	{pkg: "go.opentelemetry.io/otel/...", by: []string{"tool/filter/otel", "mcp/..."}},
 	{pkg: "filippo.io/age/...", by: []string{"ctxperm/secrets/vault"}},
 	{pkg: "github.com/zalando/go-keyring/...", by: []string{"ctxperm/secrets/keyring"}, tests: []string{"cmd/..."}},
@@ -115,7 +115,7 @@ type reach struct{ from, never []string }
 var reaches = []reach{
 	{
 		from: []string{
-			"tool", "tool/wire", "tool/settings", "tool/define", "ctxperm", "ctxperm/files", "tool/builtin/files", "ctxperm/database", "tool/builtin/database",
+			"tool", "tool/wire", "tool/settings", "tool/define", "ctxperm", "ctxperm/files", "tool/builtin/internal/files", "ctxperm/database", "tool/builtin/internal/database",
 		},
 		never: []string{"github.com/open-policy-agent/opa/...", "modernc.org/sqlite/...", "github.com/jackc/pgx/...", "net/http", "testing"},
 	},
@@ -134,7 +134,7 @@ var reaches = []reach{
 		never: []string{"github.com/open-policy-agent/opa/...", "modernc.org/sqlite/...", "net/http", "testing"},
 	},
 	{
-		from:  []string{"ctxperm/secrets", "ctxperm/web", "tool/builtin/web"},
+		from:  []string{"ctxperm/secrets", "ctxperm/web", "tool/builtin/internal/web"},
 		never: []string{"github.com/open-policy-agent/opa/...", "modernc.org/sqlite/...", "testing", "filippo.io/age", "github.com/zalando/go-keyring"},
 	},
 	{from: []string{"internal/connect"}, never: []string{"github.com/open-policy-agent/opa/...", "modernc.org/sqlite/...", "net/http", "testing", "github.com/modelcontextprotocol/go-sdk/..."}},

@@ -72,7 +72,7 @@ func TestPackageRules(t *testing.T) {
 
 		{"tool links OPA", linked, pkg{dir: "tool", deps: []string{"fmt", opa}}, "tool links " + opa},
 		{"tool links HTTP", linked, pkg{dir: "tool", deps: []string{"net/http"}}, "tool links net/http"},
-		{"files link SQLite", linked, pkg{dir: "tool/builtin/files", deps: []string{sqlite}}, "tool/builtin/files links " + sqlite},
+		{"files link SQLite", linked, pkg{dir: "tool/builtin/internal/files", deps: []string{sqlite}}, "tool/builtin/internal/files links " + sqlite},
 		{"ctxperm links testing", linked, pkg{dir: "ctxperm", deps: []string{"testing"}}, "ctxperm links testing"},
 		{"agent may", linked, pkg{dir: "agent", deps: []string{opa, "net/http"}}, ""},
 		{"revert links perm", linked, pkg{dir: "revert", deps: []string{module + "/perm"}}, "revert links perm"},
@@ -151,7 +151,7 @@ func TestTextRules(t *testing.T) {
 }
 
 func TestScopeOfLocks(t *testing.T) {
-	for _, dir := range []string{"agent", "agent/internal/plan", "tool", "tool/builtin/files", "ctxperm/files", "revert", "internal/callstate"} {
+	for _, dir := range []string{"agent", "agent/internal/plan", "tool", "tool/builtin/internal/files", "ctxperm/files", "revert", "internal/callstate"} {
 		require.True(t, mustBeFreeOfLocks(dir), dir)
 	}
 	for _, dir := range []string{"revert/sqlite", "revert/journaltest", "perm/rego", "cmd/remit", "toolbox"} {

@@ -18,7 +18,7 @@ import (
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/sqlite"
 	"github.com/remit-dev/remit/tool"
-	"github.com/remit-dev/remit/tool/builtin/files"
+	"github.com/remit-dev/remit/tool/builtin"
 )
 
 // mapped says of the server with a memory how each of its writes is taken back: what is new is dropped again, what was
@@ -166,7 +166,7 @@ func serveKilled() {
 	must(err)
 	g.Start()
 	g.Await(ctx)
-	rt, err := agent.New(agent.Tools(files.Tools()...), agent.Tools(g.Tools()...), agent.Root("workspace", os.Getenv("DIR")), agent.Journal(j),
+	rt, err := agent.New(agent.Tools(builtin.Files()...), agent.Tools(g.Tools()...), agent.Root("workspace", os.Getenv("DIR")), agent.Journal(j),
 		agent.Policy(perm.EngineFunc((&house{}).decide)), agent.Log(slog.New(slog.DiscardHandler)))
 	must(err)
 	s, err := rt.Session(ctx, perm.Principal{ID: "coder"})

@@ -23,7 +23,7 @@ import (
 	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/revert/journal"
 	"github.com/remit-dev/remit/tool"
-	"github.com/remit-dev/remit/tool/builtin/files"
+	"github.com/remit-dev/remit/tool/builtin"
 )
 
 // sharedLog is a log that goroutines of the gateway write while a test reads it.
@@ -128,7 +128,7 @@ func (h *house) begin(how ...func(*gateway.Options)) {
 		State: h.state, Log: slog.New(slog.NewTextHandler(h.log, nil)), Roots: map[string]string{"workspace": h.dir}, Sandbox: programs,
 		OnToolsChanged: func(tools []tool.Tool) {
 			if rt := h.serves.Load(); rt != nil {
-				if err := rt.SetTools(append(files.Tools(), tools...)...); err != nil {
+				if err := rt.SetTools(append(builtin.Files(), tools...)...); err != nil {
 					panic(err)
 				}
 			}
@@ -145,7 +145,7 @@ func (h *house) begin(how ...func(*gateway.Options)) {
 		h.gateway.Await(h.t.Context())
 	}
 	opts := []agent.Option{
-		agent.Tools(files.Tools()...), agent.Tools(h.gateway.Tools()...), agent.Root("workspace", h.dir), agent.Journal(h.journal), agent.Driver(programs),
+		agent.Tools(builtin.Files()...), agent.Tools(h.gateway.Tools()...), agent.Root("workspace", h.dir), agent.Journal(h.journal), agent.Driver(programs),
 		agent.Log(slog.New(slog.DiscardHandler)), agent.Policy(perm.EngineFunc(h.decide)), agent.Limits(h.limits), agent.Host(h.host),
 		agent.OnProgress(func(p tool.Progress) {
 			if h.listen != nil {
@@ -229,7 +229,7 @@ func (h *house) get(name string) string {
 	return string(raw)
 }
 
-func filesTools() []tool.Tool { return files.Tools() }
+func filesTools() []tool.Tool { return builtin.Files() }
 
 // unknownElsewhere are the reasons of a report that say that effects outside the roots are unknown.
 func unknownElsewhere(rep revert.Report) (why []string) {

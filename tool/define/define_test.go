@@ -22,7 +22,7 @@ import (
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/tool"
-	"github.com/remit-dev/remit/tool/builtin/files"
+	"github.com/remit-dev/remit/tool/builtin"
 	"github.com/remit-dev/remit/tool/define"
 	"github.com/remit-dev/remit/tool/wire"
 )
@@ -44,7 +44,7 @@ func note(ctx context.Context, tc ctxperm.ToolContext, raw json.RawMessage) (too
 
 func implementations(t testing.TB) map[string]define.Implementation {
 	t.Helper()
-	write, err := tool.NewRegistry(files.Tools()...)
+	write, err := tool.NewRegistry(builtin.Files()...)
 	require.NoError(t, err)
 	builtin, ok := write.Get("file_write")
 	require.True(t, ok)

@@ -16,7 +16,7 @@ import (
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/tool"
-	"github.com/remit-dev/remit/tool/builtin/database"
+	"github.com/remit-dev/remit/tool/builtin"
 )
 
 // onlyUsers is a policy in Go. The same rule in Rego: allow contains "…" if {
@@ -60,7 +60,7 @@ func run(ctx context.Context) error {
 		return err
 	}
 	defer func() { _ = db.Close() }()
-	rt, err := agent.New(agent.Driver(db), agent.Tools(database.Tools()...), agent.Policy(perm.EngineFunc(onlyUsers)), agent.Log(slog.New(slog.DiscardHandler)))
+	rt, err := agent.New(agent.Driver(db), agent.Tools(builtin.Databases()...), agent.Policy(perm.EngineFunc(onlyUsers)), agent.Log(slog.New(slog.DiscardHandler)))
 	if err != nil {
 		return err
 	}

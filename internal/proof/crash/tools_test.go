@@ -11,7 +11,7 @@ import (
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/tool"
-	"github.com/remit-dev/remit/tool/builtin/files"
+	"github.com/remit-dev/remit/tool/builtin"
 	"github.com/remit-dev/remit/verify"
 )
 
@@ -22,7 +22,7 @@ var (
 
 // tools are the tools of all worlds. They find the service through the context,
 // so one set serves all worlds.
-var tools = slices.Concat(files.Tools(), fileTools(), remoteTools())
+var tools = slices.Concat(builtin.Files(), fileTools(), remoteTools())
 
 func made(t tool.Tool, err error) tool.Tool {
 	must(err)

@@ -15,7 +15,7 @@ import (
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/journal"
 	"github.com/remit-dev/remit/tool"
-	"github.com/remit-dev/remit/tool/builtin/database"
+	"github.com/remit-dev/remit/tool/builtin"
 )
 
 // T is a test, also one of rapid.
@@ -73,7 +73,7 @@ func (w *World) StartAt(at string, opts ...agent.Option) {
 	require.NoError(w.T, err)
 	w.T.Cleanup(func() { require.NoError(w.T, d.Close()) })
 	w.Runtime, err = agent.New(append([]agent.Option{
-		agent.Tools(database.Tools()...), agent.Driver(d), agent.Journal(w.Journal), agent.Log(slog.New(slog.DiscardHandler)),
+		agent.Tools(builtin.Databases()...), agent.Driver(d), agent.Journal(w.Journal), agent.Log(slog.New(slog.DiscardHandler)),
 		agent.Policy(perm.EngineFunc(w.decide)),
 	}, opts...)...)
 	require.NoError(w.T, err)

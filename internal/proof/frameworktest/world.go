@@ -22,7 +22,7 @@ import (
 	"github.com/remit-dev/remit/revert/journal"
 	"github.com/remit-dev/remit/revert/kind"
 	"github.com/remit-dev/remit/tool"
-	"github.com/remit-dev/remit/tool/builtin/files"
+	"github.com/remit-dev/remit/tool/builtin"
 )
 
 const policy = `package remit
@@ -55,7 +55,7 @@ func newTestEnv(t *testing.T) *testEnv {
 	}
 	rules, err := rego.Load(rego.Source{FS: fstest.MapFS{"policy.rego": {Data: []byte(policy)}}})
 	require.NoError(t, err)
-	w.rt, err = agent.New(agent.Tools(files.Tools()...), agent.Tools(w.tools()...), agent.Root("workspace", w.dir),
+	w.rt, err = agent.New(agent.Tools(builtin.Files()...), agent.Tools(w.tools()...), agent.Root("workspace", w.dir),
 		agent.Policy(rules), agent.SuspendForApproval(), agent.Log(slog.New(slog.DiscardHandler)))
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, w.rt.Close()) })

@@ -20,7 +20,7 @@ import (
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/tool"
-	"github.com/remit-dev/remit/tool/builtin/process"
+	"github.com/remit-dev/remit/tool/builtin"
 )
 
 func TestMain(m *testing.M) {
@@ -83,7 +83,7 @@ func try(t *testing.T, seed uint64, all *tally) {
 	build(t, dir, s.Setup)
 	d, err := handle.New(handle.Config{Scratch: filepath.Join(t.TempDir(), "scratch")})
 	require.NoError(t, err)
-	rt, err := agent.New(agent.Log(slog.New(slog.DiscardHandler)), agent.Tools(process.Tools()...), agent.Root("workspace", dir), agent.Driver(d))
+	rt, err := agent.New(agent.Log(slog.New(slog.DiscardHandler)), agent.Tools(builtin.Programs()...), agent.Root("workspace", dir), agent.Driver(d))
 	require.NoError(t, err)
 	defer func() { require.NoError(t, rt.Close()) }()
 	session, err := rt.Session(t.Context(), perm.Principal{ID: "coder"})

@@ -14,7 +14,7 @@ import (
 	"github.com/remit-dev/remit/internal/proof/gitrun"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/tool"
-	"github.com/remit-dev/remit/tool/builtin/process"
+	"github.com/remit-dev/remit/tool/builtin"
 )
 
 // TestLinks makes programs write files that git would run to random places, in
@@ -42,7 +42,7 @@ func TestLinks(t *testing.T) {
 		dir := trapped(t, s)
 		d, err := handle.New(handle.Config{Scratch: filepath.Join(t.TempDir(), "scratch")})
 		require.NoError(t, err)
-		rt, err := agent.New(agent.Log(slog.New(slog.DiscardHandler)), agent.Tools(process.Tools()...), agent.Root("workspace", dir), agent.Driver(d))
+		rt, err := agent.New(agent.Log(slog.New(slog.DiscardHandler)), agent.Tools(builtin.Programs()...), agent.Root("workspace", dir), agent.Driver(d))
 		require.NoError(t, err)
 		session, err := rt.Session(t.Context(), perm.Principal{ID: "coder"})
 		require.NoError(t, err)

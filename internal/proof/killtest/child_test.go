@@ -26,10 +26,7 @@ import (
 	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/revert/sqlite"
 	"github.com/remit-dev/remit/tool"
-	sqltools "github.com/remit-dev/remit/tool/builtin/database"
-	filetools "github.com/remit-dev/remit/tool/builtin/files"
-	programs "github.com/remit-dev/remit/tool/builtin/process"
-	webtools "github.com/remit-dev/remit/tool/builtin/web"
+	"github.com/remit-dev/remit/tool/builtin"
 )
 
 // order is the task of a process.
@@ -150,7 +147,7 @@ func (o order) start(ctx context.Context, h host.Host) (p *program, err error) {
 	opts := []agent.Option{
 		agent.Host(h), agent.Journal(p.journal), agent.Log(slog.New(slog.DiscardHandler)), agent.Policy(perm.EngineFunc(decide)),
 		agent.Driver(db), agent.Root("workspace", filepath.Join(o.Dir, "ws")),
-		agent.Tools(filetools.Tools()...), agent.Tools(sqltools.Tools()...), agent.Tools(programs.Tools()...),
+		agent.Tools(builtin.Files()...), agent.Tools(builtin.Databases()...), agent.Tools(builtin.Programs()...),
 	}
 	for _, more := range []func() ([]agent.Option, error){o.services, o.sandbox} {
 		some, err := more()
@@ -202,7 +199,7 @@ func (o order) services() ([]agent.Option, error) {
 	}
 	named := json.RawMessage(`{"type":"object","properties":{"name":{"type":"string"}},"required":["name"],"additionalProperties":false}`)
 	tools := []tool.Tool{o.post("ping", effect.Pivot), o.post("mail", effect.Deferrable)}
-	for _, c := range []webtools.Call{
+	for _, c := range []builtin.HTTPCall{
 		{
 			Name: "keyed", Method: "POST", URL: o.URL + "/keyed", Keyed: true,
 			Undo: &web.Compensation{Item: o.URL + "/keyed/{id}", Find: o.URL + "/keyed?key={key}", FindIn: "data", Replays: true},
@@ -211,7 +208,7 @@ func (o order) services() ([]agent.Option, error) {
 		{Name: "change", Method: "PUT", URL: o.URL + "/keyed/old", Undo: &web.Compensation{Method: "PUT", Before: true}},
 	} {
 		c.Description, c.Input = "Asks the service for something.", named
-		made, err := webtools.HTTPCall(c)
+		made, err := builtin.HTTPTool(c)
 		if err != nil {
 			return nil, err
 		}

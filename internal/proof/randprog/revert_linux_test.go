@@ -28,7 +28,7 @@ import (
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/tool"
-	builtin "github.com/remit-dev/remit/tool/builtin/process"
+	"github.com/remit-dev/remit/tool/builtin"
 )
 
 func TestMain(m *testing.M) {
@@ -231,7 +231,7 @@ func (x *trial) run(base string) error {
 	if err != nil {
 		return err
 	}
-	x.rt, err = agent.New(agent.Log(slog.New(slog.DiscardHandler)), agent.Tools(builtin.Tools()...), agent.Root("workspace", x.dir), agent.Root("programs", filepath.Dir(x.program)), agent.Driver(driver), allowAll())
+	x.rt, err = agent.New(agent.Log(slog.New(slog.DiscardHandler)), agent.Tools(builtin.Programs()...), agent.Root("workspace", x.dir), agent.Root("programs", filepath.Dir(x.program)), agent.Driver(driver), allowAll())
 	if err != nil {
 		return err
 	}

@@ -7,10 +7,7 @@ import (
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/internal/host"
 	"github.com/remit-dev/remit/tool"
-	"github.com/remit-dev/remit/tool/builtin/database"
-	"github.com/remit-dev/remit/tool/builtin/files"
-	"github.com/remit-dev/remit/tool/builtin/process"
-	"github.com/remit-dev/remit/tool/builtin/web"
+	"github.com/remit-dev/remit/tool/builtin"
 )
 
 // Env holds everything outside the process that the command uses.
@@ -37,5 +34,5 @@ type Env struct {
 
 // BuiltinTools lists the built-in tools and those of tests.
 func (w Env) BuiltinTools() []tool.Tool {
-	return slices.Concat(files.Tools(), process.Tools(), database.Tools(), web.Tools(), w.ExtraTools)
+	return slices.Concat(builtin.Files(), builtin.Programs(), builtin.Databases(), builtin.Web(), w.ExtraTools)
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/tool"
-	"github.com/remit-dev/remit/tool/builtin/database"
-	"github.com/remit-dev/remit/tool/builtin/files"
+	"github.com/remit-dev/remit/tool/builtin"
+
 	"github.com/remit-dev/remit/verify"
 )
 
@@ -142,7 +142,7 @@ func TestAlike(t *testing.T) {
 // TestBuiltin: the tools that come with remit pass their own review, but for the values of
 // a statement, which can be of several types and are a list or named.
 func TestBuiltin(t *testing.T) {
-	for _, f := range review.Tools(append(files.Tools(), database.Tools()...)...) {
+	for _, f := range review.Tools(append(builtin.Files(), builtin.Databases()...)...) {
 		require.True(t, strings.HasPrefix(f.Tool, "sql_") && strings.HasPrefix(f.Path, "/input/properties/params/"), "%+v", f)
 	}
 }

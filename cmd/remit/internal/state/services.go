@@ -20,7 +20,7 @@ import (
 	"github.com/remit-dev/remit/ctxperm/web"
 	"github.com/remit-dev/remit/internal/canon"
 	"github.com/remit-dev/remit/tool"
-	builtin "github.com/remit-dev/remit/tool/builtin/web"
+	"github.com/remit-dev/remit/tool/builtin"
 )
 
 // Services selects the services and secrets that calls can use.
@@ -37,13 +37,13 @@ func AddServiceFlags(cmd *cobra.Command, s *Services) {
 
 // servicesFile is the file of --services.
 type servicesFile struct {
-	Allow       []string          `json:"allow"`       // networks in addition to the public internet
-	CA          string            `json:"ca"`          // certificates that replace those of the system
-	Secrets     map[string]string `json:"secrets"`     // sources by name, as for --secret
-	Identity    string            `json:"identity"`    // key file of encrypted files of secrets
-	Credentials []web.Credential  `json:"credentials"` // the secret for each origin
-	Media       []string          `json:"media"`       // media types of responses that are read; empty: all
-	Calls       []builtin.Call    `json:"calls"`       // tools that call services
+	Allow       []string           `json:"allow"`       // networks in addition to the public internet
+	CA          string             `json:"ca"`          // certificates that replace those of the system
+	Secrets     map[string]string  `json:"secrets"`     // sources by name, as for --secret
+	Identity    string             `json:"identity"`    // key file of encrypted files of secrets
+	Credentials []web.Credential   `json:"credentials"` // the secret for each origin
+	Media       []string           `json:"media"`       // media types of responses that are read; empty: all
+	Calls       []builtin.HTTPCall `json:"calls"`       // tools that call services
 }
 
 // Options returns the drivers and tools that the flags name. Its files must lie
@@ -75,7 +75,7 @@ func (s *Services) Options(a *cli.App, folders []string) ([]agent.Option, error)
 	}
 	calls := make([]tool.Tool, 0, len(f.Calls))
 	for _, c := range f.Calls {
-		made, err := builtin.HTTPCall(c)
+		made, err := builtin.HTTPTool(c)
 		if err != nil {
 			return nil, s.bad(err)
 		}
