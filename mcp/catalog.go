@@ -8,7 +8,6 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/remit-dev/remit/agent"
-	"github.com/remit-dev/remit/mcp/catalog"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/tool"
 )
@@ -16,11 +15,17 @@ import (
 // CatalogEntry is a resource, a resource template or a prompt of an upstream:
 // how it is listed, and which tool call of the runtime reads it. The call
 // returns the result as the upstream wrote it.
-type CatalogEntry = catalog.Entry
+type CatalogEntry struct {
+	Name   string          // a URI, a URI template, or the prompt's name for clients
+	Object json.RawMessage // as it is listed
+	Tool   string          // of the runtime; reads the entry
+	Input  json.RawMessage // of that call; for a listed template or prompt: the input for the policy decision whether to show it
+}
 
 // CatalogEntries holds the entries of all upstreams. A nil list means that no
-// upstream has such entries.
-type CatalogEntries = catalog.Entries
+// upstream has such entries; an empty list means that there are none at the
+// moment.
+type CatalogEntries struct{ Resources, Templates, Prompts []CatalogEntry }
 
 // Catalog is a Mirror whose upstreams also have resources and prompts. A
 // session sees an entry only if the policy lets it read the entry. A Catalog is

@@ -36,7 +36,6 @@ var layers = [][]string{
 	{"mcp/gateway/config"},
 	{"mcp/gateway/internal/binding", "mcp/gateway/internal/naming"},
 	{"console", "mcp"},
-	{"mcp/catalog"},
 	{"agent/..."},
 	{"agent"},
 	{"internal/pipeline"},

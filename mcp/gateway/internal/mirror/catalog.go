@@ -10,7 +10,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/yosida95/uritemplate/v3"
 
-	"github.com/remit-dev/remit/mcp/catalog"
+	"github.com/remit-dev/remit/mcp"
 	"github.com/remit-dev/remit/mcp/gateway/internal/definition"
 	"github.com/remit-dev/remit/mcp/gateway/internal/naming"
 	"github.com/remit-dev/remit/mcp/gateway/internal/pin"
@@ -21,7 +21,7 @@ import (
 // their own URIs, prompts under names like those of tools. A URI must have one
 // owner. If two servers list it, the gateway reads it from neither.
 type Catalog struct {
-	All     catalog.Entries
+	All     mcp.CatalogEntries
 	shelves []*serverCatalog
 	owner   map[string]*serverCatalog // of listed resources, by URI; nil: several servers list it
 	prompts map[string]catalogPrompt
@@ -53,10 +53,10 @@ func (b *builder) library(u *upstream.Upstream, d definition.Declared, held []pi
 	if u.Unknown() { // until the server responds
 		all := &b.mirror.Catalog.All
 		if !u.Server.NoResources && all.Resources == nil {
-			all.Resources = []catalog.Entry{}
+			all.Resources = []mcp.CatalogEntry{}
 		}
 		if !u.Server.NoPrompts && all.Prompts == nil {
-			all.Prompts = []catalog.Entry{}
+			all.Prompts = []mcp.CatalogEntry{}
 		}
 	}
 	s := &serverCatalog{u: u}
@@ -132,7 +132,7 @@ func (l *Catalog) shelve(b *builder) {
 // list lists the entries of one server.
 func (l *Catalog) list(s *serverCatalog) {
 	if s.read != "" {
-		l.All.Resources, l.All.Templates = append([]catalog.Entry{}, l.All.Resources...), append([]catalog.Entry{}, l.All.Templates...)
+		l.All.Resources, l.All.Templates = append([]mcp.CatalogEntry{}, l.All.Resources...), append([]mcp.CatalogEntry{}, l.All.Templates...)
 		for _, r := range s.resources {
 			if _, contested := l.owner[r.URI]; !contested {
 				l.owner[r.URI] = s
@@ -141,7 +141,7 @@ func (l *Catalog) list(s *serverCatalog) {
 		}
 	}
 	if s.prompt != "" {
-		l.All.Prompts = append([]catalog.Entry{}, l.All.Prompts...)
+		l.All.Prompts = append([]mcp.CatalogEntry{}, l.All.Prompts...)
 	}
 	for _, d := range s.defs {
 		_, contested := l.owner[d.Name]
@@ -155,18 +155,26 @@ func (l *Catalog) list(s *serverCatalog) {
 				continue // impossible: the name came from it
 			}
 			l.prompts[name] = catalogPrompt{s, d.Name}
-			l.All.Prompts = append(l.All.Prompts, catalog.Entry{Name: name, Object: object, Tool: s.prompt, Input: encoded(promptInput{Name: d.Name})})
+			l.All.Prompts = append(l.All.Prompts, mcp.CatalogEntry{Name: name, Object: object, Tool: s.prompt, Input: encoded(promptInput{Name: d.Name})})
 		}
 	}
 }
 
-func (s *serverCatalog) offer(uri string, object json.RawMessage) catalog.Entry {
-	return catalog.Entry{Name: uri, Object: object, Tool: s.read, Input: encoded(resourceInput{uri})}
+func (s *serverCatalog) offer(uri string, object json.RawMessage) mcp.CatalogEntry {
+	return mcp.CatalogEntry{Name: uri, Object: object, Tool: s.read, Input: encoded(resourceInput{uri})}
 }
 
 // like reports whether clients see the same in both catalogs.
 func (l *Catalog) like(other Catalog) bool {
-	return catalog.Equal(l.All.Resources, other.All.Resources) && catalog.Equal(l.All.Templates, other.All.Templates) && catalog.Equal(l.All.Prompts, other.All.Prompts)
+	return sameEntries(l.All.Resources, other.All.Resources) && sameEntries(l.All.Templates, other.All.Templates) && sameEntries(l.All.Prompts, other.All.Prompts)
+}
+
+// sameEntries reports whether clients see two lists of entries as the same. No
+// list is not the same as an empty one.
+func sameEntries(a, b []mcp.CatalogEntry) bool {
+	return (a == nil) == (b == nil) && slices.EqualFunc(a, b, func(x, y mcp.CatalogEntry) bool {
+		return x.Name == y.Name && x.Tool == y.Tool && string(x.Object) == string(y.Object)
+	})
 }
 
 func (s *serverCatalog) has(uri string) bool {
@@ -225,10 +233,10 @@ func (l *Catalog) of(uri string) (*serverCatalog, bool) {
 
 // Resource returns the entry that reads a resource. It returns false if no
 // server or several servers own the resource.
-func (l *Catalog) Resource(uri string) (catalog.Entry, bool) {
+func (l *Catalog) Resource(uri string) (mcp.CatalogEntry, bool) {
 	s, ok := l.of(uri)
 	if !ok || !definition.PlainName(uri) {
-		return catalog.Entry{}, false
+		return mcp.CatalogEntry{}, false
 	}
 	return s.offer(uri, nil), true
 }
@@ -242,19 +250,19 @@ func (l *Catalog) Upstream(uri string) *upstream.Upstream {
 }
 
 // Prompt returns the entry that reads a prompt, by the name that clients know.
-func (l *Catalog) Prompt(name string, arguments map[string]string) (catalog.Entry, bool) {
+func (l *Catalog) Prompt(name string, arguments map[string]string) (mcp.CatalogEntry, bool) {
 	p, ok := l.prompts[name]
 	if !ok {
-		return catalog.Entry{}, false
+		return mcp.CatalogEntry{}, false
 	}
-	return catalog.Entry{Name: name, Tool: p.prompt, Input: encoded(promptInput{p.name, maps.Clone(arguments)})}, true
+	return mcp.CatalogEntry{Name: name, Tool: p.prompt, Input: encoded(promptInput{p.name, maps.Clone(arguments)})}, true
 }
 
 // Completion returns the entry that completes an argument of a prompt or a
 // template. It returns false if no server does.
-func (l *Catalog) Completion(p *sdk.CompleteParams) (catalog.Entry, bool) {
+func (l *Catalog) Completion(p *sdk.CompleteParams) (mcp.CatalogEntry, bool) {
 	if p.Ref == nil {
-		return catalog.Entry{}, false
+		return mcp.CatalogEntry{}, false
 	}
 	in := completionInput{Argument: argumentInput{p.Argument.Name, p.Argument.Value}}
 	if p.Context != nil {
@@ -265,20 +273,20 @@ func (l *Catalog) Completion(p *sdk.CompleteParams) (catalog.Entry, bool) {
 	case refPrompt:
 		found, ok := l.prompts[p.Ref.Name]
 		if !ok {
-			return catalog.Entry{}, false
+			return mcp.CatalogEntry{}, false
 		}
 		s, in.Prompt = found.serverCatalog, found.name
 	case refResource:
 		var ok bool
 		if s, ok = l.shape(p.Ref.URI); !ok {
-			return catalog.Entry{}, false
+			return mcp.CatalogEntry{}, false
 		}
 		in.Resource = p.Ref.URI
 	}
 	if s == nil || s.complete == "" {
-		return catalog.Entry{}, false
+		return mcp.CatalogEntry{}, false
 	}
-	return catalog.Entry{Tool: s.complete, Input: encoded(in)}, true
+	return mcp.CatalogEntry{Tool: s.complete, Input: encoded(in)}, true
 }
 
 // shape finds the server of a template, or of the resource of a URI.
